@@ -1,0 +1,340 @@
+// Package slots decides whose turn it is. A slot is a queue of work that shares one politeness:
+// usually a host, with a delay between starts, a limit of work in flight, and an instant before
+// which nothing may start. The table knows how many entries wait in each queue and what their best
+// priority is, never the entries themselves: those lie in the owner's store.
+//
+// The flow, for a queued entry and for an inline request:
+//
+//	Add ──────────────┐
+//	Ask (a waiter) ───┴→ Acquire(now) → grant → [Head] → Started(now) → Release(now)
+//	                        │ nothing ready: wait until Next(), or until something changes
+//
+// Acquire gives the best ready slot. A slot is ready when it has work, is not parked, is below its
+// limit, and its next allowed instant has come. The stamp for that instant is made by Started,
+// when the work really starts, and not when it is picked: work that is picked and then waits for a
+// free worker would else start closer to its successor than the delay. So a slot with a delay is
+// hidden from Acquire until its grant is started or released.
+//
+// A short example, a delay of one second for every host:
+//
+//	t := slots.New(func(string) slots.Policy { return slots.Policy{Delay: time.Second, Limit: 8} })
+//	t.Add("example.com", 0)
+//	if g, ok := t.Acquire(now, false); ok {
+//		entry, head, more := store.take(g.Slot.Name())
+//		t.Head(g, head, more)
+//		t.Started(g, time.Now()) // the download starts here
+//		…
+//		t.Release(g, time.Now())
+//	}
+//
+// The table is a pure machine: it starts no goroutine, reads no clock, takes no lock and never
+// blocks. It is not safe for concurrent use; its owner locks. Every call costs O(log n) in the
+// number of slots, but for Snapshot. Instants are compared by their monotonic reading where they
+// have one; an instant earlier than one already seen counts as that one.
+package slots
+
+import (
+	"iter"
+	"math"
+	"strings"
+	"time"
+)
+
+// Policy is what a slot is born with.
+type Policy struct {
+	// Delay is the least time between two starts; 0 or less means none.
+	Delay time.Duration
+
+	// Limit is how many grants may be open at once; 0 or less means no limit.
+	Limit int
+
+	// Jitter, when not nil, is asked at each start and returns the factor by which the delay until
+	// the next start is stretched: 0.5 to 1.5 spreads the starts as Scrapy does. It applies to the
+	// policy's delay or the one of [User]; what another source asks for is never undercut. A
+	// factor that is negative or no number counts as 1. It must not call the table.
+	Jitter func() float64
+}
+
+// Table holds the slots. Make one with [New]. It is not safe for concurrent use.
+type Table struct {
+	policy func(name string) Policy
+	slots  map[string]*Slot
+	peak   int // most slots since the map was made
+	based  bool
+	base   time.Time // the first present seen; instants are nanoseconds since then
+	now    int64     // latest instant seen
+	heaps  [places]heap
+	asked  int64 // numbers the waiters
+	turns  int64 // numbers the places in line
+}
+
+// New returns an empty table. The policy is asked once for each slot, when it is born; a slot that
+// was forgotten is born again when its name comes back. It must not call the table. A nil policy
+// means neither delay nor limit.
+func New(policy func(name string) Policy) *Table {
+	if policy == nil {
+		policy = func(string) Policy { return Policy{} }
+	}
+	return &Table{policy: policy, slots: make(map[string]*Slot), now: math.MinInt64}
+}
+
+// Len returns the number of slots the table holds.
+func (t *Table) Len() int { return len(t.slots) }
+
+// Add tells that one more entry waits in the queue of the slot. The entry must be in the store
+// before. The priority of a slot is the best of its entries; larger goes first.
+func (t *Table) Add(name string, priority int) {
+	s := t.slot(name)
+	if s.turn == 0 {
+		t.queue(s)
+	}
+	if s.pending == 0 {
+		s.priority = priority
+	}
+	s.priority = max(s.priority, priority)
+	s.fresh = max(s.fresh, priority)
+	s.pending++
+	s.added++
+	t.place(s)
+}
+
+// Grant is the right to do one piece of work in a slot, from [Table.Acquire] to [Table.Release].
+type Grant struct {
+	// Slot is where the work belongs.
+	Slot *Slot
+
+	// Waiter is the value that was given to [Table.Ask]; nil means: take one entry of the queue.
+	Waiter any
+
+	take              int64 // number of the take from the queue; 0 for a waiter
+	started, released bool
+}
+
+// Acquire picks a ready slot, counts one of its waiters or else one of its pending entries away
+// and one grant in flight. Slots with waiters come first, in the order the waiters asked. The rest
+// follows by priority; equals take turns: the slot that was served longest ago goes first. A slot
+// that was never served stands in this line from when its first entry was added. (Were it always
+// served first, new slots without end would starve the old ones, and so would a single slot that
+// is forgotten between its entries.)
+//
+// With lane set, only slots with waiters are considered. Without a ready slot ok is false; what
+// time alone can change is told by [Table.Next].
+func (t *Table) Acquire(now time.Time, lane bool) (g *Grant, ok bool) {
+	t.advance(now)
+	s := t.heaps[waiting].top()
+	if s == nil && !lane {
+		s = t.heaps[ready].top()
+	}
+	if s == nil {
+		return nil, false
+	}
+	g = &Grant{Slot: s}
+	if w := s.first; w != nil {
+		g.Waiter = w.value
+		s.unlink(w)
+	} else {
+		s.pending--
+		s.added, s.fresh = 0, math.MinInt
+		s.takes++
+		g.take = s.takes
+	}
+	t.queue(s)
+	s.inFlight++
+	s.picked++
+	t.place(s)
+	return g, true
+}
+
+// Next returns the earliest instant at which time alone makes a slot with work ready. It is false
+// when no slot waits for time only. Slots that are ready already do not count. The instant may
+// have passed: then Acquire is worth a call at once.
+func (t *Table) Next() (at time.Time, ok bool) {
+	s := t.heaps[timed].top()
+	if s == nil {
+		return time.Time{}, false
+	}
+	return t.time(s.next), true
+}
+
+// Head tells what the owner learnt from the store when it took the entry of the grant: whether
+// there are more, and the priority of the new head. It corrects the table's own counts, also when
+// the store had no entry at all: Head(g, 0, false). Entries added since the Acquire are kept. It
+// is ignored for a waiter's grant, after the grant's Release, and after a later Acquire of the
+// same queue, which will bring newer knowledge.
+func (t *Table) Head(g *Grant, priority int, more bool) {
+	s := g.Slot
+	if g.released || g.take == 0 || g.take != s.takes {
+		return
+	}
+	s.priority = s.fresh
+	if more {
+		s.pending = max(s.pending, 1)
+		s.priority = max(priority, s.fresh)
+	} else {
+		s.pending = s.added
+	}
+	t.place(s)
+}
+
+// Started stamps the slot: the grant's work starts now, the next one may start after the delay in
+// force. A second call for the same grant, or one after its release, does nothing.
+func (t *Table) Started(g *Grant, now time.Time) {
+	if g.started || g.released {
+		return
+	}
+	g.started = true
+	s := g.Slot
+	at := t.observe(now)
+	s.picked--
+	s.last = max(s.last, at)
+	s.draw()
+	s.reckon()
+	t.place(s)
+}
+
+// Release gives the grant back: one less in flight. Without Started before (the entry was filtered,
+// redirected, answered from a cache …) the slot is just given back, with no stamp. Further calls
+// for the same grant do nothing.
+func (t *Table) Release(g *Grant, now time.Time) {
+	if g.released {
+		return
+	}
+	g.released = true
+	s := g.Slot
+	t.observe(now)
+	if !g.started {
+		s.picked--
+	}
+	s.inFlight--
+	t.place(s)
+}
+
+// Park closes the slot: it cannot be acquired, waiters included, until each Park is undone by an
+// [Table.Unpark]. Grants that are open stay so.
+func (t *Table) Park(name string) {
+	s := t.slot(name)
+	s.parked++
+	t.place(s)
+}
+
+// Unpark undoes one [Table.Park]; without one it does nothing.
+func (t *Table) Unpark(name string) {
+	if s := t.slots[name]; s != nil && s.parked > 0 {
+		s.parked--
+		t.place(s)
+	}
+}
+
+// Snapshot iterates over the states of all slots, in no order. The table must not be changed
+// meanwhile.
+func (t *Table) Snapshot() iter.Seq[State] {
+	return func(yield func(State) bool) {
+		for _, s := range t.slots {
+			if !yield(t.state(s)) {
+				return
+			}
+		}
+	}
+}
+
+// Lookup returns the state of one slot; false when the table does not hold it.
+func (t *Table) Lookup(name string) (State, bool) {
+	s := t.slots[name]
+	if s == nil {
+		return State{}, false
+	}
+	return t.state(s), true
+}
+
+// slot returns the slot of that name and makes it if need be.
+func (t *Table) slot(name string) *Slot {
+	s := t.slots[name]
+	if s == nil {
+		s = newSlot(strings.Clone(name), t.policy(name)) // a name is often a piece of a large string
+		t.slots[s.name] = s
+		t.peak = max(t.peak, len(t.slots))
+	}
+	return s
+}
+
+// place puts the slot where its state belongs; it is called after every change.
+func (t *Table) place(s *Slot) {
+	switch {
+	case s.first == nil && s.pending == 0:
+		switch {
+		case s.kept():
+			t.move(s, nowhere, 0, 0)
+		case s.next > t.now:
+			t.move(s, idle, s.next, 0)
+		default:
+			t.forget(s)
+		}
+	case s.held():
+		t.move(s, nowhere, 0, 0)
+	case s.next > t.now:
+		t.move(s, timed, s.next, 0)
+	case s.first != nil:
+		t.move(s, waiting, s.first.number, 0)
+	default:
+		t.move(s, ready, ^int64(s.priority), s.turn) // ^ turns the order round and cannot overflow
+	}
+}
+
+// sweep bounds how many idle slots one Acquire forgets, so that none takes long. It is larger than
+// one, so they cannot pile up.
+const sweep = 16
+
+// advance moves the latest instant on and whatever waited for it.
+func (t *Table) advance(now time.Time) {
+	t.observe(now)
+	for s := t.heaps[timed].top(); s != nil && s.next <= t.now; s = t.heaps[timed].top() {
+		t.place(s)
+	}
+	for range sweep {
+		s := t.heaps[idle].top()
+		if s == nil || s.next > t.now {
+			return
+		}
+		t.place(s)
+	}
+}
+
+// forget drops a slot that has nothing to remember.
+func (t *Table) forget(s *Slot) {
+	t.move(s, nowhere, 0, 0)
+	delete(t.slots, s.name)
+	// A Go map keeps its peak size for ever; memory shall follow the hosts with work.
+	if t.peak > 1024 && len(t.slots) < t.peak/8 {
+		smaller := make(map[string]*Slot, len(t.slots))
+		for name, s := range t.slots {
+			smaller[name] = s
+		}
+		t.slots, t.peak = smaller, len(smaller)
+	}
+}
+
+// queue puts the slot at the end of the line of its priority.
+func (t *Table) queue(s *Slot) {
+	t.turns++
+	s.turn = t.turns
+}
+
+// instant turns a time into nanoseconds since the first present seen, which keeps the monotonic
+// reading and needs a third of the room. What is too far away stays at the end of the range.
+func (t *Table) instant(at time.Time) int64 { return int64(at.Sub(t.base)) }
+
+func (t *Table) time(instant int64) time.Time {
+	if instant == math.MinInt64 {
+		return time.Time{}
+	}
+	return t.base.Add(time.Duration(instant))
+}
+
+// observe takes note of the present.
+func (t *Table) observe(now time.Time) int64 {
+	if !t.based {
+		t.base, t.based = now, true
+	}
+	t.now = max(t.now, t.instant(now))
+	return t.now
+}
