@@ -1,0 +1,214 @@
+// Package robots reads robots.txt files and says what they let a crawler ask for: the Robots
+// Exclusion Protocol of RFC 9309, with the common extensions Crawl-delay, Request-rate and Sitemap.
+//
+// The flow: [Parse] turns the bytes of a file into [Rules]; [Rules.Agent] picks what the file says
+// to one crawler and compiles it to a [Group]; [Group.Allowed] answers for each URL. The group is
+// what a crawler keeps per origin (scheme, host and port, RFC 9309 §2.3): it holds nothing but its
+// own patterns. The rest of the file may be forgotten.
+//
+//	rules := robots.Parse(body)
+//	group := rules.Agent("mybot/1.0 (+https://example.com/bot)")
+//	if group.Allowed("/search?q=go") {
+//		// fetch it
+//	}
+//
+// The package fetches nothing. What a status code or an unreachable server means for a crawl is
+// its caller's decision, which [AllowAll] and [DisallowAll] express.
+//
+// # Beyond the RFC
+//
+// Where files in the wild are sloppier than the RFC's grammar, the package reads them as the
+// largest crawlers do:
+//   - a record may lack its colon ("Disallow /tmp"), and frequent misspellings of a record's name
+//     are understood;
+//   - "Allow: /dir/index.html" (or index.htm) also allows "/dir/" itself;
+//   - UTF-16 with a byte order mark is decoded, and a bare sitemap URL on a line of its own counts;
+//   - digits, which the RFC keeps out of product tokens, may be part of a name ([Rules.Agent]).
+//
+// A path that starts with neither "/" nor "*" is no path of the RFC and matches nothing.
+package robots
+
+import (
+	"slices"
+	"strings"
+)
+
+// MaxBytes is how much of a file is read: 500 KiB, the least that RFC 9309 §2.5 asks a crawler to
+// parse. A fetcher need not download more than MaxBytes+1 bytes.
+const MaxBytes = 500 << 10
+
+// Rules is a parsed robots.txt. It never changes: any number of goroutines may use it at once. The
+// zero Rules allows everything.
+type Rules struct {
+	records  []record
+	sitemaps []string
+}
+
+// record is one understood line of the file; value is part of the file's text.
+type record struct {
+	kind  kind
+	value string
+}
+
+// AllowAll returns rules that allow every crawler everything, as a robots.txt that is missing or
+// answered with another 4xx status does (RFC 9309 §2.3.1.3).
+func AllowAll() *Rules { return &Rules{} }
+
+// DisallowAll returns rules that forbid every crawler everything but /robots.txt, as a server that
+// cannot be reached or answers with a 5xx status does (RFC 9309 §2.3.1.4).
+func DisallowAll() *Rules {
+	return &Rules{records: []record{{agentRecord, "*"}, {disallowRecord, "/"}}}
+}
+
+// Parse reads a robots.txt. It never fails: what is not understood is skipped, so garbage gives
+// rules that allow everything. Lines end with LF, CR or CRLF; byte order marks, NUL and invalid
+// UTF-8 are tolerated. Of a body longer than [MaxBytes] the whole lines within MaxBytes are read.
+// Parse does not keep body.
+func Parse(body []byte) *Rules {
+	text := decode(body)
+	r := &Rules{}
+	for len(text) > 0 {
+		line := text
+		if end := strings.IndexAny(text, "\r\n"); end >= 0 {
+			line, text = text[:end], text[end+1:]
+		} else {
+			text = ""
+		}
+		rec := parseLine(line)
+		switch rec.kind {
+		case unknownRecord:
+		case sitemapRecord:
+			if rec.value != "" && !slices.Contains(r.sitemaps, rec.value) {
+				r.sitemaps = append(r.sitemaps, strings.Clone(rec.value))
+			}
+		default:
+			r.records = append(r.records, rec)
+		}
+	}
+	return r
+}
+
+// Sitemaps returns the values of the Sitemap records, which concern every crawler wherever they
+// stand: in the order of the file, each once, as written. They should be absolute URLs
+// (sitemaps.org); one that is not is for the caller to resolve or drop. The slice is a copy.
+func (r *Rules) Sitemaps() []string { return slices.Clone(r.sitemaps) }
+
+// Agent returns what the file says to the crawler of this name, compiled for matching; nil is
+// never returned. Agent compiles anew at each call: call it once per file and keep the group.
+//
+// The name is a product token or a whole User-Agent header that starts with it: of
+// "mybot/1.0 (+https://example.com)" it is "mybot". Tokens are compared without regard to case, as
+// a whole, not as substrings. All groups that name the token apply together; if there are none,
+// those for "*" do; if there are none either, everything is allowed (RFC 9309 §2.2.1).
+//
+// By the RFC a token consists of letters, "-" and "_". Since some names have digits, a group for
+// exactly the given name ("bot2" for "bot2/1.0") is preferred; without one, the digits and what
+// follows them are left aside if only one of the two sides has them: a group for "bot" is for
+// "bot2", and one for "bot2" is for "bot", but one for "bot2" is not for "bot3".
+func (r *Rules) Agent(name string) *Group {
+	name = agentName(name)
+	level := noAgent
+	for _, rec := range r.records {
+		if rec.kind == agentRecord {
+			level = max(level, agentLevel(rec.value, name))
+		}
+	}
+	if level == noAgent {
+		return &everything
+	}
+	return r.collect(name, level)
+}
+
+// collect merges the groups that address name at this level.
+//
+// Only rules end a run of User-agent lines; any other record may stand between the lines (RFC 9309
+// §2.2.4). A delay, however, is for the agents named since the last delay: in "a, delay 1, b,
+// delay 2, rules" the rules are shared, the delays are not.
+func (r *Rules) collect(name string, level int) *Group {
+	var (
+		b                   builder
+		afterRule, afterGap bool
+		rules, pace         bool // what comes next is for us
+	)
+	for _, rec := range r.records {
+		switch rec.kind {
+		case agentRecord:
+			if afterRule {
+				rules = false
+			}
+			if afterRule || afterGap {
+				pace = false
+			}
+			afterRule, afterGap = false, false
+			if agentLevel(rec.value, name) == level {
+				rules, pace = true, true
+			}
+		case allowRecord, disallowRecord:
+			afterRule = true
+			if rules {
+				b.add(rec.value, rec.kind == allowRecord)
+			}
+		case delayRecord, rateRecord:
+			afterGap = true
+			if pace {
+				b.slow(rec)
+			}
+		}
+	}
+	return b.group()
+}
+
+// The levels at which a User-agent line addresses a crawler; only the highest one found counts.
+const (
+	noAgent = iota
+	anyAgent
+	similarAgent // equal but for digits
+	exactAgent
+)
+
+// agentLevel says how a User-agent line addresses the crawler of this name.
+func agentLevel(line, name string) int {
+	if strings.HasPrefix(line, "*") {
+		if len(line) == 1 || line[1] == ' ' || line[1] == '\t' {
+			return anyAgent
+		}
+		return noAgent
+	}
+	line = agentName(line)
+	if line == "" || name == "" {
+		return noAgent
+	}
+	if strings.EqualFold(line, name) {
+		return exactAgent
+	}
+	lineToken, nameToken := productToken(line), productToken(name)
+	if nameToken != "" && strings.EqualFold(lineToken, nameToken) && (lineToken == line || nameToken == name) {
+		return similarAgent
+	}
+	return noAgent
+}
+
+// agentName is what s starts with: a product token that may have digits.
+func agentName(s string) string {
+	s = strings.TrimLeft(s, " \t")
+	for i := range len(s) {
+		if c := s[i]; !isTokenByte(c) && (c < '0' || c > '9') {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// productToken is what s starts with: a product token as in RFC 9309 §2.2.1.
+func productToken(s string) string {
+	for i := range len(s) {
+		if !isTokenByte(s[i]) {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+func isTokenByte(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '-' || c == '_'
+}
