@@ -1,0 +1,315 @@
+package tegenaria
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// emission says where a request comes from.
+type emission struct {
+	parent   *job // whose callback sent it; nil for seeds
+	failed   *job // the failed request whose ErrorHandler sent it: sending itself again is a retry
+	why      error
+	redirect bool // the target of a redirect of parent
+}
+
+// refusal is why a request is not accepted.
+type refusal struct {
+	outcome Outcome
+	reason  string
+	err     error // reported to the ErrorHandlers, unless nil
+}
+
+func refuse(outcome Outcome, reason string) *refusal {
+	return &refusal{outcome: outcome, reason: reason}
+}
+
+// accept takes a request into the crawl: it is counted, filtered, identified and handed to the cache,
+// which alone knows whether it is new. It never waits for another goroutine of the engine (design
+// law L2).
+func (c *crawl) accept(from emission, ctx *Context) {
+	if !c.enter(from) {
+		return
+	}
+	defer c.leave(from)
+	ctx = ctx.resent()
+	c.ledger.discover(1)
+	s := c.scratch.Get().(*scratch)
+	defer c.scratch.Put(s)
+	rec, no := c.record(s, from, ctx)
+	if no != nil {
+		c.refuse(from, ctx, no)
+		return
+	}
+	s.records = append(s.records[:0], rec)
+	verdict := c.store(from, s.records, ctx.Request.maxConnsPerHost)
+	clear(s.records)
+	switch {
+	case verdict == nil:
+	case verdict[0] == VerdictKnown:
+		c.settledEvent(ctx.Request, Duplicate, "")
+	default:
+		if f := c.cfg.events.RequestAccepted; f != nil {
+			c.event(func() { f(ctx.Request) })
+		}
+	}
+}
+
+// resent returns the Context to accept: one that has been on its way before, and is sent again, is the
+// engine's and cannot go twice.
+func (c *Context) resent() *Context {
+	if c == nil || c.job == nil {
+		return c
+	}
+	again := &Context{Request: c.Request}
+	if own, ok := c.Ctx.(*userContext); ok {
+		again.Ctx = own.user
+	}
+	return again
+}
+
+// enter keeps what sends a request open until the request is accepted. False: what sends it is over, nobody
+// listens any more.
+func (c *crawl) enter(from emission) bool {
+	if from.failed != nil && from.failed.abandoned.Load() {
+		return false
+	}
+	if from.parent == nil {
+		if c.refusing.Load() {
+			c.unsown.Store(true)
+			return false
+		}
+		return true
+	}
+	return !from.parent.abandoned.Load() && from.parent.root().tryOpen()
+}
+
+func (c *crawl) leave(from emission) {
+	if from.parent != nil {
+		from.parent.root().done()
+	}
+}
+
+// store hands records to the cache, counts the verdicts and tells the scheduler. It returns nil if the
+// cache could not store them: then the run is over, and what sent them is not settled.
+func (c *crawl) store(from emission, records []Record, maxPerSlot int) []Verdict {
+	verdicts, err := c.cache.Accept(c.storing, records)
+	if err != nil {
+		c.ledger.forget(int64(len(records)))
+		if from.parent != nil {
+			from.parent.root().leaveUndecided()
+		} else {
+			c.unsown.Store(true)
+		}
+		c.storeFailed(err)
+		return nil
+	}
+	known, later := int64(0), int64(0)
+	for _, v := range verdicts {
+		switch v {
+		case VerdictKnown:
+			known++
+		case VerdictLater:
+			later++
+		}
+	}
+	if known > 0 {
+		c.ledger.refuse(known, Duplicate, "")
+	}
+	if later > 0 {
+		c.ledger.later(later)
+	}
+	if known < int64(len(verdicts)) {
+		c.sched.added(records, verdicts, maxPerSlot)
+	}
+	return verdicts
+}
+
+// refuse settles an emission that is not accepted.
+func (c *crawl) refuse(from emission, ctx *Context, no *refusal) {
+	var r *Request
+	if ctx != nil {
+		r = ctx.Request
+	}
+	if no.err == nil {
+		c.settledEvent(r, no.outcome, no.reason)
+		c.ledger.refuse(1, no.outcome, no.reason)
+		return
+	}
+	c.failedEmission(from, ctx, no)
+}
+
+func (c *crawl) depthOf(from emission) int {
+	switch {
+	case from.parent == nil && from.failed == nil:
+		return 0
+	case from.redirect:
+		return from.parent.rec.Depth
+	case from.failed != nil:
+		return from.failed.rec.Depth
+	}
+	return from.parent.rec.Depth + 1
+}
+
+// record checks a request and makes its record; Data is in s and valid until s is used again.
+func (c *crawl) record(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
+	if ctx == nil || ctx.Request == nil {
+		return rec, &refusal{Failed, "accept", errNoRequest}
+	}
+	r := ctx.Request
+	if r.err != nil {
+		return rec, &refusal{Failed, "accept", r.err}
+	}
+	if r.Header == nil {
+		r.Header = make(map[string]string)
+	}
+	host, no := c.checkURL(r)
+	if no != nil {
+		return rec, no
+	}
+	fingerprint, err := c.fingerprint(s, r)
+	if err != nil {
+		return rec, c.badFingerprint(r, err)
+	}
+	retry := from.failed != nil && c.isRetry(s, from.failed, r, fingerprint)
+	rec.Depth, rec.Attempt, rec.Priority = c.depthOf(from), 0, r.Priority
+	switch {
+	case retry:
+		rec.Attempt = from.failed.rec.Attempt + 1
+		rec.Priority--
+	case r.sameDepth && from.parent != nil:
+		rec.Depth = from.parent.rec.Depth
+	case from.failed != nil:
+		rec.Depth++
+	}
+	r.Depth, r.Attempt = rec.Depth, rec.Attempt
+	if no := c.scope(from, r, host); no != nil {
+		return rec, no
+	}
+	if retry && rec.Attempt >= c.limits.Attempts {
+		return rec, refuse(GaveUp, fmt.Sprint(from.why))
+	}
+	rec.Key = fingerprint
+	filtered := c.cfg.filter && !r.doNotFilter && !retry && (!from.redirect || r.chain.filtered)
+	if filtered && c.veto != nil {
+		if no := c.askVeto(r); no != nil {
+			return rec, no
+		}
+	}
+	if from.parent != nil {
+		rec.Parent = from.parent.root().rec.Key
+	}
+	if !filtered {
+		rec.Key = unfilteredKey(rec.Parent, fingerprint, c.countEmission(from, fingerprint))
+	}
+	rec.Slot = c.slotOf(r, host)
+	if r.notBefore.After(time.Now()) {
+		rec.NotBefore = r.notBefore
+	}
+	rec.Data, rec.Live, err = c.codec.encode(s.data[:0], ctx, ctx.CtxId != "")
+	if err != nil {
+		return rec, &refusal{Failed, "accept", err}
+	}
+	s.data = rec.Data
+	if from.parent == nil && from.failed == nil {
+		c.loopback.allow(r.Url)
+	}
+	return rec, nil
+}
+
+// fingerprint asks the duplicate filter who the request is.
+func (c *crawl) fingerprint(s *scratch, r *Request) (Key, error) {
+	if c.dupes != nil {
+		if r.BodyReader != nil {
+			if err := c.codec.readBody(r); err != nil {
+				return Key{}, err
+			}
+		}
+		return s.keyer.request(r)
+	}
+	var key Key
+	stack, err := protect(func() error {
+		sum, err := c.cfg.dupeFilter.Fingerprint(r)
+		if err == nil && len(sum) == 0 {
+			err = errNoFingerprint
+		}
+		if err == nil {
+			key = hashKey(sum)
+		}
+		return err
+	})
+	if err != nil {
+		err = &stackError{fmt.Errorf("fingerprint: %w", err), stack}
+	}
+	return key, err
+}
+
+// badFingerprint refuses a request that has no identity: its URL is to blame, or the user's filter.
+func (c *crawl) badFingerprint(r *Request, err error) *refusal {
+	var bad *RequestError
+	switch {
+	case c.dupes == nil:
+		return &refusal{Failed, "accept", err}
+	case errors.As(err, &bad):
+		return &refusal{Filtered, "url", err}
+	}
+	return &refusal{Filtered, "url", c.urlError(r, err)}
+}
+
+var errNoFingerprint = errors.New("the filter returned no bytes")
+
+// askVeto asks a user's duplicate filter, whose word counts beside the cache's.
+func (c *crawl) askVeto(r *Request) *refusal {
+	var known bool
+	stack, err := protect(func() (err error) {
+		known, err = c.veto.DoDupeFilter(r)
+		return err
+	})
+	switch {
+	case err != nil:
+		return &refusal{Failed, "accept", &stackError{err, stack}}
+	case known:
+		return refuse(Duplicate, "")
+	}
+	return nil
+}
+
+func (c *crawl) isRetry(s *scratch, failed *job, r *Request, fingerprint Key) bool {
+	if failed.ctx == nil || failed.ctx.Request == nil {
+		return false
+	}
+	if failed.ctx.Request == r {
+		return true
+	}
+	own, err := c.fingerprint(s, failed.ctx.Request)
+	return err == nil && own == fingerprint
+}
+
+func (c *crawl) countEmission(from emission, fingerprint Key) uint64 {
+	if from.parent != nil {
+		return from.parent.root().count(fingerprint)
+	}
+	return c.seeds.count(fingerprint)
+}
+
+func (c *crawl) slotOf(r *Request, host string) string {
+	if r.slot != "" {
+		return r.slot
+	}
+	if c.cfg.politeness.SlotBy == nil {
+		return host
+	}
+	u, err := urlx.HTTP(r.Url)
+	if err != nil {
+		return host
+	}
+	slot := host
+	protect(func() error {
+		slot = c.cfg.politeness.SlotBy(u)
+		return nil
+	})
+	return slot
+}

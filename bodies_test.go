@@ -1,0 +1,195 @@
+package tegenaria
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// grower calls grow in a goroutine of a synctest bubble and tells whether it waits.
+type grower struct {
+	done chan error
+}
+
+func startGrow(ctx context.Context, b *bodyBudget, h *bodyHold, n int64) *grower {
+	g := &grower{make(chan error, 1)}
+	go func() { g.done <- b.grow(ctx, h, n) }()
+	synctest.Wait()
+	return g
+}
+
+func (g *grower) waits() bool { return len(g.done) == 0 }
+
+func TestBodyBudget(t *testing.T) {
+	const bound = 100
+	bubble := func(name string, f func(t *testing.T, b *bodyBudget)) {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { f(t, newBodyBudget(bound)) })
+		})
+	}
+	must := func(t *testing.T, g *grower, waits bool) {
+		t.Helper()
+		if g.waits() != waits {
+			t.Fatalf("waits: %v, want %v", !waits, waits)
+		}
+	}
+	bubble("fits", func(t *testing.T, b *bodyBudget) {
+		var h1, h2 bodyHold
+		must(t, startGrow(t.Context(), b, &h1, 60), false)
+		must(t, startGrow(t.Context(), b, &h2, 40), false)
+		b.shrink(&h1, 10)
+		must(t, startGrow(t.Context(), b, &h2, 10), false)
+		b.release(&h1)
+		b.release(&h1)
+		b.release(&h2)
+		if b.used != 0 || h1.bytes != 0 || b.over != nil {
+			t.Errorf("%d bytes are used", b.used)
+		}
+	})
+	bubble("one goes over", func(t *testing.T, b *bodyBudget) {
+		var full, h1, h2 bodyHold
+		must(t, startGrow(t.Context(), b, &full, bound), false)
+		must(t, startGrow(t.Context(), b, &h1, 1000), false)
+		must(t, startGrow(t.Context(), b, &h1, 1000), false)
+		waits := startGrow(t.Context(), b, &h2, 1)
+		must(t, waits, true)
+		must(t, startGrow(t.Context(), b, &h1, 1000), false)
+		b.release(&full)
+		must(t, waits, true)
+		b.release(&h1)
+		synctest.Wait()
+		must(t, waits, false)
+	})
+	bubble("oldest first", func(t *testing.T, b *bodyBudget) {
+		var full, over, big, small bodyHold
+		must(t, startGrow(t.Context(), b, &full, bound), false)
+		must(t, startGrow(t.Context(), b, &over, 1), false)
+		first := startGrow(t.Context(), b, &big, 90)
+		second := startGrow(t.Context(), b, &small, 10)
+		b.shrink(&full, 20)
+		synctest.Wait()
+		must(t, first, true)
+		must(t, second, true) // it would fit, but must not overtake
+		b.release(&full)
+		synctest.Wait()
+		must(t, first, false)
+		must(t, second, true)
+		b.release(&over)
+		synctest.Wait()
+		must(t, second, false)
+	})
+	bubble("wanted slots", func(t *testing.T, b *bodyBudget) {
+		over, h1, h2, h3 := bodyHold{}, bodyHold{slot: "a"}, bodyHold{slot: "b"}, bodyHold{slot: "b"}
+		must(t, startGrow(t.Context(), b, &over, bound+1), false)
+		first := startGrow(t.Context(), b, &h1, 10)
+		second := startGrow(t.Context(), b, &h2, 10)
+		must(t, first, true)
+		must(t, second, true)
+		stop := b.want("b")
+		synctest.Wait()
+		must(t, first, true)
+		must(t, second, false)
+		must(t, startGrow(t.Context(), b, &h3, 10), false)
+		stop()
+		more := startGrow(t.Context(), b, &h3, 10)
+		must(t, more, true)
+		b.add(&h1, 1000) // what an inline request of it reads
+		b.release(&over)
+		synctest.Wait()
+		must(t, first, false)
+		must(t, more, true)
+		b.release(&h1)
+		synctest.Wait()
+		must(t, more, false)
+		b.release(&h2)
+		b.release(&h3)
+		if b.used != 0 || len(b.wanted) != 0 {
+			t.Errorf("%d bytes are used, %v is wanted", b.used, b.wanted)
+		}
+	})
+	bubble("the one that is over overtakes", func(t *testing.T, b *bodyBudget) {
+		var full, h1, h2 bodyHold
+		must(t, startGrow(t.Context(), b, &full, bound+1), false)
+		first := startGrow(t.Context(), b, &h1, 10)
+		other := startGrow(t.Context(), b, &h2, 10)
+		again := startGrow(t.Context(), b, &h1, 10)
+		must(t, again, true)
+		b.add(&full, 1000) // it stays full when the one that is over is gone
+		b.release(&full)
+		synctest.Wait()
+		must(t, first, false)
+		must(t, other, false)
+		must(t, again, false)
+	})
+	bubble("cancelled", func(t *testing.T, b *bodyBudget) {
+		var over, h1, h2 bodyHold
+		must(t, startGrow(t.Context(), b, &over, bound-5), false)
+		must(t, startGrow(t.Context(), b, &over, 6), false)
+		b.shrink(&over, 6)
+		stopped := errors.New("stopped")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		first := startGrow(ctx, b, &h1, 10)
+		second := startGrow(t.Context(), b, &h2, 5)
+		must(t, first, true)
+		must(t, second, true)
+		cancel(stopped)
+		synctest.Wait()
+		if err := <-first.done; !errors.Is(err, stopped) || h1.bytes != 0 {
+			t.Errorf("cancelled: %v, holds %d", err, h1.bytes)
+		}
+		must(t, second, false)
+	})
+	var none *bodyBudget
+	var h bodyHold
+	if none.grow(t.Context(), &h, 1<<60) != nil || newBodyBudget(1).grow(t.Context(), nil, 1<<60) != nil {
+		t.Error("no budget, or no hold, is a bound")
+	}
+	none.shrink(&h, 1)
+	none.release(&h)
+	none.add(&h, 1)
+	none.want("a")()
+}
+
+func pause(d time.Duration) { <-time.After(d) }
+
+// Whatever readers do, all of them come to their end, and the sum exceeds the budget by one body at most.
+func TestBodyBudgetRandom(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	const budget, body = 1000, 400
+	synctest.Test(t, func(t *testing.T) {
+		b := newBodyBudget(budget)
+		var wg sync.WaitGroup
+		for i := range 64 {
+			rng := rand.New(rand.NewPCG(seed, uint64(i)))
+			wg.Go(func() {
+				for range 50 {
+					var h bodyHold
+					left := int64(1 + rng.IntN(body))
+					for left > 0 {
+						n := 1 + rng.Int64N(left)
+						if err := b.grow(t.Context(), &h, n); err != nil {
+							t.Error(err)
+						}
+						left -= n
+						b.mu.Lock()
+						if b.used > budget+body {
+							t.Errorf("%d bytes are held", b.used)
+						}
+						b.mu.Unlock()
+						pause(time.Duration(rng.IntN(10)) * time.Millisecond)
+					}
+					b.release(&h)
+				}
+			})
+		}
+		wg.Wait()
+		if b.used != 0 || len(b.waiting) != 0 || b.over != nil {
+			t.Errorf("%d bytes, %d readers are left", b.used, len(b.waiting))
+		}
+	})
+}

@@ -1,0 +1,134 @@
+package tegenaria
+
+import (
+	"context"
+	"iter"
+	"time"
+)
+
+// Key is the identity of a request: 128 bits. Two filtered requests are the same exactly if their
+// keys are equal.
+type Key [16]byte
+
+// Record is a waiting request as a cache stores it. Everything a cache orders by is a field; the
+// rest of the request is Data.
+type Record struct {
+	Key       Key
+	Parent    Key       // the request that emitted it, zero for seeds; a cache need not keep it
+	Slot      string    // the queue it waits in
+	Priority  int       // larger first within the slot
+	Depth     int       // lowered by the cache when a pending duplicate is found nearer to a seed
+	Attempt   int       // how often it was tried before
+	NotBefore time.Time // zero, or the instant before which it lies in the due list
+	Seq       uint64    // given by the cache in Accept: the order within slot and priority
+	Data      []byte    // the encoded request; a cache copies what it keeps
+	Live      any       // what cannot be encoded; nil for durable caches
+}
+
+// Verdict is a cache's answer to one record.
+type Verdict uint8
+
+// The three verdicts.
+const (
+	VerdictNew   Verdict = iota + 1 // first seen: it waits in its slot now
+	VerdictKnown                    // its key was accepted before: nothing is stored
+	VerdictLater                    // first seen: it waits in the due list until its NotBefore
+)
+
+// Job describes what a run is about to do with a cache.
+type Job struct {
+	Spider     string // name of the spider
+	KeyVersion int    // version of the key rules; a durable cache refuses another one's data
+	// BloomBits and BloomHashes size the negative cache in front of an exact set on disk. A cache
+	// whose exact set is in memory ignores them.
+	BloomBits, BloomHashes uint
+	// QueueBytes bounds the memory for waiting records; over it a memory cache fails Accept with
+	// [*QueueFullError]. Zero: no bound.
+	QueueBytes int64
+}
+
+// State is what a cache knows when a run begins.
+type State struct {
+	Durable     bool              // records survive the process; Record.Live is refused
+	Started     bool              // StartRequest had finished: it is not called again
+	Finished    bool              // the job was finished before, with this Reason
+	Reason      string            //
+	Delayed     int64             // records in the due list
+	Counters    map[string]int64  // as last settled
+	Checkpoints map[string][]byte // committer key → checkpoint, as last settled
+}
+
+// SlotState is what is known of one slot's queue and politeness.
+type SlotState struct {
+	Name        string
+	Pending     int       // records waiting in the slot, those in flight not among them
+	Priority    int       // of the best of them
+	NextAllowed time.Time // no download starts before
+}
+
+// Settled is one request that came to its end.
+type Settled struct {
+	Record  Record
+	Outcome Outcome
+	Reason  string // of outcomes that have one: "offsite", an error's text …
+	Status  int    // HTTP status of the response, 0 if there was none
+	At      time.Time
+}
+
+// Batch is what a cache makes durable in one step.
+type Batch struct {
+	Settled     []Settled         // these records are done: they never come back
+	Slots       []SlotState       // politeness to remember; Pending and Priority are not set
+	Checkpoints map[string][]byte // committer key → checkpoint; keys that are not there keep theirs
+	Counters    map[string]int64  // absolute values, all of them; nil keeps the last ones
+	Started     bool              // StartRequest has finished
+	Finished    string            // not empty: the job is complete, for this reason
+}
+
+// CacheInterface stores what waits and what was seen; it does not decide when anything is
+// downloaded. It is the only place that says "seen" (design law L5).
+//
+// Contract. All methods may be called concurrently. None waits for another goroutine of the engine;
+// waiting for the store's own input and output is allowed. A record is in exactly one place: a slot's
+// queue, the due list, in flight (handed out by Next), or settled. After a crash whatever was
+// in flight waits again, in its old place. An error of Accept, Next, Due, Return or Settle ends the run
+// with that error; nothing is settled that was not stored.
+//
+// The interface is unstable until a cluster of caches passes its suite, spidertest.TestCache.
+type CacheInterface interface {
+	// Begin opens the cache for a run, and is called once before anything else. A memory cache
+	// starts empty each time. A durable one resumes, or refuses with an error that says what to do.
+	Begin(ctx context.Context, job Job) (State, error)
+	// Accept marks each record's key as seen and stores the record, in one step that no crash
+	// divides: a key is either known and its record stored, or neither. The verdicts have the order of
+	// the records. A record with a NotBefore goes to the due list, whatever the time. A waiting record
+	// whose key comes again at a smaller depth takes that depth. On an error nothing is stored.
+	Accept(ctx context.Context, records []Record) ([]Verdict, error)
+	// Next hands out up to n of a slot's records, best priority first, then in the order of
+	// acceptance, and tells what is left; the place of records that were delayed or returned among
+	// those of their priority is open. They stay stored until they are settled or returned. A slot that
+	// the cache does not know is an empty one.
+	Next(ctx context.Context, slot string, n int) (records []Record, left SlotState, err error)
+	// Due moves records whose time has come, the earliest first, from the due list to their slots'
+	// queues and names those slots, once for each record moved, with the record's priority; next is
+	// the earliest NotBefore that is left, zero if the list is empty. A cache may move some of many
+	// at a time: next is then not after now, and the caller asks again.
+	Due(ctx context.Context, now time.Time) (moved []SlotState, next time.Time, err error)
+	// Return puts back a record that Next handed out, with its Priority, Attempt and NotBefore as
+	// given: to the due list if NotBefore lies ahead (VerdictLater), otherwise to its slot's queue
+	// (VerdictNew). The other fields must be those that Next gave.
+	Return(ctx context.Context, record Record, now time.Time) (Verdict, error)
+	// Settle stores the batch in one step that no crash divides. On return it is durable, and with it
+	// everything that Accept, Due and Return have answered before; until then a crash may take those
+	// back, the latest first.
+	Settle(ctx context.Context, batch Batch) error
+	// Slots lists the slots that hold waiting records, in any order. A durable cache lists those too
+	// whose settled NextAllowed lies ahead, with Pending 0.
+	Slots(ctx context.Context) iter.Seq2[SlotState, error]
+	// DeadLetters lists requests that failed or were given up. A memory cache keeps the newest 1,000.
+	DeadLetters(ctx context.Context) iter.Seq2[Settled, error]
+	// Counters returns the counters as last settled.
+	Counters(ctx context.Context) (map[string]int64, error)
+	// Close releases what the cache holds. Who opened a cache closes it; the engine does not.
+	Close() error
+}

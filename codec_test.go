@@ -1,0 +1,546 @@
+package tegenaria
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+type metaPoint struct{ X, Y int }
+
+type metaColor string
+
+var testMetaTypes = map[string]reflect.Type{"point": reflect.TypeFor[metaPoint](), "points": reflect.TypeFor[*metaPoint]()}
+
+func testCodec(t testing.TB, durable bool) *codec {
+	t.Helper()
+	parsers, err := newParserTable(&pointerSpider{BaseSpider: &BaseSpider{}}, []namedParser{{"plain", parsePlain}, {"other", parseOther}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &codec{durable: durable, parsers: parsers, metaTypes: testMetaTypes, bodyLimit: 1 << 10}
+}
+
+// fields lists what a request comes back with; funcs by name.
+func fields(t *testing.T, c *codec, r *Request) string {
+	t.Helper()
+	name, ok := c.parsers.name(r.parser)
+	if !ok {
+		name = "unnamed"
+	}
+	if r.named {
+		name = r.parserName
+	}
+	method := r.Method
+	if method == "" {
+		method = GET
+	}
+	proxy := "none"
+	if r.Proxy != nil {
+		proxy = r.Proxy.ProxyUrl
+	}
+	return fmt.Sprintf("%q %q parser=%q header=%q body=%q params=%q proxy=%q cookies=%q meta=%s redirects=%v/%d/%q timeout=%v allow=%v slot=%q dl=%q conns=%d filter=%v spool=%v chain=%v/%v/%x live=%v",
+		r.Url, method, name, r.Header, r.Body, r.Params, proxy, r.Cookies, metaString(r.Meta), r.AllowRedirects, r.MaxRedirects, r.Redirects,
+		r.timeout, r.allowStatus, r.slot, r.downloader, r.maxConnsPerHost, r.doNotFilter, r.spool, r.chain.filtered, r.chain.setCookie, r.chain.keys, r.ResponseWriter)
+}
+
+// metaString prints values with their types, and instants by themselves.
+func metaString(v any) string {
+	switch v := v.(type) {
+	case time.Time:
+		return "time:" + v.UTC().Format(time.RFC3339Nano)
+	case *metaPoint:
+		return fmt.Sprintf("*%v", *v)
+	case map[string]any:
+		s := fmt.Sprintf("map(%v){", v == nil)
+		for _, k := range sortedKeys(v) {
+			s += k + "=" + metaString(v[k]) + " "
+		}
+		return s + "}"
+	case []any:
+		s := fmt.Sprintf("list(%v)[", v == nil)
+		for _, e := range v {
+			s += metaString(e) + " "
+		}
+		return s + "]"
+	case []time.Time:
+		s := "times["
+		for _, e := range v {
+			s += metaString(e) + " "
+		}
+		return s + "]"
+	}
+	return fmt.Sprintf("%#v", v)
+}
+
+func sortedKeys(m map[string]any) []string {
+	return slices.Sorted(maps.Keys(m))
+}
+
+func randomText(rng *rand.Rand) string {
+	b := make([]byte, rng.IntN(12))
+	for i := range b {
+		b[i] = byte(rng.UintN(256))
+	}
+	return string(b)
+}
+
+func randomTexts(rng *rand.Rand) map[string]string {
+	m := make(map[string]string)
+	for range 1 + rng.IntN(3) {
+		m[randomText(rng)] = randomText(rng)
+	}
+	return m
+}
+
+// randomValue makes a value that a durable cache stores.
+func randomValue(rng *rand.Rand, depth int) any {
+	n := 30
+	if depth > 3 {
+		n = 20
+	}
+	switch rng.IntN(n) {
+	case 0:
+		return nil
+	case 1:
+		return rng.IntN(2) == 0
+	case 2:
+		return randomText(rng)
+	case 3:
+		return []byte(randomText(rng))
+	case 4:
+		return rng.Int() - rng.Int()
+	case 5:
+		return int8(rng.Int())
+	case 6:
+		return int16(rng.Int())
+	case 7:
+		return int32(rng.Int())
+	case 8:
+		return int64(math.MinInt64)
+	case 9:
+		return uint(rng.Uint64())
+	case 10:
+		return uint8(rng.Int())
+	case 11:
+		return uint16(rng.Int())
+	case 12:
+		return uint32(rng.Int())
+	case 13:
+		return rng.Uint64()
+	case 14:
+		return rng.Float32()
+	case 15:
+		return math.Copysign(0, -1)
+	case 16:
+		return math.Inf(1)
+	case 17:
+		return time.Unix(rng.Int64N(1<<34), rng.Int64N(1e9)).In(time.FixedZone("x", 3600))
+	case 18:
+		return metaPoint{rng.IntN(9), 2}
+	case 19:
+		return &metaPoint{1, rng.IntN(9)}
+	case 20:
+		return []string{randomText(rng), ""}
+	case 21:
+		return []string(nil)
+	case 22:
+		return map[string]int{randomText(rng): 1, "": 2}
+	case 23:
+		return map[string][]float64{"a": {1, rng.Float64()}, "b": nil}
+	case 24:
+		return []map[string]bool{{randomText(rng): true}, nil, {}}
+	case 25:
+		return []time.Time{time.Unix(1, 2), {}}
+	case 26:
+		return []metaPoint{{1, 2}, {3, 4}}
+	case 27:
+		return map[string][]byte{"x": []byte(randomText(rng)), "nil": nil}
+	}
+	if rng.IntN(2) == 0 {
+		list := []any{}
+		for range rng.IntN(4) {
+			list = append(list, randomValue(rng, depth+1))
+		}
+		return list
+	}
+	m := map[string]any{}
+	for range rng.IntN(4) {
+		m[randomText(rng)] = randomValue(rng, depth+1)
+	}
+	return m
+}
+
+// randomRequest sets each field of a request or leaves it.
+func randomRequest(rng *rand.Rand) *Request {
+	r := NewRequest("http://example.com/"+randomText(rng), []string{GET, GET, POST, "", "get"}[rng.IntN(5)], nil)
+	sometimes := func(set func()) {
+		if rng.IntN(4) == 0 {
+			set()
+		}
+	}
+	sometimes(func() { r.parser = parsePlain })
+	sometimes(func() { r.parserName, r.named = []string{"", "other"}[rng.IntN(2)], true })
+	sometimes(func() { r.Header = randomTexts(rng) })
+	sometimes(func() { r.Body = []byte(randomText(rng)) })
+	sometimes(func() { r.Params = randomTexts(rng) })
+	sometimes(func() { r.Proxy = &Proxy{ProxyUrl: randomText(rng)} })
+	sometimes(func() { r.Cookies = randomTexts(rng) })
+	sometimes(func() {
+		r.Meta = map[string]any{}
+		for range rng.IntN(5) {
+			r.Meta[randomText(rng)] = randomValue(rng, 0)
+		}
+	})
+	sometimes(func() { r.AllowRedirects = false })
+	sometimes(func() { r.MaxRedirects = rng.IntN(30) - 3 })
+	sometimes(func() { r.Redirects = []string{randomText(rng), "http://b/"} })
+	sometimes(func() { r.timeout = time.Duration(rng.Int64()) - time.Hour })
+	sometimes(func() { r.allowStatus = []uint64{404, rng.Uint64()} })
+	sometimes(func() { r.slot = randomText(rng) })
+	sometimes(func() { r.downloader = randomText(rng) })
+	sometimes(func() { r.maxConnsPerHost = rng.IntN(100) })
+	sometimes(func() { r.doNotFilter = true })
+	sometimes(func() { r.spool = true })
+	sometimes(func() { r.chain.filtered = true })
+	sometimes(func() { r.chain.setCookie = true })
+	sometimes(func() { r.chain.keys = []Key{{byte(rng.Int())}, {2}} })
+	return r
+}
+
+// Whatever a durable cache accepts comes back as it was.
+func TestCodecRoundTrip(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	for i := range 3_000 {
+		c := testCodec(t, i%2 == 0)
+		r := randomRequest(rng)
+		ctx := &Context{Request: r, CtxId: []string{uuid.NewString(), "mine", strings.ToUpper(uuid.NewString()), ""}[rng.IntN(4)]}
+		users := rng.IntN(2) == 0
+		want := fields(t, c, r)
+		data, live, err := c.encode([]byte("before"), ctx, users)
+		if err != nil || live != nil {
+			t.Fatalf("%s: live %v, error %v", want, live, err)
+		}
+		data, ok := bytes.CutPrefix(data, []byte("before"))
+		if !ok {
+			t.Fatal("encode did not append")
+		}
+		back, err := c.decode(data, nil)
+		if err != nil {
+			t.Fatalf("%s: %v", want, err)
+		}
+		if got := fields(t, c, back.Request); got != want {
+			t.Fatalf("sent %s\nback %s", want, got)
+		}
+		if back.Request.Header == nil {
+			t.Fatal("no Header")
+		}
+		wantID := ""
+		if users {
+			wantID = ctx.CtxId
+		}
+		if back.CtxId != wantID {
+			t.Fatalf("CtxId %q, want %q", back.CtxId, wantID)
+		}
+		again, _, err := c.encode(nil, back, users)
+		if err != nil || !bytes.Equal(again, data) {
+			t.Fatalf("encoded again: %x, %v; want %x", again, err, data)
+		}
+		for i := range data { // the bytes may be overwritten afterwards
+			data[i] = 'x'
+		}
+		if got := fields(t, c, back.Request); got != want {
+			t.Fatalf("the request has a share in the bytes: %s", got)
+		}
+	}
+}
+
+func TestCodecPlainRequest(t *testing.T) {
+	c := testCodec(t, true)
+	url := "http://example.com/page"
+	spider := c.parsers.spider
+	for _, r := range []*Request{NewRequest(url, GET, nil), NewRequest(url, "", nil), NewRequest(url, GET, spider.Parser), NewRequest(url, GET, parsePlain, RequestWithParserName(""))} {
+		data, live, err := c.encode(nil, NewContext(r), false)
+		if err != nil || live != nil || len(data) > len(url)+4 {
+			t.Errorf("%d bytes, live %v, error %v; want at most %d bytes", len(data), live, err, len(url)+4)
+		}
+		if fast := c.encodeURL(nil, []byte(url)); !bytes.Equal(fast, data) {
+			t.Errorf("encodeURL %x, encode %x", fast, data)
+		}
+	}
+	named, _, err := c.encode(nil, NewContext(NewRequest(url, GET, parsePlain)), false)
+	if err != nil || len(named) > len(url)+1+len("plain")+2 {
+		t.Errorf("%d bytes with a parser of 5 letters, %v", len(named), err)
+	}
+}
+
+func TestCodecRefuses(t *testing.T) {
+	cycle := map[string]any{}
+	cycle["self"] = cycle
+	url := "http://example.com/"
+	meta := func(v any) *Context {
+		return NewContext(NewRequest(url, GET, nil, RequestWithRequestMeta(map[string]any{"ok": 1, "x": v})))
+	}
+	for _, tt := range []struct {
+		name   string
+		ctx    *Context
+		field  string
+		remedy string
+	}{
+		{"ResponseWriter", NewContext(NewRequest(url, GET, nil, RequestWithResponseWriter(&bytes.Buffer{}))), "ResponseWriter", "RequestWithSpool"},
+		{"WithContext", NewContext(NewRequest(url, GET, nil), WithContext(context.Background())), "WithContext", "memory cache"},
+		{"unnamed parser", NewContext(NewRequest(url, GET, closureOf(1))), "Parser", "RegisterParser"},
+		{"struct", meta(struct{ A int }{1}), "Meta[x]", "EngineWithMetaType"},
+		{"named string", meta(metaColor("red")), "Meta[x]", "EngineWithMetaType"},
+		{"slice of named strings", meta([]metaColor{"red"}), "Meta[x]", "EngineWithMetaType"},
+		{"named slice", meta(bytesOfMine("x")), "Meta[x]", "EngineWithMetaType"},
+		{"duration", meta(time.Second), "Meta[x]", "EngineWithMetaType"},
+		{"pointer", meta(new(int)), "Meta[x]", "EngineWithMetaType"},
+		{"func", meta(func() {}), "Meta[x]", "EngineWithMetaType"},
+		{"channel", meta(make(chan int)), "Meta[x]", "EngineWithMetaType"},
+		{"array", meta([2]int{}), "Meta[x]", "EngineWithMetaType"},
+		{"complex", meta(complex(1, 2)), "Meta[x]", "EngineWithMetaType"},
+		{"map of numbers", meta(map[int]string{1: "a"}), "Meta[x]", "EngineWithMetaType"},
+		{"error", meta(io.EOF), "Meta[x]", "EngineWithMetaType"},
+		{"deep inside", meta([]any{map[string]any{"y": metaColor("red")}}), "Meta[x]", "EngineWithMetaType"},
+		{"cycle", meta(cycle), "Meta[x]", "EngineWithMetaType"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dst := []byte("before")
+			data, live, err := testCodec(t, true).encode(dst, tt.ctx, true)
+			var re *RequestError
+			if !errors.As(err, &re) || re.Field != tt.field || re.URL != url || !strings.Contains(re.Remedy, tt.remedy) {
+				t.Errorf("error %v, want a RequestError of field %s and remedy %s", err, tt.field, tt.remedy)
+			}
+			if live != nil || string(data) != "before" {
+				t.Errorf("data %q, live %v beside the error", data, live)
+			}
+
+			c := testCodec(t, false)
+			data, live, err = c.encode(nil, tt.ctx, true)
+			if err != nil || live == nil {
+				t.Fatalf("memory cache: live %v, error %v", live, err)
+			}
+			back, err := c.decode(data, live)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, sent := back.Request, tt.ctx.Request
+			if r.ResponseWriter != sent.ResponseWriter || back.Ctx != tt.ctx.Ctx || back.CtxId != tt.ctx.CtxId {
+				t.Errorf("back %v, sent %v", back, tt.ctx)
+			}
+			if sent.parser != nil && funcOf(r.parser) != funcOf(sent.parser) {
+				t.Error("another parser")
+			}
+			if len(r.Meta) != len(sent.Meta) || reflect.TypeOf(r.Meta["x"]) != reflect.TypeOf(sent.Meta["x"]) || sent.Meta != nil && r.Meta["ok"] != 1 {
+				t.Errorf("Meta %v", r.Meta)
+			}
+		})
+	}
+}
+
+type bytesOfMine []byte
+
+func TestCodecErrors(t *testing.T) {
+	url := "http://example.com/"
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		name  string
+		opt   func() RequestOption
+		field string
+		is    error
+	}{
+		{"body too large", func() RequestOption { return RequestWithBodyReader(strings.NewReader(strings.Repeat("x", 1025))) }, "BodyReader", errBodyLimit},
+		{"body that cannot be read", func() RequestOption { return RequestWithBodyReader(brokenReader{broken}) }, "BodyReader", broken},
+		{"unknown parser", func() RequestOption { return RequestWithParserName("nobody") }, "Parser", nil},
+	} {
+		for _, durable := range []bool{true, false} {
+			_, _, err := testCodec(t, durable).encode(nil, NewContext(NewRequest(url, POST, nil, tt.opt())), false)
+			var re *RequestError
+			if !errors.As(err, &re) || re.Field != tt.field || tt.is != nil && !errors.Is(err, tt.is) {
+				t.Errorf("%s: error %v, want one of field %s", tt.name, err, tt.field)
+			}
+		}
+	}
+
+	r := NewRequest(url, POST, nil, RequestWithBodyReader(strings.NewReader(strings.Repeat("x", 1024))))
+	c := testCodec(t, true)
+	data, _, err := c.encode(nil, NewContext(r), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if back, err := c.decode(data, nil); err != nil || len(back.Request.Body) != 1024 {
+		t.Errorf("body of the limit's size: %v", err)
+	}
+
+	// The job is opened by a program that registers less.
+	data, _, err = c.encode(nil, NewContext(NewRequest(url, GET, parsePlain)), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fewer, err := newParserTable(c.parsers.spider, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var re *RequestError
+	if _, err := (&codec{parsers: fewer}).decode(data, nil); !errors.As(err, &re) || re.Field != "Parser" {
+		t.Errorf("a parser that is gone: %v", err)
+	}
+	data, _, err = c.encode(nil, NewContext(NewRequest(url, GET, nil, RequestWithRequestMeta(map[string]any{"p": metaPoint{}}))), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := (&codec{parsers: fewer}).decode(data, nil); err == nil || !strings.Contains(err.Error(), `"point"`) {
+		t.Errorf("a type that is gone: %v", err)
+	}
+}
+
+// What waits does not change when the sender goes on using its maps and slices.
+func TestCodecCopiesMeta(t *testing.T) {
+	for _, durable := range []bool{true, false} {
+		c := testCodec(t, durable)
+		list, body, header := []any{1, "a"}, []byte("body"), map[string]string{"A": "1"}
+		meta := map[string]any{"list": list, "map": map[string]int{"a": 1}, "point": metaPoint{1, 2}}
+		if !durable {
+			meta["odd"] = make(chan int)
+		}
+		r := NewRequest("http://h/", GET, nil, RequestWithBody(body))
+		r.Meta, r.Header = meta, header
+		want := metaString(map[string]any{"list": []any{1, "a"}, "map": map[string]int{"a": 1}, "point": metaPoint{1, 2}})
+		data, live, err := c.encode(nil, NewContext(r), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list[0], body[0], header["A"] = 2, 'x', "2"
+		meta["map"].(map[string]int)["a"] = 2
+		meta["new"] = true
+		delete(meta, "odd")
+		for range 2 { // a retry decodes it again
+			back, err := c.decode(data, live)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, ok := back.Request.Meta["odd"]; ok == durable {
+				t.Errorf("odd value is there: %v", ok)
+			}
+			delete(back.Request.Meta, "odd")
+			if got := metaString(back.Request.Meta); got != want || string(back.Request.Body) != "body" || back.Request.Header["A"] != "1" {
+				t.Errorf("Meta %s, body %s, header %v", got, back.Request.Body, back.Request.Header)
+			}
+			back.Request.Meta["list"].([]any)[0] = 3
+		}
+	}
+}
+
+// FuzzDecodeRequest gives the decoder bytes that no encoder wrote.
+func FuzzDecodeRequest(f *testing.F) {
+	c := testCodec(f, true)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 20 {
+		data, _, err := c.encode(nil, NewContext(randomRequest(rng)), true)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	huge := appendUint(nil, math.MaxUint64)
+	for _, tag := range []byte{tagMethod, tagHeader, tagRedirects, tagAllowStatus, tagChainKeys, tagMeta, tagBody} {
+		f.Add(append([]byte{tag}, huge...))
+	}
+	f.Add([]byte{tagMeta, 1, 1, 'x', metaSlice, metaMap, metaSlice, metaScalar, 0xff, 0xff, 0x7f})
+	f.Add(append([]byte{tagMeta, 1, 1, 'x'}, bytes.Repeat([]byte{metaSlice}, 1000)...))
+	f.Add(append([]byte{tagMeta, 1, 1, 'x'}, bytes.Repeat([]byte{metaSlice, metaAny, 2}, 1000)...))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		ctx, err := c.decode(data, nil)
+		if err != nil {
+			return
+		}
+		if ctx.Request == nil || ctx.Request.Header == nil {
+			t.Fatal("no request, or no header")
+		}
+		once, _, err := c.encode(nil, ctx, true)
+		if err != nil {
+			return // such as values nested to the very limit
+		}
+		back, err := c.decode(once, nil)
+		if err != nil {
+			t.Fatalf("what was decoded cannot be encoded and decoded: %v", err)
+		}
+		if twice, _, err := c.encode(nil, back, true); err != nil || !bytes.Equal(once, twice) {
+			t.Fatalf("encoded %x, then %x, %v", once, twice, err)
+		}
+	})
+}
+
+func TestDecodeIsBounded(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector allocates")
+	}
+	c := testCodec(t, true)
+	huge := appendUint(nil, math.MaxUint64>>1)
+	filler := make([]byte, 1<<10)
+	for tag := tagURL; tag <= tagCtxID; tag++ {
+		for _, size := range [][]byte{huge, {0xff, 0x07}} {
+			data := append(append([]byte{tag}, size...), filler...)
+			if n := bytesOf(func() { c.decode(data, nil) }); n > 256<<10 {
+				t.Errorf("tag %d: %d bytes allocated for %d", tag, n, len(data))
+			}
+		}
+	}
+}
+
+// bytesOf returns how many bytes f allocates.
+func bytesOf(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+func BenchmarkCodec(b *testing.B) {
+	c := testCodec(b, false)
+	meta := map[string]any{"category": "books", "page": 3}
+	for _, bench := range []struct {
+		name string
+		r    *Request
+	}{
+		{"plain", NewRequest("http://www.example.com/catalogue/page-3.html", GET, nil)},
+		{"parser", NewRequest("http://www.example.com/catalogue/page-3.html", GET, parsePlain)},
+		{"meta", NewRequest("http://www.example.com/catalogue/page-3.html", GET, parsePlain, RequestWithRequestMeta(meta))},
+	} {
+		ctx := NewContext(bench.r)
+		data, _, err := c.encode(nil, ctx, false)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("encode/"+bench.name, func(b *testing.B) {
+			b.ReportAllocs()
+			buf := make([]byte, 0, 1<<10)
+			for b.Loop() {
+				c.encode(buf, ctx, false)
+			}
+		})
+		b.Run("decode/"+bench.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.decode(data, nil)
+			}
+		})
+	}
+}

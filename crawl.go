@@ -1,0 +1,243 @@
+package tegenaria
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tegenaria/tegenaria/buffer"
+	"github.com/tegenaria/tegenaria/stage"
+)
+
+// crawl is one run of one spider: everything that a run has of its own. Read from the top it tells the
+// way of a request: start and accept put requests into the cache, the scheduler takes them out, the
+// stages fetch and parse them, items pass the buffer and the pipelines, the settler ends them.
+type crawl struct {
+	engine *SpiderEngine
+	cfg    config
+	limits Limits // with defaults
+	spider SpiderInterface
+	log    logger
+	parts  []any         // everything registered, in order: openers, closers, committers
+	opened []any         // those of them that are open
+	gone   chan struct{} // closed when the engine has let go of the crawl
+
+	cache   CacheInterface
+	durable bool
+	codec   *codec
+	parsers *parserTable
+	dupes   *RFPDupeFilter         // computes fingerprints; nil if a user's filter does
+	veto    RFPDupeFilterInterface // a user's filter; nil if there is none
+	domains *domainSet
+	scratch sync.Pool // of *scratch
+	seeds   emissionCounts
+
+	ledger      *ledger
+	counters    counters
+	sched       *scheduler
+	robots      *robotsGate
+	middlewares Middlewares
+	errorMWs    []ErrorMiddleware
+	internalMWs []MiddlewaresInterface
+	filters     []RequestFilter
+	downloaders *downloaderSet
+	http        *httpDownloader // the default downloader, nil if the user gave one
+	bodies      *bodyBudget
+	loopback    *loopbackSet
+	parseGate   *gate
+	lent        atomic.Int64 // parsers that lend their place
+	items       *buffer.Pool[*itemTask]
+	pipelines   ItemPipelines
+	collect     func(ctx context.Context, item *ItemMeta) error // of Crawl, may be nil
+	committers  []Committer
+	settler     *settler
+	watch       *watch
+
+	began        time.Time
+	took         atomic.Int64    // how long the run was, once it is over
+	plain        bool            // links need no request object to be accepted
+	work         context.Context // of all user code and downloads; cancelled when the crawl gives up
+	giveUp       context.CancelCauseFunc
+	intake       context.Context // of Start; cancelled when the crawl stops
+	noMore       context.CancelFunc
+	storing      context.Context // of the cache and the committers; outlives the work
+	abandonStore context.CancelFunc
+	stop
+}
+
+// scratch is what accepting one request needs and the next one can use again.
+type scratch struct {
+	keyer   *keyer
+	data    []byte
+	url     []byte
+	records []Record
+}
+
+// emissionCounts counts the unfiltered requests that StartRequest sends, by fingerprint.
+type emissionCounts struct {
+	mu   sync.Mutex // guards seen
+	seen map[Key]uint64
+}
+
+func (e *emissionCounts) count(fingerprint Key) uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.seen == nil {
+		e.seen = make(map[Key]uint64)
+	}
+	k := e.seen[fingerprint]
+	e.seen[fingerprint] = k + 1
+	return k
+}
+
+// run makes the crawl and returns when nothing of it is left but what was abandoned.
+func (c *crawl) run(ctx context.Context) error {
+	state, err := c.open(ctx)
+	if err != nil {
+		return errors.Join(err, c.close("failed"))
+	}
+	if state.Finished {
+		c.reason = state.Reason
+		return c.close(state.Reason)
+	}
+	if f := c.cfg.events.Started; f != nil {
+		c.event(func() { f(c.spider) })
+	}
+	var settling, piping, supervising sync.WaitGroup
+	supervising.Go(func() { c.supervise(ctx) })
+	settling.Go(c.settler.run)
+	piping.Go(func() { c.fail1(c.runItems()) })
+	started := c.start(state.Started)
+
+	c.fail1(c.runRequests())
+	<-started // nothing new can come any more
+	c.items.Close()
+	piping.Wait()
+	c.leaveItems()
+	c.settler.close()
+	settling.Wait()
+	close(c.over)
+	supervising.Wait()
+	c.watch.close()
+	return c.end(ctx)
+}
+
+// runRequests moves requests from the cache through fetch and parse until the ledger is empty, or the
+// crawl has stopped and its work in hand is done.
+func (c *crawl) runRequests() error {
+	fetch := stage.DynamicWorkerPool[*job](stage.ProcessorFunc[*job](c.fetch), c.cfg.concurrency)
+	// A parser that waits in Fetch lends its place among the parseGate's: the pool has room for both.
+	parse := stage.DynamicWorkerPool[*job](stage.ProcessorFunc[*job](c.parse), int(c.cfg.parseWorkers)+c.cfg.concurrency)
+	source, wait := c.newSource()
+	err := stage.New(fetch, parse).Process(c.work, source, noSink[*job]{})
+	wait()
+	return c.stageError(err)
+}
+
+// stageError keeps what is a fault of the engine itself: cancellation and abandoned calls are told
+// elsewhere.
+func (c *crawl) stageError(err error) error {
+	var abandoned *stage.AbandonedError
+	if err == nil || c.work.Err() != nil || errors.As(err, &abandoned) {
+		return nil
+	}
+	return err
+}
+
+// jobSource feeds the fetch stage from the scheduler.
+type jobSource struct {
+	next func(ctx context.Context) *job
+	job  *job
+}
+
+func (s *jobSource) Next(ctx context.Context) bool {
+	s.job = s.next(ctx)
+	return s.job != nil
+}
+
+func (s *jobSource) Payload() *job { return s.job }
+
+func (s *jobSource) Error() error { return nil }
+
+// newSource makes the cache readers. One reads in the stage's own goroutine; more feed a channel, and
+// wait returns when they have left.
+func (c *crawl) newSource() (source stage.Source[*job], wait func()) {
+	if c.cfg.readers == 1 {
+		return &jobSource{next: c.take}, func() {}
+	}
+	jobs := make(chan *job)
+	var readers sync.WaitGroup
+	for range c.cfg.readers {
+		readers.Go(func() {
+			for j := c.take(c.work); j != nil; j = c.take(c.work) {
+				jobs <- j
+			}
+		})
+	}
+	var closer sync.WaitGroup
+	closer.Go(func() {
+		readers.Wait()
+		close(jobs)
+	})
+	return &jobSource{next: func(context.Context) *job { return <-jobs }}, func() {
+		for j := range jobs { // what came after the stages had been cancelled
+			j.letGo()
+			j.done()
+		}
+		closer.Wait()
+	}
+}
+
+// take asks the scheduler for the next job; a failing cache ends the crawl.
+func (c *crawl) take(ctx context.Context) *job {
+	j, err := c.sched.take(ctx)
+	if err != nil {
+		c.storeFailed(err)
+	}
+	return j
+}
+
+// fail1 notes a fault of the engine itself.
+func (c *crawl) fail1(err error) {
+	if err != nil {
+		c.breakDown(&RunError{Op: "engine", Err: err})
+	}
+}
+
+// event calls a func of Events, whose panics are reported and have no other effect.
+func (c *crawl) event(f func()) {
+	if stack, err := protect(func() error { f(); return nil }); err != nil {
+		herr := &HandleError{Err: err, Stage: StageEvent, Stack: stack}
+		c.counters.errors.Add(1)
+		c.log.failure(herr)
+		c.engine.publish(herr)
+	}
+}
+
+// settledEvent tells about the end of a request.
+func (c *crawl) settledEvent(r *Request, outcome Outcome, reason string) {
+	if r != nil {
+		c.log.settled(r, outcome, reason)
+	}
+	if f := c.cfg.events.RequestSettled; f != nil {
+		c.event(func() { f(r, outcome, reason) })
+	}
+}
+
+// slow tells about a callback that has been running for a minute.
+func (c *crawl) slow(at Stage, r *Request, took time.Duration) {
+	c.log.slow(at, r, took)
+	if f := c.cfg.events.SlowCallback; f != nil {
+		c.event(func() { f(at, r, took) })
+	}
+}
+
+// lost tells about a callback that was given up.
+func (c *crawl) lost(at Stage, r *Request) {
+	c.log.abandoned(at, r)
+	if f := c.cfg.events.Abandoned; f != nil {
+		c.event(func() { f(at, r) })
+	}
+}

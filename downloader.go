@@ -1,0 +1,111 @@
+package tegenaria
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/netip"
+	"slices"
+)
+
+// Downloader fetches what requests ask for. The engine has one of its own on net/http; others are set by
+// [EngineWithDownloader] or registered by name.
+//
+// Contract. Download fetches ctx.Request and sends exactly one result: ctx itself, its DownloadResult
+// set to a Response, to an Error, or to both where a body was cut off. Any status code is a
+// Response, a redirect too: it is the engine that follows it. The channel has room for the result, so sending never
+// blocks; a second one is discarded, and none within the request's timeout is an error. Download may
+// block, or send from a goroutine of its own after it has returned. It must give up when ctx, which
+// is a context.Context, is done. It is called concurrently. A panic is a failure of the
+// request. A Response made by [NewResponse] is completed by the engine.
+//
+// CheckStatus tells whether a response goes to its parser rather than to the ErrorHandlers.
+// allowStatus names the codes that engine and request allow. It is called concurrently and must
+// not block.
+type Downloader interface {
+	Download(ctx *Context, result chan<- *Context)
+	CheckStatus(statusCode uint64, allowStatus []uint64) bool
+}
+
+// downloadSettings is what the downloader of a crawl needs to know.
+type downloadSettings struct {
+	limits       Limits         // with its defaults
+	agent        string         // User-Agent of requests that have none
+	allowPrivate []netip.Prefix // special-purpose addresses that may be dialled
+	allowStatus  []uint64       // codes of 400 and over that reach the parsers of all requests
+	client       *http.Client   // the user's; nil: the downloader makes its own connections
+	concurrency  int            // how many downloads run at once
+	bodies       *bodyBudget    // nil: no bound
+	loopback     *loopbackSet   // nil: none
+}
+
+// httpDownloader is the engine's own Downloader, on net/http. It follows no redirects, and keeps one set of
+// connections for itself and one for each proxy.
+type httpDownloader struct {
+	downloadSettings
+	routes *routes
+}
+
+var _ Downloader = (*httpDownloader)(nil)
+
+func newHTTPDownloader(s downloadSettings) *httpDownloader {
+	return &httpDownloader{downloadSettings: s, routes: newRoutes(s)}
+}
+
+// Download fetches one request in the caller's goroutine. A request that is too slow fails with a
+// [*TimeoutError], and a body above Limits.Body with a [*BodyTooLargeError], both without a Response;
+// a body that breaks off with a [*TruncatedBodyError] and what there is of the Response.
+//
+// gzip is asked for and removed, unless the request has an Accept-Encoding of its own: then the
+// body is what the server sent.
+//
+// A body for the request's ResponseWriter goes there as it comes, and the Response is empty; Limits.Body
+// does not apply to it, the timeout does. The writer gets no bodies of redirects that are followed, nor
+// of status codes that are not allowed: they are in the Response as usual.
+func (d *httpDownloader) Download(ctx *Context, result chan<- *Context) {
+	resp, err := d.fetch(ctx)
+	ctx.DownloadResult = &RequestResult{Response: resp}
+	if err != nil {
+		ctx.DownloadResult.Error = &HandleError{CtxId: ctx.CtxId, Err: err, Request: ctx.Request, Response: resp, Stage: StageDownload}
+	}
+	result <- ctx
+}
+
+// CheckStatus allows codes below 400 and those of the list.
+func (d *httpDownloader) CheckStatus(statusCode uint64, allowStatus []uint64) bool {
+	return statusCode < http.StatusBadRequest || slices.Contains(allowStatus, statusCode)
+}
+
+// close closes idle connections, and those that are still being made. No Download may be running.
+func (d *httpDownloader) close() { d.routes.close() }
+
+func (d *httpDownloader) fetch(ctx *Context) (*Response, error) {
+	if ctx.Request == nil {
+		return nil, errNoRequest
+	}
+	x := &exchange{down: d, ctx: ctx, r: ctx.Request, hold: ctx.hold()}
+	defer x.end()
+	x.begin()
+	resp, err := x.run()
+	if err == nil {
+		return resp, nil
+	}
+	// Where the time ran out, or the request was given up, net/http's error is but the effect.
+	if cause := context.Cause(x.life); cause != nil {
+		return nil, cause
+	}
+	var private *PrivateAddressError
+	if errors.As(err, &private) {
+		return nil, private
+	}
+	return resp, err
+}
+
+// streams tells whether a response's body goes to the request's ResponseWriter.
+func (d *httpDownloader) streams(r *Request, resp *Response) bool {
+	if r.ResponseWriter == nil || isRedirect(r, resp) {
+		return false
+	}
+	status := uint64(max(resp.Status, 0))
+	return d.CheckStatus(status, d.allowStatus) || slices.Contains(r.allowStatus, status)
+}

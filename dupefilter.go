@@ -1,0 +1,116 @@
+package tegenaria
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/bits-and-blooms/bloom/v3"
+)
+
+// RFPDupeFilterInterface computes the identity of requests and can veto them. The engine takes
+// identity from Fingerprint, and the truth about what was seen from its cache. Both methods may be
+// called concurrently.
+type RFPDupeFilterInterface interface {
+	// Fingerprint returns the identity of the request: two requests are the same exactly if these bytes
+	// are equal. Its error, or no bytes, fails the request.
+	Fingerprint(request *Request) ([]byte, error)
+	// DoDupeFilter tells whether the request is a duplicate (true), and remembers it if not, in one
+	// step.
+	DoDupeFilter(request *Request) (bool, error)
+}
+
+// RFPDupeFilter fingerprints requests and remembers which ones it saw. A fingerprint is the 128-bit
+// murmur3 hash of method, canonical URL with Params merged, body and chosen headers, each preceded
+// by its length. The URL's canonical form is that of RFC 3986 §6.2.2 with the query's pairs sorted
+// and the fragment off; nothing else is removed.
+//
+// A Bloom filter alone loses pages without a word: it takes some new ones for old. Here it only
+// answers "surely new" quickly, and an exact set has the last word.
+//
+// An engine uses the fingerprints and hands the Bloom parameters to its cache, which decides what was
+// seen; [RFPDupeFilter.DoDupeFilter] is for use without an engine. Set the filter up before its
+// first use; after that all methods may be called concurrently.
+type RFPDupeFilter struct {
+	bloomBits, bloomHashes uint
+	headers                []string // folded and sorted
+	keepOrder              bool
+
+	mu    sync.Mutex         // guards what follows
+	bloom *bloom.BloomFilter // made at the first request: an engine never needs it
+	seen  map[Key]struct{}
+}
+
+var _ RFPDupeFilterInterface = (*RFPDupeFilter)(nil)
+
+// NewRFPDupeFilter makes a filter whose Bloom filter has that many bits and hash functions. As a rule
+// 10 bits for each expected request and 7 hashes let one look-up in a hundred go to the exact set
+// for nothing. Too small a Bloom filter costs time, never a request.
+func NewRFPDupeFilter(bloomBits, bloomHashes uint) *RFPDupeFilter {
+	return &RFPDupeFilter{bloomBits: bloomBits, bloomHashes: bloomHashes, seen: make(map[Key]struct{})}
+}
+
+// IncludeHeaders makes these headers part of the identity: requests that differ in one of them are
+// different. Names compare without regard to case and order, values exactly. By default no header
+// counts. It returns the filter itself.
+func (f *RFPDupeFilter) IncludeHeaders(names ...string) *RFPDupeFilter {
+	for _, name := range names {
+		f.headers = append(f.headers, strings.ToLower(name))
+	}
+	slices.Sort(f.headers)
+	f.headers = slices.Compact(f.headers)
+	return f
+}
+
+// KeepQueryOrder makes the order of the query's pairs part of the identity, for sites where ?a=1&b=2
+// and ?b=2&a=1 are different pages. It returns the filter itself.
+func (f *RFPDupeFilter) KeepQueryOrder() *RFPDupeFilter {
+	f.keepOrder = true
+	return f
+}
+
+// Fingerprint returns the request's 16 bytes. A BodyReader is read into Body first, up to the default of
+// Limits.Body. The error of an URL that cannot be asked is a [*RequestError].
+func (f *RFPDupeFilter) Fingerprint(request *Request) ([]byte, error) {
+	key, err := f.keyer().request(request)
+	if err != nil {
+		return nil, err
+	}
+	return key[:], nil
+}
+
+// DoDupeFilter tells whether an equal request was asked about before. A request with DoNotFilter is
+// never a duplicate and leaves no trace.
+func (f *RFPDupeFilter) DoDupeFilter(request *Request) (bool, error) {
+	if request.doNotFilter {
+		return false, nil
+	}
+	key, err := f.keyer().request(request)
+	if err != nil {
+		return false, err
+	}
+	return f.testAndAdd(key), nil
+}
+
+func (f *RFPDupeFilter) testAndAdd(key Key) (seen bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.bloom == nil {
+		f.bloom = bloom.New(f.bloomBits, f.bloomHashes)
+	}
+	if f.bloom.TestAndAdd(key[:]) {
+		if _, seen = f.seen[key]; seen {
+			return true
+		}
+	}
+	f.seen[key] = struct{}{}
+	return false
+}
+
+// bloomParameters are for the job's cache.
+func (f *RFPDupeFilter) bloomParameters() (bits, hashes uint) { return f.bloomBits, f.bloomHashes }
+
+// keyer returns a new keyer with the filter's settings.
+func (f *RFPDupeFilter) keyer() *keyer {
+	return &keyer{headers: f.headers, keepOrder: f.keepOrder, bodyLimit: defaultBody}
+}

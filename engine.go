@@ -1,0 +1,288 @@
+package tegenaria
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/lifecycle"
+)
+
+// Status is where in its life an engine is.
+type Status = lifecycle.Status
+
+// The statuses of an engine.
+const (
+	StatusUninitialized = lifecycle.Uninitialized
+	StatusInitializing  = lifecycle.Initializing
+	StatusInitialized   = lifecycle.Initialized
+	StatusStarting      = lifecycle.Starting
+	StatusStarted       = lifecycle.Started
+	StatusStopping      = lifecycle.Stopping
+	StatusStopped       = lifecycle.Stopped
+	StatusPaused        = lifecycle.Paused
+)
+
+// SpiderEngine runs spiders. Make one with [NewSpiderEngine], register what a crawl needs, then call
+// [SpiderEngine.Execute] or [SpiderEngine.Run]: one run at a time, any number one after the other, each
+// starting from nothing but what a durable cache remembers. Two engines share nothing.
+//
+// All methods may be called concurrently; what is registered while a run is on counts from the next one.
+type SpiderEngine struct {
+	mu     sync.Mutex // guards what follows
+	config config
+	crawl  *crawl   // the run that is on, nil if none
+	last   *Summary // of the newest run that has ended
+	errs   []*subscription
+
+	life lifecycle.Machine
+}
+
+// NewSpiderEngine makes an engine.
+func NewSpiderEngine(opts ...EngineOption) *SpiderEngine {
+	e := &SpiderEngine{config: config{
+		parseWorkers:    uint(runtime.GOMAXPROCS(0)),
+		readers:         1,
+		concurrency:     16,
+		itemConcurrency: 16,
+		filter:          true,
+		grace:           20 * time.Second,
+		failFast:        true,
+	}}
+	for _, opt := range opts {
+		opt(e)
+	}
+	return e
+}
+
+// RegisterSpiders adds spiders. A nil one, an empty or a second equal name is a mistake that Run reports.
+func (e *SpiderEngine) RegisterSpiders(s ...SpiderInterface) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.config.spiders = append(e.config.spiders, s...)
+}
+
+// RegisterDownloadMiddlewares adds middlewares; they are called by priority, see [MiddlewaresInterface].
+func (e *SpiderEngine) RegisterDownloadMiddlewares(m ...MiddlewaresInterface) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.config.middlewares = append(e.config.middlewares, m...)
+}
+
+// RegisterPipelines adds pipelines; they are called by priority, see [PipelinesInterface].
+func (e *SpiderEngine) RegisterPipelines(p ...PipelinesInterface) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.config.pipelines = append(e.config.pipelines, p...)
+}
+
+// RegisterDownloader adds a downloader for requests that name it (RequestWithDownloader). Several under
+// one name share the load: the least busy and healthiest gets the next request.
+func (e *SpiderEngine) RegisterDownloader(name string, d Downloader) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.config.downloaders = append(e.config.downloaders, namedDownloader{name, d})
+}
+
+// RegisterParser gives a parser a name, by which a durable cache stores it and RequestWithParserName
+// finds it.
+func (e *SpiderEngine) RegisterParser(name string, p Parser) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.config.parsers = append(e.config.parsers, namedParser{name, p})
+}
+
+// Execute is [SpiderEngine.Run] for a main package: the first SIGINT or SIGTERM stops the crawl
+// gracefully, the second one at once.
+func (e *SpiderEngine) Execute(spiderName string) error {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	over := make(chan struct{})
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for stopping := false; ; stopping = true {
+			select {
+			case <-signals:
+			case <-over:
+				return
+			}
+			if c := e.current(); c != nil && !stopping {
+				c.requestStop("stopped", nil)
+			} else if c != nil {
+				c.cancelNow(farewell)
+			}
+		}
+	})
+	defer listening.Wait()
+	defer close(over)
+	return e.Run(context.Background(), spiderName)
+}
+
+// Run crawls with the spider of that name and returns when the crawl is over.
+//
+// The error is nil exactly if all work was done, or a durable job had been finished before; failed
+// requests are no failure of the run. Otherwise it is a [*StoppedError] (Stop, a limit, a full queue,
+// CloseSpider), the cause of ctx's end, or a [*RunError]: mistakes in what was registered, all of them
+// at once and before the first request; a failed start; a failed store. If callbacks had to be left
+// behind an [*AbandonedError] is joined, as are the errors of Closers.
+func (e *SpiderEngine) Run(ctx context.Context, spiderName string) error {
+	leave, err := e.life.Enter(lifecycle.Initializing)
+	if err != nil {
+		return &RunError{Op: "wiring", Err: err}
+	}
+	e.mu.Lock()
+	cfg := e.config.clone()
+	e.mu.Unlock()
+	c, err := e.wire(ctx, cfg, spiderName)
+	leave(err)
+	if err != nil {
+		e.closeErrors()
+		return err
+	}
+	if leave, err = e.life.Enter(lifecycle.Starting); err != nil {
+		return &RunError{Op: "wiring", Err: err}
+	}
+	e.mu.Lock()
+	e.crawl = c
+	e.mu.Unlock()
+	leave(nil)
+	err = c.run(ctx)
+	e.ended(c)
+	return err
+}
+
+// ended takes the crawl away and keeps what it came to.
+func (e *SpiderEngine) ended(c *crawl) {
+	if leave, err := e.life.Enter(lifecycle.Stopping); err == nil {
+		leave(nil)
+	}
+	e.mu.Lock()
+	summary := c.summary(e.life.Status())
+	e.crawl, e.last = nil, &summary
+	e.mu.Unlock()
+	e.closeErrors()
+	close(c.gone)
+}
+
+func (e *SpiderEngine) current() *crawl {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.crawl
+}
+
+// errNotRunning is why a crawl cannot be controlled.
+var errNotRunning = errors.New("tegenaria: no crawl is running")
+
+// Pause holds back what waits; work in hand goes on. It is an error unless a crawl is running.
+func (e *SpiderEngine) Pause() error {
+	c := e.current()
+	if c == nil {
+		return errNotRunning
+	}
+	if err := e.life.Pause(); err != nil {
+		return err
+	}
+	c.sched.pause(true)
+	if f := c.cfg.events.Paused; f != nil {
+		c.event(f)
+	}
+	return nil
+}
+
+// Resume ends a pause.
+func (e *SpiderEngine) Resume() error {
+	c := e.current()
+	if c == nil {
+		return errNotRunning
+	}
+	if err := e.life.Resume(); err != nil {
+		return err
+	}
+	c.sched.pause(false)
+	if f := c.cfg.events.Resumed; f != nil {
+		c.event(f)
+	}
+	return nil
+}
+
+// Stop ends the crawl gracefully and returns when it is over: nothing new is begun, work in hand
+// finishes, a durable cache keeps the rest. When ctx ends, or EngineWithGrace is over, the work in hand
+// is cancelled and what does not return is abandoned. It returns ctx's cause if that cut the crawl short. It
+// may be called any number of times; without a running crawl it does nothing.
+func (e *SpiderEngine) Stop(ctx context.Context) error {
+	c := e.current()
+	if c == nil {
+		return nil
+	}
+	c.requestStop("stopped", nil)
+	ctx, cancel, bye := beforeDeadline(ctx)
+	defer cancel()
+	select {
+	case <-c.gone:
+		return nil
+	case <-ctx.Done():
+	}
+	c.cancelNow(bye)
+	<-c.gone
+	return context.Cause(ctx)
+}
+
+// beforeDeadline ends a moment before ctx's deadline, so that what is cancelled then has the time to return.
+func beforeDeadline(ctx context.Context) (before context.Context, cancel context.CancelFunc, moment time.Duration) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return ctx, func() {}, farewell
+	}
+	moment = max(min(time.Until(deadline)/4, farewell), 0)
+	before, cancel = context.WithDeadline(ctx, deadline.Add(-moment))
+	return before, cancel, moment
+}
+
+// Status returns where in its life the engine is.
+func (e *SpiderEngine) Status() Status {
+	status := e.life.Status()
+	if c := e.current(); c != nil && c.refusing.Load() {
+		return StatusStopping
+	}
+	return status
+}
+
+// Idle tells whether nothing is being downloaded, parsed or processed at the moment. An idle crawl may
+// still have requests that wait for their time.
+func (e *SpiderEngine) Idle() bool {
+	c := e.current()
+	return c == nil || c.ledger.idle()
+}
+
+// Stats returns the counters of the run that is on, or of the newest one that has ended.
+func (e *SpiderEngine) Stats() Stats { return e.Summary().Stats }
+
+// Summary returns what there is to know of the run that is on, or of the newest one that has ended.
+func (e *SpiderEngine) Summary() Summary {
+	e.mu.Lock()
+	c, last := e.crawl, e.last
+	e.mu.Unlock()
+	switch {
+	case c != nil:
+		return c.summary(e.Status())
+	case last != nil:
+		return *last
+	}
+	return Summary{Status: e.life.Status().String()}
+}
+
+func (cfg config) clone() config {
+	cfg.spiders = slices.Clone(cfg.spiders)
+	cfg.middlewares = slices.Clone(cfg.middlewares)
+	cfg.pipelines = slices.Clone(cfg.pipelines)
+	cfg.downloaders = slices.Clone(cfg.downloaders)
+	cfg.parsers = slices.Clone(cfg.parsers)
+	return cfg
+}

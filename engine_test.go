@@ -1,0 +1,494 @@
+package tegenaria_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// A full run over real HTTP: 1 request, 1 item, 1 times status 200, no error.
+func TestFullRun(t *testing.T) {
+	server, log := serve(t, map[string]string{"/": "<p>hello</p>"})
+	s := newSpider(server + "/")
+	s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		item <- tegenaria.NewItem(ctx, ctx.Response().CSS("p").Text())
+		return nil
+	}
+	items := &collector{}
+	e := newEngine(nil, s, tegenaria.EngineWithPipelines(items))
+	if e.Status() != tegenaria.StatusUninitialized || !e.Idle() || e.Stats().Discovered != 0 {
+		t.Errorf("before the run: %s, %+v", e.Status(), e.Stats())
+	}
+	stats := mustRun(t, e)
+	if stats.RequestDownloaded != 1 || stats.Responses != 1 || stats.ItemScraped != 1 || stats.Status[200] != 1 || stats.ErrorCount != 0 ||
+		stats.Bytes != 12 || stats.RobotsRequests != 0 || stats.StartTime.IsZero() || stats.Elapsed <= 0 {
+		t.Errorf("stats: %+v", stats)
+	}
+	if !slices.Equal(items.all(), []any{"hello"}) || len(log()) != 1 || log()[0].agent != "tegenaria/"+tegenaria.Version {
+		t.Errorf("items %v, log %+v", items.all(), log())
+	}
+	if e.Status() != tegenaria.StatusStopped || e.Summary().Reason != "finished" {
+		t.Errorf("after the run: %s, %q", e.Status(), e.Summary().Reason)
+	}
+	if again := e.Stats(); again.Elapsed != stats.Elapsed {
+		t.Error("the time of a run that has ended goes on")
+	}
+}
+
+// A refused connection: 1 request, 1 error, and ErrorHandler knows why.
+func TestRefusedConnection(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "http://" + listener.Addr().String() + "/"
+	listener.Close()
+	s := newSpider(url)
+	stats := mustRun(t, newEngine(nil, s))
+	var op *net.OpError
+	if herr := s.onlyError(t); herr.Stage != tegenaria.StageDownload || !errors.As(herr, &op) || herr.Response != nil {
+		t.Errorf("ErrorHandler got %v", herr)
+	}
+	if stats.RequestDownloaded != 1 || stats.ErrorCount != 1 || stats.Responses != 0 {
+		t.Errorf("stats: %+v", stats)
+	}
+}
+
+// Within a slot the larger priority goes first, and equals in the order they came.
+func TestPriorities(t *testing.T) {
+	w := onePage()
+	s := newSpider("http://a.test/")
+	order := rand.Perm(30)
+	s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		if ctx.Request.Depth > 0 {
+			return nil
+		}
+		for _, i := range order {
+			u := fmt.Sprintf("http://b.test/%02d", i)
+			w.page(u, text("x"))
+			req <- send(u, tegenaria.RequestWithPriority(i/3-5))
+		}
+		return nil
+	}
+	e := newEngine(w, s, tegenaria.EngineWithConcurrency(1))
+	// All wait before the first of them is taken.
+	e.RegisterDownloadMiddlewares(&hooks{request: func(ctx *tegenaria.Context) error {
+		for ctx.Request.Depth == 1 && e.Stats().Discovered < 31 {
+			runtime.Gosched()
+		}
+		return nil
+	}})
+	mustRun(t, e)
+	got := w.urls()[2:] // the first one was alone when it was taken
+	if !slices.IsSortedFunc(got, func(a, b string) int {
+		return priorityOf(b) - priorityOf(a)
+	}) {
+		t.Errorf("order of downloads: %q", got)
+	}
+	for i := 1; i < len(got); i++ {
+		if priorityOf(got[i-1]) == priorityOf(got[i]) && slices.Index(order, number(got[i-1])) > slices.Index(order, number(got[i])) {
+			t.Errorf("%s came before %s, but is newer", got[i-1], got[i])
+		}
+	}
+}
+
+func number(url string) (n int) {
+	fmt.Sscanf(url, "http://b.test/%d", &n)
+	return n
+}
+
+func priorityOf(url string) int { return number(url) / 3 }
+
+// A slot's delay is kept between the starts of downloads; a fast host is not slowed by it.
+func TestDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		var seeds []string
+		for i := range 5 {
+			for _, host := range []string{"slow", "fast", "narrow"} {
+				u := fmt.Sprintf("http://%s.test/%d", host, i)
+				w.page(u, after(300*time.Millisecond, text("x")))
+				seeds = append(seeds, u)
+			}
+		}
+		s := newSpider(seeds...)
+		s.parse = nothing
+		began := time.Now()
+		mustRun(t, newEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: time.Second,
+			Overrides: map[string]tegenaria.SlotPolicy{"fast.test": {}, "narrow.test": {PerSlot: 1}}})))
+		at := map[string][]time.Duration{}
+		for _, v := range w.visits() {
+			host := strings.Split(v.url, "/")[2]
+			at[host] = append(at[host], v.at.Sub(began))
+		}
+		for host, gap := range map[string]time.Duration{"slow.test": time.Second, "fast.test": 0, "narrow.test": 300 * time.Millisecond} {
+			for i, got := range at[host] {
+				if got != time.Duration(i)*gap {
+					t.Errorf("%s: download %d began after %s", host, i, got)
+				}
+			}
+		}
+	})
+}
+
+// SlotDelay slows a slot from then on; MaxConnsPerHost narrows it; SlotBy and RequestWithSlot name it.
+func TestSlots(t *testing.T) {
+	t.Run("SlotDelay", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld().page("http://a.test/", page("/1", "/2", "/3")).page("http://a.test/1", page()).page("http://a.test/2", page()).page("http://a.test/3", page())
+			s := newSpider("http://a.test/")
+			s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				ctx.SlotDelay(time.Minute)
+				return followAll(ctx, item, req)
+			}
+			began := time.Now()
+			mustRun(t, newEngine(w, s))
+			if took := time.Since(began); took != 3*time.Minute {
+				t.Errorf("it took %s", took)
+			}
+		})
+	})
+	for _, tt := range []struct {
+		name string
+		p    tegenaria.Politeness
+		opt  func(i int) tegenaria.RequestOption
+		peak int
+	}{
+		{"MaxConnsPerHost", tegenaria.Politeness{}, func(int) tegenaria.RequestOption { return tegenaria.RequestWithMaxConnsPerHost(2) }, 2},
+		{"RequestWithSlot", tegenaria.Politeness{PerSlot: 1}, func(i int) tegenaria.RequestOption { return tegenaria.RequestWithSlot(fmt.Sprint(i % 3)) }, 3},
+		{"SlotRegistrableDomain", tegenaria.Politeness{PerSlot: 1, SlotBy: tegenaria.SlotRegistrableDomain}, nil, 2},
+		{"SlotHost", tegenaria.Politeness{PerSlot: 1, SlotBy: tegenaria.SlotHost}, nil, 6},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				s := newSpider()
+				s.parse = nothing
+				s.start = func(req chan<- *tegenaria.Context) {
+					for i := range 12 {
+						u := fmt.Sprintf("http://%c.site%d.co.uk:80%d/", 'a'+i%3, i/3%2, i)
+						if tt.opt != nil {
+							u = fmt.Sprintf("http://a.test/%d", i)
+						}
+						w.page(u, after(time.Second, text("x")))
+						if tt.opt != nil {
+							req <- send(u, tt.opt(i))
+						} else {
+							req <- send(u)
+						}
+					}
+				}
+				tt.p.IgnoreRobots = true
+				mustRun(t, newEngine(w, s, tegenaria.EngineWithPoliteness(tt.p)))
+				if w.peak != tt.peak || len(w.visits()) != 12 {
+					t.Errorf("%d downloads at once, want %d", w.peak, tt.peak)
+				}
+			})
+		})
+	}
+}
+
+// Which events happen, in which order.
+func TestEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := &trace{}
+		path := func(r *tegenaria.Request) string { return strings.TrimPrefix(r.Url, "http://a.test") }
+		w := newWorld().page("http://a.test/", page("/", "/bad")).page("http://a.test/bad", status(500))
+		s := newSpider("http://a.test/")
+		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			item <- tegenaria.NewItem(ctx, "item")
+			sleep(time.Second) // it is scraped meanwhile
+			return followAll(ctx, item, req)
+		}
+		e := newEngine(w, s, tegenaria.EngineWithEvents(tegenaria.Events{
+			Started:         func(s tegenaria.SpiderInterface) { l.add("started %s", s.GetName()) },
+			Closed:          func(reason string) { l.add("closed %s", reason) },
+			RequestAccepted: func(r *tegenaria.Request) { l.add("accepted %s", path(r)) },
+			RequestStarted:  func(r *tegenaria.Request) { l.add("started %s", path(r)) },
+			Downloaded:      func(r *tegenaria.Request, resp *tegenaria.Response) { l.add("downloaded %s %d", path(r), resp.Status) },
+			RequestSettled: func(r *tegenaria.Request, o tegenaria.Outcome, why string) {
+				l.add("%s", strings.TrimSpace(fmt.Sprintf("settled %s %s %s", path(r), o, why)))
+			},
+			ItemScraped: func(item *tegenaria.ItemMeta) { l.add("scraped %v", item.Item) },
+			Error:       func(err *tegenaria.HandleError) { l.add("error %s", err.Stage) },
+		}))
+		mustRun(t, e)
+		var page, bad, rest []string
+		for _, line := range l.list {
+			switch {
+			case strings.Contains(line, "/bad"):
+				bad = append(bad, line)
+			case strings.Contains(line, "/"):
+				page = append(page, line)
+			default:
+				rest = append(rest, line)
+			}
+		}
+		(&trace{list: page}).want(t, "accepted /", "started /", "downloaded / 200", "settled / duplicate", "settled / fetched")
+		(&trace{list: bad}).want(t, "accepted /bad", "started /bad", "downloaded /bad 500", "settled /bad failed status")
+		(&trace{list: rest}).want(t, "started test", "scraped item", "error status", "closed finished")
+	})
+}
+
+// The status of a run, from outside and inside.
+func TestStatusOfARun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", after(time.Second, text("x")))
+		s := newSpider("http://a.test/")
+		s.parse = nothing
+		e := newEngine(w, s)
+		result := make(chan error, 1)
+		go func() { result <- run(t, e) }()
+		synctest.Wait()
+		if e.Status() != tegenaria.StatusStarted || e.Idle() {
+			t.Errorf("status %s, idle %t", e.Status(), e.Idle())
+		}
+		var busy *tegenaria.RunError
+		if err := e.Run(t.Context(), "test"); !errors.As(err, &busy) {
+			t.Errorf("a second run at the same time: %v", err)
+		}
+		if err := <-result; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+}
+
+// A cancelled context ends the run with its cause, also before it has begun.
+func TestRunContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("cause")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(cause)
+		w := newWorld().page("http://a.test/", hang)
+		e := newEngine(w, newSpider("http://a.test/"))
+		if err := e.Run(ctx, "test"); !errors.Is(err, cause) {
+			t.Errorf("Run with a cancelled context: %v", err)
+		}
+		ctx, end := context.WithTimeout(t.Context(), 30*time.Second)
+		defer end()
+		began := time.Now()
+		if err := e.Run(ctx, "test"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 30*time.Second {
+			t.Errorf("Run with a deadline: %v after %s", err, time.Since(began))
+		}
+		checkLedger(t, e)
+		if s := e.Stats(); s.ErrorCount != 0 || s.Pending != 1 {
+			t.Errorf("what was cancelled failed: %+v", s)
+		}
+	})
+}
+
+// Several readers of the cache do no work twice.
+func TestReaders(t *testing.T) {
+	for _, n := range []uint{1, 2, 7} {
+		w := newWorld()
+		s := newSpider()
+		s.parse = nothing
+		for i := range 200 {
+			u := fmt.Sprintf("http://a%d.test/%d", i%20, i)
+			w.page(u, text("x"))
+			s.FeedUrls = append(s.FeedUrls, u)
+		}
+		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithReadCacheNum(n)))
+		if len(w.visits()) != 200 || stats.Outcomes[tegenaria.Fetched] != 200 {
+			t.Errorf("%d readers: %d downloads, %v", n, len(w.visits()), stats.Outcomes)
+		}
+	}
+}
+
+// Downloaders of one name share the load; a failing one gets less.
+func TestDownloadersShareTheLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		good, bad := newWorld(), newWorld()
+		s := newSpider()
+		s.parse = nothing
+		s.start = func(req chan<- *tegenaria.Context) {
+			for i := range 300 {
+				u := fmt.Sprintf("http://a%d.test/%d", i%30, i)
+				good.page(u, after(10*time.Millisecond, text("x")))
+				bad.page(u, broken(errBroken))
+				req <- send(u, tegenaria.RequestWithDownloader("exit"))
+			}
+		}
+		e := newEngine(newWorld(), s)
+		e.RegisterDownloader("exit", bad)
+		e.RegisterDownloader("exit", good)
+		stats := mustRun(t, e)
+		if g, b := len(good.visits()), len(bad.visits()); g+b != 300 || b > 60 || int64(b) != stats.Outcomes[tegenaria.Failed] {
+			t.Errorf("good %d, bad %d", g, b)
+		}
+		d := e.Summary().Downloaders
+		if len(d) != 3 || d[0].Called != 0 || d[1].Completed != 0 || d[2].Called != d[2].Completed || d[2].Handling != 0 {
+			t.Errorf("summary: %+v", d)
+		}
+	})
+}
+
+// The summary's JSON has the seed's names and stays the same after the run.
+func TestSummary(t *testing.T) {
+	w := onePage()
+	e := newEngine(w, emitting("x"), tegenaria.EngineWithAllowedDomains("b.test", "a.test"), tegenaria.EngineWithSchedulerNum(3),
+		tegenaria.EngineWithPipelines(&collector{}), tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 4}))
+	mustRun(t, e)
+	summary := e.Summary()
+	if e.Summary().String() != summary.String() {
+		t.Error("two summaries of the same run differ")
+	}
+	var got map[string]any
+	if err := json.Unmarshal([]byte(summary.String()), &got); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"spider": `"test"`, "status": `"stopped"`, "reason": `"finished"`, "url_number": "1",
+		"request_args":     `{"accepted_primary_domains":["a.test","b.test"],"max_depth":4}`,
+		"module_args":      `{"analyzer_list_size":3,"downloader_list_size":1,"pipeline_list_size":1}`,
+		"downloaders":      `[{"accepted":1,"called":1,"completed":1,"handling":0,"id":"D1"}]`,
+		"item_buffer_pool": `{"buffer_cap":64,"buffer_number":1,"max_buffer_number":16,"total":0}`,
+	} {
+		text, err := json.Marshal(got[name])
+		if err != nil || string(text) != want {
+			t.Errorf("%s is %s, want %s", name, text, want)
+		}
+	}
+}
+
+// 100,000 requests of one page: the parser never waits, and goroutines are few.
+func TestOnePageOfManyRequests(t *testing.T) {
+	n := 100_000
+	if testing.Short() {
+		n = 10_000
+	}
+	w := onePage()
+	s := newSpider("http://a.test/")
+	var most atomic.Int64
+	s.parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		for i := range n {
+			req <- send(fmt.Sprintf("http://b%d.test/%d", i%100, i))
+			if i%1000 == 0 {
+				most.Store(max(most.Load(), int64(runtime.NumGoroutine())))
+			}
+		}
+		return nil
+	}
+	e := newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 1, Pages: 1}))
+	err := run(t, e)
+	wantStopped(t, err, "limit: pages")
+	if stats := e.Stats(); stats.Pending != int64(n) || most.Load() > 150 {
+		t.Errorf("%d pending, %d goroutines", stats.Pending, most.Load())
+	}
+}
+
+// Errors reach every ErrorChan, which ends with the run; a mistake ends it as well.
+func TestErrorChanEnds(t *testing.T) {
+	e := newEngine(newWorld(), newSpider("http://a.test/"))
+	errs := e.ErrorChan()
+	if err := e.Run(t.Context(), "nobody"); err == nil {
+		t.Error("no error for an unknown spider")
+	}
+	if _, open := <-errs; open {
+		t.Error("the channel is open after a run that did not begin")
+	}
+	errs = e.ErrorChan()
+	mustRun(t, e)
+	var herr *tegenaria.HandleError
+	if err := <-errs; !errors.As(err, &herr) || herr.Stage != tegenaria.StageStatus {
+		t.Errorf("ErrorChan got %v", err)
+	}
+	if _, open := <-errs; open {
+		t.Error("the channel is open after the run")
+	}
+}
+
+// A downloader that sends twice, later, nil, another Context, or nothing.
+func TestStrangeDownloaders(t *testing.T) {
+	for name, tt := range map[string]struct {
+		download func(ctx *tegenaria.Context, result chan<- *tegenaria.Context)
+		fetched  bool
+		took     time.Duration
+		check    func(err error) bool
+	}{
+		"twice": {func(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+			answerTo(ctx)
+			result <- ctx
+			result <- ctx
+		}, true, 0, nil},
+		"later": {func(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+			go func() { sleep(5 * time.Second); answerTo(ctx); result <- ctx }()
+		}, true, 5 * time.Second, nil},
+		"nil": {func(_ *tegenaria.Context, result chan<- *tegenaria.Context) { result <- nil }, false, 0, func(error) bool { return true }},
+		"another Context": {func(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+			other := tegenaria.NewContext(ctx.Request)
+			answerTo(other)
+			result <- other
+		}, true, 0, nil},
+		"nothing": {func(*tegenaria.Context, chan<- *tegenaria.Context) {}, false, 61 * time.Second,
+			func(err error) bool { var none *tegenaria.NoResultError; return errors.As(err, &none) }},
+		"no result in it": {func(ctx *tegenaria.Context, result chan<- *tegenaria.Context) { result <- ctx }, false, 0, func(error) bool { return true }},
+		"too late": {func(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+			<-ctx.Done()
+			ctx.DownloadResult = &tegenaria.RequestResult{Error: tegenaria.NewError("", context.Cause(ctx))}
+			result <- ctx
+		}, false, 60 * time.Second, func(err error) bool { var late *tegenaria.TimeoutError; return errors.As(err, &late) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSpider("http://a.test/")
+				fetched := false
+				s.parse = parserOf(func(ctx *tegenaria.Context) error { fetched = ctx.Response().String() == "x"; return nil })
+				began := time.Now()
+				mustRun(t, newEngine(downloadFunc(tt.download), s))
+				if took := time.Since(began); took != tt.took || fetched != tt.fetched {
+					t.Errorf("fetched %t after %s", fetched, took)
+				}
+				if tt.check != nil && !tt.check(s.onlyError(t)) {
+					t.Errorf("ErrorHandler got %v", s.errors())
+				}
+			})
+		})
+	}
+}
+
+type downloadFunc func(ctx *tegenaria.Context, result chan<- *tegenaria.Context)
+
+func (f downloadFunc) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+	f(ctx, result)
+}
+func (f downloadFunc) CheckStatus(code uint64, _ []uint64) bool { return code < 400 }
+
+func answerTo(ctx *tegenaria.Context) {
+	ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, 200, nil, []byte("x"))}
+}
+
+// A downloader that does not come back is given up some time after the request's timeout, and the crawl goes on.
+func TestDownloaderThatNeverReturns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		defer close(release)
+		w := newWorld().page("http://a.test/stuck", func(*tegenaria.Context) (*tegenaria.Response, error) { <-release; return nil, errBroken }).
+			page("http://a.test/", text("x"))
+		s := newSpider("http://a.test/stuck", "http://a.test/")
+		s.parse = nothing
+		e := newEngine(w, s, tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1}))
+		began := time.Now()
+		err := run(t, e)
+		var abandoned *tegenaria.AbandonedError
+		if !errors.As(err, &abandoned) || abandoned.Stages[tegenaria.StageDownload] != 1 {
+			t.Errorf("Run returned %v, want an *AbandonedError", err)
+		}
+		wantOutcomes(t, e.Stats(), map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 1})
+		if took := time.Since(began); took > 70*time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}

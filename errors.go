@@ -1,0 +1,225 @@
+package tegenaria
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Stage names the part of the way of a request in which something happened.
+type Stage string
+
+// The stages, in the order of the way.
+const (
+	StageStart    Stage = "start"    // StartRequest or Start
+	StageAccept   Stage = "accept"   // scope filters, identity, cache
+	StageRobots   Stage = "robots"   // robots.txt of the request's origin
+	StageRequest  Stage = "request"  // middlewares' ProcessRequest
+	StageDownload Stage = "download" // the downloader
+	StageResponse Stage = "response" // middlewares' ProcessResponse
+	StageStatus   Stage = "status"   // the response's status code is not allowed
+	StageRedirect Stage = "redirect" // a redirect that cannot be followed
+	StageParse    Stage = "parse"    // the request's parser
+	StagePipeline Stage = "pipeline" // an item's pipelines
+	StageError    Stage = "error"    // ErrorHandler or an ErrorMiddleware
+	StageEvent    Stage = "event"    // a func of Events
+	StageSettle   Stage = "settle"   // committers and the cache
+)
+
+// ErrIgnoreRequest is returned by ProcessRequest, AcceptRequest or ProcessResponse to give the request
+// up without calling it a failure: it settles as filtered, and no ErrorHandler is called.
+var ErrIgnoreRequest = errors.New("tegenaria: request ignored")
+
+// ErrOutputClosed is returned by the methods of [Output] when the handler has returned or the crawl
+// is over: nothing was sent.
+var ErrOutputClosed = errors.New("tegenaria: output closed: the handler has returned or the crawl is over")
+
+// HandleError is a failure of a request or an item, with what is known of it. It is an error:
+// errors.Is and errors.As reach Err.
+type HandleError struct {
+	CtxId    string
+	Err      error
+	Request  *Request
+	Response *Response
+	Item     *ItemMeta
+	Stage    Stage
+	Stack    []byte // where a panic came from, nil otherwise
+}
+
+// ErrorOption adds to a [HandleError].
+type ErrorOption func(e *HandleError)
+
+// ErrorWithRequest names the request that failed.
+func ErrorWithRequest(r *Request) ErrorOption { return func(e *HandleError) { e.Request = r } }
+
+// ErrorWithResponse adds the response, if there was one.
+func ErrorWithResponse(r *Response) ErrorOption { return func(e *HandleError) { e.Response = r } }
+
+// ErrorWithItem adds the item that failed.
+func ErrorWithItem(item *ItemMeta) ErrorOption { return func(e *HandleError) { e.Item = item } }
+
+// ErrorWithStage says where it happened.
+func ErrorWithStage(stage Stage) ErrorOption { return func(e *HandleError) { e.Stage = stage } }
+
+// NewError makes a HandleError of an error.
+func NewError(ctxId string, err error, opts ...ErrorOption) *HandleError {
+	e := &HandleError{CtxId: ctxId, Err: err}
+	for _, opt := range opts {
+		opt(e)
+	}
+	return e
+}
+
+// Error says stage, URL and cause.
+func (e *HandleError) Error() string {
+	if e.Request == nil {
+		return fmt.Sprintf("tegenaria: %s: %v", e.Stage, e.Err)
+	}
+	return fmt.Sprintf("tegenaria: %s of %s: %v", e.Stage, redact(e.Request.Url), e.Err)
+}
+
+// Unwrap returns Err.
+func (e *HandleError) Unwrap() error { return e.Err }
+
+// PanicError is a panic of user code, turned into an error. The stack is in HandleError.Stack.
+type PanicError struct{ Value any }
+
+// Error prints the panic's value.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap returns the panic's value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// StatusError is the failure of a response whose status code is 400 or more and not allowed.
+type StatusError struct {
+	Status int
+	URL    string
+}
+
+// Error names code, URL and remedy.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("status %d of %s (RequestWithAllowedStatusCode lets it reach the parser)", e.Status, redact(e.URL))
+}
+
+// StoppedError is what Run returns when a crawl was ended before its work was done: by Stop, a limit, a full
+// queue, or CloseSpider.
+type StoppedError struct {
+	Reason string // "stopped", "limit: pages", "queue full", CloseSpider's reason …
+	Err    error  // the cause, if there is a typed one
+}
+
+// Error says the reason.
+func (e *StoppedError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("tegenaria: crawl stopped: %s: %v", e.Reason, e.Err)
+	}
+	return "tegenaria: crawl stopped: " + e.Reason
+}
+
+// Unwrap returns the cause.
+func (e *StoppedError) Unwrap() error { return e.Err }
+
+// RunError is what Run returns when a crawl could not be started or its store failed.
+type RunError struct {
+	Op  string // "wiring", "start", "store"
+	Err error  // joined if there are several
+}
+
+// Error says what failed and why.
+func (e *RunError) Error() string { return fmt.Sprintf("tegenaria: %s: %v", e.Op, e.Err) }
+
+// Unwrap returns the cause.
+func (e *RunError) Unwrap() error { return e.Err }
+
+// AbandonedError tells how many callbacks were given up because they did not return in time. The
+// goroutines they run in are theirs until they return.
+type AbandonedError struct{ Stages map[Stage]int }
+
+// Error lists stages and counts.
+func (e *AbandonedError) Error() string {
+	return "tegenaria: callbacks that did not return were abandoned: " + countsByStage(e.Stages)
+}
+
+// CallbackTimeoutError is the cause given to a callback's context when it overruns Limits.Callback.
+type CallbackTimeoutError struct {
+	Stage Stage
+	Limit time.Duration
+}
+
+// Error names stage and limit.
+func (e *CallbackTimeoutError) Error() string {
+	return fmt.Sprintf("tegenaria: callback of stage %s ran longer than Limits.Callback = %s", e.Stage, e.Limit)
+}
+
+// QueueFullError ends a run whose memory cache reached Limits.QueueBytes.
+type QueueFullError struct{ Limit int64 }
+
+// Error names limit and remedy.
+func (e *QueueFullError) Error() string {
+	return fmt.Sprintf("tegenaria: the waiting requests need more than Limits.QueueBytes = %d bytes; "+
+		"raise the limit or keep them on disk with cache/disk", e.Limit)
+}
+
+// RequestError is a request that cannot be accepted: a bad URL, an unknown scheme, a part that a
+// durable cache cannot store.
+type RequestError struct {
+	URL    string
+	Field  string // the part at fault: "Url", "ResponseWriter", "Meta[x]" …
+	Remedy string // what to do, may be empty
+	Err    error
+}
+
+// Error names URL, field, cause and remedy.
+func (e *RequestError) Error() string {
+	s := fmt.Sprintf("tegenaria: request %q: %s: %v", redact(e.URL), e.Field, e.Err)
+	if e.Remedy != "" {
+		s += "; " + e.Remedy
+	}
+	return s
+}
+
+// Unwrap returns the cause.
+func (e *RequestError) Unwrap() error { return e.Err }
+
+// TooManyRedirectsError is the failure of a chain of redirects longer than MaxRedirects.
+type TooManyRedirectsError struct {
+	URL   string
+	Limit int
+}
+
+// Error names the limit.
+func (e *TooManyRedirectsError) Error() string {
+	return fmt.Sprintf("maximum number of redirects (%d) reached at %s", e.Limit, redact(e.URL))
+}
+
+// RedirectLoopError is the failure of a redirect to an URL of its own chain.
+type RedirectLoopError struct{ URL string }
+
+// Error names the URL.
+func (e *RedirectLoopError) Error() string { return "redirect loop at " + redact(e.URL) }
+
+// RobotsError is the failure of a Fetch that robots.txt forbids, or whose robots.txt cannot be read.
+type RobotsError struct {
+	URL         string
+	Unreachable bool
+}
+
+// Error names the URL.
+func (e *RobotsError) Error() string {
+	if e.Unreachable {
+		return "robots.txt for " + redact(e.URL) + " is unreachable"
+	}
+	return "robots.txt forbids " + redact(e.URL)
+}
+
+// MissedErrorsError arrives on an ErrorChan whose reader was too slow: that many errors were not
+// delivered before the next one.
+type MissedErrorsError struct{ Count int64 }
+
+// Error says how many.
+func (e *MissedErrorsError) Error() string {
+	return fmt.Sprintf("tegenaria: %d errors were not delivered: the reader of ErrorChan was too slow", e.Count)
+}

@@ -1,0 +1,24 @@
+package tegenaria
+
+import "time"
+
+// Events are funcs that the engine calls when something happens; nil ones cost nothing. They run in
+// the goroutine in which it happened, may be called concurrently, and must not block. A panic in one
+// is recovered and reported on ErrorChan, without further effect.
+type Events struct {
+	Started func(spider SpiderInterface)
+	Paused  func()
+	Resumed func()
+	Closed  func(reason string) // the run is over; "finished", or StoppedError's reason
+
+	RequestAccepted func(r *Request)                                  // New or Later; not for duplicates and filtered ones
+	RequestStarted  func(r *Request)                                  // its download starts now
+	Downloaded      func(r *Request, resp *Response)                  // a response arrived, before ProcessResponse
+	RequestRetried  func(r *Request, after time.Duration, why error)  // it waits again
+	RequestSettled  func(r *Request, outcome Outcome, reason string)  // its one end
+	ItemScraped     func(item *ItemMeta)                              // it passed all pipelines
+	ItemDropped     func(err *HandleError)                            // DropItem
+	Error           func(err *HandleError)                            // each failure, before the ErrorHandlers
+	SlowCallback    func(stage Stage, r *Request, took time.Duration) // a callback runs for 60 s already
+	Abandoned       func(stage Stage, r *Request)                     // a callback was given up
+}

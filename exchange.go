@@ -1,0 +1,242 @@
+package tegenaria
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/multiread"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// BodyTooLargeError is the failure of a response whose body, its content coding removed, is larger than
+// Limits.Body.
+type BodyTooLargeError struct {
+	URL   string
+	Limit int64 // bytes
+}
+
+// Error names URL, limit and remedies.
+func (e *BodyTooLargeError) Error() string {
+	return fmt.Sprintf("the body of %s is larger than Limits.Body = %d bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter",
+		redact(e.URL), e.Limit)
+}
+
+// TimeoutError is the failure of a request that took longer than its timeout, from connecting to the last
+// byte of the body.
+type TimeoutError struct {
+	URL   string
+	Limit time.Duration
+}
+
+// Error names URL, limit and remedy.
+func (e *TimeoutError) Error() string {
+	return fmt.Sprintf("%s took longer than %s; RequestWithTimeout allows more", redact(e.URL), e.Limit)
+}
+
+// Timeout is true: a net.Error says so too.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// TruncatedBodyError is the failure of a response whose body broke off. The RequestResult has a Response
+// too, with what came before that; of a spooled body nothing is kept.
+type TruncatedBodyError struct {
+	URL  string
+	Got  int64 // bytes, their content coding removed
+	Want int64 // bytes that were announced, -1 if unknown
+	Err  error // what the connection said
+}
+
+// Error names URL, sizes and cause.
+func (e *TruncatedBodyError) Error() string {
+	if e.Want < 0 {
+		return fmt.Sprintf("the body of %s broke off after %d bytes: %v", redact(e.URL), e.Got, e.Err)
+	}
+	return fmt.Sprintf("the body of %s broke off after %d of %d bytes: %v", redact(e.URL), e.Got, e.Want, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *TruncatedBodyError) Unwrap() error { return e.Err }
+
+// UnexpectedStatusError is the failure of an answer that is no response to the request: 101 Switching
+// Protocols (RFC 9110 §15.2.2), which no request of ours asks for, or a status below 200.
+type UnexpectedStatusError struct {
+	Status int
+	URL    string
+}
+
+// Error names status and URL.
+func (e *UnexpectedStatusError) Error() string {
+	return fmt.Sprintf("unexpected status %d from %s: nobody asked for another protocol", e.Status, redact(e.URL))
+}
+
+// exchange is one request sent and one response read.
+type exchange struct {
+	down *httpDownloader
+	ctx  *Context
+	r    *Request
+	hold *bodyHold
+	url  string // what is asked, without its fragment
+
+	start  time.Time
+	life   context.Context // ends with the request's context, or at its timeout
+	cancel context.CancelCauseFunc
+	limit  time.Duration // 0: none
+	clock  *time.Timer
+	runout time.Time // when clock fires
+
+	route    *route
+	body     io.ReadCloser
+	got      int64
+	broken   error // of body
+	reserved int64 // bytes of the hold that belong to body
+}
+
+// begin starts the clock.
+func (x *exchange) begin() {
+	x.start = time.Now()
+	x.url = x.r.Url
+	x.life, x.cancel = context.WithCancelCause(x.ctx.parent())
+	switch x.limit = x.r.timeout; {
+	case x.limit < 0:
+		x.limit = 0
+		return
+	case x.limit == 0:
+		x.limit = DefaultTimeout
+	}
+	x.runout = x.start.Add(x.limit)
+	x.clock = time.AfterFunc(x.limit, func() { x.cancel(&TimeoutError{URL: x.r.Url, Limit: x.limit}) })
+}
+
+// end gives back whatever the exchange holds, except its share of the body budget.
+func (x *exchange) end() {
+	if x.clock != nil {
+		x.clock.Stop()
+	}
+	if x.body != nil {
+		x.body.Close()
+	}
+	x.cancel(nil)
+	if x.route != nil {
+		x.down.routes.leave(x.route)
+	}
+}
+
+// run makes the exchange. The response is not nil if it has come, even with an error.
+func (x *exchange) run() (*Response, error) {
+	req, err := x.request()
+	if err != nil {
+		return nil, err
+	}
+	if x.route, err = x.down.routes.enter(x.r); err != nil {
+		return nil, err
+	}
+	if x.route.absolute {
+		req.URL = urlx.ForProxy(req.URL)
+	}
+	answer, err := x.route.send(req) //nolint:bodyclose // end closes it
+	if err != nil {
+		return nil, bareURLError(err)
+	}
+	x.body = answer.Body
+	if answer.StatusCode < http.StatusOK {
+		// A switch of protocols that nobody asked for: the body is the bare connection, deaf to timeouts.
+		return nil, &UnexpectedStatusError{Status: answer.StatusCode, URL: x.url}
+	}
+	resp := &Response{Status: answer.StatusCode, Header: answer.Header, URL: x.url, ctx: x.ctx, req: x.r}
+	if resp.Header == nil {
+		resp.Header = make(map[string][]string)
+	}
+	want := answer.ContentLength
+	if answer.Body == http.NoBody {
+		want = 0 // the answer to a HEAD tells the length of a body that does not come
+	}
+	err = x.receive(resp, want)
+	resp.Delay = time.Since(x.start).Seconds()
+	switch {
+	case err == nil:
+		return resp, nil
+	case x.broken == nil:
+		return nil, err
+	}
+	return resp, &TruncatedBodyError{URL: x.url, Got: x.got, Want: want, Err: x.broken}
+}
+
+// receive reads the body to where the request wants it.
+func (x *exchange) receive(resp *Response, want int64) error {
+	switch {
+	case x.down.streams(x.r, resp):
+		return x.stream(resp)
+	case x.r.spool && !isRedirect(x.r, resp):
+		return x.spool(resp)
+	}
+	body, err := x.readBody(want)
+	resp.SetBody(body)
+	return err
+}
+
+func (x *exchange) stream(resp *Response) error {
+	scratch, _ := scratches.Get().(*[scratchSize]byte)
+	defer scratches.Put(scratch)
+	// The wrapper hides a ReadFrom: it would read with a buffer of its own.
+	n, err := io.CopyBuffer(struct{ io.Writer }{x.r.ResponseWriter}, x, scratch[:])
+	resp.SetBody(nil)
+	resp.ContentLength = int(n)
+	if err != nil && x.broken == nil {
+		return fmt.Errorf("writing the body to the ResponseWriter: %w", err)
+	}
+	return err
+}
+
+// spooled is the size up to which a spooled body stays in memory.
+const spooled = 64 << 10
+
+func (x *exchange) spool(resp *Response) error {
+	file, err := multiread.NewSpool(x, spooled, 0, "")
+	if err != nil {
+		resp.SetBody(nil)
+		return err
+	}
+	resp.file, resp.ContentLength = file, int(file.Len())
+	return nil
+}
+
+// Read reads the body, counts it and remembers how it failed: where it is copied to may fail as well.
+func (x *exchange) Read(p []byte) (int, error) {
+	n, err := x.body.Read(p)
+	x.got += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		x.broken = err
+	}
+	return n, err
+}
+
+// reserve waits until n more bytes of body may be in memory. The clock stands still meanwhile: the server is
+// not to blame.
+func (x *exchange) reserve(n int64) error {
+	bodies := x.down.bodies
+	if x.ctx.job != nil && x.ctx.job.caller != nil {
+		bodies.add(x.hold, n)
+	} else if !bodies.tryGrow(x.hold, n) {
+		running := x.clock != nil && x.clock.Stop()
+		left := time.Until(x.runout)
+		err := bodies.grow(x.life, x.hold, n)
+		if running {
+			x.runout = time.Now().Add(left)
+			x.clock.Reset(left)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	x.reserved += n
+	return nil
+}
+
+// keepReserved gives back what was reserved above n bytes.
+func (x *exchange) keepReserved(n int) {
+	x.down.bodies.shrink(x.hold, x.reserved-int64(n))
+	x.reserved = int64(n)
+}

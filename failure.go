@@ -1,0 +1,244 @@
+package tegenaria
+
+import (
+	"context"
+	"errors"
+	"sync"
+)
+
+// stackError is an error that knows the stack of the panic it came from.
+type stackError struct {
+	error
+	stack []byte
+}
+
+func (e *stackError) Unwrap() error { return e.error }
+
+// failure makes the HandleError of what happened to a job. One that tells of this job already is completed;
+// one of another request, such as that of a Fetch, is but the cause.
+func (j *job) failure(stage Stage, err error, stack []byte) *HandleError {
+	if known, ok := err.(*HandleError); ok && (known.Request == nil || known.Request == j.ctx.Request) {
+		if known.Request == nil {
+			known.Request = j.ctx.Request
+		}
+		if known.CtxId == "" {
+			known.CtxId = j.ctx.CtxId
+		}
+		if known.Stage == "" {
+			known.Stage = stage
+		}
+		return known
+	}
+	return &HandleError{CtxId: j.ctx.CtxId, Err: err, Request: j.ctx.Request, Response: j.ctx.Response(), Stage: stage, Stack: stack}
+}
+
+// fail ends a job with an error: the ErrorMiddlewares see it first and may turn it into something else,
+// then the verbs are obeyed, and what is a failure after that goes to the ErrorHandlers. When the crawl
+// gives up the job goes back to the cache instead: it did not fail by itself.
+func (c *crawl) fail(j *job, herr *HandleError) {
+	if c.work.Err() != nil {
+		j.leaveUndecided()
+		return
+	}
+	herr = c.errorMiddlewares(j, herr)
+	if herr == nil {
+		j.decide(Dropped, "middleware")
+		return
+	}
+	if c.obey(j, herr) {
+		return
+	}
+	j.ctx.Error = herr.Err
+	c.handle(j, herr)
+	j.decide(Failed, failedReason(herr))
+}
+
+// obey does what a verb among the error's causes asks for. False: it is a failure like any other.
+func (c *crawl) obey(j *job, herr *HandleError) bool {
+	if reason, ok := asCloseSpider(herr.Err); ok {
+		c.requestStop(reason, nil)
+		j.decide(Dropped, reason)
+		return true
+	}
+	if retry := asRetry(herr.Err); retry != nil {
+		if j.rec.Attempt+1 >= c.limits.Attempts || !j.rewind() {
+			c.handle(j, herr)
+			j.decide(GaveUp, reasonOf(retry.reason))
+			return true
+		}
+		j.runAgain(retry)
+		return true
+	}
+	if errors.Is(herr.Err, ErrIgnoreRequest) {
+		j.decide(Filtered, "ignored")
+		return true
+	}
+	return false
+}
+
+// errorMiddlewares lets the ErrorMiddlewares see a failure, in the order of responses.
+func (c *crawl) errorMiddlewares(j *job, herr *HandleError) *HandleError {
+	for i := len(c.errorMWs) - 1; i >= 0; i-- {
+		var next error
+		stack, err := protect(func() error {
+			next = c.errorMWs[i].ProcessError(j.ctx, herr, j.requests())
+			return nil
+		})
+		switch {
+		case err != nil:
+			herr = j.failure(StageError, err, stack)
+		case next == nil:
+			return nil
+		case next != error(herr):
+			replaced := j.failure(herr.Stage, next, nil)
+			if replaced.Response == nil {
+				replaced.Response = herr.Response
+			}
+			herr = replaced
+		}
+	}
+	return herr
+}
+
+// handle tells everybody about a failure: counters, log, events, ErrorChan, the engine's ErrorHandler and
+// the spider's, which may send requests.
+func (c *crawl) handle(j *job, herr *HandleError) {
+	c.report(herr)
+	parent := j
+	if j.failures != nil {
+		parent = j.caller
+	}
+	in := newInbox(c, emission{parent: parent, failed: j, why: herr.Err})
+	if c.cfg.errorHandler != nil {
+		stack, err := protect(func() error { c.cfg.errorHandler(c.spider, herr); return nil })
+		c.handlerPanicked(herr, err, stack)
+	}
+	stack, err := protect(func() error { c.spider.ErrorHandler(herr, in.ch); return nil })
+	c.handlerPanicked(herr, err, stack)
+	in.close()
+}
+
+// handleAlone is handle for a failure of the start or of an emission: whoever waits for it has to go on when the
+// ErrorHandlers do not return. It returns when they have, or were abandoned.
+func (c *crawl) handleAlone(j *job, herr *HandleError) {
+	a := &aloneCall{job: j, gone: make(chan struct{})}
+	a.call = call{stage: StageError, job: j, owner: a}
+	if !c.watch.enter(&a.call) {
+		return
+	}
+	go func() { // waited for by gone, unless it is abandoned
+		c.handle(j, herr)
+		if c.watch.exit(&a.call) {
+			close(a.gone)
+		}
+	}()
+	<-a.gone
+}
+
+// aloneCall is a call of handleAlone.
+type aloneCall struct {
+	call call
+	job  *job
+	gone chan struct{}
+}
+
+func (a *aloneCall) doom() { a.job.abandoned.Store(true) }
+
+func (a *aloneCall) abandon() { close(a.gone) }
+
+// handlerPanicked reports a panic of an ErrorHandler; the handlers are not asked again for it.
+func (c *crawl) handlerPanicked(herr *HandleError, err error, stack []byte) {
+	if err != nil {
+		c.report(&HandleError{CtxId: herr.CtxId, Err: err, Request: herr.Request, Stage: StageError, Stack: stack})
+	}
+}
+
+// report counts, logs and publishes a failure.
+func (c *crawl) report(herr *HandleError) {
+	errs := c.counters.errors.Add(1)
+	c.log.failure(herr)
+	if f := c.cfg.events.Error; f != nil {
+		c.event(func() { f(herr) })
+	}
+	c.engine.publish(herr)
+	if limit := int64(c.limits.Errors); limit > 0 && errs >= limit {
+		c.requestStop("limit: errors", nil)
+	}
+}
+
+// failures collects the emissions that were refused while the ErrorHandlers of another one ran, so that
+// a handler whose own requests are refused neither recurses nor starts goroutines without end.
+type failures struct {
+	mu   sync.Mutex
+	list []func()
+}
+
+// failedEmission tells the ErrorHandlers about an emission that was refused. It stays open until they have
+// returned, since they may send another request in its place.
+func (c *crawl) failedEmission(from emission, ctx *Context, no *refusal) {
+	var request *Request
+	id := ""
+	if ctx != nil {
+		request, id = ctx.Request, ctx.CtxId
+	}
+	outer := (*failures)(nil)
+	if from.failed != nil {
+		outer = from.failed.failures
+	}
+	loop := outer
+	if loop == nil {
+		loop = &failures{}
+	}
+	j := &job{crawl: c, caller: from.parent, failures: loop, ctx: &Context{Request: request, CtxId: id, Ctx: context.Background()}}
+	j.rec.Depth = c.depthOf(from)
+	if from.failed != nil {
+		j.rec.Attempt = from.failed.rec.Attempt + 1
+	}
+	run := func() {
+		herr := NewError(id, no.err, ErrorWithRequest(request), ErrorWithStage(StageAccept))
+		var stacked *stackError
+		if errors.As(no.err, &stacked) {
+			herr.Err, herr.Stack = stacked.error, stacked.stack
+		}
+		if j.rec.Attempt < c.limits.Attempts {
+			c.handleAlone(j, herr)
+		} else {
+			c.report(herr)
+		}
+		c.settledEvent(request, no.outcome, no.reason)
+		c.ledger.refuse(1, no.outcome, no.reason)
+	}
+	if outer != nil {
+		outer.mu.Lock()
+		outer.list = append(outer.list, run)
+		outer.mu.Unlock()
+		return
+	}
+	for run != nil {
+		run()
+		run = nil
+		loop.mu.Lock()
+		if n := len(loop.list); n > 0 {
+			run = loop.list[0]
+			loop.list = loop.list[1:]
+		}
+		loop.mu.Unlock()
+	}
+}
+
+// failedReason names a failure in the statistics: the stage, and what kind of failure it was where that is
+// known.
+func failedReason(herr *HandleError) string {
+	var loop *RedirectLoopError
+	if errors.As(herr.Err, &loop) {
+		return "redirect loop"
+	}
+	return string(herr.Stage)
+}
+
+func reasonOf(err error) string {
+	if err == nil {
+		return "retry"
+	}
+	return err.Error()
+}

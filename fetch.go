@@ -1,0 +1,263 @@
+package tegenaria
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/tegenaria/tegenaria/stage"
+)
+
+// fetch is the first stage: a job comes with its slot and a worker, and leaves with a response for its
+// parser, or is dropped: it has its outcome, or waits for robots.txt and will come again.
+func (c *crawl) fetch(worker context.Context, j *job) (*job, error) {
+	j.call.worker = stage.CallOf(worker)
+	parse, waits := c.fetchJob(j)
+	if waits {
+		return nil, stage.ErrDrop
+	}
+	j.letGo()
+	if !parse {
+		if j.abandoned.Load() {
+			j.closeRequests() // its user code has returned after all
+			j.closeSpools()
+		}
+		return nil, stage.ErrDrop
+	}
+	return j, nil
+}
+
+// fetchJob does the work of fetch. parse tells that the job goes on to its parser; waits that it stands in
+// line again and must not be touched.
+func (c *crawl) fetchJob(j *job) (parse, waits bool) {
+	if j.ctx == nil {
+		ctx, err := c.codec.decode(j.rec.Data, j.rec.Live)
+		if err != nil {
+			j.begin(NewContext(NewRequest("", GET, nil)))
+			c.storeFailed(fmt.Errorf("decoding a stored request: %w", err))
+			return false, false
+		}
+		j.begin(ctx)
+	}
+	if c.work.Err() != nil {
+		return false, false
+	}
+	if ok, waits := c.robots.pass(j); !ok {
+		return false, waits
+	}
+	herr, alive := c.exchange(j)
+	if !alive {
+		return false, false
+	}
+	if herr == nil {
+		if herr, alive = c.follow(j); !alive {
+			return false, false
+		}
+	}
+	if herr == nil && j.undecided() {
+		if c.parseGate.acquire(c.work, false) != nil {
+			return false, false // the crawl gives up: the job goes back to the cache
+		}
+		j.beginParsing()
+		return true, false
+	}
+	c.guard(j, StageError, func() {
+		if herr != nil {
+			c.fail(j, herr)
+		}
+		j.closeRequests()
+	})
+	return false, false
+}
+
+// guard runs user code that the watch keeps an eye on. False: the code was abandoned, or must not run any
+// more because the crawl gives up; the job is not to be touched.
+func (c *crawl) guard(j *job, at Stage, code func()) bool {
+	call := &j.call
+	call.stage, call.job, call.life, call.untimed = at, j, &j.life, at == StageDownload
+	call.slow, call.over = false, false
+	call.owner = j
+	if !c.watch.enter(call) {
+		return false
+	}
+	code()
+	return c.watch.exit(call)
+}
+
+// exchange sends the request through the middlewares and the downloader. It returns the failure, if there
+// is one; alive is false if the job was abandoned.
+func (c *crawl) exchange(j *job) (herr *HandleError, alive bool) {
+	ctx := j.ctx
+	if own, ok := ctx.Ctx.(*userContext); ok && own.user.Err() != nil { // it was given up while it waited
+		return j.failure(StageDownload, context.Cause(own.user), nil), true
+	}
+	if len(c.middlewares) > 0 && !c.guard(j, StageRequest, func() { herr = c.processRequest(j) }) {
+		return nil, false
+	}
+	if herr != nil {
+		return herr, true
+	}
+	if ctx.DownloadResult == nil {
+		if herr, alive = c.download(j); !alive {
+			return nil, false
+		}
+	}
+	j.releaseSlot()
+	if herr == nil && ctx.DownloadResult.Error != nil {
+		herr = j.failure(StageDownload, ctx.DownloadResult.Error, nil)
+	}
+	resp := ctx.Response()
+	if herr == nil && resp == nil {
+		herr = j.failure(StageDownload, errNilResponse, nil)
+	}
+	if resp != nil {
+		c.received(j, resp)
+	}
+	if herr != nil {
+		return herr, true
+	}
+	if len(c.middlewares) > 0 && !c.guard(j, StageResponse, func() { herr = c.processResponse(j) }) {
+		return nil, false
+	}
+	if herr == nil && ctx.Response() == nil {
+		herr = j.failure(StageResponse, errNilResponse, nil)
+	}
+	return herr, true
+}
+
+var errNilResponse = errors.New("response is nil")
+
+func (c *crawl) processRequest(j *job) *HandleError {
+	asked := j.ctx.Request
+	for _, m := range c.middlewares {
+		stack, err := protect(func() error { return m.ProcessRequest(j.ctx) })
+		if err == nil && j.ctx.Request == nil {
+			err = errNilRequest
+		}
+		j.keepRequest(asked)
+		if err != nil {
+			return j.failure(StageRequest, err, stack)
+		}
+		if j.ctx.DownloadResult != nil {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (c *crawl) processResponse(j *job) *HandleError {
+	defer j.closeRequests() // the job may never come to its parser
+	asked := j.ctx.Request
+	for i := len(c.middlewares) - 1; i >= 0; i-- {
+		stack, err := protect(func() error { return c.middlewares[i].ProcessResponse(j.ctx, j.requests()) })
+		if err == nil && j.ctx.Request == nil {
+			err = errNilRequest
+		}
+		j.keepRequest(asked)
+		if err != nil {
+			return j.failure(StageResponse, err, stack)
+		}
+	}
+	return nil
+}
+
+var errNilRequest = errors.New("a middleware took the Context's Request away")
+
+// keepRequest puts the request back that a middleware has taken away.
+func (j *job) keepRequest(asked *Request) {
+	if j.ctx.Request == nil {
+		j.ctx.Request = asked
+	}
+}
+
+// received completes and counts a response.
+func (c *crawl) received(j *job, resp *Response) {
+	resp.complete(j.ctx)
+	j.mu.Lock()
+	j.status = resp.Status
+	j.mu.Unlock()
+	c.counters.response(resp.Status, resp.ContentLength)
+	if f := c.cfg.events.Downloaded; f != nil {
+		c.event(func() { f(j.ctx.Request, resp) })
+	}
+	if limit := int64(c.limits.Pages); limit > 0 && c.counters.responses.Load() >= limit {
+		c.requestStop("limit: pages", nil)
+	}
+	if limit := c.limits.Bytes; limit > 0 && c.counters.bytes.Load() >= limit {
+		c.requestStop("limit: bytes", nil)
+	}
+}
+
+// complete fills in what a response that was made by hand lacks.
+func (r *Response) complete(ctx *Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ctx, r.req = ctx, ctx.Request
+	if r.Header == nil {
+		r.Header = make(map[string][]string)
+	}
+	if r.URL == "" {
+		r.URL = ctx.Request.Url
+	}
+	if r.Buffer == nil && r.file == nil {
+		r.Buffer = new(bytes.Buffer)
+	}
+	r.sync()
+}
+
+// download asks the request's downloader and waits for its one result.
+func (c *crawl) download(j *job) (herr *HandleError, alive bool) {
+	ctx := j.ctx
+	if ctx.Err() != nil { // given up while a middleware had it; its slot may be gone
+		return j.failure(StageDownload, context.Cause(ctx.Ctx), nil), true
+	}
+	d, err := c.downloaders.pick(ctx.Request.downloader)
+	if err != nil {
+		return j.failure(StageDownload, err, nil), true
+	}
+	j.downloader = d
+	c.counters.requests.Add(1)
+	if f := c.cfg.events.RequestStarted; f != nil {
+		c.event(func() { f(ctx.Request) })
+	}
+	started := time.Now()
+	if grant := j.slot(); grant != nil {
+		started = c.sched.started(grant)
+	}
+	j.started = started
+	restore := j.countWritten()
+	alive = c.guard(j, StageDownload, func() { herr = c.askDownloader(j, d, started) })
+	if alive {
+		restore()
+	}
+	return herr, alive
+}
+
+func (c *crawl) askDownloader(j *job, d *downloaderModule, started time.Time) *HandleError {
+	ctx := j.ctx
+	var herr *HandleError
+	d.Call(nil, func() error {
+		got, stack, err := c.ask(j, d, ctx, started)
+		if err != nil {
+			herr = j.failure(StageDownload, err, stack)
+			return err
+		}
+		if ctx.DownloadResult = got.DownloadResult; ctx.DownloadResult == nil {
+			ctx.DownloadResult = &RequestResult{}
+		}
+		if ctx.DownloadResult.Error != nil {
+			return ctx.DownloadResult.Error
+		}
+		return nil
+	})
+	return herr
+}
+
+// undecided tells whether the job goes on.
+func (j *job) undecided() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.outcome == 0 && j.retry == nil && !j.sealed
+}

@@ -1,0 +1,397 @@
+package tegenaria_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// get is Fetch of a GET request.
+func get(ctx *tegenaria.Context, url string, opts ...tegenaria.RequestOption) (*tegenaria.Response, error) {
+	return ctx.Fetch(tegenaria.NewRequest(url, tegenaria.GET, nil, opts...))
+}
+
+// parserOf makes a parser of a func that only looks.
+func parserOf(f func(ctx *tegenaria.Context) error) tegenaria.Parser {
+	return func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		return f(resp)
+	}
+}
+
+func TestFetch(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		pages map[string]answer
+		opts  []tegenaria.EngineOption
+		ask   *tegenaria.Request
+		body  string // of the response, if there is one
+		fails any    // a pointer to the error that is wanted
+		stage tegenaria.Stage
+		want  map[tegenaria.Outcome]int64 // the seed among them
+	}{
+		{
+			name: "good", pages: map[string]answer{"/x": text("x")}, ask: tegenaria.NewRequest("http://a.test/x", "GET", nil),
+			body: "x", want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 2},
+		}, {
+			name: "a page that is known", ask: tegenaria.NewRequest("http://a.test/", "GET", nil),
+			body: "start", want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 2},
+		}, {
+			name: "redirects", pages: map[string]answer{"/1": redirect(302, "/2"), "/2": redirect(302, "/3"), "/3": text("3")},
+			ask: tegenaria.NewRequest("http://a.test/1", "GET", nil), body: "3",
+			want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Redirected: 2},
+		}, {
+			name: "too many redirects", pages: map[string]answer{"/1": redirect(302, "/2"), "/2": redirect(302, "/3")},
+			ask:   tegenaria.NewRequest("http://a.test/1", "GET", nil, tegenaria.RequestWithMaxRedirects(1)),
+			fails: new(*tegenaria.TooManyRedirectsError), stage: tegenaria.StageRedirect,
+			want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Redirected: 1, tegenaria.Failed: 1},
+		}, {
+			name: "loop", pages: map[string]answer{"/1": redirect(302, "/2"), "/2": redirect(302, "/1")},
+			ask:   tegenaria.NewRequest("http://a.test/1", "GET", nil),
+			fails: new(*tegenaria.RedirectLoopError), stage: tegenaria.StageRedirect,
+			want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Redirected: 1, tegenaria.Failed: 1},
+		}, {
+			name: "status", pages: map[string]answer{"/x": status(500)}, ask: tegenaria.NewRequest("http://a.test/x", "GET", nil),
+			body: "Internal Server Error", fails: new(*tegenaria.StatusError), stage: tegenaria.StageStatus,
+			want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Failed: 1},
+		}, {
+			name: "status that is allowed", pages: map[string]answer{"/x": status(500)},
+			ask:  tegenaria.NewRequest("http://a.test/x", "GET", nil, tegenaria.RequestWithAllowedStatusCode([]uint64{500})),
+			body: "Internal Server Error", want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 2},
+		}, {
+			name: "network error", pages: map[string]answer{"/x": broken(errBroken)}, ask: tegenaria.NewRequest("http://a.test/x", "GET", nil),
+			fails: new(*brokenError), stage: tegenaria.StageDownload, want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Failed: 1},
+		}, {
+			name: "bad URL", ask: tegenaria.NewRequest("://", "GET", nil),
+			fails: new(*tegenaria.RequestError), stage: tegenaria.StageAccept, want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Filtered: 1},
+		}, {
+			name: "nil", ask: nil, stage: tegenaria.StageAccept, fails: new(*tegenaria.HandleError),
+			want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Failed: 1},
+		}, {
+			name: "offsite", ask: tegenaria.NewRequest("http://b.test/", "GET", nil), opts: []tegenaria.EngineOption{tegenaria.EngineWithAllowedDomains("a.test")},
+			fails: new(*tegenaria.HandleError), stage: tegenaria.StageAccept, want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Filtered: 1},
+		}, {
+			name: "POST", pages: map[string]answer{"/x": echoBody}, ask: tegenaria.NewRequest("http://a.test/x", "POST", nil, tegenaria.RequestWithBody([]byte("b"))),
+			body: "POST b", want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 2},
+		}, {
+			name: "BodyReader", pages: map[string]answer{"/x": echoBody},
+			ask:  tegenaria.NewRequest("http://a.test/x", "POST", nil, tegenaria.RequestWithBodyReader(strings.NewReader("r"))),
+			body: "POST r", want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 2},
+		}, {
+			name: "of a downloader that is not there", ask: tegenaria.NewRequest("http://a.test/x", "GET", nil, tegenaria.RequestWithDownloader("none")),
+			fails: new(*tegenaria.HandleError), stage: tegenaria.StageDownload, want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Failed: 1},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld().page("http://a.test/", text("start"))
+			for path, a := range tt.pages {
+				w.page("http://a.test"+path, a)
+			}
+			s := newSpider("http://a.test/")
+			s.parse = parserOf(func(ctx *tegenaria.Context) error {
+				resp, err := ctx.Fetch(tt.ask)
+				if tt.fails == nil && err != nil || tt.fails != nil && !errors.As(err, tt.fails) {
+					t.Errorf("Fetch: %v, want %T", err, tt.fails)
+				}
+				var herr *tegenaria.HandleError
+				if errors.As(err, &herr) && (herr.Stage != tt.stage || tt.body != "" && herr.Response != resp) {
+					t.Errorf("the error is of stage %s, want %s: %+v", herr.Stage, tt.stage, herr)
+				}
+				if tt.body != "" && (resp == nil || resp.String() != tt.body) {
+					t.Errorf("Fetch returned %v, want %q", resp, tt.body)
+				}
+				return nil
+			})
+			stats := mustRun(t, newEngine(w, s, tt.opts...))
+			wantOutcomes(t, stats, tt.want)
+			if errs := s.errors(); len(errs) != 0 {
+				t.Errorf("the caller handles what Fetch returns, ErrorHandler got %v", errs)
+			}
+		})
+	}
+}
+
+type brokenError struct{}
+
+func (*brokenError) Error() string { return "broken" }
+
+var errBroken = &brokenError{}
+
+// echoBody answers with method and body.
+func echoBody(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+	return tegenaria.NewResponse(ctx.Request, 200, nil, []byte(ctx.Request.Method+" "+string(ctx.Request.Body))), nil
+}
+
+// Fetch works in every callback, with the slot as narrow as can be.
+func TestFetchFromEverywhere(t *testing.T) {
+	for _, where := range []string{"parser", "Handle", "ProcessRequest", "ProcessResponse", "ProcessError", "ErrorHandler", "ProcessItem", "twice", "nested"} {
+		t.Run(where, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld().page("http://a.test/", after(time.Second, text("x"))).page("http://a.test/bad", after(time.Second, status(500)))
+				for i := range 10 {
+					w.page(fmt.Sprintf("http://a.test/f%d", i), after(time.Second, text("fetched")))
+				}
+				var mu sync.Mutex
+				fetched := 0
+				fetch := func(ctx *tegenaria.Context, n int) {
+					if resp, err := get(ctx, fmt.Sprintf("http://a.test/f%d", n)); err != nil || resp.String() != "fetched" {
+						t.Errorf("Fetch: %v, %v", resp, err)
+					}
+					mu.Lock()
+					fetched++
+					mu.Unlock()
+				}
+				isPage := func(ctx *tegenaria.Context) bool { return ctx.Request.Url == "http://a.test/" }
+				s := newSpider("http://a.test/", "http://a.test/bad")
+				s.parse = nothing
+				var last *tegenaria.Context
+				m := &errorHooks{failed: func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+					last = ctx
+					if where == "ProcessError" {
+						fetch(ctx, 1)
+					}
+					return err
+				}}
+				e := newEngine(w, s, tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithItemConcurrency(1),
+					tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1}), tegenaria.EngineWithMiddlewares(m))
+				want := 1
+				switch where {
+				case "parser":
+					s.parse = parserOf(func(ctx *tegenaria.Context) error { fetch(ctx, 1); return nil })
+				case "Handle":
+					s.FeedUrls = s.FeedUrls[1:]
+					s.start = func(req chan<- *tegenaria.Context) {
+						req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", "GET",
+							tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[int]) error {
+								resp, err := out.Fetch(tegenaria.NewRequest("http://a.test/f1", "GET", nil))
+								if err != nil || resp.String() != "fetched" {
+									t.Errorf("Fetch: %v, %v", resp, err)
+								}
+								fetched++
+								return nil
+							})))
+					}
+				case "ProcessRequest":
+					m.request = func(ctx *tegenaria.Context) error {
+						if isPage(ctx) {
+							fetch(ctx, 1)
+						}
+						return nil
+					}
+				case "ProcessResponse":
+					m.response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+						if isPage(ctx) {
+							fetch(ctx, 1)
+						}
+						return nil
+					}
+				case "ErrorHandler":
+					s.fail = func(*tegenaria.HandleError, chan<- *tegenaria.Context) { fetch(last, 1) }
+				case "ProcessItem":
+					s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+						item <- tegenaria.NewItem(ctx, ctx)
+						return nil
+					}
+					e.RegisterPipelines(pipelineFunc{1, func(item *tegenaria.ItemMeta) error { fetch(item.Item.(*tegenaria.Context), 1); return nil }})
+				case "twice":
+					want = 8
+					s.parse = parserOf(func(ctx *tegenaria.Context) error {
+						var all sync.WaitGroup
+						for i := range want {
+							all.Go(func() { fetch(ctx, i) })
+						}
+						all.Wait()
+						return nil
+					})
+				case "nested": // ProcessRequest of what a parser fetches fetches
+					want = 2
+					m.request = func(ctx *tegenaria.Context) error {
+						if ctx.Request.Url == "http://a.test/f1" {
+							fetch(ctx, 2)
+						}
+						return nil
+					}
+					s.parse = parserOf(func(ctx *tegenaria.Context) error { fetch(ctx, 1); return nil })
+				}
+				mustRun(t, e)
+				if fetched != want {
+					t.Errorf("%d of %d fetched", fetched, want)
+				}
+				if w.peak != 1 {
+					t.Errorf("%d downloads at once in a slot of one", w.peak)
+				}
+			})
+		})
+	}
+}
+
+// While its parser waits in Fetch, another page is parsed.
+func TestFetchLendsItsParseWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://slow.test/", after(time.Hour, text("x"))).page("http://a.test/", text("x")).page("http://b.test/", text("x"))
+		began := time.Now()
+		var parsed time.Duration
+		s := newSpider("http://a.test/")
+		s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			if ctx.Request.Url == "http://b.test/" {
+				parsed = time.Since(began)
+				return nil
+			}
+			req <- send("http://b.test/")
+			_, err := get(ctx, "http://slow.test/", tegenaria.RequestWithTimeout(2*time.Hour))
+			return err
+		}
+		mustRun(t, newEngine(w, s, tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithConcurrency(2)))
+		if parsed != 0 {
+			t.Errorf("the other page was parsed after %s", parsed)
+		}
+	})
+}
+
+// An inline request lives with its caller: no retry of the page, no verdict on it.
+func TestFetchErrorsDoNotSteerTheCaller(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer answer
+		hook   func(ctx *tegenaria.Context) error
+	}{
+		{"broken", broken(errBroken), nil},
+		{"gave up", nil, func(*tegenaria.Context) error { return tegenaria.Retry(0, errBroken) }},
+		{"status", status(500), nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld().page("http://a.test/", text("x")).page("http://a.test/x", tt.answer)
+			s := newSpider("http://a.test/")
+			s.parse = parserOf(func(ctx *tegenaria.Context) error {
+				_, err := get(ctx, "http://a.test/x")
+				if err == nil {
+					t.Error("Fetch did not fail")
+				}
+				return fmt.Errorf("reading the details: %w", err)
+			})
+			m := &hooks{request: func(ctx *tegenaria.Context) error {
+				if tt.hook != nil && ctx.Request.Url == "http://a.test/x" {
+					return tt.hook(ctx)
+				}
+				return nil
+			}}
+			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
+			herr := s.onlyError(t)
+			if herr.Stage != tegenaria.StageParse || herr.Request.Url != "http://a.test/" || !strings.Contains(herr.Error(), "reading the details") {
+				t.Errorf("the page failed with %v (%s of %s)", herr, herr.Stage, herr.Request.Url)
+			}
+			if n := w.count("http://a.test/"); n != 1 || stats.Reasons["failed: parse"] != 1 {
+				t.Errorf("the page was asked %d times, %v", n, stats.Reasons)
+			}
+		})
+	}
+}
+
+// Retry waits and tries again within Fetch.
+func TestFetchRetries(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", text("x")).page("http://a.test/x", inTurn(status(503), status(503), text("good")))
+		s := newSpider("http://a.test/")
+		began := time.Now()
+		s.parse = parserOf(func(ctx *tegenaria.Context) error {
+			resp, err := get(ctx, "http://a.test/x")
+			if err != nil || resp.String() != "good" || time.Since(began) != 20*time.Second || resp.Request().Attempt != 2 {
+				t.Errorf("Fetch after %s: %v, %v", time.Since(began), resp, err)
+			}
+			return nil
+		})
+		m := &hooks{response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+			if ctx.Response().Status == 503 {
+				return tegenaria.Retry(10*time.Second, errors.New("busy"))
+			}
+			return nil
+		}}
+		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
+		if stats.Retries != 2 || stats.RequestDownloaded != 4 {
+			t.Errorf("stats: %+v", stats)
+		}
+	})
+}
+
+// Outside of a run, and after its request has settled, Fetch is an error and not a hang.
+func TestFetchAtTheWrongTime(t *testing.T) {
+	ctx := tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", "GET", nil))
+	if _, err := get(ctx, "http://a.test/"); err == nil {
+		t.Error("Fetch outside of a run did not fail")
+	}
+	w := newWorld().page("http://a.test/", text("x")).page("http://b.test/", after(time.Second, text("x")))
+	var kept *tegenaria.Context
+	s := newSpider("http://a.test/")
+	s.parse = parserOf(func(ctx *tegenaria.Context) error { kept = ctx; return nil })
+	mustRun(t, newEngine(w, s))
+	if _, err := get(kept, "http://b.test/"); !errors.Is(err, tegenaria.ErrOutputClosed) {
+		t.Errorf("Fetch after the end: %v", err)
+	}
+}
+
+// The depth, the parent's and that of the caller, and the middlewares are those of any request.
+func TestFetchPassesTheMiddlewares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", text("x")).page("http://a.test/x", text("x"))
+		l := &trace{}
+		m := &filterHooks{accept: func(parent *tegenaria.Response, r *tegenaria.Request) error {
+			if parent != nil {
+				l.add("accept %s of %s", r.Url, parent.URL)
+			}
+			return nil
+		}}
+		m.request = func(ctx *tegenaria.Context) error {
+			l.add("request %s depth %d", ctx.Request.Url, ctx.Request.Depth)
+			return nil
+		}
+		m.response = func(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
+			if ctx.Request.Url == "http://a.test/x" {
+				req <- send("http://a.test/child", tegenaria.RequestWithNotBefore(time.Now().Add(time.Second)))
+				sleep(time.Millisecond) // it is accepted meanwhile
+			}
+			l.add("response %s", ctx.Request.Url)
+			return nil
+		}
+		w.page("http://a.test/child", text("x"))
+		s := newSpider("http://a.test/")
+		s.parse = parserOf(func(ctx *tegenaria.Context) error {
+			if ctx.Request.Depth == 0 {
+				get(ctx, "http://a.test/x")
+			}
+			return nil
+		})
+		mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
+		l.want(t,
+			"request http://a.test/ depth 0", "response http://a.test/",
+			"accept http://a.test/x of http://a.test/", "request http://a.test/x depth 0", "accept http://a.test/child of http://a.test/x", "response http://a.test/x",
+			"request http://a.test/child depth 1", "response http://a.test/child")
+	})
+}
+
+// A spooled body can be read until the caller has settled.
+func TestFetchSpool(t *testing.T) {
+	body := strings.Repeat("0123456789", 20_000)
+	server, _ := serve(t, map[string]string{"/": "x", "/big": body})
+	s := newSpider(server + "/")
+	s.parse = parserOf(func(ctx *tegenaria.Context) error {
+		resp, err := get(ctx, server+"/big", tegenaria.RequestWithSpool())
+		if err != nil {
+			return err
+		}
+		r := resp.Reader()
+		defer r.Close()
+		got, err := io.ReadAll(r)
+		if err != nil || string(got) != body || resp.Buffer != nil {
+			t.Errorf("read %d bytes, %v", len(got), err)
+		}
+		return nil
+	})
+	mustRun(t, newEngine(nil, s, tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1000})))
+}

@@ -1,0 +1,160 @@
+package tegenaria
+
+import (
+	"context"
+	"fmt"
+)
+
+// fetchCall is a call of Fetch. It keeps the job that is settled with it open until it returns.
+type fetchCall struct {
+	root *job
+	left bool // guarded by the mutex of root
+}
+
+// maxNesting is how deep inline requests may nest: one that a middleware sends for another counts.
+const maxNesting = 8
+
+var errNesting = fmt.Errorf("Fetch is nested %d deep; does a middleware fetch for the requests that it sends itself?", maxNesting)
+
+// nesting counts the inline requests that a job stands in.
+func (j *job) nesting() (n int) {
+	for ; j.caller != nil; j = j.caller {
+		n++
+	}
+	return n
+}
+
+// enterFetch opens the job for an inline request. Nil: it has settled already, or was abandoned.
+func (j *job) enterFetch() *fetchCall {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.abandoned.Load() || j.dropped || !j.tryOpen() {
+		return nil
+	}
+	j.fetches++
+	return &fetchCall{root: j}
+}
+
+// count enters an inline request into the ledger; j is nil if it is refused at once. False: nobody waits for
+// the call any more.
+func (f *fetchCall) count(j *job) bool {
+	f.root.mu.Lock()
+	defer f.root.mu.Unlock()
+	if f.left || f.root.dropped {
+		return false
+	}
+	f.root.crawl.ledger.inline()
+	if j != nil {
+		f.root.ids = append(f.root.ids, j.ctx.CtxId)
+		f.root.inlines = append(f.root.inlines, j)
+	}
+	return true
+}
+
+// leave closes what enterFetch opened, unless that was done already because user code was abandoned.
+func (f *fetchCall) leave() {
+	j := f.root
+	j.mu.Lock()
+	if f.left || j.dropped {
+		j.mu.Unlock()
+		return
+	}
+	f.left = true
+	j.fetches--
+	j.mu.Unlock()
+	j.done()
+}
+
+// pauseOwn gives back the slot and worker of a job whose ProcessRequest fetches inline, since it may wait
+// for the same slot. The func it returns takes the slot again, once the last of several such Fetches is over.
+//
+// An inline job gives back its worker too: inline requests that hold a worker while they wait for another
+// could end up waiting for each other. A job of the queue keeps it, since it does occupy a worker of the
+// fetch stage, and waits for one that is reserved for the lane.
+func (j *job) pauseOwn() (resume func() error) {
+	j.mu.Lock()
+	j.paused++
+	grant, claim := j.grant, claimNone
+	j.grant, j.gave = nil, j.gave || grant != nil
+	if j.caller != nil {
+		claim, j.claim = j.claim, claimNone
+	}
+	j.mu.Unlock()
+	j.crawl.sched.giveBack(grant, claim, false)
+	return j.resumeOwn
+}
+
+func (j *job) resumeOwn() error {
+	j.mu.Lock()
+	j.paused--
+	take := j.gave && j.paused == 0 && !j.taking
+	j.taking = j.taking || take
+	j.mu.Unlock()
+	if !take {
+		return nil
+	}
+	defer j.crawl.bodies.want(j.rec.Slot)()
+	w := &waiter{granted: make(chan struct{})}
+	j.crawl.sched.ask(j.rec.Slot, w)
+	select {
+	case <-w.granted:
+		j.takeOwn(w)
+		return nil
+	case <-j.ctx.Done():
+		j.crawl.sched.withdraw(w)
+		return context.Cause(j.ctx.Ctx)
+	}
+}
+
+// takeOwn keeps what resumeOwn was granted, unless another Fetch has begun meanwhile and may wait for it.
+func (j *job) takeOwn(w *waiter) {
+	grant, claim := w.grant, w.claim
+	j.mu.Lock()
+	j.taking = false
+	if j.paused == 0 && !j.abandoned.Load() {
+		j.grant, j.gave, grant = grant, false, nil
+		if j.caller != nil {
+			j.claim, claim = claim, claimNone
+		}
+	}
+	j.mu.Unlock()
+	j.crawl.sched.giveBack(grant, claim, false)
+}
+
+// lend lets another page be parsed while this job's parser waits in Fetch. At most Concurrency parsers
+// lend at a time.
+func (c *crawl) lend(j *job) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lenders++
+	if !j.parsing || j.lent || c.lent.Add(1) > int64(c.cfg.concurrency) {
+		if j.parsing && !j.lent {
+			c.lent.Add(-1)
+		}
+		return
+	}
+	j.lent = true
+	c.parseGate.release()
+}
+
+// takeBack ends what lend began, when the last Fetch of the parser returns.
+func (c *crawl) takeBack(j *job) error {
+	j.mu.Lock()
+	j.lenders--
+	last := j.lent && j.lenders == 0
+	if last {
+		j.lent = false
+	}
+	j.mu.Unlock()
+	if !last {
+		return nil
+	}
+	c.lent.Add(-1)
+	if err := c.parseGate.acquire(j.ctx, true); err != nil {
+		j.mu.Lock()
+		j.parsing = false
+		j.mu.Unlock()
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,471 @@
+package tegenaria_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/url"
+	"runtime"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/spidertest"
+)
+
+// harnessCrawl runs one plan and is the witness of what happens: what servers and user code see, never what
+// the engine counts.
+type harnessCrawl struct {
+	p       *harnessPlan
+	model   *harnessModel
+	engine  *tegenaria.SpiderEngine
+	release chan struct{} // closed when everything that refuses to return may go
+	over    chan struct{} // closed when Run has returned
+	endNow  chan struct{} // closed at the touch that ends the crawl
+	pause   chan struct{}
+	helpers sync.WaitGroup
+
+	whole *harnessCrawl // of what frozen made: takes its violations
+
+	mu         sync.Mutex // guards what follows
+	violations []string
+	trace      []string  // of a crawl that is run again
+	last       time.Time // of anything that happened
+	touches    int
+	hits       map[int]int
+	robots     map[string]int
+	starts     map[string][]time.Time
+	slowed     map[string]time.Time // when SlotDelay was called first
+	running    map[string]int
+	downloads  int
+	refused    int // callbacks that refuse to return
+	stopping   bool
+	serial     int
+	sent       map[int]string // what was sent, by serial
+	redirected map[int]int
+	settled    map[int][]string
+	outcomes   map[tegenaria.Outcome]int64
+	requestOf  int // events RequestSettled
+	items      map[int]int
+	itemsOf    int
+	scraped    int64
+	commit     harnessCommits
+	closed     []string
+}
+
+// harnessItem is what parsers send.
+type harnessItem struct {
+	serial, page, n, attempt int
+	ctx                      *tegenaria.Context
+}
+
+func newHarnessCrawl(p *harnessPlan) *harnessCrawl {
+	c := &harnessCrawl{
+		p: p, model: newHarnessModel(p), last: time.Now(),
+		release: make(chan struct{}), over: make(chan struct{}), endNow: make(chan struct{}), pause: make(chan struct{}),
+		hits: make(map[int]int), robots: make(map[string]int), starts: make(map[string][]time.Time),
+		slowed: make(map[string]time.Time), running: make(map[string]int), sent: make(map[int]string),
+		redirected: make(map[int]int), settled: make(map[int][]string), outcomes: make(map[tegenaria.Outcome]int64),
+		items: make(map[int]int),
+	}
+	c.commit.init()
+	return c
+}
+
+// violation notes that something is wrong.
+func (c *harnessCrawl) violation(format string, args ...any) {
+	if c.whole != nil {
+		c = c.whole
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.violationLocked(format, args...)
+}
+
+func (c *harnessCrawl) violationLocked(format string, args ...any) {
+	if len(c.violations) < 8 {
+		c.violations = append(c.violations, fmt.Sprintf(format, args...))
+	}
+}
+
+// log adds to the trace, which is kept of crawls that are run again.
+func (c *harnessCrawl) log(format string, args ...any) {
+	if *harnessSeed == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trace = append(c.trace, time.Now().Format("04:05.000000 ")+fmt.Sprintf(format, args...))
+}
+
+// touch notes that something happens, and lets the plan's interventions happen at their place.
+func (c *harnessCrawl) touch() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = time.Now()
+	c.touches++
+	if c.touches == c.p.endTouch {
+		close(c.endNow)
+	}
+	if c.touches == c.p.pauseTouch {
+		close(c.pause)
+	}
+}
+
+// refuse keeps a callback from returning until the crawl is over.
+func (c *harnessCrawl) refuse() {
+	c.mu.Lock()
+	c.refused++
+	c.mu.Unlock()
+	<-c.release
+}
+
+func (c *harnessCrawl) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.stopping = true
+}
+
+// engineOf makes the engine of the plan.
+func (c *harnessCrawl) engineOf(client *http.Client) *tegenaria.SpiderEngine {
+	p := c.p
+	if p.oneSlot {
+		p.policy.SlotBy = func(u *url.URL) string { return p.slot(u.Host) }
+	}
+	opts := []tegenaria.EngineOption{
+		tegenaria.EngineWithLogger(quiet()),
+		tegenaria.EngineWithSchedulerNum(p.parse), tegenaria.EngineWithReadCacheNum(p.readers),
+		tegenaria.EngineWithConcurrency(p.concurrency), tegenaria.EngineWithItemConcurrency(p.itemers),
+		tegenaria.EngineWithPoliteness(p.policy), tegenaria.EngineWithLimits(p.limits),
+		tegenaria.EngineWithGrace(p.grace), tegenaria.EngineWithUniqueReq(p.unique),
+		tegenaria.EngineWithEvents(c.events()),
+		tegenaria.EngineWithPipelines(&harnessPipeline{c, 2, "second"}, &harnessPipeline{c, 1, "first"}),
+	}
+	if p.starter {
+		opts = append(opts, tegenaria.EngineWithSpiders(harnessStarter{&harnessSpider{c}}))
+	} else {
+		opts = append(opts, tegenaria.EngineWithSpiders(&harnessSpider{c}))
+	}
+	if p.domains {
+		opts = append(opts, tegenaria.EngineWithAllowedDomains("h0.test", "h1.test", "h2.test"))
+	}
+	if p.overHTTP {
+		opts = append(opts, tegenaria.EngineWithHTTPClient(client))
+	} else {
+		opts = append(opts, tegenaria.EngineWithDownloader(harnessDownloader{c}))
+	}
+	if p.middle {
+		opts = append(opts, tegenaria.EngineWithMiddlewares(&harnessMiddleware{c}))
+	}
+	if p.commits {
+		opts = append(opts, tegenaria.EngineWithPipelines(harnessCommitter{c}))
+	}
+	return tegenaria.NewSpiderEngine(opts...)
+}
+
+// run crawls and checks.
+func (c *harnessCrawl) run() []string {
+	p := c.p
+	var client *http.Client
+	var web *spidertest.Web
+	if p.overHTTP {
+		web = spidertest.NewWeb(c)
+		client = &http.Client{Transport: harnessTransport{c, web.Client().Transport}}
+	}
+	c.engine = c.engineOf(client)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	var control sync.WaitGroup
+	control.Go(func() { c.sample() })
+	control.Go(func() { c.intervene(cancel) })
+	control.Go(func() { c.pauseAndResume() })
+	err := c.engine.Run(ctx, "harness")
+	ended := time.Now()
+	c.log("Run returned %v", err)
+	close(c.over)
+	control.Wait()
+	c.frozen().check(err, ended)
+	close(c.release)
+	c.helpers.Wait()
+	if web != nil {
+		web.Close()
+	}
+	// User code that was left behind comes to its end; what is still there then has leaked.
+	harnessWait(context.Background(), 24*time.Hour)
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.violations) > 0 {
+		c.violations = append(c.violations, c.trace...)
+	}
+	return c.violations
+}
+
+// frozen is what was seen until now: user code that was left behind may still go on.
+func (c *harnessCrawl) frozen() *harnessCrawl {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := &harnessCrawl{
+		p: c.p, model: c.model, engine: c.engine, whole: c, last: c.last, refused: c.refused, stopping: c.stopping,
+		hits: maps.Clone(c.hits), downloads: c.downloads, sent: maps.Clone(c.sent), redirected: maps.Clone(c.redirected),
+		settled: maps.Clone(c.settled), outcomes: maps.Clone(c.outcomes), requestOf: c.requestOf,
+		items: maps.Clone(c.items), scraped: c.scraped, closed: c.closed,
+	}
+	f.commit.staged = maps.Clone(c.commit.staged)
+	return f
+}
+
+// sample checks the law of conservation while the crawl runs, and that it comes to an end.
+func (c *harnessCrawl) sample() {
+	const patience = 72 * time.Hour
+	began := time.Now()
+	every := c.p.sampleEvery
+	for hung := false; ; {
+		timer := time.NewTimer(every)
+		select {
+		case <-timer.C:
+		case <-c.over:
+			timer.Stop()
+			return
+		}
+		c.checkSnapshot()
+		every += every / 4
+		if time.Since(began) < patience {
+			continue
+		}
+		if hung {
+			panic(fmt.Sprintf("seed %d: Run does not return after Stop", c.p.seed))
+		}
+		hung, began = true, time.Now()
+		c.violation("the crawl does not end: %+v\n%s", c.engine.Stats(), harnessStacks())
+		c.stop()
+		dead, cancel := context.WithCancel(context.Background())
+		cancel()
+		c.helpers.Go(func() { c.engine.Stop(dead) })
+	}
+}
+
+// harnessStacks prints what the goroutines of the caller's bubble are at in the engine.
+func harnessStacks() string {
+	buf := make([]byte, 1<<20)
+	goroutines := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
+	_, bubble, _ := strings.Cut(goroutines[0], "synctest bubble ")
+	bubble, _, _ = strings.Cut(bubble, "]")
+	var b strings.Builder
+	for _, g := range goroutines[1:] {
+		head, frames, _ := strings.Cut(g, "\n")
+		if bubble != "" && !strings.HasSuffix(head, "bubble "+bubble+"]:") || !strings.Contains(head, "bubble") {
+			continue
+		}
+		fmt.Fprintf(&b, "%s\n", head)
+		for line := range strings.SplitSeq(frames, "\n") {
+			if file, ok := strings.CutPrefix(line, "\t"); ok && !strings.Contains(file, "/usr/") {
+				file, _, _ = strings.Cut(file, " +0x")
+				fmt.Fprintf(&b, "    %s\n", file[strings.LastIndex(file, "/")+1:])
+			}
+		}
+	}
+	return b.String()
+}
+
+func (c *harnessCrawl) checkSnapshot() {
+	s := c.engine.Stats()
+	if s.Discovered != s.Settled+s.Pending+s.Delayed+s.InFlight {
+		c.violation("snapshot: discovered %d != settled %d + pending %d + delayed %d + in flight %d",
+			s.Discovered, s.Settled, s.Pending, s.Delayed, s.InFlight)
+	}
+	if min(s.Settled, s.Pending, s.Delayed, s.InFlight, s.Items) < 0 {
+		c.violation("snapshot: negative count: %+v", s)
+	}
+	sum := int64(0)
+	for _, n := range s.Outcomes {
+		sum += n
+	}
+	if sum != s.Settled {
+		c.violation("snapshot: outcomes %v, settled %d", s.Outcomes, s.Settled)
+	}
+}
+
+// errHarnessCancel is the cause that Run's context is cancelled with.
+var errHarnessCancel = errors.New("cancelled by plan")
+
+// intervene ends the crawl as the plan says.
+func (c *harnessCrawl) intervene(cancel context.CancelCauseFunc) {
+	p := c.p
+	if p.ending == endNone || p.ending == endLimit && !p.stuck {
+		return
+	}
+	late := time.NewTimer(time.Hour)
+	defer late.Stop()
+	select {
+	case <-c.endNow:
+	case <-late.C:
+	case <-c.over:
+		return
+	}
+	if harnessWait(context.Background(), p.endAfter) != nil {
+		return
+	}
+	c.stop()
+	c.log("ending %d", p.ending)
+	began := time.Now()
+	within := p.grace
+	switch p.ending {
+	case endStop:
+		c.engine.Stop(context.Background())
+	case endStopDeadline:
+		ctx, cancel := context.WithTimeout(context.Background(), p.deadline)
+		defer cancel()
+		if p.endTwice {
+			c.helpers.Go(func() { c.engine.Stop(context.Background()) })
+		}
+		c.engine.Stop(ctx)
+		within = min(within, p.deadline)
+	case endCancel:
+		cancel(errHarnessCancel)
+		<-c.over
+		within = time.Second
+	default:
+		return
+	}
+	if p.commits {
+		within += time.Second // for the store
+	}
+	if took := time.Since(began); took > within {
+		c.violation("ending took %s, allowed %s", took, within)
+	}
+}
+
+func (c *harnessCrawl) pauseAndResume() {
+	if c.p.pauseTouch == 0 {
+		return
+	}
+	select {
+	case <-c.pause:
+	case <-c.over:
+		return
+	}
+	if c.engine.Pause() != nil {
+		return
+	}
+	harnessWait(context.Background(), c.p.pauseFor)
+	if c.engine.Resume() == nil {
+		c.touch()
+	}
+}
+
+// check compares what was seen with the model and with the engine's own counts.
+func (c *harnessCrawl) check(err error, ended time.Time) {
+	p := c.p
+	c.checkSnapshot()
+	s := c.engine.Stats()
+	c.checkError(err)
+	c.checkSettled(s, err == nil)
+	for page := range p.pages {
+		if p.pages[page].inline || p.limits.Callback > 0 { // nobody foresees what runs too long
+			continue
+		}
+		got, want := c.hits[page], c.model.hits[page]
+		if got > want || got < want && err == nil && p.limits.Depth == 0 && !p.closes {
+			c.violation("page %d was downloaded %d times, the model says %d", page, got, want)
+		}
+	}
+	c.checkItems(s, err == nil)
+	c.checkCommits(err)
+	if err == nil {
+		if idle := ended.Sub(c.last); idle != 0 && !(p.plain && p.obey) { // nobody sees what robots.txt forbids then
+			c.violation("the crawl ended %s after the last work", idle)
+		}
+		if open := s.Pending + s.Delayed + s.InFlight + s.Items; open != 0 {
+			c.violation("finished with open work: %+v", s)
+		}
+		if !p.obey && s.RequestDownloaded != int64(c.downloads) {
+			c.violation("RequestDownloaded is %d, the servers saw %d", s.RequestDownloaded, c.downloads)
+		}
+	}
+	if len(c.closed) != 1 || err == nil && c.closed[0] != "finished" {
+		c.violation("Closed was told %q, Run returned %v", c.closed, err)
+	}
+}
+
+func (c *harnessCrawl) checkError(err error) {
+	p, refused := c.p, c.refused
+	var wrong *tegenaria.RunError
+	var stopped *tegenaria.StoppedError
+	var abandoned *tegenaria.AbandonedError
+	switch {
+	case errors.As(err, &wrong):
+		c.violation("Run failed: %v", err)
+	case errors.As(err, &abandoned) && refused == 0 && !abandonedStart(abandoned) && p.grace > 0 && p.limits.Callback == 0 &&
+		!(p.ending == endStopDeadline && p.deadline == 0):
+		c.violation("abandoned without reason: %v", err)
+	case err == nil && refused > 0 && c.p.overHTTP:
+		c.violation("%d callbacks refuse to return, and Run returned nil", refused)
+	case err == nil, errors.As(err, &stopped), errors.As(err, &abandoned):
+	case errors.Is(err, errHarnessCancel) && p.ending == endCancel:
+	default:
+		c.violation("Run returned %v", err)
+	}
+	if err != nil && p.ending == endNone {
+		c.violation("Run returned %v, and nobody had stopped it", err)
+	}
+}
+
+// abandonedStart tells whether nothing but StartRequest was abandoned, which is not told to stop.
+func abandonedStart(err *tegenaria.AbandonedError) bool {
+	return len(err.Stages) == 1 && err.Stages[tegenaria.StageStart] == 1
+}
+
+// checkSettled checks that what was sent has its one end.
+func (c *harnessCrawl) checkSettled(s tegenaria.Stats, finished bool) {
+	if c.p.plain {
+		return
+	}
+	for serial, what := range c.sent {
+		ends := len(c.settled[serial])
+		if ends > 1 || ends == 0 && finished {
+			c.violation("%s has the ends %v after %d redirects", what, c.settled[serial], c.redirected[serial])
+		}
+	}
+	if len(s.Abandoned) > 0 {
+		return // what was left behind may be in the middle of it
+	}
+	if int64(c.requestOf) != s.Settled {
+		c.violation("%d events RequestSettled, Settled is %d", c.requestOf, s.Settled)
+	}
+	for o, n := range c.outcomes {
+		if s.Outcomes[o] != n {
+			c.violation("%d events settled as %s, the count is %d", n, o, s.Outcomes[o])
+		}
+	}
+}
+
+func (c *harnessCrawl) checkItems(s tegenaria.Stats, finished bool) {
+	for serial, n := range c.items {
+		if n > 1 || n == 0 && finished && c.p.limits.Callback == 0 {
+			c.violation("item %d passed the pipelines %d times", serial, n)
+		}
+	}
+	if !finished {
+		return
+	}
+	if got := s.ItemScraped + s.ItemDropped + s.ItemFailed; got != int64(len(c.items)) || s.ItemScraped != c.scraped {
+		c.violation("items: %d scraped, %d dropped, %d failed; %d were sent, %d events", s.ItemScraped, s.ItemDropped,
+			s.ItemFailed, len(c.items), c.scraped)
+	}
+}
+
+// checkCommits checks that committers were told of everything that they staged.
+func (c *harnessCrawl) checkCommits(err error) {
+	var full *tegenaria.QueueFullError
+	if !c.p.commits || c.refused > 0 || errors.As(err, &full) {
+		return
+	}
+	for id, items := range c.commit.staged {
+		c.violation("committer: %d items of %s are neither prepared nor discarded", len(items), id)
+	}
+}

@@ -1,0 +1,268 @@
+package tegenaria_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// harnessAnswer is what a server says.
+type harnessAnswer struct {
+	wait     time.Duration
+	status   int
+	location string
+	body     string
+	broken   bool
+	silent   bool
+}
+
+// answer looks a request up in the plan, and writes it down.
+func (c *harnessCrawl) answer(host, url string, attempt int) harnessAnswer {
+	if strings.HasSuffix(url, "/robots.txt") {
+		return c.answerRobots(host)
+	}
+	page := harnessPageOf(url)
+	if page < 0 || page >= len(c.p.pages) {
+		c.violation("the server was asked for %s", url)
+		return harnessAnswer{status: 404}
+	}
+	c.log("asked for %s, attempt %d: %+v", url, attempt, c.p.pages[page])
+	c.mu.Lock()
+	c.hits[page]++
+	c.mu.Unlock()
+	r := c.p.draw("latency", page, attempt)
+	a := harnessAnswer{wait: time.Duration(r.Float64() * float64(c.p.slow)), status: c.p.pages[page].code}
+	switch c.p.kindAt(page, attempt) {
+	case pageMoved:
+		a.location = c.p.url(c.p.pages[page].to)
+	case pageBroken:
+		a.broken = true
+	case pageSilent:
+		a.silent = true
+	case pageFine:
+		a.status, a.body = http.StatusOK, c.p.body(page)
+	}
+	return a
+}
+
+func (c *harnessCrawl) answerRobots(host string) harnessAnswer {
+	c.log("asked for robots.txt of %s", host)
+	i := slices.Index(c.p.hosts, host)
+	if i < 0 || !c.p.obey {
+		c.violation("robots.txt of %q was asked for", host)
+		return harnessAnswer{status: 404}
+	}
+	c.mu.Lock()
+	c.robots[host]++
+	n := c.robots[host]
+	c.mu.Unlock()
+	a := harnessAnswer{status: http.StatusOK, body: harnessRules}
+	switch c.p.robots[i] {
+	case robotsNone:
+		a = harnessAnswer{status: http.StatusNotFound}
+	case robotsSlow:
+		a.wait = 3 * time.Second
+	case robotsDown:
+		a = harnessAnswer{status: http.StatusServiceUnavailable}
+	case robotsFlaky:
+		if n <= 2 {
+			a = harnessAnswer{status: http.StatusInternalServerError}
+		}
+	case robotsBroken:
+		a = harnessAnswer{broken: true}
+	}
+	return a
+}
+
+// ServeHTTP is the server of crawls over HTTP.
+func (c *harnessCrawl) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	attempt, _ := strconv.Atoi(r.Header.Get("X-Attempt"))
+	a := c.answer(r.Host, r.URL.String(), attempt)
+	if a.silent || harnessWait(r.Context(), a.wait) != nil {
+		<-r.Context().Done()
+		return
+	}
+	if a.broken {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			c.violation("hijacking: %v", err)
+			return
+		}
+		// Something must come, or net/http asks again by itself.
+		fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\nnot all")
+		conn.Close()
+		return
+	}
+	if a.location != "" {
+		w.Header().Set("Location", a.location)
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(a.status)
+	io.WriteString(w, a.body)
+}
+
+// harnessDownloader answers without HTTP, in all the ways that a Downloader may.
+type harnessDownloader struct{ *harnessCrawl }
+
+var _ tegenaria.Downloader = harnessDownloader{}
+
+func (d harnessDownloader) CheckStatus(code uint64, allowed []uint64) bool {
+	return code < 400 || slices.Contains(allowed, code)
+}
+
+var errHarness = errors.New("planned failure")
+
+func (d harnessDownloader) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+	c, req := d.harnessCrawl, ctx.Request
+	defer c.touch()
+	c.touch()
+	host := strings.ToLower(req.Url[strings.Index(req.Url, "//")+2:])
+	host, _, _ = strings.Cut(host, "/")
+	slot := c.p.slot(host)
+	c.begin(slot)
+	a := c.answer(host, req.Url, req.Attempt)
+	page := harnessPageOf(req.Url)
+	r := c.p.draw("downloader", page, req.Attempt)
+	if c.p.stuck && r.IntN(100) == 0 {
+		c.refuse()
+		return
+	}
+	wait := a.wait
+	if a.silent {
+		wait = harnessTimeout
+	}
+	if err := harnessWait(ctx, wait); err != nil {
+		a.broken = true
+	}
+	c.end(slot)
+	if a.silent || a.broken {
+		switch r.IntN(5) {
+		case 0:
+			panic(errHarness)
+		case 1:
+			ctx.DownloadResult = &tegenaria.RequestResult{}
+		case 2:
+			if page >= 0 && ctx.Err() == nil {
+				return // no result at all
+			}
+			fallthrough
+		default:
+			ctx.DownloadResult = &tegenaria.RequestResult{Error: tegenaria.NewError(ctx.CtxId, errHarness)}
+		}
+		result <- ctx
+		return
+	}
+	header := map[string][]string{"Content-Type": {"text/html"}}
+	if a.location != "" {
+		header["Location"] = []string{a.location}
+	}
+	resp := tegenaria.NewResponse(req, a.status, header, []byte(a.body))
+	switch r.IntN(6) {
+	case 0: // by another Context
+		other := *ctx
+		other.DownloadResult = &tegenaria.RequestResult{Response: resp}
+		result <- &other
+		return
+	case 1: // later
+		c.helpers.Go(func() {
+			ctx.DownloadResult = &tegenaria.RequestResult{Response: resp}
+			result <- ctx
+		})
+		return
+	}
+	ctx.DownloadResult = &tegenaria.RequestResult{Response: resp}
+	result <- ctx
+	if r.IntN(4) == 0 { // once more, which is discarded
+		select {
+		case result <- ctx:
+		default:
+		}
+	}
+}
+
+// harnessTransport is the witness of what a real downloader does.
+type harnessTransport struct {
+	*harnessCrawl
+	next http.RoundTripper
+}
+
+func (t harnessTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	slot := t.p.slot(r.URL.Host)
+	t.touch()
+	t.begin(slot)
+	resp, err := t.next.RoundTrip(r)
+	if err != nil {
+		t.end(slot)
+		t.touch()
+		return nil, err
+	}
+	resp.Body = &harnessBody{ReadCloser: resp.Body, end: func() { t.end(slot); t.touch() }}
+	return resp, nil
+}
+
+// harnessBody tells when a body is closed.
+type harnessBody struct {
+	io.ReadCloser
+	end func()
+}
+
+func (b *harnessBody) Close() error {
+	if b.end != nil {
+		b.end()
+		b.end = nil
+	}
+	return b.ReadCloser.Close()
+}
+
+// begin notes the start of a download.
+func (c *harnessCrawl) begin(slot string) {
+	now := time.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[slot]++
+	c.downloads++
+	if n := c.running[slot]; n > c.p.perSlot() && !c.p.stuck {
+		c.violationLocked("%d downloads in slot %s, limit %d", n, slot, c.p.perSlot())
+	}
+	starts := c.starts[slot]
+	if n := len(starts); n > 0 {
+		gap, want := now.Sub(starts[n-1]), c.p.policy.Delay
+		if at, ok := c.slowed[slot]; ok && want > 0 && starts[n-1].After(at) {
+			want = max(want, c.p.slotDelay)
+		}
+		if gap < want {
+			c.violationLocked("two downloads in slot %s start %s apart, delay %s", slot, gap, want)
+		}
+	}
+	c.starts[slot] = append(starts, now)
+}
+
+// end notes the end of a download.
+func (c *harnessCrawl) end(slot string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.running[slot]--
+}
+
+// harnessWait lets time pass.
+func harnessWait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,287 @@
+package tegenaria
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// fetchInline is Context.Fetch: one request and its redirects, in the goroutine of the caller, who waits
+// for it anyway.
+func (c *crawl) fetchInline(caller *Context, r *Request) (*Response, error) {
+	root := caller.job.root()
+	if caller.job.nesting() >= maxNesting {
+		return nil, NewError(caller.CtxId, errNesting, ErrorWithRequest(r), ErrorWithStage(StageAccept))
+	}
+	call := root.enterFetch()
+	if call == nil {
+		return nil, NewError(caller.CtxId, ErrOutputClosed, ErrorWithRequest(r), ErrorWithStage(StageAccept))
+	}
+	defer call.leave()
+	mid := caller.job.pauseOwn()
+	c.lend(root)
+	resp, herr := c.inlineChain(caller, call, r)
+	if err := c.takeBack(root); err != nil && herr == nil {
+		herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageParse))
+	}
+	if err := mid(); err != nil && herr == nil {
+		herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageRequest))
+	}
+	if herr != nil {
+		return resp, herr
+	}
+	return resp, nil
+}
+
+// inlineChain runs an inline request until it has a response that is no redirect, or fails.
+func (c *crawl) inlineChain(caller *Context, call *fetchCall, r *Request) (*Response, *HandleError) {
+	from := emission{parent: caller.job}
+	for attempt := 0; ; {
+		j, herr := c.inlineJob(caller, call, from, r, attempt)
+		if herr != nil {
+			return nil, herr
+		}
+		resp, next, herr, retry := c.inlineOnce(j)
+		switch {
+		case retry != nil:
+			c.settleInline(j, Dropped, "retry")
+			attempt++
+			if err := waitFor(caller, retry.after); err != nil {
+				return resp, j.failure(StageDownload, err, nil)
+			}
+		case herr != nil:
+			return resp, herr
+		case next != nil:
+			from, r = emission{parent: j, redirect: true}, next
+		default:
+			return resp, nil
+		}
+	}
+}
+
+// inlineJob passes the request through the filters of accept and makes a job of it.
+func (c *crawl) inlineJob(caller *Context, call *fetchCall, from emission, r *Request, attempt int) (*job, *HandleError) {
+	s := c.scratch.Get().(*scratch)
+	defer c.scratch.Put(s)
+	ctx := &Context{Request: r, Ctx: caller.Ctx}
+	failed := func(err error) *HandleError {
+		return NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageAccept))
+	}
+	rec, no := c.inlineRecord(s, from, ctx)
+	if no != nil {
+		err := no.err
+		if err == nil {
+			err = errors.New(no.outcome.String() + ": " + no.reason)
+		}
+		herr := failed(err)
+		if call.count(nil) {
+			c.settledEvent(r, no.outcome, no.reason)
+			c.ledger.settle(no.outcome, no.reason)
+			c.report(herr)
+		}
+		return nil, herr
+	}
+	rec.Attempt = attempt
+	j := c.newJob(rec, nil)
+	j.caller, j.fetch = caller.job, call
+	r.Header = orEmpty(r.Header)
+	ctx.Request = r
+	j.begin(ctx)
+	if !call.count(j) {
+		return nil, failed(ErrOutputClosed)
+	}
+	return j, nil
+}
+
+// inlineRecord is record for a request that is never deduplicated and never stored.
+func (c *crawl) inlineRecord(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
+	r := ctx.Request
+	if r == nil {
+		return rec, &refusal{Failed, "accept", errNoRequest}
+	}
+	if r.err != nil {
+		return rec, &refusal{Failed, "accept", r.err}
+	}
+	host, no := c.checkURL(r)
+	if no != nil {
+		return rec, no
+	}
+	if _, err := c.fingerprint(s, r); err != nil {
+		return rec, c.badFingerprint(r, err)
+	}
+	rec.Depth = from.parent.rec.Depth
+	r.Depth = rec.Depth
+	if no := c.scope(from, r, host); no != nil {
+		return rec, no
+	}
+	rec.Priority, rec.Slot, rec.Parent = r.Priority, c.slotOf(r, host), from.parent.root().rec.Key
+	return rec, nil
+}
+
+// inlineOnce makes one exchange and settles its job. next is the target of a redirect.
+func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleError, retry *retryError) {
+	defer j.life.cancel(nil)
+	herr = c.inlineExchange(j)
+	resp = j.ctx.Response()
+	if herr == nil && isRedirect(j.ctx.Request, resp) {
+		target, err := c.redirectTarget(j)
+		if err == nil {
+			c.settleInline(j, Redirected, "")
+			return resp, target, nil, nil
+		}
+		herr = j.failure(StageRedirect, err, nil)
+	}
+	if herr == nil {
+		herr = c.checkStatus(j)
+	}
+	if herr != nil {
+		alive := !j.abandoned.Load() && c.guard(j, StageError, func() {
+			herr = c.errorMiddlewares(j, herr)
+			if herr == nil {
+				herr = j.failure(StageError, ErrIgnoreRequest, nil)
+			}
+			j.closeRequests()
+		})
+		if !alive {
+			c.settleInline(j, Failed, "abandoned")
+			return resp, nil, j.failure(StageError, ErrOutputClosed, nil), nil
+		}
+	}
+	if herr == nil {
+		c.settleInline(j, Fetched, "")
+		return resp, nil, nil, nil
+	}
+	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < c.limits.Attempts && j.rewind() {
+		c.counters.retries.Add(1)
+		return resp, nil, nil, retry
+	}
+	if reason, ok := asCloseSpider(herr.Err); ok {
+		c.requestStop(reason, nil)
+	}
+	outcome, reason := inlineOutcome(herr)
+	if retry := asRetry(herr.Err); retry != nil {
+		// The verb has been obeyed: it must not reach the caller's own request if the caller returns this.
+		gaveUp := *herr
+		gaveUp.Err = errors.New(reason)
+		if retry.reason != nil {
+			gaveUp.Err = retry.reason
+		}
+		herr = &gaveUp
+	}
+	c.report(herr)
+	c.settleInline(j, outcome, reason)
+	return resp, nil, herr, nil
+}
+
+func inlineOutcome(herr *HandleError) (Outcome, string) {
+	var robots *RobotsError
+	switch {
+	case errors.As(herr.Err, &robots) && robots.Unreachable:
+		return Robots, "unreachable"
+	case errors.As(herr.Err, &robots):
+		return Robots, "forbidden"
+	case errors.Is(herr.Err, ErrIgnoreRequest):
+		return Filtered, "ignored"
+	case asRetry(herr.Err) != nil:
+		return GaveUp, reasonOf(asRetry(herr.Err).reason)
+	}
+	return Failed, failedReason(herr)
+}
+
+// inlineExchange waits for robots.txt and the slot, then takes a worker of the lane and makes the exchange.
+func (c *crawl) inlineExchange(j *job) *HandleError {
+	defer j.letGo()
+	for {
+		if err := c.waitSlot(j); err != nil {
+			return j.failure(StageDownload, err, nil)
+		}
+		passed, err := c.robots.passInline(j)
+		if err != nil {
+			return j.failure(StageRobots, err, nil)
+		}
+		if passed {
+			break
+		}
+	}
+	herr, alive := c.exchange(j)
+	if !alive {
+		return j.failure(StageDownload, ErrOutputClosed, nil)
+	}
+	return herr
+}
+
+// waitSlot stands in line for the job's slot and a worker of the lane.
+func (c *crawl) waitSlot(j *job) error {
+	if j.slot() != nil {
+		return nil
+	}
+	defer c.bodies.want(j.rec.Slot)()
+	w := &waiter{granted: make(chan struct{})}
+	c.sched.ask(j.rec.Slot, w)
+	select {
+	case <-w.granted:
+		j.hand(w.grant, w.claim)
+		return nil
+	case <-j.ctx.Done():
+		c.sched.withdraw(w)
+		return context.Cause(j.ctx.Ctx)
+	}
+}
+
+// settleInline counts the end of an inline request. What it holds is given back with its caller.
+func (c *crawl) settleInline(j *job, outcome Outcome, reason string) {
+	resp := j.ctx.Response()
+	spooled := resp != nil && resp.file != nil
+	root := j.root()
+	switch {
+	case c.endInline(j, outcome, reason):
+		if spooled {
+			root.mu.Lock()
+			root.spooled = append(root.spooled, resp)
+			root.mu.Unlock()
+		}
+	case spooled:
+		resp.closeSpool()
+	}
+}
+
+// dropInline counts the end of an inline request that was given up: the goroutine it runs in may be at work
+// still.
+func (c *crawl) dropInline(j *job) { c.endInline(j, Failed, "abandoned") }
+
+// endInline counts the end of an inline request. False: it was given up before.
+func (c *crawl) endInline(j *job, outcome Outcome, reason string) bool {
+	root := j.root()
+	root.mu.Lock()
+	i := slices.Index(root.inlines, j)
+	if i >= 0 {
+		root.inlines = slices.Delete(root.inlines, i, i+1)
+	}
+	root.mu.Unlock()
+	if i < 0 {
+		return false
+	}
+	c.settledEvent(j.ctx.Request, outcome, reason)
+	c.ledger.settle(outcome, reason)
+	return true
+}
+
+// waitFor waits, or returns the cause of ctx's end.
+func waitFor(ctx *Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx.Ctx)
+	}
+}
+
+func orEmpty(header map[string]string) map[string]string {
+	if header == nil {
+		return make(map[string]string)
+	}
+	return header
+}

@@ -1,0 +1,206 @@
+package tegenaria
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+
+	"github.com/tegenaria/tegenaria/buffer"
+	"github.com/tegenaria/tegenaria/stage"
+)
+
+// The elastic buffer between parsers and pipelines: a burst makes it grow up to itemBuffers buffers of
+// itemBufferCap items; then parsers wait.
+const (
+	itemBufferCap = 64
+	itemBuffers   = 16
+)
+
+// itemTask is an item on its way. It holds its request open: the ledger cannot reach zero while a
+// pipeline may still fail and an ErrorHandler ask for another request.
+type itemTask struct {
+	job     *job
+	meta    *ItemMeta
+	call    call
+	started atomic.Bool // it reached the pipelines
+	gone    atomic.Bool // they were given up
+}
+
+// MarkAsProcessed ends the item's way. An item that never reached the pipelines because the crawl gave up
+// is not lost: its request goes back to the cache.
+func (t *itemTask) MarkAsProcessed() {
+	if !t.started.Load() {
+		t.job.leaveUndecided()
+	}
+	t.job.crawl.ledger.addItems(-1)
+	t.job.done()
+}
+
+var errNilItem = errors.New("the parser sent a nil item; make items with NewItem(ctx, value)")
+
+// addItem puts an item into the buffer, and waits while it is full. False: the crawl gives up.
+func (c *crawl) addItem(j *job, meta *ItemMeta) bool {
+	if j.abandoned.Load() {
+		return false
+	}
+	if meta == nil {
+		c.handle(j, j.failure(StageParse, errNilItem, nil))
+		return true
+	}
+	root := j.root()
+	if !root.tryOpen() {
+		return false
+	}
+	c.ledger.addItems(1)
+	task := &itemTask{job: root, meta: meta}
+	if err := c.items.Put(j.ctx, task); err != nil {
+		if c.work.Err() == nil { // the page alone is given up: it fails, and the item with it
+			task.started.Store(true)
+			c.counters.failed.Add(1)
+			root.loseItem(err)
+		}
+		task.MarkAsProcessed()
+		return false
+	}
+	return true
+}
+
+// itemSource feeds the pipelines' stage from the buffer.
+type itemSource struct {
+	items *buffer.Pool[*itemTask]
+	task  *itemTask
+}
+
+func (s *itemSource) Next(ctx context.Context) bool {
+	task, err := s.items.Get(ctx)
+	s.task = task
+	return err == nil
+}
+
+func (s *itemSource) Payload() *itemTask { return s.task }
+
+func (s *itemSource) Error() error { return nil }
+
+// noSink is the sink of stages whose processors settle by themselves.
+type noSink[T any] struct{}
+
+func (noSink[T]) Consume(context.Context, T) error { return nil }
+
+// pipe is the stage of the items: one item passes all pipelines.
+func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
+	call := &t.call
+	call.stage, call.job, call.worker = StagePipeline, t.job, stage.CallOf(worker)
+	call.owner = t
+	if !c.watch.enter(call) {
+		return nil, stage.ErrDrop
+	}
+	t.started.Store(true)
+	stack, err := c.processItem(t)
+	if c.watch.live(call) {
+		c.itemDone(t, err, stack)
+	}
+	c.watch.exit(call)
+	return nil, stage.ErrDrop
+}
+
+// doom counts an item whose pipelines were given up as failed.
+func (t *itemTask) doom() {
+	c := t.job.crawl
+	t.gone.Store(true)
+	c.counters.failed.Add(1)
+	if c.work.Err() != nil {
+		t.job.leaveUndecided()
+	}
+}
+
+// abandon ends what the pipelines fetch inline, if the crawl gives up.
+func (t *itemTask) abandon() {
+	if t.job.crawl.work.Err() != nil {
+		t.job.dropFetches()
+	}
+}
+
+// processItem takes an item through the pipelines. The stack is that of the last one that panicked.
+func (c *crawl) processItem(t *itemTask) (stack []byte, err error) {
+	var errs []error
+	item := t.meta
+	for _, p := range c.pipelines {
+		if t.gone.Load() { // a Committer must not stage what was discarded
+			break
+		}
+		panicked, err := protect(func() error {
+			if p, ok := p.(contextPipeline); ok {
+				return p.processItem(c.work, item)
+			}
+			return p.ProcessItem(c.spider, item)
+		})
+		if err == nil {
+			continue
+		}
+		if errs = append(errs, err); panicked != nil {
+			stack = panicked
+		}
+		var drop *dropItemError
+		if c.cfg.failFast || errors.As(err, &drop) {
+			break
+		}
+	}
+	return stack, errors.Join(errs...)
+}
+
+// itemDone counts the end of an item and tells about it.
+func (c *crawl) itemDone(t *itemTask, err error, stack []byte) {
+	if err == nil && c.collect != nil {
+		err = c.collect(c.work, t.meta)
+	}
+	if err == nil {
+		scraped := c.counters.scraped.Add(1)
+		if f := c.cfg.events.ItemScraped; f != nil {
+			c.event(func() { f(t.meta) })
+		}
+		if limit := int64(c.limits.Items); limit > 0 && scraped >= limit {
+			c.requestStop("limit: items", nil)
+		}
+		return
+	}
+	if c.work.Err() != nil || err == errLeft {
+		t.job.leaveUndecided()
+		return
+	}
+	j := t.job
+	herr := &HandleError{CtxId: t.meta.CtxId, Err: err, Request: j.ctx.Request, Response: j.ctx.Response(),
+		Item: t.meta, Stage: StagePipeline, Stack: stack}
+	var drop *dropItemError
+	if errors.As(err, &drop) {
+		c.counters.dropped.Add(1)
+		if f := c.cfg.events.ItemDropped; f != nil {
+			c.event(func() { f(herr) })
+		}
+		return
+	}
+	if reason, ok := asCloseSpider(err); ok {
+		c.counters.dropped.Add(1)
+		c.requestStop(reason, nil)
+		return
+	}
+	c.counters.failed.Add(1)
+	c.handle(j, herr)
+}
+
+// leaveItems ends the way of the items that a crawl has not come to because it gave up.
+func (c *crawl) leaveItems() {
+	for {
+		t, err := c.items.Get(context.Background()) // it is closed: this does not wait
+		if err != nil {
+			return
+		}
+		t.MarkAsProcessed()
+	}
+}
+
+// runItems moves items from the buffer through the pipelines until the buffer is closed and empty.
+func (c *crawl) runItems() error {
+	workers := stage.FixedWorkerPool[*itemTask](stage.ProcessorFunc[*itemTask](c.pipe), c.cfg.itemConcurrency)
+	err := stage.New(workers).Process(c.work, &itemSource{items: c.items}, noSink[*itemTask]{})
+	return c.stageError(err)
+}

@@ -1,0 +1,301 @@
+package tegenaria
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/slots"
+)
+
+// job is one attempt at one request, from the cache to its end. It is settled when nothing of it
+// is open any more: its way through fetch and parse, its items, and what it waits for (design law
+// L4).
+type job struct {
+	crawl  *crawl
+	rec    Record
+	ctx    *Context
+	life   lazyContext // of its Context
+	caller *job        // of an inline request: it lives and is settled with this one
+	fetch  *fetchCall  // the call that makes an inline request
+
+	grant      *slots.Grant      // its slot, from acquire to the end of the download
+	claim      claim             // its fetch worker
+	call       call              // the user code it is in
+	inbox      *inbox            // receives the requests that its user code sends
+	downloader *downloaderModule // that answered
+	hold       bodyHold          // its share of Limits.BodiesInFlight
+	written    int64             // bytes that went to the request's ResponseWriter
+	started    time.Time         // when its download began, zero if it did not
+
+	open      atomic.Int32 // parts that are not done
+	abandoned atomic.Bool  // its user code was given up: what that still sends is discarded
+	failures  *failures    // of an emission that was not accepted, see failedEmission
+
+	mu      sync.Mutex  // guards what follows
+	outcome Outcome     // 0: undecided, it goes back to the cache
+	sealed  bool        // it stays undecided: something of it was lost because the crawl ends
+	dropped bool        // those of which it did not wait have no effect any more
+	fetches int         // inline requests it waits for
+	lenders int         // those of them that wait while its parse worker is lent
+	lent    bool        // its parse worker works for another page meanwhile
+	parsing bool        // it holds a parse worker, or has lent it
+	paused  int         // inline requests of its ProcessRequest that are under way
+	gave    bool        // it gave its slot back for them
+	taking  bool        // it stands in line for that slot again
+	asks    *robotsFile // the robots.txt it has asked for; guarded by the robots gate
+	lost    error       // why an item of it could not be sent
+	reason  string
+	status  int
+	retry   *retryError    // it goes back to the cache, to run again
+	emitted map[Key]uint64 // how often an unfiltered request was sent, by fingerprint
+	ids     []string       // CtxIds of what it fetched inline
+	inlines []*job         // those of them that are under way
+	spooled []*Response    // their files are removed when it ends
+}
+
+// newJob makes the job of a record. Its request is decoded by the fetch stage.
+func (c *crawl) newJob(rec Record, grant *slots.Grant) *job {
+	j := &job{crawl: c, rec: rec, grant: grant, hold: bodyHold{slot: rec.Slot}}
+	j.open.Store(1)
+	return j
+}
+
+// begin gives the job its Context: ctx as decoded, with a context of its own that ends with the crawl's
+// work, and with the user's if there is one.
+func (j *job) begin(ctx *Context) {
+	user := ctx.Ctx
+	j.life.parent = j.crawl.work
+	var own context.Context = &j.life
+	if user != nil {
+		own = &userContext{own, user}
+		stop := context.AfterFunc(user, func() { j.life.cancel(context.Cause(user)) })
+		context.AfterFunc(own, func() { stop() })
+	}
+	ctx.Ctx, ctx.job = own, j
+	if ctx.CtxId == "" {
+		ctx.CtxId = newID().text
+	}
+	r := ctx.Request
+	r.Priority, r.Depth, r.Attempt = j.rec.Priority, j.rec.Depth, j.rec.Attempt
+	j.ctx = ctx
+}
+
+// userContext ends with the crawl's context and finds the user's values.
+type userContext struct {
+	context.Context
+	user context.Context
+}
+
+func (c *userContext) Deadline() (time.Time, bool) { return c.user.Deadline() }
+
+func (c *userContext) Value(key any) any {
+	if v := c.Context.Value(key); v != nil {
+		return v
+	}
+	return c.user.Value(key)
+}
+
+// root returns the job that this one is settled with.
+func (j *job) root() *job {
+	for j.caller != nil {
+		j = j.caller
+	}
+	return j
+}
+
+// MarkAsProcessed ends the job's way through the stages: it is the ledger's hook. The stages call it
+// once for each job.
+func (j *job) MarkAsProcessed() { j.done() }
+
+// tryOpen opens another part of the job. False: it has settled already.
+func (j *job) tryOpen() bool {
+	for {
+		n := j.open.Load()
+		if n <= 0 {
+			return false
+		}
+		if j.open.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+}
+
+// done ends one part of the job. The last one settles it.
+func (j *job) done() {
+	if j.open.Add(-1) == 0 {
+		j.crawl.settler.add(j)
+	}
+}
+
+// decide sets the outcome unless there is one.
+func (j *job) decide(outcome Outcome, reason string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.outcome == 0 && j.retry == nil && !j.sealed {
+		j.outcome, j.reason = outcome, reason
+	}
+}
+
+// runAgain makes the job go back to the cache when it ends.
+func (j *job) runAgain(retry *retryError) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.outcome == 0 && !j.sealed {
+		j.retry = retry
+	}
+}
+
+// leaveUndecided makes the job go back to the cache as it is, whatever was decided.
+func (j *job) leaveUndecided() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.outcome, j.reason, j.retry, j.sealed = 0, "", nil, true
+}
+
+// loseItem notes that an item could not be sent.
+func (j *job) loseItem(why error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.lost = why
+}
+
+// lostItem returns why an item could not be sent, nil if all could.
+func (j *job) lostItem() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.lost
+}
+
+// count returns how often the job has sent an unfiltered request with this fingerprint before.
+func (j *job) count(fingerprint Key) uint64 {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.emitted == nil {
+		j.emitted = make(map[Key]uint64)
+	}
+	k := j.emitted[fingerprint]
+	j.emitted[fingerprint] = k + 1
+	return k
+}
+
+// letGo gives back what the job holds of the scheduler.
+func (j *job) letGo() {
+	j.mu.Lock()
+	grant, claim := j.grant, j.claim
+	unused := j.caller == nil && j.status == 0
+	j.grant, j.claim = nil, claimNone
+	j.mu.Unlock()
+	if grant != nil || claim != claimNone {
+		j.crawl.sched.giveBack(grant, claim, unused && claim != claimNone)
+	}
+}
+
+// hand gives the job its slot and worker.
+func (j *job) hand(grant *slots.Grant, c claim) {
+	j.mu.Lock()
+	j.grant, j.claim = grant, c
+	j.mu.Unlock()
+}
+
+// slot returns the grant of the job's slot, nil once it was given back.
+func (j *job) slot() *slots.Grant {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.grant
+}
+
+// releaseSlot gives the slot back; the worker stays.
+func (j *job) releaseSlot() {
+	j.mu.Lock()
+	grant := j.grant
+	j.grant = nil
+	j.mu.Unlock()
+	if grant != nil {
+		j.crawl.sched.release(grant)
+	}
+}
+
+// beginParsing notes that the job holds a place among the parsers.
+func (j *job) beginParsing() {
+	j.mu.Lock()
+	j.parsing = true
+	j.mu.Unlock()
+}
+
+// endParsing gives back the job's place among the parsers, if it holds one.
+func (j *job) endParsing() {
+	j.mu.Lock()
+	parsing, lent := j.parsing, j.lent
+	j.parsing, j.lent = false, false
+	j.mu.Unlock()
+	switch {
+	case lent:
+		j.crawl.lent.Add(-1)
+	case parsing:
+		j.crawl.parseGate.release()
+	}
+}
+
+// doom ends a job whose user code was given up: what that code still does has no effect.
+func (j *job) doom() {
+	j.mu.Lock()
+	j.abandoned.Store(true)
+	j.mu.Unlock()
+	if j.crawl.work.Err() != nil {
+		j.leaveUndecided()
+	} else {
+		j.decide(Failed, "abandoned")
+	}
+}
+
+// closeSpools removes the files of the job's responses.
+func (j *job) closeSpools() {
+	if j.ctx != nil {
+		if resp := j.ctx.Response(); resp != nil {
+			resp.closeSpool()
+		}
+	}
+	j.mu.Lock()
+	spooled := j.spooled
+	j.mu.Unlock()
+	for _, resp := range spooled {
+		resp.closeSpool()
+	}
+}
+
+// abandon gives back what a doomed job holds.
+func (j *job) abandon() {
+	j.letGo()
+	j.crawl.robots.resolve(j, robotsUnknown, nil) // its download of robots.txt may never end
+	j.endParsing()
+	if j.caller != nil {
+		j.crawl.dropInline(j)
+		j.fetch.leave() // what waits for it may be a pipeline, whose item has been given up before
+	}
+	j.dropFetches()
+}
+
+// dropFetches ends all calls of Fetch that are under way: what they still do has no effect.
+func (j *job) dropFetches() {
+	j.mu.Lock()
+	fetches, inlines := j.fetches, slices.Clone(j.inlines)
+	j.fetches, j.dropped = 0, true
+	j.mu.Unlock()
+	for _, inline := range inlines {
+		j.crawl.dropInline(inline)
+	}
+	for range fetches {
+		j.done()
+	}
+}
+
+// hold returns the request's share of Limits.BodiesInFlight; nil outside a run.
+func (c *Context) hold() *bodyHold {
+	if c.job == nil {
+		return nil
+	}
+	return &c.job.root().hold
+}

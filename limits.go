@@ -1,0 +1,159 @@
+package tegenaria
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// Version is the version of this module.
+const Version = "0.1.0"
+
+// Limits bound a crawl. The zero value of a field takes the default named with it; where that is "no
+// limit" a negative value is a mistake, elsewhere it means "no limit".
+type Limits struct {
+	Pages  int           // stop after this many responses (0: no limit)
+	Items  int           // stop after this many scraped items (0: no limit)
+	Errors int           // stop after this many errors (0: no limit)
+	Time   time.Duration // stop after this time (0: no limit)
+	Bytes  int64         // stop after this many bytes of bodies (0: no limit)
+
+	Depth     int           // requests deeper than this are filtered (0: no limit; OnlySeeds: depth 0 alone)
+	Attempts  int           // how often a request is tried in all (0: 10)
+	Pending   int           // StartRequest waits while this many requests wait (0: 100,000)
+	URLLength int           // longer URLs are filtered, in bytes (0: 16,384)
+	Callback  time.Duration // a callback that runs longer is abandoned (0: never)
+
+	Body           int64 // largest body in memory, in bytes (0: 32 MiB)
+	BodiesInFlight int64 // sum of bodies between download and settling (0: 64 MiB)
+	QueueBytes     int64 // memory for waiting requests of a memory cache (0: 1 GiB)
+}
+
+// OnlySeeds as Limits.Depth filters everything but seeds.
+const OnlySeeds = -1
+
+// Politeness says how hosts are treated. Its zero value obeys robots.txt, sets no delay and lets 8
+// requests of one host be in flight at once.
+type Politeness struct {
+	Delay        time.Duration         // between the starts of two downloads of a slot
+	PerSlot      int                   // requests in flight per slot (0: 8)
+	SlotBy       SlotBy                // what a slot is (nil: SlotHost)
+	IgnoreRobots bool                  // do not ask for robots.txt
+	UserAgent    string                // sent where a request names none, and matched in robots.txt ("": tegenaria/VERSION)
+	Overrides    map[string]SlotPolicy // by slot name: this instead of Delay and PerSlot
+	AllowPrivate []netip.Prefix        // special-purpose address ranges that may be dialled all the same
+}
+
+// SlotPolicy overrides Politeness for one slot. Its zero value means no delay and the default of 8.
+type SlotPolicy struct {
+	Delay   time.Duration
+	PerSlot int
+}
+
+// SlotBy names the slot of an URL: requests of one slot share delay and limit. It is called
+// concurrently and must not block.
+type SlotBy func(u *url.URL) string
+
+// SlotHost is the default: one slot per host name, whatever the port.
+func SlotHost(u *url.URL) string { return urlx.Hostname(u.Scheme + "://" + u.Host) }
+
+// SlotRegistrableDomain makes one slot of a registrable domain and all its sub-domains, by the public
+// suffix list.
+func SlotRegistrableDomain(u *url.URL) string { return urlx.RegistrableDomain(SlotHost(u)) }
+
+const (
+	defaultAttempts       = 10
+	defaultPending        = 100_000
+	defaultURLLength      = 16 << 10
+	defaultBody           = 32 << 20
+	defaultBodiesInFlight = 64 << 20
+	defaultQueueBytes     = 1 << 30
+	defaultPerSlot        = 8
+)
+
+// orDefault returns def for zero, and unlimited for a negative value.
+func orDefault[N int | int64](v, def, unlimited N) N {
+	switch {
+	case v == 0:
+		return def
+	case v < 0:
+		return unlimited
+	}
+	return v
+}
+
+const unlimited = 1 << 62
+
+func (l Limits) withDefaults() Limits {
+	l.Attempts = orDefault(l.Attempts, defaultAttempts, unlimited)
+	l.Pending = orDefault(l.Pending, defaultPending, unlimited)
+	l.URLLength = orDefault(l.URLLength, defaultURLLength, unlimited)
+	l.Body = orDefault(l.Body, defaultBody, unlimited)
+	l.BodiesInFlight = orDefault(l.BodiesInFlight, defaultBodiesInFlight, unlimited)
+	l.QueueBytes = orDefault(l.QueueBytes, defaultQueueBytes, 0)
+	return l
+}
+
+// mistakes lists the fields that make no sense.
+func (l Limits) mistakes() error {
+	var errs []error
+	for _, field := range []struct {
+		name  string
+		value int64
+	}{
+		{"Pages", int64(l.Pages)}, {"Items", int64(l.Items)}, {"Errors", int64(l.Errors)},
+		{"Time", int64(l.Time)}, {"Bytes", l.Bytes}, {"Callback", int64(l.Callback)},
+	} {
+		if field.value < 0 {
+			errs = append(errs, fmt.Errorf("the limit Limits.%s is %d; it must not be negative (0 is no limit)", field.name, field.value))
+		}
+	}
+	if l.Depth < OnlySeeds {
+		errs = append(errs, fmt.Errorf("the limit Limits.Depth is %d; use 0 for no limit and OnlySeeds for seeds alone", l.Depth))
+	}
+	return errors.Join(errs...)
+}
+
+func (p Politeness) mistakes() error {
+	var errs []error
+	if p.Delay < 0 {
+		errs = append(errs, fmt.Errorf("Politeness.Delay is %s; it must not be negative", p.Delay))
+	}
+	if p.PerSlot < 0 {
+		errs = append(errs, fmt.Errorf("Politeness.PerSlot is %d; it must not be negative (0 is the default of %d)", p.PerSlot, defaultPerSlot))
+	}
+	for name, o := range p.Overrides {
+		if o.Delay < 0 || o.PerSlot < 0 {
+			errs = append(errs, fmt.Errorf("Politeness.Overrides[%q] is negative", name))
+		}
+	}
+	for _, prefix := range p.AllowPrivate {
+		if !prefix.IsValid() {
+			errs = append(errs, errors.New("Politeness.AllowPrivate holds an invalid prefix; use netip.MustParsePrefix(\"10.0.0.0/8\")"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (p Politeness) agent() string {
+	if p.UserAgent == "" {
+		return "tegenaria/" + Version
+	}
+	return p.UserAgent
+}
+
+// policy returns delay and limit of a slot.
+func (p Politeness) policy(slot string) (delay time.Duration, limit int) {
+	delay, limit = p.Delay, p.PerSlot
+	if o, ok := p.Overrides[slot]; ok {
+		delay, limit = o.Delay, o.PerSlot
+	}
+	if limit == 0 {
+		limit = defaultPerSlot
+	}
+	return delay, limit
+}

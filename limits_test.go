@@ -1,0 +1,255 @@
+package tegenaria_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// endless is a world of pages without end: each has three links and an item.
+func endless() (downloadFunc, *testSpider) {
+	s := newSpider("http://a.test/0")
+	s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		item <- tegenaria.NewItem(ctx, 1)
+		return followAll(ctx, item, req)
+	}
+	return func(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+		u := ctx.Request.Url
+		resp, err := after(time.Second, page(u+"0", u+"1", u+"2"))(ctx)
+		ctx.DownloadResult = &tegenaria.RequestResult{Response: resp}
+		if err != nil {
+			ctx.DownloadResult.Error = tegenaria.NewError("", err)
+		}
+		result <- ctx
+	}, s
+}
+
+// Each limit stops the crawl gracefully, with its name.
+func TestLimitsStop(t *testing.T) {
+	for _, tt := range []struct {
+		limits tegenaria.Limits
+		reason string
+		check  func(s tegenaria.Stats) bool
+	}{
+		{tegenaria.Limits{Pages: 50}, "limit: pages", func(s tegenaria.Stats) bool { return s.Responses == 50 && s.RequestDownloaded == 50 }},
+		{tegenaria.Limits{Pages: 1}, "limit: pages", func(s tegenaria.Stats) bool { return s.Responses == 1 && s.Pending == 3 }},
+		{tegenaria.Limits{Items: 50}, "limit: items", func(s tegenaria.Stats) bool { return s.ItemScraped >= 50 && s.ItemScraped < 50+16+16 }},
+		{tegenaria.Limits{Errors: 5}, "limit: errors", func(s tegenaria.Stats) bool { return s.ErrorCount >= 5 && s.ErrorCount < 5+16 }},
+		{tegenaria.Limits{Time: 30 * time.Second}, "limit: time", func(s tegenaria.Stats) bool { return s.Elapsed >= 30*time.Second && s.Elapsed <= 31*time.Second }},
+		{tegenaria.Limits{Bytes: 10_000}, "limit: bytes", func(s tegenaria.Stats) bool { return s.Bytes >= 10_000 && s.Bytes < 40_000 }},
+	} {
+		t.Run(tt.reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, s := endless()
+				e := newEngine(d, s, tegenaria.EngineWithLimits(tt.limits), tegenaria.EngineWithPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error {
+					if tt.limits.Errors > 0 {
+						return errBroken
+					}
+					return nil
+				}}))
+				wantStopped(t, run(t, e), tt.reason)
+				if stats := e.Stats(); !tt.check(stats) || stats.InFlight != 0 || stats.Items != 0 {
+					t.Errorf("stats: %+v", stats)
+				}
+			})
+		})
+	}
+}
+
+// Limits.Pages counts responses: what brought none does not use it up.
+func TestLimitPagesCountsResponses(t *testing.T) {
+	w := newWorld()
+	s := newSpider()
+	s.parse = nothing
+	for i := range 30 {
+		u := fmt.Sprintf("http://a%d.test/", i)
+		s.FeedUrls = append(s.FeedUrls, u)
+		if i%3 == 0 {
+			w.page(u, text("x"))
+		} else {
+			w.page(u, broken(errBroken))
+		}
+	}
+	e := newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 11}))
+	if stats := mustRun(t, e); stats.Responses != 10 || len(w.visits()) != 30 {
+		t.Errorf("%d responses, %d downloads", stats.Responses, len(w.visits()))
+	}
+}
+
+// Depth counts from the seeds; what is deeper is not marked as seen.
+func TestLimitDepth(t *testing.T) {
+	for depth, want := range map[int]int{0: 6, tegenaria.OnlySeeds: 1, 1: 2, 3: 4, 9: 6} {
+		w := newWorld()
+		for i := range 5 {
+			w.page(fmt.Sprintf("http://a.test/%d", i), page(fmt.Sprintf("/%d", i+1)))
+		}
+		w.page("http://a.test/5", page())
+		stats := mustRun(t, newEngine(w, newSpider("http://a.test/0"), tegenaria.EngineWithLimits(tegenaria.Limits{Depth: depth})))
+		if len(w.visits()) != want || stats.Reasons["filtered: depth"] != int64(min(1, 6-want)) {
+			t.Errorf("depth %d: asked %q, %v", depth, w.urls(), stats.Reasons)
+		}
+	}
+	t.Run("a shorter way", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			// /x is found at depth 3, where it waits, then at depth 1: its children have depth 2 then.
+			w := newWorld().page("http://a.test/", page("/1", "/slow")).page("http://a.test/1", page("/2")).page("http://a.test/2", page("/x")).
+				page("http://a.test/slow", after(time.Minute, page("/x"))).page("http://a.test/x", page("/y")).page("http://a.test/y", page())
+			s := newSpider("http://a.test/")
+			s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				if ctx.Request.Url == "http://a.test/2" {
+					req <- send("http://a.test/x", tegenaria.RequestWithNotBefore(time.Now().Add(time.Hour)))
+					return nil
+				}
+				return followAll(ctx, item, req)
+			}
+			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 3})))
+			if w.count("http://a.test/y") != 1 {
+				t.Errorf("asked %q, %v", w.urls(), stats.Reasons)
+			}
+		})
+	})
+}
+
+// An URL that is too long is filtered, without an error.
+func TestLimitURLLength(t *testing.T) {
+	short := "http://a.test/" + strings.Repeat("x", 16<<10-14)
+	for _, limit := range []int{0, 100, -1} {
+		w := newWorld().page(short, text("x"))
+		s := newSpider(short, short+"x", short+"y")
+		s.parse = nothing
+		w.page(short+"x", text("x")).page(short+"y", text("x"))
+		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{URLLength: limit})))
+		want := map[int]int64{0: 2, 100: 3, -1: 0}[limit]
+		if stats.Reasons["filtered: url-length"] != want || len(s.errors()) != 0 {
+			t.Errorf("limit %d: %v, errors %v", limit, stats.Reasons, s.errors())
+		}
+	}
+}
+
+// A callback that overruns Limits.Callback has its context cancelled; if it does not listen it is abandoned, and
+// another one takes its place.
+func TestLimitCallback(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		stage     tegenaria.Stage
+		abandoned bool
+		set       func(s *testSpider, e *tegenaria.SpiderEngine, stuck func(ctx *tegenaria.Context) error)
+	}{
+		{"parser that listens", tegenaria.StageParse, false, func(s *testSpider, _ *tegenaria.SpiderEngine, _ func(*tegenaria.Context) error) {
+			s.parse = parserOf(func(ctx *tegenaria.Context) error {
+				if ctx.Request.Url != "http://a.test/stuck" {
+					return nil
+				}
+				<-ctx.Done()
+				return fmt.Errorf("gave up: %w", context.Cause(ctx))
+			})
+		}},
+		{"parser", tegenaria.StageParse, true, func(s *testSpider, _ *tegenaria.SpiderEngine, stuck func(*tegenaria.Context) error) {
+			s.parse = parserOf(stuck)
+		}},
+		{"ProcessRequest", tegenaria.StageRequest, true, func(_ *testSpider, e *tegenaria.SpiderEngine, stuck func(*tegenaria.Context) error) {
+			e.RegisterDownloadMiddlewares(&hooks{request: stuck})
+		}},
+		{"ProcessResponse", tegenaria.StageResponse, true, func(_ *testSpider, e *tegenaria.SpiderEngine, stuck func(*tegenaria.Context) error) {
+			e.RegisterDownloadMiddlewares(&hooks{response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { return stuck(ctx) }})
+		}},
+		{"pipeline", tegenaria.StagePipeline, true, func(s *testSpider, e *tegenaria.SpiderEngine, stuck func(*tegenaria.Context) error) {
+			s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				item <- tegenaria.NewItem(ctx, ctx)
+				return nil
+			}
+			e.RegisterPipelines(pipelineFunc{1, func(item *tegenaria.ItemMeta) error { return stuck(item.Item.(*tegenaria.Context)) }})
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				defer close(release)
+				w := newWorld()
+				s := newSpider("http://a.test/stuck")
+				s.parse = nothing
+				for i := range 20 {
+					u := fmt.Sprintf("http://a.test/%d", i)
+					s.FeedUrls = append(s.FeedUrls, u)
+					w.page(u, text("x"))
+				}
+				w.page("http://a.test/stuck", text("x"))
+				var told, slow atomic.Int64
+				e := newEngine(w, s, tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithItemConcurrency(1),
+					tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}),
+					tegenaria.EngineWithEvents(tegenaria.Events{
+						Abandoned:    func(stage tegenaria.Stage, r *tegenaria.Request) { told.Add(1) },
+						SlowCallback: func(tegenaria.Stage, *tegenaria.Request, time.Duration) { slow.Add(1) },
+					}))
+				tt.set(s, e, func(ctx *tegenaria.Context) error {
+					if ctx.Request.Url == "http://a.test/stuck" {
+						<-release
+					}
+					return nil
+				})
+				began := time.Now()
+				err := run(t, e)
+				stats := e.Stats()
+				if took := time.Since(began); took > 11*time.Second || took < 10*time.Second {
+					t.Errorf("it took %s", took)
+				}
+				if len(w.visits()) != 21 && tt.stage != tegenaria.StageRequest || slow.Load() != 0 {
+					t.Errorf("%d downloads, %d slow", len(w.visits()), slow.Load())
+				}
+				var abandoned *tegenaria.AbandonedError
+				if errors.As(err, &abandoned) != tt.abandoned || tt.abandoned && (abandoned.Stages[tt.stage] != 1 || told.Load() != 1 || stats.Abandoned[tt.stage] != 1) {
+					t.Errorf("Run returned %v; told %d times", err, told.Load())
+				}
+				if !tt.abandoned {
+					var late *tegenaria.CallbackTimeoutError
+					if herr := s.onlyError(t); !errors.As(herr, &late) || late.Stage != tegenaria.StageParse || late.Limit != 10*time.Second {
+						t.Errorf("ErrorHandler got %v", herr)
+					}
+				}
+				if stats.Settled != 21 || stats.Pending+stats.InFlight+stats.Items != 0 {
+					t.Errorf("stats: %+v", stats)
+				}
+			})
+		})
+	}
+}
+
+// Without a limit a callback that runs for a minute is reported, and left alone.
+func TestSlowCallback(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSpider("http://a.test/")
+		s.parse = parserOf(func(ctx *tegenaria.Context) error { sleep(10 * time.Minute); return ctx.Err() })
+		l := &trace{}
+		mustRun(t, newEngine(onePage(), s, tegenaria.EngineWithEvents(tegenaria.Events{
+			SlowCallback: func(stage tegenaria.Stage, r *tegenaria.Request, took time.Duration) {
+				l.add("%s %s %s", stage, r.Url, took)
+			},
+		})))
+		l.want(t, "parse http://a.test/ 1m0s")
+	})
+}
+
+// Two callbacks overrun their limit at different times: each is noticed at its own.
+func TestLimitCallbackIsExact(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", text("x")).page("http://b.test/", after(500*time.Millisecond, text("x")))
+		s := newSpider("http://a.test/", "http://b.test/")
+		l := &trace{}
+		began := time.Now()
+		s.parse = parserOf(func(ctx *tegenaria.Context) error {
+			<-ctx.Done()
+			l.add("%s after %s", ctx.Request.Url, time.Since(began))
+			sleep(900 * time.Millisecond)
+			return nil
+		})
+		mustRun(t, newEngine(w, s, tegenaria.EngineWithSchedulerNum(2), tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 200 * time.Millisecond})))
+		l.want(t, "http://a.test/ after 200ms", "http://b.test/ after 700ms")
+	})
+}

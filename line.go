@@ -1,0 +1,148 @@
+package tegenaria
+
+import (
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/slots"
+)
+
+// claim is the right to one fetch worker, and where it goes back to.
+type claim uint8
+
+const (
+	claimNone claim = iota
+	claimFree
+	claimInline
+)
+
+// waiter is an inline request that asked for one very slot.
+type waiter struct {
+	granted chan struct{} // closed by the reader that served it
+	grant   *slots.Grant
+	claim   claim
+	ask     *slots.Waiter
+}
+
+// ask puts a waiter in line for a slot, parked out of it or not.
+func (s *scheduler) ask(slot string, w *waiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.ask = s.slots.Ask(slot, w)
+	s.signal()
+}
+
+// setDelay sets the delay that user code asks for in a slot. started is when the download of the asking job
+// began: a slot that had no delay and no more work does not know.
+func (s *scheduler) setDelay(slot string, d time.Duration, started time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slots.SetDelay(slot, slots.Throttle, d)
+	if !started.IsZero() && d > 0 {
+		s.slots.Block(slot, time.Now(), started.Add(d))
+	}
+	s.signal()
+}
+
+// robotsDelay sets the delay that robots.txt asks for in a slot.
+func (s *scheduler) robotsDelay(slot string, d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slots.SetDelay(slot, slots.Robots, d)
+}
+
+// pause holds back or lets go what waits in the queues.
+func (s *scheduler) pause(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paused = on
+	s.signal()
+}
+
+// stop ends the taking from the queues for good, and returns the jobs that had come back to them to the
+// caller.
+func (s *scheduler) stop() []*job {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	var left []*job
+	for _, jobs := range s.jobs {
+		left = append(left, jobs...)
+	}
+	clear(s.jobs)
+	s.signal()
+	return left
+}
+
+// comeBack puts a job back into its slot's queue, ahead of what the cache holds; it comes to the fetch stage
+// again. In a stopping crawl it is done.
+func (s *scheduler) comeBack(j *job) {
+	s.mu.Lock()
+	if !s.stopped {
+		s.jobs[j.rec.Slot] = append(s.jobs[j.rec.Slot], j)
+		s.slots.Add(j.rec.Slot, j.rec.Priority)
+		s.signal()
+		s.mu.Unlock()
+		return
+	}
+	s.mu.Unlock()
+	j.done()
+}
+
+// popBack takes a job that has come back out of a slot's queue, nil if there is none. The caller holds mu.
+func (s *scheduler) popBack(slot string) *job {
+	jobs := s.jobs[slot]
+	if len(jobs) == 0 {
+		return nil
+	}
+	if len(jobs) == 1 {
+		delete(s.jobs, slot)
+	} else {
+		s.jobs[slot] = jobs[1:]
+	}
+	return jobs[0]
+}
+
+// park keeps a slot from being served until it is unparked.
+func (s *scheduler) park(slot string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slots.Park(slot)
+}
+
+func (s *scheduler) unpark(slot string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slots.Unpark(slot)
+	s.signal()
+}
+
+// block lets nothing of a slot start before that instant.
+func (s *scheduler) block(slot string, until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slots.Block(slot, time.Now(), until)
+}
+
+// delayed tells whether a granted slot has a delay.
+func (s *scheduler) delayed(grant *slots.Grant) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return grant != nil && grant.Slot.Delay() > 0
+}
+
+// withdraw takes a waiter out of the line again, or gives back what it was granted meanwhile.
+func (s *scheduler) withdraw(w *waiter) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.slots.Withdraw(w.ask) || w.grant == nil {
+		return
+	}
+	s.slots.Release(w.grant, time.Now())
+	switch w.claim {
+	case claimFree:
+		s.free++
+	case claimInline:
+		s.inline++
+	}
+	s.signal()
+}

@@ -1,0 +1,84 @@
+package tegenaria
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sirupsen/logrus"
+)
+
+// logger writes what happens in a crawl. Every method checks the level before it does anything.
+type logger struct {
+	entry *logrus.Entry
+	debug bool
+}
+
+// newLogger wraps the user's logger; nil logs warnings and errors to stderr.
+func newLogger(l *logrus.Logger, spider string) logger {
+	if l == nil {
+		l = logrus.New()
+		l.SetOutput(os.Stderr)
+		l.SetLevel(logrus.WarnLevel)
+	}
+	return logger{entry: l.WithField("spider", spider), debug: l.IsLevelEnabled(logrus.DebugLevel)}
+}
+
+// logLength bounds what one message may hold of an error: a server can make it long.
+const logLength = 2048
+
+// failure logs a HandleError: what user code did wrong as an error with its stack, the rest as a warning.
+func (l logger) failure(herr *HandleError) {
+	level := logrus.WarnLevel
+	if herr.Stack != nil {
+		level = logrus.ErrorLevel
+	}
+	if !l.entry.Logger.IsLevelEnabled(level) {
+		return
+	}
+	message := herr.Error()
+	if len(message) > logLength {
+		message = message[:logLength] + "…"
+	}
+	entry := l.entry
+	if herr.Stack != nil {
+		entry = entry.WithField("stack", string(herr.Stack))
+	}
+	entry.Log(level, message)
+}
+
+func (l logger) settled(r *Request, outcome Outcome, reason string) {
+	if !l.debug {
+		return
+	}
+	l.entry.WithFields(logrus.Fields{"url": redact(r.Url), "outcome": outcome.String(), "reason": reason}).Debug("request settled")
+}
+
+func (l logger) slow(at Stage, r *Request, took time.Duration) {
+	l.entry.WithFields(logrus.Fields{"stage": string(at), "url": urlOf(r)}).
+		Warnf("a callback is running for %s already", took.Round(time.Second))
+}
+
+func (l logger) abandoned(at Stage, r *Request) {
+	l.entry.WithFields(logrus.Fields{"stage": string(at), "url": urlOf(r)}).
+		Error("a callback did not return and was abandoned")
+}
+
+func urlOf(r *Request) string {
+	if r == nil {
+		return ""
+	}
+	return redact(r.Url)
+}
+
+// countsByStage prints counts in the order of their stages' names.
+func countsByStage(counts map[Stage]int) string {
+	parts := make([]string, 0, len(counts))
+	for s, n := range counts {
+		parts = append(parts, fmt.Sprintf("%s %d", s, n))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
+}

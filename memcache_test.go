@@ -1,0 +1,330 @@
+package tegenaria
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func beginMemory(t testing.TB, queueBytes int64) *memoryCache {
+	t.Helper()
+	m := newMemoryCache()
+	if state, err := m.Begin(t.Context(), Job{QueueBytes: queueBytes}); err != nil || state.Durable {
+		t.Fatalf("Begin: %+v, %v", state, err)
+	}
+	return m
+}
+
+// plainRecord makes the record of a plain GET of an URL with that many bytes.
+func plainRecord(rec *Record, i, slots, bytes int) {
+	rec.Slot = fmt.Sprintf("www%d.example", i%slots)
+	url := fmt.Sprintf("https://%s/%d/", rec.Slot, i)
+	url += strings.Repeat("x", bytes-len(url))
+	rec.Key = hashKey([]byte(url))
+	rec.Data = append(append(rec.Data[:0], tagURL), url...)
+}
+
+func liveHeap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestMemoryCacheMemory lets a million requests wait.
+func TestMemoryCacheMemory(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector takes memory of its own")
+	}
+	const records = 1_000_000
+	for _, tt := range []struct{ slots, url, most int }{
+		{1, 100, 165}, {1_000, 100, 180}, {1_000, 55, 130}, {20_000, 100, 200},
+	} {
+		t.Run(fmt.Sprintf("slots=%d/url=%d", tt.slots, tt.url), func(t *testing.T) {
+			batch := make([]Record, 1)
+			before := liveHeap()
+			m := beginMemory(t, 0)
+			for i := range records {
+				plainRecord(&batch[0], i, tt.slots, tt.url)
+				if v, err := m.Accept(t.Context(), batch); err != nil || v[0] != VerdictNew {
+					t.Fatal(v, err)
+				}
+			}
+			each := float64(liveHeap()-before) / records
+			t.Logf("%.1f bytes a request, of which its URL %d", each, tt.url)
+			if each > float64(tt.most) {
+				t.Errorf("%.1f bytes a request, want at most %d", each, tt.most)
+			}
+			runtime.KeepAlive(m)
+		})
+	}
+}
+
+// A full queue refuses the whole batch, and known requests are no reason to refuse it.
+func TestMemoryCacheQueueFull(t *testing.T) {
+	ctx := t.Context()
+	const limit = 100_000
+	m := beginMemory(t, limit)
+	var accepted []Record
+	var err error
+	for i := 0; err == nil; i++ {
+		rec := Record{}
+		plainRecord(&rec, i, 10, 100)
+		if _, err = m.Accept(ctx, []Record{rec}); err == nil {
+			accepted = append(accepted, rec)
+		}
+		if i > limit/100 {
+			t.Fatal("no error")
+		}
+	}
+	var full *QueueFullError
+	if !errors.As(err, &full) || full.Limit != limit || !strings.Contains(err.Error(), "cache/disk") {
+		t.Fatalf("error %v, want a QueueFullError of %d", err, limit)
+	}
+	if got := m.bytes(); got > limit*11/10 || got < limit*7/10 {
+		t.Errorf("%d bytes are in use when the queue of %d is full", got, limit)
+	}
+	if verdicts, err := m.Accept(ctx, accepted); err != nil || slices.Contains(verdicts, VerdictNew) {
+		t.Errorf("known requests: %v, %v", verdicts, err)
+	}
+	var fresh Record
+	plainRecord(&fresh, 1<<20, 10, 100)
+	small := Record{Key: Key{1}, Slot: "www1.example", Data: []byte("x")}
+	if _, err := m.Accept(ctx, []Record{small, fresh, fresh, accepted[0]}); err == nil {
+		t.Fatal("the full queue takes more")
+	}
+	for range 10 {
+		if _, _, err := m.Next(ctx, "www1.example", 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	verdicts, err := m.Accept(ctx, []Record{small, fresh})
+	if err != nil || !slices.Equal(verdicts, []Verdict{VerdictNew, VerdictNew}) {
+		t.Errorf("of the refused batch: %v, %v; want all new", verdicts, err)
+	}
+}
+
+func TestMemoryCacheLive(t *testing.T) {
+	ctx := t.Context()
+	m := beginMemory(t, 0)
+	live := &liveParts{}
+	rec := Record{Key: Key{1}, Slot: "s", Data: []byte("data"), Live: live}
+	later := Record{Key: Key{2}, Slot: "s", Live: "later", NotBefore: time.Unix(100, 0)}
+	if _, err := m.Accept(ctx, []Record{rec, later}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		got, _, err := m.Next(ctx, "s", 9)
+		if err != nil || len(got) != 1 || got[0].Live != live {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if len(m.live) != 1 {
+			t.Errorf("%d live parts are kept, want that of the due list", len(m.live))
+		}
+		if _, err := m.Return(ctx, got[0], time.Unix(1, 0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, _, err := m.Due(ctx, time.Unix(100, 0)); err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := m.Next(ctx, "s", 9)
+	if err != nil || len(got) != 2 || got[1].Live != "later" || len(m.live) != 0 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+}
+
+func TestMemoryCacheBeginsEmpty(t *testing.T) {
+	ctx := t.Context()
+	m := beginMemory(t, 0)
+	batch := []Record{{Key: Key{1}, Slot: "s"}, {Key: Key{2}, Slot: "s", NotBefore: time.Unix(1, 0)}}
+	for range 2 {
+		if verdicts, err := m.Accept(ctx, batch); err != nil || !slices.Equal(verdicts, []Verdict{VerdictNew, VerdictLater}) {
+			t.Fatal(verdicts, err)
+		}
+		err := m.Settle(ctx, Batch{Settled: []Settled{{Outcome: Failed}}, Counters: map[string]int64{"a": 1}, Started: true, Finished: "finished"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, err := m.Begin(ctx, Job{})
+		if err != nil || state.Started || state.Finished || state.Delayed != 0 || len(state.Counters) != 0 {
+			t.Fatalf("%+v, %v", state, err)
+		}
+		if counters, err := m.Counters(ctx); err != nil || len(counters) != 0 {
+			t.Errorf("counters %v, %v", counters, err)
+		}
+		for slot := range m.Slots(ctx) {
+			t.Errorf("slot %v", slot)
+		}
+		for letter := range m.DeadLetters(ctx) {
+			t.Errorf("dead letter %v", letter)
+		}
+	}
+}
+
+func TestMemoryCacheDeadLetters(t *testing.T) {
+	ctx := t.Context()
+	m := beginMemory(t, 0)
+	for i := range 3_000 {
+		s := Settled{Outcome: []Outcome{Fetched, Failed, GaveUp}[i%3], Status: i, Record: Record{Data: []byte("url"), Live: "live"}}
+		if err := m.Settle(ctx, Batch{Settled: []Settled{s}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n, last := 0, 0
+	for s, err := range m.DeadLetters(ctx) {
+		if err != nil || s.Outcome == Fetched || s.Status <= last || s.Record.Live != nil {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		n, last = n+1, s.Status
+	}
+	if n != 1_000 || last != 2_999 {
+		t.Errorf("%d dead letters up to number %d, want the newest 1,000", n, last)
+	}
+	big := Settled{Outcome: Failed, Record: Record{Data: make([]byte, 6<<20)}}
+	if err := m.Settle(ctx, Batch{Settled: []Settled{big, big, big, big}}); err != nil {
+		t.Fatal(err)
+	}
+	n = 0
+	for range m.DeadLetters(ctx) {
+		n++
+	}
+	if n != 2 {
+		t.Errorf("%d dead letters of 6 MiB are kept, want 2", n)
+	}
+}
+
+func TestMemoryCacheDepth(t *testing.T) {
+	ctx := t.Context()
+	for _, tt := range []struct{ first, again, want int }{
+		{5, 3, 3}, {3, 5, 3}, {0, 0, 0}, {70_000, 2, 2}, {70_000, 69_000, 70_000}, {70_000, 90_000, 70_000}, {65_532, 65_531, 65_531},
+	} {
+		m := beginMemory(t, 0)
+		for _, depth := range []int{tt.first, tt.again} {
+			if _, err := m.Accept(ctx, []Record{{Key: Key{1}, Slot: "s", Depth: depth}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, _, err := m.Next(ctx, "s", 1); err != nil || got[0].Depth != tt.want {
+			t.Errorf("%d, then %d: %+v, %v; want %d", tt.first, tt.again, got, err, tt.want)
+		}
+	}
+}
+
+// The set against a map, with keys that differ little too.
+func TestSeenSet(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	set, want := newSeenSet(), make(map[Key]seenState)
+	for i := range 200_000 {
+		var key Key
+		switch i % 3 {
+		case 0:
+			binary.BigEndian.PutUint64(key[:], uint64(rng.IntN(50_000)))
+		case 1:
+			binary.LittleEndian.PutUint64(key[8:], uint64(rng.IntN(50_000)))
+		default:
+			binary.LittleEndian.PutUint64(key[:], rng.Uint64())
+			binary.LittleEndian.PutUint64(key[8:], rng.Uint64())
+		}
+		if got := set.has(&key); got != (want[key] != unseen) {
+			t.Fatalf("has %x: %v", key, got)
+		}
+		state := set.at(&key)
+		if *state != want[key] {
+			t.Fatalf("state of %x: %d, want %d", key, *state, want[key])
+		}
+		*state = seenState(1 + rng.IntN(1000))
+		want[key] = *state
+	}
+	for key, state := range want {
+		if !set.has(&key) || *set.at(&key) != state {
+			t.Fatalf("%x was lost", key)
+		}
+	}
+}
+
+func BenchmarkMemoryCache(b *testing.B) {
+	ctx := context.Background()
+	// One batch is used again and again, with other keys: what is measured is the cache.
+	batch := make([]Record, 64)
+	var slots []string
+	for i := range 1_000 {
+		slots = append(slots, fmt.Sprintf("www%d.example", i))
+	}
+	next := uint64(0)
+	fill := func() {
+		for i := range batch {
+			next++
+			rec := &batch[i]
+			if rec.Data == nil {
+				plainRecord(rec, i, 1, 55)
+			}
+			rec.Slot = slots[next%uint64(len(slots))]
+			binary.LittleEndian.PutUint64(rec.Key[:], next*0x9e3779b97f4a7c15)
+		}
+	}
+	const most = 1 << 20
+	b.Run("Accept/new", func(b *testing.B) {
+		b.ReportAllocs()
+		m := beginMemory(b, 1<<40)
+		for i := 0; i < b.N; i += len(batch) {
+			if m.queue.Len() >= most {
+				b.StopTimer()
+				m = beginMemory(b, 1<<40)
+				b.StartTimer()
+			}
+			fill()
+			if _, err := m.Accept(ctx, batch); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	full := func(b *testing.B) *memoryCache {
+		m := beginMemory(b, 1<<40)
+		next = 0
+		for m.queue.Len() < most {
+			fill()
+			if _, err := m.Accept(ctx, batch); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return m
+	}
+	b.Run("Accept/known", func(b *testing.B) {
+		b.ReportAllocs()
+		m := full(b)
+		b.ResetTimer()
+		for i := 0; i < b.N; i += len(batch) {
+			if next >= most {
+				next = 0
+			}
+			fill()
+			if _, err := m.Accept(ctx, batch); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("Next", func(b *testing.B) {
+		b.ReportAllocs()
+		m := full(b)
+		b.ResetTimer()
+		for i := range b.N {
+			if m.queue.Len() == 0 {
+				b.StopTimer()
+				m = full(b)
+				b.StartTimer()
+			}
+			m.Next(ctx, slots[i%len(slots)], 1)
+		}
+	})
+}

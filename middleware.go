@@ -1,0 +1,78 @@
+package tegenaria
+
+import (
+	"context"
+	"slices"
+)
+
+// MiddlewaresInterface stands between the scheduler and the downloader. The smaller the priority
+// number, the nearer to the scheduler: requests pass the middlewares in ascending order, responses
+// in exact reverse; equal numbers keep the order of registration. All methods may be called
+// concurrently.
+type MiddlewaresInterface interface {
+	GetPriority() int
+
+	// ProcessRequest may change the request, set ctx.DownloadResult (then nothing is downloaded and
+	// the result passes the ProcessResponse of all middlewares), or return an error:
+	// [ErrIgnoreRequest], [Retry], [CloseSpider], or a failure.
+	ProcessRequest(ctx *Context) error
+
+	// ProcessResponse sees every response whatever its status, redirects too, and may change it, send
+	// new requests and return the same errors.
+	ProcessResponse(ctx *Context, req chan<- *Context) error
+
+	GetName() string
+}
+
+// ErrorMiddleware is an optional ability of middlewares: it sees each failure of a request before
+// the ErrorHandlers do, in the order of responses. It returns the error to go on with, which may be
+// [Retry]; nil ends the request as dropped, with nobody told.
+type ErrorMiddleware interface {
+	ProcessError(ctx *Context, err error, req chan<- *Context) error
+}
+
+// RequestFilter is an optional ability of middlewares: it is asked for every request about to be
+// accepted (seeds, children, redirect targets, Fetch), before deduplication, so that what it
+// refuses is never queued. It must not block. Its error becomes the request's outcome filtered, with
+// the error's text as reason; parent is nil for seeds. It is called concurrently.
+type RequestFilter interface {
+	AcceptRequest(parent *Response, r *Request) error
+}
+
+// InternalMiddleware is an optional ability of middlewares: those whose SeesInternal is true also
+// process the engine's own requests, the ones for robots.txt.
+type InternalMiddleware interface {
+	SeesInternal() bool
+}
+
+// Opener is an optional ability of any registered part: Open is called before the first request of a
+// run, in order of registration. Its error ends the run before it has begun.
+type Opener interface {
+	Open(ctx context.Context, spider SpiderInterface) error
+}
+
+// Closer is an optional ability of any registered part: Close is called when the run is over, in
+// reverse order of opening, for every part whose Open succeeded. Its error is joined to Run's.
+type Closer interface {
+	Close(ctx context.Context, reason string) error
+}
+
+// Middlewares is a list of middlewares by ascending priority number.
+type Middlewares []MiddlewaresInterface
+
+// Len is part of sort.Interface.
+func (m Middlewares) Len() int { return len(m) }
+
+// Swap is part of sort.Interface.
+func (m Middlewares) Swap(i, j int) { m[i], m[j] = m[j], m[i] }
+
+// Less is part of sort.Interface.
+func (m Middlewares) Less(i, j int) bool { return m[i].GetPriority() < m[j].GetPriority() }
+
+func (m Middlewares) sorted() Middlewares {
+	sorted := slices.Clone(m)
+	slices.SortStableFunc(sorted, func(a, b MiddlewaresInterface) int {
+		return a.GetPriority() - b.GetPriority()
+	})
+	return sorted
+}

@@ -1,0 +1,383 @@
+package tegenaria_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// trace keeps what happened, in order.
+type trace struct {
+	mu   sync.Mutex // guards list
+	list []string
+}
+
+func (l *trace) add(format string, args ...any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.list = append(l.list, fmt.Sprintf(format, args...))
+}
+
+func (l *trace) want(t testing.TB, want ...string) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !slices.Equal(l.list, want) {
+		t.Errorf("got  %q\nwant %q", l.list, want)
+	}
+}
+
+// tracing is a middleware that writes down what it sees.
+func tracing(l *trace, name string, priority int) *hooks {
+	return &hooks{name: name, priority: priority,
+		request: func(*tegenaria.Context) error { l.add("request %s", name); return nil },
+		response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+			l.add("response %s %d", name, ctx.Response().Status)
+			return nil
+		},
+	}
+}
+
+// Requests pass in ascending order, responses in exact reverse; equals keep the order of registration.
+func TestMiddlewareOrder(t *testing.T) {
+	for _, order := range [][]int{{0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}, {2, 4, 0, 3, 1}} {
+		l := &trace{}
+		all := []*hooks{tracing(l, "a", -1), tracing(l, "b", 0), tracing(l, "c", 1), tracing(l, "d", 1), tracing(l, "e", 7)}
+		w := newWorld().page("http://a.test/", text("x"))
+		s := newSpider("http://a.test/")
+		s.parse = nothing
+		e := newEngine(w, s)
+		for _, i := range order {
+			e.RegisterDownloadMiddlewares(all[i])
+		}
+		mustRun(t, e)
+		c, d := "c", "d"
+		if slices.Index(order, 3) < slices.Index(order, 2) {
+			c, d = d, c
+		}
+		l.want(t, "request a", "request b", "request "+c, "request "+d, "request e",
+			"response e 200", "response "+d+" 200", "response "+c+" 200", "response b 200", "response a 200")
+	}
+}
+
+// An error ends the way of the request, in either direction, and what is known of it is told.
+func TestMiddlewareErrors(t *testing.T) {
+	for _, tt := range []struct {
+		where    string
+		stage    tegenaria.Stage
+		response bool
+		trace    []string
+	}{
+		{"request", tegenaria.StageRequest, false, []string{"request a", "request bad"}},
+		{"response", tegenaria.StageResponse, true, []string{"request a", "request bad", "request c", "response c 200", "response bad 200"}},
+	} {
+		t.Run(tt.where, func(t *testing.T) {
+			l := &trace{}
+			bad := tracing(l, "bad", 2)
+			if tt.where == "request" {
+				bad.request = func(*tegenaria.Context) error { l.add("request bad"); return errBroken }
+			} else {
+				bad.response = func(*tegenaria.Context, chan<- *tegenaria.Context) error { l.add("response bad 200"); return errBroken }
+			}
+			w := newWorld().page("http://a.test/", text("x"))
+			s := newSpider("http://a.test/")
+			var failed *tegenaria.Context
+			m := &errorHooks{hooks: hooks{name: "last", priority: 99}, failed: func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+				failed = ctx
+				return err
+			}}
+			var engine []*tegenaria.HandleError
+			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(tracing(l, "a", 1), bad, tracing(l, "c", 3), m),
+				tegenaria.EngineWithErrorHandler(func(spider tegenaria.SpiderInterface, err *tegenaria.HandleError) {
+					if spider != tegenaria.SpiderInterface(s) || len(s.errors()) != 0 {
+						t.Error("the engine's ErrorHandler comes first, and is told the spider")
+					}
+					engine = append(engine, err)
+				})))
+			l.want(t, tt.trace...)
+			herr := s.onlyError(t)
+			if !errors.Is(herr, errBroken) || herr.Stage != tt.stage || herr.Request.Url != "http://a.test/" || (herr.Response != nil) != tt.response || herr.CtxId == "" {
+				t.Errorf("ErrorHandler got %+v", herr)
+			}
+			if len(engine) != 1 || engine[0] != herr {
+				t.Errorf("the engine's ErrorHandler got %v", engine)
+			}
+			if failed == nil || !errors.Is(failed.Error, errBroken) {
+				t.Error("Context.Error is not set")
+			}
+			wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
+		})
+	}
+}
+
+// A middleware may answer itself: nothing is downloaded, and the answer passes all ProcessResponse.
+func TestMiddlewareAnswers(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		answer func(ctx *tegenaria.Context) *tegenaria.RequestResult
+		want   map[tegenaria.Outcome]int64
+		body   string
+		trace  []string
+	}{
+		{"response", func(ctx *tegenaria.Context) *tegenaria.RequestResult {
+			return &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, 200, nil, []byte("cached"))}
+		}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1}, "cached", []string{"request a", "response b 200", "response a 200"}},
+		{"by hand", func(*tegenaria.Context) *tegenaria.RequestResult {
+			return &tegenaria.RequestResult{Response: &tegenaria.Response{Status: 204}}
+		}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1}, "", []string{"request a", "response b 204", "response a 204"}},
+		{"status", func(ctx *tegenaria.Context) *tegenaria.RequestResult {
+			return &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, 404, nil, nil)}
+		}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1}, "", []string{"request a", "response b 404", "response a 404"}},
+		{"error", func(ctx *tegenaria.Context) *tegenaria.RequestResult {
+			return &tegenaria.RequestResult{Error: tegenaria.NewError("", errBroken)}
+		}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1}, "", []string{"request a"}},
+		{"nothing", func(*tegenaria.Context) *tegenaria.RequestResult { return &tegenaria.RequestResult{} },
+			map[tegenaria.Outcome]int64{tegenaria.Failed: 1}, "", []string{"request a"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := &trace{}
+			m := &hooks{priority: 2, request: func(ctx *tegenaria.Context) error { ctx.DownloadResult = tt.answer(ctx); return nil }}
+			w := newWorld()
+			s := newSpider("http://a.test/")
+			body := "?"
+			s.parse = parserOf(func(ctx *tegenaria.Context) error {
+				r := ctx.Response()
+				body = r.String()
+				if r.Header == nil || r.URL != "http://a.test/" || r.Request() != ctx.Request || r.Context() != ctx || r.Buffer == nil {
+					t.Errorf("the response was not completed: %+v", r)
+				}
+				return nil
+			})
+			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(tracing(l, "a", 1), m, tracing(l, "b", 3))))
+			l.want(t, tt.trace...)
+			wantOutcomes(t, stats, tt.want)
+			if len(w.visits()) != 0 || stats.RequestDownloaded != 0 {
+				t.Errorf("it was downloaded: %q", w.urls())
+			}
+			if stats.Outcomes[tegenaria.Fetched] == 1 && body != tt.body {
+				t.Errorf("the parser got %q", body)
+			}
+		})
+	}
+}
+
+// A middleware that takes the response away, and a downloader that brings none.
+func TestNoResponse(t *testing.T) {
+	for name, tt := range map[string]struct {
+		page answer
+		hook func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error
+	}{
+		"downloader": {broken(nil), nil},
+		"middleware": {text("x"), func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+			ctx.DownloadResult.Response = nil
+			return nil
+		}},
+		"no result": {text("x"), func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { ctx.DownloadResult = nil; return nil }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSpider("http://a.test/")
+			m := &hooks{response: tt.hook}
+			mustRun(t, newEngine(newWorld().page("http://a.test/", tt.page), s, tegenaria.EngineWithMiddlewares(m)))
+			if herr := s.onlyError(t); herr.Err.Error() != "response is nil" {
+				t.Errorf("ErrorHandler got %v", herr)
+			}
+		})
+	}
+}
+
+func TestErrIgnoreRequest(t *testing.T) {
+	for _, where := range []string{"ProcessRequest", "ProcessResponse", "AcceptRequest"} {
+		t.Run(where, func(t *testing.T) {
+			ignore := fmt.Errorf("not now: %w", tegenaria.ErrIgnoreRequest)
+			m := &filterHooks{accept: func(*tegenaria.Response, *tegenaria.Request) error { return nil }}
+			switch where {
+			case "ProcessRequest":
+				m.request = func(*tegenaria.Context) error { return ignore }
+			case "ProcessResponse":
+				m.response = func(*tegenaria.Context, chan<- *tegenaria.Context) error { return ignore }
+			case "AcceptRequest":
+				m.accept = func(*tegenaria.Response, *tegenaria.Request) error { return ignore }
+			}
+			s := newSpider("http://a.test/")
+			stats := mustRun(t, newEngine(newWorld().page("http://a.test/", text("x")), s, tegenaria.EngineWithMiddlewares(m)))
+			wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Filtered: 1})
+			if stats.Reasons["filtered: ignored"] != 1 || stats.ErrorCount != 0 || len(s.errors()) != 0 {
+				t.Errorf("stats %+v, errors %v", stats, s.errors())
+			}
+		})
+	}
+}
+
+// AcceptRequest is asked for seeds, children, redirects and Fetch, with the parent's response, and refuses before
+// anything is marked as seen.
+func TestRequestFilter(t *testing.T) {
+	l := &trace{}
+	w := newWorld().page("http://a.test/", page("/1", "/no")).page("http://a.test/1", redirect(302, "/2")).page("http://a.test/2", text("x")).
+		page("http://a.test/f", text("x"))
+	refused := 0
+	m := &filterHooks{accept: func(parent *tegenaria.Response, r *tegenaria.Request) error {
+		from := "start"
+		if parent != nil {
+			from = parent.URL
+		}
+		l.add("%s → %s", from, r.Url)
+		if r.Url == "http://a.test/no" {
+			refused++
+			return errors.New("no")
+		}
+		return nil
+	}}
+	s := newSpider("http://a.test/no", "http://a.test/")
+	s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		if ctx.Request.Url == "http://a.test/2" {
+			if _, err := get(ctx, "http://a.test/f"); err != nil {
+				t.Error(err)
+			}
+		}
+		return followAll(ctx, item, req)
+	}
+	stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1)))
+	slices.Sort(l.list) // the links of a page are accepted while the first of them are on their way
+	l.want(t, "http://a.test/ → http://a.test/1", "http://a.test/ → http://a.test/no", "http://a.test/1 → http://a.test/2",
+		"http://a.test/2 → http://a.test/f", "start → http://a.test/", "start → http://a.test/no")
+	if stats.Reasons["filtered: no"] != 2 || stats.Outcomes[tegenaria.Duplicate] != 0 {
+		t.Errorf("reasons %v, outcomes %v", stats.Reasons, stats.Outcomes)
+	}
+}
+
+// A filter that panics fails the request.
+func TestRequestFilterPanics(t *testing.T) {
+	m := &filterHooks{accept: func(*tegenaria.Response, *tegenaria.Request) error { panic("filter") }}
+	s := newSpider("http://a.test/")
+	stats := mustRun(t, newEngine(newWorld(), s, tegenaria.EngineWithMiddlewares(m)))
+	herr := s.onlyError(t)
+	var panicked *tegenaria.PanicError
+	if !errors.As(herr, &panicked) || len(herr.Stack) == 0 {
+		t.Errorf("ErrorHandler got %v", herr)
+	}
+	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
+}
+
+// ErrorMiddlewares see failures in the order of responses, and may turn them into something else.
+func TestErrorMiddlewares(t *testing.T) {
+	other := errors.New("other")
+	for _, tt := range []struct {
+		name  string
+		turn  func(err error) error
+		trace []string
+		want  map[tegenaria.Outcome]int64
+		told  error
+	}{
+		{"pass on", func(err error) error { return err }, []string{"b broken", "a broken"}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1}, errBroken},
+		{"replace", func(error) error { return other }, []string{"b broken", "a other"}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1}, other},
+		{"wrap", func(err error) error { return fmt.Errorf("wrapped: %w", err) }, []string{"b broken", "a wrapped"}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1}, errBroken},
+		{"swallow", func(error) error { return nil }, []string{"b broken"}, map[tegenaria.Outcome]int64{tegenaria.Dropped: 1}, nil},
+		{"ignore", func(error) error { return tegenaria.ErrIgnoreRequest }, []string{"b broken", "a tegenaria"}, map[tegenaria.Outcome]int64{tegenaria.Filtered: 1}, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := &trace{}
+			see := func(name string, err error) {
+				var herr *tegenaria.HandleError
+				if !errors.As(err, &herr) || herr.Request == nil || herr.Stage != tegenaria.StageDownload {
+					t.Errorf("ProcessError got %v", err)
+					return
+				}
+				word := herr.Err.Error()
+				for i, c := range word {
+					if c == ':' {
+						word = word[:i]
+						break
+					}
+				}
+				l.add("%s %s", name, word)
+			}
+			a := &errorHooks{hooks: hooks{name: "a", priority: 1}, failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+				see("a", err)
+				return err
+			}}
+			b := &errorHooks{hooks: hooks{name: "b", priority: 2}, failed: func(_ *tegenaria.Context, err error, req chan<- *tegenaria.Context) error {
+				see("b", err)
+				req <- send("http://a.test/instead")
+				return tt.turn(err)
+			}}
+			w := newWorld().page("http://a.test/", broken(errBroken)).page("http://a.test/instead", text("x"))
+			s := newSpider("http://a.test/")
+			s.parse = nothing
+			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(b, a)))
+			l.want(t, tt.trace...)
+			tt.want[tegenaria.Fetched] = 1
+			wantOutcomes(t, stats, tt.want)
+			if tt.told == nil {
+				if len(s.errors()) != 0 {
+					t.Errorf("ErrorHandler was told: %v", s.errors())
+				}
+			} else if herr := s.onlyError(t); !errors.Is(herr, tt.told) {
+				t.Errorf("ErrorHandler got %v", herr)
+			}
+		})
+	}
+}
+
+// parts is a middleware and pipeline that can be opened and closed.
+type parts struct {
+	hooks
+	l            *trace
+	open, closes error
+}
+
+func (p *parts) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) error { return nil }
+
+func (p *parts) Open(_ context.Context, s tegenaria.SpiderInterface) error {
+	p.l.add("open %s for %s", p.name, s.GetName())
+	return p.open
+}
+
+func (p *parts) Close(_ context.Context, reason string) error {
+	p.l.add("close %s: %s", p.name, reason)
+	return p.closes
+}
+
+// Parts are opened before the first request, and closed in reverse order; an error of Open ends the run before it
+// has begun.
+func TestOpenAndClose(t *testing.T) {
+	bad := errors.New("bad part")
+	for _, tt := range []struct {
+		name         string
+		open, closes error // of part b
+		trace        []string
+		asked        int
+	}{
+		{"good", nil, nil, []string{"open a for test", "open b for test", "open c for test", "close c: finished", "close b: finished", "close a: finished"}, 1},
+		{"Open fails", bad, nil, []string{"open a for test", "open b for test", "close a: failed"}, 0},
+		{"Close fails", nil, bad, []string{"open a for test", "open b for test", "open c for test", "close c: finished", "close b: finished", "close a: finished"}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			l := &trace{}
+			part := func(name string, priority int) *parts {
+				return &parts{hooks: hooks{name: name, priority: priority}, l: l}
+			}
+			a, b, c := part("a", 1), part("b", 2), part("c", 1)
+			b.open, b.closes = tt.open, tt.closes
+			w := newWorld().page("http://a.test/", text("x"))
+			s := newSpider("http://a.test/")
+			s.parse = nothing
+			err := run(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(b, a), tegenaria.EngineWithPipelines(c)))
+			if want := tt.open != nil || tt.closes != nil; errors.Is(err, bad) != want || !want && err != nil {
+				t.Errorf("Run returned %v", err)
+			}
+			var failed *tegenaria.RunError
+			if tt.open != nil && (!errors.As(err, &failed) || failed.Op != "start") {
+				t.Errorf("Run returned %v, want a *RunError of start", err)
+			}
+			l.want(t, tt.trace...)
+			if len(w.visits()) != tt.asked {
+				t.Errorf("asked %q", w.urls())
+			}
+		})
+	}
+}

@@ -1,0 +1,177 @@
+package tegenaria
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+	"slices"
+	"time"
+
+	"github.com/sirupsen/logrus"
+)
+
+// EngineOption sets up an engine under construction. Mistakes are collected and reported by Run, all
+// at once, before the first request.
+type EngineOption func(e *SpiderEngine)
+
+// config is what options set; a run works on a copy of it.
+type config struct {
+	parseWorkers, readers        uint
+	concurrency, itemConcurrency int
+	filter                       bool
+	downloader                   Downloader
+	dupeFilter                   RFPDupeFilterInterface
+	cache                        CacheInterface
+	politeness                   Politeness
+	allowStatus                  []uint64
+	domains                      []string
+	errorHandler                 func(spider SpiderInterface, err *HandleError)
+	events                       Events
+	logger                       *logrus.Logger
+	grace                        time.Duration
+	limits                       Limits
+	client                       *http.Client
+	failFast                     bool
+	metaTypes                    map[string]reflect.Type
+	spiders                      []SpiderInterface
+	middlewares                  Middlewares
+	pipelines                    ItemPipelines
+	downloaders                  []namedDownloader
+	parsers                      []namedParser
+	collect                      func(ctx context.Context, item *ItemMeta) error // of Crawl
+}
+
+type namedDownloader struct {
+	name       string
+	downloader Downloader
+}
+
+type namedParser struct {
+	name   string
+	parser Parser
+}
+
+// EngineWithSchedulerNum sets how many parsers run at once (default: the number of CPUs).
+func EngineWithSchedulerNum(schedulerNum uint) EngineOption {
+	return func(e *SpiderEngine) { e.config.parseWorkers = schedulerNum }
+}
+
+// EngineWithReadCacheNum sets how many readers take requests out of the cache (default 1; more help
+// only a cache that is slow to read).
+func EngineWithReadCacheNum(cacheReadNum uint) EngineOption {
+	return func(e *SpiderEngine) { e.config.readers = cacheReadNum }
+}
+
+// EngineWithConcurrency sets how many downloads run at once (default 16).
+func EngineWithConcurrency(n int) EngineOption {
+	return func(e *SpiderEngine) { e.config.concurrency = n }
+}
+
+// EngineWithItemConcurrency sets how many items pass the pipelines at once (default 16).
+func EngineWithItemConcurrency(n int) EngineOption {
+	return func(e *SpiderEngine) { e.config.itemConcurrency = n }
+}
+
+// EngineWithUniqueReq switches deduplication (default true). Without it every request is accepted.
+func EngineWithUniqueReq(uniqueReq bool) EngineOption {
+	return func(e *SpiderEngine) { e.config.filter = uniqueReq }
+}
+
+// EngineWithDownloader replaces the downloader that requests without RequestWithDownloader use.
+func EngineWithDownloader(d Downloader) EngineOption {
+	return func(e *SpiderEngine) { e.config.downloader = d }
+}
+
+// EngineWithDupeFilter sets what computes fingerprints. A [*RFPDupeFilter] hands its Bloom
+// parameters to the cache, which alone decides what was seen; the DoDupeFilter of any other type is asked
+// first, as a veto: what it calls a duplicate is lost on its own account.
+func EngineWithDupeFilter(f RFPDupeFilterInterface) EngineOption {
+	return func(e *SpiderEngine) { e.config.dupeFilter = f }
+}
+
+// EngineWithCache sets where requests wait and what remembers them (default: memory, new for each
+// run). Who opened the cache closes it.
+func EngineWithCache(c CacheInterface) EngineOption {
+	return func(e *SpiderEngine) { e.config.cache = c }
+}
+
+// EngineWithPoliteness sets how hosts are treated.
+func EngineWithPoliteness(p Politeness) EngineOption {
+	return func(e *SpiderEngine) { e.config.politeness = p }
+}
+
+// EngineWithAllowStatusCode names codes of 400 and over that reach the parsers of all requests.
+func EngineWithAllowStatusCode(codes []uint64) EngineOption {
+	return func(e *SpiderEngine) { e.config.allowStatus = slices.Clone(codes) }
+}
+
+// EngineWithAllowedDomains filters requests to other hosts as offsite, seeds too. A domain stands for
+// itself and its sub-domains; "host:port" for that port alone. No domains allow all.
+func EngineWithAllowedDomains(domains ...string) EngineOption {
+	return func(e *SpiderEngine) { e.config.domains = slices.Clone(domains) }
+}
+
+// EngineWithErrorHandler sets a handler that sees each error before the spider's ErrorHandler. It may
+// be called concurrently.
+func EngineWithErrorHandler(h func(spider SpiderInterface, err *HandleError)) EngineOption {
+	return func(e *SpiderEngine) { e.config.errorHandler = h }
+}
+
+// EngineWithEvents sets the funcs that are told what happens.
+func EngineWithEvents(events Events) EngineOption {
+	return func(e *SpiderEngine) { e.config.events = events }
+}
+
+// EngineWithLogger sets the logger (default: warnings and errors to stderr). At debug level it says
+// what happens to each request.
+func EngineWithLogger(logger *logrus.Logger) EngineOption {
+	return func(e *SpiderEngine) { e.config.logger = logger }
+}
+
+// EngineWithGrace sets how long a stopping crawl waits for work in hand (default 20 s).
+func EngineWithGrace(d time.Duration) EngineOption {
+	return func(e *SpiderEngine) { e.config.grace = d }
+}
+
+// EngineWithLimits bounds the crawl.
+func EngineWithLimits(l Limits) EngineOption {
+	return func(e *SpiderEngine) { e.config.limits = l }
+}
+
+// EngineWithHTTPClient makes the default downloader use this client as it is, with redirects off. Its
+// transport is not guarded against private addresses: that is the owner's.
+func EngineWithHTTPClient(client *http.Client) EngineOption {
+	return func(e *SpiderEngine) { e.config.client = client }
+}
+
+// EngineWithFailFast says what an item's first pipeline error does (default true: it ends the item;
+// false: the remaining pipelines see it all the same, and their errors are joined).
+func EngineWithFailFast(failFast bool) EngineOption {
+	return func(e *SpiderEngine) { e.config.failFast = failFast }
+}
+
+// EngineWithSpiders is [SpiderEngine.RegisterSpiders] as an option.
+func EngineWithSpiders(spiders ...SpiderInterface) EngineOption {
+	return func(e *SpiderEngine) { e.RegisterSpiders(spiders...) }
+}
+
+// EngineWithMiddlewares is [SpiderEngine.RegisterDownloadMiddlewares] as an option.
+func EngineWithMiddlewares(middlewares ...MiddlewaresInterface) EngineOption {
+	return func(e *SpiderEngine) { e.RegisterDownloadMiddlewares(middlewares...) }
+}
+
+// EngineWithPipelines is [SpiderEngine.RegisterPipelines] as an option.
+func EngineWithPipelines(pipelines ...PipelinesInterface) EngineOption {
+	return func(e *SpiderEngine) { e.RegisterPipelines(pipelines...) }
+}
+
+// EngineWithMetaType lets values of type T travel in Request.Meta through a durable cache, encoded as
+// JSON under this name. The name is stored: keep it.
+func EngineWithMetaType[T any](name string) EngineOption {
+	return func(e *SpiderEngine) {
+		if e.config.metaTypes == nil {
+			e.config.metaTypes = make(map[string]reflect.Type)
+		}
+		e.config.metaTypes[name] = reflect.TypeFor[T]()
+	}
+}

@@ -1,0 +1,304 @@
+package tegenaria_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/links"
+)
+
+// handledSpider starts with one page whose parser is made by Handle: its Output hands over directly.
+func handledSpider(h func(ctx context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error) *handledBy {
+	return &handledBy{newSpider("http://a.test/"), tegenaria.Handle(h)}
+}
+
+type handledBy struct {
+	*testSpider
+	parser tegenaria.Parser
+}
+
+func (s *handledBy) StartRequest(req chan<- *tegenaria.Context) {
+	req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", "GET", s.parser))
+}
+
+// ways runs a handler by its three ways: directly, with filters that want to see requests, through channels.
+func ways(t *testing.T, f func(t *testing.T, wrap func(p tegenaria.Parser) tegenaria.Parser, opts ...tegenaria.EngineOption)) {
+	plain := func(p tegenaria.Parser) tegenaria.Parser { return p }
+	t.Run("direct", func(t *testing.T) { f(t, plain) })
+	t.Run("seen", func(t *testing.T) {
+		f(t, plain, tegenaria.EngineWithMiddlewares(&filterHooks{accept: func(*tegenaria.Response, *tegenaria.Request) error { return nil }}))
+	})
+	t.Run("channels", func(t *testing.T) { f(t, func(p tegenaria.Parser) tegenaria.Parser { return tegenaria.Parsers(p) }) })
+}
+
+func TestOutput(t *testing.T) {
+	ways(t, func(t *testing.T, wrap func(tegenaria.Parser) tegenaria.Parser, opts ...tegenaria.EngineOption) {
+		refs := []string{"/1", "1", "http://a.test/1#frag", "/2?b=2&a=1", "/2?a=1&b=2", "//b.test/", "", " ", "ftp://a.test/", "mailto:x@y", "javascript:1", "http://["}
+		w := onePage().page("http://a.test/1", text("x")).page("http://a.test/2?b=2&a=1", text("x")).page("http://b.test/", text("x")).page("http://a.test/r", text("x"))
+		s := handledSpider(func(ctx context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
+			if ctx != context.Context(r.Context()) {
+				t.Error("ctx is not r.Context()")
+			}
+			for _, ref := range refs {
+				if err := out.Follow(ref); err != nil {
+					t.Errorf("Follow(%q): %v", ref, err)
+				}
+			}
+			if err := out.Request(tegenaria.NewRequest("http://a.test/r", "GET", nil)); err != nil {
+				t.Errorf("Request: %v", err)
+			}
+			for i := range 3 {
+				if err := out.Item(i); err != nil {
+					t.Errorf("Item: %v", err)
+				}
+			}
+			return nil
+		})
+		s.parse = nothing
+		s.parser = wrap(s.parser)
+		items := &collector{}
+		e := newEngine(w, s, append(opts, tegenaria.EngineWithPipelines(items), tegenaria.EngineWithItemConcurrency(1))...)
+		stats := mustRun(t, e)
+		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 5, tegenaria.Duplicate: 3, tegenaria.Filtered: 6})
+		for reason, n := range map[string]int64{"filtered: empty": 2, "filtered: scheme": 3, "filtered: url": 1} {
+			if stats.Reasons[reason] != n {
+				t.Errorf("%d times %q, want %d: %v", stats.Reasons[reason], reason, n, stats.Reasons)
+			}
+		}
+		if !slices.Equal(items.all(), []any{0, 1, 2}) || len(s.errors()) != 0 {
+			t.Errorf("items %v, errors %v", items.all(), s.errors())
+		}
+	})
+}
+
+// FollowLinks takes the page's links, each once, from the document's base; options choose.
+func TestFollowLinks(t *testing.T) {
+	body := `<base href="/base/"><a href="1">1</a><a href="1#x">1</a><a href="/2">2</a><a href="http://b.test/3" rel="nofollow">3</a><area href="4">`
+	html := func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+		return tegenaria.NewResponse(ctx.Request, 200, map[string][]string{"Content-Type": {"text/html"}}, []byte(body)), nil
+	}
+	ways(t, func(t *testing.T, wrap func(tegenaria.Parser) tegenaria.Parser, opts ...tegenaria.EngineOption) {
+		w := newWorld().page("http://a.test/", html)
+		var want []string
+		for _, u := range []string{"http://a.test/base/1", "http://a.test/2", "http://b.test/3", "http://a.test/base/4"} {
+			w.page(u, text("x"))
+			want = append(want, u)
+		}
+		s := handledSpider(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
+			if n := len(r.Links()); n != len(want) {
+				t.Errorf("the page has %d links, want %d", n, len(want))
+			}
+			return out.FollowLinks()
+		})
+		s.parse = nothing
+		s.parser = wrap(s.parser)
+		mustRun(t, newEngine(w, s, opts...))
+		got := w.urls()[1:]
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Errorf("asked %q, want %q", got, want)
+		}
+	})
+	var _ links.Option
+}
+
+// 1,000 links, most of them known, go in batches.
+func TestFollowLinksInBatches(t *testing.T) {
+	ways(t, func(t *testing.T, wrap func(tegenaria.Parser) tegenaria.Parser, opts ...tegenaria.EngineOption) {
+		var refs []string
+		w := newWorld()
+		for i := range 1000 {
+			refs = append(refs, fmt.Sprintf("/%d", i))
+		}
+		for _, ref := range refs {
+			w.page("http://a.test"+ref, page(refs[:100]...))
+		}
+		w.page("http://a.test/", page(refs...))
+		parser := wrap(tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
+			return out.FollowLinks()
+		}))
+		s := newSpider("http://a.test/")
+		s.parse = parser
+		stats := mustRun(t, newEngine(w, s, opts...))
+		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1001, tegenaria.Duplicate: 1000 * 100})
+	})
+}
+
+// After the handler has returned, and when the crawl is over, nothing is sent any more.
+func TestOutputClosed(t *testing.T) {
+	ways(t, func(t *testing.T, wrap func(tegenaria.Parser) tegenaria.Parser, opts ...tegenaria.EngineOption) {
+		var kept *tegenaria.Output[any]
+		s := handledSpider(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
+			kept = out
+			return nil
+		})
+		s.parser = wrap(s.parser)
+		mustRun(t, newEngine(onePage(), s, opts...))
+		for name, err := range map[string]error{
+			"Item": kept.Item(1), "Request": kept.Request(tegenaria.NewRequest("http://a.test/x", "GET", nil)), "Follow": kept.Follow("/x"), "FollowLinks": kept.FollowLinks(),
+		} {
+			if !errors.Is(err, tegenaria.ErrOutputClosed) {
+				t.Errorf("%s after the end: %v", name, err)
+			}
+		}
+		if _, err := kept.Fetch(tegenaria.NewRequest("http://a.test/x", "GET", nil)); !errors.Is(err, tegenaria.ErrOutputClosed) {
+			t.Errorf("Fetch after the end: %v", err)
+		}
+	})
+}
+
+// Its methods may be called from many goroutines.
+func TestOutputConcurrently(t *testing.T) {
+	ways(t, func(t *testing.T, wrap func(tegenaria.Parser) tegenaria.Parser, opts ...tegenaria.EngineOption) {
+		w := onePage()
+		s := handledSpider(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
+			var all sync.WaitGroup
+			for i := range 16 {
+				all.Go(func() {
+					for k := range 20 {
+						if err := errors.Join(out.Item(i), out.Follow(fmt.Sprintf("/%d", k)), out.Request(tegenaria.NewRequest("http://a.test/x", "GET", nil))); err != nil {
+							t.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+			return nil
+		})
+		s.parse = nothing
+		s.parser = wrap(s.parser)
+		opts = append(opts, tegenaria.EngineWithAllowStatusCode([]uint64{404}))
+		stats := mustRun(t, newEngine(w, s, opts...))
+		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 22, tegenaria.Duplicate: 2*16*20 - 21})
+		if stats.ItemScraped != 16*20 {
+			t.Errorf("%d items", stats.ItemScraped)
+		}
+	})
+}
+
+// Outside of a run an Output writes to the channels that the parser was given.
+func TestOutputInAUnitTest(t *testing.T) {
+	parser := tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[string]) error {
+		return errors.Join(out.Item(r.String()), out.Follow("/x"), out.Follow(""), out.Request(tegenaria.NewRequest("http://b.test/", "GET", nil)))
+	})
+	r := tegenaria.NewRequest("http://a.test/", "GET", nil)
+	ctx := tegenaria.NewContext(r)
+	if err := parser(ctx, nil, nil); err == nil {
+		t.Error("a Context without a response is no error")
+	}
+	ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(r, 200, nil, []byte("body"))}
+	items, requests := make(chan *tegenaria.ItemMeta, 5), make(chan *tegenaria.Context, 5)
+	if err := parser(ctx, items, requests); err != nil {
+		t.Fatal(err)
+	}
+	if item := <-items; item.Item != "body" || item.CtxId != ctx.CtxId {
+		t.Errorf("item %+v", item)
+	}
+	if a, b := <-requests, <-requests; a.Request.Url != "http://a.test/x" || b.Request.Url != "http://b.test/" || len(requests) != 0 {
+		t.Errorf("requests %v, %v", a.Request, b.Request)
+	}
+}
+
+// Crawl yields the items of its type; leaving the loop stops the crawl.
+func TestCrawl(t *testing.T) {
+	latency := time.Duration(0)
+	spider := func(w *world, pages int) tegenaria.SpiderInterface {
+		for i := range pages {
+			w.page(fmt.Sprintf("http://a.test/%d", i), after(latency, page(fmt.Sprintf("/%d", i+1))))
+		}
+		return tegenaria.NewSpider("crawl", tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
+			return errors.Join(out.Item(r.URL), out.Item(len(r.URL)), out.FollowLinks())
+		}), "http://a.test/0")
+	}
+	opts := func(w *world) []tegenaria.EngineOption {
+		return []tegenaria.EngineOption{tegenaria.EngineWithDownloader(w), tegenaria.EngineWithLogger(quiet()),
+			tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}), tegenaria.EngineWithAllowStatusCode([]uint64{404}),
+			tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(1, func(_ context.Context, s string) (string, error) { return strings.ToUpper(s), nil }))}
+	}
+	t.Run("all", func(t *testing.T) {
+		w := newWorld()
+		var got []string
+		for s, err := range tegenaria.Crawl[string](t.Context(), spider(w, 3), append(opts(w), tegenaria.EngineWithItemConcurrency(1))...) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, s)
+		}
+		if want := []string{"HTTP://A.TEST/0", "HTTP://A.TEST/1", "HTTP://A.TEST/2", "HTTP://A.TEST/3"}; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+	t.Run("break", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld()
+			var told []*tegenaria.HandleError
+			latency = time.Second // else the pages come faster than their items
+			defer func() { latency = 0 }()
+			n := 0
+			began := time.Now()
+			for _, err := range tegenaria.Crawl[string](t.Context(), spider(w, 1000), append(opts(w),
+				tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) { told = append(told, err) }))...) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n++; n == 3 {
+					break
+				}
+			}
+			if asked := len(w.visits()); asked > 4 || time.Since(began) > 4*time.Second || len(told) != 0 {
+				t.Errorf("after the loop was left: %d downloads, %s, told %v", asked, time.Since(began), told)
+			}
+		})
+	})
+	for name, spider := range map[string]tegenaria.SpiderInterface{"nil": nil, "nil pointer": (*starting)(nil)} {
+		t.Run(name+" spider", func(t *testing.T) {
+			n := 0
+			for _, err := range tegenaria.Crawl[string](t.Context(), spider) {
+				n++
+				var wiring *tegenaria.RunError
+				if !errors.As(err, &wiring) {
+					t.Errorf("got %v, want a *RunError", err)
+				}
+			}
+			if n != 1 {
+				t.Errorf("%d errors", n)
+			}
+		})
+	}
+	t.Run("cancelled", func(t *testing.T) {
+		w := newWorld()
+		ctx, cancel := context.WithCancel(t.Context())
+		var last error
+		for _, err := range tegenaria.Crawl[string](ctx, spider(w, 1000), opts(w)...) {
+			last = err
+			cancel()
+		}
+		cancel()
+		if !errors.Is(last, context.Canceled) {
+			t.Errorf("the last error is %v", last)
+		}
+	})
+}
+
+// The smallest spider is a name, a parser and its seeds.
+func TestNewSpider(t *testing.T) {
+	s := tegenaria.NewSpider("name", nothing, "http://a.test/1", "http://a.test/2")
+	req := make(chan *tegenaria.Context, 5)
+	s.StartRequest(req)
+	if a, b := <-req, <-req; s.GetName() != "name" || a.Request.Url != "http://a.test/1" || b.Request.Url != "http://a.test/2" || a.Request.Method != "GET" || len(req) != 0 {
+		t.Errorf("the spider %q sent %v, %v", s.GetName(), a.Request, b.Request)
+	}
+	s.ErrorHandler(tegenaria.NewError("", errBroken), req)
+	if err := s.Parser(nil, nil, nil); err != nil || len(req) != 0 {
+		t.Errorf("Parser: %v", err)
+	}
+}

@@ -1,0 +1,102 @@
+package tegenaria
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/tegenaria/tegenaria/stage"
+)
+
+// parse is the second stage: the request's parser reads the response. What it sends is received until
+// it returns; then the job has its outcome.
+func (c *crawl) parse(worker context.Context, j *job) (*job, error) {
+	j.call.worker = stage.CallOf(worker)
+	c.guard(j, StageParse, func() { c.runParser(j) })
+	if j.abandoned.Load() { // it has given its place back already
+		j.closeSpools()
+	} else {
+		j.endParsing()
+	}
+	return nil, stage.ErrDrop
+}
+
+func (c *crawl) runParser(j *job) {
+	parser, err := c.parserOf(j.ctx.Request)
+	if err != nil {
+		c.fail(j, j.failure(StageParse, err, nil))
+		return
+	}
+	items, closeItems := c.itemsOf(j, parser)
+	var requests chan<- *Context
+	if items != nil {
+		requests = j.requests()
+	}
+	stack, err := protect(func() error { return parser(j.ctx, items, requests) })
+	closeItems()
+	j.closeRequests()
+	if j.abandoned.Load() {
+		return
+	}
+	if err == nil {
+		err = j.lostItem()
+	}
+	switch {
+	case c.work.Err() != nil: // who knows what it has left out
+		j.leaveUndecided()
+	case err != nil:
+		c.parserFailed(j, j.failure(StageParse, err, stack))
+		j.closeRequests()
+	default:
+		j.decide(Fetched, "")
+	}
+}
+
+// parserFailed obeys the verbs that a parser returned and hands the rest to the ErrorHandlers.
+func (c *crawl) parserFailed(j *job, herr *HandleError) {
+	if reason, ok := asCloseSpider(herr.Err); ok {
+		c.requestStop(reason, nil)
+		j.decide(Fetched, "")
+		return
+	}
+	c.fail(j, herr)
+}
+
+// parserOf finds the parser of a request: the one it was sent with, the named one, or the spider's.
+func (c *crawl) parserOf(r *Request) (Parser, error) {
+	if r.parser != nil && !r.named {
+		return r.parser, nil
+	}
+	parser, ok := c.parsers.lookup(r.parserName)
+	if !ok {
+		return nil, fmt.Errorf("no parser is registered as %q; use RegisterParser or the spider's Parsers()", r.parserName)
+	}
+	return parser, nil
+}
+
+// itemsOf makes the channel that a parser sends items to, and the func that waits until all are taken. A
+// parser made by Handle needs none: its Output hands items over directly.
+func (c *crawl) itemsOf(j *job, parser Parser) (chan<- *ItemMeta, func()) {
+	if isHandled(parser) {
+		return nil, func() {}
+	}
+	items := make(chan *ItemMeta)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for item := range items {
+			if item == itemFence {
+				return
+			}
+			c.addItem(j, item)
+		}
+	}()
+	return items, func() {
+		if sendFence(items, itemFence) {
+			c.closedByUser(emission{parent: j})
+		}
+		<-done
+	}
+}
+
+// itemFence follows the last item of a parser.
+var itemFence = new(ItemMeta)

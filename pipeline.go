@@ -1,0 +1,116 @@
+package tegenaria
+
+import (
+	"context"
+	"slices"
+)
+
+// ItemInterface is what a parser extracts: any value.
+type ItemInterface interface{}
+
+// ItemMeta is an item on its way through the pipelines. CtxId is that of the Context it came from.
+type ItemMeta struct {
+	CtxId string
+	Item  ItemInterface
+}
+
+// NewItem makes an item of a value found in ctx's response.
+func NewItem(ctx *Context, item ItemInterface) *ItemMeta {
+	return &ItemMeta{CtxId: ctx.CtxId, Item: item}
+}
+
+// PipelinesInterface processes items. Each item passes the pipelines by ascending priority number,
+// in one worker; different items pass concurrently. A pipeline may replace item.Item. Its error ends
+// the item ([DropItem]: as dropped; anything else: as failed, seen by the ErrorHandlers), unless
+// EngineWithFailFast(false) lets the remaining pipelines see it all the same.
+type PipelinesInterface interface {
+	GetPriority() int
+	ProcessItem(spider SpiderInterface, item *ItemMeta) error
+}
+
+// Committer is an optional ability of any registered part that keeps items or state, and the way to
+// exactly-once output (design law L4). A pipeline that is a Committer runs after all others.
+//
+// ProcessItem stages what belongs to item.CtxId. When a request's items have left the last
+// pipeline, Prepare is called with the CtxIds of a whole batch of requests, and of what they fetched
+// inline; then the cache stores that they are settled, together with the checkpoint. After a crash
+// Restore is given the newest checkpoint that was stored, and has to forget all that came after it.
+type Committer interface {
+	// CommitKey names the committer within the job: unique and stable.
+	CommitKey() string
+	// Restore is called before the first item. A nil checkpoint means that none was stored: then
+	// Prepare(ctx, nil) is called once, and its checkpoint stored before anything is staged.
+	Restore(ctx context.Context, checkpoint []byte) error
+	// Prepare makes durable what these ids staged, and returns the checkpoint to store. Its error ends
+	// the run. Calls do not overlap.
+	Prepare(ctx context.Context, ids []string) (checkpoint []byte, err error)
+	// Discard forgets what id staged: that attempt will run again.
+	Discard(id string)
+}
+
+// ItemPipelines is a list of pipelines by ascending priority number.
+type ItemPipelines []PipelinesInterface
+
+// Len is part of sort.Interface.
+func (p ItemPipelines) Len() int { return len(p) }
+
+// Swap is part of sort.Interface.
+func (p ItemPipelines) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
+
+// Less is part of sort.Interface.
+func (p ItemPipelines) Less(i, j int) bool { return p[i].GetPriority() < p[j].GetPriority() }
+
+func (p ItemPipelines) sorted() ItemPipelines {
+	sorted := slices.Clone(p)
+	slices.SortStableFunc(sorted, func(a, b PipelinesInterface) int {
+		if ca, cb := isCommitter(a), isCommitter(b); ca != cb {
+			if ca {
+				return 1
+			}
+			return -1
+		}
+		return a.GetPriority() - b.GetPriority()
+	})
+	return sorted
+}
+
+func isCommitter(part any) bool {
+	_, ok := part.(Committer)
+	return ok
+}
+
+type pipelineFunc[T any] struct {
+	priority int
+	f        func(ctx context.Context, item T) (T, error)
+}
+
+// PipelineFunc makes a pipeline of a func that takes and returns items of one type: what f
+// returns goes on to the next pipeline. Items of other types pass unchanged. ctx ends when the crawl is
+// cancelled.
+func PipelineFunc[T any](priority int, f func(ctx context.Context, item T) (T, error)) PipelinesInterface {
+	return &pipelineFunc[T]{priority, f}
+}
+
+func (p *pipelineFunc[T]) GetPriority() int { return p.priority }
+
+func (p *pipelineFunc[T]) ProcessItem(_ SpiderInterface, item *ItemMeta) error {
+	return p.processItem(context.Background(), item)
+}
+
+// contextPipeline is how the engine hands its context to a PipelineFunc.
+type contextPipeline interface {
+	processItem(ctx context.Context, item *ItemMeta) error
+}
+
+func (p *pipelineFunc[T]) processItem(ctx context.Context, item *ItemMeta) error {
+	v, ok := item.Item.(T)
+	if !ok {
+		return nil
+	}
+	out, err := p.f(ctx, v)
+	if err != nil {
+		return err
+	}
+	item.Item = out
+	return nil
+}

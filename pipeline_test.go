@@ -1,0 +1,253 @@
+package tegenaria_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// emitting is a spider whose one page has these items.
+func emitting(items ...any) *testSpider {
+	s := newSpider("http://a.test/")
+	s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		for _, v := range items {
+			item <- tegenaria.NewItem(ctx, v)
+		}
+		return nil
+	}
+	return s
+}
+
+func onePage() *world { return newWorld().page("http://a.test/", text("x")) }
+
+// Items pass the pipelines ascending, whatever the order of registration.
+func TestPipelineOrder(t *testing.T) {
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}} {
+		l := &trace{}
+		var all []tegenaria.PipelinesInterface
+		for i := range 3 {
+			all = append(all, pipelineFunc{i, func(item *tegenaria.ItemMeta) error { l.add("%d %v", i, item.Item); return nil }})
+		}
+		e := newEngine(onePage(), emitting("x"))
+		for _, i := range order {
+			e.RegisterPipelines(all[i])
+		}
+		mustRun(t, e)
+		l.want(t, "0 x", "1 x", "2 x")
+	}
+}
+
+// The list types sort by priority, as the seed's do.
+func TestSortableLists(t *testing.T) {
+	p := tegenaria.ItemPipelines{&collector{priority: 3}, &collector{priority: 1}, &collector{priority: 2}}
+	sort.Sort(p)
+	m := tegenaria.Middlewares{&hooks{priority: 3}, &hooks{priority: 1}, &hooks{priority: 2}}
+	sort.Sort(m)
+	for i := range 3 {
+		if p[i].GetPriority() != i+1 || m[i].GetPriority() != i+1 {
+			t.Errorf("place %d: %d, %d", i, p[i].GetPriority(), m[i].GetPriority())
+		}
+	}
+}
+
+// Fail-fast ends an item at its first error; without it all pipelines see the item and the errors are joined.
+func TestFailFast(t *testing.T) {
+	first, second := errors.New("first"), errors.New("second")
+	for _, tt := range []struct {
+		failFast bool
+		trace    []string
+		second   bool
+	}{
+		{true, []string{"1"}, false},
+		{false, []string{"1", "2", "3"}, true},
+	} {
+		t.Run(fmt.Sprint(tt.failFast), func(t *testing.T) {
+			l := &trace{}
+			pipe := func(n int, err error) tegenaria.PipelinesInterface {
+				return pipelineFunc{n, func(*tegenaria.ItemMeta) error { l.add("%d", n); return err }}
+			}
+			s := emitting("x")
+			stats := mustRun(t, newEngine(onePage(), s, tegenaria.EngineWithFailFast(tt.failFast),
+				tegenaria.EngineWithPipelines(pipe(1, first), pipe(2, second), pipe(3, nil))))
+			l.want(t, tt.trace...)
+			herr := s.onlyError(t)
+			if !errors.Is(herr, first) || errors.Is(herr, second) != tt.second {
+				t.Errorf("ErrorHandler got %v", herr)
+			}
+			if herr.Stage != tegenaria.StagePipeline || herr.Item == nil || herr.Item.Item != "x" || herr.Item.CtxId != herr.CtxId ||
+				herr.Request.Url != "http://a.test/" || herr.Response == nil {
+				t.Errorf("the HandleError lacks something: %+v", herr)
+			}
+			if stats.ItemFailed != 1 || stats.ItemScraped != 0 || stats.ErrorCount != 1 || stats.Outcomes[tegenaria.Fetched] != 1 {
+				t.Errorf("stats: %+v", stats)
+			}
+		})
+	}
+}
+
+// DropItem is no failure, fail-fast or not.
+func TestDropItem(t *testing.T) {
+	for _, failFast := range []bool{true, false} {
+		l := &trace{}
+		why := errors.New("why")
+		s := emitting("x", "y")
+		drop := pipelineFunc{1, func(item *tegenaria.ItemMeta) error {
+			if item.Item == "x" {
+				return fmt.Errorf("wrapped: %w", tegenaria.DropItem(why))
+			}
+			return nil
+		}}
+		after := pipelineFunc{2, func(item *tegenaria.ItemMeta) error { l.add("passed %v", item.Item); return nil }}
+		stats := mustRun(t, newEngine(onePage(), s, tegenaria.EngineWithFailFast(failFast), tegenaria.EngineWithPipelines(drop, after),
+			tegenaria.EngineWithEvents(tegenaria.Events{ItemDropped: func(err *tegenaria.HandleError) {
+				if !errors.Is(err, why) || err.Item.Item != "x" {
+					t.Errorf("ItemDropped got %v", err)
+				}
+			}})))
+		l.want(t, "passed y")
+		if stats.ItemDropped != 1 || stats.ItemScraped != 1 || stats.ItemFailed != 0 || stats.ErrorCount != 0 || len(s.errors()) != 0 {
+			t.Errorf("stats: %+v, errors %v", stats, s.errors())
+		}
+	}
+}
+
+// PipelineFunc sees its type alone, and what it returns goes on.
+func TestPipelineFunc(t *testing.T) {
+	items := &collector{priority: 9}
+	upper := tegenaria.PipelineFunc(1, func(_ context.Context, s string) (string, error) { return strings.ToUpper(s), nil })
+	double := tegenaria.PipelineFunc(2, func(_ context.Context, n int) (int, error) { return 2 * n, nil })
+	bad := tegenaria.PipelineFunc(3, func(_ context.Context, s string) (string, error) {
+		if s == "BAD" {
+			return "never", errBroken
+		}
+		return s, nil
+	})
+	s := emitting("a", 1, "bad", 2.5)
+	stats := mustRun(t, newEngine(onePage(), s, tegenaria.EngineWithItemConcurrency(1), tegenaria.EngineWithPipelines(items, bad, double, upper)))
+	if want := []any{"A", 2, 2.5}; !slices.Equal(items.all(), want) {
+		t.Errorf("items %v, want %v", items.all(), want)
+	}
+	if herr := s.onlyError(t); herr.Item.Item != "BAD" || stats.ItemFailed != 1 {
+		t.Errorf("ErrorHandler got %+v", herr)
+	}
+	if upper.GetPriority() != 1 {
+		t.Error("the priority is lost")
+	}
+}
+
+// A pipeline may replace the item, and a committer runs last whatever its priority.
+func TestCommitterRunsLast(t *testing.T) {
+	c := &staging{}
+	replace := pipelineFunc{50, func(item *tegenaria.ItemMeta) error { item.Item = "replaced"; return nil }}
+	s := emitting("x")
+	mustRun(t, newEngine(onePage(), s, tegenaria.EngineWithPipelines(c, replace)))
+	if !slices.Equal(c.committed, []any{"replaced"}) || !slices.Equal(c.restore, []string{""}) {
+		t.Errorf("committed %v, restored %q", c.committed, c.restore)
+	}
+}
+
+// A failing Prepare ends the run: nothing is settled that is not durable.
+func TestFailingCommitter(t *testing.T) {
+	c := &failingCommitter{}
+	e := newEngine(onePage(), emitting("x"), tegenaria.EngineWithPipelines(c))
+	err := run(t, e)
+	var failed *tegenaria.RunError
+	if !errors.As(err, &failed) || failed.Op != "store" || !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "staging") {
+		t.Errorf("Run returned %v, want a *RunError of store that names the committer", err)
+	}
+	if s := e.Stats(); s.Settled != 0 || s.Pending != 1 {
+		t.Errorf("stats: %+v", s)
+	}
+}
+
+type failingCommitter struct{ staging }
+
+func (c *failingCommitter) Prepare(_ context.Context, ids []string) ([]byte, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	return nil, errBroken
+}
+
+// Items of one page pass concurrently, as many at once as EngineWithItemConcurrency says.
+func TestItemConcurrency(t *testing.T) {
+	for _, n := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			var running, peak atomic.Int64
+			slow := pipelineFunc{1, func(*tegenaria.ItemMeta) error {
+				peak.Store(max(peak.Load(), running.Add(1)))
+				sleep(time.Second)
+				running.Add(-1)
+				return nil
+			}}
+			began := time.Now()
+			mustRun(t, newEngine(onePage(), emitting(1, 2, 3, 4, 5, 6), tegenaria.EngineWithItemConcurrency(n), tegenaria.EngineWithPipelines(slow)))
+			if took := time.Since(began); peak.Load() != int64(n) || took != time.Duration(6/n)*time.Second {
+				t.Errorf("%d at once, %s in all", peak.Load(), took)
+			}
+		})
+	}
+}
+
+// A burst of items fills the elastic buffer; then the parser waits, and nothing is lost.
+func TestItemsFeelBackpressure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 5000
+		sent := 0
+		s := newSpider("http://a.test/")
+		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			for i := range n {
+				item <- tegenaria.NewItem(ctx, i)
+				sent++
+			}
+			return nil
+		}
+		release := make(chan struct{})
+		gate := pipelineFunc{1, func(*tegenaria.ItemMeta) error { <-release; return nil }}
+		e := newEngine(onePage(), s, tegenaria.EngineWithPipelines(gate))
+		result := make(chan error, 1)
+		go func() { result <- run(t, e) }()
+		synctest.Wait()
+		pool := e.Summary().ItemBuffers
+		if pool.Total != pool.BufferCap*pool.MaxBufferNumber || pool.BufferNumber != pool.MaxBufferNumber {
+			t.Errorf("the buffer is not full: %+v", pool)
+		}
+		if sent > pool.Total+16+2 {
+			t.Errorf("the parser has sent %d items", sent)
+		}
+		close(release)
+		if err := <-result; err != nil || e.Stats().ItemScraped != n {
+			t.Errorf("Run: %v, %d items", err, e.Stats().ItemScraped)
+		}
+	})
+}
+
+// What a handler of an item's error asks for belongs to the item's page.
+func TestItemErrorMayAskForMore(t *testing.T) {
+	w := onePage().page("http://a.test/more", text("x"))
+	s := emitting("x")
+	parse := s.parse
+	s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		if ctx.Request.Url == "http://a.test/more" {
+			if ctx.Request.Depth != 1 {
+				t.Errorf("depth %d", ctx.Request.Depth)
+			}
+			return nil
+		}
+		return parse(ctx, item, req)
+	}
+	s.fail = func(_ *tegenaria.HandleError, req chan<- *tegenaria.Context) { req <- send("http://a.test/more") }
+	mustRun(t, newEngine(w, s, tegenaria.EngineWithPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { return errBroken }})))
+	if w.count("http://a.test/more") != 1 {
+		t.Errorf("asked %q", w.urls())
+	}
+}

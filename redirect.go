@@ -1,0 +1,201 @@
+package tegenaria
+
+import (
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// follow looks at a response that passed the middlewares: a redirect ends the request and puts its
+// target in its place, a status that is not allowed is a failure, anything else is the parser's.
+//
+// alive is false if the job was abandoned: a target that is refused goes to the ErrorHandlers.
+func (c *crawl) follow(j *job) (herr *HandleError, alive bool) {
+	if !isRedirect(j.ctx.Request, j.ctx.Response()) {
+		return c.checkStatus(j), true
+	}
+	alive = c.guard(j, StageRedirect, func() { herr = c.redirect(j) })
+	return herr, alive
+}
+
+// checkStatus makes a failure of a status that neither request nor engine allows.
+func (c *crawl) checkStatus(j *job) *HandleError {
+	r, resp := j.ctx.Request, j.ctx.Response()
+	allowed := c.cfg.allowStatus
+	if len(r.allowStatus) > 0 {
+		allowed = append(slices.Clip(allowed), r.allowStatus...)
+	}
+	d := j.downloader
+	if d == nil { // a middleware answered
+		var err error
+		if d, err = c.downloaders.pick(r.downloader); err != nil {
+			return j.failure(StageStatus, err, nil)
+		}
+	}
+	ok := false
+	if stack, err := protect(func() error { ok = d.CheckStatus(uint64(max(resp.Status, 0)), allowed); return nil }); err != nil {
+		return j.failure(StageStatus, err, stack)
+	}
+	if !ok {
+		return j.failure(StageStatus, &StatusError{Status: resp.Status, URL: resp.URL}, nil)
+	}
+	return nil
+}
+
+// isRedirect tells whether a response asks to be followed and the request allows it (RFC 9110 §15.4).
+func isRedirect(r *Request, resp *Response) bool {
+	switch resp.Status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return r.AllowRedirects && r.MaxRedirects > 0 && firstHeader(resp.Header, "Location") != ""
+	}
+	return false
+}
+
+// redirect ends the job as redirected and accepts the target as a new request.
+func (c *crawl) redirect(j *job) *HandleError {
+	next, err := c.redirectTarget(j)
+	if err != nil {
+		return j.failure(StageRedirect, err, nil)
+	}
+	ctx := j.ctx.resent()
+	ctx.Request = next
+	c.accept(emission{parent: j, redirect: true}, ctx)
+	j.decide(Redirected, "")
+	return nil
+}
+
+// redirectTarget makes the request that a redirect asks for. It inherits parser, Meta and the chain;
+// credentials do not cross origins (design law L12).
+func (c *crawl) redirectTarget(j *job) (*Request, error) {
+	r, resp := j.ctx.Request, j.ctx.Response()
+	if len(r.Redirects) >= r.MaxRedirects {
+		return nil, &TooManyRedirectsError{URL: r.Url, Limit: r.MaxRedirects}
+	}
+	asked := urlx.MergeParams(r.Url, r.Params)
+	location := strings.TrimSpace(firstHeader(resp.Header, "Location"))
+	target, err := urlx.Resolve(asked, location)
+	if err != nil {
+		return nil, &RequestError{URL: location, Field: "Location", Err: err}
+	}
+	target, _ = urlx.CutFragment(target)
+
+	next := *r
+	next.Url, next.Params, next.err = target, nil, nil
+	next.Priority += 2
+	next.Header, next.Cookies, next.Meta = maps.Clone(r.Header), maps.Clone(r.Cookies), maps.Clone(r.Meta)
+	next.Redirects = append(slices.Clone(r.Redirects), r.Url)
+	rewriteMethod(&next, resp.Status)
+	if urlx.Origin(asked) != urlx.Origin(target) {
+		dropCredentials(&next)
+	}
+	return &next, c.extendChain(j, &next)
+}
+
+// extendChain keeps the keys of a chain of redirects, so that a loop is seen: an URL of the chain is
+// asked again only after a hop that set a cookie.
+func (c *crawl) extendChain(j *job, next *Request) error {
+	s := c.scratch.Get().(*scratch)
+	defer c.scratch.Put(s)
+	own, err := c.fingerprint(s, j.ctx.Request)
+	if err != nil {
+		return err
+	}
+	chain := &next.chain
+	if len(next.Redirects) == 1 {
+		chain.filtered = c.cfg.filter && !next.doNotFilter && j.ctx.Request.method() == GET && j.rec.Key == own
+	}
+	chain.keys = append(slices.Clone(chain.keys), own)
+	chain.setCookie = chain.setCookie || firstHeader(j.ctx.Response().Header, "Set-Cookie") != ""
+	target, err := c.fingerprint(s, next)
+	if err != nil {
+		return nil // accept says what is wrong with the target
+	}
+	if slices.Contains(chain.keys, target) {
+		if !chain.setCookie {
+			return &RedirectLoopError{URL: next.Url}
+		}
+		chain.filtered = false
+	}
+	return nil
+}
+
+// rewriteMethod applies what browsers and RFC 9110 §15.4 make of a method at a redirect: 303 always
+// becomes GET, 301 and 302 make GET of POST, 307 and 308 keep all. A HEAD stays one.
+func rewriteMethod(r *Request, status int) {
+	method := r.method()
+	switch {
+	case method == HEAD, method == GET:
+		return
+	case status == http.StatusSeeOther,
+		method == POST && (status == http.StatusMovedPermanently || status == http.StatusFound):
+	default:
+		return
+	}
+	r.Method, r.Body, r.BodyReader = GET, nil, nil
+	for name := range r.Header {
+		if strings.HasPrefix(strings.ToLower(name), "content-") {
+			delete(r.Header, name)
+		}
+	}
+}
+
+// dropCredentials removes what was meant for another origin.
+func dropCredentials(r *Request) {
+	r.Cookies = nil
+	for name := range r.Header {
+		switch strings.ToLower(name) {
+		case "authorization", "cookie", "proxy-authorization", "host":
+			delete(r.Header, name)
+		}
+	}
+}
+
+// countingWriter notes how much of a body reached a request's ResponseWriter.
+type countingWriter struct {
+	io.Writer
+	n int64
+}
+
+func (w *countingWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	w.n += int64(n)
+	return n, err
+}
+
+// countWritten counts what goes to the request's ResponseWriter until the func it returns is called.
+func (j *job) countWritten() (stop func()) {
+	r := j.ctx.Request
+	if r.ResponseWriter == nil {
+		return func() {}
+	}
+	own := r.ResponseWriter
+	counted := &countingWriter{Writer: own}
+	r.ResponseWriter = counted
+	return func() {
+		r.ResponseWriter = own
+		j.written += counted.n
+	}
+}
+
+// rewind prepares the request's ResponseWriter for another attempt. False: a part of the body was written
+// and cannot be taken back.
+func (j *job) rewind() bool {
+	if j.written == 0 {
+		return true
+	}
+	w, ok := j.ctx.Request.ResponseWriter.(interface {
+		io.Seeker
+		Truncate(size int64) error
+	})
+	if !ok || w.Truncate(0) != nil {
+		return false
+	}
+	_, err := w.Seek(0, io.SeekStart)
+	j.written = 0
+	return err == nil
+}

@@ -1,0 +1,313 @@
+package tegenaria_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// RFC 9110 §15.4, and what browsers do.
+func TestRedirectMethods(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		method string
+		want   string
+		body   bool
+	}{
+		{301, "GET", "GET", false}, {302, "GET", "GET", false}, {303, "GET", "GET", false}, {307, "GET", "GET", false}, {308, "GET", "GET", false},
+		{301, "POST", "GET", false}, {302, "POST", "GET", false}, {303, "POST", "GET", false}, {307, "POST", "POST", true}, {308, "POST", "POST", true},
+		{301, "PUT", "PUT", true}, {302, "PUT", "PUT", true}, {303, "PUT", "GET", false}, {307, "PUT", "PUT", true},
+		{301, "HEAD", "HEAD", false}, {303, "HEAD", "HEAD", false}, {307, "HEAD", "HEAD", false},
+	} {
+		t.Run(fmt.Sprint(tt.status, tt.method), func(t *testing.T) {
+			w := newWorld().page("http://a.test/", redirect(tt.status, "/to")).page("http://a.test/to", text("x"))
+			s := newSpider()
+			s.parse = nothing
+			s.start = func(req chan<- *tegenaria.Context) {
+				opts := []tegenaria.RequestOption{tegenaria.RequestWithRequestHeader(map[string]string{
+					"Content-Type": "text/x", "Content-Language": "en", "X-Own": "1"})}
+				if tt.method != "GET" && tt.method != "HEAD" {
+					opts = append(opts, tegenaria.RequestWithBody([]byte("body")))
+				}
+				req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", tt.method, nil, opts...))
+			}
+			stats := mustRun(t, newEngine(w, s))
+			wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Redirected: 1, tegenaria.Fetched: 1})
+			got := w.visits()[1].req
+			if got.Url != "http://a.test/to" || got.Method != tt.want || (len(got.Body) > 0) != tt.body {
+				t.Errorf("the target was asked by %s with body %q", got.Method, got.Body)
+			}
+			if got.Header["X-Own"] != "1" {
+				t.Errorf("headers are lost: %v", got.Header)
+			}
+			if rewritten := tt.want != tt.method; (got.Header["Content-Type"] == "") != rewritten || (got.Header["Content-Language"] == "") != rewritten {
+				t.Errorf("headers of the body: %v", got.Header)
+			}
+		})
+	}
+}
+
+// Credentials and cookies never cross origins (design law L12).
+func TestRedirectCredentials(t *testing.T) {
+	secret := map[string]string{"Authorization": "Basic x", "cookie": "a=b", "Proxy-Authorization": "y", "Host": "virtual", "X-Own": "1"}
+	for _, tt := range []struct {
+		to   string
+		same bool
+	}{
+		{"/to", true}, {"http://a.test/to", true}, {"http://A.test:80/to", true},
+		{"https://a.test/to", false}, {"http://a.test:81/to", false}, {"http://b.test/to", false}, {"http://x.a.test/to", false}, {"//b.test/to", false},
+	} {
+		t.Run(tt.to, func(t *testing.T) {
+			w := newWorld().page("http://a.test/", redirect(302, tt.to))
+			s := newSpider()
+			s.start = func(req chan<- *tegenaria.Context) {
+				req <- send("http://a.test/", tegenaria.RequestWithRequestHeader(secret),
+					tegenaria.RequestWithRequestCookies(map[string]string{"session": "1"}))
+			}
+			mustRun(t, newEngine(w, s))
+			got := w.visits()[1].req
+			want := map[string]string{"X-Own": "1"}
+			if tt.same {
+				want = secret
+			}
+			if !maps.Equal(got.Header, want) || (len(got.Cookies) > 0) != tt.same {
+				t.Errorf("%s was asked with %v and cookies %v", got.Url, got.Header, got.Cookies)
+			}
+			if first := w.visits()[0].req; !maps.Equal(first.Header, secret) || len(first.Cookies) != 1 {
+				t.Errorf("the first request was changed: %v", first.Header)
+			}
+		})
+	}
+}
+
+func TestRedirectLimits(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		opts    []tegenaria.RequestOption
+		hops    int // that the server makes
+		asked   int
+		parsed  int // status that the parser got, 0 if none
+		tooMany bool
+	}{
+		{"default of 10, 10 hops", nil, 10, 11, 200, false},
+		{"default of 10, 11 hops", nil, 11, 11, 0, true},
+		{"1, 1 hop", []tegenaria.RequestOption{tegenaria.RequestWithMaxRedirects(1)}, 1, 2, 200, false},
+		{"1, 2 hops", []tegenaria.RequestOption{tegenaria.RequestWithMaxRedirects(1)}, 2, 2, 0, true},
+		{"0", []tegenaria.RequestOption{tegenaria.RequestWithMaxRedirects(0)}, 2, 1, 302, false},
+		{"-1", []tegenaria.RequestOption{tegenaria.RequestWithMaxRedirects(-1)}, 2, 1, 302, false},
+		{"not allowed", []tegenaria.RequestOption{tegenaria.RequestWithAllowRedirects(false)}, 2, 1, 302, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld()
+			for i := range tt.hops {
+				w.page(fmt.Sprintf("http://a.test/%d", i), redirect(302, fmt.Sprintf("/%d", i+1)))
+			}
+			w.page(fmt.Sprintf("http://a.test/%d", tt.hops), text("end"))
+			s := newSpider()
+			s.start = func(req chan<- *tegenaria.Context) { req <- send("http://a.test/0", tt.opts...) }
+			parsed := 0
+			s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				parsed = resp.Response().Status
+				if n := len(resp.Request.Redirects); parsed == 200 && n != tt.hops {
+					t.Errorf("%d hops: %q", n, resp.Request.Redirects)
+				}
+				return nil
+			}
+			mustRun(t, newEngine(w, s))
+			if len(w.visits()) != tt.asked || parsed != tt.parsed {
+				t.Errorf("asked %q, the parser got %d", w.urls(), parsed)
+			}
+			if !tt.tooMany {
+				if errs := s.errors(); len(errs) != 0 {
+					t.Errorf("errors: %v", errs)
+				}
+				return
+			}
+			herr := s.onlyError(t)
+			var tooMany *tegenaria.TooManyRedirectsError
+			if !errors.As(herr, &tooMany) || herr.Stage != tegenaria.StageRedirect || !strings.Contains(herr.Error(), "maximum number of redirects") {
+				t.Errorf("error %v, want a *TooManyRedirectsError", herr)
+			}
+		})
+	}
+}
+
+// The target inherits what belongs to the request, and counts by itself.
+func TestRedirectInherits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", page("/old")).page("http://a.test/old", redirect(301, "/new?x=1#frag", "Set-Cookie", "a=b")).
+			page("http://a.test/new?x=1", redirect(307, "http://b.test/end")).page("http://b.test/end", status(404))
+		var got *tegenaria.Context
+		parser := func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			got = resp
+			return nil
+		}
+		s := newSpider("http://a.test/")
+		s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/old", tegenaria.GET, parser,
+				tegenaria.RequestWithRequestMeta(map[string]any{"k": 1}), tegenaria.RequestWithPriority(5),
+				tegenaria.RequestWithRequestParams(map[string]string{"gone": "1"}), tegenaria.RequestWithTimeout(7*time.Second),
+				tegenaria.RequestWithAllowedStatusCode([]uint64{404})))
+			return nil
+		}
+		w.page("http://a.test/old", redirect(301, "/new?x=1#frag", "Set-Cookie", "a=b"))
+		stats := mustRun(t, newEngine(w, s))
+		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Redirected: 2})
+		if got == nil {
+			t.Fatal("the parser was not called")
+		}
+		r := got.Request
+		if want := []string{"http://a.test/old", "http://a.test/new?x=1"}; !slices.Equal(r.Redirects, want) {
+			t.Errorf("Redirects is %q, want %q", r.Redirects, want)
+		}
+		if r.Depth != 1 || r.Priority != 5+2+2 || r.Meta["k"] != 1 || len(r.Params) != 0 || r.Attempt != 0 {
+			t.Errorf("the target is %+v", r)
+		}
+		if got.Response().Status != 404 || got.Response().URL != "http://b.test/end" {
+			t.Errorf("the response is %+v", got.Response())
+		}
+	})
+}
+
+func TestRedirectScopeAndIdentity(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		pages map[string]answer
+		seeds []string
+		opts  []tegenaria.EngineOption
+		asked map[string]int
+		want  map[tegenaria.Outcome]int64
+		fail  string // the error's text has this
+	}{
+		{
+			"the target is known", map[string]answer{"/": page("/a", "/b"), "/a": redirect(302, "/t"), "/b": redirect(302, "/t#x"), "/t": page("/t")}, nil, nil,
+			map[string]int{"/t": 1}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Redirected: 2, tegenaria.Duplicate: 2}, "",
+		}, {
+			"to itself", map[string]answer{"/": redirect(302, "/")}, nil, nil,
+			map[string]int{"/": 1}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1}, "redirect loop",
+		}, {
+			"in a circle", map[string]answer{"/": redirect(302, "/1"), "/1": redirect(302, "/2"), "/2": redirect(302, "/")}, nil, nil,
+			map[string]int{"/": 1, "/1": 1, "/2": 1}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Redirected: 2}, "redirect loop",
+		}, {
+			"to itself until it has set a cookie", map[string]answer{"/": inTurn(redirect(302, "/", "Set-Cookie", "a=b"), text("x"))}, nil, nil,
+			map[string]int{"/": 2}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Redirected: 1}, "",
+		}, {
+			"with cookies for ever", map[string]answer{"/": redirect(302, "/", "Set-Cookie", "a=b")}, nil, nil,
+			map[string]int{"/": 11}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Redirected: 10}, "maximum number of redirects",
+		}, {
+			"offsite", map[string]answer{"/": redirect(302, "http://b.test/")}, nil, []tegenaria.EngineOption{tegenaria.EngineWithAllowedDomains("a.test")},
+			map[string]int{}, map[tegenaria.Outcome]int64{tegenaria.Redirected: 1, tegenaria.Filtered: 1}, "",
+		}, {
+			"to another scheme", map[string]answer{"/": redirect(302, "ftp://a.test/")}, nil, nil,
+			map[string]int{}, map[tegenaria.Outcome]int64{tegenaria.Redirected: 1, tegenaria.Filtered: 1}, `"ftp" is not supported`,
+		}, {
+			"to nonsense", map[string]answer{"/": redirect(302, "http://[::1")}, nil, nil,
+			map[string]int{}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1}, "Location",
+		}, {
+			"without a Location", map[string]answer{"/": status(302)}, nil, nil,
+			map[string]int{"/": 1}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1}, "",
+		}, {
+			"300 and 304 are no redirects", map[string]answer{"/": redirect(300, "/x"), "/y": redirect(304, "/x")}, []string{"http://a.test/y"}, nil,
+			map[string]int{"/x": 0}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2}, "",
+		}, {
+			"at the depth limit", map[string]answer{"/": redirect(302, "/t"), "/t": page("/deeper")}, nil,
+			[]tegenaria.EngineOption{tegenaria.EngineWithLimits(tegenaria.Limits{Depth: tegenaria.OnlySeeds})},
+			map[string]int{"/t": 1, "/deeper": 0}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Redirected: 1, tegenaria.Filtered: 1}, "",
+		}, {
+			"without a filter the target is asked each time", map[string]answer{"/": redirect(302, "/t"), "/2": redirect(302, "/t"), "/t": text("x")},
+			[]string{"http://a.test/2"}, []tegenaria.EngineOption{tegenaria.EngineWithUniqueReq(false)},
+			map[string]int{"/t": 2}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Redirected: 2}, "",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld()
+			for path, a := range tt.pages {
+				w.page("http://a.test"+path, a)
+			}
+			s := newSpider(append([]string{"http://a.test/"}, tt.seeds...)...)
+			stats := mustRun(t, newEngine(w, s, tt.opts...))
+			wantOutcomes(t, stats, tt.want)
+			for path, n := range tt.asked {
+				if got := w.count("http://a.test" + path); got != n {
+					t.Errorf("%s was asked %d times, want %d", path, got, n)
+				}
+			}
+			switch errs := s.errors(); {
+			case tt.fail == "" && len(errs) > 0:
+				t.Errorf("errors: %v", errs)
+			case tt.fail != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), tt.fail)):
+				t.Errorf("errors %v, want one with %q", errs, tt.fail)
+			}
+		})
+	}
+}
+
+// The chain of a POST is not deduplicated: its result may differ.
+func TestRedirectOfPostIsAlwaysAsked(t *testing.T) {
+	w := newWorld().page("http://a.test/", redirect(303, "/t")).page("http://a.test/t", text("x"))
+	s := newSpider("http://a.test/t")
+	s.parse = nothing
+	s.start = func(req chan<- *tegenaria.Context) {
+		req <- send("http://a.test/t")
+		for i := range 2 {
+			req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", tegenaria.POST, nil, tegenaria.RequestWithBody([]byte{byte(i)})))
+		}
+	}
+	stats := mustRun(t, newEngine(w, s))
+	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 3, tegenaria.Redirected: 2})
+}
+
+// ProcessResponse sees redirects too, and the ResponseWriter gets the last body alone.
+func TestRedirectOverHTTP(t *testing.T) {
+	server, log := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/":
+			http.Redirect(w, r, "/end", http.StatusFound)
+		case "/end":
+			io.WriteString(w, "the end")
+		}
+	})
+	var body strings.Builder
+	s := newSpider()
+	s.parse = nothing
+	s.start = func(req chan<- *tegenaria.Context) {
+		req <- send(server+"/", tegenaria.RequestWithResponseWriter(&body))
+	}
+	var seen []int
+	e := newEngine(nil, s, tegenaria.EngineWithMiddlewares(&hooks{response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+		seen = append(seen, ctx.Response().Status)
+		return nil
+	}}))
+	mustRun(t, e)
+	if body.String() != "the end" {
+		t.Errorf("the ResponseWriter got %q", body.String())
+	}
+	if !slices.Equal(seen, []int{302, 200}) || len(log()) != 2 {
+		t.Errorf("the middleware saw %v, the server %v", seen, log())
+	}
+}
+
+// Each hop waits for its slot like any request.
+func TestRedirectIsPolite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", redirect(302, "/1")).page("http://a.test/1", redirect(302, "/2")).page("http://a.test/2", text("x"))
+		s := newSpider("http://a.test/")
+		s.parse = nothing
+		began := time.Now()
+		mustRun(t, newEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: 10 * time.Second})))
+		for i, v := range w.visits() {
+			if at := v.at.Sub(began); at != time.Duration(i)*10*time.Second {
+				t.Errorf("hop %d began after %s", i, at)
+			}
+		}
+	})
+}

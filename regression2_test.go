@@ -1,0 +1,579 @@
+package tegenaria_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// The defects S1–S9 (Tegenaria 0.3) and G1–G15 (the gopcp crawler), as far as they are the engine's; G2–G7 and
+// G14 are those of buffer, module and internal/lifecycle. Each comment names the change to our code that makes the
+// test fail.
+
+// A Bloom filter alone lost 677 of 2,000 pages. Fails if what a Bloom filter says is taken for the truth, as
+// when the engine asks an RFPDupeFilter that has no exact set.
+func TestS01NoPageIsLostToBloom(t *testing.T) {
+	const n = 2000
+	var refs []string
+	for i := range n {
+		refs = append(refs, fmt.Sprintf("/%d", i))
+	}
+	w := newWorld().page("http://a.test/", page(refs...))
+	s := newSpider("http://a.test/")
+	stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithDupeFilter(tegenaria.NewRFPDupeFilter(4096, 8)),
+		tegenaria.EngineWithAllowStatusCode([]uint64{404})))
+	if len(w.visits()) != n+1 || stats.Outcomes[tegenaria.Fetched] != n+1 {
+		t.Errorf("%d of %d pages fetched", len(w.visits()), n+1)
+	}
+}
+
+// A request that ErrorHandler sent again arrived without its URL. Fails if isRetry does not know a retry for what
+// it is: then it is a duplicate.
+func TestS02RetryFromErrorHandler(t *testing.T) {
+	w := newWorld().page("http://a.test/x", inTurn(broken(errors.New("first")), status(500), text("good")))
+	s := newSpider()
+	header := map[string]string{"X": "1"}
+	s.start = func(req chan<- *tegenaria.Context) {
+		req <- send("http://a.test/x", tegenaria.RequestWithRequestHeader(header), tegenaria.RequestWithRequestMeta(map[string]any{"k": "v"}))
+	}
+	s.fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+		req <- tegenaria.NewContext(err.Request)
+	}
+	var got *tegenaria.Request
+	s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		got = resp.Request
+		return nil
+	}
+	stats := mustRun(t, newEngine(w, s))
+	if got == nil || got.Url != "http://a.test/x" || got.Header["X"] != "1" || got.Meta["k"] != "v" || got.Attempt != 2 || got.Depth != 0 {
+		t.Errorf("the parser got %+v", got)
+	}
+	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 2, tegenaria.Fetched: 1})
+}
+
+// brokenFilter cannot say who a request is.
+type brokenFilter struct{ err error }
+
+func (f brokenFilter) Fingerprint(r *tegenaria.Request) ([]byte, error) {
+	if strings.Contains(r.Url, "bad") {
+		return nil, f.err
+	}
+	return []byte(r.Url), nil
+}
+
+func (brokenFilter) DoDupeFilter(*tegenaria.Request) (bool, error) { return false, nil }
+
+// A filter's error was logged, and the request enqueued and freed. Fails if record goes on after an error of
+// fingerprint.
+func TestS03FilterErrorFailsTheRequest(t *testing.T) {
+	w := newWorld().page("http://a.test/good", text("x"))
+	s := newSpider("http://a.test/bad", "http://a.test/good")
+	s.parse = nothing
+	cause := errors.New("no fingerprint")
+	stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithDupeFilter(brokenFilter{cause})))
+	if herr := s.onlyError(t); !errors.Is(herr, cause) || herr.Request.Url != "http://a.test/bad" {
+		t.Errorf("ErrorHandler got %v", herr)
+	}
+	if got := w.urls(); !slices.Equal(got, []string{"http://a.test/good"}) {
+		t.Errorf("asked: %q", got)
+	}
+	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 1})
+}
+
+// The wait at the end counted handlers, not queued work. Fails if ledger.check leaves pending or delayed out of
+// the sum.
+func TestS04QueuedWorkIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", text("x")).page("http://a.test/later", text("x")).page("http://b.test/", text("x"))
+		s := newSpider("http://a.test/")
+		began := time.Now()
+		s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			if resp.Request.Depth == 0 {
+				req <- send("http://a.test/later", tegenaria.RequestWithNotBefore(began.Add(time.Hour)))
+				req <- send("http://b.test/")
+			}
+			return nil
+		}
+		mustRun(t, newEngine(w, s, tegenaria.EngineWithConcurrency(1)))
+		if took := time.Since(began); took != time.Hour || w.count("http://a.test/later") != 1 {
+			t.Errorf("the run took %s and asked %q", took, w.urls())
+		}
+	})
+}
+
+// Idle readers kept a core busy, GOMAXPROCS was changed, a ticker never stopped. Fails if a run leaves a goroutine
+// behind (TestMain looks, too), or calls GOMAXPROCS.
+func TestS05NothingIsLeftBehind(t *testing.T) {
+	procs, before := runtime.GOMAXPROCS(0), goleak.IgnoreCurrent()
+	w := newWorld().page("http://a.test/", page("/1")).page("http://a.test/1", page())
+	for range 5 {
+		mustRun(t, newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithReadCacheNum(3)))
+	}
+	if runtime.GOMAXPROCS(0) != procs {
+		t.Error("GOMAXPROCS was changed")
+	}
+	goleak.VerifyNone(t, before)
+}
+
+// foreignCache is a cache made outside of the package.
+type foreignCache struct {
+	tegenaria.CacheInterface
+}
+
+// What the documents invited users to write had unexported methods. Fails to compile if Downloader or another
+// interface gets one.
+func TestS06InterfacesCanBeImplemented(t *testing.T) {
+	var _ tegenaria.Downloader = newWorld()
+	var _ tegenaria.RFPDupeFilterInterface = brokenFilter{}
+	var _ tegenaria.MiddlewaresInterface = &hooks{}
+	var _ tegenaria.PipelinesInterface = &collector{}
+	var _ tegenaria.SpiderInterface = newSpider()
+	w := newWorld().page("http://a.test/", text("x"))
+	s := newSpider("http://a.test/")
+	s.parse = nothing
+	cache := &foreignCache{CacheInterface: tegenaria.NewMemoryCache()}
+	mustRun(t, newEngine(w, s, tegenaria.EngineWithCache(cache)))
+	if len(w.visits()) != 1 {
+		t.Errorf("asked: %q", w.urls())
+	}
+}
+
+// Options did nothing, or something else; ContentLength was never set. Fails if SetBody leaves ContentLength out,
+// if crawl.ask does not keep the time, or if EngineWithConcurrency sets another field.
+func TestS07OptionsDoWhatTheySay(t *testing.T) {
+	t.Run("ContentLength", func(t *testing.T) {
+		body := strings.Repeat("x", 12345)
+		server, _ := serve(t, map[string]string{"/": body})
+		s := newSpider(server + "/")
+		s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			if r := resp.Response(); r.ContentLength != len(body) || r.Delay <= 0 {
+				t.Errorf("ContentLength is %d, Delay %v", r.ContentLength, r.Delay)
+			}
+			return nil
+		}
+		if stats := mustRun(t, newEngine(nil, s)); stats.Bytes != int64(len(body)) {
+			t.Errorf("Bytes is %d", stats.Bytes)
+		}
+	})
+	t.Run("timeout", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld().page("http://a.test/", hang).page("http://a.test/default", hang)
+			s := newSpider()
+			s.start = func(req chan<- *tegenaria.Context) {
+				req <- send("http://a.test/", tegenaria.RequestWithTimeout(3*time.Second))
+				req <- send("http://a.test/default")
+			}
+			began := time.Now()
+			took := map[string]time.Duration{}
+			var mu sync.Mutex
+			s.fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) {
+				mu.Lock()
+				defer mu.Unlock()
+				var timeout *tegenaria.TimeoutError
+				if !errors.As(err, &timeout) || err.Response != nil {
+					t.Errorf("error %v, want a *TimeoutError without a response", err)
+				}
+				took[err.Request.Url] = time.Since(began)
+			}
+			mustRun(t, newEngine(w, s))
+			if took["http://a.test/"] != 3*time.Second || took["http://a.test/default"] != time.Minute {
+				t.Errorf("timeouts after %v, want 3 s and 1 min", took)
+			}
+		})
+	})
+	t.Run("concurrency", func(t *testing.T) {
+		for _, n := range []int{1, 3, 10} {
+			synctest.Test(t, func(t *testing.T) {
+				w, s := newWorld(), newSpider()
+				s.parse = nothing
+				for i := range 30 {
+					u := fmt.Sprintf("http://a%d.test/", i)
+					w.page(u, after(time.Second, text("x")))
+					s.FeedUrls = append(s.FeedUrls, u)
+				}
+				mustRun(t, newEngine(w, s, tegenaria.EngineWithConcurrency(n)))
+				if w.peak != n {
+					t.Errorf("at most %d downloads ran at once, want %d", w.peak, n)
+				}
+			})
+		}
+	})
+}
+
+// There was a goroutine for each event and a timer for each turn of a loop. Fails if crawl.event starts a goroutine.
+func TestS08EventsRunInTheCaller(t *testing.T) {
+	w := newWorld()
+	var refs []string
+	for i := range 500 {
+		refs = append(refs, fmt.Sprintf("/%d", i))
+	}
+	w.page("http://a.test/", page(refs...))
+	before := runtime.NumGoroutine()
+	var most atomic.Int64
+	note := func() {
+		if n := int64(runtime.NumGoroutine() - before); n > most.Load() {
+			most.Store(n)
+		}
+	}
+	e := newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithConcurrency(2), tegenaria.EngineWithSchedulerNum(1),
+		tegenaria.EngineWithItemConcurrency(1), tegenaria.EngineWithEvents(tegenaria.Events{
+			RequestAccepted: func(*tegenaria.Request) { note(); runtime.Gosched() },
+			RequestStarted:  func(*tegenaria.Request) { note(); runtime.Gosched() },
+			RequestSettled:  func(*tegenaria.Request, tegenaria.Outcome, string) { note(); runtime.Gosched() },
+		}))
+	mustRun(t, e)
+	if most.Load() > 100 {
+		t.Errorf("%d goroutines", most.Load())
+	}
+}
+
+// A filter that was not safe for concurrent use lost and doubled requests. Fails if memoryCache.Accept does not
+// hold its lock from the look-up to the mark (under the race detector).
+func TestS09ConcurrentDuplicates(t *testing.T) {
+	w := newWorld()
+	var refs, seeds []string
+	for i := range 50 {
+		refs = append(refs, fmt.Sprintf("http://common.test/%d", i))
+		w.page(refs[i], page())
+	}
+	for i := range 50 {
+		seeds = append(seeds, fmt.Sprintf("http://a%d.test/", i))
+		w.page(seeds[i], page(refs...))
+	}
+	stats := mustRun(t, newEngine(w, newSpider(seeds...), tegenaria.EngineWithSchedulerNum(16), tegenaria.EngineWithReadCacheNum(4)))
+	for _, ref := range refs {
+		if n := w.count(ref); n != 1 {
+			t.Errorf("%s was asked %d times", ref, n)
+		}
+	}
+	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 100, tegenaria.Duplicate: 49 * 50})
+}
+
+// Downloads ran one after the other, however many downloaders there were. Fails if runRequests makes the fetch
+// stage a FIFO, or if a downloader serves one request at a time.
+func TestG01DownloadsRunAtOnce(t *testing.T) {
+	for _, downloaders := range []int{1, 8} {
+		t.Run(fmt.Sprint(downloaders), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				var refs []string
+				for i := range 20 {
+					refs = append(refs, fmt.Sprintf("/%d", i))
+					w.page("http://a.test"+refs[i], after(100*time.Millisecond, page()))
+				}
+				w.page("http://a.test/", after(100*time.Millisecond, page(refs...)))
+				s := newSpider()
+				s.start = func(req chan<- *tegenaria.Context) {
+					req <- send("http://a.test/", tegenaria.RequestWithDownloader("d"))
+				}
+				s.parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+					for _, ref := range refs {
+						req <- send("http://a.test"+ref, tegenaria.RequestWithDownloader("d"))
+					}
+					return nil
+				}
+				e := newEngine(w, s)
+				for range downloaders {
+					e.RegisterDownloader("d", w)
+				}
+				began := time.Now()
+				mustRun(t, e)
+				// 1 page, then 20 pages, 8 at once as PerSlot says.
+				if took := time.Since(began); took != 400*time.Millisecond || w.peak != 8 {
+					t.Errorf("21 pages of 100 ms took %s, %d at once", took, w.peak)
+				}
+				used := 0
+				for _, d := range e.Summary().Downloaders[1:] {
+					if d.Called > 0 {
+						used++
+					}
+				}
+				if used != downloaders {
+					t.Errorf("%d of %d downloaders were used", used, downloaders)
+				}
+			})
+		})
+	}
+}
+
+// One host made the process panic, and a panic in the start made it exit. Fails if starter.send or crawl.ask calls
+// user code without protect.
+func TestG08PanicsStayWhereTheyAre(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		stage tegenaria.Stage
+		set   func(w *world, s *testSpider, e *tegenaria.SpiderEngine)
+	}{
+		{"StartRequest", tegenaria.StageStart, func(w *world, s *testSpider, _ *tegenaria.SpiderEngine) {
+			s.start = func(req chan<- *tegenaria.Context) {
+				req <- send("http://bing.net/")
+				panic("start")
+			}
+		}},
+		{"Download", tegenaria.StageDownload, func(w *world, s *testSpider, _ *tegenaria.SpiderEngine) {
+			s.FeedUrls = append(s.FeedUrls, "http://a.test/panic")
+			w.page("http://a.test/panic", func(*tegenaria.Context) (*tegenaria.Response, error) { panic("download") })
+		}},
+		{"Parser", tegenaria.StageParse, func(w *world, s *testSpider, _ *tegenaria.SpiderEngine) {
+			s.FeedUrls = append(s.FeedUrls, "http://a.test/panic")
+			w.page("http://a.test/panic", text("panic"))
+		}},
+		{"ProcessRequest", tegenaria.StageRequest, func(w *world, s *testSpider, e *tegenaria.SpiderEngine) {
+			s.FeedUrls = append(s.FeedUrls, "http://a.test/panic")
+			e.RegisterDownloadMiddlewares(&hooks{request: func(ctx *tegenaria.Context) error {
+				if strings.HasSuffix(ctx.Request.Url, "panic") {
+					panic("request")
+				}
+				return nil
+			}})
+		}},
+		{"ProcessItem", tegenaria.StagePipeline, func(_ *world, s *testSpider, e *tegenaria.SpiderEngine) {
+			e.RegisterPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { panic("item") }})
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld().page("http://bing.net/", text("good"))
+			s := newSpider("http://bing.net/")
+			good := false
+			s.parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				if resp.Response().String() == "panic" {
+					panic("parser")
+				}
+				good = true
+				item <- tegenaria.NewItem(resp, 1)
+				return nil
+			}
+			e := newEngine(w, s)
+			tt.set(w, s, e)
+			mustRun(t, e)
+			herr := s.onlyError(t)
+			var panicked *tegenaria.PanicError
+			if !errors.As(herr, &panicked) || len(herr.Stack) == 0 || herr.Stage != tt.stage {
+				t.Errorf("error %v of stage %s, want a *PanicError with its stack", herr, herr.Stage)
+			}
+			if !good {
+				t.Error("the good page was not parsed")
+			}
+		})
+	}
+}
+
+// A table of endings was taken for the public suffixes. Fails if domainSet.allow compares the ends of names
+// without regard to their labels.
+func TestG09AllowedDomains(t *testing.T) {
+	for _, tt := range []struct {
+		domain string
+		in     []string
+		out    []string
+	}{
+		{"a.b.co.uk", []string{"http://a.b.co.uk/", "http://x.a.b.co.uk/"}, []string{"http://b.co.uk/", "http://c.co.uk/", "http://xa.b.co.uk/"}},
+		{"localhost", []string{"http://localhost/", "http://localhost:8080/"}, []string{"http://localhost.test/"}},
+		{"a.test:8080", []string{"http://a.test:8080/"}, []string{"http://a.test/", "http://a.test:80/", "http://x.a.test:8080/"}},
+		{"go.dev", []string{"http://go.dev/", "http://pkg.go.dev/"}, []string{"http://nogo.dev/", "http://dev/"}},
+		{"EXAMPLE.Com", []string{"http://example.com/", "http://WWW.EXAMPLE.COM/"}, []string{"http://example.org/"}},
+		{"[::1]", []string{"http://[::1]/", "http://[0:0:0:0:0:0:0:1]:81/"}, []string{"http://[::2]/"}},
+		{"1.2.3.4", []string{"http://1.2.3.4/", "http://1.2.3.4:99/"}, []string{"http://1.2.3.4.evil.com/", "http://5.1.2.3.4/", "http://2.3.4/"}},
+	} {
+		t.Run(tt.domain, func(t *testing.T) {
+			s := newSpider(slices.Concat(tt.in, tt.out)...)
+			s.parse = nothing
+			w := newWorld()
+			for _, u := range tt.in {
+				w.page(u, text("x"))
+			}
+			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithAllowedDomains(tt.domain)))
+			if n := stats.Reasons["filtered: offsite"] + stats.Reasons["filtered: url"]; n != int64(len(tt.out)) {
+				t.Errorf("%d were offsite, want %d: %v; asked %q", n, len(tt.out), stats.Reasons, w.urls())
+			}
+			if len(w.visits()) != len(tt.in) {
+				t.Errorf("asked %q, want %q", w.urls(), tt.in)
+			}
+		})
+	}
+}
+
+// A request without a downloader was sent again, and dropped as seen; the key was the raw URL. Fails if crawl.download
+// drops a request whose downloader is not there, or if the key leaves out the method.
+func TestG10NoWorkIsLost(t *testing.T) {
+	w := newWorld().page("http://a.test/", text("x")).page("http://a.test/#x", text("x"))
+	s := newSpider()
+	s.parse = nothing
+	s.start = func(req chan<- *tegenaria.Context) {
+		req <- send("http://a.test/none", tegenaria.RequestWithDownloader("none"))
+		req <- send("http://a.test/")
+		req <- send("http://a.test/#x")
+		for _, body := range []string{"1", "2", "1"} {
+			req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", tegenaria.POST, nil, tegenaria.RequestWithBody([]byte(body))))
+		}
+		req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", tegenaria.HEAD, nil))
+	}
+	stats := mustRun(t, newEngine(w, s))
+	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 4, tegenaria.Duplicate: 2})
+	if herr := s.onlyError(t); herr.Request.Url != "http://a.test/none" || !strings.Contains(herr.Error(), `"none"`) {
+		t.Errorf("ErrorHandler got %v", herr)
+	}
+}
+
+// Idle was true while a datum was on its way from one pool to the next. Fails if addItem does not hold the item's
+// request open.
+func TestG11NotIdleWhileAnItemIsOnItsWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", text("x"))
+		s := newSpider("http://a.test/")
+		s.parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			item <- tegenaria.NewItem(resp, 1)
+			return nil
+		}
+		release := make(chan struct{})
+		e := newEngine(w, s, tegenaria.EngineWithPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { <-release; return errors.New("bad") }}))
+		s.fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+			w.page("http://a.test/next", text("x"))
+			if err.Stage == tegenaria.StagePipeline && err.Request.Depth == 0 {
+				req <- send("http://a.test/next")
+			}
+		}
+		if !e.Idle() {
+			t.Error("not idle before the run")
+		}
+		result := make(chan error, 1)
+		go func() { result <- run(t, e) }()
+		synctest.Wait()
+		if st := e.Stats(); e.Idle() || st.Items != 1 || st.InFlight != 1 {
+			t.Errorf("idle %t, stats %+v: an item is in its pipeline", e.Idle(), st)
+		}
+		close(release)
+		if err := <-result; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if w.count("http://a.test/next") != 1 || !e.Idle() {
+			t.Errorf("asked %q; what ErrorHandler wanted for an item is lost", w.urls())
+		}
+	})
+}
+
+// There was a goroutine for each datum. Fails if addItem puts in a goroutine of its own.
+func TestG12GoroutinesDoNotFollowTheItems(t *testing.T) {
+	w := newWorld().page("http://a.test/", text("x"))
+	s := newSpider("http://a.test/")
+	const n = 20_000
+	s.parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		for i := range n {
+			item <- tegenaria.NewItem(resp, i)
+		}
+		return nil
+	}
+	before := runtime.NumGoroutine()
+	var most, seen atomic.Int64
+	e := newEngine(w, s, tegenaria.EngineWithPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error {
+		if seen.Add(1)%100 == 0 {
+			most.Store(max(most.Load(), int64(runtime.NumGoroutine()-before)))
+		}
+		return nil
+	}}))
+	if stats := mustRun(t, e); stats.ItemScraped != n {
+		t.Errorf("%d items", stats.ItemScraped)
+	}
+	if most.Load() > 150 {
+		t.Errorf("%d goroutines for %d items", most.Load(), n)
+	}
+}
+
+// Goroutines of an old run used the fields of the new one. Fails if accept and addItem use the crawl that the
+// engine has at the moment: late output of an abandoned parser reaches the next run then.
+func TestG13RunsDoNotMeet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", text("x"))
+		s := newSpider("http://a.test/")
+		release, returned := make(chan struct{}), make(chan struct{})
+		var first atomic.Bool
+		s.parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			if first.Swap(true) {
+				close(release)
+				<-returned
+				return nil
+			}
+			defer close(returned)
+			<-release
+			for range 10 {
+				item <- tegenaria.NewItem(resp, "late")
+				req <- send("http://a.test/late")
+			}
+			return errors.New("late")
+		}
+		items := &collector{}
+		e := newEngine(w, s, tegenaria.EngineWithPipelines(items), tegenaria.EngineWithGrace(time.Second))
+		result := make(chan error, 1)
+		go func() { result <- run(t, e) }()
+		synctest.Wait()
+		if err := e.Stop(t.Context()); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		err := <-result
+		wantStopped(t, err, "stopped")
+		var abandoned *tegenaria.AbandonedError
+		if !errors.As(err, &abandoned) || abandoned.Stages[tegenaria.StageParse] != 1 {
+			t.Errorf("Run returned %v, want an *AbandonedError", err)
+		}
+		stats := mustRun(t, e)
+		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1})
+		if len(items.all()) != 0 || w.count("http://a.test/late") != 0 || len(s.errors()) != 0 {
+			t.Errorf("late output of the first run: items %v, asked %q, errors %v", items.all(), w.urls(), s.errors())
+		}
+	})
+}
+
+// A second reader of the error channel stole errors, and one that left blocked the senders; bodies stayed open, a
+// parser's panic was not recovered, statuses were not looked at. Fails if ErrorChan hands out one channel to all,
+// or publish waits.
+func TestG15ErrorChan(t *testing.T) {
+	w, s := newWorld(), newSpider()
+	const n = 3000
+	for i := range n {
+		s.FeedUrls = append(s.FeedUrls, fmt.Sprintf("http://a.test/%d", i))
+	}
+	e := newEngine(w, s)
+	reader, second, left := e.ErrorChan(), e.ErrorChan(), e.ErrorChan()
+	var readers sync.WaitGroup
+	count := func(ch <-chan error) {
+		seen, missed := 0, int64(0)
+		for err := range ch {
+			var m *tegenaria.MissedErrorsError
+			var refused *tegenaria.StatusError
+			switch {
+			case errors.As(err, &m):
+				missed += m.Count
+			case errors.As(err, &refused) && refused.Status == http.StatusNotFound:
+				seen++
+			default:
+				t.Errorf("unexpected error %v", err)
+			}
+		}
+		if int64(seen)+missed != n {
+			t.Errorf("a reader saw %d errors and missed %d, want %d in all", seen, missed, n)
+		}
+	}
+	readers.Go(func() { count(reader) })
+	readers.Go(func() { count(second) })
+	stats := mustRun(t, e)
+	readers.Wait()
+	if stats.ErrorCount != n {
+		t.Errorf("ErrorCount is %d", stats.ErrorCount)
+	}
+	// Nobody has read this one: 1,024 errors are there, and how many more there were.
+	if len(left) != 1025 {
+		t.Errorf("a channel that nobody read holds %d errors, want 1,024 and the count of those that were missed", len(left))
+	}
+	count(left)
+}

@@ -1,0 +1,547 @@
+package tegenaria_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// The defects T1–T24 of the Tegenaria that came before us, by number, as far as they are the engine's. Each
+// comment names the change to our code that makes the test fail.
+
+// Every POST body was lost: the fingerprint read it and did not rewind. Fails if Request.readBody does not keep
+// what it has read in Body.
+func TestT01BodiesSurviveTheFingerprint(t *testing.T) {
+	server, log := serve(t, map[string]string{"/": "ok"})
+	for _, tt := range []struct {
+		name string
+		opt  tegenaria.RequestOption
+		want string
+	}{
+		{"bytes", tegenaria.RequestWithBody([]byte("hello")), "hello"},
+		{"reader", tegenaria.RequestWithBodyReader(strings.NewReader("hello")), "hello"},
+		{"map", tegenaria.RequestWithRequestBody(map[string]any{"a": 1}), `{"a":1}`},
+		{"form", tegenaria.RequestWithForm(url.Values{"a": {"1 2"}}), "a=1+2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before := len(log())
+			s := newSpider()
+			s.start = func(req chan<- *tegenaria.Context) {
+				req <- tegenaria.NewContext(tegenaria.NewRequest(server+"/", tegenaria.POST, nothing, tt.opt))
+			}
+			mustRun(t, newEngine(nil, s))
+			if got := log()[before:]; len(got) != 1 || got[0].method != "POST" || got[0].body != tt.want {
+				t.Errorf("the server got %+v, want one POST of %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// A status that was not foreseen made the worker panic. Fails if counters.response indexes a table of known codes.
+func TestT02AnyStatusThroughTheEngine(t *testing.T) {
+	codes := []int{204, 226, 299, 308, 399, 418, 422, 429, 451, 499, 511, 522, 599, 600, 999}
+	for _, allowed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("allowed=%t", allowed), func(t *testing.T) {
+			w := newWorld()
+			var parsed sync.Map
+			s := newSpider()
+			s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				parsed.Store(resp.Response().Status, true)
+				return nil
+			}
+			var allow []uint64
+			for _, code := range codes {
+				u := fmt.Sprintf("http://a.test/%d", code)
+				w.page(u, status(code))
+				s.FeedUrls = append(s.FeedUrls, u)
+				if allowed {
+					allow = append(allow, uint64(code))
+				}
+			}
+			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithAllowStatusCode(allow)))
+			failed := map[int]*tegenaria.HandleError{}
+			for _, herr := range s.errors() {
+				failed[herr.Response.Status] = herr
+			}
+			for _, code := range codes {
+				_, ok := parsed.Load(code)
+				if want := allowed || code < 400; ok != want || (failed[code] != nil) == want {
+					t.Errorf("%d: parsed %t, failed with %v", code, ok, failed[code])
+				}
+				if stats.Status[code] != 1 {
+					t.Errorf("%d was counted %d times", code, stats.Status[code])
+				}
+			}
+		})
+	}
+}
+
+// After one pipeline error nobody received items, and the parser hung on its 33rd. Fails if crawl.pipe returns
+// the pipelines' error to its stage.
+func TestT03PipelineErrorEndsOneItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const items = 1000
+		w := newWorld().page("http://a.test/", text("x"))
+		s := newSpider("http://a.test/")
+		s.parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			for i := range items {
+				item <- tegenaria.NewItem(resp, i)
+			}
+			return nil
+		}
+		good := &collector{priority: 2}
+		bad := pipelineFunc{1, func(item *tegenaria.ItemMeta) error {
+			if item.Item.(int)%2 == 0 {
+				return errors.New("even")
+			}
+			return nil
+		}}
+		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithPipelines(good, bad)))
+		if len(good.all()) != items/2 || stats.ItemScraped != items/2 || stats.ItemFailed != items/2 {
+			t.Errorf("%d items passed, stats: %+v", len(good.all()), stats)
+		}
+		if n := len(s.errors()); n != items/2 {
+			t.Errorf("ErrorHandler was told of %d, want %d", n, items/2)
+		}
+	})
+}
+
+// One event hook that failed hung all workers 16 events later. Fails if crawl.event does not recover.
+func TestT04FailingEventsDoNotStall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		var refs []string
+		for i := range 100 {
+			refs = append(refs, fmt.Sprintf("/%d", i))
+			w.page("http://a.test"+refs[i], page("/", "/1"))
+		}
+		w.page("http://a.test/", page(refs...))
+		var called atomic.Int64
+		boom := func() { called.Add(1); panic("hook") }
+		e := newEngine(w, newSpider("http://a.test/", "http://a.test/404"), tegenaria.EngineWithEvents(tegenaria.Events{
+			Started:         func(tegenaria.SpiderInterface) { boom() },
+			Closed:          func(string) { boom() },
+			RequestAccepted: func(*tegenaria.Request) { boom() },
+			RequestStarted:  func(*tegenaria.Request) { boom() },
+			Downloaded:      func(*tegenaria.Request, *tegenaria.Response) { boom() },
+			RequestSettled:  func(*tegenaria.Request, tegenaria.Outcome, string) { boom() },
+			Error:           func(*tegenaria.HandleError) { boom() },
+		}))
+		stats := mustRun(t, e)
+		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 101, tegenaria.Duplicate: 200, tegenaria.Failed: 1})
+		if called.Load() < 500 {
+			t.Errorf("the hooks were called %d times", called.Load())
+		}
+	})
+}
+
+// After a stop nobody received requests: a parser with more than 1,024 of them never returned, and a server
+// that hung hung the stop. Fails if inbox.receive returns once the crawl is refusing, or if supervise does
+// not cancel the work when the grace is over.
+func TestT05StopReceivesAndCancels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", text("x")).page("http://a.test/hang", hang)
+		s := newSpider("http://a.test/", "http://a.test/hang")
+		stopping := make(chan struct{})
+		sent := 0
+		s.parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			<-stopping
+			sleep(time.Second)
+			for i := range 10_000 {
+				req <- send(fmt.Sprintf("http://a.test/%d", i))
+				sent++
+			}
+			return nil
+		}
+		e := newEngine(w, s)
+		result := make(chan error, 1)
+		go func() { result <- run(t, e) }()
+		synctest.Wait()
+		close(stopping)
+		began := time.Now()
+		if err := e.Stop(t.Context()); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("Stop took %s, the grace is 20 s", took)
+		}
+		wantStopped(t, <-result, "stopped")
+		if stats := e.Stats(); sent != 10_000 || stats.Pending != 10_001 {
+			t.Errorf("sent %d requests, stats %+v; want 10,001 pending", sent, stats)
+		}
+	})
+}
+
+// A bad URL in StartRequest was a nil pointer, recovered: no handler, no count. Fails if crawl.refuse settles a
+// refusal that has an error without failedEmission.
+func TestT09BadSeedIsTold(t *testing.T) {
+	for _, bad := range []string{"", "a.test", "http://", "http://[::1", "ftp://a.test/", "http://a.test:x/", "://a"} {
+		t.Run(bad, func(t *testing.T) {
+			w := newWorld().page("http://a.test/", text("x"))
+			s := newSpider(bad, "http://a.test/")
+			s.parse = nothing
+			stats := mustRun(t, newEngine(w, s))
+			herr := s.onlyError(t)
+			var refused *tegenaria.RequestError
+			if !errors.As(herr, &refused) || refused.URL != bad || refused.Field != "Url" || refused.Remedy == "" {
+				t.Errorf("error %v, want a *RequestError that names the URL and what to do", herr)
+			}
+			if herr.Request == nil || herr.Request.Url != bad || herr.Stage != tegenaria.StageAccept {
+				t.Errorf("the HandleError does not say which request failed where: %+v", herr)
+			}
+			wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Filtered: 1, tegenaria.Fetched: 1})
+			if stats.ErrorCount != 1 {
+				t.Errorf("ErrorCount is %d", stats.ErrorCount)
+			}
+		})
+	}
+}
+
+// Responses were recycled after the parser. Fails if settler.release empties the response's Buffer.
+func TestT11KeptResponsesStay(t *testing.T) {
+	w := newWorld()
+	s := newSpider()
+	var mu sync.Mutex
+	kept := map[string]*tegenaria.Context{}
+	s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		kept[resp.Request.Url] = resp
+		return nil
+	}
+	const n = 200
+	for i := range n {
+		u := fmt.Sprintf("http://a.test/%d", i)
+		w.page(u, text("body of "+u))
+		s.FeedUrls = append(s.FeedUrls, u)
+	}
+	mustRun(t, newEngine(w, s))
+	if len(kept) != n {
+		t.Fatalf("%d responses kept", len(kept))
+	}
+	for u, ctx := range kept {
+		resp := ctx.Response()
+		body, err := io.ReadAll(resp.Reader())
+		if err != nil || string(body) != "body of "+u || resp.String() != "body of "+u || resp.Buffer.String() != "body of "+u ||
+			resp.Status != 200 || resp.URL != u || resp.Request().Url != u || resp.Context() != ctx {
+			t.Fatalf("the response of %s is another one now: %+v, %v", u, resp, err)
+		}
+	}
+}
+
+// Every run ended 3 s and more after its last work, and waiting was busy. Fails if jobs are settled after a timer;
+// a loop that polls would keep the clock of the bubble from moving.
+func TestT12EndsWithTheLastWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", after(2*time.Second, page("/1"))).page("http://a.test/1", after(3*time.Second, text("x")))
+		s := newSpider("http://a.test/")
+		slow := pipelineFunc{1, func(*tegenaria.ItemMeta) error { sleep(4 * time.Second); return nil }}
+		s.parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			item <- tegenaria.NewItem(resp, 1)
+			return followAll(resp, item, req)
+		}
+		began := time.Now()
+		mustRun(t, newEngine(w, s, tegenaria.EngineWithPipelines(slow)))
+		if took := time.Since(began); took != 9*time.Second {
+			t.Errorf("the run took %s, its work 9 s", took)
+		}
+	})
+}
+
+// There were two goroutines for each queued request. Fails if crawl.accept starts one.
+func TestT13GoroutinesDoNotFollowTheQueue(t *testing.T) {
+	w := newWorld().page("http://a.test/", text("x"))
+	s := newSpider("http://a.test/")
+	const n = 5000
+	s.parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		for i := range n {
+			req <- send(fmt.Sprintf("http://b%d.test/", i%50), tegenaria.RequestWithDoNotFilter(true))
+		}
+		return nil
+	}
+	before, most := runtime.NumGoroutine(), 0
+	e := newEngine(w, s, tegenaria.EngineWithConcurrency(4), tegenaria.EngineWithEvents(tegenaria.Events{
+		RequestAccepted: func(*tegenaria.Request) { most = max(most, runtime.NumGoroutine()-before) },
+	}))
+	stats := mustRun(t, e)
+	if stats.Outcomes[tegenaria.Failed] != n {
+		t.Fatalf("outcomes: %v", stats.Outcomes)
+	}
+	if most > 100 {
+		t.Errorf("%d goroutines for %d requests", most, n)
+	}
+}
+
+// A full queue dropped requests that were marked as seen, and told nobody. Fails if crawl.store lets the page be
+// settled whose request found no room.
+func TestT14FullQueueLosesNothing(t *testing.T) {
+	t.Run("seeds wait", func(t *testing.T) {
+		w, s := newWorld(), newSpider()
+		for i := range 20 {
+			u := fmt.Sprintf("http://a.test/%d", i)
+			w.page(u, text("x"))
+			s.FeedUrls = append(s.FeedUrls, u)
+		}
+		s.parse = nothing
+		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Pending: 4})))
+		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 20})
+	})
+	t.Run("memory is full", func(t *testing.T) {
+		w := newWorld().page("http://a.test/", text("x"))
+		s := newSpider("http://a.test/")
+		s.parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			for i := range 1000 {
+				req <- send(fmt.Sprintf("http://a.test/%d", i))
+			}
+			return nil
+		}
+		cache := tegenaria.NewMemoryCache()
+		e := newEngine(w, s, tegenaria.EngineWithCache(cache), tegenaria.EngineWithLimits(tegenaria.Limits{QueueBytes: 4096}))
+		err := run(t, e)
+		wantStopped(t, err, "queue full")
+		var full *tegenaria.QueueFullError
+		if !errors.As(err, &full) || full.Limit != 4096 || !strings.Contains(err.Error(), "cache/disk") {
+			t.Errorf("Run returned %v, want a *QueueFullError that names the remedy", err)
+		}
+		// The page whose links had no room is not settled, and what was marked is waiting.
+		waiting := int64(0)
+		for slot, err := range cache.Slots(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			waiting += int64(slot.Pending)
+		}
+		stats := e.Stats()
+		if stats.Outcomes[tegenaria.Fetched] != 0 || waiting == 0 || waiting != stats.Pending-1 {
+			t.Errorf("%d records wait, stats %+v", waiting, stats)
+		}
+	})
+}
+
+// Fingerprints upper-cased header values and joined parts without marks; URLs had many forms. Fails if keyer
+// folds values, or if the key is that of the URL as written.
+func TestT15Identity(t *testing.T) {
+	header := func(name, value string) tegenaria.RequestOption {
+		return tegenaria.RequestWithRequestHeader(map[string]string{name: value})
+	}
+	w := newWorld()
+	s := newSpider()
+	s.start = func(req chan<- *tegenaria.Context) {
+		for _, u := range []string{"http://a.test/x", "HTTP://A.TEST:80/x", "http://a.test/y/../x", "http://a.test/./x#frag",
+			"http://a.test", "http://a.test/", "http://a.test/q?b=2&a=1", "http://a.test/q?a=1&b=2", "http://a.test/%7Eu", "http://a.test/~u"} {
+			req <- send(u)
+		}
+		req <- send("http://a.test/h", header("X", "abc"))
+		req <- send("http://a.test/h", header("X", "ABC"))
+		req <- send("http://a.test/h", header("x", "abc"))
+		req <- send("http://a.test/h", header("X", "1;\nY:2"))
+		req <- send("http://a.test/h", tegenaria.RequestWithRequestHeader(map[string]string{"X": "1", "Y": "2"}))
+		req <- send("http://a.test/h", tegenaria.RequestWithRequestHeader(map[string]string{"y": "2", "X": "1"}))
+	}
+	filter := tegenaria.NewRFPDupeFilter(1<<20, 5).IncludeHeaders("x", "Y")
+	stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithDupeFilter(filter)))
+	// 4 pages by URL; h with abc, ABC, the forged value, 1 and 2.
+	if asked := len(w.visits()); asked != 8 || stats.Outcomes[tegenaria.Duplicate] != 8 {
+		t.Errorf("%d requests were made, %d duplicates: %q", asked, stats.Outcomes[tegenaria.Duplicate], w.urls())
+	}
+}
+
+// A second run saw its seeds as duplicates and kept the first one's counts. Fails if memoryCache.Begin does
+// not reset.
+func TestT16RunsTwice(t *testing.T) {
+	w := newWorld().page("http://a.test/", page("/1", "/2")).page("http://a.test/1", page("/")).page("http://a.test/2", page())
+	e := newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithCache(tegenaria.NewMemoryCache()))
+	for i := range 3 {
+		stats := mustRun(t, e)
+		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 3, tegenaria.Duplicate: 1})
+		if n := w.count("http://a.test/1"); n != i+1 {
+			t.Errorf("after run %d the page was asked %d times", i+1, n)
+		}
+		if e.Status() != tegenaria.StatusStopped {
+			t.Errorf("status is %s", e.Status())
+		}
+	}
+}
+
+// Spiders were registered in a global map. Fails if findSpider keeps the names in a package variable.
+func TestT17EnginesShareNothing(t *testing.T) {
+	var running sync.WaitGroup
+	for i := range 8 {
+		w := newWorld().page("http://a.test/", page(fmt.Sprint(i))).page(fmt.Sprintf("http://a.test/%d", i), page())
+		e := newEngine(w, newSpider("http://a.test/"))
+		running.Go(func() {
+			if err := e.Run(t.Context(), "test"); err != nil {
+				t.Errorf("Run: %v", err)
+			}
+			if got, want := w.urls(), []string{"http://a.test/", fmt.Sprintf("http://a.test/%d", i)}; !slices.Equal(got, want) {
+				t.Errorf("engine %d asked %q, want %q", i, got, want)
+			}
+		})
+	}
+	running.Wait()
+}
+
+type methods struct{ called *sync.Map }
+
+func (m methods) value(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+	m.called.Store(resp.Request.Url, true)
+	return nil
+}
+
+func (m *methods) pointer(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+	return m.value(resp, item, req)
+}
+
+// Parsers were found by the name of a method: closures and plain functions failed. Fails if parserOf takes names
+// alone.
+func TestT18AnyFuncIsAParser(t *testing.T) {
+	called := &sync.Map{}
+	m := &methods{called}
+	closure := func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		called.Store(resp.Request.Url, true)
+		return nil
+	}
+	parsers := map[string]tegenaria.Parser{
+		"http://a.test/closure": closure, "http://a.test/value": m.value, "http://a.test/pointer": m.pointer,
+		"http://a.test/expression": func(r *tegenaria.Context, i chan<- *tegenaria.ItemMeta, q chan<- *tegenaria.Context) error {
+			return (*methods).pointer(m, r, i, q)
+		},
+		"http://a.test/parsers": tegenaria.Parsers(nothing, closure),
+		"http://a.test/nil":     nil,
+	}
+	w, s := newWorld(), newSpider()
+	s.parse = parserOf(func(ctx *tegenaria.Context) error { // nil stands for this one alone
+		if ctx.Request.Url == "http://a.test/nil" {
+			called.Store(ctx.Request.Url, true)
+		}
+		return nil
+	})
+	s.start = func(req chan<- *tegenaria.Context) {
+		for u, p := range parsers {
+			w.page(u, text("x"))
+			req <- tegenaria.NewContext(tegenaria.NewRequest(u, tegenaria.GET, p))
+		}
+	}
+	mustRun(t, newEngine(w, s))
+	for u := range parsers {
+		if _, ok := called.Load(u); !ok {
+			t.Errorf("the parser of %s was not called", u)
+		}
+	}
+}
+
+// Status, counters and ctx.Error were read and written by several goroutines without a lock. Fails under the
+// race detector if, say, ledger.snapshot takes no lock.
+func TestT19ReadWhileItRuns(t *testing.T) {
+	w := newWorld()
+	s := newSpider()
+	for i := range 100 {
+		u := fmt.Sprintf("http://a%d.test/", i)
+		w.page(u, page("/missing", "/"))
+		s.FeedUrls = append(s.FeedUrls, u)
+	}
+	s.fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { _ = err.Error() }
+	e := newEngine(w, s, tegenaria.EngineWithReadCacheNum(3))
+	errs := e.ErrorChan()
+	stop := make(chan struct{})
+	var readers sync.WaitGroup
+	for range 4 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				st := e.Stats()
+				if st.Discovered != st.Settled+st.Pending+st.Delayed+st.InFlight {
+					t.Errorf("a snapshot breaks the law of conservation: %+v", st)
+				}
+				_, _, _ = e.Status(), e.Idle(), e.Summary().String()
+				_, _ = e.Pause(), e.Resume()
+			}
+		})
+	}
+	stats := mustRun(t, e)
+	close(stop)
+	readers.Wait()
+	n := 0
+	for range errs {
+		n++
+	}
+	if n != 100 || stats.Outcomes[tegenaria.Fetched] != 100 {
+		t.Errorf("%d errors, outcomes %v", n, stats.Outcomes)
+	}
+}
+
+// The rule of the stop could be true between the queue and the counter. Fails if ledger.take looks for the end
+// after a request has left pending and before it is in flight.
+func TestT20TheLastRequestIsNotLost(t *testing.T) {
+	rounds := 300
+	if testing.Short() {
+		rounds = 50
+	}
+	for range rounds {
+		w := newWorld()
+		for i := range 5 {
+			w.page(fmt.Sprintf("http://a.test/%d", i), page(fmt.Sprintf("/%d", i+1)))
+		}
+		w.page("http://a.test/5", page())
+		stats := mustRun(t, newEngine(w, newSpider("http://a.test/0"), tegenaria.EngineWithReadCacheNum(2)))
+		if stats.Outcomes[tegenaria.Fetched] != 6 {
+			t.Fatalf("%d of 6 pages fetched", stats.Outcomes[tegenaria.Fetched])
+		}
+	}
+}
+
+// Mistakes of configuration panicked, and a run had neither a context nor an error. Fails if wire lets a panic
+// through, or Run ignores ctx.
+func TestT24MistakesAreErrors(t *testing.T) {
+	procs := runtime.GOMAXPROCS(0)
+	var run *tegenaria.RunError
+	if err := tegenaria.NewSpiderEngine(tegenaria.EngineWithLogger(quiet())).Execute("nobody"); !errors.As(err, &run) || run.Op != "wiring" {
+		t.Errorf("Execute of an unknown spider: %v", err)
+	}
+	e := newEngine(newWorld(), newSpider(), tegenaria.EngineWithMiddlewares(&panicking{}))
+	if err := e.Run(t.Context(), "test"); !errors.As(err, &run) || run.Op != "wiring" {
+		t.Errorf("Run with a part whose GetPriority panics: %v", err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		cause := errors.New("cause")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		e := newEngine(newWorld().page("http://a.test/", hang), newSpider("http://a.test/"))
+		time.AfterFunc(time.Second, func() { cancel(cause) })
+		began := time.Now()
+		if err := e.Run(ctx, "test"); !errors.Is(err, cause) || time.Since(began) != time.Second {
+			t.Errorf("Run returned %v after %s", err, time.Since(began))
+		}
+	})
+	if runtime.GOMAXPROCS(0) != procs {
+		t.Error("GOMAXPROCS was changed")
+	}
+	for _, method := range []string{"Execute", "Run"} {
+		m, ok := reflect.TypeFor[*tegenaria.SpiderEngine]().MethodByName(method)
+		if !ok || m.Type.NumOut() != 1 || m.Type.Out(0) != reflect.TypeFor[error]() {
+			t.Errorf("%s does not return an error", method)
+		}
+	}
+}
+
+// panicking is a middleware that panics before any request: as it is sorted, with another one.
+type panicking struct{ hooks }
+
+func (*panicking) GetPriority() int   { panic("priority") }
+func (*panicking) SeesInternal() bool { panic("internal") }

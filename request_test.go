@@ -1,0 +1,286 @@
+package tegenaria_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// fetchOne sends one request through an engine and returns what came of it.
+func fetchOne(t *testing.T, r *tegenaria.Request, opts ...tegenaria.EngineOption) (ctx *tegenaria.Context, herr *tegenaria.HandleError) {
+	t.Helper()
+	s := newSpider()
+	s.start = func(req chan<- *tegenaria.Context) { req <- tegenaria.NewContext(r) }
+	s.parse = parserOf(func(got *tegenaria.Context) error { ctx = got; return nil })
+	mustRun(t, newEngine(nil, s, opts...))
+	if errs := s.errors(); len(errs) > 0 {
+		herr = errs[0]
+	}
+	return ctx, herr
+}
+
+// What each option makes the server see.
+func TestRequestOptions(t *testing.T) {
+	server, _ := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		cookies := map[string]string{}
+		for _, c := range r.Cookies() {
+			cookies[c.Name] = c.Value
+			http.SetCookie(w, c)
+		}
+		json.NewEncoder(w).Encode(map[string]any{"method": r.Method, "target": r.RequestURI, "body": string(body), "type": r.Header.Get("Content-Type"),
+			"own": r.Header.Get("X-Own"), "cookies": cookies})
+	})
+	for _, tt := range []struct {
+		name   string
+		method string
+		path   string
+		opts   []tegenaria.RequestOption
+		want   string // of the answer, as JSON; what is not named is ""
+	}{
+		{"GET", "GET", "/", nil, `{"method":"GET","target":"/"}`},
+		{"empty method", "", "/", nil, `{"method":"GET","target":"/"}`},
+		{"header", "GET", "/", []tegenaria.RequestOption{tegenaria.RequestWithRequestHeader(map[string]string{"X-Own": "1"})}, `{"method":"GET","target":"/","own":"1"}`},
+		{"POST of a map", "POST", "/", []tegenaria.RequestOption{tegenaria.RequestWithRequestBody(map[string]any{"a": []int{1, 2}})},
+			`{"method":"POST","target":"/","body":"{\"a\":[1,2]}","type":"application/json"}`},
+		{"PUT of JSON", "PUT", "/", []tegenaria.RequestOption{tegenaria.RequestWithJSON("x")}, `{"method":"PUT","target":"/","body":"\"x\"","type":"application/json"}`},
+		{"PATCH of bytes", "PATCH", "/", []tegenaria.RequestOption{tegenaria.RequestWithBody([]byte("raw"))}, `{"method":"PATCH","target":"/","body":"raw"}`},
+		{"POST of a reader", "POST", "/", []tegenaria.RequestOption{tegenaria.RequestWithBodyReader(strings.NewReader("stream"))}, `{"method":"POST","target":"/","body":"stream"}`},
+		{"POST of a form", "POST", "/", []tegenaria.RequestOption{tegenaria.RequestWithForm(url.Values{"a": {"1", "2"}})},
+			`{"method":"POST","target":"/","body":"a=1\u0026a=2","type":"application/x-www-form-urlencoded"}`},
+		{"own Content-Type", "POST", "/", []tegenaria.RequestOption{tegenaria.RequestWithRequestHeader(map[string]string{"content-type": "text/x"}), tegenaria.RequestWithJSON(1)},
+			`{"method":"POST","target":"/","body":"1","type":"text/x"}`},
+		{"DELETE", "DELETE", "/", nil, `{"method":"DELETE","target":"/"}`},
+		{"params", "GET", "/?a=1&b=2#frag", []tegenaria.RequestOption{tegenaria.RequestWithRequestParams(map[string]string{"b": "3", "c": "x y"})},
+			`{"method":"GET","target":"/?a=1\u0026b=3\u0026c=x+y"}`},
+		{"cookies", "GET", "/", []tegenaria.RequestOption{tegenaria.RequestWithRequestCookies(map[string]string{"a": "1"}), tegenaria.RequestWithRequestCookies(map[string]string{"b": "2"})},
+			`{"method":"GET","target":"/","cookies":{"a":"1","b":"2"}}`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, herr := fetchOne(t, tegenaria.NewRequest(server+tt.path, tt.method, nil, tt.opts...))
+			if herr != nil {
+				t.Fatal(herr)
+			}
+			got := ctx.Response().Json()
+			want := map[string]any{"method": "", "target": "", "body": "", "type": "", "own": "", "cookies": map[string]any{}}
+			if err := json.Unmarshal([]byte(tt.want), &want); err != nil {
+				t.Fatal(err)
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("got  %v\nwant %v", got, want)
+			}
+			if n := len(ctx.Response().Header["Set-Cookie"]); n != len(want["cookies"].(map[string]any)) {
+				t.Errorf("%d Set-Cookie", n)
+			}
+		})
+	}
+}
+
+// Meta travels with the request.
+func TestRequestMeta(t *testing.T) {
+	type own struct{ n int }
+	w := newWorld().page("http://a.test/", text("x"))
+	meta := map[string]any{"s": "x", "n": 1, "u": uint8(2), "f": 2.5, "b": []byte("y"), "t": time.Unix(1, 0).UTC(), "own": &own{7},
+		"list": []string{"a"}, "map": map[string]any{"k": int64(1)}}
+	s := newSpider()
+	s.start = func(req chan<- *tegenaria.Context) {
+		req <- send("http://a.test/", tegenaria.RequestWithRequestMeta(meta))
+	}
+	s.parse = parserOf(func(ctx *tegenaria.Context) error {
+		got := ctx.Request.Meta
+		for k, v := range meta {
+			if fmt.Sprintf("%T %v", got[k], got[k]) != fmt.Sprintf("%T %v", v, v) {
+				t.Errorf("Meta[%s] is %T %v, want %T %v", k, got[k], got[k], v, v)
+			}
+		}
+		if len(got) != len(meta) {
+			t.Errorf("Meta has %d entries", len(got))
+		}
+		return nil
+	})
+	mustRun(t, newEngine(w, s))
+}
+
+// The defaults of a request, and that user hands never see a nil Header.
+func TestRequestDefaults(t *testing.T) {
+	r := tegenaria.NewRequest("http://a.test/", "GET", nil)
+	if r.Header == nil || !r.AllowRedirects || r.MaxRedirects != 10 || r.Priority != 0 || r.Depth != 0 {
+		t.Errorf("NewRequest made %+v", r)
+	}
+	w := newWorld().page("http://a.test/", text("x"))
+	s := newSpider()
+	s.start = func(req chan<- *tegenaria.Context) {
+		req <- &tegenaria.Context{Request: &tegenaria.Request{Url: "http://a.test/"}}
+	}
+	s.parse = parserOf(func(ctx *tegenaria.Context) error {
+		if ctx.Request.Header == nil || ctx.CtxId == "" {
+			t.Errorf("the parser got %+v", ctx.Request)
+		}
+		return nil
+	})
+	mustRun(t, newEngine(w, s))
+}
+
+// The body goes to the ResponseWriter as it comes, however large.
+func TestResponseWriter(t *testing.T) {
+	body := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB
+	server, _ := serve(t, map[string]string{"/": body})
+	path := filepath.Join(t.TempDir(), "body")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	ctx, herr := fetchOne(t, tegenaria.NewRequest(server+"/", "GET", nil, tegenaria.RequestWithResponseWriter(f)),
+		tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1024}))
+	if herr != nil {
+		t.Fatal(herr)
+	}
+	got, err := os.ReadFile(path)
+	if err != nil || string(got) != body {
+		t.Errorf("the file has %d bytes, %v", len(got), err)
+	}
+	if r := ctx.Response(); r.ContentLength != len(body) || r.Buffer == nil || r.Buffer.Len() != 0 {
+		t.Errorf("the response has %d bytes, ContentLength %d", r.Buffer.Len(), r.ContentLength)
+	}
+}
+
+// A proxy is asked for the whole URL, with and without a timeout.
+func TestRequestProxy(t *testing.T) {
+	proxy, log := serveFunc(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "by proxy: %s", r.URL) })
+	for name, opts := range map[string][]tegenaria.RequestOption{
+		"plain": nil, "with a timeout": {tegenaria.RequestWithTimeout(10 * time.Second)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := append(opts, tegenaria.RequestWithRequestProxy(tegenaria.Proxy{ProxyUrl: proxy}))
+			ctx, herr := fetchOne(t, tegenaria.NewRequest("http://a.test/x", "GET", nil, opts...))
+			if herr != nil || ctx.Response().String() != "by proxy: http://a.test/x" {
+				t.Errorf("%v, %v, log %v", ctx, herr, log())
+			}
+		})
+	}
+	for _, bad := range []string{"://", "ftp://a.test", "http://", "a.test:3128"} {
+		_, herr := fetchOne(t, tegenaria.NewRequest("http://a.test/", "GET", nil, tegenaria.RequestWithRequestProxy(tegenaria.Proxy{ProxyUrl: bad})))
+		var refused *tegenaria.RequestError
+		if !errors.As(herr, &refused) || refused.Field != "Proxy" || refused.Remedy == "" {
+			t.Errorf("proxy %q: %v", bad, herr)
+		}
+	}
+}
+
+// The timeout spans the whole exchange; what is too slow is an error without a response.
+func TestRequestTimeout(t *testing.T) {
+	release := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/body" {
+			io.WriteString(w, "first")
+			w.(http.Flusher).Flush()
+		}
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
+	defer server.Close()
+	defer close(release)
+	for _, path := range []string{"/header", "/body"} {
+		ctx, herr := fetchOne(t, tegenaria.NewRequest(server.URL+path, "GET", nil, tegenaria.RequestWithTimeout(50*time.Millisecond)))
+		var timeout *tegenaria.TimeoutError
+		if ctx != nil || !errors.As(herr, &timeout) || timeout.Limit != 50*time.Millisecond || herr.Response != nil || !strings.Contains(herr.Error(), "RequestWithTimeout") {
+			t.Errorf("%s: %v, %v", path, ctx, herr)
+		}
+	}
+}
+
+// Status codes of 400 and over are failures unless request or engine allows them.
+func TestAllowedStatusCodes(t *testing.T) {
+	for _, tt := range []struct {
+		status          int
+		request, engine []uint64
+		ok              bool
+	}{
+		{200, nil, nil, true}, {304, nil, nil, true}, {399, nil, nil, true}, {400, nil, nil, false}, {404, nil, nil, false},
+		{404, []uint64{404}, nil, true}, {404, nil, []uint64{404}, true}, {404, []uint64{403}, []uint64{500}, false},
+		{500, []uint64{404}, []uint64{500}, true}, {404, []uint64{404}, []uint64{500}, true}, {200, []uint64{404}, nil, true},
+	} {
+		w := newWorld().page("http://a.test/", status(tt.status))
+		s := newSpider()
+		s.start = func(req chan<- *tegenaria.Context) {
+			req <- send("http://a.test/", tegenaria.RequestWithAllowedStatusCode(tt.request))
+		}
+		parsed := false
+		s.parse = parserOf(func(*tegenaria.Context) error { parsed = true; return nil })
+		mustRun(t, newEngine(w, s, tegenaria.EngineWithAllowStatusCode(tt.engine)))
+		if parsed != tt.ok || (len(s.errors()) == 0) != tt.ok {
+			t.Errorf("%+v: parsed %t, errors %v", tt, parsed, s.errors())
+			continue
+		}
+		if tt.ok {
+			continue
+		}
+		herr := s.onlyError(t)
+		var refused *tegenaria.StatusError
+		if !errors.As(herr, &refused) || refused.Status != tt.status || herr.Stage != tegenaria.StageStatus || herr.Response == nil || herr.Response.String() != http.StatusText(tt.status) {
+			t.Errorf("ErrorHandler got %+v", herr)
+		}
+	}
+}
+
+// NotBefore keeps a request waiting; DoNotFilter lets it pass again.
+func TestDoNotFilter(t *testing.T) {
+	w := newWorld().page("http://a.test/", text("x"))
+	s := newSpider()
+	s.parse = nothing
+	s.start = func(req chan<- *tegenaria.Context) {
+		for range 3 {
+			req <- send("http://a.test/")
+			req <- send("http://a.test/", tegenaria.RequestWithDoNotFilter(true))
+		}
+	}
+	stats := mustRun(t, newEngine(w, s))
+	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 4, tegenaria.Duplicate: 2})
+}
+
+// A request that is kept and sent twice is the same one.
+func TestSameRequestTwice(t *testing.T) {
+	w := newWorld().page("http://a.test/", echoBody)
+	r := tegenaria.NewRequest("http://a.test/", "POST", nil, tegenaria.RequestWithBodyReader(bytes.NewReader([]byte("b"))))
+	s := newSpider()
+	var bodies []string
+	s.parse = parserOf(func(ctx *tegenaria.Context) error { bodies = append(bodies, ctx.Response().String()); return nil })
+	s.start = func(req chan<- *tegenaria.Context) {
+		req <- tegenaria.NewContext(r)
+		req <- tegenaria.NewContext(r)
+	}
+	stats := mustRun(t, newEngine(w, s))
+	if stats.Outcomes[tegenaria.Duplicate] != 1 || len(bodies) != 1 || bodies[0] != "POST b" {
+		t.Errorf("outcomes %v, bodies %q", stats.Outcomes, bodies)
+	}
+}
+
+// DownloadResult and the Context's methods outside of a run.
+func TestContextOutsideOfARun(t *testing.T) {
+	var none *tegenaria.Context
+	if none.Response() != nil || none.Err() != nil || none.Done() != nil || none.Value("k") != nil {
+		t.Error("a nil Context is not an empty one")
+	}
+	ctx := tegenaria.NewContext(nil)
+	if ctx.Response() != nil || ctx.CtxId == "" || ctx.Err() != nil {
+		t.Errorf("NewContext(nil) made %+v", ctx)
+	}
+	ctx.SlotDelay(time.Second)
+	var _ context.Context = ctx
+}

@@ -1,0 +1,225 @@
+package tegenaria
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/tegenaria/tegenaria/internal/multiread"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/links"
+	"github.com/tegenaria/tegenaria/selector"
+)
+
+// Response is what a download brought. It is never recycled: user code may keep it. Its methods may
+// be called concurrently; its fields are the owner's to change until the parser runs.
+type Response struct {
+	Status        int
+	Header        map[string][]string
+	Delay         float64 // seconds from the start of the download to its last byte
+	ContentLength int     // length of the body in bytes
+	URL           string  // where the body came from; Request().Url is what was asked
+	// Buffer is a view of the body: reading it takes nothing from the methods below. Another Buffer
+	// set by user code is the body from then on. It is nil for a spooled body.
+	Buffer *bytes.Buffer
+
+	ctx *Context
+	req *Request
+
+	mu   sync.Mutex // guards what follows
+	body []byte
+	view *bytes.Buffer // the Buffer that body belongs to
+	file *multiread.Body
+	text []byte // the decoded body, nil until asked
+	err  error  // of decoding
+	doc  *selector.Document
+	base *urlx.Base
+}
+
+// NewResponse makes a response by hand, for downloaders and tests. It keeps body.
+func NewResponse(req *Request, status int, header map[string][]string, body []byte) *Response {
+	if header == nil {
+		header = make(map[string][]string)
+	}
+	r := &Response{Status: status, Header: header, req: req}
+	if req != nil {
+		r.URL = req.Url
+	}
+	r.SetBody(body)
+	return r
+}
+
+// Context returns the Context that the response answers, or nil outside a run.
+func (r *Response) Context() *Context { return r.ctx }
+
+// Request returns the request that the response answers.
+func (r *Response) Request() *Request { return r.req }
+
+// SetBody replaces the body, Buffer and ContentLength. It keeps body.
+func (r *Response) SetBody(body []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Buffer = bytes.NewBuffer(body[:len(body):len(body)])
+	r.adopt()
+	r.ContentLength = len(body)
+}
+
+// adopt makes the present Buffer the body. The caller holds mu.
+func (r *Response) adopt() {
+	r.view = r.Buffer
+	r.body = nil
+	if r.Buffer != nil {
+		r.body = r.Buffer.Bytes()
+		if r.file != nil { // of a spooled body that is replaced
+			r.file.Close()
+			r.file = nil
+		}
+	}
+	r.text, r.err, r.doc, r.base = nil, nil, nil, nil
+}
+
+// sync takes over a Buffer that user code has set. The caller holds mu.
+func (r *Response) sync() {
+	if r.Buffer != r.view {
+		r.adopt()
+	}
+}
+
+// Bytes returns the body as it was sent, content coding removed. It must not be changed; it is nil
+// for a spooled body, which [Response.Reader] reads.
+func (r *Response) Bytes() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sync()
+	return r.body
+}
+
+// String returns the body as a string, without decoding its charset.
+func (r *Response) String() string { return string(r.Bytes()) }
+
+// Reader returns a new independent reader of the body from its beginning, in memory or spooled.
+func (r *Response) Reader() io.ReadCloser {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sync()
+	if r.file != nil {
+		return r.file.Reader()
+	}
+	return multiread.New(r.body).Reader()
+}
+
+// Text returns the body decoded to UTF-8: by its byte order mark, the charset of Content-Type, a
+// meta element in its first KiB, or as windows-1252 if it is not valid UTF-8 (WHATWG Encoding and
+// HTML §13.2.3.2). The error tells of a spooled body.
+func (r *Response) Text() (string, error) {
+	text, err := r.decoded()
+	return string(text), err
+}
+
+func (r *Response) decoded() ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.decodedLocked()
+}
+
+func (r *Response) decodedLocked() ([]byte, error) {
+	r.sync()
+	if r.file != nil {
+		return nil, fmt.Errorf("tegenaria: the body of %s is spooled to a file; read it with Reader", redact(r.URL))
+	}
+	if r.text == nil && r.err == nil {
+		r.text, r.err = decodeText(r.body, firstHeader(r.Header, "Content-Type"))
+	}
+	return r.text, r.err
+}
+
+// Json decodes a JSON object. It is nil if the body is anything else; [Response.Decode] says why.
+func (r *Response) Json() map[string]any {
+	var v map[string]any
+	if r.Decode(&v) != nil {
+		return nil
+	}
+	return v
+}
+
+// Decode decodes a JSON body into v.
+func (r *Response) Decode(v any) error {
+	body := r.Reader()
+	defer body.Close()
+	decoder := json.NewDecoder(body)
+	if err := decoder.Decode(v); err != nil {
+		return fmt.Errorf("tegenaria: decoding the JSON of %s: %w", redact(r.URL), err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("tegenaria: decoding the JSON of %s: more than one value", redact(r.URL))
+	}
+	return nil
+}
+
+// CSS selects nodes of the HTML body. The body is parsed at most once, at the first call of CSS or
+// XPath. It panics with a *selector.SyntaxError if the query is wrong, as regexp.MustCompile does;
+// the engine makes that a HandleError. See package selector for what queries can say.
+func (r *Response) CSS(query string) *selector.Selection { return r.document().CSS(query) }
+
+// XPath selects nodes of the HTML body by an XPath 1.0 expression, with the rules of CSS.
+func (r *Response) XPath(expr string) *selector.Selection { return r.document().XPath(expr) }
+
+func (r *Response) document() *selector.Document {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sync()
+	if r.doc == nil {
+		text, _ := r.decodedLocked()
+		r.doc = selector.Parse(text)
+	}
+	return r.doc
+}
+
+// Links returns the page's links in document order, each URL once. See package links for the options.
+func (r *Response) Links(opts ...links.Option) []links.Link {
+	text, _ := r.decoded()
+	return links.Extract(text, r.URL, opts...)
+}
+
+// Follow makes a GET request of a reference found in the page, resolved against the document's base
+// as browsers do.
+func (r *Response) Follow(ref string, opts ...RequestOption) (*Request, error) {
+	base, err := r.documentBase()
+	if err != nil {
+		return nil, err
+	}
+	if strings.TrimSpace(ref) == "" {
+		return nil, &RequestError{URL: ref, Field: "Url", Err: errEmptyRef}
+	}
+	url, err := base.Resolve(nil, ref)
+	if err != nil {
+		return nil, &RequestError{URL: ref, Field: "Url", Err: err}
+	}
+	return NewRequest(string(url), GET, nil, opts...), nil
+}
+
+var errEmptyRef = errors.New("empty reference")
+
+// documentBase returns the base that references in the page are resolved against.
+func (r *Response) documentBase() (*urlx.Base, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sync()
+	if r.base == nil {
+		url := r.URL
+		if isHTML(firstHeader(r.Header, "Content-Type")) {
+			text, _ := r.decodedLocked()
+			url = links.Base(text, r.URL)
+		}
+		base, err := urlx.ParseBase(url)
+		if err != nil {
+			return nil, &RequestError{URL: r.URL, Field: "Url", Err: err}
+		}
+		r.base = base
+	}
+	return r.base, nil
+}

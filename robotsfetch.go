@@ -1,0 +1,103 @@
+package tegenaria
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/robots"
+)
+
+// capWriter keeps the beginning of a body.
+type capWriter struct{ body []byte }
+
+func (w *capWriter) Write(p []byte) (int, error) {
+	room := robots.MaxBytes + 1 - len(w.body)
+	w.body = append(w.body, p[:min(len(p), max(room, 0))]...)
+	return len(p), nil
+}
+
+// fetchRobots downloads the robots.txt of a job's origin with the job's slot, worker and proxy. Redirects
+// are followed here; of the middlewares only those see it that ask for the engine's own requests.
+func (c *crawl) fetchRobots(j *job) (status int, body []byte, err error) {
+	if grant := j.slot(); grant != nil {
+		c.sched.started(grant)
+	}
+	c.counters.robots.Add(1)
+	url := urlx.Origin(j.ctx.Request.Url) + "/robots.txt"
+	deadline := time.Now().Add(robotsTimeout)
+	seen := map[string]bool{}
+	for hop := 0; hop <= robotsRedirects; hop++ {
+		if seen[url] {
+			return http.StatusNotFound, nil, nil
+		}
+		seen[url] = true
+		into := &capWriter{}
+		r := NewRequest(url, GET, nil, RequestWithResponseWriter(into), RequestWithTimeout(max(time.Until(deadline), time.Millisecond)))
+		r.Proxy = j.ctx.Request.Proxy
+		ctx := &Context{Request: r, Ctx: j.ctx.Ctx, CtxId: j.ctx.CtxId}
+		alive := c.guard(j, StageDownload, func() { err = c.internalExchange(j, ctx) })
+		resp := ctx.Response()
+		switch {
+		case !alive:
+			return 0, nil, ErrOutputClosed
+		case len(into.body) > robots.MaxBytes:
+			return http.StatusOK, into.body, nil // the rest of an endless file does not matter
+		case err != nil:
+			return 0, nil, err
+		case !isRedirect(r, resp):
+			return resp.Status, append(into.body, resp.Bytes()...), nil
+		}
+		if url, err = urlx.Resolve(url, firstHeader(resp.Header, "Location")); err != nil {
+			return http.StatusNotFound, nil, nil
+		}
+	}
+	return http.StatusNotFound, nil, nil
+}
+
+// internalExchange is exchange for a request of the engine's own.
+func (c *crawl) internalExchange(j *job, ctx *Context) error {
+	for _, m := range c.internalMWs {
+		_, err := protect(func() error { return m.ProcessRequest(ctx) })
+		if err != nil {
+			return err
+		}
+	}
+	if ctx.DownloadResult == nil {
+		d, err := c.downloaders.pick(j.ctx.Request.downloader)
+		if err != nil {
+			return err
+		}
+		err = d.Call(nil, func() error {
+			got, _, err := c.ask(j, d, ctx, time.Now())
+			if err != nil {
+				return err
+			}
+			ctx.DownloadResult = got.DownloadResult
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	switch result := ctx.DownloadResult; {
+	case result == nil || result.Response == nil && result.Error == nil:
+		return errNilResponse
+	case result.Error != nil:
+		return result.Error
+	}
+	ctx.DownloadResult.Response.complete(ctx)
+	in := newInbox(nil, emission{})
+	defer in.close()
+	for i := len(c.internalMWs) - 1; i >= 0; i-- {
+		_, err := protect(func() error { return c.internalMWs[i].ProcessResponse(ctx, in.ch) })
+		if err != nil {
+			return err
+		}
+	}
+	if ctx.Response() == nil {
+		return errors.New("a middleware took the response of robots.txt away")
+	}
+	return nil
+}

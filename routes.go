@@ -1,0 +1,259 @@
+package tegenaria
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/net/proxy"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+const (
+	idleTimeout = 90 * time.Second
+	pingTimeout = 15 * time.Second
+	headerLimit = 1 << 20 // bytes of a response's header
+	minIdle     = 256     // idle connections kept in all, at least
+	maxProxies  = 64      // proxies whose connections are kept
+)
+
+// route is a way out, with connections of its own: directly, or through one proxy.
+type route struct {
+	send      func(*http.Request) (*http.Response, error)
+	closeIdle func() // nil if the connections are not ours
+	absolute  bool   // plain http is sent to an HTTP proxy: the request line has the whole URL
+
+	key     string // the proxy's URL
+	users   int
+	used    uint64 // when it was last entered, counted in enters
+	evicted bool
+}
+
+// routes keeps the ways out of a downloader: the direct one, and those through the proxies used last. It may
+// be used concurrently.
+type routes struct {
+	settings downloadSettings
+	guard    *dialGuard
+	direct   *route
+
+	mu      sync.Mutex // guards what follows, and the routes' counts
+	proxied map[string]*route
+	enters  uint64
+}
+
+func newRoutes(s downloadSettings) *routes {
+	rs := &routes{settings: s, guard: newDialGuard(s.allowPrivate, s.loopback), proxied: make(map[string]*route)}
+	if s.client != nil {
+		rs.direct = &route{send: withoutRedirects(s.client).Do}
+		return rs
+	}
+	rs.direct = newRoute(rs.transport(rs.guard.dial))
+	return rs
+}
+
+// withoutRedirects copies a client; its redirects are answers like any other.
+func withoutRedirects(c *http.Client) *http.Client {
+	plain := *c
+	plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &plain
+}
+
+func newRoute(t *http.Transport) *route {
+	return &route{send: t.RoundTrip, closeIdle: t.CloseIdleConnections}
+}
+
+type dialFunc func(ctx context.Context, network, hostport string) (net.Conn, error)
+
+// transport sets no MaxConnsPerHost: with HTTP/2 requests can then wait for ever (golang/go#34941), and slots
+// bound what a host gets.
+func (rs *routes) transport(dial dialFunc) *http.Transport {
+	perHost := max(rs.settings.concurrency, 2)
+	return &http.Transport{
+		DialContext:            dial,
+		ForceAttemptHTTP2:      true, // a DialContext switches it off otherwise
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingTimeout, PingTimeout: pingTimeout},
+		MaxIdleConns:           max(4*perHost, minIdle),
+		MaxIdleConnsPerHost:    perHost,
+		IdleConnTimeout:        idleTimeout,
+		TLSHandshakeTimeout:    connectTimeout,
+		ExpectContinueTimeout:  time.Second,
+		MaxResponseHeaderBytes: headerLimit,
+	}
+}
+
+// enter returns the way for a request, whose target it judges as far as the dial cannot. The errors are
+// [*RequestError] and [*PrivateAddressError].
+func (rs *routes) enter(r *Request) (*route, error) {
+	if r.Proxy == nil {
+		return rs.direct, nil
+	}
+	if rs.settings.client == nil {
+		host := urlx.Hostname(r.Url)
+		if err := rs.guard.checkLiteral(host, net.JoinHostPort(host, urlx.Port(r.Url))); err != nil {
+			return nil, err
+		}
+	}
+	way, idle, err := rs.take(r.Proxy.ProxyUrl)
+	if err != nil {
+		return nil, &RequestError{URL: r.Url, Field: "Proxy", Err: err, Remedy: "write it as http://user:password@host:port; https and socks5 are known too"}
+	}
+	if idle != nil {
+		idle.closeIdle()
+	}
+	return way, nil
+}
+
+// take returns the way through a proxy, and one that was forgotten for it and has no users any more.
+func (rs *routes) take(proxyURL string) (way, idle *route, err error) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	way = rs.proxied[proxyURL]
+	if way == nil {
+		if way, err = rs.through(proxyURL); err != nil {
+			return nil, nil, err
+		}
+		idle = rs.makeRoom()
+		way.key = proxyURL
+		rs.proxied[proxyURL] = way
+	}
+	rs.enters++
+	way.used = rs.enters
+	way.users++
+	return way, idle, nil
+}
+
+// leave ends what enter began.
+func (rs *routes) leave(way *route) {
+	if way == rs.direct {
+		return
+	}
+	rs.mu.Lock()
+	way.users--
+	over := way.evicted && way.users == 0
+	rs.mu.Unlock()
+	if over {
+		way.closeIdle()
+	}
+}
+
+// makeRoom forgets the proxy that was not used for the longest time, and returns it if nobody uses it now.
+// The caller holds mu.
+func (rs *routes) makeRoom() (idle *route) {
+	if len(rs.proxied) < maxProxies {
+		return nil
+	}
+	var oldest *route
+	for _, way := range rs.proxied {
+		if oldest == nil || way.used < oldest.used {
+			oldest = way
+		}
+	}
+	delete(rs.proxied, oldest.key)
+	oldest.evicted = true
+	if oldest.users > 0 {
+		return nil // the last one closes it
+	}
+	return oldest
+}
+
+func (rs *routes) close() {
+	if rs.direct.closeIdle != nil {
+		rs.direct.closeIdle()
+	}
+	rs.mu.Lock()
+	ways := slices.Collect(maps.Values(rs.proxied))
+	rs.mu.Unlock()
+	for _, way := range ways {
+		way.closeIdle()
+	}
+}
+
+var (
+	errProxyScheme = errors.New("no http, https or socks5 URL")
+	errProxyHost   = errors.New("no host")
+	errProxyClient = errors.New("the client of EngineWithHTTPClient has a Transport that is no *http.Transport, which cannot be given a proxy")
+)
+
+// through makes the way through a proxy. No error holds its URL, which may have a password.
+func (rs *routes) through(proxyURL string) (*route, error) {
+	u, err := url.Parse(proxyURL)
+	if err != nil {
+		return nil, errProxyScheme // its text holds the URL, or parts of it
+	}
+	switch u.Scheme {
+	case "http", "https", "socks5":
+	default:
+		return nil, errProxyScheme
+	}
+	if u.Hostname() == "" {
+		return nil, errProxyHost
+	}
+	if client := rs.settings.client; client != nil {
+		return throughClient(client, u)
+	}
+	dialer := &net.Dialer{Timeout: connectTimeout}
+	if u.Scheme == "socks5" {
+		dial, err := socksDial(u, dialer)
+		if err != nil {
+			return nil, err
+		}
+		return newRoute(rs.transport(dial)), nil
+	}
+	t := rs.transport(dialer.DialContext)
+	t.Proxy = http.ProxyURL(u)
+	way := newRoute(t)
+	way.absolute = true
+	return way, nil
+}
+
+// throughClient makes of the user's client one that goes through a proxy.
+func throughClient(client *http.Client, u *url.URL) (*route, error) {
+	base := client.Transport
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	t, ok := base.(*http.Transport)
+	if !ok {
+		return nil, errProxyClient
+	}
+	t = t.Clone()
+	t.Proxy = http.ProxyURL(u)
+	plain := withoutRedirects(client)
+	plain.Transport = t
+	return &route{send: plain.Do, closeIdle: t.CloseIdleConnections, absolute: u.Scheme != "socks5"}, nil
+}
+
+// socksDial connects through a SOCKS5 proxy (RFC 1928), which looks names up. net/http could do so too, but
+// would wait without end for a proxy that accepts a connection and then says nothing.
+func socksDial(u *url.URL, dialer *net.Dialer) (dialFunc, error) {
+	port := u.Port()
+	if port == "" {
+		port = "1080"
+	}
+	var auth *proxy.Auth
+	if u.User != nil {
+		password, _ := u.User.Password()
+		auth = &proxy.Auth{User: u.User.Username(), Password: password}
+	}
+	socks, err := proxy.SOCKS5("tcp", net.JoinHostPort(u.Hostname(), port), auth, dialer)
+	if err != nil {
+		return nil, fmt.Errorf("socks5: %w", err)
+	}
+	through, ok := socks.(proxy.ContextDialer)
+	if !ok {
+		return nil, errProxyScheme
+	}
+	return func(ctx context.Context, network, hostport string) (net.Conn, error) {
+		ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+		defer cancel()
+		return through.DialContext(ctx, network, hostport)
+	}, nil
+}

@@ -1,0 +1,236 @@
+package tegenaria
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+)
+
+// settler ends jobs, in batches and in one goroutine: committers make the items durable, then the cache
+// stores in one step that the requests are done (design law L4). Whatever comes while a batch is
+// stored makes up the next one.
+type settler struct {
+	crawl *crawl
+
+	mu     sync.Mutex // guards what follows
+	jobs   []*job
+	wake   chan struct{}
+	closed bool
+	spare  []*job
+}
+
+func newSettler(c *crawl) *settler {
+	return &settler{crawl: c, wake: make(chan struct{}, 1)}
+}
+
+// add takes a job of which nothing is open any more.
+func (s *settler) add(j *job) {
+	s.mu.Lock()
+	s.jobs = append(s.jobs, j)
+	first := len(s.jobs) == 1
+	s.mu.Unlock()
+	if first {
+		s.signal()
+	}
+}
+
+func (s *settler) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// close lets run return once everything is settled.
+func (s *settler) close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.signal()
+}
+
+// run settles until close.
+func (s *settler) run() {
+	for range s.wake {
+		for {
+			s.mu.Lock()
+			jobs, closed := s.jobs, s.closed
+			s.jobs, s.spare = s.spare[:0], nil
+			s.mu.Unlock()
+			if len(jobs) > 0 {
+				s.settle(jobs)
+				clear(jobs)
+			}
+			s.mu.Lock()
+			s.spare = jobs[:0]
+			more := len(s.jobs) > 0
+			s.mu.Unlock()
+			if closed && !more {
+				return
+			}
+			if !more {
+				break
+			}
+		}
+	}
+}
+
+// settle ends a batch of jobs.
+func (s *settler) settle(jobs []*job) {
+	c := s.crawl
+	batch := Batch{Settled: make([]Settled, 0, len(jobs))}
+	var ids, discard []string
+	again := jobs[:0:0]
+	for _, j := range jobs {
+		if j.outcome == 0 {
+			again = append(again, j)
+			if len(c.committers) > 0 && j.ctx != nil {
+				discard = append(append(discard, j.ctx.CtxId), j.ids...)
+			}
+			continue
+		}
+		batch.Settled = append(batch.Settled, Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status})
+		if len(c.committers) > 0 {
+			ids = append(append(ids, j.ctx.CtxId), j.ids...)
+		}
+	}
+	if err := s.store(&batch, ids, discard); err != nil {
+		c.storeFailed(err)
+		for _, j := range jobs {
+			s.putBack(j, false)
+		}
+		return
+	}
+	for _, j := range again {
+		s.goBack(j)
+	}
+	for _, j := range jobs {
+		if j.outcome != 0 {
+			c.settledEvent(j.ctx.Request, j.outcome, j.reason)
+			s.release(j)
+			c.ledger.settle(j.outcome, j.reason)
+		}
+	}
+}
+
+// store makes a batch durable: first the committers, then the cache.
+func (s *settler) store(batch *Batch, ids, discard []string) error {
+	c := s.crawl
+	if c.failed.Load() {
+		return errStoreFailed
+	}
+	for _, id := range discard {
+		for _, committer := range c.committers {
+			if _, err := protect(func() error { committer.Discard(id); return nil }); err != nil {
+				return fmt.Errorf("committer %s: discard: %w", committer.CommitKey(), err)
+			}
+		}
+	}
+	if len(batch.Settled) == 0 {
+		return nil
+	}
+	if len(c.committers) > 0 {
+		checkpoints, err := c.prepare(ids)
+		if err != nil {
+			return err
+		}
+		batch.Checkpoints = checkpoints
+	}
+	if c.durable {
+		now := time.Now()
+		for i := range batch.Settled {
+			batch.Settled[i].At = now
+		}
+		c.describe(batch)
+	}
+	return c.cache.Settle(c.storing, *batch)
+}
+
+// prepare asks every committer for its checkpoint.
+func (c *crawl) prepare(ids []string) (map[string][]byte, error) {
+	checkpoints := make(map[string][]byte, len(c.committers))
+	for _, committer := range c.committers {
+		var checkpoint []byte
+		_, err := protect(func() (err error) {
+			checkpoint, err = committer.Prepare(c.storing, ids)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("committer %s: prepare: %w", committer.CommitKey(), err)
+		}
+		checkpoints[committer.CommitKey()] = checkpoint
+	}
+	return checkpoints, nil
+}
+
+// goBack returns a job that is not settled: to run again, or because the crawl ends.
+func (s *settler) goBack(j *job) {
+	c := s.crawl
+	if j.retry == nil {
+		s.putBack(j, false)
+		return
+	}
+	rec, now := j.rec, time.Now()
+	rec.Priority--
+	rec.Attempt++
+	rec.NotBefore = time.Time{}
+	if j.retry.after > 0 {
+		rec.NotBefore = now.Add(j.retry.after)
+	}
+	if c.refusing.Load() && !c.durable && c.work.Err() != nil {
+		s.putBack(j, false)
+		return
+	}
+	verdict, err := c.cache.Return(c.storing, rec, now)
+	if err != nil {
+		c.storeFailed(err)
+		s.putBack(j, false)
+		return
+	}
+	c.counters.retries.Add(1)
+	if f := c.cfg.events.RequestRetried; f != nil {
+		c.event(func() { f(j.ctx.Request, j.retry.after, j.retry.reason) })
+	}
+	s.putBack(j, verdict == VerdictLater)
+	c.sched.added([]Record{rec}, []Verdict{verdict}, j.ctx.Request.maxConnsPerHost)
+}
+
+// putBack counts a job as waiting again.
+func (s *settler) putBack(j *job, delayed bool) {
+	s.release(j)
+	s.crawl.ledger.putBack(delayed)
+}
+
+// release gives back what the job holds in memory.
+func (s *settler) release(j *job) {
+	s.crawl.bodies.release(&j.hold)
+	if !j.abandoned.Load() { // the code that was left behind may be at work on its response
+		j.closeSpools()
+	}
+	j.life.cancel(context.Canceled)
+}
+
+// describe adds to a durable batch what the job has to remember beside its requests.
+func (c *crawl) describe(batch *Batch) {
+	seen := make(map[string]struct{})
+	for i := range batch.Settled {
+		name := batch.Settled[i].Record.Slot
+		if _, known := seen[name]; known {
+			continue
+		}
+		seen[name] = struct{}{}
+		if state, ok := c.sched.state(name); ok {
+			batch.Slots = append(batch.Slots, state)
+		}
+	}
+	batch.Counters = c.durableCounters()
+	if allowed := c.loopback.list(); len(allowed) > 0 {
+		batch.Checkpoints = maps.Clone(batch.Checkpoints)
+		if batch.Checkpoints == nil {
+			batch.Checkpoints = make(map[string][]byte, 1)
+		}
+		batch.Checkpoints[loopbackCheckpoint] = encodeStrings(allowed)
+	}
+}

@@ -1,0 +1,129 @@
+package tegenaria
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+)
+
+// starter runs StartRequest, or Start where the spider has it, and receives the seeds.
+type starter struct {
+	crawl *crawl
+	gone  chan struct{} // closed when the start has ended or was abandoned
+	once  sync.Once
+	late  atomic.Bool // it was abandoned: what it still sends is discarded
+	call  call
+}
+
+func (s *starter) end() { s.once.Do(func() { close(s.gone) }) }
+
+func (s *starter) doom() { s.late.Store(true) }
+
+func (s *starter) abandon() { s.end() }
+
+// start begins to send the seeds, unless an earlier run of a durable job has done so. The channel is closed
+// when all seeds are accepted.
+func (c *crawl) start(doneBefore bool) <-chan struct{} {
+	s := &starter{crawl: c, gone: make(chan struct{})}
+	if doneBefore {
+		c.ledger.started()
+		s.end()
+		return s.gone
+	}
+	s.call = call{stage: StageStart, owner: s, untimed: true}
+	if !c.watch.enter(&s.call) {
+		s.end()
+		return s.gone
+	}
+	seeds := make(chan *Context)
+	received := make(chan struct{})
+	go func() { // ends with the fence; an abandoned start keeps it until it returns
+		defer close(received)
+		s.receive(seeds)
+	}()
+	go func() { // owned by run, which waits for gone
+		err := s.send(seeds)
+		if sendFence(seeds, fence) {
+			c.closedByUser(emission{})
+		}
+		<-received
+		if !c.watch.exit(&s.call) {
+			return
+		}
+		s.finish(err)
+		s.end()
+	}()
+	return s.gone
+}
+
+// send calls the user's code.
+func (s *starter) send(seeds chan<- *Context) error {
+	c := s.crawl
+	stack, err := protect(func() error {
+		if starter, ok := c.spider.(Starter); ok {
+			return starter.Start(c.intake, seeds)
+		}
+		c.spider.StartRequest(seeds)
+		return nil
+	})
+	var panicked *PanicError
+	if errors.As(err, &panicked) && stack != nil {
+		c.handleStart(&HandleError{Err: err, Stage: StageStart, Stack: stack})
+		if _, ok := c.spider.(Starter); !ok {
+			return nil // what it sent before is crawled
+		}
+	}
+	return err
+}
+
+// handleStart tells the ErrorHandlers about a panic in the start.
+func (c *crawl) handleStart(herr *HandleError) {
+	j := &job{crawl: c, ctx: &Context{Ctx: context.Background()}, failures: &failures{}}
+	c.handleAlone(j, herr)
+}
+
+// receive accepts seeds, but only while there is room: they alone feel backpressure (design law L2).
+func (s *starter) receive(seeds <-chan *Context) {
+	c := s.crawl
+	for {
+		for {
+			room := c.ledger.waitRoom(int64(c.limits.Pending))
+			if room == nil || c.refusing.Load() {
+				break
+			}
+			select {
+			case <-room:
+			case <-c.asked:
+			}
+		}
+		ctx, open := <-seeds
+		if !open || ctx == fence {
+			return
+		}
+		if !s.late.Load() {
+			c.accept(emission{}, ctx)
+		}
+	}
+}
+
+// finish notes how the start ended.
+func (s *starter) finish(err error) {
+	c := s.crawl
+	switch reason, closing := asCloseSpider(err); {
+	case closing:
+		c.requestStop(reason, nil)
+	case err != nil && c.intake.Err() != nil && errors.Is(err, c.intake.Err()):
+		// It was told to stop.
+	case err != nil:
+		c.breakDown(&RunError{Op: "start", Err: err})
+	case !c.refusing.Load() && c.durable:
+		if err := c.cache.Settle(c.storing, Batch{Started: true}); err != nil {
+			c.storeFailed(err)
+		}
+	}
+	if _, told := c.spider.(Starter); told && c.refusing.Load() {
+		c.unsown.Store(true) // it may have kept back what it had not sent yet
+	}
+	c.ledger.started()
+}

@@ -1,0 +1,182 @@
+package tegenaria
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// stop is the part of a crawl that ends it: first nothing new is begun, then, when the grace is over or
+// somebody is in a hurry, the work is cancelled, and what does not return is abandoned.
+type stop struct {
+	refusing atomic.Bool   // seeds are discarded
+	unsown   atomic.Bool   // one was: the crawl is not finished when nothing is open any more
+	failed   atomic.Bool   // the store failed: nothing is settled any more
+	asked    chan struct{} // closed when the crawl is to stop
+	hurry    chan struct{} // closed when it is to stop at once
+	over     chan struct{} // closed when everything has ended
+	hurried  sync.Once
+	bye      time.Duration // how long what is cancelled then has to return; set before hurry is closed
+
+	mu     sync.Mutex // guards what follows
+	reason string     // why it was asked to stop, the first wins
+	cause  error
+	broken error // what makes Run fail
+}
+
+func (s *stop) init() {
+	s.asked, s.hurry, s.over = make(chan struct{}), make(chan struct{}), make(chan struct{})
+}
+
+// requestStop asks the crawl to end gracefully. It returns at once and may be called from anywhere.
+func (c *crawl) requestStop(reason string, cause error) {
+	c.stop.mu.Lock()
+	if c.reason != "" {
+		c.stop.mu.Unlock()
+		return
+	}
+	c.reason, c.cause = reason, cause
+	c.stop.mu.Unlock()
+	c.refusing.Store(true)
+	c.noMore()
+	for _, j := range c.sched.stop() {
+		j.done()
+	}
+	c.robots.stop()
+	c.ledger.stop()
+	close(c.asked)
+}
+
+// cancelNow ends the grace of a stopping crawl; what does not return within bye is abandoned.
+func (c *crawl) cancelNow(bye time.Duration) {
+	c.hurried.Do(func() {
+		c.bye = bye
+		close(c.hurry)
+	})
+}
+
+// breakDown makes Run fail with err.
+func (c *crawl) breakDown(err error) {
+	c.stop.mu.Lock()
+	if c.broken == nil {
+		c.broken = err
+	}
+	c.stop.mu.Unlock()
+	c.requestStop("failed", err)
+}
+
+// storeFailed ends the crawl because the cache or a committer failed: nothing is settled that was not
+// stored. A full memory queue lets the work in hand finish.
+func (c *crawl) storeFailed(err error) {
+	if errors.Is(err, errStoreFailed) {
+		return
+	}
+	var full *QueueFullError
+	if errors.As(err, &full) {
+		c.requestStop("queue full", full)
+		return
+	}
+	c.failed.Store(true)
+	c.breakDown(&RunError{Op: "store", Err: err})
+	c.cancelNow(farewell)
+}
+
+var errStoreFailed = errors.New("tegenaria: the store has failed before")
+
+// supervise waits for what ends a crawl: Run's context, a time limit, a stop and its grace.
+func (c *crawl) supervise(ctx context.Context) {
+	var timers []*time.Timer
+	defer func() {
+		for _, t := range timers {
+			t.Stop()
+		}
+	}()
+	after := func(d time.Duration) <-chan time.Time {
+		timers = append(timers, time.NewTimer(d))
+		return timers[len(timers)-1].C
+	}
+	var limit, grace, last, settle <-chan time.Time
+	if c.limits.Time > 0 {
+		limit = after(c.limits.Time)
+	}
+	bye := min(c.cfg.grace/4, farewell)
+	done, asked, hurry := ctx.Done(), c.asked, c.hurry
+	giveUp := func(cause error) {
+		asked, grace = nil, nil
+		if c.work.Err() == nil {
+			c.giveUp(cause)
+			last = after(bye)
+		}
+	}
+	for {
+		select {
+		case <-c.over:
+			return
+		case <-limit:
+			limit = nil
+			c.requestStop("limit: time", nil)
+		case <-done:
+			done = nil
+			c.requestStop("cancelled", context.Cause(ctx))
+			giveUp(context.Cause(ctx))
+		case <-asked:
+			asked = nil
+			grace = after(c.cfg.grace - bye)
+		case <-grace:
+			giveUp(errGraceOver)
+		case <-hurry:
+			hurry = nil
+			c.requestStop("stopped", nil)
+			bye = min(bye, c.bye)
+			if last != nil {
+				last = after(bye) // what was cancelled already has less time now
+			}
+			giveUp(errGraceOver)
+		case <-last:
+			last = nil
+			c.watch.close()
+			settle = after(farewell)
+		case <-settle:
+			settle = nil
+			c.abandonStore()
+		}
+	}
+}
+
+var errGraceOver = errors.New("tegenaria: the crawl was stopped and its grace is over")
+
+// end says how the crawl ended.
+func (c *crawl) end(ctx context.Context) error {
+	finished := c.ledger.isFinished() && !c.failed.Load() && !c.unsown.Load()
+	if c.durable && finished && c.broken == nil {
+		if err := c.settleFinished(); err != nil {
+			c.storeFailed(err)
+		}
+	}
+	c.stop.mu.Lock()
+	reason, cause, err := c.reason, c.cause, c.broken
+	if finished && err == nil {
+		reason = "finished"
+		c.reason = reason
+	}
+	c.stop.mu.Unlock()
+	switch {
+	case err != nil:
+	case reason == "finished":
+	case ctx.Err() != nil && reason == "cancelled":
+		err = cause
+	default:
+		err = &StoppedError{Reason: reason, Err: cause}
+	}
+	if counts := c.watch.counts(); counts != nil {
+		err = errors.Join(err, &AbandonedError{counts})
+	}
+	return errors.Join(err, c.close(reason))
+}
+
+// settleFinished stores that the job is complete.
+func (c *crawl) settleFinished() error {
+	return c.cache.Settle(c.storing, Batch{Counters: c.durableCounters(), Finished: "finished"})
+}

@@ -1,0 +1,417 @@
+package tegenaria_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// hangs are crawls in which something does not return; release lets it go when the test is over.
+var hangs = []struct {
+	name  string
+	stage tegenaria.Stage // of what is abandoned, "" if nothing is
+	set   func(w *world, s *testSpider, e *tegenaria.SpiderEngine, release <-chan struct{})
+}{
+	{"server", "", func(w *world, s *testSpider, _ *tegenaria.SpiderEngine, _ <-chan struct{}) {
+		w.page("http://a.test/", hang)
+	}},
+	{"downloader that does not listen", tegenaria.StageDownload, func(w *world, _ *testSpider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
+		w.page("http://a.test/", func(ctx *tegenaria.Context) (*tegenaria.Response, error) { <-release; return text("late")(ctx) })
+	}},
+	{"parser", tegenaria.StageParse, func(_ *world, s *testSpider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
+		s.parse = parserOf(func(*tegenaria.Context) error { <-release; return nil })
+	}},
+	{"parser in Fetch", "", func(w *world, s *testSpider, _ *tegenaria.SpiderEngine, _ <-chan struct{}) {
+		w.page("http://a.test/hang", hang)
+		s.parse = parserOf(func(ctx *tegenaria.Context) error { _, err := get(ctx, "http://a.test/hang"); return err })
+	}},
+	{"full item buffer", tegenaria.StagePipeline, func(_ *world, s *testSpider, e *tegenaria.SpiderEngine, release <-chan struct{}) {
+		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			for i := range 5000 {
+				item <- tegenaria.NewItem(ctx, i)
+			}
+			return nil
+		}
+		e.RegisterPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { <-release; return nil }})
+	}},
+	{"pipeline", tegenaria.StagePipeline, func(_ *world, s *testSpider, e *tegenaria.SpiderEngine, release <-chan struct{}) {
+		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			item <- tegenaria.NewItem(ctx, 1)
+			return nil
+		}
+		e.RegisterPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { <-release; return nil }})
+	}},
+	{"endless StartRequest", tegenaria.StageStart, func(_ *world, s *testSpider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
+		s.start = func(req chan<- *tegenaria.Context) {
+			for i := 0; ; i++ {
+				req <- send(fmt.Sprintf("http://a.test/%d", i))
+				timer := time.NewTimer(time.Millisecond)
+				select {
+				case <-release:
+					timer.Stop()
+					return
+				case <-timer.C:
+				}
+			}
+		}
+	}},
+	{"StartRequest that says nothing", tegenaria.StageStart, func(_ *world, s *testSpider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
+		s.start = func(chan<- *tegenaria.Context) { <-release }
+	}},
+	{"ProcessRequest", tegenaria.StageRequest, func(_ *world, _ *testSpider, e *tegenaria.SpiderEngine, release <-chan struct{}) {
+		e.RegisterDownloadMiddlewares(&hooks{request: func(*tegenaria.Context) error { <-release; return nil }})
+	}},
+	{"ProcessResponse", tegenaria.StageResponse, func(_ *world, _ *testSpider, e *tegenaria.SpiderEngine, release <-chan struct{}) {
+		e.RegisterDownloadMiddlewares(&hooks{response: func(*tegenaria.Context, chan<- *tegenaria.Context) error { <-release; return nil }})
+	}},
+	{"ErrorHandler", tegenaria.StageError, func(w *world, s *testSpider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
+		w.page("http://a.test/", status(500))
+		s.fail = func(*tegenaria.HandleError, chan<- *tegenaria.Context) { <-release }
+	}},
+	{"ErrorHandler of a seed", tegenaria.StageStart, func(_ *world, s *testSpider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
+		s.FeedUrls = []string{"bad:", "http://a.test/"}
+		s.fail = func(*tegenaria.HandleError, chan<- *tegenaria.Context) { <-release }
+	}},
+	{"delayed requests", "", func(_ *world, s *testSpider, _ *tegenaria.SpiderEngine, _ <-chan struct{}) {
+		s.start = func(req chan<- *tegenaria.Context) {
+			req <- send("http://a.test/", tegenaria.RequestWithNotBefore(time.Now().Add(time.Hour)))
+		}
+	}},
+	{"slots that wait", "", func(_ *world, s *testSpider, e *tegenaria.SpiderEngine, _ <-chan struct{}) {
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: time.Hour})(e)
+		s.FeedUrls = []string{"http://a.test/", "http://a.test/2", "http://a.test/3"}
+	}},
+}
+
+// Stop returns within the grace whatever hangs, and says what it had to leave behind.
+func TestStopWithinTheGrace(t *testing.T) {
+	const grace = 10 * time.Second
+	for _, tt := range hangs {
+		for _, how := range []string{"Stop", "Stop with a deadline", "cancelled", "limit"} {
+			t.Run(tt.name+"/"+how, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					release := make(chan struct{})
+					defer close(release)
+					w := newWorld().page("http://a.test/", text("x"))
+					s := newSpider("http://a.test/")
+					s.parse = nothing
+					limits := tegenaria.Limits{Pending: 50}
+					if how == "limit" {
+						limits.Time = time.Second
+					}
+					e := newEngine(w, s, tegenaria.EngineWithGrace(grace), tegenaria.EngineWithLimits(limits))
+					tt.set(w, s, e, release)
+					ctx, cancel := context.WithCancelCause(t.Context())
+					defer cancel(nil)
+					result := make(chan error, 1)
+					go func() { result <- e.Run(ctx, "test") }()
+					sleep(time.Second)
+					synctest.Wait()
+					began, bound := time.Now(), grace
+					cause := errors.New("enough")
+					switch how {
+					case "Stop":
+						if err := e.Stop(t.Context()); err != nil {
+							t.Errorf("Stop: %v", err)
+						}
+					case "Stop with a deadline":
+						bound = 3 * time.Second
+						stop, end := context.WithTimeout(t.Context(), bound)
+						defer end()
+						e.Stop(stop)
+					case "cancelled":
+						bound = time.Second
+						cancel(cause)
+					}
+					err := <-result
+					if took := time.Since(began); took > bound {
+						t.Errorf("it took %s, want at most %s", took, bound)
+					}
+					checkLedger(t, e)
+					switch how {
+					case "cancelled":
+						if !errors.Is(err, cause) {
+							t.Errorf("Run returned %v, want the cause", err)
+						}
+					case "limit":
+						wantStopped(t, err, "limit: time")
+					default:
+						wantStopped(t, err, "stopped")
+					}
+					var abandoned *tegenaria.AbandonedError
+					if got := errors.As(err, &abandoned); got != (tt.stage != "") || got && abandoned.Stages[tt.stage] == 0 {
+						t.Errorf("Run returned %v, want %q abandoned", err, tt.stage)
+					}
+					if e.Status() != tegenaria.StatusStopped || !e.Idle() {
+						t.Errorf("status %s, idle %t", e.Status(), e.Idle())
+					}
+				})
+			})
+		}
+	}
+}
+
+// Work in hand finishes: a graceful stop loses nothing that it has begun.
+func TestStopFinishesWorkInHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", after(5*time.Second, page("/1", "/2"))).page("http://b.test/", after(time.Second, page("/1")))
+		s := newSpider("http://a.test/", "http://b.test/")
+		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			item <- tegenaria.NewItem(ctx, ctx.Request.Url)
+			return followAll(ctx, item, req)
+		}
+		items := &collector{}
+		slow := pipelineFunc{0, func(*tegenaria.ItemMeta) error { sleep(2 * time.Second); return nil }}
+		cache := tegenaria.NewMemoryCache()
+		e := newEngine(w, s, tegenaria.EngineWithPipelines(items, slow), tegenaria.EngineWithCache(cache), tegenaria.EngineWithReadCacheNum(2))
+		result := make(chan error, 1)
+		go func() { result <- run(t, e) }()
+		synctest.Wait()
+		began := time.Now()
+		if err := e.Stop(t.Context()); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		if took := time.Since(began); took != 7*time.Second {
+			t.Errorf("Stop took %s, the work in hand 7 s", took)
+		}
+		wantStopped(t, <-result, "stopped")
+		stats := e.Stats()
+		if len(items.all()) != 2 || stats.Outcomes[tegenaria.Fetched] != 2 || stats.Pending != 3 || stats.InFlight != 0 {
+			t.Errorf("items %v, stats %+v", items.all(), stats)
+		}
+		if e.Summary().Reason != "stopped" {
+			t.Errorf("reason %q", e.Summary().Reason)
+		}
+	})
+}
+
+// Stop may be called by many, at any time, and without a run.
+func TestStopAnyNumberOfTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", hang)
+		e := newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithGrace(4*time.Second))
+		if err := e.Stop(t.Context()); err != nil {
+			t.Errorf("Stop before a run: %v", err)
+		}
+		result := make(chan error, 1)
+		go func() { result <- run(t, e) }()
+		synctest.Wait()
+		stopped := make(chan error, 10)
+		for range 10 {
+			go func() { stopped <- e.Stop(t.Context()) }()
+		}
+		for range 10 {
+			if err := <-stopped; err != nil {
+				t.Errorf("Stop: %v", err)
+			}
+		}
+		wantStopped(t, <-result, "stopped")
+		if err := e.Stop(t.Context()); err != nil {
+			t.Errorf("Stop after a run: %v", err)
+		}
+	})
+}
+
+// An endless StartRequest that never waits cannot hold up the stop either. The clock of a bubble would stand
+// still here, so this one uses the real one.
+func TestStopWithStartRequestThatNeverPauses(t *testing.T) {
+	w := newWorld().page("http://a.test/", text("x"))
+	s := newSpider()
+	release := make(chan struct{})
+	returned := make(chan struct{})
+	s.start = func(req chan<- *tegenaria.Context) {
+		defer close(returned)
+		for {
+			select {
+			case <-release:
+				return
+			case req <- send("http://a.test/", tegenaria.RequestWithDoNotFilter(true)):
+			}
+		}
+	}
+	seen := make(chan struct{}, 1)
+	s.parse = parserOf(func(*tegenaria.Context) error {
+		select {
+		case seen <- struct{}{}:
+		default:
+		}
+		return nil
+	})
+	e := newEngine(w, s, tegenaria.EngineWithGrace(100*time.Millisecond), tegenaria.EngineWithLimits(tegenaria.Limits{Pending: 10}))
+	result := make(chan error, 1)
+	go func() { result <- run(t, e) }()
+	<-seen
+	if err := e.Stop(t.Context()); err != nil {
+		t.Errorf("Stop: %v", err)
+	}
+	err := <-result
+	wantStopped(t, err, "stopped")
+	var abandoned *tegenaria.AbandonedError
+	if !errors.As(err, &abandoned) || abandoned.Stages[tegenaria.StageStart] != 1 {
+		t.Errorf("Run returned %v, want the start abandoned", err)
+	}
+	close(release)
+	<-returned
+}
+
+func TestPauseAndResume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", after(time.Second, page("/1", "/2"))).page("http://a.test/1", page()).page("http://a.test/2", page())
+		var events []string
+		e := newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithEvents(tegenaria.Events{
+			Paused:  func() { events = append(events, "paused") },
+			Resumed: func() { events = append(events, "resumed") },
+		}))
+		if err := e.Pause(); err == nil {
+			t.Error("Pause without a run is no error")
+		}
+		result := make(chan error, 1)
+		go func() { result <- run(t, e) }()
+		synctest.Wait()
+		if err := e.Resume(); err == nil {
+			t.Error("Resume of a run that is not paused is no error")
+		}
+		if err := e.Pause(); err != nil {
+			t.Fatalf("Pause: %v", err)
+		}
+		if err := e.Pause(); err == nil {
+			t.Error("a second Pause is no error")
+		}
+		if e.Status() != tegenaria.StatusPaused {
+			t.Errorf("status is %s", e.Status())
+		}
+		// What waits stays so for as long as nobody resumes.
+		sleep(time.Hour)
+		if st := e.Stats(); len(w.visits()) != 1 || st.Pending != 2 || !e.Idle() {
+			t.Errorf("while paused: asked %q, %+v", w.urls(), st)
+		}
+		if err := e.Resume(); err != nil {
+			t.Fatalf("Resume: %v", err)
+		}
+		if err := <-result; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		if len(w.visits()) != 3 || !slices.Equal(events, []string{"paused", "resumed"}) {
+			t.Errorf("asked %q, events %q", w.urls(), events)
+		}
+	})
+}
+
+// A paused crawl can be stopped.
+func TestStopWhilePaused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", after(time.Second, page("/1")))
+		e := newEngine(w, newSpider("http://a.test/"))
+		result := make(chan error, 1)
+		go func() { result <- run(t, e) }()
+		synctest.Wait()
+		if err := e.Pause(); err != nil {
+			t.Fatal(err)
+		}
+		sleep(time.Minute)
+		if err := e.Stop(t.Context()); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		wantStopped(t, <-result, "stopped")
+	})
+}
+
+// CloseSpider stops gracefully, from every callback.
+func TestCloseSpider(t *testing.T) {
+	for _, where := range []string{"Parser", "ProcessRequest", "ProcessResponse", "ProcessItem", "AcceptRequest", "Start"} {
+		t.Run(where, func(t *testing.T) {
+			w := newWorld().page("http://a.test/", page("/1", "/2", "/3"))
+			enough := tegenaria.CloseSpider("enough")
+			s := newSpider()
+			s.start = func(req chan<- *tegenaria.Context) {
+				req <- send("http://a.test/never", tegenaria.RequestWithNotBefore(time.Now().Add(time.Hour)))
+				req <- send("http://a.test/")
+			}
+			m := &filterHooks{accept: func(*tegenaria.Response, *tegenaria.Request) error { return nil }}
+			opts := []tegenaria.EngineOption{tegenaria.EngineWithMiddlewares(m)}
+			var spider tegenaria.SpiderInterface = s
+			switch where {
+			case "Parser":
+				s.parse = parserOf(func(*tegenaria.Context) error { return fmt.Errorf("wrapped: %w", enough) })
+			case "ProcessRequest":
+				m.request = func(*tegenaria.Context) error { return enough }
+			case "ProcessResponse":
+				m.response = func(*tegenaria.Context, chan<- *tegenaria.Context) error { return enough }
+			case "ProcessItem":
+				s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+					item <- tegenaria.NewItem(ctx, 1)
+					return nil
+				}
+				opts = append(opts, tegenaria.EngineWithPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { return enough }}))
+			case "AcceptRequest":
+				m.accept = func(parent *tegenaria.Response, _ *tegenaria.Request) error {
+					if parent != nil {
+						return enough
+					}
+					return nil
+				}
+			case "Start":
+				spider = &starting{s, func(context.Context, chan<- *tegenaria.Context) error { return enough }}
+			}
+			e := newEngine(w, spider, opts...)
+			wantStopped(t, run(t, e), "enough")
+			if e.Summary().Reason != "enough" || len(w.visits()) > 1 {
+				t.Errorf("reason %q, asked %q", e.Summary().Reason, w.urls())
+			}
+			if len(s.errors()) != 0 {
+				t.Errorf("ErrorHandler was told: %v", s.errors())
+			}
+		})
+	}
+}
+
+// The first signal drains, the second one cancels.
+func TestExecuteSignals(t *testing.T) {
+	server, _ := serve(t, map[string]string{"/": "x"})
+	for _, signals := range []int{1, 2} {
+		t.Run(fmt.Sprint(signals), func(t *testing.T) {
+			s := newSpider(server + "/")
+			parsing, stopping := make(chan struct{}), make(chan struct{})
+			cancelled := false
+			s.parse = parserOf(func(ctx *tegenaria.Context) error {
+				close(parsing)
+				select {
+				case <-stopping:
+					if signals == 2 {
+						<-ctx.Done()
+						cancelled = true
+					}
+				case <-ctx.Done():
+				}
+				return nil
+			})
+			watching := &starting{s, func(ctx context.Context, req chan<- *tegenaria.Context) error {
+				s.StartRequest(req)
+				<-ctx.Done() // the crawl is stopping
+				close(stopping)
+				if signals == 2 {
+					return syscall.Kill(syscall.Getpid(), syscall.SIGINT)
+				}
+				return nil
+			}}
+			e := newEngine(nil, watching)
+			result := make(chan error, 1)
+			go func() { result <- e.Execute("test") }()
+			<-parsing
+			if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			wantStopped(t, <-result, "stopped")
+			if cancelled != (signals == 2) {
+				t.Errorf("after %d signals the work was cancelled: %t", signals, cancelled)
+			}
+		})
+	}
+}

@@ -1,0 +1,60 @@
+package tegenaria
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The verbs steer the engine from user code: they are returned as errors, alone or wrapped.
+
+type dropItemError struct{ reason error }
+
+func (e *dropItemError) Error() string { return fmt.Sprintf("tegenaria: item dropped: %v", e.reason) }
+func (e *dropItemError) Unwrap() error { return e.reason }
+
+// DropItem is returned by a pipeline to end an item without calling it a failure: it is counted as
+// dropped, the ItemDropped event sees the reason, and no ErrorHandler is called.
+func DropItem(reason error) error { return &dropItemError{reason} }
+
+type closeSpiderError struct{ reason string }
+
+func (e *closeSpiderError) Error() string { return "tegenaria: spider closed: " + e.reason }
+
+// CloseSpider is returned from any callback that returns an error, to stop the crawl gracefully: work in
+// hand finishes, and Run returns a [*StoppedError] with this reason, unless nothing was left to do.
+func CloseSpider(reason string) error { return &closeSpiderError{reason} }
+
+type retryError struct {
+	after  time.Duration
+	reason error
+}
+
+func (e *retryError) Error() string {
+	return fmt.Sprintf("tegenaria: retry after %s: %v", e.after, e.reason)
+}
+func (e *retryError) Unwrap() error { return e.reason }
+
+// Retry is returned by a parser or a middleware to run the request again, not before after has
+// passed. It waits in the cache as it was accepted, with its Attempt one higher; requests that this
+// attempt has sent are kept, what committers staged of its items is discarded. Above
+// Limits.Attempts the request settles as gave-up.
+func Retry(after time.Duration, reason error) error {
+	return &retryError{max(after, 0), reason}
+}
+
+func asRetry(err error) *retryError {
+	var e *retryError
+	if err != nil && errors.As(err, &e) {
+		return e
+	}
+	return nil
+}
+
+func asCloseSpider(err error) (string, bool) {
+	var e *closeSpiderError
+	if err != nil && errors.As(err, &e) {
+		return e.reason, true
+	}
+	return "", false
+}

@@ -1,0 +1,266 @@
+package tegenaria
+
+import (
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/tegenaria/tegenaria/stage"
+)
+
+const (
+	// slowCallback is when a callback is reported as slow.
+	slowCallback = time.Minute
+	// farewell is how long a callback whose context was cancelled may take to return.
+	farewell = time.Second
+)
+
+// call is user code that is running in a worker.
+type call struct {
+	stage      Stage
+	job        *job         // nil for the start
+	worker     stage.Call   // gives the worker up; zero where the caller waits by itself
+	owner      abandoner    // told once, when the call was given up
+	life       *lazyContext // cancelled when the code has run too long
+	start      time.Time
+	slow, over bool
+	untimed    bool // a download: it has a timeout of its own
+	running    bool
+	prev, next *call
+}
+
+// abandoner is whoever has user code running. doom decides what becomes of it, before the code itself can
+// learn that it was given up; it must not wait. abandon then gives back what it holds.
+type abandoner interface {
+	doom()
+	abandon()
+}
+
+// watch knows which user code is running. A callback that overruns Limits.Callback, or does not return
+// when the crawl gives up, is abandoned: its worker is replaced and what it still does has no effect
+// (design laws L7, L8). One timer serves all calls: they stand in a list by start.
+type watch struct {
+	crawl *crawl
+	limit time.Duration // Limits.Callback, 0 is none
+
+	mu        sync.Mutex // guards what follows
+	head      call       // of a ring, oldest call first
+	timer     *time.Timer
+	armed     bool
+	at        time.Time // when the timer fires, if armed
+	closed    bool
+	abandoned map[Stage]int
+}
+
+func newWatch(c *crawl, limit time.Duration) *watch {
+	w := &watch{crawl: c, limit: limit}
+	w.head.prev, w.head.next = &w.head, &w.head
+	return w
+}
+
+// enter notes that user code begins. False: the crawl has given up, the code must not run.
+func (w *watch) enter(c *call) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.closed {
+		return false
+	}
+	c.start = time.Now()
+	c.running = true
+	c.prev, c.next = w.head.prev, &w.head
+	c.prev.next, c.next.prev = c, c
+	if due, ok := w.due(c); ok && (!w.armed || due.Before(w.at)) {
+		w.arm(c.start)
+	}
+	return true
+}
+
+// exit notes that user code has returned. False: it was abandoned meanwhile, and whoever ran it must
+// touch nothing any more.
+func (w *watch) exit(c *call) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !c.running {
+		return false
+	}
+	w.unlink(c)
+	return true
+}
+
+// live tells whether a call has not been abandoned.
+func (w *watch) live(c *call) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return c.running
+}
+
+func (w *watch) unlink(c *call) {
+	c.running = false
+	c.prev.next, c.next.prev = c.next, c.prev
+	c.prev, c.next = nil, nil
+}
+
+// arm sets the timer for the call that is next to need attention. The caller holds mu.
+func (w *watch) arm(now time.Time) {
+	var at time.Time
+	for c := w.head.next; c != &w.head; c = c.next {
+		if due, ok := w.due(c); ok && (at.IsZero() || due.Before(at)) {
+			at = due
+		}
+		if !c.slow && !c.over && !c.untimed {
+			break // those behind it are younger
+		}
+	}
+	w.armed, w.at = !at.IsZero(), at
+	if !w.armed {
+		return
+	}
+	wait := max(at.Sub(now), 0)
+	if w.timer == nil {
+		w.timer = time.AfterFunc(wait, w.look)
+	} else {
+		w.timer.Reset(wait)
+	}
+}
+
+// due tells when a call needs attention next.
+func (w *watch) due(c *call) (time.Time, bool) {
+	switch {
+	case c.untimed:
+		return time.Time{}, false
+	case c.over:
+		return c.start.Add(w.limit + farewell), true
+	case w.limit > 0 && (c.slow || w.limit <= slowCallback):
+		return c.start.Add(w.limit), true
+	case !c.slow:
+		return c.start.Add(slowCallback), true
+	}
+	return time.Time{}, false
+}
+
+// slowCall is what is told of a call that has been running for long: the call itself may end meanwhile.
+type slowCall struct {
+	stage   Stage
+	request *Request
+	took    time.Duration
+}
+
+// look is run by the timer.
+func (w *watch) look() {
+	now := time.Now()
+	var slow []slowCall
+	var lost []*call
+	w.mu.Lock()
+	for c := w.head.next; c != &w.head; {
+		next := c.next
+		due, ok := w.due(c)
+		switch {
+		case !ok || due.After(now):
+			if !c.slow && !c.over && !c.untimed {
+				next = &w.head
+			}
+		case c.over:
+			w.drop(c)
+			lost = append(lost, c)
+		case w.limit > 0 && !now.Before(c.start.Add(w.limit)):
+			c.over = true
+			if c.life != nil {
+				c.life.cancel(&CallbackTimeoutError{Stage: c.stage, Limit: w.limit})
+			}
+		default:
+			c.slow = true
+			slow = append(slow, slowCall{c.stage, c.request(), now.Sub(c.start)})
+		}
+		c = next
+	}
+	w.armed = false
+	if !w.closed {
+		w.arm(now)
+	}
+	w.mu.Unlock()
+	for _, c := range slow {
+		w.crawl.slow(c.stage, c.request, c.took)
+	}
+	for _, c := range lost {
+		w.farewell(c)
+	}
+}
+
+// drop gives a call up. The caller holds mu.
+func (w *watch) drop(c *call) {
+	c.owner.doom()
+	w.unlink(c)
+	if w.abandoned == nil {
+		w.abandoned = make(map[Stage]int)
+	}
+	w.abandoned[c.stage]++
+}
+
+// overdue gives up a call that began at that instant, if it is still running.
+func (w *watch) overdue(c *call, entered time.Time) {
+	w.mu.Lock()
+	lost := c.running && c.start.Equal(entered)
+	if lost {
+		w.drop(c)
+	}
+	w.mu.Unlock()
+	if lost {
+		w.farewell(c)
+	}
+}
+
+// farewell does what follows a drop, without the lock.
+func (w *watch) farewell(c *call) {
+	w.crawl.lost(c.stage, c.request())
+	c.owner.abandon()
+	c.worker.Detach()
+}
+
+// close gives up all running calls and refuses new ones.
+func (w *watch) close() {
+	w.mu.Lock()
+	w.closed = true
+	var lost []*call
+	for c := w.head.next; c != &w.head; c = w.head.next {
+		w.drop(c)
+		lost = append(lost, c)
+	}
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.mu.Unlock()
+	for _, c := range lost {
+		w.farewell(c)
+	}
+}
+
+// counts returns how many calls were abandoned, by stage; nil if none.
+func (w *watch) counts() map[Stage]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.abandoned) == 0 {
+		return nil
+	}
+	counts := make(map[Stage]int, len(w.abandoned))
+	for s, n := range w.abandoned {
+		counts[s] = n
+	}
+	return counts
+}
+
+func (c *call) request() *Request {
+	if c.job == nil || c.job.ctx == nil {
+		return nil
+	}
+	return c.job.ctx.Request
+}
+
+// protect runs user code and turns a panic into an error with its stack.
+func protect(f func() error) (stack []byte, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err, stack = &PanicError{v}, debug.Stack()
+		}
+	}()
+	return nil, f()
+}
