@@ -1,0 +1,116 @@
+// Command sitecrawl crawls web sites and writes one line of JSON for each page:
+//
+//	go run ./examples/sitecrawl -url https://go.dev/doc/ -depth 2 -out pages.jsonl
+//
+//	{"url":"https://go.dev/doc/","final_url":"https://go.dev/doc/","status":200,"depth":0,
+//	 "title":"Documentation - The Go Programming Language","words":820,"links":97}
+//
+// It follows a and area links, redirects and meta refreshes within the seeds' hosts, or -domains, and
+// obeys robots.txt. There is a line for every URL that was fetched, that is not for those that failed,
+// such as a 404, and not for a redirect to a page that has its line already. In a line
+//
+//   - url is the URL as it was found, before redirects, and final_url the one that answered,
+//   - depth is the number of links from a seed; neither redirects nor meta refreshes count,
+//   - title is that of the document, white space collapsed,
+//   - words is the number of white-space separated words of the text that a reader sees in the body,
+//   - links is the number of different http and https URLs that the page links to, fragments off.
+//
+// The last three are empty or 0 for what is not HTML. The exit code is 0 if the crawl was finished, 1 if
+// it failed, and 3 if it was stopped before its end, by -max-pages or by an interrupt; stderr says why.
+// The first interrupt lets requests in flight come to their end, the second one does not. If stderr is a
+// terminal it shows how the crawl goes on.
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// The exit codes.
+const (
+	exitFinished = 0
+	exitFailed   = 1
+	exitStopped  = 3
+)
+
+func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
+
+// run returns the exit code.
+func run(args []string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args, stdout)
+	if err == nil {
+		err = crawl(o, stdout, stderr)
+	}
+	var stopped *tegenaria.StoppedError
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return exitFinished
+	case errors.As(err, &stopped):
+		fmt.Fprintln(stderr, "sitecrawl: stopped before the end:", stopped.Reason)
+		return exitStopped
+	}
+	fmt.Fprintln(stderr, "sitecrawl:", err)
+	return exitFailed
+}
+
+// crawl runs the crawl and writes the summary, however it ended.
+func crawl(o *options, stdout, stderr io.Writer) (err error) {
+	// What fails is counted in the summary. A program that drives this one and reads no stderr must not
+	// be held up by it, so there is nothing but what is wrong with the crawler itself.
+	logger := logrus.New()
+	logger.SetOutput(stderr)
+	logger.SetLevel(logrus.ErrorLevel)
+
+	var first firstError
+	engine := tegenaria.NewSpiderEngine(append(o.engine(),
+		tegenaria.EngineWithLogger(logger),
+		tegenaria.EngineWithErrorHandler(first.keep),
+		tegenaria.EngineWithSpiders(tegenaria.NewSpider("sitecrawl", tegenaria.Handle(read), o.urls...)),
+		tegenaria.EngineWithMiddlewares(timeout(o.timeout)),
+		tegenaria.EngineWithPipelines(newOutput(o.out, stdout)))...)
+
+	if o.summary != "" {
+		file, createErr := os.Create(o.summary)
+		if createErr != nil {
+			return fmt.Errorf("creating the summary: %w", createErr)
+		}
+		defer func() { err = errors.Join(err, writeSummary(file, engine.Summary())) }()
+	}
+	endProgress := showProgress(stderr, engine)
+	err = engine.Execute("sitecrawl")
+	endProgress()
+	if err == nil && engine.Stats().Outcomes[tegenaria.Fetched] == 0 {
+		fmt.Fprintln(stderr, "sitecrawl: no page was fetched:", cmp.Or(first.text, "all URLs were filtered or forbidden by robots.txt"))
+	}
+	return err
+}
+
+// firstError remembers the first failure: the reason why a crawl that fetched nothing did so.
+type firstError struct {
+	once sync.Once
+	text string
+}
+
+func (f *firstError) keep(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) {
+	f.once.Do(func() { f.text = err.Error() })
+}
+
+// writeSummary writes the summary and closes the file.
+func writeSummary(file *os.File, summary tegenaria.Summary) error {
+	encoder := json.NewEncoder(file)
+	encoder.SetIndent("", "  ")
+	if err := errors.Join(encoder.Encode(summary), file.Close()); err != nil {
+		return fmt.Errorf("writing the summary: %w", err)
+	}
+	return nil
+}

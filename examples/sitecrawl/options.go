@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// options is the command line.
+type options struct {
+	urls                       []string
+	domains                    []string
+	depth, maxPages            int
+	concurrency, perHost       int
+	delay, timeout             time.Duration
+	agent                      string
+	ignoreRobots, allowPrivate bool
+	out, summary               string
+}
+
+// parseOptions reads the command line. It reports all mistakes at once, or flag.ErrHelp when it has
+// printed the help that was asked for.
+func parseOptions(args []string, help io.Writer) (*options, error) {
+	o := &options{}
+	f := flag.NewFlagSet("sitecrawl", flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	f.Func("url", "`URL` to start from; may be given several times", func(s string) error {
+		o.urls = append(o.urls, s)
+		return nil
+	})
+	domains := f.String("domains", "", "comma-separated `hosts` to stay on, their sub-domains included (default: those of the URLs)")
+	f.IntVar(&o.depth, "depth", -1, "follow links up to this many `levels` deep: 0 fetches the given URLs alone, -1 has no limit")
+	f.IntVar(&o.maxPages, "max-pages", 0, "stop after this `number` of responses; 0 has no limit")
+	f.IntVar(&o.concurrency, "c", 16, "`requests` in flight")
+	f.IntVar(&o.perHost, "per-host", 8, "`requests` in flight at one host")
+	f.DurationVar(&o.delay, "delay", 0, "`time` between the starts of two requests at one host")
+	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "longest `time` of one request, from connecting to the last byte")
+	f.StringVar(&o.agent, "agent", "", "User-Agent `name`, also for robots.txt (default tegenaria/"+tegenaria.Version+")")
+	f.BoolVar(&o.ignoreRobots, "ignore-robots", false, "do not ask for robots.txt")
+	f.BoolVar(&o.allowPrivate, "allow-private", false, "allow hosts with private and loopback addresses")
+	f.StringVar(&o.out, "out", "-", "`file` for the pages, - for stdout")
+	f.StringVar(&o.summary, "summary", "", "`file` for the summary of the crawl as JSON")
+
+	switch err := f.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintln(help, "usage: sitecrawl -url URL [flags]")
+		f.SetOutput(help)
+		f.PrintDefaults()
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w; -h lists the flags", err)
+	case f.NArg() > 0:
+		return nil, fmt.Errorf("%q belongs to no flag; URLs are given as -url URL", f.Arg(0))
+	}
+	if err := o.check(*domains); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// check looks at the values and finds the domains.
+func (o *options) check(domains string) error {
+	var mistakes []error
+	wrong := func(when bool, format string, args ...any) {
+		if when {
+			mistakes = append(mistakes, fmt.Errorf(format, args...))
+		}
+	}
+	wrong(len(o.urls) == 0, "there is nothing to crawl; give a -url")
+	for _, raw := range o.urls {
+		u, err := url.Parse(raw)
+		switch {
+		case err != nil:
+			wrong(true, "-url: %w", err)
+		case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
+			wrong(true, "-url %q: write it as http://host/path or https://host/path", raw)
+		case domains == "" && !slices.Contains(o.domains, host(u)):
+			o.domains = append(o.domains, host(u))
+		}
+	}
+	for domain := range strings.SplitSeq(domains, ",") {
+		if domain = strings.TrimSpace(domain); domain != "" {
+			o.domains = append(o.domains, domain)
+		}
+	}
+	wrong(domains != "" && len(o.domains) == 0, "-domains %q names no domain", domains)
+	wrong(o.depth < -1, "-depth is %d; it must be -1 (no limit) or more", o.depth)
+	wrong(o.maxPages < 0, "-max-pages is %d; it must be 0 (no limit) or more", o.maxPages)
+	wrong(o.concurrency < 1, "-c is %d; it must be 1 or more", o.concurrency)
+	wrong(o.perHost < 1, "-per-host is %d; it must be 1 or more", o.perHost)
+	wrong(o.delay < 0, "-delay is %s; it must not be negative", o.delay)
+	wrong(o.timeout <= 0, "-timeout is %s; it must be more than 0", o.timeout)
+	wrong(o.out == "", "-out is empty; name a file, or - for stdout")
+	return errors.Join(mistakes...)
+}
+
+// host is the host as a domain, without port.
+func host(u *url.URL) string { return strings.ToLower(u.Hostname()) }
+
+// engine says the same to the engine.
+func (o *options) engine() []tegenaria.EngineOption {
+	politeness := tegenaria.Politeness{
+		Delay: o.delay, PerSlot: o.perHost, UserAgent: o.agent, IgnoreRobots: o.ignoreRobots,
+	}
+	if o.allowPrivate {
+		politeness.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	}
+	limits := tegenaria.Limits{Pages: o.maxPages}
+	switch o.depth {
+	case -1: // the engine's zero has no limit
+	case 0:
+		limits.Depth = tegenaria.OnlySeeds
+	default:
+		limits.Depth = o.depth
+	}
+	return []tegenaria.EngineOption{
+		tegenaria.EngineWithConcurrency(o.concurrency),
+		tegenaria.EngineWithPoliteness(politeness),
+		tegenaria.EngineWithLimits(limits),
+		tegenaria.EngineWithAllowedDomains(o.domains...),
+	}
+}
+
+// timeout is a middleware that gives every request, also those for robots.txt, its timeout.
+type timeout time.Duration
+
+// GetName is part of tegenaria.MiddlewaresInterface.
+func (timeout) GetName() string { return "timeout" }
+
+// GetPriority is part of tegenaria.MiddlewaresInterface.
+func (timeout) GetPriority() int { return 0 }
+
+// SeesInternal makes robots.txt pass too.
+func (timeout) SeesInternal() bool { return true }
+
+// ProcessRequest sets the timeout.
+func (t timeout) ProcessRequest(ctx *tegenaria.Context) error {
+	tegenaria.RequestWithTimeout(time.Duration(t))(ctx.Request)
+	return nil
+}
+
+// ProcessResponse does nothing.
+func (timeout) ProcessResponse(*tegenaria.Context, chan<- *tegenaria.Context) error { return nil }
