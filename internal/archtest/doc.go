@@ -1,0 +1,30 @@
+// Package archtest keeps the house in order: its test fails when a package imports upwards or
+// sideways, when the root package draws in another module, when a file grows too long, and when
+// code starts a goroutine nobody owns, sleeps, or steers by package state or environment.
+//
+// The rules are functions from what they check to the problems found, so that each can be tried on
+// a small made-up tree:
+//
+//	Imports(packages)        packages and what they import        floors.go
+//	RootModules(modules)     the modules that the root draws in   floors.go
+//	Files(files)             parsed source                        source.go
+//
+// The tables a contributor may have to extend are all in tables.go; a message that asks for it says
+// which.
+package archtest
+
+import "fmt"
+
+// Problem is one rule broken in one place.
+type Problem struct {
+	// Where is a package path inside the module ("cache/disk", "." for the root), or file:line.
+	Where string
+	// What says which rule is broken and what to do about it.
+	What string
+}
+
+func (p Problem) String() string { return p.Where + ": " + p.What }
+
+func problemf(where, format string, args ...any) Problem {
+	return Problem{Where: where, What: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,108 @@
+package archtest
+
+// module is our own module path; everything below it is ours.
+const module = "github.com/tegenaria/tegenaria"
+
+// A floor is a level of the house. Imports point from a door to a room, from a room to the hall,
+// from the hall to cellar and annex, never the other way.
+type floor string
+
+// The floors from top to bottom. Cellar and annex stand side by side.
+const (
+	door   floor = "door"   // wires things together
+	room   floor = "room"   // implements an interface of the root
+	hall   floor = "hall"   // the root: vocabulary and engine
+	cellar floor = "cellar" // machines that know nothing of crawling
+	annex  floor = "annex"  // takes bytes and a base URL
+	helper floor = "helper" // for tests alone
+)
+
+// plan says which floor a package is on. A package that is not listed belongs to the nearest listed
+// one above it: cache/disk/codec is part of the room cache/disk. "*" stands for one path element.
+var plan = map[string]floor{
+	".": hall,
+
+	"cmd/tegenaria": door,
+	"cli":           door,
+	"examples/*":    door,
+	"e2e":           door,
+
+	"middleware": room,
+	"httpcache":  room,
+	"proxy":      room,
+	"session":    room,
+	"feed":       room,
+	"media":      room,
+	"warc":       room,
+	"spiders":    room,
+	"cache/disk": room,
+	"cluster":    room,
+	"browser":    room,
+	"dashboard":  room,
+	"telemetry":  room,
+	"spidertest": room,
+
+	"stage":              cellar,
+	"buffer":             cellar,
+	"module":             cellar,
+	"cache":              cellar,
+	"internal/slots":     cellar,
+	"internal/lifecycle": cellar,
+	"internal/multiread": cellar,
+	"internal/urlx":      cellar,
+	"internal/httpx":     cellar,
+
+	"html":     annex,
+	"selector": annex,
+	"links":    annex,
+	"sitemap":  annex,
+	"robots":   annex,
+
+	"internal/archtest":    helper,
+	"internal/conformance": helper,
+}
+
+// sharedDoors are the doors that other doors may go through.
+var sharedDoors = map[string]bool{"cli": true, "examples/demosite": true}
+
+// annexMayUse is the one part of the cellar that the annex stands on.
+const annexMayUse = "internal/urlx"
+
+// rootModules are the modules whose code a program compiles that imports the root alone. The list
+// stays short on purpose: everything heavier lives in a room of its own.
+var rootModules = map[string]string{
+	"github.com/spaolacci/murmur3":        "fingerprints",
+	"github.com/bits-and-blooms/bloom/v3": "RFPDupeFilter",
+	"github.com/bits-and-blooms/bitset":   "of bloom",
+	"github.com/sirupsen/logrus":          "the injected logger",
+	"github.com/google/uuid":              "CtxId",
+	"github.com/nlnwa/whatwg-url":         "resolving as browsers do",
+	"github.com/PuerkitoBio/goquery":      "selector",
+	"github.com/andybalholm/cascadia":     "of goquery",
+	"github.com/antchfx/htmlquery":        "selector",
+	"github.com/antchfx/xpath":            "of htmlquery",
+	"github.com/golang/groupcache":        "of htmlquery",
+	"golang.org/x/net":                    "HTML, public suffixes, IDNA",
+	"golang.org/x/text":                   "charsets",
+	"golang.org/x/sys":                    "of logrus",
+}
+
+// The longest a hand-written file may be, in lines.
+const (
+	maxLines     = 500
+	maxRootLines = 350
+	maxTestLines = 800
+)
+
+// goroutines lists the files that may hold go statements, with the owner that waits for what they
+// start. Tests are free.
+var goroutines = map[string]string{
+	"examples/demosite/site.go": "Site.Close",
+	"stage/pipeline.go":         "Pipeline.ProcessUntil waits for the source's goroutine, unless it was given up",
+	"stage/pool.go":             "crew.serve waits for the workers that were not given up",
+	"collect.go":                "the loop of Crawl, which receives the result",
+	"inbox.go":                  "inbox.close",
+	"parse.go":                  "the func that itemsOf returns",
+	"start.go":                  "crawl.run waits for gone; the sender waits for the receiver",
+	"failure.go":                "handleAlone, unless the call was abandoned",
+}
