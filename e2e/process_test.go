@@ -168,9 +168,12 @@ func pages(t *testing.T, text string) (all []page) {
 type stats struct {
 	Status, Reason string
 	Stats          struct {
-		Discovered, Settled, Pending, Delayed, InFlight int64
-		Outcomes                                        map[string]int64
-		Responses, ItemScraped, RobotsRequests          int64
+		Discovered, Settled, Pending, Delayed, Responses int64
+
+		InFlight       int64 `json:"in_flight"`
+		ItemScraped    int64 `json:"item_scraped"`
+		RobotsRequests int64 `json:"robots_requests"`
+		Outcomes       map[string]int64
 	}
 }
 
