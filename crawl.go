@@ -32,6 +32,7 @@ type crawl struct {
 	veto    RFPDupeFilterInterface // a user's filter; nil if there is none
 	domains *domainSet
 	scratch sync.Pool // of *scratch
+	holders holders
 	seeds   emissionCounts
 
 	ledger      *ledger

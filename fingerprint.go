@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"github.com/spaolacci/murmur3"
 
@@ -51,30 +50,40 @@ func (k *keyer) request(r *Request) (Key, error) {
 	return k.sum(), nil
 }
 
-// url returns the key of a request that has neither body nor chosen headers. It allocates nothing.
-func (k *keyer) url(method string, url []byte) (Key, error) {
-	// The string does not outlive the call: begin copies what it keeps, errors too.
-	if err := k.begin(method, unsafe.String(unsafe.SliceData(url), len(url))); err != nil {
-		return Key{}, err
-	}
+// resolved returns the key of a GET request for a resolved http or https URL, without body or chosen headers.
+// It allocates nothing.
+func (k *keyer) resolved(url []byte) Key {
+	k.buf = k.buf[:0]
+	addField(k, GET)
+	at := k.skipLength()
+	k.buf = urlx.AppendResolvedKey(k.buf, url, k.keepOrder)
+	k.setLength(at)
 	k.body(nil)
-	return k.sum(), nil
+	return k.sum()
+}
+
+// skipLength leaves room for the length of a field.
+func (k *keyer) skipLength() (at int) {
+	k.buf = append(k.buf, 0, 0, 0, 0)
+	return len(k.buf)
+}
+
+// setLength writes the length of the field that begins at at.
+func (k *keyer) setLength(at int) {
+	binary.LittleEndian.PutUint32(k.buf[at-4:], uint32(len(k.buf)-at))
 }
 
 // begin starts with method and URL.
 func (k *keyer) begin(method, abs string) error {
 	k.buf = k.buf[:0]
 	addField(k, strings.ToUpper(method))
-	at := len(k.buf)
-	buf, err := urlx.AppendKey(append(k.buf, 0, 0, 0, 0), abs, k.keepOrder)
+	at := k.skipLength()
+	buf, err := urlx.AppendKey(k.buf, abs, k.keepOrder)
 	if err != nil {
-		abs = strings.Clone(abs)
-		if _, err = urlx.AppendKey(nil, abs, k.keepOrder); err != nil {
-			return &RequestError{URL: abs, Field: "Url", Err: err}
-		}
+		return &RequestError{URL: abs, Field: "Url", Err: err}
 	}
 	k.buf = buf
-	binary.LittleEndian.PutUint32(k.buf[at:], uint32(len(k.buf)-at-4))
+	k.setLength(at)
 	return nil
 }
 

@@ -58,6 +58,9 @@ func (m *memoryCache) Accept(_ context.Context, records []Record) ([]Verdict, er
 	if err := m.room(records); err != nil {
 		return nil, err
 	}
+	if len(records) > 1 {
+		m.seen.look(records)
+	}
 	verdicts := make([]Verdict, len(records))
 	for i := range records {
 		rec := &records[i]

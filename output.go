@@ -3,7 +3,6 @@ package tegenaria
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync"
 
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -13,8 +12,12 @@ import (
 // Output is what a handler made by [Handle] sends by: items of one type, and requests. Its methods may
 // be called concurrently until the handler returns; after that they return [ErrOutputClosed].
 //
+// Requests and references are accepted in the order in which they were sent. References may be held back for
+// a moment to be accepted together: until the handler returns, sends a request or calls Fetch, or until the
+// engine has nothing else to download.
+//
 // In a unit test, outside a run, an Output writes to the two channels that the Parser was given.
-type Output[T any] struct{ *output }
+type Output[T any] struct{ output }
 
 // output is the part of an Output that does not depend on its type.
 type output struct {
@@ -24,6 +27,9 @@ type output struct {
 
 	mu     sync.RWMutex // held for reading while something is sent
 	closed bool
+
+	holding sync.Mutex // guards held
+	held    *scratch   // references that the cache has not been asked about yet; nil if there are none
 }
 
 // Handle makes a Parser of a func that sees the response and sends by an Output. ctx is the request's
@@ -35,9 +41,9 @@ func Handle[T any](h func(ctx context.Context, r *Response, out *Output[T]) erro
 		if resp == nil {
 			return errors.New("tegenaria: Handle: the Context has no response")
 		}
-		out := &output{ctx: c, item: item, req: req}
+		out := &Output[T]{output{ctx: c, item: item, req: req}}
 		defer out.close()
-		return h(c, resp, &Output[T]{out})
+		return h(c, resp, out)
 	})
 }
 
@@ -83,6 +89,7 @@ func (o *Output[T]) Fetch(r *Request) (*Response, error) {
 	if o.closed {
 		return nil, ErrOutputClosed
 	}
+	o.handOver()
 	return o.ctx.Fetch(r)
 }
 
@@ -100,11 +107,15 @@ func (o *output) close() {
 	o.mu.Lock()
 	o.closed = true
 	o.mu.Unlock()
+	o.handOver()
 }
 
 // direct tells whether the output hands over to the engine itself: not if somebody put channels of his own
 // between the handler and the engine.
 func (o *output) direct() bool { return o.ctx.job != nil && o.item == nil && o.req == nil }
+
+// plain tells whether references need no request object.
+func (o *output) plain() bool { return o.direct() && o.ctx.job.crawl.plain }
 
 func (o *output) sendItem(item *ItemMeta) bool {
 	if o.direct() {
@@ -115,6 +126,7 @@ func (o *output) sendItem(item *ItemMeta) bool {
 
 func (o *output) sendRequest(r *Request) bool {
 	if o.direct() {
+		o.handOver() // requests are accepted in the order in which they are sent
 		o.ctx.job.crawl.accept(emission{parent: o.ctx.job}, &Context{Request: r})
 		return true
 	}
@@ -135,10 +147,10 @@ func sendTo[T any](ctx context.Context, to chan<- T, v T) bool {
 }
 
 func (o *output) follow(ref string, opts []RequestOption) bool {
-	resp := o.ctx.Response()
-	if o.direct() && len(opts) == 0 && o.ctx.job.crawl.plain {
-		return o.ctx.job.crawl.followRef(o.ctx.job, resp, ref)
+	if len(opts) == 0 && o.plain() {
+		return o.holdRef(ref)
 	}
+	resp := o.ctx.Response()
 	r, err := resp.Follow(ref, opts...)
 	if err != nil {
 		o.refuse(ref, err)
@@ -174,8 +186,8 @@ func (o *output) followLinks(opts []links.Option) bool {
 	if err != nil {
 		return true
 	}
-	if o.direct() && o.ctx.job.crawl.plain {
-		return o.ctx.job.crawl.followLinks(o.ctx.job, text, resp.URL, opts)
+	if o.plain() {
+		return o.holdLinks(text, resp.URL, opts)
 	}
 	sent := true
 	seen := make(map[string]bool)
@@ -187,146 +199,4 @@ func (o *output) followLinks(opts []links.Option) bool {
 		return sent
 	}, opts...)
 	return sent
-}
-
-// followRef accepts a plain reference of a page: resolved, identified and known or not before any object
-// exists.
-func (c *crawl) followRef(j *job, resp *Response, ref string) bool {
-	base, err := resp.documentBase()
-	if err != nil || strings.TrimSpace(ref) == "" {
-		c.refuseRef(ref, map[bool]string{true: "url", false: "empty"}[err != nil])
-		return true
-	}
-	s := c.scratch.Get().(*scratch)
-	defer c.scratch.Put(s)
-	s.url, err = base.Resolve(s.url[:0], ref)
-	if err != nil {
-		c.refuseRef(ref, "url")
-		return true
-	}
-	s.records, s.data = s.records[:0], s.data[:0]
-	c.addPlain(s, j, s.url)
-	return c.storePlain(s, j)
-}
-
-// followLinks accepts the links of a page in batches.
-func (c *crawl) followLinks(j *job, text []byte, base string, opts []links.Option) bool {
-	const batch = 64
-	s := c.scratch.Get().(*scratch)
-	defer c.scratch.Put(s)
-	s.records, s.data = s.records[:0], s.data[:0]
-	open := true
-	links.Walk(text, base, func(ref *links.Ref) bool {
-		c.addPlain(s, j, ref.URL)
-		if len(s.records) == batch {
-			open = c.storePlain(s, j)
-		}
-		return open
-	}, opts...)
-	return open && c.storePlain(s, j)
-}
-
-// addPlain puts a resolved URL into the batch, or settles it at once. It is accept for a GET request without
-// anything else, when nobody wants to see the request.
-func (c *crawl) addPlain(s *scratch, j *job, url []byte) {
-	if i := indexByte(url, '#'); i >= 0 {
-		url = url[:i]
-	}
-	host := plainHost(url)
-	depth := j.rec.Depth + 1
-	reason := ""
-	var slot string
-	switch {
-	case host == nil:
-		reason = "scheme"
-	case len(url) > c.limits.URLLength:
-		reason = "url-length"
-	case c.tooDeep(depth):
-		reason = "depth"
-	default:
-		if slot = j.rec.Slot; string(host) != slot {
-			slot = string(host)
-		}
-		if c.domains != nil && !c.domains.allow(slot, string(url)) {
-			reason = "offsite"
-		}
-	}
-	if reason == "" {
-		key, err := s.keyer.url(GET, url)
-		if err == nil {
-			start := len(s.data)
-			s.data = c.codec.encodeURL(s.data, url)
-			s.records = append(s.records, Record{Key: key, Parent: j.root().rec.Key, Slot: slot, Depth: depth,
-				Data: s.data[start:len(s.data):len(s.data)]})
-			return
-		}
-		reason = "url"
-	}
-	c.ledger.discover(1)
-	c.ledger.refuse(1, Filtered, reason)
-}
-
-// storePlain hands the batch to the cache.
-func (c *crawl) storePlain(s *scratch, j *job) bool {
-	if len(s.records) == 0 {
-		return true
-	}
-	from := emission{parent: j}
-	if !c.enter(from) {
-		return false
-	}
-	defer c.leave(from)
-	c.ledger.discover(int64(len(s.records)))
-	verdicts := c.store(from, s.records, 0)
-	clear(s.records)
-	s.records, s.data = s.records[:0], s.data[:0]
-	return verdicts != nil
-}
-
-// refuseRef settles a reference that is no URL to follow.
-func (c *crawl) refuseRef(ref, reason string) {
-	c.ledger.discover(1)
-	if f := c.cfg.events.RequestSettled; f != nil {
-		c.settledEvent(&Request{Url: ref, Method: GET}, Filtered, reason)
-	}
-	c.ledger.refuse(1, Filtered, reason)
-}
-
-// plainHost returns the host of a serialised http(s) URL without port and credentials; nil for others.
-func plainHost(url []byte) []byte {
-	var rest []byte
-	switch {
-	case len(url) > 7 && string(url[:7]) == "http://":
-		rest = url[7:]
-	case len(url) > 8 && string(url[:8]) == "https://":
-		rest = url[8:]
-	default:
-		return nil
-	}
-	for i, b := range rest {
-		switch b {
-		case '/', '?', ':':
-			return rest[:i]
-		case '@', '[':
-			return []byte(urlx.Hostname(string(url)))
-		}
-	}
-	return rest
-}
-
-func indexByte(b []byte, c byte) int {
-	for i := range b {
-		if b[i] == c {
-			return i
-		}
-	}
-	return -1
-}
-
-// checkPlain tells whether links can be accepted without making a request of each: nobody has asked to
-// see or to name them.
-func (c *crawl) checkPlain() bool {
-	e := &c.cfg.events
-	return len(c.filters) == 0 && c.dupes != nil && c.cfg.filter && c.cfg.politeness.SlotBy == nil &&
-		e.RequestAccepted == nil && e.RequestSettled == nil && !c.log.debug
 }

@@ -15,6 +15,7 @@ type scheduler struct {
 	cache  CacheInterface
 	ledger *ledger
 	job    func(rec Record, grant *slots.Grant) *job // makes the job of a record
+	held   *holders                                  // told when workers have nothing to do
 
 	mu       sync.Mutex // guards what follows
 	slots    *slots.Table
@@ -32,9 +33,9 @@ type scheduler struct {
 	asking   bool              // a reader is asking the cache for what is due
 }
 
-func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits) *scheduler {
+func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, held *holders) *scheduler {
 	s := &scheduler{
-		cache: cache, ledger: l,
+		cache: cache, ledger: l, held: held,
 		free: cfg.concurrency, inline: 2 * int(cfg.parseWorkers),
 		pages: int64(limits.Pages), limited: limits.Pages > 0,
 		wake: make(chan struct{}, 1), jobs: make(map[string][]*job),
@@ -70,6 +71,11 @@ func (s *scheduler) take(ctx context.Context) (*job, error) {
 			continue
 		}
 		grant, claimed := s.acquire(now)
+		if grant == nil && s.free > 0 && !s.held.hungry.Swap(true) {
+			s.mu.Unlock()
+			s.held.handOver()
+			continue
+		}
 		if grant == nil {
 			wait, ok := s.nextChange()
 			s.waiting++
@@ -83,6 +89,7 @@ func (s *scheduler) take(ctx context.Context) (*job, error) {
 			}
 			continue
 		}
+		s.held.hungry.Store(false)
 		s.signal() // there may be work for another reader
 		if w, ok := grant.Waiter.(*waiter); ok {
 			w.grant, w.claim = grant, claimed

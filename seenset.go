@@ -15,6 +15,7 @@ import (
 type seenSet struct {
 	seed   [2]uint64 // keys are made of URLs, and those by strangers
 	shards [256]seenShard
+	looked int
 }
 
 type seenShard struct {
@@ -70,6 +71,20 @@ func (s *seenSet) at(key *Key) *seenState {
 	return &entry.state
 }
 
+// look loads the places of the records' keys into the processor's cache, all at a time: one after the other, each
+// would be waited for.
+func (s *seenSet) look(records []Record) {
+	found := 0
+	for i := range records {
+		hash := s.hash(&records[i].Key)
+		shard := &s.shards[hash>>56]
+		if len(shard.entries) > 0 {
+			found += int(shard.entries[shard.place(hash)].state)
+		}
+	}
+	s.looked = found // or the compiler would drop it all
+}
+
 // has tells whether a key was seen.
 func (s *seenSet) has(key *Key) bool {
 	hash := s.hash(key)
@@ -82,9 +97,15 @@ func (s *seenSet) hash(key *Key) uint64 {
 	return hi ^ lo
 }
 
+// place returns where the entry of a key is looked for first.
+func (s *seenShard) place(hash uint64) uint64 {
+	i, _ := bits.Mul64(hash<<8, uint64(len(s.entries)))
+	return i
+}
+
 // find returns the entry of a key, or the empty one that is its place.
 func (s *seenShard) find(key *Key, hash uint64) *seenEntry {
-	i, _ := bits.Mul64(hash<<8, uint64(len(s.entries)))
+	i := s.place(hash)
 	for {
 		entry := &s.entries[i]
 		if entry.state == unseen || entry.key == *key {

@@ -150,6 +150,7 @@ func (w *watch) look() {
 	now := time.Now()
 	var slow []slowCall
 	var lost []*call
+	over := false
 	w.mu.Lock()
 	for c := w.head.next; c != &w.head; {
 		next := c.next
@@ -163,7 +164,7 @@ func (w *watch) look() {
 			w.drop(c)
 			lost = append(lost, c)
 		case w.limit > 0 && !now.Before(c.start.Add(w.limit)):
-			c.over = true
+			c.over, over = true, true
 			if c.life != nil {
 				c.life.cancel(&CallbackTimeoutError{Stage: c.stage, Limit: w.limit})
 			}
@@ -178,6 +179,9 @@ func (w *watch) look() {
 		w.arm(now)
 	}
 	w.mu.Unlock()
+	if over {
+		w.crawl.holders.handOver() // what it sent before it is given up counts
+	}
 	for _, c := range slow {
 		w.crawl.slow(c.stage, c.request, c.took)
 	}

@@ -221,7 +221,7 @@ func (c *crawl) wireMachines() {
 	}
 	c.gone = make(chan struct{})
 	c.ledger = newLedger()
-	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits)
+	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, &c.holders)
 	c.sched.job = c.newJob
 	c.robots = newRobotsGate(c)
 	c.parseGate = newGate(int(cfg.parseWorkers))

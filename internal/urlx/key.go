@@ -34,20 +34,43 @@ func AppendKey(dst []byte, abs string, keepOrder bool) ([]byte, error) {
 		return dst, err
 	}
 	key := dst[start:]
-	switch {
-	case bytes.HasPrefix(key, []byte("https://")):
-		start += len("https://")
-	case bytes.HasPrefix(key, []byte("http://")):
-		start += len("http://")
-	default:
+	i := pastScheme(key)
+	if i == 0 {
 		// Spaces that the fragment had protected would go when the key is parsed.
 		return dst[:start+len(bytes.TrimRight(key, " "))], nil
 	}
+	return canonical(dst, start+i, keepOrder), nil
+}
+
+// AppendResolvedKey is [AppendKey] for an http or https URL that [Base.Resolve] returned, which needs no
+// parsing any more: serialising a URL twice changes nothing.
+func AppendResolvedKey(dst, url []byte, keepOrder bool) []byte {
+	if i := bytes.IndexByte(url, '#'); i >= 0 {
+		url = url[:i]
+	}
+	start := len(dst)
+	return canonical(append(dst, url...), start+pastScheme(url), keepOrder)
+}
+
+// pastScheme returns where an http or https URL goes on behind its scheme, 0 for others.
+func pastScheme(url []byte) int {
+	switch {
+	case len(url) > 7 && string(url[:7]) == "http://":
+		return 7
+	case len(url) > 8 && string(url[:8]) == "https://":
+		return 8
+	}
+	return 0
+}
+
+// canonical brings the serialised URL whose authority begins at start, and which ends with dst, into its
+// canonical form.
+func canonical(dst []byte, start int, keepOrder bool) []byte {
 	dst = dst[:start+decodeUnreserved(dst[start:])]
 	if i := bytes.IndexByte(dst[start:], '?'); i >= 0 {
 		dst = canonicalQuery(dst, start+i+1, keepOrder)
 	}
-	return dst, nil
+	return dst
 }
 
 // decodeUnreserved normalises percent-encodings in place and returns the new length.

@@ -123,6 +123,9 @@ func checkKey(t *testing.T, url string, seed uint64) {
 	if scheme := urlx.Scheme(serialised); scheme != "http" && scheme != "https" {
 		return
 	}
+	if same := urlx.AppendResolvedKey(nil, []byte(serialised+"#x"), false); string(same) != string(key) {
+		t.Fatalf("key of %q is %q, once resolved it is %q", url, key, same)
+	}
 	front, query, _ := strings.Cut(serialised, "?")
 	pairs := strings.Split(query, "&")
 	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(pairs), func(i, j int) { pairs[i], pairs[j] = pairs[j], pairs[i] })

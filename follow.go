@@ -1,0 +1,222 @@
+package tegenaria
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/links"
+)
+
+// An Output resolves and identifies plain references at once, before any object exists, and asks the cache
+// about many of them together: a lock for each would cost more than all the rest. It never holds back what
+// the engine could be downloading.
+
+// maxHeld is how many references are held back at most.
+const maxHeld = 64
+
+// holders are the outputs that hold references back.
+type holders struct {
+	hungry atomic.Bool // downloads could begin if there were requests: nobody holds anything back
+
+	mu   sync.Mutex // guards outs
+	outs map[*output]struct{}
+}
+
+func (h *holders) add(o *output) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.outs == nil {
+		h.outs = make(map[*output]struct{})
+	}
+	h.outs[o] = struct{}{}
+}
+
+func (h *holders) remove(o *output) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.outs, o)
+}
+
+// handOver makes all outputs hand over what they hold. What they are given after hungry was set, and which
+// this call does not find, they hand over themselves.
+func (h *holders) handOver() {
+	h.mu.Lock()
+	outs := make([]*output, 0, len(h.outs))
+	for o := range h.outs {
+		outs = append(outs, o)
+	}
+	h.mu.Unlock()
+	for _, o := range outs {
+		o.handOver()
+	}
+}
+
+// hold begins to hold references back. The caller holds o.holding.
+func (o *output) hold() *scratch {
+	c := o.ctx.job.crawl
+	if o.held == nil {
+		o.held = c.scratch.Get().(*scratch)
+		o.held.records, o.held.data = o.held.records[:0], o.held.data[:0]
+		c.holders.add(o)
+	}
+	return o.held
+}
+
+// handOver gives the cache what is held back. False: nobody listens any more.
+func (o *output) handOver() bool {
+	o.holding.Lock()
+	defer o.holding.Unlock()
+	return o.handOverLocked()
+}
+
+func (o *output) handOverLocked() bool {
+	if o.held == nil {
+		return true
+	}
+	c, s := o.ctx.job.crawl, o.held
+	o.held = nil
+	c.holders.remove(o)
+	defer c.scratch.Put(s)
+	return c.storePlain(s, o.ctx.job)
+}
+
+// keep decides whether what is held back may wait. The caller holds o.holding.
+func (o *output) keep() bool {
+	if len(o.held.records) < maxHeld && !o.ctx.job.crawl.holders.hungry.Load() {
+		return true
+	}
+	return o.handOverLocked()
+}
+
+// holdRef accepts a plain reference of the page.
+func (o *output) holdRef(ref string) bool {
+	c, j := o.ctx.job.crawl, o.ctx.job
+	base, err := o.ctx.Response().documentBase()
+	if err != nil {
+		c.refuseRef(ref, "url")
+		return true
+	}
+	if strings.TrimSpace(ref) == "" {
+		c.refuseRef(ref, "empty")
+		return true
+	}
+	o.holding.Lock()
+	defer o.holding.Unlock()
+	s := o.hold()
+	s.url, err = base.Resolve(s.url[:0], ref)
+	if err != nil {
+		c.refuseRef(ref, "url")
+		return true
+	}
+	c.addPlain(s, j, s.url)
+	return o.keep()
+}
+
+// holdLinks accepts the links of the page.
+func (o *output) holdLinks(text []byte, base string, opts []links.Option) bool {
+	open := true
+	links.Walk(text, base, func(ref *links.Ref) bool {
+		o.holding.Lock()
+		defer o.holding.Unlock()
+		o.ctx.job.crawl.addPlain(o.hold(), o.ctx.job, ref.URL)
+		open = o.keep()
+		return open
+	}, opts...)
+	return open
+}
+
+// addPlain puts a resolved URL into the batch, or settles it at once. It is accept for a GET request without
+// anything else, when nobody wants to see the request.
+func (c *crawl) addPlain(s *scratch, j *job, url []byte) {
+	if i := bytes.IndexByte(url, '#'); i >= 0 {
+		url = url[:i]
+	}
+	host := plainHost(url)
+	depth := j.rec.Depth + 1
+	slot, reason := j.rec.Slot, ""
+	switch {
+	case host == nil:
+		reason = "scheme"
+	case len(url) > c.limits.URLLength:
+		reason = "url-length"
+	case c.tooDeep(depth):
+		reason = "depth"
+	default:
+		if string(host) != slot {
+			slot = string(host)
+		}
+		if c.domains != nil && !c.domains.allow(slot, string(url)) {
+			reason = "offsite"
+		}
+	}
+	if reason != "" {
+		c.ledger.discover(1)
+		c.ledger.refuse(1, Filtered, reason)
+		return
+	}
+	start := len(s.data)
+	s.data = c.codec.encodeURL(s.data, url)
+	s.records = append(s.records, Record{
+		Key: s.keyer.resolved(url), Parent: j.root().rec.Key, Slot: slot, Depth: depth,
+		Data: s.data[start:len(s.data):len(s.data)],
+	})
+}
+
+// storePlain hands the batch to the cache.
+func (c *crawl) storePlain(s *scratch, j *job) bool {
+	if len(s.records) == 0 {
+		return true
+	}
+	from := emission{parent: j}
+	if !c.enter(from) {
+		return false
+	}
+	defer c.leave(from)
+	c.ledger.discover(int64(len(s.records)))
+	verdicts := c.store(from, s.records, 0)
+	clear(s.records)
+	s.records, s.data = s.records[:0], s.data[:0]
+	return verdicts != nil
+}
+
+// refuseRef settles a reference that is no URL to follow.
+func (c *crawl) refuseRef(ref, reason string) {
+	c.ledger.discover(1)
+	if f := c.cfg.events.RequestSettled; f != nil {
+		c.settledEvent(&Request{Url: ref, Method: GET}, Filtered, reason)
+	}
+	c.ledger.refuse(1, Filtered, reason)
+}
+
+// plainHost returns the host of a serialised http(s) URL without port and credentials; nil for others.
+func plainHost(url []byte) []byte {
+	var rest []byte
+	switch {
+	case len(url) > 7 && string(url[:7]) == "http://":
+		rest = url[7:]
+	case len(url) > 8 && string(url[:8]) == "https://":
+		rest = url[8:]
+	default:
+		return nil
+	}
+	for i, b := range rest {
+		switch b {
+		case '/', '?', ':':
+			return rest[:i]
+		case '@', '[':
+			return []byte(urlx.Hostname(string(url)))
+		}
+	}
+	return rest
+}
+
+// checkPlain tells whether links can be accepted without making a request of each: nobody has asked to
+// see or to name them.
+func (c *crawl) checkPlain() bool {
+	e := &c.cfg.events
+	return len(c.filters) == 0 && c.dupes != nil && c.cfg.filter && c.cfg.politeness.SlotBy == nil &&
+		e.RequestAccepted == nil && e.RequestSettled == nil && !c.log.debug
+}
