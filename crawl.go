@@ -128,11 +128,11 @@ func (c *crawl) run(ctx context.Context) error {
 // runRequests moves requests from the cache through fetch and parse until the ledger is empty, or the
 // crawl has stopped and its work in hand is done.
 func (c *crawl) runRequests() error {
-	fetch := stage.DynamicWorkerPool[*job](stage.ProcessorFunc[*job](c.fetch), c.cfg.concurrency)
-	// A parser that waits in Fetch lends its place among the parseGate's: the pool has room for both.
-	parse := stage.DynamicWorkerPool[*job](stage.ProcessorFunc[*job](c.parse), int(c.cfg.parseWorkers)+c.cfg.concurrency)
+	// The scheduler's claims say how many fetch and the parseGate how many parse; a parser that waits in Fetch
+	// lends its place. The pool has room for all of them.
+	pages := stage.DynamicWorkerPool[*job](stage.ProcessorFunc[*job](c.page), int(c.cfg.parseWorkers)+2*c.cfg.concurrency)
 	source, wait := c.newSource()
-	err := stage.New(fetch, parse).Process(c.work, source, noSink[*job]{})
+	err := stage.New(pages).Process(c.work, source, noSink[*job]{})
 	wait()
 	return c.stageError(err)
 }

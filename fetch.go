@@ -10,27 +10,27 @@ import (
 	"github.com/tegenaria/tegenaria/stage"
 )
 
-// fetch is the first stage: a job comes with its slot and a worker, and leaves with a response for its
-// parser, or is dropped: it has its outcome, or waits for robots.txt and will come again.
-func (c *crawl) fetch(worker context.Context, j *job) (*job, error) {
+// page takes a job from its slot to the end of its parser, in one goroutine: what a worker has just read is
+// still near. It comes with its slot and the right to fetch; before it is parsed it gives both back.
+func (c *crawl) page(worker context.Context, j *job) (*job, error) {
 	j.call.worker = stage.CallOf(worker)
 	parse, waits := c.fetchJob(j)
-	if waits {
+	if waits { // it stands in line again and must not be touched
 		return nil, stage.ErrDrop
 	}
 	j.letGo()
-	if !parse {
-		if j.abandoned.Load() {
-			j.closeRequests() // its user code has returned after all
-			j.closeSpools()
-		}
-		return nil, stage.ErrDrop
+	switch {
+	case parse:
+		c.parse(j)
+	case j.abandoned.Load():
+		j.closeRequests() // its user code has returned after all
+		j.closeSpools()
 	}
-	return j, nil
+	return nil, stage.ErrDrop
 }
 
-// fetchJob does the work of fetch. parse tells that the job goes on to its parser; waits that it stands in
-// line again and must not be touched.
+// fetchJob makes the exchange. parse tells that the job goes on to its parser and holds a place there; waits that
+// it will come again.
 func (c *crawl) fetchJob(j *job) (parse, waits bool) {
 	if j.ctx == nil {
 		ctx, err := c.codec.decode(j.rec.Data, j.rec.Live)

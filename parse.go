@@ -1,23 +1,16 @@
 package tegenaria
 
-import (
-	"context"
-	"fmt"
+import "fmt"
 
-	"github.com/tegenaria/tegenaria/stage"
-)
-
-// parse is the second stage: the request's parser reads the response. What it sends is received until
-// it returns; then the job has its outcome.
-func (c *crawl) parse(worker context.Context, j *job) (*job, error) {
-	j.call.worker = stage.CallOf(worker)
+// parse lets the request's parser read the response. What it sends is received until it returns; then the job
+// has its outcome.
+func (c *crawl) parse(j *job) {
 	c.guard(j, StageParse, func() { c.runParser(j) })
 	if j.abandoned.Load() { // it has given its place back already
 		j.closeSpools()
 	} else {
 		j.endParsing()
 	}
-	return nil, stage.ErrDrop
 }
 
 func (c *crawl) runParser(j *job) {
