@@ -15,42 +15,36 @@ func (e *NoResultError) Error() string {
 	return fmt.Sprintf("the downloader sent no result within %s", e.Waited)
 }
 
+// asking is what a downloader that is not the engine's own is asked with. It may write to its Context when
+// nobody waits for the result any more.
+type asking struct {
+	Context
+	life lazyContext
+}
+
 // ask calls a downloader and waits for its one result, which may come after Download has returned. The
 // request's timeout bounds both.
 func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time) (got *Context, stack []byte, err error) {
-	own, asked, stop := ctx.Ctx, ctx, func() {}
+	own, asked := ctx.Ctx, ctx
+	var theirs *asking
 	if c.http == nil || d.Downloader != Downloader(c.http) {
-		// It may write to its Context when nobody waits for the result any more.
-		theirs := *ctx
-		asked = &theirs
-		stop = c.keepTime(j, asked)
+		theirs = &asking{Context: *ctx}
+		theirs.life.parent, theirs.Ctx, asked = own, &theirs.life, &theirs.Context
+		if limit := ctx.Request.timeout; limit >= 0 {
+			limit = ctx.Request.timeoutOrDefault()
+			c.watch.bound(&j.call, &theirs.life, limit, &TimeoutError{URL: ctx.Request.Url, Limit: limit})
+		}
 	}
 	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
 	stack, err = protect(func() error { d.Download(asked, result); return nil })
 	if err == nil {
 		got, err = awaitResult(own, result, started, ctx.Request.timeoutOrDefault()+farewell)
 	}
-	stop()
+	if theirs != nil {
+		c.watch.bound(&j.call, &j.life, 0, nil)
+		theirs.life.cancel(nil)
+	}
 	return got, stack, err
-}
-
-// keepTime cancels ctx for the downloader when the request's timeout is over, and abandons what has not come
-// back soon after. The engine's own downloader keeps the time by itself.
-func (c *crawl) keepTime(j *job, ctx *Context) (stop func()) {
-	if ctx.Request.timeout < 0 {
-		return func() {}
-	}
-	limit, url, entered := ctx.Request.timeoutOrDefault(), ctx.Request.Url, j.call.start
-	timed := &lazyContext{parent: ctx.Ctx}
-	ctx.Ctx = timed
-	clock := time.AfterFunc(limit, func() {
-		timed.cancel(&TimeoutError{URL: url, Limit: limit})
-		time.AfterFunc(2*farewell, func() { c.watch.overdue(&j.call, entered) })
-	})
-	return func() {
-		clock.Stop()
-		timed.cancel(nil)
-	}
 }
 
 // awaitResult waits for the result of a downloader.

@@ -31,12 +31,12 @@ type crawl struct {
 	dupes   *RFPDupeFilter         // computes fingerprints; nil if a user's filter does
 	veto    RFPDupeFilterInterface // a user's filter; nil if there is none
 	domains *domainSet
-	scratch sync.Pool // of *scratch
-	holders holders
+	scratch *sync.Pool // of *scratch
+	holders *holders
 	seeds   emissionCounts
 
 	ledger      *ledger
-	counters    counters
+	counters    *counters
 	sched       *scheduler
 	robots      *robotsGate
 	middlewares Middlewares
@@ -124,6 +124,9 @@ func (c *crawl) run(ctx context.Context) error {
 	c.watch.close()
 	return c.end(ctx)
 }
+
+// now is the time of the clock that never jumps; it is cheaper than the wall clock's.
+func (c *crawl) now() time.Time { return c.began.Add(time.Since(c.began)) }
 
 // runRequests moves requests from the cache through fetch and parse until the ledger is empty, or the
 // crawl has stopped and its work in hand is done.

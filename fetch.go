@@ -178,14 +178,14 @@ func (c *crawl) received(j *job, resp *Response) {
 	j.mu.Lock()
 	j.status = resp.Status
 	j.mu.Unlock()
-	c.counters.response(resp.Status, resp.ContentLength)
+	responses, bytes := c.counters.response(resp.Status, resp.ContentLength)
 	if f := c.cfg.events.Downloaded; f != nil {
 		c.event(func() { f(j.ctx.Request, resp) })
 	}
-	if limit := int64(c.limits.Pages); limit > 0 && c.counters.responses.Load() >= limit {
+	if limit := int64(c.limits.Pages); limit > 0 && responses >= limit {
 		c.requestStop("limit: pages", nil)
 	}
-	if limit := c.limits.Bytes; limit > 0 && c.counters.bytes.Load() >= limit {
+	if limit := c.limits.Bytes; limit > 0 && bytes >= limit {
 		c.requestStop("limit: bytes", nil)
 	}
 }
@@ -222,17 +222,21 @@ func (c *crawl) download(j *job) (herr *HandleError, alive bool) {
 	if f := c.cfg.events.RequestStarted; f != nil {
 		c.event(func() { f(ctx.Request) })
 	}
-	started := time.Now()
-	if grant := j.slot(); grant != nil {
-		started = c.sched.started(grant)
-	}
-	j.started = started
+	j.started = c.begins(j)
 	restore := j.countWritten()
-	alive = c.guard(j, StageDownload, func() { herr = c.askDownloader(j, d, started) })
+	alive = c.guard(j, StageDownload, func() { herr = c.askDownloader(j, d, j.started) })
 	if alive {
 		restore()
 	}
 	return herr, alive
+}
+
+// begins tells the scheduler that a download begins now.
+func (c *crawl) begins(j *job) time.Time {
+	if grant := j.slot(); grant != nil {
+		return c.sched.started(grant)
+	}
+	return c.now()
 }
 
 func (c *crawl) askDownloader(j *job, d *downloaderModule, started time.Time) *HandleError {

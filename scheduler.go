@@ -89,7 +89,9 @@ func (s *scheduler) take(ctx context.Context) (*job, error) {
 			}
 			continue
 		}
-		s.held.hungry.Store(false)
+		if s.held.hungry.Load() {
+			s.held.hungry.Store(false)
+		}
 		s.signal() // there may be work for another reader
 		if w, ok := grant.Waiter.(*waiter); ok {
 			w.grant, w.claim = grant, claimed

@@ -38,28 +38,30 @@ type Stats struct {
 
 // counters are the counts that the ledger does not keep.
 type counters struct {
-	requests, responses, bytes, scraped, dropped, failed, errors, retries, robots atomic.Int64
+	requests, scraped, dropped, failed, errors, retries, robots atomic.Int64
 
-	mu     sync.Mutex // guards status
-	status map[int]int64
+	mu               sync.Mutex // guards what follows
+	responses, bytes int64
+	status           map[int]int64
 }
 
-func (c *counters) response(status int, bytes int) {
-	c.responses.Add(1)
-	c.bytes.Add(int64(bytes))
+func newCounters() *counters { return &counters{status: make(map[int]int64)} }
+
+// response counts a response and returns what there are by now.
+func (c *counters) response(status int, length int) (responses, bytes int64) {
 	c.mu.Lock()
-	if c.status == nil {
-		c.status = make(map[int]int64)
-	}
+	defer c.mu.Unlock()
+	c.responses++
+	c.bytes += int64(length)
 	c.status[status]++
-	c.mu.Unlock()
+	return c.responses, c.bytes
 }
 
 func (c *counters) snapshot(s *Stats) {
-	s.RequestDownloaded, s.Responses, s.Bytes = c.requests.Load(), c.responses.Load(), c.bytes.Load()
+	s.RequestDownloaded = c.requests.Load()
 	s.ItemScraped, s.ItemDropped, s.ItemFailed = c.scraped.Load(), c.dropped.Load(), c.failed.Load()
 	s.ErrorCount, s.Retries, s.RobotsRequests = c.errors.Load(), c.retries.Load(), c.robots.Load()
 	c.mu.Lock()
-	s.Status = maps.Clone(c.status)
+	s.Responses, s.Bytes, s.Status = c.responses, c.bytes, maps.Clone(c.status)
 	c.mu.Unlock()
 }

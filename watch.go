@@ -24,8 +24,10 @@ type call struct {
 	life       *lazyContext // cancelled when the code has run too long
 	start      time.Time
 	slow, over bool
-	untimed    bool // a download: it has a timeout of its own
+	untimed    bool // the start, or a download: it has all the time it wants, or bound's
 	running    bool
+	limit      time.Duration // see bound; 0: none
+	late       error
 	prev, next *call
 }
 
@@ -38,13 +40,13 @@ type abandoner interface {
 
 // watch knows which user code is running. A callback that overruns Limits.Callback, or does not return
 // when the crawl gives up, is abandoned: its worker is replaced and what it still does has no effect
-// (design laws L7, L8). One timer serves all calls: they stand in a list by start.
+// (design laws L7, L8). One timer serves all calls.
 type watch struct {
 	crawl *crawl
 	limit time.Duration // Limits.Callback, 0 is none
 
 	mu        sync.Mutex // guards what follows
-	head      call       // of a ring, oldest call first
+	head      call       // of a ring
 	timer     *time.Timer
 	armed     bool
 	at        time.Time // when the timer fires, if armed
@@ -65,8 +67,8 @@ func (w *watch) enter(c *call) bool {
 	if w.closed {
 		return false
 	}
-	c.start = time.Now()
-	c.running = true
+	c.start = w.crawl.now()
+	c.running, c.limit = true, 0
 	c.prev, c.next = w.head.prev, &w.head
 	c.prev.next, c.next.prev = c, c
 	if due, ok := w.due(c); ok && (!w.armed || due.Before(w.at)) {
@@ -100,15 +102,31 @@ func (w *watch) unlink(c *call) {
 	c.prev, c.next = nil, nil
 }
 
+// bound gives a running call a limit of its own, until it is called again with 0: then life is cancelled with
+// late as its cause. A call that does not return soon after that is given up.
+func (w *watch) bound(c *call, life *lazyContext, limit time.Duration, late error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !c.running {
+		return
+	}
+	c.life, c.limit, c.late, c.over = life, limit, late, false
+	if limit == 0 {
+		return
+	}
+	now := w.crawl.now()
+	c.start = now
+	if due, _ := w.due(c); !w.armed || due.Before(w.at) {
+		w.arm(now)
+	}
+}
+
 // arm sets the timer for the call that is next to need attention. The caller holds mu.
 func (w *watch) arm(now time.Time) {
 	var at time.Time
 	for c := w.head.next; c != &w.head; c = c.next {
 		if due, ok := w.due(c); ok && (at.IsZero() || due.Before(at)) {
 			at = due
-		}
-		if !c.slow && !c.over && !c.untimed {
-			break // those behind it are younger
 		}
 	}
 	w.armed, w.at = !at.IsZero(), at
@@ -126,6 +144,10 @@ func (w *watch) arm(now time.Time) {
 // due tells when a call needs attention next.
 func (w *watch) due(c *call) (time.Time, bool) {
 	switch {
+	case c.limit > 0 && c.over:
+		return c.start.Add(c.limit + 2*farewell), true
+	case c.limit > 0:
+		return c.start.Add(c.limit), true
 	case c.untimed:
 		return time.Time{}, false
 	case c.over:
@@ -147,22 +169,21 @@ type slowCall struct {
 
 // look is run by the timer.
 func (w *watch) look() {
-	now := time.Now()
+	now := w.crawl.now()
 	var slow []slowCall
 	var lost []*call
 	over := false
 	w.mu.Lock()
 	for c := w.head.next; c != &w.head; {
 		next := c.next
-		due, ok := w.due(c)
-		switch {
+		switch due, ok := w.due(c); {
 		case !ok || due.After(now):
-			if !c.slow && !c.over && !c.untimed {
-				next = &w.head
-			}
 		case c.over:
 			w.drop(c)
 			lost = append(lost, c)
+		case c.limit > 0:
+			c.over = true
+			c.life.cancel(c.late)
 		case w.limit > 0 && !now.Before(c.start.Add(w.limit)):
 			c.over, over = true, true
 			if c.life != nil {
@@ -198,19 +219,6 @@ func (w *watch) drop(c *call) {
 		w.abandoned = make(map[Stage]int)
 	}
 	w.abandoned[c.stage]++
-}
-
-// overdue gives up a call that began at that instant, if it is still running.
-func (w *watch) overdue(c *call, entered time.Time) {
-	w.mu.Lock()
-	lost := c.running && c.start.Equal(entered)
-	if lost {
-		w.drop(c)
-	}
-	w.mu.Unlock()
-	if lost {
-		w.farewell(c)
-	}
 }
 
 // farewell does what follows a drop, without the lock.

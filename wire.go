@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"sync"
 	"time"
 
 	"github.com/tegenaria/tegenaria/buffer"
@@ -212,16 +213,17 @@ func (c *crawl) wireMachines() {
 	} else if c.dupes == nil {
 		c.veto = cfg.dupeFilter
 	}
-	c.scratch.New = func() any {
+	c.scratch = &sync.Pool{New: func() any {
 		s := &scratch{}
 		if c.dupes != nil {
 			s.keyer = c.dupes.keyer()
 		}
 		return s
-	}
+	}}
+	c.counters, c.holders = newCounters(), &holders{}
 	c.gone = make(chan struct{})
 	c.ledger = newLedger()
-	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, &c.holders)
+	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.holders)
 	c.sched.job = c.newJob
 	c.robots = newRobotsGate(c)
 	c.parseGate = newGate(int(cfg.parseWorkers))
