@@ -31,29 +31,67 @@ func refuse(outcome Outcome, reason string) *refusal {
 // which alone knows whether it is new. It never waits for another goroutine of the engine (design
 // law L2).
 func (c *crawl) accept(from emission, ctx *Context) {
-	if !c.enter(from) {
-		return
+	b := batch{crawl: c, from: from}
+	b.add(ctx)
+	b.store()
+}
+
+// maxBatch is how many requests the cache is asked about at a time.
+const maxBatch = 64
+
+// batch accepts requests of one sender together: a lock for each would cost more than all the rest.
+type batch struct {
+	crawl *crawl
+	from  emission
+	s     *scratch // nil while there is nothing to store
+}
+
+// add checks a request and keeps it until store, which a full batch calls by itself.
+func (b *batch) add(ctx *Context) {
+	c := b.crawl
+	if b.s == nil {
+		if !c.enter(b.from) {
+			return
+		}
+		b.s = c.scratch.Get().(*scratch)
 	}
-	defer c.leave(from)
 	ctx = ctx.resent()
-	c.ledger.discover(1)
-	s := c.scratch.Get().(*scratch)
-	defer c.scratch.Put(s)
-	rec, no := c.record(s, from, ctx)
+	rec, no := c.record(b.s, b.from, ctx)
 	if no != nil {
-		c.refuse(from, ctx, no)
+		b.store() // what was sent before is accepted before
+		if c.enter(b.from) {
+			c.ledger.discover(1)
+			c.refuse(b.from, ctx, no)
+			c.leave(b.from)
+		}
 		return
 	}
-	s.records = append(s.records[:0], rec)
-	verdict := c.store(from, s.records, ctx.Request.maxConnsPerHost)
-	clear(s.records)
-	switch {
-	case verdict == nil:
-	case verdict[0] == VerdictKnown:
-		c.settledEvent(ctx.Request, Duplicate, "")
-	default:
-		if f := c.cfg.events.RequestAccepted; f != nil {
-			c.event(func() { f(ctx.Request) })
+	b.s.records, b.s.sent = append(b.s.records, rec), append(b.s.sent, ctx)
+	if len(b.s.records) == maxBatch || ctx.Request.maxConnsPerHost > 0 {
+		b.store()
+	}
+}
+
+// store hands the batch to the cache.
+func (b *batch) store() {
+	s, c := b.s, b.crawl
+	if s == nil {
+		return
+	}
+	b.s = nil
+	defer c.leave(b.from)
+	defer c.scratch.Put(s)
+	defer s.reset()
+	if len(s.records) == 0 {
+		return
+	}
+	c.ledger.discover(int64(len(s.records)))
+	verdicts := c.store(b.from, s.records, s.sent[len(s.sent)-1].Request.maxConnsPerHost)
+	for i, verdict := range verdicts {
+		if verdict == VerdictKnown {
+			c.settledEvent(s.sent[i].Request, Duplicate, "")
+		} else if f := c.cfg.events.RequestAccepted; f != nil {
+			c.event(func() { f(s.sent[i].Request) })
 		}
 	}
 }
@@ -154,7 +192,7 @@ func (c *crawl) depthOf(from emission) int {
 	return from.parent.rec.Depth + 1
 }
 
-// record checks a request and makes its record; Data is in s and valid until s is used again.
+// record checks a request and makes its record; Data is in s and valid until s is reset.
 func (c *crawl) record(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
 	if ctx == nil || ctx.Request == nil {
 		return rec, &refusal{Failed, "accept", errNoRequest}
@@ -206,14 +244,15 @@ func (c *crawl) record(s *scratch, from emission, ctx *Context) (rec Record, no 
 		rec.Key = unfilteredKey(rec.Parent, fingerprint, c.countEmission(from, fingerprint))
 	}
 	rec.Slot = c.slotOf(r, host)
-	if r.notBefore.After(time.Now()) {
+	if !r.notBefore.IsZero() && r.notBefore.After(time.Now()) {
 		rec.NotBefore = r.notBefore
 	}
-	rec.Data, rec.Live, err = c.codec.encode(s.data[:0], ctx, ctx.CtxId != "")
+	start := len(s.data)
+	s.data, rec.Live, err = c.codec.encode(s.data, ctx, ctx.CtxId != "")
 	if err != nil {
 		return rec, &refusal{Failed, "accept", err}
 	}
-	s.data = rec.Data
+	rec.Data = s.data[start:len(s.data):len(s.data)]
 	if from.parent == nil && from.failed == nil {
 		c.loopback.allow(r.Url)
 	}

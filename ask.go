@@ -30,9 +30,8 @@ func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time
 	if c.http == nil || d.Downloader != Downloader(c.http) {
 		theirs = &asking{Context: *ctx}
 		theirs.life.parent, theirs.Ctx, asked = own, &theirs.life, &theirs.Context
-		if limit := ctx.Request.timeout; limit >= 0 {
-			limit = ctx.Request.timeoutOrDefault()
-			c.watch.bound(&j.call, &theirs.life, limit, &TimeoutError{URL: ctx.Request.Url, Limit: limit})
+		if ctx.Request.timeout >= 0 {
+			c.watch.bound(&j.call, &theirs.life, ctx.Request.Url, started, ctx.Request.timeoutOrDefault())
 		}
 	}
 	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
@@ -41,7 +40,6 @@ func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time
 		got, err = awaitResult(own, result, started, ctx.Request.timeoutOrDefault()+farewell)
 	}
 	if theirs != nil {
-		c.watch.bound(&j.call, &j.life, 0, nil)
 		theirs.life.cancel(nil)
 	}
 	return got, stack, err

@@ -68,12 +68,23 @@ type crawl struct {
 	stop
 }
 
-// scratch is what accepting one request needs and the next one can use again.
+// scratch is what accepting requests needs and the next ones can use again.
 type scratch struct {
 	keyer   *keyer
-	data    []byte
 	url     []byte
+	data    []byte // of all records
 	records []Record
+	sent    []*Context // what the records were made of, if it was more than references
+}
+
+// reset makes room. Nothing it held stays reachable.
+func (s *scratch) reset() {
+	clear(s.records)
+	clear(s.sent)
+	s.records, s.sent, s.data = s.records[:0], s.sent[:0], s.data[:0]
+	if cap(s.data) > 1<<20 {
+		s.data = nil // one giant request shall not stay for ever
+	}
 }
 
 // emissionCounts counts the unfiltered requests that StartRequest sends, by fingerprint.

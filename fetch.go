@@ -79,6 +79,9 @@ func (c *crawl) guard(j *job, at Stage, code func()) bool {
 	call.stage, call.job, call.life, call.untimed = at, j, &j.life, at == StageDownload
 	call.slow, call.over = false, false
 	call.owner = j
+	if call.inbox = nil; at == StageResponse {
+		call.inbox = j.inbox
+	}
 	if !c.watch.enter(call) {
 		return false
 	}
@@ -118,8 +121,11 @@ func (c *crawl) exchange(j *job) (herr *HandleError, alive bool) {
 	if herr != nil {
 		return herr, true
 	}
-	if len(c.middlewares) > 0 && !c.guard(j, StageResponse, func() { herr = c.processResponse(j) }) {
-		return nil, false
+	if len(c.middlewares) > 0 {
+		j.inbox = newLateInbox(c, emission{parent: j})
+		if !c.guard(j, StageResponse, func() { herr = c.processResponse(j) }) {
+			return nil, false
+		}
 	}
 	if herr == nil && ctx.Response() == nil {
 		herr = j.failure(StageResponse, errNilResponse, nil)

@@ -354,7 +354,7 @@ func TestFetchPassesTheMiddlewares(t *testing.T) {
 		m.response = func(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
 			if ctx.Request.Url == "http://a.test/x" {
 				req <- send("http://a.test/child", tegenaria.RequestWithNotBefore(time.Now().Add(time.Second)))
-				sleep(time.Millisecond) // it is accepted meanwhile
+				sleep(2 * time.Millisecond) // it is accepted meanwhile, after a millisecond at the latest
 			}
 			l.add("response %s", ctx.Request.Url)
 			return nil

@@ -14,9 +14,6 @@ import (
 // about many of them together: a lock for each would cost more than all the rest. It never holds back what
 // the engine could be downloading.
 
-// maxHeld is how many references are held back at most.
-const maxHeld = 64
-
 // holders are the outputs that hold references back.
 type holders struct {
 	hungry atomic.Bool // downloads could begin if there were requests: nobody holds anything back
@@ -59,7 +56,6 @@ func (o *output) hold() *scratch {
 	c := o.ctx.job.crawl
 	if o.held == nil {
 		o.held = c.scratch.Get().(*scratch)
-		o.held.records, o.held.data = o.held.records[:0], o.held.data[:0]
 		c.holders.add(o)
 	}
 	return o.held
@@ -80,12 +76,13 @@ func (o *output) handOverLocked() bool {
 	o.held = nil
 	c.holders.remove(o)
 	defer c.scratch.Put(s)
+	defer s.reset()
 	return c.storePlain(s, o.ctx.job)
 }
 
 // keep decides whether what is held back may wait. The caller holds o.holding.
 func (o *output) keep() bool {
-	if len(o.held.records) < maxHeld && !o.ctx.job.crawl.holders.hungry.Load() {
+	if len(o.held.records) < maxBatch && !o.ctx.job.crawl.holders.hungry.Load() {
 		return true
 	}
 	return o.handOverLocked()
@@ -176,10 +173,7 @@ func (c *crawl) storePlain(s *scratch, j *job) bool {
 	}
 	defer c.leave(from)
 	c.ledger.discover(int64(len(s.records)))
-	verdicts := c.store(from, s.records, 0)
-	clear(s.records)
-	s.records, s.data = s.records[:0], s.data[:0]
-	return verdicts != nil
+	return c.store(from, s.records, 0) != nil
 }
 
 // refuseRef settles a reference that is no URL to follow.

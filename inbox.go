@@ -12,37 +12,102 @@ type inbox struct {
 	crawl   *crawl   // nil: what it receives is discarded
 	from    emission // of all that it receives
 	running sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
+	started bool       // there is a receiver
+	closed  bool
 }
+
+// inboxBuffer is how many requests an inbox holds for its receiver.
+const inboxBuffer = 16
 
 // fence follows the last request that was sent: what came before it has been accepted.
 var fence = new(Context)
 
+// newInbox makes an inbox that receives.
 func newInbox(c *crawl, from emission) *inbox {
-	in := &inbox{ch: make(chan *Context), crawl: c, from: from}
-	in.running.Add(1)
-	go in.receive()
+	in := newLateInbox(c, from)
+	in.start()
 	return in
 }
 
+// newLateInbox makes an inbox for code that seldom sends anything and does not take long: the watch starts the
+// receiver if it does, or else close receives what there is.
+func newLateInbox(c *crawl, from emission) *inbox {
+	return &inbox{ch: make(chan *Context, inboxBuffer), crawl: c, from: from}
+}
+
+func (in *inbox) start() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.started || in.closed {
+		return
+	}
+	in.started = true
+	in.running.Add(1)
+	go in.receive()
+}
+
+// receive accepts until the fence. What comes at the same time is accepted together.
 func (in *inbox) receive() {
 	defer in.running.Done()
-	for ctx := range in.ch {
-		if ctx == fence {
+	b := batch{crawl: in.crawl, from: in.from}
+	defer b.store()
+	for {
+		ctx, open := in.next(&b)
+		if !open || ctx == fence {
 			return
 		}
 		if in.crawl != nil {
-			in.crawl.accept(in.from, ctx)
+			b.add(ctx)
 		}
 	}
 }
 
+// next waits for a request, but not before what has come is accepted.
+func (in *inbox) next(b *batch) (ctx *Context, open bool) {
+	select {
+	case ctx, open = <-in.ch:
+	default:
+		b.store()
+		ctx, open = <-in.ch
+	}
+	return ctx, open
+}
+
 // close waits until everything sent has been accepted. The channel stays open: whoever still sends, against
-// the rules, blocks.
+// the rules, is not heard.
 func (in *inbox) close() {
+	in.mu.Lock()
+	in.closed = true
+	started := in.started
+	in.mu.Unlock()
+	if !started {
+		in.drain()
+		return
+	}
 	if sendFence(in.ch, fence) && in.crawl != nil {
 		in.crawl.closedByUser(in.from)
 	}
 	in.running.Wait()
+}
+
+// drain receives what there is, without a receiver.
+func (in *inbox) drain() {
+	b := batch{crawl: in.crawl, from: in.from}
+	defer b.store()
+	for {
+		select {
+		case ctx, open := <-in.ch:
+			if !open {
+				in.crawl.closedByUser(in.from)
+				return
+			}
+			b.add(ctx)
+		default:
+			return
+		}
+	}
 }
 
 // sendFence sends what follows the last thing that user code sent. It tells whether user code has closed

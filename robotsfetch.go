@@ -70,7 +70,8 @@ func (c *crawl) internalExchange(j *job, ctx *Context) error {
 			return err
 		}
 		err = d.Call(nil, func() error {
-			got, _, err := c.ask(j, d, ctx, time.Now())
+			got, _, err := c.ask(j, d, ctx, c.now())
+			c.watch.bound(&j.call, &j.life, "", c.now(), 0) // the middlewares' time is their own
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,8 @@ import (
 const (
 	// slowCallback is when a callback is reported as slow.
 	slowCallback = time.Minute
+	// quickCallback is how long a callback has an inbox without a receiver.
+	quickCallback = time.Millisecond
 	// farewell is how long a callback whose context was cancelled may take to return.
 	farewell = time.Second
 )
@@ -27,7 +29,8 @@ type call struct {
 	untimed    bool // the start, or a download: it has all the time it wants, or bound's
 	running    bool
 	limit      time.Duration // see bound; 0: none
-	late       error
+	url        string        // that bound's limit is for
+	inbox      *inbox        // one without a receiver, or nil
 	prev, next *call
 }
 
@@ -102,22 +105,17 @@ func (w *watch) unlink(c *call) {
 	c.prev, c.next = nil, nil
 }
 
-// bound gives a running call a limit of its own, until it is called again with 0: then life is cancelled with
-// late as its cause. A call that does not return soon after that is given up.
-func (w *watch) bound(c *call, life *lazyContext, limit time.Duration, late error) {
+// bound gives a running download a limit, from started on: then life is cancelled. A call that does not return
+// soon after that is given up.
+func (w *watch) bound(c *call, life *lazyContext, url string, started time.Time, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !c.running {
 		return
 	}
-	c.life, c.limit, c.late, c.over = life, limit, late, false
-	if limit == 0 {
-		return
-	}
-	now := w.crawl.now()
-	c.start = now
-	if due, _ := w.due(c); !w.armed || due.Before(w.at) {
-		w.arm(now)
+	c.life, c.url, c.start, c.limit, c.over = life, url, started, limit, false
+	if due := started.Add(limit); limit > 0 && (!w.armed || due.Before(w.at)) {
+		w.arm(w.crawl.now())
 	}
 }
 
@@ -144,6 +142,8 @@ func (w *watch) arm(now time.Time) {
 // due tells when a call needs attention next.
 func (w *watch) due(c *call) (time.Time, bool) {
 	switch {
+	case c.inbox != nil:
+		return c.start.Add(quickCallback), true
 	case c.limit > 0 && c.over:
 		return c.start.Add(c.limit + 2*farewell), true
 	case c.limit > 0:
@@ -178,12 +178,15 @@ func (w *watch) look() {
 		next := c.next
 		switch due, ok := w.due(c); {
 		case !ok || due.After(now):
+		case c.inbox != nil:
+			c.inbox.start()
+			c.inbox = nil
 		case c.over:
 			w.drop(c)
 			lost = append(lost, c)
 		case c.limit > 0:
 			c.over = true
-			c.life.cancel(c.late)
+			c.life.cancel(&TimeoutError{URL: c.url, Limit: c.limit})
 		case w.limit > 0 && !now.Before(c.start.Add(w.limit)):
 			c.over, over = true, true
 			if c.life != nil {
@@ -215,6 +218,9 @@ func (w *watch) look() {
 func (w *watch) drop(c *call) {
 	c.owner.doom()
 	w.unlink(c)
+	if c.inbox != nil {
+		c.inbox.start() // whatever it sends, it shall not wait for ever
+	}
 	if w.abandoned == nil {
 		w.abandoned = make(map[Stage]int)
 	}
