@@ -53,8 +53,8 @@ func (h *holders) handOver() {
 
 // hold begins to hold references back. The caller holds o.holding.
 func (o *output) hold() *scratch {
-	c := o.ctx.job.crawl
 	if o.held == nil {
+		c := o.ctx.job.crawl
 		o.held = c.scratch.Get().(*scratch)
 		c.holders.add(o)
 	}
@@ -89,26 +89,30 @@ func (o *output) keep() bool {
 }
 
 // holdRef accepts a plain reference of the page.
-func (o *output) holdRef(ref string) bool {
-	c, j := o.ctx.job.crawl, o.ctx.job
-	base, err := o.ctx.Response().documentBase()
-	if err != nil {
-		c.refuseRef(ref, "url")
-		return true
+func (o *output) holdRef(ref string) (open bool) {
+	o.holding.Lock()
+	defer o.holding.Unlock()
+	c := o.ctx.job.crawl
+	if o.held == nil || o.base == nil {
+		base, err := o.ctx.Response().documentBase()
+		if err != nil {
+			c.refuseRef(ref, "url")
+			return true
+		}
+		o.base = base
 	}
 	if strings.TrimSpace(ref) == "" {
 		c.refuseRef(ref, "empty")
 		return true
 	}
-	o.holding.Lock()
-	defer o.holding.Unlock()
 	s := o.hold()
-	s.url, err = base.Resolve(s.url[:0], ref)
+	var err error
+	s.url, err = o.base.Resolve(s.url[:0], ref)
 	if err != nil {
 		c.refuseRef(ref, "url")
 		return true
 	}
-	c.addPlain(s, j, s.url)
+	c.addPlain(s, o.ctx.job, s.url)
 	return o.keep()
 }
 

@@ -28,8 +28,9 @@ type output struct {
 	mu     sync.RWMutex // held for reading while something is sent
 	closed bool
 
-	holding sync.Mutex // guards held
+	holding sync.Mutex // guards what follows
 	held    *scratch   // references that the cache has not been asked about yet; nil if there are none
+	base    *urlx.Base // that they were resolved against
 }
 
 // Handle makes a Parser of a func that sees the response and sends by an Output. ctx is the request's
