@@ -92,6 +92,9 @@ func (o *output) keep() bool {
 func (o *output) holdRef(ref string) (open bool) {
 	o.holding.Lock()
 	defer o.holding.Unlock()
+	if o.over() {
+		return false
+	}
 	c := o.ctx.job.crawl
 	if o.held == nil || o.base == nil {
 		base, err := o.ctx.Response().documentBase()

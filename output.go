@@ -25,10 +25,10 @@ type output struct {
 	item chan<- *ItemMeta
 	req  chan<- *Context
 
-	mu     sync.RWMutex // held for reading while something is sent
-	closed bool
+	mu     sync.RWMutex // held for reading while something is sent; taken before holding
+	closed bool         // written with both mutexes
 
-	holding sync.Mutex // guards what follows
+	holding sync.Mutex // guards what follows; all that a plain reference takes
 	held    *scratch   // references that the cache has not been asked about yet; nil if there are none
 	base    *urlx.Base // that they were resolved against
 }
@@ -75,6 +75,12 @@ func (o *Output[T]) Request(r *Request) error {
 // browsers do, without its fragment. A reference that cannot be followed (empty, malformed, of another
 // scheme) settles as filtered, and is no error here.
 func (o *Output[T]) Follow(ref string, opts ...RequestOption) error {
+	if len(opts) == 0 && o.plain() {
+		if !o.holdRef(ref) {
+			return ErrOutputClosed
+		}
+		return nil
+	}
 	return o.send(func() bool { return o.follow(ref, opts) })
 }
 
@@ -98,17 +104,24 @@ func (o *Output[T]) Fetch(r *Request) (*Response, error) {
 func (o *output) send(f func() bool) error {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
-	if o.closed || o.ctx.job != nil && (o.ctx.job.abandoned.Load() || o.ctx.job.crawl.work.Err() != nil) || !f() {
+	if o.over() || !f() {
 		return ErrOutputClosed
 	}
 	return nil
 }
 
+// over tells whether nobody listens any more. The caller holds mu or holding.
+func (o *output) over() bool {
+	return o.closed || o.ctx.job != nil && (o.ctx.job.abandoned.Load() || o.ctx.job.crawl.work.Err() != nil)
+}
+
 func (o *output) close() {
 	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.holding.Lock()
+	defer o.holding.Unlock()
 	o.closed = true
-	o.mu.Unlock()
-	o.handOver()
+	o.handOverLocked()
 }
 
 // direct tells whether the output hands over to the engine itself: not if somebody put channels of his own
@@ -148,9 +161,6 @@ func sendTo[T any](ctx context.Context, to chan<- T, v T) bool {
 }
 
 func (o *output) follow(ref string, opts []RequestOption) bool {
-	if len(opts) == 0 && o.plain() {
-		return o.holdRef(ref)
-	}
 	resp := o.ctx.Response()
 	r, err := resp.Follow(ref, opts...)
 	if err != nil {
