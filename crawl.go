@@ -12,8 +12,8 @@ import (
 )
 
 // crawl is one run of one spider: everything that a run has of its own. Read from the top it tells the
-// way of a request: start and accept put requests into the cache, the scheduler takes them out, the
-// stages fetch and parse them, items pass the buffer and the pipelines, the settler ends them.
+// way of a request: start and accept put requests into the cache, the scheduler takes them out, pages are
+// fetched and parsed, items pass the buffer and the pipelines, the settler ends them.
 type crawl struct {
 	engine *SpiderEngine
 	cfg    config
@@ -161,7 +161,7 @@ func (c *crawl) stageError(err error) error {
 	return err
 }
 
-// jobSource feeds the fetch stage from the scheduler.
+// jobSource feeds the pages' stage from the scheduler.
 type jobSource struct {
 	next func(ctx context.Context) *job
 	job  *job

@@ -69,8 +69,8 @@ func (f *fetchCall) leave() {
 // for the same slot. The func it returns takes the slot again, once the last of several such Fetches is over.
 //
 // An inline job gives back its worker too: inline requests that hold a worker while they wait for another
-// could end up waiting for each other. A job of the queue keeps it, since it does occupy a worker of the
-// fetch stage, and waits for one that is reserved for the lane.
+// could end up waiting for each other. A job of the queue keeps it, since it does occupy one, and
+// waits for one that is reserved for the lane.
 func (j *job) pauseOwn() (resume func() error) {
 	j.mu.Lock()
 	j.paused++

@@ -56,7 +56,7 @@ type job struct {
 	spooled []*Response    // their files are removed when it ends
 }
 
-// newJob makes the job of a record. Its request is decoded by the fetch stage.
+// newJob makes the job of a record. Its request is decoded when it is fetched.
 func (c *crawl) newJob(rec Record, grant *slots.Grant) *job {
 	j := &job{crawl: c, rec: rec, grant: grant, hold: bodyHold{slot: rec.Slot}}
 	j.open.Store(1)

@@ -73,7 +73,7 @@ func (s *scheduler) stop() []*job {
 	return left
 }
 
-// comeBack puts a job back into its slot's queue, ahead of what the cache holds; it comes to the fetch stage
+// comeBack puts a job back into its slot's queue, ahead of what the cache holds; it is taken
 // again. In a stopping crawl it is done.
 func (s *scheduler) comeBack(j *job) {
 	s.mu.Lock()

@@ -137,7 +137,7 @@ func (g *robotsGate) makeRoom() {
 }
 
 // pass tells whether a job of the queue may be downloaded now. If not it has its outcome, or else it
-// waits: then it will come back to the fetch stage, and must not be touched any more.
+// waits: then it will come again, and must not be touched any more.
 func (g *robotsGate) pass(j *job) (ok, waits bool) {
 	if g.crawl.cfg.politeness.IgnoreRobots {
 		return true, false
