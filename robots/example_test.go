@@ -58,3 +58,14 @@ func ExampleGroup_RequestRate() {
 	fmt.Println(group.RequestRate())
 	// Output: 2s true
 }
+
+func ExampleRules_GoogleAgent() {
+	rules := robots.Parse([]byte("User-agent: mybot\nDisallow: /%62az\nDisallow: /caf\u00e9\n"))
+	for _, group := range []*robots.Group{rules.Agent("mybot/1.0"), rules.GoogleAgent("mybot"), rules.GoogleAgent("mybot/1.0")} {
+		fmt.Println(group.Allowed("/baz"), group.Allowed("/%62az"), group.Allowed("/caf%C3%A9"), group.Allowed("/caf\u00e9"))
+	}
+	// Output:
+	// false false false false
+	// true false false true
+	// true true true true
+}

@@ -21,7 +21,9 @@ func FuzzRobots(f *testing.F) {
 		if again := robots.Parse(body).Agent(agent).Allowed(target); again != allowed || g.Allowed(target) != allowed {
 			t.Errorf("Allowed(%q) is now %v, now %v", target, allowed, !allowed)
 		}
-		if !g.Allowed("/robots.txt") {
+		google := rules.GoogleAgent(agent)
+		google.Allowed(target)
+		if !g.Allowed("/robots.txt") || !google.Allowed("/robots.txt") {
 			t.Error("/robots.txt is forbidden")
 		}
 		if rules.Agent(strings.ToUpper(agent)).Allowed(target) != allowed && isASCII(agent) {

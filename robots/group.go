@@ -23,6 +23,7 @@ type Group struct {
 	rate  time.Duration
 
 	hasDelay, hasRate bool
+	asWritten         bool // nothing is decoded, see GoogleAgent
 }
 
 // rule is one pattern of a group. Rules are sorted by their literals, what stands before the first
@@ -58,13 +59,18 @@ func (g *Group) Allowed(target string) bool {
 	if len(g.rules) == 0 {
 		return true
 	}
-	path := normalise(pathAndQuery(target), false)
+	path := pathAndQuery(target)
+	if g.asWritten {
+		path, _, _ = strings.Cut(path, "#")
+	} else {
+		path = normalise(path, false)
+	}
 	if path == "/robots.txt" {
 		return true
 	}
 	best, allowed := g.longest(path, 0, true)
 	// A pattern without "?" may have been meant for either spelling of the query.
-	if open := openQuery(path); len(open) != len(path) {
+	if open := openQuery(path); len(open) != len(path) && !g.asWritten {
 		_, allowed = g.longest(open, best, allowed)
 	}
 	return allowed
@@ -141,7 +147,12 @@ func (b *builder) add(path string, allow bool) {
 	if path == "" || path[0] != '/' && path[0] != '*' {
 		return
 	}
-	text := openQuery(normalise(path, true))
+	var text string
+	if b.g.asWritten {
+		text = asWritten(path)
+	} else {
+		text = openQuery(normalise(path, true))
+	}
 	b.patterns = append(b.patterns, pattern{text, literalLen(text), allow})
 	if i := strings.LastIndexByte(text, '/'); allow && i >= 0 && (text[i+1:] == "index.html" || text[i+1:] == "index.htm") {
 		text = text[:i+1] + "$"

@@ -87,6 +87,25 @@ func rewrite(s string, i int, isPattern bool) string {
 	return string(b)
 }
 
+// asWritten is normalise for a pattern as Google reads it: nothing is decoded.
+func asWritten(pattern string) string {
+	pattern, _, _ = strings.Cut(pattern, "#")
+	b := make([]byte, 0, len(pattern)+16)
+	for i := 0; i < len(pattern); i++ {
+		c := pattern[i]
+		switch v, ok := unescape(pattern[i:]); {
+		case c == '%' && ok:
+			b = append(b, '%', upperHex[v>>4], upperHex[v&15])
+			i += 2
+		case c >= 0x80:
+			b = append(b, '%', upperHex[c>>4], upperHex[c&15])
+		default:
+			b = append(b, c)
+		}
+	}
+	return string(b)
+}
+
 // openQuery decodes, behind the first "?", the escapes of the characters that delimit nothing
 // there. Elsewhere an escaped delimiter is another octet than the delimiter.
 func openQuery(s string) string {

@@ -105,8 +105,20 @@ func (r *Rules) Sitemaps() []string { return slices.Clone(r.sitemaps) }
 // exactly the given name ("bot2" for "bot2/1.0") is preferred; without one, the digits and what
 // follows them are left aside if only one of the two sides has them: a group for "bot" is for
 // "bot2", and one for "bot2" is for "bot", but one for "bot2" is not for "bot3".
-func (r *Rules) Agent(name string) *Group {
-	name = agentName(name)
+func (r *Rules) Agent(name string) *Group { return r.group(agentName(name), false) }
+
+// GoogleAgent is [Rules.Agent] as Google's own parser reads a file, for those who want to know what one of its
+// crawlers may ask for. It differs from RFC 9309 in this: the name has to be a product token and nothing else,
+// or only the groups for "*" apply; and URLs are compared as they are written, so that they must have been
+// percent-encoded before, and "/%62az" in a file is not "/baz" (§2.2.2 says that it is).
+func (r *Rules) GoogleAgent(token string) *Group {
+	if productToken(token) != token {
+		token = ""
+	}
+	return r.group(token, true)
+}
+
+func (r *Rules) group(name string, asWritten bool) *Group {
 	level := noAgent
 	for _, rec := range r.records {
 		if rec.kind == agentRecord {
@@ -116,7 +128,9 @@ func (r *Rules) Agent(name string) *Group {
 	if level == noAgent {
 		return &everything
 	}
-	return r.collect(name, level)
+	b := builder{g: Group{asWritten: asWritten}}
+	r.collect(&b, name, level)
+	return b.group()
 }
 
 // collect merges the groups that address name at this level.
@@ -124,9 +138,8 @@ func (r *Rules) Agent(name string) *Group {
 // Only rules end a run of User-agent lines; any other record may stand between the lines (RFC 9309
 // §2.2.4). A delay, however, is for the agents named since the last delay: in "a, delay 1, b,
 // delay 2, rules" the rules are shared, the delays are not.
-func (r *Rules) collect(name string, level int) *Group {
+func (r *Rules) collect(b *builder, name string, level int) {
 	var (
-		b                   builder
 		afterRule, afterGap bool
 		rules, pace         bool // what comes next is for us
 	)
@@ -155,7 +168,6 @@ func (r *Rules) collect(name string, level int) *Group {
 			}
 		}
 	}
-	return b.group()
 }
 
 // The levels at which a User-agent line addresses a crawler; only the highest one found counts.
