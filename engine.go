@@ -128,10 +128,11 @@ func (e *SpiderEngine) Execute(spiderName string) error {
 // Run crawls with the spider of that name and returns when the crawl is over.
 //
 // The error is nil exactly if all work was done, or a durable job had been finished before; failed
-// requests are no failure of the run. Otherwise it is a [*StoppedError] (Stop, a limit, a full queue,
-// CloseSpider), the cause of ctx's end, or a [*RunError]: mistakes in what was registered, all of them
-// at once and before the first request; a failed start; a failed store. If callbacks had to be left
-// behind an [*AbandonedError] is joined, as are the errors of Closers.
+// requests are no failure of the run, and a stop that finds nothing left to do is none. Otherwise it is a
+// [*StoppedError] (Stop, a limit, a full queue, CloseSpider), the cause of ctx's end, or a [*RunError]:
+// mistakes in what was registered, all of them at once and before the first request; a failed start; a
+// failed store. If callbacks had to be left behind an [*AbandonedError] is joined, as are the errors of
+// Closers.
 func (e *SpiderEngine) Run(ctx context.Context, spiderName string) error {
 	leave, err := e.life.Enter(lifecycle.Initializing)
 	if err != nil {
@@ -215,7 +216,8 @@ func (e *SpiderEngine) Resume() error {
 // Stop ends the crawl gracefully and returns when it is over: nothing new is begun, work in hand
 // finishes, a durable cache keeps the rest. When ctx ends, or EngineWithGrace is over, the work in hand
 // is cancelled and what does not return is abandoned. It returns ctx's cause if that cut the crawl short. It
-// may be called any number of times; without a running crawl it does nothing.
+// may be called any number of times; without a running crawl it does nothing. If nothing was left to do the
+// crawl has finished, and Run returns nil.
 func (e *SpiderEngine) Stop(ctx context.Context) error {
 	c := e.current()
 	if c == nil {

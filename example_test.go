@@ -80,6 +80,29 @@ func ExamplePoliteness_ignoreRobots() {
 	// Output: uninitialized
 }
 
+// A parser needs no run to be tested: give it a Context with a response, and channels with room for what it sends.
+func ExampleNewResponse() {
+	type book struct{ Title string }
+	parser := tegenaria.Handle(func(ctx context.Context, page *tegenaria.Response, out *tegenaria.Output[book]) error {
+		out.Item(book{page.CSS("h1").Text()})
+		return out.Follow(page.CSS("a.next").Attr("href"))
+	})
+
+	request := tegenaria.NewRequest("https://books.example/1", tegenaria.GET, nil)
+	header := map[string][]string{"Content-Type": {"text/html; charset=utf-8"}}
+	body := `<h1>Moby-Dick</h1> <a class="next" href="2">next</a>`
+	ctx := tegenaria.NewContext(request)
+	ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(request, 200, header, []byte(body))}
+	items, requests := make(chan *tegenaria.ItemMeta, 10), make(chan *tegenaria.Context, 10)
+	fmt.Println(parser(ctx, items, requests))
+	fmt.Println((<-items).Item.(book).Title, len(items))
+	fmt.Println((<-requests).Request.Url, len(requests))
+	// Output:
+	// <nil>
+	// Moby-Dick 0
+	// https://books.example/2 0
+}
+
 func ExamplePipelineFunc() {
 	type price struct{ Cents int }
 	positive := tegenaria.PipelineFunc(100, func(ctx context.Context, p price) (price, error) {

@@ -14,6 +14,21 @@ type stackError struct {
 
 func (e *stackError) Unwrap() error { return e.error }
 
+// unstack puts the stack that the cause brings along where users look for it.
+func (e *HandleError) unstack() *HandleError {
+	var stacked *stackError
+	if !errors.As(e.Err, &stacked) {
+		return e
+	}
+	if e.Stack == nil {
+		e.Stack = stacked.stack
+	}
+	if e.Err == error(stacked) {
+		e.Err = stacked.error
+	}
+	return e
+}
+
 // failure makes the HandleError of what happened to a job. One that tells of this job already is completed;
 // one of another request, such as that of a Fetch, is but the cause.
 func (j *job) failure(stage Stage, err error, stack []byte) *HandleError {
@@ -27,9 +42,10 @@ func (j *job) failure(stage Stage, err error, stack []byte) *HandleError {
 		if known.Stage == "" {
 			known.Stage = stage
 		}
-		return known
+		return known.unstack()
 	}
-	return &HandleError{CtxId: j.ctx.CtxId, Err: err, Request: j.ctx.Request, Response: j.ctx.Response(), Stage: stage, Stack: stack}
+	herr := &HandleError{CtxId: j.ctx.CtxId, Err: err, Request: j.ctx.Request, Response: j.ctx.Response(), Stage: stage, Stack: stack}
+	return herr.unstack()
 }
 
 // fail ends a job with an error: the ErrorMiddlewares see it first and may turn it into something else,
@@ -195,11 +211,7 @@ func (c *crawl) failedEmission(from emission, ctx *Context, no *refusal) {
 		j.rec.Attempt = from.failed.rec.Attempt + 1
 	}
 	run := func() {
-		herr := NewError(id, no.err, ErrorWithRequest(request), ErrorWithStage(StageAccept))
-		var stacked *stackError
-		if errors.As(no.err, &stacked) {
-			herr.Err, herr.Stack = stacked.error, stacked.stack
-		}
+		herr := NewError(id, no.err, ErrorWithRequest(request), ErrorWithStage(StageAccept)).unstack()
 		if j.rec.Attempt < c.limits.Attempts {
 			c.handleAlone(j, herr)
 		} else {

@@ -66,7 +66,7 @@ func (c *crawl) inlineJob(caller *Context, call *fetchCall, from emission, r *Re
 	defer c.scratch.Put(s)
 	ctx := &Context{Request: r, Ctx: caller.Ctx}
 	failed := func(err error) *HandleError {
-		return NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageAccept))
+		return NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageAccept)).unstack()
 	}
 	rec, no := c.inlineRecord(s, from, ctx)
 	if no != nil {

@@ -17,19 +17,19 @@ const Version = "0.1.0"
 // limit" a negative value is a mistake, elsewhere it means "no limit".
 type Limits struct {
 	Pages  int           // stop after this many responses (0: no limit)
-	Items  int           // stop after this many scraped items (0: no limit)
+	Items  int           // stop after this many scraped items; those in hand still pass (0: no limit)
 	Errors int           // stop after this many errors (0: no limit)
 	Time   time.Duration // stop after this time (0: no limit)
 	Bytes  int64         // stop after this many bytes of bodies (0: no limit)
 
 	Depth     int           // requests deeper than this are filtered (0: no limit; OnlySeeds: depth 0 alone)
-	Attempts  int           // how often a request is tried in all (0: 10)
+	Attempts  int           // how often a request is tried in all, also by an ErrorHandler (0: 10)
 	Pending   int           // StartRequest waits while this many requests wait (0: 100,000)
 	URLLength int           // longer URLs are filtered, in bytes (0: 16,384)
 	Callback  time.Duration // a callback that runs longer is abandoned (0: never)
 
 	Body           int64 // largest body in memory, in bytes (0: 32 MiB)
-	BodiesInFlight int64 // sum of bodies between download and settling (0: 64 MiB)
+	BodiesInFlight int64 // sum of bodies between download and settling; those of Fetch count, but do not wait (0: 64 MiB)
 	QueueBytes     int64 // memory for waiting requests of a memory cache (0: 1 GiB)
 }
 
@@ -48,7 +48,8 @@ type Politeness struct {
 	AllowPrivate []netip.Prefix        // special-purpose address ranges that may be dialled all the same
 }
 
-// SlotPolicy overrides Politeness for one slot. Its zero value means no delay and the default of 8.
+// SlotPolicy stands in the place of Politeness.Delay and PerSlot for one slot. It inherits nothing: its zero
+// value means no delay and the default of 8.
 type SlotPolicy struct {
 	Delay   time.Duration
 	PerSlot int

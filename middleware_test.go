@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/tegenaria/tegenaria"
 )
@@ -216,38 +218,38 @@ func TestErrIgnoreRequest(t *testing.T) {
 // AcceptRequest is asked for seeds, children, redirects and Fetch, with the parent's response, and refuses before
 // anything is marked as seen.
 func TestRequestFilter(t *testing.T) {
-	l := &trace{}
-	w := newWorld().page("http://a.test/", page("/1", "/no")).page("http://a.test/1", redirect(302, "/2")).page("http://a.test/2", text("x")).
-		page("http://a.test/f", text("x"))
-	refused := 0
-	m := &filterHooks{accept: func(parent *tegenaria.Response, r *tegenaria.Request) error {
-		from := "start"
-		if parent != nil {
-			from = parent.URL
-		}
-		l.add("%s → %s", from, r.Url)
-		if r.Url == "http://a.test/no" {
-			refused++
-			return errors.New("no")
-		}
-		return nil
-	}}
-	s := newSpider("http://a.test/no", "http://a.test/")
-	s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
-		if ctx.Request.Url == "http://a.test/2" {
-			if _, err := get(ctx, "http://a.test/f"); err != nil {
-				t.Error(err)
+	synctest.Test(t, func(t *testing.T) {
+		l := &trace{}
+		// The first page takes a moment: the links of the seed are all accepted before it sends anything.
+		w := newWorld().page("http://a.test/", page("/1", "/no")).page("http://a.test/1", after(time.Second, redirect(302, "/2"))).
+			page("http://a.test/2", text("x")).page("http://a.test/f", text("x"))
+		m := &filterHooks{accept: func(parent *tegenaria.Response, r *tegenaria.Request) error {
+			from := "start"
+			if parent != nil {
+				from = parent.URL
 			}
+			l.add("%s → %s", from, r.Url)
+			if r.Url == "http://a.test/no" {
+				return errors.New("no")
+			}
+			return nil
+		}}
+		s := newSpider("http://a.test/no", "http://a.test/")
+		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			if ctx.Request.Url == "http://a.test/2" {
+				if _, err := get(ctx, "http://a.test/f"); err != nil {
+					t.Error(err)
+				}
+			}
+			return followAll(ctx, item, req)
 		}
-		return followAll(ctx, item, req)
-	}
-	stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1)))
-	slices.Sort(l.list) // the links of a page are accepted while the first of them are on their way
-	l.want(t, "http://a.test/ → http://a.test/1", "http://a.test/ → http://a.test/no", "http://a.test/1 → http://a.test/2",
-		"http://a.test/2 → http://a.test/f", "start → http://a.test/", "start → http://a.test/no")
-	if stats.Reasons["filtered: no"] != 2 || stats.Outcomes[tegenaria.Duplicate] != 0 {
-		t.Errorf("reasons %v, outcomes %v", stats.Reasons, stats.Outcomes)
-	}
+		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1)))
+		l.want(t, "start → http://a.test/no", "start → http://a.test/", "http://a.test/ → http://a.test/1", "http://a.test/ → http://a.test/no",
+			"http://a.test/1 → http://a.test/2", "http://a.test/2 → http://a.test/f")
+		if stats.Reasons["filtered: no"] != 2 || stats.Outcomes[tegenaria.Duplicate] != 0 {
+			t.Errorf("reasons %v, outcomes %v", stats.Reasons, stats.Outcomes)
+		}
+	})
 }
 
 // A filter that panics fails the request.

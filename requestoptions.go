@@ -173,7 +173,8 @@ func RequestWithParserName(name string) RequestOption {
 }
 
 // RequestWithSpool lets the body exceed Limits.Body: it goes to a temporary file, Response.Buffer is
-// nil and [Response.Reader] reads it.
+// nil and [Response.Reader] reads it. The file is there until the request has settled, or the caller of Fetch:
+// its parser has returned and its items have left the pipelines.
 func RequestWithSpool() RequestOption {
 	return func(r *Request) { r.spool = true }
 }

@@ -17,7 +17,8 @@ type SpiderInterface interface {
 	Parser(resp *Context, item chan<- *ItemMeta, req chan<- *Context) error
 
 	// ErrorHandler sees each failed request and item once, and may send new requests. Sending the
-	// failed request itself again is a retry. It may be called concurrently.
+	// failed request itself again is a retry, of which Limits.Attempts bounds the number. Other requests
+	// are one level deeper than the failed one. It may be called concurrently.
 	ErrorHandler(err *HandleError, req chan<- *Context)
 
 	// GetName returns the name by which Execute starts the spider: unique within an engine and

@@ -1,0 +1,160 @@
+package tegenaria_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// What docs/options.md says about requests written by hand: they work, and follow no redirects.
+func TestRequestByHand(t *testing.T) {
+	w := newWorld().page("http://a.test/", redirect(302, "/2")).page("http://a.test/2", text("x"))
+	s := newSpider()
+	s.start = func(req chan<- *tegenaria.Context) {
+		req <- tegenaria.NewContext(&tegenaria.Request{Url: "http://a.test/"})
+	}
+	s.parse = parserOf(func(ctx *tegenaria.Context) error {
+		if r := ctx.Request; ctx.Response().Status != 302 || r.Header == nil {
+			t.Errorf("the parser got %d, header %v", ctx.Response().Status, r.Header)
+		}
+		return nil
+	})
+	wantOutcomes(t, mustRun(t, newEngine(w, s)), map[tegenaria.Outcome]int64{tegenaria.Fetched: 1})
+}
+
+// An entry of Overrides inherits nothing: its zero Delay is no delay, its zero PerSlot is 8.
+func TestOverridesInheritNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(), newSpider()
+		s.parse = nothing
+		for _, host := range []string{"free.test", "slow.test"} {
+			for i := range 20 {
+				url := fmt.Sprintf("http://%s/%d", host, i)
+				s.FeedUrls = append(s.FeedUrls, url)
+				w.page(url, after(time.Second, text("x")))
+			}
+		}
+		began := time.Now()
+		mustRun(t, newEngine(w, s, tegenaria.EngineWithConcurrency(100), tegenaria.EngineWithPoliteness(tegenaria.Politeness{
+			IgnoreRobots: true, Delay: time.Minute, PerSlot: 1, Overrides: map[string]tegenaria.SlotPolicy{"free.test": {}},
+		})))
+		at := make(map[time.Duration]int)
+		for _, v := range w.visits() {
+			if strings.Contains(v.url, "free.test") {
+				at[v.at.Sub(began)]++
+			}
+		}
+		if at[0] != 8 || at[time.Second] != 8 || at[2*time.Second] != 4 {
+			t.Errorf("downloads of the free host by time: %v, want 8, 8 and 4", at)
+		}
+		if took := time.Since(began); took != 19*time.Minute+time.Second {
+			t.Errorf("the slow host took %s", took)
+		}
+	})
+}
+
+// A spooled body can be read until its request is settled, by pipelines too, and not after that.
+func TestSpoolLivesAsLongAsTheRequest(t *testing.T) {
+	body := strings.Repeat("x", 200<<10)
+	server, _ := serve(t, map[string]string{"/": body, "/inline": body})
+	var kept []*tegenaria.Response
+	read := func(r *tegenaria.Response) (int, error) {
+		in := r.Reader()
+		defer in.Close()
+		all, err := io.ReadAll(in)
+		return len(all), err
+	}
+	s := newSpider()
+	s.start = func(req chan<- *tegenaria.Context) { req <- send(server+"/", tegenaria.RequestWithSpool()) }
+	s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		inline, err := get(ctx, server+"/inline", tegenaria.RequestWithSpool())
+		if err != nil {
+			return err
+		}
+		kept = append(kept, ctx.Response(), inline)
+		for _, r := range kept {
+			item <- tegenaria.NewItem(ctx, r)
+		}
+		return nil
+	}
+	lengths := pipelineFunc{1, func(item *tegenaria.ItemMeta) error {
+		if n, err := read(item.Item.(*tegenaria.Response)); n != len(body) || err != nil {
+			t.Errorf("a pipeline read %d bytes: %v", n, err)
+		}
+		return nil
+	}}
+	stats := mustRun(t, newEngine(nil, s, tegenaria.EngineWithPipelines(lengths)))
+	if stats.ItemScraped != 2 {
+		t.Fatalf("stats %+v", stats)
+	}
+	for _, r := range kept {
+		if _, err := read(r); err == nil {
+			t.Error("the body can be read after the crawl")
+		}
+	}
+}
+
+// A crawl that is told to stop when nothing is left to do has finished.
+func TestStopWithNothingLeftToDo(t *testing.T) {
+	s := newSpider("http://a.test/")
+	s.parse = parserOf(func(*tegenaria.Context) error { return tegenaria.CloseSpider("enough") })
+	e := newEngine(onePage(), s)
+	mustRun(t, e)
+	if reason := e.Summary().Reason; reason != "finished" {
+		t.Errorf("reason %q", reason)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := newSpider("http://a.test/")
+		s.parse = nothing
+		e := newEngine(newWorld().page("http://a.test/", after(time.Second, text("x"))), s)
+		result := make(chan error, 1)
+		go func() { result <- run(t, e) }()
+		synctest.Wait()
+		if err := errors.Join(e.Stop(t.Context()), <-result); err != nil {
+			t.Errorf("Stop and Run: %v", err)
+		}
+	})
+}
+
+// An ErrorHandler that answers every failure with another request comes to an end: Limits.Attempts bounds the same
+// request and those that are refused, Limits.Depth the others.
+func TestErrorHandlerForEver(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		seed  string
+		next  func(n int, failed *tegenaria.Request) *tegenaria.Request
+		asked int
+		told  int
+		want  map[tegenaria.Outcome]int64
+	}{
+		{"same", "http://a.test/", func(_ int, failed *tegenaria.Request) *tegenaria.Request { return failed }, 4, 4,
+			map[tegenaria.Outcome]int64{tegenaria.Failed: 4, tegenaria.GaveUp: 1}},
+		{"refused", "http://a.test/", func(n int, _ *tegenaria.Request) *tegenaria.Request {
+			return tegenaria.NewRequest(fmt.Sprintf("bad%d:", n), "GET", nil)
+		}, 1, 4, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Filtered: 4}},
+		{"different", "http://a.test/", func(n int, _ *tegenaria.Request) *tegenaria.Request {
+			return tegenaria.NewRequest(fmt.Sprintf("http://a.test/%d", n), "GET", nil)
+		}, 7, 7, map[tegenaria.Outcome]int64{tegenaria.Failed: 7, tegenaria.Filtered: 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld() // answers 404
+			s := newSpider(tt.seed)
+			n := 0
+			s.fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+				n++
+				req <- tegenaria.NewContext(tt.next(n, err.Request))
+			}
+			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: 4, Depth: 6})))
+			if len(w.visits()) != tt.asked || n != tt.told {
+				t.Errorf("%d downloads, ErrorHandler told %d times; want %d and %d", len(w.visits()), n, tt.asked, tt.told)
+			}
+			wantOutcomes(t, stats, tt.want)
+		})
+	}
+}

@@ -1,0 +1,378 @@
+package tegenaria_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// holding runs a spider whose only seed is read by h, in a bubble, with one download at a time. Pages that the world
+// does not know are empty. The busy page, http://busy.test/, takes 10 s: while it is being downloaded nothing else
+// can begin, so that an Output may hold back what it is given.
+func holding(t *testing.T, w *world, h func(r *tegenaria.Response, out *tegenaria.Output[any]) error,
+	opts ...tegenaria.EngineOption) (s *handledBy, e *tegenaria.SpiderEngine) {
+	t.Helper()
+	w.page("http://a.test/", text("x")).page("http://busy.test/", after(10*time.Second, text("x")))
+	s = handledSpider(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error { return h(r, out) })
+	s.parse = nothing
+	e = newEngine(w, s, append([]tegenaria.EngineOption{
+		tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(4), tegenaria.EngineWithAllowStatusCode([]uint64{404}),
+	}, opts...)...)
+	return s, e
+}
+
+// occupy sends the busy page and waits until it is being downloaded, which takes no time.
+func occupy(t *testing.T, out *tegenaria.Output[any]) {
+	t.Helper()
+	if err := out.Request(tegenaria.NewRequest("http://busy.test/", "GET", nil)); err != nil {
+		t.Error(err)
+	}
+	sleep(time.Nanosecond)
+}
+
+// when tells how long after began an URL was asked, -1 if it was not.
+func (w *world) when(began time.Time, url string) time.Duration {
+	for _, v := range w.visits() {
+		if v.url == url {
+			return v.at.Sub(began).Truncate(time.Millisecond)
+		}
+	}
+	return -1
+}
+
+// A handler that follows a link and then takes its time does not keep the link from being downloaded as soon as
+// there is a worker for it.
+//
+// It fails if scheduler.take does not make the outputs hand over when it has nothing to do (held.handOver), or if
+// keep does not look at hungry.
+func TestFollowDoesNotWaitForTheHandler(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		busy bool // another page is being downloaded
+		opts []tegenaria.EngineOption
+		want time.Duration
+	}{
+		{"idle", false, nil, 0},
+		{"busy for 10 s", true, nil, 10 * time.Second},
+		{"several readers", true, []tegenaria.EngineOption{tegenaria.EngineWithReadCacheNum(3)}, 10 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				w := newWorld()
+				_, e := holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
+					if tt.busy {
+						occupy(t, out)
+					}
+					err := out.Follow("/1")
+					sleep(30 * time.Minute)
+					err = errors.Join(err, out.Follow("/2")) // the engine has long been idle
+					sleep(30 * time.Minute)
+					return err
+				}, tt.opts...)
+				mustRun(t, e)
+				if got := w.when(began, "http://a.test/1"); got != tt.want {
+					t.Errorf("the first page was asked after %s, want %s", got, tt.want)
+				}
+				if got := w.when(began, "http://a.test/2"); got != 30*time.Minute {
+					t.Errorf("the second page was asked after %s, want 30 min", got)
+				}
+			})
+		})
+	}
+}
+
+// References held back do not wait for a slot's delay or for a pause either: what the engine cannot download yet, it
+// knows.
+func TestFollowWhileNothingMayBegin(t *testing.T) {
+	t.Run("delay", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			w := newWorld()
+			_, e := holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
+				err := errors.Join(out.Follow("/1"), out.Follow("/2"), out.Follow("http://b.test/"))
+				sleep(time.Hour)
+				return err
+			}, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: time.Minute}))
+			mustRun(t, e)
+			for url, want := range map[string]time.Duration{"http://b.test/": 0, "http://a.test/1": time.Minute, "http://a.test/2": 2 * time.Minute} {
+				if got := w.when(began, url); got != want {
+					t.Errorf("%s was asked after %s, want %s", url, got, want)
+				}
+			}
+		})
+	})
+	t.Run("pause", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			w := newWorld()
+			var e *tegenaria.SpiderEngine
+			_, e = holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
+				err := errors.Join(e.Pause(), out.Follow("/1"))
+				sleep(time.Minute)
+				err = errors.Join(err, e.Resume())
+				sleep(time.Hour)
+				return err
+			})
+			mustRun(t, e)
+			if got := w.when(began, "http://a.test/1"); got != time.Minute {
+				t.Errorf("the page was asked after %s, want 1 min", got)
+			}
+		})
+	})
+}
+
+// Follow and Request are accepted in the order in which they were sent, whether references are held back or not.
+//
+// It fails if sendRequest does not hand over first.
+func TestFollowKeepsTheOrder(t *testing.T) {
+	for _, busy := range []bool{false, true} {
+		t.Run(fmt.Sprintf("busy %t", busy), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				_, e := holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
+					if busy {
+						occupy(t, out)
+					}
+					return errors.Join(
+						out.Follow("/1"),
+						out.Request(tegenaria.NewRequest("http://a.test/2", "GET", nil)),
+						out.Follow("/3"),
+						out.Follow("/4", tegenaria.RequestWithRequestMeta(map[string]any{"k": "v"})),
+						out.Follow("/5"),
+						out.Follow("/1"), // known
+						out.Request(tegenaria.NewRequest("http://a.test/5", "GET", nil)),
+						out.Follow("/6"),
+					)
+				}, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1}))
+				stats := mustRun(t, e)
+				got := slices.DeleteFunc(w.urls(), func(u string) bool { return u == "http://busy.test/" })
+				want := []string{"http://a.test/", "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4", "http://a.test/5", "http://a.test/6"}
+				if !slices.Equal(got, want) {
+					t.Errorf("asked %q, want %q", got, want)
+				}
+				if stats.Outcomes[tegenaria.Duplicate] != 2 {
+					t.Errorf("outcomes %v", stats.Outcomes)
+				}
+			})
+		})
+	}
+}
+
+// What was followed before a Fetch is accepted before it, however long it takes.
+//
+// It fails if Output.Fetch does not hand over first.
+func TestFollowThenFetch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		w := newWorld().page("http://b.test/slow", after(time.Hour, text("x")))
+		_, e := holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
+			occupy(t, out)
+			err := out.Follow("/1")
+			_, failed := out.Fetch(tegenaria.NewRequest("http://b.test/slow", "GET", nil))
+			return errors.Join(err, failed)
+		})
+		var pending atomic.Int64
+		time.AfterFunc(5*time.Second, func() { pending.Store(e.Stats().Pending) })
+		mustRun(t, e)
+		if n := pending.Load(); n != 1 {
+			t.Errorf("%d requests waited during the Fetch, want 1", n)
+		}
+		if got := w.when(began, "http://a.test/1"); got != 10*time.Second {
+			t.Errorf("the page was asked after %s, want 10 s", got)
+		}
+	})
+}
+
+// What a handler has followed is crawled, however the handler ends.
+//
+// It fails if Output.close is not called when the handler panics, or does not hand over.
+func TestFollowThenFail(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		end   func() error
+		want  map[tegenaria.Outcome]int64
+		asked int // how often the seed is
+	}{
+		{"nil", func() error { return nil }, map[tegenaria.Outcome]int64{tegenaria.Fetched: 4}, 1},
+		{"error", func() error { return errBroken }, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 3}, 1},
+		{"panic", func() error { panic("handler") }, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 3}, 1},
+		{"retry", sync.OnceValue(func() error { return tegenaria.Retry(time.Minute, errBroken) }), nil, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				first := true
+				s, e := holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
+					if tt.want == nil && !first {
+						return nil
+					}
+					first = false
+					occupy(t, out)
+					if err := errors.Join(out.Follow("/1"), out.Follow("/2")); err != nil {
+						t.Error(err)
+					}
+					return tt.end()
+				})
+				stats := mustRun(t, e)
+				if tt.want == nil { // it runs again, and what it had followed is crawled meanwhile
+					tt.want, tt.asked = map[tegenaria.Outcome]int64{tegenaria.Fetched: 4}, 2
+				}
+				wantOutcomes(t, stats, tt.want)
+				for url, n := range map[string]int{"http://a.test/": tt.asked, "http://a.test/1": 1, "http://a.test/2": 1} {
+					if w.count(url) != n {
+						t.Errorf("%s was asked %d times, want %d", url, w.count(url), n)
+					}
+				}
+				if tt.want[tegenaria.Failed] == 1 {
+					s.onlyError(t)
+				}
+			})
+		})
+	}
+}
+
+// What a handler has followed before it overruns Limits.Callback, and never returns, is crawled.
+//
+// It fails if watch.look does not make the outputs hand over.
+func TestFollowThenOverrun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		began := time.Now()
+		w := newWorld()
+		_, e := holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
+			occupy(t, out)
+			if err := errors.Join(out.Follow("/1"), out.Follow("/2")); err != nil {
+				t.Error(err)
+			}
+			<-release
+			if err := out.Follow("/late"); !errors.Is(err, tegenaria.ErrOutputClosed) {
+				t.Errorf("Follow of an abandoned handler: %v", err)
+			}
+			return nil
+		}, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 2 * time.Second}))
+		err := run(t, e)
+		var abandoned *tegenaria.AbandonedError
+		if !errors.As(err, &abandoned) || abandoned.Stages[tegenaria.StageParse] != 1 {
+			t.Errorf("Run returned %v, want the parser abandoned", err)
+		}
+		for _, url := range []string{"http://a.test/1", "http://a.test/2"} {
+			if got := w.when(began, url); got != 10*time.Second {
+				t.Errorf("%s was asked after %s, want 10 s", url, got)
+			}
+		}
+		wantOutcomes(t, e.Stats(), map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 3})
+		close(release)
+		synctest.Wait()
+		if w.count("http://a.test/late") != 0 {
+			t.Error("what an abandoned handler followed was crawled")
+		}
+	})
+}
+
+// What a stopping crawl was given is in its queue when it is over.
+func TestFollowThenStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		_, e := holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
+			occupy(t, out)
+			err := out.Follow("/1")
+			sleep(2 * time.Second)
+			return errors.Join(err, out.Follow("/2"))
+		}, tegenaria.EngineWithCache(tegenaria.NewMemoryCache()))
+		result := make(chan error, 1)
+		go func() { result <- run(t, e) }()
+		sleep(time.Second)
+		if err := e.Stop(t.Context()); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		wantStopped(t, <-result, "stopped")
+		if s := e.Stats(); s.Pending != 2 || s.Outcomes[tegenaria.Fetched] != 2 {
+			t.Errorf("stats %+v", s)
+		}
+	})
+}
+
+// A handler may follow any number of references; no more than a few are held back at a time.
+//
+// It fails if keep does not look at how many there are.
+func TestFollowMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const refs = 300
+		w := newWorld()
+		var e *tegenaria.SpiderEngine
+		_, e = holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
+			occupy(t, out)
+			for i := range refs {
+				if err := errors.Join(out.Follow(fmt.Sprintf("/%d", i)), out.Follow(fmt.Sprintf("/%d", i/2))); err != nil {
+					return err
+				}
+				if s := e.Stats(); s.Pending < int64(i-64) {
+					t.Errorf("after %d references %d requests wait", i, s.Pending)
+					return nil
+				}
+			}
+			return nil
+		})
+		stats := mustRun(t, e)
+		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: refs + 2, tegenaria.Duplicate: refs})
+		for i := range refs {
+			if url := fmt.Sprintf("http://a.test/%d", i); w.count(url) != 1 {
+				t.Errorf("%s was asked %d times", url, w.count(url))
+			}
+		}
+	})
+}
+
+// Many goroutines of one handler, and many handlers, may follow at once; each reference is accepted once, by
+// whichever comes first.
+//
+// It fails, under the race detector, if holdRef does not take o.holding.
+func TestFollowConcurrently(t *testing.T) {
+	const workers, refs = 8, 60
+	for _, concurrency := range []int{1, 16} {
+		t.Run(fmt.Sprint(concurrency), func(t *testing.T) {
+			w := newWorld()
+			parser := tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
+				if depth := r.Request().Depth; depth > 1 || depth == 1 && !strings.HasSuffix(r.URL, "0") {
+					return nil // one page in ten follows, and the seed
+				}
+				var all sync.WaitGroup
+				for n := range workers {
+					all.Go(func() {
+						for i := range refs {
+							if err := out.Follow(fmt.Sprintf("/%d/%d", n%4, i)); err != nil {
+								t.Error(err)
+							}
+							if i%20 == n {
+								if err := errors.Join(out.FollowLinks(), out.Request(tegenaria.NewRequest(fmt.Sprintf("http://a.test/r/%d/%d", n, i), "GET", nil))); err != nil {
+									t.Error(err)
+								}
+							}
+						}
+					})
+				}
+				all.Wait()
+				return nil
+			})
+			w.page("http://a.test/", page("/l/1", "/l/2", "/l/3"))
+			s := newSpider("http://a.test/")
+			s.parse = parser
+			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithConcurrency(concurrency), tegenaria.EngineWithAllowStatusCode([]uint64{404}),
+				tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 2})))
+			want := int64(1 + 4*refs + 3 + workers*3)
+			if stats.Outcomes[tegenaria.Fetched] != want || int64(len(w.visits())) != want {
+				t.Errorf("%d pages fetched, %d downloads, want %d", stats.Outcomes[tegenaria.Fetched], len(w.visits()), want)
+			}
+		})
+	}
+}
