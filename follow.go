@@ -82,7 +82,8 @@ func (o *output) handOverLocked() bool {
 
 // keep decides whether what is held back may wait. The caller holds o.holding.
 func (o *output) keep() bool {
-	if len(o.held.records) < maxBatch && !o.ctx.job.crawl.holders.hungry.Load() {
+	j := o.ctx.job
+	if len(o.held.records) < maxBatch && !j.crawl.holders.hungry.Load() && !j.late.Load() {
 		return true
 	}
 	return o.handOverLocked()

@@ -32,6 +32,7 @@ type job struct {
 
 	open      atomic.Int32 // parts that are not done
 	abandoned atomic.Bool  // its user code was given up: what that still sends is discarded
+	late      atomic.Bool  // its user code has overrun its limit: what it sends must not wait
 	failures  *failures    // of an emission that was not accepted, see failedEmission
 
 	mu      sync.Mutex  // guards what follows

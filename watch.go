@@ -189,6 +189,9 @@ func (w *watch) look() {
 			c.life.cancel(&TimeoutError{URL: c.url, Limit: c.limit})
 		case w.limit > 0 && !now.Before(c.start.Add(w.limit)):
 			c.over, over = true, true
+			if c.job != nil {
+				c.job.late.Store(true)
+			}
 			if c.life != nil {
 				c.life.cancel(&CallbackTimeoutError{Stage: c.stage, Limit: w.limit})
 			}
