@@ -19,13 +19,13 @@ func (e *NoResultError) Error() string {
 // request's timeout bounds both.
 func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time) (got *Context, stack []byte, err error) {
 	own, asked, stop := ctx.Ctx, ctx, func() {}
+	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
 	if c.http == nil || d.Downloader != Downloader(c.http) {
 		// It may write to its Context when nobody waits for the result any more.
 		theirs := *ctx
 		asked = &theirs
-		stop = c.keepTime(j, asked)
+		stop = c.keepTime(j, asked, result)
 	}
-	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
 	stack, err = protect(func() error { d.Download(asked, result); return nil })
 	if err == nil {
 		got, err = awaitResult(own, result, started, ctx.Request.timeoutOrDefault()+farewell)
@@ -35,21 +35,40 @@ func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time
 }
 
 // keepTime cancels ctx for the downloader when the request's timeout is over, and abandons what has not come
-// back soon after. The engine's own downloader keeps the time by itself.
-func (c *crawl) keepTime(j *job, ctx *Context) (stop func()) {
+// back soon after; should it block because it sends more results than it may, it is let go. The engine's own
+// downloader keeps the time by itself.
+func (c *crawl) keepTime(j *job, ctx *Context, result <-chan *Context) (stop func()) {
+	returned := make(chan struct{})
+	drain := func() {
+		for {
+			select {
+			case <-result:
+			case <-returned:
+				return
+			}
+		}
+	}
 	if ctx.Request.timeout < 0 {
-		return func() {}
+		off := context.AfterFunc(ctx.Ctx, drain)
+		return func() {
+			off()
+			close(returned)
+		}
 	}
 	limit, url, entered := ctx.Request.timeoutOrDefault(), ctx.Request.Url, j.call.start
 	timed := &lazyContext{parent: ctx.Ctx}
 	ctx.Ctx = timed
 	clock := time.AfterFunc(limit, func() {
 		timed.cancel(&TimeoutError{URL: url, Limit: limit})
-		time.AfterFunc(2*farewell, func() { c.watch.overdue(&j.call, entered) })
+		time.AfterFunc(2*farewell, func() {
+			c.watch.overdue(&j.call, entered)
+			drain()
+		})
 	})
 	return func() {
 		clock.Stop()
 		timed.cancel(nil)
+		close(returned)
 	}
 }
 

@@ -215,7 +215,7 @@ func (w *watch) overdue(c *call, entered time.Time) {
 
 // farewell does what follows a drop, without the lock.
 func (w *watch) farewell(c *call) {
-	w.crawl.lost(c.stage, c.request())
+	w.crawl.lost(c)
 	c.owner.abandon()
 	c.worker.Detach()
 }
