@@ -24,6 +24,7 @@ type itemTask struct {
 	came    ItemMeta // as it came from its parser
 	call    call
 	life    lazyContext // of its PipelineFuncs
+	fate    lazyContext // ends when the item is given up
 	started atomic.Bool // it reached the pipelines
 	gone    atomic.Bool // they were given up
 	counted atomic.Bool // how it ended is in the counters
@@ -56,7 +57,7 @@ func (c *crawl) addItem(j *job, meta *ItemMeta) bool {
 	}
 	c.ledger.addItems(1)
 	task := &itemTask{job: root, meta: meta, came: *meta}
-	task.life.parent = c.work
+	task.life.parent, task.fate.parent = c.work, c.work
 	if err := c.items.Put(j.ctx, task); err != nil {
 		if c.work.Err() == nil { // the page alone is given up: it fails, and the item with it
 			task.started.Store(true)
@@ -105,6 +106,7 @@ func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 	}
 	c.watch.exit(call)
 	t.life.cancel(context.Canceled)
+	t.fate.cancel(context.Canceled)
 	return nil, stage.ErrDrop
 }
 
@@ -114,6 +116,7 @@ func (t *itemTask) doom() {
 	t.gone.Store(true)
 	t.count(&c.counters.failed)
 	t.life.cancel(errItemGone)
+	t.fate.cancel(errItemGone)
 	if c.work.Err() != nil {
 		t.job.leaveUndecided()
 	}
@@ -168,7 +171,7 @@ func (c *crawl) processItem(t *itemTask) (stack []byte, err error) {
 // itemDone counts the end of an item and tells about it.
 func (c *crawl) itemDone(t *itemTask, err error, stack []byte) {
 	if err == nil && c.collect != nil {
-		err = c.collect(&t.life, t.meta)
+		err = c.collect(&t.fate, t.meta)
 	}
 	if err == nil {
 		if !t.count(&c.counters.scraped) {

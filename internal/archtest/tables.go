@@ -105,6 +105,5 @@ var goroutines = map[string]string{
 	"parse.go":                  "the func that itemsOf returns",
 	"start.go":                  "crawl.run waits for gone; the sender waits for the receiver",
 	"failure.go":                "handleAlone, unless the call was abandoned",
-	"lost.go":                   "crawl.run waits for tellers",
 	"parts.go":                  "opening and closePart, unless the part is left behind",
 }
