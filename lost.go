@@ -48,13 +48,14 @@ func (c *crawl) lost(lost *call) {
 		herr.CtxId, herr.Item = item.CtxId, &item
 	}
 	c.report(herr)
-	j := lost.job
-	if j == nil || j.ctx == nil || j.caller != nil || at == StageError || c.work.Err() != nil {
-		// No request failed, or it is the Fetch of a caller, or it goes back to the cache; or else the
-		// ErrorHandlers themselves do not return, and are not asked again.
-		return
+	if !lost.held {
+		return // no request failed
 	}
-	if !j.tryOpen() {
+	j := lost.job
+	if j.ctx == nil || j.caller != nil || at == StageError || c.work.Err() != nil {
+		// It is the Fetch of a caller, or it goes back to the cache; or else the ErrorHandlers themselves do
+		// not return, and are not asked again.
+		j.done()
 		return
 	}
 	// Nothing more is taken from the job itself: what the handlers send comes from one that stands in for it.

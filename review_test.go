@@ -339,6 +339,36 @@ func TestCloseThatHangs(t *testing.T) {
 	}
 }
 
+// A deadline of Stop that ends while the parts are closed hurries them.
+func TestStopHurriesClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		var told error
+		s := newSpider("http://a.test/")
+		s.parse = nothing
+		e := newEngine(onePage(), s, tegenaria.EngineWithMiddlewares(
+			&opening{close: func(context.Context, string) error { <-release; return nil }},
+			&opening{close: func(ctx context.Context, _ string) error { <-ctx.Done(); told = ctx.Err(); return nil }}))
+		result := make(chan error, 1)
+		go func() { result <- run(t, e) }()
+		sleep(time.Second)
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		e.Stop(ctx)
+		err := <-result
+		var abandoned *tegenaria.AbandonedError
+		if !errors.As(err, &abandoned) || abandoned.Stages[tegenaria.StageClose] != 1 || told == nil {
+			t.Errorf("Run returned %v; the one that listens: %v", err, told)
+		}
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("it took %s", took)
+		}
+		close(release)
+		synctest.Wait()
+	})
+}
+
 // An abandoned callback is an error like any other: once, for everybody. Its ErrorHandlers may send the request again.
 func TestAbandonedIsAnError(t *testing.T) {
 	items := func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
@@ -471,16 +501,19 @@ func TestPipelineFuncContext(t *testing.T) {
 					return item, ctx.Err()
 				}
 				<-ctx.Done()
+				if quick.Err() == nil {
+					t.Error("the context of an item that is done has not ended")
+				}
 				return item, context.Cause(ctx)
-			})))
+			})), tegenaria.EngineWithItemConcurrency(1))
 		began := time.Now()
 		stats := mustRun(t, e)
 		var late *tegenaria.CallbackTimeoutError
 		if herr := s.onlyError(t); !errors.As(herr, &late) || late.Stage != tegenaria.StagePipeline || herr.Item.Item != "stuck" {
 			t.Errorf("ErrorHandler got %v", herr)
 		}
-		if took := time.Since(began); took != 10*time.Second || quick.Err() == nil || stats.ItemScraped != 1 || stats.ItemFailed != 1 {
-			t.Errorf("it took %s, the quick item's context: %v, stats %+v", took, quick.Err(), stats)
+		if took := time.Since(began); took != 10*time.Second || stats.ItemScraped != 1 || stats.ItemFailed != 1 {
+			t.Errorf("it took %s, stats %+v", took, stats)
 		}
 	})
 }
@@ -488,15 +521,21 @@ func TestPipelineFuncContext(t *testing.T) {
 // An item that was given up while the loop of Crawl was busy is counted once, as failed, and not yielded any more.
 func TestItemThatComesThroughTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSpider("http://a.test/")
+		s := newSpider()
 		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			for i := range 3 {
-				item <- tegenaria.NewItem(ctx, i)
+				if ctx.Request.Url == "http://a.test/" {
+					item <- tegenaria.NewItem(ctx, i)
+				}
 			}
 			return nil
 		}
-		w := onePage()
+		w := onePage().page("http://b.test/", after(5*time.Minute, text("x"))) // the run is on until then
 		scraped, yielded := 0, 0
+		s.start = func(req chan<- *tegenaria.Context) {
+			req <- send("http://a.test/")
+			req <- send("http://b.test/", tegenaria.RequestWithTimeout(time.Hour))
+		}
 		for _, err := range tegenaria.Crawl[int](t.Context(), s, tegenaria.EngineWithDownloader(w), tegenaria.EngineWithLogger(quiet()),
 			tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}), tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}),
 			tegenaria.EngineWithEvents(tegenaria.Events{ItemScraped: func(*tegenaria.ItemMeta) { scraped++ }})) {

@@ -26,6 +26,7 @@ type call struct {
 	slow, over bool
 	untimed    bool // a download: it has a timeout of its own
 	running    bool
+	held       bool // it was given up, and its job is kept open until that is told
 	prev, next *call
 }
 
@@ -192,6 +193,7 @@ func (w *watch) look() {
 
 // drop gives a call up. The caller holds mu.
 func (w *watch) drop(c *call) {
+	c.held = c.job != nil && c.job.tryOpen()
 	c.owner.doom()
 	w.unlink(c)
 	if w.abandoned == nil {
