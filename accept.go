@@ -277,9 +277,13 @@ func (c *crawl) slotOf(r *Request, host string) string {
 		return host
 	}
 	slot := host
-	protect(func() error {
+	stack, err := protect(func() error {
 		slot = c.cfg.politeness.SlotBy(u)
 		return nil
 	})
+	if err != nil && c.slotByPanicked.CompareAndSwap(false, true) {
+		err := fmt.Errorf("Politeness.SlotBy of %s, which belongs to its host's slot now: %w", redact(r.Url), err)
+		c.handleOutside(&HandleError{Err: err, Request: r, Stage: StageAccept, Stack: stack})
+	}
 	return slot
 }

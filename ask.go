@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -19,30 +20,68 @@ func (e *NoResultError) Error() string {
 // nobody waits for the result any more.
 type asking struct {
 	Context
-	life lazyContext
+	url    string
+	life   lazyContext
+	result chan *Context
+
+	mu       sync.Mutex    // guards what follows
+	returned bool          // Download has
+	gone     chan struct{} // closed then, if somebody waits for it
 }
 
 // ask calls a downloader and waits for its one result, which may come after Download has returned. The
 // request's timeout bounds both.
 func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time) (got *Context, stack []byte, err error) {
 	own, asked := ctx.Ctx, ctx
+	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
 	var theirs *asking
 	if c.http == nil || d.Downloader != Downloader(c.http) {
-		theirs = &asking{Context: *ctx}
+		theirs = &asking{Context: *ctx, url: ctx.Request.Url, result: result}
 		theirs.life.parent, theirs.Ctx, asked = own, &theirs.life, &theirs.Context
-		if ctx.Request.timeout >= 0 {
-			c.watch.bound(&j.call, &theirs.life, ctx.Request.Url, started, ctx.Request.timeoutOrDefault())
+		limit := ctx.Request.timeoutOrDefault()
+		if ctx.Request.timeout < 0 {
+			limit = 0
 		}
+		c.watch.bound(&j.call, theirs, started, limit)
 	}
-	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
 	stack, err = protect(func() error { d.Download(asked, result); return nil })
+	if theirs != nil {
+		defer theirs.end()
+	}
 	if err == nil {
 		got, err = awaitResult(own, result, started, ctx.Request.timeoutOrDefault()+farewell)
 	}
-	if theirs != nil {
-		theirs.life.cancel(nil)
-	}
 	return got, stack, err
+}
+
+// end lets go of what the downloader was given.
+func (a *asking) end() {
+	a.life.cancel(nil)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.returned = true
+	if a.gone != nil {
+		close(a.gone)
+	}
+}
+
+// letGo makes room for a downloader that was given up because it sends more results than it may.
+func (a *asking) letGo() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.returned || a.gone != nil || len(a.result) < cap(a.result) {
+		return
+	}
+	a.gone = make(chan struct{})
+	go func() { // until Download returns
+		for {
+			select {
+			case <-a.result:
+			case <-a.gone:
+				return
+			}
+		}
+	}()
 }
 
 // awaitResult waits for the result of a downloader.

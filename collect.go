@@ -26,8 +26,11 @@ func Crawl[T any](ctx context.Context, spider SpiderInterface, opts ...EngineOpt
 			e.RegisterSpiders(spider)
 			protect(func() error { name = spider.GetName(); return nil })
 		}
+		check := newTypeCheck[T]("Crawl")
+		e.config.collected = check
 		e.config.collect = func(ctx context.Context, item *ItemMeta) error {
 			v, ok := item.Item.(T)
+			check.saw(item.Item, ok)
 			if !ok {
 				return nil
 			}

@@ -35,6 +35,8 @@ type crawl struct {
 	holders *holders
 	seeds   emissionCounts
 
+	slotByPanicked atomic.Bool // the ErrorHandlers were told
+
 	ledger      *ledger
 	counters    *counters
 	sched       *scheduler
@@ -52,9 +54,11 @@ type crawl struct {
 	items       *buffer.Pool[*itemTask]
 	pipelines   ItemPipelines
 	collect     func(ctx context.Context, item *ItemMeta) error // of Crawl, may be nil
+	typeChecks  []*typeCheck
 	committers  []Committer
 	settler     *settler
 	watch       *watch
+	tellers     tellers
 
 	began        time.Time
 	took         atomic.Int64    // how long the run was, once it is over
@@ -106,19 +110,29 @@ func (e *emissionCounts) count(fingerprint Key) uint64 {
 
 // run makes the crawl and returns when nothing of it is left but what was abandoned.
 func (c *crawl) run(ctx context.Context) error {
-	state, err := c.open(ctx)
-	if err != nil {
-		return errors.Join(err, c.close("failed"))
+	var settling, piping, supervising sync.WaitGroup
+	supervising.Go(func() { c.supervise(ctx) })
+	over := func() {
+		close(c.over)
+		supervising.Wait()
+		c.watch.close()
 	}
-	if state.Finished {
-		c.reason = state.Reason
+	state, err := c.open()
+	switch {
+	case err != nil:
+		over()
+		return c.notOpened(ctx, err)
+	case state.Finished:
+		over()
+		c.finishedBefore(state.Reason)
 		return c.close(state.Reason)
+	case c.refusing.Load(): // it was asked to stop meanwhile
+		over()
+		return c.end(ctx)
 	}
 	if f := c.cfg.events.Started; f != nil {
 		c.event(func() { f(c.spider) })
 	}
-	var settling, piping, supervising sync.WaitGroup
-	supervising.Go(func() { c.supervise(ctx) })
 	settling.Go(c.settler.run)
 	piping.Go(func() { c.fail1(c.runItems()) })
 	started := c.start(state.Started)
@@ -127,12 +141,11 @@ func (c *crawl) run(ctx context.Context) error {
 	<-started // nothing new can come any more
 	c.items.Close()
 	piping.Wait()
+	c.tellers.wait()
 	c.leaveItems()
 	c.settler.close()
 	settling.Wait()
-	close(c.over)
-	supervising.Wait()
-	c.watch.close()
+	over()
 	return c.end(ctx)
 }
 
@@ -246,13 +259,5 @@ func (c *crawl) slow(at Stage, r *Request, took time.Duration) {
 	c.log.slow(at, r, took)
 	if f := c.cfg.events.SlowCallback; f != nil {
 		c.event(func() { f(at, r, took) })
-	}
-}
-
-// lost tells about a callback that was given up.
-func (c *crawl) lost(at Stage, r *Request) {
-	c.log.abandoned(at, r)
-	if f := c.cfg.events.Abandoned; f != nil {
-		c.event(func() { f(at, r) })
 	}
 }

@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -21,10 +22,12 @@ func newDomainSet(domains []string) (*domainSet, error) {
 		return nil, nil
 	}
 	s := &domainSet{hosts: make(map[string]bool), ports: make(map[string]bool)}
+	var errs []error
 	for _, d := range domains {
-		if err := s.add(d); err != nil {
-			return nil, err
-		}
+		errs = append(errs, s.add(d))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
 	}
 	return s, nil
 }
@@ -39,8 +42,8 @@ func (s *domainSet) add(domain string) error {
 		literal = "[" + addr.String() + "]"
 	}
 	normal, err := urlx.Parse("http://" + strings.TrimPrefix(literal, "."))
-	if err != nil || strings.ContainsAny(domain, "/@?#") || urlx.Hostname(normal) == "" {
-		return fmt.Errorf("EngineWithAllowedDomains: %q is no host; write \"example.com\" or \"example.com:8080\"", domain)
+	if err != nil || strings.ContainsAny(domain, "/@?#*") || urlx.Hostname(normal) == "" {
+		return fmt.Errorf("EngineWithAllowedDomains: %q is no host; write \"example.com\", which includes its sub-domains, or \"example.com:8080\"", domain)
 	}
 	host = urlx.Hostname(normal)
 	if port != "" {

@@ -13,8 +13,11 @@ import (
 //
 // Contract. Download fetches ctx.Request and sends exactly one result: ctx itself, its DownloadResult
 // set to a Response, to an Error, or to both where a body was cut off. Any status code is a
-// Response, a redirect too: it is the engine that follows it. The channel has room for the result, so sending never
-// blocks; a second one is discarded, and none within the request's timeout is an error. Download may
+// Response, a redirect too: it is the engine that follows it. The channel has room for the result, so sending it
+// never blocks. A second one is discarded. More break the contract: the channel has no room for them, so a
+// Download that sends them blocks until the request's timeout, and then it is abandoned and its results are
+// discarded; a goroutine of its own that sends them after Download has returned blocks for ever. No result
+// within the request's timeout is an error. Download may
 // block, or send from a goroutine of its own after it has returned. It must give up when ctx, which
 // is a context.Context, is done. It is called concurrently. A panic is a failure of the
 // request. A Response made by [NewResponse] is completed by the engine.

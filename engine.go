@@ -215,25 +215,54 @@ func (e *SpiderEngine) Resume() error {
 
 // Stop ends the crawl gracefully and returns when it is over: nothing new is begun, work in hand
 // finishes, a durable cache keeps the rest. When ctx ends, or EngineWithGrace is over, the work in hand
-// is cancelled and what does not return is abandoned. It returns ctx's cause if that cut the crawl short. It
-// may be called any number of times; without a running crawl it does nothing. If nothing was left to do the
-// crawl has finished, and Run returns nil.
+// is cancelled and what does not return is abandoned; then the parts are closed. It returns ctx's cause if
+// that cut the crawl short. It may be called any number of times; without a running crawl it does nothing. If
+// nothing was left to do the crawl has finished, and Run returns nil.
+//
+// It is not meant for callbacks: there it waits for the end of a run that waits for the callback. A callback
+// returns [CloseSpider], or calls Stop in a goroutine of its own. One that calls Stop all the same is
+// abandoned when the grace is over; a func of Events, a RequestFilter and others that cannot be abandoned
+// get a [*StopError] soon after that, and the run ends when they return.
 func (e *SpiderEngine) Stop(ctx context.Context) error {
 	c := e.current()
 	if c == nil {
 		return nil
 	}
 	c.requestStop("stopped", nil)
-	ctx, cancel, bye := beforeDeadline(ctx)
+	began := time.Now()
+	before, cancel, bye := beforeDeadline(ctx)
 	defer cancel()
-	select {
-	case <-c.gone:
-		return nil
-	case <-ctx.Done():
+	over, err := c.awaitEnd(before, c.cfg.grace)
+	if over || err != nil {
+		return err
 	}
 	c.cancelNow(bye)
-	<-c.gone
-	return context.Cause(ctx)
+	if _, err := c.awaitEnd(context.WithoutCancel(ctx), bye); err != nil {
+		return &StopError{Waited: time.Since(began)}
+	}
+	return context.Cause(before)
+}
+
+// awaitEnd waits for the crawl's end; over is false if ctx ended first. The error tells that there is no end
+// although the work has to be over after that time.
+func (c *crawl) awaitEnd(ctx context.Context, work time.Duration) (over bool, err error) {
+	began := time.Now()
+	bound := time.NewTimer(work + farewell + farewell/2) // a batch that is being stored has a farewell too
+	defer bound.Stop()
+	closing := c.closing
+	for {
+		select {
+		case <-c.gone:
+			return true, nil
+		case <-ctx.Done():
+			return false, nil
+		case <-closing:
+			closing = nil
+			bound.Reset(c.cfg.grace + time.Duration(len(c.opened)+1)*farewell)
+		case <-bound.C:
+			return false, &StopError{Waited: time.Since(began)}
+		}
+	}
 }
 
 // beforeDeadline ends a moment before ctx's deadline, so that what is cancelled then has the time to return.

@@ -24,6 +24,8 @@ const (
 	StageError    Stage = "error"    // ErrorHandler or an ErrorMiddleware
 	StageEvent    Stage = "event"    // a func of Events
 	StageSettle   Stage = "settle"   // committers and the cache
+	StageOpen     Stage = "open"     // Open, and what the cache does before the first request
+	StageClose    Stage = "close"    // Close
 )
 
 // ErrIgnoreRequest is returned by ProcessRequest, AcceptRequest or ProcessResponse to give the request
@@ -122,6 +124,15 @@ func (e *StoppedError) Error() string {
 // Unwrap returns the cause.
 func (e *StoppedError) Unwrap() error { return e.Err }
 
+// StopError is what Stop returns when the crawl has not ended although its grace is over: most likely because
+// it waits for the callback that Stop was called in.
+type StopError struct{ Waited time.Duration }
+
+// Error names the remedy.
+func (e *StopError) Error() string {
+	return fmt.Sprintf("tegenaria: the crawl has not ended within %s; if Stop was called in a callback, the crawl waits for that one: return CloseSpider instead, or call \"go e.Stop(ctx)\"", e.Waited)
+}
+
 // RunError is what Run returns when a crawl could not be started or its store failed.
 type RunError struct {
 	Op  string // "wiring", "start", "store"
@@ -214,6 +225,22 @@ func (e *RobotsError) Error() string {
 	}
 	return "robots.txt forbids " + redact(e.URL)
 }
+
+// RobotsUnreachableError is the failure of a request whose robots.txt could not be asked for because of the
+// network, as that of a dead host: until it is known, nothing of that origin may be fetched (RFC 9309
+// §2.3.1.4).
+type RobotsUnreachableError struct {
+	Origin string // "https://example.com"
+	Err    error  // how the host failed
+}
+
+// Error names origin, cause and remedy.
+func (e *RobotsUnreachableError) Error() string {
+	return fmt.Sprintf("%s could not be asked for its robots.txt, so nothing of it is fetched: %v", e.Origin, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *RobotsUnreachableError) Unwrap() error { return e.Err }
 
 // MissedErrorsError arrives on an ErrorChan whose reader was too slow: that many errors were not
 // delivered before the next one.

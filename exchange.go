@@ -61,7 +61,8 @@ func (e *TruncatedBodyError) Error() string {
 func (e *TruncatedBodyError) Unwrap() error { return e.Err }
 
 // UnexpectedStatusError is the failure of an answer that is no response to the request: 101 Switching
-// Protocols (RFC 9110 §15.2.2), which no request of ours asks for, or a status below 200.
+// Protocols (RFC 9110 §15.2.2), which no request of ours asks for, or a status below 200; of a Downloader's or
+// middleware's Response, a negative status.
 type UnexpectedStatusError struct {
 	Status int
 	URL    string
@@ -69,6 +70,9 @@ type UnexpectedStatusError struct {
 
 // Error names status and URL.
 func (e *UnexpectedStatusError) Error() string {
+	if e.Status < 0 {
+		return fmt.Sprintf("the Response of %s has the status %d, which is none; set the one that the server sent, or 200", redact(e.URL), e.Status)
+	}
 	return fmt.Sprintf("unexpected status %d from %s: nobody asked for another protocol", e.Status, redact(e.URL))
 }
 

@@ -120,6 +120,11 @@ func (c *crawl) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 // the spider's, which may send requests.
 func (c *crawl) handle(j *job, herr *HandleError) {
 	c.report(herr)
+	c.tellHandlers(j, herr)
+}
+
+// tellHandlers calls the ErrorHandlers.
+func (c *crawl) tellHandlers(j *job, herr *HandleError) {
 	parent := j
 	if j.failures != nil {
 		parent = j.caller
@@ -137,13 +142,18 @@ func (c *crawl) handle(j *job, herr *HandleError) {
 // handleAlone is handle for a failure of the start or of an emission: whoever waits for it has to go on when the
 // ErrorHandlers do not return. It returns when they have, or were abandoned.
 func (c *crawl) handleAlone(j *job, herr *HandleError) {
+	c.alone(j, func() { c.handle(j, herr) })
+}
+
+// alone runs code that calls the ErrorHandlers, and returns when it has returned or was abandoned.
+func (c *crawl) alone(j *job, code func()) {
 	a := &aloneCall{job: j, gone: make(chan struct{})}
 	a.call = call{stage: StageError, job: j, owner: a}
 	if !c.watch.enter(&a.call) {
 		return
 	}
 	go func() { // waited for by gone, unless it is abandoned
-		c.handle(j, herr)
+		code()
 		if c.watch.exit(&a.call) {
 			close(a.gone)
 		}
@@ -226,15 +236,22 @@ func (c *crawl) failedEmission(from emission, ctx *Context, no *refusal) {
 		outer.mu.Unlock()
 		return
 	}
-	for run != nil {
-		run()
-		run = nil
-		loop.mu.Lock()
-		if n := len(loop.list); n > 0 {
-			run = loop.list[0]
-			loop.list = loop.list[1:]
+	run()
+	loop.runAll()
+}
+
+// runAll ends the emissions that were collected, and those that come of it.
+func (f *failures) runAll() {
+	for {
+		f.mu.Lock()
+		if len(f.list) == 0 {
+			f.mu.Unlock()
+			return
 		}
-		loop.mu.Unlock()
+		run := f.list[0]
+		f.list = f.list[1:]
+		f.mu.Unlock()
+		run()
 	}
 }
 
@@ -244,6 +261,9 @@ func failedReason(herr *HandleError) string {
 	var loop *RedirectLoopError
 	if errors.As(herr.Err, &loop) {
 		return "redirect loop"
+	}
+	if herr.Stage == StageRobots {
+		return robotsFailure(herr.Err)
 	}
 	return string(herr.Stage)
 }

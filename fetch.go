@@ -162,6 +162,9 @@ func (c *crawl) processResponse(j *job) *HandleError {
 			err = errNilRequest
 		}
 		j.keepRequest(asked)
+		if resp := j.ctx.Response(); resp != nil {
+			resp.complete(j.ctx) // it may be another one, or lack what was there
+		}
 		if err != nil {
 			return j.failure(StageResponse, err, stack)
 		}

@@ -21,9 +21,13 @@ const (
 type itemTask struct {
 	job     *job
 	meta    *ItemMeta
+	came    ItemMeta // as it came from its parser
 	call    call
+	life    lazyContext // of its PipelineFuncs
+	fate    lazyContext // ends when the item is given up
 	started atomic.Bool // it reached the pipelines
 	gone    atomic.Bool // they were given up
+	counted atomic.Bool // how it ended is in the counters
 }
 
 // MarkAsProcessed ends the item's way. An item that never reached the pipelines because the crawl gave up
@@ -52,7 +56,8 @@ func (c *crawl) addItem(j *job, meta *ItemMeta) bool {
 		return false
 	}
 	c.ledger.addItems(1)
-	task := &itemTask{job: root, meta: meta}
+	task := &itemTask{job: root, meta: meta, came: *meta}
+	task.life.parent, task.fate.parent = c.work, c.work
 	if err := c.items.Put(j.ctx, task); err != nil {
 		if c.work.Err() == nil { // the page alone is given up: it fails, and the item with it
 			task.started.Store(true)
@@ -90,7 +95,7 @@ func (noSink[T]) Consume(context.Context, T) error { return nil }
 func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 	call := &t.call
 	call.stage, call.job, call.worker = StagePipeline, t.job, stage.CallOf(worker)
-	call.owner = t
+	call.owner, call.life = t, &t.life
 	if !c.watch.enter(call) {
 		return nil, stage.ErrDrop
 	}
@@ -100,6 +105,8 @@ func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 		c.itemDone(t, err, stack)
 	}
 	c.watch.exit(call)
+	t.life.cancel(context.Canceled)
+	t.fate.cancel(context.Canceled)
 	return nil, stage.ErrDrop
 }
 
@@ -107,11 +114,24 @@ func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 func (t *itemTask) doom() {
 	c := t.job.crawl
 	t.gone.Store(true)
-	c.counters.failed.Add(1)
+	t.count(&c.counters.failed)
+	t.life.cancel(errItemGone)
+	t.fate.cancel(errItemGone)
 	if c.work.Err() != nil {
 		t.job.leaveUndecided()
 	}
 }
+
+// count counts the end of an item, once.
+func (t *itemTask) count(in *atomic.Int64) bool {
+	if !t.counted.CompareAndSwap(false, true) {
+		return false
+	}
+	in.Add(1)
+	return true
+}
+
+var errItemGone = errors.New("the item's pipelines were given up")
 
 // abandon ends what the pipelines fetch inline, if the crawl gives up.
 func (t *itemTask) abandon() {
@@ -130,7 +150,7 @@ func (c *crawl) processItem(t *itemTask) (stack []byte, err error) {
 		}
 		panicked, err := protect(func() error {
 			if p, ok := p.(contextPipeline); ok {
-				return p.processItem(c.work, item)
+				return p.processItem(&t.life, item)
 			}
 			return p.ProcessItem(c.spider, item)
 		})
@@ -151,10 +171,13 @@ func (c *crawl) processItem(t *itemTask) (stack []byte, err error) {
 // itemDone counts the end of an item and tells about it.
 func (c *crawl) itemDone(t *itemTask, err error, stack []byte) {
 	if err == nil && c.collect != nil {
-		err = c.collect(c.work, t.meta)
+		err = c.collect(&t.fate, t.meta)
 	}
 	if err == nil {
-		scraped := c.counters.scraped.Add(1)
+		if !t.count(&c.counters.scraped) {
+			return // its pipelines were given up before
+		}
+		scraped := c.counters.scraped.Load()
 		if f := c.cfg.events.ItemScraped; f != nil {
 			c.event(func() { f(t.meta) })
 		}
@@ -172,19 +195,22 @@ func (c *crawl) itemDone(t *itemTask, err error, stack []byte) {
 		Item: t.meta, Stage: StagePipeline, Stack: stack}
 	var drop *dropItemError
 	if errors.As(err, &drop) {
-		c.counters.dropped.Add(1)
+		if !t.count(&c.counters.dropped) {
+			return
+		}
 		if f := c.cfg.events.ItemDropped; f != nil {
 			c.event(func() { f(herr) })
 		}
 		return
 	}
 	if reason, ok := asCloseSpider(err); ok {
-		c.counters.dropped.Add(1)
+		t.count(&c.counters.dropped)
 		c.requestStop(reason, nil)
 		return
 	}
-	c.counters.failed.Add(1)
-	c.handle(j, herr)
+	if t.count(&c.counters.failed) {
+		c.handle(j, herr)
+	}
 }
 
 // leaveItems ends the way of the items that a crawl has not come to because it gave up.

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -56,7 +58,8 @@ type SlotPolicy struct {
 }
 
 // SlotBy names the slot of an URL: requests of one slot share delay and limit. It is called
-// concurrently and must not block.
+// concurrently and must not block. One that panics is told to the ErrorHandlers once in a run; an URL for
+// which it does belongs to its host's slot.
 type SlotBy func(u *url.URL) string
 
 // SlotHost is the default: one slot per host name, whatever the port.
@@ -123,6 +126,9 @@ func (p Politeness) mistakes() error {
 	var errs []error
 	if p.Delay < 0 {
 		errs = append(errs, fmt.Errorf("Politeness.Delay is %s; it must not be negative", p.Delay))
+	}
+	if strings.ContainsFunc(p.UserAgent, unicode.IsControl) {
+		errs = append(errs, fmt.Errorf("Politeness.UserAgent is %q; a header cannot carry control characters such as line ends", p.UserAgent))
 	}
 	if p.PerSlot < 0 {
 		errs = append(errs, fmt.Errorf("Politeness.PerSlot is %d; it must not be negative (0 is the default of %d)", p.PerSlot, defaultPerSlot))

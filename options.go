@@ -39,6 +39,7 @@ type config struct {
 	downloaders                  []namedDownloader
 	parsers                      []namedParser
 	collect                      func(ctx context.Context, item *ItemMeta) error // of Crawl
+	collected                    *typeCheck                                      // of what that sees
 }
 
 type namedDownloader struct {

@@ -2,6 +2,8 @@ package tegenaria
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"slices"
 )
 
@@ -82,13 +84,33 @@ func isCommitter(part any) bool {
 type pipelineFunc[T any] struct {
 	priority int
 	f        func(ctx context.Context, item T) (T, error)
+	check    *typeCheck // of the run
 }
 
+var (
+	_ typedPipeline   = (*pipelineFunc[any])(nil)
+	_ contextPipeline = (*pipelineFunc[any])(nil)
+	_ mistaken        = (*pipelineFunc[any])(nil)
+)
+
 // PipelineFunc makes a pipeline of a func that takes and returns items of one type: what f
-// returns goes on to the next pipeline. Items of other types pass unchanged. ctx ends when the crawl is
-// cancelled.
+// returns goes on to the next pipeline. Items of other types pass unchanged; the log warns of a run in which
+// all items were of other types. ctx ends when the item leaves the pipelines, Limits.Callback is over, the
+// item is given up or the crawl is cancelled. A nil f is a mistake that Run reports.
 func PipelineFunc[T any](priority int, f func(ctx context.Context, item T) (T, error)) PipelinesInterface {
-	return &pipelineFunc[T]{priority, f}
+	return &pipelineFunc[T]{priority: priority, f: f}
+}
+
+func (p *pipelineFunc[T]) forRun() (PipelinesInterface, *typeCheck) {
+	check := newTypeCheck[T]("PipelineFunc")
+	return &pipelineFunc[T]{priority: p.priority, f: p.f, check: check}, check
+}
+
+func (p *pipelineFunc[T]) mistake() error {
+	if p.f == nil {
+		return fmt.Errorf("PipelineFunc[%s]: the func is nil", reflect.TypeFor[T]())
+	}
+	return nil
 }
 
 func (p *pipelineFunc[T]) GetPriority() int { return p.priority }
@@ -104,6 +126,9 @@ type contextPipeline interface {
 
 func (p *pipelineFunc[T]) processItem(ctx context.Context, item *ItemMeta) error {
 	v, ok := item.Item.(T)
+	if p.check != nil {
+		p.check.saw(item.Item, ok)
+	}
 	if !ok {
 		return nil
 	}

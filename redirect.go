@@ -25,6 +25,9 @@ func (c *crawl) follow(j *job) (herr *HandleError, alive bool) {
 // checkStatus makes a failure of a status that neither request nor engine allows.
 func (c *crawl) checkStatus(j *job) *HandleError {
 	r, resp := j.ctx.Request, j.ctx.Response()
+	if resp.Status < 0 {
+		return j.failure(StageStatus, &UnexpectedStatusError{Status: resp.Status, URL: resp.URL}, nil)
+	}
 	allowed := c.cfg.allowStatus
 	if len(r.allowStatus) > 0 {
 		allowed = append(slices.Clip(allowed), r.allowStatus...)
@@ -37,7 +40,7 @@ func (c *crawl) checkStatus(j *job) *HandleError {
 		}
 	}
 	ok := false
-	if stack, err := protect(func() error { ok = d.CheckStatus(uint64(max(resp.Status, 0)), allowed); return nil }); err != nil {
+	if stack, err := protect(func() error { ok = d.CheckStatus(uint64(resp.Status), allowed); return nil }); err != nil {
 		return j.failure(StageStatus, err, stack)
 	}
 	if !ok {

@@ -405,7 +405,7 @@ func TestRobotsRefusedConnection(t *testing.T) {
 	e := newEngine(nil, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{}))
 	stats := mustRun(t, e)
 	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Failed: 2})
-	if stats.Reasons["failed: robots"] != 2 {
+	if stats.Reasons["failed: robots: connection refused"] != 2 {
 		t.Errorf("reasons: %v", stats.Reasons)
 	}
 	for _, herr := range s.errors() {

@@ -2,7 +2,9 @@ package tegenaria
 
 import (
 	"errors"
+	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -56,6 +58,27 @@ func (c *crawl) fetchRobots(j *job) (status int, body []byte, err error) {
 	return http.StatusNotFound, nil, nil
 }
 
+// robotsFailure names in the statistics why a robots.txt could not be asked for: as a rule the host is dead, and
+// its robots.txt is but what was asked first.
+func robotsFailure(err error) string {
+	var dns *net.DNSError
+	var dial *net.OpError
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "robots: no such host"
+	case errors.As(err, &dns):
+		return "robots: no answer from DNS"
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "robots: host does not answer"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "robots: connection refused"
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return "robots: host cannot be reached"
+	}
+	return string(StageRobots)
+}
+
 // internalExchange is exchange for a request of the engine's own.
 func (c *crawl) internalExchange(j *job, ctx *Context) error {
 	for _, m := range c.internalMWs {
@@ -71,7 +94,7 @@ func (c *crawl) internalExchange(j *job, ctx *Context) error {
 		}
 		err = d.Call(nil, func() error {
 			got, _, err := c.ask(j, d, ctx, c.now())
-			c.watch.bound(&j.call, &j.life, "", c.now(), 0) // the middlewares' time is their own
+			c.watch.bound(&j.call, nil, c.now(), 0) // the middlewares' time is their own
 			if err != nil {
 				return err
 			}
@@ -96,9 +119,14 @@ func (c *crawl) internalExchange(j *job, ctx *Context) error {
 		if err != nil {
 			return err
 		}
+		resp := ctx.Response()
+		if resp == nil {
+			return errors.New("a middleware took the response of robots.txt away")
+		}
+		resp.complete(ctx)
 	}
-	if ctx.Response() == nil {
-		return errors.New("a middleware took the response of robots.txt away")
+	if resp := ctx.Response(); resp.Status < 0 {
+		return &UnexpectedStatusError{Status: resp.Status, URL: resp.URL}
 	}
 	return nil
 }

@@ -231,6 +231,7 @@ func (g *robotsGate) ask(j *job, f *robotsFile) error {
 	status, body, err := g.crawl.fetchRobots(j)
 	switch {
 	case err != nil:
+		err = &RobotsUnreachableError{Origin: urlx.Origin(j.ctx.Request.Url), Err: err}
 		g.resolve(j, robotsUnknown, nil)
 	case status == http.StatusTooManyRequests || status >= 500:
 		g.serverError(j, f)

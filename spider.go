@@ -3,6 +3,7 @@ package tegenaria
 import (
 	"context"
 	"errors"
+	"fmt"
 )
 
 // SpiderInterface says where a crawl starts and how its pages are read. The engine recovers panics
@@ -38,7 +39,8 @@ type ParserSet interface {
 	Parsers() map[string]Parser
 }
 
-// BaseSpider is a spider without a Parser: embed *BaseSpider and write Parser alone.
+// BaseSpider is a spider without a Parser: embed *BaseSpider, set, and write Parser alone. A nil one is a
+// mistake that Run reports.
 type BaseSpider struct {
 	Name     string   // what GetName returns
 	FeedUrls []string // the seeds
@@ -66,7 +68,14 @@ func (s *funcSpider) Parser(resp *Context, item chan<- *ItemMeta, req chan<- *Co
 	return s.parser(resp, item, req)
 }
 
-// NewSpider makes a spider of a name, a parser and seeds.
+func (s *funcSpider) mistake() error {
+	if s.parser == nil {
+		return fmt.Errorf("NewSpider(%q): the parser is nil", s.Name)
+	}
+	return nil
+}
+
+// NewSpider makes a spider of a name, a parser and seeds. A nil parser is a mistake that Run reports.
 func NewSpider(name string, parser Parser, urls ...string) SpiderInterface {
 	return &funcSpider{&BaseSpider{Name: name, FeedUrls: urls}, parser}
 }

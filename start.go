@@ -69,7 +69,7 @@ func (s *starter) send(seeds chan<- *Context) error {
 	})
 	var panicked *PanicError
 	if errors.As(err, &panicked) && stack != nil {
-		c.handleStart(&HandleError{Err: err, Stage: StageStart, Stack: stack})
+		c.handleOutside(&HandleError{Err: err, Stage: StageStart, Stack: stack})
 		if _, ok := c.spider.(Starter); !ok {
 			return nil // what it sent before is crawled
 		}
@@ -77,10 +77,11 @@ func (s *starter) send(seeds chan<- *Context) error {
 	return err
 }
 
-// handleStart tells the ErrorHandlers about a panic in the start.
-func (c *crawl) handleStart(herr *HandleError) {
+// handleOutside tells the ErrorHandlers about a panic that is no request's failure.
+func (c *crawl) handleOutside(herr *HandleError) {
 	j := &job{crawl: c, ctx: &Context{Ctx: context.Background()}, failures: &failures{}}
 	c.handleAlone(j, herr)
+	j.failures.runAll()
 }
 
 // receive accepts seeds, but only while there is room: they alone feel backpressure (design law L2).

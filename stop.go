@@ -17,6 +17,7 @@ type stop struct {
 	asked    chan struct{} // closed when the crawl is to stop
 	hurry    chan struct{} // closed when it is to stop at once
 	over     chan struct{} // closed when everything has ended
+	closing  chan struct{} // closed when the parts are about to be closed; nothing is opened any more
 	hurried  sync.Once
 	bye      time.Duration // how long what is cancelled then has to return; set before hurry is closed
 
@@ -27,7 +28,8 @@ type stop struct {
 }
 
 func (s *stop) init() {
-	s.asked, s.hurry, s.over = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	s.asked, s.hurry = make(chan struct{}), make(chan struct{})
+	s.over, s.closing = make(chan struct{}), make(chan struct{})
 }
 
 // requestStop asks the crawl to end gracefully. It returns at once and may be called from anywhere.
@@ -170,10 +172,18 @@ func (c *crawl) end(ctx context.Context) error {
 	default:
 		err = &StoppedError{Reason: reason, Err: cause}
 	}
+	closing := c.close(reason)
 	if counts := c.watch.counts(); counts != nil {
 		err = errors.Join(err, &AbandonedError{counts})
 	}
-	return errors.Join(err, c.close(reason))
+	return errors.Join(err, closing)
+}
+
+// finishedBefore notes that an earlier run has finished the job, and how.
+func (c *crawl) finishedBefore(reason string) {
+	c.stop.mu.Lock()
+	defer c.stop.mu.Unlock()
+	c.reason = reason
 }
 
 // settleFinished stores that the job is complete.

@@ -29,8 +29,9 @@ type call struct {
 	untimed    bool // the start, or a download: it has all the time it wants, or bound's
 	running    bool
 	limit      time.Duration // see bound; 0: none
-	url        string        // that bound's limit is for
 	inbox      *inbox        // one without a receiver, or nil
+	asked      *asking       // what the downloader was asked, or nil
+	held       bool          // it was given up, and its job is kept open until that is told
 	prev, next *call
 }
 
@@ -71,7 +72,7 @@ func (w *watch) enter(c *call) bool {
 		return false
 	}
 	c.start = w.crawl.now()
-	c.running, c.limit = true, 0
+	c.running, c.limit, c.asked = true, 0, nil
 	c.prev, c.next = w.head.prev, &w.head
 	c.prev.next, c.next.prev = c, c
 	if due, ok := w.due(c); ok && (!w.armed || due.Before(w.at)) {
@@ -105,15 +106,15 @@ func (w *watch) unlink(c *call) {
 	c.prev, c.next = nil, nil
 }
 
-// bound gives a running download a limit, from started on: then life is cancelled. A call that does not return
-// soon after that is given up.
-func (w *watch) bound(c *call, life *lazyContext, url string, started time.Time, limit time.Duration) {
+// bound gives a running download a limit, from started on, 0 for none: then its life is cancelled. A call that
+// does not return soon after that is given up.
+func (w *watch) bound(c *call, asked *asking, started time.Time, limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !c.running {
 		return
 	}
-	c.life, c.url, c.start, c.limit, c.over = life, url, started, limit, false
+	c.asked, c.start, c.limit, c.over = asked, started, limit, false
 	if due := started.Add(limit); limit > 0 && (!w.armed || due.Before(w.at)) {
 		w.arm(w.crawl.now())
 	}
@@ -186,7 +187,7 @@ func (w *watch) look() {
 			lost = append(lost, c)
 		case c.limit > 0:
 			c.over = true
-			c.life.cancel(&TimeoutError{URL: c.url, Limit: c.limit})
+			c.asked.life.cancel(&TimeoutError{URL: c.asked.url, Limit: c.limit})
 		case w.limit > 0 && !now.Before(c.start.Add(w.limit)):
 			c.over, over = true, true
 			if c.job != nil {
@@ -219,6 +220,7 @@ func (w *watch) look() {
 
 // drop gives a call up. The caller holds mu.
 func (w *watch) drop(c *call) {
+	c.held = c.job != nil && c.job.tryOpen()
 	c.owner.doom()
 	w.unlink(c)
 	if c.inbox != nil {
@@ -232,7 +234,10 @@ func (w *watch) drop(c *call) {
 
 // farewell does what follows a drop, without the lock.
 func (w *watch) farewell(c *call) {
-	w.crawl.lost(c.stage, c.request())
+	if c.asked != nil {
+		c.asked.letGo()
+	}
+	w.crawl.lost(c)
 	c.owner.abandon()
 	c.worker.Detach()
 }

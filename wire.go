@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"sync"
 	"time"
 
@@ -55,6 +54,7 @@ func (c *crawl) wire(name string) (mistakes []error) {
 	}
 	for i, p := range cfg.pipelines {
 		note(notNil(p, "RegisterPipelines", i))
+		note(mistakeOf(p))
 	}
 	for i, d := range cfg.downloaders {
 		note(notNil(d.downloader, "RegisterDownloader", i))
@@ -73,59 +73,6 @@ func (c *crawl) wire(name string) (mistakes []error) {
 	return mistakes
 }
 
-// mistakes lists the options that make no sense.
-func (cfg *config) mistakes() error {
-	var errs []error
-	for _, n := range []struct {
-		name  string
-		value int
-	}{
-		{"EngineWithSchedulerNum", int(cfg.parseWorkers)}, {"EngineWithReadCacheNum", int(cfg.readers)},
-		{"EngineWithConcurrency", cfg.concurrency}, {"EngineWithItemConcurrency", cfg.itemConcurrency},
-	} {
-		if n.value < 1 {
-			errs = append(errs, fmt.Errorf("%s is %d; it must be 1 or more", n.name, n.value))
-		}
-	}
-	if cfg.grace < 0 {
-		errs = append(errs, fmt.Errorf("EngineWithGrace is %s; it must not be negative", cfg.grace))
-	}
-	return errors.Join(errs...)
-}
-
-// findSpider returns the spider of that name.
-func findSpider(spiders []SpiderInterface, name string) (SpiderInterface, error) {
-	var errs []error
-	byName := make(map[string]SpiderInterface, len(spiders))
-	for i, s := range spiders {
-		if err := notNil(s, "RegisterSpiders", i); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		switch n := s.GetName(); {
-		case n == "":
-			errs = append(errs, fmt.Errorf("RegisterSpiders: spider %d has no name; set BaseSpider.Name", i+1))
-		case byName[n] != nil:
-			errs = append(errs, fmt.Errorf("RegisterSpiders: two spiders are called %q", n))
-		default:
-			byName[n] = s
-		}
-	}
-	if byName[name] == nil {
-		errs = append(errs, fmt.Errorf("no spider is called %q; register it with RegisterSpiders", name))
-	}
-	return byName[name], errors.Join(errs...)
-}
-
-// notNil refuses nil parts, nil pointers in an interface too.
-func notNil(part any, where string, i int) error {
-	v := reflect.ValueOf(part)
-	if part == nil || v.Kind() == reflect.Pointer && v.IsNil() {
-		return fmt.Errorf("%s: argument %d is nil", where, i+1)
-	}
-	return nil
-}
-
 // wireParts sorts what is registered and finds what it can do.
 func (c *crawl) wireParts() {
 	c.middlewares = c.cfg.middlewares.sorted()
@@ -142,7 +89,15 @@ func (c *crawl) wireParts() {
 		}
 		c.parts = append(c.parts, m)
 	}
-	for _, p := range c.pipelines {
+	if check := c.cfg.collected; check != nil {
+		c.typeChecks = append(c.typeChecks, check)
+	}
+	for i, p := range c.pipelines {
+		if typed, ok := p.(typedPipeline); ok {
+			check := (*typeCheck)(nil)
+			p, check = typed.forRun()
+			c.pipelines[i], c.typeChecks = p, append(c.typeChecks, check)
+		}
 		c.parts = append(c.parts, p)
 	}
 	if c.cfg.downloader != nil {
@@ -232,107 +187,4 @@ func (c *crawl) wireMachines() {
 	c.watch = newWatch(c, c.limits.Callback)
 	c.collect = cfg.collect
 	c.plain = c.checkPlain()
-}
-
-// open prepares the parts and takes over what the cache holds.
-func (c *crawl) open(ctx context.Context) (State, error) {
-	job := Job{Spider: c.spider.GetName(), KeyVersion: keyVersion, QueueBytes: c.limits.QueueBytes}
-	if c.dupes != nil {
-		job.BloomBits, job.BloomHashes = c.dupes.bloomParameters()
-	}
-	state, err := c.cache.Begin(ctx, job)
-	if err != nil {
-		return state, &RunError{Op: "store", Err: err}
-	}
-	c.durable = state.Durable
-	c.codec = &codec{durable: c.durable, parsers: c.parsers, metaTypes: c.cfg.metaTypes, bodyLimit: c.limits.Body}
-	if state.Finished {
-		return state, nil
-	}
-	c.loopback.add(decodeStrings(state.Checkpoints[loopbackCheckpoint])...)
-	for _, part := range c.parts {
-		opener, ok := part.(Opener)
-		if ok {
-			if _, err := protect(func() error { return opener.Open(c.work, c.spider) }); err != nil {
-				return state, &RunError{Op: "start", Err: fmt.Errorf("opening %T: %w", part, err)}
-			}
-		}
-		c.opened = append(c.opened, part)
-	}
-	if err := c.restore(ctx, state); err != nil {
-		return state, &RunError{Op: "store", Err: err}
-	}
-	return state, c.resume(ctx, state)
-}
-
-// resume tells ledger and scheduler what waits in a durable cache.
-func (c *crawl) resume(ctx context.Context, state State) error {
-	pending := int64(0)
-	for slot, err := range c.cache.Slots(ctx) {
-		if err != nil {
-			return &RunError{Op: "store", Err: err}
-		}
-		pending += int64(slot.Pending)
-		c.sched.restore(slot)
-	}
-	c.ledger.resume(pending, state.Delayed)
-	if state.Delayed > 0 {
-		c.sched.lookAtDue()
-	}
-	return nil
-}
-
-// restore gives the committers their checkpoints. One that has none prepares a first one, which is stored
-// before anything is staged.
-func (c *crawl) restore(ctx context.Context, state State) error {
-	first := make(map[string][]byte)
-	for _, committer := range c.committers {
-		key := committer.CommitKey()
-		checkpoint, stored := state.Checkpoints[key]
-		_, err := protect(func() error {
-			if !stored {
-				checkpoint = nil
-			}
-			if err := committer.Restore(ctx, checkpoint); err != nil || stored {
-				return err
-			}
-			prepared, err := committer.Prepare(ctx, nil)
-			first[key] = prepared
-			return err
-		})
-		if err != nil {
-			return fmt.Errorf("committer %s: restore: %w", key, err)
-		}
-	}
-	if len(first) == 0 {
-		return nil
-	}
-	return c.cache.Settle(ctx, Batch{Checkpoints: first})
-}
-
-// close closes the parts in reverse order of opening.
-func (c *crawl) close(reason string) error {
-	var errs []error
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.work), c.cfg.grace)
-	defer cancel()
-	for i := len(c.opened) - 1; i >= 0; i-- {
-		closer, ok := c.opened[i].(Closer)
-		if !ok {
-			continue
-		}
-		if _, err := protect(func() error { return closer.Close(ctx, reason) }); err != nil {
-			errs = append(errs, fmt.Errorf("tegenaria: closing %T: %w", c.opened[i], err))
-		}
-	}
-	c.noMore()
-	c.giveUp(context.Canceled)
-	c.abandonStore()
-	if c.http != nil {
-		c.http.close()
-	}
-	c.took.Store(int64(time.Since(c.began)))
-	if f := c.cfg.events.Closed; f != nil {
-		c.event(func() { f(reason) })
-	}
-	return errors.Join(errs...)
 }

@@ -100,9 +100,11 @@ var goroutines = map[string]string{
 	"examples/demosite/site.go": "Site.Close",
 	"stage/pipeline.go":         "Pipeline.ProcessUntil waits for the source's goroutine, unless it was given up",
 	"stage/pool.go":             "crew.serve waits for the workers that were not given up",
+	"ask.go":                    "asking.end, when the downloader that was given up returns",
 	"collect.go":                "the loop of Crawl, which receives the result",
 	"inbox.go":                  "inbox.close",
 	"parse.go":                  "the func that itemsOf returns",
 	"start.go":                  "crawl.run waits for gone; the sender waits for the receiver",
 	"failure.go":                "handleAlone, unless the call was abandoned",
+	"parts.go":                  "opening and closePart, unless the part is left behind",
 }

@@ -1,0 +1,73 @@
+package tegenaria
+
+import (
+	"context"
+	"sync"
+)
+
+// tellers are the goroutines in which ErrorHandlers are told of callbacks that were given up: whoever gave them
+// up must not wait for user code.
+type tellers struct {
+	mu      sync.Mutex // guards what follows
+	closed  bool
+	running sync.WaitGroup
+}
+
+// tell runs f unless the run is ending.
+func (t *tellers) tell(f func()) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.running.Go(f)
+	}
+	return !t.closed
+}
+
+// wait lets no more of them begin, and returns when they have ended.
+func (t *tellers) wait() {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.running.Wait()
+}
+
+// lost tells about a callback that was given up (design law L8). It does not wait for user code: it is called
+// before what the callback holds is given back.
+func (c *crawl) lost(lost *call) {
+	at, r := lost.stage, lost.request()
+	c.log.abandoned(at, r)
+	if f := c.cfg.events.Abandoned; f != nil {
+		c.event(func() { f(at, r) })
+	}
+	herr := &HandleError{Err: abandonedAt(at), Request: r, Stage: at}
+	if j := lost.job; j != nil && j.ctx != nil {
+		herr.CtxId = j.ctx.CtxId
+	}
+	if t, ok := lost.owner.(*itemTask); ok {
+		item := t.came // the callback may be at work on the item itself
+		herr.CtxId, herr.Item = item.CtxId, &item
+	}
+	c.report(herr)
+	if !lost.held {
+		return // no request failed
+	}
+	j := lost.job
+	if j.ctx == nil || j.caller != nil || at == StageError || c.work.Err() != nil {
+		// It is the Fetch of a caller, or it goes back to the cache; or else the ErrorHandlers themselves do
+		// not return, and are not asked again.
+		j.done()
+		return
+	}
+	// Nothing more is taken from the job itself: what the handlers send comes from one that stands in for it.
+	standIn := c.newJob(j.rec, nil)
+	standIn.ctx = &Context{Request: r, CtxId: herr.CtxId, Ctx: context.Background()}
+	teller := &job{crawl: c, caller: standIn, failures: &failures{}, rec: j.rec, ctx: standIn.ctx}
+	told := c.tellers.tell(func() {
+		defer j.done() // the request is open until then: the handlers may send it again
+		c.alone(teller, func() { c.tellHandlers(teller, herr) })
+		teller.failures.runAll()
+	})
+	if !told {
+		j.done()
+	}
+}

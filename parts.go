@@ -1,0 +1,231 @@
+package tegenaria
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// open prepares the parts and takes over what the cache holds. What it calls is told by its context when the
+// crawl is to stop, since there is no work in hand that could be finished; what does not return when the
+// grace is over is left behind.
+func (c *crawl) open() (state State, err error) {
+	ctx, cancel := context.WithCancel(c.work) // parts may keep it: it ends with the work
+	defer context.AfterFunc(c.intake, cancel)()
+	job := Job{Spider: c.spider.GetName(), KeyVersion: keyVersion, QueueBytes: c.limits.QueueBytes}
+	if c.dupes != nil {
+		job.BloomBits, job.BloomHashes = c.dupes.bloomParameters()
+	}
+	var found State // belongs to Begin until it has returned
+	err = c.opening(fmt.Sprintf("Begin of the cache %T", c.cache), func() (err error) {
+		found, err = c.cache.Begin(ctx, job)
+		return err
+	})
+	if err != nil {
+		return state, &RunError{Op: "store", Err: err}
+	}
+	state = found
+	c.durable = state.Durable
+	c.codec = &codec{durable: c.durable, parsers: c.parsers, metaTypes: c.cfg.metaTypes, bodyLimit: c.limits.Body}
+	if state.Finished {
+		return state, nil
+	}
+	c.loopback.add(decodeStrings(state.Checkpoints[loopbackCheckpoint])...)
+	for _, part := range c.parts {
+		if opener, ok := part.(Opener); ok {
+			what := fmt.Sprintf("opening %T", part)
+			if err := c.opening(what, func() error { return opener.Open(ctx, c.spider) }); err != nil {
+				return state, &RunError{Op: "start", Err: err}
+			}
+		}
+		c.opened = append(c.opened, part)
+	}
+	if err := c.restore(ctx, state); err != nil {
+		return state, &RunError{Op: "store", Err: err}
+	}
+	return state, c.resume(ctx, state)
+}
+
+// partCall is code of a registered part, or of the cache, that runs before the crawl begins.
+type partCall struct {
+	call call
+	gone chan struct{} // closed when the code has returned or was left behind
+	left bool          // it was left behind; set before gone is closed
+	err  error         // what it returned
+}
+
+func (p *partCall) doom() { p.left = true }
+
+func (p *partCall) abandon() { close(p.gone) }
+
+// opening runs code of a registered part, or of the cache, that may be left behind.
+func (c *crawl) opening(what string, code func() error) error {
+	p := &partCall{gone: make(chan struct{})}
+	p.call = call{stage: StageOpen, owner: p, untimed: true}
+	if !c.watch.enter(&p.call) {
+		return fmt.Errorf("%s: %w", what, context.Canceled)
+	}
+	go func() { // waited for by gone, unless it is left behind
+		_, err := protect(code)
+		if c.watch.exit(&p.call) {
+			p.err = err
+			close(p.gone)
+		}
+	}()
+	<-p.gone
+	switch {
+	case p.left:
+		return fmt.Errorf("%s: it did not return when its context was cancelled: %w", what, abandonedAt(StageOpen))
+	case p.err != nil:
+		return fmt.Errorf("%s: %w", what, p.err)
+	}
+	return nil
+}
+
+// resume tells ledger and scheduler what waits in a durable cache.
+func (c *crawl) resume(ctx context.Context, state State) error {
+	found := int64(0) // belongs to the loop until it has ended
+	err := c.opening(fmt.Sprintf("Slots of the cache %T", c.cache), func() error {
+		for slot, err := range c.cache.Slots(ctx) {
+			if err != nil {
+				return err
+			}
+			found += int64(slot.Pending)
+			c.sched.restore(slot)
+		}
+		return nil
+	})
+	if err != nil {
+		return &RunError{Op: "store", Err: err}
+	}
+	c.ledger.resume(found, state.Delayed)
+	if state.Delayed > 0 {
+		c.sched.lookAtDue()
+	}
+	return nil
+}
+
+// restore gives the committers their checkpoints. One that has none prepares a first one, which is stored
+// before anything is staged.
+func (c *crawl) restore(ctx context.Context, state State) error {
+	first := make(map[string][]byte)
+	for _, committer := range c.committers {
+		key := committer.CommitKey()
+		checkpoint, stored := state.Checkpoints[key]
+		if !stored {
+			checkpoint = nil
+		}
+		var prepared []byte // belongs to the committer until it has returned
+		err := c.opening(fmt.Sprintf("committer %s: restore", key), func() (err error) {
+			if err := committer.Restore(ctx, checkpoint); err != nil || stored {
+				return err
+			}
+			prepared, err = committer.Prepare(ctx, nil)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if !stored {
+			first[key] = prepared
+		}
+	}
+	if len(first) == 0 {
+		return nil
+	}
+	return c.opening(fmt.Sprintf("Settle of the cache %T", c.cache), func() error {
+		return c.cache.Settle(ctx, Batch{Checkpoints: first})
+	})
+}
+
+// notOpened ends a run whose parts could not be opened.
+func (c *crawl) notOpened(ctx context.Context, err error) error {
+	if !c.refusing.Load() {
+		c.breakDown(err)
+		return c.end(ctx)
+	}
+	told := errors.Is(err, context.Canceled) || c.work.Err() != nil && errors.Is(err, context.Cause(c.work))
+	var left *AbandonedError
+	if told && !errors.As(err, &left) {
+		err = nil // it has but returned when it was told to
+	}
+	return errors.Join(c.end(ctx), err)
+}
+
+// close closes the parts in reverse order of opening.
+func (c *crawl) close(reason string) error {
+	close(c.closing)
+	c.warnOfTypes()
+	var errs []error
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.work), c.cfg.grace)
+	defer cancel()
+	hurry := c.hurry
+	select {
+	case <-hurry: // the work was in a hurry: that does not cut the closing short
+		hurry = nil
+	default:
+	}
+	for i := len(c.opened) - 1; i >= 0; i-- {
+		closer, ok := c.opened[i].(Closer)
+		if !ok {
+			continue
+		}
+		if err := c.closePart(ctx, closer, reason, hurry); err != nil {
+			errs = append(errs, fmt.Errorf("tegenaria: closing %T: %w", closer, err))
+		}
+	}
+	c.noMore()
+	c.giveUp(context.Canceled)
+	c.abandonStore()
+	if c.http != nil {
+		c.http.close()
+	}
+	c.took.Store(int64(time.Since(c.began)))
+	if f := c.cfg.events.Closed; f != nil {
+		c.event(func() { f(reason) })
+	}
+	return errors.Join(errs...)
+}
+
+// closePart closes one part. One that does not return soon after its context has ended is left behind.
+func (c *crawl) closePart(ctx context.Context, closer Closer, reason string, hurry <-chan struct{}) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	result := make(chan error, 1)
+	go func() { // waited for by result, unless it is left behind
+		_, err := protect(func() error { return closer.Close(ctx, reason) })
+		result <- err
+	}()
+	select {
+	case err := <-result:
+		return err
+	case <-hurry:
+		cancel()
+	case <-ctx.Done():
+	}
+	bye := time.NewTimer(farewell)
+	defer bye.Stop()
+	select {
+	case err := <-result:
+		return err
+	case <-bye.C:
+	}
+	err := fmt.Errorf("it did not return when its context was cancelled: %w", abandonedAt(StageClose))
+	c.watch.count(StageClose)
+	c.lost(&call{stage: StageClose})
+	return err
+}
+
+// count counts a call that the watch did not know of as abandoned.
+func (w *watch) count(at Stage) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.abandoned == nil {
+		w.abandoned = make(map[Stage]int)
+	}
+	w.abandoned[at]++
+}
+
+// abandonedAt is the error of one callback that was given up.
+func abandonedAt(at Stage) *AbandonedError { return &AbandonedError{map[Stage]int{at: 1}} }
