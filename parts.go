@@ -217,15 +217,5 @@ func (c *crawl) closePart(ctx context.Context, closer Closer, reason string, hur
 	return err
 }
 
-// count counts a call that the watch did not know of as abandoned.
-func (w *watch) count(at Stage) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.abandoned == nil {
-		w.abandoned = make(map[Stage]int)
-	}
-	w.abandoned[at]++
-}
-
 // abandonedAt is the error of one callback that was given up.
 func abandonedAt(at Stage) *AbandonedError { return &AbandonedError{map[Stage]int{at: 1}} }

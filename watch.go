@@ -260,6 +260,16 @@ func (w *watch) close() {
 	}
 }
 
+// count counts a call that the watch did not know of as abandoned.
+func (w *watch) count(at Stage) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.abandoned == nil {
+		w.abandoned = make(map[Stage]int)
+	}
+	w.abandoned[at]++
+}
+
 // counts returns how many calls were abandoned, by stage; nil if none.
 func (w *watch) counts() map[Stage]int {
 	w.mu.Lock()
