@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/httpx"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -35,17 +35,18 @@ func (e *PrivateAddressError) Error() string {
 // wanted it has been given up.
 const connectTimeout = 30 * time.Second
 
-// dialGuard makes connections to public addresses only. It judges the address that is dialled, after all
+// dialGuard makes connections to public addresses only. It judges the addresses that are dialled, after all
 // look-ups, so that no name can stand for one address when it is checked and for another one when
-// it is used.
+// it is used. Of a name that stands for both kinds it dials the public ones.
 type dialGuard struct {
 	dialer   net.Dialer
+	resolver *httpx.Resolver
 	allowed  []netip.Prefix
 	loopback *loopbackSet
 }
 
 func newDialGuard(allowed []netip.Prefix, loopback *loopbackSet) *dialGuard {
-	g := &dialGuard{dialer: net.Dialer{Timeout: connectTimeout}, loopback: loopback}
+	g := &dialGuard{dialer: net.Dialer{Timeout: connectTimeout}, resolver: new(httpx.Resolver), loopback: loopback}
 	for _, p := range allowed {
 		if p.Addr().Is4In6() && p.Bits() >= 96 {
 			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
@@ -55,17 +56,36 @@ func newDialGuard(allowed []netip.Prefix, loopback *loopbackSet) *dialGuard {
 	return g
 }
 
-// dial connects to a host:port.
+// dial connects to a host:port. If none of its addresses answers they are forgotten: the next one to ask
+// looks the host up again.
 func (g *dialGuard) dial(ctx context.Context, network, asked string) (net.Conn, error) {
-	d := g.dialer
-	d.ControlContext = func(_ context.Context, _, dialled string, _ syscall.RawConn) error {
-		to, err := netip.ParseAddrPort(dialled)
-		if err != nil {
-			return fmt.Errorf("address %q: %w", dialled, err)
-		}
-		return g.check(to.Addr(), asked)
+	host, port, err := net.SplitHostPort(asked)
+	if err != nil {
+		return nil, err
 	}
-	return d.DialContext(ctx, network, asked)
+	found, err := g.resolver.Resolve(ctx, host)
+	if err != nil {
+		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
+	}
+	addrs := make([]netip.Addr, 0, len(found))
+	var refused error
+	for _, addr := range found {
+		if err := g.check(addr, asked); err == nil {
+			addrs = append(addrs, addr)
+		} else if refused == nil {
+			refused = err
+		}
+	}
+	if len(addrs) == 0 {
+		return nil, refused
+	}
+	conn, err := httpx.Dial(ctx, addrs, func(ctx context.Context, addr netip.Addr) (net.Conn, error) {
+		return g.dialer.DialContext(ctx, network, net.JoinHostPort(addr.String(), port))
+	})
+	if err != nil && ctx.Err() == nil {
+		g.resolver.Forget(host)
+	}
+	return conn, err
 }
 
 // check tells whether an address that stands for the asked host:port may be dialled.

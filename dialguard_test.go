@@ -11,8 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"golang.org/x/net/dns/dnsmessage"
 )
 
 func TestDialGuardTable(t *testing.T) {
@@ -159,13 +157,19 @@ func TestDialGuardSeesTheDialledAddress(t *testing.T) {
 	server := newServer(func(w http.ResponseWriter, r *http.Request) { asked.Add(1); io.WriteString(w, "secret") })
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(server.URL, "http://"))
 	d := newTestDownloader(t, nil, server)
-	d.routes.guard.dialer.Resolver = fakeResolver(func() [4]byte {
-		lookups.Add(1)
-		return [4]byte{127, 0, 0, 1}
-	})
+	d.routes.guard.resolver.TTL = -1
+	d.routes.guard.resolver.Lookup = func(context.Context, string) ([]netip.Addr, error) {
+		if lookups.Add(1) == 1 {
+			return []netip.Addr{netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("::1")}, nil
+		}
+		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+	}
 	r := NewRequest("http://rebound.example:"+port+"/", GET, nil)
 	err := wantError[*PrivateAddressError](t, download(d, r), r)
-	if err.Host != "rebound.example" || err.Addr != netip.MustParseAddr("127.0.0.1") {
+	if err.Host != "rebound.example" || err.Addr != netip.MustParseAddr("169.254.169.254") {
+		t.Errorf("%+v", err)
+	}
+	if err := wantError[*PrivateAddressError](t, download(d, r), r); err.Addr != netip.MustParseAddr("127.0.0.1") {
 		t.Errorf("%+v", err)
 	}
 	if asked.Load() != 0 || lookups.Load() == 0 {
@@ -174,51 +178,11 @@ func TestDialGuardSeesTheDialledAddress(t *testing.T) {
 	d.loopback.add("rebound.example:" + port)
 	mustDownload(t, d, r)
 
-	d.routes.guard.dialer.Resolver = &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		return nil, errors.New("no name server")
-	}}
+	d.routes.guard.resolver.Lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
+		return nil, &net.DNSError{Err: "no name server", Name: host}
+	}
 	r = NewRequest("http://unknown.example/", GET, nil)
 	if err := wantError[*net.DNSError](t, download(d, r), r); err.Name != "unknown.example" {
 		t.Errorf("%+v", err)
 	}
-}
-
-// fakeResolver answers each question for an IPv4 address.
-func fakeResolver(answer func() [4]byte) *net.Resolver {
-	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
-		ours, theirs := net.Pipe()
-		go func() {
-			defer theirs.Close()
-			size := make([]byte, 2) // a net.Pipe is no packet connection: DNS over TCP
-			for {
-				if _, err := io.ReadFull(theirs, size); err != nil {
-					return
-				}
-				packet := make([]byte, int(size[0])<<8|int(size[1]))
-				if _, err := io.ReadFull(theirs, packet); err != nil {
-					return
-				}
-				var m dnsmessage.Message
-				if m.Unpack(packet) != nil {
-					return
-				}
-				m.Response, m.Additionals = true, nil
-				for _, q := range m.Questions {
-					if q.Type == dnsmessage.TypeA {
-						m.Answers = append(m.Answers, dnsmessage.Resource{
-							Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
-							Body:   &dnsmessage.AResource{A: answer()}})
-					}
-				}
-				packet, err := m.Pack()
-				if err != nil {
-					return
-				}
-				if _, err := theirs.Write(append([]byte{byte(len(packet) >> 8), byte(len(packet))}, packet...)); err != nil {
-					return
-				}
-			}
-		}()
-		return ours, nil
-	}}
 }

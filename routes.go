@@ -165,6 +165,7 @@ func (rs *routes) makeRoom() (idle *route) {
 }
 
 func (rs *routes) close() {
+	defer rs.guard.resolver.Close()
 	if rs.direct.closeIdle != nil {
 		rs.direct.closeIdle()
 	}

@@ -98,6 +98,7 @@ const (
 // start. Tests are free.
 var goroutines = map[string]string{
 	"examples/demosite/site.go": "Site.Close",
+	"internal/httpx/dialer.go":  "Dial, which receives all attempts",
 	"stage/pipeline.go":         "Pipeline.ProcessUntil waits for the source's goroutine, unless it was given up",
 	"stage/pool.go":             "crew.serve waits for the workers that were not given up",
 	"ask.go":                    "asking.end, when the downloader that was given up returns",
