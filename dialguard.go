@@ -31,10 +31,6 @@ func (e *PrivateAddressError) Error() string {
 	return fmt.Sprintf("%s is no public address; Politeness.AllowPrivate allows it (%s/%d, say)", who, e.Addr, e.Addr.BitLen())
 }
 
-// connectTimeout bounds each step of making a connection: net/http goes on with it when the request that
-// wanted it has been given up.
-const connectTimeout = 30 * time.Second
-
 // dialGuard makes connections to public addresses only. It judges the addresses that are dialled, after all
 // look-ups, so that no name can stand for one address when it is checked and for another one when
 // it is used. Of a name that stands for both kinds it dials the public ones.
@@ -45,8 +41,8 @@ type dialGuard struct {
 	loopback *loopbackSet
 }
 
-func newDialGuard(allowed []netip.Prefix, loopback *loopbackSet) *dialGuard {
-	g := &dialGuard{dialer: net.Dialer{Timeout: connectTimeout}, resolver: new(httpx.Resolver), loopback: loopback}
+func newDialGuard(allowed []netip.Prefix, loopback *loopbackSet, timeout time.Duration) *dialGuard {
+	g := &dialGuard{dialer: net.Dialer{Timeout: timeout}, resolver: new(httpx.Resolver), loopback: loopback}
 	for _, p := range allowed {
 		if p.Addr().Is4In6() && p.Bits() >= 96 {
 			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
@@ -63,7 +59,9 @@ func (g *dialGuard) dial(ctx context.Context, network, asked string) (net.Conn, 
 	if err != nil {
 		return nil, err
 	}
+	began := time.Now()
 	found, err := g.resolver.Resolve(ctx, host)
+	lookedUp := time.Now()
 	if err != nil {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
 	}
@@ -82,10 +80,14 @@ func (g *dialGuard) dial(ctx context.Context, network, asked string) (net.Conn, 
 	conn, err := httpx.Dial(ctx, addrs, func(ctx context.Context, addr netip.Addr) (net.Conn, error) {
 		return g.dialer.DialContext(ctx, network, net.JoinHostPort(addr.String(), port))
 	})
-	if err != nil && ctx.Err() == nil {
-		g.resolver.Forget(host)
+	if err != nil {
+		if ctx.Err() == nil {
+			g.resolver.Forget(host)
+		}
+		return nil, err
 	}
-	return conn, err
+	now := time.Now()
+	return &dialled{conn, lookedUp.Sub(began), now.Sub(lookedUp), now}, nil
 }
 
 // check tells whether an address that stands for the asked host:port may be dialled.

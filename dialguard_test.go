@@ -14,7 +14,7 @@ import (
 )
 
 func TestDialGuardTable(t *testing.T) {
-	g := newDialGuard(nil, nil)
+	g := newDialGuard(nil, nil, 0)
 	public := []string{
 		"1.1.1.1", "8.8.8.8", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.1",
 		"169.253.255.255", "172.15.255.255", "172.32.0.0", "192.0.1.1", "192.167.255.255", "192.169.0.0", "198.17.255.255",
@@ -45,7 +45,7 @@ func TestDialGuardTable(t *testing.T) {
 			t.Errorf("the message names neither address nor remedy: %s", text)
 		}
 	}
-	everything := newDialGuard([]netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}, nil)
+	everything := newDialGuard([]netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}, nil, 0)
 	for _, addr := range append(public, special...) {
 		if err := everything.check(netip.MustParseAddr(addr), "x.example:80"); err != nil {
 			t.Errorf("%s is refused though allowed: %v", addr, err)
@@ -57,7 +57,7 @@ func TestDialGuardAllowed(t *testing.T) {
 	loopback := new(loopbackSet)
 	loopback.add("localhost:8080", "127.0.0.2:80", "[::1]:443")
 	g := newDialGuard([]netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00::/8"),
-		netip.MustParsePrefix("::ffff:192.168.0.0/112")}, loopback)
+		netip.MustParsePrefix("::ffff:192.168.0.0/112")}, loopback, 0)
 	tests := []struct {
 		addr, asked string
 		ok          bool

@@ -2,7 +2,6 @@ package tegenaria
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -97,11 +96,16 @@ func (d *httpDownloader) fetch(ctx *Context) (*Response, error) {
 	if cause := context.Cause(x.life); cause != nil {
 		return nil, cause
 	}
-	var private *PrivateAddressError
-	if errors.As(err, &private) {
-		return nil, private
+	return resp, x.explain(err)
+}
+
+// timeLimits are those of a request.
+func (d *httpDownloader) timeLimits(r *Request) timeLimits {
+	l := timeLimits{firstByte: d.limits.FirstByte, idle: d.limits.Idle, rate: d.limits.MinRate}
+	if r.timeout >= 0 {
+		l.all = r.timeoutOrDefault()
 	}
-	return resp, err
+	return l
 }
 
 // streams tells whether a response's body goes to the request's ResponseWriter.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"log"
@@ -467,10 +466,7 @@ func TestDownloadHTTP2(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	d := newTestDownloader(t, nil, server)
-	known, _ := server.Client().Transport.(*http.Transport)
-	trusting := d.routes.transport(d.routes.guard.dial)
-	trusting.TLSClientConfig = &tls.Config{RootCAs: known.TLSClientConfig.RootCAs}
-	d.routes.direct = newRoute(trusting)
+	trust(d, server)
 	resp := mustDownload(t, d, NewRequest(server.URL, GET, nil))
 	if firstHeader(resp.Header, "X-Proto") != "HTTP/2.0" || resp.String() != "whole" {
 		t.Errorf("%v, body %q", resp.Header, resp)
@@ -490,7 +486,7 @@ func TestDownloadErrorTexts(t *testing.T) {
 		want string
 	}{
 		{&BodyTooLargeError{asked, 5}, "the body of http://u:xxxxx@x.example/p is larger than Limits.Body = 5 bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter"},
-		{&TimeoutError{asked, time.Second}, "http://u:xxxxx@x.example/p took longer than 1s; RequestWithTimeout allows more"},
+		{&TimeoutError{URL: asked, Limit: time.Second}, "http://u:xxxxx@x.example/p took longer than 1s; RequestWithTimeout allows more"},
 		{&TruncatedBodyError{asked, 4, 9, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p broke off after 4 of 9 bytes: unexpected EOF"},
 		{&TruncatedBodyError{asked, 4, -1, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p broke off after 4 bytes: unexpected EOF"},
 		{&PrivateAddressError{"x.example", netip.MustParseAddr("10.0.0.1")}, "x.example is at 10.0.0.1, which is no public address; Politeness.AllowPrivate allows it (10.0.0.1/32, say)"},

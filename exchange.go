@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/multiread"
@@ -24,21 +26,6 @@ func (e *BodyTooLargeError) Error() string {
 	return fmt.Sprintf("the body of %s is larger than Limits.Body = %d bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter",
 		redact(e.URL), e.Limit)
 }
-
-// TimeoutError is the failure of a request that took longer than its timeout, from connecting to the last
-// byte of the body.
-type TimeoutError struct {
-	URL   string
-	Limit time.Duration
-}
-
-// Error names URL, limit and remedy.
-func (e *TimeoutError) Error() string {
-	return fmt.Sprintf("%s took longer than %s; RequestWithTimeout allows more", redact(e.URL), e.Limit)
-}
-
-// Timeout is true: a net.Error says so too.
-func (e *TimeoutError) Timeout() bool { return true }
 
 // TruncatedBodyError is the failure of a response whose body broke off. The RequestResult has a Response
 // too, with what came before that; of a spooled body nothing is kept.
@@ -76,6 +63,22 @@ func (e *UnexpectedStatusError) Error() string {
 	return fmt.Sprintf("unexpected status %d from %s: nobody asked for another protocol", e.Status, redact(e.URL))
 }
 
+// HeaderTooLargeError is the failure of a response whose header is larger than Limits.Header or has more fields than
+// Limits.HeaderFields.
+type HeaderTooLargeError struct {
+	URL    string
+	Limit  int64 // of Limits.Header, in bytes; 0 if it was the other
+	Fields int   // of Limits.HeaderFields; 0 if it was the other
+}
+
+// Error names URL, limit and remedy.
+func (e *HeaderTooLargeError) Error() string {
+	if e.Fields > 0 {
+		return fmt.Sprintf("the response of %s has more than Limits.HeaderFields = %d header fields", redact(e.URL), e.Fields)
+	}
+	return fmt.Sprintf("the header of the response of %s is larger than Limits.Header = %d bytes", redact(e.URL), e.Limit)
+}
+
 // exchange is one request sent and one response read.
 type exchange struct {
 	down *httpDownloader
@@ -87,9 +90,8 @@ type exchange struct {
 	start  time.Time
 	life   context.Context // ends with the request's context, or at its timeout
 	cancel context.CancelCauseFunc
-	limit  time.Duration // 0: none
-	clock  *time.Timer
-	runout time.Time // when clock fires
+	clock  clock
+	trace  tracer
 
 	route    *route
 	body     io.ReadCloser
@@ -103,22 +105,13 @@ func (x *exchange) begin() {
 	x.start = time.Now()
 	x.url = x.r.Url
 	x.life, x.cancel = context.WithCancelCause(x.ctx.parent())
-	switch x.limit = x.r.timeout; {
-	case x.limit < 0:
-		x.limit = 0
-		return
-	case x.limit == 0:
-		x.limit = DefaultTimeout
-	}
-	x.runout = x.start.Add(x.limit)
-	x.clock = time.AfterFunc(x.limit, func() { x.cancel(&TimeoutError{URL: x.r.Url, Limit: x.limit}) })
+	x.clock.start(x.r.Url, x.down.timeLimits(x.r), x.start, x.cancel)
+	x.trace.clock = &x.clock
 }
 
 // end gives back whatever the exchange holds, except its share of the body budget.
 func (x *exchange) end() {
-	if x.clock != nil {
-		x.clock.Stop()
-	}
+	x.clock.stop()
 	if x.body != nil {
 		x.body.Close()
 	}
@@ -144,12 +137,17 @@ func (x *exchange) run() (*Response, error) {
 	if err != nil {
 		return nil, bareURLError(err)
 	}
+	x.clock.answered()
 	x.body = answer.Body
 	if answer.StatusCode < http.StatusOK {
 		// A switch of protocols that nobody asked for: the body is the bare connection, deaf to timeouts.
 		return nil, &UnexpectedStatusError{Status: answer.StatusCode, URL: x.url}
 	}
-	resp := &Response{Status: answer.StatusCode, Header: answer.Header, URL: x.url, ctx: x.ctx, req: x.r}
+	if limit := x.down.limits.HeaderFields; countFields(answer.Header) > limit {
+		return nil, &HeaderTooLargeError{URL: x.url, Fields: limit}
+	}
+	began := time.Now()
+	resp := &Response{Status: answer.StatusCode, Header: answer.Header, URL: x.url, ctx: x.ctx, req: x.r, transfer: x.trace.transfer(answer)}
 	if resp.Header == nil {
 		resp.Header = make(map[string][]string)
 	}
@@ -158,6 +156,8 @@ func (x *exchange) run() (*Response, error) {
 		want = 0 // the answer to a HEAD tells the length of a body that does not come
 	}
 	err = x.receive(resp, want)
+	resp.transfer.Body = time.Since(began)
+	resp.transfer.WireBytes, resp.transfer.BodyBytes = x.got, int64(resp.ContentLength)
 	resp.Delay = time.Since(x.start).Seconds()
 	switch {
 	case err == nil:
@@ -166,6 +166,41 @@ func (x *exchange) run() (*Response, error) {
 		return nil, err
 	}
 	return resp, &TruncatedBodyError{URL: x.url, Got: x.got, Want: want, Err: x.broken}
+}
+
+// countFields counts the fields of a header.
+func countFields(header http.Header) (n int) {
+	for _, values := range header {
+		n += len(values)
+	}
+	return n
+}
+
+// explain says in our words what net/http says in its own, or does not say at all.
+func (x *exchange) explain(err error) error {
+	var private *PrivateAddressError
+	var dial *net.OpError
+	limits := &x.down.limits
+	switch {
+	case errors.As(err, &private):
+		return private
+	case errors.As(err, &dial) && dial.Op == "dial" && dial.Timeout() && !isLookup(dial):
+		return &TimeoutError{URL: x.url, Limit: limits.Connect, Phase: PhaseConnect}
+	}
+	// net/http has no types for these.
+	switch text := err.Error(); {
+	case text == "net/http: TLS handshake timeout":
+		return &TimeoutError{URL: x.url, Limit: limits.Handshake, Phase: PhaseHandshake}
+	case strings.Contains(text, "server response headers exceeded"), strings.Contains(text, "response header list larger than"):
+		return &HeaderTooLargeError{URL: x.url, Limit: limits.Header}
+	}
+	return err
+}
+
+// isLookup tells whether it was not the connection that failed, but the look-up of its host.
+func isLookup(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns)
 }
 
 // receive reads the body to where the request wants it.
@@ -211,6 +246,7 @@ func (x *exchange) spool(resp *Response) error {
 func (x *exchange) Read(p []byte) (int, error) {
 	n, err := x.body.Read(p)
 	x.got += int64(n)
+	x.clock.came(n)
 	if err != nil && !errors.Is(err, io.EOF) {
 		x.broken = err
 	}
@@ -224,13 +260,9 @@ func (x *exchange) reserve(n int64) error {
 	if x.ctx.job != nil && x.ctx.job.caller != nil {
 		bodies.add(x.hold, n)
 	} else if !bodies.tryGrow(x.hold, n) {
-		running := x.clock != nil && x.clock.Stop()
-		left := time.Until(x.runout)
+		x.clock.pause()
 		err := bodies.grow(x.life, x.hold, n)
-		if running {
-			x.runout = time.Now().Add(left)
-			x.clock.Reset(left)
-		}
+		x.clock.goOn()
 		if err != nil {
 			return err
 		}

@@ -33,6 +33,14 @@ type Limits struct {
 	Body           int64 // largest body in memory, in bytes (0: 32 MiB)
 	BodiesInFlight int64 // sum of bodies between download and settling; those of Fetch count, but do not wait (0: 64 MiB)
 	QueueBytes     int64 // memory for waiting requests of a memory cache (0: 1 GiB)
+
+	Header       int64         // size of a response's header, in bytes (0: 1 MiB)
+	HeaderFields int           // number of its fields (0: 1,000)
+	Connect      time.Duration // to connect to one address (0: 30 s)
+	Handshake    time.Duration // of TLS (0: 30 s)
+	FirstByte    time.Duration // from the request to the header of the response (0: as long as the request's timeout)
+	Idle         time.Duration // without another byte of a body (0: as long as the request's timeout)
+	MinRate      int64         // bytes of a body per second, after its first 10 s (0: any)
 }
 
 // OnlySeeds as Limits.Depth filters everything but seeds.
@@ -77,10 +85,14 @@ const (
 	defaultBodiesInFlight = 64 << 20
 	defaultQueueBytes     = 1 << 30
 	defaultPerSlot        = 8
+	defaultHeader         = 1 << 20
+	defaultHeaderFields   = 1000
+	defaultConnect        = 30 * time.Second
+	defaultHandshake      = 30 * time.Second
 )
 
 // orDefault returns def for zero, and unlimited for a negative value.
-func orDefault[N int | int64](v, def, unlimited N) N {
+func orDefault[N int | int64 | time.Duration](v, def, unlimited N) N {
 	switch {
 	case v == 0:
 		return def
@@ -99,6 +111,10 @@ func (l Limits) withDefaults() Limits {
 	l.Body = orDefault(l.Body, defaultBody, unlimited)
 	l.BodiesInFlight = orDefault(l.BodiesInFlight, defaultBodiesInFlight, unlimited)
 	l.QueueBytes = orDefault(l.QueueBytes, defaultQueueBytes, 0)
+	l.Header = orDefault(l.Header, defaultHeader, unlimited)
+	l.HeaderFields = orDefault(l.HeaderFields, defaultHeaderFields, unlimited)
+	l.Connect = orDefault(l.Connect, defaultConnect, 0)
+	l.Handshake = orDefault(l.Handshake, defaultHandshake, 0)
 	return l
 }
 
@@ -111,6 +127,7 @@ func (l Limits) mistakes() error {
 	}{
 		{"Pages", int64(l.Pages)}, {"Items", int64(l.Items)}, {"Errors", int64(l.Errors)},
 		{"Time", int64(l.Time)}, {"Bytes", l.Bytes}, {"Callback", int64(l.Callback)},
+		{"FirstByte", int64(l.FirstByte)}, {"Idle", int64(l.Idle)}, {"MinRate", l.MinRate},
 	} {
 		if field.value < 0 {
 			errs = append(errs, fmt.Errorf("the limit Limits.%s is %d; it must not be negative (0 is no limit)", field.name, field.value))

@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
 	"slices"
@@ -43,7 +44,7 @@ func (x *exchange) request() (*http.Request, error) {
 	req := (&http.Request{
 		Method: r.method(), URL: target, Host: target.Host,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(x.life)
+	}).WithContext(httptrace.WithClientTrace(x.life, x.trace.listen()))
 	if len(r.Body) > 0 {
 		req.ContentLength = int64(len(r.Body))
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }

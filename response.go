@@ -27,8 +27,9 @@ type Response struct {
 	// set by user code is the body from then on. It is nil for a spooled body.
 	Buffer *bytes.Buffer
 
-	ctx *Context
-	req *Request
+	ctx      *Context
+	req      *Request
+	transfer *Transfer
 
 	mu   sync.Mutex // guards what follows
 	body []byte

@@ -20,9 +20,8 @@ import (
 const (
 	idleTimeout = 90 * time.Second
 	pingTimeout = 15 * time.Second
-	headerLimit = 1 << 20 // bytes of a response's header
-	minIdle     = 256     // idle connections kept in all, at least
-	maxProxies  = 64      // proxies whose connections are kept
+	minIdle     = 256 // idle connections kept in all, at least
+	maxProxies  = 64  // proxies whose connections are kept
 )
 
 // route is a way out, with connections of its own: directly, or through one proxy.
@@ -50,7 +49,7 @@ type routes struct {
 }
 
 func newRoutes(s downloadSettings) *routes {
-	rs := &routes{settings: s, guard: newDialGuard(s.allowPrivate, s.loopback), proxied: make(map[string]*route)}
+	rs := &routes{settings: s, guard: newDialGuard(s.allowPrivate, s.loopback, s.limits.Connect), proxied: make(map[string]*route)}
 	if s.client != nil {
 		rs.direct = &route{send: withoutRedirects(s.client).Do}
 		return rs
@@ -83,9 +82,9 @@ func (rs *routes) transport(dial dialFunc) *http.Transport {
 		MaxIdleConns:           max(4*perHost, minIdle),
 		MaxIdleConnsPerHost:    perHost,
 		IdleConnTimeout:        idleTimeout,
-		TLSHandshakeTimeout:    connectTimeout,
+		TLSHandshakeTimeout:    rs.settings.limits.Handshake,
 		ExpectContinueTimeout:  time.Second,
-		MaxResponseHeaderBytes: headerLimit,
+		MaxResponseHeaderBytes: rs.settings.limits.Header,
 	}
 }
 
@@ -200,7 +199,7 @@ func (rs *routes) through(proxyURL string) (*route, error) {
 	if client := rs.settings.client; client != nil {
 		return throughClient(client, u)
 	}
-	dialer := &net.Dialer{Timeout: connectTimeout}
+	dialer := &net.Dialer{Timeout: rs.settings.limits.Connect}
 	if u.Scheme == "socks5" {
 		dial, err := socksDial(u, dialer)
 		if err != nil {
@@ -253,8 +252,11 @@ func socksDial(u *url.URL, dialer *net.Dialer) (dialFunc, error) {
 		return nil, errProxyScheme
 	}
 	return func(ctx context.Context, network, hostport string) (net.Conn, error) {
-		ctx, cancel := context.WithTimeout(ctx, connectTimeout)
-		defer cancel()
+		if dialer.Timeout > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, dialer.Timeout)
+			defer cancel()
+		}
 		return through.DialContext(ctx, network, hostport)
 	}, nil
 }

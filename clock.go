@@ -1,0 +1,223 @@
+package tegenaria
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// TimeoutError is the failure of a request that took longer than its timeout, from connecting to the last
+// byte of the body, or of which a part took longer than its limit.
+type TimeoutError struct {
+	URL   string
+	Limit time.Duration
+	Phase Phase // what took so long; PhaseAll is the whole exchange
+}
+
+// Phase is a part of an exchange.
+type Phase string
+
+// The phases of an exchange, in their order; what an error names.
+const (
+	PhaseAll       Phase = ""           // RequestWithTimeout
+	PhaseConnect   Phase = "connect"    // Limits.Connect
+	PhaseHandshake Phase = "handshake"  // Limits.Handshake
+	PhaseFirstByte Phase = "first byte" // Limits.FirstByte
+	PhaseIdle      Phase = "idle"       // Limits.Idle
+)
+
+// Error names URL, limit and remedy.
+func (e *TimeoutError) Error() string {
+	url := redact(e.URL)
+	switch e.Phase {
+	case PhaseConnect:
+		return fmt.Sprintf("connecting to %s took longer than %s; Limits.Connect allows more", url, e.Limit)
+	case PhaseHandshake:
+		return fmt.Sprintf("the TLS handshake with %s took longer than %s; Limits.Handshake allows more", url, e.Limit)
+	case PhaseFirstByte:
+		return fmt.Sprintf("no answer from %s within %s of the request; Limits.FirstByte allows more", url, e.Limit)
+	case PhaseIdle:
+		return fmt.Sprintf("nothing more came from %s for %s; Limits.Idle allows more", url, e.Limit)
+	}
+	return fmt.Sprintf("%s took longer than %s; RequestWithTimeout allows more", url, e.Limit)
+}
+
+// Timeout is true: a net.Error says so too.
+func (e *TimeoutError) Timeout() bool { return true }
+
+// TooSlowError is the failure of a response whose body came slower than Limits.MinRate.
+type TooSlowError struct {
+	URL   string
+	Got   int64         // bytes, as they came
+	In    time.Duration // since the body began
+	Limit int64         // bytes per second
+}
+
+// Error names URL, rate and remedy.
+func (e *TooSlowError) Error() string {
+	return fmt.Sprintf("the body of %s comes too slowly: %d bytes in %s, Limits.MinRate is %d a second", redact(e.URL), e.Got, e.In.Round(time.Millisecond), e.Limit)
+}
+
+// Timeout is true: a net.Error says so too.
+func (e *TooSlowError) Timeout() bool { return true }
+
+// rateGrace is how long a body may be slower than Limits.MinRate at its beginning.
+const rateGrace = 10 * time.Second
+
+// timeLimits are those of one exchange; 0 is none.
+type timeLimits struct {
+	all, firstByte, idle time.Duration
+	rate                 int64 // bytes per second
+}
+
+// clock cancels an exchange that overruns one of its limits. One timer serves them all: when it fires it looks
+// which limit is next. The zero clock has none.
+type clock struct {
+	url    string
+	limits timeLimits
+	cancel context.CancelCauseFunc
+
+	mu     sync.Mutex // guards what follows
+	timer  *time.Timer
+	all    time.Time // when the whole exchange is over
+	asked  time.Time // when the request was sent to the connection; zero before
+	began  time.Time // when the body began; zero before
+	last   time.Time // when the last of it came
+	got    int64     // of it, in bytes
+	paused time.Time // zero unless the clock stands still
+}
+
+// start starts the clock of an exchange that begins now.
+func (c *clock) start(url string, l timeLimits, now time.Time, cancel context.CancelCauseFunc) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.url, c.limits, c.cancel = url, l, cancel
+	if l.all > 0 {
+		c.all = now.Add(l.all)
+	}
+	c.arm(now)
+}
+
+// next returns when a limit is overrun unless something happens, and with which error. The caller holds mu.
+func (c *clock) next() (at time.Time, late error) {
+	sooner := func(t time.Time, err error) {
+		if at.IsZero() || t.Before(at) {
+			at, late = t, err
+		}
+	}
+	if !c.all.IsZero() {
+		sooner(c.all, &TimeoutError{URL: c.url, Limit: c.limits.all})
+	}
+	if c.began.IsZero() {
+		if c.limits.firstByte > 0 && !c.asked.IsZero() {
+			sooner(c.asked.Add(c.limits.firstByte), &TimeoutError{URL: c.url, Limit: c.limits.firstByte, Phase: PhaseFirstByte})
+		}
+		return at, late
+	}
+	if c.limits.idle > 0 {
+		sooner(c.last.Add(c.limits.idle), &TimeoutError{URL: c.url, Limit: c.limits.idle, Phase: PhaseIdle})
+	}
+	if rate := c.limits.rate; rate > 0 {
+		enough := time.Duration(float64(c.got+1) / float64(rate) * float64(time.Second))
+		in := max(rateGrace, enough)
+		sooner(c.began.Add(in), &TooSlowError{URL: c.url, Got: c.got, In: in, Limit: rate})
+	}
+	return at, late
+}
+
+// arm sets the timer. The caller holds mu.
+func (c *clock) arm(now time.Time) {
+	at, _ := c.next()
+	switch {
+	case at.IsZero() || !c.paused.IsZero():
+	case c.timer == nil:
+		c.timer = time.AfterFunc(max(at.Sub(now), 0), c.look)
+	default:
+		c.timer.Reset(max(at.Sub(now), 0))
+	}
+}
+
+// look is run by the timer.
+func (c *clock) look() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.paused.IsZero() {
+		return
+	}
+	now := time.Now()
+	if at, late := c.next(); !at.IsZero() && !now.Before(at) {
+		c.cancel(late)
+		return
+	}
+	c.arm(now)
+}
+
+// stop ends it.
+func (c *clock) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.paused = time.Now() // a timer that has fired already finds nothing to do
+}
+
+// sent notes that a connection is there: the request is on its way.
+func (c *clock) sent() {
+	if c.limits.firstByte == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.asked = time.Now()
+	c.arm(c.asked)
+}
+
+// answered notes that the header of the response has come.
+func (c *clock) answered() {
+	if c.limits.idle == 0 && c.limits.rate == 0 && c.limits.firstByte == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.began = time.Now()
+	c.last = c.began
+	c.arm(c.began)
+}
+
+// came notes that n more bytes of the body have come.
+func (c *clock) came(n int) {
+	if n == 0 || c.limits.idle == 0 && c.limits.rate == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.got += int64(n)
+	c.last = time.Now() // the timer finds out by itself
+}
+
+// pause lets the clock stand still: the server is not to blame for what comes now.
+func (c *clock) pause() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	c.paused = time.Now()
+}
+
+// goOn ends a pause: all that was to come comes so much later.
+func (c *clock) goOn() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	by := now.Sub(c.paused)
+	c.paused = time.Time{}
+	for _, t := range []*time.Time{&c.all, &c.asked, &c.began, &c.last} {
+		if !t.IsZero() {
+			*t = t.Add(by)
+		}
+	}
+	c.arm(now)
+}

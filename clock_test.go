@@ -1,0 +1,220 @@
+package tegenaria
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func wait(r *http.Request, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.Context().Done():
+	}
+}
+
+// Each part of an exchange has its own limit; none of them counts what belongs to another part.
+func TestLimitsOfTheParts(t *testing.T) {
+	late := func(w http.ResponseWriter, r *http.Request) { // first byte after 5 s, then 10 pieces 5 s apart
+		wait(r, 5*time.Second)
+		for range 10 {
+			fmt.Fprint(w, strings.Repeat("x", 100))
+			w.(http.Flusher).Flush()
+			wait(r, 5*time.Second)
+		}
+	}
+	stalled := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		fmt.Fprint(w, "begun")
+		w.(http.Flusher).Flush()
+		wait(r, time.Hour)
+	}
+	for _, tt := range []struct {
+		name    string
+		handler http.HandlerFunc
+		limits  Limits
+		phase   Phase
+		after   time.Duration // of the failure; 0: there is none
+	}{
+		{"first byte in time", late, Limits{FirstByte: 5*time.Second + 1}, "", 0},
+		{"first byte late", late, Limits{FirstByte: 5*time.Second - 1}, PhaseFirstByte, 5*time.Second - 1},
+		{"never idle", late, Limits{Idle: 5*time.Second + 1}, "", 0},
+		{"idle", late, Limits{Idle: 4 * time.Second}, PhaseIdle, 9 * time.Second},
+		{"stalled", stalled, Limits{Idle: 20 * time.Second, FirstByte: time.Second}, PhaseIdle, 20 * time.Second},
+		{"fast enough", late, Limits{MinRate: 20}, "", 0},
+		{"all at once", late, Limits{FirstByte: 6 * time.Second, Idle: 6 * time.Second, MinRate: 1}, "", 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newPipeServer(t, tt.handler).downloader(func(s *downloadSettings) { s.limits = tt.limits.withDefaults() })
+				r := NewRequest("http://slow.example/", GET, nil)
+				began := time.Now()
+				result := download(d, r)
+				if tt.after == 0 {
+					if result.Error != nil || len(result.Response.Bytes()) != 1000 {
+						t.Errorf("got %v", result.Error)
+					}
+					return
+				}
+				err := wantError[*TimeoutError](t, result, r)
+				if err.Phase != tt.phase || time.Since(began) != tt.after {
+					t.Errorf("%v (phase %q) after %s, want %q after %s", err, err.Phase, time.Since(began), tt.phase, tt.after)
+				}
+				if text := err.Error(); !strings.Contains(text, "Limits.") || !strings.Contains(text, "slow.example") {
+					t.Errorf("the message names no remedy: %s", text)
+				}
+			})
+		})
+	}
+}
+
+// A body that comes too slowly is given up as soon as it can be told, and not in its first 10 s.
+func TestMinRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newPipeServer(t, trickle).downloader(func(s *downloadSettings) { s.limits = Limits{MinRate: 2}.withDefaults() })
+		r := NewRequest("http://slow.example/", GET, nil)
+		began := time.Now()
+		err := wantError[*TooSlowError](t, download(d, r), r)
+		if took := time.Since(began); took != rateGrace || err.Got != 10 && err.Got != 11 || err.Limit != 2 {
+			t.Errorf("%+v after %s", err, took)
+		}
+	})
+}
+
+// What the clock waits for while bodies wait for room in memory is not the server's fault.
+func TestClockStandsStill(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var c clock
+		ctx, cancel := context.WithCancelCause(t.Context())
+		c.start("http://x.example/", timeLimits{all: 10 * time.Second, firstByte: 10 * time.Second, idle: 3 * time.Second}, time.Now(), cancel)
+		defer c.stop()
+		c.sent()
+		c.answered()
+		<-time.NewTimer(2 * time.Second).C
+		c.pause()
+		<-time.NewTimer(time.Hour).C
+		c.goOn()
+		if ctx.Err() != nil {
+			t.Fatal(context.Cause(ctx))
+		}
+		began := time.Now()
+		<-ctx.Done()
+		var late *TimeoutError
+		if err := context.Cause(ctx); !errors.As(err, &late) || late.Phase != PhaseIdle || time.Since(began) != time.Second {
+			t.Errorf("%v after %s", err, time.Since(began))
+		}
+	})
+}
+
+func TestConnectAndHandshakeLimits(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	d := newTestDownloader(t, func(s *downloadSettings) {
+		s.limits = Limits{Connect: 20 * time.Millisecond, Handshake: 30 * time.Millisecond}.withDefaults()
+		s.allowPrivate = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	})
+	r := NewRequest("https://"+silent.Addr().String()+"/", GET, nil)
+	if err := wantError[*TimeoutError](t, download(d, r), r); err.Phase != PhaseHandshake || err.Limit != 30*time.Millisecond {
+		t.Errorf("handshake: %+v", err)
+	}
+	d.routes.guard.dialer.ControlContext = func(ctx context.Context, _, _ string, _ syscall.RawConn) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	r = NewRequest("http://127.0.0.1:1/", GET, nil)
+	if err := wantError[*TimeoutError](t, download(d, r), r); err.Phase != PhaseConnect || err.Limit != 20*time.Millisecond {
+		t.Errorf("connect: %+v", err)
+	}
+}
+
+func TestHeaderLimits(t *testing.T) {
+	h := func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/fields":
+			for i := range 50 {
+				w.Header().Add("X", fmt.Sprint(i))
+			}
+		case "/bytes":
+			for i := range 8 { // HTTP/2 has another error, COMPRESSION_ERROR, for a field that is too large alone
+				w.Header().Set(fmt.Sprint("X", i), strings.Repeat("x", 1000))
+			}
+		}
+	}
+	plain, secure := newServer(h), httptest.NewUnstartedServer(http.HandlerFunc(h))
+	secure.EnableHTTP2 = true
+	secure.StartTLS()
+	d := newTestDownloader(t, func(s *downloadSettings) { s.limits = Limits{Header: 4000, HeaderFields: 40}.withDefaults() }, plain, secure)
+	trust(d, secure)
+	for _, server := range []*httptest.Server{plain, secure} {
+		mustDownload(t, d, NewRequest(server.URL+"/", GET, nil))
+		r := NewRequest(server.URL+"/fields", GET, nil)
+		if err := wantError[*HeaderTooLargeError](t, download(d, r), r); err.Fields != 40 || err.Limit != 0 {
+			t.Errorf("fields: %+v", err)
+		}
+		r = NewRequest(server.URL+"/bytes", GET, nil)
+		if err := wantError[*HeaderTooLargeError](t, download(d, r), r); err.Limit != 4000 || err.Fields != 0 {
+			t.Errorf("bytes: %+v", err)
+		}
+		mustDownload(t, d, NewRequest(server.URL+"/", GET, nil))
+	}
+}
+
+// trust makes a downloader trust a server's certificate.
+func trust(d *httpDownloader, server *httptest.Server) {
+	t := d.routes.transport(d.routes.guard.dial)
+	t.TLSClientConfig = &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
+	d.routes.direct = newRoute(t)
+}
+
+// A response tells how it came.
+func TestTransfer(t *testing.T) {
+	h := func(w http.ResponseWriter, r *http.Request) {
+		wait(r, time.Millisecond)
+		fmt.Fprint(w, "a body")
+		w.(http.Flusher).Flush()
+		wait(r, time.Millisecond)
+	}
+	plain, secure := newServer(h), httptest.NewUnstartedServer(http.HandlerFunc(h))
+	secure.EnableHTTP2 = true
+	secure.StartTLS()
+	d := newTestDownloader(t, nil, plain, secure)
+	trust(d, secure)
+	for _, tt := range []struct {
+		server *httptest.Server
+		proto  string
+	}{{plain, "HTTP/1.1"}, {secure, "HTTP/2.0"}} {
+		for _, reused := range []bool{false, true} {
+			got := mustDownload(t, d, NewRequest(tt.server.URL, GET, nil)).Transfer()
+			if got.Proto != tt.proto || got.Reused != reused || got.RemoteAddr.String() != tt.server.Listener.Addr().String() {
+				t.Errorf("%+v", got)
+			}
+			if (got.TLS != nil) != (tt.server == secure) || got.TLS != nil && len(got.TLS.PeerCertificates) != 1 {
+				t.Errorf("TLS: %+v", got.TLS)
+			}
+			if (got.Connect > 0) == reused || (got.Handshake > 0) != (!reused && tt.server == secure) {
+				t.Errorf("reused %v: connect %s, handshake %s", reused, got.Connect, got.Handshake)
+			}
+			if got.FirstByte < time.Millisecond || got.Body < time.Millisecond || got.WireBytes != 6 || got.BodyBytes != 6 {
+				t.Errorf("%+v", got)
+			}
+		}
+	}
+	if NewResponse(nil, 200, nil, nil).Transfer() != nil {
+		t.Error("a response made by hand has a transfer")
+	}
+}

@@ -1,0 +1,92 @@
+package tegenaria
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"time"
+)
+
+// Transfer tells how a response came over the network. Durations of a connection that was there before are zero.
+type Transfer struct {
+	Proto      string               // "HTTP/1.1" or "HTTP/2.0"
+	RemoteAddr net.Addr             // of the server, or of the proxy; nil if unknown
+	Reused     bool                 // the connection had served another request before
+	TLS        *tls.ConnectionState // with the server's certificates; nil without TLS
+
+	Lookup    time.Duration // of the host's addresses
+	Connect   time.Duration // to the first address that answered
+	Handshake time.Duration // of TLS
+	FirstByte time.Duration // from the request's way to the connection to the first byte of the answer
+	Body      time.Duration // from the header to the last byte
+
+	WireBytes int64 // of the body as it came
+	BodyBytes int64 // of the body as it is, its content coding removed
+}
+
+// Transfer returns how the response came, or nil if no downloader of the engine brought it.
+func (r *Response) Transfer() *Transfer { return r.transfer }
+
+// dialled is a connection that knows what it took to make it.
+type dialled struct {
+	net.Conn
+	lookup, connect time.Duration
+	ready           time.Time
+}
+
+// tracer listens to net/http. Its methods are called by the connection's goroutines.
+type tracer struct {
+	clock *clock
+
+	mu        sync.Mutex // guards what follows
+	conn      httptrace.GotConnInfo
+	got       time.Time // when the connection was there
+	firstByte time.Time
+}
+
+// listen returns the hooks.
+func (t *tracer) listen() *httptrace.ClientTrace {
+	return &httptrace.ClientTrace{GotConn: t.gotConn, GotFirstResponseByte: t.gotFirstByte}
+}
+
+func (t *tracer) gotConn(info httptrace.GotConnInfo) {
+	t.clock.sent()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.conn, t.got = info, time.Now()
+}
+
+func (t *tracer) gotFirstByte() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.firstByte = time.Now()
+}
+
+// transfer tells what is known when the header has come.
+func (t *tracer) transfer(answer *http.Response) *Transfer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	r := &Transfer{Proto: answer.Proto, Reused: t.conn.Reused, TLS: answer.TLS}
+	if !t.got.IsZero() && !t.firstByte.IsZero() {
+		r.FirstByte = max(t.firstByte.Sub(t.got), 0)
+	}
+	if t.conn.Conn == nil {
+		return r
+	}
+	r.RemoteAddr = t.conn.Conn.RemoteAddr()
+	made, ok := t.conn.Conn.(*dialled)
+	secured, isTLS := t.conn.Conn.(*tls.Conn)
+	if isTLS {
+		made, ok = secured.NetConn().(*dialled)
+	}
+	if !ok || t.conn.Reused {
+		return r
+	}
+	r.Lookup, r.Connect = made.lookup, made.connect
+	if isTLS && !t.conn.WasIdle {
+		r.Handshake = t.got.Sub(made.ready)
+	}
+	return r
+}
