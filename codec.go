@@ -57,6 +57,7 @@ const (
 	flagSpool
 	flagChainFiltered
 	flagChainSetCookie
+	flagPartial
 )
 
 // liveParts is what cannot be encoded and rides along in a memory cache.
@@ -137,7 +138,7 @@ func (r *Request) flags() (flags byte) {
 		bit byte
 	}{
 		{!r.AllowRedirects, flagNoRedirects}, {r.doNotFilter, flagDoNotFilter}, {r.spool, flagSpool},
-		{r.chain.filtered, flagChainFiltered}, {r.chain.setCookie, flagChainSetCookie},
+		{r.chain.filtered, flagChainFiltered}, {r.chain.setCookie, flagChainSetCookie}, {r.partial, flagPartial},
 	} {
 		if f.set {
 			flags |= f.bit
@@ -150,6 +151,7 @@ func (r *Request) setFlags(flags byte) {
 	r.AllowRedirects = flags&flagNoRedirects == 0
 	r.doNotFilter = flags&flagDoNotFilter != 0
 	r.spool = flags&flagSpool != 0
+	r.partial = flags&flagPartial != 0
 	r.chain.filtered = flags&flagChainFiltered != 0
 	r.chain.setCookie = flags&flagChainSetCookie != 0
 }

@@ -52,9 +52,9 @@ func fields(t *testing.T, c *codec, r *Request) string {
 	if r.Proxy != nil {
 		proxy = r.Proxy.ProxyUrl
 	}
-	return fmt.Sprintf("%q %q parser=%q header=%q body=%q params=%q proxy=%q cookies=%q meta=%s redirects=%v/%d/%q timeout=%v allow=%v slot=%q dl=%q conns=%d filter=%v spool=%v chain=%v/%v/%x live=%v",
+	return fmt.Sprintf("%q %q parser=%q header=%q body=%q params=%q proxy=%q cookies=%q meta=%s redirects=%v/%d/%q timeout=%v allow=%v slot=%q dl=%q conns=%d filter=%v spool=%v partial=%v chain=%v/%v/%x live=%v",
 		r.Url, method, name, r.Header, r.Body, r.Params, proxy, r.Cookies, metaString(r.Meta), r.AllowRedirects, r.MaxRedirects, r.Redirects,
-		r.timeout, r.allowStatus, r.slot, r.downloader, r.maxConnsPerHost, r.doNotFilter, r.spool, r.chain.filtered, r.chain.setCookie, r.chain.keys, r.ResponseWriter)
+		r.timeout, r.allowStatus, r.slot, r.downloader, r.maxConnsPerHost, r.doNotFilter, r.spool, r.partial, r.chain.filtered, r.chain.setCookie, r.chain.keys, r.ResponseWriter)
 }
 
 // metaString prints values with their types, and instants by themselves.
@@ -215,6 +215,7 @@ func randomRequest(rng *rand.Rand) *Request {
 	sometimes(func() { r.maxConnsPerHost = rng.IntN(100) })
 	sometimes(func() { r.doNotFilter = true })
 	sometimes(func() { r.spool = true })
+	sometimes(func() { r.partial = true })
 	sometimes(func() { r.chain.filtered = true })
 	sometimes(func() { r.chain.setCookie = true })
 	sometimes(func() { r.chain.keys = []Key{{byte(rng.Int())}, {2}} })

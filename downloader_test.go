@@ -544,9 +544,26 @@ func TestDownloadTruncatedBody(t *testing.T) {
 			if resp.Status != 200 || resp.String() != test.body || resp.ContentLength != test.length || resp.Buffer == nil {
 				t.Errorf("status %d, %q of %d bytes", resp.Status, resp, resp.ContentLength)
 			}
+			if resp.Transfer().Err != error(err) {
+				t.Errorf("the transfer's error is %v", resp.Transfer().Err)
+			}
+			// On demand it is no failure, unless nothing is kept.
+			r = NewRequest(server.URL+test.path, GET, nil, append(test.opts, RequestWithPartialBody())...)
+			result = download(d, r)
+			if r.spool {
+				wantError[*TruncatedBodyError](t, result, r)
+				return
+			}
+			if result.Error != nil || result.Response.String() != test.body {
+				t.Fatalf("with RequestWithPartialBody: %v", result.Error)
+			}
+			var cut *TruncatedBodyError
+			if !errors.As(result.Response.Transfer().Err, &cut) || cut.Want != test.want {
+				t.Errorf("with RequestWithPartialBody the transfer's error is %v", result.Response.Transfer().Err)
+			}
 		})
 	}
-	if file.String() != "half" {
+	if file.String() != "halfhalf" {
 		t.Errorf("the writer has %q", &file)
 	}
 }

@@ -165,7 +165,11 @@ func (x *exchange) run() (*Response, error) {
 	case x.broken == nil:
 		return nil, err
 	}
-	return resp, &TruncatedBodyError{URL: x.url, Got: x.got, Want: want, Err: x.broken}
+	broken := &TruncatedBodyError{URL: x.url, Got: x.got, Want: want, Err: x.broken}
+	if resp.transfer.Err = broken; x.r.partial && !x.r.spool && x.life.Err() == nil {
+		return resp, nil
+	}
+	return resp, broken
 }
 
 // countFields counts the fields of a header.

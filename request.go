@@ -69,6 +69,7 @@ type Request struct {
 	downloader      string
 	notBefore       time.Time
 	spool           bool
+	partial         bool
 	chain           redirectChain
 	err             error // what an option could not do; reported when the request is accepted
 }

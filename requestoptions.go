@@ -187,3 +187,10 @@ func (r *Request) setDefaultHeader(name, value string) {
 		r.Header[name] = value
 	}
 }
+
+// RequestWithPartialBody lets a response whose body breaks off reach the parser, with what came of it:
+// Response.Transfer().Err then is the [*TruncatedBodyError]. Without the option it is a failure of the request,
+// whose HandleError has that Response. Of a spooled body nothing is kept.
+func RequestWithPartialBody() RequestOption {
+	return func(r *Request) { r.partial = true }
+}

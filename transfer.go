@@ -24,6 +24,8 @@ type Transfer struct {
 
 	WireBytes int64 // of the body as it came
 	BodyBytes int64 // of the body as it is, its content coding removed
+
+	Err error // why the body broke off, nil if it is whole
 }
 
 // Transfer returns how the response came, or nil if no downloader of the engine brought it.
