@@ -141,6 +141,7 @@ func (c *crawl) run(ctx context.Context) error {
 	<-started // nothing new can come any more
 	c.items.Close()
 	piping.Wait()
+	c.watch.wait()
 	c.tellers.wait()
 	c.leaveItems()
 	c.settler.close()

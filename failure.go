@@ -98,6 +98,7 @@ func (c *crawl) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 		var next error
 		stack, err := protect(func() error {
 			next = c.errorMWs[i].ProcessError(j.ctx, herr, j.requests())
+			sound(next, 0)
 			return nil
 		})
 		switch {

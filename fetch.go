@@ -109,7 +109,8 @@ func (c *crawl) exchange(j *job) (herr *HandleError, alive bool) {
 	}
 	j.releaseSlot()
 	if herr == nil && ctx.DownloadResult.Error != nil {
-		herr = j.failure(StageDownload, ctx.DownloadResult.Error, nil)
+		stack, err := protect(func() error { return ctx.DownloadResult.Error })
+		herr = j.failure(StageDownload, err, stack)
 	}
 	resp := ctx.Response()
 	if herr == nil && resp == nil {

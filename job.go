@@ -14,12 +14,13 @@ import (
 // is open any more: its way through fetch and parse, its items, and what it waits for (design law
 // L4).
 type job struct {
-	crawl  *crawl
-	rec    Record
-	ctx    *Context
-	life   lazyContext // of its Context
-	caller *job        // of an inline request: it lives and is settled with this one
-	fetch  *fetchCall  // the call that makes an inline request
+	crawl     *crawl
+	rec       Record
+	ctx       *Context
+	life      lazyContext // of its Context
+	caller    *job        // of an inline request: it lives and is settled with this one
+	standsFor *job        // whose unfiltered requests it counts; nil: its own
+	fetch     *fetchCall  // the call that makes an inline request
 
 	grant      *slots.Grant      // its slot, from acquire to the end of the download
 	claim      claim             // its fetch worker
@@ -172,6 +173,9 @@ func (j *job) lostItem() error {
 
 // count returns how often the job has sent an unfiltered request with this fingerprint before.
 func (j *job) count(fingerprint Key) uint64 {
+	if j.standsFor != nil {
+		return j.standsFor.count(fingerprint)
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.emitted == nil {

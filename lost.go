@@ -34,7 +34,7 @@ func (t *tellers) wait() {
 // lost tells about a callback that was given up (design law L8). It does not wait for user code: it is called
 // before what the callback holds is given back.
 func (c *crawl) lost(lost *call) {
-	at, r := lost.stage, lost.request()
+	at, r := lost.stage, lost.asks
 	c.log.abandoned(at, r)
 	if f := c.cfg.events.Abandoned; f != nil {
 		c.event(func() { f(at, r) })
@@ -60,6 +60,7 @@ func (c *crawl) lost(lost *call) {
 	}
 	// Nothing more is taken from the job itself: what the handlers send comes from one that stands in for it.
 	standIn := c.newJob(j.rec, nil)
+	standIn.standsFor = j
 	standIn.ctx = &Context{Request: r, CtxId: herr.CtxId, Ctx: context.Background()}
 	teller := &job{crawl: c, caller: standIn, failures: &failures{}, rec: j.rec, ctx: standIn.ctx}
 	told := c.tellers.tell(func() {

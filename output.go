@@ -201,12 +201,8 @@ func (o *output) followLinks(opts []links.Option) bool {
 		return o.holdLinks(text, resp.URL, opts)
 	}
 	sent := true
-	seen := make(map[string]bool)
 	links.Walk(text, resp.URL, func(ref *links.Ref) bool {
-		if !seen[string(ref.URL)] {
-			seen[string(ref.URL)] = true
-			sent = o.sendRequest(NewRequest(string(ref.URL), GET, nil))
-		}
+		sent = o.sendRequest(NewRequest(string(ref.URL), GET, nil))
 		return sent
 	}, opts...)
 	return sent

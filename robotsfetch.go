@@ -109,7 +109,8 @@ func (c *crawl) internalExchange(j *job, ctx *Context) error {
 	case result == nil || result.Response == nil && result.Error == nil:
 		return errNilResponse
 	case result.Error != nil:
-		return result.Error
+		_, err := protect(func() error { return result.Error })
+		return err
 	}
 	ctx.DownloadResult.Response.complete(ctx)
 	in := newInbox(nil, emission{})

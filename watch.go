@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"errors"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ const (
 type call struct {
 	stage      Stage
 	job        *job         // nil for the start
+	asks       *Request     // the job's when the call began: the code may replace it
 	worker     stage.Call   // gives the worker up; zero where the caller waits by itself
 	owner      abandoner    // told once, when the call was given up
 	life       *lazyContext // cancelled when the code has run too long
@@ -56,6 +58,8 @@ type watch struct {
 	at        time.Time // when the timer fires, if armed
 	closed    bool
 	abandoned map[Stage]int
+	leaving   int           // calls that were dropped, and whose farewell is not over
+	gone      chan struct{} // closed when there are none any more; nil unless somebody waits
 }
 
 func newWatch(c *crawl, limit time.Duration) *watch {
@@ -72,7 +76,10 @@ func (w *watch) enter(c *call) bool {
 		return false
 	}
 	c.start = w.crawl.now()
-	c.running, c.limit, c.asked = true, 0, nil
+	c.running, c.limit, c.asked, c.asks = true, 0, nil, nil
+	if c.job != nil && c.job.ctx != nil {
+		c.asks = c.job.ctx.Request
+	}
 	c.prev, c.next = w.head.prev, &w.head
 	c.prev.next, c.next.prev = c, c
 	if due, ok := w.due(c); ok && (!w.armed || due.Before(w.at)) {
@@ -198,7 +205,7 @@ func (w *watch) look() {
 			}
 		default:
 			c.slow = true
-			slow = append(slow, slowCall{c.stage, c.request(), now.Sub(c.start)})
+			slow = append(slow, slowCall{c.stage, c.asks, now.Sub(c.start)})
 		}
 		c = next
 	}
@@ -220,6 +227,7 @@ func (w *watch) look() {
 
 // drop gives a call up. The caller holds mu.
 func (w *watch) drop(c *call) {
+	w.leaving++
 	c.held = c.job != nil && c.job.tryOpen()
 	c.owner.doom()
 	w.unlink(c)
@@ -234,12 +242,37 @@ func (w *watch) drop(c *call) {
 
 // farewell does what follows a drop, without the lock.
 func (w *watch) farewell(c *call) {
+	defer w.farewellOver()
 	if c.asked != nil {
 		c.asked.letGo()
 	}
 	w.crawl.lost(c)
 	c.owner.abandon()
 	c.worker.Detach()
+}
+
+func (w *watch) farewellOver() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.leaving--; w.leaving == 0 && w.gone != nil {
+		close(w.gone)
+		w.gone = nil
+	}
+}
+
+// wait returns when all that was dropped has been let go of.
+func (w *watch) wait() {
+	w.mu.Lock()
+	if w.leaving == 0 {
+		w.mu.Unlock()
+		return
+	}
+	if w.gone == nil {
+		w.gone = make(chan struct{})
+	}
+	gone := w.gone
+	w.mu.Unlock()
+	<-gone
 }
 
 // close gives up all running calls and refuses new ones.
@@ -284,19 +317,41 @@ func (w *watch) counts() map[Stage]int {
 	return counts
 }
 
-func (c *call) request() *Request {
-	if c.job == nil || c.job.ctx == nil {
-		return nil
-	}
-	return c.job.ctx.Request
-}
-
-// protect runs user code and turns a panic into an error with its stack.
+// protect runs user code and turns a panic into an error with its stack. An error that cannot be asked for its
+// text or its causes without a panic, such as a nil pointer of the user's type, is a panic too.
 func protect(f func() error) (stack []byte, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			err, stack = &PanicError{v}, debug.Stack()
 		}
 	}()
-	return nil, f()
+	err = f()
+	sound(err, 0)
+	return nil, err
+}
+
+// maxCauses is how long a chain of causes may be.
+const maxCauses = 100
+
+// sound asks an error for all that the engine will ask it for.
+func sound(err error, depth int) {
+	if err == nil {
+		return
+	}
+	if depth > maxCauses {
+		panic("an error whose causes do not end")
+	}
+	_ = err.Error()
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		sound(e.Unwrap(), depth+1)
+	case interface{ Unwrap() []error }:
+		for _, cause := range e.Unwrap() {
+			sound(cause, depth+1)
+		}
+	}
+	if depth == 0 {
+		_ = errors.Is(err, ErrIgnoreRequest)
+		_ = asRetry(err)
+	}
 }
