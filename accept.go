@@ -43,6 +43,17 @@ func (c *Context) resent() *Context {
 // enter keeps what sends a request open until the request is accepted. False: what sends it is over, nobody
 // listens any more.
 func (c *crawl) enter(from emission) bool {
+	if !c.entries.enter() {
+		return false
+	}
+	if c.mayEnter(from) {
+		return true
+	}
+	c.entries.leave()
+	return false
+}
+
+func (c *crawl) mayEnter(from emission) bool {
 	if from.failed != nil && from.failed.abandoned.Load() {
 		return false
 	}
@@ -60,6 +71,7 @@ func (c *crawl) leave(from emission) {
 	if from.parent != nil {
 		from.parent.root().done()
 	}
+	c.entries.leave()
 }
 
 // store hands records to the cache, counts the verdicts and tells the scheduler. It returns nil if the

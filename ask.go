@@ -24,6 +24,8 @@ type asking struct {
 	life   lazyContext
 	result chan *Context
 
+	dropped chan struct{} // closed when it was given up
+
 	mu       sync.Mutex    // guards what follows
 	returned bool          // Download has
 	gone     chan struct{} // closed then, if somebody waits for it
@@ -36,7 +38,7 @@ func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time
 	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
 	var theirs *asking
 	if c.http == nil || d.Downloader != Downloader(c.http) {
-		theirs = &asking{Context: *ctx, url: ctx.Request.Url, result: result}
+		theirs = &asking{Context: *ctx, url: ctx.Request.Url, result: result, dropped: make(chan struct{})}
 		theirs.life.parent, theirs.Ctx, asked = own, &theirs.life, &theirs.Context
 		limit := ctx.Request.timeoutOrDefault()
 		if ctx.Request.timeout < 0 {
@@ -44,9 +46,18 @@ func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time
 		}
 		c.watch.bound(&j.call, theirs, started, limit)
 	}
-	stack, err = protect(func() error { d.Download(asked, result); return nil })
+	download := func() ([]byte, error) { return protect(func() error { d.Download(asked, result); return nil }) }
+	switch {
+	case theirs == nil:
+		stack, err = download()
+	case j.caller == nil:
+		stack, err = download()
+		theirs.end()
+	default:
+		stack, err = theirs.apart(download)
+	}
 	if theirs != nil {
-		defer theirs.end()
+		defer theirs.life.cancel(nil)
 	}
 	if err == nil {
 		got, err = awaitResult(own, result, started, ctx.Request.timeoutOrDefault()+farewell)
@@ -54,9 +65,28 @@ func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time
 	return got, stack, err
 }
 
-// end lets go of what the downloader was given.
+// apart downloads in a goroutine of its own: the caller of Fetch must go on when the download is given up.
+func (a *asking) apart(download func() ([]byte, error)) (stack []byte, err error) {
+	type result struct {
+		stack []byte
+		err   error
+	}
+	done := make(chan result, 1)
+	go func() { // waited for by done, unless it is given up
+		stack, err := download()
+		a.end()
+		done <- result{stack, err}
+	}()
+	select {
+	case r := <-done:
+		return r.stack, r.err
+	case <-a.dropped:
+		return nil, ErrOutputClosed
+	}
+}
+
+// end notes that Download has returned.
 func (a *asking) end() {
-	a.life.cancel(nil)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.returned = true
@@ -65,11 +95,16 @@ func (a *asking) end() {
 	}
 }
 
-// letGo makes room for a downloader that was given up because it sends more results than it may.
+// letGo is told that the downloader was given up. Should it send more results than it may, it shall not wait for
+// ever.
 func (a *asking) letGo() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.returned || a.gone != nil || len(a.result) < cap(a.result) {
+	if a.gone != nil {
+		return
+	}
+	close(a.dropped)
+	if a.returned {
 		return
 	}
 	a.gone = make(chan struct{})

@@ -33,6 +33,7 @@ type crawl struct {
 	domains *domainSet
 	scratch *sync.Pool // of *scratch
 	holders *holders
+	entries *entries
 	seeds   emissionCounts
 
 	slotByPanicked atomic.Bool // the ErrorHandlers were told
@@ -144,10 +145,28 @@ func (c *crawl) run(ctx context.Context) error {
 	c.watch.wait()
 	c.tellers.wait()
 	c.leaveItems()
+	c.closeEntries()
 	c.settler.close()
 	settling.Wait()
+	c.settleFinished()
 	over()
 	return c.end(ctx)
+}
+
+// closeEntries waits for what is being accepted. A cache that does not come back is told so after a while, and then
+// left behind.
+func (c *crawl) closeEntries() {
+	empty := c.entries.close()
+	for range 2 {
+		bye := time.NewTimer(farewell)
+		select {
+		case <-empty:
+			bye.Stop()
+			return
+		case <-bye.C:
+			c.abandonStore()
+		}
+	}
 }
 
 // now is the time of the clock that never jumps; it is cheaper than the wall clock's.

@@ -231,7 +231,7 @@ func (c *crawl) waitSlot(j *job) error {
 
 // settleInline counts the end of an inline request. What it holds is given back with its caller.
 func (c *crawl) settleInline(j *job, outcome Outcome, reason string) {
-	resp := j.ctx.Response()
+	resp := j.response()
 	spooled := resp != nil && resp.file != nil
 	root := j.root()
 	switch {
@@ -262,7 +262,7 @@ func (c *crawl) endInline(j *job, outcome Outcome, reason string) bool {
 	if i < 0 {
 		return false
 	}
-	c.settledEvent(j.ctx.Request, outcome, reason)
+	c.settledEvent(j.request(), outcome, reason)
 	c.ledger.settle(outcome, reason)
 	return true
 }

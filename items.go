@@ -27,7 +27,7 @@ type itemTask struct {
 	fate    lazyContext // ends when the item is given up
 	started atomic.Bool // it reached the pipelines
 	gone    atomic.Bool // they were given up
-	counted atomic.Bool // how it ended is in the counters
+	ended   bool        // how is in the counters; set between two calls
 }
 
 // MarkAsProcessed ends the item's way. An item that never reached the pipelines because the crawl gave up
@@ -101,34 +101,31 @@ func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 	}
 	t.started.Store(true)
 	stack, err := c.processItem(t)
-	if c.watch.live(call) {
+	if err == nil && c.collect != nil && !t.gone.Load() {
+		err = c.collect(&t.fate, t.meta)
+	}
+	if c.watch.exit(call) { // or else it was given up, and that was its end
+		t.ended = true
 		c.itemDone(t, err, stack)
 	}
-	c.watch.exit(call)
 	t.life.cancel(context.Canceled)
 	t.fate.cancel(context.Canceled)
 	return nil, stage.ErrDrop
 }
 
-// doom counts an item whose pipelines were given up as failed.
+// doom counts an item whose pipelines were given up as failed. One that has ended has but ErrorHandlers that do not
+// return.
 func (t *itemTask) doom() {
 	c := t.job.crawl
 	t.gone.Store(true)
-	t.count(&c.counters.failed)
+	if !t.ended {
+		c.counters.failed.Add(1)
+	}
 	t.life.cancel(errItemGone)
 	t.fate.cancel(errItemGone)
 	if c.work.Err() != nil {
 		t.job.leaveUndecided()
 	}
-}
-
-// count counts the end of an item, once.
-func (t *itemTask) count(in *atomic.Int64) bool {
-	if !t.counted.CompareAndSwap(false, true) {
-		return false
-	}
-	in.Add(1)
-	return true
 }
 
 var errItemGone = errors.New("the item's pipelines were given up")
@@ -170,16 +167,10 @@ func (c *crawl) processItem(t *itemTask) (stack []byte, err error) {
 
 // itemDone counts the end of an item and tells about it.
 func (c *crawl) itemDone(t *itemTask, err error, stack []byte) {
-	if err == nil && c.collect != nil {
-		err = c.collect(&t.fate, t.meta)
-	}
 	if err == nil {
-		if !t.count(&c.counters.scraped) {
-			return // its pipelines were given up before
-		}
-		scraped := c.counters.scraped.Load()
+		scraped := c.counters.scraped.Add(1)
 		if f := c.cfg.events.ItemScraped; f != nil {
-			c.event(func() { f(t.meta) })
+			c.afterItem(t, StageEvent, func() { c.event(func() { f(t.meta) }) })
 		}
 		if limit := int64(c.limits.Items); limit > 0 && scraped >= limit {
 			c.requestStop("limit: items", nil)
@@ -191,25 +182,32 @@ func (c *crawl) itemDone(t *itemTask, err error, stack []byte) {
 		return
 	}
 	j := t.job
-	herr := &HandleError{CtxId: t.meta.CtxId, Err: err, Request: j.ctx.Request, Response: j.ctx.Response(),
+	herr := &HandleError{CtxId: t.meta.CtxId, Err: err, Request: j.request(), Response: j.response(),
 		Item: t.meta, Stage: StagePipeline, Stack: stack}
 	var drop *dropItemError
 	if errors.As(err, &drop) {
-		if !t.count(&c.counters.dropped) {
-			return
-		}
+		c.counters.dropped.Add(1)
 		if f := c.cfg.events.ItemDropped; f != nil {
-			c.event(func() { f(herr) })
+			c.afterItem(t, StageEvent, func() { c.event(func() { f(herr) }) })
 		}
 		return
 	}
 	if reason, ok := asCloseSpider(err); ok {
-		t.count(&c.counters.dropped)
+		c.counters.dropped.Add(1)
 		c.requestStop(reason, nil)
 		return
 	}
-	if t.count(&c.counters.failed) {
-		c.handle(j, herr)
+	c.counters.failed.Add(1)
+	c.afterItem(t, StageError, func() { c.handle(j, herr) })
+}
+
+// afterItem runs user code that is told of an item's end.
+func (c *crawl) afterItem(t *itemTask, at Stage, code func()) {
+	call := &t.call
+	call.stage, call.slow, call.over = at, false, false
+	if c.watch.enter(call) {
+		code()
+		c.watch.exit(call)
 	}
 }
 

@@ -304,3 +304,20 @@ func (c *Context) hold() *bodyHold {
 	}
 	return &c.job.root().hold
 }
+
+// request returns the job's request. What was given up may be at work on the Context: then it is the one that it
+// was given.
+func (j *job) request() *Request {
+	if j.abandoned.Load() {
+		return j.call.asks
+	}
+	return j.ctx.Request
+}
+
+// response returns the job's response, with the same care.
+func (j *job) response() *Response {
+	if j.abandoned.Load() {
+		return j.call.answer
+	}
+	return j.ctx.Response()
+}

@@ -52,9 +52,9 @@ func (c *crawl) lost(lost *call) {
 		return // no request failed
 	}
 	j := lost.job
-	if j.ctx == nil || j.caller != nil || at == StageError || c.work.Err() != nil {
-		// It is the Fetch of a caller, or it goes back to the cache; or else the ErrorHandlers themselves do
-		// not return, and are not asked again.
+	if j.ctx == nil || j.caller != nil || at == StageError || at == StageEvent || c.work.Err() != nil {
+		// It is the Fetch of a caller, or it goes back to the cache; or else the ErrorHandlers themselves, or who
+		// listens to Events, do not return.
 		j.done()
 		return
 	}

@@ -39,7 +39,7 @@ func (c *crawl) fetchRobots(j *job) (status int, body []byte, err error) {
 		r := NewRequest(url, GET, nil, RequestWithResponseWriter(into), RequestWithTimeout(max(time.Until(deadline), time.Millisecond)))
 		r.Proxy = j.ctx.Request.Proxy
 		ctx := &Context{Request: r, Ctx: j.ctx.Ctx, CtxId: j.ctx.CtxId}
-		alive := c.guard(j, StageDownload, func() { err = c.internalExchange(j, ctx) })
+		alive, err := c.internalExchange(j, ctx)
 		resp := ctx.Response()
 		switch {
 		case !alive:
@@ -79,45 +79,64 @@ func robotsFailure(err error) string {
 	return string(StageRobots)
 }
 
-// internalExchange is exchange for a request of the engine's own.
-func (c *crawl) internalExchange(j *job, ctx *Context) error {
-	for _, m := range c.internalMWs {
-		_, err := protect(func() error { return m.ProcessRequest(ctx) })
-		if err != nil {
-			return err
+// internalExchange is exchange for a request of the engine's own. alive is false if the job was abandoned.
+func (c *crawl) internalExchange(j *job, ctx *Context) (alive bool, err error) {
+	if len(c.internalMWs) > 0 {
+		if alive = c.guard(j, StageRequest, func() { err = c.internalRequest(ctx) }); !alive || err != nil {
+			return alive, err
 		}
 	}
 	if ctx.DownloadResult == nil {
-		d, err := c.downloaders.pick(j.ctx.Request.downloader)
-		if err != nil {
-			return err
-		}
-		err = d.Call(nil, func() error {
-			got, _, err := c.ask(j, d, ctx, c.now())
-			c.watch.bound(&j.call, nil, c.now(), 0) // the middlewares' time is their own
-			if err != nil {
-				return err
-			}
-			ctx.DownloadResult = got.DownloadResult
-			return nil
-		})
-		if err != nil {
-			return err
+		if alive = c.guard(j, StageDownload, func() { err = c.internalDownload(j, ctx) }); !alive || err != nil {
+			return alive, err
 		}
 	}
 	switch result := ctx.DownloadResult; {
 	case result == nil || result.Response == nil && result.Error == nil:
-		return errNilResponse
+		return true, errNilResponse
 	case result.Error != nil:
 		_, err := protect(func() error { return result.Error })
-		return err
+		return true, err
 	}
 	ctx.DownloadResult.Response.complete(ctx)
+	if len(c.internalMWs) > 0 && !c.guard(j, StageResponse, func() { err = c.internalResponse(ctx) }) {
+		return false, nil
+	}
+	if resp := ctx.Response(); err == nil && resp.Status < 0 {
+		err = &UnexpectedStatusError{Status: resp.Status, URL: resp.URL}
+	}
+	return true, err
+}
+
+func (c *crawl) internalRequest(ctx *Context) error {
+	for _, m := range c.internalMWs {
+		if _, err := protect(func() error { return m.ProcessRequest(ctx) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *crawl) internalDownload(j *job, ctx *Context) error {
+	d, err := c.downloaders.pick(j.ctx.Request.downloader)
+	if err != nil {
+		return err
+	}
+	return d.Call(nil, func() error {
+		got, _, err := c.ask(j, d, ctx, c.now())
+		if err == nil {
+			ctx.DownloadResult = got.DownloadResult
+		}
+		return err
+	})
+}
+
+// internalResponse discards what the middlewares send: it would be nobody's.
+func (c *crawl) internalResponse(ctx *Context) error {
 	in := newInbox(nil, emission{})
 	defer in.close()
 	for i := len(c.internalMWs) - 1; i >= 0; i-- {
-		_, err := protect(func() error { return c.internalMWs[i].ProcessResponse(ctx, in.ch) })
-		if err != nil {
+		if _, err := protect(func() error { return c.internalMWs[i].ProcessResponse(ctx, in.ch) }); err != nil {
 			return err
 		}
 		resp := ctx.Response()
@@ -125,9 +144,6 @@ func (c *crawl) internalExchange(j *job, ctx *Context) error {
 			return errors.New("a middleware took the response of robots.txt away")
 		}
 		resp.complete(ctx)
-	}
-	if resp := ctx.Response(); resp.Status < 0 {
-		return &UnexpectedStatusError{Status: resp.Status, URL: resp.URL}
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func (s *settler) settle(jobs []*job) {
 	}
 	for _, j := range jobs {
 		if j.outcome != 0 {
-			c.settledEvent(j.ctx.Request, j.outcome, j.reason)
+			c.settledEvent(j.request(), j.outcome, j.reason)
 			s.release(j)
 			c.ledger.settle(j.outcome, j.reason)
 		}

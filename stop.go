@@ -151,12 +151,7 @@ var errGraceOver = errors.New("tegenaria: the crawl was stopped and its grace is
 
 // end says how the crawl ended.
 func (c *crawl) end(ctx context.Context) error {
-	finished := c.ledger.isFinished() && !c.failed.Load() && !c.unsown.Load()
-	if c.durable && finished && c.broken == nil {
-		if err := c.settleFinished(); err != nil {
-			c.storeFailed(err)
-		}
-	}
+	finished := c.isFinished()
 	c.stop.mu.Lock()
 	reason, cause, err := c.reason, c.cause, c.broken
 	if finished && err == nil {
@@ -186,7 +181,20 @@ func (c *crawl) finishedBefore(reason string) {
 	c.reason = reason
 }
 
-// settleFinished stores that the job is complete.
-func (c *crawl) settleFinished() error {
-	return c.cache.Settle(c.storing, Batch{Counters: c.durableCounters(), Finished: "finished"})
+// isFinished tells whether nothing was left to do.
+func (c *crawl) isFinished() bool {
+	return c.ledger.isFinished() && !c.failed.Load() && !c.unsown.Load()
+}
+
+// settleFinished stores that the job is complete, if it is. The crawl can still be told to hurry.
+func (c *crawl) settleFinished() {
+	c.stop.mu.Lock()
+	broken := c.broken != nil
+	c.stop.mu.Unlock()
+	if !c.durable || broken || !c.isFinished() {
+		return
+	}
+	if err := c.cache.Settle(c.storing, Batch{Counters: c.durableCounters(), Finished: "finished"}); err != nil {
+		c.storeFailed(err)
+	}
 }

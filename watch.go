@@ -21,8 +21,9 @@ const (
 // call is user code that is running in a worker.
 type call struct {
 	stage      Stage
-	job        *job         // nil for the start
-	asks       *Request     // the job's when the call began: the code may replace it
+	job        *job     // nil for the start
+	asks       *Request // the job's, and its answer, when the call began: the code may replace them
+	answer     *Response
 	worker     stage.Call   // gives the worker up; zero where the caller waits by itself
 	owner      abandoner    // told once, when the call was given up
 	life       *lazyContext // cancelled when the code has run too long
@@ -76,9 +77,9 @@ func (w *watch) enter(c *call) bool {
 		return false
 	}
 	c.start = w.crawl.now()
-	c.running, c.limit, c.asked, c.asks = true, 0, nil, nil
+	c.running, c.limit, c.asked, c.asks, c.answer = true, 0, nil, nil, nil
 	if c.job != nil && c.job.ctx != nil {
-		c.asks = c.job.ctx.Request
+		c.asks, c.answer = c.job.ctx.Request, c.job.ctx.Response()
 	}
 	c.prev, c.next = w.head.prev, &w.head
 	c.prev.next, c.next.prev = c, c
@@ -98,13 +99,6 @@ func (w *watch) exit(c *call) bool {
 	}
 	w.unlink(c)
 	return true
-}
-
-// live tells whether a call has not been abandoned.
-func (w *watch) live(c *call) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return c.running
 }
 
 func (w *watch) unlink(c *call) {

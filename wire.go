@@ -175,7 +175,7 @@ func (c *crawl) wireMachines() {
 		}
 		return s
 	}}
-	c.counters, c.holders = newCounters(), &holders{}
+	c.counters, c.holders, c.entries = newCounters(), new(holders), new(entries)
 	c.gone = make(chan struct{})
 	c.ledger = newLedger()
 	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.holders)
