@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing/synctest"
@@ -429,7 +430,7 @@ func (c *harnessCrawl) checkSettled(s tegenaria.Stats, finished bool) {
 	for serial, what := range c.sent {
 		ends := len(c.settled[serial])
 		// A page that was given up while it was redirected, and its target, are one serial with two ends.
-		twice := c.p.stuck && c.redirected[serial] > 0
+		twice := c.p.stuck && ends == 2 && slices.Contains(c.settled[serial], "failed abandoned")
 		if ends > 1 && !twice || ends == 0 && finished {
 			c.violation("%s has the ends %v after %d redirects", what, c.settled[serial], c.redirected[serial])
 		}
