@@ -399,11 +399,11 @@ func (c *harnessCrawl) checkError(err error) {
 	var wrong *tegenaria.RunError
 	var stopped *tegenaria.StoppedError
 	var abandoned *tegenaria.AbandonedError
+	noTime := p.grace == 0 || p.ending == endStopDeadline && p.deadline == 0
 	switch {
-	case errors.As(err, &wrong):
+	case errors.As(err, &wrong) && !(noTime && errors.As(err, &abandoned) && abandoned.Stages[tegenaria.StageOpen] > 0):
 		c.violation("Run failed: %v", err)
-	case errors.As(err, &abandoned) && refused == 0 && !abandonedStart(abandoned) && p.grace > 0 && p.limits.Callback == 0 &&
-		!(p.ending == endStopDeadline && p.deadline == 0):
+	case errors.As(err, &abandoned) && refused == 0 && !abandonedStart(abandoned) && !noTime && p.limits.Callback == 0:
 		c.violation("abandoned without reason: %v", err)
 	case err == nil && refused > 0 && c.p.overHTTP:
 		c.violation("%d callbacks refuse to return, and Run returned nil", refused)
