@@ -269,7 +269,7 @@ type afterCache struct {
 
 func (c *afterCache) Accept(ctx context.Context, r []tegenaria.Record) ([]tegenaria.Verdict, error) {
 	if r[0].Depth > 0 {
-		sleep(3 * time.Second) // slow, and deaf
+		sleep(2500 * time.Millisecond) // slow, and deaf
 		if c.over.Load() {
 			c.late.Store(true)
 		}
