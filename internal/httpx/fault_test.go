@@ -16,7 +16,7 @@ import (
 
 // A body cut anywhere gives the start of what it would have given, and says that it is cut.
 func TestTruncated(t *testing.T) {
-	data := page(700)
+	data := page(300)
 	for _, c := range every {
 		if c.coding == "" || c.coding == "identity" || strings.Contains(c.name, "padded") {
 			continue
@@ -81,7 +81,7 @@ func TestBodyFails(t *testing.T) {
 	for _, c := range every {
 		for _, broken := range []error{errors.New("connection reset"), io.ErrUnexpectedEOF} {
 			whole := c.encode(data)
-			for cut := 0; cut <= len(whole); cut += 1 + len(whole)/100 {
+			for cut := 0; cut <= len(whole); cut += 1 + len(whole)/30 {
 				body := io.MultiReader(bytes.NewReader(whole[:cut]), iotest.ErrReader(broken))
 				got, err := decode(t, c.coding, body, httpx.Limits{})
 				if err != broken || !bytes.HasPrefix(data, got) {

@@ -126,7 +126,7 @@ func TestLargestLimits(t *testing.T) {
 }
 
 func TestRatio(t *testing.T) {
-	const size = 40 << 20
+	const size = 24 << 20
 	for _, c := range []struct {
 		ratio  int64
 		coders []coder
@@ -182,7 +182,7 @@ func (a *again) Read(p []byte) (int, error) {
 
 // An endless body that decodes to nothing ends as well.
 func TestEndlessNothing(t *testing.T) {
-	const limit = 4 << 20
+	const limit = 1 << 20
 	for _, c := range []struct {
 		name, coding string
 		body         io.Reader

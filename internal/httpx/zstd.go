@@ -121,8 +121,12 @@ func (f *zstdFrames) next() error {
 			f.left, f.blocks, f.sum = h.HeaderSize, true, h.HasCheckSum
 			return nil
 		}
-		if _, err := io.CopyN(io.Discard, f.in.Reader, int64(h.HeaderSize)+int64(h.SkippableSize)); err != nil {
-			return unexpected(err)
+		for skip := int64(h.HeaderSize) + int64(h.SkippableSize); skip > 0; {
+			n, err := f.in.Discard(int(min(skip, 1<<20)))
+			if err != nil {
+				return unexpected(err)
+			}
+			skip -= int64(n)
 		}
 	}
 }
