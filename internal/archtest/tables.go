@@ -77,6 +77,8 @@ var rootModules = map[string]string{
 	"github.com/sirupsen/logrus":          "the injected logger",
 	"github.com/google/uuid":              "CtxId",
 	"github.com/nlnwa/whatwg-url":         "resolving as browsers do",
+	"github.com/andybalholm/brotli":       "content coding br",
+	"github.com/klauspost/compress":       "content coding zstd",
 	"github.com/PuerkitoBio/goquery":      "selector",
 	"github.com/andybalholm/cascadia":     "of goquery",
 	"github.com/antchfx/htmlquery":        "selector",
