@@ -58,8 +58,8 @@ func newHTTPDownloader(s downloadSettings) *httpDownloader {
 // [*TimeoutError], and a body above Limits.Body with a [*BodyTooLargeError], both without a Response;
 // a body that breaks off with a [*TruncatedBodyError] and what there is of the Response.
 //
-// gzip is asked for and removed, unless the request has an Accept-Encoding of its own: then the
-// body is what the server sent.
+// gzip, deflate, br and zstd are asked for and removed, unless the request has an Accept-Encoding of its own: then
+// the body is what the server sent, as it is with a coding that is none of these. A request with a Range asks for none.
 //
 // A body for the request's ResponseWriter goes there as it comes, and the Response is empty; Limits.Body
 // does not apply to it, the timeout does. The writer gets no bodies of redirects that are followed, nor

@@ -114,7 +114,7 @@ func TestDownloadRequests(t *testing.T) {
 		missing []string
 	}{
 		{name: "get", url: "/a?b=c", method: GET, header: map[string]string{
-			"X-Method": "GET", "X-Target": "/a?b=c", "Got-User-Agent": "tegenaria/test", "Got-Accept-Encoding": "gzip", "X-Host": host},
+			"X-Method": "GET", "X-Target": "/a?b=c", "Got-User-Agent": "tegenaria/test", "Got-Accept-Encoding": "gzip, deflate, br, zstd", "X-Host": host},
 			missing: []string{"Got-Cookie", "Got-Content-Type", "Got-Authorization", "Got-Referer"}},
 		{name: "no method", url: "/", header: map[string]string{"X-Method": "GET"}},
 		{name: "no path", url: "", method: GET, header: map[string]string{"X-Target": "/"}},

@@ -238,7 +238,7 @@ func TestReadBody(t *testing.T) {
 					limits.Body = int64(max(size, 1))
 				}
 				d := newHTTPDownloader(downloadSettings{limits: limits, bodies: newBodyBudget(1 << 30)})
-				x := &exchange{down: d, ctx: &Context{}, r: NewRequest("http://x.example/", GET, nil), hold: &budgeted, body: io.NopCloser(bytes.NewReader(page))}
+				x := &exchange{down: d, ctx: &Context{}, r: NewRequest("http://x.example/", GET, nil), hold: &budgeted, content: bytes.NewReader(page)}
 				x.life = t.Context()
 				want := int64(-1)
 				if announced {
@@ -256,7 +256,7 @@ func TestReadBody(t *testing.T) {
 				}
 				if size > 0 {
 					d.limits.Body = int64(size - 1)
-					x = &exchange{down: d, ctx: &Context{}, r: x.r, hold: &budgeted, body: io.NopCloser(bytes.NewReader(page)), life: x.life}
+					x = &exchange{down: d, ctx: &Context{}, r: x.r, hold: &budgeted, content: bytes.NewReader(page), life: x.life}
 					var large *BodyTooLargeError
 					if body, err := x.readBody(want); size > 1 && (!errors.As(err, &large) || body != nil) {
 						t.Errorf("%s: over the limit: %d bytes, %v", name, len(body), err)
@@ -270,7 +270,7 @@ func TestReadBody(t *testing.T) {
 // A Content-Length alone, without a body, takes little memory.
 func TestBodyThatNeverComes(t *testing.T) {
 	d := newHTTPDownloader(downloadSettings{limits: Limits{}.withDefaults()})
-	x := &exchange{down: d, ctx: &Context{}, r: NewRequest("", GET, nil), body: io.NopCloser(strings.NewReader("x")), life: t.Context()}
+	x := &exchange{down: d, ctx: &Context{}, r: NewRequest("", GET, nil), content: strings.NewReader("x"), life: t.Context()}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	body, err := x.readBody(30 << 20)

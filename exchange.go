@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/httpx"
 	"github.com/tegenaria/tegenaria/internal/multiread"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -94,10 +95,14 @@ type exchange struct {
 	trace  tracer
 
 	route    *route
-	body     io.ReadCloser
-	got      int64
-	broken   error // of body
-	reserved int64 // bytes of the hold that belong to body
+	asSent   bool          // the request asked for a content coding of its own
+	body     io.ReadCloser // as it comes
+	wire     int64         // bytes of it
+	decoder  *httpx.Reader // nil if there is nothing to decode
+	content  io.Reader     // the body as it is
+	got      int64         // bytes of it
+	broken   error         // of body
+	reserved int64         // bytes of the hold that belong to body
 }
 
 // begin starts the clock.
@@ -112,6 +117,9 @@ func (x *exchange) begin() {
 // end gives back whatever the exchange holds, except its share of the body budget.
 func (x *exchange) end() {
 	x.clock.stop()
+	if x.decoder != nil {
+		x.decoder.Close()
+	}
 	if x.body != nil {
 		x.body.Close()
 	}
@@ -155,9 +163,26 @@ func (x *exchange) run() (*Response, error) {
 	if answer.Body == http.NoBody {
 		want = 0 // the answer to a HEAD tells the length of a body that does not come
 	}
-	err = x.receive(resp, want)
+	streams, spools := x.down.streams(x.r, resp), x.r.spool && !isRedirect(x.r, resp)
+	decoded, err := x.open(answer, !streams && !spools)
+	if err != nil {
+		return nil, err
+	}
+	if decoded {
+		want = -1 // what was announced is another length
+	}
+	switch {
+	case streams:
+		err = x.stream(resp)
+	case spools:
+		err = x.spool(resp)
+	default:
+		var body []byte
+		body, err = x.readBody(want)
+		resp.SetBody(body)
+	}
 	resp.transfer.Body = time.Since(began)
-	resp.transfer.WireBytes, resp.transfer.BodyBytes = x.got, int64(resp.ContentLength)
+	resp.transfer.WireBytes, resp.transfer.BodyBytes = x.wire, x.got
 	resp.Delay = time.Since(x.start).Seconds()
 	switch {
 	case err == nil:
@@ -207,19 +232,6 @@ func isLookup(err error) bool {
 	return errors.As(err, &dns)
 }
 
-// receive reads the body to where the request wants it.
-func (x *exchange) receive(resp *Response, want int64) error {
-	switch {
-	case x.down.streams(x.r, resp):
-		return x.stream(resp)
-	case x.r.spool && !isRedirect(x.r, resp):
-		return x.spool(resp)
-	}
-	body, err := x.readBody(want)
-	resp.SetBody(body)
-	return err
-}
-
 func (x *exchange) stream(resp *Response) error {
 	scratch, _ := scratches.Get().(*[scratchSize]byte)
 	defer scratches.Put(scratch)
@@ -244,17 +256,6 @@ func (x *exchange) spool(resp *Response) error {
 	}
 	resp.file, resp.ContentLength = file, int(file.Len())
 	return nil
-}
-
-// Read reads the body, counts it and remembers how it failed: where it is copied to may fail as well.
-func (x *exchange) Read(p []byte) (int, error) {
-	n, err := x.body.Read(p)
-	x.got += int64(n)
-	x.clock.came(n)
-	if err != nil && !errors.Is(err, io.EOF) {
-		x.broken = err
-	}
-	return n, err
 }
 
 // reserve waits until n more bytes of body may be in memory. The clock stands still meanwhile: the server is

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/tegenaria/tegenaria/internal/httpx"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -34,6 +35,7 @@ type Limits struct {
 	BodiesInFlight int64 // sum of bodies between download and settling; those of Fetch count, but do not wait (0: 64 MiB)
 	QueueBytes     int64 // memory for waiting requests of a memory cache (0: 1 GiB)
 
+	Ratio        int64         // how many times larger decoding may make a body, above its first MiB (0: 1,000)
 	Header       int64         // size of a response's header, in bytes (0: 1 MiB)
 	HeaderFields int           // number of its fields (0: 1,000)
 	Connect      time.Duration // to connect to one address (0: 30 s)
@@ -111,6 +113,7 @@ func (l Limits) withDefaults() Limits {
 	l.Body = orDefault(l.Body, defaultBody, unlimited)
 	l.BodiesInFlight = orDefault(l.BodiesInFlight, defaultBodiesInFlight, unlimited)
 	l.QueueBytes = orDefault(l.QueueBytes, defaultQueueBytes, 0)
+	l.Ratio = orDefault(l.Ratio, httpx.DefaultRatio, -1)
 	l.Header = orDefault(l.Header, defaultHeader, unlimited)
 	l.HeaderFields = orDefault(l.HeaderFields, defaultHeaderFields, unlimited)
 	l.Connect = orDefault(l.Connect, defaultConnect, 0)

@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/tegenaria/tegenaria/internal/httpx"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -69,8 +70,8 @@ func bareURLError(err error) error {
 // setHeader gives req the request's headers and cookies.
 func (x *exchange) setHeader(req *http.Request) error {
 	r := x.r
-	req.Header = make(http.Header, len(r.Header)+3)
-	values := make([]string, 0, len(r.Header)+3) // one array for the values of all names
+	req.Header = make(http.Header, len(r.Header)+4)
+	values := make([]string, 0, len(r.Header)+4) // one array for the values of all names
 	for name, value := range r.Header {
 		if !httpguts.ValidHeaderFieldName(name) {
 			return x.headerError(name, errBadToken)
@@ -100,6 +101,9 @@ func (x *exchange) setHeader(req *http.Request) error {
 	}
 	if _, ok := req.Header["User-Agent"]; !ok {
 		set("User-Agent", x.down.agent)
+	}
+	if x.asSent = req.Header["Accept-Encoding"] != nil; !x.asSent && req.Header["Range"] == nil {
+		set("Accept-Encoding", httpx.AcceptEncoding)
 	}
 	if user := req.URL.User; user != nil && req.Header["Authorization"] == nil {
 		password, _ := user.Password()

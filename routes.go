@@ -78,6 +78,7 @@ func (rs *routes) transport(dial dialFunc) *http.Transport {
 	return &http.Transport{
 		DialContext:            dial,
 		ForceAttemptHTTP2:      true, // a DialContext switches it off otherwise
+		DisableCompression:     true, // the exchange decodes
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingTimeout, PingTimeout: pingTimeout},
 		MaxIdleConns:           max(4*perHost, minIdle),
 		MaxIdleConnsPerHost:    perHost,

@@ -1,0 +1,100 @@
+package tegenaria
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/tegenaria/tegenaria/internal/httpx"
+)
+
+// RatioError is the failure of a response whose body grew in decoding by more than Limits.Ratio: it may be a bomb.
+type RatioError struct {
+	URL     string
+	Limit   int64 // Limits.Ratio
+	Wire    int64 // bytes of the body that had come
+	Decoded int64 // bytes that were made of them
+}
+
+// Error names URL, limit and sizes.
+func (e *RatioError) Error() string {
+	return fmt.Sprintf("the body of %s grows from %d to %d bytes in decoding, more than Limits.Ratio = %d times", redact(e.URL), e.Wire, e.Decoded, e.Limit)
+}
+
+// CorruptBodyError is why a body broke off: its content coding is damaged, or is none. It is the cause of a
+// [*TruncatedBodyError].
+type CorruptBodyError struct {
+	URL string
+	Err error
+}
+
+// Error names URL and cause.
+func (e *CorruptBodyError) Error() string {
+	return fmt.Sprintf("the body of %s cannot be decoded: %v", redact(e.URL), e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *CorruptBodyError) Unwrap() error { return e.Err }
+
+// wireBody is the body as it comes: counted, timed, and remembered how it failed.
+type wireBody struct{ x *exchange }
+
+func (w wireBody) Read(p []byte) (int, error) {
+	n, err := w.x.body.Read(p)
+	w.x.wire += int64(n)
+	w.x.clock.came(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.x.broken = err
+	}
+	return n, err
+}
+
+// open makes the reader of the answer's body: without its content codings (RFC 9110 §8.4), unless the request
+// asked for one of its own or it is unknown. It tells whether there was one; then the header does not name it any
+// more, nor the length that the body had with it.
+func (x *exchange) open(answer *http.Response, inMemory bool) (decoded bool, err error) {
+	x.content = wireBody{x}
+	codings := answer.Header["Content-Encoding"]
+	if x.asSent || len(codings) == 0 || answer.Body == http.NoBody {
+		return false, nil
+	}
+	limits := httpx.Limits{Ratio: x.down.limits.Ratio}
+	if inMemory {
+		limits.Decoded = x.down.limits.Body
+	}
+	x.decoder, err = httpx.NewReader(codings, x.content, limits)
+	var unknown *httpx.UnknownCodingError
+	switch {
+	case errors.As(err, &unknown):
+		return false, nil
+	case err != nil:
+		return false, &CorruptBodyError{URL: x.url, Err: err}
+	}
+	x.content = x.decoder
+	answer.Header.Del("Content-Encoding")
+	answer.Header.Del("Content-Length")
+	return true, nil
+}
+
+// Read reads the body, its codings removed, counts it and remembers how it failed: where it is copied to may
+// fail as well.
+func (x *exchange) Read(p []byte) (int, error) {
+	n, err := x.content.Read(p)
+	x.got += int64(n)
+	if err == nil || errors.Is(err, io.EOF) || x.broken != nil {
+		return n, err
+	}
+	var large *httpx.TooLargeError
+	var ratio *httpx.RatioError
+	switch {
+	case errors.As(err, &large):
+		err = &BodyTooLargeError{URL: x.url, Limit: x.down.limits.Body}
+	case errors.As(err, &ratio):
+		err = &RatioError{URL: x.url, Limit: ratio.Limit, Wire: ratio.Wire, Decoded: ratio.Decoded}
+	default:
+		err = &CorruptBodyError{URL: x.url, Err: err}
+		x.broken = err
+	}
+	return n, err
+}
