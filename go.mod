@@ -3,10 +3,12 @@ module github.com/tegenaria/tegenaria
 go 1.26.0
 
 require (
+	github.com/andybalholm/brotli v1.2.8
 	github.com/andybalholm/cascadia v1.3.4
 	github.com/antchfx/xpath v1.3.9
 	github.com/bits-and-blooms/bloom/v3 v3.7.1
 	github.com/google/uuid v1.6.0
+	github.com/klauspost/compress v1.20.3
 	github.com/nlnwa/whatwg-url v0.6.2
 	github.com/sirupsen/logrus v1.10.2
 	github.com/spaolacci/murmur3 v1.1.0
