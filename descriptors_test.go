@@ -58,8 +58,9 @@ func TestManyRequestsLeaveNothing(t *testing.T) {
 		return newWitness(requests(n)...).crawl(t, tegenaria.EngineWithConcurrency(16),
 			tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 16}))
 	}
-	crawl(100) // what the process needs once
 	ignore := goleak.IgnoreCurrent()
+	crawl(100) // what the process needs once
+	goleak.VerifyNone(t, ignore)
 	before := descriptors(t)
 	ends := crawl(n)
 	goleak.VerifyNone(t, ignore)
