@@ -422,11 +422,6 @@ func TestNothingIsLeftOfARun(t *testing.T) {
 	})
 }
 
-func isA[E error](err error) bool {
-	var target E
-	return errors.As(err, &target)
-}
-
 func newFailingCache(left int64) *failingCache {
 	c := &failingCache{CacheInterface: tegenaria.NewMemoryCache()}
 	c.left.Store(left)

@@ -8,5 +8,8 @@
 //		})
 //	}
 //
+// [HostileServer] misbehaves in more than a hundred ways that a downloader has to survive, and [HostileResolver] gives
+// a name other addresses at each look-up.
+//
 // The suites print the seed of what they draw at random.
 package spidertest

@@ -1,0 +1,143 @@
+//go:build linux && !race
+
+package tegenaria_test
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/spidertest"
+)
+
+// What a crawl takes of the operating system, counted by the operating system.
+
+// descriptors counts the open files and sockets of this process.
+func descriptors(t testing.TB) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// 10,000 requests, one in five of which goes wrong in some way, leave no goroutine, connection or descriptor
+// behind.
+func TestManyRequestsLeaveNothing(t *testing.T) {
+	const n = 10_000
+	silenceLog(t)
+	server := spidertest.NewHostileServer(t)
+	bad := []string{"truncated", "extra-response", "closed", "reset-in-body", "chunk-size-letters", "header-cut", "two-lengths",
+		"switching-protocols", "tls-self-signed", "redirect-metadata"}
+	urls := make(map[string]string)
+	for _, c := range server.Cases() {
+		urls[c.Name] = server.URL(c)
+	}
+	requests := func(n int) (all []*tegenaria.Request) {
+		for i := range n {
+			url := fmt.Sprintf("%s/good?n=%d", server.Plain(), i)
+			if i%5 == 0 {
+				url = fmt.Sprintf("%s?n=%d", urls[bad[i/5%len(bad)]], i)
+			}
+			all = append(all, ask(url, "GET", 10*time.Second, 0))
+		}
+		return all
+	}
+	crawl := func(n int) map[string]ending {
+		return newWitness(requests(n)...).crawl(t, tegenaria.EngineWithConcurrency(16),
+			tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 16}))
+	}
+	ignore := goleak.IgnoreCurrent()
+	crawl(100) // what the process needs once
+	goleak.VerifyNone(t, ignore)
+	before := descriptors(t)
+	ends := crawl(n)
+	goleak.VerifyNone(t, ignore)
+	if after := descriptors(t); after != before || server.Open() != 0 {
+		t.Errorf("%d descriptors before, %d after; %d connections are open", before, after, server.Open())
+	}
+	fetched := 0
+	for _, e := range ends {
+		if e.resp != nil {
+			fetched++
+		}
+	}
+	if len(ends) != n || fetched < n*4/5 {
+		t.Errorf("%d of %d requests ended, %d well", len(ends), n, fetched)
+	}
+}
+
+var helperCrawl = flag.String("helper-crawl", "", "crawl this address with few descriptors (the tests start it themselves)")
+
+// fewDescriptors is what is left to the crawl of TestHelperCrawl.
+const fewDescriptors = 64
+
+// TestHelperCrawl is a process with few descriptors that crawls, when it is started as one, and says how that ended.
+func TestHelperCrawl(t *testing.T) {
+	if *helperCrawl == "" {
+		return
+	}
+	limit := syscall.Rlimit{Cur: fewDescriptors, Max: fewDescriptors}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	var requests []*tegenaria.Request
+	for i := range 500 {
+		requests = append(requests, ask(fmt.Sprintf("%s/?n=%d", *helperCrawl, i), "GET", 10*time.Second, 0))
+	}
+	w := newWitness(requests...)
+	w.crawl(t, tegenaria.EngineWithConcurrency(4*fewDescriptors),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 4 * fewDescriptors}))
+	said := make(map[string]int)
+	for _, e := range w.ends {
+		switch {
+		case e.resp != nil:
+			said["fetched"]++
+		case e.err != nil && isA[syscall.Errno](e.err) && strings.Contains(e.err.Error(), syscall.EMFILE.Error()):
+			said["without a descriptor"]++
+		default:
+			said[e.String()]++
+		}
+	}
+	if err := json.NewEncoder(os.Stdout).Encode(said); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A crawl that runs out of descriptors ends with errors, and does not hang.
+func TestFewDescriptors(t *testing.T) {
+	url, _ := serveFunc(t, func(_ http.ResponseWriter, r *http.Request) {
+		timer := time.NewTimer(100 * time.Millisecond) // so that many are open at once
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+		}
+	})
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHelperCrawl$", "-helper-crawl="+url, "-test.timeout=20s")
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("the crawl: %v\n%s", err, out)
+	}
+	said := make(map[string]int)
+	line, _, _ := strings.Cut(string(out), "\n")
+	if err := json.Unmarshal([]byte(line), &said); err != nil {
+		t.Fatalf("%v: %q", err, out)
+	}
+	if said["fetched"] == 0 || said["without a descriptor"] == 0 || len(said) != 2 {
+		t.Errorf("the requests ended as %v", said)
+	}
+	t.Log(said)
+}

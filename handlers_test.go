@@ -1,0 +1,315 @@
+package tegenaria
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// What Scrapy's tests of download handlers expect (tests/utils/bases/download_handlers_http.py), on fixtures of our
+// own. Status codes, echoes, redirects, delays, proxies and cut-off bodies have tests of their own: TestT02…,
+// TestDownloadRequests, TestT21…, TestT06…, TestDownloadThroughProxy… and TestDownloadTruncatedBody.
+
+// handlerPages are answers as they stand on the wire; the connection ends after them.
+var handlerPages = map[string]string{
+	"/raw":              "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n<html>no length</html>",
+	"/http10":           "HTTP/1.0 200 OK\r\n\r\nold",
+	"/empty":            "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+	"/works":            "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nWorks",
+	"/works-raw":        "HTTP/1.1 200 OK\r\n\r\nWorks",
+	"/works-chunked":    "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nWorks\r\n0\r\n\r\n",
+	"/drop":             "HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\nthis connection will be dropped\n",
+	"/broken":           "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\npartial",
+	"/broken-chunked":   "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\nchunked content\n\r\n",
+	"/chunked":          "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n8\r\nchunked \r\n8\r\ncontent\n\r\n0\r\n\r\n",
+	"/largechunkedfile": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat("400\r\n"+strings.Repeat("x", 1024)+"\r\n", 1024) + "0\r\n\r\n",
+	"/duplicate-header": "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nSet-Cookie: a=b\r\nX-Other: 1\r\nset-cookie: c=d\r\n\r\n",
+	"/bad-header":       "HTTP/1.1 200 OK\r\nX-Good: 1\r\nbad header\r\nX-Next: 2\r\nContent-Length: 0\r\n\r\n",
+	"/non-ascii-header": "HTTP/1.1 200 OK\r\nX-Name: caf\xe9\r\nX-Next: 2\r\nContent-Length: 0\r\n\r\n",
+}
+
+func rawHandler(w http.ResponseWriter, r *http.Request) {
+	page, ok := handlerPages[r.URL.Path]
+	switch {
+	case r.URL.Path == "/host":
+		io.WriteString(w, r.Host)
+	case r.URL.Path == "/cookies":
+		fmt.Fprint(w, len(r.Cookies()))
+	case r.URL.Path == "/compress":
+		w.Header().Set("Content-Encoding", "gzip")
+		zip := gzip.NewWriter(w)
+		io.WriteString(zip, strings.Repeat("content ", 100))
+		zip.Close()
+	case r.URL.Path == "/hang-after-headers":
+		w.Header().Set("Content-Length", "100")
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	case !ok:
+		http.NotFound(w, r)
+	default:
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		io.WriteString(conn, page)
+	}
+}
+
+func TestDownloadHandlers(t *testing.T) {
+	server := newServer(rawHandler)
+	d := newTestDownloader(t, nil, server)
+	truncated := func(err error) bool { var e *TruncatedBodyError; return errors.As(err, &e) }
+	late := func(err error) bool { var e *TimeoutError; return errors.As(err, &e) }
+	large := func(err error) bool { var e *BodyTooLargeError; return errors.As(err, &e) }
+	for _, test := range []struct {
+		name, path string
+		limit      int64            // on bodies; 0: the default
+		body       string           // "": none, or no response
+		fails      func(error) bool // nil: does not fail
+		noResponse bool
+		header     map[string]string // values joined by "; "
+	}{
+		{name: "no length", path: "/raw", body: "<html>no length</html>"},
+		{name: "HTTP/1.0", path: "/http10", body: "old"},
+		{name: "empty", path: "/empty"},
+		{name: "dropped", path: "/drop", body: "this connection will be dropped\n", fails: truncated},
+		{name: "too short", path: "/broken", body: "partial", fails: truncated},
+		{name: "broken chunks", path: "/broken-chunked", body: "chunked content\n", fails: truncated},
+		{name: "chunks", path: "/chunked", body: "chunked content\n"},
+		{name: "large chunked file", path: "/largechunkedfile", body: strings.Repeat("x", 1<<20)},
+		{name: "compressed", path: "/compress", body: strings.Repeat("content ", 100)},
+		{name: "hangs after the header", path: "/hang-after-headers", fails: late, noResponse: true},
+		{name: "as large as allowed", path: "/works", limit: 5, body: "Works"},
+		{name: "larger than allowed", path: "/works", limit: 4, fails: large, noResponse: true},
+		{name: "as large as allowed, no length", path: "/works-raw", limit: 5, body: "Works"},
+		{name: "larger than allowed, no length", path: "/works-raw", limit: 4, fails: large, noResponse: true},
+		{name: "as large as allowed, chunked", path: "/works-chunked", limit: 5, body: "Works"},
+		{name: "larger than allowed, chunked", path: "/works-chunked", limit: 4, fails: large, noResponse: true},
+		{name: "a header twice", path: "/duplicate-header", header: map[string]string{"Set-Cookie": "a=b; c=d", "X-Other": "1"}},
+		{name: "cookies are not kept", path: "/cookies", body: "0"},
+		{name: "a header that is not UTF-8", path: "/non-ascii-header", header: map[string]string{"X-Name": "caf\xe9", "X-Next": "2"}},
+		// Scrapy skips the line and goes on; net/http takes a line that is no header for an attack.
+		{name: "bad header", path: "/bad-header", fails: func(err error) bool { return strings.Contains(err.Error(), "malformed MIME header") }, noResponse: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d.limits.Body = Limits{}.withDefaults().Body
+			if test.limit > 0 {
+				d.limits.Body = test.limit
+			}
+			timeout := 10 * time.Second
+			if test.path == "/hang-after-headers" {
+				timeout = 50 * time.Millisecond
+			}
+			result := download(d, NewRequest(server.URL+test.path, GET, nil, RequestWithTimeout(timeout)))
+			if err := result.Error; (err != nil) != (test.fails != nil) || err != nil && !test.fails(err) {
+				t.Errorf("error %v", err)
+			}
+			if (result.Response == nil) != test.noResponse {
+				t.Fatalf("response %v", result.Response)
+			}
+			if result.Response == nil {
+				return
+			}
+			if got := result.Response.String(); got != test.body {
+				t.Errorf("body %.100q of %d bytes, want %.100q", got, len(got), test.body)
+			}
+			for name, want := range test.header {
+				if got := strings.Join(result.Response.Header[name], "; "); got != want {
+					t.Errorf("%s is %q, want %q", name, got, want)
+				}
+			}
+		})
+	}
+}
+
+// Host names that are no proper ones, but exist, are asked for.
+func TestDownloadOddHosts(t *testing.T) {
+	server := newServer(rawHandler)
+	address := server.Listener.Addr().String()
+	transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}}
+	d := newTestDownloader(t, func(s *downloadSettings) { s.client = &http.Client{Transport: transport} }, server)
+	for host, want := range map[string]string{"under_score.example": "under_score.example", "-dash-.example": "-dash-.example",
+		"xn--ls8h.example": "xn--ls8h.example", "bücher.example": "xn--bcher-kva.example", "\U0001F4A9.example": "xn--ls8h.example"} {
+		resp := mustDownload(t, d, NewRequest("http://"+host+"/host", GET, nil))
+		if resp.String() != want {
+			t.Errorf("%s was asked as %s, want %s", host, resp, want)
+		}
+	}
+	transport.CloseIdleConnections()
+}
+
+// h2 is a server's side of an HTTP/2 connection, for one answer frame by frame.
+type h2 struct {
+	*http2.Framer
+	conn   net.Conn
+	stream uint32
+}
+
+// head sends the header of a 200; it is all of the response if last.
+func (h *h2) head(last bool) {
+	var block bytes.Buffer
+	hpack.NewEncoder(&block).WriteField(hpack.HeaderField{Name: ":status", Value: "200"})
+	h.WriteHeaders(http2.HeadersFrameParam{StreamID: h.stream, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: last})
+}
+
+// serveH2 answers each request on a connection until it ends.
+func serveH2(conn net.Conn, answer func(h *h2, path string)) {
+	defer conn.Close()
+	preface := make([]byte, len(http2.ClientPreface))
+	if _, err := io.ReadFull(conn, preface); err != nil {
+		return
+	}
+	framer := http2.NewFramer(conn, conn)
+	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	framer.WriteSettings()
+	for {
+		frame, err := framer.ReadFrame()
+		if err != nil {
+			return
+		}
+		switch frame := frame.(type) {
+		case *http2.SettingsFrame:
+			if !frame.IsAck() {
+				framer.WriteSettingsAck()
+			}
+		case *http2.MetaHeadersFrame:
+			answer(&h2{framer, conn, frame.StreamID}, frame.PseudoValue("path"))
+		}
+	}
+}
+
+var h2Answers = map[string]func(h *h2){
+	"/good":  h2GoodAnswer,
+	"/reset": func(h *h2) { h.WriteRSTStream(h.stream, http2.ErrCodeInternal) },
+	"/data-reset": func(h *h2) {
+		h.head(false)
+		h.WriteData(h.stream, false, []byte("half"))
+		h.WriteRSTStream(h.stream, http2.ErrCodeInternal)
+	},
+	"/goaway": func(h *h2) { h.WriteGoAway(h.stream, http2.ErrCodeEnhanceYourCalm, nil); h.conn.Close() },
+	"/data-goaway": func(h *h2) {
+		h.head(false)
+		h.WriteData(h.stream, false, []byte("half"))
+		h.WriteGoAway(h.stream, http2.ErrCodeInternal, nil)
+		h.conn.Close()
+	},
+	"/large-frame": func(h *h2) {
+		h.head(false)
+		h.AllowIllegalWrites = true
+		h.WriteData(h.stream, true, make([]byte, 16<<20-1))
+	},
+	"/unknown-frame": func(h *h2) {
+		h.WriteRawFrame(0xbe, 0xff, h.stream, []byte("what is this?"))
+		h2GoodAnswer(h)
+	},
+	"/push": func(h *h2) {
+		var block bytes.Buffer
+		encoder := hpack.NewEncoder(&block)
+		for _, f := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", "x.example"}, {":path", "/pushed"}} {
+			encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]})
+		}
+		h.WritePushPromise(http2.PushPromiseParam{StreamID: h.stream, PromiseID: 2, BlockFragment: block.Bytes(), EndHeaders: true})
+		h2GoodAnswer(h)
+	},
+	"/length": func(h *h2) {
+		var block bytes.Buffer
+		encoder := hpack.NewEncoder(&block)
+		encoder.WriteField(hpack.HeaderField{Name: ":status", Value: "200"})
+		encoder.WriteField(hpack.HeaderField{Name: "content-length", Value: "10"})
+		h.WriteHeaders(http2.HeadersFrameParam{StreamID: h.stream, BlockFragment: block.Bytes(), EndHeaders: true})
+		h.WriteData(h.stream, true, []byte("half"))
+	},
+}
+
+func h2GoodAnswer(h *h2) {
+	h.head(false)
+	h.WriteData(h.stream, true, []byte("whole"))
+}
+
+// What a server may do wrong in HTTP/2 costs the request, and not the next one.
+func TestDownloadHandlersHTTP2(t *testing.T) {
+	log.SetOutput(io.Discard) // net/http tells of unknown frames
+	defer log.SetOutput(os.Stderr)
+	ignore := goleak.IgnoreCurrent()
+	certified := httptest.NewUnstartedServer(nil)
+	certified.StartTLS()
+	certified.Close()
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() {
+				serveH2(conn, func(h *h2, path string) { h2Answers[path](h) })
+			})
+		}
+	})
+	address := "https://" + listener.Addr().String()
+	d := newTestDownloader(t, func(s *downloadSettings) { s.loopback.allow(address) })
+	known, _ := certified.Client().Transport.(*http.Transport)
+	trusting := d.routes.transport(d.routes.guard.dial)
+	trusting.TLSClientConfig = &tls.Config{RootCAs: known.TLSClientConfig.RootCAs}
+	d.routes.direct = newRoute(trusting)
+	for _, test := range []struct {
+		path, body string // "": no response
+		fails      bool
+	}{
+		{"/good", "whole", false},
+		{"/reset", "", true},
+		{"/data-reset", "half", true},
+		{"/goaway", "", true},
+		{"/data-goaway", "half", true},
+		{"/large-frame", "", true},
+		{"/unknown-frame", "whole", false},
+		{"/push", "", true},
+		{"/length", "half", true},
+	} {
+		t.Run(test.path, func(t *testing.T) {
+			result := download(d, NewRequest(address+test.path, GET, nil, RequestWithTimeout(5*time.Second)))
+			var late *TimeoutError
+			if err := result.Error; (err != nil) != test.fails || err != nil && errors.As(err, &late) {
+				t.Errorf("error %v", result.Error)
+			}
+			got := ""
+			if result.Response != nil {
+				got = result.Response.String()
+			}
+			if got != test.body {
+				t.Errorf("body %q, want %q", got, test.body)
+			}
+			if resp := mustDownload(t, d, NewRequest(address+"/good", GET, nil)); resp.String() != "whole" {
+				t.Errorf("the next request got %q", resp)
+			}
+		})
+	}
+	d.close()
+	listener.Close()
+	running.Wait()
+	goleak.VerifyNone(t, ignore)
+}
