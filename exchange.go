@@ -111,7 +111,7 @@ func (x *exchange) begin() {
 	x.url = x.r.Url
 	x.life, x.cancel = context.WithCancelCause(x.ctx.parent())
 	x.clock.start(x.r.Url, x.down.timeLimits(x.r), x.start, x.cancel)
-	x.trace.clock = &x.clock
+	x.trace.ctx, x.trace.clock = x.life, &x.clock
 }
 
 // end gives back whatever the exchange holds, except its share of the body budget.

@@ -39,7 +39,8 @@ const (
 
 // hostileErrors are the typed errors of cases that have one.
 var hostileErrors = map[string]func(error) bool{
-	"bomb-gzip":                isA[*tegenaria.BodyTooLargeError],
+	"bomb-gzip": isBomb, "bomb-x-gzip": isBomb, "bomb-deflate": isBomb, "bomb-deflate-raw": isBomb, "bomb-br": isBomb, "bomb-zstd": isBomb,
+	"bomb-gzip-gzip": isBomb, "bomb-gzip-gzip-gzip": isBomb, "bomb-deflate-gzip": isBomb, "bomb-br-gzip": isBomb, "bomb-zstd-gzip": isBomb, "bomb-two-lines": isBomb,
 	"endless":                  isA[*tegenaria.BodyTooLargeError],
 	"endless-chunked":          isA[*tegenaria.BodyTooLargeError],
 	"truncated":                isA[*tegenaria.TruncatedBodyError],
@@ -332,23 +333,10 @@ func TestHostileStalls(t *testing.T) {
 	}
 }
 
-// splitYet names the cases that put something of theirs into the answer of another request, if the connection is
-// used again before net/http has looked whether it is empty. It happens to one request in some thousands.
-var splitYet = map[string]string{
-	"length-too-small":          putBackFirst,
-	"trailing-garbage":          putBackFirst,
-	"trailing-lines":            putBackFirst,
-	"trailing-after-chunks":     putBackFirst,
-	"extra-response":            putBackFirst,
-	"extra-response-chunked":    putBackFirst,
-	"no-content-with-body":      putBackFirst,
-	"no-content-extra-response": putBackFirst,
-	"not-modified-with-body":    putBackFirst,
-	"head-with-body":            putBackFirst,
-	"head-extra-response":       putBackFirst,
+// isBomb tells whether decoding stopped at one of its limits, whichever came first.
+func isBomb(err error) bool {
+	return isA[*tegenaria.BodyTooLargeError](err) || isA[*tegenaria.RatioError](err)
 }
-
-const putBackFirst = "net/http offers a connection for use before it has seen that nothing is left in it"
 
 // slowPutBack is a context in which a connection that is put back is not looked at until a request that was sent
 // meanwhile is on its way over it, or a moment has passed. idle is closed when it can be used.
@@ -382,7 +370,8 @@ func TestHostileKeptConnections(t *testing.T) {
 	silenceLog(t)
 	server := spidertest.NewHostileServer(t)
 	for _, c := range server.Cases() {
-		if c.May&spidertest.HostileOK == 0 {
+		// What comes when the next request has been sent already is taken for its answer: HTTP/1 has no other way.
+		if c.May&spidertest.HostileOK == 0 || c.Name == "extra-response-late" {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
@@ -405,7 +394,7 @@ func TestHostileKeptConnections(t *testing.T) {
 			for _, r := range w.requests[1:] {
 				wrong = errors.Join(wrong, checkGood(r.Url, ends[r.Url]))
 			}
-			judge(t, splitYet, c, wrong)
+			judge(t, nil, c, wrong)
 			goleak.VerifyNone(t, ignore)
 		})
 	}

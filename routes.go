@@ -76,7 +76,7 @@ type dialFunc func(ctx context.Context, network, hostport string) (net.Conn, err
 func (rs *routes) transport(dial dialFunc) *http.Transport {
 	perHost := max(rs.settings.concurrency, 2)
 	return &http.Transport{
-		DialContext:            dial,
+		DialContext:            tracked(dial),
 		ForceAttemptHTTP2:      true, // a DialContext switches it off otherwise
 		DisableCompression:     true, // the exchange decodes
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingTimeout, PingTimeout: pingTimeout},

@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
@@ -31,15 +32,9 @@ type Transfer struct {
 // Transfer returns how the response came, or nil if no downloader of the engine brought it.
 func (r *Response) Transfer() *Transfer { return r.transfer }
 
-// dialled is a connection that knows what it took to make it.
-type dialled struct {
-	net.Conn
-	lookup, connect time.Duration
-	ready           time.Time
-}
-
 // tracer listens to net/http. Its methods are called by the connection's goroutines.
 type tracer struct {
+	ctx   context.Context
 	clock *clock
 
 	mu        sync.Mutex // guards what follows
@@ -54,6 +49,9 @@ func (t *tracer) listen() *httptrace.ClientTrace {
 }
 
 func (t *tracer) gotConn(info httptrace.GotConnInfo) {
+	if made := dialledOf(info.Conn); made != nil && info.Reused {
+		made.awaitQuiet(t.ctx)
+	}
 	t.clock.sent()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,16 +76,12 @@ func (t *tracer) transfer(answer *http.Response) *Transfer {
 		return r
 	}
 	r.RemoteAddr = t.conn.Conn.RemoteAddr()
-	made, ok := t.conn.Conn.(*dialled)
-	secured, isTLS := t.conn.Conn.(*tls.Conn)
-	if isTLS {
-		made, ok = secured.NetConn().(*dialled)
-	}
-	if !ok || t.conn.Reused {
+	made := dialledOf(t.conn.Conn)
+	if made == nil || t.conn.Reused {
 		return r
 	}
 	r.Lookup, r.Connect = made.lookup, made.connect
-	if isTLS && !t.conn.WasIdle {
+	if answer.TLS != nil && !t.conn.WasIdle {
 		r.Handshake = t.got.Sub(made.ready)
 	}
 	return r

@@ -137,8 +137,7 @@ func (r *Resolver) lookUp(a *answer) {
 	if a.err == nil && len(a.addrs) == 0 {
 		a.err = &net.DNSError{Err: "no such host", Name: a.host, IsNotFound: true}
 	}
-	close(a.ready)
-
+	defer close(a.ready) // only now, so that what is remembered is true when somebody has the answer
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	a.expires = time.Now().Add(r.ttl(a.err))
