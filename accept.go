@@ -235,8 +235,10 @@ func (c *crawl) badFingerprint(r *Request, err error) *refusal {
 	switch {
 	case c.dupes == nil:
 		return &refusal{Failed, "accept", err}
-	case errors.As(err, &bad):
+	case errors.As(err, &bad) && bad.Field == "Url":
 		return &refusal{Filtered, "url", err}
+	case errors.As(err, &bad):
+		return &refusal{Failed, "accept", err}
 	}
 	return &refusal{Filtered, "url", c.urlError(r, err)}
 }

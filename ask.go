@@ -24,7 +24,7 @@ type asking struct {
 	life   lazyContext
 	result chan *Context
 
-	dropped chan struct{} // closed when it was given up
+	dropped chan struct{} // closed when it was given up; nil where nobody waits for that
 
 	mu       sync.Mutex    // guards what follows
 	returned bool          // Download has
@@ -38,8 +38,11 @@ func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time
 	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
 	var theirs *asking
 	if c.http == nil || d.Downloader != Downloader(c.http) {
-		theirs = &asking{Context: *ctx, url: ctx.Request.Url, result: result, dropped: make(chan struct{})}
+		theirs = &asking{Context: *ctx, url: ctx.Request.Url, result: result}
 		theirs.life.parent, theirs.Ctx, asked = own, &theirs.life, &theirs.Context
+		if j.caller != nil {
+			theirs.dropped = make(chan struct{})
+		}
 		limit := ctx.Request.timeoutOrDefault()
 		if ctx.Request.timeout < 0 {
 			limit = 0
@@ -103,7 +106,9 @@ func (a *asking) letGo() {
 	if a.gone != nil {
 		return
 	}
-	close(a.dropped)
+	if a.dropped != nil {
+		close(a.dropped)
+	}
 	if a.returned {
 		return
 	}

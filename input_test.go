@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
@@ -217,5 +218,27 @@ func TestExactDedupe(t *testing.T) {
 	}
 	if stats.Outcomes[tegenaria.Fetched] != int64(pages*links+pages) {
 		t.Errorf("outcomes %v", stats.Outcomes)
+	}
+}
+
+// A BodyReader that fails is the failure of its request, and no bad URL.
+func TestBodyReaderFails(t *testing.T) {
+	s := newSpider()
+	s.start = func(req chan<- *tegenaria.Context) {
+		r := tegenaria.NewRequest("http://a.test/", tegenaria.POST, nil, tegenaria.RequestWithBodyReader(iotest.ErrReader(errors.New("torn"))))
+		req <- tegenaria.NewContext(r)
+	}
+	stats := mustRun(t, newEngine(newWorld(), s))
+	if stats.Reasons["failed: accept"] != 1 || !strings.Contains(s.onlyError(t).Error(), "torn") {
+		t.Errorf("%v, %v", stats.Reasons, s.errors())
+	}
+}
+
+// Handle of nothing is found before the first page.
+func TestHandleNil(t *testing.T) {
+	spider := tegenaria.NewSpider("test", tegenaria.Handle[int](nil), "http://a.test/")
+	var wrong *tegenaria.RunError
+	if err := newEngine(newWorld(), spider).Run(t.Context(), "test"); !errors.As(err, &wrong) || wrong.Op != "wiring" {
+		t.Errorf("Run: %v", err)
 	}
 }

@@ -35,8 +35,11 @@ type output struct {
 
 // Handle makes a Parser of a func that sees the response and sends by an Output. ctx is the request's
 // context, r.Context(). Items and requests go to the engine directly, without a channel; references that
-// are known already cost neither a request nor a string.
+// are known already cost neither a request nor a string. A nil h gives a nil Parser.
 func Handle[T any](h func(ctx context.Context, r *Response, out *Output[T]) error) Parser {
+	if h == nil {
+		return nil // a mistake like any nil parser
+	}
 	return handled(func(c *Context, item chan<- *ItemMeta, req chan<- *Context) error {
 		resp := c.Response()
 		if resp == nil {
