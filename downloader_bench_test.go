@@ -1,0 +1,69 @@
+package tegenaria
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"testing"
+)
+
+// cannedTransport answers at once from memory.
+type cannedTransport struct {
+	header http.Header
+	body   []byte
+}
+
+func (c *cannedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	if trace := httptrace.ContextClientTrace(req.Context()); trace != nil && trace.GotFirstResponseByte != nil {
+		trace.GotFirstResponseByte()
+	}
+	return &http.Response{
+		StatusCode: 200, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: c.header.Clone(),
+		Body: io.NopCloser(bytes.NewReader(c.body)), ContentLength: int64(len(c.body)), Request: req,
+	}, nil
+}
+
+// BenchmarkDownloader measures the downloader's own cost: beside it a bare loop over the same transport, with the same
+// timeout and the same limit of the body.
+func BenchmarkDownloader(b *testing.B) {
+	page := bytes.Repeat([]byte("<p>some text</p>"), 256)
+	canned := &cannedTransport{header: http.Header{"Content-Type": {"text/html; charset=utf-8"}, "Server": {"canned"}}, body: page}
+	client := &http.Client{Transport: canned}
+	limits := Limits{}.withDefaults()
+	b.Run("bare", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			ctx, cancel := context.WithTimeout(b.Context(), DefaultTimeout)
+			req, err := http.NewRequestWithContext(ctx, GET, "http://example.com/page.html", nil)
+			if err != nil {
+				b.Fatal(err)
+			}
+			req.Header.Set("User-Agent", "test")
+			resp, err := client.Do(req)
+			if err != nil {
+				b.Fatal(err)
+			}
+			body, err := io.ReadAll(io.LimitReader(resp.Body, limits.Body+1))
+			resp.Body.Close()
+			cancel()
+			if err != nil || len(body) != len(page) {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("ours", func(b *testing.B) {
+		d := newHTTPDownloader(downloadSettings{limits: limits, agent: "test", concurrency: 4, client: client, bodies: newBodyBudget(1 << 30)})
+		defer d.close()
+		result := make(chan *Context, 1)
+		b.ReportAllocs()
+		for b.Loop() {
+			r := &Request{Url: "http://example.com/page.html", Method: GET, AllowRedirects: true}
+			d.Download(&Context{Request: r, Ctx: b.Context()}, result)
+			if got := <-result; got.DownloadResult.Error != nil || got.Response().ContentLength != len(page) {
+				b.Fatal(got.DownloadResult.Error)
+			}
+		}
+	})
+}
