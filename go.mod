@@ -9,6 +9,7 @@ require (
 	github.com/bits-and-blooms/bloom/v3 v3.7.1
 	github.com/google/uuid v1.6.0
 	github.com/klauspost/compress v1.20.3
+	github.com/mccutchen/go-httpbin/v2 v2.26.0
 	github.com/nlnwa/whatwg-url v0.6.2
 	github.com/sirupsen/logrus v1.10.2
 	github.com/spaolacci/murmur3 v1.1.0
