@@ -368,7 +368,7 @@ func (c *harnessCrawl) check(err error, ended time.Time) {
 	c.checkSettled(s, err == nil)
 	for page := range p.pages {
 		// Nobody foresees what runs too long, nor what the ErrorHandlers do when they are told of it.
-		if p.pages[page].inline || p.limits.Callback > 0 || p.stuck {
+		if p.pages[page].inline || p.limits.Callback > 0 || p.stuck && len(s.Abandoned) > 0 {
 			continue
 		}
 		got, want := c.hits[page], c.model.hits[page]
