@@ -149,8 +149,8 @@ func (c *crawl) handleAlone(j *job, herr *HandleError) {
 // alone runs code that calls the ErrorHandlers, and returns when it has returned or was abandoned.
 func (c *crawl) alone(j *job, code func()) {
 	a := &aloneCall{job: j, gone: make(chan struct{})}
-	a.call = call{stage: StageError, job: j, owner: a}
-	if !c.watch.enter(&a.call) {
+	a.call.job, a.call.owner = j, a
+	if !c.watch.enter(&a.call, StageError) {
 		return
 	}
 	go func() { // waited for by gone, unless it is abandoned

@@ -26,6 +26,7 @@ func (c *crawl) page(worker context.Context, j *job) (*job, error) {
 		j.closeRequests() // its user code has returned after all
 		j.closeSpools()
 	}
+	c.watch.leave(&j.call)
 	return nil, stage.ErrDrop
 }
 
@@ -47,6 +48,8 @@ func (c *crawl) fetchJob(j *job) (parse, waits bool) {
 	if ok, waits := c.robots.pass(j); !ok {
 		return false, waits
 	}
+	j.call.job, j.call.owner = j, j
+	c.watch.join(&j.call)
 	herr, alive := c.exchange(j)
 	if !alive {
 		return false, false
@@ -76,17 +79,20 @@ func (c *crawl) fetchJob(j *job) (parse, waits bool) {
 // more because the crawl gives up; the job is not to be touched.
 func (c *crawl) guard(j *job, at Stage, code func()) bool {
 	call := &j.call
-	call.stage, call.job, call.life, call.untimed = at, j, &j.life, at == StageDownload
-	call.slow, call.over = false, false
-	call.owner = j
-	if call.inbox = nil; at == StageResponse {
-		call.inbox = j.inbox
+	if !call.joined {
+		call.job, call.owner = j, j
+		c.watch.join(call)
+		defer c.watch.leave(call)
 	}
-	if !c.watch.enter(call) {
+	var in *inbox
+	if at == StageResponse {
+		in = j.inbox
+	}
+	if !c.watch.begin(call, at, &j.life, in) {
 		return false
 	}
 	code()
-	return c.watch.exit(call)
+	return c.watch.end(call)
 }
 
 // exchange sends the request through the middlewares and the downloader. It returns the failure, if there

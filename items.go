@@ -94,9 +94,10 @@ func (noSink[T]) Consume(context.Context, T) error { return nil }
 // pipe is the stage of the items: one item passes all pipelines.
 func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 	call := &t.call
-	call.stage, call.job, call.worker = StagePipeline, t.job, stage.CallOf(worker)
-	call.owner, call.life = t, &t.life
-	if !c.watch.enter(call) {
+	call.job, call.worker, call.owner = t.job, stage.CallOf(worker), t
+	c.watch.join(call)
+	defer c.watch.leave(call)
+	if !c.watch.begin(call, StagePipeline, &t.life, nil) {
 		return nil, stage.ErrDrop
 	}
 	t.started.Store(true)
@@ -104,7 +105,7 @@ func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 	if err == nil && c.collect != nil && !t.gone.Load() {
 		err = c.collect(&t.fate, t.meta)
 	}
-	if c.watch.exit(call) { // or else it was given up, and that was its end
+	if c.watch.end(call) { // or else it was given up, and that was its end
 		t.ended = true
 		c.itemDone(t, err, stack)
 	}
@@ -203,11 +204,9 @@ func (c *crawl) itemDone(t *itemTask, err error, stack []byte) {
 
 // afterItem runs user code that is told of an item's end.
 func (c *crawl) afterItem(t *itemTask, at Stage, code func()) {
-	call := &t.call
-	call.stage, call.slow, call.over = at, false, false
-	if c.watch.enter(call) {
+	if c.watch.begin(&t.call, at, &t.life, nil) {
 		code()
-		c.watch.exit(call)
+		c.watch.end(&t.call)
 	}
 }
 

@@ -62,8 +62,8 @@ func (p *partCall) abandon() { close(p.gone) }
 // opening runs code of a registered part, or of the cache, that may be left behind.
 func (c *crawl) opening(what string, code func() error) error {
 	p := &partCall{gone: make(chan struct{})}
-	p.call = call{stage: StageOpen, owner: p, untimed: true}
-	if !c.watch.enter(&p.call) {
+	p.call.owner = p
+	if !c.watch.enter(&p.call, StageOpen) {
 		return fmt.Errorf("%s: %w", what, context.Canceled)
 	}
 	go func() { // waited for by gone, unless it is left behind

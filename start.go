@@ -31,8 +31,8 @@ func (c *crawl) start(doneBefore bool) <-chan struct{} {
 		s.end()
 		return s.gone
 	}
-	s.call = call{stage: StageStart, owner: s, untimed: true}
-	if !c.watch.enter(&s.call) {
+	s.call.owner = s
+	if !c.watch.enter(&s.call, StageStart) {
 		s.end()
 		return s.gone
 	}

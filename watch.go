@@ -1,47 +1,11 @@
 package tegenaria
 
 import (
+	"math"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/tegenaria/tegenaria/stage"
 )
-
-const (
-	// slowCallback is when a callback is reported as slow.
-	slowCallback = time.Minute
-	// quickCallback is how long a callback has an inbox without a receiver.
-	quickCallback = time.Millisecond
-	// farewell is how long a callback whose context was cancelled may take to return.
-	farewell = time.Second
-)
-
-// call is user code that is running in a worker.
-type call struct {
-	stage      Stage
-	job        *job     // nil for the start
-	asks       *Request // the job's, and its answer, when the call began: the code may replace them
-	answer     *Response
-	worker     stage.Call   // gives the worker up; zero where the caller waits by itself
-	owner      abandoner    // told once, when the call was given up
-	life       *lazyContext // cancelled when the code has run too long
-	start      time.Time
-	slow, over bool
-	untimed    bool // the start, or a download: it has all the time it wants, or bound's
-	running    bool
-	limit      time.Duration // see bound; 0: none
-	inbox      *inbox        // one without a receiver, or nil
-	asked      *asking       // what the downloader was asked, or nil
-	held       bool          // it was given up, and its job is kept open until that is told
-	prev, next *call
-}
-
-// abandoner is whoever has user code running. doom decides what becomes of it, before the code itself can
-// learn that it was given up; it must not wait. abandon then gives back what it holds.
-type abandoner interface {
-	doom()
-	abandon()
-}
 
 // watch knows which user code is running. A callback that overruns Limits.Callback, or does not return
 // when the crawl gives up, is abandoned: its worker is replaced and what it still does has no effect
@@ -50,114 +14,140 @@ type watch struct {
 	crawl *crawl
 	limit time.Duration // Limits.Callback, 0 is none
 
-	mu        sync.Mutex // guards what follows
+	closed atomic.Bool
+	alarm  atomic.Int64 // when the timer fires, since the crawl began; never, if it is not set
+
+	mu        sync.Mutex // guards what follows; held before a call's
 	head      call       // of a ring
 	timer     *time.Timer
-	armed     bool
-	at        time.Time // when the timer fires, if armed
-	closed    bool
 	abandoned map[Stage]int
 	leaving   int           // calls that were dropped, and whose farewell is not over
 	gone      chan struct{} // closed when there are none any more; nil unless somebody waits
 }
 
+// never is later than every alarm.
+const never = math.MaxInt64
+
 func newWatch(c *crawl, limit time.Duration) *watch {
 	w := &watch{crawl: c, limit: limit}
 	w.head.prev, w.head.next = &w.head, &w.head
+	w.alarm.Store(never)
 	return w
 }
 
-// enter notes that user code begins. False: the crawl has given up, the code must not run.
-func (w *watch) enter(c *call) bool {
+// join makes a call known, for as many pieces as it has until it leaves.
+func (w *watch) join(c *call) {
+	c.joined = true
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed {
+	c.prev, c.next = w.head.prev, &w.head
+	c.prev.next, c.next.prev = c, c
+}
+
+// leave ends what join began. No piece is running.
+func (w *watch) leave(c *call) {
+	if !c.joined {
+		return
+	}
+	c.joined = false
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unlink(c)
+}
+
+// unlink takes a call out of the ring, unless it was dropped. The caller holds mu.
+func (w *watch) unlink(c *call) {
+	if c.next != nil {
+		c.prev.next, c.next.prev = c.next, c.prev
+		c.prev, c.next = nil, nil
+	}
+}
+
+// enter joins for a single piece.
+func (w *watch) enter(c *call, at Stage) bool {
+	w.join(c)
+	if w.begin(c, at, nil, nil) {
+		return true
+	}
+	w.leave(c)
+	return false
+}
+
+// exit ends what enter began.
+func (w *watch) exit(c *call) bool {
+	alive := w.end(c)
+	w.leave(c)
+	return alive
+}
+
+// begin notes that a piece of user code begins: life is cancelled when it takes too long; in has no receiver before
+// it takes long; both may be nil. False: the crawl has given up, the code must not run.
+func (w *watch) begin(c *call, at Stage, life *lazyContext, in *inbox) bool {
+	c.mu.Lock()
+	if c.dropped || w.closed.Load() {
+		c.mu.Unlock()
 		return false
 	}
-	c.start = w.crawl.now()
-	c.running, c.limit, c.asked, c.asks, c.answer = true, 0, nil, nil, nil
+	c.stage, c.life, c.inbox, c.start = at, life, in, w.crawl.now()
+	c.running, c.slow, c.over, c.limit, c.asked, c.asks, c.answer = true, false, false, 0, nil, nil, nil
 	if c.job != nil && c.job.ctx != nil {
 		c.asks, c.answer = c.job.ctx.Request, c.job.ctx.Response()
 	}
-	c.prev, c.next = w.head.prev, &w.head
-	c.prev.next, c.next.prev = c, c
-	if due, ok := w.due(c); ok && (!w.armed || due.Before(w.at)) {
-		w.arm(c.start)
+	due, ok := w.due(c)
+	c.mu.Unlock()
+	if ok {
+		w.await(due)
 	}
 	return true
 }
 
-// exit notes that user code has returned. False: it was abandoned meanwhile, and whoever ran it must
-// touch nothing any more.
-func (w *watch) exit(c *call) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if !c.running {
-		return false
-	}
-	w.unlink(c)
-	return true
-}
-
-func (w *watch) unlink(c *call) {
+// end notes that the piece has returned. False: it was abandoned meanwhile, and whoever ran it must touch nothing
+// any more.
+func (w *watch) end(c *call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	alive := c.running
 	c.running = false
-	c.prev.next, c.next.prev = c.next, c.prev
-	c.prev, c.next = nil, nil
+	return alive
 }
 
 // bound gives a running download a limit, from started on, 0 for none: then its life is cancelled. A call that
 // does not return soon after that is given up.
 func (w *watch) bound(c *call, asked *asking, started time.Time, limit time.Duration) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	c.mu.Lock()
 	if !c.running {
+		c.mu.Unlock()
 		return
 	}
 	c.asked, c.start, c.limit, c.over = asked, started, limit, false
-	if due := started.Add(limit); limit > 0 && (!w.armed || due.Before(w.at)) {
-		w.arm(w.crawl.now())
+	c.mu.Unlock()
+	if limit > 0 {
+		w.await(started.Add(limit))
 	}
 }
 
-// arm sets the timer for the call that is next to need attention. The caller holds mu.
-func (w *watch) arm(now time.Time) {
-	var at time.Time
-	for c := w.head.next; c != &w.head; c = c.next {
-		if due, ok := w.due(c); ok && (at.IsZero() || due.Before(at)) {
-			at = due
-		}
-	}
-	w.armed, w.at = !at.IsZero(), at
-	if !w.armed {
+// await sees to it that the timer fires in time. What begins while the calls are looked at finds no alarm, and waits
+// for the end of that.
+func (w *watch) await(due time.Time) {
+	if int64(due.Sub(w.crawl.began)) >= w.alarm.Load() {
 		return
 	}
-	wait := max(at.Sub(now), 0)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if at := int64(due.Sub(w.crawl.began)); at < w.alarm.Load() && !w.closed.Load() {
+		w.arm(at, w.crawl.now())
+	}
+}
+
+// arm sets the timer. The caller holds mu.
+func (w *watch) arm(at int64, now time.Time) {
+	w.alarm.Store(at)
+	wait := max(time.Duration(at)-now.Sub(w.crawl.began), 0)
 	if w.timer == nil {
 		w.timer = time.AfterFunc(wait, w.look)
 	} else {
 		w.timer.Reset(wait)
 	}
-}
-
-// due tells when a call needs attention next.
-func (w *watch) due(c *call) (time.Time, bool) {
-	switch {
-	case c.inbox != nil:
-		return c.start.Add(quickCallback), true
-	case c.limit > 0 && c.over:
-		return c.start.Add(c.limit + 2*farewell), true
-	case c.limit > 0:
-		return c.start.Add(c.limit), true
-	case c.untimed:
-		return time.Time{}, false
-	case c.over:
-		return c.start.Add(w.limit + farewell), true
-	case w.limit > 0 && (c.slow || w.limit <= slowCallback):
-		return c.start.Add(w.limit), true
-	case !c.slow:
-		return c.start.Add(slowCallback), true
-	}
-	return time.Time{}, false
 }
 
 // slowCall is what is told of a call that has been running for long: the call itself may end meanwhile.
@@ -174,10 +164,14 @@ func (w *watch) look() {
 	var lost []*call
 	over := false
 	w.mu.Lock()
-	for c := w.head.next; c != &w.head; {
-		next := c.next
-		switch due, ok := w.due(c); {
-		case !ok || due.After(now):
+	w.alarm.Store(never)
+	next := int64(never)
+	for c, after := w.head.next, (*call)(nil); c != &w.head; c = after {
+		after = c.next
+		c.mu.Lock()
+		due, ok := w.due(c)
+		switch {
+		case !c.running || !ok || due.After(now):
 		case c.inbox != nil:
 			c.inbox.start()
 			c.inbox = nil
@@ -199,11 +193,13 @@ func (w *watch) look() {
 			c.slow = true
 			slow = append(slow, slowCall{c.stage, c.asks, now.Sub(c.start)})
 		}
-		c = next
+		if due, ok = w.due(c); ok && c.running {
+			next = min(next, int64(due.Sub(w.crawl.began)))
+		}
+		c.mu.Unlock()
 	}
-	w.armed = false
-	if !w.closed {
-		w.arm(now)
+	if next != never && !w.closed.Load() {
+		w.arm(next, now)
 	}
 	w.mu.Unlock()
 	if over {
@@ -217,9 +213,10 @@ func (w *watch) look() {
 	}
 }
 
-// drop gives a call up. The caller holds mu.
+// drop gives a call up. The caller holds mu, and the call's.
 func (w *watch) drop(c *call) {
 	w.leaving++
+	c.running, c.dropped = false, true
 	c.held = c.job != nil && c.job.tryOpen()
 	c.owner.doom()
 	w.unlink(c)
@@ -270,11 +267,16 @@ func (w *watch) wait() {
 // close gives up all running calls and refuses new ones.
 func (w *watch) close() {
 	w.mu.Lock()
-	w.closed = true
+	w.closed.Store(true)
 	var lost []*call
-	for c := w.head.next; c != &w.head; c = w.head.next {
-		w.drop(c)
-		lost = append(lost, c)
+	for c, after := w.head.next, (*call)(nil); c != &w.head; c = after {
+		after = c.next
+		c.mu.Lock()
+		if c.running {
+			w.drop(c)
+			lost = append(lost, c)
+		}
+		c.mu.Unlock()
 	}
 	if w.timer != nil {
 		w.timer.Stop()

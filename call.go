@@ -1,0 +1,74 @@
+package tegenaria
+
+import (
+	"sync"
+	"time"
+
+	"github.com/tegenaria/tegenaria/stage"
+)
+
+// call is user code that a worker runs, one piece after the other. Whoever makes it sets job, worker and owner.
+type call struct {
+	job    *job       // nil for the start
+	worker stage.Call // gives the worker up; zero where the caller waits by itself
+	owner  abandoner  // told once, when the call was given up
+	joined bool       // whoever runs it keeps it joined, see join
+
+	mu         sync.Mutex // guards what follows
+	stage      Stage
+	asks       *Request // the job's, and its answer, when the piece began: the code may replace them
+	answer     *Response
+	life       *lazyContext // cancelled when the code has run too long
+	start      time.Time
+	slow, over bool
+	running    bool
+	dropped    bool
+	limit      time.Duration // see bound; 0: none
+	inbox      *inbox        // one without a receiver, or nil
+	asked      *asking       // what the downloader was asked, or nil
+	held       bool          // it was given up, and its job is kept open until that is told
+
+	prev, next *call // guarded by the watch
+}
+
+// abandoner is whoever has user code running. doom decides what becomes of it, before the code itself can
+// learn that it was given up; it must not wait. abandon then gives back what it holds.
+type abandoner interface {
+	doom()
+	abandon()
+}
+
+const (
+	// slowCallback is when a callback is reported as slow.
+	slowCallback = time.Minute
+	// quickCallback is how long a callback has an inbox without a receiver.
+	quickCallback = time.Millisecond
+	// farewell is how long a callback whose context was cancelled may take to return.
+	farewell = time.Second
+)
+
+// due tells when a running call needs attention next. The caller holds the call's mu.
+func (w *watch) due(c *call) (time.Time, bool) {
+	switch {
+	case c.inbox != nil:
+		return c.start.Add(quickCallback), true
+	case c.limit > 0 && c.over:
+		return c.start.Add(c.limit + 2*farewell), true
+	case c.limit > 0:
+		return c.start.Add(c.limit), true
+	case c.untimed():
+		return time.Time{}, false
+	case c.over:
+		return c.start.Add(w.limit + farewell), true
+	case w.limit > 0 && (c.slow || w.limit <= slowCallback):
+		return c.start.Add(w.limit), true
+	case !c.slow:
+		return c.start.Add(slowCallback), true
+	}
+	return time.Time{}, false
+}
+
+// untimed tells whether the code has all the time it wants, or bound's.
+func (c *call) untimed() bool {
+	return c.stage == StageStart || c.stage == StageOpen || c.stage == StageDownload
+}
