@@ -168,7 +168,7 @@ func (h *harness) add(name string) {
 	}
 	h.store[name] = slices.Insert(entries, i, priority)
 
-	h.tab.Add(name, priority)
+	h.tab.Add(name, priority, 1)
 	s := h.ref.slot(name)
 	if s.turn == 0 {
 		h.ref.turns++
@@ -350,6 +350,7 @@ func (h *harness) step() {
 		h.tab.Cap(name, limit)
 		if s := h.ref.slots[name]; s != nil && limit > 0 && (s.limit <= 0 || limit < s.limit) {
 			s.limit = limit
+			h.ref.tidy(name)
 		}
 	default:
 		if len(h.open) > 0 {
