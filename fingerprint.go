@@ -50,7 +50,8 @@ func (k *keyer) request(r *Request) (Key, error) {
 	return k.sum(), nil
 }
 
-// resolved returns the key of a GET request for a resolved http or https URL, without body or chosen headers.
+// resolved returns the key of a GET request for a resolved http or https URL without its fragment, without body or
+// chosen headers.
 // It allocates nothing.
 func (k *keyer) resolved(url []byte) Key {
 	k.buf = k.buf[:0]

@@ -21,6 +21,7 @@ func TestKeyerAgrees(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			resolved, _ = urlx.CutFragment(resolved)
 			fast := k.resolved([]byte(resolved))
 			slow, err := k.request(NewRequest(url, GET, nil))
 			if err != nil {
@@ -93,6 +94,7 @@ func FuzzFingerprint(f *testing.F) {
 		k := filter.keyer()
 		slow, err1 := k.request(&Request{Url: url, Method: method})
 		if resolved, err := urlx.Parse(url); err == nil && (method == "" || strings.EqualFold(method, GET)) && plainHost([]byte(resolved)) != nil {
+			resolved, _ = urlx.CutFragment(resolved)
 			if fast := k.resolved([]byte(resolved)); fast != slow {
 				t.Fatalf("%q: %x as resolved, %x as a request", url, fast, slow)
 			}

@@ -18,31 +18,39 @@ import (
 type holders struct {
 	hungry atomic.Bool // downloads could begin if there were requests: nobody holds anything back
 
-	mu   sync.Mutex // guards outs
-	outs map[*output]struct{}
+	mu    sync.Mutex // guards first, and next and prev of all outputs
+	first *output
 }
 
 func (h *holders) add(o *output) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.outs == nil {
-		h.outs = make(map[*output]struct{})
+	if o.next = h.first; o.next != nil {
+		o.next.prev = o
 	}
-	h.outs[o] = struct{}{}
+	h.first = o
 }
 
 func (h *holders) remove(o *output) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.outs, o)
+	if o.prev != nil {
+		o.prev.next = o.next
+	} else {
+		h.first = o.next
+	}
+	if o.next != nil {
+		o.next.prev = o.prev
+	}
+	o.next, o.prev = nil, nil
 }
 
 // handOver makes all outputs hand over what they hold. What they are given after hungry was set, and which
 // this call does not find, they hand over themselves.
 func (h *holders) handOver() {
+	var outs []*output
 	h.mu.Lock()
-	outs := make([]*output, 0, len(h.outs))
-	for o := range h.outs {
+	for o := h.first; o != nil; o = o.next {
 		outs = append(outs, o)
 	}
 	h.mu.Unlock()

@@ -38,7 +38,7 @@ func (s *scheduler) setDelay(slot string, d time.Duration, started time.Time) {
 	defer s.mu.Unlock()
 	s.slots.SetDelay(slot, slots.Throttle, d)
 	if !started.IsZero() && d > 0 {
-		s.slots.Block(slot, time.Now(), started.Add(d))
+		s.slots.Block(slot, s.now(), started.Add(d))
 	}
 	s.signal()
 }
@@ -79,7 +79,7 @@ func (s *scheduler) comeBack(j *job) {
 	s.mu.Lock()
 	if !s.stopped {
 		s.jobs[j.rec.Slot] = append(s.jobs[j.rec.Slot], j)
-		s.slots.Add(j.rec.Slot, j.rec.Priority)
+		s.slots.Add(j.rec.Slot, j.rec.Priority, 1)
 		s.signal()
 		s.mu.Unlock()
 		return
@@ -120,7 +120,7 @@ func (s *scheduler) unpark(slot string) {
 func (s *scheduler) block(slot string, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.slots.Block(slot, time.Now(), until)
+	s.slots.Block(slot, s.now(), until)
 }
 
 // delayed tells whether a granted slot has a delay.
@@ -137,7 +137,7 @@ func (s *scheduler) withdraw(w *waiter) {
 	if s.slots.Withdraw(w.ask) || w.grant == nil {
 		return
 	}
-	s.slots.Release(w.grant, time.Now())
+	s.slots.Release(w.grant, s.now())
 	switch w.claim {
 	case claimFree:
 		s.free++

@@ -15,6 +15,7 @@ type scheduler struct {
 	cache  CacheInterface
 	ledger *ledger
 	job    func(rec Record, grant *slots.Grant) *job // makes the job of a record
+	now    func() time.Time                          // the crawl's
 	held   *holders                                  // told when workers have nothing to do
 
 	mu       sync.Mutex // guards what follows
@@ -33,9 +34,9 @@ type scheduler struct {
 	asking   bool              // a reader is asking the cache for what is due
 }
 
-func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, held *holders) *scheduler {
+func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, held *holders, now func() time.Time) *scheduler {
 	s := &scheduler{
-		cache: cache, ledger: l, held: held,
+		cache: cache, ledger: l, held: held, now: now,
 		free: cfg.concurrency, inline: 2 * int(cfg.parseWorkers),
 		pages: int64(limits.Pages), limited: limits.Pages > 0,
 		wake: make(chan struct{}, 1), jobs: make(map[string][]*job),
@@ -63,9 +64,9 @@ func (s *scheduler) signal() {
 func (s *scheduler) take(ctx context.Context) (*job, error) {
 	for {
 		s.mu.Lock()
-		now := time.Now()
-		if s.isDue(now) {
-			if err := s.moveDue(ctx, now); err != nil {
+		now := s.now()
+		if s.isDue() {
+			if err := s.moveDue(ctx); err != nil {
 				return nil, err
 			}
 			continue
@@ -180,7 +181,7 @@ func (s *scheduler) pop(ctx context.Context, grant *slots.Grant) (*job, error) {
 		if err == nil {
 			s.head(grant, left)
 		}
-		s.slots.Release(grant, time.Now())
+		s.slots.Release(grant, s.now())
 		s.free++
 		s.pages++
 		s.mu.Unlock()
@@ -207,24 +208,25 @@ func (s *scheduler) head(grant *slots.Grant, left SlotState) {
 	s.slots.Head(grant, priority, more)
 }
 
-// isDue tells whether something in the due list is due and nobody moves it yet. The caller holds mu.
-func (s *scheduler) isDue(now time.Time) bool {
-	return !s.asking && !s.nextDue.IsZero() && !now.Before(s.nextDue)
+// isDue tells whether something in the due list is due and nobody moves it yet, by the wall clock: such instants
+// are stored. The caller holds mu.
+func (s *scheduler) isDue() bool {
+	return !s.asking && !s.nextDue.IsZero() && !time.Now().Before(s.nextDue)
 }
 
 // moveDue lets the cache move what has become due to the slots' queues. The caller holds mu, and has no more
 // when it returns.
-func (s *scheduler) moveDue(ctx context.Context, now time.Time) error {
+func (s *scheduler) moveDue(ctx context.Context) error {
 	s.asking, s.dueAdded = true, time.Time{}
 	s.mu.Unlock()
-	moved, next, err := s.cache.Due(ctx, now)
+	moved, next, err := s.cache.Due(ctx, time.Now())
 	s.ledger.later(-int64(len(moved)))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asking = false
 	s.nextDue = earlier(next, s.dueAdded)
 	for _, slot := range moved {
-		s.slots.Add(slot.Name, slot.Priority)
+		s.slots.Add(slot.Name, slot.Priority, 1)
 	}
 	return err
 }
@@ -240,6 +242,7 @@ func earlier(a, b time.Time) time.Time {
 // added tells that the cache has accepted records; maxPerSlot is their
 // RequestWithMaxConnsPerHost, if any.
 func (s *scheduler) added(records []Record, verdicts []Verdict, maxPerSlot int) {
+	run, last := 0, 0 // so many in a row belong together
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range records {
@@ -249,10 +252,19 @@ func (s *scheduler) added(records []Record, verdicts []Verdict, maxPerSlot int) 
 			s.nextDue = earlier(s.nextDue, rec.NotBefore)
 			s.dueAdded = earlier(s.dueAdded, rec.NotBefore)
 		case VerdictNew:
-			s.slots.Add(rec.Slot, rec.Priority)
+			if run > 0 && (rec.Slot != records[last].Slot || rec.Priority != records[last].Priority) {
+				s.slots.Add(records[last].Slot, records[last].Priority, run)
+				run = 0
+			}
+			run, last = run+1, i
 		}
-		if maxPerSlot > 0 {
-			s.slots.Cap(rec.Slot, maxPerSlot)
+	}
+	if run > 0 {
+		s.slots.Add(records[last].Slot, records[last].Priority, run)
+	}
+	if maxPerSlot > 0 {
+		for i := range records {
+			s.slots.Cap(records[i].Slot, maxPerSlot)
 		}
 	}
 	s.signal()
@@ -262,11 +274,11 @@ func (s *scheduler) added(records []Record, verdicts []Verdict, maxPerSlot int) 
 func (s *scheduler) restore(slot SlotState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for range slot.Pending {
-		s.slots.Add(slot.Name, slot.Priority)
+	if slot.Pending > 0 {
+		s.slots.Add(slot.Name, slot.Priority, slot.Pending)
 	}
 	if !slot.NextAllowed.IsZero() {
-		s.slots.Block(slot.Name, time.Now(), slot.NextAllowed)
+		s.slots.Block(slot.Name, s.now(), slot.NextAllowed)
 	}
 }
 
@@ -274,7 +286,7 @@ func (s *scheduler) restore(slot SlotState) {
 func (s *scheduler) started(grant *slots.Grant) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
+	now := s.now()
 	s.slots.Started(grant, now)
 	s.signal()
 	return now
@@ -284,7 +296,7 @@ func (s *scheduler) started(grant *slots.Grant) time.Time {
 func (s *scheduler) release(grant *slots.Grant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.slots.Release(grant, time.Now())
+	s.slots.Release(grant, s.now())
 	s.signal()
 }
 
@@ -294,7 +306,7 @@ func (s *scheduler) giveBack(grant *slots.Grant, c claim, unused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if grant != nil {
-		s.slots.Release(grant, time.Now())
+		s.slots.Release(grant, s.now())
 	}
 	switch c {
 	case claimFree:

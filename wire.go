@@ -178,7 +178,7 @@ func (c *crawl) wireMachines() {
 	c.counters, c.holders, c.entries = newCounters(), new(holders), new(entries)
 	c.gone = make(chan struct{})
 	c.ledger = newLedger()
-	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.holders)
+	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.holders, c.now)
 	c.sched.job = c.newJob
 	c.robots = newRobotsGate(c)
 	c.parseGate = newGate(int(cfg.parseWorkers))

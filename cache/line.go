@@ -9,6 +9,7 @@ import (
 // line is the queue of one slot: a chain for each priority. Most slots have one priority, so the
 // best chain lies in the line itself.
 type line struct {
+	slot   string
 	top    chain
 	others *others // nil while there is one chain
 }

@@ -42,9 +42,28 @@ type Codec[T any] interface {
 type Queue[T any] struct {
 	encoder encoder[T]
 	lines   map[string]*line
+	recent  recentLine
 	peak    int // most slots since the map was made
 	length  int
 	bytes   int64
+}
+
+// recentLine is the line asked for last: one slot after the other is asked for many times. A nil line is none.
+type recentLine struct {
+	slot string
+	line *line
+}
+
+// line returns the line of a slot, nil if it has none.
+func (q *Queue[T]) line(slot string) *line {
+	if q.recent.line == nil || q.recent.slot != slot {
+		l := q.lines[slot]
+		if l == nil {
+			return nil
+		}
+		q.recent = recentLine{l.slot, l}
+	}
+	return q.recent.line
 }
 
 // NewQueue returns an empty queue.
@@ -61,10 +80,10 @@ type Entry[T any] struct {
 // Enqueue puts the value behind the others of that slot and priority.
 func (q *Queue[T]) Enqueue(slot string, priority int, v T) {
 	data := q.encoder.encode(v)
-	l := q.lines[slot]
+	l := q.line(slot)
 	if l == nil {
-		l = &line{top: chain{priority: priority}}
 		slot = strings.Clone(slot) // it is often a piece of a large string
+		l = &line{slot: slot, top: chain{priority: priority}}
 		q.lines[slot] = l
 		q.peak = max(q.peak, len(q.lines))
 		q.bytes += lineCost(slot)
@@ -77,7 +96,7 @@ func (q *Queue[T]) Enqueue(slot string, priority int, v T) {
 // has none. An entry that cannot be decoded is taken out too: ok is true, and err says why there is
 // no value.
 func (q *Queue[T]) Dequeue(slot string) (v T, priority int, ok bool, err error) {
-	l := q.lines[slot]
+	l := q.line(slot)
 	if l == nil {
 		return v, 0, false, nil
 	}
@@ -95,7 +114,7 @@ func (q *Queue[T]) Dequeue(slot string) (v T, priority int, ok bool, err error) 
 // Head returns the priority of the entry that [Queue.Dequeue] would take next and the number of
 // entries in the slot; 0 and 0 when it has none.
 func (q *Queue[T]) Head(slot string) (priority, pending int) {
-	l := q.lines[slot]
+	l := q.line(slot)
 	if l == nil {
 		return 0, 0
 	}
@@ -173,6 +192,7 @@ func (q *Queue[T]) decode(slot string, data []byte) (T, error) {
 func (q *Queue[T]) forget(slot string) {
 	q.bytes -= lineCost(slot)
 	delete(q.lines, slot)
+	q.recent = recentLine{}
 	// A Go map keeps its peak size for ever; memory shall follow the slots with work.
 	if q.peak > 1024 && len(q.lines) < q.peak/8 {
 		smaller := make(map[string]*line, len(q.lines))

@@ -9,9 +9,9 @@ import (
 
 func Example() {
 	tab := slots.New(func(string) slots.Policy { return slots.Policy{Delay: time.Second} })
-	tab.Add("a.example", 0)
-	tab.Add("a.example", 0)
-	tab.Add("b.example", 0)
+	tab.Add("a.example", 0, 1)
+	tab.Add("a.example", 0, 1)
+	tab.Add("b.example", 0, 1)
 
 	start := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	for now := start; ; {

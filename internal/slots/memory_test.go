@@ -30,7 +30,7 @@ func TestMemory(t *testing.T) {
 	before := heapNow()
 	tab := delayed(time.Second)
 	for _, name := range hosts {
-		tab.Add(name, 0)
+		tab.Add(name, 0, 1)
 	}
 	const name = 24 // the size class of a name here
 	each := float64(heapNow()-before)/n - name
@@ -60,13 +60,13 @@ func BenchmarkTable(b *testing.B) {
 				hosts := names(n)
 				tab := delayed(delay)
 				for _, name := range hosts {
-					tab.Add(name, 0)
+					tab.Add(name, 0, 1)
 				}
 				now, step := epoch, delay/time.Duration(n)+1
 				b.ReportAllocs()
 				for i := 0; b.Loop(); i++ {
 					now = now.Add(step)
-					tab.Add(hosts[i%n], 0)
+					tab.Add(hosts[i%n], 0, 1)
 					g, ok := tab.Acquire(now, false)
 					if !ok {
 						b.Fatal("nothing ready")
@@ -86,7 +86,7 @@ func TestNamesAreNotHeld(t *testing.T) {
 	tab := free()
 	for i := range 64 {
 		page := string(fmt.Appendf(make([]byte, 0, 1<<20), "host%02d.example%1000000d", i, i))
-		tab.Add(page[:14], 0)
+		tab.Add(page[:14], 0, 1)
 	}
 	if held := heapNow() - before; held > 1<<20 {
 		t.Errorf("64 slots hold %d bytes", held)

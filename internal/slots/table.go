@@ -18,7 +18,7 @@
 // A short example, a delay of one second for every host:
 //
 //	t := slots.New(func(string) slots.Policy { return slots.Policy{Delay: time.Second, Limit: 8} })
-//	t.Add("example.com", 0)
+//	t.Add("example.com", 0, 1)
 //	if g, ok := t.Acquire(now, false); ok {
 //		entry, head, more := store.take(g.Slot.Name())
 //		t.Head(g, head, more)
@@ -59,7 +59,8 @@ type Policy struct {
 type Table struct {
 	policy func(name string) Policy
 	slots  map[string]*Slot
-	peak   int // most slots since the map was made
+	recent *Slot // the one asked for last; nil if it was forgotten
+	peak   int   // most slots since the map was made
 	based  bool
 	base   time.Time // the first present seen; instants are nanoseconds since then
 	now    int64     // latest instant seen
@@ -81,9 +82,9 @@ func New(policy func(name string) Policy) *Table {
 // Len returns the number of slots the table holds.
 func (t *Table) Len() int { return len(t.slots) }
 
-// Add tells that one more entry waits in the queue of the slot. The entry must be in the store
-// before. The priority of a slot is the best of its entries; larger goes first.
-func (t *Table) Add(name string, priority int) {
+// Add tells that n more entries of one priority wait in the queue of the slot; n is 1 or more. The entries
+// must be in the store before. The priority of a slot is the best of its entries; larger goes first.
+func (t *Table) Add(name string, priority, n int) {
 	s := t.slot(name)
 	if s.turn == 0 {
 		t.queue(s)
@@ -93,8 +94,8 @@ func (t *Table) Add(name string, priority int) {
 	}
 	s.priority = max(s.priority, priority)
 	s.fresh = max(s.fresh, priority)
-	s.pending++
-	s.added++
+	s.pending += n
+	s.added += n
 	t.place(s)
 }
 
@@ -248,12 +249,16 @@ func (t *Table) Lookup(name string) (State, bool) {
 
 // slot returns the slot of that name and makes it if need be.
 func (t *Table) slot(name string) *Slot {
+	if s := t.recent; s != nil && s.name == name {
+		return s
+	}
 	s := t.slots[name]
 	if s == nil {
 		s = newSlot(strings.Clone(name), t.policy(name)) // a name is often a piece of a large string
 		t.slots[s.name] = s
 		t.peak = max(t.peak, len(t.slots))
 	}
+	t.recent = s
 	return s
 }
 
@@ -303,6 +308,7 @@ func (t *Table) advance(now time.Time) {
 func (t *Table) forget(s *Slot) {
 	t.move(s, nowhere, 0, 0)
 	delete(t.slots, s.name)
+	t.recent = nil
 	// A Go map keeps its peak size for ever; memory shall follow the hosts with work.
 	if t.peak > 1024 && len(t.slots) < t.peak/8 {
 		smaller := make(map[string]*Slot, len(t.slots))

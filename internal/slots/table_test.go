@@ -88,7 +88,7 @@ func TestOrder(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				tab.Add(name, priority)
+				tab.Add(name, priority, 1)
 			}
 			var got []string
 			var open []*slots.Grant
@@ -118,7 +118,7 @@ func TestOrder(t *testing.T) {
 func TestSpacingIsBetweenStarts(t *testing.T) {
 	tab := delayed(time.Second)
 	for range 3 {
-		tab.Add("a", 0)
+		tab.Add("a", 0, 1)
 	}
 	first := acquire(t, tab, at(0))
 	none(t, tab, at(1)) // picked long ago, but not started: the slot stays hidden
@@ -139,8 +139,8 @@ func TestSpacingIsBetweenStarts(t *testing.T) {
 
 func TestReleaseWithoutStartLeavesNoStamp(t *testing.T) {
 	tab := delayed(time.Second)
-	tab.Add("a", 0)
-	tab.Add("a", 0)
+	tab.Add("a", 0, 1)
+	tab.Add("a", 0, 1)
 	g := acquire(t, tab, at(0))
 	tab.Release(g, at(0))
 	g = acquire(t, tab, at(0))
@@ -149,7 +149,7 @@ func TestReleaseWithoutStartLeavesNoStamp(t *testing.T) {
 	tab.Release(g, at(5))
 	tab.Release(g, at(5)) // does nothing
 	tab.Started(g, at(6)) // does nothing
-	tab.Add("a", 0)
+	tab.Add("a", 0, 1)
 	if g = acquire(t, tab, at(6)); g.Slot.InFlight() != 1 {
 		t.Errorf("in flight %d, want 1", g.Slot.InFlight())
 	}
@@ -158,7 +158,7 @@ func TestReleaseWithoutStartLeavesNoStamp(t *testing.T) {
 func TestLimit(t *testing.T) {
 	tab := slots.New(always(slots.Policy{Limit: 3}))
 	for range 9 {
-		tab.Add("a", 0)
+		tab.Add("a", 0, 1)
 	}
 	var open []*slots.Grant
 	for range 3 {
@@ -186,8 +186,8 @@ func TestLimit(t *testing.T) {
 
 func TestWaiters(t *testing.T) {
 	tab := delayed(time.Second)
-	tab.Add("a", 9)
-	tab.Add("b", 9)
+	tab.Add("a", 9, 1)
+	tab.Add("b", 9, 1)
 	tab.Ask("b", 1)
 	two := tab.Ask("b", 2)
 	tab.Ask("a", 3)
@@ -217,7 +217,7 @@ func TestWaiters(t *testing.T) {
 
 func TestLane(t *testing.T) {
 	tab := free()
-	tab.Add("a", 9)
+	tab.Add("a", 9, 1)
 	if g, ok := tab.Acquire(epoch, true); ok {
 		t.Fatalf("the lane got queue work of %s", g.Slot.Name())
 	}
@@ -234,7 +234,7 @@ func TestPark(t *testing.T) {
 	tab := free()
 	tab.Park("a")
 	tab.Park("a")
-	tab.Add("a", 0)
+	tab.Add("a", 0, 1)
 	tab.Ask("a", "w")
 	none(t, tab, epoch)
 	if _, ok := tab.Next(); ok {
@@ -290,8 +290,8 @@ func TestDelays(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tab := delayed(2 * s)
-			tab.Add("a", 0)
-			tab.Add("a", 0)
+			tab.Add("a", 0, 1)
+			tab.Add("a", 0, 1)
 			finish(tab, acquire(t, tab, at(0)), at(0))
 			tt.set(tab)
 			if tt.want > 0 {
@@ -309,7 +309,7 @@ func TestDelays(t *testing.T) {
 func TestDelaySetLater(t *testing.T) {
 	tab := free()
 	for range 5 {
-		tab.Add("a", 0)
+		tab.Add("a", 0, 1)
 	}
 	one, two := acquire(t, tab, at(0)), acquire(t, tab, at(0))
 	tab.Started(one, at(1))
@@ -323,15 +323,15 @@ func TestDelaySetLater(t *testing.T) {
 
 func TestHugeDelayDoesNotOverflow(t *testing.T) {
 	tab := delayed(math.MaxInt64)
-	tab.Add("a", 0)
-	tab.Add("a", 0)
+	tab.Add("a", 0, 1)
+	tab.Add("a", 0, 1)
 	finish(tab, acquire(t, tab, at(0)), at(10))
 	none(t, tab, at(1e9))
 	tab.Block("b", at(0), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
-	tab.Add("b", 0)
+	tab.Add("b", 0, 1)
 	none(t, tab, at(1e9))
 	tab.Block("c", at(0), time.Time{})
-	tab.Add("c", 0)
+	tab.Add("c", 0, 1)
 	acquire(t, tab, at(1e9))
 }
 
@@ -345,8 +345,8 @@ func TestJitter(t *testing.T) {
 	}}))
 	now := at(0)
 	for i := range factors {
-		tab.Add("a", 0)
-		tab.Add("a", 0)
+		tab.Add("a", 0, 1)
+		tab.Add("a", 0, 1)
 		finish(tab, acquire(t, tab, now), now)
 		now = now.Add(want[i] * time.Second)
 		next(t, tab, now)
@@ -360,9 +360,9 @@ func TestJitter(t *testing.T) {
 func TestHead(t *testing.T) {
 	t.Run("brings the new priority", func(t *testing.T) {
 		tab := free()
-		tab.Add("a", 9)
-		tab.Add("a", 1)
-		tab.Add("b", 5)
+		tab.Add("a", 9, 1)
+		tab.Add("a", 1, 1)
+		tab.Add("b", 5, 1)
 		g := acquire(t, tab, epoch)
 		tab.Head(g, 1, true)
 		if name := acquire(t, tab, epoch).Slot.Name(); name != "b" {
@@ -371,12 +371,12 @@ func TestHead(t *testing.T) {
 	})
 	t.Run("keeps what was added since", func(t *testing.T) {
 		tab := free()
-		tab.Add("a", 1)
-		tab.Add("b", 5)
-		tab.Add("b", 5)
+		tab.Add("a", 1, 1)
+		tab.Add("b", 5, 1)
+		tab.Add("b", 5, 1)
 		g := acquire(t, tab, epoch) // b
-		tab.Add("b", 0)
-		tab.Add("b", 3)
+		tab.Add("b", 0, 1)
+		tab.Add("b", 3, 1)
 		tab.Head(g, 2, true)
 		g = acquire(t, tab, epoch) // b at 3: the new head or the one just added
 		if st, _ := tab.Lookup("b"); g.Slot.Name() != "b" || st.Priority != 3 {
@@ -386,10 +386,10 @@ func TestHead(t *testing.T) {
 	t.Run("an empty store empties the queue but for what was added", func(t *testing.T) {
 		tab := free()
 		for range 5 {
-			tab.Add("a", 7)
+			tab.Add("a", 7, 1)
 		}
 		g := acquire(t, tab, epoch)
-		tab.Add("a", 2)
+		tab.Add("a", 2, 1)
 		tab.Head(g, 0, false)
 		if st, _ := tab.Lookup("a"); st.Pending != 1 || st.Priority != 2 {
 			t.Errorf("pending %d at %d, want 1 at 2", st.Pending, st.Priority)
@@ -397,7 +397,7 @@ func TestHead(t *testing.T) {
 	})
 	t.Run("more than counted", func(t *testing.T) {
 		tab := free()
-		tab.Add("a", 0)
+		tab.Add("a", 0, 1)
 		tab.Head(acquire(t, tab, epoch), 4, true)
 		if st, _ := tab.Lookup("a"); st.Pending != 1 || st.Priority != 4 {
 			t.Errorf("pending %d at %d, want 1 at 4", st.Pending, st.Priority)
@@ -406,7 +406,7 @@ func TestHead(t *testing.T) {
 	t.Run("late news is ignored", func(t *testing.T) {
 		tab := free()
 		for range 3 {
-			tab.Add("a", 7)
+			tab.Add("a", 7, 1)
 		}
 		old := acquire(t, tab, epoch)
 		young := acquire(t, tab, epoch)
@@ -435,8 +435,8 @@ func TestHead(t *testing.T) {
 
 func TestForgetting(t *testing.T) {
 	tab := delayed(10 * time.Second)
-	tab.Add("a", 0)
-	tab.Add("b", 0)
+	tab.Add("a", 0, 1)
+	tab.Add("b", 0, 1)
 	tab.SetDelay("b", slots.Robots, time.Second)
 	for range 2 {
 		finish(tab, acquire(t, tab, at(0)), at(0))
@@ -467,11 +467,11 @@ func TestStarvation(t *testing.T) {
 	t.Run("new slots without end", func(t *testing.T) {
 		tab := free()
 		for range 200 {
-			tab.Add("old", 0)
+			tab.Add("old", 0, 1)
 		}
 		served := 0
 		for i := range 1000 {
-			tab.Add(fmt.Sprint("new", i), 0)
+			tab.Add(fmt.Sprint("new", i), 0, 1)
 			g := acquire(t, tab, epoch)
 			if g.Slot.Name() == "old" {
 				served++
@@ -485,11 +485,11 @@ func TestStarvation(t *testing.T) {
 	t.Run("a slot that is forgotten and born again each time", func(t *testing.T) {
 		tab := free()
 		for range 20 {
-			tab.Add("big", 0)
+			tab.Add("big", 0, 1)
 		}
 		big := 0
 		for range 20 {
-			tab.Add("chain", 0)
+			tab.Add("chain", 0, 1)
 			for {
 				g := acquire(t, tab, epoch)
 				finish(tab, g, epoch)
@@ -507,8 +507,8 @@ func TestStarvation(t *testing.T) {
 
 func TestSnapshot(t *testing.T) {
 	tab := slots.New(always(slots.Policy{Delay: time.Second, Limit: 4}))
-	tab.Add("a", 3)
-	tab.Add("a", 3)
+	tab.Add("a", 3, 1)
+	tab.Add("a", 3, 1)
 	tab.Ask("b", 1)
 	tab.Ask("b", 2)
 	tab.Park("b")

@@ -43,11 +43,8 @@ func AppendKey(dst []byte, abs string, keepOrder bool) ([]byte, error) {
 }
 
 // AppendResolvedKey is [AppendKey] for an http or https URL that [Base.Resolve] returned, which needs no
-// parsing any more: serialising a URL twice changes nothing.
+// parsing any more: serialising a URL twice changes nothing. Its fragment has been cut off.
 func AppendResolvedKey(dst, url []byte, keepOrder bool) []byte {
-	if i := bytes.IndexByte(url, '#'); i >= 0 {
-		url = url[:i]
-	}
 	start := len(dst)
 	return canonical(append(dst, url...), start+pastScheme(url), keepOrder)
 }
