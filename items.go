@@ -36,8 +36,8 @@ func (t *itemTask) MarkAsProcessed() {
 	if !t.started.Load() {
 		t.job.leaveUndecided()
 	}
-	t.job.crawl.ledger.addItems(-1)
-	t.job.done()
+	t.job.crawl.ledger.items.Add(-1)
+	t.job.end()
 }
 
 var errNilItem = errors.New("the parser sent a nil item; make items with NewItem(ctx, value)")
@@ -55,7 +55,7 @@ func (c *crawl) addItem(j *job, meta *ItemMeta) bool {
 	if !root.tryOpen() {
 		return false
 	}
-	c.ledger.addItems(1)
+	c.ledger.items.Add(1)
 	task := &itemTask{job: root, meta: meta, came: *meta}
 	task.life.parent, task.fate.parent = c.work, c.work
 	if err := c.items.Put(j.ctx, task); err != nil {

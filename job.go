@@ -110,7 +110,7 @@ func (j *job) root() *job {
 
 // MarkAsProcessed ends the job's way through the stages: it is the ledger's hook. The stages call it
 // once for each job.
-func (j *job) MarkAsProcessed() { j.done() }
+func (j *job) MarkAsProcessed() { j.end() }
 
 // tryOpen opens another part of the job. False: it has settled already.
 func (j *job) tryOpen() bool {
@@ -125,10 +125,17 @@ func (j *job) tryOpen() bool {
 	}
 }
 
-// done ends one part of the job. The last one settles it.
+// done ends one part of the job. The last one has it settled.
 func (j *job) done() {
 	if j.open.Add(-1) == 0 {
 		j.crawl.settler.add(j)
+	}
+}
+
+// end is done for a caller without locks, which may settle the job by itself.
+func (j *job) end() {
+	if j.open.Add(-1) == 0 {
+		j.crawl.settler.end(j)
 	}
 }
 

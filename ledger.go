@@ -3,6 +3,7 @@ package tegenaria
 import (
 	"maps"
 	"sync"
+	"sync/atomic"
 )
 
 // ledger counts open work. Every request is discovered once and from then on in exactly one of the
@@ -11,16 +12,17 @@ import (
 //	discovered = settled + pending + delayed + inFlight
 //
 // holds whenever the mutex is free (design laws L1, L3). Work is open while a request is in one of the
-// first three columns, an item is on its way or the start has not finished. When nothing is open any
+// first three columns or the start has not finished; an item on its way holds its request in flight. When nothing is open any
 // more the crawl is finished: no timer is involved.
 type ledger struct {
+	items atomic.Int64 // on their way through the pipelines
+
 	mu         sync.Mutex // guards what follows
 	discovered int64
 	settled    int64
 	pending    int64
 	delayed    int64
 	inFlight   int64
-	items      int64
 	starting   bool
 	outcomes   [outcomes]int64
 	reasons    map[string]int64 // "filtered: offsite" → count
@@ -41,11 +43,11 @@ func newLedger() *ledger {
 
 // check closes what the counts allow to close. The caller holds mu.
 func (l *ledger) check() {
-	if l.stopping && l.inFlight == 0 && l.items == 0 {
+	if l.stopping && l.inFlight == 0 {
 		l.stopping = false
 		close(l.drained)
 	}
-	if l.starting || l.closed || l.items > 0 || l.pending+l.delayed+l.inFlight > 0 {
+	if l.starting || l.closed || l.pending+l.delayed+l.inFlight > 0 {
 		return
 	}
 	l.closed = true
@@ -150,10 +152,10 @@ func (l *ledger) putBack(delayed bool) {
 // settle ends a request in flight.
 func (l *ledger) settle(outcome Outcome, reason string) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.inFlight--
 	l.settleLocked(1, outcome, reason)
 	l.check()
+	l.mu.Unlock()
 }
 
 func (l *ledger) settleLocked(n int64, outcome Outcome, reason string) {
@@ -167,16 +169,6 @@ func (l *ledger) settleLocked(n int64, outcome Outcome, reason string) {
 		key = outcome.String() + ": other"
 	}
 	l.reasons[key] += n
-}
-
-// addItems counts items that entered (positive) or left (negative) the pipelines.
-func (l *ledger) addItems(n int64) {
-	l.mu.Lock()
-	l.items += n
-	if n < 0 {
-		l.check()
-	}
-	l.mu.Unlock()
 }
 
 // waitRoom returns nil if fewer than limit requests wait, or else a channel that is closed when that may
@@ -202,11 +194,11 @@ func (l *ledger) freed() {
 	}
 }
 
-// idle tells whether nothing is in flight and no item is on its way.
+// idle tells whether nothing is in flight.
 func (l *ledger) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.inFlight == 0 && l.items == 0 && !l.starting
+	return l.inFlight == 0 && !l.starting
 }
 
 // isFinished tells whether the count has reached zero.
@@ -221,7 +213,7 @@ func (l *ledger) snapshot(s *Stats) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s.Discovered, s.Settled = l.discovered, l.settled
-	s.Pending, s.Delayed, s.InFlight, s.Items = l.pending, l.delayed, l.inFlight, l.items
+	s.Pending, s.Delayed, s.InFlight, s.Items = l.pending, l.delayed, l.inFlight, l.items.Load()
 	s.Outcomes = make(map[Outcome]int64)
 	for o, n := range l.outcomes {
 		if n > 0 {

@@ -211,7 +211,7 @@ func (m *memoryCache) Settle(_ context.Context, batch Batch) error {
 		m.counters = maps.Clone(batch.Counters)
 	}
 	for i := range batch.Settled {
-		if o := batch.Settled[i].Outcome; o == Failed || o == GaveUp {
+		if batch.Settled[i].Outcome.isDead() {
 			m.deadLetters.add(batch.Settled[i])
 		}
 	}

@@ -10,9 +10,10 @@ import (
 
 // settler ends jobs, in batches and in one goroutine: committers make the items durable, then the cache
 // stores in one step that the requests are done (design law L4). Whatever comes while a batch is
-// stored makes up the next one.
+// stored makes up the next one. Where nothing is stored whoever ends a job settles it at once.
 type settler struct {
 	crawl *crawl
+	alone bool // nothing is stored
 
 	mu     sync.Mutex // guards what follows
 	jobs   []*job
@@ -22,7 +23,8 @@ type settler struct {
 }
 
 func newSettler(c *crawl) *settler {
-	return &settler{crawl: c, wake: make(chan struct{}, 1)}
+	_, memory := c.cache.(*memoryCache)
+	return &settler{crawl: c, alone: memory && len(c.committers) == 0, wake: make(chan struct{}, 1)}
 }
 
 // add takes a job of which nothing is open any more.
@@ -33,6 +35,18 @@ func (s *settler) add(j *job) {
 	s.mu.Unlock()
 	if first {
 		s.signal()
+	}
+}
+
+// end is add for a caller without locks.
+func (s *settler) end(j *job) {
+	switch {
+	case !s.alone:
+		s.add(j)
+	case j.outcome == 0 || j.outcome.isDead() || s.crawl.failed.Load():
+		s.settle([]*job{j})
+	default:
+		s.settled(j)
 	}
 }
 
@@ -108,11 +122,17 @@ func (s *settler) settle(jobs []*job) {
 	}
 	for _, j := range jobs {
 		if j.outcome != 0 {
-			c.settledEvent(j.request(), j.outcome, j.reason)
-			s.release(j)
-			c.ledger.settle(j.outcome, j.reason)
+			s.settled(j)
 		}
 	}
+}
+
+// settled ends a job whose outcome is stored.
+func (s *settler) settled(j *job) {
+	c := s.crawl
+	c.settledEvent(j.request(), j.outcome, j.reason)
+	s.release(j)
+	c.ledger.settle(j.outcome, j.reason)
 }
 
 // store makes a batch durable: first the committers, then the cache.
