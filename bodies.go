@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // bodyBudget shares Limits.BodiesInFlight among the requests of a crawl (design law L11). What a
@@ -31,6 +32,7 @@ type bodyBudget struct {
 
 // bodyHold is one request's share of a bodyBudget. The zero value holds nothing and is ready to use.
 type bodyHold struct {
+	used  atomic.Bool // it may hold something; set before it does
 	bytes int64
 	slot  string // of the request; set before the first use
 }
@@ -49,6 +51,7 @@ func (b *bodyBudget) tryGrow(h *bodyHold, n int64) bool {
 	if b == nil || h == nil {
 		return true
 	}
+	h.used.Store(true)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if h != b.over && len(b.waiting) > 0 && b.wanted[h.slot] == 0 {
@@ -62,6 +65,7 @@ func (b *bodyBudget) add(h *bodyHold, n int64) {
 	if b == nil || h == nil {
 		return
 	}
+	h.used.Store(true)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	h.bytes += n
@@ -101,7 +105,7 @@ func (b *bodyBudget) shrink(h *bodyHold, n int64) {
 
 // release gives back everything of a hold, which can be used again.
 func (b *bodyBudget) release(h *bodyHold) {
-	if b == nil || h == nil {
+	if b == nil || h == nil || !h.used.Load() {
 		return
 	}
 	b.mu.Lock()

@@ -2,6 +2,7 @@ package tegenaria
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tegenaria/tegenaria/stage"
@@ -13,6 +14,7 @@ type call struct {
 	worker stage.Call // gives the worker up; zero where the caller waits by itself
 	owner  abandoner  // told once, when the call was given up
 	joined bool       // whoever runs it keeps it joined, see join
+	seat   *seat      // where it is found then; nil: in the ring
 
 	mu         sync.Mutex // guards what follows
 	stage      Stage
@@ -29,6 +31,13 @@ type call struct {
 	held       bool          // it was given up, and its job is kept open until that is told
 
 	prev, next *call // guarded by the watch
+}
+
+// seat is where the watch finds the call that a worker of a pool is in. Each has memory of its own: the processors
+// shall not take it away from each other.
+type seat struct {
+	call atomic.Pointer[call]
+	_    [56]byte
 }
 
 // abandoner is whoever has user code running. doom decides what becomes of it, before the code itself can

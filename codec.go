@@ -101,8 +101,12 @@ func (c *codec) encodeURL(dst []byte, url []byte) []byte {
 
 // decode makes a new Context of what encode returned. Its CtxId is empty unless it was stored.
 func (c *codec) decode(data []byte, live any) (*Context, error) {
-	r := &Request{Header: make(map[string]string), Method: GET, AllowRedirects: true, MaxRedirects: DefaultMaxRedirects}
-	ctx := &Context{Request: r}
+	both := &struct {
+		Context
+		request Request
+	}{request: Request{Header: make(map[string]string), Method: GET, AllowRedirects: true, MaxRedirects: DefaultMaxRedirects}}
+	ctx, r := &both.Context, &both.request
+	ctx.Request = r
 	d := decoder{data: data}
 	if err := d.request(c, ctx); err != nil {
 		return nil, fmt.Errorf("tegenaria: decoding a stored request: %w", err)

@@ -31,8 +31,8 @@ type crawl struct {
 	dupes   *RFPDupeFilter         // computes fingerprints; nil if a user's filter does
 	veto    RFPDupeFilterInterface // a user's filter; nil if there is none
 	domains *domainSet
-	scratch *sync.Pool // of *scratch
-	holders *holders
+	scratch *sync.Pool  // of *scratch
+	hungry  atomic.Bool // downloads could begin if there were requests: no output holds any back
 	entries *entries
 	seeds   emissionCounts
 
@@ -177,7 +177,7 @@ func (c *crawl) now() time.Time { return c.began.Add(time.Since(c.began)) }
 func (c *crawl) runRequests() error {
 	// The scheduler's claims say how many fetch and the parseGate how many parse; a parser that waits in Fetch
 	// lends its place. The pool has room for all of them.
-	pages := stage.DynamicWorkerPool[*job](stage.ProcessorFunc[*job](c.page), int(c.cfg.parseWorkers)+2*c.cfg.concurrency)
+	pages := stage.DynamicWorkerPool[*job](stage.ProcessorFunc[*job](c.page), len(c.watch.pages))
 	source, wait := c.newSource()
 	err := stage.New(pages).Process(c.work, source, noSink[*job]{})
 	wait()

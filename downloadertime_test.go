@@ -214,7 +214,7 @@ func TestCancelledWhileWaitingForTheBudget(t *testing.T) {
 			if result := (<-out).DownloadResult; !errors.Is(result.Error, stopped) || result.Response != nil || time.Since(start) != time.Hour {
 				t.Errorf("announced %v: %v after %s", announced, result.Error, time.Since(start))
 			}
-			if own = x.job.hold; own.bytes != 0 || budget.used != 101 {
+			if own = &x.job.hold; own.bytes != 0 || budget.used != 101 {
 				t.Errorf("announced %v: holds %d bytes of %d", announced, own.bytes, budget.used)
 			}
 		})

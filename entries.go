@@ -1,42 +1,39 @@
 package tegenaria
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // entries counts the requests that are being accepted. What abandoned code has sent may still be on its way when
 // all else is over: a run waits for it, and lets nothing in any more.
 type entries struct {
-	mu     sync.Mutex // guards what follows
-	inside int
-	closed bool
-	empty  chan struct{} // closed when nobody is inside any more; nil before close
+	state   atomic.Int64  // twice the number of those inside, and one if nobody may enter any more
+	empty   chan struct{} // closed when nobody is inside any more, once that is so
+	emptied sync.Once
 }
+
+func newEntries() *entries { return &entries{empty: make(chan struct{})} }
 
 // enter returns false if nobody may enter any more.
 func (e *entries) enter() bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.closed {
-		return false
+	if e.state.Add(2)&1 == 0 {
+		return true
 	}
-	e.inside++
-	return true
+	e.leave()
+	return false
 }
 
 func (e *entries) leave() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.inside--; e.inside == 0 && e.closed {
-		close(e.empty)
+	if e.state.Add(-2) == 1 {
+		e.emptied.Do(func() { close(e.empty) })
 	}
 }
 
 // close lets nobody in any more. The channel is closed when the last one has left.
 func (e *entries) close() <-chan struct{} {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.closed, e.empty = true, make(chan struct{})
-	if e.inside == 0 {
-		close(e.empty)
-	}
+	e.state.Add(2)
+	e.state.Or(1)
+	e.leave()
 	return e.empty
 }

@@ -13,7 +13,7 @@ import (
 // page takes a job from its slot to the end of its parser, in one goroutine: what a worker has just read is
 // still near. It comes with its slot and the right to fetch; before it is parsed it gives both back.
 func (c *crawl) page(worker context.Context, j *job) (*job, error) {
-	j.call.worker = stage.CallOf(worker)
+	j.call.job, j.call.owner, j.call.worker = j, j, stage.CallOf(worker)
 	parse, waits := c.fetchJob(j)
 	if waits { // it stands in line again and must not be touched
 		return nil, stage.ErrDrop
@@ -48,8 +48,7 @@ func (c *crawl) fetchJob(j *job) (parse, waits bool) {
 	if ok, waits := c.robots.pass(j); !ok {
 		return false, waits
 	}
-	j.call.job, j.call.owner = j, j
-	c.watch.join(&j.call)
+	c.watch.sit(&j.call, c.watch.pages)
 	herr, alive := c.exchange(j)
 	if !alive {
 		return false, false

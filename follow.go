@@ -3,8 +3,6 @@ package tegenaria
 import (
 	"bytes"
 	"strings"
-	"sync"
-	"sync/atomic"
 
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
@@ -14,48 +12,15 @@ import (
 // about many of them together: a lock for each would cost more than all the rest. It never holds back what
 // the engine could be downloading.
 
-// holders are the outputs that hold references back.
-type holders struct {
-	hungry atomic.Bool // downloads could begin if there were requests: nobody holds anything back
-
-	mu    sync.Mutex // guards first, and next and prev of all outputs
-	first *output
-}
-
-func (h *holders) add(o *output) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if o.next = h.first; o.next != nil {
-		o.next.prev = o
-	}
-	h.first = o
-}
-
-func (h *holders) remove(o *output) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if o.prev != nil {
-		o.prev.next = o.next
-	} else {
-		h.first = o.next
-	}
-	if o.next != nil {
-		o.next.prev = o.prev
-	}
-	o.next, o.prev = nil, nil
-}
-
-// handOver makes all outputs hand over what they hold. What they are given after hungry was set, and which
-// this call does not find, they hand over themselves.
-func (h *holders) handOver() {
-	var outs []*output
-	h.mu.Lock()
-	for o := h.first; o != nil; o = o.next {
-		outs = append(outs, o)
-	}
-	h.mu.Unlock()
-	for _, o := range outs {
-		o.handOver()
+// handOver makes the outputs of all pages hand over what they hold. What they are given after hungry was set, and
+// which this call does not find, they hand over themselves.
+func (w *watch) handOver() {
+	for i := range w.pages {
+		if c := w.pages[i].call.Load(); c != nil {
+			for o := c.job.outs.Load(); o != nil; o = o.older {
+				o.handOver()
+			}
+		}
 	}
 }
 
@@ -64,9 +29,22 @@ func (o *output) hold() *scratch {
 	if o.held == nil {
 		c := o.ctx.job.crawl
 		o.held = c.scratch.Get().(*scratch)
-		c.holders.add(o)
+		if !o.listed {
+			o.listed = true
+			o.ctx.job.list(o)
+		}
 	}
 	return o.held
+}
+
+// list keeps an output where it is found by whoever is hungry.
+func (j *job) list(o *output) {
+	for {
+		o.older = j.outs.Load()
+		if j.outs.CompareAndSwap(o.older, o) {
+			return
+		}
+	}
 }
 
 // handOver gives the cache what is held back. False: nobody listens any more.
@@ -82,7 +60,6 @@ func (o *output) handOverLocked() bool {
 	}
 	c, s := o.ctx.job.crawl, o.held
 	o.held = nil
-	c.holders.remove(o)
 	defer c.scratch.Put(s)
 	defer s.reset()
 	return c.storePlain(s, o.ctx.job)
@@ -91,7 +68,7 @@ func (o *output) handOverLocked() bool {
 // keep decides whether what is held back may wait. The caller holds o.holding.
 func (o *output) keep() bool {
 	j := o.ctx.job
-	if len(o.held.records) < maxBatch && !j.crawl.holders.hungry.Load() && !j.late.Load() {
+	if len(o.held.records) < maxBatch && !j.crawl.hungry.Load() && !j.late.Load() {
 		return true
 	}
 	return o.handOverLocked()

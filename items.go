@@ -95,7 +95,7 @@ func (noSink[T]) Consume(context.Context, T) error { return nil }
 func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 	call := &t.call
 	call.job, call.worker, call.owner = t.job, stage.CallOf(worker), t
-	c.watch.join(call)
+	c.watch.sit(call, c.watch.items)
 	defer c.watch.leave(call)
 	if !c.watch.begin(call, StagePipeline, &t.life, nil) {
 		return nil, stage.ErrDrop

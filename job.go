@@ -31,10 +31,11 @@ type job struct {
 	written    int64             // bytes that went to the request's ResponseWriter
 	started    time.Time         // when its download began, zero if it did not
 
-	open      atomic.Int32 // parts that are not done
-	abandoned atomic.Bool  // its user code was given up: what that still sends is discarded
-	late      atomic.Bool  // its user code has overrun its limit: what it sends must not wait
-	failures  *failures    // of an emission that was not accepted, see failedEmission
+	open      atomic.Int32           // parts that are not done
+	abandoned atomic.Bool            // its user code was given up: what that still sends is discarded
+	late      atomic.Bool            // its user code has overrun its limit: what it sends must not wait
+	outs      atomic.Pointer[output] // those that have held references back; the newest first
+	failures  *failures              // of an emission that was not accepted, see failedEmission
 
 	mu      sync.Mutex  // guards what follows
 	outcome Outcome     // 0: undecided, it goes back to the cache

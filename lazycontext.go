@@ -2,7 +2,7 @@ package tegenaria
 
 import (
 	"context"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -10,37 +10,47 @@ import (
 // Done or a Value: most pages come and go before anybody does. Its parent is set before the first use.
 type lazyContext struct {
 	parent context.Context
-
-	mu   sync.Mutex      // guards what follows
-	made context.Context // nil until somebody asks
-	stop context.CancelCauseFunc
-	over bool  // cancel was called
-	why  error // with this cause
+	state  atomic.Pointer[lazyState] // nil: neither made nor cancelled
 }
+
+// lazyState is what has become of a lazyContext.
+type lazyState struct {
+	made context.Context // nil: it was cancelled before anybody asked
+	stop context.CancelCauseFunc
+	why  error
+}
+
+// lazyEnd is the state of what has ended as it should.
+var lazyEnd = &lazyState{why: context.Canceled}
 
 // make returns the context behind the lazy one.
 func (l *lazyContext) make() context.Context {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.made == nil {
-		l.made, l.stop = context.WithCancelCause(l.parent)
-		if l.over {
-			l.stop(l.why)
-		}
+	old := l.state.Load()
+	if old != nil && old.made != nil {
+		return old.made
 	}
-	return l.made
+	made, stop := context.WithCancelCause(l.parent)
+	if old != nil {
+		stop(old.why)
+	}
+	if l.state.CompareAndSwap(old, &lazyState{made: made, stop: stop}) {
+		return made
+	}
+	stop(nil) // somebody else was faster
+	return l.make()
 }
 
 // cancel is a [context.CancelCauseFunc].
 func (l *lazyContext) cancel(cause error) {
-	l.mu.Lock()
-	stop := l.stop
-	if !l.over {
-		l.over, l.why = true, cause
+	end := lazyEnd
+	if cause != nil && cause != context.Canceled {
+		end = &lazyState{why: cause}
 	}
-	l.mu.Unlock()
-	if stop != nil {
-		stop(cause)
+	if l.state.CompareAndSwap(nil, end) {
+		return
+	}
+	if s := l.state.Load(); s.made != nil {
+		s.stop(cause)
 	}
 }
 
@@ -52,14 +62,11 @@ func (l *lazyContext) Value(key any) any { return l.make().Value(key) }
 func (l *lazyContext) Deadline() (time.Time, bool) { return l.parent.Deadline() }
 
 func (l *lazyContext) Err() error {
-	l.mu.Lock()
-	made, over := l.made, l.over
-	l.mu.Unlock()
-	switch {
-	case made != nil:
-		return made.Err()
-	case over:
-		return context.Canceled
+	switch s := l.state.Load(); {
+	case s == nil:
+		return l.parent.Err()
+	case s.made != nil:
+		return s.made.Err()
 	}
-	return l.parent.Err()
+	return context.Canceled
 }

@@ -137,7 +137,7 @@ func (s *scheduler) withdraw(w *waiter) {
 	if s.slots.Withdraw(w.ask) || w.grant == nil {
 		return
 	}
-	s.slots.Release(w.grant, s.now())
+	s.slots.Release(w.grant)
 	switch w.claim {
 	case claimFree:
 		s.free++

@@ -31,8 +31,8 @@ type output struct {
 	holding sync.Mutex // guards what follows; all that a plain reference takes
 	held    *scratch   // references that the cache has not been asked about yet; nil if there are none
 	base    *urlx.Base // that they were resolved against
-
-	prev, next *output // guarded by the holders
+	listed  bool       // the job knows it
+	older   *output    // that the job knows
 }
 
 // Handle makes a Parser of a func that sees the response and sends by an Output. ctx is the request's

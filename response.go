@@ -46,11 +46,16 @@ func NewResponse(req *Request, status int, header map[string][]string, body []by
 	if header == nil {
 		header = make(map[string][]string)
 	}
-	r := &Response{Status: status, Header: header, req: req}
+	both := &struct {
+		Response
+		buffer bytes.Buffer
+	}{Response: Response{Status: status, Header: header, req: req}, buffer: *bytes.NewBuffer(body[:len(body):len(body)])}
+	r := &both.Response
 	if req != nil {
 		r.URL = req.Url
 	}
-	r.SetBody(body)
+	r.Buffer, r.ContentLength = &both.buffer, len(body)
+	r.adopt()
 	return r
 }
 

@@ -3,6 +3,7 @@ package tegenaria
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/slots"
@@ -12,11 +13,12 @@ import (
 // time. A request leaves the cache only when its slot is ready and a fetch worker is free, so nobody ever
 // sleeps holding a worker (design law L6).
 type scheduler struct {
-	cache  CacheInterface
-	ledger *ledger
-	job    func(rec Record, grant *slots.Grant) *job // makes the job of a record
-	now    func() time.Time                          // the crawl's
-	held   *holders                                  // told when workers have nothing to do
+	cache    CacheInterface
+	ledger   *ledger
+	job      func(rec Record, grant *slots.Grant) *job // makes the job of a record
+	now      func() time.Time                          // the crawl's
+	hungry   *atomic.Bool                              // set while workers have nothing to do
+	handOver func()                                    // asks for all that is held back
 
 	mu       sync.Mutex // guards what follows
 	slots    *slots.Table
@@ -34,9 +36,9 @@ type scheduler struct {
 	asking   bool              // a reader is asking the cache for what is due
 }
 
-func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, held *holders, now func() time.Time) *scheduler {
+func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, now func() time.Time) *scheduler {
 	s := &scheduler{
-		cache: cache, ledger: l, held: held, now: now,
+		cache: cache, ledger: l, now: now,
 		free: cfg.concurrency, inline: 2 * int(cfg.parseWorkers),
 		pages: int64(limits.Pages), limited: limits.Pages > 0,
 		wake: make(chan struct{}, 1), jobs: make(map[string][]*job),
@@ -72,9 +74,9 @@ func (s *scheduler) take(ctx context.Context) (*job, error) {
 			continue
 		}
 		grant, claimed := s.acquire(now)
-		if grant == nil && s.free > 0 && !s.held.hungry.Swap(true) {
+		if grant == nil && s.free > 0 && !s.hungry.Swap(true) {
 			s.mu.Unlock()
-			s.held.handOver()
+			s.handOver()
 			continue
 		}
 		if grant == nil {
@@ -90,8 +92,8 @@ func (s *scheduler) take(ctx context.Context) (*job, error) {
 			}
 			continue
 		}
-		if s.held.hungry.Load() {
-			s.held.hungry.Store(false)
+		if s.hungry.Load() {
+			s.hungry.Store(false)
 		}
 		s.signal() // there may be work for another reader
 		if w, ok := grant.Waiter.(*waiter); ok {
@@ -181,7 +183,7 @@ func (s *scheduler) pop(ctx context.Context, grant *slots.Grant) (*job, error) {
 		if err == nil {
 			s.head(grant, left)
 		}
-		s.slots.Release(grant, s.now())
+		s.slots.Release(grant)
 		s.free++
 		s.pages++
 		s.mu.Unlock()
@@ -296,7 +298,7 @@ func (s *scheduler) started(grant *slots.Grant) time.Time {
 func (s *scheduler) release(grant *slots.Grant) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.slots.Release(grant, s.now())
+	s.slots.Release(grant)
 	s.signal()
 }
 
@@ -306,7 +308,7 @@ func (s *scheduler) giveBack(grant *slots.Grant, c claim, unused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if grant != nil {
-		s.slots.Release(grant, s.now())
+		s.slots.Release(grant)
 	}
 	switch c {
 	case claimFree:

@@ -40,28 +40,38 @@ type Stats struct {
 type counters struct {
 	requests, scraped, dropped, failed, errors, retries, robots atomic.Int64
 
-	mu               sync.Mutex // guards what follows
-	responses, bytes int64
-	status           map[int]int64
+	responses, bytes atomic.Int64
+	status           [1000]atomic.Int64 // HTTP has no code of more digits
+
+	mu  sync.Mutex    // guards odd
+	odd map[int]int64 // responses with another status
 }
 
-func newCounters() *counters { return &counters{status: make(map[int]int64)} }
+func newCounters() *counters { return &counters{odd: make(map[int]int64)} }
 
 // response counts a response and returns what there are by now.
 func (c *counters) response(status int, length int) (responses, bytes int64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.responses++
-	c.bytes += int64(length)
-	c.status[status]++
-	return c.responses, c.bytes
+	if status >= 0 && status < len(c.status) {
+		c.status[status].Add(1)
+	} else {
+		c.mu.Lock()
+		c.odd[status]++
+		c.mu.Unlock()
+	}
+	return c.responses.Add(1), c.bytes.Add(int64(length))
 }
 
 func (c *counters) snapshot(s *Stats) {
 	s.RequestDownloaded = c.requests.Load()
 	s.ItemScraped, s.ItemDropped, s.ItemFailed = c.scraped.Load(), c.dropped.Load(), c.failed.Load()
 	s.ErrorCount, s.Retries, s.RobotsRequests = c.errors.Load(), c.retries.Load(), c.robots.Load()
+	s.Responses, s.Bytes = c.responses.Load(), c.bytes.Load()
 	c.mu.Lock()
-	s.Responses, s.Bytes, s.Status = c.responses, c.bytes, maps.Clone(c.status)
+	s.Status = maps.Clone(c.odd)
 	c.mu.Unlock()
+	for status := range c.status {
+		if n := c.status[status].Load(); n > 0 {
+			s.Status[status] = n
+		}
+	}
 }

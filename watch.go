@@ -17,6 +17,8 @@ type watch struct {
 	closed atomic.Bool
 	alarm  atomic.Int64 // when the timer fires, since the crawl began; never, if it is not set
 
+	pages, items []seat // of the workers
+
 	mu        sync.Mutex // guards what follows; held before a call's
 	head      call       // of a ring
 	timer     *time.Timer
@@ -28,11 +30,19 @@ type watch struct {
 // never is later than every alarm.
 const never = math.MaxInt64
 
-func newWatch(c *crawl, limit time.Duration) *watch {
-	w := &watch{crawl: c, limit: limit}
+// newWatch makes a watch for so many workers that crawl pages, and pass items on.
+func newWatch(c *crawl, limit time.Duration, pages, items int) *watch {
+	w := &watch{crawl: c, limit: limit, pages: make([]seat, pages), items: make([]seat, items)}
 	w.head.prev, w.head.next = &w.head, &w.head
 	w.alarm.Store(never)
 	return w
+}
+
+// sit is join for a call of a pool's worker, by the worker's seat.
+func (w *watch) sit(c *call, seats []seat) {
+	s := &seats[c.worker.Worker()]
+	c.joined, c.seat = true, s
+	s.call.Store(c)
 }
 
 // join makes a call known, for as many pieces as it has until it leaves.
@@ -44,15 +54,36 @@ func (w *watch) join(c *call) {
 	c.prev.next, c.next.prev = c, c
 }
 
-// leave ends what join began. No piece is running.
+// leave ends what sit or join began. No piece is running.
 func (w *watch) leave(c *call) {
 	if !c.joined {
 		return
 	}
 	c.joined = false
+	if c.seat != nil {
+		c.seat.call.CompareAndSwap(c, nil) // unless the worker was given up, and its place is another one's
+		c.seat = nil
+		return
+	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.unlink(c)
+}
+
+// all returns the calls that are known. The caller holds mu.
+func (w *watch) all() []*call {
+	var all []*call
+	for _, seats := range [][]seat{w.pages, w.items} {
+		for i := range seats {
+			if c := seats[i].call.Load(); c != nil {
+				all = append(all, c)
+			}
+		}
+	}
+	for c := w.head.next; c != &w.head; c = c.next {
+		all = append(all, c)
+	}
+	return all
 }
 
 // unlink takes a call out of the ring, unless it was dropped. The caller holds mu.
@@ -166,8 +197,7 @@ func (w *watch) look() {
 	w.mu.Lock()
 	w.alarm.Store(never)
 	next := int64(never)
-	for c, after := w.head.next, (*call)(nil); c != &w.head; c = after {
-		after = c.next
+	for _, c := range w.all() {
 		c.mu.Lock()
 		due, ok := w.due(c)
 		switch {
@@ -203,7 +233,7 @@ func (w *watch) look() {
 	}
 	w.mu.Unlock()
 	if over {
-		w.crawl.holders.handOver() // what it sent before it is given up counts
+		w.handOver() // what it sent before it is given up counts
 	}
 	for _, c := range slow {
 		w.crawl.slow(c.stage, c.request, c.took)
@@ -269,8 +299,7 @@ func (w *watch) close() {
 	w.mu.Lock()
 	w.closed.Store(true)
 	var lost []*call
-	for c, after := w.head.next, (*call)(nil); c != &w.head; c = after {
-		after = c.next
+	for _, c := range w.all() {
 		c.mu.Lock()
 		if c.running {
 			w.drop(c)

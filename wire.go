@@ -175,16 +175,16 @@ func (c *crawl) wireMachines() {
 		}
 		return s
 	}}
-	c.counters, c.holders, c.entries = newCounters(), new(holders), new(entries)
+	c.counters, c.entries = newCounters(), newEntries()
 	c.gone = make(chan struct{})
 	c.ledger = newLedger()
-	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.holders, c.now)
-	c.sched.job = c.newJob
+	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.now)
+	c.sched.job, c.sched.hungry, c.sched.handOver = c.newJob, &c.hungry, func() { c.watch.handOver() }
 	c.robots = newRobotsGate(c)
 	c.parseGate = newGate(int(cfg.parseWorkers))
 	c.items, _ = buffer.NewPool[*itemTask](itemBufferCap, itemBuffers)
 	c.settler = newSettler(c)
-	c.watch = newWatch(c, c.limits.Callback)
+	c.watch = newWatch(c, c.limits.Callback, int(cfg.parseWorkers)+2*cfg.concurrency, cfg.itemConcurrency)
 	c.collect = cfg.collect
 	c.plain = c.checkPlain()
 }

@@ -21,6 +21,7 @@ type callKey struct{}
 type detacher interface {
 	current() uint64
 	giveUp(seen uint64) bool
+	number() int
 }
 
 // CallOf returns the call that the worker to which ctx belongs is in at the moment: taken inside
@@ -45,6 +46,16 @@ func CallOf(ctx context.Context) Call {
 // Detach may be called from any goroutine and more than once.
 func (c Call) Detach() bool {
 	return c.worker != nil && c.worker.giveUp(c.seen)
+}
+
+// Worker returns the number of the worker that makes the call, from 0 on. No two workers of a stage have the same one
+// at a time, but for one that was given up and the one that took its place. It is −1 for a Call that cannot be
+// given up.
+func (c Call) Worker() int {
+	if c.worker == nil {
+		return -1
+	}
+	return c.worker.number()
 }
 
 // Detach gives up whatever call the worker of ctx is in at the moment, as [Call.Detach] does.

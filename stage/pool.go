@@ -135,6 +135,8 @@ type worker[T any] struct {
 	payload T // what it is processing; read by giveUp, once that has won the claim
 }
 
+func (w *worker[T]) number() int { return w.place }
+
 func (w *worker[T]) work() {
 	c := w.crew
 	for payload := range c.params.Input {

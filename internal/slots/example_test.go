@@ -18,7 +18,7 @@ func Example() {
 		if g, ok := tab.Acquire(now, false); ok {
 			tab.Started(g, now)
 			fmt.Println(now.Sub(start), g.Slot.Name())
-			tab.Release(g, now)
+			tab.Release(g)
 			continue
 		}
 		at, ok := tab.Next()

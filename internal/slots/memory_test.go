@@ -73,7 +73,7 @@ func BenchmarkTable(b *testing.B) {
 					}
 					tab.Head(g, 0, true)
 					tab.Started(g, now)
-					tab.Release(g, now)
+					tab.Release(g)
 				}
 			})
 		}

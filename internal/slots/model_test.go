@@ -266,7 +266,7 @@ func (h *harness) start(g *grant) {
 func (h *harness) release(i int) {
 	g := h.open[i]
 	h.open = slices.Delete(h.open, i, i+1)
-	h.tab.Release(g.Grant, h.tell())
+	h.tab.Release(g.Grant)
 	s := h.ref.slots[g.Slot.Name()]
 	if !g.started {
 		s.picked--

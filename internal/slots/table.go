@@ -6,7 +6,7 @@
 // The flow, for a queued entry and for an inline request:
 //
 //	Add ──────────────┐
-//	Ask (a waiter) ───┴→ Acquire(now) → grant → [Head] → Started(now) → Release(now)
+//	Ask (a waiter) ───┴→ Acquire(now) → grant → [Head] → Started(now) → Release
 //	                        │ nothing ready: wait until Next(), or until something changes
 //
 // Acquire gives the best ready slot. A slot is ready when it has work, is not parked, is below its
@@ -24,7 +24,7 @@
 //		t.Head(g, head, more)
 //		t.Started(g, time.Now()) // the download starts here
 //		…
-//		t.Release(g, time.Now())
+//		t.Release(g)
 //	}
 //
 // The table is a pure machine: it starts no goroutine, reads no clock, takes no lock and never
@@ -196,13 +196,12 @@ func (t *Table) Started(g *Grant, now time.Time) {
 // Release gives the grant back: one less in flight. Without Started before (the entry was filtered,
 // redirected, answered from a cache …) the slot is just given back, with no stamp. Further calls
 // for the same grant do nothing.
-func (t *Table) Release(g *Grant, now time.Time) {
+func (t *Table) Release(g *Grant) {
 	if g.released {
 		return
 	}
 	g.released = true
 	s := g.Slot
-	t.observe(now)
 	if !g.started {
 		s.picked--
 	}

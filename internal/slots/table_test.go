@@ -55,7 +55,7 @@ func next(t *testing.T, tab *slots.Table, want time.Time) {
 // finish starts and releases at once.
 func finish(tab *slots.Table, g *slots.Grant, now time.Time) {
 	tab.Started(g, now)
-	tab.Release(g, now)
+	tab.Release(g)
 }
 
 func TestOrder(t *testing.T) {
@@ -130,7 +130,7 @@ func TestSpacingIsBetweenStarts(t *testing.T) {
 	none(t, tab, at(50.9))
 	next(t, tab, at(51))
 	second := acquire(t, tab, at(51))
-	tab.Release(first, at(52))
+	tab.Release(first)
 	none(t, tab, at(53)) // the release of the first says nothing about the start of the second
 	tab.Started(second, at(54))
 	none(t, tab, at(54.9))
@@ -142,12 +142,12 @@ func TestReleaseWithoutStartLeavesNoStamp(t *testing.T) {
 	tab.Add("a", 0, 1)
 	tab.Add("a", 0, 1)
 	g := acquire(t, tab, at(0))
-	tab.Release(g, at(0))
+	tab.Release(g)
 	g = acquire(t, tab, at(0))
 	tab.Started(g, at(0))
 	tab.Started(g, at(5)) // does nothing
-	tab.Release(g, at(5))
-	tab.Release(g, at(5)) // does nothing
+	tab.Release(g)
+	tab.Release(g) // does nothing
 	tab.Started(g, at(6)) // does nothing
 	tab.Add("a", 0, 1)
 	if g = acquire(t, tab, at(6)); g.Slot.InFlight() != 1 {
@@ -165,16 +165,16 @@ func TestLimit(t *testing.T) {
 		open = append(open, acquire(t, tab, epoch))
 	}
 	none(t, tab, epoch)
-	tab.Release(open[0], epoch)
+	tab.Release(open[0])
 	acquire(t, tab, epoch)
 	none(t, tab, epoch)
 
 	tab.Cap("a", 2)
 	tab.Cap("a", 7) // never raises
 	tab.Cap("a", 0) // means nothing
-	tab.Release(open[1], epoch)
+	tab.Release(open[1])
 	none(t, tab, epoch)
-	tab.Release(open[2], epoch)
+	tab.Release(open[2])
 	acquire(t, tab, epoch)
 	none(t, tab, epoch)
 
@@ -422,10 +422,10 @@ func TestHead(t *testing.T) {
 			t.Errorf("pending %d at %d, want 1 at 3", st.Pending, st.Priority)
 		}
 		for _, g := range []*slots.Grant{old, young, waiter} {
-			tab.Release(g, epoch)
+			tab.Release(g)
 		}
 		last := acquire(t, tab, epoch)
-		tab.Release(last, epoch)
+		tab.Release(last)
 		tab.Head(last, 9, true) // the slot is forgotten
 		if tab.Len() != 0 {
 			t.Error("Head after Release brought the slot back")
