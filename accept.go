@@ -97,15 +97,7 @@ func (c *crawl) store(from emission, records []Record, maxPerSlot int) []Verdict
 			later++
 		}
 	}
-	if known > 0 {
-		c.ledger.refuse(known, Duplicate, "")
-	}
-	if later > 0 {
-		c.ledger.later(later)
-	}
-	if known < int64(len(verdicts)) {
-		c.sched.added(records, verdicts, maxPerSlot)
-	}
+	c.sched.accepted(records, verdicts, known, later, maxPerSlot)
 	return verdicts
 }
 

@@ -198,7 +198,7 @@ func TestCancelledWhileWaitingForTheBudget(t *testing.T) {
 				w.Write(make([]byte, 40_000))
 			})
 			budget := newBodyBudget(100)
-			var over, own bodyHold
+			var over bodyHold
 			if err := budget.grow(t.Context(), &over, 101); err != nil {
 				t.Fatal(err)
 			}
@@ -214,8 +214,8 @@ func TestCancelledWhileWaitingForTheBudget(t *testing.T) {
 			if result := (<-out).DownloadResult; !errors.Is(result.Error, stopped) || result.Response != nil || time.Since(start) != time.Hour {
 				t.Errorf("announced %v: %v after %s", announced, result.Error, time.Since(start))
 			}
-			if own = &x.job.hold; own.bytes != 0 || budget.used != 101 {
-				t.Errorf("announced %v: holds %d bytes of %d", announced, own.bytes, budget.used)
+			if held := x.job.hold.bytes; held != 0 || budget.used != 101 {
+				t.Errorf("announced %v: holds %d bytes of %d", announced, held, budget.used)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 type ledger struct {
 	items atomic.Int64 // on their way through the pipelines
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards what follows, and the scheduler: most changes are of both
 	discovered int64
 	settled    int64
 	pending    int64
@@ -104,25 +104,31 @@ func (l *ledger) forget(n int64) {
 // later moves n requests from pending to delayed; negative n moves them back.
 func (l *ledger) later(n int64) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.laterLocked(n)
+}
+
+func (l *ledger) laterLocked(n int64) {
 	l.pending -= n
 	l.delayed += n
-	l.mu.Unlock()
 }
 
 // refuse settles n pending emissions that were never stored.
 func (l *ledger) refuse(n int64, outcome Outcome, reason string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.refuseLocked(n, outcome, reason)
+}
+
+func (l *ledger) refuseLocked(n int64, outcome Outcome, reason string) {
 	l.pending -= n
 	l.settleLocked(n, outcome, reason)
 	l.freed()
 	l.check()
 }
 
-// take moves a pending request in flight.
-func (l *ledger) take() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// takeLocked moves a pending request in flight.
+func (l *ledger) takeLocked() {
 	l.pending--
 	l.inFlight++
 	l.freed()
@@ -139,6 +145,11 @@ func (l *ledger) inline() {
 // putBack moves a request in flight back to where it waited.
 func (l *ledger) putBack(delayed bool) {
 	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.putBackLocked(delayed)
+}
+
+func (l *ledger) putBackLocked(delayed bool) {
 	l.inFlight--
 	if delayed {
 		l.delayed++
@@ -146,7 +157,6 @@ func (l *ledger) putBack(delayed bool) {
 		l.pending++
 	}
 	l.check()
-	l.mu.Unlock()
 }
 
 // settle ends a request in flight.

@@ -69,6 +69,7 @@ func (s *scheduler) stop() []*job {
 		left = append(left, jobs...)
 	}
 	clear(s.jobs)
+	s.returned.Store(0)
 	s.signal()
 	return left
 }
@@ -79,6 +80,7 @@ func (s *scheduler) comeBack(j *job) {
 	s.mu.Lock()
 	if !s.stopped {
 		s.jobs[j.rec.Slot] = append(s.jobs[j.rec.Slot], j)
+		s.returned.Add(1)
 		s.slots.Add(j.rec.Slot, j.rec.Priority, 1)
 		s.signal()
 		s.mu.Unlock()
@@ -94,6 +96,7 @@ func (s *scheduler) popBack(slot string) *job {
 	if len(jobs) == 0 {
 		return nil
 	}
+	s.returned.Add(-1)
 	if len(jobs) == 1 {
 		delete(s.jobs, slot)
 	} else {

@@ -20,7 +20,7 @@ type scheduler struct {
 	hungry   *atomic.Bool                              // set while workers have nothing to do
 	handOver func()                                    // asks for all that is held back
 
-	mu       sync.Mutex // guards what follows
+	mu       *sync.Mutex // the ledger's; guards what follows
 	slots    *slots.Table
 	free     int   // fetch workers that nobody has a claim on
 	inline   int   // further ones, reserved for the lane: inline requests and the robots.txt they wait for
@@ -32,13 +32,14 @@ type scheduler struct {
 	wake     chan struct{}     // one token wakes one reader
 	nextDue  time.Time         // earliest NotBefore in the due list, zero if none
 	dueAdded time.Time         // earliest NotBefore added while the cache was asked
+	returned atomic.Int32      // the number of jobs; written with mu
 	jobs     map[string][]*job // jobs that have come back to their slots' queues
 	asking   bool              // a reader is asking the cache for what is due
 }
 
 func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, now func() time.Time) *scheduler {
 	s := &scheduler{
-		cache: cache, ledger: l, now: now,
+		cache: cache, ledger: l, now: now, mu: &l.mu,
 		free: cfg.concurrency, inline: 2 * int(cfg.parseWorkers),
 		pages: int64(limits.Pages), limited: limits.Pages > 0,
 		wake: make(chan struct{}, 1), jobs: make(map[string][]*job),
@@ -103,6 +104,9 @@ func (s *scheduler) take(ctx context.Context) (*job, error) {
 			continue
 		}
 		back := s.popBack(grant.Slot.Name())
+		if back == nil {
+			s.ledger.takeLocked()
+		}
 		s.mu.Unlock()
 		if back != nil {
 			back.hand(grant, claimed)
@@ -186,13 +190,15 @@ func (s *scheduler) pop(ctx context.Context, grant *slots.Grant) (*job, error) {
 		s.slots.Release(grant)
 		s.free++
 		s.pages++
+		s.ledger.putBackLocked(false)
 		s.mu.Unlock()
 		return nil, err
 	}
-	s.mu.Lock()
-	s.head(grant, left)
-	s.mu.Unlock()
-	s.ledger.take()
+	if s.returned.Load() > 0 || !grant.Agrees(left.Priority, left.Pending > 0) {
+		s.mu.Lock()
+		s.head(grant, left)
+		s.mu.Unlock()
+	}
 	j := s.job(records[0], grant)
 	j.claim = claimFree
 	return j, nil
@@ -241,12 +247,31 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// added tells that the cache has accepted records; maxPerSlot is their
-// RequestWithMaxConnsPerHost, if any.
-func (s *scheduler) added(records []Record, verdicts []Verdict, maxPerSlot int) {
-	run, last := 0, 0 // so many in a row belong together
+// accepted tells that the cache has given its verdicts on records that were discovered, of which so many are known,
+// and so many wait for their time; maxPerSlot is their RequestWithMaxConnsPerHost, if any.
+func (s *scheduler) accepted(records []Record, verdicts []Verdict, known, later int64, maxPerSlot int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if later > 0 {
+		s.ledger.laterLocked(later)
+	}
+	if known > 0 {
+		s.ledger.refuseLocked(known, Duplicate, "")
+	}
+	if known < int64(len(records)) {
+		s.addedLocked(records, verdicts, maxPerSlot)
+	}
+}
+
+// added tells that records wait in the cache again.
+func (s *scheduler) added(records []Record, verdicts []Verdict, maxPerSlot int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addedLocked(records, verdicts, maxPerSlot)
+}
+
+func (s *scheduler) addedLocked(records []Record, verdicts []Verdict, maxPerSlot int) {
+	run, last := 0, 0 // so many in a row belong together
 	for i := range records {
 		rec := &records[i]
 		switch verdicts[i] {

@@ -108,6 +108,8 @@ type Grant struct {
 	Waiter any
 
 	take              int64 // number of the take from the queue; 0 for a waiter
+	priority          int   // of the slot, when it was picked
+	more              bool  // its queue held more then
 	started, released bool
 }
 
@@ -137,7 +139,7 @@ func (t *Table) Acquire(now time.Time, lane bool) (g *Grant, ok bool) {
 		s.pending--
 		s.added, s.fresh = 0, math.MinInt
 		s.takes++
-		g.take = s.takes
+		g.take, g.priority, g.more = s.takes, s.priority, s.pending > 0
 	}
 	t.queue(s)
 	s.inFlight++
@@ -175,6 +177,11 @@ func (t *Table) Head(g *Grant, priority int, more bool) {
 		s.pending = s.added
 	}
 	t.place(s)
+}
+
+// Agrees tells whether [Table.Head] would learn nothing from this. It needs no lock.
+func (g *Grant) Agrees(priority int, more bool) bool {
+	return g.take != 0 && more == g.more && (!more || priority == g.priority)
 }
 
 // Started stamps the slot: the grant's work starts now, the next one may start after the delay in
