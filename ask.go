@@ -49,15 +49,14 @@ func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time
 		}
 		c.watch.bound(&j.call, theirs, started, limit)
 	}
-	download := func() ([]byte, error) { return protect(func() error { d.Download(asked, result); return nil }) }
 	switch {
 	case theirs == nil:
-		stack, err = download()
+		stack, err = protect(func() error { d.Download(asked, result); return nil })
 	case j.caller == nil:
-		stack, err = download()
+		stack, err = protect(func() error { d.Download(asked, result); return nil })
 		theirs.end()
 	default:
-		stack, err = theirs.apart(download)
+		stack, err = theirs.apart(d)
 	}
 	if theirs != nil {
 		defer theirs.life.cancel(nil)
@@ -69,14 +68,14 @@ func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time
 }
 
 // apart downloads in a goroutine of its own: the caller of Fetch must go on when the download is given up.
-func (a *asking) apart(download func() ([]byte, error)) (stack []byte, err error) {
+func (a *asking) apart(d Downloader) (stack []byte, err error) {
 	type result struct {
 		stack []byte
 		err   error
 	}
 	done := make(chan result, 1)
 	go func() { // waited for by done, unless it is given up
-		stack, err := download()
+		stack, err := protect(func() error { d.Download(&a.Context, a.result); return nil })
 		a.end()
 		done <- result{stack, err}
 	}()

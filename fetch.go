@@ -128,7 +128,7 @@ func (c *crawl) exchange(j *job) (herr *HandleError, alive bool) {
 		return herr, true
 	}
 	if len(c.middlewares) > 0 {
-		j.inbox = newLateInbox(c, emission{parent: j})
+		j.inbox = j.lateInbox()
 		if !c.guard(j, StageResponse, func() { herr = c.processResponse(j) }) {
 			return nil, false
 		}

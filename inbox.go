@@ -31,10 +31,19 @@ func newInbox(c *crawl, from emission) *inbox {
 	return in
 }
 
-// newLateInbox makes an inbox for code that seldom sends anything and does not take long: the watch starts the
-// receiver if it does, or else close receives what there is.
 func newLateInbox(c *crawl, from emission) *inbox {
 	return &inbox{ch: make(chan *Context, inboxBuffer), crawl: c, from: from}
+}
+
+// lateInbox makes the job's inbox for code that seldom sends anything and does not take long: the watch starts the
+// receiver if it does, or else close receives what there is.
+func (j *job) lateInbox() *inbox {
+	in := &j.quiet
+	if in.ch != nil {
+		return newLateInbox(j.crawl, emission{parent: j}) // what knows the first one may still look at it
+	}
+	in.ch, in.crawl, in.from = make(chan *Context, inboxBuffer), j.crawl, emission{parent: j}
+	return in
 }
 
 func (in *inbox) start() {

@@ -26,6 +26,7 @@ type job struct {
 	claim      claim             // its fetch worker
 	call       call              // the user code it is in
 	inbox      *inbox            // receives the requests that its user code sends
+	quiet      inbox             // the first of those that have no receiver at once
 	downloader *downloaderModule // that answered
 	hold       bodyHold          // its share of Limits.BodiesInFlight
 	written    int64             // bytes that went to the request's ResponseWriter
