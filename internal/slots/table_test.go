@@ -147,7 +147,7 @@ func TestReleaseWithoutStartLeavesNoStamp(t *testing.T) {
 	tab.Started(g, at(0))
 	tab.Started(g, at(5)) // does nothing
 	tab.Release(g)
-	tab.Release(g) // does nothing
+	tab.Release(g)        // does nothing
 	tab.Started(g, at(6)) // does nothing
 	tab.Add("a", 0, 1)
 	if g = acquire(t, tab, at(6)); g.Slot.InFlight() != 1 {
