@@ -22,6 +22,8 @@ type call struct {
 	answer     *Response
 	life       *lazyContext // cancelled when the code has run too long
 	start      time.Time
+	waits      int       // how often it waits for the engine at this moment: its clock stands
+	since      time.Time // then: since when
 	slow, over bool
 	running    bool
 	dropped    bool
@@ -56,6 +58,47 @@ const (
 	farewell = time.Second
 )
 
+// waitsForEngine stops the clocks of the user code that has called Fetch for the job, until the func it returns is
+// called: the engine makes it wait.
+func (j *job) waitsForEngine() (over func()) {
+	for caller := j.caller; caller != nil; caller = caller.caller {
+		j.crawl.watch.clockStops(&caller.call)
+	}
+	return func() {
+		for caller := j.caller; caller != nil; caller = caller.caller {
+			j.crawl.watch.clockGoesOn(&caller.call)
+		}
+	}
+}
+
+// clockStops notes that the code waits for the engine: for room in the item buffer, or for a slot. That time is not
+// its own.
+func (w *watch) clockStops(c *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waits++; c.waits == 1 {
+		c.since = w.crawl.now()
+	}
+}
+
+// clockGoesOn ends what clockStops began.
+func (w *watch) clockGoesOn(c *call) {
+	c.mu.Lock()
+	if c.waits--; c.waits > 0 {
+		c.mu.Unlock()
+		return
+	}
+	if !c.over {
+		c.start = c.start.Add(w.crawl.now().Sub(c.since))
+	}
+	due, ok := w.due(c)
+	ok = ok && c.running
+	c.mu.Unlock()
+	if ok {
+		w.await(due)
+	}
+}
+
 // due tells when a running call needs attention next. The caller holds the call's mu.
 func (w *watch) due(c *call) (time.Time, bool) {
 	switch {
@@ -69,6 +112,8 @@ func (w *watch) due(c *call) (time.Time, bool) {
 		return time.Time{}, false
 	case c.over:
 		return c.start.Add(w.limit + farewell), true
+	case c.waits > 0:
+		return time.Time{}, false
 	case w.limit > 0 && (c.slow || w.limit <= slowCallback):
 		return c.start.Add(w.limit), true
 	case !c.slow:

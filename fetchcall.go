@@ -94,6 +94,9 @@ func (j *job) resumeOwn() error {
 		return nil
 	}
 	defer j.crawl.bodies.want(j.rec.Slot)()
+	defer j.waitsForEngine()()
+	j.crawl.watch.clockStops(&j.call)
+	defer j.crawl.watch.clockGoesOn(&j.call)
 	w := &waiter{granted: make(chan struct{})}
 	j.crawl.sched.ask(j.rec.Slot, w)
 	select {

@@ -217,6 +217,7 @@ func (c *crawl) waitSlot(j *job) error {
 		return nil
 	}
 	defer c.bodies.want(j.rec.Slot)()
+	defer j.waitsForEngine()()
 	w := &waiter{granted: make(chan struct{})}
 	c.sched.ask(j.rec.Slot, w)
 	select {

@@ -58,7 +58,7 @@ func (c *crawl) addItem(j *job, meta *ItemMeta) bool {
 	c.ledger.items.Add(1)
 	task := &itemTask{job: root, meta: meta, came: *meta}
 	task.life.parent, task.fate.parent = c.work, c.work
-	if err := c.items.Put(j.ctx, task); err != nil {
+	if err := c.putItem(j, task); err != nil {
 		if c.work.Err() == nil { // the page alone is given up: it fails, and the item with it
 			task.started.Store(true)
 			c.counters.failed.Add(1)
@@ -86,6 +86,16 @@ func (s *itemSource) Payload() *itemTask { return s.task }
 
 func (s *itemSource) Error() error { return nil }
 
+// putItem puts a task into the buffer; the time that the parser has to wait is not its own.
+func (c *crawl) putItem(j *job, t *itemTask) error {
+	if j.ctx.Err() == nil && c.items.TryPut(t) {
+		return nil
+	}
+	c.watch.clockStops(&j.call)
+	defer c.watch.clockGoesOn(&j.call)
+	return c.items.Put(j.ctx, t)
+}
+
 // noSink is the sink of stages whose processors settle by themselves.
 type noSink[T any] struct{}
 
@@ -103,7 +113,9 @@ func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 	t.started.Store(true)
 	stack, err := c.processItem(t)
 	if err == nil && c.collect != nil && !t.gone.Load() {
+		c.watch.clockStops(call) // until the loop over Crawl comes round
 		err = c.collect(&t.fate, t.meta)
+		c.watch.clockGoesOn(call)
 	}
 	if c.watch.end(call) { // or else it was given up, and that was its end
 		t.ended = true

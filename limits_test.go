@@ -236,6 +236,78 @@ func TestSlowCallback(t *testing.T) {
 	})
 }
 
+// The time that a callback waits for the engine is not its own: for room behind slow pipelines, and for its turn in
+// a slot with a delay.
+func TestCallbackWaitsForEngine(t *testing.T) {
+	limits := tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second})
+	t.Run("pipelines", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			const items = 3000 // more than the buffer between parsers and pipelines holds
+			s := newSpider("http://a.test/")
+			s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				for i := range items {
+					item <- tegenaria.NewItem(ctx, i)
+				}
+				return ctx.Err()
+			}
+			slow := tegenaria.PipelineFunc(1, func(ctx context.Context, i int) (int, error) { sleep(time.Second); return i, ctx.Err() })
+			began := time.Now()
+			stats := mustRun(t, newEngine(onePage(), s, limits, tegenaria.EngineWithPipelines(slow), tegenaria.EngineWithItemConcurrency(1)))
+			if stats.ItemScraped != items || time.Since(began) != items*time.Second {
+				t.Errorf("%d items in %s", stats.ItemScraped, time.Since(began))
+			}
+		})
+	})
+	for _, middle := range []bool{false, true} {
+		t.Run(fmt.Sprintf("slot, middleware %t", middle), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSpider("http://a.test/")
+				fetch := func(ctx *tegenaria.Context) error {
+					_, err := ctx.Fetch(tegenaria.NewRequest("http://a.test/more", tegenaria.GET, nil))
+					return errors.Join(err, ctx.Err())
+				}
+				opts := []tegenaria.EngineOption{limits, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: time.Hour})}
+				if middle {
+					opts = append(opts, tegenaria.EngineWithMiddlewares(&hooks{request: func(ctx *tegenaria.Context) error {
+						if ctx.Request.Url == "http://a.test/more" {
+							return nil
+						}
+						return fetch(ctx)
+					}}))
+				} else {
+					s.parse = parserOf(fetch)
+				}
+				w := onePage().page("http://a.test/more", text("x"))
+				began := time.Now()
+				mustRun(t, newEngine(w, s, opts...))
+				if took := time.Since(began); took != time.Hour || len(s.errors()) != 0 {
+					t.Errorf("it took %s, with %v", took, s.errors())
+				}
+			})
+		})
+	}
+	t.Run("its own time counts", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSpider("http://a.test/")
+			s.parse = parserOf(func(ctx *tegenaria.Context) error {
+				sleep(6 * time.Second)
+				if _, err := ctx.Fetch(tegenaria.NewRequest("http://a.test/more", tegenaria.GET, nil)); err != nil {
+					return err
+				}
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+			w := onePage().page("http://a.test/more", text("x"))
+			began := time.Now()
+			mustRun(t, newEngine(w, s, limits, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: time.Hour})))
+			var late *tegenaria.CallbackTimeoutError
+			if herr := s.onlyError(t); !errors.As(herr, &late) || time.Since(began) != time.Hour+4*time.Second {
+				t.Errorf("after %s: %v", time.Since(began), herr)
+			}
+		})
+	})
+}
+
 // Two callbacks overrun their limit at different times: each is noticed at its own.
 func TestLimitCallbackIsExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

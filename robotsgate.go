@@ -206,6 +206,7 @@ func (g *robotsGate) passInline(j *job) (bool, error) {
 		return false, &RobotsError{URL: j.ctx.Request.Url, Unreachable: true}
 	case robotsWait:
 		j.letGo()
+		defer j.waitsForEngine()()
 		select {
 		case <-look.changed:
 			return false, nil
@@ -214,6 +215,7 @@ func (g *robotsGate) passInline(j *job) (bool, error) {
 		}
 	case robotsLater:
 		j.letGo()
+		defer j.waitsForEngine()()
 		return false, waitFor(j.ctx, time.Until(look.at))
 	}
 	if err := g.ask(j, look.file); err != nil || j.abandoned.Load() {

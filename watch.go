@@ -120,6 +120,7 @@ func (w *watch) begin(c *call, at Stage, life *lazyContext, in *inbox) bool {
 		return false
 	}
 	c.stage, c.life, c.inbox, c.start = at, life, in, w.crawl.now()
+	c.since = c.start // if a piece that has ended left something behind that waits
 	c.running, c.slow, c.over, c.limit, c.asked, c.asks, c.answer = true, false, false, 0, nil, nil, nil
 	if c.job != nil && c.job.ctx != nil {
 		c.asks, c.answer = c.job.ctx.Request, c.job.ctx.Response()

@@ -91,19 +91,7 @@ func (p *Pool[T]) Put(ctx context.Context, v T) error {
 	case done:
 		p.mu.Unlock()
 		return context.Cause(ctx)
-	case p.getters.first != nil:
-		w := p.getters.pop()
-		w.value = v
-		w.ready <- struct{}{}
-		p.mu.Unlock()
-		return nil
-	case p.values.n < p.number*p.bufferCap:
-		p.store(v)
-		p.mu.Unlock()
-		return nil
-	case p.number < p.maxNumber:
-		p.number++
-		p.store(v)
+	case p.tryPut(v):
 		p.mu.Unlock()
 		return nil
 	}
@@ -111,6 +99,30 @@ func (p *Pool[T]) Put(ctx context.Context, v T) error {
 	w.value = v
 	_, err := p.wait(ctx, &p.putters, w)
 	return err
+}
+
+// TryPut is a Put that does not wait: false means that the pool is full and cannot grow, or closed.
+func (p *Pool[T]) TryPut(v T) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.closed && p.tryPut(v)
+}
+
+// tryPut adds v if that takes no waiting. The caller holds mu.
+func (p *Pool[T]) tryPut(v T) bool {
+	switch {
+	case p.getters.first != nil:
+		w := p.getters.pop()
+		w.value = v
+		w.ready <- struct{}{}
+		return true
+	case p.values.n == p.number*p.bufferCap && p.number == p.maxNumber:
+		return false
+	case p.values.n == p.number*p.bufferCap:
+		p.number++
+	}
+	p.store(v)
+	return true
 }
 
 // Get takes the oldest value and waits while there is none. [ErrClosedBufferPool] means that the

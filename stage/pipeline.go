@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"reflect"
+	"slices"
 	"sync"
 )
 
@@ -183,8 +184,8 @@ func (r *run[T]) result(ctx context.Context) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	errs := r.errs
-	if ctx.Err() != nil {
-		errs = append(errs, context.Cause(ctx))
+	if cause := context.Cause(ctx); cause != nil && !slices.ContainsFunc(errs, func(err error) bool { return same(err, cause) }) {
+		errs = append(errs, cause) // unless giveUp was done by the same deadline
 	}
 	left := make(map[int]int)
 	for stage, n := range r.away {
