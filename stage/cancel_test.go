@@ -325,3 +325,22 @@ func TestProcessUntilTellsRunnersOfTheUser(t *testing.T) {
 		f.each(t, -1)
 	})
 }
+
+// The end of the grace may come before the end of the context, by the same deadline: that is told once.
+func TestSameDeadlineTwice(t *testing.T) {
+	deaf := make(chan struct{})
+	t.Cleanup(func() { close(deaf) })
+	ctx, cancel := context.WithCancelCause(context.Background())
+	giveUp, end := context.WithCancelCause(context.Background())
+	stuck := stage.ProcessorFunc[string](func(context.Context, string) (string, error) {
+		end(context.DeadlineExceeded)
+		cancel(context.DeadlineExceeded)
+		<-deaf
+		return "", nil
+	})
+	flow := &words{"one"}
+	err := stage.New(stage.FIFO(stuck)).ProcessUntil(ctx, giveUp, flow, flow)
+	if want := "context deadline exceeded\nstage: workers left behind: stage 0: 1"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %q", err, want)
+	}
+}
