@@ -53,8 +53,8 @@ func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time
 	case theirs == nil:
 		stack, err = protect(func() error { d.Download(asked, result); return nil })
 	case j.caller == nil:
+		defer theirs.end()
 		stack, err = protect(func() error { d.Download(asked, result); return nil })
-		theirs.end()
 	default:
 		stack, err = theirs.apart(d)
 	}
@@ -75,9 +75,12 @@ func (a *asking) apart(d Downloader) (stack []byte, err error) {
 	}
 	done := make(chan result, 1)
 	go func() { // waited for by done, unless it is given up
-		stack, err := protect(func() error { d.Download(&a.Context, a.result); return nil })
-		a.end()
-		done <- result{stack, err}
+		r := result{err: errGoexit}
+		defer func() {
+			a.end()
+			done <- r
+		}()
+		r.stack, r.err = protect(func() error { d.Download(&a.Context, a.result); return nil })
 	}()
 	select {
 	case r := <-done:

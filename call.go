@@ -58,6 +58,74 @@ const (
 	farewell = time.Second
 )
 
+// begin notes that a piece of user code begins: life is cancelled when it takes too long; in has no receiver before
+// it takes long; both may be nil. False: the crawl has given up, the code must not run.
+func (w *watch) begin(c *call, at Stage, life *lazyContext, in *inbox) bool {
+	c.mu.Lock()
+	if c.dropped || w.closed.Load() {
+		c.mu.Unlock()
+		return false
+	}
+	c.stage, c.life, c.inbox, c.start = at, life, in, w.crawl.now()
+	c.since = c.start // if a piece that has ended left something behind that waits
+	c.running, c.slow, c.over, c.limit, c.asked, c.asks, c.answer = true, false, false, 0, nil, nil, nil
+	if c.job != nil && c.job.ctx != nil {
+		c.asks, c.answer = c.job.ctx.Request, c.job.ctx.Response()
+	}
+	due, ok := w.due(c)
+	c.mu.Unlock()
+	if ok {
+		w.await(due)
+	}
+	return true
+}
+
+// run runs the piece that has begun, and is its end. Code that ends its goroutine (runtime.Goexit, which FailNow of a
+// test calls) is given up.
+func (w *watch) run(c *call, code func()) (alive bool) {
+	returned := false
+	defer func() {
+		if !returned {
+			w.goexit(c)
+		}
+	}()
+	code()
+	returned = true
+	return w.end(c)
+}
+
+// runOnce is run for the single piece of a call that entered.
+func (w *watch) runOnce(c *call, code func()) (alive bool) {
+	alive = w.run(c, code)
+	w.leave(c)
+	return alive
+}
+
+// goexit gives up a call whose goroutine ends.
+func (w *watch) goexit(c *call) {
+	w.mu.Lock()
+	c.mu.Lock()
+	running := c.running
+	if running {
+		w.drop(c)
+	}
+	c.mu.Unlock()
+	w.mu.Unlock()
+	if running {
+		w.farewell(c)
+	}
+}
+
+// end notes that the piece has returned. False: it was abandoned meanwhile, and whoever ran it must touch nothing
+// any more.
+func (w *watch) end(c *call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	alive := c.running
+	c.running = false
+	return alive
+}
+
 // waitsForEngine stops the clocks of the user code that has called Fetch for the job, until the func it returns is
 // called: the engine makes it wait.
 func (j *job) waitsForEngine() (over func()) {

@@ -131,13 +131,13 @@ func (c *crawl) tellHandlers(j *job, herr *HandleError) {
 		parent = j.caller
 	}
 	in := newInbox(c, emission{parent: parent, failed: j, why: herr.Err})
+	defer in.close()
 	if c.cfg.errorHandler != nil {
 		stack, err := protect(func() error { c.cfg.errorHandler(c.spider, herr); return nil })
 		c.handlerPanicked(herr, err, stack)
 	}
 	stack, err := protect(func() error { c.spider.ErrorHandler(herr, in.ch); return nil })
 	c.handlerPanicked(herr, err, stack)
-	in.close()
 }
 
 // handleAlone is handle for a failure of the start or of an emission: whoever waits for it has to go on when the
@@ -154,8 +154,7 @@ func (c *crawl) alone(j *job, code func()) {
 		return
 	}
 	go func() { // waited for by gone, unless it is abandoned
-		code()
-		if c.watch.exit(&a.call) {
+		if c.watch.runOnce(&a.call, code) {
 			close(a.gone)
 		}
 	}()

@@ -90,8 +90,7 @@ func (c *crawl) guard(j *job, at Stage, code func()) bool {
 	if !c.watch.begin(call, at, &j.life, in) {
 		return false
 	}
-	code()
-	return c.watch.end(call)
+	return c.watch.run(call, code)
 }
 
 // exchange sends the request through the middlewares and the downloader. It returns the failure, if there

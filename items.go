@@ -111,13 +111,17 @@ func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 		return nil, stage.ErrDrop
 	}
 	t.started.Store(true)
-	stack, err := c.processItem(t)
-	if err == nil && c.collect != nil && !t.gone.Load() {
-		c.watch.clockStops(call) // until the loop over Crawl comes round
-		err = c.collect(&t.fate, t.meta)
-		c.watch.clockGoesOn(call)
-	}
-	if c.watch.end(call) { // or else it was given up, and that was its end
+	var stack []byte
+	var err error
+	alive := c.watch.run(call, func() {
+		stack, err = c.processItem(t)
+		if err == nil && c.collect != nil && !t.gone.Load() {
+			c.watch.clockStops(call) // until the loop over Crawl comes round
+			err = c.collect(&t.fate, t.meta)
+			c.watch.clockGoesOn(call)
+		}
+	})
+	if alive { // or else it was given up, and that was its end
 		t.ended = true
 		c.itemDone(t, err, stack)
 	}
@@ -217,8 +221,7 @@ func (c *crawl) itemDone(t *itemTask, err error, stack []byte) {
 // afterItem runs user code that is told of an item's end.
 func (c *crawl) afterItem(t *itemTask, at Stage, code func()) {
 	if c.watch.begin(&t.call, at, &t.life, nil) {
-		code()
-		c.watch.end(&t.call)
+		c.watch.run(&t.call, code)
 	}
 }
 

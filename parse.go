@@ -24,9 +24,7 @@ func (c *crawl) runParser(j *job) {
 	if items != nil {
 		requests = j.requests()
 	}
-	stack, err := protect(func() error { return parser(j.ctx, items, requests) })
-	closeItems()
-	j.closeRequests()
+	stack, err := j.callParser(parser, items, requests, closeItems)
 	if j.abandoned.Load() {
 		return
 	}
@@ -42,6 +40,13 @@ func (c *crawl) runParser(j *job) {
 	default:
 		j.decide(Fetched, "")
 	}
+}
+
+// callParser returns when the parser has, and all that it sent is taken: also where it ends its goroutine.
+func (j *job) callParser(parser Parser, items chan<- *ItemMeta, requests chan<- *Context, closeItems func()) ([]byte, error) {
+	defer j.closeRequests()
+	defer closeItems()
+	return protect(func() error { return parser(j.ctx, items, requests) })
 }
 
 // parserFailed obeys the verbs that a parser returned and hands the rest to the ErrorHandlers.

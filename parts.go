@@ -67,8 +67,8 @@ func (c *crawl) opening(what string, code func() error) error {
 		return fmt.Errorf("%s: %w", what, context.Canceled)
 	}
 	go func() { // waited for by gone, unless it is left behind
-		_, err := protect(code)
-		if c.watch.exit(&p.call) {
+		var err error
+		if c.watch.runOnce(&p.call, func() { _, err = protect(code) }) {
 			p.err = err
 			close(p.gone)
 		}

@@ -18,6 +18,9 @@ func protect(f func() error) (stack []byte, err error) {
 	return nil, err
 }
 
+// errGoexit is the failure of user code that has ended its goroutine.
+var errGoexit = errors.New("it ended its goroutine by runtime.Goexit, as FailNow and Fatal of a test do")
+
 // maxCauses is how long a chain of causes may be.
 const maxCauses = 100
 

@@ -43,16 +43,18 @@ func (c *crawl) start(doneBefore bool) <-chan struct{} {
 		s.receive(seeds)
 	}()
 	go func() { // owned by run, which waits for gone
-		err := s.send(seeds)
-		if sendFence(seeds, fence) {
-			c.closedByUser(emission{})
-		}
-		<-received
-		if !c.watch.exit(&s.call) {
-			return
-		}
-		s.finish(err)
-		s.end()
+		err := errGoexit
+		defer func() { // also where the code ends its goroutine
+			if sendFence(seeds, fence) {
+				c.closedByUser(emission{})
+			}
+			<-received
+			if c.watch.exit(&s.call) {
+				s.finish(err)
+				s.end()
+			}
+		}()
+		err = s.send(seeds)
 	}()
 	return s.gone
 }

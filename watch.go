@@ -111,38 +111,6 @@ func (w *watch) exit(c *call) bool {
 	return alive
 }
 
-// begin notes that a piece of user code begins: life is cancelled when it takes too long; in has no receiver before
-// it takes long; both may be nil. False: the crawl has given up, the code must not run.
-func (w *watch) begin(c *call, at Stage, life *lazyContext, in *inbox) bool {
-	c.mu.Lock()
-	if c.dropped || w.closed.Load() {
-		c.mu.Unlock()
-		return false
-	}
-	c.stage, c.life, c.inbox, c.start = at, life, in, w.crawl.now()
-	c.since = c.start // if a piece that has ended left something behind that waits
-	c.running, c.slow, c.over, c.limit, c.asked, c.asks, c.answer = true, false, false, 0, nil, nil, nil
-	if c.job != nil && c.job.ctx != nil {
-		c.asks, c.answer = c.job.ctx.Request, c.job.ctx.Response()
-	}
-	due, ok := w.due(c)
-	c.mu.Unlock()
-	if ok {
-		w.await(due)
-	}
-	return true
-}
-
-// end notes that the piece has returned. False: it was abandoned meanwhile, and whoever ran it must touch nothing
-// any more.
-func (w *watch) end(c *call) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	alive := c.running
-	c.running = false
-	return alive
-}
-
 // bound gives a running download a limit, from started on, 0 for none: then its life is cancelled. A call that
 // does not return soon after that is given up.
 func (w *watch) bound(c *call, asked *asking, started time.Time, limit time.Duration) {
