@@ -158,8 +158,9 @@ func TestHeaderLimits(t *testing.T) {
 	plain, secure := newServer(h), httptest.NewUnstartedServer(http.HandlerFunc(h))
 	secure.EnableHTTP2 = true
 	secure.StartTLS()
-	d := newTestDownloader(t, func(s *downloadSettings) { s.limits = Limits{Header: 4000, HeaderFields: 40}.withDefaults() }, plain, secure)
-	trust(d, secure)
+	d := newTestDownloader(t, func(s *downloadSettings) {
+		s.limits, s.tls = Limits{Header: 4000, HeaderFields: 40}.withDefaults(), trust(secure)
+	}, plain, secure)
 	for _, server := range []*httptest.Server{plain, secure} {
 		mustDownload(t, d, NewRequest(server.URL+"/", GET, nil))
 		r := NewRequest(server.URL+"/fields", GET, nil)
@@ -174,11 +175,9 @@ func TestHeaderLimits(t *testing.T) {
 	}
 }
 
-// trust makes a downloader trust a server's certificate.
-func trust(d *httpDownloader, server *httptest.Server) {
-	t := d.routes.transport(d.routes.guard.dial)
-	t.TLSClientConfig = &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
-	d.routes.direct = newRoute(t)
+// trust is a TLS configuration that trusts a server's certificate.
+func trust(server *httptest.Server) *tls.Config {
+	return &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
 }
 
 // A response tells how it came.
@@ -192,8 +191,7 @@ func TestTransfer(t *testing.T) {
 	plain, secure := newServer(h), httptest.NewUnstartedServer(http.HandlerFunc(h))
 	secure.EnableHTTP2 = true
 	secure.StartTLS()
-	d := newTestDownloader(t, nil, plain, secure)
-	trust(d, secure)
+	d := newTestDownloader(t, func(s *downloadSettings) { s.tls = trust(secure) }, plain, secure)
 	for _, tt := range []struct {
 		server *httptest.Server
 		proto  string

@@ -45,7 +45,7 @@ func (w wireBody) Read(p []byte) (int, error) {
 	w.x.wire += int64(n)
 	w.x.clock.came(n)
 	if err != nil && !errors.Is(err, io.EOF) {
-		w.x.broken = err
+		w.x.broken = w.x.explain(err)
 	}
 	return n, err
 }

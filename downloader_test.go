@@ -465,8 +465,7 @@ func TestDownloadHTTP2(t *testing.T) {
 	}))
 	server.EnableHTTP2 = true
 	server.StartTLS()
-	d := newTestDownloader(t, nil, server)
-	trust(d, server)
+	d := newTestDownloader(t, func(s *downloadSettings) { s.tls = trust(server) }, server)
 	resp := mustDownload(t, d, NewRequest(server.URL, GET, nil))
 	if firstHeader(resp.Header, "X-Proto") != "HTTP/2.0" || resp.String() != "whole" {
 		t.Errorf("%v, body %q", resp.Header, resp)

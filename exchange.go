@@ -80,6 +80,19 @@ func (e *HeaderTooLargeError) Error() string {
 	return fmt.Sprintf("the header of the response of %s is larger than Limits.Header = %d bytes", redact(e.URL), e.Limit)
 }
 
+// FramingError is the failure of a response that does not say, or says in two ways, where it ends: what comes behind
+// it could be taken for the answer to another request (RFC 9112 §11.2). Its connection is closed. In a body it is the
+// cause of a [*TruncatedBodyError].
+type FramingError struct {
+	URL    string
+	Reason string // with the paragraph of RFC 9112 that it goes against
+}
+
+// Error names URL and reason.
+func (e *FramingError) Error() string {
+	return fmt.Sprintf("the response of %s is framed wrongly: %s", redact(e.URL), e.Reason)
+}
+
 // exchange is one request sent and one response read.
 type exchange struct {
 	down *httpDownloader
@@ -111,7 +124,7 @@ func (x *exchange) begin() {
 	x.url = x.r.Url
 	x.life, x.cancel = context.WithCancelCause(x.ctx.parent())
 	x.clock.start(x.r.Url, x.down.timeLimits(x.r), x.start, x.cancel)
-	x.trace.ctx, x.trace.clock = x.life, &x.clock
+	x.trace.method, x.trace.clock = x.r.method(), &x.clock
 }
 
 // end gives back whatever the exchange holds, except its share of the body budget.
@@ -208,18 +221,21 @@ func countFields(header http.Header) (n int) {
 // explain says in our words what net/http says in its own, or does not say at all.
 func (x *exchange) explain(err error) error {
 	var private *PrivateAddressError
+	var framing *httpx.FramingError
 	var dial *net.OpError
 	limits := &x.down.limits
 	switch {
 	case errors.As(err, &private):
 		return private
+	case errors.As(err, &framing):
+		return &FramingError{URL: x.url, Reason: framing.Reason}
+	case errors.Is(err, errSlowHandshake):
+		return &TimeoutError{URL: x.url, Limit: limits.Handshake, Phase: PhaseHandshake}
 	case errors.As(err, &dial) && dial.Op == "dial" && dial.Timeout() && !isLookup(dial):
 		return &TimeoutError{URL: x.url, Limit: limits.Connect, Phase: PhaseConnect}
 	}
 	// net/http has no types for these.
 	switch text := err.Error(); {
-	case text == "net/http: TLS handshake timeout":
-		return &TimeoutError{URL: x.url, Limit: limits.Handshake, Phase: PhaseHandshake}
 	case strings.Contains(text, "server response headers exceeded"), strings.Contains(text, "response header list larger than"):
 		return &HeaderTooLargeError{URL: x.url, Limit: limits.Header}
 	}

@@ -271,11 +271,7 @@ func TestDownloadHandlersHTTP2(t *testing.T) {
 		}
 	})
 	address := "https://" + listener.Addr().String()
-	d := newTestDownloader(t, func(s *downloadSettings) { s.loopback.allow(address) })
-	known, _ := certified.Client().Transport.(*http.Transport)
-	trusting := d.routes.transport(d.routes.guard.dial)
-	trusting.TLSClientConfig = &tls.Config{RootCAs: known.TLSClientConfig.RootCAs}
-	d.routes.direct = newRoute(trusting)
+	d := newTestDownloader(t, func(s *downloadSettings) { s.loopback.allow(address); s.tls = trust(certified) })
 	for _, test := range []struct {
 		path, body string // "": no response
 		fails      bool
