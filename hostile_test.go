@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log"
 	"net"
-	"net/http"
 	"net/http/httptrace"
 	"net/netip"
 	"os"
@@ -405,11 +404,10 @@ func TestHostileKeptConnections(t *testing.T) {
 	}
 }
 
-// A client that trusts the authority finds what is wrong with each certificate, and nothing wrong with the good one.
+// A crawl that trusts the authority finds what is wrong with each certificate, and nothing wrong with the good one.
 func TestHostileTLS(t *testing.T) {
 	server := spidertest.NewHostileServer(t)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: server.Roots()}, DisableKeepAlives: true}
-	client := tegenaria.EngineWithHTTPClient(&http.Client{Transport: transport})
+	trusting := tegenaria.EngineWithTLSConfig(&tls.Config{RootCAs: server.Roots()})
 	expired := func(err error) bool {
 		var invalid x509.CertificateInvalidError
 		return errors.As(err, &invalid) && invalid.Reason == x509.Expired
@@ -421,7 +419,7 @@ func TestHostileTLS(t *testing.T) {
 		"tls-self-signed":   isA[x509.UnknownAuthorityError],
 		"tls-1.0":           func(err error) bool { return strings.Contains(err.Error(), "protocol version") },
 		"tls-1.1":           func(err error) bool { return strings.Contains(err.Error(), "protocol version") },
-		"tls-plain":         func(err error) bool { return strings.Contains(err.Error(), "HTTP response to HTTPS client") },
+		"tls-plain":         isA[tls.RecordHeaderError],
 	}
 	ignore := goleak.IgnoreCurrent()
 	for _, c := range server.Cases() {
@@ -431,7 +429,7 @@ func TestHostileTLS(t *testing.T) {
 		}
 		delete(want, c.Name)
 		t.Run(c.Name, func(t *testing.T) {
-			ends := newWitness(ask(server.URL(c), c.Method, 5*time.Second, 0)).crawl(t, client)
+			ends := newWitness(ask(server.URL(c), c.Method, 5*time.Second, 0)).crawl(t, trusting)
 			if e := ends[server.URL(c)]; e.err == nil || !is(e.err) {
 				t.Errorf("%v", e)
 			}
@@ -444,8 +442,37 @@ func TestHostileTLS(t *testing.T) {
 		t.Errorf("there are no cases for %v", want)
 	}
 	good := server.Secure() + "/good"
-	if e := newWitness(ask(good, "GET", 5*time.Second, 0)).crawl(t, client)[good]; e.resp == nil || e.resp.String() != spidertest.HostilePage("/good") {
+	if e := newWitness(ask(good, "GET", 5*time.Second, 0)).crawl(t, trusting)[good]; e.resp == nil || e.resp.String() != spidertest.HostilePage("/good") {
 		t.Errorf("the good certificate: %v", e)
+	}
+	goleak.VerifyNone(t, ignore)
+}
+
+// Under TLS a response's framing, and what comes behind it, are looked at as well.
+func TestHostileOverTLS(t *testing.T) {
+	quietLog(t)
+	server := spidertest.NewHostileServer(t)
+	trusting := tegenaria.EngineWithTLSConfig(&tls.Config{RootCAs: server.Roots()})
+	ignore, cases := goleak.IgnoreCurrent(), 0
+	for _, c := range server.Cases() {
+		if c.Stalls || c.Redirect || !strings.HasPrefix(server.URL(c), server.Plain()) || c.Name == "extra-response-late" {
+			continue
+		}
+		cases++
+		t.Run(c.Name, func(t *testing.T) {
+			bad, good := server.Secure()+c.Path+"?q=1", server.Secure()+"/good/"+c.Name
+			ends := newWitness(ask(bad, c.Method, 5*time.Second, 0), ask(good, "GET", 5*time.Second, 1)).crawl(t, trusting)
+			wrong := checkCase(c, c.Path+"?q=1", ends[bad])
+			if e := ends[good]; e.resp == nil || e.resp.String() != spidertest.HostilePage("/good/"+c.Name) {
+				wrong = errors.Join(wrong, fmt.Errorf("the next request: %v", e))
+			}
+			if wrong != nil {
+				t.Errorf("%s: %v", c.Sends, wrong)
+			}
+		})
+	}
+	if cases < 80 {
+		t.Errorf("%d cases", cases)
 	}
 	goleak.VerifyNone(t, ignore)
 }
