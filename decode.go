@@ -59,7 +59,7 @@ func (x *exchange) open(answer *http.Response, inMemory bool) (decoded bool, err
 	if x.asSent || len(codings) == 0 || answer.Body == http.NoBody {
 		return false, nil
 	}
-	limits := httpx.Limits{Ratio: x.down.limits.Ratio}
+	limits := httpx.Limits{Ratio: x.down.limits.Ratio, Window: x.takeWindow}
 	if inMemory {
 		limits.Decoded = x.down.limits.Body
 	}

@@ -116,6 +116,7 @@ type exchange struct {
 	got      int64         // bytes of it
 	broken   error         // of body
 	reserved int64         // bytes of the hold that belong to body
+	windows  int64         // bytes that decoders keep
 }
 
 // begin starts the clock.
@@ -132,6 +133,7 @@ func (x *exchange) end() {
 	x.clock.stop()
 	if x.decoder != nil {
 		x.decoder.Close()
+		x.down.bodies.shrink(x.hold, max(x.windows-freeWindows, 0))
 	}
 	if x.body != nil {
 		x.body.Close()
@@ -274,22 +276,43 @@ func (x *exchange) spool(resp *Response) error {
 	return nil
 }
 
-// reserve waits until n more bytes of body may be in memory. The clock stands still meanwhile: the server is
-// not to blame.
-func (x *exchange) reserve(n int64) error {
-	bodies := x.down.bodies
-	if x.ctx.job != nil && x.ctx.job.caller != nil {
-		bodies.add(x.hold, n)
-	} else if !bodies.tryGrow(x.hold, n) {
-		x.clock.pause()
-		err := bodies.grow(x.life, x.hold, n)
-		x.clock.goOn()
-		if err != nil {
+// freeWindows is how many bytes the decoders of a body may keep before they count as part of it.
+const freeWindows = 4 << 20
+
+// takeWindow waits until the decoders of the body may keep n more bytes.
+func (x *exchange) takeWindow(n int64) error {
+	before := max(x.windows, freeWindows)
+	if counted := x.windows + n - before; counted > 0 {
+		if err := x.claim(counted); err != nil {
 			return err
 		}
 	}
+	x.windows += n
+	return nil
+}
+
+// reserve waits until n more bytes of body may be in memory.
+func (x *exchange) reserve(n int64) error {
+	if err := x.claim(n); err != nil {
+		return err
+	}
 	x.reserved += n
 	return nil
+}
+
+// claim adds n bytes to the hold, and waits until it may. The clock stands still meanwhile: the server is not to blame.
+func (x *exchange) claim(n int64) error {
+	bodies := x.down.bodies
+	if x.ctx.job != nil && x.ctx.job.caller != nil {
+		bodies.add(x.hold, n)
+		return nil
+	}
+	if bodies.tryGrow(x.hold, n) {
+		return nil
+	}
+	x.clock.pause()
+	defer x.clock.goOn()
+	return bodies.grow(x.life, x.hold, n)
 }
 
 // keepReserved gives back what was reserved above n bytes.
