@@ -150,8 +150,14 @@ func TestHeaderLimits(t *testing.T) {
 				w.Header().Add("X", fmt.Sprint(i))
 			}
 		case "/bytes":
-			for i := range 8 { // HTTP/2 has another error, COMPRESSION_ERROR, for a field that is too large alone
+			for i := range 8 {
 				w.Header().Set(fmt.Sprint("X", i), strings.Repeat("x", 1000))
+			}
+		case "/field":
+			w.Header().Set("X", strings.Repeat("x", 8000))
+		case "/flood":
+			for i := range 39 {
+				w.Header().Set(fmt.Sprint("X", i), strings.Repeat("x", 3000))
 			}
 		}
 	}
@@ -170,6 +176,15 @@ func TestHeaderLimits(t *testing.T) {
 		r = NewRequest(server.URL+"/bytes", GET, nil)
 		if err := wantError[*HeaderTooLargeError](t, download(d, r), r); err.Limit != 4000 || err.Fields != 0 {
 			t.Errorf("bytes: %+v", err)
+		}
+		for _, path := range []string{"/field", "/flood"} {
+			r = NewRequest(server.URL+path, GET, nil)
+			result := download(d, r)
+			if server == plain {
+				wantError[*HeaderTooLargeError](t, result, r)
+			} else if result.Error == nil || result.Response != nil || !strings.Contains(result.Error.Error(), "Limits.Header = 4000") {
+				t.Errorf("%s: %v", path, result.Error)
+			}
 		}
 		mustDownload(t, d, NewRequest(server.URL+"/", GET, nil))
 	}

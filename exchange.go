@@ -65,7 +65,8 @@ func (e *UnexpectedStatusError) Error() string {
 }
 
 // HeaderTooLargeError is the failure of a response whose header is larger than Limits.Header or has more fields than
-// Limits.HeaderFields.
+// Limits.HeaderFields. A header of HTTP/2 that is far too large, or has one field that is, fails as what breaks the
+// protocol does: net/http does not tell the two apart, and closes the connection.
 type HeaderTooLargeError struct {
 	URL    string
 	Limit  int64 // of Limits.Header, in bytes; 0 if it was the other
@@ -222,6 +223,9 @@ func countFields(header http.Header) (n int) {
 
 // explain says in our words what net/http says in its own, or does not say at all.
 func (x *exchange) explain(err error) error {
+	if x.down.client != nil {
+		return err // what it bounds, and how, is its owner's
+	}
 	var private *PrivateAddressError
 	var framing *httpx.FramingError
 	var dial *net.OpError
@@ -240,6 +244,8 @@ func (x *exchange) explain(err error) error {
 	switch text := err.Error(); {
 	case strings.Contains(text, "server response headers exceeded"), strings.Contains(text, "response header list larger than"):
 		return &HeaderTooLargeError{URL: x.url, Limit: limits.Header}
+	case strings.HasSuffix(text, "connection error: COMPRESSION_ERROR"), strings.HasSuffix(text, "connection error: PROTOCOL_ERROR"):
+		return fmt.Errorf("%w: what came breaks HTTP/2, or it is a header far above Limits.Header = %d bytes", err, limits.Header)
 	}
 	return err
 }
