@@ -102,6 +102,7 @@ func TestClockStandsStill(t *testing.T) {
 		defer c.stop()
 		c.sent()
 		c.answered()
+		c.reads()
 		<-time.NewTimer(2 * time.Second).C
 		c.pause()
 		<-time.NewTimer(time.Hour).C
@@ -116,6 +117,45 @@ func TestClockStandsStill(t *testing.T) {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 	})
+}
+
+// What a ResponseWriter takes its time for is not the server's fault; the timeout counts it all the same.
+func TestSlowWriterIsNotTheServer(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		limits  Limits
+		timeout time.Duration
+		fails   bool
+	}{
+		{"idle", Limits{Idle: 5 * time.Second}, time.Hour, false},
+		{"rate", Limits{MinRate: 1000}, time.Hour, false},
+		{"both", Limits{Idle: 5 * time.Second, MinRate: 1000}, time.Hour, false},
+		{"timeout", Limits{Idle: 5 * time.Second, MinRate: 1000}, 50 * time.Second, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newPipeServer(t, func(w http.ResponseWriter, r *http.Request) {
+					for range 3 {
+						w.Write(make([]byte, 10_000))
+						w.(http.Flusher).Flush()
+						wait(r, 3*time.Second)
+					}
+				}).downloader(func(s *downloadSettings) { s.limits = tt.limits.withDefaults() })
+				slow := writerFunc(func(p []byte) (int, error) { <-time.NewTimer(20 * time.Second).C; return len(p), nil })
+				r := NewRequest("http://x.example/", GET, nil, RequestWithResponseWriter(slow), RequestWithTimeout(tt.timeout))
+				result := download(d, r)
+				if tt.fails {
+					if err := wantError[*TimeoutError](t, result, r); err.Phase != PhaseAll {
+						t.Errorf("%+v", err)
+					}
+					return
+				}
+				if result.Error != nil || result.Response.ContentLength != 30_000 {
+					t.Errorf("%v", result.Error)
+				}
+			})
+		})
+	}
 }
 
 func TestConnectAndHandshakeLimits(t *testing.T) {

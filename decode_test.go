@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -100,6 +101,38 @@ func TestDownloadDecodes(t *testing.T) {
 		raw := mustDownload(t, d, NewRequest(server.URL, GET, nil, RequestWithRequestHeader(map[string]string{"Accept-Encoding": "gzip"})))
 		if !bytes.Equal(raw.Bytes(), packed) || firstHeader(raw.Header, "Content-Encoding") != tt.header {
 			t.Errorf("%s: the request's own Accept-Encoding gave %d bytes of %d, %q", tt.header, len(raw.Bytes()), len(packed), raw.Header)
+		}
+	}
+}
+
+// What cannot be decoded, since it is none of the body or a part of it, stays as it is with its header.
+func TestDownloadLeavesCodings(t *testing.T) {
+	packed := pack(t, "gzip", []byte(strings.Repeat("text ", 100)))
+	server := newServer(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/page.gz" {
+			w.Header().Set("Content-Encoding", "gzip")
+		}
+		if r.URL.Path == "/part" {
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes 5-14/%d", len(packed)))
+			w.WriteHeader(http.StatusPartialContent)
+			w.Write(packed[5:15])
+			return
+		}
+		w.Write(packed)
+	})
+	d := newTestDownloader(t, nil, server)
+	for _, tt := range []struct {
+		method, path, coding string
+		want                 []byte
+	}{
+		{GET, "/part", "gzip", packed[5:15]},
+		{HEAD, "/page", "gzip", nil},
+		{GET, "/page.gz", "", packed},
+		{GET, "/page", "", []byte(strings.Repeat("text ", 100))},
+	} {
+		resp := mustDownload(t, d, NewRequest(server.URL+tt.path, tt.method, nil))
+		if got := firstHeader(resp.Header, "Content-Encoding"); got != tt.coding || !bytes.Equal(resp.Bytes(), tt.want) {
+			t.Errorf("%s %s: coding %q, body %q", tt.method, tt.path, got, resp)
 		}
 	}
 }
