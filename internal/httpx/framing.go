@@ -56,7 +56,10 @@ const (
 // maxChunkLine is how long the line with a chunk's size may be, its extensions included, as in net/http.
 const maxChunkLine = 4096
 
-var errChunkLine = badFraming("the line with a chunk's size is too long (§7.1)")
+var (
+	errChunkLine = badFraming("the line with a chunk's size is too long (§7.1)")
+	errChunkEnd  = badFraming("a chunk is longer than its size says (§7.1)")
+)
 
 // await tells that a request with this method is about to be sent.
 func (f *framing) await(method string) {
@@ -110,7 +113,9 @@ func (f *framing) keep(part []byte) error {
 	switch {
 	case f.at == atTrailer: // nothing counts but whether it is empty
 		part = part[:min(len(part), max(emptyLine-len(f.line), 0))]
-	case (f.at == atChunk || f.at == behindChunk) && len(f.line)+len(part) > maxChunkLine:
+	case f.at == behindChunk && (len(f.line) > 0 || string(part) != "\r"):
+		return errChunkEnd
+	case f.at == atChunk && len(f.line)+len(part) > maxChunkLine:
 		return errChunkLine
 	}
 	f.line = append(f.line, part...)
@@ -130,7 +135,7 @@ func (f *framing) takeLine(line []byte) error {
 		f.field(whole)
 	case behindChunk:
 		if !crlf || len(whole) > 0 {
-			return badFraming("a chunk is longer than its size says (§7.1)")
+			return errChunkEnd
 		}
 		f.at = atChunk
 	case atChunk:

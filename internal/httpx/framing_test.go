@@ -113,6 +113,8 @@ var framings = []struct {
 	{name: "no size", head: status + te + "\r\n", body: "\r\nhello\r\n0\r\n\r\n", bad: "7.1"},
 	{name: "size out of range", head: status + te + "\r\n", body: "8000000000000000\r\nhello\r\n0\r\n\r\n", bad: "7.1"},
 	{name: "size too small", head: status + te + "\r\n", body: "4\r\nhello\r\n0\r\n\r\n", bad: "7.1"},
+	{name: "no line end behind a chunk", head: status + te + "\r\n", body: "5\r\nhello world, this is no chunk", bad: "7.1"},
+	{name: "CR behind a chunk", head: status + te + "\r\n", body: "5\r\nhello\r\r\n0\r\n\r\n", bad: "7.1"},
 	{name: "lone LF behind a size", head: status + te + "\r\n", body: "5\nhello\r\n0\r\n\r\n", bad: "7.1"},
 	{name: "lone CR in a size's line", head: status + te + "\r\n", body: "5;\rx\r\nhello\r\n0\r\n\r\n", bad: "7.1"},
 	{name: "lone LF behind a chunk", head: status + te + "\r\n", body: "5\r\nhello\n0\r\n\r\n", bad: "7.1"},
