@@ -98,7 +98,7 @@ func (d *httpDownloader) fetch(ctx *Context) (*Response, error) {
 	if cause := context.Cause(x.life); cause != nil {
 		return nil, cause
 	}
-	return resp, x.explain(err)
+	return resp, err
 }
 
 // timeLimits are those of a request.

@@ -159,7 +159,7 @@ func (x *exchange) run() (*Response, error) {
 	}
 	answer, err := x.route.send(req) //nolint:bodyclose // end closes it
 	if err != nil {
-		return nil, bareURLError(err)
+		return nil, x.explain(bareURLError(err))
 	}
 	x.clock.answered()
 	x.body = answer.Body
@@ -247,7 +247,17 @@ func (x *exchange) explain(err error) error {
 	case strings.HasSuffix(text, "connection error: COMPRESSION_ERROR"), strings.HasSuffix(text, "connection error: PROTOCOL_ERROR"):
 		return fmt.Errorf("%w: what came breaks HTTP/2, or it is a header far above Limits.Header = %d bytes", err, limits.Header)
 	}
-	return err
+	return shortened(err)
+}
+
+// shortened drops an error with a long text: errors are kept, and net/http quotes what a server has sent.
+func shortened(err error) error {
+	const most = 1024
+	text := err.Error()
+	if len(text) <= most {
+		return err
+	}
+	return errors.New(strings.ToValidUTF8(text[:most], "") + "…")
 }
 
 // isLookup tells whether it was not the connection that failed, but the look-up of its host.

@@ -204,6 +204,9 @@ func checkCase(c spidertest.HostileCase, target string, e ending) error {
 	if is := hostileErrors[c.Name]; is != nil && (e.err == nil || !is(e.err)) {
 		errs = append(errs, fmt.Errorf("the error is %v", e))
 	}
+	if e.err != nil && len(e.err.Error()) > 4096 {
+		errs = append(errs, fmt.Errorf("the error is %d bytes long: %.100q", len(e.err.Error()), e.err.Error()))
+	}
 	if c.Stalls && (e.err == nil || !isA[*tegenaria.TimeoutError](e.err)) {
 		errs = append(errs, fmt.Errorf("no timeout: %v", e))
 	}
