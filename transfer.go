@@ -16,7 +16,7 @@ type Transfer struct {
 	Proto      string               // "HTTP/1.1" or "HTTP/2.0"
 	RemoteAddr net.Addr             // of the server, or of the proxy; nil if unknown
 	Reused     bool                 // the connection had served another request before
-	TLS        *tls.ConnectionState // with the server's certificates; nil without TLS
+	TLS        *tls.ConnectionState // with the certificates of the server, or of an https proxy that plain HTTP goes to; nil without TLS
 
 	Lookup    time.Duration // of the host's addresses
 	Connect   time.Duration // to the first address that answered

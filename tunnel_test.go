@@ -166,7 +166,18 @@ func TestTunnelFailures(t *testing.T) {
 			}
 		})
 	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
 	d := newTestDownloader(t, nil)
+	for _, scheme := range []string{"http", "https", "socks5"} { // given up long before Limits.Connect
+		r := NewRequest("https://example.com/", GET, nil, RequestWithRequestProxy(Proxy{ProxyUrl: scheme + "://" + silent.Addr().String()}), RequestWithTimeout(20*time.Millisecond))
+		if err := wantError[*TimeoutError](t, download(d, r), r); err.Phase != PhaseAll {
+			t.Errorf("%s: %+v", scheme, err)
+		}
+	}
 	r := NewRequest("https://example.com/", GET, nil, RequestWithRequestProxy(Proxy{ProxyUrl: "https://127.0.0.1:1"}))
 	var failed *net.OpError
 	if result := download(d, r); result.Error == nil || !errors.As(result.Error, &failed) || failed.Op != "proxyconnect" {

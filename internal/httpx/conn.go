@@ -50,7 +50,8 @@ func (c *Conn) Expect(method string) {
 }
 
 // Write writes to the connection. A request's first Write waits until somebody reads: what the server had sent
-// unasked has been found then. It fails, with nothing written, if there was something.
+// unasked has been found then. It fails, with nothing written, if there was something, or if the response before has
+// not come to its end.
 func (c *Conn) Write(p []byte) (int, error) {
 	if err := c.begin(); err != nil {
 		return 0, err
@@ -74,7 +75,7 @@ func (c *Conn) begin() error {
 		<-listened // net/http reads, or closes the connection
 		c.mu.Lock()
 	}
-	if c.spoilt {
+	if c.spoilt = c.spoilt || c.framing.at != atRest; c.spoilt {
 		return net.ErrClosed
 	}
 	c.framing.await(c.next)

@@ -181,6 +181,40 @@ func TestConnWriteWaits(t *testing.T) {
 	})
 }
 
+// While a response is on its way there is no other request.
+func TestConnOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := net.Pipe()
+		conn := httpx.NewConn(ours)
+		go func() {
+			hear(theirs)
+			io.WriteString(theirs, good[:len(good)-1])
+			hear(theirs)
+		}()
+		read := make(chan string)
+		go func() {
+			p := make([]byte, 100)
+			for {
+				n, err := conn.Read(p)
+				if err != nil {
+					return
+				}
+				read <- string(p[:n])
+			}
+		}()
+		conn.Expect("GET")
+		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		<-read
+		conn.Expect("GET")
+		if n, err := io.WriteString(conn, "GET / HTTP/1.1\r\n\r\n"); n != 0 || !errors.Is(err, net.ErrClosed) {
+			t.Errorf("%d bytes were written, %v", n, err)
+		}
+		conn.Close()
+	})
+}
+
 // A server that speaks first is told from one that answers.
 func TestConnSpokenTo(t *testing.T) {
 	ours, theirs := net.Pipe()
