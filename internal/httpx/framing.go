@@ -259,15 +259,33 @@ func (f *framing) endHead() error {
 
 // chunk takes the line with a chunk's size (RFC 9112 §7.1). Extensions mean nothing.
 func (f *framing) chunk(line []byte) error {
-	size, _, _ := bytes.Cut(bytes.TrimRight(line, " \t"), []byte{';'})
-	n, err := strconv.ParseUint(string(size), 16, 63)
+	const mostDigits = 16
+	size, digits := int64(0), 0
+	for digits < min(len(line), mostDigits) {
+		digit := hexDigit(line[digits])
+		if digit < 0 {
+			break
+		}
+		size, digits = size<<4|digit, digits+1
+	}
+	rest := bytes.TrimRight(line[digits:], " \t")
 	switch {
-	case err != nil || len(size) > 16:
-		return badFraming("a chunk's size is %.32q (§7.1)", size)
-	case n == 0:
+	case digits == 0, size < 0, len(rest) > 0 && rest[0] != ';':
+		return badFraming("a chunk's size is %.32q (§7.1)", line)
+	case size == 0:
 		f.at = atTrailer
 	default:
-		f.at, f.left = inChunk, int64(n)
+		f.at, f.left = inChunk, size
 	}
 	return nil
+}
+
+func hexDigit(c byte) int64 {
+	switch {
+	case '0' <= c && c <= '9':
+		return int64(c - '0')
+	case 'a' <= c|0x20 && c|0x20 <= 'f':
+		return int64(c|0x20-'a') + 10
+	}
+	return -1
 }

@@ -108,6 +108,8 @@ var framings = []struct {
 	{name: "space before the colon", head: status + "Content-Length : 5\r\n\r\n", body: "hello", bad: "5.1"},
 	{name: "space before the colon, and chunks", head: status + "Content-Length: 5\r\nTransfer-Encoding\t: chunked\r\n\r\n", body: "hello", bad: "5.1"},
 	{name: "chunks in HTTP/1.0", head: "HTTP/1.0 200 OK\r\n" + te + "\r\n", body: inChunks, bad: "6.1"},
+	{name: "size of 17 digits", head: status + te + "\r\n", body: "00000000000000005\r\nhello\r\n0\r\n\r\n", bad: "7.1"},
+	{name: "space before an extension", head: status + te + "\r\n", body: "5 ;x\r\nhello\r\n0\r\n\r\n", bad: "7.1"},
 	{name: "size with sign", head: status + te + "\r\n", body: "+5\r\nhello\r\n0\r\n\r\n", bad: "7.1"},
 	{name: "size with prefix", head: status + te + "\r\n", body: "0x5\r\nhello\r\n0\r\n\r\n", bad: "7.1"},
 	{name: "no size", head: status + te + "\r\n", body: "\r\nhello\r\n0\r\n\r\n", bad: "7.1"},
