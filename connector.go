@@ -105,6 +105,25 @@ func (c *connector) handshake(ctx context.Context, conn net.Conn, hostport strin
 	return secured, nil
 }
 
+// carrier is how net/http hands HTTP/2 connections over that are no *tls.Conn.
+type carrier struct{ net.Conn }
+
+// UnencryptedNetConn returns the connection.
+func (c carrier) UnencryptedNetConn() net.Conn { return c.Conn }
+
+// watchHTTP2 puts an [httpx.HTTP2Conn] between the connections of a transport and its HTTP/2. net/http has a func for
+// each protocol, which takes a *tls.Conn; the one for HTTP/2 without TLS takes what that carries.
+func watchHTTP2(t *http.Transport) {
+	t.CloseIdleConnections() // there are none, but it makes net/http enter its funcs
+	handOver := t.TLSNextProto["unencrypted_http2"]
+	if handOver == nil {
+		return // HTTP/2 works, unwatched
+	}
+	t.TLSNextProto["h2"] = func(authority string, conn *tls.Conn) http.RoundTripper {
+		return handOver(authority, tls.Client(carrier{httpx.NewHTTP2Conn(conn, t.MaxResponseHeaderBytes)}, nil))
+	}
+}
+
 // forProxy returns a connector for TLS to a proxy: in HTTP/1, and in the proxy's name.
 func (c *connector) forProxy() *connector {
 	config := c.config.Clone()

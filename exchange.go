@@ -228,6 +228,7 @@ func (x *exchange) explain(err error) error {
 	}
 	var private *PrivateAddressError
 	var framing *httpx.FramingError
+	var header *httpx.HeaderTooLargeError
 	var dial *net.OpError
 	limits := &x.down.limits
 	switch {
@@ -235,6 +236,8 @@ func (x *exchange) explain(err error) error {
 		return private
 	case errors.As(err, &framing):
 		return &FramingError{URL: x.url, Reason: framing.Reason}
+	case errors.As(err, &header):
+		return &HeaderTooLargeError{URL: x.url, Limit: limits.Header}
 	case errors.Is(err, errSlowHandshake):
 		return &TimeoutError{URL: x.url, Limit: limits.Handshake, Phase: PhaseHandshake}
 	case errors.As(err, &dial) && dial.Op == "dial" && dial.Timeout() && !isLookup(dial):

@@ -77,7 +77,7 @@ func (rs *routes) connector(dial dialFunc) *connector {
 // bound what a host gets.
 func (rs *routes) transport(c *connector) *http.Transport {
 	perHost := max(rs.settings.concurrency, 2)
-	return &http.Transport{
+	t := &http.Transport{
 		DialContext:            c.plain,
 		DialTLSContext:         c.secure,
 		ForceAttemptHTTP2:      true, // a DialContext switches it off otherwise
@@ -89,6 +89,8 @@ func (rs *routes) transport(c *connector) *http.Transport {
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: rs.settings.limits.Header,
 	}
+	watchHTTP2(t)
+	return t
 }
 
 // enter returns the way for a request, whose target it judges as far as the dial cannot. The errors are
