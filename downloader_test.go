@@ -315,6 +315,9 @@ func TestT10ClientsAreSeparateAndVerify(t *testing.T) {
 		t.Error("two downloaders share a connection")
 	}
 	one.close()
+	if rs := one.routes; rs.transport(rs.connector(rs.guard.dial)).Proxy != nil {
+		t.Error("a proxy of the environment is used")
+	}
 
 	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
 	secure.Config.ErrorLog = quiet()

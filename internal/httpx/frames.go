@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"time"
 )
 
 // HTTP2Conn is a client's HTTP/2 connection that gives net/http only frames of the types of RFC 9113 §6. The others mean
@@ -57,6 +58,14 @@ const (
 
 // NetConn returns the connection below, TLS itself.
 func (c *HTTP2Conn) NetConn() net.Conn { return c.Conn }
+
+// Close closes the connection. A peer that does not take the farewell of TLS is not waited for.
+func (c *HTTP2Conn) Close() error {
+	const patience = 250 * time.Millisecond // as in net/http
+	timer := time.AfterFunc(patience, func() { c.Conn.NetConn().Close() })
+	defer timer.Stop()
+	return c.Conn.Close()
+}
 
 // Read reads what is left of a frame, or the beginning of the next one of a known type. Errors are those of the
 // connection, a [*HeaderTooLargeError], or one that tells of too many unknown frames; all stay.

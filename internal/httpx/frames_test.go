@@ -3,10 +3,16 @@ package httpx
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 )
 
 // frame makes a frame (RFC 9113 §4.1).
@@ -56,6 +62,33 @@ func TestFrames(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Closing does not wait for a peer that reads nothing.
+func TestHTTP2ConnClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := httptest.NewUnstartedServer(nil)
+		server.StartTLS()
+		certificates, roots := server.TLS.Certificates, server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+		server.Close()
+		ours, theirs := net.Pipe()
+		secured := tls.Client(ours, &tls.Config{RootCAs: roots, ServerName: "example.com", Time: func() time.Time { return certificates[0].Leaf.NotBefore.Add(time.Hour) }})
+		peer := tls.Server(theirs, &tls.Config{Certificates: certificates, SessionTicketsDisabled: true})
+		go peer.Handshake()
+		if err := secured.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+		conn := NewHTTP2Conn(secured, 1000)
+		if !conn.ConnectionState().HandshakeComplete || conn.NetConn() != net.Conn(secured) {
+			t.Error("the connection below is not to be seen")
+		}
+		began := time.Now()
+		conn.Close()
+		if took := time.Since(began); took != 250*time.Millisecond {
+			t.Errorf("took %s", took)
+		}
+		theirs.Close()
+	})
 }
 
 // FuzzFrames compares with a reading of the frames one by one.
