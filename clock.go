@@ -78,14 +78,15 @@ type clock struct {
 	limits timeLimits
 	cancel context.CancelCauseFunc
 
-	mu     sync.Mutex // guards what follows
-	timer  *time.Timer
-	all    time.Time // when the whole exchange is over
-	asked  time.Time // when the request was sent to the connection; zero before
-	began  time.Time // when the body began; zero before
-	last   time.Time // when the last of it came
-	got    int64     // of it, in bytes
-	paused time.Time // zero unless the clock stands still
+	mu      sync.Mutex // guards what follows
+	timer   *time.Timer
+	all     time.Time // when the whole exchange is over
+	asked   time.Time // when the request was sent to the connection; zero before
+	began   time.Time // when the body began, without what we took for it; zero before
+	last    time.Time // when the last of it came, or when we wanted more
+	reading bool      // we want more: idle and rate are the server's now
+	got     int64     // of it, in bytes
+	paused  time.Time // zero unless the clock stands still
 }
 
 // start starts the clock of an exchange that begins now.
@@ -113,6 +114,9 @@ func (c *clock) next() (at time.Time, late error) {
 		if c.limits.firstByte > 0 && !c.asked.IsZero() {
 			sooner(c.asked.Add(c.limits.firstByte), &TimeoutError{URL: c.url, Limit: c.limits.firstByte, Phase: PhaseFirstByte})
 		}
+		return at, late
+	}
+	if !c.reading {
 		return at, late
 	}
 	if c.limits.idle > 0 {
@@ -186,15 +190,29 @@ func (c *clock) answered() {
 	c.arm(c.began)
 }
 
-// came notes that n more bytes of the body have come.
+// reads notes that we want more of the body. What has passed since the last of it came, was ours: a slow
+// ResponseWriter's, say.
+func (c *clock) reads() {
+	if c.limits.idle == 0 && c.limits.rate == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	c.began = c.began.Add(now.Sub(c.last))
+	c.last, c.reading = now, true
+	c.arm(now)
+}
+
+// came notes that we have n more bytes of the body, and for now want no more.
 func (c *clock) came(n int) {
-	if n == 0 || c.limits.idle == 0 && c.limits.rate == 0 {
+	if c.limits.idle == 0 && c.limits.rate == 0 {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.got += int64(n)
-	c.last = time.Now() // the timer finds out by itself
+	c.last, c.reading = time.Now(), false // the timer finds out by itself
 }
 
 // pause lets the clock stand still: the server is not to blame for what comes now.

@@ -102,6 +102,7 @@ func TestClockStandsStill(t *testing.T) {
 		defer c.stop()
 		c.sent()
 		c.answered()
+		c.reads()
 		<-time.NewTimer(2 * time.Second).C
 		c.pause()
 		<-time.NewTimer(time.Hour).C
@@ -116,6 +117,45 @@ func TestClockStandsStill(t *testing.T) {
 			t.Errorf("%v after %s", err, time.Since(began))
 		}
 	})
+}
+
+// What a ResponseWriter takes its time for is not the server's fault; the timeout counts it all the same.
+func TestSlowWriterIsNotTheServer(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		limits  Limits
+		timeout time.Duration
+		fails   bool
+	}{
+		{"idle", Limits{Idle: 5 * time.Second}, time.Hour, false},
+		{"rate", Limits{MinRate: 1000}, time.Hour, false},
+		{"both", Limits{Idle: 5 * time.Second, MinRate: 1000}, time.Hour, false},
+		{"timeout", Limits{Idle: 5 * time.Second, MinRate: 1000}, 50 * time.Second, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newPipeServer(t, func(w http.ResponseWriter, r *http.Request) {
+					for range 3 {
+						w.Write(make([]byte, 10_000))
+						w.(http.Flusher).Flush()
+						wait(r, 3*time.Second)
+					}
+				}).downloader(func(s *downloadSettings) { s.limits = tt.limits.withDefaults() })
+				slow := writerFunc(func(p []byte) (int, error) { <-time.NewTimer(20 * time.Second).C; return len(p), nil })
+				r := NewRequest("http://x.example/", GET, nil, RequestWithResponseWriter(slow), RequestWithTimeout(tt.timeout))
+				result := download(d, r)
+				if tt.fails {
+					if err := wantError[*TimeoutError](t, result, r); err.Phase != PhaseAll {
+						t.Errorf("%+v", err)
+					}
+					return
+				}
+				if result.Error != nil || result.Response.ContentLength != 30_000 {
+					t.Errorf("%v", result.Error)
+				}
+			})
+		})
+	}
 }
 
 func TestConnectAndHandshakeLimits(t *testing.T) {
@@ -150,16 +190,23 @@ func TestHeaderLimits(t *testing.T) {
 				w.Header().Add("X", fmt.Sprint(i))
 			}
 		case "/bytes":
-			for i := range 8 { // HTTP/2 has another error, COMPRESSION_ERROR, for a field that is too large alone
+			for i := range 8 {
 				w.Header().Set(fmt.Sprint("X", i), strings.Repeat("x", 1000))
+			}
+		case "/field":
+			w.Header().Set("X", strings.Repeat("x", 8000))
+		case "/flood":
+			for i := range 39 {
+				w.Header().Set(fmt.Sprint("X", i), strings.Repeat("x", 3000))
 			}
 		}
 	}
 	plain, secure := newServer(h), httptest.NewUnstartedServer(http.HandlerFunc(h))
 	secure.EnableHTTP2 = true
 	secure.StartTLS()
-	d := newTestDownloader(t, func(s *downloadSettings) { s.limits = Limits{Header: 4000, HeaderFields: 40}.withDefaults() }, plain, secure)
-	trust(d, secure)
+	d := newTestDownloader(t, func(s *downloadSettings) {
+		s.limits, s.tls = Limits{Header: 4000, HeaderFields: 40}.withDefaults(), trust(secure)
+	}, plain, secure)
 	for _, server := range []*httptest.Server{plain, secure} {
 		mustDownload(t, d, NewRequest(server.URL+"/", GET, nil))
 		r := NewRequest(server.URL+"/fields", GET, nil)
@@ -170,15 +217,19 @@ func TestHeaderLimits(t *testing.T) {
 		if err := wantError[*HeaderTooLargeError](t, download(d, r), r); err.Limit != 4000 || err.Fields != 0 {
 			t.Errorf("bytes: %+v", err)
 		}
+		for _, path := range []string{"/field", "/flood"} {
+			r = NewRequest(server.URL+path, GET, nil)
+			if err := wantError[*HeaderTooLargeError](t, download(d, r), r); err.Limit != 4000 {
+				t.Errorf("%s: %+v", path, err)
+			}
+		}
 		mustDownload(t, d, NewRequest(server.URL+"/", GET, nil))
 	}
 }
 
-// trust makes a downloader trust a server's certificate.
-func trust(d *httpDownloader, server *httptest.Server) {
-	t := d.routes.transport(d.routes.guard.dial)
-	t.TLSClientConfig = &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
-	d.routes.direct = newRoute(t)
+// trust is a TLS configuration that trusts a server's certificate.
+func trust(server *httptest.Server) *tls.Config {
+	return &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
 }
 
 // A response tells how it came.
@@ -192,8 +243,7 @@ func TestTransfer(t *testing.T) {
 	plain, secure := newServer(h), httptest.NewUnstartedServer(http.HandlerFunc(h))
 	secure.EnableHTTP2 = true
 	secure.StartTLS()
-	d := newTestDownloader(t, nil, plain, secure)
-	trust(d, secure)
+	d := newTestDownloader(t, func(s *downloadSettings) { s.tls = trust(secure) }, plain, secure)
 	for _, tt := range []struct {
 		server *httptest.Server
 		proto  string

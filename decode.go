@@ -23,7 +23,7 @@ func (e *RatioError) Error() string {
 }
 
 // CorruptBodyError is why a body broke off: its content coding is damaged, or is none. It is the cause of a
-// [*TruncatedBodyError].
+// [*TruncatedBodyError]. A body with more than five codings is not decoded at all: then it stands alone.
 type CorruptBodyError struct {
 	URL string
 	Err error
@@ -41,25 +41,27 @@ func (e *CorruptBodyError) Unwrap() error { return e.Err }
 type wireBody struct{ x *exchange }
 
 func (w wireBody) Read(p []byte) (int, error) {
+	w.x.clock.reads()
 	n, err := w.x.body.Read(p)
 	w.x.wire += int64(n)
 	w.x.clock.came(n)
 	if err != nil && !errors.Is(err, io.EOF) {
-		w.x.broken = err
+		w.x.broken = w.x.explain(err)
 	}
 	return n, err
 }
 
 // open makes the reader of the answer's body: without its content codings (RFC 9110 §8.4), unless the request
-// asked for one of its own or it is unknown. It tells whether there was one; then the header does not name it any
+// asked for one of its own, or it is unknown, or this is but a part of the body. It tells whether there was one; then the header does not name it any
 // more, nor the length that the body had with it.
 func (x *exchange) open(answer *http.Response, inMemory bool) (decoded bool, err error) {
 	x.content = wireBody{x}
 	codings := answer.Header["Content-Encoding"]
-	if x.asSent || len(codings) == 0 || answer.Body == http.NoBody {
+	part := answer.StatusCode == http.StatusPartialContent // of the coded body (RFC 9110 §14.1)
+	if x.asSent || part || len(codings) == 0 || answer.Body == http.NoBody {
 		return false, nil
 	}
-	limits := httpx.Limits{Ratio: x.down.limits.Ratio}
+	limits := httpx.Limits{Ratio: x.down.limits.Ratio, Window: x.takeWindow}
 	if inMemory {
 		limits.Decoded = x.down.limits.Body
 	}

@@ -6,10 +6,13 @@ import (
 	"compress/gzip"
 	"compress/zlib"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
@@ -102,6 +105,38 @@ func TestDownloadDecodes(t *testing.T) {
 	}
 }
 
+// What cannot be decoded, since it is none of the body or a part of it, stays as it is with its header.
+func TestDownloadLeavesCodings(t *testing.T) {
+	packed := pack(t, "gzip", []byte(strings.Repeat("text ", 100)))
+	server := newServer(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/page.gz" {
+			w.Header().Set("Content-Encoding", "gzip")
+		}
+		if r.URL.Path == "/part" {
+			w.Header().Set("Content-Range", fmt.Sprintf("bytes 5-14/%d", len(packed)))
+			w.WriteHeader(http.StatusPartialContent)
+			w.Write(packed[5:15])
+			return
+		}
+		w.Write(packed)
+	})
+	d := newTestDownloader(t, nil, server)
+	for _, tt := range []struct {
+		method, path, coding string
+		want                 []byte
+	}{
+		{GET, "/part", "gzip", packed[5:15]},
+		{HEAD, "/page", "gzip", nil},
+		{GET, "/page.gz", "", packed},
+		{GET, "/page", "", []byte(strings.Repeat("text ", 100))},
+	} {
+		resp := mustDownload(t, d, NewRequest(server.URL+tt.path, tt.method, nil))
+		if got := firstHeader(resp.Header, "Content-Encoding"); got != tt.coding || !bytes.Equal(resp.Bytes(), tt.want) {
+			t.Errorf("%s %s: coding %q, body %q", tt.method, tt.path, got, resp)
+		}
+	}
+}
+
 // A body that grows too much, too large, breaks off or is damaged fails with an error of its own, wherever it goes.
 func TestDownloadDecodesWithinLimits(t *testing.T) {
 	page := bytes.Repeat([]byte("0123456789abcdef"), 1<<16) // 1 MiB
@@ -151,5 +186,66 @@ func TestDownloadDecodesWithinLimits(t *testing.T) {
 	free := newTestDownloader(t, func(s *downloadSettings) { s.limits = Limits{Ratio: -1}.withDefaults(); s.loopback = d.loopback })
 	if resp := mustDownload(t, free, NewRequest(server.URL+"/zeros/br", GET, nil)); len(resp.Bytes()) != len(zeros) {
 		t.Errorf("without a limit of the ratio: %d bytes", len(resp.Bytes()))
+	}
+}
+
+// What decoders keep counts as body: that of a usual coding not, that of five on top of each other does.
+func TestWindowsCount(t *testing.T) {
+	wide := func(body []byte) []byte {
+		var out bytes.Buffer
+		w := brotli.NewWriterOptions(&out, brotli.WriterOptions{Quality: 5, LGWin: 24})
+		w.Write(body)
+		w.Close()
+		return out.Bytes()
+	}
+	bombs := map[string]struct {
+		header string
+		body   []byte
+		counts int64
+	}{
+		"/br":     {"br", pack(t, "br", []byte("a page")), 0},
+		"/zstd":   {"zstd", pack(t, "zstd", bytes.Repeat([]byte("a page"), 1<<21)), 4 << 20},
+		"/wide":   {"br", wide([]byte("a page")), 12 << 20},
+		"/nested": {"br, br, br, br, br", wide(wide(wide(wide(wide([]byte("a page")))))), 76 << 20},
+	}
+	for path, tt := range bombs {
+		t.Run(path, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPipeServer(t, func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Content-Encoding", tt.header)
+					w.Write(tt.body)
+				})
+				budget := newBodyBudget(100 << 20)
+				d := p.downloader(func(s *downloadSettings) { s.bodies, s.limits.Ratio = budget, -1 })
+				fetch := func() time.Duration {
+					began := time.Now()
+					most := int64(0)
+					x := NewContext(NewRequest("http://x.example/", GET, nil, RequestWithResponseWriter(writerFunc(func(p []byte) (int, error) {
+						most = max(most, budget.used)
+						return len(p), nil
+					}))))
+					x.job = &job{ctx: x}
+					out := make(chan *Context, 1)
+					d.Download(x, out)
+					if result := (<-out).DownloadResult; result.Error != nil {
+						t.Error(result.Error)
+					}
+					if most != tt.counts && most != 101<<20 || x.job.hold.bytes != 0 {
+						t.Errorf("%d MiB were held, want %d; %d bytes are left", most>>20, tt.counts>>20, x.job.hold.bytes)
+					}
+					return time.Since(began)
+				}
+				if took := fetch(); took != 0 || budget.used != 0 {
+					t.Errorf("took %s, %d bytes are left", took, budget.used)
+				}
+				var over bodyHold
+				budget.add(&over, 100<<20)
+				budget.tryGrow(&over, 1<<20)
+				time.AfterFunc(time.Second, func() { budget.release(&over) })
+				if took := fetch(); (took == 0) != (tt.counts == 0) {
+					t.Errorf("took %s with no memory for bodies", took)
+				}
+			})
+		})
 	}
 }

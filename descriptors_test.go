@@ -36,7 +36,7 @@ func descriptors(t testing.TB) int {
 // behind.
 func TestManyRequestsLeaveNothing(t *testing.T) {
 	const n = 10_000
-	silenceLog(t)
+	quietLog(t)
 	server := spidertest.NewHostileServer(t)
 	bad := []string{"truncated", "extra-response", "closed", "reset-in-body", "chunk-size-letters", "header-cut", "two-lengths",
 		"switching-protocols", "tls-self-signed", "redirect-metadata"}

@@ -86,8 +86,7 @@ func (g *dialGuard) dial(ctx context.Context, network, asked string) (net.Conn, 
 		}
 		return nil, err
 	}
-	now := time.Now()
-	return &dialled{Conn: conn, lookup: lookedUp.Sub(began), connect: now.Sub(lookedUp), ready: now}, nil
+	return &dialled{Conn: conn, lookup: lookedUp.Sub(began), connect: time.Since(lookedUp)}, nil
 }
 
 // check tells whether an address that stands for the asked host:port may be dialled.

@@ -2,6 +2,7 @@ package tegenaria
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -36,6 +37,7 @@ type downloadSettings struct {
 	allowPrivate []netip.Prefix // special-purpose addresses that may be dialled
 	allowStatus  []uint64       // codes of 400 and over that reach the parsers of all requests
 	client       *http.Client   // the user's; nil: the downloader makes its own connections
+	tls          *tls.Config    // of its own connections; nil: the default
 	concurrency  int            // how many downloads run at once
 	bodies       *bodyBudget    // nil: no bound
 	loopback     *loopbackSet   // nil: none
@@ -96,7 +98,7 @@ func (d *httpDownloader) fetch(ctx *Context) (*Response, error) {
 	if cause := context.Cause(x.life); cause != nil {
 		return nil, cause
 	}
-	return resp, x.explain(err)
+	return resp, err
 }
 
 // timeLimits are those of a request.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -66,4 +68,59 @@ func BenchmarkDownloader(b *testing.B) {
 			}
 		}
 	})
+}
+
+// BenchmarkDownloaderConnection fetches a page over a kept connection on loopback: beside it a bare transport.
+func BenchmarkDownloaderConnection(b *testing.B) {
+	page := bytes.Repeat([]byte("<p>some text</p>"), 256)
+	server := newServer(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		if r.URL.Path == "/chunks" {
+			w.WriteHeader(http.StatusOK)
+			for part := range slices.Chunk(page, 512) {
+				w.Write(part)
+				w.(http.Flusher).Flush()
+			}
+			return
+		}
+		w.Header().Set("Content-Length", strconv.Itoa(len(page)))
+		w.Write(page)
+	})
+	defer server.Close()
+	for _, path := range []string{"/length", "/chunks"} {
+		b.Run("bare"+path, func(b *testing.B) {
+			transport := &http.Transport{DisableCompression: true}
+			defer transport.CloseIdleConnections()
+			b.ReportAllocs()
+			for b.Loop() {
+				req, err := http.NewRequestWithContext(b.Context(), GET, server.URL+path, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				resp, err := transport.RoundTrip(req)
+				if err != nil {
+					b.Fatal(err)
+				}
+				body, err := io.ReadAll(resp.Body)
+				resp.Body.Close()
+				if err != nil || len(body) != len(page) {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("ours"+path, func(b *testing.B) {
+			loopback := new(loopbackSet)
+			loopback.allow(server.URL)
+			d := newHTTPDownloader(downloadSettings{limits: Limits{}.withDefaults(), agent: "test", concurrency: 4, bodies: newBodyBudget(1 << 30), loopback: loopback})
+			defer d.close()
+			result := make(chan *Context, 1)
+			b.ReportAllocs()
+			for b.Loop() {
+				d.Download(&Context{Request: &Request{Url: server.URL + path, Method: GET}, Ctx: b.Context()}, result)
+				if got := <-result; got.DownloadResult.Error != nil || got.Response().ContentLength != len(page) {
+					b.Fatal(got.DownloadResult.Error)
+				}
+			}
+		})
+	}
 }

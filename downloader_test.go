@@ -315,6 +315,9 @@ func TestT10ClientsAreSeparateAndVerify(t *testing.T) {
 		t.Error("two downloaders share a connection")
 	}
 	one.close()
+	if rs := one.routes; rs.transport(rs.connector(rs.guard.dial)).Proxy != nil {
+		t.Error("a proxy of the environment is used")
+	}
 
 	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
 	secure.Config.ErrorLog = quiet()
@@ -465,8 +468,7 @@ func TestDownloadHTTP2(t *testing.T) {
 	}))
 	server.EnableHTTP2 = true
 	server.StartTLS()
-	d := newTestDownloader(t, nil, server)
-	trust(d, server)
+	d := newTestDownloader(t, func(s *downloadSettings) { s.tls = trust(server) }, server)
 	resp := mustDownload(t, d, NewRequest(server.URL, GET, nil))
 	if firstHeader(resp.Header, "X-Proto") != "HTTP/2.0" || resp.String() != "whole" {
 		t.Errorf("%v, body %q", resp.Header, resp)
@@ -489,6 +491,14 @@ func TestDownloadErrorTexts(t *testing.T) {
 		{&TimeoutError{URL: asked, Limit: time.Second}, "http://u:xxxxx@x.example/p took longer than 1s; RequestWithTimeout allows more"},
 		{&TruncatedBodyError{asked, 4, 9, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p broke off after 4 of 9 bytes: unexpected EOF"},
 		{&TruncatedBodyError{asked, 4, -1, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p broke off after 4 bytes: unexpected EOF"},
+		{&TimeoutError{asked, time.Second, PhaseConnect}, "connecting to http://u:xxxxx@x.example/p took longer than 1s; Limits.Connect allows more"},
+		{&TooSlowError{asked, 10, 12 * time.Second, 5}, "the body of http://u:xxxxx@x.example/p comes too slowly: 10 bytes in 12s, Limits.MinRate is 5 a second"},
+		{&RatioError{asked, 100, 5, 1000}, "the body of http://u:xxxxx@x.example/p grows from 5 to 1000 bytes in decoding, more than Limits.Ratio = 100 times"},
+		{&CorruptBodyError{asked, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p cannot be decoded: unexpected EOF"},
+		{&HeaderTooLargeError{URL: asked, Limit: 5}, "the header of the response of http://u:xxxxx@x.example/p is larger than Limits.Header = 5 bytes"},
+		{&HeaderTooLargeError{URL: asked, Fields: 5}, "the response of http://u:xxxxx@x.example/p has more than Limits.HeaderFields = 5 header fields"},
+		{&FramingError{asked, "its end is nowhere"}, "the response of http://u:xxxxx@x.example/p is framed wrongly: its end is nowhere"},
+		{&UnexpectedStatusError{101, asked}, "unexpected status 101 from http://u:xxxxx@x.example/p: nobody asked for another protocol"},
 		{&PrivateAddressError{"x.example", netip.MustParseAddr("10.0.0.1")}, "x.example is at 10.0.0.1, which is no public address; Politeness.AllowPrivate allows it (10.0.0.1/32, say)"},
 		{&PrivateAddressError{"::1", netip.MustParseAddr("::1")}, "::1 is no public address; Politeness.AllowPrivate allows it (::1/128, say)"},
 	} {

@@ -36,6 +36,10 @@ func newTestProxy(t *testing.T, server *httptest.Server) *testProxy {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return serveTestProxy(t, listener, server)
+}
+
+func serveTestProxy(t *testing.T, listener net.Listener, server *httptest.Server) *testProxy {
 	p := &testProxy{listener: listener, to: server.Listener.Addr().String()}
 	p.wg.Go(func() {
 		for {

@@ -65,7 +65,8 @@ func (e *UnexpectedStatusError) Error() string {
 }
 
 // HeaderTooLargeError is the failure of a response whose header is larger than Limits.Header or has more fields than
-// Limits.HeaderFields.
+// Limits.HeaderFields. A header of HTTP/2 that is too large only once it is decoded, or has one field that is far too
+// large, may fail as what breaks the protocol does: net/http does not tell the two apart, and closes the connection.
 type HeaderTooLargeError struct {
 	URL    string
 	Limit  int64 // of Limits.Header, in bytes; 0 if it was the other
@@ -78,6 +79,19 @@ func (e *HeaderTooLargeError) Error() string {
 		return fmt.Sprintf("the response of %s has more than Limits.HeaderFields = %d header fields", redact(e.URL), e.Fields)
 	}
 	return fmt.Sprintf("the header of the response of %s is larger than Limits.Header = %d bytes", redact(e.URL), e.Limit)
+}
+
+// FramingError is the failure of a response that does not say, or says in two ways, where it ends: what comes behind
+// it could be taken for the answer to another request (RFC 9112 §11.2). Its connection is closed. In a body it is the
+// cause of a [*TruncatedBodyError].
+type FramingError struct {
+	URL    string
+	Reason string // with the paragraph of RFC 9112 that it goes against
+}
+
+// Error names URL and reason.
+func (e *FramingError) Error() string {
+	return fmt.Sprintf("the response of %s is framed wrongly: %s", redact(e.URL), e.Reason)
 }
 
 // exchange is one request sent and one response read.
@@ -103,6 +117,7 @@ type exchange struct {
 	got      int64         // bytes of it
 	broken   error         // of body
 	reserved int64         // bytes of the hold that belong to body
+	windows  int64         // bytes that decoders keep
 }
 
 // begin starts the clock.
@@ -111,7 +126,7 @@ func (x *exchange) begin() {
 	x.url = x.r.Url
 	x.life, x.cancel = context.WithCancelCause(x.ctx.parent())
 	x.clock.start(x.r.Url, x.down.timeLimits(x.r), x.start, x.cancel)
-	x.trace.ctx, x.trace.clock = x.life, &x.clock
+	x.trace.method, x.trace.clock = x.r.method(), &x.clock
 }
 
 // end gives back whatever the exchange holds, except its share of the body budget.
@@ -119,6 +134,7 @@ func (x *exchange) end() {
 	x.clock.stop()
 	if x.decoder != nil {
 		x.decoder.Close()
+		x.down.bodies.shrink(x.hold, max(x.windows-freeWindows, 0))
 	}
 	if x.body != nil {
 		x.body.Close()
@@ -143,7 +159,7 @@ func (x *exchange) run() (*Response, error) {
 	}
 	answer, err := x.route.send(req) //nolint:bodyclose // end closes it
 	if err != nil {
-		return nil, bareURLError(err)
+		return nil, x.explain(bareURLError(err))
 	}
 	x.clock.answered()
 	x.body = answer.Body
@@ -207,23 +223,44 @@ func countFields(header http.Header) (n int) {
 
 // explain says in our words what net/http says in its own, or does not say at all.
 func (x *exchange) explain(err error) error {
+	if x.down.client != nil {
+		return err // what it bounds, and how, is its owner's
+	}
 	var private *PrivateAddressError
+	var framing *httpx.FramingError
+	var header *httpx.HeaderTooLargeError
 	var dial *net.OpError
 	limits := &x.down.limits
 	switch {
 	case errors.As(err, &private):
 		return private
+	case errors.As(err, &framing):
+		return &FramingError{URL: x.url, Reason: framing.Reason}
+	case errors.As(err, &header):
+		return &HeaderTooLargeError{URL: x.url, Limit: limits.Header}
+	case errors.Is(err, errSlowHandshake):
+		return &TimeoutError{URL: x.url, Limit: limits.Handshake, Phase: PhaseHandshake}
 	case errors.As(err, &dial) && dial.Op == "dial" && dial.Timeout() && !isLookup(dial):
 		return &TimeoutError{URL: x.url, Limit: limits.Connect, Phase: PhaseConnect}
 	}
 	// net/http has no types for these.
 	switch text := err.Error(); {
-	case text == "net/http: TLS handshake timeout":
-		return &TimeoutError{URL: x.url, Limit: limits.Handshake, Phase: PhaseHandshake}
 	case strings.Contains(text, "server response headers exceeded"), strings.Contains(text, "response header list larger than"):
 		return &HeaderTooLargeError{URL: x.url, Limit: limits.Header}
+	case strings.HasSuffix(text, "connection error: COMPRESSION_ERROR"), strings.HasSuffix(text, "connection error: PROTOCOL_ERROR"):
+		return fmt.Errorf("%w: what came breaks HTTP/2, or it is a header far above Limits.Header = %d bytes", err, limits.Header)
 	}
-	return err
+	return shortened(err)
+}
+
+// shortened drops an error with a long text: errors are kept, and net/http quotes what a server has sent.
+func shortened(err error) error {
+	const most = 1024
+	text := err.Error()
+	if len(text) <= most {
+		return err
+	}
+	return errors.New(strings.ToValidUTF8(text[:most], "") + "…")
 }
 
 // isLookup tells whether it was not the connection that failed, but the look-up of its host.
@@ -258,22 +295,43 @@ func (x *exchange) spool(resp *Response) error {
 	return nil
 }
 
-// reserve waits until n more bytes of body may be in memory. The clock stands still meanwhile: the server is
-// not to blame.
-func (x *exchange) reserve(n int64) error {
-	bodies := x.down.bodies
-	if x.ctx.job != nil && x.ctx.job.caller != nil {
-		bodies.add(x.hold, n)
-	} else if !bodies.tryGrow(x.hold, n) {
-		x.clock.pause()
-		err := bodies.grow(x.life, x.hold, n)
-		x.clock.goOn()
-		if err != nil {
+// freeWindows is how many bytes the decoders of a body may keep before they count as part of it.
+const freeWindows = 4 << 20
+
+// takeWindow waits until the decoders of the body may keep n more bytes.
+func (x *exchange) takeWindow(n int64) error {
+	before := max(x.windows, freeWindows)
+	if counted := x.windows + n - before; counted > 0 {
+		if err := x.claim(counted); err != nil {
 			return err
 		}
 	}
+	x.windows += n
+	return nil
+}
+
+// reserve waits until n more bytes of body may be in memory.
+func (x *exchange) reserve(n int64) error {
+	if err := x.claim(n); err != nil {
+		return err
+	}
 	x.reserved += n
 	return nil
+}
+
+// claim adds n bytes to the hold, and waits until it may. The clock stands still meanwhile: the server is not to blame.
+func (x *exchange) claim(n int64) error {
+	bodies := x.down.bodies
+	if x.ctx.job != nil && x.ctx.job.caller != nil {
+		bodies.add(x.hold, n)
+		return nil
+	}
+	if bodies.tryGrow(x.hold, n) {
+		return nil
+	}
+	x.clock.pause()
+	defer x.clock.goOn()
+	return bodies.grow(x.life, x.hold, n)
 }
 
 // keepReserved gives back what was reserved above n bytes.

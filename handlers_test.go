@@ -198,6 +198,9 @@ func serveH2(conn net.Conn, answer func(h *h2, path string)) {
 	}
 }
 
+// h2Flooded tells that a client has closed the connection of /unknown-flood.
+var h2Flooded = make(chan struct{}, 1)
+
 var h2Answers = map[string]func(h *h2){
 	"/good":  h2GoodAnswer,
 	"/reset": func(h *h2) { h.WriteRSTStream(h.stream, http2.ErrCodeInternal) },
@@ -221,6 +224,53 @@ var h2Answers = map[string]func(h *h2){
 	"/unknown-frame": func(h *h2) {
 		h.WriteRawFrame(0xbe, 0xff, h.stream, []byte("what is this?"))
 		h2GoodAnswer(h)
+	},
+	"/unknown-flood": func(h *h2) {
+		h2GoodAnswer(h)
+		var block bytes.Buffer
+		flood := http2.NewFramer(&block, nil)
+		for range 1000 {
+			flood.WriteRawFrame(0xbe, 0, 0, nil)
+		}
+		for { // until the client has had enough
+			if _, err := h.conn.Write(block.Bytes()); err != nil {
+				h2Flooded <- struct{}{}
+				return
+			}
+		}
+	},
+	"/unknown-flood-first": func(h *h2) {
+		for range 200 {
+			h.WriteRawFrame(0xbe, 0, h.stream, make([]byte, 16<<10))
+		}
+		h2GoodAnswer(h)
+	},
+	"/header-field": func(h *h2) {
+		var block bytes.Buffer
+		encoder := hpack.NewEncoder(&block)
+		encoder.WriteField(hpack.HeaderField{Name: ":status", Value: "200"})
+		encoder.WriteField(hpack.HeaderField{Name: "x", Value: strings.Repeat("x", 2<<20)})
+		h.WriteHeaders(http2.HeadersFrameParam{StreamID: h.stream, BlockFragment: block.Next(1 << 14)})
+		for block.Len() > 0 {
+			if h.WriteContinuation(h.stream, block.Len() <= 1<<14, block.Next(1<<14)) != nil {
+				return
+			}
+		}
+	},
+	"/header-index": func(h *h2) { // a byte for each of 4 KB fields
+		var block bytes.Buffer
+		encoder := hpack.NewEncoder(&block)
+		encoder.WriteField(hpack.HeaderField{Name: ":status", Value: "200"})
+		for range 16_000 {
+			encoder.WriteField(hpack.HeaderField{Name: "x", Value: strings.Repeat("x", 4000)})
+		}
+		h.WriteHeaders(http2.HeadersFrameParam{StreamID: h.stream, BlockFragment: block.Next(1 << 14)})
+		for block.Len() > 0 {
+			if h.WriteContinuation(h.stream, block.Len() <= 1<<14, block.Next(1<<14)) != nil {
+				return
+			}
+		}
+		h.WriteData(h.stream, true, []byte("whole"))
 	},
 	"/push": func(h *h2) {
 		var block bytes.Buffer
@@ -248,7 +298,8 @@ func h2GoodAnswer(h *h2) {
 
 // What a server may do wrong in HTTP/2 costs the request, and not the next one.
 func TestDownloadHandlersHTTP2(t *testing.T) {
-	log.SetOutput(io.Discard) // net/http tells of unknown frames
+	var said strings.Builder // log.Logger writes under its lock
+	log.SetOutput(&said)
 	defer log.SetOutput(os.Stderr)
 	ignore := goleak.IgnoreCurrent()
 	certified := httptest.NewUnstartedServer(nil)
@@ -271,11 +322,7 @@ func TestDownloadHandlersHTTP2(t *testing.T) {
 		}
 	})
 	address := "https://" + listener.Addr().String()
-	d := newTestDownloader(t, func(s *downloadSettings) { s.loopback.allow(address) })
-	known, _ := certified.Client().Transport.(*http.Transport)
-	trusting := d.routes.transport(d.routes.guard.dial)
-	trusting.TLSClientConfig = &tls.Config{RootCAs: known.TLSClientConfig.RootCAs}
-	d.routes.direct = newRoute(trusting)
+	d := newTestDownloader(t, func(s *downloadSettings) { s.loopback.allow(address); s.tls = trust(certified) })
 	for _, test := range []struct {
 		path, body string // "": no response
 		fails      bool
@@ -287,6 +334,10 @@ func TestDownloadHandlersHTTP2(t *testing.T) {
 		{"/data-goaway", "half", true},
 		{"/large-frame", "", true},
 		{"/unknown-frame", "whole", false},
+		{"/unknown-flood", "whole", false},
+		{"/unknown-flood-first", "", true},
+		{"/header-field", "", true},
+		{"/header-index", "", true},
 		{"/push", "", true},
 		{"/length", "half", true},
 	} {
@@ -295,6 +346,12 @@ func TestDownloadHandlersHTTP2(t *testing.T) {
 			var late *TimeoutError
 			if err := result.Error; (err != nil) != test.fails || err != nil && errors.As(err, &late) {
 				t.Errorf("error %v", result.Error)
+			}
+			if strings.HasPrefix(test.path, "/header") && !strings.Contains(fmt.Sprint(result.Error), "Limits.Header") {
+				t.Errorf("error %v", result.Error)
+			}
+			if test.path == "/unknown-flood" {
+				<-h2Flooded
 			}
 			got := ""
 			if result.Response != nil {
@@ -312,4 +369,7 @@ func TestDownloadHandlersHTTP2(t *testing.T) {
 	listener.Close()
 	running.Wait()
 	goleak.VerifyNone(t, ignore)
+	if said.Len() > 0 {
+		t.Errorf("to the process's log: %s", said.String())
+	}
 }

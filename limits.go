@@ -32,7 +32,7 @@ type Limits struct {
 	Callback  time.Duration // a callback that runs longer, not counting what the engine makes it wait, is abandoned (0: never)
 
 	Body           int64 // largest body in memory, in bytes (0: 32 MiB)
-	BodiesInFlight int64 // sum of bodies between download and settling; those of Fetch count, but do not wait (0: 64 MiB)
+	BodiesInFlight int64 // sum of bodies between download and settling, and of what decoders keep above 4 MiB each; those of Fetch count, but do not wait (0: 64 MiB)
 	QueueBytes     int64 // memory for waiting requests of a memory cache (0: 1 GiB)
 
 	Ratio        int64         // how many times larger decoding may make a body, above its first MiB (0: 1,000)

@@ -34,6 +34,12 @@ func (cfg *config) mistakes() error {
 	if cfg.grace < 0 {
 		errs = append(errs, fmt.Errorf("EngineWithGrace is %s; it must not be negative", cfg.grace))
 	}
+	switch {
+	case cfg.downloader != nil && (cfg.client != nil || cfg.tls != nil):
+		errs = append(errs, errors.New("EngineWithHTTPClient and EngineWithTLSConfig are for the default downloader, which EngineWithDownloader replaces"))
+	case cfg.client != nil && cfg.tls != nil:
+		errs = append(errs, errors.New("EngineWithTLSConfig is for the downloader's own connections, which EngineWithHTTPClient replaces; set it in the client's Transport"))
+	}
 	return errors.Join(errs...)
 }
 

@@ -2,6 +2,7 @@ package tegenaria
 
 import (
 	"context"
+	"crypto/tls"
 	"net/http"
 	"reflect"
 	"slices"
@@ -31,6 +32,7 @@ type config struct {
 	grace                        time.Duration
 	limits                       Limits
 	client                       *http.Client
+	tls                          *tls.Config
 	failFast                     bool
 	metaTypes                    map[string]reflect.Type
 	spiders                      []SpiderInterface
@@ -140,9 +142,22 @@ func EngineWithLimits(l Limits) EngineOption {
 }
 
 // EngineWithHTTPClient makes the default downloader use this client as it is, with redirects off. Its
-// transport is not guarded against private addresses: that is the owner's.
+// transport is not guarded against private addresses, and what it makes of odd answers is its own: that is the owner's.
+// It is a mistake beside [EngineWithDownloader], which replaces the default downloader.
 func EngineWithHTTPClient(client *http.Client) EngineOption {
 	return func(e *SpiderEngine) { e.config.client = client }
+}
+
+// EngineWithTLSConfig sets how the default downloader makes TLS, to servers and to https proxies: roots of an authority
+// of your own, client certificates, oldest version (default, or nil: the system's roots, TLS 1.2 and newer, no client
+// certificate). The config is cloned. Its NextProtos are what is offered (nil: HTTP/2 and HTTP/1.1), so that
+// []string{"http/1.1"} switches HTTP/2 off; proxies are spoken to in HTTP/1.1. A ServerName in it is that of every
+// server.
+//
+// It is a mistake beside [EngineWithHTTPClient] or [EngineWithDownloader]: those make TLS themselves.
+func EngineWithTLSConfig(config *tls.Config) EngineOption {
+	config = config.Clone()
+	return func(e *SpiderEngine) { e.config.tls = config }
 }
 
 // EngineWithFailFast says what an item's first pipeline error does (default true: it ends the item;

@@ -2,7 +2,6 @@ package tegenaria
 
 import (
 	"bytes"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -106,8 +105,7 @@ func (x *exchange) setHeader(req *http.Request) error {
 		set("Accept-Encoding", httpx.AcceptEncoding)
 	}
 	if user := req.URL.User; user != nil && req.Header["Authorization"] == nil {
-		password, _ := user.Password()
-		set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password)))
+		set("Authorization", basicAuth(user))
 	}
 	if len(r.Cookies) == 0 {
 		return nil

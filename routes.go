@@ -54,7 +54,7 @@ func newRoutes(s downloadSettings) *routes {
 		rs.direct = &route{send: withoutRedirects(s.client).Do}
 		return rs
 	}
-	rs.direct = newRoute(rs.transport(rs.guard.dial))
+	rs.direct = newRoute(rs.transport(rs.connector(rs.guard.dial)))
 	return rs
 }
 
@@ -69,24 +69,28 @@ func newRoute(t *http.Transport) *route {
 	return &route{send: t.RoundTrip, closeIdle: t.CloseIdleConnections}
 }
 
-type dialFunc func(ctx context.Context, network, hostport string) (net.Conn, error)
+func (rs *routes) connector(dial dialFunc) *connector {
+	return newConnector(dial, rs.settings.tls, rs.settings.limits.Handshake)
+}
 
 // transport sets no MaxConnsPerHost: with HTTP/2 requests can then wait for ever (golang/go#34941), and slots
 // bound what a host gets.
-func (rs *routes) transport(dial dialFunc) *http.Transport {
+func (rs *routes) transport(c *connector) *http.Transport {
 	perHost := max(rs.settings.concurrency, 2)
-	return &http.Transport{
-		DialContext:            tracked(dial),
+	t := &http.Transport{
+		DialContext:            c.plain,
+		DialTLSContext:         c.secure,
 		ForceAttemptHTTP2:      true, // a DialContext switches it off otherwise
 		DisableCompression:     true, // the exchange decodes
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingTimeout, PingTimeout: pingTimeout},
 		MaxIdleConns:           max(4*perHost, minIdle),
 		MaxIdleConnsPerHost:    perHost,
 		IdleConnTimeout:        idleTimeout,
-		TLSHandshakeTimeout:    rs.settings.limits.Handshake,
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: rs.settings.limits.Header,
 	}
+	watchHTTP2(t)
+	return t
 }
 
 // enter returns the way for a request, whose target it judges as far as the dial cannot. The errors are
@@ -206,13 +210,36 @@ func (rs *routes) through(proxyURL string) (*route, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newRoute(rs.transport(dial)), nil
+		return newRoute(rs.transport(rs.connector(dial))), nil
 	}
-	t := rs.transport(dialer.DialContext)
-	t.Proxy = http.ProxyURL(u)
-	way := newRoute(t)
-	way.absolute = true
-	return way, nil
+	return rs.throughHTTP(u, rs.connector(dialer.DialContext)), nil
+}
+
+// throughHTTP makes the way through an HTTP proxy: plain HTTP is sent to it, TLS goes through a tunnel.
+func (rs *routes) throughHTTP(u *url.URL, toProxy *connector) *route {
+	tunnel := &tunnel{proxy: u, toProxy: toProxy.dial, limits: rs.settings.limits}
+	if u.Scheme == "https" {
+		toProxy = toProxy.forProxy()
+		tunnel.toProxy = func(ctx context.Context, network, hostport string) (net.Conn, error) {
+			conn, err := toProxy.dialTLS(ctx, network, hostport)
+			if err != nil {
+				return nil, err // a nil *tls.Conn is no nil net.Conn
+			}
+			return conn, nil
+		}
+	}
+	sent, tunnelled := rs.transport(toProxy), rs.transport(rs.connector(tunnel.dial))
+	sent.Proxy = http.ProxyURL(u)
+	return &route{
+		send: func(req *http.Request) (*http.Response, error) {
+			if req.URL.Scheme == "https" {
+				return tunnelled.RoundTrip(req)
+			}
+			return sent.RoundTrip(req)
+		},
+		closeIdle: func() { sent.CloseIdleConnections(); tunnelled.CloseIdleConnections() },
+		absolute:  true,
+	}
 }
 
 // throughClient makes of the user's client one that goes through a proxy.
@@ -235,16 +262,12 @@ func throughClient(client *http.Client, u *url.URL) (*route, error) {
 // socksDial connects through a SOCKS5 proxy (RFC 1928), which looks names up. net/http could do so too, but
 // would wait without end for a proxy that accepts a connection and then says nothing.
 func socksDial(u *url.URL, dialer *net.Dialer) (dialFunc, error) {
-	port := u.Port()
-	if port == "" {
-		port = "1080"
-	}
 	var auth *proxy.Auth
 	if u.User != nil {
 		password, _ := u.User.Password()
 		auth = &proxy.Auth{User: u.User.Username(), Password: password}
 	}
-	socks, err := proxy.SOCKS5("tcp", net.JoinHostPort(u.Hostname(), port), auth, dialer)
+	socks, err := proxy.SOCKS5("tcp", proxyHostport(u), auth, dialer)
 	if err != nil {
 		return nil, fmt.Errorf("socks5: %w", err)
 	}

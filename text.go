@@ -83,10 +83,13 @@ func redact(raw string) string {
 		return raw
 	}
 	u, err := url.Parse(raw)
-	if err != nil {
-		scheme, _, _ := strings.Cut(raw, "//")
-		_, rest, _ := strings.Cut(raw, "@")
-		return scheme + "//…@" + rest
+	if err != nil || u.Opaque != "" {
+		at := strings.LastIndexByte(raw, '@')
+		scheme, _, ok := strings.Cut(raw[:at], "//")
+		if !ok {
+			return "…" + raw[at:]
+		}
+		return scheme + "//…" + raw[at:]
 	}
 	return u.Redacted()
 }

@@ -1,13 +1,14 @@
 package tegenaria
 
 import (
-	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"sync"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/httpx"
 )
 
 // Transfer tells how a response came over the network. Durations of a connection that was there before are zero.
@@ -15,7 +16,7 @@ type Transfer struct {
 	Proto      string               // "HTTP/1.1" or "HTTP/2.0"
 	RemoteAddr net.Addr             // of the server, or of the proxy; nil if unknown
 	Reused     bool                 // the connection had served another request before
-	TLS        *tls.ConnectionState // with the server's certificates; nil without TLS
+	TLS        *tls.ConnectionState // with the certificates of the server, or of an https proxy that plain HTTP goes to; nil without TLS
 
 	Lookup    time.Duration // of the host's addresses
 	Connect   time.Duration // to the first address that answered
@@ -34,8 +35,8 @@ func (r *Response) Transfer() *Transfer { return r.transfer }
 
 // tracer listens to net/http. Its methods are called by the connection's goroutines.
 type tracer struct {
-	ctx   context.Context
-	clock *clock
+	method string
+	clock  *clock
 
 	mu        sync.Mutex // guards what follows
 	conn      httptrace.GotConnInfo
@@ -49,8 +50,8 @@ func (t *tracer) listen() *httptrace.ClientTrace {
 }
 
 func (t *tracer) gotConn(info httptrace.GotConnInfo) {
-	if made := dialledOf(info.Conn); made != nil && info.Reused {
-		made.awaitQuiet(t.ctx)
+	if conn, ok := info.Conn.(*httpx.Conn); ok {
+		conn.Expect(t.method)
 	}
 	t.clock.sent()
 	t.mu.Lock()
@@ -77,12 +78,12 @@ func (t *tracer) transfer(answer *http.Response) *Transfer {
 	}
 	r.RemoteAddr = t.conn.Conn.RemoteAddr()
 	made := dialledOf(t.conn.Conn)
-	if made == nil || t.conn.Reused {
+	if made == nil {
 		return r
 	}
-	r.Lookup, r.Connect = made.lookup, made.connect
-	if answer.TLS != nil && !t.conn.WasIdle {
-		r.Handshake = t.got.Sub(made.ready)
+	r.TLS = made.tls
+	if !t.conn.Reused {
+		r.Lookup, r.Connect, r.Handshake = made.lookup, made.connect, made.handshake
 	}
 	return r
 }

@@ -140,7 +140,7 @@ func (c *crawl) wireDownloaders() (err error) {
 	if fallback == nil {
 		c.http = newHTTPDownloader(downloadSettings{
 			limits: c.limits, agent: cfg.politeness.agent(), allowPrivate: cfg.politeness.AllowPrivate,
-			client: cfg.client, concurrency: cfg.concurrency, bodies: c.bodies, loopback: c.loopback,
+			client: cfg.client, tls: cfg.tls, concurrency: cfg.concurrency, bodies: c.bodies, loopback: c.loopback,
 			allowStatus: cfg.allowStatus,
 		})
 		fallback = c.http

@@ -22,8 +22,8 @@ const keepable = 2 << 20
 // identity is the lack of a coding.
 type identity struct{ io.Reader }
 
-func (d *identity) begin(in *input)     { d.Reader = in.Reader }
-func (d *identity) end(_ bool, _ int64) {}
+func (d *identity) begin(in *input, _ func(int64) error) { d.Reader = in.Reader }
+func (d *identity) end(_ bool, _ int64)                  {}
 
 // gzipDecoder joins the members of a gzip body (RFC 1952 §2.2). The RFC knows nothing of other bytes
 // behind a member; what does not start as one ends the body, as in browsers and the gzip command.
@@ -33,7 +33,7 @@ type gzipDecoder struct {
 	open bool // a member
 }
 
-func (d *gzipDecoder) begin(in *input) {
+func (d *gzipDecoder) begin(in *input, _ func(int64) error) {
 	d.in = in
 	if d.z, _ = gzips.Get().(*gzip.Reader); d.z == nil {
 		d.z = new(gzip.Reader)
@@ -87,7 +87,7 @@ type deflateDecoder struct {
 	err  error // of the first two bytes
 }
 
-func (d *deflateDecoder) begin(in *input) {
+func (d *deflateDecoder) begin(in *input, _ func(int64) error) {
 	d.in = in
 	head, _ := in.Peek(2)
 	if d.bare = !isZlib(head); d.bare {
@@ -144,9 +144,16 @@ func (d *deflateDecoder) end(clean bool, _ int64) {
 
 // brotliDecoder reads a brotli stream (RFC 7932), which says itself where it ends. Large windows, an
 // extension, are refused by the library.
-type brotliDecoder struct{ z *brotli.Reader }
+type brotliDecoder struct {
+	z      *brotli.Reader
+	denied error
+}
 
-func (d *brotliDecoder) begin(in *input) {
+func (d *brotliDecoder) begin(in *input, window func(int64) error) {
+	head, _ := in.Peek(1)
+	if d.denied = window(brotliWindow(head)); d.denied != nil {
+		return
+	}
 	if d.z, _ = brotlis.Get().(*brotli.Reader); d.z == nil {
 		d.z = brotli.NewReader(in.Reader)
 		return
@@ -161,7 +168,27 @@ var excess = sync.OnceValue(func() error {
 	return err
 })
 
+// brotliWindow is the size of the window that a stream's first byte tells (RFC 7932 §9.1). The decoder takes less for
+// a small body.
+func brotliWindow(head []byte) int64 {
+	if len(head) == 0 {
+		return 0
+	}
+	switch long, short := head[0]>>1&7, head[0]>>4&7; {
+	case head[0]&1 == 0:
+		return 1 << 16
+	case long > 0:
+		return 1 << (17 + long)
+	case short > 1:
+		return 1 << (8 + short)
+	}
+	return 1 << 17
+}
+
 func (d *brotliDecoder) Read(p []byte) (int, error) {
+	if d.denied != nil {
+		return 0, d.denied
+	}
 	n, err := d.z.Read(p)
 	if err != nil && errors.Is(err, excess()) {
 		err = io.EOF

@@ -16,5 +16,6 @@
 // output and fails at its limit, so that neither memory nor a later stage ever sees more.
 //
 // Names and connections: a [Resolver] looks host names up once for a time, [Dial] connects to the first of the
-// addresses that answers.
+// addresses that answers. A [Conn] gives net/http whole HTTP/1 responses that were asked for and nothing else, an
+// [HTTP2Conn] frames of known types.
 package httpx

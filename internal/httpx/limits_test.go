@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/tegenaria/tegenaria/internal/httpx"
 )
 
@@ -214,5 +217,55 @@ func TestLimitIgnoresWhatIsBehind(t *testing.T) {
 		if got, err := decode(t, c.coding, body, httpx.Limits{Decoded: 1000}); err != nil || !bytes.Equal(got, data) {
 			t.Errorf("%s: %d bytes, %v", c.name, len(got), err)
 		}
+	}
+}
+
+// What decoders keep of their output is told before, coding by coding, and can be denied.
+func TestWindows(t *testing.T) {
+	brotliOf := func(bits int) coder {
+		return coder{"br", "br", func(w io.Writer) io.WriteCloser {
+			return brotli.NewWriterOptions(w, brotli.WriterOptions{Quality: 5, LGWin: bits})
+		}}
+	}
+	zstdOf := func(size int) coder {
+		return zstdCoder("zstd", zstd.WithWindowSize(size), zstd.WithSingleSegment(false))
+	}
+	data := page(300_000)
+	for _, tt := range []struct {
+		name  string
+		chain []coder
+		want  int64
+	}{
+		{"gzip", []coder{gzipBest}, 0},
+		{"zlib and flate", []coder{zlibBest, flateBest}, 0},
+		{"br 10", []coder{brotliOf(10)}, 1 << 10}, {"br 15", []coder{brotliOf(15)}, 1 << 15}, {"br 16", []coder{brotliOf(16)}, 1 << 16},
+		{"br 17", []coder{brotliOf(17)}, 1 << 17}, {"br 18", []coder{brotliOf(18)}, 1 << 18}, {"br 22", []coder{brotliOf(22)}, 1 << 22},
+		{"br 24", []coder{brotliOf(24)}, 1 << 24},
+		{"five br", []coder{brotliOf(24), brotliOf(24), brotliOf(24), brotliOf(24), brotliOf(24)}, 5 << 24},
+		{"zstd", []coder{zstdOf(1 << 20)}, 1 << 20},
+		{"zstd large", []coder{zstdOf(8 << 20)}, 8 << 20},
+		{"zstd and br", []coder{zstdOf(1 << 20), brotliOf(20)}, 2 << 20},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			header, body := nest(data, tt.chain...)
+			asked := int64(0)
+			got, err := decode(t, header, bytes.NewReader(body), httpx.Limits{Window: func(n int64) error { asked += n; return nil }})
+			if err != nil || !bytes.Equal(got, data) || asked != tt.want {
+				t.Errorf("%d bytes, %v; asked for %d, want %d", len(got), err, asked, tt.want)
+			}
+			if tt.want == 0 {
+				return
+			}
+			denied := errors.New("denied")
+			got, err = decode(t, header, bytes.NewReader(body), httpx.Limits{Window: func(int64) error { return denied }})
+			if len(got) > 0 || err != denied {
+				t.Errorf("denied: %d bytes, %v", len(got), err)
+			}
+		})
+	}
+	asked := int64(0)
+	two := append(zstdOf(1<<20).encode(data), zstdOf(2<<20).encode(data)...)
+	if _, err := decode(t, "zstd", bytes.NewReader(append(two, two...)), httpx.Limits{Window: func(n int64) error { asked += n; return nil }}); err != nil || asked != 2<<20 {
+		t.Errorf("frames: %v, asked for %d", err, asked)
 	}
 }

@@ -24,6 +24,9 @@ type Limits struct {
 	// Ratio is how many times as many bytes as came over the wire a coding may give, once it has given
 	// 1 MiB (0: DefaultRatio; negative: no limit).
 	Ratio int64
+	// Window is asked before a decoder keeps so many bytes more of what it has decoded, as br and zstd do: up to
+	// 16 MiB and 8 MiB, each coding of a chain by itself (nil: nobody is asked). Its error ends the body.
+	Window func(bytes int64) error
 }
 
 // coded is the bound of what is still to be decoded.
@@ -106,8 +109,9 @@ func (r *Reader) Close() error {
 
 // A decoder removes one coding.
 type decoder interface {
-	// begin starts on the input, which has a byte at least.
-	begin(in *input)
+	// begin starts on the input, which has a byte at least. The decoder asks window before it keeps so many bytes
+	// more of its output; the error is returned by Read.
+	begin(in *input, window func(bytes int64) error)
 	// Read returns io.EOF when a coded stream is complete and none follows; the input then stands behind
 	// it, or a buffer's length further.
 	io.Reader
@@ -126,6 +130,7 @@ type stage struct {
 	most   int64 // largest out
 	limits Limits
 	wire   *int64 // bytes read from the body
+	denied error  // of limits.Window
 	err    error  // for good
 }
 
@@ -146,7 +151,7 @@ func (s *stage) Read(p []byte) (n int, err error) {
 			return 0, s.err
 		}
 		s.begun = true
-		s.dec.begin(s.in)
+		s.dec.begin(s.in, s.window)
 	}
 	if room := min(piece-1, s.most-s.out); int64(len(p))-1 > room {
 		p = p[:room+1] // a byte above the limit shows that it is exceeded
@@ -174,10 +179,20 @@ func (s *stage) Read(p []byte) (n int, err error) {
 	return 0, s.err
 }
 
+// window asks whether the decoder may keep more.
+func (s *stage) window(bytes int64) error {
+	if s.limits.Window != nil && bytes > 0 {
+		s.denied = s.limits.Window(bytes)
+	}
+	return s.denied
+}
+
 // judge says what an error of the decoder means.
 func (s *stage) judge(err error) error {
 	failed := s.in.failure()
 	switch {
+	case s.denied != nil:
+		return s.denied
 	case errors.Is(err, io.EOF):
 		return s.in.finish()
 	case failed != nil && !errors.Is(failed, io.EOF):

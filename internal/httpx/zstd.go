@@ -22,8 +22,8 @@ type zstdDecoder struct {
 	err    error
 }
 
-func (d *zstdDecoder) begin(in *input) {
-	d.frames.in = in
+func (d *zstdDecoder) begin(in *input, window func(int64) error) {
+	d.frames.in, d.frames.ask = in, window
 	if d.z, _ = zstds.Get().(*zstd.Decoder); d.z == nil {
 		d.z, d.err = zstd.NewReader(nil,
 			zstd.WithDecoderConcurrency(1), // no goroutines
@@ -80,6 +80,7 @@ type zstdFrames struct {
 	in     *input
 	seen   bool   // a frame
 	window uint64 // the largest
+	ask    func(bytes int64) error
 
 	left   int // bytes of the frame that are known to be there
 	blocks bool
@@ -114,10 +115,16 @@ func (f *zstdFrames) next() error {
 		}
 		f.seen = true
 		if !h.Skippable {
-			f.window = max(f.window, h.WindowSize)
+			window := h.WindowSize
 			if h.SingleSegment {
-				f.window = max(f.window, h.FrameContentSize)
+				window = max(window, h.FrameContentSize)
 			}
+			if window > f.window && window <= zstdWindow {
+				if err := f.ask(int64(window - f.window)); err != nil {
+					return err
+				}
+			}
+			f.window = max(f.window, window)
 			f.left, f.blocks, f.sum = h.HeaderSize, true, h.HasCheckSum
 			return nil
 		}

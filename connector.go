@@ -1,0 +1,202 @@
+package tegenaria
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/httpx"
+)
+
+// errSlowHandshake tells that TLS took longer than Limits.Handshake.
+var errSlowHandshake = errors.New("the TLS handshake took too long")
+
+// connector makes the connections of a transport, and looks at what comes over those of HTTP/1. For that it makes TLS
+// itself: between net/http's TLS and net/http's HTTP nobody else can stand.
+type connector struct {
+	dial   dialFunc
+	config *tls.Config   // never nil
+	limit  time.Duration // of a handshake; 0: none
+}
+
+// newConnector makes connections by dial, with TLS by config; nil is the default one.
+func newConnector(dial dialFunc, config *tls.Config, limit time.Duration) *connector {
+	if config == nil {
+		config = new(tls.Config)
+	}
+	if config.NextProtos == nil {
+		config = config.Clone()
+		config.NextProtos = []string{"h2", "http/1.1"}
+	}
+	return &connector{dial: tracked(dial), config: config, limit: limit}
+}
+
+// plain connects without TLS.
+func (c *connector) plain(ctx context.Context, network, hostport string) (net.Conn, error) {
+	conn, err := c.dial(ctx, network, hostport)
+	if err != nil {
+		return nil, err
+	}
+	return httpx.NewConn(conn), nil
+}
+
+// secure connects with TLS. net/http speaks HTTP/2 over what is a *tls.Conn.
+func (c *connector) secure(ctx context.Context, network, hostport string) (net.Conn, error) {
+	secured, err := c.dialTLS(ctx, network, hostport)
+	if err != nil {
+		return nil, err
+	}
+	if secured.ConnectionState().NegotiatedProtocol == "h2" {
+		return secured, nil
+	}
+	return httpx.NewConn(secured), nil
+}
+
+// dialTLS connects and makes the handshake.
+func (c *connector) dialTLS(ctx context.Context, network, hostport string) (*tls.Conn, error) {
+	conn, err := c.dial(ctx, network, hostport)
+	if err != nil {
+		return nil, err
+	}
+	secured, err := c.handshake(ctx, conn, hostport)
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return secured, nil
+}
+
+// handshake puts TLS on a connection.
+func (c *connector) handshake(ctx context.Context, conn net.Conn, hostport string) (*tls.Conn, error) {
+	config := c.config
+	if config.ServerName == "" {
+		host, _, err := net.SplitHostPort(hostport)
+		if err != nil {
+			return nil, err
+		}
+		config = config.Clone()
+		config.ServerName = host
+	}
+	if c.limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, c.limit, errSlowHandshake)
+		defer cancel()
+	}
+	began := time.Now()
+	secured := tls.Client(conn, config)
+	if err := secured.HandshakeContext(ctx); err != nil {
+		if errors.Is(context.Cause(ctx), errSlowHandshake) {
+			err = errSlowHandshake
+		}
+		return nil, err
+	}
+	if made := dialledOf(conn); made != nil {
+		state := secured.ConnectionState()
+		made.tls, made.handshake = &state, made.handshake+time.Since(began)
+	}
+	return secured, nil
+}
+
+// carrier is how net/http hands HTTP/2 connections over that are no *tls.Conn.
+type carrier struct{ net.Conn }
+
+// UnencryptedNetConn returns the connection.
+func (c carrier) UnencryptedNetConn() net.Conn { return c.Conn }
+
+// watchHTTP2 puts an [httpx.HTTP2Conn] between the connections of a transport and its HTTP/2. net/http has a func for
+// each protocol, which takes a *tls.Conn; the one for HTTP/2 without TLS takes what that carries.
+func watchHTTP2(t *http.Transport) {
+	t.CloseIdleConnections() // there are none, but it makes net/http enter its funcs
+	handOver := t.TLSNextProto["unencrypted_http2"]
+	if handOver == nil {
+		return // HTTP/2 works, unwatched
+	}
+	t.TLSNextProto["h2"] = func(authority string, conn *tls.Conn) http.RoundTripper {
+		return handOver(authority, tls.Client(carrier{httpx.NewHTTP2Conn(conn, t.MaxResponseHeaderBytes)}, nil))
+	}
+}
+
+// forProxy returns a connector for TLS to a proxy: in HTTP/1, and in the proxy's name.
+func (c *connector) forProxy() *connector {
+	config := c.config.Clone()
+	config.ServerName, config.NextProtos = "", []string{"http/1.1"}
+	return &connector{dial: c.dial, config: config, limit: c.limit}
+}
+
+// tunnel is an HTTP proxy that leads to where TLS is spoken (RFC 9110 §9.3.6).
+type tunnel struct {
+	proxy   *url.URL
+	toProxy dialFunc
+	limits  Limits
+}
+
+// dial connects through the proxy. The error is a *net.OpError with the Op "proxyconnect", as in net/http.
+func (t *tunnel) dial(ctx context.Context, network, hostport string) (net.Conn, error) {
+	if t.limits.Connect > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, t.limits.Connect)
+		defer cancel()
+	}
+	conn, err := t.toProxy(ctx, network, proxyHostport(t.proxy))
+	if err == nil {
+		if err = t.ask(ctx, conn, hostport); err == nil {
+			return conn, nil
+		}
+		conn.Close()
+	}
+	return nil, &net.OpError{Op: "proxyconnect", Net: network, Err: err}
+}
+
+// errTunnelSpeaks tells that something came out of a tunnel before anything went in.
+var errTunnelSpeaks = errors.New("the proxy sends more than its answer to CONNECT")
+
+// ask asks the proxy for a tunnel.
+func (t *tunnel) ask(ctx context.Context, conn net.Conn, hostport string) (err error) {
+	stop := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	defer func() {
+		if !stop() {
+			err = context.Cause(ctx)
+		}
+	}()
+	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: hostport}, Host: hostport, Header: make(http.Header)}
+	if user := t.proxy.User; user != nil {
+		req.Header.Set("Proxy-Authorization", basicAuth(user))
+	}
+	if err := req.Write(conn); err != nil {
+		return err
+	}
+	in := bufio.NewReader(io.LimitReader(conn, t.limits.Header))
+	resp, err := http.ReadResponse(in, req)
+	switch {
+	case err != nil:
+		return err
+	case resp.StatusCode/100 != 2:
+		return fmt.Errorf("the proxy answers CONNECT with status %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	case in.Buffered() > 0:
+		return errTunnelSpeaks
+	}
+	return nil
+}
+
+// proxyHostport is where a proxy listens.
+func proxyHostport(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443", "socks5": "1080"}[u.Scheme]
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}
+
+// basicAuth is the value of an Authorization header (RFC 7617).
+func basicAuth(user *url.Userinfo) string {
+	password, _ := user.Password()
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
+}

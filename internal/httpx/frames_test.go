@@ -1,0 +1,139 @@
+package httpx
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+)
+
+// frame makes a frame (RFC 9113 §4.1).
+func frame(kind, flags byte, payload int) []byte {
+	head := []byte{byte(payload >> 16), byte(payload >> 8), byte(payload), kind, flags, 0, 0, 0, 1}
+	return append(head, bytes.Repeat([]byte{kind}, payload)...)
+}
+
+// Frames of known types come through as they are, others not at all; a header block has its limit.
+func TestFrames(t *testing.T) {
+	const data, unknown, limit = 0, 0x77, 1000
+	head := frame(frameHeaders, 0, 600)
+	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+	isLarge := func(err error) bool { var e *HeaderTooLargeError; return errors.As(err, &e) && e.Limit == limit }
+	isOver := func(err error) bool { return err == nil }
+	for _, tt := range []struct {
+		name     string
+		in, want []byte
+		err      func(error) bool
+	}{
+		{"nothing", nil, nil, isOver},
+		{"known", join(frame(4, 0, 12), frame(data, 0, 5), frame(data, 0, 0)), join(frame(4, 0, 12), frame(data, 0, 5), frame(data, 0, 0)), isOver},
+		{"unknown", join(frame(unknown, 0, 0), frame(data, 0, 5), frame(unknown, 4, 9000), frame(0xa, 0, 1), frame(data, 1, 3)), join(frame(data, 0, 5), frame(data, 1, 3)), isOver},
+		{"unknown alone", join(frame(unknown, 0, 5)), nil, isOver},
+		{"largest", frame(data, 0, 1<<24-1), frame(data, 0, 1<<24-1), isOver},
+		{"header", frame(frameHeaders, endHeaders, limit), frame(frameHeaders, endHeaders, limit), isOver},
+		{"two headers", join(frame(frameHeaders, endHeaders, 600), frame(frameHeaders, endHeaders, 600)), join(frame(frameHeaders, endHeaders, 600), frame(frameHeaders, endHeaders, 600)), isOver},
+		{"header in parts", join(head, frame(frameContinuation, endHeaders, 400)), join(head, frame(frameContinuation, endHeaders, 400)), isOver},
+		{"large header", join(frame(data, 0, 1), frame(frameHeaders, endHeaders, limit+1)), frame(data, 0, 1), isLarge},
+		{"large header in parts", join(head, frame(frameContinuation, 0, 400), frame(frameContinuation, endHeaders, 1)), join(head, frame(frameContinuation, 0, 400)), isLarge},
+		{"unknown within a header", join(head, frame(unknown, 0, 3)), join(head, frame(unknown, 0, 3)), isOver},
+		{"cut in a head", join(frame(data, 0, 5), frame(data, 0, 5)[:4]), frame(data, 0, 5), func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
+		{"unknown without end", bytes.Repeat(frame(unknown, 0, 0), mostDropped/frameHeadLength+1), nil, func(err error) bool { return errors.Is(err, errUnknownFrames) }},
+		{"unknown and large", join(frame(unknown, 0, mostDropped)), nil, func(err error) bool { return errors.Is(err, errUnknownFrames) }},
+		{"many unknown", join(bytes.Repeat(frame(unknown, 0, 0), mostDropped/frameHeadLength-1), frame(data, 0, 5)), frame(data, 0, 5), isOver},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for name, cut := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader, "halves": iotest.HalfReader, "with the error": iotest.DataErrReader} {
+				f := &frames{in: bufio.NewReader(cut(bytes.NewReader(tt.in))), maxHeader: limit}
+				got, err := io.ReadAll(f)
+				if !bytes.Equal(got, tt.want) || !tt.err(err) {
+					t.Errorf("%s: %d bytes, want %d; %v", name, len(got), len(tt.want), err)
+				}
+				if n, again := f.Read(make([]byte, 1)); n > 0 || again == nil {
+					t.Errorf("%s: then %d bytes, %v", name, n, again)
+				}
+			}
+		})
+	}
+}
+
+// Closing does not wait for a peer that reads nothing.
+func TestHTTP2ConnClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := httptest.NewUnstartedServer(nil)
+		server.StartTLS()
+		certificates, roots := server.TLS.Certificates, server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+		server.Close()
+		ours, theirs := net.Pipe()
+		secured := tls.Client(ours, &tls.Config{RootCAs: roots, ServerName: "example.com", Time: func() time.Time { return certificates[0].Leaf.NotBefore.Add(time.Hour) }})
+		peer := tls.Server(theirs, &tls.Config{Certificates: certificates, SessionTicketsDisabled: true})
+		go peer.Handshake()
+		if err := secured.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+		conn := NewHTTP2Conn(secured, 1000)
+		if !conn.ConnectionState().HandshakeComplete || conn.NetConn() != net.Conn(secured) {
+			t.Error("the connection below is not to be seen")
+		}
+		began := time.Now()
+		conn.Close()
+		if took := time.Since(began); took != 250*time.Millisecond {
+			t.Errorf("took %s", took)
+		}
+		theirs.Close()
+	})
+}
+
+// FuzzFrames compares with a reading of the frames one by one.
+func FuzzFrames(f *testing.F) {
+	f.Add(append(frame(0x77, 0, 3), frame(0, 0, 5)...))
+	f.Add(append(frame(frameHeaders, 0, 60), frame(frameContinuation, endHeaders, 50)...))
+	f.Add(append(frame(frameHeaders, 0, 60), frame(0x77, 0, 5)...))
+	f.Fuzz(func(t *testing.T, in []byte) {
+		const limit = 100
+		got, err := io.ReadAll(&frames{in: bufio.NewReader(iotest.OneByteReader(bytes.NewReader(in))), maxHeader: limit})
+		var want []byte
+		block, within := 0, false
+		for rest := in; len(rest) > 0; {
+			if len(rest) < 9 {
+				if !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Errorf("a cut head: %v", err)
+				}
+				break
+			}
+			size, kind, last := int(rest[0])<<16|int(rest[1])<<8|int(rest[2]), rest[3], rest[4]&4 != 0
+			if kind == 1 {
+				block = 0
+			}
+			if kind == 1 || kind == 9 {
+				block += size
+				if block > limit {
+					if large := (*HeaderTooLargeError)(nil); !errors.As(err, &large) {
+						t.Errorf("a block of %d: %v", block, err)
+					}
+					break
+				}
+			}
+			whole := rest[:min(len(rest), 9+size)]
+			if kind <= 9 || within {
+				want = append(want, whole...)
+			} else if 9+size > 1<<20 {
+				break
+			}
+			if kind == 1 || kind == 9 {
+				within = !last
+			}
+			rest = rest[len(whole):]
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("got %x, want %x", got, want)
+		}
+	})
+}
