@@ -63,7 +63,11 @@ func TestGoexit(t *testing.T) {
 				began := time.Now()
 				err := run(t, e)
 				var abandoned *tegenaria.AbandonedError
-				if !errors.As(err, &abandoned) || len(abandoned.Stages) != 1 || abandoned.Stages[stage] != 1 {
+				at := stage
+				if at == tegenaria.StageError {
+					at = tegenaria.StageParse // which called the handler
+				}
+				if !errors.As(err, &abandoned) || len(abandoned.Stages) != 1 || abandoned.Stages[at] != 1 {
 					t.Errorf("Run returned %v", err)
 				}
 				n := int64(3)
