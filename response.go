@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tegenaria/tegenaria/html/charset"
 	"github.com/tegenaria/tegenaria/internal/multiread"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
@@ -36,7 +37,6 @@ type Response struct {
 	view *bytes.Buffer // the Buffer that body belongs to
 	file *multiread.Body
 	text []byte // the decoded body, nil until asked
-	err  error  // of decoding
 	doc  *selector.Document
 	base *urlx.Base
 }
@@ -80,7 +80,7 @@ func (r *Response) adopt() {
 			r.file = nil
 		}
 	}
-	r.text, r.err, r.doc, r.base = nil, nil, nil, nil
+	r.text, r.doc, r.base = nil, nil, nil
 }
 
 // sync takes over a Buffer that user code has set. The caller holds mu.
@@ -113,9 +113,10 @@ func (r *Response) Reader() io.ReadCloser {
 	return multiread.New(r.body).Reader()
 }
 
-// Text returns the body decoded to UTF-8: by its byte order mark, the charset of Content-Type, a
-// meta element in its first KiB, or as windows-1252 if it is not valid UTF-8 (WHATWG Encoding and
-// HTML §13.2.3.2). The error tells of a spooled body.
+// Text returns the body decoded to UTF-8, as browsers decode it (WHATWG Encoding and HTML §13.2.3.2):
+// by its byte order mark, the charset of Content-Type, or what the document declares; a body that says
+// nothing and is valid UTF-8 is UTF-8. What cannot be decoded becomes U+FFFD. See package html/charset
+// for the rest. The error tells of a spooled body.
 func (r *Response) Text() (string, error) {
 	text, err := r.decoded()
 	return string(text), err
@@ -132,10 +133,10 @@ func (r *Response) decodedLocked() ([]byte, error) {
 	if r.file != nil {
 		return nil, fmt.Errorf("tegenaria: the body of %s is spooled to a file; read it with Reader", redact(r.URL))
 	}
-	if r.text == nil && r.err == nil {
-		r.text, r.err = decodeText(r.body, firstHeader(r.Header, "Content-Type"))
+	if r.text == nil {
+		r.text, _, _ = charset.Decode(r.body, firstHeader(r.Header, "Content-Type"))
 	}
-	return r.text, r.err
+	return r.text, nil
 }
 
 // Json decodes a JSON object. It is nil if the body is anything else; [Response.Decode] says why.
