@@ -1,0 +1,193 @@
+package html
+
+import (
+	"encoding/binary"
+	"hash/maphash"
+)
+
+//go:generate go run gen.go
+
+// Atom is the number of a name of an element or attribute. Two names in one document are equal if
+// and only if their atoms are. The names of HTML, SVG and MathML have the same atom in all
+// documents: the constants AtomA, AtomHref and so on, or [LookupAtom]. All others are numbered by
+// each document as they come up: [Document.LookupAtom]. 0 is no name.
+//
+// Atoms tell names in lower case from those in SVG's mixed case: AtomForeignObject is not
+// AtomForeignobject. In XML documents the names of elements and attributes in a namespace other
+// than those of HTML, SVG and MathML have atoms of their own for each namespace.
+type Atom uint32
+
+// LookupAtom returns the atom of a name that is the same in all documents, 0 if the name has none.
+// Names are compared byte by byte.
+func LookupAtom(name string) Atom {
+	at := hashOf(name) >> (32 - atomBits)
+	for range atomProbes {
+		a := atomSlots[at&(1<<atomBits-1)]
+		if a == 0 {
+			return 0
+		}
+		if atomNames[atomEnds[a-1]:atomEnds[a]] == name {
+			return Atom(a)
+		}
+		at++
+	}
+	return 0
+}
+
+// String returns the name of an atom that is the same in all documents, "" for another atom;
+// [Document.AtomName] knows those.
+func (a Atom) String() string {
+	if a == 0 || a >= staticAtoms {
+		return ""
+	}
+	return atomNames[atomEnds[a-1]:atomEnds[a]]
+}
+
+// staticAtom is LookupAtom for bytes.
+func staticAtom(name []byte) Atom {
+	at := hashOf(name) >> (32 - atomBits)
+	for range atomProbes {
+		a := atomSlots[at&(1<<atomBits-1)]
+		if a == 0 {
+			return 0
+		}
+		if atomNames[atomEnds[a-1]:atomEnds[a]] == string(name) {
+			return Atom(a)
+		}
+		at++
+	}
+	return 0
+}
+
+// hashOf is the hash of the generated tables. It looks at 16 bytes at most: the tables are fixed, so
+// nobody can make their names collide.
+func hashOf[T string | []byte](b T) uint32 {
+	n := len(b)
+	x := uint64(n)
+	switch {
+	case n > 8:
+		x += word64(b[:8]) ^ (word64(b[n-8:]) * 0xff51afd7ed558ccd)
+	case n >= 4:
+		x += word32(b[:4]) | word32(b[n-4:])<<32
+	case n > 0:
+		x += uint64(b[0])<<8 | uint64(b[n/2])<<16 | uint64(b[n-1])<<24
+	}
+	return uint32(x * 0x9e3779b97f4a7c15 >> 32)
+}
+
+func word64[T string | []byte](b T) uint64 {
+	_ = b[7]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+}
+
+func word32[T string | []byte](b T) uint64 {
+	_ = b[3]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
+}
+
+// names numbers the names that the generated table does not hold. Their bytes lie in one buffer; the
+// hash table is keyed with a seed of the process, so that no page can make its names collide.
+type names struct {
+	text  []byte
+	list  []name   // of atom staticAtoms+i
+	slots []uint32 // open addressing: 1 + index into list, 0 is empty
+}
+
+// name is a name of the document's own.
+type name struct {
+	start, end uint32 // in names.text
+	hash       uint32
+	space      uint32 // of names in XML: 1 + index of the namespace in Document.spaces, else 0
+}
+
+// maxAtom is the largest atom that fits into a record.
+const maxAtom = 1<<24 - 1
+
+// seed keeps the hash tables of all documents from being steered by a page.
+var seed = maphash.MakeSeed()
+
+func (s *names) reset() {
+	s.text = s.text[:0]
+	s.list = s.list[:0]
+	clear(s.slots)
+}
+
+func hashName(b []byte, space uint32) uint32 {
+	h := maphash.Bytes(seed, b)
+	return uint32(h^h>>32) + space*0x9e3779b9
+}
+
+// lookup returns the atom of a name, 0 if it has none yet.
+func (s *names) lookup(b []byte, space uint32) Atom {
+	if space == 0 {
+		if a := staticAtom(b); a != 0 {
+			return a
+		}
+	}
+	if len(s.list) == 0 {
+		return 0
+	}
+	_, a := s.find(b, space, hashName(b, space))
+	return a
+}
+
+func (s *names) find(b []byte, space, hash uint32) (slot uint32, a Atom) {
+	mask := uint32(len(s.slots) - 1)
+	for slot = hash & mask; ; slot = (slot + 1) & mask {
+		i := s.slots[slot]
+		if i == 0 {
+			return slot, 0
+		}
+		n := &s.list[i-1]
+		if n.hash == hash && n.space == space && string(s.text[n.start:n.end]) == string(b) {
+			return slot, staticAtoms + Atom(i-1)
+		}
+	}
+}
+
+// intern returns the atom of a name and makes one if needed. It returns 0 if there are too many.
+func (s *names) intern(b []byte, space uint32) Atom {
+	if space == 0 {
+		if a := staticAtom(b); a != 0 {
+			return a
+		}
+	}
+	if 2*(len(s.list)+1) > len(s.slots) {
+		s.grow()
+	}
+	hash := hashName(b, space)
+	slot, a := s.find(b, space, hash)
+	if a != 0 {
+		return a
+	}
+	if staticAtoms+len(s.list) > maxAtom {
+		return 0
+	}
+	start := len(s.text)
+	s.text = append(s.text, b...)
+	s.list = append(s.list, name{uint32(start), uint32(len(s.text)), hash, space})
+	s.slots[slot] = uint32(len(s.list))
+	return staticAtoms + Atom(len(s.list)-1)
+}
+
+func (s *names) grow() {
+	s.slots = make([]uint32, max(16, 2*len(s.slots)))
+	mask := uint32(len(s.slots) - 1)
+	for i := range s.list {
+		slot := s.list[i].hash & mask
+		for s.slots[slot] != 0 {
+			slot = (slot + 1) & mask
+		}
+		s.slots[slot] = uint32(i + 1)
+	}
+}
+
+// bytes returns the name of an atom of the document's own.
+func (s *names) bytes(a Atom) []byte {
+	n := &s.list[a-staticAtoms]
+	return s.text[n.start:n.end:n.end]
+}
+
+// load64 reads eight bytes, of which the first is the lowest.
+func load64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }
