@@ -43,7 +43,9 @@ const (
 // Doctype is a document type declaration.
 type Doctype struct {
 	Name           string
-	Public, System string // the identifiers, "" if they are missing or empty
+	Public, System string // the identifiers, "" if they are missing
+
+	HasPublic, HasSystem bool // whether there are identifiers, empty ones included
 }
 
 // Option changes how a document is parsed.
@@ -186,13 +188,15 @@ func (d *Document) doctypeNames() Doctype {
 	part := func(s span) []byte { return d.source[s.start:s.end] }
 	name := part(d.doctype.name)
 	if d.xml {
-		return Doctype{string(name), string(part(d.doctype.public)), string(part(d.doctype.system))}
+		return Doctype{
+			Name:      string(name),
+			Public:    string(part(d.doctype.public)),
+			System:    string(part(d.doctype.system)),
+			HasPublic: d.doctype.public.start != 0,
+			HasSystem: d.doctype.system.start != 0,
+		}
 	}
-	return Doctype{
-		Name:   string(appendName(nil, name)),
-		Public: string(appendText(nil, part(d.doctype.public), false, replaceNUL)),
-		System: string(appendText(nil, part(d.doctype.system), false, replaceNUL)),
-	}
+	return d.doctype.decode(d.source)
 }
 
 // LookupAtom returns the number of a name in this document, 0 if no element or attribute has it.

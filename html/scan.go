@@ -9,8 +9,8 @@ type scanner struct {
 	src []byte
 	pos int
 
-	// The modes are set from outside after a start tag, as the tree builder of the standard does.
-	mode  contentMode
+	// The state is set from outside after a start tag, as the tree builder of the standard does.
+	state State
 	until string // the name of the end tag that ends rcdata, rawtext and script data
 	cdata bool   // <![CDATA[ is a section, not a comment: the parser is in foreign content
 
@@ -18,26 +18,12 @@ type scanner struct {
 	kind       TokenKind
 	start, end int // of text or the data of a comment; of the name of a tag
 	from       int // of the token: the position of its <
-	textMode   contentMode
+	textState  State
 	odd        bool // the name of the tag has upper case or NUL
 	selfClose  bool
 	attrs      []rawAttr
 	doctype    rawDoctype
-
-	work int // bytes looked at more than once, for the tests of hostile input
 }
-
-// contentMode is the state of the tokenizer between tokens.
-type contentMode uint8
-
-const (
-	dataMode contentMode = iota
-	rcdataMode
-	rawtextMode
-	scriptMode
-	plaintextMode
-	cdataMode
-)
 
 // rawAttr is an attribute as written.
 type rawAttr struct {
@@ -48,7 +34,7 @@ type rawAttr struct {
 
 // Classes of bytes. Carriage returns count as line feeds everywhere (section 13.2.3.5).
 const (
-	spaceClass  = 1 << iota // tab, line feed, form feed, carriage return, space
+	isSpace  = 1 << iota // tab, line feed, form feed, carriage return, space
 	endsName                // the name of a tag: white space, / and >
 	endsAttr                // the name of an attribute: those and =
 	endsValue               // a value without quotes: white space and >
@@ -60,11 +46,11 @@ const (
 
 var class = [256]uint8{
 	0:    oddClass,
-	'\t': spaceClass | endsName | endsAttr | endsValue,
-	'\n': spaceClass | endsName | endsAttr | endsValue,
-	'\f': spaceClass | endsName | endsAttr | endsValue,
-	'\r': spaceClass | endsName | endsAttr | endsValue,
-	' ':  spaceClass | endsName | endsAttr | endsValue,
+	'\t': isSpace | endsName | endsAttr | endsValue,
+	'\n': isSpace | endsName | endsAttr | endsValue,
+	'\f': isSpace | endsName | endsAttr | endsValue,
+	'\r': isSpace | endsName | endsAttr | endsValue,
+	' ':  isSpace | endsName | endsAttr | endsValue,
 	'/':  endsName | endsAttr | markupClass,
 	'>':  endsName | endsAttr | endsValue,
 	'=':  endsAttr,
@@ -97,7 +83,7 @@ func (s *scanner) next() {
 			s.kind, s.from = EndToken, len(s.src)
 			return
 		}
-		if s.mode != dataMode {
+		if s.state != DataState {
 			if s.nextRaw() {
 				return
 			}
@@ -123,7 +109,7 @@ func (s *scanner) markupAt(pos int) bool {
 
 // text takes the text up to the next markup.
 func (s *scanner) text() {
-	s.kind, s.from, s.start, s.textMode = TextToken, s.pos, s.pos, dataMode
+	s.kind, s.from, s.start, s.textState = TextToken, s.pos, s.pos, DataState
 	pos := s.pos
 	if s.src[pos] == '<' {
 		pos++
@@ -182,7 +168,7 @@ func (s *scanner) declaration() bool {
 		return true
 	case s.cdata && len(rest) >= 7 && string(rest[:7]) == "[CDATA[":
 		s.pos += 9
-		s.mode = cdataMode
+		s.state = CDATAState
 		return false
 	}
 	s.bogus(s.pos + 2)
@@ -267,7 +253,7 @@ func (s *scanner) tag(pos int) bool {
 func (s *scanner) attributes(pos int) bool {
 	src := s.src
 	for {
-		for pos < len(src) && class[src[pos]]&spaceClass != 0 {
+		for pos < len(src) && class[src[pos]]&isSpace != 0 {
 			pos++
 		}
 		if pos >= len(src) {
@@ -300,12 +286,12 @@ func (s *scanner) attributes(pos int) bool {
 			pos++
 		}
 		a.nameEnd, a.odd = pos, seen&oddClass != 0
-		for pos < len(src) && class[src[pos]]&spaceClass != 0 {
+		for pos < len(src) && class[src[pos]]&isSpace != 0 {
 			pos++
 		}
 		if pos < len(src) && src[pos] == '=' {
 			pos++
-			for pos < len(src) && class[src[pos]]&spaceClass != 0 {
+			for pos < len(src) && class[src[pos]]&isSpace != 0 {
 				pos++
 			}
 			if pos >= len(src) {

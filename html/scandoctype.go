@@ -27,7 +27,7 @@ func (s *scanner) scanDoctype(pos int) {
 		return
 	}
 	start := pos
-	for pos < len(src) && src[pos] != '>' && class[src[pos]]&spaceClass == 0 {
+	for pos < len(src) && src[pos] != '>' && class[src[pos]]&isSpace == 0 {
 		pos++
 	}
 	d.name = span{uint32(start), uint32(pos)}
@@ -113,7 +113,7 @@ func (s *scanner) bogusDoctype(pos int) {
 }
 
 func (s *scanner) skipSpace(pos int) int {
-	for pos < len(s.src) && class[s.src[pos]]&spaceClass != 0 {
+	for pos < len(s.src) && class[s.src[pos]]&isSpace != 0 {
 		pos++
 	}
 	return pos

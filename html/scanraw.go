@@ -5,24 +5,24 @@ import "bytes"
 // nextRaw takes the next token outside of the data state. It reports false if there is none before
 // the state changes back.
 func (s *scanner) nextRaw() bool {
-	s.kind, s.from, s.start, s.textMode = TextToken, s.pos, s.pos, s.mode
-	switch s.mode {
-	case plaintextMode:
+	s.kind, s.from, s.start, s.textState = TextToken, s.pos, s.pos, s.state
+	switch s.state {
+	case PlaintextState:
 		s.end = len(s.src)
-	case cdataMode:
-		s.mode = dataMode
+	case CDATAState:
+		s.state = DataState
 		if i := bytes.Index(s.src[s.pos:], sectionEnd); i >= 0 {
 			s.end = s.pos + i
 			s.pos = s.end + len(sectionEnd)
 			return s.end > s.start
 		}
 		s.end = len(s.src)
-	case scriptMode:
+	case ScriptState:
 		s.end = s.scriptEnd(s.pos)
-		s.mode = dataMode
+		s.state = DataState
 	default:
 		s.end = s.rawEnd(s.pos)
-		s.mode = dataMode
+		s.state = DataState
 	}
 	s.pos = s.end
 	return s.end > s.start

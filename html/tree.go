@@ -20,7 +20,7 @@ func (b *builder) run() error {
 		case TextToken:
 			if needsDecoding(s.src[s.start:s.end]) {
 				at := len(d.side)
-				d.side = appendText(d.side, s.src[s.start:s.end], s.textMode == dataMode || s.textMode == rcdataMode, dropNUL)
+				d.side = appendText(d.side, s.src[s.start:s.end], s.textState == DataState || s.textState == RCDATAState, dropNUL)
 				d.spans = append(d.spans, span{uint32(at), uint32(len(d.side))})
 				b.add(top, node{meta: uint32(TextNode) | flagSide, data: uint32(s.start), end: uint32(len(d.spans) - 1)})
 				continue
@@ -48,11 +48,11 @@ func (b *builder) run() error {
 			case AtomBr, AtomImg, AtomInput, AtomMeta, AtomLink, AtomHr, AtomBase, AtomArea, AtomWbr, AtomEmbed, AtomSource, AtomTrack, AtomCol:
 				continue
 			case AtomScript:
-				s.mode, s.until = scriptMode, "script"
+				s.state, s.until = ScriptState, "script"
 			case AtomStyle:
-				s.mode, s.until = rawtextMode, "style"
+				s.state, s.until = RawTextState, "style"
 			case AtomTitle, AtomTextarea:
-				s.mode, s.until = rcdataMode, atom.String()
+				s.state, s.until = RCDATAState, atom.String()
 			}
 			b.stack = append(b.stack, id)
 		case EndTagToken:
