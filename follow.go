@@ -122,15 +122,20 @@ func (o *output) holdRef(ref string) (open bool) {
 
 // holdLinks accepts the links of the page.
 func (o *output) holdLinks(text []byte, base string, opts []links.Option) bool {
-	open := true
-	links.Walk(text, base, func(ref *links.Ref) bool {
-		o.holding.Lock()
-		defer o.holding.Unlock()
-		o.ctx.job.crawl.addPlain(o.hold(), o.ctx.job, ref.URL)
-		open = o.keep()
-		return open
-	}, opts...)
-	return open
+	for ref := range links.Each(text, base, opts...) {
+		if !o.holdLink(ref.URL) {
+			return false
+		}
+	}
+	return true
+}
+
+// holdLink accepts a link of the page, resolved.
+func (o *output) holdLink(url []byte) bool {
+	o.holding.Lock()
+	defer o.holding.Unlock()
+	o.ctx.job.crawl.addPlain(o.hold(), o.ctx.job, url)
+	return o.keep()
 }
 
 // addPlain puts a resolved URL into the batch, or settles it at once. It is accept for a GET request without

@@ -203,10 +203,10 @@ func (o *output) followLinks(opts []links.Option) bool {
 	if o.plain() {
 		return o.holdLinks(text, resp.URL, opts)
 	}
-	sent := true
-	links.Walk(text, resp.URL, func(ref *links.Ref) bool {
-		sent = o.sendRequest(NewRequest(string(ref.URL), GET, nil))
-		return sent
-	}, opts...)
-	return sent
+	for ref := range links.Each(text, resp.URL, opts...) {
+		if !o.sendRequest(NewRequest(string(ref.URL), GET, nil)) {
+			return false
+		}
+	}
+	return true
 }

@@ -31,13 +31,15 @@ func BenchmarkExtract(b *testing.B) {
 	}
 }
 
-func BenchmarkWalk(b *testing.B) {
+func BenchmarkEach(b *testing.B) {
 	body := listing()
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
 		n := 0
-		links.Walk(body, "https://example.com/list/", func(*links.Ref) bool { n++; return true })
+		for range links.Each(body, "https://example.com/list/") {
+			n++
+		}
 		if n != 120 {
 			b.Fatalf("found %d", n)
 		}

@@ -122,7 +122,7 @@ func TestAgreesWithTree(t *testing.T) {
 			return err
 		}
 		want := fromTree(t, body, "http://example.com/")
-		if got := walk(body, "http://example.com/"); !slices.Equal(got, want) {
+		if got := each(body, "http://example.com/"); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q\nwant %q", path, got, want)
 		}
 		pages++

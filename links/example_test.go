@@ -31,15 +31,14 @@ func ExampleAccept() {
 	// Output: 2
 }
 
-func ExampleWalk() {
+func ExampleEach() {
 	known := map[string]bool{"https://example.com/shop/item?id=2": true}
-	links.Walk([]byte(page), "https://example.com/shop/", func(r *links.Ref) bool {
+	for r := range links.Each([]byte(page), "https://example.com/shop/") {
 		if r.NoFollow || known[string(r.URL)] { // looking up allocates no string
-			return true
+			continue
 		}
 		fmt.Println(string(r.URL))
-		return true
-	})
+	}
 	// Output: https://example.com/shop/item?id=1&lang=en
 }
 

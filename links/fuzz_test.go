@@ -18,8 +18,8 @@ func FuzzExtract(f *testing.F) {
 		const base = "http://example.com/dir/page"
 		before := bytes.Clone(body)
 		all := links.Extract(body, base, links.Unique(false))
-		if walked := walk(body, base); !slices.Equal(walked, urls(all)) {
-			t.Errorf("Walk gave %q, Extract %q", walked, urls(all))
+		if walked := each(body, base); !slices.Equal(walked, urls(all)) {
+			t.Errorf("Each gave %q, Extract %q", walked, urls(all))
 		}
 		seen := map[string]bool{}
 		for _, l := range links.Extract(body, base) {

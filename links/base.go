@@ -1,0 +1,122 @@
+package links
+
+import (
+	"bytes"
+
+	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// Base returns the document base URL of a page, which relative links start from: the href of the
+// first base element that has one, resolved against docURL, the URL of the page. Without such an
+// element, and where its href is no URL or has the scheme data or javascript, it is docURL as given
+// (HTML standard, section 2.4.3).
+func Base(body []byte, docURL string) string {
+	if !mayHave(body, "base") {
+		return docURL
+	}
+	base, _ := documentBase(body, docURL)
+	return base
+}
+
+func documentBase(body []byte, docURL string) (string, *urlx.Base) {
+	doc := parseDocURL(docURL)
+	if !mayHave(body, "base") {
+		return docURL, doc
+	}
+	tags := newTagReader(body)
+	for tags.nextStart() {
+		if href, ok := tags.baseHref(); ok {
+			return resolveBase(doc, docURL, href)
+		}
+	}
+	return docURL, doc
+}
+
+// innerBase is documentBase for a document inside of another one, whose base it has unless it has one
+// of its own.
+func innerBase(body []byte, outer *urlx.Base) *urlx.Base {
+	if !mayHave(body, "base") {
+		return outer
+	}
+	_, base := documentBase(body, outer.String())
+	return base
+}
+
+// parseDocURL takes about:blank for what is no absolute URL: it resolves absolute links and refuses
+// relative ones.
+func parseDocURL(docURL string) *urlx.Base {
+	doc, err := urlx.ParseBase(docURL)
+	if err != nil {
+		doc, _ = urlx.ParseBase("about:blank")
+	}
+	return doc
+}
+
+func resolveBase(doc *urlx.Base, docURL, href string) (string, *urlx.Base) {
+	url, err := doc.Resolve(nil, href)
+	if err != nil {
+		return docURL, doc
+	}
+	switch urlx.Scheme(string(url)) {
+	case "data", "javascript":
+		return docURL, doc
+	}
+	base, err := urlx.ParseBase(string(url))
+	if err != nil {
+		return docURL, doc
+	}
+	return string(url), base
+}
+
+// baseHref returns the href of the start tag that was just read if it is a base element with one.
+func (r *tagReader) baseHref() (string, bool) {
+	// The content of a template is a document of its own, and SVG has no base element.
+	if r.tag != html.AtomBase || r.templates > 0 || r.inForeign() {
+		return "", false
+	}
+	href, _ := r.attributes("href", "")
+	return string(href), href != nil
+}
+
+// mayHave tells whether a page has the text of a start tag with this name, in lower case: most pages
+// lack the rare ones and need not be read for them. It is a search that machines are fast at.
+func mayHave(body []byte, name string) bool {
+	lead := [2]byte{'<', name[0]}
+	for range 2 {
+		for rest := body; ; {
+			i := bytes.Index(rest, lead[:])
+			if i < 0 || i+1+len(name) > len(rest) {
+				break
+			}
+			if equalFold(rest[i+1:i+1+len(name)], name) {
+				return true
+			}
+			rest = rest[i+1:]
+		}
+		lead[1] -= 'a' - 'A'
+	}
+	return false
+}
+
+const asciiSpace = "\t\n\f\r "
+
+func isSpace(c byte) bool {
+	return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f'
+}
+
+// equalFold compares with a text in lower case, ignoring the case of ASCII letters alone.
+func equalFold(b []byte, s string) bool {
+	if len(b) != len(s) {
+		return false
+	}
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != s[i] {
+			return false
+		}
+	}
+	return true
+}
