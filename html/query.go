@@ -61,33 +61,36 @@ func newIndex(d *Document) *Index {
 			count++
 		}
 	}
-	x.elements = make([]Element, 1, count)
+	x.elements = make([]Element, count)
 	x.elements[0].ID = 1
 	if d.xml {
 		x.locals = make(map[string]uint32)
 	}
+	x.byName.starts = make([]uint32, d.Atoms()+2)
+	k := int32(0)
 	for id := 1; id < len(d.nodes); id++ {
 		n := &d.nodes[id]
-		if n.meta&kindMask != uint32(ElementNode) {
-			x.position[id] = int32(len(x.elements) - 1)
-			continue
+		if n.meta&kindMask == uint32(ElementNode) {
+			k++
+			up := int32(0)
+			if n.parent != 0 {
+				up = x.position[n.parent]
+			}
+			parent, e := &x.elements[up], &x.elements[k]
+			parent.Count++
+			e.ID, e.Parent, e.End, e.Prev, e.Order = uint32(id), up, k+1, parent.Last, parent.Count
+			e.Name, e.Namespace = n.meta>>atomShift, Namespace(n.meta&nsMask>>nsShift)
+			parent.Last = k
+			if x.locals != nil {
+				e.Name = x.local(Atom(e.Name))
+			}
+			x.byName.starts[e.Name+2]++
 		}
-		k := int32(len(x.elements))
 		x.position[id] = k
-		up := int32(0)
-		if n.parent != 0 {
-			up = x.position[n.parent]
-		}
-		parent := &x.elements[up]
-		e := Element{ID: uint32(id), Parent: up, End: k + 1, Prev: parent.Last, Name: n.meta >> atomShift,
-			Namespace: Namespace(n.meta & nsMask >> nsShift)}
-		if x.locals != nil {
-			e.Name = x.local(Atom(e.Name))
-		}
-		parent.Count++
-		e.Order = parent.Count
-		parent.Last = k
-		x.elements = append(x.elements, e)
+	}
+	x.byName.allot(count - 1)
+	for k := 1; k < len(x.elements); k++ {
+		x.byName.put(x.elements[k].Name, int32(k))
 	}
 	for k := len(x.elements) - 1; k > 0; k-- {
 		e := &x.elements[k]
@@ -95,7 +98,6 @@ func newIndex(d *Document) *Index {
 			parent.End = e.End
 		}
 	}
-	x.byName.count(x.elements, func(_ int32, e *Element, see func(uint32)) { see(e.Name) })
 	return x
 }
 
@@ -135,47 +137,47 @@ func (x *Index) ByName(name uint32) []int32 { return x.byName.of(name) }
 // ByAttr returns the positions of the elements with an attribute of that name.
 func (x *Index) ByAttr(name Atom) []int32 {
 	x.attrsOnce.Do(func() {
-		x.byAttr.count(x.elements, func(k int32, _ *Element, see func(uint32)) {
-			for a := x.Node(k).FirstAttr(); !a.IsZero(); a = a.Next() {
-				see(uint32(a.Atom()))
+		d := x.doc
+		x.byAttr.starts = make([]uint32, d.Atoms()+2)
+		for i := 1; i < len(d.attrs); i++ {
+			x.byAttr.starts[d.attrs[i].meta>>atomShift+2]++
+		}
+		x.byAttr.allot(len(d.attrs))
+		for k := 1; k < len(x.elements); k++ {
+			for i := d.nodes[x.elements[k].ID].data; i != 0; i++ {
+				meta := d.attrs[i].meta
+				x.byAttr.put(meta>>atomShift, int32(k))
+				if meta&attrLast != 0 {
+					break
+				}
 			}
-		})
+		}
 	})
 	return x.byAttr.of(uint32(name))
 }
 
-// postings are lists of positions by number, side by side.
+// postings are lists of positions by number, side by side. To make them count each number n in
+// starts[n+2], call allot, then put.
 type postings struct {
-	starts []uint32 // of the list of each number, and the end of the last one
+	starts []uint32 // of the list of each number; for a number without list the start of the next
 	list   []int32
 }
 
-// count makes the lists of what each calls see with for each element.
-func (p *postings) count(elements []Element, each func(k int32, e *Element, see func(uint32))) {
-	total := 0
-	see := func(number uint32) {
-		for int(number)+2 >= len(p.starts) {
-			p.starts = append(p.starts, make([]uint32, int(number)+3-len(p.starts))...)
-		}
-		p.starts[number+2]++
-		total++
+// allot gives each list its place. The place of the list of n is kept in starts[n+1], which moves to
+// the list's end as it fills.
+func (p *postings) allot(total int) {
+	sum := uint32(0)
+	for i, n := range p.starts {
+		sum += n
+		p.starts[i] = sum
 	}
-	for k := 1; k < len(elements); k++ {
-		each(int32(k), &elements[k], see)
-	}
-	for i := 1; i < len(p.starts); i++ {
-		p.starts[i] += p.starts[i-1]
-	}
-	// starts[n+1] is where the list of n begins, and moves to its end as the list fills.
 	p.list = make([]int32, total)
-	k := int32(1)
-	put := func(number uint32) {
-		p.list[p.starts[number+1]] = k
-		p.starts[number+1]++
-	}
-	for ; int(k) < len(elements); k++ {
-		each(k, &elements[k], put)
-	}
+}
+
+func (p *postings) put(number uint32, k int32) {
+	at := &p.starts[number+1]
+	p.list[*at] = k
+	*at++
 }
 
 func (p *postings) of(number uint32) []int32 {
@@ -189,15 +191,24 @@ func (p *postings) of(number uint32) []int32 {
 // same letters. In quirks mode they are compared without regard to ASCII case (HTML standard,
 // section 4.17.2 with DOM, section 4.9), so words that differ only in case have one number.
 type Words struct {
-	fold    bool
+	fold    bool     // quirks mode
 	slots   []uint32 // open addressing: a number, 0 is empty
-	text    []string // by number
-	hashes  []uint32 // by number
-	ids     []uint32 // by position: the number of the id, 0 for none
+	words   []word   // by number
+	own     []own    // by position
 	classes []uint32 // of all elements
-	starts  []uint32 // by position: where its classes start, and the end of the last ones
-	above   []uint64 // by position: the filter of the ancestors
-	lists   postings
+	lists   postings // of ids by twice their number, of classes by one more
+}
+
+type word struct {
+	text string
+	hash uint32
+}
+
+// own is what is known of one element.
+type own struct {
+	path   uint64 // the bits of the element and its ancestors
+	id     uint32 // number of the id, 0 for none
+	starts uint32 // where its classes start; they end where those of the next element start
 }
 
 // Words returns the ids and classes.
@@ -207,52 +218,58 @@ func (x *Index) Words() *Words {
 }
 
 func (w *Words) read(x *Index) {
-	w.fold = x.doc.quirks == Quirks && !x.doc.xml
-	w.text, w.hashes = make([]string, 1), make([]uint32, 1)
+	d := x.doc
+	w.fold = d.quirks == Quirks && !d.xml
+	w.words = make([]word, 1, 32)
 	w.slots = make([]uint32, 64)
-	w.ids = make([]uint32, len(x.elements))
-	w.starts = make([]uint32, 1, len(x.elements)+1)
-	w.above = make([]uint64, len(x.elements))
+	w.own = make([]own, len(x.elements)+1)
+	w.classes = make([]uint32, 0, len(x.elements))
 	for k := 1; k < len(x.elements); k++ {
-		w.starts = append(w.starts, uint32(len(w.classes)))
-		for a := x.Node(int32(k)).FirstAttr(); !a.IsZero(); a = a.Next() {
-			switch a.Atom() {
+		e, own := &x.elements[k], &w.own[k]
+		own.starts = uint32(len(w.classes))
+		for i := d.nodes[e.ID].data; i != 0; i++ {
+			a := Attr{d, i}
+			meta := d.attrs[i].meta
+			switch Atom(meta >> atomShift) {
 			case AtomId:
 				if value := a.Bytes(); len(value) > 0 {
-					w.ids[k] = w.intern(value)
+					own.id = w.intern(value)
 				}
 			case AtomClass:
-				w.split(a.Bytes())
+				w.split(a.Bytes(), own.starts)
 			}
+			if meta&attrLast != 0 {
+				break
+			}
+		}
+		own.path = w.own[e.Parent].path | NameBit(e.Name) | w.WordBit(own.id)
+		for _, c := range w.classes[own.starts:] {
+			own.path |= w.WordBit(c)
 		}
 	}
-	w.starts = append(w.starts, uint32(len(w.classes)))
-	w.lists.count(x.elements, func(k int32, _ *Element, see func(uint32)) {
-		if w.ids[k] != 0 {
-			see(w.ids[k])
+	w.own[len(x.elements)].starts = uint32(len(w.classes))
+	w.lists.starts = make([]uint32, 2*len(w.words)+2)
+	for k := range x.elements {
+		if id := w.own[k].id; id != 0 {
+			w.lists.starts[2*id+2]++
 		}
-		for _, c := range w.Classes(k) {
-			if c != w.ids[k] {
-				see(c)
-			}
+	}
+	for _, c := range w.classes {
+		w.lists.starts[2*c+1+2]++
+	}
+	w.lists.allot(len(w.classes) + len(x.elements))
+	for k := range x.elements {
+		if id := w.own[k].id; id != 0 {
+			w.lists.put(2*id, int32(k))
 		}
-	})
-	for k := 1; k < len(x.elements); k++ {
-		parent := x.elements[k].Parent
-		if parent == 0 {
-			continue
+		for _, c := range w.Classes(int32(k)) {
+			w.lists.put(2*c+1, int32(k))
 		}
-		filter := w.above[parent] | NameBit(x.elements[parent].Name) | w.WordBit(w.ids[parent])
-		for _, c := range w.Classes(parent) {
-			filter |= w.WordBit(c)
-		}
-		w.above[k] = filter
 	}
 }
 
 // split adds the classes in the value of an attribute, each once.
-func (w *Words) split(value []byte) {
-	first := w.starts[len(w.starts)-1]
+func (w *Words) split(value []byte, first uint32) {
 	for i := 0; i < len(value); {
 		if separatesWords(value[i]) {
 			i++
@@ -282,7 +299,7 @@ func (w *Words) find(word []byte, hash uint32) (slot, number uint32) {
 	mask := uint32(len(w.slots) - 1)
 	for slot = hash & mask; ; slot = (slot + 1) & mask {
 		number = w.slots[slot]
-		if number == 0 || w.hashes[number] == hash && w.text[number] == string(word) {
+		if number == 0 || w.words[number].hash == hash && w.words[number].text == string(word) {
 			return slot, number
 		}
 	}
@@ -290,23 +307,22 @@ func (w *Words) find(word []byte, hash uint32) (slot, number uint32) {
 
 func hashWord(word []byte) uint32 { h := maphash.Bytes(seed, word); return uint32(h ^ h>>32) }
 
-func (w *Words) intern(word []byte) uint32 {
+func (w *Words) intern(text []byte) uint32 {
 	if w.fold {
-		word = foldASCII(word)
+		text = foldASCII(text)
 	}
-	hash := hashWord(word)
-	slot, number := w.find(word, hash)
+	hash := hashWord(text)
+	slot, number := w.find(text, hash)
 	if number != 0 {
 		return number
 	}
-	number = uint32(len(w.text))
-	w.text = append(w.text, view(word))
-	w.hashes = append(w.hashes, hash)
+	number = uint32(len(w.words))
+	w.words = append(w.words, word{view(text), hash})
 	w.slots[slot] = number
-	if 2*len(w.text) > len(w.slots) {
+	if 2*len(w.words) > len(w.slots) {
 		w.slots = make([]uint32, 2*len(w.slots))
-		for n := 1; n < len(w.text); n++ {
-			slot := w.hashes[n] & uint32(len(w.slots)-1)
+		for n := 1; n < len(w.words); n++ {
+			slot := w.words[n].hash & uint32(len(w.slots)-1)
 			for w.slots[slot] != 0 {
 				slot = (slot + 1) & uint32(len(w.slots)-1)
 			}
@@ -345,29 +361,31 @@ func (w *Words) Lookup(word string) uint32 {
 	return number
 }
 
-// ByWord returns the positions of the elements with a word as id or class.
-func (w *Words) ByWord(word uint32) []int32 { return w.lists.of(word) }
+// ByID returns the positions of the elements with an id.
+func (w *Words) ByID(id uint32) []int32 { return w.lists.of(2 * id) }
+
+// ByClass returns the positions of the elements with a class.
+func (w *Words) ByClass(class uint32) []int32 { return w.lists.of(2*class + 1) }
 
 // ID returns the number of the id of the element at a position, 0 if it has none.
-func (w *Words) ID(k int32) uint32 { return w.ids[k] }
+func (w *Words) ID(k int32) uint32 { return w.own[k].id }
 
 // Classes returns the numbers of the classes of the element at a position.
-func (w *Words) Classes(k int32) []uint32 { return w.classes[w.starts[k]:w.starts[k+1]] }
+func (w *Words) Classes(k int32) []uint32 { return w.classes[w.own[k].starts:w.own[k+1].starts] }
 
-// Above returns the filter of the ancestors of the element at a position, the document excluded:
-// the union of the bits of their names, ids and classes. If a bit is not in it no ancestor has the
-// name or word; if it is, one may have.
-func (w *Words) Above(k int32) uint64 { return w.above[k] }
+// Path returns the filter of an element and its ancestors: the union of the bits of their names, ids
+// and classes. If a bit is not in it none of them has the name or word; if it is, one may have.
+func (w *Words) Path(k int32) uint64 { return w.own[k].path }
 
-// NameBit returns the bit of a name in the filters of [Words.Above].
+// NameBit returns the bit of a name in the filters of [Words.Path].
 func NameBit(name uint32) uint64 { return 1 << (name * 0x9e3779b1 >> 26) }
 
-// WordBit returns the bit of an id or class in the filters of [Words.Above]; that of 0 is no bit.
+// WordBit returns the bit of an id or class in the filters of [Words.Path]; that of 0 is no bit.
 func (w *Words) WordBit(word uint32) uint64 {
 	if word == 0 {
 		return 0
 	}
-	return 1 << (w.hashes[word] >> 26)
+	return 1 << (w.words[word].hash >> 26)
 }
 
 // Text is all text of a document in one piece, so that the text of each element is a part of it.
@@ -420,6 +438,14 @@ func (t *Text) Bounds(k int32) (start, end int) { return int(t.starts[k]), int(t
 
 // Of returns the text of the element at a position: all text nodes inside it, joined.
 func (t *Text) Of(k int32) string { return t.all[t.starts[k]:t.ends[k]] }
+
+// Attr returns the attribute with a number that [Attr.ID] gave, no attribute for 0.
+func (d *Document) Attr(id uint32) Attr {
+	if id == 0 || int(id) >= len(d.attrs) {
+		return Attr{}
+	}
+	return Attr{d, id}
+}
 
 // ID returns the number of the attribute in its document. Numbers start at 1 and follow the order of
 // the source for the attributes of one element. 0 is no attribute.

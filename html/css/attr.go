@@ -73,7 +73,7 @@ var operators = map[byte]operator{'!': unequal, '~': hasWord, '|': hasLanguage, 
 type folding uint8
 
 const (
-	exact     folding = iota
+	asWritten folding = iota
 	foldHTML          // in HTML elements of HTML documents, for the attributes in foldedAttrs
 	foldCases         // always: the flag i
 )
@@ -90,9 +90,6 @@ var foldedAttrs = func() map[string]bool {
 	}
 	return set
 }()
-
-// absent reports whether elements without the attribute match.
-func (t *attrTest) absent() bool { return t.op == unequal }
 
 // attribute compiles what follows an opening bracket.
 func (p *parser) attribute() (test, error) {
@@ -143,7 +140,7 @@ func (p *parser) attribute() (test, error) {
 		case "i":
 			t.fold = foldCases
 		case "s":
-			t.fold = exact
+			t.fold = asWritten
 		default:
 			return nil, p.fail(start, "expected ], i or s, found "+p.text[start:p.pos])
 		}
@@ -199,24 +196,18 @@ func (p *parser) attrFunction() (attrName, error) {
 func (t *attrTest) match(m *matcher, k int32) bool {
 	a := m.attr(&t.name, k)
 	if a.IsZero() {
-		return t.absent()
+		return t.op == unequal
 	}
 	if t.op == present {
 		return true
 	}
 	value := a.View(m.scratch)
-	if cap(value) > cap(m.scratch) && len(value) > 0 && len(m.scratch) == 0 && !sharesMemory(value, a.Raw()) {
-		m.scratch = value[:0]
-	}
 	if t.op == matchesRegexp {
 		return t.re.Match(value)
 	}
 	fold := t.fold == foldCases || t.fold == foldHTML && m.el[k].Namespace == html.HTML && !m.xml
 	return t.compare(value, fold)
 }
-
-// sharesMemory reports whether two slices start at the same byte.
-func sharesMemory(a, b []byte) bool { return len(b) > 0 && &a[0] == &b[0] }
 
 // compare implements the operators (Selectors Level 4, sections 6.1 and 6.2).
 func (t *attrTest) compare(value []byte, fold bool) bool {

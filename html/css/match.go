@@ -2,7 +2,6 @@ package css
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/tegenaria/tegenaria/html"
 )
@@ -10,6 +9,7 @@ import (
 // matcher runs one selector on one document. Elements are named by their position in the index.
 type matcher struct {
 	sel   *Selector
+	doc   *html.Document
 	index *html.Index
 	el    []html.Element
 	words *html.Words // nil if the selector has neither id nor class
@@ -30,16 +30,22 @@ type matcher struct {
 	finds    [][]int32 // of :contains, by table: where the words start in the text
 	langs    [][]string
 	scratch  []byte
+	found    []int32 // the result of find
 	counts   map[uint64]int32
 }
 
-// matchers keeps the memory of matchers that are not in use.
-var matchers = sync.Pool{New: func() any { return new(matcher) }}
-
-// newMatcher binds a selector to a document.
+// newMatcher binds a selector to a document. Matchers that are not in use are kept, with their memory
+// and as long as the garbage collector lets them, because the next query is often of the same
+// document: then the names in the selector need not be looked up again.
 func newMatcher(s *Selector, doc *html.Document) *matcher {
-	m := matchers.Get().(*matcher)
-	m.sel, m.index, m.xml, m.work = s, doc.Index(), doc.IsXML(), 0
+	m, _ := s.matchers.Get().(*matcher)
+	if m == nil {
+		m = new(matcher)
+	}
+	if m.index == doc.Index() {
+		return m
+	}
+	m.sel, m.doc, m.index, m.xml, m.words = s, doc, doc.Index(), doc.IsXML(), nil
 	m.el = m.index.Elements()
 	n := len(s.symbols.names) + len(s.symbols.words) + len(s.symbols.attrs)
 	all := m.bound[:0]
@@ -66,13 +72,19 @@ func newMatcher(s *Selector, doc *html.Document) *matcher {
 	return m
 }
 
-// release gives the memory of the matcher back, but for what grows with the document.
+// maxKept is how many entries of a slice a matcher keeps that is not in use.
+const maxKept = 1 << 12
+
+// release gives the matcher back, without what grew large with a document.
 func (m *matcher) release() {
-	*m = matcher{scratch: m.scratch[:0]}
-	if cap(m.scratch) > 1<<12 {
+	if cap(m.scratch) > maxKept {
 		m.scratch = nil
 	}
-	matchers.Put(m)
+	if cap(m.found) > maxKept {
+		m.found = nil
+	}
+	m.searches, m.tables, m.sets, m.finds, m.langs, m.counts = nil, nil, nil, nil, nil, nil
+	m.sel.matchers.Put(m)
 }
 
 // search sets what is searched: an element with all that is inside, or the whole document.
@@ -86,7 +98,7 @@ func (m *matcher) search(root html.Node) {
 	default:
 		m.lo, m.hi = 1, 1
 	}
-	m.patient = true
+	m.patient, m.work = true, 0
 	clear(m.searches)
 	clear(m.tables)
 	clear(m.sets)
@@ -152,12 +164,14 @@ func (m *matcher) anyOf(chains []chain, k int32) bool {
 
 // chainFrom reports whether the chain without its first links matches the element.
 func (m *matcher) chainFrom(c *chain, first int, k int32) bool {
-	for i := first; ; i++ {
-		l := &c.links[i]
-		if !m.is(&l.compound, k) {
-			return false
-		}
-		switch l.by {
+	return m.is(&c.links[first].compound, k) && m.leftFrom(c, first, k)
+}
+
+// leftFrom reports whether what stands at the left of link i matches as seen from an element that
+// the link itself matches.
+func (m *matcher) leftFrom(c *chain, i int, k int32) bool {
+	for ; ; i++ {
+		switch c.links[i].by {
 		case none:
 			return true
 		case child:
@@ -167,7 +181,7 @@ func (m *matcher) chainFrom(c *chain, first int, k int32) bool {
 		default:
 			return m.seek(c, i, k)
 		}
-		if k == 0 {
+		if k == 0 || !m.is(&c.links[i+1].compound, k) {
 			return false
 		}
 	}
@@ -178,16 +192,10 @@ func (m *matcher) chainFrom(c *chain, first int, k int32) bool {
 // are elements, the answers are remembered for all elements on the way, which keeps the work in
 // proportion to elements and links whatever the page.
 func (m *matcher) seek(c *chain, i int, k int32) bool {
-	l := &c.links[i]
-	step := func(k int32) int32 {
-		if l.by == descendant {
-			return m.el[k].Parent
-		}
-		return m.el[k].Prev
-	}
+	by := c.links[i].by
 	if m.patient {
 		m.patient = m.work <= int(m.hi-m.lo)+64
-		for k = step(k); k != 0; k = step(k) {
+		for k = m.step(by, k); k != 0; k = m.step(by, k) {
 			if m.chainFrom(c, i+1, k) {
 				return true
 			}
@@ -197,14 +205,14 @@ func (m *matcher) seek(c *chain, i int, k int32) bool {
 	if m.searches == nil {
 		m.searches = make([]table, m.sel.searches)
 	}
-	memo, answer, from := &m.searches[l.memo], no, k
+	memo, answer, from := &m.searches[c.links[i].memo], no, k
 	for {
 		if known := m.get(memo, k); known != unknown {
 			answer = known
 			break
 		}
 		m.work++
-		up := step(k)
+		up := m.step(by, k)
 		if up != 0 && m.chainFrom(c, i+1, up) {
 			answer = yes
 		}
@@ -214,10 +222,18 @@ func (m *matcher) seek(c *chain, i int, k int32) bool {
 		}
 		k = up
 	}
-	for ; from != k; from = step(from) {
+	for ; from != k; from = m.step(by, from) {
 		m.put(memo, from, answer)
 	}
 	return answer == yes
+}
+
+// step returns the next element on the way of a search.
+func (m *matcher) step(by combinator, k int32) int32 {
+	if by == descendant {
+		return m.el[k].Parent
+	}
+	return m.el[k].Prev
 }
 
 // is reports whether an element matches a compound.
@@ -264,29 +280,28 @@ func (m *matcher) typeIs(t *typeTest, k int32) bool {
 type plan struct {
 	full  []int32 // the list, if not everything
 	all   bool
+	exact bool // the candidates are what the subject matches
 	above uint64
 }
 
 func (m *matcher) plan(c *chain) plan {
 	p := plan{all: true}
-	vertical := false
 	for i := range c.links {
 		l := &c.links[i]
-		if i > 0 {
-			by := c.links[i-1].by
-			vertical = vertical || by == child || by == descendant
-		}
-		for _, slots := range [...][]int{l.ids, l.classes} {
+		// An ancestor of a sibling is one too; a sibling of an ancestor is not.
+		vertical := i > 0 && (c.links[i-1].by == child || c.links[i-1].by == descendant)
+		for n, slots := range [...][]int{l.ids, l.classes} {
 			for _, slot := range slots {
 				word := m.wordNumbers[slot]
-				if word == 0 {
+				switch {
+				case word == 0:
 					return plan{}
-				}
-				if vertical {
+				case vertical:
 					p.above |= m.words.WordBit(word)
-				}
-				if i == 0 {
-					p.offer(m.words.ByWord(word))
+				case i == 0 && n == 0:
+					p.offer(m.words.ByID(word))
+				case i == 0:
+					p.offer(m.words.ByClass(word))
 				}
 			}
 		}
@@ -294,24 +309,37 @@ func (m *matcher) plan(c *chain) plan {
 			continue
 		}
 		name := m.onlyName(l.typ)
-		if name == 0 {
-			if m.names[l.typ.name]|m.names[l.typ.lower] == 0 {
-				return plan{}
-			}
-			continue
-		}
-		if vertical {
+		switch {
+		case name == 0 && m.names[l.typ.name]|m.names[l.typ.lower] == 0:
+			return plan{}
+		case name == 0:
+		case vertical:
 			p.above |= html.NameBit(name)
-		}
-		if i == 0 {
+		case i == 0:
 			p.offer(m.index.ByName(name))
 		}
 	}
 	if m.words == nil {
 		p.above = 0
 	}
-	p.attrs(m, &c.links[0].compound)
+	subject := &c.links[0].compound
+	p.exact = p.attrs(m, subject) || exact(subject)
 	return p
+}
+
+// exact reports whether all candidates match a compound: where it has one condition, which the index
+// has answered, or none.
+func exact(c *compound) bool {
+	if len(c.tests) > 0 {
+		return false
+	}
+	switch len(c.ids) + len(c.classes) {
+	case 0:
+		return c.universal() || c.typ.namespace.any && c.typ.name == c.typ.lower && !c.typ.any
+	case 1:
+		return c.typ == nil || c.typ.any && c.typ.namespace.any
+	}
+	return false
 }
 
 // onlyName returns the one name that elements of a type have in this document, 0 if there is none or
@@ -336,17 +364,19 @@ func (p *plan) offer(list []int32) {
 	}
 }
 
-// attrs looks for candidates by attribute where nothing else says more.
-func (p *plan) attrs(m *matcher, c *compound) {
+// attrs looks for candidates by attribute where nothing else says more. It reports whether the
+// attribute is all that the compound asks for.
+func (p *plan) attrs(m *matcher, c *compound) bool {
 	if !p.all || m.hi-m.lo < 16 {
-		return
+		return false
 	}
 	for _, t := range c.tests {
-		if a, ok := t.(*attrTest); ok && !a.absent() && a.name.simple() && a.name.name == a.name.lower {
+		if a, ok := t.(*attrTest); ok && a.op != unequal && a.name.simple() && a.name.name == a.name.lower {
 			p.offer(m.index.ByAttr(html.Atom(m.attrs[a.name.name])))
-			return
+			return a.op == present && len(c.tests) == 1 && (c.typ == nil || c.typ.any && c.typ.namespace.any)
 		}
 	}
+	return false
 }
 
 // within returns the part of a list of positions that lies from lo to without hi.
@@ -360,27 +390,51 @@ func within(list []int32, lo, hi int32) []int32 {
 	return list[:to]
 }
 
-// find appends the elements that a chain matches to dst, in document order, limit at most.
-func (m *matcher) find(dst []int32, c *chain, limit int) []int32 {
+// find returns the elements that a chain matches, in document order, limit at most. They stay until
+// the next call.
+func (m *matcher) find(c *chain, limit int) []int32 {
 	p := m.plan(c)
-	try := func(k int32) {
-		if p.above == 0 || p.above&^m.words.Above(k) == 0 {
-			if m.chainFrom(c, 0, k) {
-				dst = append(dst, k)
+	if !p.all {
+		list := within(p.full, m.lo, m.hi)
+		if p.exact && len(c.links) == 1 {
+			m.work += len(list)
+			return list[:min(limit, len(list))]
+		}
+		m.found = m.found[:0]
+		for _, k := range list {
+			if m.accepts(&p, c, k) {
+				if m.found = append(m.found, k); len(m.found) >= limit {
+					break
+				}
 			}
 		}
+		return m.found
 	}
-	enough := len(dst) + limit
-	if p.all {
-		for k := m.lo; k < m.hi && len(dst) < enough; k++ {
-			try(k)
+	m.found = m.found[:0]
+	if p.exact && len(c.links) == 1 {
+		m.work += int(m.hi - m.lo)
+		m.found = slices.Grow(m.found, int(m.hi-m.lo))
+		for k := m.lo; k < m.hi && len(m.found) < limit; k++ {
+			m.found = append(m.found, k)
 		}
-		return dst
+		return m.found
 	}
-	for _, k := range within(p.full, m.lo, m.hi) {
-		if try(k); len(dst) >= enough {
-			break
+	for k := m.lo; k < m.hi && len(m.found) < limit; k++ {
+		if m.accepts(&p, c, k) {
+			m.found = append(m.found, k)
 		}
 	}
-	return dst
+	return m.found
+}
+
+// accepts reports whether the chain matches a candidate.
+func (m *matcher) accepts(p *plan, c *chain, k int32) bool {
+	if p.above != 0 && p.above&^m.words.Path(m.el[k].Parent) != 0 {
+		return false
+	}
+	if !p.exact {
+		return m.chainFrom(c, 0, k)
+	}
+	m.work++
+	return m.leftFrom(c, 0, k)
 }

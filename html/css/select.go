@@ -10,18 +10,24 @@ import (
 )
 
 // Result is what a selector selects: an element; with ::text, a text node; with ::attr(name), an
-// attribute of an element.
+// attribute of an element. It is a small value that can be compared.
 type Result struct {
-	Node html.Node
-	Attr html.Attr // zero but for ::attr
+	doc        *html.Document
+	node, attr uint32
 }
+
+// Node returns the element or text node, for an attribute its element.
+func (r Result) Node() html.Node { return r.doc.Node(r.node) }
+
+// Attr returns the attribute, the zero Attr if the result is an element or text node.
+func (r Result) Attr() html.Attr { return r.doc.Attr(r.attr) }
 
 // compare orders results as the document does: an element, its attributes, what is inside it.
 func (r Result) compare(other Result) int {
-	if c := cmp.Compare(r.Node.ID(), other.Node.ID()); c != 0 {
+	if c := cmp.Compare(r.node, other.node); c != 0 {
 		return c
 	}
-	return cmp.Compare(r.Attr.ID(), other.Attr.ID())
+	return cmp.Compare(r.attr, other.attr)
 }
 
 // Match reports whether an element is one that the selector selects. What a pseudo-element selects
@@ -55,7 +61,7 @@ func (s *Selector) Append(dst []Result, roots ...html.Node) []Result {
 		if root.IsZero() {
 			continue
 		}
-		if m == nil || m.index != root.Document().Index() {
+		if m == nil || m.doc != root.Document() {
 			if m != nil {
 				m.release()
 			}
@@ -87,28 +93,27 @@ func (s *Selector) First(root html.Node) (r Result, ok bool) {
 func (m *matcher) appendAll(dst []Result, root html.Node, limit int) []Result {
 	m.search(root)
 	start := len(dst)
-	var space [32]int32
 	for i := range m.sel.branches {
 		b := &m.sel.branches[i]
 		switch b.want {
 		case wantElement:
-			found := m.find(space[:0], &b.chain, limit)
+			found := m.find(&b.chain, limit)
 			dst = slices.Grow(dst, len(found))
 			for _, k := range found {
-				dst = append(dst, Result{Node: m.index.Node(k)})
+				dst = append(dst, Result{doc: m.doc, node: m.el[k].ID})
 			}
 		case wantText:
 			if b.bare && root.Kind() == html.TextNode {
-				dst = append(dst, Result{Node: root})
+				dst = append(dst, Result{doc: m.doc, node: root.ID()})
 				continue
 			}
-			dst = m.appendTexts(dst, m.find(space[:0], &b.chain, math.MaxInt32))
+			dst = m.appendTexts(dst, m.find(&b.chain, math.MaxInt32))
 		case wantAttr:
-			found := m.find(space[:0], &b.chain, math.MaxInt32)
+			found := m.find(&b.chain, math.MaxInt32)
 			dst = slices.Grow(dst, len(found))
 			for _, k := range found {
 				if a := m.attr(&b.attr, k); !a.IsZero() {
-					dst = append(dst, Result{Node: m.index.Node(k), Attr: a})
+					dst = append(dst, Result{m.doc, m.el[k].ID, a.ID()})
 				}
 			}
 		}
@@ -126,12 +131,13 @@ func (m *matcher) appendAll(dst []Result, root html.Node, limit int) []Result {
 // appendTexts appends the text nodes that are children of the elements.
 func (m *matcher) appendTexts(dst []Result, elements []int32) []Result {
 	start, sorted, end := len(dst), true, int32(0)
+	dst = slices.Grow(dst, len(elements))
 	for _, k := range elements {
 		sorted = sorted && k >= end
 		end = max(end, m.el[k].End)
 		for n := m.index.Node(k).FirstChild(); !n.IsZero(); n = n.NextSibling() {
 			if n.Kind() == html.TextNode {
-				dst = append(dst, Result{Node: n})
+				dst = append(dst, Result{doc: m.doc, node: n.ID()})
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package css
 import (
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // Selector is a compiled list of selectors. It may be used by several goroutines at once, on any
@@ -15,6 +16,7 @@ type Selector struct {
 	tables   int // tests that remember a number for each element
 	sets     int // of :has
 	fragment string
+	matchers sync.Pool // of *matcher
 }
 
 // branch is one selector of the list.
