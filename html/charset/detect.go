@@ -13,7 +13,7 @@ type Source uint8
 const (
 	ByBOM      Source = iota + 1 // a byte order mark
 	ByHeader                     // the charset of the Content-Type
-	ByDocument                   // a meta element or an XML declaration: see [Prescan]
+	ByDocument                   // a meta element or an XML declaration
 	ByValidity                   // nothing is declared, and all bytes together are valid UTF-8
 	ByGuess                      // nothing is declared, and the bytes look like it
 	ByDefault                    // there is nothing to go by
@@ -43,7 +43,8 @@ func (s Source) String() string {
 //
 // It is the encoding sniffing algorithm of the HTML standard, section 13.2.3.2: a byte order mark
 // (UTF-8 or UTF-16) overrules all; then counts the charset parameter of contentType, if its label
-// is known; then what [Prescan] finds. If all are silent, a page is UTF-8 if it has a byte beyond
+// is known; then what the document declares: the first meta element that names an encoding, wherever
+// it stands (section 13.2.3.5), or else what [Prescan] finds. If all are silent, a page is UTF-8 if it has a byte beyond
 // ASCII and is valid UTF-8; else it is what the frequencies of its bytes speak for, if they do so
 // clearly: Shift_JIS, EUC-JP, GBK, Big5, EUC-KR, windows-1251 or KOI8-R; else windows-1252, the
 // standard's default. A page in ASCII is windows-1252 as well, for it could be any of them.
@@ -62,7 +63,7 @@ func detect(body []byte, contentType string) (e Encoding, source Source, bom int
 			return e, ByHeader, 0
 		}
 	}
-	if e, ok := Prescan(body); ok {
+	if e, ok := declared(body); ok {
 		return e, ByDocument, 0
 	}
 	ascii := asciiLen(body)

@@ -121,13 +121,18 @@ func (p *prescan) meta() (Encoding, bool) {
 		p.i++
 		return 0, false
 	}
-	switch found {
+	return asDeclared(found), true
+}
+
+// asDeclared is what an encoding stands for when a page declares it by a meta element.
+func asDeclared(e Encoding) Encoding {
+	switch e {
 	case UTF16BE, UTF16LE:
-		found = UTF8
+		return UTF8
 	case XUserDefined:
-		found = Windows1252
+		return Windows1252
 	}
-	return found, true
+	return e
 }
 
 // attribute reads the next attribute of a tag ("get an attribute"). Both parts are as they stand in
@@ -260,7 +265,7 @@ func equalFold(b []byte, s string) bool {
 // indexFold finds a text in lower case, ignoring the case of ASCII letters.
 func indexFold(b []byte, s string) int {
 	for i := 0; i+len(s) <= len(b); i++ {
-		if equalFold(b[i:i+len(s)], s) {
+		if lower(b[i]) == s[0] && equalFold(b[i:i+len(s)], s) {
 			return i
 		}
 	}
