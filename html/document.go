@@ -15,7 +15,7 @@ type Document struct {
 	nodes  []node // the first is no node, the second the document
 	attrs  []attr // the first is none
 	side   []byte // text that is no range of the source
-	spans  []span // ranges of side
+	spans  []sideSpan
 	names  names
 	spaces []string // namespaces of XML documents
 
@@ -25,9 +25,13 @@ type Document struct {
 	doctype   rawDoctype
 	maxNodes  int
 	reordered bool // nodes had to be brought into document order
+	work      int  // steps that parsing took, for the tests of hostile input
 
 	index atomic.Pointer[Index] // nil until somebody asks, see query.go
 }
+
+// sideSpan is a range of Document.side, with room to grow up to room.
+type sideSpan struct{ start, end, room uint32 }
 
 // QuirksMode says how far the page asks for the behaviour of old browsers. Apart from layout it
 // makes classes and ids in selectors ignore case and lets a table stand in a paragraph.
@@ -88,7 +92,7 @@ func (d *Document) Reset(source []byte) error {
 		return err
 	}
 	var b builder
-	b.d, b.s.src = d, source
+	b.start(d)
 	return d.finish(b.run())
 }
 
@@ -102,11 +106,11 @@ func (d *Document) begin(source []byte) error {
 	d.names.reset()
 	clear(d.spaces)
 	d.spaces = d.spaces[:0]
-	d.quirks, d.doctype, d.coded, d.xml, d.reordered = NoQuirks, rawDoctype{}, false, false, false
+	d.quirks, d.doctype, d.coded, d.xml, d.reordered, d.work = NoQuirks, rawDoctype{}, false, false, false, 0
 	d.nodes = d.nodes[:0]
-	if len(source) > math.MaxUint32-1 {
+	if len(source) > maxSource {
 		d.empty()
-		return &LimitError{What: "bytes", Limit: math.MaxUint32 - 1, Pos: math.MaxUint32 - 1}
+		return &LimitError{What: "bytes", Limit: maxSource, Pos: maxSource}
 	}
 	d.source = source
 	if d.nodes == nil {
@@ -117,6 +121,9 @@ func (d *Document) begin(source []byte) error {
 	d.coded = needsDecoding(source)
 	return nil
 }
+
+// maxSource is the largest source, in bytes: numbers of 32 bits count what is made of it.
+const maxSource = 1 << 30
 
 func (d *Document) empty() {
 	d.nodes = append(d.nodes[:0], node{}, node{meta: uint32(DocumentNode)})

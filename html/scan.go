@@ -34,7 +34,7 @@ type rawAttr struct {
 
 // Classes of bytes. Carriage returns count as line feeds everywhere (section 13.2.3.5).
 const (
-	isSpace  = 1 << iota // tab, line feed, form feed, carriage return, space
+	isSpace     = 1 << iota // tab, line feed, form feed, carriage return, space
 	endsName                // the name of a tag: white space, / and >
 	endsAttr                // the name of an attribute: those and =
 	endsValue               // a value without quotes: white space and >

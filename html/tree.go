@@ -1,84 +1,519 @@
 package html
 
-// builder makes a tree of tags as they are nested, until the rules of the standard are in.
+import "bytes"
+
+// builder makes the tree of an HTML document: the tree construction stage, section 13.2.6.
 type builder struct {
-	d     *Document
-	s     scanner
-	stack []uint32
+	d       *Document
+	s       scanner
+	stack   stack
+	formats formats
+
+	mode     mode
+	original mode   // the mode to go back to from textMode
+	modes    []mode // the stack of template insertion modes
+
+	tag Atom // the name of the current tag
+
+	head, form uint32
+	framesetOK bool
+	foster     bool // foster parenting is on
+	skipLF     bool // a line feed at the start of the next text is to be dropped
+
+	// The context of a fragment.
+	fragment     bool
+	context      Atom
+	contextSpace Namespace
+
+	text    textRange   // the current text
+	pending []textRange // the pending table character tokens
+	merges  []merge     // attributes for html and body
+	seen    atomSet
+	buf     []byte // for names in lower case
+
+	max   int    // of nodes
+	tail  uint32 // parent of a comment after the body: what comes now may be out of order
+	err   error
+	coded [3]bool // whether the source has &, carriage return, NUL
 }
 
+// mode is the insertion mode, section 13.2.4.1.
+type mode uint8
+
+const (
+	initialMode mode = iota
+	beforeHTMLMode
+	beforeHeadMode
+	inHeadMode
+	inHeadNoscriptMode
+	afterHeadMode
+	inBodyMode
+	textMode
+	inTableMode
+	inCaptionMode
+	inColumnGroupMode
+	inTableBodyMode
+	inRowMode
+	inCellMode
+	inTemplateMode
+	afterBodyMode
+	inFramesetMode
+	afterFramesetMode
+	afterAfterBodyMode
+	afterAfterFramesetMode
+)
+
+// textRange is text: a range of the source, or of side if side is true.
+type textRange struct {
+	start, end uint32
+	side       bool
+	pos        uint32 // in the source
+}
+
+// merge is what a second html or body tag adds to the attributes of the element.
+type merge struct{ node, attrs uint32 }
+
+func (b *builder) start(d *Document) {
+	b.d, b.s.src, b.max, b.framesetOK = d, d.source, d.limit(), true
+	if d.coded {
+		b.coded = [3]bool{
+			bytes.IndexByte(d.source, '&') >= 0,
+			bytes.IndexByte(d.source, '\r') >= 0,
+			bytes.IndexByte(d.source, 0) >= 0,
+		}
+	}
+	b.stack.all = append(b.stack.all, open{node: 1}) // below the lowest element is the document
+	b.formats.all = append(b.formats.all, format{})
+}
+
+// run builds the tree.
 func (b *builder) run() error {
-	d := b.d
-	b.stack = append(b.stack, 1)
-	for {
+	for b.err == nil {
+		b.s.cdata = b.stack.cur().props&propHTML == 0 && b.stack.top != 0
 		b.s.next()
-		s := &b.s
-		top := b.stack[len(b.stack)-1]
-		switch s.kind {
-		case EndToken:
-			return nil
+		b.d.work++
+		if len(b.pending) > 0 && b.s.kind != TextToken {
+			b.flushPending()
+		}
+		switch b.s.kind {
 		case TextToken:
-			if needsDecoding(s.src[s.start:s.end]) {
-				at := len(d.side)
-				d.side = appendText(d.side, s.src[s.start:s.end], s.textState == DataState || s.textState == RCDATAState, dropNUL)
-				d.spans = append(d.spans, span{uint32(at), uint32(len(d.side))})
-				b.add(top, node{meta: uint32(TextNode) | flagSide, data: uint32(s.start), end: uint32(len(d.spans) - 1)})
-				continue
-			}
-			b.add(top, node{meta: uint32(TextNode), data: uint32(s.start), end: uint32(s.end)})
-		case CommentToken:
-			b.add(top, node{meta: uint32(CommentNode), data: uint32(s.start), end: uint32(s.end)})
-		case DoctypeToken:
-			d.doctype = s.doctype
-			b.add(top, node{meta: uint32(DoctypeNode), data: uint32(s.from)})
+			b.characters()
+			continue
 		case StartTagToken:
-			var buf [64]byte
-			atom := d.names.intern(appendName(buf[:0], s.src[s.start:s.end]), 0)
-			n := node{meta: uint32(atom)<<atomShift | uint32(ElementNode), end: uint32(s.from)}
-			if len(s.attrs) > 0 {
-				n.data = uint32(len(d.attrs))
-				for _, a := range s.attrs {
-					m := uint32(d.names.intern(appendName(buf[:0], s.src[a.name:a.nameEnd]), 0)) << atomShift
-					d.attrs = append(d.attrs, attr{m | uint32(NoNamespace)<<nsShift, uint32(a.value), uint32(a.valueEnd)})
-				}
-				d.attrs[len(d.attrs)-1].meta |= attrLast
-			}
-			id := b.add(top, n)
-			switch atom {
-			case AtomBr, AtomImg, AtomInput, AtomMeta, AtomLink, AtomHr, AtomBase, AtomArea, AtomWbr, AtomEmbed, AtomSource, AtomTrack, AtomCol:
-				continue
-			case AtomScript:
-				s.state, s.until = ScriptState, "script"
-			case AtomStyle:
-				s.state, s.until = RawTextState, "style"
-			case AtomTitle, AtomTextarea:
-				s.state, s.until = RCDATAState, atom.String()
-			}
-			b.stack = append(b.stack, id)
+			b.skipLF = false
+			b.startTag()
 		case EndTagToken:
-			var buf [64]byte
-			atom := d.names.lookup(appendName(buf[:0], s.src[s.start:s.end]), 0)
-			for i := len(b.stack) - 1; i > 0; i-- {
-				if Atom(d.nodes[b.stack[i]].meta>>atomShift) == atom {
-					b.stack = b.stack[:i]
-					break
+			b.skipLF = false
+			b.endTag()
+		case CommentToken:
+			b.skipLF = false
+			b.comment()
+		case DoctypeToken:
+			b.skipLF = false
+			b.doctype()
+		case EndToken:
+			b.end()
+			b.mergeAttrs()
+			if b.d.reordered && b.err == nil {
+				b.d.reorder()
+			}
+			return b.err
+		}
+	}
+	return b.err
+}
+
+// fail ends parsing.
+func (b *builder) fail(what string, limit int) {
+	if b.err == nil {
+		b.err = &LimitError{What: what, Limit: limit, Pos: b.s.from}
+	}
+}
+
+// newNode adds a record without a place in the tree.
+func (b *builder) newNode(n node) uint32 {
+	if len(b.d.nodes) > b.max {
+		b.fail("nodes", b.max)
+		return 0
+	}
+	b.d.nodes = append(b.d.nodes, n)
+	return uint32(len(b.d.nodes) - 1)
+}
+
+// append makes a node the last child of a parent.
+func (b *builder) append(parent, id uint32) {
+	nodes := b.d.nodes
+	n, p := &nodes[id], &nodes[parent]
+	n.parent, n.prev, n.next = parent, p.last, 0
+	if p.last != 0 {
+		nodes[p.last].next = id
+	} else {
+		p.first = id
+	}
+	p.last = id
+}
+
+// before puts a node in front of a sibling.
+func (b *builder) before(sibling, id uint32) {
+	nodes := b.d.nodes
+	n, s := &nodes[id], &nodes[sibling]
+	n.parent, n.prev, n.next = s.parent, s.prev, sibling
+	if s.prev != 0 {
+		nodes[s.prev].next = id
+	} else {
+		nodes[s.parent].first = id
+	}
+	s.prev = id
+}
+
+// detach takes a node out of the tree.
+func (b *builder) detach(id uint32) {
+	nodes := b.d.nodes
+	n := &nodes[id]
+	if n.parent == 0 {
+		return
+	}
+	if n.prev != 0 {
+		nodes[n.prev].next = n.next
+	} else {
+		nodes[n.parent].first = n.next
+	}
+	if n.next != 0 {
+		nodes[n.next].prev = n.prev
+	} else {
+		nodes[n.parent].last = n.prev
+	}
+	n.parent, n.prev, n.next = 0, 0, 0
+}
+
+// placeFor returns the appropriate place for inserting a node into the element of a stack entry
+// (section 13.2.6.1): as the last child of parent or, if before is not 0, in front of that sibling.
+func (b *builder) placeFor(entry uint32) (parent, before uint32) {
+	e := &b.stack.all[entry]
+	if !b.foster || e.props&propTable == 0 {
+		return e.node, 0
+	}
+	b.d.reordered = true
+	s := &b.stack
+	table := s.last[AtomTable<<1]
+	if template := s.last[AtomTemplate<<1]; template != 0 && s.all[template].order > s.all[table].order {
+		return s.all[template].node, 0
+	}
+	if table == 0 {
+		return s.all[s.root].node, 0
+	}
+	t := s.all[table].node
+	if p := b.d.nodes[t].parent; p != 0 {
+		return p, t
+	}
+	return s.all[s.all[table].below].node, 0
+}
+
+// place inserts a node in the appropriate place for the current node.
+func (b *builder) place(id uint32) {
+	parent, before := b.placeFor(b.stack.top)
+	b.insert(id, parent, before)
+}
+
+func (b *builder) insert(id, parent, before uint32) {
+	if b.tail != 0 && parent != b.tail {
+		b.d.reordered = true
+	}
+	if before != 0 {
+		b.before(before, id)
+		return
+	}
+	b.append(parent, id)
+}
+
+// element inserts the element of HTML of the current start tag and makes it the current node.
+func (b *builder) element() {
+	b.push(b.tag, HTML, b.attrs(HTML), 0)
+}
+
+// implied inserts an element of HTML that has no tag.
+func (b *builder) implied(name Atom) {
+	b.push(name, HTML, 0, flagMade)
+}
+
+// leaf inserts the element of HTML of the current start tag, which has no contents.
+func (b *builder) leaf() {
+	b.place(b.newElement(b.tag, HTML, b.attrs(HTML), 0))
+}
+
+func (b *builder) newElement(name Atom, ns Namespace, attrs, flags uint32) uint32 {
+	return b.newNode(node{
+		meta: uint32(name)<<atomShift | uint32(ns)<<nsShift | uint32(ElementNode) | flags,
+		data: attrs, end: uint32(b.s.from),
+	})
+}
+
+// push inserts an element and puts it on the stack of open elements.
+func (b *builder) push(name Atom, ns Namespace, attrs, flags uint32) uint32 {
+	id := b.newElement(name, ns, attrs, flags)
+	b.place(id)
+	return b.stack.push(id, uint32(name)<<1, propsOf(name, ns))
+}
+
+// pop takes the current node off the stack.
+func (b *builder) pop() {
+	s := &b.stack
+	i := s.top
+	e := &s.all[i]
+	if e.format != 0 {
+		b.formats.all[e.format].open = 0
+	}
+	*s.lastOf(e.name) = e.same
+	s.all[e.same].sameAbove = 0
+	s.top = e.below
+	s.all[e.below].above = 0
+	e.below, s.free = s.free, i
+	b.d.work++
+}
+
+// popTo pops up to and including an entry.
+func (b *builder) popTo(entry uint32) {
+	for b.stack.top != entry {
+		b.pop()
+	}
+	b.pop()
+}
+
+// popName pops up to and including the last element of HTML with a name, which is open.
+func (b *builder) popName(a Atom) { b.popTo(b.stack.last[a<<1]) }
+
+// remove takes an entry off the stack, wherever it is.
+func (b *builder) remove(entry uint32) {
+	if f := b.stack.all[entry].format; f != 0 {
+		b.formats.all[f].open = 0
+	}
+	b.d.work += 1 + b.stack.unlink(entry)
+}
+
+// impliedEnds pops the elements whose end tags may be left out, except one.
+func (b *builder) impliedEnds(except Atom) {
+	for e := b.stack.cur(); e.props&propImplied != 0 && e.name != uint32(except)<<1; e = b.stack.cur() {
+		b.pop()
+	}
+}
+
+// attrs stores the attributes of the current start tag and returns the index of the first, 0 if there
+// are none.
+func (b *builder) attrs(ns Namespace) uint32 {
+	raw := b.s.attrs
+	if len(raw) == 0 {
+		return 0
+	}
+	d := b.d
+	first := len(d.attrs)
+	if len(raw) > fewAttrs {
+		b.seen.begin()
+	}
+next:
+	for i := range raw {
+		a := &raw[i]
+		name := b.s.src[a.name:a.nameEnd]
+		if a.odd {
+			b.buf = appendName(b.buf[:0], name)
+			name = b.buf
+		}
+		atom := d.names.intern(name, 0)
+		if atom == 0 {
+			b.fail("names", maxAtom)
+			return 0
+		}
+		if len(raw) > fewAttrs {
+			d.work++
+			if b.seen.add(atom) {
+				continue
+			}
+		} else {
+			for _, other := range d.attrs[first:] {
+				if other.meta>>atomShift == uint32(atom) {
+					continue next
 				}
 			}
 		}
+		d.attrs = append(d.attrs, attr{uint32(atom)<<atomShift | uint32(NoNamespace)<<nsShift, uint32(a.value), uint32(a.valueEnd)})
+	}
+	if ns != HTML {
+		adjustAttrs(d.attrs[first:], ns)
+	}
+	d.attrs[len(d.attrs)-1].meta |= attrLast
+	return uint32(first)
+}
+
+// fewAttrs is how many attributes are compared with each other to find those of the same name; more
+// are looked up in a set.
+const fewAttrs = 8
+
+// attr returns the value of an attribute of the current start tag as it is written.
+func (b *builder) attr(name Atom) (value []byte, ok bool) {
+	for i := range b.s.attrs {
+		a := &b.s.attrs[i]
+		raw := b.s.src[a.name:a.nameEnd]
+		if len(raw) == len(name.String()) && equalFold(raw, name.String()) {
+			return b.s.src[a.value:a.valueEnd], true
+		}
+	}
+	return nil, false
+}
+
+// mergeLater keeps the attributes of a second html or body tag for mergeAttrs.
+func (b *builder) mergeLater(node uint32) {
+	if len(b.s.attrs) == 0 || node == 1 {
+		return
+	}
+	if attrs := b.attrs(HTML); attrs != 0 {
+		b.merges = append(b.merges, merge{node, attrs})
 	}
 }
 
-func (b *builder) add(parent uint32, n node) uint32 {
+// mergeAttrs gives html and body the attributes of further tags that they do not have yet.
+func (b *builder) mergeAttrs() {
 	d := b.d
-	id := uint32(len(d.nodes))
-	n.parent = parent
-	n.prev = d.nodes[parent].last
-	d.nodes = append(d.nodes, n)
-	if n.prev != 0 {
-		d.nodes[n.prev].next = id
-	} else {
-		d.nodes[parent].first = id
+	for len(b.merges) > 0 {
+		id := b.merges[0].node
+		first := len(d.attrs)
+		b.seen.begin()
+		add := func(i uint32) {
+			for ; i != 0; i++ {
+				a := d.attrs[i]
+				if !b.seen.add(Atom(a.meta >> atomShift)) {
+					d.attrs = append(d.attrs, attr{a.meta &^ attrLast, a.start, a.end})
+				}
+				if a.meta&attrLast != 0 {
+					return
+				}
+			}
+		}
+		add(d.nodes[id].data)
+		others := b.merges[:0]
+		for _, m := range b.merges {
+			if m.node == id {
+				add(m.attrs)
+			} else {
+				others = append(others, m)
+			}
+		}
+		b.merges = others
+		d.attrs[len(d.attrs)-1].meta |= attrLast
+		d.nodes[id].data = uint32(first)
 	}
-	d.nodes[parent].last = id
-	return id
+}
+
+// lookupTag finds the number of the name of the current tag; it makes one for a start tag.
+func (b *builder) lookupTag() {
+	name := b.s.src[b.s.start:b.s.end]
+	if b.s.odd {
+		b.buf = appendName(b.buf[:0], name)
+		name = b.buf
+	}
+	if b.s.kind == EndTagToken {
+		b.tag = b.d.names.lookup(name, 0)
+		return
+	}
+	b.tag = b.d.names.intern(name, 0)
+	if b.tag == 0 {
+		b.fail("names", maxAtom)
+	}
+}
+
+// rawText inserts the element of the current start tag, whose contents are text.
+func (b *builder) rawText() {
+	b.element()
+	b.s.enter(b.tag)
+	b.original, b.mode = b.mode, textMode
+}
+
+// resetMode resets the insertion mode appropriately (section 13.2.4.1).
+func (b *builder) resetMode() {
+	s := &b.stack
+	i := s.cur().mode
+	name, last := Atom(s.all[i].name>>1), i == s.root || i == 0
+	if last && b.fragment {
+		name = b.context
+		if b.contextSpace != HTML {
+			name = 0
+		}
+	}
+	switch {
+	case (name == AtomTd || name == AtomTh) && !last:
+		b.mode = inCellMode
+	case name == AtomTr:
+		b.mode = inRowMode
+	case name == AtomTbody || name == AtomThead || name == AtomTfoot:
+		b.mode = inTableBodyMode
+	case name == AtomCaption:
+		b.mode = inCaptionMode
+	case name == AtomColgroup:
+		b.mode = inColumnGroupMode
+	case name == AtomTable:
+		b.mode = inTableMode
+	case name == AtomTemplate:
+		b.mode = b.modes[len(b.modes)-1]
+	case name == AtomHead && !last:
+		b.mode = inHeadMode
+	case name == AtomFrameset:
+		b.mode = inFramesetMode
+	case name == AtomHtml && b.head == 0:
+		b.mode = beforeHeadMode
+	case name == AtomHtml:
+		b.mode = afterHeadMode
+	default:
+		b.mode = inBodyMode
+	}
+}
+
+// reorder numbers the nodes anew so that numbers follow document order, and drops those that are not
+// in the tree.
+func (d *Document) reorder() {
+	nodes := d.nodes
+	// The field prev can be found again from next, so it may hold the new number for a while.
+	for i := range nodes {
+		nodes[i].prev = 0
+	}
+	count := uint32(0)
+	for id := uint32(1); ; {
+		count++
+		nodes[id].prev = count
+		if nodes[id].first != 0 {
+			id = nodes[id].first
+			continue
+		}
+		for id != 1 && nodes[id].next == 0 {
+			id = nodes[id].parent
+		}
+		if id == 1 {
+			break
+		}
+		id = nodes[id].next
+	}
+	rest := count
+	for i := 1; i < len(nodes); i++ {
+		if n := &nodes[i]; n.prev == 0 {
+			rest++
+			n.prev = rest
+			n.parent, n.first, n.last, n.next = 0, 0, 0, 0
+		}
+	}
+	for i := 1; i < len(nodes); i++ {
+		n := &nodes[i]
+		n.parent, n.first, n.last, n.next = nodes[n.parent].prev, nodes[n.first].prev, nodes[n.last].prev, nodes[n.next].prev
+	}
+	for i := 1; i < len(nodes); i++ {
+		for to := nodes[i].prev; to != uint32(i); to = nodes[i].prev {
+			nodes[i], nodes[to] = nodes[to], nodes[i]
+		}
+	}
+	d.nodes = nodes[:count+1]
+	for i := range d.nodes {
+		d.nodes[i].prev = 0
+	}
+	for i := 1; i < len(d.nodes); i++ {
+		if next := d.nodes[i].next; next != 0 {
+			d.nodes[next].prev = uint32(i)
+		}
+	}
+	d.work += 4 * len(nodes)
 }

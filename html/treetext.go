@@ -1,0 +1,317 @@
+package html
+
+import "bytes"
+
+// characters handles the current text token.
+func (b *builder) characters() {
+	s := &b.s
+	raw := s.src[s.start:s.end]
+	b.text = textRange{start: uint32(s.start), end: uint32(s.end), pos: uint32(s.start)}
+	p := b.stack.cur().props
+	foreign := p&(propHTML|propMathText|propHTMLText) == 0 && b.stack.top != 0
+	if b.coded != [3]bool{} && b.isCoded(raw) {
+		references, nul := s.textRules()
+		if nul == keepNUL && foreign {
+			nul = replaceNUL
+		}
+		at := len(b.d.side)
+		b.d.side = appendText(b.d.side, raw, references, nul)
+		b.text = textRange{start: uint32(at), end: uint32(len(b.d.side)), side: true, pos: uint32(s.start)}
+	}
+	if b.skipLF {
+		b.skipLF = false
+		if b.view()[0] == '\n' {
+			b.text.start++
+			if b.text.start == b.text.end {
+				return
+			}
+		}
+	}
+	if foreign {
+		b.textIntoBody()
+		return
+	}
+	b.textByMode()
+}
+
+// isCoded is needsDecoding with the knowledge of what the source has at all.
+func (b *builder) isCoded(raw []byte) bool {
+	return b.coded[0] && bytes.IndexByte(raw, '&') >= 0 ||
+		b.coded[1] && bytes.IndexByte(raw, '\r') >= 0 ||
+		b.coded[2] && bytes.IndexByte(raw, 0) >= 0
+}
+
+// view returns the current text.
+func (b *builder) view() []byte {
+	if b.text.side {
+		return b.d.side[b.text.start:b.text.end]
+	}
+	return b.s.src[b.text.start:b.text.end]
+}
+
+// leadingSpace returns how many bytes of white space a text starts with.
+func leadingSpace(text []byte) int {
+	for i, c := range text {
+		if class[c]&isSpace == 0 {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// skipSpace drops the white space at the start of the current text and reports whether that is all.
+func (b *builder) skipSpace() (done bool) {
+	b.text.start += uint32(leadingSpace(b.view()))
+	return b.text.start == b.text.end
+}
+
+// keepSpace inserts the white space at the start of the current text and reports whether that is all.
+func (b *builder) keepSpace() (done bool) {
+	n := uint32(leadingSpace(b.view()))
+	if n > 0 {
+		rest := b.text
+		b.text.end = b.text.start + n
+		b.insertText()
+		b.text = rest
+		b.text.start += n
+	}
+	return b.text.start == b.text.end
+}
+
+// textByMode handles the current text by the rules of the insertion mode.
+func (b *builder) textByMode() {
+	for {
+		switch b.mode {
+		case inBodyMode, inCaptionMode, inCellMode, inTemplateMode:
+			b.textInBody()
+			return
+		case textMode:
+			b.insertText()
+			return
+		case inTableMode, inTableBodyMode, inRowMode:
+			if b.stack.cur().props&propTable != 0 || b.stack.is(AtomTemplate) {
+				if b.dropNUL() {
+					b.pending = append(b.pending, b.text)
+				}
+				return
+			}
+			b.foster = true
+			b.textInBody()
+			b.foster = false
+			return
+		case initialMode:
+			if b.skipSpace() {
+				return
+			}
+			b.d.quirks = Quirks
+			b.mode = beforeHTMLMode
+		case beforeHTMLMode:
+			if b.skipSpace() {
+				return
+			}
+			b.makeHTML()
+		case beforeHeadMode:
+			if b.skipSpace() {
+				return
+			}
+			b.makeHead()
+		case inHeadMode:
+			if b.keepSpace() {
+				return
+			}
+			b.pop()
+			b.mode = afterHeadMode
+		case inHeadNoscriptMode:
+			if b.keepSpace() {
+				return
+			}
+			b.pop()
+			b.mode = inHeadMode
+		case afterHeadMode:
+			if b.keepSpace() {
+				return
+			}
+			b.makeBody()
+		case inColumnGroupMode:
+			if b.keepSpace() {
+				return
+			}
+			if !b.leaveColumnGroup() {
+				return
+			}
+		case afterBodyMode, afterAfterBodyMode:
+			n := leadingSpace(b.view())
+			rest := b.text
+			if n > 0 {
+				b.text.end = b.text.start + uint32(n)
+				b.textInBody()
+				b.text = rest
+				b.text.start += uint32(n)
+			}
+			if b.text.start == b.text.end {
+				return
+			}
+			b.mode = inBodyMode
+		case inFramesetMode, afterFramesetMode:
+			if b.onlySpace() {
+				b.insertText()
+			}
+			return
+		case afterAfterFramesetMode:
+			if b.onlySpace() {
+				b.textInBody()
+			}
+			return
+		}
+	}
+}
+
+// onlySpace drops all but the white space of the current text and reports whether some is left.
+func (b *builder) onlySpace() bool {
+	text := b.view()
+	if leadingSpace(text) < len(text) {
+		at := len(b.d.side)
+		for _, c := range text {
+			if class[c]&isSpace != 0 {
+				b.d.side = append(b.d.side, c)
+			}
+		}
+		b.text = textRange{start: uint32(at), end: uint32(len(b.d.side)), side: true, pos: b.text.pos}
+	}
+	return b.text.start < b.text.end
+}
+
+// dropNUL takes the NULs out of the current text and reports whether something is left.
+func (b *builder) dropNUL() bool {
+	if b.coded[2] && bytes.IndexByte(b.view(), 0) >= 0 {
+		at := len(b.d.side)
+		for _, c := range b.view() {
+			if c != 0 {
+				b.d.side = append(b.d.side, c)
+			}
+		}
+		b.text = textRange{start: uint32(at), end: uint32(len(b.d.side)), side: true, pos: b.text.pos}
+	}
+	return b.text.start < b.text.end
+}
+
+// textInBody handles the current text by the rules of the mode "in body".
+func (b *builder) textInBody() {
+	if !b.dropNUL() {
+		return
+	}
+	b.reconstruct()
+	b.textIntoBody()
+}
+
+// textIntoBody inserts the current text and notes that there was some.
+func (b *builder) textIntoBody() {
+	if b.framesetOK {
+		if text := b.view(); leadingSpace(text) < len(text) {
+			// In foreign content a NUL, here U+FFFD already, leaves the flag alone.
+			b.framesetOK = b.stack.cur().props&propHTML == 0 && b.onlyReplaced(text)
+		}
+	}
+	b.insertText()
+}
+
+// onlyReplaced reports whether foreign text is nothing but white space and replaced NULs.
+func (b *builder) onlyReplaced(text []byte) bool {
+	if bytes.IndexByte(b.s.src[b.s.start:b.s.end], 0) < 0 {
+		return false
+	}
+	for _, c := range b.s.src[b.s.start:b.s.end] {
+		if c != 0 && class[c]&isSpace == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// flushPending handles the pending table character tokens (section 13.2.6.4.10).
+func (b *builder) flushPending() {
+	space := true
+	for _, t := range b.pending {
+		b.text = t
+		if text := b.view(); leadingSpace(text) < len(text) {
+			space = false
+			break
+		}
+	}
+	for _, t := range b.pending {
+		b.text = t
+		if space {
+			b.insertText()
+			continue
+		}
+		b.foster = true
+		b.reconstruct()
+		b.framesetOK = false
+		b.insertText()
+		b.foster = false
+	}
+	b.pending = b.pending[:0]
+}
+
+// insertText inserts the current text (insert a character, section 13.2.6.1): as a new node or at the
+// end of the text that is already there.
+func (b *builder) insertText() {
+	parent, before := b.placeFor(b.stack.top)
+	d := b.d
+	neighbour := uint32(0)
+	if before != 0 {
+		neighbour = d.nodes[before].prev
+	} else {
+		neighbour = d.nodes[parent].last
+	}
+	if neighbour != 0 && d.nodes[neighbour].meta&kindMask == uint32(TextNode) {
+		b.extend(&d.nodes[neighbour])
+		return
+	}
+	n := node{meta: uint32(TextNode), data: b.text.start, end: b.text.end}
+	if b.text.side {
+		d.spans = append(d.spans, sideSpan{b.text.start, b.text.end, b.text.end})
+		n = node{meta: uint32(TextNode) | flagSide, data: b.text.pos, end: uint32(len(d.spans) - 1)}
+	}
+	id := b.newNode(n)
+	b.insert(id, parent, before)
+}
+
+// extend adds the current text to a text node.
+func (b *builder) extend(n *node) {
+	d := b.d
+	if n.meta&flagSide == 0 {
+		if !b.text.side && n.end == b.text.start {
+			n.end = b.text.end
+			return
+		}
+		// From now on the text is no range of the source.
+		at := len(d.side)
+		d.side = append(d.side, d.source[n.data:n.end]...)
+		d.spans = append(d.spans, sideSpan{uint32(at), uint32(len(d.side)), uint32(len(d.side))})
+		n.meta |= flagSide
+		n.end = uint32(len(d.spans) - 1)
+	}
+	s := &d.spans[n.end]
+	text := b.view()
+	if int(s.end) == len(d.side) {
+		d.side = append(d.side, text...)
+		s.end = uint32(len(d.side))
+		s.room = s.end
+		return
+	}
+	if b.text.side && s.end == b.text.start && int(b.text.end) == len(d.side) {
+		s.end, s.room = b.text.end, b.text.end
+		return
+	}
+	if int(s.room-s.end) < len(text) {
+		// Text that grows again and again gets twice the room each time.
+		room := 2 * (int(s.end-s.start) + len(text))
+		at := len(d.side)
+		d.side = append(d.side, d.side[s.start:s.end]...)
+		d.side = append(d.side, make([]byte, room-(len(d.side)-at))...)
+		d.work += int(s.end-s.start) / 8
+		*s = sideSpan{uint32(at), uint32(at) + s.end - s.start, uint32(at + room)}
+	}
+	s.end += uint32(copy(d.side[s.end:s.room], b.view()))
+}
