@@ -2,6 +2,7 @@ package html
 
 import (
 	"bytes"
+	"cmp"
 	"hash/maphash"
 	"sync"
 )
@@ -439,14 +440,6 @@ func (t *Text) Bounds(k int32) (start, end int) { return int(t.starts[k]), int(t
 // Of returns the text of the element at a position: all text nodes inside it, joined.
 func (t *Text) Of(k int32) string { return t.all[t.starts[k]:t.ends[k]] }
 
-// Attr returns the attribute with a number that [Attr.ID] gave, no attribute for 0.
-func (d *Document) Attr(id uint32) Attr {
-	if id == 0 || int(id) >= len(d.attrs) {
-		return Attr{}
-	}
-	return Attr{d, id}
-}
-
 // ID returns the number of the attribute in its document. Numbers start at 1 and follow the order of
 // the source for the attributes of one element. 0 is no attribute.
 func (a Attr) ID() uint32 { return a.i }
@@ -459,4 +452,39 @@ func (a Attr) View(buf []byte) []byte {
 		return raw
 	}
 	return a.AppendTo(buf[:0])
+}
+
+// Ref is what a query finds: a node or an attribute. It is a small value that can be copied, compared
+// and used as a key of a map. The zero Ref is nothing.
+type Ref struct {
+	doc        *Document
+	node, attr uint32
+}
+
+// Ref returns the Ref of a node of this document, or of one of its attributes, by their numbers:
+// see [Node.ID] and [Attr.ID]. attr is 0 for the node itself.
+func (d *Document) Ref(node, attr uint32) Ref { return Ref{d, node, attr} }
+
+// Ref returns the node as a Ref.
+func (n Node) Ref() Ref { return Ref{n.doc, n.id, 0} }
+
+// IsZero reports whether this is nothing.
+func (r Ref) IsZero() bool { return r.node == 0 }
+
+// Node returns the node, for an attribute its element.
+func (r Ref) Node() Node { return Node{r.doc, r.node} }
+
+// Attr returns the attribute, the zero Attr if this is a node.
+func (r Ref) Attr() Attr { return Attr{r.doc, r.attr} }
+
+// IsAttr reports whether this is an attribute.
+func (r Ref) IsAttr() bool { return r.attr != 0 }
+
+// Compare orders nodes and attributes of one document as it does: an element comes before its
+// attributes, these before what is inside.
+func (r Ref) Compare(other Ref) int {
+	if c := cmp.Compare(r.node, other.node); c != 0 {
+		return c
+	}
+	return cmp.Compare(r.attr, other.attr)
 }

@@ -1,34 +1,12 @@
 package css
 
 import (
-	"cmp"
 	"iter"
 	"math"
 	"slices"
 
 	"github.com/tegenaria/tegenaria/html"
 )
-
-// Result is what a selector selects: an element; with ::text, a text node; with ::attr(name), an
-// attribute of an element. It is a small value that can be compared.
-type Result struct {
-	doc        *html.Document
-	node, attr uint32
-}
-
-// Node returns the element or text node, for an attribute its element.
-func (r Result) Node() html.Node { return r.doc.Node(r.node) }
-
-// Attr returns the attribute, the zero Attr if the result is an element or text node.
-func (r Result) Attr() html.Attr { return r.doc.Attr(r.attr) }
-
-// compare orders results as the document does: an element, its attributes, what is inside it.
-func (r Result) compare(other Result) int {
-	if c := cmp.Compare(r.node, other.node); c != 0 {
-		return c
-	}
-	return cmp.Compare(r.attr, other.attr)
-}
 
 // Match reports whether an element is one that the selector selects. What a pseudo-element selects
 // is not an element, so selectors with ::text or ::attr match nothing.
@@ -47,15 +25,15 @@ func (s *Selector) Match(n html.Node) bool {
 	return false
 }
 
-// Select returns what the selector selects in root: root itself, if it is an element, and all that
-// is inside. Only the subject of a selector has to be there; the compounds at the left of a
+// Select returns what the selector selects in root, which is root itself, if it is an element, and
+// all that is inside: elements; with ::text, text nodes; with ::attr(name), attributes. Only the subject of a selector has to be there; the compounds at the left of a
 // combinator may match anything in the document, as in Element.querySelectorAll of the DOM standard.
 // Results are in document order, each once.
-func (s *Selector) Select(root html.Node) []Result { return s.Append(nil, root) }
+func (s *Selector) Select(root html.Node) []html.Ref { return s.Append(nil, root) }
 
 // Append appends what the selector selects in one root after the other to dst. That is faster than
 // a call for each, if they are of the same document.
-func (s *Selector) Append(dst []Result, roots ...html.Node) []Result {
+func (s *Selector) Append(dst []html.Ref, roots ...html.Node) []html.Ref {
 	var m *matcher
 	for _, root := range roots {
 		if root.IsZero() {
@@ -76,13 +54,13 @@ func (s *Selector) Append(dst []Result, roots ...html.Node) []Result {
 }
 
 // First returns the first result in root, if there is one.
-func (s *Selector) First(root html.Node) (r Result, ok bool) {
+func (s *Selector) First(root html.Node) (r html.Ref, ok bool) {
 	if root.IsZero() {
 		return r, false
 	}
 	m := newMatcher(s, root.Document())
 	defer m.release()
-	var space [4]Result
+	var space [4]html.Ref
 	if found := m.appendAll(space[:0], root, 1); len(found) > 0 {
 		return found[0], true
 	}
@@ -90,7 +68,7 @@ func (s *Selector) First(root html.Node) (r Result, ok bool) {
 }
 
 // appendAll appends the results in root. It may stop after the first ones of each branch.
-func (m *matcher) appendAll(dst []Result, root html.Node, limit int) []Result {
+func (m *matcher) appendAll(dst []html.Ref, root html.Node, limit int) []html.Ref {
 	m.search(root)
 	start := len(dst)
 	for i := range m.sel.branches {
@@ -100,11 +78,11 @@ func (m *matcher) appendAll(dst []Result, root html.Node, limit int) []Result {
 			found := m.find(&b.chain, limit)
 			dst = slices.Grow(dst, len(found))
 			for _, k := range found {
-				dst = append(dst, Result{doc: m.doc, node: m.el[k].ID})
+				dst = append(dst, m.doc.Ref(m.el[k].ID, 0))
 			}
 		case wantText:
 			if b.bare && root.Kind() == html.TextNode {
-				dst = append(dst, Result{doc: m.doc, node: root.ID()})
+				dst = append(dst, root.Ref())
 				continue
 			}
 			dst = m.appendTexts(dst, m.find(&b.chain, math.MaxInt32))
@@ -113,15 +91,15 @@ func (m *matcher) appendAll(dst []Result, root html.Node, limit int) []Result {
 			dst = slices.Grow(dst, len(found))
 			for _, k := range found {
 				if a := m.attr(&b.attr, k); !a.IsZero() {
-					dst = append(dst, Result{m.doc, m.el[k].ID, a.ID()})
+					dst = append(dst, m.doc.Ref(m.el[k].ID, a.ID()))
 				}
 			}
 		}
 	}
 	if len(m.sel.branches) > 1 {
 		found := dst[start:]
-		if !slices.IsSortedFunc(found, Result.compare) {
-			slices.SortFunc(found, Result.compare)
+		if !slices.IsSortedFunc(found, html.Ref.Compare) {
+			slices.SortFunc(found, html.Ref.Compare)
 		}
 		dst = dst[:start+len(slices.Compact(found))]
 	}
@@ -129,7 +107,7 @@ func (m *matcher) appendAll(dst []Result, root html.Node, limit int) []Result {
 }
 
 // appendTexts appends the text nodes that are children of the elements.
-func (m *matcher) appendTexts(dst []Result, elements []int32) []Result {
+func (m *matcher) appendTexts(dst []html.Ref, elements []int32) []html.Ref {
 	start, sorted, end := len(dst), true, int32(0)
 	dst = slices.Grow(dst, len(elements))
 	for _, k := range elements {
@@ -137,12 +115,12 @@ func (m *matcher) appendTexts(dst []Result, elements []int32) []Result {
 		end = max(end, m.el[k].End)
 		for n := m.index.Node(k).FirstChild(); !n.IsZero(); n = n.NextSibling() {
 			if n.Kind() == html.TextNode {
-				dst = append(dst, Result{doc: m.doc, node: n.ID()})
+				dst = append(dst, n.Ref())
 			}
 		}
 	}
 	if !sorted {
-		slices.SortFunc(dst[start:], Result.compare)
+		slices.SortFunc(dst[start:], html.Ref.Compare)
 	}
 	return dst
 }
@@ -158,14 +136,14 @@ func NewSet(selectors ...*Selector) *Set { return &Set{selectors: slices.Clone(s
 // All returns an iterator over what the selectors select in root, all results in document order,
 // each with the number of the selector in the set. A result of several selectors comes once for
 // each, in their order.
-func (s *Set) All(root html.Node) iter.Seq2[int, Result] {
-	return func(yield func(int, Result) bool) {
+func (s *Set) All(root html.Node) iter.Seq2[int, html.Ref] {
+	return func(yield func(int, html.Ref) bool) {
 		type hit struct {
-			Result
+			html.Ref
 			selector int
 		}
 		var hits []hit
-		var found []Result
+		var found []html.Ref
 		for i, sel := range s.selectors {
 			found = sel.Append(found[:0], root)
 			hits = slices.Grow(hits, len(found))
@@ -173,9 +151,9 @@ func (s *Set) All(root html.Node) iter.Seq2[int, Result] {
 				hits = append(hits, hit{r, i})
 			}
 		}
-		slices.SortStableFunc(hits, func(a, b hit) int { return a.compare(b.Result) })
+		slices.SortStableFunc(hits, func(a, b hit) int { return a.Compare(b.Ref) })
 		for _, h := range hits {
-			if !yield(h.selector, h.Result) {
+			if !yield(h.selector, h.Ref) {
 				return
 			}
 		}

@@ -162,11 +162,11 @@ func parseX(t testing.TB, page []byte) (*xhtml.Node, map[*xhtml.Node]int) {
 
 // names returns what was found as short texts: the id of an element or else its name, the text of a
 // text node in quotes, an attribute with an equals sign.
-func names(found []css.Result) []string {
+func names(found []html.Ref) []string {
 	var list []string
 	for _, r := range found {
 		switch {
-		case !r.Attr().IsZero():
+		case r.IsAttr():
 			list = append(list, r.Attr().Name()+"="+r.Attr().Value())
 		case r.Node().Kind() == html.TextNode:
 			list = append(list, "'"+string(r.Node().Data())+"'")
