@@ -203,10 +203,8 @@ func (p *page) meta(content []byte, offer func([]byte) bool) bool {
 	case "content-security-policy", "content-security-policy-report-only":
 		for directive := range bytes.SplitSeq(content, []byte(";")) {
 			directive = bytes.TrimLeft(directive, asciiSpace)
-			if len(directive) < len("report-uri ") || !equalFold(directive[:len("report-uri")], "report-uri") {
-				continue
-			}
-			if !eachWord(directive[len("report-uri"):], false, offer) {
+			name := directive[:max(0, bytes.IndexAny(directive, asciiSpace))]
+			if equalFold(name, "report-uri") && !eachWord(directive[len(name):], false, offer) {
 				return false
 			}
 		}

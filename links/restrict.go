@@ -25,7 +25,7 @@ func compileCSS(query string) restriction {
 	return func(root html.Node) []html.Node {
 		var found []html.Node
 		for _, r := range selector.Select(root) {
-			found = append(found, r.Node)
+			found = append(found, r.Node())
 		}
 		return found
 	}
