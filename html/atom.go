@@ -172,7 +172,11 @@ func (s *names) intern(b []byte, space uint32) Atom {
 }
 
 func (s *names) grow() {
-	s.slots = make([]uint32, max(16, 2*len(s.slots)))
+	if s.slots == nil {
+		// Most pages have a few names of their own.
+		s.text, s.list = make([]byte, 0, 192), make([]name, 0, 16)
+	}
+	s.slots = make([]uint32, max(32, 2*len(s.slots)))
 	mask := uint32(len(s.slots) - 1)
 	for i := range s.list {
 		slot := s.list[i].hash & mask

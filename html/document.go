@@ -24,8 +24,10 @@ type Document struct {
 	quirks    QuirksMode
 	doctype   rawDoctype
 	maxNodes  int
-	reordered bool // nodes had to be brought into document order
-	work      int  // steps that parsing took, for the tests of hostile input
+	reordered bool     // nodes had to be brought into document order
+	again     bool     // there was a document before
+	builder   *builder // of a document that is used again
+	work      int      // steps that parsing took, for the tests of hostile input
 
 	index atomic.Pointer[Index] // nil until somebody asks, see query.go
 }
@@ -91,9 +93,7 @@ func (d *Document) Reset(source []byte) error {
 	if err := d.begin(source); err != nil {
 		return err
 	}
-	var b builder
-	b.start(d)
-	return d.finish(b.run())
+	return d.parse(nil)
 }
 
 // begin makes the document empty and gives it a source.
@@ -127,15 +127,6 @@ const maxSource = 1 << 30
 
 func (d *Document) empty() {
 	d.nodes = append(d.nodes[:0], node{}, node{meta: uint32(DocumentNode)})
-}
-
-// finish ends parsing with the error it met.
-func (d *Document) finish(err error) error {
-	if err != nil {
-		d.empty()
-		return err
-	}
-	return nil
 }
 
 // limit returns the largest number of nodes.

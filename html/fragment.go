@@ -18,10 +18,7 @@ func ParseFragment(source []byte, context Context, options ...Option) (*Document
 	if err := d.begin(source); err != nil {
 		return nil, err
 	}
-	var b builder
-	b.start(d)
-	b.startFragment(context)
-	if err := d.finish(b.run()); err != nil {
+	if err := d.parse(&context); err != nil {
 		return nil, err
 	}
 	return d, nil

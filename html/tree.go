@@ -28,12 +28,12 @@ type builder struct {
 	text    textRange   // the current text
 	pending []textRange // the pending table character tokens
 	merges  []merge     // attributes for html and body
+	buf     []byte      // for names in lower case
 	seen    atomSet
-	buf     []byte // for names in lower case
+	err     error
 
-	max   int    // of nodes
-	tail  uint32 // parent of a comment after the body: what comes now may be out of order
-	err   error
+	max   int     // of nodes
+	tail  uint32  // parent of a comment after the body: what comes now may be out of order
 	coded [3]bool // whether the source has &, carriage return, NUL
 }
 
@@ -73,8 +73,64 @@ type textRange struct {
 // merge is what a second html or body tag adds to the attributes of the element.
 type merge struct{ node, attrs uint32 }
 
-func (b *builder) start(d *Document) {
-	b.d, b.s.src, b.max, b.framesetOK = d, d.source, d.limit(), true
+// room is memory that a builder begins with, enough for most pages.
+type room struct {
+	open    [32]open
+	formats [12]format
+	buckets [16]uint32
+	raw     [24]rawAttr
+	modes   [4]mode
+	pending [2]textRange
+	buf     [64]byte
+}
+
+// newBuilder returns a builder with its room, in one allocation.
+func newBuilder() *builder {
+	x := &struct {
+		builder
+		room
+	}{}
+	b, r := &x.builder, &x.room
+	b.stack.all, b.formats.all, b.formats.buckets = r.open[:0], r.formats[:0], r.buckets[:]
+	b.s.attrs, b.modes, b.pending, b.buf = r.raw[:0], r.modes[:0], r.pending[:0], r.buf[:0]
+	return b
+}
+
+// parse makes the tree of the document's source, which begin has set.
+func (d *Document) parse(context *Context) error {
+	b := d.builder
+	if b == nil {
+		b = newBuilder()
+	}
+	b.reset(d)
+	if context != nil {
+		b.startFragment(*context)
+	}
+	b.run()
+	// Only a document that is used again has a use for the builder's memory.
+	if d.builder == nil && d.again {
+		d.builder = b
+	}
+	d.again = true
+	err := b.err
+	if err != nil {
+		d.empty()
+	}
+	b.d, b.s.src, b.err = nil, nil, nil
+	return err
+}
+
+// reset makes the builder ready for a document. It keeps its memory.
+func (b *builder) reset(d *Document) {
+	*b = builder{
+		d: d, max: d.limit(), framesetOK: true,
+		s:       scanner{src: d.source, attrs: b.s.attrs[:0]},
+		stack:   stack{all: b.stack.all[:0], lastMore: b.stack.lastMore},
+		formats: formats{all: b.formats.all[:0], buckets: b.formats.buckets},
+		modes:   b.modes[:0], pending: b.pending[:0], merges: b.merges[:0], buf: b.buf[:0], seen: b.seen,
+	}
+	clear(b.stack.lastMore)
+	clear(b.formats.buckets)
 	if d.coded {
 		b.coded = [3]bool{
 			bytes.IndexByte(d.source, '&') >= 0,
@@ -87,7 +143,7 @@ func (b *builder) start(d *Document) {
 }
 
 // run builds the tree.
-func (b *builder) run() error {
+func (b *builder) run() {
 	for b.err == nil {
 		b.s.cdata = b.stack.cur().props&propHTML == 0 && b.stack.top != 0
 		b.s.next()
@@ -117,10 +173,9 @@ func (b *builder) run() error {
 			if b.d.reordered && b.err == nil {
 				b.d.reorder()
 			}
-			return b.err
+			return
 		}
 	}
-	return b.err
 }
 
 // fail ends parsing.
@@ -297,111 +352,6 @@ func (b *builder) impliedEnds(except Atom) {
 	}
 }
 
-// attrs stores the attributes of the current start tag and returns the index of the first, 0 if there
-// are none.
-func (b *builder) attrs(ns Namespace) uint32 {
-	raw := b.s.attrs
-	if len(raw) == 0 {
-		return 0
-	}
-	d := b.d
-	first := len(d.attrs)
-	if len(raw) > fewAttrs {
-		b.seen.begin()
-	}
-next:
-	for i := range raw {
-		a := &raw[i]
-		name := b.s.src[a.name:a.nameEnd]
-		if a.odd {
-			b.buf = appendName(b.buf[:0], name)
-			name = b.buf
-		}
-		atom := d.names.intern(name, 0)
-		if atom == 0 {
-			b.fail("names", maxAtom)
-			return 0
-		}
-		if len(raw) > fewAttrs {
-			d.work++
-			if b.seen.add(atom) {
-				continue
-			}
-		} else {
-			for _, other := range d.attrs[first:] {
-				if other.meta>>atomShift == uint32(atom) {
-					continue next
-				}
-			}
-		}
-		d.attrs = append(d.attrs, attr{uint32(atom)<<atomShift | uint32(NoNamespace)<<nsShift, uint32(a.value), uint32(a.valueEnd)})
-	}
-	if ns != HTML {
-		adjustAttrs(d.attrs[first:], ns)
-	}
-	d.attrs[len(d.attrs)-1].meta |= attrLast
-	return uint32(first)
-}
-
-// fewAttrs is how many attributes are compared with each other to find those of the same name; more
-// are looked up in a set.
-const fewAttrs = 8
-
-// attr returns the value of an attribute of the current start tag as it is written.
-func (b *builder) attr(name Atom) (value []byte, ok bool) {
-	for i := range b.s.attrs {
-		a := &b.s.attrs[i]
-		raw := b.s.src[a.name:a.nameEnd]
-		if len(raw) == len(name.String()) && equalFold(raw, name.String()) {
-			return b.s.src[a.value:a.valueEnd], true
-		}
-	}
-	return nil, false
-}
-
-// mergeLater keeps the attributes of a second html or body tag for mergeAttrs.
-func (b *builder) mergeLater(node uint32) {
-	if len(b.s.attrs) == 0 || node == 1 {
-		return
-	}
-	if attrs := b.attrs(HTML); attrs != 0 {
-		b.merges = append(b.merges, merge{node, attrs})
-	}
-}
-
-// mergeAttrs gives html and body the attributes of further tags that they do not have yet.
-func (b *builder) mergeAttrs() {
-	d := b.d
-	for len(b.merges) > 0 {
-		id := b.merges[0].node
-		first := len(d.attrs)
-		b.seen.begin()
-		add := func(i uint32) {
-			for ; i != 0; i++ {
-				a := d.attrs[i]
-				if !b.seen.add(Atom(a.meta >> atomShift)) {
-					d.attrs = append(d.attrs, attr{a.meta &^ attrLast, a.start, a.end})
-				}
-				if a.meta&attrLast != 0 {
-					return
-				}
-			}
-		}
-		add(d.nodes[id].data)
-		others := b.merges[:0]
-		for _, m := range b.merges {
-			if m.node == id {
-				add(m.attrs)
-			} else {
-				others = append(others, m)
-			}
-		}
-		b.merges = others
-		d.attrs[len(d.attrs)-1].meta |= attrLast
-		d.nodes[id].data = uint32(first)
-	}
-}
-
 // lookupTag finds the number of the name of the current tag; it makes one for a start tag.
 func (b *builder) lookupTag() {
 	name := b.s.src[b.s.start:b.s.end]
@@ -463,57 +413,4 @@ func (b *builder) resetMode() {
 	default:
 		b.mode = inBodyMode
 	}
-}
-
-// reorder numbers the nodes anew so that numbers follow document order, and drops those that are not
-// in the tree.
-func (d *Document) reorder() {
-	nodes := d.nodes
-	// The field prev can be found again from next, so it may hold the new number for a while.
-	for i := range nodes {
-		nodes[i].prev = 0
-	}
-	count := uint32(0)
-	for id := uint32(1); ; {
-		count++
-		nodes[id].prev = count
-		if nodes[id].first != 0 {
-			id = nodes[id].first
-			continue
-		}
-		for id != 1 && nodes[id].next == 0 {
-			id = nodes[id].parent
-		}
-		if id == 1 {
-			break
-		}
-		id = nodes[id].next
-	}
-	rest := count
-	for i := 1; i < len(nodes); i++ {
-		if n := &nodes[i]; n.prev == 0 {
-			rest++
-			n.prev = rest
-			n.parent, n.first, n.last, n.next = 0, 0, 0, 0
-		}
-	}
-	for i := 1; i < len(nodes); i++ {
-		n := &nodes[i]
-		n.parent, n.first, n.last, n.next = nodes[n.parent].prev, nodes[n.first].prev, nodes[n.last].prev, nodes[n.next].prev
-	}
-	for i := 1; i < len(nodes); i++ {
-		for to := nodes[i].prev; to != uint32(i); to = nodes[i].prev {
-			nodes[i], nodes[to] = nodes[to], nodes[i]
-		}
-	}
-	d.nodes = nodes[:count+1]
-	for i := range d.nodes {
-		d.nodes[i].prev = 0
-	}
-	for i := 1; i < len(d.nodes); i++ {
-		if next := d.nodes[i].next; next != 0 {
-			d.nodes[next].prev = uint32(i)
-		}
-	}
-	d.work += 4 * len(nodes)
 }
