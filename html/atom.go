@@ -59,31 +59,50 @@ func staticAtom(name []byte) Atom {
 	return 0
 }
 
+// wordAtom is staticAtom for a name of at most eight bytes, none of them NUL, which are packed into a
+// word, the first lowest.
+func wordAtom(w uint64) Atom {
+	at := mixWord(w) >> (32 - atomBits)
+	for range atomProbes {
+		a := atomSlots[at&(1<<atomBits-1)]
+		if a == 0 {
+			return 0
+		}
+		// A longer name may begin with these eight bytes.
+		if atomWords[a] == w && (w>>56 == 0 || atomEnds[a]-atomEnds[a-1] == 8) {
+			return Atom(a)
+		}
+		at++
+	}
+	return 0
+}
+
 // hashOf is the hash of the generated tables. It looks at 16 bytes at most: the tables are fixed, so
 // nobody can make their names collide.
 func hashOf[T string | []byte](b T) uint32 {
 	n := len(b)
-	x := uint64(n)
-	switch {
-	case n > 8:
-		x += word64(b[:8]) ^ (word64(b[n-8:]) * 0xff51afd7ed558ccd)
-	case n >= 4:
-		x += word32(b[:4]) | word32(b[n-4:])<<32
-	case n > 0:
-		x += uint64(b[0])<<8 | uint64(b[n/2])<<16 | uint64(b[n-1])<<24
+	if n <= 8 {
+		return mixWord(pack(b))
 	}
-	return uint32(x * 0x9e3779b97f4a7c15 >> 32)
+	return mixWord(pack(b[:8]) ^ (pack(b[n-8:])+uint64(n))*0xff51afd7ed558ccd)
 }
 
-func word64[T string | []byte](b T) uint64 {
-	_ = b[7]
-	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
-		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+func mixWord(x uint64) uint32 { return uint32(x * 0x9e3779b97f4a7c15 >> 32) }
+
+// pack packs at most eight bytes into a word, the first lowest.
+func pack[T string | []byte](b T) (w uint64) {
+	for i := len(b) - 1; i >= 0; i-- {
+		w = w<<8 | uint64(b[i])
+	}
+	return w
 }
 
-func word32[T string | []byte](b T) uint64 {
-	_ = b[3]
-	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24
+// loadWord returns a word with the n bytes of b from start on, at most eight.
+func loadWord(b []byte, start, n int) uint64 {
+	if start+8 <= len(b) {
+		return binary.LittleEndian.Uint64(b[start:]) & (1<<(8*n) - 1)
+	}
+	return pack(b[start : start+n])
 }
 
 // names numbers the names that the generated table does not hold. Their bytes lie in one buffer; the
@@ -192,6 +211,3 @@ func (s *names) bytes(a Atom) []byte {
 	n := &s.list[a-staticAtoms]
 	return s.text[n.start:n.end:n.end]
 }
-
-// load64 reads eight bytes, of which the first is the lowest.
-func load64(b []byte) uint64 { return binary.LittleEndian.Uint64(b) }

@@ -96,17 +96,11 @@ func write(name string, src []byte) {
 	}
 }
 
-// hash must be the function of the same name in atom.go.
+// hash must be hashOf in atom.go.
 func hash(b string) uint32 {
-	n := len(b)
-	x := uint64(n)
-	switch {
-	case n > 8:
-		x += word(b[:8]) ^ (word(b[n-8:]) * 0xff51afd7ed558ccd)
-	case n >= 4:
-		x += word(b[:4]) | word(b[n-4:])<<32
-	case n > 0:
-		x += uint64(b[0])<<8 | uint64(b[n/2])<<16 | uint64(b[n-1])<<24
+	x := word(b[:min(8, len(b))])
+	if n := len(b); n > 8 {
+		x ^= (word(b[n-8:]) + uint64(n)) * 0xff51afd7ed558ccd
 	}
 	return uint32(x * 0x9e3779b97f4a7c15 >> 32)
 }
@@ -171,6 +165,11 @@ func atoms() []byte {
 		fmt.Fprintf(&b, "%d,", len(all))
 	}
 	fmt.Fprintf(&b, "}\n\nconst atomNames = %s\n\n", quote(all))
+	fmt.Fprintf(&b, "// atomWords has the first eight bytes of each name, the first of them lowest; missing ones are 0.\nvar atomWords = [staticAtoms]uint64{0,")
+	for _, name := range names {
+		fmt.Fprintf(&b, "%#x,", word(name[:min(8, len(name))]))
+	}
+	b.WriteString("}\n\n")
 	fmt.Fprintf(&b, "// atomSlots is a hash table with linear probing; 0 is an empty slot.\nvar atomSlots = [1<<atomBits]uint16{")
 	for i, s := range slots {
 		if s != 0 {

@@ -264,12 +264,38 @@ func (b *builder) placeFor(entry uint32) (parent, before uint32) {
 	return s.all[s.all[table].below].node, 0
 }
 
-// place inserts a node in the appropriate place for the current node.
-func (b *builder) place(id uint32) {
+// place inserts a new node in the appropriate place for the current node.
+func (b *builder) place(meta, data, end uint32) uint32 {
+	if !b.foster && b.tail == 0 {
+		return b.addLast(b.stack.cur().node, meta, data, end)
+	}
 	parent, before := b.placeFor(b.stack.top)
+	id := b.newNode(node{meta: meta, data: data, end: end})
 	b.insert(id, parent, before)
+	return id
 }
 
+// addLast makes a new node the last child of a parent.
+func (b *builder) addLast(parent, meta, data, end uint32) uint32 {
+	d := b.d
+	if len(d.nodes) > b.max {
+		b.fail("nodes", b.max)
+		return 0
+	}
+	id := uint32(len(d.nodes))
+	p := &d.nodes[parent]
+	last := p.last
+	p.last = id
+	if last != 0 {
+		d.nodes[last].next = id
+	} else {
+		p.first = id
+	}
+	d.nodes = append(d.nodes, node{meta: meta, parent: parent, prev: last, data: data, end: end})
+	return id
+}
+
+// insert puts a node into the tree, as the last child of parent or in front of a sibling.
 func (b *builder) insert(id, parent, before uint32) {
 	if b.tail != 0 && parent != b.tail {
 		b.d.reordered = true
@@ -293,20 +319,16 @@ func (b *builder) implied(name Atom) {
 
 // leaf inserts the element of HTML of the current start tag, which has no contents.
 func (b *builder) leaf() {
-	b.place(b.newElement(b.tag, HTML, b.attrs(HTML), 0))
+	b.place(elementMeta(b.tag, HTML), b.attrs(HTML), uint32(b.s.from))
 }
 
-func (b *builder) newElement(name Atom, ns Namespace, attrs, flags uint32) uint32 {
-	return b.newNode(node{
-		meta: uint32(name)<<atomShift | uint32(ns)<<nsShift | uint32(ElementNode) | flags,
-		data: attrs, end: uint32(b.s.from),
-	})
+func elementMeta(name Atom, ns Namespace) uint32 {
+	return uint32(name)<<atomShift | uint32(ns)<<nsShift | uint32(ElementNode)
 }
 
 // push inserts an element and puts it on the stack of open elements.
 func (b *builder) push(name Atom, ns Namespace, attrs, flags uint32) uint32 {
-	id := b.newElement(name, ns, attrs, flags)
-	b.place(id)
+	id := b.place(elementMeta(name, ns)|flags, attrs, uint32(b.s.from))
 	return b.stack.push(id, uint32(name)<<1, propsOf(name, ns))
 }
 
@@ -354,12 +376,19 @@ func (b *builder) impliedEnds(except Atom) {
 
 // lookupTag finds the number of the name of the current tag; it makes one for a start tag.
 func (b *builder) lookupTag() {
-	name := b.s.src[b.s.start:b.s.end]
-	if b.s.odd {
+	s := &b.s
+	n := s.end - s.start
+	if n <= 8 && !s.odd {
+		if b.tag = wordAtom(loadWord(s.src, s.start, n)); b.tag != 0 {
+			return
+		}
+	}
+	name := s.src[s.start:s.end]
+	if s.odd {
 		b.buf = appendName(b.buf[:0], name)
 		name = b.buf
 	}
-	if b.s.kind == EndTagToken {
+	if s.kind == EndTagToken {
 		b.tag = b.d.names.lookup(name, 0)
 		return
 	}

@@ -15,12 +15,7 @@ func (b *builder) attrs(ns Namespace) uint32 {
 next:
 	for i := range raw {
 		a := &raw[i]
-		name := b.s.src[a.name:a.nameEnd]
-		if a.odd {
-			b.buf = appendName(b.buf[:0], name)
-			name = b.buf
-		}
-		atom := d.names.intern(name, 0)
+		atom := b.attrName(a)
 		if atom == 0 {
 			b.fail("names", maxAtom)
 			return 0
@@ -45,6 +40,21 @@ next:
 	}
 	d.attrs[len(d.attrs)-1].meta |= attrLast
 	return uint32(first)
+}
+
+// attrName returns the number of the name of an attribute.
+func (b *builder) attrName(a *rawAttr) Atom {
+	if n := a.nameEnd - a.name; n <= 8 && !a.odd {
+		if atom := wordAtom(loadWord(b.s.src, a.name, n)); atom != 0 {
+			return atom
+		}
+	}
+	name := b.s.src[a.name:a.nameEnd]
+	if a.odd {
+		b.buf = appendName(b.buf[:0], name)
+		name = b.buf
+	}
+	return b.d.names.intern(name, 0)
 }
 
 // fewAttrs is how many attributes are compared with each other to find those of the same name; more

@@ -289,7 +289,7 @@ func (b *builder) endInBody() (again bool) {
 		}
 	case AtomBr:
 		b.reconstruct()
-		b.place(b.newElement(AtomBr, HTML, 0, flagMade))
+		b.place(elementMeta(AtomBr, HTML)|flagMade, 0, uint32(b.s.from))
 		b.framesetOK = false
 	case AtomTemplate:
 		b.endTemplate()

@@ -7,9 +7,7 @@ func (b *builder) foreignElement(ns Namespace) {
 	if ns == SVG && name < staticAtoms && svgNames[name] != 0 {
 		name = svgNames[name]
 	}
-	attrs := b.attrs(ns)
-	id := b.newElement(name, ns, attrs, 0)
-	b.place(id)
+	id := b.place(elementMeta(name, ns), b.attrs(ns), uint32(b.s.from))
 	if b.s.selfClose {
 		return
 	}

@@ -163,7 +163,7 @@ func (b *builder) adoptOne(f, entry, furthest uint32) bool {
 // clone makes an element with the name and the attributes of another.
 func (b *builder) clone(id uint32) uint32 {
 	n := b.d.nodes[id]
-	return b.newElement(Atom(n.meta>>atomShift), HTML, n.data, flagMade)
+	return b.newNode(node{meta: elementMeta(Atom(n.meta>>atomShift), HTML) | flagMade, data: n.data, end: uint32(b.s.from)})
 }
 
 // moveChildren moves all children of a node to another that has none.

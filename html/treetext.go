@@ -258,7 +258,7 @@ func (b *builder) flushPending() {
 func (b *builder) insertText() {
 	parent, before := b.placeFor(b.stack.top)
 	d := b.d
-	neighbour := uint32(0)
+	var neighbour uint32
 	if before != 0 {
 		neighbour = d.nodes[before].prev
 	} else {
@@ -268,13 +268,16 @@ func (b *builder) insertText() {
 		b.extend(&d.nodes[neighbour])
 		return
 	}
-	n := node{meta: uint32(TextNode), data: b.text.start, end: b.text.end}
+	meta, data, end := uint32(TextNode), b.text.start, b.text.end
 	if b.text.side {
 		d.spans = append(d.spans, sideSpan{b.text.start, b.text.end, b.text.end})
-		n = node{meta: uint32(TextNode) | flagSide, data: b.text.pos, end: uint32(len(d.spans) - 1)}
+		meta, data, end = uint32(TextNode)|flagSide, b.text.pos, uint32(len(d.spans)-1)
 	}
-	id := b.newNode(n)
-	b.insert(id, parent, before)
+	if before == 0 && b.tail == 0 {
+		b.addLast(parent, meta, data, end)
+		return
+	}
+	b.insert(b.newNode(node{meta: meta, data: data, end: end}), parent, before)
 }
 
 // extend adds the current text to a text node.
