@@ -93,11 +93,27 @@ func (s *stack) push(node, name uint32, p props) uint32 {
 	i := s.take()
 	top := &s.all[s.top]
 	e := &s.all[i]
+	// Written so that the compiler makes conditional moves of it: branches would be guessed wrong.
+	special, stop, scope, mode, html := top.special, top.stop, top.scope, top.mode, top.html
+	if p&propSpecial != 0 {
+		special = i
+	}
+	if p&propStop != 0 {
+		stop = i
+	}
+	if p&propScope != 0 {
+		scope = i
+	}
+	if p&propMode != 0 {
+		mode = i
+	}
+	if p&propHTML != 0 {
+		html = i
+	}
 	*e = open{
 		node: node, name: name, props: p, below: s.top, order: top.order + orderGap,
-		special: top.special, stop: top.stop, scope: top.scope, mode: top.mode, html: top.html,
+		special: special, stop: stop, scope: scope, mode: mode, html: html,
 	}
-	e.point(i)
 	top.above = i
 	last := s.lastOf(name)
 	e.same = *last
@@ -105,25 +121,6 @@ func (s *stack) push(node, name uint32, p props) uint32 {
 	*last = i
 	s.top = i
 	return i
-}
-
-// point makes an entry its own nearest one of the kinds it is of.
-func (e *open) point(i uint32) {
-	if e.props&propSpecial != 0 {
-		e.special = i
-		if e.props&propPassable == 0 {
-			e.stop = i
-		}
-		if e.props&propScope != 0 {
-			e.scope = i
-		}
-		if e.props&propMode != 0 {
-			e.mode = i
-		}
-	}
-	if e.props&propHTML != 0 {
-		e.html = i
-	}
 }
 
 // unlink takes an entry out of the stack, wherever it is. The caller has seen to its format.

@@ -12,7 +12,6 @@ type scanner struct {
 	// The state is set from outside after a start tag, as the tree builder of the standard does.
 	state State
 	until string // the name of the end tag that ends rcdata, rawtext and script data
-	cdata bool   // <![CDATA[ is a section, not a comment: the parser is in foreign content
 
 	// The token that next found.
 	kind       TokenKind
@@ -166,13 +165,23 @@ func (s *scanner) declaration() bool {
 	case len(rest) >= 7 && equalFold(rest[:7], "doctype"):
 		s.scanDoctype(s.pos + 9)
 		return true
-	case s.cdata && len(rest) >= 7 && string(rest[:7]) == "[CDATA[":
-		s.pos += 9
-		s.state = CDATAState
-		return false
+	case len(rest) >= 7 && string(rest[:7]) == "[CDATA[":
+		// Only the tree knows whether this is a section or a comment.
+		s.kind = sectionToken
+		return true
 	}
 	s.bogus(s.pos + 2)
 	return true
+}
+
+// sectionToken is the token that next finds at <![CDATA[. The caller goes on with section or with
+// bogus.
+const sectionToken TokenKind = 255
+
+// section takes <![CDATA[ as the start of a section of text.
+func (s *scanner) section() {
+	s.pos += len("<![CDATA[")
+	s.state = CDATAState
 }
 
 // bogus takes a bogus comment whose data starts at pos.

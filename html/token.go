@@ -47,6 +47,7 @@ const (
 // ([Tokenizer.SetState]) and that <![CDATA[ is no comment there ([Tokenizer.AllowCDATA]).
 type Tokenizer struct {
 	s     scanner
+	cdata bool // <![CDATA[ starts a section of text
 	buf   []byte
 	names names
 	seen  atomSet
@@ -63,6 +64,7 @@ func NewTokenizer(source []byte) *Tokenizer {
 func (t *Tokenizer) Reset(source []byte) {
 	t.s = scanner{src: source, attrs: t.s.attrs[:0]}
 	t.names.reset()
+	t.cdata = false
 }
 
 // SetState changes how the tokenizer reads on. The states RCDATAState, RawTextState and ScriptState
@@ -70,17 +72,26 @@ func (t *Tokenizer) Reset(source []byte) {
 func (t *Tokenizer) SetState(state State, endTag string) { t.s.state, t.s.until = state, endTag }
 
 // AllowCDATA says whether <![CDATA[ starts a section of text, as in SVG and MathML, or a comment.
-func (t *Tokenizer) AllowCDATA(allow bool) { t.s.cdata = allow }
+func (t *Tokenizer) AllowCDATA(allow bool) { t.cdata = allow }
 
 // Next goes to the next token and returns its kind: EndToken at the end of the page and ever after.
 // Text comes in pieces where markup that is no token lies between them.
 func (t *Tokenizer) Next() TokenKind {
 	t.buf = t.buf[:0]
-	t.s.next()
-	if t.s.kind == StartTagToken {
-		t.s.enter(t.Atom())
+	for {
+		t.s.next()
+		switch t.s.kind {
+		case StartTagToken:
+			t.s.enter(t.Atom())
+		case sectionToken:
+			if t.cdata {
+				t.s.section()
+				continue
+			}
+			t.s.bogus(t.s.pos + 2)
+		}
+		return t.s.kind
 	}
-	return t.s.kind
 }
 
 // enter sets the state for the contents of an element that has just started (sections 13.2.6.2 and
@@ -249,6 +260,8 @@ func AppendText(dst, markup []byte) []byte {
 		switch s.kind {
 		case EndToken:
 			return dst
+		case sectionToken:
+			s.bogus(s.pos + 2)
 		case StartTagToken:
 			s.enter(s.atom())
 			if s.state == ScriptState || s.state == RawTextState && s.until == "style" {

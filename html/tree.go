@@ -1,6 +1,9 @@
 package html
 
-import "bytes"
+import (
+	"bytes"
+	"math"
+)
 
 // builder makes the tree of an HTML document: the tree construction stage, section 13.2.6.
 type builder struct {
@@ -32,9 +35,10 @@ type builder struct {
 	seen    atomSet
 	err     error
 
-	max   int     // of nodes
-	tail  uint32  // parent of a comment after the body: what comes now may be out of order
-	coded [3]bool // whether the source has &, carriage return, NUL
+	max   int    // of nodes
+	tail  uint32 // parent of a comment after the body: what comes now may be out of order
+	coded [3]int // where the next &, carriage return and NUL are, at or after the text before
+	next  int    // the first of them
 }
 
 // mode is the insertion mode, section 13.2.4.1.
@@ -131,21 +135,36 @@ func (b *builder) reset(d *Document) {
 	}
 	clear(b.stack.lastMore)
 	clear(b.formats.buckets)
-	if d.coded {
-		b.coded = [3]bool{
-			bytes.IndexByte(d.source, '&') >= 0,
-			bytes.IndexByte(d.source, '\r') >= 0,
-			bytes.IndexByte(d.source, 0) >= 0,
-		}
-	}
+	b.seek(0)
 	b.stack.all = append(b.stack.all, open{node: 1}) // below the lowest element is the document
 	b.formats.all = append(b.formats.all, format{})
+}
+
+// seek finds the next bytes that have to be decoded from pos on.
+func (b *builder) seek(pos int) {
+	for i, c := range [...]byte{'&', '\r', 0} {
+		if b.coded[i] < pos || pos == 0 {
+			b.coded[i] = math.MaxInt
+			if at := bytes.IndexByte(b.s.src[pos:], c); at >= 0 {
+				b.coded[i] = pos + at
+			}
+		}
+	}
+	b.next = min(b.coded[0], b.coded[1], b.coded[2])
+}
+
+// isCoded reports whether a range of the source, behind those it was asked for before, has to be
+// decoded.
+func (b *builder) isCoded(start, end int) bool {
+	if b.next < start {
+		b.seek(start)
+	}
+	return b.next < end
 }
 
 // run builds the tree.
 func (b *builder) run() {
 	for b.err == nil {
-		b.s.cdata = b.stack.cur().props&propHTML == 0 && b.stack.top != 0
 		b.s.next()
 		b.d.work++
 		if len(b.pending) > 0 && b.s.kind != TextToken {
@@ -162,6 +181,14 @@ func (b *builder) run() {
 			b.skipLF = false
 			b.endTag()
 		case CommentToken:
+			b.skipLF = false
+			b.comment()
+		case sectionToken:
+			if b.stack.cur().props&propHTML == 0 && b.stack.top != 0 {
+				b.s.section()
+				continue
+			}
+			b.s.bogus(b.s.pos + 2)
 			b.skipLF = false
 			b.comment()
 		case DoctypeToken:

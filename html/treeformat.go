@@ -32,11 +32,15 @@ func (b *builder) drop(f uint32) {
 
 // reconstruct reconstructs the active formatting elements (section 13.2.4.3).
 func (b *builder) reconstruct() {
+	if f := &b.formats.all[b.formats.last]; f.open == 0 && f.node != 0 {
+		b.reopen()
+	}
+}
+
+// reopen opens the formatting elements after the last marker or open one again.
+func (b *builder) reopen() {
 	l := &b.formats
 	f := l.last
-	if f == 0 || l.all[f].open != 0 || l.all[f].node == 0 {
-		return
-	}
 	for p := l.all[f].prev; p != 0 && l.all[p].open == 0 && l.all[p].node != 0; p = l.all[p].prev {
 		f = p
 		b.d.work++

@@ -219,14 +219,12 @@ func (b *builder) end() {
 func (b *builder) comment() {
 	s := &b.s
 	n := node{meta: uint32(CommentNode), data: uint32(s.start), end: uint32(s.end)}
-	if raw := s.src[s.start:s.end]; b.coded[1] || b.coded[2] {
-		if b.isCodedComment(raw) {
-			d := b.d
-			at := uint32(len(d.side))
-			d.side = appendText(d.side, raw, false, replaceNUL)
-			d.spans = append(d.spans, sideSpan{at, uint32(len(d.side)), uint32(len(d.side))})
-			n = node{meta: uint32(CommentNode) | flagSide, data: uint32(s.from), end: uint32(len(d.spans) - 1)}
-		}
+	if b.isCoded(s.start, s.end) && (b.coded[1] < s.end || b.coded[2] < s.end) {
+		d := b.d
+		at := uint32(len(d.side))
+		d.side = appendText(d.side, s.src[s.start:s.end], false, replaceNUL)
+		d.spans = append(d.spans, sideSpan{at, uint32(len(d.side)), uint32(len(d.side))})
+		n = node{meta: uint32(CommentNode) | flagSide, data: uint32(s.from), end: uint32(len(d.spans) - 1)}
 	}
 	id := b.newNode(n)
 	parent := b.stack.cur().node
@@ -249,15 +247,6 @@ func (b *builder) comment() {
 		b.d.reordered = true
 	}
 	b.append(parent, id)
-}
-
-func (b *builder) isCodedComment(raw []byte) bool {
-	for _, c := range raw {
-		if c == '\r' || c == 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // doctype handles the current document type (section 13.2.6.4.1).

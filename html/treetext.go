@@ -5,17 +5,16 @@ import "bytes"
 // characters handles the current text token.
 func (b *builder) characters() {
 	s := &b.s
-	raw := s.src[s.start:s.end]
 	b.text = textRange{start: uint32(s.start), end: uint32(s.end), pos: uint32(s.start)}
 	p := b.stack.cur().props
 	foreign := p&(propHTML|propMathText|propHTMLText) == 0 && b.stack.top != 0
-	if b.coded != [3]bool{} && b.isCoded(raw) {
-		references, nul := s.textRules()
+	references, nul := s.textRules()
+	if b.isCoded(s.start, s.end) && (references || b.coded[1] < s.end || b.coded[2] < s.end) {
 		if nul == keepNUL && foreign {
 			nul = replaceNUL
 		}
 		at := len(b.d.side)
-		b.d.side = appendText(b.d.side, raw, references, nul)
+		b.d.side = appendText(b.d.side, s.src[s.start:s.end], references, nul)
 		b.text = textRange{start: uint32(at), end: uint32(len(b.d.side)), side: true, pos: uint32(s.start)}
 	}
 	if b.skipLF {
@@ -32,13 +31,6 @@ func (b *builder) characters() {
 		return
 	}
 	b.textByMode()
-}
-
-// isCoded is needsDecoding with the knowledge of what the source has at all.
-func (b *builder) isCoded(raw []byte) bool {
-	return b.coded[0] && bytes.IndexByte(raw, '&') >= 0 ||
-		b.coded[1] && bytes.IndexByte(raw, '\r') >= 0 ||
-		b.coded[2] && bytes.IndexByte(raw, 0) >= 0
 }
 
 // view returns the current text.
@@ -183,7 +175,7 @@ func (b *builder) onlySpace() bool {
 
 // dropNUL takes the NULs out of the current text and reports whether something is left.
 func (b *builder) dropNUL() bool {
-	if b.coded[2] && bytes.IndexByte(b.view(), 0) >= 0 {
+	if b.text.side && bytes.IndexByte(b.view(), 0) >= 0 {
 		at := len(b.d.side)
 		for _, c := range b.view() {
 			if c != 0 {
