@@ -99,26 +99,27 @@ func (d *Document) Reset(source []byte) error {
 // begin makes the document empty and gives it a source.
 func (d *Document) begin(source []byte) error {
 	d.source = nil
-	d.index.Store(nil)
-	d.attrs = append(d.attrs[:0], attr{})
+	d.nodes = d.nodes[:0]
+	d.attrs = d.attrs[:0]
 	d.side = d.side[:0]
 	d.spans = d.spans[:0]
 	d.names.reset()
 	clear(d.spaces)
 	d.spaces = d.spaces[:0]
 	d.quirks, d.doctype, d.coded, d.xml, d.reordered, d.work = NoQuirks, rawDoctype{}, false, false, false, 0
-	d.nodes = d.nodes[:0]
 	if len(source) > maxSource {
 		d.empty()
 		return &LimitError{What: "bytes", Limit: maxSource, Pos: maxSource}
 	}
 	d.source = source
+	d.coded = needsDecoding(source)
 	if d.nodes == nil {
-		// Most tags come in pairs around a text; implied elements and void ones come on top.
-		d.nodes = make([]node, 0, bytes.Count(source, []byte("<"))*3/2+16)
+		// On most pages a < stands for about one node: half of them are end tags, but text comes between.
+		tags := bytes.Count(source, []byte("<"))
+		d.nodes = make([]node, 0, tags+tags/4+16)
+		d.attrs = make([]attr, 0, min(tags, bytes.Count(source, []byte("=")))+4)
 	}
 	d.empty()
-	d.coded = needsDecoding(source)
 	return nil
 }
 
@@ -127,6 +128,7 @@ const maxSource = 1 << 30
 
 func (d *Document) empty() {
 	d.nodes = append(d.nodes[:0], node{}, node{meta: uint32(DocumentNode)})
+	d.attrs = append(d.attrs[:0], attr{})
 }
 
 // limit returns the largest number of nodes.
@@ -195,6 +197,26 @@ func (d *Document) doctypeNames() Doctype {
 		}
 	}
 	return d.doctype.decode(d.source)
+}
+
+// addSide decodes text into side.
+func (d *Document) addSide(raw []byte, references bool, nul nulRule) textRange {
+	if d.side == nil {
+		room := len(d.source)/16 + 256
+		if bytes.IndexByte(raw, '\r') >= 0 {
+			room = len(d.source) // all lines end so
+		}
+		d.side, d.spans = make([]byte, 0, room), make([]sideSpan, 0, 32)
+	}
+	at := len(d.side)
+	d.side = appendText(d.side, raw, references, nul)
+	return textRange{start: uint32(at), end: uint32(len(d.side)), side: true}
+}
+
+// addSpan notes a range of side.
+func (d *Document) addSpan(t textRange) uint32 {
+	d.spans = append(d.spans, sideSpan{t.start, t.end, t.end})
+	return uint32(len(d.spans) - 1)
 }
 
 // LookupAtom returns the number of a name in this document, 0 if no element or attribute has it.

@@ -220,11 +220,8 @@ func (b *builder) comment() {
 	s := &b.s
 	n := node{meta: uint32(CommentNode), data: uint32(s.start), end: uint32(s.end)}
 	if b.isCoded(s.start, s.end) && (b.coded[1] < s.end || b.coded[2] < s.end) {
-		d := b.d
-		at := uint32(len(d.side))
-		d.side = appendText(d.side, s.src[s.start:s.end], false, replaceNUL)
-		d.spans = append(d.spans, sideSpan{at, uint32(len(d.side)), uint32(len(d.side))})
-		n = node{meta: uint32(CommentNode) | flagSide, data: uint32(s.from), end: uint32(len(d.spans) - 1)}
+		text := b.d.addSide(s.src[s.start:s.end], false, replaceNUL)
+		n = node{meta: uint32(CommentNode) | flagSide, data: uint32(s.from), end: b.d.addSpan(text)}
 	}
 	id := b.newNode(n)
 	parent := b.stack.cur().node

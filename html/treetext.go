@@ -13,9 +13,8 @@ func (b *builder) characters() {
 		if nul == keepNUL && foreign {
 			nul = replaceNUL
 		}
-		at := len(b.d.side)
-		b.d.side = appendText(b.d.side, s.src[s.start:s.end], references, nul)
-		b.text = textRange{start: uint32(at), end: uint32(len(b.d.side)), side: true, pos: uint32(s.start)}
+		b.text = b.d.addSide(s.src[s.start:s.end], references, nul)
+		b.text.pos = uint32(s.start)
 	}
 	if b.skipLF {
 		b.skipLF = false
@@ -262,8 +261,7 @@ func (b *builder) insertText() {
 	}
 	meta, data, end := uint32(TextNode), b.text.start, b.text.end
 	if b.text.side {
-		d.spans = append(d.spans, sideSpan{b.text.start, b.text.end, b.text.end})
-		meta, data, end = uint32(TextNode)|flagSide, b.text.pos, uint32(len(d.spans)-1)
+		meta, data, end = uint32(TextNode)|flagSide, b.text.pos, d.addSpan(b.text)
 	}
 	if before == 0 && b.tail == 0 {
 		b.addLast(parent, meta, data, end)
