@@ -140,7 +140,9 @@ func (l *formats) add(d *Document, node uint32, name Atom, open uint32) (entry, 
 		}
 	}
 	i := l.take()
-	l.all[i] = format{node: node, name: name, open: open, segment: l.segment, prev: l.last, hash: hash, hashed: hashed}
+	e := &l.all[i]
+	*e = format{}
+	e.node, e.name, e.open, e.segment, e.prev, e.hash, e.hashed = node, name, open, l.segment, l.last, hash, hashed
 	l.linkLast(i)
 	n := formatName(name)
 	l.all[i].namePrev = l.names[n]

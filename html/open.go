@@ -110,10 +110,10 @@ func (s *stack) push(node, name uint32, p props) uint32 {
 	if p&propHTML != 0 {
 		html = i
 	}
-	*e = open{
-		node: node, name: name, props: p, below: s.top, order: top.order + orderGap,
-		special: special, stop: stop, scope: scope, mode: mode, html: html,
-	}
+	e.node, e.name, e.props = node, name, p
+	e.below, e.above, e.sameAbove = s.top, 0, 0
+	e.special, e.stop, e.scope, e.mode, e.html = special, stop, scope, mode, html
+	e.format, e.order = 0, top.order+orderGap
 	top.above = i
 	last := s.lastOf(name)
 	e.same = *last

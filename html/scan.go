@@ -282,7 +282,15 @@ func (s *scanner) attributes(pos int) bool {
 			}
 			continue
 		}
-		a := rawAttr{name: pos}
+		var a *rawAttr
+		if n := len(s.attrs); n < cap(s.attrs) {
+			s.attrs = s.attrs[:n+1]
+			a = &s.attrs[n]
+		} else {
+			s.attrs = append(s.attrs, rawAttr{})
+			a = &s.attrs[n]
+		}
+		a.name = pos
 		// A = at the start belongs to the name.
 		seen := class[src[pos]]
 		pos++
@@ -329,7 +337,6 @@ func (s *scanner) attributes(pos int) bool {
 		} else {
 			a.value, a.valueEnd = a.nameEnd, a.nameEnd
 		}
-		s.attrs = append(s.attrs, a)
 	}
 }
 

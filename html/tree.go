@@ -3,6 +3,7 @@ package html
 import (
 	"bytes"
 	"math"
+	"slices"
 )
 
 // builder makes the tree of an HTML document: the tree construction stage, section 13.2.6.
@@ -318,7 +319,17 @@ func (b *builder) addLast(parent, meta, data, end uint32) uint32 {
 	} else {
 		p.first = id
 	}
-	d.nodes = append(d.nodes, node{meta: meta, parent: parent, prev: last, data: data, end: end})
+	if int(id) == cap(d.nodes) {
+		d.nodes = slices.Grow(d.nodes, len(d.nodes)/4+16)
+	}
+	d.nodes = d.nodes[:id+1]
+	// Field by field: a record that is put together elsewhere is copied in a way that stalls.
+	n := &d.nodes[id]
+	n.meta = meta
+	n.parent = parent
+	n.first, n.last = 0, 0
+	n.prev, n.next = last, 0
+	n.data, n.end = data, end
 	return id
 }
 
