@@ -98,12 +98,12 @@ func (o *output) holdRef(ref string) (open bool) {
 	}
 	c := o.ctx.job.crawl
 	if o.held == nil || o.base == nil {
-		base, err := o.ctx.Response().documentBase()
+		base, encoding, err := o.ctx.Response().documentBase()
 		if err != nil {
 			c.refuseRef(ref, "url")
 			return true
 		}
-		o.base = base
+		o.base, o.encoding = base, encoding
 	}
 	if strings.TrimSpace(ref) == "" {
 		c.refuseRef(ref, "empty")
@@ -111,7 +111,7 @@ func (o *output) holdRef(ref string) (open bool) {
 	}
 	s := o.hold()
 	var err error
-	s.url, err = o.base.Resolve(s.url[:0], ref)
+	s.url, err = o.base.Resolve(s.url[:0], encodedRef(ref, o.encoding))
 	if err != nil {
 		c.refuseRef(ref, "url")
 		return true

@@ -36,7 +36,8 @@ type Response struct {
 	body []byte
 	view *bytes.Buffer // the Buffer that body belongs to
 	file *multiread.Body
-	text []byte // the decoded body, nil until asked
+	text []byte           // the decoded body, nil until asked
+	enc  charset.Encoding // that it was decoded from
 	doc  *selector.Document
 	base *urlx.Base
 }
@@ -80,7 +81,7 @@ func (r *Response) adopt() {
 			r.file = nil
 		}
 	}
-	r.text, r.doc, r.base = nil, nil, nil
+	r.text, r.enc, r.doc, r.base = nil, charset.UTF8, nil, nil
 }
 
 // sync takes over a Buffer that user code has set. The caller holds mu.
@@ -134,7 +135,7 @@ func (r *Response) decodedLocked() ([]byte, error) {
 		return nil, fmt.Errorf("tegenaria: the body of %s is spooled to a file; read it with Reader", redact(r.URL))
 	}
 	if r.text == nil {
-		r.text, _, _ = charset.Decode(r.body, firstHeader(r.Header, "Content-Type"))
+		r.text, r.enc, _ = charset.Decode(r.body, firstHeader(r.Header, "Content-Type"))
 	}
 	return r.text, nil
 }
@@ -181,23 +182,35 @@ func (r *Response) document() *selector.Document {
 	return r.doc
 }
 
-// Links returns the page's links in document order, each URL once. See package links for the options.
+// Links returns the page's links in document order, each URL once. The options know its encoding and,
+// for links.Everything, its header. See package links for them.
 func (r *Response) Links(opts ...links.Option) []links.Link {
 	text, _ := r.decoded()
-	return links.Extract(text, r.URL, opts...)
+	return links.Extract(text, r.URL, r.linkOptions(opts)...)
+}
+
+// linkOptions puts in front of the options what the response says itself. Usually that is nothing.
+func (r *Response) linkOptions(opts []links.Option) []links.Option {
+	r.mu.Lock()
+	encoding := r.enc
+	r.mu.Unlock()
+	if encoding == charset.UTF8 && len(opts) == 0 {
+		return nil
+	}
+	return append([]links.Option{links.Charset(encoding), links.Header(r.Header)}, opts...)
 }
 
 // Follow makes a GET request of a reference found in the page, resolved against the document's base
 // as browsers do.
 func (r *Response) Follow(ref string, opts ...RequestOption) (*Request, error) {
-	base, err := r.documentBase()
+	base, encoding, err := r.documentBase()
 	if err != nil {
 		return nil, err
 	}
 	if strings.TrimSpace(ref) == "" {
 		return nil, &RequestError{URL: ref, Field: "Url", Err: errEmptyRef}
 	}
-	url, err := base.Resolve(nil, ref)
+	url, err := base.Resolve(nil, encodedRef(ref, encoding))
 	if err != nil {
 		return nil, &RequestError{URL: ref, Field: "Url", Err: err}
 	}
@@ -206,8 +219,9 @@ func (r *Response) Follow(ref string, opts ...RequestOption) (*Request, error) {
 
 var errEmptyRef = errors.New("empty reference")
 
-// documentBase returns the base that references in the page are resolved against.
-func (r *Response) documentBase() (*urlx.Base, error) {
+// documentBase returns the base that references in the page are resolved against, and the encoding that their
+// queries are written in.
+func (r *Response) documentBase() (*urlx.Base, charset.Encoding, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sync()
@@ -219,9 +233,9 @@ func (r *Response) documentBase() (*urlx.Base, error) {
 		}
 		base, err := urlx.ParseBase(url)
 		if err != nil {
-			return nil, &RequestError{URL: r.URL, Field: "Url", Err: err}
+			return nil, 0, &RequestError{URL: r.URL, Field: "Url", Err: err}
 		}
 		r.base = base
 	}
-	return r.base, nil
+	return r.base, r.enc, nil
 }

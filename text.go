@@ -3,7 +3,18 @@ package tegenaria
 import (
 	"net/url"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/tegenaria/tegenaria/html/charset"
 )
+
+// encodedRef writes the query of a reference as browsers do on a page in an encoding (URL standard §4.4).
+func encodedRef(ref string, e charset.Encoding) string {
+	if e == charset.UTF8 || !strings.ContainsFunc(ref, func(c rune) bool { return c >= utf8.RuneSelf }) {
+		return ref
+	}
+	return string(e.AppendReference(nil, ref))
+}
 
 // isHTML tells whether a Content-Type says HTML, or says nothing.
 func isHTML(contentType string) bool {

@@ -2,11 +2,13 @@ package tegenaria_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/links"
 )
 
 func textPage(contentType string, body []byte) *tegenaria.Response {
@@ -41,6 +43,33 @@ func TestResponseText(t *testing.T) {
 				t.Errorf("Text = %q, %v; want %q", got, err, tt.want)
 			}
 		})
+	}
+}
+
+// References are resolved as browsers do on a page in another encoding, whichever way they are asked for.
+func TestResponseLinksInEncoding(t *testing.T) {
+	r := textPage("text/html; charset=iso8859-15", []byte("<a href='/\xe9?q=\xe9&amp;c=&euro;#\xe9'>"))
+	const want = "http://example.com/%C3%A9?q=%E9&c=%A4"
+	if found := r.Links(); len(found) != 1 || found[0].URL != want || found[0].Fragment != "%C3%A9" {
+		t.Errorf("Links = %v, want %s", found, want)
+	}
+	if req, err := r.Follow(r.CSS("a").Attr("href")); err != nil || req.Url != want+"#%C3%A9" {
+		t.Errorf("Follow = %v, %v; want %s", req, err, want)
+	}
+	r.Header["Link"] = []string{"</next>; rel=next"}
+	r.Header["Content-Type"] = []string{"text/html; charset=utf-8"}
+	r.SetBody([]byte("<img src=/é?é>"))
+	var urls []string
+	for _, l := range r.Links(links.Everything()) {
+		urls = append(urls, l.URL)
+	}
+	if !slices.Equal(urls, []string{"http://example.com/next", "http://example.com/%C3%A9?%C3%A9"}) {
+		t.Errorf("Everything = %q", urls)
+	}
+	r.Header["Content-Type"] = []string{"text/css"}
+	r.SetBody([]byte("@import '/b.css';"))
+	if found := r.Links(links.Everything(), links.Header(r.Header)); len(found) != 2 || found[1].URL != "http://example.com/b.css" {
+		t.Errorf("style sheet: %v", found)
 	}
 }
 

@@ -1,7 +1,7 @@
 package links
 
 import (
-	"bytes"
+	"encoding/binary"
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -80,21 +80,28 @@ func (r *tagReader) baseHref() (string, bool) {
 }
 
 // mayHave tells whether a page has the text of a start tag with this name, in lower case: most pages
-// lack the rare ones and need not be read for them. It is a search that machines are fast at.
+// lack the rare ones and need not be read for them. It looks at eight bytes at a time for a "<" with
+// the first letter behind it.
 func mayHave(body []byte, name string) bool {
-	lead := [2]byte{'<', name[0]}
-	for range 2 {
-		for rest := body; ; {
-			i := bytes.Index(rest, lead[:])
-			if i < 0 || i+1+len(name) > len(rest) {
-				break
-			}
-			if equalFold(rest[i+1:i+1+len(name)], name) {
-				return true
-			}
-			rest = rest[i+1:]
+	const ones = 0x0101010101010101
+	letter := uint64(name[0]) * ones
+	i := 0
+	for ; i+9 <= len(body); i += 8 {
+		lead := binary.LittleEndian.Uint64(body[i:]) ^ '<'*ones
+		next := (binary.LittleEndian.Uint64(body[i+1:]) | 0x20*ones) ^ letter
+		// The byte of a match is zero now. Which one it is need not be known, for there are few.
+		if z := lead | next; (z-ones)&^z&(0x80*ones) != 0 && tagIn(body[i:min(i+8+len(name), len(body))], name) {
+			return true
 		}
-		lead[1] -= 'a' - 'A'
+	}
+	return tagIn(body[i:], name)
+}
+
+func tagIn(body []byte, name string) bool {
+	for i := 0; i+1+len(name) <= len(body); i++ {
+		if body[i] == '<' && equalFold(body[i+1:i+1+len(name)], name) {
+			return true
+		}
 	}
 	return false
 }

@@ -100,6 +100,15 @@ func TestEverythingSaysWhere(t *testing.T) {
 	checkStrings(t, "Each", got, "[link]=0 next", "a[href]=1 nofollow!", "a[ping]=2 nofollow!", "img[lowsrc]=3", "style[]=4", "p[style]=5")
 }
 
+// TestEverythingOfStylesheets takes a response for what its header says it is.
+func TestEverythingOfStylesheets(t *testing.T) {
+	body := []byte(`a { b: url(1) } <a href=2>`)
+	header := links.Header(map[string][]string{"content-type": {"Text/CSS ; charset=utf-8"}, "Link": {"<3>"}})
+	checkStrings(t, "Everything", each(body, "http://example.com/", header, links.Everything()), "http://example.com/3", "http://example.com/1")
+	checkStrings(t, "the links of readers", each(body, "http://example.com/", header), "http://example.com/2")
+	checkStrings(t, "a part", each(body, "http://example.com/", links.Header(map[string][]string{"Link": {"<3>"}}), links.Everything(), links.CSS("a")), "http://example.com/2")
+}
+
 // TestNesting has documents in documents, which end somewhere.
 func TestNesting(t *testing.T) {
 	body := "<a href=/x>"

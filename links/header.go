@@ -35,6 +35,17 @@ func eachHeader(header map[string][]string, f func(field, ref, rel string) bool)
 	return true
 }
 
+// isStylesheet tells whether a response is a style sheet.
+func isStylesheet(header map[string][]string) bool {
+	for name, values := range header {
+		if strings.EqualFold(name, "Content-Type") && len(values) > 0 {
+			media, _, _ := strings.Cut(values[0], ";")
+			return strings.EqualFold(strings.TrimSpace(media), "text/css")
+		}
+	}
+	return false
+}
+
 // eachLinkValue reads a Link field (RFC 8288, section 3 and appendix B.2). Links with an anchor are
 // about another page than this one and are passed over.
 func eachLinkValue(value string, f func(ref, rel string) bool) bool {

@@ -152,7 +152,8 @@ func CSS(selectors ...string) Option {
 }
 
 // Header adds, together with [Everything], the links in the header of the response that the page came
-// with: Link, Refresh, Location and Content-Location. They come first.
+// with: Link, Refresh, Location and Content-Location. They come first, but not if [CSS] or [XPath] ask
+// for a part of the page. A Content-Type of text/css says that the page is a style sheet.
 func Header(header map[string][]string) Option {
 	return func(c *config) { c.header = header }
 }

@@ -2,9 +2,11 @@ package links
 
 import (
 	"bytes"
+	"unicode/utf8"
 	"unsafe"
 
 	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/html/charset"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -56,6 +58,10 @@ func (p *page) each(yield func(*Ref) bool) {
 		return
 	}
 	if p.everything {
+		if isStylesheet(p.header) {
+			p.sheet(p.body, place{tag: "style"})
+			return
+		}
 		p.eachOfAll()
 		return
 	}
@@ -110,8 +116,9 @@ func (p *page) offer(ref []byte, at place) bool {
 
 // resolve sets buf to the absolute form of ref and reports whether that is http or https.
 func (p *page) resolve(ref []byte) bool {
-	if p.encoding != 0 {
-		ref = p.encodeQuery(ref)
+	if p.encoding != charset.UTF8 && !isASCII(ref) {
+		p.query = p.encoding.AppendReference(p.query[:0], string(ref))
+		ref = p.query
 	}
 	// The bytes stay as they are until the next call. Only an error of Resolve would hold on to the
 	// string, and it is dropped here, so the string need not be a copy.
@@ -121,22 +128,6 @@ func (p *page) resolve(ref []byte) bool {
 	}
 	p.buf = url
 	return bytes.HasPrefix(url, []byte("http://")) || bytes.HasPrefix(url, []byte("https://"))
-}
-
-// encodeQuery writes the query of a reference as pages in the encoding do.
-func (p *page) encodeQuery(ref []byte) []byte {
-	end := len(ref)
-	if i := bytes.IndexByte(ref, '#'); i >= 0 {
-		end = i
-	}
-	start := bytes.IndexByte(ref[:end], '?')
-	if start < 0 {
-		return ref
-	}
-	p.query = append(p.query[:0], ref[:start]...)
-	p.query = p.encoding.AppendQuery(p.query, string(ref[start:end]))
-	p.query = append(p.query, ref[end:]...)
-	return p.query
 }
 
 // admitsURL applies the options that are about the URL and the rel attribute.
@@ -152,6 +143,15 @@ func (p *page) admitsURL() bool {
 	}
 	for _, e := range p.denyExtensions {
 		if e.match(url) {
+			return false
+		}
+	}
+	return true
+}
+
+func isASCII(b []byte) bool {
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
 			return false
 		}
 	}

@@ -292,3 +292,20 @@ func TestAppendQuery(t *testing.T) {
 		})
 	}
 }
+
+func TestAppendReference(t *testing.T) {
+	for _, test := range []struct{ ref, want string }{
+		{"/é?é#é", "/é?%E9#é"},
+		{"/é", "/é"},
+		{"?é?é", "?%E9?%E9"},
+		{"/é#?é", "/é#?é"},
+		{"/é?#", "/é?#"},
+		{"", ""},
+	} {
+		t.Run(test.ref, func(t *testing.T) {
+			if got := charset.Windows1252.AppendReference([]byte("x"), test.ref); string(got) != "x"+test.want {
+				t.Errorf("AppendReference = %q, want x%q", got, test.want)
+			}
+		})
+	}
+}

@@ -2,10 +2,27 @@ package charset
 
 import (
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/encoding"
 )
+
+// AppendReference appends a reference that a page of this encoding has, relative or not, with its
+// query as [Encoding.AppendQuery] writes it and all else as it is. It is for http and https, where
+// browsers do so.
+func (e Encoding) AppendReference(dst []byte, ref string) []byte {
+	ref, fragment, hasFragment := strings.Cut(ref, "#")
+	path, query, hasQuery := strings.Cut(ref, "?")
+	dst = append(dst, path...)
+	if hasQuery {
+		dst = e.AppendQuery(append(dst, '?'), query)
+	}
+	if hasFragment {
+		dst = append(append(dst, '#'), fragment...)
+	}
+	return dst
+}
 
 // AppendQuery appends what browsers make of the query of a URL in a page of this encoding: each
 // character beyond ASCII in the encoding's bytes, percent-encoded, and as the percent-encoded form of
