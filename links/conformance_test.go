@@ -90,6 +90,7 @@ func TestScrapyOptions(t *testing.T) {
 		{"restrict by selector", []links.Option{links.CSS("#subwrapper")}, sample("sample1.html", "sample2.html")},
 		{"restrict by selector of links", []links.Option{links.CSS("#subwrapper a")}, sample("sample2.html")},
 		{"restrict by selector, and deny", []links.Option{links.CSS("#wrapper"), links.Deny("sample", "google", "innertag", "page")}, nil},
+		{"restrict by expression", []links.Option{links.XPath(`//div[@id="subwrapper"]`)}, sample("sample1.html", "sample2.html")},
 		{"restrict by text", []links.Option{links.Text("dog")}, nil},
 		{"restrict by text with a fragment", []links.Option{links.Text("fragment")}, sample("sample3.html")},
 		{"attributes", []links.Option{links.Tags("a", "area", "img"), links.Attrs("href", "src"), links.CSS("#subwrapper")},

@@ -151,6 +151,13 @@ func CSS(selectors ...string) Option {
 	return restrict(compileCSS, selectors)
 }
 
+// XPath looks for links only in the elements that one of these XPath 1.0 expressions finds, and in
+// what is inside of them. It parses the page into a tree. An expression that takes more work than it
+// may panics with an *xpath.WorkError when it is used.
+func XPath(exprs ...string) Option {
+	return restrict(compileXPath, exprs)
+}
+
 // Header adds, together with [Everything], the links in the header of the response that the page came
 // with: Link, Refresh, Location and Content-Location. They come first, but not if [CSS] or [XPath] ask
 // for a part of the page. A Content-Type of text/css says that the page is a style sheet.

@@ -1,10 +1,12 @@
 package links
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/css"
+	"github.com/tegenaria/tegenaria/html/xpath"
 )
 
 // restriction finds the elements that links are looked for in.
@@ -22,13 +24,37 @@ var selectors cache[*css.Selector]
 
 func compileCSS(query string) restriction {
 	selector := selectors.get(query, css.MustCompile)
+	return func(root html.Node) []html.Node { return elements(selector.Select(root)) }
+}
+
+var expressions cache[*xpath.Expr]
+
+func compileXPath(query string) restriction {
+	expr := expressions.get(query, func(query string) *xpath.Expr {
+		e := xpath.MustCompile(query)
+		if e.Kind() != xpath.NodeSet {
+			panic(fmt.Sprintf("links: XPath: %q finds no elements, it gives a %v", query, e.Kind()))
+		}
+		return e
+	})
 	return func(root html.Node) []html.Node {
-		var found []html.Node
-		for _, r := range selector.Select(root) {
+		refs, err := expr.Append(nil, root.Ref())
+		if err != nil {
+			panic(err)
+		}
+		return elements(refs)
+	}
+}
+
+// elements returns the elements among what a query found.
+func elements(refs []html.Ref) []html.Node {
+	var found []html.Node
+	for _, r := range refs {
+		if !r.IsAttr() {
 			found = append(found, r.Node())
 		}
-		return found
 	}
+	return found
 }
 
 // admitted returns where the start tags stand that are in an element which one of the restrictions
