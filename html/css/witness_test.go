@@ -20,7 +20,8 @@ var (
 	docPages   = flag.Int("docpages", 100, "how many of these pages to compare, 0 for all")
 )
 
-// selectorsForDocs are selectors that mean the same to cascadia and to the standard.
+// selectorsForDocs are selectors that mean the same to cascadia and to the standard. Of :empty that is
+// not true: cascadia takes no-break spaces for white space.
 func selectorsForDocs() []string {
 	list := strings.FieldsFunc(`* ¦ html ¦ a ¦ A ¦ h1, h2, h3 ¦ code.xref ¦ a.reference.internal ¦ #id1 ¦ [id] ¦ [title]
 [href^="../"] ¦ [href$=".html"] ¦ [href*="#"] ¦ [href*="PYTHON" i] ¦ a[href="index.html"]
@@ -28,7 +29,7 @@ func selectorsForDocs() []string {
 a:not(.reference) ¦ a:not(.internal, .external) ¦ li:first-child ¦ li:last-child ¦ li:nth-child(odd)
 li:nth-child(3n+1) ¦ li:nth-last-child(2) ¦ p:first-of-type ¦ p:last-of-type ¦ p:only-child
 p:nth-of-type(2n) ¦ dl > dd:nth-last-of-type(-n+2) ¦ :only-of-type ¦ div:has(p) ¦ li:has(ul)
-dl:has(dt code) ¦ section:has(h2) ¦ ul:haschild(li) ¦ td:empty ¦ :empty ¦ :root ¦ :root > body
+dl:has(dt code) ¦ section:has(h2) ¦ ul:haschild(li) ¦ :root ¦ :root > body
 p:contains("python") ¦ p:containsOwn("the") ¦ code:matches(^[a-z]+\.[a-z]+$)
 span:matchesOwn([0-9]) ¦ :input ¦ input[type=text] ¦ [href!="#"] ¦ a[href#=(library/[a-e])]
 div div div p ¦ body div.body section > p ¦ body > div > div a ¦ ul li ul li a ¦ dt + dd ¦ dt ~ dd

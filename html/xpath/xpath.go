@@ -83,6 +83,13 @@ func (e *Expr) String() string { return e.text }
 // Kind returns the type of the expression's values, which does not depend on the document.
 func (e *Expr) Kind() Kind { return e.root.kind() }
 
+// Absolute reports whether the expression is a path that starts with a slash: its value is the same
+// for all contexts in a document.
+func (e *Expr) Absolute() bool {
+	p, ok := e.root.(*path)
+	return ok && p.absolute
+}
+
 // Evaluate returns the value of the expression with a node or attribute as context. The error is a
 // [*WorkError].
 func (e *Expr) Evaluate(context html.Ref) (Value, error) {
