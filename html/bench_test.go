@@ -93,3 +93,101 @@ func BenchmarkParse(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkTags reads the tags of a page and the addresses of its links.
+func BenchmarkTags(b *testing.B) {
+	for _, s := range sizes {
+		src := page(s.size)
+		b.Run(s.name+"/ours", func(b *testing.B) {
+			b.SetBytes(int64(len(src)))
+			b.ReportAllocs()
+			tags := html.NewTags(nil)
+			for b.Loop() {
+				tags.Reset(src)
+				ourTags(tags)
+			}
+		})
+		b.Run(s.name+"/xnet", func(b *testing.B) {
+			b.SetBytes(int64(len(src)))
+			b.ReportAllocs()
+			for b.Loop() {
+				netTags(src)
+			}
+		})
+	}
+}
+
+func ourTags(tags *html.Tags) (links int) {
+	for tags.Next() {
+		if tags.Atom() == html.AtomA && !tags.IsEnd() {
+			if _, ok := tags.Attr(html.AtomHref); ok {
+				links++
+			}
+		}
+	}
+	return links
+}
+
+func netTags(src []byte) (links int) {
+	z := nethtml.NewTokenizer(bytes.NewReader(src))
+	for {
+		switch z.Next() {
+		case nethtml.ErrorToken:
+			return links
+		case nethtml.StartTagToken, nethtml.SelfClosingTagToken:
+			name, more := z.TagName()
+			if string(name) != "a" {
+				continue
+			}
+			for more {
+				var key []byte
+				key, _, more = z.TagAttr()
+				if string(key) == "href" {
+					links++
+				}
+			}
+		}
+	}
+}
+
+// BenchmarkTokenizer reads the tokens of a page, with names, attributes and text.
+func BenchmarkTokenizer(b *testing.B) {
+	for _, s := range sizes {
+		src := page(s.size)
+		b.Run(s.name+"/ours", func(b *testing.B) {
+			b.SetBytes(int64(len(src)))
+			b.ReportAllocs()
+			z := html.NewTokenizer(nil)
+			for b.Loop() {
+				z.Reset(src)
+				for kind := z.Next(); kind != html.EndToken; kind = z.Next() {
+					switch kind {
+					case html.TextToken, html.CommentToken:
+						z.Text()
+					case html.StartTagToken:
+						for range z.Attrs() {
+						}
+					}
+				}
+			}
+		})
+		b.Run(s.name+"/xnet", func(b *testing.B) {
+			b.SetBytes(int64(len(src)))
+			b.ReportAllocs()
+			for b.Loop() {
+				z := nethtml.NewTokenizer(bytes.NewReader(src))
+				for kind := z.Next(); kind != nethtml.ErrorToken; kind = z.Next() {
+					switch kind {
+					case nethtml.TextToken, nethtml.CommentToken:
+						z.Text()
+					case nethtml.StartTagToken, nethtml.SelfClosingTagToken:
+						_, more := z.TagName()
+						for more {
+							_, _, more = z.TagAttr()
+						}
+					}
+				}
+			}
+		})
+	}
+}

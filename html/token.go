@@ -126,6 +126,9 @@ func (s *scanner) atom() Atom {
 	if s.kind != StartTagToken && s.kind != EndTagToken {
 		return 0
 	}
+	if n := s.end - s.start; n <= 8 && !s.odd {
+		return wordAtom(loadWord(s.src, s.start, n))
+	}
 	raw := s.src[s.start:s.end]
 	if s.odd {
 		var buf [maxFolded]byte

@@ -80,10 +80,10 @@ type merge struct{ node, attrs uint32 }
 
 // room is memory that a builder begins with, enough for most pages.
 type room struct {
-	open    [32]open
-	formats [12]format
+	open    [24]open
+	formats [8]format
 	buckets [16]uint32
-	raw     [24]rawAttr
+	raw     [16]rawAttr
 	modes   [4]mode
 	pending [2]textRange
 	buf     [64]byte
@@ -417,7 +417,13 @@ func (b *builder) lookupTag() {
 	s := &b.s
 	n := s.end - s.start
 	if n <= 8 && !s.odd {
-		if b.tag = wordAtom(loadWord(s.src, s.start, n)); b.tag != 0 {
+		w := loadWord(s.src, s.start, n)
+		// Most end tags are those of the current node.
+		if a := b.stack.cur().name >> 1; a < staticAtoms && atomWords[a] == w && w>>56 == 0 {
+			b.tag = Atom(a)
+			return
+		}
+		if b.tag = wordAtom(w); b.tag != 0 {
 			return
 		}
 	}
