@@ -165,7 +165,8 @@ func (r *Response) Decode(v any) error {
 
 // CSS selects nodes of the HTML body. The body is parsed at most once, at the first call of CSS or
 // XPath. It panics with a *selector.SyntaxError if the query is wrong, as regexp.MustCompile does;
-// the engine makes that a HandleError. See package selector for what queries can say.
+// the engine makes that a HandleError. See package selector for what queries can say. The Selection's
+// URLs are resolved as [Response.Follow] does.
 func (r *Response) CSS(query string) *selector.Selection { return r.document().CSS(query) }
 
 // XPath selects nodes of the HTML body by an XPath 1.0 expression, with the rules of CSS.
@@ -177,7 +178,7 @@ func (r *Response) document() *selector.Document {
 	r.sync()
 	if r.doc == nil {
 		text, _ := r.decodedLocked()
-		r.doc = selector.Parse(text)
+		r.doc = selector.Parse(text, selector.Resolver(r.resolve))
 	}
 	return r.doc
 }
@@ -203,18 +204,27 @@ func (r *Response) linkOptions(opts []links.Option) []links.Option {
 // Follow makes a GET request of a reference found in the page, resolved against the document's base
 // as browsers do.
 func (r *Response) Follow(ref string, opts ...RequestOption) (*Request, error) {
-	base, encoding, err := r.documentBase()
+	url, err := r.resolve(ref)
 	if err != nil {
 		return nil, err
 	}
+	return NewRequest(url, GET, nil, opts...), nil
+}
+
+// resolve makes a reference found in the page an absolute URL.
+func (r *Response) resolve(ref string) (string, error) {
+	base, encoding, err := r.documentBase()
+	if err != nil {
+		return "", err
+	}
 	if strings.TrimSpace(ref) == "" {
-		return nil, &RequestError{URL: ref, Field: "Url", Err: errEmptyRef}
+		return "", &RequestError{URL: ref, Field: "Url", Err: errEmptyRef}
 	}
 	url, err := base.Resolve(nil, encodedRef(ref, encoding))
 	if err != nil {
-		return nil, &RequestError{URL: ref, Field: "Url", Err: err}
+		return "", &RequestError{URL: ref, Field: "Url", Err: err}
 	}
-	return NewRequest(string(url), GET, nil, opts...), nil
+	return string(url), nil
 }
 
 var errEmptyRef = errors.New("empty reference")
