@@ -99,6 +99,7 @@ func (d *Document) Reset(source []byte) error {
 // begin makes the document empty and gives it a source.
 func (d *Document) begin(source []byte) error {
 	d.source = nil
+	d.index.Store(nil)
 	d.nodes = d.nodes[:0]
 	d.attrs = d.attrs[:0]
 	d.side = d.side[:0]
