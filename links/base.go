@@ -75,22 +75,31 @@ func (r *tagReader) baseHref() (string, bool) {
 	if r.tag != html.AtomBase || r.templates > 0 || r.inForeign() {
 		return "", false
 	}
-	href, _ := r.attributes("href", "")
-	return string(href), href != nil
+	href, ok := r.fast.Attr(html.AtomHref)
+	return string(href), ok
 }
 
 // mayHave tells whether a page has the text of a start tag with this name, in lower case: most pages
-// lack the rare ones and need not be read for them. It looks at eight bytes at a time for a "<" with
-// the first letter behind it.
+// lack the rare ones and need not be read for them. It looks at 32 bytes at a time for a "<" with the
+// first letter behind it.
 func mayHave(body []byte, name string) bool {
-	const ones = 0x0101010101010101
+	const (
+		ones  = 0x0101010101010101
+		step  = 32
+		lead  = '<' * ones
+		cases = 0x20 * ones
+	)
 	letter := uint64(name[0]) * ones
 	i := 0
-	for ; i+9 <= len(body); i += 8 {
-		lead := binary.LittleEndian.Uint64(body[i:]) ^ '<'*ones
-		next := (binary.LittleEndian.Uint64(body[i+1:]) | 0x20*ones) ^ letter
-		// The byte of a match is zero now. Which one it is need not be known, for there are few.
-		if z := lead | next; (z-ones)&^z&(0x80*ones) != 0 && tagIn(body[i:min(i+8+len(name), len(body))], name) {
+	for ; i+step < len(body); i += step {
+		b := body[i : i+step+1]
+		found := uint64(0)
+		for k := 0; k < step; k += 8 {
+			// The byte of a match is zero in z.
+			z := binary.LittleEndian.Uint64(b[k:k+8]) ^ lead | (binary.LittleEndian.Uint64(b[k+1:k+9]) | cases) ^ letter
+			found |= (z - ones) &^ z
+		}
+		if found&(0x80*ones) != 0 && tagIn(body[i:min(i+step+len(name), len(body))], name) {
 			return true
 		}
 	}

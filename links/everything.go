@@ -238,7 +238,7 @@ func namesURL(property string) bool {
 
 // eachOfAll is each with the option Everything.
 func (p *page) eachOfAll() bool {
-	p.tags = newTagReader(p.body)
+	p.tags = newTokenReader(p.body)
 	if len(p.restrictions) == 0 {
 		p.tags.onComment = func(comment []byte) bool { return p.nest(hidden(comment)) }
 		p.tags.onDoctype = p.doctype

@@ -28,8 +28,9 @@ type page struct {
 	list   []attribute
 
 	origins []origin
-	buf     []byte // the URL of the last link, with fragment
-	query   []byte // its reference, with the query in the page's encoding
+	buf     []byte    // the URL of the last link, with fragment
+	room    [160]byte // what buf begins with: most URLs fit
+	query   []byte    // its reference, with the query in the page's encoding
 	ref     Ref
 }
 
@@ -44,6 +45,7 @@ type place struct {
 
 func newPage(body []byte, docURL string, c config) *page {
 	p := &page{config: c, body: body}
+	p.buf = p.room[:0]
 	_, p.base = documentBase(body, docURL)
 	return p
 }
@@ -65,13 +67,31 @@ func (p *page) each(yield func(*Ref) bool) {
 		p.eachOfAll()
 		return
 	}
-	element := p.anchor
 	if p.inTags != nil || p.inAttrs != nil {
-		element = p.anyElement
+		p.tags = newTokenReader(p.body)
+		for p.next() {
+			if !p.tags.isEnd && p.admits() && !p.anyElement() {
+				return
+			}
+		}
+		return
 	}
 	p.tags = newTagReader(p.body)
+	if p.onTag == nil && len(p.restrictions) == 0 {
+		p.eachAnchor()
+		return
+	}
 	for p.next() {
-		if !p.tags.isEnd && p.admits() && !element() {
+		if (p.tags.tag == html.AtomA || p.tags.tag == html.AtomArea) && !p.tags.isEnd && p.admits() && !p.anchor() {
+			return
+		}
+	}
+}
+
+// eachAnchor is each for what crawlers ask for most, and nothing more.
+func (p *page) eachAnchor() {
+	for t := p.tags.fast; t.Next(); {
+		if p.tags.tag = t.Atom(); (p.tags.tag == html.AtomA || p.tags.tag == html.AtomArea) && !t.IsEnd() && !p.anchor() {
 			return
 		}
 	}
@@ -87,24 +107,43 @@ func (p *page) next() bool {
 	return more
 }
 
-// anchor looks for a link in the start tag that was just read. False: yield wants no more.
+// anchor looks for a link in the a or area element that was just read. False: yield wants no more.
 func (p *page) anchor() bool {
-	if p.tags.tag != html.AtomA && p.tags.tag != html.AtomArea {
+	href, ok := p.tags.fast.Attr(html.AtomHref)
+	if !ok || !p.settle(href) {
 		return true
 	}
-	href, rel := p.tags.attributes("href", "rel")
-	return p.offer(href, place{p.tags.tag.String(), "href", rel, p.tags.tag == html.AtomA})
+	// The reader's next answer may take the place of this one, which is resolved already.
+	rel, _ := p.tags.fast.Attr(html.AtomRel)
+	return p.deliver(place{p.tags.tag.String(), "href", rel, p.tags.tag == html.AtomA})
 }
 
 // offer makes a link of a reference and yields it, if all options that are about URLs are for it.
 // False: yield wants no more.
 func (p *page) offer(ref []byte, at place) bool {
+	return !p.settle(ref) || p.deliver(at)
+}
+
+// settle sets buf to the URL that a reference means and reports whether it means one.
+func (p *page) settle(ref []byte) bool {
 	if p.process != nil {
 		ref = []byte(p.process(string(ref)))
 	}
-	if len(bytes.Trim(ref, asciiSpace)) == 0 || !p.resolve(ref) {
-		return true
+	return !isBlank(ref) && p.resolve(ref)
+}
+
+func isBlank(b []byte) bool {
+	for _, c := range b {
+		if !isSpace(c) {
+			return false
+		}
 	}
+	return true
+}
+
+// deliver yields the URL in buf, if all options that are about URLs are for it. False: yield wants no
+// more.
+func (p *page) deliver(at place) bool {
 	p.ref.URL, p.ref.Fragment, _ = bytes.Cut(p.buf, []byte("#"))
 	p.ref.Tag, p.ref.Attr, p.ref.Rel, p.ref.NoFollow = at.tag, at.attr, at.rel, noFollow(at.rel)
 	if !p.admitsURL() {

@@ -50,8 +50,11 @@ func (r *tagReader) refreshContent() (string, bool) {
 	if r.tag != html.AtomMeta || r.noscripts > 0 || r.templates > 0 {
 		return "", false
 	}
-	equiv, content := r.attributes("http-equiv", "content")
-	return string(content), equalFold(equiv, "refresh")
+	if equiv, _ := r.fast.Attr(html.AtomHttpEquiv); !equalFold(equiv, "refresh") {
+		return "", false
+	}
+	content, _ := r.fast.Attr(html.AtomContent)
+	return string(content), true
 }
 
 // mayHaveRefresh spares pages without http-equiv the reading.

@@ -2,25 +2,26 @@ package links
 
 import "github.com/tegenaria/tegenaria/html"
 
-// tagReader reads the tags of a page. On top of the tokenizer it knows what the tokenizer cannot know
-// without a tree: that in SVG and MathML elements such as title and style hold markup, and which
-// elements are in a template or noscript.
+// tagReader reads the tags of a page and knows which elements are in a template or noscript. There are
+// two kinds: one reads tags by html.Tags and is the fast one, the other reads tokens, for what else a
+// page has and for attributes of any name.
 type tagReader struct {
-	z         *html.Tokenizer
 	tag       html.Atom // of the last tag; 0 if it is no name of HTML
 	isEnd     bool      // it is an end tag
-	pos, end  int       // where it starts and ends
 	raw       bool      // what follows up to the next tag is a script or a style sheet
+	stopped   bool      // onComment or onDoctype wanted no more
+	pos, end  int       // where the tag starts and ends
 	templates int       // open template elements
 	noscripts int       // open noscript elements
-	stopped   bool      // one of the next two wanted no more
 
-	// What else a page has is told to those who ask for it. False ends the reading.
-	onComment func(text []byte) bool
+	fast *html.Tags
+
+	z         *html.Tokenizer        // nil if fast is there
+	onComment func(text []byte) bool // nil, or told of each comment
 	onDoctype func(html.Doctype) bool
 
-	// regions are the open changes between HTML and foreign content: foreign for svg and math,
-	// island for an element in them that holds HTML again.
+	// regions are the open changes between HTML and foreign content, if z does not know them: foreign
+	// for svg and math, island for an element in them that holds HTML again.
 	regions []region
 }
 
@@ -31,10 +32,48 @@ const (
 	island
 )
 
-func newTagReader(body []byte) tagReader { return tagReader{z: html.NewTokenizer(body)} }
+// newTagReader makes a fast one.
+func newTagReader(body []byte) tagReader { return tagReader{fast: html.NewTags(body)} }
+
+// newTokenReader makes one that reads tokens.
+func newTokenReader(body []byte) tagReader { return tagReader{z: html.NewTokenizer(body)} }
 
 // next advances to the next tag and reports whether there is one.
 func (r *tagReader) next() bool {
+	if r.fast == nil {
+		return r.nextOfTokens()
+	}
+	more := r.fast.Next()
+	r.tag, r.isEnd, r.raw = r.fast.Atom(), r.fast.IsEnd(), false
+	r.pos, r.end = r.fast.Pos(), r.fast.End()
+	switch r.tag {
+	case html.AtomTemplate, html.AtomNoscript, html.AtomScript, html.AtomStyle:
+		r.count(r.fast.Foreign(), r.fast.SelfClosing())
+	}
+	return more
+}
+
+// count notes a tag that changes what the tags behind it mean.
+func (r *tagReader) count(inForeign, selfClosing bool) {
+	step := 1
+	if r.isEnd {
+		step = -1
+	}
+	switch r.tag {
+	case html.AtomTemplate:
+		if !inForeign {
+			r.templates = max(0, r.templates+step)
+		}
+	case html.AtomNoscript:
+		if !inForeign {
+			r.noscripts = max(0, r.noscripts+step)
+		}
+	case html.AtomScript, html.AtomStyle:
+		r.raw = !r.isEnd && !(inForeign && selfClosing)
+	}
+}
+
+func (r *tagReader) nextOfTokens() bool {
 	for {
 		switch r.z.Next() {
 		case html.EndToken:
@@ -66,7 +105,7 @@ func (r *tagReader) next() bool {
 
 // over makes the end of the page the last tag.
 func (r *tagReader) over() bool {
-	r.tag, r.pos, r.end = 0, r.z.Pos(), r.z.Pos()
+	r.tag, r.raw, r.pos, r.end = 0, false, r.z.Pos(), r.z.Pos()
 	return false
 }
 
@@ -86,71 +125,42 @@ func (r *tagReader) nextStart() bool {
 	return false
 }
 
-// attributes returns two attributes of the start tag that was just read, nil for those that are not
-// there.
-func (r *tagReader) attributes(name1, name2 string) (value1, value2 []byte) {
-	for key, value := range r.z.Attrs() {
-		switch string(key) {
-		case name1:
-			value1 = notNil(value)
-		case name2:
-			value2 = notNil(value)
-		}
-	}
-	return value1, value2
-}
-
-func notNil(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
-}
-
 func (r *tagReader) inForeign() bool {
+	if r.fast != nil {
+		return r.fast.Foreign()
+	}
 	return len(r.regions) > 0 && r.regions[len(r.regions)-1] == foreign
 }
 
 // start notes a start tag. The rules for foreign content are those of the HTML standard, section
 // 13.2.6.5, as far as the names of tags decide.
 func (r *tagReader) start(selfClosing bool) {
-	r.raw = r.tag == html.AtomScript || r.tag == html.AtomStyle
 	if leavesForeign(r.tag) {
 		r.leaveForeign()
 	}
+	r.count(r.inForeign(), selfClosing)
 	if r.inForeign() {
 		r.z.SetState(html.DataState, "")
 		if selfClosing {
-			r.raw = false
 			return
 		}
 		if isIsland(r.tag) {
 			r.regions = append(r.regions, island)
 		}
 	}
-	switch r.tag {
-	case html.AtomSvg, html.AtomMath:
-		if !selfClosing {
-			r.regions = append(r.regions, foreign)
-		}
-	case html.AtomTemplate:
-		r.templates++
-	case html.AtomNoscript:
-		r.noscripts++
+	if !selfClosing && (r.tag == html.AtomSvg || r.tag == html.AtomMath) {
+		r.regions = append(r.regions, foreign)
 	}
 	r.z.AllowCDATA(r.inForeign())
 }
 
 func (r *tagReader) finish() {
+	r.count(r.inForeign(), false)
 	switch r.tag {
 	case html.AtomP, html.AtomBr:
 		r.leaveForeign()
 	case html.AtomSvg, html.AtomMath:
 		r.closeRegion(foreign)
-	case html.AtomTemplate:
-		r.templates = max(0, r.templates-1)
-	case html.AtomNoscript:
-		r.noscripts = max(0, r.noscripts-1)
 	default:
 		if len(r.regions) > 0 && isIsland(r.tag) {
 			r.closeRegion(island)
