@@ -3,12 +3,13 @@ package css
 import (
 	"iter"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/tegenaria/tegenaria/html"
 )
 
-// Match reports whether an element is one that the selector selects. What a pseudo-element selects
+// Match reports whether an element is one that the selector selects; :scope is the element itself. What a pseudo-element selects
 // is not an element, so selectors with ::text or ::attr match nothing.
 func (s *Selector) Match(n html.Node) bool {
 	if !n.IsElement() {
@@ -26,9 +27,10 @@ func (s *Selector) Match(n html.Node) bool {
 }
 
 // Select returns what the selector selects in root, which is root itself, if it is an element, and
-// all that is inside: elements; with ::text, text nodes; with ::attr(name), attributes. Only the subject of a selector has to be there; the compounds at the left of a
-// combinator may match anything in the document, as in Element.querySelectorAll of the DOM standard.
-// Results are in document order, each once.
+// all that is inside: elements; with ::text, text nodes; with ::attr(name), attributes. Only the
+// subject of a selector has to be there; the compounds at the left of a combinator may match anything
+// in the document, as in Element.querySelectorAll of the DOM standard. Results are in document order,
+// each once.
 func (s *Selector) Select(root html.Node) []html.Ref { return s.Append(nil, root) }
 
 // Append appends what the selector selects in one root after the other to dst. That is faster than
@@ -70,6 +72,9 @@ func (s *Selector) First(root html.Node) (r html.Ref, ok bool) {
 // appendAll appends the results in root. It may stop after the first ones of each branch.
 func (m *matcher) appendAll(dst []html.Ref, root html.Node, limit int) []html.Ref {
 	m.search(root)
+	if len(m.sel.branches) > 1 && m.sel.elementsOnly() {
+		return m.appendUnion(dst, limit)
+	}
 	start := len(dst)
 	for i := range m.sel.branches {
 		b := &m.sel.branches[i]
@@ -102,6 +107,33 @@ func (m *matcher) appendAll(dst []html.Ref, root html.Node, limit int) []html.Re
 			slices.SortFunc(found, html.Ref.Compare)
 		}
 		dst = dst[:start+len(slices.Compact(found))]
+	}
+	return dst
+}
+
+// elementsOnly reports whether no branch selects anything but elements.
+func (s *Selector) elementsOnly() bool {
+	return !slices.ContainsFunc(s.branches, func(b branch) bool { return b.want != wantElement })
+}
+
+// appendUnion appends the elements that any branch selects.
+func (m *matcher) appendUnion(dst []html.Ref, limit int) []html.Ref {
+	marks := make([]uint64, (m.hi-m.lo+63)/64)
+	count := 0
+	for i := range m.sel.branches {
+		for _, k := range m.find(&m.sel.branches[i].chain, limit) {
+			mark, bit := &marks[(k-m.lo)/64], uint64(1)<<((k-m.lo)%64)
+			if *mark&bit == 0 {
+				*mark |= bit
+				count++
+			}
+		}
+	}
+	dst = slices.Grow(dst, count)
+	for i, word := range marks {
+		for ; word != 0; word &= word - 1 {
+			dst = append(dst, m.doc.Ref(m.el[m.lo+int32(64*i+bits.TrailingZeros64(word))].ID, 0))
+		}
 	}
 	return dst
 }
