@@ -127,14 +127,7 @@ func (s *Selection) raw(i int) string {
 	if s.values != nil || s.refs[i].IsAttr() {
 		return s.get(i)
 	}
-	var b strings.Builder
-	n := s.refs[i].Node()
-	for id := n.ID(); id < n.EndID(); id++ {
-		if t := n.Document().Node(id); t.Kind() == html.TextNode {
-			b.Write(t.Data())
-		}
-	}
-	return b.String()
+	return s.refs[i].Node().Text()
 }
 
 // URL returns the first URL of [Selection.URLs], or "".
@@ -148,9 +141,10 @@ func (s *Selection) URL() string {
 }
 
 // URLs returns the absolute URLs of the results, resolved as browsers do against the page's base
-// element and URL: of elements what their href, src, action, data, cite or poster says, the first of these
-// that they have; of attributes, text nodes and computed values themselves. Results without one, and
-// those that cannot be resolved, are left out. For links to follow see package links.
+// element and URL: of elements what their href, src, action, data, cite or poster says, the first of
+// these that they have; of attributes, text nodes and computed values what they are themselves.
+// Results that are empty or cannot be resolved are left out, which are all if [Parse] was told
+// neither [URL] nor [Resolver]. For links to follow see package links.
 func (s *Selection) URLs() []string {
 	var urls []string
 	for i := range s.Len() {
@@ -176,7 +170,7 @@ func (s *Selection) url(i int) string {
 	} else {
 		ref = s.get(i)
 	}
-	if s.doc.resolve == nil {
+	if s.doc.resolve == nil || strings.TrimSpace(ref) == "" {
 		return ""
 	}
 	url, err := s.doc.resolve(ref)

@@ -84,12 +84,18 @@ func (s *Selection) Nodes() []html.Node {
 // Text returns the text of all results as a reader sees it: see [Selection.Texts]. The texts that
 // are not empty are joined by one space.
 func (s *Selection) Text() string {
-	var w textWriter
+	var b []byte
 	for i := range s.Len() {
-		w.separate()
-		s.writeText(i, &w)
+		before := len(b)
+		if before > 0 {
+			b = append(b, ' ')
+		}
+		start := len(b)
+		if b = s.appendText(b, i); len(b) == start {
+			b = b[:before]
+		}
 	}
-	return string(w.b)
+	return string(b)
 }
 
 // Texts returns one text for each result, as a reader sees it: white space (in the sense of
@@ -102,24 +108,19 @@ func (s *Selection) Texts() []string {
 		return nil
 	}
 	texts := make([]string, s.Len())
-	var w textWriter
+	var b []byte
 	for i := range texts {
-		w = textWriter{b: w.b[:0]}
-		s.writeText(i, &w)
-		texts[i] = string(w.b)
+		b = s.appendText(b[:0], i)
+		texts[i] = string(b)
 	}
 	return texts
 }
 
-func (s *Selection) writeText(i int, w *textWriter) {
-	switch {
-	case s.values != nil:
-		w.write([]byte(s.values[i]))
-	case s.refs[i].IsAttr():
-		w.write(s.refs[i].Attr().Bytes())
-	default:
-		w.writeNode(s.refs[i].Node())
+func (s *Selection) appendText(b []byte, i int) []byte {
+	if s.values == nil && !s.refs[i].IsAttr() {
+		return s.refs[i].Node().AppendCollapsed(b)
 	}
+	return append(b, strings.Join(strings.Fields(s.get(i)), " ")...)
 }
 
 // Attr returns an attribute of the first result, or "" if there is no such attribute or no result.
@@ -172,7 +173,7 @@ func (s *Selection) HTML() string {
 	if s == nil || len(s.refs) == 0 || s.refs[0].IsAttr() {
 		return ""
 	}
-	return markup(s.refs[0].Node())
+	return s.refs[0].Node().HTML()
 }
 
 // Get returns the first result as a string, or "". It is the outer HTML of an element, and the
@@ -205,7 +206,7 @@ func (s *Selection) get(i int) string {
 		return r.Attr().Value()
 	}
 	if n := r.Node(); n.Kind() != html.TextNode {
-		return markup(n)
+		return n.HTML()
 	}
 	return string(r.Node().Data())
 }

@@ -43,6 +43,7 @@ package selector
 import (
 	"bytes"
 	"fmt"
+	"sync"
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -60,17 +61,11 @@ type Document struct {
 // Option tells [Parse] what a page does not say itself.
 type Option func(*Document)
 
-// URL says where the page came from. [Selection.URLs] needs it for references that are no absolute
-// URLs.
+// URL says where the page came from. [Selection.URLs] needs it, or [Resolver].
 func URL(docURL string) Option {
 	return func(d *Document) {
-		d.resolve = func(ref string) (string, error) {
-			base := docURL
-			if href := d.Base(); href != "" {
-				base = links.Base(d.tree.Source(), docURL)
-			}
-			return urlx.Resolve(base, ref)
-		}
+		base := sync.OnceValue(func() string { return links.Base(d.tree.Source(), docURL) })
+		d.resolve = func(ref string) (string, error) { return urlx.Resolve(base(), ref) }
 	}
 }
 
@@ -146,31 +141,21 @@ func (d *Document) Select(q *Query) *Selection {
 // Base returns the href of the first base element that has one, as it is written in the page, or
 // "". It is not resolved; links.Base does that.
 func (d *Document) Base() string {
-	for _, base := range d.htmlElements(html.AtomBase) {
+	for n := range d.Root().Descendants() {
+		if !n.Is(html.AtomBase) {
+			continue
+		}
 		// The content of a template is a document of its own (HTML standard, section 4.12.3).
-		if href := base.FindAttr(html.AtomHref); !href.IsZero() && !inside(base, html.AtomTemplate) {
+		if href := n.FindAttr(html.AtomHref); !href.IsZero() && !inTemplate(n) {
 			return href.Value()
 		}
 	}
 	return ""
 }
 
-// htmlElements returns the elements of HTML with a name.
-func (d *Document) htmlElements(name html.Atom) []html.Node {
-	var found []html.Node
-	for n, id := d.Root(), uint32(1); !n.IsZero(); id++ {
-		if n.Is(name) {
-			found = append(found, n)
-		}
-		n = n.Document().Node(id + 1)
-	}
-	return found
-}
-
-// inside reports whether an ancestor of a node is the element of HTML with that name.
-func inside(n html.Node, name html.Atom) bool {
-	for n = n.Parent(); !n.IsZero(); n = n.Parent() {
-		if n.Is(name) {
+func inTemplate(n html.Node) bool {
+	for up := range n.Ancestors() {
+		if up.Is(html.AtomTemplate) {
 			return true
 		}
 	}
