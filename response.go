@@ -235,9 +235,11 @@ func (r *Response) documentBase() (*urlx.Base, charset.Encoding, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sync()
+	encoding := charset.UTF8
+	markup := isHTML(firstHeader(r.Header, "Content-Type"))
 	if r.base == nil {
 		url := r.URL
-		if isHTML(firstHeader(r.Header, "Content-Type")) {
+		if markup {
 			text, _ := r.decodedLocked()
 			url = links.Base(text, r.URL)
 		}
@@ -247,5 +249,8 @@ func (r *Response) documentBase() (*urlx.Base, charset.Encoding, error) {
 		}
 		r.base = base
 	}
-	return r.base, r.enc, nil
+	if markup {
+		encoding = r.enc
+	}
+	return r.base, encoding, nil
 }

@@ -135,7 +135,8 @@ func (p *page) anyElement() bool {
 	for name, value := range p.tags.z.Attrs() {
 		p.list = append(p.list, attribute{name, value})
 	}
-	at := place{tag: nameOf(p.tags.tag, tag), rel: p.find("rel")}
+	at := place{tag: nameOf(p.tags.tag, tag)}
+	rel := p.find("rel")
 	for _, a := range p.list {
 		kind := knownKind(tag, a.name, p.tags.inForeign())
 		switch {
@@ -152,6 +153,10 @@ func (p *page) anyElement() bool {
 			continue
 		}
 		at.attr = nameOf(html.LookupAtom(string(a.name)), a.name)
+		at.rel = nil
+		if kind == oneURL { // a list would have it read again for each of its URLs
+			at.rel = rel
+		}
 		at.text = p.tags.tag == html.AtomA && (at.attr == "href" || at.attr == "xlink:href")
 		if !p.attribute(kind, a.value, at) {
 			return false

@@ -97,7 +97,7 @@ func TestEverythingSaysWhere(t *testing.T) {
 		}
 		got = append(got, strings.TrimSpace(where))
 	}
-	checkStrings(t, "Each", got, "[link]=0 next", "a[href]=1 nofollow!", "a[ping]=2 nofollow!", "img[lowsrc]=3", "style[]=4", "p[style]=5")
+	checkStrings(t, "Each", got, "[link]=0 next", "a[href]=1 nofollow!", "a[ping]=2", "img[lowsrc]=3", "style[]=4", "p[style]=5")
 }
 
 // TestEverythingOfStylesheets takes a response for what its header says it is.
@@ -121,6 +121,35 @@ func TestNesting(t *testing.T) {
 	comments := strings.Repeat("<!--[if IE]>", 100_000) + "<a href=/x>" + strings.Repeat("<![endif]-->", 100_000)
 	if got := each([]byte(comments), "http://example.com/", links.Everything()); len(got) > 1 {
 		t.Errorf("comments: %q", got)
+	}
+}
+
+// TestHostilePages has pages that would take forever if the work grew with the square of their size.
+func TestHostilePages(t *testing.T) {
+	const n = 100_000
+	for _, test := range []struct {
+		name, body string
+		opts       []links.Option
+		want       int
+	}{
+		{"nested elements", strings.Repeat("<div>", n) + "<a href=x>", []links.Option{links.CSS("div")}, 1},
+		{"nested elements by expression", strings.Repeat("<i>", n) + "<a href=x>", []links.Option{links.XPath("//i")}, 1},
+		{"pings with a long rel", `<a rel="` + strings.Repeat("x ", n) + `" ping="` + strings.Repeat("x ", n) + `">`, []links.Option{links.Everything()}, n},
+		{"candidates", `<img srcset="` + strings.Repeat("x,(", n) + `">`, []links.Option{links.Everything()}, 1},
+		{"brackets of style sheets", "<style>" + strings.Repeat("url(", n), []links.Option{links.Everything()}, 0},
+		{"comments in style sheets", "<style>" + strings.Repeat("/*", n), []links.Option{links.Everything()}, 0},
+		{"beginnings of base", strings.Repeat("<b<ba<bas", n) + "<a href=x>", nil, 0},
+		{"attributes of meta", "<meta content=x " + strings.Repeat("a b c ", n) + ">", []links.Option{links.Everything()}, 0},
+		{"conditional comments", strings.Repeat("<!--[if]><![endif]", n), []links.Option{links.Everything()}, 0},
+		{"parameters of Link", "", []links.Option{links.Everything(), links.Header(map[string][]string{"Link": {"<x>" + strings.Repeat(`;a="`, n)}})}, 1},
+		{"links in Link", "", []links.Option{links.Everything(), links.Header(map[string][]string{"Link": {strings.Repeat("<x>;rel=y,", n)}})}, n},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := len(each([]byte(test.body), "http://example.com/", test.opts...)); got != test.want {
+				t.Errorf("%d links, want %d", got, test.want)
+			}
+			links.Extract([]byte(test.body), "http://example.com/", test.opts...)
+		})
 	}
 }
 

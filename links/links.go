@@ -53,7 +53,7 @@ type Ref struct {
 	// response's header has the name of the field, in lower case, as Attr; one of a style sheet has
 	// Tag style, unless it is of a style attribute.
 	Tag, Attr string
-	// Rel is the rel attribute as it stands there.
+	// Rel is the rel attribute as it stands there; nil for an attribute that is a list of URLs.
 	Rel []byte
 	// NoFollow says that Rel has "nofollow".
 	NoFollow bool

@@ -115,7 +115,7 @@ func (p *page) anchor() bool {
 	}
 	// The reader's next answer may take the place of this one, which is resolved already.
 	rel, _ := p.tags.fast.Attr(html.AtomRel)
-	return p.deliver(place{p.tags.tag.String(), "href", rel, p.tags.tag == html.AtomA})
+	return p.deliver(place{tag: p.tags.tag.String(), attr: "href", rel: rel, text: p.tags.tag == html.AtomA})
 }
 
 // offer makes a link of a reference and yields it, if all options that are about URLs are for it.

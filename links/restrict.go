@@ -66,8 +66,13 @@ func (p *page) admitted() []int {
 	}
 	var open []int
 	for _, find := range p.restrictions {
+		end := uint32(0) // of what was looked at: elements that are found may be nested, and are in order
 		for _, top := range find(doc.Root()) {
-			for id := top.ID(); id < top.EndID(); id++ {
+			if top.ID() < end {
+				continue
+			}
+			end = top.EndID()
+			for id := top.ID(); id < end; id++ {
 				if n := doc.Node(id); n.IsElement() {
 					open = append(open, n.Pos())
 				}
