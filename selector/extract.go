@@ -114,8 +114,12 @@ func (s *Selection) JSON(path string) *Selection {
 			values = result.Array()
 		}
 		for _, v := range values {
-			if v.Type != gjson.Null {
-				found.values = append(found.values, strings.Clone(v.String()))
+			switch v.Type {
+			case gjson.Null:
+			case gjson.String:
+				found.values = append(found.values, strings.Clone(v.Str))
+			default:
+				found.values = append(found.values, strings.Clone(v.Raw))
 			}
 		}
 	}

@@ -91,7 +91,7 @@ func TestURLs(t *testing.T) {
 		{"attributes", d.CSS("a::attr(href)"), []string{"https://a.test/shop/tea?id=1", "https://a.test/cups"}},
 		{"text", d.CSS("div::text"), []string{"https://cdn.test/x.js"}},
 		{"computed", d.CSS("div::attr(data-state)").JSON("page.next"), []string{"https://a.test/p/2"}},
-		{"base", d.CSS("base"), []string{"https://a.test/shop/shop/"}},
+		{"base", d.CSS("base"), []string{"https://a.test/shop/"}},
 		{"none", d.CSS("p"), nil},
 		{"nothing", d.CSS("nosuch"), nil},
 	} {
