@@ -117,7 +117,7 @@ type names struct {
 type name struct {
 	start, end uint32 // in names.text
 	hash       uint32
-	space      uint32 // of names in XML: 1 + index of the namespace in Document.spaces, else 0
+	space      uint32 // of names in XML: the atom of their namespace; 0 for most
 }
 
 // maxAtom is the largest atom that fits into a record.

@@ -1,6 +1,9 @@
 package html
 
-import "iter"
+import (
+	"bytes"
+	"iter"
+)
 
 // attr is the record of an attribute, 12 bytes. The attributes of an element lie side by side; the
 // last one is marked.
@@ -153,7 +156,7 @@ func (a Attr) Raw() []byte {
 // is nothing to replace, which is the rule, else newly allocated; it must not be changed.
 func (a Attr) Bytes() []byte {
 	raw := a.Raw()
-	if len(raw) == 0 || !a.doc.coded || !needsDecoding(raw) {
+	if a.isPlain(raw) {
 		return raw
 	}
 	return a.AppendTo(make([]byte, 0, len(raw)+8))
@@ -162,11 +165,12 @@ func (a Attr) Bytes() []byte {
 // AppendTo appends the value, with character references replaced, to dst.
 func (a Attr) AppendTo(dst []byte) []byte {
 	raw := a.Raw()
-	if len(raw) == 0 || !a.doc.coded || !needsDecoding(raw) {
+	if a.isPlain(raw) {
 		return append(dst, raw...)
 	}
 	if a.doc.xml {
-		return appendXMLValue(dst, raw)
+		dst, _ = appendXML(dst, raw, true, a.doc.entities)
+		return dst
 	}
 	return appendValue(dst, raw)
 }
@@ -175,8 +179,19 @@ func (a Attr) AppendTo(dst []byte) []byte {
 // attribute value states).
 func (a Attr) Value() string {
 	raw := a.Raw()
-	if len(raw) == 0 || !a.doc.coded || !needsDecoding(raw) {
+	if a.isPlain(raw) {
 		return string(raw)
 	}
 	return view(a.AppendTo(make([]byte, 0, len(raw)+8)))
+}
+
+// isPlain reports whether the value is what is written.
+func (a Attr) isPlain(raw []byte) bool {
+	switch {
+	case len(raw) == 0:
+		return true
+	case a.doc.xml:
+		return !bytes.ContainsAny(raw, "&\r\n\t")
+	}
+	return !a.doc.coded || !needsDecoding(raw)
 }

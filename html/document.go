@@ -17,9 +17,10 @@ type Document struct {
 	side   []byte // text that is no range of the source
 	spans  []sideSpan
 	names  names
-	spaces []string // namespaces of XML documents
 
 	xml       bool
+	lenient   bool // XML that is not well-formed is read as far as it goes
+	entities  bool // the entities of HTML are known in XML
 	coded     bool // the source holds & or carriage return or NUL
 	quirks    QuirksMode
 	doctype   rawDoctype
@@ -31,9 +32,6 @@ type Document struct {
 
 	index atomic.Pointer[Index] // nil until somebody asks, see query.go
 }
-
-// sideSpan is a range of Document.side, with room to grow up to room.
-type sideSpan struct{ start, end, room uint32 }
 
 // QuirksMode says how far the page asks for the behaviour of old browsers. Apart from layout it
 // makes classes and ids in selectors ignore case and lets a table stand in a paragraph.
@@ -105,9 +103,7 @@ func (d *Document) begin(source []byte) error {
 	d.side = d.side[:0]
 	d.spans = d.spans[:0]
 	d.names.reset()
-	clear(d.spaces)
-	d.spaces = d.spaces[:0]
-	d.quirks, d.doctype, d.coded, d.xml, d.reordered, d.work = NoQuirks, rawDoctype{}, false, false, false, 0
+	d.quirks, d.doctype, d.coded, d.xml, d.entities, d.reordered, d.work = NoQuirks, rawDoctype{}, false, false, false, false, 0
 	if len(source) > maxSource {
 		d.empty()
 		return &LimitError{What: "bytes", Limit: maxSource, Pos: maxSource}
@@ -200,26 +196,6 @@ func (d *Document) doctypeNames() Doctype {
 	return d.doctype.decode(d.source)
 }
 
-// addSide decodes text into side.
-func (d *Document) addSide(raw []byte, references bool, nul nulRule) textRange {
-	if d.side == nil {
-		room := len(d.source)/16 + 256
-		if bytes.IndexByte(raw, '\r') >= 0 {
-			room = len(d.source) // all lines end so
-		}
-		d.side, d.spans = make([]byte, 0, room), make([]sideSpan, 0, 32)
-	}
-	at := len(d.side)
-	d.side = appendText(d.side, raw, references, nul)
-	return textRange{start: uint32(at), end: uint32(len(d.side)), side: true}
-}
-
-// addSpan notes a range of side.
-func (d *Document) addSpan(t textRange) uint32 {
-	d.spans = append(d.spans, sideSpan{t.start, t.end, t.end})
-	return uint32(len(d.spans) - 1)
-}
-
 // LookupAtom returns the number of a name in this document, 0 if no element or attribute has it.
 // Names are compared byte by byte. In XML it finds names in no namespace and in those of HTML, SVG
 // and MathML.
@@ -253,10 +229,7 @@ func (d *Document) atomSpace(a Atom) string {
 	if a < staticAtoms || int(a-staticAtoms) >= len(d.names.list) {
 		return ""
 	}
-	if space := d.names.list[a-staticAtoms].space; space != 0 {
-		return d.spaces[space-1]
-	}
-	return ""
+	return d.AtomName(Atom(d.names.list[a-staticAtoms].space))
 }
 
 // localName returns what follows the prefix of a name.

@@ -3,7 +3,6 @@ package html
 import (
 	"bytes"
 	"math"
-	"slices"
 )
 
 // builder makes the tree of an HTML document: the tree construction stage, section 13.2.6.
@@ -67,13 +66,6 @@ const (
 	afterAfterBodyMode
 	afterAfterFramesetMode
 )
-
-// textRange is text: a range of the source, or of side if side is true.
-type textRange struct {
-	start, end uint32
-	side       bool
-	pos        uint32 // in the source
-}
 
 // merge is what a second html or body tag adds to the attributes of the element.
 type merge struct{ node, attrs uint32 }
@@ -305,32 +297,11 @@ func (b *builder) place(meta, data, end uint32) uint32 {
 
 // addLast makes a new node the last child of a parent.
 func (b *builder) addLast(parent, meta, data, end uint32) uint32 {
-	d := b.d
-	if len(d.nodes) > b.max {
+	if len(b.d.nodes) > b.max {
 		b.fail("nodes", b.max)
 		return 0
 	}
-	id := uint32(len(d.nodes))
-	p := &d.nodes[parent]
-	last := p.last
-	p.last = id
-	if last != 0 {
-		d.nodes[last].next = id
-	} else {
-		p.first = id
-	}
-	if int(id) == cap(d.nodes) {
-		d.nodes = slices.Grow(d.nodes, len(d.nodes)/4+16)
-	}
-	d.nodes = d.nodes[:id+1]
-	// Field by field: a record that is put together elsewhere is copied in a way that stalls.
-	n := &d.nodes[id]
-	n.meta = meta
-	n.parent = parent
-	n.first, n.last = 0, 0
-	n.prev, n.next = last, 0
-	n.data, n.end = data, end
-	return id
+	return b.d.addLast(parent, meta, data, end)
 }
 
 // insert puts a node into the tree, as the last child of parent or in front of a sibling.

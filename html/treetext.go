@@ -33,12 +33,7 @@ func (b *builder) characters() {
 }
 
 // view returns the current text.
-func (b *builder) view() []byte {
-	if b.text.side {
-		return b.d.side[b.text.start:b.text.end]
-	}
-	return b.s.src[b.text.start:b.text.end]
-}
+func (b *builder) view() []byte { return b.d.bytes(b.text) }
 
 // leadingSpace returns how many bytes of white space a text starts with.
 func leadingSpace(text []byte) int {
@@ -256,7 +251,7 @@ func (b *builder) insertText() {
 		neighbour = d.nodes[parent].last
 	}
 	if neighbour != 0 && d.nodes[neighbour].meta&kindMask == uint32(TextNode) {
-		b.extend(&d.nodes[neighbour])
+		d.extend(&d.nodes[neighbour], b.text)
 		return
 	}
 	meta, data, end := uint32(TextNode), b.text.start, b.text.end
@@ -268,43 +263,4 @@ func (b *builder) insertText() {
 		return
 	}
 	b.insert(b.newNode(node{meta: meta, data: data, end: end}), parent, before)
-}
-
-// extend adds the current text to a text node.
-func (b *builder) extend(n *node) {
-	d := b.d
-	if n.meta&flagSide == 0 {
-		if !b.text.side && n.end == b.text.start {
-			n.end = b.text.end
-			return
-		}
-		// From now on the text is no range of the source.
-		at := len(d.side)
-		d.side = append(d.side, d.source[n.data:n.end]...)
-		d.spans = append(d.spans, sideSpan{uint32(at), uint32(len(d.side)), uint32(len(d.side))})
-		n.meta |= flagSide
-		n.end = uint32(len(d.spans) - 1)
-	}
-	s := &d.spans[n.end]
-	text := b.view()
-	if int(s.end) == len(d.side) {
-		d.side = append(d.side, text...)
-		s.end = uint32(len(d.side))
-		s.room = s.end
-		return
-	}
-	if b.text.side && s.end == b.text.start && int(b.text.end) == len(d.side) {
-		s.end, s.room = b.text.end, b.text.end
-		return
-	}
-	if int(s.room-s.end) < len(text) {
-		// Text that grows again and again gets twice the room each time.
-		room := 2 * (int(s.end-s.start) + len(text))
-		at := len(d.side)
-		d.side = append(d.side, d.side[s.start:s.end]...)
-		d.side = append(d.side, make([]byte, room-(len(d.side)-at))...)
-		d.work += int(s.end-s.start) / 8
-		*s = sideSpan{uint32(at), uint32(at) + s.end - s.start, uint32(at + room)}
-	}
-	s.end += uint32(copy(d.side[s.end:s.room], b.view()))
 }
