@@ -1,6 +1,7 @@
 package links_test
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -187,6 +188,41 @@ func TestCharset(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			body := []byte(`<a href="` + test.href + `">`)
 			checkStrings(t, "Extract", urls(links.Extract(body, "http://example.com/", links.Charset(test.encoding))), test.want)
+		})
+	}
+}
+
+// TestLikeScrapy has what Scrapy's link extractor is tested with beside its pages.
+func TestLikeScrapy(t *testing.T) {
+	for _, test := range []struct {
+		name, page string
+		encoding   charset.Encoding
+		opts       []links.Option
+		want       links.Link
+	}{
+		{"entities in another encoding", `<a href="/&hearts;/you?c=&euro;">text</a>`, charset.ISO8859_15, nil,
+			links.Link{URL: "http://example.com/%E2%99%A5/you?c=%A4", Text: "text"}},
+		{"text in GB 18030", "<a href=nofollow.html>\xd6\xd0\xce\xc4</a>", charset.GB18030, nil,
+			links.Link{URL: "http://example.com/nofollow.html", Text: "中文"}},
+		{"relation types", `<a href=/about.html rel="external nofollow">About us</a>`, charset.UTF8, nil,
+			links.Link{URL: "http://example.com/about.html", Text: "About us", NoFollow: true, Rel: []string{"external", "nofollow"}}},
+		{"follow is no nofollow", `<a href=/about.html rel="follow">About us</a>`, charset.UTF8, nil,
+			links.Link{URL: "http://example.com/about.html", Text: "About us", Rel: []string{"follow"}}},
+		{"links that scripts make", `<a href="javascript:goToPage('../other/page.html','photo','width=600'); return false">Text</a>`, charset.UTF8,
+			[]links.Option{links.Process(func(value string) string {
+				_, rest, _ := strings.Cut(value, "javascript:goToPage('")
+				path, _, _ := strings.Cut(rest, "'")
+				return path
+			})},
+			links.Link{URL: "http://example.com/other/page.html", Text: "Text"}},
+		{"base that is a path", `<base href="/a/b/"><a href="../c">x</a>`, charset.UTF8, nil, links.Link{URL: "http://example.com/a/c", Text: "x"}},
+		{"white space in the reference", "<a href=' \nitem 1.html\t'>x</a>", charset.UTF8, nil, links.Link{URL: "http://example.com/item%201.html", Text: "x"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			found := links.Extract(test.encoding.Decode([]byte(test.page)), "http://example.com/", append(test.opts, links.Charset(test.encoding))...)
+			if len(found) != 1 || !reflect.DeepEqual(found[0], test.want) {
+				t.Errorf("Extract = %+v, want %+v", found, test.want)
+			}
 		})
 	}
 }
