@@ -152,13 +152,18 @@ func parseX(t testing.TB, page []byte) (*xhtml.Node, map[*xhtml.Node]int) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return root, number(root)
+}
+
+// number numbers the elements in document order from 1.
+func number(root *xhtml.Node) map[*xhtml.Node]int {
 	numbers := make(map[*xhtml.Node]int)
 	for n := range root.Descendants() {
 		if n.Type == xhtml.ElementNode {
 			numbers[n] = len(numbers) + 1
 		}
 	}
-	return root, numbers
+	return numbers
 }
 
 // names returns what was found as short texts: the id of an element or else its name, the text of a
