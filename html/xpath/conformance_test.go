@@ -15,7 +15,7 @@ import (
 )
 
 // TestConformance evaluates the expressions of libxml2's tests. Results are compared as libxml2
-// prints them: values, or the nodes of a set with kind, name or content.
+// prints them: values, or the nodes of a set with kind, name or content, white space collapsed.
 func TestConformance(t *testing.T) {
 	deviations := map[string]string{
 		"string(12345678901234567890)":  "libxml2 writes an exponent; XPath 1.0, section 4.2, has none",
@@ -173,7 +173,8 @@ func sameResult(got, want string) bool {
 		b, errB := strconv.ParseFloat(strings.Replace(w, "Infinity", "Inf", 1), 64)
 		return errA == nil && errB == nil && (a == b || math.IsNaN(a) && math.IsNaN(b) || math.Abs(a-b) <= 1e-5*math.Abs(b))
 	}
-	return strings.NewReplacer("CDATA_SECTION", "TEXT", `\n`, "\n", "#E6#96#87#E6#9B#B8", "文書").Replace(want) == got
+	want = strings.NewReplacer("CDATA_SECTION", "TEXT", "#E6#96#87#E6#9B#B8", "文書").Replace(want)
+	return strings.Join(strings.Fields(got), " ") == strings.Join(strings.Fields(want), " ")
 }
 
 // parseXML parses a document that must not fail.
