@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,11 +14,11 @@ import (
 	"github.com/tegenaria/tegenaria/links"
 )
 
-// listing is a page of about 20 kB with 120 links and their surroundings.
-func listing() []byte {
+// listing is a page with n links and their surroundings, about 170 bytes each.
+func listing(n int) []byte {
 	var b strings.Builder
 	b.WriteString("<!DOCTYPE html><html><head><title>Shop</title></head><body><ul id=list>")
-	for i := range 120 {
+	for i := range n {
 		fmt.Fprintf(&b, `<li class="entry"><h3><a href="/entry/%d?from=list" title="Entry %d">Entry number %d</a></h3>`+
 			"\n  <p>Some text about it &amp; more.</p><span class=price>%d.99</span></li>\n", i, i, i, i)
 	}
@@ -25,7 +27,7 @@ func listing() []byte {
 }
 
 func BenchmarkExtract(b *testing.B) {
-	body := listing()
+	body := listing(120)
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -35,40 +37,62 @@ func BenchmarkExtract(b *testing.B) {
 	}
 }
 
-// BenchmarkEach compares with what it would be written as on golang.org/x/net/html and net/url.
+// BenchmarkEach compares with what it would be written as on golang.org/x/net/html and net/url, on
+// made-up pages and, with -documentation, on ten real ones.
 func BenchmarkEach(b *testing.B) {
-	body := listing()
-	run := func(name string, find func() int) {
+	const site = "https://example.com/list/"
+	run := func(name string, pages [][]byte, find func(body []byte) int) {
 		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(body)))
+			size, want := 0, 0
+			for _, page := range pages {
+				size += len(page)
+				want += eachOfTokenizer(b, page, site)
+			}
+			b.SetBytes(int64(size))
 			b.ReportAllocs()
 			for b.Loop() {
-				if n := find(); n != 120 {
-					b.Fatalf("found %d", n)
+				n := 0
+				for _, page := range pages {
+					n += find(page)
+				}
+				if n != want {
+					b.Fatalf("found %d, want %d", n, want)
 				}
 			}
 		})
 	}
-	run("ours", func() (n int) {
-		for range links.Each(body, "https://example.com/list/") {
-			n++
+	with := func(opts ...links.Option) func([]byte) int {
+		return func(body []byte) (n int) {
+			for range links.Each(body, site, opts...) {
+				n++
+			}
+			return n
 		}
-		return n
-	})
-	run("everything", func() (n int) {
-		for range links.Each(body, "https://example.com/list/", links.Everything()) {
-			n++
+	}
+	x := func(body []byte) int { return eachOfTokenizer(b, body, site) }
+	for _, n := range []int{12, 120, 600} {
+		pages := [][]byte{listing(n)}
+		size := fmt.Sprintf("%dkB", (len(pages[0])+500)/1000)
+		run(size+"/ours", pages, with())
+		run(size+"/x", pages, x)
+	}
+	pages := [][]byte{listing(120)}
+	run("filtered", pages, with(links.Allow("/entry/"), links.Domains("example.com"), links.DenyExtensions(links.IgnoredExtensions()...)))
+	run("everything", pages, with(links.Everything()))
+	if *documentation == "" {
+		return
+	}
+	pages = nil
+	all := documentationPages(b)
+	for i := range 10 {
+		page, err := os.ReadFile(filepath.Join(*documentation, all[i*len(all)/10]))
+		if err != nil {
+			b.Fatal(err)
 		}
-		return n
-	})
-	run("filtered", func() (n int) {
-		for range links.Each(body, "https://example.com/list/", links.Allow("/entry/"), links.Domains("example.com"),
-			links.DenyExtensions(links.IgnoredExtensions()...)) {
-			n++
-		}
-		return n
-	})
-	run("x", func() int { return eachOfTokenizer(b, body, "https://example.com/list/") })
+		pages = append(pages, page)
+	}
+	run("documentation/ours", pages, with())
+	run("documentation/x", pages, x)
 }
 
 // eachOfTokenizer finds links with the tokenizer of golang.org/x/net/html and net/url.
@@ -90,7 +114,7 @@ func eachOfTokenizer(b *testing.B, body []byte, pageURL string) (n int) {
 			for more {
 				var key, value []byte
 				key, value, more = z.TagAttr()
-				if string(key) != "href" {
+				if string(key) != "href" || len(bytes.TrimSpace(value)) == 0 {
 					continue
 				}
 				ref, err := base.Parse(string(value))

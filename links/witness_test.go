@@ -91,7 +91,7 @@ func firstDifference(got, want [][4]any) string {
 }
 
 // documentationPages returns the pages of the documentation, or an even sample of them.
-func documentationPages(t *testing.T) []string {
+func documentationPages(t testing.TB) []string {
 	t.Helper()
 	var pages []string
 	err := filepath.WalkDir(*documentation, func(path string, d fs.DirEntry, err error) error {
