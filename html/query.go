@@ -138,23 +138,31 @@ func (x *Index) ByName(name uint32) []int32 { return x.byName.of(name) }
 // ByAttr returns the positions of the elements with an attribute of that name.
 func (x *Index) ByAttr(name Atom) []int32 {
 	x.attrsOnce.Do(func() {
-		d := x.doc
-		x.byAttr.starts = make([]uint32, d.Atoms()+2)
-		for i := 1; i < len(d.attrs); i++ {
-			x.byAttr.starts[d.attrs[i].meta>>atomShift+2]++
-		}
-		x.byAttr.allot(len(d.attrs))
-		for k := 1; k < len(x.elements); k++ {
-			for i := d.nodes[x.elements[k].ID].data; i != 0; i++ {
-				meta := d.attrs[i].meta
-				x.byAttr.put(meta>>atomShift, int32(k))
-				if meta&attrLast != 0 {
-					break
-				}
-			}
-		}
+		x.byAttr.starts = make([]uint32, x.doc.Atoms()+2)
+		total := 0
+		x.eachAttr(func(_ int32, name uint32) {
+			x.byAttr.starts[name+2]++
+			total++
+		})
+		x.byAttr.allot(total)
+		x.eachAttr(func(k int32, name uint32) { x.byAttr.put(name, k) })
 	})
 	return x.byAttr.of(uint32(name))
+}
+
+// eachAttr goes through the attributes of all elements; those that the parser made by copying
+// another share its records.
+func (x *Index) eachAttr(see func(k int32, name uint32)) {
+	d := x.doc
+	for k := 1; k < len(x.elements); k++ {
+		for i := d.nodes[x.elements[k].ID].data; i != 0; i++ {
+			meta := d.attrs[i].meta
+			see(int32(k), meta>>atomShift)
+			if meta&attrLast != 0 {
+				break
+			}
+		}
+	}
 }
 
 // postings are lists of positions by number, side by side. To make them count each number n in

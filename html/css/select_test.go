@@ -380,6 +380,16 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
+// TestCopies checks that elements that the parser copied with their attributes are found by these.
+func TestCopies(t *testing.T) {
+	doc := parse(t, "<p><b id=x class=c title=t>1<p>2<p>3")
+	for _, selector := range []string{"[title]", "#x", ".c", "b[title=t]"} {
+		if n := len(css.MustCompile(selector).Select(doc.Root())); n != 3 {
+			t.Errorf("%s selects %d elements, want 3", selector, n)
+		}
+	}
+}
+
 // TestReset checks that a selector forgets what it knew of a document that was used again.
 func TestReset(t *testing.T) {
 	doc := parse(t, "<x-a></x-a><p class=a>")
