@@ -84,7 +84,7 @@ func checkIndex(t *testing.T, doc *html.Document) {
 				end++
 			}
 		}
-		if e.Order != order || e.Prev != prev || e.Count != count || e.Last != last || e.End != end {
+		if e.Order != order || e.Prev != prev || e.Count != count || e.Last != last || e.End != end || e.EndID != n.EndID() {
 			t.Errorf("%s at %d is %+v, want order %d, prev %d, count %d, last %d, end %d", n.Name(), k, e, order, prev, count, last, end)
 		}
 		if text.Of(k) != n.Text() || lower.Of(k) != strings.ToLower(n.Text()) {

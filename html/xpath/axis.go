@@ -48,7 +48,7 @@ func (a axis) enough(ev *evaluator, set []ref) []ref {
 			if r.attr != 0 && a == descendantOrSelf || r.node >= until {
 				kept = append(kept, r)
 				if r.attr == 0 {
-					until = ev.doc.Node(r.node).EndID()
+					until = ev.behind(r)
 				}
 			}
 		}
@@ -82,10 +82,11 @@ func (a axis) enough(ev *evaluator, set []ref) []ref {
 // behind returns the first node that follows another in the sense of the following axis. What
 // follows an attribute are the nodes inside its element too.
 func (ev *evaluator) behind(r ref) uint32 {
-	if r.attr != 0 {
-		return r.node + 1
+	k := ev.index.Position(ev.doc.Node(r.node))
+	if e := &ev.index.Elements()[k]; r.attr == 0 && e.ID == r.node {
+		return e.EndID
 	}
-	return ev.doc.Node(r.node).EndID()
+	return r.node + 1
 }
 
 // from visits what the axis reaches from a node, nearest first.
@@ -119,11 +120,11 @@ func (w *walk) from(r ref) {
 		}
 	case descendantOrSelf:
 		if w.visit(r) && !isAttr {
-			w.span(r.node+1, n.EndID())
+			w.span(r.node+1, w.ev.behind(r))
 		}
 	case descendantAxis:
 		if !isAttr {
-			w.span(r.node+1, n.EndID())
+			w.span(r.node+1, w.ev.behind(r))
 		}
 	case followingAxis:
 		w.span(w.ev.behind(r), uint32(w.ev.doc.Len()+1))
