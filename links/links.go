@@ -74,7 +74,8 @@ func (r *Ref) Link() Link {
 // such as "#top" is a link to the page itself. If base is no absolute URL, only absolute links are
 // found.
 func Extract(body []byte, base string, opts ...Option) []Link {
-	p := newPage(body, base, configure(opts))
+	p := newPage(body, base, opts)
+	defer p.release()
 	return p.extract()
 }
 
@@ -83,7 +84,8 @@ func Extract(body []byte, base string, opts ...Option) []Link {
 // copied. A link allocates nothing, unless there is a [Text], [Accept] or [Process] option.
 func Each(body []byte, base string, opts ...Option) iter.Seq[*Ref] {
 	return func(yield func(*Ref) bool) {
-		p := newPage(body, base, configure(opts))
+		p := newPage(body, base, opts)
+		defer p.release()
 		if p.plain() {
 			p.each(yield)
 			return
@@ -103,7 +105,8 @@ func Each(body []byte, base string, opts ...Option) iter.Seq[*Ref] {
 // Stylesheet returns the links of a style sheet, by url() and @import, in their order. base is the URL
 // of the sheet. The options apply, as far as they are not about markup.
 func Stylesheet(sheet []byte, base string, opts ...Option) []Link {
-	p := newPage(nil, base, configure(opts))
+	p := newPage(nil, base, opts)
+	defer p.release()
 	var found []Link
 	p.yield = func(r *Ref) bool {
 		found = append(found, r.Link())

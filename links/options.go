@@ -33,14 +33,6 @@ type config struct {
 	repeats      bool
 }
 
-func configure(opts []Option) config {
-	var c config
-	for _, opt := range opts {
-		opt(&c)
-	}
-	return c
-}
-
 // plain tells whether the URL alone decides about a link.
 func (c *config) plain() bool { return len(c.text) == 0 && len(c.accept) == 0 }
 

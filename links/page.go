@@ -2,6 +2,7 @@ package links
 
 import (
 	"bytes"
+	"sync"
 	"unicode/utf8"
 	"unsafe"
 
@@ -28,10 +29,11 @@ type page struct {
 	list   []attribute
 
 	origins []origin
-	buf     []byte    // the URL of the last link, with fragment
-	room    [160]byte // what buf begins with: most URLs fit
-	query   []byte    // its reference, with the query in the page's encoding
+	buf     []byte // the URL of the last link, with fragment
+	query   []byte // its reference, with the query in the page's encoding
 	ref     Ref
+
+	plainTags *html.Tags // for tags, unless it is to read tokens
 }
 
 type origin struct{ tag, attr string }
@@ -43,11 +45,31 @@ type place struct {
 	text      bool // it is a link with a text
 }
 
-func newPage(body []byte, docURL string, c config) *page {
-	p := &page{config: c, body: body}
-	p.buf = p.room[:0]
+// pages are those that were read before: nothing of them is left but memory. What a Ref points to is
+// part of it, and so only valid inside of the loop that it was handed out in.
+var pages = sync.Pool{New: func() any { return &page{plainTags: html.NewTags(nil)} }}
+
+func newPage(body []byte, docURL string, opts []Option) *page {
+	p := pages.Get().(*page)
+	p.body = body
+	for _, opt := range opts {
+		opt(&p.config)
+	}
 	_, p.base = documentBase(body, docURL)
 	return p
+}
+
+// maxKept is the size of buffers that are worth keeping.
+const maxKept = 4 << 10
+
+func (p *page) release() {
+	p.plainTags.Reset(nil)
+	buf := p.buf[:0]
+	if cap(buf) > maxKept {
+		buf = nil
+	}
+	*p = page{plainTags: p.plainTags, buf: buf}
+	pages.Put(p)
 }
 
 // each calls yield for each link until it returns false.
@@ -76,7 +98,8 @@ func (p *page) each(yield func(*Ref) bool) {
 		}
 		return
 	}
-	p.tags = newTagReader(p.body)
+	p.plainTags.Reset(p.body)
+	p.tags = tagReader{fast: p.plainTags}
 	if p.onTag == nil && len(p.restrictions) == 0 {
 		p.eachAnchor()
 		return
