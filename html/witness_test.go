@@ -134,8 +134,11 @@ func dumpNet(b *strings.Builder, n *nethtml.Node, depth int) {
 		fmt.Fprintf(b, "%s<%s>\n", indent, name)
 		attrs := slices.Clone(n.Attr)
 		for i, a := range attrs {
-			if a.Namespace != "" {
+			switch {
+			case a.Namespace != "":
 				attrs[i].Key = a.Namespace + " " + a.Key
+			case a.Key == "xmlns" && n.Namespace != "":
+				attrs[i].Key = "xmlns xmlns" // adjust foreign attributes, section 13.2.6.1
 			}
 		}
 		slices.SortFunc(attrs, func(a, b nethtml.Attribute) int { return cmp.Compare(a.Key, b.Key) })
