@@ -287,8 +287,11 @@ func AppendText(dst, markup []byte) []byte {
 func (s *scanner) skipRaw() int {
 	state := s.state
 	s.state = DataState
-	if state == ScriptState {
+	switch state {
+	case ScriptState:
 		return s.scriptEnd(s.pos)
+	case PlaintextState:
+		return len(s.src)
 	}
 	return s.rawEnd(s.pos)
 }

@@ -86,6 +86,8 @@ var divergences = []struct {
 }{
 	{regexp.MustCompile(`(?i)<(pre|listing)\b[^>]*>[\r\n]*(</?[^>]*>|\x00)+[\r\n]`),
 		"x/net drops a line feed in pre although another token was before it (section 13.2.6.4.7, pre)"},
+	{regexp.MustCompile(`</>`),
+		"x/net makes a comment of </> (section 13.2.5.7)"},
 	{regexp.MustCompile(`(?is)<caption.*<th\b`),
 		"x/net does not end a caption at th (section 13.2.6.4.11)"},
 	{regexp.MustCompile(`(?is)</body.*<!doctype`),
