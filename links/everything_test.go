@@ -8,61 +8,63 @@ import (
 	"github.com/tegenaria/tegenaria/links"
 )
 
-// TestEverything has each way to name a URL once, and what only looks like one. URLs are relative to
-// the root; "" is none.
+// waysToLink has each way to name a URL once, and what only looks like one. URLs are relative to the
+// root; "" is none.
+var waysToLink = []struct{ name, body, want string }{
+	{"a", `<a href=1 ping="2 3">`, "1 2 3"},
+	{"area", `<map><area href=1 ping=2></map>`, "1 2"},
+	{"link", `<link rel=icon href=1 imagesrcset="2 1x, 3 2x">`, "1 2 3"},
+	{"base", `<base href=1><a href=2>`, "1 2"},
+	{"img", `<img src=1 srcset=2 longdesc=3 lowsrc=4 dynsrc=5 usemap=#m alt=x>`, "1 2 3 4 5"},
+	{"srcset", `<img srcset="1 100w , 2, 3 1x,4,5(,)6 2x (a,b), 7">`, "1 2 3 4,5(,)6 7"},
+	{"srcset with commas first", `<img srcset=" ,, 1,, ,2">`, "1 2"},
+	{"empty srcset", `<img srcset=" , ">`, ""},
+	{"picture", `<picture><source srcset="1, 2 2x"><img src=3></picture>`, "1 2 3"},
+	{"audio and video", `<audio src=1><source src=2><track src=3></audio><video src=4 poster=5>`, "1 2 3 4 5"},
+	{"embed", `<embed src=1 pluginspage=2>`, "1 2"},
+	{"object", `<object data=1 codebase=2 archive="3, 4 5"><param name=Movie value=6><param name=x value=y></object>`, "1 2 3 4 5 6"},
+	{"applet", `<applet codebase=1 archive=2,3>`, "1 2 3"},
+	{"iframe", `<iframe src=1 longdesc=2></iframe>`, "1 2"},
+	{"srcdoc", `<iframe srcdoc="<a href=1 title=&quot;x&quot;><img src=&quot;2&quot;>"></iframe><a href=3>`, "1 2 3"},
+	{"srcdoc with base", `<iframe srcdoc="<base href='/d/'><a href=e>"></iframe><a href=3>`, "d/ d/e 3"},
+	{"srcdoc in srcdoc", `<iframe srcdoc="<iframe srcdoc='<a href=1>'>">`, "1"},
+	{"frames", `<frameset><frame src=1 longdesc=2></frameset>`, "1 2"},
+	{"form", `<form action=1><button formaction=2></button><input type=image src=3 formaction=4></form>`, "1 2 3 4"},
+	{"empty action", `<form action="">`, ""},
+	{"isindex", `<isindex action=1>`, "1"},
+	{"script", `<script src=1>document.write("<a href=x>")</script>`, "1"},
+	{"background", `<body background=1><table background=2><tr background=3><td background=4><th background=5></table>`, "1 2 3 4 5"},
+	{"citations", `<blockquote cite=1><q cite=2></q><ins cite=3></ins><del cite=4></del></blockquote>`, "1 2 3 4"},
+	{"head and html", `<html manifest=1><head profile=2>`, "1 2"},
+	{"import of old", `<import namespace=x implementation=1>`, "1"},
+	{"SVG", `<svg><a xlink:href=1><image href=2 /><use xlink:href=#x /><script xlink:href=3></script></svg>`, "1 2  3"},
+	{"HTML in SVG", `<svg><foreignObject><p xlink:href=x href=x><a href=1></a></foreignObject><image href=2>`, "1 2"},
+	{"xlink outside of SVG", `<a xlink:href=x>`, ""},
+	{"href of others", `<p href=x><div src=x data=x cite=x action=x poster=x><span value=x content=x>`, ""},
+	{"refresh", `<meta http-equiv=refresh content="0; url=1"><meta http-equiv=refresh content=5>`, "1"},
+	{"policy", `<meta http-equiv=Content-Security-Policy content="default-src x; Report-URI 1 2; report-uris x">`, "1 2"},
+	{"properties", `<meta property=og:image content=1><meta name=twitter:image content=2><meta name=msapplication-config content=3>
+		<meta name=msapplication-square70x70logo content=4><meta property=OG:Video:secure_url content=5><meta property=og:image:alt content=x>
+		<meta property=og:title content=x><meta name=description content=x><meta name=msapplication-TileColor content=x><meta content=x>`, "1 2 3 4 5"},
+	{"style attribute", `<p style="background: url(1); content: 'url(x)'" title="url(x)">`, "1"},
+	{"style sheet", `<style>@import "1"; a { b: url('2') } /* url(x) */</style><a href=3>`, "1 2 3"},
+	{"style sheet at the end", `<style>a { b: url(1)`, "1"},
+	{"style sheet in SVG", `<svg><style>a { b: url(1) }</style></svg>`, "1"},
+	{"no style sheet", `<textarea>url(x)</textarea><script>url(x)</script><p>url(x)`, ""},
+	{"conditional comment", `<!--[if lt IE 9]><script src=1></script><![endif]--><a href=2><!-- <a href=x> --><!--[if IE]> <a href=x> -->`, "1 2"},
+	{"conditional comment that all see", `<!--[if !IE]><!--><a href=1><!--<![endif]-->`, "1"},
+	{"private document type", `<!DOCTYPE html SYSTEM "1"><a href=2>`, "1 2"},
+	{"public document type", `<!DOCTYPE html PUBLIC "x" "http://www.w3.org/TR/html4/strict.dtd"><a href=2>`, "2"},
+	{"usual document type", `<!DOCTYPE html><!DOCTYPE html SYSTEM "about:legacy-compat"><a href=2>`, "2"},
+	{"other schemes", `<img src="data:image/gif,x"><a href="mailto:x"><object classid="clsid:x" data="tel:x">`, ""},
+	{"entities", `<img src="1?a&amp;b">`, "1?a&b"},
+	{"base counts", `<base href="/d/"><img src=1>`, "d/ d/1"},
+	{"first attribute counts", `<img src=1 src=2>`, "1"},
+	{"noscript and template", `<noscript><img src=1></noscript><template><img src=2></template>`, "1 2"},
+}
+
 func TestEverything(t *testing.T) {
-	for _, test := range []struct{ name, body, want string }{
-		{"a", `<a href=1 ping="2 3">`, "1 2 3"},
-		{"area", `<map><area href=1 ping=2></map>`, "1 2"},
-		{"link", `<link rel=icon href=1 imagesrcset="2 1x, 3 2x">`, "1 2 3"},
-		{"base", `<base href=1><a href=2>`, "1 2"},
-		{"img", `<img src=1 srcset=2 longdesc=3 lowsrc=4 dynsrc=5 usemap=#m alt=x>`, "1 2 3 4 5"},
-		{"srcset", `<img srcset="1 100w , 2, 3 1x,4,5(,)6 2x (a,b), 7">`, "1 2 3 4,5(,)6 7"},
-		{"srcset with commas first", `<img srcset=" ,, 1,, ,2">`, "1 2"},
-		{"empty srcset", `<img srcset=" , ">`, ""},
-		{"picture", `<picture><source srcset="1, 2 2x"><img src=3></picture>`, "1 2 3"},
-		{"audio and video", `<audio src=1><source src=2><track src=3></audio><video src=4 poster=5>`, "1 2 3 4 5"},
-		{"embed", `<embed src=1 pluginspage=2>`, "1 2"},
-		{"object", `<object data=1 codebase=2 archive="3, 4 5"><param name=Movie value=6><param name=x value=y></object>`, "1 2 3 4 5 6"},
-		{"applet", `<applet codebase=1 archive=2,3>`, "1 2 3"},
-		{"iframe", `<iframe src=1 longdesc=2></iframe>`, "1 2"},
-		{"srcdoc", `<iframe srcdoc="<a href=1 title=&quot;x&quot;><img src=&quot;2&quot;>"></iframe><a href=3>`, "1 2 3"},
-		{"srcdoc with base", `<iframe srcdoc="<base href='/d/'><a href=e>"></iframe><a href=3>`, "d/ d/e 3"},
-		{"srcdoc in srcdoc", `<iframe srcdoc="<iframe srcdoc='<a href=1>'>">`, "1"},
-		{"frames", `<frameset><frame src=1 longdesc=2></frameset>`, "1 2"},
-		{"form", `<form action=1><button formaction=2></button><input type=image src=3 formaction=4></form>`, "1 2 3 4"},
-		{"empty action", `<form action="">`, ""},
-		{"isindex", `<isindex action=1>`, "1"},
-		{"script", `<script src=1>document.write("<a href=x>")</script>`, "1"},
-		{"background", `<body background=1><table background=2><tr background=3><td background=4><th background=5></table>`, "1 2 3 4 5"},
-		{"citations", `<blockquote cite=1><q cite=2></q><ins cite=3></ins><del cite=4></del></blockquote>`, "1 2 3 4"},
-		{"head and html", `<html manifest=1><head profile=2>`, "1 2"},
-		{"import of old", `<import namespace=x implementation=1>`, "1"},
-		{"SVG", `<svg><a xlink:href=1><image href=2 /><use xlink:href=#x /><script xlink:href=3></script></svg>`, "1 2  3"},
-		{"HTML in SVG", `<svg><foreignObject><p xlink:href=x href=x><a href=1></a></foreignObject><image href=2>`, "1 2"},
-		{"xlink outside of SVG", `<a xlink:href=x>`, ""},
-		{"href of others", `<p href=x><div src=x data=x cite=x action=x poster=x><span value=x content=x>`, ""},
-		{"refresh", `<meta http-equiv=refresh content="0; url=1"><meta http-equiv=refresh content=5>`, "1"},
-		{"policy", `<meta http-equiv=Content-Security-Policy content="default-src x; Report-URI 1 2; report-uris x">`, "1 2"},
-		{"properties", `<meta property=og:image content=1><meta name=twitter:image content=2><meta name=msapplication-config content=3>
-			<meta name=msapplication-square70x70logo content=4><meta property=OG:Video:secure_url content=5><meta property=og:image:alt content=x>
-			<meta property=og:title content=x><meta name=description content=x><meta name=msapplication-TileColor content=x><meta content=x>`, "1 2 3 4 5"},
-		{"style attribute", `<p style="background: url(1); content: 'url(x)'" title="url(x)">`, "1"},
-		{"style sheet", `<style>@import "1"; a { b: url('2') } /* url(x) */</style><a href=3>`, "1 2 3"},
-		{"style sheet at the end", `<style>a { b: url(1)`, "1"},
-		{"style sheet in SVG", `<svg><style>a { b: url(1) }</style></svg>`, "1"},
-		{"no style sheet", `<textarea>url(x)</textarea><script>url(x)</script><p>url(x)`, ""},
-		{"conditional comment", `<!--[if lt IE 9]><script src=1></script><![endif]--><a href=2><!-- <a href=x> --><!--[if IE]> <a href=x> -->`, "1 2"},
-		{"conditional comment that all see", `<!--[if !IE]><!--><a href=1><!--<![endif]-->`, "1"},
-		{"private document type", `<!DOCTYPE html SYSTEM "1"><a href=2>`, "1 2"},
-		{"public document type", `<!DOCTYPE html PUBLIC "x" "http://www.w3.org/TR/html4/strict.dtd"><a href=2>`, "2"},
-		{"usual document type", `<!DOCTYPE html><!DOCTYPE html SYSTEM "about:legacy-compat"><a href=2>`, "2"},
-		{"other schemes", `<img src="data:image/gif,x"><a href="mailto:x"><object classid="clsid:x" data="tel:x">`, ""},
-		{"entities", `<img src="1?a&amp;b">`, "1?a&b"},
-		{"base counts", `<base href="/d/"><img src=1>`, "d/ d/1"},
-		{"first attribute counts", `<img src=1 src=2>`, "1"},
-		{"noscript and template", `<noscript><img src=1></noscript><template><img src=2></template>`, "1 2"},
-	} {
+	for _, test := range waysToLink {
 		t.Run(test.name, func(t *testing.T) {
 			var want []string
 			for _, path := range strings.Split(test.want, " ") {
@@ -184,35 +186,38 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-func TestStylesheet(t *testing.T) {
-	for _, test := range []struct{ name, css, want string }{
-		{"nothing", "", ""},
-		{"plain", "a { background: url(1) }", "1"},
-		{"capitals", "a { background: URL(1) } @IMPORT '2';", "1 2"},
-		{"quotes", `a { background: url("1") url( '2' ) }`, "1 2"},
-		{"white space", "a { b: url( \n 1 \t ) }", "1"},
-		{"import", `@import "1"; @import url(2) screen; @import/**/'3' layer(x);`, "1 2 3"},
-		{"import with conditions", `@import "1" supports(display: url(2))`, "1 2"},
-		{"string after something else", `@import x "1"; @media "2" {}`, ""},
-		{"namespace", `@namespace svg url(x); @namespace "x"; a { b: url(1) }`, "1"},
-		{"font", `@font-face { src: url(1) format("woff"), local("x"), url(2) }`, "1 2"},
-		{"comments", "/* url(x) */ a { b: /* url(x) */ url(1) } /* url(x)", "1"},
-		{"slashes in a URL", "a { b: url(//example.com/1) url(http://example.com/2/*3) }", "1 2/*3"},
-		{"strings", `a { content: "url(x)" 'url(\'x' url(1) }`, "1"},
-		{"string that a line ends", "a { content: \"x\n; b: url(1) }", "1"},
-		{"escapes", `a { b: url(1\)2) url("\31 3\
+// styleSheets name URLs relative to the root.
+var styleSheets = []struct{ name, css, want string }{
+	{"nothing", "", ""},
+	{"plain", "a { background: url(1) }", "1"},
+	{"capitals", "a { background: URL(1) } @IMPORT '2';", "1 2"},
+	{"quotes", `a { background: url("1") url( '2' ) }`, "1 2"},
+	{"white space", "a { b: url( \n 1 \t ) }", "1"},
+	{"import", `@import "1"; @import url(2) screen; @import/**/'3' layer(x);`, "1 2 3"},
+	{"import with conditions", `@import "1" supports(display: url(2))`, "1 2"},
+	{"string after something else", `@import x "1"; @media "2" {}`, ""},
+	{"namespace", `@namespace svg url(x); @namespace "x"; a { b: url(1) }`, "1"},
+	{"font", `@font-face { src: url(1) format("woff"), local("x"), url(2) }`, "1 2"},
+	{"comments", "/* url(x) */ a { b: /* url(x) */ url(1) } /* url(x)", "1"},
+	{"slashes in a URL", "a { b: url(//example.com/1) url(http://example.com/2/*3) }", "1 2/*3"},
+	{"strings", `a { content: "url(x)" 'url(\'x' url(1) }`, "1"},
+	{"string that a line ends", "a { content: \"x\n; b: url(1) }", "1"},
+	{"escapes", `a { b: url(1\)2) url("\31 3\
 4") url(\35) }`, "1)2 134 5"},
-		{"escape of nothing", `a { b: url("\110000\0")`, "%EF%BF%BD%EF%BF%BD"},
-		{"bad URL", "a { b: url(x y) url(x'y) url(x(y) url(1) }", "1"},
-		{"empty", `a { b: url() url("") url( ) url(1) }`, "1"},
-		{"end of the sheet", "a { b: url(1", "1"},
-		{"end in a string", `a { b: url("1`, "1"},
-		{"end in an escape", `a { b: url(1\`, "1"},
-		{"other functions", "a { b: xurl(x) url-x(x) -url(x) #url(x) 1url(x) url (x) image(1) }", ""},
-		{"data", "a { b: url(data:image/png,x) }", ""},
-		{"comment that is open", "a { b: url(1) } /*", "1"},
-		{"slash at the end", "a { b: url(1) } /", "1"},
-	} {
+	{"escape of nothing", `a { b: url("\110000\0")`, "%EF%BF%BD%EF%BF%BD"},
+	{"bad URL", "a { b: url(x y) url(x'y) url(x(y) url(1) }", "1"},
+	{"empty", `a { b: url() url("") url( ) url(1) }`, "1"},
+	{"end of the sheet", "a { b: url(1", "1"},
+	{"end in a string", `a { b: url("1`, "1"},
+	{"end in an escape", `a { b: url(1\`, "1"},
+	{"other functions", "a { b: xurl(x) url-x(x) -url(x) #url(x) 1url(x) url (x) image(1) }", ""},
+	{"data", "a { b: url(data:image/png,x) }", ""},
+	{"comment that is open", "a { b: url(1) } /*", "1"},
+	{"slash at the end", "a { b: url(1) } /", "1"},
+}
+
+func TestStylesheet(t *testing.T) {
+	for _, test := range styleSheets {
 		t.Run(test.name, func(t *testing.T) {
 			var want []string
 			for _, path := range strings.Split(test.want, " ") {

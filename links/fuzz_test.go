@@ -73,6 +73,9 @@ func FuzzEverything(f *testing.F) {
 	f.Add([]byte(`<img srcset="1 1x, 2,3 (,"><style>@import 'x'</style><p style="a:url(b">`), "<a>;rel=\"x\\\",<b>")
 	f.Add([]byte(`<!DOCTYPE x SYSTEM "y"><!--[if IE]><a href=z><![endif]--><iframe srcdoc="<base href=//h&gt;<a href=q&gt;">`), "5;url=x")
 	f.Add([]byte(`<meta http-equiv=Content-Security-Policy content="report-uri a b;"><object archive="a, b"><param name=src value=c>`), "")
+	for _, way := range waysToLink {
+		f.Add([]byte(way.body), "")
+	}
 	f.Fuzz(func(t *testing.T, body []byte, field string) {
 		header := links.Header(map[string][]string{"Link": {field}, "Refresh": {field}, "location": {field}})
 		var all []string
@@ -103,6 +106,9 @@ func FuzzStylesheet(f *testing.F) {
 	f.Add("@import \"a\" url(b); a { b: url( 'c' ) url(d\\29 e) } /* url(f) */ @namespace url(g);")
 	f.Add("url(\"\\\n\\1 \\110000 x\n url('")
 	f.Add("a:url(x y)url(x(y)url(#z)-url(q)\\url(r)")
+	for _, sheet := range styleSheets {
+		f.Add(sheet.css)
+	}
 	f.Fuzz(func(t *testing.T, sheet string) {
 		found := urls(links.Stylesheet([]byte(sheet), fuzzBase, links.Unique(false)))
 		for _, url := range found {
