@@ -24,7 +24,7 @@ func documentBase(body []byte, docURL string) (string, *urlx.Base) {
 	if !mayHave(body, "base") {
 		return docURL, doc
 	}
-	tags := newTagReader(body)
+	tags := tagReader{Tags: html.NewTags(body)}
 	for tags.nextStart() {
 		if href, ok := tags.baseHref(); ok {
 			return resolveBase(doc, docURL, href)
@@ -72,10 +72,10 @@ func resolveBase(doc *urlx.Base, docURL, href string) (string, *urlx.Base) {
 // baseHref returns the href of the start tag that was just read if it is a base element with one.
 func (r *tagReader) baseHref() (string, bool) {
 	// The content of a template is a document of its own, and SVG has no base element.
-	if r.tag != html.AtomBase || r.templates > 0 || r.inForeign() {
+	if r.tag != html.AtomBase || r.templates > 0 || r.Foreign() {
 		return "", false
 	}
-	href, ok := r.fast.Attr(html.AtomHref)
+	href, ok := r.Attr(html.AtomHref)
 	return string(href), ok
 }
 

@@ -124,21 +124,37 @@ func (p *page) find(name string) []byte {
 	return nil
 }
 
+// readAttributes sets list to the attributes of the start tag that was just read.
+func (p *page) readAttributes() {
+	p.list = p.list[:0]
+	p.tokens(p.body[p.tags.Pos():p.tags.End()]).Next()
+	for name, value := range p.z.Attrs() {
+		p.list = append(p.list, attribute{name, value})
+	}
+}
+
+// tokens returns a tokenizer for a part of the page.
+func (p *page) tokens(part []byte) *html.Tokenizer {
+	if p.z == nil {
+		p.z = html.NewTokenizer(part)
+	} else {
+		p.z.Reset(part)
+	}
+	return p.z
+}
+
 // anyElement looks for links in the start tag that was just read, as the options Everything, Tags and
 // Attrs say. False: yield wants no more.
 func (p *page) anyElement() bool {
-	tag := p.tags.z.Name()
+	tag := p.tags.Name()
 	if p.inTags != nil && !p.inTags.has(tag) || p.inTags == nil && !p.everything && !isOneOf(tag, "a", "area") {
 		return true
 	}
-	p.list = p.list[:0]
-	for name, value := range p.tags.z.Attrs() {
-		p.list = append(p.list, attribute{name, value})
-	}
+	p.readAttributes()
 	at := place{tag: nameOf(p.tags.tag, tag)}
 	rel := p.find("rel")
 	for _, a := range p.list {
-		kind := knownKind(tag, a.name, p.tags.inForeign())
+		kind := knownKind(tag, a.name, p.tags.Foreign())
 		switch {
 		case p.everything && p.inAttrs == nil:
 		case p.inAttrs["*"] && kind != noURL:
@@ -243,31 +259,54 @@ func namesURL(property string) bool {
 
 // eachOfAll is each with the option Everything.
 func (p *page) eachOfAll() bool {
-	p.tags = newTokenReader(p.body)
-	if len(p.restrictions) == 0 {
-		p.tags.onComment = func(comment []byte) bool { return p.nest(hidden(comment)) }
-		p.tags.onDoctype = p.doctype
-	}
-	style, inStyle := place{tag: "style"}, 0 // where the open style sheet begins; 0: none is open
-	for p.next() {
-		if inStyle > 0 && !p.sheet(p.body[inStyle:p.tags.pos], style) {
+	style, inStyle := place{tag: "style"}, false
+	read := 0 // where the last tag ended
+	for more := true; more; {
+		before := p.tags.text
+		more = p.next()
+		text := p.body[read:p.tags.Pos()]
+		switch {
+		case inStyle && !p.sheet(text, style):
+			return false
+		case before == markup && len(p.restrictions) == 0 && !p.betweenTags(text, read == 0):
 			return false
 		}
-		inStyle = 0
-		if p.tags.isEnd || !p.admits() {
+		read = p.tags.End()
+		inStyle = false
+		if !more || p.tags.IsEnd() || !p.admits() {
 			continue
 		}
 		if !p.anyElement() {
 			return false
 		}
-		if p.tags.raw && p.tags.tag == html.AtomStyle && (p.inTags == nil || p.inTags["style"] || p.inTags["*"]) && p.inAttrs == nil {
-			inStyle = p.tags.end
+		inStyle = p.tags.tag == html.AtomStyle && p.tags.text == silent &&
+			(p.inTags == nil || p.inTags.has([]byte("style"))) && p.inAttrs == nil
+	}
+	return true
+}
+
+// betweenTags looks for links in the comments between two tags, and in the document type in front of
+// all. False: yield wants no more.
+func (p *page) betweenTags(text []byte, first bool) bool {
+	if !bytes.Contains(text, []byte("<!")) {
+		return true
+	}
+	z := html.NewTokenizer(text)
+	z.AllowCDATA(p.tags.Foreign())
+	for {
+		switch z.Next() {
+		case html.EndToken:
+			return true
+		case html.CommentToken:
+			if !p.nest(hidden(z.Text())) {
+				return false
+			}
+		case html.DoctypeToken:
+			if doctype, _ := z.Doctype(); first && !p.doctype(doctype) {
+				return false
+			}
 		}
 	}
-	if inStyle > 0 {
-		return p.sheet(p.body[inStyle:], style)
-	}
-	return !p.tags.stopped
 }
 
 // sheet offers the URLs of a style sheet.
@@ -292,13 +331,14 @@ func hidden(comment []byte) []byte {
 const maxNested = 4
 
 // nest looks for links in markup inside of the page.
-func (p *page) nest(markup []byte) bool {
-	if len(markup) == 0 || p.nested == maxNested {
+func (p *page) nest(body []byte) bool {
+	if len(body) == 0 || p.nested == maxNested {
 		return true
 	}
-	inner := &page{config: p.config, body: markup, nested: p.nested + 1}
+	inner := &page{config: p.config, body: body, nested: p.nested + 1}
 	inner.restrictions = nil
-	inner.base = innerBase(markup, p.base)
+	inner.base = innerBase(body, p.base)
+	inner.tags = tagReader{Tags: html.NewTags(body)}
 	inner.yield = func(r *Ref) bool {
 		p.opens = false
 		return p.yield(r)

@@ -129,19 +129,19 @@ func (p *page) extract() []Link {
 		found[open].Text = string(out)
 		open, text = -1, text[:0]
 	}
-	p.onTag = func() {
+	p.onTag = func(before textKind, more bool) {
 		if open >= 0 {
-			if !p.silent {
-				text = html.AppendText(text, p.body[read:p.tags.pos])
+			if before != silent {
+				text = html.AppendText(text, p.body[read:p.tags.Pos()])
 			}
 			switch {
-			case p.tags.tag == html.AtomA || p.tags.tag == 0 && p.tags.pos == len(p.body):
+			case p.tags.tag == html.AtomA || !more:
 				closeLink() // links do not nest (HTML standard, section 13.2.6.4.7)
 			case separates(p.tags.tag):
 				text = append(text, ' ')
 			}
 		}
-		read = p.tags.end
+		read = p.tags.End()
 	}
 	p.each(func(r *Ref) bool {
 		found = append(found, r.Link())

@@ -19,21 +19,25 @@ type page struct {
 	tags tagReader
 
 	yield func(*Ref) bool
-	onTag func() // nil, or called at each tag before its links are looked for, and at the end
-	open  []int  // where the start tags stand that the restrictions admit, in order
+	open  []int // where the start tags stand that the restrictions admit, in order
 
-	silent bool // the text up to this tag was that of a script or style sheet
-	opens  bool // the link that is being yielded has a text
-	traced bool // origins are noted
-	nested int  // pages around this one
+	// onTag is nil, or called at each tag before its links are looked for, and at the end, with what
+	// stood before it.
+	onTag func(before textKind, more bool)
+
+	opens   bool // the link that is being yielded has a text
+	traced  bool // origins are noted
+	origins []origin
+
+	nested int             // pages around this one
+	z      *html.Tokenizer // for attributes of any name, and comments; nil until then
 	list   []attribute
 
-	origins []origin
-	buf     []byte // the URL of the last link, with fragment
-	query   []byte // its reference, with the query in the page's encoding
-	ref     Ref
+	buf   []byte // the URL of the last link, with fragment
+	query []byte // its reference, with the query in the page's encoding
+	ref   Ref
 
-	plainTags *html.Tags // for tags, unless it is to read tokens
+	plainTags *html.Tags // what tags has, kept for the next page
 }
 
 type origin struct{ tag, attr string }
@@ -47,7 +51,7 @@ type place struct {
 
 // pages are those that were read before: nothing of them is left but memory. What a Ref points to is
 // part of it, and so only valid inside of the loop that it was handed out in.
-var pages = sync.Pool{New: func() any { return &page{plainTags: html.NewTags(nil)} }}
+var pages = sync.Pool{New: func() any { return new(page) }}
 
 func newPage(body []byte, docURL string, opts []Option) *page {
 	p := pages.Get().(*page)
@@ -63,7 +67,9 @@ func newPage(body []byte, docURL string, opts []Option) *page {
 const maxKept = 4 << 10
 
 func (p *page) release() {
-	p.plainTags.Reset(nil)
+	if p.plainTags != nil {
+		p.plainTags.Reset(nil)
+	}
 	buf := p.buf[:0]
 	if cap(buf) > maxKept {
 		buf = nil
@@ -81,40 +87,37 @@ func (p *page) each(yield func(*Ref) bool) {
 	case p.everything && !p.inHeader():
 		return
 	}
-	if p.everything {
-		if isStylesheet(p.header) {
-			p.sheet(p.body, place{tag: "style"})
-			return
-		}
-		p.eachOfAll()
-		return
+	if p.plainTags == nil {
+		p.plainTags = html.NewTags(nil)
 	}
-	if p.inTags != nil || p.inAttrs != nil {
-		p.tags = newTokenReader(p.body)
+	p.plainTags.Reset(p.body)
+	p.tags = tagReader{Tags: p.plainTags}
+	switch {
+	case p.everything && isStylesheet(p.header):
+		p.sheet(p.body, place{tag: "style"})
+	case p.everything:
+		p.eachOfAll()
+	case p.inTags != nil || p.inAttrs != nil:
 		for p.next() {
-			if !p.tags.isEnd && p.admits() && !p.anyElement() {
+			if !p.tags.IsEnd() && p.admits() && !p.anyElement() {
 				return
 			}
 		}
-		return
-	}
-	p.plainTags.Reset(p.body)
-	p.tags = tagReader{fast: p.plainTags}
-	if p.onTag == nil && len(p.restrictions) == 0 {
+	case p.onTag == nil && len(p.restrictions) == 0:
 		p.eachAnchor()
-		return
-	}
-	for p.next() {
-		if (p.tags.tag == html.AtomA || p.tags.tag == html.AtomArea) && !p.tags.isEnd && p.admits() && !p.anchor() {
-			return
+	default:
+		for p.next() {
+			if p.isAnchor() && p.admits() && !p.anchor() {
+				return
+			}
 		}
 	}
 }
 
 // eachAnchor is each for what crawlers ask for most, and nothing more.
 func (p *page) eachAnchor() {
-	for t := p.tags.fast; t.Next(); {
-		if p.tags.tag = t.Atom(); (p.tags.tag == html.AtomA || p.tags.tag == html.AtomArea) && !t.IsEnd() && !p.anchor() {
+	for p.tags.Next() {
+		if p.tags.tag = p.tags.Atom(); p.isAnchor() && !p.anchor() {
 			return
 		}
 	}
@@ -122,22 +125,27 @@ func (p *page) eachAnchor() {
 
 // next advances to the next tag.
 func (p *page) next() bool {
-	p.silent = p.tags.raw
+	before := p.tags.text
 	more := p.tags.next()
 	if p.onTag != nil {
-		p.onTag()
+		p.onTag(before, more)
 	}
 	return more
 }
 
+// isAnchor tells whether the tag that was just read begins what a reader can click on.
+func (p *page) isAnchor() bool {
+	return (p.tags.tag == html.AtomA || p.tags.tag == html.AtomArea) && !p.tags.IsEnd()
+}
+
 // anchor looks for a link in the a or area element that was just read. False: yield wants no more.
 func (p *page) anchor() bool {
-	href, ok := p.tags.fast.Attr(html.AtomHref)
+	href, ok := p.tags.Attr(html.AtomHref)
 	if !ok || !p.settle(href) {
 		return true
 	}
 	// The reader's next answer may take the place of this one, which is resolved already.
-	rel, _ := p.tags.fast.Attr(html.AtomRel)
+	rel, _ := p.tags.Attr(html.AtomRel)
 	return p.deliver(place{tag: p.tags.tag.String(), attr: "href", rel: rel, text: p.tags.tag == html.AtomA})
 }
 

@@ -20,7 +20,7 @@ func Refresh(body []byte, base string) (url string, after time.Duration, ok bool
 	if !mayHaveRefresh(body) {
 		return "", 0, false
 	}
-	p := page{tags: newTagReader(body), base: parseDocURL(base)}
+	p := page{tags: tagReader{Tags: html.NewTags(body)}, base: parseDocURL(base)}
 	hasBase := false
 	for p.tags.nextStart() {
 		if !hasBase {
@@ -50,10 +50,10 @@ func (r *tagReader) refreshContent() (string, bool) {
 	if r.tag != html.AtomMeta || r.noscripts > 0 || r.templates > 0 {
 		return "", false
 	}
-	if equiv, _ := r.fast.Attr(html.AtomHttpEquiv); !equalFold(equiv, "refresh") {
+	if equiv, _ := r.Attr(html.AtomHttpEquiv); !equalFold(equiv, "refresh") {
 		return "", false
 	}
-	content, _ := r.fast.Attr(html.AtomContent)
+	content, _ := r.Attr(html.AtomContent)
 	return string(content), true
 }
 

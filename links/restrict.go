@@ -88,8 +88,8 @@ func (p *page) admits() bool {
 	if len(p.restrictions) == 0 {
 		return true
 	}
-	for len(p.open) > 0 && p.open[0] < p.tags.pos {
+	for len(p.open) > 0 && p.open[0] < p.tags.Pos() {
 		p.open = p.open[1:]
 	}
-	return len(p.open) > 0 && p.open[0] == p.tags.pos
+	return len(p.open) > 0 && p.open[0] == p.tags.Pos()
 }
