@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -112,9 +113,10 @@ func (d *Document) begin(source []byte) error {
 	d.coded = needsDecoding(source)
 	if d.nodes == nil {
 		// On most pages a < stands for about one node: half of them are end tags, but text comes between.
+		// Grow, other than make, uses up what the allocator gives.
 		tags := bytes.Count(source, []byte("<"))
-		d.nodes = make([]node, 0, tags+tags/4+16)
-		d.attrs = make([]attr, 0, min(tags, bytes.Count(source, []byte("=")))+4)
+		d.nodes = slices.Grow(d.nodes, tags+tags/8+12)
+		d.attrs = slices.Grow(d.attrs, min(tags, bytes.Count(source, []byte("=")))+1)
 	}
 	d.empty()
 	return nil

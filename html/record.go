@@ -51,11 +51,11 @@ func (d *Document) bytes(t textRange) []byte {
 // addSide decodes text into side.
 func (d *Document) addSide(raw []byte, references bool, nul nulRule) textRange {
 	if d.side == nil {
-		room := len(d.source)/16 + 256
+		room := len(d.source)/16 + 64
 		if bytes.IndexByte(raw, '\r') >= 0 {
 			room = len(d.source) // all lines end so
 		}
-		d.side, d.spans = make([]byte, 0, room), make([]sideSpan, 0, 32)
+		d.side, d.spans = make([]byte, 0, room), make([]sideSpan, 0, 10)
 	}
 	at := len(d.side)
 	d.side = appendText(d.side, raw, references, nul)
