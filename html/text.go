@@ -139,11 +139,16 @@ func isSilent(meta uint32) bool {
 
 // separates reports whether browsers show an element on a line or in a cell of its own: the elements
 // whose display is block, list-item or a part of a table (section 15.3), line breaks, and the entries
-// of choices.
+// of choices. Titles and descriptions of SVG are no part of the text around them either.
 func separates(meta uint32) bool {
 	name := Atom(meta >> atomShift)
-	return name < elementAtoms && separators[name] &&
-		meta&(kindMask|nsMask) == uint32(ElementNode)|uint32(HTML)<<nsShift
+	switch meta & (kindMask | nsMask) {
+	case uint32(ElementNode) | uint32(HTML)<<nsShift:
+		return name < elementAtoms && separators[name]
+	case uint32(ElementNode) | uint32(SVG)<<nsShift:
+		return name == AtomTitle || name == AtomDesc
+	}
+	return false
 }
 
 var separators = [elementAtoms]bool{

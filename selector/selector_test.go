@@ -177,6 +177,7 @@ func TestText(t *testing.T) {
 		"template":           {"a<template>t</template>b", "ab"},
 		"comment":            {"a<!-- c -->b", "ab"},
 		"options":            {"<select><option>a<option>b</select>", "a b"},
+		"titles of drawings": {"a<svg><title>b</title><desc>c</desc><text>d</text></svg>e", "a b c de"},
 		"headings":           {"<h1>a</h1>b<h2>c</h2>", "a b c"},
 		"invalid UTF-8":      {"a\xffb", "a\xffb"},
 	} {
