@@ -44,6 +44,13 @@ type builder struct {
 // mode is the insertion mode, section 13.2.4.1.
 type mode uint8
 
+// bodyModes are those in which text and most end tags are handled as in a body.
+const bodyModes = 1<<inBodyMode | 1<<inCaptionMode | 1<<inCellMode
+
+// inBody reports whether what comes is handled by the rules of the mode "in body" where no other rule
+// of the mode itself says otherwise.
+func (b *builder) inBody() bool { return 1<<b.mode&bodyModes != 0 }
+
 const (
 	initialMode mode = iota
 	beforeHTMLMode
@@ -318,7 +325,11 @@ func (b *builder) insert(id, parent, before uint32) {
 
 // element inserts the element of HTML of the current start tag and makes it the current node.
 func (b *builder) element() {
-	b.push(b.tag, HTML, b.attrs(HTML), 0)
+	attrs := uint32(0)
+	if len(b.s.attrs) > 0 {
+		attrs = b.attrs(HTML)
+	}
+	b.push(b.tag, HTML, attrs, 0)
 }
 
 // implied inserts an element of HTML that has no tag.
@@ -384,7 +395,8 @@ func (b *builder) impliedEnds(except Atom) {
 }
 
 // lookupTag finds the number of the name of the current tag; it makes one for a start tag.
-func (b *builder) lookupTag() {
+// current is true if that is the current node, an element of HTML or not.
+func (b *builder) lookupTag() (current bool) {
 	s := &b.s
 	n := s.end - s.start
 	if n <= 8 && !s.odd {
@@ -392,10 +404,10 @@ func (b *builder) lookupTag() {
 		// Most end tags are those of the current node.
 		if a := b.stack.cur().name >> 1; a < staticAtoms && atomWords[a] == w && w>>56 == 0 {
 			b.tag = Atom(a)
-			return
+			return true
 		}
 		if b.tag = wordAtom(w); b.tag != 0 {
-			return
+			return false
 		}
 	}
 	name := s.src[s.start:s.end]
@@ -405,12 +417,13 @@ func (b *builder) lookupTag() {
 	}
 	if s.kind == EndTagToken {
 		b.tag = b.d.names.lookup(name, 0)
-		return
+		return false
 	}
 	b.tag = b.d.names.intern(name, 0)
 	if b.tag == 0 {
 		b.fail("names", maxAtom)
 	}
+	return false
 }
 
 // rawText inserts the element of the current start tag, whose contents are text.

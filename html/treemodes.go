@@ -74,7 +74,13 @@ func (b *builder) startByMode() {
 
 // endTag handles the current end tag.
 func (b *builder) endTag() {
-	b.lookupTag()
+	if b.lookupTag() && b.inBody() {
+		// It ends the current node, as most do, and nothing else comes of it.
+		if e := b.stack.cur(); e.props&(propHTML|propEndRule) == propHTML && e.format == 0 {
+			b.pop()
+			return
+		}
+	}
 	if b.stack.cur().props&propHTML == 0 && b.stack.top != 0 && b.foreignEnd() {
 		return
 	}

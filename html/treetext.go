@@ -6,6 +6,12 @@ import "bytes"
 func (b *builder) characters() {
 	s := &b.s
 	b.text = textRange{start: uint32(s.start), end: uint32(s.end), pos: uint32(s.start)}
+	if !b.framesetOK && !b.skipLF && b.inBody() && b.stack.cur().props&propHTML != 0 && !b.isCoded(s.start, s.end) {
+		// This is what textByMode does with nearly all text.
+		b.reconstruct()
+		b.insertText()
+		return
+	}
 	p := b.stack.cur().props
 	foreign := p&(propHTML|propMathText|propHTMLText) == 0 && b.stack.top != 0
 	references, nul := s.textRules()
