@@ -1,6 +1,10 @@
 package html
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+)
 
 // scanner cuts a source into tokens by the rules of section 13.2.5. It knows no names: what it finds
 // are ranges of the source. A whole source is at hand, so the states of the standard become searches
@@ -114,18 +118,29 @@ func (s *scanner) text() {
 		pos++
 	}
 	for {
-		i := bytes.IndexByte(s.src[pos:], '<')
-		if i < 0 {
-			pos = len(s.src)
-			break
-		}
-		pos += i
-		if s.markupAt(pos) {
+		if pos = s.nextLess(pos); pos == len(s.src) || s.markupAt(pos) {
 			break
 		}
 		pos++
 	}
 	s.end, s.pos = pos, pos
+}
+
+// nextLess returns the position of the next <, that of the end of the source if there is none.
+func (s *scanner) nextLess(pos int) int {
+	// Much text between tags is a line feed or a word, for which a call costs more than the search.
+	if pos+8 <= len(s.src) {
+		const ones = 0x0101010101010101
+		w := binary.LittleEndian.Uint64(s.src[pos:]) ^ '<'*ones
+		if zero := (w - ones) & ^w & (0x80 * ones); zero != 0 {
+			return pos + bits.TrailingZeros64(zero)>>3
+		}
+		pos += 8
+	}
+	if i := bytes.IndexByte(s.src[pos:], '<'); i >= 0 {
+		return pos + i
+	}
+	return len(s.src)
 }
 
 // markup takes the markup at pos, which markupAt has seen. It reports false if that gives no token:

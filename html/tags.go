@@ -51,12 +51,10 @@ func (t *Tags) Next() bool {
 		if s.state != DataState {
 			s.pos = s.skipRaw()
 		}
-		i := bytes.IndexByte(s.src[s.pos:], '<')
-		if i < 0 {
+		if s.pos = s.nextLess(s.pos); s.pos == len(s.src) {
 			t.finish()
 			return false
 		}
-		s.pos += i
 		if !s.markupAt(s.pos) {
 			s.pos++
 			continue
