@@ -3,6 +3,7 @@ package html
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"math/bits"
 )
 
 //go:generate go run gen.go
@@ -111,6 +112,7 @@ type names struct {
 	text  []byte
 	list  []name   // of atom staticAtoms+i
 	slots []uint32 // open addressing: 1 + index into list, 0 is empty
+	many  bool     // slots are in use
 }
 
 // name is a name of the document's own.
@@ -129,7 +131,7 @@ var seed = maphash.MakeSeed()
 func (s *names) reset() {
 	s.text = s.text[:0]
 	s.list = s.list[:0]
-	clear(s.slots)
+	s.many = false
 }
 
 func hashName(b []byte, space uint32) uint32 {
@@ -147,8 +149,26 @@ func (s *names) lookup(b []byte, space uint32) Atom {
 	if len(s.list) == 0 {
 		return 0
 	}
-	_, a := s.find(b, space, hashName(b, space))
+	hash := hashName(b, space)
+	if !s.many {
+		return s.scan(b, space, hash)
+	}
+	_, a := s.find(b, space, hash)
 	return a
+}
+
+// scan is find for few names.
+func (s *names) scan(b []byte, space, hash uint32) Atom {
+	for i := range s.list {
+		if s.list[i].is(s, b, space, hash) {
+			return staticAtoms + Atom(i)
+		}
+	}
+	return 0
+}
+
+func (n *name) is(s *names, b []byte, space, hash uint32) bool {
+	return n.hash == hash && n.space == space && string(s.text[n.start:n.end]) == string(b)
 }
 
 func (s *names) find(b []byte, space, hash uint32) (slot uint32, a Atom) {
@@ -158,8 +178,7 @@ func (s *names) find(b []byte, space, hash uint32) (slot uint32, a Atom) {
 		if i == 0 {
 			return slot, 0
 		}
-		n := &s.list[i-1]
-		if n.hash == hash && n.space == space && string(s.text[n.start:n.end]) == string(b) {
+		if s.list[i-1].is(s, b, space, hash) {
 			return slot, staticAtoms + Atom(i-1)
 		}
 	}
@@ -172,30 +191,45 @@ func (s *names) intern(b []byte, space uint32) Atom {
 			return a
 		}
 	}
-	if 2*(len(s.list)+1) > len(s.slots) {
-		s.grow()
-	}
 	hash := hashName(b, space)
-	slot, a := s.find(b, space, hash)
+	slot, a := uint32(0), Atom(0)
+	if !s.many && len(s.list) < fewNames {
+		a = s.scan(b, space, hash)
+	} else {
+		if !s.many || 2*(len(s.list)+1) > len(s.slots) {
+			s.fill()
+		}
+		slot, a = s.find(b, space, hash)
+	}
 	if a != 0 {
 		return a
 	}
 	if staticAtoms+len(s.list) > maxAtom {
 		return 0
 	}
+	if s.list == nil {
+		s.text, s.list = make([]byte, 0, 128), make([]name, 0, fewNames)
+	}
 	start := len(s.text)
 	s.text = append(s.text, b...)
 	s.list = append(s.list, name{uint32(start), uint32(len(s.text)), hash, space})
-	s.slots[slot] = uint32(len(s.list))
+	if s.many {
+		s.slots[slot] = uint32(len(s.list))
+	}
 	return staticAtoms + Atom(len(s.list)-1)
 }
 
-func (s *names) grow() {
-	if s.slots == nil {
-		// Most pages have a few names of their own.
-		s.text, s.list = make([]byte, 0, 192), make([]name, 0, 16)
+// fewNames is how many names are searched one after the other; more have a hash table.
+const fewNames = 8
+
+// fill puts the list into the hash table, which has room for at least as many more.
+func (s *names) fill() {
+	if size := 4 * max(fewNames, len(s.list)); size > len(s.slots) {
+		s.slots = make([]uint32, 1<<bits.Len(uint(size-1)))
+	} else {
+		clear(s.slots)
 	}
-	s.slots = make([]uint32, max(32, 2*len(s.slots)))
+	s.many = true
 	mask := uint32(len(s.slots) - 1)
 	for i := range s.list {
 		slot := s.list[i].hash & mask

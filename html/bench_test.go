@@ -2,7 +2,12 @@ package html_test
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +92,52 @@ func BenchmarkParse(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := nethtml.Parse(bytes.NewReader(src)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkPages parses real pages: ten of the folder that -pythondoc names, spread over their sizes.
+func BenchmarkPages(b *testing.B) {
+	if *pythonDoc == "" {
+		b.Skip("no documentation to parse: run this benchmark with -args -pythondoc DIR")
+	}
+	type file struct {
+		name   string
+		source []byte
+	}
+	var files []file
+	err := filepath.WalkDir(*pythonDoc, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || filepath.Ext(path) != ".html" {
+			return err
+		}
+		source, err := os.ReadFile(path)
+		files = append(files, file{filepath.Base(path), source})
+		return err
+	})
+	if err != nil || len(files) < 10 {
+		b.Fatalf("%d pages, %v", len(files), err)
+	}
+	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(len(a.source), len(b.source)) })
+	for i := range 10 {
+		f := files[(2*i+1)*len(files)/20]
+		name := fmt.Sprintf("%s/%dKB", f.name, (len(f.source)+512)>>10)
+		b.Run(name+"/ours", func(b *testing.B) {
+			b.SetBytes(int64(len(f.source)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := html.Parse(f.source); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(name+"/xnet", func(b *testing.B) {
+			b.SetBytes(int64(len(f.source)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := nethtml.Parse(bytes.NewReader(f.source)); err != nil {
 					b.Fatal(err)
 				}
 			}

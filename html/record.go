@@ -17,7 +17,7 @@ func (d *Document) addLast(parent, meta, data, end uint32) uint32 {
 		p.first = id
 	}
 	if int(id) == cap(d.nodes) {
-		d.nodes = slices.Grow(d.nodes, len(d.nodes)/4+16)
+		d.growNodes(meta, data, end)
 	}
 	d.nodes = d.nodes[:id+1]
 	// Field by field: a record that is put together elsewhere is copied in a way that stalls.
@@ -28,6 +28,23 @@ func (d *Document) addLast(parent, meta, data, end uint32) uint32 {
 	n.prev, n.next = last, 0
 	n.data, n.end = data, end
 	return id
+}
+
+// growNodes makes room for nodes, as many as the rest of the source will need if it is like the part
+// before the node that comes now.
+func (d *Document) growNodes(meta, data, end uint32) {
+	pos := data
+	if meta&kindMask == uint32(ElementNode) {
+		pos = end
+	}
+	have, part := len(d.nodes), 1.0
+	if n := len(d.source); n > 0 && pos > 0 {
+		part = float64(n)/float64(pos) - 1
+	}
+	// Not slices.Grow, which makes it a quarter more at least.
+	grown := make([]node, have, have+int(float64(have)*min(max(1.05*part, 1.0/32), 1))+16)
+	copy(grown, d.nodes)
+	d.nodes = grown
 }
 
 // textRange is text: a range of the source, or of side if side is true.
@@ -51,11 +68,12 @@ func (d *Document) bytes(t textRange) []byte {
 // addSide decodes text into side.
 func (d *Document) addSide(raw []byte, references bool, nul nulRule) textRange {
 	if d.side == nil {
-		room := len(d.source)/16 + 64
+		refs := bytes.Count(d.source, []byte("&"))
+		room := min(8*refs+len(d.source)/32+64, len(d.source)+16)
 		if bytes.IndexByte(raw, '\r') >= 0 {
 			room = len(d.source) // all lines end so
 		}
-		d.side, d.spans = make([]byte, 0, room), make([]sideSpan, 0, 10)
+		d.side, d.spans = slices.Grow(d.side, room), slices.Grow(d.spans, refs/2+8)
 	}
 	at := len(d.side)
 	d.side = appendText(d.side, raw, references, nul)
