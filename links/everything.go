@@ -150,6 +150,9 @@ func (p *page) anyElement() bool {
 	if p.inTags != nil && !p.inTags.has(tag) || p.inTags == nil && !p.everything && !isOneOf(tag, "a", "area") {
 		return true
 	}
+	if p.tags.End()-p.tags.Pos() == len("<>")+len(tag) {
+		return true // it has no attributes
+	}
 	p.readAttributes()
 	at := place{tag: nameOf(p.tags.tag, tag)}
 	rel := p.find("rel")
