@@ -151,6 +151,11 @@ func TestManyWords(t *testing.T) {
 	for i := range 500 {
 		fmt.Fprintf(&page, "<p id=i%d class='c%d x c%d x'>", i, i, i%7)
 	}
+	page.WriteString("<b class='")
+	for i := range 100 {
+		fmt.Fprintf(&page, "y%d ", i%50)
+	}
+	page.WriteString("'>")
 	doc, err := html.Parse([]byte(page.String()))
 	if err != nil {
 		t.Fatal(err)
@@ -158,6 +163,11 @@ func TestManyWords(t *testing.T) {
 	words := doc.Index().Words()
 	if n := len(words.ByClass(words.Lookup("x"))); n != 500 {
 		t.Errorf("%d elements of class x", n)
+	}
+	for i := range 50 {
+		if list := words.ByClass(words.Lookup(fmt.Sprint("y", i))); len(list) != 1 || len(words.Classes(list[0])) != 50 {
+			t.Fatalf("class y%d is at %v", i, list)
+		}
 	}
 	for i := range 500 {
 		if list := words.ByID(words.Lookup(fmt.Sprint("i", i))); len(list) != 1 || int(doc.Index().Elements()[list[0]].Order) != i+1 {

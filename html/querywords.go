@@ -6,24 +6,27 @@ import "hash/maphash"
 // same letters. In quirks mode they are compared without regard to ASCII case (HTML standard,
 // section 4.17.2 with DOM, section 4.9), so words that differ only in case have one number.
 type Words struct {
-	fold    bool     // quirks mode
-	slots   []uint32 // open addressing: a number, 0 is empty
-	words   []word   // by number
-	own     []own    // by position
-	classes []uint32 // of all elements
-	lists   postings // of ids by twice their number, of classes by one more
+	fold    bool // quirks mode
+	words   interner
+	values  interner   // of class attributes as written; few are seen once only
+	sets    []classSet // by number of the value
+	classes []uint32   // of all sets
+	marks   []uint32   // by word: the last set that it was seen in
+	own     []own      // by position
+	lists   postings   // of ids by twice their number, of classes by one more
 }
 
-type word struct {
-	text string
-	hash uint32
+// classSet is the classes in the value of an attribute.
+type classSet struct {
+	bits       uint64
+	start, end uint32 // in Words.classes
 }
 
 // own is what is known of one element.
 type own struct {
-	path   uint64 // the bits of the element and its ancestors
-	id     uint32 // number of the id, 0 for none
-	starts uint32 // where its classes start; they end where those of the next element start
+	path uint64 // the bits of the element and its ancestors
+	id   uint32 // number of the id, 0 for none
+	set  uint32 // number of the set of classes, 0 for none
 }
 
 // Words returns the ids and classes.
@@ -35,45 +38,51 @@ func (x *Index) Words() *Words {
 func (w *Words) read(x *Index) {
 	d := x.doc
 	w.fold = d.quirks == Quirks && !d.xml
-	w.words = make([]word, 1, 32)
-	w.slots = make([]uint32, 64)
-	w.own = make([]own, len(x.elements)+1)
-	w.classes = make([]uint32, 0, len(x.elements))
+	w.words.init()
+	w.values.init()
+	w.sets = make([]classSet, 1, 32)
+	w.own = make([]own, len(x.elements))
+	classes := 0
 	for k := 1; k < len(x.elements); k++ {
 		e, own := &x.elements[k], &w.own[k]
-		own.starts = uint32(len(w.classes))
+		own.path = w.own[e.Parent].path | NameBit(e.Name)
 		for i := d.nodes[e.ID].data; i != 0; i++ {
-			a := Attr{d, i}
 			meta := d.attrs[i].meta
 			switch Atom(meta >> atomShift) {
 			case AtomId:
-				if value := a.Bytes(); len(value) > 0 {
-					own.id = w.intern(value)
-				}
+				own.id = w.intern(Attr{d, i}.Bytes())
+				own.path |= w.WordBit(own.id)
 			case AtomClass:
-				w.split(a.Bytes(), own.starts)
+				own.set = w.set(Attr{d, i})
+				set := &w.sets[own.set]
+				own.path |= set.bits
+				classes += int(set.end - set.start)
 			}
 			if meta&attrLast != 0 {
 				break
 			}
 		}
-		own.path = w.own[e.Parent].path | NameBit(e.Name) | w.WordBit(own.id)
-		for _, c := range w.classes[own.starts:] {
-			own.path |= w.WordBit(c)
-		}
 	}
-	w.own[len(x.elements)].starts = uint32(len(w.classes))
-	w.lists.starts = make([]uint32, 2*len(w.words)+2)
-	for k := range x.elements {
+	w.marks = nil
+	w.list(classes)
+}
+
+// list makes the lists of elements by id and by class.
+func (w *Words) list(classes int) {
+	starts := make([]uint32, 2*len(w.words.list)+2)
+	ids := 0
+	for k := range w.own {
 		if id := w.own[k].id; id != 0 {
-			w.lists.starts[2*id+2]++
+			starts[2*id+2]++
+			ids++
+		}
+		for _, c := range w.Classes(int32(k)) {
+			starts[2*c+1+2]++
 		}
 	}
-	for _, c := range w.classes {
-		w.lists.starts[2*c+1+2]++
-	}
-	w.lists.allot(len(w.classes) + len(x.elements))
-	for k := range x.elements {
+	w.lists.starts = starts
+	w.lists.allot(ids + classes)
+	for k := range w.own {
 		if id := w.own[k].id; id != 0 {
 			w.lists.put(2*id, int32(k))
 		}
@@ -83,8 +92,24 @@ func (w *Words) read(x *Index) {
 	}
 }
 
+// set returns the number of the set of classes in an attribute.
+func (w *Words) set(a Attr) uint32 {
+	number, known := w.values.intern(a.Raw())
+	if known {
+		return number
+	}
+	set := classSet{start: uint32(len(w.classes))}
+	w.split(a.Bytes(), number)
+	set.end = uint32(len(w.classes))
+	for _, c := range w.classes[set.start:] {
+		set.bits |= w.WordBit(c)
+	}
+	w.sets = append(w.sets, set)
+	return number
+}
+
 // split adds the classes in the value of an attribute, each once.
-func (w *Words) split(value []byte, first uint32) {
+func (w *Words) split(value []byte, set uint32) {
 	for i := 0; i < len(value); {
 		if separatesWords(value[i]) {
 			i++
@@ -95,12 +120,11 @@ func (w *Words) split(value []byte, first uint32) {
 			i++
 		}
 		word := w.intern(value[start:i])
-		again := false
-		// Few elements have many classes; those that do may list one twice.
-		for _, c := range w.classes[first:min(len(w.classes), int(first)+16)] {
-			again = again || c == word
+		for int(word) >= len(w.marks) {
+			w.marks = append(w.marks, 0)
 		}
-		if !again {
+		if w.marks[word] != set {
+			w.marks[word] = set
 			w.classes = append(w.classes, word)
 		}
 	}
@@ -109,42 +133,73 @@ func (w *Words) split(value []byte, first uint32) {
 // separatesWords reports whether c is white space in the sense of the Infra standard, section 4.6.
 func separatesWords(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
 
-// find returns the slot of a word and its number, 0 if it has none.
-func (w *Words) find(word []byte, hash uint32) (slot, number uint32) {
-	mask := uint32(len(w.slots) - 1)
+// intern returns the number of a word.
+func (w *Words) intern(word []byte) uint32 {
+	if len(word) == 0 {
+		return 0
+	}
+	if w.fold {
+		word = foldASCII(word)
+	}
+	number, _ := w.words.intern(word)
+	return number
+}
+
+// interner numbers texts from 1. The texts must not change.
+type interner struct {
+	list  []interned // by number
+	slots []uint32   // open addressing: a number, 0 is empty
+}
+
+type interned struct {
+	text string
+	hash uint32
+}
+
+func (in *interner) init() {
+	in.list = make([]interned, 1, 32)
+	in.slots = make([]uint32, 64)
+}
+
+func hashText(text []byte) uint32 { h := maphash.Bytes(seed, text); return uint32(h ^ h>>32) }
+
+// find returns the number of a text, 0 if it has none, and its slot.
+func (in *interner) find(text []byte, hash uint32) (slot, number uint32) {
+	mask := uint32(len(in.slots) - 1)
 	for slot = hash & mask; ; slot = (slot + 1) & mask {
-		number = w.slots[slot]
-		if number == 0 || w.words[number].hash == hash && w.words[number].text == string(word) {
+		number = in.slots[slot]
+		if number == 0 || in.list[number].hash == hash && in.list[number].text == string(text) {
 			return slot, number
 		}
 	}
 }
 
-func hashWord(word []byte) uint32 { h := maphash.Bytes(seed, word); return uint32(h ^ h>>32) }
-
-func (w *Words) intern(text []byte) uint32 {
-	if w.fold {
-		text = foldASCII(text)
-	}
-	hash := hashWord(text)
-	slot, number := w.find(text, hash)
+// intern returns the number of a text, and whether it had one before.
+func (in *interner) intern(text []byte) (number uint32, known bool) {
+	hash := hashText(text)
+	slot, number := in.find(text, hash)
 	if number != 0 {
-		return number
+		return number, true
 	}
-	number = uint32(len(w.words))
-	w.words = append(w.words, word{view(text), hash})
-	w.slots[slot] = number
-	if 2*len(w.words) > len(w.slots) {
-		w.slots = make([]uint32, 2*len(w.slots))
-		for n := 1; n < len(w.words); n++ {
-			slot := w.words[n].hash & uint32(len(w.slots)-1)
-			for w.slots[slot] != 0 {
-				slot = (slot + 1) & uint32(len(w.slots)-1)
-			}
-			w.slots[slot] = uint32(n)
+	number = uint32(len(in.list))
+	in.list = append(in.list, interned{view(text), hash})
+	in.slots[slot] = number
+	if 2*len(in.list) > len(in.slots) {
+		in.grow()
+	}
+	return number, false
+}
+
+func (in *interner) grow() {
+	in.slots = make([]uint32, 2*len(in.slots))
+	mask := uint32(len(in.slots) - 1)
+	for n := 1; n < len(in.list); n++ {
+		slot := in.list[n].hash & mask
+		for in.slots[slot] != 0 {
+			slot = (slot + 1) & mask
 		}
+		in.slots[slot] = uint32(n)
 	}
-	return number
 }
 
 // foldASCII returns word with the capitals of ASCII in lower case: word itself if it has none.
@@ -172,7 +227,7 @@ func (w *Words) Lookup(word string) uint32 {
 	if w.fold {
 		b = foldASCII(b)
 	}
-	_, number := w.find(b, hashWord(b))
+	_, number := w.words.find(b, hashText(b))
 	return number
 }
 
@@ -186,7 +241,10 @@ func (w *Words) ByClass(class uint32) []int32 { return w.lists.of(2*class + 1) }
 func (w *Words) ID(k int32) uint32 { return w.own[k].id }
 
 // Classes returns the numbers of the classes of the element at a position.
-func (w *Words) Classes(k int32) []uint32 { return w.classes[w.own[k].starts:w.own[k+1].starts] }
+func (w *Words) Classes(k int32) []uint32 {
+	set := &w.sets[w.own[k].set]
+	return w.classes[set.start:set.end]
+}
 
 // Path returns the filter of an element and its ancestors: the union of the bits of their names, ids
 // and classes. If a bit is not in it none of them has the name or word; if it is, one may have.
@@ -200,5 +258,5 @@ func (w *Words) WordBit(word uint32) uint64 {
 	if word == 0 {
 		return 0
 	}
-	return 1 << (w.words[word].hash >> 26)
+	return 1 << (w.words.list[word].hash >> 26)
 }
