@@ -38,7 +38,7 @@ func (e *SyntaxError) Error() string {
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
 // Compile compiles a CSS selector. The error is a [*SyntaxError], which wraps a [*css.SyntaxError].
-func Compile(css string) (*Query, error) { return cssQueries.compile(css) }
+func Compile(selector string) (*Query, error) { return cssQueries.compile(selector) }
 
 // CompileXPath compiles an XPath expression. The error is a [*SyntaxError], which wraps a
 // [*xpath.SyntaxError].
