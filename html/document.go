@@ -123,7 +123,7 @@ func (d *Document) begin(source []byte) error {
 }
 
 // maxSource is the largest source, in bytes: numbers of 32 bits count what is made of it.
-const maxSource = 1 << 30
+const maxSource = 1 << 28
 
 func (d *Document) empty() {
 	d.nodes = append(d.nodes[:0], node{}, node{meta: uint32(DocumentNode)})
