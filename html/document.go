@@ -67,6 +67,7 @@ type LimitError struct {
 	Pos   int // offset in the source at which the limit was met
 }
 
+// Error says what there is too much of, and where.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("html: at byte %d: more than %d %s", e.Pos, e.Limit, e.What)
 }

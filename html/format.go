@@ -8,7 +8,7 @@ import "hash/maphash"
 type format struct {
 	node    uint32 // 0 in a marker
 	name    Atom
-	open    uint32 // entry on the stack, 0 if the element is not open
+	open    uint32 // entry on the stack, 0 if the element is not open; not 0 in a marker and in entry 0
 	segment uint32 // number of the markers before it
 
 	prev, next         uint32 // neighbours in the list
@@ -83,7 +83,7 @@ func (l *formats) take() uint32 {
 func (l *formats) mark() {
 	i := l.take()
 	l.segment++
-	l.all[i] = format{prev: l.last, segment: l.segment}
+	l.all[i] = format{open: 1, prev: l.last, segment: l.segment}
 	l.linkLast(i)
 }
 

@@ -106,7 +106,7 @@ func (d *Document) extend(n *node, t textRange) {
 		s.room = s.end
 		return
 	}
-	if t.side && s.end == t.start && int(t.end) == len(d.side) {
+	if t.side && s.end == t.start {
 		s.end, s.room = t.end, t.end
 		return
 	}
@@ -117,7 +117,7 @@ func (d *Document) extend(n *node, t textRange) {
 		at := uint32(len(d.side))
 		d.side = append(d.side, d.side[s.start:s.end]...)
 		d.side = append(d.side, make([]byte, at+room-uint32(len(d.side)))...)
-		d.work += int(s.end-s.start) / 8
+		d.work += int(s.end-s.start) / 8 // bytes are moved by words
 		*s = sideSpan{at, at + s.end - s.start, at + room}
 	}
 	s.end += uint32(copy(d.side[s.end:s.room], d.bytes(t)))

@@ -137,7 +137,7 @@ func (b *builder) reset(d *Document) {
 	clear(b.formats.buckets)
 	b.seek(0)
 	b.stack.all = append(b.stack.all, open{node: 1}) // below the lowest element is the document
-	b.formats.all = append(b.formats.all, format{})
+	b.formats.all = append(b.formats.all, format{open: 1}) // see format.open
 }
 
 // seek finds the next bytes that have to be decoded from pos on.
@@ -293,8 +293,8 @@ func (b *builder) placeFor(entry uint32) (parent, before uint32) {
 
 // place inserts a new node in the appropriate place for the current node.
 func (b *builder) place(meta, data, end uint32) uint32 {
-	if !b.foster && b.tail == 0 {
-		return b.addLast(b.stack.cur().node, meta, data, end)
+	if b.inPlace() {
+		return b.d.addLast(b.stack.cur().node, meta, data, end)
 	}
 	parent, before := b.placeFor(b.stack.top)
 	id := b.newNode(node{meta: meta, data: data, end: end})
@@ -302,14 +302,9 @@ func (b *builder) place(meta, data, end uint32) uint32 {
 	return id
 }
 
-// addLast makes a new node the last child of a parent.
-func (b *builder) addLast(parent, meta, data, end uint32) uint32 {
-	if len(b.d.nodes) > b.max {
-		b.fail("nodes", b.max)
-		return 0
-	}
-	return b.d.addLast(parent, meta, data, end)
-}
+// inPlace reports whether a new node is to be the last child of the current node and nothing else has
+// to be looked at.
+func (b *builder) inPlace() bool { return !b.foster && b.tail == 0 && len(b.d.nodes) <= b.max }
 
 // insert puts a node into the tree, as the last child of parent or in front of a sibling.
 func (b *builder) insert(id, parent, before uint32) {

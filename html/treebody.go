@@ -2,14 +2,16 @@ package html
 
 // closeP ends the p element if one is in button scope.
 func (b *builder) closeP() {
-	if b.stack.has(AtomP) && b.stack.inButtonScope(AtomP) {
+	if b.stack.has(AtomP) {
 		b.endP()
 	}
 }
 
 func (b *builder) endP() {
-	b.impliedEnds(AtomP)
-	b.popName(AtomP)
+	if b.stack.inButtonScope(AtomP) {
+		b.impliedEnds(AtomP)
+		b.popName(AtomP)
+	}
 }
 
 // startInBody handles the current start tag by the rules of the mode "in body" (section 13.2.6.4.7).

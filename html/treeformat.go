@@ -32,7 +32,7 @@ func (b *builder) drop(f uint32) {
 
 // reconstruct reconstructs the active formatting elements (section 13.2.4.3).
 func (b *builder) reconstruct() {
-	if f := &b.formats.all[b.formats.last]; f.open == 0 && f.node != 0 {
+	if b.formats.all[b.formats.last].open == 0 {
 		b.reopen()
 	}
 }
@@ -41,7 +41,7 @@ func (b *builder) reconstruct() {
 func (b *builder) reopen() {
 	l := &b.formats
 	f := l.last
-	for p := l.all[f].prev; p != 0 && l.all[p].open == 0 && l.all[p].node != 0; p = l.all[p].prev {
+	for p := l.all[f].prev; l.all[p].open == 0; p = l.all[p].prev {
 		f = p
 		b.d.work++
 	}

@@ -248,8 +248,11 @@ func (b *builder) flushPending() {
 // insertText inserts the current text (insert a character, section 13.2.6.1): as a new node or at the
 // end of the text that is already there.
 func (b *builder) insertText() {
-	parent, before := b.placeFor(b.stack.top)
 	d := b.d
+	parent, before := b.stack.cur().node, uint32(0)
+	if b.foster {
+		parent, before = b.placeFor(b.stack.top)
+	}
 	var neighbour uint32
 	if before != 0 {
 		neighbour = d.nodes[before].prev
@@ -264,8 +267,8 @@ func (b *builder) insertText() {
 	if b.text.side {
 		meta, data, end = uint32(TextNode)|flagSide, b.text.pos, d.addSpan(b.text)
 	}
-	if before == 0 && b.tail == 0 {
-		b.addLast(parent, meta, data, end)
+	if b.inPlace() {
+		d.addLast(parent, meta, data, end)
 		return
 	}
 	b.insert(b.newNode(node{meta: meta, data: data, end: end}), parent, before)

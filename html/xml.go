@@ -18,6 +18,7 @@ type XMLError struct {
 	What string
 }
 
+// Error says what is wrong, and where.
 func (e *XMLError) Error() string { return fmt.Sprintf("html: XML at byte %d: %s", e.Pos, e.What) }
 
 // EntityError says that an XML document refers to an entity other than the predefined ones. Entities
@@ -28,6 +29,7 @@ type EntityError struct {
 	Name string
 }
 
+// Error names the entity and says where it is.
 func (e *EntityError) Error() string {
 	return fmt.Sprintf("html: XML at byte %d: entity %q is not expanded", e.Pos, e.Name)
 }
