@@ -201,12 +201,28 @@ func (t *attrTest) match(m *matcher, k int32) bool {
 	if t.op == present {
 		return true
 	}
-	value := a.View(m.scratch)
+	value := a.Raw()
+	if n := min(len(value), len(t.value)); t.op == hasPrefix && isPlain(value[:n]) {
+		value = value[:n]
+	} else {
+		value = a.View(m.scratch)
+	}
 	if t.op == matchesRegexp {
 		return t.re.Match(value)
 	}
 	fold := t.fold == foldCases || t.fold == foldHTML && m.el[k].Namespace == html.HTML && !m.xml
 	return t.compare(value, fold)
+}
+
+// isPlain reports whether the start of a value as written stands for itself: it holds no character
+// reference and nothing else that parsing changes.
+func isPlain(start []byte) bool {
+	for _, c := range start {
+		if c == '&' || c == '\r' || c == 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // compare implements the operators (Selectors Level 4, sections 6.1 and 6.2).
