@@ -111,7 +111,6 @@ func (d *Document) begin(source []byte) error {
 		return &LimitError{What: "bytes", Limit: maxSource, Pos: maxSource}
 	}
 	d.source = source
-	d.coded = needsDecoding(source)
 	if d.nodes == nil {
 		// On most pages a < stands for about one node: half of them are end tags, but text comes between.
 		// Grow, other than make, uses up what the allocator gives.
