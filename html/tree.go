@@ -137,7 +137,7 @@ func (b *builder) reset(d *Document) {
 	clear(b.formats.buckets)
 	b.seek(0)
 	d.coded = b.next < len(d.source)
-	b.stack.all = append(b.stack.all, open{node: 1}) // below the lowest element is the document
+	b.stack.all = append(b.stack.all, open{node: 1})       // below the lowest element is the document
 	b.formats.all = append(b.formats.all, format{open: 1}) // see format.open
 }
 
