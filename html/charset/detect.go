@@ -44,7 +44,8 @@ func (s Source) String() string {
 // It is the encoding sniffing algorithm of the HTML standard, section 13.2.3.2: a byte order mark
 // (UTF-8 or UTF-16) overrules all; then counts the charset parameter of contentType, if its label
 // is known; then what the document declares: the first meta element that names an encoding, wherever
-// it stands (section 13.2.3.5), or else what [Prescan] finds. If all are silent, a page is UTF-8 if it has a byte beyond
+// it stands (section 13.2.3.5), or else what [Prescan] finds; but not in what contentType says to be
+// something else than HTML or XML. If all are silent, a page is UTF-8 if it has a byte beyond
 // ASCII and is valid UTF-8; else it is what the frequencies of its bytes speak for, if they do so
 // clearly: Shift_JIS, EUC-JP, GBK, Big5, EUC-KR, windows-1251 or KOI8-R; else windows-1252, the
 // standard's default. A page in ASCII is windows-1252 as well, for it could be any of them.
@@ -63,8 +64,10 @@ func detect(body []byte, contentType string) (e Encoding, source Source, bom int
 			return e, ByHeader, 0
 		}
 	}
-	if e, ok := declared(body); ok {
-		return e, ByDocument, 0
+	if isMarkup(contentType) {
+		if e, ok := declared(body); ok {
+			return e, ByDocument, 0
+		}
 	}
 	ascii := asciiLen(body)
 	if ascii == len(body) {
@@ -77,6 +80,14 @@ func detect(body []byte, contentType string) (e Encoding, source Source, bom int
 		return e, ByGuess, 0
 	}
 	return Windows1252, ByDefault, 0
+}
+
+// isMarkup tells whether a Content-Type says HTML or XML, or nothing. In other types, such as JSON, a
+// meta element is somebody else's.
+func isMarkup(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.ToLower(media)
+	return !strings.Contains(media, "/") || strings.Contains(media, "html") || strings.Contains(media, "xml")
 }
 
 // BOM returns the encoding whose byte order mark a page begins with, and the mark's length: 0 if
