@@ -1,8 +1,6 @@
 package css
 
-import (
-	"slices"
-)
+import "slices"
 
 // hasTest is :has (Selectors Level 4, section 4.5) and cascadia's :haschild. It is answered from the
 // elements that the argument selects, found once for a query, not by a search below each element.
@@ -99,32 +97,37 @@ func (m *matcher) relations(t hasTest, k int32) []relation {
 // anchors finds the elements from lo to without hi that a relative selector selects, going from its
 // subject to the left, and relates them to what may be its anchor.
 func (m *matcher) anchors(c *chain, lo, hi int32) relation {
-	found := m.matching(&c.links[0].compound, lo, hi, nil)
+	found := m.matching(c.links[:1], lo, hi, nil)
 	for i := 1; i < len(c.links); i++ {
 		r := m.relate(c.links[i-1].by, found)
-		found = m.matching(&c.links[i].compound, lo, hi, &r)
+		found = m.matching(c.links[i:i+1], lo, hi, &r)
 	}
 	return m.relate(c.lead, found)
 }
 
-// matching returns the elements from lo to without hi that a compound matches and that have the
-// relation, if one is given.
-func (m *matcher) matching(c *compound, lo, hi int32, r *relation) []int32 {
-	var found []int32
-	try := func(k int32) {
-		if (r == nil || r.of(m, k)) && m.is(c, k) {
-			found = append(found, k)
+// matching returns the elements from lo to without hi that the compound of the one link matches and
+// that have the relation, if one is given.
+func (m *matcher) matching(one []link, lo, hi int32, r *relation) []int32 {
+	c := &one[0].compound
+	p := m.plan(one)
+	if !p.all {
+		list := within(p.full, lo, hi)
+		if p.exact && r == nil {
+			return list
 		}
-	}
-	p := m.plan(&chain{links: []link{{compound: *c}}})
-	if p.all {
-		for k := lo; k < hi; k++ {
-			try(k)
+		found := make([]int32, 0, len(list))
+		for _, k := range list {
+			if (r == nil || r.of(m, k)) && m.is(c, k) {
+				found = append(found, k)
+			}
 		}
 		return found
 	}
-	for _, k := range within(p.full, lo, hi) {
-		try(k)
+	var found []int32
+	for k := lo; k < hi; k++ {
+		if (r == nil || r.of(m, k)) && m.is(c, k) {
+			found = append(found, k)
+		}
 	}
 	return found
 }

@@ -284,12 +284,12 @@ type plan struct {
 	above uint64
 }
 
-func (m *matcher) plan(c *chain) plan {
+func (m *matcher) plan(links []link) plan {
 	p := plan{all: true}
-	for i := range c.links {
-		l := &c.links[i]
+	for i := range links {
+		l := &links[i]
 		// An ancestor of a sibling is one too; a sibling of an ancestor is not.
-		vertical := i > 0 && (c.links[i-1].by == child || c.links[i-1].by == descendant)
+		vertical := i > 0 && (links[i-1].by == child || links[i-1].by == descendant)
 		for n, slots := range [...][]int{l.ids, l.classes} {
 			for _, slot := range slots {
 				word := m.wordNumbers[slot]
@@ -322,7 +322,7 @@ func (m *matcher) plan(c *chain) plan {
 	if m.words == nil {
 		p.above = 0
 	}
-	subject := &c.links[0].compound
+	subject := &links[0].compound
 	p.exact = p.attrs(m, subject) || exact(subject)
 	return p
 }
@@ -393,7 +393,7 @@ func within(list []int32, lo, hi int32) []int32 {
 // find returns the elements that a chain matches, in document order, limit at most. They stay until
 // the next call.
 func (m *matcher) find(c *chain, limit int) []int32 {
-	p := m.plan(c)
+	p := m.plan(c.links)
 	if !p.all {
 		list := within(p.full, m.lo, m.hi)
 		if p.exact && len(c.links) == 1 {
