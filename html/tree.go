@@ -3,6 +3,7 @@ package html
 import (
 	"bytes"
 	"math"
+	"sync"
 )
 
 // builder makes the tree of an HTML document: the tree construction stage, section 13.2.6.
@@ -88,6 +89,17 @@ type room struct {
 	buf     [64]byte
 }
 
+// builders are builders that are not in use. They hold nothing of the documents they made, and none
+// is kept that has grown much: a builder is six KiB, more than a small page.
+var builders = sync.Pool{New: func() any { return newBuilder() }}
+
+// isSmall reports whether a builder may be kept for other documents.
+func (b *builder) isSmall() bool {
+	const much = 1 << 10
+	return max(cap(b.stack.all), cap(b.formats.all), len(b.formats.buckets), cap(b.s.attrs), cap(b.modes),
+		cap(b.pending), cap(b.merges), cap(b.buf)) <= much && max(cap(b.stack.lastMore), cap(b.seen.stamps)) <= 4*much
+}
+
 // newBuilder returns a builder with its room, in one allocation.
 func newBuilder() *builder {
 	x := &struct {
@@ -104,23 +116,26 @@ func newBuilder() *builder {
 func (d *Document) parse(context *Context) error {
 	b := d.builder
 	if b == nil {
-		b = newBuilder()
+		b = builders.Get().(*builder)
 	}
 	b.reset(d)
 	if context != nil {
 		b.startFragment(*context)
 	}
 	b.run()
-	// Only a document that is used again has a use for the builder's memory.
-	if d.builder == nil && d.again {
-		d.builder = b
-	}
-	d.again = true
 	err := b.err
 	if err != nil {
 		d.empty()
 	}
 	b.d, b.s.src, b.err = nil, nil, nil
+	switch {
+	case d.again:
+		// A document that is used again is sure to find its builder as it left it.
+		d.builder = b
+	case b.isSmall():
+		builders.Put(b)
+	}
+	d.again = true
 	return err
 }
 
