@@ -52,52 +52,52 @@ func (d *Document) Index() *Index {
 }
 
 func newIndex(d *Document) *Index {
-	x := &Index{doc: d, position: make([]int32, len(d.nodes))}
+	nodes := d.nodes
 	count := 1
-	for i := range d.nodes {
-		if d.nodes[i].meta&kindMask == uint32(ElementNode) {
+	for i := range nodes {
+		if nodes[i].meta&kindMask == uint32(ElementNode) {
 			count++
 		}
 	}
-	x.elements = make([]Element, count)
-	x.elements[0] = Element{ID: 1, EndID: 2, End: 1}
+	x := &Index{doc: d}
 	if d.xml {
 		x.locals = make(map[string]uint32)
 	}
-	x.byName.starts = make([]uint32, d.Atoms()+2)
+	position := make([]int32, len(nodes))
+	elements := make([]Element, count)
+	starts := make([]uint32, d.Atoms()+2)
+	elements[0] = Element{ID: 1, EndID: 2, End: 1}
 	k := int32(0)
-	for id := 1; id < len(d.nodes); id++ {
-		n := &d.nodes[id]
+	for id := 1; id < len(nodes); id++ {
+		n := &nodes[id]
+		up := position[n.parent] // of the document, which has no parent, that is 0 too
+		parent := &elements[up]
+		parent.EndID = uint32(id) + 1
 		if n.meta&kindMask == uint32(ElementNode) {
 			k++
-			up := int32(0)
-			if n.parent != 0 {
-				up = x.position[n.parent]
-			}
-			parent, e := &x.elements[up], &x.elements[k]
 			parent.Count++
-			e.ID, e.Parent, e.End, e.Prev, e.Order = uint32(id), up, k+1, parent.Last, parent.Count
-			e.EndID = e.ID + 1
-			e.Name, e.Namespace = n.meta>>atomShift, Namespace(n.meta&nsMask>>nsShift)
-			parent.Last = k
-			if x.locals != nil {
-				e.Name = x.local(Atom(e.Name))
+			name := n.meta >> atomShift
+			if d.xml {
+				name = x.local(Atom(name))
 			}
-			x.byName.starts[e.Name+2]++
-		} else if n.parent != 0 {
-			x.elements[x.position[n.parent]].EndID = uint32(id) + 1
+			elements[k] = Element{ID: uint32(id), EndID: uint32(id) + 1, Parent: up, End: k + 1, Prev: parent.Last,
+				Order: parent.Count, Name: name, Namespace: Namespace(n.meta & nsMask >> nsShift)}
+			parent.Last = k
+			starts[name+2]++
 		}
-		x.position[id] = k
+		position[id] = k
 	}
-	x.byName.allot(count - 1)
-	for k := 1; k < len(x.elements); k++ {
-		x.byName.put(x.elements[k].Name, int32(k))
+	names := postings{starts: starts}
+	names.allot(count - 1)
+	for k := 1; k < len(elements); k++ {
+		names.put(elements[k].Name, int32(k))
 	}
-	for k := len(x.elements) - 1; k > 0; k-- {
-		e := &x.elements[k]
-		parent := &x.elements[e.Parent]
+	for k := len(elements) - 1; k > 0; k-- {
+		e := &elements[k]
+		parent := &elements[e.Parent]
 		parent.End, parent.EndID = max(parent.End, e.End), max(parent.EndID, e.EndID)
 	}
+	x.elements, x.position, x.byName = elements, position, names
 	return x
 }
 

@@ -43,11 +43,12 @@ func (w *Words) read(x *Index) {
 	w.sets = make([]classSet, 1, 32)
 	w.own = make([]own, len(x.elements))
 	classes := 0
-	for k := 1; k < len(x.elements); k++ {
-		e, own := &x.elements[k], &w.own[k]
-		own.path = w.own[e.Parent].path | NameBit(e.Name)
-		for i := d.nodes[e.ID].data; i != 0; i++ {
-			meta := d.attrs[i].meta
+	all, nodes, attrs := w.own, d.nodes, d.attrs
+	for k := 1; k < len(all); k++ {
+		e, own := &x.elements[k], &all[k]
+		own.path = all[e.Parent].path | NameBit(e.Name)
+		for i := nodes[e.ID].data; i != 0; i++ {
+			meta := attrs[i].meta
 			switch Atom(meta >> atomShift) {
 			case AtomId:
 				own.id = w.intern(Attr{d, i}.Bytes())
