@@ -342,3 +342,49 @@ func witnessXML(source []byte) (string, error) {
 		}
 	}
 }
+
+// TestHostileXML is TestHostile for XML that is not well-formed.
+func TestHostileXML(t *testing.T) {
+	many := func(n int, format string) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, format, i)
+		}
+		return b.String()
+	}
+	for _, shape := range []struct {
+		name string
+		page func(n int) string
+	}{
+		{"nesting", func(n int) string { return strings.Repeat("<a>", n) }},
+		{"end tags that match nothing", func(n int) string { return strings.Repeat("<a>", n) + strings.Repeat("</b>", n) }},
+		{"end tags that match the outermost", func(n int) string { return strings.Repeat("<b>"+strings.Repeat("<a>", 9)+"</b></c>", n/9) }},
+		{"attributes", func(n int) string { return "<a" + many(n, " b%d='1'") + ">" }},
+		{"the same attribute", func(n int) string { return "<a" + strings.Repeat(" b='1'", n) + ">" }},
+		{"namespaces", func(n int) string { return "<a" + many(n, " xmlns:p%d='u'") + many(n, " p%d:b='1'") + ">" }},
+		{"namespaces in each other", func(n int) string { return many(n, "<a xmlns='u%d'>") + strings.Repeat("</a>", n) }},
+		{"roots", func(n int) string { return strings.Repeat("<?p?><!--c-->", n) + strings.Repeat("<a/>", n) }},
+		{"document types", func(n int) string {
+			return "<!DOCTYPE a [" + strings.Repeat("<!ENTITY b 'c'>", n) + strings.Repeat("]", n)
+		}},
+		{"references", func(n int) string { return "<a>" + strings.Repeat("&b;&&amp;", n) }},
+	} {
+		t.Run(shape.name, func(t *testing.T) {
+			for _, n := range []int{10, 20_000} {
+				source := []byte(shape.page(n))
+				d, err := html.ParseXML(source, html.Lenient())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if work := html.Work(d); work > 40*(len(source)+d.Len()) {
+					t.Errorf("%d steps for %d bytes and %d nodes", work, len(source), d.Len())
+				}
+				if n < 1000 {
+					if err := check(d); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+}
