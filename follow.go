@@ -83,12 +83,12 @@ func (o *output) holdRef(ref string) (open bool) {
 	}
 	c := o.ctx.job.crawl
 	if o.held == nil || o.base == nil {
-		base, err := o.ctx.Response().documentBase()
+		base, encoding, err := o.ctx.Response().documentBase()
 		if err != nil {
 			c.refuseRef(ref, "url")
 			return true
 		}
-		o.base = base
+		o.base, o.encoding = base, encoding
 	}
 	if strings.TrimSpace(ref) == "" {
 		c.refuseRef(ref, "empty")
@@ -96,7 +96,7 @@ func (o *output) holdRef(ref string) (open bool) {
 	}
 	s := o.hold()
 	var err error
-	s.url, err = o.base.Resolve(s.url[:0], ref)
+	s.url, err = o.base.Resolve(s.url[:0], encodedRef(ref, o.encoding))
 	if err != nil {
 		c.refuseRef(ref, "url")
 		return true
@@ -107,15 +107,20 @@ func (o *output) holdRef(ref string) (open bool) {
 
 // holdLinks accepts the links of the page.
 func (o *output) holdLinks(text []byte, base string, opts []links.Option) bool {
-	open := true
-	links.Walk(text, base, func(ref *links.Ref) bool {
-		o.holding.Lock()
-		defer o.holding.Unlock()
-		o.ctx.job.crawl.addPlain(o.hold(), o.ctx.job, ref.URL)
-		open = o.keep()
-		return open
-	}, opts...)
-	return open
+	for ref := range links.Each(text, base, opts...) {
+		if !o.holdLink(ref.URL) {
+			return false
+		}
+	}
+	return true
+}
+
+// holdLink accepts a link of the page, resolved.
+func (o *output) holdLink(url []byte) bool {
+	o.holding.Lock()
+	defer o.holding.Unlock()
+	o.ctx.job.crawl.addPlain(o.hold(), o.ctx.job, url)
+	return o.keep()
 }
 
 // addPlain puts a resolved URL into the batch, or settles it at once. It is accept for a GET request without

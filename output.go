@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/tegenaria/tegenaria/html/charset"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
 )
@@ -28,11 +29,12 @@ type output struct {
 	mu     sync.RWMutex // held for reading while something is sent; taken before holding
 	closed bool         // written with both mutexes
 
-	holding sync.Mutex // guards what follows; all that a plain reference takes
-	held    *scratch   // references that the cache has not been asked about yet; nil if there are none
-	base    *urlx.Base // that they were resolved against
-	listed  bool       // the job knows it
-	older   *output    // that the job knows
+	holding  sync.Mutex       // guards what follows; all that a plain reference takes
+	held     *scratch         // references that the cache has not been asked about yet; nil if there are none
+	base     *urlx.Base       // that they were resolved against
+	encoding charset.Encoding // of the page
+	listed   bool             // the job knows it
+	older    *output          // that the job knows
 }
 
 // Handle makes a Parser of a func that sees the response and sends by an Output. ctx is the request's
@@ -202,13 +204,14 @@ func (o *output) followLinks(opts []links.Option) bool {
 	if err != nil {
 		return true
 	}
+	opts = resp.linkOptions(opts)
 	if o.plain() {
 		return o.holdLinks(text, resp.URL, opts)
 	}
-	sent := true
-	links.Walk(text, resp.URL, func(ref *links.Ref) bool {
-		sent = o.sendRequest(NewRequest(string(ref.URL), GET, nil))
-		return sent
-	}, opts...)
-	return sent
+	for ref := range links.Each(text, resp.URL, opts...) {
+		if !o.sendRequest(NewRequest(string(ref.URL), GET, nil)) {
+			return false
+		}
+	}
+	return true
 }

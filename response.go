@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/tegenaria/tegenaria/html/charset"
 	"github.com/tegenaria/tegenaria/internal/multiread"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
@@ -35,8 +36,8 @@ type Response struct {
 	body []byte
 	view *bytes.Buffer // the Buffer that body belongs to
 	file *multiread.Body
-	text []byte // the decoded body, nil until asked
-	err  error  // of decoding
+	text []byte           // the decoded body, nil until asked
+	enc  charset.Encoding // that it was decoded from
 	doc  *selector.Document
 	base *urlx.Base
 }
@@ -85,7 +86,7 @@ func (r *Response) adopt() {
 			r.file = nil
 		}
 	}
-	r.text, r.err, r.doc, r.base = nil, nil, nil, nil
+	r.text, r.enc, r.doc, r.base = nil, charset.UTF8, nil, nil
 }
 
 // sync takes over a Buffer that user code has set. The caller holds mu.
@@ -118,9 +119,10 @@ func (r *Response) Reader() io.ReadCloser {
 	return multiread.New(r.body).Reader()
 }
 
-// Text returns the body decoded to UTF-8: by its byte order mark, the charset of Content-Type, a
-// meta element in its first KiB, or as windows-1252 if it is not valid UTF-8 (WHATWG Encoding and
-// HTML §13.2.3.2). The error tells of a spooled body.
+// Text returns the body decoded to UTF-8, as browsers decode it (WHATWG Encoding and HTML §13.2.3.2):
+// by its byte order mark, the charset of Content-Type, or what the document declares; a body that says
+// nothing and is valid UTF-8 is UTF-8. What cannot be decoded becomes U+FFFD. See package html/charset
+// for the rest. The error tells of a spooled body.
 func (r *Response) Text() (string, error) {
 	text, err := r.decoded()
 	return string(text), err
@@ -137,10 +139,10 @@ func (r *Response) decodedLocked() ([]byte, error) {
 	if r.file != nil {
 		return nil, fmt.Errorf("tegenaria: the body of %s is spooled to a file; read it with Reader", redact(r.URL))
 	}
-	if r.text == nil && r.err == nil {
-		r.text, r.err = decodeText(r.body, firstHeader(r.Header, "Content-Type"))
+	if r.text == nil {
+		r.text, r.enc, _ = charset.Decode(r.body, firstHeader(r.Header, "Content-Type"))
 	}
-	return r.text, r.err
+	return r.text, nil
 }
 
 // Json decodes a JSON object. It is nil if the body is anything else; [Response.Decode] says why.
@@ -168,7 +170,8 @@ func (r *Response) Decode(v any) error {
 
 // CSS selects nodes of the HTML body. The body is parsed at most once, at the first call of CSS or
 // XPath. It panics with a *selector.SyntaxError if the query is wrong, as regexp.MustCompile does;
-// the engine makes that a HandleError. See package selector for what queries can say.
+// the engine makes that a HandleError. See package selector for what queries can say. The Selection's
+// URLs are resolved as [Response.Follow] does.
 func (r *Response) CSS(query string) *selector.Selection { return r.document().CSS(query) }
 
 // XPath selects nodes of the HTML body by an XPath 1.0 expression, with the rules of CSS.
@@ -180,52 +183,79 @@ func (r *Response) document() *selector.Document {
 	r.sync()
 	if r.doc == nil {
 		text, _ := r.decodedLocked()
-		r.doc = selector.Parse(text)
+		r.doc = selector.Parse(text, selector.Resolver(r.resolve))
 	}
 	return r.doc
 }
 
-// Links returns the page's links in document order, each URL once. See package links for the options.
+// Links returns the page's links in document order, each URL once. The options know its encoding and,
+// for links.Everything, its header. See package links for them.
 func (r *Response) Links(opts ...links.Option) []links.Link {
 	text, _ := r.decoded()
-	return links.Extract(text, r.URL, opts...)
+	return links.Extract(text, r.URL, r.linkOptions(opts)...)
+}
+
+// linkOptions puts in front of the options what the response says itself. Usually that is nothing.
+func (r *Response) linkOptions(opts []links.Option) []links.Option {
+	r.mu.Lock()
+	encoding := r.enc
+	r.mu.Unlock()
+	if encoding == charset.UTF8 && len(opts) == 0 {
+		return nil
+	}
+	return append([]links.Option{links.Charset(encoding), links.Header(r.Header)}, opts...)
 }
 
 // Follow makes a GET request of a reference found in the page, resolved against the document's base
 // as browsers do.
 func (r *Response) Follow(ref string, opts ...RequestOption) (*Request, error) {
-	base, err := r.documentBase()
+	url, err := r.resolve(ref)
 	if err != nil {
 		return nil, err
 	}
-	if strings.TrimSpace(ref) == "" {
-		return nil, &RequestError{URL: ref, Field: "Url", Err: errEmptyRef}
-	}
-	url, err := base.Resolve(nil, ref)
+	return NewRequest(url, GET, nil, opts...), nil
+}
+
+// resolve makes a reference found in the page an absolute URL.
+func (r *Response) resolve(ref string) (string, error) {
+	base, encoding, err := r.documentBase()
 	if err != nil {
-		return nil, &RequestError{URL: ref, Field: "Url", Err: err}
+		return "", err
 	}
-	return NewRequest(string(url), GET, nil, opts...), nil
+	if strings.TrimSpace(ref) == "" {
+		return "", &RequestError{URL: ref, Field: "Url", Err: errEmptyRef}
+	}
+	url, err := base.Resolve(nil, encodedRef(ref, encoding))
+	if err != nil {
+		return "", &RequestError{URL: ref, Field: "Url", Err: err}
+	}
+	return string(url), nil
 }
 
 var errEmptyRef = errors.New("empty reference")
 
-// documentBase returns the base that references in the page are resolved against.
-func (r *Response) documentBase() (*urlx.Base, error) {
+// documentBase returns the base that references in the page are resolved against, and the encoding that their
+// queries are written in.
+func (r *Response) documentBase() (*urlx.Base, charset.Encoding, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sync()
+	encoding := charset.UTF8
+	markup := isHTML(firstHeader(r.Header, "Content-Type"))
 	if r.base == nil {
 		url := r.URL
-		if isHTML(firstHeader(r.Header, "Content-Type")) {
+		if markup {
 			text, _ := r.decodedLocked()
 			url = links.Base(text, r.URL)
 		}
 		base, err := urlx.ParseBase(url)
 		if err != nil {
-			return nil, &RequestError{URL: r.URL, Field: "Url", Err: err}
+			return nil, 0, &RequestError{URL: r.URL, Field: "Url", Err: err}
 		}
 		r.base = base
 	}
-	return r.base, nil
+	if markup {
+		encoding = r.enc
+	}
+	return r.base, encoding, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -115,6 +116,24 @@ func TestResponseFollow(t *testing.T) {
 		if err != nil || got.Url != tt.want || got.Priority != 2 || got.Method != "GET" {
 			t.Errorf("Follow(%q): %+v, %v", tt.ref, got, err)
 		}
+	}
+}
+
+// The URLs of a Selection are those that Follow asks for, and the page is parsed once for all queries.
+func TestResponseSelection(t *testing.T) {
+	r := responseOf("text/html; charset=windows-1252", "<base href=\"/base/\"><a href=\"x?q=\xe9\">caf\xe9</a><img src=y>")
+	if got := r.CSS("a, img").URLs(); !slices.Equal(got, []string{"http://a.test/base/x?q=%E9", "http://a.test/base/y"}) {
+		t.Errorf("URLs = %q", got)
+	}
+	followed, err := r.Follow(r.CSS("a").Attr("href"))
+	if err != nil || followed.Url != r.XPath("//a/@href").URL() {
+		t.Errorf("Follow gives %v (%v), URL %q", followed, err, r.XPath("//a/@href").URL())
+	}
+	if got := r.XPath("//a").ReFirst("c[^<]*"); got != "café" {
+		t.Errorf("ReFirst = %q", got)
+	}
+	if r.CSS("a").Nodes()[0] != r.XPath("//a").Nodes()[0] {
+		t.Error("CSS and XPath look at two trees")
 	}
 }
 

@@ -1,48 +1,19 @@
 package tegenaria
 
 import (
-	"bytes"
-	"fmt"
 	"net/url"
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/net/html/charset"
+	"github.com/tegenaria/tegenaria/html/charset"
 )
 
-var utf8BOM = []byte("\xef\xbb\xbf")
-
-// decodeText converts a body to UTF-8. Plain UTF-8 is returned as it is, without a copy.
-func decodeText(body []byte, contentType string) ([]byte, error) {
-	if rest, ok := bytes.CutPrefix(body, utf8BOM); ok {
-		return rest, nil
+// encodedRef writes the query of a reference as browsers do on a page in an encoding (URL standard §4.4).
+func encodedRef(ref string, e charset.Encoding) string {
+	if e == charset.UTF8 || !strings.ContainsFunc(ref, func(c rune) bool { return c >= utf8.RuneSelf }) {
+		return ref
 	}
-	if saysUTF8(contentType) && !hasUTF16BOM(body) && utf8.Valid(body) {
-		return body, nil
-	}
-	encoding, name, certain := charset.DetermineEncoding(body, contentType)
-	if name == "utf-8" || !certain && utf8.Valid(body) {
-		if utf8.Valid(body) {
-			return body, nil
-		}
-		return bytes.ToValidUTF8(body, []byte("\uFFFD")), nil
-	}
-	text, err := encoding.NewDecoder().Bytes(body)
-	if err != nil {
-		return nil, fmt.Errorf("tegenaria: decoding %s text: %w", name, err)
-	}
-	return text, nil
-}
-
-// saysUTF8 recognises what most Content-Types look like. It need not know them all.
-func saysUTF8(contentType string) bool {
-	_, parameters, _ := strings.Cut(contentType, ";")
-	return strings.EqualFold(strings.TrimSpace(parameters), "charset=utf-8")
-}
-
-// hasUTF16BOM tells whether a body begins with a byte order mark that overrules its Content-Type.
-func hasUTF16BOM(body []byte) bool {
-	return len(body) >= 2 && (body[0] == 0xfe && body[1] == 0xff || body[0] == 0xff && body[1] == 0xfe)
+	return string(e.AppendReference(nil, ref))
 }
 
 // isHTML tells whether a Content-Type says HTML, or says nothing.

@@ -1,37 +1,39 @@
-// Package links finds the links of HTML pages: those that a reader of the page can follow, a[href]
-// and area[href], resolved as browsers resolve them.
+// Package links finds the links of pages: by default those that a reader can follow, a[href] and
+// area[href], resolved as browsers resolve them; with [Everything] all that names a URL.
 //
-// [Extract] returns them as values. [Walk] is the form for crawlers that look at millions of links
+// [Extract] returns them as values. [Each] is the form for crawlers that look at millions of links
 // and keep few: it hands out each resolved URL in a buffer that it uses again, so that a link can be
-// fingerprinted and recognised as known before anything is allocated for it. Both read the page
-// with an HTML tokenizer and build no tree: commented-out markup, scripts, data-href and <abbr> are
-// not mistaken for links, and no nesting is too deep. Pages are UTF-8; scripts do not run, so
-// what stands in noscript is content.
+// fingerprinted and recognised as known before anything is allocated for it. Both read the tags of
+// the page and build no tree (unless [CSS] or [XPath] ask for one): commented-out markup, scripts,
+// data-href and <abbr> are not mistaken for links, and no nesting is too deep. Pages are UTF-8, see
+// package html/charset; scripts do not run, so what stands in noscript is content.
 //
-//	for _, link := range links.Extract(body, pageURL) {
+//	for _, link := range links.Extract(body, pageURL, links.Domains("example.com")) {
 //		fmt.Println(link.URL, link.Text)
 //	}
 //
-// The flow: the tokenizer gives a start tag, its href is resolved against the document base URL
-// ([Base]), what is neither http nor https is dropped, the fragment is cut off, and the text up to
-// the end of the element is collected.
+// The flow: a start tag gives the values of its attributes, [Process] may change them, each is
+// resolved against the document base URL ([Base]), what is neither http nor https is dropped, the
+// fragment is cut off, and the options decide.
 //
-// [Refresh] reads the meta element that sends browsers to another page.
+// [Stylesheet] finds the URLs of a style sheet. [Refresh] reads the meta element that sends browsers
+// to another page.
 package links
 
 import (
 	"bytes"
+	"iter"
+	"strings"
 
-	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
+	"github.com/tegenaria/tegenaria/html"
 )
 
 // Link is one link of a page.
 type Link struct {
 	// URL is absolute, http or https, serialised by the WHATWG URL standard, without fragment.
 	URL string
-	// Text is what a reader sees of the link, white space trimmed and collapsed. It is "" for area
-	// elements and for links around an image.
+	// Text is what a reader sees of the link, white space trimmed and collapsed. It is "" for links
+	// around an image, and for all elements but a.
 	Text string
 	// Fragment is what followed the "#", percent-encoded, without the "#".
 	Fragment string
@@ -41,39 +43,29 @@ type Link struct {
 	Rel []string
 }
 
-// Option changes what Extract returns and what Walk visits.
-type Option func(*config)
-
-type config struct {
-	accept  func(Link) bool
-	repeats bool
+// Ref is a link as Each hands it out.
+type Ref struct {
+	// URL is absolute, http or https, serialised by the WHATWG URL standard, without fragment.
+	URL []byte
+	// Fragment is what followed the "#", percent-encoded, without the "#".
+	Fragment []byte
+	// Tag and Attr are the names of element and attribute that the link was found in. A link of the
+	// response's header has the name of the field, in lower case, as Attr; one of a style sheet has
+	// Tag style, unless it is of a style attribute.
+	Tag, Attr string
+	// Rel is the rel attribute as it stands there; nil for an attribute that is a list of URLs.
+	Rel []byte
+	// NoFollow says that Rel has "nofollow".
+	NoFollow bool
 }
 
-// Accept keeps only the links for which f returns true. With several Accept options all must. f is
-// called in document order. An option of this kind makes Walk build each Link.
-func Accept(f func(Link) bool) Option {
-	return func(c *config) {
-		before := c.accept
-		if before == nil {
-			c.accept = f
-			return
-		}
-		c.accept = func(l Link) bool { return before(l) && f(l) }
+// Link makes a Link, without a text, of the Ref. It shares nothing with it.
+func (r *Ref) Link() Link {
+	l := Link{URL: string(r.URL), Fragment: string(r.Fragment), NoFollow: r.NoFollow}
+	if len(r.Rel) > 0 {
+		l.Rel = strings.FieldsFunc(strings.ToLower(string(r.Rel)), func(c rune) bool { return c < 0x80 && isSpace(byte(c)) })
 	}
-}
-
-// Unique says whether Extract returns each URL once, the default: the first link that was accepted.
-// Links that differ only in the fragment have the same URL. Unique(false) returns every link.
-func Unique(on bool) Option {
-	return func(c *config) { c.repeats = !on }
-}
-
-func configure(opts []Option) config {
-	var c config
-	for _, opt := range opts {
-		opt(&c)
-	}
-	return c
+	return l
 }
 
 // Extract returns the links of a page in document order. base is the URL of the page; a base
@@ -82,115 +74,116 @@ func configure(opts []Option) config {
 // such as "#top" is a link to the page itself. If base is no absolute URL, only absolute links are
 // found.
 func Extract(body []byte, base string, opts ...Option) []Link {
-	return extract(body, base, configure(opts))
+	p := newPage(body, base, opts)
+	defer p.release()
+	return p.extract()
 }
 
-func extract(body []byte, base string, c config) []Link {
-	p := newPage(body, base)
-	var (
-		found     []Link
-		open      = -1 // index of the link whose text is being read
-		text, out []byte
-	)
-	end := func() {
-		if open >= 0 {
-			out = collapse(out[:0], text)
-			found[open].Text = string(out)
-		}
-		open, text = -1, text[:0]
-	}
-	for {
-		switch p.next() {
-		case html.ErrorToken:
-			end()
-			return c.choose(found)
-		case html.TextToken:
-			if open >= 0 && !p.silent {
-				text = append(text, p.z.Text()...)
-			}
-		case html.StartTagToken, html.SelfClosingTagToken:
-			if p.tag == atom.A {
-				end() // links do not nest (HTML standard, section 13.2.6.4.7)
-			}
-			if p.link() {
-				found = append(found, p.newLink())
-				if p.tag == atom.A {
-					open = len(found) - 1
-				}
-			}
-			text = appendBreak(text, p.tag)
-		case html.EndTagToken:
-			if p.tag == atom.A {
-				end()
-			}
-			text = appendBreak(text, p.tag)
-		}
-	}
-}
-
-// choose applies the options.
-func (c config) choose(found []Link) []Link {
-	seen := make(map[string]struct{}, len(found))
-	kept := found[:0]
-	for _, l := range found {
-		if _, known := seen[l.URL]; known && !c.repeats {
-			continue
-		}
-		if c.accept != nil && !c.accept(l) {
-			continue
-		}
-		seen[l.URL] = struct{}{}
-		kept = append(kept, l)
-	}
-	clear(found[len(kept):])
-	return kept
-}
-
-// Ref is a link as Walk hands it out.
-type Ref struct {
-	// URL is absolute, http or https, serialised by the WHATWG URL standard, without fragment.
-	URL []byte
-	// Fragment is what followed the "#", percent-encoded, without the "#".
-	Fragment []byte
-	// Href is the attribute as the page has it, entities decoded.
-	Href []byte
-	// NoFollow says that the link's rel attribute has "nofollow".
-	NoFollow bool
-}
-
-// Walk calls visit for each link that [Extract] would find, repeated ones included, in document
-// order, until visit returns false. The Ref and its slices are valid until visit returns and must
-// not be changed; what is kept must be copied. Without an [Accept] option a link allocates nothing
-// beyond what the tokenizer does; [Unique] has no effect. A Ref that went through Accept has no Href.
-func Walk(body []byte, base string, visit func(*Ref) bool, opts ...Option) {
-	if c := configure(opts); c.accept != nil {
-		c.repeats = true
-		walkLinks(extract(body, base, c), visit)
-		return
-	}
-	p := newPage(body, base)
-	for {
-		switch p.next() {
-		case html.ErrorToken:
+// Each iterates over the links that [Extract] would find, repeated ones included, in document order.
+// The Ref and its slices are valid until the next one and must not be changed; what is kept must be
+// copied. A link allocates nothing, unless there is a [Text], [Accept] or [Process] option.
+func Each(body []byte, base string, opts ...Option) iter.Seq[*Ref] {
+	return func(yield func(*Ref) bool) {
+		p := newPage(body, base, opts)
+		defer p.release()
+		if p.plain() {
+			p.each(yield)
 			return
-		case html.StartTagToken, html.SelfClosingTagToken:
-			if p.link() && !visit(&p.ref) {
+		}
+		p.repeats, p.traced = true, true
+		for i, l := range p.extract() {
+			ref := Ref{URL: []byte(l.URL), Fragment: []byte(l.Fragment), NoFollow: l.NoFollow}
+			ref.Rel = []byte(strings.Join(l.Rel, " "))
+			ref.Tag, ref.Attr = p.origins[i].tag, p.origins[i].attr
+			if !yield(&ref) {
 				return
 			}
 		}
 	}
 }
 
-func walkLinks(found []Link, visit func(*Ref) bool) {
-	var ref Ref
-	for _, l := range found {
-		ref.URL = append(ref.URL[:0], l.URL...)
-		ref.Fragment = append(ref.Fragment[:0], l.Fragment...)
-		ref.NoFollow = l.NoFollow
-		if !visit(&ref) {
-			return
+// Stylesheet returns the links of a style sheet, by url() and @import, in their order. base is the URL
+// of the sheet. The options apply, as far as they are not about markup.
+func Stylesheet(sheet []byte, base string, opts ...Option) []Link {
+	p := newPage(nil, base, opts)
+	defer p.release()
+	var found []Link
+	p.yield = func(r *Ref) bool {
+		found = append(found, r.Link())
+		return true
+	}
+	p.sheet(sheet, place{tag: "style"})
+	return p.choose(found)
+}
+
+// extract collects links with their text.
+func (p *page) extract() []Link {
+	var (
+		found     []Link
+		open      = -1 // index of the link whose text is being read
+		read      int  // up to where it was read
+		text, out []byte
+	)
+	closeLink := func() {
+		out = collapse(out[:0], text)
+		found[open].Text = string(out)
+		open, text = -1, text[:0]
+	}
+	p.onTag = func(before textKind, more bool) {
+		if open >= 0 {
+			if before != silent {
+				text = html.AppendText(text, p.body[read:p.tags.Pos()])
+			}
+			switch {
+			case p.tags.tag == html.AtomA || !more:
+				closeLink() // links do not nest (HTML standard, section 13.2.6.4.7)
+			case separates(p.tags.tag):
+				text = append(text, ' ')
+			}
+		}
+		read = p.tags.End()
+	}
+	p.each(func(r *Ref) bool {
+		found = append(found, r.Link())
+		if p.traced {
+			p.origins = append(p.origins, origin{r.Tag, r.Attr})
+		}
+		if p.opens {
+			open = len(found) - 1
+		}
+		return true
+	})
+	return p.choose(found)
+}
+
+// choose applies the options that are about whole links.
+func (p *page) choose(found []Link) []Link {
+	seen := make(map[string]struct{}, len(found))
+	kept := found[:0]
+	for i, l := range found {
+		if _, known := seen[l.URL]; known && !p.repeats || !p.accepts(l) {
+			continue
+		}
+		seen[l.URL] = struct{}{}
+		if p.traced {
+			p.origins[len(kept)] = p.origins[i]
+		}
+		kept = append(kept, l)
+	}
+	clear(found[len(kept):])
+	return kept
+}
+
+func (c *config) accepts(l Link) bool {
+	if len(c.text) > 0 && !matchAny(c.text, []byte(l.Text)) {
+		return false
+	}
+	for _, f := range c.accept {
+		if !f(l) {
+			return false
 		}
 	}
+	return true
 }
 
 // collapse appends text with white space trimmed and collapsed.
@@ -204,19 +197,23 @@ func collapse(dst, text []byte) []byte {
 	return dst
 }
 
-// appendBreak appends a space for tags that separate words: those of elements that browsers show
-// on a line or in a cell of their own (HTML standard, section 15.3), and line breaks.
-func appendBreak(text []byte, tag atom.Atom) []byte {
+// separates tells whether a tag separates words: one of an element that browsers show on a line or in
+// a cell of its own (HTML standard, section 15.3), or of a line break.
+func separates(tag html.Atom) bool {
 	switch tag {
-	case atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Center, atom.Dd, atom.Details,
-		atom.Dialog, atom.Dir, atom.Div, atom.Dl, atom.Dt, atom.Fieldset, atom.Figcaption,
-		atom.Figure, atom.Footer, atom.Form, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6,
-		atom.Header, atom.Hgroup, atom.Hr, atom.Legend, atom.Li, atom.Listing, atom.Main, atom.Menu,
-		atom.Nav, atom.Ol, atom.Optgroup, atom.Option, atom.P, atom.Plaintext, atom.Pre,
-		atom.Search, atom.Section, atom.Summary, atom.Ul, atom.Xmp,
-		atom.Table, atom.Caption, atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th,
-		atom.Br, atom.Textarea, atom.Select, atom.Button, atom.Iframe, atom.Noscript:
-		return append(text, ' ')
+	case html.AtomAddress, html.AtomArticle, html.AtomAside, html.AtomBlockquote, html.AtomCenter,
+		html.AtomDd, html.AtomDetails, html.AtomDialog, html.AtomDir, html.AtomDiv, html.AtomDl,
+		html.AtomDt, html.AtomFieldset, html.AtomFigcaption, html.AtomFigure, html.AtomFooter,
+		html.AtomForm, html.AtomH1, html.AtomH2, html.AtomH3, html.AtomH4, html.AtomH5, html.AtomH6,
+		html.AtomHeader, html.AtomHgroup, html.AtomHr, html.AtomLegend, html.AtomLi,
+		html.AtomListing, html.AtomMain, html.AtomMenu, html.AtomNav, html.AtomOl, html.AtomOptgroup,
+		html.AtomOption, html.AtomP, html.AtomPlaintext, html.AtomPre, html.AtomSearch,
+		html.AtomSection, html.AtomSummary, html.AtomUl, html.AtomXmp,
+		html.AtomTable, html.AtomCaption, html.AtomThead, html.AtomTbody, html.AtomTfoot,
+		html.AtomTr, html.AtomTd, html.AtomTh,
+		html.AtomBr, html.AtomTextarea, html.AtomSelect, html.AtomButton, html.AtomIframe,
+		html.AtomNoscript:
+		return true
 	}
-	return text
+	return false
 }

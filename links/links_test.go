@@ -10,7 +10,6 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
-	"github.com/tegenaria/tegenaria/selector"
 )
 
 func TestResolve(t *testing.T) {
@@ -51,7 +50,7 @@ func TestResolve(t *testing.T) {
 			}
 			body := []byte(`<a href="` + test.href + `">`)
 			checkStrings(t, "Extract", urls(links.Extract(body, test.base)), want...)
-			checkStrings(t, "Walk", walk(body, test.base), want...)
+			checkStrings(t, "Each", each(body, test.base), want...)
 		})
 	}
 }
@@ -105,7 +104,7 @@ func TestMarkup(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			body := []byte(test.body)
 			checkStrings(t, "Extract", urls(links.Extract(body, "http://example.com/")), test.want...)
-			checkStrings(t, "Walk", walk(body, "http://example.com/"), test.want...)
+			checkStrings(t, "Each", each(body, "http://example.com/"), test.want...)
 			checkStrings(t, "a tree builder", fromTree(t, body, "http://example.com/"), test.want...)
 		})
 	}
@@ -203,12 +202,11 @@ func TestRel(t *testing.T) {
 			if !slices.Equal(l.Rel, test.rel) || l.NoFollow != test.noFollow {
 				t.Errorf("Rel = %q, NoFollow = %v; want %q, %v", l.Rel, l.NoFollow, test.rel, test.noFollow)
 			}
-			links.Walk(body, "http://example.com/", func(r *links.Ref) bool {
+			for r := range links.Each(body, "http://example.com/") {
 				if r.NoFollow != test.noFollow {
-					t.Errorf("Walk: NoFollow = %v", r.NoFollow)
+					t.Errorf("Each: NoFollow = %v", r.NoFollow)
 				}
-				return true
-			})
+			}
 		})
 	}
 }
@@ -241,56 +239,69 @@ func TestAccept(t *testing.T) {
 		links.Accept(func(links.Link) bool { return false }))))
 }
 
-func TestWalk(t *testing.T) {
+func TestEach(t *testing.T) {
 	type ref struct {
-		url, fragment, href string
+		url, fragment, tag, attr, rel string
 	}
+	body := []byte(repeated + `<area href=/c rel="Next NoFollow">`)
 	collect := func(limit int, opts ...links.Option) (got []ref) {
-		links.Walk([]byte(repeated), "http://example.com/", func(r *links.Ref) bool {
-			got = append(got, ref{string(r.URL), string(r.Fragment), string(r.Href)})
-			return len(got) < limit
-		}, opts...)
+		for r := range links.Each(body, "http://example.com/", opts...) {
+			got = append(got, ref{string(r.URL), string(r.Fragment), r.Tag, r.Attr, string(r.Rel)})
+			if len(got) == limit {
+				break
+			}
+		}
 		return got
 	}
 	all := []ref{
-		{"http://example.com/a", "", "/a"},
-		{"http://example.com/b", "x%20y", "/b#x y"},
-		{"http://example.com/a", "c", "/a#c"},
-		{"http://example.com/b", "", "/b"},
+		{"http://example.com/a", "", "a", "href", ""},
+		{"http://example.com/b", "x%20y", "a", "href", ""},
+		{"http://example.com/a", "c", "a", "href", ""},
+		{"http://example.com/b", "", "a", "href", ""},
+		{"http://example.com/c", "", "area", "href", "Next NoFollow"},
 	}
 	if got := collect(10); !slices.Equal(got, all) {
-		t.Errorf("Walk = %q", got)
+		t.Errorf("Each = %q", got)
 	}
 	if got := collect(2); !slices.Equal(got, all[:2]) {
-		t.Errorf("Walk that is stopped = %q", got)
+		t.Errorf("Each that is left = %q", got)
 	}
-	accepted := []ref{{"http://example.com/a", "c", ""}, {"http://example.com/b", "", ""}}
-	long := links.Accept(func(l links.Link) bool { return len(l.Text) > 3 })
-	if got := collect(10, long); !slices.Equal(got, accepted) {
-		t.Errorf("Walk with Accept = %q", got)
+	accepted := []ref{all[2], all[3], {"http://example.com/c", "", "area", "href", "next nofollow"}}
+	chosen := links.Accept(func(l links.Link) bool { return len(l.Text) > 3 || l.NoFollow })
+	if got := collect(10, chosen); !slices.Equal(got, accepted) {
+		t.Errorf("Each with Accept = %q", got)
 	}
-	if got := collect(1, long); !slices.Equal(got, accepted[:1]) {
-		t.Errorf("Walk with Accept that is stopped = %q", got)
+	if got := collect(1, chosen); !slices.Equal(got, accepted[:1]) {
+		t.Errorf("Each with Accept that is left = %q", got)
 	}
 }
 
-// TestWalkAllocatesNothing compares with the tokenizer alone, which allocates for each tag.
-func TestWalkAllocatesNothing(t *testing.T) {
-	body := []byte(strings.Repeat(`<a href="/some/where?a=1&amp;b=2" rel="next nofollow">some where</a>`+"\n", 1000))
-	seen := 0
-	walking := testing.AllocsPerRun(10, func() {
-		links.Walk(body, "http://example.com/dir/page", func(*links.Ref) bool { seen++; return true })
-	})
-	tokenizing := testing.AllocsPerRun(10, func() {
-		z := html.NewTokenizer(bytes.NewReader(body))
-		for z.Next() != html.ErrorToken {
-			for _, more := z.TagName(); more; {
-				_, _, more = z.TagAttr()
+// TestEachAllocatesNothing walks pages with one link and with a thousand.
+func TestEachAllocatesNothing(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector makes pools allocate")
+	}
+	link := `<a href="/some/where?a=1&amp;b=2" rel="next nofollow">some where</a>` + "\n"
+	count := func(body []byte, opts ...links.Option) float64 {
+		return testing.AllocsPerRun(10, func() {
+			for r := range links.Each(body, "http://example.com/dir/page", opts...) {
+				if !r.NoFollow {
+					t.Fatal(r)
+				}
 			}
-		}
-	})
-	if seen == 0 || walking > tokenizing+20 {
-		t.Errorf("%v allocations for 1000 links, the tokenizer alone has %v", walking, tokenizing)
+		})
+	}
+	for name, opts := range map[string][]links.Option{
+		"plain": nil,
+		"filters": {links.Allow("some", "^http"), links.Deny("x.z"), links.Domains("example.com"), links.DenyDomains("example.org"),
+			links.DenyExtensions(links.IgnoredExtensions()...)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one, many := count([]byte(link), opts...), count([]byte(strings.Repeat(link, 1000)), opts...)
+			if many > one || one > 6 {
+				t.Errorf("%v allocations for a link, %v for a thousand", one, many)
+			}
+		})
 	}
 }
 
@@ -302,30 +313,40 @@ func urls(found []links.Link) []string {
 	return list
 }
 
-func walk(body []byte, base string) []string {
+func each(body []byte, base string, opts ...links.Option) []string {
 	var list []string
-	links.Walk(body, base, func(r *links.Ref) bool {
+	for r := range links.Each(body, base, opts...) {
 		list = append(list, string(r.URL))
-		return true
-	})
+	}
 	return list
 }
 
-// fromTree is an independent witness: the links that a full HTML parser sees.
+// fromTree is an independent witness: the links that the parser of golang.org/x/net/html sees.
 func fromTree(t *testing.T, body []byte, docURL string) []string {
 	t.Helper()
 	base, err := urlx.ParseBase(links.Base(body, docURL))
 	if err != nil {
 		t.Fatal(err)
 	}
+	tree, err := html.ParseWithOptions(bytes.NewReader(body), html.ParseOptionEnableScripting(false))
+	if err != nil {
+		t.Fatal(err)
+	}
 	var list []string
-	for _, href := range selector.Parse(body).CSS("a::attr(href), area::attr(href)").GetAll() {
-		abs, err := base.Resolve(nil, href)
-		if err != nil || strings.Trim(href, " \t\r\n\f") == "" || !strings.HasPrefix(string(abs), "http") {
+	for n := range tree.Descendants() {
+		if n.Type != html.ElementNode || n.Data != "a" && n.Data != "area" {
 			continue
 		}
-		url, _ := urlx.CutFragment(string(abs))
-		list = append(list, url)
+		for _, attr := range n.Attr {
+			if attr.Namespace != "" || attr.Key != "href" || strings.Trim(attr.Val, " \t\r\n\f") == "" {
+				continue
+			}
+			abs, err := base.Resolve(nil, attr.Val)
+			if err == nil && strings.HasPrefix(string(abs), "http") {
+				url, _ := urlx.CutFragment(string(abs))
+				list = append(list, url)
+			}
+		}
 	}
 	return list
 }

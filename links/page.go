@@ -2,54 +2,197 @@ package links
 
 import (
 	"bytes"
-	"strings"
+	"sync"
+	"unicode/utf8"
 	"unsafe"
 
+	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/html/charset"
 	"github.com/tegenaria/tegenaria/internal/urlx"
-	"golang.org/x/net/html/atom"
 )
 
 // page reads the links of one page.
 type page struct {
-	scanner
+	config
+	body []byte
 	base *urlx.Base
-	buf  []byte // the URL of the last link, with fragment
-	rel  []byte // its rel attribute
-	ref  Ref    // the last link; URL and Fragment lie in buf
+	tags tagReader
+
+	yield func(*Ref) bool
+	open  []int // where the start tags stand that the restrictions admit, in order
+
+	// onTag is nil, or called at each tag before its links are looked for, and at the end, with what
+	// stood before it.
+	onTag func(before textKind, more bool)
+
+	opens   bool // the link that is being yielded has a text
+	traced  bool // origins are noted
+	origins []origin
+
+	nested int             // pages around this one
+	z      *html.Tokenizer // for attributes of any name, and comments; nil until then
+	list   []attribute
+
+	buf   []byte // the URL of the last link, with fragment
+	query []byte // its reference, with the query in the page's encoding
+	ref   Ref
+
+	plainTags *html.Tags // what tags has, kept for the next page
 }
 
-func newPage(body []byte, docURL string) *page {
-	_, base := documentBase(body, docURL)
-	return &page{scanner: newScanner(body), base: base}
+type origin struct{ tag, attr string }
+
+// place is where a reference stands.
+type place struct {
+	tag, attr string
+	rel       []byte
+	text      bool // it is a link with a text
 }
 
-// link reports whether the start tag that was just read is a link, and sets ref and rel.
-func (p *page) link() bool {
-	if p.tag != atom.A && p.tag != atom.Area {
-		return false
+// pages are those that were read before: nothing of them is left but memory. What a Ref points to is
+// part of it, and so only valid inside of the loop that it was handed out in.
+var pages = sync.Pool{New: func() any { return new(page) }}
+
+func newPage(body []byte, docURL string, opts []Option) *page {
+	p := pages.Get().(*page)
+	p.body = body
+	for _, opt := range opts {
+		opt(&p.config)
 	}
-	href, rel := p.attributes("href", "rel")
-	if len(bytes.Trim(href, asciiSpace)) == 0 {
-		return false
+	_, p.base = documentBase(body, docURL)
+	return p
+}
+
+// maxKept is the size of buffers that are worth keeping.
+const maxKept = 4 << 10
+
+func (p *page) release() {
+	if p.plainTags != nil {
+		p.plainTags.Reset(nil)
 	}
-	if !p.resolve(href) {
-		return false
+	buf := p.buf[:0]
+	if cap(buf) > maxKept {
+		buf = nil
 	}
-	p.rel = rel
-	p.ref.Href = href
-	p.ref.URL, p.ref.Fragment, _ = bytes.Cut(p.buf, []byte("#"))
-	p.ref.NoFollow = false
-	for token := range bytes.FieldsFuncSeq(rel, isASCIISpace) {
-		p.ref.NoFollow = p.ref.NoFollow || bytes.EqualFold(token, []byte("nofollow"))
+	*p = page{plainTags: p.plainTags, buf: buf}
+	pages.Put(p)
+}
+
+// each calls yield for each link until it returns false.
+func (p *page) each(yield func(*Ref) bool) {
+	p.yield = yield
+	switch {
+	case len(p.restrictions) > 0:
+		p.open = p.admitted()
+	case p.everything && !p.inHeader():
+		return
+	}
+	if p.plainTags == nil {
+		p.plainTags = html.NewTags(nil)
+	}
+	p.plainTags.Reset(p.body)
+	p.tags = tagReader{Tags: p.plainTags}
+	switch {
+	case p.everything && isStylesheet(p.header):
+		p.sheet(p.body, place{tag: "style"})
+	case p.everything:
+		p.eachOfAll()
+	case p.inTags != nil || p.inAttrs != nil:
+		for p.next() {
+			if !p.tags.IsEnd() && p.admits() && !p.anyElement() {
+				return
+			}
+		}
+	case p.onTag == nil && len(p.restrictions) == 0:
+		p.eachAnchor()
+	default:
+		for p.next() {
+			if p.isAnchor() && p.admits() && !p.anchor() {
+				return
+			}
+		}
+	}
+}
+
+// eachAnchor is each for what crawlers ask for most, and nothing more.
+func (p *page) eachAnchor() {
+	for p.tags.Next() {
+		if p.tags.tag = p.tags.Atom(); p.isAnchor() && !p.anchor() {
+			return
+		}
+	}
+}
+
+// next advances to the next tag.
+func (p *page) next() bool {
+	before := p.tags.text
+	more := p.tags.next()
+	if p.onTag != nil {
+		p.onTag(before, more)
+	}
+	return more
+}
+
+// isAnchor tells whether the tag that was just read begins what a reader can click on.
+func (p *page) isAnchor() bool {
+	return (p.tags.tag == html.AtomA || p.tags.tag == html.AtomArea) && !p.tags.IsEnd()
+}
+
+// anchor looks for a link in the a or area element that was just read. False: yield wants no more.
+func (p *page) anchor() bool {
+	href, ok := p.tags.Attr(html.AtomHref)
+	if !ok || !p.settle(href) {
+		return true
+	}
+	// The reader's next answer may take the place of this one, which is resolved already.
+	rel, _ := p.tags.Attr(html.AtomRel)
+	return p.deliver(place{tag: p.tags.tag.String(), attr: "href", rel: rel, text: p.tags.tag == html.AtomA})
+}
+
+// offer makes a link of a reference and yields it, if all options that are about URLs are for it.
+// False: yield wants no more.
+func (p *page) offer(ref []byte, at place) bool {
+	return !p.settle(ref) || p.deliver(at)
+}
+
+// settle sets buf to the URL that a reference means and reports whether it means one.
+func (p *page) settle(ref []byte) bool {
+	if p.process != nil {
+		ref = []byte(p.process(string(ref)))
+	}
+	return !isBlank(ref) && p.resolve(ref)
+}
+
+func isBlank(b []byte) bool {
+	for _, c := range b {
+		if !isSpace(c) {
+			return false
+		}
 	}
 	return true
 }
 
-// resolve sets buf to the absolute form of href and reports whether that is http or https.
-func (p *page) resolve(href []byte) bool {
-	// The tokenizer's buffer stays as it is until the next token. Only an error of Resolve would
-	// hold on to the string, and it is dropped here, so the string need not be a copy.
-	url, err := p.base.Resolve(p.buf[:0], unsafe.String(unsafe.SliceData(href), len(href)))
+// deliver yields the URL in buf, if all options that are about URLs are for it. False: yield wants no
+// more.
+func (p *page) deliver(at place) bool {
+	p.ref.URL, p.ref.Fragment, _ = bytes.Cut(p.buf, []byte("#"))
+	p.ref.Tag, p.ref.Attr, p.ref.Rel, p.ref.NoFollow = at.tag, at.attr, at.rel, noFollow(at.rel)
+	if !p.admitsURL() {
+		return true
+	}
+	p.opens = at.text
+	return p.yield(&p.ref)
+}
+
+// resolve sets buf to the absolute form of ref and reports whether that is http or https.
+func (p *page) resolve(ref []byte) bool {
+	if p.encoding != charset.UTF8 && !isASCII(ref) {
+		p.query = p.encoding.AppendReference(p.query[:0], string(ref))
+		ref = p.query
+	}
+	// The bytes stay as they are until the next call. Only an error of Resolve would hold on to the
+	// string, and it is dropped here, so the string need not be a copy.
+	url, err := p.base.Resolve(p.buf[:0], unsafe.String(unsafe.SliceData(ref), len(ref)))
 	if err != nil {
 		return false
 	}
@@ -57,95 +200,42 @@ func (p *page) resolve(href []byte) bool {
 	return bytes.HasPrefix(url, []byte("http://")) || bytes.HasPrefix(url, []byte("https://"))
 }
 
-// newLink makes a Link, still without text, of the last link.
-func (p *page) newLink() Link {
-	l := Link{NoFollow: p.ref.NoFollow}
-	l.URL, l.Fragment = urlx.CutFragment(string(p.buf))
-	if len(p.rel) > 0 {
-		l.Rel = strings.FieldsFunc(strings.ToLower(string(p.rel)), isASCIISpace)
+// admitsURL applies the options that are about the URL and the rel attribute.
+func (p *page) admitsURL() bool {
+	url := p.ref.URL
+	switch {
+	case p.skipNoFollow && p.ref.NoFollow,
+		p.allowDomains != nil && !p.allowDomains.match(hostOf(url)),
+		p.denyDomains != nil && p.denyDomains.match(hostOf(url)),
+		p.allow != nil && !matchAny(p.allow, url),
+		p.deny != nil && matchAny(p.deny, url):
+		return false
 	}
-	return l
-}
-
-// Base returns the document base URL of a page, which relative links start from: the href of the
-// first base element that has one, resolved against docURL, the URL of the page. Without such an
-// element, and where its href is no URL or has the scheme data or javascript, it is docURL as given
-// (HTML standard, section 2.4.3).
-func Base(body []byte, docURL string) string {
-	if !mayHaveBase(body) {
-		return docURL
-	}
-	base, _ := documentBase(body, docURL)
-	return base
-}
-
-func documentBase(body []byte, docURL string) (string, *urlx.Base) {
-	doc := parseDocURL(docURL)
-	if !mayHaveBase(body) {
-		return docURL, doc
-	}
-	s := newScanner(body)
-	for s.nextTag() {
-		if href, ok := s.baseHref(); ok {
-			return resolveBase(doc, docURL, href)
-		}
-	}
-	return docURL, doc
-}
-
-// parseDocURL takes about:blank for what is no absolute URL: it resolves absolute links and refuses
-// relative ones.
-func parseDocURL(docURL string) *urlx.Base {
-	doc, err := urlx.ParseBase(docURL)
-	if err != nil {
-		doc, _ = urlx.ParseBase("about:blank")
-	}
-	return doc
-}
-
-func resolveBase(doc *urlx.Base, docURL, href string) (string, *urlx.Base) {
-	url, err := doc.Resolve(nil, href)
-	if err != nil {
-		return docURL, doc
-	}
-	switch urlx.Scheme(string(url)) {
-	case "data", "javascript":
-		return docURL, doc
-	}
-	base, err := urlx.ParseBase(string(url))
-	if err != nil {
-		return docURL, doc
-	}
-	return string(url), base
-}
-
-// baseHref returns the href of the start tag that was just read if it is a base element with one.
-func (s *scanner) baseHref() (string, bool) {
-	// The content of a template is a document of its own, and SVG has no base element.
-	if s.tag != atom.Base || s.templates > 0 || s.inForeign() {
-		return "", false
-	}
-	href, _ := s.attributes("href", "")
-	return string(href), href != nil
-}
-
-// mayHaveBase reports whether the body has a text like a base tag, which most pages do not, so
-// that they need not be read twice.
-func mayHaveBase(body []byte) bool {
-	for {
-		i := bytes.IndexByte(body, '<')
-		if i < 0 || len(body) < i+len("<base") {
+	for _, e := range p.denyExtensions {
+		if e.match(url) {
 			return false
 		}
-		if bytes.EqualFold(body[i+1:i+len("<base")], []byte("base")) {
-			return true
-		}
-		body = body[i+1:]
 	}
+	return true
 }
 
-const asciiSpace = "\t\n\f\r "
+func isASCII(b []byte) bool {
+	for _, c := range b {
+		if c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
+}
 
-func isASCIISpace(r rune) bool {
-	return r == ' ' || r == '\n' || r == '\t' || r == '\r' || r == '\f'
+// noFollow tells whether a rel attribute has "nofollow".
+func noFollow(rel []byte) bool {
+	found := false
+	if len(rel) > 0 {
+		eachWord(rel, false, func(word []byte) bool {
+			found = equalFold(word, "nofollow")
+			return !found
+		})
+	}
+	return found
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/net/html/atom"
+	"github.com/tegenaria/tegenaria/html"
 )
 
 // Refresh returns the page that a page sends browsers to by <meta http-equiv=refresh>, and after
@@ -20,16 +20,16 @@ func Refresh(body []byte, base string) (url string, after time.Duration, ok bool
 	if !mayHaveRefresh(body) {
 		return "", 0, false
 	}
-	p := page{scanner: newScanner(body), base: parseDocURL(base)}
+	p := page{tags: tagReader{Tags: html.NewTags(body)}, base: parseDocURL(base)}
 	hasBase := false
-	for p.nextTag() {
+	for p.tags.nextStart() {
 		if !hasBase {
-			if href, ok := p.baseHref(); ok {
+			if href, ok := p.tags.baseHref(); ok {
 				_, p.base = resolveBase(p.base, base, href)
 				hasBase = true
 			}
 		}
-		content, isRefresh := p.refreshContent()
+		content, isRefresh := p.tags.refreshContent()
 		if !isRefresh {
 			continue
 		}
@@ -46,12 +46,15 @@ func Refresh(body []byte, base string) (url string, after time.Duration, ok bool
 }
 
 // refreshContent returns the content of the start tag that was just read if it is a refresh.
-func (p *page) refreshContent() (string, bool) {
-	if p.tag != atom.Meta || p.noscripts > 0 || p.templates > 0 {
+func (r *tagReader) refreshContent() (string, bool) {
+	if r.tag != html.AtomMeta || r.noscripts > 0 || r.templates > 0 {
 		return "", false
 	}
-	equiv, content := p.attributes("http-equiv", "content")
-	return string(content), bytes.EqualFold(equiv, []byte("refresh"))
+	if equiv, _ := r.Attr(html.AtomHttpEquiv); !equalFold(equiv, "refresh") {
+		return "", false
+	}
+	content, _ := r.Attr(html.AtomContent)
+	return string(content), true
 }
 
 // mayHaveRefresh spares pages without http-equiv the reading.

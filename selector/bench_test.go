@@ -2,9 +2,14 @@ package selector_test
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 	"testing"
 
+	"github.com/andybalholm/cascadia"
+	xhtml "golang.org/x/net/html"
+
+	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/selector"
 )
 
@@ -53,4 +58,60 @@ func BenchmarkText(b *testing.B) {
 	for b.Loop() {
 		doc.CSS("li").Texts()
 	}
+}
+
+// BenchmarkPage does what a spider does with a page: parse it, run five selectors, resolve all links.
+func BenchmarkPage(b *testing.B) {
+	body := listing()
+	queries := []string{"title", "li.entry h3 > a", ".price", "#list > li", "li p"}
+	b.Run("selector", func(b *testing.B) {
+		b.SetBytes(int64(len(body)))
+		b.ReportAllocs()
+		for b.Loop() {
+			doc := selector.Parse(body)
+			for _, q := range queries {
+				if doc.CSS(q).Len() == 0 {
+					b.Fatal(q)
+				}
+			}
+			for ref := range links.Each(body, "http://shop.test/") {
+				if len(ref.URL) == 0 {
+					b.Fatal("no URL")
+				}
+			}
+		}
+	})
+	b.Run("cascadia", func(b *testing.B) {
+		var compiled []cascadia.Selector
+		for _, q := range queries {
+			compiled = append(compiled, cascadia.MustCompile(q))
+		}
+		anchors := cascadia.MustCompile("a[href]")
+		base, err := url.Parse("http://shop.test/")
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(int64(len(body)))
+		b.ReportAllocs()
+		for b.Loop() {
+			root, err := xhtml.Parse(strings.NewReader(string(body)))
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, q := range compiled {
+				if len(cascadia.QueryAll(root, q)) == 0 {
+					b.Fatal(q)
+				}
+			}
+			for _, a := range cascadia.QueryAll(root, anchors) {
+				for _, attr := range a.Attr {
+					if attr.Key == "href" {
+						if _, err := base.Parse(attr.Val); err != nil {
+							b.Fatal(err)
+						}
+					}
+				}
+			}
+		}
+	})
 }

@@ -2,7 +2,12 @@ package selector
 
 import (
 	"fmt"
+	"slices"
 	"sync"
+
+	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/html/css"
+	"github.com/tegenaria/tegenaria/html/xpath"
 )
 
 // Query is a compiled CSS selector or XPath expression. It may be used by several goroutines at
@@ -12,10 +17,10 @@ type Query struct {
 	matcher matcher
 }
 
-// matcher is what a query language compiles to: it runs on the given contexts, which are in
-// document order, and returns results in document order.
+// matcher is what a query compiles to. It appends what it selects in the nodes of a Selection,
+// which are in document order, to another.
 type matcher interface {
-	match(doc *Document, contexts []item) ([]item, error)
+	match(in, to *Selection) error
 }
 
 // SyntaxError is a query that cannot be used.
@@ -32,21 +37,22 @@ func (e *SyntaxError) Error() string {
 // Unwrap returns what is wrong with the query.
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
-// Compile compiles a CSS selector. The error is a [*SyntaxError].
-func Compile(css string) (*Query, error) { return cssQueries.compile(css) }
+// Compile compiles a CSS selector. The error is a [*SyntaxError], which wraps a [*css.SyntaxError].
+func Compile(selector string) (*Query, error) { return cssQueries.compile(selector) }
 
-// CompileXPath compiles an XPath expression. The error is a [*SyntaxError].
+// CompileXPath compiles an XPath expression. The error is a [*SyntaxError], which wraps a
+// [*xpath.SyntaxError].
 func CompileXPath(expr string) (*Query, error) { return xpathQueries.compile(expr) }
 
 // String returns the query as given.
 func (q *Query) String() string { return q.text }
 
-func (q *Query) run(doc *Document, contexts []item) *Selection {
-	items, err := q.matcher.match(doc, contexts)
-	if err != nil {
+func (q *Query) run(in *Selection) *Selection {
+	found := &Selection{doc: in.doc}
+	if err := q.matcher.match(in, found); err != nil {
 		panic(&SyntaxError{Query: q.text, Err: err})
 	}
-	return &Selection{doc: doc, items: items}
+	return found
 }
 
 func mustCompile(query string, in *language) *Query {
@@ -75,6 +81,7 @@ const (
 var (
 	cssQueries   = &language{parse: parseCSS}
 	xpathQueries = &language{parse: parseXPath}
+	patterns     = &language{parse: parsePattern}
 )
 
 func (l *language) compile(query string) (*Query, error) {
@@ -99,4 +106,71 @@ func (l *language) compile(query string) (*Query, error) {
 	}
 	l.queries[query] = q
 	return q, nil
+}
+
+type cssQuery struct{ selector *css.Selector }
+
+func parseCSS(query string) (matcher, error) {
+	s, err := css.Compile(query)
+	if err != nil {
+		return nil, err
+	}
+	return cssQuery{s}, nil
+}
+
+func (q cssQuery) match(in, to *Selection) error {
+	if len(in.refs) == 1 { // the rule: a page, or one of the items on it
+		if !in.refs[0].IsAttr() {
+			to.refs = q.selector.Append(nil, in.refs[0].Node())
+		}
+		return nil
+	}
+	var roots []html.Node
+	end := uint32(0)
+	for _, r := range in.refs {
+		// What is inside of another node of the Selection is searched with that.
+		if n := r.Node(); !r.IsAttr() && n.ID() >= end {
+			roots = append(roots, n)
+			end = n.EndID()
+		}
+	}
+	to.refs = q.selector.Append(nil, roots...)
+	return nil
+}
+
+type xpathQuery struct{ expr *xpath.Expr }
+
+func parseXPath(query string) (matcher, error) {
+	e, err := xpath.Compile(query)
+	if err != nil {
+		return nil, err
+	}
+	return xpathQuery{e}, nil
+}
+
+func (q xpathQuery) match(in, to *Selection) error {
+	for i, r := range in.refs {
+		if i > 0 && q.expr.Absolute() {
+			break
+		}
+		v, err := q.expr.Evaluate(r)
+		if err != nil {
+			return err
+		}
+		switch {
+		case v.Kind() != xpath.NodeSet:
+			to.values = append(to.values, v.String())
+		case i == 0:
+			to.refs = v.Nodes()
+		default:
+			to.refs = append(to.refs, v.Nodes()...)
+		}
+	}
+	if len(in.refs) > 1 {
+		if !slices.IsSortedFunc(to.refs, html.Ref.Compare) {
+			slices.SortFunc(to.refs, html.Ref.Compare)
+		}
+		to.refs = slices.Compact(to.refs)
+	}
+	return nil
 }

@@ -117,6 +117,7 @@ func TestXPath(t *testing.T) {
 		{"truth", "//p/a = 'go'", []string{"true"}},
 		{"untruth", "false()", []string{"false"}},
 		{"nothing", "//nosuch", nil},
+		{"numbers as strings", "starts-with(12, 1)", []string{"true"}},
 		{"contains", "//p[contains(., 'lph')]/b/text()", []string{"ph"}},
 		{"bracket in a string", "//p[b != '(]']/b/text()", []string{"ph"}},
 	} {

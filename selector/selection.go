@@ -4,32 +4,17 @@ import (
 	"iter"
 	"strings"
 
-	"golang.org/x/net/html"
+	"github.com/tegenaria/tegenaria/html"
 )
 
 // Selection is what a query found: elements, text nodes, comments, attributes, or the string,
-// number or truth value that an XPath expression computed. Nodes are in document order, each once.
-// A Selection does not change and may be used by several goroutines at once. The nil Selection is
-// an empty one.
+// number or truth value that an XPath expression or a JSON path computed. Nodes are in document
+// order, each once. A Selection does not change and may be used by several goroutines at once. The
+// nil Selection is an empty one.
 type Selection struct {
-	doc   *Document
-	items []item
-}
-
-// item is one result. A computed value has no node.
-type item struct {
-	node  *html.Node
-	attr  int    // index in node.Attr of a selected attribute, or noAttr
-	value string // the computed value
-}
-
-const noAttr = -1
-
-func (s *Selection) list() []item {
-	if s == nil {
-		return nil
-	}
-	return s.items
+	doc    *Document
+	refs   []html.Ref // nodes and attributes
+	values []string   // or computed values
 }
 
 // CSS selects what a CSS selector matches among the nodes of the Selection and inside them. It
@@ -45,7 +30,7 @@ func (s *Selection) Select(q *Query) *Selection {
 	if s.Len() == 0 {
 		return nil
 	}
-	return q.run(s.doc, s.items)
+	return q.run(s)
 }
 
 // First returns a Selection of the first result, or an empty one.
@@ -57,13 +42,16 @@ func (s *Selection) First() *Selection {
 }
 
 func (s *Selection) at(i int) *Selection {
-	return &Selection{doc: s.doc, items: s.items[i : i+1 : i+1]}
+	if s.values != nil {
+		return &Selection{doc: s.doc, values: s.values[i : i+1 : i+1]}
+	}
+	return &Selection{doc: s.doc, refs: s.refs[i : i+1 : i+1]}
 }
 
 // All returns an iterator over the results, each as a Selection of one, with its index from 0.
 func (s *Selection) All() iter.Seq2[int, *Selection] {
 	return func(yield func(int, *Selection) bool) {
-		for i := range s.list() {
+		for i := range s.Len() {
 			if !yield(i, s.at(i)) {
 				return
 			}
@@ -72,17 +60,42 @@ func (s *Selection) All() iter.Seq2[int, *Selection] {
 }
 
 // Len returns the number of results.
-func (s *Selection) Len() int { return len(s.list()) }
+func (s *Selection) Len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.refs) + len(s.values)
+}
+
+// Nodes returns the results that are nodes of the page, for use with package html.
+func (s *Selection) Nodes() []html.Node {
+	if s == nil {
+		return nil
+	}
+	var nodes []html.Node
+	for _, r := range s.refs {
+		if !r.IsAttr() {
+			nodes = append(nodes, r.Node())
+		}
+	}
+	return nodes
+}
 
 // Text returns the text of all results as a reader sees it: see [Selection.Texts]. The texts that
 // are not empty are joined by one space.
 func (s *Selection) Text() string {
-	var w textWriter
-	for _, it := range s.list() {
-		w.separate()
-		it.writeText(&w)
+	var b []byte
+	for i := range s.Len() {
+		before := len(b)
+		if before > 0 {
+			b = append(b, ' ')
+		}
+		start := len(b)
+		if b = s.appendText(b, i); len(b) == start {
+			b = b[:before]
+		}
 	}
-	return w.String()
+	return string(b)
 }
 
 // Texts returns one text for each result, as a reader sees it: white space (in the sense of
@@ -94,44 +107,73 @@ func (s *Selection) Texts() []string {
 	if s.Len() == 0 {
 		return nil
 	}
-	texts := make([]string, len(s.items))
-	for i, it := range s.items {
-		var w textWriter
-		it.writeText(&w)
-		texts[i] = w.String()
+	texts := make([]string, s.Len())
+	var b []byte
+	for i := range texts {
+		b = s.appendText(b[:0], i)
+		texts[i] = string(b)
 	}
 	return texts
+}
+
+func (s *Selection) appendText(b []byte, i int) []byte {
+	if s.values == nil && !s.refs[i].IsAttr() {
+		return s.refs[i].Node().AppendCollapsed(b)
+	}
+	return append(b, strings.Join(strings.Fields(s.get(i)), " ")...)
 }
 
 // Attr returns an attribute of the first result, or "" if there is no such attribute or no result.
 // Names are compared without regard to ASCII case.
 func (s *Selection) Attr(name string) string {
-	if s.Len() == 0 {
+	if s == nil || len(s.refs) == 0 {
 		return ""
 	}
-	value, _ := s.items[0].attribute(name)
-	return value
+	return attribute(s.refs[0], name).Value()
 }
 
 // Attrs returns the attribute of each result that has it.
 func (s *Selection) Attrs(name string) []string {
+	if s == nil {
+		return nil
+	}
 	var values []string
-	for _, it := range s.list() {
-		if value, ok := it.attribute(name); ok {
-			values = append(values, value)
+	for _, r := range s.refs {
+		if a := attribute(r, name); !a.IsZero() {
+			values = append(values, a.Value())
 		}
 	}
 	return values
+}
+
+// attribute returns the named attribute of an element. In SVG and MathML names may have a prefix as
+// in xlink:href.
+func attribute(r html.Ref, name string) html.Attr {
+	if r.IsAttr() {
+		return html.Attr{}
+	}
+	n := r.Node()
+	if atom := n.Document().LookupAtom(name); atom != 0 {
+		if a := n.FindAttr(atom); !a.IsZero() {
+			return a
+		}
+	}
+	for a := range n.Attrs() {
+		if strings.EqualFold(a.Name(), name) {
+			return a
+		}
+	}
+	return html.Attr{}
 }
 
 // HTML returns the markup of the first result: an element with its own tags (outer HTML), a text
 // node escaped. It is "" for attributes and computed values, which have no markup. The markup is
 // made from the parsed page (HTML standard, section 13.3), so it need not equal the source.
 func (s *Selection) HTML() string {
-	if s.Len() == 0 || s.items[0].node == nil || s.items[0].attr != noAttr {
+	if s == nil || len(s.refs) == 0 || s.refs[0].IsAttr() {
 		return ""
 	}
-	return markup(s.items[0].node)
+	return s.refs[0].Node().HTML()
 }
 
 // Get returns the first result as a string, or "". It is the outer HTML of an element, and the
@@ -140,7 +182,7 @@ func (s *Selection) Get() string {
 	if s.Len() == 0 {
 		return ""
 	}
-	return s.items[0].get()
+	return s.get(0)
 }
 
 // GetAll returns every result as [Selection.Get] does.
@@ -148,66 +190,23 @@ func (s *Selection) GetAll() []string {
 	if s.Len() == 0 {
 		return nil
 	}
-	all := make([]string, len(s.items))
-	for i, it := range s.items {
-		all[i] = it.get()
+	all := make([]string, s.Len())
+	for i := range all {
+		all[i] = s.get(i)
 	}
 	return all
 }
 
-func (it item) get() string {
-	switch {
-	case it.node == nil:
-		return it.value
-	case it.attr != noAttr:
-		return it.node.Attr[it.attr].Val
-	case it.node.Type == html.TextNode:
-		return it.node.Data
+func (s *Selection) get(i int) string {
+	if s.values != nil {
+		return s.values[i]
 	}
-	return markup(it.node)
-}
-
-func (it item) writeText(w *textWriter) {
-	if it.node == nil || it.attr != noAttr {
-		w.write(it.get())
-		return
+	r := s.refs[i]
+	if r.IsAttr() {
+		return r.Attr().Value()
 	}
-	w.writeNode(it.node)
-}
-
-func (it item) attribute(name string) (string, bool) {
-	if it.node == nil || it.attr != noAttr {
-		return "", false
+	if n := r.Node(); n.Kind() != html.TextNode {
+		return n.HTML()
 	}
-	i := attrIndex(it.node, name)
-	if i < 0 {
-		return "", false
-	}
-	return it.node.Attr[i].Val, true
-}
-
-// attrIndex returns the index of the named attribute in n.Attr, or -1.
-func attrIndex(n *html.Node, name string) int {
-	for i := range n.Attr {
-		if attrNamed(&n.Attr[i], name) {
-			return i
-		}
-	}
-	return -1
-}
-
-// attrNamed reports whether a has the name, which in SVG and MathML may be like xlink:href.
-func attrNamed(a *html.Attribute, name string) bool {
-	if a.Namespace != "" {
-		prefix, local, found := strings.Cut(name, ":")
-		return found && strings.EqualFold(prefix, a.Namespace) && strings.EqualFold(local, a.Key)
-	}
-	return strings.EqualFold(a.Key, name)
-}
-
-func markup(n *html.Node) string {
-	var b strings.Builder
-	// A strings.Builder does not fail, and a parsed tree has no node that cannot be written.
-	_ = html.Render(&b, n)
-	return b.String()
+	return string(r.Node().Data())
 }

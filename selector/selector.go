@@ -15,7 +15,7 @@
 //
 // # CSS
 //
-// Selectors are those of CSS Selectors Level 3 with :has, :contains("text") and lists in :not.
+// Selectors are those of package html/css: Selectors Level 4 and the extensions that scrapers use.
 // As in Scrapy's parsel, a selector may end with one of two pseudo-elements:
 //
 //   - ::text selects the text nodes that are children of the matching elements;
@@ -28,9 +28,10 @@
 //
 // # XPath
 //
-// Expressions are XPath 1.0. A path that starts with a slash starts at the document, also in a
-// Selection: write ".//a" to search inside. Names of elements and attributes are lower case.
-// Attributes, text nodes, strings, numbers and truth values are results like elements are.
+// Expressions are those of package html/xpath: XPath 1.0 and a few functions of later versions. A
+// path that starts with a slash starts at the document, also in a Selection: write ".//a" to search
+// inside. Names of elements and attributes are lower case. Attributes, text nodes, strings, numbers
+// and truth values are results like elements are.
 //
 // # Wrong queries
 //
@@ -44,32 +45,53 @@ import (
 	"fmt"
 	"sync"
 
-	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
+	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/links"
 )
 
 // Document is a parsed page. It does not change after Parse and may be used by several goroutines
 // at once. A nil Document is an empty page.
 type Document struct {
-	root *html.Node
-	err  error
+	tree    *html.Document
+	err     error
+	resolve func(ref string) (string, error)
+}
 
-	numberNodes sync.Once
-	numbers     map[*html.Node]int // position of each node in document order; see number
+// Option tells [Parse] what a page does not say itself.
+type Option func(*Document)
+
+// URL says where the page came from. [Selection.URLs] needs it, or [Resolver].
+func URL(docURL string) Option {
+	return func(d *Document) {
+		base := sync.OnceValue(func() string { return links.Base(d.tree.Source(), docURL) })
+		d.resolve = func(ref string) (string, error) { return urlx.Resolve(base(), ref) }
+	}
+}
+
+// Resolver gives [Selection.URLs] a way of its own to make a reference in the page an absolute URL.
+// The func may be called by several goroutines at once.
+func Resolver(resolve func(ref string) (string, error)) Option {
+	return func(d *Document) { d.resolve = resolve }
 }
 
 // Parse parses a page as browsers do with scripts switched off (HTML standard, section 13.2), so
-// what stands in noscript is content. The body must be UTF-8; a byte order mark is skipped.
+// what stands in noscript is content. The body must be UTF-8 and must not be changed afterwards; a
+// byte order mark is skipped.
 //
-// Parse never fails: whatever the bytes, there is a Document. One kind of page is refused, those
-// that nest more than 512 elements: their Document is empty and [Document.Err] says so.
-func Parse(body []byte) *Document {
-	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
-	root, err := html.ParseWithOptions(bytes.NewReader(body), html.ParseOptionEnableScripting(false))
-	if err != nil {
-		return &Document{root: &html.Node{Type: html.DocumentNode}, err: &ParseError{Err: err}}
+// Parse never fails: whatever the bytes, there is a Document. Pages that ask for far more nodes than
+// they have tags are refused: their Document is empty and [Document.Err] says so.
+func Parse(body []byte, options ...Option) *Document {
+	d := &Document{}
+	d.tree, d.err = html.Parse(bytes.TrimPrefix(body, []byte("\uFEFF")))
+	if d.err != nil {
+		d.err = &ParseError{Err: d.err}
+		d.tree = new(html.Document)
 	}
-	return &Document{root: root}
+	for _, option := range options {
+		option(d)
+	}
+	return d
 }
 
 // ParseError says why a page could not be parsed.
@@ -91,6 +113,14 @@ func (d *Document) Err() error {
 	return d.err
 }
 
+// Root returns the root of the page's tree, no node if the Document is nil or empty.
+func (d *Document) Root() html.Node {
+	if d == nil {
+		return html.Node{}
+	}
+	return d.tree.Node(1)
+}
+
 // CSS selects what a CSS selector matches in the whole page. It panics with a [*SyntaxError] if
 // the selector is wrong.
 func (d *Document) CSS(query string) *Selection { return d.Select(mustCompile(query, cssQueries)) }
@@ -101,48 +131,33 @@ func (d *Document) XPath(expr string) *Selection { return d.Select(mustCompile(e
 
 // Select selects what a compiled query matches in the whole page.
 func (d *Document) Select(q *Query) *Selection {
-	if d == nil {
+	root := d.Root()
+	if root.IsZero() {
 		return nil
 	}
-	return q.run(d, []item{{node: d.root, attr: noAttr}})
+	return q.run(&Selection{doc: d, refs: []html.Ref{root.Ref()}})
 }
 
 // Base returns the href of the first base element that has one, as it is written in the page, or
 // "". It is not resolved; links.Base does that.
 func (d *Document) Base() string {
-	if d == nil {
-		return ""
-	}
-	href, _ := baseHref(d.root)
-	return href
-}
-
-func baseHref(n *html.Node) (string, bool) {
-	switch {
-	case n.DataAtom == atom.Template:
+	for n := range d.Root().Descendants() {
+		if !n.Is(html.AtomBase) {
+			continue
+		}
 		// The content of a template is a document of its own (HTML standard, section 4.12.3).
-		return "", false
-	case n.DataAtom == atom.Base && n.Namespace == "":
-		if i := attrIndex(n, "href"); i >= 0 {
-			return n.Attr[i].Val, true
+		if href := n.FindAttr(html.AtomHref); !href.IsZero() && !inTemplate(n) {
+			return href.Value()
 		}
 	}
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if href, ok := baseHref(c); ok {
-			return href, true
-		}
-	}
-	return "", false
+	return ""
 }
 
-// number returns the position of every node in document order. It is made when a query first needs
-// it, which most pages never do.
-func (d *Document) number() map[*html.Node]int {
-	d.numberNodes.Do(func() {
-		d.numbers = make(map[*html.Node]int)
-		for n := range d.root.Descendants() {
-			d.numbers[n] = len(d.numbers) + 1
+func inTemplate(n html.Node) bool {
+	for up := range n.Ancestors() {
+		if up.Is(html.AtomTemplate) {
+			return true
 		}
-	})
-	return d.numbers
+	}
+	return false
 }

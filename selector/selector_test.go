@@ -2,11 +2,13 @@ package selector_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/selector"
 )
 
@@ -45,11 +47,32 @@ func TestParseIsForAnyBytes(t *testing.T) {
 	}
 }
 
-func TestTooDeep(t *testing.T) {
-	d := selector.Parse([]byte(strings.Repeat("<div>", 600) + "<a href=x>deep</a>"))
+func TestDeep(t *testing.T) {
+	d := selector.Parse([]byte(strings.Repeat("<div>", 100_000) + "<a href=x>deep</a>"))
+	if d.Err() != nil {
+		t.Fatal(d.Err())
+	}
+	check(t, "CSS", d.CSS("div div > a::attr(href)").Get(), "x")
+	check(t, "XPath", d.XPath("//div/a/@href").Get(), "x")
+	check(t, "Text", d.CSS("body").Text(), "deep")
+	if n := len(d.CSS("body").HTML()); n < 1_100_000 {
+		t.Errorf("%d bytes of markup", n)
+	}
+}
+
+// TestTooManyNodes parses a page whose unclosed tags each paragraph repeats.
+func TestTooManyNodes(t *testing.T) {
+	var page strings.Builder
+	page.WriteString("<p>")
+	for i := range 100 {
+		fmt.Fprintf(&page, "<b id=%d>", i)
+	}
+	page.WriteString(strings.Repeat("<p>x", 1000))
+	d := selector.Parse([]byte(page.String()))
 	var parseErr *selector.ParseError
-	if !errors.As(d.Err(), &parseErr) {
-		t.Fatalf("Err = %v, want a *ParseError", d.Err())
+	var limit *html.LimitError
+	if !errors.As(d.Err(), &parseErr) || !errors.As(d.Err(), &limit) {
+		t.Fatalf("Err = %v, want a *ParseError of a *html.LimitError", d.Err())
 	}
 	if d.CSS("*").Len() != 0 || d.XPath("//*").Len() != 0 || d.Base() != "" {
 		t.Error("a page that could not be parsed is not empty")
@@ -154,6 +177,7 @@ func TestText(t *testing.T) {
 		"template":           {"a<template>t</template>b", "ab"},
 		"comment":            {"a<!-- c -->b", "ab"},
 		"options":            {"<select><option>a<option>b</select>", "a b"},
+		"titles of drawings": {"a<svg><title>b</title><desc>c</desc><text>d</text></svg>e", "a b c de"},
 		"headings":           {"<h1>a</h1>b<h2>c</h2>", "a b c"},
 		"invalid UTF-8":      {"a\xffb", "a\xffb"},
 	} {
@@ -175,7 +199,9 @@ func TestSyntaxErrorPanics(t *testing.T) {
 		"CSS of nothing":       func() { d.CSS("nosuch").CSS("a[") },
 		"XPath of a document":  func() { d.XPath("//a[") },
 		"XPath of a selection": func() { d.CSS("a").XPath("//a[") },
-		"XPath wrong in use":   func() { d.XPath("starts-with(1, 2)") },
+		"XPath of wrong types": func() { d.XPath("count(1)") },
+		"regular expression":   func() { d.CSS("a").Re("(") },
+		"regular expression 2": func() { d.CSS("nosuch").ReFirst("(") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

@@ -1,0 +1,198 @@
+package css_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/andybalholm/cascadia"
+	xhtml "golang.org/x/net/html"
+
+	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/html/css"
+)
+
+// shop makes a page of about size bytes that looks like a list of products.
+func shop(size int) string {
+	var b strings.Builder
+	b.WriteString(`<!DOCTYPE html><html lang="en"><head><title>Shop</title><link rel="stylesheet" href="/s.css"></head>
+<body class="shop"><nav id="menu"><ul><li><a href="/">Home</a></li><li><a href="/all" class="active">All</a></li></ul></nav>
+<main id="content"><div class="list">`)
+	for i := 0; b.Len() < size-120; i++ {
+		fmt.Fprintf(&b, `<article class="product card" data-id="%d"><h3 class="title"><a href="/p/%d" title="Product %d">Product number %d</a></h3>
+<p class="text">Some words about it &amp; <em>why</em> it is good.</p><div class="row"><span class="price">%d.99</span><a class="buy button" href="/buy/%d">Buy</a></div></article>
+`, i, i, i, i, i, i)
+	}
+	b.WriteString(`</div></main><footer><p>The end. <a href="/about">About</a></p></footer></body></html>`)
+	return b.String()
+}
+
+var pageSizes = []struct {
+	name string
+	size int
+}{{"2KB", 2_000}, {"20KB", 20_000}, {"100KB", 100_000}}
+
+var benchSelectors = []struct{ name, text string }{
+	{"class", ".price"},
+	{"id", "#menu"},
+	{"name", "article"},
+	{"compound", "a.buy.button"},
+	{"attribute", "a[href]"},
+	{"prefix", `a[href^="/p/"]`},
+	{"descendant", "#content .product .price"},
+	{"child", "article.product > h3 > a"},
+	{"deep", "body main div article div span"},
+	{"sibling", "h3 + p em"},
+	{"nth", ".row > :nth-child(2)"},
+	{"oftype", "article p:first-of-type"},
+	{"not", "a:not(.buy)"},
+	{"has", "article:has(em)"},
+	{"list", "h3 a, .price, nav a"},
+	{"universal", "*"},
+}
+
+// BenchmarkSelect measures a query of the whole page by a compiled selector; the index of the
+// document is there.
+func BenchmarkSelect(b *testing.B) {
+	for _, page := range pageSizes {
+		doc := parse(b, shop(page.size))
+		root, err := xhtml.Parse(strings.NewReader(shop(page.size)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, s := range benchSelectors {
+			ours := css.MustCompile(s.text)
+			theirs, err := cascadia.ParseGroup(s.text)
+			if err != nil {
+				b.Fatal(err)
+			}
+			want := len(cascadia.QueryAll(root, theirs))
+			b.Run(page.name+"/"+s.name+"/css", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					if n := len(ours.Select(doc.Root())); n != want {
+						b.Fatalf("found %d, cascadia %d", n, want)
+					}
+				}
+			})
+			b.Run(page.name+"/"+s.name+"/cascadia", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					cascadia.QueryAll(root, theirs)
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkFresh measures five queries of a page that was not queried before: with the making of the
+// index, but not of the tree.
+func BenchmarkFresh(b *testing.B) {
+	queries := []string{"h3.title a", ".price", "article.product", "a.buy[href]", "#menu a"}
+	for _, page := range pageSizes {
+		text := []byte(shop(page.size))
+		var ours []*css.Selector
+		var theirs []cascadia.SelectorGroup
+		for _, q := range queries {
+			ours = append(ours, css.MustCompile(q))
+			group, err := cascadia.ParseGroup(q)
+			if err != nil {
+				b.Fatal(err)
+			}
+			theirs = append(theirs, group)
+		}
+		b.Run(page.name+"/css", func(b *testing.B) {
+			b.ReportAllocs()
+			doc := parse(b, string(text))
+			for b.Loop() {
+				b.StopTimer()
+				if err := doc.Reset(text); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				for _, s := range ours {
+					s.Select(doc.Root())
+				}
+			}
+		})
+		root, err := xhtml.Parse(strings.NewReader(string(text)))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(page.name+"/cascadia", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				for _, s := range theirs {
+					cascadia.QueryAll(root, s)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkNested measures a query inside each of the products, as spiders do it.
+func BenchmarkNested(b *testing.B) {
+	page := shop(20_000)
+	doc := parse(b, page)
+	root, err := xhtml.Parse(strings.NewReader(page))
+	if err != nil {
+		b.Fatal(err)
+	}
+	items, price := css.MustCompile("article"), css.MustCompile(".row > .price")
+	itemsX, priceX := cascadia.MustCompile("article"), cascadia.MustCompile(".row > .price")
+	b.Run("css", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			for _, item := range items.Select(doc.Root()) {
+				if _, ok := price.First(item.Node()); !ok {
+					b.Fatal("no price")
+				}
+			}
+		}
+	})
+	b.Run("cascadia", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			for _, item := range cascadia.QueryAll(root, itemsX) {
+				if cascadia.Query(item, priceX) == nil {
+					b.Fatal("no price")
+				}
+			}
+		}
+	})
+}
+
+func BenchmarkCompile(b *testing.B) {
+	const text = "div.quote > a[href^='/x']:not(.y) span:nth-child(2n+1)"
+	b.Run("css", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			css.MustCompile(text)
+		}
+	})
+	b.Run("cascadia", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			cascadia.MustCompile(text)
+		}
+	})
+}
+
+// BenchmarkIndex measures the making of the index in full.
+func BenchmarkIndex(b *testing.B) {
+	for _, page := range pageSizes {
+		text := []byte(shop(page.size))
+		b.Run(page.name, func(b *testing.B) {
+			b.ReportAllocs()
+			var doc html.Document
+			for b.Loop() {
+				b.StopTimer()
+				if err := doc.Reset(text); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				doc.Index().Words()
+			}
+		})
+	}
+}

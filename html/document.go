@@ -1,0 +1,243 @@
+package html
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// Document is a parsed page: the root of its tree and the memory that all its nodes live in. It is
+// safe for concurrent use by readers.
+type Document struct {
+	source []byte
+	nodes  []node // the first is no node, the second the document
+	attrs  []attr // the first is none
+	side   []byte // text that is no range of the source
+	spans  []sideSpan
+	names  names
+
+	xml       bool
+	lenient   bool // XML that is not well-formed is read as far as it goes
+	entities  bool // the entities of HTML are known in XML
+	coded     bool // the source holds & or carriage return or NUL
+	quirks    QuirksMode
+	doctype   rawDoctype
+	maxNodes  int
+	reordered bool     // nodes had to be brought into document order
+	again     bool     // there was a document before
+	builder   *builder // of a document that is used again
+	work      int      // steps that parsing took, for the tests of hostile input
+
+	index atomic.Pointer[Index] // nil until somebody asks, see query.go
+}
+
+// QuirksMode says how far the page asks for the behaviour of old browsers. Apart from layout it
+// makes classes and ids in selectors ignore case and lets a table stand in a paragraph.
+type QuirksMode uint8
+
+// The modes, section 13.2.6.4.1 (The initial insertion mode).
+const (
+	NoQuirks QuirksMode = iota
+	LimitedQuirks
+	Quirks
+)
+
+// Doctype is a document type declaration.
+type Doctype struct {
+	Name           string
+	Public, System string // the identifiers, "" if they are missing
+
+	HasPublic, HasSystem bool // whether there are identifiers, empty ones included
+}
+
+// Option changes how a document is parsed.
+type Option func(*Document)
+
+// MaxNodes bounds the number of nodes of a document. The default, also for n = 0, is 64 and two for
+// each byte of the source, which no page reaches that is not made for it.
+func MaxNodes(n int) Option { return func(d *Document) { d.maxNodes = n } }
+
+// LimitError says that a source asks for more than a document may hold.
+type LimitError struct {
+	What  string // "nodes", "names" or "bytes"
+	Limit int
+	Pos   int // offset in the source at which the limit was met
+}
+
+// Error says what there is too much of, and where.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("html: at byte %d: more than %d %s", e.Pos, e.Limit, e.What)
+}
+
+// Parse parses an HTML document in UTF-8 (section 13.2, scripting disabled). Every sequence of bytes
+// is a document; the only error is a *LimitError. The document refers to source, which must not be
+// changed as long as it is in use.
+func Parse(source []byte, options ...Option) (*Document, error) {
+	d := &Document{}
+	for _, option := range options {
+		option(d)
+	}
+	if err := d.Reset(source); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Reset parses another HTML document into the memory of this one, with the options that this one was
+// made with. All nodes and views of the old document become invalid. After an error the document is
+// empty.
+func (d *Document) Reset(source []byte) error {
+	if err := d.begin(source); err != nil {
+		return err
+	}
+	return d.parse(nil)
+}
+
+// begin makes the document empty and gives it a source.
+func (d *Document) begin(source []byte) error {
+	d.source = nil
+	d.index.Store(nil)
+	d.nodes = d.nodes[:0]
+	d.attrs = d.attrs[:0]
+	d.side = d.side[:0]
+	d.spans = d.spans[:0]
+	d.names.reset()
+	d.quirks, d.doctype, d.coded, d.xml, d.entities, d.reordered, d.work = NoQuirks, rawDoctype{}, false, false, false, false, 0
+	if len(source) > maxSource {
+		d.empty()
+		return &LimitError{What: "bytes", Limit: maxSource, Pos: maxSource}
+	}
+	d.source = source
+	if d.nodes == nil {
+		// On most pages a < stands for about one node: half of them are end tags, but text comes between.
+		// Grow, other than make, uses up what the allocator gives.
+		tags := bytes.Count(source, []byte("<"))
+		d.nodes = slices.Grow(d.nodes, tags+tags/8+12)
+		d.attrs = slices.Grow(d.attrs, min(tags, bytes.Count(source, []byte("=")))+1)
+	}
+	d.empty()
+	return nil
+}
+
+// maxSource is the largest source, in bytes: numbers of 32 bits count what is made of it.
+const maxSource = 1 << 28
+
+func (d *Document) empty() {
+	d.nodes = append(d.nodes[:0], node{}, node{meta: uint32(DocumentNode)})
+	d.attrs = append(d.attrs[:0], attr{})
+}
+
+// limit returns the largest number of nodes.
+func (d *Document) limit() int {
+	n := d.maxNodes
+	if n <= 0 {
+		n = 64 + 2*len(d.source)
+	}
+	return min(n, math.MaxUint32-2)
+}
+
+// Root returns the document itself, the root of the tree.
+func (d *Document) Root() Node { return Node{d, 1} }
+
+// Element returns the topmost element, html in HTML, no node if there is none.
+func (d *Document) Element() Node {
+	for n := d.Root().FirstChild(); !n.IsZero(); n = n.NextSibling() {
+		if n.IsElement() {
+			return n
+		}
+	}
+	return Node{}
+}
+
+// Len returns the number of nodes, of which the document itself is one.
+func (d *Document) Len() int { return len(d.nodes) - 1 }
+
+// Node returns the node with this number, from 1 to Len in document order, no node for another
+// number. Going through all numbers is the fastest way to see all nodes.
+func (d *Document) Node(id uint32) Node {
+	if id == 0 || int(id) >= len(d.nodes) {
+		return Node{}
+	}
+	return Node{d, id}
+}
+
+// Source returns what was parsed. It must not be changed.
+func (d *Document) Source() []byte { return d.source }
+
+// QuirksMode returns the mode that the document type asks for. XML documents have no quirks.
+func (d *Document) QuirksMode() QuirksMode { return d.quirks }
+
+// IsXML reports whether the document was parsed as XML, in which names keep their case.
+func (d *Document) IsXML() bool { return d.xml }
+
+// Doctype returns the document type and whether there is one.
+func (d *Document) Doctype() (Doctype, bool) {
+	for n := d.Root().FirstChild(); !n.IsZero(); n = n.NextSibling() {
+		if n.Kind() == DoctypeNode {
+			return d.doctypeNames(), true
+		}
+	}
+	return Doctype{}, false
+}
+
+func (d *Document) doctypeNames() Doctype {
+	part := func(s span) []byte { return d.source[s.start:s.end] }
+	name := part(d.doctype.name)
+	if d.xml {
+		return Doctype{
+			Name:      string(name),
+			Public:    string(part(d.doctype.public)),
+			System:    string(part(d.doctype.system)),
+			HasPublic: d.doctype.public.start != 0,
+			HasSystem: d.doctype.system.start != 0,
+		}
+	}
+	return d.doctype.decode(d.source)
+}
+
+// LookupAtom returns the number of a name in this document, 0 if no element or attribute has it.
+// Names are compared byte by byte. In XML it finds names in no namespace and in those of HTML, SVG
+// and MathML.
+func (d *Document) LookupAtom(name string) Atom { return d.names.lookup([]byte(name), 0) }
+
+// Atoms returns a number above all atoms of this document, for tables of them.
+func (d *Document) Atoms() int { return staticAtoms + len(d.names.list) }
+
+// AtomName returns the name with this number, "" if there is none.
+func (d *Document) AtomName(a Atom) string {
+	if a < staticAtoms {
+		return a.String()
+	}
+	if int(a-staticAtoms) >= len(d.names.list) {
+		return ""
+	}
+	return string(d.names.bytes(a))
+}
+
+// AtomBytes is AtomName for inner loops: it returns a view, which must not be changed, of the name of
+// an atom of the document's own, and nil for those that are the same in all documents.
+func (d *Document) AtomBytes(a Atom) []byte {
+	if a < staticAtoms || int(a-staticAtoms) >= len(d.names.list) {
+		return nil
+	}
+	return d.names.bytes(a)
+}
+
+// atomSpace returns the namespace of a name in XML.
+func (d *Document) atomSpace(a Atom) string {
+	if a < staticAtoms || int(a-staticAtoms) >= len(d.names.list) {
+		return ""
+	}
+	return d.AtomName(Atom(d.names.list[a-staticAtoms].space))
+}
+
+// localName returns what follows the prefix of a name.
+func localName(name string) string {
+	if _, local, ok := strings.Cut(name, ":"); ok {
+		return local
+	}
+	return name
+}

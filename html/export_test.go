@@ -1,0 +1,8 @@
+package html
+
+// Work returns how many steps parsing took: tokens, entries of the stack of open elements and of the
+// list of formatting elements that were looked at or moved, comparisons of attributes, nodes moved.
+func Work(d *Document) int { return d.work }
+
+// Reordered reports whether the nodes of a document had to be brought into document order.
+func Reordered(d *Document) bool { return d.reordered }

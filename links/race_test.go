@@ -1,0 +1,5 @@
+//go:build race
+
+package links_test
+
+const raceEnabled = true

@@ -1,0 +1,117 @@
+package selector_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/tegenaria/tegenaria/selector"
+)
+
+const shop = `<!DOCTYPE html><html><head><base href="/shop/"><script type="application/ld+json">
+{"name": "Tea", "offers": [{"price": 3.50, "stock": true}, {"price": 4}], "tags": ["green", "caf\u00e9", null], "note": null}
+</script><script>var data = {"id": 17};</script></head><body>
+<p class="price">Price: <b>3.50</b> EUR, was 4.00 EUR</p><p class=sku>SKU &amp;eacute; 12 &lt; 13 &gt; 11 &#169;</p>
+<a href="tea?id=1">Tea</a><a href=" /cups ">Cups</a><a>no link</a><a href="">here</a><a href="http://[">bad</a>
+<img src="tea.png"><form action="buy"></form><blockquote cite="//cite.test/"></blockquote>
+<div data-state='{"page": {"next": "/p/2"}}'>//cdn.test/x.js</div>
+</body></html>`
+
+func TestRe(t *testing.T) {
+	d := selector.Parse([]byte(shop))
+	for _, test := range []struct {
+		name string
+		in   *selector.Selection
+		expr string
+		want []string
+	}{
+		{"matches", d.CSS(".price"), `\d+\.\d+`, []string{"3.50", "4.00"}},
+		{"a group", d.CSS(".price"), `(\d+)\.\d+`, []string{"3", "4"}},
+		{"groups, one after the other", d.CSS(".price"), `(\d+)\.(\d+)`, []string{"3", "50", "4", "00"}},
+		{"a group that takes no part", d.CSS(".price"), `(x)?was (\d)`, []string{"", "4"}},
+		{"extract", d.CSS(".price"), `(\d+)\.(?P<extract>\d+)`, []string{"50"}},
+		{"extract without match", d.CSS(".price"), `(?P<extract>z)`, nil},
+		{"markup", d.CSS(".price"), `<b>(.*)</b>`, []string{"3.50"}},
+		{"text", d.CSS(".price::text"), `was (.*)`, []string{"4.00 EUR"}},
+		{"references in markup", d.CSS(".sku"), `SKU.*©`, []string{"SKU &amp;eacute; 12 &lt; 13 > 11 ©"}},
+		{"references in text", d.CSS(".sku::text"), `SKU \S+`, []string{"SKU é"}},
+		{"several results", d.CSS("a"), `>(\w+)</a>`, []string{"Tea", "Cups", "here", "bad"}},
+		{"numbers", d.XPath("count(//a)"), `\d`, []string{"5"}},
+		{"nothing", d.CSS("nosuch"), `.`, nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			checkStrings(t, test.expr, test.in.Re(test.expr), test.want...)
+			first := ""
+			if len(test.want) > 0 {
+				first = test.want[0]
+			}
+			check(t, "ReFirst", test.in.ReFirst(test.expr), first)
+		})
+	}
+}
+
+func TestJSON(t *testing.T) {
+	d := selector.Parse([]byte(shop))
+	data := d.CSS("script[type*=json]")
+	for _, test := range []struct {
+		name string
+		got  *selector.Selection
+		want []string
+	}{
+		{"string", data.JSON("name"), []string{"Tea"}},
+		{"number as written", data.JSON("offers.0.price"), []string{"3.50"}},
+		{"truth value", data.JSON("offers.0.stock"), []string{"true"}},
+		{"each of an array", data.JSON("offers.#.price"), []string{"3.50", "4"}},
+		{"values of an array", data.JSON("tags"), []string{"green", "café"}},
+		{"object", data.JSON("offers.1"), []string{`{"price": 4}`}},
+		{"null", data.JSON("note"), nil},
+		{"absent", data.JSON("nosuch"), nil},
+		{"nested", data.JSON("offers").JSON("price"), []string{"3.50", "4"}},
+		{"no JSON", d.CSS("script:not([type])").JSON("id"), nil},
+		{"of text that was cut out", d.CSS("script:not([type])"), []string{`<script>var data = {"id": 17};</script>`}},
+		{"attribute", d.CSS("div::attr(data-state)").JSON("page.next"), []string{"/p/2"}},
+		{"several results", d.CSS("script").JSON("name"), []string{"Tea"}},
+		{"nothing", d.CSS("nosuch").JSON("name"), nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			checkStrings(t, "GetAll", test.got.GetAll(), test.want...)
+		})
+	}
+}
+
+func TestURLs(t *testing.T) {
+	d := selector.Parse([]byte(shop), selector.URL("https://a.test/x/y"))
+	for _, test := range []struct {
+		name string
+		got  *selector.Selection
+		want []string
+	}{
+		{"links", d.CSS("a"), []string{"https://a.test/shop/tea?id=1", "https://a.test/cups"}},
+		{"source", d.CSS("img"), []string{"https://a.test/shop/tea.png"}},
+		{"action and cite", d.CSS("form, blockquote"), []string{"https://a.test/shop/buy", "https://cite.test/"}},
+		{"attributes", d.CSS("a::attr(href)"), []string{"https://a.test/shop/tea?id=1", "https://a.test/cups"}},
+		{"text", d.CSS("div::text"), []string{"https://cdn.test/x.js"}},
+		{"computed", d.CSS("div::attr(data-state)").JSON("page.next"), []string{"https://a.test/p/2"}},
+		{"base", d.CSS("base"), []string{"https://a.test/shop/"}},
+		{"none", d.CSS("p"), nil},
+		{"nothing", d.CSS("nosuch"), nil},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			checkStrings(t, "URLs", test.got.URLs(), test.want...)
+			first := ""
+			if len(test.want) > 0 {
+				first = test.want[0]
+			}
+			check(t, "URL", test.got.URL(), first)
+		})
+	}
+	own := selector.Parse([]byte(shop), selector.Resolver(func(ref string) (string, error) {
+		if ref == "" {
+			return "", errors.New("no reference")
+		}
+		return "x:" + ref, nil
+	}))
+	check(t, "URL by a resolver", own.CSS("img").URL(), "x:tea.png")
+	if got := selector.Parse([]byte(shop)).CSS("a").URLs(); got != nil {
+		t.Errorf("URLs of a page without URL: %q", got)
+	}
+}

@@ -1,0 +1,60 @@
+package selector_test
+
+import (
+	"testing"
+
+	"github.com/tegenaria/tegenaria/selector"
+)
+
+const gallery = `<html><head><base href='http://example.com/'><title>Example website</title></head><body>
+<div id='images'>
+<a href='image1.html' class="thumb item-0">Name: My image 1 <br><img src='image1_thumb.jpg' alt='image1'></a>
+<a href='image2.html' class="thumb item-1">Name: My image 2 <br><img src='image2_thumb.jpg' alt='image2'></a>
+<a href='image3.html' class="item-inactive">Name: My image 3 <br><img src='image3_thumb.jpg' alt='image3'></a>
+</div><ul class=list><li>1</li><li>2</li></ul><ul class=list><li>3</li><li>4</li></ul>
+<p class="foo bar-baz">First</p><p class="foo">Second <a href="#">Next <b>Page</b></a></p>
+</body></html>`
+
+// TestParsel holds what users of Scrapy's parsel rely on, as its documentation has it.
+func TestParsel(t *testing.T) {
+	d := selector.Parse([]byte(gallery))
+	for _, test := range []struct {
+		name string
+		got  *selector.Selection
+		want []string
+	}{
+		{"text of an element", d.CSS("title::text"), []string{"Example website"}},
+		{"XPath and CSS are the same", d.XPath("//title/text()"), []string{"Example website"}},
+		{"CSS and XPath mix", d.CSS("#images").XPath(".//img/@alt"), []string{"image1", "image2", "image3"}},
+		{"get is the first", d.CSS("img::attr(alt)").First(), []string{"image1"}},
+		{"nothing gives nothing", d.CSS("#nosuch::text"), nil},
+		{"attributes of all", d.CSS("#images a::attr(href)"), []string{"image1.html", "image2.html", "image3.html"}},
+		{"attribute by XPath", d.XPath("//base/@href"), []string{"http://example.com/"}},
+		{"contains in an attribute", d.CSS("a[href*=image] img::attr(src)"), []string{"image1_thumb.jpg", "image2_thumb.jpg", "image3_thumb.jpg"}},
+		{"text inside includes own text", d.CSS("#images a:first-child *::text"), []string{"Name: My image 1 "}},
+		{"all text inside, own and others'", d.CSS("p.foo:last-child ::text"), []string{"Second ", "Next ", "Page"}},
+		{"pseudo-element of a list of selectors", d.CSS("title::text, ul li:first-child::text"), []string{"Example website", "1", "3"}},
+		{"absolute path in a selection", d.CSS("p").XPath("//title/text()"), []string{"Example website"}},
+		{"relative path in a selection", d.CSS("ul").First().XPath(".//li/text()"), []string{"1", "2"}},
+		{"first of each parent", d.XPath("//ul/li[1]/text()"), []string{"1", "3"}},
+		{"first of all", d.XPath("(//ul/li)[1]/text()"), []string{"1"}},
+		{"text as a condition", d.XPath("//a[contains(., 'Next Page')]/@href"), []string{"#"}},
+		{"text nodes as a condition", d.XPath("//a[contains(.//text(), 'Next Page')]/@href"), nil},
+		{"string-value", d.XPath("string(//p[2])"), []string{"Second Next Page"}},
+		{"has-class", d.XPath("//p[has-class('foo')]/text()"), []string{"First", "Second "}},
+		{"has-class of several", d.XPath("//p[has-class('foo', 'bar-baz')]/text()"), []string{"First"}},
+		{"has-class is for whole words", d.XPath("//p[has-class('bar')]/text()"), nil},
+		{"re:test", d.XPath(`//a[re:test(@class, "item-\d$")]/@href`), []string{"image1.html", "image2.html"}},
+		{"re:test with flags", d.XPath(`//a[re:test(@class, "ITEM-\d$", "i")]/@href`), []string{"image1.html", "image2.html"}},
+		{"a selection of text has no elements", d.CSS("title::text").CSS("a"), nil},
+		{"what text is in", d.CSS("title::text").XPath("name(..)"), []string{"title"}},
+		{"union", d.XPath("//title/text() | //li[. > 3]/text()"), []string{"Example website", "4"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			checkStrings(t, "GetAll", test.got.GetAll(), test.want...)
+		})
+	}
+	checkStrings(t, "re", d.XPath("//a[contains(@href, 'image')]/text()").Re(`Name:\s*(.*)`), "My image 1 ", "My image 2 ", "My image 3 ")
+	check(t, "re_first", d.XPath("//a[contains(@href, 'image')]/text()").ReFirst(`Name:\s*(.*)`), "My image 1 ")
+	check(t, "attrib", d.CSS("img").Attr("src"), "image1_thumb.jpg")
+}
