@@ -1,0 +1,6 @@
+package disk
+
+import "github.com/cockroachdb/pebble/v2/vfs"
+
+// WithFS keeps a job in another file system.
+func WithFS(fs vfs.FS) Option { return func(o *options) { o.fs = fs } }

@@ -1,0 +1,250 @@
+package disk
+
+import (
+	"fmt"
+	"os"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// guard stands between the store and the disk. The store takes a failing write for the end of the process: it
+// panics, or asks the logger to exit. So it never learns of one. The guard remembers the first failure and
+// lets nothing reach the disk from then on; what is there stays as a crash at that moment would leave it. Who
+// has written must ask failed before telling anybody that it is durable.
+//
+// It also holds removals back until the store was found to be whole, so that a damaged one is not tidied away.
+//
+// Reading goes through: its errors come back to who reads.
+type guard struct {
+	vfs.FS
+
+	mu      sync.Mutex // guards what follows
+	err     error
+	whole   bool     // removals happen
+	removed []string // held back
+}
+
+var _ vfs.FS = (*guard)(nil)
+
+// fail stops all writing.
+func (g *guard) fail(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.err == nil {
+		g.err = err
+	}
+}
+
+// failed returns the first failure.
+func (g *guard) failed() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.err
+}
+
+// do does something to the disk, unless something has failed before.
+func (g *guard) do(what, name string, f func() error) {
+	if g.failed() != nil {
+		return
+	}
+	if err := f(); err != nil {
+		g.fail(fmt.Errorf("%s %s: %w", what, name, err))
+	}
+}
+
+// release makes removals happen, those held back first.
+func (g *guard) release() {
+	g.mu.Lock()
+	removed := g.removed
+	g.whole, g.removed = true, nil
+	g.mu.Unlock()
+	for _, name := range removed {
+		g.remove(name)
+	}
+}
+
+func (g *guard) remove(name string) {
+	g.do("removing", name, func() error {
+		if err := g.FS.Remove(name); !os.IsNotExist(err) {
+			return err
+		}
+		return nil
+	})
+}
+
+// Remove removes a file, or does so once the store is known to be whole.
+func (g *guard) Remove(name string) error {
+	if _, err := g.Stat(name); err != nil {
+		return err
+	}
+	g.mu.Lock()
+	whole := g.whole
+	if !whole {
+		g.removed = append(g.removed, name)
+	}
+	g.mu.Unlock()
+	if whole {
+		g.remove(name)
+	}
+	return nil
+}
+
+// RemoveAll is not used by the store.
+func (g *guard) RemoveAll(name string) error {
+	g.do("removing", name, func() error { return g.FS.RemoveAll(name) })
+	return nil
+}
+
+// Link gives a file another name.
+func (g *guard) Link(old, name string) error {
+	g.do("creating", name, func() error { return g.FS.Link(old, name) })
+	return nil
+}
+
+// Rename renames a file.
+func (g *guard) Rename(old, name string) error {
+	g.do("renaming to", name, func() error { return g.FS.Rename(old, name) })
+	return nil
+}
+
+// Unwrap is part of vfs.FS.
+func (g *guard) Unwrap() vfs.FS { return g.FS }
+
+// MkdirAll makes a directory.
+func (g *guard) MkdirAll(name string, perm os.FileMode) error {
+	g.do("creating", name, func() error { return g.FS.MkdirAll(name, perm) })
+	return nil
+}
+
+// Create makes a file.
+func (g *guard) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return g.file("creating", name, func() (vfs.File, error) { return g.FS.Create(name, category) })
+}
+
+// ReuseForWrite makes a file of another one.
+func (g *guard) ReuseForWrite(old, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
+	return g.file("creating", name, func() (vfs.File, error) { return g.FS.ReuseForWrite(old, name, category) })
+}
+
+// OpenReadWrite opens a file to change it.
+func (g *guard) OpenReadWrite(name string, category vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
+	return g.file("opening", name, func() (vfs.File, error) { return g.FS.OpenReadWrite(name, category, opts...) })
+}
+
+// OpenDir opens a directory, to sync it.
+func (g *guard) OpenDir(name string) (vfs.File, error) {
+	return g.file("opening", name, func() (vfs.File, error) { return g.FS.OpenDir(name) })
+}
+
+// file opens a file to write to. Once something has failed it is one that goes nowhere.
+func (g *guard) file(what, name string, open func() (vfs.File, error)) (vfs.File, error) {
+	var file vfs.File
+	g.do(what, name, func() (err error) {
+		file, err = open()
+		return err
+	})
+	return &guardedFile{File: file, guard: g, name: name}, nil
+}
+
+// guardedFile is a file under guard; its File is nil if it could not be opened.
+type guardedFile struct {
+	vfs.File
+	guard *guard
+	name  string
+}
+
+func (f *guardedFile) write(p []byte, write func() error) (int, error) {
+	f.guard.do("writing", f.name, write)
+	return len(p), nil
+}
+
+func (f *guardedFile) Write(p []byte) (int, error) {
+	return f.write(p, func() error { _, err := f.File.Write(p); return err })
+}
+
+func (f *guardedFile) WriteAt(p []byte, offset int64) (int, error) {
+	return f.write(p, func() error { _, err := f.File.WriteAt(p, offset); return err })
+}
+
+func (f *guardedFile) Preallocate(offset, length int64) error {
+	f.guard.do("writing", f.name, func() error { return f.File.Preallocate(offset, length) })
+	return nil
+}
+
+func (f *guardedFile) Sync() error {
+	f.guard.do("syncing", f.name, func() error { return f.File.Sync() })
+	return nil
+}
+
+func (f *guardedFile) SyncData() error {
+	f.guard.do("syncing", f.name, func() error { return f.File.SyncData() })
+	return nil
+}
+
+func (f *guardedFile) SyncTo(length int64) (full bool, err error) {
+	f.guard.do("syncing", f.name, func() (err error) {
+		full, err = f.File.SyncTo(length)
+		return err
+	})
+	return full, nil
+}
+
+func (f *guardedFile) Close() error {
+	if f.File == nil {
+		return nil
+	}
+	err := f.File.Close()
+	f.guard.do("closing", f.name, func() error { return err })
+	return nil
+}
+
+func (f *guardedFile) Read(p []byte) (int, error) {
+	if f.File == nil {
+		return 0, os.ErrClosed
+	}
+	return f.File.Read(p)
+}
+
+func (f *guardedFile) ReadAt(p []byte, offset int64) (int, error) {
+	if f.File == nil {
+		return 0, os.ErrClosed
+	}
+	return f.File.ReadAt(p, offset)
+}
+
+func (f *guardedFile) Stat() (vfs.FileInfo, error) {
+	if f.File == nil {
+		return nil, os.ErrClosed
+	}
+	return f.File.Stat()
+}
+
+func (f *guardedFile) Prefetch(offset, length int64) error {
+	if f.File == nil {
+		return nil
+	}
+	return f.File.Prefetch(offset, length)
+}
+
+func (f *guardedFile) Fd() uintptr {
+	if f.File == nil {
+		return vfs.InvalidFd
+	}
+	return f.File.Fd()
+}
+
+// guardLogger hears of what the store cannot cope with.
+type guardLogger struct{ guard *guard }
+
+var _ pebble.Logger = guardLogger{}
+
+func (guardLogger) Infof(string, ...any) {}
+
+func (guardLogger) Errorf(string, ...any) {}
+
+// Fatalf must not end the process: nothing reaches the disk any more, and the crawl ends with the error.
+func (l guardLogger) Fatalf(format string, args ...any) {
+	l.guard.fail(fmt.Errorf(format, args...))
+}
