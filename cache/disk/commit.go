@@ -12,6 +12,9 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
+// maxSettled is how many settled requests are worth a commit of their own.
+const maxSettled = 50
+
 // maxBatch is how many bytes of changes are gathered before they are handed to the store, which then holds
 // them until the next commit makes them durable.
 const maxBatch = 1 << 20
@@ -51,6 +54,7 @@ func (c *Cache) apply(sync bool) (done applied, err error) {
 	c.dirty = c.dirty[:0]
 	c.forgetIdle(now)
 	clear(c.fresh)
+	c.gathered = 0
 	c.state.commits++
 	c.set([]byte{rangeState}, c.state.append(nil))
 	batch := c.batch
@@ -181,20 +185,22 @@ func (c *Cache) pace(ctx context.Context) {
 	}
 }
 
-// Settle is described at [tegenaria.CacheInterface]. It waits until [CommitEvery] has passed since the last commit, so
-// that one synced write serves many requests.
+// Settle is described at [tegenaria.CacheInterface]. Unless there are many requests to settle it waits until
+// [CommitEvery] has passed since the last commit, so that one synced write serves several.
 func (c *Cache) Settle(ctx context.Context, b tegenaria.Batch) error {
 	c.mu.Lock()
 	err := c.begun()
 	if err == nil {
 		err = c.settle(&b)
 	}
+	c.gathered += len(b.Settled)
+	paced := len(b.Settled) > 0 && c.gathered < maxSettled
 	turn := c.state.commits + 1
 	c.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	return c.commit(ctx, turn, len(b.Settled) > 0)
+	return c.commit(ctx, turn, paced)
 }
 
 // settle gathers a batch.

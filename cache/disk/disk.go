@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -32,13 +33,14 @@ type Cache struct {
 
 	bloomOnly bool
 
-	mu     sync.Mutex // guards what follows
-	ready  bool       // Begin was called
-	closed bool
-	batch  *pebble.Batch // what was gathered since the last commit
-	state  state
-	dirty  []*slot
-	idle   []*slot // without work, remembered for their politeness
+	mu       sync.Mutex // guards what follows
+	ready    bool       // Begin was called
+	closed   bool
+	batch    *pebble.Batch // what was gathered since the last commit
+	gathered int           // settled requests among that
+	state    state
+	dirty    []*slot
+	idle     []*slot // without work, remembered for their politeness
 
 	slots     map[string]*slot
 	lastSlot  *slot
@@ -79,8 +81,9 @@ type options struct {
 // holds anything else is refused.
 func Fresh() Option { return func(o *options) { o.fresh = true } }
 
-// CommitEvery sets how long Settle gathers requests before it commits them with one synced write (default 10 ms).
-// What was settled less than that ago may be fetched again after a crash. Zero commits at once.
+// CommitEvery sets how long Settle gathers requests before it commits them with one synced write (default 10 ms), unless
+// there are fifty before. What was settled less than that ago may be fetched again after a crash. Zero commits at
+// once.
 func CommitEvery(d time.Duration) Option { return func(o *options) { o.every = max(d, 0) } }
 
 // QueueBytes sets how much memory waiting requests may take, of all hosts together (default 64 MiB, at least 1
@@ -395,9 +398,25 @@ func (c *Cache) Close() error {
 	err = errors.Join(err, c.batch.Close(), c.db.Close())
 	err = errors.Join(err, c.mark.close())
 	if err == nil {
-		err = c.broken()
+		err = c.removeLogs()
 	}
 	return errors.Join(err, c.lock.Close())
+}
+
+// removeLogs removes the store's logs but the newest. The store keeps them to write over them; all they say has been
+// flushed.
+func (c *Cache) removeLogs() error {
+	dir := c.fs.PathJoin(c.dir, storeDir)
+	names, err := c.fs.List(dir)
+	if err != nil {
+		return damage(c.dir, storeDir, err)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return filepath.Ext(name) != ".log" })
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) })
+	for _, name := range names[:max(len(names)-1, 0)] {
+		c.fs.remove(c.fs.PathJoin(dir, name))
+	}
+	return c.broken()
 }
 
 // finish stores what makes the next opening fast.

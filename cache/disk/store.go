@@ -12,7 +12,7 @@ import (
 // Sizes of the store.
 const (
 	storeCache    = 16 << 20 // of uncompressed blocks
-	storeMemTable = 16 << 20 // two of them at most
+	storeMemTable = 32 << 20 // two of them at most
 )
 
 // storeOptions are chosen for a set of random keys, and queues that are written at one end and
@@ -23,8 +23,8 @@ func (c *Cache) storeOptions() *pebble.Options {
 		FormatMajorVersion:          pebble.FormatValueSeparation, // pinned: a newer Pebble must not convert a job by itself
 		CacheSize:                   storeCache,
 		MemTableSize:                storeMemTable,
-		MemTableStopWritesThreshold: 3,
-		L0CompactionThreshold:       2,
+		MemTableStopWritesThreshold: 2,
+		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       20,
 		LBaseMaxBytes:               64 << 20,
 		MaxOpenFiles:                500,
