@@ -226,6 +226,10 @@ func (c *crawl) describe(batch *Batch) {
 		}
 	}
 	batch.Counters = c.durableCounters()
+	for i := range batch.Settled { // the ledger is told when they are stored
+		batch.Counters["settled"]++
+		batch.Counters["outcome/"+batch.Settled[i].Outcome.String()]++
+	}
 	if allowed := c.loopback.list(); len(allowed) > 0 {
 		batch.Checkpoints = maps.Clone(batch.Checkpoints)
 		if batch.Checkpoints == nil {
