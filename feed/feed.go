@@ -93,7 +93,7 @@ func JSONLTo(w io.Writer, opts ...Option) *Feed {
 }
 
 func newFeed(f *Feed, opts []Option) *Feed {
-	f.fs, f.bound = systemFS{}, defaultStageBytes
+	f.fs, f.bound = SystemFS(), defaultStageBytes
 	for _, opt := range opts {
 		opt(f)
 	}
@@ -109,8 +109,7 @@ func (f *Feed) streams() bool {
 	if f.given != nil {
 		return true
 	}
-	_, system := f.fs.(systemFS)
-	return system && isStream(f.path)
+	return f.fs == SystemFS() && isStream(f.path)
 }
 
 // GetPriority is part of tegenaria.PipelinesInterface.

@@ -28,10 +28,10 @@ type File interface {
 	Sync() error
 }
 
-// systemFS is the operating system's.
-type systemFS struct{}
+// SystemFS returns the operating system's file system.
+func SystemFS() FS { return systemFS{} }
 
-var _ FS = systemFS{}
+type systemFS struct{}
 
 func (systemFS) Open(name string) (File, error) {
 	file, err := os.OpenFile(name, os.O_RDWR, 0)

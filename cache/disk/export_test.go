@@ -4,3 +4,6 @@ import "github.com/cockroachdb/pebble/v2/vfs"
 
 // WithFS keeps a job in another file system.
 func WithFS(fs vfs.FS) Option { return func(o *options) { o.fs = fs } }
+
+// MaxSettled is how many requests a commit waits for at most.
+const MaxSettled = maxSettled
