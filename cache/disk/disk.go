@@ -9,6 +9,7 @@ import (
 	"iter"
 	"maps"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -75,6 +76,7 @@ type options struct {
 	bloomOnly  bool
 	every      time.Duration
 	queueBytes int
+	memTable   uint64
 }
 
 // Fresh starts the job over: what the directory holds of an earlier one is removed first. A directory that
@@ -116,7 +118,7 @@ const format = "tegenaria job, format 1\n"
 // Open opens the job in a directory, which is made if it does not exist. The errors that say what is wrong with
 // the job are [*InUseError], [*MismatchError] and [*DamageError]. Close the cache when the crawl is over.
 func Open(dir string, opts ...Option) (*Cache, error) {
-	o := options{fs: vfs.Default, every: defaultEvery, queueBytes: defaultQueueBytes}
+	o := options{fs: vfs.Default, every: defaultEvery, queueBytes: defaultQueueBytes, memTable: storeMemTable}
 	for _, opt := range opts {
 		opt(&o)
 	}
@@ -151,7 +153,7 @@ func open(dir string, o options) (*Cache, error) {
 		dir: dir, fs: &guard{FS: o.fs}, every: o.every, bloomOnly: o.bloomOnly, closing: make(chan struct{}),
 		workbench: workbench{budget: o.queueBytes}, fresh: make(map[tegenaria.Key]where),
 	}
-	if c.db, err = pebble.Open(o.fs.PathJoin(dir, storeDir), c.storeOptions()); err != nil {
+	if c.db, err = pebble.Open(o.fs.PathJoin(dir, storeDir), c.storeOptions(o.memTable)); err != nil {
 		return nil, damage(dir, "", err)
 	}
 	c.batch = c.db.NewBatch()
@@ -179,8 +181,13 @@ func (c *Cache) check(made bool) error {
 	case !found:
 		return c.create(made)
 	}
-	c.mark, err = openMark(c.fs, c.dir, c.state.id, c.state.commits)
 	c.durable = c.state.commits
+	if _, err := c.fs.Stat(c.fs.PathJoin(c.dir, markFile)); errors.Is(err, os.ErrNotExist) && c.state.commits == 1 {
+		// It was killed when it had just been made.
+		c.mark, err = createMark(c.fs, c.dir, c.state.id, 1)
+		return err
+	}
+	c.mark, err = openMark(c.fs, c.dir, c.state.id, c.state.commits)
 	return err
 }
 

@@ -7,3 +7,6 @@ func WithFS(fs vfs.FS) Option { return func(o *options) { o.fs = fs } }
 
 // MaxSettled is how many requests a commit waits for at most.
 const MaxSettled = maxSettled
+
+// WithMemTable sets how much the store gathers before it writes a table.
+func WithMemTable(bytes int) Option { return func(o *options) { o.memTable = uint64(bytes) } }

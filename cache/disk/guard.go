@@ -3,6 +3,7 @@ package disk
 import (
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -118,9 +119,15 @@ func (g *guard) MkdirAll(name string, perm os.FileMode) error {
 	return nil
 }
 
-// Create makes a file.
+// Create makes a file. The name of a manifest is made durable at once: the store makes it so together with that of
+// the marker that names it, and a file system may keep the second and lose the first.
 func (g *guard) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return g.file("creating", name, func() (vfs.File, error) { return g.FS.Create(name, category) })
+	file, err := g.file("creating", name, func() (vfs.File, error) { return g.FS.Create(name, category) })
+	if strings.HasPrefix(g.PathBase(name), "MANIFEST-") {
+		dir := g.PathDir(name)
+		g.do("syncing", dir, func() error { return syncDir(g.FS, dir) })
+	}
+	return file, err
 }
 
 // ReuseForWrite makes a file of another one.

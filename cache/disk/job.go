@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -77,8 +78,8 @@ func lockJob(fs vfs.FS, dir string) (io.Closer, error) {
 	}
 	if names, err := fs.List(dir); err != nil {
 		return nil, fmt.Errorf("disk: %w", err)
-	} else if len(names) > 0 && !slices.Contains(names, lockFile) {
-		return nil, fmt.Errorf("disk: %s is no job, and not empty: choose another directory", dir)
+	} else if slices.ContainsFunc(names, func(name string) bool { return !isOurs(name) }) {
+		return nil, fmt.Errorf("disk: %s holds something else than a job: choose another directory", dir)
 	}
 	lock, err := fs.Lock(fs.PathJoin(dir, lockFile))
 	var path *os.PathError
@@ -89,6 +90,15 @@ func lockJob(fs vfs.FS, dir string) (io.Closer, error) {
 		return nil, &InUseError{Dir: dir, Err: err}
 	}
 	return lock, nil
+}
+
+// isOurs tells whether a file in a job's directory belongs to the job.
+func isOurs(name string) bool {
+	switch strings.TrimSuffix(name, newSuffix) {
+	case formatFile, lockFile, markFile, filterFile, storeDir:
+		return true
+	}
+	return false
 }
 
 // makeDir makes a directory that survives a crash, and those above it.
@@ -177,9 +187,6 @@ func removeJob(fs vfs.FS, dir string) error {
 	names, err := fs.List(dir)
 	if err != nil {
 		return fmt.Errorf("disk: %w", err)
-	}
-	if !slices.Contains(names, formatFile) && !slices.Equal(names, []string{lockFile}) {
-		return fmt.Errorf("disk: %s is no job: disk.Fresh removes nothing there", dir)
 	}
 	slices.SortFunc(names, func(a, b string) int {
 		switch {

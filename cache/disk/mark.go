@@ -62,6 +62,10 @@ func createMark(fs vfs.FS, dir string, id [16]byte, number uint64) (*mark, error
 // openMark opens the file and compares it with what the store says.
 func openMark(fs vfs.FS, dir string, id [16]byte, number uint64) (*mark, error) {
 	name := fs.PathJoin(dir, markFile)
+	_, err := fs.Stat(name) // or it would be made
+	if err != nil {
+		return nil, damage(dir, markFile, err)
+	}
 	file, err := fs.OpenReadWrite(name, vfs.WriteCategoryUnspecified)
 	if err != nil {
 		return nil, damage(dir, markFile, err)

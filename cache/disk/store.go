@@ -17,12 +17,12 @@ const (
 
 // storeOptions are chosen for a set of random keys, and queues that are written at one end and
 // deleted at the other.
-func (c *Cache) storeOptions() *pebble.Options {
+func (c *Cache) storeOptions(memTable uint64) *pebble.Options {
 	o := &pebble.Options{
 		FS:                          c.fs,
 		FormatMajorVersion:          pebble.FormatValueSeparation, // pinned: a newer Pebble must not convert a job by itself
 		CacheSize:                   storeCache,
-		MemTableSize:                storeMemTable,
+		MemTableSize:                memTable,
 		MemTableStopWritesThreshold: 2,
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       20,
