@@ -56,6 +56,9 @@ func (c *Cache) apply(sync bool) (done applied, err error) {
 	clear(c.fresh)
 	c.gathered = 0
 	c.state.commits++
+	if m, ok := c.fs.manifest(); ok {
+		c.state.manifest = m
+	}
 	c.set([]byte{rangeState}, c.state.append(nil))
 	batch := c.batch
 	c.batch = c.db.NewBatch()

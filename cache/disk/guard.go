@@ -1,8 +1,12 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -25,7 +29,62 @@ type guard struct {
 	err     error
 	whole   bool     // removals happen
 	removed []string // held back
+	newest  manifest
 }
+
+// manifest is a witness of the file in which the store notes which tables it consists of. The store takes a manifest
+// that ends too early, or from which a bit has gone, for one that was cut off by a crash: then tables are missing, and
+// nobody notices. So each commit says how long the manifest is at least, and what it holds.
+type manifest struct {
+	name   string
+	length int64  // of what was synced
+	sum    uint32 // CRC-32C of that
+}
+
+// synced notes what a manifest holds for certain.
+func (g *guard) synced(m manifest) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.newest = m
+}
+
+// manifest returns the witness, if a manifest was written since the store was opened.
+func (g *guard) manifest() (m manifest, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.newest, g.newest.name != ""
+}
+
+// check compares a manifest with its witness. One that has been replaced meanwhile is not there any more.
+func (m manifest) check(fs vfs.FS, dir string) error {
+	file, err := fs.Open(fs.PathJoin(dir, m.name))
+	if errors.Is(err, os.ErrNotExist) {
+		names, err := fs.List(dir)
+		if err == nil && slices.ContainsFunc(names, func(name string) bool {
+			return isManifest(name) && (len(name) > len(m.name) || name > m.name)
+		}) {
+			return nil
+		}
+		return errors.Join(err, errors.New("it is missing"))
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	sum := crc32.New(castagnoli)
+	n, err := io.Copy(sum, io.NewSectionReader(file, 0, m.length))
+	switch {
+	case err != nil:
+		return err
+	case n < m.length:
+		return fmt.Errorf("it has %d bytes, there were %d", n, m.length)
+	case sum.Sum32() != m.sum:
+		return errors.New("its checksum is wrong")
+	}
+	return nil
+}
+
+func isManifest(name string) bool { return strings.HasPrefix(name, "MANIFEST-") }
 
 var _ vfs.FS = (*guard)(nil)
 
@@ -123,7 +182,8 @@ func (g *guard) MkdirAll(name string, perm os.FileMode) error {
 // the marker that names it, and a file system may keep the second and lose the first.
 func (g *guard) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	file, err := g.file("creating", name, func() (vfs.File, error) { return g.FS.Create(name, category) })
-	if strings.HasPrefix(g.PathBase(name), "MANIFEST-") {
+	if isManifest(g.PathBase(name)) {
+		file.(*guardedFile).manifest = &manifest{name: g.PathBase(name)}
 		dir := g.PathDir(name)
 		g.do("syncing", dir, func() error { return syncDir(g.FS, dir) })
 	}
@@ -158,8 +218,9 @@ func (g *guard) file(what, name string, open func() (vfs.File, error)) (vfs.File
 // guardedFile is a file under guard; its File is nil if it could not be opened.
 type guardedFile struct {
 	vfs.File
-	guard *guard
-	name  string
+	guard    *guard
+	name     string
+	manifest *manifest // what was written, if it is one
 }
 
 func (f *guardedFile) write(p []byte, write func() error) (int, error) {
@@ -168,6 +229,10 @@ func (f *guardedFile) write(p []byte, write func() error) (int, error) {
 }
 
 func (f *guardedFile) Write(p []byte) (int, error) {
+	if f.manifest != nil {
+		f.manifest.length += int64(len(p))
+		f.manifest.sum = crc32.Update(f.manifest.sum, castagnoli, p)
+	}
 	return f.write(p, func() error { _, err := f.File.Write(p); return err })
 }
 
@@ -182,6 +247,9 @@ func (f *guardedFile) Preallocate(offset, length int64) error {
 
 func (f *guardedFile) Sync() error {
 	f.guard.do("syncing", f.name, func() error { return f.File.Sync() })
+	if f.manifest != nil && f.guard.failed() == nil {
+		f.guard.synced(*f.manifest)
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -71,31 +72,34 @@ func damage(dir, file string, err error) error {
 	return &DamageError{Dir: dir, File: file, Err: err}
 }
 
-// lockJob makes the directory and locks it.
-func lockJob(fs vfs.FS, dir string) (io.Closer, error) {
+// lockJob makes the directory and locks it. It returns its absolute path.
+func lockJob(fs vfs.FS, dir string) (abs string, lock io.Closer, err error) {
+	if dir, err = filepath.Abs(dir); err != nil {
+		return "", nil, fmt.Errorf("disk: %w", err)
+	}
 	if err := makeDir(fs, dir); err != nil {
-		return nil, fmt.Errorf("disk: %w", err)
+		return "", nil, fmt.Errorf("disk: %w", err)
 	}
 	if names, err := fs.List(dir); err != nil {
-		return nil, fmt.Errorf("disk: %w", err)
+		return "", nil, fmt.Errorf("disk: %w", err)
 	} else if slices.ContainsFunc(names, func(name string) bool { return !isOurs(name) }) {
-		return nil, fmt.Errorf("disk: %s holds something else than a job: choose another directory", dir)
+		return "", nil, fmt.Errorf("disk: %s holds something else than a job: choose another directory", dir)
 	}
-	lock, err := fs.Lock(fs.PathJoin(dir, lockFile))
+	lock, err = fs.Lock(fs.PathJoin(dir, lockFile))
 	var path *os.PathError
 	switch {
 	case errors.As(err, &path):
-		return nil, fmt.Errorf("disk: %w", err)
+		return "", nil, fmt.Errorf("disk: %w", err)
 	case err != nil:
-		return nil, &InUseError{Dir: dir, Err: err}
+		return "", nil, &InUseError{Dir: dir, Err: err}
 	}
-	return lock, nil
+	return dir, lock, nil
 }
 
 // isOurs tells whether a file in a job's directory belongs to the job.
 func isOurs(name string) bool {
 	switch strings.TrimSuffix(name, newSuffix) {
-	case formatFile, lockFile, markFile, filterFile, storeDir:
+	case formatFile, lockFile, markFile, filterFile, storeDir, keptDir, foundDir, rebuiltDir:
 		return true
 	}
 	return false
@@ -126,7 +130,7 @@ func makeJob(fs vfs.FS, dir string) (made bool, err error) {
 		if slices.ContainsFunc(names, func(name string) bool { return name != lockFile && name != formatFile+newSuffix }) {
 			return false, damage(dir, formatFile, errors.New("it is missing"))
 		}
-		return true, writeFile(fs, dir, formatFile, func(w io.Writer) error { _, err := io.WriteString(w, format); return err })
+		return true, writeFormat(fs, dir)
 	}
 	file, err := fs.Open(fs.PathJoin(dir, formatFile))
 	if err != nil {
@@ -145,6 +149,13 @@ func makeJob(fs vfs.FS, dir string) (made bool, err error) {
 		return false, damage(dir, formatFile, fmt.Errorf("it holds %q", found))
 	}
 	return false, nil
+}
+
+func writeFormat(fs vfs.FS, dir string) error {
+	return writeFile(fs, dir, formatFile, func(w io.Writer) error {
+		_, err := io.WriteString(w, format)
+		return err
+	})
 }
 
 // newSuffix is that of a file that is being written.

@@ -265,7 +265,7 @@ func newNaive() *naive {
 var errPowerCut = errors.New("the power is gone")
 
 // crawlNodes opens the job and crawls until all is settled or the power is gone.
-func crawlNodes(ctx context.Context, p *power, promised *naive) (err error) {
+func crawlNodes(ctx context.Context, p *power, promised *naive, opts ...feed.Option) (err error) {
 	c, err := disk.Open("/job", disk.WithFS(powerFS{p.disk, p}), disk.CommitEvery(0), disk.WithMemTable(16<<10), disk.QueueBytes(1))
 	if err != nil {
 		return err
@@ -275,7 +275,7 @@ func crawlNodes(ctx context.Context, p *power, promised *naive) (err error) {
 	if err != nil {
 		return err
 	}
-	f := feed.JSONL("/out", feed.WithFS(feedFS{p}), feed.StageBytes(20))
+	f := feed.JSONL("/out", append(opts, feed.WithFS(feedFS{p}), feed.StageBytes(20))...)
 	if err := f.Restore(ctx, state.Checkpoints[f.CommitKey()]); err != nil {
 		return err
 	}

@@ -42,8 +42,9 @@ func (c *Cache) storeOptions(memTable uint64) *pebble.Options {
 		l.FilterPolicy = bloom.FilterPolicy(10)
 		profile := block.FastestCompression
 		if i >= len(o.Levels)-2 { // where nearly all lies, and is seldom written again
-			l.BlockSize = 32 << 10
 			profile = block.BalancedCompression
+		}
+		if i == len(o.Levels)-1 { // a key that is asked for is there if it is nowhere else
 			l.FilterPolicy = pebble.NoFilterPolicy
 		}
 		l.Compression = func() *sstable.CompressionProfile { return profile }

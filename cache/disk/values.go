@@ -181,6 +181,7 @@ type state struct {
 	keyVersion int
 	filter     uint64  // number of the stored Bloom filter that is complete; 0: none is
 	lost       float64 // expected loss of BloomOnly, in requests
+	manifest   manifest
 }
 
 func (s *state) append(dst []byte) []byte {
@@ -188,6 +189,7 @@ func (s *state) append(dst []byte) []byte {
 	for _, n := range [...]uint64{
 		s.commits, s.next, uint64(s.nextSlot), uint64(s.waiting), uint64(s.delayed), uint64(s.settled),
 		uint64(s.lowered), uint64(s.keyVersion), s.filter, math.Float64bits(s.lost),
+		uint64(s.manifest.length), uint64(s.manifest.sum),
 	} {
 		dst = binary.AppendUvarint(dst, n)
 	}
@@ -198,7 +200,7 @@ func (s *state) append(dst []byte) []byte {
 	if s.finished {
 		flags |= 2
 	}
-	return appendText(appendText(append(dst, flags), s.reason), s.spider)
+	return appendText(appendText(appendText(append(dst, flags), s.manifest.name), s.reason), s.spider)
 }
 
 func parseState(value []byte) (s state, err error) {
@@ -207,9 +209,10 @@ func parseState(value []byte) (s state, err error) {
 	s.commits, s.next, s.nextSlot = r.uint(), r.uint(), uint32(r.uint())
 	s.waiting, s.delayed, s.settled, s.lowered = int64(r.uint()), int64(r.uint()), int64(r.uint()), int64(r.uint())
 	s.keyVersion, s.filter, s.lost = int(r.uint()), r.uint(), math.Float64frombits(r.uint())
+	s.manifest.length, s.manifest.sum = int64(r.uint()), uint32(r.uint())
 	flags := r.byte()
 	s.started, s.finished = flags&1 != 0, flags&2 != 0
-	s.reason, s.spider = r.text(), r.text()
+	s.manifest.name, s.reason, s.spider = r.text(), r.text(), r.text()
 	return s, r.end()
 }
 
