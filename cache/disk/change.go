@@ -135,7 +135,7 @@ func (c *Cache) dropDelayed(ctx context.Context, slot, reason string) (dropped i
 		c.mu.Lock()
 		err = c.readLowered(&rec)
 		c.unlower(&rec)
-		c.unset(row.key)
+		c.erase(row.key)
 		c.state.delayed--
 		how := tegenaria.Settled{Outcome: tegenaria.Dropped, Reason: reason, At: time.Now()}
 		c.settleRecord(c.slotOf(slot), &entry{place{priority, order}, rec}, &how)

@@ -27,10 +27,8 @@ func (c *Cache) touch(s *slot) {
 	}
 }
 
-// set, unset and erase gather changes. Keys of queue and due list are set once and unset once.
+// set and erase gather changes.
 func (c *Cache) set(key, value []byte) { _ = c.batch.Set(key, value, nil) } // a batch without index has no errors
-
-func (c *Cache) unset(key []byte) { _ = c.batch.SingleDelete(key, nil) }
 
 func (c *Cache) erase(key []byte) { _ = c.batch.Delete(key, nil) }
 
@@ -251,7 +249,7 @@ func (c *Cache) land(f *flight) {
 	f.slot.land(f)
 	c.touch(f.slot)
 	c.keyBuf = queueKey(c.keyBuf, f.slot.id, f.place)
-	c.unset(c.keyBuf)
+	c.erase(c.keyBuf)
 	c.state.waiting--
 	c.unlower(&f.record)
 }

@@ -75,7 +75,7 @@ func (c *Cache) moveDue(now instant) (moved []tegenaria.SlotState, err error) {
 			return nil, err
 		}
 		s := c.slotOf(name)
-		c.unset(iter.Key())
+		c.erase(iter.Key())
 		c.state.delayed--
 		e := entry{place{priority, order}, rec}
 		if err := c.requeue(s, e); err != nil {

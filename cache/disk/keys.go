@@ -22,8 +22,7 @@ import (
 //	m                           → state        of the job; part of every commit
 //	n                           → counters
 //
-// Each key of q and d is set once and deleted once: whatever moves gets a new order. So a record that comes and
-// goes between two flushes leaves nothing behind, not even a tombstone (Pebble's SingleDelete).
+// Each key of q and d is set once and deleted once: whatever goes back to a queue gets a new order.
 const (
 	rangeSeen       = 's'
 	rangeQueue      = 'q'
