@@ -6,9 +6,11 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -277,24 +279,35 @@ func (f *guardedFile) Close() error {
 
 func (f *guardedFile) Read(p []byte) (int, error) {
 	if f.File == nil {
-		return 0, os.ErrClosed
+		return 0, io.EOF
 	}
 	return f.File.Read(p)
 }
 
 func (f *guardedFile) ReadAt(p []byte, offset int64) (int, error) {
 	if f.File == nil {
-		return 0, os.ErrClosed
+		return 0, io.EOF
 	}
 	return f.File.ReadAt(p, offset)
 }
 
 func (f *guardedFile) Stat() (vfs.FileInfo, error) {
 	if f.File == nil {
-		return nil, os.ErrClosed
+		return noFile(f.name), nil
 	}
 	return f.File.Stat()
 }
+
+// noFile describes a file that was never made, as an empty one.
+type noFile string
+
+func (f noFile) Name() string         { return filepath.Base(string(f)) }
+func (noFile) Size() int64            { return 0 }
+func (noFile) Mode() os.FileMode      { return 0o600 }
+func (noFile) ModTime() time.Time     { return time.Time{} }
+func (noFile) IsDir() bool            { return false }
+func (noFile) Sys() any               { return nil }
+func (noFile) DeviceID() vfs.DeviceID { return vfs.DeviceID{} }
 
 func (f *guardedFile) Prefetch(offset, length int64) error {
 	if f.File == nil {
