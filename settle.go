@@ -230,11 +230,19 @@ func (c *crawl) describe(batch *Batch) {
 		batch.Counters["settled"]++
 		batch.Counters["outcome/"+batch.Settled[i].Outcome.String()]++
 	}
-	if allowed := c.loopback.list(); len(allowed) > 0 {
-		batch.Checkpoints = maps.Clone(batch.Checkpoints)
-		if batch.Checkpoints == nil {
-			batch.Checkpoints = make(map[string][]byte, 1)
-		}
-		batch.Checkpoints[loopbackCheckpoint] = encodeStrings(allowed)
+	c.keepLoopback(batch)
+}
+
+// keepLoopback adds to a durable batch what the seeds allowed to be dialled. A batch makes seeds durable that came
+// before it, whatever else it is for: so each has to say it.
+func (c *crawl) keepLoopback(batch *Batch) {
+	allowed := c.loopback.list()
+	if len(allowed) == 0 {
+		return
 	}
+	batch.Checkpoints = maps.Clone(batch.Checkpoints)
+	if batch.Checkpoints == nil {
+		batch.Checkpoints = make(map[string][]byte, 1)
+	}
+	batch.Checkpoints[loopbackCheckpoint] = encodeStrings(allowed)
 }
