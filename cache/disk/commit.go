@@ -3,6 +3,7 @@ package disk
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -36,6 +37,7 @@ func (c *Cache) erase(key []byte) { _ = c.batch.Delete(key, nil) }
 type applied struct {
 	number uint64
 	batch  *pebble.Batch
+	held   int // removals that may happen once it is durable
 }
 
 // apply hands what was gathered to the store, in one step that no crash divides. From then on reading sees it.
@@ -54,8 +56,11 @@ func (c *Cache) apply(sync bool) (done applied, err error) {
 	clear(c.fresh)
 	c.gathered = 0
 	c.state.commits++
+	held := c.fs.held() // before the witness is taken: it must not be older than what they are for
 	if m, ok := c.fs.manifest(); ok {
 		c.state.manifest = m
+	} else {
+		held = 0
 	}
 	c.set([]byte{rangeState}, c.state.append(nil))
 	batch := c.batch
@@ -69,7 +74,7 @@ func (c *Cache) apply(sync bool) (done applied, err error) {
 	if err == nil {
 		err = c.broken()
 	}
-	return applied{c.state.commits, batch}, c.failure(err)
+	return applied{c.state.commits, batch, held}, c.failure(err)
 }
 
 // storeSlot writes what a slot has to remember, or forgets it.
@@ -159,8 +164,12 @@ func (c *Cache) commit(ctx context.Context, turn uint64, paced bool) error {
 	if err != nil {
 		return err
 	}
-	err = done.batch.SyncWait()
-	done.batch.Close()
+	return c.wait(done)
+}
+
+// wait waits until a commit is durable. The caller holds syncing.
+func (c *Cache) wait(done applied) error {
+	err := errors.Join(done.batch.SyncWait(), done.batch.Close())
 	if err == nil {
 		err = c.broken()
 	}
@@ -168,7 +177,11 @@ func (c *Cache) commit(ctx context.Context, turn uint64, paced bool) error {
 		return c.failure(err)
 	}
 	c.durable, c.synced = done.number, time.Now()
-	return c.mark.note(done.number)
+	if err := c.mark.note(done.number); err != nil {
+		return err
+	}
+	c.fs.release(done.held)
+	return c.broken()
 }
 
 // pace waits until the last commit is long enough ago.

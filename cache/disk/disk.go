@@ -284,20 +284,19 @@ func (c *Cache) finish() error {
 	if err := c.saveFilter(); err != nil {
 		return err
 	}
+	// All tables are written, or the log would be read again, and take space until then. A last commit, of the state
+	// alone, is the witness of that.
+	if _, err := c.apply(false); err != nil {
+		return err
+	}
+	if err := c.db.Flush(); err != nil {
+		return c.failure(err)
+	}
 	done, err := c.apply(true)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(done.batch.SyncWait(), done.batch.Close()); err != nil {
-		return c.failure(err)
-	}
-	if err := c.db.Flush(); err != nil { // or the log would be read again, and take space until then
-		return c.failure(err)
-	}
-	if err := c.broken(); err != nil {
-		return err
-	}
-	return c.mark.note(done.number)
+	return c.wait(done)
 }
 
 // open tells whether the cache is closed or broken.

@@ -50,7 +50,7 @@ func ExampleOpen() {
 	text, err := os.ReadFile(filepath.Join(dir, "links.jsonl"))
 	fmt.Print(string(text), err, "\n")
 	// Output:
-	// tegenaria: stopped: limit: pages
+	// tegenaria: crawl stopped: limit: pages
 	// <nil>
 	// "/1"
 	// "/2"

@@ -21,7 +21,8 @@ import (
 // lets nothing reach the disk from then on; what is there stays as a crash at that moment would leave it. Who
 // has written must ask failed before telling anybody that it is durable.
 //
-// It also holds removals back until the store was found to be whole, so that a damaged one is not tidied away.
+// It also holds removals back until a commit is durable that has the witness of what replaces the removed files. Should
+// that be damaged before, what it was made of is still there.
 //
 // Reading goes through: its errors come back to who reads.
 type guard struct {
@@ -29,7 +30,6 @@ type guard struct {
 
 	mu      sync.Mutex // guards what follows
 	err     error
-	whole   bool     // removals happen
 	removed []string // held back
 	newest  manifest
 }
@@ -116,11 +116,18 @@ func (g *guard) do(what, name string, f func() error) {
 	}
 }
 
-// release makes removals happen, those held back first.
-func (g *guard) release() {
+// held returns how many removals are held back.
+func (g *guard) held() int {
 	g.mu.Lock()
-	removed := g.removed
-	g.whole, g.removed = true, nil
+	defer g.mu.Unlock()
+	return len(g.removed)
+}
+
+// release makes the first n of the removals held back happen.
+func (g *guard) release(n int) {
+	g.mu.Lock()
+	removed := g.removed[:n]
+	g.removed = g.removed[n:]
 	g.mu.Unlock()
 	for _, name := range removed {
 		g.remove(name)
@@ -136,20 +143,14 @@ func (g *guard) remove(name string) {
 	})
 }
 
-// Remove removes a file, or does so once the store is known to be whole.
+// Remove removes a file, but not yet.
 func (g *guard) Remove(name string) error {
 	if _, err := g.Stat(name); err != nil {
 		return err
 	}
 	g.mu.Lock()
-	whole := g.whole
-	if !whole {
-		g.removed = append(g.removed, name)
-	}
-	g.mu.Unlock()
-	if whole {
-		g.remove(name)
-	}
+	defer g.mu.Unlock()
+	g.removed = append(g.removed, name)
 	return nil
 }
 
@@ -192,9 +193,12 @@ func (g *guard) Create(name string, category vfs.DiskWriteCategory) (vfs.File, e
 	return file, err
 }
 
-// ReuseForWrite makes a file of another one.
+// ReuseForWrite makes a new file all the same, for the old one is still needed, and removes that.
 func (g *guard) ReuseForWrite(old, name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	return g.file("creating", name, func() (vfs.File, error) { return g.FS.ReuseForWrite(old, name, category) })
+	if err := g.Remove(old); err != nil {
+		return nil, err
+	}
+	return g.Create(name, category)
 }
 
 // OpenReadWrite opens a file to change it.

@@ -100,9 +100,12 @@ func open(dir string, o options) (*Cache, error) {
 	c.batch = c.db.NewBatch()
 	if err := c.check(made); err != nil {
 		c.fs.fail(err) // nothing is to be tidied away
-		return nil, errors.Join(err, c.batch.Close(), c.db.Close())
+		err = errors.Join(err, c.batch.Close(), c.db.Close())
+		if c.mark != nil {
+			err = errors.Join(err, c.mark.close())
+		}
+		return nil, err
 	}
-	c.fs.release()
 	return c, nil
 }
 
@@ -139,13 +142,12 @@ func (c *Cache) check(made bool) error {
 	if _, written := c.fs.manifest(); !written {
 		return nil
 	}
-	// The store has a new manifest, and removes the old one: the witness must not be that one's.
+	// The store has a new manifest, and will remove the old one: the witness must not be that one's.
 	done, err := c.apply(true)
 	if err != nil {
 		return err
 	}
-	c.durable = done.number
-	return errors.Join(done.batch.SyncWait(), done.batch.Close(), c.broken())
+	return c.wait(done)
 }
 
 // newID makes the id of a job.
@@ -168,8 +170,7 @@ func (c *Cache) create(made bool) error {
 	if err != nil {
 		return err
 	}
-	err = errors.Join(done.batch.SyncWait(), done.batch.Close(), c.broken())
-	if err != nil {
+	if err := errors.Join(done.batch.SyncWait(), done.batch.Close(), c.broken()); err != nil {
 		return err
 	}
 	c.durable = done.number

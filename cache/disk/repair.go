@@ -183,7 +183,7 @@ func rebuild(ctx context.Context, fs vfs.FS, dir string) (report Report, err err
 	report.Damaged = s.damaged
 
 	c := &Cache{
-		dir: dir, fs: &guard{FS: fs, whole: true}, lock: noLock{}, closing: make(chan struct{}),
+		dir: dir, fs: &guard{FS: fs}, lock: noLock{}, closing: make(chan struct{}),
 		workbench: workbench{budget: 1 << 20}, fresh: make(map[tegenaria.Key]where),
 	}
 	if c.db, err = pebble.Open(path(rebuiltDir), c.storeOptions(storeMemTable)); err != nil {
