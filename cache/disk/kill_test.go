@@ -387,17 +387,18 @@ func TestKill(t *testing.T) {
 	const rounds = 30
 	for round := range rounds {
 		at := pages * (round + 1) / (rounds + 1)
+		later := min(at+pages/10, pages) // so that the point is reached before
 		switch round % 6 {
 		case 0, 3: // what an append leaves behind is cut off by the next run, which dies in that
-			die(afterAppend, int32(3+round%3), at)
-			die(inTruncate, 1, at)
+			die(afterAppend, int32(3+round%3), later)
+			die(inTruncate, 1, later)
 		case 1, 4:
-			die(afterAccept, int32(2+round%5), at)
-			die(inOpen, int32(1+round%6), at)
-			die(beforeAppend, int32(2+round%4), at)
+			die(afterAccept, int32(2+round%5), later)
+			die(inOpen, int32(1+round%6), later)
+			die(beforeAppend, int32(2+round%4), later)
 		default:
-			die(beforeBatch, int32(1+round%4), at)
-			die(afterBatch, int32(1+round%4), at)
+			die(beforeBatch, int32(1+round%4), later)
+			die(afterBatch, int32(1+round%4), later)
 		}
 		die("", 0, at)
 	}
