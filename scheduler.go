@@ -262,8 +262,8 @@ func (s *scheduler) added(records []Record, verdicts []Verdict, maxPerSlot int) 
 func (s *scheduler) restore(slot SlotState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for range slot.Pending {
-		s.slots.Add(slot.Name, slot.Priority)
+	if slot.Pending > 0 {
+		s.slots.AddMany(slot.Name, slot.Priority, slot.Pending)
 	}
 	if !slot.NextAllowed.IsZero() {
 		s.slots.Block(slot.Name, time.Now(), slot.NextAllowed)

@@ -83,7 +83,11 @@ func (t *Table) Len() int { return len(t.slots) }
 
 // Add tells that one more entry waits in the queue of the slot. The entry must be in the store
 // before. The priority of a slot is the best of its entries; larger goes first.
-func (t *Table) Add(name string, priority int) {
+func (t *Table) Add(name string, priority int) { t.AddMany(name, priority, 1) }
+
+// AddMany is Add for n entries of which this is the best priority. A table that is set up from a store takes its queues
+// this way. n is at least 1.
+func (t *Table) AddMany(name string, priority, n int) {
 	s := t.slot(name)
 	if s.turn == 0 {
 		t.queue(s)
@@ -93,8 +97,8 @@ func (t *Table) Add(name string, priority int) {
 	}
 	s.priority = max(s.priority, priority)
 	s.fresh = max(s.fresh, priority)
-	s.pending++
-	s.added++
+	s.pending += n
+	s.added += n
 	t.place(s)
 }
 
