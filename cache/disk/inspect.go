@@ -27,7 +27,7 @@ const (
 // Info is what a job knows of one request.
 type Info struct {
 	tegenaria.Settled           // outcome, reason, status and instant, of a settled one; the record of any
-	State             State     //
+	State             State     // where it is
 	Number            uint64    // counts the requests of a job in the order in which they were found; never 0
 	Parent            uint64    // number of the request that emitted it; 0 for seeds
 	NotBefore         time.Time // of a delayed one
@@ -39,7 +39,7 @@ type Status struct {
 	Started  bool             // StartRequest has finished
 	Finished bool             // nothing is left to do
 	Reason   string           // why it is finished
-	Waiting  int64            // in the queues; what is in flight too, unless the job is running
+	Waiting  int64            // in the queues, or in flight
 	Delayed  int64            // in the due list
 	Settled  int64            // requests that were stored and have ended; not those that were refused or known at once
 	Dead     int64            // of these, failed and given up: see DeadLetters
