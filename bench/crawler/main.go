@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command crawler is the benchmark spider: it crawls a bench site, extracts the items with CSS selectors and writes them as
 // lines of JSON. It prints what it took as one line of JSON.
 //
