@@ -165,7 +165,7 @@ func (c *Cache) enqueue(s *slot, e entry) {
 	c.keyBuf = queueKey(c.keyBuf, s.id, e.place)
 	c.valueBuf = appendRecord(c.valueBuf[:0], &e.record, e.order)
 	c.set(c.keyBuf, c.valueBuf)
-	c.see(&e.key, where{seq: e.seq, depth: e.depth, slot: s.id, place: e.place})
+	c.see(&e.key, where{seq: e.seq, depth: e.depth, slot: s.id, order: e.order})
 	c.state.waiting++
 	c.workbench.add(s, e)
 	c.touch(s)
@@ -215,9 +215,12 @@ func (c *Cache) lower(rec *tegenaria.Record, w where) error {
 	c.keyBuf = seqKey(c.keyBuf, rangeLowered, w.seq)
 	c.valueBuf = binary.AppendUvarint(c.valueBuf[:0], uint64(rec.Depth))
 	c.set(c.keyBuf, c.valueBuf)
-	if s := c.slotByID(w.slot, rec.Slot); s != nil && !w.due {
-		if i, ok := s.find(w.place); ok {
-			s.front[i].depth, s.front[i].lowered = rec.Depth, true
+	if w.due {
+		return nil
+	}
+	if s := c.slotByID(w.slot, rec.Slot); s != nil {
+		if e := s.bySeq(w.seq); e != nil {
+			e.depth, e.lowered = rec.Depth, true
 		}
 	}
 	return nil

@@ -58,6 +58,16 @@ func (s *slot) find(p place) (int, bool) {
 	})
 }
 
+// bySeq finds a record in the front by its number.
+func (s *slot) bySeq(seq uint64) *entry {
+	for i := range s.front {
+		if s.front[i].seq == seq {
+			return &s.front[i]
+		}
+	}
+	return nil
+}
+
 // Bounds of one front.
 const (
 	frontRecords = 64

@@ -11,7 +11,7 @@ import (
 
 // The ranges of the store. All numbers in keys are big-endian, so that their order is that of the keys.
 //
-//	s key:16                    → place        seen; where the record is, or was when it last moved
+//	s key:16                    → number       seen; and its order, if the record has moved
 //	q slot:4 priority:8 order:8 → record       waits in a slot's queue, or is in flight
 //	d time:8 order:8            → slot record  waits in the due list
 //	l seq:8                     → depth        of a waiting record that was found nearer to a seed

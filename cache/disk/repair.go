@@ -1,7 +1,6 @@
 package disk
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -217,8 +216,9 @@ func rebuild(ctx context.Context, fs vfs.FS, dir string) (report Report, err err
 // rebuilder fills a new store.
 type rebuilder struct {
 	*Cache
-	found  *pebble.DB
-	report *Report
+	found    *pebble.DB
+	report   *Report
+	anywhere bool // an older place will do: the newest one is lost
 }
 
 // rows lists the newest versions of a range that were not deleted.
@@ -274,6 +274,9 @@ func (r *rebuilder) run(ctx context.Context) error {
 		func() error { return r.rows(ctx, rangeOutcome, r.settled) },
 		func() error { return r.rows(ctx, rangeQueue, func(row row) error { return r.waiting(row, names) }) },
 		func() error { return r.rows(ctx, rangeDue, r.delayed) },
+		func() error { r.anywhere = true; return nil },
+		func() error { return r.rows(ctx, rangeQueue, func(row row) error { return r.waiting(row, names) }) },
+		func() error { return r.rows(ctx, rangeDue, r.delayed) },
 		func() error { return r.rows(ctx, rangeSeen, r.seen) },
 		func() error { return r.rows(ctx, rangeCheckpoint, r.checkpoint) },
 		func() error { return r.rows(ctx, rangeCounters, r.count) },
@@ -316,17 +319,17 @@ func (r *rebuilder) settled(row row) error {
 	}}
 	c := r.Cache
 	c.settleRecord(&slot{name: rec.Slot}, &e, &info.Settled)
-	c.see(&e.key, where{seq: e.seq, depth: e.depth, place: e.place})
+	c.see(&e.key, where{seq: e.seq, depth: e.depth, order: e.seq})
 	return c.room()
 }
 
-// elsewhere tells whether a request that was found at a place has been found before, or has moved to another place that
-// is there too.
-func (r *rebuilder) elsewhere(key *tegenaria.Key, at []byte) (bool, error) {
+// elsewhere tells whether a request that was found at a place has been found before, or, unless anything will do, has
+// moved to another place since.
+func (r *rebuilder) elsewhere(key *tegenaria.Key, order uint64, due bool) (bool, error) {
 	if _, ok := r.fresh[*key]; ok {
 		return true, nil
 	}
-	if before, err := r.has(seenKey(nil, key)); before || err != nil {
+	if before, err := r.has(seenKey(nil, key)); before || err != nil || r.anywhere {
 		return before, err
 	}
 	version, err := r.version(seenKey(nil, key))
@@ -334,18 +337,7 @@ func (r *rebuilder) elsewhere(key *tegenaria.Key, at []byte) (bool, error) {
 		return false, err
 	}
 	w, err := parseWhere(version)
-	if err != nil {
-		return false, nil
-	}
-	newest := queueKey(nil, w.slot, w.place)
-	if w.due {
-		newest = dueKey(nil, w.at, w.place.order)
-	}
-	if bytes.Equal(newest, at) {
-		return false, nil
-	}
-	version, err = r.version(newest)
-	return version != nil, err
+	return err == nil && (w.order != order || w.due != due), nil
 }
 
 // version returns what was found of a key, nil if nothing was or if it was deleted.
@@ -374,7 +366,7 @@ func (r *rebuilder) waiting(row row, names map[uint32]string) error {
 		return nil
 	}
 	r.state.next = max(r.state.next, rec.seq+1, p.order+1)
-	if elsewhere, err := r.elsewhere(&rec.key, row.key); err != nil || elsewhere {
+	if elsewhere, err := r.elsewhere(&rec.key, p.order, false); err != nil || elsewhere {
 		return err
 	}
 	name, ok := names[id]
@@ -398,7 +390,7 @@ func (r *rebuilder) delayed(row row) error {
 		return nil
 	}
 	r.state.next = max(r.state.next, rec.seq+1, order+1)
-	if elsewhere, err := r.elsewhere(&rec.key, row.key); err != nil || elsewhere {
+	if elsewhere, err := r.elsewhere(&rec.key, order, true); err != nil || elsewhere {
 		return err
 	}
 	if err := r.depth(&rec); err != nil {

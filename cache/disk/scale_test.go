@@ -40,7 +40,7 @@ func newURLMaker() *urlMaker {
 	rng := rand.New(rand.NewPCG(1, 2))
 	m := &urlMaker{}
 	for range vocabularyWords {
-		word := make([]byte, 4+rng.IntN(9))
+		word := make([]byte, 4+rng.IntN(7))
 		for i := range word {
 			// Letters as frequent as in English text, or nearly.
 			word[i] = "eeeeetttaaaooiinnsshhrrdlcumwfgypbvk"[rng.IntN(36)]

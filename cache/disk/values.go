@@ -72,31 +72,45 @@ func parseRecord(value []byte, order uint64) (rec record, err error) {
 	return rec, r.err
 }
 
-// where is what is stored of a seen key.
+// where is what is stored of a seen key: as little as will do, for there are very many.
 type where struct {
 	seq   uint64
-	depth int // smallest that is known
-	slot  uint32
-	place place // in the queue; its order counts in the due list too
-	due   bool  // it is in the due list,
-	at    instant
+	depth int     // smallest that is known
+	slot  uint32  // its number, unless the record is in the due list
+	order uint64  // of its place; differs from seq once it has moved
+	due   bool    // it is in the due list,
+	at    instant // due then
 
 	lowered bool // there is an entry among the lowered depths, if it waits
 }
 
+// Bits of the first number of an encoded where, below the depth.
+const (
+	isDue = 1 << iota
+	isLowered
+	hasMoved
+	whereBits = iota
+)
+
 func (w *where) append(dst []byte) []byte {
-	head := uint64(w.depth) << 2
+	head := uint64(w.depth) << whereBits
 	if w.due {
-		head |= 1
+		head |= isDue
 	}
 	if w.lowered {
-		head |= 2
+		head |= isLowered
+	}
+	if w.order != w.seq {
+		head |= hasMoved
 	}
 	dst = binary.AppendUvarint(dst, head)
-	dst = binary.AppendUvarint(dst, uint64(w.slot))
-	dst = binary.AppendVarint(dst, w.place.priority)
-	dst = binary.AppendUvarint(dst, w.place.order)
-	dst = binary.AppendUvarint(dst, w.place.order-w.seq)
+	dst = binary.AppendUvarint(dst, w.seq)
+	if !w.due {
+		dst = binary.AppendUvarint(dst, uint64(w.slot))
+	}
+	if w.order != w.seq {
+		dst = binary.AppendUvarint(dst, w.order)
+	}
 	if w.due {
 		dst = binary.AppendVarint(dst, int64(w.at))
 	}
@@ -106,11 +120,15 @@ func (w *where) append(dst []byte) []byte {
 func parseWhere(value []byte) (w where, err error) {
 	r := reader{data: value}
 	head := r.uint()
-	w.depth, w.due, w.lowered = int(head>>2), head&1 != 0, head&2 != 0
-	w.slot = uint32(r.uint())
-	w.place.priority = r.int()
-	w.place.order = r.uint()
-	w.seq = w.place.order - r.uint()
+	w.depth, w.due, w.lowered = int(head>>whereBits), head&isDue != 0, head&isLowered != 0
+	w.seq = r.uint()
+	w.order = w.seq
+	if !w.due {
+		w.slot = uint32(r.uint())
+	}
+	if head&hasMoved != 0 {
+		w.order = r.uint()
+	}
 	if w.due {
 		w.at = instant(r.int())
 	}

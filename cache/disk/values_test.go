@@ -28,7 +28,7 @@ func TestValues(t *testing.T) {
 		t.Errorf("due: %q, %d, %+v, %v", slot, priority, rec, err)
 	}
 	for _, want := range []where{
-		{}, {seq: 5, depth: 3, slot: 9, place: place{-1 << 62, 7}, lowered: true}, {seq: 1, place: place{1, 1}, due: true, at: math.MinInt64},
+		{}, {seq: 5, depth: 3, slot: 9, order: 7, lowered: true}, {seq: 1, order: 1, due: true, at: math.MinInt64},
 	} {
 		if got, err := parseWhere(want.append(nil)); err != nil || got != want {
 			t.Errorf("where: %+v, %v; want %+v", got, err, want)
@@ -80,7 +80,7 @@ func TestKeyOrder(t *testing.T) {
 
 // FuzzValues reads values that nobody has written. What is accepted comes back the same.
 func FuzzValues(f *testing.F) {
-	w := where{seq: 5, depth: 3, slot: 9, place: place{-1, 7}, due: true, at: 12}
+	w := where{seq: 5, depth: 3, order: 7, due: true, at: 12}
 	s := state{commits: 3, spider: "s", reason: "finished", finished: true}
 	how := tegenaria.Settled{Outcome: tegenaria.Failed, Reason: "x", At: time.Unix(1, 2)}
 	for _, value := range [][]byte{
