@@ -25,6 +25,17 @@ type Record struct {
 	Live      any       // what cannot be encoded; nil for durable caches
 }
 
+// Request decodes the stored request, for programs that look into a job: it has no parser, and values of
+// types that EngineWithMetaType names are [encoding/json.RawMessage]s. Priority, Depth and Attempt are the record's.
+func (r *Record) Request() (*Request, error) {
+	ctx, err := (&codec{parsers: &parserTable{}, inspect: true}).decode(r.Data, nil)
+	if err != nil {
+		return nil, err
+	}
+	ctx.Request.Priority, ctx.Request.Depth, ctx.Request.Attempt = r.Priority, r.Depth, r.Attempt
+	return ctx.Request, nil
+}
+
 // Verdict is a cache's answer to one record.
 type Verdict uint8
 

@@ -24,6 +24,7 @@ type codec struct {
 	parsers   *parserTable // names parsers
 	metaTypes map[string]reflect.Type
 	bodyLimit int64 // for BodyReader, in bytes
+	inspect   bool  // decode for somebody who only looks: parsers and types need not be known
 }
 
 // The tags are stored by durable caches: a tag is never used again for anything else.

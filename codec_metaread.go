@@ -10,6 +10,9 @@ import (
 	"time"
 )
 
+// rawType stands for all named types when somebody only looks.
+var rawType = reflect.TypeFor[json.RawMessage]()
+
 // readAny reads what appendAny wrote.
 func (c *codec) readAny(d *decoder, depth int) (any, error) {
 	if len(d.data) > 0 && d.data[0] == metaNil {
@@ -39,6 +42,9 @@ func (c *codec) readType(d *decoder, depth int) (reflect.Type, error) {
 	case metaNamed:
 		name := d.text()
 		t, ok := c.metaTypes[name]
+		if c.inspect {
+			t, ok = rawType, true
+		}
 		if !ok && d.err == nil {
 			return nil, fmt.Errorf("a value of Meta has the type %q, which is unknown; name it with EngineWithMetaType", name)
 		}
@@ -80,6 +86,9 @@ func (c *codec) readValue(d *decoder, v reflect.Value, depth int) error {
 		if n := d.uint(); n > 0 {
 			v.SetBytes(slices.Clone(d.take(n - 1)))
 		}
+		return d.err
+	case t == rawType:
+		v.SetBytes(slices.Clone(d.bytes()))
 		return d.err
 	}
 	if _, ok := c.metaName(t); ok {

@@ -156,7 +156,7 @@ func (d *decoder) field(c *codec, tag byte, ctx *Context) error {
 	case tagParser:
 		r.parserName, r.named = d.text(), true
 		parser, ok := c.parsers.lookup(r.parserName)
-		if !ok && d.err == nil {
+		if !ok && d.err == nil && !c.inspect {
 			return unknownParser(r.Url, r.parserName)
 		}
 		r.parser = parser

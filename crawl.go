@@ -26,6 +26,7 @@ type crawl struct {
 
 	cache   CacheInterface
 	durable bool
+	earlier map[string]int64 // counters of the earlier runs of a durable job
 	codec   *codec
 	parsers *parserTable
 	dupes   *RFPDupeFilter         // computes fingerprints; nil if a user's filter does

@@ -38,7 +38,8 @@ func decodeStrings(text []byte) (list []string) {
 	return list
 }
 
-// durableCounters are the counts that a durable job keeps over its runs.
+// durableCounters are the counts that a durable job keeps over its runs: those of the earlier ones, and this one's. What
+// was waiting when this run began is discovered in both, so it counts once.
 func (c *crawl) durableCounters() map[string]int64 {
 	var s Stats
 	c.ledger.snapshot(&s)
@@ -50,5 +51,11 @@ func (c *crawl) durableCounters() map[string]int64 {
 	for o, n := range s.Outcomes {
 		counts["outcome/"+o.String()] = n
 	}
+	for name, n := range c.earlier {
+		if name != "discovered" {
+			counts[name] += n
+		}
+	}
+	counts["discovered"] += c.earlier["settled"]
 	return counts
 }

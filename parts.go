@@ -26,7 +26,7 @@ func (c *crawl) open() (state State, err error) {
 		return state, &RunError{Op: "store", Err: err}
 	}
 	state = found
-	c.durable = state.Durable
+	c.durable, c.earlier = state.Durable, state.Counters
 	c.codec = &codec{durable: c.durable, parsers: c.parsers, metaTypes: c.cfg.metaTypes, bodyLimit: c.limits.Body}
 	if state.Finished {
 		return state, nil

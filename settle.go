@@ -246,11 +246,23 @@ func (c *crawl) describe(batch *Batch) {
 		}
 	}
 	batch.Counters = c.durableCounters()
-	if allowed := c.loopback.list(); len(allowed) > 0 {
-		batch.Checkpoints = maps.Clone(batch.Checkpoints)
-		if batch.Checkpoints == nil {
-			batch.Checkpoints = make(map[string][]byte, 1)
-		}
-		batch.Checkpoints[loopbackCheckpoint] = encodeStrings(allowed)
+	for i := range batch.Settled { // the ledger is told when they are stored
+		batch.Counters["settled"]++
+		batch.Counters["outcome/"+batch.Settled[i].Outcome.String()]++
 	}
+	c.keepLoopback(batch)
+}
+
+// keepLoopback adds to a durable batch what the seeds allowed to be dialled. A batch makes seeds durable that came
+// before it, whatever else it is for: so each has to say it.
+func (c *crawl) keepLoopback(batch *Batch) {
+	allowed := c.loopback.list()
+	if len(allowed) == 0 {
+		return
+	}
+	batch.Checkpoints = maps.Clone(batch.Checkpoints)
+	if batch.Checkpoints == nil {
+		batch.Checkpoints = make(map[string][]byte, 1)
+	}
+	batch.Checkpoints[loopbackCheckpoint] = encodeStrings(allowed)
 }

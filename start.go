@@ -121,7 +121,9 @@ func (s *starter) finish(err error) {
 	case err != nil:
 		c.breakDown(&RunError{Op: "start", Err: err})
 	case !c.refusing.Load() && c.durable:
-		if err := c.cache.Settle(c.storing, Batch{Started: true}); err != nil {
+		batch := Batch{Started: true}
+		c.keepLoopback(&batch)
+		if err := c.cache.Settle(c.storing, batch); err != nil {
 			c.storeFailed(err)
 		}
 	}

@@ -67,7 +67,7 @@ func TestHelp(t *testing.T) {
 	if code := run([]string{"-h"}, &stdout, &stderr); code != exitFinished || stderr.Len() > 0 {
 		t.Errorf("exit code %d, stderr %q", code, &stderr)
 	}
-	for _, name := range strings.Fields("url domains depth max-pages c per-host delay timeout agent ignore-robots allow-private out summary") {
+	for _, name := range strings.Fields("url domains depth max-pages c per-host delay timeout agent ignore-robots allow-private out job summary") {
 		if !strings.Contains(stdout.String(), "\n  -"+name+" ") && !strings.Contains(stdout.String(), "\n  -"+name+"\n") {
 			t.Errorf("the help does not name -%s:\n%s", name, &stdout)
 		}

@@ -19,6 +19,11 @@
 // it failed, and 3 if it was stopped before its end, by -max-pages or by an interrupt; stderr says why.
 // The first interrupt lets requests in flight come to their end, the second one does not. If stderr is a
 // terminal it shows how the crawl goes on.
+//
+// With -job DIR the crawl is kept in that directory. Whatever ends it, a kill -9 too, the same command line
+// goes on where it was, and the file of -out has each line once all the same. The command line of a job that has
+// finished does nothing and exits with 0; another crawl takes another directory. Stdout cannot be taken back: what is
+// written there may come again after a crash.
 package main
 
 import (
@@ -34,6 +39,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
 )
 
 // The exit codes.
@@ -72,12 +78,21 @@ func crawl(o *options, stdout, stderr io.Writer) (err error) {
 	logger.SetLevel(logrus.ErrorLevel)
 
 	var first firstError
-	engine := tegenaria.NewSpiderEngine(append(o.engine(),
+	options := o.engine()
+	if o.job != "" {
+		cache, err := disk.Open(o.job)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, cache.Close()) }()
+		options = append(options, tegenaria.EngineWithCache(cache))
+	}
+	engine := tegenaria.NewSpiderEngine(append(options,
 		tegenaria.EngineWithLogger(logger),
 		tegenaria.EngineWithErrorHandler(first.keep),
 		tegenaria.EngineWithSpiders(tegenaria.NewSpider("sitecrawl", tegenaria.Handle(read), o.urls...)),
 		tegenaria.EngineWithMiddlewares(timeout(o.timeout)),
-		tegenaria.EngineWithPipelines(newOutput(o.out, stdout)))...)
+		tegenaria.EngineWithPipelines(o.output(stdout)))...)
 
 	if o.summary != "" {
 		file, createErr := os.Create(o.summary)
@@ -89,7 +104,11 @@ func crawl(o *options, stdout, stderr io.Writer) (err error) {
 	endProgress := showProgress(stderr, engine)
 	err = engine.Execute("sitecrawl")
 	endProgress()
-	if err == nil && engine.Stats().Outcomes[tegenaria.Fetched] == 0 {
+	stats := engine.Stats()
+	if err == nil && stats.Discovered == 0 {
+		fmt.Fprintf(stderr, "sitecrawl: the job in %s is finished\n", o.job)
+	}
+	if err == nil && stats.Discovered > 0 && stats.Outcomes[tegenaria.Fetched] == 0 {
 		fmt.Fprintln(stderr, "sitecrawl: no page was fetched:", cmp.Or(first.text, "all URLs were filtered or forbidden by robots.txt"))
 	}
 	return err

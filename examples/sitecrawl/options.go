@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/feed"
 )
 
 // options is the command line.
@@ -23,7 +24,7 @@ type options struct {
 	delay, timeout             time.Duration
 	agent                      string
 	ignoreRobots, allowPrivate bool
-	out, summary               string
+	out, summary, job          string
 }
 
 // parseOptions reads the command line. It reports all mistakes at once, or flag.ErrHelp when it has
@@ -47,6 +48,7 @@ func parseOptions(args []string, help io.Writer) (*options, error) {
 	f.BoolVar(&o.ignoreRobots, "ignore-robots", false, "do not ask for robots.txt")
 	f.BoolVar(&o.allowPrivate, "allow-private", false, "allow hosts with private and loopback addresses")
 	f.StringVar(&o.out, "out", "-", "`file` for the pages, - for stdout")
+	f.StringVar(&o.job, "job", "", "`directory` that keeps the crawl, so that the same command resumes it")
 	f.StringVar(&o.summary, "summary", "", "`file` for the summary of the crawl as JSON")
 
 	switch err := f.Parse(args); {
@@ -127,6 +129,18 @@ func (o *options) engine() []tegenaria.EngineOption {
 		tegenaria.EngineWithLimits(limits),
 		tegenaria.EngineWithAllowedDomains(o.domains...),
 	}
+}
+
+// output is the feed of the pages. Without a job each crawl begins with an empty file.
+func (o *options) output(stdout io.Writer) *feed.Feed {
+	key := feed.Key("sitecrawl") // so that a job notices when it is resumed with another file
+	switch {
+	case o.out == "-":
+		return feed.JSONLTo(stdout, key)
+	case o.job == "":
+		return feed.JSONL(o.out, key, feed.Overwrite())
+	}
+	return feed.JSONL(o.out, key)
 }
 
 // timeout is a middleware that gives every request, also those for robots.txt, its timeout.

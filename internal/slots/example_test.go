@@ -32,3 +32,22 @@ func Example() {
 	// 0s b.example
 	// 1s a.example
 }
+
+// A queue that a store holds is taken over at once, and handed out entry by entry.
+func ExampleTable_Add() {
+	tab := slots.New(nil)
+	tab.Add("a.example", 1, 3)
+	now, taken := time.Now(), 0
+	for {
+		g, ok := tab.Acquire(now, false)
+		if !ok {
+			break
+		}
+		taken++
+		tab.Head(g, 1, taken < 3)
+		tab.Started(g, now)
+		tab.Release(g)
+	}
+	fmt.Println(taken)
+	// Output: 3
+}

@@ -1,0 +1,337 @@
+package disk
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"math"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// Cache is a job in a directory. Its methods may be called concurrently.
+type Cache struct {
+	dir     string
+	fs      *guard
+	db      *pebble.DB
+	lock    interface{ Close() error }
+	mark    *mark
+	every   time.Duration // between two commits
+	closing chan struct{} // closed by Close
+	loading sync.WaitGroup
+
+	bloomOnly bool
+
+	mu       sync.Mutex // guards what follows
+	ready    bool       // Begin was called
+	closed   bool
+	batch    *pebble.Batch // what was gathered since the last commit
+	gathered int           // settled requests among that
+	state    state
+	dirty    []*slot
+	idle     []*slot // without work, remembered for their politeness
+
+	slots     map[string]*slot
+	lastSlot  *slot
+	flights   map[tegenaria.Key]*flight
+	workbench workbench
+	nextDue   instant // earliest in the due list, if state.delayed > 0
+
+	recent      *recent
+	fresh       map[tegenaria.Key]where // keys whose place is gathered and not in the store yet
+	filter      *bloomFilter
+	filterWhole bool // every key that was seen is in the filter
+	looked      []looked
+
+	checkpoints map[string][]byte
+	counters    []byte // as stored; nil: none are
+
+	keyBuf, valueBuf []byte
+
+	syncing sync.Mutex // held during a commit; guards what follows
+	durable uint64     // number of the last commit that is
+	synced  time.Time  // when it was
+}
+
+var _ tegenaria.CacheInterface = (*Cache)(nil)
+
+// Begin is described at [tegenaria.CacheInterface]. A job of another spider, or whose keys were made by other rules,
+// is refused with a [*MismatchError].
+func (c *Cache) Begin(_ context.Context, job tegenaria.Job) (tegenaria.State, error) {
+	c.syncing.Lock()
+	defer c.syncing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.open(); err != nil {
+		return tegenaria.State{}, err
+	}
+	switch {
+	case c.state.spider == "":
+	case c.state.spider != job.Spider:
+		return tegenaria.State{}, &MismatchError{Dir: c.dir, What: "spider", Stored: c.state.spider, Asked: job.Spider}
+	case c.state.keyVersion != job.KeyVersion:
+		return tegenaria.State{}, &MismatchError{
+			Dir: c.dir, What: "key version", Stored: fmt.Sprint(c.state.keyVersion), Asked: fmt.Sprint(job.KeyVersion),
+		}
+	}
+	c.state.spider, c.state.keyVersion = job.Spider, job.KeyVersion
+	if err := c.load(job); err != nil {
+		return tegenaria.State{}, err
+	}
+	c.ready = true
+	s := tegenaria.State{
+		Durable: true, Started: c.state.started, Finished: c.state.finished, Reason: c.state.reason,
+		Delayed: c.state.delayed, Checkpoints: maps.Clone(c.checkpoints),
+	}
+	var err error
+	s.Counters, err = c.counts()
+	return s, err
+}
+
+// load reads what a run needs to know from the beginning: a few values, and the slots. The queues stay where they
+// are.
+func (c *Cache) load(job tegenaria.Job) error {
+	if _, err := c.apply(false); err != nil { // what an earlier run of this process has gathered
+		return err
+	}
+	c.slots = make(map[string]*slot)
+	c.flights = make(map[tegenaria.Key]*flight)
+	c.workbench = workbench{budget: c.workbench.budget}
+	c.recent = newRecent()
+	c.lastSlot, c.idle = nil, nil
+	c.checkpoints, c.counters = make(map[string][]byte), nil
+	err := c.scan([]byte{rangeSlot}, []byte{rangeSlot + 1}, func(key, value []byte) error {
+		s, err := parseSlot(string(key[1:]), value)
+		if err != nil {
+			return err
+		}
+		c.slots[s.name] = s
+		if s.waiting > 0 {
+			c.workbench.slots++
+		} else {
+			c.touch(s) // it is forgotten when its time is over
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = c.scan([]byte{rangeCheckpoint}, []byte{rangeCheckpoint + 1}, func(key, value []byte) error {
+		c.checkpoints[string(key[1:])] = slices.Clone(value)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	err = c.get([]byte{rangeCounters}, func(value []byte) error {
+		c.counters = append([]byte{}, value...)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if c.state.delayed > 0 {
+		found := false
+		err = c.scan([]byte{rangeDue}, []byte{rangeDue + 1}, func(key, _ []byte) (err error) {
+			c.nextDue, _, err = parseDueKey(key)
+			found = true
+			return errors.Join(err, errEnough)
+		})
+		if err == nil && !found {
+			err = c.failure(fmt.Errorf("the due list is empty, %d records are missing", c.state.delayed))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return c.loadFilter(job)
+}
+
+// errEnough ends a scan without being its error.
+var errEnough = errors.New("enough")
+
+// scan reads a part of the store in the order of the keys.
+func (c *Cache) scan(from, to []byte, read func(key, value []byte) error) error {
+	iter, err := c.db.NewIter(&pebble.IterOptions{LowerBound: from, UpperBound: to})
+	if err != nil {
+		return c.failure(err)
+	}
+	defer iter.Close()
+	for more := iter.First(); more; more = iter.Next() {
+		value, err := iter.ValueAndErr()
+		if err == nil {
+			err = read(iter.Key(), value)
+		}
+		switch {
+		case errors.Is(err, errEnough):
+			return nil
+		case err != nil:
+			return c.failure(fmt.Errorf("reading key %x: %w", iter.Key(), err))
+		}
+	}
+	if err := iter.Error(); err != nil {
+		return c.failure(err)
+	}
+	return nil
+}
+
+// Slots is described at [tegenaria.CacheInterface].
+func (c *Cache) Slots(context.Context) iter.Seq2[tegenaria.SlotState, error] {
+	return func(yield func(tegenaria.SlotState, error) bool) {
+		c.mu.Lock()
+		err := c.begun()
+		now := time.Now()
+		states := make([]tegenaria.SlotState, 0, len(c.slots))
+		for _, s := range c.slots {
+			if s.waiting > 0 || s.nextAllowed.After(now) {
+				states = append(states, stateOf(s))
+			}
+		}
+		c.mu.Unlock()
+		if err != nil {
+			yield(tegenaria.SlotState{}, err)
+			return
+		}
+		for _, state := range states {
+			if !yield(state, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Counters is described at [tegenaria.CacheInterface].
+func (c *Cache) Counters(context.Context) (map[string]int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.begun(); err != nil {
+		return nil, err
+	}
+	return c.counts()
+}
+
+func (c *Cache) counts() (map[string]int64, error) {
+	if c.counters == nil {
+		return nil, nil
+	}
+	counters, err := parseCounters(c.counters)
+	return counters, c.failure(err)
+}
+
+// ExpectedLoss is about how many requests [BloomOnly] has lost so far: new ones that were taken for known. It is 0 without
+// that option.
+func (c *Cache) ExpectedLoss() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return int64(math.Round(c.state.lost))
+}
+
+// Close makes durable what was gathered and closes the job. What was in flight waits again when it is opened. It
+// returns the error that has ended the crawl, if the disk has failed.
+func (c *Cache) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	close(c.closing)
+	c.mu.Unlock()
+	c.loading.Wait()
+	c.syncing.Lock()
+	defer c.syncing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.finish()
+	err = errors.Join(err, c.batch.Close(), c.db.Close())
+	err = errors.Join(err, c.mark.close())
+	if err == nil {
+		err = c.removeLogs()
+	}
+	return errors.Join(err, c.lock.Close())
+}
+
+// removeLogs removes the store's logs but the newest. The store keeps them to write over them; all they say has been
+// flushed.
+func (c *Cache) removeLogs() error {
+	dir := c.fs.PathJoin(c.dir, storeDir)
+	names, err := c.fs.List(dir)
+	if err != nil {
+		return damage(c.dir, storeDir, err)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return filepath.Ext(name) != ".log" })
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) })
+	for _, name := range names[:max(len(names)-1, 0)] {
+		c.fs.remove(c.fs.PathJoin(dir, name))
+	}
+	return c.broken()
+}
+
+// finish stores what makes the next opening fast.
+func (c *Cache) finish() error {
+	if err := c.broken(); err != nil {
+		return err
+	}
+	if err := c.saveFilter(); err != nil {
+		return err
+	}
+	// All tables are written, or the log would be read again, and take space until then. A last commit, of the state
+	// alone, is the witness of that.
+	if _, err := c.apply(false); err != nil {
+		return err
+	}
+	if err := c.db.Flush(); err != nil {
+		return c.failure(err)
+	}
+	done, err := c.apply(true)
+	if err != nil {
+		return err
+	}
+	return c.wait(done)
+}
+
+// open tells whether the cache is closed or broken.
+func (c *Cache) open() error {
+	if c.closed {
+		return errClosed
+	}
+	return c.broken()
+}
+
+// begun tells whether the cache can be used.
+func (c *Cache) begun() error {
+	if !c.ready && !c.closed {
+		return errNotBegun
+	}
+	return c.open()
+}
+
+var (
+	errClosed   = errors.New("disk: the cache is closed")
+	errNotBegun = errors.New("disk: Begin was not called")
+)
+
+// broken returns what has ended the job's use of the disk.
+func (c *Cache) broken() error { return c.fs.failed() }
+
+// failure notes an error that the job cannot go on after.
+func (c *Cache) failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	if broken := c.fs.failed(); broken != nil {
+		return broken
+	}
+	err = damage(c.dir, "", err)
+	c.fs.fail(err)
+	return err
+}

@@ -1,0 +1,179 @@
+package disk
+
+import (
+	"crypto/rand"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// Option changes how a job is opened.
+type Option func(*options)
+
+type options struct {
+	fs         vfs.FS
+	fresh      bool
+	bloomOnly  bool
+	every      time.Duration
+	queueBytes int
+	memTable   uint64
+}
+
+// Fresh starts the job over: what the directory holds of an earlier one is removed first. A directory that
+// holds anything else is refused.
+func Fresh() Option { return func(o *options) { o.fresh = true } }
+
+// CommitEvery sets how long Settle gathers requests before it commits them with one synced write (default 10 ms), unless
+// there are fifty before. What was settled less than that ago may be fetched again after a crash. Zero commits at
+// once.
+func CommitEvery(d time.Duration) Option { return func(o *options) { o.every = max(d, 0) } }
+
+// QueueBytes sets how much memory waiting requests may take, of all hosts together (default 64 MiB, at least 1
+// MiB). The rest of the queues is on the disk alone.
+func QueueBytes(n int) Option { return func(o *options) { o.queueBytes = max(n, 1<<20) } }
+
+// BloomOnly believes the Bloom filter when it says that a key was seen, and spares the look-up that would prove it. The
+// job then loses requests: about one in a hundred, and [Cache.ExpectedLoss] says how many. Its size is that
+// of the engine's duplicate filter; above what that holds it grows.
+func BloomOnly() Option { return func(o *options) { o.bloomOnly = true } }
+
+// The defaults.
+const (
+	defaultEvery      = 10 * time.Millisecond
+	defaultQueueBytes = 64 << 20
+)
+
+// The files of a job, beside the store's own directory.
+const (
+	formatFile = "JOB"   // says that this is one, and in which format
+	lockFile   = "LOCK"  // held by the process that has the job open
+	markFile   = "MARK"  // number of the newest commit, a witness beside the store
+	filterFile = "BLOOM" // the Bloom filter, of a job that was closed
+	storeDir   = "store"
+)
+
+// format is what formatFile holds. Another format has another number.
+const format = "tegenaria job, format 1\n"
+
+// Open opens the job in a directory, which is made if it does not exist. The errors that say what is wrong with
+// the job are [*InUseError], [*MismatchError] and [*DamageError]. Close the cache when the crawl is over.
+func Open(dir string, opts ...Option) (*Cache, error) {
+	o := options{fs: vfs.Default, every: defaultEvery, queueBytes: defaultQueueBytes, memTable: storeMemTable}
+	for _, opt := range opts {
+		opt(&o)
+	}
+	dir, lock, err := lockJob(o.fs, dir)
+	if err != nil {
+		return nil, err
+	}
+	c, err := open(dir, o)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	c.lock = lock
+	return c, nil
+}
+
+// open opens a job that is locked.
+func open(dir string, o options) (*Cache, error) {
+	if o.fresh {
+		if err := removeJob(o.fs, dir); err != nil {
+			return nil, err
+		}
+	}
+	made, err := makeJob(o.fs, dir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Cache{
+		dir: dir, fs: &guard{FS: o.fs}, every: o.every, bloomOnly: o.bloomOnly, closing: make(chan struct{}),
+		workbench: workbench{budget: o.queueBytes}, fresh: make(map[tegenaria.Key]where),
+	}
+	if c.db, err = pebble.Open(o.fs.PathJoin(dir, storeDir), c.storeOptions(o.memTable)); err != nil {
+		return nil, damage(dir, "", err)
+	}
+	c.batch = c.db.NewBatch()
+	if err := c.check(made); err != nil {
+		c.fs.fail(err) // nothing is to be tidied away
+		err = errors.Join(err, c.batch.Close(), c.db.Close())
+		if c.mark != nil {
+			err = errors.Join(err, c.mark.close())
+		}
+		return nil, err
+	}
+	return c, nil
+}
+
+// check compares what the store holds with its witness, and with nothing if it was just made.
+func (c *Cache) check(made bool) error {
+	found := false
+	err := c.get([]byte{rangeState}, func(value []byte) (err error) {
+		found = true
+		c.state, err = parseState(value)
+		return err
+	})
+	switch {
+	case c.fs.failed() != nil && !found:
+		return c.failure(c.fs.failed())
+	case err != nil:
+		return damage(c.dir, "", err)
+	case !found:
+		return c.create(made)
+	}
+	c.durable = c.state.commits
+	if _, err := c.fs.Stat(c.fs.PathJoin(c.dir, markFile)); errors.Is(err, os.ErrNotExist) && c.state.commits == 1 {
+		// It was killed when it had just been made.
+		c.mark, err = createMark(c.fs, c.dir, c.state.id, 1)
+		return err
+	}
+	c.mark, err = openMark(c.fs, c.dir, c.state.id, c.state.commits)
+	if err != nil {
+		return err
+	}
+	store := c.fs.PathJoin(c.dir, storeDir)
+	if err := c.state.manifest.check(c.fs.FS, store); err != nil {
+		return damage(c.dir, storeDir+"/"+c.state.manifest.name, err)
+	}
+	if _, written := c.fs.manifest(); !written {
+		return nil
+	}
+	// The store has a new manifest, and will remove the old one: the witness must not be that one's.
+	done, err := c.apply(true)
+	if err != nil {
+		return err
+	}
+	return c.wait(done)
+}
+
+// newID makes the id of a job.
+func newID() (id [16]byte) {
+	_, _ = rand.Read(id[:]) // it does not fail
+	return id
+}
+
+// create begins the store of a job that has none.
+func (c *Cache) create(made bool) error {
+	if name := c.fs.PathJoin(c.dir, markFile); !made {
+		// A job that was killed while it was made has nothing yet. One that has a mark has lost its store.
+		if _, err := c.fs.Stat(name); err == nil {
+			return damage(c.dir, storeDir, errors.New("the store is empty, though the job has begun"))
+		}
+	}
+	c.state.id = newID()
+	c.state.next, c.state.commits = 1, 0
+	done, err := c.apply(true)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(done.batch.SyncWait(), done.batch.Close(), c.broken()); err != nil {
+		return err
+	}
+	c.durable = done.number
+	c.mark, err = createMark(c.fs, c.dir, c.state.id, done.number)
+	return err
+}

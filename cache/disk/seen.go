@@ -1,0 +1,162 @@
+package disk
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/bits-and-blooms/bloom/v3"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// recent is an exact table of keys that are known, of bounded size: it forgets. Keys are never taken back, so
+// a key that is found is known for certain, whatever became of its request.
+type recent struct {
+	keys   []tegenaria.Key // a power of two of them, in pairs
+	depths []uint16        // 1 + the smallest depth; 0: empty
+	used   int
+}
+
+const (
+	minRecent = 1 << 10
+	maxRecent = 1 << 20 // 18 MiB
+	deepest   = math.MaxUint16
+)
+
+func newRecent() *recent {
+	return &recent{keys: make([]tegenaria.Key, minRecent), depths: make([]uint16, minRecent)}
+}
+
+func recentDepth(depth int) uint16 { return uint16(min(depth, deepest-1)) + 1 }
+
+// place returns the first of the pair of entries that a key may be in. Keys are as good as random.
+func (r *recent) place(key *tegenaria.Key) int {
+	return int(binary.LittleEndian.Uint64(key[:8])) & (len(r.keys) - 2)
+}
+
+// known tells whether the key is here at this depth or a smaller one: then there is nothing to do.
+func (r *recent) known(key *tegenaria.Key, depth int) bool {
+	i := r.place(key)
+	for j := i; j < i+2; j++ {
+		if r.depths[j] != 0 && r.keys[j] == *key {
+			return recentDepth(depth) >= r.depths[j]
+		}
+	}
+	return false
+}
+
+// add notes a key and the smallest depth that is known of it.
+func (r *recent) add(key *tegenaria.Key, depth int) {
+	if r.used > len(r.keys)/4*3 && len(r.keys) < maxRecent {
+		r.grow()
+	}
+	i := r.place(key)
+	for j := i; j < i+2; j++ {
+		if r.depths[j] != 0 && r.keys[j] == *key {
+			r.depths[j] = min(r.depths[j], recentDepth(depth))
+			return
+		}
+	}
+	// The younger one comes first, the older one is forgotten.
+	switch {
+	case r.depths[i] == 0:
+		r.used++
+	case r.depths[i+1] == 0:
+		r.used++
+		fallthrough
+	default:
+		r.keys[i+1], r.depths[i+1] = r.keys[i], r.depths[i]
+	}
+	r.keys[i], r.depths[i] = *key, recentDepth(depth)
+}
+
+func (r *recent) grow() {
+	old := *r
+	*r = recent{keys: make([]tegenaria.Key, 4*len(old.keys)), depths: make([]uint16, 4*len(old.keys))}
+	for j := len(old.keys) - 1; j >= 0; j-- {
+		if old.depths[j] != 0 {
+			r.add(&old.keys[j], int(old.depths[j]-1))
+		}
+	}
+}
+
+// bloomFilter is a Bloom filter that grows: when a layer is full the next one, four times as large, begins. A key
+// is in it if it is in one of the layers.
+type bloomFilter struct {
+	bits, hashes uint // of the first layer
+	layers       []*bloomLayer
+}
+
+type bloomLayer struct {
+	filter *bloom.BloomFilter
+	keys   uint64 // that were added
+	full   uint64 // at so many the next layer begins
+}
+
+// The default size is that of tegenaria.NewRFPDupeFilter as the engine makes it.
+const (
+	defaultBloomBits   = 1 << 23
+	defaultBloomHashes = 6
+	layerGrowth        = 4
+)
+
+func newBloomFilter(bits, hashes uint) *bloomFilter {
+	if bits == 0 {
+		bits = defaultBloomBits
+	}
+	if hashes == 0 {
+		hashes = defaultBloomHashes
+	}
+	return &bloomFilter{bits: bits, hashes: hashes}
+}
+
+// maxRate is the rate at which a layer is full.
+const maxRate = 0.01
+
+// capacity is how many keys a filter holds until its rate is maxRate.
+func capacity(bits, hashes uint) uint64 {
+	m, k := float64(bits), float64(hashes)
+	return max(1, uint64(-m/k*math.Log(1-math.Pow(maxRate, 1/k))))
+}
+
+func newBloomLayer(filter *bloom.BloomFilter, keys uint64) *bloomLayer {
+	return &bloomLayer{filter, keys, capacity(filter.Cap(), filter.K())}
+}
+
+// rate is the chance that a layer calls a key known that it has not seen.
+func (l *bloomLayer) rate() float64 {
+	k, m := float64(l.filter.K()), float64(l.filter.Cap())
+	return math.Pow(1-math.Exp(-k*float64(l.keys)/m), k)
+}
+
+// rate is the chance that the filter calls a key known that it has not seen.
+func (b *bloomFilter) rate() float64 {
+	no := 1.0
+	for _, l := range b.layers {
+		no *= 1 - l.rate()
+	}
+	return 1 - no
+}
+
+// may tells whether the key may be known. False is certain.
+func (b *bloomFilter) may(key *tegenaria.Key) bool {
+	for i := len(b.layers) - 1; i >= 0; i-- {
+		if b.layers[i].filter.Test(key[:]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (b *bloomFilter) add(key *tegenaria.Key) {
+	if last := len(b.layers) - 1; last < 0 || b.layers[last].keys >= b.layers[last].full {
+		bits := b.bits
+		for range b.layers {
+			bits *= layerGrowth
+		}
+		b.layers = append(b.layers, newBloomLayer(bloom.New(bits, b.hashes), 0))
+	}
+	last := b.layers[len(b.layers)-1]
+	last.filter.Add(key[:])
+	last.keys++
+}

@@ -1,0 +1,126 @@
+package disk
+
+import (
+	"bytes"
+	"math"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+var someRecord = record{
+	key: tegenaria.Key{1, 2, 15: 3}, seq: 300, parent: 7, depth: 70_000, attempt: 2, data: []byte("\x00https://a.example/"),
+}
+
+// TestValues encodes and decodes everything that is stored.
+func TestValues(t *testing.T) {
+	for _, order := range []uint64{300, 301} {
+		got, err := parseRecord(appendRecord(nil, &someRecord, order), order)
+		if err != nil || !reflect.DeepEqual(got, someRecord) {
+			t.Errorf("record: %+v, %v", got, err)
+		}
+	}
+	slot, priority, rec, err := parseDue(appendDue(nil, "a.example", -5, &someRecord, 9), 9)
+	if err != nil || slot != "a.example" || priority != -5 || !reflect.DeepEqual(rec, someRecord) {
+		t.Errorf("due: %q, %d, %+v, %v", slot, priority, rec, err)
+	}
+	for _, want := range []where{
+		{}, {seq: 5, depth: 3, slot: 9, order: 7, lowered: true}, {seq: 1, order: 1, due: true, at: math.MinInt64},
+	} {
+		if got, err := parseWhere(want.append(nil)); err != nil || got != want {
+			t.Errorf("where: %+v, %v; want %+v", got, err, want)
+		}
+	}
+	how := tegenaria.Settled{Outcome: tegenaria.GaveUp, Reason: "status 503", Status: 503, At: time.Unix(5, 6).UTC()}
+	info, err := parseInfo(row{seqKey(nil, rangeOutcome, 300), appendOutcome(nil, &someRecord, "a.example", 4, &how)})
+	if err != nil || info.Number != 300 || info.Parent != 7 || info.Reason != how.Reason || !info.At.Equal(how.At) || info.Record.Priority != 4 ||
+		info.Record.Slot != "a.example" || info.Record.Depth != 70_000 || !bytes.Equal(info.Record.Data, someRecord.data) {
+		t.Errorf("outcome: %+v, %v", info, err)
+	}
+	want := state{
+		commits: 1 << 40, next: 9, nextSlot: 8, waiting: 7, delayed: 6, settled: 5, lowered: 4, started: true, finished: true, reason: "done",
+		id: [16]byte{15: 1}, spider: "s", keyVersion: 3, filter: 2, lost: 0.5, manifest: manifest{"MANIFEST-1", 77, 1 << 31},
+	}
+	if got, err := parseState(want.append(nil)); err != nil || got != want {
+		t.Errorf("state: %+v, %v", got, err)
+	}
+}
+
+// TestKeyOrder checks that keys are ordered as what they stand for.
+func TestKeyOrder(t *testing.T) {
+	var keys [][]byte
+	for _, p := range []int64{math.MaxInt64, 1, 0, -1, math.MinInt64} {
+		for _, order := range []uint64{0, 1, math.MaxUint64} {
+			want := place{p, order}
+			key := queueKey(nil, 7, want)
+			keys = append(keys, key)
+			if slot, got, err := parseQueueKey(key); err != nil || slot != 7 || got != want {
+				t.Errorf("%+v came back as %+v, %v", want, got, err)
+			}
+		}
+	}
+	if !slices.IsSortedFunc(keys, bytes.Compare) {
+		t.Error("queue keys are out of order")
+	}
+	keys = nil
+	for _, at := range []time.Time{time.Unix(0, 0).AddDate(-400, 0, 0), time.Unix(-1, 0), time.Unix(0, 0), time.Unix(0, 1), time.Unix(0, 0).AddDate(1000, 0, 0)} {
+		key := dueKey(nil, instantOf(at), 5)
+		keys = append(keys, key)
+		if got, order, err := parseDueKey(key); err != nil || got != instantOf(at) || order != 5 {
+			t.Errorf("%v came back as %v, %d, %v", at, got, order, err)
+		}
+	}
+	if !slices.IsSortedFunc(keys, bytes.Compare) {
+		t.Error("due keys are out of order")
+	}
+}
+
+// FuzzValues reads values that nobody has written. What is accepted comes back the same.
+func FuzzValues(f *testing.F) {
+	w := where{seq: 5, depth: 3, order: 7, due: true, at: 12}
+	s := state{commits: 3, spider: "s", reason: "finished", finished: true}
+	how := tegenaria.Settled{Outcome: tegenaria.Failed, Reason: "x", At: time.Unix(1, 2)}
+	for _, value := range [][]byte{
+		nil, appendRecord(nil, &someRecord, 1), w.append(nil), s.append(nil), appendOutcome(nil, &someRecord, "a", 1, &how),
+		appendDue(nil, "a", 1, &someRecord, 1), appendCounters(nil, map[string]int64{"a": 1, "b": -1}), appendMark(nil, [16]byte{1}, 9),
+	} {
+		f.Add(value)
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		if rec, err := parseRecord(value, 1); err == nil {
+			if again, err := parseRecord(appendRecord(nil, &rec, 1), 1); err != nil || !reflect.DeepEqual(again, rec) && len(rec.data) > 0 {
+				t.Errorf("record %+v came back as %+v, %v", rec, again, err)
+			}
+		}
+		if w, err := parseWhere(value); err == nil {
+			if again, err := parseWhere(w.append(nil)); err != nil || again != w {
+				t.Errorf("where %+v came back as %+v, %v", w, again, err)
+			}
+		}
+		if s, err := parseState(value); err == nil && s.lost == s.lost {
+			if again, err := parseState(s.append(nil)); err != nil || again != s {
+				t.Errorf("state %+v came back as %+v, %v", s, again, err)
+			}
+		}
+		if counters, err := parseCounters(value); err == nil {
+			if again, err := parseCounters(appendCounters(nil, counters)); err != nil || !reflect.DeepEqual(again, counters) {
+				t.Errorf("counters %v came back as %v, %v", counters, again, err)
+			}
+		}
+		if _, err := parseInfo(row{seqKey(nil, rangeOutcome, 1), value}); err == nil && len(value) < 20 {
+			t.Errorf("%q is no outcome", value)
+		}
+		if slot, _, _, err := parseDue(value, 1); err == nil && len(slot) > len(value) {
+			t.Errorf("the slot %q of %q", slot, value)
+		}
+		if s, err := parseSlot("a", value); err == nil && s.name != "a" {
+			t.Errorf("slot %+v", s)
+		}
+		if id, number, ok := parseMark(value); ok && !bytes.Equal(value[:markLen], appendMark(nil, id, number)) {
+			t.Errorf("mark %q", value)
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestShow(t *testing.T) {
+	var out bytes.Buffer
+	if err := run(t.Context(), nil, &out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"started, 1 waiting at 1 hosts, 0 delayed, 4 settled, 1 of them dead letters",
+		`"state":"waiting","method":"GET"`, "settled as failed", "found by GET", "1 requests run again",
+		"finished, 0 waiting at 0 hosts, 0 delayed, 11 settled, 1 of them dead letters", `"outcome":"failed"`,
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("it does not say %q:\n%s", want, &out)
+		}
+	}
+}
+
+func TestMistakes(t *testing.T) {
+	dir := t.TempDir()
+	for _, test := range []struct{ name, args, want string }{
+		{"one argument", "status", "usage"},
+		{"too many", "status a b c", "usage"},
+		{"no URL", "explain " + dir, "usage"},
+		{"no host", "drop " + dir, "usage"},
+		{"one too many", "status " + dir + " x", "usage"},
+		{"another verb", "sing " + dir, "usage"},
+		{"no directory", "status " + filepath.Join(dir, "none"), "no such file"},
+		{"unknown URL", "explain " + filepath.Join(dir) + " http://a.example/", "does not know"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var out bytes.Buffer
+			err := run(t.Context(), strings.Fields(test.args), &out)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want it to say %q", err, test.want)
+			}
+			if test.want == "usage" && !errors.Is(err, errUsage) {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+	for _, args := range []string{"repair", "drop", "replay"} { // of a job that has nothing to repair, drop or replay
+		fields := []string{args, dir}
+		if args == "drop" {
+			fields = append(fields, "a.example")
+		}
+		var out bytes.Buffer
+		if err := run(t.Context(), fields, &out); err != nil || out.Len() == 0 {
+			t.Errorf("%s: %q, %v", args, &out, err)
+		}
+	}
+}
