@@ -1,0 +1,95 @@
+package middleware
+
+import "hash/maphash"
+
+// trapHost is what the guard remembers of a host.
+type trapHost struct {
+	name     string
+	repeats  int
+	sessions int // URLs with a session id
+	variants int // those of them whose page had come before
+	dates    heavy
+	bodies   heavy
+	patterns []counted   // as heavy, but of more patterns; nil if nobody asked
+	pages    *pageFilter // that came with a session id; nil while there are few
+}
+
+// counted is a key and how often it came, or less.
+type counted struct {
+	key uint64
+	n   int
+}
+
+// heavy finds what comes very often among things that come seldom, in little room, by the algorithm of Misra and Gries
+// (Finding repeated elements, 1982): a count is never too high, and too low by a ninth of all at most. So nothing
+// is cut too early.
+type heavy [8]counted
+
+// add counts a key and returns its count.
+func (h *heavy) add(key uint64) int { return addHeavy(h[:], key) }
+
+func addHeavy(counts []counted, key uint64) int {
+	free := -1
+	for i := range counts {
+		c := &counts[i]
+		switch {
+		case c.n > 0 && c.key == key:
+			c.n++
+			return c.n
+		case c.n == 0:
+			free = i
+		}
+	}
+	if free >= 0 {
+		counts[free] = counted{key, 1}
+		return 1
+	}
+	for i := range counts {
+		counts[i].n--
+	}
+	return 0
+}
+
+// pageFilter is a Bloom filter of pages, 32 KiB: 27,000 of them give one error in a hundred.
+type pageFilter [4096]uint64
+
+// seen adds a page and tells whether it was there.
+func (f *pageFilter) seen(key uint64) bool {
+	const hashes, bits = 6, 4096 * 64
+	step := key>>32 | 1
+	known := true
+	for range hashes {
+		word, bit := &f[key%bits/64], uint64(1)<<(key%64)
+		known = known && *word&bit != 0
+		*word |= bit
+		key += step
+	}
+	return known
+}
+
+// bodyKey hashes the beginning of a body, without what it repeats of the URL: the page "/x was not found" is the same
+// for every x.
+func bodyKey(seed maphash.Seed, body []byte, path string) uint64 {
+	const most = 64 << 10
+	var h maphash.Hash
+	h.SetSeed(seed)
+	body = body[:min(len(body), most)]
+	if len(path) < 2 {
+		h.Write(body)
+		return h.Sum64()
+	}
+	last := lastSegment(path)
+	if len(last) < 3 {
+		last = ""
+	}
+	for piece := range pieces(body, path) {
+		if last == "" {
+			h.Write(piece)
+			continue
+		}
+		for rest := range pieces(piece, last) {
+			h.Write(rest)
+		}
+	}
+	return h.Sum64()
+}
