@@ -184,7 +184,7 @@ func (m *TrapGuard) forgetPages() {
 // ProcessResponse cuts pages that are always the same.
 func (m *TrapGuard) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 	resp := ctx.Response()
-	if resp.Status != http.StatusOK || ctx.Request.Attempt > 0 || !isHTML(resp) {
+	if resp.Status != http.StatusOK || !isHTML(resp) {
 		return nil
 	}
 	body := resp.Bytes()
