@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"sync"
 	"testing"
@@ -163,3 +164,6 @@ func (m *memory) asked() []tegenaria.Request {
 	defer m.mu.Unlock()
 	return slices.Clone(m.log)
 }
+
+// loopback lets a crawl follow links between the servers of a test.
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
