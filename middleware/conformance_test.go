@@ -120,4 +120,3 @@ func TestHTTPDates(t *testing.T) {
 		t.Errorf("only %d dates were found", passed)
 	}
 }
-

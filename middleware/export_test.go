@@ -49,4 +49,3 @@ func (m *RobotsTags) Retained() int {
 	defer m.pages.mu.Unlock()
 	return len(m.pages.pages)
 }
-

@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/tegenaria/tegenaria"
 )
@@ -9,7 +10,7 @@ import (
 // DefaultHeaders gives each request the headers that it lacks. A header of the request itself is never changed.
 type DefaultHeaders struct {
 	part
-	header map[string]string
+	fields [][2]string // name and value
 }
 
 var _ tegenaria.MiddlewaresInterface = (*DefaultHeaders)(nil)
@@ -25,13 +26,17 @@ func NewDefaultHeaders(header map[string]string) *DefaultHeaders {
 			"Accept-Language": "en",
 		}
 	}
-	return &DefaultHeaders{newPart("default headers", 0, priorityDefaultHeaders), maps.Clone(header)}
+	m := &DefaultHeaders{part: newPart("default headers", 0, priorityDefaultHeaders)}
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		m.fields = append(m.fields, [2]string{name, header[name]})
+	}
+	return m
 }
 
 // ProcessRequest adds what is missing.
 func (m *DefaultHeaders) ProcessRequest(ctx *tegenaria.Context) error {
-	for name, value := range m.header {
-		setDefault(ctx.Request, name, value)
+	for _, field := range m.fields {
+		setDefault(ctx.Request, field[0], field[1])
 	}
 	return nil
 }

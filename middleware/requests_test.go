@@ -14,7 +14,9 @@ import (
 )
 
 // set makes a list of middlewares.
-func set(middlewares ...tegenaria.MiddlewaresInterface) []tegenaria.MiddlewaresInterface { return middlewares }
+func set(middlewares ...tegenaria.MiddlewaresInterface) []tegenaria.MiddlewaresInterface {
+	return middlewares
+}
 
 func TestHeadersOnTheNetwork(t *testing.T) {
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {})

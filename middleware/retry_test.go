@@ -139,7 +139,9 @@ func flaky(times int, header map[string][]string) *memory {
 	}}
 }
 
-func nothing(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error { return nil }
+func nothing(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
+	return nil
+}
 
 // The waits of a crawl, in virtual time.
 func TestRetryWaits(t *testing.T) {

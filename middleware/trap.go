@@ -1,11 +1,9 @@
 package middleware
 
 import (
-	"bytes"
 	"container/list"
 	"context"
 	"hash/maphash"
-	"iter"
 	"net/http"
 	"strings"
 	"sync"
@@ -191,7 +189,7 @@ func (m *TrapGuard) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.
 	if body == nil {
 		return nil
 	}
-	path, _, _ := strings.Cut(urlx.Path(resp.URL), "?")
+	path, _ := pathOf(resp.URL)
 	key := bodyKey(m.seed, body, path)
 	m.mu.Lock()
 	n := m.host(urlx.Hostname(resp.URL)).bodies.add(key)
@@ -200,27 +198,4 @@ func (m *TrapGuard) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.
 		return tegenaria.IgnoreRequest("trap: soft 404")
 	}
 	return nil
-}
-
-// pieces yields what stands between the places where a body has a text.
-func pieces(body []byte, text string) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		for {
-			i := bytes.Index(body, []byte(text))
-			if i < 0 {
-				yield(body)
-				return
-			}
-			if !yield(body[:i]) {
-				return
-			}
-			body = body[i+len(text):]
-		}
-	}
-}
-
-// lastSegment returns the last part of a path that is not empty.
-func lastSegment(path string) string {
-	path = strings.TrimRight(path, "/")
-	return path[strings.LastIndexByte(path, '/')+1:]
 }

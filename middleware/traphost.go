@@ -1,6 +1,9 @@
 package middleware
 
-import "hash/maphash"
+import (
+	"bytes"
+	"hash/maphash"
+)
 
 // trapHost is what the guard remembers of a host.
 type trapHost struct {
@@ -69,27 +72,16 @@ func (f *pageFilter) seen(key uint64) bool {
 
 // bodyKey hashes the beginning of a body, without what it repeats of the URL: the page "/x was not found" is the same
 // for every x.
-func bodyKey(seed maphash.Seed, body []byte, path string) uint64 {
+func bodyKey(seed maphash.Seed, body []byte, path string) (key uint64) {
 	const most = 64 << 10
-	var h maphash.Hash
-	h.SetSeed(seed)
 	body = body[:min(len(body), most)]
-	if len(path) < 2 {
-		h.Write(body)
-		return h.Sum64()
-	}
-	last := lastSegment(path)
-	if len(last) < 3 {
-		last = ""
-	}
-	for piece := range pieces(body, path) {
-		if last == "" {
-			h.Write(piece)
-			continue
+	for len(path) > 1 {
+		i := bytes.Index(body, []byte(path))
+		if i < 0 {
+			break
 		}
-		for rest := range pieces(piece, last) {
-			h.Write(rest)
-		}
+		key = mix(key, maphash.Bytes(seed, body[:i]))
+		body = body[i+len(path):]
 	}
-	return h.Sum64()
+	return mix(key, maphash.Bytes(seed, body))
 }

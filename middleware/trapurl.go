@@ -3,8 +3,6 @@ package middleware
 import (
 	"hash/maphash"
 	"strings"
-
-	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // suspicion is what an URL looks like to the trap guard. A key is a hash of what is left of the URL without the part
@@ -23,11 +21,10 @@ func (s *suspicion) clear() bool { return !s.repeats && !s.dated && !s.session &
 
 // suspect looks at an URL.
 func suspect(seed maphash.Seed, url string, repeats int, pattern bool) (s suspicion) {
-	path := urlx.Path(url)
-	path, query, _ := strings.Cut(path, "?")
+	path, query := pathOf(url)
 	s.repeats = repeatsItself(path, repeats)
-	if hasYear(path) || query != "" {
-		s.date, s.dated = withoutDate(seed, path, query)
+	if hasDate(path, query) {
+		s.date, s.dated = withoutDate(seed, path, query), true
 	}
 	if query != "" || strings.IndexByte(path, ';') >= 0 || strings.IndexByte(path, '(') >= 0 {
 		s.page, s.session = withoutSession(seed, path, query)
@@ -66,54 +63,76 @@ func repeatsItself(path string, times int) bool {
 	return false
 }
 
-// hasYear tells whether four digits stand in a row.
-func hasYear(s string) bool {
-	run := 0
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			run = 0
-		} else if run++; run == 4 {
+// pathOf cuts path and query out of an URL as they stand there.
+func pathOf(url string) (path, query string) {
+	if i := strings.Index(url, "://"); i >= 0 {
+		url = url[i+len("://"):]
+	}
+	if i := strings.IndexByte(url, '#'); i >= 0 {
+		url = url[:i]
+	}
+	url, query, _ = strings.Cut(url, "?")
+	if i := strings.IndexByte(url, '/'); i >= 0 {
+		return url[i:], query
+	}
+	return "/", query
+}
+
+// hasDate tells whether there is a date in path or query.
+func hasDate(path, query string) bool {
+	for i := 0; i < len(path); i++ {
+		if path[i] == '/' && dateLen(path[i:]) > 0 {
+			return true
+		}
+	}
+	for query != "" {
+		var pair string
+		pair, query, _ = strings.Cut(query, "&")
+		if name, value, _ := strings.Cut(pair, "="); isDatePair(name, value) {
 			return true
 		}
 	}
 	return false
 }
 
-// withoutDate hashes path and query without the dates in them. False: there are none.
-func withoutDate(seed maphash.Seed, path, query string) (key uint64, dated bool) {
-	var h maphash.Hash
-	h.SetSeed(seed)
-	for path != "" {
-		n := dateLen(path)
-		if n == 0 {
-			h.WriteByte(path[0])
-			path = path[1:]
+// isDatePair tells whether a pair of a query is a date or a part of one.
+func isDatePair(name, value string) bool {
+	return isNumeric(value) && (isDateName(name) || isDate(value))
+}
+
+// withoutDate hashes path and query without the dates in them.
+func withoutDate(seed maphash.Seed, path, query string) (key uint64) {
+	start := 0
+	for i := 0; i < len(path); i++ {
+		if path[i] != '/' {
 			continue
 		}
-		dated = true
-		h.WriteByte(0)
-		path = path[n:]
+		if n := dateLen(path[i:]); n > 0 {
+			key = mix(key, maphash.String(seed, path[start:i]))
+			start = i + n
+			i = start - 1
+		}
 	}
+	key = mix(key, maphash.String(seed, path[start:]))
 	for query != "" {
 		var pair string
 		pair, query, _ = strings.Cut(query, "&")
-		name, value, _ := strings.Cut(pair, "=")
-		h.WriteByte('&')
-		h.WriteString(name)
-		h.WriteByte('=')
-		switch n := dateLen("/" + value); {
-		case n > 1 && n == len(value)+1, isDateName(name) && isNumeric(value):
-			dated = true
-			h.WriteByte(0)
-		default:
-			h.WriteString(value)
+		if name, value, _ := strings.Cut(pair, "="); isDatePair(name, value) {
+			pair = name
 		}
+		key = mix(key, maphash.String(seed, pair))
 	}
-	return h.Sum64(), dated
+	return key
+}
+
+// mix adds a hash to those before it. Their order matters.
+func mix(key, hash uint64) uint64 {
+	const odd = 0x9e3779b97f4a7c15 // of the golden ratio
+	return (key ^ hash) * odd
 }
 
 // dateLen returns how long the date is that s begins with, after a slash: /2031-05, /2031-05-07, /20310507, /2031/05,
-// /2031/05/07. 0: there is none. The months and days of dates that slashes part have two digits: one that has not may
+// /2031/05/07, in any year of four digits. 0: there is none. The months and days of dates that slashes part have two digits: one that has not may
 // be the number of a page.
 func dateLen(s string) int {
 	const digits4, digits2 = 4, 2
@@ -122,7 +141,7 @@ func dateLen(s string) int {
 	}
 	rest := s[1:]
 	year, ok := fixedNumber(rest, digits4)
-	if !ok || year < 1000 {
+	if !ok {
 		return 0
 	}
 	rest = rest[digits4:]
@@ -161,6 +180,11 @@ func compactDate(s string, year int) int {
 	return n
 }
 
+// isDate is dateLen for a whole value without a slash in front.
+func isDate(value string) bool {
+	return len(value) >= len("2031-05") && len(value) <= len("2031-05-07") && dateLen("/"+value) == len(value)+1
+}
+
 // fixedNumber reads a number of n digits.
 func fixedNumber(s string, n int) (value int, ok bool) {
 	if len(s) < n {
@@ -192,24 +216,17 @@ func isDateName(name string) bool {
 
 // withoutSession hashes path and query without session ids. False: there are none.
 func withoutSession(seed maphash.Seed, path, query string) (key uint64, found bool) {
-	var h maphash.Hash
-	h.SetSeed(seed)
-	for first := true; first || path != ""; first = false {
-		var segment string
-		segment, path, _ = strings.Cut(path, "/")
+	for segment := range strings.SplitSeq(path, "/") {
 		if isASPSession(segment) {
 			found = true
 			continue
 		}
-		segment, parameter, has := strings.Cut(segment, ";")
-		h.WriteByte('/')
-		h.WriteString(segment)
-		if name, value, _ := strings.Cut(parameter, "="); has {
-			if isSessionName(name, value) {
-				found = true
-			} else {
-				h.WriteString(parameter)
-			}
+		segment, parameter, _ := strings.Cut(segment, ";")
+		key = mix(key, maphash.String(seed, segment))
+		if name, value, _ := strings.Cut(parameter, "="); isSessionName(name, value) {
+			found = true
+		} else if parameter != "" {
+			key = mix(key, maphash.String(seed, parameter))
 		}
 	}
 	for query != "" {
@@ -219,10 +236,9 @@ func withoutSession(seed maphash.Seed, path, query string) (key uint64, found bo
 			found = true
 			continue
 		}
-		h.WriteByte('&')
-		h.WriteString(pair)
+		key = mix(key, maphash.String(seed, pair))
 	}
-	return h.Sum64(), found
+	return key, found
 }
 
 // isASPSession tells whether a segment is the (S(lit3py55t21z5v55vlm25s55)) of ASP.NET.
@@ -244,23 +260,21 @@ func isSessionName(name, value string) bool {
 	return hasPrefixFold(name, "aspsessionid")
 }
 
-// isRandom tells whether a value looks like nobody chose it: 16 letters and digits or more, some of each.
+// isRandom tells whether a value looks like nobody chose it: 16 letters and digits or more, some of them digits.
 func isRandom(value string) bool {
 	if len(value) < 16 {
 		return false
 	}
-	letters, numbers := 0, 0
+	numbers := 0
 	for i := range len(value) {
 		switch c := value[i] | 0x20; {
-		case c >= 'a' && c <= 'z':
-			letters++
 		case value[i] >= '0' && value[i] <= '9':
 			numbers++
-		case value[i] != '-' && value[i] != '_':
+		case (c < 'a' || c > 'z') && value[i] != '-' && value[i] != '_':
 			return false
 		}
 	}
-	return letters > 0 && numbers >= 3
+	return numbers >= 3
 }
 
 // patternKey hashes a path with its numbers alike, and the names of the query without values. It is not 0.
