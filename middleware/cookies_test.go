@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -110,7 +112,7 @@ func TestCookieTime(t *testing.T) {
 			{time.Hour - time.Second, "hour=1; ever=1; date=1; session=1"}, {time.Second, "ever=1; date=1; session=1"},
 			{60 * day, "ever=1; session=1"}, {339 * day, "ever=1; session=1"}, {day, "session=1"},
 		} {
-			<-time.After(step.after)
+			sleep(step.after)
 			if got := roundTrip(t, m, url, url); got != step.want {
 				t.Errorf("after another %s: %q, want %q", step.after, got, step.want)
 			}
@@ -355,5 +357,73 @@ func TestCookieImport(t *testing.T) {
 	}
 	if err := m.Add("", middleware.Cookie{Name: "six", Value: "1", Domain: "2001:db8:1:2:3:4:5:6", HostOnly: true}); err != nil {
 		t.Errorf("an IPv6 address: %v", err)
+	}
+}
+
+// sleep lets virtual time pass.
+func sleep(d time.Duration) { <-time.NewTimer(d).C }
+
+// A server that sets 10,000 cookies is crawled to its end, with headers that stay small.
+func TestManyCookiesOnTheNetwork(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		fmt.Sscanf(r.URL.Path, "/%d", &n)
+		for i := range 100 {
+			http.SetCookie(w, &http.Cookie{Name: fmt.Sprintf("c%d-%d", n, i), Value: strings.Repeat("x", 100), Path: "/"})
+		}
+		if n < 99 {
+			page(w, fmt.Sprintf("/%d", n+1))
+		}
+	})
+	jars := middleware.NewCookies(middleware.CookieOptions{})
+	stats := crawl(t, followAll, set(jars), s.URL+"/0")
+	if stats.Outcomes[tegenaria.Fetched] != 100 || len(s.visits()) != 100 {
+		t.Errorf("%d visits, %v", len(s.visits()), stats.Outcomes)
+	}
+	largest := 0
+	for _, v := range s.visits() {
+		largest = max(largest, len(v.Header.Get("Cookie")))
+	}
+	if n := len(jars.All("")); n != 180 || largest > 32<<10 || largest < 180*100 {
+		t.Errorf("%d cookies are kept, the largest header had %d bytes", n, largest)
+	}
+}
+
+// All methods may be called at once.
+func TestCookiesAtOnce(t *testing.T) {
+	m := middleware.NewDurableCookies(middleware.CookieOptions{PerDomain: 5, Total: 20})
+	var all sync.WaitGroup
+	for worker := range 8 {
+		all.Go(func() {
+			jar := fmt.Sprint(worker % 3)
+			for i := range 200 {
+				ctx := asked(fmt.Sprintf("http://h%d.example/", i%7), tegenaria.RequestWithRequestMeta(map[string]any{middleware.MetaCookieJar: jar}))
+				if err := m.ProcessRequest(ctx); err != nil {
+					t.Error(err)
+				}
+				answer(ctx, 200, "", "Set-Cookie", fmt.Sprintf("c%d=1", i))
+				if err := m.ProcessResponse(ctx, nil); err != nil {
+					t.Error(err)
+				}
+				switch i % 50 {
+				case 0:
+					m.Clear(jar)
+				case 1:
+					if _, err := m.Prepare(t.Context(), nil); err != nil {
+						t.Error(err)
+					}
+				case 2:
+					if err := m.Add(jar, middleware.Cookie{Name: "a", Domain: "x.example"}); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	all.Wait()
+	for _, jar := range m.Jars() {
+		if n := len(m.All(jar)); n > 20 {
+			t.Errorf("jar %s has %d cookies", jar, n)
+		}
 	}
 }

@@ -5,10 +5,10 @@
 //
 //	tegenaria.EngineWithMiddlewares(middleware.Standard()...)
 //
-// Each middleware is one file and one constructor, New and its name, that takes a struct of options whose zero
-// value is a sane default. All are safe for concurrent use, and what they remember is bounded. Requests pass them
-// by ascending priority, responses by descending; filters are asked in ascending order when a request is
-// accepted. An option Priority of 0 keeps the place in this table:
+// Each middleware is one file and one constructor, New and its name. Most take a struct of options whose zero value
+// is a sane default; its Priority of 0 keeps the place in the table. All are safe for concurrent use, and what
+// they remember is bounded. Requests pass them by ascending priority, responses by descending; filters are asked
+// in ascending order when a request is accepted:
 //
 //	 50  Scope           refuses foreign hosts, ports, paths                    filter
 //	 60  URLLength       refuses long URLs                                      filter

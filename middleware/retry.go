@@ -18,7 +18,8 @@ import (
 )
 
 // MetaMaxRetryTimes is the key of Request.Meta, and an int its value, that says how often this request is tried
-// again, in place of RetryOptions.Times: 0 never. With it a request of any method is tried again.
+// again, in place of RetryOptions.Times: 0 never. With it a request of any method is tried again. The engine's
+// Limits.Attempts, 10 in all, holds beside it.
 const MetaMaxRetryTimes = "max_retry_times"
 
 // RetryOptions say what [Retry] tries again, and when.

@@ -305,3 +305,47 @@ func TestParseRetryAfter(t *testing.T) {
 		}
 	}
 }
+
+// Fetch waits for what is tried again.
+func TestRetryOfFetch(t *testing.T) {
+	for failures, want := range map[int]string{2: "good", 9: ""} {
+		synctest.Test(t, func(t *testing.T) {
+			web := flaky(failures, nil)
+			seed := &memory{answer: func(r *tegenaria.Request) (*tegenaria.Response, error) {
+				if r.Url == someURL {
+					return web.answer(r)
+				}
+				return tegenaria.NewResponse(r, 200, nil, nil), nil
+			}}
+			body, failed := "", error(nil)
+			parser := func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				got, err := resp.Fetch(tegenaria.NewRequest(someURL, tegenaria.GET, nil))
+				if failed = err; err == nil {
+					body = got.String()
+				}
+				return nil
+			}
+			stats := crawlWith(t, tegenaria.NewSpider("test", parser, "http://a.example/seed"),
+				[]tegenaria.MiddlewaresInterface{middleware.NewRetry(middleware.RetryOptions{})}, tegenaria.EngineWithDownloader(seed))
+			var status *tegenaria.StatusError
+			if body != want || (want == "") != errors.As(failed, &status) || want == "" && stats.Reasons["gave-up: status 503"] != 1 {
+				t.Errorf("%d failures: %q, %v, %v", failures, body, failed, stats.Reasons)
+			}
+		})
+	}
+}
+
+// A host that is down is down for its robots.txt too.
+func TestRetryOfRobots(t *testing.T) {
+	down, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	down.Close()
+	retry := middleware.NewRetry(middleware.RetryOptions{Times: 2, Backoff: time.Millisecond})
+	stats := crawlWith(t, tegenaria.NewSpider("test", nothing, "http://"+down.Addr().String()+"/"), set(retry),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{}))
+	if stats.Retries != 2 || stats.Reasons["gave-up: connection refused"] != 1 {
+		t.Errorf("%d retries, %v", stats.Retries, stats.Reasons)
+	}
+}

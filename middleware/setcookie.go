@@ -95,6 +95,7 @@ func parseSetCookie(header string, from origin, now time.Time) (c Cookie, ok boo
 	if latest := now.Add(maxCookieAge); c.Expires.After(latest) {
 		c.Expires = latest
 	}
+	c.Expires = c.Expires.UTC().Round(0) // by the wall clock: a computer may sleep
 	if c.Path = path; path == "" || path[0] != '/' {
 		c.Path = defaultPath(from.path)
 	}
