@@ -20,9 +20,11 @@ import (
 
 // The site has the shape of the engine's own benchmark: eight hosts, page k links to itself, to its parent, to the
 // first page and to seven pages that nobody else links to.
-type benchSite struct{}
+type benchSite struct {
+	plain bool // the pages have no links in their HTML
+}
 
-func (benchSite) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+func (s benchSite) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
 	url := ctx.Request.Url
 	k, err := strconv.Atoi(url[strings.LastIndexByte(url, '/')+1:])
 	if err != nil {
@@ -30,21 +32,31 @@ func (benchSite) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Conte
 	}
 	b := make([]byte, 0, 512)
 	b = append(b, "<!DOCTYPE html><html><head><title>A page</title></head><body>"...)
-	for i := range 10 {
-		target := k*7 + i - 2
-		switch i {
-		case 0:
-			target = 0
-		case 1:
-			target = max(k-1, 0) / 7
-		case 2:
-			target = k
+	if s.plain {
+		b = append(strconv.AppendInt(append(b, "<p>Number "...), int64(k), 10), " is read by nobody.</p>"...)
+	} else {
+		for i := range benchLinks {
+			b = append(strconv.AppendInt(append(b, `<a href="`...), int64(benchTarget(k, i)), 10), `">a link</a>`...)
 		}
-		b = append(strconv.AppendInt(append(b, `<a href="`...), int64(target), 10), `">a link</a>`...)
 	}
 	b = append(b, "</body></html>"...)
 	ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, 200, benchHeader, b)}
 	result <- ctx
+}
+
+const benchLinks = 10
+
+// benchTarget is the page that link i of page k leads to.
+func benchTarget(k, i int) int {
+	switch i {
+	case 0:
+		return 0
+	case 1:
+		return max(k-1, 0) / 7
+	case 2:
+		return k
+	}
+	return k*7 + i - 2
 }
 
 func (benchSite) CheckStatus(status uint64, _ []uint64) bool { return status < 400 }
@@ -71,20 +83,32 @@ func cpuTime(tb testing.TB) time.Duration {
 }
 
 // benchCrawl crawls n pages and returns the CPU time of a page.
-func benchCrawl(b *testing.B, n int, middlewares ...tegenaria.MiddlewaresInterface) float64 {
+func benchCrawl(b *testing.B, site benchSite, n int, middlewares ...tegenaria.MiddlewaresInterface) float64 {
 	var seeds []string
 	for i := range 8 {
 		seeds = append(seeds, fmt.Sprintf("http://h%d.example/page/0", i))
 	}
 	parser := tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[benchItem]) error {
-		if err := out.Item(benchItem{10}); err != nil {
+		if err := out.Item(benchItem{benchLinks}); err != nil {
 			return err
 		}
-		return out.FollowLinks()
+		if !site.plain {
+			return out.FollowLinks()
+		}
+		k, err := strconv.Atoi(r.URL[strings.LastIndexByte(r.URL, '/')+1:])
+		if err != nil {
+			return err
+		}
+		for i := range benchLinks {
+			if err := out.Follow(strconv.Itoa(benchTarget(k, i))); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	e := tegenaria.NewSpiderEngine(
 		tegenaria.EngineWithSpiders(tegenaria.NewSpider("bench", parser, seeds...)),
-		tegenaria.EngineWithDownloader(benchSite{}),
+		tegenaria.EngineWithDownloader(site),
 		tegenaria.EngineWithMiddlewares(middlewares...),
 		tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(1, func(_ context.Context, item benchItem) (benchItem, error) { return item, nil })),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
@@ -109,17 +133,21 @@ func benchCrawl(b *testing.B, n int, middlewares ...tegenaria.MiddlewaresInterfa
 // benchmark site; an op is a page. The two crawls take turns, and the fastest round of each counts: the others
 // measure what else the machine does.
 func BenchmarkStandard(b *testing.B) {
-	const rounds = 7
-	b.ReportAllocs()
-	n := max(b.N/rounds, 100)
-	bare, standard := math.Inf(1), math.Inf(1)
-	for range rounds {
-		bare = min(bare, benchCrawl(b, n, idle{}))
-		standard = min(standard, benchCrawl(b, n, middleware.Standard()...))
+	const rounds = 15
+	for name, site := range map[string]benchSite{"FollowLinks": {}, "Follow": {plain: true}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			n := max(b.N/rounds, 100)
+			bare, standard := math.Inf(1), math.Inf(1)
+			for range rounds {
+				bare = min(bare, benchCrawl(b, site, n, idle{}))
+				standard = min(standard, benchCrawl(b, site, n, middleware.Standard()...))
+			}
+			b.ReportMetric(bare, "bare-cpu-ns/page")
+			b.ReportMetric(standard, "standard-cpu-ns/page")
+			b.ReportMetric(100*(standard-bare)/bare, "%more")
+		})
 	}
-	b.ReportMetric(bare, "bare-cpu-ns/page")
-	b.ReportMetric(standard, "standard-cpu-ns/page")
-	b.ReportMetric(100*(standard-bare)/bare, "%more")
 }
 
 // BenchmarkMiddlewares measures each of the standard set alone, on a page of the site above.

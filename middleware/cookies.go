@@ -163,7 +163,9 @@ func (m *Cookies) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Co
 	if err != nil || name == NoCookieJar {
 		return err
 	}
-	delete(r.Header, "Cookie")
+	if m.changes.Load() > 0 {
+		delete(r.Header, "Cookie")
+	}
 	headers, _ := field(resp.Header, "Set-Cookie")
 	if len(headers) == 0 {
 		return nil

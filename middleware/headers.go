@@ -3,6 +3,7 @@ package middleware
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/tegenaria/tegenaria"
 )
@@ -10,12 +11,12 @@ import (
 // DefaultHeaders gives each request the headers that it lacks. A header of the request itself is never changed.
 type DefaultHeaders struct {
 	part
-	fields [][2]string // name and value
+	fields [][2]string // name and value; no name twice
 }
 
 var _ tegenaria.MiddlewaresInterface = (*DefaultHeaders)(nil)
 
-// NewDefaultHeaders sends these headers; nil stands for
+// NewDefaultHeaders sends these headers, of several spellings of a name the first one; nil stands for
 //
 //	Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8
 //	Accept-Language: en
@@ -28,15 +29,24 @@ func NewDefaultHeaders(header map[string]string) *DefaultHeaders {
 	}
 	m := &DefaultHeaders{part: newPart("default headers", 0, priorityDefaultHeaders)}
 	for _, name := range slices.Sorted(maps.Keys(header)) {
-		m.fields = append(m.fields, [2]string{name, header[name]})
+		same := func(known [2]string) bool { return strings.EqualFold(known[0], name) }
+		if !slices.ContainsFunc(m.fields, same) {
+			m.fields = append(m.fields, [2]string{name, header[name]})
+		}
 	}
 	return m
 }
 
 // ProcessRequest adds what is missing.
 func (m *DefaultHeaders) ProcessRequest(ctx *tegenaria.Context) error {
+	r := ctx.Request
+	plain := len(r.Header) == 0
 	for _, field := range m.fields {
-		setDefault(ctx.Request, field[0], field[1])
+		if plain && r.Header != nil {
+			r.Header[field[0]] = field[1]
+		} else {
+			setDefault(r, field[0], field[1])
+		}
 	}
 	return nil
 }

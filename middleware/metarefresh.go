@@ -40,7 +40,7 @@ func NewMetaRefresh(o MetaRefreshOptions) *MetaRefresh {
 func (m *MetaRefresh) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 	r, resp := ctx.Request, ctx.Response()
 	if !r.AllowRedirects || r.MaxRedirects <= 0 || r.Method == http.MethodHead ||
-		resp.Status != http.StatusOK || !isHTML(resp) || !mayRefresh(resp.Bytes()) {
+		resp.Status != http.StatusOK || !mayRefresh(resp.Bytes()) || !isHTML(resp) {
 		return nil
 	}
 	text, err := resp.Text()

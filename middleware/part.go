@@ -41,11 +41,13 @@ func orDefault[T ~int | ~int64](n, standard T) T {
 
 // field looks a header up, whatever its case.
 func field[V any](header map[string]V, name string) (value V, ok bool) {
-	if value, ok = header[name]; ok {
-		return value, true
+	if len(header) > 8 { // fewer are faster looked through
+		if value, ok = header[name]; ok {
+			return value, true
+		}
 	}
 	for k, v := range header {
-		if len(k) == len(name) && strings.EqualFold(k, name) {
+		if len(k) == len(name) && (k == name || strings.EqualFold(k, name)) {
 			return v, true
 		}
 	}
@@ -54,6 +56,9 @@ func field[V any](header map[string]V, name string) (value V, ok bool) {
 
 // first returns the first value of a response's header, "" if there is none.
 func first(header map[string][]string, name string) string {
+	if values := header[name]; len(values) > 0 {
+		return values[0]
+	}
 	if values, _ := field(header, name); len(values) > 0 {
 		return values[0]
 	}
@@ -62,12 +67,8 @@ func first(header map[string][]string, name string) string {
 
 // setDefault sets a header of a request unless there is one, whatever its case.
 func setDefault(r *tegenaria.Request, name, value string) {
-	if len(r.Header) == 0 {
-		if r.Header == nil {
-			r.Header = make(map[string]string)
-		}
-		r.Header[name] = value
-		return
+	if r.Header == nil {
+		r.Header = make(map[string]string)
 	}
 	if _, ok := field(r.Header, name); !ok {
 		r.Header[name] = value
@@ -85,7 +86,12 @@ func remove(header map[string]string, name string) {
 
 // isHTML tells whether a response says that it is an HTML page.
 func isHTML(resp *tegenaria.Response) bool {
-	mime, _, _ := strings.Cut(first(resp.Header, "Content-Type"), ";")
+	mime := first(resp.Header, "Content-Type")
+	const html = "text/html"
+	if strings.HasPrefix(mime, html) && (len(mime) == len(html) || mime[len(html)] == ';') {
+		return true
+	}
+	mime, _, _ = strings.Cut(mime, ";")
 	mime = strings.TrimSpace(mime)
 	return strings.EqualFold(mime, "text/html") || strings.EqualFold(mime, "application/xhtml+xml")
 }

@@ -239,8 +239,15 @@ func TestDepthOnTheNetwork(t *testing.T) {
 	})
 	t.Run("depth first", func(t *testing.T) {
 		levels, _ := run(middleware.DepthOptions{Order: middleware.DepthFirst, Weight: 5}, 4)
-		if len(levels) != 31 || !slices.Equal(levels[:6], []int{0, 1, 2, 3, 4, 4}) {
-			t.Errorf("levels %v", levels)
+		if len(levels) != 31 {
+			t.Fatalf("levels %v", levels)
+		}
+		// Two links of a page are accepted one after the other, so the first may be asked before the second is known.
+		first := slices.Index(levels, 4)
+		for deeper := 1; deeper < 4; deeper++ {
+			if n := countOf(levels[:first], deeper); n > 2 {
+				t.Errorf("%d pages of level %d before the first of level 4: %v", n, deeper, levels)
+			}
 		}
 	})
 	m := middleware.NewDepth(middleware.DepthOptions{Order: middleware.DepthFirst})
@@ -249,6 +256,15 @@ func TestDepthOnTheNetwork(t *testing.T) {
 	if m.AcceptRequest(nil, retried); retried.Priority != 2 {
 		t.Errorf("a request that is sent again has priority %d", retried.Priority)
 	}
+}
+
+func countOf(levels []int, level int) (n int) {
+	for _, l := range levels {
+		if l == level {
+			n++
+		}
+	}
+	return n
 }
 
 func TestHTTPErrorsOnTheNetwork(t *testing.T) {

@@ -31,7 +31,7 @@ type TrapOptions struct {
 	Hosts int
 }
 
-// TrapGuard ends spaces of URLs that have no end. For each host it counts
+// TrapGuard ends spaces of URLs that have no end. For each host and port it counts
 //
 //	repeating path  /a/b/a/b/a/b          a relative link that leads ever deeper
 //	calendar        /cal/2031-05, ?month=5   the same page for ever other dates
@@ -93,9 +93,8 @@ func (m *TrapGuard) ProcessRequest(ctx *tegenaria.Context) error {
 	if s.clear() {
 		return nil
 	}
-	host := urlx.Hostname(r.Url)
 	m.mu.Lock()
-	reason := m.judge(m.host(host), &s)
+	reason := m.judge(m.host(s.host), &s)
 	m.mu.Unlock()
 	if reason != "" {
 		return tegenaria.IgnoreRequest(reason)
@@ -189,10 +188,10 @@ func (m *TrapGuard) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.
 	if body == nil {
 		return nil
 	}
-	path, _ := pathOf(resp.URL)
+	host, path, _ := splitURL(resp.URL)
 	key := bodyKey(m.seed, body, path)
 	m.mu.Lock()
-	n := m.host(urlx.Hostname(resp.URL)).bodies.add(key)
+	n := m.host(host).bodies.add(key)
 	m.mu.Unlock()
 	if n > m.options.Budget {
 		return tegenaria.IgnoreRequest("trap: soft 404")

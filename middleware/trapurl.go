@@ -8,6 +8,7 @@ import (
 // suspicion is what an URL looks like to the trap guard. A key is a hash of what is left of the URL without the part
 // that varies: the same key again and again is the sign of a trap.
 type suspicion struct {
+	host    string // with its port
 	repeats bool   // the path repeats itself
 	dated   bool   // it has a date
 	date    uint64 // the key without it
@@ -21,7 +22,8 @@ func (s *suspicion) clear() bool { return !s.repeats && !s.dated && !s.session &
 
 // suspect looks at an URL.
 func suspect(seed maphash.Seed, url string, repeats int, pattern bool) (s suspicion) {
-	path, query := pathOf(url)
+	authority, path, query := splitURL(url)
+	s.host = authority
 	s.repeats = repeatsItself(path, repeats)
 	if hasDate(path, query) {
 		s.date, s.dated = withoutDate(seed, path, query), true
@@ -63,19 +65,23 @@ func repeatsItself(path string, times int) bool {
 	return false
 }
 
-// pathOf cuts path and query out of an URL as they stand there.
-func pathOf(url string) (path, query string) {
-	if i := strings.Index(url, "://"); i >= 0 {
+// splitURL cuts host and port, path, and query out of an URL as they stand there.
+func splitURL(url string) (authority, path, query string) {
+	if i := strings.IndexByte(url, ':'); i >= 0 && strings.HasPrefix(url[i:], "://") {
 		url = url[i+len("://"):]
 	}
 	if i := strings.IndexByte(url, '#'); i >= 0 {
 		url = url[:i]
 	}
 	url, query, _ = strings.Cut(url, "?")
+	authority, path = url, "/"
 	if i := strings.IndexByte(url, '/'); i >= 0 {
-		return url[i:], query
+		authority, path = url[:i], url[i:]
 	}
-	return "/", query
+	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
+		authority = authority[i+1:]
+	}
+	return authority, path, query
 }
 
 // hasDate tells whether there is a date in path or query.
