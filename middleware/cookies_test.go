@@ -40,6 +40,7 @@ func TestCookieScope(t *testing.T) {
 		{"from a sub-domain", "https://books.toscrape.com/", []string{"a=1; domain=.toscrape.com"}, "https://quotes.toscrape.com/", "a=1"},
 		{"a foreign domain", "https://toscrape.com/", []string{"a=1; domain=example.com"}, "https://example.com/", ""},
 		{"an address below an address", "http://127.0.0.1/", []string{"a=1; domain=0.0.1"}, "http://127.0.0.1/", ""},
+		{"a name that ends in a digit", "http://a.b.cluster1/", []string{"a=1; domain=b.cluster1"}, "http://c.b.cluster1/", "a=1"},
 		{"an IPv6 address", "http://[::1]:8080/", []string{"a=1"}, "http://[::1]/", "a=1"},
 		{"ports do not matter", "http://toscrape.com:8080/", []string{"a=1"}, "http://toscrape.com:9090/", "a=1"},
 		{"an international name", "https://www.bücher.example/", []string{"a=1; domain=xn--bcher-kva.example"}, "https://bücher.example/", "a=1"},

@@ -46,6 +46,7 @@ func TestScope(t *testing.T) {
 		{"an international domain", middleware.ScopeOptions{Domains: []string{"bücher.example"}}, "http://xn--bcher-kva.example/", ""},
 		{"an address", middleware.ScopeOptions{Domains: []string{"127.0.0.1"}}, "http://127.0.0.1:8080/", ""},
 		{"an address is no domain", middleware.ScopeOptions{Domains: []string{"0.0.1"}}, "http://127.0.0.1/", "offsite"},
+		{"a name that ends in a digit", middleware.ScopeOptions{Domains: []string{"b.cluster1"}}, "http://a.b.cluster1/", ""},
 		{"an IPv6 address", middleware.ScopeOptions{Domains: []string{"::1"}}, "http://[::1]/", ""},
 		{"denied", middleware.ScopeOptions{DenyDomains: []string{"ads.example"}}, "http://x.ads.example/", "offsite"},
 		{"denied among the allowed", middleware.ScopeOptions{Domains: []string{"a.example"}, DenyDomains: []string{"b.a.example"}}, "http://c.b.a.example/", "offsite"},

@@ -182,10 +182,11 @@ func domainMatches(host, domain string) bool {
 	return len(host) > len(domain) && strings.HasSuffix(host, domain) && host[len(host)-len(domain)-1] == '.' && !isAddress(host)
 }
 
-// isAddress tells whether a host is an IP address: names do not end in a digit or hold a colon.
+// isAddress tells whether a host is an IP address, as the URL standard serialises it: the last label of a name is no
+// number.
 func isAddress(host string) bool {
-	last := host[len(host)-1]
-	return last >= '0' && last <= '9' || strings.Contains(host, ":")
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	return strings.Trim(last, "0123456789") == "" || strings.Contains(host, ":")
 }
 
 // pathMatches is RFC 6265 §5.1.4.
