@@ -148,11 +148,10 @@ func (c *crawl) record(s *scratch, from emission, ctx *Context) (rec Record, no 
 		return rec, c.badFingerprint(r, err)
 	}
 	retry := from.failed != nil && c.isRetry(s, from.failed, r, fingerprint)
-	rec.Depth, rec.Attempt, rec.Priority = c.depthOf(from), 0, r.Priority
+	rec.Depth = c.depthOf(from)
 	switch {
 	case retry:
 		rec.Attempt = from.failed.rec.Attempt + 1
-		rec.Priority--
 	case r.sameDepth && from.parent != nil:
 		rec.Depth = from.parent.rec.Depth
 	case from.failed != nil:
@@ -161,6 +160,9 @@ func (c *crawl) record(s *scratch, from emission, ctx *Context) (rec Record, no 
 	r.Depth, r.Attempt = rec.Depth, rec.Attempt
 	if no := c.scope(from, r, host); no != nil {
 		return rec, no
+	}
+	if rec.Priority = r.Priority; retry {
+		rec.Priority--
 	}
 	if retry && rec.Attempt >= c.limits.Attempts {
 		return rec, refuse(GaveUp, fmt.Sprint(from.why))

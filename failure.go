@@ -85,8 +85,13 @@ func (c *crawl) obey(j *job, herr *HandleError) bool {
 		j.runAgain(retry)
 		return true
 	}
+	if gaveUp := asGiveUp(herr.Err); gaveUp != nil {
+		c.handle(j, herr)
+		j.decide(GaveUp, reasonOf(gaveUp.reason))
+		return true
+	}
 	if errors.Is(herr.Err, ErrIgnoreRequest) {
-		j.decide(Filtered, "ignored")
+		j.decide(Filtered, ignoreReason(herr.Err))
 		return true
 	}
 	return false

@@ -182,9 +182,11 @@ func inlineOutcome(herr *HandleError) (Outcome, string) {
 	case errors.As(herr.Err, &robots):
 		return Robots, "forbidden"
 	case errors.Is(herr.Err, ErrIgnoreRequest):
-		return Filtered, "ignored"
+		return Filtered, ignoreReason(herr.Err)
 	case asRetry(herr.Err) != nil:
 		return GaveUp, reasonOf(asRetry(herr.Err).reason)
+	case asGiveUp(herr.Err) != nil:
+		return GaveUp, reasonOf(asGiveUp(herr.Err).reason)
 	}
 	return Failed, failedReason(herr)
 }

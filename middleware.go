@@ -14,7 +14,7 @@ type MiddlewaresInterface interface {
 
 	// ProcessRequest may change the request, set ctx.DownloadResult (then nothing is downloaded and
 	// the result passes the ProcessResponse of all middlewares), or return an error:
-	// [ErrIgnoreRequest], [Retry], [CloseSpider], or a failure.
+	// [ErrIgnoreRequest], [IgnoreRequest], [Retry], [GiveUp], [CloseSpider], or a failure.
 	ProcessRequest(ctx *Context) error
 
 	// ProcessResponse sees every response whatever its status, redirects too, and may change it, send
@@ -33,8 +33,9 @@ type ErrorMiddleware interface {
 
 // RequestFilter is an optional ability of middlewares: it is asked for every request about to be
 // accepted (seeds, children, redirect targets, Fetch), before deduplication, so that what it
-// refuses is never queued. It must not block. Its error becomes the request's outcome filtered, with
-// the error's text as reason; parent is nil for seeds. It is called concurrently.
+// refuses is never queued. It may change the request, its Priority too. It must not block. Its error becomes the
+// request's outcome filtered, with the error's text (or what [IgnoreRequest] says) as reason; parent is nil for
+// seeds. It is called concurrently. With such a middleware each link costs the making of a request object.
 type RequestFilter interface {
 	AcceptRequest(parent *Response, r *Request) error
 }

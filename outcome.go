@@ -14,7 +14,7 @@ const (
 	Robots                        // robots.txt forbids it, or cannot be read (reason)
 	Dropped                       // a middleware's answer or the spider's wish ended it early (reason)
 	Failed                        // an error ended it (reason: the stage)
-	GaveUp                        // it was tried Limits.Attempts times (reason: the last error)
+	GaveUp                        // it was tried Limits.Attempts times, or GiveUp says so (reason: the last error)
 	outcomes                      // how many there are, plus one
 )
 

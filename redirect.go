@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -80,7 +81,7 @@ func (c *crawl) redirectTarget(j *job) (*Request, error) {
 		return nil, &TooManyRedirectsError{URL: r.Url, Limit: r.MaxRedirects}
 	}
 	asked := urlx.MergeParams(r.Url, r.Params)
-	location := strings.TrimSpace(firstHeader(resp.Header, "Location"))
+	location := locationURL(firstHeader(resp.Header, "Location"))
 	target, err := urlx.Resolve(asked, location)
 	if err != nil {
 		return nil, &RequestError{URL: location, Field: "Location", Err: err}
@@ -97,6 +98,25 @@ func (c *crawl) redirectTarget(j *job) (*Request, error) {
 		dropCredentials(&next)
 	}
 	return &next, c.extendChain(j, &next)
+}
+
+// locationURL returns the reference in a Location header. What is not UTF-8 is in a charset of the server's own: its
+// bytes are escaped as they are, as browsers do.
+func locationURL(location string) string {
+	location = strings.TrimSpace(location)
+	if utf8.ValidString(location) {
+		return location
+	}
+	const hex = "0123456789ABCDEF"
+	b := make([]byte, 0, len(location)+16)
+	for _, c := range []byte(location) {
+		if c < utf8.RuneSelf {
+			b = append(b, c)
+			continue
+		}
+		b = append(b, '%', hex[c>>4], hex[c&15])
+	}
+	return string(b)
 }
 
 // extendChain keeps the keys of a chain of redirects, so that a loop is seen: an URL of the chain is

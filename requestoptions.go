@@ -146,6 +146,11 @@ func RequestWithAllowedStatusCode(codes []uint64) RequestOption {
 	return func(r *Request) { r.allowStatus = slices.Clone(codes) }
 }
 
+// AllowsStatus tells whether [RequestWithAllowedStatusCode] named the code.
+func (r *Request) AllowsStatus(code int) bool {
+	return code >= 0 && slices.Contains(r.allowStatus, uint64(code))
+}
+
 // RequestWithSlot puts the request into the named politeness slot instead of its host's.
 func RequestWithSlot(name string) RequestOption {
 	return func(r *Request) { r.slot = name }

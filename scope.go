@@ -67,7 +67,7 @@ func (c *crawl) scope(from emission, r *Request, host string) *refusal {
 		case err == nil:
 			continue
 		case errors.Is(err, ErrIgnoreRequest):
-			return refuse(Filtered, "ignored")
+			return refuse(Filtered, ignoreReason(err))
 		case errors.As(err, &panicked):
 			return &refusal{Failed, "accept", &stackError{err, stack}}
 		}

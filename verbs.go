@@ -43,6 +43,43 @@ func Retry(after time.Duration, reason error) error {
 	return &retryError{max(after, 0), reason}
 }
 
+type giveUpError struct{ reason error }
+
+func (e *giveUpError) Error() string { return fmt.Sprintf("tegenaria: gave up: %v", e.reason) }
+func (e *giveUpError) Unwrap() error { return e.reason }
+
+// GiveUp is returned by a parser or a middleware that has tried often enough: the request settles as gave-up,
+// with the reason's text, after the ErrorHandlers were told. The text becomes a key of Stats.Reasons: keep
+// it short and without the URL.
+func GiveUp(reason error) error { return &giveUpError{reason} }
+
+func asGiveUp(err error) *giveUpError {
+	var e *giveUpError
+	if err != nil && errors.As(err, &e) {
+		return e
+	}
+	return nil
+}
+
+// ignoreError is ErrIgnoreRequest with a reason.
+type ignoreError struct{ reason string }
+
+func (e *ignoreError) Error() string        { return "tegenaria: request ignored: " + e.reason }
+func (e *ignoreError) Is(target error) bool { return target == ErrIgnoreRequest }
+
+// IgnoreRequest is [ErrIgnoreRequest] with a reason: the request settles as filtered(reason). The reason becomes a
+// key of Stats.Reasons: keep it short and without the URL.
+func IgnoreRequest(reason string) error { return &ignoreError{reason} }
+
+// ignoreReason returns the reason of an error that is ErrIgnoreRequest.
+func ignoreReason(err error) string {
+	var e *ignoreError
+	if errors.As(err, &e) && e.reason != "" {
+		return e.reason
+	}
+	return "ignored"
+}
+
 func asRetry(err error) *retryError {
 	var e *retryError
 	if err != nil && errors.As(err, &e) {

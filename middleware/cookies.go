@@ -1,0 +1,242 @@
+package middleware
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// MetaCookieJar is the key of Request.Meta, and a string its value, that names the jar of a request: its cookies go
+// with it and those of the response come into it. Without it the jar is "". A redirect stays with the jar.
+const MetaCookieJar = "cookiejar"
+
+// NoCookieJar is the name of the jar that takes nothing and gives nothing: the request's own cookies, and a Cookie
+// header of its own, are sent as they are.
+const NoCookieJar = "-"
+
+// CookieOptions bound what [Cookies] remembers.
+type CookieOptions struct {
+	Priority  int // 0: the place in the package comment's table
+	PerDomain int // cookies of a registrable domain in a jar, 0: 180
+	Total     int // cookies in a jar, 0: 50,000
+	Jars      int // named jars, 0: 1,000
+}
+
+// domainBytes bounds the cookies of a registrable domain, and with it the header that they make.
+const domainBytes = 32 << 10
+
+// Cookies keeps cookies as a browser does, by RFC 6265 and, where they differ, RFC 6265bis: public suffixes are refused,
+// the names __Host- and __Secure- keep their promise, an insecure connection cannot set or replace what is
+// secure, and no cookie lives longer than 400 days. A cookie without a name is ignored, as RFC 6265 has it. Full, a
+// jar forgets what was not used for longest.
+//
+// A request's own cookies (Request.Cookies, or a Cookie header) are sent beside those of the jar, and in place of those
+// of the same name; the jar does not learn them: see [Cookies.Add]. The methods may be called concurrently, before
+// and while a crawl runs. Jars live as long as the middleware; with a durable job use [NewDurableCookies].
+type Cookies struct {
+	part
+	limits cookieLimits
+	most   int
+
+	mu      sync.RWMutex // guards jars
+	jars    map[string]*jar
+	changes atomic.Uint64 // 0: there never was a cookie
+}
+
+var (
+	_ tegenaria.MiddlewaresInterface = (*Cookies)(nil)
+	_ tegenaria.ErrorMiddleware      = (*Cookies)(nil)
+)
+
+// NewCookies makes empty jars.
+func NewCookies(o CookieOptions) *Cookies {
+	return &Cookies{
+		part:   newPart("cookies", o.Priority, priorityCookies),
+		limits: cookieLimits{max(orDefault(o.PerDomain, 180), 1), domainBytes, max(orDefault(o.Total, 50_000), 1)},
+		most:   max(orDefault(o.Jars, 1_000), 1),
+		jars:   make(map[string]*jar),
+	}
+}
+
+// TooManyCookieJarsError is the failure of a request whose jar would be one too many.
+type TooManyCookieJarsError struct {
+	Jar   string
+	Limit int
+}
+
+// Error names jar, limit and remedy.
+func (e *TooManyCookieJarsError) Error() string {
+	return fmt.Sprintf("middleware: cookie jar %q is above CookieOptions.Jars = %d; raise the limit or Clear jars that are not needed any more", e.Jar, e.Limit)
+}
+
+// jarOf returns the name of a request's jar.
+func jarOf(r *tegenaria.Request) (string, error) {
+	value, ok := r.Meta[MetaCookieJar]
+	if !ok {
+		return "", nil
+	}
+	name, ok := value.(string)
+	if !ok {
+		return "", fmt.Errorf("middleware: Meta[%q] is a %T; it must be a string", MetaCookieJar, value)
+	}
+	return name, nil
+}
+
+// jar returns a jar. Nil: there is none of this name, and it shall not be made.
+func (m *Cookies) jar(name string, create bool) (*jar, error) {
+	m.mu.RLock()
+	j := m.jars[name]
+	m.mu.RUnlock()
+	if j != nil || !create {
+		return j, nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if j = m.jars[name]; j != nil {
+		return j, nil
+	}
+	if len(m.jars) >= m.most {
+		return nil, &TooManyCookieJarsError{Jar: name, Limit: m.most}
+	}
+	j = newJar(m.limits)
+	m.jars[name] = j
+	return j, nil
+}
+
+// ProcessRequest adds the cookies of the request's jar.
+func (m *Cookies) ProcessRequest(ctx *tegenaria.Context) error {
+	r := ctx.Request
+	name, err := jarOf(r)
+	if err != nil || name == NoCookieJar {
+		return err
+	}
+	if err := takeCookieHeader(r); err != nil || m.changes.Load() == 0 {
+		return err
+	}
+	j, _ := m.jar(name, false)
+	to, ok := originOf(r.Url)
+	if j == nil || !ok {
+		return nil
+	}
+	if header := j.header(to, r.Cookies, time.Now()); header != "" {
+		r.Header["Cookie"] = header
+	}
+	return nil
+}
+
+// takeCookieHeader makes Request.Cookies of a Cookie header, so that on the way back what is in the header is the
+// jar's: a redirect must not inherit it.
+func takeCookieHeader(r *tegenaria.Request) error {
+	header, ok := field(r.Header, "Cookie")
+	if !ok {
+		return nil
+	}
+	own := make(map[string]string)
+	for pair := range strings.SplitSeq(header, ";") {
+		pair = trimBlank(pair)
+		name, value, ok := strings.Cut(pair, "=")
+		switch {
+		case pair == "":
+		case !ok || name == "":
+			return fmt.Errorf("middleware: the Cookie header has a part that is not name=value; to send it as it is set Meta[%q] to NoCookieJar", MetaCookieJar)
+		default:
+			own[name] = value
+		}
+	}
+	maps.Copy(own, r.Cookies)
+	r.Cookies = own
+	remove(r.Header, "Cookie")
+	return nil
+}
+
+// ProcessResponse keeps the cookies that the response sets.
+func (m *Cookies) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+	r, resp := ctx.Request, ctx.Response()
+	name, err := jarOf(r)
+	if err != nil || name == NoCookieJar {
+		return err
+	}
+	if m.changes.Load() > 0 {
+		delete(r.Header, "Cookie")
+	}
+	headers, _ := field(resp.Header, "Set-Cookie")
+	if len(headers) == 0 {
+		return nil
+	}
+	from, ok := originOf(resp.URL)
+	if !ok {
+		return nil
+	}
+	j, err := m.jar(name, true)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	for _, header := range headers {
+		if c, ok := parseSetCookie(header, from, now); ok {
+			j.set(c, from.secure, now)
+			m.changes.Add(1)
+		}
+	}
+	return nil
+}
+
+// ProcessError takes the jar's cookies out of a request that failed: whoever sends it again shall not send old ones.
+func (m *Cookies) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+	var failure *tegenaria.HandleError
+	if name, _ := jarOf(ctx.Request); name != NoCookieJar && errors.As(err, &failure) && failure.Stage == tegenaria.StageDownload {
+		delete(ctx.Request.Header, "Cookie")
+	}
+	return err
+}
+
+// Add puts cookies into a jar, from an export or made by hand. Those that no server could have set are refused: the
+// error joins what is wrong with each; the others are kept. One that has expired deletes what it replaces.
+func (m *Cookies) Add(jar string, cookies ...Cookie) error {
+	j, err := m.jar(jar, true)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	now := time.Now()
+	for _, c := range cookies {
+		if err := c.check(); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		j.set(c, true, now)
+		m.changes.Add(1)
+	}
+	return errors.Join(errs...)
+}
+
+// All returns the cookies of a jar that have not expired, by domain, each domain's in order of creation.
+func (m *Cookies) All(jar string) []Cookie {
+	j, _ := m.jar(jar, false)
+	if j == nil {
+		return nil
+	}
+	return j.all(time.Now())
+}
+
+// Clear forgets a jar.
+func (m *Cookies) Clear(jar string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.jars, jar)
+	m.changes.Add(1)
+}
+
+// Jars returns the names of the jars, sorted.
+func (m *Cookies) Jars() []string {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	return slices.Sorted(maps.Keys(m.jars))
+}

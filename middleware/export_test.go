@@ -1,0 +1,51 @@
+package middleware
+
+import (
+	"hash/maphash"
+	"time"
+)
+
+// ParseCookieDate is parseCookieDate.
+func ParseCookieDate(s string) (time.Time, bool) { return parseCookieDate(s) }
+
+// ParseRetryAfter is parseRetryAfter.
+func ParseRetryAfter(s string, now time.Time) (time.Duration, bool) { return parseRetryAfter(s, now) }
+
+// ParseSetCookie is parseSetCookie for a response of url.
+func ParseSetCookie(header, url string, now time.Time) (Cookie, bool) {
+	from, ok := originOf(url)
+	if !ok {
+		return Cookie{}, false
+	}
+	return parseSetCookie(header, from, now)
+}
+
+// Suspicion is what the trap guard sees in an URL.
+type Suspicion struct {
+	Repeats, Dated, Session bool
+	Date, Page, Pattern     uint64
+}
+
+var testSeed = maphash.MakeSeed()
+
+// Suspect is suspect, for paths that stand there three times.
+func Suspect(url string) Suspicion {
+	s := suspect(testSeed, url, 3, true)
+	return Suspicion{s.repeats, s.dated, s.session, s.date, s.page, s.pattern}
+}
+
+// BodyKey is bodyKey.
+func BodyKey(body, path string) uint64 { return bodyKey(testSeed, []byte(body), path) }
+
+// Heavy counts keys as the trap guard does.
+type Heavy struct{ heavy }
+
+// Add counts a key.
+func (h *Heavy) Add(key uint64) int { return h.add(key) }
+
+// Retained counts the pages whose findings are kept.
+func (m *RobotsTags) Retained() int {
+	m.pages.mu.Lock()
+	defer m.pages.mu.Unlock()
+	return len(m.pages.pages)
+}

@@ -1,0 +1,89 @@
+package middleware
+
+import (
+	"fmt"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// RefererOptions say what pages without a policy tell.
+type RefererOptions struct {
+	Priority int            // 0: the place in the package comment's table
+	Policy   ReferrerPolicy // of pages that have none; "": strict-origin-when-cross-origin, as browsers
+}
+
+// Referer sends the URL of the page that a link stood on, as far as the page's Referrer Policy allows: that of its
+// meta elements, else of its Referrer-Policy header, else of RefererOptions. Seeds have none, and a request's own
+// Referer is left as it is. Where a redirect leads on, the header is cut down to what may be told there, by the
+// redirect's own policy, else that of RefererOptions; it never grows again.
+//
+// Each request that waits keeps its Referer, so a queue of a million needs that much more memory.
+type Referer struct {
+	part
+	policy ReferrerPolicy
+	pages  perPage[ReferrerPolicy]
+}
+
+var (
+	_ tegenaria.MiddlewaresInterface = (*Referer)(nil)
+	_ tegenaria.RequestFilter        = (*Referer)(nil)
+)
+
+// NewReferer makes a Referer. The error is of an unknown policy.
+func NewReferer(o RefererOptions) (*Referer, error) {
+	if o.Policy == "" {
+		o.Policy = StrictOriginWhenCrossOrigin
+	}
+	if !o.Policy.known() {
+		return nil, fmt.Errorf("middleware: %q is no referrer policy", string(o.Policy))
+	}
+	return &Referer{part: newPart("referer", o.Priority, priorityReferer), policy: o.Policy}, nil
+}
+
+// AcceptRequest sets the header. It refuses nothing.
+func (m *Referer) AcceptRequest(parent *tegenaria.Response, r *tegenaria.Request) error {
+	if parent == nil || r.Attempt > 0 {
+		return nil
+	}
+	own, has := field(r.Header, "Referer")
+	if isRedirectOf(parent, r) {
+		if !has {
+			return nil
+		}
+		policy := headerPolicy(parent.Header["Referrer-Policy"])
+		if policy == "" {
+			policy = m.policy
+		}
+		if cut := policy.referrer(own, r.Url); cut != own {
+			remove(r.Header, "Referer")
+			if cut != "" {
+				r.Header["Referer"] = cut
+			}
+		}
+		return nil
+	}
+	if has {
+		return nil
+	}
+	if value := m.pages.of(parent, m.read).referrer(parent.URL, r.Url); value != "" {
+		r.Header["Referer"] = value
+	}
+	return nil
+}
+
+// read finds the policy of a page.
+func (m *Referer) read(page *tegenaria.Response) ReferrerPolicy {
+	policy := m.policy
+	header, _ := field(page.Header, "Referrer-Policy")
+	if p := headerPolicy(header); p != "" {
+		policy = p
+	}
+	for _, element := range metas(page, "referrer") {
+		if element.name == "referrer" {
+			if p := metaPolicy(element.content); p != "" {
+				policy = p
+			}
+		}
+	}
+	return policy
+}

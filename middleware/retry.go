@@ -1,0 +1,234 @@
+package middleware
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// MetaMaxRetryTimes is the key of Request.Meta, and an int its value, that says how often this request is tried
+// again, in place of RetryOptions.Times: 0 never. With it a request of any method is tried again. The engine's
+// Limits.Attempts, 10 in all, holds beside it.
+const MetaMaxRetryTimes = "max_retry_times"
+
+// RetryOptions say what [Retry] tries again, and when.
+type RetryOptions struct {
+	Priority int // 0: the place in the package comment's table
+
+	Times int   // attempts beyond the first; 0: 3, negative: none
+	Codes []int // status codes that may be better next time; nil: 408 429 500 502 503 504 522 524
+
+	// Backoff is how long the first retry waits at most, 0: 1 s. It doubles with each further one, up to
+	// MaxBackoff, 0: 1 min. The wait is a random part of that, at least the half.
+	Backoff, MaxBackoff time.Duration
+
+	// MaxRetryAfter is the longest Retry-After that is waited for, 0: 1 h. A request whose server asks for more is
+	// given up: sooner it must not be asked again.
+	MaxRetryAfter time.Duration
+}
+
+// Retry tries requests again that failed for a reason that may go away: a status code of the list, a timeout, a
+// name that could not be looked up, a connection that was refused or broke off, a body that was cut short. A
+// request waits in the queue, not in a worker, until its back-off and the server's Retry-After (RFC 9110
+// §10.2.3, seconds or date) are over. After the last attempt it settles as gave-up, with a reason such as
+// "status 503" or "timeout", and the ErrorHandlers are told.
+//
+// What the same bytes would fail at again is not tried again: a bad certificate, a private address, a body that is
+// too large, a wrong request. Neither is a code that RequestWithAllowedStatusCode lets reach the parser. POST
+// and other methods that are not idempotent (RFC 9110 §9.2.2) are tried again only if the server surely has not
+// acted on them: the connection did not come about, or the status was 429 or 503.
+type Retry struct {
+	part
+	times   int
+	codes   []int
+	backoff time.Duration
+	longest time.Duration
+	patient time.Duration
+}
+
+var (
+	_ tegenaria.MiddlewaresInterface = (*Retry)(nil)
+	_ tegenaria.ErrorMiddleware      = (*Retry)(nil)
+)
+
+// NewRetry makes a Retry.
+func NewRetry(o RetryOptions) *Retry {
+	codes := slices.Clone(o.Codes)
+	if o.Codes == nil {
+		codes = []int{408, 429, 500, 502, 503, 504, 522, 524}
+	}
+	m := &Retry{
+		part:    newPart("retry", o.Priority, priorityRetry),
+		times:   max(orDefault(o.Times, 3), 0),
+		codes:   codes,
+		backoff: max(orDefault(o.Backoff, time.Second), 0),
+		longest: max(orDefault(o.MaxBackoff, time.Minute), 0),
+		patient: max(orDefault(o.MaxRetryAfter, time.Hour), 0),
+	}
+	return m
+}
+
+// ProcessError turns a failure that may go away into [tegenaria.Retry] or [tegenaria.GiveUp].
+func (m *Retry) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+	var failure *tegenaria.HandleError
+	if !errors.As(err, &failure) {
+		return err
+	}
+	why := m.transient(failure)
+	if why == nil {
+		return err
+	}
+	times, own, bad := m.timesOf(ctx.Request)
+	switch {
+	case bad != nil:
+		return errors.Join(bad, err)
+	case times == 0, !own && !mayRepeat(ctx.Request.Method, why):
+		return err
+	case ctx.Request.Attempt >= times:
+		return tegenaria.GiveUp(why)
+	}
+	wait := m.wait(ctx.Request.Attempt)
+	if resp := failure.Response; resp != nil {
+		after, ok := parseRetryAfter(first(resp.Header, "Retry-After"), time.Now())
+		if ok && after > m.patient {
+			return tegenaria.GiveUp(&transientError{text: why.text + ", long Retry-After", err: why.err})
+		}
+		wait = max(wait, after)
+	}
+	return tegenaria.Retry(wait, why)
+}
+
+// timesOf returns how often a request is tried again, and whether it says so itself.
+func (m *Retry) timesOf(r *tegenaria.Request) (times int, own bool, err error) {
+	value, ok := r.Meta[MetaMaxRetryTimes]
+	if !ok {
+		return m.times, false, nil
+	}
+	times, ok = value.(int)
+	if !ok {
+		return 0, true, fmt.Errorf("middleware: Meta[%q] is a %T; it must be an int", MetaMaxRetryTimes, value)
+	}
+	return max(times, 0), true, nil
+}
+
+// wait returns the back-off before the next attempt: exponential, with jitter so that requests that failed together
+// do not come back together.
+func (m *Retry) wait(attempt int) time.Duration {
+	limit := m.backoff
+	for range attempt {
+		if limit *= 2; limit >= m.longest {
+			break
+		}
+	}
+	limit = min(limit, m.longest)
+	return limit/2 + time.Duration(rand.Float64()*float64(limit-limit/2))
+}
+
+// transientError is a failure that may go away: a short text for statistics over the failure itself.
+type transientError struct {
+	text   string
+	err    error
+	unsent bool // the server has not acted on the request
+}
+
+func (e *transientError) Error() string { return e.text }
+func (e *transientError) Unwrap() error { return e.err }
+
+// transient returns why a failure may go away, nil if it will not.
+func (m *Retry) transient(failure *tegenaria.HandleError) *transientError {
+	switch failure.Stage {
+	case tegenaria.StageStatus, tegenaria.StageResponse:
+		status, ok := failure.Err.(*tegenaria.StatusError)
+		if !ok || !slices.Contains(m.codes, status.Status) {
+			return nil
+		}
+		unsent := status.Status == http.StatusTooManyRequests || status.Status == http.StatusServiceUnavailable
+		return &transientError{"status " + strconv.Itoa(status.Status), failure, unsent}
+	case tegenaria.StageDownload, tegenaria.StageRobots:
+		text, unsent := transientText(failure.Err)
+		if text == "" {
+			return nil
+		}
+		return &transientError{text, failure, unsent}
+	}
+	return nil
+}
+
+// transientText names the failure of a network, "" for others.
+func transientText(err error) (text string, unsent bool) {
+	var (
+		lookup  *net.DNSError
+		op      *net.OpError
+		timeout interface{ Timeout() bool }
+		cut     *tegenaria.TruncatedBodyError
+		silent  *tegenaria.NoResultError
+		private *tegenaria.PrivateAddressError
+	)
+	switch {
+	case errors.Is(err, context.Canceled), errors.As(err, &private):
+		return "", false
+	case errors.As(err, &lookup):
+		return "name lookup", true
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused", true
+	case errors.As(err, &op) && op.Op == "dial":
+		return "connect", true
+	case errors.As(err, &timeout) && timeout.Timeout(), errors.As(err, &silent):
+		return "timeout", false
+	case errors.As(err, &cut):
+		return "body cut short", false
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
+		return "connection broken", false
+	case op != nil && (op.Op == "read" || op.Op == "write"):
+		return "connection broken", false
+	}
+	message := err.Error() // net/http has no types for these
+	for _, known := range [...]string{"server closed idle connection", "server sent GOAWAY", "stream error: ", "client connection lost", "transport connection broken"} {
+		if strings.Contains(message, known) {
+			return "connection broken", false
+		}
+	}
+	return "", false
+}
+
+// mayRepeat tells whether a request of this method may be sent again.
+func mayRepeat(method string, why *transientError) bool {
+	switch method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return why.unsent
+}
+
+// parseRetryAfter reads a Retry-After header: seconds, or one of the three forms of a date (RFC 9110 §5.6.7). A
+// date that has passed is no wait. False: it is neither.
+func parseRetryAfter(value string, now time.Time) (wait time.Duration, ok bool) {
+	const limit = 1 << 31 // seconds
+	value = strings.TrimSpace(value)
+	if value == "" {
+		return 0, false
+	}
+	if strings.Trim(value, "0123456789") == "" {
+		seconds, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			seconds = limit
+		}
+		return time.Duration(min(seconds, limit)) * time.Second, true
+	}
+	date, err := http.ParseTime(value)
+	if err != nil {
+		return 0, false
+	}
+	return max(date.Sub(now), 0), true
+}

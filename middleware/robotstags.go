@@ -1,0 +1,176 @@
+package middleware
+
+import (
+	"maps"
+	"strings"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/links"
+)
+
+// RobotsTagOptions say which wishes of a page [RobotsTags] obeys. One without any obeys none.
+type RobotsTagOptions struct {
+	Priority int // 0: the place in the package comment's table
+
+	// Agent is the name that directives for one crawler are matched with, in any case; "" obeys those for all alone.
+	Agent string
+
+	NoIndex     bool // a page that asks for noindex, none or an unavailable_after that has passed is not parsed
+	NoFollow    bool // links of a page that asks for nofollow or none are not followed
+	RelNoFollow bool // links with rel=nofollow, ugc or sponsored are not followed
+}
+
+// RobotsTags obeys what pages ask of crawlers: the X-Robots-Tag header and <meta name=robots>, each also for one
+// crawler by name, and the rel of links. What is refused settles as filtered, with noindex, nofollow or rel=nofollow
+// as reason. A page that is not parsed gives no links either.
+//
+// All of this is opt-in: the tags speak to search engines that republish pages. robots.txt is the engine's.
+type RobotsTags struct {
+	part
+	options RobotsTagOptions
+	pages   perPage[*pageWishes]
+}
+
+// pageWishes is what a page asks for.
+type pageWishes struct {
+	noIndex, noFollow bool
+	avoid             map[string]bool // URLs that only links with such a rel lead to
+}
+
+var (
+	_ tegenaria.MiddlewaresInterface = (*RobotsTags)(nil)
+	_ tegenaria.RequestFilter        = (*RobotsTags)(nil)
+)
+
+// NewRobotsTags makes a RobotsTags.
+func NewRobotsTags(o RobotsTagOptions) *RobotsTags {
+	o.Agent = strings.ToLower(o.Agent)
+	return &RobotsTags{part: newPart("robots tags", o.Priority, priorityRobotsTags), options: o}
+}
+
+// ProcessResponse keeps pages that shall not be indexed from the parser.
+func (m *RobotsTags) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+	resp := ctx.Response()
+	if m.options.NoIndex && !isFollowed(ctx.Request, resp) && m.pages.of(resp, m.read).noIndex {
+		return tegenaria.IgnoreRequest("noindex")
+	}
+	return nil
+}
+
+// AcceptRequest refuses links that shall not be followed. Redirects are no links.
+func (m *RobotsTags) AcceptRequest(parent *tegenaria.Response, r *tegenaria.Request) error {
+	if parent == nil || !m.options.NoFollow && !m.options.RelNoFollow || r.Attempt > 0 || isRedirectOf(parent, r) {
+		return nil
+	}
+	wishes := m.pages.of(parent, m.read)
+	if m.options.NoFollow && wishes.noFollow {
+		return tegenaria.IgnoreRequest("nofollow")
+	}
+	if len(wishes.avoid) > 0 {
+		if url, _ := urlx.CutFragment(r.Url); wishes.avoid[url] {
+			return tegenaria.IgnoreRequest("rel=nofollow")
+		}
+	}
+	return nil
+}
+
+// read finds the wishes of a page.
+func (m *RobotsTags) read(page *tegenaria.Response) *pageWishes {
+	w := &pageWishes{}
+	headers, _ := field(page.Header, "X-Robots-Tag")
+	now := time.Now()
+	for _, header := range headers {
+		w.add(m.ours(header), now)
+	}
+	for _, element := range metas(page, "robots", m.options.Agent) {
+		if element.name == "robots" || m.options.Agent != "" && element.name == m.options.Agent {
+			w.add(element.content, now)
+		}
+	}
+	if m.options.RelNoFollow && isHTML(page) && mentions(page.Bytes(), "rel") {
+		w.avoid = avoided(page)
+	}
+	return w
+}
+
+// ours returns the directives of an X-Robots-Tag header that are meant for us. "agent: a, b" speaks to that crawler;
+// a colon may also belong to a directive.
+func (m *RobotsTags) ours(header string) string {
+	agent, directives, ok := strings.Cut(header, ":")
+	if agent = strings.ToLower(strings.TrimSpace(agent)); !ok || strings.ContainsAny(agent, ", ") || isRobotsDirective(agent) {
+		return header
+	}
+	if agent == m.options.Agent || agent == "*" {
+		return directives
+	}
+	return ""
+}
+
+// isRobotsDirective tells which directives have a value after a colon.
+func isRobotsDirective(name string) bool {
+	switch name {
+	case "unavailable_after", "max-snippet", "max-image-preview", "max-video-preview":
+		return true
+	}
+	return false
+}
+
+// add reads directives.
+func (w *pageWishes) add(directives string, now time.Time) {
+	if i := indexFold(directives, "unavailable_after"); i >= 0 { // its date has commas
+		_, date, _ := strings.Cut(directives[i:], ":")
+		directives = directives[:i]
+		if at, ok := parseRobotsDate(date); ok && !at.After(now) {
+			w.noIndex = true
+		}
+	}
+	for directive := range strings.SplitSeq(directives, ",") {
+		switch strings.ToLower(strings.TrimSpace(directive)) {
+		case "noindex":
+			w.noIndex = true
+		case "nofollow":
+			w.noFollow = true
+		case "none":
+			w.noIndex, w.noFollow = true, true
+		}
+	}
+}
+
+// indexFold is strings.Index of a lower-case ASCII word, in any case.
+func indexFold(s, word string) int {
+	for i := 0; i+len(word) <= len(s); i++ {
+		if strings.EqualFold(s[i:i+len(word)], word) {
+			return i
+		}
+	}
+	return -1
+}
+
+// parseRobotsDate reads the dates in use: ISO 8601, RFC 822, RFC 850.
+func parseRobotsDate(s string) (time.Time, bool) {
+	s = strings.TrimSpace(s)
+	for _, layout := range [...]string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02", "02 Jan 2006 15:04:05 MST"} {
+		if at, err := time.Parse(layout, s); err == nil {
+			return at, true
+		}
+	}
+	return parseCookieDate(s) // which takes about anything
+}
+
+// avoided returns the URLs that only links with nofollow, ugc or sponsored lead to.
+func avoided(page *tegenaria.Response) map[string]bool {
+	avoid := make(map[string]bool)
+	for _, link := range page.Links(links.Unique(false)) {
+		no := false
+		for _, rel := range link.Rel {
+			no = no || rel == "nofollow" || rel == "ugc" || rel == "sponsored"
+		}
+		if before, seen := avoid[link.URL]; !seen || before {
+			avoid[link.URL] = no
+		}
+	}
+	maps.DeleteFunc(avoid, func(_ string, no bool) bool { return !no })
+	return avoid
+}

@@ -1,0 +1,198 @@
+package middleware
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/net/publicsuffix"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// The bounds of RFC 6265bis §5.6 on one cookie.
+const (
+	maxCookieBytes    = 4096 // of name and value
+	maxAttributeBytes = 1024
+	maxCookieAge      = 400 * 24 * time.Hour
+)
+
+// origin is what of an URL matters to cookies.
+type origin struct {
+	host   string // lower case, ASCII, without port and brackets
+	path   string // as sent, without query
+	secure bool
+}
+
+// originOf takes an URL apart. False: it is not http or https.
+func originOf(url string) (o origin, ok bool) {
+	scheme := urlx.Scheme(url)
+	if scheme != "http" && scheme != "https" {
+		return o, false
+	}
+	o.host, o.secure = urlx.Hostname(url), scheme == "https"
+	o.path, _, _ = strings.Cut(urlx.Path(url), "?")
+	return o, o.host != ""
+}
+
+// defaultPath is the directory of the path (RFC 6265 §5.1.4).
+func defaultPath(path string) string {
+	if i := strings.LastIndexByte(path, '/'); i > 0 && path[0] == '/' {
+		return path[:i]
+	}
+	return "/"
+}
+
+// parseSetCookie reads a Set-Cookie header that came from an origin, by RFC 6265 §5.2 and §5.3 with the bounds,
+// prefixes and the care for secure cookies of RFC 6265bis. False: the cookie is to be ignored. A cookie that is to
+// be deleted has an Expires that has passed.
+func parseSetCookie(header string, from origin, now time.Time) (c Cookie, ok bool) {
+	pair, attributes, _ := strings.Cut(header, ";")
+	if strings.ContainsFunc(header, isControl) {
+		return c, false
+	}
+	name, value, hasValue := strings.Cut(pair, "=")
+	c.Name, c.Value = trimBlank(name), trimBlank(value)
+	if !hasValue || c.Name == "" || len(c.Name)+len(c.Value) > maxCookieBytes {
+		return c, false
+	}
+	var path string
+	maxAge, hasMaxAge := time.Duration(0), false
+	for attributes != "" {
+		var attribute string
+		attribute, attributes, _ = strings.Cut(attributes, ";")
+		name, value, _ := strings.Cut(attribute, "=")
+		if name, value = trimBlank(name), trimBlank(value); len(value) > maxAttributeBytes {
+			continue
+		}
+		switch {
+		case strings.EqualFold(name, "Expires"):
+			if date, ok := parseCookieDate(value); ok {
+				c.Expires = date
+			}
+		case strings.EqualFold(name, "Max-Age"):
+			if age, ok := parseMaxAge(value); ok {
+				maxAge, hasMaxAge = age, true
+			}
+		case strings.EqualFold(name, "Domain"):
+			if value != "" {
+				c.Domain = strings.ToLower(strings.TrimPrefix(value, "."))
+			}
+		case strings.EqualFold(name, "Path"):
+			path = value
+		case strings.EqualFold(name, "Secure"):
+			c.Secure = true
+		case strings.EqualFold(name, "HttpOnly"):
+			c.HTTPOnly = true
+		case strings.EqualFold(name, "SameSite"):
+			c.SameSite = sameSite(value)
+		}
+	}
+	if hasMaxAge {
+		c.Expires = now.Add(maxAge)
+	}
+	if latest := now.Add(maxCookieAge); c.Expires.After(latest) {
+		c.Expires = latest
+	}
+	c.Expires = c.Expires.UTC().Round(0) // by the wall clock: a computer may sleep
+	if c.Path = path; path == "" || path[0] != '/' {
+		c.Path = defaultPath(from.path)
+	}
+	if !c.settleDomain(from.host) || c.Secure && !from.secure {
+		return c, false
+	}
+	return c, c.prefixHolds(path)
+}
+
+// settleDomain decides which hosts a cookie from host goes to. False: none.
+func (c *Cookie) settleDomain(host string) bool {
+	c.HostOnly = c.Domain == ""
+	if !c.HostOnly && isPublicSuffix(c.Domain) {
+		c.HostOnly = true
+		if c.Domain != host {
+			return false
+		}
+	}
+	if c.HostOnly {
+		c.Domain = host
+		return true
+	}
+	return domainMatches(host, c.Domain)
+}
+
+// prefixHolds tells whether a cookie keeps what its name promises (RFC 6265bis §4.1.3). path is the attribute as it
+// was written.
+func (c *Cookie) prefixHolds(path string) bool {
+	switch {
+	case hasPrefixFold(c.Name, "__Secure-"):
+		return c.Secure
+	case hasPrefixFold(c.Name, "__Host-"):
+		return c.Secure && c.HostOnly && path == "/"
+	}
+	return true
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// isControl tells which bytes make a cookie void (RFC 6265bis §5.6 step 1).
+func isControl(r rune) bool { return r < 0x20 && r != '\t' || r == 0x7f }
+
+func trimBlank(s string) string { return strings.Trim(s, " \t") }
+
+// parseMaxAge reads a Max-Age (RFC 6265 §5.2.2). What is not positive ends the cookie at once.
+func parseMaxAge(s string) (age time.Duration, ok bool) {
+	unsigned := strings.TrimPrefix(s, "-")
+	if unsigned == "" || strings.Trim(unsigned, "0123456789") != "" {
+		return 0, false
+	}
+	seconds, err := strconv.ParseInt(s, 10, 64)
+	switch {
+	case err == nil && seconds <= 0, s[0] == '-':
+		return -1, true
+	case err != nil || seconds > math.MaxInt64/int64(time.Second):
+		return math.MaxInt64, true
+	}
+	return min(time.Duration(seconds)*time.Second, maxCookieAge), true
+}
+
+func sameSite(s string) string {
+	for _, known := range [...]string{"Strict", "Lax", "None"} {
+		if strings.EqualFold(s, known) {
+			return known
+		}
+	}
+	return ""
+}
+
+// isPublicSuffix tells whether anybody can register names below domain (https://publicsuffix.org, private section
+// included). A last label that the list does not know counts as one.
+func isPublicSuffix(domain string) bool {
+	suffix, _ := publicsuffix.PublicSuffix(domain)
+	return suffix == domain
+}
+
+// domainMatches is RFC 6265 §5.1.3.
+func domainMatches(host, domain string) bool {
+	if host == domain {
+		return true
+	}
+	return len(host) > len(domain) && strings.HasSuffix(host, domain) && host[len(host)-len(domain)-1] == '.' && !isAddress(host)
+}
+
+// isAddress tells whether a host is an IP address, as the URL standard serialises it: the last label of a name is no
+// number.
+func isAddress(host string) bool {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	return strings.Trim(last, "0123456789") == "" || strings.Contains(host, ":")
+}
+
+// pathMatches is RFC 6265 §5.1.4.
+func pathMatches(path, of string) bool {
+	if !strings.HasPrefix(path, of) {
+		return false
+	}
+	return len(path) == len(of) || of[len(of)-1] == '/' || path[len(of)] == '/'
+}

@@ -1,0 +1,36 @@
+package middleware
+
+import "github.com/tegenaria/tegenaria"
+
+// Standard returns the recommended middlewares, new ones with each call: [TrapGuard], [DefaultHeaders], [Retry],
+// [MetaRefresh] and [Cookies], all with their defaults. The User-Agent is Politeness.UserAgent, which the engine
+// sends by itself.
+//
+// What is not in it either needs to know what you want (Scope, BasicAuth, UserAgents), or costs time with each
+// link (Referer and the other filters), or drops what a crawl may have come for (RobotsTags, HTTPErrors).
+func Standard() []tegenaria.MiddlewaresInterface {
+	return []tegenaria.MiddlewaresInterface{
+		NewTrapGuard(TrapOptions{}),
+		NewDefaultHeaders(nil),
+		NewRetry(RetryOptions{}),
+		NewMetaRefresh(MetaRefreshOptions{}),
+		NewCookies(CookieOptions{}),
+	}
+}
+
+// The places of the middlewares, see the table in the package comment.
+const (
+	priorityScope          = 50
+	priorityURLLength      = 60
+	priorityDepth          = 70
+	priorityTrapGuard      = 100
+	priorityBasicAuth      = 300
+	priorityDefaultHeaders = 400
+	priorityUserAgents     = 450
+	priorityReferer        = 500
+	priorityRetry          = 550
+	priorityHTTPErrors     = 590
+	priorityRobotsTags     = 600
+	priorityMetaRefresh    = 650
+	priorityCookies        = 700
+)

@@ -1,0 +1,34 @@
+package middleware
+
+import "github.com/tegenaria/tegenaria"
+
+// URLLengthOptions say what [URLLength] refuses.
+type URLLengthOptions struct {
+	Priority int // 0: the place in the package comment's table
+	Max      int // bytes, 0: 2,083, the longest that all browsers knew once
+}
+
+// URLLength refuses longer URLs, of redirects and seeds too: they settle as filtered(long URL). The engine's
+// Limits.URLLength holds beside it, and costs less.
+type URLLength struct {
+	part
+	limit int
+}
+
+var (
+	_ tegenaria.MiddlewaresInterface = (*URLLength)(nil)
+	_ tegenaria.RequestFilter        = (*URLLength)(nil)
+)
+
+// NewURLLength makes a URLLength.
+func NewURLLength(o URLLengthOptions) *URLLength {
+	return &URLLength{newPart("URL length", o.Priority, priorityURLLength), orDefault(o.Max, 2083)}
+}
+
+// AcceptRequest refuses what is too long.
+func (m *URLLength) AcceptRequest(_ *tegenaria.Response, r *tegenaria.Request) error {
+	if len(r.Url) > m.limit {
+		return tegenaria.IgnoreRequest("long URL")
+	}
+	return nil
+}
