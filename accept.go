@@ -74,9 +74,9 @@ func (c *crawl) leave(from emission) {
 	c.entries.leave()
 }
 
-// store hands records to the cache, counts the verdicts and tells the scheduler. It returns nil if the
-// cache could not store them: then the run is over, and what sent them is not settled.
-func (c *crawl) store(from emission, records []Record, maxPerSlot int) []Verdict {
+// store hands records to the cache, counts the verdicts and tells the scheduler; told, unless nil, hears of the verdicts
+// before. False: the cache could not store them; then the run is over, and what sent them is not settled.
+func (c *crawl) store(from emission, records []Record, maxPerSlot int, told func([]Verdict)) bool {
 	verdicts, err := c.cache.Accept(c.storing, records)
 	if err != nil {
 		c.ledger.forget(int64(len(records)))
@@ -86,7 +86,10 @@ func (c *crawl) store(from emission, records []Record, maxPerSlot int) []Verdict
 			c.unsown.Store(true)
 		}
 		c.storeFailed(err)
-		return nil
+		return false
+	}
+	if told != nil {
+		told(verdicts)
 	}
 	known, later := int64(0), int64(0)
 	for _, v := range verdicts {
@@ -98,7 +101,7 @@ func (c *crawl) store(from emission, records []Record, maxPerSlot int) []Verdict
 		}
 	}
 	c.sched.accepted(records, verdicts, known, later, maxPerSlot)
-	return verdicts
+	return true
 }
 
 // refuse settles an emission that is not accepted.

@@ -59,12 +59,13 @@ func (b *batch) store() {
 		return
 	}
 	c.ledger.discover(int64(len(s.records)))
-	verdicts := c.store(b.from, s.records, s.sent[len(s.sent)-1].Request.maxConnsPerHost)
-	for i, verdict := range verdicts {
-		if verdict == VerdictKnown {
-			c.settledEvent(s.sent[i].Request, Duplicate, "")
-		} else if f := c.cfg.events.RequestAccepted; f != nil {
-			c.event(func() { f(s.sent[i].Request) })
+	c.store(b.from, s.records, s.sent[len(s.sent)-1].Request.maxConnsPerHost, func(verdicts []Verdict) {
+		for i, verdict := range verdicts {
+			if verdict == VerdictKnown {
+				c.settledEvent(s.sent[i].Request, Duplicate, "")
+			} else if f := c.cfg.events.RequestAccepted; f != nil {
+				c.event(func() { f(s.sent[i].Request) })
+			}
 		}
-	}
+	})
 }

@@ -185,7 +185,7 @@ type RequestError struct {
 
 // Error names URL, field, cause and remedy.
 func (e *RequestError) Error() string {
-	s := fmt.Sprintf("tegenaria: request %q: %s: %v", redact(e.URL), e.Field, e.Err)
+	s := fmt.Sprintf("tegenaria: request %q: %s: %v", redact(e.URL), e.Field, bareURLError(e.Err))
 	if e.Remedy != "" {
 		s += "; " + e.Remedy
 	}

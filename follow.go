@@ -171,7 +171,7 @@ func (c *crawl) storePlain(s *scratch, j *job) bool {
 	}
 	defer c.leave(from)
 	c.ledger.discover(int64(len(s.records)))
-	return c.store(from, s.records, 0) != nil
+	return c.store(from, s.records, 0, nil)
 }
 
 // refuseRef settles a reference that is no URL to follow.

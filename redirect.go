@@ -84,7 +84,7 @@ func (c *crawl) redirectTarget(j *job) (*Request, error) {
 	location := locationURL(firstHeader(resp.Header, "Location"))
 	target, err := urlx.Resolve(asked, location)
 	if err != nil {
-		return nil, &RequestError{URL: location, Field: "Location", Err: err}
+		return nil, &RequestError{URL: location, Field: "Location", Err: bareURLError(err)}
 	}
 	target, _ = urlx.CutFragment(target)
 

@@ -227,7 +227,7 @@ func (r *Response) resolve(ref string) (string, error) {
 	}
 	url, err := base.Resolve(nil, encodedRef(ref, encoding))
 	if err != nil {
-		return "", &RequestError{URL: ref, Field: "Url", Err: err}
+		return "", &RequestError{URL: ref, Field: "Url", Err: bareURLError(err)}
 	}
 	return string(url), nil
 }
@@ -250,7 +250,7 @@ func (r *Response) documentBase() (*urlx.Base, charset.Encoding, error) {
 		}
 		base, err := urlx.ParseBase(url)
 		if err != nil {
-			return nil, 0, &RequestError{URL: r.URL, Field: "Url", Err: err}
+			return nil, 0, &RequestError{URL: r.URL, Field: "Url", Err: bareURLError(err)}
 		}
 		r.base = base
 	}

@@ -11,13 +11,18 @@ import (
 	"github.com/tegenaria/tegenaria/robots"
 )
 
-// capWriter keeps the beginning of a body.
+// capWriter keeps the beginning of a body, and ends its download where there is more.
 type capWriter struct{ body []byte }
 
+var errEnough = errors.New("the rest does not matter")
+
 func (w *capWriter) Write(p []byte) (int, error) {
-	room := robots.MaxBytes + 1 - len(w.body)
-	w.body = append(w.body, p[:min(len(p), max(room, 0))]...)
-	return len(p), nil
+	n := min(len(p), robots.MaxBytes+1-len(w.body))
+	w.body = append(w.body, p[:n]...)
+	if n < len(p) {
+		return n, errEnough
+	}
+	return n, nil
 }
 
 // fetchRobots downloads the robots.txt of a job's origin with the job's slot, worker and proxy. Redirects
