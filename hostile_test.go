@@ -242,9 +242,6 @@ func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 // hostileCrawl asks for a case and then for good pages, and says what was wrong with the case and with what came
 // after it.
 func hostileCrawl(t *testing.T, server *spidertest.HostileServer, c spidertest.HostileCase, opts ...tegenaria.EngineOption) (wrong, later error) {
-	if tegenaria.RaceEnabled {
-		c.Time *= 5
-	}
 	timeout := 2 * c.Time
 	if c.Stalls {
 		timeout = stallTimeout
