@@ -8,7 +8,6 @@ import (
 	"iter"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -268,11 +267,13 @@ func (c *Cache) removeLogs() error {
 	if err != nil {
 		return damage(c.dir, storeDir, err)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return filepath.Ext(name) != ".log" })
+	names = slices.DeleteFunc(names, func(name string) bool { return !isLog(name) })
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) })
-	for _, name := range names[:max(len(names)-1, 0)] {
-		c.fs.remove(c.fs.PathJoin(dir, name))
+	names = names[:max(len(names)-1, 0)]
+	for i, name := range names {
+		names[i] = c.fs.PathJoin(dir, name)
 	}
+	c.fs.remove(names)
 	return c.broken()
 }
 

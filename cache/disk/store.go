@@ -1,8 +1,6 @@
 package disk
 
 import (
-	"errors"
-
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable"
@@ -32,7 +30,9 @@ func (c *Cache) storeOptions(memTable uint64) *pebble.Options {
 		CompactionConcurrencyRange:  func() (lower, upper int) { return 1, 2 },
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { _ = c.failure(err) },
-			DataCorruption:  func(info pebble.DataCorruptionInfo) { _ = c.failure(errors.New(info.String())) },
+			DataCorruption: func(info pebble.DataCorruptionInfo) {
+				_ = c.failure(damage(c.dir, storeDir+"/"+c.fs.PathBase(info.Path), info.Details))
+			},
 		},
 	}
 	for i := range o.Levels {

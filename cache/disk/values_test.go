@@ -42,7 +42,7 @@ func TestValues(t *testing.T) {
 	}
 	want := state{
 		commits: 1 << 40, next: 9, nextSlot: 8, waiting: 7, delayed: 6, settled: 5, lowered: 4, started: true, finished: true, reason: "done",
-		id: [16]byte{15: 1}, spider: "s", keyVersion: 3, filter: 2, lost: 0.5, manifest: manifest{"MANIFEST-1", 77, 1 << 31},
+		id: [16]byte{15: 1}, spider: "s", keyVersion: 3, filter: 2, lost: 0.5, manifest: witness{"MANIFEST-1", 77, 1 << 31},
 	}
 	if got, err := parseState(want.append(nil)); err != nil || got != want {
 		t.Errorf("state: %+v, %v", got, err)
