@@ -137,6 +137,9 @@ func TestDamage(t *testing.T) {
 				change(t, p.disk, name, d.do)
 				what := fmt.Sprintf("closed %v, %s, %s (%d)", closed, name, d.name, i)
 				err := crawlNodes(t.Context(), p, newNaive())
+				if err == nil { // or it is found by who reads all of it
+					err = disk.VerifyFS(t.Context(), "/job", p.disk)
+				}
 				if err == nil {
 					if checkLeft(t, p, all); t.Failed() {
 						t.Fatal(what)

@@ -33,8 +33,8 @@ type Cache struct {
 	mu       sync.Mutex // guards what follows
 	ready    bool       // Begin was called
 	closed   bool
-	batch    *pebble.Batch // what was gathered since the last commit
-	gathered int           // settled requests among that
+	changes  changes // gathered since the last commit
+	gathered int     // settled requests among them
 	state    state
 	dirty    []*slot
 	idle     []*slot // without work, remembered for their politeness
@@ -251,9 +251,11 @@ func (c *Cache) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.finish()
-	err = errors.Join(err, c.batch.Close(), c.db.Close())
+	err = errors.Join(err, c.db.Close())
 	err = errors.Join(err, c.mark.close())
 	if err == nil {
+		// No commit will have the witness of what replaces these. Should that be damaged, the store lacks tables, and says so.
+		c.fs.release(c.fs.held())
 		err = c.removeLogs()
 	}
 	return errors.Join(err, c.lock.Close())

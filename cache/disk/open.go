@@ -106,11 +106,10 @@ func open(dir string, o options) (*Cache, error) {
 	if c.db, err = pebble.Open(store, c.storeOptions(o.memTable)); err != nil {
 		return nil, damage(dir, "", err)
 	}
-	c.batch = c.db.NewBatch()
 	if err := c.check(made, manifest); err != nil {
 		c.fs.fail(err)      // nothing is to be tidied away
 		err = c.fs.failed() // what else was seen may follow from what came first
-		err = errors.Join(err, c.batch.Close(), c.db.Close())
+		err = errors.Join(err, c.db.Close())
 		if c.mark != nil {
 			err = errors.Join(err, c.mark.close())
 		}

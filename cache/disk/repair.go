@@ -209,10 +209,9 @@ func rebuild(ctx context.Context, fs vfs.FS, dir string) (report Report, err err
 	if c.db, err = pebble.Open(path(rebuiltDir), c.storeOptions(storeMemTable)); err != nil {
 		return report, fmt.Errorf("disk: %w", err)
 	}
-	c.batch = c.db.NewBatch()
 	r := &rebuilder{Cache: c, found: s.found, report: &report}
 	err = r.run(ctx)
-	err = errors.Join(err, c.batch.Close(), c.db.Close(), c.broken())
+	err = errors.Join(err, c.db.Close(), c.broken())
 	if err != nil {
 		return report, err
 	}
