@@ -292,6 +292,7 @@ func (c *Cache) finish() error {
 	if _, err := c.apply(false); err != nil {
 		return err
 	}
+	c.fs.end() // with this the last log begins, which will have one commit
 	if err := c.db.Flush(); err != nil {
 		return c.failure(err)
 	}

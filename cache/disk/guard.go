@@ -30,6 +30,7 @@ type guard struct {
 	err     error
 	removed []string // held back
 	newest  witness  // of the manifest
+	ending  bool     // no space is taken in advance any more
 }
 
 // synced notes what a manifest holds for certain. The manifest is the file in which the store notes which tables it
@@ -99,6 +100,19 @@ func (g *guard) do(what, name string, f func() error) {
 	if err := f(); err != nil {
 		g.fail(fmt.Errorf("%s %s: %w", what, name, err))
 	}
+}
+
+// end says that not much will be written any more.
+func (g *guard) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ending = true
+}
+
+func (g *guard) isEnding() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.ending
 }
 
 // held returns how many removals are held back.
@@ -240,6 +254,9 @@ func (f *guardedFile) WriteAt(p []byte, offset int64) (int, error) {
 }
 
 func (f *guardedFile) Preallocate(offset, length int64) error {
+	if f.guard.isEnding() {
+		return nil
+	}
 	f.guard.do("writing", f.name, func() error { return f.File.Preallocate(offset, length) })
 	return nil
 }

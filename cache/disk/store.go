@@ -9,8 +9,8 @@ import (
 
 // Sizes of the store.
 const (
-	storeCache    = 16 << 20 // of uncompressed blocks
-	storeMemTable = 32 << 20 // two of them at most
+	storeCache    = 40 << 20 // of uncompressed blocks
+	storeMemTable = 16 << 20 // two of them at most
 )
 
 // storeOptions are chosen for a set of random keys, and queues that are written at one end and
@@ -18,8 +18,8 @@ const (
 func (c *Cache) storeOptions(memTable uint64) *pebble.Options {
 	o := &pebble.Options{
 		FS:                          c.fs,
-		FormatMajorVersion:          pebble.FormatValueSeparation, // pinned: a newer Pebble must not convert a job by itself
-		CacheSize:                   storeCache,
+		FormatMajorVersion:          pebble.FormatValueSeparation,   // pinned: a newer Pebble must not convert a job by itself
+		CacheSize:                   storeCache + 2*int64(memTable), // which it counts as blocks
 		MemTableSize:                memTable,
 		MemTableStopWritesThreshold: 2,
 		L0CompactionThreshold:       4,
