@@ -9,7 +9,7 @@ import (
 
 // Sizes of the store.
 const (
-	storeCache    = 40 << 20 // of uncompressed blocks
+	storeCache    = 8 << 20  // of uncompressed blocks: the indexes and filters of ten million requests, and some more
 	storeMemTable = 16 << 20 // two of them at most
 )
 
