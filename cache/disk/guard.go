@@ -253,12 +253,12 @@ func (f *guardedFile) WriteAt(p []byte, offset int64) (int, error) {
 	return f.write(p, func() error { _, err := f.File.WriteAt(p, offset); return err })
 }
 
+// Preallocate may fail: a file system need not know it, and a write may still find room.
 func (f *guardedFile) Preallocate(offset, length int64) error {
-	if f.guard.isEnding() {
+	if f.guard.failed() != nil || f.guard.isEnding() {
 		return nil
 	}
-	f.guard.do("writing", f.name, func() error { return f.File.Preallocate(offset, length) })
-	return nil
+	return f.File.Preallocate(offset, length)
 }
 
 func (f *guardedFile) Sync() error {

@@ -314,6 +314,26 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// plainFS is a disk that takes no space in advance, as not every file system can.
+type plainFS struct{ vfs.FS }
+
+type plainFile struct{ vfs.File }
+
+func (plainFile) Preallocate(int64, int64) error { return syscall.EOPNOTSUPP }
+
+func (fs plainFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	file, err := fs.FS.Create(name, c)
+	return plainFile{file}, err
+}
+
+func TestNoPreallocation(t *testing.T) {
+	dir := t.TempDir()
+	c, _ := begun(t, dir, disk.WithFS(plainFS{vfs.Default}))
+	accept(t, c, nodes(0, 3)...)
+	settle(t, c, "host1", 1, tegenaria.Fetched, "")
+	closed(t, c)
+}
+
 // readOnlyFS is a disk that is mounted to be read alone.
 type readOnlyFS struct{ vfs.FS }
 
