@@ -29,9 +29,9 @@ func (c *Cache) touch(s *slot) {
 }
 
 // set and erase gather changes.
-func (c *Cache) set(key, value []byte) { _ = c.batch.Set(key, value, nil) } // a batch without index has no errors
+func (c *Cache) set(key, value []byte) { c.changes.set(key, value) }
 
-func (c *Cache) erase(key []byte) { _ = c.batch.Delete(key, nil) }
+func (c *Cache) erase(key []byte) { c.changes.erase(key) }
 
 // applied is a commit that the store has taken, and which may not be durable yet.
 type applied struct {
@@ -63,8 +63,7 @@ func (c *Cache) apply(sync bool) (done applied, err error) {
 		held = 0
 	}
 	c.set([]byte{rangeState}, c.state.append(nil))
-	batch := c.batch
-	c.batch = c.db.NewBatch()
+	batch := c.changes.batch(c.db)
 	if sync {
 		err = c.db.ApplyNoSyncWait(batch, pebble.Sync)
 	} else {
@@ -140,7 +139,7 @@ func (c *Cache) forgetIdle(now time.Time) {
 
 // room hands what was gathered to the store when it has become much.
 func (c *Cache) room() error {
-	if c.batch.Len() < maxBatch {
+	if c.changes.size() < maxBatch {
 		return nil
 	}
 	_, err := c.apply(false)

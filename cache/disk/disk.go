@@ -8,7 +8,6 @@ import (
 	"iter"
 	"maps"
 	"math"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -34,8 +33,8 @@ type Cache struct {
 	mu       sync.Mutex // guards what follows
 	ready    bool       // Begin was called
 	closed   bool
-	batch    *pebble.Batch // what was gathered since the last commit
-	gathered int           // settled requests among that
+	changes  changes // gathered since the last commit
+	gathered int     // settled requests among them
 	state    state
 	dirty    []*slot
 	idle     []*slot // without work, remembered for their politeness
@@ -252,9 +251,11 @@ func (c *Cache) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.finish()
-	err = errors.Join(err, c.batch.Close(), c.db.Close())
+	err = errors.Join(err, c.db.Close())
 	err = errors.Join(err, c.mark.close())
 	if err == nil {
+		// No commit will have the witness of what replaces these. Should that be damaged, the store lacks tables, and says so.
+		c.fs.release(c.fs.held())
 		err = c.removeLogs()
 	}
 	return errors.Join(err, c.lock.Close())
@@ -268,11 +269,13 @@ func (c *Cache) removeLogs() error {
 	if err != nil {
 		return damage(c.dir, storeDir, err)
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return filepath.Ext(name) != ".log" })
+	names = slices.DeleteFunc(names, func(name string) bool { return !isLog(name) })
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(len(a)-len(b), cmp.Compare(a, b)) })
-	for _, name := range names[:max(len(names)-1, 0)] {
-		c.fs.remove(c.fs.PathJoin(dir, name))
+	names = names[:max(len(names)-1, 0)]
+	for i, name := range names {
+		names[i] = c.fs.PathJoin(dir, name)
 	}
+	c.fs.remove(names)
 	return c.broken()
 }
 
@@ -289,6 +292,7 @@ func (c *Cache) finish() error {
 	if _, err := c.apply(false); err != nil {
 		return err
 	}
+	c.fs.end() // with this the last log begins, which will have one commit
 	if err := c.db.Flush(); err != nil {
 		return c.failure(err)
 	}

@@ -1,13 +1,10 @@
 package disk
 
 import (
-	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,66 +24,55 @@ import (
 // Reading goes through: its errors come back to who reads.
 type guard struct {
 	vfs.FS
+	logs *closedLogs
 
 	mu      sync.Mutex // guards what follows
 	err     error
 	removed []string // held back
-	newest  manifest
+	newest  witness  // of the manifest
+	ending  bool     // no space is taken in advance any more
 }
 
-// manifest is a witness of the file in which the store notes which tables it consists of. The store takes a manifest
-// that ends too early, or from which a bit has gone, for one that was cut off by a crash: then tables are missing, and
-// nobody notices. So each commit says how long the manifest is at least, and what it holds.
-type manifest struct {
-	name   string
-	length int64  // of what was synced
-	sum    uint32 // CRC-32C of that
-}
-
-// synced notes what a manifest holds for certain.
-func (g *guard) synced(m manifest) {
+// synced notes what a manifest holds for certain. The manifest is the file in which the store notes which tables it
+// consists of. The store takes one that ends too early, or from which a bit has gone, for one that was cut off by a crash:
+// then tables are missing, and nobody notices. So each commit says how long the manifest is at least, and what it holds.
+func (g *guard) synced(manifest witness) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.newest = m
+	g.newest = manifest
 }
 
 // manifest returns the witness, if a manifest was written since the store was opened.
-func (g *guard) manifest() (m manifest, ok bool) {
+func (g *guard) manifest() (w witness, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.newest, g.newest.name != ""
 }
 
-// check compares a manifest with its witness. One that has been replaced meanwhile is not there any more.
-func (m manifest) check(fs vfs.FS, dir string) error {
-	file, err := fs.Open(fs.PathJoin(dir, m.name))
-	if errors.Is(err, os.ErrNotExist) {
-		names, err := fs.List(dir)
-		if err == nil && slices.ContainsFunc(names, func(name string) bool {
-			return isManifest(name) && (len(name) > len(m.name) || name > m.name)
-		}) {
-			return nil
-		}
-		return errors.Join(err, errors.New("it is missing"))
-	}
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	sum := crc32.New(castagnoli)
-	n, err := io.Copy(sum, io.NewSectionReader(file, 0, m.length))
+// currentManifest names the manifest that a store is going to be opened with, "" if there is none yet.
+func currentManifest(fs vfs.FS, dir string) (string, error) {
+	store, err := pebble.Peek(dir, fs)
 	switch {
-	case err != nil:
-		return err
-	case n < m.length:
-		return fmt.Errorf("it has %d bytes, there were %d", n, m.length)
-	case sum.Sum32() != m.sum:
-		return errors.New("its checksum is wrong")
+	case os.IsNotExist(err):
+		return "", nil
+	case err != nil || !store.Exists:
+		return "", err
 	}
-	return nil
+	return fs.PathBase(store.ManifestFilename), nil
+}
+
+// checkManifest compares the manifest that the last commit knew with its witness. The store may have been opened with a
+// newer one, which was made of that and not witnessed yet; so the older one is still there.
+func checkManifest(w witness, fs vfs.FS, dir, opened string) error {
+	if len(opened) < len(w.name) || len(opened) == len(w.name) && opened < w.name {
+		return fmt.Errorf("it is not in use, but %q", opened)
+	}
+	return w.check(fs, dir)
 }
 
 func isManifest(name string) bool { return strings.HasPrefix(name, "MANIFEST-") }
+
+func isLog(name string) bool { return filepath.Ext(name) == ".log" }
 
 var _ vfs.FS = (*guard)(nil)
 
@@ -116,6 +102,19 @@ func (g *guard) do(what, name string, f func() error) {
 	}
 }
 
+// end says that not much will be written any more.
+func (g *guard) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ending = true
+}
+
+func (g *guard) isEnding() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.ending
+}
+
 // held returns how many removals are held back.
 func (g *guard) held() int {
 	g.mu.Lock()
@@ -129,18 +128,24 @@ func (g *guard) release(n int) {
 	removed := g.removed[:n]
 	g.removed = g.removed[n:]
 	g.mu.Unlock()
-	for _, name := range removed {
-		g.remove(name)
-	}
+	g.remove(removed)
 }
 
-func (g *guard) remove(name string) {
-	g.do("removing", name, func() error {
-		if err := g.FS.Remove(name); !os.IsNotExist(err) {
-			return err
-		}
-		return nil
-	})
+// remove removes files at once.
+func (g *guard) remove(paths []string) {
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = g.PathBase(path)
+	}
+	g.do("writing", logsFile, func() error { return g.logs.forget(names) })
+	for _, path := range paths {
+		g.do("removing", path, func() error {
+			if err := g.FS.Remove(path); !os.IsNotExist(err) {
+				return err
+			}
+			return nil
+		})
+	}
 }
 
 // Remove removes a file, but not yet.
@@ -185,8 +190,11 @@ func (g *guard) MkdirAll(name string, perm os.FileMode) error {
 // the marker that names it, and a file system may keep the second and lose the first.
 func (g *guard) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
 	file, err := g.file("creating", name, func() (vfs.File, error) { return g.FS.Create(name, category) })
-	if isManifest(g.PathBase(name)) {
-		file.(*guardedFile).manifest = &manifest{name: g.PathBase(name)}
+	base := g.PathBase(name)
+	if isManifest(base) || isLog(base) {
+		file.written = &witness{name: base}
+	}
+	if isManifest(base) {
 		dir := g.PathDir(name)
 		g.do("syncing", dir, func() error { return syncDir(g.FS, dir) })
 	}
@@ -212,7 +220,7 @@ func (g *guard) OpenDir(name string) (vfs.File, error) {
 }
 
 // file opens a file to write to. Once something has failed it is one that goes nowhere.
-func (g *guard) file(what, name string, open func() (vfs.File, error)) (vfs.File, error) {
+func (g *guard) file(what, name string, open func() (vfs.File, error)) (*guardedFile, error) {
 	var file vfs.File
 	g.do(what, name, func() (err error) {
 		file, err = open()
@@ -224,9 +232,9 @@ func (g *guard) file(what, name string, open func() (vfs.File, error)) (vfs.File
 // guardedFile is a file under guard; its File is nil if it could not be opened.
 type guardedFile struct {
 	vfs.File
-	guard    *guard
-	name     string
-	manifest *manifest // what was written, if it is one
+	guard   *guard
+	name    string
+	written *witness // if it is a manifest or a log
 }
 
 func (f *guardedFile) write(p []byte, write func() error) (int, error) {
@@ -235,9 +243,8 @@ func (f *guardedFile) write(p []byte, write func() error) (int, error) {
 }
 
 func (f *guardedFile) Write(p []byte) (int, error) {
-	if f.manifest != nil {
-		f.manifest.length += int64(len(p))
-		f.manifest.sum = crc32.Update(f.manifest.sum, castagnoli, p)
+	if f.written != nil {
+		f.written.wrote(p)
 	}
 	return f.write(p, func() error { _, err := f.File.Write(p); return err })
 }
@@ -246,15 +253,18 @@ func (f *guardedFile) WriteAt(p []byte, offset int64) (int, error) {
 	return f.write(p, func() error { _, err := f.File.WriteAt(p, offset); return err })
 }
 
+// Preallocate may fail: a file system need not know it, and a write may still find room.
 func (f *guardedFile) Preallocate(offset, length int64) error {
-	f.guard.do("writing", f.name, func() error { return f.File.Preallocate(offset, length) })
-	return nil
+	if f.guard.failed() != nil || f.guard.isEnding() {
+		return nil
+	}
+	return f.File.Preallocate(offset, length)
 }
 
 func (f *guardedFile) Sync() error {
 	f.guard.do("syncing", f.name, func() error { return f.File.Sync() })
-	if f.manifest != nil && f.guard.failed() == nil {
-		f.guard.synced(*f.manifest)
+	if f.written != nil && isManifest(f.written.name) && f.guard.failed() == nil {
+		f.guard.synced(*f.written)
 	}
 	return nil
 }
@@ -278,6 +288,9 @@ func (f *guardedFile) Close() error {
 	}
 	err := f.File.Close()
 	f.guard.do("closing", f.name, func() error { return err })
+	if f.written != nil && isLog(f.written.name) { // it is synced before
+		f.guard.do("writing", logsFile, func() error { return f.guard.logs.add(*f.written) })
+	}
 	return nil
 }
 

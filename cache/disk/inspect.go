@@ -295,7 +295,7 @@ func (c *Cache) snapshotState() (state, error) {
 	if err := c.open(); err != nil {
 		return state{}, err
 	}
-	if c.batch.Count() > 0 {
+	if len(c.changes.list) > 0 {
 		if _, err := c.apply(false); err != nil {
 			return state{}, err
 		}

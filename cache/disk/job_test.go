@@ -3,12 +3,14 @@ package disk_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -312,26 +314,81 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-func TestReadOnlyDirectory(t *testing.T) {
-	if os.Getuid() == 0 {
-		dir := t.TempDir() // root may write anywhere but into a file
-		name := filepath.Join(dir, "file")
-		if err := os.WriteFile(name, nil, 0o400); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := disk.Open(filepath.Join(name, "job")); err == nil {
-			t.Error("a job was made below a file")
-		}
-		return
-	}
+// plainFS is a disk that takes no space in advance, as not every file system can.
+type plainFS struct{ vfs.FS }
+
+type plainFile struct{ vfs.File }
+
+func (plainFile) Preallocate(int64, int64) error { return syscall.EOPNOTSUPP }
+
+func (fs plainFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	file, err := fs.FS.Create(name, c)
+	return plainFile{file}, err
+}
+
+func TestNoPreallocation(t *testing.T) {
 	dir := t.TempDir()
-	closed(t, open(t, dir))
-	if err := os.Chmod(dir, 0o500); err != nil {
-		t.Fatal(err)
+	c, _ := begun(t, dir, disk.WithFS(plainFS{vfs.Default}))
+	accept(t, c, nodes(0, 3)...)
+	settle(t, c, "host1", 1, tegenaria.Fetched, "")
+	closed(t, c)
+}
+
+// readOnlyFS is a disk that is mounted to be read alone.
+type readOnlyFS struct{ vfs.FS }
+
+func (readOnlyFS) refuse(name string) error {
+	return &os.PathError{Op: "open", Path: name, Err: syscall.EROFS}
+}
+
+func (fs readOnlyFS) Create(name string, _ vfs.DiskWriteCategory) (vfs.File, error) {
+	return nil, fs.refuse(name)
+}
+
+func (fs readOnlyFS) OpenReadWrite(name string, _ vfs.DiskWriteCategory, _ ...vfs.OpenOption) (vfs.File, error) {
+	return nil, fs.refuse(name)
+}
+
+func (fs readOnlyFS) Lock(name string) (io.Closer, error)       { return nil, fs.refuse(name) }
+func (fs readOnlyFS) MkdirAll(name string, _ os.FileMode) error { return fs.refuse(name) }
+func (fs readOnlyFS) Remove(name string) error                  { return fs.refuse(name) }
+func (fs readOnlyFS) RemoveAll(name string) error               { return fs.refuse(name) }
+func (fs readOnlyFS) Rename(_, name string) error               { return fs.refuse(name) }
+
+// lockableFS can be locked all the same, as where only what is in a job cannot be written.
+type lockableFS struct{ readOnlyFS }
+
+func (fs lockableFS) Lock(name string) (io.Closer, error) { return fs.FS.Lock(name) }
+
+// A disk that cannot be written is no damage: the job is there when it can.
+func TestReadOnly(t *testing.T) {
+	mem := vfs.NewMem()
+	c, _ := begun(t, "/job", disk.WithFS(mem))
+	accept(t, c, nodes(0, 30)...)
+	closed(t, c)
+	for _, test := range []struct {
+		name, dir string
+		fs        vfs.FS
+		opts      []disk.Option
+	}{
+		{"a job", "/job", readOnlyFS{mem}, nil},
+		{"a job that can be locked", "/job", lockableFS{readOnlyFS{mem}}, nil},
+		{"a new job", "/new", readOnlyFS{mem}, nil},
+		{"a fresh job", "/job", lockableFS{readOnlyFS{mem}}, []disk.Option{disk.Fresh()}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			_, err := disk.Open(test.dir, append(test.opts, disk.WithFS(test.fs))...)
+			var damaged *disk.DamageError
+			var used *disk.InUseError
+			if !errors.Is(err, syscall.EROFS) || errors.As(err, &damaged) || errors.As(err, &used) {
+				t.Errorf("error %v", err)
+			}
+		})
 	}
-	defer os.Chmod(dir, 0o700)
-	if _, err := disk.Open(filepath.Join(dir, "new")); !errors.Is(err, os.ErrPermission) {
-		t.Errorf("error %v", err)
+	c, _ = begun(t, "/job", disk.WithFS(mem))
+	defer closed(t, c)
+	if status, err := c.Status(t.Context()); err != nil || status.Waiting+status.Delayed != 30 {
+		t.Errorf("%v, %v", status, err)
 	}
 }
 

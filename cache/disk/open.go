@@ -90,17 +90,26 @@ func open(dir string, o options) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
+	store := o.fs.PathJoin(dir, storeDir)
+	logs, err := readClosedLogs(o.fs, store)
+	if err != nil {
+		return nil, err
+	}
+	manifest, err := currentManifest(o.fs, store)
+	if err != nil {
+		return nil, damage(dir, storeDir, err)
+	}
 	c := &Cache{
-		dir: dir, fs: &guard{FS: o.fs}, every: o.every, bloomOnly: o.bloomOnly, closing: make(chan struct{}),
+		dir: dir, fs: &guard{FS: o.fs, logs: logs}, every: o.every, bloomOnly: o.bloomOnly, closing: make(chan struct{}),
 		workbench: workbench{budget: o.queueBytes}, fresh: make(map[tegenaria.Key]where),
 	}
-	if c.db, err = pebble.Open(o.fs.PathJoin(dir, storeDir), c.storeOptions(o.memTable)); err != nil {
+	if c.db, err = pebble.Open(store, c.storeOptions(o.memTable)); err != nil {
 		return nil, damage(dir, "", err)
 	}
-	c.batch = c.db.NewBatch()
-	if err := c.check(made); err != nil {
-		c.fs.fail(err) // nothing is to be tidied away
-		err = errors.Join(err, c.batch.Close(), c.db.Close())
+	if err := c.check(made, manifest); err != nil {
+		c.fs.fail(err)      // nothing is to be tidied away
+		err = c.fs.failed() // what else was seen may follow from what came first
+		err = errors.Join(err, c.db.Close())
 		if c.mark != nil {
 			err = errors.Join(err, c.mark.close())
 		}
@@ -109,8 +118,9 @@ func open(dir string, o options) (*Cache, error) {
 	return c, nil
 }
 
-// check compares what the store holds with its witness, and with nothing if it was just made.
-func (c *Cache) check(made bool) error {
+// check compares what the store holds with its witnesses, and with nothing if it was just made. The manifest is the one
+// it was opened with.
+func (c *Cache) check(made bool, manifest string) error {
 	found := false
 	err := c.get([]byte{rangeState}, func(value []byte) (err error) {
 		found = true
@@ -136,7 +146,7 @@ func (c *Cache) check(made bool) error {
 		return err
 	}
 	store := c.fs.PathJoin(c.dir, storeDir)
-	if err := c.state.manifest.check(c.fs.FS, store); err != nil {
+	if err := checkManifest(c.state.manifest, c.fs.FS, store, manifest); err != nil {
 		return damage(c.dir, storeDir+"/"+c.state.manifest.name, err)
 	}
 	if _, written := c.fs.manifest(); !written {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/batchrepr"
+	walrecord "github.com/cockroachdb/pebble/v2/record"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/wal"
@@ -118,19 +119,9 @@ func (s *salvage) table(ctx context.Context, name string) (err error) {
 			err = nil
 		}
 	}()
-	file, err := s.fs.Open(s.fs.PathJoin(s.dir, name))
+	table, err := openTable(ctx, s.fs, s.fs.PathJoin(s.dir, name))
 	if err != nil {
 		return err
-	}
-	readable, err := sstable.NewSimpleReadable(file)
-	if err != nil {
-		return errors.Join(err, file.Close())
-	}
-	options := &pebble.Options{}
-	options.EnsureDefaults()
-	table, err := sstable.NewReader(ctx, readable, options.MakeReaderOptions())
-	if err != nil {
-		return errors.Join(err, readable.Close())
 	}
 	defer func() { err = errors.Join(err, table.Close()) }()
 	iter, err := table.NewIter(sstable.NoTransforms, nil, nil, sstable.AssertNoBlobHandles)
@@ -166,19 +157,52 @@ func (s *salvage) table(ctx context.Context, name string) (err error) {
 	return broken
 }
 
+// openTable opens a table, whatever the store says of it.
+func openTable(ctx context.Context, fs vfs.FS, path string) (*sstable.Reader, error) {
+	file, err := fs.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	readable, err := sstable.NewSimpleReadable(file)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	options := &pebble.Options{}
+	options.EnsureDefaults()
+	table, err := sstable.NewReader(ctx, readable, options.MakeReaderOptions())
+	if err != nil {
+		return nil, errors.Join(err, readable.Close())
+	}
+	return table, nil
+}
+
+// checkTable reads every block of a table.
+func checkTable(ctx context.Context, fs vfs.FS, path string) (err error) {
+	defer func() {
+		if r := recover(); r != nil { // as above
+			err = fmt.Errorf("%v", r)
+		}
+	}()
+	table, err := openTable(ctx, fs, path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(table.ValidateBlockChecksums(), table.Close(), ctx.Err())
+}
+
 // log reads a log up to what is damaged. The newest one may end anywhere.
 func (s *salvage) log(ctx context.Context, log wal.LogicalLog, newest bool) (err error) {
 	name := fmt.Sprintf("%s.log", log.Num)
 	r := log.OpenForRead()
 	defer func() { err = errors.Join(err, r.Close()) }()
 	for {
-		record, _, err := r.NextRecord()
-		if errors.Is(err, io.EOF) {
+		batch, _, err := r.NextRecord()
+		if errors.Is(err, io.EOF) || newest && errors.Is(err, walrecord.ErrUnexpectedEOF) {
 			return ctx.Err()
 		}
 		var repr []byte
 		if err == nil {
-			repr, err = io.ReadAll(record)
+			repr, err = io.ReadAll(batch)
 		}
 		if err != nil {
 			s.damage(name, err)
@@ -190,8 +214,8 @@ func (s *salvage) log(ctx context.Context, log wal.LogicalLog, newest bool) (err
 			return nil
 		}
 		number := uint64(head.SeqNum)
-		for batch := batchrepr.Read(repr); ; number++ {
-			kind, key, value, ok, err := batch.Next()
+		for changes := batchrepr.Read(repr); ; number++ {
+			kind, key, value, ok, err := changes.Next()
 			if err != nil {
 				s.damage(name, err)
 				return nil

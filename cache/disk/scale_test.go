@@ -3,11 +3,13 @@
 package disk_test
 
 import (
+	"bufio"
 	"flag"
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,8 +20,12 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// urls is how many URLs BenchmarkFrontier discovers.
-var urls = flag.Int("urls", 200_000, "URLs of BenchmarkFrontier")
+var (
+	// urls is how many URLs BenchmarkFrontier discovers.
+	urls = flag.Int("urls", 200_000, "URLs of BenchmarkFrontier")
+	// goOn makes BenchmarkFrontier the process that it kills.
+	goOn = flag.String("go-on", "", "job that BenchmarkFrontier crawls until it is killed")
+)
 
 // The shape of the crawl that is measured.
 const (
@@ -165,7 +171,9 @@ func usage(tb testing.TB, dir string) (total int64) {
 			return err
 		}
 		info, err := entry.Info()
-		total += info.Size()
+		if err == nil {
+			total += info.Sys().(*syscall.Stat_t).Blocks * 512
+		}
 		return err
 	})
 	if err != nil {
@@ -174,14 +182,14 @@ func usage(tb testing.TB, dir string) (total int64) {
 	return total
 }
 
-// resident is the memory of this process in MiB, or 0 where that is not known.
-func resident() (mib float64) {
+// memory is what this process takes now (VmRSS), or has taken at most (VmHWM), in MiB, or 0 where that is not known.
+func memory(which string) (mib float64) {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(text)) {
-		if n, err := fmt.Sscanf(line, "VmRSS: %f kB", &mib); n == 1 && err == nil {
+		if n, err := fmt.Sscanf(line, which+": %f kB", &mib); n == 1 && err == nil {
 			return mib / 1024
 		}
 	}
@@ -197,11 +205,75 @@ func cpuTime(tb testing.TB) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
+// resume opens a job, and returns how long it takes until the first request is there.
+func (f *frontier) resume(dir string) time.Duration {
+	f.tb.Helper()
+	opened := time.Now()
+	f.cache = open(f.tb, dir)
+	f.begin()
+	for s, err := range f.cache.Slots(f.tb.Context()) {
+		if err != nil || s.Pending <= 0 {
+			f.tb.Fatal(s, err)
+		}
+	}
+	if !f.page(0) {
+		f.tb.Fatal("nothing waits")
+	}
+	return time.Since(opened)
+}
+
+func (f *frontier) close() {
+	f.tb.Helper()
+	f.settle()
+	if err := f.cache.Close(); err != nil {
+		f.tb.Fatal(err)
+	}
+}
+
+// kill lets another process crawl the job for a while, and kills it in the middle of that.
+func (f *frontier) kill(dir string, pages int) {
+	f.tb.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run", "^$", "-test.bench", "^BenchmarkFrontier$", "-go-on", dir, "-urls", strconv.Itoa(f.next))
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		f.tb.Fatal(err)
+	}
+	crawled, lines := 0, bufio.NewScanner(out)
+	for crawled < pages && lines.Scan() {
+		_, _ = fmt.Sscanf(lines.Text(), "crawled %d", &crawled)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		f.tb.Fatal(err)
+	}
+	_ = cmd.Wait() // it says that it was killed
+	if crawled < pages {
+		f.tb.Fatalf("it crawled %d pages", crawled)
+	}
+}
+
+// crawlOn is what is killed.
+func (f *frontier) crawlOn(dir string) {
+	f.next = *urls
+	f.resume(dir)
+	for f.page(linksPerPage) {
+		if f.pages%100 == 0 {
+			fmt.Println("crawled", f.pages)
+		}
+	}
+}
+
 // BenchmarkFrontier crawls until -urls are discovered: 2,000 hosts, 20 links a page of which 30 in 100 are known, a
 // synced commit for 50 pages. It prints a table over time, and reports the pages a second of the last tenth, what a waiting
-// URL takes on the disk, how long the first request takes after opening, and what a settled URL takes when the
-// crawl has been ended; cpu-µs/page is that of all pages.
+// URL takes on the disk, how long the first request takes after opening and after SIGKILL, and what a settled URL
+// takes when the crawl has been ended; cpu-µs/page is that of all pages. The memory is that of this process.
 func BenchmarkFrontier(b *testing.B) {
+	if *goOn != "" {
+		newFrontier(b, nil).crawlOn(*goOn)
+		return
+	}
 	for b.Loop() {
 		dir := b.TempDir()
 		start, cpu := time.Now(), cpuTime(b)
@@ -215,46 +287,36 @@ func BenchmarkFrontier(b *testing.B) {
 				f.page(linksPerPage)
 			}
 			rate := float64(f.pages-lastPages) / time.Since(last).Seconds()
-			fmt.Printf("%12d %12d %10.0f %8.0f %8s\n", f.next, f.next-f.pages, rate, resident(), time.Since(start).Round(time.Second))
+			fmt.Printf("%12d %12d %10.0f %8.0f %8s\n", f.next, f.next-f.pages, rate, memory("VmRSS"), time.Since(start).Round(time.Second))
 			last, lastPages = time.Now(), f.pages
 			b.ReportMetric(rate, "pages/s")
 		}
 		f.settle()
 		b.ReportMetric(float64(cpuTime(b).Microseconds()-cpu.Microseconds())/float64(f.pages), "cpu-µs/page")
-		if err := f.cache.Close(); err != nil {
-			b.Fatal(err)
-		}
+		f.close()
 		waiting := f.next - f.pages
 		size := usage(b, dir)
 		b.ReportMetric(float64(size)/float64(waiting), "bytes/waiting")
 
-		opened := time.Now()
-		f.cache = open(b, dir)
-		f.begin()
-		for s, err := range f.cache.Slots(b.Context()) {
-			if err != nil || s.Pending <= 0 {
-				b.Fatal(s, err)
-			}
+		b.ReportMetric(f.resume(dir).Seconds(), "s/open")
+		f.close()
+		f.kill(dir, *urls/1000)
+		b.ReportMetric(f.resume(dir).Seconds(), "s/killed")
+		for range *urls / 1000 { // while the Bloom filter is made again
+			f.page(0)
 		}
-		f.page(0)
-		b.ReportMetric(time.Since(opened).Seconds(), "s/open")
-		b.ReportMetric(resident(), "MiB/open")
+		fmt.Printf("%12s %12s %10s %8.0f %8s\n", "killed", "", "", memory("VmRSS"), time.Since(start).Round(time.Second))
 
 		if *urls <= 1_000_000 {
 			begun, pages := time.Now(), f.pages
 			for f.page(0) {
 			}
-			f.settle()
-			fmt.Printf("%12s %12d %10.0f %8.0f %8s\n", "settled", 0, float64(f.pages-pages)/time.Since(begun).Seconds(), resident(), time.Since(start).Round(time.Second))
-			if err := f.cache.Close(); err != nil {
-				b.Fatal(err)
-			}
+			fmt.Printf("%12s %12d %10.0f %8.0f %8s\n", "settled", 0, float64(f.pages-pages)/time.Since(begun).Seconds(), memory("VmRSS"), time.Since(start).Round(time.Second))
+			f.close()
 			b.ReportMetric(float64(usage(b, dir))/float64(f.next), "bytes/settled")
-			continue
+		} else {
+			f.close()
 		}
-		f.settle()
-		if err := f.cache.Close(); err != nil {
-			b.Fatal(err)
-		}
+		b.ReportMetric(memory("VmHWM"), "MiB/peak")
 	}
 }

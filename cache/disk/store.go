@@ -1,8 +1,6 @@
 package disk
 
 import (
-	"errors"
-
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/sstable"
@@ -11,8 +9,8 @@ import (
 
 // Sizes of the store.
 const (
-	storeCache    = 16 << 20 // of uncompressed blocks
-	storeMemTable = 32 << 20 // two of them at most
+	storeCache    = 8 << 20  // of uncompressed blocks: the indexes and filters of ten million requests, and some more
+	storeMemTable = 16 << 20 // two of them at most
 )
 
 // storeOptions are chosen for a set of random keys, and queues that are written at one end and
@@ -20,8 +18,8 @@ const (
 func (c *Cache) storeOptions(memTable uint64) *pebble.Options {
 	o := &pebble.Options{
 		FS:                          c.fs,
-		FormatMajorVersion:          pebble.FormatValueSeparation, // pinned: a newer Pebble must not convert a job by itself
-		CacheSize:                   storeCache,
+		FormatMajorVersion:          pebble.FormatValueSeparation,   // pinned: a newer Pebble must not convert a job by itself
+		CacheSize:                   storeCache + 2*int64(memTable), // which it counts as blocks
 		MemTableSize:                memTable,
 		MemTableStopWritesThreshold: 2,
 		L0CompactionThreshold:       4,
@@ -32,7 +30,9 @@ func (c *Cache) storeOptions(memTable uint64) *pebble.Options {
 		CompactionConcurrencyRange:  func() (lower, upper int) { return 1, 2 },
 		EventListener: &pebble.EventListener{
 			BackgroundError: func(err error) { _ = c.failure(err) },
-			DataCorruption:  func(info pebble.DataCorruptionInfo) { _ = c.failure(errors.New(info.String())) },
+			DataCorruption: func(info pebble.DataCorruptionInfo) {
+				_ = c.failure(damage(c.dir, storeDir+"/"+c.fs.PathBase(info.Path), info.Details))
+			},
 		},
 	}
 	for i := range o.Levels {

@@ -199,7 +199,7 @@ type state struct {
 	keyVersion int
 	filter     uint64  // number of the stored Bloom filter that is complete; 0: none is
 	lost       float64 // expected loss of BloomOnly, in requests
-	manifest   manifest
+	manifest   witness
 }
 
 func (s *state) append(dst []byte) []byte {

@@ -2,11 +2,15 @@ package disk
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tegenaria/tegenaria"
 )
@@ -42,10 +46,65 @@ func TestValues(t *testing.T) {
 	}
 	want := state{
 		commits: 1 << 40, next: 9, nextSlot: 8, waiting: 7, delayed: 6, settled: 5, lowered: 4, started: true, finished: true, reason: "done",
-		id: [16]byte{15: 1}, spider: "s", keyVersion: 3, filter: 2, lost: 0.5, manifest: manifest{"MANIFEST-1", 77, 1 << 31},
+		id: [16]byte{15: 1}, spider: "s", keyVersion: 3, filter: 2, lost: 0.5, manifest: witness{"MANIFEST-1", 77, 1 << 31},
 	}
 	if got, err := parseState(want.append(nil)); err != nil || got != want {
 		t.Errorf("state: %+v, %v", got, err)
+	}
+}
+
+func TestWitnesses(t *testing.T) {
+	for _, want := range [][]witness{nil, {{"000012.log", 1 << 40, 1 << 31}}, {{"a", 0, 0}, {"b", 1, 2}}} {
+		stored := appendWitnesses(nil, want)
+		if got, err := parseWitnesses(stored); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%v came back as %v, %v", want, got, err)
+		}
+		for i := range stored {
+			changed := bytes.Clone(stored)
+			changed[i] ^= 4
+			if got, err := parseWitnesses(changed); err == nil {
+				t.Errorf("byte %d was changed: %v", i, got)
+			}
+			if got, err := parseWitnesses(stored[:i]); err == nil {
+				t.Errorf("cut off at byte %d: %v", i, got)
+			}
+		}
+	}
+}
+
+// TestChanges checks that the last change of a key counts, and that the order of the keys is what a batch has.
+func TestChanges(t *testing.T) {
+	var c changes
+	c.set([]byte("b"), []byte("first"))
+	c.set([]byte("long key, 1"), []byte("x"))
+	c.erase([]byte("gone"))
+	c.set([]byte("long key, 0"), nil)
+	c.set([]byte("b"), []byte("last"))
+	c.set([]byte("gone"), []byte("y"))
+	c.erase([]byte("gone"))
+	db, err := pebble.Open("db", &pebble.Options{FS: vfs.NewMem(), Logger: quiet{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	batch := c.batch(db)
+	defer batch.Close()
+	var got []string
+	for r := batch.Reader(); ; {
+		kind, key, value, ok, err := r.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok {
+			break
+		}
+		got = append(got, fmt.Sprintf("%v %s=%s", kind, key, value))
+	}
+	if want := []string{"SET b=last", "DEL gone=", "SET long key, 0=", "SET long key, 1=x"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if c.size() != 0 {
+		t.Errorf("%d bytes are left", c.size())
 	}
 }
 
@@ -86,6 +145,7 @@ func FuzzValues(f *testing.F) {
 	for _, value := range [][]byte{
 		nil, appendRecord(nil, &someRecord, 1), w.append(nil), s.append(nil), appendOutcome(nil, &someRecord, "a", 1, &how),
 		appendDue(nil, "a", 1, &someRecord, 1), appendCounters(nil, map[string]int64{"a": 1, "b": -1}), appendMark(nil, [16]byte{1}, 9),
+		appendWitnesses(nil, []witness{{"000012.log", 5, 6}}),
 	} {
 		f.Add(value)
 	}
@@ -118,6 +178,11 @@ func FuzzValues(f *testing.F) {
 		}
 		if s, err := parseSlot("a", value); err == nil && s.name != "a" {
 			t.Errorf("slot %+v", s)
+		}
+		if all, err := parseWitnesses(value); err == nil {
+			if again, err := parseWitnesses(appendWitnesses(nil, all)); err != nil || !slices.Equal(again, all) {
+				t.Errorf("witnesses %v came back as %v, %v", all, again, err)
+			}
 		}
 		if id, number, ok := parseMark(value); ok && !bytes.Equal(value[:markLen], appendMark(nil, id, number)) {
 			t.Errorf("mark %q", value)

@@ -76,6 +76,34 @@ func TestJob(t *testing.T) {
 	}
 }
 
+// A job is resumed with the URLs that it began with, in any order, and with no others: they would not be crawled.
+func TestJobOfOtherURLs(t *testing.T) {
+	s := serve(t, chain(3))
+	dir := t.TempDir()
+	for _, test := range []struct {
+		name string
+		urls []string
+		code int
+		want string // on stderr
+	}{
+		{"begun", []string{"/1", "/3"}, exitFinished, ""},
+		{"another one", []string{"/2"}, exitFailed, "give the same -url"},
+		{"one more", []string{"/1", "/2", "/3"}, exitFailed, s.URL + "/1 " + s.URL + "/3\", not of"},
+		{"the same", []string{"/3", "/1"}, exitFinished, "is finished"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			args := []string{"-job", filepath.Join(dir, "job"), "-out", filepath.Join(dir, "out.jsonl")}
+			for _, url := range test.urls {
+				args = append(args, "-url", s.URL+url)
+			}
+			var stdout, stderr bytes.Buffer
+			if code := run(args, &stdout, &stderr); code != test.code || !strings.Contains(stderr.String(), test.want) {
+				t.Errorf("exit code %d, %s", code, &stderr)
+			}
+		})
+	}
+}
+
 func TestJobMistakes(t *testing.T) {
 	s := serve(t, chain(3))
 	dir := t.TempDir()

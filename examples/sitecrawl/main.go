@@ -22,7 +22,8 @@
 //
 // With -job DIR the crawl is kept in that directory. Whatever ends it, a kill -9 too, the same command line
 // goes on where it was, and the file of -out has each line once all the same. The command line of a job that has
-// finished does nothing and exits with 0; another crawl takes another directory. Stdout cannot be taken back: what is
+// finished does nothing and exits with 0; another crawl, one with other URLs, takes another directory, and is refused
+// in this one. The other flags may change: they hold for what is fetched from then on. Stdout cannot be taken back: what is
 // written there may come again after a crash.
 package main
 
@@ -87,10 +88,11 @@ func crawl(o *options, stdout, stderr io.Writer) (err error) {
 		defer func() { err = errors.Join(err, cache.Close()) }()
 		options = append(options, tegenaria.EngineWithCache(cache))
 	}
+	name := o.spider()
 	engine := tegenaria.NewSpiderEngine(append(options,
 		tegenaria.EngineWithLogger(logger),
 		tegenaria.EngineWithErrorHandler(first.keep),
-		tegenaria.EngineWithSpiders(tegenaria.NewSpider("sitecrawl", tegenaria.Handle(read), o.urls...)),
+		tegenaria.EngineWithSpiders(tegenaria.NewSpider(name, tegenaria.Handle(read), o.urls...)),
 		tegenaria.EngineWithMiddlewares(timeout(o.timeout)),
 		tegenaria.EngineWithPipelines(o.output(stdout)))...)
 
@@ -102,8 +104,12 @@ func crawl(o *options, stdout, stderr io.Writer) (err error) {
 		defer func() { err = errors.Join(err, writeSummary(file, engine.Summary())) }()
 	}
 	endProgress := showProgress(stderr, engine)
-	err = engine.Execute("sitecrawl")
+	err = engine.Execute(name)
 	endProgress()
+	var other *disk.MismatchError
+	if errors.As(err, &other) && other.What == "spider" {
+		return fmt.Errorf("the job in %s is that of %q, not of %q: give the same -url to resume it, or another -job", o.job, other.Stored, name)
+	}
 	stats := engine.Stats()
 	if err == nil && stats.Discovered == 0 {
 		fmt.Fprintf(stderr, "sitecrawl: the job in %s is finished\n", o.job)

@@ -131,6 +131,13 @@ func (o *options) engine() []tegenaria.EngineOption {
 	}
 }
 
+// spider names the crawl after what it begins with: a job belongs to the spider of that name.
+func (o *options) spider() string {
+	urls := slices.Clone(o.urls)
+	slices.Sort(urls)
+	return "sitecrawl " + strings.Join(urls, " ")
+}
+
 // output is the feed of the pages. Without a job each crawl begins with an empty file.
 func (o *options) output(stdout io.Writer) *feed.Feed {
 	key := feed.Key("sitecrawl") // so that a job notices when it is resumed with another file
