@@ -84,7 +84,7 @@ func (a axis) enough(ev *evaluator, set []ref) []ref {
 func (ev *evaluator) behind(r ref) uint32 {
 	k := ev.index.Position(ev.doc.Node(r.node))
 	if e := &ev.index.Elements()[k]; r.attr == 0 && e.ID == r.node {
-		return e.EndID
+		return ev.index.Kin()[k].EndID
 	}
 	return r.node + 1
 }
