@@ -139,8 +139,9 @@ func (d *Document) limit() int {
 	return min(n, math.MaxUint32-2)
 }
 
-// Root returns the document itself, the root of the tree.
-func (d *Document) Root() Node { return Node{d, 1} }
+// Root returns the document itself, the root of the tree; no node for the zero Document, into which
+// nothing was parsed yet.
+func (d *Document) Root() Node { return d.Node(1) }
 
 // Element returns the topmost element, html in HTML, no node if there is none.
 func (d *Document) Element() Node {
@@ -153,7 +154,7 @@ func (d *Document) Element() Node {
 }
 
 // Len returns the number of nodes, of which the document itself is one.
-func (d *Document) Len() int { return len(d.nodes) - 1 }
+func (d *Document) Len() int { return max(len(d.nodes)-1, 0) }
 
 // Node returns the node with this number, from 1 to Len in document order, no node for another
 // number. Going through all numbers is the fastest way to see all nodes.
