@@ -60,9 +60,12 @@ type Option func(*Document)
 // each byte of the source, which no page reaches that is not made for it.
 func MaxNodes(n int) Option { return func(d *Document) { d.maxNodes = n } }
 
-// LimitError says that a source asks for more than a document may hold.
+// LimitError says that a source asks for more than a document may hold: nodes (see [MaxNodes]), names
+// that HTML does not have (16 million), bytes of source (2^28), or bytes in repeated tags: what the tags of
+// formatting elements have that the parser makes again in each paragraph because they were not closed
+// (2^20 and 16 for each byte of the source).
 type LimitError struct {
-	What  string // "nodes", "names" or "bytes"
+	What  string // "nodes", "names", "bytes" or "bytes in repeated tags"
 	Limit int
 	Pos   int // offset in the source at which the limit was met
 }
