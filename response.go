@@ -168,13 +168,14 @@ func (r *Response) Decode(v any) error {
 	return nil
 }
 
-// CSS selects nodes of the HTML body. The body is parsed at most once, at the first call of CSS or
-// XPath. It panics with a *selector.SyntaxError if the query is wrong, as regexp.MustCompile does;
+// CSS selects nodes of the body, which is parsed at most once, at the first call of CSS or XPath: as XML
+// if its Content-Type says so (text/xml, application/rss+xml …; XHTML is read as HTML), else as HTML. A
+// page that is made to exhaust the memory is a panic with a *selector.ParseError. It panics with a *selector.SyntaxError if the query is wrong, as regexp.MustCompile does;
 // the engine makes that a HandleError. See package selector for what queries can say. The Selection's
 // URLs are resolved as [Response.Follow] does.
 func (r *Response) CSS(query string) *selector.Selection { return r.document().CSS(query) }
 
-// XPath selects nodes of the HTML body by an XPath 1.0 expression, with the rules of CSS.
+// XPath selects nodes of the body by an XPath 1.0 expression, with the rules of CSS.
 func (r *Response) XPath(expr string) *selector.Selection { return r.document().XPath(expr) }
 
 func (r *Response) document() *selector.Document {
@@ -183,9 +184,22 @@ func (r *Response) document() *selector.Document {
 	r.sync()
 	if r.doc == nil {
 		text, _ := r.decodedLocked()
-		r.doc = selector.Parse(text, selector.Resolver(r.resolve))
+		r.doc = r.parse(text)
 	}
 	return r.doc
+}
+
+// parse parses the decoded body as what the Content-Type says that it is.
+func (r *Response) parse(text []byte) *selector.Document {
+	options := []selector.Option{selector.Resolver(r.resolve)}
+	if isXML(firstHeader(r.Header, "Content-Type")) {
+		options = append(options, selector.XML())
+	}
+	doc := selector.Parse(text, options...)
+	if err := doc.Err(); err != nil {
+		panic(err)
+	}
+	return doc
 }
 
 // Links returns the page's links in document order, each URL once. The options know its encoding and,

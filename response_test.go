@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/selector"
 )
 
@@ -120,6 +121,37 @@ func TestResponseFollow(t *testing.T) {
 }
 
 // The URLs of a Selection are those that Follow asks for, and the page is parsed once for all queries.
+// A feed is read as XML, in which link has a content.
+func TestResponseXML(t *testing.T) {
+	const feed = `<?xml version="1.0" encoding="iso-8859-1"?><rss><item><link>/caf` + "\xe9" + `</link><pubDate>today</pubDate></item></rss>`
+	for _, test := range []struct {
+		contentType string
+		xml         bool
+	}{
+		{"text/xml", true}, {"application/xml; charset=iso-8859-1", true}, {"application/rss+xml", true}, {" Application/Atom+XML ;x", true},
+		{"image/svg+xml", true}, {"text/html", false}, {"", false}, {"application/xhtml+xml", false}, {"text/plain", false},
+	} {
+		r := responseOf(test.contentType, feed)
+		if got := r.CSS("item pubDate").Text() == "today" && r.CSS("link::text").Get() == "/café"; got != test.xml {
+			t.Errorf("%q: read as XML: %v", test.contentType, got)
+		}
+		if want := "http://a.test/caf%C3%A9"; test.xml && r.XPath("//link/text()").URL() != want {
+			t.Errorf("%q: URL %s, want %s", test.contentType, r.XPath("//link/text()").URL(), want)
+		}
+	}
+}
+
+// A page that is made to exhaust the memory is refused with an error, not read as an empty one.
+func TestResponseRefused(t *testing.T) {
+	page := "<p>" + strings.Repeat("<b><i><u><s><tt><em><big><code><small>", 3) + strings.Repeat("<p>x", 1000)
+	defer func() {
+		if err, ok := recover().(error); !ok || !errors.As(err, new(*selector.ParseError)) || !errors.As(err, new(*html.LimitError)) {
+			t.Errorf("panic with %v", err)
+		}
+	}()
+	t.Errorf("it has %d paragraphs", responseOf("text/html", page).CSS("p").Len())
+}
+
 func TestResponseSelection(t *testing.T) {
 	r := responseOf("text/html; charset=windows-1252", "<base href=\"/base/\"><a href=\"x?q=\xe9\">caf\xe9</a><img src=y>")
 	if got := r.CSS("a, img").URLs(); !slices.Equal(got, []string{"http://a.test/base/x?q=%E9", "http://a.test/base/y"}) {

@@ -22,6 +22,14 @@ func isHTML(contentType string) bool {
 	return contentType == "" || strings.Contains(strings.ToLower(media), "html")
 }
 
+// isXML tells whether a Content-Type says XML (MIME Sniffing standard, section 4.6) other than XHTML, which
+// many servers announce and few write.
+func isXML(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	return media == "text/xml" || media == "application/xml" || strings.HasSuffix(media, "+xml") && media != "application/xhtml+xml"
+}
+
 // headerValue looks a name up in a request's header, whatever its case.
 func headerValue(header map[string]string, name string) (string, bool) {
 	if v, ok := header[name]; ok {

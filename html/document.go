@@ -60,9 +60,12 @@ type Option func(*Document)
 // each byte of the source, which no page reaches that is not made for it.
 func MaxNodes(n int) Option { return func(d *Document) { d.maxNodes = n } }
 
-// LimitError says that a source asks for more than a document may hold.
+// LimitError says that a source asks for more than a document may hold: nodes (see [MaxNodes]), names
+// that HTML does not have (16 million), bytes of source (2^28), or bytes in repeated tags: what the tags of
+// formatting elements have that the parser makes again in each paragraph because they were not closed
+// (2^20 and 16 for each byte of the source).
 type LimitError struct {
-	What  string // "nodes", "names" or "bytes"
+	What  string // "nodes", "names", "bytes" or "bytes in repeated tags"
 	Limit int
 	Pos   int // offset in the source at which the limit was met
 }
@@ -139,8 +142,9 @@ func (d *Document) limit() int {
 	return min(n, math.MaxUint32-2)
 }
 
-// Root returns the document itself, the root of the tree.
-func (d *Document) Root() Node { return Node{d, 1} }
+// Root returns the document itself, the root of the tree; no node for the zero Document, into which
+// nothing was parsed yet.
+func (d *Document) Root() Node { return d.Node(1) }
 
 // Element returns the topmost element, html in HTML, no node if there is none.
 func (d *Document) Element() Node {
@@ -153,7 +157,7 @@ func (d *Document) Element() Node {
 }
 
 // Len returns the number of nodes, of which the document itself is one.
-func (d *Document) Len() int { return len(d.nodes) - 1 }
+func (d *Document) Len() int { return max(len(d.nodes)-1, 0) }
 
 // Node returns the node with this number, from 1 to Len in document order, no node for another
 // number. Going through all numbers is the fastest way to see all nodes.

@@ -10,6 +10,7 @@ type format struct {
 	name    Atom
 	open    uint32 // entry on the stack, 0 if the element is not open; not 0 in a marker and in entry 0
 	segment uint32 // number of the markers before it
+	size    uint32 // of its tag in the source if that has attributes, else 0
 
 	prev, next         uint32 // neighbours in the list
 	namePrev, nameNext uint32 // the same among those with its name

@@ -15,6 +15,9 @@ type Index struct {
 	locals   map[string]uint32 // XML: the name that stands for all with the same local name
 	byName   postings
 
+	kinOnce sync.Once
+	kin     []Kin
+
 	attrsOnce sync.Once
 	byAttr    postings
 
@@ -28,21 +31,27 @@ type Index struct {
 }
 
 // Element is an element of a document as an [Index] has it. Elements are named by their position in
-// document order, from 1. Position 0 stands for the document; as a sibling it means none.
+// document order, from 1. Position 0 stands for the document.
 type Element struct {
-	ID, EndID    uint32 // of the Node, see Node.ID and Node.EndID
-	Parent       int32  // 0 for the root element
-	End          int32  // the position after that of the last descendant
-	Prev         int32  // the sibling element before this one
-	Last         int32  // the last child element
-	Order, Count int32  // the number of this element among its siblings, from 1; the number of its own children
-	Name         uint32 // see Index.Name
-	Namespace    Namespace
+	ID        uint32 // of the Node, see Node.ID
+	Parent    int32  // 0 for the root element
+	End       int32  // the position after that of the last descendant
+	Name      uint32 // see Index.Name
+	Namespace Namespace
+}
+
+// Kin is what few queries ask of an element: its place among its siblings. As a position 0 means none.
+type Kin struct {
+	EndID uint32 // see Node.EndID
+	Prev  int32  // the sibling element before this one
+	Last  int32  // the last child element
+	Order int32  // the number of this element among its siblings, from 1
+	Count int32  // the number of its own children that are elements
 }
 
 // Index returns the index of the document, which it makes when it is first called. The index lives
-// as long as the document and takes about 48 bytes for each element and 4 for each node, half as
-// much again if ids or classes are asked for.
+// as long as the document and takes about 24 bytes for each element and 4 for each node, as much again
+// if ids or classes are asked for, and once more for siblings.
 func (d *Document) Index() *Index {
 	if x := d.index.Load(); x != nil {
 		return x
@@ -66,23 +75,19 @@ func newIndex(d *Document) *Index {
 	position := make([]int32, len(nodes))
 	elements := make([]Element, count)
 	starts := make([]uint32, d.Atoms()+2)
-	elements[0] = Element{ID: 1, EndID: 2, End: 1}
+	elements[0] = Element{ID: 1}
 	k := int32(0)
 	for id := 1; id < len(nodes); id++ {
 		n := &nodes[id]
-		up := position[n.parent] // of the document, which has no parent, that is 0 too
-		parent := &elements[up]
-		parent.EndID = uint32(id) + 1
 		if n.meta&kindMask == uint32(ElementNode) {
+			up := position[n.parent] // of the document too that is 0
 			k++
-			parent.Count++
 			name := n.meta >> atomShift
 			if d.xml {
 				name = x.local(Atom(name))
 			}
-			elements[k] = Element{ID: uint32(id), EndID: uint32(id) + 1, Parent: up, End: k + 1, Prev: parent.Last,
-				Order: parent.Count, Name: name, Namespace: Namespace(n.meta & nsMask >> nsShift)}
-			parent.Last = k
+			e := &elements[k]
+			e.ID, e.Parent, e.End, e.Name, e.Namespace = uint32(id), up, k+1, name, Namespace(n.meta&nsMask>>nsShift)
 			starts[name+2]++
 		}
 		position[id] = k
@@ -95,10 +100,36 @@ func newIndex(d *Document) *Index {
 	for k := len(elements) - 1; k > 0; k-- {
 		e := &elements[k]
 		parent := &elements[e.Parent]
-		parent.End, parent.EndID = max(parent.End, e.End), max(parent.EndID, e.EndID)
+		parent.End = max(parent.End, e.End)
 	}
+	elements[0].End = int32(count)
 	x.elements, x.position, x.byName = elements, position, names
 	return x
+}
+
+// Kin returns what is known of the siblings of each element, by position.
+func (x *Index) Kin() []Kin {
+	x.kinOnce.Do(func() {
+		kin := make([]Kin, len(x.elements))
+		kin[0].EndID = 2
+		nodes, k := x.doc.nodes, int32(0)
+		for id := 1; id < len(nodes); id++ {
+			parent := &kin[x.position[nodes[id].parent]]
+			parent.EndID = uint32(id) + 1
+			if nodes[id].meta&kindMask == uint32(ElementNode) {
+				k++
+				parent.Count++
+				kin[k] = Kin{EndID: uint32(id) + 1, Prev: parent.Last, Order: parent.Count}
+				parent.Last = k
+			}
+		}
+		for k := len(kin) - 1; k > 0; k-- {
+			parent := &kin[x.elements[k].Parent]
+			parent.EndID = max(parent.EndID, kin[k].EndID)
+		}
+		x.kin = kin
+	})
+	return x.kin
 }
 
 // local returns what stands for all names in XML with the same local name.

@@ -84,8 +84,8 @@ func checkIndex(t *testing.T, doc *html.Document) {
 				end++
 			}
 		}
-		if e.Order != order || e.Prev != prev || e.Count != count || e.Last != last || e.End != end || e.EndID != n.EndID() {
-			t.Errorf("%s at %d is %+v, want order %d, prev %d, count %d, last %d, end %d", n.Name(), k, e, order, prev, count, last, end)
+		if kin := (html.Kin{EndID: n.EndID(), Prev: prev, Last: last, Order: order, Count: count}); x.Kin()[k] != kin || e.End != end {
+			t.Errorf("%s at %d is %+v, %+v, want order %d, prev %d, count %d, last %d, end %d", n.Name(), k, e, x.Kin()[k], order, prev, count, last, end)
 		}
 		if text.Of(k) != n.Text() || lower.Of(k) != strings.ToLower(n.Text()) {
 			t.Errorf("text at %d is %q and %q, want %q", k, text.Of(k), lower.Of(k), n.Text())
@@ -170,7 +170,7 @@ func TestManyWords(t *testing.T) {
 		}
 	}
 	for i := range 500 {
-		if list := words.ByID(words.Lookup(fmt.Sprint("i", i))); len(list) != 1 || int(doc.Index().Elements()[list[0]].Order) != i+1 {
+		if list := words.ByID(words.Lookup(fmt.Sprint("i", i))); len(list) != 1 || int(doc.Index().Kin()[list[0]].Order) != i+1 {
 			t.Fatalf("id %d is at %v", i, list)
 		}
 	}

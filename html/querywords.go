@@ -42,6 +42,7 @@ func (w *Words) read(x *Index) {
 	w.values.init()
 	w.sets = make([]classSet, 1, 32)
 	w.own = make([]own, len(x.elements))
+	w.classes, w.marks = make([]uint32, 0, 32), make([]uint32, 1, 32)
 	classes := 0
 	all, nodes, attrs := w.own, d.nodes, d.attrs
 	for k := 1; k < len(all); k++ {

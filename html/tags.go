@@ -68,8 +68,9 @@ func (t *Tags) Next() bool {
 			t.start()
 			return true
 		case EndTagToken:
-			t.tag = s.atom()
+			t.tag = unread // few ask for it
 			if len(t.regions) > 0 {
+				t.tag = s.atom()
 				t.end()
 			}
 			return true
@@ -94,7 +95,15 @@ func (t *Tags) finish() {
 
 // Atom returns the number of the tag's name if that is the same in all documents, else 0. SVG's names
 // are in lower case.
-func (t *Tags) Atom() Atom { return t.tag }
+func (t *Tags) Atom() Atom {
+	if t.tag == unread {
+		t.tag = t.s.atom()
+	}
+	return t.tag
+}
+
+// unread is the name of a tag that nobody has asked for yet.
+const unread = ^Atom(0)
 
 // Name returns the name of the tag in lower case. It must not be changed and holds until the next
 // call of a method.

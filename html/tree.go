@@ -37,6 +37,7 @@ type builder struct {
 	err     error
 
 	max   int    // of nodes
+	again int    // bytes of the tags whose attributes were given to further elements
 	tail  uint32 // parent of a comment after the body: what comes now may be out of order
 	coded [3]int // where the next &, carriage return and NUL are, at or after the text before
 	next  int    // the first of them

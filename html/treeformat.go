@@ -15,6 +15,27 @@ func (b *builder) activate(entry uint32) {
 		b.forget(removed)
 	}
 	e.format = f
+	if b.d.nodes[e.node].data != 0 {
+		b.formats.all[f].size = uint32(b.s.pos - b.s.from)
+	}
+}
+
+// What the tags of formatting elements may take all together that are made again: so many bytes, and
+// so many for each byte of the source. Each open font tag, made again in each of many paragraphs, stays
+// far below.
+const (
+	repeatedBase    = 1 << 20
+	repeatedPerByte = 16
+)
+
+// repeat counts a formatting element that is made again. One tag with a great many attributes, made
+// again in a great many paragraphs, costs the parser nothing, but what is made of the tree later would
+// have a size that grows with the square of the page.
+func (b *builder) repeat(f uint32) {
+	b.again += int(b.formats.all[f].size)
+	if most := repeatedBase + repeatedPerByte*len(b.d.source); b.again > most {
+		b.fail("bytes in repeated tags", most)
+	}
 }
 
 // forget makes a stack entry know that its element is no longer in the list.
@@ -47,6 +68,7 @@ func (b *builder) reopen() {
 	}
 	for ; f != 0 && b.err == nil; f = l.all[f].next {
 		e := &l.all[f]
+		b.repeat(f)
 		entry := b.push(e.name, HTML, b.d.nodes[e.node].data, flagMade)
 		e.node, e.open = b.stack.all[entry].node, entry
 		b.stack.all[entry].format = f
@@ -130,6 +152,7 @@ func (b *builder) adoptOne(f, entry, furthest uint32) bool {
 			at = below
 			continue
 		}
+		b.repeat(g)
 		id := b.clone(s.all[at].node)
 		if b.err != nil {
 			return false
@@ -149,6 +172,7 @@ func (b *builder) adoptOne(f, entry, furthest uint32) bool {
 	b.insert(last, parent, before)
 
 	block := s.all[furthest].node
+	b.repeat(f)
 	id := b.clone(s.all[entry].node)
 	if b.err != nil {
 		return false

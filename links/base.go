@@ -15,12 +15,12 @@ func Base(body []byte, docURL string) string {
 	if !mayHave(body, "base") {
 		return docURL
 	}
-	base, _ := documentBase(body, docURL)
+	base, _ := documentBase(body, parseDocURL(docURL), docURL)
 	return base
 }
 
-func documentBase(body []byte, docURL string) (string, *urlx.Base) {
-	doc := parseDocURL(docURL)
+// documentBase is Base for a URL that is parsed already.
+func documentBase(body []byte, doc *urlx.Base, docURL string) (string, *urlx.Base) {
 	if !mayHave(body, "base") {
 		return docURL, doc
 	}
@@ -31,16 +31,6 @@ func documentBase(body []byte, docURL string) (string, *urlx.Base) {
 		}
 	}
 	return docURL, doc
-}
-
-// innerBase is documentBase for a document inside of another one, whose base it has unless it has one
-// of its own.
-func innerBase(body []byte, outer *urlx.Base) *urlx.Base {
-	if !mayHave(body, "base") {
-		return outer
-	}
-	_, base := documentBase(body, outer.String())
-	return base
 }
 
 // parseDocURL takes about:blank for what is no absolute URL: it resolves absolute links and refuses
@@ -96,7 +86,7 @@ func mayHave(body []byte, name string) bool {
 		found := uint64(0)
 		for k := 0; k < step; k += 8 {
 			// The byte of a match is zero in z.
-			z := binary.LittleEndian.Uint64(b[k:k+8]) ^ lead | (binary.LittleEndian.Uint64(b[k+1:k+9]) | cases) ^ letter
+			z := (binary.LittleEndian.Uint64(b[k:k+8]) ^ lead) | ((binary.LittleEndian.Uint64(b[k+1:k+9]) | cases) ^ letter)
 			found |= (z - ones) &^ z
 		}
 		if found&(0x80*ones) != 0 && tagIn(body[i:min(i+step+len(name), len(body))], name) {

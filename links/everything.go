@@ -340,7 +340,7 @@ func (p *page) nest(body []byte) bool {
 	}
 	inner := &page{config: p.config, body: body, nested: p.nested + 1}
 	inner.restrictions = nil
-	inner.base = innerBase(body, p.base)
+	_, inner.base = documentBase(body, p.base, p.base.String())
 	inner.tags = tagReader{Tags: html.NewTags(body)}
 	inner.yield = func(r *Ref) bool {
 		p.opens = false

@@ -14,9 +14,10 @@ import (
 // page reads the links of one page.
 type page struct {
 	config
-	body []byte
-	base *urlx.Base
-	tags tagReader
+	body   []byte
+	docURL string
+	base   *urlx.Base
+	tags   tagReader
 
 	yield func(*Ref) bool
 	open  []int // where the start tags stand that the restrictions admit, in order
@@ -33,6 +34,9 @@ type page struct {
 	z      *html.Tokenizer // for attributes of any name, and comments; nil until then
 	list   []attribute
 
+	noted []noted
+	texts []byte // of noted
+
 	buf   []byte // the URL of the last link, with fragment
 	query []byte // its reference, with the query in the page's encoding
 	ref   Ref
@@ -41,6 +45,12 @@ type page struct {
 }
 
 type origin struct{ tag, attr string }
+
+// noted is a link that is not looked at yet: its element, and where its href and rel end in page.texts.
+type noted struct {
+	tag       html.Atom
+	href, rel int
+}
 
 // place is where a reference stands.
 type place struct {
@@ -59,28 +69,35 @@ func newPage(body []byte, docURL string, opts []Option) *page {
 	for _, opt := range opts {
 		opt(&p.config)
 	}
-	_, p.base = documentBase(body, docURL)
+	p.docURL, p.base = docURL, parseDocURL(docURL)
 	return p
 }
 
-// maxKept is the size of buffers that are worth keeping.
-const maxKept = 4 << 10
+// maxKept is the size in bytes of buffers that are worth keeping.
+const maxKept = 128 << 10
 
 func (p *page) release() {
 	if p.plainTags != nil {
 		p.plainTags.Reset(nil)
 	}
-	buf := p.buf[:0]
-	if cap(buf) > maxKept {
-		buf = nil
+	kept := page{plainTags: p.plainTags}
+	if cap(p.buf) <= maxKept {
+		kept.buf = p.buf[:0]
 	}
-	*p = page{plainTags: p.plainTags, buf: buf}
+	if cap(p.texts) <= maxKept && cap(p.noted) <= maxKept/int(unsafe.Sizeof(noted{})) {
+		kept.texts, kept.noted = p.texts[:0], p.noted[:0]
+	}
+	*p = kept
 	pages.Put(p)
 }
 
 // each calls yield for each link until it returns false.
 func (p *page) each(yield func(*Ref) bool) {
 	p.yield = yield
+	simple := !p.everything && p.inTags == nil && p.inAttrs == nil && p.onTag == nil && len(p.restrictions) == 0
+	if !simple {
+		_, p.base = documentBase(p.body, p.base, p.docURL)
+	}
 	switch {
 	case len(p.restrictions) > 0:
 		p.open = p.admitted()
@@ -93,6 +110,8 @@ func (p *page) each(yield func(*Ref) bool) {
 	p.plainTags.Reset(p.body)
 	p.tags = tagReader{Tags: p.plainTags}
 	switch {
+	case simple:
+		p.eachAnchor()
 	case p.everything && isStylesheet(p.header):
 		p.sheet(p.body, place{tag: "style"})
 	case p.everything:
@@ -103,8 +122,6 @@ func (p *page) each(yield func(*Ref) bool) {
 				return
 			}
 		}
-	case p.onTag == nil && len(p.restrictions) == 0:
-		p.eachAnchor()
 	default:
 		for p.next() {
 			if p.isAnchor() && p.admits() && !p.anchor() {
@@ -114,13 +131,53 @@ func (p *page) each(yield func(*Ref) bool) {
 	}
 }
 
-// eachAnchor is each for what crawlers ask for most, and nothing more.
+// eachAnchor is each for what crawlers ask for most, and nothing more. A base element that comes after a
+// link is its base too, so links are only noted until the whole page has been read: that is once, where
+// looking for the base first is nearly twice.
 func (p *page) eachAnchor() {
+	based := false
 	for p.tags.Next() {
-		if p.tags.tag = p.tags.Atom(); p.isAnchor() && !p.anchor() {
+		if p.tags.IsEnd() && p.tags.templates == 0 {
+			continue
+		}
+		switch p.tags.tag = p.tags.Atom(); p.tags.tag {
+		case html.AtomA, html.AtomArea:
+			p.note()
+		case html.AtomBase:
+			if href, ok := p.tags.baseHref(); ok && !based {
+				_, p.base = resolveBase(p.base, p.docURL, href)
+				based = true
+			}
+		case html.AtomTemplate:
+			p.tags.templates = p.tags.count(p.tags.templates)
+		}
+	}
+	from := 0
+	for _, n := range p.noted {
+		href, rel := p.texts[from:n.href], p.texts[n.href:n.rel]
+		from = n.rel
+		if !p.settle(href) {
+			continue
+		}
+		if !p.deliver(place{tag: n.tag.String(), attr: "href", rel: rel, text: n.tag == html.AtomA}) {
 			return
 		}
 	}
+}
+
+// note notes the link in the a or area element that was just read, if there is one.
+func (p *page) note() {
+	href, ok := p.tags.Attr(html.AtomHref)
+	if !ok || p.tags.IsEnd() {
+		return
+	}
+	n := noted{tag: p.tags.tag}
+	p.texts = append(p.texts, href...)
+	n.href = len(p.texts)
+	rel, _ := p.tags.Attr(html.AtomRel)
+	p.texts = append(p.texts, rel...)
+	n.rel = len(p.texts)
+	p.noted = append(p.noted, n)
 }
 
 // next advances to the next tag.

@@ -60,10 +60,35 @@ func BenchmarkText(b *testing.B) {
 	}
 }
 
+// product is a page of 20 kB as the pages of shops are: 34 links, an item, and rows of text.
+func product() []byte {
+	var b strings.Builder
+	b.WriteString("<!DOCTYPE html>\n<html><head><title>Page 17</title></head><body>\n<ul class=\"links\">\n")
+	for i := range 34 {
+		fmt.Fprintf(&b, "<li><a href=\"/p/%d\">quartz ladder</a></li>\n", 37*i+52)
+	}
+	b.WriteString("</ul>\n<div class=\"product\"><h1 class=\"title\">amber desk fresh island warm</h1>" +
+		"<span class=\"sku\">SKU-0000017</span><span class=\"price\">412.50</span>\n<p class=\"description\">" +
+		strings.Repeat("narrow kettle umbrella ", 8) + "</p><ul class=\"tags\"><li>calm</li><li>dark</li><li>rough</li></ul></div>\n")
+	for i := 0; b.Len() < 20_000; i++ {
+		fmt.Fprintf(&b, "<div class=\"row r%d\"><p>%s</p><span data-n=\"%d\">bright velvet yarn</span></div>\n", i%7,
+			strings.Repeat("heavy mirror garden ", 6), i)
+	}
+	b.WriteString("</body></html>\n")
+	return []byte(b.String())
+}
+
 // BenchmarkPage does what a spider does with a page: parse it, run five selectors, resolve all links.
 func BenchmarkPage(b *testing.B) {
-	body := listing()
-	queries := []string{"title", "li.entry h3 > a", ".price", "#list > li", "li p"}
+	b.Run("product", func(b *testing.B) {
+		benchmarkPage(b, product(), "title", ".product h1.title", ".price", "p.description", "ul.tags > li")
+	})
+	b.Run("listing", func(b *testing.B) {
+		benchmarkPage(b, listing(), "title", "li.entry h3 > a", ".price", "#list > li", "li p")
+	})
+}
+
+func benchmarkPage(b *testing.B, body []byte, queries ...string) {
 	b.Run("selector", func(b *testing.B) {
 		b.SetBytes(int64(len(body)))
 		b.ReportAllocs()

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/html/xpath"
 	"github.com/tegenaria/tegenaria/selector"
 )
 
@@ -33,7 +34,7 @@ func FuzzCompile(f *testing.F) {
 		}
 		defer func() {
 			if p := recover(); p != nil {
-				if _, ok := p.(*selector.SyntaxError); !ok {
+				if _, ok := p.(*xpath.WorkError); !ok {
 					t.Errorf("XPath: panic with %v", p)
 				}
 			}

@@ -18,7 +18,7 @@ type Query struct {
 }
 
 // matcher is what a query compiles to. It appends what it selects in the nodes of a Selection,
-// which are in document order, to another.
+// which are in document order, to another. The error is a *xpath.WorkError.
 type matcher interface {
 	match(in, to *Selection) error
 }
@@ -50,7 +50,7 @@ func (q *Query) String() string { return q.text }
 func (q *Query) run(in *Selection) *Selection {
 	found := &Selection{doc: in.doc}
 	if err := q.matcher.match(in, found); err != nil {
-		panic(&SyntaxError{Query: q.text, Err: err})
+		panic(err)
 	}
 	return found
 }

@@ -1,4 +1,5 @@
-// Package selector picks data out of HTML pages with CSS selectors and XPath expressions.
+// Package selector picks data out of HTML pages and XML documents with CSS selectors and XPath
+// expressions.
 //
 // The flow: [Parse] makes a [Document] from a page, once. [Document.CSS] and [Document.XPath] give
 // a [Selection], the matching nodes in document order; a Selection can be searched again, and its
@@ -33,11 +34,21 @@
 // inside. Names of elements and attributes are lower case. Attributes, text nodes, strings, numbers
 // and truth values are results like elements are.
 //
+// # XML
+//
+// With the option [XML] a document is read as what it is, which matters for feeds and sitemaps: read as
+// HTML, <link> has no content. Names keep their case. A CSS type selector compares what follows the
+// prefix, so that "creator" finds <dc:creator>; XPath compares the name as it is written in the document,
+// //dc:creator. A default namespace matters to neither.
+//
 // # Wrong queries
 //
 // Queries are part of the program text, so a wrong one panics with a [*SyntaxError], as
 // regexp.MustCompile does. [Compile] and [CompileXPath] return the error instead. Compiled queries
 // are kept in a bounded cache: calling CSS with the same string again costs no compilation.
+//
+// One mistake shows on certain pages only: an XPath expression that looks at all pairs of nodes takes
+// longer than anybody would wait on a page that is made so. It panics with an [*xpath.WorkError].
 package selector
 
 import (
@@ -51,10 +62,11 @@ import (
 )
 
 // Document is a parsed page. It does not change after Parse and may be used by several goroutines
-// at once. A nil Document is an empty page.
+// at once. A nil Document is an empty page, and so is the zero Document.
 type Document struct {
 	tree    *html.Document
 	err     error
+	xml     bool
 	resolve func(ref string) (string, error)
 }
 
@@ -64,7 +76,7 @@ type Option func(*Document)
 // URL says where the page came from. [Selection.URLs] needs it, or [Resolver].
 func URL(docURL string) Option {
 	return func(d *Document) {
-		base := sync.OnceValue(func() string { return links.Base(d.tree.Source(), docURL) })
+		base := sync.OnceValue(func() string { return d.documentBase(docURL) })
 		d.resolve = func(ref string) (string, error) { return urlx.Resolve(base(), ref) }
 	}
 }
@@ -75,23 +87,44 @@ func Resolver(resolve func(ref string) (string, error)) Option {
 	return func(d *Document) { d.resolve = resolve }
 }
 
+// XML says that what is parsed is XML. What is not well-formed is read as far as it can be understood:
+// see html.Lenient. Entities that a document type declares are never expanded.
+func XML() Option { return func(d *Document) { d.xml = true } }
+
 // Parse parses a page as browsers do with scripts switched off (HTML standard, section 13.2), so
 // what stands in noscript is content. The body must be UTF-8 and must not be changed afterwards; a
 // byte order mark is skipped.
 //
-// Parse never fails: whatever the bytes, there is a Document. Pages that ask for far more nodes than
-// they have tags are refused: their Document is empty and [Document.Err] says so.
+// Parse never fails: whatever the bytes, there is a Document. Pages that are made to have a tree far
+// larger than they are (see html.LimitError) are refused: their Document is empty and [Document.Err]
+// says so.
 func Parse(body []byte, options ...Option) *Document {
 	d := &Document{}
-	d.tree, d.err = html.Parse(bytes.TrimPrefix(body, []byte("\uFEFF")))
+	for _, option := range options {
+		option(d)
+	}
+	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
+	if d.xml {
+		d.tree, d.err = html.ParseXML(body, html.Lenient())
+	} else {
+		d.tree, d.err = html.Parse(body)
+	}
 	if d.err != nil {
 		d.err = &ParseError{Err: d.err}
 		d.tree = new(html.Document)
 	}
-	for _, option := range options {
-		option(d)
-	}
 	return d
+}
+
+// documentBase returns what references in the page are relative to, where docURL is the URL of the page.
+func (d *Document) documentBase(docURL string) string {
+	if !d.xml {
+		return links.Base(d.tree.Source(), docURL)
+	}
+	if base, err := urlx.Resolve(docURL, d.Base()); err == nil {
+		return base
+	}
+	return docURL
 }
 
 // ParseError says why a page could not be parsed.
@@ -115,10 +148,10 @@ func (d *Document) Err() error {
 
 // Root returns the root of the page's tree, no node if the Document is nil or empty.
 func (d *Document) Root() html.Node {
-	if d == nil {
+	if d == nil || d.tree == nil {
 		return html.Node{}
 	}
-	return d.tree.Node(1)
+	return d.tree.Root()
 }
 
 // CSS selects what a CSS selector matches in the whole page. It panics with a [*SyntaxError] if

@@ -34,11 +34,12 @@ func (m *matcher) relate(by combinator, others []int32) relation {
 	case child, next:
 		r.list = make([]int32, 0, len(others))
 		for _, k := range others {
-			e := &m.el[k]
-			if by == next && e.Prev != 0 {
-				r.list = append(r.list, e.Prev)
-			} else if by == child && e.Parent != 0 {
-				r.list = append(r.list, e.Parent)
+			at := m.el[k].Parent
+			if by == next {
+				at = m.kin(k).Prev
+			}
+			if at != 0 {
+				r.list = append(r.list, at)
 			}
 		}
 		slices.Sort(r.list)

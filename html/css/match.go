@@ -12,6 +12,7 @@ type matcher struct {
 	doc   *html.Document
 	index *html.Index
 	el    []html.Element
+	kins  []html.Kin  // nil until a test asks, see kin
 	words *html.Words // nil if the selector has neither id nor class
 	xml   bool
 
@@ -46,7 +47,7 @@ func newMatcher(s *Selector, doc *html.Document) *matcher {
 		return m
 	}
 	m.sel, m.doc, m.index, m.xml, m.words = s, doc, doc.Index(), doc.IsXML(), nil
-	m.el = m.index.Elements()
+	m.el, m.kins = m.index.Elements(), nil
 	n := len(s.symbols.names) + len(s.symbols.words) + len(s.symbols.attrs)
 	all := m.bound[:0]
 	if n > len(m.bound) {
@@ -85,6 +86,14 @@ func (m *matcher) release() {
 	}
 	m.searches, m.tables, m.sets, m.finds, m.langs, m.counts = nil, nil, nil, nil, nil, nil
 	m.sel.matchers.Put(m)
+}
+
+// kin returns the place of an element among its siblings.
+func (m *matcher) kin(k int32) *html.Kin {
+	if m.kins == nil {
+		m.kins = m.index.Kin()
+	}
+	return &m.kins[k]
 }
 
 // search sets what is searched: an element with all that is inside, or the whole document.
@@ -177,7 +186,7 @@ func (m *matcher) leftFrom(c *chain, i int, k int32) bool {
 		case child:
 			k = m.el[k].Parent
 		case next:
-			k = m.el[k].Prev
+			k = m.kin(k).Prev
 		default:
 			return m.seek(c, i, k)
 		}
@@ -233,7 +242,7 @@ func (m *matcher) step(by combinator, k int32) int32 {
 	if by == descendant {
 		return m.el[k].Parent
 	}
-	return m.el[k].Prev
+	return m.kin(k).Prev
 }
 
 // is reports whether an element matches a compound.

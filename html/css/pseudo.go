@@ -190,13 +190,24 @@ func (p *parser) has(name string) (test, Specificity, error) {
 	if err != nil {
 		return nil, Specificity{}, err
 	}
+	spec := largest(list)
 	if name == "haschild" {
-		for i := range list {
-			list[i].lead = child
-		}
+		list = children(list)
 	}
 	p.out.sets++
-	return hasTest{list: list, set: p.out.sets - 1}, largest(list), nil
+	return hasTest{list: list, set: p.out.sets - 1}, spec, nil
+}
+
+// children makes of the selectors that a child must match, with whatever stands around it, selectors
+// that are relative to its parent.
+func children(list []chain) []chain {
+	for i := range list {
+		if c := &list[i]; len(c.links) > 1 {
+			c.links = []link{{compound: compound{tests: []test{isTest{list: []chain{{links: c.links}}}}}}}
+		}
+		list[i].lead = child
+	}
+	return list
 }
 
 func (p *parser) nth(name string) (test, Specificity, error) {

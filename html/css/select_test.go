@@ -118,6 +118,9 @@ func TestSelect(t *testing.T) {
 		{"div:has(p:has(b))", "d1"},
 		{"div:has(+ div:has(i)) b", "b1"},
 		{":haschild(b)", "p1"},
+		{":haschild(p > b)", "p1"},
+		{"div:haschild(p > b)", ""},
+		{"div:haschild(body p + span)", "d1"},
 		{"body :has(i)", "d2 p3"},
 		// children
 		{"li:nth-child(2)", "l2"},

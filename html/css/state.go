@@ -20,7 +20,7 @@ func isScope(m *matcher, k int32) bool { return k == m.root || m.root == 0 && is
 // isEmpty is true of elements without children but for comments and white space (Selectors Level 4,
 // section 14.2).
 func isEmpty(m *matcher, k int32) bool {
-	if m.el[k].Count > 0 {
+	if m.el[k].End > k+1 {
 		return false
 	}
 	for n := m.index.Node(k).FirstChild(); !n.IsZero(); n = n.NextSibling() {
@@ -132,7 +132,7 @@ func (m *matcher) firstLegend(k int32) bool {
 	if !m.htmlIs(k, html.AtomLegend) {
 		return false
 	}
-	for at := m.el[k].Prev; at != 0; at = m.el[at].Prev {
+	for at := m.kin(k).Prev; at != 0; at = m.kin(at).Prev {
 		m.work++
 		if m.htmlIs(at, html.AtomLegend) {
 			return false

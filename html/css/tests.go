@@ -31,13 +31,12 @@ type nthTest struct {
 }
 
 func (t nthTest) match(m *matcher, k int32) bool {
-	e := &m.el[k]
-	number := e.Order
+	number := m.kin(k).Order
 	switch {
 	case t.ofType || t.of != nil:
 		number = t.number(m, k)
 	case t.last:
-		number = m.el[e.Parent].Count - number + 1
+		number = m.kin(m.el[k].Parent).Count - number + 1
 	}
 	if number <= 0 {
 		return false
@@ -56,7 +55,7 @@ const few = 24
 // match the list; 0 if the element itself does not count.
 func (t nthTest) number(m *matcher, k int32) int32 {
 	e := &m.el[k]
-	siblings := m.el[e.Parent].Count
+	siblings := m.kin(e.Parent).Count
 	if t.of == nil && siblings <= few {
 		return t.countFew(m, k)
 	}
@@ -70,7 +69,7 @@ func (t nthTest) number(m *matcher, k int32) int32 {
 	clear(m.counts)
 	at := e.Parent + 1
 	if t.last {
-		at = m.el[e.Parent].Last
+		at = m.kin(e.Parent).Last
 	}
 	for range siblings {
 		m.work++
@@ -86,7 +85,7 @@ func (t nthTest) number(m *matcher, k int32) int32 {
 		}
 		m.put(table, at, no+number)
 		if t.last {
-			at = s.Prev
+			at = m.kin(at).Prev
 		} else {
 			at = s.End
 		}
@@ -107,7 +106,7 @@ func (t nthTest) countFew(m *matcher, k int32) int32 {
 		}
 		return number
 	}
-	for at := e.Prev; at != 0; at = m.el[at].Prev {
+	for at := m.kin(k).Prev; at != 0; at = m.kin(at).Prev {
 		m.work++
 		if sameType(&m.el[at]) {
 			number++

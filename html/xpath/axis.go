@@ -84,7 +84,7 @@ func (a axis) enough(ev *evaluator, set []ref) []ref {
 func (ev *evaluator) behind(r ref) uint32 {
 	k := ev.index.Position(ev.doc.Node(r.node))
 	if e := &ev.index.Elements()[k]; r.attr == 0 && e.ID == r.node {
-		return e.EndID
+		return ev.index.Kin()[k].EndID
 	}
 	return r.node + 1
 }
@@ -149,7 +149,7 @@ func (w *walk) siblings(n html.Node, next func(html.Node) html.Node) {
 
 func (w *walk) attributes(n html.Node) {
 	if t, ok := w.step.test.(*nameTest); ok && !w.ev.xml && !t.declared && !strings.HasSuffix(t.name, "*") {
-		if a := n.FindAttr(html.Atom(w.ev.names[t.number])); !a.IsZero() && w.ev.names[t.number] != 0 {
+		if a := w.ev.findAttr(n, html.Atom(w.ev.names[t.number])); !a.IsZero() && w.ev.names[t.number] != 0 {
 			w.visit(ref{n.ID(), a.ID()})
 		}
 		return
@@ -192,6 +192,9 @@ func (w *walk) before(n html.Node) {
 	up := n.Parent().ID()
 	for id := n.ID() - 1; id > 0; id-- {
 		if id == up {
+			if !w.ev.spend(1) {
+				return
+			}
 			up = w.ev.doc.Node(id).Parent().ID()
 			continue
 		}

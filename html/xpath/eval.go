@@ -3,6 +3,7 @@ package xpath
 import (
 	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -62,10 +63,26 @@ type evaluator struct {
 
 var evaluators = sync.Pool{New: func() any { return new(evaluator) }}
 
+// What an evaluation may take, see [WorkError]. What is read counts as one step for so many bytes of
+// text or attributes, in which time a node is visited.
+const (
+	baseSteps      = 10_000_000
+	stepsPerNode   = 1000
+	manyNodes      = 200_000 // beyond that:
+	stepsPerOther  = 10
+	textPerStep    = 32
+	newTextPerStep = 8 // of text that is cut into words or that other text is made from
+	attrsPerStep   = 16
+)
+
+func workLimit(nodes int) int {
+	return baseSteps + stepsPerNode*min(nodes, manyNodes) + stepsPerOther*max(0, nodes-manyNodes)
+}
+
 func newEvaluator(e *Expr, doc *html.Document) *evaluator {
 	ev := evaluators.Get().(*evaluator)
 	ev.expr, ev.doc, ev.index, ev.xml = e, doc, doc.Index(), doc.IsXML()
-	ev.work, ev.limit = 0, 10_000_000+1000*doc.Len()
+	ev.work, ev.limit = 0, workLimit(doc.Len())
 	ev.names = ev.names[:0]
 	for _, t := range e.tests {
 		name := t.local
@@ -82,6 +99,7 @@ func newEvaluator(e *Expr, doc *html.Document) *evaluator {
 
 // release gives the evaluator back, with the memory of a few small sets.
 func (ev *evaluator) release() {
+	ev.free = slices.DeleteFunc(ev.free, func(s []ref) bool { return cap(s) > 1<<13 })
 	ev.expr, ev.doc, ev.index = nil, nil, nil
 	evaluators.Put(ev)
 }
@@ -98,7 +116,7 @@ func (ev *evaluator) take() []ref {
 
 // put gives the memory of a set back.
 func (ev *evaluator) put(s []ref) {
-	if cap(s) > 0 && cap(s) <= 1<<13 && len(ev.free) < 16 {
+	if cap(s) > 0 && len(ev.free) < 16 {
 		ev.free = append(ev.free, s[:0])
 	}
 }
@@ -213,10 +231,24 @@ func formatNumber(f float64) string {
 }
 
 // stringValue returns the string-value of a node: XPath 1.0, section 5. It is a view of the document
-// where that is possible.
+// where that is possible. It counts the text, for whoever asks for it reads it.
 func (ev *evaluator) stringValue(r ref) string {
-	ev.work++
-	return stringValue(ev.doc, r)
+	if ev.exhausted() {
+		return ""
+	}
+	s := stringValue(ev.doc, r)
+	ev.work += 1 + len(s)/textPerStep
+	return s
+}
+
+// findAttr is html.Node.FindAttr, counted.
+func (ev *evaluator) findAttr(n html.Node, name html.Atom) html.Attr {
+	passed, a := 0, n.FirstAttr()
+	for ; !a.IsZero() && a.Atom() != name; a = a.Next() {
+		passed++
+	}
+	ev.work += passed / attrsPerStep
+	return a
 }
 
 func stringValue(doc *html.Document, r ref) string {

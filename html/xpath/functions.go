@@ -33,11 +33,16 @@ func (c *callExpr) kind() Kind { return c.function.result }
 
 func (c *callExpr) eval(ev *evaluator, f focus) value {
 	if c.re != nil {
-		ev.work++
 		text := ev.toString(c.args[0].eval(ev, f))
+		if !ev.spend(1 + len(text)) { // a step for each byte that the expression goes through
+			return stringOf("")
+		}
 		if len(c.args) == 3 && c.function.result == String {
 			// XPath ends the name of a group where Go goes on: $1st.
 			by := groupNumber.ReplaceAllString(ev.toString(c.args[2].eval(ev, f)), "$${$1}")
+			if !ev.spend(len(text) * len(by) / textPerStep) { // what the result may have
+				return stringOf("")
+			}
 			return stringOf(c.re.ReplaceAllString(text, by))
 		}
 		return boolValue(c.re.MatchString(text))
@@ -132,7 +137,13 @@ func (ev *evaluator) text(f focus, args []expr) string {
 type evalFunc = func(ev *evaluator, f focus, args []expr) value
 
 func ofText(change func(string) string) evalFunc {
-	return func(ev *evaluator, f focus, args []expr) value { return stringOf(change(ev.text(f, args))) }
+	return func(ev *evaluator, f focus, args []expr) value {
+		text := ev.text(f, args)
+		if !ev.spend(len(text) / newTextPerStep) {
+			return stringOf("")
+		}
+		return stringOf(change(text))
+	}
 }
 
 func ofNumber(change func(float64) float64) evalFunc {
@@ -194,7 +205,7 @@ func byID(ev *evaluator, f focus, args []expr) value {
 	for _, id := range ids {
 		for _, k := range words.ByID(words.Lookup(id)) {
 			ev.work++
-			if n := ev.index.Node(k); n.FindAttr(html.AtomId).Value() == id {
+			if n := ev.index.Node(k); ev.findAttr(n, html.AtomId).Value() == id {
 				set = append(set, ref{node: n.ID()})
 				break
 			}
@@ -240,13 +251,34 @@ func round(f float64) float64 {
 	return math.Floor(f + 0.5)
 }
 
+// normalizeSpace implements section 4.2. Text without anything to change is returned as it is.
 func normalizeSpace(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(space, r) }), " ")
+	s = strings.Trim(s, space)
+	normal := 0
+	for normal < len(s) && (!isSpace(s[normal]) || s[normal] == ' ' && !isSpace(s[normal+1])) {
+		normal++
+	}
+	if normal == len(s) {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for word := range strings.FieldsFuncSeq(s, func(r rune) bool { return r < utf8.RuneSelf && isSpace(byte(r)) }) {
+		if len(b) > 0 {
+			b = append(b, ' ')
+		}
+		b = append(b, word...)
+	}
+	return view(b)
 }
+
+func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
 func translate(ev *evaluator, f focus, args []expr) value {
 	text := ev.toString(args[0].eval(ev, f))
 	from, to := []rune(ev.toString(args[1].eval(ev, f))), []rune(ev.toString(args[2].eval(ev, f)))
+	if !ev.spend(len(text) / newTextPerStep) {
+		return stringOf("")
+	}
 	table := make(map[rune]rune, len(from))
 	for i, r := range from {
 		if _, again := table[r]; again {
@@ -274,12 +306,21 @@ func firstIsSet(c *callExpr) string {
 
 func stringJoin(ev *evaluator, f focus, args []expr) value {
 	set := args[0].eval(ev, f).set
-	texts := make([]string, len(set))
+	between := ev.toString(args[1].eval(ev, f))
+	var b strings.Builder
 	for i, r := range set {
-		texts[i] = ev.stringValue(r)
+		if i > 0 {
+			b.WriteString(between)
+		}
+		text := ev.stringValue(r)
+		// What lies one inside the other comes again and again: the result can be far longer than the page.
+		if !ev.spend(len(text) + len(between)) {
+			break
+		}
+		b.WriteString(text)
 	}
 	ev.put(set)
-	return stringOf(strings.Join(texts, ev.toString(args[1].eval(ev, f))))
+	return stringOf(b.String())
 }
 
 // lang implements section 4.3, with HTML's attribute lang where there is no xml:lang.
@@ -287,9 +328,9 @@ func lang(ev *evaluator, f focus, args []expr) value {
 	want := ev.toString(args[0].eval(ev, f))
 	for n := ev.doc.Node(f.node); !n.IsZero(); n = n.Parent() {
 		ev.work++
-		a := n.FindAttr(html.AtomXmlLang)
+		a := ev.findAttr(n, html.AtomXmlLang)
 		if a.IsZero() && !ev.xml {
-			a = n.FindAttr(html.AtomLang)
+			a = ev.findAttr(n, html.AtomLang)
 		}
 		if a.IsZero() {
 			continue
@@ -303,15 +344,20 @@ func lang(ev *evaluator, f focus, args []expr) value {
 
 // hasClass reports whether the context node has all the classes.
 func hasClass(ev *evaluator, f focus, args []expr) value {
-	a := ev.doc.Node(f.node).FindAttr(html.AtomClass)
+	a := ev.findAttr(ev.doc.Node(f.node), html.AtomClass)
 	if f.attr != 0 || a.IsZero() {
 		return boolValue(false)
 	}
-	classes := strings.Fields(a.Value())
+	classes := view(a.Bytes())
 	for _, arg := range args {
 		want, found := ev.toString(arg.eval(ev, f)), false
-		for _, class := range classes {
-			found = found || class == want
+		if !ev.spend(len(classes) / newTextPerStep) {
+			break
+		}
+		for class := range strings.FieldsSeq(classes) {
+			if found = class == want; found {
+				break
+			}
 		}
 		if !found {
 			return boolValue(false)

@@ -2,6 +2,7 @@ package xpath_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -41,18 +42,44 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// TestWorkError evaluates what looks at all pairs of nodes.
+// TestWorkError evaluates what looks at all pairs of nodes, or reads the same text or the same
+// attributes for each of many nodes.
 func TestWorkError(t *testing.T) {
-	doc := parse(t, strings.Repeat("<a></a>", 6_000))
-	for _, expr := range []string{"//a[count(preceding::a) > 30000]", "count(//a[count(following-sibling::a) > 30000])"} {
-		v, err := xpath.MustCompile(expr).Evaluate(doc.Root().Ref())
-		var work *xpath.WorkError
-		if !errors.As(err, &work) || work.Expr != expr || work.Limit < 10_000_000 || !strings.Contains(err.Error(), expr) {
-			t.Errorf("%s gives %v, %v", expr, v, err)
-		}
+	flat := strings.Repeat("<a></a>", 6_000)
+	deep := strings.Repeat("<i>", 3_000) + strings.Repeat("x y ", 150_000)
+	var attrs strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&attrs, " a%d", i)
 	}
-	// The next evaluation starts anew.
-	if v, err := xpath.MustCompile("count(//a)").Evaluate(doc.Root().Ref()); err != nil || v.Number() != 6_000 {
-		t.Errorf("%v, %v", v, err)
+	flood := "<div" + attrs.String() + ">" + strings.Repeat("<b></b>", 5_000)
+	for _, test := range []struct{ name, page, expr string }{
+		{"preceding", flat, "//a[count(preceding::a) > 30000]"},
+		{"siblings", flat, "count(//a[count(following-sibling::a) > 30000])"},
+		{"ancestors on the way back", strings.Repeat("<i>", 8_000), "//i/preceding::i[1]"},
+		{"text", deep, "//i[contains(., 'nosuch')]"},
+		{"text made from text", deep, "//i[string-length(normalize-space(.)) = 7]"},
+		{"text twice", deep, "//i[starts-with(concat(., .), 'a')]"},
+		{"text as a number", deep, "sum(//i)"},
+		{"text in a set", deep, "//i[. = //i]"},
+		{"text under a pattern", deep, "//i[matches(., 'nosuch')]"},
+		{"joined text", deep, "string-join(//i, ',')"},
+		{"replaced text", deep, "//i[replace(., 'x', 'x') = 'y']"},
+		{"growing text", deep, strings.Repeat("replace(", 40) + "/" + strings.Repeat(", '.+', '$0$0')", 40)},
+		{"attributes", flood, "//b[../@nosuch]"},
+		{"attributes of a lookup", flood, "//b[lang('de')]"},
+		{"a class", "<div class='" + strings.Repeat("c ", 200_000) + "'>" + strings.Repeat("<b></b>", 3_000), "//b[parent::*[has-class('a')]]"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			doc := parse(t, test.page)
+			v, err := xpath.MustCompile(test.expr).Evaluate(doc.Root().Ref())
+			var work *xpath.WorkError
+			if !errors.As(err, &work) || work.Expr != test.expr || work.Limit < 10_000_000 || !strings.Contains(err.Error(), test.expr) {
+				t.Errorf("it gives %.100v, %v", v, err)
+			}
+			// The next evaluation starts anew.
+			if v, err := xpath.MustCompile("count(//html)").Evaluate(doc.Root().Ref()); err != nil || v.Number() != 1 {
+				t.Errorf("then %v, %v", v, err)
+			}
+		})
 	}
 }

@@ -28,9 +28,10 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("xpath: compiling %q: at byte %d: %s", e.Expr, e.Offset, e.Message)
 }
 
-// WorkError says that an evaluation was ended because it took more steps than it may: ten million
-// and a thousand for each node of the document. Expressions that look at all pairs of nodes do that
-// on large pages.
+// WorkError says that an evaluation was ended because it took more steps than it may: ten million,
+// a thousand for each of the first 200,000 nodes of the document and ten for each other. To read text
+// takes steps too. Expressions that look at all pairs of nodes take so many on large pages, and those
+// that read the text of every element where elements lie deep inside each other.
 type WorkError struct {
 	Expr  string
 	Limit int // the steps that were allowed

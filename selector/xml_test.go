@@ -1,0 +1,110 @@
+package selector_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/tegenaria/tegenaria/html/xpath"
+	"github.com/tegenaria/tegenaria/selector"
+)
+
+const feed = "\uFEFF" + `<?xml version="1.0"?>
+<rss version="2.0" xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:atom="http://www.w3.org/2005/Atom"><channel>
+<title>Tea &amp; cups</title><link>https://shop.example/</link><atom:link href="feed.xml" rel="self"/>
+<item><title>Green</title><link>/green</link><pubDate>Mon, 02 Jan 2006</pubDate><dc:creator>Ann</dc:creator>
+<description><![CDATA[<b>good</b> tea]]></description></item>
+<item><title>Black</title><link>/black</link><dc:creator>Bob</dc:creator></item>
+</channel></rss>`
+
+func TestXML(t *testing.T) {
+	d := selector.Parse([]byte(feed), selector.URL("https://shop.example/news/feed"), selector.XML())
+	if d.Err() != nil {
+		t.Fatal(d.Err())
+	}
+	for _, test := range []struct {
+		name string
+		got  *selector.Selection
+		want []string
+	}{
+		{"an element that HTML has no end tag for", d.CSS("item > link::text"), []string{"/green", "/black"}},
+		{"the same by XPath", d.XPath("//item/link/text()"), []string{"/green", "/black"}},
+		{"a name in mixed case", d.CSS("item pubDate::text"), []string{"Mon, 02 Jan 2006"}},
+		{"another case", d.CSS("item pubdate::text"), nil},
+		{"a name with a prefix, CSS", d.CSS("creator::text"), []string{"Ann", "Bob"}},
+		{"a name with a prefix, XPath", d.XPath("//dc:creator/text()"), []string{"Ann", "Bob"}},
+		{"a section", d.CSS("description::text"), []string{"<b>good</b> tea"}},
+		{"references", d.CSS("channel > title::text"), []string{"Tea & cups"}},
+		{"markup", d.CSS("item").First().XPath("dc:creator"), []string{"<dc:creator>Ann</dc:creator>"}},
+		{"in a selection", d.CSS("item").First().CSS("title::text"), []string{"Green"}},
+	} {
+		t.Run(test.name, func(t *testing.T) { checkStrings(t, "results", test.got.GetAll(), test.want...) })
+	}
+	checkStrings(t, "URLs", d.CSS("item link::text").URLs(), "https://shop.example/green", "https://shop.example/black")
+	checkStrings(t, "relative URLs", d.XPath("//atom:link").URLs(), "https://shop.example/news/feed.xml")
+	check(t, "read as HTML", selector.Parse([]byte(feed)).CSS("item > link").Text(), "")
+}
+
+func TestXMLBase(t *testing.T) {
+	for _, test := range []struct{ name, page, want string }{
+		{"XHTML", `<html xmlns="http://www.w3.org/1999/xhtml"><head><base href="/b/"/></head><body><a href="x"/></body></html>`, "https://a.example/b/x"},
+		{"a base of something else", `<r><base href="/b/"/><a href="x"/></r>`, "https://a.example/c/x"},
+		{"no URL", `<html xmlns="http://www.w3.org/1999/xhtml"><base href="http://["/><a href="x"/></html>`, "https://a.example/c/x"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := selector.Parse([]byte(test.page), selector.XML(), selector.URL("https://a.example/c/d"))
+			check(t, "URL", d.CSS("a").URL(), test.want)
+		})
+	}
+}
+
+// TestXMLMistakes: feeds are often not well-formed.
+func TestXMLMistakes(t *testing.T) {
+	for _, test := range []struct{ name, page, want string }{
+		{"nothing", "", ""},
+		{"an entity of HTML", "<r><a>x&nbsp;y</a></r>", "x&nbsp;y"},
+		{"an entity of the document", `<!DOCTYPE r [<!ENTITY e "boom">]><r><a>&e;</a></r>`, "&e;"},
+		{"an end tag is missing", "<r><a>x</r>", "x"},
+		{"an ampersand", "<r><a>x & y</a></r>", "x & y"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := selector.Parse([]byte(test.page), selector.XML())
+			if d.Err() != nil {
+				t.Fatal(d.Err())
+			}
+			check(t, "text", d.CSS("a").Text(), test.want)
+		})
+	}
+}
+
+func TestZeroDocument(t *testing.T) {
+	var d selector.Document
+	if d.CSS("p").Len() != 0 || d.XPath("//p").Len() != 0 || d.Base() != "" || d.Err() != nil || !d.Root().IsZero() {
+		t.Error("the zero Document is no empty page")
+	}
+}
+
+// TestWork: an expression that takes too long on a page panics with an error that says so.
+func TestWork(t *testing.T) {
+	defer func() {
+		e, ok := recover().(*xpath.WorkError)
+		if !ok || e.Expr != "//i[count(preceding::i) > 9000]" {
+			t.Errorf("panic with %v", e)
+		}
+	}()
+	d := selector.Parse([]byte(strings.Repeat("<i></i>", 6_000)))
+	t.Errorf("it gives %d results", d.XPath("//i[count(preceding::i) > 9000]").Len())
+}
+
+func ExampleXML() {
+	const feed = `<rss xmlns:dc="http://purl.org/dc/elements/1.1/"><channel>
+<item><title>Green tea</title><link>/green</link><dc:creator>Ann</dc:creator></item>
+<item><title>Black tea</title><link>/black</link><dc:creator>Bob</dc:creator></item></channel></rss>`
+	doc := selector.Parse([]byte(feed), selector.XML(), selector.URL("https://shop.example/feed.xml"))
+	for _, item := range doc.CSS("item").All() {
+		fmt.Println(item.CSS("title").Text(), item.CSS("link::text").URL(), item.XPath("dc:creator").Text())
+	}
+	// Output:
+	// Green tea https://shop.example/green Ann
+	// Black tea https://shop.example/black Bob
+}
