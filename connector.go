@@ -27,8 +27,8 @@ type connector struct {
 	limit  time.Duration // of a handshake; 0: none
 }
 
-// newConnector makes connections by dial, with TLS by config; nil is the default one.
-func newConnector(dial dialFunc, config *tls.Config, limit time.Duration) *connector {
+// newConnector makes connections by dial, which live knows, with TLS by config; nil is the default one.
+func newConnector(dial dialFunc, live *liveConns, config *tls.Config, limit time.Duration) *connector {
 	if config == nil {
 		config = new(tls.Config)
 	}
@@ -36,11 +36,14 @@ func newConnector(dial dialFunc, config *tls.Config, limit time.Duration) *conne
 		config = config.Clone()
 		config.NextProtos = []string{"h2", "http/1.1"}
 	}
-	return &connector{dial: tracked(dial), config: config, limit: limit}
+	return &connector{dial: tracked(dial, live), config: config, limit: limit}
 }
 
 // plain connects without TLS.
 func (c *connector) plain(ctx context.Context, network, hostport string) (net.Conn, error) {
+	if err := countDial(ctx); err != nil {
+		return nil, err
+	}
 	conn, err := c.dial(ctx, network, hostport)
 	if err != nil {
 		return nil, err
@@ -50,6 +53,9 @@ func (c *connector) plain(ctx context.Context, network, hostport string) (net.Co
 
 // secure connects with TLS. net/http speaks HTTP/2 over what is a *tls.Conn.
 func (c *connector) secure(ctx context.Context, network, hostport string) (net.Conn, error) {
+	if err := countDial(ctx); err != nil {
+		return nil, err
+	}
 	secured, err := c.dialTLS(ctx, network, hostport)
 	if err != nil {
 		return nil, err

@@ -80,7 +80,7 @@ func (d *httpDownloader) CheckStatus(statusCode uint64, allowStatus []uint64) bo
 	return statusCode < http.StatusBadRequest || slices.Contains(allowStatus, statusCode)
 }
 
-// close closes idle connections, and those that are still being made. No Download may be running.
+// close closes all connections, and those that are still being made. A Download that is running fails.
 func (d *httpDownloader) close() { d.routes.close() }
 
 func (d *httpDownloader) fetch(ctx *Context) (*Response, error) {

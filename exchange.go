@@ -5,94 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/httpx"
 	"github.com/tegenaria/tegenaria/internal/multiread"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
-
-// BodyTooLargeError is the failure of a response whose body, its content coding removed, is larger than
-// Limits.Body.
-type BodyTooLargeError struct {
-	URL   string
-	Limit int64 // bytes
-}
-
-// Error names URL, limit and remedies.
-func (e *BodyTooLargeError) Error() string {
-	return fmt.Sprintf("the body of %s is larger than Limits.Body = %d bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter",
-		redact(e.URL), e.Limit)
-}
-
-// TruncatedBodyError is the failure of a response whose body broke off. The RequestResult has a Response
-// too, with what came before that; of a spooled body nothing is kept.
-type TruncatedBodyError struct {
-	URL  string
-	Got  int64 // bytes, their content coding removed
-	Want int64 // bytes that were announced, -1 if unknown
-	Err  error // what the connection said
-}
-
-// Error names URL, sizes and cause.
-func (e *TruncatedBodyError) Error() string {
-	if e.Want < 0 {
-		return fmt.Sprintf("the body of %s broke off after %d bytes: %v", redact(e.URL), e.Got, e.Err)
-	}
-	return fmt.Sprintf("the body of %s broke off after %d of %d bytes: %v", redact(e.URL), e.Got, e.Want, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *TruncatedBodyError) Unwrap() error { return e.Err }
-
-// UnexpectedStatusError is the failure of an answer that is no response to the request: 101 Switching
-// Protocols (RFC 9110 §15.2.2), which no request of ours asks for, or a status below 200; of a Downloader's or
-// middleware's Response, a negative status.
-type UnexpectedStatusError struct {
-	Status int
-	URL    string
-}
-
-// Error names status and URL.
-func (e *UnexpectedStatusError) Error() string {
-	if e.Status < 0 {
-		return fmt.Sprintf("the Response of %s has the status %d, which is none; set the one that the server sent, or 200", redact(e.URL), e.Status)
-	}
-	return fmt.Sprintf("unexpected status %d from %s: nobody asked for another protocol", e.Status, redact(e.URL))
-}
-
-// HeaderTooLargeError is the failure of a response whose header is larger than Limits.Header or has more fields than
-// Limits.HeaderFields. A header of HTTP/2 that is too large only once it is decoded, or has one field that is far too
-// large, may fail as what breaks the protocol does: net/http does not tell the two apart, and closes the connection.
-type HeaderTooLargeError struct {
-	URL    string
-	Limit  int64 // of Limits.Header, in bytes; 0 if it was the other
-	Fields int   // of Limits.HeaderFields; 0 if it was the other
-}
-
-// Error names URL, limit and remedy.
-func (e *HeaderTooLargeError) Error() string {
-	if e.Fields > 0 {
-		return fmt.Sprintf("the response of %s has more than Limits.HeaderFields = %d header fields", redact(e.URL), e.Fields)
-	}
-	return fmt.Sprintf("the header of the response of %s is larger than Limits.Header = %d bytes", redact(e.URL), e.Limit)
-}
-
-// FramingError is the failure of a response that does not say, or says in two ways, where it ends: what comes behind
-// it could be taken for the answer to another request (RFC 9112 §11.2). Its connection is closed. In a body it is the
-// cause of a [*TruncatedBodyError].
-type FramingError struct {
-	URL    string
-	Reason string // with the paragraph of RFC 9112 that it goes against
-}
-
-// Error names URL and reason.
-func (e *FramingError) Error() string {
-	return fmt.Sprintf("the response of %s is framed wrongly: %s", redact(e.URL), e.Reason)
-}
 
 // exchange is one request sent and one response read.
 type exchange struct {
@@ -105,6 +24,7 @@ type exchange struct {
 	start  time.Time
 	life   context.Context // ends with the request's context, or at its timeout
 	cancel context.CancelCauseFunc
+	traced tracedContext // life, and the way to trace
 	clock  clock
 	trace  tracer
 
@@ -126,6 +46,7 @@ func (x *exchange) begin() {
 	x.url = x.r.Url
 	x.life, x.cancel = context.WithCancelCause(x.ctx.parent())
 	x.clock.start(x.r.Url, x.down.timeLimits(x.r), x.start, x.cancel)
+	x.traced = tracedContext{x.life, &x.trace}
 	x.trace.method, x.trace.clock = x.r.method(), &x.clock
 }
 
@@ -147,19 +68,9 @@ func (x *exchange) end() {
 
 // run makes the exchange. The response is not nil if it has come, even with an error.
 func (x *exchange) run() (*Response, error) {
-	req, err := x.request()
+	answer, err := x.ask() //nolint:bodyclose // end closes it
 	if err != nil {
 		return nil, err
-	}
-	if x.route, err = x.down.routes.enter(x.r); err != nil {
-		return nil, err
-	}
-	if x.route.absolute {
-		req.URL = urlx.ForProxy(req.URL)
-	}
-	answer, err := x.route.send(req) //nolint:bodyclose // end closes it
-	if err != nil {
-		return nil, x.explain(bareURLError(err))
 	}
 	x.clock.answered()
 	x.body = answer.Body
@@ -213,60 +124,50 @@ func (x *exchange) run() (*Response, error) {
 	return resp, broken
 }
 
+// ask sends the request and returns its answer, whose body is still to come. A request that does no harm when it comes
+// twice is sent again if its connection had to be given up because of another one's answer.
+func (x *exchange) ask() (*http.Response, error) {
+	req, err := x.request()
+	if err != nil {
+		return nil, err
+	}
+	if x.route, err = x.down.routes.enter(x.r); err != nil {
+		return nil, err
+	}
+	if x.route.absolute {
+		req.URL = urlx.ForProxy(req.URL)
+	}
+	for tries := 1; ; tries++ {
+		answer, err := x.route.send(req)
+		if err == nil {
+			return answer, nil
+		}
+		if !errors.Is(err, httpx.ErrNeighbour) || !isSafe(req.Method) || tries == mostConnections || x.life.Err() != nil {
+			return nil, x.explain(bareURLError(err))
+		}
+		if req.GetBody != nil {
+			if req.Body, err = req.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// isSafe tells whether a request with this method changes nothing (RFC 9110 §9.2.1).
+func isSafe(method string) bool {
+	switch method {
+	case GET, HEAD, OPTIONS, http.MethodTrace:
+		return true
+	}
+	return false
+}
+
 // countFields counts the fields of a header.
 func countFields(header http.Header) (n int) {
 	for _, values := range header {
 		n += len(values)
 	}
 	return n
-}
-
-// explain says in our words what net/http says in its own, or does not say at all.
-func (x *exchange) explain(err error) error {
-	if x.down.client != nil {
-		return err // what it bounds, and how, is its owner's
-	}
-	var private *PrivateAddressError
-	var framing *httpx.FramingError
-	var header *httpx.HeaderTooLargeError
-	var dial *net.OpError
-	limits := &x.down.limits
-	switch {
-	case errors.As(err, &private):
-		return private
-	case errors.As(err, &framing):
-		return &FramingError{URL: x.url, Reason: framing.Reason}
-	case errors.As(err, &header):
-		return &HeaderTooLargeError{URL: x.url, Limit: limits.Header}
-	case errors.Is(err, errSlowHandshake):
-		return &TimeoutError{URL: x.url, Limit: limits.Handshake, Phase: PhaseHandshake}
-	case errors.As(err, &dial) && dial.Op == "dial" && dial.Timeout() && !isLookup(dial):
-		return &TimeoutError{URL: x.url, Limit: limits.Connect, Phase: PhaseConnect}
-	}
-	// net/http has no types for these.
-	switch text := err.Error(); {
-	case strings.Contains(text, "server response headers exceeded"), strings.Contains(text, "response header list larger than"):
-		return &HeaderTooLargeError{URL: x.url, Limit: limits.Header}
-	case strings.HasSuffix(text, "connection error: COMPRESSION_ERROR"), strings.HasSuffix(text, "connection error: PROTOCOL_ERROR"):
-		return fmt.Errorf("%w: what came breaks HTTP/2, or it is a header far above Limits.Header = %d bytes", err, limits.Header)
-	}
-	return shortened(err)
-}
-
-// shortened drops an error with a long text: errors are kept, and net/http quotes what a server has sent.
-func shortened(err error) error {
-	const most = 1024
-	text := err.Error()
-	if len(text) <= most {
-		return err
-	}
-	return errors.New(strings.ToValidUTF8(text[:most], "") + "…")
-}
-
-// isLookup tells whether it was not the connection that failed, but the look-up of its host.
-func isLookup(err error) bool {
-	var dns *net.DNSError
-	return errors.As(err, &dns)
 }
 
 func (x *exchange) stream(resp *Response) error {

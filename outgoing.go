@@ -44,7 +44,7 @@ func (x *exchange) request() (*http.Request, error) {
 	req := (&http.Request{
 		Method: r.method(), URL: target, Host: target.Host,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(httptrace.WithClientTrace(x.life, x.trace.listen()))
+	}).WithContext(httptrace.WithClientTrace(&x.traced, x.trace.listen()))
 	if len(r.Body) > 0 {
 		req.ContentLength = int64(len(r.Body))
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }

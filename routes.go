@@ -42,6 +42,7 @@ type routes struct {
 	settings downloadSettings
 	guard    *dialGuard
 	direct   *route
+	live     liveConns
 
 	mu      sync.Mutex // guards what follows, and the routes' counts
 	proxied map[string]*route
@@ -70,7 +71,7 @@ func newRoute(t *http.Transport) *route {
 }
 
 func (rs *routes) connector(dial dialFunc) *connector {
-	return newConnector(dial, rs.settings.tls, rs.settings.limits.Handshake)
+	return newConnector(dial, &rs.live, rs.settings.tls, rs.settings.limits.Handshake)
 }
 
 // transport sets no MaxConnsPerHost: with HTTP/2 requests can then wait for ever (golang/go#34941), and slots
@@ -168,6 +169,7 @@ func (rs *routes) makeRoom() (idle *route) {
 	return oldest
 }
 
+// close closes all connections that were made here.
 func (rs *routes) close() {
 	defer rs.guard.resolver.Close()
 	if rs.direct.closeIdle != nil {
@@ -179,6 +181,7 @@ func (rs *routes) close() {
 	for _, way := range ways {
 		way.closeIdle()
 	}
+	rs.live.close()
 }
 
 var (

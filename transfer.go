@@ -1,11 +1,13 @@
 package tegenaria
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/httpx"
@@ -37,11 +39,42 @@ func (r *Response) Transfer() *Transfer { return r.transfer }
 type tracer struct {
 	method string
 	clock  *clock
+	dials  atomic.Int32
 
 	mu        sync.Mutex // guards what follows
 	conn      httptrace.GotConnInfo
 	got       time.Time // when the connection was there
 	firstByte time.Time
+}
+
+// mostConnections is how many connections are made for an exchange. net/http makes another one each time that a server
+// says it has not looked at the request.
+const mostConnections = 5
+
+type tracerKey struct{}
+
+// tracedContext is the context of an exchange, in which the connections that are made for it are counted.
+type tracedContext struct {
+	context.Context
+	tracer *tracer
+}
+
+// Value finds the tracer.
+func (c *tracedContext) Value(key any) any {
+	if key == (tracerKey{}) {
+		return c.tracer
+	}
+	return c.Context.Value(key)
+}
+
+// countDial counts a connection for the exchange that ctx belongs to, if it is one's. The error is an
+// [*UnansweredError]: it has had enough of them.
+func countDial(ctx context.Context) error {
+	t, ok := ctx.Value(tracerKey{}).(*tracer)
+	if !ok || t.dials.Add(1) <= mostConnections {
+		return nil
+	}
+	return &UnansweredError{URL: t.clock.url, Connections: mostConnections}
 }
 
 // listen returns the hooks.
