@@ -446,9 +446,9 @@ func TestDownloadGzip(t *testing.T) {
 	if resp := mustDownload(t, d, NewRequest(server.URL, GET, nil)); resp.ContentLength != 1<<20 || len(resp.Header["Content-Encoding"]) != 0 {
 		t.Errorf("%d bytes, %v", resp.ContentLength, resp.Header)
 	}
-	raw := mustDownload(t, d, NewRequest(server.URL, GET, nil, RequestWithRequestHeader(map[string]string{"accept-encoding": "gzip"})))
-	if !bytes.Equal(raw.Bytes(), packed.Bytes()) {
-		t.Errorf("the request's own Accept-Encoding: %d bytes of %d", raw.ContentLength, packed.Len())
+	own := mustDownload(t, d, NewRequest(server.URL, GET, nil, RequestWithRequestHeader(map[string]string{"accept-encoding": "gzip"})))
+	if own.ContentLength != 1<<20 || len(own.Header["Content-Encoding"]) != 0 {
+		t.Errorf("the request's own Accept-Encoding: %d bytes of %d, %v", own.ContentLength, packed.Len(), own.Header)
 	}
 	d.limits.Body--
 	r := NewRequest(server.URL, GET, nil)
@@ -487,7 +487,7 @@ func TestDownloadErrorTexts(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&BodyTooLargeError{asked, 5}, "the body of http://u:xxxxx@x.example/p is larger than Limits.Body = 5 bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter"},
+		{&BodyTooLargeError{URL: asked, Limit: 5}, "the body of http://u:xxxxx@x.example/p is larger than Limits.Body = 5 bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter"},
 		{&TimeoutError{URL: asked, Limit: time.Second}, "http://u:xxxxx@x.example/p took longer than 1s; RequestWithTimeout allows more"},
 		{&TruncatedBodyError{asked, 4, 9, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p broke off after 4 of 9 bytes: unexpected EOF"},
 		{&TruncatedBodyError{asked, 4, -1, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p broke off after 4 bytes: unexpected EOF"},

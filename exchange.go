@@ -3,13 +3,11 @@ package tegenaria
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/httpx"
-	"github.com/tegenaria/tegenaria/internal/multiread"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -29,10 +27,11 @@ type exchange struct {
 	trace  tracer
 
 	route    *route
-	asSent   bool          // the request asked for a content coding of its own
 	body     io.ReadCloser // as it comes
 	wire     int64         // bytes of it
 	decoder  *httpx.Reader // nil if there is nothing to decode
+	to       sink          // where it goes
+	most     int64         // bytes of it that may go there; 0: any number
 	content  io.Reader     // the body as it is
 	got      int64         // bytes of it
 	broken   error         // of body
@@ -46,7 +45,6 @@ func (x *exchange) begin() {
 	x.url = x.r.Url
 	x.life, x.cancel = context.WithCancelCause(x.ctx.parent())
 	x.clock.start(x.r.Url, x.down.timeLimits(x.r), x.start, x.cancel)
-	x.traced = tracedContext{x.life, &x.trace}
 	x.trace.method, x.trace.clock = x.r.method(), &x.clock
 }
 
@@ -90,23 +88,16 @@ func (x *exchange) run() (*Response, error) {
 	if answer.Body == http.NoBody {
 		want = 0 // the answer to a HEAD tells the length of a body that does not come
 	}
-	streams, spools := x.down.streams(x.r, resp), x.r.spool && !isRedirect(x.r, resp)
-	decoded, err := x.open(answer, !streams && !spools)
-	if err != nil {
-		return nil, err
+	x.aim(resp)
+	if x.to == toNowhere {
+		defer x.hurry().Stop()
 	}
+	decoded, err := x.open(answer)
 	if decoded {
 		want = -1 // what was announced is another length
 	}
-	switch {
-	case streams:
-		err = x.stream(resp)
-	case spools:
-		err = x.spool(resp)
-	default:
-		var body []byte
-		body, err = x.readBody(want)
-		resp.SetBody(body)
+	if err == nil {
+		err = x.take(resp, want)
 	}
 	resp.transfer.Body = time.Since(began)
 	resp.transfer.WireBytes, resp.transfer.BodyBytes = x.wire, x.got
@@ -114,11 +105,14 @@ func (x *exchange) run() (*Response, error) {
 	switch {
 	case err == nil:
 		return resp, nil
+	case x.to == toNowhere:
+		resp.transfer.Err = err
+		return resp, nil
 	case x.broken == nil:
 		return nil, err
 	}
 	broken := &TruncatedBodyError{URL: x.url, Got: x.got, Want: want, Err: x.broken}
-	if resp.transfer.Err = broken; x.r.partial && !x.r.spool && x.life.Err() == nil {
+	if resp.transfer.Err = broken; x.r.partial && x.to != toSpool && x.life.Err() == nil {
 		return resp, nil
 	}
 	return resp, broken
@@ -168,32 +162,6 @@ func countFields(header http.Header) (n int) {
 		n += len(values)
 	}
 	return n
-}
-
-func (x *exchange) stream(resp *Response) error {
-	scratch, _ := scratches.Get().(*[scratchSize]byte)
-	defer scratches.Put(scratch)
-	// The wrapper hides a ReadFrom: it would read with a buffer of its own.
-	n, err := io.CopyBuffer(struct{ io.Writer }{x.r.ResponseWriter}, x, scratch[:])
-	resp.SetBody(nil)
-	resp.ContentLength = int(n)
-	if err != nil && x.broken == nil {
-		return fmt.Errorf("writing the body to the ResponseWriter: %w", err)
-	}
-	return err
-}
-
-// spooled is the size up to which a spooled body stays in memory.
-const spooled = 64 << 10
-
-func (x *exchange) spool(resp *Response) error {
-	file, err := multiread.NewSpool(x, spooled, 0, "")
-	if err != nil {
-		resp.SetBody(nil)
-		return err
-	}
-	resp.file, resp.ContentLength = file, int(file.Len())
-	return nil
 }
 
 // freeWindows is how many bytes the decoders of a body may keep before they count as part of it.

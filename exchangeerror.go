@@ -10,14 +10,19 @@ import (
 )
 
 // BodyTooLargeError is the failure of a response whose body, its content coding removed, is larger than
-// Limits.Body.
+// Limits.Body, or with RequestWithSpool than Limits.Spool; and of what needs a spooled body in memory that is larger
+// than Limits.Body.
 type BodyTooLargeError struct {
-	URL   string
-	Limit int64 // bytes
+	URL     string
+	Limit   int64 // bytes
+	Spooled bool  // it was Limits.Spool
 }
 
 // Error names URL, limit and remedies.
 func (e *BodyTooLargeError) Error() string {
+	if e.Spooled {
+		return fmt.Sprintf("the body of %s is larger than Limits.Spool = %d bytes; raise the limit, or use RequestWithResponseWriter", redact(e.URL), e.Limit)
+	}
 	return fmt.Sprintf("the body of %s is larger than Limits.Body = %d bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter",
 		redact(e.URL), e.Limit)
 }

@@ -32,8 +32,14 @@ type Transfer struct {
 	Err error // why the body broke off, nil if it is whole
 }
 
-// Transfer returns how the response came, or nil if no downloader of the engine brought it.
-func (r *Response) Transfer() *Transfer { return r.transfer }
+// Transfer returns how the response came. It is never nil: all of it is zero if the engine's own downloader did not bring
+// the response.
+func (r *Response) Transfer() *Transfer {
+	if r.transfer == nil {
+		return new(Transfer)
+	}
+	return r.transfer
+}
 
 // tracer listens to net/http. Its methods are called by the connection's goroutines.
 type tracer struct {
