@@ -141,6 +141,7 @@ func (c *connector) forProxy() *connector {
 type tunnel struct {
 	proxy   *url.URL
 	toProxy dialFunc
+	agent   string // who asks
 	limits  Limits
 }
 
@@ -158,8 +159,11 @@ func (t *tunnel) dial(ctx context.Context, network, hostport string) (net.Conn, 
 		}
 		conn.Close()
 	}
-	return nil, &net.OpError{Op: "proxyconnect", Net: network, Err: err}
+	return nil, &net.OpError{Op: opProxy, Net: network, Err: err}
 }
+
+// opProxy is the Op of an error of a proxy that gives no tunnel.
+const opProxy = "proxyconnect"
 
 // errTunnelSpeaks tells that something came out of a tunnel before anything went in.
 var errTunnelSpeaks = errors.New("the proxy sends more than its answer to CONNECT")
@@ -173,6 +177,7 @@ func (t *tunnel) ask(ctx context.Context, conn net.Conn, hostport string) (err e
 		}
 	}()
 	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: hostport}, Host: hostport, Header: make(http.Header)}
+	req.Header.Set("User-Agent", t.agent)
 	if user := t.proxy.User; user != nil {
 		req.Header.Set("Proxy-Authorization", basicAuth(user))
 	}
@@ -183,7 +188,7 @@ func (t *tunnel) ask(ctx context.Context, conn net.Conn, hostport string) (err e
 	resp, err := http.ReadResponse(in, req)
 	switch {
 	case err != nil:
-		return err
+		return shortened(err)
 	case resp.StatusCode/100 != 2:
 		return fmt.Errorf("the proxy answers CONNECT with status %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	case in.Buffered() > 0:

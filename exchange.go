@@ -27,6 +27,7 @@ type exchange struct {
 	trace  tracer
 
 	route    *route
+	secure   bool          // the site is spoken to over TLS
 	body     io.ReadCloser // as it comes
 	wire     int64         // bytes of it
 	decoder  *httpx.Reader // nil if there is nothing to decode
@@ -128,6 +129,12 @@ func (x *exchange) ask() (*http.Response, error) {
 	if x.route, err = x.down.routes.enter(x.r); err != nil {
 		return nil, err
 	}
+	x.secure = req.URL.Scheme == "https"
+	toProxy := x.route.absolute && !x.secure
+	if req.Header["Proxy-Authorization"] != nil && !toProxy {
+		return nil, &RequestError{URL: x.url, Field: `Header["Proxy-Authorization"]`, Err: errNotToProxy,
+			Remedy: "write user and password into the proxy's URL, as http://user:password@host:port"}
+	}
 	if x.route.absolute {
 		req.URL = urlx.ForProxy(req.URL)
 	}
@@ -146,6 +153,8 @@ func (x *exchange) ask() (*http.Response, error) {
 		}
 	}
 }
+
+var errNotToProxy = errors.New("the site itself would be told, and no proxy")
 
 // isSafe tells whether a request with this method changes nothing (RFC 9110 §9.2.1).
 func isSafe(method string) bool {

@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -125,9 +126,9 @@ func (x *exchange) explain(err error) error {
 	case httpx.IsHeaderTooLarge(err):
 		return &HeaderTooLargeError{URL: x.url, Limit: limits.Header}
 	case errors.Is(err, errSlowHandshake):
-		return &TimeoutError{URL: x.url, Limit: limits.Handshake, Phase: PhaseHandshake}
-	case errors.As(err, &dial) && dial.Op == "dial" && dial.Timeout() && !isLookup(dial):
-		return &TimeoutError{URL: x.url, Limit: limits.Connect, Phase: PhaseConnect}
+		return &TimeoutError{URL: x.url, Limit: limits.Handshake, Phase: PhaseHandshake, Proxy: x.proxyOf(err)}
+	case errors.As(err, &dial) && isConnecting(dial) && dial.Timeout():
+		return &TimeoutError{URL: x.url, Limit: limits.Connect, Phase: PhaseConnect, Proxy: x.proxyOf(err)}
 	}
 	// net/http has no types for these.
 	switch text := err.Error(); {
@@ -139,18 +140,64 @@ func (x *exchange) explain(err error) error {
 	return shortened(err)
 }
 
-// shortened drops an error with a long text: errors are kept, and net/http quotes what a server has sent.
+// isConnecting tells whether it was a connection that failed, to a site or a proxy, and not the look-up of its host.
+func isConnecting(err *net.OpError) bool {
+	var dns *net.DNSError
+	switch err.Op {
+	case "dial", opProxy, "socks connect":
+		return !errors.As(err, &dns)
+	}
+	return false
+}
+
+// proxyOf returns the proxy that a failure to connect is about, without its password; "" if it is the site.
+func (x *exchange) proxyOf(err error) string {
+	var dial *net.OpError
+	switch {
+	case x.r.Proxy == nil:
+		return ""
+	case errors.Is(err, errSlowHandshake) && x.secure && !(errors.As(err, &dial) && dial.Op == opProxy):
+		return "" // in the tunnel
+	}
+	return redact(x.r.Proxy.ProxyUrl)
+}
+
+// shortError is an error with a long text. Errors are kept, and net/http quotes what a server has sent: of that nothing
+// is kept but what the text still has.
+type shortError struct {
+	text string
+	err  error // what of the chain can be kept; nil: nothing
+}
+
+// Error returns the beginning of the text.
+func (e *shortError) Error() string { return e.text }
+
+// Unwrap returns the part of the chain that is kept.
+func (e *shortError) Unwrap() error { return e.err }
+
+// shortened shortens an error with a long text. Errors in its chain that have types of their own are still found.
 func shortened(err error) error {
 	const most = 1024
 	text := err.Error()
 	if len(text) <= most {
 		return err
 	}
-	return errors.New(strings.ToValidUTF8(text[:most], "") + "…")
-}
-
-// isLookup tells whether it was not the connection that failed, but the look-up of its host.
-func isLookup(err error) bool {
-	var dns *net.DNSError
-	return errors.As(err, &dns)
+	short := &shortError{text: strings.ToValidUTF8(text[:most], "") + "…"}
+	var certificate *tls.CertificateVerificationError
+	var op *net.OpError
+	switch {
+	case errors.As(err, &certificate):
+		short.err = certificate // TLS has bounded it
+	case errors.As(err, &op):
+		own := *op
+		own.Err = shortened(op.Err)
+		short.err = &own
+	default:
+		for inner := errors.Unwrap(err); inner != nil && short.err == nil; inner = errors.Unwrap(inner) {
+			if len(inner.Error()) <= most {
+				short.err = inner
+			}
+		}
+	}
+	return short
 }

@@ -41,7 +41,7 @@ type Limits struct {
 	HeaderFields int           // number of its fields (0: 1,000)
 	Connect      time.Duration // to connect to one address (0: 30 s)
 	Handshake    time.Duration // of TLS (0: 30 s)
-	FirstByte    time.Duration // from the request to the header of the response (0: as long as the request's timeout)
+	FirstByte    time.Duration // from the request, its body included, to the header of the response (0: as long as the request's timeout)
 	Idle         time.Duration // without another byte of a body (0: as long as the request's timeout)
 	MinRate      int64         // bytes of a body per second, after its first 10 s (0: any)
 }

@@ -41,7 +41,7 @@ func (x *exchange) request() (*http.Request, error) {
 	if err := r.readBody(x.down.limits.Body); err != nil {
 		return nil, err
 	}
-	x.traced = tracedContext{x.life, &x.trace}
+	x.traced, x.trace.uploads = tracedContext{x.life, &x.trace}, len(r.Body) > 0
 	req := (&http.Request{
 		Method: r.method(), URL: target, Host: target.Host,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,

@@ -43,9 +43,10 @@ func (r *Response) Transfer() *Transfer {
 
 // tracer listens to net/http. Its methods are called by the connection's goroutines.
 type tracer struct {
-	method string
-	clock  *clock
-	dials  atomic.Int32
+	method  string
+	uploads bool // the request has a body
+	clock   *clock
+	dials   atomic.Int32
 
 	mu        sync.Mutex // guards what follows
 	conn      httptrace.GotConnInfo
@@ -85,14 +86,20 @@ func countDial(ctx context.Context) error {
 
 // listen returns the hooks.
 func (t *tracer) listen() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{GotConn: t.gotConn, GotFirstResponseByte: t.gotFirstByte}
+	hooks := &httptrace.ClientTrace{GotConn: t.gotConn, GotFirstResponseByte: t.gotFirstByte}
+	if t.uploads {
+		hooks.WroteRequest = func(httptrace.WroteRequestInfo) { t.clock.sent() }
+	}
+	return hooks
 }
 
 func (t *tracer) gotConn(info httptrace.GotConnInfo) {
 	if conn, ok := info.Conn.(*httpx.Conn); ok {
 		conn.Expect(t.method)
 	}
-	t.clock.sent()
+	if !t.uploads {
+		t.clock.sent()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.conn, t.got = info, time.Now()
