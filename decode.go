@@ -81,7 +81,11 @@ func (x *exchange) open(answer *http.Response) (decoded bool, err error) {
 func (x *exchange) Read(p []byte) (int, error) {
 	n, err := x.content.Read(p)
 	x.got += int64(n)
-	if err == nil || errors.Is(err, io.EOF) || x.broken != nil {
+	if err == nil || errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if x.broken != nil {
+		x.failed = x.broken
 		return n, err
 	}
 	var large *httpx.TooLargeError
@@ -95,5 +99,6 @@ func (x *exchange) Read(p []byte) (int, error) {
 		err = &CorruptBodyError{URL: x.url, Err: err}
 		x.broken = err
 	}
+	x.failed = err
 	return n, err
 }

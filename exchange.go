@@ -36,6 +36,7 @@ type exchange struct {
 	content  io.Reader     // the body as it is
 	got      int64         // bytes of it
 	broken   error         // of body
+	failed   error         // what reading content failed with
 	reserved int64         // bytes of the hold that belong to body
 	windows  int64         // bytes that decoders keep
 }

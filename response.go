@@ -136,12 +136,12 @@ func (r *Response) inMemory() ([]byte, error) {
 	if size > r.readable {
 		return nil, &BodyTooLargeError{URL: r.URL, Limit: r.readable}
 	}
-	if r.ctx != nil && r.ctx.job != nil && r.ctx.job.crawl != nil {
-		r.ctx.job.crawl.bodies.add(r.ctx.hold(), size)
-	}
 	body := make([]byte, size)
 	if _, err := io.ReadFull(r.file.Reader(), body); err != nil {
 		return nil, fmt.Errorf("tegenaria: reading the spooled body of %s: %w", redact(r.URL), err)
+	}
+	if r.ctx != nil && r.ctx.job != nil && r.ctx.job.crawl != nil { // the file is open: the request has not settled
+		r.ctx.job.crawl.bodies.add(r.ctx.hold(), size)
 	}
 	r.read = body
 	return body, nil

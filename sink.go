@@ -79,8 +79,11 @@ func (x *exchange) spool(resp *Response, want int64) error {
 	if err != nil {
 		resp.SetBody(nil)
 		var large *multiread.LimitError
-		if errors.As(err, &large) {
-			err = x.tooLarge()
+		switch {
+		case errors.As(err, &large):
+			return x.tooLarge()
+		case x.failed != nil: // in our own words
+			return x.failed
 		}
 		return err
 	}
