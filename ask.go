@@ -16,8 +16,8 @@ func (e *NoResultError) Error() string {
 	return fmt.Sprintf("the downloader sent no result within %s", e.Waited)
 }
 
-// asking is what a downloader that is not the engine's own is asked with. It may write to its Context when
-// nobody waits for the result any more.
+// asking is what a downloader is asked with that is not the engine's own, or that writes to a ResponseWriter. It may
+// write to its Context when nobody waits for the result any more.
 type asking struct {
 	Context
 	url    string
@@ -34,18 +34,22 @@ type asking struct {
 // ask calls a downloader and waits for its one result, which may come after Download has returned. The
 // request's timeout bounds both.
 func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time) (got *Context, stack []byte, err error) {
-	own, asked := ctx.Ctx, ctx
 	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
 	var theirs *asking
-	if c.http == nil || d.Downloader != Downloader(c.http) {
+	own, asked := ctx.Ctx, ctx
+	ours := c.http != nil && d.Downloader == Downloader(c.http)
+	if !ours || j.turn != nil { // somebody else's code runs in it
 		theirs = &asking{Context: *ctx, url: ctx.Request.Url, result: result}
 		theirs.life.parent, theirs.Ctx, asked = own, &theirs.life, &theirs.Context
 		if j.caller != nil {
 			theirs.dropped = make(chan struct{})
 		}
-		limit := ctx.Request.timeoutOrDefault()
-		if ctx.Request.timeout < 0 {
-			limit = 0
+		limit := time.Duration(0) // the engine's own has a clock
+		if !ours {
+			theirs.writeTo(j.turn)
+			if ctx.Request.timeout >= 0 {
+				limit = ctx.Request.timeoutOrDefault()
+			}
 		}
 		c.watch.bound(&j.call, theirs, started, limit)
 	}
@@ -65,6 +69,15 @@ func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time
 		got, err = awaitResult(own, result, started, ctx.Request.timeoutOrDefault()+farewell)
 	}
 	return got, stack, err
+}
+
+// writeTo puts the attempt's turn, if there is one, in the place of the request's ResponseWriter.
+func (a *asking) writeTo(t *turn) {
+	if t == nil {
+		return
+	}
+	r := *a.Request
+	r.ResponseWriter, a.Request = t, &r
 }
 
 // apart downloads in a goroutine of its own: the caller of Fetch must go on when the download is given up.

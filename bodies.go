@@ -189,9 +189,9 @@ var scratches = sync.Pool{New: func() any { return new([scratchSize]byte) }}
 // readBody reads the body into memory of exactly its size. want is its length, or less than 1 if that is
 // unknown. With an error comes what was read before it.
 func (x *exchange) readBody(want int64) (body []byte, err error) {
-	limit := x.down.limits.Body
+	limit := x.most
 	if want > limit {
-		return nil, &BodyTooLargeError{URL: x.url, Limit: limit}
+		return nil, x.tooLarge()
 	}
 	scratch, _ := scratches.Get().(*[scratchSize]byte)
 	defer scratches.Put(scratch)
@@ -230,7 +230,7 @@ func (x *exchange) readBody(want int64) (body []byte, err error) {
 		parts, total = append(parts, part[:n]), total+int64(n)
 	}
 	if total > limit {
-		return nil, &BodyTooLargeError{URL: x.url, Limit: limit}
+		return nil, x.tooLarge()
 	}
 	return slices.Concat(parts...), endOfBody(err)
 }

@@ -28,6 +28,7 @@ type call struct {
 	running    bool
 	dropped    bool
 	limit      time.Duration // see bound; 0: none
+	tooLate    error         // when that is over
 	inbox      *inbox        // one without a receiver, or nil
 	asked      *asking       // what the downloader was asked, or nil
 	held       bool          // it was given up, and its job is kept open until that is told
@@ -68,7 +69,7 @@ func (w *watch) begin(c *call, at Stage, life *lazyContext, in *inbox) bool {
 	}
 	c.stage, c.life, c.inbox, c.start = at, life, in, w.crawl.now()
 	c.since = c.start // if a piece that has ended left something behind that waits
-	c.running, c.slow, c.over, c.limit, c.asked, c.asks, c.answer = true, false, false, 0, nil, nil, nil
+	c.running, c.slow, c.over, c.limit, c.tooLate, c.asked, c.asks, c.answer = true, false, false, 0, nil, nil, nil, nil
 	if c.job != nil && c.job.ctx != nil {
 		c.asks, c.answer = c.job.ctx.Request, c.job.ctx.Response()
 	}

@@ -13,6 +13,8 @@ type TimeoutError struct {
 	URL   string
 	Limit time.Duration
 	Phase Phase // what took so long; PhaseAll is the whole exchange
+	// Proxy is the proxy that PhaseConnect or PhaseHandshake is about, its password hidden; "" if it is the site.
+	Proxy string
 }
 
 // Phase is a part of an exchange.
@@ -30,6 +32,11 @@ const (
 // Error names URL, limit and remedy.
 func (e *TimeoutError) Error() string {
 	url := redact(e.URL)
+	if e.Proxy != "" && e.Phase == PhaseConnect {
+		url += " through the proxy " + e.Proxy
+	} else if e.Proxy != "" {
+		url = "the proxy " + e.Proxy
+	}
 	switch e.Phase {
 	case PhaseConnect:
 		return fmt.Sprintf("connecting to %s took longer than %s; Limits.Connect allows more", url, e.Limit)

@@ -264,7 +264,7 @@ func TestTransfer(t *testing.T) {
 			}
 		}
 	}
-	if NewResponse(nil, 200, nil, nil).Transfer() != nil {
+	if got := NewResponse(nil, 200, nil, nil).Transfer(); got == nil || *got != (Transfer{}) {
 		t.Error("a response made by hand has a transfer")
 	}
 }

@@ -27,8 +27,8 @@ type connector struct {
 	limit  time.Duration // of a handshake; 0: none
 }
 
-// newConnector makes connections by dial, with TLS by config; nil is the default one.
-func newConnector(dial dialFunc, config *tls.Config, limit time.Duration) *connector {
+// newConnector makes connections by dial, which live knows, with TLS by config; nil is the default one.
+func newConnector(dial dialFunc, live *liveConns, config *tls.Config, limit time.Duration) *connector {
 	if config == nil {
 		config = new(tls.Config)
 	}
@@ -36,11 +36,14 @@ func newConnector(dial dialFunc, config *tls.Config, limit time.Duration) *conne
 		config = config.Clone()
 		config.NextProtos = []string{"h2", "http/1.1"}
 	}
-	return &connector{dial: tracked(dial), config: config, limit: limit}
+	return &connector{dial: tracked(dial, live), config: config, limit: limit}
 }
 
 // plain connects without TLS.
 func (c *connector) plain(ctx context.Context, network, hostport string) (net.Conn, error) {
+	if err := countDial(ctx); err != nil {
+		return nil, err
+	}
 	conn, err := c.dial(ctx, network, hostport)
 	if err != nil {
 		return nil, err
@@ -50,6 +53,9 @@ func (c *connector) plain(ctx context.Context, network, hostport string) (net.Co
 
 // secure connects with TLS. net/http speaks HTTP/2 over what is a *tls.Conn.
 func (c *connector) secure(ctx context.Context, network, hostport string) (net.Conn, error) {
+	if err := countDial(ctx); err != nil {
+		return nil, err
+	}
 	secured, err := c.dialTLS(ctx, network, hostport)
 	if err != nil {
 		return nil, err
@@ -135,6 +141,7 @@ func (c *connector) forProxy() *connector {
 type tunnel struct {
 	proxy   *url.URL
 	toProxy dialFunc
+	agent   string // who asks
 	limits  Limits
 }
 
@@ -152,8 +159,11 @@ func (t *tunnel) dial(ctx context.Context, network, hostport string) (net.Conn, 
 		}
 		conn.Close()
 	}
-	return nil, &net.OpError{Op: "proxyconnect", Net: network, Err: err}
+	return nil, &net.OpError{Op: opProxy, Net: network, Err: err}
 }
+
+// opProxy is the Op of an error of a proxy that gives no tunnel.
+const opProxy = "proxyconnect"
 
 // errTunnelSpeaks tells that something came out of a tunnel before anything went in.
 var errTunnelSpeaks = errors.New("the proxy sends more than its answer to CONNECT")
@@ -167,6 +177,7 @@ func (t *tunnel) ask(ctx context.Context, conn net.Conn, hostport string) (err e
 		}
 	}()
 	req := &http.Request{Method: http.MethodConnect, URL: &url.URL{Opaque: hostport}, Host: hostport, Header: make(http.Header)}
+	req.Header.Set("User-Agent", t.agent)
 	if user := t.proxy.User; user != nil {
 		req.Header.Set("Proxy-Authorization", basicAuth(user))
 	}
@@ -177,7 +188,7 @@ func (t *tunnel) ask(ctx context.Context, conn net.Conn, hostport string) (err e
 	resp, err := http.ReadResponse(in, req)
 	switch {
 	case err != nil:
-		return err
+		return shortened(err)
 	case resp.StatusCode/100 != 2:
 		return fmt.Errorf("the proxy answers CONNECT with status %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	case in.Buffered() > 0:

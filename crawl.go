@@ -51,6 +51,7 @@ type crawl struct {
 	http        *httpDownloader // the default downloader, nil if the user gave one
 	bodies      *bodyBudget
 	loopback    *loopbackSet
+	writers     writers
 	parseGate   *gate
 	lent        atomic.Int64 // parsers that lend their place
 	items       *buffer.Pool[*itemTask]

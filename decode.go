@@ -51,20 +51,17 @@ func (w wireBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// open makes the reader of the answer's body: without its content codings (RFC 9110 §8.4), unless the request
-// asked for one of its own, or it is unknown, or this is but a part of the body. It tells whether there was one; then the header does not name it any
-// more, nor the length that the body had with it.
-func (x *exchange) open(answer *http.Response, inMemory bool) (decoded bool, err error) {
+// open makes the reader of the answer's body: without its content codings (RFC 9110 §8.4), unless one is unknown, or
+// this is but a part of the body. It tells whether there were any; then the header does not name them any more, nor the
+// length that the body had with them.
+func (x *exchange) open(answer *http.Response) (decoded bool, err error) {
 	x.content = wireBody{x}
 	codings := answer.Header["Content-Encoding"]
 	part := answer.StatusCode == http.StatusPartialContent // of the coded body (RFC 9110 §14.1)
-	if x.asSent || part || len(codings) == 0 || answer.Body == http.NoBody {
+	if part || len(codings) == 0 || answer.Body == http.NoBody {
 		return false, nil
 	}
-	limits := httpx.Limits{Ratio: x.down.limits.Ratio, Window: x.takeWindow}
-	if inMemory {
-		limits.Decoded = x.down.limits.Body
-	}
+	limits := httpx.Limits{Decoded: x.most, Ratio: x.down.limits.Ratio, Window: x.takeWindow}
 	x.decoder, err = httpx.NewReader(codings, x.content, limits)
 	var unknown *httpx.UnknownCodingError
 	switch {
@@ -84,19 +81,24 @@ func (x *exchange) open(answer *http.Response, inMemory bool) (decoded bool, err
 func (x *exchange) Read(p []byte) (int, error) {
 	n, err := x.content.Read(p)
 	x.got += int64(n)
-	if err == nil || errors.Is(err, io.EOF) || x.broken != nil {
+	if err == nil || errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if x.broken != nil {
+		x.failed = x.broken
 		return n, err
 	}
 	var large *httpx.TooLargeError
 	var ratio *httpx.RatioError
 	switch {
 	case errors.As(err, &large):
-		err = &BodyTooLargeError{URL: x.url, Limit: x.down.limits.Body}
+		err = x.tooLarge()
 	case errors.As(err, &ratio):
 		err = &RatioError{URL: x.url, Limit: ratio.Limit, Wire: ratio.Wire, Decoded: ratio.Decoded}
 	default:
 		err = &CorruptBodyError{URL: x.url, Err: err}
 		x.broken = err
 	}
+	x.failed = err
 	return n, err
 }

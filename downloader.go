@@ -57,11 +57,11 @@ func newHTTPDownloader(s downloadSettings) *httpDownloader {
 }
 
 // Download fetches one request in the caller's goroutine. A request that is too slow fails with a
-// [*TimeoutError], and a body above Limits.Body with a [*BodyTooLargeError], both without a Response;
+// [*TimeoutError], and a body above its limit with a [*BodyTooLargeError], both without a Response;
 // a body that breaks off with a [*TruncatedBodyError] and what there is of the Response.
 //
-// gzip, deflate, br and zstd are asked for and removed, unless the request has an Accept-Encoding of its own: then
-// the body is what the server sent, as it is with a coding that is none of these. A request with a Range asks for none.
+// gzip, deflate, br and zstd are asked for and removed. A request with an Accept-Encoding of its own, or with a Range,
+// asks for no others.
 //
 // A body for the request's ResponseWriter goes there as it comes, and the Response is empty; Limits.Body
 // does not apply to it, the timeout does. The writer gets no bodies of redirects that are followed, nor
@@ -80,7 +80,7 @@ func (d *httpDownloader) CheckStatus(statusCode uint64, allowStatus []uint64) bo
 	return statusCode < http.StatusBadRequest || slices.Contains(allowStatus, statusCode)
 }
 
-// close closes idle connections, and those that are still being made. No Download may be running.
+// close closes all connections, and those that are still being made. A Download that is running fails.
 func (d *httpDownloader) close() { d.routes.close() }
 
 func (d *httpDownloader) fetch(ctx *Context) (*Response, error) {

@@ -446,9 +446,9 @@ func TestDownloadGzip(t *testing.T) {
 	if resp := mustDownload(t, d, NewRequest(server.URL, GET, nil)); resp.ContentLength != 1<<20 || len(resp.Header["Content-Encoding"]) != 0 {
 		t.Errorf("%d bytes, %v", resp.ContentLength, resp.Header)
 	}
-	raw := mustDownload(t, d, NewRequest(server.URL, GET, nil, RequestWithRequestHeader(map[string]string{"accept-encoding": "gzip"})))
-	if !bytes.Equal(raw.Bytes(), packed.Bytes()) {
-		t.Errorf("the request's own Accept-Encoding: %d bytes of %d", raw.ContentLength, packed.Len())
+	own := mustDownload(t, d, NewRequest(server.URL, GET, nil, RequestWithRequestHeader(map[string]string{"accept-encoding": "gzip"})))
+	if own.ContentLength != 1<<20 || len(own.Header["Content-Encoding"]) != 0 {
+		t.Errorf("the request's own Accept-Encoding: %d bytes of %d, %v", own.ContentLength, packed.Len(), own.Header)
 	}
 	d.limits.Body--
 	r := NewRequest(server.URL, GET, nil)
@@ -487,11 +487,17 @@ func TestDownloadErrorTexts(t *testing.T) {
 		err  error
 		want string
 	}{
-		{&BodyTooLargeError{asked, 5}, "the body of http://u:xxxxx@x.example/p is larger than Limits.Body = 5 bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter"},
+		{&BodyTooLargeError{URL: asked, Limit: 5}, "the body of http://u:xxxxx@x.example/p is larger than Limits.Body = 5 bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter"},
 		{&TimeoutError{URL: asked, Limit: time.Second}, "http://u:xxxxx@x.example/p took longer than 1s; RequestWithTimeout allows more"},
 		{&TruncatedBodyError{asked, 4, 9, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p broke off after 4 of 9 bytes: unexpected EOF"},
 		{&TruncatedBodyError{asked, 4, -1, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p broke off after 4 bytes: unexpected EOF"},
-		{&TimeoutError{asked, time.Second, PhaseConnect}, "connecting to http://u:xxxxx@x.example/p took longer than 1s; Limits.Connect allows more"},
+		{&TimeoutError{URL: asked, Limit: time.Second, Phase: PhaseConnect}, "connecting to http://u:xxxxx@x.example/p took longer than 1s; Limits.Connect allows more"},
+		{&TimeoutError{URL: asked, Limit: time.Second, Phase: PhaseConnect, Proxy: "http://u:xxxxx@p"}, "connecting to http://u:xxxxx@x.example/p through the proxy http://u:xxxxx@p took longer than 1s; Limits.Connect allows more"},
+		{&TimeoutError{URL: asked, Limit: time.Second, Phase: PhaseHandshake, Proxy: "https://p"}, "the TLS handshake with the proxy https://p took longer than 1s; Limits.Handshake allows more"},
+		{&BodyTooLargeError{URL: asked, Limit: 5, Spooled: true}, "the body of http://u:xxxxx@x.example/p is larger than Limits.Spool = 5 bytes; raise the limit, or use RequestWithResponseWriter"},
+		{&BodyTooLargeError{URL: "http://token@x.example/", Limit: 5, Spooled: true}, "the body of http://xxxxx@x.example/ is larger than Limits.Spool = 5 bytes; raise the limit, or use RequestWithResponseWriter"},
+		{&UnansweredError{asked, 5}, "5 connections were made for http://u:xxxxx@x.example/p, and none of them took the request"},
+		{&WriterBusyError{asked}, "the ResponseWriter of http://u:xxxxx@x.example/p has not returned from a Write of a request that was given up; use another one"},
 		{&TooSlowError{asked, 10, 12 * time.Second, 5}, "the body of http://u:xxxxx@x.example/p comes too slowly: 10 bytes in 12s, Limits.MinRate is 5 a second"},
 		{&RatioError{asked, 100, 5, 1000}, "the body of http://u:xxxxx@x.example/p grows from 5 to 1000 bytes in decoding, more than Limits.Ratio = 100 times"},
 		{&CorruptBodyError{asked, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p cannot be decoded: unexpected EOF"},

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,6 +30,7 @@ type testProxy struct {
 	mu    sync.Mutex // guards what follows
 	conns []net.Conn
 	asked []string // targets, with the credentials in front
+	agent string   // who asked for them, the last time
 }
 
 func newTestProxy(t *testing.T, server *httptest.Server) *testProxy {
@@ -110,6 +112,9 @@ func (p *testProxy) serve(conn net.Conn) {
 		}
 		credentials, _ := base64.StdEncoding.DecodeString(strings.TrimPrefix(r.Header.Get("Proxy-Authorization"), "Basic "))
 		p.note(string(credentials), r.Method+" "+r.RequestURI)
+		p.mu.Lock()
+		p.agent = r.UserAgent()
+		p.mu.Unlock()
 		if r.Method == http.MethodConnect {
 			io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
 			p.relay(conn, in)
@@ -311,4 +316,57 @@ func TestGivenClientThroughProxyInMemory(t *testing.T) {
 			t.Errorf("the proxy was asked for %q", resp)
 		}
 	})
+}
+
+// What is meant for a proxy never goes to a site: the credentials in a header only where the request itself goes to the
+// proxy. A proxy learns who asks for a tunnel.
+func TestProxyAuthorization(t *testing.T) {
+	for name, change := range map[string]func(s *downloadSettings, secure *httptest.Server){
+		"own":   func(s *downloadSettings, secure *httptest.Server) { s.tls = trust(secure) },
+		"given": func(s *downloadSettings, secure *httptest.Server) { s.client = secure.Client() },
+	} {
+		site, secure := newServer(echo), httptest.NewTLSServer(http.HandlerFunc(echo))
+		proxy := newTestProxy(t, secure)
+		d := newTestDownloader(t, func(s *downloadSettings) { change(s, secure) }, site, secure)
+		for _, tt := range []struct {
+			url   string
+			proxy string // its scheme, "" for none
+			asked string // of the proxy; "": the request is refused
+		}{
+			{site.URL, "", ""},
+			{secure.URL, "", ""},
+			{"http://site.example/", "http", "u:p GET http://site.example/"},
+			{"https://example.com/", "http", ""},
+			{"http://site.example/", "socks5", ""},
+			{"https://example.com/", "socks5", ""},
+		} {
+			opts := []RequestOption{RequestWithRequestHeader(map[string]string{"proxy-authorization": basicAuth(url.UserPassword("u", "p"))})}
+			if tt.proxy != "" {
+				opts = append(opts, RequestWithRequestProxy(proxy.url(tt.proxy, "")))
+			}
+			r := NewRequest(tt.url, GET, nil, opts...)
+			result := download(d, r)
+			asked := proxy.takeAsked()
+			if asked != tt.asked {
+				t.Errorf("%s, %+v: the proxy was asked for %q", name, tt, asked)
+			}
+			if tt.asked != "" {
+				if result.Error != nil {
+					t.Errorf("%s, %+v: %v", name, tt, result.Error)
+				}
+				continue
+			}
+			if err := wantError[*RequestError](t, result, r); !strings.Contains(err.Error(), "user:password@host") || strings.Contains(err.Error(), "Basic") {
+				t.Errorf("%s, %+v: %v", name, tt, err)
+			}
+		}
+		mustDownload(t, d, NewRequest("https://example.com/", GET, nil, RequestWithRequestProxy(proxy.url("http", "u:p"))))
+		proxy.mu.Lock()
+		if proxy.agent != "tegenaria/test" {
+			t.Errorf("%s: %q asked for a tunnel", name, proxy.agent)
+		}
+		proxy.mu.Unlock()
+		d.close()
+		proxy.close()
+	}
 }

@@ -238,7 +238,7 @@ func TestReadBody(t *testing.T) {
 					limits.Body = int64(max(size, 1))
 				}
 				d := newHTTPDownloader(downloadSettings{limits: limits, bodies: newBodyBudget(1 << 30)})
-				x := &exchange{down: d, ctx: &Context{}, r: NewRequest("http://x.example/", GET, nil), hold: &budgeted, content: bytes.NewReader(page)}
+				x := &exchange{down: d, ctx: &Context{}, r: NewRequest("http://x.example/", GET, nil), hold: &budgeted, most: limits.Body, content: bytes.NewReader(page)}
 				x.life = t.Context()
 				want := int64(-1)
 				if announced {
@@ -270,7 +270,7 @@ func TestReadBody(t *testing.T) {
 // A Content-Length alone, without a body, takes little memory.
 func TestBodyThatNeverComes(t *testing.T) {
 	d := newHTTPDownloader(downloadSettings{limits: Limits{}.withDefaults()})
-	x := &exchange{down: d, ctx: &Context{}, r: NewRequest("", GET, nil), content: strings.NewReader("x"), life: t.Context()}
+	x := &exchange{down: d, ctx: &Context{}, r: NewRequest("", GET, nil), most: 32 << 20, content: strings.NewReader("x"), life: t.Context()}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	body, err := x.readBody(30 << 20)

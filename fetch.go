@@ -237,10 +237,10 @@ func (c *crawl) download(j *job) (herr *HandleError, alive bool) {
 		c.event(func() { f(ctx.Request) })
 	}
 	j.started = c.begins(j)
-	restore := j.countWritten()
+	j.takeTurn()
 	alive = c.guard(j, StageDownload, func() { herr = c.askDownloader(j, d, j.started) })
 	if alive {
-		restore()
+		j.endTurn()
 	}
 	return herr, alive
 }

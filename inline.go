@@ -136,7 +136,8 @@ func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 		herr = c.checkStatus(j)
 	}
 	if herr != nil {
-		alive := !j.abandoned.Load() && c.guard(j, StageError, func() {
+		given := j.abandoned.Load()
+		alive := !given && c.guard(j, StageError, func() {
 			herr = c.errorMiddlewares(j, herr)
 			if herr == nil {
 				herr = j.failure(StageError, ErrIgnoreRequest, nil)
@@ -145,7 +146,10 @@ func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 		})
 		if !alive {
 			c.settleInline(j, Failed, "abandoned")
-			return resp, nil, j.failure(StageError, ErrOutputClosed, nil), nil
+			if !given {
+				herr = j.failure(StageError, ErrOutputClosed, nil)
+			}
+			return resp, nil, herr, nil
 		}
 	}
 	if herr == nil {
@@ -208,7 +212,7 @@ func (c *crawl) inlineExchange(j *job) *HandleError {
 	}
 	herr, alive := c.exchange(j)
 	if !alive {
-		return j.failure(StageDownload, ErrOutputClosed, nil)
+		return j.failure(StageDownload, c.watch.whyLost(&j.call), nil)
 	}
 	return herr
 }

@@ -29,7 +29,8 @@ type job struct {
 	quiet      inbox             // the first of those that have no receiver at once
 	downloader *downloaderModule // that answered
 	hold       bodyHold          // its share of Limits.BodiesInFlight
-	written    int64             // bytes that went to the request's ResponseWriter
+	turn       *turn             // of the present attempt to write to the request's ResponseWriter, or nil
+	written    int64             // bytes that went there
 	started    time.Time         // when its download began, zero if it did not
 
 	open      atomic.Int32           // parts that are not done
@@ -258,6 +259,9 @@ func (j *job) doom() {
 	j.mu.Lock()
 	j.abandoned.Store(true)
 	j.mu.Unlock()
+	if j.turn != nil {
+		j.turn.end()
+	}
 	if j.crawl.work.Err() != nil {
 		j.leaveUndecided()
 	} else {

@@ -32,6 +32,7 @@ type Limits struct {
 	Callback  time.Duration // a callback that runs longer, not counting what the engine makes it wait, is abandoned (0: never)
 
 	Body           int64 // largest body in memory, in bytes (0: 32 MiB)
+	Spool          int64 // largest body of RequestWithSpool, in bytes (0: 1 GiB)
 	BodiesInFlight int64 // sum of bodies between download and settling, and of what decoders keep above 4 MiB each; those of Fetch count, but do not wait (0: 64 MiB)
 	QueueBytes     int64 // memory for waiting requests of a memory cache (0: 1 GiB)
 
@@ -40,7 +41,7 @@ type Limits struct {
 	HeaderFields int           // number of its fields (0: 1,000)
 	Connect      time.Duration // to connect to one address (0: 30 s)
 	Handshake    time.Duration // of TLS (0: 30 s)
-	FirstByte    time.Duration // from the request to the header of the response (0: as long as the request's timeout)
+	FirstByte    time.Duration // from the request, its body included, to the header of the response (0: as long as the request's timeout)
 	Idle         time.Duration // without another byte of a body (0: as long as the request's timeout)
 	MinRate      int64         // bytes of a body per second, after its first 10 s (0: any)
 }
@@ -84,6 +85,7 @@ const (
 	defaultPending        = 100_000
 	defaultURLLength      = 16 << 10
 	defaultBody           = 32 << 20
+	defaultSpool          = 1 << 30
 	defaultBodiesInFlight = 64 << 20
 	defaultQueueBytes     = 1 << 30
 	defaultPerSlot        = 8
@@ -111,6 +113,7 @@ func (l Limits) withDefaults() Limits {
 	l.Pending = orDefault(l.Pending, defaultPending, unlimited)
 	l.URLLength = orDefault(l.URLLength, defaultURLLength, unlimited)
 	l.Body = orDefault(l.Body, defaultBody, unlimited)
+	l.Spool = orDefault(l.Spool, defaultSpool, unlimited)
 	l.BodiesInFlight = orDefault(l.BodiesInFlight, defaultBodiesInFlight, unlimited)
 	l.QueueBytes = orDefault(l.QueueBytes, defaultQueueBytes, 0)
 	l.Ratio = orDefault(l.Ratio, httpx.DefaultRatio, -1)

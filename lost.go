@@ -2,6 +2,7 @@ package tegenaria
 
 import (
 	"context"
+	"fmt"
 	"sync"
 )
 
@@ -40,6 +41,9 @@ func (c *crawl) lost(lost *call) {
 		c.event(func() { f(at, r) })
 	}
 	herr := &HandleError{Err: abandonedAt(at), Request: r, Stage: at}
+	if late := c.watch.whyLate(lost); late != nil {
+		herr.Err = late
+	}
 	if j := lost.job; j != nil && j.ctx != nil {
 		herr.CtxId = j.ctx.CtxId
 	}
@@ -71,4 +75,22 @@ func (c *crawl) lost(lost *call) {
 	if !told {
 		j.done()
 	}
+}
+
+// whyLate returns the error of a call that was given up because it was over a limit of its own; nil for any other.
+func (w *watch) whyLate(c *call) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.dropped || !c.over || c.limit == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w; %w", c.tooLate, abandonedAt(c.stage))
+}
+
+// whyLost returns the error of a Fetch whose call was given up, or could not begin.
+func (w *watch) whyLost(c *call) error {
+	if late := w.whyLate(c); late != nil {
+		return late
+	}
+	return ErrOutputClosed
 }

@@ -41,10 +41,11 @@ func (x *exchange) request() (*http.Request, error) {
 	if err := r.readBody(x.down.limits.Body); err != nil {
 		return nil, err
 	}
+	x.traced, x.trace.uploads = tracedContext{x.life, &x.trace}, len(r.Body) > 0
 	req := (&http.Request{
 		Method: r.method(), URL: target, Host: target.Host,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(httptrace.WithClientTrace(x.life, x.trace.listen()))
+	}).WithContext(httptrace.WithClientTrace(&x.traced, x.trace.listen()))
 	if len(r.Body) > 0 {
 		req.ContentLength = int64(len(r.Body))
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
@@ -101,7 +102,7 @@ func (x *exchange) setHeader(req *http.Request) error {
 	if _, ok := req.Header["User-Agent"]; !ok {
 		set("User-Agent", x.down.agent)
 	}
-	if x.asSent = req.Header["Accept-Encoding"] != nil; !x.asSent && req.Header["Range"] == nil {
+	if req.Header["Accept-Encoding"] == nil && req.Header["Range"] == nil {
 		set("Accept-Encoding", httpx.AcceptEncoding)
 	}
 	if user := req.URL.User; user != nil && req.Header["Authorization"] == nil {

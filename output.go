@@ -202,7 +202,7 @@ func (o *output) followLinks(opts []links.Option) bool {
 	resp := o.ctx.Response()
 	text, err := resp.decoded()
 	if err != nil {
-		return true
+		panic(err) // as Response.Links does
 	}
 	opts = resp.linkOptions(opts)
 	if o.plain() {

@@ -178,33 +178,6 @@ func dropCredentials(r *Request) {
 	}
 }
 
-// countingWriter notes how much of a body reached a request's ResponseWriter.
-type countingWriter struct {
-	io.Writer
-	n int64
-}
-
-func (w *countingWriter) Write(p []byte) (int, error) {
-	n, err := w.Writer.Write(p)
-	w.n += int64(n)
-	return n, err
-}
-
-// countWritten counts what goes to the request's ResponseWriter until the func it returns is called.
-func (j *job) countWritten() (stop func()) {
-	r := j.ctx.Request
-	if r.ResponseWriter == nil {
-		return func() {}
-	}
-	own := r.ResponseWriter
-	counted := &countingWriter{Writer: own}
-	r.ResponseWriter = counted
-	return func() {
-		r.ResponseWriter = own
-		j.written += counted.n
-	}
-}
-
 // rewind prepares the request's ResponseWriter for another attempt. False: a part of the body was written
 // and cannot be taken back.
 func (j *job) rewind() bool {

@@ -30,7 +30,7 @@ const (
 type Parser func(resp *Context, item chan<- *ItemMeta, req chan<- *Context) error
 
 // Proxy names the proxy that a request goes through: http, https or socks5, credentials in the
-// URL's userinfo.
+// URL's userinfo. The environment (HTTP_PROXY and the like) names none.
 type Proxy struct {
 	ProxyUrl string
 }
@@ -44,7 +44,7 @@ type Request struct {
 	Method         string            // GET if empty
 	Body           []byte            // request body
 	Params         map[string]string // merged into the URL's query when sent; a name given here replaces the URL's own
-	Proxy          *Proxy            // nil: the engine's client decides
+	Proxy          *Proxy            // nil: none, or what a client of EngineWithHTTPClient has
 	Cookies        map[string]string // sent as one Cookie header
 	Meta           map[string]any    // the user's data; travels with the request and its redirects
 	AllowRedirects bool              // false: a 3xx reaches the parser as it is

@@ -177,8 +177,9 @@ func RequestWithParserName(name string) RequestOption {
 	return func(r *Request) { r.parserName, r.named = name, true }
 }
 
-// RequestWithSpool lets the body exceed Limits.Body: it goes to a temporary file, Response.Buffer is
-// nil and [Response.Reader] reads it. The file is there until the request has settled, or the caller of Fetch:
+// RequestWithSpool lets the body exceed Limits.Body, up to Limits.Spool: it goes to a temporary file, Response.Buffer
+// and Bytes are nil, and [Response.Reader] and Decode read it. Text, String, CSS, XPath and Links read it into memory if
+// it is not larger than Limits.Body, and fail if it is. The file is there until the request has settled, or the caller of Fetch:
 // its parser has returned and its items have left the pipelines.
 func RequestWithSpool() RequestOption {
 	return func(r *Request) { r.spool = true }

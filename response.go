@@ -31,11 +31,13 @@ type Response struct {
 	ctx      *Context
 	req      *Request
 	transfer *Transfer
+	readable int64 // largest spooled body that is read into memory
 
 	mu   sync.Mutex // guards what follows
 	body []byte
 	view *bytes.Buffer // the Buffer that body belongs to
 	file *multiread.Body
+	read []byte           // what was read of it, nil until asked
 	text []byte           // the decoded body, nil until asked
 	enc  charset.Encoding // that it was decoded from
 	doc  *selector.Document
@@ -86,7 +88,7 @@ func (r *Response) adopt() {
 			r.file = nil
 		}
 	}
-	r.text, r.enc, r.doc, r.base = nil, charset.UTF8, nil, nil
+	r.read, r.text, r.enc, r.doc, r.base = nil, nil, charset.UTF8, nil, nil
 }
 
 // sync takes over a Buffer that user code has set. The caller holds mu.
@@ -96,8 +98,8 @@ func (r *Response) sync() {
 	}
 }
 
-// Bytes returns the body as it was sent, content coding removed. It must not be changed; it is nil
-// for a spooled body, which [Response.Reader] reads.
+// Bytes returns the body as it was sent, content coding removed. It must not be changed. It is nil for a spooled body,
+// whatever its size: [Response.Reader] reads that.
 func (r *Response) Bytes() []byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,8 +107,45 @@ func (r *Response) Bytes() []byte {
 	return r.body
 }
 
-// String returns the body as a string, without decoding its charset.
-func (r *Response) String() string { return string(r.Bytes()) }
+// String returns the body as a string, without decoding its charset. A spooled body that cannot be read is a panic, as
+// with [Response.CSS].
+func (r *Response) String() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	body, err := r.inMemory()
+	if err != nil {
+		panic(err)
+	}
+	return string(body)
+}
+
+// inMemory returns the body; a spooled one is read into memory. The error is a [*BodyTooLargeError], or one of the
+// file: it is closed once the request has settled. The caller holds mu.
+func (r *Response) inMemory() ([]byte, error) {
+	r.sync()
+	if r.file == nil {
+		return r.body, nil
+	}
+	if body, ok := r.file.Bytes(); ok {
+		return body, nil
+	}
+	if r.read != nil {
+		return r.read, nil
+	}
+	size := r.file.Len()
+	if size > r.readable {
+		return nil, &BodyTooLargeError{URL: r.URL, Limit: r.readable}
+	}
+	body := make([]byte, size)
+	if _, err := io.ReadFull(r.file.Reader(), body); err != nil {
+		return nil, fmt.Errorf("tegenaria: reading the spooled body of %s: %w", redact(r.URL), err)
+	}
+	if r.ctx != nil && r.ctx.job != nil && r.ctx.job.crawl != nil { // the file is open: the request has not settled
+		r.ctx.job.crawl.bodies.add(r.ctx.hold(), size)
+	}
+	r.read = body
+	return body, nil
+}
 
 // Reader returns a new independent reader of the body from its beginning, in memory or spooled.
 func (r *Response) Reader() io.ReadCloser {
@@ -122,7 +161,8 @@ func (r *Response) Reader() io.ReadCloser {
 // Text returns the body decoded to UTF-8, as browsers decode it (WHATWG Encoding and HTML §13.2.3.2):
 // by its byte order mark, the charset of Content-Type, or what the document declares; a body that says
 // nothing and is valid UTF-8 is UTF-8. What cannot be decoded becomes U+FFFD. See package html/charset
-// for the rest. The error tells of a spooled body.
+// for the rest. The error is that of a spooled body: a [*BodyTooLargeError] above Limits.Body, or one of its file, which
+// is closed once the request has settled.
 func (r *Response) Text() (string, error) {
 	text, err := r.decoded()
 	return string(text), err
@@ -135,12 +175,12 @@ func (r *Response) decoded() ([]byte, error) {
 }
 
 func (r *Response) decodedLocked() ([]byte, error) {
-	r.sync()
-	if r.file != nil {
-		return nil, fmt.Errorf("tegenaria: the body of %s is spooled to a file; read it with Reader", redact(r.URL))
+	body, err := r.inMemory()
+	if err != nil {
+		return nil, err
 	}
 	if r.text == nil {
-		r.text, r.enc, _ = charset.Decode(r.body, firstHeader(r.Header, "Content-Type"))
+		r.text, r.enc, _ = charset.Decode(body, firstHeader(r.Header, "Content-Type"))
 	}
 	return r.text, nil
 }
@@ -169,10 +209,14 @@ func (r *Response) Decode(v any) error {
 }
 
 // CSS selects nodes of the body, which is parsed at most once, at the first call of CSS or XPath: as XML
-// if its Content-Type says so (text/xml, application/rss+xml …; XHTML is read as HTML), else as HTML. A
-// page that is made to exhaust the memory is a panic with a *selector.ParseError. It panics with a *selector.SyntaxError if the query is wrong, as regexp.MustCompile does;
-// the engine makes that a HandleError. See package selector for what queries can say. The Selection's
-// URLs are resolved as [Response.Follow] does.
+// if its Content-Type says so (text/xml, application/rss+xml …; XHTML is read as HTML), else as HTML. See
+// package selector for what queries can say. The Selection's URLs are resolved as [Response.Follow] does.
+//
+// It panics with a *selector.SyntaxError if the query is wrong, as regexp.MustCompile does, and with a
+// *selector.ParseError if the page is made to exhaust the memory; the engine makes a HandleError of both.
+//
+// A spooled body is read into memory for it, and counts in Limits.BodiesInFlight. One that is larger than Limits.Body, or
+// whose file is closed, is a panic with the error that [Response.Text] returns.
 func (r *Response) CSS(query string) *selector.Selection { return r.document().CSS(query) }
 
 // XPath selects nodes of the body by an XPath 1.0 expression, with the rules of CSS.
@@ -183,7 +227,10 @@ func (r *Response) document() *selector.Document {
 	defer r.mu.Unlock()
 	r.sync()
 	if r.doc == nil {
-		text, _ := r.decodedLocked()
+		text, err := r.decodedLocked()
+		if err != nil {
+			panic(err)
+		}
 		r.doc = r.parse(text)
 	}
 	return r.doc
@@ -203,9 +250,13 @@ func (r *Response) parse(text []byte) *selector.Document {
 }
 
 // Links returns the page's links in document order, each URL once. The options know its encoding and,
-// for links.Everything, its header. See package links for them.
+// for links.Everything, its header. See package links for them. A spooled body that cannot be read is a panic, as with
+// [Response.CSS].
 func (r *Response) Links(opts ...links.Option) []links.Link {
-	text, _ := r.decoded()
+	text, err := r.decoded()
+	if err != nil {
+		panic(err)
+	}
 	return links.Extract(text, r.URL, r.linkOptions(opts)...)
 }
 
@@ -259,7 +310,10 @@ func (r *Response) documentBase() (*urlx.Base, charset.Encoding, error) {
 	if r.base == nil {
 		url := r.URL
 		if markup {
-			text, _ := r.decodedLocked()
+			text, err := r.decodedLocked()
+			if err != nil {
+				return nil, 0, err
+			}
 			url = links.Base(text, r.URL)
 		}
 		base, err := urlx.ParseBase(url)

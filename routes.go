@@ -42,6 +42,7 @@ type routes struct {
 	settings downloadSettings
 	guard    *dialGuard
 	direct   *route
+	live     liveConns
 
 	mu      sync.Mutex // guards what follows, and the routes' counts
 	proxied map[string]*route
@@ -51,18 +52,11 @@ type routes struct {
 func newRoutes(s downloadSettings) *routes {
 	rs := &routes{settings: s, guard: newDialGuard(s.allowPrivate, s.loopback, s.limits.Connect), proxied: make(map[string]*route)}
 	if s.client != nil {
-		rs.direct = &route{send: withoutRedirects(s.client).Do}
+		rs.direct = &route{send: withoutRedirects(s.client, s.client.Transport)}
 		return rs
 	}
 	rs.direct = newRoute(rs.transport(rs.connector(rs.guard.dial)))
 	return rs
-}
-
-// withoutRedirects copies a client; its redirects are answers like any other.
-func withoutRedirects(c *http.Client) *http.Client {
-	plain := *c
-	plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &plain
 }
 
 func newRoute(t *http.Transport) *route {
@@ -70,7 +64,7 @@ func newRoute(t *http.Transport) *route {
 }
 
 func (rs *routes) connector(dial dialFunc) *connector {
-	return newConnector(dial, rs.settings.tls, rs.settings.limits.Handshake)
+	return newConnector(dial, &rs.live, rs.settings.tls, rs.settings.limits.Handshake)
 }
 
 // transport sets no MaxConnsPerHost: with HTTP/2 requests can then wait for ever (golang/go#34941), and slots
@@ -168,6 +162,7 @@ func (rs *routes) makeRoom() (idle *route) {
 	return oldest
 }
 
+// close closes all connections that were made here.
 func (rs *routes) close() {
 	defer rs.guard.resolver.Close()
 	if rs.direct.closeIdle != nil {
@@ -179,6 +174,7 @@ func (rs *routes) close() {
 	for _, way := range ways {
 		way.closeIdle()
 	}
+	rs.live.close()
 }
 
 var (
@@ -202,7 +198,7 @@ func (rs *routes) through(proxyURL string) (*route, error) {
 		return nil, errProxyHost
 	}
 	if client := rs.settings.client; client != nil {
-		return throughClient(client, u)
+		return throughClient(client, u, rs.settings.agent)
 	}
 	dialer := &net.Dialer{Timeout: rs.settings.limits.Connect}
 	if u.Scheme == "socks5" {
@@ -217,7 +213,7 @@ func (rs *routes) through(proxyURL string) (*route, error) {
 
 // throughHTTP makes the way through an HTTP proxy: plain HTTP is sent to it, TLS goes through a tunnel.
 func (rs *routes) throughHTTP(u *url.URL, toProxy *connector) *route {
-	tunnel := &tunnel{proxy: u, toProxy: toProxy.dial, limits: rs.settings.limits}
+	tunnel := &tunnel{proxy: u, toProxy: toProxy.dial, agent: rs.settings.agent, limits: rs.settings.limits}
 	if u.Scheme == "https" {
 		toProxy = toProxy.forProxy()
 		tunnel.toProxy = func(ctx context.Context, network, hostport string) (net.Conn, error) {
@@ -242,8 +238,9 @@ func (rs *routes) throughHTTP(u *url.URL, toProxy *connector) *route {
 	}
 }
 
-// throughClient makes of the user's client one that goes through a proxy.
-func throughClient(client *http.Client, u *url.URL) (*route, error) {
+// throughClient makes of the user's client one that goes through a proxy, which learns the agent where TLS goes through
+// it.
+func throughClient(client *http.Client, u *url.URL, agent string) (*route, error) {
 	base := client.Transport
 	if base == nil {
 		base = http.DefaultTransport
@@ -254,9 +251,13 @@ func throughClient(client *http.Client, u *url.URL) (*route, error) {
 	}
 	t = t.Clone()
 	t.Proxy = http.ProxyURL(u)
-	plain := withoutRedirects(client)
-	plain.Transport = t
-	return &route{send: plain.Do, closeIdle: t.CloseIdleConnections, absolute: u.Scheme != "socks5"}, nil
+	if t.ProxyConnectHeader.Get("User-Agent") == "" {
+		if t.ProxyConnectHeader == nil {
+			t.ProxyConnectHeader = make(http.Header)
+		}
+		t.ProxyConnectHeader.Set("User-Agent", agent)
+	}
+	return &route{send: withoutRedirects(client, t), closeIdle: t.CloseIdleConnections, absolute: u.Scheme != "socks5"}, nil
 }
 
 // socksDial connects through a SOCKS5 proxy (RFC 1928), which looks names up. net/http could do so too, but

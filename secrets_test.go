@@ -2,6 +2,8 @@ package tegenaria_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +17,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/middleware"
 )
 
 // However a request fails, no password, cookie or header value of it is in an error or in the log.
@@ -112,6 +115,61 @@ func TestSecretsAreNotTold(t *testing.T) {
 	for line := range strings.Lines(said.String()) {
 		if strings.Contains(line, "s3cret") {
 			t.Errorf("the log tells it: %s", line)
+		}
+	}
+}
+
+// No password of a reference is in the error about it, wherever it stood: in a page, its base, a refresh or a Location,
+// and with a client of the user's too.
+func TestSecretsOfReferences(t *testing.T) {
+	pages := map[string]string{
+		"/link":    `<a href="http://u:s3cret@%zz/">x</a>`,
+		"/base":    `<base href="http://u:s3cret@%zz/"><a href="x">x</a>`,
+		"/refresh": `<meta http-equiv="refresh" content="0; url=http://u:s3cret@%zz/">`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		if page, ok := pages[r.URL.Path]; ok {
+			io.WriteString(w, page)
+			return
+		}
+		w.Header()["Location"] = []string{"http://u:s3cret@%zz/"}
+		w.WriteHeader(http.StatusFound)
+	}))
+	defer server.Close()
+	at := "http://u:s3cret@" + strings.TrimPrefix(server.URL, "http://")
+	given := &http.Client{Transport: &http.Transport{}}
+	defer given.CloseIdleConnections()
+	for name, opts := range map[string][]tegenaria.EngineOption{"own": nil, "given": {tegenaria.EngineWithHTTPClient(given)}} {
+		var said bytes.Buffer
+		logger := logrus.New()
+		logger.SetOutput(&said)
+		logger.SetLevel(logrus.TraceLevel)
+		var mu sync.Mutex // guards texts
+		var texts []string
+		s := newSpider(at+"/link", at+"/base", at+"/refresh", at+"/location")
+		s.parse = tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
+			err := out.FollowLinks()
+			for _, ref := range []string{"http://u:s3cret@%zz/", "u:s3cret@%zz/", "//u:s3cret@%zz/", "http://s3cret@%zz/"} {
+				_, bad := r.Follow(ref)
+				err = errors.Join(err, bad, out.Follow(ref))
+			}
+			return err
+		})
+		e := newEngine(nil, s, append(opts, tegenaria.EngineWithLogger(logger), tegenaria.EngineWithMiddlewares(middleware.NewMetaRefresh(middleware.MetaRefreshOptions{})),
+			tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) {
+				mu.Lock()
+				defer mu.Unlock()
+				texts = append(texts, err.Error(), fmt.Sprint(err.Err))
+			}))...)
+		mustRun(t, e)
+		if len(texts) == 0 || said.Len() == 0 {
+			t.Errorf("%s: nothing was told", name)
+		}
+		for line := range strings.Lines(said.String() + strings.Join(texts, "\n")) {
+			if strings.Contains(line, "s3cret") {
+				t.Errorf("%s: %s", name, line)
+			}
 		}
 	}
 }

@@ -56,7 +56,8 @@ func firstHeader(header map[string][]string, name string) string {
 	return ""
 }
 
-// redact hides the password of an URL that is about to be printed.
+// redact hides the password of an URL that is about to be printed; or the user name, where it stands alone: it may be a
+// token.
 func redact(raw string) string {
 	if !strings.Contains(raw, "@") {
 		return raw
@@ -69,6 +70,9 @@ func redact(raw string) string {
 			return "…" + raw[at:]
 		}
 		return scheme + "//…" + raw[at:]
+	}
+	if _, ok := u.User.Password(); u.User != nil && !ok && u.User.Username() != "" {
+		u.User = url.User("xxxxx")
 	}
 	return u.Redacted()
 }

@@ -1,11 +1,13 @@
 package tegenaria
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
 	"net/http/httptrace"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/httpx"
@@ -30,13 +32,21 @@ type Transfer struct {
 	Err error // why the body broke off, nil if it is whole
 }
 
-// Transfer returns how the response came, or nil if no downloader of the engine brought it.
-func (r *Response) Transfer() *Transfer { return r.transfer }
+// Transfer returns how the response came. It is never nil: all of it is zero if the engine's own downloader did not bring
+// the response.
+func (r *Response) Transfer() *Transfer {
+	if r.transfer == nil {
+		return new(Transfer)
+	}
+	return r.transfer
+}
 
 // tracer listens to net/http. Its methods are called by the connection's goroutines.
 type tracer struct {
-	method string
-	clock  *clock
+	method  string
+	uploads bool // the request has a body
+	clock   *clock
+	dials   atomic.Int32
 
 	mu        sync.Mutex // guards what follows
 	conn      httptrace.GotConnInfo
@@ -44,16 +54,52 @@ type tracer struct {
 	firstByte time.Time
 }
 
+// mostConnections is how many connections are made for an exchange. net/http makes another one each time that a server
+// says it has not looked at the request.
+const mostConnections = 5
+
+type tracerKey struct{}
+
+// tracedContext is the context of an exchange, in which the connections that are made for it are counted.
+type tracedContext struct {
+	context.Context
+	tracer *tracer
+}
+
+// Value finds the tracer.
+func (c *tracedContext) Value(key any) any {
+	if key == (tracerKey{}) {
+		return c.tracer
+	}
+	return c.Context.Value(key)
+}
+
+// countDial counts a connection for the exchange that ctx belongs to, if it is one's. The error is an
+// [*UnansweredError]: it has had enough of them.
+func countDial(ctx context.Context) error {
+	t, ok := ctx.Value(tracerKey{}).(*tracer)
+	if !ok || t.dials.Add(1) <= mostConnections {
+		return nil
+	}
+	return &UnansweredError{URL: t.clock.url, Connections: mostConnections}
+}
+
 // listen returns the hooks.
 func (t *tracer) listen() *httptrace.ClientTrace {
-	return &httptrace.ClientTrace{GotConn: t.gotConn, GotFirstResponseByte: t.gotFirstByte}
+	hooks := &httptrace.ClientTrace{GotConn: t.gotConn, GotFirstResponseByte: t.gotFirstByte}
+	if t.uploads {
+		hooks.WroteRequest = func(httptrace.WroteRequestInfo) { t.clock.sent() }
+	}
+	return hooks
 }
 
 func (t *tracer) gotConn(info httptrace.GotConnInfo) {
 	if conn, ok := info.Conn.(*httpx.Conn); ok {
 		conn.Expect(t.method)
 	}
-	t.clock.sent()
+	if !t.uploads {
+		t.clock.sent()
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.conn, t.got = info, time.Now()

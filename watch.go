@@ -120,9 +120,26 @@ func (w *watch) bound(c *call, asked *asking, started time.Time, limit time.Dura
 		return
 	}
 	c.asked, c.start, c.limit, c.over = asked, started, limit, false
+	c.tooLate = &TimeoutError{URL: asked.url, Limit: limit}
 	c.mu.Unlock()
 	if limit > 0 {
 		w.await(started.Add(limit))
+	}
+}
+
+// limited gives a running download a limit from now on, for a part that is somebody else's code, or takes it away: 0.
+// tooLate is the error when it is over.
+func (w *watch) limited(c *call, limit time.Duration, tooLate error) {
+	c.mu.Lock()
+	if !c.running || c.asked == nil {
+		c.mu.Unlock()
+		return
+	}
+	c.start, c.limit, c.over, c.tooLate = w.crawl.now(), limit, false, tooLate
+	due := c.start.Add(limit)
+	c.mu.Unlock()
+	if limit > 0 {
+		w.await(due)
 	}
 }
 
@@ -179,7 +196,7 @@ func (w *watch) look() {
 			lost = append(lost, c)
 		case c.limit > 0:
 			c.over = true
-			c.asked.life.cancel(&TimeoutError{URL: c.asked.url, Limit: c.limit})
+			c.asked.life.cancel(c.tooLate)
 		case w.limit > 0 && !now.Before(c.start.Add(w.limit)):
 			c.over, over = true, true
 			if c.job != nil {

@@ -45,7 +45,7 @@ func (m *MetaRefresh) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenari
 	}
 	text, err := resp.Text()
 	if err != nil {
-		return fmt.Errorf("middleware: reading %s for a refresh: %w", resp.URL, err)
+		return fmt.Errorf("middleware: reading a page for its refresh: %w", err)
 	}
 	url, after, ok := links.Refresh([]byte(text), resp.URL)
 	if !ok || after >= m.longest || samePage(url, resp.URL) {

@@ -3,16 +3,22 @@ package httpx
 import (
 	"bufio"
 	"crypto/tls"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"time"
 )
 
 // HTTP2Conn is a client's HTTP/2 connection that gives net/http only frames of the types of RFC 9113 §6. The others mean
 // nothing and are dropped, as §5.5 demands: net/http would write a line to the process's log for each of them, and a
-// server can send them without end. It also ends headers that are too large before they are decoded.
+// server can send them without end.
+//
+// A header block that is too large ends the connection before it is decoded: what comes behind it cannot be decoded
+// without it (§4.3). The stream that it belongs to is reset first, see [IsHeaderTooLarge]; the others fail with
+// [ErrNeighbour].
 type HTTP2Conn struct {
 	*tls.Conn
 	frames frames
@@ -23,11 +29,13 @@ type frames struct {
 	in        *bufio.Reader
 	maxHeader int64
 
-	left    int64 // bytes of the frame that is being read, its head included
-	block   int64 // bytes of the header block that is on its way (RFC 9113 §4.3)
-	inBlock bool  // more of it comes
-	dropped int64 // bytes of dropped frames
-	err     error // for good
+	ready   []byte // what is read before anything else
+	held    []byte // a header block that has begun: it is handed over whole, or not at all
+	left    int64  // bytes of the frame that is being read, its head included
+	block   int64  // bytes of the header block that is on its way (RFC 9113 §4.3)
+	inBlock bool   // more of it comes
+	dropped int64  // bytes of dropped frames
+	err     error  // for good
 }
 
 // NewHTTP2Conn returns a connection on which HTTP/2 was negotiated. maxHeader is the largest header block, in bytes as
@@ -36,22 +44,46 @@ func NewHTTP2Conn(conn *tls.Conn, maxHeader int64) *HTTP2Conn {
 	return &HTTP2Conn{Conn: conn, frames: frames{in: bufio.NewReader(conn), maxHeader: maxHeader}}
 }
 
-// HeaderTooLargeError tells that a header was larger than the limit before it was decoded.
-type HeaderTooLargeError struct{ Limit int64 }
+// ErrNeighbour is why a connection ended whose server sent a header that was too large, for all other requests on it:
+// they may be asked again.
+var ErrNeighbour = errors.New("httpx: the connection has ended at another response's header, which was too large")
 
-// Error names the limit.
-func (e *HeaderTooLargeError) Error() string {
-	return fmt.Sprintf("httpx: a header block of more than %d bytes", e.Limit)
+// errHeaderTooLarge ends a connection whose header nobody can be told of.
+var errHeaderTooLarge = errors.New("httpx: a header block is too large")
+
+// resetStream is the error of net/http for a stream that was reset: it sets whatever has the same fields.
+type resetStream struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+// Error says which stream it is.
+func (e resetStream) Error() string {
+	return fmt.Sprintf("httpx: stream %d was reset with code %#x", e.StreamID, e.Code)
+}
+
+// codeHeaderTooLarge is how an [HTTP2Conn] resets a stream whose header is too large. It is none of the codes of
+// RFC 9113 §7, and means nothing to net/http.
+const codeHeaderTooLarge = 0x7e6e4ea1
+
+// IsHeaderTooLarge tells whether an error of net/http says that the response to this very request had a header block
+// above the limit of its [HTTP2Conn].
+func IsHeaderTooLarge(err error) bool {
+	var reset resetStream
+	return errors.As(err, &reset) && reset.Code == codeHeaderTooLarge
 }
 
 // errUnknownFrames tells that a server sends nothing but what nobody understands.
 var errUnknownFrames = errors.New("httpx: too many frames of unknown types (RFC 9113 §5.5)")
 
 const (
-	frameHeadLength = 9       // RFC 9113 §4.1
-	mostDropped     = 1 << 20 // of one connection; extensions in use send a few hundred bytes
+	frameHeadLength = 9        // RFC 9113 §4.1
+	mostDropped     = 1 << 20  // of one connection; extensions in use send a few hundred bytes
+	mostHeld        = 16 << 20 // of a header block; where the limit is higher, none is held back
 
 	frameHeaders      = 0x1 // RFC 9113 §6.2
+	frameResetStream  = 0x3 // §6.4
 	frameContinuation = 0x9 // §6.10, the last of the types
 	endHeaders        = 0x4
 )
@@ -68,18 +100,29 @@ func (c *HTTP2Conn) Close() error {
 }
 
 // Read reads what is left of a frame, or the beginning of the next one of a known type. Errors are those of the
-// connection, a [*HeaderTooLargeError], or one that tells of too many unknown frames; all stay.
+// connection, [ErrNeighbour], or one that tells of too many unknown frames; all stay.
 func (c *HTTP2Conn) Read(p []byte) (int, error) { return c.frames.Read(p) }
 
 func (f *frames) Read(p []byte) (int, error) {
-	for f.left == 0 && f.err == nil && len(p) > 0 {
-		f.err = f.next()
+	for len(f.ready) == 0 && f.left == 0 && f.err == nil && len(p) > 0 {
+		if f.err = f.next(); f.err != nil {
+			f.ready, f.held = append(f.ready, f.held...), nil
+		}
+	}
+	if len(f.ready) > 0 && len(p) > 0 {
+		n := copy(p, f.ready)
+		if f.ready = f.ready[n:]; len(f.ready) == 0 {
+			f.ready = nil
+		}
+		return n, nil
 	}
 	if f.err != nil || len(p) == 0 {
 		return 0, f.err
 	}
 	n, err := f.in.Read(p[:min(int64(len(p)), f.left)])
-	f.left -= int64(n)
+	if f.left -= int64(n); err != nil {
+		f.err = err
+	}
 	return n, err
 }
 
@@ -93,21 +136,53 @@ func (f *frames) next() error {
 		return err
 	}
 	length, kind, flags := int64(head[0])<<16|int64(head[1])<<8|int64(head[2]), head[3], head[4]
+	size := frameHeadLength + length
 	switch {
+	case kind == frameHeaders && !f.inBlock:
+		f.block, f.inBlock = length, flags&endHeaders == 0
+	case kind == frameContinuation && f.inBlock:
+		f.block, f.inBlock = f.block+length, flags&endHeaders == 0
 	case kind > frameContinuation && !f.inBlock: // within a block it is an error, which net/http sees
-		if f.dropped += frameHeadLength + length; f.dropped > mostDropped {
+		if f.dropped += size; f.dropped > mostDropped {
 			return errUnknownFrames
 		}
-		_, err := f.in.Discard(int(frameHeadLength + length))
+		_, err := f.in.Discard(int(size))
 		return err
-	case kind == frameHeaders:
-		f.block, f.inBlock = length, flags&endHeaders == 0
-	case kind == frameContinuation:
-		f.block, f.inBlock = f.block+length, flags&endHeaders == 0
+	default:
+		f.ready, f.held, f.inBlock = f.held, nil, false
+		f.left = size
+		return nil
 	}
 	if f.block > f.maxHeader {
-		return &HeaderTooLargeError{Limit: f.maxHeader}
+		return f.refuse([4]byte(head[5:9]))
 	}
-	f.left = frameHeadLength + length
+	if f.inBlock && f.maxHeader <= mostHeld {
+		return f.hold(size)
+	}
+	f.ready, f.held = f.held, nil
+	f.left = size
 	return nil
+}
+
+// hold takes a frame of a header block that does not end with it.
+func (f *frames) hold(size int64) error {
+	if f.held == nil {
+		f.held = make([]byte, 0, size)
+	}
+	f.held = slices.Grow(f.held, int(size))
+	begin := len(f.held)
+	n, err := io.ReadFull(f.in, f.held[begin:begin+int(size)])
+	f.held = f.held[:begin+n]
+	return err
+}
+
+// refuse ends the connection at a header block that is too large, with a reset of its stream.
+func (f *frames) refuse(stream [4]byte) error {
+	f.held = nil
+	if stream[0] &= 0x7f; stream == [4]byte{} || f.maxHeader > mostHeld {
+		return errHeaderTooLarge
+	}
+	reset := append([]byte{0, 0, 4, frameResetStream, 0}, stream[:]...)
+	f.ready = binary.BigEndian.AppendUint32(reset, codeHeaderTooLarge)
+	return ErrNeighbour
 }

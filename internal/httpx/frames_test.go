@@ -26,8 +26,12 @@ func TestFrames(t *testing.T) {
 	const data, unknown, limit = 0, 0x77, 1000
 	head := frame(frameHeaders, 0, 600)
 	join := func(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
-	isLarge := func(err error) bool { var e *HeaderTooLargeError; return errors.As(err, &e) && e.Limit == limit }
+	isLarge := func(err error) bool { return errors.Is(err, ErrNeighbour) }
+	reset := []byte{0, 0, 4, frameResetStream, 0, 0, 0, 0, 1, 0x7e, 0x6e, 0x4e, 0xa1}
+	ofNobody := frame(frameHeaders, endHeaders, limit+1)
+	ofNobody[8] = 0
 	isOver := func(err error) bool { return err == nil }
+	isCut := func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }
 	for _, tt := range []struct {
 		name     string
 		in, want []byte
@@ -41,10 +45,14 @@ func TestFrames(t *testing.T) {
 		{"header", frame(frameHeaders, endHeaders, limit), frame(frameHeaders, endHeaders, limit), isOver},
 		{"two headers", join(frame(frameHeaders, endHeaders, 600), frame(frameHeaders, endHeaders, 600)), join(frame(frameHeaders, endHeaders, 600), frame(frameHeaders, endHeaders, 600)), isOver},
 		{"header in parts", join(head, frame(frameContinuation, endHeaders, 400)), join(head, frame(frameContinuation, endHeaders, 400)), isOver},
-		{"large header", join(frame(data, 0, 1), frame(frameHeaders, endHeaders, limit+1)), frame(data, 0, 1), isLarge},
-		{"large header in parts", join(head, frame(frameContinuation, 0, 400), frame(frameContinuation, endHeaders, 1)), join(head, frame(frameContinuation, 0, 400)), isLarge},
+		{"large header", join(frame(data, 0, 1), frame(frameHeaders, endHeaders, limit+1)), join(frame(data, 0, 1), reset), isLarge},
+		{"large header in parts", join(head, frame(frameContinuation, 0, 400), frame(frameContinuation, endHeaders, 1)), reset, isLarge},
+		{"large header of nobody", join(frame(data, 0, 1), ofNobody), frame(data, 0, 1), func(err error) bool { return errors.Is(err, errHeaderTooLarge) }},
+		{"header that stops", join(head, frame(frameContinuation, 0, 400)), join(head, frame(frameContinuation, 0, 400)), isOver},
+		{"header cut", join(head, frame(frameContinuation, 0, 400)[:100]), join(head, frame(frameContinuation, 0, 400)[:100]), isCut},
+		{"header in a header", join(head, head), join(head, head), isOver},
 		{"unknown within a header", join(head, frame(unknown, 0, 3)), join(head, frame(unknown, 0, 3)), isOver},
-		{"cut in a head", join(frame(data, 0, 5), frame(data, 0, 5)[:4]), frame(data, 0, 5), func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
+		{"cut in a head", join(frame(data, 0, 5), frame(data, 0, 5)[:4]), frame(data, 0, 5), isCut},
 		{"unknown without end", bytes.Repeat(frame(unknown, 0, 0), mostDropped/frameHeadLength+1), nil, func(err error) bool { return errors.Is(err, errUnknownFrames) }},
 		{"unknown and large", join(frame(unknown, 0, mostDropped)), nil, func(err error) bool { return errors.Is(err, errUnknownFrames) }},
 		{"many unknown", join(bytes.Repeat(frame(unknown, 0, 0), mostDropped/frameHeadLength-1), frame(data, 0, 5)), frame(data, 0, 5), isOver},
@@ -96,10 +104,11 @@ func FuzzFrames(f *testing.F) {
 	f.Add(append(frame(0x77, 0, 3), frame(0, 0, 5)...))
 	f.Add(append(frame(frameHeaders, 0, 60), frame(frameContinuation, endHeaders, 50)...))
 	f.Add(append(frame(frameHeaders, 0, 60), frame(0x77, 0, 5)...))
+	f.Add(append(frame(frameHeaders, 0, 30), frame(frameContinuation, endHeaders, 50)...))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		const limit = 100
 		got, err := io.ReadAll(&frames{in: bufio.NewReader(iotest.OneByteReader(bytes.NewReader(in))), maxHeader: limit})
-		var want []byte
+		var want, held []byte
 		block, within := 0, false
 		for rest := in; len(rest) > 0; {
 			if len(rest) < 9 {
@@ -109,30 +118,39 @@ func FuzzFrames(f *testing.F) {
 				break
 			}
 			size, kind, last := int(rest[0])<<16|int(rest[1])<<8|int(rest[2]), rest[3], rest[4]&4 != 0
-			if kind == 1 {
+			ofBlock := kind == 1 && !within || kind == 9 && within
+			if kind == 1 && !within {
 				block = 0
 			}
-			if kind == 1 || kind == 9 {
-				block += size
-				if block > limit {
-					if large := (*HeaderTooLargeError)(nil); !errors.As(err, &large) {
-						t.Errorf("a block of %d: %v", block, err)
+			if ofBlock {
+				if block += size; block > limit {
+					stream := []byte{rest[5] & 0x7f, rest[6], rest[7], rest[8]}
+					if bytes.Equal(stream, make([]byte, 4)) {
+						if !errors.Is(err, errHeaderTooLarge) {
+							t.Errorf("a block of %d of nobody: %v", block, err)
+						}
+					} else {
+						want = append(append(append(want, 0, 0, 4, 3, 0), stream...), 0x7e, 0x6e, 0x4e, 0xa1)
+						if !errors.Is(err, ErrNeighbour) {
+							t.Errorf("a block of %d: %v", block, err)
+						}
 					}
+					held = nil
 					break
 				}
 			}
 			whole := rest[:min(len(rest), 9+size)]
 			if kind <= 9 || within {
-				want = append(want, whole...)
+				held = append(held, whole...)
 			} else if 9+size > 1<<20 {
 				break
 			}
-			if kind == 1 || kind == 9 {
-				within = !last
+			if within = ofBlock && !last; !within {
+				want, held = append(want, held...), nil
 			}
 			rest = rest[len(whole):]
 		}
-		if !bytes.Equal(got, want) {
+		if want = append(want, held...); !bytes.Equal(got, want) {
 			t.Errorf("got %x, want %x", got, want)
 		}
 	})

@@ -1,0 +1,207 @@
+package tegenaria
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+)
+
+// h2Server accepts HTTP/2 connections, and serves each by a func of its own.
+type h2Server struct {
+	url      string
+	tls      *tls.Config // that trusts it
+	accepted atomic.Int32
+	listener net.Listener
+	running  sync.WaitGroup
+
+	mu    sync.Mutex // guards conns
+	conns []net.Conn
+}
+
+func newH2Server(t *testing.T, serve func(conn net.Conn)) *h2Server {
+	certified := httptest.NewUnstartedServer(nil)
+	certified.StartTLS()
+	certified.Close()
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &h2Server{url: "https://" + listener.Addr().String(), tls: trust(certified), listener: listener}
+	s.running.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			s.accepted.Add(1)
+			s.mu.Lock()
+			s.conns = append(s.conns, conn)
+			s.mu.Unlock()
+			s.running.Go(func() { defer conn.Close(); serve(conn) })
+		}
+	})
+	t.Cleanup(s.close)
+	return s
+}
+
+func (s *h2Server) close() {
+	s.listener.Close()
+	s.mu.Lock()
+	for _, conn := range s.conns {
+		conn.Close()
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+}
+
+func (s *h2Server) downloader(t *testing.T) *httpDownloader {
+	return newTestDownloader(t, func(set *downloadSettings) { set.loopback.allow(s.url); set.tls = s.tls })
+}
+
+// A server that takes connections and answers on none of them is not dialled without end.
+func TestUnansweredConnections(t *testing.T) {
+	for name, serve := range map[string]func(conn net.Conn){
+		"goaway": func(conn net.Conn) {
+			framer := http2.NewFramer(conn, conn)
+			framer.WriteSettings()
+			framer.WriteGoAway(0, http2.ErrCodeNo, nil)
+			io.Copy(io.Discard, conn)
+		},
+		"goaway at the request": func(conn net.Conn) {
+			serveH2(conn, func(h *h2, _ string) { h.WriteGoAway(0, http2.ErrCodeNo, nil) })
+		},
+		"refused stream": func(conn net.Conn) {
+			serveH2(conn, func(h *h2, _ string) {
+				h.WriteRSTStream(h.stream, http2.ErrCodeRefusedStream)
+				h.WriteGoAway(0, http2.ErrCodeNo, nil)
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := newH2Server(t, serve)
+			d := server.downloader(t)
+			r := NewRequest(server.url, GET, nil, RequestWithTimeout(20*time.Second))
+			err := wantError[*UnansweredError](t, download(d, r), r)
+			if n := server.accepted.Load(); n > mostConnections || err.Connections != mostConnections || err.URL != server.url {
+				t.Errorf("%d connections, %+v", n, err)
+			}
+			if !strings.Contains(err.Error(), fmt.Sprint(mostConnections)) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// When a downloader is closed, so is every connection that it has made, whatever net/http thinks of it.
+func TestCloseClosesConnections(t *testing.T) {
+	ended := make(chan struct{}, 100)
+	server := newH2Server(t, func(conn net.Conn) {
+		serveH2(conn, func(h *h2, path string) {
+			if path == "/goaway" {
+				h.head(false) // a stream that never ends
+				h.WriteGoAway(h.stream, http2.ErrCodeNo, nil)
+				return
+			}
+			h2GoodAnswer(h)
+		})
+		ended <- struct{}{}
+	})
+	d := server.downloader(t)
+	mustDownload(t, d, NewRequest(server.url+"/good", GET, nil))
+	r := NewRequest(server.url+"/goaway", GET, nil, RequestWithTimeout(50*time.Millisecond))
+	wantError[*TimeoutError](t, download(d, r), r)
+	d.close()
+	for range server.accepted.Load() {
+		<-ended // it hangs if a connection is left open
+	}
+	r = NewRequest(server.url+"/good", GET, nil)
+	if result := download(d, r); result.Error == nil || !errors.Is(result.Error, net.ErrClosed) {
+		t.Errorf("a closed downloader: %v", result.Error)
+	}
+}
+
+// A header that is too large costs its own request alone: those beside it on the connection are asked again where that
+// does no harm.
+func TestLargeHeaderLeavesNeighbours(t *testing.T) {
+	const neighbours = 8
+	var connections, waiting atomic.Int32
+	arrived := make(chan struct{})
+	server := newH2Server(t, func(conn net.Conn) {
+		first := connections.Add(1) == 1
+		var large uint32
+		serveH2(conn, func(h *h2, path string) {
+			if !first {
+				h2GoodAnswer(h)
+				return
+			}
+			if path == "/large" {
+				large = h.stream
+				close(arrived)
+			}
+			if waiting.Add(1) == neighbours+1 {
+				largeHeader(h, large)
+			}
+		})
+	})
+	d := server.downloader(t)
+	var asked sync.WaitGroup
+	results := make([]*RequestResult, neighbours+1)
+	paths := make([]string, neighbours+1)
+	ask := func(i int, method, path string) {
+		paths[i] = method + " " + path
+		asked.Go(func() {
+			opts := []RequestOption{RequestWithTimeout(20 * time.Second)}
+			if method == POST {
+				opts = append(opts, RequestWithBody([]byte("order")))
+			}
+			results[i] = download(d, NewRequest(server.url+path, method, nil, opts...))
+		})
+	}
+	ask(0, GET, "/large")
+	<-arrived // it has made the connection
+	for i := 1; i < neighbours; i++ {
+		ask(i, GET, fmt.Sprint("/", i))
+	}
+	ask(neighbours, POST, "/order")
+	asked.Wait()
+	var large *HeaderTooLargeError
+	if err := results[0].Error; err == nil || !errors.As(err, &large) || large.URL != server.url+"/large" {
+		t.Errorf("/large: %v", err)
+	}
+	for i := 1; i < neighbours; i++ {
+		if err := results[i].Error; err != nil {
+			t.Errorf("%s: %v", paths[i], err)
+		}
+	}
+	if err := results[neighbours].Error; err == nil || errors.As(err, &large) || !strings.Contains(err.Error(), "another response") {
+		t.Errorf("the POST, which may have been taken: %v", err)
+	}
+}
+
+// largeHeader answers a stream with a header above Limits.Header, in several frames.
+func largeHeader(h *h2, stream uint32) {
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	encoder.WriteField(hpack.HeaderField{Name: ":status", Value: "200"})
+	for i := range 200 {
+		encoder.WriteField(hpack.HeaderField{Name: fmt.Sprint("x", i), Value: strings.Repeat("~", 10<<10), Sensitive: true})
+	}
+	h.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Next(1 << 14)})
+	for block.Len() > 0 {
+		if h.WriteContinuation(stream, block.Len() <= 1<<14, block.Next(1<<14)) != nil {
+			return
+		}
+	}
+}
