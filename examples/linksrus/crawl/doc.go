@@ -104,6 +104,7 @@ var (
 	ErrNotPage      = errors.New("not a page: no HTML, or no status of 2xx")
 	ErrBodyTooLarge = errors.New("page is too large")
 	ErrForbidden    = errors.New("private address, or another scheme than http and https")
+	ErrOutOfScope   = errors.New("redirect out of the scope")
 )
 
 // Report says what became of a crawl.

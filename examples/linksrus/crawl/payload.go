@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/tegenaria/tegenaria/examples/linksrus/graph"
 	"github.com/tegenaria/tegenaria/html/charset"
 )
@@ -17,10 +15,8 @@ import (
 type payload struct {
 	visit *visit
 
-	// Of the source.
-	linkID    uuid.UUID
-	url       string
-	submitted bool
+	// Of the source; of the fetcher, if there was a redirect.
+	url string
 
 	// Of the fetcher. The body is UTF-8; encoding is what it was in.
 	body     bytes.Buffer
@@ -40,7 +36,7 @@ var payloads = sync.Pool{New: func() any { return new(payload) }}
 // newPayload makes the first payload of a visit.
 func newPayload(v *visit, link *graph.Link) *payload {
 	p := payloads.Get().(*payload)
-	p.visit, p.linkID, p.url, p.submitted = v, link.ID, link.URL, link.Submitted
+	p.visit, p.url = v, link.URL
 	v.payloads.Add(1)
 	return p
 }
@@ -48,7 +44,7 @@ func newPayload(v *visit, link *graph.Link) *payload {
 // Clone implements stage.Cloner: it copies everything and leaves p as it is.
 func (p *payload) Clone() *payload {
 	c := payloads.Get().(*payload)
-	c.visit, c.linkID, c.url, c.submitted = p.visit, p.linkID, p.url, p.submitted
+	c.visit, c.url = p.visit, p.url
 	c.body.Write(p.body.Bytes())
 	c.encoding = p.encoding
 	c.links, c.noFollow = append(c.links, p.links...), append(c.noFollow, p.noFollow...)
@@ -75,6 +71,7 @@ func emptied(list []string) []string {
 // visit is one page in one crawl, however many payloads it has in the pipeline.
 type visit struct {
 	began    time.Time
+	scope    Scope        // of redirects; nil: everything
 	payloads atomic.Int32 // not settled yet
 	lost     atomic.Bool  // one of them did not arrive
 	end      func(v *visit)

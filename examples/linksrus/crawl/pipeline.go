@@ -37,9 +37,13 @@ func NewPipeline(config Config) *Pipeline {
 // links is iterated over in a goroutine other than the caller's, but not after Crawl has returned. One that waits
 // has to stop when ctx is done.
 func (p *Pipeline) Crawl(ctx context.Context, links iter.Seq2[*graph.Link, error]) (Report, error) {
+	return p.crawl(ctx, links, nil)
+}
+
+func (p *Pipeline) crawl(ctx context.Context, links iter.Seq2[*graph.Link, error], scope Scope) (Report, error) {
 	next, stop := iter.Pull2(links)
 	defer stop()
-	source := &linkSource{next: next}
+	source := &linkSource{next: next, scope: scope}
 	err := p.stages.Process(ctx, source, arrival{})
 	return source.tally.report, err
 }
@@ -50,14 +54,15 @@ type Frontier interface {
 }
 
 // Pass crawls everything in the scope once: the links that are in the graph, in the next round those that were
-// found there, until a round brings none. A link that could not be fetched is tried again in the next pass.
+// found there, until a round brings none. A page that a link redirects to out of the scope is not kept, unless the
+// link was submitted. A link that could not be fetched is tried again in the next pass.
 func (p *Pipeline) Pass(ctx context.Context, from Frontier, scope Scope) (Report, error) {
 	start := p.config.Graph.Now()
 	tried := make(map[uuid.UUID]bool)
 	var total Report
 	for {
 		before := len(tried)
-		report, err := p.Crawl(ctx, func(yield func(*graph.Link, error) bool) {
+		report, err := p.crawl(ctx, func(yield func(*graph.Link, error) bool) {
 			for link, err := range due(ctx, from, scope, start) {
 				if err == nil && tried[link.ID] {
 					continue
@@ -69,7 +74,7 @@ func (p *Pipeline) Pass(ctx context.Context, from Frontier, scope Scope) (Report
 					return
 				}
 			}
-		})
+		}, scope)
 		total.add(report)
 		if err != nil || len(tried) == before {
 			return total, err
@@ -94,6 +99,7 @@ func due(ctx context.Context, from Frontier, scope Scope, start time.Time) iter.
 // linkSource makes the graph's links payloads.
 type linkSource struct {
 	next  func() (*graph.Link, error, bool)
+	scope Scope // of redirects; nil: everything
 	link  *graph.Link
 	err   error
 	tally tally
@@ -108,7 +114,11 @@ func (s *linkSource) Next(context.Context) bool {
 
 // Payload implements stage.Source.
 func (s *linkSource) Payload() *payload {
-	return newPayload(&visit{began: time.Now(), end: s.tally.add}, s.link)
+	v := &visit{began: time.Now(), end: s.tally.add}
+	if !s.link.Submitted {
+		v.scope = s.scope
+	}
+	return newPayload(v, s.link)
 }
 
 // Error implements stage.Source.

@@ -103,7 +103,9 @@ func (c Config) get(ctx context.Context, p *payload) error {
 		if p.url, err = Normalize(response.Request.URL.String()); err != nil {
 			return err
 		}
-		p.linkID = graph.LinkID(p.url)
+		if p.visit.scope != nil && !p.visit.scope.Has(p.url) {
+			return ErrOutOfScope
+		}
 	}
 	text, encoding, _ := charset.Decode(p.body.Bytes(), response.Header.Get("Content-Type"))
 	p.encoding = encoding
