@@ -144,19 +144,3 @@ func Normalize(url string) (string, error) {
 	}
 	return parsed, nil
 }
-
-// Scope is the part of the web that is crawled: whole hosts, and single pages that were submitted. Links that lead
-// out of it are in the graph, but not followed. A Scope does not change.
-type Scope map[string]bool // by host, without port
-
-// NewScope returns the scope of the hosts of these URLs.
-func NewScope(urls ...string) Scope {
-	s := make(Scope)
-	for _, url := range urls {
-		s[urlx.Hostname(url)] = true
-	}
-	return s
-}
-
-// Has tells whether a URL is on one of the hosts.
-func (s Scope) Has(url string) bool { return s[urlx.Hostname(url)] }

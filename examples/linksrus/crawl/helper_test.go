@@ -177,5 +177,5 @@ func (s *stores) crawlers(trusted ...string) map[string]passer {
 }
 
 type passer interface {
-	Pass(ctx context.Context, from crawl.Frontier, scope crawl.Scope) (crawl.Report, error)
+	Pass(ctx context.Context, w crawl.Work) (crawl.Report, error)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -43,7 +44,7 @@ func TestTwoServers(t *testing.T) {
 			second = other.URL
 			s := newStores()
 			s.add(t, first.URL+"/", second+"/")
-			report, err := s.crawlers(first.URL, second)[way].Pass(t.Context(), s.graph, crawl.NewScope(first.URL, second))
+			report, err := s.crawlers(first.URL, second)[way].Pass(t.Context(), crawl.Work{From: s.graph, Scope: crawl.NewScope(first.URL, second)})
 			if err != nil || report.Pages != 3 || report.Dropped != 1 || report.Total < report.Longest || report.Longest <= 0 {
 				t.Errorf("%+v, %v, %v", report, err, s.dropped)
 			}
@@ -117,7 +118,7 @@ func TestBothWays(t *testing.T) {
 		for v := range int32(2) {
 			version.Store(v)
 			asked.Store(0)
-			if _, err := crawler.Pass(t.Context(), s.graph, crawl.NewScope(server.URL)); err != nil {
+			if _, err := crawler.Pass(t.Context(), crawl.Work{From: s.graph, Scope: crawl.NewScope(server.URL)}); err != nil {
 				t.Fatalf("%s: %v", way, err)
 			}
 			cut := func(list []string) []string {
@@ -192,7 +193,7 @@ func TestPrivateAddresses(t *testing.T) {
 				}
 			}
 			// Even with all hosts in scope.
-			report, err := s.crawlers(public.URL)[way].Pass(t.Context(), s.graph, everything(t, s))
+			report, err := s.crawlers(public.URL)[way].Pass(t.Context(), crawl.Work{From: s.graph, Scope: everything(t, s)})
 			if err != nil || report.Pages != 1 {
 				t.Errorf("%+v, %v", report, err)
 			}
@@ -249,7 +250,7 @@ func TestScope(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := s.crawlers(server.URL, other)[way].Pass(t.Context(), s.graph, crawl.NewScope(server.URL)); err != nil {
+			if _, err := s.crawlers(server.URL, other)[way].Pass(t.Context(), crawl.Work{From: s.graph, Scope: crawl.NewScope(server.URL)}); err != nil {
 				t.Fatal(err)
 			}
 			got := make(map[string]bool)
@@ -289,7 +290,7 @@ func TestCancelPass(t *testing.T) {
 				<-reached
 				cancel(cause)
 			}()
-			_, err := s.crawlers(server.URL)[way].Pass(ctx, s.graph, crawl.NewScope(server.URL))
+			_, err := s.crawlers(server.URL)[way].Pass(ctx, crawl.Work{From: s.graph, Scope: crawl.NewScope(server.URL)})
 			if !errors.Is(err, cause) {
 				t.Errorf("got %v", err)
 			}
@@ -317,13 +318,13 @@ func TestBrokenStores(t *testing.T) {
 				case "index":
 					config.Indexer = indexFunc(func(context.Context, *index.Document) error { return broken })
 				case "links":
-					from = brokenLinks{broken}
+					from = brokenLinks{s.graph, broken}
 				}
 				var crawler passer = crawl.NewPipeline(config)
 				if way == "spider" {
 					crawler = crawl.NewSpider(config, quiet())
 				}
-				report, err := crawler.Pass(t.Context(), from, crawl.NewScope(server.URL))
+				report, err := crawler.Pass(t.Context(), crawl.Work{From: from, Scope: crawl.NewScope(server.URL)})
 				if !errors.Is(err, broken) || report.Pages != 0 {
 					t.Errorf("%+v, %v", report, err)
 				}
@@ -332,8 +333,54 @@ func TestBrokenStores(t *testing.T) {
 	}
 }
 
-type brokenLinks struct{ err error }
+type brokenLinks struct {
+	crawl.Frontier
+	err error
+}
 
 func (b brokenLinks) Links(context.Context, graph.Range, time.Time) iter.Seq2[*graph.Link, error] {
 	return func(yield func(*graph.Link, error) bool) { yield(nil, b.err) }
+}
+
+// A pass for what is new leaves alone what was fetched before, also where new pages link to it.
+func TestNewOnly(t *testing.T) {
+	for _, way := range []string{"pipeline", "spider"} {
+		t.Run(way, func(t *testing.T) {
+			var mu sync.Mutex // guards asked
+			var asked []string
+			server := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				mu.Lock()
+				defer mu.Unlock()
+				switch r.URL.Path {
+				case "/robots.txt":
+					http.NotFound(w, r)
+					return
+				case "/new":
+					fmt.Fprint(w, `<a href="/old"><a href="/newer">`)
+				case "/newer":
+					fmt.Fprint(w, `<a href="/old"><a href="/new">`)
+				default:
+					fmt.Fprint(w, `<a href="/old"><a href="/other">`)
+				}
+				asked = append(asked, r.URL.Path)
+			})
+			s := newStores()
+			s.add(t, server.URL+"/old")
+			crawler := s.crawlers(server.URL)[way]
+			work := crawl.Work{From: s.graph, Scope: crawl.NewScope(server.URL)}
+			if _, err := crawler.Pass(t.Context(), work); err != nil {
+				t.Fatal(err)
+			}
+			asked = nil
+			s.add(t, server.URL+"/new")
+			work.NewOnly = true
+			report, err := crawler.Pass(t.Context(), work)
+			if slices.Sort(asked); err != nil || report.Pages != 2 || !slices.Equal(asked, []string{"/new", "/newer"}) {
+				t.Errorf("%+v, %v, asked for %q", report, err, asked)
+			}
+			if report, err := crawler.Pass(t.Context(), work); err != nil || report.Pages != 0 {
+				t.Errorf("nothing is new: %+v, %v", report, err)
+			}
+		})
+	}
 }

@@ -48,22 +48,17 @@ func (p *Pipeline) crawl(ctx context.Context, links iter.Seq2[*graph.Link, error
 	return source.tally.report, err
 }
 
-// Frontier is what [Pipeline.Pass] and [Spider.Pass] need of the graph besides.
-type Frontier interface {
-	Links(ctx context.Context, ids graph.Range, retrievedBefore time.Time) iter.Seq2[*graph.Link, error]
-}
-
 // Pass crawls everything in the scope once: the links that are in the graph, in the next round those that were
 // found there, until a round brings none. A page that a link redirects to out of the scope is not kept, unless the
 // link was submitted. A link that could not be fetched is tried again in the next pass.
-func (p *Pipeline) Pass(ctx context.Context, from Frontier, scope Scope) (Report, error) {
+func (p *Pipeline) Pass(ctx context.Context, w Work) (Report, error) {
 	start := p.config.Graph.Now()
 	tried := make(map[uuid.UUID]bool)
 	var total Report
 	for {
 		before := len(tried)
 		report, err := p.crawl(ctx, func(yield func(*graph.Link, error) bool) {
-			for link, err := range due(ctx, from, scope, start) {
+			for link, err := range w.due(ctx, start) {
 				if err == nil && tried[link.ID] {
 					continue
 				}
@@ -74,24 +69,10 @@ func (p *Pipeline) Pass(ctx context.Context, from Frontier, scope Scope) (Report
 					return
 				}
 			}
-		}, scope)
+		}, w.Scope)
 		total.add(report)
 		if err != nil || len(tried) == before {
 			return total, err
-		}
-	}
-}
-
-// due gives the links to crawl in a pass that began at start.
-func due(ctx context.Context, from Frontier, scope Scope, start time.Time) iter.Seq2[*graph.Link, error] {
-	return func(yield func(*graph.Link, error) bool) {
-		for link, err := range from.Links(ctx, graph.All, start) {
-			if err == nil && !link.Submitted && !scope.Has(link.URL) {
-				continue
-			}
-			if !yield(link, err) {
-				return
-			}
 		}
 	}
 }

@@ -26,12 +26,12 @@ func NewSpider(config Config, options ...tegenaria.EngineOption) *Spider {
 // Pass crawls everything in the scope once: the links that are in the graph, and those that are found there. It
 // returns when all of them are through. An error is that of the graph or the index, the cause if ctx was
 // done, or why the engine did not run.
-func (s *Spider) Pass(ctx context.Context, from Frontier, scope Scope) (Report, error) {
+func (s *Spider) Pass(ctx context.Context, w Work) (Report, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p := &pass{
 		BaseSpider: &tegenaria.BaseSpider{Name: "linksrus"},
-		Config:     s.config, from: from, scope: scope, start: s.config.Graph.Now(), cancel: cancel,
+		Config:     s.config, Work: w, start: s.config.Graph.Now(), cancel: cancel,
 	}
 	p.parse = tegenaria.Handle(p.read)
 	engine := tegenaria.NewSpiderEngine(append([]tegenaria.EngineOption{
@@ -67,9 +67,8 @@ const (
 type pass struct {
 	*tegenaria.BaseSpider
 	Config
+	Work
 	parse  tegenaria.Parser
-	from   Frontier
-	scope  Scope
 	start  time.Time
 	cancel context.CancelCauseFunc
 	tally  tally
@@ -79,7 +78,7 @@ var _ tegenaria.Starter = (*pass)(nil)
 
 // Start sends the links that the graph has. None of them is a seed that the engine may trust: see entrance.
 func (p *pass) Start(ctx context.Context, req chan<- *tegenaria.Context) error {
-	for link, err := range due(ctx, p.from, p.scope, p.start) {
+	for link, err := range p.due(ctx, p.start) {
 		if err != nil {
 			return err
 		}
@@ -102,7 +101,7 @@ func (p *pass) Parser(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, 
 }
 
 // read is the parser.
-func (p *pass) read(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[*page]) error {
+func (p *pass) read(ctx context.Context, resp *tegenaria.Response, out *tegenaria.Output[*page]) error {
 	header := http.Header(resp.Header)
 	began, _ := resp.Request().Meta[metaBegan].(time.Time)
 	if !isPage(resp.Status, header) {
@@ -121,7 +120,12 @@ func (p *pass) read(_ context.Context, resp *tegenaria.Response, out *tegenaria.
 	}
 	for _, list := range [][]string{item.links, item.noFollow} {
 		for _, link := range list {
-			if !p.scope.Has(link) {
+			follows, err := p.follows(ctx, link)
+			if err != nil {
+				p.cancel(err)
+				return err
+			}
+			if !follows {
 				continue
 			}
 			if err := out.Follow(link); err != nil {
@@ -174,7 +178,7 @@ func (e entrance) AcceptRequest(_ *tegenaria.Response, r *tegenaria.Request) err
 		return tegenaria.IgnoreRequest("private address")
 	case !mayBePage(r.Url):
 		return tegenaria.IgnoreRequest("no page")
-	case !submitted && !e.scope.Has(r.Url):
+	case !submitted && !e.Scope.Has(r.Url):
 		return tegenaria.IgnoreRequest("out of scope")
 	}
 	return nil
