@@ -49,7 +49,7 @@ const (
 )
 
 // piece is the number of rows that are read at once.
-const piece = 512
+const piece = 256
 
 // SQLite is a Graph in a file. One process may have the file open at a time.
 type SQLite struct {

@@ -230,7 +230,7 @@ func sorted(ids ...uuid.UUID) []uuid.UUID {
 }
 
 func testPartitions(t *testing.T, g graph.Graph) {
-	const links = 1100 // more than two pieces of SQLite
+	const links = 600 // more than two pieces of SQLite
 	urls := make([]string, links)
 	for i := range urls {
 		urls[i] = fmt.Sprintf("https://example.com/%d", i)
@@ -250,7 +250,7 @@ func testPartitions(t *testing.T, g graph.Graph) {
 			for _, edge := range all(t, g.Edges(t.Context(), part, always)) {
 				gotEdges = append(gotEdges, edge.Src)
 			}
-			if even := links / n; len(gotLinks) < (i+1)*even-150 || len(gotLinks) > (i+1)*even+150 {
+			if even := links / n; len(gotLinks) < (i+1)*even-100 || len(gotLinks) > (i+1)*even+100 {
 				t.Errorf("the first %d of %d partitions have %d links", i+1, n, len(gotLinks))
 			}
 		}
@@ -265,7 +265,7 @@ func testPartitions(t *testing.T, g graph.Graph) {
 
 // More edges of one page than are read at once.
 func testManyEdges(t *testing.T, g graph.Graph) {
-	const edges = 1100
+	const edges = 600
 	src := upsert(t, g, "https://example.com/")[0]
 	var dsts []uuid.UUID
 	for i := range edges {
