@@ -1,0 +1,92 @@
+// Command linksrus is a small search engine: it crawls web sites, keeps who links to whom, ranks the pages by that,
+// and serves a page to search them and to submit links.
+//
+//	go run ./examples/linksrus                          # a demo site that it serves itself
+//	go run ./examples/linksrus -url https://go.dev/doc/ -db ./search -recrawl 1h
+//
+// It prints the address of its page, which is on loopback unless -listen says otherwise, and runs until it is
+// interrupted. Of each -url the whole host is crawled, of a submitted link that page alone. With -db the graph (SQLite)
+// and the index (bleve) are kept in a directory, and the next run goes on with them. With -recrawl everything is
+// crawled anew so often: changed pages replace what was known of them, links that have gone leave the graph.
+// -q answers one query on stdout instead of serving the page.
+//
+// The application is Links 'R' Us of the book Hands-On Software Engineering with Golang (A. Anagnostopoulos, Packt
+// 2020); package graph is the link graph, index the text index, crawl the crawler, rank PageRank, web the page.
+//
+// # Two ways to crawl
+//
+// The crawler is there twice: as a spider on the engine, which is used by default, and with -pipeline as the book
+// has it, as a pipeline of package stage that links out of the graph flow through. Both fill the same stores through
+// the same functions. What each of them buys:
+//
+//	                     pipeline of stage                        spider on the engine
+//	the program          four stages in a row, each a function    a handler and an item pipeline
+//	what is found        goes through the graph: the next round   is queued at once
+//	at the same time     so many pages, whatever their host       so many pages, and 8 at most of one host
+//	robots.txt           not asked for: for sites of your own     obeyed, with its Crawl-delay
+//	429, 503, a reset    dropped; the next pass tries again       waited for as the server says, and retried
+//	redirects            inside the client, each hop guarded;     requests of their own; one page, one request
+//	                     a target may be fetched twice
+//	?a=1&b=2, ?b=2&a=1   two pages                                one page
+//	spider traps         followed                                 ended (middleware.Standard)
+//	no HTML              known before the body is read            known by the extension, or too late
+//	order of storing     that of fetching, one page at a time     any, 16 pages at a time
+//	kill -9              the next pass does it all again          the same; with cache/disk it goes on
+//	time of a page       from source to sink, waiting included    from download to stores
+//	statistics           this report                              Summary: every URL with its outcome
+//
+// So a pipeline is right where work comes from a store, flows one way and is yours: it is small, and every stage
+// can be tested by itself. The engine is right as soon as the web has a say.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/tegenaria/tegenaria/examples/demosite"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "linksrus:", err)
+		os.Exit(1)
+	}
+}
+
+// run does what the command line says. It returns nil when ctx was done, as that is how the server ends.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
+	o, err := parseOptions(args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if len(o.urls) == 0 {
+		site, err := demosite.Start()
+		if err != nil {
+			return err
+		}
+		defer site.Close()
+		o.urls = []string{site.URL() + "/"}
+		fmt.Fprintln(stderr, "crawling the demo site at", site.URL())
+	}
+	s, err := open(ctx, o, stderr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if o.query != "" {
+		return s.answer(ctx, o.query, stdout)
+	}
+	return s.serve(ctx, o, stdout)
+}
