@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -151,9 +152,12 @@ func TestRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &web{pages: map[string]string{"http://a.test/sitemap.xml": urlset("/p/1", "/p/special", "/q/2", "/r/3", "/s/4"),
 			"http://a.test/p/1": "x", "http://a.test/p/special": "x", "http://a.test/q/2": "x", "http://a.test/r/3": "x", "http://a.test/s/4": "x"}}
+		var mu sync.Mutex // guards got
 		var got []string
 		tell := func(name string) tegenaria.Parser {
 			return func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				mu.Lock()
+				defer mu.Unlock()
 				got = append(got, name+strings.TrimPrefix(resp.Request.Url, "http://a.test"))
 				return nil
 			}
@@ -166,8 +170,7 @@ func TestRules(t *testing.T) {
 			{Match: regexp.MustCompile("/r/"), Parser: tell("r")},
 			{},
 		}
-		one := tegenaria.Politeness{PerSlot: 1} // one page at a time, so that got needs no lock
-		crawl(t, w, s, tegenaria.EngineWithPoliteness(one), func(e *tegenaria.SpiderEngine) { e.RegisterParser("registered", tell("engine")) })
+		crawl(t, w, s, func(e *tegenaria.SpiderEngine) { e.RegisterParser("registered", tell("engine")) })
 		slices.Sort(got)
 		if want := []string{"engine/p/special", "p/p/1", "p/q/2", "r/r/3", "spider/s/4"}; !slices.Equal(got, want) {
 			t.Errorf("parsed %q, want %q", got, want)
@@ -277,7 +280,7 @@ func TestPagesGoFirst(t *testing.T) {
 			pages[fmt.Sprintf("http://a.test/sitemap-%d.xml", n)] = urlset(urls...)
 		}
 		w := &web{pages: pages}
-		crawl(t, w, spiders.NewSitemap("test", seen, "http://a.test/sitemap.xml"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerSlot: 1}))
+		crawl(t, w, spiders.NewSitemap("test", seen, "http://a.test/sitemap.xml"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: time.Second}))
 		if at := slices.Index(w.asked(), "http://a.test/sitemap-2.xml"); at != 13 { // behind robots.txt, the index, a sitemap and its pages
 			t.Errorf("the second sitemap was asked as number %d: %q", at, w.asked())
 		}
