@@ -133,6 +133,14 @@ func (s *scheduler) delayed(grant *slots.Grant) bool {
 	return grant != nil && grant.Slot.Delay() > 0
 }
 
+// early tells whether a download would start too soon in the slot that it was granted: before the slot's delay was
+// known, several may have been granted.
+func (s *scheduler) early(grant *slots.Grant) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return grant != nil && s.slots.Early(grant, s.now())
+}
+
 // withdraw takes a waiter out of the line again, or gives back what it was granted meanwhile.
 func (s *scheduler) withdraw(w *waiter) {
 	s.mu.Lock()

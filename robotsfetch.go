@@ -26,7 +26,8 @@ func (w *capWriter) Write(p []byte) (int, error) {
 }
 
 // fetchRobots downloads the robots.txt of a job's origin with the job's slot, worker and proxy. Redirects
-// are followed here; of the middlewares only those see it that ask for the engine's own requests.
+// are followed here; those that lead nowhere count as a file that is not there (RFC 9309 §2.3.1.2). Of the
+// middlewares only those see it that ask for the engine's own requests.
 func (c *crawl) fetchRobots(j *job) (status int, body []byte, err error) {
 	if grant := j.slot(); grant != nil {
 		c.sched.started(grant)
@@ -56,9 +57,11 @@ func (c *crawl) fetchRobots(j *job) (status int, body []byte, err error) {
 		case !isRedirect(r, resp):
 			return resp.Status, append(into.body, resp.Bytes()...), nil
 		}
-		if url, err = urlx.Resolve(url, firstHeader(resp.Header, "Location")); err != nil {
+		url, err = urlx.Resolve(url, firstHeader(resp.Header, "Location"))
+		if scheme := urlx.Scheme(url); err != nil || scheme != "http" && scheme != "https" {
 			return http.StatusNotFound, nil, nil
 		}
+		url, _ = urlx.CutFragment(url)
 	}
 	return http.StatusNotFound, nil, nil
 }

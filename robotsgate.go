@@ -15,7 +15,6 @@ const (
 	robotsRefresh   = 24 * time.Hour // RFC 9309 §2.4
 	robotsRedirects = 5              // RFC 9309 §2.3.1.2
 	maxOrigins      = 1 << 16        // robots.txt files kept at once
-	maxCrawlDelay   = 30 * time.Second
 )
 
 // robotsBackoff are the waits after a server error, less than a minute in all.
@@ -34,6 +33,7 @@ const (
 type robotsFile struct {
 	state   robotsState
 	group   *robots.Group
+	pace    pace
 	expires time.Time
 	retryAt time.Time     // after a server error: nobody asks again before
 	tries   int           // server errors so far
@@ -51,11 +51,12 @@ type robotsGate struct {
 
 	mu      sync.Mutex // guards what follows
 	files   map[string]*robotsFile
+	paces   paces
 	stopped bool
 }
 
 func newRobotsGate(c *crawl) *robotsGate {
-	return &robotsGate{crawl: c, files: make(map[string]*robotsFile)}
+	return &robotsGate{crawl: c, files: make(map[string]*robotsFile), paces: paces{sched: c.sched, slots: make(map[string]map[*pace]bool)}}
 }
 
 // robotsAnswer is what look found out.
@@ -65,6 +66,7 @@ const (
 	robotsAllow robotsAnswer = iota
 	robotsForbid
 	robotsCannotRead
+	robotsEarly // the slot was granted before its pace was known
 	robotsWait  // somebody else asks
 	robotsLater // nobody may ask before retryAt
 	robotsAsk   // the caller has to ask
@@ -96,10 +98,14 @@ func (g *robotsGate) look(j *job, enqueue bool) robotsLook {
 	}
 	switch f.state {
 	case robotsKnown:
-		if f.group.Allowed(urlx.Path(urlx.MergeParams(r.Url, r.Params))) {
-			return robotsLook{answer: robotsAllow}
+		g.paces.join(&f.pace, j.rec.Slot)
+		switch {
+		case !f.group.Allowed(urlx.Path(urlx.MergeParams(r.Url, r.Params))):
+			return robotsLook{answer: robotsForbid}
+		case f.pace.delay > 0 && g.crawl.sched.early(j.slot()):
+			return robotsLook{answer: robotsEarly}
 		}
-		return robotsLook{answer: robotsForbid}
+		return robotsLook{answer: robotsAllow}
 	case robotsUnreachable:
 		return robotsLook{answer: robotsCannotRead}
 	case robotsAsking:
@@ -130,6 +136,7 @@ func (g *robotsGate) makeRoom() {
 	}
 	for key, f := range g.files {
 		if f.state != robotsAsking {
+			g.paces.forget(&f.pace)
 			delete(g.files, key)
 			return
 		}
@@ -152,6 +159,9 @@ func (g *robotsGate) pass(j *job) (ok, waits bool) {
 		if !g.stopping() {
 			j.decide(Robots, "unreachable")
 		}
+	case robotsEarly:
+		g.crawl.askAgain(j)
+		return false, true
 	case robotsWait:
 		return false, true
 	case robotsLater:
@@ -204,6 +214,9 @@ func (g *robotsGate) passInline(j *job) (bool, error) {
 		return false, &RobotsError{URL: j.ctx.Request.Url}
 	case robotsCannotRead:
 		return false, &RobotsError{URL: j.ctx.Request.Url, Unreachable: true}
+	case robotsEarly:
+		j.letGo()
+		return false, nil
 	case robotsWait:
 		j.letGo()
 		defer j.waitsForEngine()()
@@ -240,11 +253,7 @@ func (g *robotsGate) ask(j *job, f *robotsFile) error {
 	case status >= 300: // no such file, or redirects without end: RFC 9309 §2.3.1.2, §2.3.1.3
 		g.resolve(j, robotsKnown, robots.AllowAll().Agent(""))
 	default:
-		group := robots.Parse(body).Agent(g.crawl.cfg.politeness.agent())
-		if delay, ok := group.CrawlDelay(); ok {
-			g.crawl.sched.robotsDelay(j.rec.Slot, min(delay, maxCrawlDelay))
-		}
-		g.resolve(j, robotsKnown, group)
+		g.resolve(j, robotsKnown, robots.Parse(body).Agent(g.crawl.cfg.politeness.agent()))
 	}
 	return err
 }
@@ -270,6 +279,12 @@ func (g *robotsGate) resolve(j *job, state robotsState, group *robots.Group) {
 		return
 	}
 	f.state, f.group, f.owner = state, group, nil
+	if state == robotsKnown {
+		g.paces.set(&f.pace, group, j.rec.Slot)
+		for _, j := range f.waiting {
+			g.paces.join(&f.pace, j.rec.Slot) // before it is served again
+		}
+	}
 	f.expires = time.Now().Add(robotsRefresh)
 	waiting, retryAt := f.waiting, f.retryAt
 	f.waiting = nil

@@ -50,6 +50,10 @@ func TestBadFlags(t *testing.T) {
 		{"out", ok + "-out /does/not/exist/x", "/does/not/exist/x"},
 		{"summary", ok + "-summary /does/not/exist/x", "/does/not/exist/x"},
 		{"no out", ok + "-out=", "-out is empty"},
+		{"auth without password", ok + "-auth example.com=me", "write it as host=user:password"},
+		{"auth without host", ok + "-auth me:secret", "write it as host=user:password"},
+		{"auth for no host", ok + "-auth a/b=me:secret", "is no origin"},
+		{"two logins", ok + "-auth example.com=me:a -auth example.com=you:b", "two logins for http://example.com"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -67,7 +71,7 @@ func TestHelp(t *testing.T) {
 	if code := run([]string{"-h"}, &stdout, &stderr); code != exitFinished || stderr.Len() > 0 {
 		t.Errorf("exit code %d, stderr %q", code, &stderr)
 	}
-	for _, name := range strings.Fields("url domains depth max-pages c per-host delay timeout agent ignore-robots allow-private out job summary") {
+	for _, name := range strings.Fields("url domains depth max-pages c per-host delay timeout agent ignore-robots allow-private sitemaps auth out job summary") {
 		if !strings.Contains(stdout.String(), "\n  -"+name+" ") && !strings.Contains(stdout.String(), "\n  -"+name+"\n") {
 			t.Errorf("the help does not name -%s:\n%s", name, &stdout)
 		}

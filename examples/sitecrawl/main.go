@@ -15,10 +15,14 @@
 //   - words is the number of white-space separated words of the text that a reader sees in the body,
 //   - links is the number of different http and https URLs that the page links to, fragments off.
 //
-// The last three are empty or 0 for what is not HTML. The exit code is 0 if the crawl was finished, 1 if
-// it failed, and 3 if it was stopped before its end, by -max-pages or by an interrupt; stderr says why.
-// The first interrupt lets requests in flight come to their end, the second one does not. If stderr is a
-// terminal it shows how the crawl goes on.
+// The last three are empty or 0 for what is not HTML. What fails for a reason that may pass is tried again, up to
+// three times. The exit code is 0 if the crawl was finished, 1 if it failed, and 3 if it was stopped before its end, by
+// -max-pages or by an interrupt; stderr says why. The first interrupt lets requests in flight come to their end, the
+// second one does not. If stderr is a terminal it shows how the crawl goes on.
+//
+// With -sitemaps the crawl starts from the pages in the sites' sitemaps too: those that robots.txt names or, if it
+// names none, /sitemap.xml. The sitemaps have no lines themselves. With -auth host=user:password it logs in, at the
+// origins of the URLs with that host and nowhere else.
 //
 // With -job DIR the crawl is kept in that directory. Whatever ends it, a kill -9 too, the same command line
 // goes on where it was, and the file of -out has each line once all the same. The command line of a job that has
@@ -79,6 +83,10 @@ func crawl(o *options, stdout, stderr io.Writer) (err error) {
 	logger.SetLevel(logrus.ErrorLevel)
 
 	var first firstError
+	middlewares, err := o.middlewares()
+	if err != nil {
+		return err
+	}
 	options := o.engine()
 	if o.job != "" {
 		cache, err := disk.Open(o.job)
@@ -88,12 +96,12 @@ func crawl(o *options, stdout, stderr io.Writer) (err error) {
 		defer func() { err = errors.Join(err, cache.Close()) }()
 		options = append(options, tegenaria.EngineWithCache(cache))
 	}
-	name := o.spider()
+	name := o.name()
 	engine := tegenaria.NewSpiderEngine(append(options,
 		tegenaria.EngineWithLogger(logger),
 		tegenaria.EngineWithErrorHandler(first.keep),
-		tegenaria.EngineWithSpiders(tegenaria.NewSpider(name, tegenaria.Handle(read), o.urls...)),
-		tegenaria.EngineWithMiddlewares(timeout(o.timeout)),
+		tegenaria.EngineWithSpiders(o.spider()),
+		tegenaria.EngineWithMiddlewares(middlewares...),
 		tegenaria.EngineWithPipelines(o.output(stdout)))...)
 
 	if o.summary != "" {
@@ -127,6 +135,9 @@ type firstError struct {
 }
 
 func (f *firstError) keep(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) {
+	for cause := err; errors.As(cause.Err, &cause); { // of a request that was given up: why
+		err = cause
+	}
 	f.once.Do(func() { f.text = err.Error() })
 }
 

@@ -24,6 +24,8 @@ type options struct {
 	delay, timeout             time.Duration
 	agent                      string
 	ignoreRobots, allowPrivate bool
+	sitemaps                   bool
+	auth                       []login
 	out, summary, job          string
 }
 
@@ -47,6 +49,8 @@ func parseOptions(args []string, help io.Writer) (*options, error) {
 	f.StringVar(&o.agent, "agent", "", "User-Agent `name`, also for robots.txt (default tegenaria/"+tegenaria.Version+")")
 	f.BoolVar(&o.ignoreRobots, "ignore-robots", false, "do not ask for robots.txt")
 	f.BoolVar(&o.allowPrivate, "allow-private", false, "allow hosts with private and loopback addresses")
+	f.BoolVar(&o.sitemaps, "sitemaps", false, "start from the pages in the sitemaps of the URLs' sites, too")
+	f.Func("auth", "log in to a host by Basic authentication, `host=user:password`; may be given several times", o.addLogin)
 	f.StringVar(&o.out, "out", "-", "`file` for the pages, - for stdout")
 	f.StringVar(&o.job, "job", "", "`directory` that keeps the crawl, so that the same command resumes it")
 	f.StringVar(&o.summary, "summary", "", "`file` for the summary of the crawl as JSON")
@@ -100,6 +104,8 @@ func (o *options) check(domains string) error {
 	wrong(o.perHost < 1, "-per-host is %d; it must be 1 or more", o.perHost)
 	wrong(o.delay < 0, "-delay is %s; it must not be negative", o.delay)
 	wrong(o.timeout <= 0, "-timeout is %s; it must be more than 0", o.timeout)
+	_, err := o.basicAuth()
+	wrong(err != nil, "-auth: %w", err)
 	wrong(o.out == "", "-out is empty; name a file, or - for stdout")
 	return errors.Join(mistakes...)
 }
@@ -131,11 +137,13 @@ func (o *options) engine() []tegenaria.EngineOption {
 	}
 }
 
-// spider names the crawl after what it begins with: a job belongs to the spider of that name.
-func (o *options) spider() string {
-	urls := slices.Clone(o.urls)
-	slices.Sort(urls)
-	return "sitecrawl " + strings.Join(urls, " ")
+// name names the crawl after what it begins with: a job belongs to the spider of that name.
+func (o *options) name() string {
+	name := "sitecrawl "
+	if o.sitemaps {
+		name += "-sitemaps "
+	}
+	return name + strings.Join(slices.Sorted(slices.Values(o.urls)), " ")
 }
 
 // output is the feed of the pages. Without a job each crawl begins with an empty file.
@@ -149,24 +157,3 @@ func (o *options) output(stdout io.Writer) *feed.Feed {
 	}
 	return feed.JSONL(o.out, key)
 }
-
-// timeout is a middleware that gives every request, also those for robots.txt, its timeout.
-type timeout time.Duration
-
-// GetName is part of tegenaria.MiddlewaresInterface.
-func (timeout) GetName() string { return "timeout" }
-
-// GetPriority is part of tegenaria.MiddlewaresInterface.
-func (timeout) GetPriority() int { return 0 }
-
-// SeesInternal makes robots.txt pass too.
-func (timeout) SeesInternal() bool { return true }
-
-// ProcessRequest sets the timeout.
-func (t timeout) ProcessRequest(ctx *tegenaria.Context) error {
-	tegenaria.RequestWithTimeout(time.Duration(t))(ctx.Request)
-	return nil
-}
-
-// ProcessResponse does nothing.
-func (timeout) ProcessResponse(*tegenaria.Context, chan<- *tegenaria.Context) error { return nil }

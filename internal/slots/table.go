@@ -200,6 +200,13 @@ func (t *Table) Started(g *Grant, now time.Time) {
 	t.place(s)
 }
 
+// Early reports whether a download would start too soon with this grant: the slot was given a delay after it was
+// granted, and its next allowed instant has not come, or it was granted to others too that have not started.
+func (t *Table) Early(g *Grant, now time.Time) bool {
+	s := g.Slot
+	return s.delay > 0 && !g.started && !g.released && (s.picked > 1 || s.next > t.observe(now))
+}
+
 // Release gives the grant back: one less in flight. Without Started before (the entry was filtered,
 // redirected, answered from a cache …) the slot is just given back, with no stamp. Further calls
 // for the same grant do nothing.

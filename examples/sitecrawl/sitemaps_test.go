@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// The pages in the sitemaps are seeds beside the URLs: their depth is 0, and what they link to is crawled.
+func TestSitemaps(t *testing.T) {
+	pages := map[string]string{
+		"/":            `<a href="/linked">l</a>`,
+		"/linked":      "",
+		"/map/1.xml":   `text: <urlset><url><loc>/orphan</loc></url><url><loc>/private</loc></url><url><loc>http://elsewhere.example/</loc></url></urlset>`,
+		"/orphan":      `<a href="/from-orphan">f</a>`,
+		"/private":     "",
+		"/from-orphan": "",
+	}
+	const want = "/:0 /from-orphan:1 /linked:1 /orphan:0"
+	for _, tt := range []struct {
+		name  string
+		more  map[string]string
+		flags []string
+		want  string
+	}{
+		{"named by robots.txt", map[string]string{"/robots.txt": "text: User-agent: *\nDisallow: /private\nSitemap: /map/1.xml"}, []string{"-sitemaps"}, want},
+		{"where all have theirs", map[string]string{"/robots.txt": "text: User-agent: *\nDisallow: /private\n",
+			"/sitemap.xml": "text: <sitemapindex><sitemap><loc>/map/1.xml</loc></sitemap></sitemapindex>"}, []string{"-sitemaps"}, want},
+		{"none", nil, []string{"-sitemaps"}, "/:0 /linked:1"},
+		{"not asked for", map[string]string{"/robots.txt": "text: Sitemap: /map/1.xml"}, nil, "/:0 /linked:1"},
+		{"with a depth", map[string]string{"/robots.txt": "text: User-agent: *\nDisallow: /private\nSitemap: /map/1.xml"}, []string{"-sitemaps", "-depth", "0"}, "/:0 /orphan:0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			all := maps.Clone(pages)
+			maps.Copy(all, tt.more)
+			s := serve(t, all)
+			r := start(t, s.URL, tt.flags...)
+			if r.depths() != tt.want || r.code != exitFinished {
+				t.Errorf("exit code %d, stderr %q, got %s, want %s", r.code, r.stderr, r.depths(), tt.want)
+			}
+			if sitemaps := strings.Contains(s.asked(), "/map/1.xml"); sitemaps != (len(tt.flags) > 0 && tt.more != nil) {
+				t.Errorf("asked for %s", s.asked())
+			}
+		})
+	}
+}
+
+// Logins go to the origins of the URLs with that host, and to no other.
+func TestAuth(t *testing.T) {
+	var mu sync.Mutex // guards log
+	log := make(map[string][]string)
+	server := func(name string) *httptest.Server {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			user, password, ok := r.BasicAuth()
+			mu.Lock()
+			log[name] = append(log[name], fmt.Sprint(r.URL.Path, " ", user, password))
+			mu.Unlock()
+			if !ok && name == "one" && r.URL.Path != "/robots.txt" {
+				w.WriteHeader(http.StatusUnauthorized)
+			}
+		}))
+		t.Cleanup(s.Close)
+		return s
+	}
+	one, two := server("one"), server("two")
+	host := strings.TrimPrefix(one.URL, "http://")
+	for _, flag := range []string{host + "=me:a:b", one.URL + "=me:a:b"} {
+		clear(log)
+		r := start(t, one.URL, "-url", one.URL+"/", "-url", two.URL+"/", "-auth", flag)
+		if !slices.Contains(log["one"], "/ mea:b") || !slices.Contains(log["two"], "/ ") || len(r.lines) != 2 {
+			t.Errorf("-auth %s: the servers saw %q, lines for %s", flag, log, r.depths())
+		}
+	}
+	clear(log)
+	start(t, one.URL, "-auth", "elsewhere.example=me:a")
+	if slices.ContainsFunc(log["one"], func(s string) bool { return strings.Contains(s, "me") }) {
+		t.Errorf("the server saw %q", log["one"])
+	}
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"net/url"
+	"slices"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/spiders"
+)
+
+// spider starts from the URLs and, with -sitemaps, from what the sitemaps of their sites name.
+func (o *options) spider() tegenaria.SpiderInterface {
+	if !o.sitemaps {
+		return tegenaria.NewSpider(o.name(), tegenaria.Handle(read), o.urls...)
+	}
+	var sites []string
+	for _, raw := range o.urls {
+		if u, err := url.Parse(raw); err == nil && !slices.Contains(sites, origin(u)) {
+			sites = append(sites, origin(u))
+		}
+	}
+	return &mappedSpider{spiders.NewSitemap(o.name(), tegenaria.Handle(read), sites...), o.urls}
+}
+
+// mappedSpider has URLs to start from beside the sitemaps.
+type mappedSpider struct {
+	*spiders.Sitemap
+	urls []string
+}
+
+// StartRequest sends the URLs, then the sites.
+func (s *mappedSpider) StartRequest(req chan<- *tegenaria.Context) {
+	for _, url := range s.urls {
+		req <- tegenaria.NewContext(tegenaria.NewRequest(url, tegenaria.GET, nil))
+	}
+	s.Sitemap.StartRequest(req)
+}

@@ -1,0 +1,72 @@
+package tegenaria
+
+import (
+	"slices"
+	"time"
+
+	"github.com/tegenaria/tegenaria/robots"
+)
+
+// maxCrawlDelay is as much of a robots.txt's delay as counts.
+const maxCrawlDelay = 30 * time.Second
+
+// pace is how far apart the robots.txt of an origin wants its requests to be: the longer one of Crawl-delay and
+// Request-rate. Neither is in RFC 9309.
+type pace struct {
+	delay time.Duration // 0: it does not say
+	slots []string      // that keep it, as a rule one
+}
+
+// paces tells the slots how far apart their requests have to be. A slot may have several origins, http and https of
+// one host for instance, and keeps the pace of the slowest. It belongs to the robots gate, whose mutex guards it.
+type paces struct {
+	sched *scheduler
+	slots map[string]map[*pace]bool // those that each slot keeps
+}
+
+// set notes what an origin's new robots.txt says, and the slot that asked for it.
+func (p *paces) set(of *pace, group *robots.Group, slot string) {
+	delay, _ := group.CrawlDelay()
+	rate, _ := group.RequestRate()
+	before := of.delay
+	of.delay = min(max(delay, rate), maxCrawlDelay)
+	if of.delay != before {
+		for _, slot := range of.slots {
+			p.tell(slot)
+		}
+	}
+	p.join(of, slot)
+}
+
+// join has a slot keep the pace of an origin that it has requests of.
+func (p *paces) join(of *pace, slot string) {
+	if of.delay == 0 || slices.Contains(of.slots, slot) {
+		return
+	}
+	of.slots = append(of.slots, slot)
+	if p.slots[slot] == nil {
+		p.slots[slot] = make(map[*pace]bool)
+	}
+	p.slots[slot][of] = true
+	p.tell(slot)
+}
+
+// forget takes the pace of an origin that is forgotten out of the books. Its slots keep it: the next request of the
+// origin asks for robots.txt again.
+func (p *paces) forget(of *pace) {
+	for _, slot := range of.slots {
+		if delete(p.slots[slot], of); len(p.slots[slot]) == 0 {
+			delete(p.slots, slot)
+		}
+	}
+	of.slots = nil
+}
+
+// tell hands the pace of a slot to the scheduler.
+func (p *paces) tell(slot string) {
+	longest := time.Duration(0)
+	for of := range p.slots[slot] {
+		longest = max(longest, of.delay)
+	}
+	p.sched.robotsDelay(slot, longest)
+}

@@ -1,0 +1,170 @@
+package tegenaria_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// paced crawls pages one after another and returns when each download began.
+func paced(t *testing.T, w *world, p tegenaria.Politeness, seeds []*tegenaria.Context) map[string][]time.Duration {
+	t.Helper()
+	began := time.Now()
+	s := newSpider()
+	s.start = func(req chan<- *tegenaria.Context) {
+		for _, ctx := range seeds {
+			req <- ctx
+		}
+	}
+	mustRun(t, obeying(w, s, p))
+	at := make(map[string][]time.Duration)
+	for _, v := range w.visits() {
+		at[v.url] = append(at[v.url], v.at.Sub(began))
+	}
+	return at
+}
+
+// The delay in force is the longest of the user's, Crawl-delay and Request-rate, of which 30 s count.
+func TestRobotsPace(t *testing.T) {
+	const s = time.Second
+	for _, tt := range []struct {
+		name, robots string
+		user         time.Duration
+		want         time.Duration
+	}{
+		{"none", "User-agent: *\n", 0, 0},
+		{"Crawl-delay", "User-agent: *\nCrawl-delay: 2\n", 0, 2 * s},
+		{"a fraction", "User-agent: *\nCrawl-delay: 0.5\n", 0, s / 2},
+		{"Request-rate", "User-agent: *\nRequest-rate: 1/3\n", 0, 3 * s},
+		{"Request-rate per minute", "User-agent: *\nRequest-rate: 30/1m\n", 0, 2 * s},
+		{"the longer one, delay", "User-agent: *\nCrawl-delay: 4\nRequest-rate: 1/3\n", 0, 4 * s},
+		{"the longer one, rate", "User-agent: *\nCrawl-delay: 2\nRequest-rate: 1/3\n", 0, 3 * s},
+		{"the user's is longer", "User-agent: *\nCrawl-delay: 2\n", 5 * s, 5 * s},
+		{"the user's is shorter", "User-agent: *\nCrawl-delay: 2\n", s, 2 * s},
+		{"more than counts", "User-agent: *\nCrawl-delay: 3600\n", 0, 30 * s},
+		{"a rate of more than counts", "User-agent: *\nRequest-rate: 1/1h\n", 0, 30 * s},
+		{"somebody else's", "User-agent: other\nCrawl-delay: 9\n\nUser-agent: *\nDisallow: /x\n", 0, 0},
+		{"nonsense", "User-agent: *\nCrawl-delay: soon\nRequest-rate: 1/0\n", 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld().page(robotsURL, text(tt.robots))
+				var seeds []*tegenaria.Context
+				var want, got []time.Duration
+				for i := range 4 {
+					url := fmt.Sprintf("http://a.test/%d", i)
+					w.page(url, page())
+					seeds = append(seeds, send(url))
+					want = append(want, time.Duration(i+1)*tt.want)
+				}
+				for url, at := range paced(t, w, tegenaria.Politeness{Delay: tt.user}, seeds) {
+					if url != robotsURL {
+						got = append(got, at...)
+					}
+				}
+				if slices.Sort(got); !slices.Equal(got, want) {
+					t.Errorf("pages began at %v, want %v", got, want)
+				}
+			})
+		})
+	}
+}
+
+// A slot keeps the pace of the slowest of its origins; and all slots of an origin keep its pace, whichever of them
+// asked for robots.txt.
+func TestRobotsPaceOfSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page(robotsURL, text("User-agent: *\nCrawl-delay: 2\n")).page("https://a.test/robots.txt", text("User-agent: *\nCrawl-delay: 5\n")).
+			page("http://a.test:8080/robots.txt", status(404))
+		var seeds []*tegenaria.Context
+		for i := range 3 {
+			for _, origin := range []string{"http://a.test", "https://a.test", "http://a.test:8080"} {
+				url := fmt.Sprintf("%s/%d", origin, i)
+				w.page(url, page())
+				seeds = append(seeds, send(url))
+			}
+			url := fmt.Sprintf("http://a.test/own/%d", i)
+			w.page(url, page())
+			seeds = append(seeds, send(url, tegenaria.RequestWithSlot("own")))
+		}
+		var slow, own []time.Duration
+		for url, at := range paced(t, w, tegenaria.Politeness{}, seeds) {
+			switch {
+			case url == "http://a.test/own/0" || url == "http://a.test/own/1" || url == "http://a.test/own/2":
+				own = append(own, at...)
+			case url != robotsURL:
+				slow = append(slow, at...)
+			}
+		}
+		slices.Sort(own)
+		for i := 1; i < len(own); i++ {
+			if own[i]-own[i-1] < 2*time.Second {
+				t.Errorf("the slot of its own began at %v", own)
+			}
+		}
+		slices.Sort(slow)
+		for i := len(slow) - 5; i < len(slow); i++ { // when all files were known
+			if slow[i]-slow[i-1] < 5*time.Second {
+				t.Errorf("the host's slot began at %v", slow)
+			}
+		}
+	})
+}
+
+// With the file its pace and its rules are new after a day.
+func TestRobotsRefreshed(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		second  []answer
+		gap     time.Duration // between the pages of the second day
+		fetched int           // of the second day's three
+	}{
+		{"faster", []answer{text("User-agent: *\nCrawl-delay: 1\n")}, time.Second, 3},
+		{"slower", []answer{text("User-agent: *\nCrawl-delay: 20\n")}, 20 * time.Second, 3},
+		{"without delay", []answer{text("User-agent: *\n")}, 0, 3},
+		{"gone", []answer{status(404)}, 0, 3},
+		{"forbids", []answer{text("User-agent: *\nDisallow: /\n")}, 0, 0},
+		{"unreachable", []answer{status(500)}, 0, 0},
+		{"unreachable for a moment", []answer{status(500), text("User-agent: *\nCrawl-delay: 1\n")}, time.Second, 3},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				first := text("User-agent: *\nCrawl-delay: 4\n")
+				w := newWorld().page(robotsURL, inTurn(append([]answer{first}, tt.second...)...))
+				began := time.Now()
+				var seeds []*tegenaria.Context
+				for day := range 2 {
+					for i := range 3 {
+						url := fmt.Sprintf("http://a.test/%d/%d", day, i)
+						w.page(url, page())
+						seeds = append(seeds, send(url, tegenaria.RequestWithNotBefore(began.Add(time.Duration(day)*25*time.Hour))))
+					}
+				}
+				var days [2][]time.Duration
+				for url, at := range paced(t, w, tegenaria.Politeness{}, seeds) {
+					if url != robotsURL {
+						day := int(url[len("http://a.test/")] - '0')
+						days[day] = append(days[day], at...)
+					}
+				}
+				for day, want := range []int{3, tt.fetched} {
+					if len(days[day]) != want {
+						t.Fatalf("%d pages on day %d, want %d", len(days[day]), day, want)
+					}
+					slices.Sort(days[day])
+				}
+				for day, gap := range []time.Duration{4 * time.Second, tt.gap} {
+					for i := 1; i < len(days[day]); i++ {
+						if got := days[day][i] - days[day][i-1]; got != gap {
+							t.Errorf("day %d: pages %s apart, want %s", day, got, gap)
+						}
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,94 @@
+package sitemap_test
+
+import (
+	"bytes"
+	"encoding/xml"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/sitemap"
+)
+
+// FuzzParse: whatever comes in, the entries are within the limits and have absolute URLs, errors come last, and
+// neither how the input is handed over nor what else could be read changes anything.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(set("<url><loc>/1</loc><lastmod>2024-05-06</lastmod><image:image><image:loc>/i</image:loc></image:image></url>")))
+	f.Add([]byte("<sitemapindex><sitemap><loc>/1.xml</loc></sitemap></sitemapindex>"))
+	f.Add([]byte("<rss><channel><item><link>/1</link><pubDate>Thu, 05 Jan 2017 13:34:51 +0100</pubDate></item></channel></rss>"))
+	f.Add([]byte("<feed><entry><link href='/1'/></entry></feed>"))
+	f.Add([]byte("https://a.example/1\nhttps://a.example/2\n"))
+	f.Add(packed([]byte("<urlset/>")))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		const maxURLs, maxBytes = 20, 1 << 16
+		limits := []sitemap.Option{sitemap.MaxURLs(maxURLs), sitemap.MaxBytes(maxBytes)}
+		entries, _, err := readFrom(bytes.NewReader(body), limits...)
+		if len(entries) > maxURLs {
+			t.Errorf("%d entries", len(entries))
+		}
+		for _, e := range entries {
+			if urlx.Scheme(e.URL) == "" || e.Priority < 0 || e.Priority > 1 {
+				t.Errorf("%+v", e)
+			}
+		}
+		again, _, errAgain := readFrom(iotest.HalfReader(bytes.NewReader(body)), limits...)
+		if !reflect.DeepEqual(again, entries) || (errAgain == nil) != (err == nil) {
+			t.Errorf("in halves: %+v, %v; at once: %+v, %v", again, errAgain, entries, err)
+		}
+	})
+}
+
+// FuzzWellFormed compares the scanner with encoding/xml on what is well-formed to that, a URL in the text of loc.
+func FuzzWellFormed(f *testing.F) {
+	f.Add("<a b='>'/>", "x&amp;y", "<!-- > -->")
+	f.Add("<b><c>t</c></b>", "<![CDATA[a&b]]>z", "<?p ?>")
+	f.Add("", "&#65;&#x42;", "")
+	f.Fuzz(func(t *testing.T, before, text, after string) {
+		body := "<urlset><url><other>" + before + "</other><loc>http://a.example/x" + text + "</loc><other>" + after + "</other></url></urlset>"
+		var want struct {
+			URL []struct {
+				Loc []string `xml:"loc"`
+			} `xml:"url"`
+		}
+		if d := xml.NewDecoder(strings.NewReader(body)); d.Decode(&want) != nil || len(want.URL) != 1 || len(want.URL[0].Loc) != 1 {
+			return
+		}
+		for _, part := range []string{before, text, after} {
+			// Boundaries of entries count at any depth, document types are refused, and encoding/xml reads CR as LF.
+			for _, special := range []string{"url>", "url ", "url/", "url\t", "url\n", "sitemap", "<!D", "<!E", "<!A", "<!N", "\r"} {
+				if strings.Contains(part, special) {
+					return
+				}
+			}
+		}
+		if strings.Contains(text, "<") && !strings.HasPrefix(text, "<![CDATA[") {
+			return // encoding/xml leaves the text of children out
+		}
+		want1 := strings.TrimSpace(want.URL[0].Loc[0])
+		expected, err := urlx.Parse(want1)
+		if err != nil {
+			return
+		}
+		entries, _, err := read(body)
+		if err != nil || len(entries) != 1 || entries[0].URL != expected {
+			t.Errorf("%q: got %q, %v, want %q", body, urls(entries), err, expected)
+		}
+	})
+}
+
+// FuzzParseTime: what is a date to time.Parse is the same date to us.
+func FuzzParseTime(f *testing.F) {
+	for _, s := range []string{"2024", "2024-05-06T07:08:09.5+02:00", "Thu, 05 Jan 2017 13:34:51 EST", "2024-05-06 07:08", "1 J"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		got, err := sitemap.ParseTime(s)
+		want, wantErr := time.Parse(time.RFC3339Nano, s)
+		if wantErr == nil && (err != nil || !got.Equal(want)) {
+			t.Errorf("ParseTime(%q) = %v, %v, want %v", s, got, err, want)
+		}
+	})
+}

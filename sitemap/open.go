@@ -1,0 +1,127 @@
+package sitemap
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/htmlindex"
+	"golang.org/x/text/encoding/unicode"
+)
+
+// window is the size of the buffer that a document is read through.
+const window = 32 << 10
+
+// open takes the compression and the encoding off: what it returns yields UTF-8 without byte order mark, and a
+// *LimitError behind maxBytes.
+func open(reader io.Reader, maxBytes int64) (*bufio.Reader, error) {
+	in := bufio.NewReaderSize(reader, window)
+	for range 2 { // some servers compress what is compressed
+		head, _ := in.Peek(2)
+		if len(head) < 2 || head[0] != 0x1f || head[1] != 0x8b {
+			break
+		}
+		unpacked, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, &FormatError{"broken gzip", err}
+		}
+		in = bufio.NewReaderSize(packed{unpacked}, window)
+	}
+	if maxBytes > 0 {
+		in = bufio.NewReaderSize(&limited{r: in, left: maxBytes, limit: maxBytes}, window)
+	}
+	head, err := in.Peek(1024)
+	if err != nil && !errors.Is(err, io.EOF) && len(head) == 0 {
+		return nil, err
+	}
+	if e := encodingOf(head); e != nil {
+		return bufio.NewReaderSize(e.NewDecoder().Reader(in), window), nil
+	}
+	if bom := []byte("\xEF\xBB\xBF"); bytes.HasPrefix(head, bom) {
+		if _, err := in.Discard(len(bom)); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+// encodingOf finds the encoding of what begins like this; nil stands for UTF-8.
+func encodingOf(head []byte) encoding.Encoding {
+	switch {
+	case bytes.HasPrefix(head, []byte("\xFF\xFE")), bytes.HasPrefix(head, []byte("<\x00")):
+		return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
+	case bytes.HasPrefix(head, []byte("\xFE\xFF")), bytes.HasPrefix(head, []byte("\x00<")):
+		return unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
+	case bytes.HasPrefix(head, []byte("\xEF\xBB\xBF")):
+		return nil
+	}
+	_, declaration, ok := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte("<?xml"))
+	if !ok {
+		return nil
+	}
+	declaration, _, _ = bytes.Cut(declaration, []byte("?>"))
+	label, _ := attribute(declaration, "encoding")
+	e, err := htmlindex.Get(string(label))
+	if err != nil {
+		return nil
+	}
+	switch name, _ := htmlindex.Name(e); name {
+	case "utf-8", "utf-16le", "utf-16be", "replacement":
+		return nil // a declared UTF-16 is a mistake: the declaration could not have been read
+	}
+	return e
+}
+
+// startsMarkup tells whether a document begins with markup, and skips white space before it.
+func startsMarkup(in *bufio.Reader) (bool, error) {
+	for {
+		c, err := in.ReadByte()
+		switch {
+		case errors.Is(err, io.EOF):
+			return false, &FormatError{Reason: "the document is empty"}
+		case err != nil:
+			return false, err
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+			continue
+		}
+		return c == '<', in.UnreadByte()
+	}
+}
+
+// packed reads a gzip stream, and says of an error that it is one of the compression.
+type packed struct{ r io.Reader }
+
+func (p packed) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &FormatError{"broken gzip", err}
+	}
+	return n, err
+}
+
+// limited reads no more than it may.
+type limited struct {
+	r           io.Reader
+	left, limit int64
+	over        bool
+}
+
+func (l *limited) Read(b []byte) (int, error) {
+	if l.left == 0 && !l.over {
+		var more [1]byte
+		n, err := l.r.Read(more[:])
+		if n == 0 {
+			return 0, err
+		}
+		l.over = true
+	}
+	if l.over {
+		return 0, &LimitError{What: "bytes", Limit: l.limit}
+	}
+	n, err := l.r.Read(b[:min(int64(len(b)), l.left)])
+	l.left -= int64(n)
+	return n, err
+}

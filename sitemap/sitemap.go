@@ -1,0 +1,163 @@
+// Package sitemap reads what sites publish to say which pages they have: sitemaps and sitemap indexes by the
+// protocol of sitemaps.org, in XML or as plain text, with the extensions for images, videos, news and translated
+// pages, and the feeds that may stand in for them, RSS 2.0 and 1.0, Atom 1.0 and 0.3. Each may be compressed by gzip.
+//
+//	for entry, err := range sitemap.Parse(body, "https://example.com/sitemap.xml") {
+//		if err != nil {
+//			log.Print(err)
+//			continue
+//		}
+//		fmt.Println(entry.URL, entry.LastMod)
+//	}
+//
+// [Parse] finds out by itself what it is given. It reads a stream, an entry at a time, so that memory does not grow
+// with the size of a sitemap, and stops at the limits of the protocol, 50 MB and 50,000 URLs. Document types are
+// read over, and one that declares entities is refused; nothing outside of the document is ever asked for.
+//
+// Sitemaps are read as tolerantly as the big search engines read them: namespaces do not matter, an element that is
+// not closed ends with its entry, an & may stand for itself, and what is not understood is skipped.
+package sitemap
+
+import (
+	"errors"
+	"io"
+	"iter"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// The limits of the protocol (sitemaps.org, "Using Sitemap index files").
+const (
+	DefaultMaxBytes = 50 << 20 // uncompressed
+	DefaultMaxURLs  = 50_000
+)
+
+// Entry is one page, or one further sitemap, that a sitemap names. It belongs to the caller.
+type Entry struct {
+	URL     string // absolute
+	Sitemap bool   // URL is that of a sitemap, which an index names; otherwise of a page
+
+	LastMod    time.Time  // when the page was changed last; zero: not told, or no date
+	ChangeFreq ChangeFreq // how often it changes; "": not told, or none of the seven
+	Priority   float64    // among the pages of its site, 0 to 1; 0.5 where nothing is told
+
+	Alternates []Alternate // the same page for others: xhtml:link with rel=alternate
+	Images     []Image
+	Videos     []Video
+	News       *News // nil: no news article
+}
+
+// ChangeFreq is how often a page changes, as its site says.
+type ChangeFreq string
+
+// The values of the protocol.
+const (
+	Always  ChangeFreq = "always"
+	Hourly  ChangeFreq = "hourly"
+	Daily   ChangeFreq = "daily"
+	Weekly  ChangeFreq = "weekly"
+	Monthly ChangeFreq = "monthly"
+	Yearly  ChangeFreq = "yearly"
+	Never   ChangeFreq = "never"
+)
+
+func parseChangeFreq(s string) ChangeFreq {
+	switch f := ChangeFreq(lower(s)); f {
+	case Always, Hourly, Daily, Weekly, Monthly, Yearly, Never:
+		return f
+	}
+	return ""
+}
+
+// Option changes how [Parse] reads.
+type Option func(*config)
+
+type config struct {
+	maxBytes int64
+	maxURLs  int
+}
+
+// MaxBytes is how much is read, uncompressed. The default is [DefaultMaxBytes]; 0 or less sets no limit.
+func MaxBytes(n int64) Option { return func(c *config) { c.maxBytes = n } }
+
+// MaxURLs is how many entries are read. The default is [DefaultMaxURLs]; 0 or less sets no limit.
+func MaxURLs(n int) Option { return func(c *config) { c.maxURLs = n } }
+
+// Parse iterates over the entries of a sitemap that comes from the URL base, in their order. URLs that are not
+// absolute are resolved against base as browsers do; if base is "" or no URL they are errors.
+//
+// An error that is a [*URLError] tells of one entry, which has an unusable URL, and the iteration goes on. Any
+// other error is the last: a [*FormatError] of what is no sitemap or breaks off, a [*LimitError], or an error
+// of reader. The entries before it count all the same.
+//
+// The iterator may be used once, and reads no more of reader than the caller takes, but for a buffer.
+func Parse(reader io.Reader, base string, options ...Option) iter.Seq2[Entry, error] {
+	c := config{DefaultMaxBytes, DefaultMaxURLs}
+	for _, option := range options {
+		option(&c)
+	}
+	return func(yield func(Entry, error) bool) {
+		p := &parser{maxURLs: c.maxURLs, yield: yield}
+		p.base, _ = urlx.ParseBase(base)
+		if err := p.parse(reader, c.maxBytes); err != nil && !p.stopped {
+			yield(Entry{}, err)
+		}
+	}
+}
+
+// parser is one iteration.
+type parser struct {
+	base    *urlx.Base // nil: only absolute URLs are understood
+	maxURLs int
+	yield   func(Entry, error) bool
+	stopped bool // the caller wants no more
+	entries int
+	buf     []byte // for resolving
+}
+
+func (p *parser) parse(reader io.Reader, maxBytes int64) error {
+	in, err := open(reader, maxBytes)
+	if err != nil {
+		return err
+	}
+	markup, err := startsMarkup(in)
+	if err != nil {
+		return err
+	}
+	if !markup {
+		return p.parseText(in)
+	}
+	d := &document{parser: p, scanner: scanner{in: in}}
+	return d.parse()
+}
+
+// send hands an entry to the caller. raw is its URL as written. False: the iteration is over, with this error.
+func (p *parser) send(e Entry, raw string) (bool, error) {
+	if p.maxURLs > 0 && p.entries == p.maxURLs {
+		return false, &LimitError{What: "URLs", Limit: int64(p.maxURLs)}
+	}
+	p.entries++
+	url, err := p.resolve(raw)
+	if err != nil {
+		var bare *urlx.Error
+		if errors.As(err, &bare) {
+			err = bare.Err
+		}
+		e, err = Entry{}, &URLError{URL: raw, Err: err}
+	}
+	e.URL = url
+	p.stopped = !p.yield(e, err)
+	return !p.stopped, nil
+}
+
+// resolve makes a URL absolute.
+func (p *parser) resolve(raw string) (url string, err error) {
+	if p.base == nil {
+		return urlx.Parse(raw)
+	}
+	if p.buf, err = p.base.Resolve(p.buf[:0], raw); err != nil {
+		return "", err
+	}
+	return string(p.buf), nil
+}
