@@ -36,7 +36,7 @@ func (s *scheduler) ask(slot string, w *waiter) {
 func (s *scheduler) setDelay(slot string, d time.Duration, started time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.slots.SetDelay(slot, slots.Throttle, d)
+	s.slots.SetDelay(slot, slots.Asked, s.now(), d)
 	if !started.IsZero() && d > 0 {
 		s.slots.Block(slot, s.now(), started.Add(d))
 	}
@@ -47,7 +47,7 @@ func (s *scheduler) setDelay(slot string, d time.Duration, started time.Time) {
 func (s *scheduler) robotsDelay(slot string, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.slots.SetDelay(slot, slots.Robots, d)
+	s.slots.SetDelay(slot, slots.Robots, s.now(), d)
 }
 
 // pause holds back or lets go what waits in the queues.
