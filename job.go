@@ -31,6 +31,7 @@ type job struct {
 	hold       bodyHold          // its share of Limits.BodiesInFlight
 	written    int64             // bytes that went to the request's ResponseWriter
 	started    time.Time         // when its download began, zero if it did not
+	prepared   bool              // its request has passed the middlewares
 
 	open      atomic.Int32           // parts that are not done
 	abandoned atomic.Bool            // its user code was given up: what that still sends is discarded
@@ -219,17 +220,6 @@ func (j *job) slot() *slots.Grant {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.grant
-}
-
-// releaseSlot gives the slot back; the worker stays.
-func (j *job) releaseSlot() {
-	j.mu.Lock()
-	grant := j.grant
-	j.grant = nil
-	j.mu.Unlock()
-	if grant != nil {
-		j.crawl.sched.release(grant)
-	}
 }
 
 // beginParsing notes that the job holds a place among the parsers.

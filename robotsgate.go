@@ -242,7 +242,7 @@ func (g *robotsGate) ask(j *job, f *robotsFile) error {
 	default:
 		group := robots.Parse(body).Agent(g.crawl.cfg.politeness.agent())
 		if delay, ok := group.CrawlDelay(); ok {
-			g.crawl.sched.robotsDelay(j.rec.Slot, min(delay, maxCrawlDelay))
+			g.crawl.sched.robotsDelay(j.rec.Slot, delay)
 		}
 		g.resolve(j, robotsKnown, group)
 	}

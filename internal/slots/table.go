@@ -84,13 +84,14 @@ func New(policy func(name string) Policy) *Table {
 
 // SetPolicy gives a slot that the table holds another policy, from now on: its next allowed instant is reckoned anew
 // from the last start. What [Table.Cap] lowered is forgotten. A slot that is born later has the policy that the
-// table's func names.
+// table's func names. It ends a [Table.Waive].
 func (t *Table) SetPolicy(name string, p Policy) {
 	s := t.slots[name]
 	if s == nil {
 		return
 	}
 	s.setPolicy(p)
+	s.waived = false
 	s.reckon()
 	t.place(s)
 }
