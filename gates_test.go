@@ -122,25 +122,30 @@ func TestPerProxy(t *testing.T) {
 // An address serves at most PerIP downloads, whatever its names; what is under another one is not held up.
 func TestPerIP(t *testing.T) {
 	addresses := newThrong()
-	gather := make(chan struct{}, 1)
+	crowded := make(chan struct{})
+	var once sync.Once
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {
 			http.NotFound(w, r)
 			return
 		}
 		defer addresses.enter("127.0.0.1")()
-		for range 20 { // leave others the time to come
-			select {
-			case gather <- struct{}{}:
-				<-gather
-			case <-r.Context().Done():
-			}
+		addresses.mu.Lock()
+		if addresses.now["127.0.0.1"] > 2 {
+			once.Do(func() { close(crowded) })
+		}
+		addresses.mu.Unlock()
+		wait := time.NewTimer(20 * time.Millisecond) // others have the time to come
+		defer wait.Stop()
+		select {
+		case <-crowded:
+		case <-wait.C:
 		}
 	}))
 	defer server.Close()
 	port := server.URL[strings.LastIndex(server.URL, ":"):]
 	var seeds []string
-	for i := range 60 {
+	for i := range 24 {
 		host := []string{"http://127.0.0.1", "http://localhost", "http://[::ffff:127.0.0.1]"}[i%3]
 		seeds = append(seeds, fmt.Sprint(host, port, "/", i))
 	}
@@ -148,7 +153,7 @@ func TestPerIP(t *testing.T) {
 	s.parse = nothing
 	e := newEngine(nil, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerIP: 2}))
 	stats := mustRun(t, e)
-	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 60})
+	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 24})
 	if peak := addresses.peak["127.0.0.1"]; peak > 2 {
 		t.Errorf("the address served %d at once, want at most 2", peak)
 	}
