@@ -184,6 +184,9 @@ func (c *crawl) record(s *scratch, from emission, ctx *Context) (rec Record, no 
 		rec.Key = unfilteredKey(rec.Parent, fingerprint, c.countEmission(from, fingerprint))
 	}
 	rec.Slot = c.slotOf(r, host)
+	if c.sched.exhausted(rec.Slot) {
+		return rec, refuse(Filtered, pageBudget)
+	}
 	if !r.notBefore.IsZero() && r.notBefore.After(time.Now()) {
 		rec.NotBefore = r.notBefore
 	}

@@ -72,9 +72,11 @@ type State struct {
 // SlotState is what is known of one slot's queue and politeness.
 type SlotState struct {
 	Name        string
-	Pending     int       // records waiting in the slot, those in flight not among them
-	Priority    int       // of the best of them
-	NextAllowed time.Time // no download starts before
+	Pending     int           // records waiting in the slot, those in flight not among them
+	Priority    int           // of the best of them
+	NextAllowed time.Time     // no download starts before
+	Delay       time.Duration // between the starts of two downloads
+	Pages       int           // downloads begun, where they are counted
 }
 
 // Settled is one request that came to its end.
@@ -133,8 +135,9 @@ type CacheInterface interface {
 	// everything that Accept, Due and Return have answered before; until then a crash may take those
 	// back, the latest first.
 	Settle(ctx context.Context, batch Batch) error
-	// Slots lists the slots that hold waiting records, in any order. A durable cache lists those too
-	// whose settled NextAllowed lies ahead, with Pending 0.
+	// Slots lists the slots that hold waiting records, in any order. A durable cache lists them with their NextAllowed,
+	// Delay and Pages as last settled, and lists those too, with Pending 0, whose NextAllowed lies ahead or whose Pages
+	// are not 0.
 	Slots(ctx context.Context) iter.Seq2[SlotState, error]
 	// DeadLetters lists requests that failed or were given up. A memory cache keeps the newest 1,000.
 	DeadLetters(ctx context.Context) iter.Seq2[Settled, error]

@@ -66,6 +66,7 @@ type crawl struct {
 	began        time.Time
 	took         atomic.Int64    // how long the run was, once it is over
 	plain        bool            // links need no request object to be accepted
+	gated        bool            // addresses or proxies have a limit
 	work         context.Context // of all user code and downloads; cancelled when the crawl gives up
 	giveUp       context.CancelCauseFunc
 	intake       context.Context // of Start; cancelled when the crawl stops

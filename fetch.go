@@ -42,14 +42,26 @@ func (c *crawl) fetchJob(j *job) (parse, waits bool) {
 		}
 		j.begin(ctx)
 	}
-	if c.work.Err() != nil {
+	switch {
+	case c.work.Err() != nil:
 		return false, false
+	case c.sched.exhausted(j.rec.Slot):
+		j.decide(Filtered, pageBudget)
+		return false, false
+	case !c.enterGate(j):
+		c.standBack(j)
+		return false, true
 	}
 	if ok, waits := c.robots.pass(j); !ok {
 		return false, waits
 	}
 	c.watch.sit(&j.call, c.watch.pages)
-	herr, alive := c.exchange(j)
+	herr, alive, closed := c.exchange(j)
+	if closed {
+		c.watch.leave(&j.call)
+		c.standBack(j)
+		return false, true
+	}
 	if !alive {
 		return false, false
 	}
@@ -94,24 +106,29 @@ func (c *crawl) guard(j *job, at Stage, code func()) bool {
 }
 
 // exchange sends the request through the middlewares and the downloader. It returns the failure, if there
-// is one; alive is false if the job was abandoned.
-func (c *crawl) exchange(j *job) (herr *HandleError, alive bool) {
+// is one; alive is false if the job was abandoned; closed tells that its gate is, and nothing was sent.
+func (c *crawl) exchange(j *job) (herr *HandleError, alive, closed bool) {
 	ctx := j.ctx
 	if own, ok := ctx.Ctx.(*userContext); ok && own.user.Err() != nil { // it was given up while it waited
-		return j.failure(StageDownload, context.Cause(own.user), nil), true
+		return j.failure(StageDownload, context.Cause(own.user), nil), true, false
 	}
-	if len(c.middlewares) > 0 && !c.guard(j, StageRequest, func() { herr = c.processRequest(j) }) {
-		return nil, false
+	if len(c.middlewares) > 0 && !j.prepared && !c.guard(j, StageRequest, func() { herr = c.processRequest(j) }) {
+		return nil, false, false
 	}
-	if herr != nil {
-		return herr, true
+	if j.prepared = true; herr != nil {
+		return herr, true, false
 	}
+	var came answer
 	if ctx.DownloadResult == nil {
-		if herr, alive = c.download(j); !alive {
-			return nil, false
+		if !c.enterGate(j) {
+			return nil, true, true
 		}
+		if herr, alive = c.download(j); !alive {
+			return nil, false, false
+		}
+		came = answerOf(ctx, herr)
 	}
-	j.releaseSlot()
+	c.answered(j, came)
 	if herr == nil && ctx.DownloadResult.Error != nil {
 		stack, err := protect(func() error { return ctx.DownloadResult.Error })
 		herr = j.failure(StageDownload, err, stack)
@@ -124,18 +141,18 @@ func (c *crawl) exchange(j *job) (herr *HandleError, alive bool) {
 		c.received(j, resp)
 	}
 	if herr != nil {
-		return herr, true
+		return herr, true, false
 	}
 	if len(c.middlewares) > 0 {
 		j.inbox = j.lateInbox()
 		if !c.guard(j, StageResponse, func() { herr = c.processResponse(j) }) {
-			return nil, false
+			return nil, false, false
 		}
 	}
 	if herr == nil && ctx.Response() == nil {
 		herr = j.failure(StageResponse, errNilResponse, nil)
 	}
-	return herr, true
+	return herr, true, false
 }
 
 var errNilResponse = errors.New("response is nil")
@@ -228,6 +245,9 @@ func (c *crawl) download(j *job) (herr *HandleError, alive bool) {
 		return j.failure(StageDownload, context.Cause(ctx.Ctx), nil), true
 	}
 	d, err := c.downloaders.pick(ctx.Request.downloader)
+	if err == nil && !c.sched.spend(j.rec.Slot) {
+		err = IgnoreRequest(pageBudget)
+	}
 	if err != nil {
 		return j.failure(StageDownload, err, nil), true
 	}

@@ -116,6 +116,9 @@ func (c *crawl) inlineRecord(s *scratch, from emission, ctx *Context) (rec Recor
 		return rec, no
 	}
 	rec.Priority, rec.Slot, rec.Parent = r.Priority, c.slotOf(r, host), from.parent.root().rec.Key
+	if c.sched.exhausted(rec.Slot) {
+		return rec, refuse(Filtered, pageBudget)
+	}
 	return rec, nil
 }
 
@@ -202,19 +205,30 @@ func (c *crawl) inlineExchange(j *job) *HandleError {
 		if err := c.waitSlot(j); err != nil {
 			return j.failure(StageDownload, err, nil)
 		}
+		if !c.enterGate(j) {
+			if err := c.waitGate(j); err != nil {
+				return j.failure(StageDownload, err, nil)
+			}
+			continue
+		}
 		passed, err := c.robots.passInline(j)
 		if err != nil {
 			return j.failure(StageRobots, err, nil)
 		}
-		if passed {
-			break
+		if !passed {
+			continue
+		}
+		herr, alive, closed := c.exchange(j)
+		switch {
+		case !alive:
+			return j.failure(StageDownload, c.watch.whyLost(&j.call), nil)
+		case !closed:
+			return herr
+		}
+		if err := c.waitGate(j); err != nil {
+			return j.failure(StageDownload, err, nil)
 		}
 	}
-	herr, alive := c.exchange(j)
-	if !alive {
-		return j.failure(StageDownload, c.watch.whyLost(&j.call), nil)
-	}
-	return herr
 }
 
 // waitSlot stands in line for the job's slot and a worker of the lane.
@@ -222,10 +236,15 @@ func (c *crawl) waitSlot(j *job) error {
 	if j.slot() != nil {
 		return nil
 	}
+	return c.standInLine(j, func(w *waiter) { c.sched.ask(j.rec.Slot, w) })
+}
+
+// standInLine waits for what ask puts a waiter in line for.
+func (c *crawl) standInLine(j *job, ask func(w *waiter)) error {
 	defer c.bodies.want(j.rec.Slot)()
 	defer j.waitsForEngine()()
 	w := &waiter{granted: make(chan struct{})}
-	c.sched.ask(j.rec.Slot, w)
+	ask(w)
 	select {
 	case <-w.granted:
 		j.hand(w.grant, w.claim)

@@ -32,6 +32,7 @@ type job struct {
 	turn       *turn             // of the present attempt to write to the request's ResponseWriter, or nil
 	written    int64             // bytes that went there
 	started    time.Time         // when its download began, zero if it did not
+	prepared   bool              // its request has passed the middlewares
 
 	open      atomic.Int32           // parts that are not done
 	abandoned atomic.Bool            // its user code was given up: what that still sends is discarded
@@ -220,17 +221,6 @@ func (j *job) slot() *slots.Grant {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.grant
-}
-
-// releaseSlot gives the slot back; the worker stays.
-func (j *job) releaseSlot() {
-	j.mu.Lock()
-	grant := j.grant
-	j.grant = nil
-	j.mu.Unlock()
-	if grant != nil {
-		j.crawl.sched.release(grant)
-	}
 }
 
 // beginParsing notes that the job holds a place among the parsers.

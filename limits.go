@@ -3,14 +3,9 @@ package tegenaria
 import (
 	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/tegenaria/tegenaria/internal/httpx"
-	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // Version is the version of this module.
@@ -49,37 +44,6 @@ type Limits struct {
 // OnlySeeds as Limits.Depth filters everything but seeds.
 const OnlySeeds = -1
 
-// Politeness says how hosts are treated. Its zero value obeys robots.txt, sets no delay and lets 8
-// requests of one host be in flight at once.
-type Politeness struct {
-	Delay        time.Duration         // between the starts of two downloads of a slot
-	PerSlot      int                   // requests in flight per slot (0: 8)
-	SlotBy       SlotBy                // what a slot is (nil: SlotHost)
-	IgnoreRobots bool                  // do not ask for robots.txt
-	UserAgent    string                // sent where a request names none, and matched in robots.txt ("": tegenaria/VERSION)
-	Overrides    map[string]SlotPolicy // by slot name: this instead of Delay and PerSlot
-	AllowPrivate []netip.Prefix        // special-purpose address ranges that may be dialled all the same
-}
-
-// SlotPolicy stands in the place of Politeness.Delay and PerSlot for one slot. It inherits nothing: its zero
-// value means no delay and the default of 8.
-type SlotPolicy struct {
-	Delay   time.Duration
-	PerSlot int
-}
-
-// SlotBy names the slot of an URL: requests of one slot share delay and limit. It is called
-// concurrently and must not block. One that panics is told to the ErrorHandlers once in a run; an URL for
-// which it does belongs to its host's slot.
-type SlotBy func(u *url.URL) string
-
-// SlotHost is the default: one slot per host name, whatever the port.
-func SlotHost(u *url.URL) string { return urlx.Hostname(u.Scheme + "://" + u.Host) }
-
-// SlotRegistrableDomain makes one slot of a registrable domain and all its sub-domains, by the public
-// suffix list.
-func SlotRegistrableDomain(u *url.URL) string { return urlx.RegistrableDomain(SlotHost(u)) }
-
 const (
 	defaultAttempts       = 10
 	defaultPending        = 100_000
@@ -88,7 +52,6 @@ const (
 	defaultSpool          = 1 << 30
 	defaultBodiesInFlight = 64 << 20
 	defaultQueueBytes     = 1 << 30
-	defaultPerSlot        = 8
 	defaultHeader         = 1 << 20
 	defaultHeaderFields   = 1000
 	defaultConnect        = 30 * time.Second
@@ -143,47 +106,4 @@ func (l Limits) mistakes() error {
 		errs = append(errs, fmt.Errorf("the limit Limits.Depth is %d; use 0 for no limit and OnlySeeds for seeds alone", l.Depth))
 	}
 	return errors.Join(errs...)
-}
-
-func (p Politeness) mistakes() error {
-	var errs []error
-	if p.Delay < 0 {
-		errs = append(errs, fmt.Errorf("Politeness.Delay is %s; it must not be negative", p.Delay))
-	}
-	if strings.ContainsFunc(p.UserAgent, unicode.IsControl) {
-		errs = append(errs, fmt.Errorf("Politeness.UserAgent is %q; a header cannot carry control characters such as line ends", p.UserAgent))
-	}
-	if p.PerSlot < 0 {
-		errs = append(errs, fmt.Errorf("Politeness.PerSlot is %d; it must not be negative (0 is the default of %d)", p.PerSlot, defaultPerSlot))
-	}
-	for name, o := range p.Overrides {
-		if o.Delay < 0 || o.PerSlot < 0 {
-			errs = append(errs, fmt.Errorf("Politeness.Overrides[%q] is negative", name))
-		}
-	}
-	for _, prefix := range p.AllowPrivate {
-		if !prefix.IsValid() {
-			errs = append(errs, errors.New("Politeness.AllowPrivate holds an invalid prefix; use netip.MustParsePrefix(\"10.0.0.0/8\")"))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-func (p Politeness) agent() string {
-	if p.UserAgent == "" {
-		return "tegenaria/" + Version
-	}
-	return p.UserAgent
-}
-
-// policy returns delay and limit of a slot.
-func (p Politeness) policy(slot string) (delay time.Duration, limit int) {
-	delay, limit = p.Delay, p.PerSlot
-	if o, ok := p.Overrides[slot]; ok {
-		delay, limit = o.Delay, o.PerSlot
-	}
-	if limit == 0 {
-		limit = defaultPerSlot
-	}
-	return delay, limit
 }

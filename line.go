@@ -36,18 +36,20 @@ func (s *scheduler) ask(slot string, w *waiter) {
 func (s *scheduler) setDelay(slot string, d time.Duration, started time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.slots.SetDelay(slot, slots.Throttle, d)
+	s.slots.SetDelay(slot, slots.Asked, s.now(), d)
 	if !started.IsZero() && d > 0 {
 		s.slots.Block(slot, s.now(), started.Add(d))
 	}
 	s.signal()
 }
 
-// robotsDelay sets the delay that robots.txt asks for in a slot.
+// robotsDelay sets the delay that robots.txt asks for in a slot, of which so much counts as Politeness.MaxCrawlDelay
+// says; 0 takes it back.
 func (s *scheduler) robotsDelay(slot string, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.slots.SetDelay(slot, slots.Robots, d)
+	s.slots.SetDelay(slot, slots.Robots, s.now(), min(d, s.maxCrawlDelay))
+	s.keep(slot)
 }
 
 // pause holds back or lets go what waits in the queues.

@@ -34,6 +34,9 @@ func (cfg *config) mistakes() error {
 	if cfg.grace < 0 {
 		errs = append(errs, fmt.Errorf("EngineWithGrace is %s; it must not be negative", cfg.grace))
 	}
+	if cfg.politeness.PerIP > 0 && (cfg.downloader != nil || cfg.client != nil) {
+		errs = append(errs, errors.New("Politeness.PerIP needs the default downloader and its own connections, which EngineWithDownloader and EngineWithHTTPClient replace: nobody else tells the addresses"))
+	}
 	switch {
 	case cfg.downloader != nil && (cfg.client != nil || cfg.tls != nil):
 		errs = append(errs, errors.New("EngineWithHTTPClient and EngineWithTLSConfig are for the default downloader, which EngineWithDownloader replaces"))

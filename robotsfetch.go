@@ -134,6 +134,7 @@ func (c *crawl) internalDownload(j *job, ctx *Context) error {
 		got, _, err := c.ask(j, d, ctx, c.now())
 		if err == nil {
 			ctx.DownloadResult = got.DownloadResult
+			c.heed(j, ctx)
 		}
 		return err
 	})

@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"sync/atomic"
@@ -19,13 +20,20 @@ type scheduler struct {
 	now      func() time.Time                          // the crawl's
 	hungry   *atomic.Bool                              // set while workers have nothing to do
 	handOver func()                                    // asks for all that is held back
+	keep     func(slot string)                         // has a durable cache remember the slot soon; it does not wait
+
+	throttled                    bool // Politeness.AutoThrottle is set
+	maxRetryAfter, maxCrawlDelay time.Duration
+	budgets                      atomic.Bool // some slot has a page budget
 
 	mu       *sync.Mutex // the ledger's; guards what follows
 	slots    *slots.Table
-	free     int   // fetch workers that nobody has a claim on
-	inline   int   // further ones, reserved for the lane: inline requests and the robots.txt they wait for
-	pages    int64 // responses still allowed by Limits.Pages, less what is being downloaded
-	limited  bool  // Limits.Pages is set
+	rules    *slotRules
+	begun    map[string]int // downloads in slots that have a page budget
+	free     int            // fetch workers that nobody has a claim on
+	inline   int            // further ones, reserved for the lane: inline requests and the robots.txt they wait for
+	pages    int64          // responses still allowed by Limits.Pages, less what is being downloaded
+	limited  bool           // Limits.Pages is set
 	paused   bool
 	stopped  bool              // nothing new is taken from the queues
 	waiting  int               // readers asleep
@@ -43,11 +51,16 @@ func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, no
 		free: cfg.concurrency, inline: 2 * int(cfg.parseWorkers),
 		pages: int64(limits.Pages), limited: limits.Pages > 0,
 		wake: make(chan struct{}, 1), jobs: make(map[string][]*job),
+		maxRetryAfter: cmp.Or(cfg.politeness.MaxRetryAfter, defaultMaxRetryAfter),
+		maxCrawlDelay: cmp.Or(cfg.politeness.MaxCrawlDelay, maxCrawlDelay),
+		rules:         newSlotRules(cfg.politeness), begun: make(map[string]int),
 	}
-	s.slots = slots.New(func(name string) slots.Policy {
-		delay, limit := cfg.politeness.policy(name)
-		return slots.Policy{Delay: delay, Limit: limit}
-	})
+	s.budgets.Store(s.rules.budgets())
+	s.slots = slots.New(func(name string) slots.Policy { return s.rules.of(name).Policy })
+	if throttle, on := cfg.politeness.throttle(); on {
+		s.throttled = true
+		s.slots.SetThrottle(throttle)
+	}
 	return s
 }
 
@@ -266,18 +279,6 @@ func (s *scheduler) addedLocked(records []Record, verdicts []Verdict, maxPerSlot
 	s.signal()
 }
 
-// restore takes over a slot that a durable cache holds.
-func (s *scheduler) restore(slot SlotState) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if slot.Pending > 0 {
-		s.slots.Add(slot.Name, slot.Priority, slot.Pending)
-	}
-	if !slot.NextAllowed.IsZero() {
-		s.slots.Block(slot.Name, s.now(), slot.NextAllowed)
-	}
-}
-
 // started stamps the job's slot: its download begins now.
 func (s *scheduler) started(grant *slots.Grant) time.Time {
 	s.mu.Lock()
@@ -288,19 +289,15 @@ func (s *scheduler) started(grant *slots.Grant) time.Time {
 	return now
 }
 
-// release gives the grant back: the slot has one less in flight.
-func (s *scheduler) release(grant *slots.Grant) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.slots.Release(grant)
-	s.signal()
-}
-
 // giveBack returns a slot, unless nil, and the claim to a fetch worker. unused tells that a job of the
 // queue brought no response: Limits.Pages has room for another.
 func (s *scheduler) giveBack(grant *slots.Grant, c claim, unused bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.giveBackLocked(grant, c, unused)
+}
+
+func (s *scheduler) giveBackLocked(grant *slots.Grant, c claim, unused bool) {
 	if grant != nil {
 		s.slots.Release(grant)
 	}
@@ -314,12 +311,4 @@ func (s *scheduler) giveBack(grant *slots.Grant, c claim, unused bool) {
 		s.pages++
 	}
 	s.signal()
-}
-
-// state returns what a durable cache has to remember of a slot.
-func (s *scheduler) state(name string) (SlotState, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	state, ok := s.slots.Lookup(name)
-	return SlotState{Name: name, NextAllowed: state.Next}, ok && !state.Next.IsZero()
 }

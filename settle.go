@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,6 +18,7 @@ type settler struct {
 
 	mu     sync.Mutex // guards what follows
 	jobs   []*job
+	slots  []string // to be stored, though no job of theirs ends
 	wake   chan struct{}
 	closed bool
 	spare  []*job
@@ -38,13 +40,26 @@ func (s *settler) add(j *job) {
 	}
 }
 
+// keepSlot has a durable cache remember a slot as soon as it can.
+func (s *settler) keepSlot(name string) {
+	if !s.crawl.durable {
+		return
+	}
+	s.mu.Lock()
+	if !slices.Contains(s.slots, name) {
+		s.slots = append(s.slots, name)
+	}
+	s.mu.Unlock()
+	s.signal()
+}
+
 // end is add for a caller without locks.
 func (s *settler) end(j *job) {
 	switch {
 	case !s.alone:
 		s.add(j)
 	case j.outcome == 0 || j.outcome.isDead() || s.crawl.failed.Load():
-		s.settle([]*job{j})
+		s.settle([]*job{j}, nil)
 	default:
 		s.settled(j)
 	}
@@ -70,16 +85,16 @@ func (s *settler) run() {
 	for range s.wake {
 		for {
 			s.mu.Lock()
-			jobs, closed := s.jobs, s.closed
-			s.jobs, s.spare = s.spare[:0], nil
+			jobs, slots, closed := s.jobs, s.slots, s.closed
+			s.jobs, s.spare, s.slots = s.spare[:0], nil, nil
 			s.mu.Unlock()
-			if len(jobs) > 0 {
-				s.settle(jobs)
+			if len(jobs) > 0 || len(slots) > 0 {
+				s.settle(jobs, slots)
 				clear(jobs)
 			}
 			s.mu.Lock()
 			s.spare = jobs[:0]
-			more := len(s.jobs) > 0
+			more := len(s.jobs) > 0 || len(s.slots) > 0
 			s.mu.Unlock()
 			if closed && !more {
 				return
@@ -91,8 +106,8 @@ func (s *settler) run() {
 	}
 }
 
-// settle ends a batch of jobs.
-func (s *settler) settle(jobs []*job) {
+// settle ends a batch of jobs, and stores their slots and others.
+func (s *settler) settle(jobs []*job, slots []string) {
 	c := s.crawl
 	batch := Batch{Settled: make([]Settled, 0, len(jobs))}
 	var ids, discard []string
@@ -109,6 +124,9 @@ func (s *settler) settle(jobs []*job) {
 		if len(c.committers) > 0 {
 			ids = append(append(ids, j.ctx.CtxId), j.ids...)
 		}
+	}
+	if c.durable {
+		c.describeSlots(&batch, jobs, slots)
 	}
 	if err := s.store(&batch, ids, discard); err != nil {
 		c.storeFailed(err)
@@ -148,10 +166,10 @@ func (s *settler) store(batch *Batch, ids, discard []string) error {
 			}
 		}
 	}
-	if len(batch.Settled) == 0 {
+	if len(batch.Settled) == 0 && len(batch.Slots) == 0 {
 		return nil
 	}
-	if len(c.committers) > 0 {
+	if len(c.committers) > 0 && len(batch.Settled) > 0 {
 		checkpoints, err := c.prepare(ids)
 		if err != nil {
 			return err
@@ -234,23 +252,32 @@ func (s *settler) release(j *job) {
 
 // describe adds to a durable batch what the job has to remember beside its requests.
 func (c *crawl) describe(batch *Batch) {
-	seen := make(map[string]struct{})
-	for i := range batch.Settled {
-		name := batch.Settled[i].Record.Slot
-		if _, known := seen[name]; known {
-			continue
-		}
-		seen[name] = struct{}{}
-		if state, ok := c.sched.state(name); ok {
-			batch.Slots = append(batch.Slots, state)
-		}
-	}
 	batch.Counters = c.durableCounters()
 	for i := range batch.Settled { // the ledger is told when they are stored
 		batch.Counters["settled"]++
 		batch.Counters["outcome/"+batch.Settled[i].Outcome.String()]++
 	}
 	c.keepLoopback(batch)
+}
+
+// describeSlots adds to a batch the politeness of its jobs' slots, those that go back among them, and of others.
+func (c *crawl) describeSlots(batch *Batch, jobs []*job, others []string) {
+	seen := make(map[string]struct{})
+	add := func(name string) {
+		if _, known := seen[name]; known {
+			return
+		}
+		seen[name] = struct{}{}
+		if state, ok := c.sched.state(name); ok {
+			batch.Slots = append(batch.Slots, state)
+		}
+	}
+	for _, j := range jobs {
+		add(j.rec.Slot)
+	}
+	for _, name := range others {
+		add(name)
+	}
 }
 
 // keepLoopback adds to a durable batch what the seeds allowed to be dialled. A batch makes seeds durable that came

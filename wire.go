@@ -180,6 +180,8 @@ func (c *crawl) wireMachines() {
 	c.ledger = newLedger()
 	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.now)
 	c.sched.job, c.sched.hungry, c.sched.handOver = c.newJob, &c.hungry, func() { c.watch.handOver() }
+	c.sched.keep = func(slot string) { c.settler.keepSlot(slot) }
+	c.gated = cfg.politeness.PerIP > 0 || cfg.politeness.PerProxy > 0
 	c.robots = newRobotsGate(c)
 	c.parseGate = newGate(int(cfg.parseWorkers))
 	c.items, _ = buffer.NewPool[*itemTask](itemBufferCap, itemBuffers)

@@ -8,9 +8,6 @@ import (
 // ParseCookieDate is parseCookieDate.
 func ParseCookieDate(s string) (time.Time, bool) { return parseCookieDate(s) }
 
-// ParseRetryAfter is parseRetryAfter.
-func ParseRetryAfter(s string, now time.Time) (time.Duration, bool) { return parseRetryAfter(s, now) }
-
 // ParseSetCookie is parseSetCookie for a response of url.
 func ParseSetCookie(header, url string, now time.Time) (Cookie, bool) {
 	from, ok := originOf(url)

@@ -76,24 +76,6 @@ func FuzzCookieDate(f *testing.F) {
 	})
 }
 
-// FuzzRetryAfter: a wait is never negative nor beyond what a Duration holds, and a date that is written is the one
-// that is read.
-func FuzzRetryAfter(f *testing.F) {
-	for _, seed := range []string{"120", "Wed, 09 Jun 2027 10:18:14 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "-1", "99999999999999999999", ""} {
-		f.Add(seed, int64(3600))
-	}
-	f.Fuzz(func(t *testing.T, text string, seconds int64) {
-		now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-		if wait, ok := middleware.ParseRetryAfter(text, now); wait < 0 || !ok && wait != 0 {
-			t.Fatalf("%q is %s, %v", text, wait, ok)
-		}
-		want := time.Duration(uint64(seconds)%1e9) * time.Second
-		if got, ok := middleware.ParseRetryAfter(now.Add(want).Format(http.TimeFormat), now); !ok || got != want {
-			t.Fatalf("a date in %s is read as %s", want, got)
-		}
-	})
-}
-
 // FuzzMetaRefresh: a page is left alone, or becomes a redirect to another http page.
 func FuzzMetaRefresh(f *testing.F) {
 	for _, seed := range []string{`<meta http-equiv=refresh content="0;url=/x">`, `<META HTTP-EQUIV='Refresh' CONTENT='5; URL="x"'>`, `<base href=//b.example><meta http-equiv=refresh content=0,x>`, `<noscript><meta http-equiv=refresh content=0;/>`} {

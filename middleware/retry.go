@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/httpx"
 )
 
 // MetaMaxRetryTimes is the key of Request.Meta, and an int its value, that says how often this request is tried
@@ -100,7 +101,7 @@ func (m *Retry) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegena
 	}
 	wait := m.wait(ctx.Request.Attempt)
 	if resp := failure.Response; resp != nil {
-		after, ok := parseRetryAfter(first(resp.Header, "Retry-After"), time.Now())
+		after, ok := httpx.RetryAfter(first(resp.Header, "Retry-After"), time.Now())
 		if ok && after > m.patient {
 			return tegenaria.GiveUp(&transientError{text: why.text + ", long Retry-After", err: why.err})
 		}
@@ -209,26 +210,4 @@ func mayRepeat(method string, why *transientError) bool {
 		return true
 	}
 	return why.unsent
-}
-
-// parseRetryAfter reads a Retry-After header: seconds, or one of the three forms of a date (RFC 9110 §5.6.7). A
-// date that has passed is no wait. False: it is neither.
-func parseRetryAfter(value string, now time.Time) (wait time.Duration, ok bool) {
-	const limit = 1 << 31 // seconds
-	value = strings.TrimSpace(value)
-	if value == "" {
-		return 0, false
-	}
-	if strings.Trim(value, "0123456789") == "" {
-		seconds, err := strconv.ParseInt(value, 10, 64)
-		if err != nil {
-			seconds = limit
-		}
-		return time.Duration(min(seconds, limit)) * time.Second, true
-	}
-	date, err := http.ParseTime(value)
-	if err != nil {
-		return 0, false
-	}
-	return max(date.Sub(now), 0), true
 }

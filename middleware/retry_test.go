@@ -283,29 +283,6 @@ func (s *errorSpider) Parser(*tegenaria.Context, chan<- *tegenaria.ItemMeta, cha
 
 func (s *errorSpider) ErrorHandler(*tegenaria.HandleError, chan<- *tegenaria.Context) { s.told++ }
 
-func TestParseRetryAfter(t *testing.T) {
-	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	for _, tt := range []struct {
-		value string
-		want  time.Duration
-		ok    bool
-	}{
-		{"0", 0, true},
-		{"120", 2 * time.Minute, true},
-		{" 7 ", 7 * time.Second, true},
-		{"99999999999999999999999", (1 << 31) * time.Second, true},
-		{"Sat, 21 Nov 2026 12:00:30 GMT", 30 * time.Second, true},
-		{"Saturday, 21-Nov-26 12:00:30 GMT", 30 * time.Second, true},
-		{"Sat Nov 21 12:00:30 2026", 30 * time.Second, true},
-		{"Sat, 21 Nov 2026 11:00:00 GMT", 0, true},
-		{"", 0, false}, {"-5", 0, false}, {"1.5", 0, false}, {"5s", 0, false}, {"tomorrow", 0, false},
-	} {
-		if got, ok := middleware.ParseRetryAfter(tt.value, now); got != tt.want || ok != tt.ok {
-			t.Errorf("%q: got %s, %v; want %s, %v", tt.value, got, ok, tt.want, tt.ok)
-		}
-	}
-}
-
 // Fetch waits for what is tried again.
 func TestRetryOfFetch(t *testing.T) {
 	for failures, want := range map[int]string{2: "good", 9: ""} {

@@ -31,8 +31,12 @@ func testReopen(t *testing.T, c *cacheUnderTest) {
 	c.back(got[1], epoch, isNew)
 	allowed := epoch.Add(time.Minute)
 	c.settle(tegenaria.Batch{
-		Settled:     settled(got[:1], tegenaria.Fetched),
-		Slots:       []tegenaria.SlotState{{Name: "s", NextAllowed: allowed}, {Name: "empty", NextAllowed: allowed}},
+		Settled: settled(got[:1], tegenaria.Fetched),
+		Slots: []tegenaria.SlotState{
+			{Name: "s", NextAllowed: allowed, Delay: 7 * time.Second, Pages: 3},
+			{Name: "empty", NextAllowed: allowed},
+			{Name: "budget", Pages: 12}, // its requests are settled, and still count
+		},
 		Checkpoints: map[string][]byte{"feed": []byte("one"), "gone": {}},
 		Counters:    map[string]int64{"fetched": 1},
 	})
@@ -54,8 +58,11 @@ func testReopen(t *testing.T, c *cacheUnderTest) {
 			c.ok(err)
 			slots[s.Name] = s
 		}
-		if s := slots["s"]; s.Pending != 3 || s.Priority != 0 || !s.NextAllowed.Equal(allowed) {
-			t.Errorf("slot %+v, want 3 records of priority 0, not before %v", s, allowed)
+		if s := slots["s"]; s.Pending != 3 || s.Priority != 0 || !s.NextAllowed.Equal(allowed) || s.Delay != 7*time.Second || s.Pages != 3 {
+			t.Errorf("slot %+v, want 3 records of priority 0, not before %v, a delay of 7s and 3 pages", s, allowed)
+		}
+		if s := slots["budget"]; s.Pending != 0 || s.Pages != 12 {
+			t.Errorf("slot %+v, want no records and 12 pages", s)
 		}
 		// All requests of a host may be delayed: it must not be asked by those to come either.
 		if s := slots["empty"]; s.Pending != 0 || !s.NextAllowed.Equal(allowed) {

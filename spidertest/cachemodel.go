@@ -288,7 +288,7 @@ func (m *model) check() {
 		if err != nil {
 			m.fatal("Slots: %v", err)
 		}
-		if s.Pending == 0 && !s.NextAllowed.IsZero() {
+		if s.Pending == 0 && (!s.NextAllowed.IsZero() || s.Pages > 0) {
 			continue
 		}
 		waiting[s.Name] = s.Pending

@@ -76,12 +76,15 @@ func (c *Cache) apply(sync bool) (done applied, err error) {
 	return applied{c.state.commits, batch, held}, c.failure(err)
 }
 
+// remembers tells whether a slot without records has something to remember.
+func (s *slot) remembers(now time.Time) bool { return s.nextAllowed.After(now) || s.pages > 0 }
+
 // storeSlot writes what a slot has to remember, or forgets it.
 func (c *Cache) storeSlot(s *slot, now time.Time) {
 	c.keyBuf = namedKey(c.keyBuf, rangeSlot, s.name)
 	first, some := s.first()
 	if !some {
-		if !s.nextAllowed.After(now) {
+		if !s.remembers(now) {
 			c.forget(s)
 			return
 		}
@@ -94,8 +97,12 @@ func (c *Cache) storeSlot(s *slot, now time.Time) {
 	v = binary.AppendUvarint(v, uint64(s.waiting+len(s.flights)))
 	v = binary.AppendVarint(v, first.priority)
 	v = binary.AppendUvarint(v, first.order)
-	if !s.nextAllowed.IsZero() {
+	if !s.nextAllowed.IsZero() || s.delay > 0 || s.pages > 0 {
 		v = binary.AppendVarint(v, int64(instantOf(s.nextAllowed)))
+	}
+	if s.delay > 0 || s.pages > 0 {
+		v = binary.AppendUvarint(v, uint64(s.delay))
+		v = binary.AppendUvarint(v, uint64(s.pages))
 	}
 	c.set(c.keyBuf, v)
 	c.valueBuf = v
@@ -108,6 +115,9 @@ func parseSlot(name string, value []byte) (*slot, error) {
 	s.cursor = s.head
 	if len(r.data) > 0 {
 		s.nextAllowed = instant(r.int()).time()
+	}
+	if len(r.data) > 0 {
+		s.delay, s.pages = time.Duration(r.uint()), int(r.uint())
 	}
 	return s, r.end()
 }
@@ -128,7 +138,7 @@ func (c *Cache) forgetIdle(now time.Time) {
 		switch _, some := s.first(); {
 		case some || c.slots[s.name] != s:
 			s.idle = false
-		case s.nextAllowed.After(now):
+		case s.remembers(now):
 			c.idle = append(c.idle, s)
 		default:
 			s.idle = false
@@ -236,7 +246,7 @@ func (c *Cache) settle(b *tegenaria.Batch) error {
 	}
 	for _, known := range b.Slots {
 		s := c.slotOf(known.Name)
-		s.nextAllowed = known.NextAllowed
+		s.nextAllowed, s.delay, s.pages = known.NextAllowed, max(known.Delay, 0), max(known.Pages, 0)
 		c.touch(s)
 	}
 	for name, checkpoint := range b.Checkpoints {

@@ -191,7 +191,7 @@ func (c *Cache) Slots(context.Context) iter.Seq2[tegenaria.SlotState, error] {
 		now := time.Now()
 		states := make([]tegenaria.SlotState, 0, len(c.slots))
 		for _, s := range c.slots {
-			if s.waiting > 0 || s.nextAllowed.After(now) {
+			if s.waiting > 0 || s.remembers(now) {
 				states = append(states, stateOf(s))
 			}
 		}

@@ -11,6 +11,8 @@ type slot struct {
 	name        string
 	id          uint32
 	nextAllowed time.Time
+	delay       time.Duration
+	pages       int
 
 	waiting int // records in the queue that are not in flight
 	flights []*flight

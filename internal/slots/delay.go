@@ -10,27 +10,56 @@ type Source uint8
 
 // The sources of delays.
 const (
-	User     Source = iota // stands in for the policy's delay while set
-	Robots                 // Crawl-delay of robots.txt
-	Throttle               // follows the latency of the answers
-	Penalty                // after errors such as 429 or 503
+	User      Source = iota // stands in for the policy's delay while set
+	Asked                   // by what does the work
+	Robots                  // Crawl-delay of robots.txt
+	Throttled               // follows the latency of the answers, see [Throttle]
+	Penalty                 // after answers that refuse, see [Answer]
 
 	// Sources is the number of sources.
 	Sources = int(iota)
 )
 
-// delays holds one delay for each source; a negative one is not set.
-type delays [Sources]time.Duration
+// Delays holds one delay for each source; a negative one is not set.
+type Delays [Sources]time.Duration
 
-var unset = delays{-1, -1, -1, -1}
+var unset = Delays{-1, -1, -1, -1, -1}
+
+// learnt is what a slot knows beside its policy.
+type learnt struct {
+	delays Delays
+	keep   int64 // a slot without work remembers them until then
+	era    uint8 // counts the refusals that were heeded
+}
+
+// How long a slot without work remembers a delay that was learnt and not set: a robots.txt is asked for again after a
+// day (RFC 9309 §2.4), and what a server could bear some minutes ago says little.
+const (
+	robotsMemory = 24 * time.Hour
+	answerMemory = 10 * time.Minute
+)
+
+// learn returns what the slot knows beside its policy, to be written.
+func (s *Slot) learn() *learnt {
+	if s.own == nil {
+		s.own = &learnt{delays: unset, keep: math.MinInt64}
+	}
+	return s.own
+}
+
+// remember lets the slot be kept for a while, with work or without.
+func (t *Table) remember(s *Slot, d time.Duration) {
+	s.own.keep = max(s.own.keep, later(t.now, d))
+}
 
 // SetDelay sets the delay that the source asks for; a negative one takes it back, as does 0 for
 // all but [User], where 0 is a delay like any other. The delay in force is the largest of what the
 // sources ask for, with the policy's delay where [User] asks for none. The next allowed instant is
 // reckoned anew from the last start. Grants that are open are not called back: those not yet
-// started start when their owner likes. It makes the slot if need be and keeps it until the last
-// delay is taken back.
-func (t *Table) SetDelay(name string, source Source, d time.Duration) {
+// started start when their owner likes. It makes the slot if need be. A slot without work is kept as long as User or
+// Asked have a delay; what the others ask for it remembers for a day (Robots), or for ten minutes.
+func (t *Table) SetDelay(name string, source Source, now time.Time, d time.Duration) {
+	t.observe(now)
 	if d < 0 || d == 0 && source != User {
 		d = -1
 	}
@@ -40,12 +69,18 @@ func (t *Table) SetDelay(name string, source Source, d time.Duration) {
 			return
 		}
 		s = t.slot(name)
-		own := unset
-		s.own = &own
 	}
-	s.own[source] = d
-	if *s.own == unset {
-		s.own = nil
+	own := s.learn()
+	own.delays[source] = d
+	switch {
+	case d < 0:
+		if own.delays[Robots] < 0 && own.delays[Throttled] < 0 && own.delays[Penalty] < 0 {
+			own.keep = math.MinInt64
+		}
+	case source == Robots:
+		t.remember(s, robotsMemory)
+	case source == Throttled, source == Penalty:
+		t.remember(s, answerMemory)
 	}
 	s.reckon()
 	t.place(s)
@@ -58,7 +93,11 @@ func (t *Table) SetDelay(name string, source Source, d time.Duration) {
 func (t *Table) Block(name string, now, until time.Time) {
 	t.observe(now)
 	s := t.slot(name)
-	s.until = max(s.until, t.instant(until))
+	t.block(s, t.instant(until))
+}
+
+func (t *Table) block(s *Slot, until int64) {
+	s.until = max(s.until, until)
 	s.reckon()
 	t.place(s)
 }
@@ -82,18 +121,20 @@ func (s *Slot) draw() {
 		return
 	}
 	if f := s.jitter(); f >= 0 && !math.IsInf(f, 1) { // false for NaN
-		s.factor = f
+		s.factor = float32(f)
 	}
 }
 
 // reckon computes the delay in force and the next allowed instant from what they depend on.
 func (s *Slot) reckon() {
-	user, others := s.policy, time.Duration(0)
+	if s.waived {
+		s.delay, s.next = 0, math.MinInt64
+		return
+	}
+	user, others := s.floor(), time.Duration(0)
 	if s.own != nil {
-		if s.own[User] >= 0 {
-			user = s.own[User]
-		}
-		others = max(0, s.own[Robots], s.own[Throttle], s.own[Penalty])
+		d := &s.own.delays
+		others = max(0, d[Asked], d[Robots], d[Throttled], d[Penalty])
 	}
 	s.delay = max(user, others)
 	s.next = s.until
@@ -101,14 +142,25 @@ func (s *Slot) reckon() {
 		return
 	}
 	if s.factor != 1 {
-		user = stretch(user, s.factor)
+		user = stretch(user, float64(s.factor))
 	}
-	gap := int64(max(user, others))
-	if s.last > math.MaxInt64-gap {
-		s.next = math.MaxInt64
-		return
+	s.next = max(s.next, later(s.last, max(user, others)))
+}
+
+// later adds without overflow.
+func later(at int64, d time.Duration) int64 {
+	if at > 0 && int64(d) > math.MaxInt64-at {
+		return math.MaxInt64
 	}
-	s.next = max(s.next, s.last+gap)
+	return at + int64(d)
+}
+
+// floor returns the delay that the slot's owner wants.
+func (s *Slot) floor() time.Duration {
+	if s.own != nil && s.own.delays[User] >= 0 {
+		return s.own.delays[User]
+	}
+	return s.policy
 }
 
 // stretch multiplies without overflow.

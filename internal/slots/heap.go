@@ -9,6 +9,7 @@ const (
 	waiting              // ready and with waiters, by the number of the first
 	timed                // has work and waits for time only, by instant
 	idle                 // no work, forgotten when its instant has come
+	gated                // ready but for its gate, in that gate's line
 	places
 )
 
@@ -37,18 +38,30 @@ func (h heap) top() *Slot {
 func (t *Table) move(s *Slot, to place, key, turn int64) {
 	if s.in != to {
 		if s.in != nowhere {
-			t.heaps[s.in].remove(int(s.index))
+			t.heap(s).remove(int(s.index))
+		}
+		if s.gate != nil {
+			s.gate.moved(s.in, to)
 		}
 		s.in = to
 		if to == nowhere {
 			return
 		}
-		s.index = int32(len(t.heaps[to]))
-		t.heaps[to] = append(t.heaps[to], entry{})
+		h := t.heap(s)
+		s.index = int32(len(*h))
+		*h = append(*h, entry{})
 	}
 	if to != nowhere {
-		t.heaps[to].settle(int(s.index), entry{key, turn, s})
+		t.heap(s).settle(int(s.index), entry{key, turn, s})
 	}
+}
+
+// heap returns the heap that holds the slot.
+func (t *Table) heap(s *Slot) *heap {
+	if s.in == gated {
+		return &s.gate.line
+	}
+	return &t.heaps[s.in]
 }
 
 // remove takes the entry at i out.

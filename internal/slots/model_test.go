@@ -19,6 +19,8 @@ type reference struct {
 	now    time.Time // the latest it was told
 	turns  int
 	asked  int
+	open   map[string]int // grants open in each gate
+	limits map[string]int // of the gates
 }
 
 type refSlot struct {
@@ -28,7 +30,9 @@ type refSlot struct {
 	parked, inFlight, picked, limit        int
 	policy                                 time.Duration
 	delays                                 map[slots.Source]time.Duration
-	last, until                            time.Time
+	last, until, keep                      time.Time
+	gate                                   string
+	own                                    bool // a delay was set, ever
 }
 
 func (r *reference) slot(name string) *refSlot {
@@ -46,7 +50,7 @@ func (s *refSlot) delay() time.Duration {
 	if user, ok := s.delays[slots.User]; ok {
 		d = user
 	}
-	return max(d, s.delays[slots.Robots], s.delays[slots.Throttle], s.delays[slots.Penalty])
+	return max(d, s.delays[slots.Asked], s.delays[slots.Robots], s.delays[slots.Throttled], s.delays[slots.Penalty])
 }
 
 func (s *refSlot) next() time.Time {
@@ -66,16 +70,26 @@ func (s *refSlot) open() bool {
 
 func (r *reference) tidy(name string) {
 	s := r.slots[name]
-	if s != nil && !s.work() && s.inFlight == 0 && s.parked == 0 && len(s.delays) == 0 && !s.next().After(r.now) {
+	if s == nil || s.work() || s.inFlight > 0 || s.parked > 0 {
+		return
+	}
+	_, user := s.delays[slots.User]
+	_, asked := s.delays[slots.Asked]
+	if !user && !asked && !s.next().After(r.now) && !s.keep.After(r.now) {
 		delete(r.slots, name)
 	}
+}
+
+// closed reports whether the slot's gate is closed.
+func (r *reference) closed(s *refSlot) bool {
+	return s.gate != "" && r.open[s.gate] >= r.limits[s.gate]
 }
 
 // pick returns the slot that is to be acquired, "" for none.
 func (r *reference) pick(lane bool) string {
 	best := ""
 	for name, s := range r.slots {
-		if !s.open() || s.next().After(r.now) || lane && len(s.waiters) == 0 {
+		if !s.open() || s.next().After(r.now) || lane && len(s.waiters) == 0 || r.closed(s) {
 			continue
 		}
 		if best == "" || r.before(s, r.slots[best]) {
@@ -121,12 +135,14 @@ type harness struct {
 	waiters map[int]*slots.Waiter
 	starts  map[string][]time.Time
 	spaced  bool // delays never change, so starts can be compared with the policy alone
+	gates   []string
 	ops     int
 }
 
 type grant struct {
 	*slots.Grant
 	take    int
+	gate    string
 	started bool
 	head    func()
 }
@@ -142,7 +158,10 @@ func newHarness(t *testing.T, seed uint64) *harness {
 	}
 	policy := func(name string) slots.Policy { return policies[name] }
 	h.tab = slots.New(policy)
-	h.ref = &reference{policy: policy, slots: map[string]*refSlot{}, now: epoch}
+	h.ref = &reference{policy: policy, slots: map[string]*refSlot{}, now: epoch, open: map[string]int{}, limits: map[string]int{"g1": 1, "g2": 3}}
+	if r.IntN(2) == 0 {
+		h.gates = []string{"", "g1", "g2"}
+	}
 	h.clock = epoch
 	h.acquire(false) // both know the present
 	return h
@@ -189,19 +208,23 @@ func (h *harness) acquire(lane bool) bool {
 	}
 	want := h.ref.pick(lane)
 	g, ok := h.tab.Acquire(now, lane)
-	if ok != (want != "") || ok && g.Slot.Name() != want {
+	if ok != (want != "") || ok && g.Slot.Name() != want && !h.mayBe(g.Slot.Name(), lane) {
 		h.fail("Acquire gave %v %v, want %q", g, ok, want)
 	}
 	if !ok {
 		return false
 	}
+	want = g.Slot.Name()
 	s := h.ref.slots[want]
 	h.ref.turns++
 	s.turn = h.ref.turns
 	s.inFlight++
 	s.picked++
-	mine := &grant{Grant: g}
+	mine := &grant{Grant: g, gate: s.gate}
 	h.open = append(h.open, mine)
+	if h.ref.open[s.gate]++; s.gate != "" && h.ref.open[s.gate] > h.ref.limits[s.gate] {
+		h.fail("%d grants in the gate %s", h.ref.open[s.gate], s.gate)
+	}
 	if len(s.waiters) > 0 {
 		if g.Waiter != s.waiters[0] {
 			h.fail("waiter %v, want %d", g.Waiter, s.waiters[0])
@@ -244,6 +267,35 @@ func (h *harness) acquire(lane bool) bool {
 	return true
 }
 
+// mayBe reports whether a slot other than the best one may be acquired: behind gates the order is approximate.
+func (h *harness) mayBe(name string, lane bool) bool {
+	s := h.ref.slots[name]
+	return h.gates != nil && s.open() && !s.next().After(h.ref.now) && !h.ref.closed(s) && (!lane || len(s.waiters) > 0)
+}
+
+// enter lets a grant pass a gate, or gives it back.
+func (h *harness) enter(i int, gate string) {
+	g := h.open[i]
+	name := g.Slot.Name()
+	s := h.ref.slots[name]
+	want := gate == g.gate || gate == "" || h.ref.open[gate] < h.ref.limits[gate]
+	stays := h.IntN(2) == 0
+	if got := h.tab.Enter(g.Grant, gate, h.ref.limits[gate], stays); got != want {
+		h.fail("Enter of %s into %q gave %v", name, gate, got)
+	}
+	if s.gate = gate; want && !stays {
+		s.gate = ""
+	}
+	if want {
+		h.ref.open[g.gate]--
+		h.ref.open[gate]++
+		g.gate = gate
+		return
+	}
+	h.add(name)
+	h.release(i)
+}
+
 func (h *harness) start(g *grant) {
 	name := g.Slot.Name()
 	h.tab.Started(g.Grant, h.tell())
@@ -267,6 +319,7 @@ func (h *harness) release(i int) {
 	g := h.open[i]
 	h.open = slices.Delete(h.open, i, i+1)
 	h.tab.Release(g.Grant)
+	h.ref.open[g.gate]--
 	s := h.ref.slots[g.Slot.Name()]
 	if !g.started {
 		s.picked--
@@ -276,16 +329,34 @@ func (h *harness) release(i int) {
 }
 
 func (h *harness) setDelay(name string, source slots.Source, d time.Duration) {
-	h.tab.SetDelay(name, source, d)
+	h.tab.SetDelay(name, source, h.tell(), d)
 	if d > 0 || d == 0 && source == slots.User {
-		h.ref.slot(name).delays[source] = d
-	} else if s := h.ref.slots[name]; s != nil {
-		had := len(s.delays) > 0
-		delete(s.delays, source)
-		if had {
-			h.ref.tidy(name)
+		s := h.ref.slot(name)
+		s.delays[source], s.own = d, true
+		switch source {
+		case slots.Robots:
+			s.keep = later(s.keep, h.ref.now.Add(24*time.Hour))
+		case slots.Throttled, slots.Penalty:
+			s.keep = later(s.keep, h.ref.now.Add(10*time.Minute))
 		}
+	} else if s := h.ref.slots[name]; s != nil && s.own {
+		if delete(s.delays, source); !s.learnt() {
+			s.keep = time.Time{}
+		}
+		h.ref.tidy(name)
 	}
+}
+
+// learnt reports whether the slot has a delay that nobody set for good.
+func (s *refSlot) learnt() bool {
+	return s.delays[slots.Robots] > 0 || s.delays[slots.Throttled] > 0 || s.delays[slots.Penalty] > 0
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
 }
 
 func (h *harness) step() {
@@ -295,6 +366,12 @@ func (h *harness) step() {
 		h.add(name)
 	case op < 45:
 		h.acquire(h.IntN(4) == 0)
+	case op < 50 && h.gates != nil:
+		if len(h.open) > 0 {
+			if i := h.IntN(len(h.open)); !h.open[i].started {
+				h.enter(i, h.gates[h.IntN(len(h.gates))])
+			}
+		}
 	case op < 60:
 		if len(h.open) > 0 {
 			if g := h.open[h.IntN(len(h.open))]; !g.started {
@@ -422,7 +499,7 @@ func (h *harness) drain() {
 			h.setDelay(name, slots.Source(source), -1)
 		}
 	}
-	h.clock = h.clock.Add(time.Hour)
+	h.clock = h.clock.Add(25 * time.Hour)
 	h.acquire(false)
 	if h.tab.Len() != 0 {
 		h.fail("%d slots are left", h.tab.Len())

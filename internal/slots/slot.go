@@ -10,38 +10,42 @@ import (
 type Slot struct {
 	name         string
 	first, final *Waiter // oldest and youngest waiter
-	own          *delays // what SetDelay set; nil when nothing
+	own          *learnt // beside the policy; nil when there is nothing
 	jitter       func() float64
+	gate         *gate // that its work has to pass, as far as is known; nil: none
 
 	policy time.Duration // the delay it was born with
 	delay  time.Duration // in force
-	factor float64       // of the last start, on policy or User
 	last   int64         // instant of the last start, math.MinInt64 before the first
 	until  int64         // blocked until then
 	next   int64         // nothing may start before
 
-	pending  int   // entries in the queue
-	priority int   // the best of them
-	added    int   // entries added since the last take
-	fresh    int   // the best of those
-	takes    int64 // numbers the takes from the queue
+	priority int   // the best of the entries in the queue
+	fresh    int   // the best of those added since the last take
 	turn     int64 // 0 before it was first pending
 
-	inFlight, picked int32 // open grants; those not yet started
+	// Small numbers, for the million of them: see BenchmarkMemory.
+	pending          int32   // entries in the queue
+	added            int32   // those added since the last take
+	takes            uint32  // numbers the takes from the queue
+	factor           float32 // of the last start, on policy or User
+	inFlight, picked int32   // open grants; those not yet started
 	parked           int32
 	limit            int32 // 0: none
 	index            int32 // in the heap of its place
 	in               place
+	waived           bool // nothing starts here any more
 }
 
 func newSlot(name string, p Policy) *Slot {
-	s := &Slot{
-		name: name, jitter: p.Jitter, policy: max(p.Delay, 0), factor: 1,
-		last: math.MinInt64, until: math.MinInt64,
-		limit: int32(min(max(p.Limit, 0), math.MaxInt32)), fresh: math.MinInt,
-	}
-	s.reckon()
+	s := &Slot{name: name, factor: 1, last: math.MinInt64, until: math.MinInt64, fresh: math.MinInt}
+	s.setPolicy(p)
 	return s
+}
+
+func (s *Slot) setPolicy(p Policy) {
+	s.jitter, s.policy = p.Jitter, max(p.Delay, 0)
+	s.limit = int32(min(max(p.Limit, 0), math.MaxInt32))
 }
 
 // Name returns the name of the slot.
@@ -53,6 +57,10 @@ func (s *Slot) InFlight() int { return int(s.inFlight) }
 // Delay returns the delay in force, before jitter.
 func (s *Slot) Delay() time.Duration { return s.delay }
 
+// Learnt reports whether the slot keeps something beside its policy: then it may matter what [Table.Answered]
+// is told.
+func (s *Slot) Learnt() bool { return s.own != nil }
+
 // held reports whether something other than time keeps the slot from being acquired.
 func (s *Slot) held() bool {
 	return s.parked > 0 ||
@@ -61,7 +69,17 @@ func (s *Slot) held() bool {
 }
 
 // kept reports whether a slot without work has something to remember that time does not end.
-func (s *Slot) kept() bool { return s.inFlight > 0 || s.parked > 0 || s.own != nil }
+func (s *Slot) kept() bool {
+	return s.inFlight > 0 || s.parked > 0 || s.own != nil && (s.own.delays[User] >= 0 || s.own.delays[Asked] >= 0)
+}
+
+// forgettable returns when a slot without work has nothing to remember any more.
+func (s *Slot) forgettable() int64 {
+	if s.own != nil {
+		return max(s.next, s.own.keep)
+	}
+	return s.next
+}
 
 // State is what a slot looks like from outside.
 type State struct {
@@ -74,18 +92,24 @@ type State struct {
 	Limit    int           // of grants open at once; 0 means none
 	Delay    time.Duration // in force, before jitter
 	Next     time.Time     // nothing starts before; zero when nothing was ever started or blocked
+	Gate     string        // that its work has to pass, as far as is known; empty when there is none
+	Gated    bool          // it is ready but for that gate
 
 	// Delays holds what [Table.SetDelay] set, by source; −1 where nothing is set.
-	Delays [Sources]time.Duration
+	Delays Delays
 }
 
 func (t *Table) state(s *Slot) State {
 	st := State{
-		Name: s.name, Pending: s.pending, Priority: s.priority, InFlight: int(s.inFlight),
+		Name: s.name, Pending: int(s.pending), Priority: s.priority, InFlight: int(s.inFlight),
 		Parked: int(s.parked), Limit: int(s.limit), Delay: s.delay, Next: t.time(s.next), Delays: unset,
+		Gated: s.in == gated,
 	}
 	if s.own != nil {
-		st.Delays = *s.own
+		st.Delays = s.own.delays
+	}
+	if s.gate != nil {
+		st.Gate = s.gate.name
 	}
 	for w := s.first; w != nil; w = w.next {
 		st.Waiting++

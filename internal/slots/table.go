@@ -67,6 +67,9 @@ type Table struct {
 	heaps  [places]heap
 	asked  int64 // numbers the waiters
 	turns  int64 // numbers the places in line
+
+	throttle *Throttle // nil: none
+	gates    map[string]*gate
 }
 
 // New returns an empty table. The policy is asked once for each slot, when it is born; a slot that
@@ -76,7 +79,34 @@ func New(policy func(name string) Policy) *Table {
 	if policy == nil {
 		policy = func(string) Policy { return Policy{} }
 	}
-	return &Table{policy: policy, slots: make(map[string]*Slot), now: math.MinInt64}
+	return &Table{policy: policy, slots: make(map[string]*Slot), now: math.MinInt64, gates: make(map[string]*gate)}
+}
+
+// SetPolicy gives a slot that the table holds another policy, from now on: its next allowed instant is reckoned anew
+// from the last start. What [Table.Cap] lowered is forgotten. A slot that is born later has the policy that the
+// table's func names. It ends a [Table.Waive].
+func (t *Table) SetPolicy(name string, p Policy) {
+	s := t.slots[name]
+	if s == nil {
+		return
+	}
+	s.setPolicy(p)
+	s.waived = false
+	s.reckon()
+	t.place(s)
+}
+
+// Waive ends the politeness of a slot in which nothing will be started any more, so that what still waits there can
+// be taken and thrown away at once: no delay and no block hold it back, its limit does. It does nothing for a slot
+// that the table does not hold, and is forgotten with the slot.
+func (t *Table) Waive(name string) {
+	s := t.slots[name]
+	if s == nil {
+		return
+	}
+	s.waived = true
+	s.reckon()
+	t.place(s)
 }
 
 // Len returns the number of slots the table holds.
@@ -94,8 +124,8 @@ func (t *Table) Add(name string, priority, n int) {
 	}
 	s.priority = max(s.priority, priority)
 	s.fresh = max(s.fresh, priority)
-	s.pending += n
-	s.added += n
+	s.pending = int32(min(int(s.pending)+n, math.MaxInt32)) // Head finds what that leaves out
+	s.added = int32(min(int(s.added)+n, math.MaxInt32))
 	t.place(s)
 }
 
@@ -107,9 +137,11 @@ type Grant struct {
 	// Waiter is the value that was given to [Table.Ask]; nil means: take one entry of the queue.
 	Waiter any
 
-	take              int64 // number of the take from the queue; 0 for a waiter
-	priority          int   // of the slot, when it was picked
-	more              bool  // its queue held more then
+	gate              *gate  // in which it is counted; nil: in none
+	priority          int    // of the slot, when it was picked
+	take              uint32 // number of the take from the queue; 0 for a waiter
+	era               uint8  // of the slot, when it was started
+	more              bool   // its queue held more then
 	started, released bool
 }
 
@@ -124,21 +156,26 @@ type Grant struct {
 // time alone can change is told by [Table.Next].
 func (t *Table) Acquire(now time.Time, lane bool) (g *Grant, ok bool) {
 	t.advance(now)
-	s := t.heaps[waiting].top()
+	s := t.open(waiting)
 	if s == nil && !lane {
-		s = t.heaps[ready].top()
+		s = t.open(ready)
 	}
 	if s == nil {
 		return nil, false
 	}
-	g = &Grant{Slot: s}
+	g = &Grant{Slot: s, gate: s.gate}
+	if g.gate != nil {
+		g.gate.inFlight++
+	}
 	if w := s.first; w != nil {
 		g.Waiter = w.value
 		s.unlink(w)
 	} else {
 		s.pending--
 		s.added, s.fresh = 0, math.MinInt
-		s.takes++
+		if s.takes++; s.takes == 0 {
+			s.takes = 1 // 0 is for waiters
+		}
 		g.take, g.priority, g.more = s.takes, s.priority, s.pending > 0
 	}
 	t.queue(s)
@@ -194,6 +231,9 @@ func (t *Table) Started(g *Grant, now time.Time) {
 	s := g.Slot
 	at := t.observe(now)
 	s.picked--
+	if s.own != nil {
+		g.era = s.own.era
+	}
 	s.last = max(s.last, at)
 	s.draw()
 	s.reckon()
@@ -221,6 +261,7 @@ func (t *Table) Release(g *Grant) {
 	}
 	s.inFlight--
 	t.place(s)
+	t.leave(g)
 }
 
 // Park closes the slot: it cannot be acquired, waiters included, until each Park is undone by an
@@ -268,6 +309,10 @@ func (t *Table) slot(name string) *Slot {
 	s := t.slots[name]
 	if s == nil {
 		s = newSlot(strings.Clone(name), t.policy(name)) // a name is often a piece of a large string
+		if t.throttle != nil {
+			s.learn().delays[Throttled] = max(s.policy, t.throttle.Start)
+		}
+		s.reckon()
 		t.slots[s.name] = s
 		t.peak = max(t.peak, len(t.slots))
 	}
@@ -282,20 +327,33 @@ func (t *Table) place(s *Slot) {
 		switch {
 		case s.kept():
 			t.move(s, nowhere, 0, 0)
-		case s.next > t.now:
-			t.move(s, idle, s.next, 0)
+		case s.forgettable() > t.now:
+			t.move(s, idle, s.forgettable(), 0)
 		default:
 			t.forget(s)
+			return
 		}
 	case s.held():
 		t.move(s, nowhere, 0, 0)
 	case s.next > t.now:
 		t.move(s, timed, s.next, 0)
-	case s.first != nil:
-		t.move(s, waiting, s.first.number, 0)
+	case s.gate != nil && s.gate.closed():
+		t.queueUp(s)
 	default:
-		t.move(s, ready, ^int64(s.priority), s.turn) // ^ turns the order round and cannot overflow
+		t.offer(s)
 	}
+	if s.gate != nil {
+		t.admit(s.gate)
+	}
+}
+
+// offer lets the slot be acquired.
+func (t *Table) offer(s *Slot) {
+	if s.first != nil {
+		t.move(s, waiting, s.first.number, 0)
+		return
+	}
+	t.move(s, ready, ^int64(s.priority), s.turn) // ^ turns the order round and cannot overflow
 }
 
 // sweep bounds how many idle slots one Acquire forgets, so that none takes long. It is larger than
@@ -310,7 +368,7 @@ func (t *Table) advance(now time.Time) {
 	}
 	for range sweep {
 		s := t.heaps[idle].top()
-		if s == nil || s.next > t.now {
+		if s == nil || s.forgettable() > t.now {
 			return
 		}
 		t.place(s)
@@ -320,6 +378,7 @@ func (t *Table) advance(now time.Time) {
 // forget drops a slot that has nothing to remember.
 func (t *Table) forget(s *Slot) {
 	t.move(s, nowhere, 0, 0)
+	t.hang(s, nil)
 	delete(t.slots, s.name)
 	t.recent = nil
 	// A Go map keeps its peak size for ever; memory shall follow the hosts with work.

@@ -263,22 +263,22 @@ func TestDelays(t *testing.T) {
 		delay time.Duration
 	}{
 		{"policy alone", func(tab *slots.Table) {}, 2, 2 * s},
-		{"a smaller one changes nothing", func(tab *slots.Table) { tab.SetDelay("a", slots.Robots, s) }, 2, 2 * s},
+		{"a smaller one changes nothing", func(tab *slots.Table) { tab.SetDelay("a", slots.Robots, at(0), s) }, 2, 2 * s},
 		{"the largest counts", func(tab *slots.Table) {
-			tab.SetDelay("a", slots.Robots, 5*s)
-			tab.SetDelay("a", slots.Throttle, 7*s)
-			tab.SetDelay("a", slots.Penalty, 3*s)
+			tab.SetDelay("a", slots.Robots, at(0), 5*s)
+			tab.SetDelay("a", slots.Throttled, at(0), 7*s)
+			tab.SetDelay("a", slots.Penalty, at(0), 3*s)
 		}, 7, 7 * s},
 		{"each is kept by itself", func(tab *slots.Table) {
-			tab.SetDelay("a", slots.Robots, 5*s)
-			tab.SetDelay("a", slots.Penalty, 9*s)
-			tab.SetDelay("a", slots.Penalty, 0)
+			tab.SetDelay("a", slots.Robots, at(0), 5*s)
+			tab.SetDelay("a", slots.Penalty, at(0), 9*s)
+			tab.SetDelay("a", slots.Penalty, at(0), 0)
 		}, 5, 5 * s},
-		{"user stands in for the policy", func(tab *slots.Table) { tab.SetDelay("a", slots.User, s) }, 1, s},
-		{"user may ask for none", func(tab *slots.Table) { tab.SetDelay("a", slots.User, 0) }, 0, 0},
+		{"user stands in for the policy", func(tab *slots.Table) { tab.SetDelay("a", slots.User, at(0), s) }, 1, s},
+		{"user may ask for none", func(tab *slots.Table) { tab.SetDelay("a", slots.User, at(0), 0) }, 0, 0},
 		{"user takes it back", func(tab *slots.Table) {
-			tab.SetDelay("a", slots.User, s)
-			tab.SetDelay("a", slots.User, -1)
+			tab.SetDelay("a", slots.User, at(0), s)
+			tab.SetDelay("a", slots.User, at(0), -1)
 		}, 2, 2 * s},
 		{"block", func(tab *slots.Table) { tab.Block("a", at(0), at(30)) }, 30, 2 * s},
 		{"block that is shorter than the delay", func(tab *slots.Table) { tab.Block("a", at(0), at(1)) }, 2, 2 * s},
@@ -313,11 +313,11 @@ func TestDelaySetLater(t *testing.T) {
 	}
 	one, two := acquire(t, tab, at(0)), acquire(t, tab, at(0))
 	tab.Started(one, at(1))
-	tab.SetDelay("a", slots.Robots, 10*time.Second)
+	tab.SetDelay("a", slots.Robots, at(0), 10*time.Second)
 	none(t, tab, at(60)) // two is picked and not started
 	tab.Started(two, at(60))
 	none(t, tab, at(69))
-	tab.SetDelay("a", slots.Robots, 5*time.Second)
+	tab.SetDelay("a", slots.Robots, at(0), 5*time.Second)
 	acquire(t, tab, at(69))
 }
 
@@ -350,9 +350,9 @@ func TestJitter(t *testing.T) {
 		finish(tab, acquire(t, tab, now), now)
 		now = now.Add(want[i] * time.Second)
 		next(t, tab, now)
-		tab.SetDelay("a", slots.Robots, 8*time.Second) // is never undercut
+		tab.SetDelay("a", slots.Robots, at(0), 8*time.Second) // is never undercut
 		next(t, tab, now.Add(max(0, 8-want[i])*time.Second))
-		tab.SetDelay("a", slots.Robots, 0)
+		tab.SetDelay("a", slots.Robots, at(0), 0)
 		next(t, tab, now) // the same draw
 	}
 }
@@ -437,7 +437,7 @@ func TestForgetting(t *testing.T) {
 	tab := delayed(10 * time.Second)
 	tab.Add("a", 0, 1)
 	tab.Add("b", 0, 1)
-	tab.SetDelay("b", slots.Robots, time.Second)
+	tab.SetDelay("b", slots.Robots, at(0), time.Second)
 	for range 2 {
 		finish(tab, acquire(t, tab, at(0)), at(0))
 	}
@@ -452,14 +452,25 @@ func TestForgetting(t *testing.T) {
 	if _, ok := tab.Lookup("a"); ok {
 		t.Error("a was not forgotten")
 	}
-	tab.Acquire(at(1e6), false)
+	const day = 24 * 60 * 60
+	tab.Acquire(at(day-1), false)
 	if _, ok := tab.Lookup("b"); !ok {
 		t.Error("b was forgotten with its delay")
 	}
-	tab.SetDelay("b", slots.Robots, 0)
-	tab.SetDelay("c", slots.Penalty, 0)
+	tab.Acquire(at(day), false)
+	if _, ok := tab.Lookup("b"); ok {
+		t.Error("b was not forgotten when a new robots.txt was due")
+	}
+	tab.SetDelay("b", slots.Robots, at(day), time.Second)
+	tab.SetDelay("b", slots.Robots, at(day), 0)
+	tab.SetDelay("c", slots.Penalty, at(day), 0)
 	if tab.Len() != 0 {
 		t.Errorf("%d slots left", tab.Len())
+	}
+	tab.SetDelay("d", slots.Asked, at(day), time.Second)
+	tab.Acquire(at(1e9), false)
+	if _, ok := tab.Lookup("d"); !ok {
+		t.Error("d was forgotten with a delay that was asked for")
 	}
 }
 
@@ -512,15 +523,15 @@ func TestSnapshot(t *testing.T) {
 	tab.Ask("b", 1)
 	tab.Ask("b", 2)
 	tab.Park("b")
-	tab.SetDelay("b", slots.Throttle, 3*time.Second)
+	tab.SetDelay("b", slots.Throttled, at(0), 3*time.Second)
 	finish(tab, acquire(t, tab, at(0)), at(0))
 	got := map[string]slots.State{}
 	for s := range tab.Snapshot() {
 		got[s.Name] = s
 	}
 	want := map[string]slots.State{
-		"a": {Name: "a", Pending: 1, Priority: 3, Limit: 4, Delay: time.Second, Next: at(1), Delays: [slots.Sources]time.Duration{-1, -1, -1, -1}},
-		"b": {Name: "b", Waiting: 2, Parked: 1, Limit: 4, Delay: 3 * time.Second, Delays: [slots.Sources]time.Duration{-1, -1, 3 * time.Second, -1}},
+		"a": {Name: "a", Pending: 1, Priority: 3, Limit: 4, Delay: time.Second, Next: at(1), Delays: slots.Delays{-1, -1, -1, -1, -1}},
+		"b": {Name: "b", Waiting: 2, Parked: 1, Limit: 4, Delay: 3 * time.Second, Delays: slots.Delays{-1, -1, -1, 3 * time.Second, -1}},
 	}
 	for name, w := range want {
 		if got[name] != w {

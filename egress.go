@@ -1,0 +1,117 @@
+package tegenaria
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"net/url"
+
+	"github.com/tegenaria/tegenaria/internal/slots"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// egress is the gate that a request has to pass beside its slot: the address that it reaches, or the proxy that it
+// goes through.
+type egress struct {
+	name  string // "": none
+	limit int
+	stays bool // other requests of the slot will want the same
+}
+
+// egressOf finds the gate of a job's request. An address is looked up, which the download would do next.
+func (c *crawl) egressOf(j *job) egress {
+	p, r := &c.cfg.politeness, j.ctx.Request
+	switch {
+	case r.Proxy != nil:
+		return egress{"proxy " + proxyHost(r.Proxy), p.PerProxy, false}
+	case p.PerIP == 0 || c.http == nil || r.downloader != "":
+		return egress{}
+	}
+	ctx, cancel := context.WithTimeout(j.ctx, r.timeoutOrDefault())
+	defer cancel()
+	if addr, ok := c.http.routes.guard.first(ctx, r.Url); ok {
+		return egress{"address " + addr.String(), p.PerIP, true}
+	}
+	return egress{} // the download will say what is wrong with it
+}
+
+// proxyHost names a proxy without its credentials.
+func proxyHost(p *Proxy) string {
+	if u, err := url.Parse(p.ProxyUrl); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return "unknown"
+}
+
+// first returns the address of an URL's host that is dialled first, which is where most connections lead.
+func (g *dialGuard) first(ctx context.Context, rawURL string) (netip.Addr, bool) {
+	host := urlx.Hostname(rawURL)
+	asked := net.JoinHostPort(host, urlx.Port(rawURL))
+	addrs, err := g.resolver.Resolve(ctx, host)
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	for _, addr := range addrs {
+		if g.check(addr, asked) == nil {
+			return addr.Unmap(), true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// enterGate lets a job pass its gate. False: it is closed; the job keeps its slot and worker, and has to stand in
+// line again.
+func (c *crawl) enterGate(j *job) bool {
+	if !c.gated {
+		return true
+	}
+	grant := j.slot()
+	if grant == nil {
+		return true
+	}
+	e := c.egressOf(j)
+	c.sched.mu.Lock()
+	defer c.sched.mu.Unlock()
+	return c.sched.slots.Enter(grant, e.name, e.limit, e.stays)
+}
+
+// standBack puts a job of the queue, whose gate is closed, back into its slot's queue, without its worker. It comes
+// again when the gate is open, and must not be touched any more.
+func (c *crawl) standBack(j *job) {
+	j.open.Add(1)
+	j.mu.Lock()
+	grant, claim := j.grant, j.claim
+	j.grant, j.claim = nil, claimNone
+	j.mu.Unlock()
+	if !c.sched.standBack(j, grant, claim) {
+		j.done()
+	}
+}
+
+// standBack is comeBack for a job that has its grant and claim yet: they are taken only when it is in the queue, since
+// the table forgets a slot without work, and with it at which gate it waits. False: the crawl stops.
+func (s *scheduler) standBack(j *job, grant *slots.Grant, c claim) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.stopped {
+		s.jobs[j.rec.Slot] = append(s.jobs[j.rec.Slot], j)
+		s.returned.Add(1)
+		s.slots.Add(j.rec.Slot, j.rec.Priority, 1)
+	}
+	s.giveBackLocked(grant, c, c != claimNone)
+	return !s.stopped
+}
+
+// waitGate is standBack for an inline request: it returns when it has its slot and a worker again.
+func (c *crawl) waitGate(j *job) error {
+	j.mu.Lock()
+	grant, claim := j.grant, j.claim
+	j.grant, j.claim = nil, claimNone
+	j.mu.Unlock()
+	return c.standInLine(j, func(w *waiter) {
+		c.sched.mu.Lock()
+		defer c.sched.mu.Unlock()
+		w.ask = c.sched.slots.Ask(j.rec.Slot, w)
+		c.sched.giveBackLocked(grant, claim, false)
+	})
+}

@@ -1,0 +1,141 @@
+package slots
+
+import "math"
+
+// gate bounds the open grants of several slots together: those that reach one address, or go through one proxy. A
+// slot may hang on a gate. While that one is closed the slot cannot be acquired: it stands in the gate's line, best
+// first.
+type gate struct {
+	name     string
+	limit    int32
+	inFlight int32 // open grants that are counted in it
+	hanging  int32 // slots that hang on it
+	offered  int32 // those of them that can be acquired
+	line     heap  // those that could be, were it open
+}
+
+func (g *gate) closed() bool { return g.inFlight >= g.limit }
+
+// moved counts a slot's move from one place to another.
+func (g *gate) moved(from, to place) {
+	if from == ready || from == waiting {
+		g.offered--
+	}
+	if to == ready || to == waiting {
+		g.offered++
+	}
+}
+
+// Enter counts the grant, whose work must not have started, in the gate of that name, which lets limit grants be open
+// at once; an empty name means no gate, and 0 or less no limit. With stays, the slot's other work is expected to pass
+// this gate too: what is acquired next counts there already, and is not acquired while the gate is closed. A wrong
+// guess only costs time, since every grant says by Enter which gate is its own.
+//
+// False: the gate is closed. Then the work must be added again and the grant released, in this order: a slot without
+// work is forgotten. The slot cannot be acquired until the gate opens.
+func (t *Table) Enter(g *Grant, name string, limit int, stays bool) bool {
+	if g.released {
+		return false
+	}
+	into := t.gate(name, limit)
+	enters := g.gate == into || into == nil || !into.closed()
+	if enters && g.gate != into {
+		t.leave(g)
+		if g.gate = into; into != nil {
+			into.inFlight++
+		}
+	}
+	next := into
+	if enters && !stays {
+		next = nil
+	}
+	if g.Slot.gate != next {
+		t.hang(g.Slot, next)
+		t.place(g.Slot)
+	}
+	return enters
+}
+
+// gate returns the gate of that name and makes it if need be; nil if there is none.
+func (t *Table) gate(name string, limit int) *gate {
+	if name == "" || limit <= 0 {
+		return nil
+	}
+	g := t.gates[name]
+	if g == nil {
+		g = &gate{name: name}
+		t.gates[name] = g
+	}
+	g.limit = int32(min(limit, math.MaxInt32))
+	return g
+}
+
+// leave ends the counting of a grant in its gate.
+func (t *Table) leave(grant *Grant) {
+	g := grant.gate
+	if g == nil {
+		return
+	}
+	grant.gate = nil
+	g.inFlight--
+	t.admit(g)
+	t.tidy(g)
+}
+
+// hang takes the slot from its gate to another; nil is none. It has no place after that.
+func (t *Table) hang(s *Slot, to *gate) {
+	from := s.gate
+	if from == to {
+		return
+	}
+	t.move(s, nowhere, 0, 0)
+	if s.gate = to; to != nil {
+		to.hanging++
+	}
+	if from != nil {
+		from.hanging--
+		t.admit(from)
+		t.tidy(from)
+	}
+}
+
+// tidy forgets a gate that nobody needs.
+func (t *Table) tidy(g *gate) {
+	if g.hanging == 0 && g.inFlight == 0 {
+		delete(t.gates, g.name)
+	}
+}
+
+// admit takes slots out of the line of an open gate: as many as it has room for, and all that have waiters, since
+// those are served where queues are not.
+func (t *Table) admit(g *gate) {
+	for len(g.line) > 0 && !g.closed() {
+		s := g.line.top()
+		if s.first == nil && g.inFlight+g.offered >= g.limit {
+			return
+		}
+		t.offer(s)
+	}
+}
+
+// queueUp puts a slot in the line of its gate: first those with waiters, in the order of these, then the others in
+// the order of the ready ones.
+func (t *Table) queueUp(s *Slot) {
+	if s.first != nil {
+		t.move(s, gated, math.MinInt64, s.first.number)
+		return
+	}
+	t.move(s, gated, ^int64(s.priority), s.turn)
+}
+
+// open returns the first slot of a place whose gate is not closed. The others are sent to their gates' lines: a
+// closed gate is found out only here, since one that closes must not have to look for its slots.
+func (t *Table) open(in place) *Slot {
+	for {
+		s := t.heaps[in].top()
+		if s == nil || s.gate == nil || !s.gate.closed() {
+			return s
+		}
+		t.queueUp(s)
+	}
+}

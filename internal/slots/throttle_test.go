@@ -1,0 +1,322 @@
+package slots_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/slots"
+)
+
+// The delays that Scrapy's AutoThrottle gives: a new slot starts with the larger of both delays; target is latency
+// by concurrency; the delay is the mean of old and target, at least target, within the policy's delay and the
+// maximum; what is not 200 never lowers it.
+func TestThrottle(t *testing.T) {
+	const s, ms = time.Second, time.Millisecond
+	type answer struct {
+		latency time.Duration
+		status  int
+	}
+	ok := func(latency time.Duration) answer { return answer{latency, 200} }
+	for _, tt := range []struct {
+		name     string
+		policy   time.Duration
+		throttle slots.Throttle
+		answers  []answer
+		want     []time.Duration // before the first answer and after each
+	}{
+		{"a fast server halves it, down to the mean", 0, slots.Throttle{Start: 5 * s, Max: 60 * s, Target: 1},
+			[]answer{ok(s), ok(s), ok(s)}, []time.Duration{5 * s, 3 * s, 2 * s, 1500 * ms}},
+		{"a slow server sets it at once", 0, slots.Throttle{Start: 5 * s, Max: 60 * s, Target: 1},
+			[]answer{ok(9 * s), ok(s)}, []time.Duration{5 * s, 9 * s, 5 * s}},
+		{"more at a time", 0, slots.Throttle{Start: 5 * s, Max: 60 * s, Target: 4},
+			[]answer{ok(4 * s), ok(40 * s)}, []time.Duration{5 * s, 3 * s, 10 * s}},
+		{"less than one at a time", 0, slots.Throttle{Start: s, Max: 60 * s, Target: 0.5},
+			[]answer{ok(2 * s)}, []time.Duration{s, 4 * s}},
+		{"not above the maximum", 0, slots.Throttle{Start: 5 * s, Max: 8 * s, Target: 1},
+			[]answer{ok(9 * s)}, []time.Duration{5 * s, 8 * s}},
+		{"not below the policy's delay", 2 * s, slots.Throttle{Start: s, Max: 60 * s, Target: 1},
+			[]answer{ok(100 * ms), ok(3 * s), ok(100 * ms)}, []time.Duration{2 * s, 2 * s, 3 * s, 2 * s}},
+		{"the policy's delay is above the maximum", 20 * s, slots.Throttle{Start: s, Max: 10 * s, Target: 1},
+			[]answer{ok(s)}, []time.Duration{20 * s, 20 * s}},
+		{"an error never lowers it", 0, slots.Throttle{Start: 5 * s, Max: 60 * s, Target: 1},
+			[]answer{{100 * ms, 404}, {5 * s, 500}, {7 * s, 500}, {ms, 301}}, []time.Duration{5 * s, 5 * s, 5 * s, 7 * s, 7 * s}},
+		{"no answer changes nothing", 0, slots.Throttle{Start: 5 * s, Max: 60 * s, Target: 1},
+			[]answer{{0, 0}}, []time.Duration{5 * s, 5 * s}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tab := slots.New(always(slots.Policy{Delay: tt.policy}))
+			tab.SetThrottle(tt.throttle)
+			now := at(0)
+			for i, want := range tt.want {
+				tab.Add("a", 0, 1)
+				g := acquire(t, tab, now)
+				if g.Slot.Delay() != want {
+					t.Fatalf("after %d answers the delay is %v, want %v", i, g.Slot.Delay(), want)
+				}
+				tab.Started(g, now)
+				if i < len(tt.answers) {
+					a := tt.answers[i]
+					tab.Answered(g, now.Add(a.latency), slots.Answer{Latency: a.latency, OK: a.status == 200})
+				}
+				tab.Release(g)
+				now = now.Add(time.Minute)
+			}
+		})
+	}
+}
+
+// begin acquires and starts one piece of work of a slot.
+func begin(t *testing.T, tab *slots.Table, name string, now time.Time) *slots.Grant {
+	t.Helper()
+	tab.Add(name, 0, 1)
+	g := acquire(t, tab, now)
+	if g.Slot.Name() != name {
+		t.Fatalf("got %s, want %s", g.Slot.Name(), name)
+	}
+	tab.Started(g, now)
+	return g
+}
+
+// answer ends work with an answer.
+func answer(tab *slots.Table, g *slots.Grant, now time.Time, a slots.Answer) {
+	tab.Answered(g, now, a)
+	tab.Release(g)
+}
+
+var (
+	refusal = slots.Answer{Latency: time.Millisecond, Refused: true}
+	good    = slots.Answer{Latency: time.Millisecond, OK: true}
+)
+
+// blockedFor tells how long a slot is blocked.
+func blockedFor(tab *slots.Table, name string, now time.Time) time.Duration {
+	st, _ := tab.Lookup(name)
+	return st.Next.Sub(now)
+}
+
+func TestPenalty(t *testing.T) {
+	t.Run("doubles up to a minute", func(t *testing.T) {
+		tab, now := free(), at(0)
+		for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+			answer(tab, begin(t, tab, "a", now), now, refusal)
+			if got := blockedFor(tab, "a", now); got != want*time.Second {
+				t.Errorf("refusal %d blocks for %v, want %v", i, got, want*time.Second)
+			}
+			now = now.Add(want * time.Second)
+		}
+	})
+	t.Run("begins with twice the delay", func(t *testing.T) {
+		tab := delayed(5 * time.Second)
+		answer(tab, begin(t, tab, "a", at(0)), at(0), refusal)
+		if got := blockedFor(tab, "a", at(0)); got != 10*time.Second {
+			t.Errorf("blocked for %v, want 10s", got)
+		}
+	})
+	t.Run("leaves a larger delay alone", func(t *testing.T) {
+		tab := delayed(time.Hour)
+		answer(tab, begin(t, tab, "a", at(0)), at(0), refusal)
+		if got := blockedFor(tab, "a", at(0)); got != time.Hour {
+			t.Errorf("blocked for %v, want 1h", got)
+		}
+	})
+	t.Run("is spread by up to a half", func(t *testing.T) {
+		tab, a := free(), refusal
+		a.Spread = 0.5
+		answer(tab, begin(t, tab, "a", at(0)), at(0), a)
+		if got := blockedFor(tab, "a", at(0)); got != 1250*time.Millisecond {
+			t.Errorf("blocked for %v, want 1.25s", got)
+		}
+	})
+	t.Run("of those under way together one counts", func(t *testing.T) {
+		tab := free()
+		first, second := begin(t, tab, "a", at(0)), begin(t, tab, "a", at(0))
+		answer(tab, first, at(1), refusal)
+		answer(tab, second, at(1), refusal)
+		if st, _ := tab.Lookup("a"); st.Delay != time.Second {
+			t.Errorf("the delay is %v, want 1s", st.Delay)
+		}
+	})
+	t.Run("good answers take it away by tenths", func(t *testing.T) {
+		tab, now := free(), at(0)
+		early := begin(t, tab, "a", now)
+		answer(tab, begin(t, tab, "a", now), now, refusal)
+		answer(tab, early, now, good) // started before the refusal, says nothing
+		n := 0
+		for want := time.Second; ; n++ {
+			st, _ := tab.Lookup("a")
+			if st.Delay == 0 {
+				break
+			}
+			if diff := st.Delay - want; diff.Abs() > time.Microsecond {
+				t.Fatalf("after %d good answers the delay is %v, want %v", n, st.Delay, want)
+			}
+			want = time.Duration(float64(want) * 0.9)
+			now = now.Add(2 * time.Second)
+			g := begin(t, tab, "a", now)
+			tab.Add("a", 0, 1) // work keeps the slot
+			answer(tab, g, now, good)
+		}
+		if n != 29 {
+			t.Errorf("it took %d good answers, want 29: 0.9^29 < 0.05", n)
+		}
+	})
+	t.Run("Retry-After blocks for just that", func(t *testing.T) {
+		tab, a := free(), refusal
+		a.RetryAfter, a.Spread = 90*time.Second, 1
+		g := begin(t, tab, "a", at(0))
+		late := begin(t, tab, "a", at(0))
+		answer(tab, g, at(3), a)
+		if got := blockedFor(tab, "a", at(3)); got != 90*time.Second {
+			t.Errorf("blocked for %v, want 1m30s", got)
+		}
+		a.RetryAfter = time.Second
+		answer(tab, late, at(4), a) // does not shorten it
+		if st, _ := tab.Lookup("a"); st.Next != at(93) || st.Delay != 0 {
+			t.Errorf("blocked until %v with a delay of %v, want %v and none", st.Next, st.Delay, at(93))
+		}
+	})
+	t.Run("is forgotten after ten minutes without work", func(t *testing.T) {
+		tab := free()
+		answer(tab, begin(t, tab, "a", at(0)), at(0), refusal)
+		tab.Acquire(at(599), false)
+		if tab.Len() != 1 {
+			t.Error("the slot was forgotten")
+		}
+		tab.Acquire(at(600), false)
+		if tab.Len() != 0 {
+			t.Error("the slot was not forgotten")
+		}
+	})
+	t.Run("ended or not begun", func(t *testing.T) {
+		tab := free()
+		tab.Add("a", 0, 1)
+		g := acquire(t, tab, at(0))
+		tab.Answered(g, at(0), refusal)
+		tab.Started(g, at(0))
+		tab.Release(g)
+		tab.Answered(g, at(0), refusal)
+		if tab.Len() != 0 {
+			t.Error("it counted")
+		}
+	})
+}
+
+func TestSetPolicy(t *testing.T) {
+	tab := delayed(10 * time.Second)
+	tab.SetPolicy("unknown", slots.Policy{})
+	begin(t, tab, "a", at(0))
+	tab.Add("a", 0, 1)
+	next(t, tab, at(10))
+	tab.SetPolicy("a", slots.Policy{Delay: 30 * time.Second, Limit: 3})
+	next(t, tab, at(30))
+	tab.SetPolicy("a", slots.Policy{Delay: time.Second, Limit: 1})
+	none(t, tab, at(20)) // one is in flight
+	tab.SetPolicy("a", slots.Policy{Delay: time.Second, Limit: 2})
+	acquire(t, tab, at(20))
+	if tab.Len() != 1 {
+		t.Errorf("%d slots, want one", tab.Len())
+	}
+}
+
+func TestWaive(t *testing.T) {
+	tab := delayed(time.Hour)
+	tab.Waive("unknown")
+	g := begin(t, tab, "a", at(0))
+	tab.Block("a", at(0), at(1e6))
+	for range 5 {
+		tab.Add("a", 0, 1)
+	}
+	tab.Waive("a")
+	for range 5 {
+		tab.Release(acquire(t, tab, at(1)))
+	}
+	tab.Release(g)
+	if tab.Len() != 0 {
+		t.Errorf("%d slots are left", tab.Len())
+	}
+}
+
+// Slots that hang on one gate share its limit, best first, and others are not held up.
+func TestGate(t *testing.T) {
+	tab := free()
+	enter := func(name, gate string, limit int) (*slots.Grant, bool) {
+		t.Helper()
+		tab.Add(name, 0, 1)
+		g := acquire(t, tab, at(0))
+		if g.Slot.Name() != name {
+			t.Fatalf("got %s, want %s", g.Slot.Name(), name)
+		}
+		return g, tab.Enter(g, gate, limit, true)
+	}
+	// What is refused is added before it is given back.
+	back := func(g *slots.Grant, priority int) {
+		tab.Add(g.Slot.Name(), priority, 1)
+		tab.Release(g)
+	}
+	a, ok := enter("a", "ip", 1)
+	if !ok {
+		t.Fatal("an open gate let nothing in")
+	}
+	b, ok := enter("b", "ip", 1)
+	if ok {
+		t.Fatal("a closed gate let something in")
+	}
+	back(b, 1)
+	c, _ := enter("c", "ip", 1)
+	back(c, 7)
+	none(t, tab, at(0))
+	if st, _ := tab.Lookup("c"); st.Gate != "ip" || !st.Gated {
+		t.Errorf("c hangs on %q, gated: %v", st.Gate, st.Gated)
+	}
+	other, ok := enter("d", "", 1)
+	if !ok {
+		t.Error("no gate let nothing in")
+	}
+	tab.Ask("b", "fetch") // waiters go first, at the gate too
+	none(t, tab, at(0))
+	tab.Release(a)
+	var got []string
+	for {
+		g, ok := tab.Acquire(at(0), false)
+		if !ok {
+			break
+		}
+		got = append(got, fmt.Sprint(g.Slot.Name(), g.Waiter))
+		if !tab.Enter(g, "ip", 1, true) {
+			t.Error("what was acquired does not count in its gate")
+		}
+		none(t, tab, at(0))
+		tab.Release(g)
+	}
+	if fmt.Sprint(got) != "[bfetch c<nil> b<nil>]" {
+		t.Errorf("order %v", got)
+	}
+	tab.Release(other)
+	if tab.Len() != 0 {
+		t.Errorf("%d slots are left", tab.Len())
+	}
+}
+
+// Work of one slot may pass another gate each time, as with proxies in turn.
+func TestGatesInTurn(t *testing.T) {
+	tab := free()
+	var open []*slots.Grant
+	for i, want := range []bool{true, true, false} {
+		tab.Add("a", 0, 1)
+		g := acquire(t, tab, at(0))
+		if got := tab.Enter(g, fmt.Sprint("proxy", i%2), 1, false); got != want {
+			t.Fatalf("request %d: Enter gave %v", i, got)
+		}
+		open = append(open, g)
+	}
+	tab.Add("a", 0, 1)
+	tab.Release(open[2])
+	none(t, tab, at(0))
+	tab.Release(open[1]) // the other proxy
+	none(t, tab, at(0))
+	tab.Release(open[0])
+	if !tab.Enter(acquire(t, tab, at(0)), "proxy0", 1, false) {
+		t.Error("the gate did not open")
+	}
+}

@@ -1,0 +1,120 @@
+package tegenaria
+
+import (
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/slots"
+)
+
+// restore takes over a slot that a durable cache holds. What was in flight when an earlier run ended may have been
+// started just before that, and nobody has noted when: so whatever the slot's delay is, it passes once before anything
+// is started.
+func (s *scheduler) restore(slot SlotState) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	if slot.Pages > 0 {
+		s.begun[slot.Name] = slot.Pages
+	}
+	if slot.Pending > 0 {
+		s.slots.Add(slot.Name, slot.Priority, slot.Pending)
+		state, _ := s.slots.Lookup(slot.Name)
+		if delay := max(slot.Delay, state.Delay); delay > 0 {
+			s.slots.Block(slot.Name, now, now.Add(delay))
+		}
+	}
+	if !slot.NextAllowed.IsZero() {
+		s.slots.Block(slot.Name, now, slot.NextAllowed)
+	}
+	if s.left(slot.Name) == 0 {
+		s.slots.Waive(slot.Name)
+	}
+}
+
+// state returns what a durable cache has to remember of a slot; false if there is nothing.
+func (s *scheduler) state(name string) (SlotState, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known, _ := s.slots.Lookup(name)
+	state := SlotState{Name: name, NextAllowed: known.Next, Delay: known.Delay, Pages: s.begun[name]}
+	return state, state.Delay > 0 || state.Pages > 0 || state.NextAllowed.After(s.now())
+}
+
+// SlotStatus tells how a slot of a running crawl is doing.
+type SlotStatus struct {
+	Name     string
+	Pending  int       // requests that wait in its queue
+	InFlight int       // downloads that are under way, or about to start
+	PerSlot  int       // the most of them; RequestWithMaxConnsPerHost may have lowered it
+	Next     time.Time // nothing starts before; zero if nothing was started yet
+
+	Delay        time.Duration // in force, before jitter: the largest of the slot's own and those that follow
+	SlotDelay    time.Duration // that a callback asked for, 0: none
+	CrawlDelay   time.Duration // of robots.txt, 0: none
+	AutoThrottle time.Duration // that follows the latency, 0: none
+	Penalty      time.Duration // after refusals, 0: none
+
+	Pages, MaxPages int  // downloads begun, and how many may be; both 0 without a page budget
+	Gated           bool // it waits for a place at its address or proxy
+}
+
+// Slots returns how the slots of the running crawl are doing that have work or something to remember, in no
+// order; nil if no crawl is running. It stops the scheduler for as long as it takes to look at all of them, some
+// 100 ns each.
+func (e *SpiderEngine) Slots() []SlotStatus {
+	c := e.current()
+	if c == nil {
+		return nil
+	}
+	s := c.sched
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]SlotStatus, 0, s.slots.Len())
+	for state := range s.slots.Snapshot() {
+		all = append(all, s.status(state))
+	}
+	return all
+}
+
+// status makes the SlotStatus of a slot. The caller holds mu.
+func (s *scheduler) status(state slots.State) SlotStatus {
+	status := SlotStatus{
+		Name: state.Name, Pending: state.Pending, InFlight: state.InFlight, PerSlot: state.Limit, Next: state.Next,
+		Delay:     state.Delay,
+		SlotDelay: max(state.Delays[slots.Asked], 0), CrawlDelay: max(state.Delays[slots.Robots], 0),
+		AutoThrottle: max(state.Delays[slots.Throttled], 0), Penalty: max(state.Delays[slots.Penalty], 0),
+		MaxPages: s.rules.of(state.Name).pages, Gated: state.Gated,
+	}
+	if status.MaxPages > 0 {
+		status.Pages = s.begun[state.Name]
+	}
+	return status
+}
+
+// SetSlot gives one slot another policy, from now on and until the end of the run: a slot that is waiting for its
+// delay waits for the new one, counted from its last start. It stands in the place of Politeness and its Overrides.
+// A page budget counts what was begun before. A negative field or a Jitter above 1 is an error, as is a call while no
+// crawl is running.
+func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
+	if err := p.mistakes("SlotPolicy."); err != nil {
+		return err
+	}
+	c := e.current()
+	if c == nil {
+		return errNotRunning
+	}
+	s := c.sched
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rule := p.rule()
+	s.rules.exact[name] = rule
+	if rule.pages > 0 {
+		s.budgets.Store(true)
+	}
+	s.slots.SetPolicy(name, rule.Policy)
+	if s.left(name) == 0 {
+		s.slots.Waive(name)
+	}
+	s.signal()
+	return nil
+}

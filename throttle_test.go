@@ -1,0 +1,273 @@
+package tegenaria_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// refuse answers with a status and a Retry-After, none if it is empty.
+func refuse(code int, retryAfter func() string) answer {
+	return func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+		header := map[string][]string{}
+		if text := retryAfter(); text != "" {
+			header["Retry-After"] = []string{text}
+		}
+		return tegenaria.NewResponse(ctx.Request, code, header, nil), nil
+	}
+}
+
+func is(text string) func() string { return func() string { return text } }
+
+// in is the date so far from now, in a form.
+func in(d time.Duration, form string) func() string {
+	return func() string { return time.Now().UTC().Add(d).Format(form) }
+}
+
+// polite makes an engine for links of seeds, with a politeness that does not ask for robots.txt.
+func polite(w *world, p tegenaria.Politeness, seeds []string, opts ...tegenaria.EngineOption) *tegenaria.SpiderEngine {
+	p.IgnoreRobots = true
+	s := newSpider(seeds...)
+	s.parse = nothing
+	return newEngine(w, s, append([]tegenaria.EngineOption{tegenaria.EngineWithPoliteness(p)}, opts...)...)
+}
+
+// startsOf returns when the downloads of a host began, counted from an instant.
+func (w *world) startsOf(host string, since time.Time) (starts []time.Duration) {
+	for _, v := range w.visits() {
+		if hostOf(v.url) == host {
+			starts = append(starts, v.at.Sub(since))
+		}
+	}
+	return starts
+}
+
+func hostOf(url string) string {
+	r, _ := http.NewRequest("GET", url, nil)
+	return r.URL.Host
+}
+
+// After 429 and 503 nothing is asked of the host before Retry-After is over, whatever else waits; other hosts go on.
+func TestRetryAfterBlocksSlot(t *testing.T) {
+	const s = time.Second
+	for _, tt := range []struct {
+		name     string
+		code     int
+		header   func() string
+		cap      time.Duration
+		from, to time.Duration // when the next download begins
+	}{
+		{"429, seconds", 429, is("120"), 0, 120 * s, 120 * s},
+		{"503, seconds", 503, is("120"), 0, 120 * s, 120 * s},
+		{"IMF-fixdate", 503, in(90*s, http.TimeFormat), 0, 90 * s, 90 * s},
+		{"RFC 850 date", 503, in(90*s, "Monday, 02-Jan-06 15:04:05 GMT"), 0, 90 * s, 90 * s},
+		{"asctime date", 429, in(90*s, time.ANSIC), 0, 90 * s, 90 * s},
+		{"above the cap", 503, is("86400"), 0, time.Hour, time.Hour},
+		{"above a cap of its own", 503, is("86400"), 10 * s, 10 * s, 10 * s},
+		{"more than there is time", 503, is("99999999999999999999"), 0, time.Hour, time.Hour},
+		{"none", 503, is(""), 0, s, 1500 * time.Millisecond},
+		{"none with 429", 429, is(""), 0, s, 1500 * time.Millisecond},
+		{"nonsense", 503, is("soon"), 0, s, 1500 * time.Millisecond},
+		{"zero", 503, is("0"), 0, s, 1500 * time.Millisecond},
+		{"a date that has passed", 503, in(-90*s, http.TimeFormat), 0, s, 1500 * time.Millisecond},
+		{"another code", 500, is("120"), 0, 0, 0},
+		{"a good answer", 200, is("120"), 0, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld().page("http://a.test/1", refuse(tt.code, tt.header)).page("http://b.test/2", text("x"))
+				var seeds []string
+				for i := 1; i <= 3; i++ {
+					w.page(fmt.Sprintf("http://a.test/%d", i+1), text("x"))
+					seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i), fmt.Sprintf("http://b.test/%d", i))
+				}
+				began := time.Now()
+				mustRun(t, polite(w, tegenaria.Politeness{PerSlot: 1, MaxRetryAfter: tt.cap}, seeds))
+				a := w.startsOf("a.test", began)
+				if len(a) != 3 || a[0] != 0 || a[1] < tt.from || a[1] > tt.to {
+					t.Errorf("downloads of a began at %v, want the second from %v to %v", a, tt.from, tt.to)
+				}
+				if b := w.startsOf("b.test", began); len(b) != 3 || b[2] != 0 {
+					t.Errorf("downloads of b began at %v, want all at once", b)
+				}
+			})
+		})
+	}
+}
+
+// Without Retry-After the pause doubles with each refusal; when the host is well again the delay that is left shrinks by
+// tenths until it is gone.
+func TestBackOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, seeds := newWorld(), []string(nil)
+		for i := range 60 {
+			url := fmt.Sprintf("http://a.test/%d", i)
+			seeds = append(seeds, url)
+			if w.page(url, text("x")); i < 8 {
+				w.page(url, status(503))
+			}
+		}
+		began := time.Now()
+		mustRun(t, polite(w, tegenaria.Politeness{PerSlot: 1}, seeds))
+		starts := w.startsOf("a.test", began)
+		if len(starts) != 60 {
+			t.Fatalf("%d downloads, want 60", len(starts))
+		}
+		for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+			gap := starts[i+1] - starts[i]
+			if want *= time.Second; gap < want || gap > want*3/2 {
+				t.Errorf("after refusal %d there are %v, want %v and up to a half more", i+1, gap, want)
+			}
+		}
+		for i := 9; i+1 < len(starts); i++ {
+			gap, before := starts[i+1]-starts[i], starts[i]-starts[i-1]
+			if gap >= before && gap > 0 {
+				t.Errorf("good answer %d: the gap is %v after %v, want it to shrink", i-7, gap, before)
+			}
+		}
+		if first := starts[9] - starts[8]; first < 50*time.Second {
+			t.Errorf("after the first good answer the gap is %v, want a slow recovery", first)
+		}
+	})
+}
+
+// A middleware that tries again and the slot that is left alone agree: the request waits for both.
+func TestRetryWaitsForSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/1", inTurn(refuse(429, is("60")), text("x"))).page("http://a.test/2", text("x"))
+		again := &errorHooks{failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+			return tegenaria.Retry(time.Second, err)
+		}}
+		began := time.Now()
+		stats := mustRun(t, polite(w, tegenaria.Politeness{PerSlot: 1}, []string{"http://a.test/1", "http://a.test/2"}, tegenaria.EngineWithMiddlewares(again)))
+		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2})
+		if got, want := w.startsOf("a.test", began), []time.Duration{0, time.Minute, time.Minute}; !slices.Equal(got, want) {
+			t.Errorf("downloads began at %v, want %v", got, want)
+		}
+	})
+}
+
+// A robots.txt may ask for a pause too.
+func TestRetryAfterOfRobots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/robots.txt", inTurn(refuse(503, is("300")), text(""))).page("http://a.test/1", text("x"))
+		began := time.Now()
+		mustRun(t, newEngine(w, newSpider("http://a.test/1"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{})))
+		if got, want := w.startsOf("a.test", began), []time.Duration{0, 5 * time.Minute, 5 * time.Minute}; !slices.Equal(got, want) {
+			t.Errorf("downloads began at %v, want %v", got, want)
+		}
+	})
+}
+
+// AutoThrottle follows what the engine measures; timeouts and broken connections count as refusals, what says nothing
+// about the host's load does not.
+func TestAutoThrottle(t *testing.T) {
+	const s = time.Second
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	for _, tt := range []struct {
+		name     string
+		throttle *tegenaria.AutoThrottle
+		first    answer
+		second   time.Duration // between the end of the first download and the start of the second, about
+	}{
+		{"its defaults", &tegenaria.AutoThrottle{}, after(s, text("x")), 2 * s},                                          // (5+1)/2 − 1
+		{"a slow answer", &tegenaria.AutoThrottle{Start: s}, after(20*s, text("x")), 0},                                  // 20 − 20
+		{"the maximum", &tegenaria.AutoThrottle{Start: s, Max: 3 * s}, after(2*s, status(500)), 0},                       // 2 − 2
+		{"the target", &tegenaria.AutoThrottle{Start: 8 * s, Target: 2}, after(2*s, text("x")), 2500 * time.Millisecond}, // (8+1)/2 − 2
+		{"an error comes fast", &tegenaria.AutoThrottle{Start: 9 * s}, after(s, status(404)), 8 * s},
+		{"429", &tegenaria.AutoThrottle{Start: 9 * s}, after(s, status(429)), 18 * s},
+		{"a connection refused", &tegenaria.AutoThrottle{Start: 9 * s}, broken(refused), 18 * s},
+		{"a connection broken", &tegenaria.AutoThrottle{Start: 9 * s}, broken(io.ErrUnexpectedEOF), 18 * s},
+		{"a timeout", &tegenaria.AutoThrottle{Start: 9 * s}, after(time.Hour, text("x")), 18 * s},
+		{"an unknown name", &tegenaria.AutoThrottle{Start: 9 * s}, broken(&net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}), 9 * s},
+		{"another failure", &tegenaria.AutoThrottle{Start: 9 * s}, broken(errBroken), 9 * s},
+		{"none, a connection refused", nil, broken(refused), 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld().page("http://a.test/2", text("x"))
+				ended := time.Time{}
+				w.page("http://a.test/1", func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+					defer func() { ended = time.Now() }()
+					return tt.first(ctx)
+				})
+				mustRun(t, polite(w, tegenaria.Politeness{PerSlot: 1, AutoThrottle: tt.throttle}, []string{"http://a.test/1", "http://a.test/2"}))
+				if got := w.startsOf("a.test", ended)[1]; got < tt.second || got > tt.second*3/2 {
+					t.Errorf("the second download began %v after the first one's end, want %v, or after a refusal up to a half more", got, tt.second)
+				}
+			})
+		})
+	}
+}
+
+func TestJitter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, seeds := newWorld(), []string(nil)
+		for i := range 200 {
+			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
+		}
+		began := time.Now()
+		mustRun(t, polite(w, tegenaria.Politeness{Delay: 10 * time.Second, Jitter: 0.5}, seeds))
+		starts := w.startsOf("a.test", began)
+		least, most := time.Hour, time.Duration(0)
+		for i := range starts[1:] {
+			least, most = min(least, starts[i+1]-starts[i]), max(most, starts[i+1]-starts[i])
+		}
+		// 199 draws leave the outer tenth of either side empty once in a thousand million times.
+		if least < 5*time.Second || most > 15*time.Second || least > 6*time.Second || most < 14*time.Second {
+			t.Errorf("the gaps are between %v and %v, want between 5s and 15s and near to both", least, most)
+		}
+	})
+}
+
+// The name of a slot goes before the patterns, and the nearest domain before the others.
+func TestOverridePatterns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hosts := map[string]time.Duration{
+			"a.test": 1, "www.a.test": 2, "x.www.a.test": 4, "b.a.test": 3, "c.b.a.test": 3, "ba.test": 1, "test": 1,
+		}
+		w, seeds := newWorld(), []string(nil)
+		for host := range hosts {
+			seeds = append(seeds, "http://"+host+"/1", "http://"+host+"/2")
+		}
+		began := time.Now()
+		mustRun(t, polite(w, tegenaria.Politeness{Delay: time.Second, Overrides: map[string]tegenaria.SlotPolicy{
+			"www.a.test":   {Delay: 2 * time.Second},
+			"*.a.test":     {Delay: 3 * time.Second},
+			"*.www.a.test": {Delay: 4 * time.Second},
+		}}, seeds))
+		for host, want := range hosts {
+			if got := w.startsOf(host, began); len(got) != 2 || got[1] != want*time.Second {
+				t.Errorf("%s: downloads began at %v, want the second after %d s", host, got, want)
+			}
+		}
+	})
+}
+
+func TestPolitenessMistakes(t *testing.T) {
+	p := tegenaria.Politeness{
+		Delay: -1, Jitter: 2, PerSlot: -1, PerIP: -1, PerProxy: -1, MaxPages: -1, MaxRetryAfter: -1, MaxCrawlDelay: -1,
+		AutoThrottle: &tegenaria.AutoThrottle{Target: -1},
+		Overrides:    map[string]tegenaria.SlotPolicy{"*": {}, "a.test": {Jitter: -1}},
+	}
+	err := newEngine(newWorld(), newSpider(), tegenaria.EngineWithPoliteness(p)).Run(t.Context(), "test")
+	for _, words := range []string{"Politeness.Delay", "Politeness.Jitter", "Politeness.PerSlot", "Politeness.PerIP", "Politeness.PerProxy", "Politeness.MaxPages",
+		"Politeness.MaxRetryAfter", "Politeness.MaxCrawlDelay", "Politeness.AutoThrottle", `Overrides["*"]`, `Overrides["a.test"].Jitter`} {
+		if err == nil || !strings.Contains(err.Error(), words) {
+			t.Errorf("Run returned %v, want a word about %s", err, words)
+		}
+	}
+	err = newEngine(newWorld(), newSpider(), tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerIP: 2})).Run(t.Context(), "test")
+	if err == nil || !strings.Contains(err.Error(), "Politeness.PerIP") {
+		t.Errorf("Run returned %v, want a word about PerIP beside EngineWithDownloader", err)
+	}
+}
