@@ -37,7 +37,7 @@ func TestSite(t *testing.T) {
 				queue = append(queue, href)
 			}
 		}
-		if links != Links {
+		if links != DefaultLinks {
 			t.Errorf("%s has %d links", path, links)
 		}
 		if strings.Contains(w.Body.String(), "class=\"product\"") {
