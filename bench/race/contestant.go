@@ -22,7 +22,7 @@ type contestant struct {
 	script  string // of a program in another language
 	with    []string
 	present func() error // says what is missing for the script
-	durable bool         // keeps its state in -dir and goes on with it
+	durable bool         // keeps its state in -dir whether it is to be killed or not
 	slow    bool         // one round is enough
 	groups  []string
 }
@@ -61,7 +61,7 @@ var contestants = []contestant{
 	{name: geziyor, module: "peers", pkg: "./geziyor", groups: []string{"go", "peers"}},
 	{name: katana, module: "peers", pkg: "./katana", groups: []string{"go", "peers"}},
 	{name: scrapy, module: "peers", script: "scrapy/spider.py", with: []string{"/usr/bin/python3"}, present: hasScrapy,
-		durable: true, slow: true, groups: []string{"peers"}},
+		slow: true, groups: []string{"peers"}},
 	{name: crawlee, module: "peers", script: "crawlee/main.mjs", with: []string{"node"}, present: hasCrawlee,
 		slow: true, groups: []string{"peers"}},
 }
@@ -162,13 +162,8 @@ func revision() string {
 	return strings.TrimSpace(string(out))
 }
 
-// files are those of one run of a contestant.
+// files are those of one run of a contestant, "" where it gets none.
 type files struct{ items, dir, stats, ca, profile string }
-
-// filesIn makes the names of the files in a folder of their own.
-func filesIn(dir string) files {
-	return files{items: filepath.Join(dir, "items.jsonl"), dir: filepath.Join(dir, "job"), stats: filepath.Join(dir, "stats.json")}
-}
 
 // command is how to start it for a job.
 func (c *contestant) command(programs, url string, concurrency int, anyHost bool, f files) []string {
@@ -179,7 +174,7 @@ func (c *contestant) command(programs, url string, concurrency int, anyHost bool
 		argv = append(argv, filepath.Join(c.module, c.script))
 	}
 	argv = append(argv, "-url", url, "-out", f.items, "-c", strconv.Itoa(concurrency))
-	if c.durable {
+	if f.dir != "" {
 		argv = append(argv, "-dir", f.dir)
 	}
 	if anyHost {

@@ -63,10 +63,12 @@ func (r *race) once(s scenario, e entrant, profile string) (result run, err erro
 		return result, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	f := filesIn(dir)
-	f.profile = profile
-	if !e.goProgram() {
-		f.stats = ""
+	f := files{items: filepath.Join(dir, "items.jsonl"), profile: profile}
+	if e.goProgram() {
+		f.stats = filepath.Join(dir, "stats.json")
+	}
+	if e.durable || s.kind == dying {
+		f.dir = filepath.Join(dir, "job")
 	}
 	if s.tls {
 		f.ca = filepath.Join(dir, "ca.pem")

@@ -21,7 +21,7 @@ const (
 // scenario is one table.
 type scenario struct {
 	name        string
-	title       string
+	title       string // what follows the number of pages, if there is one
 	kind        kind
 	plan        site.Plan
 	concurrency int
@@ -52,32 +52,32 @@ func join(lists ...[]string) (all []string) {
 }
 
 var scenarios = []scenario{
-	{name: "a", title: "10,000 pages of 20 KB", plan: site.Plan{Pages: 10_000, Bytes: 20_000, Links: 34}, concurrency: 16,
+	{name: "a", title: "pages of 20 KB", plan: site.Plan{Pages: 10_000, Bytes: 20_000, Links: 34}, concurrency: 16,
 		who: join(ourForms, rawForms, []string{collyAsync, collyQueue, geziyor, katana, scrapy, crawlee})},
-	{name: "b", title: "50,000 pages of 2 KB", plan: site.Plan{Pages: 50_000, Bytes: 2_000, Links: 13}, concurrency: 16,
+	{name: "b", title: "pages of 2 KB", plan: site.Plan{Pages: 50_000, Bytes: 2_000, Links: 13}, concurrency: 16,
 		who: join(ourForms, rawForms, []string{collyAsync, geziyor, katana, scrapy, crawlee})},
-	{name: "l", title: "3,000 pages of 100 KB", plan: site.Plan{Pages: 3_000, Bytes: 100_000, Links: 100}, concurrency: 16,
+	{name: "l", title: "pages of 100 KB", plan: site.Plan{Pages: 3_000, Bytes: 100_000, Links: 100}, concurrency: 16,
 		who: join(ourForms[:1], rawForms, []string{collyAsync, geziyor, katana, scrapy, crawlee})},
-	{name: "c", title: "5,000 pages of 20 KB, 50 ms latency, 128 at once",
+	{name: "c", title: "pages of 20 KB, 50 ms latency, 128 at once",
 		plan: site.Plan{Pages: 5_000, Bytes: 20_000, Links: 34, Latency: 50 * time.Millisecond}, concurrency: 128,
 		who: []string{oursSimplest, oursDurable, rawTokenizer, rawGoquery, collyAsync, geziyor, katana, scrapy, crawlee}},
 	{name: "d", title: "50 new links on every page", kind: growing, plan: site.Plan{FanOut: 50}, concurrency: 16,
 		who: []string{oursSimplest, oursDurable, rawTokenizer, collyAsync, collyQueue, geziyor, katana, scrapy, crawlee}},
-	{name: "e", title: "10 pages, start to exit", plan: site.Plan{Pages: 10, Bytes: 20_000, Links: 34}, concurrency: 16, more: 2,
+	{name: "e", title: "pages, start to exit", plan: site.Plan{Pages: 10, Bytes: 20_000, Links: 34}, concurrency: 16, more: 2,
 		who: join(ourForms, rawForms, []string{collyAsync, collyQueue, geziyor, katana, scrapy, crawlee})},
-	{name: "q", title: "2,000 pages with queries, some linked with permuted parameters",
+	{name: "q", title: "pages with queries, some linked with permuted parameters",
 		plan: site.Plan{Pages: 2_000, Bytes: 2_000, Links: 13, Queries: true}, concurrency: 16,
 		who: join(ourForms, []string{rawTokenizer, collyAsync, collyQueue, geziyor, katana, scrapy, crawlee})},
-	{name: "g", title: "5,000 pages of 20 KB, gzip", plan: site.Plan{Pages: 5_000, Bytes: 20_000, Links: 34, Gzip: true}, concurrency: 16,
+	{name: "g", title: "pages of 20 KB, gzip", plan: site.Plan{Pages: 5_000, Bytes: 20_000, Links: 34, Gzip: true}, concurrency: 16,
 		who: []string{oursSimplest, rawSame, rawTokenizer, collyAsync, geziyor, katana, scrapy, crawlee}},
-	{name: "t", title: "5,000 pages of 20 KB, TLS and HTTP/2", plan: site.Plan{Pages: 5_000, Bytes: 20_000, Links: 34}, concurrency: 16, tls: true,
+	{name: "t", title: "pages of 20 KB, TLS and HTTP/2", plan: site.Plan{Pages: 5_000, Bytes: 20_000, Links: 34}, concurrency: 16, tls: true,
 		who: []string{oursSimplest, rawSame, rawTokenizer, collyAsync, geziyor}},
-	{name: "h", title: "10,000 pages of 20 KB on 1,000 hosts",
+	{name: "h", title: "pages of 20 KB on 1,000 hosts",
 		plan: site.Plan{Pages: 10_000, Bytes: 20_000, Links: 34, Hosts: 1_000}, concurrency: 16,
 		who: []string{oursSimplest, oursStandard, rawSame, rawTokenizer}},
-	{name: "m", title: "20,000 pages of 2 KB from memory, GOMAXPROCS 1 and 2", kind: scaling,
+	{name: "m", title: "pages of 2 KB from memory, GOMAXPROCS 1 and 2", kind: scaling,
 		plan: site.Plan{Pages: 20_000, Bytes: 2_000, Links: 13}, concurrency: 16, who: []string{oursMemory}},
-	{name: "k", title: "3,000 pages of 20 KB, killed at a third and started again", kind: dying,
+	{name: "k", title: "pages of 20 KB, killed at a third and started again", kind: dying,
 		plan: site.Plan{Pages: 3_000, Bytes: 20_000, Links: 34}, concurrency: 16, who: []string{oursDurable, oursStandard, scrapy}},
 }
 

@@ -155,7 +155,12 @@ func (t *table) columns() []column {
 			{"RSS MiB at the end", number(func(r *row) float64 {
 				return r.median(func(one run) float64 { return float64(one.growth[1].rss) / (1 << 20) })
 			})},
-			{"goroutines", number(func(r *row) int { return r.runs[0].growth[1].goroutines })},
+			{"goroutines", func(r *row) string {
+				if !r.goProgram() {
+					return ""
+				}
+				return fmt.Sprint(r.runs[0].growth[1].goroutines)
+			}},
 			{"CPU µs/page", number((*row).cpu)}, {"repeats", number(func(r *row) int { return r.verdict().Repeats })},
 		}
 	case dying:
@@ -168,11 +173,19 @@ func (t *table) columns() []column {
 		append(cost, column{"connections", number(func(r *row) int64 { return r.runs[0].connections })})...)
 }
 
+// what says what the contestants had to do.
+func (s scenario) what() string {
+	if s.plan.FanOut > 0 {
+		return s.title
+	}
+	return fmt.Sprintf("%d %s", s.plan.Pages, s.title)
+}
+
 // String is the table in Markdown.
 func (t *table) String() string {
 	var b strings.Builder
 	columns := t.columns()
-	fmt.Fprintf(&b, "## %s. %s, concurrency %d\n\n| contestant | runs |", t.name, t.title, t.concurrency)
+	fmt.Fprintf(&b, "## %s. %s, concurrency %d\n\n| contestant | runs |", t.name, t.what(), t.concurrency)
 	for _, c := range columns {
 		fmt.Fprintf(&b, " %s |", c.title)
 	}
