@@ -1,0 +1,34 @@
+//go:build unix
+
+// Command durable is our contestant as a job that survives its process: what waits is on the disk, and items are written
+// once, whatever happens.
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/bench/job"
+	"github.com/tegenaria/tegenaria/bench/ours"
+	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/feed"
+)
+
+func main() { job.Main(run) }
+
+func run(j job.Job) (err error) {
+	options, err := ours.Options(j)
+	if err != nil {
+		return err
+	}
+	cache, err := disk.Open(j.Dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cache.Close()) }()
+	engine := tegenaria.NewSpiderEngine(append(options, tegenaria.EngineWithCache(cache))...)
+	engine.RegisterSpiders(ours.Spider(j))
+	engine.RegisterPipelines(feed.JSONL(j.Out))
+	return engine.Run(context.Background(), "race")
+}

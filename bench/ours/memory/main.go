@@ -1,0 +1,65 @@
+//go:build unix
+
+// Command memory is our contestant without a network: its downloader answers from memory, so that what remains is the
+// engine and the parsing of pages. It clocks the crawl, without the making of the pages.
+package main
+
+import (
+	"context"
+	"flag"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/bench/job"
+	"github.com/tegenaria/tegenaria/bench/ours"
+	"github.com/tegenaria/tegenaria/bench/site"
+	"github.com/tegenaria/tegenaria/feed"
+)
+
+func main() {
+	pages := flag.Int("pages", 20_000, "`pages` of the site")
+	bytes := flag.Int("bytes", 2_000, "`bytes` of a page")
+	links := flag.Int("links", 13, "`links` of a page")
+	job.Timed(func(j job.Job) (float64, error) {
+		return run(j, site.Plan{Pages: *pages, Bytes: *bytes, Links: *links})
+	})
+}
+
+// downloader answers with pages that were made before.
+type downloader struct {
+	bodies [][]byte
+	header map[string][]string
+}
+
+func (d *downloader) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+	page := 0
+	if _, number, found := strings.Cut(ctx.Request.Url, "/p/"); found {
+		page, _ = strconv.Atoi(number) // a wrong one is the start page, which the judge sees
+	}
+	ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, 200, d.header, d.bodies[page])}
+	result <- ctx
+}
+
+func (d *downloader) CheckStatus(status uint64, _ []uint64) bool { return status < 400 }
+
+func run(j job.Job, plan site.Plan) (seconds float64, err error) {
+	if err := plan.Check(); err != nil {
+		return 0, err
+	}
+	d := &downloader{header: map[string][]string{"Content-Type": {"text/html; charset=utf-8"}}}
+	for page := range plan.Pages {
+		d.bodies = append(d.bodies, plan.Body(page, ""))
+	}
+	options, err := ours.Options(j)
+	if err != nil {
+		return 0, err
+	}
+	begin := time.Now()
+	engine := tegenaria.NewSpiderEngine(append(options, tegenaria.EngineWithDownloader(d))...)
+	engine.RegisterSpiders(ours.Spider(j))
+	engine.RegisterPipelines(feed.JSONL(j.Out))
+	err = engine.Run(context.Background(), "race")
+	return time.Since(begin).Seconds(), err
+}

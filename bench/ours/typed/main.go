@@ -1,0 +1,35 @@
+//go:build unix
+
+// Command typed is our contestant as a loop over items of one type.
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/bench/job"
+	"github.com/tegenaria/tegenaria/bench/ours"
+	"github.com/tegenaria/tegenaria/bench/site"
+)
+
+func main() { job.Main(run) }
+
+func run(j job.Job) (err error) {
+	options, err := ours.Options(j)
+	if err != nil {
+		return err
+	}
+	items, err := j.Items()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, items.Close()) }()
+	for it, err := range tegenaria.Crawl[site.Item](context.Background(), ours.Spider(j), options...) {
+		if err != nil {
+			return err
+		}
+		items.Add(it)
+	}
+	return nil
+}

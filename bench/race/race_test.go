@@ -1,0 +1,269 @@
+//go:build unix
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tegenaria/tegenaria/bench/site"
+)
+
+// plan is that of the site that is judged, with enough of each kind of page.
+var plan = site.Plan{Pages: 60, Bytes: 500, Links: 5}
+
+// served crawls a site by its numbers, but for what the func leaves out or adds, and returns its log.
+func served(t *testing.T, change func(pages []int) []int) site.Log {
+	t.Helper()
+	s := site.FromPlan(plan)
+	var pages []int
+	for page := range plan.Pages {
+		pages = append(pages, page)
+	}
+	for _, page := range change(pages) {
+		s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, plan.Reference(page), nil))
+	}
+	return s.Log()
+}
+
+// written is the file of all items, after a change.
+func written(t *testing.T, change func(items []site.Item) []site.Item) string {
+	t.Helper()
+	var items []site.Item
+	for page := range plan.Pages {
+		if site.HasItem(page) {
+			items = append(items, site.ItemOf(page))
+		}
+	}
+	var text bytes.Buffer
+	for _, it := range change(items) {
+		if err := json.NewEncoder(&text).Encode(it); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "items.jsonl")
+	if err := os.WriteFile(path, text.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// The judge finds each error that is planted, and no other.
+func TestJudge(t *testing.T) {
+	items := len(plan.Items())
+	right := verdict{Pages: plan.Pages, Right: items}
+	same := func(pages []int) []int { return pages }
+	all := func(items []site.Item) []site.Item { return items }
+	for name, c := range map[string]struct {
+		pages func([]int) []int
+		items func([]site.Item) []site.Item
+		want  func(*verdict)
+	}{
+		"nothing":             {same, all, func(*verdict) {}},
+		"another order":       {reversed[int], reversed[site.Item], func(*verdict) {}},
+		"a lost page":         {func(p []int) []int { return p[:len(p)-1] }, all, func(v *verdict) { v.Pages--; v.Lost = 1 }},
+		"a repeated page":     {func(p []int) []int { return append(p, 7) }, all, func(v *verdict) { v.Repeats = 1 }},
+		"a page three times":  {func(p []int) []int { return append(p, 7, 7) }, all, func(v *verdict) { v.Repeats = 2 }},
+		"one lost, one twice": {func(p []int) []int { p[3] = 4; return p }, all, func(v *verdict) { v.Pages--; v.Lost, v.Repeats = 1, 1 }},
+		"no such page":        {func(p []int) []int { return append(p, plan.Pages) }, all, func(v *verdict) { v.Others = 1 }},
+		"a missing item":      {same, func(i []site.Item) []site.Item { return i[1:] }, func(v *verdict) { v.Right--; v.Missing = 1 }},
+		"an item twice":       {same, func(i []site.Item) []site.Item { return append(i, i[0]) }, func(v *verdict) { v.Twice = 1 }},
+		"a wrong price": {same, func(i []site.Item) []site.Item { i[0].Price += "0"; return i }, func(v *verdict) {
+			v.Right--
+			v.Wrong, v.Missing = 1, 1
+		}},
+		"tags in another order": {same, func(i []site.Item) []site.Item { slices.Reverse(i[0].Tags); return i }, func(v *verdict) {
+			v.Right--
+			v.Wrong, v.Missing = 1, 1
+		}},
+		"an item of nowhere": {same, func(i []site.Item) []site.Item { return append(i, site.Item{SKU: "SKU-9999999"}) }, func(v *verdict) { v.Wrong = 1 }},
+		"the item of a page without": {same, func(i []site.Item) []site.Item {
+			page := 0
+			for site.HasItem(page) {
+				page++
+			}
+			return append(i, site.ItemOf(page))
+		}, func(v *verdict) { v.Wrong = 1 }},
+		"no items": {same, func([]site.Item) []site.Item { return nil }, func(v *verdict) { v.Right, v.Missing = 0, items }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := right
+			c.want(&want)
+			got, err := judge(plan, served(t, c.pages), written(t, c.items))
+			if err != nil || got != want {
+				t.Errorf("%+v, %v; want %+v", got, err, want)
+			}
+			if got.clean() != (want == right) {
+				t.Errorf("clean() = %t", got.clean())
+			}
+		})
+	}
+}
+
+func reversed[T any](list []T) []T { slices.Reverse(list); return list }
+
+// What is no line of JSON is a wrong item, and a file that is not there has none.
+func TestJudgeFile(t *testing.T) {
+	log := served(t, func(pages []int) []int { return pages })
+	items := len(plan.Items())
+	path := written(t, func(items []site.Item) []site.Item { return items })
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		text []byte
+		want verdict
+	}{
+		"a torn last line":      {text[:len(text)-10], verdict{Pages: plan.Pages, Right: items - 1, Wrong: 1, Missing: 1}},
+		"no end of the line":    {text[:len(text)-1], verdict{Pages: plan.Pages, Right: items}},
+		"rubbish between lines": {append([]byte("{\"sku\":\n"), text...), verdict{Pages: plan.Pages, Right: items, Wrong: 1}},
+		"empty lines":           {append([]byte("\n\n"), text...), verdict{Pages: plan.Pages, Right: items}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(path, c.text, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := judge(plan, log, path); err != nil || got != c.want {
+				t.Errorf("%+v, %v; want %+v", got, err, c.want)
+			}
+		})
+	}
+	if got, err := judge(plan, log, filepath.Join(t.TempDir(), "none")); err != nil || got.Missing != items {
+		t.Errorf("without a file: %+v, %v", got, err)
+	}
+}
+
+// A contestant of ours that is not clean fails the race; one that was killed may ask again for what it had in flight.
+func TestFaults(t *testing.T) {
+	clean := verdict{Pages: 10, Right: 7}
+	repeats, lost := clean, clean
+	repeats.Repeats, lost.Lost = 3, 1
+	for name, c := range map[string]struct {
+		kind kind
+		run  run
+		want bool
+	}{
+		"clean":                {crawling, run{verdict: clean}, false},
+		"repeats":              {crawling, run{verdict: repeats}, true},
+		"repeats after a kill": {dying, run{verdict: repeats}, false},
+		"lost after a kill":    {dying, run{verdict: lost}, true},
+		"stopped":              {crawling, run{verdict: clean, stopped: true}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ours := &row{entrant: entrant{contestant: &contestants[0]}, runs: []run{c.run}}
+			table := &table{scenario: scenario{kind: c.kind}, rows: []*row{ours}}
+			if got := len(table.faults()) > 0; got != c.want {
+				t.Errorf("faults: %v", table.faults())
+			}
+		})
+	}
+	peer := &row{entrant: entrant{contestant: &contestants[len(contestants)-1]}, runs: []run{{verdict: lost}}}
+	if list := (&table{rows: []*row{peer}}).faults(); len(list) != 0 {
+		t.Errorf("a peer's fault is not ours: %v", list)
+	}
+}
+
+func TestMedian(t *testing.T) {
+	for name, c := range map[string]struct {
+		values []float64
+		want   float64
+	}{
+		"none": {nil, 0}, "one": {[]float64{3}, 3}, "odd": {[]float64{9, 1, 5}, 5}, "even": {[]float64{4, 1, 2, 9}, 3},
+	} {
+		if got := median(c.values); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+// Each figure of a table is made of the right runs, and each goal is held against the right figure.
+func TestTable(t *testing.T) {
+	entry := func(name string, runs ...run) *row {
+		for i := range contestants {
+			if contestants[i].name == name {
+				return &row{entrant: entrant{&contestants[i], name, 1, ""}, runs: runs}
+			}
+		}
+		t.Fatal(name)
+		return nil
+	}
+	of := func(cpu float64, mallocs uint64, rss int64) run {
+		return run{verdict: verdict{Pages: 1000, Right: 700}, cpu: cpu, wall: 2 * cpu, mallocs: mallocs, peakRSS: rss << 20}
+	}
+	a := &table{scenario: scenario{name: "a", title: "pages"}, rows: []*row{
+		entry(oursSimplest, of(0.2, 90_000, 40), of(0.1, 90_000, 30), of(0.05, 90_000, 20)),
+		entry(rawSame, of(0.095, 40_000, 12)), entry(rawTokenizer, of(0.2, 0, 11)), entry(collyAsync, of(0.5, 0, 99)),
+	}}
+	text := a.String()
+	if !strings.Contains(text, "| ours-simplest | 3 | 1000 | 0 | 0 | 700 | 0, 0, 0 | 0.2 | 5000 | 100 | 0.20 | 0.50 | 90 | 30 | 0 |") {
+		t.Errorf("the table:\n%s", text)
+	}
+	d := &table{scenario: scenario{name: "d", kind: growing, plan: site.Plan{FanOut: 50}}, rows: []*row{entry(oursSimplest, run{
+		growth: [2]point{{pages: 100, rss: 1_000_000, live: 500_000}, {pages: 1100, rss: 1_000_000 + 49_000*201, live: 500_000 + 49_000*100}},
+	})}}
+	got := goalTable(tables{"a": a, "d": d})
+	for _, want := range []string{
+		"| a | CPU to colly's | ≤ 0.1 × | 0.2 | **missed** |", "| a | CPU to raw-tokenizer's | ≤ 0.7 × | 0.5 | met |",
+		"| a | peak RSS | ≤ 32 MiB | 30 | met |", "ours less raw-same | ≤ 8 µs | 5 | met |", "ours less raw-same | ≤ 40  | 50 | **missed** |",
+		"| d | live bytes per queued URL | ≤ 110 B | 100 | met |", "| d | RSS bytes per queued URL | ≤ 200 B | 201 | **missed** |",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "disk cache") {
+		t.Errorf("a goal without a figure in\n%s", got)
+	}
+}
+
+// A share is what the machine did less what the race did, of what all CPUs could have done.
+func TestShare(t *testing.T) {
+	if got := share(10*time.Second, 0, 1); got >= 0 {
+		t.Errorf("unknown: %v", got)
+	}
+	if got := share(10*time.Second, 4*time.Second, 5); got != 0 {
+		t.Errorf("rounded: %v", got)
+	}
+	one, half := share(10*time.Second, 11*time.Second, 1), share(10*time.Second, 6*time.Second, 1)
+	if math.Abs(one-2*half) > 1e-9 || half <= 0 {
+		t.Errorf("%v, %v", one, half)
+	}
+}
+
+// Every scenario has a plan that its site takes and contestants that exist, and each is chosen by its name.
+func TestScenarios(t *testing.T) {
+	for _, s := range scenarios {
+		if err := s.plan.Check(); err != nil {
+			t.Errorf("%s: %v", s.name, err)
+		}
+		if list, err := chooseScenarios(s.name); err != nil || len(list) != 1 {
+			t.Errorf("%s: %v, %v", s.name, list, err)
+		}
+		for _, name := range s.who {
+			if list, err := choose(name); err != nil || len(list) != 1 {
+				t.Errorf("%s: %s: %v, %v", s.name, name, list, err)
+			}
+		}
+	}
+	for _, g := range goals {
+		if !slices.ContainsFunc(scenarios, func(s scenario) bool { return s.name == g.scenario }) {
+			t.Errorf("a goal for a scenario %q", g.scenario)
+		}
+	}
+	if _, err := chooseScenarios("a,z"); err == nil {
+		t.Error("scenario z exists")
+	}
+	if _, err := choose("nobody"); err == nil {
+		t.Error("contestant nobody exists")
+	}
+}

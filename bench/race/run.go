@@ -1,0 +1,247 @@
+//go:build unix
+
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/tegenaria/tegenaria/bench/job"
+)
+
+// race is what the runs share.
+type race struct {
+	programs string // folder of the programs
+	work     string // folder for what they write
+	profiles string // folder for profiles; "": none
+	server   *server
+	rounds   int
+	scale    float64
+	limit    time.Duration // of one run
+}
+
+// entrant is a row of a table: a contestant, and how it runs there.
+type entrant struct {
+	*contestant
+	label string
+	procs int // GOMAXPROCS
+	cpu   string
+}
+
+// run is what came out of running an entrant once.
+type run struct {
+	verdict
+	stopped     bool    // by the limit of time, before its end
+	wall        float64 // seconds, start of the process to its exit
+	clocked     float64 // seconds by its own clock, for those who have one
+	cpu         float64 // seconds
+	peakRSS     int64
+	connections int64
+	mallocs     uint64 // 0 if it does not tell
+	growth      [2]point
+}
+
+// point is the memory of a growing crawl.
+type point struct {
+	pages      int
+	rss        int64
+	live       uint64 // 0 if it does not tell
+	goroutines int
+}
+
+// once runs an entrant once.
+func (r *race) once(s scenario, e entrant, profile string) (result run, err error) {
+	dir, err := os.MkdirTemp(r.work, s.name+"-"+e.name+"-")
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	f := files{items: filepath.Join(dir, "items.jsonl"), profile: profile}
+	if e.goProgram() {
+		f.stats = filepath.Join(dir, "stats.json")
+	}
+	if e.durable || s.kind == dying {
+		f.dir = filepath.Join(dir, "job")
+	}
+	if s.tls {
+		f.ca = filepath.Join(dir, "ca.pem")
+		if err := os.WriteFile(f.ca, []byte(r.server.Certificate), 0o600); err != nil {
+			return result, err
+		}
+	}
+	if err := r.server.plan(s.plan); err != nil {
+		return result, err
+	}
+	argv := e.command(r.programs, r.server.url(s.tls), s.concurrency, s.plan.Hosts > 1, f)
+	if s.kind == scaling {
+		argv = append(argv, "-pages", strconv.Itoa(s.plan.Pages), "-bytes", strconv.Itoa(s.plan.Bytes), "-links", strconv.Itoa(s.plan.Links))
+	}
+	begin := func() (*process, error) {
+		return start(e.cpu, []string{"GOMAXPROCS=" + strconv.Itoa(e.procs)}, argv...)
+	}
+	switch s.kind {
+	case growing:
+		return result, r.grow(s, f, begin, &result)
+	case dying:
+		err = r.die(s, begin, &result)
+	default:
+		err = r.crawl(begin, &result)
+	}
+	if err != nil {
+		return result, err
+	}
+	return result, r.settle(s, f, &result)
+}
+
+// crawl runs a process to its end and adds what it took.
+func (r *race) crawl(begin func() (*process, error), result *run) error {
+	p, err := begin()
+	if err != nil {
+		return err
+	}
+	u, stopped, err := p.wait(r.limit)
+	if err != nil {
+		return err
+	}
+	result.stopped = stopped
+	result.add(u)
+	if u.Exit != 0 && !stopped {
+		return fmt.Errorf("exit status %d%s", u.Exit, p.lastWords())
+	}
+	return nil
+}
+
+func (r *run) add(u usage) {
+	r.wall += u.Seconds
+	r.cpu += u.CPU
+	r.peakRSS = max(r.peakRSS, u.PeakRSS)
+}
+
+// die kills a process at a third of the site, and runs another to the end.
+func (r *race) die(s scenario, begin func() (*process, error), result *run) error {
+	p, err := begin()
+	if err != nil {
+		return err
+	}
+	missed := r.server.reached(p.ended, s.plan.Pages/3)
+	killed := p.kill()
+	u, _, err := p.wait(r.limit)
+	if err := errors.Join(missed, killed, err); err != nil {
+		return fmt.Errorf("before it was killed: %w%s", err, p.lastWords())
+	}
+	result.add(u)
+	return r.crawl(begin, result)
+}
+
+// grow measures the memory of a process at two points, and kills it.
+func (r *race) grow(s scenario, f files, begin func() (*process, error), result *run) (err error) {
+	points := [2]int{int(growthStart * r.scale), int(growthEnd * r.scale)}
+	if err := r.server.hold(points[0]); err != nil {
+		return err
+	}
+	p, err := begin()
+	if err != nil {
+		return err
+	}
+	timer := time.AfterFunc(r.limit, func() { _ = p.kill() }) // it may have ended
+	defer timer.Stop()
+	for i, pages := range points {
+		if err = r.server.hold(pages); err != nil {
+			break
+		}
+		if result.growth[i], err = r.measure(p, pages, f); err != nil {
+			break
+		}
+	}
+	_ = p.kill() // it may have ended
+	u, _, waited := p.wait(time.Minute)
+	result.add(u)
+	if err = errors.Join(err, waited); err != nil && !timer.Stop() {
+		result.stopped, err = true, nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w%s", err, p.lastWords())
+	}
+	log, err := r.server.log()
+	if err != nil {
+		return err
+	}
+	result.Pages, result.Repeats, result.Others, result.connections = log.Pages, log.Repeats, log.Others, log.Connections
+	return nil
+}
+
+// measure waits until a process has done with all the pages that it got, and measures its memory.
+func (r *race) measure(p *process, pages int, f files) (at point, err error) {
+	const patience = 20 * time.Second
+	if err := r.server.reached(p.ended, pages); err != nil {
+		return at, fmt.Errorf("page %d was not asked for: %w", pages, err)
+	}
+	if err := awaitQuiet(p.pid, patience); err != nil {
+		return at, err
+	}
+	at.pages = pages
+	if at.rss, err = residentSet(p.pid); err != nil {
+		return at, err
+	}
+	if f.stats == "" {
+		return at, nil
+	}
+	if err := syscall.Kill(p.pid, syscall.SIGUSR1); err != nil {
+		return at, err
+	}
+	stats, err := awaitStats(f.stats, patience)
+	at.live, at.goroutines = stats.Live, stats.Goroutines
+	return at, err
+}
+
+// awaitStats takes the file of statistics as soon as it is there.
+func awaitStats(path string, patience time.Duration) (stats job.Stats, err error) {
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.Now().Add(patience); ; {
+		stats, err = readStats(path)
+		if err == nil {
+			return stats, os.Remove(path)
+		}
+		if !errors.Is(err, fs.ErrNotExist) || time.Now().After(deadline) {
+			return stats, err
+		}
+		<-ticker.C
+	}
+}
+
+func readStats(path string) (stats job.Stats, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return stats, err
+	}
+	return stats, json.Unmarshal(text, &stats)
+}
+
+// settle judges a run that has ended.
+func (r *race) settle(s scenario, f files, result *run) error {
+	log, err := r.server.log()
+	if err != nil {
+		return err
+	}
+	if s.kind == scaling {
+		log.Pages = s.plan.Pages // nobody but the contestant saw them: the items alone are judged
+	}
+	result.connections = log.Connections
+	if result.verdict, err = judge(s.plan, log.Log, f.items); err != nil {
+		return err
+	}
+	stats, err := readStats(f.stats)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	result.mallocs, result.clocked = stats.Mallocs, stats.Seconds
+	return err
+}

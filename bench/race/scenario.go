@@ -1,0 +1,98 @@
+//go:build unix
+
+package main
+
+import (
+	"time"
+
+	"github.com/tegenaria/tegenaria/bench/site"
+)
+
+// kind is what is done with the contestants of a scenario.
+type kind int
+
+const (
+	crawling kind = iota // each crawls the site to its end
+	growing              // the site has no end; memory is measured twice, then they are killed
+	dying                // killed at a third, and started again
+	scaling              // without a network, on one CPU and on two
+)
+
+// scenario is one table.
+type scenario struct {
+	name        string
+	title       string // what follows the number of pages, if there is one
+	kind        kind
+	plan        site.Plan
+	concurrency int
+	tls         bool
+	more        int // rounds than others, since they are short
+	who         []string
+}
+
+// The two points at which a growing crawl is measured, in pages.
+const (
+	growthStart = 2_000
+	growthEnd   = 20_000
+)
+
+// fewest is how many pages a scenario is scaled down to at most.
+const fewest = 100
+
+var (
+	ourForms = []string{oursSimplest, oursTyped, oursChannels, oursDurable}
+	rawForms = []string{rawSame, rawTokenizer, rawGoquery}
+)
+
+func join(lists ...[]string) (all []string) {
+	for _, list := range lists {
+		all = append(all, list...)
+	}
+	return all
+}
+
+var scenarios = []scenario{
+	{name: "a", title: "pages of 20 KB", plan: site.Plan{Pages: 10_000, Bytes: 20_000, Links: 34}, concurrency: 16,
+		who: join(ourForms, rawForms, []string{collyAsync, collyQueue, geziyor, katana, scrapy, crawlee})},
+	{name: "b", title: "pages of 2 KB", plan: site.Plan{Pages: 50_000, Bytes: 2_000, Links: 13}, concurrency: 16,
+		who: join(ourForms, rawForms, []string{collyAsync, geziyor, katana, scrapy, crawlee})},
+	{name: "l", title: "pages of 100 KB", plan: site.Plan{Pages: 3_000, Bytes: 100_000, Links: 100}, concurrency: 16,
+		who: join(ourForms[:1], rawForms, []string{collyAsync, geziyor, katana, scrapy, crawlee})},
+	{name: "c", title: "pages of 20 KB, 50 ms latency, 128 at once",
+		plan: site.Plan{Pages: 5_000, Bytes: 20_000, Links: 34, Latency: 50 * time.Millisecond}, concurrency: 128,
+		who: []string{oursSimplest, oursDurable, rawTokenizer, rawGoquery, collyAsync, geziyor, katana, scrapy, crawlee}},
+	{name: "d", title: "50 new links on every page", kind: growing, plan: site.Plan{FanOut: 50}, concurrency: 16,
+		who: []string{oursSimplest, oursDurable, rawTokenizer, collyAsync, collyQueue, geziyor, katana, scrapy, crawlee}},
+	{name: "e", title: "pages, start to exit", plan: site.Plan{Pages: 10, Bytes: 20_000, Links: 34}, concurrency: 16, more: 2,
+		who: join(ourForms, rawForms, []string{collyAsync, collyQueue, geziyor, katana, scrapy, crawlee})},
+	{name: "q", title: "pages with queries, some linked with permuted parameters",
+		plan: site.Plan{Pages: 2_000, Bytes: 2_000, Links: 13, Queries: true}, concurrency: 16,
+		who: join(ourForms, []string{rawTokenizer, collyAsync, collyQueue, geziyor, katana, scrapy, crawlee})},
+	{name: "g", title: "pages of 20 KB, gzip", plan: site.Plan{Pages: 5_000, Bytes: 20_000, Links: 34, Gzip: true}, concurrency: 16,
+		who: []string{oursSimplest, rawSame, rawTokenizer, collyAsync, geziyor, katana, scrapy, crawlee}},
+	{name: "t", title: "pages of 20 KB, TLS and HTTP/2", plan: site.Plan{Pages: 5_000, Bytes: 20_000, Links: 34}, concurrency: 16, tls: true,
+		who: []string{oursSimplest, rawSame, rawTokenizer, collyAsync, geziyor}},
+	{name: "h", title: "pages of 20 KB on 1,000 hosts",
+		plan: site.Plan{Pages: 10_000, Bytes: 20_000, Links: 34, Hosts: 1_000}, concurrency: 16,
+		who: []string{oursSimplest, oursStandard, rawSame, rawTokenizer}},
+	{name: "m", title: "pages of 2 KB from memory, GOMAXPROCS 1 and 2", kind: scaling,
+		plan: site.Plan{Pages: 20_000, Bytes: 2_000, Links: 13}, concurrency: 16, who: []string{oursMemory}},
+	{name: "k", title: "pages of 20 KB, killed at a third and started again", kind: dying,
+		plan: site.Plan{Pages: 3_000, Bytes: 20_000, Links: 34}, concurrency: 16, who: []string{oursDurable, oursStandard, scrapy}},
+}
+
+// scaled is a scenario with fewer or more pages. One that has few pages keeps them.
+func (s scenario) scaled(by float64) scenario {
+	if s.plan.Pages > fewest {
+		s.plan.Pages = max(fewest, int(float64(s.plan.Pages)*by))
+	}
+	return s
+}
+
+// rounds is how often a contestant runs if most are to run so often: those that take minutes run once.
+func (s scenario) rounds(c *contestant, most int) int {
+	if s.more == 0 && (c.slow || s.kind == growing && !c.ours()) {
+		return 1
+	}
+	return most + s.more
+}

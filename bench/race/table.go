@@ -1,0 +1,232 @@
+//go:build unix
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// row is an entrant of a scenario with its runs.
+type row struct {
+	entrant
+	runs    []run
+	failure error // why there are no runs, or no more
+}
+
+// table is a scenario with its rows.
+type table struct {
+	scenario
+	rows   []*row
+	others float64 // share of the machine that other programs took meanwhile; below 0: unknown
+}
+
+// median is the middle of a value of the runs, or 0 without runs.
+func (r *row) median(value func(run) float64) float64 {
+	var values []float64
+	for _, one := range r.runs {
+		values = append(values, value(one))
+	}
+	return median(values)
+}
+
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	middle := len(values) / 2
+	if len(values)%2 == 0 {
+		return (values[middle-1] + values[middle]) / 2
+	}
+	return values[middle]
+}
+
+// verdict is the worst of all runs.
+func (r *row) verdict() verdict {
+	worst := r.runs[0].verdict
+	for _, one := range r.runs[1:] {
+		worst = worst.worse(one.verdict)
+	}
+	return worst
+}
+
+func (r *row) stopped() bool {
+	return slices.ContainsFunc(r.runs, func(one run) bool { return one.stopped })
+}
+
+func (r *row) wall() float64 { return r.median(func(one run) float64 { return one.wall }) }
+
+func (r *row) clocked() float64 { return r.median(func(one run) float64 { return one.clocked }) }
+
+// cpu is microseconds per page.
+func (r *row) cpu() float64 {
+	return r.median(func(one run) float64 { return one.cpu * 1e6 / float64(max(1, one.Pages)) })
+}
+
+func (r *row) mallocs() float64 {
+	return r.median(func(one run) float64 { return float64(one.mallocs) / float64(max(1, one.Pages)) })
+}
+
+func (r *row) peak() float64 {
+	return r.median(func(one run) float64 { return float64(one.peakRSS) / (1 << 20) })
+}
+
+// queued is how many URLs wait when so many pages of an endless site are done.
+func (t *table) queued(pages int) float64 { return float64(t.plan.FanOut-1)*float64(pages) + 1 }
+
+// slope is how many bytes of memory a queued URL takes, and of live heap and stacks.
+func (t *table) slope(r *row) (rss, live float64) {
+	of := func(value func(point) float64) float64 {
+		return r.median(func(one run) float64 {
+			from, to := one.growth[0], one.growth[1]
+			return (value(to) - value(from)) / max(1, t.queued(to.pages)-t.queued(from.pages))
+		})
+	}
+	return of(func(p point) float64 { return float64(p.rss) }), of(func(p point) float64 { return float64(p.live) })
+}
+
+// find is the row of a name that has runs, nil if there is none.
+func (t *table) find(label string) *row {
+	for _, r := range t.rows {
+		if r.label == label && len(r.runs) > 0 {
+			return r
+		}
+	}
+	return nil
+}
+
+// ratio is the CPU of a row to that of another, "" if that did not run.
+func (t *table) ratio(r *row, to string) string {
+	other := t.find(to)
+	if other == nil || other.cpu() == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", r.cpu()/other.cpu())
+}
+
+// column is one of a table.
+type column struct {
+	title string
+	cell  func(*row) string
+}
+
+func number[T int | int64 | float64](f func(*row) T) func(*row) string {
+	return func(r *row) string { return fmt.Sprintf("%.0f", float64(f(r))) }
+}
+
+// columns are those of the scenario's kind.
+func (t *table) columns() []column {
+	verdict := []column{
+		{"pages", number(func(r *row) int { return r.verdict().Pages })},
+		{"repeats", number(func(r *row) int { return r.verdict().Repeats })},
+		{"lost", number(func(r *row) int { return r.verdict().Lost })},
+		{"items right", number(func(r *row) int { return r.verdict().Right })},
+		{"wrong, missing, twice", func(r *row) string {
+			v := r.verdict()
+			return fmt.Sprintf("%d, %d, %d", v.Wrong, v.Missing, v.Twice)
+		}},
+	}
+	cost := []column{
+		{"CPU µs/page", number((*row).cpu)},
+		{"× colly", func(r *row) string { return t.ratio(r, collyAsync) }},
+		{"× raw-tokenizer", func(r *row) string { return t.ratio(r, rawTokenizer) }},
+		{"allocations/page", func(r *row) string {
+			if r.mallocs() == 0 {
+				return ""
+			}
+			return fmt.Sprintf("%.0f", r.mallocs())
+		}},
+		{"peak RSS MiB", number((*row).peak)},
+	}
+	time := []column{{"wall s", func(r *row) string { return fmt.Sprintf("%.3g", r.wall()) }}}
+	switch t.kind {
+	case growing:
+		return []column{
+			{"RSS bytes/queued URL", number(func(r *row) float64 { rss, _ := t.slope(r); return rss })},
+			{"live bytes/queued URL", func(r *row) string {
+				if _, live := t.slope(r); live != 0 {
+					return fmt.Sprintf("%.0f", live)
+				}
+				return ""
+			}},
+			{"RSS MiB at the end", number(func(r *row) float64 {
+				return r.median(func(one run) float64 { return float64(one.growth[1].rss) / (1 << 20) })
+			})},
+			{"goroutines", func(r *row) string {
+				if !r.goProgram() {
+					return ""
+				}
+				return fmt.Sprint(r.runs[0].growth[1].goroutines)
+			}},
+			{"CPU µs/page", number((*row).cpu)}, {"repeats", number(func(r *row) int { return r.verdict().Repeats })},
+		}
+	case dying:
+		return append(verdict, append(time, cost[0], cost[len(cost)-1])...)
+	case scaling:
+		return append(verdict[3:], column{"pages/s", number(func(r *row) float64 { return float64(t.plan.Pages) / r.clocked() })},
+			column{"peak RSS MiB", number((*row).peak)})
+	}
+	return append(append(verdict, append(time, column{"pages/s", number(func(r *row) float64 { return float64(r.verdict().Pages) / r.wall() })})...),
+		append(cost, column{"connections", number(func(r *row) int64 { return r.runs[0].connections })})...)
+}
+
+// what says what the contestants had to do.
+func (s scenario) what() string {
+	if s.plan.FanOut > 0 {
+		return s.title
+	}
+	return fmt.Sprintf("%d %s", s.plan.Pages, s.title)
+}
+
+// String is the table in Markdown.
+func (t *table) String() string {
+	var b strings.Builder
+	columns := t.columns()
+	fmt.Fprintf(&b, "## %s. %s, concurrency %d\n\n| contestant | runs |", t.name, t.what(), t.concurrency)
+	for _, c := range columns {
+		fmt.Fprintf(&b, " %s |", c.title)
+	}
+	fmt.Fprintf(&b, "\n|---|--:|%s\n", strings.Repeat("--:|", len(columns)))
+	for _, r := range t.rows {
+		t.line(&b, r, columns)
+	}
+	switch {
+	case t.others < 0:
+		b.WriteString("\nWhat other programs took meanwhile is not known here.\n")
+	default:
+		fmt.Fprintf(&b, "\nOther programs took %.0f %% of the machine meanwhile%s.\n", t.others*100, warning(t.others))
+	}
+	return b.String()
+}
+
+// busy is the share of the machine from which figures are doubtful.
+const busy = 0.05
+
+func warning(others float64) string {
+	if others > busy {
+		return ": **the machine was busy, trust no figure but counts and ratios, and these little**"
+	}
+	return ""
+}
+
+func (t *table) line(b *strings.Builder, r *row, columns []column) {
+	fmt.Fprintf(b, "| %s | %d |", cmp.Or(r.label, r.name), len(r.runs))
+	if len(r.runs) > 0 {
+		for _, c := range columns {
+			fmt.Fprintf(b, " %s |", c.cell(r))
+		}
+	} else {
+		b.WriteString(strings.Repeat(" |", len(columns)))
+	}
+	if r.stopped() {
+		b.WriteString(" stopped by the limit of time")
+	}
+	if r.failure != nil {
+		first, _, _ := strings.Cut(r.failure.Error(), "\n")
+		b.WriteString(" " + strings.ReplaceAll(first, "|", "/"))
+	}
+	b.WriteByte('\n')
+}
