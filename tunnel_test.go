@@ -121,6 +121,8 @@ func TestTunnelFailures(t *testing.T) {
 	}{
 		{"refused", "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "status 407", nil},
 		{"redirected", "HTTP/1.1 302 Found\r\nLocation: http://other.test/\r\n\r\n", "status 302", nil},
+		{"interim", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 502 Bad Gateway\r\n\r\n", "status 502", nil},
+		{"interim alone", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 7), "status 103", nil},
 		{"closed", "", "EOF", nil},
 		{"no HTTP", "what?\r\n\r\n", "malformed", nil},
 		{"speaks", "HTTP/1.1 200 OK\r\n\r\nhello", "sends more", nil},
