@@ -151,9 +151,9 @@ func TestTunnelFailures(t *testing.T) {
 			}()
 			defer func() { listener.Close(); <-done }()
 			d := newTestDownloader(t, func(s *downloadSettings) {
-				s.limits = Limits{Header: 64 << 10, Connect: 50 * time.Millisecond}.withDefaults()
+				s.limits = Limits{Header: 64 << 10}.withDefaults()
 			})
-			r := NewRequest("https://example.com/", GET, nil, RequestWithRequestProxy(Proxy{ProxyUrl: "http://u:s3cret@" + listener.Addr().String()}), RequestWithTimeout(5*time.Second))
+			r := NewRequest("https://example.com/", GET, nil, RequestWithRequestProxy(Proxy{ProxyUrl: "http://u:s3cret@" + listener.Addr().String()}), RequestWithTimeout(time.Minute))
 			result := download(d, r)
 			failed := wantError[*net.OpError](t, result, r)
 			if failed.Op != "proxyconnect" || !strings.Contains(failed.Error(), tt.want) || strings.Contains(result.Error.Error(), "s3cret") {
