@@ -186,6 +186,9 @@ func (t *tunnel) ask(ctx context.Context, conn net.Conn, hostport string) (err e
 	}
 	in := bufio.NewReader(io.LimitReader(conn, t.limits.Header))
 	resp, err := http.ReadResponse(in, req)
+	for most := 5; err == nil && resp.StatusCode/100 == 1 && most > 0; most-- { // interim (RFC 9110 §15.2)
+		resp, err = http.ReadResponse(in, req)
+	}
 	switch {
 	case err != nil:
 		return shortened(err)

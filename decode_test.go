@@ -177,7 +177,11 @@ func TestDownloadDecodesWithinLimits(t *testing.T) {
 		}
 		for _, opt := range []RequestOption{RequestWithSpool(), RequestWithResponseWriter(io.Discard)} {
 			r := NewRequest(server.URL+path, GET, nil, opt)
-			err := wantError[*RatioError](t, download(d, r), r)
+			result := download(d, r)
+			err := wantError[*RatioError](t, result, r)
+			if result.Error.Err != error(err) {
+				t.Errorf("%s: it is told as %v", path, result.Error.Err)
+			}
 			if err.Limit != 100 || err.Decoded < 1<<20 || !strings.Contains(err.Error(), "Limits.Ratio") {
 				t.Errorf("%s: %+v", path, err)
 			}

@@ -17,10 +17,7 @@ func withoutRedirects(c *http.Client, t http.RoundTripper) func(*http.Request) (
 	return func(r *http.Request) (*http.Response, error) {
 		resp, err := plain.Do(r) //nolint:bodyclose // its caller does
 		if err == nil {
-			if location, ok := resp.Header[hiddenLocation]; ok {
-				delete(resp.Header, hiddenLocation)
-				resp.Header["Location"] = location
-			}
+			move(resp.Header, hiddenLocation, "Location")
 		}
 		return resp, err
 	}
@@ -30,7 +27,7 @@ func withoutRedirects(c *http.Client, t http.RoundTripper) func(*http.Request) (
 // a Location that is no URL would be the end of the response.
 type locationHider struct{ http.RoundTripper }
 
-// hiddenLocation is a name that nobody finds by http.Header.Get.
+// hiddenLocation is a name that http.Header.Get does not find, and that cannot come over a connection.
 const hiddenLocation = "location"
 
 // RoundTrip hides the header's Location.
@@ -41,7 +38,14 @@ func (h locationHider) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	hidden := *resp // the transport may keep its own
 	hidden.Header = maps.Clone(resp.Header)
-	hidden.Header[hiddenLocation] = hidden.Header["Location"]
-	delete(hidden.Header, "Location")
+	move(hidden.Header, "Location", hiddenLocation)
 	return &hidden, nil
+}
+
+// move gives a header field another name.
+func move(header map[string][]string, from, to string) {
+	if values, ok := header[from]; ok {
+		delete(header, from)
+		header[to] = values
+	}
 }

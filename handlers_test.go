@@ -342,7 +342,7 @@ func TestDownloadHandlersHTTP2(t *testing.T) {
 		{"/length", "half", true},
 	} {
 		t.Run(test.path, func(t *testing.T) {
-			result := download(d, NewRequest(address+test.path, GET, nil, RequestWithTimeout(5*time.Second)))
+			result := download(d, NewRequest(address+test.path, GET, nil, RequestWithTimeout(time.Minute)))
 			var late *TimeoutError
 			if err := result.Error; (err != nil) != test.fails || err != nil && errors.As(err, &late) {
 				t.Errorf("error %v", result.Error)

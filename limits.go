@@ -24,7 +24,7 @@ type Limits struct {
 	Attempts  int           // how often a request is tried in all, also by an ErrorHandler (0: 10)
 	Pending   int           // StartRequest waits while this many requests wait (0: 100,000)
 	URLLength int           // longer URLs are filtered, in bytes (0: 16,384)
-	Callback  time.Duration // a callback that runs longer, not counting what the engine makes it wait, is abandoned (0: never)
+	Callback  time.Duration // a callback, or Write of a ResponseWriter, that runs longer, not counting what the engine makes it wait, is abandoned (0: never)
 
 	Body           int64 // largest body in memory, in bytes (0: 32 MiB)
 	Spool          int64 // largest body of RequestWithSpool, in bytes (0: 1 GiB)

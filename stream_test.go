@@ -162,6 +162,8 @@ func TestStuckResponseWriter(t *testing.T) {
 					}
 					close(w.release)
 					sleep(time.Minute)
+					w.mu.Lock()
+					defer w.mu.Unlock()
 					if w.twice || w.got.String() != "/stuck" {
 						t.Errorf("it got %q; two at once: %v", w.got.String(), w.twice)
 					}

@@ -121,6 +121,8 @@ func TestTunnelFailures(t *testing.T) {
 	}{
 		{"refused", "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "status 407", nil},
 		{"redirected", "HTTP/1.1 302 Found\r\nLocation: http://other.test/\r\n\r\n", "status 302", nil},
+		{"interim", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 502 Bad Gateway\r\n\r\n", "status 502", nil},
+		{"interim alone", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 7), "status 103", nil},
 		{"closed", "", "EOF", nil},
 		{"no HTTP", "what?\r\n\r\n", "malformed", nil},
 		{"speaks", "HTTP/1.1 200 OK\r\n\r\nhello", "sends more", nil},
@@ -149,9 +151,9 @@ func TestTunnelFailures(t *testing.T) {
 			}()
 			defer func() { listener.Close(); <-done }()
 			d := newTestDownloader(t, func(s *downloadSettings) {
-				s.limits = Limits{Header: 64 << 10, Connect: 50 * time.Millisecond}.withDefaults()
+				s.limits = Limits{Header: 64 << 10}.withDefaults()
 			})
-			r := NewRequest("https://example.com/", GET, nil, RequestWithRequestProxy(Proxy{ProxyUrl: "http://u:s3cret@" + listener.Addr().String()}), RequestWithTimeout(5*time.Second))
+			r := NewRequest("https://example.com/", GET, nil, RequestWithRequestProxy(Proxy{ProxyUrl: "http://u:s3cret@" + listener.Addr().String()}), RequestWithTimeout(time.Minute))
 			result := download(d, r)
 			failed := wantError[*net.OpError](t, result, r)
 			if failed.Op != "proxyconnect" || !strings.Contains(failed.Error(), tt.want) || strings.Contains(result.Error.Error(), "s3cret") {
