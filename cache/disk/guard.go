@@ -1,6 +1,7 @@
 package disk
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -97,8 +98,14 @@ func (g *guard) do(what, name string, f func() error) {
 	if g.failed() != nil {
 		return
 	}
-	if err := f(); err != nil {
-		g.fail(fmt.Errorf("%s %s: %w", what, name, err))
+	err := f()
+	var path *os.PathError // which says what and where
+	switch {
+	case err == nil:
+	case errors.As(err, &path):
+		g.fail(fmt.Errorf("disk: %w", err))
+	default:
+		g.fail(fmt.Errorf("disk: %s %s: %w", what, name, err))
 	}
 }
 

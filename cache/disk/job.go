@@ -72,6 +72,16 @@ func damage(dir, file string, err error) error {
 	return &DamageError{Dir: dir, File: file, Err: err}
 }
 
+// mustExist tells whether a directory holds a job, or what is left of one.
+func mustExist(fs vfs.FS, dir string) error {
+	for _, name := range []string{formatFile, storeDir, keptDir} {
+		if _, err := fs.Stat(fs.PathJoin(dir, name)); !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return fmt.Errorf("disk: %s holds no job: %w", dir, os.ErrNotExist)
+}
+
 // lockJob makes the directory and locks it. It returns its absolute path.
 func lockJob(fs vfs.FS, dir string) (abs string, lock io.Closer, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {

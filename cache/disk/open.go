@@ -18,6 +18,7 @@ type Option func(*options)
 type options struct {
 	fs         vfs.FS
 	fresh      bool
+	existing   bool
 	bloomOnly  bool
 	every      time.Duration
 	queueBytes int
@@ -27,6 +28,10 @@ type options struct {
 // Fresh starts the job over: what the directory holds of an earlier one is removed first. A directory that
 // holds anything else is refused.
 func Fresh() Option { return func(o *options) { o.fresh = true } }
+
+// Existing opens a job only if there is one. Otherwise nothing is made, and the error is os.ErrNotExist. It is for
+// programs that look into jobs.
+func Existing() Option { return func(o *options) { o.existing = true } }
 
 // CommitEvery sets how long Settle gathers requests before it commits them with one synced write (default 10 ms), unless
 // there are fifty before. What was settled less than that ago may be fetched again after a crash. Zero commits at
@@ -66,6 +71,11 @@ func Open(dir string, opts ...Option) (*Cache, error) {
 	o := options{fs: vfs.Default, every: defaultEvery, queueBytes: defaultQueueBytes, memTable: storeMemTable}
 	for _, opt := range opts {
 		opt(&o)
+	}
+	if o.existing {
+		if err := mustExist(o.fs, dir); err != nil {
+			return nil, err
+		}
 	}
 	dir, lock, err := lockJob(o.fs, dir)
 	if err != nil {

@@ -52,7 +52,8 @@ const (
 	rebuiltDir = "store.rebuilt"
 )
 
-// Repair looks at every byte of a job, and saves what can be saved if something is wrong. The job must not be open.
+// Repair looks at every byte of a job, and saves what can be saved if something is wrong. The job must not be open. A directory
+// without a job is os.ErrNotExist.
 //
 // What it saves is consistent: each request is in one place. What was lost it cannot bring back. So it lets
 // StartRequest run again, and a request whose outcome is lost is fetched again when it is found: its items are in
@@ -61,8 +62,8 @@ func Repair(ctx context.Context, dir string) (Report, error) { return repair(ctx
 
 func repair(ctx context.Context, dir string, fs vfs.FS) (Report, error) {
 	var report Report
-	if _, err := fs.Stat(dir); err != nil {
-		return report, fmt.Errorf("disk: %w", err)
+	if err := mustExist(fs, dir); err != nil {
+		return report, err
 	}
 	dir, lock, err := lockJob(fs, dir)
 	if err != nil {

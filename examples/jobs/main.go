@@ -56,9 +56,6 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if (verb == "explain" || verb == "drop") == (what == "") && verb != "replay" {
 		return errUsage
 	}
-	if _, err := os.Stat(dir); err != nil {
-		return err // or the job would be made
-	}
 	if verb == "repair" {
 		report, err := disk.Repair(ctx, dir)
 		if err != nil {
@@ -67,7 +64,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		_, err = fmt.Fprintln(out, report)
 		return err
 	}
-	job, err := disk.Open(dir)
+	job, err := disk.Open(dir, disk.Existing())
 	if err != nil {
 		return err
 	}

@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/tegenaria/tegenaria/cache/disk"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,7 +32,14 @@ func TestShow(t *testing.T) {
 }
 
 func TestMistakes(t *testing.T) {
-	dir := t.TempDir()
+	dir, empty := t.TempDir(), t.TempDir()
+	job, err := disk.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := job.Close(); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct{ name, args, want string }{
 		{"one argument", "status", "usage"},
 		{"too many", "status a b c", "usage"},
@@ -37,7 +47,9 @@ func TestMistakes(t *testing.T) {
 		{"no host", "drop " + dir, "usage"},
 		{"one too many", "status " + dir + " x", "usage"},
 		{"another verb", "sing " + dir, "usage"},
-		{"no directory", "status " + filepath.Join(dir, "none"), "no such file"},
+		{"no directory", "status " + filepath.Join(dir, "none"), "holds no job"},
+		{"no job", "status " + empty, "holds no job"},
+		{"nothing to repair", "repair " + empty, "holds no job"},
 		{"unknown URL", "explain " + filepath.Join(dir) + " http://a.example/", "does not know"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -50,6 +62,9 @@ func TestMistakes(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		})
+	}
+	if names, err := os.ReadDir(empty); err != nil || len(names) > 0 {
+		t.Errorf("something was made where there is no job: %v, %v", names, err)
 	}
 	for _, args := range []string{"repair", "drop", "replay"} { // of a job that has nothing to repair, drop or replay
 		fields := []string{args, dir}
