@@ -284,3 +284,31 @@ func checkStrings(t *testing.T, what string, got []string, want ...string) {
 		t.Errorf("%s = %q, want %q", what, got, want)
 	}
 }
+
+// TestSizeError: elements inside each other, each with all the text, would fill the memory.
+func TestSizeError(t *testing.T) {
+	d := selector.Parse([]byte(strings.Repeat("<div>", 3_000) + strings.Repeat("word ", 10_000)))
+	for _, test := range []struct {
+		name string
+		call func(*selector.Selection)
+	}{
+		{"Text", func(s *selector.Selection) { s.Text() }},
+		{"Texts", func(s *selector.Selection) { s.Texts() }},
+		{"GetAll", func(s *selector.Selection) { s.GetAll() }},
+		{"Re", func(s *selector.Selection) { s.Re("nosuch") }},
+		{"ReFirst", func(s *selector.Selection) { s.ReFirst("nosuch") }},
+		{"JSON", func(s *selector.Selection) { s.JSON("nosuch") }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.call(d.CSS("div:nth-last-of-type(1) > div").First())
+			defer func() {
+				e, ok := recover().(*selector.SizeError)
+				if !ok || e.Limit != 1<<26+16*len(d.Root().Document().Source()) || e.Error() == "" {
+					t.Errorf("panic with %v", e)
+				}
+			}()
+			test.call(d.CSS("div"))
+			t.Error("no panic")
+		})
+	}
+}

@@ -58,7 +58,7 @@ func TestXMLBase(t *testing.T) {
 	}
 }
 
-// TestXMLMistakes: feeds are often not well-formed.
+// TestXMLMistakes: what is not well-formed is read nevertheless.
 func TestXMLMistakes(t *testing.T) {
 	for _, test := range []struct{ name, page, want string }{
 		{"nothing", "", ""},
