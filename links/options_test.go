@@ -1,6 +1,7 @@
 package links_test
 
 import (
+	"bytes"
 	"reflect"
 	"slices"
 	"strings"
@@ -224,5 +225,42 @@ func TestLikeScrapy(t *testing.T) {
 				t.Errorf("Extract = %+v, want %+v", found, test.want)
 			}
 		})
+	}
+}
+
+// TestSizeError: links relative to a long URL would fill the memory. Each keeps none.
+func TestSizeError(t *testing.T) {
+	base := "http://a.example/" + strings.Repeat("x", 30_000) + "/"
+	page := []byte("<base href='" + base + "'>" + strings.Repeat("<a href=b>", 3_000))
+	for _, test := range []struct {
+		name string
+		size int
+		call func()
+	}{
+		{"Extract", len(page), func() { links.Extract(page, "http://a.example/") }},
+		{"Each with a text", len(page), func() {
+			for range links.Each(page, "http://a.example/", links.Text("x")) {
+				t.Error("a link")
+			}
+		}},
+		{"Stylesheet", 6 * 3_000, func() { links.Stylesheet(bytes.Repeat([]byte("url(b)"), 3_000), base) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			defer func() {
+				e, ok := recover().(*links.SizeError)
+				if !ok || e.Limit != 1<<26+16*test.size || e.Error() == "" {
+					t.Errorf("panic with %v", e)
+				}
+			}()
+			test.call()
+			t.Error("no panic")
+		})
+	}
+	found := 0
+	for range links.Each(page, "http://a.example/") {
+		found++
+	}
+	if found != 3_000 || len(links.Extract(page[:len(page)-10*2_000], "http://a.example/")) != 1 {
+		t.Errorf("Each finds %d links", found)
 	}
 }

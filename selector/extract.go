@@ -154,9 +154,12 @@ func (s *Selection) URL() string {
 // neither [URL] nor [Resolver]. For links to follow see package links.
 func (s *Selection) URLs() []string {
 	var urls []string
+	total := 0
 	for i := range s.Len() {
 		if url := s.url(i); url != "" {
 			urls = append(urls, url)
+			total += len(url)
+			s.bound(total)
 		}
 	}
 	return urls

@@ -206,8 +206,8 @@ func (s *Selection) GetAll() []string {
 }
 
 // SizeError says that the results of one call would be far larger than the page. Elements inside each
-// other have the same text, and thousands of them have it thousands of times. It is what the methods of
-// a Selection that give all results, or one for each, panic with.
+// other have the same text, and thousands of them have it thousands of times; URLs that are relative to a
+// long one are long. It is what the methods of a Selection that look at all results panic with.
 type SizeError struct {
 	Limit int // in bytes: 2^26 and 16 for each byte of the page
 }

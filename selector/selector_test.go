@@ -287,7 +287,8 @@ func checkStrings(t *testing.T, what string, got []string, want ...string) {
 
 // TestSizeError: elements inside each other, each with all the text, would fill the memory.
 func TestSizeError(t *testing.T) {
-	d := selector.Parse([]byte(strings.Repeat("<div>", 3_000) + strings.Repeat("word ", 10_000)))
+	d := selector.Parse([]byte("<base href='/"+strings.Repeat("x", 30_000)+"/'>"+strings.Repeat("<div id=x>", 3_000)+strings.Repeat("word ", 10_000)),
+		selector.URL("http://a.example/"))
 	for _, test := range []struct {
 		name string
 		call func(*selector.Selection)
@@ -298,6 +299,7 @@ func TestSizeError(t *testing.T) {
 		{"Re", func(s *selector.Selection) { s.Re("nosuch") }},
 		{"ReFirst", func(s *selector.Selection) { s.ReFirst("nosuch") }},
 		{"JSON", func(s *selector.Selection) { s.JSON("nosuch") }},
+		{"URLs", func(s *selector.Selection) { s.XPath("ancestor-or-self::div/@id").URLs() }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.call(d.CSS("div:nth-last-of-type(1) > div").First())
