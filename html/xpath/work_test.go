@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/xpath"
 )
 
@@ -82,4 +83,23 @@ func TestWorkError(t *testing.T) {
 			}
 		})
 	}
+	t.Run("names", func(t *testing.T) {
+		doc, err := html.ParseXML([]byte("<a xmlns='" + strings.Repeat("u", 100_000) + "'>" + strings.Repeat("<b/>", 5_000) + "</a>"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		declared, err := xpath.Options{Namespaces: map[string]string{"n": "u"}}.Compile("//n:b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range []*xpath.Expr{declared, xpath.MustCompile("//*[namespace-uri() = 'u']")} {
+			var work *xpath.WorkError
+			if _, err := e.Evaluate(doc.Root().Ref()); !errors.As(err, &work) {
+				t.Errorf("%v gives %v", e, err)
+			}
+		}
+		if v, err := xpath.MustCompile("count(//b)").Evaluate(doc.Root().Ref()); err != nil || v.Number() != 5_000 {
+			t.Errorf("without its namespace: %v, %v", v, err)
+		}
+	})
 }
