@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/charset"
 	"github.com/tegenaria/tegenaria/links"
 )
@@ -262,5 +263,23 @@ func TestSizeError(t *testing.T) {
 	}
 	if found != 3_000 || len(links.Extract(page[:len(page)-10*2_000], "http://a.example/")) != 1 {
 		t.Errorf("Each finds %d links", found)
+	}
+}
+
+// TestRefused: a page that the parser refuses is an error, not a page without links.
+func TestRefused(t *testing.T) {
+	page := "<p><a href=/x>" + strings.Repeat("<b><i><u><s><tt><em><big><code><small>", 3) + strings.Repeat("<p>x", 1000)
+	if found := links.Extract([]byte(page), "http://a.example/"); len(found) != 1 {
+		t.Errorf("without a tree: %d links", len(found))
+	}
+	for name, option := range map[string]links.Option{"CSS": links.CSS("p"), "XPath": links.XPath("//p")} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if err, ok := recover().(*html.LimitError); !ok {
+					t.Errorf("panic with %v", err)
+				}
+			}()
+			t.Errorf("%d links", len(links.Extract([]byte(page), "http://a.example/", option)))
+		})
 	}
 }
