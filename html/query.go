@@ -8,6 +8,9 @@ import (
 // document order, with lists of those that share a name, an attribute, an id or a class. Each part
 // is made when it is first asked for, in one pass over the document; see [Document.Index]. An Index
 // may be used by several goroutines at once. Nothing that it returns may be changed.
+//
+// It is the seam between this package and html/css and html/xpath, which programs use; it changes with
+// them.
 type Index struct {
 	doc      *Document
 	elements []Element

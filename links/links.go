@@ -22,6 +22,7 @@ package links
 
 import (
 	"bytes"
+	"fmt"
 	"iter"
 	"strings"
 
@@ -72,7 +73,7 @@ func (r *Ref) Link() Link {
 // element in the page is respected. Links without href, with an empty one, with one that is no URL,
 // and those of other schemes than http and https (mailto, javascript, data) are left out. A link
 // such as "#top" is a link to the page itself. If base is no absolute URL, only absolute links are
-// found.
+// found. It panics with a [*SizeError] on a page that is made to exhaust the memory.
 func Extract(body []byte, base string, opts ...Option) []Link {
 	p := newPage(body, base, opts)
 	defer p.release()
@@ -110,10 +111,30 @@ func Stylesheet(sheet []byte, base string, opts ...Option) []Link {
 	var found []Link
 	p.yield = func(r *Ref) bool {
 		found = append(found, r.Link())
+		p.bound(len(sheet), r)
 		return true
 	}
 	p.sheet(sheet, place{tag: "style"})
 	return p.choose(found)
+}
+
+// SizeError says that the links of a page would be far larger than the page. All URLs that are relative
+// to a long one are long: a page of one megabyte can name ten gigabytes.
+type SizeError struct {
+	Limit int // in bytes of URLs, repeated ones included: 2^26 and 16 for each byte of the page
+}
+
+// Error implements error.
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("links: the links are larger than %d bytes", e.Limit)
+}
+
+// bound counts a link that is kept. It panics if all together are too large.
+func (p *page) bound(page int, r *Ref) {
+	p.kept += len(r.URL) + len(r.Fragment)
+	if limit := 1<<26 + 16*page; p.kept > limit {
+		panic(&SizeError{Limit: limit})
+	}
 }
 
 // extract collects links with their text.
@@ -145,6 +166,7 @@ func (p *page) extract() []Link {
 	}
 	p.each(func(r *Ref) bool {
 		found = append(found, r.Link())
+		p.bound(len(p.body), r)
 		if p.traced {
 			p.origins = append(p.origins, origin{r.Tag, r.Attr})
 		}

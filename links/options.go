@@ -138,14 +138,15 @@ func Everything() Option {
 }
 
 // CSS looks for links only in the elements that one of these selectors finds, and in what is inside
-// of them. It parses the page into a tree.
+// of them. It parses the page into a tree; one that is made to exhaust the memory panics with an
+// *html.LimitError.
 func CSS(selectors ...string) Option {
 	return restrict(compileCSS, selectors)
 }
 
 // XPath looks for links only in the elements that one of these XPath 1.0 expressions finds, and in
 // what is inside of them. It parses the page into a tree. An expression that takes more work than it
-// may panics with an *xpath.WorkError when it is used.
+// may panics with an *xpath.WorkError when it is used, a page as with [CSS].
 func XPath(exprs ...string) Option {
 	return restrict(compileXPath, exprs)
 }

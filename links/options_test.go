@@ -1,11 +1,13 @@
 package links_test
 
 import (
+	"bytes"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/charset"
 	"github.com/tegenaria/tegenaria/links"
 )
@@ -223,6 +225,61 @@ func TestLikeScrapy(t *testing.T) {
 			if len(found) != 1 || !reflect.DeepEqual(found[0], test.want) {
 				t.Errorf("Extract = %+v, want %+v", found, test.want)
 			}
+		})
+	}
+}
+
+// TestSizeError: links relative to a long URL would fill the memory. Each keeps none.
+func TestSizeError(t *testing.T) {
+	base := "http://a.example/" + strings.Repeat("x", 30_000) + "/"
+	page := []byte("<base href='" + base + "'>" + strings.Repeat("<a href=b>", 3_000))
+	for _, test := range []struct {
+		name string
+		size int
+		call func()
+	}{
+		{"Extract", len(page), func() { links.Extract(page, "http://a.example/") }},
+		{"Each with a text", len(page), func() {
+			for range links.Each(page, "http://a.example/", links.Text("x")) {
+				t.Error("a link")
+			}
+		}},
+		{"Stylesheet", 6 * 3_000, func() { links.Stylesheet(bytes.Repeat([]byte("url(b)"), 3_000), base) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			defer func() {
+				e, ok := recover().(*links.SizeError)
+				if !ok || e.Limit != 1<<26+16*test.size || e.Error() == "" {
+					t.Errorf("panic with %v", e)
+				}
+			}()
+			test.call()
+			t.Error("no panic")
+		})
+	}
+	found := 0
+	for range links.Each(page, "http://a.example/") {
+		found++
+	}
+	if found != 3_000 || len(links.Extract(page[:len(page)-10*2_000], "http://a.example/")) != 1 {
+		t.Errorf("Each finds %d links", found)
+	}
+}
+
+// TestRefused: a page that the parser refuses is an error, not a page without links.
+func TestRefused(t *testing.T) {
+	page := "<p><a href=/x>" + strings.Repeat("<b><i><u><s><tt><em><big><code><small>", 3) + strings.Repeat("<p>x", 1000)
+	if found := links.Extract([]byte(page), "http://a.example/"); len(found) != 1 {
+		t.Errorf("without a tree: %d links", len(found))
+	}
+	for name, option := range map[string]links.Option{"CSS": links.CSS("p"), "XPath": links.XPath("//p")} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if err, ok := recover().(*html.LimitError); !ok {
+					t.Errorf("panic with %v", err)
+				}
+			}()
+			t.Errorf("%d links", len(links.Extract([]byte(page), "http://a.example/", option)))
 		})
 	}
 }

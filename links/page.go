@@ -26,6 +26,7 @@ type page struct {
 	// stood before it.
 	onTag func(before textKind, more bool)
 
+	kept    int  // bytes of the links that are kept
 	opens   bool // the link that is being yielded has a text
 	traced  bool // origins are noted
 	origins []origin

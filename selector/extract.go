@@ -20,45 +20,45 @@ import (
 // It panics with a [*SyntaxError] if the expression is wrong. Compiled expressions are kept as
 // queries are.
 func (s *Selection) Re(expr string) []string {
-	re := mustCompile(expr, patterns).matcher.(pattern)
+	re := mustCompile(expr, patterns)
 	var found []string
+	read := 0
 	for i := range s.Len() {
-		found = re.find(found, s.get(i), -1)
+		text := s.get(i)
+		found = re.find(found, text, -1)
+		read += len(text)
+		s.bound(read)
 	}
 	return found
 }
 
 // ReFirst returns the first string of [Selection.Re], or "".
 func (s *Selection) ReFirst(expr string) string {
-	re := mustCompile(expr, patterns).matcher.(pattern)
+	re := mustCompile(expr, patterns)
+	read := 0
 	for i := range s.Len() {
-		if found := re.find(nil, s.get(i), 1); len(found) > 0 {
+		text := s.get(i)
+		if found := re.find(nil, text, 1); len(found) > 0 {
 			return found[0]
 		}
+		read += len(text)
+		s.bound(read)
 	}
 	return ""
 }
 
-// pattern is a compiled regular expression. It is kept like a query but runs on strings.
+// pattern is a compiled regular expression.
 type pattern struct {
 	re      *regexp.Regexp
 	extract int // the number of the group with that name, or -1
 }
 
-func parsePattern(expr string) (matcher, error) {
+func compilePattern(expr string) (pattern, error) {
 	re, err := regexp.Compile(expr)
 	if err != nil {
-		return nil, err
+		return pattern{}, err
 	}
 	return pattern{re, re.SubexpIndex("extract")}, nil
-}
-
-// match implements matcher for the values of a Selection.
-func (p pattern) match(in, to *Selection) error {
-	for i := range in.Len() {
-		to.values = p.find(to.values, in.get(i), -1)
-	}
-	return nil
 }
 
 // find appends what the first n matches give, all for n < 0.
@@ -72,7 +72,7 @@ func (p pattern) find(dst []string, text string, n int) []string {
 			groups = m[p.extract : p.extract+1]
 		}
 		for _, g := range groups {
-			dst = append(dst, replaceReferences(g))
+			dst = append(dst, strings.Clone(replaceReferences(g))) // or it would hold the whole text
 		}
 	}
 	return dst
@@ -103,8 +103,11 @@ func (s *Selection) JSON(path string) *Selection {
 		return nil
 	}
 	found := &Selection{doc: s.doc}
+	read := 0
 	for i := range s.Len() {
 		text := s.raw(i)
+		read += len(text)
+		s.bound(read)
 		if !gjson.Valid(text) {
 			continue
 		}
@@ -151,9 +154,12 @@ func (s *Selection) URL() string {
 // neither [URL] nor [Resolver]. For links to follow see package links.
 func (s *Selection) URLs() []string {
 	var urls []string
+	total := 0
 	for i := range s.Len() {
 		if url := s.url(i); url != "" {
 			urls = append(urls, url)
+			total += len(url)
+			s.bound(total)
 		}
 	}
 	return urls

@@ -38,11 +38,11 @@ func (e *SyntaxError) Error() string {
 func (e *SyntaxError) Unwrap() error { return e.Err }
 
 // Compile compiles a CSS selector. The error is a [*SyntaxError], which wraps a [*css.SyntaxError].
-func Compile(selector string) (*Query, error) { return cssQueries.compile(selector) }
+func Compile(selector string) (*Query, error) { return cssQueries.get(selector) }
 
 // CompileXPath compiles an XPath expression. The error is a [*SyntaxError], which wraps a
 // [*xpath.SyntaxError].
-func CompileXPath(expr string) (*Query, error) { return xpathQueries.compile(expr) }
+func CompileXPath(expr string) (*Query, error) { return xpathQueries.get(expr) }
 
 // String returns the query as given.
 func (q *Query) String() string { return q.text }
@@ -55,22 +55,22 @@ func (q *Query) run(in *Selection) *Selection {
 	return found
 }
 
-func mustCompile(query string, in *language) *Query {
-	q, err := in.compile(query)
+func mustCompile[T any](text string, in *language[T]) T {
+	compiled, err := in.get(text)
 	if err != nil {
 		panic(err)
 	}
-	return q
+	return compiled
 }
 
-// A language keeps its compiled queries: at most maxQueries of at most maxQueryLen bytes, which is
+// A language keeps what was compiled: at most maxQueries of at most maxQueryLen bytes, which is
 // far more than the queries of a program. Programs that make up queries as they go start over with
 // an empty cache when it is full.
-type language struct {
-	parse func(query string) (matcher, error)
+type language[T any] struct {
+	compile func(text string) (T, error)
 
-	mu      sync.RWMutex // guards queries
-	queries map[string]*Query
+	mu    sync.RWMutex // guards known
+	known map[string]T
 }
 
 const (
@@ -79,43 +79,43 @@ const (
 )
 
 var (
-	cssQueries   = &language{parse: parseCSS}
-	xpathQueries = &language{parse: parseXPath}
-	patterns     = &language{parse: parsePattern}
+	cssQueries   = &language[*Query]{compile: compileCSS}
+	xpathQueries = &language[*Query]{compile: compileXPath}
+	patterns     = &language[pattern]{compile: compilePattern}
 )
 
-func (l *language) compile(query string) (*Query, error) {
+// get compiles a text unless that was done before. The error is a [*SyntaxError].
+func (l *language[T]) get(text string) (T, error) {
 	l.mu.RLock()
-	q := l.queries[query]
+	compiled, known := l.known[text]
 	l.mu.RUnlock()
-	if q != nil {
-		return q, nil
+	if known {
+		return compiled, nil
 	}
-	m, err := l.parse(query)
+	compiled, err := l.compile(text)
 	if err != nil {
-		return nil, &SyntaxError{Query: query, Err: err}
+		return compiled, &SyntaxError{Query: text, Err: err}
 	}
-	q = &Query{text: query, matcher: m}
-	if len(query) > maxQueryLen {
-		return q, nil
+	if len(text) > maxQueryLen {
+		return compiled, nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.queries == nil || len(l.queries) >= maxQueries {
-		l.queries = make(map[string]*Query)
+	if l.known == nil || len(l.known) >= maxQueries {
+		l.known = make(map[string]T)
 	}
-	l.queries[query] = q
-	return q, nil
+	l.known[text] = compiled
+	return compiled, nil
 }
 
 type cssQuery struct{ selector *css.Selector }
 
-func parseCSS(query string) (matcher, error) {
+func compileCSS(query string) (*Query, error) {
 	s, err := css.Compile(query)
 	if err != nil {
 		return nil, err
 	}
-	return cssQuery{s}, nil
+	return &Query{text: query, matcher: cssQuery{s}}, nil
 }
 
 func (q cssQuery) match(in, to *Selection) error {
@@ -140,12 +140,12 @@ func (q cssQuery) match(in, to *Selection) error {
 
 type xpathQuery struct{ expr *xpath.Expr }
 
-func parseXPath(query string) (matcher, error) {
+func compileXPath(query string) (*Query, error) {
 	e, err := xpath.Compile(query)
 	if err != nil {
 		return nil, err
 	}
-	return xpathQuery{e}, nil
+	return &Query{text: query, matcher: xpathQuery{e}}, nil
 }
 
 func (q xpathQuery) match(in, to *Selection) error {

@@ -1,6 +1,7 @@
 package selector
 
 import (
+	"fmt"
 	"iter"
 	"strings"
 
@@ -94,6 +95,7 @@ func (s *Selection) Text() string {
 		if b = s.appendText(b, i); len(b) == start {
 			b = b[:before]
 		}
+		s.bound(len(b))
 	}
 	return string(b)
 }
@@ -109,9 +111,12 @@ func (s *Selection) Texts() []string {
 	}
 	texts := make([]string, s.Len())
 	var b []byte
+	total := 0
 	for i := range texts {
 		b = s.appendText(b[:0], i)
 		texts[i] = string(b)
+		total += len(b)
+		s.bound(total)
 	}
 	return texts
 }
@@ -191,10 +196,32 @@ func (s *Selection) GetAll() []string {
 		return nil
 	}
 	all := make([]string, s.Len())
+	total := 0
 	for i := range all {
 		all[i] = s.get(i)
+		total += len(all[i])
+		s.bound(total)
 	}
 	return all
+}
+
+// SizeError says that the results of one call would be far larger than the page. Elements inside each
+// other have the same text, and thousands of them have it thousands of times; URLs that are relative to a
+// long one are long. It is what the methods of a Selection that look at all results panic with.
+type SizeError struct {
+	Limit int // in bytes: 2^26 and 16 for each byte of the page
+}
+
+// Error implements error.
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("selector: the results are larger than %d bytes", e.Limit)
+}
+
+// bound panics if the results of a call are too large.
+func (s *Selection) bound(size int) {
+	if limit := 1<<26 + 16*len(s.doc.tree.Source()); size > limit {
+		panic(&SizeError{Limit: limit})
+	}
 }
 
 func (s *Selection) get(i int) string {

@@ -284,3 +284,37 @@ func checkStrings(t *testing.T, what string, got []string, want ...string) {
 		t.Errorf("%s = %q, want %q", what, got, want)
 	}
 }
+
+// TestSizeError: elements inside each other, each with all the text, would fill the memory.
+func TestSizeError(t *testing.T) {
+	d := selector.Parse([]byte("<base href='/"+strings.Repeat("x", 30_000)+"/'>"+strings.Repeat("<div id=x>", 3_000)+strings.Repeat("word ", 10_000)),
+		selector.URL("http://a.example/"))
+	tests := []struct {
+		name string
+		call func(*selector.Selection)
+	}{
+		{"GetAll", func(s *selector.Selection) { s.GetAll() }},
+		{"Text", func(s *selector.Selection) { s.Text() }},
+		{"Texts", func(s *selector.Selection) { s.Texts() }},
+		{"Re", func(s *selector.Selection) { s.Re("nosuch") }},
+		{"ReFirst", func(s *selector.Selection) { s.ReFirst("nosuch") }},
+		{"JSON", func(s *selector.Selection) { s.JSON("nosuch") }},
+		{"URLs", func(s *selector.Selection) { s.XPath("ancestor-or-self::div/@id").URLs() }},
+	}
+	if testing.Short() {
+		tests = tests[:1] // 64 MiB of results each
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			test.call(d.CSS("div:nth-last-of-type(1) > div").First())
+			defer func() {
+				e, ok := recover().(*selector.SizeError)
+				if !ok || e.Limit != 1<<26+16*len(d.Root().Document().Source()) || e.Error() == "" {
+					t.Errorf("panic with %v", e)
+				}
+			}()
+			test.call(d.CSS("div"))
+			t.Error("no panic")
+		})
+	}
+}

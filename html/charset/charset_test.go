@@ -231,3 +231,23 @@ func TestZeroCopy(t *testing.T) {
 		t.Errorf("Decode = %q, a copy", text)
 	}
 }
+
+func TestBOM(t *testing.T) {
+	for _, test := range []struct {
+		name, body string
+		want       charset.Encoding
+		length     int
+	}{
+		{"UTF-8", "\xef\xbb\xbfx", charset.UTF8, 3},
+		{"UTF-16, big end first", "\xfe\xff\x00x", charset.UTF16BE, 2},
+		{"UTF-16, little end first", "\xff\xfex\x00", charset.UTF16LE, 2},
+		{"UTF-32 is none: its mark is that of UTF-16", "\xff\xfe\x00\x00", charset.UTF16LE, 2},
+		{"a part of a mark", "\xef\xbb", charset.UTF8, 0},
+		{"nothing", "", charset.UTF8, 0},
+		{"later", "x\xef\xbb\xbf", charset.UTF8, 0},
+	} {
+		if e, n := charset.BOM([]byte(test.body)); e != test.want || n != test.length {
+			t.Errorf("%s: %v, %d", test.name, e, n)
+		}
+	}
+}

@@ -37,6 +37,6 @@
 // dismisses those whose ancestors cannot match by one comparison of bits, and compares names, ids
 // and classes as numbers. Whatever the selector and the page, the work grows in proportion to the
 // elements times the parts of the selector: what was found out about an element is not found out
-// twice. Two tests look at more than that: :matches runs its regular expression on the text of each
-// element that it is asked about, and [a#=…] on values of attributes.
+// twice. Two tests look at more than that: :matches with ^, $ or \b runs its regular expression on the
+// text of each element that it is asked about, and [a#=…] on values of attributes.
 package css

@@ -81,6 +81,7 @@ func TestErrors(t *testing.T) {
 		{"*|", 2, "expected the name of an element"},
 		{"a||b", 1, "expected a combinator"},
 		{strings.Repeat(":not(", 100) + "a" + strings.Repeat(")", 100), 325, "nested too deeply"},
+		{strings.Repeat("a ", 1<<19) + "a", 1 << 20, "too long"},
 	} {
 		_, err := css.Compile(test.selector)
 		var syntax *css.SyntaxError

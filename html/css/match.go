@@ -29,6 +29,7 @@ type matcher struct {
 	tables   []table // by test
 	sets     [][]relation
 	finds    [][]int32 // of :contains, by table: where the words start in the text
+	spans    []spans   // of :matches, by table
 	langs    [][]string
 	scratch  []byte
 	found    []int32 // the result of find
@@ -84,7 +85,7 @@ func (m *matcher) release() {
 	if cap(m.found) > maxKept {
 		m.found = nil
 	}
-	m.searches, m.tables, m.sets, m.finds, m.langs, m.counts = nil, nil, nil, nil, nil, nil
+	m.searches, m.tables, m.sets, m.finds, m.spans, m.langs, m.counts = nil, nil, nil, nil, nil, nil, nil
 	m.sel.matchers.Put(m)
 }
 
@@ -112,6 +113,7 @@ func (m *matcher) search(root html.Node) {
 	clear(m.tables)
 	clear(m.sets)
 	clear(m.finds)
+	clear(m.spans)
 }
 
 // A table remembers a number for elements: a slice for those that are searched, a map for their

@@ -349,7 +349,10 @@ func (p *parser) matches(name string) (test, Specificity, error) {
 	if err != nil {
 		return nil, pseudoClass, err
 	}
-	return matchesTest{re: re, own: name == "matchesown"}, pseudoClass, p.expect(')')
+	if name == "matchesown" {
+		return matchesTest{re: re, own: true}, pseudoClass, p.expect(')')
+	}
+	return newMatchesTest(re, p.table()), pseudoClass, p.expect(')')
 }
 
 func (p *parser) regexp(closing byte) (*regexp.Regexp, error) {

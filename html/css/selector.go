@@ -164,8 +164,14 @@ func MustCompile(selector string) *Selector {
 	return s
 }
 
+// maxLength bounds a selector in bytes: one of a hundred million combinators would exhaust the stack.
+const maxLength = 1 << 20
+
 // Compile compiles a list of selectors with these options. The error is a [*SyntaxError].
 func (o Options) Compile(selector string) (*Selector, error) {
+	if len(selector) > maxLength {
+		return nil, &SyntaxError{Query: selector, Offset: maxLength, Message: "the selector is too long"}
+	}
 	p := &parser{scanner: scanner{text: selector}, namespaces: o.Namespaces, out: &Selector{text: selector, fragment: o.Fragment}}
 	if err := p.parse(); err != nil {
 		return nil, err

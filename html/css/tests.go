@@ -2,6 +2,7 @@ package css
 
 import (
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"sort"
 	"strings"
@@ -260,15 +261,65 @@ func (m *matcher) ownText(k int32) []byte {
 // matchesTest is :matches and :matchesOwn, extensions of cascadia: a regular expression is found in
 // the text of an element, or in that outside of its child elements.
 type matchesTest struct {
-	re  *regexp.Regexp
-	own bool
+	re    *regexp.Regexp
+	own   bool
+	local bool // what it finds in a part of a text it finds in the whole: it asks nothing of what is around
+	table int
 }
+
+// spans are parts of the text: one that a regular expression matches, and one that has no match. They
+// answer for most of the elements inside each other.
+type spans struct{ match, none struct{ start, end int } }
 
 func (t matchesTest) match(m *matcher, k int32) bool {
 	if t.own {
 		return t.re.Match(m.ownText(k))
 	}
-	text := m.index.Text().Of(k)
-	m.work += len(text)
-	return t.re.MatchString(text)
+	text := m.index.Text()
+	start, end := text.Bounds(k)
+	if len(m.spans) < m.sel.tables {
+		m.spans = make([]spans, m.sel.tables)
+	}
+	known := &m.spans[t.table]
+	if t.local {
+		switch {
+		case start <= known.match.start && known.match.end <= end && known.match.end > 0:
+			return true
+		case known.none.start <= start && end <= known.none.end && known.none.end > 0:
+			return false
+		}
+	}
+	found := t.re.FindStringIndex(text.All()[start:end])
+	if found == nil {
+		m.work += end - start
+		known.none.start, known.none.end = start, end
+		return false
+	}
+	m.work += found[1]
+	known.match.start, known.match.end = start+found[0], start+found[1]
+	return true
+}
+
+// newMatchesTest makes a test that prefers short matches, which lie in more elements: whether there is a match
+// does not depend on that.
+func newMatchesTest(re *regexp.Regexp, table int) matchesTest {
+	t := matchesTest{re: re, table: table}
+	if parsed, err := syntax.Parse(re.String(), syntax.Perl); err == nil && isLocal(parsed) {
+		if short, err := regexp.Compile(parsed.String()); err == nil {
+			t.re, t.local = short, true
+		}
+	}
+	return t
+}
+
+// isLocal reports whether a regular expression asks nothing of what is around its matches, as ^ and \b do. It
+// makes its repetitions short ones.
+func isLocal(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return false
+	case syntax.OpStar, syntax.OpPlus, syntax.OpQuest, syntax.OpRepeat:
+		re.Flags |= syntax.NonGreedy
+	}
+	return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !isLocal(sub) })
 }

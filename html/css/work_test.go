@@ -2,9 +2,13 @@ package css_test
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/css"
 )
 
@@ -59,6 +63,55 @@ func TestWork(t *testing.T) {
 			work := s.Work(doc.Root())
 			if limit := 4 * parts * (elements + len(page.page)/100); work > limit {
 				t.Errorf("%s: %s: work %d on %d elements is more than %d", page.name, selector, work, elements, limit)
+			}
+		}
+	}
+}
+
+// TestMatchesWork: elements inside each other have the same text, which :matches does not search for each.
+func TestMatchesWork(t *testing.T) {
+	words := strings.Repeat("word ", 2000)
+	for _, page := range []struct{ name, text string }{
+		{"nothing to find", strings.Repeat("<div>", 2000) + words},
+		{"at the end", strings.Repeat("<div>", 2000) + words + "17"},
+		{"behind each", strings.Repeat("<div>", 2000) + words + strings.Repeat("17</div>", 2000)},
+		{"before each", strings.Repeat("<div>17", 2000) + words},
+		{"beside each", strings.Repeat("<div><p>word</p>", 2000) + words + "17"},
+	} {
+		doc := parse(t, page.text)
+		for _, selector := range []string{":matches([0-9]+)", "div:matches(1.)", "p:matches(7), div:not(:matches(7))"} {
+			if work := css.MustCompile(selector).Work(doc.Root()); work > 20*len(page.text) {
+				t.Errorf("%s: %s: work %d on %d bytes", page.name, selector, work, len(page.text))
+			}
+		}
+	}
+}
+
+// TestMatchesInside compares :matches with a search in the text of each element by itself.
+func TestMatchesInside(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 300 {
+		var b strings.Builder
+		for range 30 {
+			b.WriteString([]string{"<div>", "<b>", "</div>", "</b>", "a", "ab", "17", " ", "<p>"}[r.IntN(9)])
+		}
+		doc := parse(t, b.String())
+		for _, expr := range []string{"17", "a+", "x*", "a.*7", "7|ab", "[0-9] *a", "^a", "7$", `\b17`, "(a)(b)?1", "b.?.?a"} {
+			re := regexp.MustCompile(expr)
+			var want []html.Ref
+			for n := range doc.Root().Descendants() {
+				if n.IsElement() && re.MatchString(n.Text()) {
+					want = append(want, n.Ref())
+				}
+			}
+			if got := css.MustCompile(":matches(" + expr + ")").Select(doc.Root()); !slices.Equal(got, want) {
+				t.Fatalf("%s in %s: %v, want %v", expr, b.String(), names(got), names(want))
+			}
+			// From the right to the left elements are asked about in another order.
+			for _, ref := range css.MustCompile(":matches(" + expr + ") b").Select(doc.Root()) {
+				if !slices.ContainsFunc(slices.Collect(ref.Node().Ancestors()), func(n html.Node) bool { return n.IsElement() && re.MatchString(n.Text()) }) {
+					t.Fatalf("%s in %s: %v has no such ancestor", expr, b.String(), ref.Node().HTML())
+				}
 			}
 		}
 	}

@@ -278,11 +278,11 @@ func (t *nameTest) matches(ev *evaluator, r ref) bool {
 		a := ev.doc.Ref(r.node, r.attr).Attr()
 		switch {
 		case t.declared:
-			return (t.local == "*" || a.LocalName() == t.local) && a.NamespaceURI() == t.uri
+			return (t.local == "*" || ev.read(a.LocalName()) == t.local) && ev.read(a.NamespaceURI()) == t.uri
 		case t.local == "*":
-			return strings.HasPrefix(a.Name(), t.prefix+":")
+			return strings.HasPrefix(ev.read(a.Name()), t.prefix+":")
 		case ev.xml:
-			return a.Name() == t.name
+			return ev.isName(a.Atom(), t.name)
 		}
 		return uint32(a.Atom()) == ev.names[t.number]
 	}
@@ -292,11 +292,11 @@ func (t *nameTest) matches(ev *evaluator, r ref) bool {
 	}
 	switch {
 	case t.declared:
-		return (t.local == "*" || n.LocalName() == t.local) && n.NamespaceURI() == t.uri
+		return (t.local == "*" || ev.read(n.LocalName()) == t.local) && ev.read(n.NamespaceURI()) == t.uri
 	case t.local == "*":
-		return strings.HasPrefix(n.Name(), t.prefix+":")
+		return strings.HasPrefix(ev.read(n.Name()), t.prefix+":")
 	case ev.xml:
-		return n.Name() == t.name
+		return ev.isName(n.Atom(), t.name)
 	}
 	return uint32(n.Atom()) == ev.names[t.number]
 }

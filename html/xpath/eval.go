@@ -241,6 +241,20 @@ func (ev *evaluator) stringValue(r ref) string {
 	return s
 }
 
+// read counts a name that was copied.
+func (ev *evaluator) read(name string) string {
+	ev.work += len(name) / newTextPerStep
+	return name
+}
+
+// isName reports whether an atom is that of a name.
+func (ev *evaluator) isName(a html.Atom, name string) bool {
+	if own := ev.doc.AtomBytes(a); own != nil {
+		return string(own) == name
+	}
+	return a.String() == name
+}
+
 // findAttr is html.Node.FindAttr, counted.
 func (ev *evaluator) findAttr(n html.Node, name html.Atom) html.Attr {
 	passed, a := 0, n.FirstAttr()

@@ -183,9 +183,9 @@ func naming(ofNode func(html.Node) string, ofAttr func(html.Attr) string) evalFu
 			r = set[0]
 		}
 		if r.attr != 0 {
-			return stringOf(ofAttr(ev.doc.Ref(r.node, r.attr).Attr()))
+			return stringOf(ev.read(ofAttr(ev.doc.Ref(r.node, r.attr).Attr())))
 		}
-		return stringOf(ofNode(ev.doc.Node(r.node)))
+		return stringOf(ev.read(ofNode(ev.doc.Node(r.node))))
 	}
 }
 

@@ -64,8 +64,14 @@ func MustCompile(expr string) *Expr {
 	return e
 }
 
+// maxLength bounds an expression in bytes: one of a hundred million additions would exhaust the stack.
+const maxLength = 1 << 20
+
 // Compile compiles an expression with these options. The error is a [*SyntaxError].
 func (o Options) Compile(expr string) (*Expr, error) {
+	if len(expr) > maxLength {
+		return nil, &SyntaxError{Expr: expr, Offset: maxLength, Message: "the expression is too long"}
+	}
 	tokens, err := lex(expr)
 	if err != nil {
 		return nil, err

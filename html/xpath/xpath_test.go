@@ -380,6 +380,7 @@ func TestErrors(t *testing.T) {
 		{"string-join('a', 'b')", 0, "wants a node-set"},
 		{"a[é!]", 4, "unexpected character '!'"},
 		{strings.Repeat("(", 300) + "1" + strings.Repeat(")", 300), 200, "nested too deeply"},
+		{strings.Repeat("1+", 1<<19) + "1", 1 << 20, "too long"},
 	} {
 		_, err := xpath.Compile(test.expr)
 		var syntax *xpath.SyntaxError
