@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"sync"
@@ -61,7 +62,11 @@ func open(dir string) (bleve.Index, error) {
 		if err != nil {
 			return nil, err
 		}
-		return bleve.NewUsing(dir, m, scorch.Name, scorch.Name, map[string]any{"unsafe_batch": true})
+		return bleve.NewUsing(dir, m, scorch.Name, scorch.Name, map[string]any{
+			"unsafe_batch": true, // a write does not wait for the disk
+			// Documents that come one by one are gathered for a moment: fewer files to merge.
+			"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": 250},
+		})
 	case err != nil:
 		return nil, err
 	}
@@ -127,15 +132,55 @@ func (b *Bleve) UpdateScore(ctx context.Context, linkID uuid.UUID, score float64
 	return b.put(doc, score)
 }
 
+// batchSize is the number of documents that are written at once: each write makes a segment, which has to be merged
+// with others later.
+const batchSize = 64
+
+// UpdateScores implements Index. It writes the documents anew whose score is another one.
+func (b *Bleve) UpdateScores(ctx context.Context, scores iter.Seq2[uuid.UUID, float64]) error {
+	b.update.Lock()
+	defer b.update.Unlock()
+	batch := b.index.NewBatch()
+	for id, score := range scores {
+		switch doc, err := b.FindByID(ctx, id); {
+		case errors.Is(err, ErrNotFound):
+			continue
+		case err != nil:
+			return err
+		case doc.Score == score:
+			continue
+		default:
+			if err := batch.Index(id.String(), stored(doc, score)); err != nil {
+				return fmt.Errorf("index: indexing %s: %w", doc.URL, err)
+			}
+		}
+		if batch.Size() < batchSize {
+			continue
+		}
+		if err := b.index.Batch(batch); err != nil {
+			return fmt.Errorf("index: updating scores: %w", err)
+		}
+		batch.Reset()
+	}
+	if err := b.index.Batch(batch); err != nil {
+		return fmt.Errorf("index: updating scores: %w", err)
+	}
+	return nil
+}
+
 func (b *Bleve) put(doc *Document, score float64) error {
-	err := b.index.Index(doc.LinkID.String(), map[string]any{
-		fieldURL: doc.URL, fieldTitle: doc.Title, fieldContent: doc.Content,
-		fieldIndexedAt: doc.IndexedAt.UTC().Format(time.RFC3339Nano), fieldScore: score,
-	})
-	if err != nil {
+	if err := b.index.Index(doc.LinkID.String(), stored(doc, score)); err != nil {
 		return fmt.Errorf("index: indexing %s: %w", doc.URL, err)
 	}
 	return nil
+}
+
+// stored is a document as bleve takes it.
+func stored(doc *Document, score float64) map[string]any {
+	return map[string]any{
+		fieldURL: doc.URL, fieldTitle: doc.Title, fieldContent: doc.Content,
+		fieldIndexedAt: doc.IndexedAt.UTC().Format(time.RFC3339Nano), fieldScore: score,
+	}
 }
 
 // FindByID implements Index.
@@ -201,7 +246,7 @@ func (b *Bleve) search(ctx context.Context, q query.Query, offset, limit int) (*
 	return result, nil
 }
 
-// document reads what put has written.
+// document reads what stored has made.
 func document(h *search.DocumentMatch) (*Document, error) {
 	text := func(field string) string { s, _ := h.Fields[field].(string); return s }
 	doc := &Document{URL: text(fieldURL), Title: text(fieldTitle), Content: text(fieldContent)}

@@ -21,6 +21,7 @@ package index
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 	"time"
 	"unicode"
@@ -50,6 +51,9 @@ type Index interface {
 	// UpdateScore sets the score of a document. Without such a document it is an error that wraps
 	// ErrNotFound.
 	UpdateScore(ctx context.Context, linkID uuid.UUID, score float64) error
+	// UpdateScores sets many scores, which is faster than one by one; unknown documents are left out. An error may
+	// leave some of them set.
+	UpdateScores(ctx context.Context, scores iter.Seq2[uuid.UUID, float64]) error
 	// Close ends the use of the index.
 	Close() error
 }
