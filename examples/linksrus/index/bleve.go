@@ -7,13 +7,13 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/analysis/analyzer/custom"
-	"github.com/blevesearch/bleve/v2/analysis/token/lowercase"
-	"github.com/blevesearch/bleve/v2/analysis/tokenizer/regexp"
+	"github.com/blevesearch/bleve/v2/analysis/tokenizer/whitespace"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	"github.com/blevesearch/bleve/v2/mapping"
 	"github.com/blevesearch/bleve/v2/search"
@@ -21,16 +21,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// The fields of a document in the index.
+// The fields of a document in the index. Title and content are there twice: as they are, and as the words that
+// [Terms] finds in them, which are what is searched.
 const (
-	fieldURL       = "url"
-	fieldTitle     = "title"
-	fieldContent   = "content"
-	fieldIndexedAt = "indexed_at"
-	fieldScore     = "score"
+	fieldURL          = "url"
+	fieldTitle        = "title"
+	fieldContent      = "content"
+	fieldIndexedAt    = "indexed_at"
+	fieldScore        = "score"
+	fieldTitleWords   = "title_words"
+	fieldContentWords = "content_words"
 )
 
-var allFields = []string{fieldURL, fieldTitle, fieldContent, fieldIndexedAt, fieldScore}
+var storedFields = []string{fieldURL, fieldTitle, fieldContent, fieldIndexedAt, fieldScore}
 
 // Bleve is an Index in a directory, of github.com/blevesearch/bleve. One process may have the directory open
 // at a time.
@@ -77,27 +80,26 @@ func open(dir string) (bleve.Index, error) {
 	return bleve.OpenUsing(dir, map[string]any{"bolt_timeout": "1s"})
 }
 
-// newMapping says how documents are indexed: title and content by the words that [Terms] finds, with their
-// places, the score so that results can be sorted by it.
+// newMapping says how documents are indexed: words by what is between their spaces, with their places; the score so
+// that results can be sorted by it.
 func newMapping() (mapping.IndexMapping, error) {
-	const words = "words"
+	const asTheyAre = "as they are"
 	m := bleve.NewIndexMapping()
-	err := errors.Join(
-		m.AddCustomTokenizer(words, map[string]any{"type": regexp.Name, "regexp": wordPattern}),
-		m.AddCustomAnalyzer(words, map[string]any{"type": custom.Name, "tokenizer": words, "token_filters": []any{lowercase.Name}}))
-	if err != nil {
+	if err := m.AddCustomAnalyzer(asTheyAre, map[string]any{"type": custom.Name, "tokenizer": whitespace.Name}); err != nil {
 		return nil, err
 	}
-	text := bleve.NewTextFieldMapping()
-	text.Analyzer, text.IncludeInAll, text.DocValues = words, false, false
+	words := bleve.NewTextFieldMapping()
+	words.Analyzer, words.Store, words.IncludeInAll, words.DocValues = asTheyAre, false, false, false
 	kept := bleve.NewKeywordFieldMapping()
 	kept.Index, kept.IncludeInAll, kept.DocValues = false, false, false
 	number := bleve.NewNumericFieldMapping()
 	number.IncludeInAll = false // and indexed, for only then can it be sorted by
 
 	m.DefaultMapping = bleve.NewDocumentStaticMapping()
-	m.DefaultMapping.AddFieldMappingsAt(fieldTitle, text)
-	m.DefaultMapping.AddFieldMappingsAt(fieldContent, text)
+	m.DefaultMapping.AddFieldMappingsAt(fieldTitleWords, words)
+	m.DefaultMapping.AddFieldMappingsAt(fieldContentWords, words)
+	m.DefaultMapping.AddFieldMappingsAt(fieldTitle, kept)
+	m.DefaultMapping.AddFieldMappingsAt(fieldContent, kept)
 	m.DefaultMapping.AddFieldMappingsAt(fieldURL, kept)
 	m.DefaultMapping.AddFieldMappingsAt(fieldIndexedAt, kept)
 	m.DefaultMapping.AddFieldMappingsAt(fieldScore, number)
@@ -180,6 +182,7 @@ func stored(doc *Document, score float64) map[string]any {
 	return map[string]any{
 		fieldURL: doc.URL, fieldTitle: doc.Title, fieldContent: doc.Content,
 		fieldIndexedAt: doc.IndexedAt.UTC().Format(time.RFC3339Nano), fieldScore: score,
+		fieldTitleWords: strings.Join(Terms(doc.Title), " "), fieldContentWords: strings.Join(Terms(doc.Content), " "),
 	}
 }
 
@@ -211,13 +214,13 @@ func (b *Bleve) Search(ctx context.Context, q Query) (*Result, error) {
 func bleveQuery(words []string, how QueryType) query.Query {
 	if how == Phrase {
 		return query.NewDisjunctionQuery([]query.Query{
-			query.NewPhraseQuery(words, fieldTitle), query.NewPhraseQuery(words, fieldContent)})
+			query.NewPhraseQuery(words, fieldTitleWords), query.NewPhraseQuery(words, fieldContentWords)})
 	}
 	all := make([]query.Query, len(words))
 	for i, word := range words {
 		title, content := query.NewTermQuery(word), query.NewTermQuery(word)
-		title.SetField(fieldTitle)
-		content.SetField(fieldContent)
+		title.SetField(fieldTitleWords)
+		content.SetField(fieldContentWords)
 		all[i] = query.NewDisjunctionQuery([]query.Query{title, content})
 	}
 	return query.NewConjunctionQuery(all)
@@ -225,7 +228,7 @@ func bleveQuery(words []string, how QueryType) query.Query {
 
 func (b *Bleve) search(ctx context.Context, q query.Query, offset, limit int) (*Result, error) {
 	request := bleve.NewSearchRequestOptions(q, limit, offset, false)
-	request.Fields = allFields
+	request.Fields = storedFields
 	request.SortByCustom(search.SortOrder{
 		&search.SortField{Field: fieldScore, Type: search.SortFieldAsNumber, Desc: true, Missing: search.SortFieldMissingLast},
 		&search.SortScore{Desc: true},

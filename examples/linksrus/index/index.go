@@ -136,12 +136,10 @@ func spans(text string) []span {
 	return found
 }
 
-// isWord tells whether a character is part of a word. wordPattern says the same.
+// isWord tells whether a character is part of a word.
 func isWord(r rune) bool {
 	return r == '_' || unicode.In(r, unicode.L, unicode.M, unicode.N)
 }
-
-const wordPattern = `[\p{L}\p{M}\p{N}_]+`
 
 const defaultLimit = 10
 

@@ -134,7 +134,7 @@ func testQueries(t *testing.T, idx index.Index) {
 		"Moby/Call me Ishmael. Some years ago - never mind how long precisely",
 		"Alice/Down the Rabbit-Hole: Alice was beginning to get very tired. Happy, all families!",
 		"Python os.path/Return a normalized absolutized version of the pathname os.path.join(a, b)",
-		"Übung/Größe, naïve café, 日本語 テスト, Ελλάδα, x_y 3.11",
+		"Übung/Größe, naïve café, 日本語 テスト, Ελλάδα, x_y 3.11, ΟΔΟΣ ΆΣΟΣ, İzmir, ǅ",
 		"Empty/")
 	tests := []struct {
 		query string
@@ -164,6 +164,11 @@ func testQueries(t *testing.T, idx index.Index) {
 		{"grosse", []string{}},
 		{"日本語", []string{"Übung"}},
 		{"ελλάδα", []string{"Übung"}},
+		{"ΟΔΟΣ", []string{"Übung"}},
+		{"άσος", []string{}}, // of two small sigmas only one is the capital's
+		{"İzmir", []string{"Übung"}},
+		{"izmir", []string{"Übung"}},
+		{"Ǆ", []string{"Übung"}},
 		{"x_y", []string{"Übung"}},
 		{`"3.11"`, []string{"Übung"}},
 		{"happy happy", []string{"Alice", "Anna"}},
