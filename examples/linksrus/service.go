@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
@@ -105,11 +106,15 @@ func (s *service) round(ctx context.Context, newOnly bool) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range ranks {
-		// Links that were never fetched have a rank, too, but no document.
-		if err := s.index.UpdateScore(ctx, r.LinkID, r.Value); err != nil && !errors.Is(err, index.ErrNotFound) {
-			return err
+	// Links that were never fetched have a rank, too, but no document.
+	if err := s.index.UpdateScores(ctx, func(yield func(uuid.UUID, float64) bool) {
+		for _, r := range ranks {
+			if !yield(r.LinkID, r.Value) {
+				return
+			}
 		}
+	}); err != nil {
+		return err
 	}
 	s.printf("crawled %d pages in %v, dropped %d; a page took %v, the slowest %v; ranked %d links in %v",
 		report.Pages, crawled.Round(time.Millisecond), report.Dropped, report.Mean().Round(time.Millisecond),

@@ -137,6 +137,20 @@ func TestImports(t *testing.T) {
 			want(t, archtest.Imports(packages), c.from, c.words)
 		})
 	}
+	t.Run("heavy modules", func(t *testing.T) {
+		for _, c := range []struct{ from, imported, words string }{
+			{"cache/disk", "github.com/cockroachdb/pebble/v2", ""},
+			{"cache/disk", "github.com/cockroachdb/pebble/v2/vfs", ""},
+			{"examples/linksrus/index", "github.com/blevesearch/bleve/v2/search/query", ""},
+			{"examples/linksrus/graph", "modernc.org/sqlite", ""},
+			{"feed", "modernc.org/sqlite", "belongs to examples/linksrus alone"},
+			{"examples/jobs", "github.com/cockroachdb/pebble/v2/vfs", "belongs to cache/disk alone"},
+			{".", "github.com/blevesearch/bleve/v2", "belongs to examples/linksrus alone"},
+			{"feed", "modernc.org/sqlites", ""},
+		} {
+			want(t, archtest.Imports([]archtest.Package{{ImportPath: ours(c.from), Imports: []string{c.imported}}}), c.from, c.words)
+		}
+	})
 	t.Run("package on no floor", func(t *testing.T) {
 		for _, p := range []string{"util", "internal/other", "examples", "cachedisk"} {
 			want(t, archtest.Imports([]archtest.Package{{ImportPath: ours(p)}}), p, "add it to plan in internal/archtest/tables.go")

@@ -13,7 +13,8 @@ type Package struct {
 	Imports    []string
 }
 
-// Imports checks that imports point down: each package against the floor it stands on.
+// Imports checks that imports point down: each package against the floor it stands on. It also checks that heavy
+// modules are imported only where they belong.
 func Imports(packages []Package) []Problem {
 	var problems []Problem
 	for _, p := range packages {
@@ -29,6 +30,9 @@ func Imports(packages []Package) []Problem {
 		}
 		for _, imported := range p.Imports {
 			to, ours := inside(imported)
+			if owner := heavyOwner(imported); owner != "" && from != owner && !strings.HasPrefix(from, owner+"/") {
+				problems = append(problems, problemf(from, "imports %s: a heavy module, which belongs to %s alone", imported, owner))
+			}
 			if !ours || to == from {
 				continue
 			}
@@ -39,6 +43,16 @@ func Imports(packages []Package) []Problem {
 		}
 	}
 	return problems
+}
+
+// heavyOwner returns the package that a heavy module belongs to, "" for other import paths.
+func heavyOwner(imported string) string {
+	for p := imported; p != "."; p = path.Dir(p) {
+		if owner, ok := heavyModules[p]; ok {
+			return owner
+		}
+	}
+	return ""
 }
 
 // forbidden says why one package may not import another, "" if it may. The home of a package is the

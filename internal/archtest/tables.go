@@ -87,6 +87,13 @@ var rootModules = map[string]string{
 	"golang.org/x/sys":                    "of logrus",
 }
 
+// heavyModules may be imported by one package and its parts alone, so that no other program compiles them.
+var heavyModules = map[string]string{
+	"github.com/cockroachdb/pebble/v2": "cache/disk",
+	"github.com/blevesearch/bleve/v2":  "examples/linksrus",
+	"modernc.org/sqlite":               "examples/linksrus",
+}
+
 // The longest a hand-written file may be, in lines.
 const (
 	maxLines     = 500

@@ -6,9 +6,8 @@
 //
 // What a page links to goes into the graph and is crawled in the next round, until nothing new comes.
 //
-// [Spider] does the same job on the engine: a parser reads the page, FollowLinks' sibling Follow asks for what
-// it links to, an item pipeline writes to graph and index. What each of the two buys stands in the
-// documentation of the command, one folder above.
+// [Spider] does the same job on the engine: a parser reads the page and follows its links, an item pipeline writes to
+// graph and index. What each of the two buys stands in the documentation of the command, one folder above.
 //
 // Both read pages by the same functions, so they make the same graph of the same pages. Only responses with a
 // status of 2xx and some kind of HTML count; a page that could not be fetched keeps what was last known of it.
@@ -52,8 +51,8 @@ type Config struct {
 	Indexer Indexer
 	// Guard judges URLs; nil is one that trusts nothing. The Client has to have the same one.
 	Guard *Guard
-	// Client is what the pipeline fetches with; nil is NewClient(Guard). The spider's pages are fetched by the
-	// engine.
+	// Client is what the pipeline fetches with; nil is NewClient(Guard), whose connections end with each crawl. The
+	// spider's pages are fetched by the engine.
 	Client Client
 	// Workers is the number of pages that are fetched at the same time; 0 means 8.
 	Workers int
@@ -69,9 +68,6 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	if c.Graph == nil || c.Indexer == nil {
 		panic("crawl: Config needs a Graph and an Indexer")
-	}
-	if c.Client == nil {
-		c.Client = NewClient(c.Guard)
 	}
 	if c.Workers == 0 {
 		c.Workers = 8

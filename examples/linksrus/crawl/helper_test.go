@@ -172,7 +172,6 @@ func serve(t *testing.T, handler http.HandlerFunc) *httptest.Server {
 // crawlers are both crawlers over the same stores.
 func (s *stores) crawlers(trusted ...string) map[string]passer {
 	config := s.config(nil, trusted...)
-	config.Client = crawl.NewClient(config.Guard)
 	return map[string]passer{"pipeline": crawl.NewPipeline(config), "spider": crawl.NewSpider(config, quiet())}
 }
 

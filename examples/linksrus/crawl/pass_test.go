@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -310,7 +312,6 @@ func TestBrokenStores(t *testing.T) {
 				s := newStores()
 				s.add(t, server.URL+"/")
 				config := s.config(nil, server.URL)
-				config.Client = crawl.NewClient(config.Guard)
 				var from crawl.Frontier = s.graph
 				switch what {
 				case "graph":
@@ -383,4 +384,23 @@ func TestNewOnly(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The pipeline's own client keeps no connection when a crawl is over.
+func TestConnectionsEnd(t *testing.T) {
+	closed := make(chan struct{}, 10)
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<p>text") }))
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			closed <- struct{}{}
+		}
+	}
+	server.Start()
+	defer server.Close()
+	s := newStores()
+	report, err := crawl.NewPipeline(s.config(nil, server.URL)).Crawl(t.Context(), links(server.URL+"/"))
+	if err != nil || report.Pages != 1 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	<-closed
 }

@@ -16,13 +16,19 @@ import (
 type Pipeline struct {
 	config Config
 	stages *stage.Pipeline[*payload]
+	done   func() // after each crawl
 }
 
 // NewPipeline puts the stages together. It panics without Graph or Indexer.
 func NewPipeline(config Config) *Pipeline {
 	c := config.withDefaults()
+	done := func() {}
+	if c.Client == nil {
+		client := NewClient(c.Guard)
+		c.Client, done = client, client.CloseIdleConnections
+	}
 	letters := func(p processor) stage.Processor[*payload] { return deadLetters(p, c.Dropped) }
-	return &Pipeline{config: c, stages: stage.New(
+	return &Pipeline{config: c, done: done, stages: stage.New(
 		stage.FixedWorkerPool(letters(c.fetch), c.Workers),
 		stage.FIFO(letters(c.extractLinks)),
 		stage.FIFO(letters(c.extractText)),
@@ -43,6 +49,7 @@ func (p *Pipeline) Crawl(ctx context.Context, links iter.Seq2[*graph.Link, error
 func (p *Pipeline) crawl(ctx context.Context, links iter.Seq2[*graph.Link, error], scope Scope) (Report, error) {
 	next, stop := iter.Pull2(links)
 	defer stop()
+	defer p.done()
 	source := &linkSource{next: next, scope: scope}
 	err := p.stages.Process(ctx, source, arrival{})
 	return source.tally.report, err

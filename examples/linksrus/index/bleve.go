@@ -4,15 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/analysis/analyzer/custom"
-	"github.com/blevesearch/bleve/v2/analysis/token/lowercase"
-	"github.com/blevesearch/bleve/v2/analysis/tokenizer/regexp"
+	"github.com/blevesearch/bleve/v2/analysis/tokenizer/whitespace"
 	"github.com/blevesearch/bleve/v2/index/scorch"
 	"github.com/blevesearch/bleve/v2/mapping"
 	"github.com/blevesearch/bleve/v2/search"
@@ -20,16 +21,19 @@ import (
 	"github.com/google/uuid"
 )
 
-// The fields of a document in the index.
+// The fields of a document in the index. Title and content are there twice: as they are, and as the words that
+// [Terms] finds in them, which are what is searched.
 const (
-	fieldURL       = "url"
-	fieldTitle     = "title"
-	fieldContent   = "content"
-	fieldIndexedAt = "indexed_at"
-	fieldScore     = "score"
+	fieldURL          = "url"
+	fieldTitle        = "title"
+	fieldContent      = "content"
+	fieldIndexedAt    = "indexed_at"
+	fieldScore        = "score"
+	fieldTitleWords   = "title_words"
+	fieldContentWords = "content_words"
 )
 
-var allFields = []string{fieldURL, fieldTitle, fieldContent, fieldIndexedAt, fieldScore}
+var storedFields = []string{fieldURL, fieldTitle, fieldContent, fieldIndexedAt, fieldScore}
 
 // Bleve is an Index in a directory, of github.com/blevesearch/bleve. One process may have the directory open
 // at a time.
@@ -61,7 +65,11 @@ func open(dir string) (bleve.Index, error) {
 		if err != nil {
 			return nil, err
 		}
-		return bleve.NewUsing(dir, m, scorch.Name, scorch.Name, map[string]any{"unsafe_batch": true})
+		return bleve.NewUsing(dir, m, scorch.Name, scorch.Name, map[string]any{
+			"unsafe_batch": true, // a write does not wait for the disk
+			// Documents that come one by one are gathered for a moment: fewer files to merge.
+			"scorchPersisterOptions": map[string]any{"PersisterNapTimeMSec": 250},
+		})
 	case err != nil:
 		return nil, err
 	}
@@ -72,27 +80,26 @@ func open(dir string) (bleve.Index, error) {
 	return bleve.OpenUsing(dir, map[string]any{"bolt_timeout": "1s"})
 }
 
-// newMapping says how documents are indexed: title and content by the words that [Terms] finds, with their
-// places, the score so that results can be sorted by it.
+// newMapping says how documents are indexed: words by what is between their spaces, with their places; the score so
+// that results can be sorted by it.
 func newMapping() (mapping.IndexMapping, error) {
-	const words = "words"
+	const asTheyAre = "as they are"
 	m := bleve.NewIndexMapping()
-	err := errors.Join(
-		m.AddCustomTokenizer(words, map[string]any{"type": regexp.Name, "regexp": wordPattern}),
-		m.AddCustomAnalyzer(words, map[string]any{"type": custom.Name, "tokenizer": words, "token_filters": []any{lowercase.Name}}))
-	if err != nil {
+	if err := m.AddCustomAnalyzer(asTheyAre, map[string]any{"type": custom.Name, "tokenizer": whitespace.Name}); err != nil {
 		return nil, err
 	}
-	text := bleve.NewTextFieldMapping()
-	text.Analyzer, text.IncludeInAll, text.DocValues = words, false, false
+	words := bleve.NewTextFieldMapping()
+	words.Analyzer, words.Store, words.IncludeInAll, words.DocValues = asTheyAre, false, false, false
 	kept := bleve.NewKeywordFieldMapping()
 	kept.Index, kept.IncludeInAll, kept.DocValues = false, false, false
 	number := bleve.NewNumericFieldMapping()
 	number.IncludeInAll = false // and indexed, for only then can it be sorted by
 
 	m.DefaultMapping = bleve.NewDocumentStaticMapping()
-	m.DefaultMapping.AddFieldMappingsAt(fieldTitle, text)
-	m.DefaultMapping.AddFieldMappingsAt(fieldContent, text)
+	m.DefaultMapping.AddFieldMappingsAt(fieldTitleWords, words)
+	m.DefaultMapping.AddFieldMappingsAt(fieldContentWords, words)
+	m.DefaultMapping.AddFieldMappingsAt(fieldTitle, kept)
+	m.DefaultMapping.AddFieldMappingsAt(fieldContent, kept)
 	m.DefaultMapping.AddFieldMappingsAt(fieldURL, kept)
 	m.DefaultMapping.AddFieldMappingsAt(fieldIndexedAt, kept)
 	m.DefaultMapping.AddFieldMappingsAt(fieldScore, number)
@@ -127,15 +134,56 @@ func (b *Bleve) UpdateScore(ctx context.Context, linkID uuid.UUID, score float64
 	return b.put(doc, score)
 }
 
+// batchSize is the number of documents that are written at once: each write makes a segment, which has to be merged
+// with others later.
+const batchSize = 64
+
+// UpdateScores implements Index. It writes the documents anew whose score is another one.
+func (b *Bleve) UpdateScores(ctx context.Context, scores iter.Seq2[uuid.UUID, float64]) error {
+	b.update.Lock()
+	defer b.update.Unlock()
+	batch := b.index.NewBatch()
+	for id, score := range scores {
+		switch doc, err := b.FindByID(ctx, id); {
+		case errors.Is(err, ErrNotFound):
+			continue
+		case err != nil:
+			return err
+		case doc.Score == score:
+			continue
+		default:
+			if err := batch.Index(id.String(), stored(doc, score)); err != nil {
+				return fmt.Errorf("index: indexing %s: %w", doc.URL, err)
+			}
+		}
+		if batch.Size() < batchSize {
+			continue
+		}
+		if err := b.index.Batch(batch); err != nil {
+			return fmt.Errorf("index: updating scores: %w", err)
+		}
+		batch.Reset()
+	}
+	if err := b.index.Batch(batch); err != nil {
+		return fmt.Errorf("index: updating scores: %w", err)
+	}
+	return nil
+}
+
 func (b *Bleve) put(doc *Document, score float64) error {
-	err := b.index.Index(doc.LinkID.String(), map[string]any{
-		fieldURL: doc.URL, fieldTitle: doc.Title, fieldContent: doc.Content,
-		fieldIndexedAt: doc.IndexedAt.UTC().Format(time.RFC3339Nano), fieldScore: score,
-	})
-	if err != nil {
+	if err := b.index.Index(doc.LinkID.String(), stored(doc, score)); err != nil {
 		return fmt.Errorf("index: indexing %s: %w", doc.URL, err)
 	}
 	return nil
+}
+
+// stored is a document as bleve takes it.
+func stored(doc *Document, score float64) map[string]any {
+	return map[string]any{
+		fieldURL: doc.URL, fieldTitle: doc.Title, fieldContent: doc.Content,
+		fieldIndexedAt: doc.IndexedAt.UTC().Format(time.RFC3339Nano), fieldScore: score,
+		fieldTitleWords: strings.Join(Terms(doc.Title), " "), fieldContentWords: strings.Join(Terms(doc.Content), " "),
+	}
 }
 
 // FindByID implements Index.
@@ -166,13 +214,13 @@ func (b *Bleve) Search(ctx context.Context, q Query) (*Result, error) {
 func bleveQuery(words []string, how QueryType) query.Query {
 	if how == Phrase {
 		return query.NewDisjunctionQuery([]query.Query{
-			query.NewPhraseQuery(words, fieldTitle), query.NewPhraseQuery(words, fieldContent)})
+			query.NewPhraseQuery(words, fieldTitleWords), query.NewPhraseQuery(words, fieldContentWords)})
 	}
 	all := make([]query.Query, len(words))
 	for i, word := range words {
 		title, content := query.NewTermQuery(word), query.NewTermQuery(word)
-		title.SetField(fieldTitle)
-		content.SetField(fieldContent)
+		title.SetField(fieldTitleWords)
+		content.SetField(fieldContentWords)
 		all[i] = query.NewDisjunctionQuery([]query.Query{title, content})
 	}
 	return query.NewConjunctionQuery(all)
@@ -180,7 +228,7 @@ func bleveQuery(words []string, how QueryType) query.Query {
 
 func (b *Bleve) search(ctx context.Context, q query.Query, offset, limit int) (*Result, error) {
 	request := bleve.NewSearchRequestOptions(q, limit, offset, false)
-	request.Fields = allFields
+	request.Fields = storedFields
 	request.SortByCustom(search.SortOrder{
 		&search.SortField{Field: fieldScore, Type: search.SortFieldAsNumber, Desc: true, Missing: search.SortFieldMissingLast},
 		&search.SortScore{Desc: true},
@@ -201,7 +249,7 @@ func (b *Bleve) search(ctx context.Context, q query.Query, offset, limit int) (*
 	return result, nil
 }
 
-// document reads what put has written.
+// document reads what stored has made.
 func document(h *search.DocumentMatch) (*Document, error) {
 	text := func(field string) string { s, _ := h.Fields[field].(string); return s }
 	doc := &Document{URL: text(fieldURL), Title: text(fieldTitle), Content: text(fieldContent)}

@@ -21,6 +21,7 @@ package index
 import (
 	"context"
 	"errors"
+	"iter"
 	"strings"
 	"time"
 	"unicode"
@@ -50,6 +51,9 @@ type Index interface {
 	// UpdateScore sets the score of a document. Without such a document it is an error that wraps
 	// ErrNotFound.
 	UpdateScore(ctx context.Context, linkID uuid.UUID, score float64) error
+	// UpdateScores sets many scores, which is faster than one by one; unknown documents are left out. An error may
+	// leave some of them set.
+	UpdateScores(ctx context.Context, scores iter.Seq2[uuid.UUID, float64]) error
 	// Close ends the use of the index.
 	Close() error
 }
@@ -132,12 +136,10 @@ func spans(text string) []span {
 	return found
 }
 
-// isWord tells whether a character is part of a word. wordPattern says the same.
+// isWord tells whether a character is part of a word.
 func isWord(r rune) bool {
 	return r == '_' || unicode.In(r, unicode.L, unicode.M, unicode.N)
 }
-
-const wordPattern = `[\p{L}\p{M}\p{N}_]+`
 
 const defaultLimit = 10
 

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"sync"
@@ -133,6 +135,16 @@ func (m *Memory) UpdateScore(ctx context.Context, linkID uuid.UUID, score float6
 		return fmt.Errorf("%w: %s", ErrNotFound, linkID)
 	}
 	d.doc.Score = score
+	return nil
+}
+
+// UpdateScores implements Index.
+func (m *Memory) UpdateScores(ctx context.Context, scores iter.Seq2[uuid.UUID, float64]) error {
+	for id, score := range scores {
+		if err := m.UpdateScore(ctx, id, score); err != nil && !errors.Is(err, ErrNotFound) {
+			return err
+		}
+	}
 	return nil
 }
 
