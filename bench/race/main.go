@@ -167,8 +167,8 @@ func entrants(s scenario, chosen []*contestant) (rows []*row) {
 			continue
 		}
 		one := &row{entrant: entrant{c, name, 1, crawlerCPU}}
-		if c.present != nil {
-			one.failure = c.present()
+		if c.version != nil {
+			_, one.failure = c.version()
 		}
 		rows = append(rows, one)
 	}

@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,7 +140,7 @@ func (t *table) columns() []column {
 		}},
 		{"peak RSS MiB", number((*row).peak)},
 	}
-	time := []column{{"wall s", func(r *row) string { return fmt.Sprintf("%.3g", r.wall()) }}}
+	wall := []column{{"wall s", func(r *row) string { return fmt.Sprintf("%.3g", r.wall()) }}}
 	switch t.kind {
 	case growing:
 		return []column{
@@ -164,12 +163,12 @@ func (t *table) columns() []column {
 			{"CPU µs/page", number((*row).cpu)}, {"repeats", number(func(r *row) int { return r.verdict().Repeats })},
 		}
 	case dying:
-		return append(verdict, append(time, cost[0], cost[len(cost)-1])...)
+		return append(verdict, append(wall, cost[0], cost[len(cost)-1])...)
 	case scaling:
 		return append(verdict[3:], column{"pages/s", number(func(r *row) float64 { return float64(t.plan.Pages) / r.clocked() })},
 			column{"peak RSS MiB", number((*row).peak)})
 	}
-	return append(append(verdict, append(time, column{"pages/s", number(func(r *row) float64 { return float64(r.verdict().Pages) / r.wall() })})...),
+	return append(append(verdict, append(wall, column{"pages/s", number(func(r *row) float64 { return float64(r.verdict().Pages) / r.wall() })})...),
 		append(cost, column{"connections", number(func(r *row) int64 { return r.runs[0].connections })})...)
 }
 
@@ -213,20 +212,25 @@ func warning(others float64) string {
 }
 
 func (t *table) line(b *strings.Builder, r *row, columns []column) {
-	fmt.Fprintf(b, "| %s | %d |", cmp.Or(r.label, r.name), len(r.runs))
-	if len(r.runs) > 0 {
-		for _, c := range columns {
-			fmt.Fprintf(b, " %s |", c.cell(r))
+	fmt.Fprintf(b, "| %s%s | %d |", r.label, r.note(), len(r.runs))
+	for _, c := range columns {
+		cell := ""
+		if len(r.runs) > 0 {
+			cell = " " + c.cell(r)
 		}
-	} else {
-		b.WriteString(strings.Repeat(" |", len(columns)))
-	}
-	if r.stopped() {
-		b.WriteString(" stopped by the limit of time")
-	}
-	if r.failure != nil {
-		first, _, _ := strings.Cut(r.failure.Error(), "\n")
-		b.WriteString(" " + strings.ReplaceAll(first, "|", "/"))
+		fmt.Fprintf(b, "%s |", cell)
 	}
 	b.WriteByte('\n')
+}
+
+// note is what has to be said of a row beside its figures.
+func (r *row) note() string {
+	switch {
+	case r.failure != nil:
+		first, _, _ := strings.Cut(r.failure.Error(), "\n")
+		return " (" + strings.ReplaceAll(first, "|", "/") + ")"
+	case r.stopped():
+		return " (stopped by the limit of time)"
+	}
+	return ""
 }
