@@ -6,7 +6,6 @@ import (
 	"debug/buildinfo"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -21,9 +20,9 @@ type contestant struct {
 	pkg     string // of a Go program; its flags are those of package job
 	script  string // of a program in another language
 	with    []string
-	present func() error // says what is missing for the script
-	durable bool         // keeps its state in -dir whether it is to be killed or not
-	slow    bool         // one round is enough
+	version func() (string, error) // of what the script needs; the error says what is missing
+	durable bool                   // keeps its state in -dir whether it is to be killed or not
+	slow    bool                   // one round is enough
 	groups  []string
 }
 
@@ -60,25 +59,27 @@ var contestants = []contestant{
 	{name: collyQueue, module: "peers", pkg: "./collyqueue", groups: []string{"go", "peers"}},
 	{name: geziyor, module: "peers", pkg: "./geziyor", groups: []string{"go", "peers"}},
 	{name: katana, module: "peers", pkg: "./katana", groups: []string{"go", "peers"}},
-	{name: scrapy, module: "peers", script: "scrapy/spider.py", with: []string{"/usr/bin/python3"}, present: hasScrapy,
+	{name: scrapy, module: "peers", script: "scrapy/spider.py", with: []string{"/usr/bin/python3"}, version: scrapyVersion,
 		slow: true, groups: []string{"peers"}},
-	{name: crawlee, module: "peers", script: "crawlee/main.mjs", with: []string{"node"}, present: hasCrawlee,
+	{name: crawlee, module: "peers", script: "crawlee/main.mjs", with: []string{"node"}, version: crawleeVersion,
 		slow: true, groups: []string{"peers"}},
 }
 
-func hasScrapy() error {
-	if err := exec.Command("/usr/bin/python3", "-c", "import scrapy").Run(); err != nil {
-		return errors.New("not installed (Debian package python3-scrapy)")
+func scrapyVersion() (string, error) {
+	out, err := exec.Command("/usr/bin/python3", "-c", "import platform, scrapy; print('scrapy', scrapy.__version__, 'on Python', platform.python_version())").Output()
+	if err != nil {
+		return "", errors.New("not installed: Debian package python3-scrapy")
 	}
-	return nil
+	return strings.TrimSpace(string(out)), nil
 }
 
-func hasCrawlee() error {
-	_, missing := os.Stat("peers/crawlee/node_modules/@crawlee/cheerio")
-	if _, err := exec.LookPath("node"); err != nil || missing != nil {
-		return errors.New("not installed (npm ci in bench/peers/crawlee)")
+func crawleeVersion() (string, error) {
+	const program = `console.log("crawlee", require("./peers/crawlee/node_modules/@crawlee/cheerio/package.json").version, "on Node", process.version)`
+	out, err := exec.Command("node", "-e", program).Output()
+	if err != nil {
+		return "", errors.New("not installed: npm ci in bench/peers/crawlee")
 	}
-	return nil
+	return strings.TrimSpace(string(out)), nil
 }
 
 // goProgram tells whether it is in Go, and so writes statistics and profiles.
@@ -136,6 +137,9 @@ func versions(dir string, chosen []*contestant) ([]string, error) {
 	var found []string
 	for _, c := range chosen {
 		if !c.goProgram() {
+			if version, err := c.version(); err == nil { // else its row says so
+				found = append(found, version)
+			}
 			continue
 		}
 		info, err := buildinfo.ReadFile(c.binary(dir))

@@ -3,7 +3,7 @@
 // Command race lets crawlers do the same job and judges them: by the log of the server, by the items that the site's
 // generator says there are, and by what the system says of their processes. It prints tables in Markdown.
 //
-//	go -C bench run ./race                                  all scenarios that need the network, Go contestants, 3 rounds
+//	go -C bench run ./race                                  scenarios a b l c d e q, contestants in Go, 3 rounds
 //	go -C bench run ./race -scenarios a,b -contestants all  with Scrapy and Crawlee, where they are installed
 //	go -C bench run ./race -quick                           a few hundred pages, ours and raw: is the harness whole?
 //
@@ -62,27 +62,21 @@ func compete(out io.Writer, names, who string, r *race) (err error) {
 	if err != nil {
 		return err
 	}
+	list = slices.DeleteFunc(list, func(s scenario) bool {
+		return !slices.ContainsFunc(chosen, func(c *contestant) bool { return slices.Contains(s.who, c.name) })
+	})
+	chosen = slices.DeleteFunc(chosen, func(c *contestant) bool {
+		return !slices.ContainsFunc(list, func(s scenario) bool { return slices.Contains(s.who, c.name) })
+	})
+	if len(list) == 0 {
+		return fmt.Errorf("none of %s takes part in any of %s", who, names)
+	}
 	dir, err := os.MkdirTemp("", "race")
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	r.programs, r.work = filepath.Join(dir, "programs"), filepath.Join(dir, "work")
-	for _, d := range []string{r.programs, r.work} {
-		if err := os.Mkdir(d, 0o700); err != nil {
-			return err
-		}
-	}
-	if r.profiles != "" {
-		if err := os.MkdirAll(r.profiles, 0o755); err != nil {
-			return err
-		}
-	}
-	chosen = slices.DeleteFunc(chosen, func(c *contestant) bool {
-		return !slices.ContainsFunc(list, func(s scenario) bool { return slices.Contains(s.who, c.name) })
-	})
-	log.Println("building")
-	if err := build(r.programs, chosen); err != nil {
+	if err := r.prepare(dir, chosen); err != nil {
 		return err
 	}
 	if err := describe(out, r, chosen); err != nil {
@@ -107,6 +101,23 @@ func compete(out io.Writer, names, who string, r *race) (err error) {
 		fmt.Fprint(out, goalTable(done))
 	}
 	return errors.Join(failed...)
+}
+
+// prepare makes the folders and builds the programs.
+func (r *race) prepare(dir string, chosen []*contestant) error {
+	r.programs, r.work = filepath.Join(dir, "programs"), filepath.Join(dir, "work")
+	for _, d := range []string{r.programs, r.work} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			return err
+		}
+	}
+	if r.profiles != "" {
+		if err := os.MkdirAll(r.profiles, 0o755); err != nil {
+			return err
+		}
+	}
+	log.Println("building")
+	return build(r.programs, chosen)
 }
 
 func chooseScenarios(names string) (list []scenario, err error) {
@@ -156,8 +167,8 @@ func entrants(s scenario, chosen []*contestant) (rows []*row) {
 			continue
 		}
 		one := &row{entrant: entrant{c, name, 1, crawlerCPU}}
-		if c.present != nil {
-			one.failure = c.present()
+		if c.version != nil {
+			_, one.failure = c.version()
 		}
 		rows = append(rows, one)
 	}

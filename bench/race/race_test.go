@@ -5,6 +5,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -202,11 +203,18 @@ func TestTable(t *testing.T) {
 	}
 	a := &table{scenario: scenario{name: "a", title: "pages"}, rows: []*row{
 		entry(oursSimplest, of(0.2, 90_000, 40), of(0.1, 90_000, 30), of(0.05, 90_000, 20)),
-		entry(rawSame, of(0.095, 40_000, 12)), entry(rawTokenizer, of(0.2, 0, 11)), entry(collyAsync, of(0.5, 0, 99)),
+		entry(crawlee), entry(rawSame, of(0.095, 40_000, 12)), entry(rawTokenizer, of(0.2, 0, 11)), entry(collyAsync, of(0.5, 0, 99)),
 	}}
+	a.find(collyAsync).runs[0].stopped = true
+	a.rows[1].failure = errors.New("exit status 1\nand what it said")
 	text := a.String()
-	if !strings.Contains(text, "| ours-simplest | 3 | 1000 | 0 | 0 | 700 | 0, 0, 0 | 0.2 | 5000 | 100 | 0.20 | 0.50 | 90 | 30 | 0 |") {
-		t.Errorf("the table:\n%s", text)
+	for _, line := range []string{
+		"| ours-simplest | 3 | 1000 | 0 | 0 | 700 | 0, 0, 0 | 0.2 | 5000 | 100 | 0.20 | 0.50 | 90 | 30 | 0 |\n",
+		"| crawlee (exit status 1) | 0 |" + strings.Repeat(" |", 13) + "\n", "| colly (stopped by the limit of time) | 1 |",
+	} {
+		if !strings.Contains(text, line) {
+			t.Errorf("no %q in\n%s", line, text)
+		}
 	}
 	d := &table{scenario: scenario{name: "d", kind: growing, plan: site.Plan{FanOut: 50}}, rows: []*row{entry(oursSimplest, run{
 		growth: [2]point{{pages: 100, rss: 1_000_000, live: 500_000}, {pages: 1100, rss: 1_000_000 + 49_000*201, live: 500_000 + 49_000*100}},

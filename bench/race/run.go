@@ -31,8 +31,8 @@ type race struct {
 type entrant struct {
 	*contestant
 	label string
-	procs int // GOMAXPROCS
-	cpu   string
+	procs int    // GOMAXPROCS
+	cpus  string // those it is kept to
 }
 
 // run is what came out of running an entrant once.
@@ -84,7 +84,7 @@ func (r *race) once(s scenario, e entrant, profile string) (result run, err erro
 		argv = append(argv, "-pages", strconv.Itoa(s.plan.Pages), "-bytes", strconv.Itoa(s.plan.Bytes), "-links", strconv.Itoa(s.plan.Links))
 	}
 	begin := func() (*process, error) {
-		return start(e.cpu, []string{"GOMAXPROCS=" + strconv.Itoa(e.procs)}, argv...)
+		return start(e.cpus, []string{"GOMAXPROCS=" + strconv.Itoa(e.procs)}, argv...)
 	}
 	switch s.kind {
 	case growing:

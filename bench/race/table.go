@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -107,72 +106,6 @@ func (t *table) ratio(r *row, to string) string {
 	return fmt.Sprintf("%.2f", r.cpu()/other.cpu())
 }
 
-// column is one of a table.
-type column struct {
-	title string
-	cell  func(*row) string
-}
-
-func number[T int | int64 | float64](f func(*row) T) func(*row) string {
-	return func(r *row) string { return fmt.Sprintf("%.0f", float64(f(r))) }
-}
-
-// columns are those of the scenario's kind.
-func (t *table) columns() []column {
-	verdict := []column{
-		{"pages", number(func(r *row) int { return r.verdict().Pages })},
-		{"repeats", number(func(r *row) int { return r.verdict().Repeats })},
-		{"lost", number(func(r *row) int { return r.verdict().Lost })},
-		{"items right", number(func(r *row) int { return r.verdict().Right })},
-		{"wrong, missing, twice", func(r *row) string {
-			v := r.verdict()
-			return fmt.Sprintf("%d, %d, %d", v.Wrong, v.Missing, v.Twice)
-		}},
-	}
-	cost := []column{
-		{"CPU µs/page", number((*row).cpu)},
-		{"× colly", func(r *row) string { return t.ratio(r, collyAsync) }},
-		{"× raw-tokenizer", func(r *row) string { return t.ratio(r, rawTokenizer) }},
-		{"allocations/page", func(r *row) string {
-			if r.mallocs() == 0 {
-				return ""
-			}
-			return fmt.Sprintf("%.0f", r.mallocs())
-		}},
-		{"peak RSS MiB", number((*row).peak)},
-	}
-	time := []column{{"wall s", func(r *row) string { return fmt.Sprintf("%.3g", r.wall()) }}}
-	switch t.kind {
-	case growing:
-		return []column{
-			{"RSS bytes/queued URL", number(func(r *row) float64 { rss, _ := t.slope(r); return rss })},
-			{"live bytes/queued URL", func(r *row) string {
-				if _, live := t.slope(r); live != 0 {
-					return fmt.Sprintf("%.0f", live)
-				}
-				return ""
-			}},
-			{"RSS MiB at the end", number(func(r *row) float64 {
-				return r.median(func(one run) float64 { return float64(one.growth[1].rss) / (1 << 20) })
-			})},
-			{"goroutines", func(r *row) string {
-				if !r.goProgram() {
-					return ""
-				}
-				return fmt.Sprint(r.runs[0].growth[1].goroutines)
-			}},
-			{"CPU µs/page", number((*row).cpu)}, {"repeats", number(func(r *row) int { return r.verdict().Repeats })},
-		}
-	case dying:
-		return append(verdict, append(time, cost[0], cost[len(cost)-1])...)
-	case scaling:
-		return append(verdict[3:], column{"pages/s", number(func(r *row) float64 { return float64(t.plan.Pages) / r.clocked() })},
-			column{"peak RSS MiB", number((*row).peak)})
-	}
-	return append(append(verdict, append(time, column{"pages/s", number(func(r *row) float64 { return float64(r.verdict().Pages) / r.wall() })})...),
-		append(cost, column{"connections", number(func(r *row) int64 { return r.runs[0].connections })})...)
-}
-
 // what says what the contestants had to do.
 func (s scenario) what() string {
 	if s.plan.FanOut > 0 {
@@ -213,20 +146,25 @@ func warning(others float64) string {
 }
 
 func (t *table) line(b *strings.Builder, r *row, columns []column) {
-	fmt.Fprintf(b, "| %s | %d |", cmp.Or(r.label, r.name), len(r.runs))
-	if len(r.runs) > 0 {
-		for _, c := range columns {
-			fmt.Fprintf(b, " %s |", c.cell(r))
+	fmt.Fprintf(b, "| %s%s | %d |", r.label, r.note(), len(r.runs))
+	for _, c := range columns {
+		cell := ""
+		if len(r.runs) > 0 {
+			cell = " " + c.cell(r)
 		}
-	} else {
-		b.WriteString(strings.Repeat(" |", len(columns)))
-	}
-	if r.stopped() {
-		b.WriteString(" stopped by the limit of time")
-	}
-	if r.failure != nil {
-		first, _, _ := strings.Cut(r.failure.Error(), "\n")
-		b.WriteString(" " + strings.ReplaceAll(first, "|", "/"))
+		fmt.Fprintf(b, "%s |", cell)
 	}
 	b.WriteByte('\n')
+}
+
+// note is what has to be said of a row beside its figures.
+func (r *row) note() string {
+	switch {
+	case r.failure != nil:
+		first, _, _ := strings.Cut(r.failure.Error(), "\n")
+		return " (" + strings.ReplaceAll(first, "|", "/") + ")"
+	case r.stopped():
+		return " (stopped by the limit of time)"
+	}
+	return ""
 }
