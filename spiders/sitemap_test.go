@@ -35,6 +35,8 @@ func TestSites(t *testing.T) {
 		"http://f.test/feed":              "<rss><channel><item><link>/5</link></item></channel></rss>",
 		"http://f.test/list":              "http://f.test/6\nhttp://f.test/7\n",
 		"http://g.test/sitemap.xml":       urlset("/8"),
+		"http://g.test/sitemap.xml.gz":   urlset("/8"),
+		"http://g.test/sitemap":          gz(urlset("/8")),
 	}
 	for _, tt := range []struct{ name, site, want string }{
 		{"a site with robots.txt", "http://a.test", "a.test/1 b.test/3"},
@@ -50,6 +52,8 @@ func TestSites(t *testing.T) {
 		{"a text", "http://f.test/list", "f.test/6 f.test/7 f.test/list"},
 		{"a sitemap", "http://g.test/sitemap.xml", "g.test/8"},
 		{"with a query", "http://g.test/?sitemap", ""},
+		{"packed by name alone", "http://g.test/sitemap.xml.gz", "g.test/8"},
+		{"packed, whatever its name", "http://g.test/sitemap", "g.test/8"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
