@@ -35,8 +35,8 @@ func TestSites(t *testing.T) {
 		"http://f.test/feed":              "<rss><channel><item><link>/5</link></item></channel></rss>",
 		"http://f.test/list":              "http://f.test/6\nhttp://f.test/7\n",
 		"http://g.test/sitemap.xml":       urlset("/8"),
-		"http://g.test/sitemap.xml.gz":   urlset("/8"),
-		"http://g.test/sitemap":          gz(urlset("/8")),
+		"http://g.test/sitemap.xml.gz":    urlset("/8"),
+		"http://g.test/sitemap":           gz(urlset("/8")),
 	}
 	for _, tt := range []struct{ name, site, want string }{
 		{"a site with robots.txt", "http://a.test", "a.test/1 b.test/3"},
