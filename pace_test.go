@@ -1,6 +1,7 @@
 package tegenaria_test
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -128,8 +129,9 @@ func TestRobotsRefreshed(t *testing.T) {
 		{"without delay", []answer{text("User-agent: *\n")}, 0, 3},
 		{"gone", []answer{status(404)}, 0, 3},
 		{"forbids", []answer{text("User-agent: *\nDisallow: /\n")}, 0, 0},
-		{"unreachable", []answer{status(500)}, 0, 0},
-		{"unreachable for a moment", []answer{status(500), text("User-agent: *\nCrawl-delay: 1\n")}, time.Second, 3},
+		{"unreachable", []answer{status(500)}, 4 * time.Second, 3}, // the old rules stay
+		{"too many requests", []answer{status(429)}, 4 * time.Second, 3},
+		{"network error", []answer{broken(errors.New("no route"))}, 4 * time.Second, 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -167,4 +169,39 @@ func TestRobotsRefreshed(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Rules that cannot be refreshed stay in force, and the file is asked for again after an hour.
+func TestRobotsOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page(robotsURL, inTurn(text("User-agent: *\nDisallow: /no\n"), status(503), broken(errors.New("no route")), text("User-agent: *\nDisallow: /\n")))
+		began := time.Now()
+		var seeds []*tegenaria.Context
+		for _, minutes := range []int{0, 25 * 60, 25*60 + 59, 25*60 + 61, 25*60 + 120, 25*60 + 122} {
+			for _, path := range []string{"yes", "no"} {
+				url := fmt.Sprintf("http://a.test/%s/%d", path, minutes)
+				w.page(url, page())
+				seeds = append(seeds, send(url, tegenaria.RequestWithNotBefore(began.Add(time.Duration(minutes)*time.Minute))))
+			}
+		}
+		at := paced(t, w, tegenaria.Politeness{}, seeds)
+		var files []time.Duration
+		for _, d := range at[robotsURL] {
+			files = append(files, d.Round(time.Minute))
+		}
+		if want := []time.Duration{0, 25 * time.Hour, 25*time.Hour + 61*time.Minute, 25*time.Hour + 122*time.Minute}; !slices.Equal(files, want) {
+			t.Errorf("robots.txt was asked for at %v, want %v", files, want)
+		}
+		delete(at, robotsURL)
+		for _, minutes := range []int{0, 25 * 60, 25*60 + 59, 25*60 + 61, 25*60 + 120} { // then all is forbidden
+			url := fmt.Sprintf("http://a.test/yes/%d", minutes)
+			if len(at[url]) != 1 {
+				t.Errorf("%s was asked for %d times", url, len(at[url]))
+			}
+			delete(at, url)
+		}
+		if len(at) > 0 {
+			t.Errorf("asked for what is forbidden: %v", at)
+		}
+	})
 }

@@ -13,6 +13,7 @@ import (
 const (
 	robotsTimeout   = 15 * time.Second
 	robotsRefresh   = 24 * time.Hour // RFC 9309 §2.4
+	robotsAgain     = time.Hour      // after a refresh that failed
 	robotsRedirects = 5              // RFC 9309 §2.3.1.2
 	maxOrigins      = 1 << 16        // robots.txt files kept at once
 )
@@ -32,7 +33,7 @@ const (
 // robotsFile is what is known of the robots.txt of one origin.
 type robotsFile struct {
 	state   robotsState
-	group   *robots.Group
+	group   *robots.Group // the last that was known
 	pace    pace
 	expires time.Time
 	retryAt time.Time     // after a server error: nobody asks again before
@@ -244,11 +245,14 @@ func (g *robotsGate) passInline(j *job) (bool, error) {
 // ask downloads the file and notes what it says. The error is one of the network.
 func (g *robotsGate) ask(j *job, f *robotsFile) error {
 	status, body, err := g.crawl.fetchRobots(j)
+	failed := status == http.StatusTooManyRequests || status >= 500
 	switch {
+	case (failed || err != nil) && g.keepOld(j, f):
+		return nil
 	case err != nil:
 		err = &RobotsUnreachableError{Origin: urlx.Origin(j.ctx.Request.Url), Err: err}
 		g.resolve(j, robotsUnknown, nil)
-	case status == http.StatusTooManyRequests || status >= 500:
+	case failed:
 		g.serverError(j, f)
 	case status >= 300: // no such file, or redirects without end: RFC 9309 §2.3.1.2, §2.3.1.3
 		g.resolve(j, robotsKnown, robots.AllowAll().Agent(""))
@@ -256,6 +260,18 @@ func (g *robotsGate) ask(j *job, f *robotsFile) error {
 		g.resolve(j, robotsKnown, robots.Parse(body).Agent(g.crawl.cfg.politeness.agent()))
 	}
 	return err
+}
+
+// keepOld lets the rules that are known stay in force where a new file cannot be had (RFC 9309 §2.4). False: none
+// are known.
+func (g *robotsGate) keepOld(j *job, f *robotsFile) bool {
+	g.mu.Lock()
+	old := f.group
+	g.mu.Unlock()
+	if old != nil {
+		g.resolveFor(j, robotsKnown, old, robotsAgain)
+	}
+	return old != nil
 }
 
 // serverError lets the file be asked again after a while, or gives it up.
@@ -272,20 +288,26 @@ func (g *robotsGate) serverError(j *job, f *robotsFile) {
 
 // resolve ends the asking of a job, if it still asks, and lets everybody go on who waited for it.
 func (g *robotsGate) resolve(j *job, state robotsState, group *robots.Group) {
+	g.resolveFor(j, state, group, robotsRefresh)
+}
+
+// resolveFor is resolve for what holds that long.
+func (g *robotsGate) resolveFor(j *job, state robotsState, group *robots.Group, valid time.Duration) {
 	g.mu.Lock()
 	f := j.asks
 	if f == nil || f.owner != j {
 		g.mu.Unlock()
 		return
 	}
-	f.state, f.group, f.owner = state, group, nil
+	f.state, f.owner = state, nil
 	if state == robotsKnown {
+		f.group = group
 		g.paces.set(&f.pace, group, j.rec.Slot)
 		for _, j := range f.waiting {
 			g.paces.join(&f.pace, j.rec.Slot) // before it is served again
 		}
 	}
-	f.expires = time.Now().Add(robotsRefresh)
+	f.expires = time.Now().Add(valid)
 	waiting, retryAt := f.waiting, f.retryAt
 	f.waiting = nil
 	close(f.changed)

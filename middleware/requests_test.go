@@ -345,6 +345,8 @@ func TestRobotsTags(t *testing.T) {
 		{"gone, ISO, among others", "nofollow, unavailable_after: 2010-06-25T15:00:00Z", "", all, true, true},
 		{"gone, for us", "tegenaria: unavailable_after: 2010-06-25", "", all, true, false},
 		{"not yet gone", "unavailable_after: 25 Jun 2999 15:00:00 GMT", "", all, false, false},
+		{"not yet gone, and noindex", "unavailable_after: 25 Jun 2999 15:00:00 GMT, noindex", "", all, true, false},
+		{"gone, and nofollow", "unavailable_after: 2010-06-25T15:00:00Z, nofollow", "", all, true, true},
 		{"gone at no date", "unavailable_after: soon", "", all, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -362,6 +364,24 @@ func TestRobotsTags(t *testing.T) {
 				t.Errorf("nofollow is %v", got)
 			}
 		})
+	}
+}
+
+// A request may be read and followed whatever its response asks for.
+func TestIgnoreRobotsTags(t *testing.T) {
+	m := middleware.NewRobotsTags(middleware.RobotsTagOptions{NoIndex: true, NoFollow: true})
+	for _, tt := range []struct {
+		value   any
+		ignores bool
+	}{{true, true}, {false, false}, {"true", false}, {nil, false}} {
+		ctx := answered("http://a.example/sitemap.xml", 200, "", "X-Robots-Tag", "none")
+		ctx.Request.Meta = map[string]any{middleware.MetaIgnoreRobotsTags: tt.value}
+		if err := m.ProcessResponse(ctx, nil); (err == nil) != tt.ignores {
+			t.Errorf("%v: ProcessResponse returned %v", tt.value, err)
+		}
+		if got := verdict(m, ctx.Response(), asked("http://a.example/x").Request); (got == "") != tt.ignores {
+			t.Errorf("%v: the link's verdict is %q", tt.value, got)
+		}
 	}
 }
 

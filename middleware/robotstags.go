@@ -10,6 +10,11 @@ import (
 	"github.com/tegenaria/tegenaria/links"
 )
 
+// MetaIgnoreRobotsTags is the key of Request.Meta, and true its value, that has [RobotsTags] let the response pass
+// to the parser, and the links of it be followed, whatever it asks for. spiders.Sitemap sets it for sitemaps: they
+// are often sent with noindex, and are read to be followed and not to be indexed.
+const MetaIgnoreRobotsTags = "ignore_robots_tags"
+
 // RobotsTagOptions say which wishes of a page [RobotsTags] obeys. One without any obeys none.
 type RobotsTagOptions struct {
 	Priority int // 0: the place in the package comment's table
@@ -53,7 +58,7 @@ func NewRobotsTags(o RobotsTagOptions) *RobotsTags {
 // ProcessResponse keeps pages that shall not be indexed from the parser.
 func (m *RobotsTags) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 	resp := ctx.Response()
-	if m.options.NoIndex && !isFollowed(ctx.Request, resp) && m.pages.of(resp, m.read).noIndex {
+	if m.options.NoIndex && !ignoresTags(ctx.Request) && !isFollowed(ctx.Request, resp) && m.pages.of(resp, m.read).noIndex {
 		return tegenaria.IgnoreRequest("noindex")
 	}
 	return nil
@@ -61,7 +66,7 @@ func (m *RobotsTags) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria
 
 // AcceptRequest refuses links that shall not be followed. Redirects are no links.
 func (m *RobotsTags) AcceptRequest(parent *tegenaria.Response, r *tegenaria.Request) error {
-	if parent == nil || !m.options.NoFollow && !m.options.RelNoFollow || r.Attempt > 0 || isRedirectOf(parent, r) {
+	if parent == nil || !m.options.NoFollow && !m.options.RelNoFollow || r.Attempt > 0 || isRedirectOf(parent, r) || ignoresTags(parent.Request()) {
 		return nil
 	}
 	wishes := m.pages.of(parent, m.read)
@@ -74,6 +79,15 @@ func (m *RobotsTags) AcceptRequest(parent *tegenaria.Response, r *tegenaria.Requ
 		}
 	}
 	return nil
+}
+
+// ignoresTags tells whether a request has MetaIgnoreRobotsTags set.
+func ignoresTags(r *tegenaria.Request) bool {
+	if r == nil {
+		return false
+	}
+	ignores, _ := r.Meta[MetaIgnoreRobotsTags].(bool)
+	return ignores
 }
 
 // read finds the wishes of a page.
@@ -119,11 +133,15 @@ func isRobotsDirective(name string) bool {
 
 // add reads directives.
 func (w *pageWishes) add(directives string, now time.Time) {
-	if i := indexFold(directives, "unavailable_after"); i >= 0 { // its date has commas
-		_, date, _ := strings.Cut(directives[i:], ":")
-		directives = directives[:i]
-		if at, ok := parseRobotsDate(date); ok && !at.After(now) {
-			w.noIndex = true
+	if i := indexFold(directives, "unavailable_after"); i >= 0 {
+		_, date, more := strings.Cut(directives[i:], ":")
+		for more { // the date may have a comma, and others may follow it
+			if at, ok := parseRobotsDate(date); ok {
+				w.noIndex = w.noIndex || !at.After(now)
+				break
+			}
+			i := max(strings.LastIndexByte(date, ','), 0)
+			date, more = date[:i], i > 0
 		}
 	}
 	for directive := range strings.SplitSeq(directives, ",") {

@@ -26,6 +26,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // web answers for hosts, by URLs, and writes down what it was asked: the witness of a crawl.
 type web struct {
 	pages map[string]string // by URL; "301 URL" redirects, "5xx" is a status
+	tags  string            // X-Robots-Tag of all answers
 	mu    sync.Mutex        // guards log
 	log   []string          // URLs in the order asked
 }
@@ -35,6 +36,9 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	w.log = append(w.log, url)
 	w.mu.Unlock()
+	if w.tags != "" {
+		rw.Header().Set("X-Robots-Tag", w.tags)
+	}
 	body, known := w.pages[url]
 	if target, ok := strings.CutPrefix(body, "301 "); ok {
 		http.Redirect(rw, r, target, http.StatusMovedPermanently)

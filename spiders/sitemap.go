@@ -103,7 +103,12 @@ const (
 // metaLevel is the key in Request.Meta of how many indexes led to a sitemap, an int.
 const metaLevel = "sitemap: level"
 
-// maxLevel bounds it. By the protocol an index names no index; some do.
+// ignoreTags sets middleware.MetaIgnoreRobotsTags: many sites send their sitemaps with noindex.
+func ignoreTags(r *tegenaria.Request) {
+	tegenaria.RequestWithRequestMeta(map[string]any{"ignore_robots_tags": true})(r)
+}
+
+// maxLevel bounds metaLevel. By the protocol an index names no index; some do.
 const maxLevel = 4
 
 // asSitemap is the priority of sitemaps: the pages of one go before the next one.
@@ -156,9 +161,9 @@ func (s *Sitemap) Seeds() []*tegenaria.Request {
 		switch urlx.Path(site) {
 		case "/":
 			seeds = append(seeds, tegenaria.NewRequest(strings.TrimSuffix(site, "/")+"/robots.txt", tegenaria.GET, nil,
-				tegenaria.RequestWithParserName(siteParser), tegenaria.RequestWithAllowedStatusCode(noRobots())))
+				tegenaria.RequestWithParserName(siteParser), tegenaria.RequestWithAllowedStatusCode(noRobots()), ignoreTags))
 		case "/robots.txt":
-			seeds = append(seeds, tegenaria.NewRequest(site, tegenaria.GET, nil, tegenaria.RequestWithParserName(robotsParser)))
+			seeds = append(seeds, tegenaria.NewRequest(site, tegenaria.GET, nil, tegenaria.RequestWithParserName(robotsParser), ignoreTags))
 		default:
 			seeds = append(seeds, s.ask(site, 0))
 		}
@@ -180,7 +185,7 @@ func noRobots() (codes []uint64) {
 func (s *Sitemap) ask(url string, level int) *tegenaria.Request {
 	return tegenaria.NewRequest(url, tegenaria.GET, nil,
 		tegenaria.RequestWithParserName(sitemapParser), tegenaria.RequestWithSpool(), tegenaria.RequestWithSameDepth(),
-		tegenaria.RequestWithPriority(asSitemap), tegenaria.RequestWithRequestMeta(map[string]any{metaLevel: level}))
+		tegenaria.RequestWithPriority(asSitemap), tegenaria.RequestWithRequestMeta(map[string]any{metaLevel: level}), ignoreTags)
 }
 
 // output sends requests alone.

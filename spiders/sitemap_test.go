@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/middleware"
 	"github.com/tegenaria/tegenaria/sitemap"
 	"github.com/tegenaria/tegenaria/spiders"
 )
@@ -34,6 +35,8 @@ func TestSites(t *testing.T) {
 		"http://f.test/feed":              "<rss><channel><item><link>/5</link></item></channel></rss>",
 		"http://f.test/list":              "http://f.test/6\nhttp://f.test/7\n",
 		"http://g.test/sitemap.xml":       urlset("/8"),
+		"http://g.test/sitemap.xml.gz":    urlset("/8"),
+		"http://g.test/sitemap":           gz(urlset("/8")),
 	}
 	for _, tt := range []struct{ name, site, want string }{
 		{"a site with robots.txt", "http://a.test", "a.test/1 b.test/3"},
@@ -49,6 +52,8 @@ func TestSites(t *testing.T) {
 		{"a text", "http://f.test/list", "f.test/6 f.test/7 f.test/list"},
 		{"a sitemap", "http://g.test/sitemap.xml", "g.test/8"},
 		{"with a query", "http://g.test/?sitemap", ""},
+		{"packed by name alone", "http://g.test/sitemap.xml.gz", "g.test/8"},
+		{"packed, whatever its name", "http://g.test/sitemap", "g.test/8"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -283,6 +288,28 @@ func TestPagesGoFirst(t *testing.T) {
 		crawl(t, w, spiders.NewSitemap("test", seen, "http://a.test/sitemap.xml"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: time.Second}))
 		if at := slices.Index(w.asked(), "http://a.test/sitemap-2.xml"); at != 13 { // behind robots.txt, the index, a sitemap and its pages
 			t.Errorf("the second sitemap was asked as number %d: %q", at, w.asked())
+		}
+	})
+}
+
+// With the standard middlewares and all others that judge pages sitemaps are read: the tags that they come with are not
+// for them, and robots.txt may be missing.
+func TestWithMiddlewares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scope, err := middleware.NewScope(middleware.ScopeOptions{Domains: []string{"a.test"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := &web{tags: "noindex, nofollow", pages: map[string]string{"http://a.test/sitemap.xml": index("/sitemap-1.xml"),
+			"http://a.test/sitemap-1.xml": urlset("/1", "http://b.test/2"), "http://a.test/1": "x"}}
+		stats := crawl(t, w, spiders.NewSitemap("test", seen, "http://a.test"), tegenaria.EngineWithMiddlewares(append(middleware.Standard(), scope,
+			middleware.NewRobotsTags(middleware.RobotsTagOptions{NoIndex: true, NoFollow: true, RelNoFollow: true}),
+			middleware.NewHTTPErrors(middleware.HTTPErrorOptions{Drop: true}), middleware.NewDepth(middleware.DepthOptions{Max: -1}))...))
+		if want := "a.test/1"; w.paths() != want {
+			t.Errorf("asked for %s, want %s: %v", w.paths(), want, stats.Reasons)
+		}
+		if got, want := fmt.Sprint(stats.Reasons), "map[filtered: noindex:1 filtered: offsite:1]"; got != want {
+			t.Errorf("reasons %s, want %s", got, want) // the page itself is not parsed
 		}
 	})
 }

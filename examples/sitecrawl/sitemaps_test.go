@@ -1,10 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -80,5 +84,42 @@ func TestAuth(t *testing.T) {
 	start(t, one.URL, "-auth", "elsewhere.example=me:a")
 	if slices.ContainsFunc(log["one"], func(s string) bool { return strings.Contains(s, "me") }) {
 		t.Errorf("the server saw %q", log["one"])
+	}
+}
+
+// A job that starts from sitemaps goes on where it was stopped, and has each line once.
+func TestSitemapsOfAJob(t *testing.T) {
+	pages := map[string]string{"/": "", "/robots.txt": "text: Sitemap: /sitemap-index.xml", "/sitemap-index.xml": "text: <sitemapindex>"}
+	want := []string{"/:0"}
+	for n := range 3 {
+		name := fmt.Sprintf("/sitemap-%d.xml", n)
+		pages["/sitemap-index.xml"] += "<sitemap><loc>" + name + "</loc></sitemap>"
+		pages[name] = "text: <urlset>"
+		for i := range 5 {
+			page := fmt.Sprintf("/%d/%d", n, i)
+			pages[page] = ""
+			pages[name] += "<url><loc>" + page + "</loc></url>"
+			want = append(want, page+":0")
+		}
+		pages[name] += "</urlset>"
+	}
+	pages["/sitemap-index.xml"] += "</sitemapindex>"
+	s := serve(t, pages)
+	dir, out := t.TempDir(), filepath.Join(t.TempDir(), "out")
+	code := exitStopped
+	for runs := 0; code == exitStopped; runs++ {
+		var stderr bytes.Buffer
+		code = run([]string{"-url", s.URL + "/", "-sitemaps", "-job", dir, "-out", out, "-max-pages", "6"}, io.Discard, &stderr)
+		if runs > 10 {
+			t.Fatalf("the job does not end: %s", &stderr)
+		}
+	}
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(want)
+	if got := (result{lines: readLines(t, s.URL, text)}).depths(); code != exitFinished || got != strings.Join(want, " ") {
+		t.Errorf("exit code %d, lines for %s", code, got)
 	}
 }
