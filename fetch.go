@@ -106,7 +106,7 @@ func (c *crawl) guard(j *job, at Stage, code func()) bool {
 }
 
 // exchange sends the request through the middlewares and the downloader. It returns the failure, if there
-// is one; alive is false if the job was abandoned; closed tells that its gate is, and nothing was sent.
+// is one; alive is false if the job was abandoned; closed tells that its slot or gate is, and that nothing was sent.
 func (c *crawl) exchange(j *job) (herr *HandleError, alive, closed bool) {
 	ctx := j.ctx
 	if own, ok := ctx.Ctx.(*userContext); ok && own.user.Err() != nil { // it was given up while it waited
@@ -120,7 +120,7 @@ func (c *crawl) exchange(j *job) (herr *HandleError, alive, closed bool) {
 	}
 	var came answer
 	if ctx.DownloadResult == nil {
-		if !c.enterGate(j) {
+		if !c.mayStart(j) {
 			return nil, true, true
 		}
 		if herr, alive = c.download(j); !alive {

@@ -42,6 +42,9 @@ type harnessCrawl struct {
 	starts     map[string][]time.Time
 	slowed     map[string]time.Time // when SlotDelay was called first
 	running    map[string]int
+	asked      map[string]int       // pages, by slot
+	pausedAt   map[string]time.Time // when a slot's server said Retry-After, and until when that is
+	pausedTo   map[string]time.Time
 	downloads  int
 	refused    int // callbacks that refuse to return
 	stopping   bool
@@ -69,7 +72,8 @@ func newHarnessCrawl(p *harnessPlan) *harnessCrawl {
 		p: p, model: newHarnessModel(p), last: time.Now(),
 		release: make(chan struct{}), over: make(chan struct{}), endNow: make(chan struct{}), pause: make(chan struct{}),
 		hits: make(map[int]int), robots: make(map[string]int), starts: make(map[string][]time.Time),
-		slowed: make(map[string]time.Time), running: make(map[string]int), sent: make(map[int]string),
+		slowed: make(map[string]time.Time), running: make(map[string]int), asked: make(map[string]int),
+		pausedAt: make(map[string]time.Time), pausedTo: make(map[string]time.Time), sent: make(map[int]string),
 		redirected: make(map[int]int), settled: make(map[int][]string), outcomes: make(map[tegenaria.Outcome]int64),
 		items: make(map[int]int),
 	}
@@ -372,14 +376,14 @@ func (c *harnessCrawl) check(err error, ended time.Time) {
 			continue
 		}
 		got, want := c.hits[page], c.model.hits[page]
-		if got > want || got < want && err == nil && p.limits.Depth == 0 && !p.closes {
+		if got > want || got < want && err == nil && p.limits.Depth == 0 && p.policy.MaxPages == 0 && !p.closes {
 			c.violation("page %d was downloaded %d times, the model says %d", page, got, want)
 		}
 	}
 	c.checkItems(s, err == nil)
 	c.checkCommits(err)
 	if err == nil {
-		if idle := ended.Sub(c.last); idle != 0 && !(p.plain && p.obey) { // nobody sees what robots.txt forbids then
+		if idle := ended.Sub(c.last); idle != 0 && !(p.plain && (p.obey || p.policy.MaxPages > 0)) { // nobody sees what is filtered late then
 			c.violation("the crawl ended %s after the last work", idle)
 		}
 		if open := s.Pending + s.Delayed + s.InFlight + s.Items; open != 0 {

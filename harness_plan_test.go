@@ -37,6 +37,8 @@ type harnessPlan struct {
 	stuck     bool // user code may refuse to return
 	slotDelay time.Duration
 
+	retryAfter time.Duration // what 429 and 503 say; 0: nothing
+
 	parse, readers        uint
 	concurrency, itemers  int
 	policy                tegenaria.Politeness
@@ -153,7 +155,47 @@ func newHarnessPlan(seed uint64) *harnessPlan {
 	}
 	p.planEnding(r, chance, pick)
 	p.planPages(r, chance)
+	p.planPoliteness()
 	return p
+}
+
+// planPoliteness draws by itself, so that what else a seed means stays as it was.
+func (p *harnessPlan) planPoliteness() {
+	r := rand.New(rand.NewPCG(p.seed, 8))
+	pick := func(ds ...time.Duration) time.Duration { return ds[r.IntN(len(ds))] }
+	p.retryAfter = pick(0, 0, 0, time.Second, 40*time.Second)
+	if r.IntN(4) == 0 {
+		p.policy.Jitter = r.Float64()
+	}
+	if r.IntN(4) == 0 {
+		p.policy.Overrides = make(map[string]tegenaria.SlotPolicy)
+		for _, key := range []string{"h0.test", "*.test"} {
+			p.policy.Overrides[key] = tegenaria.SlotPolicy{Delay: pick(0, 20*time.Millisecond, 2*time.Second), PerSlot: r.IntN(3)}
+		}
+	}
+	if r.IntN(6) == 0 {
+		p.policy.AutoThrottle = &tegenaria.AutoThrottle{Start: pick(0, 10*time.Millisecond), Max: pick(0, time.Second)}
+	}
+	if r.IntN(8) == 0 {
+		p.policy.MaxPages = 1 + r.IntN(8)
+	}
+}
+
+// rule is the policy of a slot, as the harness understands Politeness; jitter is taken off its delay.
+func (p *harnessPlan) rule(slot string) tegenaria.SlotPolicy {
+	o := tegenaria.SlotPolicy{Delay: p.policy.Delay, Jitter: p.policy.Jitter, PerSlot: p.policy.PerSlot, MaxPages: p.policy.MaxPages}
+	if p.policy.Overrides != nil {
+		if own, ok := p.policy.Overrides[slot]; ok {
+			o = own
+		} else if strings.HasSuffix(slot, ".test") {
+			o = p.policy.Overrides["*.test"]
+		}
+	}
+	o.Delay = time.Duration(float64(o.Delay) * (1 - o.Jitter))
+	if o.PerSlot == 0 {
+		o.PerSlot = 8
+	}
+	return o
 }
 
 func (p *harnessPlan) planEnding(r *rand.Rand, chance func(float64) bool, pick func(...time.Duration) time.Duration) {
@@ -365,14 +407,6 @@ func (p *harnessPlan) slot(host string) string {
 	}
 	name, _, _ := strings.Cut(host, ":")
 	return name
-}
-
-// perSlot is how many requests of a slot may be in flight.
-func (p *harnessPlan) perSlot() int {
-	if p.policy.PerSlot == 0 {
-		return 8
-	}
-	return p.policy.PerSlot
 }
 
 // body is what a page says.

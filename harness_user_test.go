@@ -266,7 +266,7 @@ func (c *harnessCrawl) fetchOne(ctx *tegenaria.Context, place string, to int) {
 	c.unmark(request) // a Fetch that is tried again settles more than once
 	resp, err := ctx.Fetch(request)
 	c.mu.Lock()
-	excused := c.stopping || c.refused > 0 || c.p.ending != endNone
+	excused := c.stopping || c.refused > 0 || c.p.ending != endNone || c.p.policy.MaxPages > 0
 	c.mu.Unlock()
 	switch {
 	case err == nil && harnessPageOf(resp.URL) >= 0 && resp.String() != c.p.body(harnessPageOf(resp.URL)):

@@ -22,6 +22,7 @@ type harnessAnswer struct {
 	body     string
 	broken   bool
 	silent   bool
+	after    string // Retry-After
 }
 
 // answer looks a request up in the plan, and writes it down.
@@ -37,6 +38,10 @@ func (c *harnessCrawl) answer(host, url string, attempt int) harnessAnswer {
 	c.log("asked for %s, attempt %d: %+v", url, attempt, c.p.pages[page])
 	c.mu.Lock()
 	c.hits[page]++
+	slot := c.p.slot(host)
+	if c.asked[slot]++; c.p.rule(slot).MaxPages > 0 && c.asked[slot] > c.p.rule(slot).MaxPages {
+		c.violationLocked("slot %s was asked for %d pages, its budget is %d", slot, c.asked[slot], c.p.rule(slot).MaxPages)
+	}
 	c.mu.Unlock()
 	r := c.p.draw("latency", page, attempt)
 	a := harnessAnswer{wait: time.Duration(r.Float64() * float64(c.p.slow)), status: c.p.pages[page].code}
@@ -82,6 +87,17 @@ func (c *harnessCrawl) answerRobots(host string) harnessAnswer {
 	return a
 }
 
+// heeds lets an answer ask for a pause, if the plan says so, and remembers it.
+func (c *harnessCrawl) heeds(slot string, a *harnessAnswer) {
+	if c.p.retryAfter == 0 || a.broken || a.status != http.StatusTooManyRequests && a.status != http.StatusServiceUnavailable {
+		return
+	}
+	a.after = strconv.Itoa(int(c.p.retryAfter.Seconds()))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pausedAt[slot], c.pausedTo[slot] = time.Now(), time.Now().Add(c.p.retryAfter)
+}
+
 // ServeHTTP is the server of crawls over HTTP.
 func (c *harnessCrawl) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	attempt, _ := strconv.Atoi(r.Header.Get("X-Attempt"))
@@ -103,6 +119,9 @@ func (c *harnessCrawl) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if a.location != "" {
 		w.Header().Set("Location", a.location)
+	}
+	if c.heeds(c.p.slot(r.Host), &a); a.after != "" {
+		w.Header().Set("Retry-After", a.after)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(a.status)
@@ -142,6 +161,9 @@ func (d harnessDownloader) Download(ctx *tegenaria.Context, result chan<- *tegen
 	if err := harnessWait(ctx, wait); err != nil {
 		a.broken = true
 	}
+	if !a.silent && ctx.Err() == nil {
+		c.heeds(slot, &a)
+	}
 	c.end(slot)
 	if a.silent || a.broken {
 		switch r.IntN(5) {
@@ -163,6 +185,9 @@ func (d harnessDownloader) Download(ctx *tegenaria.Context, result chan<- *tegen
 	header := map[string][]string{"Content-Type": {"text/html"}}
 	if a.location != "" {
 		header["Location"] = []string{a.location}
+	}
+	if a.after != "" {
+		header["Retry-After"] = []string{a.after}
 	}
 	resp := tegenaria.NewResponse(req, a.status, header, []byte(a.body))
 	switch r.IntN(6) {
@@ -229,12 +254,17 @@ func (c *harnessCrawl) begin(slot string) {
 	defer c.mu.Unlock()
 	c.running[slot]++
 	c.downloads++
-	if n := c.running[slot]; n > c.p.perSlot() && !c.p.stuck {
-		c.violationLocked("%d downloads in slot %s, limit %d", n, slot, c.p.perSlot())
+	rule := c.p.rule(slot)
+	if n := c.running[slot]; n > rule.PerSlot && !c.p.stuck {
+		c.violationLocked("%d downloads in slot %s, limit %d", n, slot, rule.PerSlot)
+	}
+	// What starts at the very moment of the answer may not know of it.
+	if now.Before(c.pausedTo[slot]) && now.After(c.pausedAt[slot]) && !c.p.stuck {
+		c.violationLocked("a download in slot %s starts %s before Retry-After is over", slot, c.pausedTo[slot].Sub(now))
 	}
 	starts := c.starts[slot]
 	if n := len(starts); n > 0 {
-		gap, want := now.Sub(starts[n-1]), c.p.policy.Delay
+		gap, want := now.Sub(starts[n-1]), rule.Delay
 		if at, ok := c.slowed[slot]; ok && want > 0 && starts[n-1].After(at) {
 			want = max(want, c.p.slotDelay)
 		}

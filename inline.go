@@ -205,6 +205,9 @@ func (c *crawl) inlineExchange(j *job) *HandleError {
 		if err := c.waitSlot(j); err != nil {
 			return j.failure(StageDownload, err, nil)
 		}
+		if c.sched.exhausted(j.rec.Slot) {
+			return j.failure(StageDownload, IgnoreRequest(pageBudget), nil)
+		}
 		if !c.enterGate(j) {
 			if err := c.waitGate(j); err != nil {
 				return j.failure(StageDownload, err, nil)

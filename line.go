@@ -128,11 +128,12 @@ func (s *scheduler) block(slot string, until time.Time) {
 	s.slots.Block(slot, s.now(), until)
 }
 
-// delayed tells whether a granted slot has a delay.
+// delayed tells whether a granted slot that has just been used has to wait for its next turn: it has a delay, or was
+// blocked meanwhile.
 func (s *scheduler) delayed(grant *slots.Grant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return grant != nil && grant.Slot.Delay() > 0
+	return grant != nil && (grant.Slot.Delay() > 0 || !s.slots.Startable(grant, s.now()))
 }
 
 // early tells whether a download would start too soon in the slot that it was granted: before the slot's delay was

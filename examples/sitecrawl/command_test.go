@@ -20,7 +20,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("domains %q, urls %q", o.domains, o.urls)
 	}
 	if o.depth != -1 || o.maxPages != 0 || o.concurrency != 16 || o.perHost != 8 || o.delay != 0 ||
-		o.timeout != 30*time.Second || o.agent != "" || o.ignoreRobots || o.allowPrivate || o.out != "-" || o.summary != "" {
+		o.timeout != 30*time.Second || o.agent != "" || o.ignoreRobots || o.allowPrivate || o.out != "-" || o.summary != "" || o.autothrottle {
 		t.Errorf("got %+v", o)
 	}
 }
@@ -71,7 +71,7 @@ func TestHelp(t *testing.T) {
 	if code := run([]string{"-h"}, &stdout, &stderr); code != exitFinished || stderr.Len() > 0 {
 		t.Errorf("exit code %d, stderr %q", code, &stderr)
 	}
-	for _, name := range strings.Fields("url domains depth max-pages c per-host delay timeout agent ignore-robots allow-private sitemaps auth out job summary") {
+	for _, name := range strings.Fields("url domains depth max-pages c per-host delay timeout agent ignore-robots allow-private sitemaps auth autothrottle out job summary") {
 		if !strings.Contains(stdout.String(), "\n  -"+name+" ") && !strings.Contains(stdout.String(), "\n  -"+name+"\n") {
 			t.Errorf("the help does not name -%s:\n%s", name, &stdout)
 		}

@@ -24,7 +24,7 @@ type options struct {
 	delay, timeout             time.Duration
 	agent                      string
 	ignoreRobots, allowPrivate bool
-	sitemaps                   bool
+	sitemaps, autothrottle     bool
 	auth                       []login
 	out, summary, job          string
 }
@@ -45,6 +45,7 @@ func parseOptions(args []string, help io.Writer) (*options, error) {
 	f.IntVar(&o.concurrency, "c", 16, "`requests` in flight")
 	f.IntVar(&o.perHost, "per-host", 8, "`requests` in flight at one host")
 	f.DurationVar(&o.delay, "delay", 0, "`time` between the starts of two requests at one host")
+	f.BoolVar(&o.autothrottle, "autothrottle", false, "let the delay at each host follow its latency, so that one request is under way at a time; it begins with 5s")
 	f.DurationVar(&o.timeout, "timeout", 30*time.Second, "longest `time` of one request, from connecting to the last byte")
 	f.StringVar(&o.agent, "agent", "", "User-Agent `name`, also for robots.txt (default tegenaria/"+tegenaria.Version+")")
 	f.BoolVar(&o.ignoreRobots, "ignore-robots", false, "do not ask for robots.txt")
@@ -117,6 +118,9 @@ func host(u *url.URL) string { return strings.ToLower(u.Hostname()) }
 func (o *options) engine() []tegenaria.EngineOption {
 	politeness := tegenaria.Politeness{
 		Delay: o.delay, PerSlot: o.perHost, UserAgent: o.agent, IgnoreRobots: o.ignoreRobots,
+	}
+	if o.autothrottle {
+		politeness.AutoThrottle = &tegenaria.AutoThrottle{}
 	}
 	if o.allowPrivate {
 		politeness.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}

@@ -221,6 +221,13 @@ func (g *Grant) Agrees(priority int, more bool) bool {
 	return g.take != 0 && more == g.more && (!more || priority == g.priority)
 }
 
+// Startable reports whether the grant's work may start now. It may when it was acquired; but what takes its time before
+// it starts may find that the slot was blocked meanwhile, or got a delay. Then the work should be added again and the
+// grant released.
+func (t *Table) Startable(g *Grant, now time.Time) bool {
+	return g.Slot.next <= t.observe(now)
+}
+
 // Started stamps the slot: the grant's work starts now, the next one may start after the delay in
 // force. A second call for the same grant, or one after its release, does nothing.
 func (t *Table) Started(g *Grant, now time.Time) {
