@@ -1,6 +1,7 @@
 package selector
 
 import (
+	"encoding/json"
 	stdhtml "html"
 	"regexp"
 	"slices"
@@ -97,7 +98,7 @@ func replaceReferences(s string) string {
 // JSON reads the text of each result as JSON, such as that of a script element, and selects by a path
 // in the syntax of the gjson module: "offers.0.price", "items.#.name". What an array selects are its
 // values. Strings are plain, numbers and truth values are as they are written, objects and arrays
-// inside are JSON. Text that is no JSON, and null, select nothing.
+// inside are JSON. Text that is no JSON, as are more than 10,000 levels, and null select nothing.
 func (s *Selection) JSON(path string) *Selection {
 	if s.Len() == 0 {
 		return nil
@@ -108,7 +109,7 @@ func (s *Selection) JSON(path string) *Selection {
 		text := s.raw(i)
 		read += len(text)
 		s.bound(read)
-		if !gjson.Valid(text) {
+		if !json.Valid([]byte(text)) { // gjson.Valid overflows the stack on a page of brackets
 			continue
 		}
 		result := gjson.Get(text, path)

@@ -2,6 +2,7 @@ package selector_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/tegenaria/tegenaria/selector"
@@ -58,6 +59,9 @@ func TestJSON(t *testing.T) {
 		want []string
 	}{
 		{"string", data.JSON("name"), []string{"Tea"}},
+		{"brackets", selector.Parse([]byte("<p>" + strings.Repeat("[", 8_000_000))).CSS("p").JSON("0"), nil},
+		{"too many levels", selector.Parse([]byte("<p>" + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001))).CSS("p").JSON("0"), nil},
+		{"not too many", selector.Parse([]byte("<p>" + strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000))).CSS("p").JSON("0.0.#"), []string{"1"}},
 		{"number as written", data.JSON("offers.0.price"), []string{"3.50"}},
 		{"truth value", data.JSON("offers.0.stock"), []string{"true"}},
 		{"each of an array", data.JSON("offers.#.price"), []string{"3.50", "4"}},
