@@ -12,7 +12,7 @@ import (
 // recent is an exact table of keys that are known, of bounded size: it forgets. Keys are never taken back, so
 // a key that is found is known for certain, whatever became of its request.
 type recent struct {
-	keys   []tegenaria.Key // a power of two of them, in pairs
+	keys   []tegenaria.Key // a power of two of them, in groups
 	depths []uint16        // 1 + the smallest depth; 0: empty
 	used   int
 }
@@ -20,6 +20,7 @@ type recent struct {
 const (
 	minRecent = 1 << 10
 	maxRecent = 1 << 20 // 18 MiB
+	group     = 4       // a cache line of keys: the places that a key may have
 	deepest   = math.MaxUint16
 )
 
@@ -29,17 +30,18 @@ func newRecent() *recent {
 
 func recentDepth(depth int) uint16 { return uint16(min(depth, deepest-1)) + 1 }
 
-// place returns the first of the pair of entries that a key may be in. Keys are as good as random.
-func (r *recent) place(key *tegenaria.Key) int {
-	return int(binary.LittleEndian.Uint64(key[:8])) & (len(r.keys) - 2)
+// groupOf returns the group of a key. Keys are as good as random.
+func (r *recent) groupOf(key *tegenaria.Key) (keys []tegenaria.Key, depths []uint16) {
+	i := int(binary.LittleEndian.Uint64(key[:8])) & (len(r.keys) - group)
+	return r.keys[i : i+group], r.depths[i : i+group]
 }
 
 // known tells whether the key is here at this depth or a smaller one: then there is nothing to do.
 func (r *recent) known(key *tegenaria.Key, depth int) bool {
-	i := r.place(key)
-	for j := i; j < i+2; j++ {
-		if r.depths[j] != 0 && r.keys[j] == *key {
-			return recentDepth(depth) >= r.depths[j]
+	keys, depths := r.groupOf(key)
+	for i := range keys {
+		if depths[i] != 0 && keys[i] == *key {
+			return recentDepth(depth) >= depths[i]
 		}
 	}
 	return false
@@ -50,24 +52,20 @@ func (r *recent) add(key *tegenaria.Key, depth int) {
 	if r.used > len(r.keys)/4*3 && len(r.keys) < maxRecent {
 		r.grow()
 	}
-	i := r.place(key)
-	for j := i; j < i+2; j++ {
-		if r.depths[j] != 0 && r.keys[j] == *key {
-			r.depths[j] = min(r.depths[j], recentDepth(depth))
+	keys, depths := r.groupOf(key)
+	for i := range keys {
+		if depths[i] != 0 && keys[i] == *key {
+			depths[i] = min(depths[i], recentDepth(depth))
 			return
 		}
 	}
-	// The younger one comes first, the older one is forgotten.
-	switch {
-	case r.depths[i] == 0:
+	// The youngest one comes first, the oldest one is forgotten.
+	if depths[group-1] == 0 {
 		r.used++
-	case r.depths[i+1] == 0:
-		r.used++
-		fallthrough
-	default:
-		r.keys[i+1], r.depths[i+1] = r.keys[i], r.depths[i]
 	}
-	r.keys[i], r.depths[i] = *key, recentDepth(depth)
+	copy(keys[1:], keys)
+	copy(depths[1:], depths)
+	keys[0], depths[0] = *key, recentDepth(depth)
 }
 
 func (r *recent) grow() {

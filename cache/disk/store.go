@@ -22,7 +22,7 @@ func (c *Cache) storeOptions(memTable uint64) *pebble.Options {
 		CacheSize:                   storeCache + 2*int64(memTable), // which it counts as blocks
 		MemTableSize:                memTable,
 		MemTableStopWritesThreshold: 2,
-		L0CompactionThreshold:       4,
+		L0CompactionThreshold:       8, // random keys: each compaction rewrites what lies below
 		L0StopWritesThreshold:       20,
 		LBaseMaxBytes:               64 << 20,
 		MaxOpenFiles:                500,
@@ -46,6 +46,7 @@ func (c *Cache) storeOptions(memTable uint64) *pebble.Options {
 		}
 		if i == len(o.Levels)-1 { // a key that is asked for is there if it is nowhere else
 			l.FilterPolicy = pebble.NoFilterPolicy
+			l.BlockSize = 32 << 10
 		}
 		l.Compression = func() *sstable.CompressionProfile { return profile }
 	}
