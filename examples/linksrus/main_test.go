@@ -249,7 +249,8 @@ func TestSubmitRefusals(t *testing.T) {
 
 func TestBadFlags(t *testing.T) {
 	for _, c := range []struct{ args, says string }{
-		{"-url example.com", "example.com"}, {"-url ftp://example.com/", "ftp://example.com/"}, {"-c 0", "-c is 0"},
+		{"-url example.com", "example.com"}, {"-url ftp://example.com/", "ftp://example.com/"},
+		{"-url http://10.0.0.1/", "private address"}, {"-c 0", "-c is 0"},
 		{"-recrawl -1s", "-recrawl is -1s"}, {"-db x", "-db needs a -url"}, {"-speed 3", "-speed"}, {"http://example.com/", "belongs to no flag"},
 		{"-url http://127.0.0.1:1/ -listen nowhere:x", "listen tcp"}, {"-url http://127.0.0.1:1/ -db /dev/null/x", "/dev/null"},
 	} {

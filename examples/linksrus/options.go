@@ -28,6 +28,9 @@ func parseOptions(args []string, help io.Writer) (*options, error) {
 	f.SetOutput(io.Discard)
 	f.Func("url", "`URL` of a site to crawl; may be given several times (default: a demo site)", func(s string) error {
 		url, err := crawl.Normalize(s)
+		if err == nil && !crawl.NewGuard(url).Permits(url) {
+			err = errors.New("a private address; only those of this machine itself may be crawled")
+		}
 		o.urls = append(o.urls, url)
 		return err
 	})
