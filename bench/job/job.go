@@ -42,6 +42,7 @@ type Job struct {
 // Stats is what a contestant writes at its end, and on SIGUSR1 after a garbage collection.
 type Stats struct {
 	Mallocs    uint64  `json:"mallocs"`    // objects allocated since the start
+	Allocated  uint64  `json:"allocated"`  // their bytes
 	Live       uint64  `json:"live"`       // bytes of the heap's objects and of the stacks
 	Goroutines int     `json:"goroutines"` //
 	Seconds    float64 `json:"seconds"`    // set by contestants that clock themselves
@@ -111,7 +112,7 @@ func (j Job) run(run func(Job) (float64, error)) (err error) {
 func (j Job) tell(seconds float64) error {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	text, err := json.Marshal(Stats{Mallocs: m.Mallocs, Live: m.HeapAlloc + m.StackInuse, Goroutines: runtime.NumGoroutine(), Seconds: seconds})
+	text, err := json.Marshal(Stats{Mallocs: m.Mallocs, Allocated: m.TotalAlloc, Live: m.HeapAlloc + m.StackInuse, Goroutines: runtime.NumGoroutine(), Seconds: seconds})
 	if err != nil {
 		return err
 	}
