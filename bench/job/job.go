@@ -36,7 +36,7 @@ type Job struct {
 	Dir         string // where a durable contestant keeps its state
 	CA          string // file with the certificate to trust, PEM; "": the system's
 
-	stats, profile string
+	stats, cpuProfile, memProfile string
 }
 
 // Stats is what a contestant writes at its end, and on SIGUSR1 after a garbage collection.
@@ -63,7 +63,8 @@ func Timed(run func(Job) (float64, error)) {
 	flag.StringVar(&j.Dir, "dir", "", "`directory` for what has to outlive the process")
 	flag.StringVar(&j.CA, "ca", "", "`file` with a certificate to trust")
 	flag.StringVar(&j.stats, "stats", "", "`file` for the allocator's figures")
-	flag.StringVar(&j.profile, "cpuprofile", "", "`file` for a CPU profile")
+	flag.StringVar(&j.cpuProfile, "cpuprofile", "", "`file` for a CPU profile")
+	flag.StringVar(&j.memProfile, "memprofile", "", "`file` for a profile of allocations")
 	flag.Parse()
 	if err := j.run(run); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", os.Args[0], err)
@@ -72,8 +73,8 @@ func Timed(run func(Job) (float64, error)) {
 }
 
 func (j Job) run(run func(Job) (float64, error)) (err error) {
-	if j.profile != "" {
-		f, err := os.Create(j.profile)
+	if j.cpuProfile != "" {
+		f, err := os.Create(j.cpuProfile)
 		if err != nil {
 			return err
 		}
@@ -82,6 +83,9 @@ func (j Job) run(run func(Job) (float64, error)) (err error) {
 			return err
 		}
 		defer pprof.StopCPUProfile()
+	}
+	if j.memProfile != "" {
+		defer func() { err = errors.Join(err, writeAllocations(j.memProfile)) }()
 	}
 	if j.stats != "" {
 		asked := make(chan os.Signal, 1)
@@ -106,6 +110,16 @@ func (j Job) run(run func(Job) (float64, error)) (err error) {
 		return err
 	}
 	return j.tell(seconds)
+}
+
+// writeAllocations writes a profile of all allocations so far.
+func writeAllocations(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	runtime.GC() // the profile is as of the last collection
+	return errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
 }
 
 // tell writes the figures. The file appears whole or not at all.
