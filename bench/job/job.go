@@ -36,12 +36,13 @@ type Job struct {
 	Dir         string // where a durable contestant keeps its state
 	CA          string // file with the certificate to trust, PEM; "": the system's
 
-	stats, profile string
+	stats, cpuProfile, memProfile string
 }
 
 // Stats is what a contestant writes at its end, and on SIGUSR1 after a garbage collection.
 type Stats struct {
 	Mallocs    uint64  `json:"mallocs"`    // objects allocated since the start
+	Allocated  uint64  `json:"allocated"`  // their bytes
 	Live       uint64  `json:"live"`       // bytes of the heap's objects and of the stacks
 	Goroutines int     `json:"goroutines"` //
 	Seconds    float64 `json:"seconds"`    // set by contestants that clock themselves
@@ -62,7 +63,8 @@ func Timed(run func(Job) (float64, error)) {
 	flag.StringVar(&j.Dir, "dir", "", "`directory` for what has to outlive the process")
 	flag.StringVar(&j.CA, "ca", "", "`file` with a certificate to trust")
 	flag.StringVar(&j.stats, "stats", "", "`file` for the allocator's figures")
-	flag.StringVar(&j.profile, "cpuprofile", "", "`file` for a CPU profile")
+	flag.StringVar(&j.cpuProfile, "cpuprofile", "", "`file` for a CPU profile")
+	flag.StringVar(&j.memProfile, "memprofile", "", "`file` for a profile of allocations")
 	flag.Parse()
 	if err := j.run(run); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %v\n", os.Args[0], err)
@@ -71,8 +73,8 @@ func Timed(run func(Job) (float64, error)) {
 }
 
 func (j Job) run(run func(Job) (float64, error)) (err error) {
-	if j.profile != "" {
-		f, err := os.Create(j.profile)
+	if j.cpuProfile != "" {
+		f, err := os.Create(j.cpuProfile)
 		if err != nil {
 			return err
 		}
@@ -81,6 +83,9 @@ func (j Job) run(run func(Job) (float64, error)) (err error) {
 			return err
 		}
 		defer pprof.StopCPUProfile()
+	}
+	if j.memProfile != "" {
+		defer func() { err = errors.Join(err, writeAllocations(j.memProfile)) }()
 	}
 	if j.stats != "" {
 		asked := make(chan os.Signal, 1)
@@ -107,11 +112,21 @@ func (j Job) run(run func(Job) (float64, error)) (err error) {
 	return j.tell(seconds)
 }
 
+// writeAllocations writes a profile of all allocations so far.
+func writeAllocations(path string) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	runtime.GC() // the profile is as of the last collection
+	return errors.Join(pprof.Lookup("allocs").WriteTo(f, 0), f.Close())
+}
+
 // tell writes the figures. The file appears whole or not at all.
 func (j Job) tell(seconds float64) error {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	text, err := json.Marshal(Stats{Mallocs: m.Mallocs, Live: m.HeapAlloc + m.StackInuse, Goroutines: runtime.NumGoroutine(), Seconds: seconds})
+	text, err := json.Marshal(Stats{Mallocs: m.Mallocs, Allocated: m.TotalAlloc, Live: m.HeapAlloc + m.StackInuse, Goroutines: runtime.NumGoroutine(), Seconds: seconds})
 	if err != nil {
 		return err
 	}

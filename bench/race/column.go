@@ -52,6 +52,7 @@ func (t *table) columns() []column {
 		column{"× colly", func(r *row) string { return t.ratio(r, collyAsync) }},
 		column{"× raw-tokenizer", func(r *row) string { return t.ratio(r, rawTokenizer) }},
 		told("allocations/page", (*row).mallocs),
+		told("KB allocated/page", (*row).allocated),
 		peak,
 		number("connections", func(r *row) int64 { return r.runs[0].connections }),
 	)...)

@@ -188,7 +188,7 @@ func (c *contestant) command(programs, url string, concurrency int, anyHost bool
 		argv = append(argv, "-ca", f.ca)
 	}
 	if f.profile != "" && c.goProgram() {
-		argv = append(argv, "-cpuprofile", f.profile)
+		argv = append(argv, "-cpuprofile", f.profile+".cpu.pprof", "-memprofile", f.profile+".allocs.pprof")
 	}
 	return argv
 }

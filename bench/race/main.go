@@ -38,7 +38,7 @@ func main() {
 	rounds := flag.Int("rounds", 3, "`runs` of each contestant")
 	scale := flag.Float64("scale", 1, "`factor` for the number of pages")
 	limit := flag.Duration("limit", 2*time.Minute, "`time` after which a run is stopped")
-	profiles := flag.String("profiles", "", "`folder` for CPU profiles, each from one more run")
+	profiles := flag.String("profiles", "", "`folder` for profiles of CPU time and allocations, from one more run")
 	quick := flag.Bool("quick", false, "small sites, one round, ours and raw")
 	flag.Parse()
 	if *quick {
@@ -224,7 +224,7 @@ func share(wall, used time.Duration, ours float64) float64 {
 	return max(0, (used.Seconds()-ours)/(wall.Seconds()*float64(runtime.NumCPU())))
 }
 
-// profile runs each contestant in Go once more and keeps its CPU profile.
+// profile runs each contestant in Go once more and keeps its profiles.
 func (r *race) profile(s scenario, rows []*row) error {
 	if r.profiles == "" || s.kind == growing || s.kind == dying {
 		return nil // these are killed, and would write none
@@ -233,7 +233,7 @@ func (r *race) profile(s scenario, rows []*row) error {
 		if !one.goProgram() || one.failure != nil {
 			continue
 		}
-		path, err := filepath.Abs(filepath.Join(r.profiles, fmt.Sprintf("%s-%s-%d.pprof", s.name, one.name, one.procs)))
+		path, err := filepath.Abs(filepath.Join(r.profiles, fmt.Sprintf("%s-%s-%d", s.name, one.name, one.procs)))
 		if err != nil {
 			return err
 		}

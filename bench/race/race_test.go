@@ -199,7 +199,7 @@ func TestTable(t *testing.T) {
 		return nil
 	}
 	of := func(cpu float64, mallocs uint64, rss int64) run {
-		return run{verdict: verdict{Pages: 1000, Right: 700}, cpu: cpu, wall: 2 * cpu, mallocs: mallocs, peakRSS: rss << 20}
+		return run{verdict: verdict{Pages: 1000, Right: 700}, cpu: cpu, wall: 2 * cpu, mallocs: mallocs, allocated: mallocs * 500, peakRSS: rss << 20}
 	}
 	a := &table{scenario: scenario{name: "a", title: "pages"}, rows: []*row{
 		entry(oursSimplest, of(0.2, 90_000, 40), of(0.1, 90_000, 30), of(0.05, 90_000, 20)),
@@ -209,8 +209,8 @@ func TestTable(t *testing.T) {
 	a.rows[1].failure = errors.New("exit status 1\nand what it said")
 	text := a.String()
 	for _, line := range []string{
-		"| ours-simplest | 3 | 1000 | 0 | 0 | 700 | 0, 0, 0 | 0.2 | 5000 | 100 | 0.20 | 0.50 | 90 | 30 | 0 |\n",
-		"| crawlee (exit status 1) | 0 |" + strings.Repeat(" |", 13) + "\n", "| colly (stopped by the limit of time) | 1 |",
+		"| ours-simplest | 3 | 1000 | 0 | 0 | 700 | 0, 0, 0 | 0.2 | 5000 | 100 | 0.20 | 0.50 | 90 | 45 | 30 | 0 |\n",
+		"| crawlee (exit status 1) | 0 |" + strings.Repeat(" |", 14) + "\n", "| colly (stopped by the limit of time) | 1 |",
 	} {
 		if !strings.Contains(text, line) {
 			t.Errorf("no %q in\n%s", line, text)

@@ -45,6 +45,7 @@ type run struct {
 	peakRSS     int64
 	connections int64
 	mallocs     uint64 // 0 if it does not tell
+	allocated   uint64 // bytes; 0 if it does not tell
 	growth      [2]point
 }
 
@@ -242,6 +243,6 @@ func (r *race) settle(s scenario, f files, result *run) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	result.mallocs, result.clocked = stats.Mallocs, stats.Seconds
+	result.mallocs, result.allocated, result.clocked = stats.Mallocs, stats.Allocated, stats.Seconds
 	return err
 }

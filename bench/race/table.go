@@ -65,8 +65,14 @@ func (r *row) cpu() float64 {
 	return r.median(func(one run) float64 { return one.cpu * 1e6 / float64(max(1, one.Pages)) })
 }
 
+// mallocs is per page.
 func (r *row) mallocs() float64 {
 	return r.median(func(one run) float64 { return float64(one.mallocs) / float64(max(1, one.Pages)) })
+}
+
+// allocated is KB per page.
+func (r *row) allocated() float64 {
+	return r.median(func(one run) float64 { return float64(one.allocated) / 1000 / float64(max(1, one.Pages)) })
 }
 
 func (r *row) peak() float64 {
