@@ -75,22 +75,6 @@ func (c *crawl) enterGate(j *job) bool {
 	return c.sched.slots.Enter(grant, e.name, e.limit, e.stays)
 }
 
-// mayStart is asked when the middlewares have seen a job's request, which may have taken them long, and may have
-// changed its proxy. False: as with enterGate.
-func (c *crawl) mayStart(j *job) bool {
-	if len(c.middlewares) == 0 {
-		return true // it has just been granted, and has entered its gate
-	}
-	return c.sched.startable(j.slot()) && c.enterGate(j)
-}
-
-// startable tells whether the work of a grant may start now; there is none where user code has given it up.
-func (s *scheduler) startable(grant *slots.Grant) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return grant == nil || s.slots.Startable(grant, s.now())
-}
-
 // standBack puts a job of the queue that may not start yet back into its slot's queue, without its worker. It comes
 // again when slot and gate are open, and must not be touched any more.
 func (c *crawl) standBack(j *job) {

@@ -120,11 +120,12 @@ func (c *crawl) exchange(j *job) (herr *HandleError, alive, closed bool) {
 	}
 	var came answer
 	if ctx.DownloadResult == nil {
-		if !c.mayStart(j) {
+		// A middleware may have changed its proxy, and with that its gate.
+		if len(c.middlewares) > 0 && !c.enterGate(j) {
 			return nil, true, true
 		}
-		if herr, alive = c.download(j); !alive {
-			return nil, false, false
+		if herr, alive, closed = c.download(j); !alive || closed {
+			return nil, alive, closed
 		}
 		came = answerOf(ctx, herr)
 	}
@@ -238,39 +239,46 @@ func (r *Response) complete(ctx *Context) {
 	r.sync()
 }
 
-// download asks the request's downloader and waits for its one result.
-func (c *crawl) download(j *job) (herr *HandleError, alive bool) {
+// download asks the request's downloader and waits for its one result. closed tells that the slot does not let it
+// start any more: middlewares and robots.txt may have taken long, and the site have asked for a pause meanwhile.
+func (c *crawl) download(j *job) (herr *HandleError, alive, closed bool) {
 	ctx := j.ctx
 	if ctx.Err() != nil { // given up while a middleware had it; its slot may be gone
-		return j.failure(StageDownload, context.Cause(ctx.Ctx), nil), true
+		return j.failure(StageDownload, context.Cause(ctx.Ctx), nil), true, false
 	}
 	d, err := c.downloaders.pick(ctx.Request.downloader)
-	if err == nil && !c.sched.spend(j.rec.Slot) {
-		err = IgnoreRequest(pageBudget)
-	}
 	if err != nil {
-		return j.failure(StageDownload, err, nil), true
+		return j.failure(StageDownload, err, nil), true, false
 	}
-	j.downloader = d
-	c.counters.requests.Add(1)
 	if f := c.cfg.events.RequestStarted; f != nil {
-		c.event(func() { f(ctx.Request) })
+		if !c.sched.startable(j.slot()) {
+			return nil, true, true
+		}
+		c.event(func() { f(ctx.Request) }) // before the slot is stamped, since it may take its time
 	}
-	j.started = c.begins(j)
+	started, ok := c.begins(j)
+	if !ok {
+		return nil, true, true
+	}
+	if !c.sched.spend(j.rec.Slot) {
+		return j.failure(StageDownload, IgnoreRequest(pageBudget), nil), true, false
+	}
+	j.started, j.downloader = started, d
+	c.counters.requests.Add(1)
 	j.takeTurn()
-	alive = c.guard(j, StageDownload, func() { herr = c.askDownloader(j, d, j.started) })
+	alive = c.guard(j, StageDownload, func() { herr = c.askDownloader(j, d, started) })
 	if alive {
 		j.endTurn()
 	}
-	return herr, alive
+	return herr, alive, false
 }
 
-// begins tells the scheduler that a download begins now.
-func (c *crawl) begins(j *job) time.Time {
+// begins tells the scheduler that a download begins now. False: its slot does not let it.
+func (c *crawl) begins(j *job) (time.Time, bool) {
 	if grant := j.slot(); grant != nil {
-		return c.sched.started(grant)
+		return c.sched.start(grant)
 	}
-	return c.now()
+	return c.now(), true
 }
 
 func (c *crawl) askDownloader(j *job, d *downloaderModule, started time.Time) *HandleError {

@@ -136,12 +136,11 @@ func (s *scheduler) delayed(grant *slots.Grant) bool {
 	return grant != nil && (grant.Slot.Delay() > 0 || !s.slots.Startable(grant, s.now()))
 }
 
-// early tells whether a download would start too soon in the slot that it was granted: before the slot's delay was
-// known, several may have been granted.
-func (s *scheduler) early(grant *slots.Grant) bool {
+// startable tells whether the work of a grant may start now; there is none where user code has given it up.
+func (s *scheduler) startable(grant *slots.Grant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return grant != nil && s.slots.Early(grant, s.now())
+	return grant == nil || s.slots.Startable(grant, s.now())
 }
 
 // withdraw takes a waiter out of the line again, or gives back what it was granted meanwhile.

@@ -7,9 +7,6 @@ import (
 	"github.com/tegenaria/tegenaria/robots"
 )
 
-// maxCrawlDelay is as much of a robots.txt's delay as counts.
-const maxCrawlDelay = 30 * time.Second
-
 // pace is how far apart the robots.txt of an origin wants its requests to be: the longer one of Crawl-delay and
 // Request-rate. Neither is in RFC 9309.
 type pace struct {
@@ -29,7 +26,7 @@ func (p *paces) set(of *pace, group *robots.Group, slot string) {
 	delay, _ := group.CrawlDelay()
 	rate, _ := group.RequestRate()
 	before := of.delay
-	of.delay = min(max(delay, rate), maxCrawlDelay)
+	of.delay = max(delay, rate)
 	if of.delay != before {
 		for _, slot := range of.slots {
 			p.tell(slot)

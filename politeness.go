@@ -79,6 +79,7 @@ func SlotRegistrableDomain(u *url.URL) string { return urlx.RegistrableDomain(Sl
 const (
 	defaultPerSlot       = 8
 	defaultMaxRetryAfter = time.Hour
+	defaultMaxCrawlDelay = 30 * time.Second
 )
 
 func (p Politeness) mistakes() error {

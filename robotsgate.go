@@ -67,7 +67,6 @@ const (
 	robotsAllow robotsAnswer = iota
 	robotsForbid
 	robotsCannotRead
-	robotsEarly // the slot was granted before its pace was known
 	robotsWait  // somebody else asks
 	robotsLater // nobody may ask before retryAt
 	robotsAsk   // the caller has to ask
@@ -100,11 +99,8 @@ func (g *robotsGate) look(j *job, enqueue bool) robotsLook {
 	switch f.state {
 	case robotsKnown:
 		g.paces.join(&f.pace, j.rec.Slot)
-		switch {
-		case !f.group.Allowed(urlx.Path(urlx.MergeParams(r.Url, r.Params))):
+		if !f.group.Allowed(urlx.Path(urlx.MergeParams(r.Url, r.Params))) {
 			return robotsLook{answer: robotsForbid}
-		case f.pace.delay > 0 && g.crawl.sched.early(j.slot()):
-			return robotsLook{answer: robotsEarly}
 		}
 		return robotsLook{answer: robotsAllow}
 	case robotsUnreachable:
@@ -160,9 +156,6 @@ func (g *robotsGate) pass(j *job) (ok, waits bool) {
 		if !g.stopping() {
 			j.decide(Robots, "unreachable")
 		}
-	case robotsEarly:
-		g.crawl.askAgain(j)
-		return false, true
 	case robotsWait:
 		return false, true
 	case robotsLater:
@@ -215,9 +208,6 @@ func (g *robotsGate) passInline(j *job) (bool, error) {
 		return false, &RobotsError{URL: j.ctx.Request.Url}
 	case robotsCannotRead:
 		return false, &RobotsError{URL: j.ctx.Request.Url, Unreachable: true}
-	case robotsEarly:
-		j.letGo()
-		return false, nil
 	case robotsWait:
 		j.letGo()
 		defer j.waitsForEngine()()

@@ -52,7 +52,7 @@ func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, no
 		pages: int64(limits.Pages), limited: limits.Pages > 0,
 		wake: make(chan struct{}, 1), jobs: make(map[string][]*job),
 		maxRetryAfter: cmp.Or(cfg.politeness.MaxRetryAfter, defaultMaxRetryAfter),
-		maxCrawlDelay: cmp.Or(cfg.politeness.MaxCrawlDelay, maxCrawlDelay),
+		maxCrawlDelay: cmp.Or(cfg.politeness.MaxCrawlDelay, defaultMaxCrawlDelay),
 		rules:         newSlotRules(cfg.politeness), begun: make(map[string]int),
 	}
 	s.budgets.Store(s.rules.budgets())
@@ -279,14 +279,28 @@ func (s *scheduler) addedLocked(records []Record, verdicts []Verdict, maxPerSlot
 	s.signal()
 }
 
-// started stamps the job's slot: its download begins now.
-func (s *scheduler) started(grant *slots.Grant) time.Time {
+// start stamps the job's slot: its download begins now. False: the slot does not let it any more.
+func (s *scheduler) start(grant *slots.Grant) (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
+	if !s.slots.Startable(grant, now) {
+		return now, false
+	}
+	s.startedLocked(grant, now)
+	return now, true
+}
+
+// started is start for a grant that has just been acquired.
+func (s *scheduler) started(grant *slots.Grant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.startedLocked(grant, s.now())
+}
+
+func (s *scheduler) startedLocked(grant *slots.Grant, now time.Time) {
 	s.slots.Started(grant, now)
 	s.signal()
-	return now
 }
 
 // giveBack returns a slot, unless nil, and the claim to a fetch worker. unused tells that a job of the

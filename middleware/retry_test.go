@@ -128,12 +128,12 @@ func TestRetryPerRequest(t *testing.T) {
 	}
 }
 
-// flaky answers 503 a few times, then 200.
-func flaky(times int, header map[string][]string) *memory {
+// flaky answers with a status a few times, then 200.
+func flaky(times, status int, header map[string][]string) *memory {
 	n := 0
 	return &memory{answer: func(r *tegenaria.Request) (*tegenaria.Response, error) {
 		if n++; n <= times {
-			return tegenaria.NewResponse(r, 503, header, nil), nil
+			return tegenaria.NewResponse(r, status, header, nil), nil
 		}
 		return tegenaria.NewResponse(r, 200, nil, []byte("good")), nil
 	}}
@@ -160,25 +160,26 @@ func TestRetryWaits(t *testing.T) {
 	}{
 		{"one", 1, middleware.RetryOptions{}, nil, 500 * time.Millisecond, time.Second, tegenaria.Fetched, "", 1, 2, []int{0, -1}},
 		{"exponential", 3, middleware.RetryOptions{}, nil, 3500 * time.Millisecond, 7 * time.Second, tegenaria.Fetched, "", 3, 4, []int{0, -1, -2, -3}},
-		{"gives up", 9, middleware.RetryOptions{}, nil, 3500 * time.Millisecond, 7 * time.Second, tegenaria.GaveUp, "gave-up: status 503", 3, 4, nil},
-		{"twice, as Scrapy", 9, middleware.RetryOptions{Times: 2}, nil, 1500 * time.Millisecond, 3 * time.Second, tegenaria.GaveUp, "gave-up: status 503", 2, 3, nil},
+		{"gives up", 9, middleware.RetryOptions{}, nil, 3500 * time.Millisecond, 7 * time.Second, tegenaria.GaveUp, "gave-up: status 500", 3, 4, nil},
+		{"twice, as Scrapy", 9, middleware.RetryOptions{Times: 2}, nil, 1500 * time.Millisecond, 3 * time.Second, tegenaria.GaveUp, "gave-up: status 500", 2, 3, nil},
 		{"capped", 4, middleware.RetryOptions{Times: 4, Backoff: time.Minute, MaxBackoff: 2 * time.Minute}, nil,
 			210 * time.Second, 420 * time.Second, tegenaria.Fetched, "", 4, 5, nil},
 		{"Retry-After seconds", 1, middleware.RetryOptions{}, func() string { return "100" }, 100 * time.Second, 100 * time.Second, tegenaria.Fetched, "", 1, 2, nil},
 		{"Retry-After date", 1, middleware.RetryOptions{}, func() string { return date(200 * time.Second) }, 200 * time.Second, 200 * time.Second, tegenaria.Fetched, "", 1, 2, nil},
-		{"Retry-After in the past", 1, middleware.RetryOptions{}, func() string { return date(-time.Hour) }, 500 * time.Millisecond, time.Second, tegenaria.Fetched, "", 1, 2, nil},
+		{"Retry-After in the past", 1, middleware.RetryOptions{}, func() string { return date(-time.Hour) }, time.Second, 1500 * time.Millisecond, tegenaria.Fetched, "", 1, 2, nil},
 		{"Retry-After shorter than the back-off", 1, middleware.RetryOptions{Backoff: time.Minute}, func() string { return "1" }, 30 * time.Second, time.Minute, tegenaria.Fetched, "", 1, 2, nil},
-		{"Retry-After without sense", 1, middleware.RetryOptions{}, func() string { return "soon" }, 500 * time.Millisecond, time.Second, tegenaria.Fetched, "", 1, 2, nil},
+		{"Retry-After without sense", 1, middleware.RetryOptions{}, func() string { return "soon" }, time.Second, 1500 * time.Millisecond, tegenaria.Fetched, "", 1, 2, nil},
 		{"Retry-After too long", 1, middleware.RetryOptions{}, func() string { return "86400" }, 0, 0, tegenaria.GaveUp, "gave-up: status 503, long Retry-After", 0, 1, nil},
 		{"Retry-After as long as allowed", 1, middleware.RetryOptions{MaxRetryAfter: 24 * time.Hour}, func() string { return "86400" }, 24 * time.Hour, 24 * time.Hour, tegenaria.Fetched, "", 1, 2, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				header := map[string][]string{}
+				// After a 503 the engine leaves the whole slot alone for a while, after a 500 it does not.
+				status, header := 500, map[string][]string{}
 				if tt.after != nil {
-					header["Retry-After"] = []string{tt.after()}
+					status, header["Retry-After"] = 503, []string{tt.after()}
 				}
-				web := flaky(tt.failures, header)
+				web := flaky(tt.failures, status, header)
 				began := time.Now()
 				stats := crawlWith(t, tegenaria.NewSpider("test", nothing, someURL),
 					[]tegenaria.MiddlewaresInterface{middleware.NewRetry(tt.options)}, tegenaria.EngineWithDownloader(web))
@@ -287,7 +288,7 @@ func (s *errorSpider) ErrorHandler(*tegenaria.HandleError, chan<- *tegenaria.Con
 func TestRetryOfFetch(t *testing.T) {
 	for failures, want := range map[int]string{2: "good", 9: ""} {
 		synctest.Test(t, func(t *testing.T) {
-			web := flaky(failures, nil)
+			web := flaky(failures, 503, nil)
 			seed := &memory{answer: func(r *tegenaria.Request) (*tegenaria.Response, error) {
 				if r.Url == someURL {
 					return web.answer(r)
