@@ -76,12 +76,13 @@ func (c *crawl) enterGate(j *job) bool {
 }
 
 // mayStart is asked when the middlewares have seen a job's request, which may have taken them long, and may have
-// changed its proxy. False: as with enterGate.
+// changed its proxy; and a robots.txt that has come since the slot was granted may have set a delay. False: as with
+// enterGate.
 func (c *crawl) mayStart(j *job) bool {
-	if len(c.middlewares) == 0 {
+	if len(c.middlewares) == 0 && c.cfg.politeness.IgnoreRobots {
 		return true // it has just been granted, and has entered its gate
 	}
-	return c.sched.startable(j.slot()) && c.enterGate(j)
+	return c.sched.startable(j.slot()) && (len(c.middlewares) == 0 || c.enterGate(j))
 }
 
 // startable tells whether the work of a grant may start now; there is none where user code has given it up.

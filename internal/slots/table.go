@@ -222,10 +222,14 @@ func (g *Grant) Agrees(priority int, more bool) bool {
 }
 
 // Startable reports whether the grant's work may start now. It may when it was acquired; but what takes its time before
-// it starts may find that the slot was blocked meanwhile, or got a delay. Then the work should be added again and the
-// grant released.
+// it starts may find that the slot was blocked meanwhile; or that it got a delay, while others were picked too, or the
+// grant has been started for something else. Then the work should be added again and the grant released.
 func (t *Table) Startable(g *Grant, now time.Time) bool {
-	return g.Slot.next <= t.observe(now)
+	s := g.Slot
+	if s.next > t.observe(now) {
+		return false
+	}
+	return s.delay == 0 || !g.started && s.picked == 1
 }
 
 // Started stamps the slot: the grant's work starts now, the next one may start after the delay in
