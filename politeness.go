@@ -110,7 +110,7 @@ func (p Politeness) mistakes() error {
 		}
 	}
 	if a := p.AutoThrottle; a != nil && (a.Start < 0 || a.Max < 0 || !(a.Target >= 0)) {
-		errs = append(errs, fmt.Errorf("Politeness.AutoThrottle is %+v; nothing in it may be negative (0 is the default)", *a))
+		errs = append(errs, fmt.Errorf("the throttle Politeness.AutoThrottle is %+v; nothing in it may be negative (0 is the default)", *a))
 	}
 	return errors.Join(errs...)
 }

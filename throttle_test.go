@@ -1,6 +1,7 @@
 package tegenaria_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -270,4 +271,60 @@ func TestPolitenessMistakes(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "Politeness.PerIP") {
 		t.Errorf("Run returned %v, want a word about PerIP beside EngineWithDownloader", err)
 	}
+}
+
+// A request that a slow middleware has in hand while its host asks for a pause waits too, and the middleware sees it once.
+func TestRetryAfterWhileInMiddleware(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/1", after(time.Second, refuse(503, is("60")))).page("http://a.test/2", text("x"))
+		seen := 0
+		slow := &hooks{request: func(ctx *tegenaria.Context) error {
+			if ctx.Request.Url == "http://a.test/2" {
+				seen++
+				sleep(5 * time.Second)
+			}
+			return nil
+		}}
+		began := time.Now()
+		mustRun(t, polite(w, tegenaria.Politeness{}, []string{"http://a.test/1", "http://a.test/2"}, tegenaria.EngineWithMiddlewares(slow)))
+		if got, want := w.startsOf("a.test", began), []time.Duration{0, 61 * time.Second}; !slices.Equal(got, want) {
+			t.Errorf("downloads began at %v, want %v", got, want)
+		}
+		if seen != 1 {
+			t.Errorf("the middleware saw the request %d times", seen)
+		}
+	})
+}
+
+// A job that goes on after a crash knows its page budget, and asks nothing before a delay has passed.
+func TestCrashKeepsBudgetAndDelay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := newCrashStore()
+		first := &crashCache{crashStore: store}
+		w, seeds := newWorld(), []string(nil)
+		for i := range 9 {
+			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
+			w.page(seeds[i], text("x"))
+		}
+		w.page(seeds[3], func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+			first.kill()
+			return text("x")(ctx)
+		})
+		p := tegenaria.Politeness{Delay: 10 * time.Second, MaxPages: 6}
+		began := time.Now()
+		if err := polite(w, p, seeds, tegenaria.EngineWithCache(first)).Run(t.Context(), "test"); !errors.Is(err, errCrashed) {
+			t.Fatalf("the first run returned %v", err)
+		}
+		sleep(3 * time.Second)
+		w.page(seeds[3], text("x"))
+		stats := mustRun(t, polite(w, p, seeds, tegenaria.EngineWithCache(&crashCache{crashStore: store})))
+		// Three pages are settled, the fourth is not: three more may begin, and none before 33 s + 10 s.
+		const s = time.Second
+		if got, want := w.startsOf("a.test", began), []time.Duration{0, 10 * s, 20 * s, 30 * s, 43 * s, 53 * s, 63 * s}; !slices.Equal(got, want) {
+			t.Errorf("downloads began at %v, want %v", got, want)
+		}
+		if n := stats.Reasons["filtered: page-budget"]; n != 3 {
+			t.Errorf("reasons %v, want three of the page budget", stats.Reasons)
+		}
+	})
 }

@@ -334,6 +334,7 @@ func slowSeeds(hosts int, fast string) (seeds []string, slow map[string]tegenari
 // Fifteen slow hosts do not slow a fast one.
 func TestSlowHostsBesideFastOne(t *testing.T) {
 	last := func(hosts int) (took time.Duration) {
+		var mu sync.Mutex // guards took
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			seeds, slow := slowSeeds(hosts, "fast.test")
@@ -341,7 +342,9 @@ func TestSlowHostsBesideFastOne(t *testing.T) {
 			for _, url := range seeds {
 				w.page(url, after(20*time.Millisecond, func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 					if strings.Contains(ctx.Request.Url, "fast") {
+						mu.Lock()
 						took = max(took, time.Since(began))
+						mu.Unlock()
 					}
 					return text("x")(ctx)
 				}))

@@ -320,3 +320,33 @@ func TestGatesInTurn(t *testing.T) {
 		t.Error("the gate did not open")
 	}
 }
+
+// What was picked, and takes its time before it starts, may find that it must not any more.
+func TestStartable(t *testing.T) {
+	tab := free()
+	for range 4 {
+		tab.Add("a", 0, 1)
+	}
+	one, two, three := acquire(t, tab, at(0)), acquire(t, tab, at(0)), acquire(t, tab, at(0))
+	want := func(g *slots.Grant, now float64, want bool) {
+		t.Helper()
+		if got := tab.Startable(g, at(now)); got != want {
+			t.Errorf("at %v s Startable is %v", now, got)
+		}
+	}
+	want(one, 1, true)
+	tab.Block("a", at(1), at(5))
+	want(one, 4.9, false)
+	want(one, 5, true)
+	tab.SetDelay("a", slots.Robots, at(5), 2*time.Second)
+	want(one, 6, false) // of three that were picked without a delay one may go
+	tab.Release(two)
+	tab.Release(three)
+	want(one, 6, true)
+	tab.Started(one, at(6))
+	want(one, 9, false) // for something else
+	g := acquire(t, tab, at(9))
+	want(g, 9, true)
+	tab.Waive("a")
+	want(one, 9, true)
+}
