@@ -157,7 +157,17 @@ func TestDamage(t *testing.T) {
 					continue
 				}
 				report, err := disk.RepairFS(t.Context(), "/job", p.disk)
-				if err != nil || len(report.Damaged) == 0 || !strings.Contains(report.String(), report.Damaged[0].File) {
+				if err == nil && len(report.Damaged) == 0 {
+					// The filter of a table, which a compaction does not read, and which has replaced that table.
+					if err := crawlNodes(t.Context(), p, newNaive()); err != nil {
+						t.Fatalf("%s: %v: said to be whole: %v", what, damaged, err)
+					}
+					if checkLeft(t, p, all); t.Failed() {
+						t.Fatalf("%s: %v: said to be whole", what, damaged)
+					}
+					continue
+				}
+				if err != nil || !strings.Contains(report.String(), report.Damaged[0].File) {
 					t.Fatalf("%s: %v: repair: %v, %v", what, damaged, report, err)
 				}
 				if again, err := disk.RepairFS(t.Context(), "/job", p.disk); err != nil || len(again.Damaged) > 0 {
