@@ -107,8 +107,9 @@ var (
 type Report struct {
 	Pages   int // put into graph and index; two links that redirect to one page may count twice
 	Dropped int // not there, no HTML, forbidden, cancelled …
-	// Total and Longest are how long pages took from leaving the source to their end: together, and the
-	// slowest of them. Their waiting between stages is part of it.
+	// Total and Longest are how long pages took to their end: together, and the slowest of them. A page of the
+	// pipeline begins when it leaves the source, one of the spider when its download begins; waiting between
+	// stages is part of it.
 	Total, Longest time.Duration
 }
 

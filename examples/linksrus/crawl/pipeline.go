@@ -52,7 +52,7 @@ func (p *Pipeline) crawl(ctx context.Context, links iter.Seq2[*graph.Link, error
 	defer p.done()
 	source := &linkSource{next: next, scope: scope}
 	err := p.stages.Process(ctx, source, arrival{})
-	return source.tally.report, err
+	return source.tally.sum(), err
 }
 
 // Pass crawls everything in the scope once: the links that are in the graph, in the next round those that were
@@ -137,4 +137,11 @@ func (t *tally) add(v *visit) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.report.add(page)
+}
+
+// sum is the report on what has been counted by now.
+func (t *tally) sum() Report {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.report
 }

@@ -47,7 +47,7 @@ func (s *Spider) Pass(ctx context.Context, w Work) (Report, error) {
 	if err == nil {
 		err = context.Cause(ctx)
 	}
-	return p.tally.report, err
+	return p.tally.sum(), err
 }
 
 // page is the item: what was read, on its way into the stores.

@@ -133,7 +133,8 @@ func BenchmarkSearch(b *testing.B) {
 		}
 		return strings.Join(words, " ")
 	}
-	queries := map[string]string{"match": "w3 w17", "common": "w0", "phrase": `"w0 w1 w2"`, "rare": "w40000"}
+	queries := map[string]string{"match": "w3 w17", "common word": "w0",
+		"phrase": `"w20 w40"`, "common phrase": `"w0 w1 w2"`, "rare": "w40000"}
 	for name, open := range map[string]func() (index.Index, error){
 		"memory": func() (index.Index, error) { return index.NewMemory(), nil },
 		"bleve":  func() (index.Index, error) { return index.OpenBleve(filepath.Join(b.TempDir(), "index")) },
