@@ -97,8 +97,8 @@ func compete(out io.Writer, names, who string, r *race) (err error) {
 		fmt.Fprintln(out, t)
 		failed = append(failed, t.faults()...)
 	}
-	if r.scale >= 1 {
-		fmt.Fprintln(out, goalTable(done))
+	if goals := goalTable(done); goals != "" && r.scale >= 1 {
+		fmt.Fprintln(out, goals)
 	}
 	fmt.Fprintf(out, "The race took %.0f s.\n", time.Since(begin).Seconds())
 	return errors.Join(failed...)
