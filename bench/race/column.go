@@ -15,7 +15,7 @@ func number[T int | int64 | float64](title string, value func(*row) T) column {
 	return column{title, func(r *row) string { return fmt.Sprintf("%.0f", float64(value(r))) }}
 }
 
-// told is a column of whole numbers that only programs in Go tell; 0 is none.
+// told is a column of whole numbers that are not known of all: 0 is none.
 func told(title string, value func(*row) float64) column {
 	return column{title, func(r *row) string {
 		if v := value(r); v != 0 {
@@ -32,9 +32,9 @@ func (t *table) columns() []column {
 	switch t.kind {
 	case growing:
 		return []column{
-			number("RSS bytes/queued URL", func(r *row) float64 { rss, _ := t.slope(r); return rss }),
+			told("RSS bytes/queued URL", func(r *row) float64 { rss, _ := t.slope(r); return rss }),
 			told("live bytes/queued URL", func(r *row) float64 { _, live := t.slope(r); return live }),
-			number("RSS MiB at the end", func(r *row) float64 {
+			told("RSS MiB at the end", func(r *row) float64 {
 				return r.median(func(one run) float64 { return float64(one.growth[1].rss) / (1 << 20) })
 			}),
 			told("goroutines", func(r *row) float64 { return float64(r.runs[0].growth[1].goroutines) }),

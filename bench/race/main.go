@@ -86,7 +86,7 @@ func compete(out io.Writer, names, who string, r *race) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.server.close()) }()
-	done := make(tables)
+	begin, done := time.Now(), make(tables)
 	var failed []error
 	for _, s := range list {
 		t, err := r.scenario(s.scaled(r.scale), chosen)
@@ -97,9 +97,10 @@ func compete(out io.Writer, names, who string, r *race) (err error) {
 		fmt.Fprintln(out, t)
 		failed = append(failed, t.faults()...)
 	}
-	if r.scale >= 1 {
-		fmt.Fprint(out, goalTable(done))
+	if goals := goalTable(done); goals != "" && r.scale >= 1 {
+		fmt.Fprintln(out, goals)
 	}
+	fmt.Fprintf(out, "The race took %.0f s.\n", time.Since(begin).Seconds())
 	return errors.Join(failed...)
 }
 

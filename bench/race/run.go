@@ -143,7 +143,7 @@ func (r *race) die(s scenario, begin func() (*process, error), result *run) erro
 
 // grow measures the memory of a process at two points, and kills it.
 func (r *race) grow(s scenario, f files, begin func() (*process, error), result *run) (err error) {
-	points := [2]int{int(growthStart * r.scale), int(growthEnd * r.scale)}
+	points := [2]int{max(1, int(growthStart*r.scale)), max(2, int(growthEnd*r.scale))}
 	if err := r.server.hold(points[0]); err != nil {
 		return err
 	}

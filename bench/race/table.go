@@ -82,12 +82,15 @@ func (r *row) peak() float64 {
 // queued is how many URLs wait when so many pages of an endless site are done.
 func (t *table) queued(pages int) float64 { return float64(t.plan.FanOut-1)*float64(pages) + 1 }
 
-// slope is how many bytes of memory a queued URL takes, and of live heap and stacks.
+// slope is how many bytes of memory a queued URL takes, and of live heap and stacks; 0 if a run did not get so far.
 func (t *table) slope(r *row) (rss, live float64) {
 	of := func(value func(point) float64) float64 {
 		return r.median(func(one run) float64 {
 			from, to := one.growth[0], one.growth[1]
-			return (value(to) - value(from)) / max(1, t.queued(to.pages)-t.queued(from.pages))
+			if to.pages == 0 {
+				return 0
+			}
+			return (value(to) - value(from)) / (t.queued(to.pages) - t.queued(from.pages))
 		})
 	}
 	return of(func(p point) float64 { return float64(p.rss) }), of(func(p point) float64 { return float64(p.live) })
