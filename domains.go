@@ -54,6 +54,14 @@ func (s *domainSet) add(domain string) error {
 	return nil
 }
 
+// allowPlain is allow for a URL in a buffer.
+func (s *domainSet) allowPlain(host string, url []byte) bool {
+	if s != nil && len(s.ports) == 0 {
+		return s.allow(host, "")
+	}
+	return s == nil || s.allow(host, string(url))
+}
+
 // allow tells whether an URL's host is one of the domains or below one.
 func (s *domainSet) allow(host, url string) bool {
 	if s == nil {

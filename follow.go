@@ -143,7 +143,7 @@ func (c *crawl) addPlain(s *scratch, j *job, url []byte) {
 		if string(host) != slot {
 			slot = string(host)
 		}
-		if c.domains != nil && !c.domains.allow(slot, string(url)) {
+		if !c.domains.allowPlain(slot, url) {
 			reason = "offsite"
 		}
 	}

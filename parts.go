@@ -109,6 +109,9 @@ func (c *crawl) resume(ctx context.Context, state State) error {
 // restore gives the committers their checkpoints. One that has none prepares a first one, which is stored
 // before anything is staged.
 func (c *crawl) restore(ctx context.Context, state State) error {
+	if !c.durable {
+		ctx = context.WithValue(ctx, forgetsKey{}, true)
+	}
 	first := make(map[string][]byte)
 	for _, committer := range c.committers {
 		key := committer.CommitKey()

@@ -42,6 +42,7 @@ type Committer interface {
 	CommitKey() string
 	// Restore is called before the first item. A nil checkpoint means that none was stored: then
 	// Prepare(ctx, nil) is called once, and its checkpoint stored before anything is staged.
+	// [Resumable] tells whether ctx is that of a run that can be resumed.
 	Restore(ctx context.Context, checkpoint []byte) error
 	// Prepare makes durable what these ids staged, and returns the checkpoint to store. Its error ends
 	// the run. Calls do not overlap.
@@ -49,6 +50,14 @@ type Committer interface {
 	// Discard forgets what id staged: that attempt will run again.
 	Discard(id string)
 }
+
+// Resumable tells a [Committer], by the context of Restore, whether its run can be resumed after a crash. One with a
+// memory cache cannot: no checkpoint will be asked for, and what a Committer does to be sure of them, such as waiting
+// for the disk after each batch, it may leave out. It is true for a context that is not of a run.
+func Resumable(ctx context.Context) bool { return ctx.Value(forgetsKey{}) == nil }
+
+// forgetsKey marks the context of a run that cannot be resumed.
+type forgetsKey struct{}
 
 // ItemPipelines is a list of pipelines by ascending priority number.
 type ItemPipelines []PipelinesInterface

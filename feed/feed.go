@@ -148,7 +148,7 @@ func (f *Feed) ProcessItem(_ tegenaria.SpiderInterface, item *tegenaria.ItemMeta
 }
 
 // Restore opens the file, and cuts it to what the checkpoint says.
-func (f *Feed) Restore(_ context.Context, checkpoint []byte) (err error) {
+func (f *Feed) Restore(ctx context.Context, checkpoint []byte) (err error) {
 	f.staged.reset(f.bound)
 	if f.streams() {
 		return f.openStream()
@@ -157,7 +157,7 @@ func (f *Feed) Restore(_ context.Context, checkpoint []byte) (err error) {
 	if err != nil {
 		return fmt.Errorf("feed: %w", err)
 	}
-	out := &fileOutput{path: f.path, file: file}
+	out := &fileOutput{path: f.path, file: file, lazy: !tegenaria.Resumable(ctx)}
 	if checkpoint == nil {
 		err = out.begin(f.existing)
 	} else {
@@ -186,7 +186,8 @@ func (f *Feed) openStream() error {
 	return nil
 }
 
-// Prepare appends the items of these requests and makes them durable.
+// Prepare appends the items of these requests and makes them durable; in a run that cannot be resumed Close does
+// that for all of them.
 func (f *Feed) Prepare(_ context.Context, ids []string) (checkpoint []byte, err error) {
 	if f.output == nil {
 		return nil, errClosed

@@ -46,6 +46,7 @@ type fileOutput struct {
 	path    string
 	file    File
 	offset  int64
+	lazy    bool   // it is synced when it is closed, not before
 	written bool   // since the last sync
 	tail    []byte // the last bytes before offset
 }
@@ -146,17 +147,33 @@ func (o *fileOutput) Write(p []byte) (int, error) {
 }
 
 func (o *fileOutput) commit() ([]byte, error) {
-	if o.written {
-		if err := o.file.Sync(); err != nil {
-			return nil, fmt.Errorf("feed: syncing %s: %w", o.path, err)
-		}
-		o.written = false
+	if o.lazy {
+		return nil, nil
+	}
+	if err := o.sync(); err != nil {
+		return nil, err
 	}
 	return json.Marshal(checkpoint{o.offset, crc32.Checksum(o.tail, castagnoli)})
 }
 
+func (o *fileOutput) sync() error {
+	if !o.written {
+		return nil
+	}
+	if err := o.file.Sync(); err != nil {
+		return fmt.Errorf("feed: syncing %s: %w", o.path, err)
+	}
+	o.written = false
+	return nil
+}
+
 // Close is part of output.
-func (o *fileOutput) Close() error { return o.file.Close() }
+func (o *fileOutput) Close() error {
+	if o.lazy {
+		return errors.Join(o.sync(), o.file.Close())
+	}
+	return o.file.Close()
+}
 
 // streamOutput is something that cannot be cut.
 type streamOutput struct{ w io.Writer }
