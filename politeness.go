@@ -92,7 +92,7 @@ func (p Politeness) mistakes() error {
 		{"MaxRetryAfter", int64(p.MaxRetryAfter)}, {"MaxCrawlDelay", int64(p.MaxCrawlDelay)},
 	} {
 		if n.value < 0 {
-			errs = append(errs, fmt.Errorf("the option Politeness.%s is negative (0 is the default)", n.name))
+			errs = append(errs, fmt.Errorf("the field Politeness.%s is negative (0 is the default)", n.name))
 		}
 	}
 	if strings.ContainsFunc(p.UserAgent, unicode.IsControl) {

@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -128,12 +129,15 @@ func TestRetryPerRequest(t *testing.T) {
 	}
 }
 
-// flaky answers with a status a few times, then 200.
-func flaky(times, status int, header map[string][]string) *memory {
+// flaky answers 500 a few times, then 200.
+func flaky(times int, header map[string][]string) *memory { return flakyWith(500, times, header) }
+
+// flakyWith is flaky with another code.
+func flakyWith(code, times int, header map[string][]string) *memory {
 	n := 0
 	return &memory{answer: func(r *tegenaria.Request) (*tegenaria.Response, error) {
 		if n++; n <= times {
-			return tegenaria.NewResponse(r, status, header, nil), nil
+			return tegenaria.NewResponse(r, code, header, nil), nil
 		}
 		return tegenaria.NewResponse(r, 200, nil, []byte("good")), nil
 	}}
@@ -143,11 +147,13 @@ func nothing(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.C
 	return nil
 }
 
-// The waits of a crawl, in virtual time.
+// The waits of a crawl, in virtual time. After 500 they are the middleware's own; after 429 and 503 the engine leaves the
+// host alone too, and the request waits for both.
 func TestRetryWaits(t *testing.T) {
 	date := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
 	for _, tt := range []struct {
 		name       string
+		code       int // 0: 500
 		failures   int
 		options    middleware.RetryOptions
 		after      func() string
@@ -158,28 +164,31 @@ func TestRetryWaits(t *testing.T) {
 		downloads  int
 		priorities []int
 	}{
-		{"one", 1, middleware.RetryOptions{}, nil, 500 * time.Millisecond, time.Second, tegenaria.Fetched, "", 1, 2, []int{0, -1}},
-		{"exponential", 3, middleware.RetryOptions{}, nil, 3500 * time.Millisecond, 7 * time.Second, tegenaria.Fetched, "", 3, 4, []int{0, -1, -2, -3}},
-		{"gives up", 9, middleware.RetryOptions{}, nil, 3500 * time.Millisecond, 7 * time.Second, tegenaria.GaveUp, "gave-up: status 500", 3, 4, nil},
-		{"twice, as Scrapy", 9, middleware.RetryOptions{Times: 2}, nil, 1500 * time.Millisecond, 3 * time.Second, tegenaria.GaveUp, "gave-up: status 500", 2, 3, nil},
-		{"capped", 4, middleware.RetryOptions{Times: 4, Backoff: time.Minute, MaxBackoff: 2 * time.Minute}, nil,
+		{"one", 0, 1, middleware.RetryOptions{}, nil, 500 * time.Millisecond, time.Second, tegenaria.Fetched, "", 1, 2, []int{0, -1}},
+		{"exponential", 0, 3, middleware.RetryOptions{}, nil, 3500 * time.Millisecond, 7 * time.Second, tegenaria.Fetched, "", 3, 4, []int{0, -1, -2, -3}},
+		{"gives up", 0, 9, middleware.RetryOptions{}, nil, 3500 * time.Millisecond, 7 * time.Second, tegenaria.GaveUp, "gave-up: status 500", 3, 4, nil},
+		{"twice, as Scrapy", 0, 9, middleware.RetryOptions{Times: 2}, nil, 1500 * time.Millisecond, 3 * time.Second, tegenaria.GaveUp, "gave-up: status 500", 2, 3, nil},
+		{"capped", 0, 4, middleware.RetryOptions{Times: 4, Backoff: time.Minute, MaxBackoff: 2 * time.Minute}, nil,
 			210 * time.Second, 420 * time.Second, tegenaria.Fetched, "", 4, 5, nil},
-		{"Retry-After seconds", 1, middleware.RetryOptions{}, func() string { return "100" }, 100 * time.Second, 100 * time.Second, tegenaria.Fetched, "", 1, 2, nil},
-		{"Retry-After date", 1, middleware.RetryOptions{}, func() string { return date(200 * time.Second) }, 200 * time.Second, 200 * time.Second, tegenaria.Fetched, "", 1, 2, nil},
-		{"Retry-After in the past", 1, middleware.RetryOptions{}, func() string { return date(-time.Hour) }, time.Second, 1500 * time.Millisecond, tegenaria.Fetched, "", 1, 2, nil},
-		{"Retry-After shorter than the back-off", 1, middleware.RetryOptions{Backoff: time.Minute}, func() string { return "1" }, 30 * time.Second, time.Minute, tegenaria.Fetched, "", 1, 2, nil},
-		{"Retry-After without sense", 1, middleware.RetryOptions{}, func() string { return "soon" }, time.Second, 1500 * time.Millisecond, tegenaria.Fetched, "", 1, 2, nil},
-		{"Retry-After too long", 1, middleware.RetryOptions{}, func() string { return "86400" }, 0, 0, tegenaria.GaveUp, "gave-up: status 503, long Retry-After", 0, 1, nil},
-		{"Retry-After as long as allowed", 1, middleware.RetryOptions{MaxRetryAfter: 24 * time.Hour}, func() string { return "86400" }, 24 * time.Hour, 24 * time.Hour, tegenaria.Fetched, "", 1, 2, nil},
+		{"Retry-After seconds", 0, 1, middleware.RetryOptions{}, func() string { return "100" }, 100 * time.Second, 100 * time.Second, tegenaria.Fetched, "", 1, 2, nil},
+		{"Retry-After date", 0, 1, middleware.RetryOptions{}, func() string { return date(200 * time.Second) }, 200 * time.Second, 200 * time.Second, tegenaria.Fetched, "", 1, 2, nil},
+		{"Retry-After in the past", 0, 1, middleware.RetryOptions{}, func() string { return date(-time.Hour) }, 500 * time.Millisecond, time.Second, tegenaria.Fetched, "", 1, 2, nil},
+		{"Retry-After shorter than the back-off", 0, 1, middleware.RetryOptions{Backoff: time.Minute}, func() string { return "1" }, 30 * time.Second, time.Minute, tegenaria.Fetched, "", 1, 2, nil},
+		{"Retry-After without sense", 0, 1, middleware.RetryOptions{}, func() string { return "soon" }, 500 * time.Millisecond, time.Second, tegenaria.Fetched, "", 1, 2, nil},
+		{"Retry-After too long", 0, 1, middleware.RetryOptions{}, func() string { return "86400" }, 0, 0, tegenaria.GaveUp, "gave-up: status 500, long Retry-After", 0, 1, nil},
+		{"Retry-After as long as allowed", 0, 1, middleware.RetryOptions{MaxRetryAfter: 24 * time.Hour}, func() string { return "86400" }, 24 * time.Hour, 24 * time.Hour, tegenaria.Fetched, "", 1, 2, nil},
+		{"503, the host's pause is longer", 503, 3, middleware.RetryOptions{}, nil, 7 * time.Second, 10500 * time.Millisecond, tegenaria.Fetched, "", 3, 4, nil},
+		{"503, its own is longer", 503, 1, middleware.RetryOptions{Backoff: time.Minute}, nil, 30 * time.Second, time.Minute, tegenaria.Fetched, "", 1, 2, nil},
+		{"503 with Retry-After", 503, 1, middleware.RetryOptions{}, func() string { return "100" }, 100 * time.Second, 100 * time.Second, tegenaria.Fetched, "", 1, 2, nil},
+		{"429 with Retry-After", 429, 1, middleware.RetryOptions{}, func() string { return "100" }, 100 * time.Second, 100 * time.Second, tegenaria.Fetched, "", 1, 2, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				// After a 503 the engine leaves the whole slot alone for a while, after a 500 it does not.
-				status, header := 500, map[string][]string{}
+				header := map[string][]string{}
 				if tt.after != nil {
-					status, header["Retry-After"] = 503, []string{tt.after()}
+					header["Retry-After"] = []string{tt.after()}
 				}
-				web := flaky(tt.failures, status, header)
+				web := flakyWith(cmp.Or(tt.code, 500), tt.failures, header)
 				began := time.Now()
 				stats := crawlWith(t, tegenaria.NewSpider("test", nothing, someURL),
 					[]tegenaria.MiddlewaresInterface{middleware.NewRetry(tt.options)}, tegenaria.EngineWithDownloader(web))
@@ -288,7 +297,7 @@ func (s *errorSpider) ErrorHandler(*tegenaria.HandleError, chan<- *tegenaria.Con
 func TestRetryOfFetch(t *testing.T) {
 	for failures, want := range map[int]string{2: "good", 9: ""} {
 		synctest.Test(t, func(t *testing.T) {
-			web := flaky(failures, 503, nil)
+			web := flaky(failures, nil)
 			seed := &memory{answer: func(r *tegenaria.Request) (*tegenaria.Response, error) {
 				if r.Url == someURL {
 					return web.answer(r)
@@ -306,7 +315,7 @@ func TestRetryOfFetch(t *testing.T) {
 			stats := crawlWith(t, tegenaria.NewSpider("test", parser, "http://a.example/seed"),
 				[]tegenaria.MiddlewaresInterface{middleware.NewRetry(middleware.RetryOptions{})}, tegenaria.EngineWithDownloader(seed))
 			var status *tegenaria.StatusError
-			if body != want || (want == "") != errors.As(failed, &status) || want == "" && stats.Reasons["gave-up: status 503"] != 1 {
+			if body != want || (want == "") != errors.As(failed, &status) || want == "" && stats.Reasons["gave-up: status 500"] != 1 {
 				t.Errorf("%d failures: %q, %v, %v", failures, body, failed, stats.Reasons)
 			}
 		})
