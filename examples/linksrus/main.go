@@ -48,8 +48,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/tegenaria/tegenaria/examples/demosite"
 )
 
 func main() {
@@ -72,13 +70,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	if len(o.urls) == 0 {
-		site, err := demosite.Start()
-		if err != nil {
-			return err
+		site, startErr := startDemo()
+		if startErr != nil {
+			return startErr
 		}
-		defer site.Close()
-		o.urls = []string{site.URL() + "/"}
-		fmt.Fprintln(stderr, "crawling the demo site at", site.URL())
+		defer func() { err = errors.Join(err, site.close()) }()
+		o.urls = []string{site.url}
+		fmt.Fprintln(stderr, "crawling the demo site at", site.url)
 	}
 	s, err := open(ctx, o, stderr)
 	if err != nil {
