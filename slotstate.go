@@ -59,8 +59,7 @@ type SlotStatus struct {
 }
 
 // Slots returns how the slots of the running crawl are doing that have work or something to remember, in no
-// order; nil if no crawl is running. It stops the scheduler for as long as it takes to look at all of them, some
-// 100 ns each.
+// order; nil if no crawl is running. It stops the scheduler for as long as it takes to look at all of them.
 func (e *SpiderEngine) Slots() []SlotStatus {
 	c := e.current()
 	if c == nil {
