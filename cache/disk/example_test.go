@@ -14,7 +14,7 @@ import (
 	"github.com/tegenaria/tegenaria/feed"
 )
 
-// A crawl that is stopped after two pages, and goes on where it was.
+// A crawl that is stopped after two pages, and goes on where it was. The items of different pages come in any order.
 func ExampleOpen() {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var n int
@@ -49,7 +49,7 @@ func ExampleOpen() {
 	fmt.Println(crawl(tegenaria.Limits{}))
 	text, err := os.ReadFile(filepath.Join(dir, "links.jsonl"))
 	fmt.Print(string(text), err, "\n")
-	// Output:
+	// Unordered output:
 	// tegenaria: crawl stopped: limit: pages
 	// <nil>
 	// "/1"
