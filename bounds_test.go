@@ -89,8 +89,8 @@ func otherProcess(t *testing.T) string {
 }
 
 // crowd crawls until 700 pages are parsed with that many requests queued, all kinds of user code in use. It returns
-// the largest number of goroutines that a parser saw, and the largest after the first 200 pages: when all
-// connections are new, each of them is being dialled by several.
+// the largest number of goroutines that a parser saw, and the largest without connections after the first 200 pages:
+// when all connections are new, each of them is being dialled by several.
 func crowd(t *testing.T, url string, queued int) (largest, steady int) {
 	const warm, sampled = 200, 500
 	var most, then, samples atomic.Int64
