@@ -63,7 +63,7 @@ func (t *Table) SetDelay(name string, source Source, now time.Time, d time.Durat
 	if d < 0 || d == 0 && source != User {
 		d = -1
 	}
-	s := t.slots[name]
+	s := t.slots.get(name)
 	if s == nil || s.own == nil {
 		if d < 0 {
 			return
@@ -106,7 +106,7 @@ func (t *Table) block(s *Slot, until int64) {
 // until the slot has no more work and is forgotten, and so does nothing for a slot that the table
 // does not hold: call it after Add or Ask.
 func (t *Table) Cap(name string, limit int) {
-	s := t.slots[name]
+	s := t.slots.get(name)
 	if s == nil || limit <= 0 || s.limit > 0 && limit >= int(s.limit) {
 		return
 	}

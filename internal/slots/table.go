@@ -58,9 +58,8 @@ type Policy struct {
 // Table holds the slots. Make one with [New]. It is not safe for concurrent use.
 type Table struct {
 	policy func(name string) Policy
-	slots  map[string]*Slot
+	slots  names
 	recent *Slot // the one asked for last; nil if it was forgotten
-	peak   int   // most slots since the map was made
 	based  bool
 	base   time.Time // the first present seen; instants are nanoseconds since then
 	now    int64     // latest instant seen
@@ -79,14 +78,14 @@ func New(policy func(name string) Policy) *Table {
 	if policy == nil {
 		policy = func(string) Policy { return Policy{} }
 	}
-	return &Table{policy: policy, slots: make(map[string]*Slot), now: math.MinInt64, gates: make(map[string]*gate)}
+	return &Table{policy: policy, slots: newNames(), now: math.MinInt64, gates: make(map[string]*gate)}
 }
 
 // SetPolicy gives a slot that the table holds another policy, from now on: its next allowed instant is reckoned anew
 // from the last start. What [Table.Cap] lowered is forgotten. A slot that is born later has the policy that the
 // table's func names. It ends a [Table.Waive].
 func (t *Table) SetPolicy(name string, p Policy) {
-	s := t.slots[name]
+	s := t.slots.get(name)
 	if s == nil {
 		return
 	}
@@ -100,7 +99,7 @@ func (t *Table) SetPolicy(name string, p Policy) {
 // be taken and thrown away at once: no delay and no block hold it back, its limit does. It does nothing for a slot
 // that the table does not hold, and is forgotten with the slot.
 func (t *Table) Waive(name string) {
-	s := t.slots[name]
+	s := t.slots.get(name)
 	if s == nil {
 		return
 	}
@@ -110,7 +109,7 @@ func (t *Table) Waive(name string) {
 }
 
 // Len returns the number of slots the table holds.
-func (t *Table) Len() int { return len(t.slots) }
+func (t *Table) Len() int { return t.slots.used }
 
 // Add tells that n more entries of one priority wait in the queue of the slot; n is 1 or more. The entries
 // must be in the store before. The priority of a slot is the best of its entries; larger goes first.
@@ -278,7 +277,7 @@ func (t *Table) Park(name string) {
 
 // Unpark undoes one [Table.Park]; without one it does nothing.
 func (t *Table) Unpark(name string) {
-	if s := t.slots[name]; s != nil && s.parked > 0 {
+	if s := t.slots.get(name); s != nil && s.parked > 0 {
 		s.parked--
 		t.place(s)
 	}
@@ -288,7 +287,7 @@ func (t *Table) Unpark(name string) {
 // meanwhile.
 func (t *Table) Snapshot() iter.Seq[State] {
 	return func(yield func(State) bool) {
-		for _, s := range t.slots {
+		for s := range t.slots.all() {
 			if !yield(t.state(s)) {
 				return
 			}
@@ -298,7 +297,7 @@ func (t *Table) Snapshot() iter.Seq[State] {
 
 // Lookup returns the state of one slot; false when the table does not hold it.
 func (t *Table) Lookup(name string) (State, bool) {
-	s := t.slots[name]
+	s := t.slots.get(name)
 	if s == nil {
 		return State{}, false
 	}
@@ -310,15 +309,14 @@ func (t *Table) slot(name string) *Slot {
 	if s := t.recent; s != nil && s.name == name {
 		return s
 	}
-	s := t.slots[name]
+	s := t.slots.get(name)
 	if s == nil {
 		s = newSlot(strings.Clone(name), t.policy(name)) // a name is often a piece of a large string
 		if t.throttle != nil {
 			s.learn().delays[Throttled] = max(s.policy, t.throttle.Start)
 		}
 		s.reckon()
-		t.slots[s.name] = s
-		t.peak = max(t.peak, len(t.slots))
+		t.slots.put(s)
 	}
 	t.recent = s
 	return s
@@ -383,16 +381,8 @@ func (t *Table) advance(now time.Time) {
 func (t *Table) forget(s *Slot) {
 	t.move(s, nowhere, 0, 0)
 	t.hang(s, nil)
-	delete(t.slots, s.name)
+	t.slots.remove(s)
 	t.recent = nil
-	// A Go map keeps its peak size for ever; memory shall follow the hosts with work.
-	if t.peak > 1024 && len(t.slots) < t.peak/8 {
-		smaller := make(map[string]*Slot, len(t.slots))
-		for name, s := range t.slots {
-			smaller[name] = s
-		}
-		t.slots, t.peak = smaller, len(smaller)
-	}
 }
 
 // queue puts the slot at the end of the line of its priority.
