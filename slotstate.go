@@ -16,6 +16,9 @@ func (s *scheduler) restore(slot SlotState) {
 	if slot.Pages > 0 {
 		s.begun[slot.Name] = slot.Pages
 	}
+	if slot.Penalty > 0 && now.Sub(slot.NextAllowed) < slots.AnswerMemory {
+		s.slots.SetDelay(slot.Name, slots.Penalty, now, slot.Penalty)
+	}
 	if slot.Pending > 0 {
 		s.slots.Add(slot.Name, slot.Priority, slot.Pending)
 		state, _ := s.slots.Lookup(slot.Name)
@@ -37,7 +40,11 @@ func (s *scheduler) state(name string) (SlotState, bool) {
 	defer s.mu.Unlock()
 	known, _ := s.slots.Lookup(name)
 	state := SlotState{Name: name, NextAllowed: known.Next, Delay: known.Delay, Pages: s.begun[name]}
-	return state, state.Delay > 0 || state.Pages > 0 || state.NextAllowed.After(s.now())
+	if known.Learnt {
+		state.Penalty = max(known.Delays[slots.Penalty], 0)
+	}
+	// One that has learnt something and has nothing to remember any more is told too: the cache may hold what it had.
+	return state, state.Delay > 0 || state.Pages > 0 || known.Learnt || state.NextAllowed.After(s.now())
 }
 
 // SlotStatus tells how a slot of a running crawl is doing.
