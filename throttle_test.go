@@ -388,3 +388,23 @@ func TestCrashKeepsPenalty(t *testing.T) {
 		})
 	}
 }
+
+// A Retry-After of robots.txt holds for all who want that file, also those of other slots.
+func TestRobotsRetryAfterOfOtherSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page(robotsURL, inTurn(refuse(503, is("120")), text("")))
+		var seeds []*tegenaria.Context
+		for _, slot := range []string{"", "own"} {
+			url := "http://a.test/" + slot
+			w.page(url, page())
+			seeds = append(seeds, send(url, tegenaria.RequestWithSlot(slot)))
+		}
+		at := paced(t, w, tegenaria.Politeness{}, seeds)
+		if got, want := at[robotsURL], []time.Duration{0, 2 * time.Minute}; !slices.Equal(got, want) {
+			t.Errorf("robots.txt was asked for at %v, want %v", got, want)
+		}
+		if len(at) != 3 {
+			t.Errorf("asked for %v, want robots.txt and two pages", at)
+		}
+	})
+}
