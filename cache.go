@@ -76,6 +76,7 @@ type SlotState struct {
 	Priority    int           // of the best of them
 	NextAllowed time.Time     // no download starts before
 	Delay       time.Duration // between the starts of two downloads
+	Penalty     time.Duration // the part of Delay that refusals have earned, which good answers take away
 	Pages       int           // downloads begun, where they are counted
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -155,6 +156,57 @@ func TestErrorHandlerForEver(t *testing.T) {
 				t.Errorf("%d downloads, ErrorHandler told %d times; want %d and %d", len(w.visits()), n, tt.asked, tt.told)
 			}
 			wantOutcomes(t, stats, tt.want)
+		})
+	}
+}
+
+// A host in Overrides and SetSlot may be spelled as in URLs; a slot's own name goes before another spelling of it.
+func TestSlotSpelling(t *testing.T) {
+	const slow = 7 * time.Second
+	for _, tt := range []struct {
+		name string
+		host string
+		keys map[string]time.Duration
+		set  string // for SetSlot
+		slot string // of the requests, "": the host's
+		want time.Duration
+	}{
+		{"upper case", "a.test", map[string]time.Duration{"A.Test": slow}, "", "", slow},
+		{"below a domain", "x.a.test", map[string]time.Duration{"*.A.Test": slow}, "", "", slow},
+		{"a name in Unicode", "xn--bcher-kva.test", map[string]time.Duration{"Bücher.test": slow}, "", "", slow},
+		{"two spellings", "a.test", map[string]time.Duration{"A.Test": time.Second, "a.test": slow}, "", "", slow},
+		{"the domain itself", "a.test", map[string]time.Duration{"*.A.Test": slow}, "", "", 0},
+		{"SetSlot", "a.test", nil, "A.Test", "", slow},
+		{"a slot of another name", "a.test", map[string]time.Duration{"Group A": slow}, "", "Group A", slow},
+		{"SetSlot of another name", "a.test", nil, "GroupA", "GroupA", slow},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1, Overrides: make(map[string]tegenaria.SlotPolicy)}
+				for key, delay := range tt.keys {
+					p.Overrides[key] = tegenaria.SlotPolicy{Delay: delay}
+				}
+				w, s := newWorld(), newSpider()
+				var e *tegenaria.SpiderEngine
+				s.start = func(req chan<- *tegenaria.Context) {
+					if tt.set != "" {
+						if err := e.SetSlot(tt.set, tegenaria.SlotPolicy{Delay: slow}); err != nil {
+							t.Error(err)
+						}
+					}
+					for i := range 2 {
+						url := fmt.Sprintf("http://%s/%d", tt.host, i)
+						w.page(url, page())
+						req <- send(url, tegenaria.RequestWithSlot(tt.slot))
+					}
+				}
+				began := time.Now()
+				e = newEngine(w, s, tegenaria.EngineWithPoliteness(p))
+				mustRun(t, e)
+				if got := w.startsOf(tt.host, began); !slices.Equal(got, []time.Duration{0, tt.want}) {
+					t.Errorf("downloads began at %v, want %v apart", got, tt.want)
+				}
+			})
 		})
 	}
 }

@@ -25,12 +25,9 @@ type paces struct {
 func (p *paces) set(of *pace, group *robots.Group, slot string) {
 	delay, _ := group.CrawlDelay()
 	rate, _ := group.RequestRate()
-	before := of.delay
 	of.delay = max(delay, rate)
-	if of.delay != before {
-		for _, slot := range of.slots {
-			p.tell(slot)
-		}
+	for _, slot := range of.slots { // also if nothing has changed: they remember it no longer than the file holds
+		p.tell(slot)
 	}
 	p.join(of, slot)
 }

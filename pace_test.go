@@ -205,3 +205,33 @@ func TestRobotsOutage(t *testing.T) {
 		}
 	})
 }
+
+// A pace that the new file repeats holds as long as the new file, for a slot too that has no work in between.
+func TestRobotsPaceOutlivesTheFirstFile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page(robotsURL, text("User-agent: *\nCrawl-delay: 20\n"))
+		began := time.Now()
+		var seeds []*tegenaria.Context
+		last := 30 * time.Hour
+		w.page("http://b.test/", page()) // which makes the table of slots forget what it may
+		seeds = append(seeds, send("http://b.test/", tegenaria.RequestWithNotBefore(began.Add(26*time.Hour))))
+		for i, at := range []time.Duration{0, 25 * time.Hour, last, last, last} {
+			url := fmt.Sprintf("http://a.test/%d", i)
+			w.page(url, page())
+			seeds = append(seeds, send(url, tegenaria.RequestWithNotBefore(began.Add(at))))
+		}
+		var got []time.Duration
+		for url, at := range paced(t, w, tegenaria.Politeness{}, seeds) {
+			if url == robotsURL && len(at) != 2 {
+				t.Errorf("robots.txt was asked for at %v", at)
+			}
+			if url != robotsURL && at[0] >= last { // none of b.test is
+				got = append(got, at...)
+			}
+		}
+		slices.Sort(got)
+		if want := []time.Duration{last, last + 20*time.Second, last + 40*time.Second}; !slices.Equal(got, want) {
+			t.Errorf("the last pages began at %v, want %v", got, want)
+		}
+	})
+}

@@ -46,6 +46,7 @@ type Politeness struct {
 //
 // The key in Politeness.Overrides is the name of a slot, as "www.example.com"; or "*.example.com" for all slots whose
 // names end in .example.com, itself not. The name goes before the patterns, a longer pattern before a shorter one.
+// Hosts may be spelled as in URLs: "WWW.Example.com", "bücher.example". A slot of a host has no port.
 type SlotPolicy struct {
 	Delay    time.Duration
 	Jitter   float64
@@ -180,13 +181,27 @@ type slotRules struct {
 func newSlotRules(p Politeness) *slotRules {
 	r := &slotRules{common: p.own().rule(), exact: make(map[string]slotRule), below: make(map[string]slotRule)}
 	for key, o := range p.Overrides {
+		rules, name := r.exact, key
 		if domain, ok := strings.CutPrefix(key, "*."); ok {
-			r.below[domain] = o.rule()
-		} else {
-			r.exact[key] = o.rule()
+			rules, name = r.below, domain
+		}
+		rules[name] = o.rule()
+		if host := asHost(name); host != name {
+			if _, taken := p.Overrides[strings.TrimSuffix(key, name)+host]; !taken {
+				rules[host] = o.rule()
+			}
 		}
 	}
 	return r
+}
+
+// asHost returns the name as slots of hosts have it if it is another spelling of a host's, as "WWW.Example.com" or
+// "bücher.example"; others as they are.
+func asHost(name string) string {
+	if strings.ContainsAny(name, "/\\:@?#%[] ") {
+		return name
+	}
+	return cmp.Or(urlx.Hostname("http://"+name+"/"), name)
 }
 
 // of returns the rule of a slot: its own, or that of the nearest domain above it.

@@ -269,11 +269,23 @@ func (g *robotsGate) serverError(j *job, f *robotsFile) {
 	state := robotsUnreachable
 	g.mu.Lock()
 	if f.tries < len(robotsBackoff) {
-		state, f.retryAt = robotsUnknown, time.Now().Add(robotsBackoff[f.tries])
+		state = robotsUnknown
+		if at := time.Now().Add(robotsBackoff[f.tries]); at.After(f.retryAt) {
+			f.retryAt = at
+		}
 		f.tries++
 	}
 	g.mu.Unlock()
 	g.resolve(j, state, nil)
+}
+
+// postpone lets nobody ask before that instant for the file that the job has asked for.
+func (g *robotsGate) postpone(j *job, until time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if f := j.asks; f != nil && f.owner == j {
+		f.retryAt = until
+	}
 }
 
 // resolve ends the asking of a job, if it still asks, and lets everybody go on who waited for it.

@@ -16,6 +16,9 @@ func (s *scheduler) restore(slot SlotState) {
 	if slot.Pages > 0 {
 		s.begun[slot.Name] = slot.Pages
 	}
+	if slot.Penalty > 0 && now.Sub(slot.NextAllowed) < slots.AnswerMemory {
+		s.slots.SetDelay(slot.Name, slots.Penalty, now, slot.Penalty)
+	}
 	if slot.Pending > 0 {
 		s.slots.Add(slot.Name, slot.Priority, slot.Pending)
 		state, _ := s.slots.Lookup(slot.Name)
@@ -37,7 +40,11 @@ func (s *scheduler) state(name string) (SlotState, bool) {
 	defer s.mu.Unlock()
 	known, _ := s.slots.Lookup(name)
 	state := SlotState{Name: name, NextAllowed: known.Next, Delay: known.Delay, Pages: s.begun[name]}
-	return state, state.Delay > 0 || state.Pages > 0 || state.NextAllowed.After(s.now())
+	if known.Learnt {
+		state.Penalty = max(known.Delays[slots.Penalty], 0)
+	}
+	// One that has learnt something and has nothing to remember any more is told too: the cache may hold what it had.
+	return state, state.Delay > 0 || state.Pages > 0 || known.Learnt || state.NextAllowed.After(s.now())
 }
 
 // SlotStatus tells how a slot of a running crawl is doing.
@@ -92,7 +99,7 @@ func (s *scheduler) status(state slots.State) SlotStatus {
 
 // SetSlot gives one slot another policy, from now on and until the end of the run: a slot that is waiting for its
 // delay waits for the new one, counted from its last start. It stands in the place of Politeness and its Overrides.
-// A page budget counts what was begun before. A negative field or a Jitter above 1 is an error, as is a call while no
+// A page budget counts what was begun before. A host may be spelled as in URLs. A negative field or a Jitter above 1 is an error, as is a call while no
 // crawl is running.
 func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
 	if err := p.mistakes("SlotPolicy."); err != nil {
@@ -106,13 +113,19 @@ func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	rule := p.rule()
-	s.rules.exact[name] = rule
+	names := []string{name}
+	if _, known := s.slots.Lookup(name); !known && asHost(name) != name {
+		names = append(names, asHost(name))
+	}
 	if rule.pages > 0 {
 		s.budgets.Store(true)
 	}
-	s.slots.SetPolicy(name, rule.Policy)
-	if s.left(name) == 0 {
-		s.slots.Waive(name)
+	for _, name := range names {
+		s.rules.exact[name] = rule
+		s.slots.SetPolicy(name, rule.Policy)
+		if s.left(name) == 0 {
+			s.slots.Waive(name)
+		}
 	}
 	s.signal()
 	return nil

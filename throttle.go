@@ -110,7 +110,9 @@ func (s *scheduler) answered(grant *slots.Grant, a answer, started time.Time) {
 // without one, its gate knows.
 func (c *crawl) heed(j *job, ctx *Context) {
 	if a := answerOf(ctx, nil); a.after > 0 {
-		c.sched.block(j.rec.Slot, c.now().Add(min(a.after, c.sched.maxRetryAfter)))
+		after := min(a.after, c.sched.maxRetryAfter)
+		c.sched.block(j.rec.Slot, c.now().Add(after))
 		c.sched.keep(j.rec.Slot)
+		c.robots.postpone(j, time.Now().Add(after)) // for those of other slots
 	}
 }

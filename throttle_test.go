@@ -328,3 +328,83 @@ func TestCrashKeepsBudgetAndDelay(t *testing.T) {
 		}
 	})
 }
+
+// A host that has refused is treated as such by a job that goes on soon, and no longer than its refusals count.
+func TestCrashKeepsPenalty(t *testing.T) {
+	const s = time.Second
+	for _, tt := range []struct {
+		name string
+		down time.Duration // between the runs
+		slow bool
+	}{
+		{"soon", 3 * s, true},
+		{"much later", time.Hour, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newCrashStore()
+				first := &crashCache{crashStore: store}
+				w, seeds := newWorld(), []string(nil)
+				for i := range 8 {
+					seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
+					w.page(seeds[i], text("x"))
+				}
+				for i := range 3 {
+					w.page(seeds[i], refuse(503, is("")))
+				}
+				w.page(seeds[3], func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+					first.kill()
+					return text("x")(ctx)
+				})
+				p := tegenaria.Politeness{PerSlot: 1}
+				if err := polite(w, p, seeds, tegenaria.EngineWithCache(first)).Run(t.Context(), "test"); !errors.Is(err, errCrashed) {
+					t.Fatalf("the first run returned %v", err)
+				}
+				sleep(tt.down)
+				w.page(seeds[3], text("x"))
+				again := time.Now()
+				mustRun(t, polite(w, p, seeds, tegenaria.EngineWithCache(&crashCache{crashStore: store})))
+				var starts []time.Duration
+				for _, at := range w.startsOf("a.test", again) {
+					if at >= 0 {
+						starts = append(starts, at)
+					}
+				}
+				if len(starts) != 5 {
+					t.Fatalf("%d downloads began: %v", len(starts), starts)
+				}
+				gap := 4 * s // three refusals in a row: 1 s, 2 s, 4 s
+				for i := 1; i < len(starts); i++ {
+					gap = gap * 9 / 10
+					want := time.Duration(0)
+					if tt.slow {
+						want = gap
+					}
+					if got := starts[i] - starts[i-1]; (got - want).Abs() > time.Microsecond {
+						t.Errorf("download %d began %v after the one before, want %v", i, got, want)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A Retry-After of robots.txt holds for all who want that file, also those of other slots.
+func TestRobotsRetryAfterOfOtherSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page(robotsURL, inTurn(refuse(503, is("120")), text("")))
+		var seeds []*tegenaria.Context
+		for _, slot := range []string{"", "own"} {
+			url := "http://a.test/" + slot
+			w.page(url, page())
+			seeds = append(seeds, send(url, tegenaria.RequestWithSlot(slot)))
+		}
+		at := paced(t, w, tegenaria.Politeness{}, seeds)
+		if got, want := at[robotsURL], []time.Duration{0, 2 * time.Minute}; !slices.Equal(got, want) {
+			t.Errorf("robots.txt was asked for at %v, want %v", got, want)
+		}
+		if len(at) != 3 {
+			t.Errorf("asked for %v, want robots.txt and two pages", at)
+		}
+	})
+}

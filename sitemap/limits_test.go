@@ -1,8 +1,11 @@
 package sitemap_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"errors"
 	"io"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -48,6 +51,8 @@ func TestErrors(t *testing.T) {
 		{name: "bytes", body: set(many), options: []sitemap.Option{sitemap.MaxBytes(int64(len(set(many))) - 1)}, entries: 10, want: &over, text: "bytes"},
 		{name: "as many bytes as may be", body: set(many), options: []sitemap.Option{sitemap.MaxBytes(int64(len(set(many))))}, entries: 10},
 		{name: "unpacked bytes", body: string(packed([]byte(set(many)))), options: []sitemap.Option{sitemap.MaxBytes(150)}, entries: -1, want: &over, text: "150 bytes"},
+		{name: "gzip that does not compress", body: string(stored([]byte(set(many)))), options: []sitemap.Option{sitemap.MaxBytes(int64(len(set(many))))}, entries: 10},
+		{name: "the largest limit", body: string(packed([]byte(set(many)))), options: []sitemap.Option{sitemap.MaxBytes(math.MaxInt64)}, entries: 10},
 		{name: "no limit of bytes", body: set(many), options: []sitemap.Option{sitemap.MaxBytes(0)}, entries: 10},
 		{name: "a long tag", body: "<urlset " + strings.Repeat("a", 70_000) + ">" + entry, want: &over, text: "tag"},
 		{name: "an open quotation", body: `<urlset a=">` + strings.Repeat(entry, 5000), want: &over, text: "tag"},
@@ -66,6 +71,22 @@ func TestErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stored returns a gzip stream that is longer than its content.
+func stored(body []byte) []byte {
+	var b bytes.Buffer
+	w, err := gzip.NewWriterLevel(&b, gzip.NoCompression)
+	if err != nil {
+		panic(err)
+	}
+	if _, err := w.Write(body); err != nil {
+		panic(err)
+	}
+	if err := w.Close(); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
 }
 
 // What the reader fails with comes out as it is, and what it gave before counts.
@@ -98,6 +119,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		{"end tags", "<urlset>", "</a>"},
 		{"empty elements", "<urlset>", "<a/>"},
 		{"a line", "http://a.example/", "x"},
+		{"gzip of nothing", "", string(packed(nil))},
+		{"gzip of gzip of nothing", "", string(packed(bytes.Repeat(packed(nil), 1000)))},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var before, after runtime.MemStats

@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
+	"math"
 
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/htmlindex"
@@ -14,6 +15,9 @@ import (
 
 // window is the size of the buffer that a document is read through.
 const window = 32 << 10
+
+// gzipGrowth bounds how much gzip adds to what cannot be compressed: much less than this part of it.
+const gzipGrowth = 64
 
 // open takes the compression and the encoding off: what it returns yields UTF-8 without byte order mark, and a
 // *LimitError behind maxBytes.
@@ -24,7 +28,12 @@ func open(reader io.Reader, maxBytes int64) (*bufio.Reader, error) {
 		if len(head) < 2 || head[0] != 0x1f || head[1] != 0x8b {
 			break
 		}
-		unpacked, err := gzip.NewReader(in)
+		compressed := io.Reader(in)
+		if maxBytes > 0 { // a gzip stream may be long and hold nothing
+			most := min(maxBytes, math.MaxInt64/2) // without overflow
+			compressed = &limited{r: in, left: most + most/gzipGrowth + window, limit: maxBytes}
+		}
+		unpacked, err := gzip.NewReader(compressed)
 		if err != nil {
 			return nil, &FormatError{"broken gzip", err}
 		}
@@ -96,7 +105,8 @@ type packed struct{ r io.Reader }
 
 func (p packed) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
-	if err != nil && !errors.Is(err, io.EOF) {
+	var over *LimitError
+	if err != nil && !errors.Is(err, io.EOF) && !errors.As(err, &over) {
 		err = &FormatError{"broken gzip", err}
 	}
 	return n, err

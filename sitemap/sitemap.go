@@ -78,7 +78,7 @@ type config struct {
 	maxURLs  int
 }
 
-// MaxBytes is how much is read, uncompressed. The default is [DefaultMaxBytes]; 0 or less sets no limit.
+// MaxBytes is how much is read, uncompressed; of what is compressed hardly more is read either. The default is [DefaultMaxBytes]; 0 or less sets no limit.
 func MaxBytes(n int64) Option { return func(c *config) { c.maxBytes = n } }
 
 // MaxURLs is how many entries are read. The default is [DefaultMaxURLs]; 0 or less sets no limit.

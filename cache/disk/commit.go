@@ -97,12 +97,16 @@ func (c *Cache) storeSlot(s *slot, now time.Time) {
 	v = binary.AppendUvarint(v, uint64(s.waiting+len(s.flights)))
 	v = binary.AppendVarint(v, first.priority)
 	v = binary.AppendUvarint(v, first.order)
-	if !s.nextAllowed.IsZero() || s.delay > 0 || s.pages > 0 {
+	slow := s.delay > 0 || s.pages > 0 || s.penalty > 0
+	if !s.nextAllowed.IsZero() || slow {
 		v = binary.AppendVarint(v, int64(instantOf(s.nextAllowed)))
 	}
-	if s.delay > 0 || s.pages > 0 {
+	if slow {
 		v = binary.AppendUvarint(v, uint64(s.delay))
 		v = binary.AppendUvarint(v, uint64(s.pages))
+	}
+	if s.penalty > 0 {
+		v = binary.AppendUvarint(v, uint64(s.penalty))
 	}
 	c.set(c.keyBuf, v)
 	c.valueBuf = v
@@ -118,6 +122,9 @@ func parseSlot(name string, value []byte) (*slot, error) {
 	}
 	if len(r.data) > 0 {
 		s.delay, s.pages = time.Duration(r.uint()), int(r.uint())
+	}
+	if len(r.data) > 0 {
+		s.penalty = time.Duration(r.uint())
 	}
 	return s, r.end()
 }
@@ -247,6 +254,7 @@ func (c *Cache) settle(b *tegenaria.Batch) error {
 	for _, known := range b.Slots {
 		s := c.slotOf(known.Name)
 		s.nextAllowed, s.delay, s.pages = known.NextAllowed, max(known.Delay, 0), max(known.Pages, 0)
+		s.penalty = max(known.Penalty, 0)
 		c.touch(s)
 	}
 	for name, checkpoint := range b.Checkpoints {

@@ -12,6 +12,7 @@ type slot struct {
 	id          uint32
 	nextAllowed time.Time
 	delay       time.Duration
+	penalty     time.Duration
 	pages       int
 
 	waiting int // records in the queue that are not in flight

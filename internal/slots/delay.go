@@ -32,12 +32,12 @@ type learnt struct {
 	era    uint8 // counts the refusals that were heeded
 }
 
-// How long a slot without work remembers a delay that was learnt and not set: a robots.txt is asked for again after a
-// day (RFC 9309 §2.4), and what a server could bear some minutes ago says little.
-const (
-	robotsMemory = 24 * time.Hour
-	answerMemory = 10 * time.Minute
-)
+// AnswerMemory is how long a slot without work remembers a latency or a refusal: what a server could bear some minutes
+// ago says little.
+const AnswerMemory = 10 * time.Minute
+
+// robotsMemory is how long it remembers Crawl-delay: a robots.txt is asked for again after a day (RFC 9309 §2.4).
+const robotsMemory = 24 * time.Hour
 
 // learn returns what the slot knows beside its policy, to be written.
 func (s *Slot) learn() *learnt {
@@ -80,7 +80,7 @@ func (t *Table) SetDelay(name string, source Source, now time.Time, d time.Durat
 	case source == Robots:
 		t.remember(s, robotsMemory)
 	case source == Throttled, source == Penalty:
-		t.remember(s, answerMemory)
+		t.remember(s, AnswerMemory)
 	}
 	s.reckon()
 	t.place(s)

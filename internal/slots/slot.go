@@ -95,6 +95,8 @@ type State struct {
 	Gate     string        // that its work has to pass, as far as is known; empty when there is none
 	Gated    bool          // it is ready but for that gate
 
+	Learnt bool // see [Slot.Learnt]
+
 	// Delays holds what [Table.SetDelay] set, by source; −1 where nothing is set.
 	Delays Delays
 }
@@ -106,7 +108,7 @@ func (t *Table) state(s *Slot) State {
 		Gated: s.in == gated,
 	}
 	if s.own != nil {
-		st.Delays = s.own.delays
+		st.Learnt, st.Delays = true, s.own.delays
 	}
 	if s.gate != nil {
 		st.Gate = s.gate.name

@@ -531,7 +531,7 @@ func TestSnapshot(t *testing.T) {
 	}
 	want := map[string]slots.State{
 		"a": {Name: "a", Pending: 1, Priority: 3, Limit: 4, Delay: time.Second, Next: at(1), Delays: slots.Delays{-1, -1, -1, -1, -1}},
-		"b": {Name: "b", Waiting: 2, Parked: 1, Limit: 4, Delay: 3 * time.Second, Delays: slots.Delays{-1, -1, -1, 3 * time.Second, -1}},
+		"b": {Name: "b", Waiting: 2, Parked: 1, Limit: 4, Delay: 3 * time.Second, Learnt: true, Delays: slots.Delays{-1, -1, -1, 3 * time.Second, -1}},
 	}
 	for name, w := range want {
 		if got[name] != w {

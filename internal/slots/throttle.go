@@ -70,7 +70,7 @@ func (t *Table) Answered(g *Grant, now time.Time, a Answer) {
 	if t.throttle != nil && a.Latency > 0 {
 		d := &s.learn().delays[Throttled]
 		*d = t.throttle.next(max(*d, 0), s.floor(), a.Latency, a.OK)
-		t.remember(s, answerMemory)
+		t.remember(s, AnswerMemory)
 	}
 	switch {
 	case a.Refused && a.RetryAfter > 0:
@@ -97,6 +97,6 @@ func (t *Table) penalise(g *Grant, spread float64) {
 	own.era++
 	penalty := min(max(min(s.delay, maxPenalty)*2, firstPenalty), maxPenalty)
 	own.delays[Penalty] = penalty
-	t.remember(s, answerMemory)
+	t.remember(s, AnswerMemory)
 	s.until = max(s.until, later(t.now, stretch(penalty, 1+spread/2)))
 }
