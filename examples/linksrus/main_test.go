@@ -227,9 +227,11 @@ func TestSubmitRefusals(t *testing.T) {
 	}
 	defer s.close()
 	for link, want := range map[string]string{
-		"example.com":             "write it as",
-		"http://127.0.0.1:8081/":  "private address",
-		"http://169.254.169.254/": "private address",
+		"example.com":                "write it as",
+		"http://127.0.0.1:8081/":     "private address",
+		"http://169.254.169.254/":    "private address",
+		"http://u:secret@a.example/": "leave out",
+		"http://u@a.example/":        "leave out",
 	} {
 		if err := s.submit(t.Context(), link); !errors.Is(err, web.ErrRefused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", link, err)

@@ -21,6 +21,7 @@ import (
 	"github.com/tegenaria/tegenaria/examples/linksrus/index"
 	"github.com/tegenaria/tegenaria/examples/linksrus/rank"
 	"github.com/tegenaria/tegenaria/examples/linksrus/web"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // service is the application: two stores, a crawler that fills them, and what is said about it.
@@ -128,6 +129,9 @@ func (s *service) submit(ctx context.Context, url string) error {
 	normal, err := crawl.Normalize(url)
 	if err != nil {
 		return fmt.Errorf("%w: write it as http://host/path or https://host/path", web.ErrRefused)
+	}
+	if parsed, err := urlx.HTTP(normal); err != nil || parsed.User != nil {
+		return fmt.Errorf("%w: leave out the name and the password, everybody would see them", web.ErrRefused)
 	}
 	if !s.guard.Permits(normal) {
 		return fmt.Errorf("%w: %s is on a private address", web.ErrRefused, normal)

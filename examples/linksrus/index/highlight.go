@@ -85,7 +85,7 @@ func marks(text string, words []span, q Query) []bool {
 	}
 	lower := make([]string, len(words))
 	for i, w := range words {
-		lower[i] = strings.ToLower(text[w.start:w.end])
+		lower[i] = term(text[w.start:w.end])
 	}
 	for i := range lower {
 		if q.Type == Match {

@@ -25,6 +25,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -106,13 +107,29 @@ func ParseQuery(text string) Query {
 	return Query{Type: Match, Expression: text}
 }
 
-// Terms returns the words of a text, in their order.
+// MaxTerm is the number of bytes by which words are told apart: what is behind them does not count. One word of
+// some megabytes in a hostile page would cost an index on a disk gigabytes of memory.
+const MaxTerm = 256
+
+// Terms returns the words of a text, in their order, in lower case and of at most [MaxTerm] bytes before that.
 func Terms(text string) []string {
 	var terms []string
 	for _, span := range spans(text) {
-		terms = append(terms, strings.ToLower(text[span.start:span.end]))
+		terms = append(terms, term(text[span.start:span.end]))
 	}
 	return terms
+}
+
+// term is what a word is looked for by.
+func term(word string) string {
+	if len(word) > MaxTerm {
+		end := MaxTerm
+		for !utf8.RuneStart(word[end]) {
+			end--
+		}
+		word = word[:end]
+	}
+	return strings.ToLower(word)
 }
 
 // span is where a word stands in a text, in bytes.

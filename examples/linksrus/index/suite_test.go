@@ -39,6 +39,7 @@ func TestIndex(t *testing.T) {
 		{"queries", testQueries},
 		{"order", testOrder},
 		{"many scores", testScores},
+		{"words without end", testLongWords},
 		{"pages of results", testPages},
 		{"a document indexed again", testReplace},
 		{"concurrent use", testConcurrent},
@@ -191,6 +192,34 @@ func testQueries(t *testing.T, idx index.Index) {
 		if _, err := idx.Search(t.Context(), q); !errors.Is(err, index.ErrBadQuery) {
 			t.Errorf("%+v: %v", q, err)
 		}
+	}
+}
+
+// Words of megabytes must cost what their length is, and be found by their beginning.
+func testLongWords(t *testing.T, idx index.Index) {
+	long := strings.Repeat("ö", 1<<20) // an odd beginning puts the bound inside of a character
+	add(t, idx, "long/before x"+long+" behind", "short/x"+long[:index.MaxTerm-10])
+	for _, test := range []struct{ query, want string }{
+		{"x" + long, "long"},
+		{"x" + long[:index.MaxTerm], "long"},
+		{"x" + long[:index.MaxTerm-2], "long"},
+		{"x" + long[:index.MaxTerm-10], "short"},
+		{`"before x` + long + ` behind"`, "long"},
+		{`"before behind"`, ""},
+	} {
+		got := strings.Join(titles(t, idx, index.ParseQuery(test.query)), " ")
+		if got != test.want {
+			t.Errorf("%.20s… of %d bytes: %q, want %q", test.query, len(test.query), got, test.want)
+		}
+	}
+	for _, word := range index.Terms("x" + long) {
+		if len(word) > index.MaxTerm {
+			t.Errorf("a term of %d bytes", len(word))
+		}
+	}
+	marked := index.Highlight("x"+long, index.ParseQuery("x"+long))
+	if len(marked) != 1 || !marked[0].Marked {
+		t.Error("the long word is not marked")
 	}
 }
 

@@ -12,6 +12,7 @@
 //     so is every request under another name than that address or localhost, which is how a site that points its
 //     own name at 127.0.0.1 would read the page (DNS rebinding).
 //   - What comes in is bounded: the form, a URL of 2,048 bytes, a query of 500, the hundredth page of results.
+//   - What goes out is, too: a title or a URL is shown up to 200 bytes, an excerpt up to 2,000.
 package web
 
 import (
@@ -27,6 +28,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tegenaria/tegenaria/examples/linksrus/index"
 )
@@ -41,6 +43,8 @@ const (
 const (
 	excerptWords = 40
 	maxForm      = 16 << 10 // bytes; a URL may be percent-encoded
+	maxTitle     = 200      // bytes of a title that are shown, and of a URL
+	maxExcerpt   = 2000     // bytes of an excerpt, whose words may be long
 )
 
 // Searcher is what the page needs of the text index.
@@ -195,7 +199,26 @@ func newHit(doc *index.Document, query index.Query) hit {
 	if h.Title = index.Highlight(doc.Title, query); len(h.Title) == 0 {
 		h.Title = []index.Fragment{{Text: h.Shown}}
 	}
+	h.Title, h.Excerpt = shortened(h.Title, maxTitle), shortened(h.Excerpt, maxExcerpt)
+	h.Shown = shortened([]index.Fragment{{Text: h.Shown}}, maxTitle)[0].Text
 	return h
+}
+
+// shortened returns the fragments up to so many bytes, with an ellipsis if something is left out. Other sites say how
+// long titles and words are, and no page of ours grows by that.
+func shortened(text []index.Fragment, most int) []index.Fragment {
+	for i := range text {
+		if len(text[i].Text) <= most {
+			most -= len(text[i].Text)
+			continue
+		}
+		for most > 0 && !utf8.RuneStart(text[i].Text[most]) {
+			most--
+		}
+		text[i].Text = text[i].Text[:most] + "…"
+		return text[:i+1]
+	}
+	return text
 }
 
 // address is where a page of results is.

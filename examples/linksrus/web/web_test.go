@@ -229,6 +229,29 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
+// Titles, words and URLs of megabytes make no page of megabytes.
+func TestLongText(t *testing.T) {
+	long := strings.Repeat("é", 1<<20)
+	f := newFixture(t,
+		index.Document{URL: "http://a.example/" + strings.Repeat("x", 1<<20), Title: "found " + long, Content: "found x" + long},
+		index.Document{URL: "http://b.example/" + strings.Repeat("x", 1<<20), Content: "found" + strings.Repeat("!", 1<<20)})
+	resp, page := f.get(t, "/?q=found")
+	if got := page.CSS("li").Len(); resp.StatusCode != 200 || got != 2 {
+		t.Fatalf("status %d, %d results", resp.StatusCode, got)
+	}
+	for _, test := range []struct {
+		part string
+		most int
+	}{{"h2", 210}, {"p.url", 210}, {"p:last-child", 2100}} {
+		for _, part := range page.CSS("li " + test.part).All() {
+			text := part.Text()
+			if len(text) > test.most || !strings.HasSuffix(text, "…") || strings.ContainsRune(text, '\uFFFD') {
+				t.Errorf("%s: %d bytes, %.30q", test.part, len(text), text)
+			}
+		}
+	}
+}
+
 func TestSubmit(t *testing.T) {
 	f := newFixture(t)
 	if resp, page := f.get(t, "/submit"); resp.StatusCode != 200 || page.CSS("form[method=post] input[name=url]").Len() != 1 || page.CSS(".taken, .problem").Len() != 0 {
