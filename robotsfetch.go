@@ -25,13 +25,13 @@ func (w *capWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
+// robotsTimeout is for a robots.txt with its redirects.
+const robotsTimeout = 15 * time.Second
+
 // fetchRobots downloads the robots.txt of a job's origin with the job's slot, worker and proxy. Redirects
 // are followed here; those that lead nowhere count as a file that is not there (RFC 9309 §2.3.1.2). Of the
-// middlewares only those see it that ask for the engine's own requests.
+// middlewares only those see it that ask for the engine's own requests. The slot is stamped.
 func (c *crawl) fetchRobots(j *job) (status int, body []byte, err error) {
-	if grant := j.slot(); grant != nil {
-		c.sched.started(grant)
-	}
 	c.counters.robots.Add(1)
 	url := urlx.Origin(j.ctx.Request.Url) + "/robots.txt"
 	deadline := time.Now().Add(robotsTimeout)

@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	robotsTimeout   = 15 * time.Second
 	robotsRefresh   = 24 * time.Hour // RFC 9309 §2.4
 	robotsAgain     = time.Hour      // after a refresh that failed
 	robotsRedirects = 5              // RFC 9309 §2.3.1.2
@@ -232,8 +231,13 @@ func (g *robotsGate) passInline(j *job) (bool, error) {
 	return g.passInline(j)
 }
 
-// ask downloads the file and notes what it says. The error is one of the network.
+// ask downloads the file and notes what it says. The error is one of the network. Nothing is asked if the slot was
+// blocked since the job was granted it: the job and who waits for it come again.
 func (g *robotsGate) ask(j *job, f *robotsFile) error {
+	if _, ok := g.crawl.begins(j); !ok {
+		g.resolve(j, robotsUnknown, nil)
+		return nil
+	}
 	status, body, err := g.crawl.fetchRobots(j)
 	failed := status == http.StatusTooManyRequests || status >= 500
 	switch {

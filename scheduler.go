@@ -287,20 +287,9 @@ func (s *scheduler) start(grant *slots.Grant) (time.Time, bool) {
 	if !s.slots.Startable(grant, now) {
 		return now, false
 	}
-	s.startedLocked(grant, now)
-	return now, true
-}
-
-// started is start for a grant that has just been acquired.
-func (s *scheduler) started(grant *slots.Grant) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.startedLocked(grant, s.now())
-}
-
-func (s *scheduler) startedLocked(grant *slots.Grant, now time.Time) {
 	s.slots.Started(grant, now)
 	s.signal()
+	return now, true
 }
 
 // giveBack returns a slot, unless nil, and the claim to a fetch worker. unused tells that a job of the
