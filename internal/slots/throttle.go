@@ -59,7 +59,7 @@ const (
 
 // Answered tells what came of the work of a grant that was started and not released. An answer that refuses blocks the slot:
 // for RetryAfter if that is given, or else for the [Penalty], which also is a delay from then on. Of several requests
-// that were under way together and are refused one counts. Any other answer lowers the penalty a little. The delay of
+// that were under way together and are refused one raises the penalty. Any other answer lowers the penalty a little. The delay of
 // [Throttle] follows the latency, if there is one.
 func (t *Table) Answered(g *Grant, now time.Time, a Answer) {
 	if !g.started || g.released {
@@ -87,16 +87,16 @@ func (t *Table) Answered(g *Grant, now time.Time, a Answer) {
 	t.place(s)
 }
 
-// penalise raises the penalty and blocks the slot for it, unless the grant was started before the last time.
+// penalise blocks the slot for the penalty, which it raises unless the grant was started before the last time.
 func (t *Table) penalise(g *Grant, spread float64) {
 	s := g.Slot
 	own := s.learn()
-	if g.era != own.era {
-		return
+	if g.era == own.era {
+		own.era++
+		own.delays[Penalty] = min(max(min(s.delay, maxPenalty)*2, firstPenalty), maxPenalty)
+		t.remember(s, AnswerMemory)
 	}
-	own.era++
-	penalty := min(max(min(s.delay, maxPenalty)*2, firstPenalty), maxPenalty)
-	own.delays[Penalty] = penalty
-	t.remember(s, AnswerMemory)
-	s.until = max(s.until, later(t.now, stretch(penalty, 1+spread/2)))
+	if penalty := own.delays[Penalty]; penalty > 0 {
+		s.until = max(s.until, later(t.now, stretch(penalty, 1+spread/2)))
+	}
 }

@@ -128,11 +128,14 @@ func TestPenalty(t *testing.T) {
 			t.Errorf("blocked for %v, want 1.25s", got)
 		}
 	})
-	t.Run("of those under way together one counts", func(t *testing.T) {
+	t.Run("of those under way together one raises it", func(t *testing.T) {
 		tab := free()
 		first, second := begin(t, tab, "a", at(0)), begin(t, tab, "a", at(0))
 		answer(tab, first, at(1), refusal)
-		answer(tab, second, at(1), refusal)
+		answer(tab, second, at(1.5), refusal)
+		if got := blockedFor(tab, "a", at(1.5)); got != time.Second {
+			t.Errorf("blocked for %v after the second, want 1s", got)
+		}
 		if st, _ := tab.Lookup("a"); st.Delay != time.Second {
 			t.Errorf("the delay is %v, want 1s", st.Delay)
 		}
