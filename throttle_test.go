@@ -408,3 +408,29 @@ func TestRobotsRetryAfterOfOtherSlots(t *testing.T) {
 		}
 	})
 }
+
+// slowToRead is a value of Meta that takes its time to be read from the cache.
+type slowToRead struct{}
+
+func (*slowToRead) UnmarshalJSON([]byte) error {
+	sleep(5 * time.Second)
+	return nil
+}
+
+// A robots.txt whose turn it is waits too if its slot is asked for a pause before it is sent.
+func TestRobotsWaitsForPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page(robotsURL, after(time.Second, inTurn(refuse(503, is("60")), text("")))).page("http://a.test/", page()).
+			page("http://b.test/robots.txt", text("")).page("http://b.test/", page())
+		s := newSpider()
+		s.start = func(req chan<- *tegenaria.Context) {
+			req <- send("http://a.test/", tegenaria.RequestWithSlot("own"))
+			req <- send("http://b.test/", tegenaria.RequestWithSlot("own"), tegenaria.RequestWithRequestMeta(map[string]any{"slow": slowToRead{}}))
+		}
+		began := time.Now()
+		mustRun(t, obeying(w, s, tegenaria.Politeness{PerSlot: 2}, tegenaria.EngineWithCache(&crashCache{crashStore: newCrashStore()}), tegenaria.EngineWithMetaType[slowToRead]("slow")))
+		if got, want := w.startsOf("b.test", began), []time.Duration{61 * time.Second, 61 * time.Second}; !slices.Equal(got, want) {
+			t.Errorf("requests to b.test began at %v, want %v", got, want)
+		}
+	})
+}
