@@ -14,7 +14,10 @@ import (
 // capWriter keeps the beginning of a body, and ends its download where there is more.
 type capWriter struct{ body []byte }
 
-var errEnough = errors.New("the rest does not matter")
+var (
+	errEnough = errors.New("the rest does not matter")
+	errNotNow = errors.New("the slot does not let it start now")
+)
 
 func (w *capWriter) Write(p []byte) (int, error) {
 	n := min(len(p), robots.MaxBytes+1-len(w.body))
@@ -30,9 +33,9 @@ const robotsTimeout = 15 * time.Second
 
 // fetchRobots downloads the robots.txt of a job's origin with the job's slot, worker and proxy. Redirects
 // are followed here; those that lead nowhere count as a file that is not there (RFC 9309 §2.3.1.2). Of the
-// middlewares only those see it that ask for the engine's own requests. The slot is stamped.
+// middlewares only those see it that ask for the engine's own requests. The slot is stamped when the download
+// begins; errNotNow tells that it was blocked meanwhile, and that nothing was sent.
 func (c *crawl) fetchRobots(j *job) (status int, body []byte, err error) {
-	c.counters.robots.Add(1)
 	url := urlx.Origin(j.ctx.Request.Url) + "/robots.txt"
 	deadline := time.Now().Add(robotsTimeout)
 	seen := map[string]bool{}
@@ -45,7 +48,7 @@ func (c *crawl) fetchRobots(j *job) (status int, body []byte, err error) {
 		r := NewRequest(url, GET, nil, RequestWithResponseWriter(into), RequestWithTimeout(max(time.Until(deadline), time.Millisecond)))
 		r.Proxy = j.ctx.Request.Proxy
 		ctx := &Context{Request: r, Ctx: j.ctx.Ctx, CtxId: j.ctx.CtxId}
-		alive, err := c.internalExchange(j, ctx)
+		alive, err := c.internalExchange(j, ctx, hop == 0)
 		resp := ctx.Response()
 		switch {
 		case !alive:
@@ -87,14 +90,21 @@ func robotsFailure(err error) string {
 	return string(StageRobots)
 }
 
-// internalExchange is exchange for a request of the engine's own. alive is false if the job was abandoned.
-func (c *crawl) internalExchange(j *job, ctx *Context) (alive bool, err error) {
+// internalExchange is exchange for a request of the engine's own, the first with the job's slot or one that follows.
+// alive is false if the job was abandoned.
+func (c *crawl) internalExchange(j *job, ctx *Context, first bool) (alive bool, err error) {
 	if len(c.internalMWs) > 0 {
 		if alive = c.guard(j, StageRequest, func() { err = c.internalRequest(ctx) }); !alive || err != nil {
 			return alive, err
 		}
 	}
 	if ctx.DownloadResult == nil {
+		if first {
+			if _, ok := c.begins(j); !ok {
+				return true, errNotNow
+			}
+			c.counters.robots.Add(1)
+		}
 		if alive = c.guard(j, StageDownload, func() { err = c.internalDownload(j, ctx) }); !alive || err != nil {
 			return alive, err
 		}

@@ -2,6 +2,7 @@ package tegenaria
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -234,13 +235,12 @@ func (g *robotsGate) passInline(j *job) (bool, error) {
 // ask downloads the file and notes what it says. The error is one of the network. Nothing is asked if the slot was
 // blocked since the job was granted it: the job and who waits for it come again.
 func (g *robotsGate) ask(j *job, f *robotsFile) error {
-	if _, ok := g.crawl.begins(j); !ok {
-		g.resolve(j, robotsUnknown, nil)
-		return nil
-	}
 	status, body, err := g.crawl.fetchRobots(j)
 	failed := status == http.StatusTooManyRequests || status >= 500
 	switch {
+	case errors.Is(err, errNotNow):
+		g.resolve(j, robotsUnknown, nil)
+		return nil
 	case (failed || err != nil) && g.keepOld(j, f):
 		return nil
 	case err != nil:

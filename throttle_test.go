@@ -419,17 +419,37 @@ func (*slowToRead) UnmarshalJSON([]byte) error {
 
 // A robots.txt whose turn it is waits too if its slot is asked for a pause before it is sent.
 func TestRobotsWaitsForPause(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		meta  map[string]any // of the request that needs it
+		holds *internalHooks
+		want  time.Duration
+	}{
+		{"slow to read", map[string]any{"slow": slowToRead{}}, &internalHooks{sees: true}, 61 * time.Second},
+		{"slow middleware", nil, &internalHooks{hooks{request: func(ctx *tegenaria.Context) error {
+			if ctx.Request.Url == "http://b.test/robots.txt" {
+				sleep(5 * time.Second)
+			}
+			return nil
+		}}, true}, 66 * time.Second}, // it sees the second request too
+	} {
+		t.Run(tt.name, func(t *testing.T) { robotsWaitsForPause(t, tt.meta, tt.holds, tt.want) })
+	}
+}
+
+func robotsWaitsForPause(t *testing.T, meta map[string]any, holds *internalHooks, at time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld().page(robotsURL, after(time.Second, inTurn(refuse(503, is("60")), text("")))).page("http://a.test/", page()).
 			page("http://b.test/robots.txt", text("")).page("http://b.test/", page())
 		s := newSpider()
 		s.start = func(req chan<- *tegenaria.Context) {
 			req <- send("http://a.test/", tegenaria.RequestWithSlot("own"))
-			req <- send("http://b.test/", tegenaria.RequestWithSlot("own"), tegenaria.RequestWithRequestMeta(map[string]any{"slow": slowToRead{}}))
+			req <- send("http://b.test/", tegenaria.RequestWithSlot("own"), tegenaria.RequestWithRequestMeta(meta))
 		}
 		began := time.Now()
-		mustRun(t, obeying(w, s, tegenaria.Politeness{PerSlot: 2}, tegenaria.EngineWithCache(&crashCache{crashStore: newCrashStore()}), tegenaria.EngineWithMetaType[slowToRead]("slow")))
-		if got, want := w.startsOf("b.test", began), []time.Duration{61 * time.Second, 61 * time.Second}; !slices.Equal(got, want) {
+		mustRun(t, obeying(w, s, tegenaria.Politeness{PerSlot: 2}, tegenaria.EngineWithMiddlewares(holds),
+			tegenaria.EngineWithCache(&crashCache{crashStore: newCrashStore()}), tegenaria.EngineWithMetaType[slowToRead]("slow")))
+		if got, want := w.startsOf("b.test", began), []time.Duration{at, at}; !slices.Equal(got, want) {
 			t.Errorf("requests to b.test began at %v, want %v", got, want)
 		}
 	})
