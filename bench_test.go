@@ -114,10 +114,19 @@ func cpuTime(tb testing.TB) time.Duration {
 // BenchmarkEngine measures what the engine costs per page (an op is a page): all of the production path, from the
 // cache to the last pipeline, but for the network. cpu-ns/op is the CPU time of the whole process,
 // garbage collection and the benchmark's own spider and downloader included.
+//
+// It runs on one processor, as crawlers are compared: on several there is also what it costs them to share memory and
+// to look for work, which depends on the machine. [BenchmarkEngineParallel] is the same on all that there are.
 func BenchmarkEngine(b *testing.B) {
+	benchEngine(b, 1)
+}
+
+func BenchmarkEngineParallel(b *testing.B) { benchEngine(b, runtime.NumCPU()) }
+
+func benchEngine(b *testing.B, processors int) {
 	item := func(page int) bool { return benchHasItem(page) }
 	b.Run("Output", func(b *testing.B) {
-		benchCrawl(b, plainPage, tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[benchItem]) error {
+		benchCrawl(b, processors, plainPage, tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[benchItem]) error {
 			_, page := benchPage(r.URL)
 			if item(page) {
 				if err := out.Item(benchItem{page}); err != nil {
@@ -133,7 +142,7 @@ func BenchmarkEngine(b *testing.B) {
 		}))
 	})
 	b.Run("OutputFollowLinks", func(b *testing.B) {
-		benchCrawl(b, linkedPage, tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[benchItem]) error {
+		benchCrawl(b, processors, linkedPage, tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[benchItem]) error {
 			_, page := benchPage(r.URL)
 			if item(page) {
 				if err := out.Item(benchItem{page}); err != nil {
@@ -144,7 +153,7 @@ func BenchmarkEngine(b *testing.B) {
 		}))
 	})
 	b.Run("Channels", func(b *testing.B) {
-		benchCrawl(b, plainPage, func(resp *tegenaria.Context, items chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		benchCrawl(b, processors, plainPage, func(resp *tegenaria.Context, items chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			host, page := benchPage(resp.Response().URL)
 			if item(page) {
 				items <- tegenaria.NewItem(resp, benchItem{page})
@@ -157,8 +166,9 @@ func BenchmarkEngine(b *testing.B) {
 	})
 }
 
-// benchCrawl crawls b.N pages.
-func benchCrawl(b *testing.B, body func(int) []byte, parser tegenaria.Parser) {
+// benchCrawl crawls b.N pages on a number of processors.
+func benchCrawl(b *testing.B, processors int, body func(int) []byte, parser tegenaria.Parser) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors)) // what -cpu says is set for each benchmark again
 	var seeds []string
 	for i := range benchHosts {
 		seeds = append(seeds, "http://h"+strconv.Itoa(i)+".example/page/0")
