@@ -103,7 +103,7 @@ func crowd(t *testing.T, url string, queued int) (largest, steady int) {
 		}
 		atLeast(&most, int64(runtime.NumGoroutine()))
 		sample := samples.Add(1)
-		if sample > warm && sample%100 == 0 {
+		if sample > warm && sample%10 == 0 {
 			atLeast(&then, goroutinesButConnections())
 		}
 		if sample >= warm+sampled {
