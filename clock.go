@@ -107,34 +107,53 @@ func (c *clock) start(url string, l timeLimits, now time.Time, cancel context.Ca
 	c.arm(now)
 }
 
-// next returns when a limit is overrun unless something happens, and with which error. The caller holds mu.
-func (c *clock) next() (at time.Time, late error) {
-	sooner := func(t time.Time, err error) {
+// phaseRate is the limit of the rate, which is none of the phases.
+const phaseRate Phase = "rate"
+
+// next returns when a limit is overrun unless something happens, and which one. The caller holds mu.
+func (c *clock) next() (at time.Time, which Phase) {
+	sooner := func(t time.Time, limit Phase) {
 		if at.IsZero() || t.Before(at) {
-			at, late = t, err
+			at, which = t, limit
 		}
 	}
 	if !c.all.IsZero() {
-		sooner(c.all, &TimeoutError{URL: c.url, Limit: c.limits.all})
+		sooner(c.all, PhaseAll)
 	}
 	if c.began.IsZero() {
 		if c.limits.firstByte > 0 && !c.asked.IsZero() {
-			sooner(c.asked.Add(c.limits.firstByte), &TimeoutError{URL: c.url, Limit: c.limits.firstByte, Phase: PhaseFirstByte})
+			sooner(c.asked.Add(c.limits.firstByte), PhaseFirstByte)
 		}
-		return at, late
+		return at, which
 	}
 	if !c.reading {
-		return at, late
+		return at, which
 	}
 	if c.limits.idle > 0 {
-		sooner(c.last.Add(c.limits.idle), &TimeoutError{URL: c.url, Limit: c.limits.idle, Phase: PhaseIdle})
+		sooner(c.last.Add(c.limits.idle), PhaseIdle)
 	}
-	if rate := c.limits.rate; rate > 0 {
-		enough := time.Duration(float64(c.got+1) / float64(rate) * float64(time.Second))
-		in := max(rateGrace, enough)
-		sooner(c.began.Add(in), &TooSlowError{URL: c.url, Got: c.got, In: in, Limit: rate})
+	if c.limits.rate > 0 {
+		sooner(c.began.Add(c.slowest()), phaseRate)
 	}
-	return at, late
+	return at, which
+}
+
+// slowest is how long the body may take for what has come of it and one byte more. The caller holds mu.
+func (c *clock) slowest() time.Duration {
+	return max(rateGrace, time.Duration(float64(c.got+1)/float64(c.limits.rate)*float64(time.Second)))
+}
+
+// late is the error of a limit that is overrun. The caller holds mu.
+func (c *clock) late(which Phase) error {
+	switch which {
+	case phaseRate:
+		return &TooSlowError{URL: c.url, Got: c.got, In: c.slowest(), Limit: c.limits.rate}
+	case PhaseFirstByte:
+		return &TimeoutError{URL: c.url, Limit: c.limits.firstByte, Phase: which}
+	case PhaseIdle:
+		return &TimeoutError{URL: c.url, Limit: c.limits.idle, Phase: which}
+	}
+	return &TimeoutError{URL: c.url, Limit: c.limits.all}
 }
 
 // arm sets the timer. The caller holds mu.
@@ -157,8 +176,8 @@ func (c *clock) look() {
 		return
 	}
 	now := time.Now()
-	if at, late := c.next(); !at.IsZero() && !now.Before(at) {
-		c.cancel(late)
+	if at, which := c.next(); !at.IsZero() && !now.Before(at) {
+		c.cancel(c.late(which))
 		return
 	}
 	c.arm(now)

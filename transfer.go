@@ -46,6 +46,7 @@ type tracer struct {
 	method  string
 	uploads bool // the request has a body
 	clock   *clock
+	hooks   httptrace.ClientTrace
 	dials   atomic.Int32
 
 	mu        sync.Mutex // guards what follows
@@ -86,11 +87,11 @@ func countDial(ctx context.Context) error {
 
 // listen returns the hooks.
 func (t *tracer) listen() *httptrace.ClientTrace {
-	hooks := &httptrace.ClientTrace{GotConn: t.gotConn, GotFirstResponseByte: t.gotFirstByte}
+	t.hooks.GotConn, t.hooks.GotFirstResponseByte = t.gotConn, t.gotFirstByte
 	if t.uploads {
-		hooks.WroteRequest = func(httptrace.WroteRequestInfo) { t.clock.sent() }
+		t.hooks.WroteRequest = func(httptrace.WroteRequestInfo) { t.clock.sent() }
 	}
-	return hooks
+	return &t.hooks
 }
 
 func (t *tracer) gotConn(info httptrace.GotConnInfo) {
