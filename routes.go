@@ -20,8 +20,8 @@ import (
 const (
 	idleTimeout = 90 * time.Second
 	pingTimeout = 15 * time.Second
-	minIdle     = 256 // idle connections kept in all, at least
-	maxProxies  = 64  // proxies whose connections are kept
+	minIdle     = 1024 // idle connections kept in all, at least
+	maxProxies  = 64   // proxies whose connections are kept
 )
 
 // route is a way out, with connections of its own: directly, or through one proxy.
