@@ -28,6 +28,7 @@ type Document struct {
 	maxNodes  int
 	reordered bool     // nodes had to be brought into document order
 	again     bool     // there was a document before
+	unlike    bool     // LinkTags does not know the tags
 	builder   *builder // of a document that is used again
 	work      int      // steps that parsing took, for the tests of hostile input
 
@@ -108,7 +109,8 @@ func (d *Document) begin(source []byte) error {
 	d.side = d.side[:0]
 	d.spans = d.spans[:0]
 	d.names.reset()
-	d.quirks, d.doctype, d.coded, d.xml, d.entities, d.reordered, d.work = NoQuirks, rawDoctype{}, false, false, false, false, 0
+	d.quirks, d.doctype, d.work = NoQuirks, rawDoctype{}, 0
+	d.coded, d.xml, d.entities, d.reordered, d.unlike = false, false, false, false, false
 	if len(source) > maxSource {
 		d.empty()
 		return &LimitError{What: "bytes", Limit: maxSource, Pos: maxSource}

@@ -29,7 +29,7 @@ func (b *builder) startFragment(context Context) {
 	if context.Name == "" {
 		context.Name = "body"
 	}
-	b.fragment = true
+	b.fragment, b.d.unlike = true, true
 	b.d.quirks = context.QuirksMode
 	b.context, b.contextSpace = LookupAtom(context.Name), context.Namespace
 

@@ -36,6 +36,9 @@ type builder struct {
 	seen    atomSet
 	err     error
 
+	regions   regions // what Tags would take for foreign content here
+	templates bool    // there was a template
+
 	max   int    // of nodes
 	again int    // bytes of the tags whose attributes were given to further elements
 	tail  uint32 // parent of a comment after the body: what comes now may be out of order
@@ -98,7 +101,7 @@ var builders = sync.Pool{New: func() any { return newBuilder() }}
 func (b *builder) isSmall() bool {
 	const much = 1 << 10
 	return max(cap(b.stack.all), cap(b.formats.all), len(b.formats.buckets), cap(b.s.attrs), cap(b.modes),
-		cap(b.pending), cap(b.merges), cap(b.buf)) <= much && max(cap(b.stack.lastMore), cap(b.seen.stamps)) <= 4*much
+		cap(b.pending), cap(b.merges), cap(b.buf), cap(b.regions)) <= much && max(cap(b.stack.lastMore), cap(b.seen.stamps)) <= 4*much
 }
 
 // newBuilder returns a builder with its room, in one allocation.
@@ -147,7 +150,7 @@ func (b *builder) reset(d *Document) {
 		s:       scanner{src: d.source, attrs: b.s.attrs[:0]},
 		stack:   stack{all: b.stack.all[:0], lastMore: b.stack.lastMore},
 		formats: formats{all: b.formats.all[:0], buckets: b.formats.buckets},
-		modes:   b.modes[:0], pending: b.pending[:0], merges: b.merges[:0], buf: b.buf[:0], seen: b.seen,
+		modes:   b.modes[:0], pending: b.pending[:0], merges: b.merges[:0], buf: b.buf[:0], seen: b.seen, regions: b.regions[:0],
 	}
 	clear(b.stack.lastMore)
 	clear(b.formats.buckets)
@@ -201,7 +204,11 @@ func (b *builder) run() {
 			b.skipLF = false
 			b.comment()
 		case sectionToken:
-			if b.stack.cur().props&propHTML == 0 && b.stack.top != 0 {
+			foreign := b.stack.cur().props&propHTML == 0 && b.stack.top != 0
+			if foreign != b.regions.foreign() {
+				b.d.unlike = true
+			}
+			if foreign {
 				b.s.section()
 				continue
 			}
