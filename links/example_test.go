@@ -49,7 +49,7 @@ func ExampleEachFrom() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(doc.Element().FirstChild().Text())
+	fmt.Println(doc.Element().FirstChild().CollapsedText())
 	for r := range links.EachFrom(doc, "https://example.com/shop/") { // the page is not read again
 		fmt.Println(string(r.URL))
 	}
