@@ -3,6 +3,7 @@ package html
 import (
 	"bytes"
 	"math"
+	"slices"
 	"sync"
 )
 
@@ -35,6 +36,11 @@ type builder struct {
 	buf     []byte      // for names in lower case
 	seen    atomSet
 	err     error
+
+	// Memory that documents are made in which have none of their own yet: how much one needs is known
+	// once it is made, and then they get that much.
+	nodes   []node
+	records []attr
 
 	regions   regions // what Tags would take for foreign content here
 	templates bool    // there was a template
@@ -93,8 +99,11 @@ type room struct {
 	buf     [64]byte
 }
 
+// maxLent is the size in bytes of the largest source whose document is made in the memory of a builder.
+const maxLent = 64 << 10
+
 // builders are builders that are not in use. They hold nothing of the documents they made, and none
-// is kept that has grown much: a builder is six KiB, more than a small page.
+// is kept that has grown much: a builder is six KiB, and up to 176 KiB with the memory that it lends.
 var builders = sync.Pool{New: func() any { return newBuilder() }}
 
 // isSmall reports whether a builder may be kept for other documents.
@@ -122,6 +131,11 @@ func (d *Document) parse(context *Context) error {
 	if b == nil {
 		b = builders.Get().(*builder)
 	}
+	lent := d.nodes == nil && len(d.source) <= maxLent
+	if lent {
+		d.nodes, d.attrs = b.nodes, b.records
+	}
+	d.reserve()
 	b.reset(d)
 	if context != nil {
 		b.startFragment(*context)
@@ -131,16 +145,31 @@ func (d *Document) parse(context *Context) error {
 	if err != nil {
 		d.empty()
 	}
+	if lent {
+		b.takeBack(d)
+	}
 	b.d, b.s.src, b.err = nil, nil, nil
 	switch {
 	case d.again:
 		// A document that is used again is sure to find its builder as it left it.
+		b.nodes, b.records = nil, nil
 		d.builder = b
 	case b.isSmall():
 		builders.Put(b)
 	}
 	d.again = true
 	return err
+}
+
+// takeBack gives a document memory of its own for what it has in the builder's.
+func (b *builder) takeBack(d *Document) {
+	const much = 1 << 12
+	if cap(d.nodes) > much || cap(d.attrs) > much { // which the document may as well keep
+		b.nodes, b.records = nil, nil
+		return
+	}
+	b.nodes, b.records = d.nodes[:0], d.attrs[:0]
+	d.nodes, d.attrs = slices.Clone(d.nodes), slices.Clone(d.attrs)
 }
 
 // reset makes the builder ready for a document. It keeps its memory.
@@ -150,7 +179,8 @@ func (b *builder) reset(d *Document) {
 		s:       scanner{src: d.source, attrs: b.s.attrs[:0]},
 		stack:   stack{all: b.stack.all[:0], lastMore: b.stack.lastMore},
 		formats: formats{all: b.formats.all[:0], buckets: b.formats.buckets},
-		modes:   b.modes[:0], pending: b.pending[:0], merges: b.merges[:0], buf: b.buf[:0], seen: b.seen, regions: b.regions[:0],
+		modes:   b.modes[:0], pending: b.pending[:0], merges: b.merges[:0], buf: b.buf[:0], seen: b.seen,
+		regions: b.regions[:0], nodes: b.nodes, records: b.records,
 	}
 	clear(b.stack.lastMore)
 	clear(b.formats.buckets)
