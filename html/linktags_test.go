@@ -14,11 +14,22 @@ func linkTags(d *html.Document) string {
 	for tag, first := range d.LinkTags() {
 		b.WriteString(tag.String())
 		for a := first; !a.IsZero(); a = a.Next() {
-			fmt.Fprintf(&b, " %s=%q", strings.ToLower(a.Name()), a.Value())
+			fmt.Fprintf(&b, " %s=%q", lowerCase(a.Name()), a.Value())
 		}
 		b.WriteString("\n")
 	}
 	return b.String()
+}
+
+// lowerCase undoes what names get in SVG and MathML. It leaves alone what is not UTF-8.
+func lowerCase(name string) string {
+	b := []byte(name)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] += 'a' - 'A'
+		}
+	}
+	return string(b)
 }
 
 // streamedLinkTags is linkTags by Tags and Tokenizer.
