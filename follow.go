@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/tegenaria/tegenaria/internal/urlx"
-	"github.com/tegenaria/tegenaria/links"
 )
 
 // An Output resolves and identifies plain references at once, before any object exists, and asks the cache
@@ -103,16 +102,6 @@ func (o *output) holdRef(ref string) (open bool) {
 	}
 	c.addPlain(s, o.ctx.job, s.url)
 	return o.keep()
-}
-
-// holdLinks accepts the links of the page.
-func (o *output) holdLinks(text []byte, base string, opts []links.Option) bool {
-	for ref := range links.Each(text, base, opts...) {
-		if !o.holdLink(ref.URL) {
-			return false
-		}
-	}
-	return true
 }
 
 // holdLink accepts a link of the page, resolved.

@@ -199,19 +199,14 @@ func (o *output) refuse(ref string, err error) {
 }
 
 func (o *output) followLinks(opts []links.Option) bool {
-	resp := o.ctx.Response()
-	text, err := resp.decoded()
-	if err != nil {
-		panic(err) // as Response.Links does
-	}
-	opts = resp.linkOptions(opts)
-	if o.plain() {
-		return o.holdLinks(text, resp.URL, opts)
-	}
-	for ref := range links.Each(text, resp.URL, opts...) {
-		if !o.sendRequest(NewRequest(string(ref.URL), GET, nil)) {
-			return false
+	open, plain := true, o.plain()
+	o.ctx.Response().eachLink(opts, func(ref *links.Ref) bool {
+		if plain {
+			open = o.holdLink(ref.URL)
+		} else {
+			open = o.sendRequest(NewRequest(string(ref.URL), GET, nil))
 		}
-	}
-	return true
+		return open
+	})
+	return open
 }

@@ -20,7 +20,7 @@ func NewComposer(options ...Option) *Composer {
 		option(c.d)
 	}
 	c.d.empty()
-	c.d.coded = true
+	c.d.coded, c.d.unlike = true, true
 	c.open = append(c.open, 1)
 	return c
 }

@@ -18,7 +18,7 @@ func TestDocumentation(t *testing.T) {
 	if *pythonDoc == "" {
 		t.Skip("no documentation to parse: run this test with -args -pythondoc DIR")
 	}
-	pages, compared := 0, 0
+	pages, compared, noted := 0, 0, 0
 	reasons := map[string]int{}
 	var again html.Document
 	err := filepath.WalkDir(*pythonDoc, func(path string, e fs.DirEntry, err error) error {
@@ -37,6 +37,9 @@ func TestDocumentation(t *testing.T) {
 		if err := check(&again); err != nil {
 			t.Errorf("%s: %v", path, err)
 		}
+		if checkLinkTags(t, &again) {
+			noted++
+		}
 		theirs, why := witnessTree(source, &again)
 		if why != "" {
 			reasons[why]++
@@ -51,11 +54,11 @@ func TestDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d pages, %d compared", pages, compared)
+	t.Logf("%d pages, %d compared; %d know their links", pages, compared, noted)
 	for why, n := range reasons {
 		t.Logf("%d not compared: %s", n, why)
 	}
-	if compared < 100 {
-		t.Errorf("only %d of %d pages compared", compared, pages)
+	if compared < 100 || noted < 100 {
+		t.Errorf("of %d pages only %d were compared, and %d know their links", pages, compared, noted)
 	}
 }

@@ -28,6 +28,7 @@ type Document struct {
 	maxNodes  int
 	reordered bool     // nodes had to be brought into document order
 	again     bool     // there was a document before
+	unlike    bool     // LinkTags does not know the tags
 	builder   *builder // of a document that is used again
 	work      int      // steps that parsing took, for the tests of hostile input
 
@@ -79,7 +80,7 @@ func (e *LimitError) Error() string {
 // is a document; the only error is a *LimitError. The document refers to source, which must not be
 // changed as long as it is in use.
 func Parse(source []byte, options ...Option) (*Document, error) {
-	d := &Document{}
+	d := newDocument()
 	for _, option := range options {
 		option(d)
 	}
@@ -88,6 +89,26 @@ func Parse(source []byte, options ...Option) (*Document, error) {
 	}
 	return d, nil
 }
+
+// newDocument returns an empty document with room for what most pages have a little of, in one
+// allocation: a few names that are not of HTML, and text that is no range of the source, such as the
+// white space around </body>.
+func newDocument() *Document {
+	x := &struct {
+		Document
+		side  [sideRoom]byte
+		spans [2]sideSpan
+		text  [64]byte
+		list  [4]name
+	}{}
+	d := &x.Document
+	d.side, d.spans = x.side[:0], x.spans[:0]
+	d.names.text, d.names.list = x.text[:0], x.list[:0]
+	return d
+}
+
+// sideRoom is how many bytes of text that is no range of the source need no memory of their own.
+const sideRoom = 32
 
 // Reset parses another HTML document into the memory of this one, with the options that this one was
 // made with. All nodes and views of the old document become invalid. After an error the document is
@@ -99,7 +120,7 @@ func (d *Document) Reset(source []byte) error {
 	return d.parse(nil)
 }
 
-// begin makes the document empty and gives it a source.
+// begin takes away what the document holds and gives it a source. What comes next has to reserve memory.
 func (d *Document) begin(source []byte) error {
 	d.source = nil
 	d.index.Store(nil)
@@ -108,21 +129,26 @@ func (d *Document) begin(source []byte) error {
 	d.side = d.side[:0]
 	d.spans = d.spans[:0]
 	d.names.reset()
-	d.quirks, d.doctype, d.coded, d.xml, d.entities, d.reordered, d.work = NoQuirks, rawDoctype{}, false, false, false, false, 0
+	d.quirks, d.doctype, d.work = NoQuirks, rawDoctype{}, 0
+	d.coded, d.xml, d.entities, d.reordered, d.unlike = false, false, false, false, false
 	if len(source) > maxSource {
 		d.empty()
 		return &LimitError{What: "bytes", Limit: maxSource, Pos: maxSource}
 	}
 	d.source = source
-	if d.nodes == nil {
+	return nil
+}
+
+// reserve makes room for the nodes and attributes of the source, and for the first of them.
+func (d *Document) reserve() {
+	if cap(d.nodes) == 0 {
 		// On most pages a < stands for about one node: half of them are end tags, but text comes between.
 		// Grow, other than make, uses up what the allocator gives.
-		tags := bytes.Count(source, []byte("<"))
+		tags := bytes.Count(d.source, []byte("<"))
 		d.nodes = slices.Grow(d.nodes, tags+tags/8+12)
-		d.attrs = slices.Grow(d.attrs, min(tags, bytes.Count(source, []byte("=")))+1)
+		d.attrs = slices.Grow(d.attrs, min(tags, bytes.Count(d.source, []byte("=")))+1)
 	}
 	d.empty()
-	return nil
 }
 
 // maxSource is the largest source, in bytes: numbers of 32 bits count what is made of it.

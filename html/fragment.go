@@ -11,7 +11,7 @@ type Context struct {
 // ParseFragment parses the contents of an element (section 13.4, what innerHTML does). The nodes are
 // the children of the document's root. Options and errors are those of [Parse].
 func ParseFragment(source []byte, context Context, options ...Option) (*Document, error) {
-	d := &Document{}
+	d := newDocument()
 	for _, option := range options {
 		option(d)
 	}
@@ -29,7 +29,7 @@ func (b *builder) startFragment(context Context) {
 	if context.Name == "" {
 		context.Name = "body"
 	}
-	b.fragment = true
+	b.fragment, b.d.unlike = true, true
 	b.d.quirks = context.QuirksMode
 	b.context, b.contextSpace = LookupAtom(context.Name), context.Namespace
 

@@ -121,6 +121,7 @@ func compare(t *testing.T, source []byte, again *html.Document) *html.Document {
 	if work := html.Work(d); work > 40*(len(source)+d.Len()) {
 		t.Fatalf("%d steps for %d bytes and %d nodes", work, len(source), d.Len())
 	}
+	checkLinkTags(t, d)
 	tree := dump(d)
 	if err := again.Reset(source); err != nil || dump(again) != tree {
 		t.Fatalf("%q: a document that is used again has another tree (%v)", source, err)

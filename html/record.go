@@ -67,7 +67,7 @@ func (d *Document) bytes(t textRange) []byte {
 
 // addSide decodes text into side.
 func (d *Document) addSide(raw []byte, references bool, nul nulRule) textRange {
-	if d.side == nil {
+	if cap(d.side) <= sideRoom && cap(d.side)-len(d.side) < len(raw) {
 		refs := bytes.Count(d.source, []byte("&"))
 		room := min(8*refs+len(d.source)/32+64, len(d.source)+16)
 		if bytes.IndexByte(raw, '\r') >= 0 {

@@ -1,6 +1,7 @@
 package html_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/tegenaria/tegenaria/html"
@@ -58,5 +59,48 @@ func TestZeroDocument(t *testing.T) {
 	}
 	if _, ok := d.Doctype(); ok || len(d.Index().Elements()) != 1 || d.LookupAtom("x-y") != 0 {
 		t.Error("the zero Document has a document type, elements or names")
+	}
+}
+
+// TestDocumentsShareNothing parses pages of all sizes and keeps their documents: what is parsed later
+// may not show in them.
+func TestDocumentsShareNothing(t *testing.T) {
+	var sources [][]byte
+	for _, size := range []int{2 << 10, 20 << 10, 60 << 10, 100 << 10} {
+		sources = append(sources, page(size))
+	}
+	for _, source := range []string{
+		"", "&amp;", "<body>a</body>b&lt;</html>\n<!--\r\n-->", "<p a-b=1 c-d=2 e-f=3 g-h=4 i-j=5><x-y>",
+		strings.Repeat("a&amp;b<br>", 20), strings.Repeat("<br>", 5_000), strings.Repeat("<br a=1 b=2>", 3_000),
+	} {
+		sources = append(sources, []byte(source))
+	}
+	for _, maxNodes := range []int{3, 0} { // with 3 all end in an error, and the next ones get their memory
+		var documents []*html.Document
+		var trees []string
+		for _, source := range sources {
+			d, err := html.Parse(source, html.MaxNodes(maxNodes))
+			if err != nil {
+				continue
+			}
+			documents, trees = append(documents, d), append(trees, dump(d))
+		}
+		for i, d := range documents {
+			if err := check(d); err != nil || dump(d) != trees[i] {
+				t.Errorf("document %d has changed (%v)", i, err)
+			}
+			// A document with memory of its own is used again.
+			if err := d.Reset(sources[0]); err != nil && maxNodes == 0 {
+				t.Error(err)
+			}
+		}
+		if maxNodes == 0 && len(documents) != len(sources) {
+			t.Errorf("%d documents of %d sources", len(documents), len(sources))
+		}
+		for i, d := range documents {
+			if maxNodes == 0 && dump(d) != trees[0] {
+				t.Errorf("document %d, used again, has another tree", i)
+			}
+		}
 	}
 }

@@ -11,10 +11,10 @@ func soup(r *rand.Rand, length int) string {
 	names := strings.Fields(`a b i em font nobr p div span ul li dl dd dt h1 h2 table tbody thead tr td th caption
 		colgroup col form button input select option optgroup textarea title script style template svg math
 		foreignObject desc mi mtext annotation-xml mglyph frameset frame body head html noscript br hr img
-		pre object marquee applet ruby rb rt rtc rp plaintext x-y base link meta iframe noframes address main`)
+		pre object marquee applet ruby rb rt rtc rp plaintext x-y base area link meta iframe noframes address main`)
 	texts := strings.Fields(`a b c &amp; &lt; x&y; <!--c--> <? <! </ <![CDATA[d]]> <!doctype>`)
 	texts = append(texts, " ", "\n", "\r\n", "\x00")
-	attrs := []string{"", "", "", " a=1", " a=2 b='c'", " type=hidden", " color", " encoding=text/html", " xlink:href=c viewbox=0"}
+	attrs := []string{"", "", "", " a=1", " a=2 b='c'", " type=hidden", " color", " href=d rel='e'", " encoding=text/html", " xlink:href=c viewbox=0"}
 	var b strings.Builder
 	for range length {
 		name := names[r.IntN(len(names))]
@@ -37,15 +37,18 @@ func soup(r *rand.Rand, length int) string {
 	return b.String()
 }
 
-// TestSoup compares the trees of random pages with those of x/net.
+// TestSoup compares the trees of random pages with those of x/net, and their links with those of Tags.
 func TestSoup(t *testing.T) {
-	compared := 0
+	compared, noted := 0, 0
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		source := soup(r, 2+r.IntN(30))
 		d := parse(t, source)
 		if err := check(d); err != nil {
 			t.Fatalf("seed %d: %q: %v", seed, source, err)
+		}
+		if checkLinkTags(t, d) {
+			noted++
 		}
 		theirs, why := witnessTree([]byte(source), d)
 		if why != "" {
@@ -56,7 +59,7 @@ func TestSoup(t *testing.T) {
 			t.Errorf("seed %d: %q\nours\n%stheirs\n%s", seed, source, ours, theirs)
 		}
 	}
-	if compared < 1500 {
-		t.Errorf("only %d pages could be compared", compared)
+	if compared < 1500 || noted < 1500 {
+		t.Errorf("only %d pages could be compared, and %d know their links", compared, noted)
 	}
 }

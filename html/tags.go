@@ -14,21 +14,13 @@ import "bytes"
 type Tags struct {
 	s       scanner
 	tag     Atom
-	regions []region
+	regions regions
 	buf     []byte
 	room    [tagRoom]rawAttr
 }
 
 // tagRoom is how many attributes of a tag need no memory of their own.
 const tagRoom = 16
-
-// region is a change between HTML and foreign content that is still open.
-type region uint8
-
-const (
-	foreignRegion region = iota + 1 // of svg or math
-	htmlRegion                      // of an element in them that holds HTML
-)
 
 // NewTags returns a reader of the tags of a page.
 func NewTags(source []byte) *Tags {
@@ -65,13 +57,15 @@ func (t *Tags) Next() bool {
 		switch s.kind {
 		case StartTagToken:
 			t.tag = s.atom()
-			t.start()
+			if len(t.regions) == 0 && t.tag != AtomSvg && t.tag != AtomMath || t.regions.start(s, t.tag) {
+				s.enter(t.tag)
+			}
 			return true
 		case EndTagToken:
 			t.tag = unread // few ask for it
 			if len(t.regions) > 0 {
 				t.tag = s.atom()
-				t.end()
+				t.regions.end(t.tag)
 			}
 			return true
 		case sectionToken:
@@ -124,7 +118,7 @@ func (t *Tags) SelfClosing() bool { return t.s.selfClose }
 
 // Foreign reports whether what follows is in SVG or MathML.
 func (t *Tags) Foreign() bool {
-	return len(t.regions) > 0 && t.regions[len(t.regions)-1] == foreignRegion
+	return t.regions.foreign()
 }
 
 // Pos returns the position of the < of the tag in the page; after the last tag, the length of the
@@ -142,93 +136,10 @@ func (t *Tags) Attr(name Atom) (value []byte, ok bool) {
 	if len(t.s.attrs) == 0 || name == 0 || name >= staticAtoms {
 		return nil, false
 	}
-	text := atomNames[atomEnds[name-1]:atomEnds[name]]
-	for i := range t.s.attrs {
-		a := &t.s.attrs[i]
-		if a.nameEnd-a.name != len(text) {
-			continue
-		}
-		raw := t.s.src[a.name:a.nameEnd]
-		if string(raw) == text || a.odd && equalFold(raw, text) {
-			value := t.s.src[a.value:a.valueEnd:a.valueEnd]
-			if needsDecoding(value) {
-				t.buf = appendValue(t.buf[:0], value)
-				value = t.buf
-			}
-			return value, true
-		}
+	value, ok = t.s.attr(name)
+	if ok && needsDecoding(value) {
+		t.buf = appendValue(t.buf[:0], value)
+		value = t.buf
 	}
-	return nil, false
-}
-
-// start follows a start tag.
-func (t *Tags) start() {
-	if len(t.regions) > 0 {
-		if t.Foreign() && t.breaksOut() {
-			t.leaveForeign()
-		}
-		if t.Foreign() {
-			if !t.s.selfClose && isIntegrationPoint(t.tag) {
-				t.regions = append(t.regions, htmlRegion)
-			}
-			return
-		}
-	}
-	switch t.tag {
-	case AtomSvg, AtomMath:
-		if !t.s.selfClose {
-			t.regions = append(t.regions, foreignRegion)
-		}
-	default:
-		t.s.enter(t.tag)
-	}
-}
-
-// end follows an end tag where regions are open.
-func (t *Tags) end() {
-	switch {
-	case t.tag == AtomP || t.tag == AtomBr:
-		t.leaveForeign()
-	case t.tag == AtomSvg || t.tag == AtomMath:
-		t.close(foreignRegion)
-	case isIntegrationPoint(t.tag):
-		t.close(htmlRegion)
-	}
-}
-
-func (t *Tags) leaveForeign() {
-	for t.Foreign() {
-		t.regions = t.regions[:len(t.regions)-1]
-	}
-}
-
-// close closes the innermost region of a kind, if that is the innermost of all or one below it.
-func (t *Tags) close(r region) {
-	for i := len(t.regions) - 1; i >= max(0, len(t.regions)-2); i-- {
-		if t.regions[i] == r {
-			t.regions = t.regions[:i]
-			return
-		}
-	}
-}
-
-func (t *Tags) breaksOut() bool {
-	if t.tag == AtomFont {
-		for _, name := range [...]Atom{AtomColor, AtomFace, AtomSize} {
-			if _, ok := t.Attr(name); ok {
-				return true
-			}
-		}
-		return false
-	}
-	return breaksOut(t.tag)
-}
-
-// isIntegrationPoint reports whether the element of SVG or MathML with this name holds HTML.
-func isIntegrationPoint(tag Atom) bool {
-	switch tag {
-	case AtomForeignobject, AtomDesc, AtomTitle, AtomMi, AtomMo, AtomMn, AtomMs, AtomMtext:
-		return true
-	}
-	return false
+	return value, ok
 }

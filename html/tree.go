@@ -3,7 +3,6 @@ package html
 import (
 	"bytes"
 	"math"
-	"sync"
 )
 
 // builder makes the tree of an HTML document: the tree construction stage, section 13.2.6.
@@ -35,6 +34,14 @@ type builder struct {
 	buf     []byte      // for names in lower case
 	seen    atomSet
 	err     error
+
+	// Memory that documents are made in which have none of their own yet: how much one needs is known
+	// once it is made, and then they get that much.
+	nodes   []node
+	records []attr
+
+	regions   regions // what Tags would take for foreign content here
+	templates bool    // there was a template
 
 	max   int    // of nodes
 	again int    // bytes of the tags whose attributes were given to further elements
@@ -79,46 +86,17 @@ const (
 // merge is what a second html or body tag adds to the attributes of the element.
 type merge struct{ node, attrs uint32 }
 
-// room is memory that a builder begins with, enough for most pages.
-type room struct {
-	open    [24]open
-	formats [8]format
-	buckets [16]uint32
-	raw     [16]rawAttr
-	modes   [4]mode
-	pending [2]textRange
-	buf     [64]byte
-}
-
-// builders are builders that are not in use. They hold nothing of the documents they made, and none
-// is kept that has grown much: a builder is six KiB, more than a small page.
-var builders = sync.Pool{New: func() any { return newBuilder() }}
-
-// isSmall reports whether a builder may be kept for other documents.
-func (b *builder) isSmall() bool {
-	const much = 1 << 10
-	return max(cap(b.stack.all), cap(b.formats.all), len(b.formats.buckets), cap(b.s.attrs), cap(b.modes),
-		cap(b.pending), cap(b.merges), cap(b.buf)) <= much && max(cap(b.stack.lastMore), cap(b.seen.stamps)) <= 4*much
-}
-
-// newBuilder returns a builder with its room, in one allocation.
-func newBuilder() *builder {
-	x := &struct {
-		builder
-		room
-	}{}
-	b, r := &x.builder, &x.room
-	b.stack.all, b.formats.all, b.formats.buckets = r.open[:0], r.formats[:0], r.buckets[:]
-	b.s.attrs, b.modes, b.pending, b.buf = r.raw[:0], r.modes[:0], r.pending[:0], r.buf[:0]
-	return b
-}
-
 // parse makes the tree of the document's source, which begin has set.
 func (d *Document) parse(context *Context) error {
 	b := d.builder
 	if b == nil {
 		b = builders.Get().(*builder)
 	}
+	lent := d.nodes == nil && len(d.source) <= maxLent
+	if lent {
+		d.nodes, d.attrs = b.nodes, b.records
+	}
+	d.reserve()
 	b.reset(d)
 	if context != nil {
 		b.startFragment(*context)
@@ -128,10 +106,14 @@ func (d *Document) parse(context *Context) error {
 	if err != nil {
 		d.empty()
 	}
+	if lent {
+		b.takeBack(d)
+	}
 	b.d, b.s.src, b.err = nil, nil, nil
 	switch {
 	case d.again:
 		// A document that is used again is sure to find its builder as it left it.
+		b.nodes, b.records = nil, nil
 		d.builder = b
 	case b.isSmall():
 		builders.Put(b)
@@ -148,6 +130,7 @@ func (b *builder) reset(d *Document) {
 		stack:   stack{all: b.stack.all[:0], lastMore: b.stack.lastMore},
 		formats: formats{all: b.formats.all[:0], buckets: b.formats.buckets},
 		modes:   b.modes[:0], pending: b.pending[:0], merges: b.merges[:0], buf: b.buf[:0], seen: b.seen,
+		regions: b.regions[:0], nodes: b.nodes, records: b.records,
 	}
 	clear(b.stack.lastMore)
 	clear(b.formats.buckets)
@@ -201,7 +184,11 @@ func (b *builder) run() {
 			b.skipLF = false
 			b.comment()
 		case sectionToken:
-			if b.stack.cur().props&propHTML == 0 && b.stack.top != 0 {
+			foreign := b.stack.cur().props&propHTML == 0 && b.stack.top != 0
+			if foreign != b.regions.foreign() {
+				b.d.unlike = true
+			}
+			if foreign {
 				b.s.section()
 				continue
 			}

@@ -61,18 +61,6 @@ func (b *builder) attrName(a *rawAttr) Atom {
 // are looked up in a set.
 const fewAttrs = 32
 
-// attr returns the value of an attribute of the current start tag as it is written.
-func (b *builder) attr(name Atom) (value []byte, ok bool) {
-	for i := range b.s.attrs {
-		a := &b.s.attrs[i]
-		raw := b.s.src[a.name:a.nameEnd]
-		if len(raw) == len(name.String()) && equalFold(raw, name.String()) {
-			return b.s.src[a.value:a.valueEnd], true
-		}
-	}
-	return nil, false
-}
-
 // mergeLater keeps the attributes of a second html or body tag for mergeAttrs.
 func (b *builder) mergeLater(node uint32) {
 	if len(b.s.attrs) == 0 || node == 1 {

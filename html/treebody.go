@@ -200,7 +200,7 @@ func (b *builder) startInput() {
 
 // isHidden reports whether the current tag has the type of a hidden input.
 func (b *builder) isHidden() bool {
-	value, _ := b.attr(AtomType)
+	value, _ := b.s.attr(AtomType)
 	if needsDecoding(value) {
 		value = appendValue(nil, value)
 	}

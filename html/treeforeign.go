@@ -57,7 +57,7 @@ func adjustAttrs(attrs []attr, ns Namespace) {
 
 // foreignStart handles the current start tag in foreign content (section 13.2.6.5).
 func (b *builder) foreignStart() {
-	if b.breaksOut() {
+	if b.s.breaksOut(b.tag) {
 		b.leaveForeign()
 		b.startByMode()
 		return
@@ -71,32 +71,6 @@ func (b *builder) adjustedSpace() Namespace {
 		return b.contextSpace
 	}
 	return Node{b.d, b.stack.cur().node}.Namespace()
-}
-
-// breaksOut reports whether the current start tag cannot be foreign.
-func (b *builder) breaksOut() bool {
-	if b.tag == AtomFont {
-		for _, name := range [...]Atom{AtomColor, AtomFace, AtomSize} {
-			if _, ok := b.attr(name); ok {
-				return true
-			}
-		}
-		return false
-	}
-	return breaksOut(b.tag)
-}
-
-// breaksOut reports whether a start tag cannot be foreign whatever its attributes are.
-func breaksOut(tag Atom) bool {
-	switch tag {
-	case AtomB, AtomBig, AtomBlockquote, AtomBody, AtomBr, AtomCenter, AtomCode, AtomDd, AtomDiv, AtomDl,
-		AtomDt, AtomEm, AtomEmbed, AtomH1, AtomH2, AtomH3, AtomH4, AtomH5, AtomH6, AtomHead, AtomHr, AtomI,
-		AtomImg, AtomLi, AtomListing, AtomMenu, AtomMeta, AtomNobr, AtomOl, AtomP, AtomPre, AtomRuby, AtomS,
-		AtomSmall, AtomSpan, AtomStrong, AtomStrike, AtomSub, AtomSup, AtomTable, AtomTt, AtomU, AtomUl,
-		AtomVar:
-		return true
-	}
-	return false
 }
 
 // leaveForeign pops to an element that may hold HTML.

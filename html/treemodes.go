@@ -3,17 +3,31 @@ package html
 // startTag handles the current start tag.
 func (b *builder) startTag() {
 	b.lookupTag()
-	if p := b.stack.cur().props; p&propHTML == 0 && b.stack.top != 0 {
-		switch {
-		case p&propMathText != 0 && b.tag != AtomMglyph && b.tag != AtomMalignmark:
-		case p&propAnnotation != 0 && b.tag == AtomSvg:
-		case p&propHTMLText != 0:
-		default:
-			b.foreignStart()
-			return
-		}
+	tag, first := b.tag, len(b.d.attrs)
+	if b.isForeignStart() {
+		b.foreignStart()
+	} else {
+		b.startByMode()
 	}
-	b.startByMode()
+	if len(b.regions) > 0 || tag < elementAtoms && roles[tag] != 0 {
+		b.follow(tag, first)
+	}
+}
+
+// isForeignStart reports whether the current start tag is handled by the rules for foreign content
+// (section 13.2.6).
+func (b *builder) isForeignStart() bool {
+	p := b.stack.cur().props
+	if p&propHTML != 0 || b.stack.top == 0 {
+		return false
+	}
+	switch {
+	case p&propMathText != 0 && b.tag != AtomMglyph && b.tag != AtomMalignmark,
+		p&propAnnotation != 0 && b.tag == AtomSvg,
+		p&propHTMLText != 0:
+		return false
+	}
+	return true
 }
 
 // startByMode handles the current start tag by the rules of the insertion mode. A rule that changes
@@ -74,7 +88,11 @@ func (b *builder) startByMode() {
 
 // endTag handles the current end tag.
 func (b *builder) endTag() {
-	if b.lookupTag() && b.inBody() {
+	current := b.lookupTag()
+	if len(b.regions) > 0 {
+		b.regions.end(b.tag)
+	}
+	if current && b.inBody() {
 		// It ends the current node, as most do, and nothing else comes of it.
 		if e := b.stack.cur(); e.props&(propHTML|propEndRule) == propHTML && e.format == 0 {
 			b.pop()

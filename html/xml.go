@@ -58,6 +58,7 @@ func (d *Document) ResetXML(source []byte) error {
 	if err := d.begin(source); err != nil {
 		return err
 	}
+	d.reserve()
 	d.xml, d.coded = true, needsDecoding(source)
 	x := xmlParser{d: d, src: source, max: d.limit(), lenient: d.lenient}
 	x.open = append(x.open, xmlOpen{node: 1})

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	ourhtml "github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/links"
 )
 
@@ -38,7 +39,7 @@ func BenchmarkExtract(b *testing.B) {
 }
 
 // BenchmarkEach compares with what it would be written as on golang.org/x/net/html and net/url, on
-// made-up pages and, with -documentation, on ten real ones.
+// made-up pages (also when they were parsed before) and, with -documentation, on ten real ones.
 func BenchmarkEach(b *testing.B) {
 	const site = "https://example.com/list/"
 	run := func(name string, pages [][]byte, find func(body []byte) int) {
@@ -74,6 +75,16 @@ func BenchmarkEach(b *testing.B) {
 		pages := [][]byte{listing(n)}
 		size := fmt.Sprintf("%dkB", (len(pages[0])+500)/1000)
 		run(size+"/ours", pages, with())
+		doc, err := ourhtml.Parse(pages[0])
+		if err != nil {
+			b.Fatal(err)
+		}
+		run(size+"/parsed", pages, func([]byte) (n int) {
+			for range links.EachFrom(doc, site) {
+				n++
+			}
+			return n
+		})
 		run(size+"/x", pages, x)
 	}
 	pages := [][]byte{listing(120)}

@@ -254,6 +254,9 @@ func TestAgreesWithTree(t *testing.T) {
 		if got := each(body, "http://example.com/"); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q\nwant %q", path, got, want)
 		}
+		for _, opts := range optionSets {
+			checkFrom(t, body, "http://example.com/", opts...)
+		}
 		pages++
 		total += len(want)
 		return nil

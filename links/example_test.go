@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/links"
 )
 
@@ -40,6 +41,23 @@ func ExampleEach() {
 		fmt.Println(string(r.URL))
 	}
 	// Output: https://example.com/shop/item?id=1&lang=en
+}
+
+func ExampleEachFrom() {
+	doc, err := html.Parse([]byte(page))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(doc.Element().FirstChild().CollapsedText())
+	for r := range links.EachFrom(doc, "https://example.com/shop/") { // the page is not read again
+		fmt.Println(string(r.URL))
+	}
+	// Output:
+	// Shop
+	// https://example.com/basket
+	// https://example.com/shop/item?id=1&lang=en
+	// https://example.com/shop/item?id=2
 }
 
 func ExampleBase() {

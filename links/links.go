@@ -80,6 +80,14 @@ func Extract(body []byte, base string, opts ...Option) []Link {
 	return p.extract()
 }
 
+// ExtractFrom returns the links that [Extract] finds in the source of a document. [CSS] and [XPath] need
+// not parse it once more.
+func ExtractFrom(doc *html.Document, base string, opts ...Option) []Link {
+	p := newParsedPage(doc, base, opts)
+	defer p.release()
+	return p.extract()
+}
+
 // Each iterates over the links that [Extract] would find, repeated ones included, in document order.
 // The Ref and its slices are valid until the next one and must not be changed; what is kept must be
 // copied. A link allocates nothing, unless there is a [Text], [Accept] or [Process] option.
@@ -87,18 +95,35 @@ func Each(body []byte, base string, opts ...Option) iter.Seq[*Ref] {
 	return func(yield func(*Ref) bool) {
 		p := newPage(body, base, opts)
 		defer p.release()
-		if p.plain() {
-			p.each(yield)
+		p.eachRef(yield)
+	}
+}
+
+// EachFrom iterates over the links that [Each] finds in the source of a document, but does not read it
+// again: it takes them from what the parser noted, see [html.Document.LinkTags]. With options about
+// elements, attributes and texts, and for XML, it has to read the source; [CSS] and [XPath] need not parse
+// it once more.
+func EachFrom(doc *html.Document, base string, opts ...Option) iter.Seq[*Ref] {
+	return func(yield func(*Ref) bool) {
+		p := newParsedPage(doc, base, opts)
+		defer p.release()
+		p.eachRef(yield)
+	}
+}
+
+// eachRef calls yield for each link until it returns false.
+func (p *page) eachRef(yield func(*Ref) bool) {
+	if p.plain() {
+		p.each(yield)
+		return
+	}
+	p.repeats, p.traced = true, true
+	for i, l := range p.extract() {
+		ref := Ref{URL: []byte(l.URL), Fragment: []byte(l.Fragment), NoFollow: l.NoFollow}
+		ref.Rel = []byte(strings.Join(l.Rel, " "))
+		ref.Tag, ref.Attr = p.origins[i].tag, p.origins[i].attr
+		if !yield(&ref) {
 			return
-		}
-		p.repeats, p.traced = true, true
-		for i, l := range p.extract() {
-			ref := Ref{URL: []byte(l.URL), Fragment: []byte(l.Fragment), NoFollow: l.NoFollow}
-			ref.Rel = []byte(strings.Join(l.Rel, " "))
-			ref.Tag, ref.Attr = p.origins[i].tag, p.origins[i].attr
-			if !yield(&ref) {
-				return
-			}
 		}
 	}
 }

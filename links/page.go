@@ -15,6 +15,7 @@ import (
 type page struct {
 	config
 	body   []byte
+	doc    *html.Document // body, parsed as HTML; nil if it was not
 	docURL string
 	base   *urlx.Base
 	tags   tagReader
@@ -74,6 +75,15 @@ func newPage(body []byte, docURL string, opts []Option) *page {
 	return p
 }
 
+// newParsedPage is newPage for the source of a document.
+func newParsedPage(doc *html.Document, docURL string, opts []Option) *page {
+	p := newPage(doc.Source(), docURL, opts)
+	if !doc.IsXML() { // whose tree is another than that of the same bytes in HTML
+		p.doc = doc
+	}
+	return p
+}
+
 // maxKept is the size in bytes of buffers that are worth keeping.
 const maxKept = 128 << 10
 
@@ -96,6 +106,10 @@ func (p *page) release() {
 func (p *page) each(yield func(*Ref) bool) {
 	p.yield = yield
 	simple := !p.everything && p.inTags == nil && p.inAttrs == nil && p.onTag == nil && len(p.restrictions) == 0
+	if simple && p.doc != nil && p.doc.HasLinkTags() {
+		p.eachNoted()
+		return
+	}
 	if !simple {
 		_, p.base = documentBase(p.body, p.base, p.docURL)
 	}
@@ -164,6 +178,44 @@ func (p *page) eachAnchor() {
 			return
 		}
 	}
+}
+
+// eachNoted is eachAnchor for a page whose parser has noted these tags.
+func (p *page) eachNoted() {
+	for tag, attr := range p.doc.LinkTags() {
+		if tag != html.AtomBase {
+			continue
+		}
+		if href := find(attr, html.AtomHref); !href.IsZero() {
+			_, p.base = resolveBase(p.base, p.docURL, href.Value())
+			break
+		}
+	}
+	for tag, attr := range p.doc.LinkTags() {
+		if tag == html.AtomBase {
+			continue
+		}
+		href := find(attr, html.AtomHref)
+		if href.IsZero() {
+			continue
+		}
+		p.texts = href.AppendTo(p.texts[:0])
+		if !p.settle(p.texts) {
+			continue
+		}
+		rel := find(attr, html.AtomRel).AppendTo(p.texts[:0])
+		if !p.deliver(place{tag: tag.String(), attr: "href", rel: rel, text: tag == html.AtomA}) {
+			return
+		}
+	}
+}
+
+// find returns the attribute with this name among those of an element, of which a is the first.
+func find(a html.Attr, name html.Atom) html.Attr {
+	for !a.IsZero() && a.Atom() != name {
+		a = a.Next()
+	}
+	return a
 }
 
 // note notes the link in the a or area element that was just read, if there is one.

@@ -60,9 +60,12 @@ func elements(refs []html.Ref) []html.Node {
 // admitted returns where the start tags stand that are in an element which one of the restrictions
 // finds, in order.
 func (p *page) admitted() []int {
-	doc, err := html.Parse(p.body)
-	if err != nil {
-		panic(err)
+	doc := p.doc
+	if doc == nil {
+		var err error
+		if doc, err = html.Parse(p.body); err != nil {
+			panic(err)
+		}
 	}
 	var open []int
 	for _, find := range p.restrictions {

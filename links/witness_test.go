@@ -55,6 +55,7 @@ func TestDocumentation(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, encoding, _ := charset.Decode(body, "")
+		checkFrom(t, text, site, links.Charset(encoding))
 		found := links.Extract(text, site+(&url.URL{Path: page}).EscapedPath(), links.Unique(false), links.Charset(encoding))
 		got := [][4]any{}
 		for _, l := range found {

@@ -1,0 +1,118 @@
+package tegenaria
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/html/charset"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/links"
+)
+
+// Links returns the page's links in document order, each URL once. The options know its encoding and,
+// for links.Everything, its header. See package links for them. A spooled body that cannot be read is a panic, as with
+// [Response.CSS].
+func (r *Response) Links(opts ...links.Option) []links.Link {
+	text, err := r.decoded()
+	if err != nil {
+		panic(err)
+	}
+	if tree := r.tree(text); tree != nil {
+		return links.ExtractFrom(tree, r.URL, r.linkOptions(opts)...)
+	}
+	return links.Extract(text, r.URL, r.linkOptions(opts)...)
+}
+
+// eachLink calls yield for each link of the page until it returns false, see [links.Each].
+func (r *Response) eachLink(opts []links.Option, yield func(*links.Ref) bool) {
+	text, err := r.decoded()
+	if err != nil {
+		panic(err)
+	}
+	opts = r.linkOptions(opts)
+	if tree := r.tree(text); tree != nil {
+		links.EachFrom(tree, r.URL, opts...)(yield)
+		return
+	}
+	links.Each(text, r.URL, opts...)(yield)
+}
+
+// tree returns the tree of the decoded body if it was parsed as HTML, and from its first byte on, else nil.
+func (r *Response) tree(text []byte) *html.Document {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	tree := r.doc.Root().Document()
+	if tree == nil || tree.IsXML() || len(tree.Source()) != len(text) {
+		return nil
+	}
+	return tree
+}
+
+// linkOptions puts in front of the options what the response says itself. Usually that is nothing.
+func (r *Response) linkOptions(opts []links.Option) []links.Option {
+	r.mu.Lock()
+	encoding := r.enc
+	r.mu.Unlock()
+	if encoding == charset.UTF8 && len(opts) == 0 {
+		return nil
+	}
+	return append([]links.Option{links.Charset(encoding), links.Header(r.Header)}, opts...)
+}
+
+// Follow makes a GET request of a reference found in the page, resolved against the document's base
+// as browsers do.
+func (r *Response) Follow(ref string, opts ...RequestOption) (*Request, error) {
+	url, err := r.resolve(ref)
+	if err != nil {
+		return nil, err
+	}
+	return NewRequest(url, GET, nil, opts...), nil
+}
+
+// resolve makes a reference found in the page an absolute URL.
+func (r *Response) resolve(ref string) (string, error) {
+	base, encoding, err := r.documentBase()
+	if err != nil {
+		return "", err
+	}
+	if strings.TrimSpace(ref) == "" {
+		return "", &RequestError{URL: ref, Field: "Url", Err: errEmptyRef}
+	}
+	url, err := base.Resolve(nil, encodedRef(ref, encoding))
+	if err != nil {
+		return "", &RequestError{URL: ref, Field: "Url", Err: bareURLError(err)}
+	}
+	return string(url), nil
+}
+
+var errEmptyRef = errors.New("empty reference")
+
+// documentBase returns the base that references in the page are resolved against, and the encoding that their
+// queries are written in.
+func (r *Response) documentBase() (*urlx.Base, charset.Encoding, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sync()
+	encoding := charset.UTF8
+	markup := isHTML(firstHeader(r.Header, "Content-Type"))
+	if r.base == nil {
+		url := r.URL
+		if markup {
+			text, err := r.decodedLocked()
+			if err != nil {
+				return nil, 0, err
+			}
+			url = links.Base(text, r.URL)
+		}
+		base, err := urlx.ParseBase(url)
+		if err != nil {
+			return nil, 0, &RequestError{URL: r.URL, Field: "Url", Err: bareURLError(err)}
+		}
+		r.base = base
+	}
+	if markup {
+		encoding = r.enc
+	}
+	return r.base, encoding, nil
+}
