@@ -10,6 +10,7 @@ import (
 	"github.com/tegenaria/tegenaria/bench/job"
 	"github.com/tegenaria/tegenaria/bench/raw"
 	"github.com/tegenaria/tegenaria/bench/site"
+	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/selector"
 )
@@ -29,8 +30,9 @@ type reader struct {
 
 func (r *reader) read(address string, body []byte) (raw.Page[[]byte], error) {
 	body = slices.Clone(body) // an engine's users may keep what they select, so it cannot use a body again
-	page := raw.Page[[]byte]{Links: r.find(address, body)}
-	product := selector.Parse(body).CSS("div.product").First()
+	doc := selector.Parse(body)
+	page := raw.Page[[]byte]{Links: r.find(address, doc.Root().Document())}
+	product := doc.CSS("div.product").First()
 	if product.Len() == 0 {
 		return page, nil
 	}
@@ -43,9 +45,9 @@ func (r *reader) read(address string, body []byte) (raw.Page[[]byte], error) {
 }
 
 // find is where the page leads. It is overwritten by the next page.
-func (r *reader) find(address string, body []byte) [][]byte {
+func (r *reader) find(address string, doc *html.Document) [][]byte {
 	r.urls, r.ends, r.links = r.urls[:0], r.ends[:0], r.links[:0]
-	for ref := range links.Each(body, address) {
+	for ref := range links.EachFrom(doc, address) {
 		r.urls = append(r.urls, ref.URL...)
 		r.ends = append(r.ends, len(r.urls))
 	}
