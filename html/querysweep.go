@@ -1,0 +1,273 @@
+package html
+
+// Sweep is what query engines read a document with before it has an [Index]: it looks at one node
+// after the other and counts its steps. Making an index takes as long as a few queries of the whole
+// page by sweeps, and most pages get no more. The steps are therefore counted for each document, and
+// once they have cost what an index costs no sweep is worth it any more. So no sequence of queries takes
+// more than twice the time of the better way.
+//
+// Elements are named by their Node.ID, 0 is none. A Sweep is for one goroutine and one query; a
+// document may be swept by several at once. Like Index it is a seam between this package and the query
+// engines, and it changes with them.
+type Sweep struct {
+	Limit int // steps that are worth it; 0 if the index should be asked
+
+	doc   *Document
+	nodes []node
+	attrs []attr
+	fold  bool // ids and classes ignore case
+	steps int
+}
+
+// indexSteps is how many steps of a sweep take the time of making an index, for each node and
+// attribute of the document: BenchmarkFresh of html/css compares.
+const indexSteps = 8
+
+// Sweep begins a sweep. In XML documents none is worth it: elements are found by a part of their name
+// there.
+func (d *Document) Sweep() Sweep {
+	w := Sweep{doc: d, nodes: d.nodes, attrs: d.attrs, fold: d.quirks == Quirks}
+	if !d.xml && d.index.Load() == nil {
+		w.Limit = max(indexSteps*(len(d.nodes)+len(d.attrs))-int(d.swept.Load()), 0)
+	}
+	return w
+}
+
+// Over reports whether the sweep has taken more steps than are left for the document. What it found
+// is incomplete then: the index has to answer.
+func (w *Sweep) Over() bool { return w.steps > w.Limit }
+
+// End ends the sweep and returns its steps, which count for the document.
+func (w *Sweep) End() int {
+	w.doc.swept.Add(int64(w.steps))
+	return w.steps
+}
+
+// Step counts steps that the query engine takes by itself.
+func (w *Sweep) Step(n int) { w.steps += n }
+
+// Node returns the node with a number, which must be one of the document's.
+func (w *Sweep) Node(id uint32) Node { return Node{w.doc, id} }
+
+// Element returns the first element from a number on, end if there is none before it.
+func (w *Sweep) Element(from, end uint32) uint32 {
+	nodes, id := w.nodes[:end], from
+	for id < end && nodes[id].meta&kindMask != uint32(ElementNode) {
+		id++
+	}
+	w.steps += int(id-from) + 1
+	return id
+}
+
+// Named returns the first element with a name, of any namespace, from a number on, end if there is
+// none before it.
+func (w *Sweep) Named(from, end uint32, name Atom) uint32 {
+	if name == 0 {
+		return end
+	}
+	nodes, id := w.nodes[:end], from
+	want := uint32(name)<<atomShift | uint32(ElementNode)
+	for id < end && nodes[id].meta&^(nsMask|flagSide|flagMade) != want {
+		id++
+	}
+	w.steps += int(id-from) + 1
+	return id
+}
+
+// With returns the first element with an attribute of that name from a number on, end if there is none
+// before it.
+func (w *Sweep) With(from, end uint32, name Atom) uint32 {
+	id, _ := w.with(from, end, name)
+	return id
+}
+
+// with returns the attribute too.
+func (w *Sweep) with(from, end uint32, name Atom) (id, at uint32) {
+	if name == 0 {
+		return end, 0
+	}
+	nodes, attrs, steps := w.nodes[:end], w.attrs, 0
+	for id = from; id < end; id++ {
+		n := &nodes[id]
+		steps++
+		if n.meta&kindMask != uint32(ElementNode) || n.data == 0 {
+			continue
+		}
+		for at := n.data; ; at++ {
+			meta := attrs[at].meta
+			steps++
+			if Atom(meta>>atomShift) == name {
+				w.steps += steps
+				return id, at
+			}
+			if meta&attrLast != 0 {
+				break
+			}
+		}
+	}
+	w.steps += steps
+	return end, 0
+}
+
+// WithID returns the first element with an id from a number on, end if there is none before it. What an
+// id or class is compared with must hold none of &, NUL and white space.
+func (w *Sweep) WithID(from, end uint32, word string) uint32 {
+	for {
+		id, at := w.with(from, end, AtomId)
+		if at == 0 || w.isID(at, word) {
+			return id
+		}
+		from = id + 1
+	}
+}
+
+// WithClass returns the first element with a class from a number on, end if there is none before it.
+func (w *Sweep) WithClass(from, end uint32, word string) uint32 {
+	for {
+		id, at := w.with(from, end, AtomClass)
+		if at == 0 || w.hasClass(at, word) {
+			return id
+		}
+		from = id + 1
+	}
+}
+
+// HasID reports whether an element has an id.
+func (w *Sweep) HasID(id uint32, word string) bool {
+	at := w.Attr(id, AtomId).i
+	return at != 0 && w.isID(at, word)
+}
+
+// HasClass reports whether an element has a class.
+func (w *Sweep) HasClass(id uint32, word string) bool {
+	at := w.Attr(id, AtomClass).i
+	return at != 0 && w.hasClass(at, word)
+}
+
+// Attr is Node.FindAttr, counted.
+func (w *Sweep) Attr(id uint32, name Atom) Attr {
+	first := w.nodes[id].data
+	if first == 0 {
+		return Attr{}
+	}
+	for at := first; ; at++ {
+		meta := w.attrs[at].meta
+		if Atom(meta>>atomShift) == name {
+			w.steps += int(at-first) + 1
+			return Attr{w.doc, at}
+		}
+		if meta&attrLast != 0 {
+			w.steps += int(at-first) + 1
+			return Attr{}
+		}
+	}
+}
+
+// Parent returns the element that is the parent of an element.
+func (w *Sweep) Parent(id uint32) uint32 {
+	w.steps++
+	id = w.nodes[id].parent
+	if w.nodes[id].meta&kindMask != uint32(ElementNode) {
+		return 0
+	}
+	return id
+}
+
+// Prev returns the sibling element before an element.
+func (w *Sweep) Prev(id uint32) uint32 {
+	for {
+		w.steps++
+		id = w.nodes[id].prev
+		if id == 0 || w.nodes[id].meta&kindMask == uint32(ElementNode) {
+			return id
+		}
+	}
+}
+
+// Next returns the sibling element after an element.
+func (w *Sweep) Next(id uint32) uint32 {
+	for {
+		w.steps++
+		id = w.nodes[id].next
+		if id == 0 || w.nodes[id].meta&kindMask == uint32(ElementNode) {
+			return id
+		}
+	}
+}
+
+func (w *Sweep) isID(at uint32, word string) bool {
+	value := w.raw(at)
+	if w.doc.coded && needsDecoding(value) {
+		value = Attr{w.doc, at}.Bytes()
+	}
+	return len(value) == len(word) && w.same(value, word)
+}
+
+func (w *Sweep) hasClass(at uint32, word string) bool {
+	value := w.raw(at)
+	if len(value) < len(word) && !w.doc.coded {
+		return false
+	}
+	// What stands between white space is compared as it is written; a reference may make it something
+	// else, but never makes it a word that holds no &.
+	start, coded := 0, false
+	for i, c := range value {
+		if c > '&' {
+			continue
+		}
+		switch {
+		case separatesWords(c):
+			if i-start == len(word) && w.same(value[start:i], word) {
+				return true
+			}
+			start = i + 1
+		case c == '&' || c == 0:
+			coded = true
+		}
+	}
+	if len(value)-start == len(word) && w.same(value[start:], word) {
+		return true
+	}
+	return coded && w.decodedHas(at, word)
+}
+
+// decodedHas is hasClass for a value with references.
+func (w *Sweep) decodedHas(at uint32, word string) bool {
+	value := Attr{w.doc, at}.Bytes()
+	for start := 0; start < len(value); {
+		end := start
+		for end < len(value) && !separatesWords(value[end]) {
+			end++
+		}
+		if end-start == len(word) && w.same(value[start:end], word) {
+			return true
+		}
+		start = end + 1
+	}
+	return false
+}
+
+func (w *Sweep) raw(at uint32) []byte {
+	r := &w.attrs[at]
+	return w.doc.source[r.start:r.end]
+}
+
+// same compares words of the same length.
+func (w *Sweep) same(a []byte, b string) bool {
+	if !w.fold {
+		return string(a) == b
+	}
+	for i, c := range a {
+		if lowerByte(c) != lowerByte(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func lowerByte(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c += 'a' - 'A'
+	}
+	return c
+}
