@@ -1,5 +1,7 @@
 package html
 
+import "math/bits"
+
 // Sweep is what query engines read a document with before it has an [Index]: it looks at one node
 // after the other and counts its steps. Making an index takes as long as a few queries of the whole
 // page by sweeps, and most pages get no more. The steps are therefore counted for each document, and
@@ -21,7 +23,7 @@ type Sweep struct {
 
 // indexSteps is how many steps of a sweep take the time of making an index, for each node and
 // attribute of the document: BenchmarkFresh of html/css compares.
-const indexSteps = 8
+const indexSteps = 5
 
 // Sweep begins a sweep. In XML documents none is worth it: elements are found by a part of their name
 // there.
@@ -76,60 +78,46 @@ func (w *Sweep) Named(from, end uint32, name Atom) uint32 {
 
 // With returns the first element with an attribute of that name from a number on, end if there is none
 // before it.
-func (w *Sweep) With(from, end uint32, name Atom) uint32 {
-	id, _ := w.with(from, end, name)
-	return id
+func (w *Sweep) With(from, end uint32, name Atom) uint32 { return w.with(from, end, name, "") }
+
+// WithID returns the first element with an id from a number on, end if there is none before it. What an
+// id or class is compared with must not be empty and hold none of &, NUL and white space.
+func (w *Sweep) WithID(from, end uint32, word string) uint32 {
+	return w.with(from, end, AtomId, word)
 }
 
-// with returns the attribute too.
-func (w *Sweep) with(from, end uint32, name Atom) (id, at uint32) {
+// WithClass returns the first element with a class from a number on, end if there is none before it.
+func (w *Sweep) WithClass(from, end uint32, word string) uint32 {
+	return w.with(from, end, AtomClass, word)
+}
+
+// with returns the first element with an attribute that is not there or, as id or class, a word.
+func (w *Sweep) with(from, end uint32, name Atom, word string) uint32 {
 	if name == 0 {
-		return end, 0
+		return end
 	}
 	nodes, attrs, steps := w.nodes[:end], w.attrs, 0
-	for id = from; id < end; id++ {
+	id := from
+next:
+	for ; id < end; id++ {
 		n := &nodes[id]
-		steps++
 		if n.meta&kindMask != uint32(ElementNode) || n.data == 0 {
 			continue
 		}
 		for at := n.data; ; at++ {
 			meta := attrs[at].meta
-			steps++
-			if Atom(meta>>atomShift) == name {
-				w.steps += steps
-				return id, at
+			if Atom(meta>>atomShift) == name && (word == "" || w.is(name, at, word)) {
+				steps += int(at-n.data) + 1
+				break next
 			}
 			if meta&attrLast != 0 {
+				steps += int(at-n.data) + 1
 				break
 			}
 		}
 	}
-	w.steps += steps
-	return end, 0
-}
-
-// WithID returns the first element with an id from a number on, end if there is none before it. What an
-// id or class is compared with must hold none of &, NUL and white space.
-func (w *Sweep) WithID(from, end uint32, word string) uint32 {
-	for {
-		id, at := w.with(from, end, AtomId)
-		if at == 0 || w.isID(at, word) {
-			return id
-		}
-		from = id + 1
-	}
-}
-
-// WithClass returns the first element with a class from a number on, end if there is none before it.
-func (w *Sweep) WithClass(from, end uint32, word string) uint32 {
-	for {
-		id, at := w.with(from, end, AtomClass)
-		if at == 0 || w.hasClass(at, word) {
-			return id
-		}
-		from = id + 1
-	}
+	w.steps += steps + int(id-from) + 1
+	return id
 }
 
 // HasID reports whether an element has an id.
@@ -195,40 +183,55 @@ func (w *Sweep) Next(id uint32) uint32 {
 	}
 }
 
-func (w *Sweep) isID(at uint32, word string) bool {
-	value := w.raw(at)
-	if w.doc.coded && needsDecoding(value) {
-		value = Attr{w.doc, at}.Bytes()
+// is reports whether an attribute is that id or has that class.
+func (w *Sweep) is(name Atom, at uint32, word string) bool {
+	if name == AtomId {
+		return w.isID(at, word)
 	}
-	return len(value) == len(word) && w.same(value, word)
+	return w.hasClass(at, word)
 }
 
-func (w *Sweep) hasClass(at uint32, word string) bool {
-	value := w.raw(at)
-	if len(value) < len(word) && !w.doc.coded {
+func (w *Sweep) isID(at uint32, word string) bool {
+	a := Attr{w.doc, at}
+	value := a.Raw()
+	if len(value) != len(word) && !w.doc.coded {
 		return false
 	}
-	// What stands between white space is compared as it is written; a reference may make it something
-	// else, but never makes it a word that holds no &.
-	start, coded := 0, false
-	for i, c := range value {
-		if c > '&' {
-			continue
-		}
-		switch {
-		case separatesWords(c):
-			if i-start == len(word) && w.same(value[start:i], word) {
-				return true
+	if w.doc.coded && needsDecoding(value) {
+		value = a.Bytes()
+	}
+	return w.same(value, word)
+}
+
+// hasClass reports whether a word stands between white space in the value of an attribute. Values are
+// compared as they are written: a reference may make another word of what it stands in, but never one
+// that is not there already where it does not.
+func (w *Sweep) hasClass(at uint32, word string) bool {
+	source, r := w.doc.source, &w.attrs[at]
+	start, coded := r.start, false // of the present word
+	for i := start; i < r.end; i += 8 {
+		n := min(r.end-i, 8)
+		for marks := upToAmpersand(loadWord(source, int(i), int(n))) & (1<<(8*n) - 1); marks != 0; marks &= marks - 1 {
+			end := i + uint32(bits.TrailingZeros64(marks))/8
+			switch c := source[end]; {
+			case separatesWords(c):
+				if w.same(source[start:end], word) {
+					return true
+				}
+				start = end + 1
+			case c == '&' || c == 0:
+				coded = true
 			}
-			start = i + 1
-		case c == '&' || c == 0:
-			coded = true
 		}
 	}
-	if len(value)-start == len(word) && w.same(value[start:], word) {
-		return true
-	}
-	return coded && w.decodedHas(at, word)
+	return w.same(source[start:r.end], word) || coded && w.decodedHas(at, word)
+}
+
+// upToAmpersand marks the bytes of a word that are & or less, which are white space, NUL and little
+// else, each by its highest bit.
+func upToAmpersand(x uint64) uint64 {
+	const ones = 1<<56 | 1<<48 | 1<<40 | 1<<32 | 1<<24 | 1<<16 | 1<<8 | 1
+	return ^(x&(0x7f*ones) + (0x80-'&'-1)*ones | x) & (0x80 * ones)
 }
 
 // decodedHas is hasClass for a value with references.
@@ -239,7 +242,7 @@ func (w *Sweep) decodedHas(at uint32, word string) bool {
 		for end < len(value) && !separatesWords(value[end]) {
 			end++
 		}
-		if end-start == len(word) && w.same(value[start:end], word) {
+		if w.same(value[start:end], word) {
 			return true
 		}
 		start = end + 1
@@ -247,13 +250,11 @@ func (w *Sweep) decodedHas(at uint32, word string) bool {
 	return false
 }
 
-func (w *Sweep) raw(at uint32) []byte {
-	r := &w.attrs[at]
-	return w.doc.source[r.start:r.end]
-}
-
-// same compares words of the same length.
+// same reports whether two words are equal, in quirks mode up to ASCII case.
 func (w *Sweep) same(a []byte, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
 	if !w.fold {
 		return string(a) == b
 	}

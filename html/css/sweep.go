@@ -73,13 +73,13 @@ func (w *sweep) passes(t test, id uint32) bool {
 
 // begin binds the selector to a document. It reports whether a sweep is worth it.
 func (w *sweep) begin(s *Selector, doc *html.Document) bool {
-	w.Sweep, w.sel = doc.Sweep(), s
-	if !s.swept || w.Limit == 0 {
+	if !s.swept {
 		return false
 	}
+	w.Sweep, w.sel = doc.Sweep(), s
 	bind(w.names[:], s.symbols.names, s.symbols.nameAtoms, doc)
 	bind(w.attrs[:], s.symbols.attrs, s.symbols.attrAtoms, doc)
-	return true
+	return w.Limit > 0
 }
 
 func bind(to []html.Atom, names []string, atoms []html.Atom, doc *html.Document) {
@@ -130,7 +130,7 @@ func (w *sweep) appendAll(dst []html.Ref, root html.Node, limit int) []html.Ref 
 		end = uint32(root.Document().Len()) + 1
 	}
 	start := len(dst)
-	var space [64]uint32
+	var space [128]uint32
 	for i := range w.sel.branches {
 		b := &w.sel.branches[i]
 		switch b.want {
@@ -169,27 +169,60 @@ func (w *sweep) appendAll(dst []html.Ref, root html.Node, limit int) []html.Ref 
 func (w *sweep) find(found []uint32, c *chain, from, end uint32, limit int) []uint32 {
 	subject := &c.links[0]
 	single := exact(&subject.compound)
-	siblings := subject.by == child || subject.by == descendant // have the same answer at the left
-	parent, answer := uint32(0), false
+	above := trail{sweep: w, chain: c}
 	for id := w.candidate(&subject.compound, from, end); id < end && !w.Over(); id = w.candidate(&subject.compound, id+1, end) {
-		if !single && !w.is(&subject.compound, id) {
-			continue
-		}
-		if siblings {
-			if up := w.Parent(id); up != parent {
-				parent, answer = up, w.leftFrom(c, 0, id)
+		if (single || w.is(&subject.compound, id)) && above.leads(id) {
+			if found = append(found, id); len(found) >= limit {
+				break
 			}
-		} else {
-			answer = w.leftFrom(c, 0, id)
-		}
-		if !answer {
-			continue
-		}
-		if found = append(found, id); len(found) >= limit {
-			break
 		}
 	}
 	return found
+}
+
+// trail answers what stands at the left of a chain's subject, for elements in document order. It
+// remembers the way up from the last one, which most of the next one's is a part of: what is an
+// ancestor of an element and comes before another one that comes before that element is an ancestor of
+// both.
+type trail struct {
+	*sweep
+	chain *chain
+	last  uint32 // the element asked about before, for > its parent
+	hit   uint32 // its nearest ancestor, for > its parent, that the rest of the chain matches, 0 if there is none
+}
+
+// leads reports whether the chain without its subject matches as seen from an element.
+func (t *trail) leads(id uint32) bool {
+	switch t.chain.links[0].by {
+	case none:
+		return true
+	case descendant:
+		t.last, t.hit = id, t.ancestor(id)
+		return t.hit != 0
+	case child:
+		up := t.Parent(id)
+		if up != t.last {
+			t.last, t.hit = up, 0
+			if up != 0 && t.chainFrom(t.chain, 1, up) {
+				t.hit = up
+			}
+		}
+		return t.hit != 0
+	}
+	return t.leftFrom(t.chain, 0, id)
+}
+
+// ancestor returns the nearest ancestor that the rest of the chain matches.
+func (t *trail) ancestor(id uint32) uint32 {
+	for up := t.Parent(id); up != 0 && !t.Over(); up = t.Parent(up) {
+		if up < t.last && (t.hit == 0 || t.hit <= up) {
+			return t.hit
+		}
+		if t.chainFrom(t.chain, 1, up) {
+			return up
+		}
+	}
+	return 0
 }
 
 // candidate returns the first element from a number on that one condition of a compound allows, end if
