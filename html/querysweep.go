@@ -5,39 +5,47 @@ import "math/bits"
 // Sweep is what query engines read a document with before it has an [Index]: it looks at one node
 // after the other and counts its steps. Making an index takes as long as a few queries of the whole
 // page by sweeps, and most pages get no more. The steps are therefore counted for each document, and
-// once they have cost what an index costs no sweep is worth it any more. So no sequence of queries takes
-// more than twice the time of the better way.
+// once they have cost about what an index costs no sweep is worth it any more. So no sequence of queries
+// takes much more than twice the time of the better way.
 //
 // Elements are named by their Node.ID, 0 is none. A Sweep is for one goroutine and one query; a
 // document may be swept by several at once. Like Index it is a seam between this package and the query
 // engines, and it changes with them.
 type Sweep struct {
-	Limit int // steps that are worth it; 0 if the index should be asked
-
 	doc   *Document
 	nodes []node
 	attrs []attr
 	fold  bool // ids and classes ignore case
 	steps int
+	limit int
 }
 
-// indexSteps is how many steps of a sweep take the time of making an index, for each node and
-// attribute of the document: BenchmarkFresh of html/css compares.
-const indexSteps = 5
+// A step is to look at one node in a row or at the name of one attribute, which takes a bit more than
+// half a nanosecond. These are how many of them other things take, by BenchmarkSweep and BenchmarkIndex
+// of html/css.
+const (
+	indexSteps = 16 // to make an index, for each node and attribute
+	wordSteps  = 12 // to look for an id or class in a value
+	moveSteps  = 2  // to go from an element to one beside or above it
+)
 
-// Sweep begins a sweep. In XML documents none is worth it: elements are found by a part of their name
-// there.
-func (d *Document) Sweep() Sweep {
-	w := Sweep{doc: d, nodes: d.nodes, attrs: d.attrs, fold: d.quirks == Quirks}
-	if !d.xml && d.index.Load() == nil {
-		w.Limit = max(indexSteps*(len(d.nodes)+len(d.attrs))-int(d.swept.Load()), 0)
+// SweepLimit returns how many steps of sweeps are still worth it, 0 if the index should be asked. In
+// XML documents that is always so: elements are found by a part of their name there.
+func (d *Document) SweepLimit() int {
+	if d.xml || d.index.Load() != nil {
+		return 0
 	}
-	return w
+	return max(indexSteps*(len(d.nodes)+len(d.attrs))-int(d.swept.Load()), 0)
 }
 
-// Over reports whether the sweep has taken more steps than are left for the document. What it found
-// is incomplete then: the index has to answer.
-func (w *Sweep) Over() bool { return w.steps > w.Limit }
+// Sweep begins a sweep of at most so many steps.
+func (d *Document) Sweep(limit int) Sweep {
+	return Sweep{doc: d, nodes: d.nodes, attrs: d.attrs, fold: d.quirks == Quirks, limit: limit}
+}
+
+// Over reports whether the sweep has taken more steps than it may. What it found is incomplete then:
+// the index has to answer.
+func (w *Sweep) Over() bool { return w.steps > w.limit }
 
 // End ends the sweep and returns its steps, which count for the document.
 func (w *Sweep) End() int {
@@ -123,13 +131,13 @@ next:
 // HasID reports whether an element has an id.
 func (w *Sweep) HasID(id uint32, word string) bool {
 	at := w.Attr(id, AtomId).i
-	return at != 0 && w.isID(at, word)
+	return at != 0 && w.is(AtomId, at, word)
 }
 
 // HasClass reports whether an element has a class.
 func (w *Sweep) HasClass(id uint32, word string) bool {
 	at := w.Attr(id, AtomClass).i
-	return at != 0 && w.hasClass(at, word)
+	return at != 0 && w.is(AtomClass, at, word)
 }
 
 // Attr is Node.FindAttr, counted.
@@ -153,7 +161,7 @@ func (w *Sweep) Attr(id uint32, name Atom) Attr {
 
 // Parent returns the element that is the parent of an element.
 func (w *Sweep) Parent(id uint32) uint32 {
-	w.steps++
+	w.steps += moveSteps
 	id = w.nodes[id].parent
 	if w.nodes[id].meta&kindMask != uint32(ElementNode) {
 		return 0
@@ -164,7 +172,7 @@ func (w *Sweep) Parent(id uint32) uint32 {
 // Prev returns the sibling element before an element.
 func (w *Sweep) Prev(id uint32) uint32 {
 	for {
-		w.steps++
+		w.steps += moveSteps
 		id = w.nodes[id].prev
 		if id == 0 || w.nodes[id].meta&kindMask == uint32(ElementNode) {
 			return id
@@ -175,7 +183,7 @@ func (w *Sweep) Prev(id uint32) uint32 {
 // Next returns the sibling element after an element.
 func (w *Sweep) Next(id uint32) uint32 {
 	for {
-		w.steps++
+		w.steps += moveSteps
 		id = w.nodes[id].next
 		if id == 0 || w.nodes[id].meta&kindMask == uint32(ElementNode) {
 			return id
@@ -185,6 +193,7 @@ func (w *Sweep) Next(id uint32) uint32 {
 
 // is reports whether an attribute is that id or has that class.
 func (w *Sweep) is(name Atom, at uint32, word string) bool {
+	w.steps += wordSteps
 	if name == AtomId {
 		return w.isID(at, word)
 	}

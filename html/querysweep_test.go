@@ -19,7 +19,7 @@ func TestSweepMethods(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := doc.Sweep()
+		w := doc.Sweep(doc.SweepLimit())
 		var nodes []html.Node
 		for id := range uint32(doc.Len()) {
 			nodes = append(nodes, doc.Node(id+1))
@@ -102,17 +102,23 @@ func TestSweepCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	end := uint32(doc.Len()) + 1
-	first := doc.Sweep()
-	w := first
-	w.WithClass(1, end, "b")
+	limit := doc.SweepLimit()
+	w := doc.Sweep(limit)
+	w.With(1, end, html.AtomId)
 	if steps := w.End(); steps < doc.Len()+100 || steps > doc.Len()+102 || w.Over() {
 		t.Errorf("%d steps on %d nodes with 100 attributes, over: %v", steps, doc.Len(), w.Over())
 	}
-	w = doc.Sweep()
-	if spent := first.Limit - w.Limit; spent < doc.Len()+100 {
+	w = doc.Sweep(limit)
+	w.WithClass(1, end, "b")
+	if steps := w.End(); steps < doc.Len()+100*10 {
+		t.Errorf("%d steps on %d nodes with 100 classes", steps, doc.Len())
+	}
+	left := doc.SweepLimit()
+	if spent := limit - left; spent < 2*doc.Len()+100*11 {
 		t.Errorf("%d steps count for the document", spent)
 	}
-	w.Step(w.Limit)
+	w = doc.Sweep(left)
+	w.Step(left)
 	if w.Over() {
 		t.Error("over at the limit")
 	}
@@ -121,24 +127,24 @@ func TestSweepCounts(t *testing.T) {
 		t.Error("not over behind the limit")
 	}
 	w.End()
-	if w := doc.Sweep(); w.Limit != 0 {
-		t.Errorf("%d steps are left", w.Limit)
+	if left := doc.SweepLimit(); left != 0 {
+		t.Errorf("%d steps are left", left)
 	}
 	if err := doc.Reset([]byte("<p>")); err != nil {
 		t.Fatal(err)
 	}
-	if doc.Sweep().Limit == 0 {
+	if doc.SweepLimit() == 0 {
 		t.Error("steps of the page before count")
 	}
 	doc.Index()
-	if doc.Sweep().Limit != 0 {
+	if doc.SweepLimit() != 0 {
 		t.Error("a sweep though there is an index")
 	}
 	xml, err := html.ParseXML([]byte("<a/>"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if xml.Sweep().Limit != 0 || new(html.Document).Sweep().Limit != 0 {
+	if xml.SweepLimit() != 0 || new(html.Document).SweepLimit() != 0 {
 		t.Error("a sweep of an XML document, or of none")
 	}
 }

@@ -23,12 +23,11 @@ func (s *Selector) Indexed(root html.Node) []html.Ref {
 
 // Swept is Select by a sweep of at most so many steps. It is not ok if that cannot answer.
 func (s *Selector) Swept(root html.Node, limit int) (found []html.Ref, steps int, ok bool) {
-	var w sweep
-	w.begin(s, root.Document())
-	w.Limit = limit
 	if !s.swept || root.Document().IsXML() {
 		return nil, 0, false
 	}
+	var w sweep
+	w.begin(s, root.Document(), limit)
 	found = w.appendAll(nil, root, math.MaxInt32)
 	return found, w.End(), !w.Over()
 }

@@ -15,8 +15,10 @@ func (s *Selector) Match(n html.Node) bool {
 	if !n.IsElement() {
 		return false
 	}
-	if matches, ok := s.sweepMatch(n); ok {
-		return matches
+	if steps := s.sweepLimit(n.Document()); steps > 0 {
+		if matches, ok := s.sweepMatch(n, steps); ok {
+			return matches
+		}
 	}
 	m := newMatcher(s, n.Document())
 	defer m.release()
@@ -45,9 +47,11 @@ func (s *Selector) Append(dst []html.Ref, roots ...html.Node) []html.Ref {
 			continue
 		}
 		if m == nil || m.doc != root.Document() {
-			if found, ok := s.sweep(dst, root, math.MaxInt32); ok {
-				dst = found
-				continue
+			if steps := s.sweepLimit(root.Document()); steps > 0 {
+				if found, ok := s.sweep(dst, root, steps, math.MaxInt32); ok {
+					dst = found
+					continue
+				}
 			}
 			if m != nil {
 				m.release()
@@ -68,12 +72,17 @@ func (s *Selector) First(root html.Node) (r html.Ref, ok bool) {
 		return r, false
 	}
 	var space [4]html.Ref
-	found, ok := s.sweep(space[:0], root, 1)
-	if !ok {
-		m := newMatcher(s, root.Document())
-		defer m.release()
-		found = m.appendAll(space[:0], root, 1)
+	if steps := s.sweepLimit(root.Document()); steps > 0 {
+		if found, swept := s.sweep(space[:0], root, steps, 1); swept {
+			return firstOf(found)
+		}
 	}
+	m := newMatcher(s, root.Document())
+	defer m.release()
+	return firstOf(m.appendAll(space[:0], root, 1))
+}
+
+func firstOf(found []html.Ref) (r html.Ref, ok bool) {
 	if len(found) == 0 {
 		return r, false
 	}

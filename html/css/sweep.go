@@ -54,8 +54,15 @@ func canSweep(t test) bool {
 	return false
 }
 
+// Steps, as html.Sweep counts them, besides those for attributes and moves.
+const (
+	compoundSteps = 4 // to look at an element
+	testSteps     = 8 // to put it to a test
+)
+
 // passes reports whether an element passes a test.
 func (w *sweep) passes(t test, id uint32) bool {
+	w.Step(testSteps)
 	switch t := t.(type) {
 	case *attrTest:
 		return t.holds(w.attr(&t.name, id), w.Node(id).Namespace() == html.HTML)
@@ -71,15 +78,11 @@ func (w *sweep) passes(t test, id uint32) bool {
 	return false // never
 }
 
-// begin binds the selector to a document. It reports whether a sweep is worth it.
-func (w *sweep) begin(s *Selector, doc *html.Document) bool {
-	if !s.swept {
-		return false
-	}
-	w.Sweep, w.sel = doc.Sweep(), s
+// begin binds the selector to a document, for so many steps.
+func (w *sweep) begin(s *Selector, doc *html.Document, limit int) {
+	w.Sweep, w.sel = doc.Sweep(limit), s
 	bind(w.names[:], s.symbols.names, s.symbols.nameAtoms, doc)
 	bind(w.attrs[:], s.symbols.attrs, s.symbols.attrAtoms, doc)
-	return w.Limit > 0
 }
 
 func bind(to []html.Atom, names []string, atoms []html.Atom, doc *html.Document) {
@@ -91,24 +94,28 @@ func bind(to []html.Atom, names []string, atoms []html.Atom, doc *html.Document)
 	}
 }
 
-// sweep appends what the selector selects in root, with a limit as in matcher.appendAll. It is not ok
-// if the index has to answer.
-func (s *Selector) sweep(dst []html.Ref, root html.Node, limit int) (found []html.Ref, ok bool) {
-	var w sweep
-	if !w.begin(s, root.Document()) {
-		return dst, false
+// sweepLimit returns how many steps a sweep of a document may take, 0 if the index has to answer.
+func (s *Selector) sweepLimit(doc *html.Document) int {
+	if !s.swept {
+		return 0
 	}
+	return doc.SweepLimit()
+}
+
+// sweep appends what the selector selects in root by a sweep of so many steps; limit is one of results,
+// as in matcher.appendAll. It is not ok if the sweep took more steps: then the index has to answer.
+func (s *Selector) sweep(dst []html.Ref, root html.Node, steps, limit int) (found []html.Ref, ok bool) {
+	var w sweep
+	w.begin(s, root.Document(), steps)
 	found = w.appendAll(dst, root, limit)
 	w.End()
 	return found, !w.Over()
 }
 
-// sweepMatch reports whether the selector selects an element. It is not ok if the index has to answer.
-func (s *Selector) sweepMatch(n html.Node) (matches, ok bool) {
+// sweepMatch reports whether the selector selects an element; ok is as that of sweep.
+func (s *Selector) sweepMatch(n html.Node, steps int) (matches, ok bool) {
 	var w sweep
-	if !w.begin(s, n.Document()) {
-		return false, false
-	}
+	w.begin(s, n.Document(), steps)
 	w.root = n.ID()
 	for i := range s.branches {
 		if b := &s.branches[i]; b.want == wantElement && w.chainFrom(&b.chain, 0, n.ID()) {
@@ -291,7 +298,7 @@ func (w *sweep) step(by combinator, id uint32) uint32 {
 
 // is reports whether an element matches a compound.
 func (w *sweep) is(c *compound, id uint32) bool {
-	w.Step(1)
+	w.Step(compoundSteps)
 	if c.typ != nil && !w.typeIs(c.typ, id) {
 		return false
 	}
