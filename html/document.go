@@ -33,6 +33,7 @@ type Document struct {
 	work      int      // steps that parsing took, for the tests of hostile input
 
 	index atomic.Pointer[Index] // nil until somebody asks, see query.go
+	swept atomic.Int64          // the steps of sweeps, see querysweep.go
 }
 
 // QuirksMode says how far the page asks for the behaviour of old browsers. Apart from layout it
@@ -124,6 +125,7 @@ func (d *Document) Reset(source []byte) error {
 func (d *Document) begin(source []byte) error {
 	d.source = nil
 	d.index.Store(nil)
+	d.swept.Store(0)
 	d.nodes = d.nodes[:0]
 	d.attrs = d.attrs[:0]
 	d.side = d.side[:0]

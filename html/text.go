@@ -48,66 +48,73 @@ func (n Node) AppendCollapsed(dst []byte) []byte {
 	if n.IsZero() {
 		return dst
 	}
-	d := n.doc
-	c := collapser{dst: dst, start: len(dst)}
-	leave := func(id uint32) {
-		if separates(d.nodes[id].meta) {
-			c.space = true
-		}
-	}
-	for id := n.id; id != 0; {
+	d, start, space := n.doc, len(dst), false // space: one is due before the next word
+	for id := n.id; ; {
 		r := &d.nodes[id]
 		switch Kind(r.meta & kindMask) {
 		case TextNode:
-			c.add(d.data(r))
+			dst, space = appendWords(dst, start, d.data(r), space)
 		case DocumentNode, ElementNode:
 			if id != n.id && isSilent(r.meta) {
 				break
 			}
-			if separates(r.meta) {
-				c.space = true
-			}
+			space = space || separates(r.meta)
 			if r.first != 0 {
 				id = r.first
 				continue
 			}
-			leave(id)
 		}
-		id = d.after(id, n.id, leave)
+		for id != n.id && d.nodes[id].next == 0 {
+			id = d.nodes[id].parent
+			space = space || separates(d.nodes[id].meta)
+		}
+		if id == n.id {
+			return dst
+		}
+		id = d.nodes[id].next
 	}
-	return c.dst
 }
 
-// collapser appends words.
-type collapser struct {
-	dst   []byte
-	start int  // where its own text starts
-	space bool // a space is due before the next word
-}
-
-func (c *collapser) add(text []byte) {
+// appendWords appends the words of a text to dst, one space between them. Another one comes before
+// the first word if space is true, unless nothing was appended since start. It reports whether one
+// is due before what comes next.
+func appendWords(dst []byte, start int, text []byte, space bool) ([]byte, bool) {
 	for i := 0; i < len(text); {
-		n := spaceAt(text[i:])
-		if n > 0 {
-			c.space = true
+		if n := spaceAt(text[i:]); n > 0 {
+			space = true
 			i += n
 			continue
 		}
 		begin := i
-		for i < len(text) && spaceAt(text[i:]) == 0 {
-			if text[i] < utf8.RuneSelf {
-				i++
-				continue
-			}
+		i += wordsEnd(text[i:])
+		if space && len(dst) > start {
+			dst = append(dst, ' ')
+		}
+		space = false
+		dst = append(dst, text[begin:i]...)
+	}
+	return dst, space
+}
+
+// wordsEnd returns where the words end that text starts with and that are a single space apart.
+func wordsEnd(text []byte) int {
+	i := 0
+	for i < len(text) {
+		switch c := text[i]; {
+		case c > ' ' && c < utf8.RuneSelf:
+			i++
+		case c == ' ' && i+1 < len(text) && text[i+1] > ' ' && text[i+1] < utf8.RuneSelf:
+			i += 2
+		case spaceAt(text[i:]) > 0:
+			return i
+		case c < utf8.RuneSelf:
+			i++
+		default:
 			_, size := utf8.DecodeRune(text[i:])
 			i += size
 		}
-		if c.space && len(c.dst) > c.start {
-			c.dst = append(c.dst, ' ')
-		}
-		c.space = false
-		c.dst = append(c.dst, text[begin:i]...)
 	}
+	return i
 }
 
 // spaceAt returns the length of the character of white space that text starts with, 0 if it is none.

@@ -13,14 +13,9 @@ import (
 // Query is a compiled CSS selector or XPath expression. It may be used by several goroutines at
 // once, on any Document.
 type Query struct {
-	text    string
-	matcher matcher
-}
-
-// matcher is what a query compiles to. It appends what it selects in the nodes of a Selection,
-// which are in document order, to another. The error is a *xpath.WorkError.
-type matcher interface {
-	match(in, to *Selection) error
+	text  string
+	css   *css.Selector // or
+	xpath *xpath.Expr
 }
 
 // SyntaxError is a query that cannot be used.
@@ -47,9 +42,13 @@ func CompileXPath(expr string) (*Query, error) { return xpathQueries.get(expr) }
 // String returns the query as given.
 func (q *Query) String() string { return q.text }
 
-func (q *Query) run(in *Selection) *Selection {
-	found := &Selection{doc: in.doc}
-	if err := q.matcher.match(in, found); err != nil {
+// run selects in nodes and attributes of a document, which are in document order. It panics with an
+// *xpath.WorkError.
+func (q *Query) run(doc *Document, in []html.Ref) *Selection {
+	found := &Selection{doc: doc}
+	if q.css != nil {
+		found.refs = selectCSS(q.css, found.one[:0], in)
+	} else if err := found.evaluate(q.xpath, in); err != nil {
 		panic(err)
 	}
 	return found
@@ -108,69 +107,63 @@ func (l *language[T]) get(text string) (T, error) {
 	return compiled, nil
 }
 
-type cssQuery struct{ selector *css.Selector }
-
 func compileCSS(query string) (*Query, error) {
 	s, err := css.Compile(query)
 	if err != nil {
 		return nil, err
 	}
-	return &Query{text: query, matcher: cssQuery{s}}, nil
+	return &Query{text: query, css: s}, nil
 }
 
-func (q cssQuery) match(in, to *Selection) error {
-	if len(in.refs) == 1 { // the rule: a page, or one of the items on it
-		if !in.refs[0].IsAttr() {
-			to.refs = q.selector.Append(nil, in.refs[0].Node())
-		}
-		return nil
+// selectCSS appends what a selector selects to found.
+func selectCSS(s *css.Selector, found, in []html.Ref) []html.Ref {
+	if len(in) == 1 && !in[0].IsAttr() { // the rule: a page, or one of the items on it
+		return s.Append(found, in[0].Node())
 	}
 	var roots []html.Node
 	end := uint32(0)
-	for _, r := range in.refs {
-		// What is inside of another node of the Selection is searched with that.
+	for _, r := range in {
+		// What is inside of another node is searched with that.
 		if n := r.Node(); !r.IsAttr() && n.ID() >= end {
 			roots = append(roots, n)
 			end = n.EndID()
 		}
 	}
-	to.refs = q.selector.Append(nil, roots...)
-	return nil
+	return s.Append(found, roots...)
 }
-
-type xpathQuery struct{ expr *xpath.Expr }
 
 func compileXPath(query string) (*Query, error) {
 	e, err := xpath.Compile(query)
 	if err != nil {
 		return nil, err
 	}
-	return &Query{text: query, matcher: xpathQuery{e}}, nil
+	return &Query{text: query, xpath: e}, nil
 }
 
-func (q xpathQuery) match(in, to *Selection) error {
-	for i, r := range in.refs {
-		if i > 0 && q.expr.Absolute() {
+// evaluate makes the results of an expression those of the Selection.
+func (s *Selection) evaluate(e *xpath.Expr, in []html.Ref) error {
+	for i, r := range in {
+		if i > 0 && e.Absolute() {
 			break
 		}
-		v, err := q.expr.Evaluate(r)
+		v, err := e.Evaluate(r)
 		if err != nil {
 			return err
 		}
 		switch {
 		case v.Kind() != xpath.NodeSet:
-			to.values = append(to.values, v.String())
+			s.values = append(s.values, v.String())
 		case i == 0:
-			to.refs = v.Nodes()
+			s.refs = v.Nodes()
 		default:
-			to.refs = append(to.refs, v.Nodes()...)
+			s.refs = append(s.refs, v.Nodes()...)
 		}
 	}
-	if len(in.refs) > 1 {
-		if !slices.IsSortedFunc(to.refs, html.Ref.Compare) {
-			slices.SortFunc(to.refs, html.Ref.Compare)
+	if len(in) > 1 {
+		if !slices.IsSortedFunc(s.refs, html.Ref.Compare) {
+			slices.SortFunc(s.refs, html.Ref.Compare)
 		}
-		to.refs = slices.Compact(to.refs)
+		s.refs = slices.Compact(s.refs)
 	}
 	return nil
 }

@@ -14,8 +14,9 @@ import (
 // nil Selection is an empty one.
 type Selection struct {
 	doc    *Document
-	refs   []html.Ref // nodes and attributes
-	values []string   // or computed values
+	refs   []html.Ref  // nodes and attributes
+	values []string    // or computed values
+	one    [1]html.Ref // the memory of refs if there is one, as often
 }
 
 // CSS selects what a CSS selector matches among the nodes of the Selection and inside them. It
@@ -31,7 +32,7 @@ func (s *Selection) Select(q *Query) *Selection {
 	if s.Len() == 0 {
 		return nil
 	}
-	return q.run(s)
+	return q.run(s.doc, s.refs)
 }
 
 // First returns a Selection of the first result, or an empty one.
@@ -85,7 +86,8 @@ func (s *Selection) Nodes() []html.Node {
 // Text returns the text of all results as a reader sees it: see [Selection.Texts]. The texts that
 // are not empty are joined by one space.
 func (s *Selection) Text() string {
-	var b []byte
+	var space [256]byte
+	b := space[:0]
 	for i := range s.Len() {
 		before := len(b)
 		if before > 0 {
@@ -110,7 +112,8 @@ func (s *Selection) Texts() []string {
 		return nil
 	}
 	texts := make([]string, s.Len())
-	var b []byte
+	var space [256]byte
+	b := space[:0]
 	total := 0
 	for i := range texts {
 		b = s.appendText(b[:0], i)

@@ -168,7 +168,7 @@ func (d *Document) Select(q *Query) *Selection {
 	if root.IsZero() {
 		return nil
 	}
-	return q.run(&Selection{doc: d, refs: []html.Ref{root.Ref()}})
+	return q.run(d, []html.Ref{root.Ref()})
 }
 
 // Base returns the href of the first base element that has one, as it is written in the page, or

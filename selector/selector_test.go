@@ -318,3 +318,27 @@ func TestSizeError(t *testing.T) {
 		})
 	}
 }
+
+// TestAllocations: a query of one result allocates the Selection, a text its string.
+func TestAllocations(t *testing.T) {
+	doc := selector.Parse([]byte("<!DOCTYPE html><h1>  One   <b>title</b></h1><ul><li>1<li>2</ul>"))
+	for _, test := range []struct {
+		name string
+		do   func() bool
+		want float64
+	}{
+		{"one result", func() bool { return doc.CSS("h1").Len() == 1 }, 1},
+		{"two results", func() bool { return doc.CSS("li").Len() == 2 }, 2},
+		{"first of two", func() bool { return doc.CSS("li").First().Len() == 1 }, 2},
+		{"inside", func() bool { return doc.CSS("ul").First().CSS("li").First().Len() == 1 }, 3},
+		{"text", func() bool { return doc.CSS("h1").Text() == "One title" }, 2},
+	} {
+		if got := testing.AllocsPerRun(100, func() {
+			if !test.do() {
+				t.Fatal(test.name)
+			}
+		}); got != test.want {
+			t.Errorf("%s allocates %v times, want %v", test.name, got, test.want)
+		}
+	}
+}

@@ -33,13 +33,20 @@ func (m *matcher) attr(a *attrName, k int32) html.Attr {
 		}
 		return n.FindAttr(html.Atom(number))
 	}
+	at, steps := a.search(n)
+	m.work += steps
+	return at
+}
+
+// search finds the attribute where its namespace matters.
+func (a *attrName) search(n html.Node) (found html.Attr, steps int) {
 	for at := n.FirstAttr(); !at.IsZero(); at = at.Next() {
-		m.work++
+		steps++
 		if (a.namespace.any || at.NamespaceURI() == a.namespace.uri) && at.LocalName() == a.local {
-			return at
+			return at, steps
 		}
 	}
-	return html.Attr{}
+	return html.Attr{}, steps
 }
 
 // attrTest is an attribute selector.
@@ -194,7 +201,12 @@ func (p *parser) attrFunction() (attrName, error) {
 }
 
 func (t *attrTest) match(m *matcher, k int32) bool {
-	a := m.attr(&t.name, k)
+	return t.holds(m.attr(&t.name, k), m.el[k].Namespace == html.HTML && !m.xml)
+}
+
+// holds reports whether the attribute of an element passes, with none as the zero Attr. inHTML is
+// whether the element is one of HTML in an HTML document.
+func (t *attrTest) holds(a html.Attr, inHTML bool) bool {
 	if a.IsZero() {
 		return t.op == unequal
 	}
@@ -205,13 +217,12 @@ func (t *attrTest) match(m *matcher, k int32) bool {
 	if n := min(len(value), len(t.value)); t.op == hasPrefix && isPlain(value[:n]) {
 		value = value[:n]
 	} else {
-		value = a.View(m.scratch)
+		value = a.View(nil)
 	}
 	if t.op == matchesRegexp {
 		return t.re.Match(value)
 	}
-	fold := t.fold == foldCases || t.fold == foldHTML && m.el[k].Namespace == html.HTML && !m.xml
-	return t.compare(value, fold)
+	return t.compare(value, t.fold == foldCases || t.fold == foldHTML && inHTML)
 }
 
 // isPlain reports whether the start of a value as written stands for itself: it holds no character

@@ -2,6 +2,7 @@ package css_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -85,6 +86,31 @@ func BenchmarkSelect(b *testing.B) {
 	}
 }
 
+// BenchmarkSweep measures the same queries by a sweep of the page, without the index.
+func BenchmarkSweep(b *testing.B) {
+	for _, page := range pageSizes {
+		doc := parse(b, shop(page.size))
+		for _, s := range benchSelectors {
+			selector := css.MustCompile(s.text)
+			want := len(selector.Indexed(doc.Root()))
+			if _, _, ok := selector.Swept(doc.Root(), math.MaxInt); !ok {
+				continue
+			}
+			b.Run(page.name+"/"+s.name, func(b *testing.B) {
+				b.ReportAllocs()
+				steps := 0
+				for b.Loop() {
+					found, n, _ := selector.Swept(doc.Root(), math.MaxInt)
+					if steps = n; len(found) != want {
+						b.Fatalf("found %d, want %d", len(found), want)
+					}
+				}
+				b.ReportMetric(float64(steps), "steps/op")
+			})
+		}
+	}
+}
+
 // BenchmarkFresh measures five queries of a page that was not queried before: with the making of the
 // index, but not of the tree.
 func BenchmarkFresh(b *testing.B) {
@@ -124,6 +150,60 @@ func BenchmarkFresh(b *testing.B) {
 			for b.Loop() {
 				for _, s := range theirs {
 					cascadia.QueryAll(root, s)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkHundred measures a hundred queries of a page that was not queried before.
+func BenchmarkHundred(b *testing.B) {
+	var queries []*css.Selector
+	for _, s := range benchSelectors[:10] {
+		queries = append(queries, css.MustCompile(s.text))
+	}
+	for _, page := range pageSizes {
+		text := []byte(shop(page.size))
+		b.Run(page.name, func(b *testing.B) {
+			b.ReportAllocs()
+			doc := parse(b, string(text))
+			for b.Loop() {
+				b.StopTimer()
+				if err := doc.Reset(text); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				for i := range 100 {
+					queries[i%len(queries)].Select(doc.Root())
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkItems measures what a spider does with a list of products: a query for the items and four
+// inside each, on a page that was not queried before.
+func BenchmarkItems(b *testing.B) {
+	items := css.MustCompile("article.product")
+	fields := []*css.Selector{css.MustCompile("h3.title > a"), css.MustCompile(".price"), css.MustCompile("p.text em"), css.MustCompile("a.buy::attr(href)")}
+	for _, page := range pageSizes {
+		text := []byte(shop(page.size))
+		b.Run(page.name, func(b *testing.B) {
+			b.ReportAllocs()
+			doc := parse(b, string(text))
+			var space [4]html.Ref
+			for b.Loop() {
+				b.StopTimer()
+				if err := doc.Reset(text); err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				for _, item := range items.Select(doc.Root()) {
+					for _, field := range fields {
+						if len(field.Append(space[:0], item.Node())) != 1 {
+							b.Fatal(field)
+						}
+					}
 				}
 			}
 		})

@@ -31,12 +31,17 @@
 //
 // # Cost
 //
-// A selector is compiled once. A query does not walk the tree: it reads the document's index
-// ([html.Document.Index]), which is made at the first query and has the elements by name, id, class
-// and attribute. It looks at the elements on the shortest of the lists that its rightmost part allows,
-// dismisses those whose ancestors cannot match by one comparison of bits, and compares names, ids
-// and classes as numbers. Whatever the selector and the page, the work grows in proportion to the
-// elements times the parts of the selector: what was found out about an element is not found out
-// twice. Two tests look at more than that: :matches with ^, $ or \b runs its regular expression on the
-// text of each element that it is asked about, and [a#=…] on values of attributes.
+// A selector is compiled once. The first queries of a document go over its nodes, from the root of the
+// query to its end, and need no memory but for their results. Their steps are counted, and when they
+// have taken about as long as the document's index takes to make ([html.Document.Index]), it is made.
+// From then on a query reads the index, which has the elements by name, id, class and attribute. It
+// looks at the elements on the shortest of the lists that its rightmost part allows, dismisses those
+// whose ancestors cannot match by one comparison of bits, and compares names, ids and classes as
+// numbers. Selectors with :has, :lang, :enabled, :disabled, :contains or :matches do so at once.
+//
+// Whatever the selector and the page, the work grows in proportion to the elements times the parts of
+// the selector: what was found out about an element is not found out twice, and what goes over the nodes
+// for too long is given up for the index. Two tests look at more than that: :matches with ^, $ or \b runs
+// its regular expression on the text of each element that it is asked about, and [a#=…] on values of
+// attributes.
 package css

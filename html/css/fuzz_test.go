@@ -42,7 +42,7 @@ func FuzzCompile(f *testing.F) {
 }
 
 // FuzzSelect runs simple selectors, which mean the same to cascadia, on any page that both parsers
-// see in the same way.
+// see in the same way. Selectors for sweeps select the same by the index on any page.
 func FuzzSelect(f *testing.F) {
 	for _, page := range []string{
 		tree, "<p class='a b'>x<p id=a>y<b>z", "<div><div class=a><p></div><ul><li><li class=b></ul>",
@@ -52,7 +52,15 @@ func FuzzSelect(f *testing.F) {
 	}
 	selectors := []string{"*", "p", ".a", "#a", "div p", "p > b", "li + li", "p ~ p", "li:nth-child(2n)", "p:first-of-type",
 		":not(p):last-child", "div:has(p)", ".a .b, p.a", "[class~=a]", "[id]", "body > * b", ":only-child", "p:nth-last-of-type(1)"}
+	var swept []*css.Selector
+	for _, text := range sweptSelectors {
+		swept = append(swept, css.MustCompile(text))
+	}
 	f.Fuzz(func(t *testing.T, page string, which uint16) {
+		quirky := parse(t, page)
+		for i := range 10 {
+			checkWays(t, swept[(int(which)+i)%len(swept)], quirky.Root())
+		}
 		// Ids and classes ignore case in quirks mode, which cascadia does not know.
 		page = "<!DOCTYPE html>" + page
 		doc := parse(t, page)

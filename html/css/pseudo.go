@@ -128,17 +128,17 @@ var simplePseudo = map[string][]test{
 	"last-of-type":  {nthTest{b: 1, ofType: true, last: true}},
 	"only-of-type":  {nthTest{b: 1, ofType: true}, nthTest{b: 1, ofType: true, last: true}},
 
-	"root":   {structureTest(isRoot)},
-	"scope":  {structureTest(isScope)},
-	"empty":  {structureTest(isEmpty)},
-	"target": {structureTest(isTarget)},
+	"root":   {isRoot},
+	"scope":  {isScope},
+	"empty":  {isEmpty},
+	"target": {isTarget},
 
-	"any-link": {structureTest(isLink)},
-	"link":     {structureTest(isLink)}, // no link was visited
-	"input":    {structureTest(isInput)},
-	"checked":  {structureTest(isChecked)},
-	"required": {structureTest(isRequired)},
-	"optional": {structureTest(isOptional)},
+	"any-link": {nodeTest(isLink)},
+	"link":     {nodeTest(isLink)}, // no link was visited
+	"input":    {nodeTest(isInput)},
+	"checked":  {nodeTest(isChecked)},
+	"required": {nodeTest(isRequired)},
+	"optional": {nodeTest(isOptional)},
 	"enabled":  {disabledTest{enabled: true}},
 	"disabled": {disabledTest{}},
 

@@ -15,6 +15,11 @@ func (s *Selector) Match(n html.Node) bool {
 	if !n.IsElement() {
 		return false
 	}
+	if steps := s.sweepLimit(n.Document()); steps > 0 {
+		if matches, ok := s.sweepMatch(n, steps); ok {
+			return matches
+		}
+	}
 	m := newMatcher(s, n.Document())
 	defer m.release()
 	m.search(n)
@@ -42,6 +47,12 @@ func (s *Selector) Append(dst []html.Ref, roots ...html.Node) []html.Ref {
 			continue
 		}
 		if m == nil || m.doc != root.Document() {
+			if steps := s.sweepLimit(root.Document()); steps > 0 {
+				if found, ok := s.sweep(dst, root, steps, math.MaxInt32); ok {
+					dst = found
+					continue
+				}
+			}
 			if m != nil {
 				m.release()
 			}
@@ -60,13 +71,22 @@ func (s *Selector) First(root html.Node) (r html.Ref, ok bool) {
 	if root.IsZero() {
 		return r, false
 	}
+	var space [4]html.Ref
+	if steps := s.sweepLimit(root.Document()); steps > 0 {
+		if found, swept := s.sweep(space[:0], root, steps, 1); swept {
+			return firstOf(found)
+		}
+	}
 	m := newMatcher(s, root.Document())
 	defer m.release()
-	var space [4]html.Ref
-	if found := m.appendAll(space[:0], root, 1); len(found) > 0 {
-		return found[0], true
+	return firstOf(m.appendAll(space[:0], root, 1))
+}
+
+func firstOf(found []html.Ref) (r html.Ref, ok bool) {
+	if len(found) == 0 {
+		return r, false
 	}
-	return r, false
+	return found[0], true
 }
 
 // appendAll appends the results in root. It may stop after the first ones of each branch.
@@ -101,14 +121,23 @@ func (m *matcher) appendAll(dst []html.Ref, root html.Node, limit int) []html.Re
 			}
 		}
 	}
-	if len(m.sel.branches) > 1 {
-		found := dst[start:]
-		if !slices.IsSortedFunc(found, html.Ref.Compare) {
-			slices.SortFunc(found, html.Ref.Compare)
-		}
-		dst = dst[:start+len(slices.Compact(found))]
+	return m.sel.union(dst, start)
+}
+
+// union brings what several branches found, from start on, into document order, each result once.
+func (s *Selector) union(dst []html.Ref, start int) []html.Ref {
+	if len(s.branches) == 1 {
+		return dst
 	}
-	return dst
+	sortRefs(dst[start:])
+	return dst[:start+len(slices.Compact(dst[start:]))]
+}
+
+// sortRefs brings results into document order, in which they nearly always are.
+func sortRefs(found []html.Ref) {
+	if !slices.IsSortedFunc(found, html.Ref.Compare) {
+		slices.SortFunc(found, html.Ref.Compare)
+	}
 }
 
 // elementsOnly reports whether no branch selects anything but elements.
@@ -145,14 +174,20 @@ func (m *matcher) appendTexts(dst []html.Ref, elements []int32) []html.Ref {
 	for _, k := range elements {
 		sorted = sorted && k >= end
 		end = max(end, m.el[k].End)
-		for n := m.index.Node(k).FirstChild(); !n.IsZero(); n = n.NextSibling() {
-			if n.Kind() == html.TextNode {
-				dst = append(dst, n.Ref())
-			}
-		}
+		dst = appendText(dst, m.index.Node(k))
 	}
 	if !sorted {
-		slices.SortFunc(dst[start:], html.Ref.Compare)
+		sortRefs(dst[start:])
+	}
+	return dst
+}
+
+// appendText appends the text nodes that are children of an element.
+func appendText(dst []html.Ref, n html.Node) []html.Ref {
+	for c := n.FirstChild(); !c.IsZero(); c = c.NextSibling() {
+		if c.Kind() == html.TextNode {
+			dst = append(dst, c.Ref())
+		}
 	}
 	return dst
 }

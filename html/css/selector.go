@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+
+	"github.com/tegenaria/tegenaria/html"
 )
 
 // Selector is a compiled list of selectors. It may be used by several goroutines at once, on any
@@ -16,6 +18,7 @@ type Selector struct {
 	tables   int // tests that remember a number for each element
 	sets     int // of :has
 	fragment string
+	swept    bool      // sweeps can answer it, see canSweep
 	matchers sync.Pool // of *matcher
 }
 
@@ -94,6 +97,18 @@ type symbols struct {
 	names []string // of elements
 	words []string // ids and classes
 	attrs []string // names of attributes
+
+	// The numbers of the names that have the same one in all HTML documents, 0 for others.
+	nameAtoms, attrAtoms []html.Atom
+}
+
+// atoms returns the numbers of names that are the same in all HTML documents.
+func atoms(names []string) []html.Atom {
+	list := make([]html.Atom, len(names))
+	for i, name := range names {
+		list[i] = html.LookupAtom(name)
+	}
+	return list
 }
 
 // slot returns the place of s in list, which it is added to.
@@ -176,7 +191,10 @@ func (o Options) Compile(selector string) (*Selector, error) {
 	if err := p.parse(); err != nil {
 		return nil, err
 	}
-	return p.out, nil
+	s := p.out
+	s.symbols.nameAtoms, s.symbols.attrAtoms = atoms(s.symbols.names), atoms(s.symbols.attrs)
+	s.swept = s.canSweep()
+	return s, nil
 }
 
 // String returns the selector as given.

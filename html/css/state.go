@@ -2,96 +2,97 @@ package css
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/tegenaria/tegenaria/html"
 )
 
-// structureTest is a pseudo-class without arguments that looks at one element.
-type structureTest func(m *matcher, k int32) bool
+// structureTest is a pseudo-class that asks where an element stands in the page or in the query.
+type structureTest uint8
 
-func (f structureTest) match(m *matcher, k int32) bool { return f(m, k) }
+// The sections are those of Selectors Level 4.
+const (
+	isRoot   structureTest = iota
+	isScope                // root of the query, or of the document that is queried, section 8.5
+	isEmpty                // without children but for comments and white space, section 14.2
+	isTarget               // its id is the fragment of the page's URL, section 8.4
+)
 
-func isRoot(m *matcher, k int32) bool { return m.el[k].Parent == 0 }
-
-// isScope is true of the root of the query; in a query of the whole document, of the root element
-// (Selectors Level 4, section 8.5).
-func isScope(m *matcher, k int32) bool { return k == m.root || m.root == 0 && isRoot(m, k) }
-
-// isEmpty is true of elements without children but for comments and white space (Selectors Level 4,
-// section 14.2).
-func isEmpty(m *matcher, k int32) bool {
-	if m.el[k].End > k+1 {
-		return false
+func (t structureTest) match(m *matcher, k int32) bool {
+	switch t {
+	case isRoot:
+		return m.el[k].Parent == 0
+	case isScope:
+		return k == m.root || m.root == 0 && m.el[k].Parent == 0
+	case isEmpty:
+		empty, steps := isBlank(m.index.Node(k))
+		m.work += steps
+		return empty
 	}
-	for n := m.index.Node(k).FirstChild(); !n.IsZero(); n = n.NextSibling() {
-		m.work++
-		if n.Kind() == html.TextNode && len(bytes.Trim(n.Data(), space)) > 0 {
-			return false
+	return m.sel.isTarget(m.index.Node(k))
+}
+
+// isBlank reports whether a node has no children but comments and white space, and in how many steps
+// it found out.
+func isBlank(n html.Node) (blank bool, steps int) {
+	for c := n.FirstChild(); !c.IsZero(); c = c.NextSibling() {
+		steps++
+		if c.IsElement() || c.Kind() == html.TextNode && len(bytes.Trim(c.Data(), space)) > 0 {
+			return false, steps
 		}
 	}
-	return true
+	return true, steps
 }
 
-// isTarget is true of the element that the fragment of the page's URL names.
-func isTarget(m *matcher, k int32) bool {
-	fragment := m.sel.fragment
-	return fragment != "" && m.index.Node(k).FindAttr(html.AtomId).Value() == fragment
+func (s *Selector) isTarget(n html.Node) bool {
+	return s.fragment != "" && n.FindAttr(html.AtomId).Value() == s.fragment
 }
 
-// is reports whether an element is that of HTML with a name.
-func (m *matcher) htmlIs(k int32, names ...html.Atom) bool {
-	n := m.index.Node(k)
-	for _, name := range names {
-		if n.Is(name) {
-			return true
-		}
-	}
-	return false
-}
+// nodeTest is a pseudo-class without arguments that looks at one element and nothing around it.
+type nodeTest func(n html.Node) bool
 
-func (m *matcher) has(k int32, attr html.Atom) bool { return !m.index.Node(k).FindAttr(attr).IsZero() }
+func (f nodeTest) match(m *matcher, k int32) bool { return f(m.index.Node(k)) }
+
+// htmlIs reports whether a node is an element of HTML with one of the names.
+func htmlIs(n html.Node, names ...html.Atom) bool { return slices.ContainsFunc(names, n.Is) }
+
+func has(n html.Node, attr html.Atom) bool { return !n.FindAttr(attr).IsZero() }
 
 // isLink is true of links, which are a, area and, as cascadia and older standards have it, link.
-func isLink(m *matcher, k int32) bool {
-	return m.htmlIs(k, html.AtomA, html.AtomArea, html.AtomLink) && m.has(k, html.AtomHref)
+func isLink(n html.Node) bool {
+	return htmlIs(n, html.AtomA, html.AtomArea, html.AtomLink) && has(n, html.AtomHref)
 }
 
 // isInput is jQuery's and cascadia's name for all controls that take input.
-func isInput(m *matcher, k int32) bool {
-	return m.htmlIs(k, html.AtomInput, html.AtomSelect, html.AtomTextarea, html.AtomButton)
+func isInput(n html.Node) bool {
+	return htmlIs(n, html.AtomInput, html.AtomSelect, html.AtomTextarea, html.AtomButton)
 }
 
 // isType reports whether an input has one of the types, in lower case.
-func (m *matcher) isType(k int32, types ...string) bool {
-	a := m.index.Node(k).FindAttr(html.AtomType)
-	value := a.View(nil)
-	for _, t := range types {
-		if same(value, t, true) {
-			return true
-		}
-	}
-	return false
+func isType(n html.Node, types ...string) bool {
+	value := n.FindAttr(html.AtomType).View(nil)
+	return slices.ContainsFunc(types, func(t string) bool { return same(value, t, true) })
 }
 
-func isChecked(m *matcher, k int32) bool {
-	if m.htmlIs(k, html.AtomOption) {
-		return m.has(k, html.AtomSelected)
+func isChecked(n html.Node) bool {
+	if n.Is(html.AtomOption) {
+		return has(n, html.AtomSelected)
 	}
-	return m.htmlIs(k, html.AtomInput) && m.has(k, html.AtomChecked) && m.isType(k, "checkbox", "radio")
+	return n.Is(html.AtomInput) && has(n, html.AtomChecked) && isType(n, "checkbox", "radio")
 }
 
 // takesRequired reports whether the attribute required applies (HTML standard, section 4.17.3).
-func takesRequired(m *matcher, k int32) bool {
-	if m.htmlIs(k, html.AtomInput) {
-		return !m.isType(k, "hidden", "range", "color", "submit", "image", "reset", "button")
+func takesRequired(n html.Node) bool {
+	if n.Is(html.AtomInput) {
+		return !isType(n, "hidden", "range", "color", "submit", "image", "reset", "button")
 	}
-	return m.htmlIs(k, html.AtomSelect, html.AtomTextarea)
+	return htmlIs(n, html.AtomSelect, html.AtomTextarea)
 }
 
-func isRequired(m *matcher, k int32) bool { return takesRequired(m, k) && m.has(k, html.AtomRequired) }
+func isRequired(n html.Node) bool { return takesRequired(n) && has(n, html.AtomRequired) }
 
-func isOptional(m *matcher, k int32) bool {
-	return m.htmlIs(k, html.AtomInput, html.AtomSelect, html.AtomTextarea) && !isRequired(m, k)
+func isOptional(n html.Node) bool {
+	return htmlIs(n, html.AtomInput, html.AtomSelect, html.AtomTextarea) && !isRequired(n)
 }
 
 // disabledTest is :disabled and :enabled (HTML standard, sections 4.17.3 and 4.10.18.5).
@@ -101,15 +102,16 @@ type disabledTest struct {
 }
 
 func (t disabledTest) match(m *matcher, k int32) bool {
+	n := m.index.Node(k)
+	disabled := has(n, html.AtomDisabled)
 	switch {
-	case m.htmlIs(k, html.AtomButton, html.AtomInput, html.AtomSelect, html.AtomTextarea, html.AtomFieldset):
-		return (m.has(k, html.AtomDisabled) || m.fenced(m.table(t.table), k)) != t.enabled
-	case m.htmlIs(k, html.AtomOptgroup):
-		return m.has(k, html.AtomDisabled) != t.enabled
-	case m.htmlIs(k, html.AtomOption):
-		up := m.el[k].Parent
-		disabled := m.has(k, html.AtomDisabled) || m.htmlIs(up, html.AtomOptgroup) && m.has(up, html.AtomDisabled)
+	case htmlIs(n, html.AtomButton, html.AtomInput, html.AtomSelect, html.AtomTextarea, html.AtomFieldset):
+		return (disabled || m.fenced(m.table(t.table), k)) != t.enabled
+	case n.Is(html.AtomOptgroup):
 		return disabled != t.enabled
+	case n.Is(html.AtomOption):
+		up := n.Parent()
+		return (disabled || up.Is(html.AtomOptgroup) && has(up, html.AtomDisabled)) != t.enabled
 	}
 	return false
 }
@@ -121,7 +123,7 @@ func (m *matcher) fenced(t *table, k int32) bool {
 		if up == 0 {
 			return no
 		}
-		if m.htmlIs(up, html.AtomFieldset) && m.has(up, html.AtomDisabled) && !m.firstLegend(k) {
+		if n := m.index.Node(up); n.Is(html.AtomFieldset) && has(n, html.AtomDisabled) && !m.firstLegend(k) {
 			return yes
 		}
 		return unknown
@@ -129,12 +131,12 @@ func (m *matcher) fenced(t *table, k int32) bool {
 }
 
 func (m *matcher) firstLegend(k int32) bool {
-	if !m.htmlIs(k, html.AtomLegend) {
+	if !m.index.Node(k).Is(html.AtomLegend) {
 		return false
 	}
 	for at := m.kin(k).Prev; at != 0; at = m.kin(at).Prev {
 		m.work++
-		if m.htmlIs(at, html.AtomLegend) {
+		if m.index.Node(at).Is(html.AtomLegend) {
 			return false
 		}
 	}

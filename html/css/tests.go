@@ -39,10 +39,12 @@ func (t nthTest) match(m *matcher, k int32) bool {
 	case t.last:
 		number = m.kin(m.el[k].Parent).Count - number + 1
 	}
-	if number <= 0 {
-		return false
-	}
-	i := int(number) - t.b
+	return number > 0 && t.selects(int(number))
+}
+
+// selects reports whether the number, from 1, is one of an+b.
+func (t nthTest) selects(number int) bool {
+	i := number - t.b
 	if t.a == 0 {
 		return i == 0
 	}

@@ -102,7 +102,7 @@ func TestAgainstCascadia(t *testing.T) {
 		}
 		pairs = append(pairs, pair{ours, theirs})
 	}
-	found, fruitful := 0, make([]bool, len(pairs))
+	found, swept, fruitful := 0, 0, make([]bool, len(pairs))
 	for _, file := range files {
 		page, err := os.ReadFile(file)
 		if err != nil {
@@ -121,6 +121,9 @@ func TestAgainstCascadia(t *testing.T) {
 			if !slices.Equal(ours, theirs) {
 				t.Errorf("%s: %s selects %d elements, cascadia %d: %v", file, p.ours, len(ours), len(theirs), firstDifference(ours, theirs))
 			}
+			if checkWays(t, p.ours, doc.Root()) {
+				swept++
+			}
 			found += len(ours)
 			fruitful[i] = fruitful[i] || len(ours) > 0
 		}
@@ -133,7 +136,7 @@ func TestAgainstCascadia(t *testing.T) {
 			t.Logf("selects nothing: %s", pairs[i].ours)
 		}
 	}
-	t.Logf("%d selectors (%d of them select something) on %d pages: %d elements", len(pairs), used, len(files), found)
+	t.Logf("%d selectors (%d of them select something) on %d pages: %d elements; %d queries are the same by a sweep", len(pairs), used, len(files), found, swept)
 }
 
 func firstDifference(a, b []int) []int {

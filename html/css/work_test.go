@@ -30,6 +30,29 @@ var hostile = []struct{ name, page string }{
 	{"fieldsets", strings.Repeat("<fieldset><div>", 1000) + strings.Repeat("<input>", 1000)},
 }
 
+// hostileSelectors are selectors that do the same.
+var hostileSelectors = []string{
+	"div div div div div div div nosuch, div div div div div div :not(div)",
+	".a .a .a .a .a .a .a .a .a > b",
+	":not(nosuch) > :not(nosuch) :not(nosuch) > b",
+	"p ~ p ~ p ~ p ~ p ~ i",
+	"* ~ * ~ * ~ * ~ nosuch2, * + * ~ * + * ~ :not(*)",
+	"p ~ div p ~ div p ~ div p ~ :not(div)",
+	":is(div div div :not(p ~ div)) :not(div div)",
+	":has(:has(:has(nosuch)))",
+	":has(b):has(> * b):has(+ *):has(~ * ~ *)",
+	"div:has(div:has(div:has(p))) p",
+	":has(* * * * :not(*))",
+	":not(:has(* ~ *)) :has(> p + *)",
+	"p:nth-of-type(2n+1), i:last-of-type, :only-of-type, :nth-last-of-type(7)",
+	":nth-child(7 of .a), :nth-last-child(2 of :not(p))",
+	":lang(de), :lang(en)",
+	":disabled, :enabled",
+	":contains(x), :contains(nosuch)",
+	":empty, :root, :scope *",
+	"[class=a][class^=a][class*=a]",
+}
+
 // TestWork checks that the work of a query grows with the elements and the parts of the selector, not
 // with their product or powers, whatever the page. Work is counted in tests and steps, for :contains
 // in bytes of text too.
@@ -37,27 +60,7 @@ func TestWork(t *testing.T) {
 	for _, page := range hostile {
 		doc := parse(t, page.page)
 		elements := len(doc.Index().Elements())
-		for _, selector := range []string{
-			"div div div div div div div nosuch, div div div div div div :not(div)",
-			".a .a .a .a .a .a .a .a .a > b",
-			":not(nosuch) > :not(nosuch) :not(nosuch) > b",
-			"p ~ p ~ p ~ p ~ p ~ i",
-			"* ~ * ~ * ~ * ~ nosuch2, * + * ~ * + * ~ :not(*)",
-			"p ~ div p ~ div p ~ div p ~ :not(div)",
-			":is(div div div :not(p ~ div)) :not(div div)",
-			":has(:has(:has(nosuch)))",
-			":has(b):has(> * b):has(+ *):has(~ * ~ *)",
-			"div:has(div:has(div:has(p))) p",
-			":has(* * * * :not(*))",
-			":not(:has(* ~ *)) :has(> p + *)",
-			"p:nth-of-type(2n+1), i:last-of-type, :only-of-type, :nth-last-of-type(7)",
-			":nth-child(7 of .a), :nth-last-child(2 of :not(p))",
-			":lang(de), :lang(en)",
-			":disabled, :enabled",
-			":contains(x), :contains(nosuch)",
-			":empty, :root, :scope *",
-			"[class=a][class^=a][class*=a]",
-		} {
+		for _, selector := range hostileSelectors {
 			s := css.MustCompile(selector)
 			parts := strings.Count(selector, " ") + strings.Count(selector, ":") + strings.Count(selector, ".") + strings.Count(selector, "[") + 1
 			work := s.Work(doc.Root())
