@@ -53,9 +53,9 @@ func (c *Cache) apply(sync bool) (done applied, err error) {
 	}
 	c.dirty = c.dirty[:0]
 	c.forgetIdle(now)
-	clear(c.fresh)
 	c.gathered = 0
 	c.state.commits++
+	c.storeJournal()
 	held := c.fs.held() // before the witness is taken: it must not be older than what they are for
 	if m, ok := c.fs.manifest(); ok {
 		c.state.manifest = m
@@ -76,12 +76,31 @@ func (c *Cache) apply(sync bool) (done applied, err error) {
 	return applied{c.state.commits, batch, held}, c.failure(err)
 }
 
+// storeJournal adds a row to the journal, or merges it.
+func (c *Cache) storeJournal() {
+	if c.journal.full || len(c.journal.data) >= maxJournal {
+		c.journal.merge(&c.changes)
+		return
+	}
+	if row := c.journal.next(); len(row) > 0 {
+		c.keyBuf = seqKey(c.keyBuf, rangeJournal, c.state.commits)
+		c.set(c.keyBuf, row)
+		c.journal.wrote(c.state.commits)
+	}
+}
+
+// merge hands what was gathered to the store, and what the journal says with it: then all is in rows of its own.
+func (c *Cache) merge() error {
+	c.journal.full = true
+	_, err := c.apply(false)
+	return err
+}
+
 // remembers tells whether a slot without records has something to remember.
 func (s *slot) remembers(now time.Time) bool { return s.nextAllowed.After(now) || s.pages > 0 }
 
 // storeSlot writes what a slot has to remember, or forgets it.
 func (c *Cache) storeSlot(s *slot, now time.Time) {
-	c.keyBuf = namedKey(c.keyBuf, rangeSlot, s.name)
 	first, some := s.first()
 	if !some {
 		if !s.remembers(now) {
@@ -108,7 +127,7 @@ func (c *Cache) storeSlot(s *slot, now time.Time) {
 	if s.penalty > 0 {
 		v = binary.AppendUvarint(v, uint64(s.penalty))
 	}
-	c.set(c.keyBuf, v)
+	c.journal.setSlot(s.name, v)
 	c.valueBuf = v
 }
 
@@ -131,8 +150,7 @@ func parseSlot(name string, value []byte) (*slot, error) {
 
 // forget drops a slot of which nothing is left.
 func (c *Cache) forget(s *slot) {
-	c.keyBuf = namedKey(c.keyBuf, rangeSlot, s.name)
-	c.erase(c.keyBuf)
+	c.journal.setSlot(s.name, nil)
 	delete(c.slots, s.name)
 }
 
@@ -156,7 +174,7 @@ func (c *Cache) forgetIdle(now time.Time) {
 
 // room hands what was gathered to the store when it has become much.
 func (c *Cache) room() error {
-	if c.changes.size() < maxBatch {
+	if c.changes.size()+len(c.journal.next()) < maxBatch {
 		return nil
 	}
 	_, err := c.apply(false)

@@ -46,7 +46,7 @@ type Cache struct {
 	nextDue   instant // earliest in the due list, if state.delayed > 0
 
 	recent      *recent
-	fresh       map[tegenaria.Key]where // keys whose place is gathered and not in the store yet
+	journal     journal
 	filter      *bloomFilter
 	filterWhole bool // every key that was seen is in the filter
 	looked      []looked
@@ -99,7 +99,7 @@ func (c *Cache) Begin(_ context.Context, job tegenaria.Job) (tegenaria.State, er
 // load reads what a run needs to know from the beginning: a few values, and the slots. The queues stay where they
 // are.
 func (c *Cache) load(job tegenaria.Job) error {
-	if _, err := c.apply(false); err != nil { // what an earlier run of this process has gathered
+	if err := c.merge(); err != nil { // what was gathered by an earlier run, of this process or not
 		return err
 	}
 	c.slots = make(map[string]*slot)
@@ -289,7 +289,7 @@ func (c *Cache) finish() error {
 	}
 	// All tables are written, or the log would be read again, and take space until then. A last commit, of the state
 	// alone, is the witness of that.
-	if _, err := c.apply(false); err != nil {
+	if err := c.merge(); err != nil {
 		return err
 	}
 	c.fs.end() // with this the last log begins, which will have one commit

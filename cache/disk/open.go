@@ -8,8 +8,6 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/tegenaria/tegenaria"
 )
 
 // Option changes how a job is opened.
@@ -63,7 +61,12 @@ const (
 )
 
 // format is what formatFile holds. Another format has another number.
-const format = "tegenaria job, format 1\n"
+const format = formatPrefix + formatNumber + "\n"
+
+const (
+	formatPrefix = "tegenaria job, format "
+	formatNumber = "2"
+)
 
 // Open opens the job in a directory, which is made if it does not exist. The errors that say what is wrong with
 // the job are [*InUseError], [*MismatchError] and [*DamageError]. Close the cache when the crawl is over.
@@ -111,7 +114,7 @@ func open(dir string, o options) (*Cache, error) {
 	}
 	c := &Cache{
 		dir: dir, fs: &guard{FS: o.fs, logs: logs}, every: o.every, bloomOnly: o.bloomOnly, closing: make(chan struct{}),
-		workbench: workbench{budget: o.queueBytes}, fresh: make(map[tegenaria.Key]where),
+		workbench: workbench{budget: o.queueBytes}, journal: newJournal(),
 	}
 	if c.db, err = pebble.Open(store, c.storeOptions(o.memTable)); err != nil {
 		return nil, damage(dir, "", err)
@@ -146,6 +149,9 @@ func (c *Cache) check(made bool, manifest string) error {
 		return c.create(made)
 	}
 	c.durable = c.state.commits
+	if err := c.readJournal(); err != nil {
+		return err
+	}
 	if _, err := c.fs.Stat(c.fs.PathJoin(c.dir, markFile)); errors.Is(err, os.ErrNotExist) && c.state.commits == 1 {
 		// It was killed when it had just been made.
 		c.mark, err = createMark(c.fs, c.dir, c.state.id, 1)
@@ -168,6 +174,17 @@ func (c *Cache) check(made bool, manifest string) error {
 		return err
 	}
 	return c.wait(done)
+}
+
+// readJournal reads the journal of a job that was not closed.
+func (c *Cache) readJournal() error {
+	return c.scan([]byte{rangeJournal}, []byte{rangeJournal + 1}, func(key, value []byte) error {
+		commit, err := parseSeqKey(key)
+		if err != nil {
+			return err
+		}
+		return c.journal.read(commit, value)
+	})
 }
 
 // newID makes the id of a job.
