@@ -127,13 +127,19 @@ func (c *Cache) storeSlot(s *slot, now time.Time) {
 	if s.penalty > 0 {
 		v = binary.AppendUvarint(v, uint64(s.penalty))
 	}
-	c.journal.setSlot(s.name, v)
 	c.valueBuf = v
+	if s.stored {
+		c.journal.setSlot(s.id, s.name, v)
+		return
+	}
+	s.stored = true // with its name
+	c.keyBuf = namedKey(c.keyBuf, rangeSlot, s.name)
+	c.set(c.keyBuf, v)
 }
 
 func parseSlot(name string, value []byte) (*slot, error) {
 	r := reader{data: value}
-	s := &slot{name: name, id: uint32(r.uint()), waiting: int(r.uint())}
+	s := &slot{name: name, id: uint32(r.uint()), waiting: int(r.uint()), stored: true}
 	s.head = place{r.int(), r.uint()}
 	s.cursor = s.head
 	if len(r.data) > 0 {
@@ -150,7 +156,11 @@ func parseSlot(name string, value []byte) (*slot, error) {
 
 // forget drops a slot of which nothing is left.
 func (c *Cache) forget(s *slot) {
-	c.journal.setSlot(s.name, nil)
+	if s.stored {
+		c.keyBuf = namedKey(c.keyBuf, rangeSlot, s.name)
+		c.erase(c.keyBuf)
+		c.journal.forgetSlot(s.id)
+	}
 	delete(c.slots, s.name)
 }
 

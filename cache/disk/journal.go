@@ -1,30 +1,41 @@
 package disk
 
-import "github.com/tegenaria/tegenaria"
+import (
+	"encoding/binary"
 
-// journal is what the last commits have said of seen keys and of slots, which have no rows of their own for it yet. A
-// commit touches hundreds of them, all over their ranges, and most slots are touched by the next commit again: so it
-// stores all that in one row. When that has become much it is merged: each key and each slot gets its row, in the order
-// of the rows, and those of the journal go, in the same commit. A job that was not closed is opened with what its
-// journal holds.
+	"github.com/tegenaria/tegenaria"
+)
+
+// journal is what the last commits have said of seen keys and of slots, and what no other row says yet. A commit touches
+// hundreds of them, all over their ranges, and the next commit touches most of the slots again: so it stores all that in
+// one row. When that has become much it is merged: each key and each slot gets a row of its own, in the order of the
+// rows, and those of the journal go, in the same commit. A job that was not closed is opened with what its journal
+// holds.
 type journal struct {
 	data   []byte                   // its rows, and then the next one
 	stored int                      // so many bytes are in the store
 	rows   []uint64                 // the commits that have stored them
 	seen   map[tegenaria.Key]uint32 // where in data the newest entry of a key begins
-	slots  map[string]uint32        // the same of a slot, by its name
+	slots  map[uint32]slotEntry     // the newest entries of slots, by their numbers
 	full   bool                     // the next commit merges it
 }
 
-// maxJournal is how many bytes a journal holds until it is merged.
-const maxJournal = 4 << 20
-
-func newJournal() journal {
-	return journal{seen: make(map[tegenaria.Key]uint32), slots: make(map[string]uint32)}
+// slotEntry is where in the journal's data the newest entry of a slot begins.
+type slotEntry struct {
+	name string
+	at   uint32
 }
 
-// An entry is a byte that names the range, the key there, and the value. Keys of slots and their values have their
-// lengths before them.
+// maxJournal is how many bytes a journal holds until it is merged.
+const maxJournal = 2 << 20
+
+func newJournal() journal {
+	return journal{seen: make(map[tegenaria.Key]uint32), slots: make(map[uint32]slotEntry)}
+}
+
+// An entry begins with the byte that names its range. A key and its value follow, or the value of a slot, with its
+// length before it; the name of that slot is in a row of its own. A slot that was forgotten has its number alone for a
+// value, and no row any more.
 
 // see notes where a key is now.
 func (j *journal) see(key *tegenaria.Key, w where) {
@@ -43,14 +54,20 @@ func (j *journal) where(key *tegenaria.Key) (w where, known bool) {
 	return readWhere(&r), true
 }
 
-// setSlot notes a slot's value. An empty one forgets the slot.
-func (j *journal) setSlot(name string, value []byte) {
-	j.slots[name] = uint32(len(j.data))
-	j.data = appendText(appendText(append(j.data, rangeSlot), name), value)
+// setSlot notes the value of a slot that has a row.
+func (j *journal) setSlot(id uint32, name string, value []byte) {
+	j.slots[id] = slotEntry{name, uint32(len(j.data))}
+	j.data = appendText(append(j.data, rangeSlot), value)
 }
 
-// readEntry reads an entry. A value that is empty says that the row goes.
-func readEntry(r *reader) (in byte, key, value []byte) {
+// forgetSlot notes that a slot has no row any more.
+func (j *journal) forgetSlot(id uint32) {
+	delete(j.slots, id)
+	j.data = appendText(append(j.data, rangeSlot), binary.AppendUvarint(nil, uint64(id)))
+}
+
+// journalEntry reads an entry; slots have no key.
+func (r *reader) journalEntry() (in byte, key, value []byte) {
 	switch in = r.byte(); in {
 	case rangeSeen:
 		key = r.take(uint64(len(tegenaria.Key{})))
@@ -58,7 +75,7 @@ func readEntry(r *reader) (in byte, key, value []byte) {
 		readWhere(r)
 		value = value[:len(value)-len(r.data)]
 	case rangeSlot:
-		key, value = r.take(r.uint()), r.take(r.uint())
+		value = r.take(r.uint())
 	default:
 		r.fail()
 	}
@@ -74,22 +91,37 @@ func (j *journal) wrote(commit uint64) {
 	j.rows = append(j.rows, commit)
 }
 
-// read adds a row that is in the store.
+// read adds a row that is in the store. The slots are to be named when all rows have been read: by then some of them may
+// be forgotten.
 func (j *journal) read(commit uint64, row []byte) error {
 	j.data = append(j.data, row...)
 	r := reader{data: row}
 	for len(r.data) > 0 {
 		at := uint32(len(j.data) - len(r.data))
-		switch in, key, _ := readEntry(&r); {
-		case r.err != nil:
-		case in == rangeSeen:
+		in, key, value := r.journalEntry()
+		if r.err != nil {
+			break
+		}
+		if in == rangeSeen {
 			j.seen[tegenaria.Key(key)] = at
-		default:
-			j.slots[string(key)] = at
+			continue
+		}
+		slot := reader{data: value}
+		if id := uint32(slot.uint()); len(slot.data) > 0 {
+			j.slots[id] = slotEntry{at: at}
+		} else {
+			delete(j.slots, id)
 		}
 	}
 	j.wrote(commit)
 	return r.err
+}
+
+// nameSlot gives a slot that was read its name.
+func (j *journal) nameSlot(id uint32, name string) {
+	if s, ok := j.slots[id]; ok {
+		j.slots[id] = slotEntry{name, s.at}
+	}
 }
 
 // empty tells whether there is nothing to merge.
@@ -98,20 +130,17 @@ func (j *journal) empty() bool { return len(j.data) == 0 }
 // merge makes rows of all there is, and forgets it.
 func (j *journal) merge(to *changes) {
 	var buf []byte
-	set := func(at uint32) {
+	for key, at := range j.seen {
 		r := reader{data: j.data[at:]}
-		in, key, value := readEntry(&r)
-		if buf = append(append(buf[:0], in), key...); len(value) > 0 {
-			to.set(buf, value)
-		} else {
-			to.erase(buf)
-		}
+		_, _, value := r.journalEntry()
+		buf = seenKey(buf, &key)
+		to.set(buf, value)
 	}
-	for _, at := range j.seen {
-		set(at)
-	}
-	for _, at := range j.slots {
-		set(at)
+	for _, s := range j.slots {
+		r := reader{data: j.data[s.at:]}
+		_, _, value := r.journalEntry()
+		buf = namedKey(buf, rangeSlot, s.name)
+		to.set(buf, value)
 	}
 	for _, commit := range j.rows {
 		buf = seqKey(buf, rangeJournal, commit)

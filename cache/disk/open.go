@@ -3,6 +3,7 @@ package disk
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -178,13 +179,32 @@ func (c *Cache) check(made bool, manifest string) error {
 
 // readJournal reads the journal of a job that was not closed.
 func (c *Cache) readJournal() error {
-	return c.scan([]byte{rangeJournal}, []byte{rangeJournal + 1}, func(key, value []byte) error {
+	err := c.scan([]byte{rangeJournal}, []byte{rangeJournal + 1}, func(key, value []byte) error {
 		commit, err := parseSeqKey(key)
 		if err != nil {
 			return err
 		}
 		return c.journal.read(commit, value)
 	})
+	if err != nil || len(c.journal.slots) == 0 {
+		return err
+	}
+	err = c.scan([]byte{rangeSlot}, []byte{rangeSlot + 1}, func(key, value []byte) error {
+		s, err := parseSlot(string(key[1:]), value)
+		if err == nil {
+			c.journal.nameSlot(s.id, s.name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for id, s := range c.journal.slots {
+		if s.name == "" {
+			return c.failure(fmt.Errorf("the journal has a slot that has no name, number %d", id))
+		}
+	}
+	return nil
 }
 
 // newID makes the id of a job.

@@ -108,15 +108,15 @@ func (s *salvage) keepKind(kind pebble.InternalKeyKind, key, value []byte, numbe
 	return nil // the store writes no others, but notes of its own
 }
 
-// keepJournal keeps what a row of the journal says.
+// keepJournal keeps what a row of the journal says of keys. Of a slot but the name is needed, which has a row.
 func (s *salvage) keepJournal(row []byte, number uint64) error {
 	r := reader{data: row}
 	for len(r.data) > 0 {
-		in, key, value := readEntry(&r)
-		if r.err != nil {
-			break
+		in, key, value := r.journalEntry()
+		if r.err != nil || in != rangeSeen {
+			continue
 		}
-		if err := s.keep(append([]byte{in}, key...), value, number, len(value) > 0); err != nil {
+		if err := s.keep(append([]byte{in}, key...), value, number, true); err != nil {
 			return err
 		}
 	}

@@ -109,7 +109,7 @@ func newBloomFilter(bits, hashes uint) *bloomFilter {
 }
 
 // maxRate is the rate at which a layer is full.
-const maxRate = 0.01
+const maxRate = 0.002
 
 // capacity is how many keys a filter holds until its rate is maxRate.
 func capacity(bits, hashes uint) uint64 {
