@@ -43,10 +43,11 @@ func (c *Cache) Accept(_ context.Context, records []tegenaria.Record) ([]tegenar
 		}
 	}
 	verdicts := make([]tegenaria.Verdict, len(records))
+	var gathered keyMarks
 	for i := range records {
 		rec, l := &records[i], c.looked[i]
-		if l.found == isNew || l.found == isKnown {
-			if w, ok := c.journal.where(&rec.Key); ok { // it may have come before in these very records
+		if (l.found == isNew || l.found == isKnown) && gathered.mark(&rec.Key) {
+			if w, ok := c.journal.where(&rec.Key); ok { // it has come before in these very records
 				l = looked{w, isKnown}
 			}
 		}
@@ -62,6 +63,17 @@ func (c *Cache) Accept(_ context.Context, records []tegenaria.Record) ([]tegenar
 		verdicts[i] = tegenaria.VerdictKnown
 	}
 	return verdicts, c.room()
+}
+
+// keyMarks tell of some keys that they are not among those that were marked. It saves the look-ups of a page.
+type keyMarks [64]uint64
+
+// mark marks a key, and tells whether it may have been marked before. False is certain.
+func (m *keyMarks) mark(key *tegenaria.Key) bool {
+	word, bit := &m[key[0]%uint8(len(m))], uint64(1)<<(key[1]%64)
+	before := *word&bit != 0
+	*word |= bit
+	return before
 }
 
 // found is what a look-up has found.
