@@ -55,7 +55,14 @@ func (c *Cache) apply(sync bool) (done applied, err error) {
 	c.forgetIdle(now)
 	c.gathered = 0
 	c.state.commits++
-	c.storeJournal()
+	var merged *journal
+	if c.journal.due() {
+		merged = &c.journal
+	} else if row := c.journal.next(); len(row) > 0 {
+		c.keyBuf = seqKey(c.keyBuf, rangeJournal, c.state.commits)
+		c.set(c.keyBuf, row)
+		c.journal.wrote(c.state.commits)
+	}
 	held := c.fs.held() // before the witness is taken: it must not be older than what they are for
 	if m, ok := c.fs.manifest(); ok {
 		c.state.manifest = m
@@ -63,7 +70,7 @@ func (c *Cache) apply(sync bool) (done applied, err error) {
 		held = 0
 	}
 	c.set([]byte{rangeState}, c.state.append(nil))
-	batch := c.changes.batch(c.db)
+	batch := c.changes.batch(c.db, merged)
 	if sync {
 		err = c.db.ApplyNoSyncWait(batch, pebble.Sync)
 	} else {
@@ -74,19 +81,6 @@ func (c *Cache) apply(sync bool) (done applied, err error) {
 		err = c.broken()
 	}
 	return applied{c.state.commits, batch, held}, c.failure(err)
-}
-
-// storeJournal adds a row to the journal, or merges it.
-func (c *Cache) storeJournal() {
-	if c.journal.full || len(c.journal.data) >= maxJournal {
-		c.journal.merge(&c.changes)
-		return
-	}
-	if row := c.journal.next(); len(row) > 0 {
-		c.keyBuf = seqKey(c.keyBuf, rangeJournal, c.state.commits)
-		c.set(c.keyBuf, row)
-		c.journal.wrote(c.state.commits)
-	}
 }
 
 // merge hands what was gathered to the store, and what the journal says with it: then all is in rows of its own.

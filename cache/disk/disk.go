@@ -99,7 +99,7 @@ func (c *Cache) Begin(_ context.Context, job tegenaria.Job) (tegenaria.State, er
 // load reads what a run needs to know from the beginning: a few values, and the slots. The queues stay where they
 // are.
 func (c *Cache) load(job tegenaria.Job) error {
-	if err := c.merge(); err != nil { // what was gathered by an earlier run, of this process or not
+	if _, err := c.apply(false); err != nil { // what an earlier run of this process has gathered
 		return err
 	}
 	c.slots = make(map[string]*slot)
@@ -112,6 +112,11 @@ func (c *Cache) load(job tegenaria.Job) error {
 		s, err := parseSlot(string(key[1:]), value)
 		if err != nil {
 			return err
+		}
+		if newer, ok := c.journal.slot(s.id); ok {
+			if s, err = parseSlot(s.name, newer); err != nil {
+				return err
+			}
 		}
 		c.slots[s.name] = s
 		if s.waiting > 0 {

@@ -1,7 +1,12 @@
 package disk
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/tegenaria/tegenaria"
 )
@@ -17,7 +22,9 @@ type journal struct {
 	rows   []uint64                 // the commits that have stored them
 	seen   map[tegenaria.Key]uint32 // where in data the newest entry of a key begins
 	slots  map[uint32]slotEntry     // the newest entries of slots, by their numbers
-	full   bool                     // the next commit merges it
+	order  []keyEntry               // empty; memory of the last merge
+	limit  int                      // at so many bytes it is merged
+	full   bool                     // the next commit merges it, however long it is
 }
 
 // slotEntry is where in the journal's data the newest entry of a slot begins.
@@ -26,11 +33,15 @@ type slotEntry struct {
 	at   uint32
 }
 
-// maxJournal is how many bytes a journal holds until it is merged.
-const maxJournal = 2 << 20
+// journalShare is the share of a memtable that a journal may have. When it has that, the memtable is nearly full of what
+// came in the same time, and the rows of a merge are so many, two hundred bytes reserved for each, that the store does
+// not put them into its memtable, one after another: it takes the batch for a table and writes both together. A share
+// of a sixteenth made twice as many tables, with more work.
+const journalShare = 8
 
-func newJournal() journal {
-	return journal{seen: make(map[tegenaria.Key]uint32), slots: make(map[uint32]slotEntry)}
+// newJournal makes a journal for a store with memtables of this size.
+func newJournal(memTable uint64) journal {
+	return journal{seen: make(map[tegenaria.Key]uint32), slots: make(map[uint32]slotEntry), limit: int(memTable / journalShare)}
 }
 
 // An entry begins with the byte that names its range. A key and its value follow, or the value of a slot, with its
@@ -58,6 +69,17 @@ func (j *journal) where(key *tegenaria.Key) (w where, known bool) {
 func (j *journal) setSlot(id uint32, name string, value []byte) {
 	j.slots[id] = slotEntry{name, uint32(len(j.data))}
 	j.data = appendText(append(j.data, rangeSlot), value)
+}
+
+// slot returns the value of a slot, if the journal has one that is newer than the slot's row.
+func (j *journal) slot(id uint32) (value []byte, ok bool) {
+	s, ok := j.slots[id]
+	if !ok {
+		return nil, false
+	}
+	r := reader{data: j.data[s.at:]}
+	_, _, value = r.journalEntry()
+	return value, true
 }
 
 // forgetSlot notes that a slot has no row any more.
@@ -124,21 +146,23 @@ func (j *journal) nameSlot(id uint32, name string) {
 	}
 }
 
+// due tells whether the next commit is to merge it.
+func (j *journal) due() bool { return j.full || len(j.data) >= j.limit }
+
 // empty tells whether there is nothing to merge.
 func (j *journal) empty() bool { return len(j.data) == 0 }
 
-// merge makes rows of all there is, and forgets it.
-func (j *journal) merge(to *changes) {
+// keyEntry is where the newest entry of a key begins.
+type keyEntry struct {
+	prefix uint64 // the first bytes of the key, which seldom are another's as well
+	at     uint32
+}
+
+// mergeSlots makes rows of what there is of slots. Those of the journal go.
+func (j *journal) mergeSlots(to *changes) {
 	var buf []byte
-	for key, at := range j.seen {
-		r := reader{data: j.data[at:]}
-		_, _, value := r.journalEntry()
-		buf = seenKey(buf, &key)
-		to.set(buf, value)
-	}
-	for _, s := range j.slots {
-		r := reader{data: j.data[s.at:]}
-		_, _, value := r.journalEntry()
+	for id, s := range j.slots {
+		value, _ := j.slot(id)
 		buf = namedKey(buf, rangeSlot, s.name)
 		to.set(buf, value)
 	}
@@ -146,6 +170,35 @@ func (j *journal) merge(to *changes) {
 		buf = seqKey(buf, rangeJournal, commit)
 		to.erase(buf)
 	}
+}
+
+// seenSize is about how many bytes mergeSeen adds to a batch.
+func (j *journal) seenSize() int { return len(j.data) + 4*len(j.seen) }
+
+// mergeSeen makes rows of what there is of seen keys, in their order. A batch without index has no errors.
+func (j *journal) mergeSeen(to *pebble.Batch) {
+	for key, at := range j.seen {
+		j.order = append(j.order, keyEntry{binary.BigEndian.Uint64(key[:]), at})
+	}
+	keyOf := func(at uint32) []byte { return j.data[at+1:][:len(tegenaria.Key{})] }
+	slices.SortFunc(j.order, func(a, b keyEntry) int {
+		if a.prefix != b.prefix {
+			return cmp.Compare(a.prefix, b.prefix)
+		}
+		return bytes.Compare(keyOf(a.at), keyOf(b.at))
+	})
+	var buf []byte
+	for _, e := range j.order {
+		r := reader{data: j.data[e.at:]}
+		in, key, value := r.journalEntry()
+		buf = append(append(buf[:0], in), key...)
+		_ = to.Set(buf, value, nil)
+	}
+	j.order = j.order[:0]
+}
+
+// clear forgets what was merged.
+func (j *journal) clear() {
 	clear(j.seen)
 	clear(j.slots)
 	j.data, j.rows, j.stored, j.full = j.data[:0], j.rows[:0], 0, false

@@ -42,7 +42,7 @@ func CommitEvery(d time.Duration) Option { return func(o *options) { o.every = m
 func QueueBytes(n int) Option { return func(o *options) { o.queueBytes = max(n, 1<<20) } }
 
 // BloomOnly believes the Bloom filter when it says that a key was seen, and spares the look-up that would prove it. The
-// job then loses requests: about one in a hundred, and [Cache.ExpectedLoss] says how many. Its size is that
+// job then loses requests: about two in a thousand, and [Cache.ExpectedLoss] says how many. Its size is that
 // of the engine's duplicate filter; above what that holds it grows.
 func BloomOnly() Option { return func(o *options) { o.bloomOnly = true } }
 
@@ -115,7 +115,7 @@ func open(dir string, o options) (*Cache, error) {
 	}
 	c := &Cache{
 		dir: dir, fs: &guard{FS: o.fs, logs: logs}, every: o.every, bloomOnly: o.bloomOnly, closing: make(chan struct{}),
-		workbench: workbench{budget: o.queueBytes}, journal: newJournal(),
+		workbench: workbench{budget: o.queueBytes}, journal: newJournal(o.memTable),
 	}
 	if c.db, err = pebble.Open(store, c.storeOptions(o.memTable)); err != nil {
 		return nil, damage(dir, "", err)

@@ -205,7 +205,7 @@ func rebuild(ctx context.Context, fs vfs.FS, dir string) (report Report, err err
 
 	c := &Cache{
 		dir: dir, fs: &guard{FS: fs, logs: &closedLogs{fs: fs, dir: path(rebuiltDir)}}, lock: noLock{}, closing: make(chan struct{}),
-		workbench: workbench{budget: 1 << 20}, journal: newJournal(),
+		workbench: workbench{budget: 1 << 20}, journal: newJournal(storeMemTable),
 	}
 	if c.db, err = pebble.Open(path(rebuiltDir), c.storeOptions(storeMemTable)); err != nil {
 		return report, fmt.Errorf("disk: %w", err)

@@ -20,7 +20,7 @@ type recent struct {
 const (
 	minRecent = 1 << 10
 	maxRecent = 1 << 20 // 18 MiB
-	group     = 4       // a cache line of keys: the places that a key may have
+	group     = 4       // a cache line of keys; a key has the places of two groups
 	deepest   = math.MaxUint16
 )
 

@@ -87,7 +87,7 @@ func TestChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	batch := c.batch(db)
+	batch := c.batch(db, nil)
 	defer batch.Close()
 	var got []string
 	for r := batch.Reader(); ; {
