@@ -18,7 +18,7 @@ import (
 //	o seq:8                     → outcome      settled
 //	x seq:8                     →              settled as a dead letter
 //	h name                      → slot         with its number, count, head and politeness
-//	j commit:8                  → journal      of s and h: what a commit has to say of them, until it is merged
+//	j commit:8                  → journal      what this commit has to say of s and h, until it is merged into them
 //	c name                      → checkpoint   of a committer
 //	m                           → state        of the job; part of every commit
 //	n                           → counters
