@@ -43,10 +43,11 @@ func (c *Cache) Accept(_ context.Context, records []tegenaria.Record) ([]tegenar
 		}
 	}
 	verdicts := make([]tegenaria.Verdict, len(records))
+	var gathered keyMarks
 	for i := range records {
 		rec, l := &records[i], c.looked[i]
-		if l.found == isNew || l.found == isKnown {
-			if w, ok := c.fresh[rec.Key]; ok { // it may have come before in these very records
+		if (l.found == isNew || l.found == isKnown) && gathered.mark(&rec.Key) {
+			if w, ok := c.journal.where(&rec.Key); ok { // it has come before in these very records
 				l = looked{w, isKnown}
 			}
 		}
@@ -62,6 +63,17 @@ func (c *Cache) Accept(_ context.Context, records []tegenaria.Record) ([]tegenar
 		verdicts[i] = tegenaria.VerdictKnown
 	}
 	return verdicts, c.room()
+}
+
+// keyMarks tell of some keys that they are not among those that were marked. It saves the look-ups of a page.
+type keyMarks [64]uint64
+
+// mark marks a key, and tells whether it may have been marked before. False is certain.
+func (m *keyMarks) mark(key *tegenaria.Key) bool {
+	word, bit := &m[key[0]%uint8(len(m))], uint64(1)<<(key[1]%64)
+	before := *word&bit != 0
+	*word |= bit
+	return before
 }
 
 // found is what a look-up has found.
@@ -87,7 +99,7 @@ func (c *Cache) look(rec *tegenaria.Record) (where, found, error) {
 	if c.filterWhole && !c.filter.may(&rec.Key) {
 		return where{}, isNew, nil
 	}
-	if w, ok := c.fresh[rec.Key]; ok {
+	if w, ok := c.journal.where(&rec.Key); ok {
 		return w, isKnown, nil
 	}
 	if c.filterWhole && c.bloomOnly {
@@ -165,18 +177,10 @@ func (c *Cache) enqueue(s *slot, e entry) {
 	c.keyBuf = queueKey(c.keyBuf, s.id, e.place)
 	c.valueBuf = appendRecord(c.valueBuf[:0], &e.record, e.order)
 	c.set(c.keyBuf, c.valueBuf)
-	c.see(&e.key, where{seq: e.seq, depth: e.depth, slot: s.id, order: e.order})
+	c.journal.see(&e.key, where{seq: e.seq, depth: e.depth, slot: s.id, order: e.order})
 	c.state.waiting++
 	c.workbench.add(s, e)
 	c.touch(s)
-}
-
-// see gathers where a key is now.
-func (c *Cache) see(key *tegenaria.Key, w where) {
-	c.fresh[*key] = w
-	c.keyBuf = seenKey(c.keyBuf, key)
-	c.valueBuf = w.append(c.valueBuf[:0])
-	c.set(c.keyBuf, c.valueBuf)
 }
 
 // slotOf returns the slot of a name, a new one if there is none.
@@ -211,7 +215,7 @@ func (c *Cache) lower(rec *tegenaria.Record, w where) error {
 		w.lowered = true
 		c.state.lowered++
 	}
-	c.see(&rec.Key, w)
+	c.journal.see(&rec.Key, w)
 	c.keyBuf = seqKey(c.keyBuf, rangeLowered, w.seq)
 	c.valueBuf = binary.AppendUvarint(c.valueBuf[:0], uint64(rec.Depth))
 	c.set(c.keyBuf, c.valueBuf)

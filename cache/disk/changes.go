@@ -49,22 +49,45 @@ func (c *changes) size() int { return len(c.data) + 4*len(c.list) }
 
 func (c *changes) keyOf(of *change) []byte { return c.data[of.at : of.at+int(of.key)] }
 
-// batch makes a batch of the changes and forgets them. The last change of a key counts.
-func (c *changes) batch(db *pebble.DB) *pebble.Batch {
+// batch makes a batch of the changes, and of all that a journal has if there is one, and forgets both. The last change of a
+// key counts. Seen keys are in the journal alone, and in their place among the others.
+func (c *changes) batch(db *pebble.DB, merged *journal) *pebble.Batch {
+	size := c.size() + 16
+	if merged != nil {
+		merged.mergeSlots(c)
+		size = c.size() + merged.seenSize() + 16
+	}
 	slices.SortFunc(c.list, func(a, b change) int {
 		if a.prefix != b.prefix {
 			return cmp.Compare(a.prefix, b.prefix)
 		}
 		return cmp.Or(bytes.Compare(c.keyOf(&a), c.keyOf(&b)), cmp.Compare(a.at, b.at))
 	})
-	batch := db.NewBatchWithSize(c.size() + 16)
-	for i := range c.list {
-		ch := &c.list[i]
+	batch := db.NewBatchWithSize(size)
+	i, _ := slices.BinarySearchFunc(c.list, uint64(rangeSeen)<<56, func(ch change, prefix uint64) int {
+		return cmp.Compare(ch.prefix, prefix)
+	})
+	c.appendTo(batch, c.list[:i])
+	if merged != nil {
+		merged.mergeSeen(batch)
+		merged.clear()
+	}
+	c.appendTo(batch, c.list[i:])
+	if cap(c.data) > keptChanges {
+		*c = changes{}
+	}
+	c.data, c.list = c.data[:0], c.list[:0]
+	return batch
+}
+
+// appendTo adds changes to a batch. A batch without index has no errors.
+func (c *changes) appendTo(batch *pebble.Batch, list []change) {
+	for i := range list {
+		ch := &list[i]
 		key := c.keyOf(ch)
-		if i+1 < len(c.list) && bytes.Equal(key, c.keyOf(&c.list[i+1])) {
+		if i+1 < len(list) && bytes.Equal(key, c.keyOf(&list[i+1])) {
 			continue
 		}
-		// A batch without index has no errors.
 		if ch.value == erased {
 			_ = batch.Delete(key, nil)
 		} else {
@@ -72,9 +95,4 @@ func (c *changes) batch(db *pebble.DB) *pebble.Batch {
 			_ = batch.Set(key, c.data[from:from+int(ch.value)], nil)
 		}
 	}
-	if cap(c.data) > keptChanges {
-		*c = changes{}
-	}
-	c.data, c.list = c.data[:0], c.list[:0]
-	return batch
 }

@@ -53,9 +53,16 @@ func (c *Cache) apply(sync bool) (done applied, err error) {
 	}
 	c.dirty = c.dirty[:0]
 	c.forgetIdle(now)
-	clear(c.fresh)
 	c.gathered = 0
 	c.state.commits++
+	var merged *journal
+	if c.journal.due() {
+		merged = &c.journal
+	} else if row := c.journal.next(); len(row) > 0 {
+		c.keyBuf = seqKey(c.keyBuf, rangeJournal, c.state.commits)
+		c.set(c.keyBuf, row)
+		c.journal.wrote(c.state.commits)
+	}
 	held := c.fs.held() // before the witness is taken: it must not be older than what they are for
 	if m, ok := c.fs.manifest(); ok {
 		c.state.manifest = m
@@ -63,7 +70,7 @@ func (c *Cache) apply(sync bool) (done applied, err error) {
 		held = 0
 	}
 	c.set([]byte{rangeState}, c.state.append(nil))
-	batch := c.changes.batch(c.db)
+	batch := c.changes.batch(c.db, merged)
 	if sync {
 		err = c.db.ApplyNoSyncWait(batch, pebble.Sync)
 	} else {
@@ -76,12 +83,18 @@ func (c *Cache) apply(sync bool) (done applied, err error) {
 	return applied{c.state.commits, batch, held}, c.failure(err)
 }
 
+// merge hands what was gathered to the store, and what the journal says with it: then all is in rows of its own.
+func (c *Cache) merge() error {
+	c.journal.full = true
+	_, err := c.apply(false)
+	return err
+}
+
 // remembers tells whether a slot without records has something to remember.
 func (s *slot) remembers(now time.Time) bool { return s.nextAllowed.After(now) || s.pages > 0 }
 
 // storeSlot writes what a slot has to remember, or forgets it.
 func (c *Cache) storeSlot(s *slot, now time.Time) {
-	c.keyBuf = namedKey(c.keyBuf, rangeSlot, s.name)
 	first, some := s.first()
 	if !some {
 		if !s.remembers(now) {
@@ -108,13 +121,19 @@ func (c *Cache) storeSlot(s *slot, now time.Time) {
 	if s.penalty > 0 {
 		v = binary.AppendUvarint(v, uint64(s.penalty))
 	}
-	c.set(c.keyBuf, v)
 	c.valueBuf = v
+	if s.stored {
+		c.journal.setSlot(s.id, s.name, v)
+		return
+	}
+	s.stored = true // with its name
+	c.keyBuf = namedKey(c.keyBuf, rangeSlot, s.name)
+	c.set(c.keyBuf, v)
 }
 
 func parseSlot(name string, value []byte) (*slot, error) {
 	r := reader{data: value}
-	s := &slot{name: name, id: uint32(r.uint()), waiting: int(r.uint())}
+	s := &slot{name: name, id: uint32(r.uint()), waiting: int(r.uint()), stored: true}
 	s.head = place{r.int(), r.uint()}
 	s.cursor = s.head
 	if len(r.data) > 0 {
@@ -131,8 +150,11 @@ func parseSlot(name string, value []byte) (*slot, error) {
 
 // forget drops a slot of which nothing is left.
 func (c *Cache) forget(s *slot) {
-	c.keyBuf = namedKey(c.keyBuf, rangeSlot, s.name)
-	c.erase(c.keyBuf)
+	if s.stored {
+		c.keyBuf = namedKey(c.keyBuf, rangeSlot, s.name)
+		c.erase(c.keyBuf)
+		c.journal.forgetSlot(s.id)
+	}
 	delete(c.slots, s.name)
 }
 
@@ -156,7 +178,7 @@ func (c *Cache) forgetIdle(now time.Time) {
 
 // room hands what was gathered to the store when it has become much.
 func (c *Cache) room() error {
-	if c.changes.size() < maxBatch {
+	if c.changes.size()+len(c.journal.next()) < maxBatch {
 		return nil
 	}
 	_, err := c.apply(false)

@@ -46,7 +46,7 @@ type Cache struct {
 	nextDue   instant // earliest in the due list, if state.delayed > 0
 
 	recent      *recent
-	fresh       map[tegenaria.Key]where // keys whose place is gathered and not in the store yet
+	journal     journal
 	filter      *bloomFilter
 	filterWhole bool // every key that was seen is in the filter
 	looked      []looked
@@ -112,6 +112,11 @@ func (c *Cache) load(job tegenaria.Job) error {
 		s, err := parseSlot(string(key[1:]), value)
 		if err != nil {
 			return err
+		}
+		if newer, ok := c.journal.slot(s.id); ok {
+			if s, err = parseSlot(s.name, newer); err != nil {
+				return err
+			}
 		}
 		c.slots[s.name] = s
 		if s.waiting > 0 {
@@ -289,7 +294,7 @@ func (c *Cache) finish() error {
 	}
 	// All tables are written, or the log would be read again, and take space until then. A last commit, of the state
 	// alone, is the witness of that.
-	if _, err := c.apply(false); err != nil {
+	if err := c.merge(); err != nil {
 		return err
 	}
 	c.fs.end() // with this the last log begins, which will have one commit

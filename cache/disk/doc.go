@@ -25,6 +25,8 @@
 // A record leaves its queue when it is settled, not when it is handed out. So nothing needs to be
 // written when a download begins, and after a crash whatever was in flight simply waits again.
 //
+// What a commit says of seen keys and of slots is one row at first, and many later, all at once. See journal.go.
+//
 // Most links of a page are known. A look-up asks a small exact table first, then a Bloom filter, whose "no" is
 // certain, and the store last. See seen.go.
 //

@@ -19,7 +19,7 @@ func (c *Cache) delay(s *slot, e entry, notBefore time.Time) {
 	c.keyBuf = dueKey(c.keyBuf, at, e.order)
 	c.valueBuf = appendDue(c.valueBuf[:0], s.name, e.priority, &e.record, e.order)
 	c.set(c.keyBuf, c.valueBuf)
-	c.see(&e.key, where{seq: e.seq, depth: e.depth, order: e.order, due: true, at: at})
+	c.journal.see(&e.key, where{seq: e.seq, depth: e.depth, order: e.order, due: true, at: at})
 	if c.state.delayed == 0 || at < c.nextDue {
 		c.nextDue = at
 	}

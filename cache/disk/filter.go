@@ -35,6 +35,9 @@ func (c *Cache) loadFilter(job tegenaria.Job) error {
 		} // it can be made again, so it does not matter what was wrong
 	}
 	c.filter = newBloomFilter(job.BloomBits, job.BloomHashes)
+	for key := range c.journal.seen {
+		c.filter.add(&key)
+	}
 	iter, err := c.db.NewIter(&pebble.IterOptions{LowerBound: []byte{rangeSeen}, UpperBound: []byte{rangeSeen + 1}})
 	if err != nil {
 		return c.failure(err)

@@ -26,8 +26,9 @@ type slot struct {
 	bytes  int           // what the front costs
 	used   *list.Element // in the workbench's list, if there is a front
 
-	dirty bool // it is part of the next commit
-	idle  bool // it is in the list of slots that are to be forgotten
+	dirty  bool // it is part of the next commit
+	stored bool // it has a row
+	idle   bool // it is in the list of slots that are to be forgotten
 }
 
 // entry is a record in a front.

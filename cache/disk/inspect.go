@@ -295,8 +295,8 @@ func (c *Cache) snapshotState() (state, error) {
 	if err := c.open(); err != nil {
 		return state{}, err
 	}
-	if len(c.changes.list) > 0 {
-		if _, err := c.apply(false); err != nil {
+	if len(c.changes.list) > 0 || !c.journal.empty() {
+		if err := c.merge(); err != nil {
 			return state{}, err
 		}
 	}

@@ -152,8 +152,8 @@ func makeJob(fs vfs.FS, dir string) (made bool, err error) {
 		return false, damage(dir, formatFile, err)
 	}
 	var number int
-	if _, err := fmt.Sscanf(string(found), "tegenaria job, format %d\n", &number); err == nil && fmt.Sprintf("tegenaria job, format %d\n", number) == string(found) && string(found) != format {
-		return false, &MismatchError{Dir: dir, What: "format", Stored: fmt.Sprint(number), Asked: "1"}
+	if _, err := fmt.Sscanf(string(found), formatPrefix+"%d\n", &number); err == nil && fmt.Sprintf(formatPrefix+"%d\n", number) == string(found) && string(found) != format {
+		return false, &MismatchError{Dir: dir, What: "format", Stored: fmt.Sprint(number), Asked: formatNumber}
 	}
 	if !bytes.Equal(found, []byte(format)) {
 		return false, damage(dir, formatFile, fmt.Errorf("it holds %q", found))

@@ -108,11 +108,11 @@ func TestMismatch(t *testing.T) {
 		closed(t, c)
 	}
 	t.Run("format", func(t *testing.T) {
-		if err := os.WriteFile(filepath.Join(dir, "JOB"), []byte("tegenaria job, format 99\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, "JOB"), []byte("tegenaria job, format 1\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		var mismatch *disk.MismatchError
-		if _, err := disk.Open(dir); !errors.As(err, &mismatch) || mismatch.Stored != "99" {
+		if _, err := disk.Open(dir); !errors.As(err, &mismatch) || mismatch.Stored != "1" || !strings.Contains(err.Error(), "disk.Fresh") {
 			t.Errorf("another format: %v", err)
 		}
 		if _, err := disk.Repair(t.Context(), dir); !errors.As(err, &mismatch) {

@@ -18,6 +18,7 @@ import (
 //	o seq:8                     → outcome      settled
 //	x seq:8                     →              settled as a dead letter
 //	h name                      → slot         with its number, count, head and politeness
+//	j commit:8                  → journal      what this commit has to say of s and h, until it is merged into them
 //	c name                      → checkpoint   of a committer
 //	m                           → state        of the job; part of every commit
 //	n                           → counters
@@ -31,6 +32,7 @@ const (
 	rangeOutcome    = 'o'
 	rangeDeadLetter = 'x'
 	rangeSlot       = 'h'
+	rangeJournal    = 'j'
 	rangeCheckpoint = 'c'
 	rangeState      = 'm'
 	rangeCounters   = 'n'

@@ -3,13 +3,12 @@ package disk
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
-
-	"github.com/tegenaria/tegenaria"
 )
 
 // Option changes how a job is opened.
@@ -43,7 +42,7 @@ func CommitEvery(d time.Duration) Option { return func(o *options) { o.every = m
 func QueueBytes(n int) Option { return func(o *options) { o.queueBytes = max(n, 1<<20) } }
 
 // BloomOnly believes the Bloom filter when it says that a key was seen, and spares the look-up that would prove it. The
-// job then loses requests: about one in a hundred, and [Cache.ExpectedLoss] says how many. Its size is that
+// job then loses requests: about two in a thousand, and [Cache.ExpectedLoss] says how many. Its size is that
 // of the engine's duplicate filter; above what that holds it grows.
 func BloomOnly() Option { return func(o *options) { o.bloomOnly = true } }
 
@@ -63,7 +62,12 @@ const (
 )
 
 // format is what formatFile holds. Another format has another number.
-const format = "tegenaria job, format 1\n"
+const format = formatPrefix + formatNumber + "\n"
+
+const (
+	formatPrefix = "tegenaria job, format "
+	formatNumber = "2"
+)
 
 // Open opens the job in a directory, which is made if it does not exist. The errors that say what is wrong with
 // the job are [*InUseError], [*MismatchError] and [*DamageError]. Close the cache when the crawl is over.
@@ -111,7 +115,7 @@ func open(dir string, o options) (*Cache, error) {
 	}
 	c := &Cache{
 		dir: dir, fs: &guard{FS: o.fs, logs: logs}, every: o.every, bloomOnly: o.bloomOnly, closing: make(chan struct{}),
-		workbench: workbench{budget: o.queueBytes}, fresh: make(map[tegenaria.Key]where),
+		workbench: workbench{budget: o.queueBytes}, journal: newJournal(o.memTable),
 	}
 	if c.db, err = pebble.Open(store, c.storeOptions(o.memTable)); err != nil {
 		return nil, damage(dir, "", err)
@@ -146,6 +150,9 @@ func (c *Cache) check(made bool, manifest string) error {
 		return c.create(made)
 	}
 	c.durable = c.state.commits
+	if err := c.readJournal(); err != nil {
+		return err
+	}
 	if _, err := c.fs.Stat(c.fs.PathJoin(c.dir, markFile)); errors.Is(err, os.ErrNotExist) && c.state.commits == 1 {
 		// It was killed when it had just been made.
 		c.mark, err = createMark(c.fs, c.dir, c.state.id, 1)
@@ -168,6 +175,36 @@ func (c *Cache) check(made bool, manifest string) error {
 		return err
 	}
 	return c.wait(done)
+}
+
+// readJournal reads the journal of a job that was not closed.
+func (c *Cache) readJournal() error {
+	err := c.scan([]byte{rangeJournal}, []byte{rangeJournal + 1}, func(key, value []byte) error {
+		commit, err := parseSeqKey(key)
+		if err != nil {
+			return err
+		}
+		return c.journal.read(commit, value)
+	})
+	if err != nil || len(c.journal.slots) == 0 {
+		return err
+	}
+	err = c.scan([]byte{rangeSlot}, []byte{rangeSlot + 1}, func(key, value []byte) error {
+		s, err := parseSlot(string(key[1:]), value)
+		if err == nil {
+			c.journal.nameSlot(s.id, s.name)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for id, s := range c.journal.slots {
+		if s.name == "" {
+			return c.failure(fmt.Errorf("the journal has a slot that has no name, number %d", id))
+		}
+	}
+	return nil
 }
 
 // newID makes the id of a job.

@@ -205,7 +205,7 @@ func rebuild(ctx context.Context, fs vfs.FS, dir string) (report Report, err err
 
 	c := &Cache{
 		dir: dir, fs: &guard{FS: fs, logs: &closedLogs{fs: fs, dir: path(rebuiltDir)}}, lock: noLock{}, closing: make(chan struct{}),
-		workbench: workbench{budget: 1 << 20}, fresh: make(map[tegenaria.Key]where),
+		workbench: workbench{budget: 1 << 20}, journal: newJournal(storeMemTable),
 	}
 	if c.db, err = pebble.Open(path(rebuiltDir), c.storeOptions(storeMemTable)); err != nil {
 		return report, fmt.Errorf("disk: %w", err)
@@ -305,7 +305,7 @@ func (r *rebuilder) run(ctx context.Context) error {
 		if err := step(); err != nil {
 			return err
 		}
-		if _, err := r.apply(false); err != nil { // the next step looks up what this one has found
+		if err := r.merge(); err != nil { // the next step looks up what this one has found
 			return err
 		}
 	}
@@ -340,14 +340,14 @@ func (r *rebuilder) settled(row row) error {
 	}}
 	c := r.Cache
 	c.settleRecord(&slot{name: rec.Slot}, &e, &info.Settled)
-	c.see(&e.key, where{seq: e.seq, depth: e.depth, order: e.seq})
+	c.journal.see(&e.key, where{seq: e.seq, depth: e.depth, order: e.seq})
 	return c.room()
 }
 
 // elsewhere tells whether a request that was found at a place has been found before, or, unless anything will do, has
 // moved to another place since.
 func (r *rebuilder) elsewhere(key *tegenaria.Key, order uint64, due bool) (bool, error) {
-	if _, ok := r.fresh[*key]; ok {
+	if _, ok := r.journal.where(key); ok {
 		return true, nil
 	}
 	if before, err := r.has(seenKey(nil, key)); before || err != nil || r.anywhere {

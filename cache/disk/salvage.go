@@ -94,15 +94,33 @@ func (s *salvage) keep(key, value []byte, number uint64, set bool) error {
 	return nil
 }
 
-// keepKind keeps a version of a key as the store has written it.
+// keepKind keeps a version of a key as the store has written it. A row of the journal is kept as what it says.
 func (s *salvage) keepKind(kind pebble.InternalKeyKind, key, value []byte, number uint64) error {
 	switch kind {
 	case pebble.InternalKeyKindSet, pebble.InternalKeyKindSetWithDelete:
+		if len(key) > 0 && key[0] == rangeJournal {
+			return s.keepJournal(value, number)
+		}
 		return s.keep(key, value, number, true)
 	case pebble.InternalKeyKindDelete, pebble.InternalKeyKindSingleDelete:
 		return s.keep(key, nil, number, false)
 	}
 	return nil // the store writes no others, but notes of its own
+}
+
+// keepJournal keeps what a row of the journal says of keys. Of a slot but the name is needed, which has a row.
+func (s *salvage) keepJournal(row []byte, number uint64) error {
+	r := reader{data: row}
+	for len(r.data) > 0 {
+		in, key, value := r.journalEntry()
+		if r.err != nil || in != rangeSeen {
+			continue
+		}
+		if err := s.keep(append([]byte{in}, key...), value, number, true); err != nil {
+			return err
+		}
+	}
+	return r.err
 }
 
 // table reads a table from both ends, up to what is damaged.
@@ -223,7 +241,10 @@ func (s *salvage) log(ctx context.Context, log wal.LogicalLog, newest bool) (err
 			if !ok {
 				break
 			}
-			if err := s.keepKind(kind, key, value, number); err != nil {
+			if err := s.keepKind(kind, key, value, number); errors.Is(err, errMalformed) {
+				s.damage(name, err)
+				return nil
+			} else if err != nil {
 				return err
 			}
 		}

@@ -20,7 +20,7 @@ type recent struct {
 const (
 	minRecent = 1 << 10
 	maxRecent = 1 << 20 // 18 MiB
-	group     = 4       // a cache line of keys: the places that a key may have
+	group     = 4       // a cache line of keys; a key has the places of two groups
 	deepest   = math.MaxUint16
 )
 
@@ -30,21 +30,44 @@ func newRecent() *recent {
 
 func recentDepth(depth int) uint16 { return uint16(min(depth, deepest-1)) + 1 }
 
-// groupOf returns the group of a key. Keys are as good as random.
-func (r *recent) groupOf(key *tegenaria.Key) (keys []tegenaria.Key, depths []uint16) {
-	i := int(binary.LittleEndian.Uint64(key[:8])) & (len(r.keys) - group)
-	return r.keys[i : i+group], r.depths[i : i+group]
+// groupOf returns where a key's group begins: the first one, or the second one, in which it is if there was no room in the
+// first. Keys are as good as random.
+func (r *recent) groupOf(key *tegenaria.Key, second bool) int {
+	half := key[:8]
+	if second {
+		half = key[8:]
+	}
+	return int(binary.LittleEndian.Uint64(half)) & (len(r.keys) - group)
+}
+
+// find returns where a key is, or where the next one of its groups belongs, which begins there: a group with room, the
+// first group if there is none.
+func (r *recent) find(key *tegenaria.Key) (at int, found bool) {
+	first := r.groupOf(key, false)
+	for i := first; i < first+group; i++ {
+		if r.depths[i] == 0 {
+			return first, false
+		}
+		if r.keys[i] == *key {
+			return i, true
+		}
+	}
+	second := r.groupOf(key, true)
+	for i := second; i < second+group; i++ {
+		if r.depths[i] == 0 {
+			return second, false
+		}
+		if r.keys[i] == *key {
+			return i, true
+		}
+	}
+	return first, false
 }
 
 // known tells whether the key is here at this depth or a smaller one: then there is nothing to do.
 func (r *recent) known(key *tegenaria.Key, depth int) bool {
-	keys, depths := r.groupOf(key)
-	for i := range keys {
-		if depths[i] != 0 && keys[i] == *key {
-			return recentDepth(depth) >= depths[i]
-		}
-	}
-	return false
+	at, found := r.find(key)
+	return found && recentDepth(depth) >= r.depths[at]
 }
 
 // add notes a key and the smallest depth that is known of it.
@@ -52,14 +75,13 @@ func (r *recent) add(key *tegenaria.Key, depth int) {
 	if r.used > len(r.keys)/4*3 && len(r.keys) < maxRecent {
 		r.grow()
 	}
-	keys, depths := r.groupOf(key)
-	for i := range keys {
-		if depths[i] != 0 && keys[i] == *key {
-			depths[i] = min(depths[i], recentDepth(depth))
-			return
-		}
+	at, found := r.find(key)
+	if found {
+		r.depths[at] = min(r.depths[at], recentDepth(depth))
+		return
 	}
 	// The youngest one comes first, the oldest one is forgotten.
+	keys, depths := r.keys[at:at+group], r.depths[at:at+group]
 	if depths[group-1] == 0 {
 		r.used++
 	}
@@ -109,7 +131,7 @@ func newBloomFilter(bits, hashes uint) *bloomFilter {
 }
 
 // maxRate is the rate at which a layer is full.
-const maxRate = 0.01
+const maxRate = 0.002
 
 // capacity is how many keys a filter holds until its rate is maxRate.
 func capacity(bits, hashes uint) uint64 {

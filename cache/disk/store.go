@@ -24,7 +24,7 @@ func (c *Cache) storeOptions(memTable uint64) *pebble.Options {
 		MemTableStopWritesThreshold: 2,
 		L0CompactionThreshold:       8, // random keys: each compaction rewrites what lies below
 		L0StopWritesThreshold:       20,
-		LBaseMaxBytes:               64 << 20,
+		LBaseMaxBytes:               128 << 20,
 		MaxOpenFiles:                500,
 		Logger:                      guardLogger{c.fs},
 		CompactionConcurrencyRange:  func() (lower, upper int) { return 1, 2 },

@@ -117,8 +117,14 @@ func (w *where) append(dst []byte) []byte {
 	return dst
 }
 
-func parseWhere(value []byte) (w where, err error) {
+func parseWhere(value []byte) (where, error) {
 	r := reader{data: value}
+	w := readWhere(&r)
+	return w, r.end()
+}
+
+// readWhere reads a where that something else may follow.
+func readWhere(r *reader) (w where) {
 	head := r.uint()
 	w.depth, w.due, w.lowered = int(head>>whereBits), head&isDue != 0, head&isLowered != 0
 	w.seq = r.uint()
@@ -132,7 +138,7 @@ func parseWhere(value []byte) (w where, err error) {
 	if w.due {
 		w.at = instant(r.int())
 	}
-	return w, r.end()
+	return w
 }
 
 // appendDue encodes a record of the due list, where its key does not tell slot and priority.

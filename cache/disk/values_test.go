@@ -87,7 +87,7 @@ func TestChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	batch := c.batch(db)
+	batch := c.batch(db, nil)
 	defer batch.Close()
 	var got []string
 	for r := batch.Reader(); ; {
@@ -145,7 +145,7 @@ func FuzzValues(f *testing.F) {
 	for _, value := range [][]byte{
 		nil, appendRecord(nil, &someRecord, 1), w.append(nil), s.append(nil), appendOutcome(nil, &someRecord, "a", 1, &how),
 		appendDue(nil, "a", 1, &someRecord, 1), appendCounters(nil, map[string]int64{"a": 1, "b": -1}), appendMark(nil, [16]byte{1}, 9),
-		appendWitnesses(nil, []witness{{"000012.log", 5, 6}}),
+		appendWitnesses(nil, []witness{{"000012.log", 5, 6}}), []byte("s0123456789abcdef\x08\x05\x01h\x04\x01\x02\x00\x00h\x01\x02"),
 	} {
 		f.Add(value)
 	}
@@ -182,6 +182,17 @@ func FuzzValues(f *testing.F) {
 		if all, err := parseWitnesses(value); err == nil {
 			if again, err := parseWitnesses(appendWitnesses(nil, all)); err != nil || !slices.Equal(again, all) {
 				t.Errorf("witnesses %v came back as %v, %v", all, again, err)
+			}
+		}
+		row := newJournal(1 << 20)
+		if err := row.read(1, value); err == nil {
+			again := newJournal(1 << 20)
+			for key := range row.seen {
+				w, _ := row.where(&key)
+				again.see(&key, w)
+			}
+			if err := again.read(2, again.data); err != nil || len(again.seen) != len(row.seen) {
+				t.Errorf("the journal %q came back as %q, %v", value, again.data, err)
 			}
 		}
 		if id, number, ok := parseMark(value); ok && !bytes.Equal(value[:markLen], appendMark(nil, id, number)) {
