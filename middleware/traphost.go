@@ -77,13 +77,36 @@ func bodyKey(seed maphash.Seed, body []byte, path string) (key uint64) {
 	const most = 64 << 10
 	body = body[:min(len(body), most)]
 	path = strings.TrimPrefix(path, "/") // HTML is full of slashes: without one the path is found faster
-	for path != "" {
-		i := bytes.Index(body, []byte(path))
+	at := rarest(path)
+	for from := 0; path != "" && from+len(path) <= len(body); {
+		i := bytes.IndexByte(body[from+at:], path[at])
 		if i < 0 {
 			break
 		}
+		if i += from; i+len(path) > len(body) || string(body[i:i+len(path)]) != path {
+			from = i + 1
+			continue
+		}
 		key = mix(key, maphash.Bytes(seed, body[:i]))
-		body = body[i+len(path):]
+		body, from = body[i+len(path):], 0
 	}
 	return mix(key, maphash.Bytes(seed, body))
 }
+
+// rarest returns the position of the byte of a path that HTML has least of, as a rule.
+func rarest(path string) (at int) {
+	for i := range len(path) {
+		if commonness[path[i]] < commonness[path[at]] {
+			at = i
+		}
+	}
+	return at
+}
+
+// commonness is how common a byte is in HTML: 0 is rare, such as a capital or z.
+var commonness = func() (rank [256]uint8) {
+	for i, c := range []byte("jxkvw9876543y210gbf._-ump=hd\"ldc><rsi/nota e") {
+		rank[c] = uint8(i + 1)
+	}
+	return rank
+}()

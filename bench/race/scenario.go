@@ -53,7 +53,7 @@ func join(lists ...[]string) (all []string) {
 
 var scenarios = []scenario{
 	{name: "a", title: "pages of 20 KB", plan: site.Plan{Pages: 10_000, Bytes: 20_000, Links: 34}, concurrency: 16,
-		who: join(ourForms, rawForms, []string{collyAsync, collyQueue, geziyor, katana, scrapy, crawlee})},
+		who: join(ourForms, []string{oursStandard}, rawForms, []string{collyAsync, collyQueue, geziyor, katana, scrapy, crawlee})},
 	{name: "b", title: "pages of 2 KB", plan: site.Plan{Pages: 50_000, Bytes: 2_000, Links: 13}, concurrency: 16,
 		who: join(ourForms, rawForms, []string{collyAsync, geziyor, katana, scrapy, crawlee})},
 	{name: "l", title: "pages of 100 KB", plan: site.Plan{Pages: 3_000, Bytes: 100_000, Links: 100}, concurrency: 16,
