@@ -58,7 +58,8 @@ func parseMailTime(value string) (time.Time, bool) {
 }
 
 // parseW3CTime reads YYYY-MM-DDThh:mm:ss.sTZD (https://www.w3.org/TR/NOTE-datetime), of which everything but the year
-// may be missing from the end on; and, which is not in it, a space for the T, no colon in the zone, no zone.
+// may be missing from the end on; and, which is not in it, a space for the T, one digit for the hour, no colon in the
+// zone, no zone.
 func parseW3CTime(s string) (time.Time, bool) {
 	var (
 		at    = [6]int{0, 1, 1} // year, month, day, hour, minute, second
@@ -76,7 +77,12 @@ func parseW3CTime(s string) (time.Time, bool) {
 		if i == 2 {
 			s = s[:1] + strings.TrimLeft(s[1:], " ")
 		}
-		if at[i+1], s, ok = number(s[1:], 2); !ok {
+		s = s[1:]
+		digits := 2
+		if i == 2 && len(s) > 1 && s[1] == ':' {
+			digits = 1 // as in T7:08
+		}
+		if at[i+1], s, ok = number(s, digits); !ok {
 			return time.Time{}, false
 		}
 		if i == 4 && len(s) > 1 && (s[0] == '.' || s[0] == ',') {
