@@ -241,7 +241,7 @@ func (s *scanner) documentType() error {
 		comment bool
 		last    [3]byte
 	)
-	for depth, length := 0, 0; ; {
+	for depth, length := 1, 0; depth > 0; {
 		part, err := s.in.ReadSlice('>')
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return err
@@ -252,7 +252,10 @@ func (s *scanner) documentType() error {
 		for _, c := range part {
 			switch {
 			case comment:
-				comment = c != '>' || last[1] != '-' || last[2] != '-'
+				if c == '>' && last[1] == '-' && last[2] == '-' {
+					comment = false
+					depth--
+				}
 			case quote != 0:
 				if c == quote {
 					quote = 0
@@ -260,20 +263,18 @@ func (s *scanner) documentType() error {
 			case c == '"' || c == '\'':
 				quote = c
 			case c == '-' && string(last[:]) == "<!-":
-				comment = true
+				comment, c = true, 0 // the two dashes end nothing yet
 			case c == 'N' && string(last[:]) == "<!E": // ENTITY: no other declaration begins like this
 				return &FormatError{Reason: "the document type declares entities"}
-			case c == '[':
+			case c == '<':
 				depth++
-			case c == ']':
+			case c == '>':
 				depth--
 			}
 			last = [3]byte{last[1], last[2], c}
 		}
-		if err == nil && quote == 0 && !comment && depth <= 0 {
-			return nil
-		}
 	}
+	return nil
 }
 
 // attribute looks an attribute of a tag up by its local name, references not replaced.
