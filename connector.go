@@ -39,12 +39,17 @@ func newConnector(dial dialFunc, live *liveConns, config *tls.Config, limit time
 	return &connector{dial: tracked(dial, live), config: config, limit: limit}
 }
 
-// plain connects without TLS.
-func (c *connector) plain(ctx context.Context, network, hostport string) (net.Conn, error) {
+// bare connects without TLS, and looks at nothing.
+func (c *connector) bare(ctx context.Context, network, hostport string) (net.Conn, error) {
 	if err := countDial(ctx); err != nil {
 		return nil, err
 	}
-	conn, err := c.dial(ctx, network, hostport)
+	return c.dial(ctx, network, hostport)
+}
+
+// plain connects without TLS.
+func (c *connector) plain(ctx context.Context, network, hostport string) (net.Conn, error) {
+	conn, err := c.bare(ctx, network, hostport)
 	if err != nil {
 		return nil, err
 	}

@@ -3,10 +3,12 @@ package tegenaria
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"maps"
 	"net"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -25,6 +27,14 @@ func (d *dialled) Close() error {
 		d.live.remove(d)
 	}
 	return d.Conn.Close()
+}
+
+// SyscallConn lets the system be asked about the connection.
+func (d *dialled) SyscallConn() (syscall.RawConn, error) {
+	if below, ok := d.Conn.(syscall.Conn); ok {
+		return below.SyscallConn()
+	}
+	return nil, errors.ErrUnsupported
 }
 
 // liveConns are the open connections of a downloader. net/http forgets some of HTTP/2 while they are open: those that

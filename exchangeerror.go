@@ -123,7 +123,7 @@ func (x *exchange) explain(err error) error {
 		return unanswered
 	case errors.As(err, &framing):
 		return &FramingError{URL: x.url, Reason: framing.Reason}
-	case httpx.IsHeaderTooLarge(err):
+	case httpx.IsHeaderTooLarge(err), errors.Is(err, httpx.ErrHeaderTooLarge):
 		return &HeaderTooLargeError{URL: x.url, Limit: limits.Header}
 	case errors.Is(err, errSlowHandshake):
 		return &TimeoutError{URL: x.url, Limit: limits.Handshake, Phase: PhaseHandshake, Proxy: x.proxyOf(err)}

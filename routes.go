@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/net/proxy"
 
+	"github.com/tegenaria/tegenaria/internal/httpx"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -55,8 +56,30 @@ func newRoutes(s downloadSettings) *routes {
 		rs.direct = &route{send: withoutRedirects(s.client, s.client.Transport)}
 		return rs
 	}
-	rs.direct = newRoute(rs.transport(rs.connector(rs.guard.dial)))
+	rs.direct = rs.toSites()
 	return rs
+}
+
+// toSites makes the way without a proxy. Most of a crawl goes over it.
+func (rs *routes) toSites() *route {
+	c := rs.connector(rs.guard.dial)
+	other := rs.transport(c)
+	plain := &httpx.Transport{
+		Dial:           c.bare,
+		MaxHeaderBytes: other.MaxResponseHeaderBytes,
+		MaxIdle:        other.MaxIdleConns,
+		MaxIdlePerHost: other.MaxIdleConnsPerHost,
+		IdleTimeout:    other.IdleConnTimeout,
+	}
+	return &route{
+		send: func(req *http.Request) (*http.Response, error) {
+			if plain.Takes(req) {
+				return plain.RoundTrip(req)
+			}
+			return other.RoundTrip(req)
+		},
+		closeIdle: func() { plain.Close(); other.CloseIdleConnections() },
+	}
 }
 
 func newRoute(t *http.Transport) *route {

@@ -1,0 +1,10 @@
+package httpx
+
+// heard is what has come over a connection that waits.
+type heard uint8
+
+const (
+	heardNothing   heard = iota // and it is open
+	heardSomething              // that nobody has asked for
+	heardEnd
+)
