@@ -140,7 +140,7 @@ func (x *exchange) ask() (*http.Response, error) {
 		req.URL = urlx.ForProxy(req.URL)
 	}
 	for tries := 1; ; tries++ {
-		answer, err := x.route.send(req)
+		answer, err := x.route.send(&x.traced, req)
 		if err == nil {
 			return answer, nil
 		}

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
 	"slices"
@@ -42,10 +41,10 @@ func (x *exchange) request() (*http.Request, error) {
 		return nil, err
 	}
 	x.traced, x.trace.uploads = tracedContext{x.life, &x.trace}, len(r.Body) > 0
-	req := (&http.Request{
+	req := &http.Request{
 		Method: r.method(), URL: target, Host: target.Host,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(httptrace.WithClientTrace(&x.traced, x.trace.listen()))
+	}
 	if len(r.Body) > 0 {
 		req.ContentLength = int64(len(r.Body))
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }

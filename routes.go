@@ -27,7 +27,7 @@ const (
 
 // route is a way out, with connections of its own: directly, or through one proxy.
 type route struct {
-	send      func(*http.Request) (*http.Response, error)
+	send      func(*tracedContext, *http.Request) (*http.Response, error)
 	closeIdle func() // nil if the connections are not ours
 	absolute  bool   // plain http is sent to an HTTP proxy: the request line has the whole URL
 
@@ -53,7 +53,7 @@ type routes struct {
 func newRoutes(s downloadSettings) *routes {
 	rs := &routes{settings: s, guard: newDialGuard(s.allowPrivate, s.loopback, s.limits.Connect), proxied: make(map[string]*route)}
 	if s.client != nil {
-		rs.direct = &route{send: withoutRedirects(s.client, s.client.Transport)}
+		rs.direct = &route{send: traced(withoutRedirects(s.client, s.client.Transport))}
 		return rs
 	}
 	rs.direct = rs.toSites()
@@ -71,19 +71,20 @@ func (rs *routes) toSites() *route {
 		MaxIdlePerHost: other.MaxIdleConnsPerHost,
 		IdleTimeout:    other.IdleConnTimeout,
 	}
+	byOther := traced(other.RoundTrip)
 	return &route{
-		send: func(req *http.Request) (*http.Response, error) {
+		send: func(ctx *tracedContext, req *http.Request) (*http.Response, error) {
 			if plain.Takes(req) {
-				return plain.RoundTrip(req)
+				return plain.Do(ctx, req, ctx.tracer)
 			}
-			return other.RoundTrip(req)
+			return byOther(ctx, req)
 		},
 		closeIdle: func() { plain.Close(); other.CloseIdleConnections() },
 	}
 }
 
 func newRoute(t *http.Transport) *route {
-	return &route{send: t.RoundTrip, closeIdle: t.CloseIdleConnections}
+	return &route{send: traced(t.RoundTrip), closeIdle: t.CloseIdleConnections}
 }
 
 func (rs *routes) connector(dial dialFunc) *connector {
@@ -250,12 +251,12 @@ func (rs *routes) throughHTTP(u *url.URL, toProxy *connector) *route {
 	sent, tunnelled := rs.transport(toProxy), rs.transport(rs.connector(tunnel.dial))
 	sent.Proxy = http.ProxyURL(u)
 	return &route{
-		send: func(req *http.Request) (*http.Response, error) {
+		send: traced(func(req *http.Request) (*http.Response, error) {
 			if req.URL.Scheme == "https" {
 				return tunnelled.RoundTrip(req)
 			}
 			return sent.RoundTrip(req)
-		},
+		}),
 		closeIdle: func() { sent.CloseIdleConnections(); tunnelled.CloseIdleConnections() },
 		absolute:  true,
 	}
@@ -280,7 +281,7 @@ func throughClient(client *http.Client, u *url.URL, agent string) (*route, error
 		}
 		t.ProxyConnectHeader.Set("User-Agent", agent)
 	}
-	return &route{send: withoutRedirects(client, t), closeIdle: t.CloseIdleConnections, absolute: u.Scheme != "socks5"}, nil
+	return &route{send: traced(withoutRedirects(client, t)), closeIdle: t.CloseIdleConnections, absolute: u.Scheme != "socks5"}, nil
 }
 
 // socksDial connects through a SOCKS5 proxy (RFC 1928), which looks names up. net/http could do so too, but

@@ -41,16 +41,16 @@ func (r *Response) Transfer() *Transfer {
 	return r.transfer
 }
 
-// tracer listens to net/http. Its methods are called by the connection's goroutines.
+// tracer is told of an exchange's connections. net/http calls its methods in goroutines of its own.
 type tracer struct {
 	method  string
 	uploads bool // the request has a body
 	clock   *clock
-	hooks   httptrace.ClientTrace
 	dials   atomic.Int32
 
 	mu        sync.Mutex // guards what follows
-	conn      httptrace.GotConnInfo
+	conn      net.Conn
+	reused    bool
 	got       time.Time // when the connection was there
 	firstByte time.Time
 }
@@ -85,28 +85,40 @@ func countDial(ctx context.Context) error {
 	return &UnansweredError{URL: t.clock.url, Connections: mostConnections}
 }
 
-// listen returns the hooks.
-func (t *tracer) listen() *httptrace.ClientTrace {
-	t.hooks.GotConn, t.hooks.GotFirstResponseByte = t.gotConn, t.gotFirstByte
-	if t.uploads {
-		t.hooks.WroteRequest = func(httptrace.WroteRequestInfo) { t.clock.sent() }
+// traced makes of what sends requests as net/http does what is told which context is theirs, and who listens.
+func traced(send func(*http.Request) (*http.Response, error)) func(*tracedContext, *http.Request) (*http.Response, error) {
+	return func(ctx *tracedContext, req *http.Request) (*http.Response, error) {
+		return send(req.WithContext(httptrace.WithClientTrace(ctx, ctx.tracer.hooks())))
 	}
-	return &t.hooks
 }
 
-func (t *tracer) gotConn(info httptrace.GotConnInfo) {
-	if conn, ok := info.Conn.(*httpx.Conn); ok {
-		conn.Expect(t.method)
+// hooks lets net/http tell the tracer.
+func (t *tracer) hooks() *httptrace.ClientTrace {
+	hooks := &httptrace.ClientTrace{
+		GotConn:              func(info httptrace.GotConnInfo) { t.GotConn(info.Conn, info.Reused) },
+		GotFirstResponseByte: t.GotFirstByte,
+	}
+	if t.uploads {
+		hooks.WroteRequest = func(httptrace.WroteRequestInfo) { t.clock.sent() }
+	}
+	return hooks
+}
+
+// GotConn notes the connection.
+func (t *tracer) GotConn(conn net.Conn, reused bool) {
+	if watched, ok := conn.(*httpx.Conn); ok {
+		watched.Expect(t.method)
 	}
 	if !t.uploads {
 		t.clock.sent()
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.conn, t.got = info, time.Now()
+	t.conn, t.reused, t.got = conn, reused, time.Now()
 }
 
-func (t *tracer) gotFirstByte() {
+// GotFirstByte notes when the answer has begun.
+func (t *tracer) GotFirstByte() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.firstByte = time.Now()
@@ -116,20 +128,20 @@ func (t *tracer) gotFirstByte() {
 func (t *tracer) transfer(answer *http.Response) *Transfer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := &Transfer{Proto: answer.Proto, Reused: t.conn.Reused, TLS: answer.TLS}
+	r := &Transfer{Proto: answer.Proto, Reused: t.reused, TLS: answer.TLS}
 	if !t.got.IsZero() && !t.firstByte.IsZero() {
 		r.FirstByte = max(t.firstByte.Sub(t.got), 0)
 	}
-	if t.conn.Conn == nil {
+	if t.conn == nil {
 		return r
 	}
-	r.RemoteAddr = t.conn.Conn.RemoteAddr()
-	made := dialledOf(t.conn.Conn)
+	r.RemoteAddr = t.conn.RemoteAddr()
+	made := dialledOf(t.conn)
 	if made == nil {
 		return r
 	}
 	r.TLS = made.tls
-	if !t.conn.Reused {
+	if !t.reused {
 		r.Lookup, r.Connect, r.Handshake = made.lookup, made.connect, made.handshake
 	}
 	return r

@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"sync"
 	"time"
 
@@ -42,11 +40,8 @@ type plainConn struct {
 	older, newer *plainConn // of any host
 }
 
-// The buffers of connections in use.
-var (
-	plainReaders = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
-	plainWriters = sync.Pool{New: func() any { return bufio.NewWriter(nil) }}
-)
+// plainReaders lends the buffers of connections in use.
+var plainReaders = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 
 func newPlainConn(t *Transport, conn net.Conn, host string) *plainConn {
 	return &plainConn{Conn: conn, transport: t, host: host, listen: newListener(conn),
@@ -56,26 +51,20 @@ func newPlainConn(t *Transport, conn net.Conn, host string) *plainConn {
 // NetConn returns the connection below.
 func (c *plainConn) NetConn() net.Conn { return c.Conn }
 
-// roundTrip sends a request and reads the header of its response. With an error the connection is of no use any more.
-func (c *plainConn) roundTrip(req *http.Request, trace *httptrace.ClientTrace) (*http.Response, error) {
-	stop := context.AfterFunc(req.Context(), c.interrupt)
-	if trace.GotConn != nil {
-		trace.GotConn(httptrace.GotConnInfo{Conn: c, Reused: c.reused, WasIdle: c.reused})
-	}
+// do sends a request and reads the header of its response. With an error the connection is of no use any more.
+func (c *plainConn) do(ctx context.Context, req *http.Request, tracer Tracer) (*http.Response, error) {
+	stop := context.AfterFunc(ctx, c.interrupt)
+	tracer.GotConn(c, c.reused)
 	c.framing.await(req.Method)
 	c.header, c.answered = c.transport.MaxHeaderBytes, false
-	err := c.send(req)
-	if trace.WroteRequest != nil {
-		trace.WroteRequest(httptrace.WroteRequestInfo{Err: err})
-	}
-	if err != nil {
+	if err := writeRequest(c.Conn, req); err != nil {
 		stop()
 		return nil, err
 	}
 	in, _ := plainReaders.Get().(*bufio.Reader)
 	in.Reset(c)
 	b := &plainBody{conn: c, in: in, stop: stop}
-	resp, err := c.receive(in, req, trace)
+	resp, err := c.receive(in, req, tracer)
 	if err != nil {
 		b.end(false)
 		return nil, err
@@ -89,27 +78,13 @@ func (c *plainConn) roundTrip(req *http.Request, trace *httptrace.ClientTrace) (
 	return resp, nil
 }
 
-// send writes a request.
-func (c *plainConn) send(req *http.Request) error {
-	out, _ := plainWriters.Get().(*bufio.Writer)
-	defer plainWriters.Put(out)
-	out.Reset(c.Conn)
-	defer out.Reset(nil)
-	if err := req.Write(out); err != nil {
-		return err
-	}
-	return out.Flush()
-}
-
 // receive reads the header of a response, and those of interim ones before it (RFC 9110 §15.2).
-func (c *plainConn) receive(in *bufio.Reader, req *http.Request, trace *httptrace.ClientTrace) (*http.Response, error) {
+func (c *plainConn) receive(in *bufio.Reader, req *http.Request, tracer Tracer) (*http.Response, error) {
 	if _, err := in.Peek(1); err != nil {
 		return nil, err
 	}
 	c.answered = true
-	if trace.GotFirstResponseByte != nil {
-		trace.GotFirstResponseByte()
-	}
+	tracer.GotFirstByte()
 	for {
 		resp, err := http.ReadResponse(in, req)
 		if err != nil {
@@ -199,21 +174,6 @@ func (b *plainBody) end(whole bool) {
 	}
 	c.reused = true
 	c.transport.keep(c)
-}
-
-// checkHeader looks whether a header can be sent (RFC 9110 §5.1, §5.5).
-func checkHeader(header http.Header) error {
-	for name, values := range header {
-		if !httpguts.ValidHeaderFieldName(name) {
-			return fmt.Errorf("httpx: invalid name of a header field: %q", name)
-		}
-		for _, value := range values {
-			if !httpguts.ValidHeaderFieldValue(value) {
-				return fmt.Errorf("httpx: invalid value of the header field %s", name) // it may be a secret
-			}
-		}
-	}
-	return nil
 }
 
 // isLost tells whether an error is a connection's, and not what was said over it or should have been.

@@ -4,18 +4,17 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"sync"
 	"time"
 )
 
 // Transport sends requests without a body in HTTP/1.1 over connections without TLS, which it keeps for the next
-// ones. It is an [http.RoundTripper], and may be used concurrently.
+// ones. It may be used concurrently.
 //
 // It is for crawls, whose requests are mostly of this kind, see [Transport.Takes]. net/http has two goroutines for each
 // connection, which read and write; here the goroutine of the caller does so. That saves four changes between
-// goroutines for each request, and a connection that waits costs neither stacks nor buffers. What is written, and how a
-// response is read, is net/http's. The framing of responses is watched as [Conn] does.
+// goroutines for each request, and a connection that waits costs neither stacks nor buffers. Requests are written as
+// net/http writes them, and responses are read by it. Their framing is watched as [Conn] does.
 //
 // Nobody listens to a connection that waits. Before it is used again it is asked whether anything has come: then it is
 // closed, because that is its end, or what nobody asked for (RFC 9112 §9.3.1, §11.2). If it ends before the first byte
@@ -40,7 +39,16 @@ type Transport struct {
 	reaper *time.Timer // nil until the first one waits
 }
 
-// Takes tells whether a request is one that RoundTrip can send.
+// Tracer is told of a request's way. Its methods are called in the goroutine of [Transport.Do].
+type Tracer interface {
+	// GotConn tells that there is a connection, and whether it has served a request before. It is called once more
+	// for each time that the request is sent again.
+	GotConn(conn net.Conn, reused bool)
+	// GotFirstByte tells that the first byte of the response has come.
+	GotFirstByte()
+}
+
+// Takes tells whether a request is one that Do can send.
 func (t *Transport) Takes(req *http.Request) bool {
 	if !canListen || req.URL.Scheme != "http" || req.Body != nil {
 		return false
@@ -52,20 +60,14 @@ func (t *Transport) Takes(req *http.Request) bool {
 	return false
 }
 
-// RoundTrip sends a request that [Transport.Takes], and reads the header of its response. A header that is larger than
-// MaxHeaderBytes fails with [ErrHeaderTooLarge], framing that leaves the response's end open with a [*FramingError], a
-// request whose context ends with the context's error. Hooks of an [httptrace.ClientTrace] are called when the
-// connection is there, the request is written, and the first byte has come.
+// Do sends a request that [Transport.Takes], and reads the header of its response. ctx, and not the request's own
+// context, ends both and the body: then the error is ctx's. A header that is larger than MaxHeaderBytes fails with
+// [ErrHeaderTooLarge], framing that leaves the response's end open with a [*FramingError].
 //
 // The body is for one goroutine at a time. Its connection is used again when it was read to its end.
-func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := checkHeader(req.Header); err != nil {
+func (t *Transport) Do(ctx context.Context, req *http.Request, tracer Tracer) (*http.Response, error) {
+	if err := checkRequest(req); err != nil {
 		return nil, err
-	}
-	ctx := req.Context()
-	trace := httptrace.ContextClientTrace(ctx)
-	if trace == nil {
-		trace = new(httptrace.ClientTrace)
 	}
 	for {
 		c := t.take(req.URL.Host)
@@ -75,7 +77,7 @@ func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 				return nil, err
 			}
 		}
-		resp, err := c.roundTrip(req, trace)
+		resp, err := c.do(ctx, req, tracer)
 		if err == nil {
 			return resp, nil
 		}
