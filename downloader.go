@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Downloader fetches what requests ask for. The engine has one of its own on net/http; others are set by
+// Downloader fetches what requests ask for. The engine has one of its own; others are set by
 // [EngineWithDownloader] or registered by name.
 //
 // Contract. Download fetches ctx.Request and sends exactly one result: ctx itself, its DownloadResult
@@ -43,7 +43,7 @@ type downloadSettings struct {
 	loopback     *loopbackSet   // nil: none
 }
 
-// httpDownloader is the engine's own Downloader, on net/http. It follows no redirects, and keeps one set of
+// httpDownloader is the engine's own Downloader, on net/http and [httpx.Transport]. It follows no redirects, and keeps one set of
 // connections for itself and one for each proxy.
 type httpDownloader struct {
 	downloadSettings

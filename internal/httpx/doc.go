@@ -17,5 +17,5 @@
 //
 // Names and connections: a [Resolver] looks host names up once for a time, [Dial] connects to the first of the
 // addresses that answers. A [Conn] gives net/http whole HTTP/1 responses that were asked for and nothing else, an
-// [HTTP2Conn] frames of known types.
+// [HTTP2Conn] frames of known types. A [Transport] sends plain requests in the goroutine of its caller.
 package httpx
