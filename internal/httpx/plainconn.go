@@ -35,8 +35,7 @@ type plainConn struct {
 
 	// While it waits; guarded by the transport's mu.
 	since        time.Time
-	below        *plainConn // that came to wait before, for the same host
-	depth        int        // with those below
+	above, below *plainConn // that came to wait after and before it, for the same host
 	older, newer *plainConn // of any host
 }
 
@@ -53,23 +52,26 @@ func (c *plainConn) NetConn() net.Conn { return c.Conn }
 
 // do sends a request and reads the header of its response. With an error the connection is of no use any more.
 func (c *plainConn) do(ctx context.Context, req *http.Request, tracer Tracer) (*http.Response, error) {
-	stop := context.AfterFunc(ctx, c.interrupt)
+	b := &plainBody{conn: c, ctx: ctx, stop: context.AfterFunc(ctx, c.interrupt)}
 	tracer.GotConn(c, c.reused)
 	c.framing.await(req.Method)
 	c.header, c.answered = c.transport.MaxHeaderBytes, false
-	if err := writeRequest(c.Conn, req); err != nil {
-		stop()
-		return nil, err
+	unsent := writeRequest(c.Conn, req)
+	if unsent != nil && !isLost(unsent) {
+		b.stop()
+		return nil, unsent
 	}
-	in, _ := plainReaders.Get().(*bufio.Reader)
-	in.Reset(c)
-	b := &plainBody{conn: c, in: in, stop: stop}
-	resp, err := c.receive(in, req, tracer)
+	b.in, _ = plainReaders.Get().(*bufio.Reader)
+	b.in.Reset(c)
+	resp, err := c.receive(b.in, req, tracer) // a server that does not take a request may have said why
 	if err != nil {
 		b.end(false)
+		if unsent != nil && !c.answered {
+			err = unsent
+		}
 		return nil, err
 	}
-	b.last = resp.Close || httpguts.HeaderValuesContainsToken(req.Header["Connection"], "close")
+	b.last = unsent != nil || resp.Close || req.Close || httpguts.HeaderValuesContainsToken(req.Header["Connection"], "close")
 	if resp.Body == http.NoBody {
 		b.end(true)
 		return resp, nil
@@ -128,34 +130,77 @@ func (c *plainConn) Read(p []byte) (n int, err error) {
 
 // plainBody is the body of a response.
 type plainBody struct {
-	body io.ReadCloser // nil when it has ended
 	conn *plainConn
-	in   *bufio.Reader
-	stop func() bool // no interruption any more; false: there was one
-	last bool        // the connection serves no other request
-	err  error       // when it has ended
+	ctx  context.Context // of the request
+	stop func() bool     // no interruption any more; false: there was one
+	body io.Reader       // as net/http reads it
+	in   *bufio.Reader   // below it
+	last bool            // the connection serves no other request
+
+	mu      sync.Mutex // guards what follows
+	reading bool
+	closed  bool
+	over    error // what all further Reads return
 }
+
+var (
+	errBodyClosed = errors.New("httpx: read from a closed body")
+	errBodyBusy   = errors.New("httpx: two goroutines read a body")
+)
 
 // Read reads the body.
 func (b *plainBody) Read(p []byte) (int, error) {
-	if b.body == nil {
-		return 0, b.err
+	b.mu.Lock()
+	if err := b.unreadable(); err != nil {
+		b.mu.Unlock()
+		return 0, err
 	}
+	b.reading = true
+	b.mu.Unlock()
 	n, err := b.body.Read(p)
-	if err != nil {
-		b.err = err
-		b.end(errors.Is(err, io.EOF))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reading = false
+	whole := errors.Is(err, io.EOF)
+	switch {
+	case b.closed: // meanwhile, and the connection was interrupted
+		b.end(false)
+		if !whole {
+			err = errBodyClosed
+		}
+	case err != nil:
+		b.end(whole)
+		if !whole {
+			err = causeOr(b.ctx, err)
+		}
 	}
+	b.over = err
 	return n, err
 }
 
-// errBodyClosed is what a body reads as that was closed before its end.
-var errBodyClosed = errors.New("httpx: read from a closed body")
+// unreadable tells why there is nothing to read, nil if there may be. The caller holds mu.
+func (b *plainBody) unreadable() error {
+	switch {
+	case b.closed:
+		return errBodyClosed
+	case b.reading:
+		return errBodyBusy
+	}
+	return b.over
+}
 
-// Close ends the body. If it was not read to its end the connection ends with it.
+// Close ends the body, and a Read that waits. If it was not read to its end the connection ends with it.
 func (b *plainBody) Close() error {
-	if b.body != nil {
-		b.err = errBodyClosed
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil
+	}
+	b.closed = true
+	switch {
+	case b.reading:
+		b.conn.interrupt() // that Read does the rest
+	case b.over == nil:
 		b.end(false)
 	}
 	return nil
@@ -164,10 +209,9 @@ func (b *plainBody) Close() error {
 // end gives the connection back, or closes it.
 func (b *plainBody) end(whole bool) {
 	c, buffered := b.conn, b.in.Buffered()
-	b.body = nil
 	b.in.Reset(nil)
 	plainReaders.Put(b.in)
-	b.in = nil
+	b.in, b.body = nil, nil
 	if !b.stop() || !whole || b.last || buffered > 0 || c.over != nil || c.framing.at != atRest || c.listen == nil {
 		c.Close()
 		return

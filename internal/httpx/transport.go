@@ -1,11 +1,17 @@
 package httpx
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // Transport sends requests without a body in HTTP/1.1 over connections without TLS, which it keeps for the next
@@ -21,19 +27,20 @@ import (
 // of a response has come, the request is sent again over another one, because it does no harm when it comes twice
 // (RFC 9110 §9.2.1).
 type Transport struct {
-	// Dial makes a connection. It is called concurrently. One that does not let the system be asked what has come
-	// (see [syscall.Conn]) serves one request.
+	// Dial makes a connection, and gives up when its context ends. It is called concurrently. A connection that does
+	// not let the system be asked what has come (see [syscall.Conn]) serves one request.
 	Dial func(ctx context.Context, network, hostport string) (net.Conn, error)
-	// MaxHeaderBytes bounds what is read for the header of a response, those of interim responses included.
+	// MaxHeaderBytes bounds what is read for the header of a response, those of interim responses included. It is
+	// more than 0.
 	MaxHeaderBytes int64
-	MaxIdle        int           // connections that wait, in all; the one that has waited longest makes room
-	MaxIdlePerHost int           // and for one host and port
-	IdleTimeout    time.Duration // for which a connection waits
+	MaxIdle        int           // connections that wait, in all; the one that has waited longest makes room; 0: none
+	MaxIdlePerHost int           // and for one host and port; 0: none
+	IdleTimeout    time.Duration // for which a connection waits, more than 0
 
 	mu     sync.Mutex // guards what follows, and the idle part of connections
 	closed bool
-	idle   map[string]*plainConn // the last that came to wait, by host and port
-	count  int                   // of those that wait
+	idle   map[string]hostConns // those that wait, by host and port
+	count  int                  // of them
 	oldest *plainConn
 	newest *plainConn
 	reaper *time.Timer // nil until the first one waits
@@ -48,33 +55,59 @@ type Tracer interface {
 	GotFirstByte()
 }
 
-// Takes tells whether a request is one that Do can send.
+// hostConns are the connections that wait for requests to one host and port.
+type hostConns struct {
+	top   *plainConn // the last that came to wait
+	count int        // with those below
+}
+
+// mostAtOnce is how many bytes a request may have, about: so many a connection takes though nobody reads at its other
+// end. Who sends more must be able to read meanwhile, because a server may answer before it has read it all.
+const mostAtOnce = 8 << 10
+
+// Takes tells whether a request is one that Do can send: in plain HTTP, safe, without a body, and of no more
+// than some kilobytes.
 func (t *Transport) Takes(req *http.Request) bool {
 	if !canListen || req.URL.Scheme != "http" || req.Body != nil {
 		return false
 	}
 	switch req.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return true
+		return lengthOf(req) <= mostAtOnce
 	}
 	return false
 }
 
+// lengthOf is about the length of a request, in bytes.
+func lengthOf(req *http.Request) int {
+	u := req.URL
+	n := len(req.Host) + len(u.Opaque) + max(len(u.RawPath), len(u.Path)) + len(u.RawQuery)
+	for name, values := range req.Header {
+		for _, value := range values {
+			n += len(name) + len(value)
+		}
+	}
+	return n
+}
+
+var errNoHost = errors.New("httpx: the URL of the request has no host")
+
 // Do sends a request that [Transport.Takes], and reads the header of its response. ctx, and not the request's own
-// context, ends both and the body: then the error is ctx's. A header that is larger than MaxHeaderBytes fails with
+// context, ends both and the body: then the error is its cause. A header that is larger than MaxHeaderBytes fails with
 // [ErrHeaderTooLarge], framing that leaves the response's end open with a [*FramingError].
 //
-// The body is for one goroutine at a time. Its connection is used again when it was read to its end.
+// The body is read by one goroutine at a time, and may be closed at any time, by any. Its connection is used again when
+// it was read to its end.
 func (t *Transport) Do(ctx context.Context, req *http.Request, tracer Tracer) (*http.Response, error) {
-	if err := checkRequest(req); err != nil {
+	if err := checkHeader(req.Header); err != nil {
 		return nil, err
 	}
-	for {
+	for ctx.Err() == nil {
 		c := t.take(req.URL.Host)
 		if c == nil {
 			var err error
-			if c, err = t.connect(ctx, req); err != nil {
-				return nil, err
+			if c, err = t.connect(ctx, req.URL); err != nil {
+				return nil, causeOr(ctx, err)
 			}
 		}
 		resp, err := c.do(ctx, req, tracer)
@@ -82,13 +115,19 @@ func (t *Transport) Do(ctx context.Context, req *http.Request, tracer Tracer) (*
 			return resp, nil
 		}
 		c.Close()
-		switch cause := ctx.Err(); {
-		case cause != nil:
-			return nil, cause
-		case !c.reused || c.answered || !isLost(err):
-			return nil, err
+		if !c.reused || c.answered || !isLost(err) {
+			return nil, causeOr(ctx, err)
 		}
 	}
+	return nil, context.Cause(ctx)
+}
+
+// causeOr returns why a context has ended, and err if it has not: what ends with it fails in many ways.
+func causeOr(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // CloseIdle closes the connections that wait.
@@ -107,17 +146,20 @@ func (t *Transport) Close() {
 	t.CloseIdle()
 }
 
-// connect makes a connection for a request.
-func (t *Transport) connect(ctx context.Context, req *http.Request) (*plainConn, error) {
-	hostport := req.URL.Host
-	if req.URL.Port() == "" {
-		hostport = net.JoinHostPort(req.URL.Hostname(), "80")
+// connect makes a connection to the host and port of a URL.
+func (t *Transport) connect(ctx context.Context, u *url.URL) (*plainConn, error) {
+	host, err := httpguts.PunycodeHostPort(u.Hostname())
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("httpx: the host %q: %w", u.Hostname(), err)
+	case host == "":
+		return nil, errNoHost
 	}
-	conn, err := t.Dial(ctx, "tcp", hostport)
+	conn, err := t.Dial(ctx, "tcp", net.JoinHostPort(host, cmp.Or(u.Port(), "80")))
 	if err != nil {
 		return nil, err
 	}
-	c := newPlainConn(t, conn, req.URL.Host)
+	c := newPlainConn(t, conn, u.Host)
 	if c.listen != nil && c.listen() == heardSomething {
 		c.Close()
 		return nil, errSpokeUnasked
@@ -129,7 +171,7 @@ func (t *Transport) connect(ctx context.Context, req *http.Request) (*plainConn,
 func (t *Transport) take(host string) *plainConn {
 	for {
 		t.mu.Lock()
-		c := t.idle[host]
+		c := t.idle[host].top
 		if c == nil {
 			t.mu.Unlock()
 			return nil
@@ -145,43 +187,42 @@ func (t *Transport) take(host string) *plainConn {
 
 // keep lets a connection wait for the next request.
 func (t *Transport) keep(c *plainConn) {
-	var over []*plainConn
+	var over *plainConn
 	t.mu.Lock()
-	below := t.idle[c.host]
 	switch {
-	case t.closed, below != nil && below.depth >= t.MaxIdlePerHost, t.MaxIdlePerHost < 1, t.MaxIdle < 1:
-		over = append(over, c)
+	case t.closed, t.idle[c.host].count >= t.MaxIdlePerHost, t.MaxIdle < 1:
+		over = c
 	default:
-		if t.count == t.MaxIdle {
-			oldest := t.oldest
-			t.remove(oldest)
-			over = append(over, oldest)
-			below = t.idle[c.host]
+		if t.count >= t.MaxIdle {
+			over = t.oldest
+			t.remove(over)
 		}
-		t.add(c, below)
+		t.add(c)
 	}
 	t.mu.Unlock()
-	closeAll(over)
+	if over != nil {
+		over.Close()
+	}
 }
 
 // add adds a connection to those that wait. The caller holds mu.
-func (t *Transport) add(c, below *plainConn) {
-	c.since, c.below, c.depth = time.Now(), below, 1
-	if below != nil {
-		c.depth = below.depth + 1
-	}
+func (t *Transport) add(c *plainConn) {
 	if t.idle == nil {
-		t.idle = make(map[string]*plainConn)
+		t.idle = make(map[string]hostConns)
 	}
-	t.idle[c.host] = c
-	t.count++
-	c.older, c.newer = t.newest, nil
-	if t.newest == nil {
-		t.oldest = c
+	host := t.idle[c.host]
+	c.since, c.below, c.older = time.Now(), host.top, t.newest
+	if c.below != nil {
+		c.below.above = c
+	}
+	if c.older != nil {
+		c.older.newer = c
 	} else {
-		t.newest.newer = c
+		t.oldest = c
 	}
+	t.idle[c.host] = hostConns{top: c, count: host.count + 1}
 	t.newest = c
+	t.count++
 	switch {
 	case t.reaper == nil:
 		t.reaper = time.AfterFunc(t.IdleTimeout, t.reap)
@@ -192,17 +233,18 @@ func (t *Transport) add(c, below *plainConn) {
 
 // remove takes a connection out of those that wait. The caller holds mu.
 func (t *Transport) remove(c *plainConn) {
-	var above *plainConn
-	for at := t.idle[c.host]; at != c; at = at.below {
-		at.depth--
-		above = at
+	host := t.idle[c.host]
+	if host.count--; c.above == nil {
+		host.top = c.below
+	} else {
+		c.above.below = c.below
 	}
-	switch {
-	case above != nil:
-		above.below = c.below
-	case c.below != nil:
-		t.idle[c.host] = c.below
-	default:
+	if c.below != nil {
+		c.below.above = c.above
+	}
+	if host.count > 0 {
+		t.idle[c.host] = host
+	} else {
 		delete(t.idle, c.host)
 	}
 	if c.older == nil {
@@ -215,7 +257,7 @@ func (t *Transport) remove(c *plainConn) {
 	} else {
 		c.newer.older = c.older
 	}
-	c.below, c.older, c.newer = nil, nil, nil
+	c.above, c.below, c.older, c.newer = nil, nil, nil, nil
 	if t.count--; t.count == 0 {
 		t.reaper.Stop()
 	}

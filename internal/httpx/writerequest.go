@@ -1,6 +1,7 @@
 package httpx
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,12 +13,9 @@ import (
 	"golang.org/x/net/http/httpguts"
 )
 
-// checkRequest looks whether a request without a body can be sent (RFC 9110 §5.1, §5.5, §7.2).
-func checkRequest(req *http.Request) error {
-	if host := hostOf(req); host == "" || !httpguts.ValidHostHeader(host) {
-		return fmt.Errorf("httpx: invalid host %q", host)
-	}
-	for name, values := range req.Header {
+// checkHeader looks whether a header can be sent (RFC 9110 §5.1, §5.5).
+func checkHeader(header http.Header) error {
+	for name, values := range header {
 		if !httpguts.ValidHeaderFieldName(name) {
 			return fmt.Errorf("httpx: invalid name of a header field: %q", name)
 		}
@@ -30,20 +28,20 @@ func checkRequest(req *http.Request) error {
 	return nil
 }
 
-// hostOf is the value of a request's Host field. A zone means nothing but to this machine (RFC 6874 §4).
-func hostOf(req *http.Request) string {
-	host := req.Host
-	if host == "" {
-		host = req.URL.Host
+// hostOf is the value of a request's Host field (RFC 9110 §7.2). A zone means nothing but to this machine (RFC 6874 §4).
+func hostOf(req *http.Request) (string, error) {
+	host, err := httpguts.PunycodeHostPort(cmp.Or(req.Host, req.URL.Host))
+	if err != nil || host == "" || !httpguts.ValidHostHeader(host) {
+		return "", fmt.Errorf("httpx: invalid host %q", cmp.Or(req.Host, req.URL.Host))
 	}
 	if strings.HasPrefix(host, "[") {
 		if end := strings.LastIndexByte(host, ']'); end > 0 {
 			if zone := strings.LastIndexByte(host[:end], '%'); zone > 0 {
-				return host[:zone] + host[end:]
+				return host[:zone] + host[end:], nil
 			}
 		}
 	}
-	return host
+	return host, nil
 }
 
 // requests lends the memory that requests are written in.
@@ -52,6 +50,10 @@ var requests = sync.Pool{New: func() any { return new([]byte) }}
 // writeRequest writes a request without a body at once, as net/http does: Host and User-Agent come first, other fields
 // by their names. An empty User-Agent is none; fields that say how long a body is are left out.
 func writeRequest(w io.Writer, req *http.Request) error {
+	host, err := hostOf(req)
+	if err != nil {
+		return err
+	}
 	memory, _ := requests.Get().(*[]byte)
 	defer requests.Put(memory)
 	b := append((*memory)[:0], req.Method...)
@@ -64,7 +66,7 @@ func writeRequest(w io.Writer, req *http.Request) error {
 	}
 	b = append(b, target...)
 	b = append(b, " HTTP/1.1\r\n"...)
-	b = appendField(b, "Host", hostOf(req))
+	b = appendField(b, "Host", host)
 	if agents := req.Header["User-Agent"]; len(agents) > 0 && agents[0] != "" {
 		b = appendField(b, "User-Agent", agents[0])
 	}
@@ -87,7 +89,7 @@ func writeRequest(w io.Writer, req *http.Request) error {
 	if cap(b) <= mostRequest {
 		*memory = b
 	}
-	_, err := w.Write(b)
+	_, err = w.Write(b)
 	return err
 }
 

@@ -21,6 +21,7 @@ func TestWriteRequest(t *testing.T) {
 		"another host":     {Method: "OPTIONS", Host: "b.example", URL: &url.URL{Scheme: "http", Host: "127.0.0.1:80", Path: "/"}, Header: agent},
 		"zone":             {Method: "GET", URL: &url.URL{Scheme: "http", Host: "[fe80::1%eth0]:80", Path: "/"}, Header: agent},
 		"address":          {Method: "GET", URL: &url.URL{Scheme: "http", Host: "[::1]", Path: "/"}, Header: agent},
+		"names":            {Method: "GET", URL: &url.URL{Scheme: "http", Host: "bücher.example:81", Path: "/"}, Header: agent},
 		"no agent":         {Method: "GET", URL: &url.URL{Scheme: "http", Host: "a.example", Path: "/"}, Header: http.Header{"User-Agent": {""}}},
 		"several agents":   {Method: "GET", URL: &url.URL{Scheme: "http", Host: "a.example", Path: "/"}, Header: http.Header{"User-Agent": {"one", "two"}}},
 		"fields in order":  {Method: "GET", URL: &url.URL{Scheme: "http", Host: "a.example", Path: "/"}, Header: http.Header{"User-Agent": {"x"}, "Zoo": {"1"}, "Accept": {"2", "3"}, "Cookie": {"a=b"}}},
@@ -32,7 +33,7 @@ func TestWriteRequest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for range 2 { // the second one in used memory
 				var got, want bytes.Buffer
-				if err := checkRequest(req); err != nil {
+				if err := checkHeader(req.Header); err != nil {
 					t.Fatal(err)
 				}
 				if err := writeRequest(&got, req); err != nil {
@@ -77,7 +78,7 @@ func TestRequestsThatCannotBeSent(t *testing.T) {
 			r := valid()
 			spoil(r)
 			var sent bytes.Buffer
-			err := checkRequest(r)
+			err := checkHeader(r.Header)
 			if err == nil {
 				err = writeRequest(&sent, r)
 			}

@@ -1,0 +1,99 @@
+//go:build unix
+
+package httpx
+
+import (
+	"bufio"
+	"context"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+)
+
+// Pair returns the two ends of a connection without a network.
+func Pair() (ours, theirs net.Conn, err error) {
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	var ends [2]net.Conn
+	for i, fd := range fds {
+		file := os.NewFile(uintptr(fd), "")
+		if ends[i], err = net.FileConn(file); err != nil {
+			return nil, nil, err
+		}
+		file.Close() // the connection has its own
+	}
+	return ends[0], ends[1], nil
+}
+
+// Peer is one end of a connection, that of a server which is a func.
+type Peer struct {
+	net.Conn
+	N  int // which connection it is, from 1
+	in *bufio.Reader
+}
+
+// Hear reads a request; nil: none comes any more.
+func (p *Peer) Hear() *http.Request {
+	req, err := http.ReadRequest(p.in)
+	if err != nil {
+		return nil
+	}
+	return req
+}
+
+// Say writes; false: nobody listens.
+func (p *Peer) Say(what string) bool {
+	_, err := p.Write([]byte(what))
+	return err == nil
+}
+
+// Server serves each connection that is dialled by a func. It ends with the test.
+type Server struct {
+	t     testing.TB
+	serve func(*Peer)
+	wrap  func(net.Conn) net.Conn // ours; nil: as they are
+
+	mu      sync.Mutex // guards what follows
+	dialled []string
+	serving sync.WaitGroup
+}
+
+// NewServer returns a server.
+func NewServer(t testing.TB, serve func(*Peer)) *Server {
+	s := &Server{t: t, serve: serve}
+	t.Cleanup(s.serving.Wait)
+	return s
+}
+
+// Dial connects to it.
+func (s *Server) Dial(_ context.Context, _, hostport string) (net.Conn, error) {
+	ours, theirs, err := Pair()
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.dialled = append(s.dialled, hostport)
+	n := len(s.dialled)
+	s.mu.Unlock()
+	s.serving.Go(func() {
+		defer theirs.Close()
+		s.serve(&Peer{Conn: theirs, N: n, in: bufio.NewReader(theirs)})
+	})
+	if s.wrap != nil {
+		return s.wrap(ours), nil
+	}
+	return ours, nil
+}
+
+// Dialled returns what was dialled.
+func (s *Server) Dialled() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.dialled)
+}
