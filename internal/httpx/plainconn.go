@@ -111,6 +111,9 @@ func (c *plainConn) receive(in *bufio.Reader, req *http.Request, trace *httptrac
 	for {
 		resp, err := http.ReadResponse(in, req)
 		if err != nil {
+			if c.header == 0 {
+				err = ErrHeaderTooLarge // net/http may see half a line and say so
+			}
 			return nil, err
 		}
 		if resp.StatusCode/100 != 1 || resp.StatusCode == http.StatusSwitchingProtocols {
