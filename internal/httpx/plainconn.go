@@ -136,10 +136,10 @@ func (c *plainConn) Read(p []byte) (n int, err error) {
 		p = p[:min(int64(len(p)), c.header)]
 	}
 	n, c.over = c.Conn.Read(p)
-	if c.header >= 0 {
-		c.header -= int64(n)
-	}
 	taken, bad := c.framing.take(p[:n])
+	if c.header >= 0 {
+		c.header -= int64(taken)
+	}
 	switch {
 	case bad != nil:
 		c.over = bad
