@@ -237,6 +237,7 @@ func TestTransportKeeps(t *testing.T) {
 		{name: "half read", answer: good, read: func(r *http.Response) { r.Body.Read(make([]byte, 2)) }},
 		{name: "half read chunks", answer: chunked("0\r\n\r\n"), read: func(r *http.Response) { io.ReadFull(r.Body, make([]byte, 3)) }},
 		{name: "101", answer: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n"},
+		{name: "bad trailer", answer: chunked("0\r\nno field\r\n\r\n")}, // for net/http alone
 		{name: "something behind", answer: good + "x"},
 		{name: "body of a HEAD", answer: good, request: func(r *http.Request) { r.Method = "HEAD" }},
 		{name: "body of a 204", answer: "HTTP/1.1 204 No Content\r\nContent-Length: 4\r\n\r\ngood"},

@@ -73,16 +73,19 @@ func TestTransportSpokenTo(t *testing.T) {
 	}
 }
 
-// deafConn is a connection whose server answers and ends before anything is written to it.
+// deafConn is a connection whose server answers, and may end, before anything is written to it.
 type deafConn struct {
 	net.Conn
 	peer   net.Conn
 	answer string
+	ends   bool
 }
 
 func (c deafConn) Write([]byte) (int, error) {
 	io.WriteString(c.peer, c.answer)
-	c.peer.Close()
+	if c.ends {
+		c.peer.Close()
+	}
 	return 0, &net.OpError{Op: "write", Err: syscall.EPIPE}
 }
 
@@ -93,18 +96,20 @@ func TestTransportNotTaken(t *testing.T) {
 	const busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy"
 	for _, tt := range []struct {
 		name, answer, body string
+		ends               bool
 		pipe               bool // the error is that of the write
 	}{
-		{name: "answered", answer: busy, body: "busy"},
-		{name: "not answered", pipe: true},
-		{name: "half answered", answer: busy[:20]},
+		{name: "answered", answer: busy, body: "busy", ends: true},
+		{name: "answered, and open", answer: busy, body: "busy"},
+		{name: "not answered", ends: true, pipe: true},
+		{name: "half answered", answer: busy[:20], ends: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := httpx.NewServer(t, answering(good))
 			server.Pair = func() (ours, theirs net.Conn, err error) {
 				ours, theirs, err = httpx.Pair()
 				if len(server.Dialled()) == 0 {
-					ours = deafConn{ours, theirs, tt.answer}
+					ours = deafConn{ours, theirs, tt.answer, tt.ends}
 				}
 				return ours, theirs, err
 			}
@@ -238,6 +243,49 @@ func TestTransportCancelLate(t *testing.T) {
 	if len(server.Dialled()) != 1 {
 		t.Errorf("%d connections", len(server.Dialled()))
 	}
+}
+
+// slowToStop is a connection whose interruption takes its time.
+type slowToStop struct {
+	net.Conn
+	began, goOn chan struct{}
+}
+
+func (c slowToStop) SetDeadline(t time.Time) error {
+	close(c.began)
+	<-c.goOn
+	return c.Conn.SetDeadline(t)
+}
+
+func (c slowToStop) SyscallConn() (syscall.RawConn, error) { return c.Conn.(syscall.Conn).SyscallConn() }
+
+// An interruption that is under way when a response comes to its end does not reach the next request.
+func TestTransportCancelAtEnd(t *testing.T) {
+	began, goOn := make(chan struct{}), make(chan struct{})
+	server := httpx.NewServer(t, answering(good))
+	server.Wrap = func(c net.Conn) net.Conn {
+		if len(server.Dialled()) > 1 {
+			return c
+		}
+		return slowToStop{c, began, goOn}
+	}
+	rt := newTransport(t, server)
+	req := newRequest(t, "http://example.com/")
+	ctx, cancel := context.WithCancel(req.Context())
+	resp, err := rt.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-began
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != "good" {
+		t.Errorf("%q, %v", body, err)
+	}
+	wantGood(t, rt)
+	if len(server.Dialled()) != 2 {
+		t.Error("the next request went over the connection that is about to be interrupted")
+	}
+	close(goOn)
 }
 
 // Without SyscallConn a connection serves one request. A deadline ends what waits.
