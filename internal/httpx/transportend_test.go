@@ -257,7 +257,9 @@ func (c slowToStop) SetDeadline(t time.Time) error {
 	return c.Conn.SetDeadline(t)
 }
 
-func (c slowToStop) SyscallConn() (syscall.RawConn, error) { return c.Conn.(syscall.Conn).SyscallConn() }
+func (c slowToStop) SyscallConn() (syscall.RawConn, error) {
+	return c.Conn.(syscall.Conn).SyscallConn()
+}
 
 // An interruption that is under way when a response comes to its end does not reach the next request.
 func TestTransportCancelAtEnd(t *testing.T) {
@@ -419,6 +421,40 @@ func TestTransportClose(t *testing.T) {
 	server.Wait()
 	if len(server.Dialled()) != 3 {
 		t.Errorf("%d connections", len(server.Dialled()))
+	}
+}
+
+// A reused connection that is reset behind the first byte of an answer is no reason to ask again.
+func TestTransportResetInHeader(t *testing.T) {
+	begun := make(chan struct{})
+	server := httpx.NewServer(t, func(p *httpx.Peer) {
+		p.Hear()
+		p.Say(good)
+		p.Hear()
+		p.Say("HTTP/1.1 200 OK\r\n")
+		<-begun // the client has read that
+		p.Reset()
+	})
+	server.Pair = httpx.TCPPair
+	rt := newTransport(t, server)
+	wantGood(t, rt)
+	req := newRequest(t, "http://example.com/")
+	trace := &httptrace.ClientTrace{GotFirstResponseByte: func() { close(begun) }}
+	_, err := get(rt, req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	if !errors.Is(err, syscall.ECONNRESET) || len(server.Dialled()) != 1 {
+		t.Errorf("%v, %d connections", err, len(server.Dialled()))
+	}
+}
+
+// A request that cannot be written fails on the first connection that it gets.
+func TestTransportUnwritable(t *testing.T) {
+	server := httpx.NewServer(t, answering(good))
+	rt := newTransport(t, server)
+	wantGood(t, rt)
+	req := newRequest(t, "http://example.com/")
+	req.URL.Opaque = "/\n"
+	if _, err := get(rt, req); err == nil || len(server.Dialled()) != 1 {
+		t.Errorf("%v, %d connections", err, len(server.Dialled()))
 	}
 }
 
