@@ -5,6 +5,7 @@ package httpx
 import (
 	"bufio"
 	"context"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -31,6 +32,20 @@ func Pair() (ours, theirs net.Conn, err error) {
 	return ends[0], ends[1], nil
 }
 
+// TCPPair returns the two ends of a connection over TCP.
+func TCPPair() (ours, theirs net.Conn, err error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, nil, err
+	}
+	defer listener.Close()
+	if ours, err = net.Dial("tcp", listener.Addr().String()); err != nil {
+		return nil, nil, err
+	}
+	theirs, err = listener.Accept()
+	return ours, theirs, err
+}
+
 // Peer is one end of a connection, that of a server which is a func.
 type Peer struct {
 	net.Conn
@@ -53,11 +68,23 @@ func (p *Peer) Say(what string) bool {
 	return err == nil
 }
 
+// Tee copies what is heard from now on.
+func (p *Peer) Tee(to io.Writer) { p.in = bufio.NewReader(io.TeeReader(p.Conn, to)) }
+
+// Reset ends a connection over TCP at once, with nothing sent that was not sent before.
+func (p *Peer) Reset() {
+	if c, ok := p.Conn.(*net.TCPConn); ok {
+		c.SetLinger(0)
+	}
+	p.Close()
+}
+
 // Server serves each connection that is dialled by a func. It ends with the test.
 type Server struct {
-	t     testing.TB
+	Pair func() (ours, theirs net.Conn, err error)
+	Wrap func(ours net.Conn) net.Conn // nil: as they are
+
 	serve func(*Peer)
-	wrap  func(net.Conn) net.Conn // ours; nil: as they are
 
 	mu      sync.Mutex // guards what follows
 	dialled []string
@@ -66,14 +93,17 @@ type Server struct {
 
 // NewServer returns a server.
 func NewServer(t testing.TB, serve func(*Peer)) *Server {
-	s := &Server{t: t, serve: serve}
+	s := &Server{Pair: Pair, serve: serve}
 	t.Cleanup(s.serving.Wait)
 	return s
 }
 
+// Wait waits until no connection is served any more.
+func (s *Server) Wait() { s.serving.Wait() }
+
 // Dial connects to it.
 func (s *Server) Dial(_ context.Context, _, hostport string) (net.Conn, error) {
-	ours, theirs, err := Pair()
+	ours, theirs, err := s.Pair()
 	if err != nil {
 		return nil, err
 	}
@@ -85,8 +115,8 @@ func (s *Server) Dial(_ context.Context, _, hostport string) (net.Conn, error) {
 		defer theirs.Close()
 		s.serve(&Peer{Conn: theirs, N: n, in: bufio.NewReader(theirs)})
 	})
-	if s.wrap != nil {
-		return s.wrap(ours), nil
+	if s.Wrap != nil {
+		return s.Wrap(ours), nil
 	}
 	return ours, nil
 }

@@ -90,6 +90,9 @@ func (c *plainConn) receive(in *bufio.Reader, req *http.Request, tracer Tracer) 
 	for {
 		resp, err := http.ReadResponse(in, req)
 		if err != nil {
+			if c.header == 0 {
+				err = ErrHeaderTooLarge // net/http may see half a line and say so
+			}
 			return nil, err
 		}
 		if resp.StatusCode/100 != 1 || resp.StatusCode == http.StatusSwitchingProtocols {
@@ -112,10 +115,10 @@ func (c *plainConn) Read(p []byte) (n int, err error) {
 		p = p[:min(int64(len(p)), c.header)]
 	}
 	n, c.over = c.Conn.Read(p)
-	if c.header >= 0 {
-		c.header -= int64(n)
-	}
 	taken, bad := c.framing.take(p[:n])
+	if c.header >= 0 {
+		c.header -= int64(taken)
+	}
 	switch {
 	case bad != nil:
 		c.over = bad

@@ -8,10 +8,12 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
-	"golang.org/x/net/http/httpguts"
+	"golang.org/x/net/idna"
 )
 
 // Transport sends requests without a body in HTTP/1.1 over connections without TLS, which it keeps for the next
@@ -148,7 +150,11 @@ func (t *Transport) Close() {
 
 // connect makes a connection to the host and port of a URL.
 func (t *Transport) connect(ctx context.Context, u *url.URL) (*plainConn, error) {
-	host, err := httpguts.PunycodeHostPort(u.Hostname())
+	host := u.Hostname()
+	var err error
+	if strings.ContainsFunc(host, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		host, err = idna.Lookup.ToASCII(host)
+	}
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("httpx: the host %q: %w", u.Hostname(), err)
