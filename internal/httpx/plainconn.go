@@ -71,7 +71,7 @@ func (c *plainConn) do(ctx context.Context, req *http.Request, tracer Tracer) (*
 		}
 		return nil, err
 	}
-	b.last = unsent != nil || resp.Close || req.Close || httpguts.HeaderValuesContainsToken(req.Header["Connection"], "close")
+	b.last = unsent != nil || resp.Close || httpguts.HeaderValuesContainsToken(req.Header["Connection"], "close")
 	if resp.Body == http.NoBody {
 		b.end(true)
 		return resp, nil

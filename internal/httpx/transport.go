@@ -70,7 +70,7 @@ const mostAtOnce = 8 << 10
 // Takes tells whether a request is one that Do can send: in plain HTTP, safe, without a body, and of no more
 // than some kilobytes.
 func (t *Transport) Takes(req *http.Request) bool {
-	if !canListen || req.URL.Scheme != "http" || req.Body != nil {
+	if !canListen || req.URL.Scheme != "http" || req.Body != nil || req.ContentLength != 0 || req.Close {
 		return false
 	}
 	switch req.Method {

@@ -19,8 +19,8 @@ import (
 )
 
 // newTransport returns a transport to a server, which is closed with the test.
-func newTransport(t testing.TB, s *httpx.Server) *httpx.Transport {
-	rt := &httpx.Transport{Dial: s.Dial, MaxHeaderBytes: 1 << 20, MaxIdle: 100, MaxIdlePerHost: 10, IdleTimeout: time.Minute}
+func newTransport(t testing.TB, s *httpx.Server) httpx.RoundTripper {
+	rt := httpx.RoundTripper{Transport: &httpx.Transport{Dial: s.Dial, MaxHeaderBytes: 1 << 20, MaxIdle: 100, MaxIdlePerHost: 10, IdleTimeout: time.Minute}}
 	t.Cleanup(rt.Close)
 	return rt
 }
@@ -85,6 +85,8 @@ func TestTransportTakes(t *testing.T) {
 		{"DELETE", func(r *http.Request) { r.Method = "DELETE" }, false},
 		{"CONNECT", func(r *http.Request) { r.Method = "CONNECT" }, false},
 		{"body", func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("x")) }, false},
+		{"the last on its connection", func(r *http.Request) { r.Close = true }, false},
+		{"length of a body", func(r *http.Request) { r.ContentLength = 3 }, false},
 		{"TLS", func(r *http.Request) { r.URL.Scheme = "https" }, false},
 		{"other scheme", func(r *http.Request) { r.URL.Scheme = "ftp" }, false},
 		{"long path", func(r *http.Request) { r.URL.Path = strings.Repeat("x", 8<<10) }, false},
@@ -150,7 +152,6 @@ func TestTransportWritesAsNetHTTP(t *testing.T) {
 		{name: "Host with a space", url: "http://example.com/", change: func(r *http.Request) { r.Host = "a b\r\nX: y" }},
 		{name: "opaque", url: "http://example.com/", change: func(r *http.Request) { r.URL.Opaque = "/%41/../b" }},
 		{name: "control character", url: "http://example.com/", change: func(r *http.Request) { r.URL.Opaque = "/\r\nX: y" }},
-		{name: "Close", url: "http://example.com/", change: func(r *http.Request) { r.Close = true }},
 		{name: "HEAD", url: "http://example.com/", change: func(r *http.Request) { r.Method = "HEAD" }},
 		{name: "no header", url: "http://example.com/", change: func(r *http.Request) { r.Header = http.Header{} }},
 		{name: "no agent", url: "http://example.com/", change: func(r *http.Request) { r.Header["User-Agent"] = []string{""} }},
@@ -160,7 +161,6 @@ func TestTransportWritesAsNetHTTP(t *testing.T) {
 		{name: "longer than a buffer", url: "http://example.com/", change: func(r *http.Request) { r.Header.Set("Cookie", strings.Repeat("x", 6000)) }},
 		{name: "name of a field", url: "http://example.com/", change: func(r *http.Request) { r.Header["X Y"] = []string{"z"} }},
 		{name: "value of a field", url: "http://example.com/", change: func(r *http.Request) { r.Header["X"] = []string{"secret\nY: z"} }},
-		{name: "ContentLength", url: "http://example.com/", change: func(r *http.Request) { r.ContentLength = 3 }},
 		{name: "no host", url: "http:///x"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -173,7 +173,12 @@ func TestTransportWritesAsNetHTTP(t *testing.T) {
 			}
 			got := send(t, func(s *httpx.Server) http.RoundTripper { return newTransport(t, s) }, request())
 			want := send(t, func(s *httpx.Server) http.RoundTripper { return newNetHTTP(t, s) }, request())
-			if tt.name == "bad IDN" {
+			// Accepted difference: net/http names itself where no agent is set, we name none.
+			want.request = strings.Replace(want.request, "User-Agent: Go-http-client/1.1\r\n", "", 1)
+			switch tt.name {
+			case "Host with a space":
+				want.request, want.failed = "", true // accepted difference: net/http leaves it out and sends an empty one
+			case "bad IDN":
 				want = sent{failed: true} // accepted difference: net/http dials the name as it is then, which is not what it sends as Host
 			}
 			if !slices.Equal(got.dialled, want.dialled) || got.request != want.request || got.failed != want.failed {
@@ -231,7 +236,6 @@ func TestTransportKeeps(t *testing.T) {
 		{name: "HTTP/1.0", answer: "HTTP/1.0 200 OK\r\nContent-Length: 4\r\n\r\ngood"},
 		{name: "Connection: close", answer: "HTTP/1.1 200 OK\r\nConnection: x, Close\r\nContent-Length: 4\r\n\r\ngood"},
 		{name: "close, no body", answer: "HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"},
-		{name: "Request.Close", answer: good, request: func(r *http.Request) { r.Close = true }}, // the server does not say so too
 		{name: "our Connection: close", answer: good, request: func(r *http.Request) { r.Header.Set("Connection", "close") }},
 		{name: "not read", answer: good, read: func(*http.Response) {}},
 		{name: "half read", answer: good, read: func(r *http.Response) { r.Body.Read(make([]byte, 2)) }},

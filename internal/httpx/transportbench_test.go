@@ -72,7 +72,7 @@ var transports = []struct {
 	make func(tb testing.TB) http.RoundTripper
 }{
 	{"ours", func(tb testing.TB) http.RoundTripper {
-		rt := &httpx.Transport{Dial: benchServer(tb), MaxHeaderBytes: 1 << 20, MaxIdle: 100, MaxIdlePerHost: 100, IdleTimeout: time.Minute}
+		rt := httpx.RoundTripper{Transport: &httpx.Transport{Dial: benchServer(tb), MaxHeaderBytes: 1 << 20, MaxIdle: 100, MaxIdlePerHost: 100, IdleTimeout: time.Minute}}
 		tb.Cleanup(rt.Close)
 		return rt
 	}},

@@ -199,7 +199,7 @@ func TestTransportStorm(t *testing.T) {
 
 	server := newStorm(t, seed, "a.example", "b.example", "c.example", "d.example")
 	var open atomic.Int64
-	rt := &httpx.Transport{
+	rt := httpx.RoundTripper{Transport: &httpx.Transport{
 		Dial: func(ctx context.Context, network, hostport string) (net.Conn, error) {
 			conn, err := new(net.Dialer).DialContext(ctx, network, server.hosts[hostport].Addr().String())
 			if err != nil {
@@ -209,7 +209,7 @@ func TestTransportStorm(t *testing.T) {
 			return &countedConn{Conn: conn, open: &open}, nil
 		},
 		MaxHeaderBytes: 1 << 20, MaxIdle: 6, MaxIdlePerHost: 2, IdleTimeout: 5 * time.Millisecond,
-	}
+	}}
 	var mu sync.Mutex // guards what follows
 	done := make(map[string]error)
 	gaveUp := make(map[string]bool)
@@ -269,7 +269,7 @@ func TestTransportStorm(t *testing.T) {
 }
 
 // stormRequest makes a request. It tells whether it gave the request up itself, and how that failed otherwise.
-func stormRequest(t *testing.T, rt *httpx.Transport, rnd *rand.Rand, id string) (gaveUp bool, err error) {
+func stormRequest(t *testing.T, rt httpx.RoundTripper, rnd *rand.Rand, id string) (gaveUp bool, err error) {
 	limited, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	why := errors.New("why")
