@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -26,7 +27,7 @@ type plainConn struct {
 	transport *Transport
 	host      string       // that it leads to, as in the URLs
 	listen    func() heard // nil: it cannot be asked
-	interrupt func()       // ends what reads and writes
+	abort     func()       // closes it, and so ends what reads and writes
 
 	// Of the request that it serves.
 	framing  framing
@@ -49,7 +50,7 @@ var (
 
 func newPlainConn(t *Transport, conn net.Conn, host string) *plainConn {
 	return &plainConn{Conn: conn, transport: t, host: host, listen: newListener(conn),
-		interrupt: func() { conn.SetDeadline(time.Unix(1, 0)) }}
+		abort: func() { conn.Close() }}
 }
 
 // NetConn returns the connection below.
@@ -57,20 +58,20 @@ func (c *plainConn) NetConn() net.Conn { return c.Conn }
 
 // roundTrip sends a request and reads the header of its response. With an error the connection is of no use any more.
 func (c *plainConn) roundTrip(req *http.Request, trace *httptrace.ClientTrace) (*http.Response, error) {
-	b := &plainBody{conn: c, ctx: req.Context(), stop: context.AfterFunc(req.Context(), c.interrupt)}
+	b := &plainBody{conn: c, ctx: req.Context(), stop: context.AfterFunc(req.Context(), c.abort)}
 	if trace.GotConn != nil {
 		trace.GotConn(httptrace.GotConnInfo{Conn: c, Reused: c.reused, WasIdle: c.reused})
 	}
 	c.framing.await(req.Method)
 	c.header, c.answered = c.transport.MaxHeaderBytes, false
 	unsent := c.send(req)
-	if unsent != nil && !isLost(unsent) {
+	if unsent != nil && !errors.Is(unsent, syscall.EPIPE) && !errors.Is(unsent, syscall.ECONNRESET) {
 		b.stop()
 		return nil, unsent
 	}
 	b.in, _ = plainReaders.Get().(*bufio.Reader)
 	b.in.Reset(c)
-	resp, err := c.receive(b.in, req, trace) // a server that does not take a request may have said why
+	resp, err := c.receive(b.in, req, trace) // a server that has closed the connection may have said why
 	if err != nil {
 		b.end(false)
 		if unsent != nil && !c.answered {
@@ -156,7 +157,7 @@ func (c *plainConn) Read(p []byte) (n int, err error) {
 type plainBody struct {
 	conn *plainConn
 	ctx  context.Context // of the request
-	stop func() bool     // no interruption any more; false: there was one
+	stop func() bool     // its end does not abort the connection any more; false: it does already
 	body io.Reader       // as net/http reads it
 	in   *bufio.Reader   // below it
 	last bool            // the connection serves no other request
@@ -187,7 +188,7 @@ func (b *plainBody) Read(p []byte) (int, error) {
 	b.reading = false
 	whole := errors.Is(err, io.EOF)
 	switch {
-	case b.closed: // meanwhile, and the connection was interrupted
+	case b.closed: // meanwhile, and the connection with it
 		b.end(false)
 		if !whole {
 			err = errBodyClosed
@@ -223,7 +224,7 @@ func (b *plainBody) Close() error {
 	b.closed = true
 	switch {
 	case b.reading:
-		b.conn.interrupt() // that Read does the rest
+		b.conn.abort() // that Read does the rest
 	case b.over == nil:
 		b.end(false)
 	}
