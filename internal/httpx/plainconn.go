@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -24,7 +25,7 @@ type plainConn struct {
 	transport *Transport
 	host      string       // that it leads to, as in the URLs
 	listen    func() heard // nil: it cannot be asked
-	interrupt func()       // ends what reads and writes
+	abort     func()       // closes it, and so ends what reads and writes
 
 	// Of the request that it serves.
 	framing  framing
@@ -44,7 +45,7 @@ var plainReaders = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 
 func newPlainConn(t *Transport, conn net.Conn, host string) *plainConn {
 	return &plainConn{Conn: conn, transport: t, host: host, listen: newListener(conn),
-		interrupt: func() { conn.SetDeadline(time.Unix(1, 0)) }}
+		abort: func() { conn.Close() }}
 }
 
 // NetConn returns the connection below.
@@ -52,18 +53,18 @@ func (c *plainConn) NetConn() net.Conn { return c.Conn }
 
 // do sends a request and reads the header of its response. With an error the connection is of no use any more.
 func (c *plainConn) do(ctx context.Context, req *http.Request, tracer Tracer) (*http.Response, error) {
-	b := &plainBody{conn: c, ctx: ctx, stop: context.AfterFunc(ctx, c.interrupt)}
+	b := &plainBody{conn: c, ctx: ctx, stop: context.AfterFunc(ctx, c.abort)}
 	tracer.GotConn(c, c.reused)
 	c.framing.await(req.Method)
 	c.header, c.answered = c.transport.MaxHeaderBytes, false
 	unsent := writeRequest(c.Conn, req)
-	if unsent != nil && !isLost(unsent) {
+	if unsent != nil && !errors.Is(unsent, syscall.EPIPE) && !errors.Is(unsent, syscall.ECONNRESET) {
 		b.stop()
 		return nil, unsent
 	}
 	b.in, _ = plainReaders.Get().(*bufio.Reader)
 	b.in.Reset(c)
-	resp, err := c.receive(b.in, req, tracer) // a server that does not take a request may have said why
+	resp, err := c.receive(b.in, req, tracer) // a server that has closed the connection may have said why
 	if err != nil {
 		b.end(false)
 		if unsent != nil && !c.answered {
@@ -135,7 +136,7 @@ func (c *plainConn) Read(p []byte) (n int, err error) {
 type plainBody struct {
 	conn *plainConn
 	ctx  context.Context // of the request
-	stop func() bool     // no interruption any more; false: there was one
+	stop func() bool     // its end does not abort the connection any more; false: it does already
 	body io.Reader       // as net/http reads it
 	in   *bufio.Reader   // below it
 	last bool            // the connection serves no other request
@@ -166,7 +167,7 @@ func (b *plainBody) Read(p []byte) (int, error) {
 	b.reading = false
 	whole := errors.Is(err, io.EOF)
 	switch {
-	case b.closed: // meanwhile, and the connection was interrupted
+	case b.closed: // meanwhile, and the connection with it
 		b.end(false)
 		if !whole {
 			err = errBodyClosed
@@ -202,7 +203,7 @@ func (b *plainBody) Close() error {
 	b.closed = true
 	switch {
 	case b.reading:
-		b.conn.interrupt() // that Read does the rest
+		b.conn.abort() // that Read does the rest
 	case b.over == nil:
 		b.end(false)
 	}

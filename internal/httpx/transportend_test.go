@@ -11,6 +11,7 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -223,7 +224,7 @@ func TestTransportCancelLate(t *testing.T) {
 			}
 			p.Say(good[:len(good)-2])
 			cancel()
-			<-time.NewTimer(time.Millisecond).C // for the interruption, if there is one
+			<-time.NewTimer(time.Millisecond).C // for what the end of its context does, if it does anything
 			p.Say(good[len(good)-2:])
 		}
 	})
@@ -242,23 +243,26 @@ func TestTransportCancelLate(t *testing.T) {
 	}
 }
 
-// slowToStop is a connection whose interruption takes its time.
-type slowToStop struct {
+// slowToClose is a connection whose first Close takes its time.
+type slowToClose struct {
 	net.Conn
 	began, goOn chan struct{}
+	closes      atomic.Int32
 }
 
-func (c slowToStop) SetDeadline(t time.Time) error {
-	close(c.began)
-	<-c.goOn
-	return c.Conn.SetDeadline(t)
+func (c *slowToClose) Close() error {
+	if c.closes.Add(1) == 1 {
+		close(c.began)
+		<-c.goOn
+	}
+	return c.Conn.Close()
 }
 
-func (c slowToStop) SyscallConn() (syscall.RawConn, error) {
+func (c *slowToClose) SyscallConn() (syscall.RawConn, error) {
 	return c.Conn.(syscall.Conn).SyscallConn()
 }
 
-// An interruption that is under way when a response comes to its end does not reach the next request.
+// A connection that a context's end is about to close when a response comes to its end is not used again.
 func TestTransportCancelAtEnd(t *testing.T) {
 	began, goOn := make(chan struct{}), make(chan struct{})
 	server := httpx.NewServer(t, answering(good))
@@ -266,7 +270,7 @@ func TestTransportCancelAtEnd(t *testing.T) {
 		if len(server.Dialled()) > 1 {
 			return c
 		}
-		return slowToStop{c, began, goOn}
+		return &slowToClose{Conn: c, began: began, goOn: goOn}
 	}
 	rt := newTransport(t, server)
 	req := newRequest(t, "http://example.com/")
@@ -282,9 +286,22 @@ func TestTransportCancelAtEnd(t *testing.T) {
 	}
 	wantGood(t, rt)
 	if len(server.Dialled()) != 2 {
-		t.Error("the next request went over the connection that is about to be interrupted")
+		t.Error("the next request went over it")
 	}
 	close(goOn)
+}
+
+// A body that is forgotten keeps no connection when its context has ended.
+func TestTransportForgotten(t *testing.T) {
+	server := httpx.NewServer(t, answering(good))
+	rt := newTransport(t, server)
+	req := newRequest(t, "http://example.com/")
+	ctx, cancel := context.WithCancel(req.Context())
+	if _, err := rt.RoundTrip(req.WithContext(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	server.Wait()
 }
 
 // Without SyscallConn a connection serves one request. A deadline ends what waits.
