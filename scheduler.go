@@ -45,7 +45,7 @@ type scheduler struct {
 	dueAdded time.Time         // earliest NotBefore added while the cache was asked
 	returned atomic.Int32      // the number of jobs; written with mu
 	jobs     map[string][]*job // jobs that have come back to their slots' queues
-	asking   bool              // a reader is asking the cache for what is due
+	asking   bool              // a worker is asking the cache for what is due
 }
 
 func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, now func() time.Time) *scheduler {
@@ -131,6 +131,7 @@ func (s *scheduler) next(ctx context.Context, leads bool) (*job, error) {
 		}
 		if s.hungry.Load() {
 			s.hungry.Store(false)
+			s.signal() // this may have been the last one: then workers are hungry still
 		}
 		if w, ok := grant.Waiter.(*waiter); ok {
 			w.grant, w.claim = grant, claimed
