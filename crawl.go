@@ -194,10 +194,14 @@ func (c *crawl) stageError(err error) error {
 	return err
 }
 
+// nearItems is how many items may wait before a worker that could go on lets the pipelines go first. Fewer are not worth
+// a change of goroutines; many would be far by the time they come to their turn, and their pages with them.
+const nearItems = 16
+
 // take asks the scheduler for the next job; a failing cache ends the crawl.
 func (c *crawl) take(ctx context.Context) (*job, bool) {
-	if c.ledger.items.Load() > 0 {
-		runtime.Gosched() // items that this worker has sent are near yet; else they would wait until it has nothing to do
+	if c.ledger.items.Load() > nearItems {
+		runtime.Gosched()
 	}
 	j, err := c.sched.take(ctx)
 	if err != nil {

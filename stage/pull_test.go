@@ -77,14 +77,14 @@ func TestPullStartsWorkersAsTheyAreNeeded(t *testing.T) {
 				turn <- struct{}{}
 				w := &well{n: 100, wait: func(context.Context, int32) {
 					<-turn
-					time.Sleep(10 * time.Millisecond)
+					<-time.After(10 * time.Millisecond)
 					turn <- struct{}{}
 				}}
 				err := stage.Pull(t.Context(), limit, w.next, process(func(ctx context.Context, p *parcel) (*parcel, error) {
 					inside.enter()
 					defer inside.leave()
 					workers.Store(stage.CallOf(ctx).Worker(), true)
-					time.Sleep(c.takes)
+					<-time.After(c.takes)
 					return p, nil
 				}))
 				if err != nil {
