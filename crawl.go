@@ -3,6 +3,7 @@ package tegenaria
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -179,12 +180,8 @@ func (c *crawl) now() time.Time { return c.began.Add(time.Since(c.began)) }
 // crawl has stopped and its work in hand is done.
 func (c *crawl) runRequests() error {
 	// The scheduler's claims say how many fetch and the parseGate how many parse; a parser that waits in Fetch
-	// lends its place. The pool has room for all of them.
-	pages := stage.DynamicWorkerPool[*job](stage.ProcessorFunc[*job](c.page), len(c.watch.pages))
-	source, wait := c.newSource()
-	err := stage.New(pages).Process(c.work, source, noSink[*job]{})
-	wait()
-	return c.stageError(err)
+	// lends its place. There is room for all of them, and for one that waits for what comes next.
+	return c.stageError(stage.Pull(c.work, len(c.watch.pages), c.take, stage.ProcessorFunc[*job](c.page)))
 }
 
 // stageError keeps what is a fault of the engine itself: cancellation and abandoned calls are told
@@ -197,57 +194,20 @@ func (c *crawl) stageError(err error) error {
 	return err
 }
 
-// jobSource feeds the pages' stage from the scheduler.
-type jobSource struct {
-	next func(ctx context.Context) *job
-	job  *job
-}
-
-func (s *jobSource) Next(ctx context.Context) bool {
-	s.job = s.next(ctx)
-	return s.job != nil
-}
-
-func (s *jobSource) Payload() *job { return s.job }
-
-func (s *jobSource) Error() error { return nil }
-
-// newSource makes the cache readers. One reads in the stage's own goroutine; more feed a channel, and
-// wait returns when they have left.
-func (c *crawl) newSource() (source stage.Source[*job], wait func()) {
-	if c.cfg.readers == 1 {
-		return &jobSource{next: c.take}, func() {}
-	}
-	jobs := make(chan *job)
-	var readers sync.WaitGroup
-	for range c.cfg.readers {
-		readers.Go(func() {
-			for j := c.take(c.work); j != nil; j = c.take(c.work) {
-				jobs <- j
-			}
-		})
-	}
-	var closer sync.WaitGroup
-	closer.Go(func() {
-		readers.Wait()
-		close(jobs)
-	})
-	return &jobSource{next: func(context.Context) *job { return <-jobs }}, func() {
-		for j := range jobs { // what came after the stages had been cancelled
-			j.letGo()
-			j.done()
-		}
-		closer.Wait()
-	}
-}
+// nearItems is how many items may wait before a worker that could go on lets the pipelines go first. Fewer are not worth
+// a change of goroutines; many would be far by the time they come to their turn, and their pages with them.
+const nearItems = 16
 
 // take asks the scheduler for the next job; a failing cache ends the crawl.
-func (c *crawl) take(ctx context.Context) *job {
+func (c *crawl) take(ctx context.Context) (*job, bool) {
+	if c.ledger.items.Load() > nearItems {
+		runtime.Gosched()
+	}
 	j, err := c.sched.take(ctx)
 	if err != nil {
 		c.storeFailed(err)
 	}
-	return j
+	return j, j != nil
 }
 
 // fail1 notes a fault of the engine itself.

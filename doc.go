@@ -20,7 +20,7 @@
 //  2. It is accepted: counted, filtered by scope, identified by its fingerprint, and handed to the
 //     cache, which alone knows whether it is new and stores it in the same step (crawl.accept).
 //  3. It waits in its slot, the queue of its host, as a compact record (CacheInterface, memoryCache).
-//  4. When the slot is ready and a worker is free a reader takes it (scheduler.take).
+//  4. When the slot is ready a worker that is free takes it (scheduler.take).
 //  5. robots.txt is asked, once per origin (robotsGate.pass).
 //  6. It passes the middlewares in ascending order and is downloaded; the slot is stamped when the
 //     download starts (crawl.exchange).

@@ -36,7 +36,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// lookAtDue makes the readers ask the cache what is due.
+// lookAtDue has the cache asked what is due.
 func (s *scheduler) lookAtDue() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

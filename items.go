@@ -5,7 +5,6 @@ import (
 	"errors"
 	"sync/atomic"
 
-	"github.com/tegenaria/tegenaria/buffer"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -70,22 +69,6 @@ func (c *crawl) addItem(j *job, meta *ItemMeta) bool {
 	return true
 }
 
-// itemSource feeds the pipelines' stage from the buffer.
-type itemSource struct {
-	items *buffer.Pool[*itemTask]
-	task  *itemTask
-}
-
-func (s *itemSource) Next(ctx context.Context) bool {
-	task, err := s.items.Get(ctx)
-	s.task = task
-	return err == nil
-}
-
-func (s *itemSource) Payload() *itemTask { return s.task }
-
-func (s *itemSource) Error() error { return nil }
-
 // putItem puts a task into the buffer; the time that the parser has to wait is not its own.
 func (c *crawl) putItem(j *job, t *itemTask) error {
 	if j.ctx.Err() == nil && c.items.TryPut(t) {
@@ -95,11 +78,6 @@ func (c *crawl) putItem(j *job, t *itemTask) error {
 	defer c.watch.clockGoesOn(&j.call)
 	return c.items.Put(j.ctx, t)
 }
-
-// noSink is the sink of stages whose processors settle by themselves.
-type noSink[T any] struct{}
-
-func (noSink[T]) Consume(context.Context, T) error { return nil }
 
 // pipe is the stage of the items: one item passes all pipelines.
 func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
@@ -238,7 +216,9 @@ func (c *crawl) leaveItems() {
 
 // runItems moves items from the buffer through the pipelines until the buffer is closed and empty.
 func (c *crawl) runItems() error {
-	workers := stage.FixedWorkerPool[*itemTask](stage.ProcessorFunc[*itemTask](c.pipe), c.cfg.itemConcurrency)
-	err := stage.New(workers).Process(c.work, &itemSource{items: c.items}, noSink[*itemTask]{})
-	return c.stageError(err)
+	next := func(ctx context.Context) (*itemTask, bool) {
+		t, err := c.items.Get(ctx)
+		return t, err == nil
+	}
+	return c.stageError(stage.Pull(c.work, c.cfg.itemConcurrency, next, stage.ProcessorFunc[*itemTask](c.pipe)))
 }

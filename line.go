@@ -17,7 +17,7 @@ const (
 
 // waiter is an inline request that asked for one very slot.
 type waiter struct {
-	granted chan struct{} // closed by the reader that served it
+	granted chan struct{} // closed by the worker that served it
 	grant   *slots.Grant
 	claim   claim
 	ask     *slots.Waiter

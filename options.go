@@ -59,8 +59,8 @@ func EngineWithSchedulerNum(schedulerNum uint) EngineOption {
 	return func(e *SpiderEngine) { e.config.parseWorkers = schedulerNum }
 }
 
-// EngineWithReadCacheNum sets how many readers take requests out of the cache (default 1; more help
-// only a cache that is slow to read).
+// EngineWithReadCacheNum sets how many workers read the cache at a time (default 1; more help only a cache that is
+// slow to read, as the one in memory is not: it lets in one after the other).
 func EngineWithReadCacheNum(cacheReadNum uint) EngineOption {
 	return func(e *SpiderEngine) { e.config.readers = cacheReadNum }
 }

@@ -22,6 +22,9 @@ type scheduler struct {
 	handOver func()                                    // asks for all that is held back
 	keep     func(slot string)                         // has a durable cache remember the slot soon; it does not wait
 
+	lead    chan struct{} // one token: who has it may wait for what comes next
+	reading chan struct{} // one token for each worker that may read the cache; nil for any number
+
 	throttled                    bool // Politeness.AutoThrottle is set
 	maxRetryAfter, maxCrawlDelay time.Duration
 	budgets                      atomic.Bool // some slot has a page budget
@@ -36,13 +39,13 @@ type scheduler struct {
 	limited  bool           // Limits.Pages is set
 	paused   bool
 	stopped  bool              // nothing new is taken from the queues
-	waiting  int               // readers asleep
-	wake     chan struct{}     // one token wakes one reader
+	asleep   bool              // the worker that leads waits for wake
+	wake     chan struct{}     // one token wakes it
 	nextDue  time.Time         // earliest NotBefore in the due list, zero if none
 	dueAdded time.Time         // earliest NotBefore added while the cache was asked
 	returned atomic.Int32      // the number of jobs; written with mu
 	jobs     map[string][]*job // jobs that have come back to their slots' queues
-	asking   bool              // a reader is asking the cache for what is due
+	asking   bool              // a worker is asking the cache for what is due
 }
 
 func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, now func() time.Time) *scheduler {
@@ -50,10 +53,14 @@ func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, no
 		cache: cache, ledger: l, now: now, mu: &l.mu,
 		free: cfg.concurrency, inline: 2 * int(cfg.parseWorkers),
 		pages: int64(limits.Pages), limited: limits.Pages > 0,
-		wake: make(chan struct{}, 1), jobs: make(map[string][]*job),
+		lead: make(chan struct{}, 1), wake: make(chan struct{}, 1), jobs: make(map[string][]*job),
 		maxRetryAfter: cmp.Or(cfg.politeness.MaxRetryAfter, defaultMaxRetryAfter),
 		maxCrawlDelay: cmp.Or(cfg.politeness.MaxCrawlDelay, defaultMaxCrawlDelay),
 		rules:         newSlotRules(cfg.politeness), begun: make(map[string]int),
+	}
+	s.lead <- struct{}{}
+	if _, memory := cache.(*memoryCache); !memory { // which is no slower than this
+		s.reading = make(chan struct{}, cfg.readers)
 	}
 	s.budgets.Store(s.rules.budgets())
 	s.slots = slots.New(func(name string) slots.Policy { return s.rules.of(name).Policy })
@@ -64,9 +71,9 @@ func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, no
 	return s
 }
 
-// signal wakes a sleeping reader. The caller holds mu.
+// signal wakes the worker that waits for something to do. The caller holds mu.
 func (s *scheduler) signal() {
-	if s.waiting == 0 {
+	if !s.asleep {
 		return
 	}
 	select {
@@ -76,8 +83,20 @@ func (s *scheduler) signal() {
 }
 
 // take returns the next job to fetch, with its slot granted and a worker claimed; nil when there will be
-// none any more because the crawl is finished or stopped, or ctx is done.
+// none any more because the crawl is finished or stopped, or ctx is done. Workers call it for themselves. One of those
+// that find nothing waits for what changes that, the others stand behind it.
 func (s *scheduler) take(ctx context.Context) (*job, error) {
+	if j, err := s.next(ctx, false); j != nil || err != nil {
+		return j, err
+	}
+	<-s.lead
+	defer func() { s.lead <- struct{}{} }()
+	return s.next(ctx, true)
+}
+
+// next is take for a worker that leads the others, and may wait, or for one that does not: then nil tells that there
+// is nothing at the moment.
+func (s *scheduler) next(ctx context.Context, leads bool) (*job, error) {
 	for {
 		s.mu.Lock()
 		now := s.now()
@@ -88,6 +107,10 @@ func (s *scheduler) take(ctx context.Context) (*job, error) {
 			continue
 		}
 		grant, claimed := s.acquire(now)
+		if grant == nil && !leads {
+			s.mu.Unlock()
+			return nil, nil
+		}
 		if grant == nil && s.free > 0 && !s.hungry.Swap(true) {
 			s.mu.Unlock()
 			s.handOver()
@@ -95,11 +118,11 @@ func (s *scheduler) take(ctx context.Context) (*job, error) {
 		}
 		if grant == nil {
 			wait, ok := s.nextChange()
-			s.waiting++
+			s.asleep = true
 			s.mu.Unlock()
 			more := s.sleep(ctx, wait, ok, now)
 			s.mu.Lock()
-			s.waiting--
+			s.asleep = false
 			s.mu.Unlock()
 			if !more {
 				return nil, nil
@@ -108,8 +131,8 @@ func (s *scheduler) take(ctx context.Context) (*job, error) {
 		}
 		if s.hungry.Load() {
 			s.hungry.Store(false)
+			s.signal() // this may have been the last one: then workers are hungry still
 		}
-		s.signal() // there may be work for another reader
 		if w, ok := grant.Waiter.(*waiter); ok {
 			w.grant, w.claim = grant, claimed
 			s.mu.Unlock()
@@ -194,7 +217,13 @@ func (s *scheduler) sleep(ctx context.Context, until time.Time, timed bool, now 
 
 // pop takes a slot's best record out of the cache and makes a job of it; nil if there was none.
 func (s *scheduler) pop(ctx context.Context, grant *slots.Grant) (*job, error) {
+	if s.reading != nil {
+		s.reading <- struct{}{}
+	}
 	records, left, err := s.cache.Next(ctx, grant.Slot.Name(), 1)
+	if s.reading != nil {
+		<-s.reading
+	}
 	if err != nil || len(records) == 0 {
 		s.mu.Lock()
 		if err == nil {
@@ -288,7 +317,9 @@ func (s *scheduler) start(grant *slots.Grant) (time.Time, bool) {
 		return now, false
 	}
 	s.slots.Started(grant, now)
-	s.signal()
+	if grant.Slot.Delay() > 0 { // or else that changes nothing for who waits
+		s.signal()
+	}
 	return now, true
 }
 

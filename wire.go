@@ -186,7 +186,7 @@ func (c *crawl) wireMachines() {
 	c.parseGate = newGate(int(cfg.parseWorkers))
 	c.items, _ = buffer.NewPool[*itemTask](itemBufferCap, itemBuffers)
 	c.settler = newSettler(c)
-	c.watch = newWatch(c, c.limits.Callback, int(cfg.parseWorkers)+2*cfg.concurrency, cfg.itemConcurrency)
+	c.watch = newWatch(c, c.limits.Callback, int(cfg.parseWorkers)+2*cfg.concurrency+1, cfg.itemConcurrency)
 	c.collect = cfg.collect
 	c.plain = c.checkPlain()
 }

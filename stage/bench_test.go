@@ -3,7 +3,9 @@ package stage_test
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/tegenaria/tegenaria/stage"
@@ -52,6 +54,20 @@ func BenchmarkPipeline(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(stages+1), "ns/hop")
 			})
 		}
+	}
+}
+
+// BenchmarkPull reports the time of one payload from where it waits to its end, with as many workers as processors.
+func BenchmarkPull(b *testing.B) {
+	payload := new(parcel)
+	var left atomic.Int64
+	left.Store(int64(b.N))
+	b.ReportAllocs()
+	err := stage.Pull(b.Context(), runtime.GOMAXPROCS(0), func(context.Context) (*parcel, bool) {
+		return payload, left.Add(-1) >= 0
+	}, process(pass))
+	if err != nil {
+		b.Fatal(err)
 	}
 }
 

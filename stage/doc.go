@@ -15,6 +15,8 @@
 // Inside everything is asynchronous; [Pipeline.Process] itself is a plain call that returns when
 // the last goroutine has left. The channels have no buffer: a slow stage holds back the source.
 //
+// [Pull] is one stage without channels: its workers fetch their payloads themselves.
+//
 // # Who closes, who receives
 //
 // One rule carries the package: who sends on a channel closes it, and who receives from it receives

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tegenaria/tegenaria/stage"
@@ -121,4 +122,26 @@ func ExampleStageError() {
 	// Output:
 	// stage 0: disk full
 	// true 0 disk full
+}
+
+// Workers that take what they do from a queue themselves.
+func ExamplePull() {
+	queue := make(chan int, 10)
+	for n := range 10 {
+		queue <- n
+	}
+	close(queue)
+	next := func(context.Context) (n int, more bool) { // several workers may be here at a time
+		n, more = <-queue
+		return n, more
+	}
+
+	var sum atomic.Int64
+	add := stage.ProcessorFunc[int](func(_ context.Context, n int) (int, error) {
+		sum.Add(int64(n))
+		return n, nil
+	})
+	err := stage.Pull(context.Background(), 4, next, add)
+	fmt.Println(sum.Load(), err)
+	// Output: 45 <nil>
 }

@@ -46,7 +46,8 @@ func (p pool[T]) Run(ctx context.Context, params Params[T]) {
 type crew[T any] struct {
 	ctx       context.Context
 	run       *run[T]
-	params    Params[T] // without an Output what has been processed is settled
+	params    Params[T]                           // without an Output what has been processed is settled
+	next      func(ctx context.Context) (T, bool) // where payloads come from; nil: the Input
 	processor Processor[T]
 	max       int32
 
@@ -83,6 +84,17 @@ func (c *crew[T]) start(place int) {
 	c.mu.Unlock()
 	c.staff.Add(1)
 	go w.work()
+}
+
+// receive returns the next payload; false: there is none any more.
+func (c *crew[T]) receive() (payload T, more bool) {
+	switch {
+	case c.next == nil:
+		payload, more = <-c.params.Input
+	case c.ctx.Err() == nil:
+		payload, more = c.next(c.ctx)
+	}
+	return payload, more
 }
 
 // received is called by a worker that has stopped receiving. The last one to do so fetches help.
@@ -139,7 +151,7 @@ func (w *worker[T]) number() int { return w.place }
 
 func (w *worker[T]) work() {
 	c := w.crew
-	for payload := range c.params.Input {
+	for payload, more := c.receive(); more; payload, more = c.receive() {
 		c.received()
 		w.payload = payload
 		w.take()
