@@ -33,10 +33,10 @@ type slotEntry struct {
 	at   uint32
 }
 
-// journalShare is the share of a memtable that a journal may have. When it has that, the memtable is nearly full of what
-// came in the same time, and the rows of a merge are so many, two hundred bytes reserved for each, that the store does
-// not put them into its memtable, one after another: it takes the batch for a table and writes both together. A share
-// of a sixteenth made twice as many tables, with more work.
+// journalShare is the share of a memtable that a journal may have. When it has that, the rows of a merge are so many, two
+// hundred bytes reserved for each, that the store does not put them into its memtable, one after another: it takes the
+// batch for a table, and writes it together with the memtable. Until then the memtable has been full once or twice, but
+// not of seen keys. With a share of an eighth there would be twice as many tables to look for a key in.
 const journalShare = 4
 
 // newJournal makes a journal for a store with memtables of this size.

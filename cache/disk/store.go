@@ -9,7 +9,7 @@ import (
 
 // Sizes of the store.
 const (
-	storeCache    = 4 << 20 // of uncompressed blocks: the indexes and filters of ten million requests, and some more
+	storeCache    = 4 << 20 // of uncompressed blocks: most indexes and filters of ten million requests
 	storeMemTable = 4 << 20 // two of them at most
 )
 
@@ -22,7 +22,7 @@ func (c *Cache) storeOptions(memTable uint64) *pebble.Options {
 		CacheSize:                   storeCache + 2*int64(memTable), // which it counts as blocks
 		MemTableSize:                memTable,
 		MemTableStopWritesThreshold: 2,
-		L0CompactionThreshold:       32, // random keys: each compaction rewrites what lies below
+		L0CompactionThreshold:       32, // small tables of random keys: each compaction rewrites what lies below
 		L0StopWritesThreshold:       40,
 		LBaseMaxBytes:               128 << 20,
 		MaxOpenFiles:                500,
