@@ -6,7 +6,7 @@ import "context"
 // keep coming: so of most jobs this is all that is kept, and their responses may be forgotten before.
 type ended struct {
 	Settled          // without an Outcome it goes back to the cache
-	request *Request // nil: it was not decoded
+	request *Request // nil: it was not decoded, or nobody is going to be told of it
 	id      string   // its CtxId
 	ids     []string // those of what it fetched inline
 	job     *job     // nil: it was let go

@@ -39,6 +39,9 @@ func (s *settler) take(e ended, gone bool) {
 	if gone {
 		s.crawl.bodies.move(&e.job.hold, s.hold)
 		e.job = nil
+		if !s.crawl.tellsSettled() {
+			e.request = nil
+		}
 	}
 	s.ended = append(s.ended, e)
 	first := len(s.ended) == 1
