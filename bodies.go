@@ -118,6 +118,21 @@ func (b *bodyBudget) release(h *bodyHold) {
 	b.serve()
 }
 
+// move adds a hold to another one, which goes over the bound in its place.
+func (b *bodyBudget) move(h, to *bodyHold) {
+	if b == nil || !h.used.Load() {
+		return
+	}
+	to.used.Store(true)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	to.bytes += h.bytes
+	h.bytes = 0
+	if b.over == h {
+		b.over = to
+	}
+}
+
 // want tells that an inline request stands in line for a slot. The func it returns ends that.
 func (b *bodyBudget) want(slot string) (stop func()) {
 	if b == nil {

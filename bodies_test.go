@@ -64,6 +64,28 @@ func TestBodyBudget(t *testing.T) {
 		synctest.Wait()
 		must(t, waits, false)
 	})
+	bubble("a hold moves", func(t *testing.T, b *bodyBudget) {
+		var nothing, h1, h2, stored, next bodyHold
+		b.move(&nothing, &stored)
+		must(t, startGrow(t.Context(), b, &h1, 60), false)
+		must(t, startGrow(t.Context(), b, &h2, 1000), false) // over the bound
+		b.move(&h1, &stored)
+		b.move(&h2, &stored)
+		b.release(&h1)
+		b.release(&h2)
+		if b.used != 1060 || stored.bytes != 1060 {
+			t.Errorf("%d bytes are used, %d of them moved", b.used, stored.bytes)
+		}
+		waits := startGrow(t.Context(), b, &next, 1000)
+		must(t, waits, true)
+		b.release(&stored)
+		synctest.Wait()
+		must(t, waits, false)
+		b.release(&next)
+		if b.used != 0 || b.over != nil {
+			t.Errorf("%d bytes are used", b.used)
+		}
+	})
 	bubble("oldest first", func(t *testing.T, b *bodyBudget) {
 		var full, over, big, small bodyHold
 		must(t, startGrow(t.Context(), b, &full, bound), false)

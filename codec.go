@@ -102,12 +102,9 @@ func (c *codec) encodeURL(dst []byte, url []byte) []byte {
 
 // decode makes a new Context of what encode returned. Its CtxId is empty unless it was stored.
 func (c *codec) decode(data []byte, live any) (*Context, error) {
-	both := &struct {
-		Context
-		request Request
-	}{request: Request{Header: make(map[string]string), Method: GET, AllowRedirects: true, MaxRedirects: DefaultMaxRedirects}}
-	ctx, r := &both.Context, &both.request
-	ctx.Request = r
+	// Not in one piece: the request may be needed longer than the Context, which has the response.
+	r := &Request{Header: make(map[string]string), Method: GET, AllowRedirects: true, MaxRedirects: DefaultMaxRedirects}
+	ctx := &Context{Request: r}
 	d := decoder{data: data}
 	if err := d.request(c, ctx); err != nil {
 		return nil, fmt.Errorf("tegenaria: decoding a stored request: %w", err)

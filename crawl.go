@@ -227,6 +227,9 @@ func (c *crawl) event(f func()) {
 	}
 }
 
+// tellsSettled tells whether anybody is told about the end of a request.
+func (c *crawl) tellsSettled() bool { return c.log.debug || c.cfg.events.RequestSettled != nil }
+
 // settledEvent tells about the end of a request.
 func (c *crawl) settledEvent(r *Request, outcome Outcome, reason string) {
 	if r != nil {

@@ -1,7 +1,6 @@
 package tegenaria
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,23 +16,35 @@ type settler struct {
 	alone bool // nothing is stored
 
 	mu     sync.Mutex // guards what follows
-	jobs   []*job
-	slots  []string // to be stored, though no job of theirs ends
+	ended  []ended
+	hold   *bodyHold // shares of the bodies of those that have let go
+	slots  []string  // to be stored, though no job of theirs ends
 	wake   chan struct{}
 	closed bool
-	spare  []*job
+	spare  []ended
 }
 
 func newSettler(c *crawl) *settler {
 	_, memory := c.cache.(*memoryCache)
-	return &settler{crawl: c, alone: memory && len(c.committers) == 0, wake: make(chan struct{}, 1)}
+	return &settler{crawl: c, alone: memory && len(c.committers) == 0, hold: new(bodyHold), wake: make(chan struct{}, 1)}
 }
 
-// add takes a job of which nothing is open any more.
-func (s *settler) add(j *job) {
+// add takes a job of which nothing is open any more. The caller may hold locks.
+func (s *settler) add(j *job) { s.take(j.ended(), false) }
+
+// take takes what is left of a job, which was let go or is needed until it is stored. The share of the bodies stays: a
+// disk that is slow holds downloads up.
+func (s *settler) take(e ended, gone bool) {
 	s.mu.Lock()
-	s.jobs = append(s.jobs, j)
-	first := len(s.jobs) == 1
+	if gone {
+		s.crawl.bodies.move(&e.job.hold, s.hold)
+		e.job = nil
+		if !s.crawl.tellsSettled() {
+			e.request = nil
+		}
+	}
+	s.ended = append(s.ended, e)
+	first := len(s.ended) == 1
 	s.mu.Unlock()
 	if first {
 		s.signal()
@@ -55,13 +66,18 @@ func (s *settler) keepSlot(name string) {
 
 // end is add for a caller without locks.
 func (s *settler) end(j *job) {
+	e := j.ended()
 	switch {
 	case !s.alone:
-		s.add(j)
-	case j.outcome == 0 || j.outcome.isDead() || s.crawl.failed.Load():
-		s.settle([]*job{j}, nil)
+		gone := !e.needed()
+		if gone {
+			j.discard()
+		}
+		s.take(e, gone)
+	case e.Outcome == 0 || e.Outcome.isDead() || s.crawl.failed.Load():
+		s.settle([]ended{e}, nil, nil)
 	default:
-		s.settled(j)
+		s.settled(&e)
 	}
 }
 
@@ -85,16 +101,16 @@ func (s *settler) run() {
 	for range s.wake {
 		for {
 			s.mu.Lock()
-			jobs, slots, closed := s.jobs, s.slots, s.closed
-			s.jobs, s.spare, s.slots = s.spare[:0], nil, nil
+			list, hold, slots, closed := s.ended, s.hold, s.slots, s.closed
+			s.ended, s.hold, s.spare, s.slots = s.spare[:0], new(bodyHold), nil, nil
 			s.mu.Unlock()
-			if len(jobs) > 0 || len(slots) > 0 {
-				s.settle(jobs, slots)
-				clear(jobs)
+			if len(list) > 0 || len(slots) > 0 {
+				s.settle(list, hold, slots)
+				clear(list)
 			}
 			s.mu.Lock()
-			s.spare = jobs[:0]
-			more := len(s.jobs) > 0 || len(s.slots) > 0
+			s.spare = list[:0]
+			more := len(s.ended) > 0 || len(s.slots) > 0
 			s.mu.Unlock()
 			if closed && !more {
 				return
@@ -106,51 +122,57 @@ func (s *settler) run() {
 	}
 }
 
-// settle ends a batch of jobs, and stores their slots and others.
-func (s *settler) settle(jobs []*job, slots []string) {
+// settle ends a batch of jobs, and stores their slots and others. The hold is of those that were let go.
+func (s *settler) settle(list []ended, hold *bodyHold, slots []string) {
 	c := s.crawl
-	batch := Batch{Settled: make([]Settled, 0, len(jobs))}
+	batch := Batch{Settled: make([]Settled, 0, len(list))}
 	var ids, discard []string
-	again := jobs[:0:0]
-	for _, j := range jobs {
-		if j.outcome == 0 {
-			again = append(again, j)
-			if len(c.committers) > 0 && j.ctx != nil {
-				discard = append(append(discard, j.ctx.CtxId), j.ids...)
+	again := 0
+	for i := range list {
+		e := &list[i]
+		if e.Outcome == 0 {
+			again++
+			if len(c.committers) > 0 && e.id != "" {
+				discard = append(append(discard, e.id), e.ids...)
 			}
 			continue
 		}
-		batch.Settled = append(batch.Settled, Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status})
+		batch.Settled = append(batch.Settled, e.Settled)
 		if len(c.committers) > 0 {
-			ids = append(append(ids, j.ctx.CtxId), j.ids...)
+			ids = append(append(ids, e.id), e.ids...)
 		}
 	}
 	if c.durable {
-		c.describeSlots(&batch, jobs, slots)
+		c.describeSlots(&batch, list, slots)
 	}
-	if err := s.store(&batch, ids, discard); err != nil {
+	err := s.store(&batch, ids, discard)
+	c.bodies.release(hold)
+	if err != nil {
 		c.storeFailed(err)
-		for _, j := range jobs {
-			s.putBack(j, false)
+		for i := range list {
+			s.putBack(&list[i], false)
 		}
 		return
 	}
-	for _, j := range again {
-		s.goBack(j)
+	for i := 0; again > 0; i++ {
+		if e := &list[i]; e.Outcome == 0 {
+			s.goBack(e)
+			again--
+		}
 	}
-	for _, j := range jobs {
-		if j.outcome != 0 {
-			s.settled(j)
+	for i := range list {
+		if e := &list[i]; e.Outcome != 0 {
+			s.settled(e)
 		}
 	}
 }
 
 // settled ends a job whose outcome is stored.
-func (s *settler) settled(j *job) {
+func (s *settler) settled(e *ended) {
 	c := s.crawl
-	c.settledEvent(j.request(), j.outcome, j.reason)
-	s.release(j)
-	c.ledger.settle(j.outcome, j.reason)
+	c.settledEvent(e.request, e.Outcome, e.Reason)
+	s.release(e)
+	c.ledger.settle(e.Outcome, e.Reason)
 }
 
 // store makes a batch durable: first the committers, then the cache.
@@ -204,50 +226,49 @@ func (c *crawl) prepare(ids []string) (map[string][]byte, error) {
 }
 
 // goBack returns a job that is not settled: to run again, or because the crawl ends.
-func (s *settler) goBack(j *job) {
-	c := s.crawl
-	if j.retry == nil {
-		s.putBack(j, false)
+func (s *settler) goBack(e *ended) {
+	c, retry := s.crawl, e.job.retry
+	if retry == nil {
+		s.putBack(e, false)
 		return
 	}
-	rec, now := j.rec, time.Now()
+	rec, now := e.Record, time.Now()
 	rec.Priority--
 	rec.Attempt++
 	rec.NotBefore = time.Time{}
-	if j.retry.after > 0 {
-		rec.NotBefore = now.Add(j.retry.after)
+	if retry.after > 0 {
+		rec.NotBefore = now.Add(retry.after)
 	}
 	if c.refusing.Load() && !c.durable && c.work.Err() != nil {
-		s.putBack(j, false)
+		s.putBack(e, false)
 		return
 	}
 	verdict, err := c.cache.Return(c.storing, rec, now)
 	if err != nil {
 		c.storeFailed(err)
-		s.putBack(j, false)
+		s.putBack(e, false)
 		return
 	}
 	c.counters.retries.Add(1)
 	if f := c.cfg.events.RequestRetried; f != nil {
-		c.event(func() { f(j.ctx.Request, j.retry.after, j.retry.reason) })
+		c.event(func() { f(e.request, retry.after, retry.reason) })
 	}
-	s.putBack(j, verdict == VerdictLater)
-	c.sched.added([]Record{rec}, []Verdict{verdict}, j.ctx.Request.maxConnsPerHost)
+	s.putBack(e, verdict == VerdictLater)
+	c.sched.added([]Record{rec}, []Verdict{verdict}, e.request.maxConnsPerHost)
 }
 
 // putBack counts a job as waiting again.
-func (s *settler) putBack(j *job, delayed bool) {
-	s.release(j)
+func (s *settler) putBack(e *ended, delayed bool) {
+	s.release(e)
 	s.crawl.ledger.putBack(delayed)
 }
 
-// release gives back what the job holds in memory.
-func (s *settler) release(j *job) {
-	s.crawl.bodies.release(&j.hold)
-	if !j.abandoned.Load() { // the code that was left behind may be at work on its response
-		j.closeSpools()
+// release gives back what the job holds in memory, unless it was let go.
+func (s *settler) release(e *ended) {
+	if e.job != nil {
+		s.crawl.bodies.release(&e.job.hold)
+		e.job.discard()
 	}
-	j.life.cancel(context.Canceled)
 }
 
 // describe adds to a durable batch what the job has to remember beside its requests.
@@ -261,7 +282,7 @@ func (c *crawl) describe(batch *Batch) {
 }
 
 // describeSlots adds to a batch the politeness of its jobs' slots, those that go back among them, and of others.
-func (c *crawl) describeSlots(batch *Batch, jobs []*job, others []string) {
+func (c *crawl) describeSlots(batch *Batch, list []ended, others []string) {
 	seen := make(map[string]struct{})
 	add := func(name string) {
 		if _, known := seen[name]; known {
@@ -272,8 +293,8 @@ func (c *crawl) describeSlots(batch *Batch, jobs []*job, others []string) {
 			batch.Slots = append(batch.Slots, state)
 		}
 	}
-	for _, j := range jobs {
-		add(j.rec.Slot)
+	for i := range list {
+		add(list[i].Record.Slot)
 	}
 	for _, name := range others {
 		add(name)

@@ -109,6 +109,7 @@ func (c *Cache) look(rec *tegenaria.Record) (where, found, error) {
 	if err != nil || !known {
 		return where{}, isNew, err
 	}
+	c.recent.miss()
 	c.recent.add(&rec.Key, w.depth)
 	return w, isKnown, nil
 }

@@ -35,8 +35,8 @@ func (c *Cache) loadFilter(job tegenaria.Job) error {
 		} // it can be made again, so it does not matter what was wrong
 	}
 	c.filter = newBloomFilter(job.BloomBits, job.BloomHashes)
-	for key := range c.journal.seen {
-		c.filter.add(&key)
+	for at := range c.journal.seen.all() {
+		c.filter.add(keyAt(c.journal.data, at))
 	}
 	iter, err := c.db.NewIter(&pebble.IterOptions{LowerBound: []byte{rangeSeen}, UpperBound: []byte{rangeSeen + 1}})
 	if err != nil {
@@ -163,7 +163,7 @@ func readFilter(fs vfs.FS, name string, number uint64) (*bloomFilter, error) {
 		if _, err := filter.ReadFrom(r); err != nil {
 			return nil, err
 		}
-		b.layers = append(b.layers, newBloomLayer(filter, binary.BigEndian.Uint64(keys[:])))
+		b.addLayer(filter, binary.BigEndian.Uint64(keys[:]))
 	}
 	return b, nil
 }

@@ -17,14 +17,14 @@ import (
 // rows, and those of the journal go, in the same commit. A job that was not closed is opened with what its journal
 // holds.
 type journal struct {
-	data   []byte                   // its rows, and then the next one
-	stored int                      // so many bytes are in the store
-	rows   []uint64                 // the commits that have stored them
-	seen   map[tegenaria.Key]uint32 // where in data the newest entry of a key begins
-	slots  map[uint32]slotEntry     // the newest entries of slots, by their numbers
-	order  []keyEntry               // empty; memory of the last merge
-	limit  int                      // at so many bytes it is merged
-	full   bool                     // the next commit merges it, however long it is
+	data   []byte               // its rows, and then the next one
+	stored int                  // so many bytes are in the store
+	rows   []uint64             // the commits that have stored them
+	seen   keyTable             // where in data the newest entry of a key begins
+	slots  map[uint32]slotEntry // the newest entries of slots, by their numbers
+	order  []keyEntry           // empty; memory of the last merge
+	limit  int                  // at so many bytes it is merged
+	full   bool                 // the next commit merges it, however long it is
 }
 
 // slotEntry is where in the journal's data the newest entry of a slot begins.
@@ -33,15 +33,15 @@ type slotEntry struct {
 	at   uint32
 }
 
-// journalShare is the share of a memtable that a journal may have. When it has that, the memtable is nearly full of what
-// came in the same time, and the rows of a merge are so many, two hundred bytes reserved for each, that the store does
-// not put them into its memtable, one after another: it takes the batch for a table and writes both together. A share
-// of a sixteenth made twice as many tables, with more work.
-const journalShare = 8
+// journalShare is the share of a memtable that a journal may have. When it has that, the rows of a merge are so many, two
+// hundred bytes reserved for each, that the store does not put them into its memtable, one after another: it takes the
+// batch for a table, and writes it together with the memtable. Until then the memtable has been full once or twice, but
+// not of seen keys. With a share of an eighth there would be twice as many tables to look for a key in.
+const journalShare = 4
 
 // newJournal makes a journal for a store with memtables of this size.
 func newJournal(memTable uint64) journal {
-	return journal{seen: make(map[tegenaria.Key]uint32), slots: make(map[uint32]slotEntry), limit: int(memTable / journalShare)}
+	return journal{seen: newKeyTable(), slots: make(map[uint32]slotEntry), limit: int(memTable / journalShare)}
 }
 
 // An entry begins with the byte that names its range. A key and its value follow, or the value of a slot, with its
@@ -50,18 +50,19 @@ func newJournal(memTable uint64) journal {
 
 // see notes where a key is now.
 func (j *journal) see(key *tegenaria.Key, w where) {
-	j.seen[*key] = uint32(len(j.data))
+	at := len(j.data)
 	j.data = append(append(j.data, rangeSeen), key[:]...)
+	j.seen.set(j.data, key, at)
 	j.data = w.append(j.data)
 }
 
 // where returns where a key is, if the journal says so.
 func (j *journal) where(key *tegenaria.Key) (w where, known bool) {
-	at, known := j.seen[*key]
+	at, known := j.seen.find(j.data, key)
 	if !known {
 		return w, false
 	}
-	r := reader{data: j.data[int(at)+1+len(key):]}
+	r := reader{data: j.data[at+1+len(key):]}
 	return readWhere(&r), true
 }
 
@@ -119,18 +120,18 @@ func (j *journal) read(commit uint64, row []byte) error {
 	j.data = append(j.data, row...)
 	r := reader{data: row}
 	for len(r.data) > 0 {
-		at := uint32(len(j.data) - len(r.data))
+		at := len(j.data) - len(r.data)
 		in, key, value := r.journalEntry()
 		if r.err != nil {
 			break
 		}
 		if in == rangeSeen {
-			j.seen[tegenaria.Key(key)] = at
+			j.seen.set(j.data, (*tegenaria.Key)(key), at)
 			continue
 		}
 		slot := reader{data: value}
 		if id := uint32(slot.uint()); len(slot.data) > 0 {
-			j.slots[id] = slotEntry{at: at}
+			j.slots[id] = slotEntry{at: uint32(at)}
 		} else {
 			delete(j.slots, id)
 		}
@@ -173,14 +174,15 @@ func (j *journal) mergeSlots(to *changes) {
 }
 
 // seenSize is about how many bytes mergeSeen adds to a batch.
-func (j *journal) seenSize() int { return len(j.data) + 4*len(j.seen) }
+func (j *journal) seenSize() int { return len(j.data) + 4*j.seen.used }
 
 // mergeSeen makes rows of what there is of seen keys, in their order. A batch without index has no errors.
 func (j *journal) mergeSeen(to *pebble.Batch) {
-	for key, at := range j.seen {
-		j.order = append(j.order, keyEntry{binary.BigEndian.Uint64(key[:]), at})
-	}
 	keyOf := func(at uint32) []byte { return j.data[at+1:][:len(tegenaria.Key{})] }
+	j.order = slices.Grow(j.order, j.seen.used)
+	for at := range j.seen.all() {
+		j.order = append(j.order, keyEntry{binary.BigEndian.Uint64(keyOf(at)), at})
+	}
 	slices.SortFunc(j.order, func(a, b keyEntry) int {
 		if a.prefix != b.prefix {
 			return cmp.Compare(a.prefix, b.prefix)
@@ -199,7 +201,7 @@ func (j *journal) mergeSeen(to *pebble.Batch) {
 
 // clear forgets what was merged.
 func (j *journal) clear() {
-	clear(j.seen)
+	j.seen.clear()
 	clear(j.slots)
 	j.data, j.rows, j.stored, j.full = j.data[:0], j.rows[:0], 0, false
 }

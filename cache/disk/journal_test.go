@@ -113,7 +113,7 @@ func TestJournal(t *testing.T) {
 	}
 	for i := range stored[0] {
 		cut := newJournal(1 << 20)
-		if err := cut.read(0, stored[0][:i]); err == nil && len(cut.seen)+len(cut.slots) >= 4 {
+		if err := cut.read(0, stored[0][:i]); err == nil && cut.seen.used+len(cut.slots) >= 4 {
 			t.Errorf("cut off at byte %d it is whole", i)
 		}
 	}
@@ -144,44 +144,134 @@ func TestJournalDue(t *testing.T) {
 	}
 }
 
+// randomKey makes a key as good as any.
+func randomKey(rng *rand.Rand) (key tegenaria.Key) {
+	for i := range key {
+		key[i] = byte(rng.Uint32())
+	}
+	return key
+}
+
+// TestKeyTable fills a table with keys that collide in one half or the other, and gives each a second place: it finds the
+// second one of each, and nothing else, until it is cleared.
+func TestKeyTable(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	table := newKeyTable()
+	var data []byte
+	want := make(map[tegenaria.Key]int)
+	for round := range 2 {
+		rng := rand.New(rand.NewPCG(3, 4)) // the same keys again
+		for i := range 10_000 {
+			key := randomKey(rng)
+			switch i % 3 {
+			case 0:
+				clear(key[:8])
+			case 1:
+				clear(key[8:])
+			}
+			want[key] = len(data)
+			data = append(append(data, rangeSeen), key[:]...)
+			table.set(data, &key, want[key])
+		}
+		if table.used != len(want) {
+			t.Fatalf("round %d: %d keys are used, want %d", round, table.used, len(want))
+		}
+	}
+	for key, at := range want {
+		if got, known := table.find(data, &key); !known || got != at {
+			t.Fatalf("key %x is at %d, %v; want %d", key, got, known, at)
+		}
+	}
+	all := 0
+	for at := range table.all() {
+		if key := keyAt(data, at); want[*key] != int(at) {
+			t.Fatalf("%x at %d is not the newest, which is at %d", *key, at, want[*key])
+		}
+		all++
+	}
+	if all != len(want) {
+		t.Errorf("%d keys in all, want %d", all, len(want))
+	}
+	for range 10_000 {
+		if key := randomKey(rng); want[key] == 0 {
+			if _, known := table.find(data, &key); known {
+				t.Fatalf("%x is known, and was not set", key)
+			}
+		}
+	}
+	table.clear()
+	for key := range want {
+		if _, known := table.find(data, &key); known {
+			t.Fatalf("%x is known, and was cleared", key)
+		}
+	}
+}
+
 // TestRecent fills the table as far as it goes: whatever it says it knows was added, at that depth or a smaller one, and of
 // as many keys as nine tenths of its places it has forgotten less than a tenth; with one group for a key it would be more.
+// It grows beyond its own size only when enough of the keys that it has forgotten were asked for.
 func TestRecent(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	randomKey := func() (key tegenaria.Key) {
-		for i := range key {
-			key[i] = byte(rng.Uint32())
-		}
-		return key
-	}
 	r := newRecent()
-	keys := make([]tegenaria.Key, maxRecent*9/10)
-	for i := range keys {
-		keys[i] = randomKey()
-		r.add(&keys[i], i%100+1)
-	}
-	forgotten := 0
-	for i := range keys {
-		if r.known(&keys[i], i%100) {
-			t.Fatalf("key %d is known at a smaller depth than it was added with", i)
+	fill := func(size int) {
+		t.Helper()
+		keys := make([]tegenaria.Key, size*9/10)
+		for i := range keys {
+			keys[i] = randomKey(rng)
+			r.add(&keys[i], i%100+1)
 		}
-		if !r.known(&keys[i], i%100+1) {
-			forgotten++
+		if len(r.keys) != size {
+			t.Fatalf("it has %d places, want %d", len(r.keys), size)
+		}
+		forgotten := 0
+		for i := range keys {
+			if r.known(&keys[i], i%100) {
+				t.Fatalf("key %d is known at a smaller depth than it was added with", i)
+			}
+			if !r.known(&keys[i], i%100+1) {
+				forgotten++
+			}
+		}
+		t.Logf("%d of %d keys are forgotten", forgotten, len(keys))
+		if forgotten > len(keys)/10 {
+			t.Errorf("%d of %d keys are forgotten", forgotten, len(keys))
+		}
+		for range 100_000 {
+			if key := randomKey(rng); r.known(&key, deepest) {
+				t.Fatalf("%x is known, and was not added", key)
+			}
+		}
+		youngest := keys[len(keys)-1]
+		r.add(&youngest, 0)
+		if !r.known(&youngest, 0) {
+			t.Error("the smaller depth is not known")
 		}
 	}
-	t.Logf("%d of %d keys are forgotten", forgotten, len(keys))
-	if forgotten > len(keys)/10 {
-		t.Errorf("%d of %d keys are forgotten", forgotten, len(keys))
+	r.missed = maxRecent // of a job that was resumed: there is room all the same
+	r.miss()
+	if len(r.keys) != minRecent {
+		t.Fatalf("an empty table has grown to %d places", len(r.keys))
 	}
-	for range 100_000 {
-		if key := randomKey(); r.known(&key, deepest) {
-			t.Fatalf("%x is known, and was not added", key)
-		}
+	fill(ownRecent)
+	for range ownRecent / 16 {
+		r.miss()
 	}
-	youngest := keys[len(keys)-1]
-	r.add(&youngest, 0)
-	if !r.known(&youngest, 0) {
-		t.Error("the smaller depth is not known")
+	if len(r.keys) != ownRecent {
+		t.Fatalf("it has grown to %d places too soon", len(r.keys))
+	}
+	r.miss()
+	if len(r.keys) != maxRecent {
+		t.Fatalf("it has %d places, want %d", len(r.keys), maxRecent)
+	}
+	r = newRecent()
+	for r.grow(); len(r.keys) < maxRecent; r.grow() {
+	}
+	fill(maxRecent)
+	for range maxRecent {
+		r.miss()
+	}
+	if len(r.keys) != maxRecent {
+		t.Fatalf("it has grown to %d places", len(r.keys))
 	}
 }
 

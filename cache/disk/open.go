@@ -42,8 +42,8 @@ func CommitEvery(d time.Duration) Option { return func(o *options) { o.every = m
 func QueueBytes(n int) Option { return func(o *options) { o.queueBytes = max(n, 1<<20) } }
 
 // BloomOnly believes the Bloom filter when it says that a key was seen, and spares the look-up that would prove it. The
-// job then loses requests: about two in a thousand, and [Cache.ExpectedLoss] says how many. Its size is that
-// of the engine's duplicate filter; above what that holds it grows.
+// job then loses requests: about two in a thousand, four in a very large one, and [Cache.ExpectedLoss] says how many.
+// Its size is that of the engine's duplicate filter; above what that holds it grows.
 func BloomOnly() Option { return func(o *options) { o.bloomOnly = true } }
 
 // The defaults.

@@ -11,14 +11,19 @@ import (
 
 // recent is an exact table of keys that are known, of bounded size: it forgets. Keys are never taken back, so
 // a key that is found is known for certain, whatever became of its request.
+//
+// Up to ownRecent it grows with the keys that are added. Beyond that it grows only if keys that it has forgotten are
+// asked for: on many sites hardly any are, for what most pages link to comes again before it is forgotten.
 type recent struct {
 	keys   []tegenaria.Key // a power of two of them, in groups
 	depths []uint16        // 1 + the smallest depth; 0: empty
 	used   int
+	missed int // keys that had to be looked up in the store, since it has grown
 }
 
 const (
 	minRecent = 1 << 10
+	ownRecent = 1 << 18 // 4.5 MiB
 	maxRecent = 1 << 20 // 18 MiB
 	group     = 4       // a cache line of keys; a key has the places of two groups
 	deepest   = math.MaxUint16
@@ -72,7 +77,7 @@ func (r *recent) known(key *tegenaria.Key, depth int) bool {
 
 // add notes a key and the smallest depth that is known of it.
 func (r *recent) add(key *tegenaria.Key, depth int) {
-	if r.used > len(r.keys)/4*3 && len(r.keys) < maxRecent {
+	if len(r.keys) < ownRecent && r.full() {
 		r.grow()
 	}
 	at, found := r.find(key)
@@ -90,6 +95,16 @@ func (r *recent) add(key *tegenaria.Key, depth int) {
 	keys[0], depths[0] = *key, recentDepth(depth)
 }
 
+// miss notes a key that had to be looked up in the store, and was there.
+func (r *recent) miss() {
+	r.missed++
+	if len(r.keys) < maxRecent && r.full() && r.missed > len(r.keys)/16 {
+		r.grow()
+	}
+}
+
+func (r *recent) full() bool { return r.used > len(r.keys)/4*3 }
+
 func (r *recent) grow() {
 	old := *r
 	*r = recent{keys: make([]tegenaria.Key, 4*len(old.keys)), depths: make([]uint16, 4*len(old.keys))}
@@ -100,8 +115,9 @@ func (r *recent) grow() {
 	}
 }
 
-// bloomFilter is a Bloom filter that grows: when a layer is full the next one, four times as large, begins. A key
-// is in it if it is in one of the layers.
+// bloomFilter is a Bloom filter that grows: when a layer is full the next one, twice as large, begins. A key is in it if
+// it is in one of the layers. Each is full at half the rate of the one before, so that the rates of all of them, however
+// many, add up to less than twice that of the first.
 type bloomFilter struct {
 	bits, hashes uint // of the first layer
 	layers       []*bloomLayer
@@ -117,7 +133,6 @@ type bloomLayer struct {
 const (
 	defaultBloomBits   = 1 << 23
 	defaultBloomHashes = 6
-	layerGrowth        = 4
 )
 
 func newBloomFilter(bits, hashes uint) *bloomFilter {
@@ -130,17 +145,19 @@ func newBloomFilter(bits, hashes uint) *bloomFilter {
 	return &bloomFilter{bits: bits, hashes: hashes}
 }
 
-// maxRate is the rate at which a layer is full.
+// maxRate is the rate at which the first layer is full.
 const maxRate = 0.002
 
-// capacity is how many keys a filter holds until its rate is maxRate.
-func capacity(bits, hashes uint) uint64 {
+// capacity is how many keys a filter holds until it has this rate.
+func capacity(bits, hashes uint, rate float64) uint64 {
 	m, k := float64(bits), float64(hashes)
-	return max(1, uint64(-m/k*math.Log(1-math.Pow(maxRate, 1/k))))
+	return max(1, uint64(-m/k*math.Log(1-math.Pow(rate, 1/k))))
 }
 
-func newBloomLayer(filter *bloom.BloomFilter, keys uint64) *bloomLayer {
-	return &bloomLayer{filter, keys, capacity(filter.Cap(), filter.K())}
+// addLayer adds a filter that holds so many keys.
+func (b *bloomFilter) addLayer(filter *bloom.BloomFilter, keys uint64) {
+	rate := math.Ldexp(maxRate, -len(b.layers))
+	b.layers = append(b.layers, &bloomLayer{filter, keys, capacity(filter.Cap(), filter.K(), rate)})
 }
 
 // rate is the chance that a layer calls a key known that it has not seen.
@@ -170,11 +187,7 @@ func (b *bloomFilter) may(key *tegenaria.Key) bool {
 
 func (b *bloomFilter) add(key *tegenaria.Key) {
 	if last := len(b.layers) - 1; last < 0 || b.layers[last].keys >= b.layers[last].full {
-		bits := b.bits
-		for range b.layers {
-			bits *= layerGrowth
-		}
-		b.layers = append(b.layers, newBloomLayer(bloom.New(bits, b.hashes), 0))
+		b.addLayer(bloom.New(b.bits<<len(b.layers), b.hashes), 0)
 	}
 	last := b.layers[len(b.layers)-1]
 	last.filter.Add(key[:])

@@ -9,8 +9,8 @@ import (
 
 // Sizes of the store.
 const (
-	storeCache    = 8 << 20  // of uncompressed blocks: the indexes and filters of ten million requests, and some more
-	storeMemTable = 16 << 20 // two of them at most
+	storeCache    = 4 << 20 // of uncompressed blocks: most indexes and filters of ten million requests
+	storeMemTable = 4 << 20 // two of them at most
 )
 
 // storeOptions are chosen for a set of random keys, and queues that are written at one end and
@@ -22,8 +22,8 @@ func (c *Cache) storeOptions(memTable uint64) *pebble.Options {
 		CacheSize:                   storeCache + 2*int64(memTable), // which it counts as blocks
 		MemTableSize:                memTable,
 		MemTableStopWritesThreshold: 2,
-		L0CompactionThreshold:       8, // random keys: each compaction rewrites what lies below
-		L0StopWritesThreshold:       20,
+		L0CompactionThreshold:       32, // small tables of random keys: each compaction rewrites what lies below
+		L0StopWritesThreshold:       40,
 		LBaseMaxBytes:               128 << 20,
 		MaxOpenFiles:                500,
 		Logger:                      guardLogger{c.fs},
