@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -65,7 +64,7 @@ func (c *plainConn) roundTrip(req *http.Request, trace *httptrace.ClientTrace) (
 	c.framing.await(req.Method)
 	c.header, c.answered = c.transport.MaxHeaderBytes, false
 	unsent := c.send(req)
-	if unsent != nil && !errors.Is(unsent, syscall.EPIPE) && !errors.Is(unsent, syscall.ECONNRESET) {
+	if unsent != nil && !isBroken(unsent) {
 		b.stop()
 		return nil, unsent
 	}
