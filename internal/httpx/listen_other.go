@@ -8,3 +8,5 @@ import "net"
 const canListen = false
 
 func newListener(net.Conn) func() heard { return nil }
+
+func isBroken(error) bool { return false }

@@ -3,6 +3,7 @@
 package httpx
 
 import (
+	"errors"
 	"net"
 	"syscall"
 )
@@ -42,4 +43,10 @@ func newListener(conn net.Conn) func() heard {
 		}
 		return heardEnd
 	}
+}
+
+// isBroken tells whether a write has failed because the other end takes nothing any more. What that has sent before can
+// still be read.
+func isBroken(err error) bool {
+	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)
 }

@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
@@ -58,7 +57,7 @@ func (c *plainConn) do(ctx context.Context, req *http.Request, tracer Tracer) (*
 	c.framing.await(req.Method)
 	c.header, c.answered = c.transport.MaxHeaderBytes, false
 	unsent := writeRequest(c.Conn, req)
-	if unsent != nil && !errors.Is(unsent, syscall.EPIPE) && !errors.Is(unsent, syscall.ECONNRESET) {
+	if unsent != nil && !isBroken(unsent) {
 		b.stop()
 		return nil, unsent
 	}
