@@ -103,6 +103,9 @@ func crowd(t *testing.T, url string, queued int) (largest, steady int) {
 		}
 		atLeast(&most, int64(runtime.NumGoroutine()))
 		sample := samples.Add(1)
+		if sample <= warm {
+			time.Sleep(time.Millisecond) // until all workers that there may be have had to come
+		}
 		if sample > warm && sample%10 == 0 {
 			atLeast(&then, goroutinesButConnections())
 		}
@@ -125,7 +128,12 @@ func crowd(t *testing.T, url string, queued int) (largest, steady int) {
 		tegenaria.EngineWithConcurrency(crowdConcurrency), tegenaria.EngineWithSchedulerNum(crowdParsers),
 		tegenaria.EngineWithItemConcurrency(crowdPipes),
 		tegenaria.EngineWithMiddlewares(idleMiddleware{}),
-		tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(1, func(_ context.Context, n int) (int, error) { return n, nil })),
+		tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(1, func(_ context.Context, n int) (int, error) {
+			if samples.Load() <= warm {
+				time.Sleep(time.Millisecond)
+			}
+			return n, nil
+		})),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: crowdConcurrency}),
 	)
 	err := run(t, e)
