@@ -101,11 +101,9 @@ func crowd(t *testing.T, url string, queued int) (largest, steady int) {
 		if !sent.Load() {
 			return nil
 		}
+		time.Sleep(2 * time.Millisecond) // all workers are needed then, and each parser has goroutines that receive
 		atLeast(&most, int64(runtime.NumGoroutine()))
 		sample := samples.Add(1)
-		if sample <= warm {
-			time.Sleep(time.Millisecond) // until all workers that there may be have had to come
-		}
 		if sample > warm && sample%10 == 0 {
 			atLeast(&then, goroutinesButConnections())
 		}
@@ -142,7 +140,7 @@ func crowd(t *testing.T, url string, queued int) (largest, steady int) {
 		t.Fatalf("Run: %v", err)
 	}
 	if stats := e.Stats(); stats.ErrorCount > 0 || stats.Discovered != int64(queued)+1 {
-		t.Errorf("%d errors, %d discovered", stats.ErrorCount, stats.Discovered)
+		t.Errorf("%d errors, %d discovered: %v", stats.ErrorCount, stats.Discovered, s.errors())
 	}
 	return int(most.Load()), int(then.Load())
 }
