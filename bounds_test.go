@@ -89,8 +89,8 @@ func otherProcess(t *testing.T) string {
 }
 
 // crowd crawls until 700 pages are parsed with that many requests queued, all kinds of user code in use. It returns
-// the largest number of goroutines that a parser saw, and the largest without connections after the first 200 pages:
-// when all connections are new, each of them is being dialled by several.
+// the largest number of goroutines that a parser saw, and the largest after the first 200 pages: when all connections are
+// new, each of them is being dialled by several.
 func crowd(t *testing.T, url string, queued int) (largest, steady int) {
 	const warm, sampled = 200, 500
 	var most, then, samples atomic.Int64
@@ -101,11 +101,12 @@ func crowd(t *testing.T, url string, queued int) (largest, steady int) {
 		if !sent.Load() {
 			return nil
 		}
-		time.Sleep(2 * time.Millisecond) // all workers are needed then, and each parser has goroutines that receive
-		atLeast(&most, int64(runtime.NumGoroutine()))
+		<-time.After(2 * time.Millisecond) // all workers are needed then, and each parser has goroutines that receive
+		now := int64(runtime.NumGoroutine())
+		atLeast(&most, now)
 		sample := samples.Add(1)
-		if sample > warm && sample%10 == 0 {
-			atLeast(&then, goroutinesButConnections())
+		if sample > warm {
+			atLeast(&then, now)
 		}
 		if sample >= warm+sampled {
 			return tegenaria.CloseSpider("enough")
@@ -128,7 +129,7 @@ func crowd(t *testing.T, url string, queued int) (largest, steady int) {
 		tegenaria.EngineWithMiddlewares(idleMiddleware{}),
 		tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(1, func(_ context.Context, n int) (int, error) {
 			if samples.Load() <= warm {
-				time.Sleep(time.Millisecond)
+				<-time.After(time.Millisecond)
 			}
 			return n, nil
 		})),
@@ -143,16 +144,6 @@ func crowd(t *testing.T, url string, queued int) (largest, steady int) {
 		t.Errorf("%d errors, %d discovered: %v", stats.ErrorCount, stats.Discovered, s.errors())
 	}
 	return int(most.Load()), int(then.Load())
-}
-
-// goroutinesButConnections counts goroutines, but those of the transport's connections: how many of these there are
-// above the requests in flight depends on which of dial and idle connection comes first, on a busy machine more often
-// the dial.
-func goroutinesButConnections() int64 {
-	stacks := make([]byte, 4<<20)
-	text := "\n\n" + string(stacks[:runtime.Stack(stacks, true)])
-	all := strings.Count(text, "\n\ngoroutine ")
-	return int64(all - strings.Count(text, "\nnet/http.(*persistConn).readLoop(") - strings.Count(text, "\nnet/http.(*persistConn).writeLoop("))
 }
 
 // atLeast raises v to n.
