@@ -21,12 +21,14 @@ import (
 //
 // A bodyBudget may be used concurrently. A nil one has no bound.
 type bodyBudget struct {
-	bound int64 // bytes
+	bound int64  // bytes
+	short func() // called without locks when a download begins to wait
 
 	mu      sync.Mutex // guards what follows, and all holds
 	used    int64      // sum of all holds
 	over    *bodyHold  // may go over the bound
 	waiting []*bodyWait
+	waits   atomic.Bool    // somebody is in waiting; written with mu
 	wanted  map[string]int // inline requests in line, by slot
 }
 
@@ -44,7 +46,10 @@ type bodyWait struct {
 	granted chan struct{}
 }
 
-func newBodyBudget(bound int64) *bodyBudget { return &bodyBudget{bound: bound} }
+func newBodyBudget(bound int64) *bodyBudget { return &bodyBudget{bound: bound, short: func() {}} }
+
+// isShort tells whether a download waits.
+func (b *bodyBudget) isShort() bool { return b != nil && b.waits.Load() }
 
 // tryGrow adds n bytes to a hold if that takes no waiting.
 func (b *bodyBudget) tryGrow(h *bodyHold, n int64) bool {
@@ -82,6 +87,9 @@ func (b *bodyBudget) grow(ctx context.Context, h *bodyHold, n int64) error {
 	b.waiting = append(b.waiting, w)
 	b.serve()
 	b.mu.Unlock()
+	if b.isShort() {
+		b.short()
+	}
 	select {
 	case <-w.granted:
 		return nil
@@ -180,6 +188,7 @@ func (b *bodyBudget) serve() {
 	}
 	clear(b.waiting[len(left):])
 	b.waiting = left
+	b.waits.Store(len(left) > 0)
 }
 
 func (b *bodyBudget) withdraw(w *bodyWait) {

@@ -11,6 +11,12 @@ import (
 // about many of them together: a lock for each would cost more than all the rest. It never holds back what
 // the engine could be downloading.
 
+// handOver asks for what is held back, now that a worker has nothing to do.
+func (c *crawl) handOver() {
+	c.watch.handOver()
+	c.settler.hurry()
+}
+
 // handOver makes the outputs of all pages hand over what they hold. What they are given after hungry was set, and
 // which this call does not find, they hand over themselves.
 func (w *watch) handOver() {

@@ -10,23 +10,32 @@ import (
 
 // settler ends jobs, in batches and in one goroutine: committers make the items durable, then the cache
 // stores in one step that the requests are done (design law L4). Whatever comes while a batch is
-// stored makes up the next one. Where nothing is stored whoever ends a job settles it at once.
+// stored, or in the pause after it began, makes up the next one. Where nothing is stored whoever ends a job settles it
+// at once.
 type settler struct {
 	crawl *crawl
 	alone bool // nothing is stored
 
 	mu     sync.Mutex // guards what follows
 	ended  []ended
-	hold   *bodyHold // shares of the bodies of those that have let go
-	slots  []string  // to be stored, though no job of theirs ends
-	wake   chan struct{}
+	hold   *bodyHold     // shares of the bodies of those that have let go
+	slots  []string      // to be stored, though no job of theirs ends
+	wake   chan struct{} // one token tells that there is something to settle
+	haste  chan struct{} // one token ends a pause
 	closed bool
 	spare  []ended
 }
 
+// settlePause is how far apart batches begin while all workers are busy: what a batch costs depends little on what is in
+// it. While a worker has nothing to do nobody knows what waits for a request to be settled, and there is no pause.
+const settlePause = 10 * time.Millisecond
+
+// settleMost is how many jobs end a pause.
+const settleMost = 256
+
 func newSettler(c *crawl) *settler {
 	_, memory := c.cache.(*memoryCache)
-	return &settler{crawl: c, alone: memory && len(c.committers) == 0, hold: new(bodyHold), wake: make(chan struct{}, 1)}
+	return &settler{crawl: c, alone: memory && len(c.committers) == 0, hold: new(bodyHold), wake: make(chan struct{}, 1), haste: make(chan struct{}, 1)}
 }
 
 // add takes a job of which nothing is open any more. The caller may hold locks.
@@ -44,12 +53,18 @@ func (s *settler) take(e ended, gone bool) {
 		}
 	}
 	s.ended = append(s.ended, e)
-	first := len(s.ended) == 1
+	first, many := len(s.ended) == 1, len(s.ended) >= settleMost
 	s.mu.Unlock()
 	if first {
-		s.signal()
+		token(s.wake)
+	}
+	if many || s.crawl.hungry.Load() {
+		s.hurry()
 	}
 }
+
+// hurry ends the settler's pause: somebody may be waiting for a request to be settled.
+func (s *settler) hurry() { token(s.haste) }
 
 // keepSlot has a durable cache remember a slot as soon as it can.
 func (s *settler) keepSlot(name string) {
@@ -61,7 +76,7 @@ func (s *settler) keepSlot(name string) {
 		s.slots = append(s.slots, name)
 	}
 	s.mu.Unlock()
-	s.signal()
+	token(s.wake)
 }
 
 // end is add for a caller without locks.
@@ -81,9 +96,10 @@ func (s *settler) end(j *job) {
 	}
 }
 
-func (s *settler) signal() {
+// token puts one into a channel that has room for one.
+func token(c chan<- struct{}) {
 	select {
-	case s.wake <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -93,13 +109,17 @@ func (s *settler) close() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.signal()
+	token(s.wake)
+	s.hurry()
 }
 
 // run settles until close.
 func (s *settler) run() {
+	var began time.Time // the newest batch
 	for range s.wake {
 		for {
+			s.pause(settlePause - time.Since(began))
+			began = time.Now()
 			s.mu.Lock()
 			list, hold, slots, closed := s.ended, s.hold, s.slots, s.closed
 			s.ended, s.hold, s.spare, s.slots = s.spare[:0], new(bodyHold), nil, nil
@@ -119,6 +139,19 @@ func (s *settler) run() {
 				break
 			}
 		}
+	}
+}
+
+// pause waits for so long, unless there is haste.
+func (s *settler) pause(wait time.Duration) {
+	if wait <= 0 || s.crawl.hungry.Load() || s.crawl.bodies.isShort() {
+		return
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.haste:
 	}
 }
 

@@ -135,6 +135,7 @@ func (c *crawl) committerKeys() error {
 func (c *crawl) wireDownloaders() (err error) {
 	cfg := &c.cfg
 	c.bodies = newBodyBudget(c.limits.BodiesInFlight)
+	c.bodies.short = func() { c.settler.hurry() }
 	c.loopback = &loopbackSet{}
 	fallback := cfg.downloader
 	if fallback == nil {
@@ -179,7 +180,7 @@ func (c *crawl) wireMachines() {
 	c.gone = make(chan struct{})
 	c.ledger = newLedger()
 	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.now)
-	c.sched.job, c.sched.hungry, c.sched.handOver = c.newJob, &c.hungry, func() { c.watch.handOver() }
+	c.sched.job, c.sched.hungry, c.sched.handOver = c.newJob, &c.hungry, c.handOver
 	c.sched.keep = func(slot string) { c.settler.keepSlot(slot) }
 	c.gated = cfg.politeness.PerIP > 0 || cfg.politeness.PerProxy > 0
 	c.robots = newRobotsGate(c)
