@@ -155,6 +155,9 @@ func describe(out io.Writer, r *race, chosen []*contestant) error {
 // memoryLabel is the name of the row of ours-memory with so many CPUs.
 func memoryLabel(procs int) string { return fmt.Sprintf("%s, GOMAXPROCS %d", oursMemory, procs) }
 
+// twoAtOnce is the name of the row of two crawls at the same time, each with a CPU of its own: what the machine gives.
+const twoAtOnce = oursMemory + ", two crawls at once"
+
 // entrants are the rows of a scenario.
 func entrants(s scenario, chosen []*contestant) (rows []*row) {
 	for _, name := range s.who {
@@ -164,7 +167,8 @@ func entrants(s scenario, chosen []*contestant) (rows []*row) {
 		}
 		c := chosen[i]
 		if s.kind == scaling {
-			rows = append(rows, &row{entrant: entrant{c, memoryLabel(1), 1, crawlerCPU}}, &row{entrant: entrant{c, memoryLabel(2), 2, bothCPUs}})
+			rows = append(rows, &row{entrant: entrant{c, memoryLabel(1), 1, crawlerCPU}}, &row{entrant: entrant{c, memoryLabel(2), 2, bothCPUs}},
+				&row{entrant: entrant{c, twoAtOnce, 1, crawlerCPU}})
 			continue
 		}
 		one := &row{entrant: entrant{c, name, 1, crawlerCPU}}
@@ -189,7 +193,7 @@ func (r *race) scenario(s scenario, chosen []*contestant) (*table, error) {
 			if one.failure != nil || round >= s.rounds(one.contestant, r.rounds) {
 				continue
 			}
-			result, err := r.once(s, one.entrant, "")
+			result, err := r.run(s, one.entrant)
 			if err != nil {
 				one.failure = err
 				log.Printf("%s %s: %v", s.name, one.label, err)

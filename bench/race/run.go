@@ -57,6 +57,28 @@ type point struct {
 	goroutines int
 }
 
+// run runs an entrant once, or twice at the same time.
+func (r *race) run(s scenario, e entrant) (run, error) {
+	if e.label != twoAtOnce {
+		return r.once(s, e, "")
+	}
+	other := e
+	other.cpus = serverCPU // which has nothing to do
+	var there run
+	var failed error
+	done := make(chan struct{})
+	go func() { // waited for below
+		defer close(done)
+		there, failed = r.once(s, other, "")
+	}()
+	here, err := r.once(s, e, "")
+	<-done
+	here.clocked = 1 / (1/here.clocked + 1/there.clocked) // a page of either
+	here.cpu, here.peakRSS = here.cpu+there.cpu, max(here.peakRSS, there.peakRSS)
+	here.verdict = here.worse(there.verdict)
+	return here, errors.Join(err, failed)
+}
+
 // once runs an entrant once.
 func (r *race) once(s scenario, e entrant, profile string) (result run, err error) {
 	dir, err := os.MkdirTemp(r.work, s.name+"-"+e.name+"-")

@@ -9,7 +9,7 @@ import (
 
 // Sizes of the store.
 const (
-	storeCache    = 4 << 20 // of uncompressed blocks: most indexes and filters of ten million requests
+	storeCache    = 2 << 20 // of uncompressed blocks: what a look-up needs next, of ten million requests the half
 	storeMemTable = 4 << 20 // two of them at most
 )
 
