@@ -55,6 +55,7 @@ type crawl struct {
 	writers     writers
 	parseGate   *gate
 	lent        atomic.Int64 // parsers that lend their place
+	fetching    fetching
 	items       *buffer.Pool[*itemTask]
 	pipelines   ItemPipelines
 	collect     func(ctx context.Context, item *ItemMeta) error // of Crawl, may be nil
@@ -150,6 +151,7 @@ func (c *crawl) run(ctx context.Context) error {
 	c.tellers.wait()
 	c.leaveItems()
 	c.closeEntries()
+	c.fetching.drop()
 	c.settler.close()
 	settling.Wait()
 	c.settleFinished()

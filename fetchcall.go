@@ -3,12 +3,46 @@ package tegenaria
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"sync"
 )
 
 // fetchCall is a call of Fetch. It keeps the job that is settled with it open until it returns.
 type fetchCall struct {
 	root *job
 	left bool // guarded by the mutex of root
+}
+
+// fetching are the jobs that wait for a call of Fetch.
+type fetching struct {
+	mu   sync.Mutex // guards jobs; a job's is held before it
+	jobs map[*job]struct{}
+}
+
+// note tells whether a job waits.
+func (f *fetching) note(j *job, waits bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case !waits:
+		delete(f.jobs, j)
+	case f.jobs == nil:
+		f.jobs = map[*job]struct{}{j: {}}
+	default:
+		f.jobs[j] = struct{}{}
+	}
+}
+
+// drop ends all calls that are under way: the crawl has given up, and what waits for them can be settled as it is. User
+// code that was left behind may still be in one.
+func (f *fetching) drop() {
+	f.mu.Lock()
+	jobs := slices.Collect(maps.Keys(f.jobs))
+	f.mu.Unlock()
+	for _, j := range jobs {
+		j.dropFetches()
+	}
 }
 
 // maxNesting is how deep inline requests may nest: one that a middleware sends for another counts.
@@ -31,7 +65,9 @@ func (j *job) enterFetch() *fetchCall {
 	if j.abandoned.Load() || j.dropped || !j.tryOpen() {
 		return nil
 	}
-	j.fetches++
+	if j.fetches++; j.fetches == 1 {
+		j.crawl.fetching.note(j, true)
+	}
 	return &fetchCall{root: j}
 }
 
@@ -60,7 +96,9 @@ func (f *fetchCall) leave() {
 		return
 	}
 	f.left = true
-	j.fetches--
+	if j.fetches--; j.fetches == 0 {
+		j.crawl.fetching.note(j, false)
+	}
 	j.mu.Unlock()
 	j.done()
 }

@@ -375,3 +375,48 @@ func TestItemRace(t *testing.T) {
 		})
 	}
 }
+
+// A page whose pipeline was given up in the middle of a Fetch is settled, and its Committers told, when the crawl gives up
+// before that Fetch returns. It fails if nobody ends the calls of Fetch then.
+func TestCommitterOfAnUnfinishedFetch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := make(chan struct{})
+		w := newWorld().page("http://a.test/", text("x")).page("http://a.test/other", func(*tegenaria.Context) (*tegenaria.Response, error) {
+			close(asked)
+			sleep(time.Hour)
+			return nil, errBroken
+		})
+		s := newSpider("http://a.test/")
+		var page *tegenaria.Context
+		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			page = ctx
+			item <- tegenaria.NewItem(ctx, "good")
+			item <- tegenaria.NewItem(ctx, "stuck")
+			return nil
+		}
+		stuck := pipelineFunc{1, func(item *tegenaria.ItemMeta) error {
+			if item.Item == "stuck" {
+				go get(page, "http://a.test/other")
+				sleep(time.Hour)
+			}
+			return nil
+		}}
+		c := &staging{}
+		e := newEngine(w, s, tegenaria.EngineWithPipelines(stuck, c), tegenaria.EngineWithLimits(tegenaria.Limits{Callback: time.Second}))
+		go func() {
+			<-asked
+			sleep(5 * time.Second) // the pipeline was given up before
+			ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+			defer cancel()
+			e.Stop(ctx)
+		}()
+		run(t, e)
+		if len(c.staged) != 0 {
+			t.Errorf("neither prepared nor discarded: %v; prepared %d, discarded %d pages", c.staged, len(c.prepared), len(c.discarded))
+		}
+		if s := e.Stats(); s.InFlight != 0 {
+			t.Errorf("%d requests are in flight after the run", s.InFlight)
+		}
+		sleep(2 * time.Hour)
+	})
+}
