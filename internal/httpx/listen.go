@@ -7,4 +7,5 @@ const (
 	heardNothing   heard = iota // and it is open
 	heardSomething              // that nobody has asked for
 	heardEnd
+	heardNobody // it cannot be asked
 )

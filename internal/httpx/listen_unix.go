@@ -5,44 +5,55 @@ package httpx
 import (
 	"errors"
 	"net"
+	"sync"
 	"syscall"
 )
 
 // canListen tells whether the system can be asked what has come over a connection.
 const canListen = true
 
-// newListener returns a func that tells, without waiting, what has come over a connection, and takes a byte of it; nil
-// if that cannot be told of this one.
-func newListener(conn net.Conn) func() heard {
+// ear asks the system about connections. It is lent, because a crawl may keep very many connections waiting, and the
+// collector looks at everything that each of them has.
+type ear struct {
+	one [1]byte
+	n   int
+	got error
+	ask func(fd uintptr) bool // its method
+}
+
+var ears = sync.Pool{New: func() any {
+	e := new(ear)
+	e.ask = e.read
+	return e
+}}
+
+func (e *ear) read(fd uintptr) bool {
+	for {
+		if e.n, e.got = syscall.Read(int(fd), e.one[:]); e.got != syscall.EINTR {
+			return true // whatever it was: it does not wait
+		}
+	}
+}
+
+// listen tells, without waiting, what has come over a connection, and takes a byte of it.
+func listen(conn net.Conn) heard {
 	below, ok := conn.(syscall.Conn)
 	if !ok {
-		return nil
+		return heardNobody
 	}
 	raw, err := below.SyscallConn()
 	if err != nil {
-		return nil
+		return heardNobody
 	}
-	var (
-		one [1]byte
-		n   int
-		got error
-	)
-	read := func(fd uintptr) bool {
-		for {
-			if n, got = syscall.Read(int(fd), one[:]); got != syscall.EINTR {
-				return true // whatever it was: it does not wait
-			}
-		}
+	e := ears.Get().(*ear)
+	defer ears.Put(e)
+	switch err := raw.Read(e.ask); {
+	case err == nil && e.got == nil && e.n > 0:
+		return heardSomething
+	case err == nil && e.got == syscall.EAGAIN: // its file descriptor never blocks
+		return heardNothing
 	}
-	return func() heard {
-		switch err := raw.Read(read); {
-		case err == nil && got == nil && n > 0:
-			return heardSomething
-		case err == nil && got == syscall.EAGAIN: // its file descriptor never blocks
-			return heardNothing
-		}
-		return heardEnd
-	}
+	return heardEnd
 }
 
 // isBroken tells whether a write has failed because the other end takes nothing any more. What that has sent before can

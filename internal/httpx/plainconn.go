@@ -22,9 +22,8 @@ var errSpokeUnasked = badFraming("the server spoke before it was asked")
 type plainConn struct {
 	net.Conn
 	transport *Transport
-	host      string       // that it leads to, as in the URLs
-	listen    func() heard // nil: it cannot be asked
-	abort     func()       // closes it, and so ends what reads and writes
+	host      string // that it leads to, as in the URLs
+	once      bool   // it cannot be asked what has come, and so serves one request
 
 	// Of the request that it serves.
 	framing  framing
@@ -42,10 +41,8 @@ type plainConn struct {
 // plainReaders lends the buffers of connections in use.
 var plainReaders = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 
-func newPlainConn(t *Transport, conn net.Conn, host string) *plainConn {
-	return &plainConn{Conn: conn, transport: t, host: host, listen: newListener(conn),
-		abort: func() { conn.Close() }}
-}
+// abort closes the connection, and so ends what reads and writes.
+func (c *plainConn) abort() { c.Close() }
 
 // NetConn returns the connection below.
 func (c *plainConn) NetConn() net.Conn { return c.Conn }
@@ -215,7 +212,7 @@ func (b *plainBody) end(whole bool) {
 	b.in.Reset(nil)
 	plainReaders.Put(b.in)
 	b.in, b.body = nil, nil
-	if !b.stop() || !whole || b.last || buffered > 0 || c.over != nil || c.framing.at != atRest || c.listen == nil {
+	if !b.stop() || !whole || b.last || buffered > 0 || c.over != nil || c.framing.at != atRest || c.once {
 		c.Close()
 		return
 	}

@@ -165,12 +165,12 @@ func (t *Transport) connect(ctx context.Context, u *url.URL) (*plainConn, error)
 	if err != nil {
 		return nil, err
 	}
-	c := newPlainConn(t, conn, u.Host)
-	if c.listen != nil && c.listen() == heardSomething {
-		c.Close()
+	said := listen(conn)
+	if said == heardSomething {
+		conn.Close()
 		return nil, errSpokeUnasked
 	}
-	return c, nil
+	return &plainConn{Conn: conn, transport: t, host: u.Host, once: said == heardNobody}, nil
 }
 
 // take returns a connection that waits for the next request to a host, nil if there is none.
@@ -184,7 +184,7 @@ func (t *Transport) take(host string) *plainConn {
 		}
 		t.remove(c)
 		t.mu.Unlock()
-		if c.listen() == heardNothing {
+		if listen(c.Conn) == heardNothing {
 			return c
 		}
 		c.Close()

@@ -161,7 +161,7 @@ func TestTransportPool(t *testing.T) {
 				case op < 6:
 					host := hosts[rnd.IntN(len(hosts))]
 					pipe := newPipeConn(t)
-					c := &modelConn{plainConn: newPlainConn(m.rt, pipe, host), pipe: pipe}
+					c := &modelConn{plainConn: &plainConn{Conn: pipe, transport: m.rt, host: host}, pipe: pipe}
 					m.all = append(m.all, c)
 					m.keep(c)
 					what = "keep a new one for " + host
