@@ -79,6 +79,7 @@ func (c *crawl) leave(from emission) {
 func (c *crawl) store(from emission, records []Record, maxPerSlot int, told func([]Verdict)) bool {
 	verdicts, err := c.cache.Accept(c.storing, records)
 	if err != nil {
+		c.ledger.forget(int64(len(records)))
 		if from.parent != nil {
 			from.parent.root().leaveUndecided()
 		} else {

@@ -58,6 +58,7 @@ func (b *batch) store() {
 	if len(s.records) == 0 {
 		return
 	}
+	c.ledger.discover(int64(len(s.records)))
 	c.store(b.from, s.records, s.sent[len(s.sent)-1].Request.maxConnsPerHost, func(verdicts []Verdict) {
 		for i, verdict := range verdicts {
 			if verdict == VerdictKnown {

@@ -165,6 +165,7 @@ func (c *crawl) storePlain(s *scratch, j *job) bool {
 		return false
 	}
 	defer c.leave(from)
+	c.ledger.discover(int64(len(s.records)))
 	return c.store(from, s.records, 0, nil)
 }
 

@@ -83,17 +83,22 @@ func (l *ledger) started() {
 	l.check()
 }
 
-// discover counts n emissions as pending.
+// discover counts n emissions as pending, before the cache is asked: a request must be counted before
+// anybody can take it.
 func (l *ledger) discover(n int64) {
 	l.mu.Lock()
-	l.discoverLocked(n)
+	l.discovered += n
+	l.pending += n
 	l.mu.Unlock()
 }
 
-// discoverLocked counts what the cache has taken before the scheduler hears of it: nothing can be taken earlier.
-func (l *ledger) discoverLocked(n int64) {
-	l.discovered += n
-	l.pending += n
+// forget takes back n emissions that could not be stored because the crawl is ending.
+func (l *ledger) forget(n int64) {
+	l.mu.Lock()
+	l.discovered -= n
+	l.pending -= n
+	l.check()
+	l.mu.Unlock()
 }
 
 // later moves n requests from pending to delayed; negative n moves them back.

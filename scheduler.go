@@ -263,7 +263,6 @@ func (s *scheduler) head(grant *slots.Grant, left SlotState) {
 func (s *scheduler) accepted(records []Record, verdicts []Verdict, known, later int64, maxPerSlot int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ledger.discoverLocked(int64(len(records)))
 	if later > 0 {
 		s.ledger.laterLocked(later)
 	}

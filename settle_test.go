@@ -32,15 +32,11 @@ func (c *countedStaging) Prepare(ctx context.Context, ids []string) ([]byte, err
 func TestPagesAreSettledTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages = 200
-		slow := func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
-			sleep(time.Millisecond)
-			return text("x")(ctx)
-		}
 		w := newWorld()
 		var seeds []string
 		for n := range pages {
 			url := fmt.Sprintf("http://a.test/%d", n)
-			w.page(url, slow)
+			w.page(url, after(time.Millisecond, text("x")))
 			seeds = append(seeds, url)
 		}
 		s := newSpider(seeds...)
@@ -65,14 +61,9 @@ func TestPagesAreSettledTogether(t *testing.T) {
 // to do. It fails if the pause does not end then.
 func TestAPageIsSettledAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		after := func(d time.Duration) answer {
-			return func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
-				sleep(d)
-				return text("x")(ctx)
-			}
-		}
-		w := newWorld().page("http://a.test/1", after(time.Second)).page("http://a.test/2", after(time.Second+time.Millisecond)).
-			page("http://a.test/3", after(time.Minute))
+		w := newWorld().page("http://a.test/1", after(time.Second, text("x"))).
+			page("http://a.test/2", after(time.Second+time.Millisecond, text("x"))).
+			page("http://a.test/3", after(time.Minute, text("x")))
 		s := newSpider("http://a.test/1", "http://a.test/2", "http://a.test/3")
 		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			item <- tegenaria.NewItem(ctx, ctx.Request.Url)
@@ -87,6 +78,43 @@ func TestAPageIsSettledAtOnce(t *testing.T) {
 		}
 		if want := []time.Duration{time.Second, time.Second + time.Millisecond, time.Minute}; fmt.Sprint(took) != fmt.Sprint(want) {
 			t.Errorf("batches came after %v, want %v", took, want)
+		}
+	})
+}
+
+// A request is counted before the cache is asked: it may be taken and settled while the one who sent it still hears of the
+// verdict. It fails, by a crawl that ends early, if it is counted with the verdict.
+func TestTakenBeforeItsSenderKnows(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", text("x")).page("http://c.test/", text("x")).page("http://c.test/2", text("x"))
+		for n := range 3 {
+			w.page(fmt.Sprint("http://b.test/", n), after(5*time.Second, text("x")))
+		}
+		s := newSpider("http://a.test/", "http://b.test/0", "http://b.test/1")
+		s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			if ctx.Request.Url == "http://a.test/" {
+				req <- send("http://b.test/2")
+				sleep(10 * time.Millisecond) // a batch of its own
+				req <- send("http://c.test/")
+				req <- send("http://c.test/2")
+			}
+			return nil
+		}
+		slow := tegenaria.Politeness{PerSlot: 1, Overrides: map[string]tegenaria.SlotPolicy{"c.test": {Delay: 3 * time.Second, PerSlot: 1}}}
+		var e *tegenaria.SpiderEngine
+		e = newEngine(w, s, tegenaria.EngineWithConcurrency(4), tegenaria.EngineWithPoliteness(slow),
+			tegenaria.EngineWithEvents(tegenaria.Events{RequestAccepted: func(r *tegenaria.Request) {
+				if r.Url != "http://b.test/2" {
+					return
+				}
+				sleep(18 * time.Second) // it is taken and settled meanwhile
+				if s := e.Stats(); s.Pending < 0 {
+					t.Errorf("%d requests are pending", s.Pending)
+				}
+			}}))
+		stats := mustRun(t, e)
+		if n := w.count("http://c.test/2"); n != 1 || stats.Pending+stats.InFlight != 0 {
+			t.Errorf("the last page was asked for %d times; %+v", n, stats)
 		}
 	})
 }

@@ -76,6 +76,7 @@ func (r *race) run(s scenario, e entrant) (run, error) {
 	here.clocked = 1 / (1/here.clocked + 1/there.clocked) // a page of either
 	here.cpu, here.peakRSS = here.cpu+there.cpu, max(here.peakRSS, there.peakRSS)
 	here.verdict = here.worse(there.verdict)
+	here.stopped = here.stopped || there.stopped
 	return here, errors.Join(err, failed)
 }
 
