@@ -16,28 +16,37 @@ type fetchCall struct {
 
 // fetching are the jobs that wait for a call of Fetch.
 type fetching struct {
-	mu   sync.Mutex // guards jobs; a job's is held before it
+	mu   sync.Mutex // guards what follows; a job's is held before it
 	jobs map[*job]struct{}
+	over bool // no job may begin to wait any more
 }
 
-// note tells whether a job waits.
-func (f *fetching) note(j *job, waits bool) {
+// add notes that a job waits. False: it may not.
+func (f *fetching) add(j *job) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case !waits:
-		delete(f.jobs, j)
-	case f.jobs == nil:
-		f.jobs = map[*job]struct{}{j: {}}
-	default:
-		f.jobs[j] = struct{}{}
+	if f.over {
+		return false
 	}
+	if f.jobs == nil {
+		f.jobs = make(map[*job]struct{})
+	}
+	f.jobs[j] = struct{}{}
+	return true
 }
 
-// drop ends all calls that are under way: the crawl has given up, and what waits for them can be settled as it is. User
-// code that was left behind may still be in one.
+// remove notes that a job does not wait any more.
+func (f *fetching) remove(j *job) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.jobs, j)
+}
+
+// drop ends all calls that are under way, and lets none begin: the crawl is over, and what waits for them can be settled
+// as it is. User code that was left behind may still be in one.
 func (f *fetching) drop() {
 	f.mu.Lock()
+	f.over = true
 	jobs := slices.Collect(maps.Keys(f.jobs))
 	f.mu.Unlock()
 	for _, j := range jobs {
@@ -62,12 +71,20 @@ func (j *job) nesting() (n int) {
 func (j *job) enterFetch() *fetchCall {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.abandoned.Load() || j.dropped || !j.tryOpen() {
+	if j.abandoned.Load() || j.dropped {
 		return nil
 	}
-	if j.fetches++; j.fetches == 1 {
-		j.crawl.fetching.note(j, true)
+	first := j.fetches == 0
+	if first && !j.crawl.fetching.add(j) {
+		return nil
 	}
+	if !j.tryOpen() {
+		if first {
+			j.crawl.fetching.remove(j)
+		}
+		return nil
+	}
+	j.fetches++
 	return &fetchCall{root: j}
 }
 
@@ -97,7 +114,7 @@ func (f *fetchCall) leave() {
 	}
 	f.left = true
 	if j.fetches--; j.fetches == 0 {
-		j.crawl.fetching.note(j, false)
+		j.crawl.fetching.remove(j)
 	}
 	j.mu.Unlock()
 	j.done()

@@ -291,7 +291,7 @@ func (j *job) dropFetches() {
 	j.mu.Lock()
 	fetches, inlines := j.fetches, slices.Clone(j.inlines)
 	j.fetches, j.dropped = 0, true
-	j.crawl.fetching.note(j, false)
+	j.crawl.fetching.remove(j)
 	j.mu.Unlock()
 	for _, inline := range inlines {
 		j.crawl.dropInline(inline)

@@ -73,12 +73,8 @@ func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, no
 
 // signal wakes the worker that waits for something to do. The caller holds mu.
 func (s *scheduler) signal() {
-	if !s.asleep {
-		return
-	}
-	select {
-	case s.wake <- struct{}{}:
-	default:
+	if s.asleep {
+		token(s.wake)
 	}
 }
 

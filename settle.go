@@ -35,7 +35,10 @@ const settleMost = 256
 
 func newSettler(c *crawl) *settler {
 	_, memory := c.cache.(*memoryCache)
-	return &settler{crawl: c, alone: memory && len(c.committers) == 0, hold: new(bodyHold), wake: make(chan struct{}, 1), haste: make(chan struct{}, 1)}
+	return &settler{
+		crawl: c, alone: memory && len(c.committers) == 0, hold: new(bodyHold),
+		wake: make(chan struct{}, 1), haste: make(chan struct{}, 1),
+	}
 }
 
 // add takes a job of which nothing is open any more. The caller may hold locks.
@@ -93,14 +96,6 @@ func (s *settler) end(j *job) {
 		s.settle([]ended{e}, nil, nil)
 	default:
 		s.settled(&e)
-	}
-}
-
-// token puts one into a channel that has room for one.
-func token(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
 	}
 }
 

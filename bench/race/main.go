@@ -155,9 +155,6 @@ func describe(out io.Writer, r *race, chosen []*contestant) error {
 // memoryLabel is the name of the row of ours-memory with so many CPUs.
 func memoryLabel(procs int) string { return fmt.Sprintf("%s, GOMAXPROCS %d", oursMemory, procs) }
 
-// twoAtOnce is the name of the row of two crawls at the same time, each with a CPU of its own: what the machine gives.
-const twoAtOnce = oursMemory + ", two crawls at once"
-
 // entrants are the rows of a scenario.
 func entrants(s scenario, chosen []*contestant) (rows []*row) {
 	for _, name := range s.who {
@@ -167,11 +164,16 @@ func entrants(s scenario, chosen []*contestant) (rows []*row) {
 		}
 		c := chosen[i]
 		if s.kind == scaling {
-			rows = append(rows, &row{entrant: entrant{c, memoryLabel(1), 1, crawlerCPU}}, &row{entrant: entrant{c, memoryLabel(2), 2, bothCPUs}},
-				&row{entrant: entrant{c, twoAtOnce, 1, crawlerCPU}})
+			for _, e := range []entrant{
+				{contestant: c, label: memoryLabel(1), procs: 1, cpus: crawlerCPU},
+				{contestant: c, label: memoryLabel(2), procs: 2, cpus: bothCPUs},
+				{contestant: c, label: oursMemory + ", two crawls at once", procs: 1, cpus: crawlerCPU, twice: true}, // what the machine gives
+			} {
+				rows = append(rows, &row{entrant: e})
+			}
 			continue
 		}
-		one := &row{entrant: entrant{c, name, 1, crawlerCPU}}
+		one := &row{entrant: entrant{contestant: c, label: name, procs: 1, cpus: crawlerCPU}}
 		if c.version != nil {
 			_, one.failure = c.version()
 		}
@@ -235,7 +237,7 @@ func (r *race) profile(s scenario, rows []*row) error {
 		return nil // these are killed, and would write none
 	}
 	for _, one := range rows {
-		if !one.goProgram() || one.failure != nil {
+		if !one.goProgram() || one.failure != nil || one.twice {
 			continue
 		}
 		path, err := filepath.Abs(filepath.Join(r.profiles, fmt.Sprintf("%s-%s-%d", s.name, one.name, one.procs)))

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -187,12 +188,29 @@ func TestMedian(t *testing.T) {
 	}
 }
 
+// Scenario m has a row for one CPU, for two, and for two crawls at once.
+func TestScalingRows(t *testing.T) {
+	m := scenarios[slices.IndexFunc(scenarios, func(s scenario) bool { return s.kind == scaling })]
+	var all []*contestant
+	for i := range contestants {
+		all = append(all, &contestants[i])
+	}
+	var got []string
+	for _, r := range entrants(m, all) {
+		got = append(got, fmt.Sprint(r.label, " ", r.procs, " ", r.cpus, " ", r.twice))
+	}
+	want := []string{"ours-memory, GOMAXPROCS 1 1 1 false", "ours-memory, GOMAXPROCS 2 2 0,1 false", "ours-memory, two crawls at once 1 1 true"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // Each figure of a table is made of the right runs, and each goal is held against the right figure.
 func TestTable(t *testing.T) {
 	entry := func(name string, runs ...run) *row {
 		for i := range contestants {
 			if contestants[i].name == name {
-				return &row{entrant: entrant{&contestants[i], name, 1, ""}, runs: runs}
+				return &row{entrant: entrant{contestant: &contestants[i], label: name, procs: 1}, runs: runs}
 			}
 		}
 		t.Fatal(name)

@@ -33,6 +33,7 @@ type entrant struct {
 	label string
 	procs int    // GOMAXPROCS
 	cpus  string // those it is kept to
+	twice bool   // two of it run at the same time, each with a CPU
 }
 
 // run is what came out of running an entrant once.
@@ -57,9 +58,9 @@ type point struct {
 	goroutines int
 }
 
-// run runs an entrant once, or twice at the same time.
+// run runs an entrant once, or two of it at the same time.
 func (r *race) run(s scenario, e entrant) (run, error) {
-	if e.label != twoAtOnce {
+	if !e.twice {
 		return r.once(s, e, "")
 	}
 	other := e

@@ -241,7 +241,7 @@ func TestGate(t *testing.T) {
 		if err := s.Reached(t.Context(), 3); err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		if got := s.Log().Pages; got != 3 {
 			t.Errorf("%d pages are served", got)
 		}
@@ -254,7 +254,7 @@ func TestGate(t *testing.T) {
 		if err := <-reached; err != nil {
 			t.Error(err)
 		}
-		time.Sleep(time.Second)
+		<-time.After(time.Second)
 		if got := s.Log().Pages; got != 6 {
 			t.Errorf("%d pages are served", got)
 		}

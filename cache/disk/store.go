@@ -9,7 +9,7 @@ import (
 
 // Sizes of the store.
 const (
-	storeCache    = 2 << 20 // of uncompressed blocks: what a look-up needs next, of ten million requests the half
+	storeCache    = 2 << 20 // of uncompressed blocks: as measured with ten million requests, see docs/performance.md
 	storeMemTable = 4 << 20 // two of them at most
 )
 

@@ -173,7 +173,7 @@ func TestPools(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			slow := stage.ProcessorFunc[scan](func(_ context.Context, s scan) (scan, error) {
-				time.Sleep(time.Second)
+				<-time.After(time.Second)
 				return s, nil
 			})
 			flow := make(scans, 15)
@@ -207,7 +207,7 @@ func TestTimeInPipeline(t *testing.T) {
 		var times []time.Duration
 		source := &timedSource{left: 3, report: func(d time.Duration) { times = append(times, d) }}
 		slow := stage.ProcessorFunc[*timed](func(_ context.Context, p *timed) (*timed, error) {
-			time.Sleep(time.Second)
+			<-time.After(time.Second)
 			return p, nil
 		})
 		if err := stage.New(stage.FIFO(slow)).Process(t.Context(), source, source); err != nil {
