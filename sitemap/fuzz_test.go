@@ -3,11 +3,14 @@ package sitemap_test
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
+	"io"
 	"reflect"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/sitemap"
@@ -41,34 +44,18 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzWellFormed compares the scanner with encoding/xml on what is well-formed to that, a URL in the text of loc.
+// FuzzWellFormed compares the scanner with encoding/xml on what is well-formed, a URL in the text of loc.
 func FuzzWellFormed(f *testing.F) {
 	f.Add("<a b='>'/>", "x&amp;y", "<!-- > -->")
 	f.Add("<b><c>t</c></b>", "<![CDATA[a&b]]>z", "<?p ?>")
-	f.Add("", "&#65;&#x42;", "")
+	f.Add("", "&#65;&#x42;&#0000000000000067;", "")
 	f.Fuzz(func(t *testing.T, before, text, after string) {
 		body := "<urlset><url><other>" + before + "</other><loc>http://a.example/x" + text + "</loc><other>" + after + "</other></url></urlset>"
-		var want struct {
-			URL []struct {
-				Loc []string `xml:"loc"`
-			} `xml:"url"`
-		}
-		if d := xml.NewDecoder(strings.NewReader(body)); d.Decode(&want) != nil || len(want.URL) != 1 || len(want.URL[0].Loc) != 1 {
+		loc, ok := onlyLoc(body)
+		if !ok {
 			return
 		}
-		for _, part := range []string{before, text, after} {
-			// Boundaries of entries count at any depth, document types are refused, and encoding/xml reads CR as LF.
-			for _, special := range []string{"url>", "url ", "url/", "url\t", "url\n", "sitemap", "<!D", "<!E", "<!A", "<!N", "\r"} {
-				if strings.Contains(part, special) {
-					return
-				}
-			}
-		}
-		if strings.Contains(text, "<") && !strings.HasPrefix(text, "<![CDATA[") {
-			return // encoding/xml leaves the text of children out
-		}
-		want1 := strings.TrimSpace(want.URL[0].Loc[0])
-		expected, err := urlx.Parse(want1)
+		expected, err := urlx.Parse(strings.TrimSpace(loc))
 		if err != nil {
 			return
 		}
@@ -77,6 +64,50 @@ func FuzzWellFormed(f *testing.F) {
 			t.Errorf("%q: got %q, %v, want %q", body, urls(entries), err, expected)
 		}
 	})
+}
+
+// onlyLoc is the text of the only loc of the only url of a document, by encoding/xml. What encoding/xml reads though
+// it is not well-formed (a declaration in an element, a name with two prefixes, half a surrogate pair), or reads
+// differently (CR as LF), is left out; so are the two rules of ours that are not XML's: an entry begins at any depth,
+// and text of an entry may be its URL.
+func onlyLoc(body string) (loc string, ok bool) {
+	if strings.Contains(body, "\r") {
+		return "", false
+	}
+	var open []string
+	entries, locs := 0, 0
+	for d := xml.NewDecoder(strings.NewReader(body)); ; {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return loc, entries == 1 && locs == 1 && !strings.ContainsRune(loc, utf8.RuneError)
+		}
+		if err != nil {
+			return "", false
+		}
+		switch token := token.(type) {
+		case xml.Directive:
+			return "", false
+		case xml.StartElement:
+			name := token.Name.Local
+			switch open = append(open, name); {
+			case strings.Contains(name, ":") || len(open) > 200:
+				return "", false
+			case name == "url" || name == "sitemap":
+				entries++
+			case name == "loc" && len(open) == 3:
+				locs++
+			}
+		case xml.EndElement:
+			open = open[:len(open)-1]
+		case xml.CharData:
+			switch {
+			case len(open) >= 3 && open[2] == "loc":
+				loc += string(token)
+			case len(open) == 2 && len(bytes.TrimSpace(token)) > 0:
+				return "", false
+			}
+		}
+	}
 }
 
 // FuzzParseTime: what is a date to time.Parse is the same date to us.

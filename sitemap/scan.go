@@ -323,21 +323,23 @@ func appendUnescaped(dst, src []byte) []byte {
 			return append(dst, src...)
 		}
 		dst, src = append(dst, src[:i]...), src[i:]
-		end := bytes.IndexByte(src[:min(len(src), 12)], ';')
-		if r, ok := reference(src, end); ok {
-			dst, src = utf8.AppendRune(dst, r), src[end+1:]
+		end := 1
+		for end < len(src) && (src[end] == '#' || isAlphanumeric(src[end])) {
+			end++
+		}
+		name, rest := src[1:end], src[end:]
+		r, ok := reference(name)
+		if ok = ok && len(rest) > 0 && rest[0] == ';'; ok {
+			dst, src = utf8.AppendRune(dst, r), rest[1:]
 		} else {
-			dst, src = append(dst, '&'), src[1:]
+			dst, src = append(append(dst, '&'), name...), rest
 		}
 	}
 }
 
-// reference reads the reference that src begins with, its ; at end.
-func reference(src []byte, end int) (rune, bool) {
-	if end < 2 {
-		return 0, false
-	}
-	switch name := string(src[1:end]); name {
+// reference is the character that is meant by the name between & and ;.
+func reference(name []byte) (rune, bool) {
+	switch string(name) {
 	case "amp":
 		return '&', true
 	case "lt":
@@ -349,12 +351,13 @@ func reference(src []byte, end int) (rune, bool) {
 	case "apos":
 		return '\'', true
 	default:
-		if name[0] != '#' {
+		digits, ok := strings.CutPrefix(string(name), "#")
+		if !ok {
 			return 0, false
 		}
-		digits, base := name[1:], 10
-		if strings.HasPrefix(digits, "x") {
-			digits, base = digits[1:], 16
+		base := 10
+		if hex, ok := strings.CutPrefix(digits, "x"); ok {
+			digits, base = hex, 16
 		}
 		n, err := strconv.ParseUint(digits, base, 32)
 		if err != nil || n == 0 || n > utf8.MaxRune || !utf8.ValidRune(rune(n)) {
@@ -365,6 +368,10 @@ func reference(src []byte, end int) (rune, bool) {
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+func isAlphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
 
 func isNameStart(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_' || c == ':' || c >= 0x80
