@@ -41,7 +41,8 @@ type TrapOptions struct {
 //
 // and cuts what exceeds the budget: the request settles as filtered, with "trap: calendar" and the like as reason. A
 // soft 404 is recognised when it has come, so it is its links that are not followed. Nothing is cut within the
-// budget, counts are too low rather than too high, and redirects count as what they lead to.
+// budget, counts are too low rather than too high (pages are not compared and session ids not looked through before a
+// quarter of the budget has come from a host), and redirects count as what they lead to.
 //
 // It looks at requests when they are about to be asked, not when they are found, since only then each URL comes once.
 // Counts begin anew with each run, a resumed job's too.
@@ -189,6 +190,14 @@ func (m *TrapGuard) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.
 		return nil
 	}
 	host, path, _ := splitURL(resp.URL)
+	m.mu.Lock()
+	h := m.host(host)
+	h.answers++
+	few := h.answers <= m.options.Budget/4
+	m.mu.Unlock()
+	if few {
+		return nil
+	}
 	key := bodyKey(m.seed, body, path)
 	m.mu.Lock()
 	n := m.host(host).bodies.add(key)

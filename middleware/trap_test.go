@@ -254,6 +254,9 @@ func TestStandardCutsNothingHonest(t *testing.T) {
 	if err := guard.ProcessRequest(over); err == nil || !strings.Contains(err.Error(), "trap: calendar") {
 		t.Errorf("the day after: %v", err)
 	}
+	for i := range 5_000 / 4 { // which came before pages were compared
+		check(t, fmt.Sprintf("http://same.example/more/%d", i), "<p>the same")
+	}
 	same := answered("http://same.example/over", 200, "<p>the same", "Content-Type", "text/html")
 	if err := guard.ProcessResponse(same, nil); err == nil || !strings.Contains(err.Error(), "trap: soft 404") {
 		t.Errorf("the same page once more: %v", err)

@@ -12,6 +12,7 @@ type trapHost struct {
 	repeats  int
 	sessions int // URLs with a session id
 	variants int // those of them whose page had come before
+	answers  int // with status 200 and HTML
 	dates    heavy
 	bodies   heavy
 	patterns []counted   // as heavy, but of more patterns; nil if nobody asked
