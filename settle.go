@@ -28,10 +28,10 @@ type settler struct {
 
 // settlePause is how far apart batches begin while all workers are busy: what a batch costs depends little on what is in
 // it. While a worker has nothing to do nobody knows what waits for a request to be settled, and there is no pause.
-const settlePause = 10 * time.Millisecond
+const settlePause = 20 * time.Millisecond
 
 // settleMost is how many jobs end a pause.
-const settleMost = 256
+const settleMost = 512
 
 func newSettler(c *crawl) *settler {
 	_, memory := c.cache.(*memoryCache)

@@ -3,11 +3,15 @@ package tegenaria_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/spidertest"
 )
 
 // countedStaging notes when there was a batch.
@@ -75,6 +79,32 @@ func TestAPageIsSettledAtOnce(t *testing.T) {
 		}
 		if want := []time.Duration{time.Second, time.Second + time.Millisecond, time.Minute}; fmt.Sprint(took) != fmt.Sprint(want) {
 			t.Errorf("batches came after %v, want %v", took, want)
+		}
+	})
+}
+
+// Downloads that wait for room do not wait for the settler's pause too. It fails if the pause does not end then.
+func TestNoRoomForBodiesEndsAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pages = 500
+		web := spidertest.NewWeb(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			<-time.After(time.Millisecond)
+			io.WriteString(w, strings.Repeat("x", 100))
+		}))
+		defer web.Close()
+		var seeds []string
+		for n := range pages {
+			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", n))
+		}
+		s := newSpider(seeds...)
+		s.parse = itemOfItsURL
+		c := &countedStaging{}
+		began := time.Now()
+		mustRun(t, newEngine(nil, s, tegenaria.EngineWithConcurrency(2), tegenaria.EngineWithPipelines(c),
+			tegenaria.EngineWithHTTPClient(web.Client()), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
+			tegenaria.EngineWithLimits(tegenaria.Limits{BodiesInFlight: 400})))
+		if took := time.Since(began); took > pages*time.Millisecond {
+			t.Errorf("%d pages took %s in %d batches", pages, took, len(c.at))
 		}
 	})
 }
