@@ -113,8 +113,8 @@ func (l *formats) find(name Atom) uint32 {
 }
 
 // add adds an element to the list, of which at most three equal ones stay (the Noah's Ark clause).
-// removed is the entry that had to go, 0 if none had.
-func (l *formats) add(d *Document, node uint32, name Atom, open uint32) (entry, removed uint32) {
+// gone is the stack's entry of the one that had to go, 0 if none had or it is not open.
+func (l *formats) add(d *Document, node uint32, name Atom, open uint32) (entry, gone uint32) {
 	var hash uint64
 	hashed := false
 	if twin := l.find(name); twin != 0 {
@@ -124,7 +124,7 @@ func (l *formats) add(d *Document, node uint32, name Atom, open uint32) (entry, 
 			l.linkHash(twin)
 		}
 		hash, hashed = d.formatHash(node, l.segment), true
-		equal := 0
+		equal, removed := 0, uint32(0)
 		for i := l.buckets[hash&uint64(len(l.buckets)-1)]; i != 0; i = l.all[i].hashNext {
 			d.work++
 			if l.all[i].hash == hash {
@@ -134,9 +134,8 @@ func (l *formats) add(d *Document, node uint32, name Atom, open uint32) (entry, 
 				}
 			}
 		}
-		if equal < 3 {
-			removed = 0
-		} else {
+		if equal >= 3 {
+			gone = l.all[removed].open
 			l.remove(removed)
 		}
 	}
@@ -152,7 +151,7 @@ func (l *formats) add(d *Document, node uint32, name Atom, open uint32) (entry, 
 	if hashed {
 		l.linkHash(i)
 	}
-	return i, removed
+	return i, gone
 }
 
 // formatHash is equal for two elements that the Noah's Ark clause takes for equal, the values of whose

@@ -71,6 +71,7 @@ func FuzzParse(f *testing.F) {
 		"<!doctype html><title>a</title><p class=x>b<b><p>c</b><table>d<tr><td>e</table><ul><li>f<li>g</ul>",
 		"<table><a>1<p>2</a>3</p><svg><desc><b></svg><math><mi><i></math><template><td></template><frameset>",
 		"<select><option>a<optgroup>b<hr></select><pre>\n\nc</pre><textarea>&lt;</textarea><form><div></form>\x00\r\n",
+		"<b><b x><b><b><b><b></b></b></b></b></b><i>", // the first and the third are no active formatting elements in the end
 	} {
 		f.Add([]byte(s))
 	}

@@ -62,16 +62,16 @@ func (ns Namespace) URI() string {
 	return namespaceURIs[ns]
 }
 
-// node is the record of a node, 32 bytes. Links are indices into Document.nodes, 0 for none.
+// node is the record of a node, 28 bytes. Links are indices into Document.nodes, 0 for none.
 //
 // After parsing, indices are in document order: a node's is smaller than those of its descendants,
-// which are smaller than those of the nodes that follow it.
+// which are smaller than those of the nodes that follow it. So the first child needs no link.
 type node struct {
 	meta uint32 // atom<<8 | flags | namespace<<3 | kind
 
-	parent      uint32
-	first, last uint32 // children
-	prev, next  uint32 // siblings
+	parent     uint32
+	last       uint32 // child
+	prev, next uint32 // siblings
 
 	// data and end depend on the kind:
 	//	element      index of the first attribute, 0 for none; position of the tag
@@ -166,7 +166,12 @@ func (n Node) Parent() Node { return n.at(n.rec().parent) }
 
 // FirstChild returns the first child of the node. The children of a template element are those of
 // its contents, for which the HTML standard has a separate fragment.
-func (n Node) FirstChild() Node { return n.at(n.rec().first) }
+func (n Node) FirstChild() Node {
+	if n.rec().last == 0 {
+		return Node{}
+	}
+	return Node{n.doc, n.id + 1}
+}
 
 // LastChild returns the last child of the node.
 func (n Node) LastChild() Node { return n.at(n.rec().last) }

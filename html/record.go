@@ -13,8 +13,6 @@ func (d *Document) addLast(parent, meta, data, end uint32) uint32 {
 	p.last = id
 	if last != 0 {
 		d.nodes[last].next = id
-	} else {
-		p.first = id
 	}
 	if int(id) == cap(d.nodes) {
 		d.growNodes(meta, data, end)
@@ -24,7 +22,7 @@ func (d *Document) addLast(parent, meta, data, end uint32) uint32 {
 	n := &d.nodes[id]
 	n.meta = meta
 	n.parent = parent
-	n.first, n.last = 0, 0
+	n.last = 0
 	n.prev, n.next = last, 0
 	n.data, n.end = data, end
 	return id

@@ -5,15 +5,20 @@ package html
 func (d *Document) reorder() {
 	nodes := d.nodes
 	// The field prev can be found again from next, so it may hold the new number for a while.
+	first := make([]uint32, len(nodes)) // children
 	for i := range nodes {
-		nodes[i].prev = 0
+		n := &nodes[i]
+		if n.prev == 0 {
+			first[n.parent] = uint32(i)
+		}
+		n.prev = 0
 	}
 	count := uint32(0)
 	for id := uint32(1); ; {
 		count++
 		nodes[id].prev = count
-		if nodes[id].first != 0 {
-			id = nodes[id].first
+		if first[id] != 0 {
+			id = first[id]
 			continue
 		}
 		for id != 1 && nodes[id].next == 0 {
@@ -29,12 +34,12 @@ func (d *Document) reorder() {
 		if n := &nodes[i]; n.prev == 0 {
 			rest++
 			n.prev = rest
-			n.parent, n.first, n.last, n.next = 0, 0, 0, 0
+			n.parent, n.last, n.next = 0, 0, 0
 		}
 	}
 	for i := 1; i < len(nodes); i++ {
 		n := &nodes[i]
-		n.parent, n.first, n.last, n.next = nodes[n.parent].prev, nodes[n.first].prev, nodes[n.last].prev, nodes[n.next].prev
+		n.parent, n.last, n.next = nodes[n.parent].prev, nodes[n.last].prev, nodes[n.next].prev
 	}
 	for i := 1; i < len(nodes); i++ {
 		for to := nodes[i].prev; to != uint32(i); to = nodes[i].prev {

@@ -44,16 +44,16 @@ func (d *Document) write(dst []byte, first, root uint32) []byte {
 			if d.isVoid(r) {
 				break
 			}
-			if r.first != 0 {
-				id = r.first
+			if r.last != 0 {
+				id++
 				continue
 			}
 			if !d.xml {
 				dst = d.endTag(dst, r)
 			}
 		case DocumentNode:
-			if r.first != 0 {
-				id = r.first
+			if r.last != 0 {
+				id++
 				continue
 			}
 		case TextNode:
@@ -106,7 +106,7 @@ func (d *Document) startTag(dst []byte, r *node) []byte {
 			i++
 		}
 	}
-	if d.xml && r.first == 0 {
+	if d.xml && r.last == 0 {
 		dst = append(dst, '/')
 	}
 	return append(dst, '>')

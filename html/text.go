@@ -59,8 +59,8 @@ func (n Node) AppendCollapsed(dst []byte) []byte {
 				break
 			}
 			space = space || separates(r.meta)
-			if r.first != 0 {
-				id = r.first
+			if r.last != 0 {
+				id++
 				continue
 			}
 		}

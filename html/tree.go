@@ -233,8 +233,6 @@ func (b *builder) append(parent, id uint32) {
 	n.parent, n.prev, n.next = parent, p.last, 0
 	if p.last != 0 {
 		nodes[p.last].next = id
-	} else {
-		p.first = id
 	}
 	p.last = id
 }
@@ -246,8 +244,6 @@ func (b *builder) before(sibling, id uint32) {
 	n.parent, n.prev, n.next = s.parent, s.prev, sibling
 	if s.prev != 0 {
 		nodes[s.prev].next = id
-	} else {
-		nodes[s.parent].first = id
 	}
 	s.prev = id
 }
@@ -261,8 +257,6 @@ func (b *builder) detach(id uint32) {
 	}
 	if n.prev != 0 {
 		nodes[n.prev].next = n.next
-	} else {
-		nodes[n.parent].first = n.next
 	}
 	if n.next != 0 {
 		nodes[n.next].prev = n.prev

@@ -10,9 +10,9 @@ func (b *builder) formatting() {
 // activate adds the element of a stack entry to the list of active formatting elements.
 func (b *builder) activate(entry uint32) {
 	e := &b.stack.all[entry]
-	f, removed := b.formats.add(b.d, e.node, Atom(e.name>>1), entry)
-	if removed != 0 {
-		b.forget(removed)
+	f, gone := b.formats.add(b.d, e.node, Atom(e.name>>1), entry)
+	if gone != 0 {
+		b.stack.all[gone].format = 0
 	}
 	e.format = f
 	if b.d.nodes[e.node].data != 0 {
@@ -38,16 +38,11 @@ func (b *builder) repeat(f uint32) {
 	}
 }
 
-// forget makes a stack entry know that its element is no longer in the list.
-func (b *builder) forget(removed uint32) {
-	if open := b.formats.all[removed].open; open != 0 {
-		b.stack.all[open].format = 0
-	}
-}
-
 // drop takes an element out of the list of active formatting elements.
 func (b *builder) drop(f uint32) {
-	b.forget(f)
+	if open := b.formats.all[f].open; open != 0 {
+		b.stack.all[open].format = 0
+	}
 	b.formats.remove(f)
 }
 
@@ -197,10 +192,9 @@ func (b *builder) clone(id uint32) uint32 {
 // moveChildren moves all children of a node to another that has none.
 func (b *builder) moveChildren(from, to uint32) {
 	nodes := b.d.nodes
-	for c := nodes[from].first; c != 0; c = nodes[c].next {
+	for c := nodes[from].last; c != 0; c = nodes[c].prev {
 		nodes[c].parent = to
 		b.d.work++
 	}
-	nodes[to].first, nodes[to].last = nodes[from].first, nodes[from].last
-	nodes[from].first, nodes[from].last = 0, 0
+	nodes[to].last, nodes[from].last = nodes[from].last, 0
 }
