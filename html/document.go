@@ -31,6 +31,7 @@ type Document struct {
 	unlike    bool     // LinkTags does not know the tags
 	builder   *builder // of a document that is used again
 	work      int      // steps that parsing took, for the tests of hostile input
+	far       bool     // more than three elements lay between those of an adoption, for the tests
 
 	index atomic.Pointer[Index] // nil until somebody asks, see query.go
 	swept atomic.Int64          // the steps of sweeps, see querysweep.go
@@ -132,7 +133,7 @@ func (d *Document) begin(source []byte) error {
 	d.spans = d.spans[:0]
 	d.names.reset()
 	d.quirks, d.doctype, d.work = NoQuirks, rawDoctype{}, 0
-	d.coded, d.xml, d.entities, d.reordered, d.unlike = false, false, false, false, false
+	d.coded, d.xml, d.entities, d.reordered, d.unlike, d.far = false, false, false, false, false, false
 	if len(source) > maxSource {
 		d.empty()
 		return &LimitError{What: "bytes", Limit: maxSource, Pos: maxSource}

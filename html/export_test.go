@@ -4,5 +4,8 @@ package html
 // list of formatting elements that were looked at or moved, comparisons of attributes, nodes moved.
 func Work(d *Document) int { return d.work }
 
+// Far reports whether the adoption agency algorithm went over more than three elements.
+func Far(d *Document) bool { return d.far }
+
 // Reordered reports whether the nodes of a document had to be brought into document order.
 func Reordered(d *Document) bool { return d.reordered }

@@ -136,6 +136,7 @@ func (b *builder) adoptOne(f, entry, furthest uint32) bool {
 	at := s.all[furthest].below
 	for count := 1; at != entry; count++ {
 		d.work++
+		d.far = d.far || count > 3
 		below := s.all[at].below
 		g := s.all[at].format
 		if g != 0 && count > 3 {

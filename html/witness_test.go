@@ -39,6 +39,9 @@ func divergence(source []byte, d *html.Document) string {
 			return d.why
 		}
 	}
+	if html.Far(d) {
+		return "x/net leaves elements where they are that lie more than three above the formatting element (section 13.2.6.4.7, adoption agency, 4.13)"
+	}
 	raw := len(rawTag.FindAllIndex(source, -1))
 	for n := range d.Root().Descendants() {
 		switch n.Atom() {
@@ -55,6 +58,10 @@ func divergence(source []byte, d *html.Document) string {
 			return "x/net moves white space out of a noscript in the head (section 13.2.6.4.5)"
 		case n.IsElement() && n.Namespace() != html.HTML && impliedEnd.MatchString(n.Name()):
 			return "x/net takes elements of SVG and MathML for those of HTML whose end tags are implied (section 13.2.6.3)"
+		case n.IsElement() && n.Namespace() != html.HTML && modeNames.MatchString(n.Name()):
+			return "x/net takes elements of SVG and MathML for those of HTML that clearing the stack ends at or that make the insertion mode (sections 13.2.4.1, 13.2.6.4.9, 13.2.6.4.13 and 13.2.6.4.14)"
+		case n.Namespace() == html.MathML && n.Name() == "annotation-xml" && endP.Match(source):
+			return "x/net does not leave MathML before </p> and </br> (section 13.2.6.5)"
 		case n.Is(html.AtomTemplate):
 			for p := range n.Ancestors() {
 				if p.IsElement() && p.Namespace() != html.HTML {
@@ -81,6 +88,8 @@ func doctypeSource(n html.Node) []byte {
 var (
 	rawTag        = regexp.MustCompile(`(?i)<(title|textarea|style|xmp|iframe|noembed|noframes|script|plaintext|noscript)`)
 	doctypeSyntax = regexp.MustCompile(`[^\x01-\x7f]|&`)
+	endP          = regexp.MustCompile(`(?i)</(p|br)\b`)
+	modeNames     = regexp.MustCompile(`^(html|head|body|frameset|select|table|template|tbody|tfoot|thead|tr|td|th|caption|colgroup)$`)
 	impliedEnd    = regexp.MustCompile(`^(dd|dt|li|optgroup|option|p|rb|rp|rt|rtc)$`)
 )
 
@@ -99,7 +108,7 @@ var divergences = []struct {
 		"x/net goes back into the body at a document type (section 13.2.6.4.19)"},
 	{regexp.MustCompile(`(?is)<template.*<frameset`),
 		"x/net forgets after a head with a template that no frameset may come (section 13.2.6.4.4, template)"},
-	{regexp.MustCompile(`(?is)<template.*<t(r|body|head|foot)\b`),
+	{regexp.MustCompile(`(?is)<template.*<(t(r|body|head|foot)|col|colgroup|caption)\b`),
 		"x/net does not take text in a template for that of a table (section 13.2.6.4.9)"},
 	{regexp.MustCompile(`(?is)<table.*\s</?$`),
 		"x/net inserts the space before a last < in a table by itself (section 13.2.6.4.10)"},
