@@ -33,7 +33,8 @@ type crawl struct {
 	dupes   *RFPDupeFilter         // computes fingerprints; nil if a user's filter does
 	veto    RFPDupeFilterInterface // a user's filter; nil if there is none
 	domains *domainSet
-	scratch *sync.Pool  // of *scratch
+	scratch *sync.Pool // of *scratch
+	hosts   *hostNames
 	hungry  atomic.Bool // downloads could begin if there were requests: no output holds any back
 	entries *entries
 	seeds   emissionCounts

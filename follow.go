@@ -136,7 +136,7 @@ func (c *crawl) addPlain(s *scratch, j *job, url []byte) {
 		reason = "depth"
 	default:
 		if string(host) != slot {
-			slot = string(host)
+			slot = c.hosts.of(host)
 		}
 		if !c.domains.allowPlain(slot, url) {
 			reason = "offsite"

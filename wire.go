@@ -169,6 +169,7 @@ func (c *crawl) wireMachines() {
 	} else if c.dupes == nil {
 		c.veto = cfg.dupeFilter
 	}
+	c.hosts = newHostNames()
 	c.scratch = &sync.Pool{New: func() any {
 		s := &scratch{}
 		if c.dupes != nil {
