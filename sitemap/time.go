@@ -141,7 +141,7 @@ func w3cZone(s string) (*time.Location, bool) {
 	if rest = strings.TrimPrefix(rest, ":"); ok && rest != "" {
 		minutes, rest, ok = number(rest, 2)
 	}
-	if !ok || rest != "" || hours > 24 || minutes > 59 {
+	if !ok || rest != "" || hours > 24 || minutes > 60 { // as package time, which says that some people write so
 		return nil, false
 	}
 	seconds := hours*3600 + minutes*60
