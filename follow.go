@@ -189,12 +189,15 @@ func plainHost(url []byte) []byte {
 	default:
 		return nil
 	}
+	if i := bytes.IndexAny(rest, "/?"); i >= 0 {
+		rest = rest[:i]
+	}
 	for i, b := range rest {
-		switch b {
-		case '/', '?', ':':
-			return rest[:i]
-		case '@', '[':
+		switch {
+		case b == '[' || b == '@' || b == ':' && bytes.IndexByte(rest[i:], '@') >= 0:
 			return []byte(urlx.Hostname(string(url)))
+		case b == ':':
+			return rest[:i]
 		}
 	}
 	return rest

@@ -14,8 +14,14 @@ type hostNames struct {
 
 func newHostNames() *hostNames { return &hostNames{seed: maphash.MakeSeed()} }
 
+// longestHostName is how many characters a name has at most, RFC 1035 §3.1. URLs may have longer ones, which are not kept.
+const longestHostName = 253
+
 // of is the string of a name.
 func (n *hostNames) of(host []byte) string {
+	if len(host) > longestHostName {
+		return string(host)
+	}
 	kept := &n.names[maphash.Bytes(n.seed, host)%uint64(len(n.names))]
 	if name := kept.Load(); name != nil && *name == string(host) {
 		return *name

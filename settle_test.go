@@ -52,7 +52,7 @@ func TestPagesAreSettledTogether(t *testing.T) {
 		began := time.Now()
 		mustRun(t, newEngine(w, s, tegenaria.EngineWithConcurrency(2), tegenaria.EngineWithPipelines(c)))
 		took := time.Since(began)
-		if most := int(took/(10*time.Millisecond)) + 5; len(c.at) > most || len(c.at) < 3 {
+		if most := int(took/(20*time.Millisecond)) + 5; len(c.at) > most || len(c.at) < 3 {
 			t.Errorf("%d pages in %s were settled in %d batches, want at most %d", pages, took, len(c.at), most)
 		}
 		if len(c.committed) != pages {
@@ -105,6 +105,57 @@ func TestNoRoomForBodiesEndsAPause(t *testing.T) {
 			tegenaria.EngineWithLimits(tegenaria.Limits{BodiesInFlight: 400})))
 		if took := time.Since(began); took > pages*time.Millisecond {
 			t.Errorf("%d pages took %s in %d batches", pages, took, len(c.at))
+		}
+	})
+}
+
+// A body for which there is still no room after a batch comes as soon as there is some. It fails if a lack of room from
+// before a pause does not end it.
+func TestLastingLackOfRoomEndsAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		answers := map[string]struct {
+			after, parse time.Duration // ms
+			bytes        int
+		}{
+			"/first": {1, 0, 10},
+			"/batch": {1, 3, 10},  // ends at 4 ms
+			"/large": {1, 6, 300}, // ends at 7 ms
+			"/over":  {2, 5, 200}, // so does this, which is more than there is room for
+			"/waits": {3, 0, 200},
+		}
+		web := spidertest.NewWeb(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			a, ok := answers[r.URL.Path]
+			if !ok {
+				a.after, a.bytes = 50, 10 // keeps a worker busy
+			}
+			<-time.After(a.after * time.Millisecond)
+			io.WriteString(w, strings.Repeat("x", a.bytes))
+		}))
+		defer web.Close()
+		var seeds []string
+		for path := range answers {
+			seeds = append(seeds, "http://a.test"+path)
+		}
+		for n := range 20 {
+			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", n))
+		}
+		s := newSpider(seeds...)
+		began := time.Now()
+		var came time.Duration
+		s.parse = func(ctx *tegenaria.Context, items chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			if ctx.Request.Url == "http://a.test/waits" {
+				came = time.Since(began)
+			}
+			sleep(answers[strings.TrimPrefix(ctx.Request.Url, "http://a.test")].parse * time.Millisecond)
+			items <- tegenaria.NewItem(ctx, ctx.Request.Url)
+			return nil
+		}
+		c := &countedStaging{}
+		mustRun(t, newEngine(nil, s, tegenaria.EngineWithConcurrency(5), tegenaria.EngineWithPipelines(c),
+			tegenaria.EngineWithHTTPClient(web.Client()), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
+			tegenaria.EngineWithLimits(tegenaria.Limits{BodiesInFlight: 400})))
+		if came != 7*time.Millisecond {
+			t.Errorf("the page came after %s", came)
 		}
 	})
 }

@@ -31,7 +31,7 @@ type Document struct {
 	unlike    bool     // LinkTags does not know the tags
 	builder   *builder // of a document that is used again
 	work      int      // steps that parsing took, for the tests of hostile input
-	far       bool     // more than three elements lay between those of an adoption, for the tests
+	far       bool     // an adoption took elements out of the list that lay too far from it, for the tests
 
 	index atomic.Pointer[Index] // nil until somebody asks, see query.go
 	swept atomic.Int64          // the steps of sweeps, see querysweep.go

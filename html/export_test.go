@@ -4,7 +4,8 @@ package html
 // list of formatting elements that were looked at or moved, comparisons of attributes, nodes moved.
 func Work(d *Document) int { return d.work }
 
-// Far reports whether the adoption agency algorithm went over more than three elements.
+// Far reports whether the adoption agency algorithm took elements out of the list of active formatting elements because
+// they were more than three from the furthest block.
 func Far(d *Document) bool { return d.far }
 
 // Reordered reports whether the nodes of a document had to be brought into document order.

@@ -136,9 +136,9 @@ func (b *builder) adoptOne(f, entry, furthest uint32) bool {
 	at := s.all[furthest].below
 	for count := 1; at != entry; count++ {
 		d.work++
-		d.far = d.far || count > 3
 		below := s.all[at].below
 		g := s.all[at].format
+		d.far = d.far || g != 0 && count > 3
 		if g != 0 && count > 3 {
 			b.drop(g)
 			g = 0

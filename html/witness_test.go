@@ -40,7 +40,7 @@ func divergence(source []byte, d *html.Document) string {
 		}
 	}
 	if html.Far(d) {
-		return "x/net leaves elements where they are that lie more than three above the formatting element (section 13.2.6.4.7, adoption agency, 4.13)"
+		return "x/net leaves formatting elements where they are that are more than three above the furthest block (section 13.2.6.4.7, adoption agency algorithm)"
 	}
 	raw := len(rawTag.FindAllIndex(source, -1))
 	for n := range d.Root().Descendants() {

@@ -16,7 +16,8 @@ import (
 type TrapOptions struct {
 	Priority int // 0: the place in the package comment's table
 
-	// Budget is how many URLs of a trap are asked of a host before the others are cut, 0: 5,000.
+	// Budget is how many URLs of a trap are asked of a host before the others are cut, 0: 5,000. Of a soft 404 it is a
+	// quarter more.
 	Budget int
 
 	// Repeats is how often one to four segments of a path must stand there in a row to be suspicious, 0: 3.

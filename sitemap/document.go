@@ -223,6 +223,7 @@ func (d *document) entryChild(name string) {
 				URL: d.address(href), Lang: d.attribute("hreflang"), Media: d.attribute("media"),
 			})
 		}
+		d.skipped = d.depth
 	case "image":
 		d.entry.Images = append(d.entry.Images, Image{})
 		d.part, d.partAt = inImage, d.depth

@@ -67,8 +67,8 @@ func encodingOf(head []byte) encoding.Encoding {
 	case bytes.HasPrefix(head, []byte("\xEF\xBB\xBF")):
 		return nil
 	}
-	_, declaration, ok := bytes.Cut(bytes.TrimLeft(head, " \t\r\n"), []byte("<?xml"))
-	if !ok {
+	declaration, ok := bytes.CutPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("<?xml"))
+	if !ok || len(declaration) == 0 || !isSpace(declaration[0]) {
 		return nil
 	}
 	declaration, _, _ = bytes.Cut(declaration, []byte("?>"))

@@ -77,6 +77,7 @@ func TestURLs(t *testing.T) {
 		{name: "a tag with >", body: `<urlset a=">" b='">'><url a = "/>"><loc>/1</loc></url></urlset>`, want: "https://a.example/1"},
 		{name: "urls in an index", body: `<sitemapindex><url><loc>/1</loc></url></sitemapindex>`, want: "https://a.example/1"},
 		{name: "an entry without URL", body: set("<url><lastmod>2024</lastmod></url><url><loc/></url><url><loc>/1</loc></url>"), want: "https://a.example/1"},
+		{name: "a loc of something else", body: set("<url><link><loc>/0</loc></link><x><loc>/0</loc></x><loc>/1</loc></url>"), want: "https://a.example/1"},
 		{name: "two locs", body: set("<url><loc>/1</loc><loc>/2</loc></url>"), want: "https://a.example/1"},
 		{name: "no end tags", body: set("<url><loc>/1<lastmod>2024</lastmod></url><url><loc>/2</loc><url><loc>/3</loc></url>"), want: "https://a.example/12024 https://a.example/2 https://a.example/3"},
 		{name: "image without end", body: set("<url><loc>/1</loc><image><loc>/i</loc></url><url><loc>/2</loc></url>"), want: "https://a.example/1 https://a.example/2"},
@@ -223,6 +224,9 @@ func TestEncodings(t *testing.T) {
 		{"UTF-16, big", encode(unicode.UTF16(unicode.BigEndian, unicode.UseBOM).NewEncoder(), body)},
 		{"UTF-16, no BOM", encode(unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM).NewEncoder(), body)},
 		{"UTF-16 declared in UTF-8", `<?xml version="1.0" encoding="UTF-16"?>` + body},
+		{"another instruction", `<?xml-stylesheet encoding="latin1"?>` + body},
+		{"a comment", `<!-- <?xml encoding="latin1"?> -->` + body},
+		{"in the middle", strings.Replace(body, "<url>", `<?xml encoding="latin1"?><url>`, 1)},
 		{"unknown", `<?xml version="1.0" encoding="x-nobody"?>` + body},
 	}
 	for _, tt := range tests {
