@@ -61,7 +61,7 @@ func (c *Cookie) check() error {
 		return fmt.Errorf("middleware: cookie %q has the domain %q, which is no host", c.Name, c.Domain)
 	case !c.HostOnly && isPublicSuffix(c.Domain):
 		return fmt.Errorf("middleware: cookie %q is for the public suffix %q", c.Name, c.Domain)
-	case c.Path[0] != '/' || strings.ContainsFunc(c.Path, bad):
+	case c.Path[0] != '/' || strings.ContainsFunc(c.Path, isControl): // a semicolon may come from a page's own path
 		return fmt.Errorf("middleware: cookie %q has the path %q, which does not begin with a slash or has control characters", c.Name, c.Path)
 	case !c.prefixHolds(c.Path):
 		return fmt.Errorf("middleware: cookie %q lacks what its prefix promises: Secure, and for __Host- one host and the path /", c.Name)
