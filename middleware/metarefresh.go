@@ -70,7 +70,7 @@ func samePage(a, b string) bool {
 }
 
 // mayRefresh spares most pages the decoding: it finds "http-equiv" in a page whose encoding extends ASCII, by its
-// rarest letter and the hyphen.
+// rarest letter.
 func mayRefresh(body []byte) bool {
 	const word, at = "http-equiv", len("http-e")
 	for _, q := range [...]byte{'q', 'Q'} {
@@ -79,7 +79,7 @@ func mayRefresh(body []byte) bool {
 			if i < 0 {
 				break
 			}
-			if i >= at && i-at+len(word) <= len(rest) && rest[i-2] == '-' && bytes.EqualFold(rest[i-at:i-at+len(word)], []byte(word)) {
+			if i >= at && i-at+len(word) <= len(rest) && bytes.EqualFold(rest[i-at:i-at+len(word)], []byte(word)) {
 				return true
 			}
 			rest = rest[i+1:]
