@@ -189,18 +189,18 @@ func plainHost(url []byte) []byte {
 	default:
 		return nil
 	}
-	if i := bytes.IndexAny(rest, "/?"); i >= 0 {
-		rest = rest[:i]
-	}
+	end := len(rest)
 	for i, b := range rest {
-		switch {
-		case b == '[' || b == '@' || b == ':' && bytes.IndexByte(rest[i:], '@') >= 0:
+		switch b {
+		case '@', '[':
 			return []byte(urlx.Hostname(string(url)))
-		case b == ':':
-			return rest[:i]
+		case ':': // of a port, unless an @ follows
+			end = min(end, i)
+		case '/', '?':
+			return rest[:min(end, i)]
 		}
 	}
-	return rest
+	return rest[:end]
 }
 
 // checkPlain tells whether links can be accepted without making a request of each: nobody has asked to

@@ -4,8 +4,8 @@ package html
 // in the tree.
 func (d *Document) reorder() {
 	nodes := d.nodes
-	// The field prev can be found again from next, so it may hold the new number for a while.
 	first := make([]uint32, len(nodes)) // children
+	// The field prev can be found again from next, so it may hold the new number for a while.
 	for i := range nodes {
 		n := &nodes[i]
 		if n.prev == 0 {
