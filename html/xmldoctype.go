@@ -11,9 +11,12 @@ func (x *xmlParser) doctype() {
 	}
 	x.pos += len("<!DOCTYPE")
 	var t rawDoctype
+	start := x.pos
 	x.skipSpace()
 	t.name.start = uint32(x.pos)
-	x.name()
+	if len(x.name()) == 0 || int(t.name.start) == start {
+		x.fault(start, "a document type without white space and a name")
+	}
 	t.name.end = uint32(x.pos)
 	x.skipSpace()
 	switch rest := x.src[x.pos:]; {
@@ -29,6 +32,9 @@ func (x *xmlParser) doctype() {
 	if x.pos < len(x.src) && x.src[x.pos] == '[' {
 		x.subset()
 		x.skipSpace()
+	}
+	if x.pos < len(x.src) && x.src[x.pos] != '>' {
+		x.fault(x.pos, "a document type with something else than identifiers and a subset")
 	}
 	if !x.skipTo(">", "a document type does not end") {
 		return
