@@ -5,11 +5,11 @@ import (
 	"sync/atomic"
 )
 
-// entries counts the requests that are being accepted. What abandoned code has sent may still be on its way when
-// all else is over: a run waits for it, and lets nothing in any more.
+// entries counts the requests and items that are being taken in. Those that abandoned code has sent may still be on
+// their way when all else is over: a run waits for them, and then lets nothing in any more.
 type entries struct {
-	state   atomic.Int64  // twice the number of those inside, and one if nobody may enter any more
-	empty   chan struct{} // closed when nobody is inside any more, once that is so
+	state   atomic.Int64  // twice the number of those inside, plus one if nobody may enter any more
+	empty   chan struct{} // closed when the door is closed and nobody is inside any more
 	emptied sync.Once
 }
 

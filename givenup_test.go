@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -419,4 +420,67 @@ func TestCommitterOfAnUnfinishedFetch(t *testing.T) {
 		}
 		sleep(2 * time.Hour)
 	})
+}
+
+// slowErr is a context whose Err takes its time while armed: whoever asks is held up.
+type slowErr struct {
+	context.Context
+	wait func()
+}
+
+func (c slowErr) Err() error { c.wait(); return c.Context.Err() }
+
+// An item that is on its way into the buffer while its parser is abandoned keeps its request open for a moment longer.
+// Run waits for it: else nobody would settle the request any more, and the Committer would hear nothing of the item
+// that it has staged before. It fails if addItem does not enter the entries.
+func TestH12ItemOnItsWayWhenTheParserIsAbandoned(t *testing.T) {
+	test := func(handle bool) func(t *testing.T) {
+		return func(t *testing.T) {
+			staged, stop := make(chan struct{}), make(chan struct{})
+			w := newWorld().page("http://a.test/", text("x"))
+			late := func(ctx *tegenaria.Context) { // the next item is held up on its way
+				<-staged
+				ctx.Ctx = slowErr{ctx.Ctx, sync.OnceFunc(func() {
+					close(stop)
+					sleep(500 * time.Millisecond)
+				})}
+			}
+			parse := func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				item <- tegenaria.NewItem(ctx, "first")
+				late(ctx)
+				item <- tegenaria.NewItem(ctx, "second")
+				sleep(time.Minute)
+				return nil
+			}
+			if handle {
+				parse = tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[string]) error {
+					out.Item("first")
+					late(r.Context())
+					out.Item("second")
+					sleep(time.Minute)
+					return nil
+				})
+			}
+			s := newSpider()
+			s.start = func(req chan<- *tegenaria.Context) {
+				req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", tegenaria.GET, parse))
+			}
+			c := &staging{}
+			e := newEngine(w, s, tegenaria.EngineWithGrace(0), tegenaria.EngineWithPipelines(c), tegenaria.EngineWithEvents(tegenaria.Events{ItemScraped: func(*tegenaria.ItemMeta) { close(staged) }}))
+			go func() {
+				<-stop
+				e.Stop(context.Background())
+			}()
+			wantStopped(t, run(t, e), "stopped")
+			if len(c.staged) != 0 || len(c.discarded) == 0 {
+				t.Errorf("neither prepared nor discarded: %v; prepared %v, discarded %v", c.staged, c.prepared, c.discarded)
+			}
+			if s := e.Stats(); s.InFlight != 0 || s.Items != 0 || s.Pending != 1 {
+				t.Errorf("after the run %d requests are in flight, %d pending, %d items on their way", s.InFlight, s.Pending, s.Items)
+			}
+			sleep(time.Hour)
+		}
+	}
+	t.Run("channels", func(t *testing.T) { synctest.Test(t, test(false)) })
+	t.Run("Handle", func(t *testing.T) { synctest.Test(t, test(true)) })
 }

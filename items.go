@@ -41,7 +41,7 @@ func (t *itemTask) MarkAsProcessed() {
 
 var errNilItem = errors.New("the parser sent a nil item; make items with NewItem(ctx, value)")
 
-// addItem puts an item into the buffer, and waits while it is full. False: the crawl gives up.
+// addItem puts an item into the buffer, and waits while it is full. It returns false if the crawl gives up.
 func (c *crawl) addItem(j *job, meta *ItemMeta) bool {
 	if j.abandoned.Load() {
 		return false
@@ -50,6 +50,12 @@ func (c *crawl) addItem(j *job, meta *ItemMeta) bool {
 		c.handle(j, j.failure(StageParse, errNilItem, nil))
 		return true
 	}
+	// The parser may be abandoned from here on, and its job with it. The run waits for the entry: a job that is
+	// still open when the settler has closed is neither settled nor put back.
+	if !c.entries.enter() {
+		return false
+	}
+	defer c.entries.leave()
 	root := j.root()
 	if !root.tryOpen() {
 		return false
