@@ -35,6 +35,7 @@ type bodyBudget struct {
 // bodyHold is one request's share of a bodyBudget. The zero value holds nothing and is ready to use.
 type bodyHold struct {
 	used  atomic.Bool // it may hold something; set before it does
+	ended atomic.Bool // its request has settled: what is made of the page later is its keeper's
 	bytes int64
 	slot  string // of the request; set before the first use
 }
@@ -73,6 +74,9 @@ func (b *bodyBudget) add(h *bodyHold, n int64) {
 	h.used.Store(true)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if h.ended.Load() {
+		return
+	}
 	h.bytes += n
 	b.used += n
 }
@@ -106,14 +110,18 @@ func (b *bodyBudget) shrink(h *bodyHold, n int64) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	n = min(n, h.bytes) // the rest was given back with the request
 	h.bytes -= n
 	b.used -= n
 	b.serve()
 }
 
-// release gives back everything of a hold, which can be used again.
+// release gives back everything of a hold. Nothing counts in it from then on.
 func (b *bodyBudget) release(h *bodyHold) {
-	if b == nil || h == nil || !h.used.Load() {
+	if b == nil || h == nil {
+		return
+	}
+	if h.ended.Store(true); !h.used.Load() {
 		return
 	}
 	b.mu.Lock()
@@ -128,7 +136,10 @@ func (b *bodyBudget) release(h *bodyHold) {
 
 // move adds a hold to another one, which goes over the bound in its place.
 func (b *bodyBudget) move(h, to *bodyHold) {
-	if b == nil || !h.used.Load() {
+	if b == nil {
+		return
+	}
+	if h.ended.Store(true); !h.used.Load() {
 		return
 	}
 	to.used.Store(true)
@@ -164,6 +175,9 @@ func (b *bodyBudget) want(slot string) (stop func()) {
 
 // take adds n bytes to a hold if the budget has them, or if the hold may go over it. The caller holds mu.
 func (b *bodyBudget) take(h *bodyHold, n int64) bool {
+	if h.ended.Load() {
+		return true
+	}
 	if b.used+n > b.bound && b.wanted[h.slot] == 0 {
 		if b.over != nil && b.over != h {
 			return false

@@ -52,19 +52,22 @@ type crawl struct {
 	downloaders *downloaderSet
 	http        *httpDownloader // the default downloader, nil if the user gave one
 	bodies      *bodyBudget
-	loopback    *loopbackSet
-	writers     writers
-	parseGate   *gate
-	lent        atomic.Int64 // parsers that lend their place
-	fetching    fetching
-	items       *buffer.Pool[*itemTask]
-	pipelines   ItemPipelines
-	collect     func(ctx context.Context, item *ItemMeta) error // of Crawl, may be nil
-	typeChecks  []*typeCheck
-	committers  []Committer
-	settler     *settler
-	watch       *watch
-	tellers     tellers
+
+	parserOptions parserOptions
+
+	loopback   *loopbackSet
+	writers    writers
+	parseGate  *gate
+	lent       atomic.Int64 // parsers that lend their place
+	fetching   fetching
+	items      *buffer.Pool[*itemTask]
+	pipelines  ItemPipelines
+	collect    func(ctx context.Context, item *ItemMeta) error // of Crawl, may be nil
+	typeChecks []*typeCheck
+	committers []Committer
+	settler    *settler
+	watch      *watch
+	tellers    tellers
 
 	began        time.Time
 	took         atomic.Int64    // how long the run was, once it is over

@@ -28,7 +28,9 @@ type Limits struct {
 
 	Body           int64 // largest body in memory, in bytes (0: 32 MiB)
 	Spool          int64 // largest body of RequestWithSpool, in bytes (0: 1 GiB)
-	BodiesInFlight int64 // sum of bodies between download and settling, and of what decoders keep above 4 MiB each; those of Fetch count, but do not wait (0: 64 MiB)
+	Nodes          int   // largest tree of a page, in nodes, but never more than html.DefaultNodes (0: 1,000,000)
+	Attributes     int   // largest number of attributes of a page (0: 1,000,000)
+	BodiesInFlight int64 // sum of bodies and of what is made of them (trees, texts, links), between download and settling, and of what decoders keep above 4 MiB each; those of Fetch count, but do not wait (0: 64 MiB)
 	QueueBytes     int64 // memory for waiting requests of a memory cache (0: 1 GiB)
 
 	Ratio        int64         // how many times larger decoding may make a body, above its first MiB (0: 1,000)
@@ -50,6 +52,8 @@ const (
 	defaultURLLength      = 16 << 10
 	defaultBody           = 32 << 20
 	defaultSpool          = 1 << 30
+	defaultNodes          = 1_000_000
+	defaultAttributes     = 1_000_000
 	defaultBodiesInFlight = 64 << 20
 	defaultQueueBytes     = 1 << 30
 	defaultHeader         = 1 << 20
@@ -77,6 +81,8 @@ func (l Limits) withDefaults() Limits {
 	l.URLLength = orDefault(l.URLLength, defaultURLLength, unlimited)
 	l.Body = orDefault(l.Body, defaultBody, unlimited)
 	l.Spool = orDefault(l.Spool, defaultSpool, unlimited)
+	l.Nodes = orDefault(l.Nodes, defaultNodes, unlimited)
+	l.Attributes = orDefault(l.Attributes, defaultAttributes, unlimited)
 	l.BodiesInFlight = orDefault(l.BodiesInFlight, defaultBodiesInFlight, unlimited)
 	l.QueueBytes = orDefault(l.QueueBytes, defaultQueueBytes, 0)
 	l.Ratio = orDefault(l.Ratio, httpx.DefaultRatio, -1)

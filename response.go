@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tegenaria/tegenaria/html/charset"
 	"github.com/tegenaria/tegenaria/internal/multiread"
@@ -29,7 +30,9 @@ type Response struct {
 	ctx      *Context
 	req      *Request
 	transfer *Transfer
-	readable int64 // largest spooled body that is read into memory
+	readable int64        // largest spooled body that is read into memory
+	made     atomic.Int64 // bytes that are made of the body, see grow
+	copies   atomic.Int64 // of them: the largest copy that was handed out
 
 	mu   sync.Mutex // guards what follows
 	body []byte
@@ -236,7 +239,11 @@ func (r *Response) document() *selector.Document {
 
 // parse parses the decoded body as what the Content-Type says that it is.
 func (r *Response) parse(text []byte) *selector.Document {
-	options := []selector.Option{selector.Resolver(r.resolve)}
+	var room [3]selector.Option
+	options := append(room[:0], selector.For((*pageHost)(r)))
+	if j := r.job(); j != nil {
+		options = append(options, j.crawl.parserOptions.of(text))
+	}
 	if isXML(firstHeader(r.Header, "Content-Type")) {
 		options = append(options, selector.XML())
 	}

@@ -135,6 +135,7 @@ func (c *crawl) committerKeys() error {
 func (c *crawl) wireDownloaders() (err error) {
 	cfg := &c.cfg
 	c.bodies = newBodyBudget(c.limits.BodiesInFlight)
+	c.parserOptions = newParserOptions(c.limits)
 	c.bodies.short = func() { c.settler.hurry() }
 	c.loopback = &loopbackSet{}
 	fallback := cfg.downloader

@@ -26,6 +26,8 @@ type Document struct {
 	quirks    QuirksMode
 	doctype   rawDoctype
 	maxNodes  int
+	maxAttrs  int // 0: no bound
+	mem       meter
 	reordered bool     // nodes had to be brought into document order
 	again     bool     // there was a document before
 	unlike    bool     // LinkTags does not know the tags
@@ -59,16 +61,20 @@ type Doctype struct {
 // Option changes how a document is parsed.
 type Option func(*Document)
 
+// DefaultNodes returns how many nodes the document of a source of so many bytes may have without [MaxNodes].
+func DefaultNodes(size int) int { return 64 + 2*size }
+
 // MaxNodes bounds the number of nodes of a document. The default, also for n = 0, is 64 and two for
 // each byte of the source, which no page reaches that is not made for it.
 func MaxNodes(n int) Option { return func(d *Document) { d.maxNodes = n } }
 
-// LimitError says that a source asks for more than a document may hold: nodes (see [MaxNodes]), names
+// LimitError says that a source asks for more than a document may hold: nodes (see [MaxNodes]), attributes (see
+// [MaxAttributes]), names
 // that HTML does not have (16 million), bytes of source (2^28), or bytes in repeated tags: what the tags of
 // formatting elements have that the parser makes again in each paragraph because they were not closed
 // (2^20 and 16 for each byte of the source).
 type LimitError struct {
-	What  string // "nodes", "names", "bytes" or "bytes in repeated tags"
+	What  string // "nodes", "attributes", "names", "bytes" or "bytes in repeated tags"; a [Memory] may have words of its own
 	Limit int
 	Pos   int // offset in the source at which the limit was met
 }
@@ -79,7 +85,7 @@ func (e *LimitError) Error() string {
 }
 
 // Parse parses an HTML document in UTF-8 (section 13.2, scripting disabled). Every sequence of bytes
-// is a document; the only error is a *LimitError. The document refers to source, which must not be
+// is a document; the only error is a *LimitError, or that of the [Memory] of [Charge]. The document refers to source, which must not be
 // changed as long as it is in use.
 func Parse(source []byte, options ...Option) (*Document, error) {
 	d := newDocument()
@@ -87,6 +93,7 @@ func Parse(source []byte, options ...Option) (*Document, error) {
 		option(d)
 	}
 	if err := d.Reset(source); err != nil {
+		d.mem.take(-d.mem.used)
 		return nil, err
 	}
 	return d, nil
@@ -124,7 +131,7 @@ func (d *Document) Reset(source []byte) error {
 
 // begin takes away what the document holds and gives it a source. What comes next has to reserve memory.
 func (d *Document) begin(source []byte) error {
-	d.source = nil
+	d.source, d.names.mem = nil, &d.mem
 	d.index.Store(nil)
 	d.swept.Store(0)
 	d.nodes = d.nodes[:0]
@@ -142,16 +149,29 @@ func (d *Document) begin(source []byte) error {
 	return nil
 }
 
-// reserve makes room for the nodes and attributes of the source, and for the first of them.
-func (d *Document) reserve() {
+// size returns how many bytes the tree takes.
+func (d *Document) size() int64 {
+	return int64(cap(d.nodes))*nodeSize + int64(cap(d.attrs))*attrSize + int64(cap(d.side)) + int64(cap(d.spans))*spanSize +
+		int64(cap(d.names.text)) + int64(cap(d.names.list))*16 + 4*int64(cap(d.names.slots))
+}
+
+// reserve makes room for the nodes and attributes of the source, and for the first of them. The error is that of the
+// document's memory.
+func (d *Document) reserve() error {
 	if cap(d.nodes) == 0 {
 		// On most pages a < stands for about one node: half of them are end tags, but text comes between.
 		// Grow, other than make, uses up what the allocator gives.
 		tags := bytes.Count(d.source, []byte("<"))
-		d.nodes = slices.Grow(d.nodes, tags+tags/8+12)
-		d.attrs = slices.Grow(d.attrs, min(tags, bytes.Count(d.source, []byte("=")))+1)
+		nodes := min(tags+tags/8+12, d.limit()+2)
+		attrs := d.attrLimit(min(tags, bytes.Count(d.source, []byte("="))) + 1)
+		if err := d.mem.grow(int64(nodes)*nodeSize + int64(attrs)*attrSize); err != nil {
+			d.empty()
+			return err
+		}
+		d.nodes, d.attrs = slices.Grow(d.nodes, nodes), slices.Grow(d.attrs, attrs)
 	}
 	d.empty()
+	return nil
 }
 
 // maxSource is the largest source, in bytes: numbers of 32 bits count what is made of it.
@@ -166,9 +186,17 @@ func (d *Document) empty() {
 func (d *Document) limit() int {
 	n := d.maxNodes
 	if n <= 0 {
-		n = 64 + 2*len(d.source)
+		n = DefaultNodes(len(d.source))
 	}
 	return min(n, math.MaxUint32-2)
+}
+
+// attrLimit returns n, or the largest number of attributes if that is smaller.
+func (d *Document) attrLimit(n int) int {
+	if d.maxAttrs > 0 {
+		return min(n, d.maxAttrs+1)
+	}
+	return n
 }
 
 // Root returns the document itself, the root of the tree; no node for the zero Document, into which

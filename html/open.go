@@ -29,6 +29,8 @@ type stack struct {
 	// The topmost entry with each name, by open.name.
 	last     [2 * elementAtoms]uint32
 	lastMore []uint32 // of names that are no elements of HTML, SVG or MathML
+
+	mem *meter
 }
 
 // orderGap is the distance in order between neighbours, room for entries that come between them.
@@ -40,7 +42,9 @@ func (s *stack) lastOf(name uint32) *uint32 {
 	}
 	name -= 2 * elementAtoms
 	if int(name) >= len(s.lastMore) {
-		s.lastMore = append(s.lastMore, make([]uint32, int(name)+64-len(s.lastMore))...)
+		n := int(name) + 64 - len(s.lastMore)
+		s.lastMore = fit(s.mem, s.lastMore, n)
+		s.lastMore = append(s.lastMore, make([]uint32, n)...)
 	}
 	return &s.lastMore[name]
 }
@@ -84,7 +88,7 @@ func (s *stack) take() uint32 {
 		s.free = s.all[i].below
 		return i
 	}
-	s.all = append(s.all, open{})
+	s.all = append(fit(s.mem, s.all, 1), open{})
 	return uint32(len(s.all) - 1)
 }
 

@@ -16,6 +16,7 @@ func (x *Index) LowerText() *Text { return x.readText(1, bytes.ToLower) }
 
 func (x *Index) readText(which int, change func([]byte) []byte) *Text {
 	t := &x.texts[which]
+	x.charge(&t.asked, 8*int64(len(x.elements))+2*int64(len(x.doc.source)+len(x.doc.side)))
 	t.once.Do(func() { t.text.read(x, change) })
 	return &t.text
 }

@@ -1,6 +1,9 @@
 package html
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+	"unsafe"
+)
 
 // Words are the ids and classes of a document as numbers, the same for an id and a class with the
 // same letters. In quirks mode they are compared without regard to ASCII case (HTML standard,
@@ -31,8 +34,52 @@ type own struct {
 
 // Words returns the ids and classes.
 func (x *Index) Words() *Words {
+	x.charge(&x.wordsAsked, x.wordsSize())
 	x.wordsOnce.Do(func() { x.words.read(x) })
 	return &x.words
+}
+
+// wordsSize returns how much memory the words may take: the elements', and what the ids and classes of all attributes come to
+// if each is seen once, which is found by going through the values of a large document.
+func (x *Index) wordsSize() int64 {
+	d := x.doc
+	if d.mem.memory == nil || len(d.source) <= uncharged/4 || x.wordsAsked.Load() {
+		return 0
+	}
+	const (
+		perWord = 64 // in interner and sets, which grow by doubling
+		perUse  = 4  // in the lists of elements
+	)
+	wordsOf := func(a *attr) (n int64) {
+		switch Atom(a.meta >> atomShift) {
+		case AtomId:
+			n = 1
+		case AtomClass:
+			n = 1
+			for _, c := range d.source[a.start:a.end] {
+				if separatesWords(c) {
+					n++
+				}
+			}
+		}
+		return n
+	}
+	size := int64(len(x.elements)) * int64(unsafe.Sizeof(own{}))
+	last := uint32(0) // elements that the parser made of others share their attributes
+	for k := range x.elements {
+		for i := d.nodes[x.elements[k].ID].data; k > 0 && i != 0; i++ {
+			n := wordsOf(&d.attrs[i])
+			size += n * perUse
+			if i > last {
+				size += n * perWord
+				last = i
+			}
+			if d.attrs[i].meta&attrLast != 0 {
+				break
+			}
+		}
+	}
+	return size
 }
 
 func (w *Words) read(x *Index) {

@@ -40,9 +40,7 @@ func (d *Document) growNodes(meta, data, end uint32) {
 		part = float64(n)/float64(pos) - 1
 	}
 	// Not slices.Grow, which makes it a quarter more at least.
-	grown := make([]node, have, have+int(float64(have)*min(max(1.05*part, 1.0/32), 1))+16)
-	copy(grown, d.nodes)
-	d.nodes = grown
+	d.nodes = enlargeTo(&d.mem, d.nodes, min(have+int(float64(have)*min(max(1.05*part, 1.0/32), 1))+16, max(d.limit(), have)+2))
 }
 
 // textRange is text: a range of the source, or of side if side is true.
@@ -65,14 +63,21 @@ func (d *Document) bytes(t textRange) []byte {
 
 // addSide decodes text into side.
 func (d *Document) addSide(raw []byte, references bool, nul nulRule) textRange {
+	most := len(raw)
+	if nul == replaceNUL {
+		most += 2 * bytes.Count(raw, []byte{0})
+	}
 	if cap(d.side) <= sideRoom && cap(d.side)-len(d.side) < len(raw) {
 		refs := bytes.Count(d.source, []byte("&"))
 		room := min(8*refs+len(d.source)/32+64, len(d.source)+16)
 		if bytes.IndexByte(raw, '\r') >= 0 {
 			room = len(d.source) // all lines end so
 		}
+		room = max(room, most)
+		d.mem.take(int64(room) + int64(refs/2+8)*spanSize)
 		d.side, d.spans = slices.Grow(d.side, room), slices.Grow(d.spans, refs/2+8)
 	}
+	d.side = fit(&d.mem, d.side, most)
 	at := len(d.side)
 	d.side = appendText(d.side, raw, references, nul)
 	return textRange{start: uint32(at), end: uint32(len(d.side)), side: true}
@@ -80,7 +85,7 @@ func (d *Document) addSide(raw []byte, references bool, nul nulRule) textRange {
 
 // addSpan notes a range of side.
 func (d *Document) addSpan(t textRange) uint32 {
-	d.spans = append(d.spans, sideSpan{t.start, t.end, t.end})
+	d.spans = append(fit(&d.mem, d.spans, 1), sideSpan{t.start, t.end, t.end})
 	return uint32(len(d.spans) - 1)
 }
 
@@ -93,13 +98,13 @@ func (d *Document) extend(n *node, t textRange) {
 		}
 		// From now on the text is no range of the source.
 		at := uint32(len(d.side))
-		d.side = append(d.side, d.source[n.data:n.end]...)
+		d.side = append(fit(&d.mem, d.side, int(n.end-n.data)), d.source[n.data:n.end]...)
 		n.meta |= flagSide
 		n.end = d.addSpan(textRange{start: at, end: uint32(len(d.side))})
 	}
 	s := &d.spans[n.end]
 	if int(s.end) == len(d.side) {
-		d.side = append(d.side, d.bytes(t)...)
+		d.side = append(fit(&d.mem, d.side, int(t.end-t.start)), d.bytes(t)...)
 		s.end = uint32(len(d.side))
 		s.room = s.end
 		return
@@ -113,6 +118,7 @@ func (d *Document) extend(n *node, t textRange) {
 		// Text that grows again and again gets twice the room each time.
 		room := 2 * (s.end - s.start + size)
 		at := uint32(len(d.side))
+		d.side = fit(&d.mem, d.side, int(room))
 		d.side = append(d.side, d.side[s.start:s.end]...)
 		d.side = append(d.side, make([]byte, at+room-uint32(len(d.side)))...)
 		d.work += int(s.end-s.start) / 8 // bytes are moved by words

@@ -26,6 +26,9 @@ type scanner struct {
 	selfClose  bool
 	attrs      []rawAttr
 	doctype    rawDoctype
+
+	mem      *meter // nil: nobody is asked
+	maxAttrs int    // of a tag; 0: no bound
 }
 
 // rawAttr is an attribute as written.
@@ -302,7 +305,7 @@ func (s *scanner) attributes(pos int) bool {
 			s.attrs = s.attrs[:n+1]
 			a = &s.attrs[n]
 		} else {
-			s.attrs = append(s.attrs, rawAttr{})
+			s.growAttrs()
 			a = &s.attrs[n]
 		}
 		a.name = pos
@@ -369,4 +372,12 @@ func equalFold(b []byte, lowerCase string) bool {
 		}
 	}
 	return true
+}
+
+// growAttrs makes room for another attribute of the tag, and adds it.
+func (s *scanner) growAttrs() {
+	if n := len(s.attrs); s.maxAttrs > 0 && n >= s.maxAttrs {
+		panic(refusal{&LimitError{What: "attributes", Limit: s.maxAttrs, Pos: s.from}})
+	}
+	s.attrs = append(fit(s.mem, s.attrs, 1), rawAttr{})
 }

@@ -213,7 +213,7 @@ func (t *Tokenizer) Attrs() iter.Seq2[[]byte, []byte] {
 		for _, a := range t.s.attrs {
 			name := t.name(a.name, a.nameEnd, a.odd)
 			if len(t.s.attrs) > 1 {
-				if atom := t.names.intern(name, 0); atom != 0 && t.seen.add(atom) {
+				if atom := t.names.intern(name, 0); atom != 0 && t.seen.add(nil, atom) {
 					continue
 				}
 			}
@@ -312,9 +312,11 @@ func (s *atomSet) begin() {
 }
 
 // add adds an atom and reports whether it was there already.
-func (s *atomSet) add(a Atom) (there bool) {
+func (s *atomSet) add(m *meter, a Atom) (there bool) {
 	if int(a) >= len(s.stamps) {
-		s.stamps = append(s.stamps, make([]uint32, max(staticAtoms, 2*int(a))-len(s.stamps))...)
+		n := max(staticAtoms, 2*int(a)) - len(s.stamps)
+		s.stamps = fit(m, s.stamps, n)
+		s.stamps = append(s.stamps, make([]uint32, n)...)
 	}
 	there = s.stamps[a] == s.stamp
 	s.stamps[a] = s.stamp

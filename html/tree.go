@@ -96,20 +96,18 @@ func (d *Document) parse(context *Context) error {
 	if lent {
 		d.nodes, d.attrs = b.nodes, b.records
 	}
-	d.reserve()
-	b.reset(d)
-	if context != nil {
-		b.startFragment(*context)
+	if err := d.reserve(); err != nil {
+		return err
 	}
-	b.run()
-	err := b.err
+	b.reset(d)
+	err := b.build(context)
 	if err != nil {
 		d.empty()
 	}
 	if lent {
 		b.takeBack(d)
 	}
-	b.d, b.s.src, b.err = nil, nil, nil
+	b.leave()
 	switch {
 	case d.again:
 		// A document that is used again is sure to find its builder as it left it.
@@ -122,13 +120,32 @@ func (d *Document) parse(context *Context) error {
 	return err
 }
 
+// build makes the tree.
+func (b *builder) build(context *Context) (err error) {
+	defer func() { caught(recover(), &err) }()
+	if context != nil {
+		b.startFragment(*context)
+	}
+	b.run()
+	return b.err
+}
+
+// leave lets go of the document. The memory of the builder does not count any more: it is kept if it is small, or as long as the
+// document is used again.
+func (b *builder) leave() {
+	if d := b.d; d.mem.memory != nil {
+		d.mem.take(min(0, d.size()-d.mem.used))
+	}
+	b.d, b.s.src, b.err, b.s.mem, b.stack.mem, b.formats.mem = nil, nil, nil, nil, nil, nil
+}
+
 // reset makes the builder ready for a document. It keeps its memory.
 func (b *builder) reset(d *Document) {
 	*b = builder{
 		d: d, max: d.limit(), framesetOK: true,
-		s:       scanner{src: d.source, attrs: b.s.attrs[:0]},
-		stack:   stack{all: b.stack.all[:0], lastMore: b.stack.lastMore},
-		formats: formats{all: b.formats.all[:0], buckets: b.formats.buckets},
+		s:       scanner{src: d.source, attrs: b.s.attrs[:0], mem: &d.mem, maxAttrs: d.maxAttrs},
+		stack:   stack{all: b.stack.all[:0], lastMore: b.stack.lastMore, mem: &d.mem},
+		formats: formats{all: b.formats.all[:0], buckets: b.formats.buckets, mem: &d.mem},
 		modes:   b.modes[:0], pending: b.pending[:0], merges: b.merges[:0], buf: b.buf[:0], seen: b.seen,
 		regions: b.regions[:0], nodes: b.nodes, records: b.records,
 	}
@@ -221,6 +238,9 @@ func (b *builder) newNode(n node) uint32 {
 	if len(b.d.nodes) > b.max {
 		b.fail("nodes", b.max)
 		return 0
+	}
+	if len(b.d.nodes) == cap(b.d.nodes) {
+		b.d.growNodes(n.meta, n.data, n.end)
 	}
 	b.d.nodes = append(b.d.nodes, n)
 	return uint32(len(b.d.nodes) - 1)
@@ -405,7 +425,7 @@ func (b *builder) lookupTag() (current bool) {
 	}
 	name := s.src[s.start:s.end]
 	if s.odd {
-		b.buf = appendName(b.buf[:0], name)
+		b.buf = appendName(fit(&b.d.mem, b.buf[:0], len(name)), name)
 		name = b.buf
 	}
 	if s.kind == EndTagToken {

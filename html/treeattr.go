@@ -22,7 +22,7 @@ next:
 		}
 		if len(raw) > fewAttrs {
 			d.work++
-			if b.seen.add(atom) {
+			if b.seen.add(&d.mem, atom) {
 				continue
 			}
 		} else {
@@ -33,10 +33,14 @@ next:
 				}
 			}
 		}
-		d.attrs = append(d.attrs, attr{uint32(atom)<<atomShift | uint32(NoNamespace)<<nsShift, uint32(a.value), uint32(a.valueEnd)})
+		d.attrs = append(fit(&d.mem, d.attrs, 1), attr{uint32(atom)<<atomShift | uint32(NoNamespace)<<nsShift, uint32(a.value), uint32(a.valueEnd)})
 	}
 	if ns != HTML {
 		adjustAttrs(d.attrs[first:], ns)
+	}
+	if d.maxAttrs > 0 && len(d.attrs)-1 > d.maxAttrs {
+		b.fail("attributes", d.maxAttrs)
+		return 0
 	}
 	d.attrs[len(d.attrs)-1].meta |= attrLast
 	return uint32(first)
@@ -51,7 +55,7 @@ func (b *builder) attrName(a *rawAttr) Atom {
 	}
 	name := b.s.src[a.name:a.nameEnd]
 	if a.odd {
-		b.buf = appendName(b.buf[:0], name)
+		b.buf = appendName(fit(&b.d.mem, b.buf[:0], len(name)), name)
 		name = b.buf
 	}
 	return b.d.names.intern(name, 0)
@@ -67,7 +71,7 @@ func (b *builder) mergeLater(node uint32) {
 		return
 	}
 	if attrs := b.attrs(HTML); attrs != 0 {
-		b.merges = append(b.merges, merge{node, attrs})
+		b.merges = append(fit(&b.d.mem, b.merges, 1), merge{node, attrs})
 	}
 }
 
@@ -81,8 +85,8 @@ func (b *builder) mergeAttrs() {
 		add := func(i uint32) {
 			for ; i != 0; i++ {
 				a := d.attrs[i]
-				if !b.seen.add(Atom(a.meta >> atomShift)) {
-					d.attrs = append(d.attrs, attr{a.meta &^ attrLast, a.start, a.end})
+				if !b.seen.add(&d.mem, Atom(a.meta>>atomShift)) {
+					d.attrs = append(fit(&d.mem, d.attrs, 1), attr{a.meta &^ attrLast, a.start, a.end})
 				}
 				if a.meta&attrLast != 0 {
 					return

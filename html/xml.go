@@ -48,6 +48,7 @@ func ParseXML(source []byte, options ...Option) (*Document, error) {
 		option(d)
 	}
 	if err := d.ResetXML(source); err != nil {
+		d.mem.take(-d.mem.used)
 		return nil, err
 	}
 	return d, nil
@@ -58,14 +59,24 @@ func (d *Document) ResetXML(source []byte) error {
 	if err := d.begin(source); err != nil {
 		return err
 	}
-	d.reserve()
+	if err := d.reserve(); err != nil {
+		return err
+	}
 	d.xml, d.coded = true, needsDecoding(source)
 	x := xmlParser{d: d, src: source, max: d.limit(), lenient: d.lenient}
 	x.open = append(x.open, xmlOpen{node: 1})
-	x.run()
-	if x.err != nil {
+	if err := x.build(); err != nil {
 		d.empty()
+		return err
 	}
+	d.mem.take(min(0, d.size()-d.mem.used))
+	return nil
+}
+
+// build makes the tree.
+func (x *xmlParser) build() (err error) {
+	defer func() { caught(recover(), &err) }()
+	x.run()
 	return x.err
 }
 
@@ -213,6 +224,7 @@ func (x *xmlParser) text() {
 	}
 	t := textRange{start: uint32(start), end: uint32(x.pos)}
 	if x.d.coded && needsDecoding(raw) {
+		x.d.side = fit(&x.d.mem, x.d.side, len(raw))
 		at := len(x.d.side)
 		var entity *xmlEntity
 		if x.d.side, entity = appendXML(x.d.side, raw, false, x.d.entities); entity != nil && x.refuse(entity, start) {

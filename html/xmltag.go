@@ -45,7 +45,7 @@ func (x *xmlParser) startTag() {
 		x.unbind(outside)
 		return
 	}
-	x.open = append(x.open, xmlOpen{id, outside})
+	x.open = append(fit(&x.d.mem, x.open, 1), xmlOpen{id, outside})
 	x.count(atom, 1)
 }
 
@@ -84,7 +84,11 @@ func (x *xmlParser) attributes(empty *bool) bool {
 		if !x.value(&a) {
 			return false
 		}
-		x.attrs = append(x.attrs, a)
+		if most := x.d.maxAttrs; most > 0 && len(x.attrs) >= most {
+			x.err = &LimitError{What: "attributes", Limit: most, Pos: x.pos}
+			return false
+		}
+		x.attrs = append(fit(&x.d.mem, x.attrs, 1), a)
 	}
 }
 
@@ -138,7 +142,7 @@ func (x *xmlParser) declare() {
 		if at := bytes.IndexByte(name, ':'); at > 0 && at < len(name)-1 {
 			s.prefix, s.local = name[:at:at], name[at+1:]
 		}
-		x.spaces = append(x.spaces, s)
+		x.spaces = append(fit(&x.d.mem, x.spaces, 1), s)
 		switch {
 		case string(s.prefix) == "xmlns":
 			x.bind(a, s.local)
@@ -176,10 +180,12 @@ func (x *xmlParser) bind(a *rawAttr, prefix []byte) {
 		b.uri = x.intern(uri, 0)
 	}
 	if n := int(b.prefix) + 1; n > len(x.bound) {
-		x.bound = append(x.bound, make([]uint32, n+staticAtoms-len(x.bound))...)
+		more := n + staticAtoms - len(x.bound)
+		x.bound = fit(&x.d.mem, x.bound, more)
+		x.bound = append(x.bound, make([]uint32, more)...)
 	}
 	b.outer = x.bound[b.prefix]
-	x.bindings = append(x.bindings, b)
+	x.bindings = append(fit(&x.d.mem, x.bindings, 1), b)
 	x.bound[b.prefix] = uint32(len(x.bindings))
 }
 
@@ -240,7 +246,7 @@ func (x *xmlParser) storeAttrs() uint32 {
 		}
 		atom := x.intern(name, uri)
 		d.work++
-		if x.seen.add(atom) || x.twice(s, space, uri) {
+		if x.seen.add(&d.mem, atom) || x.twice(s, space, uri) {
 			if x.fault(a.name, "an attribute appears twice") {
 				return 0
 			}
@@ -252,7 +258,11 @@ func (x *xmlParser) storeAttrs() uint32 {
 				return 0
 			}
 		}
-		d.attrs = append(d.attrs, attr{uint32(atom)<<atomShift | uint32(space)<<nsShift, uint32(a.value), uint32(a.valueEnd)})
+		d.attrs = append(fit(&d.mem, d.attrs, 1), attr{uint32(atom)<<atomShift | uint32(space)<<nsShift, uint32(a.value), uint32(a.valueEnd)})
+	}
+	if d.maxAttrs > 0 && len(d.attrs)-1 > d.maxAttrs {
+		x.err = &LimitError{What: "attributes", Limit: d.maxAttrs, Pos: x.pos}
+		return 0
 	}
 	d.attrs[len(d.attrs)-1].meta |= attrLast
 	return uint32(first)
@@ -267,7 +277,7 @@ func (x *xmlParser) twice(s *rawSpace, space Namespace, uri Atom) bool {
 	if uri == 0 {
 		uri = x.intern([]byte(space.URI()), 0)
 	}
-	return x.seen.add(x.intern(s.local, uri))
+	return x.seen.add(&x.d.mem, x.intern(s.local, uri))
 }
 
 // endTag takes an end tag.
@@ -334,7 +344,9 @@ func (x *xmlParser) count(a Atom, change uint32) {
 		a = x.intern(x.d.names.bytes(a), 0)
 	}
 	if int(a) >= len(x.opened) {
-		x.opened = append(x.opened, make([]uint32, int(a)+staticAtoms-len(x.opened))...)
+		more := int(a) + staticAtoms - len(x.opened)
+		x.opened = fit(&x.d.mem, x.opened, more)
+		x.opened = append(x.opened, make([]uint32, more)...)
 	}
 	x.opened[a] += change
 }

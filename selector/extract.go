@@ -181,10 +181,14 @@ func (s *Selection) url(i int) string {
 	} else {
 		ref = s.get(i)
 	}
-	if s.doc.resolve == nil || strings.TrimSpace(ref) == "" {
+	resolve := s.doc.resolve
+	if resolve == nil && s.doc.host != nil {
+		resolve = s.doc.host.Resolve
+	}
+	if resolve == nil || strings.TrimSpace(ref) == "" {
 		return ""
 	}
-	url, err := s.doc.resolve(ref)
+	url, err := resolve(ref)
 	if err != nil {
 		return ""
 	}

@@ -225,6 +225,7 @@ func (s *Selection) bound(size int) {
 	if limit := 1<<26 + 16*len(s.doc.tree.Source()); size > limit {
 		panic(&SizeError{Limit: limit})
 	}
+	s.doc.charge(int64(size))
 }
 
 func (s *Selection) get(i int) string {

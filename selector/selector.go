@@ -53,8 +53,11 @@ package selector
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
+	"unsafe"
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -68,6 +71,9 @@ type Document struct {
 	err     error
 	xml     bool
 	resolve func(ref string) (string, error)
+	host    Host
+	bounds  []html.Option
+	results atomic.Int64 // bytes that memory was asked for, see charge
 }
 
 // Option tells [Parse] what a page does not say itself.
@@ -87,6 +93,22 @@ func Resolver(resolve func(ref string) (string, error)) Option {
 	return func(d *Document) { d.resolve = resolve }
 }
 
+// Host is the program that a page is parsed for.
+type Host interface {
+	// Resolve makes a reference in the page an absolute URL, see [Resolver].
+	Resolve(ref string) (string, error)
+	// Grow grants the memory of what is made of the page, before it is taken: see [html.Charge]. Its error is the
+	// cause of a [*ParseError].
+	html.Memory
+}
+
+// For names the host, whose methods may be called by several goroutines at once. Beside the tree, memory is asked for the
+// largest result of the queries and of methods like [Selection.Texts].
+func For(h Host) Option { return func(d *Document) { d.host = h } }
+
+// Bounds says how large the tree may be: [html.MaxNodes] and [html.MaxAttributes].
+func Bounds(bounds ...html.Option) Option { return func(d *Document) { d.bounds = bounds } }
+
 // XML says that what is parsed is XML. What is not well-formed is read as far as it can be understood:
 // see html.Lenient. Entities that a document type declares are never expanded.
 func XML() Option { return func(d *Document) { d.xml = true } }
@@ -104,16 +126,57 @@ func Parse(body []byte, options ...Option) *Document {
 		option(d)
 	}
 	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
+	var room [4]html.Option
+	bounds := append(room[:0], d.bounds...)
+	if d.host != nil {
+		bounds = append(bounds, html.Charge((*tenant)(d)))
+	}
 	if d.xml {
-		d.tree, d.err = html.ParseXML(body, html.Lenient())
+		d.tree, d.err = html.ParseXML(body, append(bounds, html.Lenient())...)
 	} else {
-		d.tree, d.err = html.Parse(body)
+		d.tree, d.err = html.Parse(body, bounds...)
 	}
 	if d.err != nil {
-		d.err = &ParseError{Err: d.err}
+		d.err = parseError(d.err)
 		d.tree = new(html.Document)
 	}
 	return d
+}
+
+// tenant is a Document as package html asks it for memory.
+type tenant Document
+
+// Grow asks the host. The error is a [*ParseError].
+func (t *tenant) Grow(bytes int64) error {
+	if err := t.host.Grow(bytes); err != nil {
+		return parseError(err)
+	}
+	return nil
+}
+
+// uncharged is the size in bytes of results that no memory is asked for.
+const uncharged = 256 << 10
+
+// charge asks for the memory of a result, of which the largest counts: the others are garbage, for all that is known. It
+// panics with the error of the host.
+func (d *Document) charge(size int64) {
+	if d.host == nil || size <= uncharged {
+		return
+	}
+	for {
+		asked := d.results.Load()
+		if size <= asked {
+			return
+		}
+		if !d.results.CompareAndSwap(asked, size) {
+			continue
+		}
+		if err := (*tenant)(d).Grow(size - asked); err != nil {
+			d.results.CompareAndSwap(size, asked)
+			panic(err)
+		}
+		return
+	}
 }
 
 // documentBase returns what references in the page are relative to, where docURL is the URL of the page.
@@ -127,9 +190,17 @@ func (d *Document) documentBase(docURL string) string {
 	return docURL
 }
 
-// ParseError says why a page could not be parsed.
+// ParseError says why a page could not be parsed, or what was made of it found no memory.
 type ParseError struct {
 	Err error
+}
+
+// parseError makes an error a [*ParseError], unless it is one.
+func parseError(err error) error {
+	if known := (*ParseError)(nil); errors.As(err, &known) {
+		return err
+	}
+	return &ParseError{Err: err}
 }
 
 // Error implements error.
@@ -168,6 +239,7 @@ func (d *Document) Select(q *Query) *Selection {
 	if root.IsZero() {
 		return nil
 	}
+	d.charge(int64(d.tree.Len()) * int64(unsafe.Sizeof(html.Ref{})))
 	return q.run(d, []html.Ref{root.Ref()})
 }
 
