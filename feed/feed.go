@@ -67,8 +67,8 @@ func Select(wanted func(item tegenaria.ItemInterface) bool) Option {
 }
 
 // StageBytes sets how much memory the items of requests that are not settled yet may take (default 16 MiB). Beyond
-// that they go to a temporary file beside the feed's, called after it with ".spool" added; where there is no
-// file, they stay in memory.
+// that they go to a temporary file beside the feed's, called after it with ".spool" added, which its owner alone
+// can read; where there is no file, they stay in memory.
 func StageBytes(n int) Option { return func(f *Feed) { f.bound = n } }
 
 // WithFS keeps the files in another file system.
@@ -167,11 +167,26 @@ func (f *Feed) Restore(ctx context.Context, checkpoint []byte) (err error) {
 		return errors.Join(err, file.Close())
 	}
 	f.output = out
-	f.staged.spool.open = func() (File, error) { return f.fs.Open(f.spoolPath()) }
+	f.staged.spool.open = f.openSpool
 	return nil
 }
 
 func (f *Feed) spoolPath() string { return f.path + ".spool" }
+
+// openSpool makes a new spool. Nobody else can read it, whatever mode the feed has; one that a crash has left behind goes.
+func (f *Feed) openSpool() (File, error) {
+	if f.fs != SystemFS() {
+		return f.fs.Open(f.spoolPath())
+	}
+	if err := f.fs.Remove(f.spoolPath()); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(f.spoolPath(), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return systemFile{file}, nil
+}
 
 func (f *Feed) openStream() error {
 	if f.given != nil {

@@ -103,6 +103,11 @@ func lockJob(fs vfs.FS, dir string) (abs string, lock io.Closer, err error) {
 	case err != nil:
 		return "", nil, &InUseError{Dir: dir, Err: err}
 	}
+	if _, ok := fs.(private); ok {
+		if err := narrow(dir); err != nil {
+			return "", nil, errors.Join(fmt.Errorf("disk: %w", err), lock.Close())
+		}
+	}
 	return dir, lock, nil
 }
 

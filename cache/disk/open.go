@@ -71,8 +71,11 @@ const (
 
 // Open opens the job in a directory, which is made if it does not exist. The errors that say what is wrong with
 // the job are [*InUseError], [*MismatchError] and [*DamageError]. Close the cache when the crawl is over.
+//
+// The directory has the mode 0700 and its files 0600, whatever the umask: records hold passwords, Authorization headers and
+// cookies. A job with wider modes is narrowed when it is opened, as far as the file system and its owner let it.
 func Open(dir string, opts ...Option) (*Cache, error) {
-	o := options{fs: vfs.Default, every: defaultEvery, queueBytes: defaultQueueBytes, memTable: storeMemTable}
+	o := options{fs: systemFS(dir), every: defaultEvery, queueBytes: defaultQueueBytes, memTable: storeMemTable}
 	for _, opt := range opts {
 		opt(&o)
 	}

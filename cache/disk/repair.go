@@ -58,7 +58,7 @@ const (
 // What it saves is consistent: each request is in one place. What was lost it cannot bring back. So it lets
 // StartRequest run again, and a request whose outcome is lost is fetched again when it is found: its items are in
 // the feeds twice then.
-func Repair(ctx context.Context, dir string) (Report, error) { return repair(ctx, dir, vfs.Default) }
+func Repair(ctx context.Context, dir string) (Report, error) { return repair(ctx, dir, systemFS(dir)) }
 
 func repair(ctx context.Context, dir string, fs vfs.FS) (Report, error) {
 	var report Report
