@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -23,6 +24,9 @@ const python = "python3"
 var programs string
 
 func TestMain(m *testing.M) {
+	if flag.Parse(); *childSeed != "" {
+		os.Exit(childMain())
+	}
 	var err error
 	if programs, err = os.MkdirTemp("", "e2e"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -1,0 +1,318 @@
+package e2e_test
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+var (
+	bombsFlag  = flag.String("bombs", "", "kinds of bombs that TestH01Bombs tries: all, or a `regular expression`")
+	bombsTable = flag.String("bombs-table", "", "only measure, and write the table to this `file`")
+	bombsWait  = flag.Duration("bombs-wait", backTime, "with -bombs-table: how long to wait for memory to be given back; 0: not at all")
+)
+
+// bombStep is a number of bombs that are asked for at once, together with good pages.
+type bombStep struct {
+	name  string
+	kinds []bombKind
+}
+
+// bombRun is a crawl of bombs, one step after the other, by a process that is measured.
+type bombRun struct {
+	crawl  bool          // by sitecrawl, a process for each step; else by the child, one process for all
+	env    []string      // of the process
+	limits string        // of the child, as JSON
+	group  *memoryGroup  // that the process belongs to
+	back   time.Duration // wait so long after each step until the memory is given back
+}
+
+// bombReport is how a step went.
+type bombReport struct {
+	step                string
+	peak, before, after int64
+	back                time.Duration // until the memory was given back
+	isBack              bool
+	took                time.Duration
+	ends                map[string]int // how the bombs ended
+	lost                []string       // mistakes
+}
+
+const (
+	goodPages = 50
+	bombTime  = 2 * time.Minute  // longest step
+	backTime  = 30 * time.Second // for giving memory back
+)
+
+func (r *bombReport) lose(format string, args ...any) {
+	r.lost = append(r.lost, fmt.Sprintf(format, args...))
+}
+
+// run makes the crawl. A child that dies is replaced for the steps that are left.
+func (b bombRun) run(t *testing.T, steps []bombStep, each func(*bombReport)) {
+	t.Helper()
+	server := serveBombs(t, steps)
+	left := server.steps
+	for len(left) > 0 {
+		if b.crawl {
+			each(b.sitecrawl(t, server, left[0]))
+			left = left[1:]
+			continue
+		}
+		for _, r := range b.child(t, server, left) {
+			each(r)
+			left = left[1:]
+		}
+	}
+}
+
+// sitecrawl has the example crawl a step.
+func (b bombRun) sitecrawl(t *testing.T, server *bombServer, step hostedStep) *bombReport {
+	r := &bombReport{step: step.name, ends: make(map[string]int)}
+	dir := t.TempDir()
+	out, counts := filepath.Join(dir, "pages.jsonl"), filepath.Join(dir, "summary.json")
+	args := []string{"-depth", "0", "-allow-private", "-timeout", "60s", "-out", out, "-summary", counts}
+	for _, url := range append(step.bombs(), step.goods...) {
+		args = append(args, "-url", url)
+	}
+	for _, kind := range step.kinds {
+		kind.packed()
+	}
+	begin := time.Now()
+	p := startMeasured(t, b.group, b.env, false, sitecrawl(t), args...)
+	code, says := p.wait(bombTime)
+	r.took = time.Since(begin)
+	r.peak, _ = p.memory()
+	server.check(step, out, r)
+	if code != 0 {
+		r.lose("exit code %d: %s", code, says)
+		return r
+	}
+	for outcome, n := range summary(t, counts).Stats.Outcomes {
+		if outcome != "filtered" { // the links of the pages: there is no depth
+			r.ends[outcome] += int(n)
+		}
+	}
+	r.ends["fetched"] -= goodPages
+	return r
+}
+
+// child has the child crawl the steps, between calm pages. It returns the reports of those that were made.
+func (b bombRun) child(t *testing.T, server *bombServer, steps []hostedStep) (reports []*bombReport) {
+	out := filepath.Join(t.TempDir(), "items.jsonl")
+	server.begin()
+	p := startMeasured(t, b.group, b.env, true, os.Args[0], "-bombs-child", server.base.URL+"/calm/0", "-bombs-feed", out, "-bombs-limits", b.limits)
+	warm := server.goods("warm")
+	server.link("ask", warm...)
+	err := p.until(bombTime, warm)
+	_, before := p.memory()
+	for _, step := range steps {
+		r := &bombReport{step: step.name, ends: make(map[string]int), before: before}
+		reports = append(reports, r)
+		p.forget()
+		server.linkStep(step)
+		begin := time.Now()
+		if err == nil {
+			err = p.until(bombTime, append(step.bombs(), step.goods...))
+		}
+		r.took = time.Since(begin)
+		r.judge(p, step.bombs())
+		if err == nil && b.back > 0 {
+			r.back, r.isBack = p.calm(b.back, before+max(before/2, 32*mib))
+			if _, r.after = p.memory(); !r.isBack {
+				r.lose("%d MiB are in use %s after the bombs, %d before", r.after/mib, b.back, r.before/mib)
+			}
+		}
+		if r.peak, _ = p.memory(); err != nil {
+			r.lose("%v", err)
+			break
+		}
+	}
+	server.end()
+	limit := bombTime
+	if err != nil {
+		limit = time.Second
+	}
+	code, says := p.wait(limit)
+	last := reports[len(reports)-1]
+	if code != 0 {
+		last.lose("exit code %d: %s", code, says)
+	}
+	for i, r := range reports {
+		server.check(steps[i], out, r)
+	}
+	return reports
+}
+
+// check asks the two witnesses: the log of the server and the feed.
+func (s *bombServer) check(step hostedStep, feed string, r *bombReport) {
+	text, err := os.ReadFile(feed)
+	if err != nil {
+		r.lose("feed: %v", err)
+	}
+	goods := 0
+	for _, url := range step.goods {
+		if s.times(url) == 1 && strings.Count(string(text), `"`+url+`"`) > 0 {
+			goods++
+		}
+	}
+	if goods != goodPages {
+		r.lose("%d of %d good pages are in the feed", goods, goodPages)
+	}
+	for _, url := range step.bombs() {
+		if s.times(url) == 0 {
+			r.lose("%s was not asked for", url)
+		}
+	}
+}
+
+// The errors in which a bomb may end. Each names the limit that it met.
+var bombErrors = []string{
+	"*selector.ParseError", "*html.LimitError", "*tegenaria.RatioError", "*tegenaria.BodyTooLargeError", "*tegenaria.HeaderTooLargeError",
+	"*sitemap.LimitError", "*json.SyntaxError", "*httpx.HeaderError",
+}
+
+// judge says how the bombs ended.
+func (r *bombReport) judge(p *measured, bombs []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, url := range bombs {
+		line, ok := p.settled[url]
+		if !ok {
+			continue
+		}
+		end := line.Outcome
+		if line.Outcome != tegenaria.Fetched.String() {
+			why := "for no reason that was told"
+			for _, failure := range p.failed[url] {
+				if why = "untyped: " + failure.Error; slices.ContainsFunc(failure.Types, isBombError) {
+					why = strings.TrimPrefix(failure.Types[slices.IndexFunc(failure.Types, isBombError)], "*")
+					break
+				}
+			}
+			if end = fmt.Sprintf("%s (%s) %s", end, line.Reason, why); !isBombError("*" + why) {
+				r.lose("%s: %s", url, end)
+			}
+		}
+		r.ends[end]++
+	}
+}
+
+func isBombError(name string) bool { return slices.Contains(bombErrors, name) }
+
+// bar checks what must hold of every step.
+func (r *bombReport) bar(t *testing.T, most int64) {
+	if r.peak == 0 || r.peak > most {
+		r.lose("the peak is %d MiB, above %d", r.peak/mib, most/mib)
+	}
+	if len(r.lost) > 0 {
+		t.Errorf("%s", r)
+	}
+}
+
+// String is a line of the table.
+func (r *bombReport) String() string {
+	var ends []string
+	for end, n := range r.ends {
+		if n != 0 {
+			ends = append(ends, fmt.Sprintf("%d %s", n, end))
+		}
+	}
+	slices.Sort(ends)
+	line := fmt.Sprintf("%-26s peak %5d MiB %5.1f s", r.step, r.peak/mib, r.took.Seconds())
+	if r.isBack {
+		line += fmt.Sprintf(", back from %d to %d MiB in %.1f s", r.peak/mib, r.after/mib, r.back.Seconds())
+	}
+	line += "; " + strings.Join(ends, ", ")
+	if len(r.lost) > 0 {
+		line += "; LOST: " + strings.Join(r.lost, "; ")
+	}
+	return line
+}
+
+// chosenBombs returns the kinds that a flag names.
+func chosenBombs(t *testing.T, flag string) (kinds []bombKind) {
+	t.Helper()
+	if flag == "all" {
+		flag = "."
+	}
+	pattern, err := regexp.Compile(flag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kind := range bombKinds() {
+		if pattern.MatchString(kind.name) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
+}
+
+// pages returns the kinds that sitecrawl reads: it reads pages alone.
+func onlyPages(kinds []bombKind) (left []bombKind) {
+	for _, kind := range kinds {
+		if strings.HasPrefix(kind.media, "text/html") {
+			left = append(left, kind)
+		}
+	}
+	return left
+}
+
+// eachTimes makes a step of n bombs of each kind.
+func eachTimes(kinds []bombKind, n int) (steps []bombStep) {
+	for _, kind := range kinds {
+		steps = append(steps, bombStep{fmt.Sprintf("%s ×%d", kind.name, n), slices.Repeat([]bombKind{kind}, n)})
+	}
+	return steps
+}
+
+// sixes makes steps of six different kinds.
+func sixes(kinds []bombKind) (steps []bombStep) {
+	for six := range slices.Chunk(kinds, 6) {
+		steps = append(steps, bombStep{six[0].name + " … " + six[len(six)-1].name, six})
+	}
+	return steps
+}
+
+// TestH01BombsShort is the short form: a few bombs at once. It fails if the tree of a page is not bounded, or if what is
+// made of a page is not charged to Limits.BodiesInFlight.
+func TestH01BombsShort(t *testing.T) {
+	var few []bombKind
+	for _, kind := range bombKinds() {
+		if kind.few {
+			few = append(few, kind)
+		}
+	}
+	bombRun{back: backTime}.run(t, []bombStep{{"a few at once", few}}, func(r *bombReport) {
+		t.Log(r)
+		r.bar(t, mostMemory)
+	})
+}
+
+// mostMemory is what a process with default limits may take.
+const mostMemory = 256 * mib
+
+// TestBombsTable measures, without any bar: each kind alone and six of it at once, by sitecrawl and by the child.
+func TestBombsTable(t *testing.T) {
+	if *bombsTable == "" {
+		t.Skip("-bombs-table names no file")
+	}
+	file, err := os.OpenFile(*bombsTable, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	kinds := chosenBombs(t, *bombsFlag)
+	for _, n := range []int{1, 6} {
+		bombRun{back: *bombsWait}.run(t, eachTimes(kinds, n), func(r *bombReport) { fmt.Fprintln(file, "child    ", r) })
+		bombRun{crawl: true}.run(t, eachTimes(onlyPages(kinds), n), func(r *bombReport) { fmt.Fprintln(file, "sitecrawl", r) })
+	}
+}
