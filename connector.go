@@ -2,6 +2,7 @@ package tegenaria
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -189,20 +190,39 @@ func (t *tunnel) ask(ctx context.Context, conn net.Conn, hostport string) (err e
 	if err := req.Write(conn); err != nil {
 		return err
 	}
-	in := bufio.NewReader(io.LimitReader(conn, t.limits.Header))
+	from := &endReader{in: conn}
+	in := bufio.NewReader(io.LimitReader(from, t.limits.Header))
 	resp, err := http.ReadResponse(in, req)
 	for most := 5; err == nil && resp.StatusCode/100 == 1 && most > 0; most-- { // interim (RFC 9110 §15.2)
 		resp, err = http.ReadResponse(in, req)
 	}
 	switch {
+	case err != nil && errors.Is(from.end, io.EOF):
+		return io.ErrUnexpectedEOF
 	case err != nil:
-		return shortened(err)
+		return shortened(cmp.Or(from.end, err))
 	case resp.StatusCode/100 != 2:
 		return fmt.Errorf("the proxy answers CONNECT with status %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	case in.Buffered() > 0:
 		return errTunnelSpeaks
 	}
 	return nil
+}
+
+// endReader notes the first error of a reader. net/http parses half a line that came before it, and calls that
+// malformed.
+type endReader struct {
+	in  io.Reader
+	end error
+}
+
+// Read reads on.
+func (r *endReader) Read(p []byte) (int, error) {
+	n, err := r.in.Read(p)
+	if r.end == nil {
+		r.end = err // the system tells of a reset once
+	}
+	return n, err
 }
 
 // proxyHostport is where a proxy listens.

@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -47,6 +48,20 @@ func (e *TruncatedBodyError) Error() string {
 
 // Unwrap returns the cause.
 func (e *TruncatedBodyError) Unwrap() error { return e.Err }
+
+// TruncatedHeaderError is the failure of a response whose connection ended within its status line or its header.
+type TruncatedHeaderError struct {
+	URL string
+	Err error // io.ErrUnexpectedEOF, or what the connection said
+}
+
+// Error names URL and cause.
+func (e *TruncatedHeaderError) Error() string {
+	return fmt.Sprintf("the header of the response of %s broke off: %v", redact(e.URL), e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *TruncatedHeaderError) Unwrap() error { return e.Err }
 
 // UnexpectedStatusError is the failure of an answer that is no response to the request: 101 Switching
 // Protocols (RFC 9110 §15.2.2), which no request of ours asks for, or a status below 200; of a Downloader's or
@@ -114,8 +129,10 @@ func (x *exchange) explain(err error) error {
 	var private *PrivateAddressError
 	var unanswered *UnansweredError
 	var framing *httpx.FramingError
+	var cut *httpx.HeaderCutError
 	var dial *net.OpError
 	limits := &x.down.limits
+	err = cmp.Or(x.trace.cut(), withoutWrapper(err))
 	switch {
 	case errors.As(err, &private):
 		return private
@@ -123,6 +140,8 @@ func (x *exchange) explain(err error) error {
 		return unanswered
 	case errors.As(err, &framing):
 		return &FramingError{URL: x.url, Reason: framing.Reason}
+	case errors.As(err, &cut):
+		return &TruncatedHeaderError{URL: x.url, Err: cut.Err}
 	case httpx.IsHeaderTooLarge(err), errors.Is(err, httpx.ErrHeaderTooLarge):
 		return &HeaderTooLargeError{URL: x.url, Limit: limits.Header}
 	case errors.Is(err, errSlowHandshake):
@@ -138,6 +157,16 @@ func (x *exchange) explain(err error) error {
 		return fmt.Errorf("%w: what came breaks HTTP/2, or it is a header far above Limits.Header = %d bytes", err, limits.Header)
 	}
 	return shortened(err)
+}
+
+// withoutWrapper returns what net/http wraps when it gives up an HTTP/1 connection for whatever reason. Its text says
+// that the connection has broken, which is not so: a malformed response is in the same wrapper.
+func withoutWrapper(err error) error {
+	const wrapper = "net/http: HTTP/1.x transport connection broken: "
+	if inner := errors.Unwrap(err); inner != nil && strings.HasPrefix(err.Error(), wrapper) {
+		return inner
+	}
+	return err
 }
 
 // isConnecting tells whether it was a connection that failed, to a site or a proxy, and not the look-up of its host.

@@ -124,6 +124,18 @@ func (t *tracer) GotFirstByte() {
 	t.firstByte = time.Now()
 }
 
+// cut returns how the connection of net/http's HTTP/1 has ended within the response; nil if it has not. See
+// [httpx.Conn.Cut].
+func (t *tracer) cut() error {
+	t.mu.Lock()
+	conn := t.conn
+	t.mu.Unlock()
+	if watched, ok := conn.(*httpx.Conn); ok {
+		return watched.Cut()
+	}
+	return nil
+}
+
 // transfer tells what is known when the header has come.
 func (t *tracer) transfer(answer *http.Response) *Transfer {
 	t.mu.Lock()

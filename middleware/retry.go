@@ -40,7 +40,7 @@ type RetryOptions struct {
 }
 
 // Retry tries requests again that failed for a reason that may go away: a status code of the list, a timeout, a
-// name that could not be looked up, a connection that was refused or broke off, a body that was cut short. A
+// name that could not be looked up, a connection that was refused or broke off, a header or a body that was cut short. A
 // request waits in the queue, not in a worker, until its back-off and the server's Retry-After (RFC 9110
 // §10.2.3, seconds or date) are over. After the last attempt it settles as gave-up, with a reason such as
 // "status 503" or "timeout", and the ErrorHandlers are told.
@@ -173,6 +173,7 @@ func transientText(err error) (text string, unsent bool) {
 		op      *net.OpError
 		timeout interface{ Timeout() bool }
 		cut     *tegenaria.TruncatedBodyError
+		cutHead *tegenaria.TruncatedHeaderError
 		silent  *tegenaria.NoResultError
 		private *tegenaria.PrivateAddressError
 	)
@@ -189,6 +190,8 @@ func transientText(err error) (text string, unsent bool) {
 		return "timeout", false
 	case errors.As(err, &cut):
 		return "body cut short", false
+	case errors.As(err, &cutHead):
+		return "header cut short", false
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
 		return "connection broken", false
 	case op != nil && (op.Op == "read" || op.Op == "write"):

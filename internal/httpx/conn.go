@@ -25,6 +25,7 @@ type Conn struct {
 
 	mu       sync.Mutex // guards what follows
 	framing  framing
+	cut      error  // see framing.cutBy; nil unless the connection has ended within a response
 	next     string // method of the request that is to be written, "" if none is
 	asked    bool   // a request was written
 	reading  bool
@@ -103,11 +104,23 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	case taken < n:
 		c.over = badFraming("the server spoke before it was asked")
 	default:
+		if err != nil {
+			c.over = err // the system tells of a reset once; net/http may read again
+			c.cut = c.framing.cutBy(err)
+		}
 		return n, err
 	}
 	c.spoilt = true
 	c.wake()
 	return taken, c.over
+}
+
+// Cut returns why the last response is not whole if that is because the connection has ended: within the header a
+// [*HeaderCutError], within the body [io.ErrUnexpectedEOF] or the error of the connection. Otherwise it is nil.
+func (c *Conn) Cut() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cut
 }
 
 // Close closes the connection.

@@ -2,7 +2,9 @@ package httpx
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 )
@@ -63,7 +65,44 @@ var (
 
 // await tells that a request with this method is about to be sent.
 func (f *framing) await(method string) {
-	f.at, f.toHead = atStatus, method == "HEAD"
+	f.at, f.toHead, f.status = atStatus, method == "HEAD", 0
+}
+
+// HeaderCutError is the failure of a response whose connection ended within its status line or its header. net/http
+// parses the half line that it has then, and mostly calls it malformed.
+type HeaderCutError struct {
+	Err error // io.ErrUnexpectedEOF, or the error of the connection
+}
+
+// Error says how the connection ended.
+func (e *HeaderCutError) Error() string {
+	return "httpx: the connection ended within the header of the response: " + e.Err.Error()
+}
+
+// Unwrap returns how the connection ended.
+func (e *HeaderCutError) Unwrap() error { return e.Err }
+
+// cutBy returns the failure of the awaited response when the connection ends with this error: a [*HeaderCutError],
+// or within a body of known end io.ErrUnexpectedEOF or the error itself. It is nil if the response has not begun, is
+// whole, ends with its connection, or is no HTTP.
+func (f *framing) cutBy(end error) error {
+	const version = "HTTP/"
+	switch f.at {
+	case atRest, untilClosing:
+		return nil
+	case atStatus:
+		begun := min(len(f.line), len(version))
+		if string(f.line[:begun]) != version[:begun] || begun == 0 && f.status == 0 {
+			return nil
+		}
+	}
+	if errors.Is(end, io.EOF) {
+		end = io.ErrUnexpectedEOF
+	}
+	if f.at == atStatus || f.at == atField {
+		return &HeaderCutError{Err: end}
+	}
+	return end
 }
 
 // take follows what has come. It returns how much of it belongs to the response that is awaited. That is less than all

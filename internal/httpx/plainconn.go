@@ -2,6 +2,7 @@ package httpx
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -29,6 +30,7 @@ type plainConn struct {
 	framing  framing
 	header   int64 // bytes of the header that may still come; negative: it is there
 	over     error // what all further Reads return
+	cut      error // see framing.cutBy; nil unless the connection has ended within the response
 	answered bool  // something has come
 	reused   bool  // there was a request before
 
@@ -87,8 +89,11 @@ func (c *plainConn) receive(in *bufio.Reader, req *http.Request, tracer Tracer) 
 	for {
 		resp, err := http.ReadResponse(in, req)
 		if err != nil {
-			if c.header == 0 {
-				err = ErrHeaderTooLarge // net/http may see half a line and say so
+			switch { // net/http may see half a line and say so
+			case c.header == 0:
+				err = ErrHeaderTooLarge
+			case c.cut != nil:
+				err = c.cut
 			}
 			return nil, err
 		}
@@ -121,6 +126,8 @@ func (c *plainConn) Read(p []byte) (n int, err error) {
 		c.over = bad
 	case taken < n:
 		c.over = io.EOF // what comes behind a response was not asked for
+	case c.over != nil:
+		c.cut = c.framing.cutBy(c.over)
 	}
 	if taken > 0 && bad == nil {
 		return taken, nil
@@ -171,7 +178,7 @@ func (b *plainBody) Read(p []byte) (int, error) {
 	case err != nil:
 		b.end(whole)
 		if !whole {
-			err = causeOr(b.ctx, err)
+			err = causeOr(b.ctx, cmp.Or(b.conn.cut, err)) // net/http calls half a trailer a long one
 		}
 	}
 	b.over = err
