@@ -91,17 +91,30 @@ func (c *crawl) store(from emission, records []Record, maxPerSlot int, told func
 	if told != nil {
 		told(verdicts)
 	}
-	known, later := int64(0), int64(0)
-	for _, v := range verdicts {
+	known, later, refused := int64(0), int64(0), int64(0)
+	for i, v := range verdicts {
 		switch v {
 		case VerdictKnown:
 			known++
 		case VerdictLater:
 			later++
+		case VerdictRefused:
+			refused++
+			c.crowds(records[i].Slot)
 		}
 	}
-	c.sched.accepted(records, verdicts, known, later, maxPerSlot)
+	c.sched.accepted(records, verdicts, known, later, refused, maxPerSlot)
 	return true
+}
+
+// queueShare is the reason of requests that the cache refuses because their slot holds too much of its memory.
+const queueShare = "queue-share"
+
+// crowds warns, once for each slot, that the cache refuses its requests.
+func (c *crawl) crowds(slot string) {
+	if _, warned := c.crowded.LoadOrStore(slot, true); !warned {
+		c.log.crowded(slot, c.limits.QueueBytes)
+	}
 }
 
 // refuse settles an emission that is not accepted.

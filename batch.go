@@ -61,9 +61,12 @@ func (b *batch) store() {
 	c.ledger.discover(int64(len(s.records)))
 	c.store(b.from, s.records, s.sent[len(s.sent)-1].Request.maxConnsPerHost, func(verdicts []Verdict) {
 		for i, verdict := range verdicts {
-			if verdict == VerdictKnown {
+			switch f := c.cfg.events.RequestAccepted; {
+			case verdict == VerdictKnown:
 				c.settledEvent(s.sent[i].Request, Duplicate, "")
-			} else if f := c.cfg.events.RequestAccepted; f != nil {
+			case verdict == VerdictRefused:
+				c.settledEvent(s.sent[i].Request, Filtered, queueShare)
+			case f != nil:
 				c.event(func() { f(s.sent[i].Request) })
 			}
 		}

@@ -39,11 +39,14 @@ func (r *Record) Request() (*Request, error) {
 // Verdict is a cache's answer to one record.
 type Verdict uint8
 
-// The three verdicts.
+// The verdicts.
 const (
 	VerdictNew   Verdict = iota + 1 // first seen: it waits in its slot now
 	VerdictKnown                    // its key was accepted before: nothing is stored
 	VerdictLater                    // first seen: it waits in the due list until its NotBefore
+	// VerdictRefused: the slot holds more than its share of a queue that is nearly full. Nothing is stored, and the key
+	// is not seen. The request settles as filtered, queue-share. Only a cache with a bound on its memory says so.
+	VerdictRefused
 )
 
 // Job describes what a run is about to do with a cache.

@@ -40,6 +40,7 @@ type crawl struct {
 	seeds   emissionCounts
 
 	slotByPanicked atomic.Bool // the ErrorHandlers were told
+	crowded        sync.Map    // slots that the log was told about: their requests are refused
 
 	ledger      *ledger
 	counters    *counters

@@ -165,7 +165,8 @@ func (e *CallbackTimeoutError) Error() string {
 	return fmt.Sprintf("tegenaria: callback of stage %s ran longer than Limits.Callback = %s", e.Stage, e.Limit)
 }
 
-// QueueFullError ends a run whose memory cache reached Limits.QueueBytes.
+// QueueFullError ends a run whose memory cache reached Limits.QueueBytes, although it refused what goes beyond a single
+// host's share.
 type QueueFullError struct{ Limit int64 }
 
 // Error names limit and remedy.

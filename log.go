@@ -56,6 +56,12 @@ func (l logger) settled(r *Request, outcome Outcome, reason string) {
 	l.entry.WithFields(logrus.Fields{"url": redact(r.Url), "outcome": outcome.String(), "reason": reason}).Debug("request settled")
 }
 
+func (l logger) crowded(slot string, limit int64) {
+	l.entry.WithField("host", slot).Warnf("%s holds more than half of the waiting requests, and they need 7/8 of Limits.QueueBytes = %d bytes: "+
+		"its further requests are filtered (%s), so that the other hosts live; bound it with Politeness.MaxPages, "+
+		"or keep the queue on disk with cache/disk", slot, limit, queueShare)
+}
+
 func (l logger) slow(at Stage, r *Request, took time.Duration) {
 	l.entry.WithFields(logrus.Fields{"stage": string(at), "url": urlOf(r)}).
 		Warnf("a callback is running for %s already", took.Round(time.Second))

@@ -21,7 +21,7 @@ type memoryCache struct {
 	seen        *seenSet
 	live        map[uint64]any // live parts by Seq
 	seq         uint64
-	limit       int64
+	room        queueRoom
 	counters    map[string]int64
 	deadLetters deadLetters
 }
@@ -39,7 +39,7 @@ func (m *memoryCache) reset() {
 	m.due = cache.NewDue[waiting](dueCodec{})
 	m.seen = newSeenSet()
 	m.live = make(map[uint64]any)
-	m.seq, m.limit, m.counters, m.deadLetters = 0, 0, nil, deadLetters{}
+	m.seq, m.room, m.counters, m.deadLetters = 0, queueRoom{}, nil, deadLetters{}
 }
 
 // Begin empties the cache.
@@ -47,7 +47,7 @@ func (m *memoryCache) Begin(_ context.Context, job Job) (State, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.reset()
-	m.limit = job.QueueBytes
+	m.room.limit = job.QueueBytes
 	return State{}, nil
 }
 
@@ -55,15 +55,19 @@ func (m *memoryCache) Begin(_ context.Context, job Job) (State, error) {
 func (m *memoryCache) Accept(_ context.Context, records []Record) ([]Verdict, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if err := m.room(records); err != nil {
+	verdicts := make([]Verdict, len(records))
+	tight, err := m.makeRoom(records, verdicts)
+	if err != nil {
 		return nil, err
 	}
 	if len(records) > 1 {
 		m.seen.look(records)
 	}
-	verdicts := make([]Verdict, len(records))
 	for i := range records {
 		rec := &records[i]
+		if verdicts[i] == VerdictRefused {
+			continue
+		}
 		state := m.seen.at(&rec.Key)
 		if *state != unseen {
 			verdicts[i] = VerdictKnown
@@ -77,6 +81,9 @@ func (m *memoryCache) Accept(_ context.Context, records []Record) ([]Verdict, er
 		w := waitingOf(rec)
 		w.seq = m.seq
 		verdicts[i] = m.put(w, rec.NotBefore, !rec.NotBefore.IsZero(), rec.Live)
+		if tight {
+			m.notice(rec.Slot)
+		}
 	}
 	return verdicts, nil
 }
@@ -85,66 +92,23 @@ func (m *memoryCache) Accept(_ context.Context, records []Record) ([]Verdict, er
 func (m *memoryCache) put(w waiting, notBefore time.Time, later bool, live any) Verdict {
 	if live != nil {
 		m.live[w.seq] = live
+		m.room.putAside(w.slot, liveCost)
 	}
 	if later {
+		before := m.due.Bytes()
 		m.due.Add(notBefore, w)
+		m.room.putAside(w.slot, m.due.Bytes()-before)
 		return VerdictLater
 	}
 	m.queue.Enqueue(w.slot, w.priority, w)
 	return VerdictNew
 }
 
-// liveCost is what a live part is taken to cost.
-const liveCost = 256
-
-func (m *memoryCache) bytes() int64 {
-	return m.queue.Bytes() + m.due.Bytes() + int64(len(m.live))*liveCost
-}
-
-// room refuses records that would take more memory than the limit.
-func (m *memoryCache) room(records []Record) error {
-	if m.limit <= 0 {
-		return nil
-	}
-	need := m.bytes()
-	for i := range records {
-		need += records[i].cost()
-	}
-	if need <= m.limit {
-		return nil
-	}
-	// Known records cost nothing, and most may be known.
-	need = m.bytes()
-	batch := make(map[Key]struct{})
-	for i := range records {
-		key := records[i].Key
-		if _, twice := batch[key]; !twice && !m.seen.has(&key) {
-			batch[key] = struct{}{}
-			need += records[i].cost()
-		}
-	}
-	if need > m.limit && len(batch) > 0 {
-		return &QueueFullError{Limit: m.limit}
-	}
-	return nil
-}
-
-// cost is about what the record takes while it waits in memory.
-func (r *Record) cost() int64 {
-	cost := int64(len(r.Data)) + 24
-	if !r.NotBefore.IsZero() {
-		cost += 64 + int64(len(r.Slot))
-	}
-	if r.Live != nil {
-		cost += liveCost
-	}
-	return cost
-}
-
 // Next is described at [CacheInterface].
 func (m *memoryCache) Next(_ context.Context, slot string, n int) ([]Record, SlotState, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.notice(slot)
 	var records []Record
 	for range n {
 		w, priority, ok, err := m.queue.Dequeue(slot)
@@ -162,6 +126,7 @@ func (m *memoryCache) Next(_ context.Context, slot string, n int) ([]Record, Slo
 		*state = seenDone
 		if rec.Live != nil {
 			delete(m.live, w.seq)
+			m.room.putAside(slot, -liveCost)
 		}
 		records = append(records, rec)
 	}
@@ -178,6 +143,7 @@ func (m *memoryCache) Due(_ context.Context, now time.Time) (moved []SlotState, 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for {
+		before := m.due.Bytes()
 		w, ok, err := m.due.Pop(now)
 		if err != nil {
 			return moved, next, err
@@ -185,6 +151,7 @@ func (m *memoryCache) Due(_ context.Context, now time.Time) (moved []SlotState, 
 		if !ok {
 			break
 		}
+		m.room.putAside(w.slot, m.due.Bytes()-before)
 		m.queue.Enqueue(w.slot, w.priority, w)
 		state := m.slot(w.slot)
 		state.Priority = w.priority
@@ -199,7 +166,9 @@ func (m *memoryCache) Return(_ context.Context, rec Record, now time.Time) (Verd
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	*m.seen.at(&rec.Key) = waitingAt(rec.Depth)
-	return m.put(waitingOf(&rec), rec.NotBefore, rec.NotBefore.After(now), rec.Live), nil
+	verdict := m.put(waitingOf(&rec), rec.NotBefore, rec.NotBefore.After(now), rec.Live)
+	m.notice(rec.Slot)
+	return verdict, nil
 }
 
 // Settle keeps counters and dead letters; the records themselves were forgotten when Next handed them

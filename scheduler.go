@@ -255,8 +255,8 @@ func (s *scheduler) head(grant *slots.Grant, left SlotState) {
 }
 
 // accepted tells that the cache has given its verdicts on records that were discovered, of which so many are known,
-// and so many wait for their time; maxPerSlot is their RequestWithMaxConnsPerHost, if any.
-func (s *scheduler) accepted(records []Record, verdicts []Verdict, known, later int64, maxPerSlot int) {
+// wait for their time, or are refused; maxPerSlot is their RequestWithMaxConnsPerHost, if any.
+func (s *scheduler) accepted(records []Record, verdicts []Verdict, known, later, refused int64, maxPerSlot int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if later > 0 {
@@ -265,7 +265,10 @@ func (s *scheduler) accepted(records []Record, verdicts []Verdict, known, later 
 	if known > 0 {
 		s.ledger.refuseLocked(known, Duplicate, "")
 	}
-	if known < int64(len(records)) {
+	if refused > 0 {
+		s.ledger.refuseLocked(refused, Filtered, queueShare)
+	}
+	if known+refused < int64(len(records)) {
 		s.addedLocked(records, verdicts, maxPerSlot)
 	}
 }

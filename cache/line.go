@@ -12,6 +12,7 @@ type line struct {
 	slot   string
 	top    chain
 	others *others // nil while there is one chain
+	bytes  int64   // that it holds, as Queue.Bytes counts them
 }
 
 // others are the chains below the top one.

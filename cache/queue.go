@@ -86,9 +86,12 @@ func (q *Queue[T]) Enqueue(slot string, priority int, v T) {
 		l = &line{slot: slot, top: chain{priority: priority}}
 		q.lines[slot] = l
 		q.peak = max(q.peak, len(q.lines))
-		q.bytes += lineCost(slot)
+		l.bytes = lineCost(slot)
+		q.bytes += l.bytes
 	}
-	q.bytes += l.push(priority, data)
+	grown := l.push(priority, data)
+	l.bytes += grown
+	q.bytes += grown
 	q.length++
 }
 
@@ -102,6 +105,7 @@ func (q *Queue[T]) Dequeue(slot string) (v T, priority int, ok bool, err error) 
 	}
 	priority = l.top.priority
 	data, freed := l.pop()
+	l.bytes -= freed
 	q.bytes -= freed
 	q.length--
 	if l.top.n == 0 {
@@ -127,6 +131,15 @@ func (q *Queue[T]) Len() int { return q.length }
 // Bytes returns the memory held, in bytes: the chunks as they are and an estimate for the index
 // over them. It is 0 when the queue is empty.
 func (q *Queue[T]) Bytes() int64 { return q.bytes }
+
+// SlotBytes returns how much of [Queue.Bytes] the slot holds.
+func (q *Queue[T]) SlotBytes(slot string) int64 {
+	l := q.line(slot)
+	if l == nil {
+		return 0
+	}
+	return l.bytes
+}
 
 // Slots iterates over the slots that have entries and how many they have, in no order. Entries may
 // be taken and slots dropped meanwhile; whether a slot that is added meanwhile shows up is open.

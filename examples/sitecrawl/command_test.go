@@ -41,6 +41,7 @@ func TestBadFlags(t *testing.T) {
 		{"pages", ok + "-max-pages -1", "-max-pages is -1"},
 		{"concurrency", ok + "-c 0", "-c is 0"},
 		{"concurrency per host", ok + "-per-host 0", "-per-host is 0"},
+		{"negative host pages", ok + "-host-pages -1", "-host-pages is -1"},
 		{"negative concurrency", ok + "-per-host -8", "-per-host is -8"},
 		{"delay", ok + "-delay -1s", "-delay is -1s"},
 		{"timeout", ok + "-timeout 0", "-timeout is 0s"},
@@ -71,7 +72,7 @@ func TestHelp(t *testing.T) {
 	if code := run([]string{"-h"}, &stdout, &stderr); code != exitFinished || stderr.Len() > 0 {
 		t.Errorf("exit code %d, stderr %q", code, &stderr)
 	}
-	for _, name := range strings.Fields("url domains depth max-pages c per-host delay timeout agent ignore-robots allow-private sitemaps auth autothrottle out job summary") {
+	for _, name := range strings.Fields("url domains depth max-pages host-pages c per-host delay timeout agent ignore-robots allow-private sitemaps auth autothrottle out job summary") {
 		if !strings.Contains(stdout.String(), "\n  -"+name+" ") && !strings.Contains(stdout.String(), "\n  -"+name+"\n") {
 			t.Errorf("the help does not name -%s:\n%s", name, &stdout)
 		}

@@ -20,6 +20,9 @@
 // -max-pages or by an interrupt; stderr says why. The first interrupt lets requests in flight come to their end, the
 // second one does not. If stderr is a terminal it shows how the crawl goes on.
 //
+// With -host-pages N each host is asked at most N times, redirects and retries included; the rest is filtered, and the crawl
+// finishes. That, unlike -max-pages, keeps a host that has no end from taking the time of the others.
+//
 // With -sitemaps the crawl starts from the pages in the sites' sitemaps too: those that robots.txt names or, if it
 // names none, /sitemap.xml. The sitemaps have no lines themselves. With -auth host=user:password it logs in, at the
 // origins of the URLs with that host and nowhere else.

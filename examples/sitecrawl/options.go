@@ -19,7 +19,7 @@ import (
 type options struct {
 	urls                       []string
 	domains                    []string
-	depth, maxPages            int
+	depth, maxPages, hostPages int
 	concurrency, perHost       int
 	delay, timeout             time.Duration
 	agent                      string
@@ -42,6 +42,7 @@ func parseOptions(args []string, help io.Writer) (*options, error) {
 	domains := f.String("domains", "", "comma-separated `hosts` to stay on, their sub-domains included (default: those of the URLs)")
 	f.IntVar(&o.depth, "depth", -1, "follow links up to this many `levels` deep: 0 fetches the given URLs alone, -1 has no limit")
 	f.IntVar(&o.maxPages, "max-pages", 0, "stop after this `number` of responses; 0 has no limit")
+	f.IntVar(&o.hostPages, "host-pages", 0, "ask each host for at most this `number` of pages; 0 has no limit")
 	f.IntVar(&o.concurrency, "c", 16, "`requests` in flight")
 	f.IntVar(&o.perHost, "per-host", 8, "`requests` in flight at one host")
 	f.DurationVar(&o.delay, "delay", 0, "`time` between the starts of two requests at one host")
@@ -101,6 +102,7 @@ func (o *options) check(domains string) error {
 	wrong(domains != "" && len(o.domains) == 0, "-domains %q names no domain", domains)
 	wrong(o.depth < -1, "-depth is %d; it must be -1 (no limit) or more", o.depth)
 	wrong(o.maxPages < 0, "-max-pages is %d; it must be 0 (no limit) or more", o.maxPages)
+	wrong(o.hostPages < 0, "-host-pages is %d; it must be 0 (no limit) or more", o.hostPages)
 	wrong(o.concurrency < 1, "-c is %d; it must be 1 or more", o.concurrency)
 	wrong(o.perHost < 1, "-per-host is %d; it must be 1 or more", o.perHost)
 	wrong(o.delay < 0, "-delay is %s; it must not be negative", o.delay)
@@ -117,7 +119,7 @@ func host(u *url.URL) string { return strings.ToLower(u.Hostname()) }
 // engine says the same to the engine.
 func (o *options) engine() []tegenaria.EngineOption {
 	politeness := tegenaria.Politeness{
-		Delay: o.delay, PerSlot: o.perHost, UserAgent: o.agent, IgnoreRobots: o.ignoreRobots,
+		Delay: o.delay, PerSlot: o.perHost, UserAgent: o.agent, IgnoreRobots: o.ignoreRobots, MaxPages: o.hostPages,
 	}
 	if o.autothrottle {
 		politeness.AutoThrottle = &tegenaria.AutoThrottle{}

@@ -248,6 +248,31 @@ func TestBounds(t *testing.T) {
 	})
 }
 
+// A host without end is asked -host-pages times, and the crawl finishes.
+//
+// It fails if the flag does not set Politeness.MaxPages.
+func TestH11HostPages(t *testing.T) {
+	var endless site
+	endless.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(w, r)
+			return
+		}
+		endless.mu.Lock()
+		endless.log = append(endless.log, r.URL.RequestURI())
+		endless.mu.Unlock()
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprintf(w, `<a href="%s1">one</a> <a href="%[1]s2">two</a>`, r.URL.Path)
+	}))
+	t.Cleanup(endless.Close)
+	r := start(t, endless.URL, "-host-pages", "7")
+	endless.mu.Lock()
+	defer endless.mu.Unlock()
+	if r.code != exitFinished || len(endless.log) != 7 || len(r.lines) != 7 || r.summary.Stats.Reasons["filtered: page-budget"] == 0 {
+		t.Errorf("exit code %d, asked %d times, %d lines, reasons %v", r.code, len(endless.log), len(r.lines), r.summary.Stats.Reasons)
+	}
+}
+
 func TestDomains(t *testing.T) {
 	other := serve(t, map[string]string{"/": ""})
 	_, port, _ := strings.Cut(strings.TrimPrefix(other.URL, "http://"), ":")

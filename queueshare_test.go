@@ -1,0 +1,135 @@
+package tegenaria_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// endlessHost is a world with a host that has no end.
+type endlessHost struct {
+	*world
+	slow time.Duration // how long the others take to answer
+}
+
+func (w endlessHost) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+	path, ok := strings.CutPrefix(ctx.Request.Url, "http://endless.test/")
+	if !ok {
+		if harnessWait(ctx, w.slow) == nil {
+			w.world.Download(ctx, result)
+		}
+		return
+	}
+	var links []string
+	for i := range 20 {
+		links = append(links, fmt.Sprintf("/%d-%d", shortened(path), i))
+	}
+	ctx.DownloadResult = &tegenaria.RequestResult{}
+	if ctx.DownloadResult.Response, _ = page(links...)(ctx); harnessWait(ctx, 20*time.Millisecond) != nil {
+		return
+	}
+	result <- ctx
+}
+
+// shortened makes a short name of a long one.
+func shortened(s string) uint64 {
+	h := fnv.New64()
+	h.Write([]byte(s))
+	return h.Sum64()
+}
+
+// Nine hosts are chains of pages, the tenth has no end. The queue would be full before the chains are through; the
+// endless host does not get more than its share, so all chains come to their end, and one warning names it. Alone at
+// last, it ends the run as design law L2 says.
+//
+// It fails if makeRoom in memroom.go returns the *QueueFullError without refusing anything.
+func TestH11EndlessHostLeavesRoomForOthers(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		sees  bool // RequestSettled is heard, so each link is a request
+		delay time.Duration
+		slow  time.Duration
+	}{
+		{"plain links", false, time.Second, 0},
+		{"requests", true, time.Second, 0},
+		{"others in flight", false, 0, time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const chain = 40
+				w := newWorld()
+				seeds := []string{"http://endless.test/0"}
+				for h := range 9 {
+					seeds = append(seeds, fmt.Sprintf("http://chain%d.test/0", h))
+					for i := range chain {
+						answer := page(fmt.Sprintf("/%d", i+1))
+						if i == chain-1 {
+							answer = text("the last")
+						}
+						w.page(fmt.Sprintf("http://chain%d.test/%d", h, i), answer)
+					}
+				}
+				var log bytes.Buffer
+				logger := logrus.New()
+				logger.SetOutput(&log)
+				settled := 0
+				events := tegenaria.Events{}
+				if tt.sees {
+					events.RequestSettled = func(_ *tegenaria.Request, outcome tegenaria.Outcome, reason string) {
+						if reason == "queue-share" && outcome == tegenaria.Filtered {
+							settled++
+						}
+					}
+				}
+				s := newSpider(seeds...)
+				s.parse = tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[string]) error {
+					return out.FollowLinks()
+				})
+				e := newEngine(endlessHost{w, tt.slow}, s, tegenaria.EngineWithLimits(tegenaria.Limits{QueueBytes: 1 << 20}), tegenaria.EngineWithLogger(logger),
+					tegenaria.EngineWithEvents(events), tegenaria.EngineWithConcurrency(1+9*2),
+					tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Overrides: map[string]tegenaria.SlotPolicy{
+						"endless.test": {PerSlot: 4}, "*.test": {Delay: tt.delay, PerSlot: 1}}}))
+				err := run(t, e)
+				var full *tegenaria.QueueFullError
+				if !errors.As(err, &full) {
+					t.Errorf("Run returned %v, want a *QueueFullError of the host that is left alone", err)
+				}
+				for h := range 9 {
+					if last := fmt.Sprintf("http://chain%d.test/%d", h, chain-1); w.count(last) != 1 {
+						t.Errorf("%s was asked for %d times", last, w.count(last))
+					}
+				}
+				stats := e.Stats()
+				refused := stats.Reasons["filtered: queue-share"]
+				if refused == 0 || tt.sees && int64(settled) != refused {
+					t.Errorf("%d requests refused, %d events", refused, settled)
+				}
+				if stats.Discovered != stats.Settled+stats.Pending+stats.Delayed+stats.InFlight {
+					t.Errorf("the ledger does not balance: %+v", stats)
+				}
+				warnings := 0
+				for line := range strings.Lines(log.String()) {
+					if strings.Contains(line, "queue-share") {
+						warnings++
+						if !strings.Contains(line, "endless.test") || !strings.Contains(line, "MaxPages") || !strings.Contains(line, "cache/disk") {
+							t.Errorf("warning: %s", line)
+						}
+					}
+				}
+				if warnings != 1 {
+					t.Errorf("%d warnings, want 1:\n%s", warnings, log.String())
+				}
+			})
+		})
+	}
+}
