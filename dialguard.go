@@ -128,7 +128,7 @@ func (g *dialGuard) mayDial(addr netip.Addr, asked string) bool {
 // checkLiteral judges a target that somebody else will look up and dial: only a host that says by itself
 // that it is not public can be refused.
 func (g *dialGuard) checkLiteral(host, asked string) error {
-	if name := strings.TrimSuffix(strings.ToLower(host), "."); name == "localhost" || strings.HasSuffix(name, ".localhost") {
+	if httpx.IsLocalhost(host) {
 		return g.check(netip.AddrFrom4([4]byte{127, 0, 0, 1}), asked)
 	}
 	addr, err := netip.ParseAddr(host)
@@ -189,11 +189,11 @@ type loopbackSet struct {
 	set map[string]struct{}
 }
 
-// allow adds the host:port of an URL if its host is localhost or a loopback address, and tells whether it
-// is.
+// allow adds the host:port of an URL if its host is localhost, a name below it, or a loopback address, and reports
+// whether it is.
 func (s *loopbackSet) allow(rawURL string) bool {
 	host := urlx.Hostname(rawURL)
-	if host != "localhost" {
+	if !httpx.IsLocalhost(host) {
 		addr, err := netip.ParseAddr(host)
 		if err != nil || !addr.IsLoopback() {
 			return false
@@ -203,11 +203,20 @@ func (s *loopbackSet) allow(rawURL string) bool {
 	return true
 }
 
-// has tells whether a host:port was added.
+// loopbackKey is the one spelling of a host:port.
+func loopbackKey(hostport string) string {
+	hostport = strings.ToLower(hostport)
+	if host, port, ok := strings.Cut(hostport, ".:"); ok {
+		return host + ":" + port // without the dot of the DNS root
+	}
+	return hostport
+}
+
+// has reports whether a host:port was added.
 func (s *loopbackSet) has(hostport string) bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	_, ok := s.set[strings.ToLower(hostport)]
+	_, ok := s.set[loopbackKey(hostport)]
 	return ok
 }
 
@@ -226,6 +235,6 @@ func (s *loopbackSet) add(hostports ...string) {
 		s.set = make(map[string]struct{})
 	}
 	for _, hostport := range hostports {
-		s.set[strings.ToLower(hostport)] = struct{}{}
+		s.set[loopbackKey(hostport)] = struct{}{}
 	}
 }

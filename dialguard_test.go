@@ -104,7 +104,7 @@ func TestLoopbackSet(t *testing.T) {
 	for url, want := range map[string]bool{
 		"http://localhost:8080/x": true, "http://LOCALHOST/": true, "https://127.1.2.3": true, "http://[::1]:81/": true,
 		"http://127.1/": true, "http://0x7f000001:9/": true, "http://u:p@localhost:82/": true,
-		"http://localhost.example/": false, "http://x.localhost/": false, "http://10.0.0.1/": false, "http://0.0.0.0/": false,
+		"http://x.localhost/": true, "http://localhost.:83/": true, "http://localhost.example/": false, "http://xlocalhost/": false, "http://10.0.0.1/": false, "http://0.0.0.0/": false,
 		"http://[::]/": false, "http://example.com/?http://localhost": false, "http://localhost@example.com/": false,
 		"localhost:80": false, "": false, "http://[fe80::1]/": false,
 	} {
@@ -112,7 +112,7 @@ func TestLoopbackSet(t *testing.T) {
 			t.Errorf("allow(%q) = %v", url, got)
 		}
 	}
-	want := []string{"127.0.0.1:80", "127.0.0.1:9", "127.1.2.3:443", "[::1]:81", "localhost:80", "localhost:8080", "localhost:82"}
+	want := []string{"127.0.0.1:80", "127.0.0.1:9", "127.1.2.3:443", "[::1]:81", "localhost:80", "localhost:8080", "localhost:82", "localhost:83", "x.localhost:80"}
 	if got := s.list(); !slices.Equal(got, want) {
 		t.Errorf("list is %q", got)
 	}

@@ -63,11 +63,15 @@ type answer struct {
 var ErrClosed = errors.New("httpx: the resolver is closed")
 
 // Resolve returns the addresses of a host, in the order of the system's resolver, which sorts them by RFC 6724.
-// A literal address stands for itself. The slice must not be changed. The error is that of the look-up, often a
+// A literal address stands for itself, and a name that [IsLocalhost] for this machine: nobody is asked about them. The
+// slice must not be changed. The error is that of the look-up, often a
 // [*net.DNSError], or the cause of ctx's end; a look-up that others wait for goes on without ctx.
 func (r *Resolver) Resolve(ctx context.Context, host string) ([]netip.Addr, error) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return []netip.Addr{addr}, nil
+	}
+	if IsLocalhost(host) {
+		return []netip.Addr{loopback4, netip.IPv6Loopback()}, nil
 	}
 	a, err := r.ask(strings.ToLower(host))
 	if err != nil {
@@ -79,6 +83,17 @@ func (r *Resolver) Resolve(ctx context.Context, host string) ([]netip.Addr, erro
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+var loopback4 = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// IsLocalhost reports whether a host name is localhost or below it. Such names are this machine's loopback addresses,
+// whatever a name server says (RFC 6761 §6.3).
+func IsLocalhost(host string) bool {
+	const name = "localhost"
+	host = strings.TrimSuffix(host, ".")
+	above := len(host) - len(name)
+	return above >= 0 && strings.EqualFold(host[above:], name) && (above == 0 || host[above-1] == '.')
 }
 
 // Forget drops what is known of a host: nothing at its addresses answers.

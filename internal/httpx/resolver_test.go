@@ -310,3 +310,29 @@ func TestDial(t *testing.T) {
 		})
 	}
 }
+
+// Nobody is asked about localhost and the names below it (RFC 6761 §6.3). It fails when Resolve does not ask
+// IsLocalhost first.
+func TestH09LocalhostIsNotLookedUp(t *testing.T) {
+	var asked []string
+	elsewhere := netip.MustParseAddr("169.254.169.254")
+	r := &httpx.Resolver{Lookup: func(_ context.Context, host string) ([]netip.Addr, error) {
+		asked = append(asked, host)
+		return []netip.Addr{elsewhere}, nil
+	}}
+	defer r.Close()
+	for _, host := range []string{"localhost", "LocalHost", "localhost.", "foo.localhost", "a.b.LOCALHOST.", "foo.localhost."} {
+		addrs, err := r.Resolve(t.Context(), host)
+		if err != nil || len(addrs) != 2 || !addrs[0].IsLoopback() || !addrs[1].IsLoopback() {
+			t.Errorf("%s: %v, %v", host, addrs, err)
+		}
+	}
+	if len(asked) > 0 {
+		t.Errorf("looked up: %q", asked)
+	}
+	for _, host := range []string{"notlocalhost", "localhost.example", "localhost..", "localhos", "x", ""} {
+		if httpx.IsLocalhost(host) {
+			t.Errorf("%q is taken for localhost", host)
+		}
+	}
+}
