@@ -2,11 +2,11 @@ package tegenaria
 
 import (
 	"context"
-	"errors"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/tegenaria/tegenaria/internal/garbage"
 )
 
 // bodyBudget shares Limits.BodiesInFlight among the requests of a crawl (design law L11). What a
@@ -19,15 +19,21 @@ import (
 // Inline requests do not wait: what is to be released may stand behind their caller, a pipeline say. Nor
 // do the readers of a slot that an inline request stands in line for: it may have to wait for one of them.
 //
+// What is given back is garbage until it is collected. Before the sum of both goes over the bound, and much of it is
+// garbage, a collection is run: so the bound is one on the heap, whatever GOGC is, and a crawl of common pages runs none.
+//
 // A bodyBudget may be used concurrently. A nil one has no bound.
 type bodyBudget struct {
 	bound int64  // bytes
 	short func() // called without locks when a download begins to wait
 
+	garbage garbage.Bin // of large pieces
+
 	mu      sync.Mutex // guards what follows, and all holds
 	used    int64      // sum of all holds
 	over    *bodyHold  // may go over the bound
 	waiting []*bodyWait
+	dirty   atomic.Int64   // bytes of garbage there may be, or more
 	waits   atomic.Bool    // somebody is in waiting; written with mu
 	wanted  map[string]int // inline requests in line, by slot
 }
@@ -58,6 +64,7 @@ func (b *bodyBudget) tryGrow(h *bodyHold, n int64) bool {
 		return true
 	}
 	h.used.Store(true)
+	b.collect(n)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if h != b.over && len(b.waiting) > 0 && b.wanted[h.slot] == 0 {
@@ -72,6 +79,7 @@ func (b *bodyBudget) add(h *bodyHold, n int64) {
 		return
 	}
 	h.used.Store(true)
+	b.collect(n)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if h.ended.Load() {
@@ -111,8 +119,8 @@ func (b *bodyBudget) shrink(h *bodyHold, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n = min(n, h.bytes) // the rest was given back with the request
+	b.free(n)
 	h.bytes -= n
-	b.used -= n
 	b.serve()
 }
 
@@ -126,12 +134,51 @@ func (b *bodyBudget) release(h *bodyHold) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.used -= h.bytes
+	b.free(h.bytes)
 	h.bytes = 0
 	if b.over == h {
 		b.over = nil
 	}
 	b.serve()
+}
+
+// much is the size in bytes of a piece of memory that is worth being counted as garbage.
+const much = 256 << 10
+
+// free takes n bytes, which are garbage now, out of the sum. It is called with mu held.
+func (b *bodyBudget) free(n int64) {
+	b.used -= n
+	if n < much {
+		return
+	}
+	b.dirty.Add(n)
+	b.garbage.Add(n)
+}
+
+// collect runs a collection if n bytes more, the garbage counted, are above the bound, and much is garbage.
+func (b *bodyBudget) collect(n int64) {
+	if b.dirty.Load() < max(b.bound/4, 16*much) {
+		return
+	}
+	b.mu.Lock()
+	short := b.used+n+b.dirty.Load() > b.bound
+	b.mu.Unlock()
+	if !short {
+		return
+	}
+	left := b.garbage.Left()
+	if left >= max(b.bound/4, 16*much) {
+		b.garbage.Collect()
+		left = b.garbage.Left()
+	}
+	b.dirty.Store(left)
+}
+
+// close gives back to the system what large pages have left.
+func (b *bodyBudget) close() {
+	if b != nil {
+		b.garbage.Close()
+	}
 }
 
 // move adds a hold to another one, which goes over the bound in its place.
@@ -211,106 +258,5 @@ func (b *bodyBudget) withdraw(w *bodyWait) {
 	if i := slices.Index(b.waiting, w); i >= 0 {
 		b.waiting = slices.Delete(b.waiting, i, i+1)
 		b.serve()
-	}
-}
-
-const (
-	scratchSize = 32 << 10
-	// trusted is how much memory is taken on the word of a Content-Length before a byte has come.
-	trusted = 1 << 20
-	minPart = 512
-)
-
-// scratches lends the buffers into which bodies of unknown length are read. They never reach the user.
-var scratches = sync.Pool{New: func() any { return new([scratchSize]byte) }}
-
-// readBody reads the body into memory of exactly its size. want is its length, or less than 1 if that is
-// unknown. With an error comes what was read before it.
-func (x *exchange) readBody(want int64) (body []byte, err error) {
-	limit := x.most
-	if want > limit {
-		return nil, x.tooLarge()
-	}
-	scratch, _ := scratches.Get().(*[scratchSize]byte)
-	defer scratches.Put(scratch)
-	defer func() { x.keepReserved(len(body)) }()
-
-	var room [8][]byte
-	parts, total := room[:0], int64(0)
-	var first []byte
-	if want > 0 {
-		var n int
-		first, n, err = x.readPart(min(want, trusted))
-		if err != nil {
-			return slices.Concat(first[:n]), endOfBody(err)
-		}
-		parts, total = append(parts, first), int64(n)
-	}
-	// A common body ends here: it has been read whole, or it is small.
-	n, err := readFull(x, scratch[:min(scratchSize, limit-total+1)])
-	total += int64(n)
-	if n == 0 && err != nil && total == int64(len(first)) {
-		return first, endOfBody(err)
-	}
-	parts = append(parts, scratch[:n])
-	if total <= limit {
-		if refused := x.reserve(int64(n)); refused != nil {
-			return nil, refused
-		}
-	}
-	for err == nil && total <= limit {
-		size := max(total, minPart)
-		if want > total {
-			size = min(size, want-total)
-		}
-		var part []byte
-		part, n, err = x.readPart(min(size, limit-total+1))
-		parts, total = append(parts, part[:n]), total+int64(n)
-	}
-	if total > limit {
-		return nil, x.tooLarge()
-	}
-	return slices.Concat(parts...), endOfBody(err)
-}
-
-// readPart reads up to size bytes into memory of their own. The error is nil only if it is full.
-func (x *exchange) readPart(size int64) (part []byte, n int, err error) {
-	if err := x.reserve(size); err != nil {
-		return nil, 0, err
-	}
-	part = make([]byte, size)
-	n, err = readFull(x, part)
-	return part, n, err
-}
-
-func endOfBody(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
-// readFull reads until p is full or the reader ends. Other than io.ReadFull it leaves the reader's error
-// as it is, since an end in the middle of p is no mistake.
-func readFull(r io.Reader, p []byte) (n int, err error) {
-	for n < len(p) && err == nil {
-		var m int
-		m, err = r.Read(p[n:])
-		n += m
-	}
-	if n == len(p) && errors.Is(err, io.EOF) {
-		err = nil
-	}
-	return n, err
-}
-
-// closeSpool gives back the file of a spooled body; its readers fail from then on. The engine calls it
-// when the request has settled.
-func (r *Response) closeSpool() {
-	r.mu.Lock()
-	file := r.file
-	r.mu.Unlock()
-	if file != nil {
-		file.Close()
 	}
 }

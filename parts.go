@@ -184,6 +184,7 @@ func (c *crawl) close(reason string) error {
 	if c.http != nil {
 		c.http.close()
 	}
+	c.bodies.close()
 	c.took.Store(int64(time.Since(c.began)))
 	if f := c.cfg.events.Closed; f != nil {
 		c.event(func() { f(reason) })

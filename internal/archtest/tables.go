@@ -51,6 +51,7 @@ var plan = map[string]floor{
 	"internal/multiread": cellar,
 	"internal/urlx":      cellar,
 	"internal/httpx":     cellar,
+	"internal/garbage":   cellar,
 
 	"html":     annex,
 	"selector": annex,

@@ -1,0 +1,120 @@
+// Package garbage counts memory that was given back and that the collector may not have taken yet, so that a bound on
+// memory in use can be a bound on the heap.
+//
+// A collection ends when it is done, and then what was garbage at its beginning is free. So what [Bin.Add] counts is
+// free once two collections have ended since: the first may have begun before. The numbers of collections are read when
+// somebody asks, which is when memory is short; nobody asks in a program that has enough. [Bin.Collect] runs a
+// collection at once. After much garbage the memory goes back to the system, a few seconds later and once.
+package garbage
+
+import (
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
+	"sync"
+	"time"
+)
+
+const (
+	// returned is how much garbage makes it worth the while to give memory back to the system.
+	returned = 16 << 20
+	// calm is how long after it that is done: what comes next may use it again.
+	calm = 2 * time.Second
+)
+
+// Bin counts garbage. The zero value is empty and ready to use, by several goroutines at once. Close ends it.
+type Bin struct {
+	collecting sync.Mutex // held during a collection
+
+	mu     sync.Mutex // guards what follows
+	recent int64      // bytes that were added after the newest collection that is known of had ended
+	older  int64      // and after the one before it
+	cycles uint64     // collections that have ended, when it was looked at
+	kept   int64      // bytes that were added since memory was given back to the system
+	timer  *time.Timer
+	closed bool
+}
+
+// Add counts n bytes as garbage.
+func (b *Bin) Add(n int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.look()
+	b.recent += n
+	b.kept += n
+	if b.kept < returned || b.closed {
+		return
+	}
+	if b.timer == nil {
+		b.timer = time.AfterFunc(calm, b.giveBack)
+	}
+}
+
+// Left returns how many bytes of garbage there may be.
+func (b *Bin) Left() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.recent+b.older > 0 {
+		b.look()
+	}
+	return b.recent + b.older
+}
+
+// Collect runs a collection, unless somebody else has run one by the time that it could begin. No garbage of before is
+// left when it returns.
+func (b *Bin) Collect() {
+	b.collecting.Lock()
+	defer b.collecting.Unlock()
+	b.mu.Lock()
+	before := b.recent + b.older
+	b.mu.Unlock()
+	if before == 0 {
+		return
+	}
+	runtime.GC()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.older = 0
+	b.recent = max(b.recent-before, 0)
+	b.cycles = cycles()
+}
+
+// Close gives memory back to the system if that is due, and never again.
+func (b *Bin) Close() {
+	b.mu.Lock()
+	due := b.timer != nil && b.timer.Stop()
+	b.timer, b.closed = nil, true
+	b.mu.Unlock()
+	if due {
+		debug.FreeOSMemory()
+	}
+}
+
+// giveBack is run by the timer.
+func (b *Bin) giveBack() {
+	b.mu.Lock()
+	b.timer, b.kept = nil, 0
+	b.mu.Unlock()
+	debug.FreeOSMemory()
+}
+
+// look forgets the garbage that has been collected. It is called with mu held.
+func (b *Bin) look() {
+	now := cycles()
+	switch now - b.cycles {
+	case 0:
+		return
+	case 1:
+		b.older, b.recent = b.recent, 0
+	default:
+		b.older, b.recent = 0, 0
+	}
+	b.cycles = now
+}
+
+// cycles returns how many collections have ended.
+func cycles() uint64 {
+	sample := [1]metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
+	metrics.Read(sample[:])
+	return sample[0].Value.Uint64()
+}
