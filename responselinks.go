@@ -8,29 +8,32 @@ import (
 	"github.com/tegenaria/tegenaria/html/charset"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
+	"github.com/tegenaria/tegenaria/selector"
 )
 
 // Links returns the page's links in document order, each URL once. The options know its encoding and,
 // for links.Everything, its header. See package links for them. A spooled body that cannot be read is a panic, as with
 // [Response.CSS].
 func (r *Response) Links(opts ...links.Option) []links.Link {
+	defer parsePanic()
 	text, err := r.decoded()
 	if err != nil {
 		panic(err)
 	}
 	if tree := r.tree(text); tree != nil {
-		return links.ExtractFrom(tree, r.URL, r.linkOptions(opts)...)
+		return links.ExtractFrom(tree, r.URL, r.linkOptions(opts, len(text))...)
 	}
-	return links.Extract(text, r.URL, r.linkOptions(opts)...)
+	return links.Extract(text, r.URL, r.linkOptions(opts, len(text))...)
 }
 
 // eachLink calls yield for each link of the page until it returns false, see [links.Each].
 func (r *Response) eachLink(opts []links.Option, yield func(*links.Ref) bool) {
+	defer parsePanic()
 	text, err := r.decoded()
 	if err != nil {
 		panic(err)
 	}
-	opts = r.linkOptions(opts)
+	opts = r.linkOptions(opts, len(text))
 	if tree := r.tree(text); tree != nil {
 		links.EachFrom(tree, r.URL, opts...)(yield)
 		return
@@ -50,14 +53,54 @@ func (r *Response) tree(text []byte) *html.Document {
 }
 
 // linkOptions puts in front of the options what the response says itself. Usually that is nothing.
-func (r *Response) linkOptions(opts []links.Option) []links.Option {
+func (r *Response) linkOptions(opts []links.Option, size int) []links.Option {
 	r.mu.Lock()
 	encoding := r.enc
 	r.mu.Unlock()
-	if encoding == charset.UTF8 && len(opts) == 0 {
+	charged := size > smallPage && r.job() != nil
+	if encoding == charset.UTF8 && len(opts) == 0 && !charged {
 		return nil
 	}
-	return append([]links.Option{links.Charset(encoding), links.Header(r.Header)}, opts...)
+	all := []links.Option{links.Charset(encoding), links.Header(r.Header)}
+	if charged {
+		l := &r.job().crawl.limits
+		all = append(all, links.Charge(&linkMemory{page: r}, html.MaxAttributes(l.Attributes), html.MaxNodes(min(l.Nodes, html.DefaultNodes(size)))))
+	}
+	return append(all, opts...)
+}
+
+// smallPage is the size in bytes of pages whose list of links is not worth being counted.
+const smallPage = 64 << 10
+
+// linkMemory grants the memory of one list of links.
+type linkMemory struct {
+	page *Response
+	sum  int64
+}
+
+// Grow is part of [html.Memory].
+func (m *linkMemory) Grow(n int64) error {
+	m.sum += n
+	if n <= 0 {
+		return nil
+	}
+	err := m.page.growCopy(m.sum)
+	if err != nil {
+		m.sum -= n
+	}
+	return err
+}
+
+// parsePanic makes a panic with a limit of package html one with a [*selector.ParseError].
+func parsePanic() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	if limit, ok := v.(*html.LimitError); ok {
+		v = &selector.ParseError{Err: limit}
+	}
+	panic(v)
 }
 
 // Follow makes a GET request of a reference found in the page, resolved against the document's base

@@ -76,11 +76,14 @@ func MaxNodes(n int) Option { return func(d *Document) { d.maxNodes = n } }
 type LimitError struct {
 	What  string // "nodes", "attributes", "names", "bytes" or "bytes in repeated tags"; a [Memory] may have words of its own
 	Limit int
-	Pos   int // offset in the source at which the limit was met
+	Pos   int // offset in the source at which the limit was met, 0 if that is unknown
 }
 
 // Error says what there is too much of, and where.
 func (e *LimitError) Error() string {
+	if e.Pos == 0 {
+		return fmt.Sprintf("html: more than %d %s", e.Limit, e.What)
+	}
 	return fmt.Sprintf("html: at byte %d: more than %d %s", e.Pos, e.Limit, e.What)
 }
 

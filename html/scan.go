@@ -29,6 +29,8 @@ type scanner struct {
 
 	mem      *meter // nil: nobody is asked
 	maxAttrs int    // of a tag; 0: no bound
+	first    bool   // more than firstAttrs are passed over
+	over     *rawAttr
 }
 
 // rawAttr is an attribute as written.
@@ -305,8 +307,7 @@ func (s *scanner) attributes(pos int) bool {
 			s.attrs = s.attrs[:n+1]
 			a = &s.attrs[n]
 		} else {
-			s.growAttrs()
-			a = &s.attrs[n]
+			a = s.growAttrs()
 		}
 		a.name = pos
 		// A = at the start belongs to the name.
@@ -374,10 +375,20 @@ func equalFold(b []byte, lowerCase string) bool {
 	return true
 }
 
+// firstAttrs is how many attributes of a tag [Tags] knows.
+const firstAttrs = 1 << 16
+
 // growAttrs makes room for another attribute of the tag, and adds it.
-func (s *scanner) growAttrs() {
+func (s *scanner) growAttrs() *rawAttr {
+	if s.first && len(s.attrs) >= firstAttrs {
+		if s.over == nil {
+			s.over = new(rawAttr)
+		}
+		return s.over
+	}
 	if n := len(s.attrs); s.maxAttrs > 0 && n >= s.maxAttrs {
 		panic(refusal{&LimitError{What: "attributes", Limit: s.maxAttrs, Pos: s.from}})
 	}
 	s.attrs = append(fit(s.mem, s.attrs, 1), rawAttr{})
+	return &s.attrs[len(s.attrs)-1]
 }

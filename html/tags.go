@@ -6,7 +6,8 @@ import "bytes"
 // top of the rules for tokens it follows the rules of the tree as far as the names of tags decide
 // them: scripts, styles and the like hold no tags, in SVG and MathML they do (section 13.2.6.5), and
 // <![CDATA[ is a section there. It allocates nothing for most pages. Tags is not safe for concurrent
-// use and must not be copied once it is in use. The zero Tags reads an empty page.
+// use and must not be copied once it is in use. The zero Tags reads an empty page. Of a tag with more than 65,536 attributes
+// it knows the first ones.
 //
 //	tags := html.NewTags(page)
 //	for tags.Next() {
@@ -22,6 +23,9 @@ type Tags struct {
 // tagRoom is how many attributes of a tag need no memory of their own.
 const tagRoom = 16
 
+// maxTagRoom is how many of them are kept for another page.
+const maxTagRoom = 1 << 10
+
 // NewTags returns a reader of the tags of a page.
 func NewTags(source []byte) *Tags {
 	t := &Tags{}
@@ -32,7 +36,13 @@ func NewTags(source []byte) *Tags {
 
 // Reset starts over with another page and keeps the memory.
 func (t *Tags) Reset(source []byte) {
-	t.s = scanner{src: source, attrs: t.s.attrs[:0]}
+	if cap(t.s.attrs) > maxTagRoom {
+		t.s.attrs = t.room[:0]
+	}
+	if cap(t.regions) > maxTagRoom {
+		t.regions = nil
+	}
+	t.s = scanner{src: source, attrs: t.s.attrs[:0], first: true}
 	t.regions = t.regions[:0]
 }
 

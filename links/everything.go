@@ -111,6 +111,9 @@ func isOneOf(name []byte, list ...string) bool {
 	return false
 }
 
+// perAttribute is what an attribute takes while its tag is read.
+const perAttribute = 96
+
 // attribute is an attribute of the start tag that was just read.
 type attribute struct{ name, value []byte }
 
@@ -127,6 +130,16 @@ func (p *page) find(name string) []byte {
 // readAttributes sets list to the attributes of the start tag that was just read.
 func (p *page) readAttributes() {
 	p.list = p.list[:0]
+	if tag := p.body[p.tags.Pos():p.tags.End()]; len(tag) > uncharged/perAttribute {
+		most := int64(0)
+		for _, c := range tag {
+			if isSpace(c) || c == '/' {
+				most++
+			}
+		}
+		p.take(most * perAttribute)
+		defer p.take(-most * perAttribute)
+	}
 	p.tokens(p.body[p.tags.Pos():p.tags.End()]).Next()
 	for name, value := range p.z.Attrs() {
 		p.list = append(p.list, attribute{name, value})

@@ -135,8 +135,9 @@ func Stylesheet(sheet []byte, base string, opts ...Option) []Link {
 	defer p.release()
 	var found []Link
 	p.yield = func(r *Ref) bool {
-		found = append(found, r.Link())
 		p.bound(len(sheet), r)
+		p.take(int64(len(r.URL)+len(r.Fragment)) + knownSize)
+		found = append(room(p, found, 1, linkSize), r.Link())
 		return true
 	}
 	p.sheet(sheet, place{tag: "style"})
@@ -172,13 +173,15 @@ func (p *page) extract() []Link {
 	)
 	closeLink := func() {
 		out = collapse(out[:0], text)
+		p.take(int64(len(out)))
 		found[open].Text = string(out)
 		open, text = -1, text[:0]
 	}
 	p.onTag = func(before textKind, more bool) {
 		if open >= 0 {
 			if before != silent {
-				text = html.AppendText(text, p.body[read:p.tags.Pos()])
+				raw := p.body[read:p.tags.Pos()]
+				text = html.AppendText(room(p, text, len(raw), 2), raw) // and once more when it is collapsed
 			}
 			switch {
 			case p.tags.tag == html.AtomA || !more:
@@ -189,9 +192,22 @@ func (p *page) extract() []Link {
 		}
 		read = p.tags.End()
 	}
+	var known map[string]struct{} // what choose would leave out needs no memory
+	if p.memory != nil && p.plain() && !p.repeats {
+		known = make(map[string]struct{})
+	}
 	p.each(func(r *Ref) bool {
-		found = append(found, r.Link())
 		p.bound(len(p.body), r)
+		if known != nil {
+			if _, there := known[string(r.URL)]; there {
+				return true
+			}
+		}
+		p.take(int64(len(r.URL)+len(r.Fragment)) + relSize*int64(len(r.Rel)) + knownSize)
+		found = append(room(p, found, 1, linkSize), r.Link())
+		if known != nil {
+			known[found[len(found)-1].URL] = struct{}{}
+		}
 		if p.traced {
 			p.origins = append(p.origins, origin{r.Tag, r.Attr})
 		}
@@ -200,6 +216,9 @@ func (p *page) extract() []Link {
 		}
 		return true
 	})
+	if known != nil {
+		return found
+	}
 	return p.choose(found)
 }
 

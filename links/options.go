@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/charset"
 )
 
@@ -31,6 +32,8 @@ type config struct {
 	header       map[string][]string
 	encoding     charset.Encoding
 	repeats      bool
+	memory       html.Memory // or nil
+	bounds       []html.Option
 }
 
 // plain tells whether the URL alone decides about a link.

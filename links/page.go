@@ -27,9 +27,11 @@ type page struct {
 	// stood before it.
 	onTag func(before textKind, more bool)
 
-	kept    int  // bytes of the links that are kept
-	opens   bool // the link that is being yielded has a text
-	traced  bool // origins are noted
+	kept    int   // bytes of the links that are kept
+	taken   int64 // bytes of memory
+	asked   int64 // and of them: those that memory was asked for
+	opens   bool  // the link that is being yielded has a text
+	traced  bool  // origins are noted
 	origins []origin
 
 	nested int             // pages around this one
@@ -225,12 +227,12 @@ func (p *page) note() {
 		return
 	}
 	n := noted{tag: p.tags.tag}
-	p.texts = append(p.texts, href...)
+	p.texts = append(room(p, p.texts, len(href), 1), href...)
 	n.href = len(p.texts)
 	rel, _ := p.tags.Attr(html.AtomRel)
-	p.texts = append(p.texts, rel...)
+	p.texts = append(room(p, p.texts, len(rel), 1), rel...)
 	n.rel = len(p.texts)
-	p.noted = append(p.noted, n)
+	p.noted = append(room(p, p.noted, 1, notedSize), n)
 }
 
 // next advances to the next tag.

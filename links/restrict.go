@@ -3,6 +3,7 @@ package links
 import (
 	"fmt"
 	"slices"
+	"unsafe"
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/css"
@@ -62,10 +63,7 @@ func elements(refs []html.Ref) []html.Node {
 func (p *page) admitted() []int {
 	doc := p.doc
 	if doc == nil {
-		var err error
-		if doc, err = html.Parse(p.body); err != nil {
-			panic(err)
-		}
+		doc = p.tree()
 	}
 	var open []int
 	for _, find := range p.restrictions {
@@ -77,7 +75,7 @@ func (p *page) admitted() []int {
 			end = top.EndID()
 			for id := top.ID(); id < end; id++ {
 				if n := doc.Node(id); n.IsElement() {
-					open = append(open, n.Pos())
+					open = append(room(p, open, 1, int64(unsafe.Sizeof(0))), n.Pos())
 				}
 			}
 		}
