@@ -2,8 +2,6 @@ package tegenaria
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -114,6 +112,9 @@ func (r *Response) String() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	body, err := r.inMemory()
+	if err == nil {
+		err = r.growCopy(int64(len(body)))
+	}
 	if err != nil {
 		panic(err)
 	}
@@ -162,11 +163,17 @@ func (r *Response) Reader() io.ReadCloser {
 // Text returns the body decoded to UTF-8, as browsers decode it (WHATWG Encoding and HTML §13.2.3.2):
 // by its byte order mark, the charset of Content-Type, or what the document declares; a body that says
 // nothing and is valid UTF-8 is UTF-8. What cannot be decoded becomes U+FFFD. See package html/charset
-// for the rest. The error is that of a spooled body: a [*BodyTooLargeError] above Limits.Body, or one of its file, which
-// is closed once the request has settled.
+// for the rest. The error is that of a spooled body, a [*BodyTooLargeError] above Limits.Body, or one of its file, which
+// is closed once the request has settled; or a [*selector.ParseError], where the text finds no memory.
 func (r *Response) Text() (string, error) {
 	text, err := r.decoded()
-	return string(text), err
+	if err == nil {
+		err = r.growCopy(int64(len(text)))
+	}
+	if err != nil {
+		return "", err
+	}
+	return string(text), nil
 }
 
 func (r *Response) decoded() ([]byte, error) {
@@ -181,32 +188,13 @@ func (r *Response) decodedLocked() ([]byte, error) {
 		return nil, err
 	}
 	if r.text == nil {
-		r.text, r.enc, _ = charset.Decode(body, firstHeader(r.Header, "Content-Type"))
+		text, e, _, err := charset.DecodeCharged(body, firstHeader(r.Header, "Content-Type"), r.grow)
+		if err != nil {
+			return nil, &selector.ParseError{Err: err}
+		}
+		r.text, r.enc = text, e
 	}
 	return r.text, nil
-}
-
-// Json decodes a JSON object. It is nil if the body is anything else; [Response.Decode] says why.
-func (r *Response) Json() map[string]any {
-	var v map[string]any
-	if r.Decode(&v) != nil {
-		return nil
-	}
-	return v
-}
-
-// Decode decodes a JSON body into v.
-func (r *Response) Decode(v any) error {
-	body := r.Reader()
-	defer body.Close()
-	decoder := json.NewDecoder(body)
-	if err := decoder.Decode(v); err != nil {
-		return fmt.Errorf("tegenaria: decoding the JSON of %s: %w", redact(r.URL), err)
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("tegenaria: decoding the JSON of %s: more than one value", redact(r.URL))
-	}
-	return nil
 }
 
 // CSS selects nodes of the body, which is parsed at most once, at the first call of CSS or XPath: as XML
@@ -214,7 +202,8 @@ func (r *Response) Decode(v any) error {
 // package selector for what queries can say. The Selection's URLs are resolved as [Response.Follow] does.
 //
 // It panics with a *selector.SyntaxError if the query is wrong, as regexp.MustCompile does, and with a
-// *selector.ParseError if the page is made to exhaust the memory; the engine makes a HandleError of both.
+// *selector.ParseError if the page is larger than Limits.Nodes, Limits.Attributes or the memory that one page may take; the
+// engine makes a HandleError of both.
 //
 // A spooled body is read into memory for it, and counts in Limits.BodiesInFlight. One that is larger than Limits.Body, or
 // whose file is closed, is a panic with the error that [Response.Text] returns.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"unsafe"
 
 	"github.com/tegenaria/tegenaria/html"
 )
@@ -99,6 +100,9 @@ func (s *Selection) Text() string {
 		}
 		s.bound(len(b))
 	}
+	if cap(b) > uncharged { // it is nobody else's
+		return unsafe.String(unsafe.SliceData(b), len(b))
+	}
 	return string(b)
 }
 
@@ -126,9 +130,36 @@ func (s *Selection) Texts() []string {
 
 func (s *Selection) appendText(b []byte, i int) []byte {
 	if s.values == nil && !s.refs[i].IsAttr() {
-		return s.refs[i].Node().AppendCollapsed(b)
+		n := s.refs[i].Node()
+		if s.doc.host != nil && len(s.doc.tree.Source()) > uncharged {
+			b = s.room(b, textSize(n))
+		}
+		return n.AppendCollapsed(b)
 	}
 	return append(b, strings.Join(strings.Fields(s.get(i)), " ")...)
+}
+
+// room returns b with room for a large text of so many bytes, whose memory is asked for: that of b, and of a copy.
+func (s *Selection) room(b []byte, size int) []byte {
+	if size <= uncharged || cap(b)-len(b) >= size {
+		return b
+	}
+	s.doc.charge(2 * int64(len(b)+size))
+	return append(make([]byte, 0, len(b)+size), b...)
+}
+
+// textSize returns how many bytes the text of a node has, white space and all, with room for what separates words.
+func textSize(n html.Node) int {
+	if n.Kind() == html.TextNode {
+		return len(n.Data())
+	}
+	size := 0
+	for d := range n.Descendants() {
+		if size++; d.Kind() == html.TextNode {
+			size += len(d.Data())
+		}
+	}
+	return size
 }
 
 // Attr returns an attribute of the first result, or "" if there is no such attribute or no result.

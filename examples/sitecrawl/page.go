@@ -67,6 +67,9 @@ const refreshes = "refreshes"
 
 // followRefresh follows the page's meta refresh, whatever its time.
 func followRefresh(resp *tegenaria.Response, out *tegenaria.Output[page]) error {
+	if resp.CSS("meta[http-equiv]").Len() == 0 { // most pages need not be copied
+		return nil
+	}
 	text, err := resp.Text()
 	if err != nil {
 		return err

@@ -19,6 +19,111 @@ func Decode(body []byte, contentType string) (text []byte, e Encoding, source So
 	return e.Decode(body), e, source
 }
 
+// DecodeCharged is Decode that asks for the memory of the text before it makes a copy of body, and gives back what that did
+// not need. An error of grow is returned, with what was detected.
+func DecodeCharged(body []byte, contentType string, grow func(bytes int64) error) (text []byte, e Encoding, source Source, err error) {
+	e, source, bom := detect(body, contentType)
+	body = body[bom:]
+	if source == ByValidity {
+		return body, e, source, nil
+	}
+	size := e.most(body)
+	if size == 0 {
+		return e.Decode(body), e, source, nil
+	}
+	if err := grow(size); err != nil {
+		return nil, e, source, err
+	}
+	text = e.Decode(body)
+	if rest := size - int64(cap(text)); rest > 0 {
+		return text, e, source, grow(-rest)
+	}
+	return text, e, source, nil
+}
+
+// most returns how much memory Decode may take, 0 if it makes no copy.
+func (e Encoding) most(text []byte) int64 {
+	switch e {
+	case UTF8:
+		if utf8.Valid(text) {
+			return 0
+		}
+		return int64(utf8Size(text))
+	case UTF16BE, UTF16LE:
+		return int64(len(text))*3/2 + large
+	case Replacement:
+		return 0
+	}
+	n := asciiLen(text)
+	if n == len(text) {
+		return 0
+	}
+	if !e.isMultibyte() {
+		return int64(e.singleSize(text[n:]) + n)
+	}
+	return int64(n) + 4*int64(len(text)-n) // it grows where much is malformed
+}
+
+// isMultibyte reports whether characters may have several bytes.
+func (e Encoding) isMultibyte() bool {
+	switch e {
+	case UTF8, UTF16BE, UTF16LE, ISO2022JP, GBK, GB18030, Big5, EUCJP, ShiftJIS, EUCKR:
+		return true
+	}
+	return false
+}
+
+// large is the size in bytes from which on the memory of a text is found by counting. A smaller text may take some more
+// than it needs.
+const large = 64 << 10
+
+// utf8Size returns how much memory decodeUTF8 takes.
+func utf8Size(b []byte) int {
+	if len(b) < large {
+		return len(b) + len(b)/8 + utf8.UTFMax
+	}
+	return len(b) + 2*malformed(b) + utf8.UTFMax
+}
+
+// singleSize returns how much memory the text of an encoding of one byte a character takes.
+func (e Encoding) singleSize(b []byte) int {
+	if len(b) < large {
+		return len(b)*3/2 + utf8.UTFMax
+	}
+	var counts [256]int
+	for _, c := range b {
+		counts[c]++
+	}
+	size := utf8.UTFMax
+	table := e.single()
+	for c, n := range counts {
+		switch {
+		case c < utf8.RuneSelf:
+			size += n
+		default:
+			size += n * utf8.RuneLen(table[c-utf8.RuneSelf])
+		}
+	}
+	return size
+}
+
+// malformed returns how many bytes begin no character.
+func malformed(b []byte) (n int) {
+	for len(b) > 0 {
+		if ascii := asciiLen(b); ascii > 0 {
+			b = b[ascii:]
+			continue
+		}
+		r, size := utf8.DecodeRune(b)
+		if r == utf8.RuneError && size == 1 {
+			n++
+			size = brokenLen(b)
+		}
+		b = b[size:]
+	}
+	return n
+}
+
 // Decode returns text as UTF-8. Malformed input becomes U+FFFD by the rules of the encoding's
 // decoder in the Encoding standard, sections 8 to 14, error mode "replacement". A byte order mark
 // stays ("decode without BOM"). What is valid UTF-8 for all that is known, as UTF-8 or as ASCII, is
@@ -45,7 +150,11 @@ func (e Encoding) Decode(text []byte) []byte {
 		return text
 	}
 	// A character of one byte takes at most three, one of two bytes seldom more than three.
-	dst := append(make([]byte, 0, n+(len(text)-n)*3/2+utf8.UTFMax), text[:n]...)
+	room := (len(text)-n)*3/2 + utf8.UTFMax
+	if !e.isMultibyte() {
+		room = e.singleSize(text[n:])
+	}
+	dst := append(make([]byte, 0, n+room), text[:n]...)
 	text = text[n:]
 	switch e {
 	case GBK, GB18030:
@@ -84,7 +193,7 @@ func appendASCII(dst, b []byte) ([]byte, int) {
 // decodeUTF8 makes one U+FFFD of each maximal part of a character (Encoding standard, section
 // 8.1.1): of the bytes that could begin one, and are not continued.
 func decodeUTF8(b []byte) []byte {
-	dst := make([]byte, 0, len(b)+len(b)/8+utf8.UTFMax)
+	dst := make([]byte, 0, utf8Size(b))
 	for len(b) > 0 {
 		var n int
 		if dst, n = appendASCII(dst, b); n > 0 {
