@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+
+	"golang.org/x/net/http/httpguts"
 )
 
 // mistaken is a part of this package's own making that knows what was wrong when it was made.
@@ -36,6 +38,11 @@ func (cfg *config) mistakes() error {
 	}
 	if cfg.politeness.PerIP > 0 && (cfg.downloader != nil || cfg.client != nil) {
 		errs = append(errs, errors.New("Politeness.PerIP needs the default downloader and its own connections, which EngineWithDownloader and EngineWithHTTPClient replace: nobody else tells the addresses"))
+	}
+	for _, name := range cfg.secretHeaders {
+		if !httpguts.ValidHeaderFieldName(name) {
+			errs = append(errs, fmt.Errorf("EngineWithSecretHeaders: %q is no name of a header", name))
+		}
 	}
 	switch {
 	case cfg.downloader != nil && (cfg.client != nil || cfg.tls != nil):

@@ -33,6 +33,7 @@ type config struct {
 	limits                       Limits
 	client                       *http.Client
 	tls                          *tls.Config
+	secretHeaders                []string // beside those that isCredential knows
 	failFast                     bool
 	metaTypes                    map[string]reflect.Type
 	spiders                      []SpiderInterface
@@ -158,6 +159,13 @@ func EngineWithHTTPClient(client *http.Client) EngineOption {
 func EngineWithTLSConfig(config *tls.Config) EngineOption {
 	config = config.Clone()
 	return func(e *SpiderEngine) { e.config.tls = config }
+}
+
+// EngineWithSecretHeaders names headers of requests that stay at their origin: when a redirect leads to another scheme,
+// host or port they are left out, as Authorization, Cookie, X-Api-Key, X-Auth-Token, Api-Key and everything that begins
+// with Proxy- always are. Case does not matter. All other headers go along, as in net/http.
+func EngineWithSecretHeaders(names ...string) EngineOption {
+	return func(e *SpiderEngine) { e.config.secretHeaders = slices.Clone(names) }
 }
 
 // EngineWithFailFast says what an item's first pipeline error does (default true: it ends the item;

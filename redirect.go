@@ -95,7 +95,7 @@ func (c *crawl) redirectTarget(j *job) (*Request, error) {
 	next.Redirects = append(slices.Clone(r.Redirects), r.Url)
 	rewriteMethod(&next, resp.Status)
 	if urlx.Origin(asked) != urlx.Origin(target) {
-		dropCredentials(&next)
+		c.cfg.dropCredentials(&next)
 	}
 	return &next, c.extendChain(j, &next)
 }
@@ -168,14 +168,24 @@ func rewriteMethod(r *Request, status int) {
 }
 
 // dropCredentials removes what was meant for another origin.
-func dropCredentials(r *Request) {
+func (cfg *config) dropCredentials(r *Request) {
 	r.Cookies = nil
 	for name := range r.Header {
-		switch strings.ToLower(name) {
-		case "authorization", "cookie", "proxy-authorization", "host":
+		same := func(secret string) bool { return strings.EqualFold(secret, name) }
+		if same("Host") || isCredential(name) || slices.ContainsFunc(cfg.secretHeaders, same) {
 			delete(r.Header, name)
 		}
 	}
+}
+
+// isCredential reports whether a header's name says that its value is a secret.
+func isCredential(name string) bool {
+	name = strings.ToLower(name)
+	switch name {
+	case "authorization", "cookie", "x-api-key", "x-auth-token", "api-key":
+		return true
+	}
+	return strings.HasPrefix(name, "proxy-")
 }
 
 // rewind prepares the request's ResponseWriter for another attempt. False: a part of the body was written
