@@ -43,7 +43,7 @@ func (s *domainSet) add(domain string) error {
 	}
 	normal, err := urlx.Parse("http://" + strings.TrimPrefix(literal, "."))
 	if err != nil || strings.ContainsAny(domain, "/@?#*") || urlx.Hostname(normal) == "" {
-		return fmt.Errorf("EngineWithAllowedDomains: %q is no host; write \"example.com\", which includes its sub-domains, or \"example.com:8080\"", domain)
+		return fmt.Errorf("EngineWithAllowedDomains: %q is no host; write \"example.com\", which includes its sub-domains, or \"example.com:8080\"", redact(domain))
 	}
 	host = urlx.Hostname(normal)
 	if port != "" {

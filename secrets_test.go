@@ -83,6 +83,11 @@ func TestSecretsAreNotTold(t *testing.T) {
 		}
 	}
 	add(server.URL, proxy("http://u:s3cret@%zz"))
+	add(server.URL, proxy("http://u:p/s3cret@a.test:80"))
+	add("http://u:p/s3cret@a.test/")
+	add("http://u:p?s3cret@a.test/")
+	add("http:/\\u:s3cret@%zz/")
+	add("http://s3cret@nobody.invalid/")
 	add(server.URL, proxy("u:s3cret@a.test:80"))
 
 	var mu sync.Mutex // guards what follows
@@ -111,6 +116,9 @@ func TestSecretsAreNotTold(t *testing.T) {
 	}
 	if said.Len() == 0 {
 		t.Error("the log is empty")
+	}
+	if text := e.Summary().String(); strings.Contains(text, "s3cret") {
+		t.Errorf("the summary tells it: %s", text)
 	}
 	for line := range strings.Lines(said.String()) {
 		if strings.Contains(line, "s3cret") {

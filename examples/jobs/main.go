@@ -12,7 +12,7 @@
 // Without arguments it shows all that on a small crawl of its own, in a temporary directory.
 //
 // The job must not be running: one process has a job at a time. The exit code is 0, or 1 if something went
-// wrong; stderr says what.
+// wrong; stderr says what. The passwords of URLs are not printed.
 package main
 
 import (
@@ -23,7 +23,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
@@ -116,7 +118,7 @@ func status(ctx context.Context, job *disk.Cache, out io.Writer) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "the oldest is number %d, %s %s\n", s.Oldest.Number, r.Method, r.Url)
+		fmt.Fprintf(out, "the oldest is number %d, %s %s\n", s.Oldest.Number, r.Method, redacted(r.Url))
 	}
 	return nil
 }
@@ -144,7 +146,7 @@ func lineOf(info disk.Info) (l line, err error) {
 		return l, err
 	}
 	l = line{
-		Number: info.Number, State: info.State, Method: r.Method, URL: r.Url, Slot: info.Record.Slot,
+		Number: info.Number, State: info.State, Method: r.Method, URL: redacted(r.Url), Slot: info.Record.Slot,
 		Depth: info.Record.Depth, Attempt: info.Record.Attempt, Parent: info.Parent, Reason: info.Reason, Status: info.Status,
 	}
 	switch info.State {
@@ -154,6 +156,21 @@ func lineOf(info disk.Info) (l line, err error) {
 		l.Due = &info.NotBefore
 	}
 	return l, nil
+}
+
+// redacted hides the password of a URL, or its user if there is no password: then that may be a token.
+func redacted(raw string) string {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil: // net/url is stricter than browsers
+		return raw[max(strings.LastIndexByte(raw, '@'), 0):]
+	case u.User == nil:
+		return raw
+	}
+	if _, ok := u.User.Password(); !ok {
+		u.User = url.User("xxxxx")
+	}
+	return u.Redacted()
 }
 
 func list(out io.Writer, infos iter.Seq2[disk.Info, error]) error {
@@ -188,8 +205,8 @@ func dead(infos iter.Seq2[disk.Info, error]) iter.Seq2[disk.Info, error] {
 	}
 }
 
-func explain(ctx context.Context, job *disk.Cache, url string, out io.Writer) error {
-	key, err := disk.KeyOf(tegenaria.NewRequest(url, tegenaria.GET, nil))
+func explain(ctx context.Context, job *disk.Cache, asked string, out io.Writer) error {
+	key, err := disk.KeyOf(tegenaria.NewRequest(asked, tegenaria.GET, nil))
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 )
 
@@ -74,6 +76,24 @@ func TestMistakes(t *testing.T) {
 		var out bytes.Buffer
 		if err := run(t.Context(), fields, &out); err != nil || out.Len() == 0 {
 			t.Errorf("%s: %q, %v", args, &out, err)
+		}
+	}
+}
+
+// No listing has the password of a URL. It fails if lineOf or status prints Request.Url as it is.
+func TestH06ListingsTellNoPassword(t *testing.T) {
+	dir := t.TempDir()
+	for i, seed := range []string{"http://me:s3cret@127.0.0.1:1/", "http://s3cret@127.0.0.1:1/", "http://me:s3cret@127.0.0.1:1/%zz"} {
+		job := filepath.Join(dir, fmt.Sprint(i))
+		_ = crawl(t.Context(), job, seed, tegenaria.Limits{}) // it gets nothing
+		for _, args := range [][]string{{"status", job}, {"pending", job}, {"outcomes", job}, {"dead", job}, {"explain", job, seed}, {"replay", job}, {"status", job}, {"pending", job}} {
+			var out bytes.Buffer
+			if err := run(t.Context(), args, &out); err != nil {
+				t.Errorf("%s: %v", args[0], err)
+			}
+			if strings.Contains(out.String(), "s3cret") {
+				t.Errorf("%s tells it: %s", args[0], &out)
+			}
 		}
 	}
 }

@@ -24,8 +24,12 @@
 // finishes. That, unlike -max-pages, keeps a host that has no end from taking the time of the others.
 //
 // With -sitemaps the crawl starts from the pages in the sites' sitemaps too: those that robots.txt names or, if it
-// names none, /sitemap.xml. The sitemaps have no lines themselves. With -auth host=user:password it logs in, at the
-// origins of the URLs with that host and nowhere else.
+// names none, /sitemap.xml. The sitemaps have no lines themselves.
+//
+// It logs in by Basic authentication with the user and password of a -url, at that URL's origin, and with those of -auth
+// host=user:password, at the origins of the URLs with that host; an origin, as in -auth http://host:8080=user:password, may
+// be of no -url. A login is sent to its origin and nowhere else. Neither passwords nor user names of URLs are in what is
+// written, but for the directory of -job, which nobody else can read.
 //
 // With -job DIR the crawl is kept in that directory. Whatever ends it, a kill -9 too, the same command line
 // goes on where it was, and the file of -out has each line once all the same. The command line of a job that has
@@ -63,6 +67,9 @@ func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 func run(args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stdout)
 	if err == nil {
+		for _, warning := range o.warnings {
+			fmt.Fprintln(stderr, "sitecrawl: warning:", warning)
+		}
 		err = crawl(o, stdout, stderr)
 	}
 	var stopped *tegenaria.StoppedError
@@ -86,10 +93,6 @@ func crawl(o *options, stdout, stderr io.Writer) (err error) {
 	logger.SetLevel(logrus.ErrorLevel)
 
 	var first firstError
-	middlewares, err := o.middlewares()
-	if err != nil {
-		return err
-	}
 	options := o.engine()
 	if o.job != "" {
 		cache, err := disk.Open(o.job)
@@ -104,7 +107,7 @@ func crawl(o *options, stdout, stderr io.Writer) (err error) {
 		tegenaria.EngineWithLogger(logger),
 		tegenaria.EngineWithErrorHandler(first.keep),
 		tegenaria.EngineWithSpiders(o.spider()),
-		tegenaria.EngineWithMiddlewares(middlewares...),
+		tegenaria.EngineWithMiddlewares(o.middlewares()...),
 		tegenaria.EngineWithPipelines(o.output(stdout)))...)
 
 	if o.summary != "" {
@@ -119,7 +122,7 @@ func crawl(o *options, stdout, stderr io.Writer) (err error) {
 	endProgress()
 	var other *disk.MismatchError
 	if errors.As(err, &other) && other.What == "spider" {
-		return fmt.Errorf("the job in %s is that of %q, not of %q: give the same -url to resume it, or another -job", o.job, other.Stored, name)
+		return fmt.Errorf("the job in %s is that of %q, not of %q: give the same -url to resume it, or another -job", o.job, bareWords(other.Stored), name)
 	}
 	stats := engine.Stats()
 	if err == nil && stats.Discovered == 0 {

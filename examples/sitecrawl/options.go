@@ -13,6 +13,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/middleware"
 )
 
 // options is the command line.
@@ -25,8 +26,9 @@ type options struct {
 	agent                      string
 	ignoreRobots, allowPrivate bool
 	sitemaps, autothrottle     bool
-	auth                       []login
+	auth                       *middleware.BasicAuth // nil: there is no login
 	out, summary, job          string
+	warnings                   []string
 }
 
 // parseOptions reads the command line. It reports all mistakes at once, or flag.ErrHelp when it has
@@ -52,7 +54,12 @@ func parseOptions(args []string, help io.Writer) (*options, error) {
 	f.BoolVar(&o.ignoreRobots, "ignore-robots", false, "do not ask for robots.txt")
 	f.BoolVar(&o.allowPrivate, "allow-private", false, "allow hosts with private and loopback addresses")
 	f.BoolVar(&o.sitemaps, "sitemaps", false, "start from the pages in the sitemaps of the URLs' sites, too")
-	f.Func("auth", "log in to a host by Basic authentication, `host=user:password`; may be given several times", o.addLogin)
+	var auth []string
+	f.Func("auth", "log in by Basic authentication: `host=user:password` for the -url with that host, or for https if no -url has it;\n"+
+		"http://host:port=user:password for that origin; may be given several times", func(s string) error {
+		auth = append(auth, s)
+		return nil
+	})
 	f.StringVar(&o.out, "out", "-", "`file` for the pages, - for stdout")
 	f.StringVar(&o.job, "job", "", "`directory` that keeps the crawl, so that the same command resumes it")
 	f.StringVar(&o.summary, "summary", "", "`file` for the summary of the crawl as JSON")
@@ -64,18 +71,18 @@ func parseOptions(args []string, help io.Writer) (*options, error) {
 		f.PrintDefaults()
 		return nil, err
 	case err != nil:
-		return nil, fmt.Errorf("%w; -h lists the flags", err)
+		return nil, fmt.Errorf("%s; -h lists the flags", hide(err.Error()))
 	case f.NArg() > 0:
-		return nil, fmt.Errorf("%q belongs to no flag; URLs are given as -url URL", f.Arg(0))
+		return nil, fmt.Errorf("%q belongs to no flag; URLs are given as -url URL", hide(f.Arg(0)))
 	}
-	if err := o.check(*domains); err != nil {
+	if err := o.check(*domains, auth); err != nil {
 		return nil, err
 	}
 	return o, nil
 }
 
 // check looks at the values and finds the domains.
-func (o *options) check(domains string) error {
+func (o *options) check(domains string, auth []string) error {
 	var mistakes []error
 	wrong := func(when bool, format string, args ...any) {
 		if when {
@@ -86,13 +93,19 @@ func (o *options) check(domains string) error {
 	for _, raw := range o.urls {
 		u, err := url.Parse(raw)
 		switch {
+		case err != nil && strings.Contains(raw, "@"): // which may tell a part of a password
+			wrong(true, "-url %q is no URL; in a password write %%2F for /, %%3F for ? and %%23 for #", hide(raw))
 		case err != nil:
 			wrong(true, "-url: %w", err)
 		case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":
-			wrong(true, "-url %q: write it as http://host/path or https://host/path", raw)
+			wrong(true, "-url %q: write it as http://host/path or https://host/path", hide(raw))
 		case domains == "" && !slices.Contains(o.domains, host(u)):
 			o.domains = append(o.domains, host(u))
 		}
+	}
+	if strings.Contains(domains, "@") {
+		wrong(true, "-domains %q names no host; write it without user and password", hide(domains))
+		domains = ""
 	}
 	for domain := range strings.SplitSeq(domains, ",") {
 		if domain = strings.TrimSpace(domain); domain != "" {
@@ -107,8 +120,9 @@ func (o *options) check(domains string) error {
 	wrong(o.perHost < 1, "-per-host is %d; it must be 1 or more", o.perHost)
 	wrong(o.delay < 0, "-delay is %s; it must not be negative", o.delay)
 	wrong(o.timeout <= 0, "-timeout is %s; it must be more than 0", o.timeout)
-	_, err := o.basicAuth()
-	wrong(err != nil, "-auth: %w", err)
+	if err := o.login(auth); err != nil {
+		mistakes = append(mistakes, err)
+	}
 	wrong(o.out == "", "-out is empty; name a file, or - for stdout")
 	return errors.Join(mistakes...)
 }

@@ -24,9 +24,9 @@ type page struct {
 // read is the parser of all pages. The item comes last: when the parser fails there is no line.
 func read(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[page]) error {
 	r := resp.Request()
-	p := page{URL: r.Url, FinalURL: resp.URL, Status: resp.Status, Depth: r.Depth}
+	p := page{URL: bare(r.Url), FinalURL: bare(resp.URL), Status: resp.Status, Depth: r.Depth}
 	if len(r.Redirects) > 0 {
-		p.URL = r.Redirects[0]
+		p.URL = bare(r.Redirects[0])
 	}
 	if isHTML(resp) {
 		p.Title = resp.CSS("title:not(svg title)").First().Text()

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"net/url"
 	"slices"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/spiders"
 )
 
@@ -15,8 +15,8 @@ func (o *options) spider() tegenaria.SpiderInterface {
 	}
 	var sites []string
 	for _, raw := range o.urls {
-		if u, err := url.Parse(raw); err == nil && !slices.Contains(sites, origin(u)) {
-			sites = append(sites, origin(u))
+		if origin := urlx.Origin(raw); !slices.Contains(sites, origin) {
+			sites = append(sites, origin)
 		}
 	}
 	return &mappedSpider{spiders.NewSitemap(o.name(), tegenaria.Handle(read), sites...), o.urls}
