@@ -243,6 +243,23 @@ func (e *RobotsUnreachableError) Error() string {
 // Unwrap returns the cause.
 func (e *RobotsUnreachableError) Unwrap() error { return e.Err }
 
+// RobotsAnswerError is the failure of a request whose robots.txt a middleware has answered, or changed, so that nothing
+// of it is left: that would allow everything, and the site has not said so. See [InternalMiddleware].
+type RobotsAnswerError struct {
+	URL        string // of robots.txt
+	Middleware string // its name
+	Missing    string // "body", or "Location" of a redirect
+}
+
+// Error names middleware, URL and remedy.
+func (e *RobotsAnswerError) Error() string {
+	if e.Missing == "Location" {
+		return fmt.Sprintf("the middleware %q answered %s by a redirect without Location; store the header of a response with its status, or do not answer", e.Middleware, redact(e.URL))
+	}
+	return fmt.Sprintf("the middleware %q left %s without a body, which would allow everything; hand on the body that ProcessResponse saw, "+
+		"or say that there are no rules by the status 404 or the header Content-Length: 0", e.Middleware, redact(e.URL))
+}
+
 // MissedErrorsError arrives on an ErrorChan whose reader was too slow: that many errors were not
 // delivered before the next one.
 type MissedErrorsError struct{ Count int64 }

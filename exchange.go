@@ -201,7 +201,7 @@ func (x *exchange) reserve(n int64) error {
 // claim adds n bytes to the hold, and waits until it may. The clock stands still meanwhile: the server is not to blame.
 func (x *exchange) claim(n int64) error {
 	bodies := x.down.bodies
-	if x.ctx.job != nil && x.ctx.job.caller != nil {
+	if j := x.ctx.job; j == nil || j.caller != nil { // the engine's own request, or an inline one
 		bodies.add(x.hold, n)
 		return nil
 	}

@@ -304,6 +304,9 @@ func (j *job) dropFetches() {
 // hold returns the request's share of Limits.BodiesInFlight; nil outside a run.
 func (c *Context) hold() *bodyHold {
 	if c.job == nil {
+		if in := c.internal(); in != nil {
+			return &in.hold
+		}
 		return nil
 	}
 	return &c.job.root().hold

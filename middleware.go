@@ -41,7 +41,18 @@ type RequestFilter interface {
 }
 
 // InternalMiddleware is an optional ability of middlewares: those whose SeesInternal is true also
-// process the engine's own requests, the ones for robots.txt.
+// process the engine's own requests, the ones for robots.txt. SeesInternal is asked once for each run.
+//
+// Such a request passes ProcessRequest and ProcessResponse like any other, and each redirect of a robots.txt is a request
+// of its own. Its response has its body in memory, content coding removed, whatever the request's ResponseWriter and
+// [RequestWithSpool] say; of a body longer than 500 KiB, which is as much as counts, the first 500 KiB and one byte. What
+// these middlewares send is discarded, their Contexts cannot Fetch, and an error of theirs is the failure of the request
+// that robots.txt was asked for. The engine follows the redirects, whatever AllowRedirects says.
+//
+// A middleware may answer for the site, by ctx.DownloadResult, and change what came: the engine obeys what is left in the
+// end. An empty robots.txt allows everything. So a response of 2xx that has no body because a middleware answered it or
+// took the body away, and a redirect answered without its Location, are failures, with a [*RobotsAnswerError]. Say
+// by status 404, 204, or the header "Content-Length: 0" that there are no rules.
 type InternalMiddleware interface {
 	SeesInternal() bool
 }

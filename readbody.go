@@ -60,7 +60,10 @@ func (x *exchange) readBody(want int64) (body []byte, err error) {
 		part, n, err = x.readPart(min(size, limit-total+1))
 		parts, total = append(parts, part[:n]), total+int64(n)
 	}
-	if total > limit {
+	switch {
+	case total > limit && x.to == toBeginning:
+		return slices.Concat(parts...)[:limit:limit], nil
+	case total > limit:
 		return nil, x.tooLarge()
 	}
 	if total > trusted { // which is there twice while it is put together

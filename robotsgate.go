@@ -2,8 +2,6 @@ package tegenaria
 
 import (
 	"context"
-	"errors"
-	"net/http"
 	"sync"
 	"time"
 
@@ -230,57 +228,6 @@ func (g *robotsGate) passInline(j *job) (bool, error) {
 		return false, nil
 	}
 	return g.passInline(j)
-}
-
-// ask downloads the file and notes what it says. The error is one of the network. Nothing is asked if the slot was
-// blocked since the job was granted it: the job and who waits for it come again.
-func (g *robotsGate) ask(j *job, f *robotsFile) error {
-	status, body, err := g.crawl.fetchRobots(j)
-	failed := status == http.StatusTooManyRequests || status >= 500
-	switch {
-	case errors.Is(err, errNotNow):
-		g.resolve(j, robotsUnknown, nil)
-		return nil
-	case (failed || err != nil) && g.keepOld(j, f):
-		return nil
-	case err != nil:
-		err = &RobotsUnreachableError{Origin: urlx.Origin(j.ctx.Request.Url), Err: err}
-		g.resolve(j, robotsUnknown, nil)
-	case failed:
-		g.serverError(j, f)
-	case status >= 300: // no such file, or redirects without end: RFC 9309 §2.3.1.2, §2.3.1.3
-		g.resolve(j, robotsKnown, robots.AllowAll().Agent(""))
-	default:
-		g.resolve(j, robotsKnown, robots.Parse(body).Agent(g.crawl.cfg.politeness.agent()))
-	}
-	return err
-}
-
-// keepOld lets the rules that are known stay in force where a new file cannot be had (RFC 9309 §2.4). False: none
-// are known.
-func (g *robotsGate) keepOld(j *job, f *robotsFile) bool {
-	g.mu.Lock()
-	old := f.group
-	g.mu.Unlock()
-	if old != nil {
-		g.resolveFor(j, robotsKnown, old, robotsAgain)
-	}
-	return old != nil
-}
-
-// serverError lets the file be asked again after a while, or gives it up.
-func (g *robotsGate) serverError(j *job, f *robotsFile) {
-	state := robotsUnreachable
-	g.mu.Lock()
-	if f.tries < len(robotsBackoff) {
-		state = robotsUnknown
-		if at := time.Now().Add(robotsBackoff[f.tries]); at.After(f.retryAt) {
-			f.retryAt = at
-		}
-		f.tries++
-	}
-	g.mu.Unlock()
-	g.resolve(j, state, nil)
 }
 
 // postpone lets nobody ask before that instant for the file that the job has asked for.

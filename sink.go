@@ -11,10 +11,11 @@ import (
 type sink uint8
 
 const (
-	toMemory  sink = iota
-	toWriter       // the request's ResponseWriter
-	toSpool        // a temporary file
-	toNowhere      // that of a redirect that is followed
+	toMemory    sink = iota
+	toWriter         // the request's ResponseWriter
+	toSpool          // a temporary file
+	toNowhere        // that of a redirect that is followed
+	toBeginning      // memory, and what is too long is left: a request of the engine's own
 )
 
 // Of the body of a redirect that is followed so much is read, for so long: then its connection can serve again, and
@@ -32,6 +33,8 @@ func (x *exchange) aim(resp *Response) {
 	switch {
 	case isRedirect(x.r, resp):
 		x.to, x.most = toNowhere, skimmed
+	case x.ctx.internal() != nil:
+		x.to, x.most = toBeginning, internalBody
 	case x.down.streams(x.r, resp):
 		x.to, x.most = toWriter, 0
 	case x.r.spool:
@@ -53,6 +56,8 @@ func (x *exchange) take(resp *Response, want int64) error {
 		return x.stream(resp)
 	case toSpool:
 		return x.spool(resp, want)
+	case toBeginning:
+		want = 0
 	}
 	body, err := x.readBody(want)
 	resp.SetBody(body)
