@@ -118,6 +118,9 @@ func (c *crawl) exchange(j *job) (herr *HandleError, alive, closed bool) {
 	if j.prepared = true; herr != nil {
 		return herr, true, false
 	}
+	if ctx.DownloadResult == nil && j.copy != nil {
+		c.answerByCopy(j)
+	}
 	var came answer
 	if ctx.DownloadResult == nil {
 		// A middleware may have changed its proxy, and with that its gate.

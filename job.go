@@ -33,6 +33,7 @@ type job struct {
 	written    int64             // bytes that went there
 	started    time.Time         // when its download began, zero if it did not
 	prepared   bool              // its request has passed the middlewares
+	copy       *Response         // of the robots.txt that it asks for, which the engine has asked for because of it; or nil
 
 	open      atomic.Int32           // parts that are not done
 	abandoned atomic.Bool            // its user code was given up: what that still sends is discarded

@@ -180,6 +180,9 @@ func (c *crawl) internalExchange(j *job, ctx *Context, first bool) (alive bool, 
 		if alive = c.guard(j, StageDownload, func() { err = c.internalDownload(j, ctx) }); !alive || err != nil {
 			return alive, err
 		}
+		if resp := ctx.Response(); first && resp != nil {
+			c.robots.keepCopy(j, ctx.Request, resp)
+		}
 	}
 	switch result := ctx.DownloadResult; {
 	case result == nil || result.Response == nil && result.Error == nil:

@@ -39,6 +39,7 @@ type robotsFile struct {
 	owner   *job          // who asks
 	waiting []*job        // jobs of the queue that wait for the answer; their slots are parked
 	changed chan struct{} // closed when asking is over
+	copy    *Response     // what the owner's download brought, until asking is over
 }
 
 // robotsGate obeys robots.txt (RFC 9309). The first request of an origin asks for it, with the slot and
@@ -176,7 +177,7 @@ func (g *robotsGate) passOwner(j *job, f *robotsFile) (ok, waits bool) {
 	case err != nil:
 		c.guard(j, StageError, func() { c.fail(j, j.failure(StageRobots, err, nil)); j.closeRequests() })
 		return false, false
-	case c.sched.delayed(j.slot()):
+	case j.copy == nil && c.sched.delayed(j.slot()):
 		// Its slot has a delay, and the download of robots.txt took the turn.
 		c.askAgain(j)
 		return false, true
@@ -223,7 +224,7 @@ func (g *robotsGate) passInline(j *job) (bool, error) {
 	if err := g.ask(j, look.file); err != nil || j.abandoned.Load() {
 		return false, err
 	}
-	if c.sched.delayed(j.slot()) {
+	if j.copy == nil && c.sched.delayed(j.slot()) {
 		j.letGo()
 		return false, nil
 	}
@@ -256,10 +257,13 @@ func (g *robotsGate) resolveFor(j *job, state robotsState, group *robots.Group, 
 	if state == robotsKnown {
 		f.group = group
 		g.paces.set(&f.pace, group, j.rec.Slot)
+		f.handCopy(j)
 		for _, j := range f.waiting {
 			g.paces.join(&f.pace, j.rec.Slot) // before it is served again
+			f.handCopy(j)
 		}
 	}
+	f.copy = nil
 	f.expires = time.Now().Add(valid)
 	waiting, retryAt := f.waiting, f.retryAt
 	f.waiting = nil

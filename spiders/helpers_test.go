@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // web answers for hosts, by URLs, and writes down what it was asked: the witness of a crawl.
 type web struct {
-	pages map[string]string // by URL; "301 URL" redirects, "5xx" is a status
+	pages map[string]string // by URL; "301 URL" redirects, "5xx" is a status, "gzip …" is sent packed
 	tags  string            // X-Robots-Tag of all answers
 	mu    sync.Mutex        // guards log
 	log   []string          // URLs in the order asked
@@ -47,6 +47,9 @@ func (w *web) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case !known:
 		http.NotFound(rw, r)
+	case strings.HasPrefix(body, "gzip "):
+		rw.Header().Set("Content-Encoding", "gzip")
+		io.WriteString(rw, gz(body[len("gzip "):]))
 	case body == "503":
 		rw.WriteHeader(http.StatusServiceUnavailable)
 	default:
@@ -86,9 +89,11 @@ func run(t testing.TB, client *http.Client, spider tegenaria.SpiderInterface, op
 	t.Helper()
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
-	e := tegenaria.NewSpiderEngine(append([]tegenaria.EngineOption{
-		tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithHTTPClient(client), tegenaria.EngineWithLogger(logger),
-	}, options...)...)
+	all := []tegenaria.EngineOption{tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithLogger(logger)}
+	if client != nil {
+		all = append(all, tegenaria.EngineWithHTTPClient(client))
+	}
+	e := tegenaria.NewSpiderEngine(append(all, options...)...)
 	if err := e.Run(t.Context(), spider.GetName()); err != nil {
 		t.Fatalf("Run: %v", err)
 	}
