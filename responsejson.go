@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/tegenaria/tegenaria/internal/jsonsize"
 )
 
 // Json decodes a JSON object. It is nil if the body is anything else; [Response.Decode] says why.
@@ -17,9 +19,9 @@ func (r *Response) Json() map[string]any {
 	return v
 }
 
-// Decode decodes a JSON body into v. What that may take, if v holds any value, counts as made of the page: the error of a
-// body that takes too much is a [*selector.ParseError]. A decoder of encoding/json that reads [Response.Reader] takes less,
-// value by value. A spooled body is read into memory, as for [Response.CSS].
+// Decode decodes a JSON body into v. What that takes is estimated from the body and from v's type, and counts as made of
+// the page: the error of a body that takes too much is a [*selector.ParseError]. A decoder of encoding/json that reads
+// [Response.Reader] takes less, value by value. A spooled body is read into memory, as for [Response.CSS].
 func (r *Response) Decode(v any) error {
 	if err := r.decodeJSON(v); err != nil {
 		return fmt.Errorf("tegenaria: decoding the JSON of %s: %w", redact(r.URL), err)
@@ -35,7 +37,7 @@ func (r *Response) decodeJSON(v any) error {
 		return err
 	}
 	if len(body) > smallPage {
-		if err := r.growCopy(jsonSize(body)); err != nil {
+		if err := r.growCopy(jsonsize.Of(body, v)); err != nil {
 			return err
 		}
 	}
@@ -52,19 +54,4 @@ func (r *Response) decodeJSON(v any) error {
 		return errors.New("more than one value")
 	}
 	return nil
-}
-
-// What values take that are decoded into an interface, in bytes: a map of a few entries, the memory of an array while it
-// grows, an element or an entry.
-const (
-	jsonObject  = 384
-	jsonArray   = 128
-	jsonElement = 64
-)
-
-// jsonSize returns how many bytes the values of a JSON text may take, by the signs that separate them. Those inside of
-// strings are taken for others.
-func jsonSize(text []byte) int64 {
-	count := func(sign string) int64 { return int64(bytes.Count(text, []byte(sign))) }
-	return int64(len(text)) + jsonObject*count("{") + jsonArray*count("[") + jsonElement*count(",")
 }

@@ -52,6 +52,7 @@ var plan = map[string]floor{
 	"internal/urlx":      cellar,
 	"internal/httpx":     cellar,
 	"internal/garbage":   cellar,
+	"internal/jsonsize":  cellar,
 
 	"html":     annex,
 	"selector": annex,
