@@ -23,6 +23,7 @@ type Record struct {
 	Seq       uint64    // given by the cache in Accept: the order within slot and priority
 	Data      []byte    // the encoded request; a cache copies what it keeps
 	Live      any       // what cannot be encoded; nil for durable caches
+	Crashes   int       // how often in a row the process died while it was in flight: see [FlightRecorder]
 }
 
 // Request decodes the stored request, for programs that look into a job: it has no parser, and values of
@@ -70,6 +71,8 @@ type State struct {
 	Delayed     int64             // records in the due list
 	Counters    map[string]int64  // as last settled
 	Checkpoints map[string][]byte // committer key → checkpoint, as last settled
+	Suspects    []Record          // what was in flight when the process died, handed out as if by Next: see [FlightRecorder]
+	Unread      error             // why suspects may be missing: the engine logs it
 }
 
 // SlotState is what is known of one slot's queue and politeness.
@@ -149,4 +152,32 @@ type CacheInterface interface {
 	Counters(ctx context.Context) (map[string]int64, error)
 	// Close releases what the cache holds. Who opened a cache closes it; the engine does not.
 	Close() error
+}
+
+// Flight says how far a request is that a cache has handed out.
+type Flight uint8
+
+// The flights.
+const (
+	FlightBegun  Flight = iota + 1 // network and user code see it from now on
+	FlightPaused                   // it stands in a line of the engine again: nobody sees it
+	FlightOver                     // it got through: no user code will see it any more
+)
+
+// FlightRecorder is a durable [CacheInterface] that knows after the death of the process which requests network and user
+// code were seeing then, and may have died of. The engine runs such suspects alone, and gives one up that has
+// killed the process three times in a row: see [ProcessDiedError].
+//
+// The rules for an implementation: A request that has begun and is neither paused nor over when the process dies has one
+// crash more from then on, once. A paused request keeps the crashes it has; one that is over, settled or returned has
+// none any more. The end of a run, Close, and whatever else the process lives through count nothing. State.Suspects hands
+// out the requests with crashes when a run begins, those with the fewest first, with Record.Crashes set; Slots lists their
+// slots, though nothing may wait there. A suspect that cannot be handed out then, because it is delayed or because the crash
+// has taken it back with the page that emitted it, has its Crashes when Next hands it out. What is noted has to outlive
+// the process, and need not outlive the machine.
+type FlightRecorder interface {
+	// RecordFlight notes how far a request is that Next or Begin has handed out. It may be called at any time, concurrently,
+	// with the engine's locks held: it waits for nothing but a lock of its own, and costs no system call. An error is
+	// logged; the run goes on without.
+	RecordFlight(rec *Record, now Flight) error
 }

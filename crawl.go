@@ -27,6 +27,7 @@ type crawl struct {
 
 	cache   CacheInterface
 	durable bool
+	flights FlightRecorder   // the cache; nil if it is none
 	earlier map[string]int64 // counters of the earlier runs of a durable job
 	codec   *codec
 	parsers *parserTable
@@ -41,6 +42,7 @@ type crawl struct {
 
 	slotByPanicked atomic.Bool // the ErrorHandlers were told
 	crowded        sync.Map    // slots that the log was told about: their requests are refused
+	unrecorded     atomic.Bool // flights cannot be recorded, which was logged
 
 	ledger      *ledger
 	counters    *counters

@@ -91,15 +91,12 @@ func (c *crawl) standBack(j *job) {
 // standBack is comeBack for a job that has its grant and claim yet: they are taken only when it is in the queue, since
 // the table forgets a slot without work, and with it at which gate it waits. False: the crawl stops.
 func (s *scheduler) standBack(j *job, grant *slots.Grant, c claim) bool {
+	j.crawl.pauseFlight(j)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.stopped {
-		s.jobs[j.rec.Slot] = append(s.jobs[j.rec.Slot], j)
-		s.returned.Add(1)
-		s.slots.Add(j.rec.Slot, j.rec.Priority, 1)
-	}
+	waits := s.requeue(j)
 	s.giveBackLocked(grant, c, c != claimNone)
-	return !s.stopped
+	return waits
 }
 
 // waitGate is standBack for an inline request: it returns when it has its slot and a worker again.

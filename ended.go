@@ -10,11 +10,13 @@ type ended struct {
 	id      string   // its CtxId
 	ids     []string // those of what it fetched inline
 	job     *job     // nil: it was let go
+	died    *HandleError
+	flown   bool
 }
 
 // ended returns what is left of the job.
 func (j *job) ended() ended {
-	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status}, ids: j.ids, job: j}
+	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status}, ids: j.ids, job: j, died: j.died, flown: j.flown}
 	if j.ctx != nil {
 		e.request, e.id = j.request(), j.ctx.CtxId
 	}

@@ -14,6 +14,7 @@ import (
 // still near. It comes with its slot and the right to fetch; before it is parsed it gives both back.
 func (c *crawl) page(worker context.Context, j *job) (*job, error) {
 	j.call.job, j.call.owner, j.call.worker = j, j, stage.CallOf(worker)
+	c.beginFlight(j)
 	parse, waits := c.fetchJob(j)
 	if waits { // it stands in line again and must not be touched
 		return nil, stage.ErrDrop

@@ -34,6 +34,9 @@ type job struct {
 	started    time.Time         // when its download began, zero if it did not
 	prepared   bool              // its request has passed the middlewares
 	copy       *Response         // of the robots.txt that it asks for, which the engine has asked for because of it; or nil
+	flown      bool              // the cache knows that it is seen
+	suspect    *suspect          // its crashes have it run alone; nil: none
+	died       *HandleError      // it is given up because of them
 
 	open      atomic.Int32           // parts that are not done
 	abandoned atomic.Bool            // its user code was given up: what that still sends is discarded

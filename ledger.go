@@ -32,6 +32,7 @@ type ledger struct {
 	closed     bool
 	drained    chan struct{} // closed when the crawl is stopping and nothing is in hand any more
 	stopping   bool
+	calmer     func() // called with mu when less may be in flight; nil: nobody waits for that
 }
 
 // maxReasons bounds the number of distinct reasons that are counted apart.
@@ -43,6 +44,9 @@ func newLedger() *ledger {
 
 // check closes what the counts allow to close. The caller holds mu.
 func (l *ledger) check() {
+	if l.calmer != nil {
+		l.calmer()
+	}
 	if l.stopping && l.inFlight == 0 {
 		l.stopping = false
 		close(l.drained)

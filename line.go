@@ -57,6 +57,7 @@ func (s *scheduler) pause(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.paused = on
+	s.recall()
 	s.signal()
 }
 
@@ -72,6 +73,7 @@ func (s *scheduler) stop() []*job {
 	}
 	clear(s.jobs)
 	s.returned.Store(0)
+	left = append(left, s.stopSuspects()...)
 	s.signal()
 	return left
 }
@@ -79,17 +81,28 @@ func (s *scheduler) stop() []*job {
 // comeBack puts a job back into its slot's queue, ahead of what the cache holds; it is taken
 // again. In a stopping crawl it is done.
 func (s *scheduler) comeBack(j *job) {
+	j.crawl.pauseFlight(j)
 	s.mu.Lock()
-	if !s.stopped {
-		s.jobs[j.rec.Slot] = append(s.jobs[j.rec.Slot], j)
-		s.returned.Add(1)
-		s.slots.Add(j.rec.Slot, j.rec.Priority, 1)
-		s.signal()
-		s.mu.Unlock()
-		return
-	}
+	waits := s.requeue(j)
 	s.mu.Unlock()
-	j.done()
+	if !waits {
+		j.done()
+	}
+}
+
+// requeue puts a job into its slot's queue, or a suspect in its line. False: the crawl stops. The caller holds mu.
+func (s *scheduler) requeue(j *job) bool {
+	switch {
+	case s.stopped:
+		return false
+	case j.suspect != nil:
+		return s.lineUp(j)
+	}
+	s.jobs[j.rec.Slot] = append(s.jobs[j.rec.Slot], j)
+	s.returned.Add(1)
+	s.slots.Add(j.rec.Slot, j.rec.Priority, 1)
+	s.signal()
+	return true
 }
 
 // popBack takes a job that has come back out of a slot's queue, nil if there is none. The caller holds mu.
@@ -107,17 +120,20 @@ func (s *scheduler) popBack(slot string) *job {
 	return jobs[0]
 }
 
-// park keeps a slot from being served until it is unparked.
-func (s *scheduler) park(slot string) {
+// park keeps the slot of a job that waits from being served until it is unparked.
+func (s *scheduler) park(j *job) {
+	j.crawl.pauseFlight(j)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.slots.Park(slot)
+	s.slots.Park(j.rec.Slot)
+	s.suspects.parked++
 }
 
 func (s *scheduler) unpark(slot string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.slots.Unpark(slot)
+	s.suspects.parked--
 	s.signal()
 }
 
@@ -156,6 +172,31 @@ func (s *scheduler) withdraw(w *waiter) {
 		s.free++
 	case claimInline:
 		s.inline++
+	}
+	s.signal()
+}
+
+// giveBack returns a slot, unless nil, and the claim to a fetch worker. unused tells that a job of the
+// queue brought no response: Limits.Pages has room for another.
+func (s *scheduler) giveBack(grant *slots.Grant, c claim, unused bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.giveBackLocked(grant, c, unused)
+}
+
+func (s *scheduler) giveBackLocked(grant *slots.Grant, c claim, unused bool) {
+	if grant != nil {
+		s.slots.Release(grant)
+	}
+	switch c {
+	case claimFree:
+		s.free++
+	case claimInline:
+		s.inline++
+	}
+	if unused {
+		s.pages++
+		s.recall()
 	}
 	s.signal()
 }

@@ -85,6 +85,11 @@ func (c *crawl) opening(what string, code func() error) error {
 
 // resume tells ledger and scheduler what waits in a durable cache.
 func (c *crawl) resume(ctx context.Context, state State) error {
+	suspects := make(map[string]bool) // slots that have some
+	for i := range state.Suspects {
+		suspects[state.Suspects[i].Slot] = true
+	}
+	c.takeSuspects(state)
 	found := int64(0) // belongs to the loop until it has ended
 	err := c.opening(fmt.Sprintf("Slots of the cache %T", c.cache), func() error {
 		for slot, err := range c.cache.Slots(ctx) {
@@ -92,7 +97,7 @@ func (c *crawl) resume(ctx context.Context, state State) error {
 				return err
 			}
 			found += int64(slot.Pending)
-			c.sched.restore(slot)
+			c.sched.restore(slot, suspects[slot.Name])
 		}
 		return nil
 	})

@@ -111,7 +111,7 @@ func (g *robotsGate) look(j *job, enqueue bool) robotsLook {
 			}
 			// All this comes before anybody can find the job among the waiting ones and send it on.
 			j.open.Add(1)
-			g.crawl.sched.park(j.rec.Slot)
+			g.crawl.sched.park(j)
 			j.letGo()
 			f.waiting = append(f.waiting, j)
 		}

@@ -20,6 +20,7 @@ type scheduler struct {
 	now      func() time.Time                          // the crawl's
 	hungry   *atomic.Bool                              // set while workers have nothing to do
 	handOver func()                                    // asks for all that is held back
+	suspect  func(j *job)                              // lines a suspect up that the cache has handed out
 	keep     func(slot string)                         // has a durable cache remember the slot soon; it does not wait
 
 	lead    chan struct{} // one token: who has it may wait for what comes next
@@ -46,6 +47,7 @@ type scheduler struct {
 	returned atomic.Int32      // the number of jobs; written with mu
 	jobs     map[string][]*job // jobs that have come back to their slots' queues
 	asking   bool              // a worker is asking the cache for what is due
+	suspects suspects
 }
 
 func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, now func() time.Time) *scheduler {
@@ -54,6 +56,7 @@ func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, no
 		free: cfg.concurrency, inline: 2 * int(cfg.parseWorkers),
 		pages: int64(limits.Pages), limited: limits.Pages > 0,
 		lead: make(chan struct{}, 1), wake: make(chan struct{}, 1), jobs: make(map[string][]*job),
+		suspects:      suspects{lined: make(map[*suspect]struct{})},
 		maxRetryAfter: cmp.Or(cfg.politeness.MaxRetryAfter, defaultMaxRetryAfter),
 		maxCrawlDelay: cmp.Or(cfg.politeness.MaxCrawlDelay, defaultMaxCrawlDelay),
 		rules:         newSlotRules(cfg.politeness), begun: make(map[string]int),
@@ -102,7 +105,16 @@ func (s *scheduler) next(ctx context.Context, leads bool) (*job, error) {
 			}
 			continue
 		}
+		if j := s.runAlone(now); j != nil {
+			s.fed()
+			s.mu.Unlock()
+			return j, nil
+		}
 		grant, claimed := s.acquire(now)
+		if s.summon(grant, claimed) {
+			s.mu.Unlock()
+			continue
+		}
 		if grant == nil && !leads {
 			s.mu.Unlock()
 			return nil, nil
@@ -125,10 +137,7 @@ func (s *scheduler) next(ctx context.Context, leads bool) (*job, error) {
 			}
 			continue
 		}
-		if s.hungry.Load() {
-			s.hungry.Store(false)
-			s.signal() // this may have been the last one: then workers are hungry still
-		}
+		s.fed()
 		if w, ok := grant.Waiter.(*waiter); ok {
 			w.grant, w.claim = grant, claimed
 			s.mu.Unlock()
@@ -151,9 +160,17 @@ func (s *scheduler) next(ctx context.Context, leads bool) (*job, error) {
 	}
 }
 
+// fed notes that a worker has found something to do. The caller holds mu.
+func (s *scheduler) fed() {
+	if s.hungry.Load() {
+		s.hungry.Store(false)
+		s.signal() // this may have been the last one: then workers are hungry still
+	}
+}
+
 // acquire picks a ready slot for which there is a worker. The caller holds mu.
 func (s *scheduler) acquire(now time.Time) (*slots.Grant, claim) {
-	queue := !s.paused && !s.stopped && (!s.limited || s.pages > 0)
+	queue := s.takes() && s.suspects.alone == nil
 	switch {
 	case s.free > 0:
 		grant, ok := s.slots.Acquire(now, !queue)
@@ -176,6 +193,9 @@ func (s *scheduler) acquire(now time.Time) (*slots.Grant, claim) {
 	return nil, claimNone
 }
 
+// takes reports whether requests are taken from the queues at all. The caller holds mu.
+func (s *scheduler) takes() bool { return !s.paused && !s.stopped && (!s.limited || s.pages > 0) }
+
 // nextChange tells when time alone will change the answer of acquire. The caller holds mu.
 func (s *scheduler) nextChange() (time.Time, bool) {
 	var at time.Time
@@ -185,6 +205,9 @@ func (s *scheduler) nextChange() (time.Time, bool) {
 	}
 	if !s.nextDue.IsZero() && !s.stopped && !s.asking && (!ok || s.nextDue.Before(at)) {
 		at, ok = s.nextDue, true
+	}
+	if alone, waits := s.impatient(); waits && (!ok || alone.Before(at)) {
+		at, ok = alone, true
 	}
 	return at, ok
 }
@@ -231,6 +254,10 @@ func (s *scheduler) pop(ctx context.Context, grant *slots.Grant) (*job, error) {
 		s.ledger.putBackLocked(false)
 		s.mu.Unlock()
 		return nil, err
+	}
+	if records[0].Crashes > 0 {
+		s.setAside(records[0], grant, left)
+		return nil, nil
 	}
 	if s.returned.Load() > 0 || !grant.Agrees(left.Priority, left.Pending > 0) {
 		s.mu.Lock()
@@ -320,28 +347,4 @@ func (s *scheduler) start(grant *slots.Grant) (time.Time, bool) {
 		s.signal()
 	}
 	return now, true
-}
-
-// giveBack returns a slot, unless nil, and the claim to a fetch worker. unused tells that a job of the
-// queue brought no response: Limits.Pages has room for another.
-func (s *scheduler) giveBack(grant *slots.Grant, c claim, unused bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.giveBackLocked(grant, c, unused)
-}
-
-func (s *scheduler) giveBackLocked(grant *slots.Grant, c claim, unused bool) {
-	if grant != nil {
-		s.slots.Release(grant)
-	}
-	switch c {
-	case claimFree:
-		s.free++
-	case claimInline:
-		s.inline++
-	}
-	if unused {
-		s.pages++
-	}
-	s.signal()
 }

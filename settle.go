@@ -173,7 +173,11 @@ func (s *settler) settle(list []ended, hold *bodyHold, slots []string) {
 	if c.durable {
 		c.describeSlots(&batch, list, slots)
 	}
-	err := s.store(&batch, ids, discard)
+	err := s.prepare(&batch, ids, discard)
+	if err == nil {
+		c.endFlights(list)
+		err = s.store(&batch)
+	}
 	c.bodies.release(hold)
 	if err != nil {
 		c.storeFailed(err)
@@ -198,13 +202,16 @@ func (s *settler) settle(list []ended, hold *bodyHold, slots []string) {
 // settled ends a job whose outcome is stored.
 func (s *settler) settled(e *ended) {
 	c := s.crawl
+	if e.died != nil {
+		c.report(e.died)
+	}
 	c.settledEvent(e.request, e.Outcome, e.Reason)
 	s.release(e)
 	c.ledger.settle(e.Outcome, e.Reason)
 }
 
-// store makes a batch durable: first the committers, then the cache.
-func (s *settler) store(batch *Batch, ids, discard []string) error {
+// prepare has the committers make a batch durable. After that no user code sees its requests any more.
+func (s *settler) prepare(batch *Batch, ids, discard []string) error {
 	c := s.crawl
 	if c.failed.Load() {
 		return errStoreFailed
@@ -216,15 +223,19 @@ func (s *settler) store(batch *Batch, ids, discard []string) error {
 			}
 		}
 	}
-	if len(batch.Settled) == 0 && len(batch.Slots) == 0 {
+	if len(c.committers) == 0 || len(batch.Settled) == 0 {
 		return nil
 	}
-	if len(c.committers) > 0 && len(batch.Settled) > 0 {
-		checkpoints, err := c.prepare(ids)
-		if err != nil {
-			return err
-		}
-		batch.Checkpoints = checkpoints
+	checkpoints, err := c.prepare(ids)
+	batch.Checkpoints = checkpoints
+	return err
+}
+
+// store makes a batch durable that the committers have prepared.
+func (s *settler) store(batch *Batch) error {
+	c := s.crawl
+	if len(batch.Settled) == 0 && len(batch.Slots) == 0 {
+		return nil
 	}
 	if c.durable {
 		now := time.Now()
@@ -263,6 +274,7 @@ func (s *settler) goBack(e *ended) {
 	rec, now := e.Record, time.Now()
 	rec.Priority--
 	rec.Attempt++
+	rec.Crashes = 0
 	rec.NotBefore = time.Time{}
 	if retry.after > 0 {
 		rec.NotBefore = now.Add(retry.after)
@@ -307,26 +319,6 @@ func (c *crawl) describe(batch *Batch) {
 		batch.Counters["outcome/"+batch.Settled[i].Outcome.String()]++
 	}
 	c.keepLoopback(batch)
-}
-
-// describeSlots adds to a batch the politeness of its jobs' slots, those that go back among them, and of others.
-func (c *crawl) describeSlots(batch *Batch, list []ended, others []string) {
-	seen := make(map[string]struct{})
-	add := func(name string) {
-		if _, known := seen[name]; known {
-			return
-		}
-		seen[name] = struct{}{}
-		if state, ok := c.sched.state(name); ok {
-			batch.Slots = append(batch.Slots, state)
-		}
-	}
-	for i := range list {
-		add(list[i].Record.Slot)
-	}
-	for _, name := range others {
-		add(name)
-	}
 }
 
 // keepLoopback adds to a durable batch what the seeds allowed to be dialled. A batch makes seeds durable that came

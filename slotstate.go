@@ -9,7 +9,7 @@ import (
 // restore takes over a slot that a durable cache holds. What was in flight when an earlier run ended may have been
 // started just before that, and nobody has noted when: so whatever the slot's delay is, it passes once before anything
 // is started.
-func (s *scheduler) restore(slot SlotState) {
+func (s *scheduler) restore(slot SlotState, suspects bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
@@ -21,6 +21,8 @@ func (s *scheduler) restore(slot SlotState) {
 	}
 	if slot.Pending > 0 {
 		s.slots.Add(slot.Name, slot.Priority, slot.Pending)
+	}
+	if slot.Pending > 0 || suspects {
 		state, _ := s.slots.Lookup(slot.Name)
 		if delay := max(slot.Delay, state.Delay); delay > 0 {
 			s.slots.Block(slot.Name, now, now.Add(delay))
@@ -45,6 +47,26 @@ func (s *scheduler) state(name string) (SlotState, bool) {
 	}
 	// One that has learnt something and has nothing to remember any more is told too: the cache may hold what it had.
 	return state, state.Delay > 0 || state.Pages > 0 || known.Learnt || state.NextAllowed.After(s.now())
+}
+
+// describeSlots adds to a batch the politeness of its jobs' slots, those that go back among them, and of others.
+func (c *crawl) describeSlots(batch *Batch, list []ended, others []string) {
+	seen := make(map[string]struct{})
+	add := func(name string) {
+		if _, known := seen[name]; known {
+			return
+		}
+		seen[name] = struct{}{}
+		if state, ok := c.sched.state(name); ok {
+			batch.Slots = append(batch.Slots, state)
+		}
+	}
+	for i := range list {
+		add(list[i].Record.Slot)
+	}
+	for _, name := range others {
+		add(name)
+	}
 }
 
 // SlotStatus tells how a slot of a running crawl is doing.

@@ -164,6 +164,7 @@ func (c *crawl) wireMachines() {
 	if c.cache == nil {
 		c.cache = newMemoryCache()
 	}
+	c.flights, _ = c.cache.(FlightRecorder)
 	c.dupes, _ = cfg.dupeFilter.(*RFPDupeFilter)
 	if cfg.dupeFilter == nil {
 		c.dupes = NewRFPDupeFilter(defaultBloomBits, defaultBloomHashes)
@@ -183,6 +184,7 @@ func (c *crawl) wireMachines() {
 	c.ledger = newLedger()
 	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.now)
 	c.sched.job, c.sched.hungry, c.sched.handOver = c.newJob, &c.hungry, c.handOver
+	c.sched.suspect = func(j *job) { c.suspect(j, true) }
 	c.sched.keep = func(slot string) { c.settler.keepSlot(slot) }
 	c.gated = cfg.politeness.PerIP > 0 || cfg.politeness.PerProxy > 0
 	c.robots = newRobotsGate(c)

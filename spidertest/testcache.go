@@ -23,6 +23,10 @@ type CacheHarness struct {
 	// Crash gives a cache up as a crash of the machine would, without Close: what was not durable is
 	// lost. It opens what is left, before Begin. Nil leaves out the tests of crashes.
 	Crash func(t *testing.T, cache tegenaria.CacheInterface) tegenaria.CacheInterface
+
+	// Kill gives a cache up as the death of the process would, without Close: what was written is there, synced or not. It
+	// opens what is left, before Begin. Nil leaves out the tests of tegenaria.FlightRecorder.
+	Kill func(t *testing.T, cache tegenaria.CacheInterface) tegenaria.CacheInterface
 }
 
 // TestCache runs the conformance suite of tegenaria.CacheInterface.
@@ -57,6 +61,10 @@ func TestCache(t *testing.T, h CacheHarness) {
 		{"CrashInFlight", testCrashInFlight, h.Crash != nil},
 		{"CrashAccept", testCrashAccept, h.Crash != nil},
 		{"CrashSettle", testCrashSettle, h.Crash != nil},
+		{"KillSuspects", testKillSuspects, h.Kill != nil},
+		{"KillAlone", testKillAlone, h.Kill != nil},
+		{"KillUnstored", testKillUnstored, h.Kill != nil},
+		{"KillDelayed", testKillDelayed, h.Kill != nil},
 	} {
 		if tt.need {
 			t.Run(tt.name, func(t *testing.T) {
@@ -90,7 +98,7 @@ func (c *cacheUnderTest) begin(cache tegenaria.CacheInterface) {
 	state, err := cache.Begin(c.t.Context(), c.job)
 	c.CacheInterface = cache
 	c.ok(err)
-	if durable := c.h.Reopen != nil || c.h.Crash != nil; state.Durable != durable {
+	if durable := c.h.Reopen != nil || c.h.Crash != nil || c.h.Kill != nil; state.Durable != durable {
 		c.t.Fatalf("State.Durable = %v; the harness says %v", state.Durable, durable)
 	}
 	c.state = state
@@ -98,6 +106,7 @@ func (c *cacheUnderTest) begin(cache tegenaria.CacheInterface) {
 
 func (c *cacheUnderTest) reopen() { c.t.Helper(); c.begin(c.h.Reopen(c.t, c.CacheInterface)) }
 func (c *cacheUnderTest) crash()  { c.t.Helper(); c.begin(c.h.Crash(c.t, c.CacheInterface)) }
+func (c *cacheUnderTest) kill()   { c.t.Helper(); c.begin(c.h.Kill(c.t, c.CacheInterface)) }
 
 // accept expects these verdicts, or VerdictNew for all if none are given.
 func (c *cacheUnderTest) accept(records []tegenaria.Record, want ...tegenaria.Verdict) {
@@ -184,6 +193,9 @@ func (c *cacheUnderTest) waiting() map[string]int {
 		c.ok(err)
 		if s.Pending == 0 && (!s.NextAllowed.IsZero() || s.Pages > 0) {
 			continue // there for its politeness alone
+		}
+		if s.Pending == 0 && slices.ContainsFunc(c.state.Suspects, func(rec tegenaria.Record) bool { return rec.Slot == s.Name }) {
+			continue // all that waited there are suspects
 		}
 		if _, twice := slots[s.Name]; twice || s.Pending <= 0 {
 			c.t.Fatalf("Slots: %+v, again or empty", s)

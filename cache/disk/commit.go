@@ -252,7 +252,16 @@ func (c *Cache) Settle(ctx context.Context, b tegenaria.Batch) error {
 	if err != nil {
 		return err
 	}
-	return c.commit(ctx, turn, paced)
+	if err := c.commit(ctx, turn, paced); err != nil {
+		return err
+	}
+	for i := range b.Settled {
+		c.notes.clear(&b.Settled[i].Record.Key)
+	}
+	if b.Finished != "" {
+		c.notes.clearAll()
+	}
+	return nil
 }
 
 // settle gathers a batch.
@@ -332,6 +341,7 @@ func (c *Cache) Return(_ context.Context, rec tegenaria.Record, now time.Time) (
 		return 0, fmt.Errorf("disk: returning a request that is not in flight: key %x", rec.Key)
 	}
 	c.land(f)
+	c.notes.clear(&rec.Key)
 	e := entry{place{int64(rec.Priority), c.number()}, f.record}
 	e.attempt = rec.Attempt
 	verdict := tegenaria.VerdictNew

@@ -24,6 +24,7 @@ type Cache struct {
 	db      *pebble.DB
 	lock    interface{ Close() error }
 	mark    *mark
+	notes   *flightNotes
 	every   time.Duration // between two commits
 	closing chan struct{} // closed by Close
 	loading sync.WaitGroup
@@ -61,7 +62,10 @@ type Cache struct {
 	synced  time.Time  // when it was
 }
 
-var _ tegenaria.CacheInterface = (*Cache)(nil)
+var (
+	_ tegenaria.CacheInterface = (*Cache)(nil)
+	_ tegenaria.FlightRecorder = (*Cache)(nil)
+)
 
 // Begin is described at [tegenaria.CacheInterface]. A job of another spider, or whose keys were made by other rules,
 // is refused with a [*MismatchError].
@@ -92,6 +96,9 @@ func (c *Cache) Begin(_ context.Context, job tegenaria.Job) (tegenaria.State, er
 		Delayed: c.state.delayed, Checkpoints: maps.Clone(c.checkpoints),
 	}
 	var err error
+	if s.Suspects, s.Unread, err = c.takeSuspects(); err != nil {
+		return tegenaria.State{}, err
+	}
 	s.Counters, err = c.counts()
 	return s, err
 }
@@ -196,7 +203,7 @@ func (c *Cache) Slots(context.Context) iter.Seq2[tegenaria.SlotState, error] {
 		now := time.Now()
 		states := make([]tegenaria.SlotState, 0, len(c.slots))
 		for _, s := range c.slots {
-			if s.waiting > 0 || s.remembers(now) {
+			if s.waiting > 0 || s.suspected || s.remembers(now) {
 				states = append(states, stateOf(s))
 			}
 		}
@@ -255,7 +262,7 @@ func (c *Cache) Close() error {
 	defer c.syncing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := c.finish()
+	err := errors.Join(c.finish(), c.notes.close())
 	err = errors.Join(err, c.db.Close())
 	err = errors.Join(err, c.mark.close())
 	if err == nil {

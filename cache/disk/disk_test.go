@@ -1,6 +1,8 @@
 package disk_test
 
 import (
+	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -34,6 +36,18 @@ func TestConforms(t *testing.T) {
 				}
 				return open(t, dir, disk.CommitEvery(0))
 			},
+			// A copy of the directory, made while the cache has it open, is what a process would leave behind.
+			Kill: func(t *testing.T, c tegenaria.CacheInterface) tegenaria.CacheInterface {
+				left := t.TempDir()
+				if err := os.CopyFS(left, os.DirFS(dir)); err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Close(); err != nil {
+					t.Fatal(err)
+				}
+				dir = left
+				return open(t, dir, disk.CommitEvery(0))
+			},
 		})
 	})
 	// A file system in memory that forgets what was not synced.
@@ -56,6 +70,13 @@ func TestConforms(t *testing.T) {
 			Crash: func(t *testing.T, c tegenaria.CacheInterface) tegenaria.CacheInterface {
 				left := disks[c].CrashClone(vfs.CrashCloneCfg{})
 				if err := c.Close(); err != nil { // what it still writes, nobody reads
+					t.Fatal(err)
+				}
+				return on(t, left)
+			},
+			Kill: func(t *testing.T, c tegenaria.CacheInterface) tegenaria.CacheInterface {
+				left := disks[c].CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 1))})
+				if err := c.Close(); err != nil {
 					t.Fatal(err)
 				}
 				return on(t, left)

@@ -29,6 +29,8 @@ type slot struct {
 	dirty  bool // it is part of the next commit
 	stored bool // it has a row
 	idle   bool // it is in the list of slots that are to be forgotten
+
+	suspected bool // Begin has handed out a suspect of it
 }
 
 // entry is a record in a front.

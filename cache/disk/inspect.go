@@ -46,7 +46,8 @@ type Status struct {
 	Lost     int64            // see ExpectedLoss
 	Counters map[string]int64 // of the engine, as last settled: "discovered", "outcome/fetched" …
 	Hosts    []tegenaria.SlotState
-	Oldest   *Info // the request that has waited longest, nil if none waits
+	Oldest   *Info  // the request that has waited longest, nil if none waits
+	Suspects []Info // requests that were in flight when the process died: they run alone when the job is resumed
 }
 
 // Status sums up the job. Hosts are those with waiting requests, in the order of their names.
@@ -76,6 +77,9 @@ func (c *Cache) Status(ctx context.Context) (Status, error) {
 		}
 		if st.Oldest == nil || info.Number < st.Oldest.Number {
 			st.Oldest = &info
+		}
+		if info.Record.Crashes > 0 {
+			st.Suspects = append(st.Suspects, info)
 		}
 	}
 	c.mu.Lock()
@@ -168,7 +172,7 @@ func (c *Cache) describe(info *Info, rec record, slot string, priority int64) er
 	info.Number, info.Parent = rec.seq, rec.parent
 	info.Record = tegenaria.Record{
 		Key: rec.key, Slot: slot, Priority: int(priority), Depth: rec.depth, Attempt: rec.attempt,
-		NotBefore: info.NotBefore, Seq: rec.seq, Data: slices.Clone(rec.data),
+		NotBefore: info.NotBefore, Seq: rec.seq, Data: slices.Clone(rec.data), Crashes: c.notes.crashes(&rec.key),
 	}
 	return err
 }
@@ -365,6 +369,9 @@ func (s Status) String() string {
 	}
 	line := fmt.Sprintf("%s: %s, %d waiting at %d hosts, %d delayed, %d settled, %d of them dead letters",
 		s.Spider, state, s.Waiting, len(s.Hosts), s.Delayed, s.Settled, s.Dead)
+	if len(s.Suspects) > 0 {
+		line += fmt.Sprintf(", %d suspects of a crash", len(s.Suspects))
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Counters)) {
 		line += fmt.Sprintf(", %s %d", name, s.Counters[name])
 	}

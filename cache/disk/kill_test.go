@@ -37,12 +37,16 @@ var child = flag.String("child", "", "crawl as this JSON says, and do nothing el
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	if *child == "" {
+	var p interface{ run(context.Context) error } = &plan{}
+	text := *child
+	if text == "" {
+		p, text = &poison{}, *poisoned
+	}
+	if text == "" {
 		goleak.VerifyTestMain(m)
 		return
 	}
-	var p plan
-	err := json.Unmarshal([]byte(*child), &p)
+	err := json.Unmarshal([]byte(text), p)
 	if err == nil {
 		err = p.run(context.Background())
 	}
@@ -128,12 +132,12 @@ func (p *plan) run(ctx context.Context) (err error) {
 
 // killCache, killFS and killFeed are what they wrap, with points to die at.
 type killCache struct {
-	tegenaria.CacheInterface
+	*disk.Cache
 	plan *plan
 }
 
 func (c *killCache) Accept(ctx context.Context, records []tegenaria.Record) ([]tegenaria.Verdict, error) {
-	verdicts, err := c.CacheInterface.Accept(ctx, records)
+	verdicts, err := c.Cache.Accept(ctx, records)
 	c.plan.hit(afterAccept)
 	return verdicts, err
 }
@@ -142,7 +146,7 @@ func (c *killCache) Settle(ctx context.Context, b tegenaria.Batch) error {
 	if len(b.Settled) > 0 {
 		c.plan.hit(beforeBatch)
 	}
-	err := c.CacheInterface.Settle(ctx, b)
+	err := c.Cache.Settle(ctx, b)
 	if len(b.Settled) > 0 {
 		c.plan.hit(afterBatch)
 	}

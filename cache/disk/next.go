@@ -33,6 +33,7 @@ func (c *Cache) Next(_ context.Context, name string, n int) ([]tegenaria.Record,
 		s.flights = append(s.flights, c.flights[e.key])
 		records = append(records, tegenaria.Record{
 			Key: e.key, Slot: s.name, Priority: int(e.priority), Depth: e.depth, Attempt: e.attempt, Seq: e.seq, Data: e.data,
+			Crashes: c.notes.crashes(&e.key),
 		})
 	}
 	if s.waiting > 0 && len(s.front) == 0 { // the caller is told what comes first now

@@ -54,10 +54,11 @@ const (
 
 // The files of a job, beside the store's own directory.
 const (
-	formatFile = "JOB"   // says that this is one, and in which format
-	lockFile   = "LOCK"  // held by the process that has the job open
-	markFile   = "MARK"  // number of the newest commit, a witness beside the store
-	filterFile = "BLOOM" // the Bloom filter, of a job that was closed
+	formatFile = "JOB"     // says that this is one, and in which format
+	lockFile   = "LOCK"    // held by the process that has the job open
+	markFile   = "MARK"    // number of the newest commit, a witness beside the store
+	filterFile = "BLOOM"   // the Bloom filter, of a job that was closed
+	notesFile  = "FLIGHTS" // requests that are in flight, and those that may have killed the process
 	storeDir   = "store"
 )
 
@@ -132,6 +133,7 @@ func open(dir string, o options) (*Cache, error) {
 		}
 		return nil, err
 	}
+	c.notes = readNotes(o.fs, dir, c.state.id)
 	return c, nil
 }
 

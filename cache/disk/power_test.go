@@ -322,15 +322,23 @@ func crawlNodes(ctx context.Context, p *power, promised *naive, opts ...feed.Opt
 	}
 	var done []tegenaria.Settled
 	var ids []string
+	fly := func(rec tegenaria.Record, now tegenaria.Flight) {
+		if nodeOf(rec)%3 == 0 {
+			_ = c.RecordFlight(&rec, now) // the power may be gone
+		}
+	}
+	suspects := state.Suspects
 	for quiet := 0; quiet < 4; quiet++ {
 		for _, slot := range []string{"host0", "host1", "host2"} {
 			records, _, err := c.Next(ctx, slot, 2)
 			if err != nil {
 				return err
 			}
+			records, suspects = append(suspects, records...), nil
 			for _, rec := range records {
 				quiet = 0
 				i := nodeOf(rec)
+				fly(rec, tegenaria.FlightBegun)
 				if i%9 == 4 && rec.Attempt == 0 { // it has to run again
 					rec.Attempt, rec.Priority, rec.NotBefore = 1, rec.Priority-1, time.Unix(int64(i), 0)
 					if _, err := c.Return(ctx, rec, time.Unix(0, 0)); err != nil {
@@ -348,6 +356,9 @@ func crawlNodes(ctx context.Context, p *power, promised *naive, opts ...feed.Opt
 				ids = append(ids, fmt.Sprint(i))
 			}
 			if len(done) >= 3 || quiet > 0 && len(done) > 0 {
+				for _, s := range done {
+					fly(s.Record, tegenaria.FlightOver)
+				}
 				if err := settle(tegenaria.Batch{Settled: done}, ids...); err != nil {
 					return err
 				}

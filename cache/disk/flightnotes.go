@@ -1,0 +1,355 @@
+package disk
+
+import (
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math"
+	"os"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// flightNotes is a small file beside the store that says which requests network and user code are seeing, so that a
+// process that dies leaves a trace of what may have killed it. A request that was noted as running when the process died is
+// a suspect from then on: its crash is counted, and the count stays in the file until the request gets through.
+//
+// The file is mapped into memory. What the process writes there is in the file at once, without a system call, and outlives
+// the process. It need not outlive the machine: nothing is synced, and a note that is torn, cut off or garbage is
+// forgotten. Where a file cannot be mapped, each note is a write.
+type flightNotes struct {
+	fs       vfs.FS
+	dir      string
+	seed     uint32 // checksum of the job's id: the notes of another job are not valid here
+	suspects atomic.Int32
+
+	mu     sync.Mutex // guards what follows
+	notes  map[tegenaria.Key]note
+	free   []uint32 // places without a note
+	places int      // that the file has
+	file   vfs.File // nil until the first note
+	memory [][]byte // the chunks of the file, if it is mapped
+	closed bool
+	unread error // why an earlier run's notes, or some of them, were forgotten
+}
+
+// note is what the file says of one request.
+type note struct {
+	priority int64
+	place    uint32
+	crashes  uint8
+	running  bool
+}
+
+const (
+	noteLen   = 32
+	chunkLen  = 64 << 10 // a multiple of the size of a page of memory on all systems
+	chunkHas  = chunkLen / noteLen
+	maxPlaces = 64 * chunkHas // requests in flight that are noted; the engine's own bounds are far below
+)
+
+// append writes a note as the file has it: key, priority, crashes, running, two bytes that are zero, checksum.
+func (n note) append(dst []byte, key *tegenaria.Key, seed uint32) []byte {
+	start := len(dst)
+	running := byte(0)
+	if n.running {
+		running = 1
+	}
+	dst = binary.LittleEndian.AppendUint64(append(dst, key[:]...), uint64(n.priority))
+	dst = append(dst, n.crashes, running, 0, 0)
+	return binary.LittleEndian.AppendUint32(dst, crc32.Update(seed, castagnoli, dst[start:]))
+}
+
+// parseNote reads a note; ok reports whether it is whole.
+func parseNote(p []byte, seed uint32) (key tegenaria.Key, n note, ok bool) {
+	copy(key[:], p)
+	n = note{priority: int64(binary.LittleEndian.Uint64(p[16:])), crashes: p[24], running: p[25] == 1}
+	return key, n, binary.LittleEndian.Uint32(p[28:]) == crc32.Update(seed, castagnoli, p[:28])
+}
+
+// readNotes takes over what an earlier process has left. It never fails: what cannot be read is forgotten, and unread
+// says why.
+func readNotes(fs vfs.FS, dir string, id [16]byte) *flightNotes {
+	f := &flightNotes{fs: fs, dir: dir, seed: crc32.Checksum(id[:], castagnoli), notes: make(map[tegenaria.Key]note)}
+	content, err := f.content()
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		return f
+	case err != nil:
+		f.unread = fmt.Errorf("disk: the job %s: %s was ignored: %w", dir, notesFile, err)
+	}
+	damaged := len(content)%noteLen != 0
+	var none [noteLen]byte
+	for ; len(content) >= noteLen; content = content[noteLen:] {
+		if [noteLen]byte(content) == none {
+			continue
+		}
+		key, n, ok := parseNote(content, f.seed)
+		if !ok {
+			damaged = true
+			continue
+		}
+		if n.running && n.crashes < math.MaxUint8 {
+			n.crashes++ // the process died while it ran
+		}
+		n.running = false
+		if n.crashes > f.notes[key].crashes {
+			f.notes[key] = n
+		}
+	}
+	if damaged && f.unread == nil {
+		f.unread = fmt.Errorf("disk: the job %s: a part of %s is damaged and was ignored: a request that has killed the process may run beside others again", dir, notesFile)
+	}
+	f.suspects.Store(int32(len(f.notes)))
+	f.rewrite()
+	return f
+}
+
+func (f *flightNotes) content() ([]byte, error) {
+	file, err := f.fs.Open(f.fs.PathJoin(f.dir, notesFile))
+	if err != nil {
+		return nil, err
+	}
+	content, err := io.ReadAll(io.LimitReader(file, maxPlaces*noteLen))
+	return content, errors.Join(err, file.Close())
+}
+
+// rewrite replaces the file by one that holds the counts alone, in one step: so a crash is counted once.
+func (f *flightNotes) rewrite() {
+	if len(f.notes) == 0 {
+		f.remove()
+		return
+	}
+	var content []byte
+	for key, n := range f.notes {
+		n.place = uint32(len(content) / noteLen)
+		f.notes[key] = n
+		content = n.append(content, &key, f.seed)
+	}
+	content = append(content, make([]byte, -len(content)&(chunkLen-1))...)
+	f.places = len(content) / noteLen
+	for place := f.places; place > len(f.notes); place-- {
+		f.free = append(f.free, uint32(place-1))
+	}
+	err := writeFile(f.fs, f.dir, notesFile, func(w io.Writer) error { _, err := w.Write(content); return err })
+	if err != nil && f.unread == nil {
+		f.unread = fmt.Errorf("crashes are not counted: %w", err)
+	}
+}
+
+func (f *flightNotes) remove() {
+	err := f.fs.Remove(f.fs.PathJoin(f.dir, notesFile))
+	if err != nil && !errors.Is(err, os.ErrNotExist) && f.unread == nil {
+		f.unread = fmt.Errorf("disk: the job %s: %w", f.dir, err)
+	}
+}
+
+// record notes how far a request is. It takes no lock but its own.
+func (f *flightNotes) record(key *tegenaria.Key, priority int64, now tegenaria.Flight) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return errClosed
+	}
+	n, known := f.notes[*key]
+	switch {
+	case now == tegenaria.FlightBegun && !known:
+		place, err := f.take()
+		if err != nil {
+			return fmt.Errorf("disk: noting that a request is in flight: %w", err)
+		}
+		n.place = place
+	case now == tegenaria.FlightBegun:
+	case !known:
+		return nil
+	case now == tegenaria.FlightOver || n.crashes == 0:
+		return f.forget(key, n)
+	}
+	n.priority, n.running = priority, now == tegenaria.FlightBegun
+	f.notes[*key] = n
+	var buf [noteLen]byte
+	return f.write(n.place, n.append(buf[:0], key, f.seed))
+}
+
+// forget takes a note out of the file. The caller holds mu.
+func (f *flightNotes) forget(key *tegenaria.Key, n note) error {
+	if n.crashes > 0 {
+		f.suspects.Add(-1)
+	}
+	delete(f.notes, *key)
+	f.free = append(f.free, n.place)
+	var none [noteLen]byte
+	return f.write(n.place, none[:])
+}
+
+// take finds a place for a note; the file grows when there is none. The caller holds mu.
+func (f *flightNotes) take() (place uint32, err error) {
+	if err := f.open(); err != nil {
+		return 0, err
+	}
+	if len(f.free) == 0 {
+		if err := f.grow(); err != nil {
+			return 0, err
+		}
+	}
+	last := len(f.free) - 1
+	place, f.free = f.free[last], f.free[:last]
+	return place, nil
+}
+
+// open opens the file, and makes it if there is none. The caller holds mu.
+func (f *flightNotes) open() (err error) {
+	if f.file != nil {
+		return nil
+	}
+	if f.file, err = f.fs.OpenReadWrite(f.fs.PathJoin(f.dir, notesFile), vfs.WriteCategoryUnspecified); err != nil {
+		return err
+	}
+	for at := 0; at < f.places; at += chunkHas {
+		f.mapChunk(at)
+	}
+	return nil
+}
+
+// grow adds a chunk. It is written before it is mapped: memory for which the disk has no room would kill the process that
+// writes there. The caller holds mu.
+func (f *flightNotes) grow() error {
+	if f.places >= maxPlaces {
+		return fmt.Errorf("more than %d requests are in flight", maxPlaces)
+	}
+	if _, err := f.file.WriteAt(make([]byte, chunkLen), int64(f.places)*noteLen); err != nil {
+		return err
+	}
+	f.mapChunk(f.places)
+	for place := f.places + chunkHas; place > f.places; place-- {
+		f.free = append(f.free, uint32(place-1))
+	}
+	f.places += chunkHas
+	return nil
+}
+
+// mapChunk maps the chunk that begins with that place, if all before it are mapped and the system can do it.
+func (f *flightNotes) mapChunk(place int) {
+	if len(f.memory) != place/chunkHas || f.file.Fd() == vfs.InvalidFd {
+		return
+	}
+	if chunk := mapFile(f.file.Fd(), int64(place)*noteLen, chunkLen); chunk != nil {
+		f.memory = append(f.memory, chunk)
+	}
+}
+
+// write writes a note, or zeros, to its place. The caller holds mu.
+func (f *flightNotes) write(place uint32, data []byte) error {
+	if err := f.open(); err != nil {
+		return err
+	}
+	if chunk := int(place / chunkHas); chunk < len(f.memory) {
+		if copyMapped(f.memory[chunk][place%chunkHas*noteLen:], data) {
+			return nil
+		}
+	}
+	_, err := f.file.WriteAt(data, int64(place)*noteLen)
+	return err
+}
+
+// copyMapped writes to mapped memory. False: the file is not behind it any more. Without care that would end the process.
+func copyMapped(dst, src []byte) (ok bool) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() { ok = recover() == nil }()
+	copy(dst, src)
+	return true
+}
+
+// settle notes that nothing runs, and that this is in order: what ran is no suspect, and what was counted stays.
+// The caller holds mu.
+func (f *flightNotes) settle() (err error) {
+	for key, n := range f.notes {
+		switch {
+		case n.crashes == 0:
+			err = errors.Join(err, f.forget(&key, n))
+		case n.running:
+			n.running = false
+			f.notes[key] = n
+			err = errors.Join(err, f.write(n.place, n.append(nil, &key, f.seed)))
+		}
+	}
+	return err
+}
+
+// list returns the suspects, those with the fewest crashes first, and why others were forgotten. Nothing runs yet.
+func (f *flightNotes) list() (keys []tegenaria.Key, notes map[tegenaria.Key]note, unread error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	unread = errors.Join(f.unread, f.settle())
+	notes = make(map[tegenaria.Key]note, len(f.notes))
+	for key, n := range f.notes {
+		keys, notes[key] = append(keys, key), n
+	}
+	slices.SortFunc(keys, func(a, b tegenaria.Key) int {
+		return cmp.Or(cmp.Compare(notes[a].crashes, notes[b].crashes), slices.Compare(a[:], b[:]))
+	})
+	return keys, notes, unread
+}
+
+// crashes returns how often the process died in a row while this request ran.
+func (f *flightNotes) crashes(key *tegenaria.Key) int {
+	if f.suspects.Load() == 0 {
+		return 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return int(f.notes[*key].crashes)
+}
+
+// clear forgets a request that is settled, or all of them if the job is finished. An error would be that of a note which
+// does no harm: the store does not hand that request out any more.
+func (f *flightNotes) clear(key *tegenaria.Key) {
+	if f.suspects.Load() == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n, known := f.notes[*key]; known && !f.closed {
+		_ = f.forget(key, n)
+	}
+}
+
+// clearAll forgets all requests: the job is finished.
+func (f *flightNotes) clearAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for key, n := range f.notes {
+		_ = f.forget(&key, n)
+	}
+}
+
+// close ends the notes in order. The file stays if it has something to say.
+func (f *flightNotes) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return nil
+	}
+	err := f.settle()
+	f.closed = true
+	for _, chunk := range f.memory {
+		unmapFile(chunk)
+	}
+	f.memory = nil
+	if f.file != nil {
+		err = errors.Join(err, f.file.Close())
+	}
+	if len(f.notes) == 0 {
+		f.remove()
+	}
+	return err
+}

@@ -1,0 +1,420 @@
+//go:build unix
+
+package disk_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/feed"
+)
+
+var (
+	poisoned = flag.String("poisoned", "", "crawl a poisoned site as this JSON says, and do nothing else")
+	kills    = flag.Int("kills", 10, "kills of TestH02KillsAtRandomMoments")
+	killSeed = flag.Uint64("killseed", 0, "seed of TestH02KillsAtRandomMoments; 0 draws one")
+)
+
+// poison is a crawl of a site with one page, /x, that ends the process.
+type poison struct {
+	URL, Dir, How string
+}
+
+// The ways in which /x ends the process; in the last one its server has it killed.
+const (
+	byExit     = "os.Exit"
+	byMemory   = "endless allocation"
+	byMaps     = "concurrent map writes"
+	byGoexit   = "runtime.Goexit"
+	bySeed     = "os.Exit in the parser of a seed"
+	byPipeline = "os.Exit in a pipeline"
+	byCommit   = "os.Exit in a Committer"
+	byFetch    = "os.Exit after a Fetch"
+	byKill     = "SIGKILL"
+)
+
+const poisonPages = 60
+
+func (p *poison) run(ctx context.Context) (err error) {
+	cache, err := disk.Open(filepath.Join(p.Dir, jobDir))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cache.Close()) }()
+	logger := logrus.New()
+	logger.SetOutput(os.Stdout)
+	logger.SetFormatter(&logrus.JSONFormatter{})
+	seeds := []string{p.URL + "/p/0"}
+	if p.How == bySeed {
+		seeds = append(seeds, p.URL+"/x")
+	}
+	pipelines := []tegenaria.PipelinesInterface{feed.JSONL(filepath.Join(p.Dir, itemsFile))}
+	if p.How == byPipeline || p.How == byCommit {
+		pipelines = append(pipelines, &deadly{how: p.How})
+	}
+	engine := tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithCache(cache),
+		tegenaria.EngineWithSpiders(tegenaria.NewSpider("poisoned", tegenaria.Handle(p.parse), seeds...)),
+		tegenaria.EngineWithConcurrency(childConcurrency),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerSlot: childConcurrency}),
+		tegenaria.EngineWithLogger(logger),
+		tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) {
+			var died *tegenaria.ProcessDiedError
+			if errors.As(err.Err, &died) {
+				os.Exit(9) // it may be what kills
+			}
+		}),
+		tegenaria.EngineWithPipelines(pipelines...))
+	err = engine.Run(ctx, "poisoned")
+	var abandoned *tegenaria.AbandonedError
+	if p.How == byGoexit && errors.As(err, &abandoned) {
+		return nil // which tells of the parser that has ended its goroutine
+	}
+	return err
+}
+
+func (p *poison) parse(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[item]) error {
+	path := strings.TrimPrefix(resp.URL, p.URL)
+	if path != "/x" {
+		var i int
+		if _, err := fmt.Sscanf(path, "/p/%d", &i); err != nil {
+			return err
+		}
+		if err := out.Item(item{"page", i, 0}); err != nil {
+			return err
+		}
+		return out.FollowLinks()
+	}
+	switch p.How {
+	case byExit, bySeed:
+		os.Exit(3)
+	case byMemory:
+		var all [][]byte
+		for {
+			all = append(all, make([]byte, 256<<20))
+			runtime.KeepAlive(all)
+		}
+	case byMaps:
+		m := make(map[int]int)
+		for range 8 {
+			go func() {
+				for i := 0; ; i++ {
+					m[i%64] = i
+				}
+			}()
+		}
+		select {}
+	case byGoexit:
+		var storm sync.WaitGroup
+		for range 1000 {
+			storm.Go(func() { runtime.Goexit() })
+		}
+		storm.Wait()
+		runtime.Goexit()
+	case byFetch:
+		if _, err := out.Fetch(tegenaria.NewRequest(p.URL+"/fetched", tegenaria.GET, nil)); err != nil {
+			return err
+		}
+		os.Exit(3)
+	}
+	return out.Item(item{"poison", 0, 0})
+}
+
+// deadly ends the process when it sees the item of /x, or has to make it durable.
+type deadly struct {
+	how  string
+	mu   sync.Mutex
+	seen map[string]bool // CtxIds
+}
+
+func (d *deadly) GetPriority() int { return 9 }
+
+func (d *deadly) ProcessItem(_ tegenaria.SpiderInterface, m *tegenaria.ItemMeta) error {
+	if m.Item.(item).Kind != "poison" {
+		return nil
+	}
+	if d.how == byPipeline {
+		os.Exit(3)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.seen = map[string]bool{m.CtxId: true}
+	return nil
+}
+
+func (d *deadly) CommitKey() string { return "deadly" }
+
+func (d *deadly) Restore(context.Context, []byte) error { return nil }
+
+func (d *deadly) Prepare(_ context.Context, ids []string) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if slices.ContainsFunc(ids, func(id string) bool { return d.seen[id] }) {
+		os.Exit(3)
+	}
+	return nil, nil
+}
+
+func (d *deadly) Discard(string) {}
+
+// poisonedSite is the site. It notes whether /x was alone when it was asked for again.
+type poisonedSite struct {
+	*httptest.Server
+	mu       sync.Mutex
+	inFlight int
+	asked    map[string]int
+	company  []int // of /x, each time it was asked for
+	kill     func()
+}
+
+func newPoisonedSite(t *testing.T) *poisonedSite {
+	s := &poisonedSite{asked: make(map[string]int)}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *poisonedSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/robots.txt" {
+		http.NotFound(w, r)
+		return
+	}
+	s.mu.Lock()
+	s.asked[r.URL.Path]++
+	s.inFlight++
+	kill := s.kill
+	if r.URL.Path == "/x" {
+		s.company = append(s.company, s.inFlight-1)
+	}
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		s.inFlight--
+		s.mu.Unlock()
+	}()
+	wait := time.Millisecond
+	if r.URL.Path == "/x" && kill != nil {
+		kill()
+		wait = time.Minute
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.Context().Done():
+		return
+	}
+	w.Header().Set("Content-Type", "text/html")
+	var i int
+	_, _ = fmt.Sscanf(r.URL.Path, "/p/%d", &i)
+	for child := 3*i + 1; child <= 3*i+3 && child < poisonPages; child++ {
+		if child == 8 {
+			fmt.Fprint(w, `<a href="/x">x</a>`)
+		}
+		fmt.Fprintf(w, `<a href="/p/%d">p</a>`, child)
+	}
+}
+
+// calm waits until the server has noticed that nobody waits for it any more.
+func (s *poisonedSite) calm(t *testing.T) {
+	t.Helper()
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		s.mu.Lock()
+		n := s.inFlight
+		s.mu.Unlock()
+		if n == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the server still works")
+		}
+		runtime.Gosched()
+	}
+}
+
+// poisonedChild runs the crawl in a process of its own, and returns how that ended and what it has logged.
+func poisonedChild(t *testing.T, s *poisonedSite, p *poison) (died bool, log string) {
+	t.Helper()
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(os.Args[0], "-poisoned", string(text))
+	if p.How == byMemory {
+		cmd = exec.Command("sh", "-c", `ulimit -v 4194304; exec "$0" "$@"`, os.Args[0], "-poisoned", string(text))
+	}
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if p.How == byKill {
+		s.mu.Lock()
+		s.kill = func() { _ = cmd.Process.Kill() }
+		s.mu.Unlock()
+	}
+	err = cmd.Wait()
+	s.calm(t)
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return false, stdout.String()
+	case !errors.As(err, &exit) || exit.ExitCode() == 1 || exit.ExitCode() == 9:
+		t.Fatalf("the child: %v\n%s%s", err, &stdout, &stderr)
+	}
+	return true, stdout.String()
+}
+
+// TestH02PoisonIsGivenUp crawls a site with a page that ends the process, and starts the crawl again each time. After three
+// deaths, the last two of them alone, the page is a dead letter that says why, and everything else is as it should be. The
+// page may be so young that the crash has taken its record back, or a seed; it may kill in a pipeline, or when its item is
+// made durable. The test fails when page does not call beginFlight, when endFlights is called as soon as a job has
+// ended, when Next does not set Crashes, when acquire serves the queues beside a suspect, or when a crash counts for
+// requests that were paused.
+func TestH02PoisonIsGivenUp(t *testing.T) {
+	ways := []string{byExit, byMaps, byGoexit, bySeed, byPipeline, byCommit, byFetch, byKill}
+	if !underRace() { // which takes more memory than the limit by itself
+		ways = append(ways, byMemory)
+	}
+	for _, how := range ways {
+		t.Run(how, func(t *testing.T) {
+			s := newPoisonedSite(t)
+			p := &poison{URL: s.URL, Dir: t.TempDir(), How: how}
+			deaths, logs := 0, ""
+			for died := true; died; {
+				var log string
+				died, log = poisonedChild(t, s, p)
+				logs += log
+				if died {
+					deaths++
+				}
+				if deaths > 3 {
+					t.Fatalf("the process died %d times\n%s", deaths, logs)
+				}
+			}
+			want, reason := 3, "the process died 3 times while it was in flight"
+			if how == byGoexit {
+				want, reason = 0, "abandoned"
+			}
+			if deaths != want {
+				t.Errorf("the process died %d times, want %d", deaths, want)
+			}
+			c := open(t, filepath.Join(p.Dir, jobDir))
+			defer closed(t, c)
+			dead := 0
+			for letter, err := range c.DeadLetters(t.Context()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := letter.Record.Request()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if dead++; r.Url != s.URL+"/x" || letter.Reason != reason {
+					t.Errorf("dead letter %s: %s", r.Url, letter.Reason)
+				}
+			}
+			if dead != 1 {
+				t.Errorf("%d dead letters, want 1", dead)
+			}
+			status, err := c.Status(t.Context())
+			if err != nil || !status.Finished || len(status.Suspects) > 0 {
+				t.Errorf("%v, %v", status, err)
+			}
+			items := readItems(t, filepath.Join(p.Dir, itemsFile))
+			for i := range poisonPages {
+				if !items[item{"page", i, 0}] {
+					t.Errorf("page %d is missing", i)
+				}
+			}
+			if len(items) != poisonPages {
+				t.Errorf("%d items, want %d", len(items), poisonPages)
+			}
+			for i, n := range s.company {
+				if i > 0 && n > 0 {
+					t.Errorf("/x was asked for beside %d others, the %d. time", n, i+1)
+				}
+			}
+			if deaths > 0 && strings.Count(logs, reason) != 1 || !strings.Contains(logs, "/x") {
+				t.Errorf("the log:\n%s", logs)
+			}
+		})
+	}
+}
+
+// TestH02KillsAtRandomMoments kills crawls of a thousand pages at moments drawn over the whole run. They must end like
+// one that was not killed: no request that did nothing wrong is given up. It fails when crashes are counted for all that
+// was in flight each time, and no request is cleared.
+func TestH02KillsAtRandomMoments(t *testing.T) {
+	seed := *killSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
+	t.Logf("-killseed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	s := newSite(t, 1000)
+	dir := t.TempDir()
+	began := time.Now()
+	if start(t, &plan{URL: s.URL, Dir: dir}, nil) {
+		t.Fatal("the child was killed by somebody else")
+	}
+	took := time.Since(began)
+	checkResult(t, s, dir)
+	want, _ := outcomes(t, filepath.Join(dir, jobDir))
+	done, jobs, most := 0, 0, 0
+	for done < *kills {
+		s.reset(nil)
+		dir := t.TempDir()
+		here := 0
+		for finished := false; !finished; {
+			moment := time.Duration(rng.Int64N(int64(took)))
+			if done >= *kills {
+				moment = time.Hour
+			}
+			var timer *time.Timer
+			killed := start(t, &plan{URL: s.URL, Dir: dir}, func(p *os.Process) {
+				timer = time.AfterFunc(moment, func() { _ = p.Kill() })
+			})
+			timer.Stop()
+			if killed {
+				done++
+				here++
+			}
+			finished = !killed
+		}
+		jobs, most = jobs+1, max(most, here)
+		checkResult(t, s, dir)
+		if got, _ := outcomes(t, filepath.Join(dir, jobDir)); !slices.Equal(got, want) {
+			t.Errorf("after %d kills %d outcomes, want %d, or others:\n%s", here, len(got), len(want), difference(got, want))
+		}
+	}
+	t.Logf("%d kills in %d crawls of %v, at most %d in one", done, jobs, took.Round(time.Millisecond), most)
+}
+
+// underRace reports whether the race detector is on.
+func underRace() bool {
+	info, ok := debug.ReadBuildInfo()
+	return ok && slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool { return s.Key == "-race" && s.Value == "true" })
+}
