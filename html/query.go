@@ -28,8 +28,8 @@ type Index struct {
 	attrsAsked atomic.Bool
 	byAttr     postings
 
-	wordsOnce  sync.Once
-	wordsAsked atomic.Bool
+	wordsMutex sync.Mutex // held while they are made
+	wordsDone  atomic.Bool
 	words      Words
 
 	texts [2]struct { // as it is; in lower case

@@ -17,6 +17,7 @@ type Words struct {
 	marks   []uint32   // by word: the last set that it was seen in
 	own     []own      // by position
 	lists   postings   // of ids by twice their number, of classes by one more
+	mem     *meter
 }
 
 // classSet is the classes in the value of an attribute.
@@ -32,54 +33,36 @@ type own struct {
 	set  uint32 // number of the set of classes, 0 for none
 }
 
-// Words returns the ids and classes.
+// Words returns the ids and classes. It panics with the error of the document's [Memory]; the next one who asks tries again.
 func (x *Index) Words() *Words {
-	x.charge(&x.wordsAsked, x.wordsSize())
-	x.wordsOnce.Do(func() { x.words.read(x) })
+	if !x.wordsDone.Load() {
+		x.makeWords()
+	}
 	return &x.words
 }
 
-// wordsSize returns how much memory the words may take: the elements', and what the ids and classes of all attributes come to
-// if each is seen once, which is found by going through the values of a large document.
-func (x *Index) wordsSize() int64 {
-	d := x.doc
-	if d.mem.memory == nil || len(d.source) <= uncharged/4 || x.wordsAsked.Load() {
-		return 0
+func (x *Index) makeWords() {
+	x.wordsMutex.Lock()
+	defer x.wordsMutex.Unlock()
+	if x.wordsDone.Load() {
+		return
 	}
-	const (
-		perWord = 64 // in interner and sets, which grow by doubling
-		perUse  = 4  // in the lists of elements
-	)
-	wordsOf := func(a *attr) (n int64) {
-		switch Atom(a.meta >> atomShift) {
-		case AtomId:
-			n = 1
-		case AtomClass:
-			n = 1
-			for _, c := range d.source[a.start:a.end] {
-				if separatesWords(c) {
-					n++
-				}
-			}
+	mem := meter{memory: x.doc.mem.memory}
+	defer func() {
+		if x.wordsDone.Load() {
+			return
 		}
-		return n
-	}
-	size := int64(len(x.elements)) * int64(unsafe.Sizeof(own{}))
-	last := uint32(0) // elements that the parser made of others share their attributes
-	for k := range x.elements {
-		for i := d.nodes[x.elements[k].ID].data; k > 0 && i != 0; i++ {
-			n := wordsOf(&d.attrs[i])
-			size += n * perUse
-			if i > last {
-				size += n * perWord
-				last = i
-			}
-			if d.attrs[i].meta&attrLast != 0 {
-				break
-			}
+		v := recover()
+		x.words = Words{}
+		mem.take(-mem.used)
+		if no, ok := v.(refusal); ok {
+			v = no.err
 		}
-	}
-	return size
+		panic(v)
+	}()
+	x.words.mem, x.words.words.mem, x.words.values.mem = &mem, &mem, &mem
+	x.words.read(x)
+	x.wordsDone.Store(true)
 }
 
 func (w *Words) read(x *Index) {
@@ -88,6 +71,7 @@ func (w *Words) read(x *Index) {
 	w.words.init()
 	w.values.init()
 	w.sets = make([]classSet, 1, 32)
+	w.mem.take(int64(len(x.elements)) * int64(unsafe.Sizeof(own{})))
 	w.own = make([]own, len(x.elements))
 	w.classes, w.marks = make([]uint32, 0, 32), make([]uint32, 1, 32)
 	classes := 0
@@ -112,12 +96,14 @@ func (w *Words) read(x *Index) {
 			}
 		}
 	}
+	w.mem.take(-4 * int64(cap(w.marks)))
 	w.marks = nil
 	w.list(classes)
 }
 
 // list makes the lists of elements by id and by class.
 func (w *Words) list(classes int) {
+	w.mem.take(4 * int64(2*len(w.words.list)+2+len(w.own)+classes))
 	starts := make([]uint32, 2*len(w.words.list)+2)
 	ids := 0
 	for k := range w.own {
@@ -153,7 +139,7 @@ func (w *Words) set(a Attr) uint32 {
 	for _, c := range w.classes[set.start:] {
 		set.bits |= w.WordBit(c)
 	}
-	w.sets = append(w.sets, set)
+	w.sets = append(fit(w.mem, w.sets, 1), set)
 	return number
 }
 
@@ -170,11 +156,11 @@ func (w *Words) split(value []byte, set uint32) {
 		}
 		word := w.intern(value[start:i])
 		for int(word) >= len(w.marks) {
-			w.marks = append(w.marks, 0)
+			w.marks = append(fit(w.mem, w.marks, 1), 0)
 		}
 		if w.marks[word] != set {
 			w.marks[word] = set
-			w.classes = append(w.classes, word)
+			w.classes = append(fit(w.mem, w.classes, 1), word)
 		}
 	}
 }
@@ -198,6 +184,7 @@ func (w *Words) intern(word []byte) uint32 {
 type interner struct {
 	list  []interned // by number
 	slots []uint32   // open addressing: a number, 0 is empty
+	mem   *meter
 }
 
 type interned struct {
@@ -231,7 +218,7 @@ func (in *interner) intern(text []byte) (number uint32, known bool) {
 		return number, true
 	}
 	number = uint32(len(in.list))
-	in.list = append(in.list, interned{view(text), hash})
+	in.list = append(fit(in.mem, in.list, 1), interned{view(text), hash})
 	in.slots[slot] = number
 	if 2*len(in.list) > len(in.slots) {
 		in.grow()
@@ -240,7 +227,10 @@ func (in *interner) intern(text []byte) (number uint32, known bool) {
 }
 
 func (in *interner) grow() {
-	in.slots = make([]uint32, 2*len(in.slots))
+	old := int64(len(in.slots))
+	in.mem.take(8 * old)
+	in.slots = make([]uint32, 2*old)
+	in.mem.take(-4 * old)
 	mask := uint32(len(in.slots) - 1)
 	for n := 1; n < len(in.list); n++ {
 		slot := in.list[n].hash & mask

@@ -1,0 +1,102 @@
+package tegenaria_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/links"
+	"github.com/tegenaria/tegenaria/selector"
+)
+
+// numbered repeats a format with growing numbers.
+func numbered(format string, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, format, i)
+	}
+	return b.String()
+}
+
+// A page that is made to exhaust the memory fails alone, by whatever way it is read, with the typed error; the pages beside
+// it are fetched. Without selector.Bounds, the charge of trees, lists, texts or JSON in Response it makes a Fetched of one.
+func TestH01BombsFailAlone(t *testing.T) {
+	const size = 3 << 20
+	bodies := map[string]struct{ contentType, body string }{
+		"/deep":    {"text/html", strings.Repeat("<b>", size/3)},
+		"/nodes":   {"text/html", strings.Repeat("<br>", size/4)},
+		"/attrs":   {"text/html", "<p " + strings.Repeat("a ", size/2) + ">"},
+		"/links":   {"text/html", "<base href=/" + strings.Repeat("x", 1000) + "/>" + numbered("<a href=%d>", size/20)},
+		"/charset": {"text/html; charset=windows-1252", strings.Repeat("\x80", size)},
+		"/xml":     {"text/xml", "<r>" + strings.Repeat("<a/>", size/4)},
+		"/json":    {"application/json", "[" + strings.Repeat(`{"a":0},`, size/8) + "0]"},
+	}
+	ways := map[string]struct {
+		read func(*tegenaria.Response, *tegenaria.Output[int]) error
+		of   string // pages that it fails on
+	}{
+		"CSS":   {func(r *tegenaria.Response, _ *tegenaria.Output[int]) error { r.CSS("p"); return nil }, "/deep /nodes /attrs /links /charset /xml"},
+		"XPath": {func(r *tegenaria.Response, _ *tegenaria.Output[int]) error { r.XPath("//p"); return nil }, "/deep /nodes /attrs /links /charset /xml"},
+		"Links": {func(r *tegenaria.Response, _ *tegenaria.Output[int]) error { r.Links(); return nil }, "/links /charset"},
+		"FollowLinks": {func(_ *tegenaria.Response, out *tegenaria.Output[int]) error {
+			return out.FollowLinks(links.CSS("main"))
+		}, "/deep /nodes /attrs /charset"},
+		"Text":   {func(r *tegenaria.Response, _ *tegenaria.Output[int]) error { _, err := r.Text(); return err }, "/charset"},
+		"Follow": {func(r *tegenaria.Response, _ *tegenaria.Output[int]) error { _, err := r.Follow("/x"); return err }, "/charset"},
+		"Decode": {func(r *tegenaria.Response, _ *tegenaria.Output[int]) error {
+			var v any
+			return r.Decode(&v)
+		}, "/json"},
+	}
+	url, _ := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		b, ok := bodies[r.URL.Path]
+		if !ok {
+			b.contentType, b.body = "text/html", `"<p>good"`
+		}
+		w.Header().Set("Content-Type", b.contentType)
+		io.WriteString(w, b.body)
+	})
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			urls := []string{url + "/good/1", url + "/good/2"}
+			for _, path := range strings.Fields(way.of) {
+				urls = append(urls, url+path, url+path+"?again")
+			}
+			var mu sync.Mutex
+			failed := 0
+			engine := tegenaria.NewSpiderEngine(
+				tegenaria.EngineWithSpiders(tegenaria.NewSpider("bombs", tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[int]) error {
+					return way.read(r, out)
+				}), urls...)),
+				tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
+				tegenaria.EngineWithLimits(tegenaria.Limits{Body: 4 << 20, BodiesInFlight: 8 << 20, Nodes: 200_000, Attributes: 100_000}),
+				tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) {
+					mu.Lock()
+					defer mu.Unlock()
+					var parse *selector.ParseError
+					var limit *html.LimitError
+					if !errors.As(err, &parse) || !errors.As(err, &limit) || err.Stage != tegenaria.StageParse {
+						t.Errorf("%s: %v", err.Request.Url, err)
+					}
+					failed++
+				}))
+			if err := engine.Run(t.Context(), "bombs"); err != nil {
+				t.Fatal(err)
+			}
+			stats := engine.Stats()
+			if want := len(urls) - 2; failed != want || stats.Outcomes[tegenaria.Failed] != int64(want) {
+				t.Errorf("%d of %d bombs failed, outcomes %v", failed, want, stats.Outcomes)
+			}
+			if stats.Outcomes[tegenaria.Fetched] != 2 {
+				t.Errorf("outcomes %v", stats.Outcomes)
+			}
+		})
+	}
+}

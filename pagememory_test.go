@@ -1,0 +1,169 @@
+package tegenaria
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria/html"
+)
+
+// pages drives the budget as a crawl does: workers download, take a place among the parsers, make something of the page,
+// and settle.
+type pages struct {
+	c       *crawl
+	ctx     context.Context
+	free    atomic.Int64 // bytes that were taken without waiting, by design
+	busy    bool         // parsers fetch, and items are in the pipelines meanwhile
+	largest int64
+	most    atomic.Int64 // that were in use
+}
+
+const (
+	pagesBound = 1000
+	pagesBody  = 400
+	pagesMade  = 600
+)
+
+// look notes how much is in use.
+func (p *pages) look() {
+	p.c.bodies.mu.Lock()
+	defer p.c.bodies.mu.Unlock()
+	p.most.Store(max(p.most.Load(), p.c.bodies.used))
+}
+
+// page is the way of one page. The error is that of a crawl that was given up.
+func (p *pages) page(rng *rand.Rand) error {
+	c := p.c
+	j := c.newJob(Record{Slot: "a"}, nil)
+	j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: p.ctx, job: j}
+	resp := &Response{ctx: j.ctx}
+	defer c.bodies.release(&j.hold)
+	grow := func(left int64, take func(n int64) error) error {
+		for left > 0 {
+			n := 1 + rng.Int64N(left)
+			if err := take(n); err != nil {
+				return err
+			}
+			left -= n
+			p.look()
+			pause(time.Duration(rng.IntN(10)) * time.Millisecond)
+		}
+		return nil
+	}
+	if err := grow(1+rng.Int64N(pagesBody), func(n int64) error { return c.bodies.grow(p.ctx, &j.hold, n) }); err != nil {
+		return err
+	}
+	if err := c.parseGate.acquire(p.ctx, false); err != nil {
+		return err
+	}
+	j.beginParsing()
+	defer j.endParsing()
+	for range 1 + rng.IntN(3) {
+		if p.busy && rng.IntN(3) == 0 { // a Fetch
+			c.lend(j)
+			pause(time.Duration(rng.IntN(10)) * time.Millisecond)
+			c.bodies.add(&j.hold, 10)
+			if err := c.takeBack(j); err != nil {
+				return err
+			}
+		}
+		if p.busy && rng.IntN(3) == 0 { // an item, whose pipeline reads the page; the parser waits for it
+			j.open.Add(1)
+			if err := resp.grow(10); err != nil {
+				return err
+			}
+			j.open.Add(-1)
+		}
+		if err := grow(1+rng.Int64N(pagesMade/3), resp.grow); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run drives so many pages with so many workers and parsers.
+func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
+	work, cancel := context.WithCancelCause(t.Context())
+	p.ctx = work
+	c := &crawl{began: time.Now(), work: work, bodies: newBodyBudget(pagesBound), parseGate: newGate(parsers)}
+	c.cfg.concurrency = workers
+	c.limits = Limits{BodiesInFlight: pagesBound, Body: pagesBody}
+	c.watch = newWatch(c, 0, workers, workers)
+	p.c = c
+	var wg sync.WaitGroup
+	for i := range workers {
+		rng := rand.New(rand.NewPCG(seed, uint64(i)))
+		wg.Go(func() {
+			for range each {
+				if err := p.page(rng); err != nil && work.Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	if seed%4 == 3 { // the crawl is given up in the middle
+		pause(200 * time.Millisecond)
+		cancel(errors.New("given up"))
+	}
+	wg.Wait()
+	cancel(nil)
+	if c.bodies.used != 0 || len(c.bodies.waiting) != 0 || c.bodies.over != nil || c.lent.Load() != 0 || c.parseGate.free != parsers {
+		t.Errorf("%d bytes, %d waits and %d lent places are left, %d of %d places are free", c.bodies.used, len(c.bodies.waiting), c.lent.Load(), c.parseGate.free, parsers)
+	}
+}
+
+// Downloads and parsers that wait for the same room all come to their end, however few parsers there are, and together they
+// exceed the bound by one page. A parser that waits and keeps its place among the parsers, which lendToWait lends, makes it
+// fail: the page that may go over the bound finds none.
+func TestH01WaitingParsersEnd(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	for round := range uint64(40) {
+		synctest.Test(t, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, round))
+			p := &pages{busy: round%2 == 1}
+			p.run(t, seed+round, 2+rng.IntN(16), 1+rng.IntN(3), 10)
+			if most := p.most.Load(); !p.busy && most > pagesBound+pagesBody+pagesMade {
+				t.Errorf("round %d: %d bytes were in use, %d is the bound", round, most, pagesBound)
+			}
+		})
+		if t.Failed() {
+			return
+		}
+	}
+}
+
+// One page may take so much and no more; what is made of a page that has settled counts nowhere. A hold that can grow after
+// its release makes it fail.
+func TestH01OnePageHasABound(t *testing.T) {
+	c := &crawl{began: time.Now(), work: t.Context(), bodies: newBodyBudget(1000), parseGate: newGate(1), limits: Limits{BodiesInFlight: 1000, Body: 600}}
+	c.watch = newWatch(c, 0, 1, 1)
+	j := c.newJob(Record{}, nil)
+	j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: t.Context(), job: j}
+	resp := &Response{ctx: j.ctx}
+	if err := resp.grow(1200); err != nil || c.bodies.used != 1200 {
+		t.Fatalf("%d bytes are used, %v", c.bodies.used, err)
+	}
+	var limit *html.LimitError
+	if err := resp.grow(1); !errors.As(err, &limit) || limit.Limit != 1200 || c.bodies.used != 1200 {
+		t.Errorf("%v, %d bytes are used", err, c.bodies.used)
+	}
+	if err := resp.grow(-200); err != nil || c.bodies.used != 1000 {
+		t.Errorf("%v, %d bytes are used", err, c.bodies.used)
+	}
+	c.bodies.release(&j.hold)
+	for _, n := range []int64{100, -100, 50} {
+		if err := resp.grow(n); err != nil || c.bodies.used != 0 {
+			t.Errorf("after the end: %v, %d bytes are used", err, c.bodies.used)
+		}
+	}
+	if (&Response{}).grow(1<<60) != nil {
+		t.Error("a response outside of a crawl has a bound")
+	}
+}
