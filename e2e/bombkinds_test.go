@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,6 +34,7 @@ type bombKind struct {
 	robots bool          // body is the robots.txt of the host, and the page itself a good one
 	header func(h http.Header, n int)
 	few    bool // it belongs to the short form
+	worst  bool // six of it are tried at once
 	plain  bool // the Content-Encoding is not said: the body itself is packed
 }
 
@@ -231,7 +233,20 @@ func otherKinds() []bombKind {
 }
 
 // bombKinds lists all kinds.
-func bombKinds() []bombKind { return append(htmlKinds(), otherKinds()...) }
+func bombKinds() []bombKind {
+	kinds := append(htmlKinds(), otherKinds()...)
+	for i := range kinds {
+		kinds[i].worst = slices.Contains(worstKinds, kinds[i].name)
+	}
+	return kinds
+}
+
+// worstKinds took most memory of their sort before there were bounds, or are not like the others.
+var worstKinds = []string{
+	"html-b", "html-div", "html-lt", "html-href", "html-attributes", "html-br", "html-table", "html-svg", "html-template", "html-select",
+	"html-formatting", "html-noahs-ark", "html-text", "xml-nested", "json-objects", "json-string", "sitemap-images", "robots-rules",
+	"header-large", "cookies-many", "charset-windows-1252", "charset-broken-utf-8", "coding-zstd", "coding-gzip-gzip",
+}
 
 // bombCache keeps the packed bodies, by the name of their kind.
 var bombCache sync.Map

@@ -300,6 +300,54 @@ func TestH01BombsShort(t *testing.T) {
 // mostMemory is what a process with default limits may take.
 const mostMemory = 256 * mib
 
+// TestH01Bombs is the whole table: each kind alone, in one process one after the other; six of each that made a process
+// take most before there were bounds; and all kinds by sixes, by the child and by sitecrawl. It fails if something that
+// is made of a page is not charged to Limits.BodiesInFlight, or if memory is not given back after a burst.
+func TestH01Bombs(t *testing.T) {
+	if *bombsFlag == "" || *bombsTable != "" {
+		t.Skip("-bombs names no kinds")
+	}
+	kinds := chosenBombs(t, *bombsFlag)
+	bar := func(r *bombReport) {
+		t.Log(r)
+		r.bar(t, mostMemory)
+	}
+	t.Run("alone", func(t *testing.T) { bombRun{}.run(t, eachTimes(kinds, 1), bar) })
+	t.Run("six of one kind", func(t *testing.T) { bombRun{back: backTime}.run(t, eachTimes(worst(kinds), 6), bar) })
+	t.Run("six kinds", func(t *testing.T) { bombRun{back: backTime}.run(t, sixes(kinds), bar) })
+	t.Run("sitecrawl", func(t *testing.T) { bombRun{crawl: true}.run(t, sixes(onlyPages(kinds)), bar) })
+}
+
+// worst returns the kinds of which six are tried at once.
+func worst(kinds []bombKind) (left []bombKind) {
+	for _, kind := range kinds {
+		if kind.worst {
+			left = append(left, kind)
+		}
+	}
+	return left
+}
+
+// TestH01BombsInContainer has the bombs, by sixes, crawled in a control group of 256 MiB with GOMEMLIMIT=128MiB: nothing is
+// killed. Where no control group can be made, VmHWM stands for it. It fails as TestH01Bombs does.
+func TestH01BombsInContainer(t *testing.T) {
+	if *bombsFlag == "" || *bombsTable != "" {
+		t.Skip("-bombs names no kinds")
+	}
+	group, err := newMemoryGroup(t, mostMemory)
+	if err != nil {
+		t.Logf("no control group can be made here (%v): VmHWM is all that is looked at", err)
+	}
+	run := bombRun{group: group, env: []string{"GOMEMLIMIT=128MiB"}}
+	run.run(t, sixes(chosenBombs(t, *bombsFlag)), func(r *bombReport) {
+		t.Log(r)
+		if group != nil && group.kills() > 0 {
+			r.lose("the control group was full: %d processes were killed", group.kills())
+		}
+		r.bar(t, mostMemory)
+	})
+}
+
 // TestBombsTable measures, without any bar: each kind alone and six of it at once, by sitecrawl and by the child.
 func TestBombsTable(t *testing.T) {
 	if *bombsTable == "" {

@@ -11,6 +11,9 @@ var errStopped = errors.New("stopped")
 // maxDepth bounds how deep elements lie. The deepest that is read is on level 5.
 const maxDepth = 256
 
+// maxParts bounds what is kept of one entry: its alternates, images and videos together. Google reads a thousand images.
+const maxParts = 10_000
+
 // kind is what a document is, by its root element.
 type kind uint8
 
@@ -135,6 +138,9 @@ func (d *document) start() error {
 	if d.field == "" || d.fieldAt == d.open {
 		d.endField() // text of the entry itself, so far
 		d.child()
+		if e := &d.entry; len(e.Alternates)+len(e.Images)+len(e.Videos) > maxParts {
+			return &LimitError{What: "alternates, images and videos of one URL", Limit: maxParts}
+		}
 	}
 	return nil
 }

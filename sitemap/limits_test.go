@@ -56,6 +56,8 @@ func TestErrors(t *testing.T) {
 		{name: "no limit of bytes", body: set(many), options: []sitemap.Option{sitemap.MaxBytes(0)}, entries: 10},
 		{name: "a long tag", body: "<urlset " + strings.Repeat("a", 70_000) + ">" + entry, want: &over, text: "tag"},
 		{name: "an open quotation", body: `<urlset a=">` + strings.Repeat(entry, 5000), want: &over, text: "tag"},
+		{name: "alternates", body: set("<url><loc>/</loc>" + strings.Repeat(`<link rel="alternate" href="/a"/>`, 10_001) + "</url>"), want: &over, text: "of one URL"},
+		{name: "as many alternates as may be", body: set("<url><loc>/</loc>" + strings.Repeat(`<link rel="alternate" href="/a"/>`, 10_000) + "</url>"), entries: 1},
 		{name: "deep elements", body: "<urlset>" + strings.Repeat("<a>", 300) + entry, want: &over, text: "levels"},
 	}
 	for _, tt := range tests {
@@ -135,5 +137,18 @@ func TestMemoryIsBounded(t *testing.T) {
 				t.Errorf("%d KiB were allocated for %d MiB of input", used>>10, limit>>20)
 			}
 		})
+	}
+}
+
+// An entry is handed out whole: 31 MB of its images were 300 MB. The test fails if maxParts does not bound them.
+func TestH01PartsOfAnEntryAreBounded(t *testing.T) {
+	for _, part := range []string{`<link rel="alternate" href="/a"/>`, "<image><loc>/a</loc></image>", "<video><title>a</title></video>"} {
+		body := set("<url><loc>/</loc>" + strings.Repeat(part, 20_000) + "</url>")
+		for _, err := range sitemap.Parse(strings.NewReader(body), "http://a.example/") {
+			var over *sitemap.LimitError
+			if !errors.As(err, &over) || over.Limit != 10_000 {
+				t.Errorf("%s: %v", part, err)
+			}
+		}
 	}
 }
