@@ -22,8 +22,12 @@
 //	Settle                commits      settle.go, commit.go
 //	Next                  reads ahead  next.go, front.go
 //
-// A record leaves its queue when it is settled, not when it is handed out. So nothing needs to be
-// written when a download begins, and after a crash whatever was in flight simply waits again.
+// A record leaves its queue when it is settled, not when it is handed out. So the store needs no write when a download
+// begins, and after a crash whatever was in flight waits again.
+//
+// Which requests network and user code are seeing is noted in a small file beside the store, which is mapped into memory:
+// a note costs no system call, outlives the process, and need not outlive the machine. After the death of a process Begin
+// hands out the requests that were noted: the engine runs them alone. See flightnotes.go and suspects.go.
 //
 // What a commit says of seen keys and of slots is one row at first, and many later, all at once. See journal.go.
 //

@@ -39,6 +39,7 @@ type flightNotes struct {
 	file   vfs.File // nil until the first note
 	memory [][]byte // the chunks of the file, if it is mapped
 	closed bool
+	buf    [noteLen]byte
 	unread error // why an earlier run's notes, or some of them, were forgotten
 }
 
@@ -176,8 +177,7 @@ func (f *flightNotes) record(key *tegenaria.Key, priority int64, now tegenaria.F
 	}
 	n.priority, n.running = priority, now == tegenaria.FlightBegun
 	f.notes[*key] = n
-	var buf [noteLen]byte
-	return f.write(n.place, n.append(buf[:0], key, f.seed))
+	return f.write(n.place, n.append(f.buf[:0], key, f.seed))
 }
 
 // forget takes a note out of the file. The caller holds mu.
@@ -187,8 +187,8 @@ func (f *flightNotes) forget(key *tegenaria.Key, n note) error {
 	}
 	delete(f.notes, *key)
 	f.free = append(f.free, n.place)
-	var none [noteLen]byte
-	return f.write(n.place, none[:])
+	clear(f.buf[:])
+	return f.write(n.place, f.buf[:])
 }
 
 // take finds a place for a note; the file grows when there is none. The caller holds mu.

@@ -120,6 +120,14 @@ func status(ctx context.Context, job *disk.Cache, out io.Writer) error {
 		}
 		fmt.Fprintf(out, "the oldest is number %d, %s %s\n", s.Oldest.Number, r.Method, redacted(r.Url))
 	}
+	for _, suspect := range s.Suspects {
+		r, err := suspect.Record.Request()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "the process died %d times in a row while number %d was in flight, %s %s\n",
+			suspect.Record.Crashes, suspect.Number, r.Method, redacted(r.Url))
+	}
 	return nil
 }
 
@@ -132,6 +140,7 @@ type line struct {
 	Slot    string             `json:"slot"`
 	Depth   int                `json:"depth"`
 	Attempt int                `json:"attempt"`
+	Crashes int                `json:"crashes,omitempty"`
 	Parent  uint64             `json:"parent,omitempty"`
 	Outcome *tegenaria.Outcome `json:"outcome,omitempty"`
 	Reason  string             `json:"reason,omitempty"`
@@ -147,7 +156,7 @@ func lineOf(info disk.Info) (l line, err error) {
 	}
 	l = line{
 		Number: info.Number, State: info.State, Method: r.Method, URL: redacted(r.Url), Slot: info.Record.Slot,
-		Depth: info.Record.Depth, Attempt: info.Record.Attempt, Parent: info.Parent, Reason: info.Reason, Status: info.Status,
+		Depth: info.Record.Depth, Attempt: info.Record.Attempt, Crashes: info.Record.Crashes, Parent: info.Parent, Reason: info.Reason, Status: info.Status,
 	}
 	switch info.State {
 	case disk.Settled:

@@ -1,0 +1,183 @@
+package disk_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
+)
+
+const flightsFile = "FLIGHTS"
+
+// killed begins a job of ten requests, has three of them in flight, and returns what the death of the process leaves.
+func killed(t *testing.T) (dir string) {
+	t.Helper()
+	running := t.TempDir()
+	c, _ := begun(t, running)
+	accept(t, c, nodes(0, 10)...)
+	if err := c.Settle(t.Context(), tegenaria.Batch{Started: true}); err != nil {
+		t.Fatal(err)
+	}
+	flying, _, err := c.Next(t.Context(), "host0", 3)
+	if err != nil || len(flying) != 3 {
+		t.Fatal(flying, err)
+	}
+	for _, rec := range flying {
+		if err := c.RecordFlight(&rec, tegenaria.FlightBegun); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir = t.TempDir()
+	if err := os.CopyFS(dir, os.DirFS(running)); err != nil {
+		t.Fatal(err)
+	}
+	closed(t, c)
+	if _, err := os.Stat(filepath.Join(running, flightsFile)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a job that was closed in order has notes: %v", err)
+	}
+	return dir
+}
+
+// TestH02SuspectsAreInspected looks into a job after a crash, twice: that counts the crash once. It fails when readNotes does
+// not replace the file, or describe does not set Crashes.
+func TestH02SuspectsAreInspected(t *testing.T) {
+	dir := killed(t)
+	for range 2 {
+		c := open(t, dir, disk.Existing())
+		status, err := c.Status(t.Context())
+		if err != nil || len(status.Suspects) != 3 || !strings.Contains(status.String(), "3 suspects of a crash") {
+			t.Fatalf("%+v, %v", status, err)
+		}
+		for _, info := range status.Suspects {
+			if info.Record.Crashes != 1 || info.State != disk.Waiting {
+				t.Errorf("%+v", info)
+			}
+		}
+		closed(t, c)
+	}
+	c, state := begun(t, dir)
+	defer closed(t, c)
+	if len(state.Suspects) != 3 || state.Suspects[0].Crashes != 1 || state.Unread != nil {
+		t.Errorf("%+v", state)
+	}
+}
+
+// TestH02DamagedNotesAreForgotten damages the notes of a job, or takes them away. It opens as if there were none of those
+// that are damaged, and says so. It fails when parseNote does not check the sum, or when the sum does not depend on the job.
+func TestH02DamagedNotesAreForgotten(t *testing.T) {
+	other, err := os.ReadFile(filepath.Join(killed(t), flightsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		damage func(notes []byte) []byte
+		left   int
+		told   bool
+	}{
+		{"none", func(notes []byte) []byte { return notes }, 3, false},
+		{"missing", nil, 0, false},
+		{"empty", func([]byte) []byte { return nil }, 0, false},
+		{"a bit", func(notes []byte) []byte { notes[5] ^= 4; return notes }, 2, true},
+		{"a count", func(notes []byte) []byte { notes[24] = 200; return notes }, 2, true},
+		{"cut off", func(notes []byte) []byte { return notes[:70] }, 2, true},
+		{"garbage", func(notes []byte) []byte { return []byte(strings.Repeat("garbage ", len(notes)/8)) }, 0, true},
+		{"too long", func(notes []byte) []byte { return append(notes, make([]byte, 5<<20)...) }, 3, false},
+		{"of another job", func([]byte) []byte { return other }, 0, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := killed(t)
+			name := filepath.Join(dir, flightsFile)
+			notes, err := os.ReadFile(name)
+			if err == nil {
+				err = os.Remove(name)
+			}
+			if err == nil && tt.damage != nil {
+				err = os.WriteFile(name, tt.damage(notes), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, state := begun(t, dir)
+			if len(state.Suspects) != tt.left || (state.Unread != nil) != tt.told {
+				t.Errorf("%d suspects, %v", len(state.Suspects), state.Unread)
+			}
+			rest, _, err := c.Next(t.Context(), "host0", 10)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, rec := range append(rest, state.Suspects...) {
+				for _, now := range []tegenaria.Flight{tegenaria.FlightBegun, tegenaria.FlightOver} {
+					if err := c.RecordFlight(&rec, now); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			closed(t, c)
+			if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("the notes are still there: %v", err)
+			}
+		})
+	}
+}
+
+// TestH02NotesOutliveTheirFile takes the file away from under its mapping, which would end the process at the next note. It
+// fails when copyMapped does not turn faults into panics.
+func TestH02NotesOutliveTheirFile(t *testing.T) {
+	dir := t.TempDir()
+	c, _ := begun(t, dir)
+	accept(t, c, nodes(0, 10)...)
+	flying, _, err := c.Next(t.Context(), "host0", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, rec := range flying {
+		if err := c.RecordFlight(&rec, tegenaria.FlightBegun); err != nil {
+			t.Error(err)
+		}
+		if i == 0 {
+			if err := os.Truncate(filepath.Join(dir, flightsFile), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	closed(t, c)
+}
+
+// BenchmarkRecordFlight notes that a request begins, and that it got through: what a page costs, beside sixteen others.
+func BenchmarkRecordFlight(b *testing.B) {
+	for _, in := range []string{"mapped", "written"} {
+		b.Run(in, func(b *testing.B) {
+			b.ReportAllocs()
+			dir, opts := b.TempDir(), []disk.Option(nil)
+			if in == "written" {
+				dir, opts = "/job", []disk.Option{disk.WithFS(vfs.NewMem())}
+			}
+			c := open(b, dir, opts...)
+			defer func() {
+				if err := c.Close(); err != nil {
+					b.Error(err)
+				}
+			}()
+			records := nodes(0, 17)
+			for i := range records[:16] {
+				if err := c.RecordFlight(&records[i], tegenaria.FlightBegun); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				for _, now := range []tegenaria.Flight{tegenaria.FlightBegun, tegenaria.FlightOver} {
+					if err := c.RecordFlight(&records[16], now); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		})
+	}
+}
