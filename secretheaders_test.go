@@ -55,7 +55,8 @@ func TestH08SecretHeadersStayAtTheirOrigin(t *testing.T) {
 				return err
 			}
 			mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(middleware.NewMetaRefresh(middleware.MetaRefreshOptions{})),
-				tegenaria.EngineWithSecretHeaders("Token", "x-shop-session")))
+				tegenaria.EngineWithSecretHeaders("Token", "X-Shop-Session"),
+			))
 			visits := w.visits()
 			if len(visits) != 3 || visits[1].url != tt.target {
 				t.Fatalf("%+v", visits)
