@@ -67,10 +67,7 @@ func (b bombRun) run(t *testing.T, steps []bombStep, each func(*bombReport)) {
 			left = left[1:]
 			continue
 		}
-		for _, r := range b.child(t, server, left) {
-			each(r)
-			left = left[1:]
-		}
+		left = left[b.child(t, server, left, each):]
 	}
 }
 
@@ -105,8 +102,8 @@ func (b bombRun) sitecrawl(t *testing.T, server *bombServer, step hostedStep) *b
 	return r
 }
 
-// child has the child crawl the steps, between calm pages. It returns the reports of those that were made.
-func (b bombRun) child(t *testing.T, server *bombServer, steps []hostedStep) (reports []*bombReport) {
+// child has the child crawl the steps, between calm pages. It returns how many were made.
+func (b bombRun) child(t *testing.T, server *bombServer, steps []hostedStep, each func(*bombReport)) (made int) {
 	out := filepath.Join(t.TempDir(), "items.jsonl")
 	server.begin()
 	p := startMeasured(t, b.group, b.env, true, os.Args[0], "-bombs-child", server.base.URL+"/calm/0", "-bombs-feed", out, "-bombs-limits", b.limits)
@@ -116,7 +113,7 @@ func (b bombRun) child(t *testing.T, server *bombServer, steps []hostedStep) (re
 	_, before := p.memory()
 	for _, step := range steps {
 		r := &bombReport{step: step.name, ends: make(map[string]int), before: before}
-		reports = append(reports, r)
+		made++
 		p.forget()
 		server.linkStep(step)
 		begin := time.Now()
@@ -133,23 +130,28 @@ func (b bombRun) child(t *testing.T, server *bombServer, steps []hostedStep) (re
 		}
 		if r.peak, _ = p.memory(); err != nil {
 			r.lose("%v", err)
+		}
+		if err != nil || made == len(steps) {
+			b.end(p, server, r, err == nil)
+		}
+		server.check(step, out, r)
+		if each(r); err != nil {
 			break
 		}
 	}
+	return made
+}
+
+// end ends the child, which is killed unless it is well.
+func (b bombRun) end(p *measured, server *bombServer, r *bombReport, well bool) {
 	server.end()
 	limit := bombTime
-	if err != nil {
+	if !well {
 		limit = time.Second
 	}
-	code, says := p.wait(limit)
-	last := reports[len(reports)-1]
-	if code != 0 {
-		last.lose("exit code %d: %s", code, says)
+	if code, says := p.wait(limit); code != 0 {
+		r.lose("exit code %d: %s", code, says)
 	}
-	for i, r := range reports {
-		server.check(steps[i], out, r)
-	}
-	return reports
 }
 
 // check asks the two witnesses: the log of the server and the feed.
