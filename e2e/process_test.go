@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if flag.Parse(); *childSeed != "" {
 		os.Exit(childMain())
 	}
+	if *soakChild != "" {
+		os.Exit(soakMain())
+	}
 	var err error
 	if programs, err = os.MkdirTemp("", "e2e"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
