@@ -84,6 +84,9 @@ type SlotState struct {
 	Delay       time.Duration // between the starts of two downloads
 	Penalty     time.Duration // the part of Delay that refusals have earned, which good answers take away
 	Pages       int           // downloads begun, where they are counted
+
+	// AutoThrottle is the part of Delay that follows the latency of the answers; 0: none.
+	AutoThrottle time.Duration
 }
 
 // Settled is one request that came to its end.
@@ -143,7 +146,7 @@ type CacheInterface interface {
 	// back, the latest first.
 	Settle(ctx context.Context, batch Batch) error
 	// Slots lists the slots that hold waiting records, in any order. A durable cache lists them with their NextAllowed,
-	// Delay and Pages as last settled, and lists those too, with Pending 0, whose NextAllowed lies ahead or whose Pages
+	// Delay, Penalty, AutoThrottle and Pages as last settled, and lists those too, with Pending 0, whose NextAllowed lies ahead or whose Pages
 	// are not 0.
 	Slots(ctx context.Context) iter.Seq2[SlotState, error]
 	// DeadLetters lists requests that failed or were given up. A memory cache keeps the newest 1,000.

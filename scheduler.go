@@ -27,6 +27,7 @@ type scheduler struct {
 	reading chan struct{} // one token for each worker that may read the cache; nil for any number
 
 	throttled                    bool // Politeness.AutoThrottle is set
+	maxThrottle                  time.Duration
 	maxRetryAfter, maxCrawlDelay time.Duration
 	budgets                      atomic.Bool // some slot has a page budget
 
@@ -68,7 +69,7 @@ func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, no
 	s.budgets.Store(s.rules.budgets())
 	s.slots = slots.New(func(name string) slots.Policy { return s.rules.of(name).Policy })
 	if throttle, on := cfg.politeness.throttle(); on {
-		s.throttled = true
+		s.throttled, s.maxThrottle = true, throttle.Max
 		s.slots.SetThrottle(throttle)
 	}
 	return s

@@ -16,8 +16,13 @@ func (s *scheduler) restore(slot SlotState, suspects bool) {
 	if slot.Pages > 0 {
 		s.begun[slot.Name] = slot.Pages
 	}
-	if slot.Penalty > 0 && now.Sub(slot.NextAllowed) < slots.AnswerMemory {
-		s.slots.SetDelay(slot.Name, slots.Penalty, now, slot.Penalty)
+	if now.Sub(slot.NextAllowed) < slots.AnswerMemory {
+		if slot.Penalty > 0 {
+			s.slots.SetDelay(slot.Name, slots.Penalty, now, slot.Penalty)
+		}
+		if slot.AutoThrottle > 0 && s.throttled {
+			s.slots.SetDelay(slot.Name, slots.Throttled, now, min(slot.AutoThrottle, s.maxThrottle))
+		}
 	}
 	if slot.Pending > 0 {
 		s.slots.Add(slot.Name, slot.Priority, slot.Pending)
@@ -43,7 +48,7 @@ func (s *scheduler) state(name string) (SlotState, bool) {
 	known, _ := s.slots.Lookup(name)
 	state := SlotState{Name: name, NextAllowed: known.Next, Delay: known.Delay, Pages: s.begun[name]}
 	if known.Learnt {
-		state.Penalty = max(known.Delays[slots.Penalty], 0)
+		state.Penalty, state.AutoThrottle = max(known.Delays[slots.Penalty], 0), max(known.Delays[slots.Throttled], 0)
 	}
 	// One that has learnt something and has nothing to remember any more is told too: the cache may hold what it had.
 	return state, state.Delay > 0 || state.Pages > 0 || known.Learnt || state.NextAllowed.After(s.now())

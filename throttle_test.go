@@ -454,3 +454,49 @@ func robotsWaitsForPause(t *testing.T, meta map[string]any, holds *internalHooks
 		}
 	})
 }
+
+// What AutoThrottle has found goes on where it was in a job that goes on soon, below and above where it starts; after ten
+// minutes it is forgotten, as that of a host without work. It fails when restore leaves the level out.
+func TestH13AutoThrottleGoesOn(t *testing.T) {
+	const s = time.Second
+	for _, tt := range []struct {
+		name    string
+		latency time.Duration
+		target  float64
+		down    time.Duration // between the runs
+		starts  []time.Duration
+	}{
+		// From 5 s: 3.5, 2.75, 2.375, and then 2.1875. The delay passes once first.
+		{"below the start", 2 * s, 1, 3 * s, []time.Duration{2375 * time.Millisecond, 4562500 * time.Microsecond}},
+		{"above it", 20 * s, 0.5, 3 * s, []time.Duration{40 * s, 80 * s}},
+		{"much later", 2 * s, 1, time.Hour, []time.Duration{5 * s, 8500 * time.Millisecond}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				store := newCrashStore()
+				first := &crashCache{crashStore: store}
+				w, seeds := newWorld(), []string(nil)
+				for i := range 5 {
+					seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
+					w.page(seeds[i], after(tt.latency, text("x")))
+				}
+				w.page(seeds[3], func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+					first.kill()
+					return text("x")(ctx)
+				})
+				p := tegenaria.Politeness{PerSlot: 1, AutoThrottle: &tegenaria.AutoThrottle{Target: tt.target}}
+				if err := polite(w, p, seeds, tegenaria.EngineWithCache(first)).Run(t.Context(), "test"); !errors.Is(err, errCrashed) {
+					t.Fatalf("the first run returned %v", err)
+				}
+				sleep(tt.down)
+				w.page(seeds[3], after(tt.latency, text("x")))
+				again := time.Now()
+				mustRun(t, polite(w, p, seeds, tegenaria.EngineWithCache(&crashCache{crashStore: store})))
+				starts := w.startsOf("a.test", again)[4:]
+				if !slices.Equal(starts, tt.starts) {
+					t.Errorf("downloads began at %v, want %v", starts, tt.starts)
+				}
+			})
+		})
+	}
+}

@@ -33,7 +33,7 @@ func testReopen(t *testing.T, c *cacheUnderTest) {
 	c.settle(tegenaria.Batch{
 		Settled: settled(got[:1], tegenaria.Fetched),
 		Slots: []tegenaria.SlotState{
-			{Name: "s", NextAllowed: allowed, Delay: 7 * time.Second, Penalty: 4 * time.Second, Pages: 3},
+			{Name: "s", NextAllowed: allowed, Delay: 7 * time.Second, Penalty: 4 * time.Second, AutoThrottle: 5 * time.Second, Pages: 3},
 			{Name: "empty", NextAllowed: allowed},
 			{Name: "budget", Pages: 12}, // its requests are settled, and still count
 		},
@@ -58,7 +58,8 @@ func testReopen(t *testing.T, c *cacheUnderTest) {
 			c.ok(err)
 			slots[s.Name] = s
 		}
-		if s := slots["s"]; s.Pending != 3 || s.Priority != 0 || !s.NextAllowed.Equal(allowed) || s.Delay != 7*time.Second || s.Penalty != 4*time.Second || s.Pages != 3 {
+		if s := slots["s"]; s.Pending != 3 || s.Priority != 0 || !s.NextAllowed.Equal(allowed) || s.Delay != 7*time.Second || s.Penalty != 4*time.Second ||
+			s.AutoThrottle != 5*time.Second || s.Pages != 3 {
 			t.Errorf("slot %+v, want 3 records of priority 0, not before %v, a delay of 7s, 4s of them penalty, and 3 pages", s, allowed)
 		}
 		if s := slots["budget"]; s.Pending != 0 || s.Pages != 12 {

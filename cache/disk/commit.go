@@ -110,7 +110,7 @@ func (c *Cache) storeSlot(s *slot, now time.Time) {
 	v = binary.AppendUvarint(v, uint64(s.waiting+len(s.flights)))
 	v = binary.AppendVarint(v, first.priority)
 	v = binary.AppendUvarint(v, first.order)
-	slow := s.delay > 0 || s.pages > 0 || s.penalty > 0
+	slow := s.delay > 0 || s.pages > 0 || s.penalty > 0 || s.throttle > 0
 	if !s.nextAllowed.IsZero() || slow {
 		v = binary.AppendVarint(v, int64(instantOf(s.nextAllowed)))
 	}
@@ -118,8 +118,11 @@ func (c *Cache) storeSlot(s *slot, now time.Time) {
 		v = binary.AppendUvarint(v, uint64(s.delay))
 		v = binary.AppendUvarint(v, uint64(s.pages))
 	}
-	if s.penalty > 0 {
+	if s.penalty > 0 || s.throttle > 0 {
 		v = binary.AppendUvarint(v, uint64(s.penalty))
+	}
+	if s.throttle > 0 {
+		v = binary.AppendUvarint(v, uint64(s.throttle))
 	}
 	c.valueBuf = v
 	if s.stored {
@@ -144,6 +147,9 @@ func parseSlot(name string, value []byte) (*slot, error) {
 	}
 	if len(r.data) > 0 {
 		s.penalty = time.Duration(r.uint())
+	}
+	if len(r.data) > 0 {
+		s.throttle = time.Duration(r.uint())
 	}
 	return s, r.end()
 }
@@ -285,7 +291,7 @@ func (c *Cache) settle(b *tegenaria.Batch) error {
 	for _, known := range b.Slots {
 		s := c.slotOf(known.Name)
 		s.nextAllowed, s.delay, s.pages = known.NextAllowed, max(known.Delay, 0), max(known.Pages, 0)
-		s.penalty = max(known.Penalty, 0)
+		s.penalty, s.throttle = max(known.Penalty, 0), max(known.AutoThrottle, 0)
 		c.touch(s)
 	}
 	for name, checkpoint := range b.Checkpoints {

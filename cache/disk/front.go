@@ -13,6 +13,7 @@ type slot struct {
 	nextAllowed time.Time
 	delay       time.Duration
 	penalty     time.Duration
+	throttle    time.Duration // what AutoThrottle has found
 	pages       int
 
 	waiting int // records in the queue that are not in flight

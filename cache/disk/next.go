@@ -45,7 +45,7 @@ func (c *Cache) Next(_ context.Context, name string, n int) ([]tegenaria.Record,
 }
 
 func stateOf(s *slot) tegenaria.SlotState {
-	state := tegenaria.SlotState{Name: s.name, Pending: s.waiting, NextAllowed: s.nextAllowed, Delay: s.delay, Penalty: s.penalty, Pages: s.pages}
+	state := tegenaria.SlotState{Name: s.name, Pending: s.waiting, NextAllowed: s.nextAllowed, Delay: s.delay, Penalty: s.penalty, AutoThrottle: s.throttle, Pages: s.pages}
 	if s.waiting > 0 {
 		state.Priority = int(s.head.priority)
 	}
