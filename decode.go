@@ -62,6 +62,9 @@ func (x *exchange) open(answer *http.Response) (decoded bool, err error) {
 		return false, nil
 	}
 	limits := httpx.Limits{Decoded: x.most, Ratio: x.down.limits.Ratio, Window: x.takeWindow}
+	if x.to == toBeginning {
+		limits.Decoded++ // the byte that shows that there is more is no mistake
+	}
 	x.decoder, err = httpx.NewReader(codings, x.content, limits)
 	var unknown *httpx.UnknownCodingError
 	switch {

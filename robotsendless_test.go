@@ -1,6 +1,8 @@
 package tegenaria_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -35,6 +37,32 @@ func TestEndlessRobots(t *testing.T) {
 	}
 	if n := sent.Load(); n > 64<<20 { // what lies in buffers is more than what is read
 		t.Errorf("the server sent %d MiB", n>>20)
+	}
+}
+
+// A robots.txt that is longer than what counts is obeyed as far as it counts, whether it is coded or not. The test fails if
+// the decoder has the same limit as the reader, which asks for one byte more to see that there is more.
+func TestH01LongRobotsIsObeyed(t *testing.T) {
+	body := []byte("User-agent: *\nDisallow: /no\n" + strings.Repeat("# more\n", 1<<20))
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(body); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	for coding, body := range map[string][]byte{"identity": body, "gzip": packed.Bytes()} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/robots.txt" {
+				w.Header().Set("Content-Encoding", coding)
+				_, _ = w.Write(body)
+			}
+		}))
+		s := newSpider(server.URL+"/", server.URL+"/no")
+		s.parse = nothing
+		e := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(s), tegenaria.EngineWithLogger(quiet()))
+		if stats := mustRun(t, e); stats.Outcomes[tegenaria.Fetched] != 1 || stats.Outcomes[tegenaria.Robots] != 1 {
+			t.Errorf("%s: outcomes %v, errors %v", coding, stats.Outcomes, s.errors())
+		}
+		server.Close()
 	}
 }
 
