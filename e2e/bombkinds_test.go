@@ -139,7 +139,7 @@ func htmlKinds() (kinds []bombKind) {
 		{"text-wide", repeated("", "<div>t</div>", "")},
 	} {
 		kinds = append(kinds, bombKind{name: "html-" + k.name, media: htmlUTF8, body: k.body,
-			few: false})
+			few: k.name == "b" || k.name == "attributes"})
 	}
 	return kinds
 }
@@ -159,7 +159,7 @@ func otherKinds() []bombKind {
 
 		{name: "json-nested", media: json, body: halves("[", "]")},
 		{name: "json-numbers", media: json, body: repeated("[", "0,", "0]")},
-		{name: "json-objects", media: json, body: repeated("[", "{},", "0]")},
+		{name: "json-objects", media: json, body: repeated("[", "{},", "0]"), few: true},
 		{name: "json-keys", media: json, body: numbered("{", `"%d":0,`, `"":0}`)},
 		{name: "json-string", media: json, body: repeated(`"`, "a", `"`)},
 		{name: "json-escapes", media: json, body: repeated(`["`, `\u0800`, `"]`)},
