@@ -157,7 +157,7 @@ func (b *bodyBudget) free(n int64) {
 
 // collect runs a collection if n bytes more, the garbage counted, are above the bound, and much is garbage.
 func (b *bodyBudget) collect(n int64) {
-	if b.dirty.Load() < max(b.bound/4, 16*much) {
+	if b.dirty.Load() < max(b.bound/8, 16*much) {
 		return
 	}
 	b.mu.Lock()
@@ -167,7 +167,7 @@ func (b *bodyBudget) collect(n int64) {
 		return
 	}
 	left := b.garbage.Left()
-	if left >= max(b.bound/4, 16*much) {
+	if left >= max(b.bound/8, 16*much) {
 		b.garbage.Collect()
 		left = b.garbage.Left()
 	}

@@ -50,7 +50,9 @@ func (e Encoding) most(text []byte) int64 {
 		}
 		return int64(utf8Size(text))
 	case UTF16BE, UTF16LE:
-		return int64(len(text))*3/2 + large
+		return int64(utf16Size(text, e == UTF16BE))
+	case ISO2022JP:
+		return int64(multibyteSize(text))
 	case Replacement:
 		return 0
 	}
@@ -61,7 +63,16 @@ func (e Encoding) most(text []byte) int64 {
 	if !e.isMultibyte() {
 		return int64(e.singleSize(text[n:]) + n)
 	}
-	return int64(n) + 4*int64(len(text)-n) // it grows where much is malformed
+	return int64(n + multibyteSize(text[n:]))
+}
+
+// multibyteSize returns how much memory the text of an encoding of several bytes a character takes: a byte makes three at
+// most, where it is malformed or of half width, and two bytes do as a rule.
+func multibyteSize(b []byte) int {
+	if len(b) < large {
+		return len(b)*3/2 + utf8.UTFMax
+	}
+	return len(b)*3 + utf8.UTFMax
 }
 
 // isMultibyte reports whether characters may have several bytes.
@@ -83,6 +94,28 @@ func utf8Size(b []byte) int {
 		return len(b) + len(b)/8 + utf8.UTFMax
 	}
 	return len(b) + 2*malformed(b) + utf8.UTFMax
+}
+
+// utf16Size returns how much memory decodeUTF16 takes.
+func utf16Size(b []byte, bigEndian bool) int {
+	if len(b) < large {
+		return len(b)*3/4 + utf8.UTFMax
+	}
+	size, high := 2*utf8.UTFMax, 1
+	if bigEndian {
+		high = 0
+	}
+	for i := 0; i+1 < len(b); i += 2 {
+		switch unit := uint16(b[i+high])<<8 | uint16(b[i+1-high]); {
+		case unit < utf8.RuneSelf:
+			size++
+		case unit < 0x800:
+			size += 2
+		default: // half of a pair has two, if it is one
+			size += 3
+		}
+	}
+	return size
 }
 
 // singleSize returns how much memory the text of an encoding of one byte a character takes.
@@ -150,7 +183,7 @@ func (e Encoding) Decode(text []byte) []byte {
 		return text
 	}
 	// A character of one byte takes at most three, one of two bytes seldom more than three.
-	room := (len(text)-n)*3/2 + utf8.UTFMax
+	room := multibyteSize(text[n:])
 	if !e.isMultibyte() {
 		room = e.singleSize(text[n:])
 	}
@@ -244,7 +277,7 @@ func brokenLen(b []byte) int {
 
 // decodeUTF16 is the shared UTF-16 decoder (Encoding standard, section 14.2).
 func decodeUTF16(b []byte, bigEndian bool) []byte {
-	dst := make([]byte, 0, len(b)*3/4+utf8.UTFMax)
+	dst := make([]byte, 0, utf16Size(b, bigEndian))
 	unit := func(i int) rune {
 		if bigEndian {
 			return rune(b[i])<<8 | rune(b[i+1])

@@ -100,7 +100,7 @@ const (
 // decodeISO2022JP is the decoder of ISO-2022-JP (section 12.2.1). Its states "trail byte", "escape
 // start" and "escape" are looks ahead here.
 func decodeISO2022JP(b []byte) []byte {
-	dst := make([]byte, 0, len(b)*3/2+utf8.UTFMax)
+	dst := make([]byte, 0, multibyteSize(b))
 	table := jis0208Pairs()
 	state := jisASCII
 	escaped := false // an escape sequence was the last that was read: another one is an error
