@@ -80,8 +80,7 @@ func (e *UnexpectedStatusError) Error() string {
 }
 
 // HeaderTooLargeError is the failure of a response whose header is larger than Limits.Header or has more fields than
-// Limits.HeaderFields. A header of HTTP/2 that is too large only once it is decoded, or has one field that is far too
-// large, may fail as what breaks the protocol does: net/http does not tell the two apart, and closes the connection.
+// Limits.HeaderFields. In HTTP/2 it is the decoded header that counts.
 type HeaderTooLargeError struct {
 	URL    string
 	Limit  int64 // of Limits.Header, in bytes; 0 if it was the other

@@ -137,7 +137,28 @@ func TestCloseClosesConnections(t *testing.T) {
 
 // A header that is too large costs its own request alone: those beside it on the connection are asked again where that
 // does no harm.
-func TestLargeHeaderLeavesNeighbours(t *testing.T) {
+func TestLargeHeaderLeavesNeighbours(t *testing.T) { leavesNeighbours(t, largeHeader) }
+
+// So does a header of some kilobytes that stands for megabytes: fields by their index in the table, 4 KB for each byte,
+// and one long field in the shortest code. It fails when frames.explodes does not follow what net/http decodes.
+func TestH13HeaderBombLeavesNeighbours(t *testing.T) {
+	index := func(encoder *hpack.Encoder) {
+		for range 16_000 {
+			encoder.WriteField(hpack.HeaderField{Name: "x", Value: strings.Repeat("x", 4000)})
+		}
+	}
+	field := func(encoder *hpack.Encoder) {
+		encoder.WriteField(hpack.HeaderField{Name: "x", Value: strings.Repeat("0", 1<<20+1<<18), Sensitive: true}) // 5 bits each
+	}
+	for name, fill := range map[string]func(*hpack.Encoder){"index": index, "field": field} {
+		t.Run(name, func(t *testing.T) {
+			leavesNeighbours(t, func(h *h2, stream uint32) { writeHeader(h, stream, fill) })
+		})
+	}
+}
+
+// leavesNeighbours has a server answer one of many requests on a connection with a header that is too large.
+func leavesNeighbours(t *testing.T, tooLarge func(h *h2, stream uint32)) {
 	const neighbours = 8
 	var connections, waiting atomic.Int32
 	arrived := make(chan struct{})
@@ -154,7 +175,7 @@ func TestLargeHeaderLeavesNeighbours(t *testing.T) {
 				close(arrived)
 			}
 			if waiting.Add(1) == neighbours+1 {
-				largeHeader(h, large)
+				tooLarge(h, large)
 			}
 		})
 	})
@@ -195,12 +216,19 @@ func TestLargeHeaderLeavesNeighbours(t *testing.T) {
 
 // largeHeader answers a stream with a header above Limits.Header, in several frames.
 func largeHeader(h *h2, stream uint32) {
+	writeHeader(h, stream, func(encoder *hpack.Encoder) {
+		for i := range 200 {
+			encoder.WriteField(hpack.HeaderField{Name: fmt.Sprint("x", i), Value: strings.Repeat("~", 10<<10), Sensitive: true})
+		}
+	})
+}
+
+// writeHeader answers a stream with a header in several frames.
+func writeHeader(h *h2, stream uint32, fill func(*hpack.Encoder)) {
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
 	encoder.WriteField(hpack.HeaderField{Name: ":status", Value: "200"})
-	for i := range 200 {
-		encoder.WriteField(hpack.HeaderField{Name: fmt.Sprint("x", i), Value: strings.Repeat("~", 10<<10), Sensitive: true})
-	}
+	fill(encoder)
 	h.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Next(1 << 14)})
 	for block.Len() > 0 {
 		if h.WriteContinuation(stream, block.Len() <= 1<<14, block.Next(1<<14)) != nil {

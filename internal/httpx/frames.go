@@ -10,15 +10,17 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"golang.org/x/net/http2/hpack"
 )
 
 // HTTP2Conn is a client's HTTP/2 connection that gives net/http only frames of the types of RFC 9113 §6. The others mean
 // nothing and are dropped, as §5.5 demands: net/http would write a line to the process's log for each of them, and a
 // server can send them without end.
 //
-// A header block that is too large ends the connection before it is decoded: what comes behind it cannot be decoded
-// without it (§4.3). The stream that it belongs to is reset first, see [IsHeaderTooLarge]; the others fail with
-// [ErrNeighbour].
+// A header block that is too large as it comes, or of which net/http would decode so much that it gives the connection
+// up, ends the connection before net/http sees it: what comes behind it cannot be decoded without it (§4.3). The stream
+// that it belongs to is reset first, see [IsHeaderTooLarge]; the others fail with [ErrNeighbour].
 type HTTP2Conn struct {
 	*tls.Conn
 	frames frames
@@ -28,6 +30,8 @@ type HTTP2Conn struct {
 type frames struct {
 	in        *bufio.Reader
 	maxHeader int64
+	decoder   *hpack.Decoder // follows what net/http decodes; nil before the first header block
+	garbled   bool           // it has failed, as net/http will
 
 	ready   []byte // what is read before anything else
 	held    []byte // a header block that has begun: it is handed over whole, or not at all
@@ -86,6 +90,8 @@ const (
 	frameResetStream  = 0x3 // §6.4
 	frameContinuation = 0x9 // §6.10, the last of the types
 	endHeaders        = 0x4
+	padded            = 0x8
+	hasPriority       = 0x20
 )
 
 // NetConn returns the connection below, TLS itself.
@@ -156,15 +162,84 @@ func (f *frames) next() error {
 	if f.block > f.maxHeader {
 		return f.refuse([4]byte(head[5:9]))
 	}
-	if f.inBlock && f.maxHeader <= mostHeld {
-		return f.hold(size)
+	if f.maxHeader > mostHeld {
+		f.left = size
+		return nil
+	}
+	stream := [4]byte(head[5:9])
+	if err := f.hold(size); err != nil || f.inBlock {
+		return err
+	}
+	if f.explodes() {
+		return f.refuse(stream)
 	}
 	f.ready, f.held = f.held, nil
-	f.left = size
 	return nil
 }
 
-// hold takes a frame of a header block that does not end with it.
+// explodes decodes the header block that is held, as net/http will, and reports whether net/http would end the
+// connection because it is too large: a few bytes can stand for fields without end (RFC 7541 §7.3). Of any other fault
+// net/http learns by itself.
+func (f *frames) explodes() bool {
+	if f.garbled {
+		return false
+	}
+	if f.decoder == nil {
+		const tableSize = 4096 // net/http's
+		f.decoder = hpack.NewDecoder(tableSize, nil)
+		f.decoder.SetMaxStringLength(int(f.maxHeader))
+	}
+	room := f.maxHeader
+	f.decoder.SetEmitEnabled(true)
+	f.decoder.SetEmitFunc(func(field hpack.HeaderField) {
+		if room -= int64(field.Size()); room < 0 {
+			room = 0
+			f.decoder.SetEmitEnabled(false)
+		}
+	})
+	for rest := f.held; len(rest) > 0; {
+		size := frameHeadLength + int(rest[0])<<16 + int(rest[1])<<8 + int(rest[2])
+		fragment, ok := blockFragment(rest[:size])
+		if !ok {
+			f.garbled = true
+			return false
+		}
+		if int64(len(fragment)) > 2*room {
+			return true
+		}
+		if _, err := f.decoder.Write(fragment); err != nil {
+			f.garbled = true
+			return errors.Is(err, hpack.ErrStringLength)
+		}
+		rest = rest[size:]
+	}
+	f.garbled = f.decoder.Close() != nil
+	return false
+}
+
+// blockFragment returns what a HEADERS or CONTINUATION frame has of a header block (RFC 9113 §6.2, §6.10).
+func blockFragment(frame []byte) (fragment []byte, ok bool) {
+	kind, flags, fragment := frame[3], frame[4], frame[frameHeadLength:]
+	if kind != frameHeaders {
+		return fragment, true
+	}
+	padding, skip := 0, 0
+	if flags&padded != 0 {
+		if len(fragment) == 0 {
+			return nil, false
+		}
+		padding, skip = int(fragment[0]), 1
+	}
+	if flags&hasPriority != 0 {
+		skip += 5
+	}
+	if len(fragment) < skip+padding {
+		return nil, false
+	}
+	return fragment[skip : len(fragment)-padding], true
+}
+
+// hold takes a frame of a header block.
 func (f *frames) hold(size int64) error {
 	if f.held == nil {
 		f.held = make([]byte, 0, size)

@@ -13,6 +13,9 @@ import (
 	"testing/iotest"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 )
 
 // frame makes a frame (RFC 9113 §4.1).
@@ -59,7 +62,7 @@ func TestFrames(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for name, cut := range map[string]func(io.Reader) io.Reader{"whole": func(r io.Reader) io.Reader { return r }, "bytes": iotest.OneByteReader, "halves": iotest.HalfReader, "with the error": iotest.DataErrReader} {
-				f := &frames{in: bufio.NewReader(cut(bytes.NewReader(tt.in))), maxHeader: limit}
+				f := &frames{in: bufio.NewReader(cut(bytes.NewReader(tt.in))), maxHeader: limit, garbled: true} // the blocks are no HPACK
 				got, err := io.ReadAll(f)
 				if !bytes.Equal(got, tt.want) || !tt.err(err) {
 					t.Errorf("%s: %d bytes, want %d; %v", name, len(got), len(tt.want), err)
@@ -107,7 +110,7 @@ func FuzzFrames(f *testing.F) {
 	f.Add(append(frame(frameHeaders, 0, 30), frame(frameContinuation, endHeaders, 50)...))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		const limit = 100
-		got, err := io.ReadAll(&frames{in: bufio.NewReader(iotest.OneByteReader(bytes.NewReader(in))), maxHeader: limit})
+		got, err := io.ReadAll(&frames{in: bufio.NewReader(iotest.OneByteReader(bytes.NewReader(in))), maxHeader: limit, garbled: true})
 		var want, held []byte
 		block, within := 0, false
 		for rest := in; len(rest) > 0; {
@@ -152,6 +155,37 @@ func FuzzFrames(f *testing.F) {
 		}
 		if want = append(want, held...); !bytes.Equal(got, want) {
 			t.Errorf("got %x, want %x", got, want)
+		}
+	})
+}
+
+// FuzzHeaderBlocks compares with the framer that net/http has a copy of: a block that explodes is one at which that
+// ends the connection.
+func FuzzHeaderBlocks(f *testing.F) {
+	entry := append([]byte{0x40, 1, 'x', 100}, bytes.Repeat([]byte{'y'}, 100)...)
+	f.Add(append(bytes.Clone(entry), bytes.Repeat([]byte{0xbe}, 40)...), uint8(20))
+	f.Add(append(bytes.Clone(entry), bytes.Repeat([]byte{0xbe}, 40)...), uint8(200))
+	f.Add([]byte{0x88, 0x82, 0x3f, 0xe1, 0x1f}, uint8(1))
+	f.Add([]byte("\x00\x01x\xff\xff\x7f"), uint8(3))
+	f.Fuzz(func(t *testing.T, block []byte, cut uint8) {
+		const limit = 1000
+		var wire bytes.Buffer
+		framer := http2.NewFramer(&wire, &wire)
+		first := min(len(block), int(cut))
+		framer.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: block[:first], EndHeaders: first == len(block), PadLength: cut, Priority: http2.PriorityParam{StreamDep: uint32(cut & 1)}})
+		if first < len(block) {
+			framer.WriteContinuation(1, true, block[first:])
+		}
+		ours := &frames{held: bytes.Clone(wire.Bytes()), maxHeader: limit}
+		explodes := ours.explodes()
+		framer.ReadMetaHeaders, framer.MaxHeaderListSize = hpack.NewDecoder(4096, nil), limit
+		frame, err := framer.ReadFrame()
+		var ended http2.ConnectionError
+		switch ends := errors.As(err, &ended); {
+		case explodes && !ends:
+			t.Errorf("explodes, but net/http reads %v, %v", frame, err)
+		case !explodes && ends && ended == http2.ConnectionError(http2.ErrCodeCompression) && !ours.garbled:
+			t.Errorf("net/http cannot decode what we can: %v", err)
 		}
 	})
 }
