@@ -39,12 +39,18 @@ func WithContext(ctx context.Context) ContextOption {
 	return func(c *Context) { c.Ctx = ctx }
 }
 
-// NewContext makes the Context by which a request is sent.
+// NewContext makes the Context by which a request is sent. A nil option makes the request fail with a [*RequestError]
+// when it is sent.
 func NewContext(request *Request, opts ...ContextOption) *Context {
 	id := newID()
 	c := &Context{Request: request, CtxId: id.text, made: id}
-	for _, opt := range opts {
-		opt(c)
+	for i, opt := range opts {
+		switch {
+		case opt != nil:
+			opt(c)
+		case request != nil: // otherwise that is reported
+			request.fail(nilOption(request.Url, "ContextOption", i))
+		}
 	}
 	return c
 }

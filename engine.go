@@ -44,7 +44,7 @@ type SpiderEngine struct {
 	life lifecycle.Machine
 }
 
-// NewSpiderEngine makes an engine.
+// NewSpiderEngine makes an engine. A nil option is a mistake that Run reports.
 func NewSpiderEngine(opts ...EngineOption) *SpiderEngine {
 	e := &SpiderEngine{config: config{
 		parseWorkers:    uint(runtime.GOMAXPROCS(0)),
@@ -55,7 +55,11 @@ func NewSpiderEngine(opts ...EngineOption) *SpiderEngine {
 		grace:           20 * time.Second,
 		failFast:        true,
 	}}
-	for _, opt := range opts {
+	for i, opt := range opts {
+		if opt == nil {
+			e.config.nilOptions = append(e.config.nilOptions, i+1)
+			continue
+		}
 		opt(e)
 	}
 	return e

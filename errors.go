@@ -63,10 +63,14 @@ func ErrorWithItem(item *ItemMeta) ErrorOption { return func(e *HandleError) { e
 // ErrorWithStage says where it happened.
 func ErrorWithStage(stage Stage) ErrorOption { return func(e *HandleError) { e.Stage = stage } }
 
-// NewError makes a HandleError of an error.
+// NewError makes a HandleError of an error. That an option is nil is joined to the error.
 func NewError(ctxId string, err error, opts ...ErrorOption) *HandleError {
 	e := &HandleError{CtxId: ctxId, Err: err}
-	for _, opt := range opts {
+	for i, opt := range opts {
+		if opt == nil {
+			e.Err = errors.Join(e.Err, fmt.Errorf("NewError: ErrorOption %d is nil; leave it out", i+1))
+			continue
+		}
 		opt(e)
 	}
 	return e

@@ -79,7 +79,7 @@ func (c *crawl) obey(j *job, herr *HandleError) bool {
 	if retry := asRetry(herr.Err); retry != nil {
 		if j.rec.Attempt+1 >= c.limits.Attempts || !j.rewind() {
 			c.handle(j, herr)
-			j.decide(GaveUp, reasonOf(retry.reason))
+			j.decide(GaveUp, reasonOf(retry.Err))
 			return true
 		}
 		j.runAgain(retry)

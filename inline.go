@@ -47,7 +47,7 @@ func (c *crawl) inlineChain(caller *Context, call *fetchCall, r *Request) (*Resp
 		case retry != nil:
 			c.settleInline(j, Dropped, "retry")
 			attempt++
-			if err := waitFor(caller, retry.after); err != nil {
+			if err := waitFor(caller, retry.After); err != nil {
 				return resp, j.failure(StageDownload, err, nil)
 			}
 		case herr != nil:
@@ -123,7 +123,7 @@ func (c *crawl) inlineRecord(s *scratch, from emission, ctx *Context) (rec Recor
 }
 
 // inlineOnce makes one exchange and settles its job. next is the target of a redirect.
-func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleError, retry *retryError) {
+func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleError, retry *RetryError) {
 	defer j.life.cancel(nil)
 	herr = c.inlineExchange(j)
 	resp = j.ctx.Response()
@@ -171,8 +171,8 @@ func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 		// The verb has been obeyed: it must not reach the caller's own request if the caller returns this.
 		gaveUp := *herr
 		gaveUp.Err = errors.New(reason)
-		if retry.reason != nil {
-			gaveUp.Err = retry.reason
+		if retry.Err != nil {
+			gaveUp.Err = retry.Err
 		}
 		herr = &gaveUp
 	}
@@ -191,7 +191,7 @@ func inlineOutcome(herr *HandleError) (Outcome, string) {
 	case errors.Is(herr.Err, ErrIgnoreRequest):
 		return Filtered, ignoreReason(herr.Err)
 	case asRetry(herr.Err) != nil:
-		return GaveUp, reasonOf(asRetry(herr.Err).reason)
+		return GaveUp, reasonOf(asRetry(herr.Err).Err)
 	case asGiveUp(herr.Err) != nil:
 		return GaveUp, reasonOf(asGiveUp(herr.Err).reason)
 	}

@@ -59,7 +59,7 @@ type job struct {
 	lost    error       // why an item of it could not be sent
 	reason  string
 	status  int
-	retry   *retryError    // it goes back to the cache, to run again
+	retry   *RetryError    // it goes back to the cache, to run again
 	emitted map[Key]uint64 // how often an unfiltered request was sent, by fingerprint
 	ids     []string       // CtxIds of what it fetched inline
 	inlines []*job         // those of them that are under way
@@ -157,7 +157,7 @@ func (j *job) decide(outcome Outcome, reason string) {
 }
 
 // runAgain makes the job go back to the cache when it ends.
-func (j *job) runAgain(retry *retryError) {
+func (j *job) runAgain(retry *RetryError) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.outcome == 0 && !j.sealed {

@@ -27,6 +27,9 @@ type MiddlewaresInterface interface {
 // ErrorMiddleware is an optional ability of middlewares: it sees each failure of a request before
 // the ErrorHandlers do, in the order of responses. It returns the error to go on with, which may be
 // [Retry]; nil ends the request as dropped, with nobody told.
+//
+// It also sees what a middleware or parser returns to steer the engine, which is no failure: a [*RetryError], found by
+// errors.As, and [ErrIgnoreRequest], found by errors.Is. To leave these alone it returns them as they are.
 type ErrorMiddleware interface {
 	ProcessError(ctx *Context, err error, req chan<- *Context) error
 }

@@ -33,6 +33,9 @@ func (cfg *config) mistakes() error {
 			errs = append(errs, fmt.Errorf("%s is %d; it must be 1 or more", n.name, n.value))
 		}
 	}
+	for _, n := range cfg.nilOptions {
+		errs = append(errs, fmt.Errorf("engine option %d is nil; leave it out", n))
+	}
 	if cfg.grace < 0 {
 		errs = append(errs, fmt.Errorf("EngineWithGrace is %s; it must not be negative", cfg.grace))
 	}

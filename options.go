@@ -35,6 +35,7 @@ type config struct {
 	tls                          *tls.Config
 	secretHeaders                []string // beside those that isCredential knows
 	failFast                     bool
+	nilOptions                   []int // which options are nil, from 1
 	metaTypes                    map[string]reflect.Type
 	spiders                      []SpiderInterface
 	middlewares                  Middlewares

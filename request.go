@@ -1,6 +1,8 @@
 package tegenaria
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -75,7 +77,8 @@ type Request struct {
 }
 
 // RequestOption changes a request under construction. What an option cannot do (a value that JSON
-// cannot hold, say) is kept and reported as the request's failure when it is sent.
+// cannot hold, say) is kept and reported as the request's failure when it is sent; so is a nil option, by a
+// [*RequestError].
 type RequestOption func(r *Request)
 
 // NewRequest makes a request that parser will read; a nil parser stands for the spider's Parser.
@@ -90,10 +93,21 @@ func NewRequest(url, method string, parser Parser, opts ...RequestOption) *Reque
 		MaxRedirects:   DefaultMaxRedirects,
 		parser:         parser,
 	}
-	for _, opt := range opts {
+	for i, opt := range opts {
+		if opt == nil {
+			r.fail(nilOption(url, "RequestOption", i))
+			continue
+		}
 		opt(r)
 	}
 	return r
+}
+
+var errNilOption = errors.New("it is nil")
+
+// nilOption is the mistake of the option that is i-th of its kind, counted from 0.
+func nilOption(url, kind string, i int) error {
+	return &RequestError{URL: url, Field: fmt.Sprintf("%s %d", kind, i+1), Err: errNilOption, Remedy: "leave it out"}
 }
 
 // redirectChain is what a redirected request inherits from the chain that led to it.

@@ -2,6 +2,7 @@ package tegenaria
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/tegenaria/tegenaria/html"
@@ -60,6 +61,9 @@ func (r *Response) linkOptions(opts []links.Option, size int) []links.Option {
 	charged := size > smallPage && r.job() != nil
 	if encoding == charset.UTF8 && len(opts) == 0 && !charged {
 		return nil
+	}
+	if slices.ContainsFunc(opts, func(o links.Option) bool { return o == nil }) {
+		return opts // package links says which one
 	}
 	all := []links.Option{links.Charset(encoding), links.Header(r.Header)}
 	if charged {

@@ -342,3 +342,61 @@ func TestErrorHandlerOfBadRequestsIsBounded(t *testing.T) {
 		t.Errorf("stats: %+v", stats)
 	}
 }
+
+// An ErrorMiddleware is told of a Retry by a type that it can recognise, whoever returned it and however it is wrapped, and of
+// a failure by another one. It fails if Retry returns a type that is not exported.
+func TestH10ProcessErrorRecognisesRetry(t *testing.T) {
+	for _, where := range []string{"Parser", "ProcessRequest", "ProcessResponse", "ProcessError"} {
+		t.Run(where, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld().page("http://a.test/x", text("x"))
+				again := func(ctx *tegenaria.Context) error {
+					if ctx.Request.Attempt == 0 {
+						return fmt.Errorf("wrapped: %w", tegenaria.Retry(time.Second, errBroken))
+					}
+					return nil
+				}
+				s := newSpider("http://a.test/x")
+				var told []string
+				first := &errorHooks{hooks: hooks{name: "first", priority: 1}, failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+					var retry *tegenaria.RetryError
+					if errors.As(err, &retry) {
+						told = append(told, fmt.Sprint("retry after ", retry.After, ": ", errors.Is(retry.Err, errBroken)))
+					} else {
+						told = append(told, "failure")
+					}
+					return err
+				}}
+				second := &errorHooks{hooks: hooks{name: "second", priority: 2}, failed: func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+					if where == "ProcessError" && ctx.Request.Attempt == 0 {
+						return again(ctx)
+					}
+					return err
+				}}
+				final := func(ctx *tegenaria.Context) error {
+					if ctx.Request.Attempt > 0 {
+						return errBroken
+					}
+					if where == "ProcessError" {
+						return errBroken
+					}
+					return nil
+				}
+				s.parse = parserOf(final)
+				switch where {
+				case "Parser":
+					s.parse = parserOf(func(ctx *tegenaria.Context) error { return errors.Join(again(ctx), final(ctx)) })
+				case "ProcessRequest":
+					second.request = again
+				case "ProcessResponse":
+					second.response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { return again(ctx) }
+				}
+				mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(first, second)))
+				if want := []string{"retry after 1s: true", "failure"}; !slices.Equal(told, want) {
+					t.Errorf("told %q, want %q", told, want)
+				}
+				s.onlyError(t)
+			})
+		})
+	}
+}

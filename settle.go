@@ -276,8 +276,8 @@ func (s *settler) goBack(e *ended) {
 	rec.Attempt++
 	rec.Crashes = 0
 	rec.NotBefore = time.Time{}
-	if retry.after > 0 {
-		rec.NotBefore = now.Add(retry.after)
+	if retry.After > 0 {
+		rec.NotBefore = now.Add(retry.After)
 	}
 	if c.refusing.Load() && !c.durable && c.work.Err() != nil {
 		s.putBack(e, false)
@@ -291,7 +291,7 @@ func (s *settler) goBack(e *ended) {
 	}
 	c.counters.retries.Add(1)
 	if f := c.cfg.events.RequestRetried; f != nil {
-		c.event(func() { f(e.request, retry.after, retry.reason) })
+		c.event(func() { f(e.request, retry.After, retry.Err) })
 	}
 	s.putBack(e, verdict == VerdictLater)
 	c.sched.added([]Record{rec}, []Verdict{verdict}, e.request.maxConnsPerHost)

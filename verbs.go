@@ -25,22 +25,27 @@ func (e *closeSpiderError) Error() string { return "tegenaria: spider closed: " 
 // hand finishes, and Run returns a [*StoppedError] with this reason, unless nothing was left to do.
 func CloseSpider(reason string) error { return &closeSpiderError{reason} }
 
-type retryError struct {
-	after  time.Duration
-	reason error
+// RetryError is what [Retry] returns. An [ErrorMiddleware] finds it by errors.As in an error that is no failure yet: the
+// request is going to run again, unless its attempts are used up.
+type RetryError struct {
+	After time.Duration
+	Err   error // the reason
 }
 
-func (e *retryError) Error() string {
-	return fmt.Sprintf("tegenaria: retry after %s: %v", e.after, e.reason)
+// Error says when and why.
+func (e *RetryError) Error() string {
+	return fmt.Sprintf("tegenaria: retry after %s: %v", e.After, e.Err)
 }
-func (e *retryError) Unwrap() error { return e.reason }
+
+// Unwrap returns the reason.
+func (e *RetryError) Unwrap() error { return e.Err }
 
 // Retry is returned by a parser or a middleware to run the request again, not before after has
 // passed. It waits in the cache as it was accepted, with its Attempt one higher; requests that this
 // attempt has sent are kept, what committers staged of its items is discarded. Above
 // Limits.Attempts the request settles as gave-up.
 func Retry(after time.Duration, reason error) error {
-	return &retryError{max(after, 0), reason}
+	return &RetryError{max(after, 0), reason}
 }
 
 type giveUpError struct{ reason error }
@@ -80,8 +85,8 @@ func ignoreReason(err error) string {
 	return "ignored"
 }
 
-func asRetry(err error) *retryError {
-	var e *retryError
+func asRetry(err error) *RetryError {
+	var e *RetryError
 	if err != nil && errors.As(err, &e) {
 		return e
 	}

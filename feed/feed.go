@@ -25,6 +25,7 @@ type Feed struct {
 	existing existing
 	given    io.Writer
 	bound    int
+	mistake  error // in the options
 
 	output output
 	staged staging
@@ -45,7 +46,7 @@ const (
 	drop
 )
 
-// Option changes a feed.
+// Option changes a feed. A nil one is a mistake that ends the run before its first request.
 type Option func(f *Feed)
 
 // Append lets a new job add to a file that is not empty. A job that is resumed goes on where it was in any case.
@@ -80,7 +81,7 @@ const defaultStageBytes = 16 << 20
 // file that is not empty with a [*NotEmptyError], unless it is told to [Append] or to [Overwrite].
 func JSONL(path string, opts ...Option) *Feed {
 	if path == "-" {
-		return JSONLTo(os.Stdout, append([]Option{Key("feed:-")}, opts...)...)
+		return newFeed(&Feed{given: os.Stdout, key: "feed:-"}, opts)
 	}
 	return newFeed(&Feed{path: path, key: "feed:" + filepath.ToSlash(path)}, opts)
 }
@@ -94,7 +95,11 @@ func JSONLTo(w io.Writer, opts ...Option) *Feed {
 
 func newFeed(f *Feed, opts []Option) *Feed {
 	f.fs, f.bound = SystemFS(), defaultStageBytes
-	for _, opt := range opts {
+	for i, opt := range opts {
+		if opt == nil {
+			f.mistake = errors.Join(f.mistake, fmt.Errorf("feed: option %d is nil; leave it out", i+1))
+			continue
+		}
 		opt(f)
 	}
 	f.staged.chunks = make(map[string][]chunk)
@@ -149,6 +154,9 @@ func (f *Feed) ProcessItem(_ tegenaria.SpiderInterface, item *tegenaria.ItemMeta
 
 // Restore opens the file, and cuts it to what the checkpoint says.
 func (f *Feed) Restore(ctx context.Context, checkpoint []byte) (err error) {
+	if f.mistake != nil {
+		return f.mistake
+	}
 	f.staged.reset(f.bound)
 	if f.streams() {
 		return f.openStream()

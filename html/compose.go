@@ -16,9 +16,7 @@ type Composer struct {
 // limit by default.
 func NewComposer(options ...Option) *Composer {
 	c := &Composer{d: &Document{}}
-	for _, option := range options {
-		option(c.d)
-	}
+	c.err = c.d.set(options)
 	c.d.empty()
 	c.d.coded, c.d.unlike = true, true
 	c.open = append(c.open, 1)

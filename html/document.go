@@ -58,8 +58,19 @@ type Doctype struct {
 	HasPublic, HasSystem bool // whether there are identifiers, empty ones included
 }
 
-// Option changes how a document is parsed.
+// Option changes how a document is parsed. A nil one is an error.
 type Option func(*Document)
+
+// set applies options.
+func (d *Document) set(options []Option) error {
+	for i, option := range options {
+		if option == nil {
+			return fmt.Errorf("html: option %d is nil; leave it out", i+1)
+		}
+		option(d)
+	}
+	return nil
+}
 
 // DefaultNodes returns how many nodes the document of a source of so many bytes may have without [MaxNodes].
 func DefaultNodes(size int) int { return 64 + 2*size }
@@ -92,8 +103,8 @@ func (e *LimitError) Error() string {
 // changed as long as it is in use.
 func Parse(source []byte, options ...Option) (*Document, error) {
 	d := newDocument()
-	for _, option := range options {
-		option(d)
+	if err := d.set(options); err != nil {
+		return nil, err
 	}
 	if err := d.Reset(source); err != nil {
 		d.mem.take(-d.mem.used)

@@ -12,8 +12,8 @@ type Context struct {
 // the children of the document's root. Options and errors are those of [Parse].
 func ParseFragment(source []byte, context Context, options ...Option) (*Document, error) {
 	d := newDocument()
-	for _, option := range options {
-		option(d)
+	if err := d.set(options); err != nil {
+		return nil, err
 	}
 	if err := d.begin(source); err != nil {
 		return nil, err

@@ -44,8 +44,8 @@ func (e *EntityError) Error() string {
 // entities of HTML known. Other errors are *XMLError, for what is not well-formed, and *LimitError.
 func ParseXML(source []byte, options ...Option) (*Document, error) {
 	d := &Document{}
-	for _, option := range options {
-		option(d)
+	if err := d.set(options); err != nil {
+		return nil, err
 	}
 	if err := d.ResetXML(source); err != nil {
 		d.mem.take(-d.mem.used)

@@ -12,7 +12,8 @@ import (
 // Option says which links are found. Options of different kinds must all be met; given twice, one of
 // a kind adds to the first: what either allows is allowed. Options can be made once and used for any
 // number of pages, also at the same time. Their patterns, names and queries are constants of a
-// program as a rule: wrong ones panic when the option is made, or when it is first used.
+// program as a rule: wrong ones panic when the option is made, or when it is first used. A nil option panics too. In a
+// crawl such a panic is the failure of the page.
 type Option func(*config)
 
 type config struct {

@@ -2,6 +2,7 @@ package links
 
 import (
 	"bytes"
+	"fmt"
 	"sync"
 	"unicode/utf8"
 	"unsafe"
@@ -70,7 +71,10 @@ var pages = sync.Pool{New: func() any { return new(page) }}
 func newPage(body []byte, docURL string, opts []Option) *page {
 	p := pages.Get().(*page)
 	p.body = body
-	for _, opt := range opts {
+	for i, opt := range opts {
+		if opt == nil {
+			panic(fmt.Sprintf("links: option %d is nil; leave it out", i+1))
+		}
 		opt(&p.config)
 	}
 	p.docURL, p.base = docURL, parseDocURL(docURL)

@@ -83,7 +83,8 @@ func NewRetry(o RetryOptions) *Retry {
 // ProcessError turns a failure that may go away into [tegenaria.Retry] or [tegenaria.GiveUp].
 func (m *Retry) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 	var failure *tegenaria.HandleError
-	if !errors.As(err, &failure) {
+	var decided *tegenaria.RetryError // somebody else has
+	if !errors.As(err, &failure) || errors.As(err, &decided) {
 		return err
 	}
 	why := m.transient(failure)

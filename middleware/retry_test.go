@@ -39,6 +39,7 @@ func TestRetryDecides(t *testing.T) {
 		{"408", tegenaria.StageStatus, status(408), "", "status 408"},
 		{"522", tegenaria.StageStatus, status(522), "", "status 522"},
 		{"404", tegenaria.StageStatus, status(404), "", ""},
+		{"Retry of somebody else", tegenaria.StageDownload, tegenaria.Retry(time.Hour, dial), "", ""},
 		{"403", tegenaria.StageStatus, status(403), "", ""},
 		{"POST and 503", tegenaria.StageStatus, status(503), "POST", "status 503"},
 		{"POST and 429", tegenaria.StageStatus, status(429), "POST", "status 429"},

@@ -119,10 +119,14 @@ func XML() Option { return func(d *Document) { d.xml = true } }
 //
 // Parse never fails: whatever the bytes, there is a Document. Pages that are made to have a tree far
 // larger than they are (see html.LimitError) are refused: their Document is empty and [Document.Err]
-// says so.
+// says so. So it does of a nil option.
 func Parse(body []byte, options ...Option) *Document {
 	d := &Document{}
-	for _, option := range options {
+	for i, option := range options {
+		if option == nil {
+			d.err, d.tree = parseError(fmt.Errorf("option %d is nil; leave it out", i+1)), new(html.Document)
+			return d
+		}
 		option(d)
 	}
 	body = bytes.TrimPrefix(body, []byte("\uFEFF"))

@@ -20,6 +20,7 @@ package sitemap
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"iter"
 	"time"
@@ -94,7 +95,12 @@ func MaxURLs(n int) Option { return func(c *config) { c.maxURLs = n } }
 // The iterator may be used once, and reads no more of reader than the caller takes, but for a buffer.
 func Parse(reader io.Reader, base string, options ...Option) iter.Seq2[Entry, error] {
 	c := config{DefaultMaxBytes, DefaultMaxURLs}
-	for _, option := range options {
+	for i, option := range options {
+		if option == nil {
+			return func(yield func(Entry, error) bool) {
+				yield(Entry{}, fmt.Errorf("sitemap: option %d is nil; leave it out", i+1))
+			}
+		}
 		option(&c)
 	}
 	return func(yield func(Entry, error) bool) {

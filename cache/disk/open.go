@@ -77,7 +77,10 @@ const (
 // cookies. A job with wider modes is narrowed when it is opened, as far as the file system and its owner let it.
 func Open(dir string, opts ...Option) (*Cache, error) {
 	o := options{fs: systemFS(dir), every: defaultEvery, queueBytes: defaultQueueBytes, memTable: storeMemTable}
-	for _, opt := range opts {
+	for i, opt := range opts {
+		if opt == nil {
+			return nil, fmt.Errorf("disk: Open: option %d is nil; leave it out", i+1)
+		}
 		opt(&o)
 	}
 	if o.existing {
