@@ -146,6 +146,7 @@ func (c *crawl) run(ctx context.Context) error {
 	if f := c.cfg.events.Started; f != nil {
 		c.event(func() { f(c.spider) })
 	}
+	c.tellBlocks() // what an earlier run has left
 	settling.Go(c.settler.run)
 	piping.Go(func() { c.fail1(c.runItems()) })
 	started := c.start(state.Started)

@@ -53,7 +53,9 @@ func (c *crawl) fetchJob(j *job) (parse, waits bool) {
 		c.standBack(j)
 		return false, true
 	}
-	if ok, waits := c.robots.pass(j); !ok {
+	ok, waits := c.robots.pass(j)
+	c.tellBlocks()
+	if !ok {
 		return false, waits
 	}
 	c.watch.sit(&j.call, c.watch.pages)

@@ -48,7 +48,10 @@ func (s *scheduler) setDelay(slot string, d time.Duration, started time.Time) {
 func (s *scheduler) robotsDelay(slot string, d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.slots.SetDelay(slot, slots.Robots, s.now(), min(d, s.maxCrawlDelay))
+	d = min(d, s.maxCrawlDelay)
+	s.slots.SetDelay(slot, slots.Robots, s.now(), d)
+	state, _ := s.slots.Lookup(slot)
+	s.blocks.addDelay(slot, BlockCrawlDelay, d, longBlock+1, s.now(), state.Next)
 	s.keep(slot)
 }
 
@@ -142,6 +145,7 @@ func (s *scheduler) block(slot string, until time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.slots.Block(slot, s.now(), until)
+	s.blocks.add(slot, BlockRobots, s.now(), until) // it is robots.txt that waits
 }
 
 // delayed tells whether a granted slot that has just been used has to wait for its next turn: it has a delay, or was

@@ -72,6 +72,15 @@ func (l logger) abandoned(at Stage, r *Request) {
 		Error("a callback did not return and was abandoned")
 }
 
+// blocked tells that nothing is asked of a slot for a while; last that no more of these are logged in this minute.
+func (l logger) blocked(b SlotBlock, last bool) {
+	entry := l.entry.WithFields(logrus.Fields{"slot": b.Slot, "cause": string(b.Cause), "until": b.Until.UTC().Format(time.RFC3339)})
+	entry.Warn("nothing is asked of this slot for more than a minute")
+	if last {
+		l.entry.Warn("further blocked slots are not logged in this minute; the event SlotBlocked and SpiderEngine.Slots tell all")
+	}
+}
+
 func urlOf(r *Request) string {
 	if r == nil {
 		return ""

@@ -93,6 +93,9 @@ func (g *robotsGate) serverError(j *job, f *robotsFile) {
 		f.tries++
 	}
 	g.mu.Unlock()
+	if state == robotsUnreachable { // its requests end without being asked
+		g.crawl.sched.noteBlock(j.rec.Slot, BlockRobots, time.Now().Add(robotsRefresh))
+	}
 	g.resolve(j, state, nil)
 }
 

@@ -276,6 +276,7 @@ func (g *robotsGate) resolveFor(j *job, state robotsState, group *robots.Group, 
 		g.crawl.sched.unpark(j.rec.Slot)
 		g.crawl.sched.comeBack(j)
 	}
+	g.crawl.tellBlocks()
 }
 
 // stop sends the jobs that wait back to the cache: a stopping crawl starts nothing new.

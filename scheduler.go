@@ -26,29 +26,28 @@ type scheduler struct {
 	lead    chan struct{} // one token: who has it may wait for what comes next
 	reading chan struct{} // one token for each worker that may read the cache; nil for any number
 
-	throttled                    bool // Politeness.AutoThrottle is set
-	maxThrottle                  time.Duration
-	maxRetryAfter, maxCrawlDelay time.Duration
-	budgets                      atomic.Bool // some slot has a page budget
-
-	mu       *sync.Mutex // the ledger's; guards what follows
-	slots    *slots.Table
-	rules    *slotRules
-	begun    map[string]int // downloads in slots that have a page budget
-	free     int            // fetch workers that nobody has a claim on
-	inline   int            // further ones, reserved for the lane: inline requests and the robots.txt they wait for
-	pages    int64          // responses still allowed by Limits.Pages, less what is being downloaded
-	limited  bool           // Limits.Pages is set
-	paused   bool
-	stopped  bool              // nothing new is taken from the queues
-	asleep   bool              // the worker that leads waits for wake
-	wake     chan struct{}     // one token wakes it
-	nextDue  time.Time         // earliest NotBefore in the due list, zero if none
-	dueAdded time.Time         // earliest NotBefore added while the cache was asked
-	returned atomic.Int32      // the number of jobs; written with mu
-	jobs     map[string][]*job // jobs that have come back to their slots' queues
-	asking   bool              // a worker is asking the cache for what is due
-	suspects suspects
+	throttled                                 bool // Politeness.AutoThrottle is set
+	maxRetryAfter, maxCrawlDelay, maxThrottle time.Duration
+	budgets                                   atomic.Bool // some slot has a page budget
+	mu                                        *sync.Mutex // the ledger's; guards what follows
+	slots                                     *slots.Table
+	rules                                     *slotRules
+	begun                                     map[string]int // downloads in slots that have a page budget
+	free                                      int            // fetch workers that nobody has a claim on
+	inline                                    int            // further ones, reserved for the lane: inline requests and the robots.txt they wait for
+	pages                                     int64          // responses still allowed by Limits.Pages, less what is being downloaded
+	limited                                   bool           // Limits.Pages is set
+	paused                                    bool
+	stopped                                   bool              // nothing new is taken from the queues
+	asleep                                    bool              // the worker that leads waits for wake
+	wake                                      chan struct{}     // one token wakes it
+	nextDue                                   time.Time         // earliest NotBefore in the due list, zero if none
+	dueAdded                                  time.Time         // earliest NotBefore added while the cache was asked
+	returned                                  atomic.Int32      // the number of jobs; written with mu
+	jobs                                      map[string][]*job // jobs that have come back to their slots' queues
+	asking                                    bool              // a worker is asking the cache for what is due
+	blocks                                    slotBlocks
+	suspects                                  suspects
 }
 
 func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, now func() time.Time) *scheduler {

@@ -35,6 +35,7 @@ func (s *scheduler) restore(slot SlotState, suspects bool) {
 	}
 	if !slot.NextAllowed.IsZero() {
 		s.slots.Block(slot.Name, now, slot.NextAllowed)
+		s.restoredBlock(slot.Name, now, slot.NextAllowed)
 	}
 	if s.left(slot.Name) == 0 {
 		s.slots.Waive(slot.Name)

@@ -82,6 +82,7 @@ func (c *crawl) answered(j *job, a answer) {
 		return
 	}
 	c.sched.answered(grant, a, j.started)
+	c.tellBlocks()
 }
 
 // answered is told what came of a grant, and takes it back.
@@ -98,6 +99,7 @@ func (s *scheduler) answered(grant *slots.Grant, a answer, started time.Time) {
 			Latency: a.latency, OK: a.status == http.StatusOK, Refused: refused,
 			RetryAfter: min(a.after, s.maxRetryAfter), Spread: rand.Float64(),
 		})
+		s.answeredBlock(grant.Slot.Name(), a, refused, now)
 	}
 	if refused {
 		s.keep(grant.Slot.Name())
@@ -114,5 +116,6 @@ func (c *crawl) heed(j *job, ctx *Context) {
 		c.sched.block(j.rec.Slot, c.now().Add(after))
 		c.sched.keep(j.rec.Slot)
 		c.robots.postpone(j, time.Now().Add(after)) // for those of other slots
+		c.tellBlocks()
 	}
 }

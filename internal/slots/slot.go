@@ -97,6 +97,8 @@ type State struct {
 
 	Learnt bool // see [Slot.Learnt]
 
+	Until time.Time // what [Table.Block] or a refusal forbids starts before; zero when none ever did
+
 	// Delays holds what [Table.SetDelay] set, by source; −1 where nothing is set.
 	Delays Delays
 }
@@ -105,6 +107,7 @@ func (t *Table) state(s *Slot) State {
 	st := State{
 		Name: s.name, Pending: int(s.pending), Priority: s.priority, InFlight: int(s.inFlight),
 		Parked: int(s.parked), Limit: int(s.limit), Delay: s.delay, Next: t.time(s.next), Delays: unset,
+		Until: t.time(s.until),
 		Gated: s.in == gated,
 	}
 	if s.own != nil {
