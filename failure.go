@@ -91,6 +91,7 @@ func (c *crawl) obey(j *job, herr *HandleError) bool {
 		return true
 	}
 	if errors.Is(herr.Err, ErrIgnoreRequest) {
+		j.crawl.notice(herr.Err)
 		j.decide(Filtered, ignoreReason(herr.Err))
 		return true
 	}

@@ -176,6 +176,7 @@ func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 		}
 		herr = &gaveUp
 	}
+	c.notice(herr.Err)
 	c.report(herr)
 	c.settleInline(j, outcome, reason)
 	return resp, nil, herr, nil

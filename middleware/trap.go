@@ -3,10 +3,13 @@ package middleware
 import (
 	"container/list"
 	"context"
+	"fmt"
 	"hash/maphash"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -20,6 +23,10 @@ type TrapOptions struct {
 	// quarter more.
 	Budget int
 
+	// Patience is how many pages are asked of a host before URLs are cut that bring nothing new, 0: 2,500. Pages are
+	// compared from half of it on.
+	Patience int
+
 	// Repeats is how often one to four segments of a path must stand there in a row to be suspicious, 0: 3.
 	Repeats int
 
@@ -27,8 +34,9 @@ type TrapOptions struct {
 	// alike, and the names of the query: /item/0?page. A shop with a million products has one, too.
 	Pattern int
 
-	// Hosts is how many hosts are remembered, those that were asked last, 0: 50,000. One takes about 500 bytes, and 32 KiB
-	// more while its links have session ids, which at most 512 hosts may take.
+	// Hosts is how many hosts are remembered, those that were asked last, 0: 50,000. One takes about 500 bytes; 32 KiB
+	// more while its links have session ids, which at most 512 hosts may take; and 160 KiB more once it has given half of
+	// Patience, which at most 128 hosts may take. All together that is 25 MiB, 16 MiB, and 20 MiB.
 	Hosts int
 }
 
@@ -45,6 +53,19 @@ type TrapOptions struct {
 // budget, counts are too low rather than too high (pages are not compared and session ids not looked through before a
 // quarter of the budget has come from a host), and redirects count as what they lead to.
 //
+// Of a host that has given many pages, see TrapOptions.Patience, it also compares what they say: their text without
+// links, dates, and, where the URLs have none, numbers; what a page repeats of its URL's words and numbers makes it
+// another one. So it finds out
+//
+//	parameter       a name of the query, or a place in the path, whose value changes nothing: the URL without it was
+//	                asked for before
+//	nothing new     a kind of URLs (numbers, dates and random values alike) of which 500 pages more said nothing new, and
+//	                led to nothing new of another kind, than did; ten times
+//	                as many where numbers tell the URLs apart, unless they lie 250 links deep
+//
+// and does not ask for those any more, but for a few of a kind, which may show that it has become another. A page
+// without links is never part of a trap.
+//
 // It looks at requests when they are about to be asked, not when they are found, since only then each URL comes once.
 // Counts begin anew with each run, a resumed job's too.
 type TrapGuard struct {
@@ -54,8 +75,10 @@ type TrapGuard struct {
 
 	mu      sync.Mutex // guards what follows
 	hosts   map[string]*list.Element
-	recent  list.List // of *trapHost, the one asked last in front
-	filters int       // hosts with pages
+	recent  list.List   // of *trapHost, the one asked last in front
+	filters int         // hosts with pages
+	studies int         // hosts with a study
+	studied atomic.Bool // there is one
 }
 
 var (
@@ -65,12 +88,14 @@ var (
 
 const (
 	maxPageFilters = 512
+	maxStudies     = 128
 	patternsOfHost = 64
 )
 
 // NewTrapGuard makes a TrapGuard.
 func NewTrapGuard(o TrapOptions) *TrapGuard {
 	o.Budget = max(orDefault(o.Budget, 5_000), 1)
+	o.Patience = max(orDefault(o.Patience, 2_500), 10)
 	o.Repeats = max(orDefault(o.Repeats, 3), 2)
 	o.Hosts = max(orDefault(o.Hosts, 50_000), 1)
 	return &TrapGuard{part: newPart("trap guard", o.Priority, priorityTrapGuard), options: o, seed: maphash.MakeSeed(), hosts: make(map[string]*list.Element)}
@@ -80,7 +105,8 @@ func NewTrapGuard(o TrapOptions) *TrapGuard {
 func (m *TrapGuard) Open(context.Context, tegenaria.SpiderInterface) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.hosts, m.filters = make(map[string]*list.Element), 0
+	m.hosts, m.filters, m.studies = make(map[string]*list.Element), 0, 0
+	m.studied.Store(false)
 	m.recent.Init()
 	return nil
 }
@@ -92,17 +118,64 @@ func (m *TrapGuard) ProcessRequest(ctx *tegenaria.Context) error {
 		return nil
 	}
 	s := suspect(m.seed, urlx.MergeParams(r.Url, r.Params), m.options.Repeats, m.options.Pattern > 0)
-	if s.clear() {
+	if s.clear() && !m.studied.Load() {
 		return nil
 	}
 	m.mu.Lock()
-	reason := m.judge(m.host(s.host), &s)
+	h := m.host(s.host)
+	reason := m.judge(h, &s)
+	learnt := h.study
+	if h.answers < m.options.Patience {
+		learnt = nil
+	}
 	m.mu.Unlock()
+	if reason == "" && learnt != nil {
+		_, path, query := splitURL(urlx.MergeParams(r.Url, r.Params))
+		u := lookAt(m.seed, s.host, path, query)
+		u.repeats = s.repeats
+		reason = learnt.refuse(&u, m.options.Patience/5)
+	}
 	if reason != "" {
-		return tegenaria.IgnoreRequest(reason)
+		return m.cut(s.host, reason)
 	}
 	return nil
 }
+
+// cut returns the error that ends a request. The first one of a host for a reason is told to the log.
+func (m *TrapGuard) cut(host, reason string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	h := m.host(host)
+	bit := uint16(1) << slices.Index(trapReasons[:], reason)
+	if h.told&bit != 0 {
+		return tegenaria.IgnoreRequest(reason)
+	}
+	h.told |= bit
+	return &trapNotice{tegenaria.IgnoreRequest(reason), fmt.Sprintf("%s: URLs of %s are not asked for any more (filtered); "+
+		"if they are no trap, raise TrapOptions or leave the trap guard out", reason, h.name)}
+}
+
+// trapNotice is an ignored request of which the log is told.
+type trapNotice struct {
+	error
+	notice string
+}
+
+func (e *trapNotice) Unwrap() error  { return e.error }
+func (e *trapNotice) Notice() string { return e.notice }
+
+// The reasons of cut requests.
+const (
+	trapRepeats    = "trap: repeating path"
+	trapCalendar   = "trap: calendar"
+	trapSession    = "trap: session id"
+	trapPattern    = "trap: pattern"
+	trapSoft404    = "trap: soft 404"
+	trapParameter  = "trap: parameter"
+	trapNothingNew = "trap: nothing new"
+)
+
+var trapReasons = [...]string{trapRepeats, trapCalendar, trapSession, trapPattern, trapSoft404, trapParameter, trapNothingNew}
 
 // host returns what is remembered of a host. The caller holds mu.
 func (m *TrapGuard) host(name string) *trapHost {
@@ -124,6 +197,9 @@ func (m *TrapGuard) forget(element *list.Element) {
 	if h.pages != nil {
 		m.filters--
 	}
+	if h.study != nil {
+		m.studies--
+	}
 	delete(m.hosts, h.name)
 	m.recent.Remove(element)
 }
@@ -133,25 +209,25 @@ func (m *TrapGuard) judge(h *trapHost, s *suspicion) string {
 	budget := m.options.Budget
 	if s.repeats {
 		if h.repeats++; h.repeats > budget {
-			return "trap: repeating path"
+			return trapRepeats
 		}
 	}
 	if s.session {
 		if h.sessions++; h.sessions > budget/4 && m.isVariant(h, s.page) {
 			if h.variants++; h.variants > budget {
-				return "trap: session id"
+				return trapSession
 			}
 		}
 	}
 	if s.dated && h.dates.add(s.date) > budget {
-		return "trap: calendar"
+		return trapCalendar
 	}
 	if s.pattern != 0 {
 		if h.patterns == nil {
 			h.patterns = make([]counted, patternsOfHost)
 		}
 		if addHeavy(h.patterns, s.pattern) > m.options.Pattern {
-			return "trap: pattern"
+			return trapPattern
 		}
 	}
 	return ""
@@ -167,6 +243,21 @@ func (m *TrapGuard) isVariant(h *trapHost, page uint64) bool {
 		m.filters++
 	}
 	return h.pages.seen(page)
+}
+
+// begin begins the study of a host. The one that was not asked for longest gives way if there are too many. The caller
+// holds mu.
+func (m *TrapGuard) begin(h *trapHost) *study {
+	for element := m.recent.Back(); element != nil && m.studies >= maxStudies; element = element.Prev() {
+		if other := element.Value.(*trapHost); other.study != nil {
+			other.study = nil
+			m.studies--
+		}
+	}
+	h.study = &study{credit: creditMost}
+	m.studies++
+	m.studied.Store(true)
+	return h.study
 }
 
 // forgetPages takes its pages from the host that has some and was not asked for longest. The caller holds mu.
@@ -190,13 +281,21 @@ func (m *TrapGuard) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.
 	if body == nil {
 		return nil
 	}
-	host, path, _ := splitURL(resp.URL)
+	host, path, query := splitURL(resp.URL)
 	m.mu.Lock()
 	h := m.host(host)
 	h.answers++
-	few := h.answers <= m.options.Budget/4
+	answers := h.answers
+	learnt := h.study
+	if learnt == nil && answers > m.options.Patience/2 {
+		learnt = m.begin(h)
+	}
 	m.mu.Unlock()
-	if few {
+	if learnt != nil && (answers%4 == 0 || learnt.alarmed()) {
+		u := lookAt(m.seed, host, path, query)
+		learnt.judge(m.seed, &u, ctx.Request.Depth, body)
+	}
+	if answers <= m.options.Budget/4 {
 		return nil
 	}
 	key := bodyKey(m.seed, body, path)
@@ -204,7 +303,7 @@ func (m *TrapGuard) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.
 	n := m.host(host).bodies.add(key)
 	m.mu.Unlock()
 	if n > m.options.Budget {
-		return tegenaria.IgnoreRequest("trap: soft 404")
+		return m.cut(host, trapSoft404)
 	}
 	return nil
 }

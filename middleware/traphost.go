@@ -17,6 +17,8 @@ type trapHost struct {
 	bodies   heavy
 	patterns []counted   // as heavy, but of more patterns; nil if nobody asked
 	pages    *pageFilter // that came with a session id; nil while there are few
+	study    *study      // nil before the host has given many pages
+	told     uint16      // bits of trapReasons: the log knows
 }
 
 // counted is a key and how often it came, or less.

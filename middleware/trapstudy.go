@@ -1,0 +1,353 @@
+package middleware
+
+import (
+	"hash/maphash"
+	"slices"
+	"sync"
+)
+
+// study is what the guard learns of a host that has given many pages: which kinds of its URLs lead to anything new, and
+// which parameters of them matter. It takes about 160 KiB. What it forgets for want of room counts as new: so a large
+// site is not taken for a trap.
+type study struct {
+	mu     sync.Mutex // guards what follows
+	judged int
+	alarm  bool       // something may be a trap
+	credit int        // URLs that are asked for though they are of a kind that brings nothing new
+	common wordCounts // of the host's pages
+	pages  recent     // what pages said
+	links  recent     // where they led, but for random values
+	asked  recent     // URLs that were asked for, without parameters that do not matter
+	rests  [4096]rest
+	kinds  [64]kind
+	words  kind // all URLs whose own kind is rare
+	params [16]param
+}
+
+// kind counts the pages of URLs that have one pattern.
+type kind struct {
+	key     uint64
+	n       int
+	random  int // of them, URLs with random values
+	same    int // pages that said nothing new, less what new ones make up for
+	stale   int // pages that said nothing new and led nowhere new, likewise
+	refused int
+}
+
+// param counts what another value of a part of the URL changes.
+type param struct {
+	name            uint64
+	same, different int
+	spread          int // URLs without it whose pages say the same, perhaps but for numbers
+}
+
+// rest is an URL without one of its parameters, and what its page said, with numbers and without.
+type rest struct {
+	key, page, words uint32
+	spread           bool // it counts in param.spread
+}
+
+const (
+	kindIsCommon = 32  // pages of a kind that is counted by itself
+	kindIsAlive  = 100 // up to so many stale pages a kind is worth linking to
+	creditMost   = 100
+	deep         = 250 // links from a seed: so far down a page must have text of its own
+	spreadIsWide = 8   // rests: of a single one the parameter may count what there is, as in ?product_id=17
+	alarming     = 16  // pages of a kind or of a parameter: from now on every page is looked at
+	mildly       = 10  // pages with numbers of their own: that they say the same counts so much less
+)
+
+// isIdle reports whether the value of a parameter changes nothing.
+func (p *param) isIdle() bool { return p.same >= 64 && p.same >= 16*p.different }
+
+// recent remembers hashes, until others take their places: what it knows was there.
+type recent [1024][4]uint32
+
+// seen adds a hash and reports whether it was there.
+func (r *recent) seen(hash uint64) bool {
+	places, tag := &r[hash%uint64(len(r))], uint32(hash>>32)|1
+	at, known := len(places)-1, false
+	for i, other := range places {
+		if other == tag {
+			at, known = i, true
+			break
+		}
+	}
+	copy(places[1:at+1], places[:at]) // the one seen last in front
+	places[0] = tag
+	return known
+}
+
+// wordCounts counts in how many of the latest pages a word is.
+type wordCounts struct {
+	count, page [8192]uint16 // by the word's hash: pages, and the number of the last one
+	number      uint16
+	pages       int
+	ofPage      int // words counted of this page
+}
+
+// Words counted of a page, and pages after which all counts are halved.
+const (
+	wordsOfPage  = 128
+	pagesOfCount = 256
+)
+
+// next begins a page.
+func (w *wordCounts) next() {
+	w.number++
+	w.ofPage = 0
+	if w.pages++; w.pages >= pagesOfCount {
+		w.pages /= 2
+		for i := range w.count {
+			w.count[i] /= 2
+		}
+	}
+}
+
+// add counts a word and reports whether a quarter of the pages have it, or this one had it before.
+func (w *wordCounts) add(hash uint64) bool {
+	if w.ofPage >= wordsOfPage {
+		return false
+	}
+	i := hash >> 16 % uint64(len(w.count))
+	if w.page[i] == w.number {
+		return true
+	}
+	w.ofPage++
+	w.page[i] = w.number
+	w.count[i]++
+	return int(w.count[i])*4 > w.pages
+}
+
+// judge takes note of a page.
+func (s *study) judge(seed maphash.Seed, u *trapURL, depth int, body []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.common.next()
+	p := trapPage{seed: seed, url: u, words: s.common.add}
+	p.read(body)
+	if len(p.links) == 0 {
+		return // it leads nowhere
+	}
+	s.judged++
+	own := s.count(u.kind)
+	k := s.kind(u.kind)
+	hasText := p.rare > rareWords
+	if own != nil && u.random {
+		own.random++
+	}
+	numbered := u.numbered && k == own && 16*own.random <= own.n
+	words := p.path
+	if hasText || numbered {
+		words = mix(words, p.text)
+	}
+	said := words
+	if numbered {
+		said = mix(said, p.numbers)
+	}
+	isNew := !s.pages.seen(said)
+	for _, value := range p.query {
+		if !s.pages.seen(mix(value, 1)) {
+			isNew = true
+		}
+		said += value
+		words += value
+	}
+	if depth >= deep && !hasText {
+		isNew = false
+	}
+	leads := s.leads(seed, u, k, p.links)
+	if depth >= deep && !isNew && !leads {
+		k.stale += 2 // a chain is slower than a tree
+	}
+	mild := numbered && depth < deep && s.judged%mildly != 0
+	if isNew && k == &s.words {
+		s.credit = min(s.credit+20, creditMost)
+	}
+	if own == nil || own == k || !own.isAlive() { // a few good pages say nothing of those without end
+		k.learn(isNew, leads, mild)
+	}
+	if own != nil && own != k {
+		own.learn(isNew, leads, false)
+	}
+	for i := range u.parts {
+		s.compare(u, &u.parts[i], uint32(said>>32), uint32(words>>32), leads)
+	}
+	s.alarm = s.alarm || k.stale >= alarming && !numbered || k.stale >= kindIsAlive
+}
+
+// alarmed reports whether something may be a trap, so that every page is looked at.
+func (s *study) alarmed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.alarm
+}
+
+// learn counts a page of the kind; a mild one counts only if it is new.
+func (k *kind) learn(isNew, leads, mild bool) {
+	if isNew {
+		k.same -= (k.same + 3) / 4
+	} else if !mild {
+		k.same++
+	}
+	if isNew || leads {
+		k.stale -= (k.stale + 3) / 4
+	} else if !mild {
+		k.stale++
+	}
+}
+
+// leads reports whether a page links to anything new that is not of its own kind, nor of one that says nothing new.
+func (s *study) leads(seed maphash.Seed, u *trapURL, own *kind, links [][]byte) (leads bool) {
+	for _, ref := range links {
+		path, query, host, ok := u.resolve(string(ref))
+		if !ok {
+			continue
+		}
+		link := lookAt(seed, host, path, query)
+		if host == u.host {
+			if k := s.kind(link.kind); k == own || k.same >= kindIsAlive {
+				continue
+			}
+		}
+		if !s.links.seen(mix(link.base, maphash.String(seed, host))) {
+			leads = true
+		}
+	}
+	return leads
+}
+
+// compare learns whether another value of a part of the URL makes another page.
+func (s *study) compare(u *trapURL, part *urlPart, page, words uint32, leads bool) {
+	p := s.param(part.name)
+	if p == nil {
+		return
+	}
+	key := mix(u.base-part.hash, part.name)
+	r := &s.rests[key%uint64(len(s.rests))]
+	if tag := uint32(key>>32) | 1; r.key != tag {
+		*r = rest{key: tag, page: page, words: words}
+		return
+	}
+	wasIdle := p.isIdle()
+	switch equal := !leads && (r.page == page || r.words == words); {
+	case !equal:
+		p.different++
+	case !r.spread:
+		r.spread = true
+		p.spread++
+	case p.spread >= spreadIsWide:
+		p.same++
+		s.alarm = s.alarm || p.same >= alarming
+	}
+	r.page, r.words = page, words
+	if p.same+p.different >= 4096 {
+		p.same, p.different = p.same/2, p.different/2
+	}
+	if p.isIdle() && !wasIdle { // then it is the parameter's fault that nothing was new
+		for i := range s.kinds {
+			s.kinds[i].stale = 0
+		}
+		s.words.stale = 0
+	}
+}
+
+// param returns the counts of a parameter; nil if there are too many.
+func (s *study) param(name uint64) *param {
+	for i := range s.params {
+		switch p := &s.params[i]; p.name {
+		case name:
+			return p
+		case 0:
+			p.name = name
+			return p
+		}
+	}
+	return nil
+}
+
+// kind returns the counts of a kind of URLs, or of the rare ones together.
+func (s *study) kind(key uint64) *kind {
+	if k := s.own(key); k != nil && k.n >= kindIsCommon {
+		return k
+	}
+	return &s.words
+}
+
+// own returns the counts of a kind, however rare it is; nil if there is no room for it.
+func (s *study) own(key uint64) *kind {
+	for i := range s.kinds {
+		if k := &s.kinds[i]; k.key == key && k.n > 0 {
+			return k
+		}
+	}
+	return nil
+}
+
+// isAlive reports whether a kind, though rare, has shown several pages and not too many in vain.
+func (k *kind) isAlive() bool { return k.n >= 3 && k.stale <= 2+k.n/4 }
+
+// count returns the counts of a kind of which a page has come; nil if there is no room for them.
+func (s *study) count(key uint64) *kind {
+	if k := s.own(key); k != nil {
+		k.n++
+		return k
+	}
+	for i := range s.kinds {
+		if k := &s.kinds[i]; k.n == 0 {
+			*k = kind{key: key, n: 1}
+			return k
+		}
+	}
+	for i := range s.kinds { // as in heavy: what comes seldom makes room
+		if k := &s.kinds[i]; k.n < kindIsCommon && !k.isAlive() {
+			k.n--
+		}
+	}
+	return nil
+}
+
+// refuse returns why an URL is not worth asking for; "" if it is.
+func (s *study) refuse(u *trapURL, most int) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	bare, idle, known := u.base, 0, false
+	reason := trapParameter
+	for i := range u.parts {
+		part := &u.parts[i]
+		n := slices.IndexFunc(s.params[:], func(p param) bool { return p.name == part.name })
+		if n < 0 || !s.params[n].isIdle() {
+			continue
+		}
+		key := mix(u.base-part.hash, part.name)
+		known = s.rests[key%uint64(len(s.rests))].key == uint32(key>>32)|1
+		bare -= part.hash
+		if idle++; part.session {
+			reason = trapSession
+		}
+	}
+	if idle > 0 {
+		if s.asked.seen(bare) || idle == 1 && known {
+			return reason
+		}
+	}
+	k := s.kind(u.kind)
+	own := s.own(u.kind)
+	if k.stale < most || own != nil && own != k && own.isAlive() {
+		return ""
+	}
+	if s.credit > 0 && k == &s.words && u.counts && (own == nil || own.n < 3) {
+		s.credit-- // it may be one of a few pages that are counted, among URLs of words without end
+		return ""
+	}
+	if k.refused++; k.refused&(k.refused-1) == 0 {
+		return "" // now and then one is asked for: the kind may have come to life
+	}
+	switch {
+	case u.dated:
+		return trapCalendar
+	case u.repeats:
+		return trapRepeats
+	}
+	return trapNothingNew
+}
