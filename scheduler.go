@@ -281,8 +281,7 @@ func (s *scheduler) head(grant *slots.Grant, left SlotState) {
 	s.slots.Head(grant, priority, more)
 }
 
-// accepted tells that the cache has given its verdicts on records that were discovered, of which so many are known,
-// wait for their time, or are refused; maxPerSlot is their RequestWithMaxConnsPerHost, if any.
+// accepted takes the verdicts on discovered records, with the counts of three; maxPerSlot is RequestWithMaxConnsPerHost.
 func (s *scheduler) accepted(records []Record, verdicts []Verdict, known, later, refused int64, maxPerSlot int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,7 +294,7 @@ func (s *scheduler) accepted(records []Record, verdicts []Verdict, known, later,
 	if refused > 0 {
 		s.ledger.refuseLocked(refused, Filtered, queueShare)
 	}
-	if known+refused < int64(len(records)) {
+	if known < int64(len(records)) {
 		s.addedLocked(records, verdicts, maxPerSlot)
 	}
 }
