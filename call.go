@@ -18,7 +18,7 @@ type call struct {
 
 	mu         sync.Mutex // guards what follows
 	stage      Stage
-	asks       *Request // the job's, and its answer, when the piece began: the code may replace them
+	id         string // the job's CtxId, and its answer, when the piece began: the code may replace them
 	answer     *Response
 	life       *lazyContext // cancelled when the code has run too long
 	start      time.Time
@@ -69,9 +69,9 @@ func (w *watch) begin(c *call, at Stage, life *lazyContext, in *inbox) bool {
 	}
 	c.stage, c.life, c.inbox, c.start = at, life, in, w.crawl.now()
 	c.since = c.start // if a piece that has ended left something behind that waits
-	c.running, c.slow, c.over, c.limit, c.tooLate, c.asked, c.asks, c.answer = true, false, false, 0, nil, nil, nil, nil
+	c.running, c.slow, c.over, c.limit, c.tooLate, c.asked, c.id, c.answer = true, false, false, 0, nil, nil, "", nil
 	if c.job != nil && c.job.ctx != nil {
-		c.asks, c.answer = c.job.ctx.Request, c.job.ctx.Response()
+		c.id, c.answer = c.job.ctx.CtxId, c.job.ctx.Response()
 	}
 	due, ok := w.due(c)
 	c.mu.Unlock()

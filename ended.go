@@ -16,9 +16,10 @@ type ended struct {
 
 // ended returns what is left of the job.
 func (j *job) ended() ended {
+	j.unreserve()
 	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status}, ids: j.ids, job: j, died: j.died, flown: j.flown}
 	if j.ctx != nil {
-		e.request, e.id = j.request(), j.ctx.CtxId
+		e.request, e.id = j.request(), j.id()
 	}
 	return e
 }

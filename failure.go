@@ -57,7 +57,10 @@ func (c *crawl) fail(j *job, herr *HandleError) {
 		return
 	}
 	herr = c.errorMiddlewares(j, herr)
-	if herr == nil {
+	switch {
+	case j.abandoned.Load(): // a middleware was given up, and has returned after all
+		return
+	case herr == nil:
 		j.decide(Dropped, "middleware")
 		return
 	}
@@ -108,6 +111,8 @@ func (c *crawl) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 			return nil
 		})
 		switch {
+		case j.abandoned.Load():
+			return nil
 		case err != nil:
 			herr = j.failure(StageError, err, stack)
 		case next == nil:
@@ -126,24 +131,27 @@ func (c *crawl) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 // handle tells everybody about a failure: counters, log, events, ErrorChan, the engine's ErrorHandler and
 // the spider's, which may send requests.
 func (c *crawl) handle(j *job, herr *HandleError) {
-	c.report(herr)
-	c.tellHandlers(j, herr)
-}
-
-// tellHandlers calls the ErrorHandlers.
-func (c *crawl) tellHandlers(j *job, herr *HandleError) {
 	parent := j
 	if j.failures != nil {
 		parent = j.caller
 	}
-	in := newInbox(c, emission{parent: parent, failed: j, why: herr.Err})
+	c.report(herr)
+	c.tellHandlers(parent, j, herr)
+}
+
+// tellHandlers calls the ErrorHandlers. What they send comes from parent, because failed has failed.
+func (c *crawl) tellHandlers(parent, failed *job, herr *HandleError) {
+	in := newInbox(c, emission{parent: parent, failed: failed, why: herr.Err})
 	defer in.close()
 	if c.cfg.errorHandler != nil {
 		stack, err := protect(func() error { c.cfg.errorHandler(c.spider, herr); return nil })
-		c.handlerPanicked(herr, err, stack)
+		c.handlerPanicked(failed, herr, err, stack)
+	}
+	if failed.abandoned.Load() { // the handler was given up, and has returned after all
+		return
 	}
 	stack, err := protect(func() error { c.spider.ErrorHandler(herr, in.ch); return nil })
-	c.handlerPanicked(herr, err, stack)
+	c.handlerPanicked(failed, herr, err, stack)
 }
 
 // handleAlone is handle for a failure of the start or of an emission: whoever waits for it has to go on when the
@@ -179,8 +187,8 @@ func (a *aloneCall) doom() { a.job.abandoned.Store(true) }
 func (a *aloneCall) abandon() { close(a.gone) }
 
 // handlerPanicked reports a panic of an ErrorHandler; the handlers are not asked again for it.
-func (c *crawl) handlerPanicked(herr *HandleError, err error, stack []byte) {
-	if err != nil {
+func (c *crawl) handlerPanicked(failed *job, herr *HandleError, err error, stack []byte) {
+	if err != nil && !failed.abandoned.Load() {
 		c.report(&HandleError{CtxId: herr.CtxId, Err: err, Request: herr.Request, Stage: StageError, Stack: stack})
 	}
 }
@@ -222,6 +230,9 @@ func (c *crawl) failedEmission(from emission, ctx *Context, no *refusal) {
 		loop = &failures{}
 	}
 	j := &job{crawl: c, caller: from.parent, failures: loop, ctx: &Context{Request: request, CtxId: id, Ctx: context.Background()}}
+	if request != nil {
+		j.sent = request.clone()
+	}
 	j.rec.Depth = c.depthOf(from)
 	if from.failed != nil {
 		j.rec.Attempt = from.failed.rec.Attempt + 1
@@ -233,7 +244,7 @@ func (c *crawl) failedEmission(from emission, ctx *Context, no *refusal) {
 		} else {
 			c.report(herr)
 		}
-		c.settledEvent(request, no.outcome, no.reason)
+		c.settledEvent(j.request(), no.outcome, no.reason)
 		c.ledger.refuse(1, no.outcome, no.reason)
 	}
 	if outer != nil {

@@ -46,7 +46,7 @@ func (c *crawl) fetchJob(j *job) (parse, waits bool) {
 	switch {
 	case c.work.Err() != nil:
 		return false, false
-	case c.sched.exhausted(j.rec.Slot):
+	case !j.reserved && c.sched.exhausted(j.rec.Slot):
 		j.decide(Filtered, pageBudget)
 		return false, false
 	case !c.enterGate(j):
@@ -168,6 +168,9 @@ func (c *crawl) processRequest(j *job) *HandleError {
 	asked := j.ctx.Request
 	for _, m := range c.middlewares {
 		stack, err := protect(func() error { return m.ProcessRequest(j.ctx) })
+		if j.abandoned.Load() { // the others must not be called any more
+			return nil
+		}
 		if err == nil && j.ctx.Request == nil {
 			err = errNilRequest
 		}
@@ -187,6 +190,9 @@ func (c *crawl) processResponse(j *job) *HandleError {
 	asked := j.ctx.Request
 	for i := len(c.middlewares) - 1; i >= 0; i-- {
 		stack, err := protect(func() error { return c.middlewares[i].ProcessResponse(j.ctx, j.requests()) })
+		if j.abandoned.Load() { // the others must not be called any more
+			return nil
+		}
 		if err == nil && j.ctx.Request == nil {
 			err = errNilRequest
 		}
@@ -256,17 +262,24 @@ func (c *crawl) download(j *job) (herr *HandleError, alive, closed bool) {
 	if err != nil {
 		return j.failure(StageDownload, err, nil), true, false
 	}
-	if f := c.cfg.events.RequestStarted; f != nil {
+	// Before the slot is stamped, since the func may take its time. The slot may have been blocked when it returns: then
+	// the job stands in line again, has its page of the budget, and is not announced a second time.
+	if f := c.cfg.events.RequestStarted; f != nil && !j.announced {
 		if !c.sched.startable(j.slot()) {
 			return nil, true, true
 		}
-		c.event(func() { f(ctx.Request) }) // before the slot is stamped, since it may take its time
+		var ok bool
+		if j.reserved, ok = c.sched.reserve(j.rec.Slot); !ok {
+			return j.failure(StageDownload, IgnoreRequest(pageBudget), nil), true, false
+		}
+		j.announced = true
+		c.event(func() { f(ctx.Request) })
 	}
 	started, ok := c.begins(j)
 	if !ok {
 		return nil, true, true
 	}
-	if !c.sched.spend(j.rec.Slot) {
+	if !c.sched.spend(j.rec.Slot, j.reserved) {
 		return j.failure(StageDownload, IgnoreRequest(pageBudget), nil), true, false
 	}
 	j.started, j.downloader = started, d

@@ -53,6 +53,7 @@ type harnessCrawl struct {
 	redirected map[int]int
 	settled    map[int][]string
 	outcomes   map[tegenaria.Outcome]int64
+	told       harnessTold
 	requestOf  int // events RequestSettled
 	items      map[int]int
 	itemsOf    int
@@ -77,6 +78,7 @@ func newHarnessCrawl(p *harnessPlan) *harnessCrawl {
 		redirected: make(map[int]int), settled: make(map[int][]string), outcomes: make(map[tegenaria.Outcome]int64),
 		items: make(map[int]int),
 	}
+	c.told.init()
 	c.commit.init()
 	return c
 }
@@ -109,6 +111,9 @@ func (c *harnessCrawl) log(format string, args ...any) {
 
 // touch notes that something happens, and lets the plan's interventions happen at their place.
 func (c *harnessCrawl) touch() {
+	if c.p.heedful {
+		c.checkSnapshot()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.last = time.Now()
@@ -154,6 +159,9 @@ func (c *harnessCrawl) engineOf(client *http.Client) *tegenaria.SpiderEngine {
 		opts = append(opts, tegenaria.EngineWithSpiders(harnessStarter{&harnessSpider{c}}))
 	} else {
 		opts = append(opts, tegenaria.EngineWithSpiders(&harnessSpider{c}))
+	}
+	if p.linger > 0 {
+		opts = append(opts, tegenaria.EngineWithCache(&harnessCache{CacheInterface: tegenaria.NewMemoryCache(), harnessCrawl: c}))
 	}
 	if p.domains {
 		opts = append(opts, tegenaria.EngineWithAllowedDomains("h0.test", "h1.test", "h2.test"))
@@ -218,7 +226,7 @@ func (c *harnessCrawl) frozen() *harnessCrawl {
 		p: c.p, model: c.model, engine: c.engine, whole: c, last: c.last, refused: c.refused, stopping: c.stopping,
 		hits: maps.Clone(c.hits), downloads: c.downloads, sent: maps.Clone(c.sent), redirected: maps.Clone(c.redirected),
 		settled: maps.Clone(c.settled), outcomes: maps.Clone(c.outcomes), requestOf: c.requestOf,
-		items: maps.Clone(c.items), scraped: c.scraped, closed: c.closed,
+		items: maps.Clone(c.items), scraped: c.scraped, closed: c.closed, told: harnessTold{started: c.told.started},
 	}
 	f.commit.staged = maps.Clone(c.commit.staged)
 	return f
@@ -317,6 +325,9 @@ func (c *harnessCrawl) intervene(cancel context.CancelCauseFunc) {
 	}
 	c.stop()
 	c.log("ending %d", p.ending)
+	for _, s := range p.stops {
+		c.helpers.Go(func() { c.stopAgain(s) })
+	}
 	began := time.Now()
 	within := p.grace
 	switch p.ending {
@@ -337,12 +348,28 @@ func (c *harnessCrawl) intervene(cancel context.CancelCauseFunc) {
 	default:
 		return
 	}
-	if p.commits {
+	if p.commits || p.linger > 0 {
 		within += time.Second // for the store
 	}
+	if p.linger > 0 {
+		within += 3*time.Second + p.linger // what lingers in the cache is told to end, and then waited for again
+	}
+	within += 2 * p.slowStarted // funcs of Events cannot be given up
 	if took := time.Since(began); took > within {
 		c.violation("ending took %s, allowed %s", took, within)
 	}
+}
+
+// stopAgain calls Stop once more.
+func (c *harnessCrawl) stopAgain(s harnessStop) {
+	harnessWait(context.Background(), s.after)
+	ctx, cancel := context.WithCancel(context.Background())
+	if s.deadline >= 0 {
+		ctx, cancel = context.WithTimeout(ctx, s.deadline)
+	}
+	defer cancel()
+	c.log("Stop again: %+v", s)
+	c.engine.Stop(ctx)
 }
 
 func (c *harnessCrawl) pauseAndResume() {
@@ -389,6 +416,9 @@ func (c *harnessCrawl) check(err error, ended time.Time) {
 		if open := s.Pending + s.Delayed + s.InFlight + s.Items; open != 0 {
 			c.violation("finished with open work: %+v", s)
 		}
+		if n := c.told.started; !p.plain && s.RequestDownloaded != int64(n) && len(s.Abandoned) == 0 {
+			c.violation("RequestDownloaded is %d, RequestStarted was told %d times", s.RequestDownloaded, n)
+		}
 		if !p.obey && s.RequestDownloaded != int64(c.downloads) {
 			c.violation("RequestDownloaded is %d, the servers saw %d", s.RequestDownloaded, c.downloads)
 		}
@@ -403,11 +433,11 @@ func (c *harnessCrawl) checkError(err error) {
 	var wrong *tegenaria.RunError
 	var stopped *tegenaria.StoppedError
 	var abandoned *tegenaria.AbandonedError
-	noTime := p.grace == 0 || p.ending == endStopDeadline && p.deadline == 0
+	noTime := p.hasty()
 	switch {
-	case errors.As(err, &wrong) && !(noTime && errors.As(err, &abandoned) && abandoned.Stages[tegenaria.StageOpen] > 0):
+	case errors.As(err, &wrong) && !((noTime || p.deaf) && errors.As(err, &abandoned) && abandoned.Stages[tegenaria.StageOpen] > 0):
 		c.violation("Run failed: %v", err)
-	case errors.As(err, &abandoned) && refused == 0 && !abandonedStart(abandoned) && !noTime && p.limits.Callback == 0:
+	case errors.As(err, &abandoned) && refused == 0 && !abandonedStart(abandoned) && !noTime && p.linger+p.slowStarted == 0 && p.limits.Callback == 0:
 		c.violation("abandoned without reason: %v", err)
 	case err == nil && refused > 0 && c.p.overHTTP:
 		c.violation("%d callbacks refuse to return, and Run returned nil", refused)

@@ -49,6 +49,17 @@ type harnessPlan struct {
 	endAfter, deadline    time.Duration
 	pauseFor, sampleEvery time.Duration
 	endTwice              bool
+
+	linger      time.Duration // how long calls of the cache take, at most
+	deaf        bool          // whatever their context says
+	heedful     bool          // every touch takes a snapshot
+	slowStarted time.Duration // how long RequestStarted takes, at most
+	stops       []harnessStop // that come on top of the ending
+}
+
+// harnessStop is another call of Stop.
+type harnessStop struct {
+	after, deadline time.Duration // of the ending; below 0: none
 }
 
 // harnessEnding is what may end a crawl early.
@@ -156,7 +167,36 @@ func newHarnessPlan(seed uint64) *harnessPlan {
 	p.planEnding(r, chance, pick)
 	p.planPages(r, chance)
 	p.planPoliteness()
+	p.planTrouble()
 	return p
+}
+
+// planTrouble draws by itself, as planPoliteness does.
+func (p *harnessPlan) planTrouble() {
+	r := rand.New(rand.NewPCG(p.seed, 9))
+	pick := func(ds ...time.Duration) time.Duration { return ds[r.IntN(len(ds))] }
+	p.linger = pick(0, 0, 0, time.Millisecond, 50*time.Millisecond, 3*time.Second)
+	p.deaf = p.linger < time.Second && r.IntN(2) == 0
+	p.heedful = r.IntN(4) == 0
+	p.slowStarted = pick(0, 0, p.slow, 5*time.Second)
+	if p.ending == endNone || r.IntN(3) > 0 {
+		return
+	}
+	for range 1 + r.IntN(2) {
+		p.stops = append(p.stops, harnessStop{
+			after:    pick(0, 0, time.Millisecond, 150*time.Millisecond, 2*time.Second, 10*time.Second),
+			deadline: pick(-1, -1, 0, 100*time.Millisecond, 3*time.Second),
+		})
+	}
+}
+
+// hasty tells whether work may be given less time to end than it needs.
+func (p *harnessPlan) hasty() bool {
+	noTime := p.grace == 0 || p.ending == endStopDeadline && p.deadline == 0
+	for _, s := range p.stops {
+		noTime = noTime || s.deadline == 0
+	}
+	return noTime
 }
 
 // planPoliteness draws by itself, so that what else a seed means stays as it was.

@@ -439,51 +439,6 @@ func (c *harnessCrawl) finish2(f harnessFault, v *harnessItem) error {
 	return c.finish(f, v.page, v.attempt)
 }
 
-// events are told to the witness; some panic.
-func (c *harnessCrawl) events() tegenaria.Events {
-	events := tegenaria.Events{
-		Closed: func(reason string) {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.closed = append(c.closed, reason)
-		},
-		ItemScraped: func(*tegenaria.ItemMeta) {
-			c.mu.Lock()
-			c.scraped++
-			c.mu.Unlock()
-			c.touch()
-		},
-		Abandoned: func(tegenaria.Stage, *tegenaria.Request) { c.touch() },
-	}
-	if c.p.plain {
-		return events
-	}
-	events.RequestSettled = func(r *tegenaria.Request, outcome tegenaria.Outcome, reason string) {
-		if r != nil {
-			c.log("%s settles as %s (%s)", r.Url, outcome, reason)
-		}
-		c.mu.Lock()
-		c.requestOf++
-		c.outcomes[outcome]++
-		if r != nil {
-			serial, _ := r.Meta["serial"].(int)
-			if outcome == tegenaria.Redirected {
-				c.redirected[serial]++
-			} else {
-				c.settled[serial] = append(c.settled[serial], outcome.String()+" "+reason)
-			}
-		}
-		n := c.requestOf
-		c.mu.Unlock()
-		c.touch()
-		if n%7 == 0 && c.p.faulty > 0 {
-			panic(errHarness)
-		}
-	}
-	events.RequestAccepted = func(*tegenaria.Request) { c.touch() }
-	return events
-}
-
 // harnessCommits is what a Committer keeps.
 type harnessCommits struct {
 	restored, first bool

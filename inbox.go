@@ -131,6 +131,9 @@ var errClosedByUser = errors.New("a callback closed the channel that it sends to
 
 // closedByUser reports a channel that user code has closed.
 func (c *crawl) closedByUser(from emission) {
+	if from.parent != nil && from.parent.abandoned.Load() || from.failed != nil && from.failed.abandoned.Load() {
+		return // what code that was given up still does has no effect
+	}
 	herr := &HandleError{Err: errClosedByUser, Stage: StageStart}
 	if j := from.parent; j != nil && j.ctx != nil {
 		herr.Stage, herr.CtxId, herr.Request = StageParse, j.ctx.CtxId, j.ctx.Request

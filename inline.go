@@ -86,6 +86,7 @@ func (c *crawl) inlineJob(caller *Context, call *fetchCall, from emission, r *Re
 	j := c.newJob(rec, nil)
 	j.caller, j.fetch = caller.job, call
 	r.Header = orEmpty(r.Header)
+	j.sent = r.clone() // there is none in its record
 	ctx.Request = r
 	j.begin(ctx)
 	if !call.count(j) {
@@ -159,6 +160,9 @@ func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 		c.settleInline(j, Fetched, "")
 		return resp, nil, nil, nil
 	}
+	if !j.isAwaited() {
+		return resp, nil, herr, nil // it was given up, and that was told
+	}
 	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < c.limits.Attempts && j.rewind() {
 		c.counters.retries.Add(1)
 		return resp, nil, nil, retry
@@ -206,7 +210,7 @@ func (c *crawl) inlineExchange(j *job) *HandleError {
 		if err := c.waitSlot(j); err != nil {
 			return j.failure(StageDownload, err, nil)
 		}
-		if c.sched.exhausted(j.rec.Slot) {
+		if !j.reserved && c.sched.exhausted(j.rec.Slot) {
 			return j.failure(StageDownload, IgnoreRequest(pageBudget), nil)
 		}
 		if !c.enterGate(j) {
@@ -261,11 +265,17 @@ func (c *crawl) standInLine(j *job, ask func(w *waiter)) error {
 
 // settleInline counts the end of an inline request. What it holds is given back with its caller.
 func (c *crawl) settleInline(j *job, outcome Outcome, reason string) {
-	resp := j.response()
+	resp := j.call.answer // code that was left behind may be at work on the Context
+	if !j.abandoned.Load() {
+		resp = j.ctx.Response()
+	}
 	spooled := resp != nil && resp.file != nil
-	root := j.root()
+	root, r := j.root(), j.request()
+	if root.abandoned.Load() || root.left.Load() { // it is the caller's, too
+		r = j.asAccepted()
+	}
 	switch {
-	case c.endInline(j, outcome, reason):
+	case c.endInline(j, r, outcome, reason):
 		if spooled {
 			root.mu.Lock()
 			root.spooled = append(root.spooled, resp)
@@ -278,10 +288,19 @@ func (c *crawl) settleInline(j *job, outcome Outcome, reason string) {
 
 // dropInline counts the end of an inline request that was given up: the goroutine it runs in may be at work
 // still.
-func (c *crawl) dropInline(j *job) { c.endInline(j, Failed, "abandoned") }
+func (c *crawl) dropInline(j *job) { c.endInline(j, j.asAccepted(), Failed, "abandoned") }
 
-// endInline counts the end of an inline request. False: it was given up before.
-func (c *crawl) endInline(j *job, outcome Outcome, reason string) bool {
+// isAwaited reports whether somebody still waits for an inline request.
+func (j *job) isAwaited() bool {
+	root := j.root()
+	root.mu.Lock()
+	defer root.mu.Unlock()
+	return slices.Contains(root.inlines, j)
+}
+
+// endInline counts the end of an inline request, and tells of it as r. It returns false if the request was given up
+// before.
+func (c *crawl) endInline(j *job, r *Request, outcome Outcome, reason string) bool {
 	root := j.root()
 	root.mu.Lock()
 	i := slices.Index(root.inlines, j)
@@ -292,7 +311,8 @@ func (c *crawl) endInline(j *job, outcome Outcome, reason string) bool {
 	if i < 0 {
 		return false
 	}
-	c.settledEvent(j.request(), outcome, reason)
+	j.unreserve()
+	c.settledEvent(r, outcome, reason)
 	c.ledger.settle(outcome, reason)
 	return true
 }

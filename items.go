@@ -26,6 +26,7 @@ type itemTask struct {
 	fate    lazyContext // ends when the item is given up
 	started atomic.Bool // it reached the pipelines
 	gone    atomic.Bool // they were given up
+	teller  *job        // stands for the job while the ErrorHandlers are told of the item; set between two calls
 	ended   bool        // how is in the counters; set between two calls
 }
 
@@ -119,6 +120,10 @@ func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 func (t *itemTask) doom() {
 	c := t.job.crawl
 	t.gone.Store(true)
+	t.job.left.Store(true) // the item may have brought the code to its page
+	if t.teller != nil {
+		t.teller.abandoned.Store(true)
+	}
 	if !t.ended {
 		c.counters.failed.Add(1)
 	}
@@ -182,8 +187,7 @@ func (c *crawl) itemDone(t *itemTask, err error, stack []byte) {
 		t.job.leaveUndecided()
 		return
 	}
-	j := t.job
-	herr := &HandleError{CtxId: t.meta.CtxId, Err: err, Request: j.request(), Response: j.response(),
+	herr := &HandleError{CtxId: t.meta.CtxId, Err: err, Request: t.job.request(), Response: t.job.response(),
 		Item: t.meta, Stage: StagePipeline, Stack: stack}
 	var drop *dropItemError
 	if errors.As(err, &drop) {
@@ -199,7 +203,15 @@ func (c *crawl) itemDone(t *itemTask, err error, stack []byte) {
 		return
 	}
 	c.counters.failed.Add(1)
-	c.afterItem(t, StageError, func() { c.handle(j, herr) })
+	parent := t.job
+	if parent.abandoned.Load() {
+		parent = parent.standIn(herr)
+	}
+	t.teller = &job{crawl: c, caller: parent, rec: parent.rec, ctx: &Context{Request: herr.Request, CtxId: herr.CtxId, Ctx: context.Background()}}
+	c.afterItem(t, StageError, func() {
+		c.report(herr)
+		c.tellHandlers(parent, t.teller, herr)
+	})
 }
 
 // afterItem runs user code that is told of an item's end.

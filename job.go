@@ -37,12 +37,16 @@ type job struct {
 	flown      bool              // the cache knows that it is seen
 	suspect    *suspect          // its crashes have it run alone; nil: none
 	died       *HandleError      // it is given up because of them
+	announced  bool              // RequestStarted was told of its download
+	reserved   bool              // a page of its slot's budget is kept for it
 
 	open      atomic.Int32           // parts that are not done
 	abandoned atomic.Bool            // its user code was given up: what that still sends is discarded
+	left      atomic.Bool            // so was user code that was told of it, and may have its request
 	late      atomic.Bool            // its user code has overrun its limit: what it sends must not wait
 	outs      atomic.Pointer[output] // those that have held references back; the newest first
 	failures  *failures              // of an emission that was not accepted, see failedEmission
+	sent      *Request               // its request before any callback had it; nil: that is in its record
 
 	mu      sync.Mutex  // guards what follows
 	outcome Outcome     // 0: undecided, it goes back to the cache
@@ -213,6 +217,13 @@ func (j *job) letGo() {
 	}
 }
 
+// unreserve gives back the page that is kept for the job, if its download was announced and did not begin.
+func (j *job) unreserve() {
+	if j.reserved && j.started.IsZero() {
+		j.crawl.sched.unreserve(j.rec.Slot)
+	}
+}
+
 // hand gives the job its slot and worker.
 func (j *job) hand(grant *slots.Grant, c claim) {
 	j.mu.Lock()
@@ -314,21 +325,4 @@ func (c *Context) hold() *bodyHold {
 		return nil
 	}
 	return &c.job.root().hold
-}
-
-// request returns the job's request. What was given up may be at work on the Context: then it is the one that it
-// was given.
-func (j *job) request() *Request {
-	if j.abandoned.Load() {
-		return j.call.asks
-	}
-	return j.ctx.Request
-}
-
-// response returns the job's response, with the same care.
-func (j *job) response() *Response {
-	if j.abandoned.Load() {
-		return j.call.answer
-	}
-	return j.ctx.Response()
 }

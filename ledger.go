@@ -146,20 +146,16 @@ func (l *ledger) inline() {
 	l.mu.Unlock()
 }
 
-// putBack moves a request in flight back to where it waited.
-func (l *ledger) putBack(delayed bool) {
+// putBack moves a request in flight back to those that wait.
+func (l *ledger) putBack() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.putBackLocked(delayed)
+	l.putBackLocked()
 }
 
-func (l *ledger) putBackLocked(delayed bool) {
+func (l *ledger) putBackLocked() {
 	l.inFlight--
-	if delayed {
-		l.delayed++
-	} else {
-		l.pending++
-	}
+	l.pending++
 	l.check()
 }
 
@@ -228,6 +224,7 @@ func (l *ledger) snapshot(s *Stats) {
 	defer l.mu.Unlock()
 	s.Discovered, s.Settled = l.discovered, l.settled
 	s.Pending, s.Delayed, s.InFlight, s.Items = l.pending, l.delayed, l.inFlight, l.items.Load()
+	s.settleColumns()
 	s.Outcomes = make(map[Outcome]int64)
 	for o, n := range l.outcomes {
 		if n > 0 {
@@ -235,4 +232,18 @@ func (l *ledger) snapshot(s *Stats) {
 		}
 	}
 	s.Reasons = maps.Clone(l.reasons)
+}
+
+// settleColumns moves requests between the columns so that none is negative; their sum is right. The cache may hand out
+// a request before it has told that the request was delayed, or waits in a queue again: one of Pending and Delayed is
+// ahead of the other then. A worker counts a request as in flight before it asks the cache, perhaps in vain.
+func (s *Stats) settleColumns() {
+	switch {
+	case s.Pending+s.Delayed < 0:
+		s.Pending, s.Delayed, s.InFlight = 0, 0, s.InFlight+s.Pending+s.Delayed
+	case s.Pending < 0:
+		s.Pending, s.Delayed = 0, s.Delayed+s.Pending
+	case s.Delayed < 0:
+		s.Pending, s.Delayed = s.Pending+s.Delayed, 0
+	}
 }

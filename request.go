@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -115,6 +117,17 @@ type redirectChain struct {
 	filtered  bool // the chain began with a filtered GET: targets are deduplicated
 	keys      []Key
 	setCookie bool // a hop of the chain set a cookie
+}
+
+// clone returns a copy that shares nothing with the request but its values of Meta.
+func (r *Request) clone() *Request {
+	c := *r
+	c.Header, c.Params, c.Cookies, c.Meta = maps.Clone(r.Header), maps.Clone(r.Params), maps.Clone(r.Cookies), maps.Clone(r.Meta)
+	c.Body, c.Redirects = slices.Clone(r.Body), slices.Clone(r.Redirects)
+	if r.Proxy != nil {
+		c.Proxy = &Proxy{r.Proxy.ProxyUrl}
+	}
+	return &c
 }
 
 func (r *Request) method() string {

@@ -169,7 +169,7 @@ func robotsFailure(err error) string {
 func (c *crawl) internalExchange(j *job, ctx *Context, first bool) (alive bool, err error) {
 	var by handiwork
 	if len(c.internalMWs) > 0 {
-		if alive = c.guard(j, StageRequest, func() { by, err = c.internalRequest(ctx) }); !alive || err != nil {
+		if alive = c.guard(j, StageRequest, func() { by, err = c.internalRequest(j, ctx) }); !alive || err != nil {
 			return alive, err
 		}
 	}
@@ -195,7 +195,7 @@ func (c *crawl) internalExchange(j *job, ctx *Context, first bool) (alive bool, 
 		return true, err
 	}
 	ctx.DownloadResult.Response.complete(ctx)
-	if len(c.internalMWs) > 0 && !c.guard(j, StageResponse, func() { err = c.internalResponse(ctx, &by) }) {
+	if len(c.internalMWs) > 0 && !c.guard(j, StageResponse, func() { err = c.internalResponse(j, ctx, &by) }) {
 		return false, nil
 	}
 	resp := ctx.Response()
@@ -233,9 +233,12 @@ func saysEmpty(resp *Response) bool {
 }
 
 // internalRequest has the middlewares process a request, until one answers it.
-func (c *crawl) internalRequest(ctx *Context) (by handiwork, err error) {
+func (c *crawl) internalRequest(j *job, ctx *Context) (by handiwork, err error) {
 	asked := ctx.Request
 	for _, m := range c.internalMWs {
+		if j.abandoned.Load() { // one of them was given up, and has returned after all
+			break
+		}
 		_, err = protect(func() error {
 			err := m.ProcessRequest(ctx)
 			if ctx.DownloadResult != nil {
@@ -273,11 +276,14 @@ func (c *crawl) internalDownload(j *job, ctx *Context) error {
 }
 
 // internalResponse has the middlewares process a response. What they send is discarded: it would be nobody's.
-func (c *crawl) internalResponse(ctx *Context, by *handiwork) error {
+func (c *crawl) internalResponse(j *job, ctx *Context, by *handiwork) error {
 	in := newInbox(nil, emission{})
 	defer in.close()
 	asked := ctx.Request
 	for i := len(c.internalMWs) - 1; i >= 0; i-- {
+		if j.abandoned.Load() { // one of them was given up, and has returned after all
+			return nil
+		}
 		m, had := c.internalMWs[i], ctx.Response().hasBody()
 		_, err := protect(func() error {
 			err := m.ProcessResponse(ctx, in.ch)

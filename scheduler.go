@@ -32,7 +32,7 @@ type scheduler struct {
 	mu                                        *sync.Mutex // the ledger's; guards what follows
 	slots                                     *slots.Table
 	rules                                     *slotRules
-	begun                                     map[string]int // downloads in slots that have a page budget
+	begun, reserved                           map[string]int // downloads in slots with a page budget; of these, those announced that have not begun
 	free                                      int            // fetch workers that nobody has a claim on
 	inline                                    int            // further ones, reserved for the lane: inline requests and the robots.txt they wait for
 	pages                                     int64          // responses still allowed by Limits.Pages, less what is being downloaded
@@ -59,7 +59,7 @@ func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, no
 		suspects:      suspects{lined: make(map[*suspect]struct{})},
 		maxRetryAfter: cmp.Or(cfg.politeness.MaxRetryAfter, defaultMaxRetryAfter),
 		maxCrawlDelay: cmp.Or(cfg.politeness.MaxCrawlDelay, defaultMaxCrawlDelay),
-		rules:         newSlotRules(cfg.politeness), begun: make(map[string]int),
+		rules:         newSlotRules(cfg.politeness), begun: make(map[string]int), reserved: make(map[string]int),
 	}
 	s.lead <- struct{}{}
 	if _, memory := cache.(*memoryCache); !memory { // which is no slower than this
@@ -74,7 +74,7 @@ func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, no
 	return s
 }
 
-// signal wakes the worker that waits for something to do. The caller holds mu.
+// signal wakes the worker that waits. Called with mu held.
 func (s *scheduler) signal() {
 	if s.asleep {
 		token(s.wake)
@@ -222,9 +222,7 @@ func (s *scheduler) sleep(ctx context.Context, until time.Time, timed bool, now 
 	}
 	select {
 	case <-s.wake:
-		return true
 	case <-timeout:
-		return true
 	case <-s.ledger.finished:
 		return false
 	case <-s.ledger.drained:
@@ -232,6 +230,7 @@ func (s *scheduler) sleep(ctx context.Context, until time.Time, timed bool, now 
 	case <-ctx.Done():
 		return false
 	}
+	return true
 }
 
 // pop takes a slot's best record out of the cache and makes a job of it; nil if there was none.
@@ -251,7 +250,7 @@ func (s *scheduler) pop(ctx context.Context, grant *slots.Grant) (*job, error) {
 		s.slots.Release(grant)
 		s.free++
 		s.pages++
-		s.ledger.putBackLocked(false)
+		s.ledger.putBackLocked()
 		s.mu.Unlock()
 		return nil, err
 	}

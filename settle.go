@@ -182,7 +182,7 @@ func (s *settler) settle(list []ended, hold *bodyHold, slots []string) {
 	if err != nil {
 		c.storeFailed(err)
 		for i := range list {
-			s.putBack(&list[i], false)
+			s.putBack(&list[i])
 		}
 		return
 	}
@@ -268,7 +268,7 @@ func (c *crawl) prepare(ids []string) (map[string][]byte, error) {
 func (s *settler) goBack(e *ended) {
 	c, retry := s.crawl, e.job.retry
 	if retry == nil {
-		s.putBack(e, false)
+		s.putBack(e)
 		return
 	}
 	rec, now := e.Record, time.Now()
@@ -280,27 +280,29 @@ func (s *settler) goBack(e *ended) {
 		rec.NotBefore = now.Add(retry.After)
 	}
 	if c.refusing.Load() && !c.durable && c.work.Err() != nil {
-		s.putBack(e, false)
+		s.putBack(e)
 		return
 	}
+	s.putBack(e) // a request must be counted as waiting before anybody can take it
 	verdict, err := c.cache.Return(c.storing, rec, now)
 	if err != nil {
 		c.storeFailed(err)
-		s.putBack(e, false)
 		return
+	}
+	if verdict == VerdictLater {
+		c.ledger.later(1)
 	}
 	c.counters.retries.Add(1)
 	if f := c.cfg.events.RequestRetried; f != nil {
 		c.event(func() { f(e.request, retry.After, retry.Err) })
 	}
-	s.putBack(e, verdict == VerdictLater)
 	c.sched.added([]Record{rec}, []Verdict{verdict}, e.request.maxConnsPerHost)
 }
 
 // putBack counts a job as waiting again.
-func (s *settler) putBack(e *ended, delayed bool) {
+func (s *settler) putBack(e *ended) {
 	s.release(e)
-	s.crawl.ledger.putBack(delayed)
+	s.crawl.ledger.putBack()
 }
 
 // release gives back what the job holds in memory, unless it was let go.

@@ -37,7 +37,7 @@ func (s *scheduler) restore(slot SlotState, suspects bool) {
 		s.slots.Block(slot.Name, now, slot.NextAllowed)
 		s.restoredBlock(slot.Name, now, slot.NextAllowed)
 	}
-	if s.left(slot.Name) == 0 {
+	if s.isSpent(slot.Name) {
 		s.slots.Waive(slot.Name)
 	}
 }
@@ -151,7 +151,7 @@ func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
 	for _, name := range names {
 		s.rules.exact[name] = rule
 		s.slots.SetPolicy(name, rule.Policy)
-		if s.left(name) == 0 {
+		if s.isSpent(name) {
 			s.slots.Waive(name)
 		}
 	}

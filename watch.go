@@ -169,9 +169,9 @@ func (w *watch) arm(at int64, now time.Time) {
 
 // slowCall is what is told of a call that has been running for long: the call itself may end meanwhile.
 type slowCall struct {
-	stage   Stage
-	request *Request
-	took    time.Duration
+	stage Stage
+	job   *job
+	took  time.Duration
 }
 
 // look is run by the timer.
@@ -207,7 +207,7 @@ func (w *watch) look() {
 			}
 		default:
 			c.slow = true
-			slow = append(slow, slowCall{c.stage, c.asks, now.Sub(c.start)})
+			slow = append(slow, slowCall{c.stage, c.job, now.Sub(c.start)})
 		}
 		if due, ok = w.due(c); ok && c.running {
 			next = min(next, int64(due.Sub(w.crawl.began)))
@@ -222,7 +222,7 @@ func (w *watch) look() {
 		w.handOver() // what it sent before it is given up counts
 	}
 	for _, c := range slow {
-		w.crawl.slow(c.stage, c.request, c.took)
+		w.crawl.slow(c.stage, c.job.asAccepted(), c.took)
 	}
 	for _, c := range lost {
 		w.farewell(c)

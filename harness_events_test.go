@@ -1,0 +1,135 @@
+package tegenaria_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// harnessAttempt is what an event is told of, once: an attempt at a request, or an item.
+type harnessAttempt struct {
+	serial, attempt int
+	url             string
+}
+
+func harnessSerial(r *tegenaria.Request) int {
+	serial, _ := r.Meta["serial"].(int)
+	return serial
+}
+
+func harnessAttemptOf(r *tegenaria.Request) harnessAttempt {
+	return harnessAttempt{harnessSerial(r), r.Attempt, r.Url}
+}
+
+// harnessTold counts what was told.
+type harnessTold struct {
+	times   map[string]map[harnessAttempt]int // by event
+	errors  map[*tegenaria.HandleError]int
+	started int
+}
+
+func (h *harnessTold) init() {
+	h.times, h.errors = make(map[string]map[harnessAttempt]int), make(map[*tegenaria.HandleError]int)
+}
+
+// once checks that an event is told for the first time. Only requests with a serial number can be told apart.
+func (c *harnessCrawl) once(event string, of harnessAttempt) {
+	c.inTime(event)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if of.serial == 0 {
+		return
+	}
+	if c.told.times[event] == nil {
+		c.told.times[event] = make(map[harnessAttempt]int)
+	}
+	if c.told.times[event][of]++; c.told.times[event][of] > 1 {
+		c.violationLocked("%s was told %d times of %+v", event, c.told.times[event][of], of)
+	}
+}
+
+// inTime checks that nothing is told after Run has returned.
+func (c *harnessCrawl) inTime(event string) {
+	select {
+	case <-c.over:
+		c.violation("%s was told after Run had returned", event)
+	default:
+	}
+}
+
+// events are told to the witness; some panic.
+func (c *harnessCrawl) events() tegenaria.Events {
+	events := tegenaria.Events{
+		Closed: func(reason string) {
+			c.inTime("Closed")
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			c.closed = append(c.closed, reason)
+		},
+		ItemScraped: func(item *tegenaria.ItemMeta) {
+			c.once("end of an item", harnessAttempt{serial: item.Item.(*harnessItem).serial})
+			c.mu.Lock()
+			c.scraped++
+			c.mu.Unlock()
+			c.touch()
+		},
+		ItemDropped: func(err *tegenaria.HandleError) {
+			c.once("end of an item", harnessAttempt{serial: err.Item.Item.(*harnessItem).serial})
+		},
+		Error: func(err *tegenaria.HandleError) {
+			c.inTime("Error")
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if c.told.errors[err]++; c.told.errors[err] > 1 {
+				c.violationLocked("Error was told twice of %v", err)
+			}
+		},
+		Abandoned: func(tegenaria.Stage, *tegenaria.Request) { c.inTime("Abandoned"); c.touch() },
+	}
+	if c.p.plain {
+		return events
+	}
+	events.RequestSettled = func(r *tegenaria.Request, outcome tegenaria.Outcome, reason string) {
+		c.inTime("RequestSettled")
+		if r != nil {
+			c.log("%s settles as %s (%s)", r.Url, outcome, reason)
+		}
+		c.mu.Lock()
+		c.requestOf++
+		c.outcomes[outcome]++
+		if r != nil {
+			serial, _ := r.Meta["serial"].(int)
+			if outcome == tegenaria.Redirected {
+				c.redirected[serial]++
+			} else {
+				c.settled[serial] = append(c.settled[serial], outcome.String()+" "+reason)
+			}
+		}
+		n := c.requestOf
+		c.mu.Unlock()
+		c.touch()
+		if n%7 == 0 && c.p.faulty > 0 {
+			panic(errHarness)
+		}
+	}
+	events.RequestAccepted = func(r *tegenaria.Request) {
+		c.once("RequestAccepted", harnessAttempt{serial: harnessSerial(r), url: r.Url})
+		c.touch()
+	}
+	events.RequestStarted = func(r *tegenaria.Request) {
+		c.once("RequestStarted", harnessAttemptOf(r))
+		c.mu.Lock()
+		c.told.started++
+		n := c.told.started
+		c.mu.Unlock()
+		c.touch()
+		if c.p.slowStarted > 0 {
+			harnessWait(context.Background(), time.Duration(c.p.draw("started", n, 0).Float64()*float64(c.p.slowStarted)))
+			c.touch()
+		}
+	}
+	events.RequestRetried = func(r *tegenaria.Request, _ time.Duration, _ error) { c.once("RequestRetried", harnessAttemptOf(r)) }
+	events.Downloaded = func(r *tegenaria.Request, _ *tegenaria.Response) { c.once("Downloaded", harnessAttemptOf(r)) }
+	return events
+}

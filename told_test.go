@@ -1,0 +1,259 @@
+package tegenaria_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// A download is announced once, also when its slot is blocked while the func of RequestStarted takes its time: then the
+// request stands in line again. It starts when the slot lets it, and has its page of the budget. It fails if download
+// tells RequestStarted of a job that is announced.
+func TestH13RequestStartedIsToldOnce(t *testing.T) {
+	for name, inline := range map[string]bool{"of the queue": false, "of Fetch": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				busy := func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+					return tegenaria.NewResponse(ctx.Request, http.StatusTooManyRequests, map[string][]string{"Retry-After": {"60"}}, nil), nil
+				}
+				w := newWorld().page("http://a.test/busy", after(2*time.Second, busy)).page("http://a.test/slow", text("x")).
+					page("http://b.test/", text("x"))
+				s := newSpider("http://a.test/busy", "http://a.test/slow")
+				if inline {
+					s.FeedUrls[1] = "http://b.test/"
+				}
+				s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+					if ctx.Request.Url == "http://b.test/" {
+						if _, err := get(ctx, "http://a.test/slow"); err != nil {
+							t.Error(err)
+						}
+					}
+					req <- send("http://a.test/third")
+					return nil
+				}
+				var mu sync.Mutex // guards told
+				told := map[string]int{}
+				e := newEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 2,
+					Overrides: map[string]tegenaria.SlotPolicy{"a.test": {PerSlot: 2, MaxPages: 2}}}),
+					tegenaria.EngineWithEvents(tegenaria.Events{RequestStarted: func(r *tegenaria.Request) {
+						mu.Lock()
+						told[r.Url]++
+						mu.Unlock()
+						if r.Url == "http://a.test/slow" {
+							sleep(10 * time.Second)
+						}
+					}}))
+				began := time.Now()
+				stats := mustRun(t, e)
+				for _, v := range w.visits() {
+					if told[v.url] != 1 || v.url == "http://a.test/slow" && v.at.Sub(began) < time.Minute {
+						t.Errorf("%s was announced %d times and downloaded after %s", v.url, told[v.url], v.at.Sub(began))
+					}
+				}
+				if len(told) != len(w.visits()) || w.count("http://a.test/slow") != 1 || stats.Reasons["filtered: page-budget"] != 1 {
+					t.Errorf("announced %v, downloaded %v, %v", told, w.urls(), stats.Reasons)
+				}
+			})
+		})
+	}
+}
+
+// look reads all that a request has.
+func look(r *tegenaria.Request) string {
+	if r == nil {
+		return ""
+	}
+	return fmt.Sprint(r.Url, maps.Clone(r.Header), maps.Clone(r.Meta), maps.Clone(r.Params), maps.Clone(r.Cookies), slices.Clone(r.Redirects), string(r.Body), *r)
+}
+
+// scribble is user code that does not return for a while: it goes on writing to a request.
+func scribble(r *tegenaria.Request) {
+	for i := range 2500 {
+		r.Url = fmt.Sprintf("http://a.test/scribbled/%d", i)
+		r.Header[fmt.Sprint(i)] = "x"
+		r.Meta["n"] = i
+		r.Body = append(r.Body[:0], 'y')
+		sleep(time.Millisecond)
+	}
+}
+
+// What is told of a request never has the Request that code which was left behind may still be writing to: the race
+// detector sees who looks at it. It fails if asAccepted returns the request of the job's Context.
+func TestH13WhatIsToldIsNotWrittenTo(t *testing.T) {
+	asked := func(url string) *tegenaria.Request {
+		return tegenaria.NewRequest(url, tegenaria.GET, nil, tegenaria.RequestWithBody([]byte("x")),
+			tegenaria.RequestWithRequestMeta(map[string]any{"n": 0}))
+	}
+	const page = "http://a.test/page"
+	tests := map[string]func(s *testSpider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption{
+		"a middleware": func(_ *testSpider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
+			return []tegenaria.EngineOption{tegenaria.EngineWithMiddlewares(&hooks{name: "m", request: func(ctx *tegenaria.Context) error {
+				scribble(ctx.Request)
+				return nil
+			}})}
+		},
+		"a parser, while an item of its page fails": func(s *testSpider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
+			s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				for i := range 6 { // the last ones fail when the parser has been given up
+					item <- tegenaria.NewItem(ctx, i)
+				}
+				scribble(ctx.Request)
+				return nil
+			}
+			return []tegenaria.EngineOption{tegenaria.EngineWithItemConcurrency(1), tegenaria.EngineWithPipelines(pipelineFunc{1, func(item *tegenaria.ItemMeta) error {
+				<-time.After(350 * time.Millisecond)
+				if item.Item == 5 {
+					return errHarness
+				}
+				return nil
+			}})}
+		},
+		"a middleware of a Fetch": func(s *testSpider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
+			s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				ctx.Fetch(asked("http://a.test/never"))
+				return nil
+			}
+			return []tegenaria.EngineOption{tegenaria.EngineWithMiddlewares(&hooks{name: "m", request: func(ctx *tegenaria.Context) error {
+				if ctx.Request.Url == "http://a.test/never" {
+					scribble(ctx.Request)
+				}
+				return nil
+			}})}
+		},
+		"the ErrorHandler of a page": func(s *testSpider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
+			s.parse = func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
+				return errHarness
+			}
+			s.fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { scribble(err.Request) }
+			return nil
+		},
+		"the ErrorHandler of an item": func(s *testSpider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
+			s.parse = itemOfItsURL
+			s.fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { scribble(err.Request) }
+			return []tegenaria.EngineOption{tegenaria.EngineWithPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { return errHarness }})}
+		},
+		"the ErrorHandler of a request that was refused": func(s *testSpider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
+			s.parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				req <- tegenaria.NewContext(asked("gopher://a.test/"))
+				return nil
+			}
+			s.fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { scribble(err.Request) }
+			return nil
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld().page(page, text("x"))
+			s := newSpider()
+			s.parse = nothing
+			s.start = func(req chan<- *tegenaria.Context) { req <- tegenaria.NewContext(asked(page)) }
+			var mu sync.Mutex // guards settled
+			var settled []string
+			var scribbling sync.WaitGroup
+			opts := append(test(s, func(r *tegenaria.Request) {
+				scribbling.Add(1)
+				defer scribbling.Done()
+				scribble(r)
+			}), tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 500 * time.Millisecond}),
+				tegenaria.EngineWithEvents(tegenaria.Events{
+					RequestSettled: func(r *tegenaria.Request, o tegenaria.Outcome, reason string) {
+						mu.Lock()
+						defer mu.Unlock()
+						settled = append(settled, fmt.Sprint(r.Url, " ", o, " ", reason, " ", r.Meta))
+						look(r)
+					},
+					Abandoned: func(_ tegenaria.Stage, r *tegenaria.Request) { look(r) },
+				}))
+			if s.fail == nil {
+				s.fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { look(err.Request) }
+			}
+			e := newEngine(w, s, opts...)
+			e.Run(context.Background(), "test")
+			scribbling.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			for _, line := range settled {
+				if strings.Contains(line, "scribbled") {
+					t.Errorf("RequestSettled was told of %q", line)
+				}
+			}
+			if len(settled) == 0 {
+				t.Error("RequestSettled was not told")
+			}
+		})
+	}
+}
+
+// lingerCache tells of a record with a NotBefore long after it was stored.
+type lingerCache struct{ tegenaria.CacheInterface }
+
+func (c lingerCache) Accept(ctx context.Context, records []tegenaria.Record) ([]tegenaria.Verdict, error) {
+	verdicts, err := c.CacheInterface.Accept(ctx, records)
+	if slices.Contains(verdicts, tegenaria.VerdictLater) && records[0].Priority > 0 {
+		sleep(3 * time.Second)
+	}
+	return verdicts, err
+}
+
+// No count of a snapshot is negative, although a slow cache hands out a delayed request before it has told that it was
+// delayed. It fails if the ledger's snapshot does not settle the columns.
+func TestH12SnapshotIsNeverNegative(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/1", text("x")).page("http://a.test/2", after(4*time.Second, text("x")))
+		s := newSpider()
+		s.parse = nothing
+		s.start = func(req chan<- *tegenaria.Context) {
+			req <- send("http://a.test/1", tegenaria.RequestWithNotBefore(time.Now().Add(500*time.Millisecond)))
+			req <- send("http://a.test/2", tegenaria.RequestWithNotBefore(time.Now().Add(time.Second)), tegenaria.RequestWithPriority(1))
+		}
+		e := newEngine(w, s, tegenaria.EngineWithCache(lingerCache{tegenaria.NewMemoryCache()}))
+		go func() {
+			sleep(2 * time.Second)
+			if st := e.Stats(); min(st.Pending, st.Delayed, st.InFlight) < 0 || st.InFlight != 1 {
+				t.Errorf("while a request is downloaded: %+v", st)
+			}
+		}()
+		mustRun(t, e)
+	})
+}
+
+// A middleware that is given up and returns after all is the last that is called: nobody is told of its failure after
+// Run has returned. It fails if fail goes on when its job is abandoned.
+func TestH13NothingIsToldAfterRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", broken(errBroken))
+		s := newSpider("http://a.test/")
+		m := &errorHooks{hooks: hooks{name: "m"}, failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+			sleep(time.Minute)
+			return err
+		}}
+		var over atomic.Bool
+		e := newEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithGrace(time.Second),
+			tegenaria.EngineWithEvents(tegenaria.Events{Error: func(err *tegenaria.HandleError) {
+				if over.Load() {
+					t.Errorf("Error was told after Run had returned: %v", err)
+				}
+			}}))
+		go func() {
+			sleep(time.Second)
+			e.Stop(context.Background())
+		}()
+		run(t, e)
+		over.Store(true)
+		sleep(time.Hour)
+		if errs := s.errors(); len(errs) != 0 {
+			t.Errorf("ErrorHandler was told after Run had returned: %v", errs)
+		}
+	})
+}
