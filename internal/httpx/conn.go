@@ -76,7 +76,8 @@ func (c *Conn) begin() error {
 		<-listened // net/http reads, or closes the connection
 		c.mu.Lock()
 	}
-	if c.spoilt = c.spoilt || c.framing.at != atRest; c.spoilt {
+	// What has come and was not read yet is unasked as well. Before the first request it may be of TLS.
+	if c.spoilt = c.spoilt || c.framing.at != atRest || c.asked && hasCome(c.Conn); c.spoilt {
 		return net.ErrClosed
 	}
 	c.framing.await(c.next)

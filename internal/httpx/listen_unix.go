@@ -56,6 +56,33 @@ func listen(conn net.Conn) heard {
 	return heardEnd
 }
 
+// hasCome reports, without waiting and without taking anything, whether bytes or the end have come over a connection, or
+// over the one below it. Another goroutine may read from it. It is false for a connection that cannot be asked.
+func hasCome(conn net.Conn) bool {
+	for {
+		above, ok := conn.(interface{ NetConn() net.Conn })
+		if !ok {
+			break
+		}
+		conn = above.NetConn()
+	}
+	below, ok := conn.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := below.SyscallConn()
+	if err != nil {
+		return false
+	}
+	come := false
+	raw.Control(func(fd uintptr) {
+		var one [1]byte
+		_, _, err := syscall.Recvfrom(int(fd), one[:], syscall.MSG_PEEK) // its file descriptor never blocks
+		come = err == nil
+	})
+	return come
+}
+
 // isBroken tells whether a write has failed because the other end takes nothing any more. What that has sent before can
 // still be read.
 func isBroken(err error) bool {

@@ -55,7 +55,7 @@ func (c *plainConn) do(ctx context.Context, req *http.Request, tracer Tracer) (*
 	tracer.GotConn(c, c.reused)
 	c.framing.await(req.Method)
 	c.header, c.answered = c.transport.MaxHeaderBytes, false
-	unsent := writeRequest(c.Conn, req)
+	unsent := writeRequest(c, req)
 	if unsent != nil && !isBroken(unsent) {
 		b.stop()
 		return nil, unsent
@@ -77,6 +77,16 @@ func (c *plainConn) do(ctx context.Context, req *http.Request, tracer Tracer) (*
 	}
 	b.body, resp.Body = resp.Body, b
 	return resp, nil
+}
+
+// Write writes a request. A connection that has served one before is asked first whether anything has come: its end,
+// or bytes that nobody has asked for and that would be taken for the answer. Then nothing is written, and the error is
+// [io.EOF].
+func (c *plainConn) Write(p []byte) (int, error) {
+	if c.reused && listen(c.Conn) != heardNothing {
+		return 0, io.EOF
+	}
+	return c.Conn.Write(p)
 }
 
 // receive reads the header of a response, and those of interim ones before it (RFC 9110 §15.2).

@@ -24,8 +24,8 @@ import (
 // goroutines for each request, and a connection that waits costs neither stacks nor buffers. Requests are written as
 // net/http writes them, and responses are read by it. Their framing is watched as [Conn] does.
 //
-// Nobody listens to a connection that waits. Before it is used again it is asked whether anything has come: then it is
-// closed, because that is its end, or what nobody asked for (RFC 9112 §9.3.1, §11.2). If it ends before the first byte
+// Nobody listens to a connection that waits. Right before a request is written to it, it is asked whether anything has
+// come: then it is closed, because that is its end, or what nobody asked for (RFC 9112 §9.3.1, §11.2). If it ends before the first byte
 // of a response has come, the request is sent again over another one, because it does no harm when it comes twice
 // (RFC 9110 §9.2.1).
 type Transport struct {
@@ -175,20 +175,13 @@ func (t *Transport) connect(ctx context.Context, u *url.URL) (*plainConn, error)
 
 // take returns a connection that waits for the next request to a host, nil if there is none.
 func (t *Transport) take(host string) *plainConn {
-	for {
-		t.mu.Lock()
-		c := t.idle[host].top
-		if c == nil {
-			t.mu.Unlock()
-			return nil
-		}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.idle[host].top
+	if c != nil {
 		t.remove(c)
-		t.mu.Unlock()
-		if listen(c.Conn) == heardNothing {
-			return c
-		}
-		c.Close()
 	}
+	return c
 }
 
 // keep lets a connection wait for the next request.

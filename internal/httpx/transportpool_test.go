@@ -4,6 +4,7 @@ package httpx
 
 import (
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -90,23 +91,31 @@ func (m *poolModel) keep(c *modelConn) {
 	m.rt.keep(c.plainConn)
 }
 
+// take takes connections until one is good. Nothing is written to the others.
 func (m *poolModel) take(host string) *modelConn {
-	var want *modelConn
-	for i := len(m.waiting) - 1; i >= 0 && want == nil; i-- {
+	for i := len(m.waiting) - 1; i >= 0; i-- {
 		c := m.waiting[i]
 		if c.host != host {
 			continue
 		}
 		m.waiting = slices.Delete(m.waiting, i, i+1)
-		if c.closed = c.bad; !c.bad {
-			want = c
+		if got := m.rt.take(host); got != c.plainConn {
+			m.t.Errorf("take gives %p", got)
 		}
+		if !c.bad {
+			return c
+		}
+		c.reused = true
+		if n, err := c.Write([]byte("GET")); n != 0 || err != io.EOF {
+			m.t.Errorf("Write to a connection that is over: %d, %v", n, err)
+		}
+		c.Close()
+		c.closed = true
 	}
-	switch got := m.rt.take(host); {
-	case want == nil && got != nil, want != nil && got != want.plainConn:
+	if got := m.rt.take(host); got != nil {
 		m.t.Errorf("take gives %p", got)
 	}
-	return want
+	return nil
 }
 
 // check compares all that can be seen of the pool with the model.
