@@ -59,7 +59,7 @@ func TestH01MemoryGoesBack(t *testing.T) {
 			page = nil
 			b.Add(size)
 			if !early {
-				time.Sleep(3 * time.Second)
+				<-time.NewTimer(3 * time.Second).C
 				synctest.Wait()
 			}
 			b.Close()
