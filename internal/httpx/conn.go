@@ -1,9 +1,12 @@
 package httpx
 
 import (
+	"errors"
 	"io"
 	"net"
+	"os"
 	"sync"
+	"time"
 )
 
 // Conn is a client's HTTP/1 connection that gives net/http nothing but responses which it has asked for, each up to
@@ -31,7 +34,9 @@ type Conn struct {
 	reading  bool
 	spoilt   bool // no further request gets its answer here
 	closed   bool
-	listened chan struct{} // closed when reading, spoilt or closed becomes true; nil unless somebody waits
+	quiet    bool          // the goroutine that reads was interrupted, see hush
+	goOn     chan struct{} // closed when it may read again; nil unless it is to be interrupted
+	listened chan struct{} // closed when reading, quiet, spoilt or closed becomes true; nil unless somebody waits
 }
 
 // NewConn returns a connection on which nothing was said yet.
@@ -67,14 +72,9 @@ func (c *Conn) begin() error {
 	if c.next == "" {
 		return nil
 	}
-	for !c.reading && !c.spoilt && !c.closed {
-		if c.listened == nil {
-			c.listened = make(chan struct{})
-		}
-		listened := c.listened
-		c.mu.Unlock()
-		<-listened // net/http reads, or closes the connection
-		c.mu.Lock()
+	c.waitUntil(func() bool { return c.reading || c.spoilt || c.closed }) // net/http reads, or closes the connection
+	if c.asked && !c.spoilt && !c.closed && c.framing.at == atRest {
+		defer c.hush()()
 	}
 	// What has come and was not read yet is unasked as well. Before the first request it may be of TLS.
 	if c.spoilt = c.spoilt || c.framing.at != atRest || c.asked && hasCome(c.Conn); c.spoilt {
@@ -85,6 +85,53 @@ func (c *Conn) begin() error {
 	return nil
 }
 
+// longAgo is a deadline that has passed.
+var longAgo = time.Unix(1, 0)
+
+// hush interrupts the goroutine that reads, so that it has nothing in its hands of which nobody knows yet. It goes on
+// when the func is called that hush returns. It is called with mu held, and so is that func.
+func (c *Conn) hush() (goOn func()) {
+	if c.SetReadDeadline(longAgo) != nil {
+		return func() {}
+	}
+	c.quiet, c.goOn = false, make(chan struct{})
+	c.waitUntil(func() bool { return c.quiet || c.spoilt || c.closed })
+	return func() {
+		c.SetReadDeadline(time.Time{})
+		close(c.goOn)
+		c.goOn = nil
+	}
+}
+
+// waitUntil waits until something is true that wake tells of. It is called with mu held, and returns with it.
+func (c *Conn) waitUntil(is func() bool) {
+	for !is() {
+		if c.listened == nil {
+			c.listened = make(chan struct{})
+		}
+		listened := c.listened
+		c.mu.Unlock()
+		<-listened
+		c.mu.Lock()
+	}
+}
+
+// interrupted reports whether a Read has failed because of hush. Then it has waited until the request has begun.
+func (c *Conn) interrupted(err error) bool {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	c.mu.Lock()
+	goOn := c.goOn
+	c.quiet = true
+	c.wake()
+	c.mu.Unlock()
+	if goOn != nil {
+		<-goOn
+	}
+	return goOn != nil
+}
+
 // Read reads from the connection. What it returns belongs to a response that was asked for. [io.EOF] is the
 // connection's end, or that of all that is of use on it.
 func (c *Conn) Read(p []byte) (n int, err error) {
@@ -92,7 +139,11 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		return 0, c.over
 	}
 	c.now(&c.reading)
-	n, err = c.Conn.Read(p)
+	for {
+		if n, err = c.Conn.Read(p); n > 0 || !c.interrupted(err) {
+			break
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.reading = false
@@ -108,6 +159,8 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		if err != nil {
 			c.over = err // the system tells of a reset once; net/http may read again
 			c.cut = c.framing.cutBy(err)
+			c.spoilt = true
+			c.wake()
 		}
 		return n, err
 	}
