@@ -87,8 +87,15 @@ func (s *Selection) Nodes() []html.Node {
 // Text returns the text of all results as a reader sees it: see [Selection.Texts]. The texts that
 // are not empty are joined by one space.
 func (s *Selection) Text() string {
+	if s.isLarge() {
+		b := s.appendTexts(nil)
+		return unsafe.String(unsafe.SliceData(b), len(b)) // nobody else has it
+	}
 	var space [256]byte
-	b := space[:0]
+	return string(s.appendTexts(space[:0]))
+}
+
+func (s *Selection) appendTexts(b []byte) []byte {
 	for i := range s.Len() {
 		before := len(b)
 		if before > 0 {
@@ -100,10 +107,12 @@ func (s *Selection) Text() string {
 		}
 		s.bound(len(b))
 	}
-	if cap(b) > uncharged { // it is nobody else's
-		return unsafe.String(unsafe.SliceData(b), len(b))
-	}
-	return string(b)
+	return b
+}
+
+// isLarge reports whether texts of the page may be so large that their memory is asked for.
+func (s *Selection) isLarge() bool {
+	return s != nil && s.doc.host != nil && len(s.doc.tree.Source()) > uncharged
 }
 
 // Texts returns one text for each result, as a reader sees it: white space (in the sense of
@@ -131,7 +140,7 @@ func (s *Selection) Texts() []string {
 func (s *Selection) appendText(b []byte, i int) []byte {
 	if s.values == nil && !s.refs[i].IsAttr() {
 		n := s.refs[i].Node()
-		if s.doc.host != nil && len(s.doc.tree.Source()) > uncharged {
+		if s.isLarge() {
 			b = s.room(b, textSize(n))
 		}
 		return n.AppendCollapsed(b)
