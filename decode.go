@@ -84,6 +84,11 @@ func (x *exchange) open(answer *http.Response) (decoded bool, err error) {
 func (x *exchange) Read(p []byte) (int, error) {
 	n, err := x.content.Read(p)
 	x.got += int64(n)
+	if err == nil && x.got > smallBody && x.counted < x.windows {
+		err = x.countWindows()
+		x.failed = err
+		return n, err
+	}
 	if err == nil || errors.Is(err, io.EOF) {
 		return n, err
 	}

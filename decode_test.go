@@ -193,8 +193,9 @@ func TestDownloadDecodesWithinLimits(t *testing.T) {
 	}
 }
 
-// What decoders keep counts as body: that of a usual coding not, that of five on top of each other does.
-func TestWindowsCount(t *testing.T) {
+// What decoders keep counts as body: that of a usual coding not while the body is small, that of five on top of each other
+// and that of a large body do. A free allowance for large bodies makes it fail.
+func TestH01WindowsCount(t *testing.T) {
 	wide := func(body []byte) []byte {
 		var out bytes.Buffer
 		w := brotli.NewWriterOptions(&out, brotli.WriterOptions{Quality: 5, LGWin: 24})
@@ -208,7 +209,7 @@ func TestWindowsCount(t *testing.T) {
 		counts int64
 	}{
 		"/br":     {"br", pack(t, "br", []byte("a page")), 0},
-		"/zstd":   {"zstd", pack(t, "zstd", bytes.Repeat([]byte("a page"), 1<<21)), 4 << 20},
+		"/zstd":   {"zstd", pack(t, "zstd", bytes.Repeat([]byte("a page"), 1<<21)), 8 << 20},
 		"/wide":   {"br", wide([]byte("a page")), 12 << 20},
 		"/nested": {"br, br, br, br, br", wide(wide(wide(wide(wide([]byte("a page")))))), 76 << 20},
 	}

@@ -39,6 +39,7 @@ type exchange struct {
 	failed   error         // what reading content failed with
 	reserved int64         // bytes of the hold that belong to body
 	windows  int64         // bytes that decoders keep
+	counted  int64         // of them, in the hold
 }
 
 // begin starts the clock.
@@ -55,7 +56,7 @@ func (x *exchange) end() {
 	x.clock.stop()
 	if x.decoder != nil {
 		x.decoder.Close()
-		x.down.bodies.shrink(x.hold, max(x.windows-freeWindows, 0))
+		x.down.bodies.shrink(x.hold, x.counted)
 	}
 	if x.body != nil {
 		x.body.Close()
@@ -174,18 +175,32 @@ func countFields(header http.Header) (n int) {
 	return n
 }
 
-// freeWindows is how many bytes the decoders of a body may keep before they count as part of it.
+// freeWindows is how many bytes the decoders of a small body may keep before they count as part of it: usual ones, for
+// which decoders take less than they say. Those of a large body count from their first byte.
 const freeWindows = 4 << 20
+
+// smallBody is how many decoded bytes make a body a large one when there are more.
+const smallBody = 1 << 20
 
 // takeWindow waits until the decoders of the body may keep n more bytes.
 func (x *exchange) takeWindow(n int64) error {
-	before := max(x.windows, freeWindows)
-	if counted := x.windows + n - before; counted > 0 {
-		if err := x.claim(counted); err != nil {
-			return err
-		}
-	}
 	x.windows += n
+	return x.countWindows()
+}
+
+// countWindows waits until all that the decoders keep may be in memory.
+func (x *exchange) countWindows() error {
+	n := x.windows - x.counted
+	if x.got <= smallBody {
+		n -= freeWindows
+	}
+	if n <= 0 {
+		return nil
+	}
+	if err := x.claim(n); err != nil {
+		return err
+	}
+	x.counted += n
 	return nil
 }
 
