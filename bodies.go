@@ -166,12 +166,12 @@ func (b *bodyBudget) collect(n int64) {
 	if !short {
 		return
 	}
-	left := b.garbage.Left()
-	if left >= max(b.bound/8, 16*much) {
+	if b.garbage.Left() >= max(b.bound/8, 16*much) {
 		b.garbage.Collect()
-		left = b.garbage.Left()
 	}
-	b.dirty.Store(left)
+	b.mu.Lock() // free adds to both
+	defer b.mu.Unlock()
+	b.dirty.Store(b.garbage.Left())
 }
 
 // close gives back to the system what large pages have left.

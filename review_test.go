@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -193,7 +193,11 @@ func TestOpenContextLivesAsLongAsTheWork(t *testing.T) {
 // The first signal reaches a part that is being opened.
 func TestExecuteSignalWhileOpening(t *testing.T) {
 	part := &opening{open: func(ctx context.Context) error {
-		if err := syscall.Kill(syscall.Getpid(), syscall.SIGINT); err != nil {
+		own, err := os.FindProcess(os.Getpid())
+		if err != nil {
+			return err
+		}
+		if err := own.Signal(os.Interrupt); err != nil {
 			return err
 		}
 		<-ctx.Done()

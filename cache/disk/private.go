@@ -80,15 +80,18 @@ func (p private) MkdirAll(name string, mode os.FileMode) error {
 }
 
 // narrow takes from everybody else what they may do with a job, which an older version or a user has made with wider modes.
-// The modes stay as they are where the file system has none, or where they are not the user's to change.
-func narrow(name string) error {
-	info, err := os.Stat(name)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
+// The modes stay as they are where the file system has none, or where they are not the user's to change. Symbolic links
+// below the directory are not followed: a job that others could write to may hold one that leads anywhere.
+func narrow(dir string) error {
+	info, err := os.Stat(dir)
 	if err != nil {
 		return err
 	}
+	return narrowTo(dir, info)
+}
+
+// narrowTo narrows one file, or a directory with everything in it.
+func narrowTo(name string, info fs.FileInfo) error {
 	mode := fileMode
 	if info.IsDir() {
 		mode = dirMode
@@ -104,7 +107,14 @@ func narrow(name string) error {
 	}
 	entries, err := os.ReadDir(name)
 	for _, entry := range entries {
-		err = errors.Join(err, narrow(filepath.Join(name, entry.Name())))
+		below, infoErr := entry.Info()
+		switch {
+		case errors.Is(infoErr, os.ErrNotExist): // it is gone
+		case infoErr != nil:
+			err = errors.Join(err, infoErr)
+		case below.IsDir() || below.Mode().IsRegular():
+			err = errors.Join(err, narrowTo(filepath.Join(name, entry.Name()), below))
+		}
 	}
 	return err
 }

@@ -138,3 +138,23 @@ func TestH04OldJobBecomesPrivate(t *testing.T) {
 		wantPrivate(t, when, dir)
 	}
 }
+
+// A symbolic link in a job leads Open nowhere: what lies behind it keeps its modes, and one that leads to the job itself
+// is no circle. It fails if narrow asks os.Stat for what is below the directory.
+func TestH04LinksAreNotFollowed(t *testing.T) {
+	dir, beside := filepath.Join(t.TempDir(), "job"), filepath.Join(t.TempDir(), "program")
+	c, _ := begun(t, dir)
+	closed(t, c)
+	if err := os.WriteFile(beside, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	err := errors.Join(os.Chmod(beside, 0o755),
+		os.Symlink(beside, filepath.Join(dir, "store", "beside")), os.Symlink("..", filepath.Join(dir, "store", "above")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed(t, open(t, dir, disk.Existing()))
+	if info, err := os.Stat(beside); err != nil || info.Mode().Perm() != 0o755 {
+		t.Errorf("the file behind the link: %v, %v", info.Mode(), err)
+	}
+}
