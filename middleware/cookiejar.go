@@ -10,25 +10,48 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// jar is a store of cookies, grouped by registrable domain: all cookies that a request can be sent are in one group.
-type jar struct {
+// cookieStore is what all jars of a middleware share: their lock, and the memory that they may take together.
+type cookieStore struct {
 	limits cookieLimits
 
-	mu     sync.Mutex // guards what follows
-	groups map[string]*list.Element
-	recent list.List // of *cookieGroup, the one used last in front
-	total  int
-	clock  uint64 // counts uses
+	mu     sync.Mutex // guards what follows, and all jars
+	recent list.List  // of *cookieGroup of all jars, the one used last in front
+	bytes  int        // of memory, about
+	clock  uint64     // counts uses
 }
 
-// cookieLimits bound a jar.
-type cookieLimits struct{ perDomain, domainBytes, total int }
+// cookieLimits bound a jar, and the bytes of all.
+type cookieLimits struct{ perDomain, domainBytes, total, bytes int }
 
-// cookieGroup holds the cookies of a registrable domain, in order of creation.
+// jar holds cookies, grouped by registrable domain: all cookies that a request can be sent are in one group.
+type jar struct {
+	store *cookieStore
+
+	groups  map[string]*cookieGroup
+	recent  list.List // of *cookieGroup, the one used last in front
+	total   int
+	cleared bool // nothing comes in any more
+}
+
+// cookieGroup holds the cookies of a registrable domain in a jar, in order of creation.
 type cookieGroup struct {
-	domain  string
-	cookies []*storedCookie
-	bytes   int
+	jar          *jar
+	domain       string
+	cookies      []*storedCookie
+	bytes        int           // sum of the cookies' sizes
+	inJar, inAll *list.Element // of the lists of recent ones
+}
+
+// What a group and a cookie take besides their text: the structs, entries of lists and of the map.
+const (
+	groupOverhead  = 512
+	cookieOverhead = 192
+)
+
+// touch notes that a group is used.
+func (g *cookieGroup) touch() {
+	g.jar.recent.MoveToFront(g.inJar)
+	g.jar.store.recent.MoveToFront(g.inAll)
 }
 
 // storedCookie is a cookie and when it was used last.
@@ -39,51 +62,78 @@ type storedCookie struct {
 
 func (c *storedCookie) size() int { return len(c.Name) + len(c.Value) + len(c.Domain) + len(c.Path) }
 
-func newJar(limits cookieLimits) *jar {
-	return &jar{limits: limits, groups: make(map[string]*list.Element)}
+func (s *cookieStore) newJar() *jar {
+	return &jar{store: s, groups: make(map[string]*cookieGroup)}
 }
 
 // set stores a cookie that came from an origin, or deletes the one that it replaces if it has expired.
 func (j *jar) set(c Cookie, secure bool, now time.Time) {
 	domain := urlx.RegistrableDomain(c.Domain)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	element := j.groups[domain]
-	if element == nil {
+	s := j.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if j.cleared {
+		return
+	}
+	g := j.groups[domain]
+	if g == nil {
 		if c.expired(now) {
 			return
 		}
-		element = j.recent.PushFront(&cookieGroup{domain: domain})
-		j.groups[domain] = element
+		g = j.group(strings.Clone(domain))
 	}
-	j.recent.MoveToFront(element)
-	g := element.Value.(*cookieGroup)
+	g.touch()
 	if !secure && !c.Secure && g.guards(&c) {
 		return
 	}
-	j.clock++
-	stored := &storedCookie{c, j.clock}
+	s.clock++
 	at := slices.IndexFunc(g.cookies, func(old *storedCookie) bool { return old.same(&c) })
 	switch {
 	case at >= 0 && c.expired(now):
 		j.remove(g, at)
 	case at >= 0:
-		g.bytes += stored.size() - g.cookies[at].size()
+		stored := newStored(&c, s.clock)
+		change := stored.size() - g.cookies[at].size()
+		g.bytes += change
+		s.bytes += change
 		g.cookies[at] = stored // it keeps its place: the creation time stays
 	case !c.expired(now):
+		stored := newStored(&c, s.clock)
 		g.cookies = append(g.cookies, stored)
 		g.bytes += stored.size()
+		s.bytes += stored.size() + cookieOverhead
 		j.total++
 	}
-	for len(g.cookies) > j.limits.perDomain || g.bytes > j.limits.domainBytes {
+	for len(g.cookies) > s.limits.perDomain || g.bytes > s.limits.domainBytes {
 		j.remove(g, g.leastWanted(now))
 	}
 	if len(g.cookies) == 0 {
-		j.drop(element)
+		j.drop(g)
 	}
-	for j.total > j.limits.total {
-		j.shrink(now)
+	for j.total > s.limits.total {
+		j.recent.Back().Value.(*cookieGroup).shrink(now, &j.recent)
 	}
+	for s.bytes > s.limits.bytes && s.recent.Len() > 0 {
+		s.recent.Back().Value.(*cookieGroup).shrink(now, &s.recent)
+	}
+}
+
+// newStored copies a cookie: its text is part of a header, which it must not keep.
+func newStored(c *Cookie, used uint64) *storedCookie {
+	stored := &storedCookie{*c, used}
+	for _, text := range []*string{&stored.Name, &stored.Value, &stored.Domain, &stored.Path, &stored.SameSite} {
+		*text = strings.Clone(*text)
+	}
+	return stored
+}
+
+// group makes the group of a domain. The caller holds mu.
+func (j *jar) group(domain string) *cookieGroup {
+	g := &cookieGroup{jar: j, domain: domain}
+	g.inJar, g.inAll = j.recent.PushFront(g), j.store.recent.PushFront(g)
+	j.groups[domain] = g
+	j.store.bytes += groupOverhead + len(domain)
+	return g
 }
 
 // guards tells whether a secure cookie forbids one that came over an insecure connection (RFC 6265bis §5.7 step 14).
@@ -116,50 +166,61 @@ func (g *cookieGroup) leastWanted(now time.Time) int {
 
 // remove takes a cookie out of its group. The caller holds mu.
 func (j *jar) remove(g *cookieGroup, at int) {
-	g.bytes -= g.cookies[at].size()
+	size := g.cookies[at].size()
+	g.bytes -= size
+	j.store.bytes -= size + cookieOverhead
 	g.cookies = slices.Delete(g.cookies, at, at+1)
 	j.total--
 }
 
 // drop forgets a group. The caller holds mu.
-func (j *jar) drop(element *list.Element) {
-	g := element.Value.(*cookieGroup)
+func (j *jar) drop(g *cookieGroup) {
 	j.total -= len(g.cookies)
+	j.store.bytes -= groupOverhead + len(g.domain) + g.bytes + cookieOverhead*len(g.cookies)
 	delete(j.groups, g.domain)
-	j.recent.Remove(element)
+	j.recent.Remove(g.inJar)
+	j.store.recent.Remove(g.inAll)
 }
 
-// shrink makes room in a jar that is full: of the domain that was not used for longest. The caller holds mu.
-func (j *jar) shrink(now time.Time) {
-	oldest := j.recent.Back()
-	if oldest != j.recent.Front() {
-		j.drop(oldest)
+// clear forgets all groups, for good.
+func (j *jar) clear() {
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
+	j.cleared = true
+	for _, g := range j.groups {
+		j.drop(g)
+	}
+}
+
+// shrink makes room among these groups, of which g was not used for longest: it goes, or if it is the only one its
+// cookie that is least wanted. The caller holds mu.
+func (g *cookieGroup) shrink(now time.Time, among *list.List) {
+	if among.Len() == 1 && len(g.cookies) > 1 {
+		g.jar.remove(g, g.leastWanted(now))
 		return
 	}
-	g := oldest.Value.(*cookieGroup)
-	j.remove(g, g.leastWanted(now))
+	g.jar.drop(g)
 }
 
 // header returns the value of the Cookie header for a request to an origin, without the names in own, and "" if there
 // are no cookies for it (RFC 6265 §5.4).
 func (j *jar) header(to origin, own map[string]string, now time.Time) string {
 	domain := urlx.RegistrableDomain(to.host)
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	element := j.groups[domain]
-	if element == nil {
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
+	g := j.groups[domain]
+	if g == nil {
 		return ""
 	}
-	j.recent.MoveToFront(element)
-	j.clock++
-	g := element.Value.(*cookieGroup)
+	g.touch()
+	j.store.clock++
 	var room [16]*storedCookie
 	send := room[:0]
 	for _, c := range g.cookies {
 		if _, has := own[c.Name]; has || !c.goesTo(to) || c.expired(now) {
 			continue
 		}
-		c.used = j.clock
+		c.used = j.store.clock
 		send = append(send, c)
 	}
 	slices.SortStableFunc(send, func(a, b *storedCookie) int { return len(b.Path) - len(a.Path) })
@@ -177,11 +238,11 @@ func (j *jar) header(to origin, own map[string]string, now time.Time) string {
 
 // all returns the cookies that have not expired, by domain, each domain's in order of creation.
 func (j *jar) all(now time.Time) []Cookie {
-	j.mu.Lock()
-	defer j.mu.Unlock()
+	j.store.mu.Lock()
+	defer j.store.mu.Unlock()
 	var all []Cookie
-	for _, element := range j.groups {
-		for _, c := range element.Value.(*cookieGroup).cookies {
+	for _, g := range j.groups {
+		for _, c := range g.cookies {
 			if !c.expired(now) {
 				all = append(all, c.Cookie)
 			}

@@ -27,6 +27,7 @@ type CookieOptions struct {
 	PerDomain int // cookies of a registrable domain in a jar, 0: 180
 	Total     int // cookies in a jar, 0: 50,000
 	Jars      int // named jars, 0: 1,000
+	Bytes     int // memory of all jars together, 0: 16 MiB
 }
 
 // domainBytes bounds the cookies of a registrable domain, and with it the header that they make.
@@ -34,16 +35,17 @@ const domainBytes = 32 << 10
 
 // Cookies keeps cookies as a browser does, by RFC 6265 and, where they differ, RFC 6265bis: public suffixes are refused,
 // the names __Host- and __Secure- keep their promise, an insecure connection cannot set or replace what is
-// secure, and no cookie lives longer than 400 days. A cookie without a name is ignored, as RFC 6265 has it. Full, a
-// jar forgets what was not used for longest.
+// secure, and no cookie lives longer than 400 days. A cookie without a name is ignored, as RFC 6265 has it. A
+// full jar forgets the domain that was not used for longest; when all jars together take too much memory, the one of any jar
+// goes.
 //
 // A request's own cookies (Request.Cookies, or a Cookie header) are sent beside those of the jar, and in place of those
 // of the same name; the jar does not learn them: see [Cookies.Add]. The methods may be called concurrently, before
 // and while a crawl runs. Jars live as long as the middleware; with a durable job use [NewDurableCookies].
 type Cookies struct {
 	part
-	limits cookieLimits
-	most   int
+	store cookieStore
+	most  int
 
 	mu      sync.RWMutex // guards jars
 	jars    map[string]*jar
@@ -58,10 +60,13 @@ var (
 // NewCookies makes empty jars.
 func NewCookies(o CookieOptions) *Cookies {
 	return &Cookies{
-		part:   newPart("cookies", o.Priority, priorityCookies),
-		limits: cookieLimits{max(orDefault(o.PerDomain, 180), 1), domainBytes, max(orDefault(o.Total, 50_000), 1)},
-		most:   max(orDefault(o.Jars, 1_000), 1),
-		jars:   make(map[string]*jar),
+		part: newPart("cookies", o.Priority, priorityCookies),
+		store: cookieStore{limits: cookieLimits{
+			perDomain: max(orDefault(o.PerDomain, 180), 1), domainBytes: domainBytes,
+			total: max(orDefault(o.Total, 50_000), 1), bytes: max(orDefault(o.Bytes, 16<<20), 1),
+		}},
+		most: max(orDefault(o.Jars, 1_000), 1),
+		jars: make(map[string]*jar),
 	}
 }
 
@@ -105,7 +110,7 @@ func (m *Cookies) jar(name string, create bool) (*jar, error) {
 	if len(m.jars) >= m.most {
 		return nil, &TooManyCookieJarsError{Jar: name, Limit: m.most}
 	}
-	j = newJar(m.limits)
+	j = m.store.newJar()
 	m.jars[name] = j
 	return j, nil
 }
@@ -230,6 +235,9 @@ func (m *Cookies) All(jar string) []Cookie {
 func (m *Cookies) Clear(jar string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if j := m.jars[jar]; j != nil {
+		j.clear()
+	}
 	delete(m.jars, jar)
 	m.changes.Add(1)
 }

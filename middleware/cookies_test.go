@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -260,6 +261,49 @@ func TestCookieBounds(t *testing.T) {
 			t.Errorf("%d cookies are kept, want 2", n)
 		}
 	})
+}
+
+// All jars together take a bounded amount of memory, however large the headers are that cookies come in, and keep what is
+// in use. Either a bound for each jar alone or cookies that hold on to their header make it fail.
+func TestH01CookieBytesAreBounded(t *testing.T) {
+	heap := func() int64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	before := heap()
+	m := middleware.NewCookies(middleware.CookieOptions{})
+	const used = "https://used.example/"
+	roundTrip(t, m, used, used, "Set-Cookie", "a=1")
+	for i := range 5_000 {
+		url := fmt.Sprintf("https://h%d.example/", i)
+		header := []string{strings.Repeat("a=1; comment=x, ", 2000), "b=" + strings.Repeat("x", 4000), "c=" + strings.Repeat("x", 4000)}
+		ctx := answered(url, 200, "", "Set-Cookie", header[0], "Set-Cookie", header[1], "Set-Cookie", header[2])
+		ctx.Request.Meta = map[string]any{middleware.MetaCookieJar: fmt.Sprint(i % 100)}
+		if err := m.ProcessResponse(ctx, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := roundTrip(t, m, used, used); got != "a=1" {
+			t.Fatalf("after %d hosts what is in use was forgotten", i)
+		}
+	}
+	if grown := heap() - before; grown > 20<<20 || grown < 12<<20 {
+		t.Errorf("the cookies take %d KiB", grown>>10)
+	}
+	if n := len(m.All("99")); n == 0 || n == 300 {
+		t.Errorf("a jar has %d cookies", n)
+	}
+	for _, name := range m.Jars() {
+		m.Clear(name)
+	}
+	if grown := heap() - before; grown > 1<<20 {
+		t.Errorf("cleared jars take %d KiB", grown>>10)
+	}
+	roundTrip(t, m, used, used, "Set-Cookie", "a=1")
+	if got := roundTrip(t, m, used, used); got != "a=1" {
+		t.Errorf("after Clear %q is sent", got)
+	}
 }
 
 // What comes out goes in again, in both formats.
