@@ -91,6 +91,12 @@ func (b *bodyBudget) add(h *bodyHold, n int64) {
 
 // grow adds n bytes to a hold, and waits until it may. The error is the cause of ctx's end.
 func (b *bodyBudget) grow(ctx context.Context, h *bodyHold, n int64) error {
+	return b.growUnless(ctx, h, n, nil)
+}
+
+// growUnless is grow that does not wait if mustNot, unless nil, returns true. When that comes true later, somebody calls
+// hurry.
+func (b *bodyBudget) growUnless(ctx context.Context, h *bodyHold, n int64, mustNot func() bool) error {
 	if b.tryGrow(h, n) {
 		return nil
 	}
@@ -99,6 +105,9 @@ func (b *bodyBudget) grow(ctx context.Context, h *bodyHold, n int64) error {
 	b.waiting = append(b.waiting, w)
 	b.serve()
 	b.mu.Unlock()
+	if mustNot != nil && mustNot() { // hurry finds it in the line from here on
+		b.hurry(h)
+	}
 	if b.isShort() {
 		b.short()
 	}
@@ -109,6 +118,30 @@ func (b *bodyBudget) grow(ctx context.Context, h *bodyHold, n int64) error {
 		b.withdraw(w)
 		return context.Cause(ctx)
 	}
+}
+
+// hurry ends the waiting of a hold, above the bound if need be: somebody else waits for the one who waits.
+func (b *bodyBudget) hurry(h *bodyHold) {
+	if !b.isShort() {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	left := b.waiting[:0]
+	for _, w := range b.waiting {
+		if w.hold != h {
+			left = append(left, w)
+			continue
+		}
+		if !h.ended.Load() {
+			h.bytes += w.n
+			b.used += w.n
+		}
+		close(w.granted)
+	}
+	clear(b.waiting[len(left):])
+	b.waiting = left
+	b.serve()
 }
 
 // shrink takes n bytes back from a hold.

@@ -21,5 +21,5 @@ type Events struct {
 	Error           func(err *HandleError)                            // each failure, before the ErrorHandlers
 	SlowCallback    func(stage Stage, r *Request, took time.Duration) // a callback runs for 60 s already
 	Abandoned       func(stage Stage, r *Request)                     // a callback was given up
-	SlotBlocked     func(block SlotBlock)                             // nothing is asked of a slot for more than a minute; once
+	SlotBlocked     func(block SlotBlock)                             // for more than a minute nothing will be asked of a slot; once for each block
 }

@@ -132,6 +132,9 @@ func (j *job) tryOpen() bool {
 			return false
 		}
 		if j.open.CompareAndSwap(n, n+1) {
+			if c := j.crawl; c != nil && c.bodies.isShort() {
+				c.bodies.hurry(&j.hold)
+			}
 			return true
 		}
 	}

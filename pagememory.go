@@ -90,7 +90,7 @@ func (j *job) growPage(n int64) error {
 		return nil
 	}
 	c.watch.clockStops(&j.call)
-	err := c.bodies.grow(j.ctx, hold, n)
+	err := c.bodies.growUnless(j.ctx, hold, n, j.mustGetMemory)
 	back := c.takeBack(j)
 	c.watch.clockGoesOn(&j.call)
 	if err == nil {
@@ -99,9 +99,13 @@ func (j *job) growPage(n int64) error {
 	return err
 }
 
+// mustGetMemory reports whether somebody may wait for the parser while it waits for memory, since an item of the page is in the
+// pipelines or a Fetch of it is under way. Another goroutine of the parser may have begun that; tryOpen ends the waiting.
+func (j *job) mustGetMemory() bool { return j.open.Load() > 1 }
+
 // lendToWait lends the parser's place while it waits for memory, until takeBack. False: it must not wait.
 func (c *crawl) lendToWait(j *job) bool {
-	if j.open.Load() > 1 { // an item, or a Fetch, which its caller may wait for
+	if j.mustGetMemory() {
 		return false
 	}
 	c.lend(j)

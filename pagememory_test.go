@@ -167,3 +167,55 @@ func TestH01OnePageHasABound(t *testing.T) {
 		t.Error("a response outside of a crawl has a bound")
 	}
 }
+
+// A parser with two goroutines, of which one waits for memory when the other sends an item: the pipeline may stand behind the
+// one that waits, and the page that is over the bound behind that pipeline. So its waiting ends. It fails if tryOpen does not
+// call hurry.
+func TestH01WaitEndsWhenAnItemIsSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &crawl{began: time.Now(), work: t.Context(), bodies: newBodyBudget(1000), parseGate: newGate(2), limits: Limits{BodiesInFlight: 1000, Body: 600}}
+		c.cfg.concurrency = 2
+		c.watch = newWatch(c, 0, 2, 2)
+		page := func() (*job, *Response) {
+			j := c.newJob(Record{}, nil)
+			j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: t.Context(), job: j}
+			if err := c.parseGate.acquire(t.Context(), false); err != nil {
+				t.Fatal(err)
+			}
+			j.beginParsing()
+			return j, &Response{ctx: j.ctx}
+		}
+		large, largeResp := page()
+		j, resp := page()
+		if err := largeResp.grow(1100); err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan error, 1)
+		go func() { done <- resp.grow(100) }()
+		synctest.Wait()
+		if !c.bodies.isShort() {
+			t.Fatal("it does not wait")
+		}
+		if !j.tryOpen() {
+			t.Fatal("the job is over")
+		}
+		synctest.Wait()
+		select {
+		case err := <-done:
+			if err != nil || c.bodies.used != 1200 {
+				t.Errorf("%v, %d bytes are used", err, c.bodies.used)
+			}
+		default:
+			t.Error("it waits on")
+			c.bodies.release(&large.hold)
+			<-done
+		}
+		if c.bodies.release(&large.hold); c.bodies.isShort() {
+			t.Error("somebody waits")
+		}
+		c.bodies.release(&j.hold)
+		if c.bodies.used != 0 {
+			t.Errorf("%d bytes are left", c.bodies.used)
+		}
+	})
+}

@@ -20,11 +20,11 @@ const (
 	BlockEarlierRun   BlockCause = "an earlier run" // of the durable job, which was to wait until then
 )
 
-// SlotBlock is a slot of which nothing is asked for more than a minute.
+// SlotBlock says that for more than a minute nothing will be asked of a slot.
 type SlotBlock struct {
-	Slot  string
+	Slot  string // its name, usually the host
 	Cause BlockCause
-	Until time.Time
+	Until time.Time // when the next request may start, as far as is known
 }
 
 const (

@@ -23,7 +23,7 @@ type ProcessDiedError struct {
 
 // Error says what to do.
 func (e *ProcessDiedError) Error() string {
-	return fmt.Sprintf("%s; it is a dead letter now: %s downloads or parses without end, or has its handler end the process", e.reason(), redact(e.URL))
+	return fmt.Sprintf("%s: %s is a dead letter now; look for what ends the process in its parser, its pipelines and the memory that it takes", e.reason(), redact(e.URL))
 }
 
 // reason is the reason that the request is settled with.

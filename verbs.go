@@ -28,8 +28,8 @@ func CloseSpider(reason string) error { return &closeSpiderError{reason} }
 // RetryError is what [Retry] returns. An [ErrorMiddleware] finds it by errors.As in an error that is no failure yet: the
 // request is going to run again, unless its attempts are used up.
 type RetryError struct {
-	After time.Duration
-	Err   error // the reason
+	After time.Duration // the request does not run before this has passed; 0: at once
+	Err   error         // the reason; nil if Retry was given none
 }
 
 // Error says when and why.
