@@ -13,58 +13,89 @@ func (s *scheduler) exhausted(slot string) bool {
 	return s.left(slot) == 0
 }
 
-// spend counts a download that has just begun in a slot, unless a page is reserved for it. It returns false if no page
-// is left. After the last one nothing that still waits in the slot needs to wait any longer.
-func (s *scheduler) spend(slot string, reserved bool) bool {
+// starves reports whether a job can have no page any more: its slot has had its pages, and none is reserved for it.
+func (s *scheduler) starves(j *job) bool {
 	if !s.budgets.Load() {
-		return true
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	left := s.left(slot)
-	switch {
-	case reserved:
-		s.dropReservation(slot)
-	case left == 0:
-		return false
-	case left > 0:
-		s.begun[slot]++
+	return !j.reserved && s.left(j.rec.Slot) == 0
+}
+
+// reserve counts the page of a job whose download is announced before it begins. The error says why it may not begin.
+func (s *scheduler) reserve(j *job) error {
+	if !s.counts(j) {
+		return nil
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := s.left(j.rec.Slot)
+	switch {
+	case j.over:
+		return ErrOutputClosed
+	case left == 0:
+		return IgnoreRequest(pageBudget)
+	case left > 0:
+		s.begun[j.rec.Slot]++
+		s.reserved[j.rec.Slot]++
+		j.reserved = true
+	}
+	return nil
+}
+
+// spend counts the page of a job whose download has just begun, unless that is reserved. The error says why it may not
+// begin. After the last page nothing that still waits in the slot needs to wait any longer.
+func (s *scheduler) spend(j *job) error {
+	if !s.counts(j) {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := s.left(j.rec.Slot)
+	switch {
+	case j.over:
+		return ErrOutputClosed
+	case j.reserved:
+		s.dropReservation(j)
+	case left == 0:
+		return IgnoreRequest(pageBudget)
+	case left > 0:
+		s.begun[j.rec.Slot]++
+	}
+	s.waive(j.rec.Slot)
+	return nil
+}
+
+// counts reports whether a job that begins has to be looked at: a slot has a page budget, or it is an inline request,
+// which may have been given up.
+func (s *scheduler) counts(j *job) bool { return j.caller != nil || s.budgets.Load() }
+
+// overrule lets no download of a job begin any more, and takes back the page that is reserved for it.
+func (s *scheduler) overrule(j *job) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	j.over = true
+	if j.reserved {
+		s.begun[j.rec.Slot]--
+		s.dropReservation(j)
+		s.waive(j.rec.Slot) // it may have fewer pages since
+	}
+}
+
+// dropReservation ends the one of a job. Called with mu held.
+func (s *scheduler) dropReservation(j *job) {
+	j.reserved = false
+	if s.reserved[j.rec.Slot]--; s.reserved[j.rec.Slot] == 0 {
+		delete(s.reserved, j.rec.Slot)
+	}
+}
+
+// waive lets everything that waits in a slot come and be filtered, if nothing will begin in it. Called with mu held.
+func (s *scheduler) waive(slot string) {
 	if s.isSpent(slot) {
 		s.slots.Waive(slot)
 		s.signal()
-	}
-	return true
-}
-
-// reserve counts a download that is announced before it begins. ok is false if no page is left; reserved is false
-// where pages are not counted.
-func (s *scheduler) reserve(slot string) (reserved, ok bool) {
-	if !s.budgets.Load() {
-		return false, true
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	left := s.left(slot)
-	if left > 0 {
-		s.begun[slot]++
-		s.reserved[slot]++
-	}
-	return left > 0, left != 0
-}
-
-// unreserve takes back what reserve counted: the download does not begin.
-func (s *scheduler) unreserve(slot string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.begun[slot]--
-	s.dropReservation(slot)
-}
-
-// dropReservation ends one. Called with mu held.
-func (s *scheduler) dropReservation(slot string) {
-	if s.reserved[slot]--; s.reserved[slot] == 0 {
-		delete(s.reserved, slot)
 	}
 }
 

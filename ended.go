@@ -16,7 +16,9 @@ type ended struct {
 
 // ended returns what is left of the job.
 func (j *job) ended() ended {
-	j.unreserve()
+	if j.reserved { // its download was announced, and did not begin
+		j.crawl.sched.overrule(j)
+	}
 	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status}, ids: j.ids, job: j, died: j.died, flown: j.flown}
 	if j.ctx != nil {
 		e.request, e.id = j.request(), j.id()

@@ -38,11 +38,14 @@ var ErrOutputClosed = errors.New("tegenaria: output closed: the handler has retu
 
 // HandleError is a failure of a request or an item, with what is known of it. It is an error:
 // errors.Is and errors.As reach Err.
+//
+// Request and Response are those that the failed code had. Of a callback that was given up, which may still be writing to
+// its own, Request is a copy of the request as it was accepted, and Response is nil.
 type HandleError struct {
 	CtxId    string
 	Err      error
 	Request  *Request
-	Response *Response
+	Response *Response // nil if none came, or the callback that has it was given up
 	Item     *ItemMeta
 	Stage    Stage
 	Stack    []byte // where a panic came from, nil otherwise

@@ -46,7 +46,7 @@ func (c *crawl) fetchJob(j *job) (parse, waits bool) {
 	switch {
 	case c.work.Err() != nil:
 		return false, false
-	case !j.reserved && c.sched.exhausted(j.rec.Slot):
+	case c.sched.starves(j):
 		j.decide(Filtered, pageBudget)
 		return false, false
 	case !c.enterGate(j):
@@ -268,9 +268,8 @@ func (c *crawl) download(j *job) (herr *HandleError, alive, closed bool) {
 		if !c.sched.startable(j.slot()) {
 			return nil, true, true
 		}
-		var ok bool
-		if j.reserved, ok = c.sched.reserve(j.rec.Slot); !ok {
-			return j.failure(StageDownload, IgnoreRequest(pageBudget), nil), true, false
+		if err := c.sched.reserve(j); err != nil {
+			return j.failure(StageDownload, err, nil), true, false
 		}
 		j.announced = true
 		c.event(func() { f(ctx.Request) })
@@ -279,8 +278,8 @@ func (c *crawl) download(j *job) (herr *HandleError, alive, closed bool) {
 	if !ok {
 		return nil, true, true
 	}
-	if !c.sched.spend(j.rec.Slot, j.reserved) {
-		return j.failure(StageDownload, IgnoreRequest(pageBudget), nil), true, false
+	if err := c.sched.spend(j); err != nil {
+		return j.failure(StageDownload, err, nil), true, false
 	}
 	j.started, j.downloader = started, d
 	c.counters.requests.Add(1)

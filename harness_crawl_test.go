@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing/synctest"
@@ -51,6 +50,7 @@ type harnessCrawl struct {
 	serial     int
 	sent       map[int]string // what was sent, by serial
 	redirected map[int]int
+	forked     map[int]int // pages that were given up while they were redirected, by serial
 	settled    map[int][]string
 	outcomes   map[tegenaria.Outcome]int64
 	told       harnessTold
@@ -75,7 +75,7 @@ func newHarnessCrawl(p *harnessPlan) *harnessCrawl {
 		hits: make(map[int]int), robots: make(map[string]int), starts: make(map[string][]time.Time),
 		slowed: make(map[string]time.Time), running: make(map[string]int), asked: make(map[string]int),
 		pausedAt: make(map[string]time.Time), pausedTo: make(map[string]time.Time), sent: make(map[int]string),
-		redirected: make(map[int]int), settled: make(map[int][]string), outcomes: make(map[tegenaria.Outcome]int64),
+		redirected: make(map[int]int), forked: make(map[int]int), settled: make(map[int][]string), outcomes: make(map[tegenaria.Outcome]int64),
 		items: make(map[int]int),
 	}
 	c.told.init()
@@ -224,7 +224,7 @@ func (c *harnessCrawl) frozen() *harnessCrawl {
 	defer c.mu.Unlock()
 	f := &harnessCrawl{
 		p: c.p, model: c.model, engine: c.engine, whole: c, last: c.last, refused: c.refused, stopping: c.stopping,
-		hits: maps.Clone(c.hits), downloads: c.downloads, sent: maps.Clone(c.sent), redirected: maps.Clone(c.redirected),
+		hits: maps.Clone(c.hits), downloads: c.downloads, sent: maps.Clone(c.sent), redirected: maps.Clone(c.redirected), forked: maps.Clone(c.forked),
 		settled: maps.Clone(c.settled), outcomes: maps.Clone(c.outcomes), requestOf: c.requestOf,
 		items: maps.Clone(c.items), scraped: c.scraped, closed: c.closed, told: harnessTold{started: c.told.started},
 	}
@@ -463,9 +463,8 @@ func (c *harnessCrawl) checkSettled(s tegenaria.Stats, finished bool) {
 	}
 	for serial, what := range c.sent {
 		ends := len(c.settled[serial])
-		// A page that was given up while it was redirected, and its target, are one serial with two ends.
-		twice := c.p.stuck && ends == 2 && slices.Contains(c.settled[serial], "failed abandoned")
-		if ends > 1 && !twice || ends == 0 && finished {
+		// A page that was given up while the cache took the target of its redirect has an end, as has the target.
+		if ends > 1+c.forked[serial] || ends == 0 && finished {
 			c.violation("%s has the ends %v after %d redirects", what, c.settled[serial], c.redirected[serial])
 		}
 	}

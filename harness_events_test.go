@@ -85,7 +85,15 @@ func (c *harnessCrawl) events() tegenaria.Events {
 				c.violationLocked("Error was told twice of %v", err)
 			}
 		},
-		Abandoned: func(tegenaria.Stage, *tegenaria.Request) { c.inTime("Abandoned"); c.touch() },
+		Abandoned: func(at tegenaria.Stage, r *tegenaria.Request) {
+			c.inTime("Abandoned")
+			if at == tegenaria.StageRedirect && r != nil {
+				c.mu.Lock()
+				c.forked[harnessSerial(r)]++
+				c.mu.Unlock()
+			}
+			c.touch()
+		},
 	}
 	if c.p.plain {
 		return events

@@ -210,7 +210,7 @@ func (c *crawl) inlineExchange(j *job) *HandleError {
 		if err := c.waitSlot(j); err != nil {
 			return j.failure(StageDownload, err, nil)
 		}
-		if !j.reserved && c.sched.exhausted(j.rec.Slot) {
+		if c.sched.starves(j) {
 			return j.failure(StageDownload, IgnoreRequest(pageBudget), nil)
 		}
 		if !c.enterGate(j) {
@@ -311,7 +311,7 @@ func (c *crawl) endInline(j *job, r *Request, outcome Outcome, reason string) bo
 	if i < 0 {
 		return false
 	}
-	j.unreserve()
+	c.sched.overrule(j)
 	c.settledEvent(r, outcome, reason)
 	c.ledger.settle(outcome, reason)
 	return true

@@ -38,7 +38,8 @@ type job struct {
 	suspect    *suspect          // its crashes have it run alone; nil: none
 	died       *HandleError      // it is given up because of them
 	announced  bool              // RequestStarted was told of its download
-	reserved   bool              // a page of its slot's budget is kept for it
+	reserved   bool              // a page of its slot's budget is kept for it; the scheduler's mu guards this and over
+	over       bool              // it is an inline request that was settled: no download begins any more
 
 	open      atomic.Int32           // parts that are not done
 	abandoned atomic.Bool            // its user code was given up: what that still sends is discarded
@@ -217,13 +218,6 @@ func (j *job) letGo() {
 	j.mu.Unlock()
 	if grant != nil || claim != claimNone {
 		j.crawl.sched.giveBack(grant, claim, unused && claim != claimNone)
-	}
-}
-
-// unreserve gives back the page that is kept for the job, if its download was announced and did not begin.
-func (j *job) unreserve() {
-	if j.reserved && j.started.IsZero() {
-		j.crawl.sched.unreserve(j.rec.Slot)
 	}
 }
 

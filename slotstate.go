@@ -37,9 +37,7 @@ func (s *scheduler) restore(slot SlotState, suspects bool) {
 		s.slots.Block(slot.Name, now, slot.NextAllowed)
 		s.restoredBlock(slot.Name, now, slot.NextAllowed)
 	}
-	if s.isSpent(slot.Name) {
-		s.slots.Waive(slot.Name)
-	}
+	s.waive(slot.Name)
 }
 
 // state returns what a durable cache has to remember of a slot; false if there is nothing.
@@ -151,9 +149,7 @@ func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
 	for _, name := range names {
 		s.rules.exact[name] = rule
 		s.slots.SetPolicy(name, rule.Policy)
-		if s.isSpent(name) {
-			s.slots.Waive(name)
-		}
+		s.waive(name)
 	}
 	s.signal()
 	return nil

@@ -257,3 +257,95 @@ func TestH13NothingIsToldAfterRun(t *testing.T) {
 		}
 	})
 }
+
+// A Fetch that is given up while RequestStarted is told of it gives its page back, and asks the server nothing when the
+// func returns: its request has its end. It fails if spend does not look whether the job is over.
+func TestH13AbandonedFetchAsksNothing(t *testing.T) {
+	for name, budget := range map[string]int{"with a page budget": 1, "without": 0} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld().page("http://a.test/slow", text("x")).page("http://a.test/second", text("x")).page("http://b.test/", text("x")).
+					page("http://b.test/last", text("x"))
+				s := newSpider()
+				s.start = func(req chan<- *tegenaria.Context) {
+					req <- send("http://b.test/")
+					req <- send("http://a.test/second", tegenaria.RequestWithNotBefore(time.Now().Add(5*time.Second)))
+					req <- send("http://b.test/last", tegenaria.RequestWithNotBefore(time.Now().Add(time.Minute))) // the crawl goes on
+				}
+				s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+					if ctx.Request.Url == "http://b.test/" {
+						get(ctx, "http://a.test/slow")
+					}
+					return nil
+				}
+				var settled sync.Map
+				e := newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: time.Second}),
+					tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true,
+						Overrides: map[string]tegenaria.SlotPolicy{"a.test": {MaxPages: budget}}}),
+					tegenaria.EngineWithEvents(tegenaria.Events{
+						RequestStarted: func(r *tegenaria.Request) {
+							if r.Url == "http://a.test/slow" {
+								sleep(10 * time.Second)
+							}
+						},
+						RequestSettled: func(r *tegenaria.Request, o tegenaria.Outcome, reason string) {
+							settled.Store(r.Url, fmt.Sprint(o, " ", reason))
+						},
+					}))
+				run(t, e)
+				sleep(time.Hour)
+				if w.count("http://a.test/slow") != 0 || w.count("http://a.test/second") != 1 {
+					t.Errorf("downloaded: %v", w.urls())
+				}
+				if end, _ := settled.Load("http://a.test/slow"); end != "failed abandoned" {
+					t.Errorf("the Fetch settled as %v", end)
+				}
+			})
+		})
+	}
+}
+
+// targetCache takes so long to take the target of a redirect that the page is given up.
+type targetCache struct{ tegenaria.CacheInterface }
+
+func (c targetCache) Accept(ctx context.Context, records []tegenaria.Record) ([]tegenaria.Verdict, error) {
+	if records[0].Priority > 0 {
+		sleep(5 * time.Second)
+	}
+	return c.CacheInterface.Accept(ctx, records)
+}
+
+// A page that is given up while the cache takes the target of its redirect has one end, and so has the target, however
+// long the chain is: with the values of Meta that they share, that is an end for each. It fails if doom does not decide.
+func TestH12AbandonedRedirectsHaveOneEndEach(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/0", redirect(302, "http://a.test/1")).page("http://a.test/1", redirect(302, "http://a.test/2")).
+			page("http://a.test/2", text("x"))
+		s := newSpider("http://a.test/0")
+		var mu sync.Mutex // guards what follows
+		var settled []string
+		given := 0
+		e := newEngine(w, s, tegenaria.EngineWithCache(targetCache{tegenaria.NewMemoryCache()}),
+			tegenaria.EngineWithLimits(tegenaria.Limits{Callback: time.Second}),
+			tegenaria.EngineWithEvents(tegenaria.Events{
+				Abandoned: func(at tegenaria.Stage, _ *tegenaria.Request) {
+					mu.Lock()
+					defer mu.Unlock()
+					if at == tegenaria.StageRedirect {
+						given++
+					}
+				},
+				RequestSettled: func(r *tegenaria.Request, o tegenaria.Outcome, reason string) {
+					mu.Lock()
+					defer mu.Unlock()
+					settled = append(settled, fmt.Sprint(r.Url, " ", o, " ", reason))
+				},
+			}))
+		run(t, e)
+		want := []string{"http://a.test/0 failed abandoned", "http://a.test/1 failed abandoned", "http://a.test/2 fetched "}
+		slices.Sort(settled)
+		if st := e.Stats(); !slices.Equal(settled, want) || given != 2 || st.Discovered != 3 || st.Settled != 3 {
+			t.Errorf("settled %q, %d redirects were given up, %+v", settled, given, st)
+		}
+	})
+}
