@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -82,12 +83,12 @@ func TestH11EndlessHostLeavesRoomForOthers(t *testing.T) {
 				var log bytes.Buffer
 				logger := logrus.New()
 				logger.SetOutput(&log)
-				settled := 0
+				var settled atomic.Int64
 				events := tegenaria.Events{}
 				if tt.sees {
 					events.RequestSettled = func(_ *tegenaria.Request, outcome tegenaria.Outcome, reason string) {
 						if reason == "queue-share" && outcome == tegenaria.Filtered {
-							settled++
+							settled.Add(1)
 						}
 					}
 				}
@@ -111,8 +112,8 @@ func TestH11EndlessHostLeavesRoomForOthers(t *testing.T) {
 				}
 				stats := e.Stats()
 				refused := stats.Reasons["filtered: queue-share"]
-				if refused == 0 || tt.sees && int64(settled) != refused {
-					t.Errorf("%d requests refused, %d events", refused, settled)
+				if refused == 0 || tt.sees && settled.Load() != refused {
+					t.Errorf("%d requests refused, %d events", refused, settled.Load())
 				}
 				if stats.Discovered != stats.Settled+stats.Pending+stats.Delayed+stats.InFlight {
 					t.Errorf("the ledger does not balance: %+v", stats)
