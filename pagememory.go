@@ -113,7 +113,7 @@ func (c *crawl) lendToWait(j *job) bool {
 	lent := j.lent
 	j.mu.Unlock()
 	if !lent {
-		c.takeBack(j) //nolint:errcheck // it has lent nothing
+		_ = c.takeBack(j) // it has lent nothing
 	}
 	return lent
 }

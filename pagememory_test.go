@@ -16,12 +16,10 @@ import (
 // pages drives the budget as a crawl does: workers download, take a place among the parsers, make something of the page,
 // and settle.
 type pages struct {
-	c       *crawl
-	ctx     context.Context
-	free    atomic.Int64 // bytes that were taken without waiting, by design
-	busy    bool         // parsers fetch, and items are in the pipelines meanwhile
-	largest int64
-	most    atomic.Int64 // that were in use
+	c    *crawl
+	ctx  context.Context
+	busy bool         // parsers fetch, and items are in the pipelines meanwhile
+	most atomic.Int64 // that were in use
 }
 
 const (

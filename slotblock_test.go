@@ -61,7 +61,7 @@ func TestH07BlockedSlotIsTold(t *testing.T) {
 						if b.Slot != "a.test" {
 							t.Errorf("told of %q", b.Slot)
 						}
-						got = append(got, fmt.Sprint(time.Since(began), " ", b.Cause, " ", b.Until.Sub(time.Now())))
+						got = append(got, fmt.Sprint(time.Since(began), " ", b.Cause, " ", time.Until(b.Until)))
 						panic("it is recovered")
 					}}))
 				mustRun(t, e)
@@ -95,7 +95,7 @@ func TestH07StoredBlockIsTold(t *testing.T) {
 		var got []string
 		mustRun(t, polite(w, p, seeds, tegenaria.EngineWithCache(&crashCache{crashStore: store}),
 			tegenaria.EngineWithEvents(tegenaria.Events{SlotBlocked: func(b tegenaria.SlotBlock) {
-				got = append(got, fmt.Sprint(b.Slot, " ", b.Cause, " ", b.Until.Sub(time.Now())))
+				got = append(got, fmt.Sprint(b.Slot, " ", b.Cause, " ", time.Until(b.Until)))
 			}})))
 		if want := []string{"a.test an earlier run 9m0s"}; !slices.Equal(got, want) {
 			t.Errorf("told %q, want %q", got, want)

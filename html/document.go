@@ -80,10 +80,9 @@ func DefaultNodes(size int) int { return 64 + 2*size }
 func MaxNodes(n int) Option { return func(d *Document) { d.maxNodes = n } }
 
 // LimitError says that a source asks for more than a document may hold: nodes (see [MaxNodes]), attributes (see
-// [MaxAttributes]), names
-// that HTML does not have (16 million), bytes of source (2^28), or bytes in repeated tags: what the tags of
-// formatting elements have that the parser makes again in each paragraph because they were not closed
-// (2^20 and 16 for each byte of the source).
+// [MaxAttributes]), names that HTML does not have (16 million), bytes of source (2^28), or bytes in repeated tags:
+// formatting elements that were not closed are made again in each paragraph, and their tags with them (2^20 and 16 for
+// each byte of the source).
 type LimitError struct {
 	What  string // "nodes", "attributes", "names", "bytes" or "bytes in repeated tags"; a [Memory] may have words of its own
 	Limit int

@@ -67,7 +67,7 @@ func lookAt(seed maphash.Seed, host, path, query string) trapURL {
 
 // segment takes a segment of the path.
 func (u *trapURL) segment(seed maphash.Seed, s string, position uint64) {
-	digits := strings.IndexAny(s, "0123456789") >= 0
+	digits := strings.ContainsAny(s, "0123456789")
 	name, value, isPair := strings.Cut(s, "=")
 	session := isASPSession(s) || isPair && isSessionName(name, value) || looksRandom(s)
 	hash := maphash.String(seed, s)*(2*position+1) + position
@@ -101,7 +101,7 @@ func (u *trapURL) pair(seed maphash.Seed, pair string) {
 		hash = named
 	default:
 		u.addTokens(seed, value)
-		u.numbered = u.numbered || strings.IndexAny(value, "0123456789") >= 0
+		u.numbered = u.numbered || strings.ContainsAny(value, "0123456789")
 		u.counts = u.counts || isNumeric(value)
 	}
 	u.kind += named // in any order

@@ -59,7 +59,7 @@ func testKillSuspects(t *testing.T, c *cacheUnderTest) {
 	suspects := c.suspects(map[string]int{"a": 1, "d": 1, "alone": 1})
 	c.fly(tegenaria.FlightBegun, suspects...)
 	c.reopen()
-	suspects = c.suspects(map[string]int{"a": 1, "d": 1, "alone": 1})
+	c.suspects(map[string]int{"a": 1, "d": 1, "alone": 1})
 	c.begin(c.CacheInterface) // another run of the same process
 	suspects = c.suspects(map[string]int{"a": 1, "d": 1, "alone": 1})
 
