@@ -84,7 +84,9 @@ func TestH05StoredRobotsIsObeyed(t *testing.T) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(long)))
 			fmt.Fprint(w, long)
 		}, false, false},
-		{"redirect", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/rules/robots", http.StatusMovedPermanently) }, true, false},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/rules/robots", http.StatusMovedPermanently)
+		}, true, false},
 		{"404", func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }, true, true},
 		{"empty", func(http.ResponseWriter, *http.Request) {}, true, true},
 	} {
