@@ -11,8 +11,8 @@ func (s *scheduler) isDue() bool {
 	return !s.asking && !s.nextDue.IsZero() && !time.Now().Before(s.nextDue)
 }
 
-// moveDue lets the cache move what has become due to the slots' queues. The caller holds mu, and has no more
-// when it returns.
+// moveDue lets the cache move what has become due to the slots' queues. It is called with mu held, and returns with mu
+// released. The worker that leads may have gone to sleep meanwhile, for as long as it knew: it is woken.
 func (s *scheduler) moveDue(ctx context.Context) error {
 	s.asking, s.dueAdded = true, time.Time{}
 	s.mu.Unlock()
@@ -25,6 +25,7 @@ func (s *scheduler) moveDue(ctx context.Context) error {
 	for _, slot := range moved {
 		s.slots.Add(slot.Name, slot.Priority, 1)
 	}
+	s.signal()
 	return err
 }
 
