@@ -123,6 +123,9 @@ func TestH13SecondAnswersAreNobodys(t *testing.T) {
 					}
 				}}))
 				body, err := get(rt, req)
+				if tt.method == "POST" && err != nil && strings.Contains(err.Error(), "server closed idle connection") {
+					continue // net/http has written nothing, and does not send a POST again when it finds that out late
+				}
 				if err != nil || body != path {
 					t.Fatalf("round %d: %q, %v", round, body, err)
 				}
