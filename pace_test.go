@@ -1,7 +1,6 @@
 package tegenaria_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -233,47 +232,6 @@ func TestRobotsPaceOutlivesTheFirstFile(t *testing.T) {
 		slices.Sort(got)
 		if want := []time.Duration{last, last + 20*time.Second, last + 40*time.Second}; !slices.Equal(got, want) {
 			t.Errorf("the last pages began at %v, want %v", got, want)
-		}
-	})
-}
-
-// tardyCache is a memory cache that takes a second to tell what has become due, and what waits at b.test.
-type tardyCache struct{ tegenaria.CacheInterface }
-
-func (c tardyCache) Due(ctx context.Context, now time.Time) ([]tegenaria.SlotState, time.Time, error) {
-	moved, next, err := c.CacheInterface.Due(ctx, now)
-	sleep(time.Second)
-	return moved, next, err
-}
-
-func (c tardyCache) Next(ctx context.Context, slot string, n int) ([]tegenaria.Record, tegenaria.SlotState, error) {
-	records, left, err := c.CacheInterface.Next(ctx, slot, n)
-	if slot == "b.test" {
-		sleep(time.Second)
-	}
-	return records, left, err
-}
-
-// The worker that leads is reading the queue of b.test, another one comes back from a parser and asks what is due. A third
-// one leads then, and has nothing to wait for. Nothing but the second knows that a.test has work again, which waits for
-// its delay. It fails if moveDue does not signal.
-func TestH12TheLeadingWorkerKnowsWhatIsDue(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", text("x")).page("http://a.test/due", text("x")).page("http://b.test/", text("x"))
-		s := newSpider("http://a.test/")
-		s.parse = func(c *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
-			if c.Request.Url == "http://a.test/" {
-				due := time.Now().Add(time.Second / 2)
-				req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/due", tegenaria.GET, nil, tegenaria.RequestWithNotBefore(due)))
-				req <- tegenaria.NewContext(tegenaria.NewRequest("http://b.test/", tegenaria.GET, nil))
-				sleep(700 * time.Millisecond)
-			}
-			return nil
-		}
-		mustRun(t, newEngine(w, s, tegenaria.EngineWithCache(tardyCache{tegenaria.NewMemoryCache()}),
-			tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: 2 * time.Second, IgnoreRobots: true})))
-		if w.count("http://a.test/due") != 1 {
-			t.Errorf("asked: %v", w.urls())
 		}
 	})
 }

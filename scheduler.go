@@ -247,10 +247,8 @@ func (s *scheduler) pop(ctx context.Context, grant *slots.Grant) (*job, error) {
 		if err == nil {
 			s.head(grant, left)
 		}
-		s.slots.Release(grant)
-		s.free++
-		s.pages++
 		s.ledger.putBackLocked()
+		s.giveBackLocked(grant, claimFree, true)
 		s.mu.Unlock()
 		return nil, err
 	}
@@ -278,6 +276,7 @@ func (s *scheduler) head(grant *slots.Grant, left SlotState) {
 		}
 	}
 	s.slots.Head(grant, priority, more)
+	s.signal()
 }
 
 // accepted takes the verdicts on discovered records, with the counts of three; maxPerSlot is RequestWithMaxConnsPerHost.
