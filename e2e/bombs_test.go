@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -285,7 +286,8 @@ func sixes(kinds []bombKind) (steps []bombStep) {
 }
 
 // TestH01BombsShort is the short form: a few bombs at once. It fails if the tree of a page is not bounded, or if what is
-// made of a page is not charged to Limits.BodiesInFlight.
+// made of a page is not charged to Limits.BodiesInFlight. The race detector takes several times the memory: there only the
+// ends of the requests are checked.
 func TestH01BombsShort(t *testing.T) {
 	var few []bombKind
 	for _, kind := range bombKinds() {
@@ -293,9 +295,13 @@ func TestH01BombsShort(t *testing.T) {
 			few = append(few, kind)
 		}
 	}
-	bombRun{back: backTime}.run(t, []bombStep{{"a few at once", few}}, func(r *bombReport) {
+	run, most := bombRun{back: backTime}, int64(mostMemory)
+	if raceEnabled {
+		run, most = bombRun{}, math.MaxInt64
+	}
+	run.run(t, []bombStep{{"a few at once", few}}, func(r *bombReport) {
 		t.Log(r)
-		r.bar(t, mostMemory)
+		r.bar(t, most)
 	})
 }
 

@@ -49,7 +49,8 @@ func bombs(size int) map[string]string {
 }
 
 // Everything that grows while a page is parsed is asked for before it is allocated: all that was allocated was granted, and
-// where it is refused parsing ends there. A list that grows by append alone, without fit, makes it fail.
+// where it is refused parsing ends there. The race detector makes slices.Grow allocate twice: there the second half alone is
+// checked. A list that grows by append alone, without fit, makes it fail.
 func TestH01ParsingAsksForAllItsMemory(t *testing.T) {
 	const size, slack = 2 << 20, 2 << 20
 	parsers := map[string]func([]byte, ...html.Option) (*html.Document, error){
@@ -69,7 +70,7 @@ func TestH01ParsingAsksForAllItsMemory(t *testing.T) {
 					doc, err := parse(source, html.Charge(memory))
 					runtime.ReadMemStats(&after)
 					took := int64(after.TotalAlloc - before.TotalAlloc)
-					if took > memory.all*9/8+slack {
+					if took > memory.all*9/8+slack && !raceEnabled {
 						t.Errorf("%d bytes were allocated, %d granted", took, memory.all)
 					}
 					if limit := (*html.LimitError)(nil); err != nil && !errors.Is(err, errNoMemory) && !errors.As(err, &limit) {
