@@ -15,59 +15,66 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// TrapOptions say how much [TrapGuard] puts up with.
+// TrapOptions bounds what [TrapGuard] tolerates.
 type TrapOptions struct {
 	Priority int // 0: the place in the package comment's table
 
-	// Budget is how many URLs of a trap are asked of a host before the others are cut, 0: 5,000. Of a soft 404 it is a
-	// quarter more.
+	// Budget is how many URLs of one trap are requested from a host before the others are filtered, 0: 5,000. For soft
+	// 404s it is a quarter more.
 	Budget int
 
-	// Patience is how many pages are asked of a host before URLs are cut that bring nothing new, 0: 2,500. Pages are
-	// compared from half of it on.
+	// Patience is how many pages are requested from a host before URLs that bring nothing new are filtered, 0: 2,500.
+	// The guard begins to compare the pages of a host after half as many.
 	Patience int
 
-	// Repeats is how often one to four segments of a path must stand there in a row to be suspicious, 0: 3.
+	// Repeats is how often one to four segments must follow each other in a path before it counts as repeating, 0: 3.
 	Repeats int
 
-	// Pattern is how many URLs of one pattern are asked of a host, 0: no limit. The pattern is the path with all numbers
-	// alike, and the names of the query: /item/0?page. A shop with a million products has one, too.
+	// Pattern is how many URLs of one pattern are requested from a host, 0: no limit. The pattern of an URL is its path
+	// with every number replaced by 0, and the names in its query: /item/0?page. A shop with a million products has one
+	// pattern too.
 	Pattern int
 
-	// Hosts is how many hosts are remembered, those that were asked last, 0: 50,000. One takes about 500 bytes; 32 KiB
-	// more while its links have session ids, which at most 512 hosts may take; and 160 KiB more once it has given half of
-	// Patience, which at most 128 hosts may take. All together that is 25 MiB, 16 MiB, and 20 MiB.
+	// Hosts is how many hosts are remembered, 0: 50,000. The host that was asked least recently is forgotten first. A
+	// host takes about 500 bytes (25 MiB for all). It takes 32 KiB more while its URLs carry session ids, for 512 hosts
+	// at most (16 MiB), and 170 KiB more while its pages are compared, for 128 hosts at most (22 MiB).
 	Hosts int
 }
 
-// TrapGuard ends spaces of URLs that have no end. For each host and port it counts
+// TrapGuard filters the URLs of traps: sites that offer ever new URLs and no new pages. For each host and port it counts
 //
-//	repeating path  /a/b/a/b/a/b          a relative link that leads ever deeper
-//	calendar        /cal/2031-05, ?month=5   the same page for ever other dates
-//	session id      ?sid=…, ;jsessionid=…  a page that was asked before, under another id
-//	soft 404        the same HTML with status 200, but for the URL in it
-//	pattern         see TrapOptions.Pattern
+//	repeating path  URLs such as /a/b/a/b/a/b: a relative link leads ever deeper
+//	calendar        URLs such as /cal/2031-05 and ?month=5 that differ only in their date
+//	session id      URLs such as ?sid=… and ;jsessionid=… that differ only in a session id
+//	soft 404        pages with status 200 that differ only where they repeat their URL
+//	pattern         URLs of one pattern, see TrapOptions.Pattern
 //
-// and cuts what exceeds the budget: the request settles as filtered, with "trap: calendar" and the like as reason. A
-// soft 404 is recognised when it has come, so it is its links that are not followed. Nothing is cut within the
-// budget, counts are too low rather than too high (pages are not compared and session ids not looked through before a
-// quarter of the budget has come from a host), and redirects count as what they lead to.
+// Once a count is above TrapOptions.Budget, further requests of that sort settle as filtered, with a reason such as
+// "trap: calendar". A soft 404 is recognised when its page has arrived; the guard then drops the page, so that its links
+// are not followed. No count is ever too high. It may be too low: pages are compared for soft 404s, and URLs for session
+// ids, only after a quarter of the budget has come from the host. A redirect counts as the page it leads to.
 //
-// Of a host that has given many pages, see TrapOptions.Patience, it also compares what they say: their text without
-// links, dates, and, where the URLs have none, numbers; what a page repeats of its URL's words and numbers makes it
-// another one. So it finds out
+// The guard also compares what the pages of a host say, once the host has given half of TrapOptions.Patience. It compares
+// their words, the names of their pictures and, where numbers or random values tell the URLs apart, their numbers; links
+// and dates are left out. A page that repeats a word or a number of its URL says something of its own. Two more reasons
+// follow from that, from Patience pages on:
 //
-//	parameter       a name of the query, or a place in the path, whose value changes nothing: the URL without it was
-//	                asked for before
-//	nothing new     a kind of URLs (numbers, dates and random values alike) of which 500 pages more said nothing new, and
-//	                led to nothing new of another kind, than did; ten times
-//	                as many where numbers tell the URLs apart, unless they lie 250 links deep
+//	parameter       the URL was requested under another value of a parameter, or of a segment of its path, and that value
+//	                changes nothing
+//	nothing new     500 pages of this kind of URL said nothing new and led to nothing new (pages that did count against
+//	                them). URLs are of one kind if they differ only in numbers, dates and random values
 //
-// and does not ask for those any more, but for a few of a kind, which may show that it has become another. A page
-// without links is never part of a trap.
+// Where numbers tell the URLs of a kind apart, ten times as many pages may say nothing new, since a shop may have little
+// to say. This does not hold for pages more than 250 links away from a seed, nor for pages whose links are made up: of 64
+// links to their kind, fewer than one leads to a page that another page links to as well. The pages of a real site link to
+// the same pages again before long. Where links are made up, a page needs more than eight words of its own, or words and
+// numbers of its URL, to say something new.
 //
-// It looks at requests when they are about to be asked, not when they are found, since only then each URL comes once.
-// Counts begin anew with each run, a resumed job's too.
+// A few URLs of each filtered kind are still requested, since the kind may come to life. Pages without links are never
+// part of a trap.
+//
+// A request is judged when it is about to be sent, and not when its link is found, because each URL is sent once and may
+// be found many times. All counts begin anew with each run, and so does a resumed job.
 type TrapGuard struct {
 	part
 	options TrapOptions
@@ -101,7 +108,7 @@ func NewTrapGuard(o TrapOptions) *TrapGuard {
 	return &TrapGuard{part: newPart("trap guard", o.Priority, priorityTrapGuard), options: o, seed: maphash.MakeSeed(), hosts: make(map[string]*list.Element)}
 }
 
-// Open begins to count.
+// Open forgets all hosts: each run counts anew.
 func (m *TrapGuard) Open(context.Context, tegenaria.SpiderInterface) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,7 +118,7 @@ func (m *TrapGuard) Open(context.Context, tegenaria.SpiderInterface) error {
 	return nil
 }
 
-// ProcessRequest cuts what exceeds the budget.
+// ProcessRequest filters the request if its URL belongs to a trap.
 func (m *TrapGuard) ProcessRequest(ctx *tegenaria.Context) error {
 	r := ctx.Request
 	if r.Attempt > 0 {
@@ -133,7 +140,7 @@ func (m *TrapGuard) ProcessRequest(ctx *tegenaria.Context) error {
 		_, path, query := splitURL(urlx.MergeParams(r.Url, r.Params))
 		u := lookAt(m.seed, s.host, path, query)
 		u.repeats = s.repeats
-		reason = learnt.refuse(&u, m.options.Patience/5)
+		reason = learnt.refuse(&u, r.Depth, m.options.Patience/5)
 	}
 	if reason != "" {
 		return m.cut(s.host, reason)
@@ -141,7 +148,7 @@ func (m *TrapGuard) ProcessRequest(ctx *tegenaria.Context) error {
 	return nil
 }
 
-// cut returns the error that ends a request. The first one of a host for a reason is told to the log.
+// cut returns the error that filters a request. The first error of a host with this reason carries a notice for the log.
 func (m *TrapGuard) cut(host, reason string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -155,7 +162,7 @@ func (m *TrapGuard) cut(host, reason string) error {
 		"if they are no trap, raise TrapOptions or leave the trap guard out", reason, h.name)}
 }
 
-// trapNotice is an ignored request of which the log is told.
+// trapNotice ignores a request and has a line for the log.
 type trapNotice struct {
 	error
 	notice string
@@ -164,7 +171,7 @@ type trapNotice struct {
 func (e *trapNotice) Unwrap() error  { return e.error }
 func (e *trapNotice) Notice() string { return e.notice }
 
-// The reasons of cut requests.
+// The reasons of filtered requests.
 const (
 	trapRepeats    = "trap: repeating path"
 	trapCalendar   = "trap: calendar"
@@ -177,7 +184,7 @@ const (
 
 var trapReasons = [...]string{trapRepeats, trapCalendar, trapSession, trapPattern, trapSoft404, trapParameter, trapNothingNew}
 
-// host returns what is remembered of a host. The caller holds mu.
+// host returns the counts of a host, new ones if it has none. Called with mu held.
 func (m *TrapGuard) host(name string) *trapHost {
 	if element := m.hosts[name]; element != nil {
 		m.recent.MoveToFront(element)
@@ -191,7 +198,7 @@ func (m *TrapGuard) host(name string) *trapHost {
 	return h
 }
 
-// forget forgets a host. The caller holds mu.
+// forget removes a host. Called with mu held.
 func (m *TrapGuard) forget(element *list.Element) {
 	h := element.Value.(*trapHost)
 	if h.pages != nil {
@@ -204,7 +211,7 @@ func (m *TrapGuard) forget(element *list.Element) {
 	m.recent.Remove(element)
 }
 
-// judge counts an URL and returns why it is cut, "" if it is not. The caller holds mu.
+// judge counts an URL and returns the reason to filter it, "" if there is none. Called with mu held.
 func (m *TrapGuard) judge(h *trapHost, s *suspicion) string {
 	budget := m.options.Budget
 	if s.repeats {
@@ -233,7 +240,7 @@ func (m *TrapGuard) judge(h *trapHost, s *suspicion) string {
 	return ""
 }
 
-// isVariant tells whether a page came before under another session id. The caller holds mu.
+// isVariant reports whether the page was requested before under another session id. Called with mu held.
 func (m *TrapGuard) isVariant(h *trapHost, page uint64) bool {
 	if h.pages == nil {
 		if m.filters >= maxPageFilters {
@@ -245,8 +252,8 @@ func (m *TrapGuard) isVariant(h *trapHost, page uint64) bool {
 	return h.pages.seen(page)
 }
 
-// begin begins the study of a host. The one that was not asked for longest gives way if there are too many. The caller
-// holds mu.
+// begin starts the study of a host. If there are too many, the study of the host that was asked least recently is dropped.
+// Called with mu held.
 func (m *TrapGuard) begin(h *trapHost) *study {
 	for element := m.recent.Back(); element != nil && m.studies >= maxStudies; element = element.Prev() {
 		if other := element.Value.(*trapHost); other.study != nil {
@@ -260,7 +267,8 @@ func (m *TrapGuard) begin(h *trapHost) *study {
 	return h.study
 }
 
-// forgetPages takes its pages from the host that has some and was not asked for longest. The caller holds mu.
+// forgetPages drops the page filter of the host that was asked least recently among those that have one. Called with mu
+// held.
 func (m *TrapGuard) forgetPages() {
 	for element := m.recent.Back(); element != nil; element = element.Prev() {
 		if h := element.Value.(*trapHost); h.pages != nil {
@@ -271,7 +279,7 @@ func (m *TrapGuard) forgetPages() {
 	}
 }
 
-// ProcessResponse cuts pages that are always the same.
+// ProcessResponse compares the page with others of its host, and drops it if it is a soft 404 above the budget.
 func (m *TrapGuard) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 	resp := ctx.Response()
 	if resp.Status != http.StatusOK || !isHTML(resp) {

@@ -6,12 +6,13 @@ import (
 	"strings"
 )
 
-// trapPage is what the guard reads of a page: its text without links, numbers and dates, and where its links lead.
+// trapPage is what the guard reads of a page: its text without links, numbers and dates, the pictures between, and where
+// its links lead.
 type trapPage struct {
 	seed    maphash.Seed
 	url     *trapURL
 	words   func(hash uint64) (common bool) // counts a word of the page; whether most pages of the host have it
-	text    uint64                          // sum over the words
+	text    uint64                          // sum over the words and the pictures' names
 	numbers uint64                          // sum over the numbers that are no dates
 	rare    int                             // different words that few pages have
 	path    uint64                          // sum over the words and numbers of the URL's path that the text repeats
@@ -46,6 +47,8 @@ func (p *trapPage) read(body []byte) {
 				if end = indexAfter(tag, "</"+name); end >= 0 {
 					end--
 				}
+			case name == "img" && end >= 0 && !inLink:
+				p.picture(attribute(tag[:end], "src"))
 			case name == "a":
 				inLink = true
 				if end >= 0 && len(p.links) < mostLinksOfPage {
@@ -106,6 +109,16 @@ func (p *trapPage) word(body []byte, from, to, digits int) {
 	p.numbers += hash | 1
 }
 
+// picture takes the name of a picture's file as a word of the text: a page of a gallery may show nothing else.
+func (p *trapPage) picture(src []byte) {
+	if i := bytes.IndexAny(src, "?#"); i >= 0 {
+		src = src[:i]
+	}
+	if name := src[bytes.LastIndexByte(src, '/')+1:]; len(name) > 0 {
+		p.text += maphash.Bytes(p.seed, name) | 1
+	}
+}
+
 // nearMonth reports whether the name of a month stands beside a number.
 func (p *trapPage) nearMonth(body []byte, from, to int) bool {
 	const near = 16
@@ -146,7 +159,7 @@ func isWordByte(c byte) bool {
 
 // tagName returns the name of an opening tag in lower case, if it is one that matters here.
 func tagName(tag []byte) string {
-	for _, name := range [...]string{"a", "script", "style"} {
+	for _, name := range [...]string{"a", "img", "script", "style"} {
 		n := len(name)
 		if len(tag) > n+1 && !isWordByte(tag[n+1]) && strings.EqualFold(string(tag[1:n+1]), name) {
 			return name

@@ -373,7 +373,23 @@ func TestH11TrapSites(t *testing.T) {
 		}},
 		{"soft 404, two links", 40, 3000, "", soft404(2, false)},
 		{"soft 404, ten links", 40, 3000, "", soft404(10, false)},
-		{"soft 404, numbers", 40, 9000, "", soft404(3, true)},
+		{"soft 404, numbers", 40, 3000, "", soft404(3, true)},
+		{"soft 404, two numbers", 40, 3000, "", soft404(2, true)},
+		{"soft 404, numbers and a page of all", 1, 3000, "", func(p *trapWriter) {
+			p.real(0)
+			p.text("<title>Sorry</title><h1>Not here</h1><p>Ask us by mail.</p>")
+			p.link("/item/1")
+			for range 3 {
+				p.link("/item/%d", rand.IntN(1e9))
+			}
+		}},
+		{"soft 404, UUIDs", 1, 3000, "", func(p *trapWriter) {
+			p.real(0)
+			p.text("<title>Sorry</title><h1>Not here</h1><p>%s perhaps?</p><img src=/logo.png>", randomWord())
+			for range 3 {
+				p.link("/item/%s-%s", hexID(), hexID())
+			}
+		}},
 	} {
 		t.Run(site.name, func(t *testing.T) { crawlTrapSite(t, site) })
 	}

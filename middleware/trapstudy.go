@@ -7,7 +7,7 @@ import (
 )
 
 // study is what the guard learns of a host that has given many pages: which kinds of its URLs lead to anything new, and
-// which parameters of them matter. It takes about 160 KiB. What it forgets for want of room counts as new: so a large
+// which parameters of them matter. It takes about 170 KiB. What it forgets for want of room counts as new, so that a large
 // site is not taken for a trap.
 type study struct {
 	mu     sync.Mutex // guards what follows
@@ -17,6 +17,7 @@ type study struct {
 	common wordCounts // of the host's pages
 	pages  recent     // what pages said
 	links  recent     // where they led, but for random values
+	linked recent     // URLs of their own kind that pages link to, with random values
 	asked  recent     // URLs that were asked for, without parameters that do not matter
 	rests  [4096]rest
 	kinds  [64]kind
@@ -31,6 +32,8 @@ type kind struct {
 	random  int // of them, URLs with random values
 	same    int // pages that said nothing new, less what new ones make up for
 	stale   int // pages that said nothing new and led nowhere new, likewise
+	fresh   int // different URLs of the kind that its pages link to
+	again   int // of them, those linked to more than once
 	refused int
 }
 
@@ -54,8 +57,29 @@ const (
 	deep         = 250 // links from a seed: so far down a page must have text of its own
 	spreadIsWide = 8   // rests: of a single one the parameter may count what there is, as in ?product_id=17
 	alarming     = 16  // pages of a kind or of a parameter: from now on every page is looked at
-	mildly       = 10  // pages with numbers of their own: that they say the same counts so much less
+	mildly       = 10  // so many times as many pages must say nothing new where numbers tell the URLs apart
+	manyLinks    = 512 // links that show whether pages link to the same URLs
+	seldom       = 64  // of so many URLs at least one is linked to twice, unless the links are made up
 )
+
+// isWild reports whether the links between the pages of a kind are made up: hardly any URL is linked to by two pages. On a
+// real site with N pages, two pages link to the same one before long: n links drawn at random meet about n²/2N times. With
+// manyLinks and seldom that holds for sites up to some ten thousand pages of a kind whose links are drawn at random, and
+// for larger ones whose pages link to their neighbours.
+func (k *kind) isWild() bool { return k.fresh >= manyLinks && k.again*seldom < k.fresh }
+
+// isNumbered reports whether numbers tell the URLs of a kind apart, so that their pages may have little else to say.
+func (k *kind) isNumbered(u *trapURL) bool {
+	return u.numbered && k.key == u.kind && 16*k.random <= k.n
+}
+
+// patience returns how many pages of an URL's kind may say nothing new.
+func (k *kind) patience(u *trapURL, pages int) int {
+	if k.isNumbered(u) && !k.isWild() {
+		return pages * mildly
+	}
+	return pages
+}
 
 // isIdle reports whether the value of a parameter changes nothing.
 func (p *param) isIdle() bool { return p.same >= 64 && p.same >= 16*p.different }
@@ -132,18 +156,19 @@ func (s *study) judge(seed maphash.Seed, u *trapURL, depth int, body []byte) {
 	s.judged++
 	own := s.count(u.kind)
 	k := s.kind(u.kind)
-	hasText := p.rare > rareWords
 	if own != nil && u.random {
 		own.random++
 	}
-	numbered := u.numbered && k == own && 16*own.random <= own.n
-	words := p.path
-	if hasText || numbered {
+	leads := s.leads(seed, u, k, p.links)
+	hasText := p.rare > rareWords
+	words, said := p.path, p.path
+	finite := k == own && !k.isWild()
+	if hasText || finite || k.isNumbered(u) {
 		words = mix(words, p.text)
+		said = words
 	}
-	said := words
-	if numbered {
-		said = mix(said, p.numbers)
+	if k.isNumbered(u) || finite && u.random {
+		said = mix(words, p.numbers)
 	}
 	isNew := !s.pages.seen(said)
 	for _, value := range p.query {
@@ -156,24 +181,22 @@ func (s *study) judge(seed maphash.Seed, u *trapURL, depth int, body []byte) {
 	if depth >= deep && !hasText {
 		isNew = false
 	}
-	leads := s.leads(seed, u, k, p.links)
 	if depth >= deep && !isNew && !leads {
 		k.stale += 2 // a chain is slower than a tree
 	}
-	mild := numbered && depth < deep && s.judged%mildly != 0
 	if isNew && k == &s.words {
 		s.credit = min(s.credit+20, creditMost)
 	}
 	if own == nil || own == k || !own.isAlive() { // a few good pages say nothing of those without end
-		k.learn(isNew, leads, mild)
+		k.learn(isNew, leads)
 	}
 	if own != nil && own != k {
-		own.learn(isNew, leads, false)
+		own.learn(isNew, leads)
 	}
 	for i := range u.parts {
 		s.compare(u, &u.parts[i], uint32(said>>32), uint32(words>>32), leads)
 	}
-	s.alarm = s.alarm || k.stale >= alarming && !numbered || k.stale >= kindIsAlive
+	s.alarm = s.alarm || k.stale >= alarming
 }
 
 // alarmed reports whether something may be a trap, so that every page is looked at.
@@ -183,21 +206,27 @@ func (s *study) alarmed() bool {
 	return s.alarm
 }
 
-// learn counts a page of the kind; a mild one counts only if it is new.
-func (k *kind) learn(isNew, leads, mild bool) {
+// learn counts a page of the kind. A page that is new makes up for a quarter of those that were not; among URLs made up
+// at random, where words of the URL and of the text may meet by chance, for less.
+func (k *kind) learn(isNew, leads bool) {
+	share := 4
+	if k.isWild() {
+		share = 16
+	}
 	if isNew {
-		k.same -= (k.same + 3) / 4
-	} else if !mild {
+		k.same -= (k.same + share - 1) / share
+	} else {
 		k.same++
 	}
 	if isNew || leads {
-		k.stale -= (k.stale + 3) / 4
-	} else if !mild {
+		k.stale -= (k.stale + share - 1) / share
+	} else {
 		k.stale++
 	}
 }
 
-// leads reports whether a page links to anything new that is not of its own kind, nor of one that says nothing new.
+// leads reports whether a page links to anything new that is not of its own kind, nor of one that says nothing new. It
+// counts the links to the page's own kind, see isWild.
 func (s *study) leads(seed maphash.Seed, u *trapURL, own *kind, links [][]byte) (leads bool) {
 	for _, ref := range links {
 		path, query, host, ok := u.resolve(string(ref))
@@ -206,7 +235,11 @@ func (s *study) leads(seed maphash.Seed, u *trapURL, own *kind, links [][]byte) 
 		}
 		link := lookAt(seed, host, path, query)
 		if host == u.host {
-			if k := s.kind(link.kind); k == own || k.same >= kindIsAlive {
+			k := s.kind(link.kind)
+			if k == own {
+				k.link(&s.linked, mix(maphash.String(seed, path), maphash.String(seed, query)))
+			}
+			if k == own || k.same >= k.patience(&link, kindIsAlive) {
 				continue
 			}
 		}
@@ -215,6 +248,19 @@ func (s *study) leads(seed maphash.Seed, u *trapURL, own *kind, links [][]byte) 
 		}
 	}
 	return leads
+}
+
+// link counts a link to an URL of the kind. An URL that all pages link to counts as one URL linked to twice.
+func (k *kind) link(linked *recent, url uint64) {
+	switch {
+	case !linked.seen(url):
+		k.fresh++
+	case !linked.seen(mix(url, 2)):
+		k.again++
+	}
+	if k.fresh >= 4096 {
+		k.fresh, k.again = k.fresh/2, k.again/2
+	}
 }
 
 // compare learns whether another value of a part of the URL makes another page.
@@ -308,7 +354,7 @@ func (s *study) count(key uint64) *kind {
 }
 
 // refuse returns why an URL is not worth asking for; "" if it is.
-func (s *study) refuse(u *trapURL, most int) string {
+func (s *study) refuse(u *trapURL, depth, most int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	bare, idle, known := u.base, 0, false
@@ -333,6 +379,9 @@ func (s *study) refuse(u *trapURL, most int) string {
 	}
 	k := s.kind(u.kind)
 	own := s.own(u.kind)
+	if depth < deep {
+		most = k.patience(u, most)
+	}
 	if k.stale < most || own != nil && own != k && own.isAlive() {
 		return ""
 	}
