@@ -37,7 +37,8 @@ type crawl struct {
 	scratch *sync.Pool // of *scratch
 	hosts   *hostNames
 	hungry  atomic.Bool // downloads could begin if there were requests: no output holds any back
-	entries *entries
+	entries *entries    // of requests and items
+	telling *entries    // of what is told: log lines, events, errors on ErrorChan
 	seeds   emissionCounts
 
 	slotByPanicked atomic.Bool // the ErrorHandlers were told
@@ -167,6 +168,17 @@ func (c *crawl) run(ctx context.Context) error {
 	return c.end(ctx)
 }
 
+// closeTelling waits for what is being told by callbacks that were given up, since nothing is told after Run has
+// returned. A func of Events that does not return is left behind with its callback.
+func (c *crawl) closeTelling() {
+	bye := time.NewTimer(farewell)
+	defer bye.Stop()
+	select {
+	case <-c.telling.close():
+	case <-bye.C:
+	}
+}
+
 // closeEntries waits for what is being accepted. A cache that does not come back is told so after a while, and then
 // left behind.
 func (c *crawl) closeEntries() {
@@ -227,8 +239,17 @@ func (c *crawl) fail1(err error) {
 	}
 }
 
-// event calls a func of Events, whose panics are reported and have no other effect.
+// event calls a func of Events, unless the run is over.
 func (c *crawl) event(f func()) {
+	if !c.telling.enter() {
+		return
+	}
+	defer c.telling.leave()
+	c.callEvent(f)
+}
+
+// callEvent calls a func of Events, whose panics are reported and have no other effect.
+func (c *crawl) callEvent(f func()) {
 	if stack, err := protect(func() error { f(); return nil }); err != nil {
 		herr := &HandleError{Err: err, Stage: StageEvent, Stack: stack}
 		c.counters.errors.Add(1)
@@ -237,23 +258,31 @@ func (c *crawl) event(f func()) {
 	}
 }
 
-// tellsSettled tells whether anybody is told about the end of a request.
+// tellsSettled reports whether anybody is told about the end of a request.
 func (c *crawl) tellsSettled() bool { return c.log.debug || c.cfg.events.RequestSettled != nil }
 
 // settledEvent tells about the end of a request.
 func (c *crawl) settledEvent(r *Request, outcome Outcome, reason string) {
+	if !c.tellsSettled() || !c.telling.enter() {
+		return
+	}
+	defer c.telling.leave()
 	if r != nil {
 		c.log.settled(r, outcome, reason)
 	}
 	if f := c.cfg.events.RequestSettled; f != nil {
-		c.event(func() { f(r, outcome, reason) })
+		c.callEvent(func() { f(r, outcome, reason) })
 	}
 }
 
 // slow tells about a callback that has been running for a minute.
 func (c *crawl) slow(at Stage, r *Request, took time.Duration) {
+	if !c.telling.enter() {
+		return
+	}
+	defer c.telling.leave()
 	c.log.slow(at, r, took)
 	if f := c.cfg.events.SlowCallback; f != nil {
-		c.event(func() { f(at, r, took) })
+		c.callEvent(func() { f(at, r, took) })
 	}
 }

@@ -102,8 +102,9 @@ func (e *SpiderEngine) RegisterParser(name string, p Parser) {
 	e.config.parsers = append(e.config.parsers, namedParser{name, p})
 }
 
-// Execute is [SpiderEngine.Run] for a main package: the first SIGINT or SIGTERM stops the crawl
-// gracefully, the second one at once.
+// Execute is [SpiderEngine.Run] for a main package: the first SIGINT or SIGTERM stops the crawl gracefully; the second
+// one cancels the work in hand, which then has a second to return; the third one does not wait for it any more. A signal
+// that comes while the parts are closed, after the work, cancels that.
 func (e *SpiderEngine) Execute(spiderName string) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -111,16 +112,23 @@ func (e *SpiderEngine) Execute(spiderName string) error {
 	over := make(chan struct{})
 	var listening sync.WaitGroup
 	listening.Go(func() {
-		for stopping := false; ; stopping = true {
+		for told := 0; ; {
 			select {
 			case <-signals:
 			case <-over:
 				return
 			}
-			if c := e.current(); c != nil && !stopping {
+			c := e.current()
+			if c == nil {
+				continue
+			}
+			switch told++; told {
+			case 1:
 				c.requestStop("stopped", nil)
-			} else if c != nil {
+			case 2:
 				c.cancelNow(farewell)
+			default:
+				c.cancelNow(0)
 			}
 		}
 	})
@@ -220,8 +228,8 @@ func (e *SpiderEngine) Resume() error {
 // Stop ends the crawl gracefully and returns when it is over: nothing new is begun, work in hand
 // finishes, a durable cache keeps the rest. When ctx ends, or EngineWithGrace is over, the work in hand
 // is cancelled and what does not return is abandoned; then the parts are closed. It returns ctx's cause if
-// that cut the crawl short. It may be called any number of times; without a running crawl it does nothing. If
-// nothing was left to do the crawl has finished, and Run returns nil.
+// that cut the crawl short. It may be called any number of times: each further call can end the crawl sooner, none
+// later. Without a running crawl it does nothing. If nothing was left to do the crawl has finished, and Run returns nil.
 //
 // It is not meant for callbacks: there it waits for the end of a run that waits for the callback. A callback
 // returns [CloseSpider], or calls Stop in a goroutine of its own. One that calls Stop all the same is

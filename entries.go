@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// entries counts the requests and items that are being taken in. Those that abandoned code has sent may still be on
-// their way when all else is over: a run waits for them, and then lets nothing in any more.
+// entries counts the code that is inside a door. Code that was abandoned may be there when all else is over: a run waits
+// until it has left, and then lets nobody in any more.
 type entries struct {
 	state   atomic.Int64  // twice the number of those inside, plus one if nobody may enter any more
 	empty   chan struct{} // closed when the door is closed and nobody is inside any more

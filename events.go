@@ -13,7 +13,8 @@ import "time"
 // another. An answer without a download, of a middleware or of the engine's own robots.txt, is not announced.
 //
 // RequestSettled, SlowCallback and Abandoned are told of a callback that was given up, or may be, with a copy of the request
-// as it was accepted.
+// as it was accepted. Closed is the last to be told: Run waits up to a second for what callbacks that were given up are
+// about to tell, and nothing is told after it.
 type Events struct {
 	Started func(spider SpiderInterface)
 	Paused  func()

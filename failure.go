@@ -143,11 +143,11 @@ func (c *crawl) handle(j *job, herr *HandleError) {
 func (c *crawl) tellHandlers(parent, failed *job, herr *HandleError) {
 	in := newInbox(c, emission{parent: parent, failed: failed, why: herr.Err})
 	defer in.close()
-	if c.cfg.errorHandler != nil {
+	if c.cfg.errorHandler != nil && !failed.abandoned.Load() {
 		stack, err := protect(func() error { c.cfg.errorHandler(c.spider, herr); return nil })
 		c.handlerPanicked(failed, herr, err, stack)
 	}
-	if failed.abandoned.Load() { // the handler was given up, and has returned after all
+	if failed.abandoned.Load() { // what ran before was given up, and has returned after all
 		return
 	}
 	stack, err := protect(func() error { c.spider.ErrorHandler(herr, in.ch); return nil })
@@ -193,12 +193,16 @@ func (c *crawl) handlerPanicked(failed *job, herr *HandleError, err error, stack
 	}
 }
 
-// report counts, logs and publishes a failure.
+// report counts, logs and publishes a failure, unless the run is over.
 func (c *crawl) report(herr *HandleError) {
+	if !c.telling.enter() {
+		return
+	}
+	defer c.telling.leave()
 	errs := c.counters.errors.Add(1)
 	c.log.failure(herr)
 	if f := c.cfg.events.Error; f != nil {
-		c.event(func() { f(herr) })
+		c.callEvent(func() { f(herr) })
 	}
 	c.engine.publish(herr)
 	if limit := int64(c.limits.Errors); limit > 0 && errs >= limit {

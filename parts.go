@@ -168,10 +168,8 @@ func (c *crawl) close(reason string) error {
 	var errs []error
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.work), c.cfg.grace)
 	defer cancel()
-	hurry := c.hurry
 	select {
-	case <-hurry: // the work was in a hurry: that does not cut the closing short
-		hurry = nil
+	case <-c.hurry: // the work was in a hurry: that does not cut the closing short
 	default:
 	}
 	for i := len(c.opened) - 1; i >= 0; i-- {
@@ -179,7 +177,7 @@ func (c *crawl) close(reason string) error {
 		if !ok {
 			continue
 		}
-		if err := c.closePart(ctx, closer, reason, hurry); err != nil {
+		if err := c.closePart(ctx, cancel, closer, reason); err != nil {
 			errs = append(errs, fmt.Errorf("tegenaria: closing %T: %w", closer, err))
 		}
 	}
@@ -191,14 +189,16 @@ func (c *crawl) close(reason string) error {
 	}
 	c.bodies.close()
 	c.took.Store(int64(time.Since(c.began)))
+	c.closeTelling()
 	if f := c.cfg.events.Closed; f != nil {
-		c.event(func() { f(reason) })
+		c.callEvent(func() { f(reason) })
 	}
 	return errors.Join(errs...)
 }
 
-// closePart closes one part. One that does not return soon after its context has ended is left behind.
-func (c *crawl) closePart(ctx context.Context, closer Closer, reason string, hurry <-chan struct{}) error {
+// closePart closes one part. One that does not return soon after its context has ended is left behind. If somebody is in
+// a hurry cut ends ctx, which all parts have.
+func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Closer, reason string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	result := make(chan error, 1)
@@ -209,8 +209,8 @@ func (c *crawl) closePart(ctx context.Context, closer Closer, reason string, hur
 	select {
 	case err := <-result:
 		return err
-	case <-hurry:
-		cancel()
+	case <-c.hurry:
+		cut()
 	case <-ctx.Done():
 	}
 	bye := time.NewTimer(farewell)

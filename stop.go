@@ -15,20 +15,19 @@ type stop struct {
 	unsown   atomic.Bool   // one was: the crawl is not finished when nothing is open any more
 	failed   atomic.Bool   // the store failed: nothing is settled any more
 	asked    chan struct{} // closed when the crawl is to stop
-	hurry    chan struct{} // closed when it is to stop at once
+	hurry    chan struct{} // one token tells that it is to stop at once
 	over     chan struct{} // closed when everything has ended
 	closing  chan struct{} // closed when the parts are about to be closed; nothing is opened any more
-	hurried  sync.Once
-	bye      time.Duration // how long what is cancelled then has to return; set before hurry is closed
 
-	mu     sync.Mutex // guards what follows
-	reason string     // why it was asked to stop, the first wins
-	cause  error
-	broken error // what makes Run fail
+	mu      sync.Mutex // guards what follows
+	leaveBy time.Time  // what has not returned by then is abandoned: the earliest moment that was asked for
+	reason  string     // why it was asked to stop, the first wins
+	cause   error
+	broken  error // what makes Run fail
 }
 
 func (s *stop) init() {
-	s.asked, s.hurry = make(chan struct{}), make(chan struct{})
+	s.asked, s.hurry = make(chan struct{}), make(chan struct{}, 1)
 	s.over, s.closing = make(chan struct{}), make(chan struct{})
 }
 
@@ -51,12 +50,16 @@ func (c *crawl) requestStop(reason string, cause error) {
 	close(c.asked)
 }
 
-// cancelNow ends the grace of a stopping crawl; what does not return within bye is abandoned.
+// cancelNow ends the grace of a stopping crawl; what does not return within bye is abandoned. Calls that follow can only
+// bring that moment forward. Once the parts are being closed it cancels that.
 func (c *crawl) cancelNow(bye time.Duration) {
-	c.hurried.Do(func() {
-		c.bye = bye
-		close(c.hurry)
-	})
+	at := c.now().Add(bye)
+	c.stop.mu.Lock()
+	if c.leaveBy.IsZero() || at.Before(c.leaveBy) {
+		c.leaveBy = at
+	}
+	c.stop.mu.Unlock()
+	token(c.hurry)
 }
 
 // breakDown makes Run fail with err.
@@ -104,12 +107,18 @@ func (c *crawl) supervise(ctx context.Context) {
 		limit = after(c.limits.Time)
 	}
 	bye := min(c.cfg.grace/4, farewell)
-	done, asked, hurry := ctx.Done(), c.asked, c.hurry
+	done, asked := ctx.Done(), c.asked
+	var leave time.Time // when last fires, or has fired
+	leaveAt := func(at time.Time) {
+		if leave.IsZero() || at.Before(leave) && last != nil {
+			leave, last = at, after(at.Sub(c.now()))
+		}
+	}
 	giveUp := func(cause error) {
 		asked, grace = nil, nil
 		if c.work.Err() == nil {
 			c.giveUp(cause)
-			last = after(bye)
+			leaveAt(c.now().Add(bye))
 		}
 	}
 	for {
@@ -128,14 +137,13 @@ func (c *crawl) supervise(ctx context.Context) {
 			grace = after(c.cfg.grace - bye)
 		case <-grace:
 			giveUp(errGraceOver)
-		case <-hurry:
-			hurry = nil
+		case <-c.hurry:
 			c.requestStop("stopped", nil)
-			bye = min(bye, c.bye)
-			if last != nil {
-				last = after(bye) // what was cancelled already has less time now
-			}
 			giveUp(errGraceOver)
+			c.stop.mu.Lock()
+			at := c.leaveBy
+			c.stop.mu.Unlock()
+			leaveAt(at)
 		case <-last:
 			last = nil
 			c.watch.close()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -219,6 +218,88 @@ func TestStopAnyNumberOfTimes(t *testing.T) {
 	})
 }
 
+// Further calls of Stop can end the crawl sooner, and never later. It fails if supervise takes the newest
+// moment instead of the earliest.
+func TestH12StopAgainEndsSooner(t *testing.T) {
+	const grace = 8 * time.Second // what is cancelled after 7 s has one more
+	type stop struct{ at, deadline time.Duration }
+	const none = -1
+	for name, tt := range map[string]struct {
+		stops []stop
+		want  time.Duration
+	}{
+		"once":                              {[]stop{{0, none}}, grace},
+		"three times":                       {[]stop{{0, none}, {3 * time.Second, none}, {7500 * time.Millisecond, none}}, grace},
+		"when the work is cancelled":        {[]stop{{0, none}, {5 * time.Second, 3500 * time.Millisecond}}, grace},
+		"at once, when it is cancelled":     {[]stop{{0, none}, {7500 * time.Millisecond, 0}}, 7500 * time.Millisecond},
+		"sooner, then later":                {[]stop{{0, none}, {time.Second, 4 * time.Second}, {2 * time.Second, 3500 * time.Millisecond}}, 5 * time.Second},
+		"later, then sooner":                {[]stop{{0, 4 * time.Second}, {3200 * time.Millisecond, 400 * time.Millisecond}}, 3600 * time.Millisecond},
+		"soon, then at once":                {[]stop{{0, 4 * time.Second}, {3500 * time.Millisecond, 0}}, 3500 * time.Millisecond},
+		"at once, then again and once more": {[]stop{{0, 0}, {0, 0}, {0, time.Second}}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				defer close(release)
+				s := newSpider("http://a.test/")
+				s.parse = parserOf(func(*tegenaria.Context) error { <-release; return nil })
+				e := newEngine(newWorld().page("http://a.test/", text("x")), s, tegenaria.EngineWithGrace(grace))
+				result := make(chan error, 1)
+				go func() { result <- run(t, e) }()
+				synctest.Wait()
+				began := time.Now()
+				for _, again := range tt.stops {
+					go func() {
+						sleep(again.at)
+						ctx, cancel := context.WithCancel(context.Background())
+						if again.deadline != none {
+							ctx, cancel = context.WithTimeout(ctx, again.deadline)
+						}
+						defer cancel()
+						e.Stop(ctx)
+					}()
+				}
+				err := <-result
+				if took := time.Since(began); took != tt.want {
+					t.Errorf("the crawl ended after %s, want %s", took, tt.want)
+				}
+				wantStopped(t, err, "stopped")
+			})
+		})
+	}
+}
+
+// A Stop that cut the work short leaves the parts the grace to close; one that ends while they are closed cuts that short.
+// It fails if cancelNow sends its token only the first time.
+func TestH12StopAgainCutsTheClosing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var closed []time.Duration
+		var stopped time.Time
+		part := func() *opening {
+			return &opening{close: func(ctx context.Context, _ string) error {
+				<-ctx.Done()
+				closed = append(closed, time.Since(stopped))
+				return nil
+			}}
+		}
+		w := newWorld().page("http://a.test/", hang)
+		e := newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithGrace(30*time.Second), tegenaria.EngineWithMiddlewares(part(), part()))
+		result := make(chan error, 1)
+		go func() { result <- run(t, e) }()
+		synctest.Wait()
+		stopped = time.Now()
+		now, cancel := context.WithCancel(context.Background())
+		cancel()
+		go e.Stop(now)
+		sleep(5 * time.Second)
+		e.Stop(now)
+		wantStopped(t, <-result, "stopped")
+		if want := []time.Duration{5 * time.Second, 5 * time.Second}; !slices.Equal(closed, want) {
+			t.Errorf("the contexts of the parts ended after %v, want %v", closed, want)
+		}
+	})
+}
+
 // An endless StartRequest that never waits cannot hold up the stop either. The clock of a bubble would stand
 // still here, so this one uses the real one.
 func TestStopWithStartRequestThatNeverPauses(t *testing.T) {
@@ -367,50 +448,6 @@ func TestCloseSpider(t *testing.T) {
 			}
 			if len(s.errors()) != 0 {
 				t.Errorf("ErrorHandler was told: %v", s.errors())
-			}
-		})
-	}
-}
-
-// The first signal drains, the second one cancels.
-func TestExecuteSignals(t *testing.T) {
-	server, _ := serve(t, map[string]string{"/": "x"})
-	for _, signals := range []int{1, 2} {
-		t.Run(fmt.Sprint(signals), func(t *testing.T) {
-			s := newSpider(server + "/")
-			parsing, stopping := make(chan struct{}), make(chan struct{})
-			cancelled := false
-			s.parse = parserOf(func(ctx *tegenaria.Context) error {
-				close(parsing)
-				select {
-				case <-stopping:
-					if signals == 2 {
-						<-ctx.Done()
-						cancelled = true
-					}
-				case <-ctx.Done():
-				}
-				return nil
-			})
-			watching := &starting{s, func(ctx context.Context, req chan<- *tegenaria.Context) error {
-				s.StartRequest(req)
-				<-ctx.Done() // the crawl is stopping
-				close(stopping)
-				if signals == 2 {
-					return syscall.Kill(syscall.Getpid(), syscall.SIGINT)
-				}
-				return nil
-			}}
-			e := newEngine(nil, watching)
-			result := make(chan error, 1)
-			go func() { result <- e.Execute("test") }()
-			<-parsing
-			if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
-				t.Fatal(err)
-			}
-			wantStopped(t, <-result, "stopped")
-			if cancelled != (signals == 2) {
-				t.Errorf("after %d signals the work was cancelled: %t", signals, cancelled)
 			}
 		})
 	}

@@ -2,6 +2,7 @@ package tegenaria_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sirupsen/logrus"
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -346,6 +348,94 @@ func TestH12AbandonedRedirectsHaveOneEndEach(t *testing.T) {
 		slices.Sort(settled)
 		if st := e.Stats(); !slices.Equal(settled, want) || given != 2 || st.Discovered != 3 || st.Settled != 3 {
 			t.Errorf("settled %q, %d redirects were given up, %+v", settled, given, st)
+		}
+	})
+}
+
+// holdUp is a hook of a logger that holds up whoever logs a certain line.
+type holdUp struct{ line func(*logrus.Entry) }
+
+func (h holdUp) Levels() []logrus.Level { return logrus.AllLevels }
+
+func (h holdUp) Fire(entry *logrus.Entry) error {
+	h.line(entry)
+	return nil
+}
+
+// A callback that is given up may be about to tell of something: Run waits for it, so that nothing is told afterwards. It
+// fails if close does not wait for what is being told.
+func TestH12NothingIsToldAfterRun(t *testing.T) {
+	const page, inline = "http://a.test/", "http://a.test/inline"
+	for event, isLine := range map[string]func(*logrus.Entry) bool{ // logged before the event is told
+		"Error":          func(e *logrus.Entry) bool { return strings.Contains(e.Message, errHarness.Error()) },
+		"RequestSettled": func(e *logrus.Entry) bool { return e.Data["url"] == inline },
+	} {
+		t.Run(event, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newSpider(page)
+				s.parse = parserOf(func(ctx *tegenaria.Context) error {
+					get(ctx, inline)
+					return errHarness
+				})
+				about := make(chan struct{})
+				logger := quiet()
+				logger.SetLevel(logrus.DebugLevel)
+				logger.AddHook(holdUp{func(entry *logrus.Entry) {
+					if isLine(entry) {
+						close(about)
+						sleep(500 * time.Millisecond)
+					}
+				}})
+				var over atomic.Bool
+				told := map[string]int{}
+				tell := func(event string) {
+					if told[event]++; over.Load() {
+						t.Errorf("%s was told after Run had returned", event)
+					}
+				}
+				w := newWorld().page(page, text("x")).page(inline, text("x"))
+				e := newEngine(w, s, tegenaria.EngineWithGrace(0), tegenaria.EngineWithLogger(logger), tegenaria.EngineWithEvents(tegenaria.Events{
+					Error:          func(*tegenaria.HandleError) { tell("Error") },
+					RequestSettled: func(*tegenaria.Request, tegenaria.Outcome, string) { tell("RequestSettled") },
+					Closed:         func(string) { tell("Closed") },
+				}))
+				go func() {
+					<-about
+					e.Stop(context.Background())
+				}()
+				run(t, e)
+				over.Store(true)
+				if told[event] == 0 || told["Closed"] != 1 {
+					t.Errorf("told: %v", told)
+				}
+				sleep(time.Minute)
+			})
+		})
+	}
+}
+
+// A func of Events that is told of an item and does not return is left behind. It fails if close waits for
+// ever for what is being told.
+func TestH12EventThatDoesNotReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newSpider("http://a.test/")
+		s.parse = itemOfItsURL
+		release := make(chan struct{})
+		defer close(release)
+		e := newEngine(newWorld().page("http://a.test/", text("x")), s, tegenaria.EngineWithGrace(4*time.Second),
+			tegenaria.EngineWithEvents(tegenaria.Events{ItemScraped: func(*tegenaria.ItemMeta) { <-release }}))
+		result := make(chan error, 1)
+		go func() { result <- run(t, e) }()
+		synctest.Wait()
+		began := time.Now()
+		e.Stop(t.Context())
+		err := <-result
+		var left *tegenaria.AbandonedError
+		if !errors.As(err, &left) || left.Stages[tegenaria.StageEvent] != 1 {
+			t.Errorf("Run returned %v, want the event abandoned", err)
+		}
+		if took := time.Since(began); took != 5*time.Second { // the grace, and a second for what is being told
+			t.Errorf("the crawl ended after %s", took)
 		}
 	})
 }

@@ -179,7 +179,7 @@ func (c *crawl) wireMachines() {
 		}
 		return s
 	}}
-	c.counters, c.entries = newCounters(), newEntries()
+	c.counters, c.entries, c.telling = newCounters(), newEntries(), newEntries()
 	c.gone = make(chan struct{})
 	c.ledger = newLedger()
 	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.now)
