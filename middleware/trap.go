@@ -85,6 +85,8 @@ type TrapGuard struct {
 	recent  list.List   // of *trapHost, the one asked last in front
 	filters int         // hosts with pages
 	studies int         // hosts with a study
+	looks   int         // calls of host
+	crowded int         // calls of idle
 	studied atomic.Bool // there is one
 }
 
@@ -186,14 +188,17 @@ var trapReasons = [...]string{trapRepeats, trapCalendar, trapSession, trapPatter
 
 // host returns the counts of a host, new ones if it has none. Called with mu held.
 func (m *TrapGuard) host(name string) *trapHost {
+	m.looks++
 	if element := m.hosts[name]; element != nil {
 		m.recent.MoveToFront(element)
-		return element.Value.(*trapHost)
+		h := element.Value.(*trapHost)
+		h.looked = m.looks
+		return h
 	}
 	if len(m.hosts) >= m.options.Hosts {
 		m.forget(m.recent.Back())
 	}
-	h := &trapHost{name: strings.Clone(name)}
+	h := &trapHost{name: strings.Clone(name), looked: m.looks}
 	m.hosts[h.name] = m.recent.PushFront(h)
 	return h
 }
@@ -244,7 +249,12 @@ func (m *TrapGuard) judge(h *trapHost, s *suspicion) string {
 func (m *TrapGuard) isVariant(h *trapHost, page uint64) bool {
 	if h.pages == nil {
 		if m.filters >= maxPageFilters {
-			m.forgetPages()
+			idle := m.idle(func(h *trapHost) bool { return h.pages != nil })
+			if idle == nil {
+				return false
+			}
+			idle.pages = nil
+			m.filters--
 		}
 		h.pages = new(pageFilter)
 		m.filters++
@@ -252,14 +262,15 @@ func (m *TrapGuard) isVariant(h *trapHost, page uint64) bool {
 	return h.pages.seen(page)
 }
 
-// begin starts the study of a host. If there are too many, the study of the host that was asked least recently is dropped.
-// Called with mu held.
+// begin starts the study of a host; nil if there is no room for one. Called with mu held.
 func (m *TrapGuard) begin(h *trapHost) *study {
-	for element := m.recent.Back(); element != nil && m.studies >= maxStudies; element = element.Prev() {
-		if other := element.Value.(*trapHost); other.study != nil {
-			other.study = nil
-			m.studies--
+	if m.studies >= maxStudies {
+		idle := m.idle(func(h *trapHost) bool { return h.study != nil })
+		if idle == nil {
+			return nil
 		}
+		idle.study = nil
+		m.studies--
 	}
 	h.study = &study{credit: creditMost}
 	m.studies++
@@ -267,16 +278,26 @@ func (m *TrapGuard) begin(h *trapHost) *study {
 	return h.study
 }
 
-// forgetPages drops the page filter of the host that was asked least recently among those that have one. Called with mu
-// held.
-func (m *TrapGuard) forgetPages() {
+// idle returns the host with a filter or a study that was asked least recently; nil if that was a short while ago. Hosts
+// that take turns would otherwise take each other's room with every page. Called with mu held.
+func (m *TrapGuard) idle(has func(*trapHost) bool) *trapHost {
+	const (
+		idle  = 1 << 16 // looks at other hosts
+		every = 64      // calls: one walks over the hosts
+	)
+	if m.crowded++; m.crowded%every != 0 {
+		return nil
+	}
 	for element := m.recent.Back(); element != nil; element = element.Prev() {
-		if h := element.Value.(*trapHost); h.pages != nil {
-			h.pages = nil
-			m.filters--
-			return
+		h := element.Value.(*trapHost)
+		if m.looks-h.looked < idle {
+			return nil
+		}
+		if has(h) {
+			return h
 		}
 	}
+	return nil
 }
 
 // ProcessResponse compares the page with others of its host, and drops it if it is a soft 404 above the budget.

@@ -305,3 +305,49 @@ func TestTrapGuardMemory(t *testing.T) {
 	}
 	runtime.KeepAlive(guard)
 }
+
+// Many large hosts that take turns do not take each other's room with every page.
+//
+// It fails if TrapGuard.idle returns a host that was asked a moment ago.
+func TestH11ManyHostsShareTheRoom(t *testing.T) {
+	const hosts, pages = 300, 120
+	guard := middleware.NewTrapGuard(middleware.TrapOptions{Patience: 20})
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for page := range pages {
+		for host := range hosts {
+			ctx := answered(fmt.Sprintf("http://h%d.example/%d", host, page), 200, fmt.Sprint("<p>page ", page), "Content-Type", "text/html")
+			if guard.ProcessRequest(ctx) != nil || guard.ProcessResponse(ctx, nil) != nil {
+				t.Fatal("an honest page is filtered")
+			}
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if most, got := uint64(128*170<<10+hosts*pages*1800), after.TotalAlloc-before.TotalAlloc; got > most {
+		t.Errorf("%d MiB allocated for %d pages, want %d at most", got>>20, hosts*pages, most>>20)
+	}
+}
+
+// The study of a host that is over makes room for another one: a trap that comes after 128 large hosts ends as soon as
+// the first would.
+//
+// It fails if TrapGuard.idle never returns a host.
+func TestH11LaterHostsGetRoom(t *testing.T) {
+	guard := middleware.NewTrapGuard(middleware.TrapOptions{Patience: 1000})
+	visit := func(host string, page int) error {
+		ctx := answered(fmt.Sprintf("http://%s/word/%d", host, page), 200, fmt.Sprintf("<p>Sorry<a href=/word/%d>a</a><a href=/word/%d>b</a>", rand.Uint32(), rand.Uint32()), "Content-Type", "text/html")
+		if err := guard.ProcessRequest(ctx); err != nil {
+			return err
+		}
+		return guard.ProcessResponse(ctx, nil)
+	}
+	for host := range 200 {
+		page := 0
+		for page < 2000 && visit(fmt.Sprintf("h%d.example", host), page) == nil {
+			page++
+		}
+		if page == 2000 {
+			t.Fatalf("host %d: nothing was filtered", host)
+		}
+	}
+}

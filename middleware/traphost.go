@@ -18,6 +18,7 @@ type trapHost struct {
 	patterns []counted   // as heavy, but of more patterns; nil if nobody asked
 	pages    *pageFilter // that came with a session id; nil while there are few
 	study    *study      // nil before the host has given many pages
+	looked   int         // TrapGuard.looks when it was asked last
 	told     uint16      // bits of trapReasons: the log knows
 }
 

@@ -159,7 +159,7 @@ func (f *frames) next() error {
 		f.left = size
 		return nil
 	}
-	if f.block > f.maxHeader {
+	if f.block > f.maxHeader || int64(len(f.held)) > 2*f.maxHeader { // frames of no length are held as well
 		return f.refuse([4]byte(head[5:9]))
 	}
 	if f.maxHeader > mostHeld {

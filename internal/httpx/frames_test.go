@@ -75,6 +75,20 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// A header block of empty frames has an end, since they are held too.
+//
+// It fails if frames.next does not look at the length of frames.held.
+func TestH13EmptyContinuationsAreBounded(t *testing.T) {
+	const limit = 1000
+	head := frame(frameHeaders, 0, 10)
+	in := bytes.NewReader(append(head, bytes.Repeat(frame(frameContinuation, 0, 0), 100_000)...))
+	f := &frames{in: bufio.NewReaderSize(in, 16), maxHeader: limit}
+	_, err := io.ReadAll(f)
+	if read := in.Size() - int64(in.Len()); !(errors.Is(err, ErrNeighbour) || errors.Is(err, errHeaderTooLarge)) || read > 3*limit {
+		t.Errorf("%v after %d bytes, want %d at most", err, read, 3*limit)
+	}
+}
+
 // Closing does not wait for a peer that reads nothing.
 func TestHTTP2ConnClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
