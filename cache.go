@@ -157,30 +157,34 @@ type CacheInterface interface {
 	Close() error
 }
 
-// Flight says how far a request is that a cache has handed out.
+// Flight is the state of a request that a cache has handed out.
 type Flight uint8
 
 // The flights.
 const (
-	FlightBegun  Flight = iota + 1 // network and user code see it from now on
-	FlightPaused                   // it stands in a line of the engine again: nobody sees it
-	FlightOver                     // it got through: no user code will see it any more
+	FlightBegun  Flight = iota + 1 // network and user code work on it from now on
+	FlightPaused                   // it waits in the engine, and nobody works on it
+	FlightOver                     // it has got through: no user code will see it again
 )
 
-// FlightRecorder is a durable [CacheInterface] that knows after the death of the process which requests network and user
-// code were seeing then, and may have died of. The engine runs such suspects alone, and gives one up that has
-// killed the process three times in a row: see [ProcessDiedError].
+// FlightRecorder is an optional ability of a durable [CacheInterface]: after a crash of the process it knows which
+// requests were in flight, that is, which ones network or user code was working on. Each of them is a suspect: it may have
+// caused the crash. The engine runs suspects one at a time, and gives up a request after three crashes in a row, see
+// [ProcessDiedError].
 //
-// The rules for an implementation: A request that has begun and is neither paused nor over when the process dies has one
-// crash more from then on, once. A paused request keeps the crashes it has; one that is over, settled or returned has
-// none any more. The end of a run, Close, and whatever else the process lives through count nothing. State.Suspects hands
-// out the requests with crashes when a run begins, those with the fewest first, with Record.Crashes set; Slots lists their
-// slots, though nothing may wait there. A suspect that cannot be handed out then, because it is delayed or because the crash
-// has taken it back with the page that emitted it, has its Crashes when Next hands it out. What is noted has to outlive
-// the process, and need not outlive the machine.
+// An implementation counts crashes for each request by these rules:
+//
+//   - When the process dies, each request that has begun, and is neither paused nor over, has one crash more.
+//   - A paused request keeps its count. A request that is over, settled or returned has no crashes any more.
+//   - A run that ends, Close, and anything else that the process survives change no count.
+//   - When a run begins, State.Suspects lists the requests that have crashes, those with the fewest first, with
+//     Record.Crashes set. Slots lists their slots, even those where nothing else waits.
+//   - A suspect may be missing from State.Suspects because it is delayed, or because the crash has undone the page that
+//     emitted it. It has its Crashes when Next hands it out.
+//   - The notes must survive the death of the process. They need not survive that of the machine.
 type FlightRecorder interface {
-	// RecordFlight notes how far a request is that Next or Begin has handed out. It may be called at any time, concurrently,
-	// with the engine's locks held: it waits for nothing but a lock of its own, and costs no system call. An error is
-	// logged; the run goes on without.
+	// RecordFlight notes the flight of a request that Next or Begin has handed out. It is called concurrently, and with
+	// the engine's locks held. So it must not wait for anything except a lock of its own, and should make no system call.
+	// The engine logs an error, and the run goes on without the note.
 	RecordFlight(rec *Record, now Flight) error
 }

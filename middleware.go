@@ -43,19 +43,22 @@ type RequestFilter interface {
 	AcceptRequest(parent *Response, r *Request) error
 }
 
-// InternalMiddleware is an optional ability of middlewares: those whose SeesInternal is true also
-// process the engine's own requests, the ones for robots.txt. SeesInternal is asked once for each run.
+// InternalMiddleware is an optional ability of middlewares. A middleware whose SeesInternal returns true also processes
+// the engine's own requests, the ones for robots.txt. SeesInternal is called once for each run.
 //
-// Such a request passes ProcessRequest and ProcessResponse like any other, and each redirect of a robots.txt is a request
-// of its own. Its response has its body in memory, content coding removed, whatever the request's ResponseWriter and
-// [RequestWithSpool] say; of a body longer than 500 KiB, which is as much as counts, the first 500 KiB and one byte. What
-// these middlewares send is discarded, their Contexts cannot Fetch, and an error of theirs is the failure of the request
-// that robots.txt was asked for. The engine follows the redirects, whatever AllowRedirects says.
+// A request for robots.txt passes ProcessRequest and ProcessResponse like any other, with these differences:
 //
-// A middleware may answer for the site, by ctx.DownloadResult, and change what came: the engine obeys what is left in the
-// end. An empty robots.txt allows everything. So a response of 2xx that has no body because a middleware answered it or
-// took the body away, and a redirect answered without its Location, are failures, with a [*RobotsAnswerError]. Say
-// by status 404, 204, or the header "Content-Length: 0" that there are no rules.
+//   - The response has its body in memory, decompressed, whatever the request's ResponseWriter and [RequestWithSpool]
+//     say. Of a body longer than 500 KiB it has the first 500 KiB and one byte: the engine reads no more of a robots.txt.
+//   - The engine follows redirects, whatever AllowRedirects says. Each redirect is a request of its own.
+//   - Requests that the middleware sends to the channel req are discarded, and its Context cannot Fetch.
+//   - If the middleware returns an error, the page's request that needed robots.txt fails with it.
+//
+// A middleware may answer the request itself by setting ctx.DownloadResult, and may change the response of the site. The
+// engine obeys the response as the last middleware leaves it. An empty robots.txt allows everything, so the engine does
+// not accept emptiness by mistake: a 2xx response without a body fails with a [*RobotsAnswerError] if a middleware made
+// it or removed its body, and so does a redirect that a middleware made without a Location. To say that a site has no
+// rules, answer with status 404 or 204, or with the header "Content-Length: 0".
 type InternalMiddleware interface {
 	SeesInternal() bool
 }
