@@ -30,18 +30,12 @@ func (s *scheduler) reserve(j *job) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	left := s.left(j.rec.Slot)
-	switch {
-	case j.over:
-		return ErrOutputClosed
-	case left == 0:
-		return IgnoreRequest(pageBudget)
-	case left > 0:
-		s.begun[j.rec.Slot]++
+	counted, err := s.countPage(j)
+	if counted {
 		s.reserved[j.rec.Slot]++
 		j.reserved = true
 	}
-	return nil
+	return err
 }
 
 // spend counts the page of a job whose download has just begun, unless that is reserved. The error says why it may not
@@ -52,19 +46,30 @@ func (s *scheduler) spend(j *job) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	left := s.left(j.rec.Slot)
-	switch {
-	case j.over:
-		return ErrOutputClosed
-	case j.reserved:
+	if _, err := s.countPage(j); err != nil {
+		return err
+	}
+	if j.reserved {
 		s.dropReservation(j)
-	case left == 0:
-		return IgnoreRequest(pageBudget)
-	case left > 0:
-		s.begun[j.rec.Slot]++
 	}
 	s.waive(j.rec.Slot)
 	return nil
+}
+
+// countPage counts a job's page, if its slot has a budget and none is reserved for the job. The error says why its download
+// may not begin. Called with mu held.
+func (s *scheduler) countPage(j *job) (counted bool, err error) {
+	left := s.left(j.rec.Slot)
+	switch {
+	case j.over:
+		return false, ErrOutputClosed
+	case j.reserved || left < 0:
+		return false, nil
+	case left == 0:
+		return false, IgnoreRequest(pageBudget)
+	}
+	s.begun[j.rec.Slot]++
+	return true, nil
 }
 
 // counts reports whether a job that begins has to be looked at: a slot has a page budget, or it is an inline request,

@@ -217,14 +217,20 @@ func (f *killFile) Truncate(size int64) error {
 	return f.File.Truncate(size)
 }
 
-// start runs a child. It returns whether it was killed.
-func start(t *testing.T, p *plan, running func(*os.Process)) (killed bool) {
+// childCommand makes the command of a child that does what the value of a flag says.
+func childCommand(t *testing.T, flag string, does any) *exec.Cmd {
 	t.Helper()
-	text, err := json.Marshal(p)
+	text, err := json.Marshal(does)
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(os.Args[0], "-child", string(text))
+	return exec.Command(os.Args[0], flag, string(text))
+}
+
+// start runs a child. It returns whether it was killed.
+func start(t *testing.T, p *plan, running func(*os.Process)) (killed bool) {
+	t.Helper()
+	cmd := childCommand(t, "-child", p)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
@@ -233,7 +239,7 @@ func start(t *testing.T, p *plan, running func(*os.Process)) (killed bool) {
 	if running != nil {
 		running(cmd.Process)
 	}
-	err = cmd.Wait()
+	err := cmd.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
 		return true

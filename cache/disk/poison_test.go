@@ -5,7 +5,6 @@ package disk_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -257,13 +256,9 @@ func (s *poisonedSite) calm(t *testing.T) {
 // poisonedChild runs the crawl in a process of its own, and returns how that ended and what it has logged.
 func poisonedChild(t *testing.T, s *poisonedSite, p *poison) (died bool, log string) {
 	t.Helper()
-	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.Command(os.Args[0], "-poisoned", string(text))
+	cmd := childCommand(t, "-poisoned", p)
 	if p.How == byMemory {
-		cmd = exec.Command("sh", "-c", `ulimit -v 4194304; exec "$0" "$@"`, os.Args[0], "-poisoned", string(text))
+		cmd = exec.Command("sh", append([]string{"-c", `ulimit -v 4194304; exec "$0" "$@"`}, cmd.Args...)...)
 	}
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
@@ -275,7 +270,7 @@ func poisonedChild(t *testing.T, s *poisonedSite, p *poison) (died bool, log str
 		s.kill = func() { _ = cmd.Process.Kill() }
 		s.mu.Unlock()
 	}
-	err = cmd.Wait()
+	err := cmd.Wait()
 	s.calm(t)
 	var exit *exec.ExitError
 	switch {
