@@ -34,6 +34,7 @@ func appendValue(dst, raw []byte) []byte {
 
 func appendDecoded(dst, raw []byte, references, inValue bool, nul nulRule) []byte {
 	done := 0
+	var room [16]byte
 	for i := 0; i < len(raw); {
 		switch raw[i] {
 		case '&':
@@ -41,17 +42,13 @@ func appendDecoded(dst, raw []byte, references, inValue bool, nul nulRule) []byt
 				i++
 				continue
 			}
-			var n int
-			var decoded bool
-			before := len(dst)
-			dst = append(dst, raw[done:i]...)
-			if dst, n, decoded = appendReference(dst, raw[i:], inValue); !decoded {
-				dst = dst[:before]
-				i += n
-				continue
+			text, n, decoded := appendReference(room[:0], raw[i:], inValue)
+			if decoded {
+				dst = append(dst, raw[done:i]...)
+				dst = append(dst, text...)
+				done = i + n
 			}
 			i += n
-			done = i
 		case '\r':
 			dst = append(dst, raw[done:i]...)
 			i++

@@ -1,8 +1,10 @@
 package html_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -211,4 +213,25 @@ func TestLimits(t *testing.T) {
 		}
 		_ = d
 	})
+}
+
+// Text and values with nothing but signs that begin a character reference are read once. A decoder that copies what stands
+// before each of them, reference or not, makes it run for many minutes.
+func TestH01AmpersandsAreReadOnce(t *testing.T) {
+	signs := bytes.Repeat([]byte("&"), 8<<20)
+	doc, err := html.Parse(slices.Concat([]byte("<p a='"), signs, []byte("'>"), signs))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := doc.Element().LastChild().FirstChild()
+	if value := p.Attr("a"); len(value) != len(signs) || len(p.Text()) != len(signs) {
+		t.Errorf("the value has %d bytes and the text %d", len(value), len(p.Text()))
+	}
+	xml, err := html.ParseXML(slices.Concat([]byte("<p a='"), signs, []byte("'>"), signs, []byte("</p>")), html.Lenient())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := xml.Root().Text(); len(text) != len(signs) {
+		t.Errorf("the text of XML has %d bytes", len(text))
+	}
 }
