@@ -48,22 +48,24 @@ func (r *Response) grow(n int64) error {
 	return nil
 }
 
-// growCopy is grow for a copy of the page that is handed out, of which the largest counts: the others are garbage, for
-// all that is known. The error is a [*selector.ParseError].
-func (r *Response) growCopy(n int64) error {
-	if n <= uncharged {
+// growCopy is grow for a copy of the page that is handed out, which grows from so many bytes to more. The largest one
+// counts; the ones before it are garbage, for all that is known. The error is a [*selector.ParseError].
+func (r *Response) growCopy(from, to int64) error {
+	if to <= uncharged {
 		return nil
 	}
 	for {
-		asked := r.copies.Load()
-		if n <= asked {
-			return nil
-		}
-		if !r.copies.CompareAndSwap(asked, n) {
+		most := r.copies.Load()
+		// Up to the size of the largest, the copy replaces others: their memory is given back and asked for again.
+		again := max(min(to, most)-from, 0)
+		if to > most && !r.copies.CompareAndSwap(most, to) {
 			continue
 		}
-		if err := r.grow(n - asked); err != nil {
-			r.copies.CompareAndSwap(n, asked)
+		if again > 0 {
+			_ = r.grow(-again)
+		}
+		if err := r.grow(again + max(to-most, 0)); err != nil {
+			r.copies.CompareAndSwap(max(to, most), most-again)
 			return &selector.ParseError{Err: err}
 		}
 		return nil

@@ -113,7 +113,7 @@ func (r *Response) String() string {
 	defer r.mu.Unlock()
 	body, err := r.inMemory()
 	if err == nil {
-		err = r.growCopy(int64(len(body)))
+		err = r.growCopy(0, int64(len(body)))
 	}
 	if err != nil {
 		panic(err)
@@ -168,7 +168,7 @@ func (r *Response) Reader() io.ReadCloser {
 func (r *Response) Text() (string, error) {
 	text, err := r.decoded()
 	if err == nil {
-		err = r.growCopy(int64(len(text)))
+		err = r.growCopy(0, int64(len(text)))
 	}
 	if err != nil {
 		return "", err

@@ -37,7 +37,7 @@ func (r *Response) decodeJSON(v any) error {
 		return err
 	}
 	if len(body) > smallPage {
-		if err := r.growCopy(jsonsize.Of(body, v)); err != nil {
+		if err := r.growCopy(0, jsonsize.Of(body, v)); err != nil {
 			return err
 		}
 	}

@@ -80,19 +80,22 @@ const smallPage = 64 << 10
 type linkMemory struct {
 	page *Response
 	sum  int64
+	most int64 // that was asked for
 }
 
 // Grow is part of [html.Memory].
 func (m *linkMemory) Grow(n int64) error {
 	m.sum += n
-	if n <= 0 {
+	if m.sum <= m.most {
 		return nil
 	}
-	err := m.page.growCopy(m.sum)
+	err := m.page.growCopy(m.most, m.sum)
 	if err != nil {
 		m.sum -= n
+		return err
 	}
-	return err
+	m.most = m.sum
+	return nil
 }
 
 // parsePanic makes a panic with a limit of package html one with a [*selector.ParseError].

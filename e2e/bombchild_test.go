@@ -16,6 +16,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/middleware"
 	"github.com/tegenaria/tegenaria/spiders"
 )
@@ -131,6 +132,10 @@ func readAll(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[
 		return nil
 	}
 	r := reading{URL: resp.URL}
+	if name := resp.Header["X-Query"]; len(name) > 0 {
+		r.Texts = queries[name[0]](resp)
+		return out.Item(r)
+	}
 	if strings.Contains(fmt.Sprint(resp.Header["Content-Type"]), "json") {
 		var v any
 		if err := resp.Decode(&v); err != nil {
@@ -153,4 +158,24 @@ func readAll(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[
 	r.XPath = resp.XPath("//a/@href").Len() + resp.XPath("//div//p[contains(., 'words')]").Len()
 	r.Links = len(resp.Links())
 	return out.Item(r)
+}
+
+// queries are what the child asks of the pages that are meant for one query, by name.
+var queries = map[string]func(*tegenaria.Response) int{
+	"nested-texts": func(r *tegenaria.Response) int { return len(r.CSS("div").Texts()) },
+	"nested-gets":  func(r *tegenaria.Response) int { return len(r.CSS("div").GetAll()) },
+	"nested-each": func(r *tegenaria.Response) (sum int) {
+		for _, div := range r.CSS("div").All() {
+			sum += len(div.Text()) + len(div.Get())
+		}
+		return sum
+	},
+	"node-sets":   func(r *tegenaria.Response) int { return r.XPath("//div/descendant::*[position()>0]").Len() },
+	"contexts":    func(r *tegenaria.Response) int { return r.CSS("div").XPath(".//*").Len() },
+	"all-nodes":   func(r *tegenaria.Response) int { return r.XPath("//*//* | //node()/ancestor::*").Len() },
+	"matches":     func(r *tegenaria.Response) int { return len(r.CSS("p").Re(".")) },
+	"places":      func(r *tegenaria.Response) int { return r.CSS("p:contains(a), body:has(p:contains(a))").Len() },
+	"joined":      func(r *tegenaria.Response) int { return len(r.XPath("string-join(//div, '')").Get()) },
+	"json-values": func(r *tegenaria.Response) int { return r.CSS("script").JSON("@this").Len() },
+	"style-sheet": func(r *tegenaria.Response) int { return len(r.Links(links.Everything())) },
 }

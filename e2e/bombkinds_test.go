@@ -36,6 +36,7 @@ type bombKind struct {
 	few    bool // it belongs to the short form
 	worst  bool // six of it are tried at once
 	plain  bool // the Content-Encoding is not said: the body itself is packed
+	query  bool // the child runs the query of this name alone
 }
 
 // bombFiller is white space that cannot be packed well. It stands before each bomb, so that Limits.Ratio is not what
@@ -124,6 +125,7 @@ func htmlKinds() (kinds []bombKind) {
 		{"adoption-end", repeated("", "<b><p></b>", "")},
 		{"nobr", repeated("", "<nobr><div>", "")},
 		{"entities", repeated("", "&nGt;", "")},
+		{"ampersands", repeated("", "&", "")},
 		{"references", repeated("", "&#0;", "")},
 		{"comments", repeated("", "<!---->", "")},
 		{"comment", repeated("<!--", "a", "-->")},
@@ -232,11 +234,35 @@ func otherKinds() []bombKind {
 	}
 }
 
+// queryKinds are pages that are parsed within the limits and of which a query makes much.
+func queryKinds() (kinds []bombKind) {
+	whole := func(page string) func() []byte {
+		return func() []byte { return append(bytes.Clone(bombFiller()), page...) }
+	}
+	deep := strings.Repeat("<div>", 1000) + strings.Repeat("some text ", 50_000)
+	deeper := strings.Repeat("<div>", 20_000)
+	text := "<p>" + strings.Repeat("a ", 8<<20)
+	for _, k := range []struct {
+		name string
+		body func() []byte
+	}{
+		{"nested-texts", whole(deep)}, {"nested-gets", whole(deep)}, {"nested-each", whole(deep)},
+		{"node-sets", whole(deeper)}, {"contexts", whole(deeper)}, {"all-nodes", whole(strings.Repeat("<br>", 900_000))},
+		{"matches", whole(text)}, {"places", whole(text)}, {"joined", whole(deep)},
+		{"json-values", whole("<script>[" + strings.Repeat("0,", 8<<20) + "0]</script>")},
+		{"style-sheet", whole("<style>" + strings.Repeat("a{b:url(/\\63)}", 1<<20) + "</style>")},
+	} {
+		kinds = append(kinds, bombKind{name: "query-" + k.name, media: htmlUTF8, body: k.body, query: true,
+			header: func(h http.Header, _ int) { h.Set("X-Query", k.name) }, worst: true})
+	}
+	return kinds
+}
+
 // bombKinds lists all kinds.
 func bombKinds() []bombKind {
-	kinds := append(htmlKinds(), otherKinds()...)
+	kinds := append(append(htmlKinds(), otherKinds()...), queryKinds()...)
 	for i := range kinds {
-		kinds[i].worst = slices.Contains(worstKinds, kinds[i].name)
+		kinds[i].worst = kinds[i].worst || slices.Contains(worstKinds, kinds[i].name)
 	}
 	return kinds
 }

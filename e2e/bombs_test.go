@@ -15,11 +15,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-var (
-	bombsFlag  = flag.String("bombs", "", "kinds of bombs that TestH01Bombs tries: all, or a `regular expression`")
-	bombsTable = flag.String("bombs-table", "", "only measure, and write the table to this `file`")
-	bombsWait  = flag.Duration("bombs-wait", backTime, "with -bombs-table: how long to wait for memory to be given back; 0: not at all")
-)
+var bombsFlag = flag.String("bombs", "", "kinds of bombs that TestH01Bombs tries: all, or a `regular expression`")
 
 // bombStep is a number of bombs that are asked for at once, together with good pages.
 type bombStep struct {
@@ -180,7 +176,7 @@ func (s *bombServer) check(step hostedStep, feed string, r *bombReport) {
 // The errors in which a bomb may end. Each names the limit that it met.
 var bombErrors = []string{
 	"*selector.ParseError", "*html.LimitError", "*tegenaria.RatioError", "*tegenaria.BodyTooLargeError", "*tegenaria.HeaderTooLargeError",
-	"*sitemap.LimitError", "*sitemap.FormatError", "*json.SyntaxError", "*httpx.HeaderError",
+	"*selector.SizeError", "*xpath.WorkError", "*sitemap.LimitError", "*sitemap.FormatError", "*json.SyntaxError", "*httpx.HeaderError",
 }
 
 // judge says how the bombs ended.
@@ -262,7 +258,7 @@ func chosenBombs(t *testing.T, flag string) (kinds []bombKind) {
 // pages returns the kinds that sitecrawl reads: it reads pages alone.
 func onlyPages(kinds []bombKind) (left []bombKind) {
 	for _, kind := range kinds {
-		if strings.HasPrefix(kind.media, "text/html") {
+		if strings.HasPrefix(kind.media, "text/html") && !kind.query {
 			left = append(left, kind)
 		}
 	}
@@ -308,28 +304,21 @@ func TestH01BombsShort(t *testing.T) {
 // mostMemory is what a process with default limits may take.
 const mostMemory = 256 * mib
 
-// mostAtOnce is what it may take of six bombs at once. The goal is mostMemory; docs/guides/memory.md has the kinds that
-// take more.
-const mostAtOnce = 384 * mib
-
-// TestH01Bombs is the whole table: each kind alone; six of each that made a process
+// TestH01Bombs is the whole table, which it logs: each kind alone; six of each that made a process
 // take most before there were bounds; and all kinds by sixes, by the child and by sitecrawl. It fails if something that
 // is made of a page is not charged to Limits.BodiesInFlight, or if memory is not given back after a burst.
 func TestH01Bombs(t *testing.T) {
-	if *bombsFlag == "" || *bombsTable != "" {
+	if *bombsFlag == "" {
 		t.Skip("-bombs names no kinds")
 	}
 	kinds := chosenBombs(t, *bombsFlag)
 	bar := func(r *bombReport) {
 		t.Log(r)
-		r.bar(t, mostAtOnce)
+		r.bar(t, mostMemory)
 	}
 	t.Run("alone", func(t *testing.T) {
 		for _, step := range eachTimes(kinds, 1) { // a process for each
-			bombRun{}.run(t, []bombStep{step}, func(r *bombReport) {
-				t.Log(r)
-				r.bar(t, mostMemory)
-			})
+			bombRun{}.run(t, []bombStep{step}, bar)
 		}
 	})
 	t.Run("six of one kind", func(t *testing.T) { bombRun{back: backTime}.run(t, eachTimes(worst(kinds), 6), bar) })
@@ -362,7 +351,7 @@ var containers = []struct {
 // TestH01BombsInContainer has the worst bombs, by sixes, crawled in control groups of the sizes that the guide names:
 // nothing is killed. Where no control group can be made, VmHWM stands for it. It fails as TestH01Bombs does.
 func TestH01BombsInContainer(t *testing.T) {
-	if *bombsFlag == "" || *bombsTable != "" {
+	if *bombsFlag == "" {
 		t.Skip("-bombs names no kinds")
 	}
 	for _, c := range containers {
@@ -380,22 +369,5 @@ func TestH01BombsInContainer(t *testing.T) {
 				r.bar(t, c.size)
 			})
 		})
-	}
-}
-
-// TestBombsTable measures, without any bar: each kind alone and six of it at once, by sitecrawl and by the child.
-func TestBombsTable(t *testing.T) {
-	if *bombsTable == "" {
-		t.Skip("-bombs-table names no file")
-	}
-	file, err := os.OpenFile(*bombsTable, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	kinds := chosenBombs(t, *bombsFlag)
-	for _, n := range []int{1, 6} {
-		bombRun{back: *bombsWait}.run(t, eachTimes(kinds, n), func(r *bombReport) { fmt.Fprintln(file, "child    ", r) })
-		bombRun{crawl: true}.run(t, eachTimes(onlyPages(kinds), n), func(r *bombReport) { fmt.Fprintln(file, "sitecrawl", r) })
 	}
 }

@@ -134,6 +134,8 @@ func (s *bombServer) bomb(kind bombKind, w http.ResponseWriter, r *http.Request)
 	case isRobots && !kind.robots:
 		http.NotFound(w, r)
 		return
+	case kind.query:
+		kind.header(w.Header(), 0)
 	case kind.header != nil:
 		n, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/bomb/"))
 		kind.header(w.Header(), n)

@@ -55,6 +55,17 @@ func (x *Index) charge(asked *atomic.Bool, n int64) {
 	}
 }
 
+// Charge asks the document's [Memory] for what a query takes beside the index, or gives it back. It panics with the
+// memory's error. Less than 256 KiB need not be asked for.
+func (x *Index) Charge(bytes int64) {
+	if x.doc.mem.memory == nil || bytes == 0 {
+		return
+	}
+	if err := x.doc.mem.memory.Grow(bytes); err != nil && bytes > 0 {
+		panic(err)
+	}
+}
+
 // Element is an element of a document as an [Index] has it. Elements are named by their position in
 // document order, from 1. Position 0 stands for the document.
 type Element struct {

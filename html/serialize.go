@@ -194,3 +194,107 @@ func appendEscaped(dst, text []byte, inValue, xml bool) []byte {
 }
 
 var nbsp = []byte("\u00A0")
+
+// HTMLSize returns how many bytes [Node.HTML] has.
+func (n Node) HTMLSize() int {
+	if n.IsZero() {
+		return 0
+	}
+	d, size := n.doc, 0
+	leave := func(id uint32) { size += d.endTagSize(&d.nodes[id]) }
+	for id := n.id; id != 0; {
+		r := &d.nodes[id]
+		switch Kind(r.meta & kindMask) {
+		case ElementNode:
+			size += d.startTagSize(r)
+			if d.isVoid(r) {
+				break
+			}
+			if r.last != 0 {
+				id++
+				continue
+			}
+			if !d.xml {
+				size += d.endTagSize(r)
+			}
+		case DocumentNode:
+			if r.last != 0 {
+				id++
+				continue
+			}
+		case TextNode:
+			if text := d.data(r); d.isLiteral(&d.nodes[r.parent]) {
+				size += len(text)
+			} else {
+				size += escapedSize(text, false, d.xml)
+			}
+		case CommentNode:
+			size += len("<!---->") + len(d.data(r))
+		case InstructionNode:
+			size += len("<? ?>") + d.nameSize(Atom(r.meta>>atomShift)) + len(d.data(r))
+		case DoctypeNode:
+			size += len("<!DOCTYPE >") + len(d.doctypeNames().Name)
+		}
+		id = d.after(id, n.id, leave)
+	}
+	return size
+}
+
+func (d *Document) nameSize(a Atom) int {
+	if a < staticAtoms {
+		return len(a.String())
+	}
+	return len(d.names.bytes(a))
+}
+
+func (d *Document) startTagSize(r *node) int {
+	size := len("<>") + d.nameSize(Atom(r.meta>>atomShift))
+	for a := (Attr{d, r.data}); !a.IsZero(); a = a.Next() {
+		size += len(` =""`) + d.nameSize(a.Atom()) + escapedSize(a.Bytes(), true, d.xml)
+	}
+	if d.xml && r.last == 0 {
+		size++
+	}
+	return size
+}
+
+func (d *Document) endTagSize(r *node) int {
+	if r.meta&kindMask != uint32(ElementNode) {
+		return 0
+	}
+	return len("</>") + d.nameSize(Atom(r.meta>>atomShift))
+}
+
+// escapedSize returns how many bytes appendEscaped appends.
+func escapedSize(text []byte, inValue, xml bool) int {
+	size := len(text)
+	for i, c := range text {
+		switch c {
+		case '&':
+			size += len("amp;")
+		case '<', '>':
+			size += len("lt;")
+		case '"':
+			if inValue {
+				size += len("quot;")
+			}
+		case 0xc2:
+			if !xml && bytes.HasPrefix(text[i:], nbsp) {
+				size += len("&nbsp;") - len(nbsp)
+			}
+		case '\r':
+			if xml {
+				size += len("#13;")
+			}
+		case '\n':
+			if xml && inValue {
+				size += len("#10;")
+			}
+		case '\t':
+			if xml && inValue {
+				size += len("#9;")
+			}
+		}
+	}
+	return size
+}

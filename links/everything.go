@@ -137,8 +137,9 @@ func (p *page) readAttributes() {
 				most++
 			}
 		}
-		p.take(most * perAttribute)
-		defer p.take(-most * perAttribute)
+		most = most*perAttribute + int64(len(tag)) // and the values, with references replaced
+		p.take(most)
+		defer p.take(-most)
 	}
 	p.tokens(p.body[p.tags.Pos():p.tags.End()]).Next()
 	for name, value := range p.z.Attrs() {
@@ -327,6 +328,10 @@ func (p *page) betweenTags(text []byte, first bool) bool {
 
 // sheet offers the URLs of a style sheet.
 func (p *page) sheet(css []byte, at place) bool {
+	if n := int64(len(css)); n > uncharged { // a URL with escapes is copied to a list that grows
+		p.take(3 * n)
+		defer p.take(-3 * n)
+	}
 	s := sheet{css: css}
 	return s.eachURL(func(url []byte) bool { return p.offer(url, at) })
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unsafe"
 
 	"github.com/tidwall/gjson"
 
@@ -22,13 +23,17 @@ import (
 // queries are.
 func (s *Selection) Re(expr string) []string {
 	re := mustCompile(expr, patterns)
+	if s.Len() == 0 {
+		return nil
+	}
 	var found []string
+	r := result{doc: s.doc}
 	read := 0
 	for i := range s.Len() {
-		text := s.get(i)
-		found = re.find(found, text, -1)
+		text := s.get(i, &r, read)
+		found = re.find(found, text, true, &r, read)
 		read += len(text)
-		s.bound(read)
+		r.grow(read)
 	}
 	return found
 }
@@ -36,14 +41,18 @@ func (s *Selection) Re(expr string) []string {
 // ReFirst returns the first string of [Selection.Re], or "".
 func (s *Selection) ReFirst(expr string) string {
 	re := mustCompile(expr, patterns)
+	if s.Len() == 0 {
+		return ""
+	}
+	r := result{doc: s.doc}
 	read := 0
 	for i := range s.Len() {
-		text := s.get(i)
-		if found := re.find(nil, text, 1); len(found) > 0 {
+		text := s.get(i, &r, read)
+		if found := re.find(nil, text, false, &r, read); len(found) > 0 {
 			return found[0]
 		}
 		read += len(text)
-		s.bound(read)
+		r.grow(read)
 	}
 	return ""
 }
@@ -62,12 +71,12 @@ func compilePattern(expr string) (pattern, error) {
 	return pattern{re, re.SubexpIndex("extract")}, nil
 }
 
-// find appends what the first n matches give, all for n < 0.
-func (p pattern) find(dst []string, text string, n int) []string {
-	if p.extract >= 0 {
-		n = 1
-	}
-	for _, m := range p.re.FindAllStringSubmatch(text, n) {
+// fewMatches is how many matches are looked for before memory is asked for more.
+const fewMatches = 1024
+
+// find appends what the first match gives, or what all do. r has so many other bytes beside it.
+func (p pattern) find(dst []string, text string, all bool, r *result, other int) []string {
+	for _, m := range p.matches(text, all && p.extract < 0, r, other+len(text)+len(dst)*5*stringSize) {
 		groups := m[min(1, len(m)-1):]
 		if p.extract >= 0 {
 			groups = m[p.extract : p.extract+1]
@@ -77,6 +86,22 @@ func (p pattern) find(dst []string, text string, n int) []string {
 		}
 	}
 	return dst
+}
+
+// matches finds the first match, or all. Memory is asked for as many as there may be, and if there are more, for four
+// times as many.
+func (p pattern) matches(text string, all bool, r *result, other int) (found [][]string) {
+	if !all {
+		return p.re.FindAllStringSubmatch(text, 1)
+	}
+	// A match is a list of strings, which are copied into a list that grows.
+	each := 5*stringSize + (p.re.NumSubexp()+1)*6*stringSize
+	for n := fewMatches; ; n *= 4 {
+		r.grow(other + n*each)
+		if found = p.re.FindAllStringSubmatch(text, n); len(found) < n {
+			return found
+		}
+	}
 }
 
 var reference = regexp.MustCompile(`&(?:#[xX]?)?[0-9A-Za-z]+;`)
@@ -104,44 +129,59 @@ func (s *Selection) JSON(path string) *Selection {
 		return nil
 	}
 	found := &Selection{doc: s.doc}
-	read := 0
+	r := result{doc: s.doc}
+	total := 0
+	add := func(_, v gjson.Result) bool {
+		value := v.Raw
+		switch v.Type {
+		case gjson.Null:
+			return true
+		case gjson.String:
+			value = v.Str
+		}
+		total += len(value) + 3*stringSize // of a list that grows
+		r.grow(total)
+		found.values = append(found.values, strings.Clone(value))
+		return true
+	}
 	for i := range s.Len() {
-		text := s.raw(i)
-		read += len(text)
-		s.bound(read)
-		if !json.Valid([]byte(text)) { // gjson.Valid overflows the stack on a page of brackets
+		text := s.raw(i, &r, total)
+		total += 2 * len(text) // also what a path puts together
+		r.grow(total)
+		// gjson.Valid overflows the stack on a page of brackets.
+		if !json.Valid(unsafe.Slice(unsafe.StringData(text), len(text))) {
 			continue
 		}
-		result := gjson.Get(text, path)
-		values := []gjson.Result{result}
-		if result.IsArray() {
-			values = result.Array()
-		}
-		for _, v := range values {
-			switch v.Type {
-			case gjson.Null:
-			case gjson.String:
-				found.values = append(found.values, strings.Clone(v.Str))
-			default:
-				found.values = append(found.values, strings.Clone(v.Raw))
-			}
+		if v := gjson.Get(text, path); v.IsArray() {
+			v.ForEach(add)
+		} else {
+			add(v, v)
 		}
 	}
 	return found
 }
 
-// raw returns the text of a result as it is in the page, without markup.
-func (s *Selection) raw(i int) string {
+// raw returns the text of a result as it is in the page, without markup. r has so many other bytes.
+func (s *Selection) raw(i int, r *result, other int) string {
 	if s.values != nil || s.refs[i].IsAttr() {
-		return s.get(i)
+		return s.get(i, r, other)
 	}
-	return s.refs[i].Node().Text()
+	n := s.refs[i].Node()
+	if s.isLarge() {
+		b := n.AppendText(r.append(nil, other, textSize(n)))
+		return unsafe.String(unsafe.SliceData(b), len(b)) // nobody else has it
+	}
+	return n.Text()
 }
 
 // URL returns the first URL of [Selection.URLs], or "".
 func (s *Selection) URL() string {
+	if s.Len() == 0 {
+		return ""
+	}
+	r := result{doc: s.doc}
 	for i := range s.Len() {
-		if url := s.url(i); url != "" {
+		if url := s.url(i, &r, 0); url != "" {
 			return url
 		}
 	}
@@ -154,13 +194,17 @@ func (s *Selection) URL() string {
 // Results that are empty or cannot be resolved are left out, which are all if [Parse] was told
 // neither [URL] nor [Resolver]. For links to follow see package links.
 func (s *Selection) URLs() []string {
+	if s.Len() == 0 {
+		return nil
+	}
 	var urls []string
+	r := result{doc: s.doc}
 	total := 0
 	for i := range s.Len() {
-		if url := s.url(i); url != "" {
+		if url := s.url(i, &r, total); url != "" {
 			urls = append(urls, url)
-			total += len(url)
-			s.bound(total)
+			total += len(url) + 3*stringSize // of a list that grows
+			r.grow(total)
 		}
 	}
 	return urls
@@ -169,7 +213,7 @@ func (s *Selection) URLs() []string {
 // urlAttrs are the attributes that hold a URL.
 var urlAttrs = []html.Atom{html.AtomHref, html.AtomSrc, html.AtomAction, html.AtomData, html.AtomCite, html.AtomPoster}
 
-func (s *Selection) url(i int) string {
+func (s *Selection) url(i int, r *result, other int) string {
 	ref := ""
 	if s.values == nil && s.refs[i].Node().IsElement() && !s.refs[i].IsAttr() {
 		n := s.refs[i].Node()
@@ -179,7 +223,7 @@ func (s *Selection) url(i int) string {
 		}
 		ref = n.FindAttr(urlAttrs[at]).Value()
 	} else {
-		ref = s.get(i)
+		ref = s.get(i, r, other)
 	}
 	resolve := s.doc.resolve
 	if resolve == nil && s.doc.host != nil {

@@ -47,6 +47,7 @@ func (q *Query) String() string { return q.text }
 func (q *Query) run(doc *Document, in []html.Ref) *Selection {
 	found := &Selection{doc: doc}
 	if q.css != nil {
+		doc.room(doc.tree.Len() * refSize)
 		found.refs = selectCSS(q.css, found.one[:0], in)
 	} else if err := found.evaluate(q.xpath, in); err != nil {
 		panic(err)
@@ -142,17 +143,23 @@ func compileXPath(query string) (*Query, error) {
 
 // evaluate makes the results of an expression those of the Selection.
 func (s *Selection) evaluate(e *xpath.Expr, in []html.Ref) error {
-	for i, r := range in {
+	r, total := result{doc: s.doc}, 0
+	for i, context := range in {
 		if i > 0 && e.Absolute() {
 			break
 		}
-		v, err := e.Evaluate(r)
+		v, err := e.Evaluate(context)
 		if err != nil {
 			return err
 		}
+		total += len(v.Nodes())*refSize*2 + 2*stringSize // of a list that grows
+		r.grow(total)
 		switch {
 		case v.Kind() != xpath.NodeSet:
-			s.values = append(s.values, v.String())
+			value := v.String()
+			total += len(value)
+			r.grow(total)
+			s.values = append(s.values, value)
 		case i == 0:
 			s.refs = v.Nodes()
 		default:

@@ -1,7 +1,6 @@
 package selector
 
 import (
-	"fmt"
 	"iter"
 	"strings"
 	"unsafe"
@@ -96,16 +95,20 @@ func (s *Selection) Text() string {
 }
 
 func (s *Selection) appendTexts(b []byte) []byte {
+	if s.Len() == 0 {
+		return b
+	}
+	r := result{doc: s.doc}
 	for i := range s.Len() {
 		before := len(b)
 		if before > 0 {
 			b = append(b, ' ')
 		}
 		start := len(b)
-		if b = s.appendText(b, i); len(b) == start {
+		if b = s.appendText(b, i, &r, 0); len(b) == start {
 			b = b[:before]
 		}
-		s.bound(len(b))
+		r.grow(len(b))
 	}
 	return b
 }
@@ -124,37 +127,48 @@ func (s *Selection) Texts() []string {
 	if s.Len() == 0 {
 		return nil
 	}
+	r := s.begin()
 	texts := make([]string, s.Len())
 	var space [256]byte
 	b := space[:0]
-	total := 0
+	total := len(texts) * stringSize
 	for i := range texts {
-		b = s.appendText(b[:0], i)
-		texts[i] = string(b)
-		total += len(b)
-		s.bound(total)
+		if text, large := s.largeText(i, &r, total); large {
+			texts[i] = text
+		} else {
+			b = s.appendText(b[:0], i, &r, total)
+			r.grow(total + len(b))
+			texts[i] = string(b)
+		}
+		total += len(texts[i])
 	}
 	return texts
 }
 
-func (s *Selection) appendText(b []byte, i int) []byte {
+// largeText returns the text of a result that is a large node: it is not copied. r has so many other bytes.
+func (s *Selection) largeText(i int, r *result, other int) (text string, large bool) {
+	if !s.isLarge() || s.values != nil || s.refs[i].IsAttr() {
+		return "", false
+	}
+	n := s.refs[i].Node()
+	size := textSize(n)
+	if size <= uncharged {
+		return "", false
+	}
+	b := n.AppendCollapsed(r.append(nil, other, size))
+	return unsafe.String(unsafe.SliceData(b), len(b)), true // nobody else has it
+}
+
+// appendText appends the text of a result. r has so many other bytes beside b.
+func (s *Selection) appendText(b []byte, i int, r *result, other int) []byte {
 	if s.values == nil && !s.refs[i].IsAttr() {
 		n := s.refs[i].Node()
 		if s.isLarge() {
-			b = s.room(b, textSize(n))
+			b = r.append(b, other, textSize(n))
 		}
 		return n.AppendCollapsed(b)
 	}
-	return append(b, strings.Join(strings.Fields(s.get(i)), " ")...)
-}
-
-// room returns b with room for a large text of so many bytes, whose memory is asked for: that of b, and of a copy.
-func (s *Selection) room(b []byte, size int) []byte {
-	if size <= uncharged || cap(b)-len(b) >= size {
-		return b
-	}
-	s.doc.charge(2 * int64(len(b)+size))
-	return append(make([]byte, 0, len(b)+size), b...)
+	return append(b, strings.Join(strings.Fields(s.get(i, r, other+cap(b))), " ")...)
 }
 
 // textSize returns how many bytes the text of a node has, white space and all, with room for what separates words.
@@ -186,8 +200,11 @@ func (s *Selection) Attrs(name string) []string {
 		return nil
 	}
 	var values []string
+	memory, total := result{doc: s.doc}, 0
 	for _, r := range s.refs {
 		if a := attribute(r, name); !a.IsZero() {
+			total += len(a.Raw()) + 2*stringSize // of a list that grows
+			memory.grow(total)
 			values = append(values, a.Value())
 		}
 	}
@@ -221,7 +238,8 @@ func (s *Selection) HTML() string {
 	if s == nil || len(s.refs) == 0 || s.refs[0].IsAttr() {
 		return ""
 	}
-	return s.refs[0].Node().HTML()
+	r := result{doc: s.doc}
+	return r.markup(s.refs[0].Node(), 0)
 }
 
 // Get returns the first result as a string, or "". It is the outer HTML of an element, and the
@@ -230,7 +248,7 @@ func (s *Selection) Get() string {
 	if s.Len() == 0 {
 		return ""
 	}
-	return s.get(0)
+	return s.get(0, &result{doc: s.doc}, 0)
 }
 
 // GetAll returns every result as [Selection.Get] does.
@@ -238,46 +256,31 @@ func (s *Selection) GetAll() []string {
 	if s.Len() == 0 {
 		return nil
 	}
+	r := s.begin()
 	all := make([]string, s.Len())
-	total := 0
+	total := len(all) * stringSize
 	for i := range all {
-		all[i] = s.get(i)
+		all[i] = s.get(i, &r, total)
 		total += len(all[i])
-		s.bound(total)
+		r.grow(total)
 	}
 	return all
 }
 
-// SizeError says that the results of one call would be far larger than the page. Elements inside each
-// other have the same text, and thousands of them have it thousands of times; URLs that are relative to a
-// long one are long. It is what the methods of a Selection that look at all results panic with.
-type SizeError struct {
-	Limit int // in bytes: 2^26 and 16 for each byte of the page
-}
-
-// Error implements error.
-func (e *SizeError) Error() string {
-	return fmt.Sprintf("selector: the results are larger than %d bytes", e.Limit)
-}
-
-// bound panics if the results of a call are too large.
-func (s *Selection) bound(size int) {
-	if limit := 1<<26 + 16*len(s.doc.tree.Source()); size > limit {
-		panic(&SizeError{Limit: limit})
-	}
-	s.doc.charge(int64(size))
-}
-
-func (s *Selection) get(i int) string {
+// get returns a result. r has so many other bytes beside it.
+func (s *Selection) get(i int, r *result, other int) string {
 	if s.values != nil {
 		return s.values[i]
 	}
-	r := s.refs[i]
-	if r.IsAttr() {
-		return r.Attr().Value()
+	ref := s.refs[i]
+	if ref.IsAttr() {
+		r.grow(other + len(ref.Attr().Raw()))
+		return ref.Attr().Value()
 	}
-	if n := r.Node(); n.Kind() != html.TextNode {
-		return n.HTML()
+	n := ref.Node()
+	if n.Kind() != html.TextNode {
+		return r.markup(n, other)
 	}
-	return string(r.Node().Data())
+	r.grow(other + len(n.Data()))
+	return string(n.Data())
 }

@@ -57,7 +57,6 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -103,7 +102,7 @@ type Host interface {
 }
 
 // For names the host, whose methods may be called by several goroutines at once. Beside the tree, memory is asked for the
-// largest result of the queries and of methods like [Selection.Texts].
+// largest result of the queries and of methods like [Selection.Texts]; what was made before it is taken for garbage.
 func For(h Host) Option { return func(d *Document) { d.host = h } }
 
 // Bounds says how large the tree may be: [html.MaxNodes] and [html.MaxAttributes].
@@ -145,42 +144,6 @@ func Parse(body []byte, options ...Option) *Document {
 		d.tree = new(html.Document)
 	}
 	return d
-}
-
-// tenant is a Document as package html asks it for memory.
-type tenant Document
-
-// Grow asks the host. The error is a [*ParseError].
-func (t *tenant) Grow(bytes int64) error {
-	if err := t.host.Grow(bytes); err != nil {
-		return parseError(err)
-	}
-	return nil
-}
-
-// uncharged is the size in bytes of results that no memory is asked for.
-const uncharged = 256 << 10
-
-// charge asks for the memory of a result, of which the largest counts: the others are garbage, for all that is known. It
-// panics with the error of the host.
-func (d *Document) charge(size int64) {
-	if d.host == nil || size <= uncharged {
-		return
-	}
-	for {
-		asked := d.results.Load()
-		if size <= asked {
-			return
-		}
-		if !d.results.CompareAndSwap(asked, size) {
-			continue
-		}
-		if err := (*tenant)(d).Grow(size - asked); err != nil {
-			d.results.CompareAndSwap(size, asked)
-			panic(err)
-		}
-		return
-	}
 }
 
 // documentBase returns what references in the page are relative to, where docURL is the URL of the page.
@@ -243,7 +206,6 @@ func (d *Document) Select(q *Query) *Selection {
 	if root.IsZero() {
 		return nil
 	}
-	d.charge(int64(d.tree.Len()) * int64(unsafe.Sizeof(html.Ref{})))
 	return q.run(d, []html.Ref{root.Ref()})
 }
 

@@ -83,8 +83,10 @@ func (t nthTest) number(m *matcher, k int32) int32 {
 			if t.of == nil {
 				kind = uint64(s.Name)<<8 | uint64(s.Namespace)
 			}
-			m.counts[kind]++
-			number = m.counts[kind]
+			if number = m.counts[kind] + 1; number == 1 {
+				m.hold(outBytes)
+			}
+			m.counts[kind] = number
 		}
 		m.put(table, at, no+number)
 		if t.last {
@@ -135,6 +137,7 @@ func (t langTest) match(m *matcher, k int32) bool {
 		if a.IsZero() {
 			return unknown
 		}
+		m.hold(10 * len(a.Raw())) // a subtag may have one letter
 		m.langs = append(m.langs, strings.Split(lowerASCII(a.Value()), "-"))
 		return int32(len(m.langs))
 	})
@@ -231,6 +234,10 @@ func (t containsTest) finds(m *matcher, text *html.Text) []int32 {
 		i := strings.Index(text.All()[from:end], t.needle)
 		if i < 0 {
 			break
+		}
+		if n := cap(finds); n == len(finds) && n >= maxKept {
+			m.hold(4 * n)
+			finds = slices.Grow(finds, n)
 		}
 		finds = append(finds, int32(from+i))
 		from += i + 1

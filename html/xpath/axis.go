@@ -68,12 +68,15 @@ func (a axis) enough(ev *evaluator, set []ref) []ref {
 		if a == precedingSibling {
 			slices.Reverse(set)
 		}
-		seen := make(map[uint32]bool)
+		seen := newVisited(ev)
+		defer seen.end()
 		set = slices.DeleteFunc(set, func(r ref) bool {
 			parent := ev.doc.Node(r.node).Parent().ID()
-			again := seen[parent] || r.attr != 0
-			seen[parent] = seen[parent] || r.attr == 0
-			return again
+			if r.attr != 0 || seen.has(parent) {
+				return true
+			}
+			seen.add(parent)
+			return false
 		})
 	}
 	return set
@@ -210,9 +213,9 @@ func (w *walk) above(n html.Node, isAttr bool) {
 	if !isAttr {
 		n = n.Parent()
 	}
-	for ; !n.IsZero() && !w.seen[n.ID()]; n = n.Parent() {
+	for ; !n.IsZero() && !w.seen.has(n.ID()); n = n.Parent() {
 		if w.seen != nil {
-			w.seen[n.ID()] = true
+			w.seen.add(n.ID())
 		}
 		if !w.visit(ref{node: n.ID()}) {
 			return

@@ -43,6 +43,7 @@ func (c *callExpr) eval(ev *evaluator, f focus) value {
 			if !ev.spend(len(text) * len(by) / textPerStep) { // what the result may have
 				return stringOf("")
 			}
+			ev.newText(2*len(text) + len(text)*len(by))
 			return stringOf(c.re.ReplaceAllString(text, by))
 		}
 		return boolValue(c.re.MatchString(text))
@@ -69,7 +70,12 @@ var functions = map[string]*function{
 	"concat": {result: String, min: 2, max: -1, eval: func(ev *evaluator, f focus, args []expr) value {
 		var b strings.Builder
 		for _, arg := range args {
-			b.WriteString(ev.toString(arg.eval(ev, f)))
+			text := ev.toString(arg.eval(ev, f))
+			if room := b.Len() + len(text); room > b.Cap() {
+				ev.newText(b.Cap() + 2*room)
+				b.Grow(room)
+			}
+			b.WriteString(text)
 		}
 		return stringOf(b.String())
 	}},
@@ -142,6 +148,7 @@ func ofText(change func(string) string) evalFunc {
 		if !ev.spend(len(text) / newTextPerStep) {
 			return stringOf("")
 		}
+		ev.newText(2 * len(text)) // a letter of the other case may be longer
 		return stringOf(change(text))
 	}
 }
@@ -191,25 +198,27 @@ func naming(ofNode func(html.Node) string, ofAttr func(html.Attr) string) evalFu
 
 // byID finds elements by the attribute id, without the document type that XML could name another in.
 func byID(ev *evaluator, f focus, args []expr) value {
-	var ids []string
-	if v := args[0].eval(ev, f); v.kind == NodeSet {
+	v := args[0].eval(ev, f)
+	set := ev.take()
+	words := ev.index.Words()
+	find := func(text string) {
+		for id := range strings.FieldsSeq(text) {
+			for _, k := range words.ByID(words.Lookup(id)) {
+				ev.work++
+				if n := ev.index.Node(k); ev.findAttr(n, html.AtomId).Value() == id {
+					set = append(ev.room(set, 1), ref{node: n.ID()})
+					break
+				}
+			}
+		}
+	}
+	if v.kind == NodeSet {
 		for _, r := range v.set {
-			ids = append(ids, strings.Fields(ev.stringValue(r))...)
+			find(ev.stringValue(r))
 		}
 		ev.put(v.set)
 	} else {
-		ids = strings.Fields(ev.toString(v))
-	}
-	set := ev.take()
-	words := ev.index.Words()
-	for _, id := range ids {
-		for _, k := range words.ByID(words.Lookup(id)) {
-			ev.work++
-			if n := ev.index.Node(k); ev.findAttr(n, html.AtomId).Value() == id {
-				set = append(set, ref{node: n.ID()})
-				break
-			}
-		}
+		find(ev.toString(v))
 	}
 	return value{kind: NodeSet, set: inOrder(set)}
 }
@@ -279,6 +288,7 @@ func translate(ev *evaluator, f focus, args []expr) value {
 	if !ev.spend(len(text) / newTextPerStep) {
 		return stringOf("")
 	}
+	ev.newText(4 * len(text)) // which grows where characters become longer
 	table := make(map[rune]rune, len(from))
 	for i, r := range from {
 		if _, again := table[r]; again {
@@ -307,17 +317,23 @@ func firstIsSet(c *callExpr) string {
 func stringJoin(ev *evaluator, f focus, args []expr) value {
 	set := args[0].eval(ev, f).set
 	between := ev.toString(args[1].eval(ev, f))
+	size := 0
+	for _, r := range set {
+		// What lies one inside the other comes again and again: the result can be far longer than the page.
+		n := len(ev.stringValue(r)) + len(between)
+		if !ev.spend(n) {
+			return stringOf("")
+		}
+		size += n
+	}
+	ev.newText(size)
 	var b strings.Builder
+	b.Grow(size)
 	for i, r := range set {
 		if i > 0 {
 			b.WriteString(between)
 		}
-		text := ev.stringValue(r)
-		// What lies one inside the other comes again and again: the result can be far longer than the page.
-		if !ev.spend(len(text) + len(between)) {
-			break
-		}
-		b.WriteString(text)
+		b.WriteString(ev.stringValue(r))
 	}
 	ev.put(set)
 	return stringOf(b.String())

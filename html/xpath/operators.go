@@ -40,7 +40,7 @@ func (u *union) eval(ev *evaluator, f focus) value {
 	set := u.parts[0].eval(ev, f).set
 	for _, part := range u.parts[1:] {
 		more := part.eval(ev, f).set
-		set = append(set, more...)
+		set = append(ev.room(set, len(more)), more...)
 		ev.put(more)
 	}
 	ev.work += len(set)

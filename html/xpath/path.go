@@ -78,7 +78,8 @@ func (ev *evaluator) step(s *step, from []ref, limit int) []ref {
 	w.stream = !s.counts()
 	if w.stream && len(from) > 1 {
 		from = s.axis.enough(ev, from)
-		w.seen = make(map[uint32]bool)
+		w.seen = newVisited(ev)
+		defer w.seen.end()
 	}
 	for _, r := range from {
 		w.start = len(w.out)
@@ -138,7 +139,15 @@ type walk struct {
 	start  int  // where the nodes start that were reached from the present node
 	stream bool // the predicates can be asked at once, because none depends on the position
 	limit  int
-	seen   map[uint32]bool // the ancestors that were visited, if there are several nodes to start at
+	seen   *visited // the ancestors that were visited, if there are several nodes to start at
+}
+
+// add collects a node.
+func (w *walk) add(r ref) {
+	if len(w.out) == cap(w.out) {
+		w.out = w.ev.room(w.out, 1)
+	}
+	w.out = append(w.out, r)
 }
 
 // visit collects a node if it is wanted. It reports whether more nodes are.
@@ -155,13 +164,40 @@ func (w *walk) visit(r ref) bool {
 				return true
 			}
 		}
-		w.out = append(w.out, r)
+		w.add(r)
 		return len(w.out) < w.limit
 	}
-	w.out = append(w.out, r)
+	w.add(r)
 	// What comes after [3] need not be looked for.
 	if only := w.step.preds[0].only; only > 0 {
 		return float64(len(w.out)-w.start) < only
 	}
 	return true
 }
+
+// visited is a set of nodes, whose memory is asked for once it is large.
+type visited struct {
+	ev    *evaluator
+	nodes map[uint32]bool
+	asked int64
+}
+
+// visitedBytes is what a node takes in a map, with the map before it grew.
+const visitedBytes = 32
+
+func newVisited(ev *evaluator) *visited { return &visited{ev: ev, nodes: make(map[uint32]bool)} }
+
+// has reports whether a node is in the set.
+func (v *visited) has(id uint32) bool { return v != nil && v.nodes[id] }
+
+// add adds a node.
+func (v *visited) add(id uint32) {
+	if n := int64(len(v.nodes)); n >= uncharged/visitedBytes && n&(n-1) == 0 { // the map doubles
+		v.ev.hold(2*n*visitedBytes - v.asked)
+		v.asked = 2 * n * visitedBytes
+	}
+	v.nodes[id] = true
+}
+
+// end gives the memory back.
+func (v *visited) end() { v.ev.hold(-v.asked) }

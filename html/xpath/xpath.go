@@ -106,10 +106,13 @@ func (e *Expr) Evaluate(context html.Ref) (Value, error) {
 	ev := newEvaluator(e, context.Node().Document())
 	v := e.root.eval(ev, focus{ref: ref{context.Node().ID(), context.Attr().ID()}, pos: 1, size: 1})
 	if ev.exhausted() {
+		ev.giveBack()
 		return Value{}, &WorkError{Expr: e.text, Limit: ev.limit}
 	}
+	ev.newText(len(v.str))
 	result := Value{kind: v.kind, num: v.num, str: strings.Clone(v.str), boolean: v.boolean}
 	if v.kind == NodeSet {
+		ev.hold(2 * setSize(len(v.set)))
 		result.nodes = make([]html.Ref, len(v.set))
 		for i, r := range v.set {
 			result.nodes[i] = ev.doc.Ref(r.node, r.attr)

@@ -18,6 +18,9 @@ import (
 const (
 	// returned is how much garbage makes it worth the while to give memory back to the system.
 	returned = 16 << 20
+	// unused is how much memory that is free, or will be after a collection, the process may keep when memory is short:
+	// the large pieces that come next may not fit into it.
+	unused = 32 << 20
 	// calm is how long after it that is done: what comes next may use it again.
 	calm = 2 * time.Second
 )
@@ -61,7 +64,7 @@ func (b *Bin) Left() int64 {
 }
 
 // Collect runs a collection, unless somebody else has run one by the time that it could begin. No garbage of before is
-// left when it returns.
+// left when it returns. Much memory that is free then goes back to the system.
 func (b *Bin) Collect() {
 	b.collecting.Lock()
 	defer b.collecting.Unlock()
@@ -71,7 +74,11 @@ func (b *Bin) Collect() {
 	if before == 0 {
 		return
 	}
-	runtime.GC()
+	if int64(read("/memory/classes/heap/free:bytes"))+before > unused {
+		debug.FreeOSMemory() // it runs a collection
+	} else {
+		runtime.GC()
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.older = 0
@@ -113,8 +120,11 @@ func (b *Bin) look() {
 }
 
 // cycles returns how many collections have ended.
-func cycles() uint64 {
-	sample := [1]metrics.Sample{{Name: "/gc/cycles/total:gc-cycles"}}
+func cycles() uint64 { return read("/gc/cycles/total:gc-cycles") }
+
+// read returns a number that the runtime keeps.
+func read(name string) uint64 {
+	sample := [1]metrics.Sample{{Name: name}}
 	metrics.Read(sample[:])
 	return sample[0].Value.Uint64()
 }
