@@ -533,7 +533,7 @@ var documentationDir = flag.String("documentation", "", "crawl the tree of HTML 
 // No page of a real documentation tree is refused as a trap: what links and files make reachable is fetched. It runs
 // in the step documentation of .ci/run, once for each tree.
 //
-// It fails if pages without text of their own count as new in no case (study.judge).
+// It fails, on a tree of more than 2,500 pages, if study.refuse does not look at how many pages said nothing new.
 func TestH11Documentation(t *testing.T) {
 	if *documentationDir == "" {
 		t.Skip("no -documentation given")

@@ -9,17 +9,18 @@ import (
 	"time"
 )
 
-// Conn is a client's HTTP/1 connection that gives net/http nothing but responses which it has asked for, each up to
-// its end. It stands above TLS, and sees each response's framing on its way (RFC 9112 §6):
+// Conn is a client's HTTP/1 connection that gives net/http only the responses to its requests, each up to its end. It stands above TLS, and sees each response's framing on its way (RFC 9112 §6):
 //
 //   - A response whose end nobody can tell, or that tells it in two ways, fails with a [*FramingError]. net/http drops
 //     a Content-Length beside a Transfer-Encoding, for example, without a word.
-//   - What comes behind a response, before another request has been sent, is not read: the connection is at its end
-//     (RFC 9112 §11.2). net/http would look for that only after it has offered the connection to the next request.
-//   - What comes before the first request is a FramingError too.
+//   - Bytes that come after a response, before another request has been sent, are not given to net/http: the connection
+//     is at its end (RFC 9112 §11.2). net/http would look for them only after it has offered the connection to the next
+//     request.
+//   - Bytes that come before the first request are a FramingError too.
 //
-// net/http makes one Read after the other, and one Write after the other. Tell [Conn.Expect] each request before it is
-// written.
+// At most one Read and one Write are under way at a time, as in net/http. Call [Conn.Expect] before each request is
+// written. The connection below must end a Read when its read deadline is set to a past instant, as those of package net
+// and crypto/tls do, or return an error from SetReadDeadline.
 type Conn struct {
 	net.Conn
 
@@ -39,13 +40,14 @@ type Conn struct {
 	listened chan struct{} // closed when reading, quiet, spoilt or closed becomes true; nil unless somebody waits
 }
 
-// NewConn returns a connection on which nothing was said yet.
+// NewConn returns a Conn over a connection on which nothing has been sent or received yet.
 func NewConn(conn net.Conn) *Conn { return &Conn{Conn: conn} }
 
 // NetConn returns the connection below.
 func (c *Conn) NetConn() net.Conn { return c.Conn }
 
-// Expect tells that what is written next is a request with this method. The response before must have been read.
+// Expect announces that the next Write begins a request with this method. The previous response must have been read to
+// its end.
 func (c *Conn) Expect(method string) {
 	if method == "" {
 		method = "GET"
@@ -55,9 +57,8 @@ func (c *Conn) Expect(method string) {
 	c.next = method
 }
 
-// Write writes to the connection. A request's first Write waits until somebody reads: what the server had sent
-// unasked has been found then. It fails, with nothing written, if there was something, or if the response before has
-// not come to its end.
+// Write writes to the connection. The first Write of a request looks first whether the server has sent anything unasked.
+// If it has, or if the previous response is not at its end, the Write fails with [net.ErrClosed], and nothing is written.
 func (c *Conn) Write(p []byte) (int, error) {
 	if err := c.begin(); err != nil {
 		return 0, err
@@ -76,7 +77,7 @@ func (c *Conn) begin() error {
 	if c.asked && !c.spoilt && !c.closed && c.framing.at == atRest {
 		defer c.hush()()
 	}
-	// What has come and was not read yet is unasked as well. Before the first request it may be of TLS.
+	// Bytes that have come and were not read yet are unasked too. Before the first request they may belong to TLS.
 	if c.spoilt = c.spoilt || c.framing.at != atRest || c.asked && hasCome(c.Conn); c.spoilt {
 		return net.ErrClosed
 	}
@@ -88,8 +89,8 @@ func (c *Conn) begin() error {
 // longAgo is a deadline that has passed.
 var longAgo = time.Unix(1, 0)
 
-// hush interrupts the goroutine that reads, so that it has nothing in its hands of which nobody knows yet. It goes on
-// when the func is called that hush returns. It is called with mu held, and so is that func.
+// hush interrupts the reading goroutine, so that it holds no bytes that framing has not seen. The goroutine reads on when
+// goOn is called. Both are called with mu held; hush releases it while it waits.
 func (c *Conn) hush() (goOn func()) {
 	if c.SetReadDeadline(longAgo) != nil {
 		return func() {}
@@ -103,7 +104,7 @@ func (c *Conn) hush() (goOn func()) {
 	}
 }
 
-// waitUntil waits until something is true that wake tells of. It is called with mu held, and returns with it.
+// waitUntil waits until is returns true; it asks after each wake. Called with mu held; releases it while it waits.
 func (c *Conn) waitUntil(is func() bool) {
 	for !is() {
 		if c.listened == nil {
@@ -116,7 +117,7 @@ func (c *Conn) waitUntil(is func() bool) {
 	}
 }
 
-// interrupted reports whether a Read has failed because of hush. Then it has waited until the request has begun.
+// interrupted reports whether a Read has failed because of hush. In that case it returns only after goOn was called.
 func (c *Conn) interrupted(err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		return false
@@ -132,8 +133,8 @@ func (c *Conn) interrupted(err error) bool {
 	return goOn != nil
 }
 
-// Read reads from the connection. What it returns belongs to a response that was asked for. [io.EOF] is the
-// connection's end, or that of all that is of use on it.
+// Read reads bytes of the response to the last request. [io.EOF] means that the connection has ended, or that it is of no
+// further use.
 func (c *Conn) Read(p []byte) (n int, err error) {
 	if c.over != nil {
 		return 0, c.over
@@ -183,15 +184,15 @@ func (c *Conn) Close() error {
 	return c.Conn.Close()
 }
 
-// now makes something true.
-func (c *Conn) now(what *bool) {
+// now sets one of the flags that waitUntil asks for.
+func (c *Conn) now(flag *bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	*what = true
+	*flag = true
 	c.wake()
 }
 
-// wake lets go on who waits. The caller holds mu.
+// wake wakes waitUntil. Called with mu held.
 func (c *Conn) wake() {
 	if c.listened != nil {
 		close(c.listened)

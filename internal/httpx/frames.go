@@ -34,7 +34,7 @@ type frames struct {
 	garbled   bool           // it has failed, as net/http will
 
 	ready   []byte // what is read before anything else
-	held    []byte // a header block that has begun: it is handed over whole, or not at all
+	held    []byte // frames of a header block that has begun: net/http gets them all, or none
 	left    int64  // bytes of the frame that is being read, its head included
 	block   int64  // bytes of the header block that is on its way (RFC 9113 §4.3)
 	inBlock bool   // more of it comes

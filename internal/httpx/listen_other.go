@@ -4,7 +4,7 @@ package httpx
 
 import "net"
 
-// canListen tells whether the system can be asked what has come over a connection.
+// canListen reports whether the system can be asked which bytes have come over a connection.
 const canListen = false
 
 func listen(net.Conn) heard { return heardNobody }

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// canListen tells whether the system can be asked what has come over a connection.
+// canListen reports whether the system can be asked which bytes have come over a connection.
 const canListen = true
 
 // ear asks the system about connections. It is lent, because a crawl may keep very many connections waiting, and the
@@ -35,7 +35,7 @@ func (e *ear) read(fd uintptr) bool {
 	}
 }
 
-// listen tells, without waiting, what has come over a connection, and takes a byte of it.
+// listen reports, without waiting, whether bytes or the end have come over a connection. It takes one byte if there is any.
 func listen(conn net.Conn) heard {
 	below, ok := conn.(syscall.Conn)
 	if !ok {
@@ -83,7 +83,7 @@ func hasCome(conn net.Conn) bool {
 	return come
 }
 
-// isBroken tells whether a write has failed because the other end takes nothing any more. What that has sent before can
+// isBroken reports whether a write has failed because the other end accepts nothing any more. Bytes that it sent before can
 // still be read.
 func isBroken(err error) bool {
 	return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET)

@@ -43,7 +43,7 @@ type plainConn struct {
 // plainReaders lends the buffers of connections in use.
 var plainReaders = sync.Pool{New: func() any { return bufio.NewReader(nil) }}
 
-// abort closes the connection, and so ends what reads and writes.
+// abort closes the connection, which ends its Read and its Write.
 func (c *plainConn) abort() { c.Close() }
 
 // NetConn returns the connection below.
@@ -79,9 +79,8 @@ func (c *plainConn) do(ctx context.Context, req *http.Request, tracer Tracer) (*
 	return resp, nil
 }
 
-// Write writes a request. A connection that has served one before is asked first whether anything has come: its end,
-// or bytes that nobody has asked for and that would be taken for the answer. Then nothing is written, and the error is
-// [io.EOF].
+// Write writes a request in one piece. If the connection has served a request before, Write looks first whether its end,
+// or bytes that would be taken for the response, have come. If so, nothing is written, and the error is [io.EOF].
 func (c *plainConn) Write(p []byte) (int, error) {
 	if c.reused && listen(c.Conn) != heardNothing {
 		return 0, io.EOF
@@ -195,7 +194,7 @@ func (b *plainBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// unreadable tells why there is nothing to read, nil if there may be. The caller holds mu.
+// unreadable returns the reason why nothing can be read, nil if there is none. Called with mu held.
 func (b *plainBody) unreadable() error {
 	switch {
 	case b.closed:
@@ -237,7 +236,7 @@ func (b *plainBody) end(whole bool) {
 	c.transport.keep(c)
 }
 
-// isLost tells whether an error is a connection's, and not what was said over it or should have been.
+// isLost reports whether an error is one of the connection, and not one of the bytes that came over it.
 func isLost(err error) bool {
 	var op *net.OpError
 	return errors.Is(err, io.EOF) || errors.As(err, &op)
