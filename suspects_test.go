@@ -329,8 +329,8 @@ func TestH02SuspectIsPatientForAWhile(t *testing.T) {
 	})
 }
 
-// TestH02SuspectsObeyLimits pauses a crawl and gives it a limit of pages: suspects obey. It fails when summon does not hold
-// suspects back, or recall is not called when the pause is over.
+// TestH02SuspectsObeyLimits pauses a crawl and gives it a limit of pages: suspects obey. It fails when pause
+// does not call recall when it is over.
 func TestH02SuspectsObeyLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()

@@ -44,8 +44,8 @@ func killed(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestH02SuspectsAreInspected looks into a job after a crash, twice: that counts the crash once. It fails when readNotes does
-// not replace the file, or describe does not set Crashes.
+// TestH02SuspectsAreInspected looks into a job after a crash, twice: that counts the crash once. It fails when describe
+// does not set Crashes.
 func TestH02SuspectsAreInspected(t *testing.T) {
 	dir := killed(t)
 	for range 2 {
