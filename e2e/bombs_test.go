@@ -321,9 +321,24 @@ func TestH01Bombs(t *testing.T) {
 			bombRun{}.run(t, []bombStep{step}, bar)
 		}
 	})
-	t.Run("six of one kind", func(t *testing.T) { bombRun{back: backTime}.run(t, eachTimes(worst(kinds), 6), bar) })
+	pages, queried := split(worst(kinds))
+	t.Run("six of one kind", func(t *testing.T) { bombRun{back: backTime}.run(t, eachTimes(pages, 6), bar) })
+	// In a process of their own: the trap guard knows more than 1,500 good pages that are so alike for a trap.
+	t.Run("six queries of one kind", func(t *testing.T) { bombRun{back: backTime}.run(t, eachTimes(queried, 6), bar) })
 	t.Run("six kinds", func(t *testing.T) { bombRun{back: backTime}.run(t, sixes(kinds), bar) })
 	t.Run("sitecrawl", func(t *testing.T) { bombRun{crawl: true}.run(t, sixes(onlyPages(kinds)), bar) })
+}
+
+// split parts the kinds that are read from those that are queried.
+func split(kinds []bombKind) (pages, queried []bombKind) {
+	for _, kind := range kinds {
+		if kind.query {
+			queried = append(queried, kind)
+		} else {
+			pages = append(pages, kind)
+		}
+	}
+	return pages, queried
 }
 
 // worst returns the kinds of which six are tried at once.

@@ -152,7 +152,7 @@ func (s *Selection) evaluate(e *xpath.Expr, in []html.Ref) error {
 		if err != nil {
 			return err
 		}
-		total += len(v.Nodes())*refSize*2 + 2*stringSize // of a list that grows
+		total += len(v.Nodes())*refSize*4 + 2*stringSize // in its own list, and in one that grows
 		r.grow(total)
 		switch {
 		case v.Kind() != xpath.NodeSet:
