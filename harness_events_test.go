@@ -27,6 +27,7 @@ type harnessTold struct {
 	times   map[string]map[harnessAttempt]int // by event
 	errors  map[*tegenaria.HandleError]int
 	started int
+	cut     int // Fetches that failed because the crawl was ending
 }
 
 func (h *harnessTold) init() {
@@ -106,6 +107,9 @@ func (c *harnessCrawl) events() tegenaria.Events {
 		c.mu.Lock()
 		c.requestOf++
 		c.outcomes[outcome]++
+		if c.stopping && outcome == tegenaria.Failed && reason == "download" {
+			c.told.cut++
+		}
 		if r != nil {
 			serial, _ := r.Meta["serial"].(int)
 			if outcome == tegenaria.Redirected {
