@@ -144,11 +144,15 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestH01PartsOfAnEntryAreBounded(t *testing.T) {
 	for _, part := range []string{`<link rel="alternate" href="/a"/>`, "<image><loc>/a</loc></image>", "<video><title>a</title></video>"} {
 		body := set("<url><loc>/</loc>" + strings.Repeat(part, 20_000) + "</url>")
+		told := 0
 		for _, err := range sitemap.Parse(strings.NewReader(body), "http://a.example/") {
 			var over *sitemap.LimitError
-			if !errors.As(err, &over) || over.Limit != 10_000 {
+			if told++; !errors.As(err, &over) || over.Limit != 10_000 {
 				t.Errorf("%s: %v", part, err)
 			}
+		}
+		if told != 1 {
+			t.Errorf("%s: %d answers, want one error", part, told)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -127,12 +128,49 @@ func TestH02DamagedNotesAreForgotten(t *testing.T) {
 	}
 }
 
-// TestH02NotesOutliveTheirFile takes the file away from under its mapping, which would end the process at the next note. It
-// fails when copyMapped does not turn faults into panics.
+// TestH02CrashesAreCountedOnce has a process begin one of three suspects and die, and the next one begin another and die:
+// their crashes are counted, and the third suspect, which neither has begun, keeps its count. It fails when readNotes does
+// not replace the file.
+func TestH02CrashesAreCountedOnce(t *testing.T) {
+	dir := killed(t)
+	for range 2 {
+		c, state := begun(t, dir)
+		for _, rec := range state.Suspects {
+			if rec.Crashes == 1 {
+				if err := c.RecordFlight(&rec, tegenaria.FlightBegun); err != nil {
+					t.Fatal(err)
+				}
+				break
+			}
+		}
+		died := t.TempDir()
+		if err := os.CopyFS(died, os.DirFS(dir)); err != nil {
+			t.Fatal(err)
+		}
+		closed(t, c)
+		dir = died
+	}
+	c, state := begun(t, dir)
+	defer closed(t, c)
+	var crashes []int
+	for _, rec := range state.Suspects {
+		crashes = append(crashes, rec.Crashes)
+	}
+	if !slices.Equal(crashes, []int{1, 2, 2}) || state.Unread != nil {
+		t.Errorf("crashes %v, %v", crashes, state.Unread)
+	}
+}
+
+// TestH02NotesOutliveTheirFile takes the file away from under its mapping, which would end the process at the next note:
+// the note is written instead, and a crash finds it. It fails when copyMapped does not turn faults into panics, or returns
+// true after one.
 func TestH02NotesOutliveTheirFile(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := begun(t, dir)
 	accept(t, c, nodes(0, 10)...)
+	if err := c.Settle(t.Context(), tegenaria.Batch{Started: true}); err != nil {
+		t.Fatal(err)
+	}
 	flying, _, err := c.Next(t.Context(), "host0", 2)
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +185,16 @@ func TestH02NotesOutliveTheirFile(t *testing.T) {
 			}
 		}
 	}
+	died := t.TempDir()
+	if err := os.CopyFS(died, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
 	closed(t, c)
+	c, state := begun(t, died)
+	defer closed(t, c)
+	if len(state.Suspects) != 1 || state.Suspects[0].Key != flying[1].Key {
+		t.Errorf("%+v", state.Suspects)
+	}
 }
 
 // BenchmarkRecordFlight notes that a request begins, and that it got through: what a page costs, beside sixteen others.
