@@ -387,8 +387,11 @@ func TestH12NothingIsToldAfterRun(t *testing.T) {
 					}
 				}})
 				var over atomic.Bool
+				var mu sync.Mutex // guards told
 				told := map[string]int{}
 				tell := func(event string) {
+					mu.Lock()
+					defer mu.Unlock()
 					if told[event]++; over.Load() {
 						t.Errorf("%s was told after Run had returned", event)
 					}
@@ -405,10 +408,10 @@ func TestH12NothingIsToldAfterRun(t *testing.T) {
 				}()
 				run(t, e)
 				over.Store(true)
+				sleep(time.Minute)
 				if told[event] == 0 || told["Closed"] != 1 {
 					t.Errorf("told: %v", told)
 				}
-				sleep(time.Minute)
 			})
 		})
 	}
