@@ -330,7 +330,7 @@ func TestH02SuspectIsPatientForAWhile(t *testing.T) {
 }
 
 // TestH02SuspectsObeyLimits pauses a crawl and gives it a limit of pages: suspects obey. It fails when pause
-// does not call recall when it is over.
+// does not call recall when it is over, or when summon gives a suspect the turn that another one has.
 func TestH02SuspectsObeyLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld()
@@ -357,6 +357,49 @@ func TestH02SuspectsObeyLimits(t *testing.T) {
 		}
 		if n := len(w.visits()); n != 4 {
 			t.Errorf("%d downloads", n)
+		}
+	})
+}
+
+// TestH02PausedSuspectsLeaveTheirSlot pauses a crawl before the turn of a suspect comes. What a parser asks for meanwhile in
+// the suspect's slot is fetched, and the suspect runs after the pause. It fails when summon makes a suspect the next one
+// to run during a pause: it would keep its slot.
+func TestH02PausedSuspectsLeaveTheirSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld()
+		suspect, inline, parsed := "http://a.test/s", "http://a.test/inline", "http://b.test/1"
+		for _, url := range []string{suspect, inline, parsed} {
+			w.page(url, page())
+		}
+		c := afterCrash(t, []string{parsed}, map[string]int{suspect: 1}, nil)
+		w.log = nil
+		s := newSpider()
+		s.parse = parserOf(func(ctx *tegenaria.Context) error {
+			if ctx.Request.Url != parsed {
+				return nil
+			}
+			sleep(30 * time.Second)
+			_, err := get(ctx, inline)
+			return err
+		})
+		e := newEngine(w, s, tegenaria.EngineWithCache(c), tegenaria.EngineWithPoliteness(tegenaria.Politeness{
+			IgnoreRobots: true, PerSlot: 1, Overrides: map[string]tegenaria.SlotPolicy{"a.test": {Delay: 10 * time.Second}},
+		}))
+		start := time.Now()
+		result := make(chan error)
+		go func() { result <- e.Run(t.Context(), "test") }()
+		sleep(5 * time.Second)
+		e.Pause()
+		sleep(time.Minute)
+		if at := began(w, start, inline); !slices.Equal(at, []time.Duration{30 * time.Second}) {
+			t.Errorf("what the parser asked for began at %v", at)
+		}
+		e.Resume()
+		if err := <-result; err != nil {
+			t.Error(err)
+		}
+		if at := began(w, start, suspect); !slices.Equal(at, []time.Duration{65 * time.Second}) {
+			t.Errorf("the suspect began at %v", at)
 		}
 	})
 }
