@@ -16,7 +16,7 @@ import (
 )
 
 // A slot that is blocked for more than a minute says so once, in an event and the log, and no other does. It fails when
-// tellBlocks does nothing, and when slotBlocks.add forgets what was told.
+// tellBlocks does nothing.
 func TestH07BlockedSlotIsTold(t *testing.T) {
 	throttle := &tegenaria.AutoThrottle{Target: 0.1, Max: time.Minute}
 	for _, tt := range []struct {
@@ -74,6 +74,27 @@ func TestH07BlockedSlotIsTold(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Several answers that block a slot for about as long are told once, one that blocks it for another minute once more. It
+// fails when slotBlocks.add forgets what was told.
+func TestH07RefusalsTogetherAreToldOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, seeds := newWorld(), []string(nil)
+		for i, wait := range []string{"300", "300", "310", "600", "300"} {
+			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
+			w.page(seeds[i], after(time.Duration(i+1)*time.Second, refuse(503, is(wait))))
+		}
+		began := time.Now()
+		var got []string
+		mustRun(t, polite(w, tegenaria.Politeness{PerSlot: 5}, seeds,
+			tegenaria.EngineWithEvents(tegenaria.Events{SlotBlocked: func(b tegenaria.SlotBlock) {
+				got = append(got, fmt.Sprint(time.Since(began), " ", b.Cause, " ", time.Until(b.Until)))
+			}})))
+		if want := []string{"1s Retry-After 5m0s", "4s Retry-After 10m0s"}; !slices.Equal(got, want) {
+			t.Errorf("told %q, want %q", got, want)
+		}
+	})
 }
 
 // A job that goes on says so when an earlier run has stored a long pause. It fails when restore does not look.
