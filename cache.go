@@ -4,6 +4,8 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // Key is the identity of a request: 128 bits. Two filtered requests are the same exactly if their
@@ -29,7 +31,7 @@ type Record struct {
 // Request decodes the stored request, for programs that look into a job: it has no parser, and values of
 // types that EngineWithMetaType names are [encoding/json.RawMessage]s. Priority, Depth and Attempt are the record's.
 func (r *Record) Request() (*Request, error) {
-	ctx, err := (&codec{parsers: &parserTable{}, inspect: true}).decode(r.Data, nil)
+	ctx, err := (&codec{parsers: &parserTable{}, values: wire.Values{Raw: true}}).decode(r.Data, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -6,52 +6,23 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"reflect"
+	"slices"
 
-	"github.com/google/uuid"
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
-// codec turns a request into the bytes that wait in a cache, and back.
-//
-// The encoding is a list of fields, each a tag followed by its value, in ascending order of tags; a
-// field that has its default is left out. Tag 0 ends the list, and the rest is the URL. So a plain GET
-// costs its URL and one byte. What a [Record] has a field for is not encoded: priority, depth, attempt,
-// slot, NotBefore.
+// codec turns a request into the bytes that wait in a cache, and back. What a [Record] has a field for is not encoded:
+// priority, depth, attempt, slot, NotBefore.
 //
 // A codec is safe for concurrent use.
 type codec struct {
 	durable   bool         // nothing may ride in the live part
 	parsers   *parserTable // names parsers
-	metaTypes map[string]reflect.Type
-	bodyLimit int64 // for BodyReader, in bytes
-	inspect   bool  // decode for somebody who only looks: parsers and types need not be known
+	values    wire.Values  // writes Meta; Raw is for somebody who only looks: parsers need not be known then
+	bodyLimit int64        // for BodyReader, in bytes
 }
 
-// The tags are stored by durable caches: a tag is never used again for anything else.
-const (
-	tagURL byte = iota
-	tagMethod
-	tagParser
-	tagHeader
-	tagBody
-	tagParams
-	tagProxy
-	tagCookies
-	tagMeta
-	tagFlags
-	tagMaxRedirects
-	tagRedirects
-	tagTimeout
-	tagAllowStatus
-	tagSlot
-	tagDownloader
-	tagMaxConns
-	tagChainKeys
-	tagUUID // CtxId in its usual form
-	tagCtxID
-)
-
-// Bits of tagFlags.
+// The bits of what is stored as the flags of a request: none is ever used again for anything else.
 const (
 	flagNoRedirects = 1 << iota
 	flagDoNotFilter
@@ -83,21 +54,14 @@ func (c *codec) encode(dst []byte, ctx *Context, ctxIDIsUsers bool) (data []byte
 		}
 	}
 	if !ctxIDIsUsers && ctx.Ctx == nil && r.plain() {
-		return append(append(dst, tagURL), r.Url...), nil, nil
+		return wire.AppendPlain(dst, r.Url), nil, nil
 	}
-	e := encoder{codec: c, buf: dst, request: r}
-	if err := e.all(ctx, ctxIDIsUsers); err != nil {
-		return dst, nil, err
+	e := encoder{codec: c, request: r}
+	data, err = e.append(dst, ctx, ctxIDIsUsers)
+	if err != nil || e.live == nil {
+		return data, nil, err
 	}
-	if e.live != nil {
-		live = e.live
-	}
-	return e.buf, live, nil
-}
-
-// encodeURL appends the encoding of NewRequest(url, GET, nil).
-func (c *codec) encodeURL(dst []byte, url []byte) []byte {
-	return append(append(dst, tagURL), url...)
+	return data, e.live, nil
 }
 
 // decode makes a new Context of what encode returned. Its CtxId is empty unless it was stored.
@@ -105,8 +69,9 @@ func (c *codec) decode(data []byte, live any) (*Context, error) {
 	// Not in one piece: the request may be needed longer than the Context, which has the response.
 	r := &Request{Header: make(map[string]string), Method: GET, AllowRedirects: true, MaxRedirects: DefaultMaxRedirects}
 	ctx := &Context{Request: r}
-	d := decoder{data: data}
-	if err := d.request(c, ctx); err != nil {
+	if url, plain := wire.IsPlain(data); plain {
+		r.Url = string(url)
+	} else if err := c.read(data, ctx); err != nil {
 		return nil, fmt.Errorf("tegenaria: decoding a stored request: %w", err)
 	}
 	if parts, ok := live.(*liveParts); ok {
@@ -158,6 +123,135 @@ func (r *Request) setFlags(flags byte) {
 	r.chain.setCookie = flags&flagChainSetCookie != 0
 }
 
+// encoder writes one request that is more than a plain GET.
+type encoder struct {
+	codec   *codec
+	request *Request
+	live    *liveParts // nil while all could be encoded
+}
+
+func (e *encoder) append(dst []byte, ctx *Context, ctxIDIsUsers bool) ([]byte, error) {
+	r := e.request
+	parser, err := e.parser()
+	if err != nil {
+		return dst, err
+	}
+	w := wire.Request{
+		URL: r.Url, Method: r.Method, Parser: parser, Header: r.Header, Body: r.Body, Params: r.Params, Cookies: r.Cookies, Meta: r.Meta,
+		Flags: r.flags(), MaxRedirects: r.MaxRedirects, Redirects: r.Redirects, Timeout: r.timeout, AllowStatus: r.allowStatus,
+		Slot: r.slot, Downloader: r.downloader, MaxConns: r.maxConnsPerHost,
+	}
+	if r.Proxy != nil {
+		w.Proxy = &r.Proxy.ProxyUrl
+	}
+	for _, key := range r.chain.keys {
+		w.Chain = append(w.Chain, key[:]...)
+	}
+	if ctxIDIsUsers {
+		if w.CtxID = ctx.CtxId; w.CtxID != "" && w.CtxID == ctx.made.text {
+			w.UUID = ctx.made.id
+		}
+	}
+	data, err := w.Append(dst, &e.codec.values, e.unfit)
+	if err != nil {
+		return dst, err
+	}
+	if r.ResponseWriter != nil {
+		if err := e.ride("ResponseWriter", errNotStorable, "use RequestWithSpool, or the memory cache"); err != nil {
+			return dst, err
+		}
+		e.live.writer = r.ResponseWriter
+	}
+	if ctx.Ctx != nil {
+		if err := e.ride("WithContext", errNotStorable, "leave it out, or use the memory cache"); err != nil {
+			return dst, err
+		}
+		e.live.ctx = ctx.Ctx
+	}
+	return data, nil
+}
+
+// errNotStorable is why a durable cache refuses a part of a request.
+var errNotStorable = errors.New("a durable cache cannot store it")
+
+// ride lets a part ride in the live part, or refuses it.
+func (e *encoder) ride(field string, why error, remedy string) error {
+	if e.codec.durable {
+		return &RequestError{URL: e.request.Url, Field: field, Err: why, Remedy: remedy}
+	}
+	if e.live == nil {
+		e.live = &liveParts{}
+	}
+	return nil
+}
+
+// unfit lets a value of Meta that cannot be encoded ride in the live part, or refuses it.
+func (e *encoder) unfit(key string, why error) error {
+	if err := e.ride("Meta["+key+"]", why, "name its type with EngineWithMetaType, or use the memory cache"); err != nil {
+		return err
+	}
+	if e.live.meta == nil {
+		e.live.meta = make(map[string]any)
+	}
+	e.live.meta[key] = e.request.Meta[key]
+	return nil
+}
+
+// parser returns the parser's name, "" for the spider's own.
+func (e *encoder) parser() (string, error) {
+	r := e.request
+	if r.named {
+		if _, ok := e.codec.parsers.lookup(r.parserName); !ok {
+			return "", unknownParser(r.Url, r.parserName)
+		}
+		return r.parserName, nil
+	}
+	name, ok := e.codec.parsers.name(r.parser)
+	if ok {
+		return name, nil
+	}
+	if err := e.ride("Parser", errNotStorable, "name it with RegisterParser, and pass that very func or RequestWithParserName"); err != nil {
+		return "", err
+	}
+	e.live.parser = r.parser
+	return "", nil
+}
+
+func unknownParser(url, name string) error {
+	return &RequestError{URL: url, Field: "Parser", Err: fmt.Errorf("no parser has the name %q", name), Remedy: "register it with RegisterParser"}
+}
+
+// read reads an encoding into ctx and its request.
+func (c *codec) read(data []byte, ctx *Context) error {
+	r := ctx.Request
+	w := wire.Request{Method: r.Method, Header: r.Header, MaxRedirects: r.MaxRedirects}
+	if err := w.Read(data, &c.values); err != nil {
+		if unknown := (*wire.UnknownTypeError)(nil); errors.As(err, &unknown) {
+			err = fmt.Errorf("a value of Meta has the type %q, which is unknown; name it with EngineWithMetaType", unknown.Name)
+		}
+		return err
+	}
+	r.Url, r.Method, r.Header, r.Body, r.Params, r.Cookies, r.Meta = w.URL, w.Method, w.Header, w.Body, w.Params, w.Cookies, w.Meta
+	r.MaxRedirects, r.Redirects, r.timeout, r.allowStatus = w.MaxRedirects, w.Redirects, w.Timeout, w.AllowStatus
+	r.slot, r.downloader, r.maxConnsPerHost = w.Slot, w.Downloader, w.MaxConns
+	for key := range slices.Chunk(w.Chain, len(Key{})) {
+		r.chain.keys = append(r.chain.keys, Key(key))
+	}
+	r.setFlags(w.Flags)
+	if w.Proxy != nil {
+		r.Proxy = &Proxy{ProxyUrl: *w.Proxy}
+	}
+	if w.Parser != "" {
+		parser, ok := c.parsers.lookup(w.Parser)
+		if !ok && !c.values.Raw {
+			return unknownParser(r.Url, w.Parser)
+		}
+		r.parser, r.parserName, r.named = parser, w.Parser, true
+	}
+	ctx.CtxId = w.CtxID
+	return nil
+}
+
 // errBodyLimit is the failure of a request body that is too large.
 var errBodyLimit = errors.New("the body is larger than the limit")
 
@@ -185,137 +279,4 @@ func (r *Request) readBody(limit int64) error {
 	}
 	r.Body, r.BodyReader = body, nil
 	return nil
-}
-
-// encoder writes one request.
-type encoder struct {
-	codec   *codec
-	buf     []byte
-	request *Request
-	live    *liveParts // nil while all could be encoded
-}
-
-func (e *encoder) all(ctx *Context, ctxIDIsUsers bool) error {
-	r := e.request
-	if r.Method != GET {
-		e.text(tagMethod, r.Method)
-	}
-	if err := e.parser(); err != nil {
-		return err
-	}
-	e.texts(tagHeader, r.Header)
-	if len(r.Body) > 0 {
-		e.buf = appendText(append(e.buf, tagBody), r.Body)
-	}
-	e.texts(tagParams, r.Params)
-	if r.Proxy != nil {
-		e.buf = appendText(append(e.buf, tagProxy), r.Proxy.ProxyUrl)
-	}
-	e.texts(tagCookies, r.Cookies)
-	if err := e.meta(); err != nil {
-		return err
-	}
-	if flags := r.flags(); flags != 0 {
-		e.buf = append(e.buf, tagFlags, flags)
-	}
-	if r.MaxRedirects != DefaultMaxRedirects {
-		e.number(tagMaxRedirects, int64(r.MaxRedirects))
-	}
-	if len(r.Redirects) > 0 {
-		e.count(tagRedirects, len(r.Redirects))
-		for _, url := range r.Redirects {
-			e.buf = appendText(e.buf, url)
-		}
-	}
-	if r.timeout != 0 {
-		e.number(tagTimeout, int64(r.timeout))
-	}
-	if len(r.allowStatus) > 0 {
-		e.count(tagAllowStatus, len(r.allowStatus))
-		for _, code := range r.allowStatus {
-			e.buf = appendUint(e.buf, code)
-		}
-	}
-	e.text(tagSlot, r.slot)
-	e.text(tagDownloader, r.downloader)
-	if r.maxConnsPerHost != 0 {
-		e.number(tagMaxConns, int64(r.maxConnsPerHost))
-	}
-	if len(r.chain.keys) > 0 {
-		e.count(tagChainKeys, len(r.chain.keys))
-		for _, key := range r.chain.keys {
-			e.buf = append(e.buf, key[:]...)
-		}
-	}
-	if ctxIDIsUsers {
-		e.ctxID(ctx)
-	}
-	e.buf = append(append(e.buf, tagURL), r.Url...)
-	if r.ResponseWriter != nil {
-		if err := e.ride("ResponseWriter", errNotStorable, "use RequestWithSpool, or the memory cache"); err != nil {
-			return err
-		}
-		e.live.writer = r.ResponseWriter
-	}
-	if ctx.Ctx != nil {
-		if err := e.ride("WithContext", errNotStorable, "leave it out, or use the memory cache"); err != nil {
-			return err
-		}
-		e.live.ctx = ctx.Ctx
-	}
-	return nil
-}
-
-// errNotStorable is why a durable cache refuses a part of a request.
-var errNotStorable = errors.New("a durable cache cannot store it")
-
-// ride lets a part ride in the live part, or refuses it.
-func (e *encoder) ride(field string, why error, remedy string) error {
-	if e.codec.durable {
-		return &RequestError{URL: e.request.Url, Field: field, Err: why, Remedy: remedy}
-	}
-	if e.live == nil {
-		e.live = &liveParts{}
-	}
-	return nil
-}
-
-// parser writes the parser's name, nothing for the spider's own.
-func (e *encoder) parser() error {
-	r := e.request
-	if r.named {
-		if _, ok := e.codec.parsers.lookup(r.parserName); !ok {
-			return unknownParser(r.Url, r.parserName)
-		}
-		e.text(tagParser, r.parserName)
-		return nil
-	}
-	name, ok := e.codec.parsers.name(r.parser)
-	if ok {
-		e.text(tagParser, name)
-		return nil
-	}
-	if err := e.ride("Parser", errNotStorable, "name it with RegisterParser, and pass that very func or RequestWithParserName"); err != nil {
-		return err
-	}
-	e.live.parser = r.parser
-	return nil
-}
-
-func unknownParser(url, name string) error {
-	return &RequestError{URL: url, Field: "Parser", Err: fmt.Errorf("no parser has the name %q", name), Remedy: "register it with RegisterParser"}
-}
-
-// ctxID writes a CtxId, in 16 bytes if it is an UUID in its usual form.
-func (e *encoder) ctxID(ctx *Context) {
-	id := ctx.CtxId
-	if id != "" && id == ctx.made.text {
-		e.buf = append(append(e.buf, tagUUID), ctx.made.id[:]...)
-		return
-	}
-	if u, err := uuid.Parse(id); err == nil && u.String() == id {
-		e.buf = append(append(e.buf, tagUUID), u[:]...)
-		return
-	}
-	e.text(tagCtxID, id)
 }

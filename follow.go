@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // An Output resolves and identifies plain references at once, before any object exists, and asks the cache
@@ -148,7 +149,7 @@ func (c *crawl) addPlain(s *scratch, j *job, url []byte) {
 		return
 	}
 	start := len(s.data)
-	s.data = c.codec.encodeURL(s.data, url)
+	s.data = wire.AppendPlain(s.data, url)
 	s.records = append(s.records, Record{
 		Key: s.keyer.resolved(url), Parent: j.root().rec.Key, Slot: slot, Depth: depth,
 		Data: s.data[start:len(s.data):len(s.data)],

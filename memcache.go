@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/cache"
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // memoryCache is the default cache: requests wait in memory, and each run begins with an empty one.
@@ -283,33 +284,33 @@ func (queueCodec) Append(dst []byte, w waiting) []byte {
 }
 
 func (queueCodec) Decode(src []byte) (w waiting, err error) {
-	d := decoder{data: src}
-	copy(w.key[:], d.take(uint64(len(w.key))))
-	w.seq = d.uint()
-	depth := d.uint()
+	d := wire.Decoder{Rest: src}
+	copy(w.key[:], d.Take(uint64(len(w.key))))
+	w.seq = d.Uint()
+	depth := d.Uint()
 	if depth&1 != 0 {
-		w.attempt = int(d.uint())
+		w.attempt = int(d.Uint())
 	}
 	w.depth = int(depth >> 1)
-	w.data = bytes.Clone(d.data)
-	return w, d.err
+	w.data = bytes.Clone(d.Rest)
+	return w, d.Err()
 }
 
 // dueCodec encodes what waits in the due list.
 type dueCodec struct{}
 
 func (dueCodec) Append(dst []byte, w waiting) []byte {
-	dst = binary.AppendVarint(appendText(dst, w.slot), int64(w.priority))
+	dst = binary.AppendVarint(wire.AppendText(dst, w.slot), int64(w.priority))
 	return queueCodec{}.Append(dst, w)
 }
 
 func (dueCodec) Decode(src []byte) (w waiting, err error) {
-	d := decoder{data: src}
-	slot, priority := d.text(), int(d.int())
-	if d.err != nil {
-		return w, d.err
+	d := wire.Decoder{Rest: src}
+	slot, priority := d.Text(), int(d.Int())
+	if d.Err() != nil {
+		return w, d.Err()
 	}
-	w, err = queueCodec{}.Decode(d.data)
+	w, err = queueCodec{}.Decode(d.Rest)
 	w.slot, w.priority = slot, priority
 	return w, err
 }

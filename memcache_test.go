@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 func beginMemory(t testing.TB, queueBytes int64) *memoryCache {
@@ -28,7 +30,7 @@ func plainRecord(rec *Record, i, slots, bytes int) {
 	url := fmt.Sprintf("https://%s/%d/", rec.Slot, i)
 	url += strings.Repeat("x", bytes-len(url))
 	rec.Key = hashKey([]byte(url))
-	rec.Data = append(append(rec.Data[:0], tagURL), url...)
+	rec.Data = wire.AppendPlain(rec.Data[:0], url)
 }
 
 func liveHeap() int64 {

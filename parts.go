@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // open prepares the parts and takes over what the cache holds. What it calls is told by its context when the
@@ -27,7 +29,7 @@ func (c *crawl) open() (state State, err error) {
 	}
 	state = found
 	c.durable, c.earlier = state.Durable, state.Counters
-	c.codec = &codec{durable: c.durable, parsers: c.parsers, metaTypes: c.cfg.metaTypes, bodyLimit: c.limits.Body}
+	c.codec = &codec{durable: c.durable, parsers: c.parsers, values: wire.Values{Types: c.cfg.metaTypes}, bodyLimit: c.limits.Body}
 	if state.Finished {
 		return state, nil
 	}

@@ -50,6 +50,7 @@ var plan = map[string]floor{
 	"internal/lifecycle": cellar,
 	"internal/multiread": cellar,
 	"internal/urlx":      cellar,
+	"internal/wire":      cellar,
 	"internal/httpx":     cellar,
 	"internal/garbage":   cellar,
 	"internal/jsonsize":  cellar,

@@ -1,26 +1,25 @@
-package tegenaria
+package wire
 
 import (
 	"encoding/binary"
 	"encoding/json"
-	"fmt"
 	"math"
 	"reflect"
 	"slices"
 	"time"
 )
 
-// rawType stands for all named types when somebody only looks.
+// rawType stands for all types with a name where Values.Raw is set.
 var rawType = reflect.TypeFor[json.RawMessage]()
 
 // readAny reads what appendAny wrote.
-func (c *codec) readAny(d *decoder, depth int) (any, error) {
-	if len(d.data) > 0 && d.data[0] == metaNil {
-		d.byte()
+func (c *Values) readAny(d *Decoder, depth int) (any, error) {
+	if len(d.Rest) > 0 && d.Rest[0] == typeNil {
+		d.Byte()
 		return nil, nil
 	}
-	if depth > maxMetaDepth {
-		return nil, errMalformed
+	if depth > maxDepth {
+		return nil, ErrMalformed
 	}
 	t, err := c.readType(d, 0)
 	if err != nil {
@@ -33,45 +32,45 @@ func (c *codec) readAny(d *decoder, depth int) (any, error) {
 	return v.Interface(), nil
 }
 
-func (c *codec) readType(d *decoder, depth int) (reflect.Type, error) {
-	code := d.byte()
-	if d.err != nil || depth > maxMetaType {
-		return nil, errMalformed
+func (c *Values) readType(d *Decoder, depth int) (reflect.Type, error) {
+	code := d.Byte()
+	if d.err != nil || depth > maxTypeDepth {
+		return nil, ErrMalformed
 	}
 	switch code {
-	case metaNamed:
-		name := d.text()
-		t, ok := c.metaTypes[name]
-		if c.inspect {
+	case typeNamed:
+		name := d.Text()
+		t, ok := c.Types[name]
+		if c.Raw {
 			t, ok = rawType, true
 		}
 		if !ok && d.err == nil {
-			return nil, fmt.Errorf("a value of Meta has the type %q, which is unknown; name it with EngineWithMetaType", name)
+			return nil, &UnknownTypeError{name}
 		}
 		return t, d.err
-	case metaAny:
+	case typeAny:
 		if depth == 0 {
-			return nil, errMalformed // no value has it as its dynamic type
+			return nil, ErrMalformed // no value has it as its dynamic type
 		}
 		return anyType, nil
-	case metaSlice, metaMap:
+	case typeSlice, typeMap:
 		elem, err := c.readType(d, depth+1)
 		if err != nil {
 			return nil, err
 		}
-		if code == metaSlice {
+		if code == typeSlice {
 			return reflect.SliceOf(elem), nil
 		}
 		return reflect.MapOf(stringType, elem), nil
 	}
-	if i := int(code) - int(metaScalar); i >= 0 && i < len(metaScalars) {
-		return metaScalars[i], nil
+	if i := int(code) - int(typeScalar); i >= 0 && i < len(typeScalars) {
+		return typeScalars[i], nil
 	}
-	return nil, errMalformed
+	return nil, ErrMalformed
 }
 
 // readValue reads what appendValue wrote into v, which can be set.
-func (c *codec) readValue(d *decoder, v reflect.Value, depth int) error {
+func (c *Values) readValue(d *Decoder, v reflect.Value, depth int) error {
 	t := v.Type()
 	switch {
 	case t == timeType:
@@ -83,52 +82,52 @@ func (c *codec) readValue(d *decoder, v reflect.Value, depth int) error {
 		}
 		return err
 	case t == bytesType:
-		if n := d.uint(); n > 0 {
-			v.SetBytes(slices.Clone(d.take(n - 1)))
+		if n := d.Uint(); n > 0 {
+			v.SetBytes(slices.Clone(d.Take(n - 1)))
 		}
 		return d.err
 	case t == rawType:
 		v.SetBytes(slices.Clone(d.bytes()))
 		return d.err
 	}
-	if _, ok := c.metaName(t); ok {
+	if _, ok := c.nameOf(t); ok {
 		return json.Unmarshal(d.bytes(), v.Addr().Interface())
 	}
 	switch t.Kind() {
 	case reflect.Bool:
-		v.SetBool(d.byte() != 0)
+		v.SetBool(d.Byte() != 0)
 	case reflect.String:
-		v.SetString(d.text())
+		v.SetString(d.Text())
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		v.SetInt(d.int())
+		v.SetInt(d.Int())
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		v.SetUint(d.uint())
+		v.SetUint(d.Uint())
 	case reflect.Float32:
-		if b := d.take(4); b != nil {
+		if b := d.Take(4); b != nil {
 			*v.Addr().Interface().(*float32) = math.Float32frombits(binary.LittleEndian.Uint32(b))
 		}
 	case reflect.Float64:
-		if b := d.take(8); b != nil {
+		if b := d.Take(8); b != nil {
 			v.SetFloat(math.Float64frombits(binary.LittleEndian.Uint64(b)))
 		}
 	case reflect.Slice, reflect.Map:
 		return c.readElements(d, v, depth)
 	default:
-		return errMalformed
+		return ErrMalformed
 	}
 	return d.err
 }
 
 // readElements reads what appendElements wrote.
-func (c *codec) readElements(d *decoder, v reflect.Value, depth int) error {
+func (c *Values) readElements(d *Decoder, v reflect.Value, depth int) error {
 	t := v.Type()
-	n := d.uint()
+	n := d.Uint()
 	if n == 0 || d.err != nil {
 		return d.err
 	}
 	n--
-	if n > uint64(len(d.data)) || depth > maxMetaDepth {
-		return errMalformed
+	if n > uint64(len(d.Rest)) || depth > maxDepth {
+		return ErrMalformed
 	}
 	if t.Kind() == reflect.Slice {
 		v.Set(reflect.MakeSlice(t, 0, int(min(n, 64))))
@@ -141,10 +140,10 @@ func (c *codec) readElements(d *decoder, v reflect.Value, depth int) error {
 		}
 		return nil
 	}
-	v.Set(reflect.MakeMapWithSize(t, int(min(n, uint64(len(d.data)/2)))))
+	v.Set(reflect.MakeMapWithSize(t, int(min(n, uint64(len(d.Rest)/2)))))
 	elem := reflect.New(t.Elem()).Elem()
 	for range n {
-		k := d.text()
+		k := d.Text()
 		elem.SetZero()
 		if err := c.readValue(d, elem, depth+1); err != nil {
 			return err
