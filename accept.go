@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -194,7 +195,7 @@ func (c *crawl) record(s *scratch, from emission, ctx *Context) (rec Record, no 
 		rec.Parent = from.parent.root().rec.Key
 	}
 	if !filtered {
-		rec.Key = unfilteredKey(rec.Parent, fingerprint, c.countEmission(from, fingerprint))
+		rec.Key = identity.Unfiltered(rec.Parent, fingerprint, c.countEmission(from, fingerprint))
 	}
 	rec.Slot = c.slotOf(r, host)
 	if c.sched.exhausted(rec.Slot) {
@@ -232,7 +233,7 @@ func (c *crawl) fingerprint(s *scratch, r *Request) (Key, error) {
 			err = errNoFingerprint
 		}
 		if err == nil {
-			key = hashKey(sum)
+			key = identity.Sum(sum)
 		}
 		return err
 	})
@@ -309,7 +310,7 @@ func (c *crawl) slotOf(r *Request, host string) string {
 		return nil
 	})
 	if err != nil && c.slotByPanicked.CompareAndSwap(false, true) {
-		err := fmt.Errorf("Politeness.SlotBy of %s, which belongs to its host's slot now: %w", redact(r.Url), err)
+		err := fmt.Errorf("Politeness.SlotBy of %s, which belongs to its host's slot now: %w", urlx.Redact(r.Url), err)
 		c.handleOutside(&HandleError{Err: err, Request: r, Stage: StageAccept, Stack: stack})
 	}
 	return slot

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // TimeoutError is the failure of a request that took longer than its timeout, from connecting to the last
@@ -31,7 +33,7 @@ const (
 
 // Error names URL, limit and remedy.
 func (e *TimeoutError) Error() string {
-	url := redact(e.URL)
+	url := urlx.Redact(e.URL)
 	if e.Proxy != "" && e.Phase == PhaseConnect {
 		url += " through the proxy " + e.Proxy
 	} else if e.Proxy != "" {
@@ -63,7 +65,7 @@ type TooSlowError struct {
 
 // Error names URL, rate and remedy.
 func (e *TooSlowError) Error() string {
-	return fmt.Sprintf("the body of %s comes too slowly: %d bytes in %s, Limits.MinRate is %d a second", redact(e.URL), e.Got, e.In.Round(time.Millisecond), e.Limit)
+	return fmt.Sprintf("the body of %s comes too slowly: %d bytes in %s, Limits.MinRate is %d a second", urlx.Redact(e.URL), e.Got, e.In.Round(time.Millisecond), e.Limit)
 }
 
 // Timeout is true: a net.Error says so too.

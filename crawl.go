@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/buffer"
+	"github.com/tegenaria/tegenaria/internal/identity"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -33,9 +35,9 @@ type crawl struct {
 	parsers *parserTable
 	dupes   *RFPDupeFilter         // computes fingerprints; nil if a user's filter does
 	veto    RFPDupeFilterInterface // a user's filter; nil if there is none
-	domains *domainSet
+	domains *urlx.HostSet
 	scratch *sync.Pool // of *scratch
-	hosts   *hostNames
+	hosts   *identity.HostNames
 	hungry  atomic.Bool // downloads could begin if there were requests: no output holds any back
 	entries *entries    // of requests and items
 	telling *entries    // of what is told: log lines, events, errors on ErrorChan

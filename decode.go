@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/tegenaria/tegenaria/internal/httpx"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // RatioError is the failure of a response whose body grew in decoding by more than Limits.Ratio: it may be a bomb.
@@ -19,7 +20,7 @@ type RatioError struct {
 
 // Error names URL, limit and sizes.
 func (e *RatioError) Error() string {
-	return fmt.Sprintf("the body of %s grows from %d to %d bytes in decoding, more than Limits.Ratio = %d times", redact(e.URL), e.Wire, e.Decoded, e.Limit)
+	return fmt.Sprintf("the body of %s grows from %d to %d bytes in decoding, more than Limits.Ratio = %d times", urlx.Redact(e.URL), e.Wire, e.Decoded, e.Limit)
 }
 
 // CorruptBodyError is why a body broke off: its content coding is damaged, or is none. It is the cause of a
@@ -31,7 +32,7 @@ type CorruptBodyError struct {
 
 // Error names URL and cause.
 func (e *CorruptBodyError) Error() string {
-	return fmt.Sprintf("the body of %s cannot be decoded: %v", redact(e.URL), e.Err)
+	return fmt.Sprintf("the body of %s cannot be decoded: %v", urlx.Redact(e.URL), e.Err)
 }
 
 // Unwrap returns the cause.

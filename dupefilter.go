@@ -6,6 +6,9 @@ import (
 	"sync"
 
 	"github.com/bits-and-blooms/bloom/v3"
+
+	"github.com/tegenaria/tegenaria/internal/identity"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // RFPDupeFilterInterface computes the identity of requests and can veto them. The engine takes
@@ -112,5 +115,29 @@ func (f *RFPDupeFilter) bloomParameters() (bits, hashes uint) { return f.bloomBi
 
 // keyer returns a new keyer with the filter's settings.
 func (f *RFPDupeFilter) keyer() *keyer {
-	return &keyer{headers: f.headers, keepOrder: f.keepOrder, bodyLimit: defaultBody}
+	return &keyer{keys: identity.Keyer{Headers: f.headers, KeepOrder: f.keepOrder}, bodyLimit: defaultBody}
+}
+
+// keyer makes the keys of requests. It is not safe for concurrent use.
+type keyer struct {
+	keys      identity.Keyer
+	bodyLimit int64 // for a BodyReader that nobody has read yet
+}
+
+// request returns the key of a request.
+func (k *keyer) request(r *Request) (Key, error) {
+	if r.BodyReader != nil {
+		if err := r.readBody(k.bodyLimit); err != nil {
+			return Key{}, err
+		}
+	}
+	url := r.Url
+	if len(r.Params) > 0 {
+		url = urlx.MergeParams(url, r.Params)
+	}
+	key, err := k.keys.Request(r.method(), url, r.Body, r.Header)
+	if err != nil {
+		return Key{}, &RequestError{URL: url, Field: "Url", Err: err}
+	}
+	return key, nil
 }

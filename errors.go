@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // Stage names the part of the way of a request in which something happened.
@@ -84,7 +86,7 @@ func (e *HandleError) Error() string {
 	if e.Request == nil {
 		return fmt.Sprintf("tegenaria: %s: %v", e.Stage, e.Err)
 	}
-	return fmt.Sprintf("tegenaria: %s of %s: %v", e.Stage, redact(e.Request.Url), e.Err)
+	return fmt.Sprintf("tegenaria: %s of %s: %v", e.Stage, urlx.Redact(e.Request.Url), e.Err)
 }
 
 // Unwrap returns Err.
@@ -110,7 +112,7 @@ type StatusError struct {
 
 // Error names code, URL and remedy.
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("status %d of %s (RequestWithAllowedStatusCode lets it reach the parser)", e.Status, redact(e.URL))
+	return fmt.Sprintf("status %d of %s (RequestWithAllowedStatusCode lets it reach the parser)", e.Status, urlx.Redact(e.URL))
 }
 
 // StoppedError is what Run returns when a crawl was ended before its work was done: by Stop, a limit, a full
@@ -193,7 +195,7 @@ type RequestError struct {
 
 // Error names URL, field, cause and remedy.
 func (e *RequestError) Error() string {
-	s := fmt.Sprintf("tegenaria: request %q: %s: %v", redact(e.URL), e.Field, bareURLError(e.Err))
+	s := fmt.Sprintf("tegenaria: request %q: %s: %v", urlx.Redact(e.URL), e.Field, bareURLError(e.Err))
 	if e.Remedy != "" {
 		s += "; " + e.Remedy
 	}
@@ -211,14 +213,14 @@ type TooManyRedirectsError struct {
 
 // Error names the limit.
 func (e *TooManyRedirectsError) Error() string {
-	return fmt.Sprintf("maximum number of redirects (%d) reached at %s", e.Limit, redact(e.URL))
+	return fmt.Sprintf("maximum number of redirects (%d) reached at %s", e.Limit, urlx.Redact(e.URL))
 }
 
 // RedirectLoopError is the failure of a redirect to an URL of its own chain.
 type RedirectLoopError struct{ URL string }
 
 // Error names the URL.
-func (e *RedirectLoopError) Error() string { return "redirect loop at " + redact(e.URL) }
+func (e *RedirectLoopError) Error() string { return "redirect loop at " + urlx.Redact(e.URL) }
 
 // RobotsError is the failure of a Fetch that robots.txt forbids, or whose robots.txt cannot be read.
 type RobotsError struct {
@@ -229,9 +231,9 @@ type RobotsError struct {
 // Error names the URL.
 func (e *RobotsError) Error() string {
 	if e.Unreachable {
-		return "robots.txt for " + redact(e.URL) + " is unreachable"
+		return "robots.txt for " + urlx.Redact(e.URL) + " is unreachable"
 	}
-	return "robots.txt forbids " + redact(e.URL)
+	return "robots.txt forbids " + urlx.Redact(e.URL)
 }
 
 // RobotsUnreachableError is the failure of a request whose robots.txt could not be asked for because of the
@@ -261,10 +263,10 @@ type RobotsAnswerError struct {
 // Error names middleware, URL and remedy.
 func (e *RobotsAnswerError) Error() string {
 	if e.Missing == "Location" {
-		return fmt.Sprintf("the middleware %q answered %s by a redirect without Location; store the header of a response with its status, or do not answer", e.Middleware, redact(e.URL))
+		return fmt.Sprintf("the middleware %q answered %s by a redirect without Location; store the header of a response with its status, or do not answer", e.Middleware, urlx.Redact(e.URL))
 	}
 	return fmt.Sprintf("the middleware %q left %s without a body, which would allow everything; hand on the body that ProcessResponse saw, "+
-		"or say that there are no rules by the status 404 or the header Content-Length: 0", e.Middleware, redact(e.URL))
+		"or say that there are no rules by the status 404 or the header Content-Length: 0", e.Middleware, urlx.Redact(e.URL))
 }
 
 // MissedErrorsError arrives on an ErrorChan whose reader was too slow: that many errors were not

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tegenaria/tegenaria/internal/httpx"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // BodyTooLargeError is the failure of a response whose body, its content coding removed, is larger than
@@ -23,10 +24,10 @@ type BodyTooLargeError struct {
 // Error names URL, limit and remedies.
 func (e *BodyTooLargeError) Error() string {
 	if e.Spooled {
-		return fmt.Sprintf("the body of %s is larger than Limits.Spool = %d bytes; raise the limit, or use RequestWithResponseWriter", redact(e.URL), e.Limit)
+		return fmt.Sprintf("the body of %s is larger than Limits.Spool = %d bytes; raise the limit, or use RequestWithResponseWriter", urlx.Redact(e.URL), e.Limit)
 	}
 	return fmt.Sprintf("the body of %s is larger than Limits.Body = %d bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter",
-		redact(e.URL), e.Limit)
+		urlx.Redact(e.URL), e.Limit)
 }
 
 // TruncatedBodyError is the failure of a response whose body broke off. The RequestResult has a Response
@@ -41,9 +42,9 @@ type TruncatedBodyError struct {
 // Error names URL, sizes and cause.
 func (e *TruncatedBodyError) Error() string {
 	if e.Want < 0 {
-		return fmt.Sprintf("the body of %s broke off after %d bytes: %v", redact(e.URL), e.Got, e.Err)
+		return fmt.Sprintf("the body of %s broke off after %d bytes: %v", urlx.Redact(e.URL), e.Got, e.Err)
 	}
-	return fmt.Sprintf("the body of %s broke off after %d of %d bytes: %v", redact(e.URL), e.Got, e.Want, e.Err)
+	return fmt.Sprintf("the body of %s broke off after %d of %d bytes: %v", urlx.Redact(e.URL), e.Got, e.Want, e.Err)
 }
 
 // Unwrap returns the cause.
@@ -57,7 +58,7 @@ type TruncatedHeaderError struct {
 
 // Error names URL and cause.
 func (e *TruncatedHeaderError) Error() string {
-	return fmt.Sprintf("the header of the response of %s broke off: %v", redact(e.URL), e.Err)
+	return fmt.Sprintf("the header of the response of %s broke off: %v", urlx.Redact(e.URL), e.Err)
 }
 
 // Unwrap returns the cause.
@@ -74,9 +75,9 @@ type UnexpectedStatusError struct {
 // Error names status and URL.
 func (e *UnexpectedStatusError) Error() string {
 	if e.Status < 0 {
-		return fmt.Sprintf("the Response of %s has the status %d, which is none; set the one that the server sent, or 200", redact(e.URL), e.Status)
+		return fmt.Sprintf("the Response of %s has the status %d, which is none; set the one that the server sent, or 200", urlx.Redact(e.URL), e.Status)
 	}
-	return fmt.Sprintf("unexpected status %d from %s: nobody asked for another protocol", e.Status, redact(e.URL))
+	return fmt.Sprintf("unexpected status %d from %s: nobody asked for another protocol", e.Status, urlx.Redact(e.URL))
 }
 
 // HeaderTooLargeError is the failure of a response whose header is larger than Limits.Header or has more fields than
@@ -90,9 +91,9 @@ type HeaderTooLargeError struct {
 // Error names URL, limit and remedy.
 func (e *HeaderTooLargeError) Error() string {
 	if e.Fields > 0 {
-		return fmt.Sprintf("the response of %s has more than Limits.HeaderFields = %d header fields", redact(e.URL), e.Fields)
+		return fmt.Sprintf("the response of %s has more than Limits.HeaderFields = %d header fields", urlx.Redact(e.URL), e.Fields)
 	}
-	return fmt.Sprintf("the header of the response of %s is larger than Limits.Header = %d bytes", redact(e.URL), e.Limit)
+	return fmt.Sprintf("the header of the response of %s is larger than Limits.Header = %d bytes", urlx.Redact(e.URL), e.Limit)
 }
 
 // FramingError is the failure of a response that does not say, or says in two ways, where it ends: what comes behind
@@ -105,7 +106,7 @@ type FramingError struct {
 
 // Error names URL and reason.
 func (e *FramingError) Error() string {
-	return fmt.Sprintf("the response of %s is framed wrongly: %s", redact(e.URL), e.Reason)
+	return fmt.Sprintf("the response of %s is framed wrongly: %s", urlx.Redact(e.URL), e.Reason)
 }
 
 // UnansweredError is the failure of a request whose server closes each connection, or says that it is going away, before
@@ -117,7 +118,7 @@ type UnansweredError struct {
 
 // Error names URL and connections.
 func (e *UnansweredError) Error() string {
-	return fmt.Sprintf("%d connections were made for %s, and none of them took the request", e.Connections, redact(e.URL))
+	return fmt.Sprintf("%d connections were made for %s, and none of them took the request", e.Connections, urlx.Redact(e.URL))
 }
 
 // explain says in our words what net/http says in its own, or does not say at all.
@@ -187,7 +188,7 @@ func (x *exchange) proxyOf(err error) string {
 	case errors.Is(err, errSlowHandshake) && x.secure && !(errors.As(err, &dial) && dial.Op == opProxy):
 		return "" // in the tunnel
 	}
-	return redact(x.r.Proxy.ProxyUrl)
+	return urlx.Redact(x.r.Proxy.ProxyUrl)
 }
 
 // shortError is an error with a long text. Errors are kept, and net/http quotes what a server has sent: of that nothing

@@ -125,7 +125,7 @@ func (c *crawl) addPlain(s *scratch, j *job, url []byte) {
 	if i := bytes.IndexByte(url, '#'); i >= 0 {
 		url = url[:i]
 	}
-	host := plainHost(url)
+	host := urlx.PlainHost(url)
 	depth := j.rec.Depth + 1
 	slot, reason := j.rec.Slot, ""
 	switch {
@@ -137,9 +137,9 @@ func (c *crawl) addPlain(s *scratch, j *job, url []byte) {
 		reason = "depth"
 	default:
 		if string(host) != slot {
-			slot = c.hosts.of(host)
+			slot = c.hosts.Of(host)
 		}
-		if !c.domains.allowPlain(slot, url) {
+		if !c.domains.HasPlain(slot, url) {
 			reason = "offsite"
 		}
 	}
@@ -151,7 +151,7 @@ func (c *crawl) addPlain(s *scratch, j *job, url []byte) {
 	start := len(s.data)
 	s.data = wire.AppendPlain(s.data, url)
 	s.records = append(s.records, Record{
-		Key: s.keyer.resolved(url), Parent: j.root().rec.Key, Slot: slot, Depth: depth,
+		Key: s.keyer.keys.Resolved(url), Parent: j.root().rec.Key, Slot: slot, Depth: depth,
 		Data: s.data[start:len(s.data):len(s.data)],
 	})
 }
@@ -177,31 +177,6 @@ func (c *crawl) refuseRef(ref, reason string) {
 		c.settledEvent(&Request{Url: ref, Method: GET}, Filtered, reason)
 	}
 	c.ledger.refuse(1, Filtered, reason)
-}
-
-// plainHost returns the host of a serialised http(s) URL without port and credentials; nil for others.
-func plainHost(url []byte) []byte {
-	var rest []byte
-	switch {
-	case len(url) > 7 && string(url[:7]) == "http://":
-		rest = url[7:]
-	case len(url) > 8 && string(url[:8]) == "https://":
-		rest = url[8:]
-	default:
-		return nil
-	}
-	end := len(rest)
-	for i, b := range rest {
-		switch b {
-		case '@', '[':
-			return []byte(urlx.Hostname(string(url)))
-		case ':': // of a port, unless an @ follows
-			end = min(end, i)
-		case '/', '?':
-			return rest[:min(end, i)]
-		}
-	}
-	return rest[:end]
 }
 
 // checkPlain tells whether links can be accepted without making a request of each: nobody has asked to

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // logger writes what happens in a crawl. Every method checks the level before it does anything.
@@ -53,7 +55,7 @@ func (l logger) settled(r *Request, outcome Outcome, reason string) {
 	if !l.debug {
 		return
 	}
-	l.entry.WithFields(logrus.Fields{"url": redact(r.Url), "outcome": outcome.String(), "reason": reason}).Debug("request settled")
+	l.entry.WithFields(logrus.Fields{"url": urlx.Redact(r.Url), "outcome": outcome.String(), "reason": reason}).Debug("request settled")
 }
 
 func (l logger) crowded(slot string, limit int64) {
@@ -85,7 +87,7 @@ func urlOf(r *Request) string {
 	if r == nil {
 		return ""
 	}
-	return redact(r.Url)
+	return urlx.Redact(r.Url)
 }
 
 // countsByStage prints counts in the order of their stages' names.

@@ -19,7 +19,7 @@ type memoryCache struct {
 	mu          sync.Mutex // guards what follows
 	queue       *cache.Queue[waiting]
 	due         *cache.Due[waiting]
-	seen        *seenSet
+	seen        *cache.Seen
 	live        map[uint64]any // live parts by Seq
 	seq         uint64
 	room        queueRoom
@@ -38,7 +38,7 @@ func newMemoryCache() *memoryCache {
 func (m *memoryCache) reset() {
 	m.queue = cache.NewQueue[waiting](queueCodec{})
 	m.due = cache.NewDue[waiting](dueCodec{})
-	m.seen = newSeenSet()
+	m.seen = cache.NewSeen()
 	m.live = make(map[uint64]any)
 	m.seq, m.room, m.counters, m.deadLetters = 0, queueRoom{}, nil, deadLetters{}
 }
@@ -62,22 +62,22 @@ func (m *memoryCache) Accept(_ context.Context, records []Record) ([]Verdict, er
 		return nil, err
 	}
 	if len(records) > 1 {
-		m.seen.look(records)
+		m.seen.Look(len(records), func(i int) *[16]byte { return (*[16]byte)(&records[i].Key) })
 	}
 	for i := range records {
 		rec := &records[i]
 		if verdicts[i] == VerdictRefused {
 			continue
 		}
-		state := m.seen.at(&rec.Key)
-		if *state != unseen {
+		state := m.seen.At((*[16]byte)(&rec.Key))
+		if *state != cache.Unseen {
 			verdicts[i] = VerdictKnown
-			if *state >= seenAtRoot {
-				*state = min(*state, waitingAt(rec.Depth))
+			if *state >= cache.SeenAtRoot {
+				*state = min(*state, cache.WaitingAt(rec.Depth))
 			}
 			continue
 		}
-		*state = waitingAt(rec.Depth)
+		*state = cache.WaitingAt(rec.Depth)
 		m.seq++
 		w := waitingOf(rec)
 		w.seq = m.seq
@@ -119,12 +119,12 @@ func (m *memoryCache) Next(_ context.Context, slot string, n int) ([]Record, Slo
 		if !ok {
 			break
 		}
-		state := m.seen.at(&w.key)
+		state := m.seen.At((*[16]byte)(&w.key))
 		rec := Record{
-			Key: w.key, Slot: slot, Priority: priority, Depth: state.depth(w.depth), Attempt: w.attempt,
+			Key: w.key, Slot: slot, Priority: priority, Depth: state.Depth(w.depth), Attempt: w.attempt,
 			Seq: w.seq, Data: w.data, Live: m.live[w.seq],
 		}
-		*state = seenDone
+		*state = cache.SeenDone
 		if rec.Live != nil {
 			delete(m.live, w.seq)
 			m.room.putAside(slot, -liveCost)
@@ -166,7 +166,7 @@ func (m *memoryCache) Due(_ context.Context, now time.Time) (moved []SlotState, 
 func (m *memoryCache) Return(_ context.Context, rec Record, now time.Time) (Verdict, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	*m.seen.at(&rec.Key) = waitingAt(rec.Depth)
+	*m.seen.At((*[16]byte)(&rec.Key)) = cache.WaitingAt(rec.Depth)
 	verdict := m.put(waitingOf(&rec), rec.NotBefore, rec.NotBefore.After(now), rec.Live)
 	m.notice(rec.Slot)
 	return verdict, nil

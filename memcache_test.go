@@ -5,13 +5,13 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
@@ -29,7 +29,7 @@ func plainRecord(rec *Record, i, slots, bytes int) {
 	rec.Slot = fmt.Sprintf("www%d.example", i%slots)
 	url := fmt.Sprintf("https://%s/%d/", rec.Slot, i)
 	url += strings.Repeat("x", bytes-len(url))
-	rec.Key = hashKey([]byte(url))
+	rec.Key = identity.Sum([]byte(url))
 	rec.Data = wire.AppendPlain(rec.Data[:0], url)
 }
 
@@ -217,40 +217,6 @@ func TestMemoryCacheDepth(t *testing.T) {
 		}
 		if got, _, err := m.Next(ctx, "s", 1); err != nil || got[0].Depth != tt.want {
 			t.Errorf("%d, then %d: %+v, %v; want %d", tt.first, tt.again, got, err, tt.want)
-		}
-	}
-}
-
-// The set against a map, with keys that differ little too.
-func TestSeenSet(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	rng := rand.New(rand.NewPCG(seed, 1))
-	set, want := newSeenSet(), make(map[Key]seenState)
-	for i := range 200_000 {
-		var key Key
-		switch i % 3 {
-		case 0:
-			binary.BigEndian.PutUint64(key[:], uint64(rng.IntN(50_000)))
-		case 1:
-			binary.LittleEndian.PutUint64(key[8:], uint64(rng.IntN(50_000)))
-		default:
-			binary.LittleEndian.PutUint64(key[:], rng.Uint64())
-			binary.LittleEndian.PutUint64(key[8:], rng.Uint64())
-		}
-		if got := set.has(&key); got != (want[key] != unseen) {
-			t.Fatalf("has %x: %v", key, got)
-		}
-		state := set.at(&key)
-		if *state != want[key] {
-			t.Fatalf("state of %x: %d, want %d", key, *state, want[key])
-		}
-		*state = seenState(1 + rng.IntN(1000))
-		want[key] = *state
-	}
-	for key, state := range want {
-		if !set.has(&key) || *set.at(&key) != state {
-			t.Fatalf("%x was lost", key)
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (m *memoryCache) makeRoom(records []Record, verdicts []Verdict) (tight bool
 	batch, shares := make(map[Key]struct{}), make(map[string]int64)
 	for i := range records {
 		rec := &records[i]
-		if _, twice := batch[rec.Key]; twice || m.seen.has(&rec.Key) {
+		if _, twice := batch[rec.Key]; twice || m.seen.Has((*[16]byte)(&rec.Key)) {
 			continue
 		}
 		share, known := shares[rec.Slot]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
@@ -15,7 +16,7 @@ import (
 func (c *crawl) open() (state State, err error) {
 	ctx, cancel := context.WithCancel(c.work) // parts may keep it: it ends with the work
 	defer context.AfterFunc(c.intake, cancel)()
-	job := Job{Spider: c.spider.GetName(), KeyVersion: keyVersion, QueueBytes: c.limits.QueueBytes}
+	job := Job{Spider: c.spider.GetName(), KeyVersion: identity.Version, QueueBytes: c.limits.QueueBytes}
 	if c.dupes != nil {
 		job.BloomBits, job.BloomHashes = c.dupes.bloomParameters()
 	}

@@ -140,7 +140,7 @@ func (r *Response) inMemory() ([]byte, error) {
 	}
 	body := make([]byte, size)
 	if _, err := io.ReadFull(r.file.Reader(), body); err != nil {
-		return nil, fmt.Errorf("tegenaria: reading the spooled body of %s: %w", redact(r.URL), err)
+		return nil, fmt.Errorf("tegenaria: reading the spooled body of %s: %w", urlx.Redact(r.URL), err)
 	}
 	if r.ctx != nil && r.ctx.job != nil && r.ctx.job.crawl != nil { // the file is open: the request has not settled
 		r.ctx.job.crawl.bodies.add(r.ctx.hold(), size)

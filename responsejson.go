@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/tegenaria/tegenaria/internal/jsonsize"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // Json decodes a JSON object. It is nil if the body is anything else; [Response.Decode] says why.
@@ -24,7 +25,7 @@ func (r *Response) Json() map[string]any {
 // [Response.Reader] takes less, value by value. A spooled body is read into memory, as for [Response.CSS].
 func (r *Response) Decode(v any) error {
 	if err := r.decodeJSON(v); err != nil {
-		return fmt.Errorf("tegenaria: decoding the JSON of %s: %w", redact(r.URL), err)
+		return fmt.Errorf("tegenaria: decoding the JSON of %s: %w", urlx.Redact(r.URL), err)
 	}
 	return nil
 }

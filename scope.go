@@ -50,7 +50,7 @@ func (c *crawl) urlError(r *Request, err error) error {
 
 // scope applies the filters that need no memory: domains, depth, the middlewares' AcceptRequest.
 func (c *crawl) scope(from emission, r *Request, host string) *refusal {
-	if !c.domains.allow(host, r.Url) {
+	if !c.domains.Has(host, r.Url) {
 		return refuse(Filtered, "offsite")
 	}
 	if c.tooDeep(r.Depth) {
@@ -81,4 +81,19 @@ func (c *crawl) scope(from emission, r *Request, host string) *refusal {
 
 func (c *crawl) tooDeep(depth int) bool {
 	return c.limits.Depth > 0 && depth > c.limits.Depth || c.limits.Depth == OnlySeeds && depth > 0
+}
+
+// allowedDomains reads the domains of EngineWithAllowedDomains; nil if there are none, which allows all.
+func allowedDomains(domains []string) (*urlx.HostSet, error) {
+	if len(domains) == 0 {
+		return nil, nil
+	}
+	set := urlx.NewHostSet()
+	var errs []error
+	for _, domain := range domains {
+		if err := set.Add(domain); err != nil {
+			errs = append(errs, fmt.Errorf("EngineWithAllowedDomains: %w", err))
+		}
+	}
+	return set, errors.Join(errs...)
 }

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"sync"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // WriterBusyError is the failure of a request whose ResponseWriter still has not returned from a Write of an earlier
@@ -15,7 +17,7 @@ type WriterBusyError struct{ URL string }
 
 // Error names URL and remedy.
 func (e *WriterBusyError) Error() string {
-	return fmt.Sprintf("the ResponseWriter of %s has not returned from a Write of a request that was given up; use another one", redact(e.URL))
+	return fmt.Sprintf("the ResponseWriter of %s has not returned from a Write of a request that was given up; use another one", urlx.Redact(e.URL))
 }
 
 // errTurnOver is told to who writes for a request that has ended.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/slots"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // maxCrashes is how often in a row the process may die while a request is in flight before the request is given up.
@@ -23,7 +24,7 @@ type ProcessDiedError struct {
 
 // Error says what to do.
 func (e *ProcessDiedError) Error() string {
-	return fmt.Sprintf("%s: %s is a dead letter now; look for what ends the process in its parser, its pipelines and the memory that it takes", e.reason(), redact(e.URL))
+	return fmt.Sprintf("%s: %s is a dead letter now; look for what ends the process in its parser, its pipelines and the memory that it takes", e.reason(), urlx.Redact(e.URL))
 }
 
 // reason is the reason that the request is settled with.
@@ -252,7 +253,7 @@ func (c *crawl) suspect(j *job, tell bool) {
 		request = NewRequest("", GET, nil)
 	}
 	if tell && j.rec.Crashes < maxCrashes {
-		c.log.entry.WithField("url", redact(request.Url)).WithField("crashes", j.rec.Crashes).
+		c.log.entry.WithField("url", urlx.Redact(request.Url)).WithField("crashes", j.rec.Crashes).
 			Warn("the process died while this request was in flight: it runs alone")
 	}
 	if j.rec.Crashes >= maxCrashes {

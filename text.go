@@ -1,7 +1,6 @@
 package tegenaria
 
 import (
-	"net/url"
 	"strings"
 	"unicode/utf8"
 
@@ -54,25 +53,4 @@ func firstHeader(header map[string][]string, name string) string {
 		}
 	}
 	return ""
-}
-
-// redact hides the password of an URL that is about to be printed; or the user name, where it stands alone: it may be a
-// token.
-func redact(raw string) string {
-	if !strings.Contains(raw, "@") {
-		return raw
-	}
-	u, err := url.Parse(raw)
-	if err != nil || u.Opaque != "" {
-		at := strings.LastIndexByte(raw, '@')
-		scheme, _, ok := strings.Cut(raw[:at], "//")
-		if !ok {
-			return "…" + raw[at:]
-		}
-		return scheme + "//…" + raw[at:]
-	}
-	if _, ok := u.User.Password(); u.User != nil && !ok && u.User.Username() != "" {
-		u.User = url.User("xxxxx")
-	}
-	return u.Redacted()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/buffer"
+	"github.com/tegenaria/tegenaria/internal/identity"
 )
 
 // wire makes a crawl of what is registered, or reports every mistake at once.
@@ -43,7 +44,7 @@ func (c *crawl) wire(name string) (mistakes []error) {
 	var err error
 	c.spider, err = findSpider(cfg.spiders, name)
 	note(err)
-	c.domains, err = newDomainSet(cfg.domains)
+	c.domains, err = allowedDomains(cfg.domains)
 	note(err)
 	if c.spider != nil {
 		c.parsers, err = newParserTable(c.spider, cfg.parsers)
@@ -171,7 +172,7 @@ func (c *crawl) wireMachines() {
 	} else if c.dupes == nil {
 		c.veto = cfg.dupeFilter
 	}
-	c.hosts = newHostNames()
+	c.hosts = identity.NewHostNames()
 	c.scratch = &sync.Pool{New: func() any {
 		s := &scratch{}
 		if c.dupes != nil {

@@ -151,3 +151,29 @@ func splitNormal(url string) (p parts) {
 	}
 	return p
 }
+
+// PlainHost returns the host of a resolved http or https URL, without port and credentials, as a part of url where that can
+// be; nil for other URLs.
+func PlainHost(url []byte) []byte {
+	var rest []byte
+	switch {
+	case len(url) > 7 && string(url[:7]) == "http://":
+		rest = url[7:]
+	case len(url) > 8 && string(url[:8]) == "https://":
+		rest = url[8:]
+	default:
+		return nil
+	}
+	end := len(rest)
+	for i, b := range rest {
+		switch b {
+		case '@', '[':
+			return []byte(Hostname(string(url)))
+		case ':': // of a port, unless an @ follows
+			end = min(end, i)
+		case '/', '?':
+			return rest[:min(end, i)]
+		}
+	}
+	return rest[:end]
+}

@@ -1,24 +1,25 @@
-package tegenaria
+package identity
 
 import (
 	"hash/maphash"
 	"sync/atomic"
 )
 
-// hostNames keeps the names of hosts that were linked to lately: the next link to one needs no string of its own. It may
-// be used concurrently.
-type hostNames struct {
+// HostNames keeps the names of the hosts that were linked to lately: the next link to one needs no string of its own. It
+// may be used concurrently.
+type HostNames struct {
 	seed  maphash.Seed
 	names [1 << 11]atomic.Pointer[string]
 }
 
-func newHostNames() *hostNames { return &hostNames{seed: maphash.MakeSeed()} }
+// NewHostNames returns an empty list.
+func NewHostNames() *HostNames { return &HostNames{seed: maphash.MakeSeed()} }
 
 // longestHostName is how many characters a name has at most, RFC 1035 §3.1. URLs may have longer ones, which are not kept.
 const longestHostName = 253
 
-// of is the string of a name.
-func (n *hostNames) of(host []byte) string {
+// Of returns a name as a string. A name that was asked for a moment ago takes no allocation.
+func (n *HostNames) Of(host []byte) string {
 	if len(host) > longestHostName {
 		return string(host)
 	}
