@@ -2,8 +2,6 @@ package middleware_test
 
 import (
 	"encoding/json"
-	"net/http"
-	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -86,37 +84,4 @@ func roundTrip(t testing.TB, m *middleware.Cookies, from, to string, header ...s
 		t.Fatal(err)
 	}
 	return ctx.Request.Header["Cookie"]
-}
-
-// comment matches the lines that make the file no JSON.
-var comment = regexp.MustCompile(`(?m)^//.*$`)
-
-func TestHTTPDates(t *testing.T) {
-	files := []string{"examples.json", "bsd-examples.json"}
-	passed := 0
-	for _, file := range files {
-		var cases []struct {
-			Test     string
-			Expected *string
-		}
-		text := comment.ReplaceAll(conformance.Read(t, "http-dates", file), nil)
-		if err := json.Unmarshal(text, &cases); err != nil {
-			t.Fatal(file, err)
-		}
-		for _, c := range cases {
-			date, ok := middleware.ParseCookieDate(c.Test)
-			switch {
-			case c.Expected == nil && ok:
-				t.Errorf("%s: %q is %s, want none", file, c.Test, date)
-			case c.Expected != nil && (!ok || date.Format(http.TimeFormat) != *c.Expected):
-				t.Errorf("%s: %q is %s (%v), want %q", file, c.Test, date.Format(http.TimeFormat), ok, *c.Expected)
-			default:
-				passed++
-			}
-		}
-	}
-	t.Logf("%d dates passed", passed)
-	if passed < 15 {
-		t.Errorf("only %d dates were found", passed)
-	}
 }

@@ -3,6 +3,7 @@ package middleware
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/cookiejar"
 )
 
 // MetaCookieJar is the key of Request.Meta, and a string its value, that names the jar of a request: its cookies go
@@ -20,6 +22,34 @@ const MetaCookieJar = "cookiejar"
 // NoCookieJar is the name of the jar that takes nothing and gives nothing: the request's own cookies, and a Cookie
 // header of its own, are sent as they are.
 const NoCookieJar = "-"
+
+// Cookie is a cookie as a jar keeps it, to be put in and taken out by [Cookies.Add] and [Cookies.All]. Its fields are Name
+// and Value; Domain, a host name in lower case and ASCII without a leading dot; Path, where "" stands for "/" in Add;
+// Expires, zero for a session cookie; Secure, only for https; HTTPOnly, not for scripts; HostOnly, not for hosts below
+// Domain; and SameSite: "Strict", "Lax", "None" or "". HTTPOnly and SameSite are kept for export alone.
+//
+// Its JSON is that of browser automation tools: name, value, domain (with a leading dot unless the cookie is for
+// that host alone), path, expires (seconds since 1970, -1 for a session cookie), httpOnly, secure, sameSite. What
+// browser extensions write, hostOnly and expirationDate, is read too. For cookies.txt see [ReadCookies].
+type Cookie = cookiejar.Cookie
+
+// ReadCookies reads a cookies.txt, the format of Netscape that curl, wget and browser extensions write: a line a cookie,
+// of seven fields separated by tabs. The error names the line.
+func ReadCookies(r io.Reader) ([]Cookie, error) {
+	cookies, err := cookiejar.Read(r)
+	if err != nil {
+		return nil, fmt.Errorf("middleware: %w", err)
+	}
+	return cookies, nil
+}
+
+// WriteCookies writes a cookies.txt. SameSite has no place in it.
+func WriteCookies(w io.Writer, cookies []Cookie) error {
+	if err := cookiejar.Write(w, cookies); err != nil {
+		return fmt.Errorf("middleware: %w", err)
+	}
+	return nil
+}
 
 // CookieOptions bound what [Cookies] remembers.
 type CookieOptions struct {
@@ -44,11 +74,11 @@ const domainBytes = 32 << 10
 // and while a crawl runs. Jars live as long as the middleware; with a durable job use [NewDurableCookies].
 type Cookies struct {
 	part
-	store cookieStore
+	store *cookiejar.Store
 	most  int
 
 	mu      sync.RWMutex // guards jars
-	jars    map[string]*jar
+	jars    map[string]*cookiejar.Jar
 	changes atomic.Uint64 // 0: there never was a cookie
 }
 
@@ -61,12 +91,12 @@ var (
 func NewCookies(o CookieOptions) *Cookies {
 	return &Cookies{
 		part: newPart("cookies", o.Priority, priorityCookies),
-		store: cookieStore{limits: cookieLimits{
-			perDomain: max(orDefault(o.PerDomain, 180), 1), domainBytes: domainBytes,
-			total: max(orDefault(o.Total, 50_000), 1), bytes: max(orDefault(o.Bytes, 16<<20), 1),
-		}},
+		store: cookiejar.NewStore(cookiejar.Limits{
+			PerDomain: max(orDefault(o.PerDomain, 180), 1), DomainBytes: domainBytes,
+			Total: max(orDefault(o.Total, 50_000), 1), Bytes: max(orDefault(o.Bytes, 16<<20), 1),
+		}),
 		most: max(orDefault(o.Jars, 1_000), 1),
-		jars: make(map[string]*jar),
+		jars: make(map[string]*cookiejar.Jar),
 	}
 }
 
@@ -95,7 +125,7 @@ func jarOf(r *tegenaria.Request) (string, error) {
 }
 
 // jar returns a jar. Nil: there is none of this name, and it shall not be made.
-func (m *Cookies) jar(name string, create bool) (*jar, error) {
+func (m *Cookies) jar(name string, create bool) (*cookiejar.Jar, error) {
 	m.mu.RLock()
 	j := m.jars[name]
 	m.mu.RUnlock()
@@ -110,7 +140,7 @@ func (m *Cookies) jar(name string, create bool) (*jar, error) {
 	if len(m.jars) >= m.most {
 		return nil, &TooManyCookieJarsError{Jar: name, Limit: m.most}
 	}
-	j = m.store.newJar()
+	j = m.store.NewJar()
 	m.jars[name] = j
 	return j, nil
 }
@@ -126,11 +156,11 @@ func (m *Cookies) ProcessRequest(ctx *tegenaria.Context) error {
 		return err
 	}
 	j, _ := m.jar(name, false)
-	to, ok := originOf(r.Url)
+	to, ok := cookiejar.OriginOf(r.Url)
 	if j == nil || !ok {
 		return nil
 	}
-	if header := j.header(to, r.Cookies, time.Now()); header != "" {
+	if header := j.Header(to, r.Cookies, time.Now()); header != "" {
 		r.Header["Cookie"] = header
 	}
 	return nil
@@ -145,7 +175,7 @@ func takeCookieHeader(r *tegenaria.Request) error {
 	}
 	own := make(map[string]string)
 	for pair := range strings.SplitSeq(header, ";") {
-		pair = trimBlank(pair)
+		pair = strings.Trim(pair, " \t")
 		name, value, ok := strings.Cut(pair, "=")
 		switch {
 		case pair == "":
@@ -175,7 +205,7 @@ func (m *Cookies) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Co
 	if len(headers) == 0 {
 		return nil
 	}
-	from, ok := originOf(resp.URL)
+	from, ok := cookiejar.OriginOf(resp.URL)
 	if !ok {
 		return nil
 	}
@@ -185,8 +215,8 @@ func (m *Cookies) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Co
 	}
 	now := time.Now()
 	for _, header := range headers {
-		if c, ok := parseSetCookie(header, from, now); ok {
-			j.set(c, from.secure, now)
+		if c, ok := cookiejar.ParseSetCookie(header, from, now); ok {
+			j.Set(c, from.Secure, now)
 			m.changes.Add(1)
 		}
 	}
@@ -212,11 +242,11 @@ func (m *Cookies) Add(jar string, cookies ...Cookie) error {
 	var errs []error
 	now := time.Now()
 	for _, c := range cookies {
-		if err := c.check(); err != nil {
-			errs = append(errs, err)
+		if err := cookiejar.Complete(&c); err != nil {
+			errs = append(errs, fmt.Errorf("middleware: %w", err))
 			continue
 		}
-		j.set(c, true, now)
+		j.Set(c, true, now)
 		m.changes.Add(1)
 	}
 	return errors.Join(errs...)
@@ -228,7 +258,7 @@ func (m *Cookies) All(jar string) []Cookie {
 	if j == nil {
 		return nil
 	}
-	return j.all(time.Now())
+	return j.All(time.Now())
 }
 
 // Clear forgets a jar.
@@ -236,7 +266,7 @@ func (m *Cookies) Clear(jar string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if j := m.jars[jar]; j != nil {
-		j.clear()
+		j.Clear()
 	}
 	delete(m.jars, jar)
 	m.changes.Add(1)

@@ -2,20 +2,7 @@ package middleware
 
 import (
 	"hash/maphash"
-	"time"
 )
-
-// ParseCookieDate is parseCookieDate.
-func ParseCookieDate(s string) (time.Time, bool) { return parseCookieDate(s) }
-
-// ParseSetCookie is parseSetCookie for a response of url.
-func ParseSetCookie(header, url string, now time.Time) (Cookie, bool) {
-	from, ok := originOf(url)
-	if !ok {
-		return Cookie{}, false
-	}
-	return parseSetCookie(header, from, now)
-}
 
 // Suspicion is what the trap guard sees in an URL.
 type Suspicion struct {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/cookiejar"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
 )
@@ -174,7 +175,7 @@ func parseRobotsDate(s string) (time.Time, bool) {
 			return at, true
 		}
 	}
-	return parseCookieDate(s) // which takes about anything
+	return cookiejar.ParseDate(s) // which takes about anything
 }
 
 // avoided returns the URLs that only links with nofollow, ugc or sponsored lead to.

@@ -186,7 +186,7 @@ func covers(domains map[string]bool, host string) bool {
 	if domains[host] {
 		return true
 	}
-	if host == "" || isAddress(host) {
+	if host == "" || urlx.IsAddress(host) {
 		return false
 	}
 	for ok := true; ok; {

@@ -263,7 +263,7 @@ func isSessionName(name, value string) bool {
 	case "sid", "s", "psid", "osid", "xtcsid", "token":
 		return isRandom(value)
 	}
-	return hasPrefixFold(name, "aspsessionid")
+	return len(name) >= 12 && strings.EqualFold(name[:12], "aspsessionid")
 }
 
 // isRandom tells whether a value looks like nobody chose it: 16 letters and digits or more, some of them digits.

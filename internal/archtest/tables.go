@@ -54,6 +54,7 @@ var plan = map[string]floor{
 	"internal/httpx":     cellar,
 	"internal/garbage":   cellar,
 	"internal/jsonsize":  cellar,
+	"internal/cookiejar": cellar,
 	"internal/identity":  cellar,
 
 	"html":     annex,

@@ -177,3 +177,10 @@ func PlainHost(url []byte) []byte {
 	}
 	return rest[:end]
 }
+
+// IsAddress reports whether a host is an IP address, as the URL standard serialises it: the last label of a name is no
+// number.
+func IsAddress(host string) bool {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	return strings.Trim(last, "0123456789") == "" || strings.Contains(host, ":")
+}

@@ -1,4 +1,4 @@
-package middleware
+package cookiejar
 
 import (
 	"math"
@@ -18,22 +18,22 @@ const (
 	maxCookieAge      = 400 * 24 * time.Hour
 )
 
-// origin is what of an URL matters to cookies.
-type origin struct {
-	host   string // lower case, ASCII, without port and brackets
-	path   string // as sent, without query
-	secure bool
+// Origin is what matters to cookies of a URL.
+type Origin struct {
+	Host   string // lower case, ASCII, without port and brackets
+	Path   string // as sent, without query
+	Secure bool   // https
 }
 
-// originOf takes an URL apart. False: it is not http or https.
-func originOf(url string) (o origin, ok bool) {
+// OriginOf takes a URL apart; ok reports whether it is http or https.
+func OriginOf(url string) (o Origin, ok bool) {
 	scheme := urlx.Scheme(url)
 	if scheme != "http" && scheme != "https" {
 		return o, false
 	}
-	o.host, o.secure = urlx.Hostname(url), scheme == "https"
-	o.path, _, _ = strings.Cut(urlx.Path(url), "?")
-	return o, o.host != ""
+	o.Host, o.Secure = urlx.Hostname(url), scheme == "https"
+	o.Path, _, _ = strings.Cut(urlx.Path(url), "?")
+	return o, o.Host != ""
 }
 
 // defaultPath is the directory of the path (RFC 6265 §5.1.4).
@@ -44,10 +44,10 @@ func defaultPath(path string) string {
 	return "/"
 }
 
-// parseSetCookie reads a Set-Cookie header that came from an origin, by RFC 6265 §5.2 and §5.3 with the bounds,
-// prefixes and the care for secure cookies of RFC 6265bis. False: the cookie is to be ignored. A cookie that is to
-// be deleted has an Expires that has passed.
-func parseSetCookie(header string, from origin, now time.Time) (c Cookie, ok bool) {
+// ParseSetCookie reads a Set-Cookie header that came from an origin, by RFC 6265 §5.2 and §5.3 with the bounds, prefixes and
+// the care for secure cookies of RFC 6265bis; ok is false for a cookie that is to be ignored. A cookie that is to be
+// deleted has an Expires that has passed.
+func ParseSetCookie(header string, from Origin, now time.Time) (c Cookie, ok bool) {
 	pair, attributes, _ := strings.Cut(header, ";")
 	if strings.ContainsFunc(header, isControl) {
 		return c, false
@@ -68,7 +68,7 @@ func parseSetCookie(header string, from origin, now time.Time) (c Cookie, ok boo
 		}
 		switch {
 		case strings.EqualFold(name, "Expires"):
-			if date, ok := parseCookieDate(value); ok {
+			if date, ok := ParseDate(value); ok {
 				c.Expires = date
 			}
 		case strings.EqualFold(name, "Max-Age"):
@@ -97,9 +97,9 @@ func parseSetCookie(header string, from origin, now time.Time) (c Cookie, ok boo
 	}
 	c.Expires = c.Expires.UTC().Round(0) // by the wall clock: a computer may sleep
 	if c.Path = path; path == "" || path[0] != '/' {
-		c.Path = defaultPath(from.path)
+		c.Path = defaultPath(from.Path)
 	}
-	if !c.settleDomain(from.host) || c.Secure && !from.secure {
+	if !c.settleDomain(from.Host) || c.Secure && !from.Secure {
 		return c, false
 	}
 	return c, c.prefixHolds(path)
@@ -179,14 +179,7 @@ func domainMatches(host, domain string) bool {
 	if host == domain {
 		return true
 	}
-	return len(host) > len(domain) && strings.HasSuffix(host, domain) && host[len(host)-len(domain)-1] == '.' && !isAddress(host)
-}
-
-// isAddress tells whether a host is an IP address, as the URL standard serialises it: the last label of a name is no
-// number.
-func isAddress(host string) bool {
-	last := host[strings.LastIndexByte(host, '.')+1:]
-	return strings.Trim(last, "0123456789") == "" || strings.Contains(host, ":")
+	return len(host) > len(domain) && strings.HasSuffix(host, domain) && host[len(host)-len(domain)-1] == '.' && !urlx.IsAddress(host)
 }
 
 // pathMatches is RFC 6265 §5.1.4.

@@ -1,13 +1,13 @@
-package middleware
+package cookiejar
 
 import (
 	"strings"
 	"time"
 )
 
-// parseCookieDate reads the date of an Expires attribute by the algorithm of RFC 6265 §5.1.1, which takes any order
-// and most punctuation. False: it is no date.
-func parseCookieDate(s string) (time.Time, bool) {
+// ParseDate reads the date of an Expires attribute by the algorithm of RFC 6265 §5.1.1, which takes any order and most
+// punctuation; ok reports whether it is a date.
+func ParseDate(s string) (date time.Time, ok bool) {
 	var day, year, hour, minute, second int
 	var month time.Month
 	var hasTime, hasDay, hasYear bool
@@ -49,7 +49,7 @@ func parseCookieDate(s string) (time.Time, bool) {
 	if !hasTime || !hasDay || month == 0 || !hasYear || day < 1 || year < 1601 || hour > 23 || minute > 59 || second > 59 {
 		return time.Time{}, false
 	}
-	date := time.Date(year, month, day, hour, minute, second, 0, time.UTC)
+	date = time.Date(year, month, day, hour, minute, second, 0, time.UTC)
 	return date, date.Day() == day // 31 February is no date
 }
 

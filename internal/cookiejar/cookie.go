@@ -1,4 +1,18 @@
-package middleware
+// Package cookiejar keeps cookies by RFC 6265 and, where they differ, RFC 6265bis, with bounds on the number and the memory of
+// what is kept. It knows nothing of requests: it is given header values, origins and the time.
+//
+//	Set-Cookie → ParseSetCookie → Jar.Set → Jar.Header → Cookie
+//
+// A short example:
+//
+//	store := cookiejar.NewStore(cookiejar.Limits{PerDomain: 180, DomainBytes: 32 << 10, Total: 50_000, Bytes: 16 << 20})
+//	jar := store.NewJar()
+//	from, _ := cookiejar.OriginOf("https://a.example/login")
+//	if c, ok := cookiejar.ParseSetCookie("session=1; Path=/", from, now); ok {
+//		jar.Set(c, from.Secure, now)
+//	}
+//	header := jar.Header(from, nil, now) // session=1
+package cookiejar
 
 import (
 	"bufio"
@@ -11,11 +25,11 @@ import (
 	"time"
 )
 
-// Cookie is a cookie as a jar keeps it, to be put in and taken out by [Cookies.Add] and [Cookies.All].
+// Cookie is a cookie as a jar keeps it, to be put in and taken out by Cookies.Add and Cookies.All of package middleware.
 //
 // Its JSON is that of browser automation tools: name, value, domain (with a leading dot unless the cookie is for
 // that host alone), path, expires (seconds since 1970, -1 for a session cookie), httpOnly, secure, sameSite. What
-// browser extensions write, hostOnly and expirationDate, is read too. For cookies.txt see [ReadCookies].
+// browser extensions write, hostOnly and expirationDate, is read too. For cookies.txt see [Read].
 type Cookie struct {
 	Name, Value string
 	Domain      string // host name in lower case and ASCII, without a leading dot
@@ -36,15 +50,16 @@ func (c *Cookie) same(other *Cookie) bool {
 }
 
 // goesTo tells whether the cookie is sent to an origin.
-func (c *Cookie) goesTo(to origin) bool {
-	if c.Secure && !to.secure || !pathMatches(to.path, c.Path) {
+func (c *Cookie) goesTo(to Origin) bool {
+	if c.Secure && !to.Secure || !pathMatches(to.Path, c.Path) {
 		return false
 	}
-	return c.Domain == to.host || !c.HostOnly && domainMatches(to.host, c.Domain)
+	return c.Domain == to.Host || !c.HostOnly && domainMatches(to.Host, c.Domain)
 }
 
-// check tells what is wrong with a cookie that did not come from a server, and completes it.
-func (c *Cookie) check() error {
+// Complete fills what a cookie that did not come from a server leaves out. The error says what is wrong with one that no
+// server could have set.
+func Complete(c *Cookie) error {
 	c.Domain = strings.ToLower(c.Domain)
 	if c.Path == "" {
 		c.Path = "/"
@@ -52,19 +67,19 @@ func (c *Cookie) check() error {
 	bad := func(r rune) bool { return isControl(r) || r == ';' }
 	switch {
 	case c.Name == "" || strings.ContainsFunc(c.Name, bad) || strings.Contains(c.Name, "="):
-		return fmt.Errorf("middleware: %q is no name of a cookie", c.Name)
+		return fmt.Errorf("%q is no name of a cookie", c.Name)
 	case strings.ContainsFunc(c.Value, bad):
-		return fmt.Errorf("middleware: the value of cookie %q has control characters or a semicolon", c.Name)
+		return fmt.Errorf("the value of cookie %q has control characters or a semicolon", c.Name)
 	case len(c.Name)+len(c.Value) > maxCookieBytes:
-		return fmt.Errorf("middleware: cookie %q is larger than %d bytes", c.Name, maxCookieBytes)
+		return fmt.Errorf("cookie %q is larger than %d bytes", c.Name, maxCookieBytes)
 	case !isHost(c.Domain):
-		return fmt.Errorf("middleware: cookie %q has the domain %q, which is no host", c.Name, c.Domain)
+		return fmt.Errorf("cookie %q has the domain %q, which is no host", c.Name, c.Domain)
 	case !c.HostOnly && isPublicSuffix(c.Domain):
-		return fmt.Errorf("middleware: cookie %q is for the public suffix %q", c.Name, c.Domain)
+		return fmt.Errorf("cookie %q is for the public suffix %q", c.Name, c.Domain)
 	case c.Path[0] != '/' || strings.ContainsFunc(c.Path, isControl): // a semicolon may come from a page's own path
-		return fmt.Errorf("middleware: cookie %q has the path %q, which does not begin with a slash or has control characters", c.Name, c.Path)
+		return fmt.Errorf("cookie %q has the path %q, which does not begin with a slash or has control characters", c.Name, c.Path)
 	case !c.prefixHolds(c.Path):
-		return fmt.Errorf("middleware: cookie %q lacks what its prefix promises: Secure, and for __Host- one host and the path /", c.Name)
+		return fmt.Errorf("cookie %q lacks what its prefix promises: Secure, and for __Host- one host and the path /", c.Name)
 	}
 	return nil
 }
@@ -75,8 +90,8 @@ func isHost(name string) bool {
 	if strings.Contains(name, ":") {
 		literal = "[" + name + "]"
 	}
-	o, ok := originOf("http://" + literal + "/")
-	return ok && o.host == name
+	o, ok := OriginOf("http://" + literal + "/")
+	return ok && o.Host == name
 }
 
 // cookieJSON is how a cookie is written.
@@ -111,7 +126,7 @@ func (c Cookie) MarshalJSON() ([]byte, error) {
 func (c *Cookie) UnmarshalJSON(data []byte) error {
 	var j cookieJSON
 	if err := json.Unmarshal(data, &j); err != nil {
-		return fmt.Errorf("middleware: reading a cookie: %w", err)
+		return fmt.Errorf("reading a cookie: %w", err)
 	}
 	*c = Cookie{Name: j.Name, Value: j.Value, Path: j.Path, HTTPOnly: j.HTTPOnly, Secure: j.Secure, SameSite: sameSite(j.SameSite)}
 	domain, dotted := strings.CutPrefix(j.Domain, ".")
@@ -130,9 +145,9 @@ func (c *Cookie) UnmarshalJSON(data []byte) error {
 // httpOnlyPrefix marks lines of cookies.txt that are no comments.
 const httpOnlyPrefix = "#HttpOnly_"
 
-// ReadCookies reads a cookies.txt, the format of Netscape that curl, wget and browser extensions write: a line a cookie,
+// Read reads a cookies.txt, the format of Netscape that curl, wget and browser extensions write: a line a cookie,
 // of seven fields separated by tabs. The error names the line.
-func ReadCookies(r io.Reader) ([]Cookie, error) {
+func Read(r io.Reader) ([]Cookie, error) {
 	var cookies []Cookie
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 64<<10)
@@ -145,13 +160,13 @@ func ReadCookies(r io.Reader) ([]Cookie, error) {
 		}
 		c, err := parseCookieLine(line)
 		if err != nil {
-			return nil, fmt.Errorf("middleware: cookies.txt: line %d: %w", n, err)
+			return nil, fmt.Errorf("cookies.txt: line %d: %w", n, err)
 		}
 		c.HTTPOnly = httpOnly
 		cookies = append(cookies, c)
 	}
 	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("middleware: cookies.txt: line %d: %w", n+1, err)
+		return nil, fmt.Errorf("cookies.txt: line %d: %w", n+1, err)
 	}
 	return cookies, nil
 }
@@ -188,8 +203,8 @@ func parseFlag(s string) (bool, error) {
 	return false, fmt.Errorf("%q is neither TRUE nor FALSE", s)
 }
 
-// WriteCookies writes a cookies.txt. SameSite has no place in it.
-func WriteCookies(w io.Writer, cookies []Cookie) error {
+// Write writes a cookies.txt. SameSite has no place in it.
+func Write(w io.Writer, cookies []Cookie) error {
 	b := bufio.NewWriter(w)
 	b.WriteString("# Netscape HTTP Cookie File\n")
 	for _, c := range cookies {
@@ -205,12 +220,12 @@ func WriteCookies(w io.Writer, cookies []Cookie) error {
 			dot = ""
 		}
 		if strings.Contains(c.Value, "\t") {
-			return fmt.Errorf("middleware: cookies.txt cannot hold the tab in the value of cookie %q; write JSON", c.Name)
+			return fmt.Errorf("cookies.txt cannot hold the tab in the value of cookie %q; write JSON", c.Name)
 		}
 		fmt.Fprintf(b, "%s%s\t%s\t%s\t%s\t%d\t%s\t%s\n", dot, c.Domain, flag(!c.HostOnly), c.Path, flag(c.Secure), expires, c.Name, c.Value)
 	}
 	if err := b.Flush(); err != nil {
-		return fmt.Errorf("middleware: cookies.txt: %w", err)
+		return fmt.Errorf("cookies.txt: %w", err)
 	}
 	return nil
 }

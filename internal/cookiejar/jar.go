@@ -1,4 +1,4 @@
-package middleware
+package cookiejar
 
 import (
 	"container/list"
@@ -10,32 +10,42 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// cookieStore is what all jars of a middleware share: their lock, and the memory that they may take together.
-type cookieStore struct {
-	limits cookieLimits
+// Store is what jars share: their lock, and the memory that they may take together. Make one with [NewStore].
+type Store struct {
+	limits Limits
 
 	mu     sync.Mutex // guards what follows, and all jars
-	recent list.List  // of *cookieGroup of all jars, the one used last in front
+	recent list.List  // of *group of all jars, the one used last in front
 	bytes  int        // of memory, about
 	clock  uint64     // counts uses
 }
 
-// cookieLimits bound a jar, and the bytes of all.
-type cookieLimits struct{ perDomain, domainBytes, total, bytes int }
+// Limits bound the jars of a store. Each is at least 1.
+type Limits struct {
+	PerDomain   int // cookies of a registrable domain in a jar
+	DomainBytes int // of text of these, and with it of the header that they make
+	Total       int // cookies in a jar
+	Bytes       int // memory of all jars
+}
 
-// jar holds cookies, grouped by registrable domain: all cookies that a request can be sent are in one group.
-type jar struct {
-	store *cookieStore
+// NewStore returns a store without jars.
+func NewStore(l Limits) *Store { return &Store{limits: l} }
 
-	groups  map[string]*cookieGroup
-	recent  list.List // of *cookieGroup, the one used last in front
+// Jar holds cookies, grouped by registrable domain: all cookies that a request can be sent are in one group. A full jar
+// forgets the group that was not used for longest; when all jars of the store take too much memory, the one of any jar
+// goes. The methods may be called concurrently. Make one with [Store.NewJar].
+type Jar struct {
+	store *Store
+
+	groups  map[string]*group
+	recent  list.List // of *group, the one used last in front
 	total   int
 	cleared bool // nothing comes in any more
 }
 
-// cookieGroup holds the cookies of a registrable domain in a jar, in order of creation.
-type cookieGroup struct {
-	jar          *jar
+// group holds the cookies of a registrable domain in a jar, in order of creation.
+type group struct {
+	jar          *Jar
 	domain       string
 	cookies      []*storedCookie
 	bytes        int           // sum of the cookies' sizes
@@ -49,7 +59,7 @@ const (
 )
 
 // touch notes that a group is used.
-func (g *cookieGroup) touch() {
+func (g *group) touch() {
 	g.jar.recent.MoveToFront(g.inJar)
 	g.jar.store.recent.MoveToFront(g.inAll)
 }
@@ -62,12 +72,13 @@ type storedCookie struct {
 
 func (c *storedCookie) size() int { return len(c.Name) + len(c.Value) + len(c.Domain) + len(c.Path) }
 
-func (s *cookieStore) newJar() *jar {
-	return &jar{store: s, groups: make(map[string]*cookieGroup)}
+// NewJar returns an empty jar.
+func (s *Store) NewJar() *Jar {
+	return &Jar{store: s, groups: make(map[string]*group)}
 }
 
-// set stores a cookie that came from an origin, or deletes the one that it replaces if it has expired.
-func (j *jar) set(c Cookie, secure bool, now time.Time) {
+// Set stores a cookie that came from an origin, or deletes the one that it replaces if it has expired.
+func (j *Jar) Set(c Cookie, secure bool, now time.Time) {
 	domain := urlx.RegistrableDomain(c.Domain)
 	s := j.store
 	s.mu.Lock()
@@ -80,7 +91,7 @@ func (j *jar) set(c Cookie, secure bool, now time.Time) {
 		if c.expired(now) {
 			return
 		}
-		g = j.group(strings.Clone(domain))
+		g = j.newGroup(strings.Clone(domain))
 	}
 	g.touch()
 	if !secure && !c.Secure && g.guards(&c) {
@@ -104,17 +115,17 @@ func (j *jar) set(c Cookie, secure bool, now time.Time) {
 		s.bytes += stored.size() + cookieOverhead
 		j.total++
 	}
-	for len(g.cookies) > s.limits.perDomain || g.bytes > s.limits.domainBytes {
+	for len(g.cookies) > s.limits.PerDomain || g.bytes > s.limits.DomainBytes {
 		j.remove(g, g.leastWanted(now))
 	}
 	if len(g.cookies) == 0 {
 		j.drop(g)
 	}
-	for j.total > s.limits.total {
-		j.recent.Back().Value.(*cookieGroup).shrink(now, &j.recent)
+	for j.total > s.limits.Total {
+		j.recent.Back().Value.(*group).shrink(now, &j.recent)
 	}
-	for s.bytes > s.limits.bytes && s.recent.Len() > 0 {
-		s.recent.Back().Value.(*cookieGroup).shrink(now, &s.recent)
+	for s.bytes > s.limits.Bytes && s.recent.Len() > 0 {
+		s.recent.Back().Value.(*group).shrink(now, &s.recent)
 	}
 }
 
@@ -127,9 +138,9 @@ func newStored(c *Cookie, used uint64) *storedCookie {
 	return stored
 }
 
-// group makes the group of a domain. The caller holds mu.
-func (j *jar) group(domain string) *cookieGroup {
-	g := &cookieGroup{jar: j, domain: domain}
+// newGroup makes the group of a domain. The caller holds mu.
+func (j *Jar) newGroup(domain string) *group {
+	g := &group{jar: j, domain: domain}
 	g.inJar, g.inAll = j.recent.PushFront(g), j.store.recent.PushFront(g)
 	j.groups[domain] = g
 	j.store.bytes += groupOverhead + len(domain)
@@ -137,7 +148,7 @@ func (j *jar) group(domain string) *cookieGroup {
 }
 
 // guards tells whether a secure cookie forbids one that came over an insecure connection (RFC 6265bis §5.7 step 14).
-func (g *cookieGroup) guards(c *Cookie) bool {
+func (g *group) guards(c *Cookie) bool {
 	return slices.ContainsFunc(g.cookies, func(old *storedCookie) bool {
 		return old.Secure && old.Name == c.Name && pathMatches(c.Path, old.Path) &&
 			(domainMatches(old.Domain, c.Domain) || domainMatches(c.Domain, old.Domain))
@@ -146,7 +157,7 @@ func (g *cookieGroup) guards(c *Cookie) bool {
 
 // leastWanted chooses what goes when there are too many: what has expired, then what is not secure, then what was not
 // used for longest (RFC 6265bis §5.7).
-func (g *cookieGroup) leastWanted(now time.Time) int {
+func (g *group) leastWanted(now time.Time) int {
 	worst := 0
 	for i, c := range g.cookies {
 		w := g.cookies[worst]
@@ -165,7 +176,7 @@ func (g *cookieGroup) leastWanted(now time.Time) int {
 }
 
 // remove takes a cookie out of its group. The caller holds mu.
-func (j *jar) remove(g *cookieGroup, at int) {
+func (j *Jar) remove(g *group, at int) {
 	size := g.cookies[at].size()
 	g.bytes -= size
 	j.store.bytes -= size + cookieOverhead
@@ -174,7 +185,7 @@ func (j *jar) remove(g *cookieGroup, at int) {
 }
 
 // drop forgets a group. The caller holds mu.
-func (j *jar) drop(g *cookieGroup) {
+func (j *Jar) drop(g *group) {
 	j.total -= len(g.cookies)
 	j.store.bytes -= groupOverhead + len(g.domain) + g.bytes + cookieOverhead*len(g.cookies)
 	delete(j.groups, g.domain)
@@ -182,8 +193,8 @@ func (j *jar) drop(g *cookieGroup) {
 	j.store.recent.Remove(g.inAll)
 }
 
-// clear forgets all groups, for good.
-func (j *jar) clear() {
+// Clear forgets all cookies, and lets no other one in.
+func (j *Jar) Clear() {
 	j.store.mu.Lock()
 	defer j.store.mu.Unlock()
 	j.cleared = true
@@ -194,7 +205,7 @@ func (j *jar) clear() {
 
 // shrink makes room among these groups, of which g was not used for longest: it goes, or if it is the only one its
 // cookie that is least wanted. The caller holds mu.
-func (g *cookieGroup) shrink(now time.Time, among *list.List) {
+func (g *group) shrink(now time.Time, among *list.List) {
 	if among.Len() == 1 && len(g.cookies) > 1 {
 		g.jar.remove(g, g.leastWanted(now))
 		return
@@ -202,10 +213,10 @@ func (g *cookieGroup) shrink(now time.Time, among *list.List) {
 	g.jar.drop(g)
 }
 
-// header returns the value of the Cookie header for a request to an origin, without the names in own, and "" if there
+// Header returns the value of the Cookie header for a request to an origin, without the names in own, and "" if there
 // are no cookies for it (RFC 6265 §5.4).
-func (j *jar) header(to origin, own map[string]string, now time.Time) string {
-	domain := urlx.RegistrableDomain(to.host)
+func (j *Jar) Header(to Origin, own map[string]string, now time.Time) string {
+	domain := urlx.RegistrableDomain(to.Host)
 	j.store.mu.Lock()
 	defer j.store.mu.Unlock()
 	g := j.groups[domain]
@@ -236,8 +247,8 @@ func (j *jar) header(to origin, own map[string]string, now time.Time) string {
 	return b.String()
 }
 
-// all returns the cookies that have not expired, by domain, each domain's in order of creation.
-func (j *jar) all(now time.Time) []Cookie {
+// All returns the cookies that have not expired, by domain, each domain's in order of creation.
+func (j *Jar) All(now time.Time) []Cookie {
 	j.store.mu.Lock()
 	defer j.store.mu.Unlock()
 	var all []Cookie
