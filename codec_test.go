@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tegenaria/tegenaria/internal/funcname"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
@@ -261,7 +262,7 @@ func TestCodecRefuses(t *testing.T) {
 			if r.ResponseWriter != sent.ResponseWriter || back.Ctx != tt.ctx.Ctx || back.CtxId != tt.ctx.CtxId {
 				t.Errorf("back %v, sent %v", back, tt.ctx)
 			}
-			if sent.parser != nil && funcOf(r.parser) != funcOf(sent.parser) {
+			if sent.parser != nil && funcname.Of(r.parser) != funcname.Of(sent.parser) {
 				t.Error("another parser")
 			}
 			if len(r.Meta) != len(sent.Meta) || reflect.TypeOf(r.Meta["x"]) != reflect.TypeOf(sent.Meta["x"]) || sent.Meta != nil && r.Meta["ok"] != 1 {

@@ -3,9 +3,12 @@ package tegenaria
 import (
 	"context"
 	"crypto/tls"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
+
+	"github.com/tegenaria/tegenaria/module"
 )
 
 // Downloader fetches what requests ask for. The engine has one of its own; others are set by
@@ -117,4 +120,71 @@ func (d *httpDownloader) streams(r *Request, resp *Response) bool {
 	}
 	status := uint64(max(resp.Status, 0))
 	return d.CheckStatus(status, d.allowStatus) || slices.Contains(r.allowStatus, status)
+}
+
+// downloaderModule is a downloader that is counted.
+type downloaderModule struct {
+	*module.Base
+	Downloader
+}
+
+// downloaderSet finds the downloader of a request: several may be registered under one name, then the one
+// that is least loaded and healthiest gets the next request.
+type downloaderSet struct {
+	named map[string]*module.Registrar[*downloaderModule]
+	only  map[string]*downloaderModule // names with one downloader
+	all   []*downloaderModule          // in order of registration, the default one first
+}
+
+// newDownloaderSet counts the default downloader as the one named "".
+func newDownloaderSet(fallback Downloader, named []namedDownloader) (*downloaderSet, error) {
+	s := &downloaderSet{
+		named: make(map[string]*module.Registrar[*downloaderModule]),
+		only:  make(map[string]*downloaderModule),
+	}
+	for i, d := range append([]namedDownloader{{"", fallback}}, named...) {
+		mid, err := module.GenMID(module.TypeDownloader, uint64(i+1), netip.AddrPort{})
+		if err != nil {
+			return nil, err
+		}
+		base, err := module.NewBase(mid, nil)
+		if err != nil {
+			return nil, err
+		}
+		m := &downloaderModule{base, d.downloader}
+		registrar := s.named[d.name]
+		if registrar == nil {
+			registrar = module.NewRegistrar[*downloaderModule]()
+			s.named[d.name] = registrar
+			s.only[d.name] = m
+		} else {
+			delete(s.only, d.name)
+		}
+		if _, err := registrar.Register(m); err != nil {
+			return nil, err
+		}
+		s.all = append(s.all, m)
+	}
+	return s, nil
+}
+
+// pick returns the downloader that a request by this name goes to.
+func (s *downloaderSet) pick(name string) (*downloaderModule, error) {
+	if m := s.only[name]; m != nil {
+		return m, nil
+	}
+	registrar := s.named[name]
+	if registrar == nil {
+		return nil, fmt.Errorf("no downloader is registered as %q; use RegisterDownloader", name)
+	}
+	return registrar.Get(module.TypeDownloader)
+}
+
+// IsPublicAddr tells whether an address is one that the default downloader dials without being allowed to by
+// Politeness.AllowPrivate: a unicast address of the public internet, none of the special-purpose ranges of
+// the IANA registries (RFC 6890), and, for an IPv6 address that a translator or tunnel forwards to an
+// IPv4 one, that one public too. An invalid address is not public. For those who bring an http.Client of their own
+// (EngineWithHTTPClient): its dialer has to judge what it dials.
+func IsPublicAddr(addr netip.Addr) bool {
+	return addr.IsValid() && new(dialGuard).mayDial(addr.WithZone(""), "")
 }

@@ -1,6 +1,16 @@
 package tegenaria
 
-import "time"
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
 
 // Events are funcs that the engine calls when something happens; nil ones cost nothing. They run in
 // the goroutine in which it happened, may be called concurrently, and must not block. A panic in one
@@ -32,4 +42,152 @@ type Events struct {
 	SlowCallback    func(stage Stage, r *Request, took time.Duration) // a callback runs for 60 s already
 	Abandoned       func(stage Stage, r *Request)                     // a callback was given up
 	SlotBlocked     func(block SlotBlock)                             // for more than a minute nothing will be asked of a slot; once for each block
+}
+
+// errorChanDepth is how many errors wait for the reader of an ErrorChan.
+const errorChanDepth = 1024
+
+// subscription is one ErrorChan.
+type subscription struct {
+	ch     chan error
+	missed int64
+}
+
+// ErrorChan subscribes to the errors of the run that is on, or of the next one: every [HandleError], and
+// panics in Events. Each call is a subscription of its own; its channel is closed when that run is over.
+// It holds 1,024 errors: what comes while it is full is counted, and told by a [*MissedErrorsError] as
+// soon as there is room again. A slow reader never holds up the crawl.
+func (e *SpiderEngine) ErrorChan() <-chan error {
+	s := &subscription{ch: make(chan error, errorChanDepth+1)}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.errs = append(e.errs, s)
+	return s.ch
+}
+
+// publish sends an error to all subscriptions.
+func (e *SpiderEngine) publish(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, s := range e.errs {
+		s.publish(err)
+	}
+}
+
+func (s *subscription) publish(err error) {
+	room := cap(s.ch) - len(s.ch) - 1 // the last place is for what the end has to tell
+	if err == nil {
+		room++
+	}
+	if s.missed > 0 && (room >= 2 || err == nil && room >= 1) {
+		s.ch <- &MissedErrorsError{Count: s.missed}
+		s.missed = 0
+		room--
+	}
+	switch {
+	case err == nil:
+	case room > 0 && s.missed == 0:
+		s.ch <- err
+	default:
+		s.missed++
+	}
+}
+
+// closeErrors ends all subscriptions.
+func (e *SpiderEngine) closeErrors() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, s := range e.errs {
+		s.publish(nil)
+		close(s.ch)
+	}
+	e.errs = nil
+}
+
+// logger writes what happens in a crawl. Every method checks the level before it does anything.
+type logger struct {
+	entry *logrus.Entry
+	debug bool
+}
+
+// newLogger wraps the user's logger; nil logs warnings and errors to stderr.
+func newLogger(l *logrus.Logger, spider string) logger {
+	if l == nil {
+		l = logrus.New()
+		l.SetOutput(os.Stderr)
+		l.SetLevel(logrus.WarnLevel)
+	}
+	return logger{entry: l.WithField("spider", spider), debug: l.IsLevelEnabled(logrus.DebugLevel)}
+}
+
+// logLength bounds what one message may hold of an error: a server can make it long.
+const logLength = 2048
+
+// failure logs a HandleError: what user code did wrong as an error with its stack, the rest as a warning.
+func (l logger) failure(herr *HandleError) {
+	level := logrus.WarnLevel
+	if herr.Stack != nil {
+		level = logrus.ErrorLevel
+	}
+	if !l.entry.Logger.IsLevelEnabled(level) {
+		return
+	}
+	message := herr.Error()
+	if len(message) > logLength {
+		message = message[:logLength] + "…"
+	}
+	entry := l.entry
+	if herr.Stack != nil {
+		entry = entry.WithField("stack", string(herr.Stack))
+	}
+	entry.Log(level, message)
+}
+
+func (l logger) settled(r *Request, outcome Outcome, reason string) {
+	if !l.debug {
+		return
+	}
+	l.entry.WithFields(logrus.Fields{"url": urlx.Redact(r.Url), "outcome": outcome.String(), "reason": reason}).Debug("request settled")
+}
+
+func (l logger) crowded(slot string, limit int64) {
+	l.entry.WithField("host", slot).Warnf("%s holds more than half of the waiting requests, and they need 7/8 of Limits.QueueBytes = %d bytes: "+
+		"its further requests are filtered (%s), so that the other hosts live; bound it with Politeness.MaxPages, "+
+		"or keep the queue on disk with cache/disk", slot, limit, queueShare)
+}
+
+func (l logger) slow(at Stage, r *Request, took time.Duration) {
+	l.entry.WithFields(logrus.Fields{"stage": string(at), "url": urlOf(r)}).
+		Warnf("a callback is running for %s already", took.Round(time.Second))
+}
+
+func (l logger) abandoned(at Stage, r *Request) {
+	l.entry.WithFields(logrus.Fields{"stage": string(at), "url": urlOf(r)}).
+		Error("a callback did not return and was abandoned")
+}
+
+// blocked tells that nothing is asked of a slot for a while; last that no more of these are logged in this minute.
+func (l logger) blocked(b SlotBlock, last bool) {
+	entry := l.entry.WithFields(logrus.Fields{"slot": b.Slot, "cause": string(b.Cause), "until": b.Until.UTC().Format(time.RFC3339)})
+	entry.Warn("nothing is asked of this slot for more than a minute")
+	if last {
+		l.entry.Warn("further blocked slots are not logged in this minute; the event SlotBlocked and SpiderEngine.Slots tell all")
+	}
+}
+
+func urlOf(r *Request) string {
+	if r == nil {
+		return ""
+	}
+	return urlx.Redact(r.Url)
+}
+
+// countsByStage prints counts in the order of their stages' names.
+func countsByStage(counts map[Stage]int) string {
+	parts := make([]string, 0, len(counts))
+	for s, n := range counts {
+		parts = append(parts, fmt.Sprintf("%s %d", s, n))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/tegenaria/tegenaria/html/charset"
+	"github.com/tegenaria/tegenaria/internal/funcname"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
 )
@@ -64,9 +65,9 @@ func handled(p Parser) Parser {
 	}
 }
 
-var handledCode = codeOf(funcOf(handled(nil)))
+var anyHandled = funcname.Of(handled(nil))
 
-func isHandled(p Parser) bool { return codeOf(funcOf(p)) == handledCode }
+func isHandled(p Parser) bool { return funcname.SameCode(funcname.Of(p), anyHandled) }
 
 // Item sends an item on to the pipelines. It waits while they are busy.
 func (o *Output[T]) Item(v T) error {

@@ -4,6 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/tegenaria/tegenaria/internal/funcname"
 )
 
 // SpiderInterface says where a crawl starts and how its pages are read. The engine recovers panics
@@ -96,4 +101,138 @@ func Parsers(ps ...Parser) Parser {
 		}
 		return errors.Join(errs...)
 	}
+}
+
+// errLeft keeps an item that the loop of Crawl did not take from being counted.
+var errLeft = errors.New("the loop was left")
+
+// Crawl runs a spider and yields its items of type T after they have passed the pipelines; other items
+// are not yielded. The error of Run, if there is one, comes last, with a zero T. Leaving the loop stops
+// the crawl and waits until it is over.
+//
+//	for quote, err := range tegenaria.Crawl[Quote](ctx, spider) {
+func Crawl[T any](ctx context.Context, spider SpiderInterface, opts ...EngineOption) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		items, result := make(chan T), make(chan error, 1)
+		left := make(chan struct{}) // closed when the loop was left
+		e := NewSpiderEngine(opts...)
+		name := ""
+		if spider != nil {
+			e.RegisterSpiders(spider)
+			protect(func() error { name = spider.GetName(); return nil })
+		}
+		check := newTypeCheck[T]("Crawl")
+		e.config.collected = check
+		e.config.collect = func(ctx context.Context, item *ItemMeta) error {
+			v, ok := item.Item.(T)
+			check.saw(item.Item, ok)
+			if !ok {
+				return nil
+			}
+			select {
+			case items <- v:
+				return nil
+			case <-left:
+				return errLeft
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		go func() { // ends with the crawl; waited for below
+			result <- e.Run(ctx, name)
+		}()
+		for {
+			select {
+			case v := <-items:
+				if yield(v, nil) {
+					continue
+				}
+				close(left)
+				cancel()
+				<-result
+				return
+			case err := <-result:
+				if err != nil {
+					var none T
+					yield(none, err)
+				}
+				return
+			}
+		}
+	}
+}
+
+// parserTable knows the parsers of a run by name, and finds the name of a func value. "" is the spider's own Parser. It is
+// safe for concurrent use.
+type parserTable struct {
+	byName map[string]Parser
+	names  funcname.Table
+	spider SpiderInterface
+	own    *funcname.Method[SpiderInterface] // recognises the spider's Parser; nil without a spider
+}
+
+// newParserTable collects the parsers of a run: those registered with the engine, then those of the
+// spider. The error joins all mistakes.
+func newParserTable(spider SpiderInterface, named []namedParser) (*parserTable, error) {
+	t := &parserTable{byName: make(map[string]Parser), spider: spider}
+	var errs []error
+	for _, p := range named {
+		errs = append(errs, t.add(p))
+	}
+	if set, ok := spider.(ParserSet); ok {
+		parsers := set.Parsers()
+		for _, name := range slices.Sorted(maps.Keys(parsers)) {
+			errs = append(errs, t.add(namedParser{name, parsers[name]}))
+		}
+	}
+	if spider != nil {
+		t.byName[""] = spider.Parser
+		if s, ok := spider.(*funcSpider); ok && s.parser != nil {
+			t.byName[""] = s.parser // as it was given, so that a parser made by Handle is seen to be one
+		}
+		t.own = funcname.MethodOf(spider, "Parser")
+	}
+	return t, errors.Join(errs...)
+}
+
+func (t *parserTable) add(p namedParser) error {
+	if p.parser == nil {
+		return fmt.Errorf("parser %q is nil", p.name)
+	}
+	if p.name == "" {
+		return errors.New("a parser has no name; the empty name is the spider's Parser")
+	}
+	if _, ok := t.byName[p.name]; ok {
+		return fmt.Errorf("two parsers have the name %q", p.name)
+	}
+	var taken *funcname.TakenError
+	if errors.As(t.names.Add(funcname.Of(p.parser), p.name), &taken) {
+		if taken.Method {
+			return fmt.Errorf("parsers %q and %q are the same method and cannot be told apart; register it once, or wrap one in a func", taken.Name, p.name)
+		}
+		return fmt.Errorf("parsers %q and %q are the same func and cannot be told apart; register it once", taken.Name, p.name)
+	}
+	t.byName[p.name] = p.parser
+	return nil
+}
+
+// lookup returns the parser of that name.
+func (t *parserTable) lookup(name string) (Parser, bool) {
+	p, ok := t.byName[name]
+	return p, ok
+}
+
+// name returns the name of a parser; "" for nil and for the spider's Parser. It is false for a parser
+// that nobody named.
+func (t *parserTable) name(p Parser) (string, bool) {
+	if p == nil {
+		return "", true
+	}
+	f := funcname.Of(p)
+	if name, ok := t.names.Name(f); ok {
+		return name, true
+	}
+	return "", t.own != nil && t.own.Is(f)
 }

@@ -55,6 +55,7 @@ var plan = map[string]floor{
 	"internal/garbage":   cellar,
 	"internal/jsonsize":  cellar,
 	"internal/cookiejar": cellar,
+	"internal/funcname":  cellar,
 	"internal/identity":  cellar,
 
 	"html":     annex,
@@ -114,7 +115,7 @@ var goroutines = map[string]string{
 	"stage/pipeline.go":         "Pipeline.ProcessUntil waits for the source's goroutine, unless it was given up",
 	"stage/pool.go":             "crew.serve waits for the workers that were not given up",
 	"ask.go":                    "asking.end, when the downloader that was given up returns",
-	"collect.go":                "the loop of Crawl, which receives the result",
+	"spider.go":                 "the loop of Crawl, which receives the result",
 	"inbox.go":                  "inbox.close",
 	"parse.go":                  "the func that itemsOf returns",
 	"start.go":                  "crawl.run waits for gone; the sender waits for the receiver",
