@@ -50,7 +50,7 @@ type crawl struct {
 	ledger      *ledger
 	counters    *counters
 	sched       *scheduler
-	robots      *robotsGate
+	robots      robotsGate
 	middlewares Middlewares
 	errorMWs    []ErrorMiddleware
 	internalMWs []MiddlewaresInterface

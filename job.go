@@ -49,19 +49,18 @@ type job struct {
 	failures  *failures              // of an emission that was not accepted, see failedEmission
 	sent      *Request               // its request before any callback had it; nil: that is in its record
 
-	mu      sync.Mutex  // guards what follows
-	outcome Outcome     // 0: undecided, it goes back to the cache
-	sealed  bool        // it stays undecided: something of it was lost because the crawl ends
-	dropped bool        // those of which it did not wait have no effect any more
-	fetches int         // inline requests it waits for
-	lenders int         // those of them that wait while its parse worker is lent
-	lent    bool        // its parse worker works for another page meanwhile
-	parsing bool        // it holds a parse worker, or has lent it
-	paused  int         // inline requests of its ProcessRequest that are under way
-	gave    bool        // it gave its slot back for them
-	taking  bool        // it stands in line for that slot again
-	asks    *robotsFile // the robots.txt it has asked for; guarded by the robots gate
-	lost    error       // why an item of it could not be sent
+	mu      sync.Mutex // guards what follows
+	outcome Outcome    // 0: undecided, it goes back to the cache
+	sealed  bool       // it stays undecided: something of it was lost because the crawl ends
+	dropped bool       // those of which it did not wait have no effect any more
+	fetches int        // inline requests it waits for
+	lenders int        // those of them that wait while its parse worker is lent
+	lent    bool       // its parse worker works for another page meanwhile
+	parsing bool       // it holds a parse worker, or has lent it
+	paused  int        // inline requests of its ProcessRequest that are under way
+	gave    bool       // it gave its slot back for them
+	taking  bool       // it stands in line for that slot again
+	lost    error      // why an item of it could not be sent
 	reason  string
 	status  int
 	retry   *RetryError    // it goes back to the cache, to run again
@@ -289,7 +288,7 @@ func (j *job) closeSpools() {
 // abandon gives back what a doomed job holds.
 func (j *job) abandon() {
 	j.letGo()
-	j.crawl.robots.resolve(j, robotsUnknown, nil) // its download of robots.txt may never end
+	j.crawl.robots.abort(j) // its download of robots.txt may never end
 	j.endParsing()
 	if j.caller != nil {
 		j.crawl.dropInline(j)

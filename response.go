@@ -291,3 +291,21 @@ func (r *Response) decodeJSON(v any) error {
 	}
 	return nil
 }
+
+// hasBody reports whether the response has a body, in memory or spooled.
+func (r *Response) hasBody() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sync()
+	return len(r.body) > 0 || r.file != nil && r.file.Len() > 0
+}
+
+// beginning returns so many bytes of the body, or all of them if there are fewer.
+func (r *Response) beginning(most int) ([]byte, error) {
+	if body := r.Bytes(); len(body) > 0 {
+		return body[:min(len(body), most)], nil
+	}
+	reader := r.Reader()
+	defer reader.Close()
+	return io.ReadAll(io.LimitReader(reader, int64(most)))
+}

@@ -12,21 +12,17 @@ import (
 // file then, because of that very request: so it answers the request with a copy of what came, and the site is asked
 // once. A copy lives no longer than the requests that wait for the file.
 
-// keepCopy keeps what the server has answered to the engine's own request, before middlewares see it, while a job asks
-// for robots.txt.
-func (g *robotsGate) keepCopy(j *job, own *Request, resp *Response) {
+// copyForOthers returns a copy of what the server has answered to the engine's own request for a robots.txt, nil if it is not
+// whole or tells of a failure.
+func copyForOthers(resp *Response, own *Request) *Response {
 	body := resp.Bytes()
 	switch {
 	case resp.Status <= 0 || resp.Status >= 500 || resp.Status == http.StatusTooManyRequests:
-		return
+		return nil
 	case len(body) > robots.MaxBytes || len(body) == 0 && resp.hasBody(): // there may be more, or it is elsewhere
-		return
+		return nil
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if f := j.asks; f != nil && f.owner == j {
-		f.copy = copyOf(resp, own)
-	}
+	return copyOf(resp, own)
 }
 
 // copyOf makes a response with the same content, for a request.
@@ -36,10 +32,10 @@ func copyOf(resp *Response, r *Request) *Response {
 	return same
 }
 
-// handCopy gives the copy to a job that asks for the file itself. The caller holds the gate's mu.
-func (f *robotsFile) handCopy(j *job) {
-	if r := j.ctx.Request; f.copy != nil && r.Url == urlx.Origin(r.Url)+"/robots.txt" {
-		j.copy = f.copy
+// takeCopy keeps the copy of a robots.txt, if the job asks for that file itself.
+func (j *job) takeCopy(copy *Response) {
+	if r := j.ctx.Request; copy != nil && r.Url == urlx.Origin(r.Url)+"/robots.txt" {
+		j.copy = copy
 	}
 }
 

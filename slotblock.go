@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/robotsgate"
 	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
@@ -76,7 +77,7 @@ func (b *slotBlocks) addDelay(slot string, cause BlockCause, delay, least time.D
 		delete(b.delays, key)
 	case known && delay-before <= longBlock || !until.After(now):
 	default:
-		if b.delays == nil || len(b.delays) >= maxOrigins { // some are told again then
+		if b.delays == nil || len(b.delays) >= robotsgate.MaxOrigins { // some are told again then
 			b.delays = make(map[toldBlock]time.Duration)
 		}
 		b.delays[key] = delay

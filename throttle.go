@@ -115,7 +115,7 @@ func (c *crawl) heed(j *job, ctx *Context) {
 		after := min(a.after, c.sched.maxRetryAfter)
 		c.sched.block(j.rec.Slot, c.now().Add(after))
 		c.sched.keep(j.rec.Slot)
-		c.robots.postpone(j, time.Now().Add(after)) // for those of other slots
+		c.robots.Postpone(j, time.Now().Add(after)) // for those of other slots
 		c.tellBlocks()
 	}
 }

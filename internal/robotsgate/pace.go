@@ -1,31 +1,26 @@
-package tegenaria
+package robotsgate
 
 import (
 	"slices"
 	"time"
-
-	"github.com/tegenaria/tegenaria/robots"
 )
 
-// pace is how far apart the robots.txt of an origin wants its requests to be: the longer one of Crawl-delay and
-// Request-rate. Neither is in RFC 9309.
+// pace is how far apart the robots.txt of an origin wants its requests to be.
 type pace struct {
 	delay time.Duration // 0: it does not say
 	slots []string      // that keep it, as a rule one
 }
 
 // paces tells the slots how far apart their requests have to be. A slot may have several origins, http and https of
-// one host for instance, and keeps the pace of the slowest. It belongs to the robots gate, whose mutex guards it.
+// one host for instance, and keeps the pace of the slowest. It belongs to a Gate, whose mutex guards it.
 type paces struct {
-	sched *scheduler
+	delay func(slot string, d time.Duration)
 	slots map[string]map[*pace]bool // those that each slot keeps
 }
 
 // set notes what an origin's new robots.txt says, and the slot that asked for it.
-func (p *paces) set(of *pace, group *robots.Group, slot string) {
-	delay, _ := group.CrawlDelay()
-	rate, _ := group.RequestRate()
-	of.delay = max(delay, rate)
+func (p *paces) set(of *pace, delay time.Duration, slot string) {
+	of.delay = delay
 	for _, slot := range of.slots { // also if nothing has changed: they remember it no longer than the file holds
 		p.tell(slot)
 	}
@@ -56,11 +51,11 @@ func (p *paces) forget(of *pace) {
 	of.slots = nil
 }
 
-// tell hands the pace of a slot to the scheduler.
+// tell hands the pace of a slot on.
 func (p *paces) tell(slot string) {
 	longest := time.Duration(0)
 	for of := range p.slots[slot] {
 		longest = max(longest, of.delay)
 	}
-	p.sched.robotsDelay(slot, longest)
+	p.delay(slot, longest)
 }

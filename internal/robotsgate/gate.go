@@ -1,0 +1,278 @@
+// Package robotsgate knows what is known of the robots.txt of each origin (RFC 9309), who asks for one, and who waits for
+// the answer. It neither downloads nor reads robots.txt: its user does, and tells what came of it.
+//
+//	Look → Allow, Forbid, Unreachable: what is known
+//	     → Wait: another job asks; the gate keeps this one until it is known
+//	     → Later: nobody may ask before an instant
+//	     → Ask: the caller downloads the file, then calls Known, Failed or Abort, which return the jobs that waited
+//
+// A short example:
+//
+//	gate := robotsgate.New[*job](func(slot string, delay time.Duration) { … })
+//	switch look := gate.Look(j, robotsgate.Place{Origin: "https://a.example", Path: "/page", Slot: "a.example"}, true); look.Answer {
+//	case robotsgate.Ask:
+//		released := gate.Known(j, robotsgate.Rules{Group: rules}, robotsgate.Refresh)
+//	}
+//
+// All methods may be called concurrently.
+package robotsgate
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	Refresh    = 24 * time.Hour // how long rules hold, RFC 9309 §2.4
+	Again      = time.Hour      // how long old ones hold after a refresh that failed
+	MaxOrigins = 1 << 16        // files that are kept at once
+)
+
+// backoff are the waits after a server error, less than a minute in all.
+var backoff = [...]time.Duration{2 * time.Second, 8 * time.Second, 20 * time.Second}
+
+// Job is what stands before the gate.
+type Job interface {
+	comparable
+	// Park is called when the gate keeps the job, before anybody else can be given it. It must not call the gate.
+	Park()
+}
+
+// Rules are what a robots.txt says to a crawler.
+type Rules struct {
+	Group interface{ Allowed(path string) bool }
+	Delay time.Duration // how far apart requests have to be, 0 if it does not say
+}
+
+// Place is where a job wants to go.
+type Place struct {
+	Origin string // scheme, host and port
+	Path   string // with query
+	Slot   string // that its request is sent by
+}
+
+// Answer is what [Gate.Look] says.
+type Answer uint8
+
+// The answers.
+const (
+	Allow       Answer = iota
+	Forbid             // the rules forbid the path
+	Unreachable        // the file cannot be had because of server errors: nothing is allowed (RFC 9309 §2.3.1.4)
+	Wait               // another job asks for the file
+	Later              // nobody may ask for the file before Look.At
+	Ask                // the caller has to ask for it
+)
+
+// Look is an answer and what belongs to it.
+type Look struct {
+	Answer  Answer
+	At      time.Time       // of Later
+	Changed <-chan struct{} // of Wait: closed when the other job does not ask any more
+}
+
+type state uint8
+
+const (
+	unknown state = iota
+	asking        // a job asks for it
+	known
+	unreachable
+)
+
+// file is what is known of the robots.txt of one origin.
+type file[J Job] struct {
+	state   state
+	rules   *Rules // the last that were known
+	pace    pace
+	expires time.Time
+	retryAt time.Time     // after a server error: nobody asks again before
+	tries   int           // server errors so far
+	slot    string        // that it asks by
+	waiting []Waiting[J]  // their slots are parked
+	changed chan struct{} // closed when asking is over
+}
+
+// Waiting is a job that the gate has kept, and the slot of its request.
+type Waiting[J Job] struct {
+	Job  J
+	Slot string
+}
+
+// Released are the jobs that waited for a file.
+type Released[J Job] struct {
+	Waiting []Waiting[J]
+	RetryAt time.Time // nobody may ask for the file before; zero if the file is known or may be asked for at once
+}
+
+// Gate obeys robots.txt. The first request of an origin asks for it, with the slot and worker that it was granted; the
+// others of that origin wait in their parked slots, holding no worker. After a server error all of them stand in line
+// again, and whoever is served first asks: were one of them to keep the right to ask while it waits, it could stand behind a
+// slot that the others have parked. Make one with [New].
+type Gate[J Job] struct {
+	mu      sync.Mutex // guards what follows
+	files   map[string]*file[J]
+	askers  map[J]*file[J]
+	paces   paces
+	stopped bool
+}
+
+// New returns a gate that knows nothing. It calls delay when robots.txt files want the requests of a slot that far apart,
+// 0: do not say any more. delay must not call the gate.
+func New[J Job](delay func(slot string, d time.Duration)) *Gate[J] {
+	return &Gate[J]{files: make(map[string]*file[J]), askers: make(map[J]*file[J]), paces: paces{delay: delay, slots: make(map[string]map[*pace]bool)}}
+}
+
+// Look says what becomes of a job. After [Ask] the caller has to call [Gate.Known], [Gate.Failed] or [Gate.Abort]. Where the
+// answer is [Wait] and keep is set, the gate keeps the job until it is released; a stopped gate keeps none.
+func (g *Gate[J]) Look(j J, at Place, keep bool) Look {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f := g.files[at.Origin]
+	if f == nil {
+		g.makeRoom()
+		f = &file[J]{}
+		g.files[at.Origin] = f
+	}
+	now := time.Now()
+	if (f.state == known || f.state == unreachable) && !now.Before(f.expires) {
+		f.state, f.tries = unknown, 0
+	}
+	switch f.state {
+	case known:
+		g.paces.join(&f.pace, at.Slot)
+		if !f.rules.Group.Allowed(at.Path) {
+			return Look{Answer: Forbid}
+		}
+		return Look{Answer: Allow}
+	case unreachable:
+		return Look{Answer: Unreachable}
+	case asking:
+		if keep {
+			if g.stopped {
+				return Look{Answer: Unreachable}
+			}
+			j.Park() // before anybody can find the job among the waiting ones and send it on
+			f.waiting = append(f.waiting, Waiting[J]{j, at.Slot})
+		}
+		return Look{Answer: Wait, Changed: f.changed}
+	}
+	if now.Before(f.retryAt) {
+		return Look{Answer: Later, At: f.retryAt}
+	}
+	f.state, f.slot, f.changed = asking, at.Slot, make(chan struct{})
+	g.askers[j] = f
+	return Look{Answer: Ask}
+}
+
+// makeRoom forgets a file that nobody asks for when there are too many. The caller holds mu.
+func (g *Gate[J]) makeRoom() {
+	if len(g.files) < MaxOrigins {
+		return
+	}
+	for origin, f := range g.files {
+		if f.state != asking {
+			g.paces.forget(&f.pace)
+			delete(g.files, origin)
+			return
+		}
+	}
+}
+
+// Postpone lets nobody ask before that instant for the file that the job asks for.
+func (g *Gate[J]) Postpone(j J, until time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if f := g.askers[j]; f != nil {
+		f.retryAt = until
+	}
+}
+
+// Known ends the asking of a job: the file says this, for so long. It returns the jobs that waited for it.
+func (g *Gate[J]) Known(j J, rules Rules, valid time.Duration) Released[J] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.settle(j, known, &rules, valid)
+}
+
+// KeepOld ends the asking of a job whose file cannot be had: the rules that were known stay in force (RFC 9309 §2.4). ok is
+// false if none were known; then the job still asks.
+func (g *Gate[J]) KeepOld(j J) (released Released[J], ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f := g.askers[j]
+	if f == nil || f.rules == nil {
+		return released, f == nil
+	}
+	return g.settle(j, known, f.rules, Again), true
+}
+
+// Failed ends the asking of a job whom the server has answered by an error: the file can be asked for again after a while.
+// After some failures it is given up for [Refresh], and isLost is true.
+func (g *Gate[J]) Failed(j J) (released Released[J], isLost bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	f := g.askers[j]
+	if f == nil {
+		return released, false
+	}
+	if f.tries == len(backoff) {
+		return g.settle(j, unreachable, nil, Refresh), true
+	}
+	if at := time.Now().Add(backoff[f.tries]); at.After(f.retryAt) {
+		f.retryAt = at
+	}
+	f.tries++
+	return g.settle(j, unknown, nil, 0), false
+}
+
+// Abort ends the asking of a job, if it still asks: nothing is known, and another job may ask.
+func (g *Gate[J]) Abort(j J) Released[J] {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.settle(j, unknown, nil, 0)
+}
+
+// settle ends the asking of a job. The caller holds mu.
+func (g *Gate[J]) settle(j J, to state, rules *Rules, valid time.Duration) (released Released[J]) {
+	f := g.askers[j]
+	if f == nil {
+		return released
+	}
+	delete(g.askers, j)
+	f.state = to
+	if to == known {
+		f.rules = rules
+		g.paces.set(&f.pace, rules.Delay, f.slot)
+		for _, w := range f.waiting {
+			g.paces.join(&f.pace, w.Slot) // before it is served again
+		}
+	}
+	f.expires = time.Now().Add(valid)
+	released.Waiting = f.waiting
+	if to == unknown {
+		released.RetryAt = f.retryAt
+	}
+	f.waiting = nil
+	close(f.changed)
+	return released
+}
+
+// Stop returns all jobs that wait, and lets the gate keep no other one: a crawl that ends starts nothing new.
+func (g *Gate[J]) Stop() (waiting []Waiting[J]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stopped = true
+	for _, f := range g.files {
+		waiting = append(waiting, f.waiting...)
+		f.waiting = nil
+	}
+	return waiting
+}
+
+// Stopped reports whether the gate was stopped.
+func (g *Gate[J]) Stopped() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.stopped
+}

@@ -1,0 +1,273 @@
+package tegenaria
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/robotsgate"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/robots"
+)
+
+// robotsGate has the requests of a crawl obey robots.txt: it is the gate with the engine's own downloads.
+type robotsGate struct {
+	*robotsgate.Gate[*job]
+	crawl *crawl
+}
+
+func newRobotsGate(c *crawl) robotsGate {
+	return robotsGate{robotsgate.New[*job](c.sched.robotsDelay), c}
+}
+
+// Park keeps a job whose robots.txt another job asks for: it holds no worker, and its slot is parked.
+func (j *job) Park() {
+	j.open.Add(1)
+	j.crawl.sched.park(j)
+	j.letGo()
+}
+
+// look asks the gate about a job.
+func (g robotsGate) look(j *job, keep bool) robotsgate.Look {
+	r := j.ctx.Request
+	return g.Look(j, robotsgate.Place{Origin: urlx.Origin(r.Url), Path: urlx.Path(urlx.MergeParams(r.Url, r.Params)), Slot: j.rec.Slot}, keep)
+}
+
+// release sends the jobs on that have waited for a file. A slot whose file nobody may ask for yet is blocked until then.
+func (g robotsGate) release(released robotsgate.Released[*job]) {
+	for _, w := range released.Waiting {
+		if !released.RetryAt.IsZero() {
+			g.crawl.sched.block(w.Slot, released.RetryAt)
+		}
+		g.crawl.sched.unpark(w.Slot)
+		g.crawl.sched.comeBack(w.Job)
+	}
+	g.crawl.tellBlocks()
+}
+
+// abort ends the asking of a job that may never come back from it.
+func (g robotsGate) abort(j *job) { g.release(g.Abort(j)) }
+
+// stop sends the jobs that wait back to the cache: a stopping crawl starts nothing new.
+func (g robotsGate) stop() {
+	for _, w := range g.Stop() {
+		g.crawl.sched.unpark(w.Slot) // Fetch is served until the grace ends
+		w.Job.done()
+	}
+}
+
+// pass tells whether a job of the queue may be downloaded now. If not it has its outcome, or else it
+// waits: then it will come again, and must not be touched any more.
+func (g robotsGate) pass(j *job) (ok, waits bool) {
+	if g.crawl.cfg.politeness.IgnoreRobots {
+		return true, false
+	}
+	switch look := g.look(j, true); look.Answer {
+	case robotsgate.Allow:
+		return true, false
+	case robotsgate.Forbid:
+		j.decide(Robots, "forbidden")
+	case robotsgate.Unreachable:
+		if !g.Stopped() {
+			j.decide(Robots, "unreachable")
+		}
+	case robotsgate.Wait:
+		return false, true
+	case robotsgate.Later:
+		g.crawl.sched.block(j.rec.Slot, look.At)
+		g.crawl.askAgain(j)
+		return false, true
+	case robotsgate.Ask:
+		return g.passAsker(j)
+	}
+	return false, false
+}
+
+// passAsker asks for the file on behalf of a job of the queue.
+func (g robotsGate) passAsker(j *job) (ok, waits bool) {
+	c := g.crawl
+	err := g.ask(j)
+	switch {
+	case j.abandoned.Load():
+		return false, false
+	case err != nil:
+		c.guard(j, StageError, func() { c.fail(j, j.failure(StageRobots, err, nil)); j.closeRequests() })
+		return false, false
+	case j.copy == nil && c.sched.delayed(j.slot()):
+		// Its slot has a delay, and the download of robots.txt took the turn.
+		c.askAgain(j)
+		return false, true
+	}
+	return g.pass(j)
+}
+
+// askAgain puts a job back into its slot's queue, without its worker.
+func (c *crawl) askAgain(j *job) {
+	j.open.Add(1)
+	j.letGo()
+	c.sched.comeBack(j)
+}
+
+// passInline is pass for an inline request. False without an error: its slot was given back, it has to
+// stand in line again.
+func (g robotsGate) passInline(j *job) (bool, error) {
+	c := g.crawl
+	if c.cfg.politeness.IgnoreRobots {
+		return true, nil
+	}
+	switch look := g.look(j, false); look.Answer {
+	case robotsgate.Allow:
+		return true, nil
+	case robotsgate.Forbid:
+		return false, &RobotsError{URL: j.ctx.Request.Url}
+	case robotsgate.Unreachable:
+		return false, &RobotsError{URL: j.ctx.Request.Url, Unreachable: true}
+	case robotsgate.Wait:
+		j.letGo()
+		defer j.waitsForEngine()()
+		select {
+		case <-look.Changed:
+			return false, nil
+		case <-j.ctx.Done():
+			return false, context.Cause(j.ctx.Ctx)
+		}
+	case robotsgate.Later:
+		j.letGo()
+		defer j.waitsForEngine()()
+		return false, waitFor(j.ctx, time.Until(look.At))
+	}
+	if err := g.ask(j); err != nil || j.abandoned.Load() {
+		return false, err
+	}
+	if j.copy == nil && c.sched.delayed(j.slot()) {
+		j.letGo()
+		return false, nil
+	}
+	return g.passInline(j)
+}
+
+var errNotNow = errors.New("the slot does not let it start now")
+
+const (
+	robotsTimeout   = 15 * time.Second // for a robots.txt with its redirects
+	robotsRedirects = 5                // RFC 9309 §2.3.1.2
+)
+
+// ask downloads the file and notes what it says. The error is one of the network. Nothing is asked if the slot was
+// blocked since the job was granted it: the job and those that wait for it come again.
+func (g robotsGate) ask(j *job) error {
+	answer, err := g.crawl.fetchRobots(j)
+	failed := answer.status == http.StatusTooManyRequests || answer.status >= 500
+	switch {
+	case errors.Is(err, errNotNow):
+		g.abort(j)
+		return nil
+	case failed || err != nil:
+		if released, ok := g.KeepOld(j); ok {
+			g.release(released)
+			return nil
+		}
+	}
+	switch {
+	case err != nil:
+		err = &RobotsUnreachableError{Origin: urlx.Origin(j.ctx.Request.Url), Err: err}
+		g.abort(j)
+	case failed:
+		released, isLost := g.Failed(j)
+		if isLost { // its requests end without being asked
+			g.crawl.sched.noteBlock(j.rec.Slot, BlockRobots, time.Now().Add(robotsgate.Refresh))
+		}
+		g.release(released)
+	case answer.status >= 300: // no such file, or redirects without end: RFC 9309 §2.3.1.2, §2.3.1.3
+		g.known(j, robots.AllowAll().Agent(""), answer.copy)
+	default:
+		g.known(j, robots.Parse(answer.body).Agent(g.crawl.cfg.politeness.agent()), answer.copy)
+	}
+	return err
+}
+
+// known notes the rules that a job has brought. The longer one of Crawl-delay and Request-rate counts; neither is in RFC 9309.
+func (g robotsGate) known(j *job, rules *robots.Group, copy *Response) {
+	delay, _ := rules.CrawlDelay()
+	rate, _ := rules.RequestRate()
+	released := g.Known(j, robotsgate.Rules{Group: rules, Delay: max(delay, rate)}, robotsgate.Refresh)
+	j.takeCopy(copy)
+	for _, w := range released.Waiting {
+		w.Job.takeCopy(copy)
+	}
+	g.release(released)
+}
+
+// robotsAnswer is what came of a download of robots.txt.
+type robotsAnswer struct {
+	status int
+	body   []byte    // its beginning
+	copy   *Response // as the server sent it; nil if it cannot answer another request
+}
+
+// fetchRobots downloads the robots.txt of a job's origin with the job's slot, worker and proxy. Redirects
+// are followed here; those that lead nowhere count as a file that is not there (RFC 9309 §2.3.1.2). Of the
+// middlewares only those see it that ask for the engine's own requests. The slot is stamped when the download
+// begins; errNotNow tells that it was blocked meanwhile, and that nothing was sent.
+func (c *crawl) fetchRobots(j *job) (answer robotsAnswer, err error) {
+	url := urlx.Origin(j.ctx.Request.Url) + "/robots.txt"
+	deadline := time.Now().Add(robotsTimeout)
+	seen := map[string]bool{}
+	for hop := 0; hop <= robotsRedirects; hop++ {
+		if seen[url] {
+			return robotsAnswer{status: http.StatusNotFound, copy: answer.copy}, nil
+		}
+		seen[url] = true
+		r := NewRequest(url, GET, nil, RequestWithTimeout(max(time.Until(deadline), time.Millisecond)))
+		r.Proxy, r.downloader = j.ctx.Request.Proxy, j.ctx.Request.downloader
+		in := &internalContext{Context: j.ctx.Ctx}
+		ctx := &Context{Request: r, Ctx: in, CtxId: j.ctx.CtxId}
+		alive, err := c.internalExchange(j, in, ctx, hop == 0)
+		c.bodies.release(&in.hold)
+		if hop == 0 {
+			answer.copy = in.copy
+		}
+		switch {
+		case !alive:
+			return answer, ErrOutputClosed
+		case err != nil:
+			return answer, err
+		}
+		resp := ctx.Response()
+		if !redirects(resp) {
+			answer.status = resp.Status
+			answer.body, err = resp.beginning(internalBody)
+			return answer, err
+		}
+		url, err = urlx.Resolve(url, firstHeader(resp.Header, "Location"))
+		if scheme := urlx.Scheme(url); err != nil || scheme != "http" && scheme != "https" {
+			return robotsAnswer{status: http.StatusNotFound, copy: answer.copy}, nil
+		}
+		url, _ = urlx.CutFragment(url)
+	}
+	return robotsAnswer{status: http.StatusNotFound, copy: answer.copy}, nil
+}
+
+// robotsFailure names in the statistics why a robots.txt could not be asked for: as a rule the host is dead, and
+// its robots.txt is but what was asked first.
+func robotsFailure(err error) string {
+	var dns *net.DNSError
+	var dial *net.OpError
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &dns) && dns.IsNotFound:
+		return "robots: no such host"
+	case errors.As(err, &dns):
+		return "robots: no answer from DNS"
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "robots: host does not answer"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "robots: connection refused"
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return "robots: host cannot be reached"
+	}
+	return string(StageRobots)
+}
