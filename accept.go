@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -44,13 +45,13 @@ func (c *Context) resent() *Context {
 // enter keeps what sends a request open until the request is accepted. False: what sends it is over, nobody
 // listens any more.
 func (c *crawl) enter(from emission) bool {
-	if !c.entries.enter() {
+	if !c.entries.Enter() {
 		return false
 	}
 	if c.mayEnter(from) {
 		return true
 	}
-	c.entries.leave()
+	c.entries.Leave()
 	return false
 }
 
@@ -72,7 +73,7 @@ func (c *crawl) leave(from emission) {
 	if from.parent != nil {
 		from.parent.root().done()
 	}
-	c.entries.leave()
+	c.entries.Leave()
 }
 
 // store hands records to the cache, counts the verdicts and tells the scheduler; told, unless nil, hears of the verdicts
@@ -227,7 +228,7 @@ func (c *crawl) fingerprint(s *scratch, r *Request) (Key, error) {
 		return s.keyer.request(r)
 	}
 	var key Key
-	stack, err := protect(func() error {
+	stack, err := guard.Protect(func() error {
 		sum, err := c.cfg.dupeFilter.Fingerprint(r)
 		if err == nil && len(sum) == 0 {
 			err = errNoFingerprint
@@ -262,7 +263,7 @@ var errNoFingerprint = errors.New("the filter returned no bytes")
 // askVeto asks a user's duplicate filter, whose word counts beside the cache's.
 func (c *crawl) askVeto(r *Request) *refusal {
 	var known bool
-	stack, err := protect(func() (err error) {
+	stack, err := guard.Protect(func() (err error) {
 		known, err = c.veto.DoDupeFilter(r)
 		return err
 	})
@@ -305,7 +306,7 @@ func (c *crawl) slotOf(r *Request, host string) string {
 		return host
 	}
 	slot := host
-	stack, err := protect(func() error {
+	stack, err := guard.Protect(func() error {
 		slot = c.cfg.politeness.SlotBy(u)
 		return nil
 	})

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
 // NoResultError is the failure of a downloader that sent no result in time.
@@ -21,7 +23,7 @@ func (e *NoResultError) Error() string {
 type asking struct {
 	Context
 	url    string
-	life   lazyContext
+	life   guard.Context
 	result chan *Context
 
 	dropped chan struct{} // closed when it was given up; nil where nobody waits for that
@@ -40,7 +42,7 @@ func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time
 	ours := c.http != nil && d.Downloader == Downloader(c.http)
 	if !ours || j.turn != nil { // somebody else's code runs in it
 		theirs = &asking{Context: *ctx, url: ctx.Request.Url, result: result}
-		theirs.life.parent, theirs.Ctx, asked = own, &theirs.life, &theirs.Context
+		theirs.life.Parent, theirs.Ctx, asked = own, &theirs.life, &theirs.Context
 		if j.caller != nil {
 			theirs.dropped = make(chan struct{})
 		}
@@ -55,15 +57,15 @@ func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time
 	}
 	switch {
 	case theirs == nil:
-		stack, err = protect(func() error { d.Download(asked, result); return nil })
+		stack, err = guard.Protect(func() error { d.Download(asked, result); return nil })
 	case j.caller == nil:
 		defer theirs.end()
-		stack, err = protect(func() error { d.Download(asked, result); return nil })
+		stack, err = guard.Protect(func() error { d.Download(asked, result); return nil })
 	default:
 		stack, err = theirs.apart(d)
 	}
 	if theirs != nil {
-		defer theirs.life.cancel(nil)
+		defer theirs.life.Cancel(nil)
 	}
 	if err == nil {
 		got, err = awaitResult(own, result, started, ctx.Request.timeoutOrDefault()+farewell)
@@ -88,12 +90,12 @@ func (a *asking) apart(d Downloader) (stack []byte, err error) {
 	}
 	done := make(chan result, 1)
 	go func() { // waited for by done, unless it is given up
-		r := result{err: errGoexit}
+		r := result{err: guard.ErrGoexit}
 		defer func() {
 			a.end()
 			done <- r
 		}()
-		r.stack, r.err = protect(func() error { d.Download(&a.Context, a.result); return nil })
+		r.stack, r.err = guard.Protect(func() error { d.Download(&a.Context, a.result); return nil })
 	}()
 	select {
 	case r := <-done:

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -20,7 +21,7 @@ type call struct {
 	stage      Stage
 	id         string // the job's CtxId, and its answer, when the piece began: the code may replace them
 	answer     *Response
-	life       *lazyContext // cancelled when the code has run too long
+	life       *guard.Context // cancelled when the code has run too long
 	start      time.Time
 	waits      int       // how often it waits for the engine at this moment: its clock stands
 	since      time.Time // then: since when
@@ -61,7 +62,7 @@ const (
 
 // begin notes that a piece of user code begins: life is cancelled when it takes too long; in has no receiver before
 // it takes long; both may be nil. False: the crawl has given up, the code must not run.
-func (w *watch) begin(c *call, at Stage, life *lazyContext, in *inbox) bool {
+func (w *watch) begin(c *call, at Stage, life *guard.Context, in *inbox) bool {
 	c.mu.Lock()
 	if c.dropped || w.closed.Load() {
 		c.mu.Unlock()

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
@@ -264,7 +265,7 @@ func (r *Request) readBody(limit int64) error {
 		return nil
 	}
 	var body []byte
-	stack, err := protect(func() (err error) {
+	stack, err := guard.Protect(func() (err error) {
 		body, err = io.ReadAll(io.LimitReader(r.BodyReader, limit+1))
 		return err
 	})

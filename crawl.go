@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/buffer"
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/stage"
@@ -39,8 +40,8 @@ type crawl struct {
 	scratch *sync.Pool // of *scratch
 	hosts   *identity.HostNames
 	hungry  atomic.Bool // downloads could begin if there were requests: no output holds any back
-	entries *entries    // of requests and items
-	telling *entries    // of what is told: log lines, events, errors on ErrorChan
+	entries *guard.Door // of requests and items
+	telling *guard.Door // of what is told: log lines, events, errors on ErrorChan
 	seeds   emissionCounts
 
 	slotByPanicked atomic.Bool // the ErrorHandlers were told
@@ -176,7 +177,7 @@ func (c *crawl) closeTelling() {
 	bye := time.NewTimer(farewell)
 	defer bye.Stop()
 	select {
-	case <-c.telling.close():
+	case <-c.telling.Close():
 	case <-bye.C:
 	}
 }
@@ -184,7 +185,7 @@ func (c *crawl) closeTelling() {
 // closeEntries waits for what is being accepted. A cache that does not come back is told so after a while, and then
 // left behind.
 func (c *crawl) closeEntries() {
-	empty := c.entries.close()
+	empty := c.entries.Close()
 	for range 2 {
 		bye := time.NewTimer(farewell)
 		select {
@@ -243,16 +244,16 @@ func (c *crawl) fail1(err error) {
 
 // event calls a func of Events, unless the run is over.
 func (c *crawl) event(f func()) {
-	if !c.telling.enter() {
+	if !c.telling.Enter() {
 		return
 	}
-	defer c.telling.leave()
+	defer c.telling.Leave()
 	c.callEvent(f)
 }
 
 // callEvent calls a func of Events, whose panics are reported and have no other effect.
 func (c *crawl) callEvent(f func()) {
-	if stack, err := protect(func() error { f(); return nil }); err != nil {
+	if stack, err := guard.Protect(func() error { f(); return nil }); err != nil {
 		herr := &HandleError{Err: err, Stage: StageEvent, Stack: stack}
 		c.counters.errors.Add(1)
 		c.log.failure(herr)
@@ -265,10 +266,10 @@ func (c *crawl) tellsSettled() bool { return c.log.debug || c.cfg.events.Request
 
 // settledEvent tells about the end of a request.
 func (c *crawl) settledEvent(r *Request, outcome Outcome, reason string) {
-	if !c.tellsSettled() || !c.telling.enter() {
+	if !c.tellsSettled() || !c.telling.Enter() {
 		return
 	}
-	defer c.telling.leave()
+	defer c.telling.Leave()
 	if r != nil {
 		c.log.settled(r, outcome, reason)
 	}
@@ -279,10 +280,10 @@ func (c *crawl) settledEvent(r *Request, outcome Outcome, reason string) {
 
 // slow tells about a callback that has been running for a minute.
 func (c *crawl) slow(at Stage, r *Request, took time.Duration) {
-	if !c.telling.enter() {
+	if !c.telling.Enter() {
 		return
 	}
-	defer c.telling.leave()
+	defer c.telling.Leave()
 	c.log.slow(at, r, took)
 	if f := c.cfg.events.SlowCallback; f != nil {
 		c.callEvent(func() { f(at, r, took) })

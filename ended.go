@@ -35,5 +35,5 @@ func (j *job) discard() {
 	if !j.abandoned.Load() { // the code that was left behind may be at work on its response
 		j.closeSpools()
 	}
-	j.life.cancel(context.Canceled)
+	j.life.Cancel(context.Canceled)
 }

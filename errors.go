@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -92,17 +93,9 @@ func (e *HandleError) Error() string {
 // Unwrap returns Err.
 func (e *HandleError) Unwrap() error { return e.Err }
 
-// PanicError is a panic of user code, turned into an error. The stack is in HandleError.Stack.
-type PanicError struct{ Value any }
-
-// Error prints the panic's value.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
-
-// Unwrap returns the panic's value if it is an error.
-func (e *PanicError) Unwrap() error {
-	err, _ := e.Value.(error)
-	return err
-}
+// PanicError is a panic of user code, turned into an error: Value is what it panicked with, and Unwrap returns that if it is an
+// error. The stack is in HandleError.Stack.
+type PanicError = guard.PanicError
 
 // StatusError is the failure of a response whose status code is 400 or more and not allowed.
 type StatusError struct {

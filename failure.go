@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
 // stackError is an error that knows the stack of the panic it came from.
@@ -105,9 +107,9 @@ func (c *crawl) obey(j *job, herr *HandleError) bool {
 func (c *crawl) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 	for i := len(c.errorMWs) - 1; i >= 0; i-- {
 		var next error
-		stack, err := protect(func() error {
+		stack, err := guard.Protect(func() error {
 			next = c.errorMWs[i].ProcessError(j.ctx, herr, j.requests())
-			sound(next, 0)
+			guard.Sound(next)
 			return nil
 		})
 		switch {
@@ -144,13 +146,13 @@ func (c *crawl) tellHandlers(parent, failed *job, herr *HandleError) {
 	in := newInbox(c, emission{parent: parent, failed: failed, why: herr.Err})
 	defer in.close()
 	if c.cfg.errorHandler != nil && !failed.abandoned.Load() {
-		stack, err := protect(func() error { c.cfg.errorHandler(c.spider, herr); return nil })
+		stack, err := guard.Protect(func() error { c.cfg.errorHandler(c.spider, herr); return nil })
 		c.handlerPanicked(failed, herr, err, stack)
 	}
 	if failed.abandoned.Load() { // what ran before was given up, and has returned after all
 		return
 	}
-	stack, err := protect(func() error { c.spider.ErrorHandler(herr, in.ch); return nil })
+	stack, err := guard.Protect(func() error { c.spider.ErrorHandler(herr, in.ch); return nil })
 	c.handlerPanicked(failed, herr, err, stack)
 }
 
@@ -195,10 +197,10 @@ func (c *crawl) handlerPanicked(failed *job, herr *HandleError, err error, stack
 
 // report counts, logs and publishes a failure, unless the run is over.
 func (c *crawl) report(herr *HandleError) {
-	if !c.telling.enter() {
+	if !c.telling.Enter() {
 		return
 	}
-	defer c.telling.leave()
+	defer c.telling.Leave()
 	errs := c.counters.errors.Add(1)
 	c.log.failure(herr)
 	if f := c.cfg.events.Error; f != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -137,7 +138,7 @@ func (c *crawl) exchange(j *job) (herr *HandleError, alive, closed bool) {
 	}
 	c.answered(j, came)
 	if herr == nil && ctx.DownloadResult.Error != nil {
-		stack, err := protect(func() error { return ctx.DownloadResult.Error })
+		stack, err := guard.Protect(func() error { return ctx.DownloadResult.Error })
 		herr = j.failure(StageDownload, err, stack)
 	}
 	resp := ctx.Response()
@@ -167,7 +168,7 @@ var errNilResponse = errors.New("response is nil")
 func (c *crawl) processRequest(j *job) *HandleError {
 	asked := j.ctx.Request
 	for _, m := range c.middlewares {
-		stack, err := protect(func() error { return m.ProcessRequest(j.ctx) })
+		stack, err := guard.Protect(func() error { return m.ProcessRequest(j.ctx) })
 		if j.abandoned.Load() { // the others must not be called any more
 			return nil
 		}
@@ -189,7 +190,7 @@ func (c *crawl) processResponse(j *job) *HandleError {
 	defer j.closeRequests() // the job may never come to its parser
 	asked := j.ctx.Request
 	for i := len(c.middlewares) - 1; i >= 0; i-- {
-		stack, err := protect(func() error { return c.middlewares[i].ProcessResponse(j.ctx, j.requests()) })
+		stack, err := guard.Protect(func() error { return c.middlewares[i].ProcessResponse(j.ctx, j.requests()) })
 		if j.abandoned.Load() { // the others must not be called any more
 			return nil
 		}

@@ -125,7 +125,7 @@ func (c *crawl) inlineRecord(s *scratch, from emission, ctx *Context) (rec Recor
 
 // inlineOnce makes one exchange and settles its job. next is the target of a redirect.
 func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleError, retry *RetryError) {
-	defer j.life.cancel(nil)
+	defer j.life.Cancel(nil)
 	herr = c.inlineExchange(j)
 	resp = j.ctx.Response()
 	if herr == nil && isRedirect(j.ctx.Request, resp) {

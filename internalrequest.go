@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/robots"
 )
 
@@ -29,8 +30,8 @@ func (c *Context) internal() *internalContext {
 		return nil
 	}
 	own := c.Ctx
-	if life, ok := own.(*lazyContext); ok { // a downloader is asked with that
-		own = life.parent
+	if life, ok := own.(*guard.Context); ok { // a downloader is asked with that
+		own = life.Parent
 	}
 	in, _ := own.(*internalContext)
 	return in
@@ -68,7 +69,7 @@ func (c *crawl) internalExchange(j *job, in *internalContext, ctx *Context, firs
 	case result == nil || result.Response == nil && result.Error == nil:
 		return true, errNilResponse
 	case result.Error != nil:
-		_, err := protect(func() error { return result.Error })
+		_, err := guard.Protect(func() error { return result.Error })
 		return true, err
 	}
 	ctx.DownloadResult.Response.complete(ctx)
@@ -116,7 +117,7 @@ func (c *crawl) internalRequest(j *job, ctx *Context) (by handiwork, err error) 
 		if j.abandoned.Load() { // one of them was given up, and has returned after all
 			break
 		}
-		_, err = protect(func() error {
+		_, err = guard.Protect(func() error {
 			err := m.ProcessRequest(ctx)
 			if ctx.DownloadResult != nil {
 				by.answered = cmp.Or(m.GetName(), fmt.Sprintf("%T", m))
@@ -162,7 +163,7 @@ func (c *crawl) internalResponse(j *job, ctx *Context, by *handiwork) error {
 			return nil
 		}
 		m, had := c.internalMWs[i], ctx.Response().hasBody()
-		_, err := protect(func() error {
+		_, err := guard.Protect(func() error {
 			err := m.ProcessResponse(ctx, in.ch)
 			if resp := ctx.Response(); had && resp != nil && !resp.hasBody() {
 				by.emptied = cmp.Or(m.GetName(), fmt.Sprintf("%T", m))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -22,12 +23,12 @@ type itemTask struct {
 	meta    *ItemMeta
 	came    ItemMeta // as it came from its parser
 	call    call
-	life    lazyContext // of its PipelineFuncs
-	fate    lazyContext // ends when the item is given up
-	started atomic.Bool // it reached the pipelines
-	gone    atomic.Bool // they were given up
-	teller  *job        // stands for the job while the ErrorHandlers are told of the item; set between two calls
-	ended   bool        // how is in the counters; set between two calls
+	life    guard.Context // of its PipelineFuncs
+	fate    guard.Context // ends when the item is given up
+	started atomic.Bool   // it reached the pipelines
+	gone    atomic.Bool   // they were given up
+	teller  *job          // stands for the job while the ErrorHandlers are told of the item; set between two calls
+	ended   bool          // how is in the counters; set between two calls
 }
 
 // MarkAsProcessed ends the item's way. An item that never reached the pipelines because the crawl gave up
@@ -53,17 +54,17 @@ func (c *crawl) addItem(j *job, meta *ItemMeta) bool {
 	}
 	// The parser may be abandoned from here on, and its job with it. The run waits for the entry: a job that is
 	// still open when the settler has closed is neither settled nor put back.
-	if !c.entries.enter() {
+	if !c.entries.Enter() {
 		return false
 	}
-	defer c.entries.leave()
+	defer c.entries.Leave()
 	root := j.root()
 	if !root.tryOpen() {
 		return false
 	}
 	c.ledger.items.Add(1)
 	task := &itemTask{job: root, meta: meta, came: *meta}
-	task.life.parent, task.fate.parent = c.work, c.work
+	task.life.Parent, task.fate.Parent = c.work, c.work
 	if err := c.putItem(j, task); err != nil {
 		if c.work.Err() == nil { // the page alone is given up: it fails, and the item with it
 			task.started.Store(true)
@@ -110,8 +111,8 @@ func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 		t.ended = true
 		c.itemDone(t, err, stack)
 	}
-	t.life.cancel(context.Canceled)
-	t.fate.cancel(context.Canceled)
+	t.life.Cancel(context.Canceled)
+	t.fate.Cancel(context.Canceled)
 	return nil, stage.ErrDrop
 }
 
@@ -127,8 +128,8 @@ func (t *itemTask) doom() {
 	if !t.ended {
 		c.counters.failed.Add(1)
 	}
-	t.life.cancel(errItemGone)
-	t.fate.cancel(errItemGone)
+	t.life.Cancel(errItemGone)
+	t.fate.Cancel(errItemGone)
 	if c.work.Err() != nil {
 		t.job.leaveUndecided()
 	}
@@ -151,7 +152,7 @@ func (c *crawl) processItem(t *itemTask) (stack []byte, err error) {
 		if t.gone.Load() { // a Committer must not stage what was discarded
 			break
 		}
-		panicked, err := protect(func() error {
+		panicked, err := guard.Protect(func() error {
 			if p, ok := p.(contextPipeline); ok {
 				return p.processItem(&t.life, item)
 			}

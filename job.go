@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
@@ -17,10 +18,10 @@ type job struct {
 	crawl     *crawl
 	rec       Record
 	ctx       *Context
-	life      lazyContext // of its Context
-	caller    *job        // of an inline request: it lives and is settled with this one
-	standsFor *job        // whose unfiltered requests it counts; nil: its own
-	fetch     *fetchCall  // the call that makes an inline request
+	life      guard.Context // of its Context
+	caller    *job          // of an inline request: it lives and is settled with this one
+	standsFor *job          // whose unfiltered requests it counts; nil: its own
+	fetch     *fetchCall    // the call that makes an inline request
 
 	grant      *slots.Grant      // its slot, from acquire to the end of the download
 	claim      claim             // its fetch worker
@@ -81,11 +82,11 @@ func (c *crawl) newJob(rec Record, grant *slots.Grant) *job {
 // work, and with the user's if there is one.
 func (j *job) begin(ctx *Context) {
 	user := ctx.Ctx
-	j.life.parent = j.crawl.work
+	j.life.Parent = j.crawl.work
 	var own context.Context = &j.life
 	if user != nil {
 		own = &userContext{own, user}
-		stop := context.AfterFunc(user, func() { j.life.cancel(context.Cause(user)) })
+		stop := context.AfterFunc(user, func() { j.life.Cancel(context.Cause(user)) })
 		context.AfterFunc(own, func() { stop() })
 	}
 	ctx.Ctx, ctx.job = own, j

@@ -6,6 +6,8 @@ import (
 	"reflect"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
 // mistaken is a part of this package's own making that knows what was wrong when it was made.
@@ -100,7 +102,7 @@ func nameOf(s SpiderInterface) (name string, err error) {
 	if lacksBase(reflect.ValueOf(s)) {
 		return "", fmt.Errorf("the *BaseSpider embedded in %T is nil; set it: &tegenaria.BaseSpider{Name: …}, or embed BaseSpider by value", s)
 	}
-	if _, err := protect(func() error { name = s.GetName(); return nil }); err != nil {
+	if _, err := guard.Protect(func() error { name = s.GetName(); return nil }); err != nil {
 		return "", fmt.Errorf("GetName of %T: %w", s, err)
 	}
 	return name, nil

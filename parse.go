@@ -1,6 +1,10 @@
 package tegenaria
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tegenaria/tegenaria/internal/guard"
+)
 
 // parse lets the request's parser read the response. What it sends is received until it returns; then the job
 // has its outcome.
@@ -46,7 +50,7 @@ func (c *crawl) runParser(j *job) {
 func (j *job) callParser(parser Parser, items chan<- *ItemMeta, requests chan<- *Context, closeItems func()) ([]byte, error) {
 	defer j.closeRequests()
 	defer closeItems()
-	return protect(func() error { return parser(j.ctx, items, requests) })
+	return guard.Protect(func() error { return parser(j.ctx, items, requests) })
 }
 
 // parserFailed obeys the verbs that a parser returned and hands the rest to the ErrorHandlers.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
@@ -71,7 +72,7 @@ func (c *crawl) opening(what string, code func() error) error {
 	}
 	go func() { // waited for by gone, unless it is left behind
 		var err error
-		if c.watch.runOnce(&p.call, func() { _, err = protect(code) }) {
+		if c.watch.runOnce(&p.call, func() { _, err = guard.Protect(code) }) {
 			p.err = err
 			close(p.gone)
 		}
@@ -206,7 +207,7 @@ func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Cl
 	defer cancel()
 	result := make(chan error, 1)
 	go func() { // waited for by result, unless it is left behind
-		_, err := protect(func() error { return closer.Close(ctx, reason) })
+		_, err := guard.Protect(func() error { return closer.Close(ctx, reason) })
 		result <- err
 	}()
 	select {

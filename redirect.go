@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -41,7 +42,7 @@ func (c *crawl) checkStatus(j *job) *HandleError {
 		}
 	}
 	ok := false
-	if stack, err := protect(func() error { ok = d.CheckStatus(uint64(resp.Status), allowed); return nil }); err != nil {
+	if stack, err := guard.Protect(func() error { ok = d.CheckStatus(uint64(resp.Status), allowed); return nil }); err != nil {
 		return j.failure(StageStatus, err, stack)
 	}
 	if !ok {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -61,7 +62,7 @@ func (c *crawl) scope(from emission, r *Request, host string) *refusal {
 		parent = from.parent.ctx.Response()
 	}
 	for _, f := range c.filters {
-		stack, err := protect(func() error { return f.AcceptRequest(parent, r) })
+		stack, err := guard.Protect(func() error { return f.AcceptRequest(parent, r) })
 		var panicked *PanicError
 		switch {
 		case err == nil:

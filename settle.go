@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
 // settler ends jobs, in batches and in one goroutine: committers make the items durable, then the cache
@@ -218,7 +220,7 @@ func (s *settler) prepare(batch *Batch, ids, discard []string) error {
 	}
 	for _, id := range discard {
 		for _, committer := range c.committers {
-			if _, err := protect(func() error { committer.Discard(id); return nil }); err != nil {
+			if _, err := guard.Protect(func() error { committer.Discard(id); return nil }); err != nil {
 				return fmt.Errorf("committer %s: discard: %w", committer.CommitKey(), err)
 			}
 		}
@@ -252,7 +254,7 @@ func (c *crawl) prepare(ids []string) (map[string][]byte, error) {
 	checkpoints := make(map[string][]byte, len(c.committers))
 	for _, committer := range c.committers {
 		var checkpoint []byte
-		_, err := protect(func() (err error) {
+		_, err := guard.Protect(func() (err error) {
 			checkpoint, err = committer.Prepare(c.storing, ids)
 			return err
 		})

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/tegenaria/tegenaria/internal/funcname"
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
 // SpiderInterface says where a crawl starts and how its pages are read. The engine recovers panics
@@ -121,7 +122,7 @@ func Crawl[T any](ctx context.Context, spider SpiderInterface, opts ...EngineOpt
 		name := ""
 		if spider != nil {
 			e.RegisterSpiders(spider)
-			protect(func() error { name = spider.GetName(); return nil })
+			guard.Protect(func() error { name = spider.GetName(); return nil })
 		}
 		check := newTypeCheck[T]("Crawl")
 		e.config.collected = check

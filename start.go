@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
 // starter runs StartRequest, or Start where the spider has it, and receives the seeds.
@@ -43,7 +45,7 @@ func (c *crawl) start(doneBefore bool) <-chan struct{} {
 		s.receive(seeds)
 	}()
 	go func() { // owned by run, which waits for gone
-		err := errGoexit
+		err := guard.ErrGoexit
 		defer func() { // also where the code ends its goroutine
 			if sendFence(seeds, fence) {
 				c.closedByUser(emission{})
@@ -62,7 +64,7 @@ func (c *crawl) start(doneBefore bool) <-chan struct{} {
 // send calls the user's code.
 func (s *starter) send(seeds chan<- *Context) error {
 	c := s.crawl
-	stack, err := protect(func() error {
+	stack, err := guard.Protect(func() error {
 		if starter, ok := c.spider.(Starter); ok {
 			return starter.Start(c.intake, seeds)
 		}

@@ -196,14 +196,14 @@ func (w *watch) look() {
 			lost = append(lost, c)
 		case c.limit > 0:
 			c.over = true
-			c.asked.life.cancel(c.tooLate)
+			c.asked.life.Cancel(c.tooLate)
 		case w.limit > 0 && !now.Before(c.start.Add(w.limit)):
 			c.over, over = true, true
 			if c.job != nil {
 				c.job.late.Store(true)
 			}
 			if c.life != nil {
-				c.life.cancel(&CallbackTimeoutError{Stage: c.stage, Limit: w.limit})
+				c.life.Cancel(&CallbackTimeoutError{Stage: c.stage, Limit: w.limit})
 			}
 		default:
 			c.slow = true

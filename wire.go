@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/buffer"
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 )
 
@@ -16,7 +17,7 @@ func (e *SpiderEngine) wire(ctx context.Context, cfg config, name string) (c *cr
 	c = &crawl{engine: e, cfg: cfg, began: time.Now()}
 	c.stop.init()
 	var mistakes []error
-	_, panicked := protect(func() error {
+	_, panicked := guard.Protect(func() error {
 		mistakes = c.wire(name)
 		return nil
 	})
@@ -180,7 +181,7 @@ func (c *crawl) wireMachines() {
 		}
 		return s
 	}}
-	c.counters, c.entries, c.telling = newCounters(), newEntries(), newEntries()
+	c.counters, c.entries, c.telling = newCounters(), guard.NewDoor(), guard.NewDoor()
 	c.gone = make(chan struct{})
 	c.ledger = newLedger()
 	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.now)

@@ -52,6 +52,7 @@ var plan = map[string]floor{
 	"internal/multiread":  cellar,
 	"internal/urlx":       cellar,
 	"internal/wire":       cellar,
+	"internal/guard":      cellar,
 	"internal/httpx":      cellar,
 	"internal/garbage":    cellar,
 	"internal/jsonsize":   cellar,

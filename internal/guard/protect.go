@@ -1,0 +1,73 @@
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// PanicError is a panic of user code, turned into an error.
+type PanicError struct{ Value any }
+
+// Error gives the value that was panicked with.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap returns the value if it was an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// Protect runs user code and turns a panic into a [*PanicError] with its stack. An error that cannot be asked for its text or
+// its causes without a panic, such as a nil pointer of the user's type, is a panic too.
+func Protect(f func() error) (stack []byte, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err, stack = &PanicError{v}, debug.Stack()
+		}
+	}()
+	err = f()
+	Sound(err)
+	return nil, err
+}
+
+// ErrGoexit is the failure of user code that has ended its goroutine.
+var ErrGoexit = errors.New("it ended its goroutine by runtime.Goexit, as FailNow and Fatal of a test do")
+
+// maxCauses is how long a chain of causes may be.
+const maxCauses = 100
+
+// probe is no user's error: looking for one asks all errors of a chain whether they are it.
+type probe struct{ error }
+
+var anyProbe = &probe{errors.New("probe")}
+
+// Sound asks an error for all that anybody may ask it for, and panics if the error does, or if its causes do not end.
+func Sound(err error) {
+	if err == nil {
+		return
+	}
+	texts(err, 0)
+	_ = errors.Is(err, anyProbe)
+	var p *probe
+	_ = errors.As(err, &p)
+}
+
+// texts asks an error and its causes for their text.
+func texts(err error, depth int) {
+	if err == nil {
+		return
+	}
+	if depth > maxCauses {
+		panic("an error whose causes do not end")
+	}
+	_ = err.Error()
+	switch e := err.(type) {
+	case interface{ Unwrap() error }:
+		texts(e.Unwrap(), depth+1)
+	case interface{ Unwrap() []error }:
+		for _, cause := range e.Unwrap() {
+			texts(cause, depth+1)
+		}
+	}
+}
