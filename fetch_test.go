@@ -395,3 +395,44 @@ func TestFetchSpool(t *testing.T) {
 	})
 	mustRun(t, newEngine(nil, s, tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1000})))
 }
+
+// A middleware that fetches for every request, its own among them, comes to an end: the innermost Fetch fails
+// with an error that says why. Nothing waits for itself, however few workers there are.
+//
+// It fails if fetchInline does not look at the nesting: then the workers are gone, or the stack is.
+func TestFetchNestsOnlySoDeep(t *testing.T) {
+	for _, workers := range []int{1, 16} {
+		t.Run(fmt.Sprint(workers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld()
+				s := newSpider("http://a.test/")
+				s.parse = nothing
+				w.page("http://a.test/", after(time.Second, text("x")))
+				for i := range 20 {
+					w.page(fmt.Sprintf("http://a.test/%d", i), after(time.Second, text("x")))
+				}
+				depth, deepest := 0, 0
+				var innermost error
+				m := &hooks{request: func(ctx *tegenaria.Context) error {
+					depth++
+					deepest = max(deepest, depth)
+					defer func() { depth-- }()
+					if _, err := get(ctx, fmt.Sprintf("http://a.test/%d", depth)); err != nil && innermost == nil {
+						innermost = err
+					}
+					return nil
+				}}
+				stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithConcurrency(workers),
+					tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1})))
+				var herr *tegenaria.HandleError
+				if !errors.As(innermost, &herr) || !strings.Contains(herr.Error(), "nested 8 deep") || herr.Request == nil || herr.Stage != tegenaria.StageAccept {
+					t.Errorf("the innermost Fetch got %v", innermost)
+				}
+				if deepest != 9 || len(w.visits()) != 9 { // the request itself and eight within each other
+					t.Errorf("%d deep, asked %q", deepest, w.urls())
+				}
+				wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 9})
+			})
+		})
+	}
+}

@@ -3,9 +3,13 @@ package tegenaria_test
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"unicode/utf16"
@@ -123,6 +127,46 @@ func TestRobotsBodies(t *testing.T) {
 			}
 			if asked == tt.obeyed {
 				t.Errorf("the forbidden page was asked for: %t", asked)
+			}
+		})
+	}
+}
+
+// A dead host is named as such: robots.txt is but what was asked first. Nothing else of it is asked.
+func TestRobotsOfADeadHost(t *testing.T) {
+	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
+	for _, tt := range []struct {
+		name   string
+		err    error
+		reason string
+	}{
+		{"refused", dial(syscall.ECONNREFUSED), "robots: connection refused"},
+		{"no such host", dial(&net.DNSError{Err: "no such host", Name: "a.test", IsNotFound: true}), "robots: no such host"},
+		{"DNS", dial(&net.DNSError{Err: "server misbehaving", Name: "a.test"}), "robots: no answer from DNS"},
+		{"timeout", &tegenaria.TimeoutError{URL: "http://a.test/robots.txt"}, "robots: host does not answer"},
+		{"no route", dial(syscall.EHOSTUNREACH), "robots: host cannot be reached"},
+		{"something else", errBroken, "robots"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := onePage().page(robotsURL, broken(tt.err)).page("http://b.test/", text("x")).page("http://b.test/robots.txt", status(404))
+			s := newSpider("http://a.test/", "http://b.test/")
+			s.parse = parserOf(func(ctx *tegenaria.Context) error {
+				_, err := get(ctx, "http://a.test/")
+				var unreachable *tegenaria.RobotsUnreachableError
+				if !errors.As(err, &unreachable) {
+					t.Errorf("Fetch returned %v", err)
+				}
+				return nil
+			})
+			stats := mustRun(t, obeying(w, s, tegenaria.Politeness{}))
+			herr := s.onlyError(t)
+			var unreachable *tegenaria.RobotsUnreachableError
+			if !errors.As(herr, &unreachable) || unreachable.Origin != "http://a.test" || !errors.Is(herr, tt.err) || !strings.Contains(herr.Error(), tt.err.Error()) ||
+				herr.Stage != tegenaria.StageRobots {
+				t.Errorf("ErrorHandler got %v (stage %s)", herr, herr.Stage)
+			}
+			if stats.Reasons["failed: "+tt.reason] != 2 || w.count("http://a.test/") != 0 || !slices.Contains(w.urls(), "http://b.test/") {
+				t.Errorf("reasons %v, asked %q", stats.Reasons, w.urls())
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -76,6 +77,7 @@ func TestHouse(t *testing.T) {
 			t.Fatal("the sources of this very package were not found")
 		}
 		fail(t, archtest.Files(files))
+		fail(t, archtest.Root(files))
 	})
 }
 
@@ -269,6 +271,60 @@ func tidy() fstest.MapFS {
 	tree := fstest.MapFS{}
 	for _, path := range archtest.Owners() {
 		tree[path] = &fstest.MapFile{Data: []byte(file("func f() { go f() }", 0))}
+	}
+	return tree
+}
+
+// Each bar of the root is one that a tree can break. It fails if a rule is not looked at.
+func TestRoot(t *testing.T) {
+	const methods = "type T struct{}\nfunc (*T) "
+	fields := "type T struct {\n\ta, b int\n" + strings.Repeat("\tint\n", 23) + "}"
+	for _, c := range []struct {
+		name  string
+		tree  map[string]string // sources by path
+		words string            // of the one problem; "" = none
+	}{
+		{"a small root", map[string]string{"a.go": file(methods+"a() {}", 100), "doc.go": file("", 10)}, ""},
+		{"methods of a generic type in four files", map[string]string{
+			"a.go": file("type T[A any] struct{}\nfunc (*T[A]) a() {}", 100), "b.go": file("func (*T[A]) b() {}", 100),
+			"c.go": file("func (T[A]) c() {}", 100), "d.go": file("func (*T[A]) d() {}", 100)}, "methods of T lie in 4 files"},
+		{"methods elsewhere in four files", map[string]string{
+			"x/a.go": file(methods+"a() {}", 100), "x/b.go": file("func (*T) b() {}", 100),
+			"x/c.go": file("func (*T) c() {}", 100), "x/d.go": file("func (*T) d() {}", 100)}, ""},
+		{"a struct of 25 fields", map[string]string{"a.go": file(fields, 100)}, "struct T has 25 fields"},
+		{"a struct of 25 fields elsewhere", map[string]string{"x/a.go": file(fields, 100)}, ""},
+		{"a test named for nothing", map[string]string{"x/review3_test.go": file("", 100)}, "named for no subject"},
+		{"a test with a number", map[string]string{"crawl2_test.go": file("", 100)}, "named for no subject"},
+		{"a test of helpers of a subject", map[string]string{"x/jobhelpers_test.go": file("", 100)}, ""},
+		{"many files", many("f%d.go", 81, 100), "has 81 files"},
+		{"many tests", many("f%dx_test.go", 119, 100), "has 119 test files"},
+		{"many lines", many("f%d.go", 50, 310), "has 15500 lines"},
+		{"slivers", many("f%d.go", 5, 20), "5 files of fewer than 60 lines"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			tree := fstest.MapFS{}
+			for path, src := range c.tree {
+				tree[path] = &fstest.MapFile{Data: []byte(src)}
+			}
+			files, err := archtest.Parse(tree)
+			if err != nil {
+				t.Fatal(err)
+			}
+			problems := archtest.Root(files)
+			if c.words == "" {
+				fail(t, problems)
+			} else if len(problems) != 1 || !strings.Contains(problems[0].What, c.words) {
+				t.Errorf("got %v, want one problem that says %q", problems, c.words)
+			}
+		})
+	}
+}
+
+// many makes so many files of that many lines.
+func many(name string, n, lines int) map[string]string {
+	tree := make(map[string]string)
+	for i := range n {
+		tree[fmt.Sprintf(name, i)] = file("", lines)
 	}
 	return tree
 }

@@ -7,7 +7,8 @@
 //
 //	Imports(packages)        packages and what they import        floors.go
 //	RootModules(modules)     the modules that the root draws in   floors.go
-//	Files(files)             parsed source                        source.go
+//	Files(files)             parsed source, file by file          source.go
+//	Root(files)              the root as a whole, names of tests  house.go
 //
 // The tables a contributor may have to extend are all in tables.go; a message that asks for it says
 // which.

@@ -9,7 +9,7 @@ import (
 // Context is a context that can be cancelled, as [context.WithCancelCause] makes one. It costs nothing until somebody asks
 // for its Done or a Value: most pages come and go before anybody does. It must not be copied.
 type Context struct {
-	Parent context.Context // set before the first use
+	Parent context.Context              // set before the first use
 	state  atomic.Pointer[contextState] // nil: neither made nor cancelled
 }
 

@@ -1,0 +1,223 @@
+package tegenaria_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// opening is a part that is opened and closed by funcs; nil ones do nothing.
+type opening struct {
+	hooks
+	open  func(ctx context.Context) error
+	close func(ctx context.Context, reason string) error
+}
+
+func (o *opening) Open(ctx context.Context, _ tegenaria.SpiderInterface) error {
+	if o.open == nil {
+		return nil
+	}
+	return o.open(ctx)
+}
+
+func (o *opening) Close(ctx context.Context, reason string) error {
+	if o.close == nil {
+		return nil
+	}
+	return o.close(ctx, reason)
+}
+
+// beginning is a cache whose Begin is a func.
+type beginning struct {
+	tegenaria.CacheInterface
+	begin func(ctx context.Context) (tegenaria.State, error)
+}
+
+func (b *beginning) Begin(ctx context.Context, _ tegenaria.Job) (tegenaria.State, error) {
+	return b.begin(ctx)
+}
+
+// openOrBegin makes an engine in which Open, or the cache's Begin, is f.
+func openOrBegin(which string, w *world, s tegenaria.SpiderInterface, f func(ctx context.Context) error, opts ...tegenaria.EngineOption) *tegenaria.SpiderEngine {
+	if which == "Open" {
+		return newEngine(w, s, append(opts, tegenaria.EngineWithMiddlewares(&opening{open: f}))...)
+	}
+	cache := &beginning{tegenaria.NewMemoryCache(), func(ctx context.Context) (tegenaria.State, error) {
+		return tegenaria.State{}, f(ctx)
+	}}
+	return newEngine(w, s, append(opts, tegenaria.EngineWithCache(cache))...)
+}
+
+// Open and Begin are told when the crawl is to stop; one that does not listen is left behind when the grace is over.
+func TestStopWhileOpening(t *testing.T) {
+	const grace = 10 * time.Second
+	for _, which := range []string{"Open", "Begin"} {
+		for _, how := range []string{"Stop", "Stop with a deadline", "cancelled", "limit"} {
+			for _, listens := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s/%s/listens %t", which, how, listens), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						release := make(chan struct{})
+						w := onePage()
+						limits := tegenaria.Limits{}
+						if how == "limit" {
+							limits.Time = time.Second
+						}
+						e := openOrBegin(which, w, newSpider("http://a.test/"), func(ctx context.Context) error {
+							if !listens {
+								<-release
+								return nil
+							}
+							<-ctx.Done()
+							return fmt.Errorf("connecting: %w", context.Cause(ctx))
+						}, tegenaria.EngineWithGrace(grace), tegenaria.EngineWithLimits(limits))
+						ctx, cancel := context.WithCancelCause(t.Context())
+						defer cancel(nil)
+						result := make(chan error, 1)
+						go func() { result <- e.Run(ctx, "test") }()
+						sleep(time.Second)
+						synctest.Wait()
+						began, bound, reason := time.Now(), grace, "stopped"
+						cause := errors.New("enough")
+						switch how {
+						case "Stop":
+							if err := e.Stop(t.Context()); err != nil {
+								t.Errorf("Stop: %v", err)
+							}
+						case "Stop with a deadline":
+							bound = 3 * time.Second
+							stop, end := context.WithTimeout(t.Context(), bound)
+							defer end()
+							e.Stop(stop)
+						case "cancelled":
+							bound, reason = time.Second, "cancelled"
+							cancel(cause)
+						case "limit":
+							reason = "limit: time"
+						}
+						if listens {
+							bound = 0
+						}
+						err := <-result
+						if took := time.Since(began); took > bound {
+							t.Errorf("it took %s, want at most %s", took, bound)
+						}
+						if how == "cancelled" {
+							if !errors.Is(err, cause) {
+								t.Errorf("Run returned %v, want the cause", err)
+							}
+						} else {
+							wantStopped(t, err, reason)
+						}
+						var abandoned *tegenaria.AbandonedError
+						if errors.As(err, &abandoned) == listens || !listens && abandoned.Stages[tegenaria.StageOpen] != 1 {
+							t.Errorf("Run returned %v, abandoned must be %t", err, !listens)
+						}
+						part := map[string]string{"Open": "*tegenaria_test.opening", "Begin": "*tegenaria_test.beginning"}[which]
+						var failed *tegenaria.RunError
+						if errors.As(err, &failed) == listens || !listens && !strings.Contains(failed.Error(), part) {
+							t.Errorf("Run returned %v, want a *RunError that names %s: %t", err, part, !listens)
+						}
+						if got := e.Summary().Reason; got != reason || len(w.visits()) != 0 || e.Status() != tegenaria.StatusStopped {
+							t.Errorf("reason %q, asked %q, status %s", got, w.urls(), e.Status())
+						}
+						close(release)
+						synctest.Wait()
+					})
+				})
+			}
+		}
+	}
+}
+
+// Parts that have been opened before the stop are closed, and StartRequest is not called any more.
+func TestStopWhileOpeningClosesWhatIsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		closed := ""
+		var kept context.Context
+		first := &opening{
+			open:  func(ctx context.Context) error { kept = ctx; return nil },
+			close: func(_ context.Context, reason string) error { closed = reason; return nil },
+		}
+		slow := &opening{open: func(context.Context) error { sleep(5 * time.Second); return nil }}
+		s := newSpider()
+		s.start = func(chan<- *tegenaria.Context) { t.Error("StartRequest was called") }
+		e := newEngine(newWorld(), s, tegenaria.EngineWithMiddlewares(first, slow))
+		result := make(chan error, 1)
+		go func() { result <- e.Run(t.Context(), "test") }()
+		sleep(time.Second)
+		if err := e.Stop(t.Context()); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		wantStopped(t, <-result, "stopped")
+		if closed != "stopped" || kept.Err() == nil {
+			t.Errorf("closed with %q, Open's context: %v", closed, kept.Err())
+		}
+	})
+}
+
+// A part may keep Open's context: a graceful stop does not end it while work is in hand.
+func TestOpenContextLivesAsLongAsTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var kept context.Context
+		part := &opening{open: func(ctx context.Context) error { kept = ctx; return nil }}
+		s := newSpider("http://a.test/")
+		s.parse = parserOf(func(*tegenaria.Context) error {
+			sleep(5 * time.Second)
+			if kept.Err() != nil {
+				t.Errorf("Open's context ended before the work: %v", kept.Err())
+			}
+			return nil
+		})
+		e := newEngine(onePage(), s, tegenaria.EngineWithMiddlewares(part))
+		result := make(chan error, 1)
+		go func() { result <- e.Run(t.Context(), "test") }()
+		sleep(time.Second)
+		if err := e.Stop(t.Context()); err != nil {
+			t.Errorf("Stop: %v", err)
+		}
+		<-result
+		if kept.Err() == nil {
+			t.Error("Open's context has not ended")
+		}
+	})
+}
+
+// The first signal reaches a part that is being opened.
+func TestExecuteSignalWhileOpening(t *testing.T) {
+	part := &opening{open: func(ctx context.Context) error {
+		own, err := os.FindProcess(os.Getpid())
+		if err != nil {
+			return err
+		}
+		if err := own.Signal(os.Interrupt); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}}
+	wantStopped(t, newEngine(newWorld(), newSpider(), tegenaria.EngineWithMiddlewares(part)).Execute("test"), "stopped")
+}
+
+// After a failed Open or Begin the summary says so.
+func TestReasonOfAFailedStart(t *testing.T) {
+	for _, which := range []string{"Open", "Begin"} {
+		for _, f := range []func(context.Context) error{
+			func(context.Context) error { return errBroken },
+			func(context.Context) error { panic(errBroken) },
+		} {
+			e := openOrBegin(which, newWorld(), newSpider("http://a.test/"), f)
+			err := run(t, e)
+			var failed *tegenaria.RunError
+			if !errors.As(err, &failed) || !errors.Is(err, errBroken) || e.Summary().Reason != "failed" {
+				t.Errorf("%s: Run returned %v, reason %q", which, err, e.Summary().Reason)
+			}
+		}
+	}
+}
