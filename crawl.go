@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/buffer"
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -58,7 +59,7 @@ type crawl struct {
 	filters     []RequestFilter
 	downloaders *downloaderSet
 	http        *httpDownloader // the default downloader, nil if the user gave one
-	bodies      *bodyBudget
+	bodies      *fetch.Budget
 
 	parserOptions parserOptions
 

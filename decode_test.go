@@ -16,6 +16,8 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
+
+	"github.com/tegenaria/tegenaria/internal/fetch"
 )
 
 // pack puts a content coding on.
@@ -220,13 +222,13 @@ func TestH01WindowsCount(t *testing.T) {
 					w.Header().Set("Content-Encoding", tt.header)
 					w.Write(tt.body)
 				})
-				budget := newBodyBudget(100 << 20)
+				budget := fetch.NewBudget(100<<20, nil)
 				d := p.downloader(func(s *downloadSettings) { s.bodies, s.limits.Ratio = budget, -1 })
-				fetch := func() time.Duration {
+				get := func() time.Duration {
 					began := time.Now()
 					most := int64(0)
 					x := NewContext(NewRequest("http://x.example/", GET, nil, RequestWithResponseWriter(writerFunc(func(p []byte) (int, error) {
-						most = max(most, budget.used)
+						most = max(most, budget.Used())
 						return len(p), nil
 					}))))
 					x.job = &job{ctx: x}
@@ -235,19 +237,19 @@ func TestH01WindowsCount(t *testing.T) {
 					if result := (<-out).DownloadResult; result.Error != nil {
 						t.Error(result.Error)
 					}
-					if most != tt.counts && most != 101<<20 || x.job.hold.bytes != 0 {
-						t.Errorf("%d MiB were held, want %d; %d bytes are left", most>>20, tt.counts>>20, x.job.hold.bytes)
+					if most != tt.counts && most != 101<<20 || budget.Held(&x.job.hold) != 0 {
+						t.Errorf("%d MiB were held, want %d; %d bytes are left", most>>20, tt.counts>>20, budget.Held(&x.job.hold))
 					}
 					return time.Since(began)
 				}
-				if took := fetch(); took != 0 || budget.used != 0 {
-					t.Errorf("took %s, %d bytes are left", took, budget.used)
+				if took := get(); took != 0 || budget.Used() != 0 {
+					t.Errorf("took %s, %d bytes are left", took, budget.Used())
 				}
-				var over bodyHold
-				budget.add(&over, 100<<20)
-				budget.tryGrow(&over, 1<<20)
-				time.AfterFunc(time.Second, func() { budget.release(&over) })
-				if took := fetch(); (took == 0) != (tt.counts == 0) {
+				var over fetch.Hold
+				budget.Add(&over, 100<<20)
+				budget.TryGrow(&over, 1<<20)
+				time.AfterFunc(time.Second, func() { budget.Release(&over) })
+				if took := get(); (took == 0) != (tt.counts == 0) {
 					t.Errorf("took %s with no memory for bodies", took)
 				}
 			})

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/module"
 )
 
@@ -42,7 +43,7 @@ type downloadSettings struct {
 	client       *http.Client   // the user's; nil: the downloader makes its own connections
 	tls          *tls.Config    // of its own connections; nil: the default
 	concurrency  int            // how many downloads run at once
-	bodies       *bodyBudget    // nil: no bound
+	bodies       *fetch.Budget  // nil: no bound
 	loopback     *loopbackSet   // nil: none
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/tegenaria/tegenaria/internal/fetch"
 )
 
 // cannedTransport answers at once from memory.
@@ -56,7 +58,7 @@ func BenchmarkDownloader(b *testing.B) {
 		}
 	})
 	b.Run("ours", func(b *testing.B) {
-		d := newHTTPDownloader(downloadSettings{limits: limits, agent: "test", concurrency: 4, client: client, bodies: newBodyBudget(1 << 30)})
+		d := newHTTPDownloader(downloadSettings{limits: limits, agent: "test", concurrency: 4, client: client, bodies: fetch.NewBudget(1<<30, nil)})
 		defer d.close()
 		result := make(chan *Context, 1)
 		b.ReportAllocs()
@@ -111,7 +113,7 @@ func BenchmarkDownloaderConnection(b *testing.B) {
 		b.Run("ours"+path, func(b *testing.B) {
 			loopback := new(loopbackSet)
 			loopback.allow(server.URL)
-			d := newHTTPDownloader(downloadSettings{limits: Limits{}.withDefaults(), agent: "test", concurrency: 4, bodies: newBodyBudget(1 << 30), loopback: loopback})
+			d := newHTTPDownloader(downloadSettings{limits: Limits{}.withDefaults(), agent: "test", concurrency: 4, bodies: fetch.NewBudget(1<<30, nil), loopback: loopback})
 			defer d.close()
 			result := make(chan *Context, 1)
 			b.ReportAllocs()

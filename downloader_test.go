@@ -23,6 +23,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/tegenaria/tegenaria/internal/fetch"
 )
 
 // newTestDownloader makes a downloader that may ask the given servers, and checks that it leaves no goroutine
@@ -404,7 +406,7 @@ func TestDownloadBodyTooLarge(t *testing.T) {
 		}
 		w.Write(make([]byte, size))
 	})
-	budget := newBodyBudget(1 << 30)
+	budget := fetch.NewBudget(1<<30, nil)
 	d := newTestDownloader(t, func(s *downloadSettings) { s.limits.Body, s.bodies = 100_000, budget }, server)
 	for _, path := range []string{"/known", "/chunked"} {
 		if resp := mustDownload(t, d, NewRequest(server.URL+path, GET, nil)); resp.ContentLength != 100_000 {

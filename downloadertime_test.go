@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/fetch"
 )
 
 // pipeServer serves in memory, so that a whole exchange takes place in the virtual time of a synctest bubble.
@@ -150,15 +152,15 @@ func TestWaitingForTheBudgetIsNotTimed(t *testing.T) {
 				hang(w, r)
 			}
 		})
-		budget := newBodyBudget(1 << 20)
-		var over, full bodyHold
-		for _, h := range []*bodyHold{&full, &over} {
-			if err := budget.grow(t.Context(), h, 1<<20); err != nil {
+		budget := fetch.NewBudget(1<<20, nil)
+		var over, full fetch.Hold
+		for _, h := range []*fetch.Hold{&full, &over} {
+			if err := budget.Grow(t.Context(), h, 1<<20); err != nil {
 				t.Fatal(err)
 			}
 		}
 		d := p.downloader(func(s *downloadSettings) { s.bodies = budget })
-		fetch := func(path string) (result *RequestResult, took time.Duration) {
+		get := func(path string) (result *RequestResult, took time.Duration) {
 			start := time.Now()
 			ctx := NewContext(NewRequest("http://x.example/"+path, GET, nil, RequestWithTimeout(5*time.Second)))
 			ctx.job = &job{ctx: ctx}
@@ -168,20 +170,20 @@ func TestWaitingForTheBudgetIsNotTimed(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			if result, took := fetch("ends"); result.Error != nil || took != time.Hour {
+			if result, took := get("ends"); result.Error != nil || took != time.Hour {
 				t.Errorf("after %s: %v", took, result.Error)
 			}
 		})
 		wg.Go(func() {
-			result, took := fetch("hangs")
+			result, took := get("hangs")
 			var timeout *TimeoutError
 			if !errors.As(result.Error, &timeout) || took != time.Hour+3*time.Second {
 				t.Errorf("after %s: %v", took, result.Error)
 			}
 		})
 		time.AfterFunc(time.Hour, func() {
-			budget.release(&full)
-			budget.release(&over)
+			budget.Release(&full)
+			budget.Release(&over)
 		})
 		wg.Wait()
 	})
@@ -197,9 +199,9 @@ func TestCancelledWhileWaitingForTheBudget(t *testing.T) {
 				}
 				w.Write(make([]byte, 40_000))
 			})
-			budget := newBodyBudget(100)
-			var over bodyHold
-			if err := budget.grow(t.Context(), &over, 101); err != nil {
+			budget := fetch.NewBudget(100, nil)
+			var over fetch.Hold
+			if err := budget.Grow(t.Context(), &over, 101); err != nil {
 				t.Fatal(err)
 			}
 			d := p.downloader(func(s *downloadSettings) { s.bodies = budget })
@@ -214,8 +216,8 @@ func TestCancelledWhileWaitingForTheBudget(t *testing.T) {
 			if result := (<-out).DownloadResult; !errors.Is(result.Error, stopped) || result.Response != nil || time.Since(start) != time.Hour {
 				t.Errorf("announced %v: %v after %s", announced, result.Error, time.Since(start))
 			}
-			if held := x.job.hold.bytes; held != 0 || budget.used != 101 {
-				t.Errorf("announced %v: holds %d bytes of %d", announced, held, budget.used)
+			if held := budget.Held(&x.job.hold); held != 0 || budget.Used() != 101 {
+				t.Errorf("announced %v: holds %d bytes of %d", announced, held, budget.Used())
 			}
 		})
 	}
@@ -232,12 +234,12 @@ func TestReadBody(t *testing.T) {
 		for _, announced := range []bool{true, false} {
 			for _, tight := range []bool{true, false} {
 				name := fmt.Sprintf("%d announced %v tight %v", size, announced, tight)
-				var budgeted bodyHold
+				var budgeted fetch.Hold
 				limits := Limits{}.withDefaults()
 				if tight {
 					limits.Body = int64(max(size, 1))
 				}
-				d := newHTTPDownloader(downloadSettings{limits: limits, bodies: newBodyBudget(1 << 30)})
+				d := newHTTPDownloader(downloadSettings{limits: limits, bodies: fetch.NewBudget(1<<30, nil)})
 				x := &exchange{down: d, ctx: &Context{}, r: NewRequest("http://x.example/", GET, nil), hold: &budgeted, most: limits.Body, content: bytes.NewReader(page)}
 				x.life = t.Context()
 				want := int64(-1)
@@ -248,8 +250,8 @@ func TestReadBody(t *testing.T) {
 				if err != nil || !bytes.Equal(body, page) {
 					t.Errorf("%s: %d bytes, %v", name, len(body), err)
 				}
-				if budgeted.bytes != int64(size) {
-					t.Errorf("%s: holds %d bytes", name, budgeted.bytes)
+				if d.bodies.Held(&budgeted) != int64(size) {
+					t.Errorf("%s: holds %d bytes", name, d.bodies.Held(&budgeted))
 				}
 				if spare := cap(body) - len(body); announced && size <= trusted && spare != 0 || spare > size/4+16 {
 					t.Errorf("%s: %d bytes to spare", name, spare)
@@ -305,7 +307,7 @@ func BenchmarkDownload(b *testing.B) {
 	b.Run("downloader", func(b *testing.B) {
 		d := newTestDownloader(b, func(s *downloadSettings) {
 			s.loopback.allow(server.URL)
-			s.bodies = newBodyBudget(1 << 20)
+			s.bodies = fetch.NewBudget(1<<20, nil)
 		})
 		b.ReportAllocs()
 		for b.Loop() {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/httpx"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -16,7 +17,7 @@ type exchange struct {
 	down *httpDownloader
 	ctx  *Context
 	r    *Request
-	hold *bodyHold
+	hold *fetch.Hold
 	url  string // what is asked, without its fragment
 
 	start  time.Time
@@ -56,7 +57,7 @@ func (x *exchange) end() {
 	x.clock.stop()
 	if x.decoder != nil {
 		x.decoder.Close()
-		x.down.bodies.shrink(x.hold, x.counted)
+		x.down.bodies.Shrink(x.hold, x.counted)
 	}
 	if x.body != nil {
 		x.body.Close()
@@ -217,19 +218,19 @@ func (x *exchange) reserve(n int64) error {
 func (x *exchange) claim(n int64) error {
 	bodies := x.down.bodies
 	if j := x.ctx.job; j == nil || j.caller != nil { // the engine's own request, or an inline one
-		bodies.add(x.hold, n)
+		bodies.Add(x.hold, n)
 		return nil
 	}
-	if bodies.tryGrow(x.hold, n) {
+	if bodies.TryGrow(x.hold, n) {
 		return nil
 	}
 	x.clock.pause()
 	defer x.clock.goOn()
-	return bodies.grow(x.life, x.hold, n)
+	return bodies.Grow(x.life, x.hold, n)
 }
 
 // keepReserved gives back what was reserved above n bytes.
 func (x *exchange) keepReserved(n int) {
-	x.down.bodies.shrink(x.hold, x.reserved-int64(n))
+	x.down.bodies.Shrink(x.hold, x.reserved-int64(n))
 	x.reserved = int64(n)
 }

@@ -148,7 +148,7 @@ func (j *job) resumeOwn() error {
 	if !take {
 		return nil
 	}
-	defer j.crawl.bodies.want(j.rec.Slot)()
+	defer j.crawl.bodies.Want(j.rec.Slot)()
 	defer j.waitsForEngine()()
 	j.crawl.watch.clockStops(&j.call)
 	defer j.crawl.watch.clockGoesOn(&j.call)

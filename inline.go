@@ -249,7 +249,7 @@ func (c *crawl) waitSlot(j *job) error {
 
 // standInLine waits for what ask puts a waiter in line for.
 func (c *crawl) standInLine(j *job, ask func(w *waiter)) error {
-	defer c.bodies.want(j.rec.Slot)()
+	defer c.bodies.Want(j.rec.Slot)()
 	defer j.waitsForEngine()()
 	w := &waiter{granted: make(chan struct{})}
 	ask(w)

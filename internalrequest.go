@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/robots"
 )
@@ -17,7 +18,7 @@ import (
 // it. Of a long one the beginning is read.
 type internalContext struct {
 	context.Context
-	hold bodyHold
+	hold fetch.Hold
 	copy *Response // what the server has answered to the first request, before middlewares have seen it; or nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/slots"
 )
@@ -29,7 +30,7 @@ type job struct {
 	inbox      *inbox            // receives the requests that its user code sends
 	quiet      inbox             // the first of those that have no receiver at once
 	downloader *downloaderModule // that answered
-	hold       bodyHold          // its share of Limits.BodiesInFlight
+	hold       fetch.Hold        // its share of Limits.BodiesInFlight
 	turn       *turn             // of the present attempt to write to the request's ResponseWriter, or nil
 	written    int64             // bytes that went there
 	started    time.Time         // when its download began, zero if it did not
@@ -73,7 +74,7 @@ type job struct {
 
 // newJob makes the job of a record. Its request is decoded when it is fetched.
 func (c *crawl) newJob(rec Record, grant *slots.Grant) *job {
-	j := &job{crawl: c, rec: rec, grant: grant, hold: bodyHold{slot: rec.Slot}}
+	j := &job{crawl: c, rec: rec, grant: grant, hold: fetch.Hold{Slot: rec.Slot}}
 	j.open.Store(1)
 	return j
 }
@@ -133,8 +134,8 @@ func (j *job) tryOpen() bool {
 			return false
 		}
 		if j.open.CompareAndSwap(n, n+1) {
-			if c := j.crawl; c != nil && c.bodies.isShort() {
-				c.bodies.hurry(&j.hold)
+			if c := j.crawl; c != nil && c.bodies.IsShort() {
+				c.bodies.Hurry(&j.hold)
 			}
 			return true
 		}
@@ -314,7 +315,7 @@ func (j *job) dropFetches() {
 }
 
 // hold returns the request's share of Limits.BodiesInFlight; nil outside a run.
-func (c *Context) hold() *bodyHold {
+func (c *Context) hold() *fetch.Hold {
 	if c.job == nil {
 		if in := c.internal(); in != nil {
 			return &in.hold

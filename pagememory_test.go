@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/internal/fetch"
 )
 
 // pages drives the budget as a crawl does: workers download, take a place among the parsers, make something of the page,
@@ -30,10 +31,14 @@ const (
 
 // look notes how much is in use.
 func (p *pages) look() {
-	p.c.bodies.mu.Lock()
-	defer p.c.bodies.mu.Unlock()
-	p.most.Store(max(p.most.Load(), p.c.bodies.used))
+	used := p.c.bodies.Used()
+	for most := p.most.Load(); used > most && !p.most.CompareAndSwap(most, used); {
+		most = p.most.Load()
+	}
 }
+
+// pause waits in the time of the test.
+func pause(d time.Duration) { <-time.NewTimer(d).C }
 
 // page is the way of one page. The error is that of a crawl that was given up.
 func (p *pages) page(rng *rand.Rand) error {
@@ -41,7 +46,7 @@ func (p *pages) page(rng *rand.Rand) error {
 	j := c.newJob(Record{Slot: "a"}, nil)
 	j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: p.ctx, job: j}
 	resp := &Response{ctx: j.ctx}
-	defer c.bodies.release(&j.hold)
+	defer c.bodies.Release(&j.hold)
 	grow := func(left int64, take func(n int64) error) error {
 		for left > 0 {
 			n := 1 + rng.Int64N(left)
@@ -54,7 +59,7 @@ func (p *pages) page(rng *rand.Rand) error {
 		}
 		return nil
 	}
-	if err := grow(1+rng.Int64N(pagesBody), func(n int64) error { return c.bodies.grow(p.ctx, &j.hold, n) }); err != nil {
+	if err := grow(1+rng.Int64N(pagesBody), func(n int64) error { return c.bodies.Grow(p.ctx, &j.hold, n) }); err != nil {
 		return err
 	}
 	if err := c.parseGate.acquire(p.ctx, false); err != nil {
@@ -66,7 +71,7 @@ func (p *pages) page(rng *rand.Rand) error {
 		if p.busy && rng.IntN(3) == 0 { // a Fetch
 			c.lend(j)
 			pause(time.Duration(rng.IntN(10)) * time.Millisecond)
-			c.bodies.add(&j.hold, 10)
+			c.bodies.Add(&j.hold, 10)
 			if err := c.takeBack(j); err != nil {
 				return err
 			}
@@ -89,7 +94,7 @@ func (p *pages) page(rng *rand.Rand) error {
 func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	work, cancel := context.WithCancelCause(t.Context())
 	p.ctx = work
-	c := &crawl{began: time.Now(), work: work, bodies: newBodyBudget(pagesBound), parseGate: newGate(parsers)}
+	c := &crawl{began: time.Now(), work: work, bodies: fetch.NewBudget(pagesBound, nil), parseGate: newGate(parsers)}
 	c.cfg.concurrency = workers
 	c.limits = Limits{BodiesInFlight: pagesBound, Body: pagesBody}
 	c.watch = newWatch(c, 0, workers, workers)
@@ -111,8 +116,8 @@ func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	}
 	wg.Wait()
 	cancel(nil)
-	if c.bodies.used != 0 || len(c.bodies.waiting) != 0 || c.bodies.over != nil || c.lent.Load() != 0 || c.parseGate.free != parsers {
-		t.Errorf("%d bytes, %d waits and %d lent places are left, %d of %d places are free", c.bodies.used, len(c.bodies.waiting), c.lent.Load(), c.parseGate.free, parsers)
+	if c.bodies.Used() != 0 || c.bodies.Waits() != 0 || c.lent.Load() != 0 || c.parseGate.free != parsers {
+		t.Errorf("%d bytes, %d waits and %d lent places are left, %d of %d places are free", c.bodies.Used(), c.bodies.Waits(), c.lent.Load(), c.parseGate.free, parsers)
 	}
 }
 
@@ -140,25 +145,25 @@ func TestH01WaitingParsersEnd(t *testing.T) {
 // One page may take so much and no more; what is made of a page that has settled counts nowhere. A hold that can grow after
 // its release makes it fail.
 func TestH01OnePageHasABound(t *testing.T) {
-	c := &crawl{began: time.Now(), work: t.Context(), bodies: newBodyBudget(1000), parseGate: newGate(1), limits: Limits{BodiesInFlight: 1000, Body: 600}}
+	c := &crawl{began: time.Now(), work: t.Context(), bodies: fetch.NewBudget(1000, nil), parseGate: newGate(1), limits: Limits{BodiesInFlight: 1000, Body: 600}}
 	c.watch = newWatch(c, 0, 1, 1)
 	j := c.newJob(Record{}, nil)
 	j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: t.Context(), job: j}
 	resp := &Response{ctx: j.ctx}
-	if err := resp.grow(1200); err != nil || c.bodies.used != 1200 {
-		t.Fatalf("%d bytes are used, %v", c.bodies.used, err)
+	if err := resp.grow(1200); err != nil || c.bodies.Used() != 1200 {
+		t.Fatalf("%d bytes are used, %v", c.bodies.Used(), err)
 	}
 	var limit *html.LimitError
-	if err := resp.grow(1); !errors.As(err, &limit) || limit.Limit != 1200 || c.bodies.used != 1200 {
-		t.Errorf("%v, %d bytes are used", err, c.bodies.used)
+	if err := resp.grow(1); !errors.As(err, &limit) || limit.Limit != 1200 || c.bodies.Used() != 1200 {
+		t.Errorf("%v, %d bytes are used", err, c.bodies.Used())
 	}
-	if err := resp.grow(-200); err != nil || c.bodies.used != 1000 {
-		t.Errorf("%v, %d bytes are used", err, c.bodies.used)
+	if err := resp.grow(-200); err != nil || c.bodies.Used() != 1000 {
+		t.Errorf("%v, %d bytes are used", err, c.bodies.Used())
 	}
-	c.bodies.release(&j.hold)
+	c.bodies.Release(&j.hold)
 	for _, n := range []int64{100, -100, 50} {
-		if err := resp.grow(n); err != nil || c.bodies.used != 0 {
-			t.Errorf("after the end: %v, %d bytes are used", err, c.bodies.used)
+		if err := resp.grow(n); err != nil || c.bodies.Used() != 0 {
+			t.Errorf("after the end: %v, %d bytes are used", err, c.bodies.Used())
 		}
 	}
 	if (&Response{}).grow(1<<60) != nil {
@@ -171,7 +176,7 @@ func TestH01OnePageHasABound(t *testing.T) {
 // call hurry.
 func TestH01WaitEndsWhenAnItemIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &crawl{began: time.Now(), work: t.Context(), bodies: newBodyBudget(1000), parseGate: newGate(2), limits: Limits{BodiesInFlight: 1000, Body: 600}}
+		c := &crawl{began: time.Now(), work: t.Context(), bodies: fetch.NewBudget(1000, nil), parseGate: newGate(2), limits: Limits{BodiesInFlight: 1000, Body: 600}}
 		c.cfg.concurrency = 2
 		c.watch = newWatch(c, 0, 2, 2)
 		page := func() (*job, *Response) {
@@ -191,7 +196,7 @@ func TestH01WaitEndsWhenAnItemIsSent(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- resp.grow(100) }()
 		synctest.Wait()
-		if !c.bodies.isShort() {
+		if !c.bodies.IsShort() {
 			t.Fatal("it does not wait")
 		}
 		if !j.tryOpen() {
@@ -200,20 +205,20 @@ func TestH01WaitEndsWhenAnItemIsSent(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-done:
-			if err != nil || c.bodies.used != 1200 {
-				t.Errorf("%v, %d bytes are used", err, c.bodies.used)
+			if err != nil || c.bodies.Used() != 1200 {
+				t.Errorf("%v, %d bytes are used", err, c.bodies.Used())
 			}
 		default:
 			t.Error("it waits on")
-			c.bodies.release(&large.hold)
+			c.bodies.Release(&large.hold)
 			<-done
 		}
-		if c.bodies.release(&large.hold); c.bodies.isShort() {
+		if c.bodies.Release(&large.hold); c.bodies.IsShort() {
 			t.Error("somebody waits")
 		}
-		c.bodies.release(&j.hold)
-		if c.bodies.used != 0 {
-			t.Errorf("%d bytes are left", c.bodies.used)
+		c.bodies.Release(&j.hold)
+		if c.bodies.Used() != 0 {
+			t.Errorf("%d bytes are left", c.bodies.Used())
 		}
 	})
 }

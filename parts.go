@@ -191,7 +191,7 @@ func (c *crawl) close(reason string) error {
 	if c.http != nil {
 		c.http.close()
 	}
-	c.bodies.close()
+	c.bodies.Close()
 	c.took.Store(int64(time.Since(c.began)))
 	c.closeTelling()
 	if f := c.cfg.events.Closed; f != nil {

@@ -226,7 +226,7 @@ func (c *crawl) fetchRobots(j *job) (answer robotsAnswer, err error) {
 		in := &internalContext{Context: j.ctx.Ctx}
 		ctx := &Context{Request: r, Ctx: in, CtxId: j.ctx.CtxId}
 		alive, err := c.internalExchange(j, in, ctx, hop == 0)
-		c.bodies.release(&in.hold)
+		c.bodies.Release(&in.hold)
 		if hop == 0 {
 			answer.copy = in.copy
 		}

@@ -46,7 +46,7 @@ func (c *crawl) answerByCopy(j *job) {
 	if j.copy = nil; resp == nil || !likeOwn(j.ctx.Request, resp.Request()) {
 		return
 	}
-	c.bodies.add(&j.root().hold, int64(len(resp.Bytes())))
+	c.bodies.Add(&j.root().hold, int64(len(resp.Bytes())))
 	j.ctx.DownloadResult = &RequestResult{Response: copyOf(resp, j.ctx.Request)}
 }
 

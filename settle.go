@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
@@ -20,7 +21,7 @@ type settler struct {
 
 	mu     sync.Mutex // guards what follows
 	ended  []ended
-	hold   *bodyHold     // shares of the bodies of those that have let go
+	hold   *fetch.Hold   // shares of the bodies of those that have let go
 	slots  []string      // to be stored, though no job of theirs ends
 	wake   chan struct{} // one token tells that there is something to settle
 	haste  chan struct{} // one token ends a pause
@@ -38,7 +39,7 @@ const settleMost = 512
 func newSettler(c *crawl) *settler {
 	_, memory := c.cache.(*memoryCache)
 	return &settler{
-		crawl: c, alone: memory && len(c.committers) == 0, hold: new(bodyHold),
+		crawl: c, alone: memory && len(c.committers) == 0, hold: new(fetch.Hold),
 		wake: make(chan struct{}, 1), haste: make(chan struct{}, 1),
 	}
 }
@@ -51,7 +52,7 @@ func (s *settler) add(j *job) { s.take(j.ended(), false) }
 func (s *settler) take(e ended, gone bool) {
 	s.mu.Lock()
 	if gone {
-		s.crawl.bodies.move(&e.job.hold, s.hold)
+		s.crawl.bodies.Move(&e.job.hold, s.hold)
 		e.job = nil
 		if !s.crawl.tellsSettled() {
 			e.request = nil
@@ -119,7 +120,7 @@ func (s *settler) run() {
 			began = time.Now()
 			s.mu.Lock()
 			list, hold, slots, closed := s.ended, s.hold, s.slots, s.closed
-			s.ended, s.hold, s.spare, s.slots = s.spare[:0], new(bodyHold), nil, nil
+			s.ended, s.hold, s.spare, s.slots = s.spare[:0], new(fetch.Hold), nil, nil
 			s.mu.Unlock()
 			if len(list) > 0 || len(slots) > 0 {
 				s.settle(list, hold, slots)
@@ -141,7 +142,7 @@ func (s *settler) run() {
 
 // pause waits for so long, unless there is haste.
 func (s *settler) pause(wait time.Duration) {
-	if wait <= 0 || s.crawl.hungry.Load() || s.crawl.bodies.isShort() {
+	if wait <= 0 || s.crawl.hungry.Load() || s.crawl.bodies.IsShort() {
 		return
 	}
 	timer := time.NewTimer(wait)
@@ -153,7 +154,7 @@ func (s *settler) pause(wait time.Duration) {
 }
 
 // settle ends a batch of jobs, and stores their slots and others. The hold is of those that were let go.
-func (s *settler) settle(list []ended, hold *bodyHold, slots []string) {
+func (s *settler) settle(list []ended, hold *fetch.Hold, slots []string) {
 	c := s.crawl
 	batch := Batch{Settled: make([]Settled, 0, len(list))}
 	var ids, discard []string
@@ -180,7 +181,7 @@ func (s *settler) settle(list []ended, hold *bodyHold, slots []string) {
 		c.endFlights(list)
 		err = s.store(&batch)
 	}
-	c.bodies.release(hold)
+	c.bodies.Release(hold)
 	if err != nil {
 		c.storeFailed(err)
 		for i := range list {
@@ -310,7 +311,7 @@ func (s *settler) putBack(e *ended) {
 // release gives back what the job holds in memory, unless it was let go.
 func (s *settler) release(e *ended) {
 	if e.job != nil {
-		s.crawl.bodies.release(&e.job.hold)
+		s.crawl.bodies.Release(&e.job.hold)
 		e.job.discard()
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/buffer"
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 )
@@ -136,9 +137,8 @@ func (c *crawl) committerKeys() error {
 // wireDownloaders makes the default downloader unless the user gave one.
 func (c *crawl) wireDownloaders() (err error) {
 	cfg := &c.cfg
-	c.bodies = newBodyBudget(c.limits.BodiesInFlight)
+	c.bodies = fetch.NewBudget(c.limits.BodiesInFlight, func() { c.settler.hurry() })
 	c.parserOptions = newParserOptions(c.limits)
-	c.bodies.short = func() { c.settler.hurry() }
 	c.loopback = &loopbackSet{}
 	fallback := cfg.downloader
 	if fallback == nil {

@@ -57,6 +57,7 @@ var plan = map[string]floor{
 	"internal/garbage":    cellar,
 	"internal/jsonsize":   cellar,
 	"internal/cookiejar":  cellar,
+	"internal/fetch":      cellar,
 	"internal/funcname":   cellar,
 	"internal/identity":   cellar,
 

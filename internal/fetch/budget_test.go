@@ -1,4 +1,4 @@
-package tegenaria
+package fetch
 
 import (
 	"context"
@@ -15,9 +15,9 @@ type grower struct {
 	done chan error
 }
 
-func startGrow(ctx context.Context, b *bodyBudget, h *bodyHold, n int64) *grower {
+func startGrow(ctx context.Context, b *Budget, h *Hold, n int64) *grower {
 	g := &grower{make(chan error, 1)}
-	go func() { g.done <- b.grow(ctx, h, n) }()
+	go func() { g.done <- b.Grow(ctx, h, n) }()
 	synctest.Wait()
 	return g
 }
@@ -26,9 +26,9 @@ func (g *grower) waits() bool { return len(g.done) == 0 }
 
 func TestBodyBudget(t *testing.T) {
 	const bound = 100
-	bubble := func(name string, f func(t *testing.T, b *bodyBudget)) {
+	bubble := func(name string, f func(t *testing.T, b *Budget)) {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { f(t, newBodyBudget(bound)) })
+			synctest.Test(t, func(t *testing.T) { f(t, NewBudget(bound, nil)) })
 		})
 	}
 	must := func(t *testing.T, g *grower, waits bool) {
@@ -37,81 +37,81 @@ func TestBodyBudget(t *testing.T) {
 			t.Fatalf("waits: %v, want %v", !waits, waits)
 		}
 	}
-	bubble("fits", func(t *testing.T, b *bodyBudget) {
-		var h1, h2 bodyHold
+	bubble("fits", func(t *testing.T, b *Budget) {
+		var h1, h2 Hold
 		must(t, startGrow(t.Context(), b, &h1, 60), false)
 		must(t, startGrow(t.Context(), b, &h2, 40), false)
-		b.shrink(&h1, 10)
+		b.Shrink(&h1, 10)
 		must(t, startGrow(t.Context(), b, &h2, 10), false)
-		b.release(&h1)
-		b.release(&h1)
-		b.release(&h2)
+		b.Release(&h1)
+		b.Release(&h1)
+		b.Release(&h2)
 		if b.used != 0 || h1.bytes != 0 || b.over != nil {
 			t.Errorf("%d bytes are used", b.used)
 		}
 	})
-	bubble("one goes over", func(t *testing.T, b *bodyBudget) {
-		var full, h1, h2 bodyHold
+	bubble("one goes over", func(t *testing.T, b *Budget) {
+		var full, h1, h2 Hold
 		must(t, startGrow(t.Context(), b, &full, bound), false)
 		must(t, startGrow(t.Context(), b, &h1, 1000), false)
 		must(t, startGrow(t.Context(), b, &h1, 1000), false)
 		waits := startGrow(t.Context(), b, &h2, 1)
 		must(t, waits, true)
 		must(t, startGrow(t.Context(), b, &h1, 1000), false)
-		b.release(&full)
+		b.Release(&full)
 		must(t, waits, true)
-		b.release(&h1)
+		b.Release(&h1)
 		synctest.Wait()
 		must(t, waits, false)
 	})
-	bubble("a hold moves", func(t *testing.T, b *bodyBudget) {
-		var nothing, h1, h2, stored, next bodyHold
-		b.move(&nothing, &stored)
+	bubble("a hold moves", func(t *testing.T, b *Budget) {
+		var nothing, h1, h2, stored, next Hold
+		b.Move(&nothing, &stored)
 		must(t, startGrow(t.Context(), b, &h1, 60), false)
 		must(t, startGrow(t.Context(), b, &h2, 1000), false) // over the bound
-		b.move(&h1, &stored)
-		b.move(&h2, &stored)
-		b.release(&h1)
-		b.release(&h2)
+		b.Move(&h1, &stored)
+		b.Move(&h2, &stored)
+		b.Release(&h1)
+		b.Release(&h2)
 		if b.used != 1060 || stored.bytes != 1060 {
 			t.Errorf("%d bytes are used, %d of them moved", b.used, stored.bytes)
 		}
 		waits := startGrow(t.Context(), b, &next, 1000)
 		must(t, waits, true)
-		b.release(&stored)
+		b.Release(&stored)
 		synctest.Wait()
 		must(t, waits, false)
-		b.release(&next)
+		b.Release(&next)
 		if b.used != 0 || b.over != nil {
 			t.Errorf("%d bytes are used", b.used)
 		}
 	})
-	bubble("oldest first", func(t *testing.T, b *bodyBudget) {
-		var full, over, big, small bodyHold
+	bubble("oldest first", func(t *testing.T, b *Budget) {
+		var full, over, big, small Hold
 		must(t, startGrow(t.Context(), b, &full, bound), false)
 		must(t, startGrow(t.Context(), b, &over, 1), false)
 		first := startGrow(t.Context(), b, &big, 90)
 		second := startGrow(t.Context(), b, &small, 10)
-		b.shrink(&full, 20)
+		b.Shrink(&full, 20)
 		synctest.Wait()
 		must(t, first, true)
 		must(t, second, true) // it would fit, but must not overtake
-		b.release(&full)
+		b.Release(&full)
 		synctest.Wait()
 		must(t, first, false)
 		must(t, second, true)
-		b.release(&over)
+		b.Release(&over)
 		synctest.Wait()
 		must(t, second, false)
 	})
-	bubble("wanted slots", func(t *testing.T, b *bodyBudget) {
-		over, h1, h2, h3 := bodyHold{}, bodyHold{slot: "a"}, bodyHold{slot: "b"}, bodyHold{slot: "b"}
+	bubble("wanted slots", func(t *testing.T, b *Budget) {
+		over, h1, h2, h3 := Hold{}, Hold{Slot: "a"}, Hold{Slot: "b"}, Hold{Slot: "b"}
 		must(t, startGrow(t.Context(), b, &over, bound+1), false)
 		first := startGrow(t.Context(), b, &h1, 10)
 		second := startGrow(t.Context(), b, &h2, 10)
 		must(t, first, true)
 		must(t, second, true)
-		stop := b.want("b")
+		stop := b.Want("b")
 		synctest.Wait()
 		must(t, first, true)
 		must(t, second, false)
@@ -119,39 +119,39 @@ func TestBodyBudget(t *testing.T) {
 		stop()
 		more := startGrow(t.Context(), b, &h3, 10)
 		must(t, more, true)
-		b.add(&h1, 1000) // what an inline request of it reads
-		b.release(&over)
+		b.Add(&h1, 1000) // what an inline request of it reads
+		b.Release(&over)
 		synctest.Wait()
 		must(t, first, false)
 		must(t, more, true)
-		b.release(&h1)
+		b.Release(&h1)
 		synctest.Wait()
 		must(t, more, false)
-		b.release(&h2)
-		b.release(&h3)
+		b.Release(&h2)
+		b.Release(&h3)
 		if b.used != 0 || len(b.wanted) != 0 {
 			t.Errorf("%d bytes are used, %v is wanted", b.used, b.wanted)
 		}
 	})
-	bubble("the one that is over overtakes", func(t *testing.T, b *bodyBudget) {
-		var full, h1, h2 bodyHold
+	bubble("the one that is over overtakes", func(t *testing.T, b *Budget) {
+		var full, h1, h2 Hold
 		must(t, startGrow(t.Context(), b, &full, bound+1), false)
 		first := startGrow(t.Context(), b, &h1, 10)
 		other := startGrow(t.Context(), b, &h2, 10)
 		again := startGrow(t.Context(), b, &h1, 10)
 		must(t, again, true)
-		b.add(&full, 1000) // it stays full when the one that is over is gone
-		b.release(&full)
+		b.Add(&full, 1000) // it stays full when the one that is over is gone
+		b.Release(&full)
 		synctest.Wait()
 		must(t, first, false)
 		must(t, other, false)
 		must(t, again, false)
 	})
-	bubble("cancelled", func(t *testing.T, b *bodyBudget) {
-		var over, h1, h2 bodyHold
+	bubble("cancelled", func(t *testing.T, b *Budget) {
+		var over, h1, h2 Hold
 		must(t, startGrow(t.Context(), b, &over, bound-5), false)
 		must(t, startGrow(t.Context(), b, &over, 6), false)
-		b.shrink(&over, 6)
+		b.Shrink(&over, 6)
 		stopped := errors.New("stopped")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		first := startGrow(ctx, b, &h1, 10)
@@ -165,15 +165,15 @@ func TestBodyBudget(t *testing.T) {
 		}
 		must(t, second, false)
 	})
-	var none *bodyBudget
-	var h bodyHold
-	if none.grow(t.Context(), &h, 1<<60) != nil || newBodyBudget(1).grow(t.Context(), nil, 1<<60) != nil {
+	var none *Budget
+	var h Hold
+	if none.Grow(t.Context(), &h, 1<<60) != nil || NewBudget(1, nil).Grow(t.Context(), nil, 1<<60) != nil {
 		t.Error("no budget, or no hold, is a bound")
 	}
-	none.shrink(&h, 1)
-	none.release(&h)
-	none.add(&h, 1)
-	none.want("a")()
+	none.Shrink(&h, 1)
+	none.Release(&h)
+	none.Add(&h, 1)
+	none.Want("a")()
 }
 
 func pause(d time.Duration) { <-time.After(d) }
@@ -184,17 +184,17 @@ func TestBodyBudgetRandom(t *testing.T) {
 	t.Logf("seed %d", seed)
 	const budget, body = 1000, 400
 	synctest.Test(t, func(t *testing.T) {
-		b := newBodyBudget(budget)
+		b := NewBudget(budget, nil)
 		var wg sync.WaitGroup
 		for i := range 64 {
 			rng := rand.New(rand.NewPCG(seed, uint64(i)))
 			wg.Go(func() {
 				for range 50 {
-					var h bodyHold
+					var h Hold
 					left := int64(1 + rng.IntN(body))
 					for left > 0 {
 						n := 1 + rng.Int64N(left)
-						if err := b.grow(t.Context(), &h, n); err != nil {
+						if err := b.Grow(t.Context(), &h, n); err != nil {
 							t.Error(err)
 						}
 						left -= n
@@ -205,7 +205,7 @@ func TestBodyBudgetRandom(t *testing.T) {
 						b.mu.Unlock()
 						pause(time.Duration(rng.IntN(10)) * time.Millisecond)
 					}
-					b.release(&h)
+					b.Release(&h)
 				}
 			})
 		}

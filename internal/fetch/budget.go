@@ -1,4 +1,4 @@
-package tegenaria
+package fetch
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/garbage"
 )
 
-// bodyBudget shares Limits.BodiesInFlight among the requests of a crawl (design law L11). What a
+// Budget shares a number of bytes, Limits.BodiesInFlight, among the requests of a crawl. What a
 // download has read counts until its request settles; above the bound a download waits, with the rest
 // of its body unread.
 //
@@ -22,44 +22,71 @@ import (
 // What is given back is garbage until it is collected. Before the sum of both goes over the bound, and much of it is
 // garbage, a collection is run: so the bound is one on the heap, whatever GOGC is, and a crawl of common pages runs none.
 //
-// A bodyBudget may be used concurrently. A nil one has no bound.
-type bodyBudget struct {
-	bound int64  // bytes
-	short func() // called without locks when a download begins to wait
+// A Budget may be used concurrently. A nil one has no bound.
+type Budget struct {
+	bound int64 // bytes
+	short func()
 
 	garbage garbage.Bin // of large pieces
 
 	mu      sync.Mutex // guards what follows, and all holds
 	used    int64      // sum of all holds
-	over    *bodyHold  // may go over the bound
-	waiting []*bodyWait
+	over    *Hold      // may go over the bound
+	waiting []*wait
 	dirty   atomic.Int64   // bytes of garbage there may be, or more
 	waits   atomic.Bool    // somebody is in waiting; written with mu
 	wanted  map[string]int // inline requests in line, by slot
 }
 
-// bodyHold is one request's share of a bodyBudget. The zero value holds nothing and is ready to use.
-type bodyHold struct {
+// Hold is one request's share of a Budget. The zero value holds nothing and is ready to use.
+type Hold struct {
 	used  atomic.Bool // it may hold something; set before it does
 	ended atomic.Bool // its request has settled: what is made of the page later is its keeper's
 	bytes int64
-	slot  string // of the request; set before the first use
+	Slot  string // of the request; set before the first use
 }
 
-// bodyWait is a reader that waits for n more bytes.
-type bodyWait struct {
-	hold    *bodyHold
+// wait is a reader that waits for n more bytes.
+type wait struct {
+	hold    *Hold
 	n       int64
 	granted chan struct{}
 }
 
-func newBodyBudget(bound int64) *bodyBudget { return &bodyBudget{bound: bound, short: func() {}} }
+// NewBudget returns a budget of that many bytes. It calls short, unless nil, without locks when a download begins to wait.
+func NewBudget(bound int64, short func()) *Budget {
+	if short == nil {
+		short = func() {}
+	}
+	return &Budget{bound: bound, short: short}
+}
 
-// isShort tells whether a download waits.
-func (b *bodyBudget) isShort() bool { return b != nil && b.waits.Load() }
+// Used returns how many bytes all holds have together.
+func (b *Budget) Used() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used
+}
 
-// tryGrow adds n bytes to a hold if that takes no waiting.
-func (b *bodyBudget) tryGrow(h *bodyHold, n int64) bool {
+// Held returns how many bytes a hold has.
+func (b *Budget) Held(h *Hold) int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return h.bytes
+}
+
+// Waits returns how many requests wait.
+func (b *Budget) Waits() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting)
+}
+
+// IsShort reports whether a download waits.
+func (b *Budget) IsShort() bool { return b != nil && b.waits.Load() }
+
+// TryGrow adds n bytes to a hold if that takes no waiting, and reports whether it did.
+func (b *Budget) TryGrow(h *Hold, n int64) bool {
 	if b == nil || h == nil {
 		return true
 	}
@@ -67,14 +94,14 @@ func (b *bodyBudget) tryGrow(h *bodyHold, n int64) bool {
 	b.collect(n)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if h != b.over && len(b.waiting) > 0 && b.wanted[h.slot] == 0 {
+	if h != b.over && len(b.waiting) > 0 && b.wanted[h.Slot] == 0 {
 		return false
 	}
 	return b.take(h, n)
 }
 
-// add adds n bytes to a hold at once, above the bound if need be.
-func (b *bodyBudget) add(h *bodyHold, n int64) {
+// Add adds n bytes to a hold at once, above the bound if need be.
+func (b *Budget) Add(h *Hold, n int64) {
 	if b == nil || h == nil {
 		return
 	}
@@ -89,26 +116,26 @@ func (b *bodyBudget) add(h *bodyHold, n int64) {
 	b.used += n
 }
 
-// grow adds n bytes to a hold, and waits until it may. The error is the cause of ctx's end.
-func (b *bodyBudget) grow(ctx context.Context, h *bodyHold, n int64) error {
-	return b.growUnless(ctx, h, n, nil)
+// Grow adds n bytes to a hold, and waits until it may. The error is the cause of ctx's end.
+func (b *Budget) Grow(ctx context.Context, h *Hold, n int64) error {
+	return b.GrowUnless(ctx, h, n, nil)
 }
 
-// growUnless is grow that does not wait if mustNot, unless nil, returns true. When that comes true later, somebody calls
+// GrowUnless is grow that does not wait if mustNot, unless nil, returns true. When that comes true later, somebody calls
 // hurry.
-func (b *bodyBudget) growUnless(ctx context.Context, h *bodyHold, n int64, mustNot func() bool) error {
-	if b.tryGrow(h, n) {
+func (b *Budget) GrowUnless(ctx context.Context, h *Hold, n int64, mustNot func() bool) error {
+	if b.TryGrow(h, n) {
 		return nil
 	}
-	w := &bodyWait{hold: h, n: n, granted: make(chan struct{})}
+	w := &wait{hold: h, n: n, granted: make(chan struct{})}
 	b.mu.Lock()
 	b.waiting = append(b.waiting, w)
 	b.serve()
 	b.mu.Unlock()
 	if mustNot != nil && mustNot() { // hurry finds it in the line from here on
-		b.hurry(h)
+		b.Hurry(h)
 	}
-	if b.isShort() {
+	if b.IsShort() {
 		b.short()
 	}
 	select {
@@ -120,9 +147,9 @@ func (b *bodyBudget) growUnless(ctx context.Context, h *bodyHold, n int64, mustN
 	}
 }
 
-// hurry ends the waiting of a hold, above the bound if need be: somebody else waits for the one who waits.
-func (b *bodyBudget) hurry(h *bodyHold) {
-	if !b.isShort() {
+// Hurry ends the waiting of a hold, above the bound if need be: somebody else waits for the one who waits.
+func (b *Budget) Hurry(h *Hold) {
+	if !b.IsShort() {
 		return
 	}
 	b.mu.Lock()
@@ -144,8 +171,8 @@ func (b *bodyBudget) hurry(h *bodyHold) {
 	b.serve()
 }
 
-// shrink takes n bytes back from a hold.
-func (b *bodyBudget) shrink(h *bodyHold, n int64) {
+// Shrink takes n bytes back from a hold.
+func (b *Budget) Shrink(h *Hold, n int64) {
 	if b == nil || h == nil || n == 0 {
 		return
 	}
@@ -157,8 +184,8 @@ func (b *bodyBudget) shrink(h *bodyHold, n int64) {
 	b.serve()
 }
 
-// release gives back everything of a hold. Nothing counts in it from then on.
-func (b *bodyBudget) release(h *bodyHold) {
+// Release gives back everything of a hold. Nothing counts in it from then on.
+func (b *Budget) Release(h *Hold) {
 	if b == nil || h == nil {
 		return
 	}
@@ -179,7 +206,7 @@ func (b *bodyBudget) release(h *bodyHold) {
 const much = 256 << 10
 
 // free takes n bytes, which are garbage now, out of the sum. It is called with mu held.
-func (b *bodyBudget) free(n int64) {
+func (b *Budget) free(n int64) {
 	b.used -= n
 	if n < much {
 		return
@@ -189,7 +216,7 @@ func (b *bodyBudget) free(n int64) {
 }
 
 // collect runs a collection if n bytes more, the garbage counted, are above the bound, and much is garbage.
-func (b *bodyBudget) collect(n int64) {
+func (b *Budget) collect(n int64) {
 	if b.dirty.Load() < max(b.bound/8, 16*much) {
 		return
 	}
@@ -207,15 +234,15 @@ func (b *bodyBudget) collect(n int64) {
 	b.dirty.Store(b.garbage.Left())
 }
 
-// close gives back to the system what large pages have left.
-func (b *bodyBudget) close() {
+// Close gives back to the system what large pages have left.
+func (b *Budget) Close() {
 	if b != nil {
 		b.garbage.Close()
 	}
 }
 
-// move adds a hold to another one, which goes over the bound in its place.
-func (b *bodyBudget) move(h, to *bodyHold) {
+// Move adds a hold to another one, which goes over the bound in its place.
+func (b *Budget) Move(h, to *Hold) {
 	if b == nil {
 		return
 	}
@@ -232,8 +259,8 @@ func (b *bodyBudget) move(h, to *bodyHold) {
 	}
 }
 
-// want tells that an inline request stands in line for a slot. The func it returns ends that.
-func (b *bodyBudget) want(slot string) (stop func()) {
+// Want tells that an inline request stands in line for a slot. The func it returns ends that.
+func (b *Budget) Want(slot string) (stop func()) {
 	if b == nil {
 		return func() {}
 	}
@@ -254,11 +281,11 @@ func (b *bodyBudget) want(slot string) (stop func()) {
 }
 
 // take adds n bytes to a hold if the budget has them, or if the hold may go over it. The caller holds mu.
-func (b *bodyBudget) take(h *bodyHold, n int64) bool {
+func (b *Budget) take(h *Hold, n int64) bool {
 	if h.ended.Load() {
 		return true
 	}
-	if b.used+n > b.bound && b.wanted[h.slot] == 0 {
+	if b.used+n > b.bound && b.wanted[h.Slot] == 0 {
 		if b.over != nil && b.over != h {
 			return false
 		}
@@ -271,10 +298,10 @@ func (b *bodyBudget) take(h *bodyHold, n int64) bool {
 
 // serve lets go on who may, oldest first: nobody overtakes a reader that waits for much, except the one
 // that is over the bound already and those that an inline request may wait for. The caller holds mu.
-func (b *bodyBudget) serve() {
+func (b *Budget) serve() {
 	left := b.waiting[:0]
 	for _, w := range b.waiting {
-		if (len(left) == 0 || w.hold == b.over || b.wanted[w.hold.slot] > 0) && b.take(w.hold, w.n) {
+		if (len(left) == 0 || w.hold == b.over || b.wanted[w.hold.Slot] > 0) && b.take(w.hold, w.n) {
 			close(w.granted)
 			continue
 		}
@@ -285,7 +312,7 @@ func (b *bodyBudget) serve() {
 	b.waits.Store(len(left) > 0)
 }
 
-func (b *bodyBudget) withdraw(w *bodyWait) {
+func (b *Budget) withdraw(w *wait) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if i := slices.Index(b.waiting, w); i >= 0 {
