@@ -26,7 +26,7 @@ func numbered(format string, n int) string {
 }
 
 // A page that is made to exhaust the memory fails alone, by whatever way it is read, with the typed error; the pages beside
-// it are fetched. Without selector.Bounds, the charge of trees, lists, texts or JSON in Response it makes a Fetched of one.
+// it are fetched. It fails when Response does not charge JSON.
 func TestH01BombsFailAlone(t *testing.T) {
 	const size = 3 << 20
 	bodies := map[string]struct{ contentType, body string }{
@@ -96,6 +96,42 @@ func TestH01BombsFailAlone(t *testing.T) {
 			}
 			if stats.Outcomes[tegenaria.Fetched] != 2 {
 				t.Errorf("outcomes %v", stats.Outcomes)
+			}
+		})
+	}
+}
+
+// Limits.Nodes and Limits.Attributes end the tree of a page for which there is memory, and the memory that one page may take
+// ends a tree that has fewer of both. It fails without the selector.Bounds of parserOptions.
+func TestH01BoundsOfTreesEndThemAlone(t *testing.T) {
+	for _, tt := range []struct {
+		what, body string
+		limits     tegenaria.Limits
+	}{
+		{"nodes", strings.Repeat("<br>", 60_000), tegenaria.Limits{Nodes: 50_000}},
+		{"attributes", numbered("<p a%d=b c>", 5000), tegenaria.Limits{Attributes: 9000}},
+		{"bytes", strings.Repeat("<br>", 400_000), tegenaria.Limits{Body: 2 << 20, BodiesInFlight: 4 << 20}},
+	} {
+		t.Run(tt.what, func(t *testing.T) {
+			url, _ := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/html; charset=utf-8")
+				io.WriteString(w, tt.body)
+			})
+			var told error
+			engine := tegenaria.NewSpiderEngine(
+				tegenaria.EngineWithSpiders(tegenaria.NewSpider("bounds", tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, _ *tegenaria.Output[int]) error {
+					r.CSS("p")
+					return nil
+				}), url)),
+				tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
+				tegenaria.EngineWithLimits(tt.limits),
+				tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) { told = err }))
+			if err := engine.Run(t.Context(), "bounds"); err != nil {
+				t.Fatal(err)
+			}
+			var limit *html.LimitError
+			if !errors.As(told, &limit) || !strings.Contains(limit.What, tt.what) {
+				t.Errorf("%v, want a limit of %s", told, tt.what)
 			}
 		})
 	}
