@@ -34,11 +34,11 @@ type job struct {
 	turn       *turn             // of the present attempt to write to the request's ResponseWriter, or nil
 	written    int64             // bytes that went there
 	started    time.Time         // when its download began, zero if it did not
-	prepared   bool              // its request has passed the middlewares
 	copy       *Response         // of the robots.txt that it asks for, which the engine has asked for because of it; or nil
-	flown      bool              // the cache knows that it is seen
 	suspect    *suspect          // its crashes have it run alone; nil: none
 	died       *HandleError      // it is given up because of them
+	prepared   bool              // its request has passed the middlewares
+	flown      bool              // the cache knows that it is seen
 	announced  bool              // RequestStarted was told of its download
 	reserved   bool              // a page of its slot's budget is kept for it; the scheduler's mu guards this and over
 	over       bool              // it is an inline request that was settled: no download begins any more
@@ -55,13 +55,13 @@ type job struct {
 	outcome Outcome    // 0: undecided, it goes back to the cache
 	sealed  bool       // it stays undecided: something of it was lost because the crawl ends
 	dropped bool       // those of which it did not wait have no effect any more
-	fetches int        // inline requests it waits for
-	lenders int        // those of them that wait while its parse worker is lent
 	lent    bool       // its parse worker works for another page meanwhile
 	parsing bool       // it holds a parse worker, or has lent it
-	paused  int        // inline requests of its ProcessRequest that are under way
-	gave    bool       // it gave its slot back for them
+	gave    bool       // it gave its slot back for the Fetch calls of its ProcessRequest
 	taking  bool       // it stands in line for that slot again
+	fetches int        // inline requests it waits for
+	lenders int        // those of them that wait while its parse worker is lent
+	paused  int        // inline requests of its ProcessRequest that are under way
 	lost    error      // why an item of it could not be sent
 	reason  string
 	status  int

@@ -40,9 +40,13 @@ func (s *stack) lastOf(name uint32) *uint32 {
 	if name < 2*elementAtoms {
 		return &s.last[name]
 	}
-	name -= 2 * elementAtoms
-	if int(name) >= len(s.lastMore) {
-		n := int(name) + 64 - len(s.lastMore)
+	return s.lastOfOther(int(name - 2*elementAtoms))
+}
+
+// lastOfOther is lastOf for a name that is no element's. It is a func of its own for lastOf to be inlined.
+func (s *stack) lastOfOther(name int) *uint32 {
+	if name >= len(s.lastMore) {
+		n := name + 64 - len(s.lastMore)
 		s.lastMore = fit(s.mem, s.lastMore, n)
 		s.lastMore = append(s.lastMore, make([]uint32, n)...)
 	}
@@ -88,6 +92,13 @@ func (s *stack) take() uint32 {
 		s.free = s.all[i].below
 		return i
 	}
+	return s.add()
+}
+
+// add returns a new entry. It is a func of its own for take to be inlined.
+//
+//go:noinline
+func (s *stack) add() uint32 {
 	s.all = append(fit(s.mem, s.all, 1), open{})
 	return uint32(len(s.all) - 1)
 }

@@ -314,11 +314,20 @@ func (s *atomSet) begin() {
 // add adds an atom and reports whether it was there already.
 func (s *atomSet) add(m *meter, a Atom) (there bool) {
 	if int(a) >= len(s.stamps) {
-		n := max(staticAtoms, 2*int(a)) - len(s.stamps)
-		s.stamps = fit(m, s.stamps, n)
-		s.stamps = append(s.stamps, make([]uint32, n)...)
+		return s.addLarge(m, a)
 	}
 	there = s.stamps[a] == s.stamp
 	s.stamps[a] = s.stamp
 	return there
+}
+
+// addLarge adds an atom for which there is no room yet. It is a func of its own for add to be inlined.
+//
+//go:noinline
+func (s *atomSet) addLarge(m *meter, a Atom) (there bool) {
+	n := max(staticAtoms, 2*int(a)) - len(s.stamps)
+	s.stamps = fit(m, s.stamps, n)
+	s.stamps = append(s.stamps, make([]uint32, n)...)
+	s.stamps[a] = s.stamp
+	return false
 }

@@ -33,7 +33,10 @@ next:
 				}
 			}
 		}
-		d.attrs = append(fit(&d.mem, d.attrs, 1), attr{uint32(atom)<<atomShift | uint32(NoNamespace)<<nsShift, uint32(a.value), uint32(a.valueEnd)})
+		if len(d.attrs) == cap(d.attrs) {
+			d.attrs = enlarge(&d.mem, d.attrs, 1)
+		}
+		d.attrs = append(d.attrs, attr{uint32(atom)<<atomShift | uint32(NoNamespace)<<nsShift, uint32(a.value), uint32(a.valueEnd)})
 	}
 	if ns != HTML {
 		adjustAttrs(d.attrs[first:], ns)

@@ -25,6 +25,29 @@ func (m *miser) Grow(n int64) error {
 	return nil
 }
 
+// A tree asks for its memory before it grows, and ends the page where there is none. It fails if Parse does not charge it.
+func TestH01TreesAskForTheirMemory(t *testing.T) {
+	const granted = 4 << 20
+	for name, option := range map[string]selector.Option{"HTML": nil, "XML": selector.XML()} {
+		host := &miser{left: granted}
+		options := []selector.Option{selector.For(host)}
+		if option != nil {
+			options = append(options, option)
+		}
+		page := []byte("<r>" + strings.Repeat("<b>x</b>", 400_000) + "</r>")
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		doc := selector.Parse(page, options...)
+		runtime.ReadMemStats(&after)
+		if refused := (*selector.ParseError)(nil); !errors.As(doc.Err(), &refused) || !errors.Is(doc.Err(), errNoMemory) {
+			t.Errorf("%s: the error is %v", name, doc.Err())
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 3*granted {
+			t.Errorf("%s: %d MiB were taken, %d granted", name, took>>20, granted>>20)
+		}
+	}
+}
+
 // What queries and their results take beside the tree is asked for before it is taken, and ends in a [*selector.ParseError]
 // if there is none: what is far larger than the page is refused. Each case fails if what it names is made without asking.
 func TestH01ResultsAskForTheirMemory(t *testing.T) {

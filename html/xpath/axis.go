@@ -68,7 +68,7 @@ func (a axis) enough(ev *evaluator, set []ref) []ref {
 		if a == precedingSibling {
 			slices.Reverse(set)
 		}
-		seen := newVisited(ev)
+		seen := visited{ev: ev, nodes: make(map[uint32]bool)}
 		defer seen.end()
 		set = slices.DeleteFunc(set, func(r ref) bool {
 			parent := ev.doc.Node(r.node).Parent().ID()
@@ -214,7 +214,7 @@ func (w *walk) above(n html.Node, isAttr bool) {
 		n = n.Parent()
 	}
 	for ; !n.IsZero() && !w.seen.has(n.ID()); n = n.Parent() {
-		if w.seen != nil {
+		if w.seen.nodes != nil {
 			w.seen.add(n.ID())
 		}
 		if !w.visit(ref{node: n.ID()}) {

@@ -78,7 +78,7 @@ func (ev *evaluator) step(s *step, from []ref, limit int) []ref {
 	w.stream = !s.counts()
 	if w.stream && len(from) > 1 {
 		from = s.axis.enough(ev, from)
-		w.seen = newVisited(ev)
+		w.seen = visited{ev: ev, nodes: make(map[uint32]bool)}
 		defer w.seen.end()
 	}
 	for _, r := range from {
@@ -139,7 +139,7 @@ type walk struct {
 	start  int  // where the nodes start that were reached from the present node
 	stream bool // the predicates can be asked at once, because none depends on the position
 	limit  int
-	seen   *visited // the ancestors that were visited, if there are several nodes to start at
+	seen   visited // the ancestors that were visited, if there are several nodes to start at
 }
 
 // add collects a node.
@@ -175,7 +175,7 @@ func (w *walk) visit(r ref) bool {
 	return true
 }
 
-// visited is a set of nodes, whose memory is asked for once it is large.
+// visited is a set of nodes, whose memory is asked for once it is large. The zero value is empty and takes none.
 type visited struct {
 	ev    *evaluator
 	nodes map[uint32]bool
@@ -185,10 +185,8 @@ type visited struct {
 // visitedBytes is what a node takes in a map, with the map before it grew.
 const visitedBytes = 32
 
-func newVisited(ev *evaluator) *visited { return &visited{ev: ev, nodes: make(map[uint32]bool)} }
-
 // has reports whether a node is in the set.
-func (v *visited) has(id uint32) bool { return v != nil && v.nodes[id] }
+func (v *visited) has(id uint32) bool { return v.nodes[id] }
 
 // add adds a node.
 func (v *visited) add(id uint32) {
