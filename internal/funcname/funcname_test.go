@@ -25,7 +25,7 @@ type byValue struct{ tag *int }
 
 func (s byValue) Parse(n int) int { return n + *s.tag }
 
-type generic[T any] struct{ value T }
+type generic[T any] struct{ _ T }
 
 func (s *generic[T]) Parse(n int) int { return n }
 

@@ -8,10 +8,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/robotsgate"
 )
 
-type job struct {
-	name   string
-	parked int
-}
+type job struct{ parked int }
 
 func (j *job) Park() { j.parked++ }
 
