@@ -88,8 +88,8 @@ func soakSite(t *testing.T, n int) (*httptest.Server, *atomic.Int64) {
 	return site, asked
 }
 
-// cutProxy forwards TCP connections, and closes each after 1 to 400,000 bytes of what the server sends, every other
-// one by RST.
+// cutProxy forwards TCP connections, and closes each after 1 to 400,000 bytes of what the server sends, every fifth after 300 at
+// most, and every other one by RST.
 type cutProxy struct {
 	listener net.Listener
 	to       string
@@ -125,6 +125,9 @@ func newCutProxy(t *testing.T, to string, seed uint64) *cutProxy {
 func (p *cutProxy) forward(client *net.TCPConn) {
 	p.mu.Lock()
 	most, reset := 1+p.rnd.Int64N(400_000), p.rnd.IntN(2) == 0
+	if p.rnd.IntN(5) == 0 {
+		most = 1 + p.rnd.Int64N(300) // within the first header, or a little more
+	}
 	p.mu.Unlock()
 	server, err := net.Dial("tcp", p.to)
 	if err != nil {
