@@ -196,10 +196,19 @@ func FuzzHeaderBlocks(f *testing.F) {
 		frame, err := framer.ReadFrame()
 		var ended http2.ConnectionError
 		switch ends := errors.As(err, &ended); {
-		case explodes && !ends:
+		case explodes && !ends && sizeOf(block) <= limit:
+			// The framer of x/net reads on where net/http ends: it has a second budget, for the names of trailers. What
+			// is no larger than the limit neither of them ends.
 			t.Errorf("explodes, but net/http reads %v, %v", frame, err)
 		case !explodes && ends && ended == http2.ConnectionError(http2.ErrCodeCompression) && !ours.garbled:
 			t.Errorf("net/http cannot decode what we can: %v", err)
 		}
 	})
+}
+
+// sizeOf returns the size of the fields of a header block, as far as it can be decoded.
+func sizeOf(block []byte) (size uint32) {
+	d := hpack.NewDecoder(4096, func(f hpack.HeaderField) { size += f.Size() })
+	d.Write(block)
+	return size
 }
