@@ -68,7 +68,7 @@ func (c *Cache) Accept(_ context.Context, records []tegenaria.Record) ([]tegenar
 // keyMarks tell of some keys that they are not among those that were marked. It saves the look-ups of a page.
 type keyMarks [64]uint64
 
-// mark marks a key, and tells whether it may have been marked before. False is certain.
+// mark marks a key, and reports whether it may have been marked before. False is certain.
 func (m *keyMarks) mark(key *tegenaria.Key) bool {
 	word, bit := &m[key[0]%uint8(len(m))], uint64(1)<<(key[1]%64)
 	before := *word&bit != 0

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // maxSettled is how many settled requests are worth a commit of their own.
@@ -90,7 +91,7 @@ func (c *Cache) merge() error {
 	return err
 }
 
-// remembers tells whether a slot without records has something to remember.
+// remembers reports whether a slot without records has something to remember.
 func (s *slot) remembers(now time.Time) bool { return s.nextAllowed.After(now) || s.pages > 0 }
 
 // storeSlot writes what a slot has to remember, or forgets it.
@@ -135,21 +136,21 @@ func (c *Cache) storeSlot(s *slot, now time.Time) {
 }
 
 func parseSlot(name string, value []byte) (*slot, error) {
-	r := reader{data: value}
-	s := &slot{name: name, id: uint32(r.uint()), waiting: int(r.uint()), stored: true}
-	s.head = place{r.int(), r.uint()}
+	r := reader{wire.Decoder{Rest: value}}
+	s := &slot{name: name, id: uint32(r.Uint()), waiting: int(r.Uint()), stored: true}
+	s.head = place{r.Int(), r.Uint()}
 	s.cursor = s.head
-	if len(r.data) > 0 {
-		s.nextAllowed = instant(r.int()).time()
+	if len(r.Rest) > 0 {
+		s.nextAllowed = instant(r.Int()).time()
 	}
-	if len(r.data) > 0 {
-		s.delay, s.pages = time.Duration(r.uint()), int(r.uint())
+	if len(r.Rest) > 0 {
+		s.delay, s.pages = time.Duration(r.Uint()), int(r.Uint())
 	}
-	if len(r.data) > 0 {
-		s.penalty = time.Duration(r.uint())
+	if len(r.Rest) > 0 {
+		s.penalty = time.Duration(r.Uint())
 	}
-	if len(r.data) > 0 {
-		s.throttle = time.Duration(r.uint())
+	if len(r.Rest) > 0 {
+		s.throttle = time.Duration(r.Uint())
 	}
 	return s, r.end()
 }

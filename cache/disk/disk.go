@@ -315,7 +315,7 @@ func (c *Cache) finish() error {
 	return c.wait(done)
 }
 
-// open tells whether the cache is closed or broken.
+// open reports whether the cache is closed or broken.
 func (c *Cache) open() error {
 	if c.closed {
 		return errClosed
@@ -323,7 +323,7 @@ func (c *Cache) open() error {
 	return c.broken()
 }
 
-// begun tells whether the cache can be used.
+// begun reports whether the cache can be used.
 func (c *Cache) begun() error {
 	if !c.ready && !c.closed {
 		return errNotBegun

@@ -261,7 +261,8 @@ func (f *flightNotes) write(place uint32, data []byte) error {
 	return err
 }
 
-// copyMapped writes to mapped memory. False: the file is not behind it any more. Without care that would end the process.
+// copyMapped writes to mapped memory. It returns false if the file behind it is gone, which would end the
+// process otherwise.
 func copyMapped(dst, src []byte) (ok bool) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() { ok = recover() == nil }()

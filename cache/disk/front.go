@@ -94,7 +94,7 @@ func (w *workbench) quota() int {
 	return min(frontBytes, w.budget/2/max(w.slots, 1))
 }
 
-// full tells whether a front takes no more.
+// full reports whether a front takes no more.
 func (w *workbench) full(s *slot) bool {
 	return len(s.front) > 0 && (len(s.front) >= frontRecords || s.bytes >= w.quota())
 }

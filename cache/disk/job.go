@@ -72,7 +72,7 @@ func damage(dir, file string, err error) error {
 	return &DamageError{Dir: dir, File: file, Err: err}
 }
 
-// mustExist tells whether a directory holds a job, or what is left of one.
+// mustExist reports whether a directory holds a job, or what is left of one.
 func mustExist(fs vfs.FS, dir string) error {
 	for _, name := range []string{formatFile, storeDir, keptDir} {
 		if _, err := fs.Stat(fs.PathJoin(dir, name)); !errors.Is(err, os.ErrNotExist) {
@@ -111,7 +111,7 @@ func lockJob(fs vfs.FS, dir string) (abs string, lock io.Closer, err error) {
 	return dir, lock, nil
 }
 
-// isOurs tells whether a file in a job's directory belongs to the job.
+// isOurs reports whether a file in a job's directory belongs to the job.
 func isOurs(name string) bool {
 	switch strings.TrimSuffix(name, newSuffix) {
 	case formatFile, lockFile, markFile, filterFile, notesFile, storeDir, keptDir, foundDir, rebuiltDir:

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // journal is what the last commits have said of seen keys and of slots, and what no other row says yet. A commit touches
@@ -62,14 +63,14 @@ func (j *journal) where(key *tegenaria.Key) (w where, known bool) {
 	if !known {
 		return w, false
 	}
-	r := reader{data: j.data[at+1+len(key):]}
+	r := reader{wire.Decoder{Rest: j.data[at+1+len(key):]}}
 	return readWhere(&r), true
 }
 
 // setSlot notes the value of a slot that has a row.
 func (j *journal) setSlot(id uint32, name string, value []byte) {
 	j.slots[id] = slotEntry{name, uint32(len(j.data))}
-	j.data = appendText(append(j.data, rangeSlot), value)
+	j.data = wire.AppendText(append(j.data, rangeSlot), value)
 }
 
 // slot returns the value of a slot, if the journal has one that is newer than the slot's row.
@@ -78,7 +79,7 @@ func (j *journal) slot(id uint32) (value []byte, ok bool) {
 	if !ok {
 		return nil, false
 	}
-	r := reader{data: j.data[s.at:]}
+	r := reader{wire.Decoder{Rest: j.data[s.at:]}}
 	_, _, value = r.journalEntry()
 	return value, true
 }
@@ -86,21 +87,21 @@ func (j *journal) slot(id uint32) (value []byte, ok bool) {
 // forgetSlot notes that a slot has no row any more.
 func (j *journal) forgetSlot(id uint32) {
 	delete(j.slots, id)
-	j.data = appendText(append(j.data, rangeSlot), binary.AppendUvarint(nil, uint64(id)))
+	j.data = wire.AppendText(append(j.data, rangeSlot), binary.AppendUvarint(nil, uint64(id)))
 }
 
 // journalEntry reads an entry; slots have no key.
 func (r *reader) journalEntry() (in byte, key, value []byte) {
-	switch in = r.byte(); in {
+	switch in = r.Byte(); in {
 	case rangeSeen:
-		key = r.take(uint64(len(tegenaria.Key{})))
-		value = r.data
+		key = r.Take(uint64(len(tegenaria.Key{})))
+		value = r.Rest
 		readWhere(r)
-		value = value[:len(value)-len(r.data)]
+		value = value[:len(value)-len(r.Rest)]
 	case rangeSlot:
-		value = r.take(r.uint())
+		value = r.Take(r.Uint())
 	default:
-		r.fail()
+		r.Fail()
 	}
 	return in, key, value
 }
@@ -118,26 +119,26 @@ func (j *journal) wrote(commit uint64) {
 // be forgotten.
 func (j *journal) read(commit uint64, row []byte) error {
 	j.data = append(j.data, row...)
-	r := reader{data: row}
-	for len(r.data) > 0 {
-		at := len(j.data) - len(r.data)
+	r := reader{wire.Decoder{Rest: row}}
+	for len(r.Rest) > 0 {
+		at := len(j.data) - len(r.Rest)
 		in, key, value := r.journalEntry()
-		if r.err != nil {
+		if r.Err() != nil {
 			break
 		}
 		if in == rangeSeen {
 			j.seen.set(j.data, (*tegenaria.Key)(key), at)
 			continue
 		}
-		slot := reader{data: value}
-		if id := uint32(slot.uint()); len(slot.data) > 0 {
+		slot := reader{wire.Decoder{Rest: value}}
+		if id := uint32(slot.Uint()); len(slot.Rest) > 0 {
 			j.slots[id] = slotEntry{at: uint32(at)}
 		} else {
 			delete(j.slots, id)
 		}
 	}
 	j.wrote(commit)
-	return r.err
+	return r.Err()
 }
 
 // nameSlot gives a slot that was read its name.
@@ -147,10 +148,10 @@ func (j *journal) nameSlot(id uint32, name string) {
 	}
 }
 
-// due tells whether the next commit is to merge it.
+// due reports whether the next commit is to merge it.
 func (j *journal) due() bool { return j.full || len(j.data) >= j.limit }
 
-// empty tells whether there is nothing to merge.
+// empty reports whether there is nothing to merge.
 func (j *journal) empty() bool { return len(j.data) == 0 }
 
 // keyEntry is where the newest entry of a key begins.
@@ -191,7 +192,7 @@ func (j *journal) mergeSeen(to *pebble.Batch) {
 	})
 	var buf []byte
 	for _, e := range j.order {
-		r := reader{data: j.data[e.at:]}
+		r := reader{wire.Decoder{Rest: j.data[e.at:]}}
 		in, key, value := r.journalEntry()
 		buf = append(append(buf[:0], in), key...)
 		_ = to.Set(buf, value, nil)

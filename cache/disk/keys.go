@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // The ranges of the store. All numbers in keys are big-endian, so that their order is that of the keys.
@@ -130,67 +131,25 @@ func namedKey(dst []byte, in byte, name string) []byte {
 var errMalformed = errors.New("a stored value is malformed")
 
 // reader takes a value apart. Its methods return zero values once something was missing.
-type reader struct {
-	data []byte
-	err  error
-}
-
-func (r *reader) fail() {
-	r.data, r.err = nil, errMalformed
-}
-
-func (r *reader) uint() uint64 {
-	v, n := binary.Uvarint(r.data)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.data = r.data[n:]
-	return v
-}
-
-func (r *reader) int() int64 {
-	v, n := binary.Varint(r.data)
-	if n <= 0 {
-		r.fail()
-		return 0
-	}
-	r.data = r.data[n:]
-	return v
-}
-
-func (r *reader) take(n uint64) []byte {
-	if n > uint64(len(r.data)) {
-		r.fail()
-		return nil
-	}
-	taken := r.data[:n:n]
-	r.data = r.data[n:]
-	return taken
-}
-
-func (r *reader) byte() byte {
-	if b := r.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (r *reader) text() string { return string(r.take(r.uint())) }
+type reader struct{ wire.Decoder }
 
 func (r *reader) key() (key tegenaria.Key) {
-	copy(key[:], r.take(uint64(len(key))))
+	copy(key[:], r.Take(uint64(len(key))))
 	return key
 }
 
-// end returns the error, which also is that something is left over.
-func (r *reader) end() error {
-	if len(r.data) > 0 {
-		r.fail()
+// Err returns errMalformed if something was missing.
+func (r *reader) Err() error {
+	if r.Decoder.Err() != nil {
+		return errMalformed
 	}
-	return r.err
+	return nil
 }
 
-func appendText[T string | []byte](dst []byte, text T) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(text))), text...)
+// end is Err, also if something is left over.
+func (r *reader) end() error {
+	if len(r.Rest) > 0 {
+		r.Fail()
+	}
+	return r.Err()
 }

@@ -38,7 +38,7 @@ func appendMark(dst []byte, id [16]byte, number uint64) []byte {
 	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
-// parseMark returns what one place holds; ok tells whether it is whole.
+// parseMark returns what one place holds; ok reports whether it is whole.
 func parseMark(p []byte) (id [16]byte, number uint64, ok bool) {
 	if len(p) < markLen {
 		return id, 0, false

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // Next is described at [tegenaria.CacheInterface].
@@ -119,8 +120,8 @@ func (c *Cache) readLowered(rec *record) error {
 	}
 	c.keyBuf = seqKey(c.keyBuf, rangeLowered, rec.seq)
 	return c.get(c.keyBuf, func(value []byte) error {
-		r := reader{data: value}
-		rec.depth, rec.lowered = int(r.uint()), true
+		r := reader{wire.Decoder{Rest: value}}
+		rec.depth, rec.lowered = int(r.Uint()), true
 		return r.end()
 	})
 }

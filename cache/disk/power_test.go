@@ -52,7 +52,7 @@ func (p *power) write() {
 	}
 }
 
-// gone tells whether the power is.
+// gone reports whether the power is.
 func (p *power) gone() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

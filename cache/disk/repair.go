@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // Report says what Repair has found and done.
@@ -264,7 +265,7 @@ func (r *rebuilder) rows(ctx context.Context, in byte, each func(row) error) err
 	return iter.Error()
 }
 
-// has tells whether the rebuilt store has a key; what was gathered is in it only after apply.
+// has reports whether the rebuilt store has a key; what was gathered is in it only after apply.
 func (r *rebuilder) has(key []byte) (found bool, err error) {
 	err = r.get(key, func([]byte) error { found = true; return nil })
 	return found, err
@@ -344,7 +345,7 @@ func (r *rebuilder) settled(row row) error {
 	return c.room()
 }
 
-// elsewhere tells whether a request that was found at a place has been found before, or, unless anything will do, has
+// elsewhere reports whether a request that was found at a place has been found before, or, unless anything will do, has
 // moved to another place since.
 func (r *rebuilder) elsewhere(key *tegenaria.Key, order uint64, due bool) (bool, error) {
 	if _, ok := r.journal.where(key); ok {
@@ -427,7 +428,7 @@ func (r *rebuilder) depth(rec *record) error {
 	if err != nil || version == nil {
 		return err
 	}
-	rec.depth = min(rec.depth, int((&reader{data: version}).uint()))
+	rec.depth = min(rec.depth, int((&reader{wire.Decoder{Rest: version}}).Uint()))
 	return nil
 }
 

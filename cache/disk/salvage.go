@@ -16,6 +16,8 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/wal"
+
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // salvage reads what can be read of a store's files, whatever its manifest says, and keeps the newest version of each
@@ -110,17 +112,17 @@ func (s *salvage) keepKind(kind pebble.InternalKeyKind, key, value []byte, numbe
 
 // keepJournal keeps what a row of the journal says of keys. Of a slot but the name is needed, which has a row.
 func (s *salvage) keepJournal(row []byte, number uint64) error {
-	r := reader{data: row}
-	for len(r.data) > 0 {
+	r := reader{wire.Decoder{Rest: row}}
+	for len(r.Rest) > 0 {
 		in, key, value := r.journalEntry()
-		if r.err != nil || in != rangeSeen {
+		if r.Err() != nil || in != rangeSeen {
 			continue
 		}
 		if err := s.keep(append([]byte{in}, key...), value, number, true); err != nil {
 			return err
 		}
 	}
-	return r.err
+	return r.Err()
 }
 
 // table reads a table from both ends, up to what is damaged.

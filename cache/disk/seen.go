@@ -69,7 +69,7 @@ func (r *recent) find(key *tegenaria.Key) (at int, found bool) {
 	return first, false
 }
 
-// known tells whether the key is here at this depth or a smaller one: then there is nothing to do.
+// known reports whether the key is here at this depth or a smaller one: then there is nothing to do.
 func (r *recent) known(key *tegenaria.Key, depth int) bool {
 	at, found := r.find(key)
 	return found && recentDepth(depth) >= r.depths[at]
@@ -175,7 +175,7 @@ func (b *bloomFilter) rate() float64 {
 	return 1 - no
 }
 
-// may tells whether the key may be known. False is certain.
+// may reports whether the key may be known. False is certain.
 func (b *bloomFilter) may(key *tegenaria.Key) bool {
 	for i := len(b.layers) - 1; i >= 0; i-- {
 		if b.layers[i].filter.Test(key[:]) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // record is a waiting request, but for its place.
@@ -55,21 +56,21 @@ func appendRecord(dst []byte, r *record, order uint64) []byte {
 
 // parseRecord takes an encoded record apart; its data is a part of value.
 func parseRecord(value []byte, order uint64) (rec record, err error) {
-	r := reader{data: value}
+	r := reader{wire.Decoder{Rest: value}}
 	rec.key = r.key()
-	head := r.uint()
+	head := r.Uint()
 	rec.depth, rec.seq = int(head>>recordBits), order
 	if head&hasAttempt != 0 {
-		rec.attempt = int(r.uint())
+		rec.attempt = int(r.Uint())
 	}
 	if head&hasSeq != 0 {
-		rec.seq = r.uint()
+		rec.seq = r.Uint()
 	}
 	if head&hasParent != 0 {
-		rec.parent = r.uint()
+		rec.parent = r.Uint()
 	}
-	rec.data = r.data
-	return rec, r.err
+	rec.data = r.Rest
+	return rec, r.Err()
 }
 
 // where is what is stored of a seen key: as little as will do, for there are very many.
@@ -118,42 +119,42 @@ func (w *where) append(dst []byte) []byte {
 }
 
 func parseWhere(value []byte) (where, error) {
-	r := reader{data: value}
+	r := reader{wire.Decoder{Rest: value}}
 	w := readWhere(&r)
 	return w, r.end()
 }
 
 // readWhere reads a where that something else may follow.
 func readWhere(r *reader) (w where) {
-	head := r.uint()
+	head := r.Uint()
 	w.depth, w.due, w.lowered = int(head>>whereBits), head&isDue != 0, head&isLowered != 0
-	w.seq = r.uint()
+	w.seq = r.Uint()
 	w.order = w.seq
 	if !w.due {
-		w.slot = uint32(r.uint())
+		w.slot = uint32(r.Uint())
 	}
 	if head&hasMoved != 0 {
-		w.order = r.uint()
+		w.order = r.Uint()
 	}
 	if w.due {
-		w.at = instant(r.int())
+		w.at = instant(r.Int())
 	}
 	return w
 }
 
 // appendDue encodes a record of the due list, where its key does not tell slot and priority.
 func appendDue(dst []byte, slot string, priority int64, r *record, order uint64) []byte {
-	dst = binary.AppendVarint(appendText(dst, slot), priority)
+	dst = binary.AppendVarint(wire.AppendText(dst, slot), priority)
 	return appendRecord(dst, r, order)
 }
 
 func parseDue(value []byte, order uint64) (slot string, priority int64, rec record, err error) {
-	r := reader{data: value}
-	slot, priority = r.text(), r.int()
-	if r.err != nil {
-		return "", 0, rec, r.err
+	r := reader{wire.Decoder{Rest: value}}
+	slot, priority = r.Text(), r.Int()
+	if r.Err() != nil {
+		return "", 0, rec, r.Err()
 	}
-	rec, err = parseRecord(r.data, order)
+	rec, err = parseRecord(r.Rest, order)
 	return slot, priority, rec, err
 }
 
@@ -167,25 +168,25 @@ func appendOutcome(dst []byte, r *record, slot string, priority int64, s *tegena
 	dst = binary.AppendUvarint(dst, uint64(r.depth))
 	dst = binary.AppendUvarint(dst, uint64(r.attempt))
 	dst = binary.AppendVarint(dst, priority)
-	dst = appendText(dst, slot)
-	dst = appendText(dst, s.Reason)
+	dst = wire.AppendText(dst, slot)
+	dst = wire.AppendText(dst, s.Reason)
 	return append(dst, r.data...)
 }
 
 // parseOutcome is the reverse; what it returns holds no part of value.
 func parseOutcome(value []byte, seq uint64) (s tegenaria.Settled, parent uint64, err error) {
-	r := reader{data: value}
-	s.Outcome = tegenaria.Outcome(r.byte())
+	r := reader{wire.Decoder{Rest: value}}
+	s.Outcome = tegenaria.Outcome(r.Byte())
 	s.Record.Key = r.key()
-	s.At = instant(r.int()).time()
-	s.Status = int(r.int())
-	parent = r.uint()
-	s.Record.Depth, s.Record.Attempt = int(r.uint()), int(r.uint())
-	s.Record.Priority = int(r.int())
-	s.Record.Slot, s.Reason = r.text(), r.text()
+	s.At = instant(r.Int()).time()
+	s.Status = int(r.Int())
+	parent = r.Uint()
+	s.Record.Depth, s.Record.Attempt = int(r.Uint()), int(r.Uint())
+	s.Record.Priority = int(r.Int())
+	s.Record.Slot, s.Reason = r.Text(), r.Text()
 	s.Record.Seq = seq
-	s.Record.Data = slices.Clone(r.data)
-	return s, parent, r.err
+	s.Record.Data = slices.Clone(r.Rest)
+	return s, parent, r.Err()
 }
 
 // state is what a job knows of itself. It is part of every commit.
@@ -224,35 +225,35 @@ func (s *state) append(dst []byte) []byte {
 	if s.finished {
 		flags |= 2
 	}
-	return appendText(appendText(appendText(append(dst, flags), s.manifest.name), s.reason), s.spider)
+	return wire.AppendText(wire.AppendText(wire.AppendText(append(dst, flags), s.manifest.name), s.reason), s.spider)
 }
 
 func parseState(value []byte) (s state, err error) {
-	r := reader{data: value}
-	copy(s.id[:], r.take(uint64(len(s.id))))
-	s.commits, s.next, s.nextSlot = r.uint(), r.uint(), uint32(r.uint())
-	s.waiting, s.delayed, s.settled, s.lowered = int64(r.uint()), int64(r.uint()), int64(r.uint()), int64(r.uint())
-	s.keyVersion, s.filter, s.lost = int(r.uint()), r.uint(), math.Float64frombits(r.uint())
-	s.manifest.length, s.manifest.sum = int64(r.uint()), uint32(r.uint())
-	flags := r.byte()
+	r := reader{wire.Decoder{Rest: value}}
+	copy(s.id[:], r.Take(uint64(len(s.id))))
+	s.commits, s.next, s.nextSlot = r.Uint(), r.Uint(), uint32(r.Uint())
+	s.waiting, s.delayed, s.settled, s.lowered = int64(r.Uint()), int64(r.Uint()), int64(r.Uint()), int64(r.Uint())
+	s.keyVersion, s.filter, s.lost = int(r.Uint()), r.Uint(), math.Float64frombits(r.Uint())
+	s.manifest.length, s.manifest.sum = int64(r.Uint()), uint32(r.Uint())
+	flags := r.Byte()
 	s.started, s.finished = flags&1 != 0, flags&2 != 0
-	s.manifest.name, s.reason, s.spider = r.text(), r.text(), r.text()
+	s.manifest.name, s.reason, s.spider = r.Text(), r.Text(), r.Text()
 	return s, r.end()
 }
 
 func appendCounters(dst []byte, counters map[string]int64) []byte {
 	for _, name := range slices.Sorted(maps.Keys(counters)) {
-		dst = binary.AppendVarint(appendText(dst, name), counters[name])
+		dst = binary.AppendVarint(wire.AppendText(dst, name), counters[name])
 	}
 	return dst
 }
 
 func parseCounters(value []byte) (map[string]int64, error) {
 	counters := make(map[string]int64)
-	r := reader{data: value}
-	for len(r.data) > 0 {
-		name := r.text()
-		counters[name] = r.int()
+	r := reader{wire.Decoder{Rest: value}}
+	for len(r.Rest) > 0 {
+		name := r.Text()
+		counters[name] = r.Int()
 	}
-	return counters, r.err
+	return counters, r.Err()
 }

@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // witness says what a file of the store holds at least.
@@ -94,7 +96,7 @@ func appendWitnesses(dst []byte, all []witness) []byte {
 	start := len(dst)
 	dst = append(dst, logsMagic...)
 	for _, w := range all {
-		dst = binary.AppendUvarint(appendText(dst, w.name), uint64(w.length))
+		dst = binary.AppendUvarint(wire.AppendText(dst, w.name), uint64(w.length))
 		dst = binary.BigEndian.AppendUint32(dst, w.sum)
 	}
 	return binary.BigEndian.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
@@ -106,15 +108,15 @@ func parseWitnesses(content []byte) (all []witness, err error) {
 		crc32.Checksum(content[:end], castagnoli) != binary.BigEndian.Uint32(content[end:]) {
 		return nil, errors.New("its checksum is wrong")
 	}
-	r := reader{data: content[len(logsMagic):end]}
-	for len(r.data) > 0 {
-		w := witness{name: r.text(), length: int64(r.uint())}
-		if sum := r.take(crc32.Size); sum != nil {
+	r := reader{wire.Decoder{Rest: content[len(logsMagic):end]}}
+	for len(r.Rest) > 0 {
+		w := witness{name: r.Text(), length: int64(r.Uint())}
+		if sum := r.Take(crc32.Size); sum != nil {
 			w.sum = binary.BigEndian.Uint32(sum)
 		}
 		all = append(all, w)
 	}
-	return all, r.err
+	return all, r.Err()
 }
 
 // add stores the witness of a log that is complete and durable.

@@ -40,7 +40,8 @@ type Decoder struct {
 // Err returns [ErrMalformed] if any value could not be read, else nil.
 func (d *Decoder) Err() error { return d.err }
 
-func (d *Decoder) fail() {
+// Fail makes Err return [ErrMalformed]: a value that was read cannot be one.
+func (d *Decoder) Fail() {
 	if d.err == nil {
 		d.err = ErrMalformed
 	}
@@ -50,10 +51,10 @@ func (d *Decoder) fail() {
 // Take returns the next n bytes. They are a part of the bytes that the decoder was given.
 func (d *Decoder) Take(n uint64) []byte {
 	if n > uint64(len(d.Rest)) {
-		d.fail()
+		d.Fail()
 		return nil
 	}
-	taken := d.Rest[:n]
+	taken := d.Rest[:n:n]
 	d.Rest = d.Rest[n:]
 	return taken
 }
@@ -70,7 +71,7 @@ func (d *Decoder) Byte() byte {
 func (d *Decoder) Uint() uint64 {
 	v, n := binary.Uvarint(d.Rest)
 	if n <= 0 {
-		d.fail()
+		d.Fail()
 		return 0
 	}
 	d.Rest = d.Rest[n:]
@@ -81,7 +82,7 @@ func (d *Decoder) Uint() uint64 {
 func (d *Decoder) Int() int64 {
 	v, n := binary.Varint(d.Rest)
 	if n <= 0 {
-		d.fail()
+		d.Fail()
 		return 0
 	}
 	d.Rest = d.Rest[n:]
@@ -92,7 +93,7 @@ func (d *Decoder) Int() int64 {
 func (d *Decoder) count(size int) int {
 	n := d.Uint()
 	if n > uint64(len(d.Rest)/size) {
-		d.fail()
+		d.Fail()
 		return 0
 	}
 	return int(n)
