@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,37 +55,10 @@ func fields(t *testing.T, c *codec, r *Request) string {
 		r.timeout, r.allowStatus, r.slot, r.downloader, r.maxConnsPerHost, r.doNotFilter, r.spool, r.partial, r.chain.filtered, r.chain.setCookie, r.chain.keys, r.ResponseWriter)
 }
 
-// metaString prints values with their types, and instants by themselves.
+// metaString prints values as they are stored, with their types.
 func metaString(v any) string {
-	switch v := v.(type) {
-	case time.Time:
-		return "time:" + v.UTC().Format(time.RFC3339Nano)
-	case *metaPoint:
-		return fmt.Sprintf("*%v", *v)
-	case map[string]any:
-		s := fmt.Sprintf("map(%v){", v == nil)
-		for _, k := range sortedKeys(v) {
-			s += k + "=" + metaString(v[k]) + " "
-		}
-		return s + "}"
-	case []any:
-		s := fmt.Sprintf("list(%v)[", v == nil)
-		for _, e := range v {
-			s += metaString(e) + " "
-		}
-		return s + "]"
-	case []time.Time:
-		s := "times["
-		for _, e := range v {
-			s += metaString(e) + " "
-		}
-		return s + "]"
-	}
-	return fmt.Sprintf("%#v", v)
-}
-
-func sortedKeys(m map[string]any) []string {
-	return slices.Sorted(maps.Keys(m))
+	data, err := (&wire.Values{Types: testMetaTypes}).Append(nil, v)
+	return fmt.Sprintf("%x %v", data, err)
 }
 
 func randomText(rng *rand.Rand) string {

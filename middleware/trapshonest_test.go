@@ -63,34 +63,22 @@ func (n *namedPages) related(p *trapWriter, page int, format string) {
 func TestH11LargeHonestSites(t *testing.T) {
 	uuids, skus := newNamedPages(uuid), newNamedPages(sku)
 	name := func(n int) string { return trapWords[n/24%24] + " " + trapWords[n%24] + " " + trapWords[n/576%24] }
+	inPath := func(p *trapWriter) string { return p.segment(1) }
+	shop := func(articles *namedPages, ref string, article func(p *trapWriter) string) func(p *trapWriter) {
+		return func(p *trapWriter) {
+			if article(p) == "" && articles.list(p, ref) {
+				return
+			}
+			n := articles.numbers[article(p)]
+			p.real(n)
+			p.text("<title>Shop</title><h1>%s</h1><p>%d.90 EUR, in stock</p>", name(n), n%97)
+			articles.related(p, n, ref)
+		}
+	}
 	for _, site := range []trapSite{
-		{"shop with UUIDs", 10_000, 0, "", func(p *trapWriter) {
-			if uuids.list(p, "/p/%s") {
-				return
-			}
-			n := uuids.numbers[p.segment(1)]
-			p.real(n)
-			p.text("<title>Shop</title><h1>%s</h1><p>%d.90 EUR, in stock</p>", name(n), n%97)
-			uuids.related(p, n, "/p/%s")
-		}},
-		{"shop with UUIDs in the query", 10_000, 0, "", func(p *trapWriter) {
-			if p.form["item"] == "" && uuids.list(p, "/?item=%s") {
-				return
-			}
-			n := uuids.numbers[p.form["item"]]
-			p.real(n)
-			p.text("<title>Shop</title><h1>%s</h1><p>%d.90 EUR, in stock</p>", name(n), n%97)
-			uuids.related(p, n, "/?item=%s")
-		}},
-		{"shop with sparse numbers", 10_000, 0, "", func(p *trapWriter) {
-			if skus.list(p, "/item/%s") {
-				return
-			}
-			n := skus.numbers[p.segment(1)]
-			p.real(n)
-			p.text("<title>Shop</title><h1>%s</h1><p>%d.90 EUR, in stock</p>", name(n), n%97)
-			skus.related(p, n, "/item/%s")
-		}},
+		{"shop with UUIDs", 10_000, 0, "", shop(uuids, "/p/%s", inPath)},
+		{"shop with UUIDs in the query", 10_000, 0, "", shop(uuids, "/?item=%s", func(p *trapWriter) string { return p.form["item"] })},
+		{"shop with sparse numbers", 10_000, 0, "", shop(skus, "/item/%s", inPath)},
 		{"shop without lists", 10_000, 0, "", func(p *trapWriter) {
 			n := skus.numbers[p.segment(1)]
 			if p.path == "/" {
