@@ -59,7 +59,7 @@ func (g robotsGate) stop() {
 	}
 }
 
-// pass tells whether a job of the queue may be downloaded now. If not it has its outcome, or else it
+// pass reports whether a job of the queue may be downloaded now. If not it has its outcome, or else it
 // waits: then it will come again, and must not be touched any more.
 func (g robotsGate) pass(j *job) (ok, waits bool) {
 	if g.crawl.cfg.politeness.IgnoreRobots {
@@ -194,7 +194,9 @@ func (g robotsGate) known(j *job, rules *robots.Group, copy *Response) {
 	delay, _ := rules.CrawlDelay()
 	rate, _ := rules.RequestRate()
 	released := g.Known(j, robotsgate.Rules{Group: rules, Delay: max(delay, rate)}, robotsgate.Refresh)
-	j.takeCopy(copy)
+	if !j.abandoned.Load() {
+		j.takeCopy(copy)
+	}
 	for _, w := range released.Waiting {
 		w.Job.takeCopy(copy)
 	}

@@ -196,7 +196,7 @@ func (g *Gate[J]) Known(j J, rules Rules, valid time.Duration) Released[J] {
 }
 
 // KeepOld ends the asking of a job whose file cannot be had: the rules that were known stay in force (RFC 9309 §2.4). ok is
-// false if none were known; then the job still asks.
+// false if none were known; then the job still asks. It is true if the job does not ask any more.
 func (g *Gate[J]) KeepOld(j J) (released Released[J], ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
