@@ -42,8 +42,8 @@ func (c *Context) resent() *Context {
 	return again
 }
 
-// enter keeps what sends a request open until the request is accepted. False: what sends it is over, nobody
-// listens any more.
+// enter keeps the sender of a request open until the request is accepted. It returns false if the sender has ended: nobody
+// takes requests from it any more.
 func (c *crawl) enter(from emission) bool {
 	if !c.entries.Enter() {
 		return false
@@ -77,7 +77,8 @@ func (c *crawl) leave(from emission) {
 }
 
 // store hands records to the cache, counts the verdicts and tells the scheduler; told, unless nil, hears of the verdicts
-// before. False: the cache could not store them; then the run is over, and what sent them is not settled.
+// before. It returns false if the cache could not store
+// them; then the run ends, and their sender is not settled.
 func (c *crawl) store(from emission, records []Record, maxPerSlot int, told func([]Verdict)) bool {
 	verdicts, err := c.cache.Accept(c.storing, records)
 	if err != nil {

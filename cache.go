@@ -232,5 +232,5 @@ func (o *Outcome) UnmarshalText(text []byte) error {
 // MarshalText makes an Outcome usable as a JSON value and map key.
 func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// isDead tells whether a request that ended so is a dead letter.
+// isDead reports whether a request that ended so is a dead letter.
 func (o Outcome) isDead() bool { return o == Failed || o == GaveUp }

@@ -61,7 +61,7 @@ const (
 )
 
 // begin notes that a piece of user code begins: life is cancelled when it takes too long; in has no receiver before
-// it takes long; both may be nil. False: the crawl has given up, the code must not run.
+// it takes long; both may be nil. It returns false if the crawl has given up: then the code must not run.
 func (w *watch) begin(c *call, at Stage, life *guard.Context, in *inbox) bool {
 	c.mu.Lock()
 	if c.dropped || w.closed.Load() {
@@ -118,8 +118,8 @@ func (w *watch) goexit(c *call) {
 	}
 }
 
-// end notes that the piece has returned. False: it was abandoned meanwhile, and whoever ran it must touch nothing
-// any more.
+// end notes that the piece has returned. It returns false if the piece was abandoned meanwhile: then its
+// goroutine must not touch the job any more.
 func (w *watch) end(c *call) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -192,7 +192,7 @@ func (w *watch) due(c *call) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// untimed tells whether the code has all the time it wants, or bound's.
+// untimed reports whether the code has all the time it wants, or bound's.
 func (c *call) untimed() bool {
 	return c.stage == StageStart || c.stage == StageOpen || c.stage == StageDownload
 }

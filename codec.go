@@ -91,7 +91,7 @@ func (c *codec) decode(data []byte, live any) (*Context, error) {
 	return ctx, nil
 }
 
-// plain tells whether the URL is all there is to the request.
+// plain reports whether the URL is all there is to the request.
 func (r *Request) plain() bool {
 	return r.parser == nil && (!r.named || r.parserName == "") && (r.Method == GET || r.Method == "") &&
 		len(r.Header) == 0 && len(r.Body) == 0 && len(r.Params) == 0 && r.Proxy == nil && len(r.Cookies) == 0 &&

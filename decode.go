@@ -53,7 +53,7 @@ func (w wireBody) Read(p []byte) (int, error) {
 }
 
 // open makes the reader of the answer's body: without its content codings (RFC 9110 §8.4), unless one is unknown, or
-// this is but a part of the body. It tells whether there were any; then the header does not name them any more, nor the
+// this is but a part of the body. It reports whether there were any; then the header does not name them any more, nor the
 // length that the body had with them.
 func (x *exchange) open(answer *http.Response) (decoded bool, err error) {
 	x.content = wireBody{x}

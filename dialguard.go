@@ -89,7 +89,7 @@ func (g *dialGuard) dial(ctx context.Context, network, asked string) (net.Conn, 
 	return &dialled{Conn: conn, lookup: lookedUp.Sub(began), connect: time.Since(lookedUp)}, nil
 }
 
-// check tells whether an address that stands for the asked host:port may be dialled.
+// check reports whether an address that stands for the asked host:port may be dialled.
 func (g *dialGuard) check(addr netip.Addr, asked string) error {
 	if g.mayDial(addr.WithZone(""), asked) {
 		return nil

@@ -45,7 +45,7 @@ type liveConns struct {
 	closed bool
 }
 
-// add adds a connection. False: the downloader was closed.
+// add adds a connection. It returns false if the downloader was closed.
 func (l *liveConns) add(d *dialled) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,7 +26,7 @@ import (
 // is a context.Context, is done. It is called concurrently. A panic is a failure of the
 // request. A Response made by [NewResponse] is completed by the engine.
 //
-// CheckStatus tells whether a response goes to its parser rather than to the ErrorHandlers.
+// CheckStatus reports whether a response goes to its parser rather than to the ErrorHandlers.
 // allowStatus names the codes that engine and request allow. It is called concurrently and must
 // not block.
 type Downloader interface {
@@ -114,7 +114,7 @@ func (d *httpDownloader) timeLimits(r *Request) timeLimits {
 	return l
 }
 
-// streams tells whether a response's body goes to the request's ResponseWriter.
+// streams reports whether a response's body goes to the request's ResponseWriter.
 func (d *httpDownloader) streams(r *Request, resp *Response) bool {
 	if r.ResponseWriter == nil || isRedirect(r, resp) {
 		return false
@@ -181,7 +181,7 @@ func (s *downloaderSet) pick(name string) (*downloaderModule, error) {
 	return registrar.Get(module.TypeDownloader)
 }
 
-// IsPublicAddr tells whether an address is one that the default downloader dials without being allowed to by
+// IsPublicAddr reports whether an address is one that the default downloader dials without being allowed to by
 // Politeness.AllowPrivate: a unicast address of the public internet, none of the special-purpose ranges of
 // the IANA registries (RFC 6890), and, for an IPv6 address that a translator or tunnel forwards to an
 // IPv4 one, that one public too. An invalid address is not public. For those who bring an http.Client of their own

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// isDue tells whether something in the due list is due and nobody moves it yet, by the wall clock: such instants
+// isDue reports whether something in the due list is due and nobody moves it yet, by the wall clock: such instants
 // are stored. The caller holds mu.
 func (s *scheduler) isDue() bool {
 	return !s.asking && !s.nextDue.IsZero() && !time.Now().Before(s.nextDue)

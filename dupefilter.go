@@ -18,7 +18,7 @@ type RFPDupeFilterInterface interface {
 	// Fingerprint returns the identity of the request: two requests are the same exactly if these bytes
 	// are equal. Its error, or no bytes, fails the request.
 	Fingerprint(request *Request) ([]byte, error)
-	// DoDupeFilter tells whether the request is a duplicate (true), and remembers it if not, in one
+	// DoDupeFilter reports whether the request is a duplicate (true), and remembers it if not, in one
 	// step.
 	DoDupeFilter(request *Request) (bool, error)
 }
@@ -82,7 +82,7 @@ func (f *RFPDupeFilter) Fingerprint(request *Request) ([]byte, error) {
 	return key[:], nil
 }
 
-// DoDupeFilter tells whether an equal request was asked about before. A request with DoNotFilter is
+// DoDupeFilter reports whether an equal request was asked about before. A request with DoNotFilter is
 // never a duplicate and leaves no trace.
 func (f *RFPDupeFilter) DoDupeFilter(request *Request) (bool, error) {
 	if request.doNotFilter {

@@ -59,8 +59,8 @@ func (g *dialGuard) first(ctx context.Context, rawURL string) (netip.Addr, bool)
 	return netip.Addr{}, false
 }
 
-// enterGate lets a job pass its gate. False: it is closed; the job keeps its slot and worker, and has to stand in
-// line again.
+// enterGate lets a job pass its gate. It returns false if the gate is closed; then the job keeps its slot and worker, and
+// has to stand in line again.
 func (c *crawl) enterGate(j *job) bool {
 	if !c.gated {
 		return true
@@ -89,7 +89,7 @@ func (c *crawl) standBack(j *job) {
 }
 
 // standBack is comeBack for a job that has its grant and claim yet: they are taken only when it is in the queue, since
-// the table forgets a slot without work, and with it at which gate it waits. False: the crawl stops.
+// the table forgets a slot without work, and with it at which gate it waits. It returns false if the crawl stops.
 func (s *scheduler) standBack(j *job, grant *slots.Grant, c claim) bool {
 	j.crawl.pauseFlight(j)
 	s.mu.Lock()

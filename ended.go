@@ -26,7 +26,7 @@ func (j *job) ended() ended {
 	return e
 }
 
-// needed tells whether the job is needed until it is stored: it is to run again, or the code that was left behind may be
+// needed reports whether the job is needed until it is stored: it is to run again, or the code that was left behind may be
 // at work on it.
 func (e *ended) needed() bool { return e.Outcome == 0 || e.job.abandoned.Load() }
 

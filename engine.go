@@ -297,7 +297,7 @@ func (e *SpiderEngine) Status() Status {
 	return status
 }
 
-// Idle tells whether nothing is being downloaded, parsed or processed at the moment. An idle crawl may
+// Idle reports whether nothing is being downloaded, parsed or processed at the moment. An idle crawl may
 // still have requests that wait for their time.
 func (e *SpiderEngine) Idle() bool {
 	c := e.current()

@@ -159,7 +159,7 @@ func (x *exchange) ask() (*http.Response, error) {
 
 var errNotToProxy = errors.New("the site itself would be told, and no proxy")
 
-// isSafe tells whether a request with this method changes nothing (RFC 9110 §9.2.1).
+// isSafe reports whether a request with this method changes nothing (RFC 9110 §9.2.1).
 func isSafe(method string) bool {
 	switch method {
 	case GET, HEAD, OPTIONS, http.MethodTrace:

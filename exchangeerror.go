@@ -169,7 +169,7 @@ func withoutWrapper(err error) error {
 	return err
 }
 
-// isConnecting tells whether it was a connection that failed, to a site or a proxy, and not the look-up of its host.
+// isConnecting reports whether it was a connection that failed, to a site or a proxy, and not the look-up of its host.
 func isConnecting(err *net.OpError) bool {
 	var dns *net.DNSError
 	switch err.Op {

@@ -74,7 +74,7 @@ func (c *crawl) fail(j *job, herr *HandleError) {
 	j.decide(Failed, failedReason(herr))
 }
 
-// obey does what a verb among the error's causes asks for. False: it is a failure like any other.
+// obey does what a verb among the error's causes asks for. It returns false if it is a failure like any other.
 func (c *crawl) obey(j *job, herr *HandleError) bool {
 	if reason, ok := asCloseSpider(herr.Err); ok {
 		c.requestStop(reason, nil)

@@ -90,7 +90,7 @@ func (c *crawl) fetchJob(j *job) (parse, waits bool) {
 	return false, false
 }
 
-// guard runs user code that the watch keeps an eye on. False: the code was abandoned, or must not run any
+// guard runs user code that the watch keeps an eye on. It returns false if the code was abandoned, or must not run any
 // more because the crawl gives up; the job is not to be touched.
 func (c *crawl) guard(j *job, at Stage, code func()) bool {
 	call := &j.call
@@ -292,7 +292,7 @@ func (c *crawl) download(j *job) (herr *HandleError, alive, closed bool) {
 	return herr, alive, false
 }
 
-// begins tells the scheduler that a download begins now. False: its slot does not let it.
+// begins tells the scheduler that a download begins now. It returns false if its slot does not let it.
 func (c *crawl) begins(j *job) (time.Time, bool) {
 	if grant := j.slot(); grant != nil {
 		return c.sched.start(grant)
@@ -320,7 +320,7 @@ func (c *crawl) askDownloader(j *job, d *downloaderModule, started time.Time) *H
 	return herr
 }
 
-// undecided tells whether the job goes on.
+// undecided reports whether the job goes on.
 func (j *job) undecided() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -21,7 +21,7 @@ type fetching struct {
 	over bool // no job may begin to wait any more
 }
 
-// add notes that a job waits. False: it may not.
+// add notes that a job waits. It returns false if the job may not wait.
 func (f *fetching) add(j *job) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,7 +88,7 @@ func (j *job) enterFetch() *fetchCall {
 	return &fetchCall{root: j}
 }
 
-// count enters an inline request into the ledger; j is nil if it is refused at once. False: nobody waits for
+// count enters an inline request into the ledger; j is nil if it is refused at once. It returns false if nobody waits for
 // the call any more.
 func (f *fetchCall) count(j *job) bool {
 	f.root.mu.Lock()

@@ -53,7 +53,7 @@ func (j *job) list(o *output) {
 	}
 }
 
-// handOver gives the cache what is held back. False: nobody listens any more.
+// handOver gives the cache what is held back. It returns false if nobody listens any more.
 func (o *output) handOver() bool {
 	o.holding.Lock()
 	defer o.holding.Unlock()
@@ -179,7 +179,7 @@ func (c *crawl) refuseRef(ref, reason string) {
 	c.ledger.refuse(1, Filtered, reason)
 }
 
-// checkPlain tells whether links can be accepted without making a request of each: nobody has asked to
+// checkPlain reports whether links can be accepted without making a request of each: nobody has asked to
 // see or to name them.
 func (c *crawl) checkPlain() bool {
 	e := &c.cfg.events

@@ -453,7 +453,7 @@ func (c *harnessCrawl) checkError(err error) {
 	}
 }
 
-// abandonedStart tells whether nothing but StartRequest was abandoned, which is not told to stop.
+// abandonedStart reports whether nothing but StartRequest was abandoned, which is not told to stop.
 func abandonedStart(err *tegenaria.AbandonedError) bool {
 	return len(err.Stages) == 1 && err.Stages[tegenaria.StageStart] == 1
 }

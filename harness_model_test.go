@@ -54,7 +54,7 @@ func (m *harnessModel) emit(from *harnessRun, l harnessLink, output bool) {
 	m.accept(from, harnessVisit{page: l.to}, l.unfiltered, -1)
 }
 
-// asksHandler tells whether a reference that leads nowhere reaches the ErrorHandler.
+// asksHandler reports whether a reference that leads nowhere reaches the ErrorHandler.
 func (p *harnessPlan) asksHandler(l harnessLink, output bool) bool {
 	bad := len(l.ref) < 100 && !l.offsite
 	if !l.follow {
@@ -166,7 +166,7 @@ func (m *harnessModel) retry(run *harnessRun) {
 	}
 }
 
-// handlerRetries tells whether the ErrorHandler sends a failed request again. Requests that redirect are
+// handlerRetries reports whether the ErrorHandler sends a failed request again. Requests that redirect are
 // not retried: whether their targets are deduplicated would depend on which way led to them first.
 func (p *harnessPlan) handlerRetries(stage string, page, attempt int) bool {
 	return stage != "accept" && stage != "redirect" && page >= 0 && p.pages[page].kind != pageMoved &&
@@ -230,7 +230,7 @@ func (p *harnessPlan) kindAt(page, attempt int) harnessKind {
 	return kind
 }
 
-// knowsAttempt tells whether the server can see the number of an attempt.
+// knowsAttempt reports whether the server can see the number of an attempt.
 func (p *harnessPlan) knowsAttempt() bool { return !p.overHTTP || p.middle }
 
 // try is one attempt, from robots.txt to the parser.
@@ -275,7 +275,7 @@ func (p *harnessPlan) responseSends(page, attempt int) (leaf int, ok bool) {
 	return p.leaf(r.IntN(harnessLeaves)), r.IntN(8) == 0 && !p.endless(page)
 }
 
-// endless tells whether a page that sends leaves would make a crawl that never ends.
+// endless reports whether a page that sends leaves would make a crawl that never ends.
 func (p *harnessPlan) endless(page int) bool { return !p.unique && page >= 0 && p.pages[page].leaf }
 
 func (m *harnessModel) redirect(run *harnessRun) harnessStep {
@@ -330,7 +330,7 @@ func (p *harnessPlan) itemFault(page, attempt, i int) harnessFault {
 	return faultNone
 }
 
-// fetchWorks tells whether an inline request succeeds in a crawl that is not stopped.
+// fetchWorks reports whether an inline request succeeds in a crawl that is not stopped.
 func (p *harnessPlan) fetchWorks(page int) bool {
 	attempt := 0
 	for chain := []int(nil); ; {

@@ -190,7 +190,7 @@ func (p *harnessPlan) planTrouble() {
 	}
 }
 
-// hasty tells whether work may be given less time to end than it needs.
+// hasty reports whether work may be given less time to end than it needs.
 func (p *harnessPlan) hasty() bool {
 	noTime := p.grace == 0 || p.ending == endStopDeadline && p.deadline == 0
 	for _, s := range p.stops {

@@ -338,7 +338,7 @@ func TestHostileStalls(t *testing.T) {
 	}
 }
 
-// isBomb tells whether decoding stopped at one of its limits, whichever came first.
+// isBomb reports whether decoding stopped at one of its limits, whichever came first.
 func isBomb(err error) bool {
 	return isA[*tegenaria.BodyTooLargeError](err) || isA[*tegenaria.RatioError](err)
 }

@@ -119,7 +119,7 @@ func (in *inbox) drain() {
 	}
 }
 
-// sendFence sends what follows the last thing that user code sent. It tells whether user code has closed
+// sendFence sends what follows the last thing that user code sent. It reports whether user code has closed
 // the channel, against the rules: that must not end the process.
 func sendFence[T any](ch chan<- T, fence T) (closed bool) {
 	defer func() { closed = recover() != nil }()

@@ -126,7 +126,7 @@ func (j *job) root() *job {
 // once for each job.
 func (j *job) MarkAsProcessed() { j.end() }
 
-// tryOpen opens another part of the job. False: it has settled already.
+// tryOpen opens another part of the job. It returns false if it has settled already.
 func (j *job) tryOpen() bool {
 	for {
 		n := j.open.Load()

@@ -204,14 +204,14 @@ func (l *ledger) freed() {
 	}
 }
 
-// idle tells whether nothing is in flight.
+// idle reports whether nothing is in flight.
 func (l *ledger) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.inFlight == 0 && !l.starting
 }
 
-// isFinished tells whether the count has reached zero.
+// isFinished reports whether the count has reached zero.
 func (l *ledger) isFinished() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

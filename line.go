@@ -93,7 +93,7 @@ func (s *scheduler) comeBack(j *job) {
 	}
 }
 
-// requeue puts a job into its slot's queue, or a suspect in its line. False: the crawl stops. The caller holds mu.
+// requeue puts a job into its slot's queue, or a suspect in its line. It returns false if the crawl stops. The caller holds mu.
 func (s *scheduler) requeue(j *job) bool {
 	switch {
 	case s.stopped:
@@ -148,7 +148,7 @@ func (s *scheduler) block(slot string, until time.Time) {
 	s.blocks.add(slot, BlockRobots, s.now(), until) // it is robots.txt that waits
 }
 
-// delayed tells whether a granted slot that has just been used has to wait for its next turn: it has a delay, or was
+// delayed reports whether a granted slot that has just been used has to wait for its next turn: it has a delay, or was
 // blocked meanwhile.
 func (s *scheduler) delayed(grant *slots.Grant) bool {
 	s.mu.Lock()
@@ -156,7 +156,7 @@ func (s *scheduler) delayed(grant *slots.Grant) bool {
 	return grant != nil && (grant.Slot.Delay() > 0 || !s.slots.Startable(grant, s.now()))
 }
 
-// startable tells whether the work of a grant may start now; there is none where user code has given it up.
+// startable reports whether the work of a grant may start now; there is none where user code has given it up.
 func (s *scheduler) startable(grant *slots.Grant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -108,7 +108,7 @@ func nameOf(s SpiderInterface) (name string, err error) {
 	return name, nil
 }
 
-// lacksBase tells whether a spider, or a struct that it embeds, embeds a *BaseSpider that is nil. What that
+// lacksBase reports whether a spider, or a struct that it embeds, embeds a *BaseSpider that is nil. What that
 // promotes panics, StartRequest too.
 func lacksBase(v reflect.Value) bool {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {

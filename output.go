@@ -118,7 +118,7 @@ func (o *output) send(f func() bool) error {
 	return nil
 }
 
-// over tells whether nobody listens any more. The caller holds mu or holding.
+// over reports whether nobody listens any more. The caller holds mu or holding.
 func (o *output) over() bool {
 	return o.closed || o.ctx.job != nil && (o.ctx.job.abandoned.Load() || o.ctx.job.crawl.work.Err() != nil)
 }
@@ -132,11 +132,11 @@ func (o *output) close() {
 	o.handOverLocked()
 }
 
-// direct tells whether the output hands over to the engine itself: not if somebody put channels of his own
+// direct reports whether the output hands over to the engine itself: not if somebody put channels of his own
 // between the handler and the engine.
 func (o *output) direct() bool { return o.ctx.job != nil && o.item == nil && o.req == nil }
 
-// plain tells whether references need no request object.
+// plain reports whether references need no request object.
 func (o *output) plain() bool { return o.direct() && o.ctx.job.crawl.plain }
 
 func (o *output) sendItem(item *ItemMeta) bool {

@@ -105,7 +105,7 @@ func (j *job) growPage(n int64) error {
 // pipelines or a Fetch of it is under way. Another goroutine of the parser may have begun that; tryOpen ends the waiting.
 func (j *job) mustGetMemory() bool { return j.open.Load() > 1 }
 
-// lendToWait lends the parser's place while it waits for memory, until takeBack. False: it must not wait.
+// lendToWait lends the parser's place while it waits for memory, until takeBack. It returns false if it must not wait.
 func (c *crawl) lendToWait(j *job) bool {
 	if j.mustGetMemory() {
 		return false

@@ -43,7 +43,7 @@ type Committer interface {
 	CommitKey() string
 	// Restore is called before the first item. A nil checkpoint means that none was stored: then
 	// Prepare(ctx, nil) is called once, and its checkpoint stored before anything is staged.
-	// [Resumable] tells whether ctx is that of a run that can be resumed.
+	// [Resumable] reports whether ctx is that of a run that can be resumed.
 	Restore(ctx context.Context, checkpoint []byte) error
 	// Prepare makes durable what these ids staged, and returns the checkpoint to store. Its error ends
 	// the run. Calls do not overlap.

@@ -219,7 +219,7 @@ func (r *slotRules) of(name string) slotRule {
 	return r.common
 }
 
-// budgets tells whether any slot has a page budget.
+// budgets reports whether any slot has a page budget.
 func (r *slotRules) budgets() bool {
 	for _, rules := range []map[string]slotRule{{"": r.common}, r.exact, r.below} {
 		for _, rule := range rules {

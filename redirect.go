@@ -51,7 +51,7 @@ func (c *crawl) checkStatus(j *job) *HandleError {
 	return nil
 }
 
-// isRedirect tells whether a response asks to be followed and the request allows it (RFC 9110 §15.4).
+// isRedirect reports whether a response asks to be followed and the request allows it (RFC 9110 §15.4).
 func isRedirect(r *Request, resp *Response) bool {
 	switch resp.Status {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
@@ -189,7 +189,7 @@ func isCredential(name string) bool {
 	return strings.HasPrefix(name, "proxy-")
 }
 
-// rewind prepares the request's ResponseWriter for another attempt. False: a part of the body was written
+// rewind prepares the request's ResponseWriter for another attempt. It returns false if a part of the body was written
 // and cannot be taken back.
 func (j *job) rewind() bool {
 	if j.written == 0 {

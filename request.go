@@ -281,7 +281,7 @@ func RequestWithAllowedStatusCode(codes []uint64) RequestOption {
 	return func(r *Request) { r.allowStatus = slices.Clone(codes) }
 }
 
-// AllowsStatus tells whether [RequestWithAllowedStatusCode] named the code.
+// AllowsStatus reports whether [RequestWithAllowedStatusCode] named the code.
 func (r *Request) AllowsStatus(code int) bool {
 	return code >= 0 && slices.Contains(r.allowStatus, uint64(code))
 }

@@ -176,13 +176,13 @@ func encodedRef(ref string, e charset.Encoding) string {
 	return string(e.AppendReference(nil, ref))
 }
 
-// isHTML tells whether a Content-Type says HTML, or says nothing.
+// isHTML reports whether a Content-Type says HTML, or says nothing.
 func isHTML(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	return contentType == "" || strings.Contains(strings.ToLower(media), "html")
 }
 
-// isXML tells whether a Content-Type says XML (MIME Sniffing standard, section 4.6) other than XHTML, which
+// isXML reports whether a Content-Type says XML (MIME Sniffing standard, section 4.6) other than XHTML, which
 // many servers announce and few write.
 func isXML(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")

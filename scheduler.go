@@ -212,7 +212,7 @@ func (s *scheduler) nextChange() (time.Time, bool) {
 	return at, ok
 }
 
-// sleep waits for a signal, the instant, the end of the crawl or ctx. False: nothing will come any more.
+// sleep waits for a signal, the instant, the end of the crawl or ctx. It returns false if nothing will come any more.
 func (s *scheduler) sleep(ctx context.Context, until time.Time, timed bool, now time.Time) bool {
 	var timeout <-chan time.Time
 	if timed {
@@ -331,7 +331,7 @@ func (s *scheduler) addedLocked(records []Record, verdicts []Verdict, maxPerSlot
 	s.signal()
 }
 
-// start stamps the job's slot: its download begins now. False: the slot does not let it any more.
+// start stamps the job's slot: its download begins now. It returns false if the slot does not let it any more.
 func (s *scheduler) start(grant *slots.Grant) (time.Time, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

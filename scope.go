@@ -8,7 +8,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// checkURL tells whether a request's URL can be asked, and its host.
+// checkURL reports whether a request's URL can be asked, and its host.
 func (c *crawl) checkURL(r *Request) (host string, no *refusal) {
 	switch scheme := urlx.Scheme(r.Url); scheme {
 	case "http", "https":

@@ -189,7 +189,7 @@ func (c *crawl) finishedBefore(reason string) {
 	c.reason = reason
 }
 
-// isFinished tells whether nothing was left to do.
+// isFinished reports whether nothing was left to do.
 func (c *crawl) isFinished() bool {
 	return c.ledger.isFinished() && !c.failed.Load() && !c.unsown.Load()
 }

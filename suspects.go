@@ -58,7 +58,7 @@ const suspectPatience = time.Minute
 // suspectsLogged bounds how many suspects are named in the log.
 const suspectsLogged = 50
 
-// lineUp has a suspect stand in its slot's line. False: the crawl stops. The caller holds mu.
+// lineUp has a suspect stand in its slot's line. It returns false if the crawl stops. The caller holds mu.
 func (s *scheduler) lineUp(j *job) bool {
 	if s.stopped {
 		return false
@@ -87,7 +87,7 @@ func (s *scheduler) setAside(rec Record, grant *slots.Grant, left SlotState) {
 }
 
 // summon makes the suspect that a grant is for the next one to run, unless there is one already: then it loses its turn.
-// False: the grant is not for a suspect. The caller holds mu.
+// It returns false if the grant is not for a suspect. The caller holds mu.
 func (s *scheduler) summon(grant *slots.Grant, claimed claim) bool {
 	if grant == nil {
 		return false

@@ -41,12 +41,12 @@ func answerOf(ctx *Context, herr *HandleError) (a answer) {
 	return a
 }
 
-// refused tells whether the host says that it has too much to do (RFC 6585 §4, RFC 9110 §15.6.4).
+// refused reports whether the host says that it has too much to do (RFC 6585 §4, RFC 9110 §15.6.4).
 func (a answer) refused() bool {
 	return a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable
 }
 
-// isOverload tells whether a failure looks like that of a host that has too much to do: it is silent, or hangs up. A
+// isOverload reports whether a failure looks like that of a host that has too much to do: it is silent, or hangs up. A
 // name that cannot be looked up, a bad certificate, a body that is too large and the like say nothing about that.
 func isOverload(err error) bool {
 	var (

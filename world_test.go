@@ -445,7 +445,7 @@ func serveFunc(t testing.TB, h http.HandlerFunc) (url string, log func() []asked
 // sleep lets virtual time pass in a synctest bubble.
 func sleep(d time.Duration) { <-time.NewTimer(d).C }
 
-// isA tells whether an error is, or wraps, one of a type.
+// isA reports whether an error is, or wraps, one of a type.
 func isA[E error](err error) bool {
 	var target E
 	return errors.As(err, &target)

@@ -81,7 +81,7 @@ func (b *Buffer[T]) Close() bool {
 	return first
 }
 
-// Closed tells whether Close was called.
+// Closed reports whether Close was called.
 func (b *Buffer[T]) Closed() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -170,7 +170,7 @@ func (p *Pool[T]) Close() bool {
 	return true
 }
 
-// Closed tells whether Close was called.
+// Closed reports whether Close was called.
 func (p *Pool[T]) Closed() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -106,7 +106,7 @@ func newFeed(f *Feed, opts []Option) *Feed {
 	return f
 }
 
-// ExactlyOnce tells whether each item is written once, provided that the cache is durable. If not, lines may come
+// ExactlyOnce reports whether each item is written once, provided that the cache is durable. If not, lines may come
 // again after a crash.
 func (f *Feed) ExactlyOnce() bool { return !f.streams() }
 

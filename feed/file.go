@@ -76,7 +76,7 @@ func (f systemFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-// isStream tells whether a name is something that cannot be cut: a pipe, a terminal, a device.
+// isStream reports whether a name is something that cannot be cut: a pipe, a terminal, a device.
 func isStream(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()

@@ -69,7 +69,7 @@ func (r *tagReader) baseHref() (string, bool) {
 	return string(href), ok
 }
 
-// mayHave tells whether a page has the text of a start tag with this name, in lower case: most pages
+// mayHave reports whether a page has the text of a start tag with this name, in lower case: most pages
 // lack the rare ones and need not be read for them. It looks at 32 bytes at a time for a "<" with the
 // first letter behind it.
 func mayHave(body []byte, name string) bool {

@@ -24,7 +24,7 @@ func mustDomains(names []string) domains {
 	return list
 }
 
-// match tells whether a host is one of the domains or below one.
+// match reports whether a host is one of the domains or below one.
 func (d domains) match(host []byte) bool {
 	for _, domain := range d {
 		rest := len(host) - len(domain)

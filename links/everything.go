@@ -158,7 +158,7 @@ func (p *page) tokens(part []byte) *html.Tokenizer {
 }
 
 // anyElement looks for links in the start tag that was just read, as the options Everything, Tags and
-// Attrs say. False: yield wants no more.
+// Attrs say. It returns false if yield wants no more.
 func (p *page) anyElement() bool {
 	tag := p.tags.Name()
 	if p.inTags != nil && !p.inTags.has(tag) || p.inTags == nil && !p.everything && !isOneOf(tag, "a", "area") {
@@ -256,7 +256,7 @@ func (p *page) meta(content []byte, offer func([]byte) bool) bool {
 	return true
 }
 
-// namesURL tells whether a property of a page has a URL as its value (Open Graph, cards, tiles).
+// namesURL reports whether a property of a page has a URL as its value (Open Graph, cards, tiles).
 func namesURL(property string) bool {
 	switch property {
 	case "og:url", "twitter:url", "twitter:image", "twitter:image:src", "twitter:player", "twitter:player:stream",
@@ -303,7 +303,7 @@ func (p *page) eachOfAll() bool {
 }
 
 // betweenTags looks for links in the comments between two tags, and in the document type in front of
-// all. False: yield wants no more.
+// all. It returns false if yield wants no more.
 func (p *page) betweenTags(text []byte, first bool) bool {
 	if !bytes.Contains(text, []byte("<!")) {
 		return true

@@ -31,7 +31,7 @@ func newExtensions(list []string) extensions {
 	return e
 }
 
-// match tells whether the path of a URL ends in one of the extensions.
+// match reports whether the path of a URL ends in one of the extensions.
 func (e extensions) match(url []byte) bool {
 	path := url
 	if i := bytes.IndexAny(path, "?#"); i >= 0 {

@@ -19,7 +19,7 @@ func checkURL(t *testing.T, url string) {
 	}
 }
 
-// isPart tells whether all of part stand in all, in their order.
+// isPart reports whether all of part stand in all, in their order.
 func isPart(part, all []string) bool {
 	for _, s := range all {
 		if len(part) > 0 && part[0] == s {

@@ -35,7 +35,7 @@ func eachHeader(header map[string][]string, f func(field, ref, rel string) bool)
 	return true
 }
 
-// isStylesheet tells whether a response is a style sheet.
+// isStylesheet reports whether a response is a style sheet.
 func isStylesheet(header map[string][]string) bool {
 	for name, values := range header {
 		if strings.EqualFold(name, "Content-Type") && len(values) > 0 {

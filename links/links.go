@@ -263,7 +263,7 @@ func collapse(dst, text []byte) []byte {
 	return dst
 }
 
-// separates tells whether a tag separates words: one of an element that browsers show on a line or in
+// separates reports whether a tag separates words: one of an element that browsers show on a line or in
 // a cell of its own (HTML standard, section 15.3), or of a line break.
 func separates(tag html.Atom) bool {
 	switch tag {

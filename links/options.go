@@ -37,7 +37,7 @@ type config struct {
 	bounds       []html.Option
 }
 
-// plain tells whether the URL alone decides about a link.
+// plain reports whether the URL alone decides about a link.
 func (c *config) plain() bool { return len(c.text) == 0 && len(c.accept) == 0 }
 
 // Allow keeps only the links whose URL, without its fragment, one of the regular expressions is found
@@ -196,7 +196,7 @@ func (n names) join(other names) names {
 	return both
 }
 
-// has tells whether a name is one of them.
+// has reports whether a name is one of them.
 func (n names) has(name []byte) bool { return n[string(name)] || n["*"] }
 
 // merge adds the values of an option to those of an earlier one of the same kind, which stay as they

@@ -249,12 +249,12 @@ func (p *page) next() bool {
 	return more
 }
 
-// isAnchor tells whether the tag that was just read begins what a reader can click on.
+// isAnchor reports whether the tag that was just read begins what a reader can click on.
 func (p *page) isAnchor() bool {
 	return (p.tags.tag == html.AtomA || p.tags.tag == html.AtomArea) && !p.tags.IsEnd()
 }
 
-// anchor looks for a link in the a or area element that was just read. False: yield wants no more.
+// anchor looks for a link in the a or area element that was just read. It returns false if yield wants no more.
 func (p *page) anchor() bool {
 	href, ok := p.tags.Attr(html.AtomHref)
 	if !ok || !p.settle(href) {
@@ -266,7 +266,7 @@ func (p *page) anchor() bool {
 }
 
 // offer makes a link of a reference and yields it, if all options that are about URLs are for it.
-// False: yield wants no more.
+// It returns false if yield wants no more.
 func (p *page) offer(ref []byte, at place) bool {
 	return !p.settle(ref) || p.deliver(at)
 }
@@ -288,7 +288,7 @@ func isBlank(b []byte) bool {
 	return true
 }
 
-// deliver yields the URL in buf, if all options that are about URLs are for it. False: yield wants no
+// deliver yields the URL in buf, if all options that are about URLs are for it. It returns false if yield wants no
 // more.
 func (p *page) deliver(at place) bool {
 	p.ref.URL, p.ref.Fragment, _ = bytes.Cut(p.buf, []byte("#"))
@@ -344,7 +344,7 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// noFollow tells whether a rel attribute has "nofollow".
+// noFollow reports whether a rel attribute has "nofollow".
 func noFollow(rel []byte) bool {
 	found := false
 	if len(rel) > 0 {

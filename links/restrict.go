@@ -84,7 +84,7 @@ func (p *page) admitted() []int {
 	return slices.Compact(open)
 }
 
-// admits tells whether the restrictions, if there are any, admit the start tag that was just read.
+// admits reports whether the restrictions, if there are any, admit the start tag that was just read.
 func (p *page) admits() bool {
 	if len(p.restrictions) == 0 {
 		return true

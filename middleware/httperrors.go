@@ -43,7 +43,7 @@ func (m *HTTPErrors) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria
 	return &tegenaria.StatusError{Status: status, URL: resp.URL}
 }
 
-// isFollowed tells whether the engine will follow a response as a redirect.
+// isFollowed reports whether the engine will follow a response as a redirect.
 func isFollowed(r *tegenaria.Request, resp *tegenaria.Response) bool {
 	switch resp.Status {
 	case 301, 302, 303, 307, 308:

@@ -62,7 +62,7 @@ func (m *MetaRefresh) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenari
 	return nil
 }
 
-// samePage tells whether two URLs differ in the fragment at most.
+// samePage reports whether two URLs differ in the fragment at most.
 func samePage(a, b string) bool {
 	a, _ = urlx.CutFragment(a)
 	b, _ = urlx.CutFragment(b)

@@ -56,7 +56,7 @@ func metas(resp *tegenaria.Response, names ...string) []meta {
 	}
 }
 
-// mentions tells whether a body has a word, given in lower case, in any case.
+// mentions reports whether a body has a word, given in lower case, in any case.
 func mentions(body []byte, word string) bool {
 	if word == "" {
 		return false

@@ -84,7 +84,7 @@ func remove(header map[string]string, name string) {
 	}
 }
 
-// isHTML tells whether a response says that it is an HTML page.
+// isHTML reports whether a response says that it is an HTML page.
 func isHTML(resp *tegenaria.Response) bool {
 	mime := first(resp.Header, "Content-Type")
 	const html = "text/html"
@@ -96,7 +96,7 @@ func isHTML(resp *tegenaria.Response) bool {
 	return strings.EqualFold(mime, "text/html") || strings.EqualFold(mime, "application/xhtml+xml")
 }
 
-// isRedirectOf tells whether r takes the place of the request that parent answered.
+// isRedirectOf reports whether r takes the place of the request that parent answered.
 func isRedirectOf(parent *tegenaria.Response, r *tegenaria.Request) bool {
 	n := len(r.Redirects)
 	return n > 0 && parent != nil && parent.Request() != nil && len(parent.Request().Redirects) == n-1 &&

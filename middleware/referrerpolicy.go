@@ -23,7 +23,7 @@ const (
 	UnsafeURL                   ReferrerPolicy = "unsafe-url"
 )
 
-// known tells whether p is one of the eight.
+// known reports whether p is one of the eight.
 func (p ReferrerPolicy) known() bool {
 	switch p {
 	case NoReferrer, NoReferrerWhenDowngrade, SameOrigin, Origin, StrictOrigin, OriginWhenCrossOrigin, StrictOriginWhenCrossOrigin, UnsafeURL:
@@ -100,7 +100,7 @@ func stripReferrer(source string) (full, origin string) {
 	return origin + urlx.Path(url), origin
 }
 
-// isTrustworthy tells whether an URL is potentially trustworthy (W3C Secure Contexts §3.1): https, or a host that can
+// isTrustworthy reports whether an URL is potentially trustworthy (W3C Secure Contexts §3.1): https, or a host that can
 // only be this one.
 func isTrustworthy(url string) bool {
 	if urlx.Scheme(url) == "https" {

@@ -207,7 +207,7 @@ func transientText(err error) (text string, unsent bool) {
 	return "", false
 }
 
-// mayRepeat tells whether a request of this method may be sent again.
+// mayRepeat reports whether a request of this method may be sent again.
 func mayRepeat(method string, why *transientError) bool {
 	switch method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:

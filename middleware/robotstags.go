@@ -82,7 +82,7 @@ func (m *RobotsTags) AcceptRequest(parent *tegenaria.Response, r *tegenaria.Requ
 	return nil
 }
 
-// ignoresTags tells whether a request has MetaIgnoreRobotsTags set.
+// ignoresTags reports whether a request has MetaIgnoreRobotsTags set.
 func ignoresTags(r *tegenaria.Request) bool {
 	if r == nil {
 		return false

@@ -178,7 +178,7 @@ func domainsOf(names []string) (map[string]bool, error) {
 	return domains, errors.Join(errs...)
 }
 
-// covers tells whether a host is one of the domains or below one.
+// covers reports whether a host is one of the domains or below one.
 func covers(domains map[string]bool, host string) bool {
 	if len(domains) == 0 {
 		return false

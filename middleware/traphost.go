@@ -61,7 +61,7 @@ func addHeavy(counts []counted, key uint64) int {
 // pageFilter is a Bloom filter of pages, 32 KiB: 27,000 of them give one error in a hundred.
 type pageFilter [4096]uint64
 
-// seen adds a page and tells whether it was there.
+// seen adds a page and reports whether it was there.
 func (f *pageFilter) seen(key uint64) bool {
 	const hashes, bits = 6, 4096 * 64
 	step := key>>32 | 1

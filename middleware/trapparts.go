@@ -124,7 +124,7 @@ func (u *trapURL) addTokens(seed maphash.Seed, s string) {
 	}
 }
 
-// resolve returns where a link leads, near enough to compare it. False: nowhere.
+// resolve returns where a link leads, near enough to compare it. ok is false for a link that leads nowhere.
 func (u *trapURL) resolve(ref string) (path, query, host string, ok bool) {
 	ref = strings.ReplaceAll(ref, "&amp;", "&")
 	if i := strings.IndexByte(ref, '#'); i >= 0 {

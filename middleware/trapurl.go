@@ -40,7 +40,7 @@ func suspect(seed maphash.Seed, url string, repeats int, pattern bool) (s suspic
 // longestCycle is how many segments may make up a part that repeats.
 const longestCycle = 4
 
-// repeatsItself tells whether one to four segments of a path stand there times in a row: /a/b/a/b/a/b.
+// repeatsItself reports whether one to four segments of a path stand there times in a row: /a/b/a/b/a/b.
 func repeatsItself(path string, times int) bool {
 	if strings.Count(path, "/") < times {
 		return false
@@ -84,7 +84,7 @@ func splitURL(url string) (authority, path, query string) {
 	return authority, path, query
 }
 
-// hasDate tells whether there is a date in path or query.
+// hasDate reports whether there is a date in path or query.
 func hasDate(path, query string) bool {
 	for i := 0; i < len(path); i++ {
 		if path[i] == '/' && dateLen(path[i:]) > 0 {
@@ -101,7 +101,7 @@ func hasDate(path, query string) bool {
 	return false
 }
 
-// isDatePair tells whether a pair of a query is a date or a part of one.
+// isDatePair reports whether a pair of a query is a date or a part of one.
 func isDatePair(name, value string) bool {
 	return isNumeric(value) && (isDateName(name) || isDate(value))
 }
@@ -207,10 +207,10 @@ func fixedNumber(s string, n int) (value int, ok bool) {
 
 func startsWithDigit(s string) bool { return s != "" && s[0] >= '0' && s[0] <= '9' }
 
-// isNumeric tells whether a value of a query is made of digits and what parts them in dates.
+// isNumeric reports whether a value of a query is made of digits and what parts them in dates.
 func isNumeric(s string) bool { return s != "" && strings.Trim(s, "0123456789-./:") == "" }
 
-// isDateName tells whether a name of a query speaks of dates.
+// isDateName reports whether a name of a query speaks of dates.
 func isDateName(name string) bool {
 	for _, word := range [...]string{"date", "year", "month", "week", "day"} {
 		if indexFold(name, word) >= 0 {
@@ -220,7 +220,7 @@ func isDateName(name string) bool {
 	return false
 }
 
-// withoutSession hashes path and query without session ids. False: there are none.
+// withoutSession hashes path and query without session ids. found is false if there are none.
 func withoutSession(seed maphash.Seed, path, query string) (key uint64, found bool) {
 	for segment := range strings.SplitSeq(path, "/") {
 		if isASPSession(segment) {
@@ -247,12 +247,12 @@ func withoutSession(seed maphash.Seed, path, query string) (key uint64, found bo
 	return key, found
 }
 
-// isASPSession tells whether a segment is the (S(lit3py55t21z5v55vlm25s55)) of ASP.NET.
+// isASPSession reports whether a segment is the (S(lit3py55t21z5v55vlm25s55)) of ASP.NET.
 func isASPSession(segment string) bool {
 	return len(segment) >= 10 && (segment[:3] == "(S(" || segment[:3] == "(s(") && strings.HasSuffix(segment, "))")
 }
 
-// isSessionName tells whether a parameter is a session id, by its name and, where that is short, by its value too.
+// isSessionName reports whether a parameter is a session id, by its name and, where that is short, by its value too.
 func isSessionName(name, value string) bool {
 	if len(name) > 32 || len(value) < 6 {
 		return false
@@ -266,7 +266,7 @@ func isSessionName(name, value string) bool {
 	return len(name) >= 12 && strings.EqualFold(name[:12], "aspsessionid")
 }
 
-// isRandom tells whether a value looks like nobody chose it: 16 letters and digits or more, some of them digits.
+// isRandom reports whether a value looks like nobody chose it: 16 letters and digits or more, some of them digits.
 func isRandom(value string) bool {
 	if len(value) < 16 {
 		return false

@@ -83,7 +83,7 @@ func SimpleScore(counts Counts) uint64 {
 	return counts.CalledCount + counts.AcceptedCount<<1 + counts.CompletedCount<<2 + counts.HandlingNumber<<4
 }
 
-// CheckType tells whether m is a module of type t: by its name and, if it is [Typed], by its own
+// CheckType reports whether m is a module of type t: by its name and, if it is [Typed], by its own
 // word. It is false for nil and for a type or name that does not exist.
 func CheckType(t Type, m Module) bool {
 	if t.letter() == 0 || isNil(m) {
@@ -96,7 +96,7 @@ func CheckType(t Type, m Module) bool {
 	return !ok || typed.Type() == t
 }
 
-// isNil tells whether there is no module in m, also for a nil pointer of some type.
+// isNil reports whether there is no module in m, also for a nil pointer of some type.
 func isNil(m Module) bool {
 	if m == nil {
 		return true

@@ -95,7 +95,7 @@ func isBareSitemap(scheme, rest string) bool {
 func decode(body []byte) string {
 	cut := len(body) > MaxBytes
 	if cut {
-		// One more byte tells whether the last line is whole.
+		// One more byte reports whether the last line is whole.
 		body = body[:MaxBytes+1]
 	}
 	var text string

@@ -99,7 +99,7 @@ func kindOf(root string) kind {
 	return unknownKind
 }
 
-// isEntry tells whether elements of this name are entries.
+// isEntry reports whether elements of this name are entries.
 func (k kind) isEntry(name []byte) bool {
 	switch k {
 	case urlSet, sitemapIndex:

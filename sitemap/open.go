@@ -84,7 +84,7 @@ func encodingOf(head []byte) encoding.Encoding {
 	return e
 }
 
-// startsMarkup tells whether a document begins with markup, and skips white space before it.
+// startsMarkup reports whether a document begins with markup, and skips white space before it.
 func startsMarkup(in *bufio.Reader) (bool, error) {
 	for {
 		c, err := in.ReadByte()

@@ -225,7 +225,7 @@ func (s *scanner) skipPast(end string, keep bool) error {
 	}
 }
 
-// endsWith tells whether tail and part together end with a mark of two or three bytes.
+// endsWith reports whether tail and part together end with a mark of two or three bytes.
 func endsWith(tail [2]byte, part []byte, mark string) bool {
 	if len(part) >= len(mark) {
 		return string(part[len(part)-len(mark):]) == mark

@@ -138,7 +138,8 @@ func (p *parser) parse(reader io.Reader, maxBytes int64) error {
 	return d.parse()
 }
 
-// send hands an entry to the caller. raw is its URL as written. False: the iteration is over, with this error.
+// send hands an entry to the caller. raw is its URL as written. It returns false, and the error of the
+// iteration, if that is over.
 func (p *parser) send(e Entry, raw string) (bool, error) {
 	if p.maxURLs > 0 && p.entries == p.maxURLs {
 		return false, &LimitError{What: "URLs", Limit: int64(p.maxURLs)}

@@ -48,7 +48,7 @@ func (p *parser) parseText(in *bufio.Reader) error {
 	}
 }
 
-// refuse tells the caller of an entry that is none. False: it wants no more.
+// refuse tells the caller of an entry that is none. It returns false if the caller wants no more.
 func (p *parser) refuse(raw string, why error) bool {
 	p.stopped = !p.yield(Entry{}, &URLError{URL: raw, Err: why})
 	return !p.stopped
@@ -67,7 +67,7 @@ func readLine(in *bufio.Reader) (line []byte, long bool, err error) {
 	return line, long, err
 }
 
-// isWeb tells whether s is an absolute http or https URL, as far as its scheme goes.
+// isWeb reports whether s is an absolute http or https URL, as far as its scheme goes.
 func isWeb(s string) bool {
 	scheme := urlx.Scheme(s)
 	return scheme == "http" || scheme == "https"

@@ -141,7 +141,7 @@ func (r *Rule) name() string {
 	return "sitemap rule " + r.Match.String()
 }
 
-// matches tells whether the rule is for this URL.
+// matches reports whether the rule is for this URL.
 func (r *Rule) matches(url string) bool { return r.Match == nil || r.Match.MatchString(url) }
 
 // StartRequest sends a request for each of Sites.
@@ -298,7 +298,7 @@ func (s *Sitemap) sendPage(entry sitemap.Entry, out *output) error {
 	return out.Request(r)
 }
 
-// rule finds the name of a page's parser. False: the page is left out.
+// rule finds the name of a page's parser. ok is false for a page that is left out.
 func (s *Sitemap) rule(url string) (name string, ok bool) {
 	for i := range s.Rules {
 		if r := &s.Rules[i]; r.matches(url) {

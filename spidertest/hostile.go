@@ -148,7 +148,7 @@ func (s *HostileServer) accept(kind hostileTLS, l hostileListener) {
 	}
 }
 
-// track notes an open connection. False: the server is closed.
+// track notes an open connection. It returns false if the server is closed.
 func (s *HostileServer) track(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,7 +202,7 @@ type hostileConn struct {
 	page   string // what a good server would answer
 }
 
-// next answers a request. False: the connection is to be closed.
+// next answers a request. It returns false if the connection is to be closed.
 func (c *hostileConn) next() bool {
 	r, err := http.ReadRequest(c.in)
 	if err != nil {
@@ -243,7 +243,7 @@ func (c *hostileConn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// send writes the parts as one. False: the client is gone.
+// send writes the parts as one. It returns false if the client is gone.
 func (c *hostileConn) send(parts ...string) bool {
 	_, err := io.WriteString(c, strings.Join(parts, ""))
 	return err == nil
@@ -262,7 +262,7 @@ func (c *hostileConn) length(more int) string {
 	return fmt.Sprintf("Content-Length: %d", len(c.page)+more)
 }
 
-// repeat writes a part until total bytes are written, or for ever if total is negative. False: the client
+// repeat writes a part until total bytes are written, or for ever if total is negative. It returns false if the client
 // is gone.
 func (c *hostileConn) repeat(part string, total int64) bool {
 	block := []byte(strings.Repeat(part, max(1, hostileBuffer/2/max(1, len(part)))))
@@ -287,7 +287,7 @@ func (c *hostileConn) drip(pause time.Duration, parts ...string) bool {
 	return false
 }
 
-// wait lets time pass. False: the client is gone.
+// wait lets time pass. It returns false if the client is gone.
 func (c *hostileConn) wait(d time.Duration) bool {
 	c.SetReadDeadline(time.Now().Add(d))
 	defer c.SetReadDeadline(time.Time{})

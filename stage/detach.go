@@ -84,7 +84,7 @@ func (c *claim) current() uint64 { return c.state.Load() }
 // take is called by the goroutine before it enters user code, never after a release that failed.
 func (c *claim) take() { c.state.Store(c.state.Load()&^phaseMask + claimStep | phaseTaken) }
 
-// release is called by the goroutine when the user code has returned. False: it was given up.
+// release is called by the goroutine when the user code has returned. It returns false if the code was given up.
 func (c *claim) release() bool {
 	seen := c.state.Load()
 	return seen&phaseMask == phaseTaken && c.state.CompareAndSwap(seen, seen&^phaseMask)

@@ -82,7 +82,7 @@ func crawleeVersion() (string, error) {
 	return strings.TrimSpace(string(out)), nil
 }
 
-// goProgram tells whether it is in Go, and so writes statistics and profiles.
+// goProgram reports whether it is in Go, and so writes statistics and profiles.
 func (c *contestant) goProgram() bool { return c.pkg != "" }
 
 func (c *contestant) ours() bool { return slices.Contains(c.groups, "ours") }

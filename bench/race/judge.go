@@ -28,7 +28,7 @@ type verdict struct {
 	Twice   int // items that were there already
 }
 
-// clean tells whether all is as it must be.
+// clean reports whether all is as it must be.
 func (v verdict) clean() bool {
 	return v.Repeats == 0 && v.Lost == 0 && v.Others == 0 && v.Wrong == 0 && v.Missing == 0 && v.Twice == 0
 }

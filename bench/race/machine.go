@@ -21,7 +21,7 @@ const (
 	bothCPUs   = "0,1"
 )
 
-// canPin tells whether processes can be kept to a CPU.
+// canPin reports whether processes can be kept to a CPU.
 func canPin() bool {
 	_, err := exec.LookPath("taskset")
 	return err == nil && runtime.NumCPU() > 1

@@ -16,7 +16,7 @@ type Item struct {
 	Tags        []string `json:"tags"`
 }
 
-// HasItem tells whether a page is a product page: seven in ten are.
+// HasItem reports whether a page is a product page: seven in ten are.
 func HasItem(page int) bool { return mix(page, 1)%10 < 7 }
 
 // ItemOf is the item of a product page.

@@ -47,7 +47,7 @@ func read(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[pag
 	return out.Item(p)
 }
 
-// isHTML tells whether a response is a page with links and text: by its Content-Type, or by what the body
+// isHTML reports whether a response is a page with links and text: by its Content-Type, or by what the body
 // looks like if there is none.
 func isHTML(resp *tegenaria.Response) bool {
 	contentType := http.Header(resp.Header).Get("Content-Type")

@@ -82,7 +82,7 @@ func detect(body []byte, contentType string) (e Encoding, source Source, bom int
 	return Windows1252, ByDefault, 0
 }
 
-// isMarkup tells whether a Content-Type says HTML or XML, or nothing. In other types, such as JSON, a
+// isMarkup reports whether a Content-Type says HTML or XML, or nothing. In other types, such as JSON, a
 // meta element is somebody else's.
 func isMarkup(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")

@@ -54,7 +54,7 @@ type survey struct {
 	leads         [256]int
 }
 
-// clean tells whether there are enough pairs, and as good as nothing but pairs.
+// clean reports whether there are enough pairs, and as good as nothing but pairs.
 func (s *survey) clean() bool { return s.pairs >= minPairs && s.broken*100 <= s.pairs }
 
 // share returns how many of 100 pairs begin with a byte from first to last.

@@ -40,7 +40,7 @@ func decodeEUCJP(dst, b []byte) []byte {
 	return dst
 }
 
-// isRow tells whether a byte is one of the 94 that rows and cells of the JIS tables are named by.
+// isRow reports whether a byte is one of the 94 that rows and cells of the JIS tables are named by.
 func isRow(c byte) bool { return 0xa1 <= c && c <= 0xfe }
 
 // decodeShiftJIS is the decoder of Shift_JIS (section 12.3.1).

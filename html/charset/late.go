@@ -62,7 +62,7 @@ func metaEncoding(z *html.Tokenizer) (Encoding, bool) {
 	return asDeclared(e), ok
 }
 
-// mayDeclare tells whether a page has what every declaration in it has, so that most pages without
+// mayDeclare reports whether a page has what every declaration in it has, so that most pages without
 // one need not be parsed.
 func mayDeclare(page []byte) bool {
 	for rest := page; ; {

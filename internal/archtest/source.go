@@ -120,7 +120,7 @@ func (f File) length() []Problem {
 	return nil
 }
 
-// code walks the syntax tree. It also tells whether the file starts goroutines.
+// code walks the syntax tree. It also reports whether the file starts goroutines.
 func (f File) code() (problems []Problem, goes bool) {
 	report := func(n ast.Node, format string, args ...any) {
 		at := f.Path + ":" + strconv.Itoa(f.set.Position(n.Pos()).Line)

@@ -41,15 +41,15 @@ type Cookie struct {
 	SameSite    string // "Strict", "Lax", "None" or ""; kept for export: a crawler's requests come from no other site
 }
 
-// expired tells whether the cookie's time is over. A zero Expires never is: a session cookie.
+// expired reports whether the cookie's time is over. A zero Expires never is: a session cookie.
 func (c *Cookie) expired(now time.Time) bool { return !c.Expires.IsZero() && !c.Expires.After(now) }
 
-// same tells whether one cookie replaces the other (RFC 6265bis §5.7 step 23).
+// same reports whether one cookie replaces the other (RFC 6265bis §5.7 step 23).
 func (c *Cookie) same(other *Cookie) bool {
 	return c.Name == other.Name && c.Domain == other.Domain && c.HostOnly == other.HostOnly && c.Path == other.Path
 }
 
-// goesTo tells whether the cookie is sent to an origin.
+// goesTo reports whether the cookie is sent to an origin.
 func (c *Cookie) goesTo(to Origin) bool {
 	if c.Secure && !to.Secure || !pathMatches(to.Path, c.Path) {
 		return false
@@ -84,7 +84,7 @@ func Complete(c *Cookie) error {
 	return nil
 }
 
-// isHost tells whether a name is a host as URLs write it.
+// isHost reports whether a name is a host as URLs write it.
 func isHost(name string) bool {
 	literal := name
 	if strings.Contains(name, ":") {

@@ -147,7 +147,7 @@ func (j *Jar) newGroup(domain string) *group {
 	return g
 }
 
-// guards tells whether a secure cookie forbids one that came over an insecure connection (RFC 6265bis §5.7 step 14).
+// guards reports whether a secure cookie forbids one that came over an insecure connection (RFC 6265bis §5.7 step 14).
 func (g *group) guards(c *Cookie) bool {
 	return slices.ContainsFunc(g.cookies, func(old *storedCookie) bool {
 		return old.Secure && old.Name == c.Name && pathMatches(c.Path, old.Path) &&

@@ -105,7 +105,7 @@ func ParseSetCookie(header string, from Origin, now time.Time) (c Cookie, ok boo
 	return c, c.prefixHolds(path)
 }
 
-// settleDomain decides which hosts a cookie from host goes to. False: none.
+// settleDomain decides which hosts a cookie from host goes to. It returns false if it goes to none.
 func (c *Cookie) settleDomain(host string) bool {
 	c.HostOnly = c.Domain == ""
 	if !c.HostOnly && isPublicSuffix(c.Domain) {
@@ -121,7 +121,7 @@ func (c *Cookie) settleDomain(host string) bool {
 	return domainMatches(host, c.Domain)
 }
 
-// prefixHolds tells whether a cookie keeps what its name promises (RFC 6265bis §4.1.3). path is the attribute as it
+// prefixHolds reports whether a cookie keeps what its name promises (RFC 6265bis §4.1.3). path is the attribute as it
 // was written.
 func (c *Cookie) prefixHolds(path string) bool {
 	switch {
@@ -167,7 +167,7 @@ func sameSite(s string) string {
 	return ""
 }
 
-// isPublicSuffix tells whether anybody can register names below domain (https://publicsuffix.org, private section
+// isPublicSuffix reports whether anybody can register names below domain (https://publicsuffix.org, private section
 // included). A last label that the list does not know counts as one.
 func isPublicSuffix(domain string) bool {
 	suffix, _ := publicsuffix.PublicSuffix(domain)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// grower calls grow in a goroutine of a synctest bubble and tells whether it waits.
+// grower calls grow in a goroutine of a synctest bubble and reports whether it waits.
 type grower struct {
 	done chan error
 }

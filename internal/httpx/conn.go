@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Conn is a client's HTTP/1 connection that gives net/http only the responses to its requests, each up to its end. It stands above TLS, and sees each response's framing on its way (RFC 9112 §6):
+// Conn is a client's HTTP/1 connection that gives net/http only the responses to its requests, each up to its end. It stands
+// above TLS, and sees each response's framing on its way (RFC 9112 §6):
 //
 //   - A response whose end nobody can tell, or that tells it in two ways, fails with a [*FramingError]. net/http drops
 //     a Content-Length beside a Transfer-Encoding, for example, without a word.

@@ -71,7 +71,7 @@ func (e resetStream) Error() string {
 // RFC 9113 §7, and means nothing to net/http.
 const codeHeaderTooLarge = 0x7e6e4ea1
 
-// IsHeaderTooLarge tells whether an error of net/http says that the response to this very request had a header block
+// IsHeaderTooLarge reports whether an error of net/http says that the response to this very request had a header block
 // above the limit of its [HTTP2Conn].
 func IsHeaderTooLarge(err error) bool {
 	var reset resetStream

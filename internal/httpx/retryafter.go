@@ -10,7 +10,8 @@ import (
 const maxRetryAfter = (1 << 31) * time.Second
 
 // RetryAfter reads a Retry-After field (RFC 9110 §10.2.3): seconds, or a date in one of the three forms of §5.6.7. A
-// date that has passed is no wait. What is above 2³¹ seconds counts as that. False: it is neither.
+// date that has passed is no wait. What is above 2³¹ seconds counts as that. ok is false for a value that is neither a
+// number nor a date.
 func RetryAfter(value string, now time.Time) (wait time.Duration, ok bool) {
 	value = strings.TrimSpace(value)
 	if value == "" {

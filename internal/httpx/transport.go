@@ -67,7 +67,7 @@ type hostConns struct {
 // end. Who sends more must be able to read meanwhile, because a server may answer before it has read it all.
 const mostAtOnce = 8 << 10
 
-// Takes tells whether a request is one that Do can send: in plain HTTP, safe, without a body, and of no more
+// Takes reports whether a request is one that Do can send: in plain HTTP, safe, without a body, and of no more
 // than some kilobytes.
 func (t *Transport) Takes(req *http.Request) bool {
 	if !canListen || req.URL.Scheme != "http" || req.Body != nil || req.ContentLength != 0 || req.Close {

@@ -268,7 +268,7 @@ func TestTransportStorm(t *testing.T) {
 	goleak.VerifyNone(t, ours)
 }
 
-// stormRequest makes a request. It tells whether it gave the request up itself, and how that failed otherwise.
+// stormRequest makes a request. It reports whether it gave the request up itself, and how that failed otherwise.
 func stormRequest(t *testing.T, rt httpx.RoundTripper, rnd *rand.Rand, id string) (gaveUp bool, err error) {
 	limited, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()

@@ -31,7 +31,7 @@ func (g *gate) moved(from, to place) {
 // this gate too: what is acquired next counts there already, and is not acquired while the gate is closed. A wrong
 // guess only costs time, since every grant says by Enter which gate is its own.
 //
-// False: the gate is closed. Then the work must be added again and the grant released, in this order: a slot without
+// It returns false if the gate is closed. Then the work must be added again and the grant released, in this order: a slot without
 // work is forgotten. The slot cannot be acquired until the gate opens.
 func (t *Table) Enter(g *Grant, name string, limit int, stays bool) bool {
 	if g.released {

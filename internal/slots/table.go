@@ -215,7 +215,7 @@ func (t *Table) Head(g *Grant, priority int, more bool) {
 	t.place(s)
 }
 
-// Agrees tells whether [Table.Head] would learn nothing from this. It needs no lock.
+// Agrees reports whether [Table.Head] would learn nothing from this. It needs no lock.
 func (g *Grant) Agrees(priority int, more bool) bool {
 	return g.take != 0 && more == g.more && (!more || priority == g.priority)
 }

@@ -53,7 +53,7 @@ func asciiHost(host string) string {
 	return strings.ToLower(host)
 }
 
-// isIP tells whether host is an IP address. It looks before it parses, because errors cost.
+// isIP reports whether host is an IP address. It looks before it parses, because errors cost.
 func isIP(host string) bool {
 	if host == "" || !isDigit(host[len(host)-1]) && strings.IndexByte(host, ':') < 0 {
 		return false

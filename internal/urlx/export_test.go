@@ -12,5 +12,5 @@ func ResolveSlow(b *Base, ref string) (string, error) {
 	return string(url), err
 }
 
-// PlainAuthority tells whether the accessors would take abs apart without parsing it.
+// PlainAuthority reports whether the accessors would take abs apart without parsing it.
 func PlainAuthority(abs string) bool { return plainAuthority(abs) }

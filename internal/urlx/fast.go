@@ -65,7 +65,7 @@ func schemeLen(s string) int {
 	return 0
 }
 
-// webScheme tells whether s starts with http: or https:, in lower case.
+// webScheme reports whether s starts with http: or https:, in lower case.
 func webScheme(s string) (http, https bool) {
 	if strings.HasPrefix(s, "https:") {
 		return true, true
@@ -169,7 +169,7 @@ func appendAuthority(dst []byte, s string, https, fragment bool) ([]byte, bool) 
 	return appendTail(dst, s, fragment)
 }
 
-// isIPv4 tells whether host is an IPv4 address in the form that the standard serialises to.
+// isIPv4 reports whether host is an IPv4 address in the form that the standard serialises to.
 func isIPv4(host []byte) bool {
 	parts, digits, n := 1, 0, 0
 	for _, c := range host {

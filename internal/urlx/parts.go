@@ -93,7 +93,7 @@ func split(abs string) (parts, string) {
 	return splitNormal(url), url
 }
 
-// plainAuthority tells whether abs is an http(s) URL whose authority is surely serialised already:
+// plainAuthority reports whether abs is an http(s) URL whose authority is surely serialised already:
 // what comes behind it need not be looked at.
 func plainAuthority(abs string) bool {
 	http, https := webScheme(abs)

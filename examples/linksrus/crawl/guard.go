@@ -48,7 +48,7 @@ func literal(host string) (netip.Addr, bool) {
 	return addr, err == nil
 }
 
-// Permits tells whether a URL may be asked for, by itself: whether it is http or https, and not on an address
+// Permits reports whether a URL may be asked for, by itself: whether it is http or https, and not on an address
 // that is private, unless trusted. A name may still turn out to be private when it is dialled.
 func (g *Guard) Permits(url string) bool {
 	if scheme := urlx.Scheme(url); scheme != "http" && scheme != "https" {
@@ -59,7 +59,7 @@ func (g *Guard) Permits(url string) bool {
 	return host != "" && (!known || g.may(addr, hostPort(url)))
 }
 
-// may tells whether an address may be dialled for a host:port that was asked for.
+// may reports whether an address may be dialled for a host:port that was asked for.
 func (g *Guard) may(addr netip.Addr, asked string) bool {
 	if tegenaria.IsPublicAddr(addr) {
 		return true

@@ -15,13 +15,13 @@ import (
 // notPages are the extensions of files that cannot contain HTML.
 var notPages = []string{".jpg", ".jpeg", ".png", ".gif", ".ico", ".css", ".js"}
 
-// mayBePage tells whether a URL is worth asking for: not by the extension of its path something else.
+// mayBePage reports whether a URL is worth asking for: not by the extension of its path something else.
 func mayBePage(url string) bool {
 	file, _, _ := strings.Cut(urlx.Path(url), "?")
 	return !slices.Contains(notPages, strings.ToLower(path.Ext(file)))
 }
 
-// isPage tells whether a response has a page to read: a status of 2xx and some kind of HTML.
+// isPage reports whether a response has a page to read: a status of 2xx and some kind of HTML.
 func isPage(status int, header http.Header) bool {
 	return status >= 200 && status <= 299 && strings.Contains(strings.ToLower(header.Get("Content-Type")), "html")
 }

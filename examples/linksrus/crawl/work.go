@@ -43,7 +43,7 @@ func (w Work) due(ctx context.Context, start time.Time) iter.Seq2[*graph.Link, e
 	}
 }
 
-// follows tells whether a link that was found is crawled in the same pass.
+// follows reports whether a link that was found is crawled in the same pass.
 func (w Work) follows(ctx context.Context, url string) (bool, error) {
 	if !w.Scope.Has(url) || !w.NewOnly {
 		return w.Scope.Has(url), nil
@@ -71,5 +71,5 @@ func NewScope(urls ...string) Scope {
 	return s
 }
 
-// Has tells whether a URL is on one of the hosts.
+// Has reports whether a URL is on one of the hosts.
 func (s Scope) Has(url string) bool { return s[urlx.Hostname(url)] }

@@ -115,7 +115,7 @@ func bound(i, n int) uint64 {
 	return ^uint64(0)/uint64(n)*uint64(i) + uint64(i)
 }
 
-// Contains tells whether an ID is in the range.
+// Contains reports whether an ID is in the range.
 func (r Range) Contains(id uuid.UUID) bool {
 	return bytes.Compare(r.First[:], id[:]) <= 0 && bytes.Compare(id[:], r.Last[:]) <= 0
 }

@@ -153,7 +153,7 @@ func spans(text string) []span {
 	return found
 }
 
-// isWord tells whether a character is part of a word.
+// isWord reports whether a character is part of a word.
 func isWord(r rune) bool {
 	return r == '_' || unicode.In(r, unicode.L, unicode.M, unicode.N)
 }

@@ -221,7 +221,7 @@ func next(list []posting, number int) (int, bool) {
 	return place(list, number)
 }
 
-// hasPhrase tells whether words with these places stand side by side in the title or in the content.
+// hasPhrase reports whether words with these places stand side by side in the title or in the content.
 func hasPhrase(words []*posting) bool {
 	return adjacent(words, func(p *posting) []int32 { return p.title }) ||
 		adjacent(words, func(p *posting) []int32 { return p.content })

@@ -111,7 +111,7 @@ func protected(next http.Handler) http.Handler {
 	})
 }
 
-// rebound tells whether a request came to a loopback address under a name that is none of this machine's.
+// rebound reports whether a request came to a loopback address under a name that is none of this machine's.
 func rebound(r *http.Request) bool {
 	local, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	if local == nil {
