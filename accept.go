@@ -103,7 +103,7 @@ func (c *crawl) store(from emission, records []Record, maxPerSlot int, told func
 			later++
 		case VerdictRefused:
 			refused++
-			c.crowds(records[i].Slot)
+			c.teller.refusedBy(records[i].Slot, c.limits.QueueBytes)
 		}
 	}
 	c.sched.accepted(records, verdicts, known, later, refused, maxPerSlot)
@@ -113,13 +113,6 @@ func (c *crawl) store(from emission, records []Record, maxPerSlot int, told func
 // queueShare is the reason of requests that the cache refuses because their slot holds too much of its memory.
 const queueShare = "queue-share"
 
-// crowds warns, once for each slot, that the cache refuses its requests.
-func (c *crawl) crowds(slot string) {
-	if _, warned := c.crowded.LoadOrStore(slot, true); !warned {
-		c.log.crowded(slot, c.limits.QueueBytes)
-	}
-}
-
 // refuse settles an emission that is not accepted.
 func (c *crawl) refuse(from emission, ctx *Context, no *refusal) {
 	var r *Request
@@ -127,7 +120,7 @@ func (c *crawl) refuse(from emission, ctx *Context, no *refusal) {
 		r = ctx.Request
 	}
 	if no.err == nil {
-		c.settledEvent(r, no.outcome, no.reason)
+		c.teller.settled(r, no.outcome, no.reason)
 		c.ledger.refuse(1, no.outcome, no.reason)
 		return
 	}

@@ -63,11 +63,11 @@ func (b *batch) store() {
 		for i, verdict := range verdicts {
 			switch f := c.cfg.events.RequestAccepted; {
 			case verdict == VerdictKnown:
-				c.settledEvent(s.sent[i].Request, Duplicate, "")
+				c.teller.settled(s.sent[i].Request, Duplicate, "")
 			case verdict == VerdictRefused:
-				c.settledEvent(s.sent[i].Request, Filtered, queueShare)
+				c.teller.settled(s.sent[i].Request, Filtered, queueShare)
 			case f != nil:
-				c.event(func() { f(s.sent[i].Request) })
+				c.teller.event(func() { f(s.sent[i].Request) })
 			}
 		}
 	})

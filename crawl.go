@@ -24,7 +24,6 @@ type crawl struct {
 	cfg    config
 	limits Limits // with defaults
 	spider SpiderInterface
-	log    logger
 	parts  []any         // everything registered, in order: openers, closers, committers
 	opened []any         // those of them that are open
 	gone   chan struct{} // closed when the engine has let go of the crawl
@@ -42,15 +41,13 @@ type crawl struct {
 	hosts   *identity.HostNames
 	hungry  atomic.Bool // downloads could begin if there were requests: no output holds any back
 	entries *guard.Door // of requests and items
-	telling *guard.Door // of what is told: log lines, events, errors on ErrorChan
 	seeds   emissionCounts
 
 	slotByPanicked atomic.Bool // the ErrorHandlers were told
-	crowded        sync.Map    // slots that the log was told about: their requests are refused
 	unrecorded     atomic.Bool // flights cannot be recorded, which was logged
 
+	teller      *teller
 	ledger      *ledger
-	counters    *counters
 	sched       *scheduler
 	robots      robotsGate
 	middlewares Middlewares
@@ -149,7 +146,7 @@ func (c *crawl) run(ctx context.Context) error {
 		return c.end(ctx)
 	}
 	if f := c.cfg.events.Started; f != nil {
-		c.event(func() { f(c.spider) })
+		c.teller.event(func() { f(c.spider) })
 	}
 	c.tellBlocks() // what an earlier run has left
 	settling.Go(c.settler.run)
@@ -170,17 +167,6 @@ func (c *crawl) run(ctx context.Context) error {
 	c.settleFinished()
 	over()
 	return c.end(ctx)
-}
-
-// closeTelling waits for what is being told by callbacks that were given up, since nothing is told after Run has
-// returned. A func of Events that does not return is left behind with its callback.
-func (c *crawl) closeTelling() {
-	bye := time.NewTimer(farewell)
-	defer bye.Stop()
-	select {
-	case <-c.telling.Close():
-	case <-bye.C:
-	}
 }
 
 // closeEntries waits for what is being accepted. A cache that does not come back is told so after a while, and then
@@ -240,53 +226,5 @@ func (c *crawl) take(ctx context.Context) (*job, bool) {
 func (c *crawl) fail1(err error) {
 	if err != nil {
 		c.breakDown(&RunError{Op: "engine", Err: err})
-	}
-}
-
-// event calls a func of Events, unless the run is over.
-func (c *crawl) event(f func()) {
-	if !c.telling.Enter() {
-		return
-	}
-	defer c.telling.Leave()
-	c.callEvent(f)
-}
-
-// callEvent calls a func of Events, whose panics are reported and have no other effect.
-func (c *crawl) callEvent(f func()) {
-	if stack, err := guard.Protect(func() error { f(); return nil }); err != nil {
-		herr := &HandleError{Err: err, Stage: StageEvent, Stack: stack}
-		c.counters.errors.Add(1)
-		c.log.failure(herr)
-		c.engine.publish(herr)
-	}
-}
-
-// tellsSettled reports whether anybody is told about the end of a request.
-func (c *crawl) tellsSettled() bool { return c.log.debug || c.cfg.events.RequestSettled != nil }
-
-// settledEvent tells about the end of a request.
-func (c *crawl) settledEvent(r *Request, outcome Outcome, reason string) {
-	if !c.tellsSettled() || !c.telling.Enter() {
-		return
-	}
-	defer c.telling.Leave()
-	if r != nil {
-		c.log.settled(r, outcome, reason)
-	}
-	if f := c.cfg.events.RequestSettled; f != nil {
-		c.callEvent(func() { f(r, outcome, reason) })
-	}
-}
-
-// slow tells about a callback that has been running for a minute.
-func (c *crawl) slow(at Stage, r *Request, took time.Duration) {
-	if !c.telling.Enter() {
-		return
-	}
-	defer c.telling.Leave()
-	c.log.slow(at, r, took)
-	if f := c.cfg.events.SlowCallback; f != nil {
-		c.callEvent(func() { f(at, r, took) })
 	}
 }

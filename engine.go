@@ -204,7 +204,7 @@ func (e *SpiderEngine) Pause() error {
 	}
 	c.sched.pause(true)
 	if f := c.cfg.events.Paused; f != nil {
-		c.event(f)
+		c.teller.event(f)
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func (e *SpiderEngine) Resume() error {
 	}
 	c.sched.pause(false)
 	if f := c.cfg.events.Resumed; f != nil {
-		c.event(f)
+		c.teller.event(f)
 	}
 	return nil
 }

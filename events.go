@@ -1,14 +1,17 @@
 package tegenaria
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -102,6 +105,127 @@ func (e *SpiderEngine) closeErrors() {
 		close(s.ch)
 	}
 	e.errs = nil
+}
+
+// teller tells about what happens in a crawl: it has the log, the counters and the user's Events, and ends with the run.
+// All methods may be called concurrently, also by callbacks that were given up.
+type teller struct {
+	log      logger
+	counters *counters
+	events   Events
+	publish  func(error) // to the ErrorChans
+
+	maxErrors int64  // Limits.Errors; 0: none
+	tooMany   func() // called for each failure from the last one on that they allow
+
+	door    *guard.Door // of what is being told; nothing is told once it is closed
+	crowded sync.Map    // slots that the log was told about: their requests are refused
+}
+
+func newTeller(log logger, events Events, publish func(error), maxErrors int64, tooMany func()) *teller {
+	return &teller{
+		log: log, counters: newCounters(), events: events, publish: publish,
+		maxErrors: maxErrors, tooMany: tooMany, door: guard.NewDoor(),
+	}
+}
+
+// event calls a func of Events, unless the run is over.
+func (t *teller) event(f func()) {
+	if !t.door.Enter() {
+		return
+	}
+	defer t.door.Leave()
+	t.call(f)
+}
+
+// call calls a func of Events, whose panics are reported and have no other effect.
+func (t *teller) call(f func()) {
+	if stack, err := guard.Protect(func() error { f(); return nil }); err != nil {
+		herr := &HandleError{Err: err, Stage: StageEvent, Stack: stack}
+		t.counters.errors.Add(1)
+		t.log.failure(herr)
+		t.publish(herr)
+	}
+}
+
+// failed counts, logs and publishes a failure, unless the run is over.
+func (t *teller) failed(herr *HandleError) {
+	if !t.door.Enter() {
+		return
+	}
+	defer t.door.Leave()
+	errs := t.counters.errors.Add(1)
+	t.log.failure(herr)
+	if f := t.events.Error; f != nil {
+		t.call(func() { f(herr) })
+	}
+	t.publish(herr)
+	if t.maxErrors > 0 && errs >= t.maxErrors {
+		t.tooMany()
+	}
+}
+
+// tellsSettled reports whether anybody is told about the end of a request.
+func (t *teller) tellsSettled() bool { return t.log.debug || t.events.RequestSettled != nil }
+
+// settled tells about the end of a request.
+func (t *teller) settled(r *Request, outcome Outcome, reason string) {
+	if !t.tellsSettled() || !t.door.Enter() {
+		return
+	}
+	defer t.door.Leave()
+	if r != nil {
+		t.log.settled(r, outcome, reason)
+	}
+	if f := t.events.RequestSettled; f != nil {
+		t.call(func() { f(r, outcome, reason) })
+	}
+}
+
+// slow tells about a callback that has been running for a minute.
+func (t *teller) slow(at Stage, r *Request, took time.Duration) {
+	if !t.door.Enter() {
+		return
+	}
+	defer t.door.Leave()
+	t.log.slow(at, r, took)
+	if f := t.events.SlowCallback; f != nil {
+		t.call(func() { f(at, r, took) })
+	}
+}
+
+// abandoned tells about a callback that was given up.
+func (t *teller) abandoned(at Stage, r *Request) {
+	t.log.abandoned(at, r)
+	if f := t.events.Abandoned; f != nil {
+		t.event(func() { f(at, r) })
+	}
+}
+
+// refusedBy warns, once for each slot, that the cache refuses its requests.
+func (t *teller) refusedBy(slot string, limit int64) {
+	if _, warned := t.crowded.LoadOrStore(slot, true); !warned {
+		t.log.crowded(slot, limit)
+	}
+}
+
+// notice writes what an error wants the log to know, if it has such a method. Whoever returns the error says each thing once.
+func (t *teller) notice(err error) {
+	var told interface{ Notice() string }
+	if errors.As(err, &told) {
+		t.log.entry.Warn(told.Notice())
+	}
+}
+
+// close lets nothing be told any more, and waits for what is being told by callbacks that were given up. A func of Events
+// that does not return is left behind with its callback.
+func (t *teller) close() {
+	bye := time.NewTimer(farewell)
+	defer bye.Stop()
+	select {
+	case <-t.door.Close():
+	case <-bye.C:
+	}
 }
 
 // logger writes what happens in a crawl. Every method checks the level before it does anything.

@@ -96,7 +96,7 @@ func (c *crawl) obey(j *job, herr *HandleError) bool {
 		return true
 	}
 	if errors.Is(herr.Err, ErrIgnoreRequest) {
-		j.crawl.notice(herr.Err)
+		j.crawl.teller.notice(herr.Err)
 		j.decide(Filtered, ignoreReason(herr.Err))
 		return true
 	}
@@ -137,7 +137,7 @@ func (c *crawl) handle(j *job, herr *HandleError) {
 	if j.failures != nil {
 		parent = j.caller
 	}
-	c.report(herr)
+	c.teller.failed(herr)
 	c.tellHandlers(parent, j, herr)
 }
 
@@ -191,24 +191,7 @@ func (a *aloneCall) abandon() { close(a.gone) }
 // handlerPanicked reports a panic of an ErrorHandler; the handlers are not asked again for it.
 func (c *crawl) handlerPanicked(failed *job, herr *HandleError, err error, stack []byte) {
 	if err != nil && !failed.abandoned.Load() {
-		c.report(&HandleError{CtxId: herr.CtxId, Err: err, Request: herr.Request, Stage: StageError, Stack: stack})
-	}
-}
-
-// report counts, logs and publishes a failure, unless the run is over.
-func (c *crawl) report(herr *HandleError) {
-	if !c.telling.Enter() {
-		return
-	}
-	defer c.telling.Leave()
-	errs := c.counters.errors.Add(1)
-	c.log.failure(herr)
-	if f := c.cfg.events.Error; f != nil {
-		c.callEvent(func() { f(herr) })
-	}
-	c.engine.publish(herr)
-	if limit := int64(c.limits.Errors); limit > 0 && errs >= limit {
-		c.requestStop("limit: errors", nil)
+		c.teller.failed(&HandleError{CtxId: herr.CtxId, Err: err, Request: herr.Request, Stage: StageError, Stack: stack})
 	}
 }
 
@@ -248,9 +231,9 @@ func (c *crawl) failedEmission(from emission, ctx *Context, no *refusal) {
 		if j.rec.Attempt < c.limits.Attempts {
 			c.handleAlone(j, herr)
 		} else {
-			c.report(herr)
+			c.teller.failed(herr)
 		}
-		c.settledEvent(j.request(), no.outcome, no.reason)
+		c.teller.settled(j.request(), no.outcome, no.reason)
 		c.ledger.refuse(1, no.outcome, no.reason)
 	}
 	if outer != nil {

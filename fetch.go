@@ -223,9 +223,9 @@ func (c *crawl) received(j *job, resp *Response) {
 	j.mu.Lock()
 	j.status = resp.Status
 	j.mu.Unlock()
-	responses, bytes := c.counters.response(resp.Status, resp.ContentLength)
+	responses, bytes := c.teller.counters.response(resp.Status, resp.ContentLength)
 	if f := c.cfg.events.Downloaded; f != nil {
-		c.event(func() { f(j.ctx.Request, resp) })
+		c.teller.event(func() { f(j.ctx.Request, resp) })
 	}
 	if limit := int64(c.limits.Pages); limit > 0 && responses >= limit {
 		c.requestStop("limit: pages", nil)
@@ -273,7 +273,7 @@ func (c *crawl) download(j *job) (herr *HandleError, alive, closed bool) {
 			return j.failure(StageDownload, err, nil), true, false
 		}
 		j.announced = true
-		c.event(func() { f(ctx.Request) })
+		c.teller.event(func() { f(ctx.Request) })
 	}
 	started, ok := c.begins(j)
 	if !ok {
@@ -283,7 +283,7 @@ func (c *crawl) download(j *job) (herr *HandleError, alive, closed bool) {
 		return j.failure(StageDownload, err, nil), true, false
 	}
 	j.started, j.downloader = started, d
-	c.counters.requests.Add(1)
+	c.teller.counters.requests.Add(1)
 	j.takeTurn()
 	alive = c.guard(j, StageDownload, func() { herr = c.askDownloader(j, d, started) })
 	if alive {

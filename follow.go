@@ -174,7 +174,7 @@ func (c *crawl) storePlain(s *scratch, j *job) bool {
 func (c *crawl) refuseRef(ref, reason string) {
 	c.ledger.discover(1)
 	if f := c.cfg.events.RequestSettled; f != nil {
-		c.settledEvent(&Request{Url: ref, Method: GET}, Filtered, reason)
+		c.teller.settled(&Request{Url: ref, Method: GET}, Filtered, reason)
 	}
 	c.ledger.refuse(1, Filtered, reason)
 }
@@ -184,5 +184,5 @@ func (c *crawl) refuseRef(ref, reason string) {
 func (c *crawl) checkPlain() bool {
 	e := &c.cfg.events
 	return len(c.filters) == 0 && c.dupes != nil && c.cfg.filter && c.cfg.politeness.SlotBy == nil &&
-		e.RequestAccepted == nil && e.RequestSettled == nil && !c.log.debug
+		e.RequestAccepted == nil && e.RequestSettled == nil && !c.teller.log.debug
 }

@@ -43,7 +43,7 @@ func decodeStrings(text []byte) (list []string) {
 func (c *crawl) durableCounters() map[string]int64 {
 	var s Stats
 	c.ledger.snapshot(&s)
-	c.counters.snapshot(&s)
+	c.teller.counters.snapshot(&s)
 	counts := map[string]int64{
 		"discovered": s.Discovered, "settled": s.Settled,
 		"responses": s.Responses, "bytes": s.Bytes, "items_scraped": s.ItemScraped, "errors": s.ErrorCount,

@@ -138,7 +138,7 @@ func (c *crawl) closedByUser(from emission) {
 	if j := from.parent; j != nil && j.ctx != nil {
 		herr.Stage, herr.CtxId, herr.Request = StageParse, j.ctx.CtxId, j.ctx.Request
 	}
-	c.report(herr)
+	c.teller.failed(herr)
 }
 
 // requests returns the channel that the job's user code sends requests to.

@@ -76,9 +76,9 @@ func (c *crawl) inlineJob(caller *Context, call *fetchCall, from emission, r *Re
 		}
 		herr := failed(err)
 		if call.count(nil) {
-			c.settledEvent(r, no.outcome, no.reason)
+			c.teller.settled(r, no.outcome, no.reason)
 			c.ledger.settle(no.outcome, no.reason)
-			c.report(herr)
+			c.teller.failed(herr)
 		}
 		return nil, herr
 	}
@@ -164,7 +164,7 @@ func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 		return resp, nil, herr, nil // it was given up, and that was told
 	}
 	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < c.limits.Attempts && j.rewind() {
-		c.counters.retries.Add(1)
+		c.teller.counters.retries.Add(1)
 		return resp, nil, nil, retry
 	}
 	if reason, ok := asCloseSpider(herr.Err); ok {
@@ -180,8 +180,8 @@ func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 		}
 		herr = &gaveUp
 	}
-	c.notice(herr.Err)
-	c.report(herr)
+	c.teller.notice(herr.Err)
+	c.teller.failed(herr)
 	c.settleInline(j, outcome, reason)
 	return resp, nil, herr, nil
 }
@@ -312,7 +312,7 @@ func (c *crawl) endInline(j *job, r *Request, outcome Outcome, reason string) bo
 		return false
 	}
 	c.sched.overrule(j)
-	c.settledEvent(r, outcome, reason)
+	c.teller.settled(r, outcome, reason)
 	c.ledger.settle(outcome, reason)
 	return true
 }

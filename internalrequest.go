@@ -57,7 +57,7 @@ func (c *crawl) internalExchange(j *job, in *internalContext, ctx *Context, firs
 			if _, ok := c.begins(j); !ok {
 				return true, errNotNow
 			}
-			c.counters.robots.Add(1)
+			c.teller.counters.robots.Add(1)
 		}
 		if alive = c.guard(j, StageDownload, func() { err = c.internalDownload(j, ctx) }); !alive || err != nil {
 			return alive, err

@@ -68,7 +68,7 @@ func (c *crawl) addItem(j *job, meta *ItemMeta) bool {
 	if err := c.putItem(j, task); err != nil {
 		if c.work.Err() == nil { // the page alone is given up: it fails, and the item with it
 			task.started.Store(true)
-			c.counters.failed.Add(1)
+			c.teller.counters.failed.Add(1)
 			root.loseItem(err)
 		}
 		task.MarkAsProcessed()
@@ -126,7 +126,7 @@ func (t *itemTask) doom() {
 		t.teller.abandoned.Store(true)
 	}
 	if !t.ended {
-		c.counters.failed.Add(1)
+		c.teller.counters.failed.Add(1)
 	}
 	t.life.Cancel(errItemGone)
 	t.fate.Cancel(errItemGone)
@@ -175,9 +175,9 @@ func (c *crawl) processItem(t *itemTask) (stack []byte, err error) {
 // itemDone counts the end of an item and tells about it.
 func (c *crawl) itemDone(t *itemTask, err error, stack []byte) {
 	if err == nil {
-		scraped := c.counters.scraped.Add(1)
+		scraped := c.teller.counters.scraped.Add(1)
 		if f := c.cfg.events.ItemScraped; f != nil {
-			c.afterItem(t, StageEvent, func() { c.event(func() { f(t.meta) }) })
+			c.afterItem(t, StageEvent, func() { c.teller.event(func() { f(t.meta) }) })
 		}
 		if limit := int64(c.limits.Items); limit > 0 && scraped >= limit {
 			c.requestStop("limit: items", nil)
@@ -192,25 +192,25 @@ func (c *crawl) itemDone(t *itemTask, err error, stack []byte) {
 		Item: t.meta, Stage: StagePipeline, Stack: stack}
 	var drop *dropItemError
 	if errors.As(err, &drop) {
-		c.counters.dropped.Add(1)
+		c.teller.counters.dropped.Add(1)
 		if f := c.cfg.events.ItemDropped; f != nil {
-			c.afterItem(t, StageEvent, func() { c.event(func() { f(herr) }) })
+			c.afterItem(t, StageEvent, func() { c.teller.event(func() { f(herr) }) })
 		}
 		return
 	}
 	if reason, ok := asCloseSpider(err); ok {
-		c.counters.dropped.Add(1)
+		c.teller.counters.dropped.Add(1)
 		c.requestStop(reason, nil)
 		return
 	}
-	c.counters.failed.Add(1)
+	c.teller.counters.failed.Add(1)
 	parent := t.job
 	if parent.abandoned.Load() {
 		parent = parent.standIn(herr)
 	}
 	t.teller = &job{crawl: c, caller: parent, rec: parent.rec, ctx: &Context{Request: herr.Request, CtxId: herr.CtxId, Ctx: context.Background()}}
 	c.afterItem(t, StageError, func() {
-		c.report(herr)
+		c.teller.failed(herr)
 		c.tellHandlers(parent, t.teller, herr)
 	})
 }

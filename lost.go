@@ -36,10 +36,7 @@ func (t *tellers) wait() {
 // before what the callback holds is given back.
 func (c *crawl) lost(lost *call) {
 	at, r := lost.stage, lost.job.asAccepted()
-	c.log.abandoned(at, r)
-	if f := c.cfg.events.Abandoned; f != nil {
-		c.event(func() { f(at, r) })
-	}
+	c.teller.abandoned(at, r)
 	herr := &HandleError{Err: abandonedAt(at), Request: r, Stage: at}
 	if late := c.watch.whyLate(lost); late != nil {
 		herr.Err = late
@@ -49,7 +46,7 @@ func (c *crawl) lost(lost *call) {
 		item := t.came // the callback may be at work on the item itself
 		herr.CtxId, herr.Item = item.CtxId, &item
 	}
-	c.report(herr)
+	c.teller.failed(herr)
 	if !lost.held {
 		return // no request failed
 	}

@@ -193,9 +193,9 @@ func (c *crawl) close(reason string) error {
 	}
 	c.bodies.Close()
 	c.took.Store(int64(time.Since(c.began)))
-	c.closeTelling()
+	c.teller.close()
 	if f := c.cfg.events.Closed; f != nil {
-		c.callEvent(func() { f(reason) })
+		c.teller.call(func() { f(reason) })
 	}
 	return errors.Join(errs...)
 }

@@ -197,7 +197,7 @@ type typedPipeline interface {
 func (c *crawl) warnOfTypes() {
 	for _, t := range c.typeChecks {
 		if text := t.warning(); text != "" {
-			c.log.entry.Warn(text)
+			c.teller.log.entry.Warn(text)
 		}
 	}
 }

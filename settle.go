@@ -54,7 +54,7 @@ func (s *settler) take(e ended, gone bool) {
 	if gone {
 		s.crawl.bodies.Move(&e.job.hold, s.hold)
 		e.job = nil
-		if !s.crawl.tellsSettled() {
+		if !s.crawl.teller.tellsSettled() {
 			e.request = nil
 		}
 	}
@@ -206,9 +206,9 @@ func (s *settler) settle(list []ended, hold *fetch.Hold, slots []string) {
 func (s *settler) settled(e *ended) {
 	c := s.crawl
 	if e.died != nil {
-		c.report(e.died)
+		c.teller.failed(e.died)
 	}
-	c.settledEvent(e.request, e.Outcome, e.Reason)
+	c.teller.settled(e.request, e.Outcome, e.Reason)
 	s.release(e)
 	c.ledger.settle(e.Outcome, e.Reason)
 }
@@ -295,9 +295,9 @@ func (s *settler) goBack(e *ended) {
 	if verdict == VerdictLater {
 		c.ledger.later(1)
 	}
-	c.counters.retries.Add(1)
+	c.teller.counters.retries.Add(1)
 	if f := c.cfg.events.RequestRetried; f != nil {
-		c.event(func() { f(e.request, retry.After, retry.Err) })
+		c.teller.event(func() { f(e.request, retry.After, retry.Err) })
 	}
 	c.sched.added([]Record{rec}, []Verdict{verdict}, e.request.maxConnsPerHost)
 }

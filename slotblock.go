@@ -148,10 +148,10 @@ func (c *crawl) tellBlocks() {
 	list, log, last := c.sched.takeBlocks()
 	for i, block := range list {
 		if i < log {
-			c.log.blocked(block, last && i == log-1)
+			c.teller.log.blocked(block, last && i == log-1)
 		}
 		if f := c.cfg.events.SlotBlocked; f != nil {
-			c.event(func() { f(block) })
+			c.teller.event(func() { f(block) })
 		}
 	}
 }

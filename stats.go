@@ -141,7 +141,7 @@ func (c *crawl) summary(status Status) Summary {
 		s.Downloaders = append(s.Downloaders, d.Summary())
 	}
 	c.ledger.snapshot(&s.Stats)
-	c.counters.snapshot(&s.Stats)
+	c.teller.counters.snapshot(&s.Stats)
 	s.Stats.StartTime, s.Stats.Elapsed = c.began, c.elapsed()
 	s.Stats.Abandoned = c.watch.counts()
 	s.URLNumber = s.Stats.Discovered - s.Stats.Outcomes[Duplicate] - s.Stats.Outcomes[Filtered]

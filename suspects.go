@@ -225,19 +225,19 @@ func (c *crawl) endFlights(list []ended) {
 // recordFlight tells the cache. A failure is logged once: the crawl can do without.
 func (c *crawl) recordFlight(rec *Record, now Flight) {
 	if err := c.flights.RecordFlight(rec, now); err != nil && !c.unrecorded.Swap(true) {
-		c.log.entry.Warnf("a request that kills the process will not be recognised: %v", err)
+		c.teller.log.entry.Warnf("a request that kills the process will not be recognised: %v", err)
 	}
 }
 
 // takeSuspects lines up what was in flight when the process died.
 func (c *crawl) takeSuspects(state State) {
 	if state.Unread != nil {
-		c.log.entry.Warn(state.Unread)
+		c.teller.log.entry.Warn(state.Unread)
 	}
 	c.ledger.resume(int64(len(state.Suspects)), 0)
 	for i, rec := range state.Suspects {
 		if i == suspectsLogged {
-			c.log.entry.Warnf("%d more requests were in flight when the process died", len(state.Suspects)-i)
+			c.teller.log.entry.Warnf("%d more requests were in flight when the process died", len(state.Suspects)-i)
 		}
 		c.sched.mu.Lock()
 		c.ledger.takeLocked()
@@ -253,7 +253,7 @@ func (c *crawl) suspect(j *job, tell bool) {
 		request = NewRequest("", GET, nil)
 	}
 	if tell && j.rec.Crashes < maxCrashes {
-		c.log.entry.WithField("url", urlx.Redact(request.Url)).WithField("crashes", j.rec.Crashes).
+		c.teller.log.entry.WithField("url", urlx.Redact(request.Url)).WithField("crashes", j.rec.Crashes).
 			Warn("the process died while this request was in flight: it runs alone")
 	}
 	if j.rec.Crashes >= maxCrashes {

@@ -77,14 +77,6 @@ func (e *ignoreError) Is(target error) bool { return target == ErrIgnoreRequest 
 // written to the log as a warning, with that text.
 func IgnoreRequest(reason string) error { return &ignoreError{reason} }
 
-// notice writes what an error wants the log to know, if it has such a method. Who returns it says each thing once.
-func (c *crawl) notice(err error) {
-	var told interface{ Notice() string }
-	if errors.As(err, &told) {
-		c.log.entry.Warn(told.Notice())
-	}
-}
-
 // ignoreReason returns the reason of an error that is ErrIgnoreRequest.
 func ignoreReason(err error) string {
 	var e *ignoreError

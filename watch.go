@@ -222,7 +222,7 @@ func (w *watch) look() {
 		w.handOver() // what it sent before it is given up counts
 	}
 	for _, c := range slow {
-		w.crawl.slow(c.stage, c.job.asAccepted(), c.took)
+		w.crawl.teller.slow(c.stage, c.job.asAccepted(), c.took)
 	}
 	for _, c := range lost {
 		w.farewell(c)

@@ -68,7 +68,9 @@ func (c *crawl) wire(name string) (mistakes []error) {
 	if len(mistakes) > 0 {
 		return mistakes
 	}
-	c.log = newLogger(cfg.logger, c.spider.GetName())
+	c.teller = newTeller(newLogger(cfg.logger, c.spider.GetName()), cfg.events, c.engine.publish, int64(c.limits.Errors), func() {
+		c.requestStop("limit: errors", nil)
+	})
 	c.wireParts()
 	note(c.wireDownloaders())
 	note(c.committerKeys())
@@ -181,7 +183,7 @@ func (c *crawl) wireMachines() {
 		}
 		return s
 	}}
-	c.counters, c.entries, c.telling = newCounters(), guard.NewDoor(), guard.NewDoor()
+	c.entries = guard.NewDoor()
 	c.gone = make(chan struct{})
 	c.ledger = newLedger()
 	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.now)
