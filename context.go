@@ -2,8 +2,12 @@ package tegenaria
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"math/rand/v2"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // Context is one request on its way, and the smallest thing that is scheduled before the pipelines.
@@ -106,4 +110,21 @@ func (c *Context) Fetch(r *Request) (*Response, error) {
 		return nil, NewError(c.CtxId, errors.New("Fetch needs a running crawl"), ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
 	return c.job.crawl.fetchInline(c, r)
+}
+
+// madeID is a CtxId and what it is the text of.
+type madeID struct {
+	text string
+	id   uuid.UUID
+}
+
+// newID makes a CtxId: a random UUID (RFC 9562, version 4). It has to be unique, not secret, so it need not cost
+// a system call.
+func newID() madeID {
+	var id uuid.UUID
+	binary.BigEndian.PutUint64(id[:8], rand.Uint64())
+	binary.BigEndian.PutUint64(id[8:], rand.Uint64())
+	id[6] = id[6]&0x0f | 0x40 // version 4
+	id[8] = id[8]&0x3f | 0x80 // the variant of RFC 9562 §4.1
+	return madeID{id.String(), id}
 }

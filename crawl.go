@@ -29,9 +29,7 @@ type crawl struct {
 	gone   chan struct{} // closed when the engine has let go of the crawl
 
 	cache   CacheInterface
-	durable bool
-	flights FlightRecorder   // the cache; nil if it is none
-	earlier map[string]int64 // counters of the earlier runs of a durable job
+	flights FlightRecorder // the cache; nil if it is none
 	codec   *codec
 	parsers *parserTable
 	dupes   *RFPDupeFilter         // computes fingerprints; nil if a user's filter does
@@ -69,7 +67,7 @@ type crawl struct {
 	pipelines  ItemPipelines
 	collect    func(ctx context.Context, item *ItemMeta) error // of Crawl, may be nil
 	typeChecks []*typeCheck
-	committers []Committer
+	committers committers
 	settler    *settler
 	watch      *watch
 	tellers    tellers

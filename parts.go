@@ -30,12 +30,12 @@ func (c *crawl) open() (state State, err error) {
 		return state, &RunError{Op: "store", Err: err}
 	}
 	state = found
-	c.durable, c.earlier = state.Durable, state.Counters
-	c.codec = &codec{durable: c.durable, parsers: c.parsers, values: wire.Values{Types: c.cfg.metaTypes}, bodyLimit: c.limits.Body}
+	c.settler = newSettler(c, state)
+	c.codec = &codec{durable: state.Durable, parsers: c.parsers, values: wire.Values{Types: c.cfg.metaTypes}, bodyLimit: c.limits.Body}
 	if state.Finished {
 		return state, nil
 	}
-	c.loopback.add(decodeStrings(state.Checkpoints[loopbackCheckpoint])...)
+	c.loopback.add(loopbackOf(state)...)
 	for _, part := range c.parts {
 		if opener, ok := part.(Opener); ok {
 			what := fmt.Sprintf("opening %T", part)
@@ -118,7 +118,7 @@ func (c *crawl) resume(ctx context.Context, state State) error {
 // restore gives the committers their checkpoints. One that has none prepares a first one, which is stored
 // before anything is staged.
 func (c *crawl) restore(ctx context.Context, state State) error {
-	if !c.durable {
+	if !state.Durable {
 		ctx = context.WithValue(ctx, forgetsKey{}, true)
 	}
 	first := make(map[string][]byte)

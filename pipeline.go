@@ -2,10 +2,13 @@ package tegenaria
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 	"sync/atomic"
+
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
 // ItemInterface is what a parser extracts: any value.
@@ -59,6 +62,52 @@ func Resumable(ctx context.Context) bool { return ctx.Value(forgetsKey{}) == nil
 
 // forgetsKey marks the context of a run that cannot be resumed.
 type forgetsKey struct{}
+
+// committers are those of a run.
+type committers []Committer
+
+// mistakes refuses committers that cannot be told apart.
+func (cs committers) mistakes() error {
+	seen := make(map[string]bool)
+	var errs []error
+	for _, committer := range cs {
+		key := committer.CommitKey()
+		if key == "" || key == loopbackCheckpoint || seen[key] {
+			errs = append(errs, fmt.Errorf("CommitKey %q is empty or taken; each Committer needs its own", key))
+		}
+		seen[key] = true
+	}
+	return errors.Join(errs...)
+}
+
+// discard has every committer forget what requests with these CtxIds have brought.
+func (cs committers) discard(ids []string) error {
+	for _, id := range ids {
+		for _, committer := range cs {
+			if _, err := guard.Protect(func() error { committer.Discard(id); return nil }); err != nil {
+				return fmt.Errorf("committer %s: discard: %w", committer.CommitKey(), err)
+			}
+		}
+	}
+	return nil
+}
+
+// checkpoints has every committer make durable what requests with these CtxIds have brought.
+func (cs committers) checkpoints(ctx context.Context, ids []string) (map[string][]byte, error) {
+	checkpoints := make(map[string][]byte, len(cs))
+	for _, committer := range cs {
+		var checkpoint []byte
+		_, err := guard.Protect(func() (err error) {
+			checkpoint, err = committer.Prepare(ctx, ids)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("committer %s: prepare: %w", committer.CommitKey(), err)
+		}
+		checkpoints[committer.CommitKey()] = checkpoint
+	}
+	return checkpoints, nil
+}
 
 // ItemPipelines is a list of pipelines by ascending priority number.
 type ItemPipelines []PipelinesInterface

@@ -1,32 +1,46 @@
 package tegenaria
 
 import (
-	"fmt"
+	"context"
+	"encoding/json"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
-	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/stage"
 )
 
-// settler ends jobs, in batches and in one goroutine: committers make the items durable, then the cache
-// stores in one step that the requests are done (design law L4). Whatever comes while a batch is
-// stored, or in the pause after it began, makes up the next one. Where nothing is stored whoever ends a job settles it
-// at once.
+// settler ends jobs, in batches and in one goroutine: committers make the items durable, then the cache stores in one step that
+// the requests are done. Where nothing is stored whoever ends a job settles it at once. It is made when the cache has said what
+// it knows of the job.
 type settler struct {
-	crawl *crawl
-	alone bool // nothing is stored
+	crawl      *crawl
+	cache      CacheInterface
+	committers committers
+	durable    bool
+	earlier    map[string]int64 // counters of the earlier runs of a durable job
+	alone      bool             // nothing is stored
+	batches    *stage.Batcher[settling]
+}
 
-	mu     sync.Mutex // guards what follows
-	ended  []ended
-	hold   *fetch.Hold   // shares of the bodies of those that have let go
-	slots  []string      // to be stored, though no job of theirs ends
-	wake   chan struct{} // one token tells that there is something to settle
-	haste  chan struct{} // one token ends a pause
-	closed bool
-	spare  []ended
+// settling is what is stored together.
+type settling struct {
+	ended []ended
+	hold  *fetch.Hold // shares of the bodies of those that were let go; nil: none
+	slots []string    // to be stored, though no job of theirs ends
+}
+
+// ended is a job of which nothing is open any more, until it is stored. A disk may take its time over that, while pages
+// keep coming: so of most jobs this is all that is kept, and their responses may be forgotten before.
+type ended struct {
+	Settled          // without an Outcome it goes back to the cache
+	request *Request // nil: it was not decoded, or nobody is going to be told of it
+	id      string   // its CtxId
+	ids     []string // those of what it fetched inline
+	job     *job     // nil: it was let go
+	died    *HandleError
+	flown   bool
 }
 
 // settlePause is how far apart batches begin while all workers are busy: what a batch costs depends little on what is in
@@ -36,125 +50,99 @@ const settlePause = 20 * time.Millisecond
 // settleMost is how many jobs end a pause.
 const settleMost = 512
 
-func newSettler(c *crawl) *settler {
+func newSettler(c *crawl, state State) *settler {
 	_, memory := c.cache.(*memoryCache)
 	return &settler{
-		crawl: c, alone: memory && len(c.committers) == 0, hold: new(fetch.Hold),
-		wake: make(chan struct{}, 1), haste: make(chan struct{}, 1),
+		crawl: c, cache: c.cache, committers: c.committers, durable: state.Durable, earlier: state.Counters,
+		alone:   memory && len(c.committers) == 0,
+		batches: stage.NewBatcher[settling](settlePause, func() bool { return c.hungry.Load() || c.bodies.IsShort() }),
 	}
 }
 
-// add takes a job of which nothing is open any more. The caller may hold locks.
-func (s *settler) add(j *job) { s.take(j.ended(), false) }
+// run settles until close.
+func (s *settler) run() { s.batches.Run(s.settle) }
 
-// take takes what is left of a job, which was let go or is needed until it is stored. The share of the bodies stays: a
-// disk that is slow holds downloads up.
-func (s *settler) take(e ended, gone bool) {
-	s.mu.Lock()
-	if gone {
-		s.crawl.bodies.Move(&e.job.hold, s.hold)
-		e.job = nil
-		if !s.crawl.teller.tellsSettled() {
-			e.request = nil
-		}
-	}
-	s.ended = append(s.ended, e)
-	first, many := len(s.ended) == 1, len(s.ended) >= settleMost
-	s.mu.Unlock()
-	if first {
-		token(s.wake)
-	}
-	if many || s.crawl.hungry.Load() {
-		s.hurry()
-	}
-}
+// close lets run return once everything is settled.
+func (s *settler) close() { s.batches.Close() }
 
 // hurry ends the settler's pause: somebody may be waiting for a request to be settled.
-func (s *settler) hurry() { token(s.haste) }
+func (s *settler) hurry() { s.batches.Hurry() }
 
-// keepSlot has a durable cache remember a slot as soon as it can.
-func (s *settler) keepSlot(name string) {
-	if !s.crawl.durable {
-		return
-	}
-	s.mu.Lock()
-	if !slices.Contains(s.slots, name) {
-		s.slots = append(s.slots, name)
-	}
-	s.mu.Unlock()
-	token(s.wake)
-}
+// add takes a job of which nothing is open any more. The caller may hold locks.
+func (s *settler) add(j *job) { s.take(s.endOf(j), false) }
 
-// end is add for a caller without locks.
+// end is add for a caller without locks, who may settle the job himself.
 func (s *settler) end(j *job) {
-	e := j.ended()
+	e := s.endOf(j)
 	switch {
 	case !s.alone:
 		gone := !e.needed()
 		if gone {
-			j.discard()
+			discard(j)
 		}
 		s.take(e, gone)
 	case e.Outcome == 0 || e.Outcome.isDead() || s.crawl.failed.Load():
-		s.settle([]ended{e}, nil, nil)
+		s.settle(&settling{ended: []ended{e}})
 	default:
 		s.settled(&e)
 	}
 }
 
-// close lets run return once everything is settled.
-func (s *settler) close() {
-	s.mu.Lock()
-	s.closed = true
-	s.mu.Unlock()
-	token(s.wake)
-	s.hurry()
+// endOf returns what is left of a job.
+func (s *settler) endOf(j *job) ended {
+	if j.reserved { // its download was announced, and did not begin
+		s.crawl.sched.overrule(j)
+	}
+	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status}, ids: j.ids, job: j, died: j.died, flown: j.flown}
+	if j.ctx != nil {
+		e.request, e.id = j.request(), j.id()
+	}
+	return e
 }
 
-// run settles until close.
-func (s *settler) run() {
-	var began time.Time // the newest batch
-	for range s.wake {
-		for {
-			s.pause(settlePause - time.Since(began))
-			began = time.Now()
-			s.mu.Lock()
-			list, hold, slots, closed := s.ended, s.hold, s.slots, s.closed
-			s.ended, s.hold, s.spare, s.slots = s.spare[:0], new(fetch.Hold), nil, nil
-			s.mu.Unlock()
-			if len(list) > 0 || len(slots) > 0 {
-				s.settle(list, hold, slots)
-				clear(list)
+// needed reports whether the job is needed until it is stored: it is to run again, or the code that was left behind may be
+// at work on it.
+func (e *ended) needed() bool { return e.Outcome == 0 || e.job.abandoned.Load() }
+
+// take takes what is left of a job, which was let go or is needed until it is stored. The share of the bodies stays: a
+// disk that is slow holds downloads up.
+func (s *settler) take(e ended, gone bool) {
+	s.batches.Add(func(batch *settling) (full bool) {
+		if gone {
+			if batch.hold == nil {
+				batch.hold = new(fetch.Hold)
 			}
-			s.mu.Lock()
-			s.spare = list[:0]
-			more := len(s.ended) > 0 || len(s.slots) > 0
-			s.mu.Unlock()
-			if closed && !more {
-				return
-			}
-			if !more {
-				break
+			s.crawl.bodies.Move(&e.job.hold, batch.hold)
+			e.job = nil
+			if !s.crawl.teller.tellsSettled() {
+				e.request = nil
 			}
 		}
-	}
+		batch.ended = append(batch.ended, e)
+		return len(batch.ended) >= settleMost
+	})
 }
 
-// pause waits for so long, unless there is haste.
-func (s *settler) pause(wait time.Duration) {
-	if wait <= 0 || s.crawl.hungry.Load() || s.crawl.bodies.IsShort() {
+// keepSlot has a durable cache remember a slot as soon as it can.
+func (s *settler) keepSlot(name string) {
+	if !s.durable {
 		return
 	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-s.haste:
-	}
+	s.batches.Add(func(batch *settling) (full bool) {
+		if !slices.Contains(batch.slots, name) {
+			batch.slots = append(batch.slots, name)
+		}
+		return false
+	})
 }
 
-// settle ends a batch of jobs, and stores their slots and others. The hold is of those that were let go.
-func (s *settler) settle(list []ended, hold *fetch.Hold, slots []string) {
+// settle ends a batch of jobs, stores their slots and others, and leaves the batch empty.
+func (s *settler) settle(todo *settling) {
+	list, hold, slots := todo.ended, todo.hold, todo.slots
+	defer func() {
+		clear(list)
+		todo.ended, todo.hold, todo.slots = list[:0], nil, nil
+	}()
 	c := s.crawl
 	batch := Batch{Settled: make([]Settled, 0, len(list))}
 	var ids, discard []string
@@ -163,17 +151,17 @@ func (s *settler) settle(list []ended, hold *fetch.Hold, slots []string) {
 		e := &list[i]
 		if e.Outcome == 0 {
 			again++
-			if len(c.committers) > 0 && e.id != "" {
+			if len(s.committers) > 0 && e.id != "" {
 				discard = append(append(discard, e.id), e.ids...)
 			}
 			continue
 		}
 		batch.Settled = append(batch.Settled, e.Settled)
-		if len(c.committers) > 0 {
+		if len(s.committers) > 0 {
 			ids = append(append(ids, e.id), e.ids...)
 		}
 	}
-	if c.durable {
+	if s.durable {
 		c.describeSlots(&batch, list, slots)
 	}
 	err := s.prepare(&batch, ids, discard)
@@ -191,7 +179,7 @@ func (s *settler) settle(list []ended, hold *fetch.Hold, slots []string) {
 	}
 	for i := 0; again > 0; i++ {
 		if e := &list[i]; e.Outcome == 0 {
-			s.goBack(e)
+			s.requeue(e)
 			again--
 		}
 	}
@@ -214,23 +202,18 @@ func (s *settler) settled(e *ended) {
 }
 
 // prepare has the committers make a batch durable. After that no user code sees its requests any more.
-func (s *settler) prepare(batch *Batch, ids, discard []string) error {
+func (s *settler) prepare(batch *Batch, ids, discard []string) (err error) {
 	c := s.crawl
 	if c.failed.Load() {
 		return errStoreFailed
 	}
-	for _, id := range discard {
-		for _, committer := range c.committers {
-			if _, err := guard.Protect(func() error { committer.Discard(id); return nil }); err != nil {
-				return fmt.Errorf("committer %s: discard: %w", committer.CommitKey(), err)
-			}
-		}
+	if err := s.committers.discard(discard); err != nil {
+		return err
 	}
-	if len(c.committers) == 0 || len(batch.Settled) == 0 {
+	if len(s.committers) == 0 || len(batch.Settled) == 0 {
 		return nil
 	}
-	checkpoints, err := c.prepare(ids)
-	batch.Checkpoints = checkpoints
+	batch.Checkpoints, err = s.committers.checkpoints(s.crawl.storing, ids)
 	return err
 }
 
@@ -240,35 +223,18 @@ func (s *settler) store(batch *Batch) error {
 	if len(batch.Settled) == 0 && len(batch.Slots) == 0 {
 		return nil
 	}
-	if c.durable {
+	if s.durable {
 		now := time.Now()
 		for i := range batch.Settled {
 			batch.Settled[i].At = now
 		}
-		c.describe(batch)
+		s.describe(batch)
 	}
-	return c.cache.Settle(c.storing, *batch)
+	return s.cache.Settle(c.storing, *batch)
 }
 
-// prepare asks every committer for its checkpoint.
-func (c *crawl) prepare(ids []string) (map[string][]byte, error) {
-	checkpoints := make(map[string][]byte, len(c.committers))
-	for _, committer := range c.committers {
-		var checkpoint []byte
-		_, err := guard.Protect(func() (err error) {
-			checkpoint, err = committer.Prepare(c.storing, ids)
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("committer %s: prepare: %w", committer.CommitKey(), err)
-		}
-		checkpoints[committer.CommitKey()] = checkpoint
-	}
-	return checkpoints, nil
-}
-
-// goBack returns a job that is not settled: to run again, or because the crawl ends.
-func (s *settler) goBack(e *ended) {
+// requeue returns a job that is not settled to the cache: to run again, or because the crawl ends.
+func (s *settler) requeue(e *ended) {
 	c, retry := s.crawl, e.job.retry
 	if retry == nil {
 		s.putBack(e)
@@ -282,12 +248,12 @@ func (s *settler) goBack(e *ended) {
 	if retry.After > 0 {
 		rec.NotBefore = now.Add(retry.After)
 	}
-	if c.refusing.Load() && !c.durable && c.work.Err() != nil {
+	if c.refusing.Load() && !s.durable && c.work.Err() != nil {
 		s.putBack(e)
 		return
 	}
 	s.putBack(e) // a request must be counted as waiting before anybody can take it
-	verdict, err := c.cache.Return(c.storing, rec, now)
+	verdict, err := s.cache.Return(c.storing, rec, now)
 	if err != nil {
 		c.storeFailed(err)
 		return
@@ -312,24 +278,32 @@ func (s *settler) putBack(e *ended) {
 func (s *settler) release(e *ended) {
 	if e.job != nil {
 		s.crawl.bodies.Release(&e.job.hold)
-		e.job.discard()
+		discard(e.job)
 	}
 }
 
 // describe adds to a durable batch what the job has to remember beside its requests.
-func (c *crawl) describe(batch *Batch) {
-	batch.Counters = c.durableCounters()
+func (s *settler) describe(batch *Batch) {
+	batch.Counters = s.counters()
 	for i := range batch.Settled { // the ledger is told when they are stored
 		batch.Counters["settled"]++
 		batch.Counters["outcome/"+batch.Settled[i].Outcome.String()]++
 	}
-	c.keepLoopback(batch)
+	s.keepLoopback(batch)
+}
+
+// counters returns the counts that a durable job keeps over its runs.
+func (s *settler) counters() map[string]int64 {
+	var stats Stats
+	s.crawl.ledger.snapshot(&stats)
+	s.crawl.teller.counters.snapshot(&stats)
+	return stats.durable(s.earlier)
 }
 
 // keepLoopback adds to a durable batch what the seeds allowed to be dialled. A batch makes seeds durable that came
 // before it, whatever else it is for: so each has to say it.
-func (c *crawl) keepLoopback(batch *Batch) {
-	allowed := c.loopback.list()
+func (s *settler) keepLoopback(batch *Batch) {
+	allowed := s.crawl.loopback.list()
 	if len(allowed) == 0 {
 		return
 	}
@@ -337,5 +311,40 @@ func (c *crawl) keepLoopback(batch *Batch) {
 	if batch.Checkpoints == nil {
 		batch.Checkpoints = make(map[string][]byte, 1)
 	}
-	batch.Checkpoints[loopbackCheckpoint] = encodeStrings(allowed)
+	batch.Checkpoints[loopbackCheckpoint], _ = json.Marshal(allowed) // strings always encode
+}
+
+// loopbackCheckpoint is where a durable job keeps what its seeds allowed to be dialled.
+const loopbackCheckpoint = "tegenaria/loopback"
+
+// loopbackOf returns what the seeds of the earlier runs allowed to be dialled.
+func loopbackOf(state State) (allowed []string) {
+	_ = json.Unmarshal(state.Checkpoints[loopbackCheckpoint], &allowed) // nothing stored, nothing allowed
+	return allowed
+}
+
+// started stores that all seeds are accepted.
+func (s *settler) started() error {
+	if !s.durable {
+		return nil
+	}
+	batch := Batch{Started: true}
+	s.keepLoopback(&batch)
+	return s.cache.Settle(s.crawl.storing, batch)
+}
+
+// finished stores that the job is complete.
+func (s *settler) finished() error {
+	if !s.durable {
+		return nil
+	}
+	return s.cache.Settle(s.crawl.storing, Batch{Counters: s.counters(), Finished: "finished"})
+}
+
+// discard ends what a job has beside its share of Limits.BodiesInFlight. The caller holds no locks.
+func discard(j *job) {
+	if !j.abandoned.Load() { // the code that was left behind may be at work on its response
+		j.closeSpools()
+	}
+	j.life.Cancel(context.Canceled)
 }

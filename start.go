@@ -122,10 +122,8 @@ func (s *starter) finish(err error) {
 		// It was told to stop.
 	case err != nil:
 		c.breakDown(&RunError{Op: "start", Err: err})
-	case !c.refusing.Load() && c.durable:
-		batch := Batch{Started: true}
-		c.keepLoopback(&batch)
-		if err := c.cache.Settle(c.storing, batch); err != nil {
+	case !c.refusing.Load():
+		if err := c.settler.started(); err != nil {
 			c.storeFailed(err)
 		}
 	}

@@ -80,6 +80,25 @@ func (c *counters) snapshot(s *Stats) {
 	}
 }
 
+// durable returns the counts that a durable job keeps over its runs: those of the earlier ones, and this one's. What
+// was waiting when this run began is discovered in both, so it counts once.
+func (s *Stats) durable(earlier map[string]int64) map[string]int64 {
+	counts := map[string]int64{
+		"discovered": s.Discovered, "settled": s.Settled,
+		"responses": s.Responses, "bytes": s.Bytes, "items_scraped": s.ItemScraped, "errors": s.ErrorCount,
+	}
+	for o, n := range s.Outcomes {
+		counts["outcome/"+o.String()] = n
+	}
+	for name, n := range earlier {
+		if name != "discovered" {
+			counts[name] += n
+		}
+	}
+	counts["discovered"] += earlier["settled"]
+	return counts
+}
+
 // Summary is a snapshot of a run, in the words of the machines that it consists of. It stays valid after
 // the run. As JSON it is stable: names are fixed, lists sorted, what does not exist is left out.
 type Summary struct {

@@ -199,10 +199,10 @@ func (c *crawl) settleFinished() {
 	c.stop.mu.Lock()
 	broken := c.broken != nil
 	c.stop.mu.Unlock()
-	if !c.durable || broken || !c.isFinished() {
+	if broken || !c.isFinished() {
 		return
 	}
-	if err := c.cache.Settle(c.storing, Batch{Counters: c.durableCounters(), Finished: "finished"}); err != nil {
+	if err := c.settler.finished(); err != nil {
 		c.storeFailed(err)
 	}
 }

@@ -3,7 +3,6 @@ package tegenaria
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -73,7 +72,7 @@ func (c *crawl) wire(name string) (mistakes []error) {
 	})
 	c.wireParts()
 	note(c.wireDownloaders())
-	note(c.committerKeys())
+	note(c.committers.mistakes())
 	c.wireMachines()
 	return mistakes
 }
@@ -120,20 +119,6 @@ func (c *crawl) wireParts() {
 			c.committers = append(c.committers, committer)
 		}
 	}
-}
-
-// committerKeys refuses committers that cannot be told apart.
-func (c *crawl) committerKeys() error {
-	seen := make(map[string]bool)
-	var errs []error
-	for _, committer := range c.committers {
-		key := committer.CommitKey()
-		if key == "" || key == loopbackCheckpoint || seen[key] {
-			errs = append(errs, fmt.Errorf("CommitKey %q is empty or taken; each Committer needs its own", key))
-		}
-		seen[key] = true
-	}
-	return errors.Join(errs...)
 }
 
 // wireDownloaders makes the default downloader unless the user gave one.
@@ -194,7 +179,6 @@ func (c *crawl) wireMachines() {
 	c.robots = newRobotsGate(c)
 	c.parseGate = newGate(int(cfg.parseWorkers))
 	c.items, _ = buffer.NewPool[*itemTask](itemBufferCap, itemBuffers)
-	c.settler = newSettler(c)
 	c.watch = newWatch(c, c.limits.Callback, int(cfg.parseWorkers)+2*cfg.concurrency+1, cfg.itemConcurrency)
 	c.collect = cfg.collect
 	c.plain = c.checkPlain()

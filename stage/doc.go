@@ -15,7 +15,8 @@
 // Inside everything is asynchronous; [Pipeline.Process] itself is a plain call that returns when
 // the last goroutine has left. The channels have no buffer: a slow stage holds back the source.
 //
-// [Pull] is one stage without channels: its workers fetch their payloads themselves.
+// [Pull] is one stage without channels: its workers fetch their payloads themselves. A [Batcher] gathers what many goroutines
+// bring, and hands it on in batches.
 //
 // # Who closes, who receives
 //
