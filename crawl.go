@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tegenaria/tegenaria/buffer"
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
@@ -63,11 +62,8 @@ type crawl struct {
 	parseGate  *gate
 	lent       atomic.Int64 // parsers that lend their place
 	fetching   fetching
-	items      *buffer.Pool[*itemTask]
-	pipelines  ItemPipelines
-	collect    func(ctx context.Context, item *ItemMeta) error // of Crawl, may be nil
-	typeChecks []*typeCheck
 	committers committers
+	mill       *mill
 	settler    *settler
 	watch      *watch
 	tellers    tellers
@@ -148,16 +144,16 @@ func (c *crawl) run(ctx context.Context) error {
 	}
 	c.tellBlocks() // what an earlier run has left
 	settling.Go(c.settler.run)
-	piping.Go(func() { c.fail1(c.runItems()) })
+	piping.Go(func() { c.fail1(c.mill.run()) })
 	started := c.start(state.Started)
 
 	c.fail1(c.runRequests())
 	<-started // nothing new can come any more
-	c.items.Close()
+	c.mill.close()
 	piping.Wait()
 	c.watch.wait()
 	c.tellers.wait()
-	c.leaveItems()
+	c.mill.drain()
 	c.closeEntries()
 	c.fetching.drop()
 	c.settler.close()

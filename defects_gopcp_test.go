@@ -184,7 +184,7 @@ func TestG10NoWorkIsLost(t *testing.T) {
 	}
 }
 
-// Idle was true while a datum was on its way from one pool to the next. Fails if addItem does not hold the item's
+// Idle was true while a datum was on its way from one pool to the next. Fails if mill.add does not hold the item's
 // request open.
 func TestG11NotIdleWhileAnItemIsOnItsWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestG11NotIdleWhileAnItemIsOnItsWay(t *testing.T) {
 	})
 }
 
-// There was a goroutine for each datum. Fails if addItem puts in a goroutine of its own.
+// There was a goroutine for each datum. Fails if mill.add puts in a goroutine of its own.
 func TestG12GoroutinesDoNotFollowTheItems(t *testing.T) {
 	w := newWorld().page("http://a.test/", text("x"))
 	s := newSpider("http://a.test/")
@@ -248,7 +248,7 @@ func TestG12GoroutinesDoNotFollowTheItems(t *testing.T) {
 	}
 }
 
-// Goroutines of an old run used the fields of the new one. Fails if accept and addItem use the crawl that the
+// Goroutines of an old run used the fields of the new one. Fails if accept and mill.add use the crawl that the
 // engine has at the moment: late output of an abandoned parser reaches the next run then.
 func TestG13RunsDoNotMeet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync/atomic"
 
+	"github.com/tegenaria/tegenaria/buffer"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/stage"
 )
@@ -15,6 +16,25 @@ const (
 	itemBufferCap = 64
 	itemBuffers   = 16
 )
+
+// mill takes items from the parsers, through an elastic buffer, and passes each through all pipelines.
+type mill struct {
+	crawl      *crawl
+	buffer     *buffer.Pool[*itemTask]
+	pipelines  ItemPipelines
+	collect    func(ctx context.Context, item *ItemMeta) error // of Crawl, may be nil
+	typeChecks []*typeCheck
+}
+
+func newMill(c *crawl) *mill {
+	m := &mill{crawl: c, collect: c.cfg.collect}
+	m.buffer, _ = buffer.NewPool[*itemTask](itemBufferCap, itemBuffers) // its sizes are right
+	m.pipelines, m.typeChecks = c.cfg.pipelines.forRun()
+	if check := c.cfg.collected; check != nil {
+		m.typeChecks = append(m.typeChecks, check)
+	}
+	return m
+}
 
 // itemTask is an item on its way. It holds its request open: the ledger cannot reach zero while a
 // pipeline may still fail and an ErrorHandler ask for another request.
@@ -43,11 +63,12 @@ func (t *itemTask) MarkAsProcessed() {
 
 var errNilItem = errors.New("the parser sent a nil item; make items with NewItem(ctx, value)")
 
-// addItem puts an item into the buffer, and waits while it is full. It returns false if the crawl gives up.
-func (c *crawl) addItem(j *job, meta *ItemMeta) bool {
+// add puts an item of a job into the buffer, and waits while it is full. It returns false if the crawl gives up.
+func (m *mill) add(j *job, meta *ItemMeta) bool {
 	if j.abandoned.Load() {
 		return false
 	}
+	c := m.crawl
 	if meta == nil {
 		c.handle(j, j.failure(StageParse, errNilItem, nil))
 		return true
@@ -65,7 +86,7 @@ func (c *crawl) addItem(j *job, meta *ItemMeta) bool {
 	c.ledger.items.Add(1)
 	task := &itemTask{job: root, meta: meta, came: *meta}
 	task.life.Parent, task.fate.Parent = c.work, c.work
-	if err := c.putItem(j, task); err != nil {
+	if err := m.put(j, task); err != nil {
 		if c.work.Err() == nil { // the page alone is given up: it fails, and the item with it
 			task.started.Store(true)
 			c.teller.counters.failed.Add(1)
@@ -77,19 +98,19 @@ func (c *crawl) addItem(j *job, meta *ItemMeta) bool {
 	return true
 }
 
-// putItem puts a task into the buffer; the time that the parser has to wait is not its own.
-func (c *crawl) putItem(j *job, t *itemTask) error {
-	if j.ctx.Err() == nil && c.items.TryPut(t) {
+// put puts a task into the buffer; the time that the parser has to wait is not its own.
+func (m *mill) put(j *job, t *itemTask) error {
+	if j.ctx.Err() == nil && m.buffer.TryPut(t) {
 		return nil
 	}
-	c.watch.clockStops(&j.call)
-	defer c.watch.clockGoesOn(&j.call)
-	return c.items.Put(j.ctx, t)
+	m.crawl.watch.clockStops(&j.call)
+	defer m.crawl.watch.clockGoesOn(&j.call)
+	return m.buffer.Put(j.ctx, t)
 }
 
 // pipe is the stage of the items: one item passes all pipelines.
-func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
-	call := &t.call
+func (m *mill) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
+	c, call := m.crawl, &t.call
 	call.job, call.worker, call.owner = t.job, stage.CallOf(worker), t
 	c.watch.sit(call, c.watch.items)
 	defer c.watch.leave(call)
@@ -100,16 +121,16 @@ func (c *crawl) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 	var stack []byte
 	var err error
 	alive := c.watch.run(call, func() {
-		stack, err = c.processItem(t)
-		if err == nil && c.collect != nil && !t.gone.Load() {
+		stack, err = m.process(t)
+		if err == nil && m.collect != nil && !t.gone.Load() {
 			c.watch.clockStops(call) // until the loop over Crawl comes round
-			err = c.collect(&t.fate, t.meta)
+			err = m.collect(&t.fate, t.meta)
 			c.watch.clockGoesOn(call)
 		}
 	})
 	if alive { // or else it was given up, and that was its end
 		t.ended = true
-		c.itemDone(t, err, stack)
+		m.done(t, err, stack)
 	}
 	t.life.Cancel(context.Canceled)
 	t.fate.Cancel(context.Canceled)
@@ -144,11 +165,11 @@ func (t *itemTask) abandon() {
 	}
 }
 
-// processItem takes an item through the pipelines. The stack is that of the last one that panicked.
-func (c *crawl) processItem(t *itemTask) (stack []byte, err error) {
+// process takes an item through the pipelines. The stack is that of the last one that panicked.
+func (m *mill) process(t *itemTask) (stack []byte, err error) {
 	var errs []error
 	item := t.meta
-	for _, p := range c.pipelines {
+	for _, p := range m.pipelines {
 		if t.gone.Load() { // a Committer must not stage what was discarded
 			break
 		}
@@ -156,7 +177,7 @@ func (c *crawl) processItem(t *itemTask) (stack []byte, err error) {
 			if p, ok := p.(contextPipeline); ok {
 				return p.processItem(&t.life, item)
 			}
-			return p.ProcessItem(c.spider, item)
+			return p.ProcessItem(m.crawl.spider, item)
 		})
 		if err == nil {
 			continue
@@ -165,19 +186,20 @@ func (c *crawl) processItem(t *itemTask) (stack []byte, err error) {
 			stack = panicked
 		}
 		var drop *dropItemError
-		if c.cfg.failFast || errors.As(err, &drop) {
+		if m.crawl.cfg.failFast || errors.As(err, &drop) {
 			break
 		}
 	}
 	return stack, errors.Join(errs...)
 }
 
-// itemDone counts the end of an item and tells about it.
-func (c *crawl) itemDone(t *itemTask, err error, stack []byte) {
+// done counts the end of an item and tells about it.
+func (m *mill) done(t *itemTask, err error, stack []byte) {
+	c := m.crawl
 	if err == nil {
 		scraped := c.teller.counters.scraped.Add(1)
 		if f := c.cfg.events.ItemScraped; f != nil {
-			c.afterItem(t, StageEvent, func() { c.teller.event(func() { f(t.meta) }) })
+			m.tell(t, StageEvent, func() { c.teller.event(func() { f(t.meta) }) })
 		}
 		if limit := int64(c.limits.Items); limit > 0 && scraped >= limit {
 			c.requestStop("limit: items", nil)
@@ -194,7 +216,7 @@ func (c *crawl) itemDone(t *itemTask, err error, stack []byte) {
 	if errors.As(err, &drop) {
 		c.teller.counters.dropped.Add(1)
 		if f := c.cfg.events.ItemDropped; f != nil {
-			c.afterItem(t, StageEvent, func() { c.teller.event(func() { f(herr) }) })
+			m.tell(t, StageEvent, func() { c.teller.event(func() { f(herr) }) })
 		}
 		return
 	}
@@ -209,23 +231,23 @@ func (c *crawl) itemDone(t *itemTask, err error, stack []byte) {
 		parent = parent.standIn(herr)
 	}
 	t.teller = &job{crawl: c, caller: parent, rec: parent.rec, ctx: &Context{Request: herr.Request, CtxId: herr.CtxId, Ctx: context.Background()}}
-	c.afterItem(t, StageError, func() {
+	m.tell(t, StageError, func() {
 		c.teller.failed(herr)
 		c.tellHandlers(parent, t.teller, herr)
 	})
 }
 
-// afterItem runs user code that is told of an item's end.
-func (c *crawl) afterItem(t *itemTask, at Stage, code func()) {
-	if c.watch.begin(&t.call, at, &t.life, nil) {
-		c.watch.run(&t.call, code)
+// tell runs user code that is told of an item's end.
+func (m *mill) tell(t *itemTask, at Stage, code func()) {
+	if w := m.crawl.watch; w.begin(&t.call, at, &t.life, nil) {
+		w.run(&t.call, code)
 	}
 }
 
-// leaveItems ends the way of the items that a crawl has not come to because it gave up.
-func (c *crawl) leaveItems() {
+// drain ends the way of the items that a crawl has not come to because it gave up.
+func (m *mill) drain() {
 	for {
-		t, err := c.items.Get(context.Background()) // it is closed: this does not wait
+		t, err := m.buffer.Get(context.Background()) // it is closed: this does not wait
 		if err != nil {
 			return
 		}
@@ -233,11 +255,24 @@ func (c *crawl) leaveItems() {
 	}
 }
 
-// runItems moves items from the buffer through the pipelines until the buffer is closed and empty.
-func (c *crawl) runItems() error {
+// run moves items from the buffer through the pipelines until the buffer is closed and empty.
+func (m *mill) run() error {
+	c := m.crawl
 	next := func(ctx context.Context) (*itemTask, bool) {
-		t, err := c.items.Get(ctx)
+		t, err := m.buffer.Get(ctx)
 		return t, err == nil
 	}
-	return c.stageError(stage.Pull(c.work, c.cfg.itemConcurrency, next, stage.ProcessorFunc[*itemTask](c.pipe)))
+	return c.stageError(stage.Pull(c.work, c.cfg.itemConcurrency, next, stage.ProcessorFunc[*itemTask](m.pipe)))
+}
+
+// close lets nothing be added any more.
+func (m *mill) close() { m.buffer.Close() }
+
+// warnOfTypes logs what the type checks have found out.
+func (m *mill) warnOfTypes() {
+	for _, t := range m.typeChecks {
+		if text := t.warning(); text != "" {
+			m.crawl.teller.log.entry.Warn(text)
+		}
+	}
 }

@@ -141,7 +141,7 @@ func (o *output) plain() bool { return o.direct() && o.ctx.job.crawl.plain }
 
 func (o *output) sendItem(item *ItemMeta) bool {
 	if o.direct() {
-		return o.ctx.job.crawl.addItem(o.ctx.job, item)
+		return o.ctx.job.crawl.mill.add(o.ctx.job, item)
 	}
 	return sendTo(o.ctx, o.item, item)
 }

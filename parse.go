@@ -89,7 +89,7 @@ func (c *crawl) itemsOf(j *job, parser Parser) (chan<- *ItemMeta, func()) {
 			if item == itemFence {
 				return
 			}
-			c.addItem(j, item)
+			c.mill.add(j, item)
 		}
 	}()
 	return items, func() {

@@ -168,7 +168,7 @@ func (c *crawl) notOpened(ctx context.Context, err error) error {
 // close closes the parts in reverse order of opening.
 func (c *crawl) close(reason string) error {
 	close(c.closing)
-	c.warnOfTypes()
+	c.mill.warnOfTypes()
 	var errs []error
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.work), c.cfg.grace)
 	defer cancel()

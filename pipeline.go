@@ -121,6 +121,20 @@ func (p ItemPipelines) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
 // Less is part of sort.Interface.
 func (p ItemPipelines) Less(i, j int) bool { return p[i].GetPriority() < p[j].GetPriority() }
 
+// forRun returns the pipelines of one run, sorted, and what looks after the types of their items.
+func (p ItemPipelines) forRun() (ItemPipelines, []*typeCheck) {
+	var checks []*typeCheck
+	sorted := p.sorted()
+	for i, one := range sorted {
+		if typed, ok := one.(typedPipeline); ok {
+			check := (*typeCheck)(nil)
+			sorted[i], check = typed.forRun()
+			checks = append(checks, check)
+		}
+	}
+	return sorted, checks
+}
+
 func (p ItemPipelines) sorted() ItemPipelines {
 	sorted := slices.Clone(p)
 	slices.SortStableFunc(sorted, func(a, b PipelinesInterface) int {
@@ -240,13 +254,4 @@ func (t *typeCheck) warning() string {
 type typedPipeline interface {
 	// forRun returns a copy for one run.
 	forRun() (PipelinesInterface, *typeCheck)
-}
-
-// warnOfTypes logs what the type checks have found out.
-func (c *crawl) warnOfTypes() {
-	for _, t := range c.typeChecks {
-		if text := t.warning(); text != "" {
-			c.teller.log.entry.Warn(text)
-		}
-	}
 }

@@ -150,8 +150,8 @@ func (c *crawl) summary(status Status) Summary {
 		Spider:      c.spider.GetName(),
 		Status:      status.String(),
 		RequestArgs: RequestArgs{slices.Sorted(slices.Values(c.cfg.domains)), c.limits.Depth},
-		ModuleArgs:  ModuleArgs{len(c.downloaders.all), int(c.cfg.parseWorkers), len(c.pipelines)},
-		ItemBuffers: PoolSummary{c.items.BufferCap(), c.items.MaxBufferNumber(), c.items.BufferNumber(), c.items.Total()},
+		ModuleArgs:  ModuleArgs{len(c.downloaders.all), int(c.cfg.parseWorkers), len(c.mill.pipelines)},
+		ItemBuffers: PoolSummary{c.mill.buffer.BufferCap(), c.mill.buffer.MaxBufferNumber(), c.mill.buffer.BufferNumber(), c.mill.buffer.Total()},
 	}
 	c.stop.mu.Lock()
 	s.Reason = c.reason

@@ -19,7 +19,7 @@ import (
 // An item that fails long after its request was parsed may still ask, through ErrorHandler, for a new
 // request. So an item keeps its request open, and the crawl.
 //
-// It fails if addItem does not open the item's request (root.tryOpen in items.go, and the done of
+// It fails if mill.add does not open the item's request (root.tryOpen in items.go, and the done of
 // MarkAsProcessed with it) and does not count it (ledger.items): the ledger is at zero as soon as the
 // only page was parsed.
 func TestTrapItemErrorAsksForNewRequestLate(t *testing.T) {

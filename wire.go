@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tegenaria/tegenaria/buffer"
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
@@ -80,7 +79,6 @@ func (c *crawl) wire(name string) (mistakes []error) {
 // wireParts sorts what is registered and finds what it can do.
 func (c *crawl) wireParts() {
 	c.middlewares = c.cfg.middlewares.sorted()
-	c.pipelines = c.cfg.pipelines.sorted()
 	for _, m := range c.middlewares {
 		if f, ok := m.(RequestFilter); ok {
 			c.filters = append(c.filters, f)
@@ -93,15 +91,8 @@ func (c *crawl) wireParts() {
 		}
 		c.parts = append(c.parts, m)
 	}
-	if check := c.cfg.collected; check != nil {
-		c.typeChecks = append(c.typeChecks, check)
-	}
-	for i, p := range c.pipelines {
-		if typed, ok := p.(typedPipeline); ok {
-			check := (*typeCheck)(nil)
-			p, check = typed.forRun()
-			c.pipelines[i], c.typeChecks = p, append(c.typeChecks, check)
-		}
+	c.mill = newMill(c)
+	for _, p := range c.mill.pipelines {
 		c.parts = append(c.parts, p)
 	}
 	if c.cfg.downloader != nil {
@@ -178,8 +169,6 @@ func (c *crawl) wireMachines() {
 	c.gated = cfg.politeness.PerIP > 0 || cfg.politeness.PerProxy > 0
 	c.robots = newRobotsGate(c)
 	c.parseGate = newGate(int(cfg.parseWorkers))
-	c.items, _ = buffer.NewPool[*itemTask](itemBufferCap, itemBuffers)
 	c.watch = newWatch(c, c.limits.Callback, int(cfg.parseWorkers)+2*cfg.concurrency+1, cfg.itemConcurrency)
-	c.collect = cfg.collect
 	c.plain = c.checkPlain()
 }
