@@ -3,11 +3,14 @@ package tegenaria
 import (
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // emission says where a request comes from.
@@ -29,39 +32,86 @@ func refuse(outcome Outcome, reason string) *refusal {
 	return &refusal{outcome: outcome, reason: reason}
 }
 
-// resent returns the Context to accept: one that has been on its way before, and is sent again, is the
-// engine's and cannot go twice.
-func (c *Context) resent() *Context {
-	if c == nil || c.job == nil {
-		return c
+// acceptor takes requests into the crawl: it checks and identifies them and hands them to the cache. It is made when the cache
+// has said whether it is durable.
+type acceptor struct {
+	crawl    *crawl
+	cache    CacheInterface
+	codec    *codec
+	dupes    *duplicates
+	domains  *urlx.HostSet // of EngineWithAllowedDomains; nil allows all
+	filters  requestFilters
+	hosts    *identity.HostNames
+	scratch  sync.Pool   // of *scratch
+	entries  *guard.Door // of requests and items
+	seeds    emissions
+	loopback *loopbackSet
+	plain    bool // links need no request object to be accepted
+
+	slotByPanicked atomic.Bool // the ErrorHandlers were told
+}
+
+func newAcceptor(c *crawl, state State, dupes *duplicates) *acceptor {
+	a := &acceptor{
+		crawl: c, cache: c.cache, dupes: dupes, loopback: c.loopback,
+		codec: &codec{durable: state.Durable, parsers: c.parsers, values: wire.Values{Types: c.cfg.metaTypes}, bodyLimit: c.limits.Body},
+		hosts: identity.NewHostNames(), entries: guard.NewDoor(),
 	}
-	again := &Context{Request: c.Request}
-	if own, ok := c.Ctx.(*userContext); ok {
-		again.Ctx = own.user
+	a.domains, _ = allowedDomains(c.cfg.domains) // wire has reported mistakes
+	a.scratch.New = func() any { return &scratch{keyer: dupes.keyer()} }
+	for _, m := range c.middlewares {
+		if f, ok := m.(RequestFilter); ok {
+			a.filters = append(a.filters, f)
+		}
 	}
-	return again
+	a.plain = a.checkPlain()
+	return a
+}
+
+// close lets nothing be accepted any more, and waits for what is being accepted. A cache that does not come back is told so after a while, and then
+// left behind.
+func (a *acceptor) close() {
+	empty := a.entries.Close()
+	for range 2 {
+		bye := time.NewTimer(farewell)
+		select {
+		case <-empty:
+			bye.Stop()
+			return
+		case <-bye.C:
+			a.crawl.abandonStore()
+		}
+	}
+}
+
+// accept takes a request into the crawl: it is counted, filtered, identified and handed to the cache,
+// which alone knows whether it is new. It never waits for another goroutine of the engine.
+func (a *acceptor) accept(from emission, ctx *Context) {
+	b := batch{acceptor: a, from: from}
+	b.add(ctx)
+	b.store()
 }
 
 // enter keeps the sender of a request open until the request is accepted. It returns false if the sender has ended: nobody
 // takes requests from it any more.
-func (c *crawl) enter(from emission) bool {
-	if !c.entries.Enter() {
+func (a *acceptor) enter(from emission) bool {
+	if !a.entries.Enter() {
 		return false
 	}
-	if c.mayEnter(from) {
+	if a.mayEnter(from) {
 		return true
 	}
-	c.entries.Leave()
+	a.entries.Leave()
 	return false
 }
 
-func (c *crawl) mayEnter(from emission) bool {
+func (a *acceptor) mayEnter(from emission) bool {
 	if from.failed != nil && from.failed.abandoned.Load() {
 		return false
 	}
 	if from.parent == nil {
-		if c.refusing.Load() {
-			c.unsown.Store(true)
+		if a.crawl.refusing.Load() {
+			a.crawl.unsown.Store(true)
 			return false
 		}
 		return true
@@ -69,26 +119,26 @@ func (c *crawl) mayEnter(from emission) bool {
 	return !from.parent.abandoned.Load() && from.parent.root().tryOpen()
 }
 
-func (c *crawl) leave(from emission) {
+func (a *acceptor) leave(from emission) {
 	if from.parent != nil {
 		from.parent.root().done()
 	}
-	c.entries.Leave()
+	a.entries.Leave()
 }
 
 // store hands records to the cache, counts the verdicts and tells the scheduler; told, unless nil, hears of the verdicts
 // before. It returns false if the cache could not store
 // them; then the run ends, and their sender is not settled.
-func (c *crawl) store(from emission, records []Record, maxPerSlot int, told func([]Verdict)) bool {
-	verdicts, err := c.cache.Accept(c.storing, records)
+func (a *acceptor) store(from emission, records []Record, maxPerSlot int, told func([]Verdict)) bool {
+	verdicts, err := a.cache.Accept(a.crawl.storing, records)
 	if err != nil {
-		c.ledger.forget(int64(len(records)))
+		a.crawl.ledger.forget(int64(len(records)))
 		if from.parent != nil {
 			from.parent.root().leaveUndecided()
 		} else {
-			c.unsown.Store(true)
+			a.crawl.unsown.Store(true)
 		}
-		c.storeFailed(err)
+		a.crawl.storeFailed(err)
 		return false
 	}
 	if told != nil {
@@ -103,10 +153,10 @@ func (c *crawl) store(from emission, records []Record, maxPerSlot int, told func
 			later++
 		case VerdictRefused:
 			refused++
-			c.teller.refusedBy(records[i].Slot, c.limits.QueueBytes)
+			a.crawl.teller.refusedBy(records[i].Slot, a.crawl.limits.QueueBytes)
 		}
 	}
-	c.sched.accepted(records, verdicts, known, later, refused, maxPerSlot)
+	a.crawl.sched.accepted(records, verdicts, known, later, refused, maxPerSlot)
 	return true
 }
 
@@ -114,20 +164,20 @@ func (c *crawl) store(from emission, records []Record, maxPerSlot int, told func
 const queueShare = "queue-share"
 
 // refuse settles an emission that is not accepted.
-func (c *crawl) refuse(from emission, ctx *Context, no *refusal) {
+func (a *acceptor) refuse(from emission, ctx *Context, no *refusal) {
 	var r *Request
 	if ctx != nil {
 		r = ctx.Request
 	}
 	if no.err == nil {
-		c.teller.settled(r, no.outcome, no.reason)
-		c.ledger.refuse(1, no.outcome, no.reason)
+		a.crawl.teller.settled(r, no.outcome, no.reason)
+		a.crawl.ledger.refuse(1, no.outcome, no.reason)
 		return
 	}
-	c.failedEmission(from, ctx, no)
+	a.crawl.failedEmission(from, ctx, no)
 }
 
-func (c *crawl) depthOf(from emission) int {
+func (a *acceptor) depthOf(from emission) int {
 	switch {
 	case from.parent == nil && from.failed == nil:
 		return 0
@@ -140,7 +190,7 @@ func (c *crawl) depthOf(from emission) int {
 }
 
 // record checks a request and makes its record; Data is in s and valid until s is reset.
-func (c *crawl) record(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
+func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
 	if ctx == nil || ctx.Request == nil {
 		return rec, &refusal{Failed, "accept", errNoRequest}
 	}
@@ -151,16 +201,16 @@ func (c *crawl) record(s *scratch, from emission, ctx *Context) (rec Record, no 
 	if r.Header == nil {
 		r.Header = make(map[string]string)
 	}
-	host, no := c.checkURL(r)
+	host, no := a.checkURL(r)
 	if no != nil {
 		return rec, no
 	}
-	fingerprint, err := c.fingerprint(s, r)
+	fingerprint, err := a.dupes.key(s.keyer, r)
 	if err != nil {
-		return rec, c.badFingerprint(r, err)
+		return rec, a.dupes.refusal(r, err)
 	}
-	retry := from.failed != nil && c.isRetry(s, from.failed, r, fingerprint)
-	rec.Depth = c.depthOf(from)
+	retry := from.failed != nil && a.isRetry(s, from.failed, r, fingerprint)
+	rec.Depth = a.depthOf(from)
 	switch {
 	case retry:
 		rec.Attempt = from.failed.rec.Attempt + 1
@@ -170,19 +220,19 @@ func (c *crawl) record(s *scratch, from emission, ctx *Context) (rec Record, no 
 		rec.Depth++
 	}
 	r.Depth, r.Attempt = rec.Depth, rec.Attempt
-	if no := c.scope(from, r, host); no != nil {
+	if no := a.scope(from, r, host); no != nil {
 		return rec, no
 	}
 	if rec.Priority = r.Priority; retry {
 		rec.Priority--
 	}
-	if retry && rec.Attempt >= c.limits.Attempts {
+	if retry && rec.Attempt >= a.crawl.limits.Attempts {
 		return rec, refuse(GaveUp, fmt.Sprint(from.why))
 	}
 	rec.Key = fingerprint
-	filtered := c.cfg.filter && !r.doNotFilter && !retry && (!from.redirect || r.chain.filtered)
-	if filtered && c.veto != nil {
-		if no := c.askVeto(r); no != nil {
+	filtered := a.crawl.cfg.filter && !r.doNotFilter && !retry && (!from.redirect || r.chain.filtered)
+	if filtered {
+		if no := a.dupes.veto(r); no != nil {
 			return rec, no
 		}
 	}
@@ -190,109 +240,51 @@ func (c *crawl) record(s *scratch, from emission, ctx *Context) (rec Record, no 
 		rec.Parent = from.parent.root().rec.Key
 	}
 	if !filtered {
-		rec.Key = identity.Unfiltered(rec.Parent, fingerprint, c.countEmission(from, fingerprint))
+		rec.Key = identity.Unfiltered(rec.Parent, fingerprint, a.countEmission(from, fingerprint))
 	}
-	rec.Slot = c.slotOf(r, host)
-	if c.sched.exhausted(rec.Slot) {
+	rec.Slot = a.slotOf(r, host)
+	if a.crawl.sched.exhausted(rec.Slot) {
 		return rec, refuse(Filtered, pageBudget)
 	}
 	if !r.notBefore.IsZero() && r.notBefore.After(time.Now()) {
 		rec.NotBefore = r.notBefore
 	}
 	start := len(s.data)
-	s.data, rec.Live, err = c.codec.encode(s.data, ctx, ctx.CtxId != "")
+	s.data, rec.Live, err = a.codec.encode(s.data, ctx, ctx.CtxId != "")
 	if err != nil {
 		return rec, &refusal{Failed, "accept", err}
 	}
 	rec.Data = s.data[start:len(s.data):len(s.data)]
 	if from.parent == nil && from.failed == nil {
-		c.loopback.allow(r.Url)
+		a.loopback.allow(r.Url)
 	}
 	return rec, nil
 }
 
-// fingerprint asks the duplicate filter who the request is.
-func (c *crawl) fingerprint(s *scratch, r *Request) (Key, error) {
-	if c.dupes != nil {
-		if r.BodyReader != nil {
-			if err := c.codec.readBody(r); err != nil {
-				return Key{}, err
-			}
-		}
-		return s.keyer.request(r)
-	}
-	var key Key
-	stack, err := guard.Protect(func() error {
-		sum, err := c.cfg.dupeFilter.Fingerprint(r)
-		if err == nil && len(sum) == 0 {
-			err = errNoFingerprint
-		}
-		if err == nil {
-			key = identity.Sum(sum)
-		}
-		return err
-	})
-	if err != nil {
-		err = &stackError{fmt.Errorf("fingerprint: %w", err), stack}
-	}
-	return key, err
-}
-
-// badFingerprint refuses a request that has no identity: its URL is to blame, or the user's filter.
-func (c *crawl) badFingerprint(r *Request, err error) *refusal {
-	var bad *RequestError
-	switch {
-	case c.dupes == nil:
-		return &refusal{Failed, "accept", err}
-	case errors.As(err, &bad) && bad.Field == "Url":
-		return &refusal{Filtered, "url", err}
-	case errors.As(err, &bad):
-		return &refusal{Failed, "accept", err}
-	}
-	return &refusal{Filtered, "url", c.urlError(r, err)}
-}
-
-var errNoFingerprint = errors.New("the filter returned no bytes")
-
-// askVeto asks a user's duplicate filter, whose word counts beside the cache's.
-func (c *crawl) askVeto(r *Request) *refusal {
-	var known bool
-	stack, err := guard.Protect(func() (err error) {
-		known, err = c.veto.DoDupeFilter(r)
-		return err
-	})
-	switch {
-	case err != nil:
-		return &refusal{Failed, "accept", &stackError{err, stack}}
-	case known:
-		return refuse(Duplicate, "")
-	}
-	return nil
-}
-
-func (c *crawl) isRetry(s *scratch, failed *job, r *Request, fingerprint Key) bool {
+// isRetry reports whether a request that the ErrorHandlers of a failed one have sent is that one again.
+func (a *acceptor) isRetry(s *scratch, failed *job, r *Request, fingerprint Key) bool {
 	if failed.ctx == nil || failed.ctx.Request == nil {
 		return false
 	}
 	if failed.ctx.Request == r {
 		return true
 	}
-	own, err := c.fingerprint(s, failed.ctx.Request)
+	own, err := a.dupes.key(s.keyer, failed.ctx.Request)
 	return err == nil && own == fingerprint
 }
 
-func (c *crawl) countEmission(from emission, fingerprint Key) uint64 {
+func (a *acceptor) countEmission(from emission, fingerprint Key) uint64 {
 	if from.parent != nil {
 		return from.parent.root().count(fingerprint)
 	}
-	return c.seeds.count(fingerprint)
+	return a.seeds.count(fingerprint)
 }
 
-func (c *crawl) slotOf(r *Request, host string) string {
+func (a *acceptor) slotOf(r *Request, host string) string {
 	if r.slot != "" {
 		return r.slot
 	}
-	if c.cfg.politeness.SlotBy == nil {
+	if a.crawl.cfg.politeness.SlotBy == nil {
 		return host
 	}
 	u, err := urlx.HTTP(r.Url)
@@ -301,12 +293,50 @@ func (c *crawl) slotOf(r *Request, host string) string {
 	}
 	slot := host
 	stack, err := guard.Protect(func() error {
-		slot = c.cfg.politeness.SlotBy(u)
+		slot = a.crawl.cfg.politeness.SlotBy(u)
 		return nil
 	})
-	if err != nil && c.slotByPanicked.CompareAndSwap(false, true) {
+	if err != nil && a.slotByPanicked.CompareAndSwap(false, true) {
 		err := fmt.Errorf("Politeness.SlotBy of %s, which belongs to its host's slot now: %w", urlx.Redact(r.Url), err)
-		c.handleOutside(&HandleError{Err: err, Request: r, Stage: StageAccept, Stack: stack})
+		a.crawl.handleOutside(&HandleError{Err: err, Request: r, Stage: StageAccept, Stack: stack})
 	}
 	return slot
+}
+
+// checkURL returns the host of a request's URL, if that can be asked.
+func (a *acceptor) checkURL(r *Request) (host string, no *refusal) {
+	host, err := urlx.AskedHost(r.Url)
+	var scheme urlx.SchemeError
+	switch {
+	case errors.As(err, &scheme):
+		return "", &refusal{Filtered, "scheme", &RequestError{URL: r.Url, Field: "Url", Err: err, Remedy: "use http or https"}}
+	case err != nil:
+		return "", &refusal{Filtered, "url", urlError(r, err)}
+	case len(r.Url) > a.crawl.limits.URLLength:
+		return "", refuse(Filtered, "url-length")
+	}
+	return host, nil
+}
+
+func urlError(r *Request, err error) error {
+	return &RequestError{URL: r.Url, Field: "Url", Err: err, Remedy: "write it as http://host/path or https://host/path"}
+}
+
+// scope applies the filters that need no memory: domains, depth, the middlewares' AcceptRequest.
+func (a *acceptor) scope(from emission, r *Request, host string) *refusal {
+	if !a.domains.Has(host, r.Url) {
+		return refuse(Filtered, "offsite")
+	}
+	if a.crawl.limits.tooDeep(r.Depth) {
+		return refuse(Filtered, "depth")
+	}
+	var parent *Response
+	if from.parent != nil && from.parent.ctx != nil {
+		parent = from.parent.ctx.Response()
+	}
+	no, err := a.filters.ask(parent, r)
+	if reason, ok := asCloseSpider(err); ok {
+		a.crawl.requestStop(reason, nil)
+	}
+	return no
 }

@@ -112,6 +112,19 @@ func (c *Context) Fetch(r *Request) (*Response, error) {
 	return c.job.crawl.fetchInline(c, r)
 }
 
+// resent returns the Context to accept: one that has been on its way before, and is sent again, is the
+// engine's and cannot go twice.
+func (c *Context) resent() *Context {
+	if c == nil || c.job == nil {
+		return c
+	}
+	again := &Context{Request: c.Request}
+	if own, ok := c.Ctx.(*userContext); ok {
+		again.Ctx = own.user
+	}
+	return again
+}
+
 // madeID is a CtxId and what it is the text of.
 type madeID struct {
 	text string

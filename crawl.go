@@ -9,9 +9,6 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
-	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/internal/identity"
-	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -29,19 +26,10 @@ type crawl struct {
 
 	cache   CacheInterface
 	flights FlightRecorder // the cache; nil if it is none
-	codec   *codec
 	parsers *parserTable
-	dupes   *RFPDupeFilter         // computes fingerprints; nil if a user's filter does
-	veto    RFPDupeFilterInterface // a user's filter; nil if there is none
-	domains *urlx.HostSet
-	scratch *sync.Pool // of *scratch
-	hosts   *identity.HostNames
 	hungry  atomic.Bool // downloads could begin if there were requests: no output holds any back
-	entries *guard.Door // of requests and items
-	seeds   emissionCounts
 
-	slotByPanicked atomic.Bool // the ErrorHandlers were told
-	unrecorded     atomic.Bool // flights cannot be recorded, which was logged
+	unrecorded atomic.Bool // flights cannot be recorded, which was logged
 
 	teller      *teller
 	ledger      *ledger
@@ -50,7 +38,6 @@ type crawl struct {
 	middlewares Middlewares
 	errorMWs    []ErrorMiddleware
 	internalMWs []MiddlewaresInterface
-	filters     []RequestFilter
 	downloaders *downloaderSet
 	http        *httpDownloader // the default downloader, nil if the user gave one
 	bodies      *fetch.Budget
@@ -63,6 +50,7 @@ type crawl struct {
 	lent       atomic.Int64 // parsers that lend their place
 	fetching   fetching
 	committers committers
+	acceptor   *acceptor
 	mill       *mill
 	settler    *settler
 	watch      *watch
@@ -70,7 +58,6 @@ type crawl struct {
 
 	began        time.Time
 	took         atomic.Int64    // how long the run was, once it is over
-	plain        bool            // links need no request object to be accepted
 	gated        bool            // addresses or proxies have a limit
 	work         context.Context // of all user code and downloads; cancelled when the crawl gives up
 	giveUp       context.CancelCauseFunc
@@ -79,42 +66,6 @@ type crawl struct {
 	storing      context.Context // of the cache and the committers; outlives the work
 	abandonStore context.CancelFunc
 	stop
-}
-
-// scratch is what accepting requests needs and the next ones can use again.
-type scratch struct {
-	keyer   *keyer
-	url     []byte
-	data    []byte // of all records
-	records []Record
-	sent    []*Context // what the records were made of, if it was more than references
-}
-
-// reset makes room. Nothing it held stays reachable.
-func (s *scratch) reset() {
-	clear(s.records)
-	clear(s.sent)
-	s.records, s.sent, s.data = s.records[:0], s.sent[:0], s.data[:0]
-	if cap(s.data) > 1<<20 {
-		s.data = nil // one giant request shall not stay for ever
-	}
-}
-
-// emissionCounts counts the unfiltered requests that StartRequest sends, by fingerprint.
-type emissionCounts struct {
-	mu   sync.Mutex // guards seen
-	seen map[Key]uint64
-}
-
-func (e *emissionCounts) count(fingerprint Key) uint64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.seen == nil {
-		e.seen = make(map[Key]uint64)
-	}
-	k := e.seen[fingerprint]
-	e.seen[fingerprint] = k + 1
-	return k
 }
 
 // run makes the crawl and returns when nothing of it is left but what was abandoned.
@@ -154,29 +105,13 @@ func (c *crawl) run(ctx context.Context) error {
 	c.watch.wait()
 	c.tellers.wait()
 	c.mill.drain()
-	c.closeEntries()
+	c.acceptor.close()
 	c.fetching.drop()
 	c.settler.close()
 	settling.Wait()
 	c.settleFinished()
 	over()
 	return c.end(ctx)
-}
-
-// closeEntries waits for what is being accepted. A cache that does not come back is told so after a while, and then
-// left behind.
-func (c *crawl) closeEntries() {
-	empty := c.entries.Close()
-	for range 2 {
-		bye := time.NewTimer(farewell)
-		select {
-		case <-empty:
-			bye.Stop()
-			return
-		case <-bye.C:
-			c.abandonStore()
-		}
-	}
 }
 
 // now is the time of the clock that never jumps; it is cheaper than the wall clock's.

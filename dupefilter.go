@@ -1,12 +1,15 @@
 package tegenaria
 
 import (
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/bits-and-blooms/bloom/v3"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -140,4 +143,117 @@ func (k *keyer) request(r *Request) (Key, error) {
 		return Key{}, &RequestError{URL: url, Field: "Url", Err: err}
 	}
 	return key, nil
+}
+
+// duplicates tells requests apart: by the keys of an [RFPDupeFilter], or by the fingerprints of a user's filter, whose word
+// counts beside the cache's.
+type duplicates struct {
+	keys      *RFPDupeFilter         // nil if a user's filter computes them
+	filter    RFPDupeFilterInterface // the user's; nil if there is none
+	bodyLimit int64                  // Limits.Body
+}
+
+// The Bloom filter in front of an exact set on disk, for about a million requests.
+const (
+	defaultBloomBits   = 1 << 23
+	defaultBloomHashes = 6
+)
+
+// newDuplicates takes the user's filter, or makes one if that is nil.
+func newDuplicates(filter RFPDupeFilterInterface, bodyLimit int64) *duplicates {
+	if filter == nil {
+		return &duplicates{keys: NewRFPDupeFilter(defaultBloomBits, defaultBloomHashes), bodyLimit: bodyLimit}
+	}
+	if keys, ok := filter.(*RFPDupeFilter); ok {
+		return &duplicates{keys: keys, bodyLimit: bodyLimit}
+	}
+	return &duplicates{filter: filter, bodyLimit: bodyLimit}
+}
+
+// keyer returns a keyer for one goroutine; nil if a user's filter computes the keys.
+func (d *duplicates) keyer() *keyer {
+	if d.keys == nil {
+		return nil
+	}
+	return d.keys.keyer()
+}
+
+// key returns the identity of a request.
+func (d *duplicates) key(k *keyer, r *Request) (Key, error) {
+	if k != nil {
+		if r.BodyReader != nil {
+			if err := r.readBody(d.bodyLimit); err != nil {
+				return Key{}, err
+			}
+		}
+		return k.request(r)
+	}
+	var key Key
+	stack, err := guard.Protect(func() error {
+		sum, err := d.filter.Fingerprint(r)
+		if err == nil && len(sum) == 0 {
+			err = errNoFingerprint
+		}
+		if err == nil {
+			key = identity.Sum(sum)
+		}
+		return err
+	})
+	if err != nil {
+		err = &stackError{fmt.Errorf("fingerprint: %w", err), stack}
+	}
+	return key, err
+}
+
+var errNoFingerprint = errors.New("the filter returned no bytes")
+
+// refusal refuses a request that has no identity: its URL is to blame, or the user's filter.
+func (d *duplicates) refusal(r *Request, err error) *refusal {
+	var bad *RequestError
+	switch {
+	case d.keys == nil:
+		return &refusal{Failed, "accept", err}
+	case errors.As(err, &bad) && bad.Field == "Url":
+		return &refusal{Filtered, "url", err}
+	case errors.As(err, &bad):
+		return &refusal{Failed, "accept", err}
+	}
+	return &refusal{Filtered, "url", urlError(r, err)}
+}
+
+// veto asks the user's filter, if there is one, whether it knows a request.
+func (d *duplicates) veto(r *Request) *refusal {
+	if d.filter == nil {
+		return nil
+	}
+	var known bool
+	stack, err := guard.Protect(func() (err error) {
+		known, err = d.filter.DoDupeFilter(r)
+		return err
+	})
+	switch {
+	case err != nil:
+		return &refusal{Failed, "accept", &stackError{err, stack}}
+	case known:
+		return refuse(Duplicate, "")
+	}
+	return nil
+}
+
+// emissions counts the unfiltered requests that one sender sends, by fingerprint.
+type emissions struct {
+	mu   sync.Mutex // guards seen
+	seen map[Key]uint64
+}
+
+// count returns how often a request with this fingerprint was sent before.
+func (e *emissions) count(fingerprint Key) uint64 {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.seen == nil {
+		e.seen = make(map[Key]uint64)
+	}
+	k := e.seen[fingerprint]
+	e.seen[fingerprint] = k + 1
+	return k
 }

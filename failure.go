@@ -143,7 +143,7 @@ func (c *crawl) handle(j *job, herr *HandleError) {
 
 // tellHandlers calls the ErrorHandlers. What they send comes from parent, because failed has failed.
 func (c *crawl) tellHandlers(parent, failed *job, herr *HandleError) {
-	in := newInbox(c, emission{parent: parent, failed: failed, why: herr.Err})
+	in := newInbox(c.acceptor, emission{parent: parent, failed: failed, why: herr.Err})
 	defer in.close()
 	if c.cfg.errorHandler != nil && !failed.abandoned.Load() {
 		stack, err := guard.Protect(func() error { c.cfg.errorHandler(c.spider, herr); return nil })
@@ -222,7 +222,7 @@ func (c *crawl) failedEmission(from emission, ctx *Context, no *refusal) {
 	if request != nil {
 		j.sent = request.clone()
 	}
-	j.rec.Depth = c.depthOf(from)
+	j.rec.Depth = c.acceptor.depthOf(from)
 	if from.failed != nil {
 		j.rec.Attempt = from.failed.rec.Attempt + 1
 	}

@@ -36,7 +36,7 @@ func (c *crawl) page(worker context.Context, j *job) (*job, error) {
 // it will come again.
 func (c *crawl) fetchJob(j *job) (parse, waits bool) {
 	if j.ctx == nil {
-		ctx, err := c.codec.decode(j.rec.Data, j.rec.Live)
+		ctx, err := c.acceptor.codec.decode(j.rec.Data, j.rec.Live)
 		if err != nil {
 			j.begin(NewContext(NewRequest("", GET, nil)))
 			c.storeFailed(fmt.Errorf("decoding a stored request: %w", err))

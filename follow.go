@@ -34,7 +34,7 @@ func (w *watch) handOver() {
 func (o *output) hold() *scratch {
 	if o.held == nil {
 		c := o.ctx.job.crawl
-		o.held = c.scratch.Get().(*scratch)
+		o.held = c.acceptor.scratch.Get().(*scratch)
 		if !o.listed {
 			o.listed = true
 			o.ctx.job.list(o)
@@ -66,9 +66,9 @@ func (o *output) handOverLocked() bool {
 	}
 	c, s := o.ctx.job.crawl, o.held
 	o.held = nil
-	defer c.scratch.Put(s)
+	defer c.acceptor.scratch.Put(s)
 	defer s.reset()
-	return c.storePlain(s, o.ctx.job)
+	return c.acceptor.storePlain(s, o.ctx.job)
 }
 
 // keep decides whether what is held back may wait. The caller holds o.holding.
@@ -91,23 +91,23 @@ func (o *output) holdRef(ref string) (open bool) {
 	if o.held == nil || o.base == nil {
 		base, encoding, err := o.ctx.Response().documentBase()
 		if err != nil {
-			c.refuseRef(ref, "url")
+			c.acceptor.refuseRef(ref, "url")
 			return true
 		}
 		o.base, o.encoding = base, encoding
 	}
 	if strings.TrimSpace(ref) == "" {
-		c.refuseRef(ref, "empty")
+		c.acceptor.refuseRef(ref, "empty")
 		return true
 	}
 	s := o.hold()
 	var err error
 	s.url, err = o.base.Resolve(s.url[:0], encodedRef(ref, o.encoding))
 	if err != nil {
-		c.refuseRef(ref, "url")
+		c.acceptor.refuseRef(ref, "url")
 		return true
 	}
-	c.addPlain(s, o.ctx.job, s.url)
+	c.acceptor.addPlain(s, o.ctx.job, s.url)
 	return o.keep()
 }
 
@@ -115,13 +115,13 @@ func (o *output) holdRef(ref string) (open bool) {
 func (o *output) holdLink(url []byte) bool {
 	o.holding.Lock()
 	defer o.holding.Unlock()
-	o.ctx.job.crawl.addPlain(o.hold(), o.ctx.job, url)
+	o.ctx.job.crawl.acceptor.addPlain(o.hold(), o.ctx.job, url)
 	return o.keep()
 }
 
 // addPlain puts a resolved URL into the batch, or settles it at once. It is accept for a GET request without
 // anything else, when nobody wants to see the request.
-func (c *crawl) addPlain(s *scratch, j *job, url []byte) {
+func (a *acceptor) addPlain(s *scratch, j *job, url []byte) {
 	if i := bytes.IndexByte(url, '#'); i >= 0 {
 		url = url[:i]
 	}
@@ -131,21 +131,21 @@ func (c *crawl) addPlain(s *scratch, j *job, url []byte) {
 	switch {
 	case host == nil:
 		reason = "scheme"
-	case len(url) > c.limits.URLLength:
+	case len(url) > a.crawl.limits.URLLength:
 		reason = "url-length"
-	case c.tooDeep(depth):
+	case a.crawl.limits.tooDeep(depth):
 		reason = "depth"
 	default:
 		if string(host) != slot {
-			slot = c.hosts.Of(host)
+			slot = a.hosts.Of(host)
 		}
-		if !c.domains.HasPlain(slot, url) {
+		if !a.domains.HasPlain(slot, url) {
 			reason = "offsite"
 		}
 	}
 	if reason != "" {
-		c.ledger.discover(1)
-		c.ledger.refuse(1, Filtered, reason)
+		a.crawl.ledger.discover(1)
+		a.crawl.ledger.refuse(1, Filtered, reason)
 		return
 	}
 	start := len(s.data)
@@ -157,32 +157,32 @@ func (c *crawl) addPlain(s *scratch, j *job, url []byte) {
 }
 
 // storePlain hands the batch to the cache.
-func (c *crawl) storePlain(s *scratch, j *job) bool {
+func (a *acceptor) storePlain(s *scratch, j *job) bool {
 	if len(s.records) == 0 {
 		return true
 	}
 	from := emission{parent: j}
-	if !c.enter(from) {
+	if !a.enter(from) {
 		return false
 	}
-	defer c.leave(from)
-	c.ledger.discover(int64(len(s.records)))
-	return c.store(from, s.records, 0, nil)
+	defer a.leave(from)
+	a.crawl.ledger.discover(int64(len(s.records)))
+	return a.store(from, s.records, 0, nil)
 }
 
 // refuseRef settles a reference that is no URL to follow.
-func (c *crawl) refuseRef(ref, reason string) {
-	c.ledger.discover(1)
-	if f := c.cfg.events.RequestSettled; f != nil {
-		c.teller.settled(&Request{Url: ref, Method: GET}, Filtered, reason)
+func (a *acceptor) refuseRef(ref, reason string) {
+	a.crawl.ledger.discover(1)
+	if f := a.crawl.cfg.events.RequestSettled; f != nil {
+		a.crawl.teller.settled(&Request{Url: ref, Method: GET}, Filtered, reason)
 	}
-	c.ledger.refuse(1, Filtered, reason)
+	a.crawl.ledger.refuse(1, Filtered, reason)
 }
 
 // checkPlain reports whether links can be accepted without making a request of each: nobody has asked to
 // see or to name them.
-func (c *crawl) checkPlain() bool {
-	e := &c.cfg.events
-	return len(c.filters) == 0 && c.dupes != nil && c.cfg.filter && c.cfg.politeness.SlotBy == nil &&
-		e.RequestAccepted == nil && e.RequestSettled == nil && !c.teller.log.debug
+func (a *acceptor) checkPlain() bool {
+	e := &a.crawl.cfg.events
+	return len(a.filters) == 0 && a.dupes != nil && a.crawl.cfg.filter && a.crawl.cfg.politeness.SlotBy == nil &&
+		e.RequestAccepted == nil && e.RequestSettled == nil && !a.crawl.teller.log.debug
 }

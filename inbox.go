@@ -9,8 +9,8 @@ import (
 // user code, or to the calls of one job that follow each other.
 type inbox struct {
 	ch      chan *Context
-	crawl   *crawl   // nil: what it receives is discarded
-	from    emission // of all that it receives
+	to      *acceptor // nil: what it receives is discarded
+	from    emission  // of all that it receives
 	running sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
@@ -25,14 +25,14 @@ const inboxBuffer = 16
 var fence = new(Context)
 
 // newInbox makes an inbox that receives.
-func newInbox(c *crawl, from emission) *inbox {
-	in := newLateInbox(c, from)
+func newInbox(to *acceptor, from emission) *inbox {
+	in := newLateInbox(to, from)
 	in.start()
 	return in
 }
 
-func newLateInbox(c *crawl, from emission) *inbox {
-	return &inbox{ch: make(chan *Context, inboxBuffer), crawl: c, from: from}
+func newLateInbox(to *acceptor, from emission) *inbox {
+	return &inbox{ch: make(chan *Context, inboxBuffer), to: to, from: from}
 }
 
 // lateInbox makes the job's inbox for code that seldom sends anything and does not take long: the watch starts the
@@ -40,9 +40,9 @@ func newLateInbox(c *crawl, from emission) *inbox {
 func (j *job) lateInbox() *inbox {
 	in := &j.quiet
 	if in.ch != nil {
-		return newLateInbox(j.crawl, emission{parent: j}) // what knows the first one may still look at it
+		return newLateInbox(j.crawl.acceptor, emission{parent: j}) // what knows the first one may still look at it
 	}
-	in.ch, in.crawl, in.from = make(chan *Context, inboxBuffer), j.crawl, emission{parent: j}
+	in.ch, in.to, in.from = make(chan *Context, inboxBuffer), j.crawl.acceptor, emission{parent: j}
 	return in
 }
 
@@ -60,14 +60,14 @@ func (in *inbox) start() {
 // receive accepts until the fence. What comes at the same time is accepted together.
 func (in *inbox) receive() {
 	defer in.running.Done()
-	b := batch{crawl: in.crawl, from: in.from}
+	b := batch{acceptor: in.to, from: in.from}
 	defer b.store()
 	for {
 		ctx, open := in.next(&b)
 		if !open || ctx == fence {
 			return
 		}
-		if in.crawl != nil {
+		if in.to != nil {
 			b.add(ctx)
 		}
 	}
@@ -95,21 +95,21 @@ func (in *inbox) close() {
 		in.drain()
 		return
 	}
-	if sendFence(in.ch, fence) && in.crawl != nil {
-		in.crawl.closedByUser(in.from)
+	if sendFence(in.ch, fence) && in.to != nil {
+		in.to.crawl.closedByUser(in.from)
 	}
 	in.running.Wait()
 }
 
 // drain receives what there is, without a receiver.
 func (in *inbox) drain() {
-	b := batch{crawl: in.crawl, from: in.from}
+	b := batch{acceptor: in.to, from: in.from}
 	defer b.store()
 	for {
 		select {
 		case ctx, open := <-in.ch:
 			if !open {
-				in.crawl.closedByUser(in.from)
+				in.to.crawl.closedByUser(in.from)
 				return
 			}
 			b.add(ctx)
@@ -144,7 +144,7 @@ func (c *crawl) closedByUser(from emission) {
 // requests returns the channel that the job's user code sends requests to.
 func (j *job) requests() chan<- *Context {
 	if j.inbox == nil {
-		j.inbox = newInbox(j.crawl, emission{parent: j})
+		j.inbox = newInbox(j.crawl.acceptor, emission{parent: j})
 	}
 	return j.inbox.ch
 }
@@ -154,5 +154,90 @@ func (j *job) closeRequests() {
 	if j.inbox != nil {
 		j.inbox.close()
 		j.inbox = nil
+	}
+}
+
+// maxBatch is how many requests the cache is asked about at a time.
+const maxBatch = 64
+
+// batch accepts requests of one sender together: a lock for each would cost more than all the rest.
+type batch struct {
+	acceptor *acceptor
+	from     emission
+	s        *scratch // nil while there is nothing to store
+}
+
+// add checks a request and keeps it until store, which a full batch calls by itself.
+func (b *batch) add(ctx *Context) {
+	a := b.acceptor
+	c := a.crawl
+	if b.s == nil {
+		if !a.enter(b.from) {
+			return
+		}
+		b.s = a.scratch.Get().(*scratch)
+	}
+	ctx = ctx.resent()
+	rec, no := a.record(b.s, b.from, ctx)
+	if no != nil {
+		b.store() // what was sent before is accepted before
+		if a.enter(b.from) {
+			c.ledger.discover(1)
+			a.refuse(b.from, ctx, no)
+			a.leave(b.from)
+		}
+		return
+	}
+	b.s.records, b.s.sent = append(b.s.records, rec), append(b.s.sent, ctx)
+	if len(b.s.records) == maxBatch || ctx.Request.maxConnsPerHost > 0 {
+		b.store()
+	}
+}
+
+// store hands the batch to the cache.
+func (b *batch) store() {
+	s, a := b.s, b.acceptor
+	if s == nil {
+		return
+	}
+	b.s = nil
+	defer a.leave(b.from)
+	defer a.scratch.Put(s)
+	defer s.reset()
+	if len(s.records) == 0 {
+		return
+	}
+	c := a.crawl
+	c.ledger.discover(int64(len(s.records)))
+	a.store(b.from, s.records, s.sent[len(s.sent)-1].Request.maxConnsPerHost, func(verdicts []Verdict) {
+		for i, verdict := range verdicts {
+			switch f := c.cfg.events.RequestAccepted; {
+			case verdict == VerdictKnown:
+				c.teller.settled(s.sent[i].Request, Duplicate, "")
+			case verdict == VerdictRefused:
+				c.teller.settled(s.sent[i].Request, Filtered, queueShare)
+			case f != nil:
+				c.teller.event(func() { f(s.sent[i].Request) })
+			}
+		}
+	})
+}
+
+// scratch is what accepting requests needs and the next ones can use again.
+type scratch struct {
+	keyer   *keyer
+	url     []byte
+	data    []byte // of all records
+	records []Record
+	sent    []*Context // what the records were made of, if it was more than references
+}
+
+// reset makes room. Nothing it held stays reachable.
+func (s *scratch) reset() {
+	clear(s.records)
+	clear(s.sent)
+	s.records, s.sent, s.data = s.records[:0], s.sent[:0], s.data[:0]
+	if cap(s.data) > 1<<20 {
+		s.data = nil // one giant request shall not stay for ever
 	}
 }

@@ -62,8 +62,8 @@ func (c *crawl) inlineChain(caller *Context, call *fetchCall, r *Request) (*Resp
 
 // inlineJob passes the request through the filters of accept and makes a job of it.
 func (c *crawl) inlineJob(caller *Context, call *fetchCall, from emission, r *Request, attempt int) (*job, *HandleError) {
-	s := c.scratch.Get().(*scratch)
-	defer c.scratch.Put(s)
+	s := c.acceptor.scratch.Get().(*scratch)
+	defer c.acceptor.scratch.Put(s)
 	ctx := &Context{Request: r, Ctx: caller.Ctx}
 	failed := func(err error) *HandleError {
 		return NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageAccept)).unstack()
@@ -104,19 +104,19 @@ func (c *crawl) inlineRecord(s *scratch, from emission, ctx *Context) (rec Recor
 	if r.err != nil {
 		return rec, &refusal{Failed, "accept", r.err}
 	}
-	host, no := c.checkURL(r)
+	host, no := c.acceptor.checkURL(r)
 	if no != nil {
 		return rec, no
 	}
-	if _, err := c.fingerprint(s, r); err != nil {
-		return rec, c.badFingerprint(r, err)
+	if _, err := c.acceptor.dupes.key(s.keyer, r); err != nil {
+		return rec, c.acceptor.dupes.refusal(r, err)
 	}
 	rec.Depth = from.parent.rec.Depth
 	r.Depth = rec.Depth
-	if no := c.scope(from, r, host); no != nil {
+	if no := c.acceptor.scope(from, r, host); no != nil {
 		return rec, no
 	}
-	rec.Priority, rec.Slot, rec.Parent = r.Priority, c.slotOf(r, host), from.parent.root().rec.Key
+	rec.Priority, rec.Slot, rec.Parent = r.Priority, c.acceptor.slotOf(r, host), from.parent.root().rec.Key
 	if c.sched.exhausted(rec.Slot) {
 		return rec, refuse(Filtered, pageBudget)
 	}

@@ -75,10 +75,10 @@ func (m *mill) add(j *job, meta *ItemMeta) bool {
 	}
 	// The parser may be abandoned from here on, and its job with it. The run waits for the entry: a job that is
 	// still open when the settler has closed is neither settled nor put back.
-	if !c.entries.Enter() {
+	if !c.acceptor.entries.Enter() {
 		return false
 	}
-	defer c.entries.Leave()
+	defer c.acceptor.entries.Leave()
 	root := j.root()
 	if !root.tryOpen() {
 		return false

@@ -21,8 +21,9 @@ type job struct {
 	ctx       *Context
 	life      guard.Context // of its Context
 	caller    *job          // of an inline request: it lives and is settled with this one
-	standsFor *job          // whose unfiltered requests it counts; nil: its own
-	fetch     *fetchCall    // the call that makes an inline request
+	emitted   emissions
+	standsFor *job       // whose unfiltered requests it counts; nil: its own
+	fetch     *fetchCall // the call that makes an inline request
 
 	grant      *slots.Grant      // its slot, from acquire to the end of the download
 	claim      claim             // its fetch worker
@@ -65,11 +66,10 @@ type job struct {
 	lost    error      // why an item of it could not be sent
 	reason  string
 	status  int
-	retry   *RetryError    // it goes back to the cache, to run again
-	emitted map[Key]uint64 // how often an unfiltered request was sent, by fingerprint
-	ids     []string       // CtxIds of what it fetched inline
-	inlines []*job         // those of them that are under way
-	spooled []*Response    // their files are removed when it ends
+	retry   *RetryError // it goes back to the cache, to run again
+	ids     []string    // CtxIds of what it fetched inline
+	inlines []*job      // those of them that are under way
+	spooled []*Response // their files are removed when it ends
 }
 
 // newJob makes the job of a record. Its request is decoded when it is fetched.
@@ -200,14 +200,7 @@ func (j *job) count(fingerprint Key) uint64 {
 	if j.standsFor != nil {
 		return j.standsFor.count(fingerprint)
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if j.emitted == nil {
-		j.emitted = make(map[Key]uint64)
-	}
-	k := j.emitted[fingerprint]
-	j.emitted[fingerprint] = k + 1
-	return k
+	return j.emitted.count(fingerprint)
 }
 
 // letGo gives back what the job holds of the scheduler.

@@ -113,3 +113,8 @@ func (l Limits) mistakes() error {
 	}
 	return errors.Join(errs...)
 }
+
+// tooDeep reports whether a request of that depth is not accepted.
+func (l *Limits) tooDeep(depth int) bool {
+	return l.Depth > 0 && depth > l.Depth || l.Depth == OnlySeeds && depth > 0
+}

@@ -89,7 +89,7 @@ func (j *job) asAccepted() *Request {
 	case len(j.rec.Data) == 0:
 		return nil
 	}
-	ctx, err := j.crawl.codec.decode(j.rec.Data, j.rec.Live)
+	ctx, err := j.crawl.acceptor.codec.decode(j.rec.Data, j.rec.Live)
 	if err != nil { // it was decoded before
 		return nil
 	}

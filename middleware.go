@@ -2,7 +2,10 @@ package tegenaria
 
 import (
 	"context"
+	"errors"
 	"slices"
+
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
 // MiddlewaresInterface stands between the scheduler and the downloader. The smaller the priority
@@ -93,4 +96,25 @@ func (m Middlewares) sorted() Middlewares {
 		return a.GetPriority() - b.GetPriority()
 	})
 	return sorted
+}
+
+// requestFilters are the RequestFilters of a run.
+type requestFilters []RequestFilter
+
+// ask asks all of them, until one refuses the request. err is what it says, unless it says ErrIgnoreRequest or panics.
+func (filters requestFilters) ask(parent *Response, r *Request) (no *refusal, err error) {
+	for _, f := range filters {
+		stack, err := guard.Protect(func() error { return f.AcceptRequest(parent, r) })
+		var panicked *PanicError
+		switch {
+		case err == nil:
+			continue
+		case errors.Is(err, ErrIgnoreRequest):
+			return refuse(Filtered, ignoreReason(err)), nil
+		case errors.As(err, &panicked):
+			return &refusal{Failed, "accept", &stackError{err, stack}}, nil
+		}
+		return refuse(Filtered, err.Error()), err
+	}
+	return nil, nil
 }

@@ -3,12 +3,16 @@ package tegenaria
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
 	"time"
 
 	"github.com/sirupsen/logrus"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // EngineOption sets up an engine under construction. Mistakes are collected and reported by Run, all
@@ -199,4 +203,19 @@ func EngineWithMetaType[T any](name string) EngineOption {
 		}
 		e.config.metaTypes[name] = reflect.TypeFor[T]()
 	}
+}
+
+// allowedDomains reads the domains of EngineWithAllowedDomains; nil if there are none, which allows all.
+func allowedDomains(domains []string) (*urlx.HostSet, error) {
+	if len(domains) == 0 {
+		return nil, nil
+	}
+	set := urlx.NewHostSet()
+	var errs []error
+	for _, domain := range domains {
+		if err := set.Add(domain); err != nil {
+			errs = append(errs, fmt.Errorf("EngineWithAllowedDomains: %w", err))
+		}
+	}
+	return set, errors.Join(errs...)
 }

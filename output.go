@@ -137,7 +137,7 @@ func (o *output) close() {
 func (o *output) direct() bool { return o.ctx.job != nil && o.item == nil && o.req == nil }
 
 // plain reports whether references need no request object.
-func (o *output) plain() bool { return o.direct() && o.ctx.job.crawl.plain }
+func (o *output) plain() bool { return o.direct() && o.ctx.job.crawl.acceptor.plain }
 
 func (o *output) sendItem(item *ItemMeta) bool {
 	if o.direct() {
@@ -149,7 +149,7 @@ func (o *output) sendItem(item *ItemMeta) bool {
 func (o *output) sendRequest(r *Request) bool {
 	if o.direct() {
 		o.handOver() // requests are accepted in the order in which they are sent
-		o.ctx.job.crawl.accept(emission{parent: o.ctx.job}, &Context{Request: r})
+		o.ctx.job.crawl.acceptor.accept(emission{parent: o.ctx.job}, &Context{Request: r})
 		return true
 	}
 	return sendTo(o.ctx, o.req, NewContext(r))
@@ -196,7 +196,7 @@ func (o *output) refuse(ref string, err error) {
 	case errors.Is(err, errScheme):
 		reason = "scheme"
 	}
-	o.ctx.job.crawl.refuseRef(ref, reason)
+	o.ctx.job.crawl.acceptor.refuseRef(ref, reason)
 }
 
 func (o *output) followLinks(opts []links.Option) bool {

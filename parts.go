@@ -8,7 +8,6 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
-	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // open prepares the parts and takes over what the cache holds. What it calls is told by its context when the
@@ -18,8 +17,9 @@ func (c *crawl) open() (state State, err error) {
 	ctx, cancel := context.WithCancel(c.work) // parts may keep it: it ends with the work
 	defer context.AfterFunc(c.intake, cancel)()
 	job := Job{Spider: c.spider.GetName(), KeyVersion: identity.Version, QueueBytes: c.limits.QueueBytes}
-	if c.dupes != nil {
-		job.BloomBits, job.BloomHashes = c.dupes.bloomParameters()
+	dupes := newDuplicates(c.cfg.dupeFilter, c.limits.Body)
+	if dupes.keys != nil {
+		job.BloomBits, job.BloomHashes = dupes.keys.bloomParameters()
 	}
 	var found State // belongs to Begin until it has returned
 	err = c.opening(fmt.Sprintf("Begin of the cache %T", c.cache), func() (err error) {
@@ -30,8 +30,7 @@ func (c *crawl) open() (state State, err error) {
 		return state, &RunError{Op: "store", Err: err}
 	}
 	state = found
-	c.settler = newSettler(c, state)
-	c.codec = &codec{durable: state.Durable, parsers: c.parsers, values: wire.Values{Types: c.cfg.metaTypes}, bodyLimit: c.limits.Body}
+	c.acceptor, c.settler = newAcceptor(c, state, dupes), newSettler(c, state)
 	if state.Finished {
 		return state, nil
 	}

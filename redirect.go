@@ -69,7 +69,7 @@ func (c *crawl) redirect(j *job) *HandleError {
 	}
 	ctx := j.ctx.resent()
 	ctx.Request = next
-	c.accept(emission{parent: j, redirect: true}, ctx)
+	c.acceptor.accept(emission{parent: j, redirect: true}, ctx)
 	j.decide(Redirected, "")
 	return nil
 }
@@ -123,9 +123,9 @@ func locationURL(location string) string {
 // extendChain keeps the keys of a chain of redirects, so that a loop is seen: an URL of the chain is
 // asked again only after a hop that set a cookie.
 func (c *crawl) extendChain(j *job, next *Request) error {
-	s := c.scratch.Get().(*scratch)
-	defer c.scratch.Put(s)
-	own, err := c.fingerprint(s, j.ctx.Request)
+	s := c.acceptor.scratch.Get().(*scratch)
+	defer c.acceptor.scratch.Put(s)
+	own, err := c.acceptor.dupes.key(s.keyer, j.ctx.Request)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (c *crawl) extendChain(j *job, next *Request) error {
 	}
 	chain.keys = append(slices.Clone(chain.keys), own)
 	chain.setCookie = chain.setCookie || firstHeader(j.ctx.Response().Header, "Set-Cookie") != ""
-	target, err := c.fingerprint(s, next)
+	target, err := c.acceptor.dupes.key(s.keyer, next)
 	if err != nil {
 		return nil // accept says what is wrong with the target
 	}

@@ -107,7 +107,7 @@ func (s *starter) receive(seeds <-chan *Context) {
 			return
 		}
 		if !s.late.Load() {
-			c.accept(emission{}, ctx)
+			c.acceptor.accept(emission{}, ctx)
 		}
 	}
 }

@@ -3,12 +3,10 @@ package tegenaria
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/internal/identity"
 )
 
 // wire makes a crawl of what is registered, or reports every mistake at once.
@@ -44,7 +42,7 @@ func (c *crawl) wire(name string) (mistakes []error) {
 	var err error
 	c.spider, err = findSpider(cfg.spiders, name)
 	note(err)
-	c.domains, err = allowedDomains(cfg.domains)
+	_, err = allowedDomains(cfg.domains)
 	note(err)
 	if c.spider != nil {
 		c.parsers, err = newParserTable(c.spider, cfg.parsers)
@@ -80,9 +78,6 @@ func (c *crawl) wire(name string) (mistakes []error) {
 func (c *crawl) wireParts() {
 	c.middlewares = c.cfg.middlewares.sorted()
 	for _, m := range c.middlewares {
-		if f, ok := m.(RequestFilter); ok {
-			c.filters = append(c.filters, f)
-		}
 		if f, ok := m.(ErrorMiddleware); ok {
 			c.errorMWs = append(c.errorMWs, f)
 		}
@@ -131,12 +126,6 @@ func (c *crawl) wireDownloaders() (err error) {
 	return err
 }
 
-// The Bloom filter in front of an exact set on disk, for about a million requests.
-const (
-	defaultBloomBits   = 1 << 23
-	defaultBloomHashes = 6
-)
-
 // wireMachines makes the machines of the crawl.
 func (c *crawl) wireMachines() {
 	cfg := &c.cfg
@@ -145,21 +134,6 @@ func (c *crawl) wireMachines() {
 		c.cache = newMemoryCache()
 	}
 	c.flights, _ = c.cache.(FlightRecorder)
-	c.dupes, _ = cfg.dupeFilter.(*RFPDupeFilter)
-	if cfg.dupeFilter == nil {
-		c.dupes = NewRFPDupeFilter(defaultBloomBits, defaultBloomHashes)
-	} else if c.dupes == nil {
-		c.veto = cfg.dupeFilter
-	}
-	c.hosts = identity.NewHostNames()
-	c.scratch = &sync.Pool{New: func() any {
-		s := &scratch{}
-		if c.dupes != nil {
-			s.keyer = c.dupes.keyer()
-		}
-		return s
-	}}
-	c.entries = guard.NewDoor()
 	c.gone = make(chan struct{})
 	c.ledger = newLedger()
 	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.now)
@@ -170,5 +144,4 @@ func (c *crawl) wireMachines() {
 	c.robots = newRobotsGate(c)
 	c.parseGate = newGate(int(cfg.parseWorkers))
 	c.watch = newWatch(c, c.limits.Callback, int(cfg.parseWorkers)+2*cfg.concurrency+1, cfg.itemConcurrency)
-	c.plain = c.checkPlain()
 }

@@ -129,7 +129,7 @@ var goroutines = map[string]string{
 // The bars of the root. They are where the house is now, and are meant to fall: towards 35 files, 45 of tests, 9,500 lines
 // and no sliver. Whoever makes the root smaller lowers them.
 const (
-	maxRootFiles   = 78
+	maxRootFiles   = 76
 	maxRootTests   = 118
 	maxRootSum     = 15_400
 	maxSlivers     = 4
@@ -140,11 +140,11 @@ const (
 
 // scattered are the types whose methods lie in more files, until they are taken apart.
 var scattered = map[string]int{
-	"Context": 4, "Response": 6, "SpiderEngine": 4, "crawl": 30, "exchange": 7, "job": 15, "scheduler": 9, "watch": 4,
+	"Response": 6, "SpiderEngine": 4, "crawl": 27, "exchange": 7, "job": 15, "scheduler": 9, "watch": 4,
 }
 
 // large are the structs with more fields: options and messages for good, the others until they are taken apart.
 var large = map[string]int{
 	"Request": 31, "config": 29, // a message, and the options
-	"crawl": 54, "exchange": 25, "job": 51, "scheduler": 35,
+	"crawl": 44, "exchange": 25, "job": 51, "scheduler": 35,
 }
