@@ -2,9 +2,17 @@ package tegenaria_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"strings"
+	"syscall"
+	"testing"
+	"time"
 
 	"github.com/tegenaria/tegenaria"
 )
@@ -119,4 +127,126 @@ func ExamplePipelineFunc() {
 func ExampleRetry() {
 	fmt.Println(tegenaria.Retry(0, errors.New("the page is empty")))
 	// Output: tegenaria: retry after 0s: the page is empty
+}
+
+// The code of docs/guides/politeness.md.
+
+func ExamplePoliteness_jitter() {
+	engine := tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{
+			UserAgent: "mybot/1.0 (+https://example.com/bot)",
+			Delay:     time.Second, // between the starts of two downloads of a host
+			Jitter:    0.5,         // each delay is between 0.5 and 1.5 of that, as in Scrapy
+			PerSlot:   2,           // downloads of a host in flight
+		}),
+	)
+	engine.RegisterSpiders(tegenaria.NewSpider("nothing", nothing))
+	fmt.Println(engine.Run(context.Background(), "nothing"))
+	// Output: <nil>
+}
+
+func ExampleSlotPolicy() {
+	p :=
+		tegenaria.Politeness{
+			Delay: time.Second,
+			Overrides: map[string]tegenaria.SlotPolicy{
+				"api.example.com": {Delay: 5 * time.Second, PerSlot: 1},
+				"*.example.com":   {Delay: 2 * time.Second, Jitter: 0.3}, // all below it, itself not
+				"big.example.org": {PerSlot: 4, MaxPages: 10_000},
+			},
+		}
+	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithPoliteness(p))
+	engine.RegisterSpiders(tegenaria.NewSpider("nothing", nothing))
+	fmt.Println(engine.Run(context.Background(), "nothing"))
+	// Output: <nil>
+}
+
+func ExampleAutoThrottle() {
+	p :=
+		tegenaria.Politeness{AutoThrottle: &tegenaria.AutoThrottle{Target: 2}}
+	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithPoliteness(p))
+	engine.RegisterSpiders(tegenaria.NewSpider("nothing", nothing))
+	fmt.Println(engine.Run(context.Background(), "nothing"))
+	// Output: <nil>
+}
+
+func ExampleSpiderEngine_SetSlot() {
+	var engine *tegenaria.SpiderEngine
+	look := func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
+		err := engine.SetSlot("www.example.com", tegenaria.SlotPolicy{Delay: 10 * time.Second, PerSlot: 1})
+		for _, s := range engine.Slots() {
+			fmt.Println(s.Name, s.Pending, s.InFlight, s.Delay)
+		}
+		return err
+	}
+	engine = tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithDownloader(newWorld().page("http://www.example.com/", text("a page"))),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: time.Hour, IgnoreRobots: true}),
+		tegenaria.EngineWithSpiders(tegenaria.NewSpider("one page", look, "http://www.example.com/")),
+	)
+	fmt.Println(engine.Run(context.Background(), "one page"))
+	// Output:
+	// www.example.com 0 0 10s
+	// <nil>
+}
+
+// A site behind an authority of one's own, which asks for a client's certificate.
+func ExampleEngineWithTLSConfig() {
+	site := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, r.TLS.PeerCertificates[0].Subject.Organization[0])
+	}))
+	site.TLS = &tls.Config{ClientAuth: tls.RequireAnyClientCert}
+	site.StartTLS()
+	defer site.Close()
+	ours := site.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	client := site.TLS.Certificates[0]
+
+	spider := tegenaria.NewSpider("site", tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[string]) error {
+		return out.Item(r.String())
+	}), site.URL)
+	for item, err := range tegenaria.Crawl[string](context.Background(), spider,
+		tegenaria.EngineWithTLSConfig(&tls.Config{RootCAs: ours, Certificates: []tls.Certificate{client}}),
+	) {
+		fmt.Println(item, err)
+	}
+	// Output: Acme Co <nil>
+}
+
+// User and password of a proxy stand in its URL.
+func ExampleRequestWithRequestProxy() {
+	through := tegenaria.RequestWithRequestProxy(tegenaria.Proxy{ProxyUrl: "http://user:password@proxy.example:3128"})
+	r := tegenaria.NewRequest("https://example.com/", "GET", nil, through)
+	fmt.Println(r.Proxy.ProxyUrl)
+	// Output: http://user:password@proxy.example:3128
+}
+
+func TestIsPublicAddr(t *testing.T) {
+	for addr, want := range map[string]bool{
+		"93.184.216.34": true, "2606:2800:220:1:248:1893:25c8:1946": true, "64:ff9b::5db8:d822": true,
+		"127.0.0.1": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false, "169.254.169.254": false,
+		"100.64.0.1": false, "198.18.0.1": false, "224.0.0.1": false, "240.0.0.1": false, "255.255.255.255": false, "0.0.0.0": false,
+		"::": false, "::1": false, "fc00::1": false, "fe80::1": false, "fe80::1%eth0": false, "ff02::1": false, "2001:db8::1": false,
+		"::ffff:10.1.2.3": false, "64:ff9b::7f00:1": false, "2002:7f00:1::": false,
+	} {
+		if got := tegenaria.IsPublicAddr(netip.MustParseAddr(addr)); got != want {
+			t.Errorf("%s: %v, want %v", addr, got, want)
+		}
+	}
+	if tegenaria.IsPublicAddr(netip.Addr{}) {
+		t.Error("no address is public")
+	}
+}
+
+// A dialer that refuses private addresses, whatever name they have, when it dials them.
+func ExampleIsPublicAddr() {
+	dialer := net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
+		addr, err := netip.ParseAddrPort(address)
+		if err == nil && !tegenaria.IsPublicAddr(addr.Addr()) {
+			err = &tegenaria.PrivateAddressError{Host: addr.Addr().String(), Addr: addr.Addr()}
+		}
+		return err
+	}}
+	_, err := dialer.Dial("tcp", "127.0.0.1:80")
+	fmt.Println(err)
+	// Output: dial tcp 127.0.0.1:80: 127.0.0.1 is no public address; Politeness.AllowPrivate allows it (127.0.0.1/32, say)
 }

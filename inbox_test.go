@@ -1,7 +1,11 @@
 package tegenaria_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,4 +63,143 @@ func TestProcessResponseSends(t *testing.T) {
 			})
 		})
 	}
+}
+
+// User code that closes the channel it sends to, against the rules, is told so. The process lives, and so does
+// the crawl.
+//
+// It fails if sendFence does not recover, or nobody reports what it found.
+func TestUserClosesTheChannel(t *testing.T) {
+	type parts struct {
+		world  *world
+		spider *testSpider
+		hooks  *errorHooks
+	}
+	for _, tt := range []struct {
+		name  string
+		set   func(p *parts) tegenaria.SpiderInterface // nil: the spider as it is
+		stage tegenaria.Stage
+		times int // how often it is told
+		want  int64
+	}{
+		{"parser's items", func(p *parts) tegenaria.SpiderInterface {
+			p.spider.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				item <- tegenaria.NewItem(ctx, 1)
+				close(item)
+				return nil
+			}
+			return nil
+		}, tegenaria.StageParse, 2, 2},
+		{"parser's requests", func(p *parts) tegenaria.SpiderInterface {
+			p.spider.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				req <- send("http://a.test/child")
+				close(req)
+				return nil
+			}
+			return nil
+		}, tegenaria.StageParse, 3, 3},
+		{"both of a Handle", func(p *parts) tegenaria.SpiderInterface {
+			inner := tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error { return out.Item(1) })
+			p.spider.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				defer close(item)
+				defer close(req)
+				return inner(ctx, item, req)
+			}
+			return nil
+		}, tegenaria.StageParse, 4, 2},
+		{"StartRequest", func(p *parts) tegenaria.SpiderInterface {
+			p.spider.start = func(req chan<- *tegenaria.Context) {
+				req <- send("http://a.test/")
+				req <- send("http://b.test/")
+				close(req)
+			}
+			return nil
+		}, tegenaria.StageStart, 1, 2},
+		{"Start", func(p *parts) tegenaria.SpiderInterface {
+			return &starting{p.spider, func(_ context.Context, req chan<- *tegenaria.Context) error {
+				defer close(req)
+				p.spider.BaseSpider.StartRequest(req)
+				return nil
+			}}
+		}, tegenaria.StageStart, 1, 2},
+		{"ProcessResponse", func(p *parts) tegenaria.SpiderInterface {
+			p.hooks.response = func(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
+				if ctx.Request.Depth == 0 {
+					req <- send("http://a.test/child")
+				}
+				close(req)
+				return nil
+			}
+			return nil
+		}, tegenaria.StageParse, 3, 3},
+		{"ErrorHandler", func(p *parts) tegenaria.SpiderInterface {
+			p.world.page("http://b.test/", status(500))
+			p.spider.fail = func(_ *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+				req <- send("http://a.test/child")
+				close(req)
+			}
+			return nil
+		}, tegenaria.StageParse, 1, 2},
+		{"ProcessError", func(p *parts) tegenaria.SpiderInterface {
+			p.world.page("http://b.test/", status(500))
+			p.hooks.failed = func(_ *tegenaria.Context, err error, req chan<- *tegenaria.Context) error {
+				req <- send("http://a.test/child")
+				close(req)
+				return err
+			}
+			return nil
+		}, tegenaria.StageParse, 1, 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p := &parts{
+				world:  newWorld().page("http://a.test/", text("x")).page("http://b.test/", text("x")).page("http://a.test/child", text("x")),
+				spider: newSpider("http://a.test/", "http://b.test/"),
+				hooks:  &errorHooks{failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error { return err }},
+			}
+			p.spider.parse = nothing
+			var spider tegenaria.SpiderInterface = p.spider
+			if s := tt.set(p); s != nil {
+				spider = s
+			}
+			var mu sync.Mutex
+			var told []*tegenaria.HandleError
+			stats := mustRun(t, newEngine(p.world, spider, tegenaria.EngineWithMiddlewares(p.hooks), tegenaria.EngineWithEvents(tegenaria.Events{
+				Error: func(err *tegenaria.HandleError) {
+					if strings.Contains(err.Error(), "closed the channel") {
+						mu.Lock()
+						told = append(told, err)
+						mu.Unlock()
+					}
+				},
+			})))
+			if stats.Outcomes[tegenaria.Fetched] != tt.want {
+				t.Errorf("%d pages fetched, want %d: %v", stats.Outcomes[tegenaria.Fetched], tt.want, stats.Reasons)
+			}
+			if len(told) != tt.times {
+				t.Fatalf("it was told %d times, want %d: %v", len(told), tt.times, told)
+			}
+			for _, err := range told {
+				if err.Stage != tt.stage || (err.Request == nil) != (tt.stage == tegenaria.StageStart) {
+					t.Errorf("told %+v, want the stage %s", err, tt.stage)
+				}
+			}
+		})
+	}
+}
+
+// A parser that goes on to send after it has closed its channel panics: that is its failure, and no more.
+func TestUserSendsAfterClosing(t *testing.T) {
+	w := onePage()
+	s := newSpider("http://a.test/")
+	s.parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		close(req)
+		req <- send("http://a.test/never")
+		return nil
+	}
+	stats := mustRun(t, newEngine(w, s))
+	var panicked *tegenaria.PanicError
+	if herr := s.onlyError(t); !errors.As(herr, &panicked) || herr.Stage != tegenaria.StageParse || len(herr.Stack) == 0 {
+		t.Errorf("ErrorHandler got %v", herr)
+	}
+	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
 }

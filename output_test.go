@@ -302,3 +302,12 @@ func TestNewSpider(t *testing.T) {
 		t.Errorf("Parser: %v", err)
 	}
 }
+
+// Handle of nothing is found before the first page.
+func TestHandleNil(t *testing.T) {
+	spider := tegenaria.NewSpider("test", tegenaria.Handle[int](nil), "http://a.test/")
+	var wrong *tegenaria.RunError
+	if err := newEngine(newWorld(), spider).Run(t.Context(), "test"); !errors.As(err, &wrong) || wrong.Op != "wiring" {
+		t.Errorf("Run: %v", err)
+	}
+}

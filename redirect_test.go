@@ -311,3 +311,20 @@ func TestRedirectIsPolite(t *testing.T) {
 		}
 	})
 }
+
+// What a server writes into Location in a charset of its own is asked for in these bytes.
+func TestRedirectLocationBytes(t *testing.T) {
+	for _, tt := range []struct{ name, location, want string }{
+		{"latin-1", "/a\xe7\xe3o?q=\xe9", "http://a.test/a%E7%E3o?q=%E9"},
+		{"utf-8", "/a\xc3\xa7\xc3\xa3o", "http://a.test/a%C3%A7%C3%A3o"},
+		{"many slashes", "///b.test/302", "http://b.test/302"},
+		{"white space around", " \t/to ", "http://a.test/to"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld().page("http://a.test/", redirect(302, tt.location)).page(tt.want, text("x"))
+			s := newSpider("http://a.test/")
+			s.parse = nothing
+			wantOutcomes(t, mustRun(t, newEngine(w, s)), map[tegenaria.Outcome]int64{tegenaria.Redirected: 1, tegenaria.Fetched: 1})
+		})
+	}
+}

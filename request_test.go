@@ -284,3 +284,47 @@ func TestContextOutsideOfARun(t *testing.T) {
 	ctx.SlotDelay(time.Second)
 	var _ context.Context = ctx
 }
+
+func TestAllowsStatus(t *testing.T) {
+	r := tegenaria.NewRequest("http://a.test/", tegenaria.GET, nil, tegenaria.RequestWithAllowedStatusCode([]uint64{304, 404}))
+	for code, want := range map[int]bool{304: true, 404: true, 200: false, -404: false} {
+		if got := r.AllowsStatus(code); got != want {
+			t.Errorf("AllowsStatus(%d) is %v", code, got)
+		}
+	}
+}
+
+func TestRequestWithSameDepth(t *testing.T) {
+	w := newWorld().
+		page("http://a.test/", page()).
+		page("http://a.test/same", redirect(302, "http://a.test/moved")).
+		page("http://a.test/moved", page()).
+		page("http://a.test/child", page()).
+		page("http://a.test/grandchild", page())
+	s := newSpider("http://a.test/")
+	s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		send := func(url string, opts ...tegenaria.RequestOption) {
+			req <- tegenaria.NewContext(tegenaria.NewRequest(url, tegenaria.GET, nil, opts...))
+		}
+		switch resp.Request.Url {
+		case "http://a.test/":
+			send("http://a.test/same", tegenaria.RequestWithSameDepth())
+		case "http://a.test/moved":
+			send("http://a.test/child")
+		case "http://a.test/child":
+			send("http://a.test/grandchild")
+		}
+		return nil
+	}
+	stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 1})))
+	want := map[string]int{"http://a.test/": 0, "http://a.test/same": 0, "http://a.test/moved": 0, "http://a.test/child": 1}
+	visits := w.visits()
+	for _, v := range visits {
+		if depth, ok := want[v.url]; !ok || v.req.Depth != depth {
+			t.Errorf("%s has depth %d", v.url, v.req.Depth)
+		}
+	}
+	if len(visits) != len(want) || stats.Reasons["filtered: depth"] != 1 {
+		t.Errorf("asked for %v, reasons %v", w.urls(), stats.Reasons)
+	}
+}

@@ -400,3 +400,69 @@ func TestH10ProcessErrorRecognisesRetry(t *testing.T) {
 		})
 	}
 }
+
+// IgnoreRequest and GiveUp say how a request ends and why, whoever returns them.
+func TestVerbsWithReason(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		verb    error
+		outcome tegenaria.Outcome
+		reason  string
+		told    int // calls of the ErrorHandler
+	}{
+		{"IgnoreRequest", tegenaria.IgnoreRequest("trap: calendar"), tegenaria.Filtered, "filtered: trap: calendar", 0},
+		{"IgnoreRequest wrapped", errors.Join(tegenaria.IgnoreRequest("trap: calendar")), tegenaria.Filtered, "filtered: trap: calendar", 0},
+		{"IgnoreRequest without a reason", tegenaria.IgnoreRequest(""), tegenaria.Filtered, "filtered: ignored", 0},
+		{"ErrIgnoreRequest", tegenaria.ErrIgnoreRequest, tegenaria.Filtered, "filtered: ignored", 0},
+		{"GiveUp", tegenaria.GiveUp(errBroken), tegenaria.GaveUp, "gave-up: " + errBroken.Error(), 1},
+		{"GiveUp of nothing", tegenaria.GiveUp(nil), tegenaria.GaveUp, "gave-up: retry", 1},
+	} {
+		for _, where := range []string{"ProcessRequest", "ProcessResponse", "ProcessError", "Parser", "Fetch"} {
+			t.Run(tt.name+" from "+where, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					m := &errorHooks{failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error { return err }}
+					s := newSpider("http://a.test/x")
+					s.parse = nothing
+					switch where {
+					case "ProcessRequest":
+						m.request = func(*tegenaria.Context) error { return tt.verb }
+					case "ProcessResponse":
+						m.response = func(*tegenaria.Context, chan<- *tegenaria.Context) error { return tt.verb }
+					case "ProcessError":
+						m.response = func(*tegenaria.Context, chan<- *tegenaria.Context) error { return errors.New("to be replaced") }
+						m.failed = func(*tegenaria.Context, error, chan<- *tegenaria.Context) error { return tt.verb }
+					case "Parser":
+						s.parse = parserOf(func(*tegenaria.Context) error { return tt.verb })
+					case "Fetch":
+						m.request = func(ctx *tegenaria.Context) error {
+							if ctx.Request.Url == "http://a.test/inline" {
+								return tt.verb
+							}
+							return nil
+						}
+						s.parse = parserOf(func(ctx *tegenaria.Context) error {
+							if _, err := ctx.Fetch(tegenaria.NewRequest("http://a.test/inline", tegenaria.GET, nil)); err == nil {
+								t.Error("Fetch returned no error")
+							}
+							return nil
+						})
+					}
+					w := newWorld().page("http://a.test/x", text("x")).page("http://a.test/inline", text("x"))
+					stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
+					want := map[tegenaria.Outcome]int64{tt.outcome: 1}
+					told := tt.told
+					if where == "Fetch" {
+						want[tegenaria.Fetched], told = 1, 0
+					}
+					wantOutcomes(t, stats, want)
+					if stats.Reasons[tt.reason] != 1 {
+						t.Errorf("reasons are %v, want one %q", stats.Reasons, tt.reason)
+					}
+					if got := len(s.errors()); got != told {
+						t.Errorf("the ErrorHandler was called %d times, want %d", got, told)
+					}
+				})
+			})
+		}
+	}
+}

@@ -5,10 +5,14 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -169,5 +173,310 @@ func TestRobotsOfADeadHost(t *testing.T) {
 				t.Errorf("reasons %v, asked %q", stats.Reasons, w.urls())
 			}
 		})
+	}
+}
+
+// seesAll is a middleware of funcs that sees the engine's own requests too.
+type seesAll struct{ hooks }
+
+func (*seesAll) SeesInternal() bool { return true }
+
+// simpleCache is a middleware that stores the body of all it sees, and answers from that. A full one stores status and
+// header too.
+type simpleCache struct {
+	full   bool
+	mu     sync.Mutex // guards stored
+	stored map[string]*tegenaria.Response
+	robots int // bytes of the largest robots.txt
+}
+
+func (*simpleCache) GetName() string { return "simple cache" }
+
+func (*simpleCache) GetPriority() int { return 900 }
+
+func (*simpleCache) SeesInternal() bool { return true }
+
+func (c *simpleCache) ProcessRequest(ctx *tegenaria.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if r := c.stored[ctx.Request.Url]; r != nil {
+		ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, r.Status, maps.Clone(r.Header), r.Bytes())}
+	}
+	return nil
+}
+
+func (c *simpleCache) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	resp := ctx.Response()
+	r := tegenaria.NewResponse(nil, http.StatusOK, nil, slices.Clone(resp.Bytes()))
+	if c.full {
+		r.Status, r.Header = resp.Status, maps.Clone(resp.Header)
+	}
+	if strings.Contains(resp.URL, "robots") {
+		c.robots = max(c.robots, len(resp.Bytes()))
+	}
+	c.stored[ctx.Request.Url] = r
+	return nil
+}
+
+// A middleware that sees internal requests sees the body of robots.txt, and may answer the next crawl from it without
+// making the crawler disobey. It fails when the body goes to a writer of the engine's own again.
+func TestH05StoredRobotsIsObeyed(t *testing.T) {
+	const rules = "User-agent: *\nDisallow: /admin/\n"
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	fmt.Fprint(zip, rules)
+	zip.Close()
+	long := rules + strings.Repeat("# filler\n", robots.MaxBytes/8)
+	for _, tt := range []struct {
+		name   string
+		serve  func(w http.ResponseWriter, r *http.Request)
+		full   bool // alone: without status and header the answer is another one
+		allows bool
+	}{
+		{"plain", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, rules) }, false, false},
+		{"gzip", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Write(packed.Bytes())
+		}, false, false},
+		{"longer than counts", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, long) }, false, false},
+		{"longer, with its length", func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", fmt.Sprint(len(long)))
+			fmt.Fprint(w, long)
+		}, false, false},
+		{"redirect", func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/rules/robots", http.StatusMovedPermanently)
+		}, true, false},
+		{"404", func(w http.ResponseWriter, r *http.Request) { http.NotFound(w, r) }, true, true},
+		{"empty", func(http.ResponseWriter, *http.Request) {}, true, true},
+	} {
+		for _, full := range []bool{true, false} {
+			if tt.full && !full {
+				continue
+			}
+			t.Run(fmt.Sprint(tt.name, " full=", full), func(t *testing.T) {
+				server, log := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+					switch r.URL.Path {
+					case "/robots.txt":
+						tt.serve(w, r)
+					case "/rules/robots":
+						fmt.Fprint(w, rules)
+					default:
+						w.Header().Set("Content-Type", "text/html")
+						fmt.Fprint(w, `<a href="/admin/">admin</a>`)
+					}
+				})
+				cache := &simpleCache{full: full, stored: map[string]*tegenaria.Response{}}
+				for run := 1; run <= 2; run++ {
+					mustRun(t, newEngine(nil, newSpider(server+"/"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{}),
+						tegenaria.EngineWithMiddlewares(cache)))
+					asked := slices.ContainsFunc(log(), func(a asked) bool { return a.target == "/admin/" })
+					if asked != tt.allows {
+						t.Errorf("/admin/ was asked for in run %d: %t", run, asked)
+					}
+				}
+				fetched := 0
+				for _, a := range log() {
+					if a.target == "/robots.txt" {
+						fetched++
+					}
+				}
+				if fetched != 1 {
+					t.Errorf("the server was asked for robots.txt %d times, want once", fetched)
+				}
+				if cache.robots > robots.MaxBytes+1 {
+					t.Errorf("a middleware saw %d bytes of robots.txt, want no more than count", cache.robots)
+				}
+			})
+		}
+	}
+}
+
+// An answer by a middleware from which the rules are missing is a failure that names it, and allows nothing. It fails
+// when handiwork.check lets every answer pass.
+func TestH05RobotsAnswerWithoutBody(t *testing.T) {
+	of := func(resp *tegenaria.Response) func(ctx *tegenaria.Context) error {
+		return func(ctx *tegenaria.Context) error {
+			if ctx.Request.Url == robotsURL {
+				ctx.DownloadResult = &tegenaria.RequestResult{Response: resp}
+			}
+			return nil
+		}
+	}
+	header := func(name, value string) map[string][]string { return map[string][]string{name: {value}} }
+	for _, tt := range []struct {
+		name    string
+		resp    *tegenaria.Response
+		allowed bool
+		missing string
+	}{
+		{"200, empty", tegenaria.NewResponse(nil, 200, nil, nil), false, "body"},
+		{"200 without Buffer", &tegenaria.Response{Status: 200}, false, "body"},
+		{"no status", &tegenaria.Response{}, false, "body"},
+		{"206, empty", tegenaria.NewResponse(nil, 206, nil, []byte{}), false, "body"},
+		{"200 with another length", tegenaria.NewResponse(nil, 200, header("Content-Length", "10"), nil), false, "body"},
+		{"301 without Location", tegenaria.NewResponse(nil, 301, nil, nil), false, "Location"},
+		{"304", tegenaria.NewResponse(nil, 304, nil, nil), false, "Location"},
+		{"200 that says it is empty", tegenaria.NewResponse(nil, 200, header("Content-Length", "0"), nil), true, ""},
+		{"204", tegenaria.NewResponse(nil, 204, nil, nil), true, ""},
+		{"404", tegenaria.NewResponse(nil, 404, nil, nil), true, ""},
+		{"no rules", tegenaria.NewResponse(nil, 200, nil, []byte("# none\n")), true, ""},
+		{"rules", tegenaria.NewResponse(nil, 200, nil, []byte("User-agent: *\nDisallow: /\n")), false, ""},
+		{"500", tegenaria.NewResponse(nil, 500, nil, nil), false, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld().page("http://a.test/admin/", page())
+				s := newSpider("http://a.test/admin/")
+				mustRun(t, obeying(w, s, tegenaria.Politeness{}, tegenaria.EngineWithMiddlewares(
+					&seesAll{hooks{name: "forgetful", request: of(tt.resp)}},
+					&seesAll{hooks{name: "innocent", priority: 1}})))
+				if asked := w.count("http://a.test/admin/") == 1; asked != tt.allowed || w.count(robotsURL) != 0 {
+					t.Errorf("asked for %q", w.urls())
+				}
+				if tt.missing == "" {
+					return
+				}
+				var wrong *tegenaria.RobotsAnswerError
+				herr := s.onlyError(t)
+				if !errors.As(herr, &wrong) || herr.Stage != tegenaria.StageRobots ||
+					*wrong != (tegenaria.RobotsAnswerError{URL: robotsURL, Middleware: "forgetful", Missing: tt.missing}) {
+					t.Errorf("%v (stage %s), want a *RobotsAnswerError", herr, herr.Stage)
+				}
+			})
+		})
+	}
+}
+
+// What middlewares make of the request or the response of robots.txt cannot lose its rules unnoticed. It fails when the
+// request's own way for the body is taken, or when its AllowRedirects counts.
+func TestH05MiddlewaresChangeRobots(t *testing.T) {
+	const rules = "User-agent: *\nDisallow: /admin/\n"
+	type mw = func(ctx *tegenaria.Context)
+	for _, tt := range []struct {
+		name              string
+		request, response mw
+		want              []string // paths asked for
+		fails             bool
+	}{
+		{"nothing", nil, nil, []string{"/other/"}, false},
+		{"another body", nil, func(ctx *tegenaria.Context) {
+			ctx.Response().SetBody([]byte("User-agent: *\nDisallow: /other/\n"))
+		}, []string{"/admin/"}, false},
+		{"another Buffer", nil, func(ctx *tegenaria.Context) {
+			ctx.Response().Buffer = bytes.NewBufferString("User-agent: *\nDisallow: /other/\n")
+		}, []string{"/admin/"}, false},
+		{"it reads the Buffer", nil, func(ctx *tegenaria.Context) { ctx.Response().Buffer.Reset() }, []string{"/other/"}, false},
+		{"no body", nil, func(ctx *tegenaria.Context) { ctx.Response().SetBody(nil) }, nil, true},
+		{"no Buffer", nil, func(ctx *tegenaria.Context) { ctx.Response().Buffer = nil }, nil, true},
+		{"another response", nil, func(ctx *tegenaria.Context) {
+			ctx.DownloadResult.Response = tegenaria.NewResponse(ctx.Request, 200, nil, nil)
+		}, nil, true},
+		{"404", nil, func(ctx *tegenaria.Context) { ctx.Response().Status = 404; ctx.Response().SetBody(nil) }, []string{"/admin/", "/other/"}, false},
+		{"spool", func(ctx *tegenaria.Context) { tegenaria.RequestWithSpool()(ctx.Request) }, nil, []string{"/other/"}, false},
+		{"a writer", func(ctx *tegenaria.Context) { ctx.Request.ResponseWriter = new(bytes.Buffer) }, nil, []string{"/other/"}, false},
+		{"a request of its own", func(ctx *tegenaria.Context) {
+			ctx.Request = tegenaria.NewRequest(ctx.Request.Url, tegenaria.GET, nil, tegenaria.RequestWithSpool())
+		}, nil, []string{"/other/"}, false},
+		{"no redirects", func(ctx *tegenaria.Context) { ctx.Request.AllowRedirects = false }, nil, []string{"/other/"}, false},
+		{"no request", func(ctx *tegenaria.Context) { ctx.Request = nil }, nil, nil, true},
+		{"no request with the response", nil, func(ctx *tegenaria.Context) { ctx.Request = nil }, nil, true},
+		{"a panic", func(*tegenaria.Context) { panic("internal") }, nil, nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server, log := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/robots.txt":
+					http.Redirect(w, r, "/rules", http.StatusFound)
+				case "/rules":
+					fmt.Fprint(w, rules)
+				}
+			})
+			of := func(f mw) func(ctx *tegenaria.Context) error {
+				return func(ctx *tegenaria.Context) error {
+					if f != nil && (strings.HasSuffix(ctx.Request.Url, "/rules") || strings.HasSuffix(ctx.Request.Url, "/robots.txt")) {
+						f(ctx)
+					}
+					return nil
+				}
+			}
+			response := of(tt.response)
+			s := newSpider(server+"/admin/", server+"/other/")
+			mustRun(t, newEngine(nil, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{}),
+				tegenaria.EngineWithMiddlewares(&seesAll{hooks{name: "busy", request: of(tt.request),
+					response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+						if strings.HasSuffix(ctx.Request.Url, "/rules") {
+							return response(ctx)
+						}
+						return nil
+					}}})))
+			var got []string
+			for _, a := range log() {
+				if a.target == "/admin/" || a.target == "/other/" {
+					got = append(got, a.target)
+				}
+			}
+			if slices.Sort(got); !slices.Equal(got, tt.want) {
+				t.Errorf("asked for %q, want %q", got, tt.want)
+			}
+			if errs := s.errors(); len(errs) > 0 != tt.fails {
+				t.Errorf("errors: %v", errs)
+			}
+		})
+	}
+}
+
+// Of a robots.txt without end no more is downloaded than counts.
+func TestEndlessRobots(t *testing.T) {
+	var sent atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/robots.txt" {
+			return
+		}
+		line := strings.Repeat("# nothing that counts\n", 1000)
+		for sent.Load() < 1<<30 {
+			n, err := w.Write([]byte(line))
+			sent.Add(int64(n))
+			if err != nil {
+				return
+			}
+		}
+	}))
+	defer server.Close()
+	s := newSpider(server.URL + "/")
+	s.parse = nothing
+	e := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(s), tegenaria.EngineWithLogger(quiet()))
+	if stats := mustRun(t, e); stats.Outcomes[tegenaria.Fetched] != 1 {
+		t.Errorf("outcomes %v", stats.Outcomes)
+	}
+	if n := sent.Load(); n > 64<<20 { // what lies in buffers is more than what is read
+		t.Errorf("the server sent %d MiB", n>>20)
+	}
+}
+
+// A robots.txt that is longer than what counts is obeyed as far as it counts, whether it is coded or not. The test fails if
+// the decoder has the same limit as the reader, which asks for one byte more to see that there is more.
+func TestH01LongRobotsIsObeyed(t *testing.T) {
+	body := []byte("User-agent: *\nDisallow: /no\n" + strings.Repeat("# more\n", 1<<20))
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(body); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	for coding, body := range map[string][]byte{"identity": body, "gzip": packed.Bytes()} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/robots.txt" {
+				w.Header().Set("Content-Encoding", coding)
+				_, _ = w.Write(body)
+			}
+		}))
+		s := newSpider(server.URL+"/", server.URL+"/no")
+		s.parse = nothing
+		e := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(s), tegenaria.EngineWithLogger(quiet()))
+		if stats := mustRun(t, e); stats.Outcomes[tegenaria.Fetched] != 1 || stats.Outcomes[tegenaria.Robots] != 1 {
+			t.Errorf("%s: outcomes %v, errors %v", coding, stats.Outcomes, s.errors())
+		}
+		server.Close()
 	}
 }

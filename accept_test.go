@@ -1,0 +1,377 @@
+package tegenaria_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// What a request option cannot do fails that request, by a typed error or one that says what; the crawl goes on.
+func TestBadRequests(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		make func() *tegenaria.Request
+		want string
+	}{
+		{"JSON that is none", func() *tegenaria.Request {
+			return tegenaria.NewRequest("http://a.test/x", "POST", nil, tegenaria.RequestWithJSON(math.NaN()))
+		}, "encoding the JSON body of http://a.test/x"},
+		{"negative MaxConnsPerHost", func() *tegenaria.Request {
+			return tegenaria.NewRequest("http://a.test/x", "GET", nil, tegenaria.RequestWithMaxConnsPerHost(-1))
+		}, "MaxConnsPerHost of http://a.test/x is -1"},
+		{"reader that fails", func() *tegenaria.Request {
+			return tegenaria.NewRequest("http://a.test/x", "POST", nil, tegenaria.RequestWithBodyReader(brokenReader{}))
+		}, "BodyReader"},
+		{"body over the limit", func() *tegenaria.Request {
+			return tegenaria.NewRequest("http://a.test/x", "POST", nil, tegenaria.RequestWithBodyReader(strings.NewReader(strings.Repeat("x", 2000))))
+		}, "raise Limits.Body"},
+		{"no such parser", func() *tegenaria.Request {
+			return tegenaria.NewRequest("http://a.test/x", "GET", nil, tegenaria.RequestWithParserName("none"))
+		}, `no parser has the name "none"`},
+		{"scheme", func() *tegenaria.Request { return tegenaria.NewRequest("gopher://a.test/x", "GET", nil) }, `scheme "gopher" is not supported; use http or https`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, from := range []string{"seed", "child", "Fetch"} {
+				w := onePage()
+				s := newSpider()
+				s.start = func(req chan<- *tegenaria.Context) {
+					if from == "seed" {
+						req <- tegenaria.NewContext(tt.make())
+					}
+					req <- send("http://a.test/")
+				}
+				var fetched error
+				s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+					switch from {
+					case "child":
+						req <- tegenaria.NewContext(tt.make())
+					case "Fetch":
+						_, fetched = ctx.Fetch(tt.make())
+					}
+					return nil
+				}
+				stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1000})))
+				if from == "Fetch" {
+					// A parser is of no use there: it is the caller who reads the response.
+					if tt.name != "no such parser" && (fetched == nil || !strings.Contains(fetched.Error(), tt.want)) {
+						t.Errorf("Fetch: %v, want %q", fetched, tt.want)
+					}
+					continue
+				}
+				if herr := s.onlyError(t); !strings.Contains(herr.Error(), tt.want) || herr.Stage != tegenaria.StageAccept || herr.Request == nil {
+					t.Errorf("%s: ErrorHandler got %v, want %q", from, herr, tt.want)
+				}
+				if stats.Outcomes[tegenaria.Fetched] != 1 || stats.Settled != 2 {
+					t.Errorf("%s: %v, %v", from, stats.Outcomes, stats.Reasons)
+				}
+			}
+		})
+	}
+}
+
+type brokenReader struct{}
+
+func (brokenReader) Read([]byte) (int, error) { return 0, errBroken }
+
+// A page that links to itself, to its permuted query and its fragments is fetched once.
+func TestPageThatLinksToItself(t *testing.T) {
+	self := "http://a.test/page?b=2&a=1"
+	w := newWorld().page(self, page("", "#x", "#", "?a=1&b=2", "?b=2&a=1", "?b=2&a=1#y", "/page?a=1&b=2#z", "http://A.TEST:80/page?b=2&a=1", "//a.test/./page?a=1&b=2",
+		"http://a.test/x/../page?a=1&b=2", "/%70age?b=2&a=1"))
+	s := newSpider(self)
+	stats := mustRun(t, newEngine(w, s))
+	if got := w.urls(); !slices.Equal(got, []string{self}) {
+		t.Errorf("asked %q", got)
+	}
+	if stats.Outcomes[tegenaria.Fetched] != 1 || stats.Outcomes[tegenaria.Duplicate] != stats.Settled-1 {
+		t.Errorf("outcomes %v", stats.Outcomes)
+	}
+}
+
+// None of a million distinct URLs is lost with a Bloom filter that is far too small.
+func TestExactDedupe(t *testing.T) {
+	pages, links := 10, 100_000
+	if testing.Short() || tegenaria.RaceEnabled {
+		links = 2_000
+	}
+	hub := func(p int) answer {
+		var b strings.Builder
+		for i := range links {
+			fmt.Fprintf(&b, "<a href=\"http://b.test/%d/%d?q=%d\">", p, i, i%7)
+		}
+		for i := range 100 { // some are known
+			fmt.Fprintf(&b, "<a href=\"http://b.test/%d/%d?q=%d#again\">", p, i, i%7)
+		}
+		body := []byte(b.String())
+		return func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+			return tegenaria.NewResponse(ctx.Request, 200, map[string][]string{"Content-Type": {"text/html"}}, body), nil
+		}
+	}
+	w := newWorld()
+	var seeds []string
+	for p := range pages {
+		seeds = append(seeds, fmt.Sprintf("http://a.test/%d", p))
+		w.page(seeds[p], hub(p))
+	}
+	asked := make(map[string]int, pages*links) // an independent witness
+	d := downloadFunc(func(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+		if strings.HasPrefix(ctx.Request.Url, "http://a.test/") {
+			w.Download(ctx, result)
+			return
+		}
+		w.mu.Lock()
+		asked[ctx.Request.Url]++
+		w.mu.Unlock()
+		ctx.DownloadResult = &tegenaria.RequestResult{Response: &tegenaria.Response{Status: 200}}
+		result <- ctx
+	})
+	s := tegenaria.NewSpider("test", tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
+		if r.ContentLength == 0 {
+			return nil
+		}
+		return out.FollowLinks()
+	}), seeds...)
+	stats := mustRun(t, newEngine(d, s, tegenaria.EngineWithConcurrency(2), tegenaria.EngineWithDupeFilter(tegenaria.NewRFPDupeFilter(1024, 1))))
+	if len(asked) != pages*links {
+		t.Errorf("%d of %d URLs were asked", len(asked), pages*links)
+	}
+	for u, n := range asked {
+		if n != 1 {
+			t.Fatalf("%s was asked %d times", u, n)
+		}
+	}
+	if stats.Outcomes[tegenaria.Fetched] != int64(pages*links+pages) {
+		t.Errorf("outcomes %v", stats.Outcomes)
+	}
+}
+
+// A BodyReader that fails is the failure of its request, and no bad URL.
+func TestBodyReaderFails(t *testing.T) {
+	s := newSpider()
+	s.start = func(req chan<- *tegenaria.Context) {
+		r := tegenaria.NewRequest("http://a.test/", tegenaria.POST, nil, tegenaria.RequestWithBodyReader(iotest.ErrReader(errors.New("torn"))))
+		req <- tegenaria.NewContext(r)
+	}
+	stats := mustRun(t, newEngine(newWorld(), s))
+	if stats.Reasons["failed: accept"] != 1 || !strings.Contains(s.onlyError(t).Error(), "torn") {
+		t.Errorf("%v, %v", stats.Reasons, s.errors())
+	}
+}
+
+// panickingReader is a BodyReader that goes wrong after a few bytes.
+type panickingReader struct{ read bool }
+
+func (r *panickingReader) Read(p []byte) (int, error) {
+	if !r.read {
+		r.read = true
+		return copy(p, "some"), nil
+	}
+	panic("reader")
+}
+
+// A BodyReader whose Read panics fails its request, wherever it is read: for the fingerprint, by the codec where a
+// user's filter does not look at it, by the downloader where a middleware has put it there.
+//
+// It fails if readBody does not call the reader through protect: in a seed's case the process ends.
+func TestBodyReaderPanics(t *testing.T) {
+	post := func() *tegenaria.Request {
+		return tegenaria.NewRequest("http://a.test/post", "POST", nil, tegenaria.RequestWithBodyReader(&panickingReader{}))
+	}
+	check := func(t *testing.T, who string, err error) {
+		t.Helper()
+		var bad *tegenaria.RequestError
+		var panicked *tegenaria.PanicError
+		var herr *tegenaria.HandleError
+		if !errors.As(err, &bad) || bad.Field != "BodyReader" || bad.URL != "http://a.test/post" || !errors.As(err, &panicked) ||
+			!errors.As(err, &herr) || len(herr.Stack) == 0 {
+			t.Errorf("%s got %v", who, err)
+		}
+	}
+	for name, opts := range map[string][]tegenaria.EngineOption{
+		"default": nil, "user's filter": {tegenaria.EngineWithDupeFilter(brokenFilter{})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := onePage().page("http://a.test/last", text("x"))
+			s := newSpider()
+			s.start = func(req chan<- *tegenaria.Context) {
+				req <- tegenaria.NewContext(post())
+				req <- send("http://a.test/")
+			}
+			s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				if ctx.Request.Depth == 0 {
+					req <- tegenaria.NewContext(post())
+					req <- send("http://a.test/last")
+				}
+				return nil
+			}
+			stats := mustRun(t, newEngine(w, s, opts...))
+			if got := w.urls(); !slices.Equal(got, []string{"http://a.test/", "http://a.test/last"}) {
+				t.Errorf("asked %q", got)
+			}
+			errs := s.errors()
+			if len(errs) != 2 || stats.Outcomes[tegenaria.Fetched] != 2 || stats.Settled != 4 {
+				t.Errorf("errors %v, outcomes %v", errs, stats.Outcomes)
+			}
+			for _, err := range errs {
+				check(t, "ErrorHandler", err)
+			}
+		})
+	}
+	t.Run("Fetch", func(t *testing.T) {
+		s := newSpider("http://a.test/")
+		s.parse = parserOf(func(ctx *tegenaria.Context) error {
+			_, err := ctx.Fetch(post())
+			check(t, "Fetch", err)
+			return nil
+		})
+		stats := mustRun(t, newEngine(onePage(), s))
+		if stats.Outcomes[tegenaria.Fetched] != 1 || stats.Settled != 2 {
+			t.Errorf("outcomes %v", stats.Outcomes)
+		}
+	})
+	t.Run("downloader", func(t *testing.T) {
+		server, log := serve(t, map[string]string{"/": "x"})
+		s := newSpider(server + "/")
+		s.parse = nothing
+		m := &hooks{request: func(ctx *tegenaria.Context) error { ctx.Request.BodyReader = &panickingReader{}; return nil }}
+		stats := mustRun(t, newEngine(nil, s, tegenaria.EngineWithMiddlewares(m)))
+		var bad *tegenaria.RequestError
+		if herr := s.onlyError(t); !errors.As(herr, &bad) || bad.Field != "BodyReader" || herr.Stage != tegenaria.StageDownload || len(herr.Stack) == 0 {
+			t.Errorf("ErrorHandler got %v", herr)
+		}
+		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
+		if len(log()) != 0 {
+			t.Errorf("the server was asked: %v", log())
+		}
+	})
+}
+
+// oddFilter answers for some requests as it should not.
+type oddFilter struct {
+	fingerprint func(r *tegenaria.Request) ([]byte, error)
+	known       func(r *tegenaria.Request) (bool, error)
+}
+
+func (f oddFilter) Fingerprint(r *tegenaria.Request) ([]byte, error) {
+	if f.fingerprint != nil && strings.Contains(r.Url, "/odd") {
+		return f.fingerprint(r)
+	}
+	return []byte(r.Url), nil
+}
+
+func (f oddFilter) DoDupeFilter(r *tegenaria.Request) (bool, error) {
+	if f.known != nil && strings.Contains(r.Url, "/odd") {
+		return f.known(r)
+	}
+	return false, nil
+}
+
+// A user's filter that does not say who a request is fails it, wherever the request comes from; it is neither the
+// URL's fault nor a duplicate of the next such request.
+//
+// It fails if fingerprint takes no bytes for a key, or badFingerprint blames the URL.
+func TestOddDupeFilter(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		filter oddFilter
+		inline bool // a Fetch is refused too
+		panics bool
+		say    string
+	}{
+		{"no bytes", oddFilter{fingerprint: func(*tegenaria.Request) ([]byte, error) { return nil, nil }}, true, false, "no bytes"},
+		{"empty", oddFilter{fingerprint: func(*tegenaria.Request) ([]byte, error) { return []byte{}, nil }}, true, false, "no bytes"},
+		{"error", oddFilter{fingerprint: func(*tegenaria.Request) ([]byte, error) { return []byte("x"), errBroken }}, true, false, errBroken.Error()},
+		{"panic", oddFilter{fingerprint: func(*tegenaria.Request) ([]byte, error) { panic("odd") }}, true, true, "panic: odd"},
+		{"veto's error", oddFilter{known: func(*tegenaria.Request) (bool, error) { return true, errBroken }}, false, false, errBroken.Error()},
+		{"veto's panic", oddFilter{known: func(*tegenaria.Request) (bool, error) { panic("odd") }}, false, true, "panic: odd"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			check := func(who string, err error) {
+				var herr *tegenaria.HandleError
+				var panicked *tegenaria.PanicError
+				var blamed *tegenaria.RequestError
+				if !errors.As(err, &herr) || herr.Stage != tegenaria.StageAccept || herr.Request == nil || !strings.Contains(err.Error(), tt.say) ||
+					errors.As(err, &panicked) != tt.panics || tt.panics != (len(herr.Stack) > 0) || errors.As(err, &blamed) {
+					t.Errorf("%s got %#v", who, err)
+				}
+			}
+			w := onePage().page("http://a.test/oddly", text("x")).page("http://a.test/last", text("x"))
+			s := newSpider("http://a.test/odd", "http://a.test/odd2", "http://a.test/")
+			s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				if ctx.Request.Url != "http://a.test/" {
+					return nil
+				}
+				req <- send("http://a.test/odd3")
+				if _, err := get(ctx, "http://a.test/oddly"); tt.inline {
+					check("Fetch", err)
+				} else if err != nil {
+					t.Errorf("Fetch, which is never deduplicated, got %v", err)
+				}
+				req <- send("http://a.test/last")
+				return nil
+			}
+			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithDupeFilter(tt.filter)))
+			want := map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Failed: 3}
+			if tt.inline {
+				want[tegenaria.Failed]++
+			} else {
+				want[tegenaria.Fetched]++
+			}
+			wantOutcomes(t, stats, want)
+			if errs := s.errors(); len(errs) != 3 {
+				t.Errorf("ErrorHandler got %v", errs)
+			}
+			for _, err := range s.errors() {
+				check("ErrorHandler", err)
+			}
+			if w.count("http://a.test/last") != 1 {
+				t.Errorf("asked %q", w.urls())
+			}
+		})
+	}
+}
+
+// A SlotBy that panics is told once, and the host is the slot.
+func TestSlotByThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := newWorld(), newSpider()
+		for i := range 5 {
+			u := fmt.Sprintf("http://a.test/%d", i)
+			w.page(u, page())
+			s.FeedUrls = append(s.FeedUrls, u)
+		}
+		w.page("http://a.test/again", page())
+		s.fail = func(_ *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+			req <- send("http://a.test/again") // SlotBy is asked for it as well
+			req <- send("bad:")
+		}
+		began := time.Now()
+		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{
+			IgnoreRobots: true, Delay: time.Second, SlotBy: func(*url.URL) string { panic("slot") },
+		})))
+		var panicked *tegenaria.PanicError
+		herr := s.errors()[0]
+		if !errors.As(herr, &panicked) || herr.Stage != tegenaria.StageAccept || !strings.Contains(herr.Error(), "SlotBy of http://a.test/0") || herr.Stack == nil {
+			t.Errorf("ErrorHandler got %v", herr)
+		}
+		told := 0
+		for _, herr := range s.errors() {
+			if errors.As(herr, &panicked) {
+				told++
+			}
+		}
+		if took := time.Since(began); told != 1 || took != 5*time.Second || stats.Outcomes[tegenaria.Fetched] != 6 {
+			t.Errorf("told %d times, it took %s, stats %+v", told, took, stats)
+		}
+	})
+}

@@ -1,0 +1,332 @@
+package tegenaria_test
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/links"
+	"github.com/tegenaria/tegenaria/selector"
+	"github.com/tegenaria/tegenaria/sitemap"
+)
+
+// Every mistake of wiring is told at once, before the first request, with what to do.
+func TestWiringMistakes(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		opts []tegenaria.EngineOption
+		want []string
+	}{
+		{"numbers", []tegenaria.EngineOption{
+			tegenaria.EngineWithSchedulerNum(0), tegenaria.EngineWithReadCacheNum(0), tegenaria.EngineWithConcurrency(-1), tegenaria.EngineWithItemConcurrency(0),
+			tegenaria.EngineWithGrace(-time.Second),
+		}, []string{"EngineWithSchedulerNum is 0", "EngineWithReadCacheNum is 0", "EngineWithConcurrency is -1", "EngineWithItemConcurrency is 0", "EngineWithGrace is -1s"}},
+		{"limits", []tegenaria.EngineOption{tegenaria.EngineWithLimits(tegenaria.Limits{
+			Pages: -1, Items: -2, Errors: -3, Time: -4, Bytes: -5, Callback: -6, Depth: -7,
+		})}, []string{"Limits.Pages is -1", "Limits.Items is -2", "Limits.Errors is -3", "Limits.Time is -4", "Limits.Bytes is -5", "Limits.Callback is -6", "Limits.Depth is -7", "OnlySeeds"}},
+		{"politeness", []tegenaria.EngineOption{tegenaria.EngineWithPoliteness(tegenaria.Politeness{
+			Delay: -1, PerSlot: -2, Overrides: map[string]tegenaria.SlotPolicy{"a.test": {Delay: -1}}, AllowPrivate: []netip.Prefix{{}},
+		})}, []string{"Politeness.Delay is -1", "Politeness.PerSlot is -2", `Overrides["a.test"]`, "AllowPrivate", "netip.MustParsePrefix"}},
+		{"domains", []tegenaria.EngineOption{tegenaria.EngineWithAllowedDomains("http://a.test/")}, []string{"EngineWithAllowedDomains", "http://a.test/", "example.com"}},
+		{"nil parts", []tegenaria.EngineOption{
+			tegenaria.EngineWithMiddlewares(&hooks{}, nil), tegenaria.EngineWithPipelines(nil, (*collector)(nil)),
+			func(e *tegenaria.SpiderEngine) { e.RegisterDownloader("d", nil); e.RegisterDownloader("", newWorld()) },
+		}, []string{"RegisterDownloadMiddlewares: argument 2 is nil", "RegisterPipelines: argument 1 is nil", "RegisterPipelines: argument 2 is nil", "RegisterDownloader: argument 1 is nil", "the name is empty"}},
+		{"parsers", []tegenaria.EngineOption{func(e *tegenaria.SpiderEngine) {
+			e.RegisterParser("", nothing)
+			e.RegisterParser("a", nothing)
+			e.RegisterParser("b", nothing)
+			e.RegisterParser("a", followAll)
+			e.RegisterParser("c", nil)
+		}}, []string{"the empty name", `"a" and "b" are the same func`, `two parsers have the name "a"`, `parser "c" is nil`}},
+		{"committers", []tegenaria.EngineOption{tegenaria.EngineWithPipelines(&staging{}, &staging{})}, []string{`CommitKey "staging"`}},
+		{"across the kinds", []tegenaria.EngineOption{
+			tegenaria.EngineWithConcurrency(0), tegenaria.EngineWithLimits(tegenaria.Limits{Pages: -1}), tegenaria.EngineWithSpiders(nil), tegenaria.EngineWithMiddlewares(nil),
+		}, []string{"EngineWithConcurrency is 0", "Limits.Pages is -1", "RegisterSpiders: argument 2 is nil", "RegisterDownloadMiddlewares: argument 1 is nil"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld()
+			e := newEngine(w, newSpider("http://a.test/"), tt.opts...)
+			err := e.Run(t.Context(), "test")
+			var wiring *tegenaria.RunError
+			if !errors.As(err, &wiring) || wiring.Op != "wiring" {
+				t.Fatalf("Run returned %v, want a *RunError of wiring", err)
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is not in:\n%v", want, err)
+				}
+			}
+			if len(w.visits()) != 0 || e.Status() != tegenaria.StatusUninitialized {
+				t.Errorf("asked %q, status %s", w.urls(), e.Status())
+			}
+		})
+	}
+}
+
+// After a mistake was corrected the same engine runs.
+func TestRunAfterAMistake(t *testing.T) {
+	w := onePage()
+	s := newSpider("http://a.test/")
+	s.parse = nothing
+	e := newEngine(w, s, tegenaria.EngineWithConcurrency(0))
+	if err := e.Run(t.Context(), "test"); err == nil {
+		t.Fatal("no error")
+	}
+	tegenaria.EngineWithConcurrency(1)(e)
+	mustRun(t, e)
+}
+
+// baseless is a spider that forgot to set its BaseSpider; deep embeds one.
+type baseless struct{ *tegenaria.BaseSpider }
+
+func (*baseless) Parser(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
+	return nil
+}
+
+type deep struct{ baseless }
+
+// named has a name of its own, so that only StartRequest would notice.
+type named struct{ baseless }
+
+func (*named) GetName() string { return "test" }
+
+// byValue embeds BaseSpider by value.
+type byValue struct{ tegenaria.BaseSpider }
+
+func (*byValue) Parser(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
+	return nil
+}
+
+// unnameable has a GetName that panics.
+type unnameable struct{ *testSpider }
+
+func (unnameable) GetName() string { panic("no name") }
+
+// Mistakes that used to show at the first page, or not at all.
+func TestMoreWiringMistakes(t *testing.T) {
+	other := tegenaria.EngineWithConcurrency(0) // is told as well
+	polite := func(agent string) tegenaria.EngineOption {
+		return tegenaria.EngineWithPoliteness(tegenaria.Politeness{UserAgent: agent})
+	}
+	for _, tt := range []struct {
+		name string
+		opts []tegenaria.EngineOption
+		want []string
+	}{
+		{"line end in the agent", []tegenaria.EngineOption{polite("spidey\r\nX: y")}, []string{"Politeness.UserAgent", `spidey\r\nX: y`, "control characters"}},
+		{"DEL in the agent", []tegenaria.EngineOption{polite("spidey\x7f")}, []string{"Politeness.UserAgent"}},
+		{"nil func", []tegenaria.EngineOption{tegenaria.EngineWithPipelines(
+			tegenaria.PipelineFunc[string](1, nil), tegenaria.PipelineFunc[*collector](1, nil))},
+			[]string{"PipelineFunc[string]: the func is nil", "PipelineFunc[*tegenaria_test.collector]: the func is nil"}},
+		{"wildcard", []tegenaria.EngineOption{tegenaria.EngineWithAllowedDomains("*.example.com", "https://b.test", "ok.test")},
+			[]string{`"*.example.com" is no host`, `"https://b.test" is no host`, "example.com", "includes its sub-domains"}},
+		{"nil BaseSpider", []tegenaria.EngineOption{tegenaria.EngineWithSpiders(&baseless{}, &deep{}, &named{}, baseless2{})},
+			[]string{"embedded in *tegenaria_test.baseless is nil", "embedded in *tegenaria_test.deep is nil", "embedded in *tegenaria_test.named is nil",
+				"embedded in tegenaria_test.baseless2 is nil", "&tegenaria.BaseSpider{", "by value"}},
+		{"GetName that panics", []tegenaria.EngineOption{tegenaria.EngineWithSpiders(unnameable{})}, []string{"GetName of tegenaria_test.unnameable", "no name"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld()
+			err := newEngine(w, newSpider("http://a.test/"), append(tt.opts, other)...).Run(t.Context(), "test")
+			var wiring *tegenaria.RunError
+			if !errors.As(err, &wiring) || wiring.Op != "wiring" {
+				t.Fatalf("Run returned %v, want a *RunError of wiring", err)
+			}
+			for _, want := range append(tt.want, "EngineWithConcurrency is 0") {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q is not in:\n%v", want, err)
+				}
+			}
+			if strings.Contains(err.Error(), "nil pointer") || len(w.visits()) != 0 {
+				t.Errorf("asked %q: %v", w.urls(), err)
+			}
+		})
+	}
+}
+
+// baseless2 is used by value.
+type baseless2 struct{ *tegenaria.BaseSpider }
+
+func (baseless2) Parser(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
+	return nil
+}
+
+func TestNilParserIsAMistake(t *testing.T) {
+	s := tegenaria.NewSpider("test", nil, "http://a.test/")
+	check := func(err error) {
+		t.Helper()
+		var wiring *tegenaria.RunError
+		if !errors.As(err, &wiring) || wiring.Op != "wiring" || !strings.Contains(err.Error(), `NewSpider("test"): the parser is nil`) {
+			t.Errorf("Run returned %v", err)
+		}
+	}
+	check(newEngine(newWorld(), s).Run(t.Context(), "test"))
+	for _, err := range tegenaria.Crawl[int](t.Context(), s) {
+		check(err)
+	}
+}
+
+// What looks similar and is none stays allowed.
+func TestNoMistake(t *testing.T) {
+	s := &byValue{tegenaria.BaseSpider{Name: "test", FeedUrls: []string{"http://a.test/"}}}
+	w := onePage()
+	mustRun(t, newEngine(w, s, tegenaria.EngineWithAllowedDomains("a.test", ".b.test", "c.test:80", "[::1]:80", "192.0.2.1"),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{UserAgent: "Spidéy/1.0 (+http://x.test)", IgnoreRobots: true})))
+	if w.count("http://a.test/") != 1 {
+		t.Errorf("asked %q", w.urls())
+	}
+}
+
+type quote struct{ Text string }
+
+// A nil option of an engine, a crawl or a feed is a mistake that ends the run before its first request, with an error that names the
+// option. It fails if NewSpiderEngine or newFeed calls an option without a look at it.
+func TestH10NilEngineAndFeedOptions(t *testing.T) {
+	w := newWorld().page("http://a.test/", text("x"))
+	out := filepath.Join(t.TempDir(), "out.jsonl")
+	for name, tt := range map[string]struct {
+		run  func() error
+		says []string
+	}{
+		"engine": {func() error {
+			return newEngine(w, newSpider("http://a.test/"), nil, tegenaria.EngineWithConcurrency(2), nil).Run(t.Context(), "test")
+		}, []string{"engine option 5 is nil", "engine option 7 is nil"}},
+		"engine alone": {func() error { return tegenaria.NewSpiderEngine(nil).Run(t.Context(), "test") }, []string{"engine option 1 is nil"}},
+		"Crawl": {func() (last error) {
+			for _, err := range tegenaria.Crawl[string](t.Context(), newSpider("http://a.test/"), tegenaria.EngineWithDownloader(w), nil) {
+				last = err
+			}
+			return last
+		}, []string{"engine option 2 is nil"}},
+		"feed": {func() error {
+			return newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithPipelines(feed.JSONL(out, feed.Overwrite(), nil))).Run(t.Context(), "test")
+		}, []string{"feed: option 2 is nil"}},
+		"feed to stdout": {func() error {
+			return newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithPipelines(feed.JSONL("-", nil))).Run(t.Context(), "test")
+		}, []string{"feed: option 1 is nil"}},
+		"feed to a writer": {func() error {
+			return newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithPipelines(feed.JSONLTo(&strings.Builder{}, nil))).Run(t.Context(), "test")
+		}, []string{"feed: option 1 is nil"}},
+	} {
+		err := tt.run()
+		var wrong *tegenaria.RunError
+		if !errors.As(err, &wrong) {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		for _, text := range tt.says {
+			if !strings.Contains(err.Error(), text) {
+				t.Errorf("%s: %v, want it to say %q", name, err, text)
+			}
+		}
+	}
+	if n := w.count("http://a.test/"); n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+	if _, err := disk.Open(filepath.Join(t.TempDir(), "job"), disk.Fresh(), nil); err == nil || !strings.Contains(err.Error(), "option 2 is nil") {
+		t.Errorf("disk.Open: %v", err)
+	}
+}
+
+// A request with a nil option, or whose Context has one, is refused by a RequestError that names the option, however it is
+// sent; nothing else of the page is lost. A nil option of links is the failure of its page. It fails if NewRequest or
+// NewContext calls an option without a look at it.
+func TestH10NilRequestOptions(t *testing.T) {
+	w := newWorld().page("http://a.test/", text("x")).page("http://a.test/good", text("x"))
+	var fetched error
+	s := newSpider()
+	s.start = func(req chan<- *tegenaria.Context) {
+		req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/seed", tegenaria.GET, nil, tegenaria.RequestWithDoNotFilter(true), nil))
+		req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/context", tegenaria.GET, nil), nil)
+		req <- tegenaria.NewContext(nil, nil)
+		req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", tegenaria.GET, nil))
+	}
+	s.parse = tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
+		if r.URL != "http://a.test/" {
+			return nil
+		}
+		_, fetched = out.Fetch(tegenaria.NewRequest("http://a.test/fetched", tegenaria.GET, nil, nil))
+		return errors.Join(out.Follow("/followed", nil), out.Request(tegenaria.NewRequest("http://a.test/sent", tegenaria.GET, nil, nil)),
+			out.Follow("/good"), out.FollowLinks(nil))
+	})
+	stats := mustRun(t, newEngine(w, s))
+	refused := make(map[string]string)
+	for _, herr := range s.errors() {
+		var wrong *tegenaria.RequestError
+		var panicked *tegenaria.PanicError
+		switch {
+		case errors.As(herr, &wrong):
+			refused[strings.TrimPrefix(wrong.URL, "http://a.test/")] = wrong.Field
+		case errors.As(herr, &panicked):
+			refused["links"] = panicked.Error()
+		}
+	}
+	var inline *tegenaria.RequestError
+	if !errors.As(fetched, &inline) || inline.Field != "RequestOption 1" {
+		t.Errorf("Fetch: %v", fetched)
+	}
+	for url, want := range map[string]string{
+		"seed": "RequestOption 2", "context": "ContextOption 1", "followed": "RequestOption 1", "sent": "RequestOption 1",
+		"links": "panic: links: option 1 is nil; leave it out",
+	} {
+		if refused[url] != want {
+			t.Errorf("%s: refused as %q, want %q", url, refused[url], want)
+		}
+	}
+	if stats.Outcomes[tegenaria.Fetched] != 1 || w.count("http://a.test/good") != 1 || w.count("http://a.test/seed") != 0 {
+		t.Errorf("outcomes %v", stats.Outcomes)
+	}
+	cause := errors.New("cause")
+	if err := tegenaria.NewError("1", cause, nil, tegenaria.ErrorWithStage(tegenaria.StageParse)); !errors.Is(err, cause) ||
+		err.Stage != tegenaria.StageParse || !strings.Contains(err.Error(), "ErrorOption 1 is nil") {
+		t.Errorf("NewError: %v", err)
+	}
+	for _, opts := range [][]links.Option{{nil}, {links.SkipNoFollow(), nil}} {
+		func() {
+			defer func() {
+				if v := recover(); v == nil || !strings.Contains(v.(string), "is nil") {
+					t.Errorf("links: %v", v)
+				}
+			}()
+			links.Extract([]byte("<a href=x>"), "http://a.test/", opts...)
+		}()
+	}
+}
+
+// A nil option of what can be used alone is an error that names it. It fails if html.Parse, selector.Parse or sitemap.Parse
+// calls an option without a look at it.
+func TestH10NilOptionsOfTheAnnex(t *testing.T) {
+	source := []byte("<p>x</p>")
+	for name, f := range map[string]func() error{
+		"html.Parse":    func() error { _, err := html.Parse(source, html.MaxNodes(9), nil); return err },
+		"html.ParseXML": func() error { _, err := html.ParseXML(source, html.MaxNodes(9), nil); return err },
+		"html.ParseFragment": func() error {
+			_, err := html.ParseFragment(source, html.Context{Name: "div"}, html.MaxNodes(9), nil)
+			return err
+		},
+		"html.NewComposer": func() error { _, err := html.NewComposer(html.MaxNodes(9), nil).Document(); return err },
+		"selector.Parse":   func() error { return selector.Parse(source, selector.XML(), nil).Err() },
+		"selector.Bounds":  func() error { return selector.Parse(source, selector.Bounds(html.MaxNodes(9), nil)).Err() },
+		"sitemap.Parse": func() (err error) {
+			for _, err = range sitemap.Parse(strings.NewReader("<urlset/>"), "", sitemap.MaxURLs(1), nil) {
+			}
+			return err
+		},
+	} {
+		if err := f(); err == nil || !strings.Contains(err.Error(), "option 2 is nil") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := selector.Parse(source, nil).Err(); !errors.As(err, new(*selector.ParseError)) {
+		t.Errorf("selector.Parse: %v is no ParseError", err)
+	}
+}
