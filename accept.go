@@ -106,7 +106,7 @@ func (a *acceptor) enter(from emission) bool {
 }
 
 func (a *acceptor) mayEnter(from emission) bool {
-	if from.failed != nil && from.failed.abandoned.Load() {
+	if from.failed != nil && from.failed.call.GivenUp() {
 		return false
 	}
 	if from.parent == nil {
@@ -116,7 +116,7 @@ func (a *acceptor) mayEnter(from emission) bool {
 		}
 		return true
 	}
-	return !from.parent.abandoned.Load() && from.parent.root().tryOpen()
+	return !from.parent.call.GivenUp() && from.parent.root().tryOpen()
 }
 
 func (a *acceptor) leave(from emission) {

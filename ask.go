@@ -53,7 +53,7 @@ func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time
 				limit = ctx.Request.timeoutOrDefault()
 			}
 		}
-		c.watch.bound(&j.call, theirs, started, limit)
+		c.watch.Bound(&j.call, theirs, started, limit)
 	}
 	switch {
 	case theirs == nil:
@@ -84,26 +84,28 @@ func (a *asking) writeTo(t *turn) {
 
 // apart downloads in a goroutine of its own: the caller of Fetch must go on when the download is given up.
 func (a *asking) apart(d Downloader) (stack []byte, err error) {
-	type result struct {
-		stack []byte
-		err   error
-	}
-	done := make(chan result, 1)
-	go func() { // waited for by done, unless it is given up
-		r := result{err: guard.ErrGoexit}
-		defer func() {
-			a.end()
-			done <- r
-		}()
-		r.stack, r.err = guard.Protect(func() error { d.Download(&a.Context, a.result); return nil })
-	}()
+	var panicked []byte // belongs to the downloader until it has returned
+	var failed error
+	download := guard.Go(func() {
+		defer a.end()
+		panicked, failed = guard.Protect(func() error { d.Download(&a.Context, a.result); return nil })
+	})
 	select {
-	case r := <-done:
-		return r.stack, r.err
+	case <-download.Done():
+		if !download.Returned() {
+			return nil, guard.ErrGoexit
+		}
+		return panicked, failed
 	case <-a.dropped:
 		return nil, ErrOutputClosed
 	}
 }
+
+// TooLate is the error of a download that takes longer than its request may.
+func (a *asking) TooLate(limit time.Duration) error { return &TimeoutError{URL: a.url, Limit: limit} }
+
+// Cancel tells the downloader to return.
+func (a *asking) Cancel(cause error) { a.life.Cancel(cause) }
 
 // end notes that Download has returned.
 func (a *asking) end() {
@@ -115,9 +117,9 @@ func (a *asking) end() {
 	}
 }
 
-// letGo is told that the downloader was given up. Should it send more results than it may, it shall not wait for
+// LetGo is told that the downloader was given up. Should it send more results than it may, it shall not wait for
 // ever.
-func (a *asking) letGo() {
+func (a *asking) LetGo() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.gone != nil {
@@ -130,7 +132,7 @@ func (a *asking) letGo() {
 		return
 	}
 	a.gone = make(chan struct{})
-	go func() { // until Download returns
+	guard.Go(func() { // until Download returns
 		for {
 			select {
 			case <-a.result:
@@ -138,7 +140,7 @@ func (a *asking) letGo() {
 				return
 			}
 		}
-	}()
+	})
 }
 
 // awaitResult waits for the result of a downloader.

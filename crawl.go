@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -53,8 +54,8 @@ type crawl struct {
 	acceptor   *acceptor
 	mill       *mill
 	settler    *settler
-	watch      *watch
-	tellers    tellers
+	watch      *guard.Watch
+	tellers    *guard.Door // of the goroutines in which ErrorHandlers are told of callbacks that were given up
 
 	began        time.Time
 	took         atomic.Int64    // how long the run was, once it is over
@@ -75,7 +76,7 @@ func (c *crawl) run(ctx context.Context) error {
 	over := func() {
 		close(c.over)
 		supervising.Wait()
-		c.watch.close()
+		c.watch.Close()
 	}
 	state, err := c.open()
 	switch {
@@ -102,8 +103,8 @@ func (c *crawl) run(ctx context.Context) error {
 	<-started // nothing new can come any more
 	c.mill.close()
 	piping.Wait()
-	c.watch.wait()
-	c.tellers.wait()
+	c.watch.Wait()
+	<-c.tellers.Close()
 	c.mill.drain()
 	c.acceptor.close()
 	c.fetching.drop()
@@ -122,7 +123,28 @@ func (c *crawl) now() time.Time { return c.began.Add(time.Since(c.began)) }
 func (c *crawl) runRequests() error {
 	// The scheduler's claims say how many fetch and the parseGate how many parse; a parser that waits in Fetch
 	// lends its place. There is room for all of them, and for one that waits for what comes next.
-	return c.stageError(stage.Pull(c.work, len(c.watch.pages), c.take, stage.ProcessorFunc[*job](c.page)))
+	return c.stageError(stage.Pull(c.work, c.pageWorkers(), c.take, stage.ProcessorFunc[*job](c.page)))
+}
+
+// pageWorkers is how many workers crawl pages.
+func (c *crawl) pageWorkers() int { return int(c.cfg.parseWorkers) + 2*c.cfg.concurrency + 1 }
+
+// The rows of the watch.
+const (
+	pageRow = iota
+	itemRow
+)
+
+// newWatch makes the watch of the crawl's user code.
+func (c *crawl) newWatch() *guard.Watch {
+	limit := c.limits.Callback
+	return guard.NewWatch(guard.Config{
+		Limit:   limit,
+		TooLate: func(at string) error { return &CallbackTimeoutError{Stage: Stage(at), Limit: limit} },
+		Overdue: c.handOverPages,
+		Untimed: []string{string(StageStart), string(StageOpen), string(StageDownload)},
+		Rows:    []int{pageRow: c.pageWorkers(), itemRow: c.cfg.itemConcurrency},
+	})
 }
 
 // stageError keeps what is a fault of the engine itself: cancellation and abandoned calls are told

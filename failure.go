@@ -60,7 +60,7 @@ func (c *crawl) fail(j *job, herr *HandleError) {
 	}
 	herr = c.errorMiddlewares(j, herr)
 	switch {
-	case j.abandoned.Load(): // a middleware was given up, and has returned after all
+	case j.call.GivenUp(): // a middleware was given up, and has returned after all
 		return
 	case herr == nil:
 		j.decide(Dropped, "middleware")
@@ -113,7 +113,7 @@ func (c *crawl) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 			return nil
 		})
 		switch {
-		case j.abandoned.Load():
+		case j.call.GivenUp():
 			return nil
 		case err != nil:
 			herr = j.failure(StageError, err, stack)
@@ -145,11 +145,11 @@ func (c *crawl) handle(j *job, herr *HandleError) {
 func (c *crawl) tellHandlers(parent, failed *job, herr *HandleError) {
 	in := newInbox(c.acceptor, emission{parent: parent, failed: failed, why: herr.Err})
 	defer in.close()
-	if c.cfg.errorHandler != nil && !failed.abandoned.Load() {
+	if c.cfg.errorHandler != nil && !failed.call.GivenUp() {
 		stack, err := guard.Protect(func() error { c.cfg.errorHandler(c.spider, herr); return nil })
 		c.handlerPanicked(failed, herr, err, stack)
 	}
-	if failed.abandoned.Load() { // what ran before was given up, and has returned after all
+	if failed.call.GivenUp() { // what ran before was given up, and has returned after all
 		return
 	}
 	stack, err := guard.Protect(func() error { c.spider.ErrorHandler(herr, in.ch); return nil })
@@ -164,33 +164,22 @@ func (c *crawl) handleAlone(j *job, herr *HandleError) {
 
 // alone runs code that calls the ErrorHandlers, and returns when it has returned or was abandoned.
 func (c *crawl) alone(j *job, code func()) {
-	a := &aloneCall{job: j, gone: make(chan struct{})}
-	a.call.job, a.call.owner = j, a
-	if !c.watch.enter(&a.call, StageError) {
-		return
-	}
-	go func() { // waited for by gone, unless it is abandoned
-		if c.watch.runOnce(&a.call, code) {
-			close(a.gone)
-		}
-	}()
-	<-a.gone
+	j.call.Owner, j.before.id = alone{j}, j.ctx.CtxId
+	_ = c.watch.Apart(&j.call, string(StageError), code) // whoever was given up has been told of
 }
 
-// aloneCall is a call of handleAlone.
-type aloneCall struct {
-	call call
-	job  *job
-	gone chan struct{}
-}
+// alone is a job that stands for a failure while the ErrorHandlers run. It holds nothing.
+type alone struct{ *job }
 
-func (a *aloneCall) doom() { a.job.abandoned.Store(true) }
+// Doom keeps nothing open.
+func (a alone) Doom() (kept bool) { return false }
 
-func (a *aloneCall) abandon() { close(a.gone) }
+// Abandon tells that the ErrorHandlers were given up.
+func (a alone) Abandon(l guard.Loss) { a.crawl.lost(l, a.job, a.before.id, nil) }
 
 // handlerPanicked reports a panic of an ErrorHandler; the handlers are not asked again for it.
 func (c *crawl) handlerPanicked(failed *job, herr *HandleError, err error, stack []byte) {
-	if err != nil && !failed.abandoned.Load() {
+	if err != nil && !failed.call.GivenUp() {
 		c.teller.failed(&HandleError{CtxId: herr.CtxId, Err: err, Request: herr.Request, Stage: StageError, Stack: stack})
 	}
 }

@@ -14,7 +14,7 @@ import (
 // page takes a job from its slot to the end of its parser, in one goroutine: what a worker has just read is
 // still near. It comes with its slot and the right to fetch; before it is parsed it gives both back.
 func (c *crawl) page(worker context.Context, j *job) (*job, error) {
-	j.call.job, j.call.owner, j.call.worker = j, j, stage.CallOf(worker)
+	j.call.Worker = stage.CallOf(worker)
 	c.beginFlight(j)
 	parse, waits := c.fetchJob(j)
 	if waits { // it stands in line again and must not be touched
@@ -24,11 +24,11 @@ func (c *crawl) page(worker context.Context, j *job) (*job, error) {
 	switch {
 	case parse:
 		c.parse(j)
-	case j.abandoned.Load():
+	case j.call.GivenUp():
 		j.closeRequests() // its user code has returned after all
 		j.closeSpools()
 	}
-	c.watch.leave(&j.call)
+	c.watch.Leave(&j.call)
 	return nil, stage.ErrDrop
 }
 
@@ -59,10 +59,10 @@ func (c *crawl) fetchJob(j *job) (parse, waits bool) {
 	if !ok {
 		return false, waits
 	}
-	c.watch.sit(&j.call, c.watch.pages)
+	c.watch.Sit(&j.call, pageRow)
 	herr, alive, closed := c.exchange(j)
 	if closed {
-		c.watch.leave(&j.call)
+		c.watch.Leave(&j.call)
 		c.standBack(j)
 		return false, true
 	}
@@ -94,19 +94,20 @@ func (c *crawl) fetchJob(j *job) (parse, waits bool) {
 // more because the crawl gives up; the job is not to be touched.
 func (c *crawl) guard(j *job, at Stage, code func()) bool {
 	call := &j.call
-	if !call.joined {
-		call.job, call.owner = j, j
-		c.watch.join(call)
-		defer c.watch.leave(call)
-	}
-	var in *inbox
-	if at == StageResponse {
-		in = j.inbox
-	}
-	if !c.watch.begin(call, at, &j.life, in) {
+	if call.GivenUp() {
 		return false
 	}
-	return c.watch.run(call, code)
+	if !call.Joined() {
+		c.watch.Join(call)
+		defer c.watch.Leave(call)
+	}
+	if j.ctx != nil {
+		j.before = snapshot{j.ctx.CtxId, j.ctx.Response()}
+	}
+	if at == StageResponse && j.inbox != nil {
+		return c.watch.Run(call, string(at), j.inbox, code)
+	}
+	return c.watch.Run(call, string(at), nil, code)
 }
 
 // exchange sends the request through the middlewares and the downloader. It returns the failure, if there
@@ -169,7 +170,7 @@ func (c *crawl) processRequest(j *job) *HandleError {
 	asked := j.ctx.Request
 	for _, m := range c.middlewares {
 		stack, err := guard.Protect(func() error { return m.ProcessRequest(j.ctx) })
-		if j.abandoned.Load() { // the others must not be called any more
+		if j.call.GivenUp() { // the others must not be called any more
 			return nil
 		}
 		if err == nil && j.ctx.Request == nil {
@@ -191,7 +192,7 @@ func (c *crawl) processResponse(j *job) *HandleError {
 	asked := j.ctx.Request
 	for i := len(c.middlewares) - 1; i >= 0; i-- {
 		stack, err := guard.Protect(func() error { return c.middlewares[i].ProcessResponse(j.ctx, j.requests()) })
-		if j.abandoned.Load() { // the others must not be called any more
+		if j.call.GivenUp() { // the others must not be called any more
 			return nil
 		}
 		if err == nil && j.ctx.Request == nil {

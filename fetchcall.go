@@ -71,7 +71,7 @@ func (j *job) nesting() (n int) {
 func (j *job) enterFetch() *fetchCall {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.abandoned.Load() || j.dropped {
+	if j.call.GivenUp() || j.dropped {
 		return nil
 	}
 	first := j.fetches == 0
@@ -120,6 +120,19 @@ func (f *fetchCall) leave() {
 	j.done()
 }
 
+// waitsForEngine stops the clocks of the user code that has called Fetch for the job, until the func it returns is
+// called: the engine makes it wait.
+func (j *job) waitsForEngine() (over func()) {
+	for caller := j.caller; caller != nil; caller = caller.caller {
+		j.crawl.watch.Pause(&caller.call)
+	}
+	return func() {
+		for caller := j.caller; caller != nil; caller = caller.caller {
+			j.crawl.watch.Resume(&caller.call)
+		}
+	}
+}
+
 // pauseOwn gives back the slot and worker of a job whose ProcessRequest fetches inline, since it may wait
 // for the same slot. The func it returns takes the slot again, once the last of several such Fetches is over.
 //
@@ -150,8 +163,8 @@ func (j *job) resumeOwn() error {
 	}
 	defer j.crawl.bodies.Want(j.rec.Slot)()
 	defer j.waitsForEngine()()
-	j.crawl.watch.clockStops(&j.call)
-	defer j.crawl.watch.clockGoesOn(&j.call)
+	j.crawl.watch.Pause(&j.call)
+	defer j.crawl.watch.Resume(&j.call)
 	w := &waiter{granted: make(chan struct{})}
 	j.crawl.sched.ask(j.rec.Slot, w)
 	select {
@@ -169,7 +182,7 @@ func (j *job) takeOwn(w *waiter) {
 	grant, claim := w.grant, w.claim
 	j.mu.Lock()
 	j.taking = false
-	if j.paused == 0 && !j.abandoned.Load() {
+	if j.paused == 0 && !j.call.GivenUp() {
 		j.grant, j.gave, grant = grant, false, nil
 		if j.caller != nil {
 			j.claim, claim = claim, claimNone

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
@@ -14,20 +15,18 @@ import (
 
 // handOver asks for what is held back, now that a worker has nothing to do.
 func (c *crawl) handOver() {
-	c.watch.handOver()
+	c.handOverPages()
 	c.settler.hurry()
 }
 
-// handOver makes the outputs of all pages hand over what they hold. What they are given after hungry was set, and
+// handOverPages makes the outputs of all pages hand over what they hold. What they are given after hungry was set, and
 // which this call does not find, they hand over themselves.
-func (w *watch) handOver() {
-	for i := range w.pages {
-		if c := w.pages[i].call.Load(); c != nil {
-			for o := c.job.outs.Load(); o != nil; o = o.older {
-				o.handOver()
-			}
+func (c *crawl) handOverPages() {
+	c.watch.Each(pageRow, func(call *guard.Call) {
+		for o := call.Owner.(*job).outs.Load(); o != nil; o = o.older {
+			o.handOver()
 		}
-	}
+	})
 }
 
 // hold begins to hold references back. The caller holds o.holding.
@@ -74,7 +73,7 @@ func (o *output) handOverLocked() bool {
 // keep decides whether what is held back may wait. The caller holds o.holding.
 func (o *output) keep() bool {
 	j := o.ctx.job
-	if len(o.held.records) < maxBatch && !j.crawl.hungry.Load() && !j.late.Load() {
+	if len(o.held.records) < maxBatch && !j.crawl.hungry.Load() && !j.call.Overdue() {
 		return true
 	}
 	return o.handOverLocked()

@@ -27,7 +27,7 @@ var fence = new(Context)
 // newInbox makes an inbox that receives.
 func newInbox(to *acceptor, from emission) *inbox {
 	in := newLateInbox(to, from)
-	in.start()
+	in.Start()
 	return in
 }
 
@@ -46,7 +46,8 @@ func (j *job) lateInbox() *inbox {
 	return in
 }
 
-func (in *inbox) start() {
+// Start lets the inbox receive.
+func (in *inbox) Start() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if in.started || in.closed {
@@ -131,7 +132,7 @@ var errClosedByUser = errors.New("a callback closed the channel that it sends to
 
 // closedByUser reports a channel that user code has closed.
 func (c *crawl) closedByUser(from emission) {
-	if from.parent != nil && from.parent.abandoned.Load() || from.failed != nil && from.failed.abandoned.Load() {
+	if from.parent != nil && from.parent.call.GivenUp() || from.failed != nil && from.failed.call.GivenUp() {
 		return // what code that was given up still does has no effect
 	}
 	herr := &HandleError{Err: errClosedByUser, Stage: StageStart}

@@ -125,7 +125,7 @@ func (c *crawl) inlineRecord(s *scratch, from emission, ctx *Context) (rec Recor
 
 // inlineOnce makes one exchange and settles its job. next is the target of a redirect.
 func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleError, retry *RetryError) {
-	defer j.life.Cancel(nil)
+	defer j.call.Life.Cancel(nil)
 	herr = c.inlineExchange(j)
 	resp = j.ctx.Response()
 	if herr == nil && isRedirect(j.ctx.Request, resp) {
@@ -140,7 +140,7 @@ func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 		herr = c.checkStatus(j)
 	}
 	if herr != nil {
-		given := j.abandoned.Load()
+		given := j.call.GivenUp()
 		alive := !given && c.guard(j, StageError, func() {
 			herr = c.errorMiddlewares(j, herr)
 			if herr == nil {
@@ -229,7 +229,7 @@ func (c *crawl) inlineExchange(j *job) *HandleError {
 		herr, alive, closed := c.exchange(j)
 		switch {
 		case !alive:
-			return j.failure(StageDownload, c.watch.whyLost(&j.call), nil)
+			return j.failure(StageDownload, c.whyLost(j), nil)
 		case !closed:
 			return herr
 		}
@@ -265,13 +265,13 @@ func (c *crawl) standInLine(j *job, ask func(w *waiter)) error {
 
 // settleInline counts the end of an inline request. What it holds is given back with its caller.
 func (c *crawl) settleInline(j *job, outcome Outcome, reason string) {
-	resp := j.call.answer // code that was left behind may be at work on the Context
-	if !j.abandoned.Load() {
+	resp := j.before.answer // code that was left behind may be at work on the Context
+	if !j.call.GivenUp() {
 		resp = j.ctx.Response()
 	}
 	spooled := resp != nil && resp.file != nil
 	root, r := j.root(), j.request()
-	if root.abandoned.Load() || root.left.Load() { // it is the caller's, too
+	if root.call.GivenUp() || root.left.Load() { // it is the caller's, too
 		r = j.asAccepted()
 	}
 	switch {

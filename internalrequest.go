@@ -115,7 +115,7 @@ func saysEmpty(resp *Response) bool {
 func (c *crawl) internalRequest(j *job, ctx *Context) (by handiwork, err error) {
 	asked := ctx.Request
 	for _, m := range c.internalMWs {
-		if j.abandoned.Load() { // one of them was given up, and has returned after all
+		if j.call.GivenUp() { // one of them was given up, and has returned after all
 			break
 		}
 		_, err = guard.Protect(func() error {
@@ -160,7 +160,7 @@ func (c *crawl) internalResponse(j *job, ctx *Context, by *handiwork) error {
 	defer in.close()
 	asked := ctx.Request
 	for i := len(c.internalMWs) - 1; i >= 0; i-- {
-		if j.abandoned.Load() { // one of them was given up, and has returned after all
+		if j.call.GivenUp() { // one of them was given up, and has returned after all
 			return nil
 		}
 		m, had := c.internalMWs[i], ctx.Response().hasBody()

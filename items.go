@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/tegenaria/tegenaria/buffer"
 	"github.com/tegenaria/tegenaria/internal/guard"
@@ -41,12 +42,10 @@ func newMill(c *crawl) *mill {
 type itemTask struct {
 	job     *job
 	meta    *ItemMeta
-	came    ItemMeta // as it came from its parser
-	call    call
-	life    guard.Context // of its PipelineFuncs
+	came    ItemMeta      // as it came from its parser
+	call    guard.Call    // its Life is that of its PipelineFuncs
 	fate    guard.Context // ends when the item is given up
 	started atomic.Bool   // it reached the pipelines
-	gone    atomic.Bool   // they were given up
 	teller  *job          // stands for the job while the ErrorHandlers are told of the item; set between two calls
 	ended   bool          // how is in the counters; set between two calls
 }
@@ -65,7 +64,7 @@ var errNilItem = errors.New("the parser sent a nil item; make items with NewItem
 
 // add puts an item of a job into the buffer, and waits while it is full. It returns false if the crawl gives up.
 func (m *mill) add(j *job, meta *ItemMeta) bool {
-	if j.abandoned.Load() {
+	if j.call.GivenUp() {
 		return false
 	}
 	c := m.crawl
@@ -85,7 +84,7 @@ func (m *mill) add(j *job, meta *ItemMeta) bool {
 	}
 	c.ledger.items.Add(1)
 	task := &itemTask{job: root, meta: meta, came: *meta}
-	task.life.Parent, task.fate.Parent = c.work, c.work
+	task.call.Owner, task.call.Life.Parent, task.fate.Parent = task, c.work, c.work
 	if err := m.put(j, task); err != nil {
 		if c.work.Err() == nil { // the page alone is given up: it fails, and the item with it
 			task.started.Store(true)
@@ -103,63 +102,66 @@ func (m *mill) put(j *job, t *itemTask) error {
 	if j.ctx.Err() == nil && m.buffer.TryPut(t) {
 		return nil
 	}
-	m.crawl.watch.clockStops(&j.call)
-	defer m.crawl.watch.clockGoesOn(&j.call)
+	m.crawl.watch.Pause(&j.call)
+	defer m.crawl.watch.Resume(&j.call)
 	return m.buffer.Put(j.ctx, t)
 }
 
 // pipe is the stage of the items: one item passes all pipelines.
 func (m *mill) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 	c, call := m.crawl, &t.call
-	call.job, call.worker, call.owner = t.job, stage.CallOf(worker), t
-	c.watch.sit(call, c.watch.items)
-	defer c.watch.leave(call)
-	if !c.watch.begin(call, StagePipeline, &t.life, nil) {
-		return nil, stage.ErrDrop
-	}
-	t.started.Store(true)
+	call.Worker = stage.CallOf(worker)
+	c.watch.Sit(call, itemRow)
+	defer c.watch.Leave(call)
 	var stack []byte
 	var err error
-	alive := c.watch.run(call, func() {
+	alive := c.watch.Run(call, string(StagePipeline), nil, func() {
+		t.started.Store(true)
 		stack, err = m.process(t)
-		if err == nil && m.collect != nil && !t.gone.Load() {
-			c.watch.clockStops(call) // until the loop over Crawl comes round
+		if err == nil && m.collect != nil && !t.call.GivenUp() {
+			c.watch.Pause(call) // until the loop over Crawl comes round
 			err = m.collect(&t.fate, t.meta)
-			c.watch.clockGoesOn(call)
+			c.watch.Resume(call)
 		}
 	})
-	if alive { // or else it was given up, and that was its end
+	if alive { // or else it was given up, and that was its end, or it goes back to the cache with its request
 		t.ended = true
 		m.done(t, err, stack)
 	}
-	t.life.Cancel(context.Canceled)
+	t.call.Life.Cancel(context.Canceled)
 	t.fate.Cancel(context.Canceled)
 	return nil, stage.ErrDrop
 }
 
-// doom counts an item whose pipelines were given up as failed. One that has ended has but ErrorHandlers that do not
-// return.
-func (t *itemTask) doom() {
+// Slow tells that the item's user code has been running for long.
+func (t *itemTask) Slow(at string, took time.Duration) { t.job.Slow(at, took) }
+
+// Doom counts an item whose pipelines were given up as failed. One that has ended has only ErrorHandlers that do not
+// return. Its job is kept open until that is told.
+func (t *itemTask) Doom() (kept bool) {
 	c := t.job.crawl
-	t.gone.Store(true)
+	kept = t.job.tryOpen()
 	t.job.left.Store(true) // the item may have brought the code to its page
 	if t.teller != nil {
-		t.teller.abandoned.Store(true)
+		t.teller.call.Forsake()
 	}
 	if !t.ended {
 		c.teller.counters.failed.Add(1)
 	}
-	t.life.Cancel(errItemGone)
+	t.call.Life.Cancel(errItemGone)
 	t.fate.Cancel(errItemGone)
 	if c.work.Err() != nil {
 		t.job.leaveUndecided()
 	}
+	return kept
 }
 
 var errItemGone = errors.New("the item's pipelines were given up")
 
-// abandon ends what the pipelines fetch inline, if the crawl gives up.
-func (t *itemTask) abandon() {
+// Abandon tells that the item's user code was given up. If the crawl gives up, it ends what the pipelines fetch inline.
+func (t *itemTask) Abandon(l guard.Loss) {
+	item := t.came // the code may be at work on the item itself
+	t.job.crawl.lost(l, t.job, item.CtxId, &item)
 	if t.job.crawl.work.Err() != nil {
 		t.job.dropFetches()
 	}
@@ -170,12 +172,12 @@ func (m *mill) process(t *itemTask) (stack []byte, err error) {
 	var errs []error
 	item := t.meta
 	for _, p := range m.pipelines {
-		if t.gone.Load() { // a Committer must not stage what was discarded
+		if t.call.GivenUp() { // a Committer must not stage what was discarded
 			break
 		}
 		panicked, err := guard.Protect(func() error {
 			if p, ok := p.(contextPipeline); ok {
-				return p.processItem(&t.life, item)
+				return p.processItem(&t.call.Life, item)
 			}
 			return p.ProcessItem(m.crawl.spider, item)
 		})
@@ -227,7 +229,7 @@ func (m *mill) done(t *itemTask, err error, stack []byte) {
 	}
 	c.teller.counters.failed.Add(1)
 	parent := t.job
-	if parent.abandoned.Load() {
+	if parent.call.GivenUp() {
 		parent = parent.standIn(herr)
 	}
 	t.teller = &job{crawl: c, caller: parent, rec: parent.rec, ctx: &Context{Request: herr.Request, CtxId: herr.CtxId, Ctx: context.Background()}}
@@ -239,9 +241,7 @@ func (m *mill) done(t *itemTask, err error, stack []byte) {
 
 // tell runs user code that is told of an item's end.
 func (m *mill) tell(t *itemTask, at Stage, code func()) {
-	if w := m.crawl.watch; w.begin(&t.call, at, &t.life, nil) {
-		w.run(&t.call, code)
-	}
+	m.crawl.watch.Run(&t.call, string(at), nil, code)
 }
 
 // drain ends the way of the items that a crawl has not come to because it gave up.

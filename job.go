@@ -19,15 +19,15 @@ type job struct {
 	crawl     *crawl
 	rec       Record
 	ctx       *Context
-	life      guard.Context // of its Context
-	caller    *job          // of an inline request: it lives and is settled with this one
+	caller    *job // of an inline request: it lives and is settled with this one
 	emitted   emissions
 	standsFor *job       // whose unfiltered requests it counts; nil: its own
 	fetch     *fetchCall // the call that makes an inline request
 
 	grant      *slots.Grant      // its slot, from acquire to the end of the download
 	claim      claim             // its fetch worker
-	call       call              // the user code it is in
+	call       guard.Call        // the user code it is in
+	before     snapshot          // what it had when a piece of that began
 	inbox      *inbox            // receives the requests that its user code sends
 	quiet      inbox             // the first of those that have no receiver at once
 	downloader *downloaderModule // that answered
@@ -44,13 +44,11 @@ type job struct {
 	reserved   bool              // a page of its slot's budget is kept for it; the scheduler's mu guards this and over
 	over       bool              // it is an inline request that was settled: no download begins any more
 
-	open      atomic.Int32           // parts that are not done
-	abandoned atomic.Bool            // its user code was given up: what that still sends is discarded
-	left      atomic.Bool            // so was user code that was told of it, and may have its request
-	late      atomic.Bool            // its user code has overrun its limit: what it sends must not wait
-	outs      atomic.Pointer[output] // those that have held references back; the newest first
-	failures  *failures              // of an emission that was not accepted, see failedEmission
-	sent      *Request               // its request before any callback had it; nil: that is in its record
+	open     atomic.Int32           // parts that are not done
+	left     atomic.Bool            // user code that was told of it was given up, and may have its request
+	outs     atomic.Pointer[output] // those that have held references back; the newest first
+	failures *failures              // of an emission that was not accepted, see failedEmission
+	sent     *Request               // its request before any callback had it; nil: that is in its record
 
 	mu      sync.Mutex // guards what follows
 	outcome Outcome    // 0: undecided, it goes back to the cache
@@ -72,9 +70,16 @@ type job struct {
 	spooled []*Response // their files are removed when it ends
 }
 
+// snapshot is what a job had before a piece of user code began, which may replace it.
+type snapshot struct {
+	id     string // of its Context
+	answer *Response
+}
+
 // newJob makes the job of a record. Its request is decoded when it is fetched.
 func (c *crawl) newJob(rec Record, grant *slots.Grant) *job {
 	j := &job{crawl: c, rec: rec, grant: grant, hold: fetch.Hold{Slot: rec.Slot}}
+	j.call.Owner = j
 	j.open.Store(1)
 	return j
 }
@@ -83,11 +88,11 @@ func (c *crawl) newJob(rec Record, grant *slots.Grant) *job {
 // work, and with the user's if there is one.
 func (j *job) begin(ctx *Context) {
 	user := ctx.Ctx
-	j.life.Parent = j.crawl.work
-	var own context.Context = &j.life
+	j.call.Life.Parent = j.crawl.work
+	var own context.Context = &j.call.Life
 	if user != nil {
 		own = &userContext{own, user}
-		stop := context.AfterFunc(user, func() { j.life.Cancel(context.Cause(user)) })
+		stop := context.AfterFunc(user, func() { j.call.Life.Cancel(context.Cause(user)) })
 		context.AfterFunc(own, func() { stop() })
 	}
 	ctx.Ctx, ctx.job = own, j
@@ -250,11 +255,14 @@ func (j *job) endParsing() {
 	}
 }
 
-// doom ends a job whose user code was given up: what that code still does has no effect.
-func (j *job) doom() {
-	j.mu.Lock()
-	j.abandoned.Store(true)
-	j.mu.Unlock()
+// Slow tells that the job's user code has been running for long.
+func (j *job) Slow(at string, took time.Duration) {
+	j.crawl.teller.slow(Stage(at), j.asAccepted(), took)
+}
+
+// Doom ends a job whose user code was given up: what that code still does has no effect. It is kept open until that is told.
+func (j *job) Doom() (kept bool) {
+	kept = j.tryOpen()
 	if j.turn != nil {
 		j.turn.end()
 	}
@@ -263,6 +271,7 @@ func (j *job) doom() {
 	} else {
 		j.decide(Failed, "abandoned")
 	}
+	return kept
 }
 
 // closeSpools removes the files of the job's responses.
@@ -280,8 +289,9 @@ func (j *job) closeSpools() {
 	}
 }
 
-// abandon gives back what a doomed job holds.
-func (j *job) abandon() {
+// Abandon tells that the job's user code was given up, and gives back what the job holds.
+func (j *job) Abandon(l guard.Loss) {
+	j.crawl.lost(l, j, j.before.id, nil)
 	j.letGo()
 	j.crawl.robots.abort(j) // its download of robots.txt may never end
 	j.endParsing()

@@ -3,54 +3,21 @@ package tegenaria
 import (
 	"context"
 	"fmt"
-	"sync"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
-// tellers are the goroutines in which ErrorHandlers are told of callbacks that were given up: whoever gave them
-// up must not wait for user code.
-type tellers struct {
-	mu      sync.Mutex // guards what follows
-	closed  bool
-	running sync.WaitGroup
-}
-
-// tell runs f unless the run is ending.
-func (t *tellers) tell(f func()) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.closed {
-		t.running.Go(f)
-	}
-	return !t.closed
-}
-
-// wait lets no more of them begin, and returns when they have ended.
-func (t *tellers) wait() {
-	t.mu.Lock()
-	t.closed = true
-	t.mu.Unlock()
-	t.running.Wait()
-}
-
-// lost tells about a callback that was given up (design law L8). It does not wait for user code: it is called
-// before what the callback holds is given back.
-func (c *crawl) lost(lost *call) {
-	at, r := lost.stage, lost.job.asAccepted()
+// lost tells about a callback that was given up: of a job, or of none, and with this CtxId and item. It does not wait for
+// user code: it is called before what the callback holds is given back. A job that was kept open is so until it is told.
+func (c *crawl) lost(l guard.Loss, j *job, id string, item *ItemMeta) {
+	at, r := Stage(l.At), j.asAccepted()
 	c.teller.abandoned(at, r)
-	herr := &HandleError{Err: abandonedAt(at), Request: r, Stage: at}
-	if late := c.watch.whyLate(lost); late != nil {
-		herr.Err = late
-	}
-	herr.CtxId = lost.id
-	if t, ok := lost.owner.(*itemTask); ok {
-		item := t.came // the callback may be at work on the item itself
-		herr.CtxId, herr.Item = item.CtxId, &item
-	}
+	herr := &HandleError{CtxId: id, Err: abandonedBy(at, l.TooLate), Request: r, Item: item, Stage: at}
 	c.teller.failed(herr)
-	if !lost.held {
+	if !l.Kept {
 		return // no request failed
 	}
-	j := lost.job
 	if j.ctx == nil || j.caller != nil || at == StageError || at == StageEvent || c.work.Err() != nil {
 		// It is the Fetch of a caller, or it goes back to the cache; or else the ErrorHandlers themselves, or who
 		// listens to Events, do not return.
@@ -59,7 +26,7 @@ func (c *crawl) lost(lost *call) {
 	}
 	standIn := j.standIn(herr)
 	teller := &job{crawl: c, caller: standIn, failures: &failures{}, rec: j.rec, ctx: standIn.ctx}
-	told := c.tellers.tell(func() {
+	told := c.tellers.Go(func() { // run waits for it
 		defer j.done() // the request is open until then: the handlers may send it again
 		c.alone(teller, func() { c.tellHandlers(standIn, teller, herr) })
 		teller.failures.runAll()
@@ -100,7 +67,7 @@ func (j *job) asAccepted() *Request {
 
 // request returns the job's request: a copy, if code that was left behind may have the one in its Context.
 func (j *job) request() *Request {
-	if j.abandoned.Load() || j.left.Load() {
+	if j.call.GivenUp() || j.left.Load() {
 		return j.asAccepted()
 	}
 	return j.ctx.Request
@@ -108,7 +75,7 @@ func (j *job) request() *Request {
 
 // response returns the job's response; nil if code that was left behind may have it.
 func (j *job) response() *Response {
-	if j.abandoned.Load() || j.left.Load() {
+	if j.call.GivenUp() || j.left.Load() {
 		return nil
 	}
 	return j.ctx.Response()
@@ -116,26 +83,49 @@ func (j *job) response() *Response {
 
 // id returns the CtxId of the job's Context, which code that was left behind may have.
 func (j *job) id() string {
-	if j.abandoned.Load() {
-		return j.call.id
+	if j.call.GivenUp() {
+		return j.before.id
 	}
 	return j.ctx.CtxId
 }
 
-// whyLate returns the error of a call that was given up because it was over a limit of its own; nil for any other.
-func (w *watch) whyLate(c *call) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.dropped || !c.over || c.limit == 0 {
-		return nil
-	}
-	return fmt.Errorf("%w; %w", c.tooLate, abandonedAt(c.stage))
-}
-
 // whyLost returns the error of a Fetch whose call was given up, or could not begin.
-func (w *watch) whyLost(c *call) error {
-	if late := w.whyLate(c); late != nil {
-		return late
+func (c *crawl) whyLost(j *job) error {
+	if late := c.watch.Why(&j.call); late != nil {
+		return abandonedBy(StageDownload, late)
 	}
 	return ErrOutputClosed
 }
+
+// abandonedBy is the error of one callback that was given up, because of a limit of its own unless tooLate is nil.
+func abandonedBy(at Stage, tooLate error) error {
+	abandoned := &AbandonedError{map[Stage]int{at: 1}}
+	if tooLate != nil {
+		return fmt.Errorf("%w; %w", tooLate, abandoned)
+	}
+	return abandoned
+}
+
+// abandoned returns how many callbacks were given up, by stage; nil if none.
+func (c *crawl) abandoned() map[Stage]int {
+	var counts map[Stage]int
+	for at, n := range c.watch.Counts() {
+		if counts == nil {
+			counts = make(map[Stage]int)
+		}
+		counts[Stage(at)] = n
+	}
+	return counts
+}
+
+// outsider is user code that belongs to no job, as that of the start and of parts that are opened.
+type outsider struct{ crawl *crawl }
+
+// Slow is never called: such code has all the time it wants.
+func (o outsider) Slow(at string, took time.Duration) { o.crawl.teller.slow(Stage(at), nil, took) }
+
+// Doom keeps nothing open.
+func (o outsider) Doom() (kept bool) { return false }
+
+// Abandon tells that the code was given up.
+func (o outsider) Abandon(l guard.Loss) { o.crawl.lost(l, nil, "", nil) }

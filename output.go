@@ -120,7 +120,7 @@ func (o *output) send(f func() bool) error {
 
 // over reports whether nobody listens any more. The caller holds mu or holding.
 func (o *output) over() bool {
-	return o.closed || o.ctx.job != nil && (o.ctx.job.abandoned.Load() || o.ctx.job.crawl.work.Err() != nil)
+	return o.closed || o.ctx.job != nil && (o.ctx.job.call.GivenUp() || o.ctx.job.crawl.work.Err() != nil)
 }
 
 func (o *output) close() {

@@ -91,10 +91,10 @@ func (j *job) growPage(n int64) error {
 		c.bodies.Add(hold, n)
 		return nil
 	}
-	c.watch.clockStops(&j.call)
+	c.watch.Pause(&j.call)
 	err := c.bodies.GrowUnless(j.ctx, hold, n, j.mustGetMemory)
 	back := c.takeBack(j)
-	c.watch.clockGoesOn(&j.call)
+	c.watch.Resume(&j.call)
 	if err == nil {
 		err = back
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
 // pages drives the budget as a crawl does: workers download, take a place among the parsers, make something of the page,
@@ -97,7 +98,7 @@ func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	c := &crawl{began: time.Now(), work: work, bodies: fetch.NewBudget(pagesBound, nil), parseGate: newGate(parsers)}
 	c.cfg.concurrency = workers
 	c.limits = Limits{BodiesInFlight: pagesBound, Body: pagesBody}
-	c.watch = newWatch(c, 0, workers, workers)
+	c.watch = guard.NewWatch(guard.Config{})
 	p.c = c
 	var wg sync.WaitGroup
 	for i := range workers {
@@ -146,7 +147,7 @@ func TestH01WaitingParsersEnd(t *testing.T) {
 // its release makes it fail.
 func TestH01OnePageHasABound(t *testing.T) {
 	c := &crawl{began: time.Now(), work: t.Context(), bodies: fetch.NewBudget(1000, nil), parseGate: newGate(1), limits: Limits{BodiesInFlight: 1000, Body: 600}}
-	c.watch = newWatch(c, 0, 1, 1)
+	c.watch = guard.NewWatch(guard.Config{})
 	j := c.newJob(Record{}, nil)
 	j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: t.Context(), job: j}
 	resp := &Response{ctx: j.ctx}
@@ -178,7 +179,7 @@ func TestH01WaitEndsWhenAnItemIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &crawl{began: time.Now(), work: t.Context(), bodies: fetch.NewBudget(1000, nil), parseGate: newGate(2), limits: Limits{BodiesInFlight: 1000, Body: 600}}
 		c.cfg.concurrency = 2
-		c.watch = newWatch(c, 0, 2, 2)
+		c.watch = guard.NewWatch(guard.Config{})
 		page := func() (*job, *Response) {
 			j := c.newJob(Record{}, nil)
 			j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: t.Context(), job: j}

@@ -10,7 +10,7 @@ import (
 // has its outcome.
 func (c *crawl) parse(j *job) {
 	c.guard(j, StageParse, func() { c.runParser(j) })
-	if j.abandoned.Load() { // it has given its place back already
+	if j.call.GivenUp() { // it has given its place back already
 		j.closeSpools()
 	} else {
 		j.endParsing()
@@ -29,7 +29,7 @@ func (c *crawl) runParser(j *job) {
 		requests = j.requests()
 	}
 	stack, err := j.callParser(parser, items, requests, closeItems)
-	if j.abandoned.Load() {
+	if j.call.GivenUp() {
 		return
 	}
 	if err == nil {

@@ -50,38 +50,17 @@ func (c *crawl) open() (state State, err error) {
 	return state, c.resume(ctx, state)
 }
 
-// partCall is code of a registered part, or of the cache, that runs before the crawl begins.
-type partCall struct {
-	call call
-	gone chan struct{} // closed when the code has returned or was left behind
-	left bool          // it was left behind; set before gone is closed
-	err  error         // what it returned
-}
-
-func (p *partCall) doom() { p.left = true }
-
-func (p *partCall) abandon() { close(p.gone) }
-
 // opening runs code of a registered part, or of the cache, that may be left behind.
 func (c *crawl) opening(what string, code func() error) error {
-	p := &partCall{gone: make(chan struct{})}
-	p.call.owner = p
-	if !c.watch.enter(&p.call, StageOpen) {
-		return fmt.Errorf("%s: %w", what, context.Canceled)
-	}
-	go func() { // waited for by gone, unless it is left behind
-		var err error
-		if c.watch.runOnce(&p.call, func() { _, err = guard.Protect(code) }) {
-			p.err = err
-			close(p.gone)
-		}
-	}()
-	<-p.gone
+	var failed error // belongs to the code until it has returned
+	err := c.watch.Apart(&guard.Call{Owner: outsider{c}}, string(StageOpen), func() { _, failed = guard.Protect(code) })
 	switch {
-	case p.left:
-		return fmt.Errorf("%s: it did not return when its context was cancelled: %w", what, abandonedAt(StageOpen))
-	case p.err != nil:
-		return fmt.Errorf("%s: %w", what, p.err)
+	case err == guard.ErrClosed:
+		return fmt.Errorf("%s: %w", what, context.Canceled)
+	case err != nil:
+		return fmt.Errorf("%s: it did not return when its context was cancelled: %w", what, abandonedBy(StageOpen, nil))
+	case failed != nil:
+		return fmt.Errorf("%s: %w", what, failed)
 	}
 	return nil
 }
@@ -204,14 +183,10 @@ func (c *crawl) close(reason string) error {
 func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Closer, reason string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	result := make(chan error, 1)
-	go func() { // waited for by result, unless it is left behind
-		_, err := guard.Protect(func() error { return closer.Close(ctx, reason) })
-		result <- err
-	}()
+	var err error // belongs to the part until it has returned
+	part := guard.Go(func() { _, err = guard.Protect(func() error { return closer.Close(ctx, reason) }) })
 	select {
-	case err := <-result:
-		return err
+	case <-part.Done():
 	case <-c.hurry:
 		cut()
 	case <-ctx.Done():
@@ -219,15 +194,13 @@ func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Cl
 	bye := time.NewTimer(farewell)
 	defer bye.Stop()
 	select {
-	case err := <-result:
-		return err
+	case <-part.Done():
+		if part.Returned() {
+			return err
+		}
 	case <-bye.C:
 	}
-	err := fmt.Errorf("it did not return when its context was cancelled: %w", abandonedAt(StageClose))
-	c.watch.count(StageClose)
-	c.lost(&call{stage: StageClose})
-	return err
+	c.watch.Count(string(StageClose))
+	c.lost(guard.Loss{At: string(StageClose)}, nil, "", nil)
+	return fmt.Errorf("it did not return when its context was cancelled: %w", abandonedBy(StageClose, nil))
 }
-
-// abandonedAt is the error of one callback that was given up.
-func abandonedAt(at Stage) *AbandonedError { return &AbandonedError{map[Stage]int{at: 1}} }

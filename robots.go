@@ -91,7 +91,7 @@ func (g robotsGate) passAsker(j *job) (ok, waits bool) {
 	c := g.crawl
 	err := g.ask(j)
 	switch {
-	case j.abandoned.Load():
+	case j.call.GivenUp():
 		return false, false
 	case err != nil:
 		c.guard(j, StageError, func() { c.fail(j, j.failure(StageRobots, err, nil)); j.closeRequests() })
@@ -139,7 +139,7 @@ func (g robotsGate) passInline(j *job) (bool, error) {
 		defer j.waitsForEngine()()
 		return false, waitFor(j.ctx, time.Until(look.At))
 	}
-	if err := g.ask(j); err != nil || j.abandoned.Load() {
+	if err := g.ask(j); err != nil || j.call.GivenUp() {
 		return false, err
 	}
 	if j.copy == nil && c.sched.delayed(j.slot()) {
@@ -194,7 +194,7 @@ func (g robotsGate) known(j *job, rules *robots.Group, copy *Response) {
 	delay, _ := rules.CrawlDelay()
 	rate, _ := rules.RequestRate()
 	released := g.Known(j, robotsgate.Rules{Group: rules, Delay: max(delay, rate)}, robotsgate.Refresh)
-	if !j.abandoned.Load() {
+	if !j.call.GivenUp() {
 		j.takeCopy(copy)
 	}
 	for _, w := range released.Waiting {

@@ -102,7 +102,7 @@ func (s *settler) endOf(j *job) ended {
 
 // needed reports whether the job is needed until it is stored: it is to run again, or the code that was left behind may be
 // at work on it.
-func (e *ended) needed() bool { return e.Outcome == 0 || e.job.abandoned.Load() }
+func (e *ended) needed() bool { return e.Outcome == 0 || e.job.call.GivenUp() }
 
 // take takes what is left of a job, which was let go or is needed until it is stored. The share of the bodies stays: a
 // disk that is slow holds downloads up.
@@ -343,8 +343,8 @@ func (s *settler) finished() error {
 
 // discard ends what a job has beside its share of Limits.BodiesInFlight. The caller holds no locks.
 func discard(j *job) {
-	if !j.abandoned.Load() { // the code that was left behind may be at work on its response
+	if !j.call.GivenUp() { // the code that was left behind may be at work on its response
 		j.closeSpools()
 	}
-	j.life.Cancel(context.Canceled)
+	j.call.Life.Cancel(context.Canceled)
 }

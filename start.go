@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
-	"sync/atomic"
+	"time"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
@@ -14,15 +14,22 @@ type starter struct {
 	crawl *crawl
 	gone  chan struct{} // closed when the start has ended or was abandoned
 	once  sync.Once
-	late  atomic.Bool // it was abandoned: what it still sends is discarded
-	call  call
+	call  guard.Call // if it was given up, what it still sends is discarded
 }
 
 func (s *starter) end() { s.once.Do(func() { close(s.gone) }) }
 
-func (s *starter) doom() { s.late.Store(true) }
+// Slow is never called: the start has all the time it wants.
+func (s *starter) Slow(at string, took time.Duration) { outsider{s.crawl}.Slow(at, took) }
 
-func (s *starter) abandon() { s.end() }
+// Doom keeps nothing open.
+func (s *starter) Doom() (kept bool) { return false }
+
+// Abandon tells that the start was given up.
+func (s *starter) Abandon(l guard.Loss) {
+	outsider{s.crawl}.Abandon(l)
+	s.end()
+}
 
 // start begins to send the seeds, unless an earlier run of a durable job has done so. The channel is closed
 // when all seeds are accepted.
@@ -33,31 +40,27 @@ func (c *crawl) start(doneBefore bool) <-chan struct{} {
 		s.end()
 		return s.gone
 	}
-	s.call.owner = s
-	if !c.watch.enter(&s.call, StageStart) {
+	s.call.Owner = s
+	if !c.watch.Enter(&s.call, string(StageStart)) {
 		s.end()
 		return s.gone
 	}
 	seeds := make(chan *Context)
-	received := make(chan struct{})
-	go func() { // ends with the fence; an abandoned start keeps it until it returns
-		defer close(received)
-		s.receive(seeds)
-	}()
-	go func() { // owned by run, which waits for gone
+	received := guard.Go(func() { s.receive(seeds) }) // until the fence; a start that was given up keeps it until it returns
+	guard.Go(func() {                                 // run waits for gone
 		err := guard.ErrGoexit
 		defer func() { // also where the code ends its goroutine
 			if sendFence(seeds, fence) {
 				c.closedByUser(emission{})
 			}
-			<-received
-			if c.watch.exit(&s.call) {
+			<-received.Done()
+			if c.watch.Exit(&s.call) {
 				s.finish(err)
 				s.end()
 			}
 		}()
 		err = s.send(seeds)
-	}()
+	})
 	return s.gone
 }
 
@@ -106,7 +109,7 @@ func (s *starter) receive(seeds <-chan *Context) {
 		if !open || ctx == fence {
 			return
 		}
-		if !s.late.Load() {
+		if !s.call.GivenUp() {
 			c.acceptor.accept(emission{}, ctx)
 		}
 	}

@@ -162,7 +162,7 @@ func (c *crawl) summary(status Status) Summary {
 	c.ledger.snapshot(&s.Stats)
 	c.teller.counters.snapshot(&s.Stats)
 	s.Stats.StartTime, s.Stats.Elapsed = c.began, c.elapsed()
-	s.Stats.Abandoned = c.watch.counts()
+	s.Stats.Abandoned = c.abandoned()
 	s.URLNumber = s.Stats.Discovered - s.Stats.Outcomes[Duplicate] - s.Stats.Outcomes[Filtered]
 	return s
 }

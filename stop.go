@@ -6,7 +6,12 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
+
+// farewell is how long code that was told to return may take.
+const farewell = guard.Farewell
 
 // stop is the part of a crawl that ends it: first nothing new is begun, then, when the grace is over or
 // somebody is in a hurry, the work is cancelled, and what does not return is abandoned.
@@ -146,7 +151,7 @@ func (c *crawl) supervise(ctx context.Context) {
 			leaveAt(at)
 		case <-last:
 			last = nil
-			c.watch.close()
+			c.watch.Close()
 			settle = after(farewell)
 		case <-settle:
 			settle = nil
@@ -176,7 +181,7 @@ func (c *crawl) end(ctx context.Context) error {
 		err = &StoppedError{Reason: reason, Err: cause}
 	}
 	closing := c.close(reason)
-	if counts := c.watch.counts(); counts != nil {
+	if counts := c.abandoned(); counts != nil {
 		err = errors.Join(err, &AbandonedError{counts})
 	}
 	return errors.Join(err, closing)

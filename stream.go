@@ -146,8 +146,8 @@ func (x *exchange) write(p []byte) (int, error) {
 	}
 	if limit > 0 {
 		watch := j.crawl.watch
-		watch.limited(&j.call, limit, late)
-		defer watch.limited(&j.call, 0, nil)
+		watch.Limited(&j.call, limit, late)
+		defer watch.Limited(&j.call, 0, nil)
 	}
 	return j.turn.Write(p)
 }

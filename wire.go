@@ -143,5 +143,5 @@ func (c *crawl) wireMachines() {
 	c.gated = cfg.politeness.PerIP > 0 || cfg.politeness.PerProxy > 0
 	c.robots = newRobotsGate(c)
 	c.parseGate = newGate(int(cfg.parseWorkers))
-	c.watch = newWatch(c, c.limits.Callback, int(cfg.parseWorkers)+2*cfg.concurrency+1, cfg.itemConcurrency)
+	c.watch, c.tellers = c.newWatch(), guard.NewDoor()
 }

@@ -117,21 +117,18 @@ var goroutines = map[string]string{
 	"internal/httpx/dialer.go":  "Dial, which receives all attempts",
 	"stage/pipeline.go":         "Pipeline.ProcessUntil waits for the source's goroutine, unless it was given up",
 	"stage/pool.go":             "crew.serve waits for the workers that were not given up",
-	"ask.go":                    "asking.end, when the downloader that was given up returns",
+	"internal/guard/apart.go":   "whoever waits for Done, or for a Door; code that was given up is left behind",
 	"spider.go":                 "the loop of Crawl, which receives the result",
 	"inbox.go":                  "inbox.close",
 	"parse.go":                  "the func that itemsOf returns",
-	"start.go":                  "crawl.run waits for gone; the sender waits for the receiver",
-	"failure.go":                "handleAlone, unless the call was abandoned",
-	"parts.go":                  "opening and closePart, unless the part is left behind",
 }
 
 // The bars of the root. They are where the house is now, and are meant to fall: towards 35 files, 45 of tests, 9,500 lines
 // and no sliver. Whoever makes the root smaller lowers them.
 const (
-	maxRootFiles   = 76
+	maxRootFiles   = 73
 	maxRootTests   = 89
-	maxRootSum     = 15_400
+	maxRootSum     = 14_700
 	maxSlivers     = 4
 	minRootLines   = 60 // of a file that is no sliver
 	maxMethodFiles = 3  // that the methods of a type may lie in
@@ -140,11 +137,11 @@ const (
 
 // scattered are the types whose methods lie in more files, until they are taken apart.
 var scattered = map[string]int{
-	"Response": 6, "SpiderEngine": 4, "crawl": 27, "exchange": 7, "job": 15, "scheduler": 9, "watch": 4,
+	"Response": 6, "SpiderEngine": 4, "crawl": 27, "exchange": 7, "job": 14, "scheduler": 9,
 }
 
 // large are the structs with more fields: options and messages for good, the others until they are taken apart.
 var large = map[string]int{
 	"Request": 31, "config": 29, // a message, and the options
-	"crawl": 44, "exchange": 25, "job": 51, "scheduler": 35,
+	"crawl": 44, "exchange": 25, "job": 49, "scheduler": 35,
 }

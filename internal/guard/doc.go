@@ -1,11 +1,38 @@
-// Package guard runs code that is not the engine's own, and keeps what it does wrong away from the engine: [Protect] turns a
-// panic into an error, a [Context] is cheap to give to code that never looks at it, and a [Door] waits for those who are inside.
+// Package guard runs code that is not the engine's own, and keeps what it does wrong away from the engine.
 //
-// A short example:
+// A [Watch] knows which code is running. Code belongs to a [Call], which has an [Owner]; it joins, runs its pieces one after
+// the other, and leaves. A piece that is over its limit has its [Context] cancelled; one that does not return soon after
+// that is given up, as all are that are running when the watch is closed. A call is in one of five states:
 //
-//	stack, err := guard.Protect(func() error { return plugin.Open() })
+//	idle → running → slow → overdue → gone
+//
+// The end of a piece makes it idle again; gone is for good. Giving up has two steps. Doom has the owner decide what becomes of
+// it, before the code can learn of it. Abandon tells of the loss and gives back what the owner holds. Nobody waits for the code
+// itself: it goes on in a goroutine that nothing depends on, [Call.GivenUp] says that nothing is taken from it any more.
+//
+// [Go] is the one way to start code that may be left behind, and [Watch.Apart] runs a call that way for a caller that has to go on.
+// [Protect] turns a panic into an error, a Context is cheap to give to code that never looks at it, and a [Door] waits for
+// those who are inside.
+//
+// A short example, of a plugin that has a second to start:
+//
+//	watch := guard.NewWatch(guard.Config{
+//		Limit:   time.Second,
+//		TooLate: func(at string) error { return fmt.Errorf("%s took too long", at) },
+//	})
+//	defer watch.Close()
+//	call := &guard.Call{Owner: plugin}
+//	call.Life.Parent = ctx
+//	var stack []byte
+//	var failed error
+//	err := watch.Apart(call, "start", func() {
+//		stack, failed = guard.Protect(func() error { return plugin.Start(&call.Life) })
+//	})
 //	var panicked *guard.PanicError
-//	if errors.As(err, &panicked) {
+//	switch {
+//	case err != nil: // plugin.Doom and plugin.Abandon were called
+//		return err
+//	case errors.As(failed, &panicked):
 //		log.Printf("%v\n%s", panicked.Value, stack)
 //	}
 package guard

@@ -1,0 +1,57 @@
+package guard
+
+import "errors"
+
+// Apart is code in a goroutine of its own, which may be left behind. Make one with [Go].
+type Apart struct {
+	done     chan struct{}
+	returned bool // set before done is closed
+}
+
+// Go runs code in a goroutine of its own. Whoever calls it waits for Done, or leaves the code behind.
+func Go(code func()) *Apart {
+	a := &Apart{done: make(chan struct{})}
+	go func() {
+		defer close(a.done)
+		code()
+		a.returned = true
+	}()
+	return a
+}
+
+// Done returns a channel that is closed when the code has returned, or has ended its goroutine.
+func (a *Apart) Done() <-chan struct{} { return a.done }
+
+// Returned reports, once Done is closed, whether the code has returned; false if it has ended its goroutine by
+// runtime.Goexit.
+func (a *Apart) Returned() bool { return a.returned }
+
+// Why code that was to run apart has not come to its end.
+var (
+	ErrClosed = errors.New("guard: the watch is closed")
+	ErrLeft   = errors.New("guard: the code was left behind")
+)
+
+// Apart runs a single piece of a call in a goroutine of its own: the caller goes on when the code is given up, and its
+// owner has been told. The error is nil if the code has returned, [ErrLeft] if it was given up, or [ErrClosed] if it did not
+// run.
+func (w *Watch) Apart(c *Call, at string, code func()) error {
+	left := make(chan struct{})
+	c.left = left
+	if !w.Enter(c, at) {
+		return ErrClosed
+	}
+	a := Go(code)
+	select {
+	case <-a.Done():
+		switch {
+		case !a.Returned():
+			w.goexit(c)
+		case w.Exit(c):
+			return nil
+		}
+	case <-left:
+	}
+	<-left
+	return ErrLeft
+}

@@ -1,0 +1,292 @@
+package guard
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tegenaria/tegenaria/stage"
+)
+
+// Call is user code that one goroutine runs, one piece after the other, such as all callbacks of one page. A [Watch] runs it.
+// Whoever makes a Call sets the exported fields before its first piece. It must not be copied.
+type Call struct {
+	Owner  Owner      // is told what becomes of the code
+	Worker stage.Call // of the pool that runs it: it is replaced when the code is given up; zero where the caller waits by itself
+	Life   Context    // is cancelled when the code has run too long; without a Parent nothing is cancelled
+
+	joined bool  // the watch knows it; belongs to the goroutine that runs it
+	seat   *seat // where it is found then; nil: in the ring
+
+	state atomic.Int32 // written by the holder of mu
+
+	mu      sync.Mutex // guards what follows
+	at      string     // the stage of the present piece, or of the last one
+	untimed bool       // it has all the time it wants, or Bound's
+	start   time.Time
+	waits   int           // how often it waits for the engine at this moment: its clock stands
+	since   time.Time     // then: since when
+	limit   time.Duration // see Bound; 0: none
+	tooLate error         // when that is over; nil: the errand has it
+	late    Late          // not started yet, or nil
+	errand  Errand        // nil: none
+	kept    bool          // it was given up, and its owner keeps something open until that is told
+	left    chan struct{} // closed when it was given up; nil where nobody waits for that
+
+	prev, next *Call // guarded by the watch
+}
+
+// The states of a call, in this order. A piece that begins makes it running, its end idle; only a call that was given up
+// stays so.
+const (
+	idle    int32 = iota // no piece is running
+	running              // a piece is
+	slow                 // the piece has been reported as slow
+	overdue              // the piece is over its limit, and its context was cancelled
+	gone                 // given up: what the code still does has no effect, and no other piece begins
+)
+
+// GivenUp reports whether the code was given up. It may be called concurrently.
+func (c *Call) GivenUp() bool { return c.state.Load() == gone }
+
+// Overdue reports whether the code is over its limit, or was given up: what it sends must not wait. It may be called
+// concurrently.
+func (c *Call) Overdue() bool { return c.state.Load() >= overdue }
+
+// Forsake marks a call as given up that stands for another one: it is never run.
+func (c *Call) Forsake() { c.state.Store(gone) }
+
+// Joined reports whether a watch knows the call. Only the goroutine that runs it may ask.
+func (c *Call) Joined() bool { return c.joined }
+
+// runs reports whether a piece is running. The caller holds mu.
+func (c *Call) runs() bool {
+	state := c.state.Load()
+	return state != idle && state != gone
+}
+
+// Owner has user code running. It is told when the code takes long, and once when the code is given up. The methods may be
+// called in any goroutine.
+type Owner interface {
+	// Slow is told that the code has been running for a minute.
+	Slow(at string, took time.Duration)
+	// Doom decides what becomes of the owner, before the code itself can learn that it was given up. It is called with locks
+	// held: it must neither wait nor use the watch. kept is handed on to Abandon.
+	Doom() (kept bool)
+	// Abandon follows Doom. It tells of the loss and gives back what the owner holds.
+	Abandon(Loss)
+}
+
+// Loss is a call that was given up.
+type Loss struct {
+	At      string // the stage of the piece that was running
+	TooLate error  // of Bound or Limited, where that limit was over; else nil
+	Kept    bool   // what Doom returned
+}
+
+// Errand is code that a piece runs with a life of its own, as a download is.
+type Errand interface {
+	// TooLate makes the error of a limit that is over.
+	TooLate(limit time.Duration) error
+	// Cancel tells the code to return. It must not wait.
+	Cancel(cause error)
+	// LetGo is told that the code was given up.
+	LetGo()
+}
+
+// Late is what is started only for code that does not return at once, as a receiver for code that seldom sends.
+type Late interface {
+	// Start must not wait, and may be called more than once.
+	Start()
+}
+
+// seat is where the watch finds the call that a worker of a pool is in. Each has memory of its own: the processors
+// shall not take it away from each other.
+type seat struct {
+	call atomic.Pointer[Call]
+	_    [56]byte
+}
+
+const (
+	// SlowCallback is when a callback is reported as slow.
+	SlowCallback = time.Minute
+	// QuickCallback is how long a callback runs before its Late is started.
+	QuickCallback = time.Millisecond
+	// Farewell is how long a callback whose context was cancelled may take to return.
+	Farewell = time.Second
+)
+
+// Run runs a piece of a call that has joined. late is started when the code does not return soon, and may be nil. alive is
+// false if the code was given up, or must not run because the watch is closed: then the caller must not touch what it was
+// given. Code that ends its goroutine (runtime.Goexit, which FailNow of a test calls) is given up.
+func (w *Watch) Run(c *Call, at string, late Late, code func()) (alive bool) {
+	if !w.begin(c, at, late) {
+		return false
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			w.goexit(c)
+		}
+	}()
+	code()
+	returned = true
+	return w.end(c)
+}
+
+// Enter joins for a single piece, and begins it. It returns false if the code must not run because the watch is closed.
+func (w *Watch) Enter(c *Call, at string) bool {
+	w.Join(c)
+	if w.begin(c, at, nil) {
+		return true
+	}
+	w.Leave(c)
+	return false
+}
+
+// Exit ends what Enter began. It returns false if the code was given up.
+func (w *Watch) Exit(c *Call) (alive bool) {
+	alive = w.end(c)
+	w.Leave(c)
+	return alive
+}
+
+// begin notes that a piece of user code begins. It returns false if the watch is closed: then the code must not run.
+func (w *Watch) begin(c *Call, at string, late Late) bool {
+	c.mu.Lock()
+	if c.state.Load() == gone || w.closed.Load() {
+		c.mu.Unlock()
+		return false
+	}
+	c.at, c.untimed, c.late, c.start = at, w.isUntimed(at), late, w.now()
+	c.since = c.start // if a piece that has ended left something behind that waits
+	c.limit, c.tooLate, c.errand = 0, nil, nil
+	c.state.Store(running)
+	due, ok := w.due(c)
+	c.mu.Unlock()
+	if ok {
+		w.await(due)
+	}
+	return true
+}
+
+// end notes that the piece has returned. It returns false if the piece was given up meanwhile.
+func (w *Watch) end(c *Call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.Load() == gone {
+		return false
+	}
+	c.state.Store(idle)
+	return true
+}
+
+// goexit gives up a call whose goroutine ends.
+func (w *Watch) goexit(c *Call) {
+	w.mu.Lock()
+	c.mu.Lock()
+	runs := c.runs()
+	if runs {
+		w.drop(c)
+	}
+	c.mu.Unlock()
+	w.mu.Unlock()
+	if runs {
+		w.farewell(c)
+	}
+}
+
+// Bound gives a running errand a limit, from started on, 0 for none: then it is cancelled. A call that does not return
+// soon after that is given up.
+func (w *Watch) Bound(c *Call, errand Errand, started time.Time, limit time.Duration) {
+	c.mu.Lock()
+	if !c.runs() {
+		c.mu.Unlock()
+		return
+	}
+	c.errand, c.start, c.limit, c.tooLate = errand, started, limit, nil
+	c.state.Store(running)
+	c.mu.Unlock()
+	if limit > 0 {
+		w.await(started.Add(limit))
+	}
+}
+
+// Limited gives a running errand a limit from now on, for a part that is somebody else's code, or takes it away: 0.
+// tooLate is the error when it is over.
+func (w *Watch) Limited(c *Call, limit time.Duration, tooLate error) {
+	c.mu.Lock()
+	if !c.runs() || c.errand == nil {
+		c.mu.Unlock()
+		return
+	}
+	c.start, c.limit, c.tooLate = w.now(), limit, tooLate
+	c.state.Store(running)
+	due := c.start.Add(limit)
+	c.mu.Unlock()
+	if limit > 0 {
+		w.await(due)
+	}
+}
+
+// Pause stops the clock of the code until Resume: it waits for the engine, as for room in a buffer. That time is not its
+// own. The calls may nest, and come from any goroutine.
+func (w *Watch) Pause(c *Call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.waits++; c.waits == 1 {
+		c.since = w.now()
+	}
+}
+
+// Resume ends what Pause began.
+func (w *Watch) Resume(c *Call) {
+	c.mu.Lock()
+	if c.waits--; c.waits > 0 {
+		c.mu.Unlock()
+		return
+	}
+	if c.state.Load() != overdue {
+		c.start = c.start.Add(w.now().Sub(c.since))
+	}
+	due, ok := w.due(c)
+	ok = ok && c.runs()
+	c.mu.Unlock()
+	if ok {
+		w.await(due)
+	}
+}
+
+// Why returns the error of the limit of Bound or Limited because of which a call was given up; nil for any other call.
+func (w *Watch) Why(c *Call) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.state.Load() != gone {
+		return nil
+	}
+	return c.tooLate
+}
+
+// due tells when a running call needs attention next. The caller holds the call's mu.
+func (w *Watch) due(c *Call) (time.Time, bool) {
+	state := c.state.Load()
+	switch {
+	case c.late != nil:
+		return c.start.Add(QuickCallback), true
+	case c.limit > 0 && state == overdue:
+		return c.start.Add(c.limit + 2*Farewell), true
+	case c.limit > 0:
+		return c.start.Add(c.limit), true
+	case c.untimed:
+		return time.Time{}, false
+	case state == overdue:
+		return c.start.Add(w.cfg.Limit + Farewell), true
+	case c.waits > 0:
+		return time.Time{}, false
+	case w.cfg.Limit > 0 && (state == slow || w.cfg.Limit <= SlowCallback):
+		return c.start.Add(w.cfg.Limit), true
+	case state != slow:
+		return c.start.Add(SlowCallback), true
+	}
+	return time.Time{}, false
+}

@@ -1,0 +1,305 @@
+package guard
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Config is what a [Watch] is made with.
+type Config struct {
+	Limit   time.Duration         // how long a piece may take; 0: any time
+	TooLate func(at string) error // makes the error that the Life of a piece over Limit is cancelled with
+	Overdue func()                // is called when pieces are over Limit, before they are given up; may wait a little
+	Untimed []string              // stages whose pieces have all the time they want, or that of Bound
+	Rows    []int                 // for each pool of workers how many it has
+}
+
+// Watch knows which user code is running. A piece that overruns the limit, or has not returned when the watch is closed, is
+// given up: its owner is told, its worker is replaced, and what it still does has no effect. One timer serves all calls. Make
+// one with [NewWatch]. It may be used concurrently.
+type Watch struct {
+	cfg  Config
+	base time.Time // of its clock
+
+	closed atomic.Bool
+	alarm  atomic.Int64 // when the timer fires, since base; never, if it is not set
+
+	rows [][]seat
+
+	mu      sync.Mutex // guards what follows; taken before a call's
+	head    Call       // of a ring
+	timer   *time.Timer
+	losses  map[string]int // calls that were given up, by stage
+	leaving int            // those whose farewell is not over
+	empty   chan struct{}  // closed when there are none any more; nil unless somebody waits
+}
+
+// never is later than every alarm.
+const never = math.MaxInt64
+
+// NewWatch makes a watch.
+func NewWatch(cfg Config) *Watch {
+	w := &Watch{cfg: cfg, base: time.Now(), losses: make(map[string]int)}
+	for _, n := range cfg.Rows {
+		w.rows = append(w.rows, make([]seat, n))
+	}
+	w.head.prev, w.head.next = &w.head, &w.head
+	w.alarm.Store(never)
+	return w
+}
+
+// now is the time of the clock that never jumps; it is cheaper than the wall clock's.
+func (w *Watch) now() time.Time { return w.base.Add(time.Since(w.base)) }
+
+// isUntimed reports whether the pieces of a stage have all the time they want, or Bound's.
+func (w *Watch) isUntimed(at string) bool { return slices.Contains(w.cfg.Untimed, at) }
+
+// Sit is Join for a call of a pool's worker, by the worker's seat in the pool's row. It is cheaper.
+func (w *Watch) Sit(c *Call, row int) {
+	s := &w.rows[row][c.Worker.Worker()]
+	c.joined, c.seat = true, s
+	s.call.Store(c)
+}
+
+// Join makes a call known, for as many pieces as it has until it leaves.
+func (w *Watch) Join(c *Call) {
+	c.joined = true
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c.prev, c.next = w.head.prev, &w.head
+	c.prev.next, c.next.prev = c, c
+}
+
+// Leave ends what Sit or Join began, if either did. No piece is running.
+func (w *Watch) Leave(c *Call) {
+	if !c.joined {
+		return
+	}
+	c.joined = false
+	if c.seat != nil {
+		c.seat.call.CompareAndSwap(c, nil) // unless the worker was given up, and its place is another one's
+		c.seat = nil
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.unlink(c)
+}
+
+// Each visits the calls that sit in a row.
+func (w *Watch) Each(row int, visit func(*Call)) {
+	seats := w.rows[row]
+	for i := range seats {
+		if c := seats[i].call.Load(); c != nil {
+			visit(c)
+		}
+	}
+}
+
+// all returns the calls that are known. The caller holds mu.
+func (w *Watch) all() (all []*Call) {
+	for row := range w.rows {
+		w.Each(row, func(c *Call) { all = append(all, c) })
+	}
+	for c := w.head.next; c != &w.head; c = c.next {
+		all = append(all, c)
+	}
+	return all
+}
+
+// unlink takes a call out of the ring, unless it was dropped. The caller holds mu.
+func (w *Watch) unlink(c *Call) {
+	if c.next != nil {
+		c.prev.next, c.next.prev = c.next, c.prev
+		c.prev, c.next = nil, nil
+	}
+}
+
+// await sees to it that the timer fires in time. What begins while the calls are looked at finds no alarm, and waits
+// for the end of that.
+func (w *Watch) await(due time.Time) {
+	if int64(due.Sub(w.base)) >= w.alarm.Load() {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if at := int64(due.Sub(w.base)); at < w.alarm.Load() && !w.closed.Load() {
+		w.arm(at, w.now())
+	}
+}
+
+// arm sets the timer. The caller holds mu.
+func (w *Watch) arm(at int64, now time.Time) {
+	w.alarm.Store(at)
+	wait := max(time.Duration(at)-now.Sub(w.base), 0)
+	if w.timer == nil {
+		w.timer = time.AfterFunc(wait, w.look)
+	} else {
+		w.timer.Reset(wait)
+	}
+}
+
+// slowCall is what is told of a call that has been running for long: the call itself may end meanwhile.
+type slowCall struct {
+	owner Owner
+	at    string
+	took  time.Duration
+}
+
+// found is what a look has found to do without locks.
+type found struct {
+	slow []slowCall
+	lost []*Call
+	over bool // pieces are over the limit
+}
+
+// look is run by the timer.
+func (w *Watch) look() {
+	now := w.now()
+	var f found
+	w.mu.Lock()
+	w.alarm.Store(never)
+	next := int64(never)
+	for _, c := range w.all() {
+		c.mu.Lock()
+		if due, ok := w.due(c); ok && c.runs() && !due.After(now) {
+			w.advance(c, now, &f)
+		}
+		if due, ok := w.due(c); ok && c.runs() {
+			next = min(next, int64(due.Sub(w.base)))
+		}
+		c.mu.Unlock()
+	}
+	if next != never && !w.closed.Load() {
+		w.arm(next, now)
+	}
+	w.mu.Unlock()
+	if f.over && w.cfg.Overdue != nil {
+		w.cfg.Overdue() // what it sent before it is given up counts
+	}
+	for _, c := range f.slow {
+		c.owner.Slow(c.at, c.took)
+	}
+	for _, c := range f.lost {
+		w.farewell(c)
+	}
+}
+
+// advance takes a running call that is due to its next state. The caller holds mu, and the call's.
+func (w *Watch) advance(c *Call, now time.Time, f *found) {
+	switch {
+	case c.late != nil:
+		c.late.Start()
+		c.late = nil
+	case c.state.Load() == overdue:
+		w.drop(c)
+		f.lost = append(f.lost, c)
+	case c.limit > 0:
+		c.state.Store(overdue)
+		if c.tooLate == nil {
+			c.tooLate = c.errand.TooLate(c.limit)
+		}
+		c.errand.Cancel(c.tooLate)
+	case w.cfg.Limit > 0 && !now.Before(c.start.Add(w.cfg.Limit)):
+		f.over = true
+		c.state.Store(overdue)
+		if c.Life.Parent != nil {
+			c.Life.Cancel(w.cfg.TooLate(c.at))
+		}
+	default:
+		c.state.Store(slow)
+		f.slow = append(f.slow, slowCall{c.Owner, c.at, now.Sub(c.start)})
+	}
+}
+
+// drop gives a call up. The caller holds mu, and the call's.
+func (w *Watch) drop(c *Call) {
+	w.leaving++
+	if c.limit == 0 || c.state.Load() != overdue {
+		c.tooLate = nil
+	}
+	c.state.Store(gone)
+	c.kept = c.Owner.Doom()
+	w.unlink(c)
+	if c.late != nil {
+		c.late.Start() // whatever it sends, it shall not wait for ever
+	}
+	w.losses[c.at]++
+}
+
+// farewell does what follows a drop, without the lock.
+func (w *Watch) farewell(c *Call) {
+	defer w.farewellOver()
+	if c.errand != nil {
+		c.errand.LetGo()
+	}
+	c.Owner.Abandon(Loss{At: c.at, TooLate: c.tooLate, Kept: c.kept})
+	if c.left != nil {
+		close(c.left)
+	}
+	c.Worker.Detach()
+}
+
+func (w *Watch) farewellOver() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.leaving--; w.leaving == 0 && w.empty != nil {
+		close(w.empty)
+		w.empty = nil
+	}
+}
+
+// Wait returns when the owners of all calls that were given up have been told.
+func (w *Watch) Wait() {
+	w.mu.Lock()
+	if w.leaving == 0 {
+		w.mu.Unlock()
+		return
+	}
+	if w.empty == nil {
+		w.empty = make(chan struct{})
+	}
+	empty := w.empty
+	w.mu.Unlock()
+	<-empty
+}
+
+// Close gives up all running calls and lets no piece begin any more.
+func (w *Watch) Close() {
+	w.mu.Lock()
+	w.closed.Store(true)
+	var lost []*Call
+	for _, c := range w.all() {
+		c.mu.Lock()
+		if c.runs() {
+			w.drop(c)
+			lost = append(lost, c)
+		}
+		c.mu.Unlock()
+	}
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+	w.mu.Unlock()
+	for _, c := range lost {
+		w.farewell(c)
+	}
+}
+
+// Count counts a call as given up that the watch did not know.
+func (w *Watch) Count(at string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.losses[at]++
+}
+
+// Counts returns how many calls were given up, by stage.
+func (w *Watch) Counts() map[string]int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.losses)
+}
