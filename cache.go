@@ -112,7 +112,7 @@ type Batch struct {
 }
 
 // CacheInterface stores what waits and what was seen; it does not decide when anything is
-// downloaded. It is the only place that says "seen" (design law L5).
+// downloaded. It is the only place that says "seen".
 //
 // Contract. All methods may be called concurrently. None waits for another goroutine of the engine;
 // waiting for the store's own input and output is allowed. A record is in exactly one place: a slot's

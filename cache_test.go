@@ -112,7 +112,7 @@ func shortened(s string) uint64 {
 
 // Nine hosts are chains of pages, the tenth has no end. The queue would be full before the chains are through; the
 // endless host does not get more than its share, so all chains come to their end, and one warning names it. Alone at
-// last, it ends the run as design law L2 says.
+// last, it ends the run with a *QueueFullError.
 //
 // It fails if makeRoom in memroom.go returns the *QueueFullError without refusing anything.
 func TestH11EndlessHostLeavesRoomForOthers(t *testing.T) {

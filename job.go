@@ -13,8 +13,7 @@ import (
 )
 
 // job is one attempt at one request, from the cache to its end. It is settled when nothing of it
-// is open any more: its way through fetch and parse, its items, and what it waits for (design law
-// L4).
+// is open any more: its way through fetch and parse, its items, and what it waits for.
 type job struct {
 	crawl     *crawl
 	rec       Record

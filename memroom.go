@@ -3,7 +3,7 @@ package tegenaria
 import "strings"
 
 // queueRoom is what a memory cache knows, beside its queue, of the memory that waiting records take: for the bound on
-// all of them, and for the share of a single slot (design law L2).
+// all of them, and for the share of a single slot.
 type queueRoom struct {
 	limit int64            // Limits.QueueBytes; 0: no bound
 	aside map[string]int64 // bytes outside the queue by slot: of the due list and of live parts

@@ -35,7 +35,7 @@ type PipelinesInterface interface {
 }
 
 // Committer is an optional ability of any registered part that keeps items or state, and the way to
-// exactly-once output (design law L4). A pipeline that is a Committer runs after all others.
+// exactly-once output. A pipeline that is a Committer runs after all others.
 //
 // ProcessItem stages what belongs to item.CtxId. When a request's items have left the last
 // pipeline, Prepare is called with the CtxIds of a whole batch of requests, and of what they fetched

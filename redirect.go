@@ -75,7 +75,7 @@ func (c *crawl) redirect(j *job) *HandleError {
 }
 
 // redirectTarget makes the request that a redirect asks for. It inherits parser, Meta and the chain;
-// credentials do not cross origins (design law L12).
+// credentials do not cross origins.
 func (c *crawl) redirectTarget(j *job) (*Request, error) {
 	r, resp := j.ctx.Request, j.ctx.Response()
 	if len(r.Redirects) >= r.MaxRedirects {

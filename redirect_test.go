@@ -56,7 +56,7 @@ func TestRedirectMethods(t *testing.T) {
 	}
 }
 
-// Credentials and cookies never cross origins (design law L12).
+// Credentials and cookies never cross origins.
 func TestRedirectCredentials(t *testing.T) {
 	secret := map[string]string{"Authorization": "Basic x", "cookie": "a=b", "Proxy-Authorization": "y", "Host": "virtual", "X-Own": "1"}
 	for _, tt := range []struct {

@@ -91,7 +91,7 @@ func (c *crawl) handleOutside(herr *HandleError) {
 	j.failures.runAll()
 }
 
-// receive accepts seeds, but only while there is room: they alone feel backpressure (design law L2).
+// receive accepts seeds, but only while there is room: they alone feel backpressure.
 func (s *starter) receive(seeds <-chan *Context) {
 	c := s.crawl
 	for {
