@@ -93,9 +93,40 @@ func (e *HandleError) Error() string {
 // Unwrap returns Err.
 func (e *HandleError) Unwrap() error { return e.Err }
 
+// stackError is an error that knows the stack of the panic it came from.
+type stackError struct {
+	error
+	stack []byte
+}
+
+func (e *stackError) Unwrap() error { return e.error }
+
+// unstack puts the stack that the cause brings along where users look for it.
+func (e *HandleError) unstack() *HandleError {
+	var stacked *stackError
+	if !errors.As(e.Err, &stacked) {
+		return e
+	}
+	if e.Stack == nil {
+		e.Stack = stacked.stack
+	}
+	if e.Err == error(stacked) {
+		e.Err = stacked.error
+	}
+	return e
+}
+
 // PanicError is a panic of user code, turned into an error: Value is what it panicked with, and Unwrap returns that if it is an
 // error. The stack is in HandleError.Stack.
 type PanicError = guard.PanicError
+
+// NoResultError is the failure of a downloader that sent no result in time.
+type NoResultError struct{ Waited time.Duration }
+
+// Error says how long the engine waited.
+func (e *NoResultError) Error() string {
+	return fmt.Sprintf("the downloader sent no result within %s", e.Waited)
+}
 
 // StatusError is the failure of a response whose status code is 400 or more and not allowed.
 type StatusError struct {
@@ -154,6 +185,15 @@ type AbandonedError struct{ Stages map[Stage]int }
 // Error lists stages and counts.
 func (e *AbandonedError) Error() string {
 	return "tegenaria: callbacks that did not return were abandoned: " + countsByStage(e.Stages)
+}
+
+// abandonedBy is the error of one callback that was given up, because of a limit of its own unless tooLate is nil.
+func abandonedBy(at Stage, tooLate error) error {
+	abandoned := &AbandonedError{map[Stage]int{at: 1}}
+	if tooLate != nil {
+		return fmt.Errorf("%w; %w", tooLate, abandoned)
+	}
+	return abandoned
 }
 
 // CallbackTimeoutError is the cause given to a callback's context when it overruns Limits.Callback.

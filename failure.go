@@ -8,29 +8,6 @@ import (
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
-// stackError is an error that knows the stack of the panic it came from.
-type stackError struct {
-	error
-	stack []byte
-}
-
-func (e *stackError) Unwrap() error { return e.error }
-
-// unstack puts the stack that the cause brings along where users look for it.
-func (e *HandleError) unstack() *HandleError {
-	var stacked *stackError
-	if !errors.As(e.Err, &stacked) {
-		return e
-	}
-	if e.Stack == nil {
-		e.Stack = stacked.stack
-	}
-	if e.Err == error(stacked) {
-		e.Err = stacked.error
-	}
-	return e
-}
-
 // failure makes the HandleError of what happened to a job. One that tells of this job already is completed;
 // one of another request, such as that of a Fetch, is but the cause.
 func (j *job) failure(stage Stage, err error, stack []byte) *HandleError {
@@ -182,6 +159,95 @@ func (c *crawl) handlerPanicked(failed *job, herr *HandleError, err error, stack
 	if err != nil && !failed.call.GivenUp() {
 		c.teller.failed(&HandleError{CtxId: herr.CtxId, Err: err, Request: herr.Request, Stage: StageError, Stack: stack})
 	}
+}
+
+// lost tells about a callback that was given up: of a job, or of none, and with this CtxId and item. It does not wait for
+// user code: it is called before what the callback holds is given back. A job that was kept open is so until it is told.
+func (c *crawl) lost(l guard.Loss, j *job, id string, item *ItemMeta) {
+	at, r := Stage(l.At), j.asAccepted()
+	c.teller.abandoned(at, r)
+	herr := &HandleError{CtxId: id, Err: abandonedBy(at, l.TooLate), Request: r, Item: item, Stage: at}
+	c.teller.failed(herr)
+	if !l.Kept {
+		return // no request failed
+	}
+	if j.ctx == nil || j.caller != nil || at == StageError || at == StageEvent || c.work.Err() != nil {
+		// It is the Fetch of a caller, or it goes back to the cache; or else the ErrorHandlers themselves, or who
+		// listens to Events, do not return.
+		j.done()
+		return
+	}
+	standIn := j.standIn(herr)
+	teller := &job{crawl: c, caller: standIn, failures: &failures{}, rec: j.rec, ctx: standIn.ctx}
+	told := c.tellers.Go(func() { // run waits for it
+		defer j.done() // the request is open until then: the handlers may send it again
+		c.alone(teller, func() { c.tellHandlers(standIn, teller, herr) })
+		teller.failures.runAll()
+	})
+	if !told {
+		j.done()
+	}
+}
+
+// standIn makes a job that takes the place of one that was abandoned, of which nothing more is taken: the requests that
+// ErrorHandlers send because of herr come from it.
+func (j *job) standIn(herr *HandleError) *job {
+	other := j.crawl.newJob(j.rec, nil)
+	other.standsFor, other.sent = j, j.sent
+	other.ctx = &Context{Request: herr.Request, CtxId: herr.CtxId, Ctx: context.Background()}
+	return other
+}
+
+// asAccepted returns the job's request as it was accepted, in a copy that nobody else has; nil if there is none. What
+// user code that was given up has in its hands it may still be writing to.
+func (j *job) asAccepted() *Request {
+	switch {
+	case j == nil:
+		return nil
+	case j.sent != nil:
+		return j.sent.clone()
+	case len(j.rec.Data) == 0:
+		return nil
+	}
+	ctx, err := j.crawl.acceptor.codec.decode(j.rec.Data, j.rec.Live)
+	if err != nil { // it was decoded before
+		return nil
+	}
+	r := ctx.Request
+	r.Priority, r.Depth, r.Attempt = j.rec.Priority, j.rec.Depth, j.rec.Attempt
+	return r
+}
+
+// request returns the job's request: a copy, if code that was left behind may have the one in its Context.
+func (j *job) request() *Request {
+	if j.call.GivenUp() || j.left.Load() {
+		return j.asAccepted()
+	}
+	return j.ctx.Request
+}
+
+// response returns the job's response; nil if code that was left behind may have it.
+func (j *job) response() *Response {
+	if j.call.GivenUp() || j.left.Load() {
+		return nil
+	}
+	return j.ctx.Response()
+}
+
+// id returns the CtxId of the job's Context, which code that was left behind may have.
+func (j *job) id() string {
+	if j.call.GivenUp() {
+		return j.before.id
+	}
+	return j.ctx.CtxId
+}
+
+// whyLost returns the error of a Fetch whose call was given up, or could not begin.
+func (c *crawl) whyLost(j *job) error {
+	if late := c.watch.Why(&j.call); late != nil {
+		return abandonedBy(StageDownload, late)
+	}
+	return ErrOutputClosed
 }
 
 // failures collects the emissions that were refused while the ErrorHandlers of another one ran, so that

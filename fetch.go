@@ -1,114 +1,13 @@
 package tegenaria
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
+	"sync"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/stage"
 )
-
-// page takes a job from its slot to the end of its parser, in one goroutine: what a worker has just read is
-// still near. It comes with its slot and the right to fetch; before it is parsed it gives both back.
-func (c *crawl) page(worker context.Context, j *job) (*job, error) {
-	j.call.Worker = stage.CallOf(worker)
-	c.beginFlight(j)
-	parse, waits := c.fetchJob(j)
-	if waits { // it stands in line again and must not be touched
-		return nil, stage.ErrDrop
-	}
-	j.letGo()
-	switch {
-	case parse:
-		c.parse(j)
-	case j.call.GivenUp():
-		j.closeRequests() // its user code has returned after all
-		j.closeSpools()
-	}
-	c.watch.Leave(&j.call)
-	return nil, stage.ErrDrop
-}
-
-// fetchJob makes the exchange. parse tells that the job goes on to its parser and holds a place there; waits that
-// it will come again.
-func (c *crawl) fetchJob(j *job) (parse, waits bool) {
-	if j.ctx == nil {
-		ctx, err := c.acceptor.codec.decode(j.rec.Data, j.rec.Live)
-		if err != nil {
-			j.begin(NewContext(NewRequest("", GET, nil)))
-			c.storeFailed(fmt.Errorf("decoding a stored request: %w", err))
-			return false, false
-		}
-		j.begin(ctx)
-	}
-	switch {
-	case c.work.Err() != nil:
-		return false, false
-	case c.sched.starves(j):
-		j.decide(Filtered, pageBudget)
-		return false, false
-	case !c.enterGate(j):
-		c.standBack(j)
-		return false, true
-	}
-	ok, waits := c.robots.pass(j)
-	c.tellBlocks()
-	if !ok {
-		return false, waits
-	}
-	c.watch.Sit(&j.call, pageRow)
-	herr, alive, closed := c.exchange(j)
-	if closed {
-		c.watch.Leave(&j.call)
-		c.standBack(j)
-		return false, true
-	}
-	if !alive {
-		return false, false
-	}
-	if herr == nil {
-		if herr, alive = c.follow(j); !alive {
-			return false, false
-		}
-	}
-	if herr == nil && j.undecided() {
-		if c.parseGate.acquire(c.work, false) != nil {
-			return false, false // the crawl gives up: the job goes back to the cache
-		}
-		j.beginParsing()
-		return true, false
-	}
-	c.guard(j, StageError, func() {
-		if herr != nil {
-			c.fail(j, herr)
-		}
-		j.closeRequests()
-	})
-	return false, false
-}
-
-// guard runs user code that the watch keeps an eye on. It returns false if the code was abandoned, or must not run any
-// more because the crawl gives up; the job is not to be touched.
-func (c *crawl) guard(j *job, at Stage, code func()) bool {
-	call := &j.call
-	if call.GivenUp() {
-		return false
-	}
-	if !call.Joined() {
-		c.watch.Join(call)
-		defer c.watch.Leave(call)
-	}
-	if j.ctx != nil {
-		j.before = snapshot{j.ctx.CtxId, j.ctx.Response()}
-	}
-	if at == StageResponse && j.inbox != nil {
-		return c.watch.Run(call, string(at), j.inbox, code)
-	}
-	return c.watch.Run(call, string(at), nil, code)
-}
 
 // exchange sends the request through the middlewares and the downloader. It returns the failure, if there
 // is one; alive is false if the job was abandoned; closed tells that its slot or gate is, and that nothing was sent.
@@ -236,23 +135,6 @@ func (c *crawl) received(j *job, resp *Response) {
 	}
 }
 
-// complete fills in what a response that was made by hand lacks.
-func (r *Response) complete(ctx *Context) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ctx, r.req = ctx, ctx.Request
-	if r.Header == nil {
-		r.Header = make(map[string][]string)
-	}
-	if r.URL == "" {
-		r.URL = ctx.Request.Url
-	}
-	if r.Buffer == nil && r.file == nil {
-		r.Buffer = new(bytes.Buffer)
-	}
-	r.sync()
-}
-
 // download asks the request's downloader and waits for its one result. closed tells that the slot does not let it
 // start any more: middlewares and robots.txt may have taken long, and the site have asked for a pause meanwhile.
 func (c *crawl) download(j *job) (herr *HandleError, alive, closed bool) {
@@ -321,9 +203,143 @@ func (c *crawl) askDownloader(j *job, d *downloaderModule, started time.Time) *H
 	return herr
 }
 
-// undecided reports whether the job goes on.
-func (j *job) undecided() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.outcome == 0 && j.retry == nil && !j.sealed
+// asking is what a downloader is asked with that is not the engine's own, or that writes to a ResponseWriter. It may
+// write to its Context when nobody waits for the result any more.
+type asking struct {
+	Context
+	url    string
+	life   guard.Context
+	result chan *Context
+
+	dropped chan struct{} // closed when it was given up; nil where nobody waits for that
+
+	mu       sync.Mutex    // guards what follows
+	returned bool          // Download has
+	gone     chan struct{} // closed then, if somebody waits for it
+}
+
+// ask calls a downloader and waits for its one result, which may come after Download has returned. The
+// request's timeout bounds both.
+func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time) (got *Context, stack []byte, err error) {
+	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
+	var theirs *asking
+	own, asked := ctx.Ctx, ctx
+	ours := c.http != nil && d.Downloader == Downloader(c.http)
+	if !ours || j.turn != nil { // somebody else's code runs in it
+		theirs = &asking{Context: *ctx, url: ctx.Request.Url, result: result}
+		theirs.life.Parent, theirs.Ctx, asked = own, &theirs.life, &theirs.Context
+		if j.caller != nil {
+			theirs.dropped = make(chan struct{})
+		}
+		limit := time.Duration(0) // the engine's own has a clock
+		if !ours {
+			if j.turn != nil { // the attempt's, in the place of the request's ResponseWriter
+				r := *ctx.Request
+				r.ResponseWriter, theirs.Request = j.turn, &r
+			}
+			if ctx.Request.timeout >= 0 {
+				limit = ctx.Request.timeoutOrDefault()
+			}
+		}
+		c.watch.Bound(&j.call, theirs, started, limit)
+	}
+	switch {
+	case theirs == nil:
+		stack, err = guard.Protect(func() error { d.Download(asked, result); return nil })
+	case j.caller == nil:
+		defer theirs.end()
+		stack, err = guard.Protect(func() error { d.Download(asked, result); return nil })
+	default:
+		stack, err = theirs.apart(d)
+	}
+	if theirs != nil {
+		defer theirs.life.Cancel(nil)
+	}
+	if err == nil {
+		got, err = awaitResult(own, result, started, ctx.Request.timeoutOrDefault()+farewell)
+	}
+	return got, stack, err
+}
+
+// apart downloads in a goroutine of its own: the caller of Fetch must go on when the download is given up.
+func (a *asking) apart(d Downloader) (stack []byte, err error) {
+	var panicked []byte // belongs to the downloader until it has returned
+	var failed error
+	download := guard.Go(func() {
+		defer a.end()
+		panicked, failed = guard.Protect(func() error { d.Download(&a.Context, a.result); return nil })
+	})
+	select {
+	case <-download.Done():
+		if !download.Returned() {
+			return nil, guard.ErrGoexit
+		}
+		return panicked, failed
+	case <-a.dropped:
+		return nil, ErrOutputClosed
+	}
+}
+
+// TooLate is the error of a download that takes longer than its request may.
+func (a *asking) TooLate(limit time.Duration) error { return &TimeoutError{URL: a.url, Limit: limit} }
+
+// Cancel tells the downloader to return.
+func (a *asking) Cancel(cause error) { a.life.Cancel(cause) }
+
+// end notes that Download has returned.
+func (a *asking) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.returned = true
+	if a.gone != nil {
+		close(a.gone)
+	}
+}
+
+// LetGo is told that the downloader was given up. Should it send more results than it may, it shall not wait for
+// ever.
+func (a *asking) LetGo() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.gone != nil {
+		return
+	}
+	if a.dropped != nil {
+		close(a.dropped)
+	}
+	if a.returned {
+		return
+	}
+	a.gone = make(chan struct{})
+	guard.Go(func() { // until Download returns
+		for {
+			select {
+			case <-a.result:
+			case <-a.gone:
+				return
+			}
+		}
+	})
+}
+
+// awaitResult waits for the result of a downloader.
+func awaitResult(own context.Context, result <-chan *Context, started time.Time, wait time.Duration) (*Context, error) {
+	var got *Context
+	select {
+	case got = <-result:
+	default:
+		timer := time.NewTimer(time.Until(started.Add(wait)))
+		defer timer.Stop()
+		select {
+		case got = <-result:
+		case <-own.Done():
+			return nil, context.Cause(own)
+		case <-timer.C:
+			return nil, &NoResultError{wait}
+		}
+	}
+	if got == nil {
+		return nil, errors.New("the downloader sent a nil Context")
+	}
+	return got, nil
 }

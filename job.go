@@ -169,6 +169,13 @@ func (j *job) decide(outcome Outcome, reason string) {
 	}
 }
 
+// undecided reports whether the job goes on.
+func (j *job) undecided() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.outcome == 0 && j.retry == nil && !j.sealed
+}
+
 // runAgain makes the job go back to the cache when it ends.
 func (j *job) runAgain(retry *RetryError) {
 	j.mu.Lock()

@@ -335,3 +335,14 @@ func (r *Request) setDefaultHeader(name, value string) {
 func RequestWithPartialBody() RequestOption {
 	return func(r *Request) { r.partial = true }
 }
+
+// timeoutOrDefault returns the longest that an exchange of the request may take.
+func (r *Request) timeoutOrDefault() time.Duration {
+	switch {
+	case r.timeout == 0:
+		return DefaultTimeout
+	case r.timeout < 0:
+		return 1<<62 - farewell
+	}
+	return r.timeout
+}

@@ -309,3 +309,20 @@ func (r *Response) beginning(most int) ([]byte, error) {
 	defer reader.Close()
 	return io.ReadAll(io.LimitReader(reader, int64(most)))
 }
+
+// complete fills in what a response that was made by hand lacks.
+func (r *Response) complete(ctx *Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ctx, r.req = ctx, ctx.Request
+	if r.Header == nil {
+		r.Header = make(map[string][]string)
+	}
+	if r.URL == "" {
+		r.URL = ctx.Request.Url
+	}
+	if r.Buffer == nil && r.file == nil {
+		r.Buffer = new(bytes.Buffer)
+	}
+	r.sync()
+}

@@ -135,3 +135,15 @@ func (s *starter) finish(err error) {
 	}
 	c.ledger.started()
 }
+
+// outsider is user code that belongs to no job, as that of the start and of parts that are opened.
+type outsider struct{ crawl *crawl }
+
+// Slow is never called: such code has all the time it wants.
+func (o outsider) Slow(at string, took time.Duration) { o.crawl.teller.slow(Stage(at), nil, took) }
+
+// Doom keeps nothing open.
+func (o outsider) Doom() (kept bool) { return false }
+
+// Abandon tells that the code was given up.
+func (o outsider) Abandon(l guard.Loss) { o.crawl.lost(l, nil, "", nil) }

@@ -187,6 +187,18 @@ func (c *crawl) end(ctx context.Context) error {
 	return errors.Join(err, closing)
 }
 
+// abandoned returns how many callbacks were given up, by stage; nil if none.
+func (c *crawl) abandoned() map[Stage]int {
+	var counts map[Stage]int
+	for at, n := range c.watch.Counts() {
+		if counts == nil {
+			counts = make(map[Stage]int)
+		}
+		counts[Stage(at)] = n
+	}
+	return counts
+}
+
 // finishedBefore notes that an earlier run has finished the job, and how.
 func (c *crawl) finishedBefore(reason string) {
 	c.stop.mu.Lock()

@@ -120,13 +120,13 @@ var goroutines = map[string]string{
 	"internal/guard/apart.go":   "whoever waits for Done, or for a Door; code that was given up is left behind",
 	"spider.go":                 "the loop of Crawl, which receives the result",
 	"inbox.go":                  "inbox.close",
-	"parse.go":                  "the func that itemsOf returns",
+	"page.go":                   "the func that itemsOf returns",
 }
 
 // The bars of the root. They are where the house is now, and are meant to fall: towards 35 files, 45 of tests, 9,500 lines
 // and no sliver. Whoever makes the root smaller lowers them.
 const (
-	maxRootFiles   = 73
+	maxRootFiles   = 71
 	maxRootTests   = 89
 	maxRootSum     = 14_700
 	maxSlivers     = 4
@@ -137,7 +137,7 @@ const (
 
 // scattered are the types whose methods lie in more files, until they are taken apart.
 var scattered = map[string]int{
-	"Response": 6, "SpiderEngine": 4, "crawl": 27, "exchange": 7, "job": 14, "scheduler": 9,
+	"Response": 5, "SpiderEngine": 4, "crawl": 25, "exchange": 7, "job": 13, "scheduler": 9,
 }
 
 // large are the structs with more fields: options and messages for good, the others until they are taken apart.

@@ -1,10 +1,111 @@
 package tegenaria
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/stage"
 )
+
+// page takes a job from its slot to the end of its parser, in one goroutine: what a worker has just read is
+// still near. It comes with its slot and the right to fetch; before it is parsed it gives both back.
+func (c *crawl) page(worker context.Context, j *job) (*job, error) {
+	j.call.Worker = stage.CallOf(worker)
+	c.beginFlight(j)
+	parse, waits := c.fetchJob(j)
+	if waits { // it stands in line again and must not be touched
+		return nil, stage.ErrDrop
+	}
+	j.letGo()
+	switch {
+	case parse:
+		c.parse(j)
+	case j.call.GivenUp():
+		j.closeRequests() // its user code has returned after all
+		j.closeSpools()
+	}
+	c.watch.Leave(&j.call)
+	return nil, stage.ErrDrop
+}
+
+// fetchJob makes the exchange. parse tells that the job goes on to its parser and holds a place there; waits that
+// it will come again.
+func (c *crawl) fetchJob(j *job) (parse, waits bool) {
+	if j.ctx == nil {
+		ctx, err := c.acceptor.codec.decode(j.rec.Data, j.rec.Live)
+		if err != nil {
+			j.begin(NewContext(NewRequest("", GET, nil)))
+			c.storeFailed(fmt.Errorf("decoding a stored request: %w", err))
+			return false, false
+		}
+		j.begin(ctx)
+	}
+	switch {
+	case c.work.Err() != nil:
+		return false, false
+	case c.sched.starves(j):
+		j.decide(Filtered, pageBudget)
+		return false, false
+	case !c.enterGate(j):
+		c.standBack(j)
+		return false, true
+	}
+	ok, waits := c.robots.pass(j)
+	c.tellBlocks()
+	if !ok {
+		return false, waits
+	}
+	c.watch.Sit(&j.call, pageRow)
+	herr, alive, closed := c.exchange(j)
+	if closed {
+		c.watch.Leave(&j.call)
+		c.standBack(j)
+		return false, true
+	}
+	if !alive {
+		return false, false
+	}
+	if herr == nil {
+		if herr, alive = c.follow(j); !alive {
+			return false, false
+		}
+	}
+	if herr == nil && j.undecided() {
+		if c.parseGate.acquire(c.work, false) != nil {
+			return false, false // the crawl gives up: the job goes back to the cache
+		}
+		j.beginParsing()
+		return true, false
+	}
+	c.guard(j, StageError, func() {
+		if herr != nil {
+			c.fail(j, herr)
+		}
+		j.closeRequests()
+	})
+	return false, false
+}
+
+// guard runs user code that the watch keeps an eye on. It returns false if the code was abandoned, or must not run any
+// more because the crawl gives up; the job is not to be touched.
+func (c *crawl) guard(j *job, at Stage, code func()) bool {
+	call := &j.call
+	if call.GivenUp() {
+		return false
+	}
+	if !call.Joined() {
+		c.watch.Join(call)
+		defer c.watch.Leave(call)
+	}
+	if j.ctx != nil {
+		j.before = snapshot{j.ctx.CtxId, j.ctx.Response()}
+	}
+	if at == StageResponse && j.inbox != nil {
+		return c.watch.Run(call, string(at), j.inbox, code)
+	}
+	return c.watch.Run(call, string(at), nil, code)
+}
 
 // parse lets the request's parser read the response. What it sends is received until it returns; then the job
 // has its outcome.
