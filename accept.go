@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -45,7 +46,7 @@ type acceptor struct {
 	scratch  sync.Pool   // of *scratch
 	entries  *guard.Door // of requests and items
 	seeds    emissions
-	loopback *loopbackSet
+	loopback *fetch.Loopback
 	plain    bool // links need no request object to be accepted
 
 	slotByPanicked atomic.Bool // the ErrorHandlers were told
@@ -256,7 +257,7 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 	}
 	rec.Data = s.data[start:len(s.data):len(s.data)]
 	if from.parent == nil && from.failed == nil {
-		a.loopback.allow(r.Url)
+		a.loopback.Allow(r.Url)
 	}
 	return rec, nil
 }

@@ -45,7 +45,7 @@ type crawl struct {
 
 	parserOptions parserOptions
 
-	loopback   *loopbackSet
+	loopback   *fetch.Loopback
 	writers    writers
 	parseGate  *gate
 	lent       atomic.Int64 // parsers that lend their place

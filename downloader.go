@@ -1,8 +1,8 @@
 package tegenaria
 
 import (
-	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -36,28 +36,40 @@ type Downloader interface {
 
 // downloadSettings is what the downloader of a crawl needs to know.
 type downloadSettings struct {
-	limits       Limits         // with its defaults
-	agent        string         // User-Agent of requests that have none
-	allowPrivate []netip.Prefix // special-purpose addresses that may be dialled
-	allowStatus  []uint64       // codes of 400 and over that reach the parsers of all requests
-	client       *http.Client   // the user's; nil: the downloader makes its own connections
-	tls          *tls.Config    // of its own connections; nil: the default
-	concurrency  int            // how many downloads run at once
-	bodies       *fetch.Budget  // nil: no bound
-	loopback     *loopbackSet   // nil: none
+	limits       Limits          // with its defaults
+	agent        string          // User-Agent of requests that have none
+	allowPrivate []netip.Prefix  // special-purpose addresses that may be dialled
+	allowStatus  []uint64        // codes of 400 and over that reach the parsers of all requests
+	client       *http.Client    // the user's; nil: the downloader makes its own connections
+	tls          *tls.Config     // of its own connections; nil: the default
+	concurrency  int             // how many downloads run at once
+	bodies       *fetch.Budget   // nil: no bound
+	loopback     *fetch.Loopback // nil: none
 }
 
-// httpDownloader is the engine's own Downloader, on net/http and [httpx.Transport]. It follows no redirects, and keeps one set of
-// connections for itself and one for each proxy.
+// httpDownloader is the engine's own Downloader. It follows no redirects, and keeps one set of connections for itself and
+// one for each proxy.
 type httpDownloader struct {
-	downloadSettings
-	routes *routes
+	client      *fetch.Client
+	limits      Limits
+	allowStatus []uint64
 }
 
 var _ Downloader = (*httpDownloader)(nil)
 
 func newHTTPDownloader(s downloadSettings) *httpDownloader {
-	return &httpDownloader{downloadSettings: s, routes: newRoutes(s)}
+	return &httpDownloader{limits: s.limits, allowStatus: s.allowStatus, client: fetch.New(fetch.Config{
+		Limits: s.limits.ofExchange(), Agent: s.agent, AllowPrivate: s.allowPrivate, Loopback: s.loopback,
+		HTTP: s.client, TLS: s.tls, Concurrency: s.concurrency, Bodies: s.bodies,
+	})}
+}
+
+// ofExchange returns those that bound a single exchange.
+func (l Limits) ofExchange() fetch.Limits {
+	return fetch.Limits{
+		Body: l.Body, Spool: l.Spool, Ratio: l.Ratio, Header: l.Header, HeaderFields: l.HeaderFields,
+		Connect: l.Connect, Handshake: l.Handshake, FirstByte: l.FirstByte, Idle: l.Idle, MinRate: l.MinRate,
+	}
 }
 
 // Download fetches one request in the caller's goroutine. A request that is too slow fails with a
@@ -85,42 +97,62 @@ func (d *httpDownloader) CheckStatus(statusCode uint64, allowStatus []uint64) bo
 }
 
 // close closes all connections, and those that are still being made. A Download that is running fails.
-func (d *httpDownloader) close() { d.routes.close() }
+func (d *httpDownloader) close() { d.client.Close() }
 
+// fetch makes the exchange that a Context's request asks for, and a Response of what came.
 func (d *httpDownloader) fetch(ctx *Context) (*Response, error) {
-	if ctx.Request == nil {
+	r := ctx.Request
+	if r == nil {
 		return nil, errNoRequest
 	}
-	x := &exchange{down: d, ctx: ctx, r: ctx.Request, hold: ctx.hold()}
-	defer x.end()
-	x.begin()
-	resp, err := x.run()
-	if err == nil {
-		return resp, nil
+	answer, err := d.client.Do(ctx.parent(), d.request(ctx, r))
+	if answer == nil {
+		return nil, ownError(err)
 	}
-	// Where the time ran out, or the request was given up, net/http's error is but the effect.
-	if cause := context.Cause(x.life); cause != nil {
-		return nil, cause
+	resp := NewResponse(r, answer.Status, answer.Header, answer.Body)
+	resp.URL, resp.Delay, resp.ContentLength = answer.URL, answer.Took.Seconds(), int(answer.Length)
+	resp.ctx, resp.transfer = ctx, answer.Transfer
+	if answer.File != nil {
+		resp.Buffer, resp.view, resp.file, resp.readable = nil, nil, answer.File, d.limits.Body
 	}
 	return resp, err
 }
 
-// timeLimits are those of a request.
-func (d *httpDownloader) timeLimits(r *Request) timeLimits {
-	l := timeLimits{firstByte: d.limits.FirstByte, idle: d.limits.Idle, rate: d.limits.MinRate}
-	if r.timeout >= 0 {
-		l.all = r.timeoutOrDefault()
+// ownError returns the error of an exchange in the words of this package.
+func ownError(err error) error {
+	var unfit *fetch.RequestError
+	if errors.As(err, &unfit) {
+		return (*RequestError)(unfit)
 	}
-	return l
+	return err
 }
 
-// streams reports whether a response's body goes to the request's ResponseWriter.
-func (d *httpDownloader) streams(r *Request, resp *Response) bool {
-	if r.ResponseWriter == nil || isRedirect(r, resp) {
-		return false
+// request says what to fetch.
+func (d *httpDownloader) request(ctx *Context, r *Request) fetch.Request {
+	asked := fetch.Request{
+		URL: r.Url, Method: r.Method, Params: r.Params, Header: r.Header, Cookies: r.Cookies, Body: r.Body,
+		Follows: follows(r), Spool: r.spool, Partial: r.partial,
+		Hold: ctx.hold(), Unbounded: ctx.job == nil || ctx.job.caller != nil, // the engine's own request, or an inline one
 	}
-	status := uint64(max(resp.Status, 0))
-	return d.CheckStatus(status, d.allowStatus) || slices.Contains(r.allowStatus, status)
+	if r.Proxy != nil {
+		asked.Proxy = &r.Proxy.ProxyUrl
+	}
+	if r.timeout >= 0 {
+		asked.Timeout = r.timeoutOrDefault()
+	}
+	if r.ResponseWriter != nil {
+		asked.Writer = &bodyWriter{down: d, ctx: ctx}
+	}
+	if r.BodyReader != nil {
+		asked.ReadBody = func() ([]byte, error) {
+			err := r.readBody(d.limits.Body)
+			return r.Body, err
+		}
+	}
+	if ctx.internal() != nil {
+		asked.Beginning = internalBody
+	}
+	return asked
 }
 
 // downloaderModule is a downloader that is counted.
@@ -187,5 +219,5 @@ func (s *downloaderSet) pick(name string) (*downloaderModule, error) {
 // IPv4 one, that one public too. An invalid address is not public. For those who bring an http.Client of their own
 // (EngineWithHTTPClient): its dialer has to judge what it dials.
 func IsPublicAddr(addr netip.Addr) bool {
-	return addr.IsValid() && new(dialGuard).mayDial(addr.WithZone(""), "")
+	return fetch.IsPublic(addr)
 }

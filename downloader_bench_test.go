@@ -111,8 +111,8 @@ func BenchmarkDownloaderConnection(b *testing.B) {
 			}
 		})
 		b.Run("ours"+path, func(b *testing.B) {
-			loopback := new(loopbackSet)
-			loopback.allow(server.URL)
+			loopback := new(fetch.Loopback)
+			loopback.Allow(server.URL)
 			d := newHTTPDownloader(downloadSettings{limits: Limits{}.withDefaults(), agent: "test", concurrency: 4, bodies: fetch.NewBudget(1<<30, nil), loopback: loopback})
 			defer d.close()
 			result := make(chan *Context, 1)

@@ -2,29 +2,22 @@ package tegenaria
 
 import (
 	"bytes"
-	"compress/gzip"
-	"context"
 	"errors"
+	"fmt"
 	"io"
-	"log"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"net/url"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"go.uber.org/goleak"
 )
 
 // newTestDownloader makes a downloader that may ask the given servers, and checks that it leaves no goroutine
@@ -32,9 +25,9 @@ import (
 func newTestDownloader(t testing.TB, change func(s *downloadSettings), servers ...*httptest.Server) *httpDownloader {
 	t.Helper()
 	ignore := goleak.IgnoreCurrent()
-	s := downloadSettings{limits: Limits{}.withDefaults(), agent: "tegenaria/test", concurrency: 4, loopback: new(loopbackSet)}
+	s := downloadSettings{limits: Limits{}.withDefaults(), agent: "tegenaria/test", concurrency: 4, loopback: new(fetch.Loopback)}
 	for _, server := range servers {
-		if !s.loopback.allow(server.URL) {
+		if !s.loopback.Allow(server.URL) {
 			t.Fatalf("%s is not on loopback", server.URL)
 		}
 	}
@@ -119,8 +112,6 @@ func TestDownloadRequests(t *testing.T) {
 			"X-Method": "GET", "X-Target": "/a?b=c", "Got-User-Agent": "tegenaria/test", "Got-Accept-Encoding": "gzip, deflate, br, zstd", "X-Host": host},
 			missing: []string{"Got-Cookie", "Got-Content-Type", "Got-Authorization", "Got-Referer"}},
 		{name: "no method", url: "/", header: map[string]string{"X-Method": "GET"}},
-		{name: "no path", url: "", method: GET, header: map[string]string{"X-Target": "/"}},
-		{name: "own method", url: "/", method: "PURGE", header: map[string]string{"X-Method": "PURGE"}},
 		{name: "post map", url: "/", method: POST, opts: []RequestOption{RequestWithRequestBody(map[string]any{"k": 1})},
 			body: `{"k":1}`, header: map[string]string{"Got-Content-Type": "application/json", "Got-Content-Length": "7"}},
 		{name: "post bytes", url: "/", method: POST, opts: []RequestOption{RequestWithBody([]byte("hello"))},
@@ -132,24 +123,13 @@ func TestDownloadRequests(t *testing.T) {
 		{name: "post nothing", url: "/", method: POST, header: map[string]string{"Got-Content-Length": "0"}},
 		{name: "params", url: "/?a=1&b=old#f", method: GET, opts: []RequestOption{RequestWithRequestParams(map[string]string{"b": "2 3"})},
 			header: map[string]string{"X-Target": "/?a=1&b=2+3"}},
-		{name: "exact path", url: "/a|b/[x]%2fy?a b", method: GET, header: map[string]string{"X-Target": "/a|b/[x]%2fy?a%20b"}},
-		{name: "two slashes", url: "//x?y", method: GET, header: map[string]string{"X-Host": host}},
 		{name: "two cookies", url: "/", method: GET, opts: []RequestOption{RequestWithRequestCookies(map[string]string{"b": "2", "a": "1"})},
 			header: map[string]string{"Got-Cookie": "a=1; b=2"}},
-		{name: "quoted cookies", url: "/", method: GET, opts: []RequestOption{RequestWithRequestCookies(map[string]string{"a": "x y", "b": `"q"`, "c": ""})},
-			header: map[string]string{"Got-Cookie": `a="x y"; b="q"; c=`}},
-		{name: "cookies and a header", url: "/", method: GET, opts: []RequestOption{
-			RequestWithRequestHeader(map[string]string{"cookie": "z=9"}), RequestWithRequestCookies(map[string]string{"a": "1"})},
-			header: map[string]string{"Got-Cookie": "z=9; a=1"}},
 		{name: "headers of any case", url: "/", method: GET, opts: []RequestOption{RequestWithRequestHeader(map[string]string{
 			"user-agent": "mine", "x-ONE": "1", "HOST": "other.example:81"})},
 			header: map[string]string{"Got-User-Agent": "mine", "Got-X-One": "1", "X-Host": "other.example:81"}},
-		{name: "two spellings", url: "/", method: GET, opts: []RequestOption{RequestWithRequestHeader(map[string]string{"x-a": "2", "X-A": "1", "y": "3"})},
-			header: map[string]string{"Got-X-A": "1,2", "Got-Y": "3"}},
 		{name: "credentials", url: withUser + "/p", method: GET, header: map[string]string{
 			"Got-Authorization": "Basic dXNAZXI6cGFzcw==", "X-Target": "/p"}},
-		{name: "credentials and a header", url: withUser, method: GET, opts: []RequestOption{RequestWithRequestHeader(map[string]string{"authorization": "Bearer x"})},
-			header: map[string]string{"Got-Authorization": "Bearer x"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -192,23 +172,12 @@ func TestDownloadRefusesRequests(t *testing.T) {
 		opt              RequestOption
 	}{
 		{name: "no scheme", url: "example.com/s3cret", field: "Url"},
-		{name: "other scheme", url: "ftp://u:s3cret@example.com/", field: "Url"},
-		{name: "no host", url: "http://", field: "Url"},
-		{name: "bad port", url: "http://u:s3cret@example.com:99999/", field: "Url"},
-		{name: "empty", url: "", field: "Url"},
 		{name: "method", field: "Method", opt: func(r *Request) { r.Method = "A B" }},
-		{name: "header name", field: `Header["a b"]`, opt: header("a b", "s3cret")},
 		{name: "header value", field: `Header["a"]`, opt: header("a", "s3cret\r\nx: y")},
-		{name: "host header", field: `Header["Host"]`, opt: header("Host", "s3cret/x y")},
-		{name: "cookie name", field: `Cookies["a b"]`, opt: RequestWithRequestCookies(map[string]string{"a b": "s3cret"})},
 		{name: "cookie value", field: `Cookies["a"]`, opt: RequestWithRequestCookies(map[string]string{"a": "s3cret;b=1"})},
 		{name: "body reader fails", field: "BodyReader", opt: RequestWithBodyReader(io.MultiReader(failing{}))},
 		{name: "body reader too large", field: "BodyReader", opt: RequestWithBodyReader(strings.NewReader(strings.Repeat("x", 101)))},
 		{name: "proxy without URL", field: "Proxy", opt: proxy("")},
-		{name: "proxy scheme", field: "Proxy", opt: proxy("ftp://u:s3cret@example.com")},
-		{name: "proxy without scheme", field: "Proxy", opt: proxy("u:s3cret@example.com:8080")},
-		{name: "proxy port", field: "Proxy", opt: proxy("http://u:s3cret@example.com:x")},
-		{name: "proxy host", field: "Proxy", opt: proxy("http://u:s3cret@")},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -240,279 +209,53 @@ func TestDownloadRefusesRequests(t *testing.T) {
 	}
 }
 
-func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
-
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("cannot be read") }
 
-// T02: any status is a response. A counter with a fixed list of codes makes it fail.
-func TestT02AnyStatusIsAResponse(t *testing.T) {
-	var status atomic.Int64
-	server := newServer(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Location", "http://%zz/")
-		w.WriteHeader(int(status.Load()))
-		io.WriteString(w, "body")
-	})
-	d := newTestDownloader(t, nil, server)
-	for _, code := range []int{200, 226, 299, 301, 302, 303, 307, 308, 310, 400, 404, 418, 422, 429, 451, 500, 503, 522, 599, 700, 999} {
-		status.Store(int64(code))
-		resp := mustDownload(t, d, NewRequest(server.URL, GET, nil))
-		if resp.Status != code || resp.String() != "body" {
-			t.Errorf("status %d, body %q; want %d", resp.Status, resp, code)
-		}
-		allowed := d.CheckStatus(uint64(code), nil)
-		if allowed != (code < 400) || !d.CheckStatus(uint64(code), []uint64{1, uint64(code)}) {
+// T02: any status is a response, and up to 399 one that goes to its parser. A list of good codes makes it fail.
+func TestT02StatusesForParsers(t *testing.T) {
+	d := newTestDownloader(t, nil)
+	for _, code := range []uint64{200, 226, 299, 301, 308, 399, 400, 404, 451, 500, 599, 700, 999} {
+		if allowed := d.CheckStatus(code, nil); allowed != (code < 400) || !d.CheckStatus(code, []uint64{1, code}) {
 			t.Errorf("CheckStatus(%d) = %v", code, allowed)
 		}
 	}
 }
 
-// T07: a fragment is not sent. Parsing the URL as a request target, which has none, makes it fail.
-func TestT07FragmentIsNotSent(t *testing.T) {
-	server := newServer(echo)
-	d := newTestDownloader(t, nil, server)
-	for asked, want := range map[string]string{"/x#frag": "/x", "/x?q#a#b": "/x?q", "/#": "/", "/x%23y": "/x%23y"} {
-		resp := mustDownload(t, d, NewRequest(server.URL+asked, GET, nil))
-		if got := firstHeader(resp.Header, "X-Target"); got != want || resp.URL != server.URL+want {
-			t.Errorf("%s asks for %s and comes from %s, want %s", asked, got, resp.URL, want)
-		}
-	}
-}
-
-// T08: Params are added to the URL's query. Replacing RawQuery makes it fail.
-func TestT08ParamsKeepTheQuery(t *testing.T) {
-	server := newServer(echo)
-	d := newTestDownloader(t, nil, server)
-	resp := mustDownload(t, d, NewRequest(server.URL+"/?a=1", GET, nil, RequestWithRequestParams(map[string]string{"b": "2"})))
-	if got := firstHeader(resp.Header, "X-Target"); got != "/?a=1&b=2" || resp.URL != server.URL+got {
-		t.Errorf("asked for %s, response of %s", got, resp.URL)
-	}
-}
-
-// T06: a body larger than any buffer arrives whole when the request has a timeout. Cancelling the context
-// before the body was read makes it fail.
-func TestT06TimeoutLetsTheBodyArrive(t *testing.T) {
-	page := bytes.Repeat([]byte("0123456789abcdef"), 5<<20/16)
-	server := newServer(func(w http.ResponseWriter, r *http.Request) { w.Write(page) })
-	d := newTestDownloader(t, nil, server)
-	resp := mustDownload(t, d, NewRequest(server.URL, GET, nil, RequestWithTimeout(30*time.Second)))
-	if !bytes.Equal(resp.Bytes(), page) {
-		t.Errorf("%d bytes of %d", len(resp.Bytes()), len(page))
-	}
-}
-
-// T10: each downloader has connections of its own, a user's client is used, and certificates are verified. A
-// transport shared by all, or InsecureSkipVerify, makes it fail.
-func TestT10ClientsAreSeparateAndVerify(t *testing.T) {
-	plain := newServer(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.RemoteAddr) })
-	one := newTestDownloader(t, nil, plain)
-	two := newTestDownloader(t, nil, plain)
-	request := func() *Request { return NewRequest(plain.URL, GET, nil) }
-	first := mustDownload(t, one, request()).String()
-	if again := mustDownload(t, one, request()).String(); again != first {
-		t.Errorf("a downloader does not reuse its connection: %s, then %s", first, again)
-	}
-	if other := mustDownload(t, two, request()).String(); other == first {
-		t.Error("two downloaders share a connection")
-	}
-	one.close()
-	if rs := one.routes; rs.transport(rs.connector(rs.guard.dial)).Proxy != nil {
-		t.Error("a proxy of the environment is used")
-	}
-
-	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
-	secure.Config.ErrorLog = quiet()
-	careful := newTestDownloader(t, nil, secure)
-	r := NewRequest(secure.URL, GET, nil)
-	if err := download(careful, r).Error; err == nil || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("an unknown certificate: %v", err)
-	}
-	own := newTestDownloader(t, func(s *downloadSettings) { s.client = secure.Client() })
-	resp := mustDownload(t, own, r)
-	if resp.Status != 200 {
-		t.Errorf("the user's client was not used: status %d", resp.Status)
-	}
-	secure.Client().CloseIdleConnections()
-}
-
-// T21: redirects are not followed, bodies are bounded, and a body is read to its end so that its connection
-// is used again. net/http's own redirects, or a body left unread, make it fail.
-func TestT21NoRedirectsAndKeepAlive(t *testing.T) {
-	var conns, asked atomic.Int64
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
-		http.Redirect(w, r, "/next", http.StatusFound)
-	}))
-	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
-		if s == http.StateNew {
-			conns.Add(1)
-		}
-	}
-	server.Start()
-	client := &http.Client{Transport: &http.Transport{}}
-	own := newTestDownloader(t, nil, server)
-	given := newTestDownloader(t, func(s *downloadSettings) { s.client = client })
-	for name, d := range map[string]Downloader{"own": own, "given": given} {
-		conns.Store(0)
-		asked.Store(0)
-		for range 5 {
-			resp := mustDownload(t, d, NewRequest(server.URL, GET, nil, RequestWithMaxRedirects(0)))
-			if resp.Status != 302 || firstHeader(resp.Header, "Location") != "/next" {
-				t.Errorf("%s: status %d, Location %v", name, resp.Status, resp.Header["Location"])
-			}
-		}
-		if asked.Load() != 5 || conns.Load() != 1 {
-			t.Errorf("%s: 5 requests became %d on %d connections", name, asked.Load(), conns.Load())
-		}
-	}
-	own.close()
-	if client.CheckRedirect != nil {
-		t.Error("the user's client was changed")
-	}
-	client.CloseIdleConnections()
-}
-
-func TestDownloadRefusedConnection(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := "http://u:s3cret@" + listener.Addr().String() + "/"
-	listener.Close()
-	d := newTestDownloader(t, func(s *downloadSettings) { s.loopback.allow(address) })
-	r := NewRequest(address, GET, nil)
-	result := download(d, r)
-	wantError[*net.OpError](t, result, r)
-	if !errors.Is(result.Error, syscall.ECONNREFUSED) || result.Response != nil {
-		t.Errorf("error %v, response %v", result.Error, result.Response)
-	}
-	if strings.Contains(result.Error.Error(), "s3cret") {
-		t.Errorf("the message tells a secret: %v", result.Error)
-	}
-}
-
-func TestDownloadBodyTooLarge(t *testing.T) {
-	server := newServer(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/chunked" {
-			w.(http.Flusher).Flush()
-		}
-		size := 100_000
-		if r.URL.Path == "/known" {
-			w.Header().Set("Content-Length", strconv.Itoa(size+len(r.URL.RawQuery)/len("over")))
-		}
-		if r.URL.Query().Has("over") {
-			size++
-		}
-		w.Write(make([]byte, size))
-	})
-	budget := fetch.NewBudget(1<<30, nil)
-	d := newTestDownloader(t, func(s *downloadSettings) { s.limits.Body, s.bodies = 100_000, budget }, server)
-	for _, path := range []string{"/known", "/chunked"} {
-		if resp := mustDownload(t, d, NewRequest(server.URL+path, GET, nil)); resp.ContentLength != 100_000 {
-			t.Errorf("%s: %d bytes", path, resp.ContentLength)
-		}
-		r := NewRequest(server.URL+path+"?over", GET, nil)
-		result := download(d, r)
-		if err := wantError[*BodyTooLargeError](t, result, r); err.Limit != 100_000 || err.URL != r.Url {
-			t.Errorf("%s: %+v", path, err)
-		}
-		if result.Response != nil {
-			t.Errorf("%s: a body that is cut was handed out", path)
-		}
-		var file bytes.Buffer
-		r = NewRequest(server.URL+path+"?over", GET, nil, RequestWithResponseWriter(&file))
-		if head := mustDownload(t, d, NewRequest(server.URL+path+"?over", HEAD, nil)); head.ContentLength != 0 {
-			t.Errorf("%s: HEAD brought %d bytes", path, head.ContentLength)
-		}
-		if resp := mustDownload(t, d, r); resp.ContentLength != 100_001 || file.Len() != 100_001 {
-			t.Errorf("%s: the writer got %d bytes, response says %d", path, file.Len(), resp.ContentLength)
-		}
-	}
-}
-
-// gzip is asked for and removed; what counts is the size that the body has in memory.
-func TestDownloadGzip(t *testing.T) {
-	var packed bytes.Buffer
-	zip := gzip.NewWriter(&packed)
-	zip.Write(make([]byte, 1<<20))
-	zip.Close()
-	server := newServer(func(w http.ResponseWriter, r *http.Request) {
-		if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
-			t.Error("gzip was not asked for")
-		}
-		w.Header().Set("Content-Encoding", "gzip")
-		w.Write(packed.Bytes())
-	})
-	d := newTestDownloader(t, func(s *downloadSettings) { s.limits.Body = 1 << 20 }, server)
-	if resp := mustDownload(t, d, NewRequest(server.URL, GET, nil)); resp.ContentLength != 1<<20 || len(resp.Header["Content-Encoding"]) != 0 {
-		t.Errorf("%d bytes, %v", resp.ContentLength, resp.Header)
-	}
-	own := mustDownload(t, d, NewRequest(server.URL, GET, nil, RequestWithRequestHeader(map[string]string{"accept-encoding": "gzip"})))
-	if own.ContentLength != 1<<20 || len(own.Header["Content-Encoding"]) != 0 {
-		t.Errorf("the request's own Accept-Encoding: %d bytes of %d, %v", own.ContentLength, packed.Len(), own.Header)
-	}
-	d.limits.Body--
-	r := NewRequest(server.URL, GET, nil)
-	wantError[*BodyTooLargeError](t, download(d, r), r)
-}
-
-// The transport of one's own speaks HTTP/2 where the server does, and a stream that breaks off is noticed.
-func TestDownloadHTTP2(t *testing.T) {
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Proto", r.Proto)
-		if r.URL.Path == "/breaks" {
-			w.Write([]byte("half"))
-			w.(http.Flusher).Flush()
-			panic(http.ErrAbortHandler)
-		}
-		io.WriteString(w, "whole")
-	}))
-	server.EnableHTTP2 = true
-	server.StartTLS()
-	d := newTestDownloader(t, func(s *downloadSettings) { s.tls = trust(server) }, server)
-	resp := mustDownload(t, d, NewRequest(server.URL, GET, nil))
-	if firstHeader(resp.Header, "X-Proto") != "HTTP/2.0" || resp.String() != "whole" {
-		t.Errorf("%v, body %q", resp.Header, resp)
-	}
-	r := NewRequest(server.URL+"/breaks", GET, nil)
-	result := download(d, r)
-	wantError[*TruncatedBodyError](t, result, r)
-	if result.Response == nil || result.Response.String() != "half" {
-		t.Errorf("response %v", result.Response)
-	}
-}
-
-func TestDownloadErrorTexts(t *testing.T) {
-	const asked = "http://u:s3cret@x.example/p"
-	for _, test := range []struct {
-		err  error
-		want string
+// What a request and its crawl say reaches the exchange. A timeout that is taken for another one makes it fail.
+func TestRequestOfExchange(t *testing.T) {
+	d := newTestDownloader(t, nil)
+	for _, tt := range []struct {
+		opts []RequestOption
+		want time.Duration
 	}{
-		{&BodyTooLargeError{URL: asked, Limit: 5}, "the body of http://u:xxxxx@x.example/p is larger than Limits.Body = 5 bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter"},
-		{&TimeoutError{URL: asked, Limit: time.Second}, "http://u:xxxxx@x.example/p took longer than 1s; RequestWithTimeout allows more"},
-		{&TruncatedBodyError{asked, 4, 9, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p broke off after 4 of 9 bytes: unexpected EOF"},
-		{&TruncatedBodyError{asked, 4, -1, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p broke off after 4 bytes: unexpected EOF"},
-		{&TimeoutError{URL: asked, Limit: time.Second, Phase: PhaseConnect}, "connecting to http://u:xxxxx@x.example/p took longer than 1s; Limits.Connect allows more"},
-		{&TimeoutError{URL: asked, Limit: time.Second, Phase: PhaseConnect, Proxy: "http://u:xxxxx@p"}, "connecting to http://u:xxxxx@x.example/p through the proxy http://u:xxxxx@p took longer than 1s; Limits.Connect allows more"},
-		{&TimeoutError{URL: asked, Limit: time.Second, Phase: PhaseHandshake, Proxy: "https://p"}, "the TLS handshake with the proxy https://p took longer than 1s; Limits.Handshake allows more"},
-		{&BodyTooLargeError{URL: asked, Limit: 5, Spooled: true}, "the body of http://u:xxxxx@x.example/p is larger than Limits.Spool = 5 bytes; raise the limit, or use RequestWithResponseWriter"},
-		{&BodyTooLargeError{URL: "http://token@x.example/", Limit: 5, Spooled: true}, "the body of http://xxxxx@x.example/ is larger than Limits.Spool = 5 bytes; raise the limit, or use RequestWithResponseWriter"},
-		{&UnansweredError{asked, 5}, "5 connections were made for http://u:xxxxx@x.example/p, and none of them took the request"},
-		{&WriterBusyError{asked}, "the ResponseWriter of http://u:xxxxx@x.example/p has not returned from a Write of a request that was given up; use another one"},
-		{&TooSlowError{asked, 10, 12 * time.Second, 5}, "the body of http://u:xxxxx@x.example/p comes too slowly: 10 bytes in 12s, Limits.MinRate is 5 a second"},
-		{&RatioError{asked, 100, 5, 1000}, "the body of http://u:xxxxx@x.example/p grows from 5 to 1000 bytes in decoding, more than Limits.Ratio = 100 times"},
-		{&CorruptBodyError{asked, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p cannot be decoded: unexpected EOF"},
-		{&HeaderTooLargeError{URL: asked, Limit: 5}, "the header of the response of http://u:xxxxx@x.example/p is larger than Limits.Header = 5 bytes"},
-		{&HeaderTooLargeError{URL: asked, Fields: 5}, "the response of http://u:xxxxx@x.example/p has more than Limits.HeaderFields = 5 header fields"},
-		{&FramingError{asked, "its end is nowhere"}, "the response of http://u:xxxxx@x.example/p is framed wrongly: its end is nowhere"},
-		{&UnexpectedStatusError{101, asked}, "unexpected status 101 from http://u:xxxxx@x.example/p: nobody asked for another protocol"},
-		{&PrivateAddressError{"x.example", netip.MustParseAddr("10.0.0.1")}, "x.example is at 10.0.0.1, which is no public address; Politeness.AllowPrivate allows it (10.0.0.1/32, say)"},
-		{&PrivateAddressError{"::1", netip.MustParseAddr("::1")}, "::1 is no public address; Politeness.AllowPrivate allows it (::1/128, say)"},
+		{nil, DefaultTimeout}, {[]RequestOption{RequestWithTimeout(time.Second)}, time.Second}, {[]RequestOption{RequestWithTimeout(-1)}, 0},
 	} {
-		if got := test.err.Error(); got != test.want {
-			t.Errorf("%s\nwant %s", got, test.want)
+		r := NewRequest("http://x.example/", GET, nil, tt.opts...)
+		if got := d.request(NewContext(r), r); got.Timeout != tt.want {
+			t.Errorf("timeout %s, want %s", got.Timeout, tt.want)
 		}
+	}
+	for follows, opts := range map[bool][]RequestOption{true: nil, false: {RequestWithMaxRedirects(0)}} {
+		r := NewRequest("http://x.example/", GET, nil, opts...)
+		if got := d.request(NewContext(r), r); got.Follows != follows {
+			t.Errorf("follows: %v", got.Follows)
+		}
+	}
+	ctx := NewContext(NewRequest("http://x.example/", GET, nil))
+	ctx.job = &job{ctx: ctx}
+	if got := d.request(ctx, ctx.Request); got.Unbounded || got.Hold != &ctx.job.hold {
+		t.Errorf("the body of a job's own request: %+v", got)
+	}
+	inline := NewContext(ctx.Request)
+	inline.job = &job{ctx: inline, caller: ctx.job}
+	if got := d.request(inline, ctx.Request); !got.Unbounded || got.Hold != &ctx.job.hold {
+		t.Errorf("the body of an inline request: %+v", got)
+	}
+	own := NewContext(ctx.Request, WithContext(&internalContext{Context: t.Context()}))
+	if got := d.request(own, ctx.Request); !got.Unbounded || got.Beginning != internalBody || got.Hold != &own.internal().hold {
+		t.Errorf("the body of a request of the engine's own: %+v", got)
 	}
 }
 
@@ -667,26 +410,83 @@ func TestDownloadSpool(t *testing.T) {
 	moved.closeSpool()
 }
 
-func TestDownloadCancelled(t *testing.T) {
-	arrived := make(chan struct{})
+// A spooled body is read into memory by what needs it there, up to Limits.Body; above that it fails, and is not empty.
+func TestSpooledBodyInMemory(t *testing.T) {
+	page := "<html><head><base href='/dir/'></head><body><p>one</p><a href=x>link</a>" + strings.Repeat(" ", 100<<10) + "</body></html>"
 	server := newServer(func(w http.ResponseWriter, r *http.Request) {
-		w.Write([]byte("first"))
-		w.(http.Flusher).Flush()
-		arrived <- struct{}{}
-		<-r.Context().Done()
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		io.WriteString(w, page)
 	})
-	d := newTestDownloader(t, nil, server)
-	stopped := errors.New("stopped by the test")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	go func() {
-		<-arrived
-		cancel(stopped)
-	}()
-	r := NewRequest(server.URL, GET, nil)
-	if result := download(d, r, WithContext(ctx)); !errors.Is(result.Error, stopped) || result.Response != nil {
-		t.Errorf("in the body: %v, response %v", result.Error, result.Response)
+	spool := func(body int64) *Response {
+		d := newTestDownloader(t, func(s *downloadSettings) { s.limits = Limits{Body: body}.withDefaults() }, server)
+		resp := mustDownload(t, d, NewRequest(server.URL, GET, nil, RequestWithSpool()))
+		t.Cleanup(resp.closeSpool)
+		return resp
 	}
-	if result := download(d, r, WithContext(ctx)); !errors.Is(result.Error, stopped) {
-		t.Errorf("before the start: %v", result.Error)
+	uses := map[string]func(r *Response) string{
+		"String": func(r *Response) string { return r.String()[:6] },
+		"Text":   func(r *Response) string { text, _ := r.Text(); return text[:6] },
+		"CSS":    func(r *Response) string { return r.CSS("p::text").Get() },
+		"XPath":  func(r *Response) string { return r.XPath("//p/text()").Get() },
+		"Links":  func(r *Response) string { return fmt.Sprint(r.Links()[0].URL == server.URL+"/dir/x") },
+	}
+	want := map[string]string{"String": "<html>", "Text": "<html>", "CSS": "one", "XPath": "one", "Links": "true"}
+	for name, use := range uses {
+		if got := use(spool(int64(len(page)))); got != want[name] {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+	resp := spool(int64(len(page)))
+	if resp.Bytes() != nil || resp.Buffer != nil {
+		t.Error("Bytes and Buffer are not nil")
+	}
+	if r, err := resp.Follow("x"); err != nil || r.Url != server.URL+"/dir/x" {
+		t.Errorf("Follow: %+v, %v", r, err)
+	}
+	resp.closeSpool()
+	if text, err := resp.Text(); err != nil || text != page {
+		t.Errorf("what was read is gone with the file: %v", err)
+	}
+	failure := func(use func(*Response) string, r *Response) (err error) {
+		defer func() { err, _ = recover().(error) }()
+		use(r)
+		return nil
+	}
+	closed := spool(int64(len(page)))
+	closed.closeSpool()
+	for name, use := range uses {
+		large := spool(int64(len(page)) - 1)
+		var tooLarge *BodyTooLargeError
+		if name == "Text" {
+			_, err := large.Text()
+			use = func(r *Response) string { panic(err) }
+		}
+		if err := failure(use, large); !errors.As(err, &tooLarge) || tooLarge.Limit != int64(len(page))-1 || tooLarge.Spooled {
+			t.Errorf("%s of a larger one: %v", name, err)
+		}
+		if name == "Text" {
+			_, err := closed.Text()
+			use = func(r *Response) string { panic(err) }
+		}
+		if err := failure(use, closed); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("%s of a closed one: %v", name, err)
+		}
+	}
+	if _, err := spool(5).Follow("x"); !errors.As(err, new(*BodyTooLargeError)) {
+		t.Errorf("Follow without the document's base: %v", err)
+	}
+}
+
+// A response that was made by hand has no transfer, and a writer that is in use says whose.
+func TestWithoutExchange(t *testing.T) {
+	if got := NewResponse(nil, 200, nil, nil).Transfer(); got == nil || *got != (Transfer{}) {
+		t.Error("a response made by hand has a transfer")
+	}
+	const want = "the ResponseWriter of http://u:xxxxx@x.example/p has not returned from a Write of a request that was given up; use another one"
+	if got := (&WriterBusyError{"http://u:s3cret@x.example/p"}).Error(); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	if limits := (Limits{}).withDefaults(); limits.Spool != 1<<30 {
+		t.Errorf("the default of Limits.Spool is %d", limits.Spool)
 	}
 }

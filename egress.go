@@ -2,12 +2,9 @@ package tegenaria
 
 import (
 	"context"
-	"net"
-	"net/netip"
 	"net/url"
 
 	"github.com/tegenaria/tegenaria/internal/slots"
-	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // egress is the gate that a request has to pass beside its slot: the address that it reaches, or the proxy that it
@@ -29,7 +26,7 @@ func (c *crawl) egressOf(j *job) egress {
 	}
 	ctx, cancel := context.WithTimeout(j.ctx, r.timeoutOrDefault())
 	defer cancel()
-	if addr, ok := c.http.routes.guard.first(ctx, r.Url); ok {
+	if addr, ok := c.http.client.FirstAddr(ctx, r.Url); ok {
 		return egress{"address " + addr.String(), p.PerIP, true}
 	}
 	return egress{} // the download will say what is wrong with it
@@ -41,22 +38,6 @@ func proxyHost(p *Proxy) string {
 		return u.Host
 	}
 	return "unknown"
-}
-
-// first returns the address of an URL's host that is dialled first, which is where most connections lead.
-func (g *dialGuard) first(ctx context.Context, rawURL string) (netip.Addr, bool) {
-	host := urlx.Hostname(rawURL)
-	asked := net.JoinHostPort(host, urlx.Port(rawURL))
-	addrs, err := g.resolver.Resolve(ctx, host)
-	if err != nil {
-		return netip.Addr{}, false
-	}
-	for _, addr := range addrs {
-		if g.check(addr, asked) == nil {
-			return addr.Unmap(), true
-		}
-	}
-	return netip.Addr{}, false
 }
 
 // enterGate lets a job pass its gate. It returns false if the gate is closed; then the job keeps its slot and worker, and

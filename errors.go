@@ -228,7 +228,7 @@ type RequestError struct {
 
 // Error names URL, field, cause and remedy.
 func (e *RequestError) Error() string {
-	s := fmt.Sprintf("tegenaria: request %q: %s: %v", urlx.Redact(e.URL), e.Field, bareURLError(e.Err))
+	s := fmt.Sprintf("tegenaria: request %q: %s: %v", urlx.Redact(e.URL), e.Field, urlx.Cause(e.Err))
 	if e.Remedy != "" {
 		s += "; " + e.Remedy
 	}

@@ -34,7 +34,7 @@ func (c *crawl) open() (state State, err error) {
 	if state.Finished {
 		return state, nil
 	}
-	c.loopback.add(loopbackOf(state)...)
+	c.loopback.Add(loopbackOf(state)...)
 	for _, part := range c.parts {
 		if opener, ok := part.(Opener); ok {
 			what := fmt.Sprintf("opening %T", part)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -53,13 +54,11 @@ func (c *crawl) checkStatus(j *job) *HandleError {
 
 // isRedirect reports whether a response asks to be followed and the request allows it (RFC 9110 §15.4).
 func isRedirect(r *Request, resp *Response) bool {
-	switch resp.Status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
-		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		return r.AllowRedirects && r.MaxRedirects > 0 && firstHeader(resp.Header, "Location") != ""
-	}
-	return false
+	return follows(r) && fetch.IsRedirect(resp.Status, resp.Header)
 }
+
+// follows reports whether a request allows its redirects to be followed.
+func follows(r *Request) bool { return r.AllowRedirects && r.MaxRedirects > 0 }
 
 // redirect ends the job as redirected and accepts the target as a new request.
 func (c *crawl) redirect(j *job) *HandleError {
@@ -85,7 +84,7 @@ func (c *crawl) redirectTarget(j *job) (*Request, error) {
 	location := locationURL(firstHeader(resp.Header, "Location"))
 	target, err := urlx.Resolve(asked, location)
 	if err != nil {
-		return nil, &RequestError{URL: location, Field: "Location", Err: bareURLError(err)}
+		return nil, &RequestError{URL: location, Field: "Location", Err: urlx.Cause(err)}
 	}
 	target, _ = urlx.CutFragment(target)
 

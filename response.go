@@ -326,3 +326,23 @@ func (r *Response) complete(ctx *Context) {
 	}
 	r.sync()
 }
+
+// closeSpool gives back the file of a spooled body; its readers fail from then on. The engine calls it
+// when the request has settled.
+func (r *Response) closeSpool() {
+	r.mu.Lock()
+	file := r.file
+	r.mu.Unlock()
+	if file != nil {
+		file.Close()
+	}
+}
+
+// Transfer returns how the response came. It is never nil: all of it is zero if the engine's own downloader did not bring
+// the response.
+func (r *Response) Transfer() *Transfer {
+	if r.transfer == nil {
+		return new(Transfer)
+	}
+	return r.transfer
+}

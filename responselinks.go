@@ -132,7 +132,7 @@ func (r *Response) resolve(ref string) (string, error) {
 	}
 	url, err := base.Resolve(nil, encodedRef(ref, encoding))
 	if err != nil {
-		return "", &RequestError{URL: ref, Field: "Url", Err: bareURLError(err)}
+		return "", &RequestError{URL: ref, Field: "Url", Err: urlx.Cause(err)}
 	}
 	return string(url), nil
 }
@@ -158,7 +158,7 @@ func (r *Response) documentBase() (*urlx.Base, charset.Encoding, error) {
 		}
 		base, err := urlx.ParseBase(url)
 		if err != nil {
-			return nil, 0, &RequestError{URL: r.URL, Field: "Url", Err: bareURLError(err)}
+			return nil, 0, &RequestError{URL: r.URL, Field: "Url", Err: urlx.Cause(err)}
 		}
 		r.base = base
 	}

@@ -303,7 +303,7 @@ func (s *settler) counters() map[string]int64 {
 // keepLoopback adds to a durable batch what the seeds allowed to be dialled. A batch makes seeds durable that came
 // before it, whatever else it is for: so each has to say it.
 func (s *settler) keepLoopback(batch *Batch) {
-	allowed := s.crawl.loopback.list()
+	allowed := s.crawl.loopback.List()
 	if len(allowed) == 0 {
 		return
 	}

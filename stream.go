@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"sync"
 	"time"
 
@@ -109,55 +110,32 @@ func (t *turn) end() (written int64) {
 	return t.n
 }
 
-// stream copies the body to the request's ResponseWriter.
-func (x *exchange) stream(resp *Response) (err error) {
-	scratch, _ := scratches.Get().(*[scratchSize]byte)
-	defer scratches.Put(scratch)
-	written := 0
-	for err == nil {
-		var n int
-		n, err = x.Read(scratch[:])
-		if n == 0 {
-			continue
-		}
-		m, failed := x.write(scratch[:n])
-		if written += max(m, 0); failed == nil && m != n {
-			failed = io.ErrShortWrite
-		}
-		if failed != nil {
-			x.broken, err = nil, fmt.Errorf("writing the body to the ResponseWriter: %w", failed)
-		}
-	}
-	resp.SetBody(nil)
-	resp.ContentLength = written
-	return endOfBody(err)
+// bodyWriter is the ResponseWriter of a request that the engine's own downloader asks for.
+type bodyWriter struct {
+	down *httpDownloader
+	ctx  *Context
 }
 
-// write writes to the request's ResponseWriter. It is user code: when it takes longer than is left of the request's
-// time, or than Limits.Callback, the request is given up.
-func (x *exchange) write(p []byte) (int, error) {
-	j := x.ctx.job
+// Takes reports whether the body of a response with this status goes to the ResponseWriter.
+func (w *bodyWriter) Takes(status int) bool {
+	code := uint64(max(status, 0))
+	return w.down.CheckStatus(code, w.down.allowStatus) || slices.Contains(w.ctx.Request.allowStatus, code)
+}
+
+// WriteWithin writes to the ResponseWriter. It is user code: when it takes longer than is left of the request's time, or than
+// Limits.Callback, the request is given up.
+func (w *bodyWriter) WriteWithin(p []byte, left time.Duration, late error) (int, error) {
+	j := w.ctx.job
 	if j == nil || j.turn == nil {
-		return x.r.ResponseWriter.Write(p)
+		return w.ctx.Request.ResponseWriter.Write(p)
 	}
-	limit, late := x.clock.left()
-	if callback := x.down.limits.Callback; callback > 0 && (limit == 0 || callback < limit) {
-		limit, late = callback, &CallbackTimeoutError{Stage: StageDownload, Limit: callback}
+	if callback := w.down.limits.Callback; callback > 0 && (left == 0 || callback < left) {
+		left, late = callback, &CallbackTimeoutError{Stage: StageDownload, Limit: callback}
 	}
-	if limit > 0 {
+	if left > 0 {
 		watch := j.crawl.watch
-		watch.Limited(&j.call, limit, late)
+		watch.Limited(&j.call, left, late)
 		defer watch.Limited(&j.call, 0, nil)
 	}
 	return j.turn.Write(p)
-}
-
-// left returns what is left of the whole exchange's time, and the error when it is over; 0 is no limit.
-func (c *clock) left() (time.Duration, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.all.IsZero() {
-		return 0, nil
-	}
-	return max(time.Until(c.all), 1), &TimeoutError{URL: c.url, Limit: c.limits.all}
 }

@@ -112,7 +112,7 @@ func (c *crawl) wireDownloaders() (err error) {
 	cfg := &c.cfg
 	c.bodies = fetch.NewBudget(c.limits.BodiesInFlight, func() { c.settler.hurry() })
 	c.parserOptions = newParserOptions(c.limits)
-	c.loopback = &loopbackSet{}
+	c.loopback = new(fetch.Loopback)
 	fallback := cfg.downloader
 	if fallback == nil {
 		c.http = newHTTPDownloader(downloadSettings{

@@ -126,9 +126,9 @@ var goroutines = map[string]string{
 // The bars of the root. They are where the house is now, and are meant to fall: towards 35 files, 45 of tests, 9,500 lines
 // and no sliver. Whoever makes the root smaller lowers them.
 const (
-	maxRootFiles   = 71
-	maxRootTests   = 89
-	maxRootSum     = 14_700
+	maxRootFiles   = 59
+	maxRootTests   = 79
+	maxRootSum     = 12_500
 	maxSlivers     = 4
 	minRootLines   = 60 // of a file that is no sliver
 	maxMethodFiles = 3  // that the methods of a type may lie in
@@ -137,11 +137,11 @@ const (
 
 // scattered are the types whose methods lie in more files, until they are taken apart.
 var scattered = map[string]int{
-	"Response": 5, "SpiderEngine": 4, "crawl": 25, "exchange": 7, "job": 13, "scheduler": 9,
+	"SpiderEngine": 4, "crawl": 25, "job": 13, "scheduler": 9,
 }
 
 // large are the structs with more fields: options and messages for good, the others until they are taken apart.
 var large = map[string]int{
 	"Request": 31, "config": 29, // a message, and the options
-	"crawl": 44, "exchange": 25, "job": 49, "scheduler": 35,
+	"crawl": 44, "job": 49, "scheduler": 35,
 }

@@ -2,6 +2,7 @@ package urlx
 
 import (
 	"errors"
+	"net/url"
 	"strconv"
 	"strings"
 )
@@ -61,4 +62,18 @@ func quote(s string) string {
 		return strconv.Quote(s[:limit]) + "…"
 	}
 	return strconv.Quote(s)
+}
+
+// Cause returns what is wrong with a URL without the URL itself, where err is an [*Error] or a [*url.Error]: how a URL is
+// printed is up to [Redact]. Any other error is returned as it is.
+func Cause(err error) error {
+	var ours *Error
+	var theirs *url.Error
+	switch {
+	case errors.As(err, &ours):
+		return ours.Err
+	case errors.As(err, &theirs):
+		return theirs.Err
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-package tegenaria
+package fetch
 
 import (
 	"bufio"
@@ -73,11 +73,11 @@ func (p *testProxy) close() {
 	p.wg.Wait()
 }
 
-func (p *testProxy) url(scheme, user string) Proxy {
+func (p *testProxy) url(scheme, user string) string {
 	if user != "" {
 		user += "@"
 	}
-	return Proxy{ProxyUrl: scheme + "://" + user + p.listener.Addr().String()}
+	return scheme + "://" + user + p.listener.Addr().String()
 }
 
 func (p *testProxy) note(credentials, target string) {
@@ -176,10 +176,10 @@ func (p *testProxy) relay(conn net.Conn, in io.Reader) {
 func TestDownloadThroughProxy(t *testing.T) {
 	server := newServer(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Host+r.RequestURI) })
 	proxy := newTestProxy(t, server)
-	d := newTestDownloader(t, nil, server)
+	d := newTestClient(t, nil, server)
 	tests := []struct {
 		name, url string
-		proxy     Proxy
+		proxy     string
 		asked     string
 		body      string
 	}{
@@ -194,20 +194,20 @@ func TestDownloadThroughProxy(t *testing.T) {
 	for _, test := range tests {
 		for _, timeout := range []time.Duration{0, time.Minute} {
 			t.Run(fmt.Sprintf("%s, timeout %s", test.name, timeout), func(t *testing.T) {
-				r := NewRequest(test.url, GET, nil, RequestWithRequestProxy(test.proxy), RequestWithTimeout(timeout))
+				r := request(test.url, http.MethodGet, through(test.proxy), withTimeout(timeout))
 				resp := mustDownload(t, d, r)
 				asked := proxy.takeAsked()
 				reused := asked == "" && strings.HasPrefix(test.name, "socks5")
-				if resp.String() != test.body || asked != test.asked && !reused {
-					t.Errorf("body %q, the proxy was asked for %q", resp, asked)
+				if string(resp.Body) != test.body || asked != test.asked && !reused {
+					t.Errorf("body %q, the proxy was asked for %q", resp.Body, asked)
 				}
 			})
 		}
 	}
 	for _, host := range []string{"127.0.0.1:9", "10.0.0.1", "[::1]", "localhost:9", "169.254.169.254", "0x7f.1", "[64:ff9b::7f00:1]"} {
 		for _, scheme := range []string{"http", "socks5"} {
-			r := NewRequest("http://"+host+"/", GET, nil, RequestWithRequestProxy(proxy.url(scheme, "")))
-			wantError[*PrivateAddressError](t, download(d, r), r)
+			r := request("http://"+host+"/", http.MethodGet, through(proxy.url(scheme, "")))
+			wantError[*PrivateAddressError](t, download(d, r))
 		}
 	}
 	if asked := proxy.takeAsked(); asked != "" {
@@ -219,11 +219,11 @@ func TestDownloadThroughProxyToTLS(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(echo))
 	proxy := newTestProxy(t, server)
 	for _, scheme := range []string{"http", "socks5"} {
-		d := newTestDownloader(t, func(s *downloadSettings) { s.client = server.Client() })
-		r := NewRequest("https://example.com/x", GET, nil, RequestWithRequestProxy(proxy.url(scheme, "u:p")))
+		d := newTestClient(t, func(s *Config) { s.HTTP = server.Client() })
+		r := request("https://example.com/x", http.MethodGet, through(proxy.url(scheme, "u:p")))
 		resp := mustDownload(t, d, r)
 		asked := proxy.takeAsked()
-		if firstHeader(resp.Header, "X-Target") != "/x" || !strings.HasPrefix(asked, "u:p ") || !strings.HasSuffix(asked, "example.com:443") {
+		if resp.Header.Get("X-Target") != "/x" || !strings.HasPrefix(asked, "u:p ") || !strings.HasSuffix(asked, "example.com:443") {
 			t.Errorf("%s: %v, the proxy was asked for %q", scheme, resp.Header, asked)
 		}
 		if len(resp.Header["Got-Proxy-Authorization"]) > 0 {
@@ -236,44 +236,40 @@ func TestDownloadThroughProxyToTLS(t *testing.T) {
 func TestDownloadProxyFailures(t *testing.T) {
 	server := newServer(echo)
 	proxy := newTestProxy(t, server)
-	d := newTestDownloader(t, nil, server)
+	d := newTestClient(t, nil, server)
 	proxy.silent.Store(true)
 	for _, scheme := range []string{"http", "socks5"} {
-		r := NewRequest("http://site.example/", GET, nil, RequestWithRequestProxy(proxy.url(scheme, "u:s3cret")), RequestWithTimeout(50*time.Millisecond))
+		r := request("http://site.example/", http.MethodGet, through(proxy.url(scheme, "u:s3cret")), withTimeout(50*time.Millisecond))
 		result := download(d, r)
-		wantError[*TimeoutError](t, result, r)
+		wantError[*TimeoutError](t, result)
 	}
 	proxy.close()
 	for _, scheme := range []string{"http", "https", "socks5"} {
-		r := NewRequest("http://site.example/", GET, nil, RequestWithRequestProxy(proxy.url(scheme, "u:s3cret")))
+		r := request("http://site.example/", http.MethodGet, through(proxy.url(scheme, "u:s3cret")))
 		result := download(d, r)
-		wantError[*net.OpError](t, result, r)
+		wantError[*net.OpError](t, result)
 		if strings.Contains(result.Error.Error(), "s3cret") {
 			t.Errorf("the message tells a secret: %v", result.Error)
 		}
 	}
-	other := newTestDownloader(t, func(s *downloadSettings) {
-		s.client = &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
+	other := newTestClient(t, func(s *Config) {
+		s.HTTP = &http.Client{Transport: roundTripper(func(*http.Request) (*http.Response, error) {
 			t.Error("the request went out without its proxy")
 			return nil, errors.New("no proxy")
 		})}
 	})
-	r := NewRequest("http://site.example/", GET, nil, RequestWithRequestProxy(proxy.url("http", "")))
-	wantError[*RequestError](t, download(other, r), r)
+	r := request("http://site.example/", http.MethodGet, through(proxy.url("http", "")))
+	wantError[*RequestError](t, download(other, r))
 }
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 // What a proxy's connections cost is bounded: those of the proxy used longest ago are closed, but not while
 // a download needs them.
 func TestProxiesAreBounded(t *testing.T) {
-	rs := newRoutes(downloadSettings{concurrency: 1})
+	rs := newRoutes(Config{Concurrency: 1})
 	closed := make(map[string]int)
 	enter := func(i int) *route {
-		r := NewRequest("http://site.example/", GET, nil, RequestWithRequestProxy(Proxy{ProxyUrl: fmt.Sprintf("http://proxy%d.example", i)}))
-		way, err := rs.enter(r)
+		r := request("http://site.example/", http.MethodGet, through(fmt.Sprintf("http://proxy%d.example", i)))
+		way, err := rs.enter(&r)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -309,11 +305,11 @@ func TestProxiesAreBounded(t *testing.T) {
 func TestGivenClientThroughProxyInMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPipeServer(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.RequestURI) })
-		d := p.downloader(nil)
-		defer d.close()
-		resp := mustDownload(t, d, NewRequest("http://site.example/x", GET, nil, RequestWithRequestProxy(Proxy{ProxyUrl: "http://proxy.example:3128"})))
-		if resp.String() != "http://site.example/x" {
-			t.Errorf("the proxy was asked for %q", resp)
+		d := p.client(nil)
+		defer d.Close()
+		resp := mustDownload(t, d, request("http://site.example/x", http.MethodGet, through("http://proxy.example:3128")))
+		if string(resp.Body) != "http://site.example/x" {
+			t.Errorf("the proxy was asked for %q", resp.Body)
 		}
 	})
 }
@@ -321,13 +317,13 @@ func TestGivenClientThroughProxyInMemory(t *testing.T) {
 // What is meant for a proxy never goes to a site: the credentials in a header only where the request itself goes to the
 // proxy. A proxy learns who asks for a tunnel.
 func TestProxyAuthorization(t *testing.T) {
-	for name, change := range map[string]func(s *downloadSettings, secure *httptest.Server){
-		"own":   func(s *downloadSettings, secure *httptest.Server) { s.tls = trust(secure) },
-		"given": func(s *downloadSettings, secure *httptest.Server) { s.client = secure.Client() },
+	for name, change := range map[string]func(s *Config, secure *httptest.Server){
+		"own":   func(s *Config, secure *httptest.Server) { s.TLS = trust(secure) },
+		"given": func(s *Config, secure *httptest.Server) { s.HTTP = secure.Client() },
 	} {
 		site, secure := newServer(echo), httptest.NewTLSServer(http.HandlerFunc(echo))
 		proxy := newTestProxy(t, secure)
-		d := newTestDownloader(t, func(s *downloadSettings) { change(s, secure) }, site, secure)
+		d := newTestClient(t, func(s *Config) { change(s, secure) }, site, secure)
 		for _, tt := range []struct {
 			url   string
 			proxy string // its scheme, "" for none
@@ -340,11 +336,11 @@ func TestProxyAuthorization(t *testing.T) {
 			{"http://site.example/", "socks5", ""},
 			{"https://example.com/", "socks5", ""},
 		} {
-			opts := []RequestOption{RequestWithRequestHeader(map[string]string{"proxy-authorization": basicAuth(url.UserPassword("u", "p"))})}
+			opts := []option{withHeader(map[string]string{"proxy-authorization": basicAuth(url.UserPassword("u", "p"))})}
 			if tt.proxy != "" {
-				opts = append(opts, RequestWithRequestProxy(proxy.url(tt.proxy, "")))
+				opts = append(opts, through(proxy.url(tt.proxy, "")))
 			}
-			r := NewRequest(tt.url, GET, nil, opts...)
+			r := request(tt.url, http.MethodGet, opts...)
 			result := download(d, r)
 			asked := proxy.takeAsked()
 			if asked != tt.asked {
@@ -356,17 +352,17 @@ func TestProxyAuthorization(t *testing.T) {
 				}
 				continue
 			}
-			if err := wantError[*RequestError](t, result, r); !strings.Contains(err.Error(), "user:password@host") || strings.Contains(err.Error(), "Basic") {
+			if err := wantError[*RequestError](t, result); !strings.Contains(err.Error(), "user:password@host") || strings.Contains(err.Error(), "Basic") {
 				t.Errorf("%s, %+v: %v", name, tt, err)
 			}
 		}
-		mustDownload(t, d, NewRequest("https://example.com/", GET, nil, RequestWithRequestProxy(proxy.url("http", "u:p"))))
+		mustDownload(t, d, request("https://example.com/", http.MethodGet, through(proxy.url("http", "u:p"))))
 		proxy.mu.Lock()
 		if proxy.agent != "tegenaria/test" {
 			t.Errorf("%s: %q asked for a tunnel", name, proxy.agent)
 		}
 		proxy.mu.Unlock()
-		d.close()
+		d.Close()
 		proxy.close()
 	}
 }

@@ -1,75 +1,10 @@
-package tegenaria
+package fetch
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
-
-	"github.com/tegenaria/tegenaria/internal/urlx"
 )
-
-// TimeoutError is the failure of a request that took longer than its timeout, from connecting to the last
-// byte of the body, or of which a part took longer than its limit.
-type TimeoutError struct {
-	URL   string
-	Limit time.Duration
-	Phase Phase // what took so long; PhaseAll is the whole exchange
-	// Proxy is the proxy that PhaseConnect or PhaseHandshake is about, its password hidden; "" if it is the site.
-	Proxy string
-}
-
-// Phase is a part of an exchange.
-type Phase string
-
-// The phases of an exchange, in their order; what an error names.
-const (
-	PhaseAll       Phase = ""           // RequestWithTimeout
-	PhaseConnect   Phase = "connect"    // Limits.Connect
-	PhaseHandshake Phase = "handshake"  // Limits.Handshake
-	PhaseFirstByte Phase = "first byte" // Limits.FirstByte
-	PhaseIdle      Phase = "idle"       // Limits.Idle
-)
-
-// Error names URL, limit and remedy.
-func (e *TimeoutError) Error() string {
-	url := urlx.Redact(e.URL)
-	if e.Proxy != "" && e.Phase == PhaseConnect {
-		url += " through the proxy " + e.Proxy
-	} else if e.Proxy != "" {
-		url = "the proxy " + e.Proxy
-	}
-	switch e.Phase {
-	case PhaseConnect:
-		return fmt.Sprintf("connecting to %s took longer than %s; Limits.Connect allows more", url, e.Limit)
-	case PhaseHandshake:
-		return fmt.Sprintf("the TLS handshake with %s took longer than %s; Limits.Handshake allows more", url, e.Limit)
-	case PhaseFirstByte:
-		return fmt.Sprintf("no answer from %s within %s of the request; Limits.FirstByte allows more", url, e.Limit)
-	case PhaseIdle:
-		return fmt.Sprintf("nothing more came from %s for %s; Limits.Idle allows more", url, e.Limit)
-	}
-	return fmt.Sprintf("%s took longer than %s; RequestWithTimeout allows more", url, e.Limit)
-}
-
-// Timeout is true: a net.Error says so too.
-func (e *TimeoutError) Timeout() bool { return true }
-
-// TooSlowError is the failure of a response whose body came slower than Limits.MinRate.
-type TooSlowError struct {
-	URL   string
-	Got   int64         // bytes, as they came
-	In    time.Duration // since the body began
-	Limit int64         // bytes per second
-}
-
-// Error names URL, rate and remedy.
-func (e *TooSlowError) Error() string {
-	return fmt.Sprintf("the body of %s comes too slowly: %d bytes in %s, Limits.MinRate is %d a second", urlx.Redact(e.URL), e.Got, e.In.Round(time.Millisecond), e.Limit)
-}
-
-// Timeout is true: a net.Error says so too.
-func (e *TooSlowError) Timeout() bool { return true }
 
 // rateGrace is how long a body may be slower than Limits.MinRate at its beginning.
 const rateGrace = 10 * time.Second
@@ -266,4 +201,14 @@ func (c *clock) goOn() {
 		}
 	}
 	c.arm(now)
+}
+
+// left returns what is left of the whole exchange's time, and the error when it is over; 0 is no limit.
+func (c *clock) left() (time.Duration, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.all.IsZero() {
+		return 0, nil
+	}
+	return max(time.Until(c.all), 1), &TimeoutError{URL: c.url, Limit: c.limits.all}
 }

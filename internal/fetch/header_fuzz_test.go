@@ -1,4 +1,4 @@
-package tegenaria
+package fetch
 
 import (
 	"bufio"
@@ -22,8 +22,8 @@ func FuzzHeader(f *testing.F) {
 		f.Add(s[0], s[1], s[2], s[3])
 	}
 	f.Fuzz(func(t *testing.T, name, value, cookie, content string) {
-		r := &Request{Url: "http://u:hidden@example.com/path?q=1", Method: GET, Header: map[string]string{name: value}, Cookies: map[string]string{cookie: content}}
-		x := &exchange{down: &httpDownloader{downloadSettings: downloadSettings{limits: Limits{}.withDefaults(), agent: "test"}}, r: r, ctx: &Context{}}
+		r := Request{URL: "http://u:hidden@example.com/path?q=1", Method: http.MethodGet, Header: map[string]string{name: value}, Cookies: map[string]string{cookie: content}}
+		x := &exchange{client: New(Config{Agent: "test"}), r: r}
 		x.life = context.Background()
 		req, err := x.request()
 		if err != nil {
@@ -42,7 +42,7 @@ func FuzzHeader(f *testing.F) {
 		if err != nil {
 			t.Fatalf("a server cannot read it: %v\n%q", err, sent.String())
 		}
-		if got.Method != GET || got.RequestURI != "/path?q=1" || got.ContentLength > 0 {
+		if got.Method != http.MethodGet || got.RequestURI != "/path?q=1" || got.ContentLength > 0 {
 			t.Fatalf("a server reads %s %s with %d bytes", got.Method, got.RequestURI, got.ContentLength)
 		}
 		if wire.Buffered() > 0 {

@@ -1,4 +1,4 @@
-package tegenaria
+package fetch
 
 import (
 	"bytes"
@@ -8,9 +8,9 @@ import (
 	"maps"
 	"net/http"
 	"net/textproto"
-	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/net/http/httpguts"
 
@@ -18,57 +18,82 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
+// Request is what an exchange asks for. Its maps and slices belong to the exchange until that is over.
+type Request struct {
+	URL      string            // absolute, http or https
+	Method   string            // GET if empty
+	Params   map[string]string // merged into the URL's query
+	Header   map[string]string
+	Cookies  map[string]string // sent as one Cookie header
+	Body     []byte
+	ReadBody func() ([]byte, error) // makes the body, once, in place of Body; nil: there is Body. Its error is the exchange's
+	Proxy    *string                // URL of the proxy that it goes through: http, https or socks5; nil: none
+	Timeout  time.Duration          // of the whole exchange; 0: none
+
+	Follows   bool   // a redirect will be followed: of its body little is read, and nothing that is wrong with it matters
+	Beginning int64  // so many bytes of the body are read into memory, and the rest is left; 0: all of it is read
+	Writer    Writer // takes the body; nil: memory
+	Spool     bool   // the body goes to a temporary file
+	Partial   bool   // a body that breaks off is no failure, unless it goes to a file
+
+	Hold      *Hold // counts the body in memory; nil: it does not count
+	Unbounded bool  // the body counts, but does not wait until the budget has room
+}
+
+// method returns the method.
+func (r *Request) method() string {
+	if r.Method == "" {
+		return http.MethodGet
+	}
+	return r.Method
+}
+
 var (
 	errBadToken = errors.New("not a token (RFC 9110 §5.6.2)")
 	errBadValue = errors.New("control characters are not allowed in a header value (RFC 9110 §5.5)")
 	errBadHost  = errors.New("not a host name")
 )
 
-// request makes of the user's request what net/http sends. The errors are [*RequestError]s; none holds a
-// header's or a cookie's value.
+// request makes of the caller's request what net/http sends. The errors are [*RequestError]s, and those of ReadBody; none
+// holds a header's or a cookie's value.
 func (x *exchange) request() (*http.Request, error) {
-	r := x.r
-	raw := urlx.MergeParams(r.Url, r.Params)
+	r := &x.r
+	raw := urlx.MergeParams(r.URL, r.Params)
 	x.url, _ = urlx.CutFragment(raw)
 	target, err := urlx.HTTP(raw)
 	if err != nil {
-		return nil, &RequestError{URL: x.url, Field: "Url", Err: bareURLError(err)}
+		return nil, &RequestError{URL: x.url, Field: "Url", Err: urlx.Cause(err)}
 	}
 	if !httpguts.ValidHeaderFieldName(r.method()) {
 		return nil, &RequestError{URL: x.url, Field: "Method", Err: errBadToken}
 	}
-	if err := r.readBody(x.down.limits.Body); err != nil {
-		return nil, err
+	content := r.Body
+	if r.ReadBody != nil {
+		if content, err = r.ReadBody(); err != nil {
+			return nil, err
+		}
 	}
-	x.traced, x.trace.uploads = tracedContext{x.life, &x.trace}, len(r.Body) > 0
+	x.traced, x.trace.uploads = tracedContext{x.life, &x.trace}, len(content) > 0
 	req := &http.Request{
 		Method: r.method(), URL: target, Host: target.Host,
 		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 	}
-	if len(r.Body) > 0 {
-		req.ContentLength = int64(len(r.Body))
-		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(r.Body)), nil }
-		req.Body, _ = req.GetBody()
+	if len(content) > 0 {
+		setBody(req, content)
 	}
 	return req, x.setHeader(req)
 }
 
-// bareURLError takes the URL out of an error's text: what is printed of it is up to redact.
-func bareURLError(err error) error {
-	var ours *urlx.Error
-	var theirs *url.Error
-	switch {
-	case errors.As(err, &ours):
-		return ours.Err
-	case errors.As(err, &theirs):
-		return theirs.Err
-	}
-	return err
+// setBody gives req a body, which can be sent more than once.
+func setBody(req *http.Request, content []byte) {
+	req.ContentLength = int64(len(content))
+	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }
+	req.Body, _ = req.GetBody()
 }
 
 // setHeader gives req the request's headers and cookies.
 func (x *exchange) setHeader(req *http.Request) error {
-	r := x.r
+	r := &x.r
 	req.Header = make(http.Header, len(r.Header)+4)
 	values := make([]string, 0, len(r.Header)+4) // one array for the values of all names
 	for name, value := range r.Header {
@@ -99,7 +124,7 @@ func (x *exchange) setHeader(req *http.Request) error {
 		req.Header[name] = values[len(values)-1 : len(values) : len(values)]
 	}
 	if _, ok := req.Header["User-Agent"]; !ok {
-		set("User-Agent", x.down.agent)
+		set("User-Agent", x.client.config.Agent)
 	}
 	if req.Header["Accept-Encoding"] == nil && req.Header["Range"] == nil {
 		set("Accept-Encoding", httpx.AcceptEncoding)

@@ -1,4 +1,4 @@
-package tegenaria
+package fetch
 
 import (
 	"context"
@@ -40,20 +40,20 @@ type route struct {
 // routes keeps the ways out of a downloader: the direct one, and those through the proxies used last. It may
 // be used concurrently.
 type routes struct {
-	settings downloadSettings
-	guard    *dialGuard
-	direct   *route
-	live     liveConns
+	config Config
+	guard  *dialGuard
+	direct *route
+	live   liveConns
 
 	mu      sync.Mutex // guards what follows, and the routes' counts
 	proxied map[string]*route
 	enters  uint64
 }
 
-func newRoutes(s downloadSettings) *routes {
-	rs := &routes{settings: s, guard: newDialGuard(s.allowPrivate, s.loopback, s.limits.Connect), proxied: make(map[string]*route)}
-	if s.client != nil {
-		rs.direct = &route{send: traced(withoutRedirects(s.client, s.client.Transport))}
+func newRoutes(c Config) *routes {
+	rs := &routes{config: c, guard: newDialGuard(c.AllowPrivate, c.Loopback, c.Limits.Connect), proxied: make(map[string]*route)}
+	if c.HTTP != nil {
+		rs.direct = &route{send: traced(withoutRedirects(c.HTTP, c.HTTP.Transport))}
 		return rs
 	}
 	rs.direct = rs.toSites()
@@ -88,13 +88,13 @@ func newRoute(t *http.Transport) *route {
 }
 
 func (rs *routes) connector(dial dialFunc) *connector {
-	return newConnector(dial, &rs.live, rs.settings.tls, rs.settings.limits.Handshake)
+	return newConnector(dial, &rs.live, rs.config.TLS, rs.config.Limits.Handshake)
 }
 
 // transport sets no MaxConnsPerHost: with HTTP/2 requests can then wait for ever (golang/go#34941), and slots
 // bound what a host gets.
 func (rs *routes) transport(c *connector) *http.Transport {
-	perHost := max(rs.settings.concurrency, 2)
+	perHost := max(rs.config.Concurrency, 2)
 	t := &http.Transport{
 		DialContext:            c.plain,
 		DialTLSContext:         c.secure,
@@ -105,7 +105,7 @@ func (rs *routes) transport(c *connector) *http.Transport {
 		MaxIdleConnsPerHost:    perHost,
 		IdleConnTimeout:        idleTimeout,
 		ExpectContinueTimeout:  time.Second,
-		MaxResponseHeaderBytes: rs.settings.limits.Header,
+		MaxResponseHeaderBytes: rs.config.Limits.Header,
 	}
 	watchHTTP2(t)
 	return t
@@ -117,15 +117,15 @@ func (rs *routes) enter(r *Request) (*route, error) {
 	if r.Proxy == nil {
 		return rs.direct, nil
 	}
-	if rs.settings.client == nil {
-		host := urlx.Hostname(r.Url)
-		if err := rs.guard.checkLiteral(host, net.JoinHostPort(host, urlx.Port(r.Url))); err != nil {
+	if rs.config.HTTP == nil {
+		host := urlx.Hostname(r.URL)
+		if err := rs.guard.checkLiteral(host, net.JoinHostPort(host, urlx.Port(r.URL))); err != nil {
 			return nil, err
 		}
 	}
-	way, idle, err := rs.take(r.Proxy.ProxyUrl)
+	way, idle, err := rs.take(*r.Proxy)
 	if err != nil {
-		return nil, &RequestError{URL: r.Url, Field: "Proxy", Err: err, Remedy: "write it as http://user:password@host:port; https and socks5 are known too"}
+		return nil, &RequestError{URL: r.URL, Field: "Proxy", Err: err, Remedy: "write it as http://user:password@host:port; https and socks5 are known too"}
 	}
 	if idle != nil {
 		idle.closeIdle()
@@ -221,10 +221,10 @@ func (rs *routes) through(proxyURL string) (*route, error) {
 	if u.Hostname() == "" {
 		return nil, errProxyHost
 	}
-	if client := rs.settings.client; client != nil {
-		return throughClient(client, u, rs.settings.agent)
+	if client := rs.config.HTTP; client != nil {
+		return throughClient(client, u, rs.config.Agent)
 	}
-	dialer := &net.Dialer{Timeout: rs.settings.limits.Connect}
+	dialer := &net.Dialer{Timeout: rs.config.Limits.Connect}
 	if u.Scheme == "socks5" {
 		dial, err := socksDial(u, dialer)
 		if err != nil {
@@ -237,7 +237,7 @@ func (rs *routes) through(proxyURL string) (*route, error) {
 
 // throughHTTP makes the way through an HTTP proxy: plain HTTP is sent to it, TLS goes through a tunnel.
 func (rs *routes) throughHTTP(u *url.URL, toProxy *connector) *route {
-	tunnel := &tunnel{proxy: u, toProxy: toProxy.dial, agent: rs.settings.agent, limits: rs.settings.limits}
+	tunnel := &tunnel{proxy: u, toProxy: toProxy.dial, agent: rs.config.Agent, limits: rs.config.Limits}
 	if u.Scheme == "https" {
 		toProxy = toProxy.forProxy()
 		tunnel.toProxy = func(ctx context.Context, network, hostport string) (net.Conn, error) {

@@ -1,4 +1,4 @@
-package tegenaria
+package fetch
 
 import (
 	"context"
@@ -54,8 +54,8 @@ func TestDialGuardTable(t *testing.T) {
 }
 
 func TestDialGuardAllowed(t *testing.T) {
-	loopback := new(loopbackSet)
-	loopback.add("localhost:8080", "127.0.0.2:80", "[::1]:443")
+	loopback := new(Loopback)
+	loopback.Add("localhost:8080", "127.0.0.2:80", "[::1]:443")
 	g := newDialGuard([]netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("fd00::/8"),
 		netip.MustParsePrefix("::ffff:192.168.0.0/112")}, loopback, 0)
 	tests := []struct {
@@ -99,8 +99,8 @@ func TestDialGuardAllowed(t *testing.T) {
 	}
 }
 
-func TestLoopbackSet(t *testing.T) {
-	s := new(loopbackSet)
+func TestLoopback(t *testing.T) {
+	s := new(Loopback)
 	for url, want := range map[string]bool{
 		"http://localhost:8080/x": true, "http://LOCALHOST/": true, "https://127.1.2.3": true, "http://[::1]:81/": true,
 		"http://127.1/": true, "http://0x7f000001:9/": true, "http://u:p@localhost:82/": true,
@@ -108,18 +108,18 @@ func TestLoopbackSet(t *testing.T) {
 		"http://[::]/": false, "http://example.com/?http://localhost": false, "http://localhost@example.com/": false,
 		"localhost:80": false, "": false, "http://[fe80::1]/": false,
 	} {
-		if got := s.allow(url); got != want {
-			t.Errorf("allow(%q) = %v", url, got)
+		if got := s.Allow(url); got != want {
+			t.Errorf("Allow(%q) = %v", url, got)
 		}
 	}
 	want := []string{"127.0.0.1:80", "127.0.0.1:9", "127.1.2.3:443", "[::1]:81", "localhost:80", "localhost:8080", "localhost:82", "localhost:83", "x.localhost:80"}
-	if got := s.list(); !slices.Equal(got, want) {
+	if got := s.List(); !slices.Equal(got, want) {
 		t.Errorf("list is %q", got)
 	}
-	restored := new(loopbackSet)
-	restored.add(s.list()...)
-	if !slices.Equal(restored.list(), want) || !restored.has("localhost:80") || restored.has("localhost:81") {
-		t.Errorf("restored list is %q", restored.list())
+	restored := new(Loopback)
+	restored.Add(s.List()...)
+	if !slices.Equal(restored.List(), want) || !restored.Has("localhost:80") || restored.Has("localhost:81") {
+		t.Errorf("restored list is %q", restored.List())
 	}
 }
 
@@ -128,15 +128,15 @@ func TestDialGuardRealDials(t *testing.T) {
 	var asked atomic.Int64
 	server := newServer(func(http.ResponseWriter, *http.Request) { asked.Add(1) })
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(server.URL, "http://"))
-	d := newTestDownloader(t, nil, server)
-	mustDownload(t, d, NewRequest(server.URL, GET, nil))
+	d := newTestClient(t, nil, server)
+	mustDownload(t, d, request(server.URL, http.MethodGet))
 	if asked.Load() != 1 {
 		t.Fatal("the allowed server was not asked")
 	}
 	for _, host := range []string{"localhost", "127.0.0.2", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "169.254.169.254", "2130706434."} {
-		r := NewRequest("http://u:s3cret@"+host+":"+port+"/", GET, nil)
+		r := request("http://u:s3cret@"+host+":"+port+"/", http.MethodGet)
 		result := download(d, r)
-		wantError[*PrivateAddressError](t, result, r)
+		wantError[*PrivateAddressError](t, result)
 		if strings.Contains(result.Error.Error(), "s3cret") || result.Response != nil {
 			t.Errorf("%s: %v, response %v", host, result.Error, result.Response)
 		}
@@ -144,10 +144,10 @@ func TestDialGuardRealDials(t *testing.T) {
 	if asked.Load() != 1 {
 		t.Errorf("the server was asked %d times", asked.Load())
 	}
-	allowed := newTestDownloader(t, func(s *downloadSettings) {
-		s.allowPrivate = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	allowed := newTestClient(t, func(s *Config) {
+		s.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	})
-	mustDownload(t, allowed, NewRequest("http://127.0.0.1:"+port+"/", GET, nil))
+	mustDownload(t, allowed, request("http://127.0.0.1:"+port+"/", http.MethodGet))
 }
 
 // What counts is the address that is dialled, not one that the name had before: the fake name server
@@ -156,7 +156,7 @@ func TestDialGuardSeesTheDialledAddress(t *testing.T) {
 	var asked, lookups atomic.Int64
 	server := newServer(func(w http.ResponseWriter, r *http.Request) { asked.Add(1); io.WriteString(w, "secret") })
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(server.URL, "http://"))
-	d := newTestDownloader(t, nil, server)
+	d := newTestClient(t, nil, server)
 	d.routes.guard.resolver.TTL = -1
 	d.routes.guard.resolver.Lookup = func(context.Context, string) ([]netip.Addr, error) {
 		if lookups.Add(1) == 1 {
@@ -164,25 +164,25 @@ func TestDialGuardSeesTheDialledAddress(t *testing.T) {
 		}
 		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 	}
-	r := NewRequest("http://rebound.example:"+port+"/", GET, nil)
-	err := wantError[*PrivateAddressError](t, download(d, r), r)
+	r := request("http://rebound.example:"+port+"/", http.MethodGet)
+	err := wantError[*PrivateAddressError](t, download(d, r))
 	if err.Host != "rebound.example" || err.Addr != netip.MustParseAddr("169.254.169.254") {
 		t.Errorf("%+v", err)
 	}
-	if err := wantError[*PrivateAddressError](t, download(d, r), r); err.Addr != netip.MustParseAddr("127.0.0.1") {
+	if err := wantError[*PrivateAddressError](t, download(d, r)); err.Addr != netip.MustParseAddr("127.0.0.1") {
 		t.Errorf("%+v", err)
 	}
 	if asked.Load() != 0 || lookups.Load() == 0 {
 		t.Errorf("server asked %d times after %d look-ups", asked.Load(), lookups.Load())
 	}
-	d.loopback.add("rebound.example:" + port)
+	d.config.Loopback.Add("rebound.example:" + port)
 	mustDownload(t, d, r)
 
 	d.routes.guard.resolver.Lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
 		return nil, &net.DNSError{Err: "no name server", Name: host}
 	}
-	r = NewRequest("http://unknown.example/", GET, nil)
-	if err := wantError[*net.DNSError](t, download(d, r), r); err.Name != "unknown.example" {
+	r = request("http://unknown.example/", http.MethodGet)
+	if err := wantError[*net.DNSError](t, download(d, r)); err.Name != "unknown.example" {
 		t.Errorf("%+v", err)
 	}
 }

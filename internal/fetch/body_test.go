@@ -1,4 +1,4 @@
-package tegenaria
+package fetch
 
 import (
 	"bytes"
@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -15,102 +14,33 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/tegenaria/tegenaria/internal/fetch"
 )
-
-// pipeServer serves in memory, so that a whole exchange takes place in the virtual time of a synctest bubble.
-type pipeServer struct {
-	conns  chan net.Conn
-	server http.Server
-	client *http.Client
-}
-
-func newPipeServer(t *testing.T, h http.HandlerFunc) *pipeServer {
-	p := &pipeServer{conns: make(chan net.Conn), server: http.Server{Handler: h}}
-	p.client = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		ours, theirs := net.Pipe()
-		select {
-		case p.conns <- theirs:
-			return ours, nil
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}}}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		p.server.Serve(p)
-	}()
-	t.Cleanup(func() {
-		p.client.CloseIdleConnections()
-		p.server.Close()
-		<-done
-	})
-	return p
-}
-
-func (p *pipeServer) Accept() (net.Conn, error) {
-	conn, ok := <-p.conns
-	if !ok {
-		return nil, net.ErrClosed
-	}
-	return conn, nil
-}
-func (p *pipeServer) Close() error   { close(p.conns); return nil }
-func (p *pipeServer) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
-
-func (p *pipeServer) downloader(change func(s *downloadSettings)) *httpDownloader {
-	s := downloadSettings{limits: Limits{}.withDefaults(), agent: "test", concurrency: 4, client: p.client}
-	if change != nil {
-		change(&s)
-	}
-	return newHTTPDownloader(s)
-}
-
-// trickle sends a byte each second, for a day.
-func trickle(w http.ResponseWriter, r *http.Request) {
-	second := time.NewTicker(time.Second)
-	defer second.Stop()
-	for range 24 * 3600 {
-		if _, err := w.Write([]byte{'x'}); err != nil {
-			return
-		}
-		w.(http.Flusher).Flush()
-		select {
-		case <-second.C:
-		case <-r.Context().Done():
-		}
-	}
-}
-
-func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
 // T06: the timeout spans the body as well as the header. A timeout of the header alone makes it fail.
 func TestT06TimeoutSpansTheBody(t *testing.T) {
 	tests := []struct {
 		name    string
 		handler http.HandlerFunc
-		opts    []RequestOption
+		opts    []option
 		want    time.Duration
 	}{
-		{"no header", hang, []RequestOption{RequestWithTimeout(3500 * time.Millisecond)}, 3500 * time.Millisecond},
-		{"slow body", trickle, []RequestOption{RequestWithTimeout(3500 * time.Millisecond)}, 3500 * time.Millisecond},
-		{"default", trickle, nil, DefaultTimeout},
-		{"writer", trickle, []RequestOption{RequestWithTimeout(5500 * time.Millisecond), RequestWithResponseWriter(io.Discard)}, 5500 * time.Millisecond},
-		{"spool", trickle, []RequestOption{RequestWithTimeout(5500 * time.Millisecond), RequestWithSpool()}, 5500 * time.Millisecond},
+		{"no header", hang, []option{withTimeout(3500 * time.Millisecond)}, 3500 * time.Millisecond},
+		{"slow body", trickle, []option{withTimeout(3500 * time.Millisecond)}, 3500 * time.Millisecond},
+		{"no limit but the default", trickle, nil, time.Minute},
+		{"writer", trickle, []option{withTimeout(5500 * time.Millisecond), withWriter(io.Discard)}, 5500 * time.Millisecond},
+		{"spool", trickle, []option{withTimeout(5500 * time.Millisecond), withSpool}, 5500 * time.Millisecond},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newPipeServer(t, test.handler).downloader(nil)
-				r := NewRequest("http://u:s3cret@slow.example/", GET, nil, test.opts...)
+				d := newPipeServer(t, test.handler).client(nil)
+				r := request("http://u:s3cret@slow.example/", http.MethodGet, test.opts...)
 				start := time.Now()
 				result := download(d, r)
 				if took := time.Since(start); took != test.want {
 					t.Errorf("took %s, want %s", took, test.want)
 				}
-				err := wantError[*TimeoutError](t, result, r)
+				err := wantError[*TimeoutError](t, result)
 				if err.Limit != test.want || !err.Timeout() || result.Response != nil {
 					t.Errorf("error %+v, response %v", err, result.Response)
 				}
@@ -130,10 +60,10 @@ func TestNoTimeout(t *testing.T) {
 			case <-r.Context().Done():
 			}
 			io.WriteString(w, "at last")
-		}).downloader(nil)
-		resp := mustDownload(t, d, NewRequest("http://slow.example/", GET, nil, RequestWithTimeout(-1)))
-		if resp.String() != "at last" || resp.Delay != (24*time.Hour).Seconds() {
-			t.Errorf("%q after %v s", resp, resp.Delay)
+		}).client(nil)
+		resp := mustDownload(t, d, request("http://slow.example/", http.MethodGet, withTimeout(0)))
+		if string(resp.Body) != "at last" || resp.Took != 24*time.Hour {
+			t.Errorf("%q after %s", resp.Body, resp.Took)
 		}
 	})
 }
@@ -152,21 +82,19 @@ func TestWaitingForTheBudgetIsNotTimed(t *testing.T) {
 				hang(w, r)
 			}
 		})
-		budget := fetch.NewBudget(1<<20, nil)
-		var over, full fetch.Hold
-		for _, h := range []*fetch.Hold{&full, &over} {
+		budget := NewBudget(1<<20, nil)
+		var over, full Hold
+		for _, h := range []*Hold{&full, &over} {
 			if err := budget.Grow(t.Context(), h, 1<<20); err != nil {
 				t.Fatal(err)
 			}
 		}
-		d := p.downloader(func(s *downloadSettings) { s.bodies = budget })
-		get := func(path string) (result *RequestResult, took time.Duration) {
+		d := p.client(func(s *Config) { s.Bodies = budget })
+		get := func(path string) (result, time.Duration) {
 			start := time.Now()
-			ctx := NewContext(NewRequest("http://x.example/"+path, GET, nil, RequestWithTimeout(5*time.Second)))
-			ctx.job = &job{ctx: ctx}
-			out := make(chan *Context, 1)
-			d.Download(ctx, out)
-			return (<-out).DownloadResult, time.Since(start)
+			r := request("http://x.example/"+path, http.MethodGet, withTimeout(5*time.Second))
+			r.Hold = new(Hold)
+			return download(d, r), time.Since(start)
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -199,28 +127,33 @@ func TestCancelledWhileWaitingForTheBudget(t *testing.T) {
 				}
 				w.Write(make([]byte, 40_000))
 			})
-			budget := fetch.NewBudget(100, nil)
-			var over fetch.Hold
+			budget := NewBudget(100, nil)
+			var over Hold
 			if err := budget.Grow(t.Context(), &over, 101); err != nil {
 				t.Fatal(err)
 			}
-			d := p.downloader(func(s *downloadSettings) { s.bodies = budget })
+			d := p.client(func(s *Config) { s.Bodies = budget })
 			ctx, cancel := context.WithCancelCause(t.Context())
 			stopped := errors.New("stopped")
 			time.AfterFunc(time.Hour, func() { cancel(stopped) })
 			start := time.Now()
-			x := NewContext(NewRequest("http://x.example/", GET, nil), WithContext(ctx))
-			x.job = &job{ctx: x}
-			out := make(chan *Context, 1)
-			d.Download(x, out)
-			if result := (<-out).DownloadResult; !errors.Is(result.Error, stopped) || result.Response != nil || time.Since(start) != time.Hour {
+			r := request("http://x.example/", http.MethodGet)
+			r.Hold = new(Hold)
+			if result := downloadIn(ctx, d, r); !errors.Is(result.Error, stopped) || result.Response != nil || time.Since(start) != time.Hour {
 				t.Errorf("announced %v: %v after %s", announced, result.Error, time.Since(start))
 			}
-			if held := budget.Held(&x.job.hold); held != 0 || budget.Used() != 101 {
+			if held := budget.Held(r.Hold); held != 0 || budget.Used() != 101 {
 				t.Errorf("announced %v: holds %d bytes of %d", announced, held, budget.Used())
 			}
 		})
 	}
+}
+
+// bodyOf makes a body of what a reader gives, for the tests that read it without a server.
+func bodyOf(t *testing.T, c *Client, hold *Hold, most int64, content io.Reader) *body {
+	x := &exchange{client: c, r: Request{URL: "http://x.example/", Hold: hold}, life: t.Context()}
+	x.body = body{of: x, most: most, content: content}
+	return &x.body
 }
 
 // A body is kept in memory of its own size, whatever the server said about it.
@@ -234,33 +167,32 @@ func TestReadBody(t *testing.T) {
 		for _, announced := range []bool{true, false} {
 			for _, tight := range []bool{true, false} {
 				name := fmt.Sprintf("%d announced %v tight %v", size, announced, tight)
-				var budgeted fetch.Hold
-				limits := Limits{}.withDefaults()
+				var budgeted Hold
+				limits := bounds(Limits{})
 				if tight {
 					limits.Body = int64(max(size, 1))
 				}
-				d := newHTTPDownloader(downloadSettings{limits: limits, bodies: fetch.NewBudget(1<<30, nil)})
-				x := &exchange{down: d, ctx: &Context{}, r: NewRequest("http://x.example/", GET, nil), hold: &budgeted, most: limits.Body, content: bytes.NewReader(page)}
-				x.life = t.Context()
+				budget := NewBudget(1<<30, nil)
+				d := New(Config{Bodies: budget})
+				b := bodyOf(t, d, &budgeted, limits.Body, bytes.NewReader(page))
 				want := int64(-1)
 				if announced {
 					want = int64(size)
 				}
-				body, err := x.readBody(want)
+				body, err := b.readBody(want)
 				if err != nil || !bytes.Equal(body, page) {
 					t.Errorf("%s: %d bytes, %v", name, len(body), err)
 				}
-				if d.bodies.Held(&budgeted) != int64(size) {
-					t.Errorf("%s: holds %d bytes", name, d.bodies.Held(&budgeted))
+				if budget.Held(&budgeted) != int64(size) {
+					t.Errorf("%s: holds %d bytes", name, budget.Held(&budgeted))
 				}
 				if spare := cap(body) - len(body); announced && size <= trusted && spare != 0 || spare > size/4+16 {
 					t.Errorf("%s: %d bytes to spare", name, spare)
 				}
 				if size > 0 {
-					d.limits.Body = int64(size - 1)
-					x = &exchange{down: d, ctx: &Context{}, r: x.r, hold: &budgeted, content: bytes.NewReader(page), life: x.life}
+					b = bodyOf(t, d, &budgeted, int64(size-1), bytes.NewReader(page))
 					var large *BodyTooLargeError
-					if body, err := x.readBody(want); size > 1 && (!errors.As(err, &large) || body != nil) {
+					if body, err := b.readBody(want); size > 1 && (!errors.As(err, &large) || body != nil) {
 						t.Errorf("%s: over the limit: %d bytes, %v", name, len(body), err)
 					}
 				}
@@ -271,11 +203,10 @@ func TestReadBody(t *testing.T) {
 
 // A Content-Length alone, without a body, takes little memory.
 func TestBodyThatNeverComes(t *testing.T) {
-	d := newHTTPDownloader(downloadSettings{limits: Limits{}.withDefaults()})
-	x := &exchange{down: d, ctx: &Context{}, r: NewRequest("", GET, nil), most: 32 << 20, content: strings.NewReader("x"), life: t.Context()}
+	b := bodyOf(t, New(Config{}), nil, 32<<20, strings.NewReader("x"))
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	body, err := x.readBody(30 << 20)
+	body, err := b.readBody(30 << 20)
 	runtime.ReadMemStats(&after)
 	if string(body) != "x" || err != nil || cap(body) > 64 {
 		t.Errorf("%d bytes, room for %d, %v", len(body), cap(body), err)
@@ -305,13 +236,13 @@ func BenchmarkDownload(b *testing.B) {
 		}
 	})
 	b.Run("downloader", func(b *testing.B) {
-		d := newTestDownloader(b, func(s *downloadSettings) {
-			s.loopback.allow(server.URL)
-			s.bodies = fetch.NewBudget(1<<20, nil)
+		d := newTestClient(b, func(s *Config) {
+			s.Loopback.Allow(server.URL)
+			s.Bodies = NewBudget(1<<20, nil)
 		})
 		b.ReportAllocs()
 		for b.Loop() {
-			mustDownload(b, d, NewRequest(server.URL, GET, nil))
+			mustDownload(b, d, request(server.URL, http.MethodGet))
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package tegenaria
+package fetch
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
@@ -66,8 +67,8 @@ func (s *h2Server) close() {
 	s.running.Wait()
 }
 
-func (s *h2Server) downloader(t *testing.T) *httpDownloader {
-	return newTestDownloader(t, func(set *downloadSettings) { set.loopback.allow(s.url); set.tls = s.tls })
+func (s *h2Server) client(t *testing.T) *Client {
+	return newTestClient(t, func(set *Config) { set.Loopback.Allow(s.url); set.TLS = s.tls })
 }
 
 // A server that takes connections and answers on none of them is not dialled without end.
@@ -91,9 +92,9 @@ func TestUnansweredConnections(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := newH2Server(t, serve)
-			d := server.downloader(t)
-			r := NewRequest(server.url, GET, nil, RequestWithTimeout(20*time.Second))
-			err := wantError[*UnansweredError](t, download(d, r), r)
+			d := server.client(t)
+			r := request(server.url, http.MethodGet, withTimeout(20*time.Second))
+			err := wantError[*UnansweredError](t, download(d, r))
 			if n := server.accepted.Load(); n > mostConnections || err.Connections != mostConnections || err.URL != server.url {
 				t.Errorf("%d connections, %+v", n, err)
 			}
@@ -117,11 +118,11 @@ func TestCloseClosesConnections(t *testing.T) {
 		})
 		ended <- struct{}{}
 	})
-	d := server.downloader(t)
-	mustDownload(t, d, NewRequest(server.url+"/good", GET, nil))
-	r := NewRequest(server.url+"/goaway", GET, nil)
-	wantError[*UnansweredError](t, download(d, r), r)
-	d.close()
+	d := server.client(t)
+	mustDownload(t, d, request(server.url+"/good", http.MethodGet))
+	r := request(server.url+"/goaway", http.MethodGet)
+	wantError[*UnansweredError](t, download(d, r))
+	d.Close()
 	for i := range server.accepted.Load() {
 		select {
 		case <-ended:
@@ -129,7 +130,7 @@ func TestCloseClosesConnections(t *testing.T) {
 			t.Fatalf("%d of %d connections were closed", i, server.accepted.Load())
 		}
 	}
-	r = NewRequest(server.url+"/good", GET, nil)
+	r = request(server.url+"/good", http.MethodGet)
 	if result := download(d, r); result.Error == nil || !errors.Is(result.Error, net.ErrClosed) {
 		t.Errorf("a closed downloader: %v", result.Error)
 	}
@@ -179,26 +180,26 @@ func leavesNeighbours(t *testing.T, tooLarge func(h *h2, stream uint32)) {
 			}
 		})
 	})
-	d := server.downloader(t)
+	d := server.client(t)
 	var asked sync.WaitGroup
-	results := make([]*RequestResult, neighbours+1)
+	results := make([]result, neighbours+1)
 	paths := make([]string, neighbours+1)
 	ask := func(i int, method, path string) {
 		paths[i] = method + " " + path
 		asked.Go(func() {
-			opts := []RequestOption{RequestWithTimeout(20 * time.Second)}
-			if method == POST {
-				opts = append(opts, RequestWithBody([]byte("order")))
+			opts := []option{withTimeout(20 * time.Second)}
+			if method == http.MethodPost {
+				opts = append(opts, withBody([]byte("order")))
 			}
-			results[i] = download(d, NewRequest(server.url+path, method, nil, opts...))
+			results[i] = download(d, request(server.url+path, method, opts...))
 		})
 	}
-	ask(0, GET, "/large")
+	ask(0, http.MethodGet, "/large")
 	<-arrived // it has made the connection
 	for i := 1; i < neighbours; i++ {
-		ask(i, GET, fmt.Sprint("/", i))
+		ask(i, http.MethodGet, fmt.Sprint("/", i))
 	}
-	ask(neighbours, POST, "/order")
+	ask(neighbours, http.MethodPost, "/order")
 	asked.Wait()
 	var large *HeaderTooLargeError
 	if err := results[0].Error; err == nil || !errors.As(err, &large) || large.URL != server.url+"/large" {
@@ -210,7 +211,7 @@ func leavesNeighbours(t *testing.T, tooLarge func(h *h2, stream uint32)) {
 		}
 	}
 	if err := results[neighbours].Error; err == nil || errors.As(err, &large) || !strings.Contains(err.Error(), "another response") {
-		t.Errorf("the POST, which may have been taken: %v", err)
+		t.Errorf("the http.MethodPost, which may have been taken: %v", err)
 	}
 }
 

@@ -1,4 +1,4 @@
-package tegenaria
+package fetch
 
 import (
 	"bufio"
@@ -65,12 +65,12 @@ func TestTunnel(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			proxy := tt.proxy(t, secureOr(tt.server, secure))
 			proxy.to = tt.server.Listener.Addr().String()
-			d := newTestDownloader(t, func(s *downloadSettings) { s.tls = trust(secure) })
-			through := RequestWithRequestProxy(proxy.url(tt.scheme, "u:p"))
+			d := newTestClient(t, func(s *Config) { s.TLS = trust(secure) })
+			through := through(proxy.url(tt.scheme, "u:p"))
 			for _, reused := range []bool{false, true} {
-				resp := mustDownload(t, d, NewRequest(tt.target+"/x", GET, nil, through))
-				got, asked := resp.Transfer(), proxy.takeAsked()
-				if firstHeader(resp.Header, "X-Target") != "/x" || got.Proto != tt.proto || len(resp.Header["Got-Proxy-Authorization"]) > 0 {
+				resp := mustDownload(t, d, request(tt.target+"/x", http.MethodGet, through))
+				got, asked := resp.Transfer, proxy.takeAsked()
+				if resp.Header.Get("X-Target") != "/x" || got.Proto != tt.proto || len(resp.Header["Got-Proxy-Authorization"]) > 0 {
 					t.Errorf("%s, %v", got.Proto, resp.Header)
 				}
 				if got.Reused != reused || (asked == "") != reused || asked != "" && asked != tt.asked {
@@ -83,8 +83,8 @@ func TestTunnel(t *testing.T) {
 			if tt.server == h2 {
 				return
 			}
-			r := NewRequest(tt.target+"/both", GET, nil, through)
-			if err := wantError[*FramingError](t, download(d, r), r); !strings.Contains(err.Reason, "§6.3") {
+			r := request(tt.target+"/both", http.MethodGet, through)
+			if err := wantError[*FramingError](t, download(d, r)); !strings.Contains(err.Reason, "§6.3") {
 				t.Errorf("%v", err)
 			}
 		})
@@ -96,11 +96,11 @@ func TestPlainThroughHTTPSProxy(t *testing.T) {
 	server := httptest.NewTLSServer(nil)
 	defer server.Close()
 	proxy := newTLSProxy(t, server)
-	d := newTestDownloader(t, func(s *downloadSettings) { s.tls = trust(server) })
+	d := newTestClient(t, func(s *Config) { s.TLS = trust(server) })
 	for range 2 {
-		resp := mustDownload(t, d, NewRequest("http://site.example/x", GET, nil, RequestWithRequestProxy(proxy.url("https", "u:p"))))
-		if asked := proxy.takeAsked(); resp.String() != "proxied" || asked != "u:p GET http://site.example/x" || resp.Transfer().TLS == nil {
-			t.Errorf("body %q, the proxy was asked for %q", resp, asked)
+		resp := mustDownload(t, d, request("http://site.example/x", http.MethodGet, through(proxy.url("https", "u:p"))))
+		if asked := proxy.takeAsked(); string(resp.Body) != "proxied" || asked != "u:p GET http://site.example/x" || resp.Transfer.TLS == nil {
+			t.Errorf("body %q, the proxy was asked for %q", resp.Body, asked)
 		}
 	}
 }
@@ -117,7 +117,7 @@ func TestTunnelFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name, answer string
 		want         string
-		opts         []RequestOption
+		opts         []option
 	}{
 		{"refused", "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "status 407", nil},
 		{"redirected", "HTTP/1.1 302 Found\r\nLocation: http://other.test/\r\n\r\n", "status 302", nil},
@@ -150,12 +150,12 @@ func TestTunnelFailures(t *testing.T) {
 				}
 			}()
 			defer func() { listener.Close(); <-done }()
-			d := newTestDownloader(t, func(s *downloadSettings) {
-				s.limits = Limits{Header: 64 << 10}.withDefaults()
+			d := newTestClient(t, func(s *Config) {
+				s.Limits = bounds(Limits{Header: 64 << 10})
 			})
-			r := NewRequest("https://example.com/", GET, nil, RequestWithRequestProxy(Proxy{ProxyUrl: "http://u:s3cret@" + listener.Addr().String()}), RequestWithTimeout(time.Minute))
+			r := request("https://example.com/", http.MethodGet, through("http://u:s3cret@"+listener.Addr().String()), withTimeout(time.Minute))
 			result := download(d, r)
-			failed := wantError[*net.OpError](t, result, r)
+			failed := wantError[*net.OpError](t, result)
 			if failed.Op != "proxyconnect" || !strings.Contains(failed.Error(), tt.want) || strings.Contains(result.Error.Error(), "s3cret") {
 				t.Errorf("%v, want %q", result.Error, tt.want)
 			}
@@ -169,32 +169,32 @@ func TestTunnelFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	d := newTestDownloader(t, func(s *downloadSettings) {
-		s.limits = Limits{Connect: 50 * time.Millisecond, Handshake: time.Hour}.withDefaults()
+	d := newTestClient(t, func(s *Config) {
+		s.Limits = bounds(Limits{Connect: 50 * time.Millisecond, Handshake: time.Hour})
 	})
 	for _, scheme := range []string{"http", "https", "socks5"} {
 		proxy := scheme + "://u:s3cret@" + silent.Addr().String()
-		r := NewRequest("https://example.com/", GET, nil, RequestWithRequestProxy(Proxy{ProxyUrl: proxy}))
-		err := wantError[*TimeoutError](t, download(d, r), r)
+		r := request("https://example.com/", http.MethodGet, through(proxy))
+		err := wantError[*TimeoutError](t, download(d, r))
 		if err.Phase != PhaseConnect || err.Limit != 50*time.Millisecond || err.Proxy != strings.Replace(proxy, "s3cret", "xxxxx", 1) {
 			t.Errorf("%s: %+v", scheme, err)
 		}
 	}
-	d = newTestDownloader(t, func(s *downloadSettings) { s.limits = Limits{Handshake: 50 * time.Millisecond}.withDefaults() })
+	d = newTestClient(t, func(s *Config) { s.Limits = bounds(Limits{Handshake: 50 * time.Millisecond}) })
 	for _, target := range []string{"http://example.com/", "https://example.com/"} {
-		r := NewRequest(target, GET, nil, RequestWithRequestProxy(Proxy{ProxyUrl: "https://" + silent.Addr().String()}))
-		if err := wantError[*TimeoutError](t, download(d, r), r); err.Phase != PhaseHandshake || err.Proxy != "https://"+silent.Addr().String() {
+		r := request(target, http.MethodGet, through("https://"+silent.Addr().String()))
+		if err := wantError[*TimeoutError](t, download(d, r)); err.Phase != PhaseHandshake || err.Proxy != "https://"+silent.Addr().String() {
 			t.Errorf("%s: %+v", target, err)
 		}
 	}
-	d = newTestDownloader(t, nil)
+	d = newTestClient(t, nil)
 	for _, scheme := range []string{"http", "https", "socks5"} { // given up long before Limits.Connect
-		r := NewRequest("https://example.com/", GET, nil, RequestWithRequestProxy(Proxy{ProxyUrl: scheme + "://" + silent.Addr().String()}), RequestWithTimeout(20*time.Millisecond))
-		if err := wantError[*TimeoutError](t, download(d, r), r); err.Phase != PhaseAll {
+		r := request("https://example.com/", http.MethodGet, through(scheme+"://"+silent.Addr().String()), withTimeout(20*time.Millisecond))
+		if err := wantError[*TimeoutError](t, download(d, r)); err.Phase != PhaseAll {
 			t.Errorf("%s: %+v", scheme, err)
 		}
 	}
-	r := NewRequest("https://example.com/", GET, nil, RequestWithRequestProxy(Proxy{ProxyUrl: "https://127.0.0.1:1"}))
+	r := request("https://example.com/", http.MethodGet, through("https://127.0.0.1:1"))
 	var failed *net.OpError
 	if result := download(d, r); result.Error == nil || !errors.As(result.Error, &failed) || failed.Op != "proxyconnect" {
 		t.Errorf("nobody listens: %v", result.Error)

@@ -1,4 +1,4 @@
-package tegenaria
+package fetch
 
 import (
 	"bytes"
@@ -65,13 +65,13 @@ func TestRedirectBodies(t *testing.T) {
 						tt.then(w, r)
 					}
 				})
-				d := p.downloader(nil)
-				defer d.close()
+				d := p.client(nil)
+				defer d.Close()
 				began := time.Now()
-				resp := mustDownload(t, d, NewRequest("http://x.example"+path, GET, nil))
-				why := resp.Transfer().Err
-				if (why == nil) != (tt.why == nil) || why != nil && !errors.Is(why, tt.why) && !strings.Contains(why.Error(), tt.why.Error()) || resp.String() != tt.body || firstHeader(resp.Header, "Location") != "/target" {
-					t.Errorf("body %.20q, %v: %v", resp, resp.Header, why)
+				resp := mustDownload(t, d, request("http://x.example"+path, http.MethodGet))
+				why := resp.Transfer.Err
+				if (why == nil) != (tt.why == nil) || why != nil && !errors.Is(why, tt.why) && !strings.Contains(why.Error(), tt.why.Error()) || string(resp.Body) != tt.body || resp.Header.Get("Location") != "/target" {
+					t.Errorf("body %.20q, %v: %v", resp.Body, resp.Header, why)
 				}
 				if took := time.Since(began); took > skimTime || tt.waits != (took == skimTime) {
 					t.Errorf("took %s", took)
@@ -85,76 +85,9 @@ func TestRedirectBodies(t *testing.T) {
 		w.WriteHeader(http.StatusFound)
 		io.WriteString(w, "mov")
 	})
-	d := newTestDownloader(t, nil, server)
-	r := NewRequest(server.URL, GET, nil, RequestWithAllowRedirects(false)) // then the body is what was asked for
-	wantError[*TruncatedBodyError](t, download(d, r), r)
-}
-
-// A spooled body is read into memory by what needs it there, up to Limits.Body; above that it fails, and is not empty.
-func TestSpooledBodyInMemory(t *testing.T) {
-	page := "<html><head><base href='/dir/'></head><body><p>one</p><a href=x>link</a>" + strings.Repeat(" ", 100<<10) + "</body></html>"
-	server := newServer(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		io.WriteString(w, page)
-	})
-	spool := func(body int64) *Response {
-		d := newTestDownloader(t, func(s *downloadSettings) { s.limits = Limits{Body: body}.withDefaults() }, server)
-		resp := mustDownload(t, d, NewRequest(server.URL, GET, nil, RequestWithSpool()))
-		t.Cleanup(resp.closeSpool)
-		return resp
-	}
-	uses := map[string]func(r *Response) string{
-		"String": func(r *Response) string { return r.String()[:6] },
-		"Text":   func(r *Response) string { text, _ := r.Text(); return text[:6] },
-		"CSS":    func(r *Response) string { return r.CSS("p::text").Get() },
-		"XPath":  func(r *Response) string { return r.XPath("//p/text()").Get() },
-		"Links":  func(r *Response) string { return fmt.Sprint(r.Links()[0].URL == server.URL+"/dir/x") },
-	}
-	want := map[string]string{"String": "<html>", "Text": "<html>", "CSS": "one", "XPath": "one", "Links": "true"}
-	for name, use := range uses {
-		if got := use(spool(int64(len(page)))); got != want[name] {
-			t.Errorf("%s: %q", name, got)
-		}
-	}
-	resp := spool(int64(len(page)))
-	if resp.Bytes() != nil || resp.Buffer != nil {
-		t.Error("Bytes and Buffer are not nil")
-	}
-	if r, err := resp.Follow("x"); err != nil || r.Url != server.URL+"/dir/x" {
-		t.Errorf("Follow: %+v, %v", r, err)
-	}
-	resp.closeSpool()
-	if text, err := resp.Text(); err != nil || text != page {
-		t.Errorf("what was read is gone with the file: %v", err)
-	}
-	failure := func(use func(*Response) string, r *Response) (err error) {
-		defer func() { err, _ = recover().(error) }()
-		use(r)
-		return nil
-	}
-	closed := spool(int64(len(page)))
-	closed.closeSpool()
-	for name, use := range uses {
-		large := spool(int64(len(page)) - 1)
-		var tooLarge *BodyTooLargeError
-		if name == "Text" {
-			_, err := large.Text()
-			use = func(r *Response) string { panic(err) }
-		}
-		if err := failure(use, large); !errors.As(err, &tooLarge) || tooLarge.Limit != int64(len(page))-1 || tooLarge.Spooled {
-			t.Errorf("%s of a larger one: %v", name, err)
-		}
-		if name == "Text" {
-			_, err := closed.Text()
-			use = func(r *Response) string { panic(err) }
-		}
-		if err := failure(use, closed); !errors.Is(err, os.ErrClosed) {
-			t.Errorf("%s of a closed one: %v", name, err)
-		}
-	}
-	if _, err := spool(5).Follow("x"); !errors.As(err, new(*BodyTooLargeError)) {
-		t.Errorf("Follow without the document's base: %v", err)
-	}
+	d := newTestClient(t, nil, server)
+	r := request(server.URL, http.MethodGet, unfollowed) // then the body is what was asked for
+	wantError[*TruncatedBodyError](t, download(d, r))
 }
 
 // A spooled body has a bound of its own, announced or found.
@@ -174,28 +107,25 @@ func TestSpoolIsBounded(t *testing.T) {
 		w.(http.Flusher).Flush()
 		w.Write(make([]byte, 100_000))
 	})
-	for limit, fails := range map[int64]bool{199_999: true, 200_000: false, -1: false, 10: true} {
-		d := newTestDownloader(t, func(s *downloadSettings) { s.limits = Limits{Spool: limit}.withDefaults() })
-		d.loopback.allow(server.URL)
+	for limit, fails := range map[int64]bool{199_999: true, 200_000: false, unlimited: false, 10: true} {
+		d := newTestClient(t, func(s *Config) { s.Limits = bounds(Limits{Spool: limit}) })
+		d.config.Loopback.Allow(server.URL)
 		for _, path := range []string{"/announced", "/found", "/gzip"} {
-			r := NewRequest(server.URL+path, GET, nil, RequestWithSpool())
+			r := request(server.URL+path, http.MethodGet, withSpool)
 			result := download(d, r)
 			if !fails {
-				if result.Error != nil || result.Response.ContentLength != 200_000 {
+				if result.Error != nil || result.Response.Length != 200_000 {
 					t.Errorf("%s, %d: %v", path, limit, result.Error)
 				}
-				result.Response.closeSpool()
+				result.Response.File.Close()
 				continue
 			}
-			if err := wantError[*BodyTooLargeError](t, result, r); err.Limit != limit || !err.Spooled || result.Response != nil {
+			if err := wantError[*BodyTooLargeError](t, result); err.Limit != limit || !err.Spooled || result.Response != nil {
 				t.Errorf("%s, %d: %+v", path, limit, err)
 			}
 		}
 	}
 	server.Close()
-	if limits := (Limits{}).withDefaults(); limits.Spool != 1<<30 {
-		t.Errorf("the default is %d", limits.Spool)
-	}
 }
 
 // A long error is cut, but what it wraps is found.
@@ -240,12 +170,12 @@ func TestGivenClientBadLocation(t *testing.T) {
 	})
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	d := newTestDownloader(t, func(s *downloadSettings) { s.client = &http.Client{Transport: transport} }, server)
+	d := newTestClient(t, func(s *Config) { s.HTTP = &http.Client{Transport: transport} }, server)
 	defer transport.CloseIdleConnections()
 	for _, follow := range []bool{false, true} {
-		resp := mustDownload(t, d, NewRequest(server.URL, GET, nil, RequestWithAllowRedirects(follow)))
-		if resp.Status != 302 || resp.String() != "moved" || len(resp.Header["location"]) > 0 || firstHeader(resp.Header, "Location") != "http://u:s3cret@%zz/" {
-			t.Errorf("%d %v %q", resp.Status, resp.Header, resp)
+		resp := mustDownload(t, d, request(server.URL, http.MethodGet, func(r *Request) { r.Follows = follow }))
+		if resp.Status != 302 || string(resp.Body) != "moved" || len(resp.Header["location"]) > 0 || resp.Header.Get("Location") != "http://u:s3cret@%zz/" {
+			t.Errorf("%d %v %q", resp.Status, resp.Header, resp.Body)
 		}
 	}
 }
@@ -263,15 +193,13 @@ func TestFirstByteAfterUpload(t *testing.T) {
 			sleepFor(5 * time.Second)
 		})
 		defer sleepFor(time.Minute)
-		d := p.downloader(func(s *downloadSettings) { s.limits.FirstByte = time.Second })
-		defer d.close()
-		large := RequestWithBody(make([]byte, 1<<20))
-		mustDownload(t, d, NewRequest("http://x.example/upload", POST, nil, large))
-		r := NewRequest("http://x.example/", POST, nil, large)
-		if err := wantError[*TimeoutError](t, download(d, r), r); err.Phase != PhaseFirstByte {
+		d := p.client(func(s *Config) { s.Limits.FirstByte = time.Second })
+		defer d.Close()
+		large := withBody(make([]byte, 1<<20))
+		mustDownload(t, d, request("http://x.example/upload", http.MethodPost, large))
+		r := request("http://x.example/", http.MethodPost, large)
+		if err := wantError[*TimeoutError](t, download(d, r)); err.Phase != PhaseFirstByte {
 			t.Errorf("%v", err)
 		}
 	})
 }
-
-func sleepFor(d time.Duration) { <-time.NewTimer(d).C }

@@ -1,8 +1,7 @@
-package tegenaria
+package fetch
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -16,30 +15,21 @@ import (
 	"time"
 )
 
-func wait(r *http.Request, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-r.Context().Done():
-	}
-}
-
 // Each part of an exchange has its own limit; none of them counts what belongs to another part.
 func TestLimitsOfTheParts(t *testing.T) {
 	late := func(w http.ResponseWriter, r *http.Request) { // first byte after 5 s, then 10 pieces 5 s apart
-		wait(r, 5*time.Second)
+		waitFor(r, 5*time.Second)
 		for range 10 {
 			fmt.Fprint(w, strings.Repeat("x", 100))
 			w.(http.Flusher).Flush()
-			wait(r, 5*time.Second)
+			waitFor(r, 5*time.Second)
 		}
 	}
 	stalled := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "1000")
 		fmt.Fprint(w, "begun")
 		w.(http.Flusher).Flush()
-		wait(r, time.Hour)
+		waitFor(r, time.Hour)
 	}
 	for _, tt := range []struct {
 		name    string
@@ -58,17 +48,17 @@ func TestLimitsOfTheParts(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newPipeServer(t, tt.handler).downloader(func(s *downloadSettings) { s.limits = tt.limits.withDefaults() })
-				r := NewRequest("http://slow.example/", GET, nil)
+				d := newPipeServer(t, tt.handler).client(func(s *Config) { s.Limits = tt.limits.withDefaults() })
+				r := request("http://slow.example/", http.MethodGet)
 				began := time.Now()
 				result := download(d, r)
 				if tt.after == 0 {
-					if result.Error != nil || len(result.Response.Bytes()) != 1000 {
+					if result.Error != nil || len(result.Response.Body) != 1000 {
 						t.Errorf("got %v", result.Error)
 					}
 					return
 				}
-				err := wantError[*TimeoutError](t, result, r)
+				err := wantError[*TimeoutError](t, result)
 				if err.Phase != tt.phase || time.Since(began) != tt.after {
 					t.Errorf("%v (phase %q) after %s, want %q after %s", err, err.Phase, time.Since(began), tt.phase, tt.after)
 				}
@@ -83,10 +73,10 @@ func TestLimitsOfTheParts(t *testing.T) {
 // A body that comes too slowly is given up as soon as it can be told, and not in its first 10 s.
 func TestMinRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d := newPipeServer(t, trickle).downloader(func(s *downloadSettings) { s.limits = Limits{MinRate: 2}.withDefaults() })
-		r := NewRequest("http://slow.example/", GET, nil)
+		d := newPipeServer(t, trickle).client(func(s *Config) { s.Limits = bounds(Limits{MinRate: 2}) })
+		r := request("http://slow.example/", http.MethodGet)
 		began := time.Now()
-		err := wantError[*TooSlowError](t, download(d, r), r)
+		err := wantError[*TooSlowError](t, download(d, r))
 		if took := time.Since(began); took != rateGrace || err.Got != 10 && err.Got != 11 || err.Limit != 2 {
 			t.Errorf("%+v after %s", err, took)
 		}
@@ -138,19 +128,19 @@ func TestSlowWriterIsNotTheServer(t *testing.T) {
 					for range 3 {
 						w.Write(make([]byte, 10_000))
 						w.(http.Flusher).Flush()
-						wait(r, 3*time.Second)
+						waitFor(r, 3*time.Second)
 					}
-				}).downloader(func(s *downloadSettings) { s.limits = tt.limits.withDefaults() })
+				}).client(func(s *Config) { s.Limits = tt.limits.withDefaults() })
 				slow := writerFunc(func(p []byte) (int, error) { <-time.NewTimer(20 * time.Second).C; return len(p), nil })
-				r := NewRequest("http://x.example/", GET, nil, RequestWithResponseWriter(slow), RequestWithTimeout(tt.timeout))
+				r := request("http://x.example/", http.MethodGet, withWriter(slow), withTimeout(tt.timeout))
 				result := download(d, r)
 				if tt.fails {
-					if err := wantError[*TimeoutError](t, result, r); err.Phase != PhaseAll {
+					if err := wantError[*TimeoutError](t, result); err.Phase != PhaseAll {
 						t.Errorf("%+v", err)
 					}
 					return
 				}
-				if result.Error != nil || result.Response.ContentLength != 30_000 {
+				if result.Error != nil || result.Response.Length != 30_000 {
 					t.Errorf("%v", result.Error)
 				}
 			})
@@ -164,20 +154,20 @@ func TestConnectAndHandshakeLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	d := newTestDownloader(t, func(s *downloadSettings) {
-		s.limits = Limits{Connect: 20 * time.Millisecond, Handshake: 30 * time.Millisecond}.withDefaults()
-		s.allowPrivate = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	d := newTestClient(t, func(s *Config) {
+		s.Limits = bounds(Limits{Connect: 20 * time.Millisecond, Handshake: 30 * time.Millisecond})
+		s.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	})
-	r := NewRequest("https://"+silent.Addr().String()+"/", GET, nil)
-	if err := wantError[*TimeoutError](t, download(d, r), r); err.Phase != PhaseHandshake || err.Limit != 30*time.Millisecond {
+	r := request("https://"+silent.Addr().String()+"/", http.MethodGet)
+	if err := wantError[*TimeoutError](t, download(d, r)); err.Phase != PhaseHandshake || err.Limit != 30*time.Millisecond {
 		t.Errorf("handshake: %+v", err)
 	}
 	d.routes.guard.dialer.ControlContext = func(ctx context.Context, _, _ string, _ syscall.RawConn) error {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	r = NewRequest("http://127.0.0.1:1/", GET, nil)
-	if err := wantError[*TimeoutError](t, download(d, r), r); err.Phase != PhaseConnect || err.Limit != 20*time.Millisecond {
+	r = request("http://127.0.0.1:1/", http.MethodGet)
+	if err := wantError[*TimeoutError](t, download(d, r)); err.Phase != PhaseConnect || err.Limit != 20*time.Millisecond {
 		t.Errorf("connect: %+v", err)
 	}
 }
@@ -204,52 +194,47 @@ func TestHeaderLimits(t *testing.T) {
 	plain, secure := newServer(h), httptest.NewUnstartedServer(http.HandlerFunc(h))
 	secure.EnableHTTP2 = true
 	secure.StartTLS()
-	d := newTestDownloader(t, func(s *downloadSettings) {
-		s.limits, s.tls = Limits{Header: 4000, HeaderFields: 40}.withDefaults(), trust(secure)
+	d := newTestClient(t, func(s *Config) {
+		s.Limits, s.TLS = bounds(Limits{Header: 4000, HeaderFields: 40}), trust(secure)
 	}, plain, secure)
 	for _, server := range []*httptest.Server{plain, secure} {
-		mustDownload(t, d, NewRequest(server.URL+"/", GET, nil))
-		r := NewRequest(server.URL+"/fields", GET, nil)
-		if err := wantError[*HeaderTooLargeError](t, download(d, r), r); err.Fields != 40 || err.Limit != 0 {
+		mustDownload(t, d, request(server.URL+"/", http.MethodGet))
+		r := request(server.URL+"/fields", http.MethodGet)
+		if err := wantError[*HeaderTooLargeError](t, download(d, r)); err.Fields != 40 || err.Limit != 0 {
 			t.Errorf("fields: %+v", err)
 		}
-		r = NewRequest(server.URL+"/bytes", GET, nil)
-		if err := wantError[*HeaderTooLargeError](t, download(d, r), r); err.Limit != 4000 || err.Fields != 0 {
+		r = request(server.URL+"/bytes", http.MethodGet)
+		if err := wantError[*HeaderTooLargeError](t, download(d, r)); err.Limit != 4000 || err.Fields != 0 {
 			t.Errorf("bytes: %+v", err)
 		}
 		for _, path := range []string{"/field", "/flood"} {
-			r = NewRequest(server.URL+path, GET, nil)
-			if err := wantError[*HeaderTooLargeError](t, download(d, r), r); err.Limit != 4000 {
+			r = request(server.URL+path, http.MethodGet)
+			if err := wantError[*HeaderTooLargeError](t, download(d, r)); err.Limit != 4000 {
 				t.Errorf("%s: %+v", path, err)
 			}
 		}
-		mustDownload(t, d, NewRequest(server.URL+"/", GET, nil))
+		mustDownload(t, d, request(server.URL+"/", http.MethodGet))
 	}
-}
-
-// trust is a TLS configuration that trusts a server's certificate.
-func trust(server *httptest.Server) *tls.Config {
-	return &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
 }
 
 // A response tells how it came.
 func TestTransfer(t *testing.T) {
 	h := func(w http.ResponseWriter, r *http.Request) {
-		wait(r, time.Millisecond)
+		waitFor(r, time.Millisecond)
 		fmt.Fprint(w, "a body")
 		w.(http.Flusher).Flush()
-		wait(r, time.Millisecond)
+		waitFor(r, time.Millisecond)
 	}
 	plain, secure := newServer(h), httptest.NewUnstartedServer(http.HandlerFunc(h))
 	secure.EnableHTTP2 = true
 	secure.StartTLS()
-	d := newTestDownloader(t, func(s *downloadSettings) { s.tls = trust(secure) }, plain, secure)
+	d := newTestClient(t, func(s *Config) { s.TLS = trust(secure) }, plain, secure)
 	for _, tt := range []struct {
 		server *httptest.Server
 		proto  string
 	}{{plain, "HTTP/1.1"}, {secure, "HTTP/2.0"}} {
 		for _, reused := range []bool{false, true} {
-			got := mustDownload(t, d, NewRequest(tt.server.URL, GET, nil)).Transfer()
+			got := mustDownload(t, d, request(tt.server.URL, http.MethodGet)).Transfer
 			if got.Proto != tt.proto || got.Reused != reused || got.RemoteAddr.String() != tt.server.Listener.Addr().String() {
 				t.Errorf("%+v", got)
 			}
@@ -263,8 +248,5 @@ func TestTransfer(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		}
-	}
-	if got := NewResponse(nil, 200, nil, nil).Transfer(); got == nil || *got != (Transfer{}) {
-		t.Error("a response made by hand has a transfer")
 	}
 }

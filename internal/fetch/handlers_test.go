@@ -1,4 +1,4 @@
-package tegenaria
+package fetch
 
 import (
 	"bytes"
@@ -75,7 +75,7 @@ func rawHandler(w http.ResponseWriter, r *http.Request) {
 
 func TestDownloadHandlers(t *testing.T) {
 	server := newServer(rawHandler)
-	d := newTestDownloader(t, nil, server)
+	d := newTestClient(t, nil, server)
 	truncated := func(err error) bool { var e *TruncatedBodyError; return errors.As(err, &e) }
 	late := func(err error) bool { var e *TimeoutError; return errors.As(err, &e) }
 	large := func(err error) bool { var e *BodyTooLargeError; return errors.As(err, &e) }
@@ -110,15 +110,15 @@ func TestDownloadHandlers(t *testing.T) {
 		{name: "bad header", path: "/bad-header", fails: func(err error) bool { return strings.Contains(err.Error(), "malformed MIME header") }, noResponse: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d.limits.Body = Limits{}.withDefaults().Body
+			d.config.Limits.Body = bounds(Limits{}).Body
 			if test.limit > 0 {
-				d.limits.Body = test.limit
+				d.config.Limits.Body = test.limit
 			}
 			timeout := 10 * time.Second
 			if test.path == "/hang-after-headers" {
 				timeout = 50 * time.Millisecond
 			}
-			result := download(d, NewRequest(server.URL+test.path, GET, nil, RequestWithTimeout(timeout)))
+			result := download(d, request(server.URL+test.path, http.MethodGet, withTimeout(timeout)))
 			if err := result.Error; (err != nil) != (test.fails != nil) || err != nil && !test.fails(err) {
 				t.Errorf("error %v", err)
 			}
@@ -128,7 +128,7 @@ func TestDownloadHandlers(t *testing.T) {
 			if result.Response == nil {
 				return
 			}
-			if got := result.Response.String(); got != test.body {
+			if got := string(result.Response.Body); got != test.body {
 				t.Errorf("body %.100q of %d bytes, want %.100q", got, len(got), test.body)
 			}
 			for name, want := range test.header {
@@ -147,12 +147,12 @@ func TestDownloadOddHosts(t *testing.T) {
 	transport := &http.Transport{DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}}
-	d := newTestDownloader(t, func(s *downloadSettings) { s.client = &http.Client{Transport: transport} }, server)
+	d := newTestClient(t, func(s *Config) { s.HTTP = &http.Client{Transport: transport} }, server)
 	for host, want := range map[string]string{"under_score.example": "under_score.example", "-dash-.example": "-dash-.example",
 		"xn--ls8h.example": "xn--ls8h.example", "bücher.example": "xn--bcher-kva.example", "\U0001F4A9.example": "xn--ls8h.example"} {
-		resp := mustDownload(t, d, NewRequest("http://"+host+"/host", GET, nil))
-		if resp.String() != want {
-			t.Errorf("%s was asked as %s, want %s", host, resp, want)
+		resp := mustDownload(t, d, request("http://"+host+"/host", http.MethodGet))
+		if string(resp.Body) != want {
+			t.Errorf("%s was asked as %s, want %s", host, resp.Body, want)
 		}
 	}
 	transport.CloseIdleConnections()
@@ -322,7 +322,7 @@ func TestDownloadHandlersHTTP2(t *testing.T) {
 		}
 	})
 	address := "https://" + listener.Addr().String()
-	d := newTestDownloader(t, func(s *downloadSettings) { s.loopback.allow(address); s.tls = trust(certified) })
+	d := newTestClient(t, func(s *Config) { s.Loopback.Allow(address); s.TLS = trust(certified) })
 	for _, test := range []struct {
 		path, body string // "": no response
 		fails      bool
@@ -342,7 +342,7 @@ func TestDownloadHandlersHTTP2(t *testing.T) {
 		{"/length", "half", true},
 	} {
 		t.Run(test.path, func(t *testing.T) {
-			result := download(d, NewRequest(address+test.path, GET, nil, RequestWithTimeout(time.Minute)))
+			result := download(d, request(address+test.path, http.MethodGet, withTimeout(time.Minute)))
 			var late *TimeoutError
 			if err := result.Error; (err != nil) != test.fails || err != nil && errors.As(err, &late) {
 				t.Errorf("error %v", result.Error)
@@ -355,17 +355,17 @@ func TestDownloadHandlersHTTP2(t *testing.T) {
 			}
 			got := ""
 			if result.Response != nil {
-				got = result.Response.String()
+				got = string(result.Response.Body)
 			}
 			if got != test.body {
 				t.Errorf("body %q, want %q", got, test.body)
 			}
-			if resp := mustDownload(t, d, NewRequest(address+"/good", GET, nil)); resp.String() != "whole" {
-				t.Errorf("the next request got %q", resp)
+			if resp := mustDownload(t, d, request(address+"/good", http.MethodGet)); string(resp.Body) != "whole" {
+				t.Errorf("the next request got %q", resp.Body)
 			}
 		})
 	}
-	d.close()
+	d.Close()
 	listener.Close()
 	running.Wait()
 	goleak.VerifyNone(t, ignore)

@@ -1,4 +1,4 @@
-package tegenaria
+package fetch
 
 import (
 	"bufio"

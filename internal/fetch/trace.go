@@ -1,4 +1,4 @@
-package tegenaria
+package fetch
 
 import (
 	"context"
@@ -30,15 +30,6 @@ type Transfer struct {
 	BodyBytes int64 // of the body as it is, its content coding removed
 
 	Err error // why the body broke off, nil if it is whole
-}
-
-// Transfer returns how the response came. It is never nil: all of it is zero if the engine's own downloader did not bring
-// the response.
-func (r *Response) Transfer() *Transfer {
-	if r.transfer == nil {
-		return new(Transfer)
-	}
-	return r.transfer
 }
 
 // tracer is told of an exchange's connections. net/http calls its methods in goroutines of its own.

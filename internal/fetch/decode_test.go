@@ -1,4 +1,4 @@
-package tegenaria
+package fetch
 
 import (
 	"bytes"
@@ -16,8 +16,6 @@ import (
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
-
-	"github.com/tegenaria/tegenaria/internal/fetch"
 )
 
 // pack puts a content coding on.
@@ -70,39 +68,39 @@ func TestDownloadDecodes(t *testing.T) {
 			w.Header().Set("Content-Encoding", tt.header)
 			w.Write(packed)
 		})
-		d := newTestDownloader(t, nil, server)
+		d := newTestClient(t, nil, server)
 		want := page
 		if tt.as != "" {
 			want = packed
 		}
 		var file bytes.Buffer
-		for name, opts := range map[string][]RequestOption{
-			"memory": nil, "spool": {RequestWithSpool()}, "writer": {RequestWithResponseWriter(&file)},
+		for name, opts := range map[string][]option{
+			"memory": nil, "spool": {withSpool}, "writer": {withWriter(&file)},
 		} {
-			resp := mustDownload(t, d, NewRequest(server.URL, GET, nil, opts...))
-			got := resp.Bytes()
+			resp := mustDownload(t, d, request(server.URL, http.MethodGet, opts...))
+			got := resp.Body
 			switch name {
 			case "spool":
-				reader := resp.Reader()
+				reader := resp.File.Reader()
 				got, _ = io.ReadAll(reader)
 				reader.Close()
-				resp.closeSpool()
+				resp.File.Close()
 			case "writer":
 				got = file.Bytes()
 			}
 			if !bytes.Equal(got, want) {
 				t.Errorf("%s to %s: %d bytes, want %d", tt.header, name, len(got), len(want))
 			}
-			if firstHeader(resp.Header, "Content-Encoding") != tt.as || resp.ContentLength != len(want) {
-				t.Errorf("%s to %s: header %q, ContentLength %d", tt.header, name, resp.Header, resp.ContentLength)
+			if resp.Header.Get("Content-Encoding") != tt.as || resp.Length != int64(len(want)) {
+				t.Errorf("%s to %s: header %q, ContentLength %d", tt.header, name, resp.Header, resp.Length)
 			}
-			if tr := resp.Transfer(); tr.WireBytes != int64(len(packed)) || tr.BodyBytes != int64(len(want)) || tr.Err != nil {
+			if tr := resp.Transfer; tr.WireBytes != int64(len(packed)) || tr.BodyBytes != int64(len(want)) || tr.Err != nil {
 				t.Errorf("%s to %s: %d bytes of %d, %v", tt.header, name, tr.BodyBytes, tr.WireBytes, tr.Err)
 			}
 		}
-		own := mustDownload(t, d, NewRequest(server.URL, GET, nil, RequestWithRequestHeader(map[string]string{"Accept-Encoding": "gzip"})))
-		if !bytes.Equal(own.Bytes(), want) || firstHeader(own.Header, "Content-Encoding") != tt.as {
-			t.Errorf("%s: the request's own Accept-Encoding gave %d bytes of %d, %q", tt.header, len(own.Bytes()), len(want), own.Header)
+		own := mustDownload(t, d, request(server.URL, http.MethodGet, withHeader(map[string]string{"Accept-Encoding": "gzip"})))
+		if !bytes.Equal(own.Body, want) || own.Header.Get("Content-Encoding") != tt.as {
+			t.Errorf("%s: the request's own Accept-Encoding gave %d bytes of %d, %q", tt.header, len(own.Body), len(want), own.Header)
 		}
 	}
 }
@@ -122,19 +120,19 @@ func TestDownloadLeavesCodings(t *testing.T) {
 		}
 		w.Write(packed)
 	})
-	d := newTestDownloader(t, nil, server)
+	d := newTestClient(t, nil, server)
 	for _, tt := range []struct {
 		method, path, coding string
 		want                 []byte
 	}{
-		{GET, "/part", "gzip", packed[5:15]},
-		{HEAD, "/page", "gzip", nil},
-		{GET, "/page.gz", "", packed},
-		{GET, "/page", "", []byte(strings.Repeat("text ", 100))},
+		{http.MethodGet, "/part", "gzip", packed[5:15]},
+		{http.MethodHead, "/page", "gzip", nil},
+		{http.MethodGet, "/page.gz", "", packed},
+		{http.MethodGet, "/page", "", []byte(strings.Repeat("text ", 100))},
 	} {
-		resp := mustDownload(t, d, NewRequest(server.URL+tt.path, tt.method, nil))
-		if got := firstHeader(resp.Header, "Content-Encoding"); got != tt.coding || !bytes.Equal(resp.Bytes(), tt.want) {
-			t.Errorf("%s %s: coding %q, body %q", tt.method, tt.path, got, resp)
+		resp := mustDownload(t, d, request(server.URL+tt.path, tt.method))
+		if got := resp.Header.Get("Content-Encoding"); got != tt.coding || !bytes.Equal(resp.Body, tt.want) {
+			t.Errorf("%s %s: coding %q, body %q", tt.method, tt.path, got, resp.Body)
 		}
 	}
 }
@@ -155,19 +153,19 @@ func TestDownloadDecodesWithinLimits(t *testing.T) {
 		w.Header().Set("Content-Encoding", r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
 		w.Write(bodies[r.URL.Path])
 	})
-	d := newTestDownloader(t, func(s *downloadSettings) { s.limits = Limits{Body: 1<<20 - 1, Ratio: 100}.withDefaults() }, server)
+	d := newTestClient(t, func(s *Config) { s.Limits = bounds(Limits{Body: 1<<20 - 1, Ratio: 100}) }, server)
 	for path := range bodies {
-		r := NewRequest(server.URL+path, GET, nil)
+		r := request(server.URL+path, http.MethodGet)
 		result := download(d, r)
 		switch {
 		case strings.HasPrefix(path, "/large"), strings.HasPrefix(path, "/zeros"):
-			if err := wantError[*BodyTooLargeError](t, result, r); err.Limit != 1<<20-1 || result.Response != nil {
+			if err := wantError[*BodyTooLargeError](t, result); err.Limit != 1<<20-1 || result.Response != nil {
 				t.Errorf("%s: %+v", path, err)
 			}
 		default:
-			err := wantError[*TruncatedBodyError](t, result, r)
+			err := wantError[*TruncatedBodyError](t, result)
 			var corrupt *CorruptBodyError
-			if !errors.As(err, &corrupt) || corrupt.URL != r.Url || result.Response == nil {
+			if !errors.As(err, &corrupt) || corrupt.URL != r.URL || result.Response == nil {
 				t.Errorf("%s: %+v", path, err)
 			}
 			if strings.HasPrefix(path, "/cut") != errors.Is(err, io.ErrUnexpectedEOF) {
@@ -177,21 +175,21 @@ func TestDownloadDecodesWithinLimits(t *testing.T) {
 		if !strings.HasPrefix(path, "/zeros") {
 			continue
 		}
-		for _, opt := range []RequestOption{RequestWithSpool(), RequestWithResponseWriter(io.Discard)} {
-			r := NewRequest(server.URL+path, GET, nil, opt)
+		for _, opt := range []option{withSpool, withWriter(io.Discard)} {
+			r := request(server.URL+path, http.MethodGet, opt)
 			result := download(d, r)
-			err := wantError[*RatioError](t, result, r)
-			if result.Error.Err != error(err) {
-				t.Errorf("%s: it is told as %v", path, result.Error.Err)
+			err := wantError[*RatioError](t, result)
+			if result.Error != error(err) {
+				t.Errorf("%s: it is told as %v", path, result.Error)
 			}
 			if err.Limit != 100 || err.Decoded < 1<<20 || !strings.Contains(err.Error(), "Limits.Ratio") {
 				t.Errorf("%s: %+v", path, err)
 			}
 		}
 	}
-	free := newTestDownloader(t, func(s *downloadSettings) { s.limits = Limits{Ratio: -1}.withDefaults(); s.loopback = d.loopback })
-	if resp := mustDownload(t, free, NewRequest(server.URL+"/zeros/br", GET, nil)); len(resp.Bytes()) != len(zeros) {
-		t.Errorf("without a limit of the ratio: %d bytes", len(resp.Bytes()))
+	free := newTestClient(t, func(s *Config) { s.Limits = bounds(Limits{Ratio: -1}); s.Loopback = d.config.Loopback })
+	if resp := mustDownload(t, free, request(server.URL+"/zeros/br", http.MethodGet)); len(resp.Body) != len(zeros) {
+		t.Errorf("without a limit of the ratio: %d bytes", len(resp.Body))
 	}
 }
 
@@ -222,30 +220,28 @@ func TestH01WindowsCount(t *testing.T) {
 					w.Header().Set("Content-Encoding", tt.header)
 					w.Write(tt.body)
 				})
-				budget := fetch.NewBudget(100<<20, nil)
-				d := p.downloader(func(s *downloadSettings) { s.bodies, s.limits.Ratio = budget, -1 })
+				budget := NewBudget(100<<20, nil)
+				d := p.client(func(s *Config) { s.Bodies, s.Limits.Ratio = budget, -1 })
 				get := func() time.Duration {
 					began := time.Now()
 					most := int64(0)
-					x := NewContext(NewRequest("http://x.example/", GET, nil, RequestWithResponseWriter(writerFunc(func(p []byte) (int, error) {
+					r := request("http://x.example/", http.MethodGet, withWriter(writerFunc(func(p []byte) (int, error) {
 						most = max(most, budget.Used())
 						return len(p), nil
-					}))))
-					x.job = &job{ctx: x}
-					out := make(chan *Context, 1)
-					d.Download(x, out)
-					if result := (<-out).DownloadResult; result.Error != nil {
-						t.Error(result.Error)
+					})))
+					r.Hold = new(Hold)
+					if _, err := d.Do(t.Context(), r); err != nil {
+						t.Error(err)
 					}
-					if most != tt.counts && most != 101<<20 || budget.Held(&x.job.hold) != 0 {
-						t.Errorf("%d MiB were held, want %d; %d bytes are left", most>>20, tt.counts>>20, budget.Held(&x.job.hold))
+					if most != tt.counts && most != 101<<20 || budget.Held(r.Hold) != 0 {
+						t.Errorf("%d MiB were held, want %d; %d bytes are left", most>>20, tt.counts>>20, budget.Held(r.Hold))
 					}
 					return time.Since(began)
 				}
 				if took := get(); took != 0 || budget.Used() != 0 {
 					t.Errorf("took %s, %d bytes are left", took, budget.Used())
 				}
-				var over fetch.Hold
+				var over Hold
 				budget.Add(&over, 100<<20)
 				budget.TryGrow(&over, 1<<20)
 				time.AfterFunc(time.Second, func() { budget.Release(&over) })

@@ -1,35 +1,15 @@
-package tegenaria
+package fetch
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/httpx"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
-
-// PrivateAddressError is the failure of a request whose host has a special-purpose address: private,
-// loopback, link-local, a cloud's metadata service and the like. Nothing was sent to it.
-type PrivateAddressError struct {
-	Host string     // as it was asked for
-	Addr netip.Addr // what it stands for
-}
-
-// Error names host, address and remedy.
-func (e *PrivateAddressError) Error() string {
-	who := e.Addr.String()
-	if e.Host != who {
-		who = e.Host + " is at " + who + ", which"
-	}
-	return fmt.Sprintf("%s is no public address; Politeness.AllowPrivate allows it (%s/%d, say)", who, e.Addr, e.Addr.BitLen())
-}
 
 // dialGuard makes connections to public addresses only. It judges the addresses that are dialled, after all
 // look-ups, so that no name can stand for one address when it is checked and for another one when
@@ -38,10 +18,10 @@ type dialGuard struct {
 	dialer   net.Dialer
 	resolver *httpx.Resolver
 	allowed  []netip.Prefix
-	loopback *loopbackSet
+	loopback *Loopback
 }
 
-func newDialGuard(allowed []netip.Prefix, loopback *loopbackSet, timeout time.Duration) *dialGuard {
+func newDialGuard(allowed []netip.Prefix, loopback *Loopback, timeout time.Duration) *dialGuard {
 	g := &dialGuard{dialer: net.Dialer{Timeout: timeout}, resolver: new(httpx.Resolver), loopback: loopback}
 	for _, p := range allowed {
 		if p.Addr().Is4In6() && p.Bits() >= 96 {
@@ -109,7 +89,7 @@ func (g *dialGuard) mayDial(addr netip.Addr, asked string) bool {
 		}
 	}
 	if addr.IsLoopback() {
-		return g.loopback != nil && g.loopback.has(asked)
+		return g.loopback != nil && g.loopback.Has(asked)
 	}
 	if addr.Is4() {
 		return !inAny(special4, addr)
@@ -136,6 +116,29 @@ func (g *dialGuard) checkLiteral(host, asked string) error {
 		return nil
 	}
 	return g.check(addr, asked)
+}
+
+// first returns the address of an URL's host that is dialled first, which is where most connections lead.
+func (g *dialGuard) first(ctx context.Context, rawURL string) (netip.Addr, bool) {
+	host := urlx.Hostname(rawURL)
+	asked := net.JoinHostPort(host, urlx.Port(rawURL))
+	addrs, err := g.resolver.Resolve(ctx, host)
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	for _, addr := range addrs {
+		if g.check(addr, asked) == nil {
+			return addr.Unmap(), true
+		}
+	}
+	return netip.Addr{}, false
+}
+
+// IsPublic reports whether an address is dialled without being allowed: a unicast address of the public internet, none
+// of the special-purpose ranges of the IANA registries (RFC 6890), and, for an IPv6 address that a translator or tunnel
+// forwards to an IPv4 one, that one public too. An invalid address is not public.
+func IsPublic(addr netip.Addr) bool {
+	return addr.IsValid() && new(dialGuard).mayDial(addr.WithZone(""), "")
 }
 
 // What is not public, from the IANA special-purpose address registries (RFC 6890): private and shared
@@ -180,61 +183,4 @@ func prefixes(list ...string) []netip.Prefix {
 
 func inAny(list []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(addr) })
-}
-
-// loopbackSet holds the host:port pairs on this machine that seeds have named literally: these, and
-// nothing else of it, may be asked. It may be used concurrently; the zero value is empty.
-type loopbackSet struct {
-	mu  sync.RWMutex // guards set
-	set map[string]struct{}
-}
-
-// allow adds the host:port of an URL if its host is localhost, a name below it, or a loopback address, and reports
-// whether it is.
-func (s *loopbackSet) allow(rawURL string) bool {
-	host := urlx.Hostname(rawURL)
-	if !httpx.IsLocalhost(host) {
-		addr, err := netip.ParseAddr(host)
-		if err != nil || !addr.IsLoopback() {
-			return false
-		}
-	}
-	s.add(net.JoinHostPort(host, urlx.Port(rawURL)))
-	return true
-}
-
-// loopbackKey is the one spelling of a host:port.
-func loopbackKey(hostport string) string {
-	hostport = strings.ToLower(hostport)
-	if host, port, ok := strings.Cut(hostport, ".:"); ok {
-		return host + ":" + port // without the dot of the DNS root
-	}
-	return hostport
-}
-
-// has reports whether a host:port was added.
-func (s *loopbackSet) has(hostport string) bool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	_, ok := s.set[loopbackKey(hostport)]
-	return ok
-}
-
-// list returns what was added, sorted.
-func (s *loopbackSet) list() []string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return slices.Sorted(maps.Keys(s.set))
-}
-
-// add adds host:port pairs, as list returned them.
-func (s *loopbackSet) add(hostports ...string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.set == nil {
-		s.set = make(map[string]struct{})
-	}
-	for _, hostport := range hostports {
-		s.set[loopbackKey(hostport)] = struct{}{}
-	}
 }

@@ -1,0 +1,83 @@
+package fetch
+
+import (
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/tegenaria/tegenaria/internal/httpx"
+)
+
+// wireBody is the body as it comes: counted, timed, and remembered how it failed.
+type wireBody struct{ b *body }
+
+func (w wireBody) Read(p []byte) (int, error) {
+	w.b.of.clock.reads()
+	n, err := w.b.from.Read(p)
+	w.b.wire += int64(n)
+	w.b.of.clock.came(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		w.b.broken = w.b.of.explain(err)
+	}
+	return n, err
+}
+
+// open makes the reader of the answer's body: without its content codings (RFC 9110 §8.4), unless one is unknown, or
+// this is but a part of the body. It reports whether there were any; then the header does not name them any more, nor the
+// length that the body had with them.
+func (b *body) open(answer *http.Response) (decoded bool, err error) {
+	b.content = wireBody{b}
+	codings := answer.Header["Content-Encoding"]
+	part := answer.StatusCode == http.StatusPartialContent // of the coded body (RFC 9110 §14.1)
+	if part || len(codings) == 0 || answer.Body == http.NoBody {
+		return false, nil
+	}
+	limits := httpx.Limits{Decoded: b.most, Ratio: b.of.client.config.Limits.Ratio, Window: b.takeWindow}
+	if b.to == toBeginning {
+		limits.Decoded++ // the byte that shows that there is more is no mistake
+	}
+	b.decoder, err = httpx.NewReader(codings, b.content, limits)
+	var unknown *httpx.UnknownCodingError
+	switch {
+	case errors.As(err, &unknown):
+		return false, nil
+	case err != nil:
+		return false, &CorruptBodyError{URL: b.of.url, Err: err}
+	}
+	b.content = b.decoder
+	answer.Header.Del("Content-Encoding")
+	answer.Header.Del("Content-Length")
+	return true, nil
+}
+
+// Read reads the body, its codings removed, counts it and remembers how it failed: where it is copied to may
+// fail as well.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.content.Read(p)
+	b.got += int64(n)
+	if err == nil && b.got > smallBody && b.share.counted < b.share.windows {
+		err = b.countWindows()
+		b.failed = err
+		return n, err
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return n, err
+	}
+	if b.broken != nil {
+		b.failed = b.broken
+		return n, err
+	}
+	var large *httpx.TooLargeError
+	var ratio *httpx.RatioError
+	switch {
+	case errors.As(err, &large):
+		err = b.tooLarge()
+	case errors.As(err, &ratio):
+		err = &RatioError{URL: b.of.url, Limit: ratio.Limit, Wire: ratio.Wire, Decoded: ratio.Decoded}
+	default:
+		err = &CorruptBodyError{URL: b.of.url, Err: err}
+		b.broken = err
+	}
+	b.failed = err
+	return n, err
+}

@@ -1,0 +1,157 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/httpx"
+	"github.com/tegenaria/tegenaria/internal/multiread"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// Answer is what the server has answered. It is never recycled.
+type Answer struct {
+	Status   int
+	Header   http.Header     // never nil; without the fields of a content coding that was removed
+	URL      string          // what was asked, without its fragment
+	Body     []byte          // its content coding removed; nil where it went elsewhere
+	File     *multiread.Body // of a request with Spool, which its owner has to close; nil otherwise
+	Length   int64           // bytes of the body, of the file, or that the Writer took
+	Took     time.Duration   // from the start of the exchange to the last byte
+	Transfer *Transfer       // never nil
+}
+
+// exchange is one request sent and one response read.
+type exchange struct {
+	client *Client
+	r      Request
+	url    string // what is asked, without its fragment
+
+	start  time.Time
+	life   context.Context // ends with the caller's context, or at the request's timeout
+	cancel context.CancelCauseFunc
+	traced tracedContext // life, and the way to trace
+	clock  clock
+	trace  tracer
+
+	route  *route
+	secure bool // the site is spoken to over TLS
+	body   body
+	answer Answer
+}
+
+// begin starts the clock.
+func (x *exchange) begin(ctx context.Context) {
+	x.start = time.Now()
+	x.url = x.r.URL
+	x.life, x.cancel = context.WithCancelCause(ctx)
+	l := &x.client.config.Limits
+	x.clock.start(x.r.URL, timeLimits{all: x.r.Timeout, firstByte: l.FirstByte, idle: l.Idle, rate: l.MinRate}, x.start, x.cancel)
+	x.trace.method, x.trace.clock = x.r.method(), &x.clock
+	x.body.of = x
+}
+
+// end gives back whatever the exchange holds, except its share of the budget.
+func (x *exchange) end() {
+	x.clock.stop()
+	x.body.close()
+	x.cancel(nil)
+	if x.route != nil {
+		x.client.routes.leave(x.route)
+	}
+}
+
+// run makes the exchange. The answer is not nil if it has come, even with an error.
+func (x *exchange) run() (*Answer, error) {
+	resp, err := x.ask() //nolint:bodyclose // end closes it
+	if err != nil {
+		return nil, err
+	}
+	x.clock.answered()
+	x.body.from = resp.Body
+	if resp.StatusCode < http.StatusOK {
+		// A switch of protocols that nobody asked for: the body is the bare connection, deaf to timeouts.
+		return nil, &UnexpectedStatusError{Status: resp.StatusCode, URL: x.url}
+	}
+	if limit := x.client.config.Limits.HeaderFields; countFields(resp.Header) > limit {
+		return nil, &HeaderTooLargeError{URL: x.url, Fields: limit}
+	}
+	if resp.Header == nil {
+		resp.Header = make(http.Header)
+	}
+	began := time.Now()
+	a, body := &x.answer, &x.body
+	*a = Answer{Status: resp.StatusCode, Header: resp.Header, URL: x.url, Transfer: x.trace.transfer(resp)}
+	err = body.take(resp, a)
+	a.Transfer.Body = time.Since(began)
+	a.Transfer.WireBytes, a.Transfer.BodyBytes = body.wire, body.got
+	a.Took = time.Since(x.start)
+	switch {
+	case err == nil:
+	case body.to == toNowhere:
+		a.Transfer.Err, err = err, nil
+	case body.broken == nil:
+		return nil, err
+	default:
+		if a.Transfer.Err = err; x.r.Partial && body.to != toSpool && x.life.Err() == nil {
+			err = nil
+		}
+	}
+	return a, err
+}
+
+// ask sends the request and returns its answer, whose body is still to come. A request that does no harm when it comes
+// twice is sent again if its connection had to be given up because of another one's answer.
+func (x *exchange) ask() (*http.Response, error) {
+	req, err := x.request()
+	if err != nil {
+		return nil, err
+	}
+	if x.route, err = x.client.routes.enter(&x.r); err != nil {
+		return nil, err
+	}
+	x.secure = req.URL.Scheme == "https"
+	toProxy := x.route.absolute && !x.secure
+	if req.Header["Proxy-Authorization"] != nil && !toProxy {
+		return nil, &RequestError{URL: x.url, Field: `Header["Proxy-Authorization"]`, Err: errNotToProxy,
+			Remedy: "write user and password into the proxy's URL, as http://user:password@host:port"}
+	}
+	if x.route.absolute {
+		req.URL = urlx.ForProxy(req.URL)
+	}
+	for tries := 1; ; tries++ {
+		answer, err := x.route.send(&x.traced, req)
+		if err == nil {
+			return answer, nil
+		}
+		if !errors.Is(err, httpx.ErrNeighbour) || !isSafe(req.Method) || tries == mostConnections || x.life.Err() != nil {
+			return nil, x.explain(urlx.Cause(err))
+		}
+		if req.GetBody != nil {
+			if req.Body, err = req.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+var errNotToProxy = errors.New("the site itself would be told, and no proxy")
+
+// isSafe reports whether a request with this method changes nothing (RFC 9110 §9.2.1).
+func isSafe(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
+}
+
+// countFields counts the fields of a header.
+func countFields(header http.Header) (n int) {
+	for _, values := range header {
+		n += len(values)
+	}
+	return n
+}

@@ -1,0 +1,555 @@
+package fetch
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+func TestDownloadRequests(t *testing.T) {
+	server := newServer(echo)
+	d := newTestClient(t, nil, server)
+	host := strings.TrimPrefix(server.URL, "http://")
+	withUser := strings.Replace(server.URL, "http://", "http://us%40er:pass@", 1)
+	tests := []struct {
+		name    string
+		url     string
+		method  string
+		opts    []option
+		body    string
+		header  map[string]string // of the echoed request
+		missing []string
+	}{
+		{name: "get", url: "/a?b=c", method: http.MethodGet, header: map[string]string{
+			"X-Method": "GET", "X-Target": "/a?b=c", "Got-User-Agent": "tegenaria/test", "Got-Accept-Encoding": "gzip, deflate, br, zstd", "X-Host": host},
+			missing: []string{"Got-Cookie", "Got-Content-Type", "Got-Authorization", "Got-Referer"}},
+		{name: "no method", url: "/", header: map[string]string{"X-Method": "GET"}},
+		{name: "no path", url: "", method: http.MethodGet, header: map[string]string{"X-Target": "/"}},
+		{name: "own method", url: "/", method: "PURGE", header: map[string]string{"X-Method": "PURGE"}},
+		{name: "post bytes", url: "/", method: http.MethodPost, opts: []option{withBody([]byte("hello"))},
+			body: "hello", header: map[string]string{"X-Method": "POST"}},
+		{name: "post func", url: "/", method: http.MethodPost, opts: []option{func(r *Request) { r.ReadBody = func() ([]byte, error) { return []byte("from a func"), nil } }},
+			body: "from a func", header: map[string]string{"Got-Content-Length": "11"}},
+		{name: "post nothing", url: "/", method: http.MethodPost, header: map[string]string{"Got-Content-Length": "0"}},
+		{name: "params", url: "/?a=1&b=old#f", method: http.MethodGet, opts: []option{withParams(map[string]string{"b": "2 3"})},
+			header: map[string]string{"X-Target": "/?a=1&b=2+3"}},
+		{name: "exact path", url: "/a|b/[x]%2fy?a b", method: http.MethodGet, header: map[string]string{"X-Target": "/a|b/[x]%2fy?a%20b"}},
+		{name: "two slashes", url: "//x?y", method: http.MethodGet, header: map[string]string{"X-Host": host}},
+		{name: "two cookies", url: "/", method: http.MethodGet, opts: []option{withCookies(map[string]string{"b": "2", "a": "1"})},
+			header: map[string]string{"Got-Cookie": "a=1; b=2"}},
+		{name: "quoted cookies", url: "/", method: http.MethodGet, opts: []option{withCookies(map[string]string{"a": "x y", "b": `"q"`, "c": ""})},
+			header: map[string]string{"Got-Cookie": `a="x y"; b="q"; c=`}},
+		{name: "cookies and a header", url: "/", method: http.MethodGet, opts: []option{
+			withHeader(map[string]string{"cookie": "z=9"}), withCookies(map[string]string{"a": "1"})},
+			header: map[string]string{"Got-Cookie": "z=9; a=1"}},
+		{name: "headers of any case", url: "/", method: http.MethodGet, opts: []option{withHeader(map[string]string{
+			"user-agent": "mine", "x-ONE": "1", "HOST": "other.example:81"})},
+			header: map[string]string{"Got-User-Agent": "mine", "Got-X-One": "1", "X-Host": "other.example:81"}},
+		{name: "two spellings", url: "/", method: http.MethodGet, opts: []option{withHeader(map[string]string{"x-a": "2", "X-A": "1", "y": "3"})},
+			header: map[string]string{"Got-X-A": "1,2", "Got-Y": "3"}},
+		{name: "credentials", url: withUser + "/p", method: http.MethodGet, header: map[string]string{
+			"Got-Authorization": "Basic dXNAZXI6cGFzcw==", "X-Target": "/p"}},
+		{name: "credentials and a header", url: withUser, method: http.MethodGet, opts: []option{withHeader(map[string]string{"authorization": "Bearer x"})},
+			header: map[string]string{"Got-Authorization": "Bearer x"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			asked := test.url
+			if !strings.HasPrefix(asked, "http") {
+				asked = server.URL + asked
+			}
+			r := request(asked, test.method, test.opts...)
+			resp := mustDownload(t, d, r)
+			if resp.Status != 200 || string(resp.Body) != test.body || resp.Length != int64(len(test.body)) {
+				t.Errorf("status %d, body %q of %d bytes, want %q", resp.Status, resp.Body, resp.Length, test.body)
+			}
+			if resp.Took <= 0 || strings.Contains(resp.URL, "#") {
+				t.Errorf("answer is not complete: %+v", resp)
+			}
+			for name, want := range test.header {
+				if got := strings.Join(resp.Header[name], ","); got != want {
+					t.Errorf("%s is %q, want %q", name, got, want)
+				}
+			}
+			for _, name := range test.missing {
+				if got, ok := resp.Header[name]; ok {
+					t.Errorf("%s is %q, want none", name, got)
+				}
+			}
+		})
+	}
+}
+
+func TestDownloadRefusesRequests(t *testing.T) {
+	var asked atomic.Int64
+	server := newServer(func(http.ResponseWriter, *http.Request) { asked.Add(1) })
+	d := newTestClient(t, func(s *Config) { s.Limits.Body = 100 }, server)
+	header := func(name, value string) option {
+		return withHeader(map[string]string{name: value})
+	}
+	tests := []struct {
+		name, url, field string
+		opt              option
+	}{
+		{name: "no scheme", url: "example.com/s3cret", field: "Url"},
+		{name: "other scheme", url: "ftp://u:s3cret@example.com/", field: "Url"},
+		{name: "no host", url: "http://", field: "Url"},
+		{name: "bad port", url: "http://u:s3cret@example.com:99999/", field: "Url"},
+		{name: "empty", url: "", field: "Url"},
+		{name: "method", field: "Method", opt: func(r *Request) { r.Method = "A B" }},
+		{name: "header name", field: `Header["a b"]`, opt: header("a b", "s3cret")},
+		{name: "header value", field: `Header["a"]`, opt: header("a", "s3cret\r\nx: y")},
+		{name: "host header", field: `Header["Host"]`, opt: header("Host", "s3cret/x y")},
+		{name: "cookie name", field: `Cookies["a b"]`, opt: withCookies(map[string]string{"a b": "s3cret"})},
+		{name: "cookie value", field: `Cookies["a"]`, opt: withCookies(map[string]string{"a": "s3cret;b=1"})},
+		{name: "proxy without URL", field: "Proxy", opt: through("")},
+		{name: "proxy scheme", field: "Proxy", opt: through("ftp://u:s3cret@example.com")},
+		{name: "proxy without scheme", field: "Proxy", opt: through("u:s3cret@example.com:8080")},
+		{name: "proxy port", field: "Proxy", opt: through("http://u:s3cret@example.com:x")},
+		{name: "proxy host", field: "Proxy", opt: through("http://u:s3cret@")},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if test.url == "" && test.field != "Url" {
+				test.url = server.URL
+			}
+			r := request(test.url, http.MethodGet)
+			if test.opt != nil {
+				test.opt(&r)
+			}
+			result := download(d, r)
+			err := wantError[*RequestError](t, result)
+			if field := strings.ReplaceAll(err.Field, `"HOST"`, `"Host"`); field != test.field {
+				t.Errorf("field is %s, want %s", field, test.field)
+			}
+			if text := result.Error.Error(); strings.Contains(text, "s3cret") && test.name != "no scheme" {
+				t.Errorf("the message tells a secret: %s", text)
+			}
+			if result.Response != nil {
+				t.Error("there is a response")
+			}
+		})
+	}
+	if n := asked.Load(); n != 0 {
+		t.Errorf("the server was asked %d times", n)
+	}
+	wrong := errors.New("cannot be read")
+	r := request(server.URL, http.MethodPost, func(r *Request) { r.ReadBody = func() ([]byte, error) { return nil, wrong } })
+	if err := download(d, r).Error; !errors.Is(err, wrong) {
+		t.Errorf("a body that cannot be read: %v", err)
+	}
+}
+
+// T02: any status is a response. A counter with a fixed list of codes makes it fail.
+func TestT02AnyStatusIsAResponse(t *testing.T) {
+	var status atomic.Int64
+	server := newServer(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Location", "http://%zz/")
+		w.WriteHeader(int(status.Load()))
+		io.WriteString(w, "body")
+	})
+	d := newTestClient(t, nil, server)
+	for _, code := range []int{200, 226, 299, 301, 302, 303, 307, 308, 310, 400, 404, 418, 422, 429, 451, 500, 503, 522, 599, 700, 999} {
+		status.Store(int64(code))
+		resp := mustDownload(t, d, request(server.URL, http.MethodGet))
+		if resp.Status != code || string(resp.Body) != "body" {
+			t.Errorf("status %d, body %q; want %d", resp.Status, resp.Body, code)
+		}
+	}
+}
+
+// T07: a fragment is not sent. Parsing the URL as a request target, which has none, makes it fail.
+func TestT07FragmentIsNotSent(t *testing.T) {
+	server := newServer(echo)
+	d := newTestClient(t, nil, server)
+	for asked, want := range map[string]string{"/x#frag": "/x", "/x?q#a#b": "/x?q", "/#": "/", "/x%23y": "/x%23y"} {
+		resp := mustDownload(t, d, request(server.URL+asked, http.MethodGet))
+		if got := resp.Header.Get("X-Target"); got != want || resp.URL != server.URL+want {
+			t.Errorf("%s asks for %s and comes from %s, want %s", asked, got, resp.URL, want)
+		}
+	}
+}
+
+// T08: Params are added to the URL's query. Replacing RawQuery makes it fail.
+func TestT08ParamsKeepTheQuery(t *testing.T) {
+	server := newServer(echo)
+	d := newTestClient(t, nil, server)
+	resp := mustDownload(t, d, request(server.URL+"/?a=1", http.MethodGet, withParams(map[string]string{"b": "2"})))
+	if got := resp.Header.Get("X-Target"); got != "/?a=1&b=2" || resp.URL != server.URL+got {
+		t.Errorf("asked for %s, response of %s", got, resp.URL)
+	}
+}
+
+// T06: a body larger than any buffer arrives whole when the request has a timeout. Cancelling the context
+// before the body was read makes it fail.
+func TestT06TimeoutLetsTheBodyArrive(t *testing.T) {
+	page := bytes.Repeat([]byte("0123456789abcdef"), 5<<20/16)
+	server := newServer(func(w http.ResponseWriter, r *http.Request) { w.Write(page) })
+	d := newTestClient(t, nil, server)
+	resp := mustDownload(t, d, request(server.URL, http.MethodGet, withTimeout(30*time.Second)))
+	if !bytes.Equal(resp.Body, page) {
+		t.Errorf("%d bytes of %d", len(resp.Body), len(page))
+	}
+}
+
+// T10: each downloader has connections of its own, a user's client is used, and certificates are verified. A
+// transport shared by all, or InsecureSkipVerify, makes it fail.
+func TestT10ClientsAreSeparateAndVerify(t *testing.T) {
+	plain := newServer(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.RemoteAddr) })
+	one := newTestClient(t, nil, plain)
+	two := newTestClient(t, nil, plain)
+	plainly := request(plain.URL, http.MethodGet)
+	first := mustDownload(t, one, plainly).text()
+	if again := mustDownload(t, one, plainly).text(); again != first {
+		t.Errorf("a downloader does not reuse its connection: %s, then %s", first, again)
+	}
+	if other := mustDownload(t, two, plainly).text(); other == first {
+		t.Error("two downloaders share a connection")
+	}
+	one.Close()
+	if rs := one.routes; rs.transport(rs.connector(rs.guard.dial)).Proxy != nil {
+		t.Error("a proxy of the environment is used")
+	}
+
+	secure := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.Proto) }))
+	secure.Config.ErrorLog = quiet()
+	careful := newTestClient(t, nil, secure)
+	r := request(secure.URL, http.MethodGet)
+	if err := download(careful, r).Error; err == nil || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("an unknown certificate: %v", err)
+	}
+	own := newTestClient(t, func(s *Config) { s.HTTP = secure.Client() })
+	resp := mustDownload(t, own, r)
+	if resp.Status != 200 {
+		t.Errorf("the user's client was not used: status %d", resp.Status)
+	}
+	secure.Client().CloseIdleConnections()
+}
+
+// T21: redirects are not followed, bodies are bounded, and a body is read to its end so that its connection
+// is used again. net/http's own redirects, or a body left unread, make it fail.
+func TestT21NoRedirectsAndKeepAlive(t *testing.T) {
+	var conns, asked atomic.Int64
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		http.Redirect(w, r, "/next", http.StatusFound)
+	}))
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			conns.Add(1)
+		}
+	}
+	server.Start()
+	client := &http.Client{Transport: &http.Transport{}}
+	own := newTestClient(t, nil, server)
+	given := newTestClient(t, func(s *Config) { s.HTTP = client })
+	for name, d := range map[string]*Client{"own": own, "given": given} {
+		conns.Store(0)
+		asked.Store(0)
+		for range 5 {
+			resp := mustDownload(t, d, request(server.URL, http.MethodGet, unfollowed))
+			if resp.Status != 302 || resp.Header.Get("Location") != "/next" {
+				t.Errorf("%s: status %d, Location %v", name, resp.Status, resp.Header["Location"])
+			}
+		}
+		if asked.Load() != 5 || conns.Load() != 1 {
+			t.Errorf("%s: 5 requests became %d on %d connections", name, asked.Load(), conns.Load())
+		}
+	}
+	own.Close()
+	if client.CheckRedirect != nil {
+		t.Error("the user's client was changed")
+	}
+	client.CloseIdleConnections()
+}
+
+func TestDownloadRefusedConnection(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "http://u:s3cret@" + listener.Addr().String() + "/"
+	listener.Close()
+	d := newTestClient(t, func(s *Config) { s.Loopback.Allow(address) })
+	r := request(address, http.MethodGet)
+	result := download(d, r)
+	wantError[*net.OpError](t, result)
+	if !errors.Is(result.Error, syscall.ECONNREFUSED) || result.Response != nil {
+		t.Errorf("error %v, response %v", result.Error, result.Response)
+	}
+	if strings.Contains(result.Error.Error(), "s3cret") {
+		t.Errorf("the message tells a secret: %v", result.Error)
+	}
+}
+
+func TestDownloadBodyTooLarge(t *testing.T) {
+	server := newServer(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/chunked" {
+			w.(http.Flusher).Flush()
+		}
+		size := 100_000
+		if r.URL.Path == "/known" {
+			w.Header().Set("Content-Length", strconv.Itoa(size+len(r.URL.RawQuery)/len("over")))
+		}
+		if r.URL.Query().Has("over") {
+			size++
+		}
+		w.Write(make([]byte, size))
+	})
+	budget := NewBudget(1<<30, nil)
+	d := newTestClient(t, func(s *Config) { s.Limits.Body, s.Bodies = 100_000, budget }, server)
+	for _, path := range []string{"/known", "/chunked"} {
+		if resp := mustDownload(t, d, request(server.URL+path, http.MethodGet)); resp.Length != 100_000 {
+			t.Errorf("%s: %d bytes", path, resp.Length)
+		}
+		r := request(server.URL+path+"?over", http.MethodGet)
+		result := download(d, r)
+		if err := wantError[*BodyTooLargeError](t, result); err.Limit != 100_000 || err.URL != r.URL {
+			t.Errorf("%s: %+v", path, err)
+		}
+		if result.Response != nil {
+			t.Errorf("%s: a body that is cut was handed out", path)
+		}
+		var file bytes.Buffer
+		r = request(server.URL+path+"?over", http.MethodGet, withWriter(&file))
+		if head := mustDownload(t, d, request(server.URL+path+"?over", http.MethodHead)); head.Length != 0 {
+			t.Errorf("%s: HEAD brought %d bytes", path, head.Length)
+		}
+		if resp := mustDownload(t, d, r); resp.Length != 100_001 || file.Len() != 100_001 {
+			t.Errorf("%s: the writer got %d bytes, response says %d", path, file.Len(), resp.Length)
+		}
+	}
+}
+
+// gzip is asked for and removed; what counts is the size that the body has in memory.
+func TestDownloadGzip(t *testing.T) {
+	var packed bytes.Buffer
+	zip := gzip.NewWriter(&packed)
+	zip.Write(make([]byte, 1<<20))
+	zip.Close()
+	server := newServer(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+			t.Error("gzip was not asked for")
+		}
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Write(packed.Bytes())
+	})
+	d := newTestClient(t, func(s *Config) { s.Limits.Body = 1 << 20 }, server)
+	if resp := mustDownload(t, d, request(server.URL, http.MethodGet)); resp.Length != 1<<20 || len(resp.Header["Content-Encoding"]) != 0 {
+		t.Errorf("%d bytes, %v", resp.Length, resp.Header)
+	}
+	own := mustDownload(t, d, request(server.URL, http.MethodGet, withHeader(map[string]string{"accept-encoding": "gzip"})))
+	if own.Length != 1<<20 || len(own.Header["Content-Encoding"]) != 0 {
+		t.Errorf("the request's own Accept-Encoding: %d bytes of %d, %v", own.Length, packed.Len(), own.Header)
+	}
+	d.config.Limits.Body--
+	r := request(server.URL, http.MethodGet)
+	wantError[*BodyTooLargeError](t, download(d, r))
+}
+
+// The transport of one's own speaks HTTP/2 where the server does, and a stream that breaks off is noticed.
+func TestDownloadHTTP2(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Proto", r.Proto)
+		if r.URL.Path == "/breaks" {
+			w.Write([]byte("half"))
+			w.(http.Flusher).Flush()
+			panic(http.ErrAbortHandler)
+		}
+		io.WriteString(w, "whole")
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	d := newTestClient(t, func(s *Config) { s.TLS = trust(server) }, server)
+	resp := mustDownload(t, d, request(server.URL, http.MethodGet))
+	if resp.Header.Get("X-Proto") != "HTTP/2.0" || string(resp.Body) != "whole" {
+		t.Errorf("%v, body %q", resp.Header, resp.Body)
+	}
+	r := request(server.URL+"/breaks", http.MethodGet)
+	result := download(d, r)
+	wantError[*TruncatedBodyError](t, result)
+	if result.Response == nil || string(result.Response.Body) != "half" {
+		t.Errorf("response %v", result.Response)
+	}
+}
+
+func TestDownloadErrorTexts(t *testing.T) {
+	const asked = "http://u:s3cret@x.example/p"
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{&BodyTooLargeError{URL: asked, Limit: 5}, "the body of http://u:xxxxx@x.example/p is larger than Limits.Body = 5 bytes; raise the limit, or use RequestWithSpool or RequestWithResponseWriter"},
+		{&TimeoutError{URL: asked, Limit: time.Second}, "http://u:xxxxx@x.example/p took longer than 1s; RequestWithTimeout allows more"},
+		{&TruncatedBodyError{asked, 4, 9, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p broke off after 4 of 9 bytes: unexpected EOF"},
+		{&TruncatedBodyError{asked, 4, -1, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p broke off after 4 bytes: unexpected EOF"},
+		{&TimeoutError{URL: asked, Limit: time.Second, Phase: PhaseConnect}, "connecting to http://u:xxxxx@x.example/p took longer than 1s; Limits.Connect allows more"},
+		{&TimeoutError{URL: asked, Limit: time.Second, Phase: PhaseConnect, Proxy: "http://u:xxxxx@p"}, "connecting to http://u:xxxxx@x.example/p through the proxy http://u:xxxxx@p took longer than 1s; Limits.Connect allows more"},
+		{&TimeoutError{URL: asked, Limit: time.Second, Phase: PhaseHandshake, Proxy: "https://p"}, "the TLS handshake with the proxy https://p took longer than 1s; Limits.Handshake allows more"},
+		{&BodyTooLargeError{URL: asked, Limit: 5, Spooled: true}, "the body of http://u:xxxxx@x.example/p is larger than Limits.Spool = 5 bytes; raise the limit, or use RequestWithResponseWriter"},
+		{&BodyTooLargeError{URL: "http://token@x.example/", Limit: 5, Spooled: true}, "the body of http://xxxxx@x.example/ is larger than Limits.Spool = 5 bytes; raise the limit, or use RequestWithResponseWriter"},
+		{&UnansweredError{asked, 5}, "5 connections were made for http://u:xxxxx@x.example/p, and none of them took the request"},
+		{&TooSlowError{asked, 10, 12 * time.Second, 5}, "the body of http://u:xxxxx@x.example/p comes too slowly: 10 bytes in 12s, Limits.MinRate is 5 a second"},
+		{&RatioError{asked, 100, 5, 1000}, "the body of http://u:xxxxx@x.example/p grows from 5 to 1000 bytes in decoding, more than Limits.Ratio = 100 times"},
+		{&CorruptBodyError{asked, io.ErrUnexpectedEOF}, "the body of http://u:xxxxx@x.example/p cannot be decoded: unexpected EOF"},
+		{&HeaderTooLargeError{URL: asked, Limit: 5}, "the header of the response of http://u:xxxxx@x.example/p is larger than Limits.Header = 5 bytes"},
+		{&HeaderTooLargeError{URL: asked, Fields: 5}, "the response of http://u:xxxxx@x.example/p has more than Limits.HeaderFields = 5 header fields"},
+		{&FramingError{asked, "its end is nowhere"}, "the response of http://u:xxxxx@x.example/p is framed wrongly: its end is nowhere"},
+		{&UnexpectedStatusError{101, asked}, "unexpected status 101 from http://u:xxxxx@x.example/p: nobody asked for another protocol"},
+		{&PrivateAddressError{"x.example", netip.MustParseAddr("10.0.0.1")}, "x.example is at 10.0.0.1, which is no public address; Politeness.AllowPrivate allows it (10.0.0.1/32, say)"},
+		{&PrivateAddressError{"::1", netip.MustParseAddr("::1")}, "::1 is no public address; Politeness.AllowPrivate allows it (::1/128, say)"},
+	} {
+		if got := test.err.Error(); got != test.want {
+			t.Errorf("%s\nwant %s", got, test.want)
+		}
+	}
+}
+
+func TestDownloadTruncatedBody(t *testing.T) {
+	server := newServer(func(w http.ResponseWriter, r *http.Request) {
+		conn, out, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		switch r.URL.Path {
+		case "/known":
+			out.WriteString("HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nhalf")
+		case "/chunked":
+			out.WriteString("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n")
+		case "/gzip":
+			out.WriteString("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nhalf")
+		}
+		out.Flush()
+	})
+	d := newTestClient(t, nil, server)
+	var file bytes.Buffer
+	tests := []struct {
+		name, path, body string
+		length           int64
+		want             int64
+		opts             []option
+	}{
+		{"known length", "/known", "half", 4, 100000, nil},
+		{"chunked", "/chunked", "half", 4, -1, nil},
+		{"no gzip", "/gzip", "", 0, -1, nil},
+		{"to a writer", "/known", "", 4, 100000, []option{withWriter(&file)}},
+		{"to a spool", "/known", "", 0, 100000, []option{withSpool}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := request(server.URL+test.path, http.MethodGet, test.opts...)
+			result := download(d, r)
+			err := wantError[*TruncatedBodyError](t, result)
+			if err.Want != test.want || err.URL != r.URL || err.Err == nil {
+				t.Errorf("%+v", err)
+			}
+			resp := result.Response
+			if resp == nil {
+				t.Fatal("no answer")
+			}
+			if resp.Status != 200 || string(resp.Body) != test.body || resp.Length != test.length || resp.File != nil {
+				t.Errorf("status %d, %q of %d bytes", resp.Status, resp.Body, resp.Length)
+			}
+			if resp.Transfer.Err != error(err) {
+				t.Errorf("the transfer's error is %v", resp.Transfer.Err)
+			}
+			// On demand it is no failure, unless nothing is kept.
+			r = request(server.URL+test.path, http.MethodGet, append(test.opts, withPartial)...)
+			result = download(d, r)
+			if r.Spool {
+				wantError[*TruncatedBodyError](t, result)
+				return
+			}
+			if result.Error != nil || string(result.Response.Body) != test.body {
+				t.Fatalf("with RequestWithPartialBody: %v", result.Error)
+			}
+			var cut *TruncatedBodyError
+			if !errors.As(result.Response.Transfer.Err, &cut) || cut.Want != test.want {
+				t.Errorf("with RequestWithPartialBody the transfer's error is %v", result.Response.Transfer.Err)
+			}
+		})
+	}
+	if file.String() != "halfhalf" {
+		t.Errorf("the writer has %q", &file)
+	}
+}
+
+// onlyFound is a Writer that takes the bodies of responses that are no failures.
+type onlyFound struct{ takesAll }
+
+func (onlyFound) Takes(status int) bool { return status < 400 }
+
+// A Writer gets the bodies that it takes, and none of a redirect that is followed.
+func TestStreams(t *testing.T) {
+	page := bytes.Repeat([]byte("x"), 1<<20)
+	server := newServer(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/moved":
+			http.Redirect(w, r, "/", http.StatusFound)
+		case "/missing":
+			http.NotFound(w, r)
+		default:
+			w.Write(page)
+		}
+	})
+	d := newTestClient(t, nil, server)
+	for _, test := range []struct {
+		name, path string
+		opts       []option
+		streamed   bool
+	}{
+		{"page", "/", nil, true},
+		{"redirect that is followed", "/moved", nil, false},
+		{"redirect that is not", "/moved", []option{unfollowed}, true},
+		{"not taken", "/missing", nil, false},
+	} {
+		var file bytes.Buffer
+		r := request(server.URL+test.path, http.MethodGet, append(test.opts, func(r *Request) { r.Writer = onlyFound{takesAll{&file}} })...)
+		a := mustDownload(t, d, r)
+		if (file.Len() > 0) != test.streamed || (len(a.Body) > 0) == test.streamed || a.Length != int64(file.Len()+len(a.Body)) {
+			t.Errorf("%s: %d bytes were written, %d are in memory, the length is %d", test.name, file.Len(), len(a.Body), a.Length)
+		}
+	}
+	full := errors.New("disk full")
+	r := request(server.URL, http.MethodGet, withWriter(writerFunc(func([]byte) (int, error) { return 0, full })))
+	if result := download(d, r); !errors.Is(result.Error, full) || result.Response != nil {
+		t.Errorf("a writer that fails: %v, answer %v", result.Error, result.Response)
+	}
+}
+
+func TestDownloadCancelled(t *testing.T) {
+	arrived := make(chan struct{})
+	server := newServer(func(w http.ResponseWriter, r *http.Request) {
+		w.Write([]byte("first"))
+		w.(http.Flusher).Flush()
+		arrived <- struct{}{}
+		<-r.Context().Done()
+	})
+	d := newTestClient(t, nil, server)
+	stopped := errors.New("stopped by the test")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() {
+		<-arrived
+		cancel(stopped)
+	}()
+	r := request(server.URL, http.MethodGet)
+	if result := downloadIn(ctx, d, r); !errors.Is(result.Error, stopped) || result.Response != nil {
+		t.Errorf("in the body: %v, response %v", result.Error, result.Response)
+	}
+	if result := downloadIn(ctx, d, r); !errors.Is(result.Error, stopped) {
+		t.Errorf("before the start: %v", result.Error)
+	}
+}

@@ -1,0 +1,119 @@
+package fetch
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/multiread"
+)
+
+// sink is where a body goes.
+type sink uint8
+
+const (
+	toMemory    sink = iota
+	toWriter         // the request's Writer
+	toSpool          // a temporary file
+	toNowhere        // that of a redirect that is followed
+	toBeginning      // memory, and what is too long is left
+)
+
+// Of the body of a redirect that is followed so much is read, for so long: then its connection can serve again, and the
+// answer has what an honest server says in it. Its target is what counts, whatever becomes of the body.
+const (
+	skimmed  = 64 << 10 // bytes
+	skimTime = time.Second
+)
+
+// errSkimmed is why the rest of a redirect's body was left.
+var errSkimmed = errors.New("the rest of the body was left, since its redirect is followed")
+
+// aim decides where the body goes.
+func (b *body) aim(a *Answer) {
+	r, limits := &b.of.r, &b.of.client.config.Limits
+	switch {
+	case r.Follows && IsRedirect(a.Status, a.Header):
+		b.to, b.most = toNowhere, skimmed
+	case r.Beginning > 0:
+		b.to, b.most = toBeginning, r.Beginning
+	case r.Writer != nil && r.Writer.Takes(a.Status):
+		b.to, b.most = toWriter, 0
+	case r.Spool:
+		b.to, b.most = toSpool, limits.Spool
+	default:
+		b.to, b.most = toMemory, limits.Body
+	}
+}
+
+// IsRedirect reports whether a response says where to go on (RFC 9110 §15.4): its status is that of a redirect, and it has a
+// Location.
+func IsRedirect(status int, header map[string][]string) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return false
+	}
+	if v := header["Location"]; len(v) > 0 {
+		return v[0] != ""
+	}
+	for name, v := range header {
+		if len(v) > 0 && strings.EqualFold(name, "Location") {
+			return v[0] != ""
+		}
+	}
+	return false
+}
+
+// hurry leaves the body after a while.
+func (b *body) hurry() *time.Timer {
+	return time.AfterFunc(skimTime, func() { b.of.cancel(errSkimmed) })
+}
+
+// sink takes the body to where it goes. want is its length, or less than 1 if that is unknown.
+func (b *body) sink(a *Answer, want int64) (err error) {
+	switch b.to {
+	case toWriter:
+		a.Length, err = b.stream()
+		return err
+	case toSpool:
+		return b.spool(a, want)
+	case toBeginning:
+		want = 0
+	}
+	a.Body, err = b.readBody(want)
+	a.Length = int64(len(a.Body))
+	return err
+}
+
+// tooLarge is the error of a body with more bytes than may go where it goes.
+func (b *body) tooLarge() error {
+	if b.to == toNowhere {
+		return errSkimmed
+	}
+	return &BodyTooLargeError{URL: b.of.url, Limit: b.most, Spooled: b.to == toSpool}
+}
+
+// spooled is the size up to which a spooled body stays in memory.
+const spooled = 64 << 10
+
+// spool copies the body to a temporary file.
+func (b *body) spool(a *Answer, want int64) error {
+	if want > b.most {
+		return b.tooLarge()
+	}
+	file, err := multiread.NewSpool(b, spooled, b.most, "")
+	if err != nil {
+		var large *multiread.LimitError
+		switch {
+		case errors.As(err, &large):
+			return b.tooLarge()
+		case b.failed != nil: // in our own words
+			return b.failed
+		}
+		return err
+	}
+	a.File, a.Length = file, file.Len()
+	return nil
+}
