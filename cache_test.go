@@ -114,7 +114,7 @@ func shortened(s string) uint64 {
 // endless host does not get more than its share, so all chains come to their end, and one warning names it. Alone at
 // last, it ends the run with a *QueueFullError.
 //
-// It fails if makeRoom in memroom.go returns the *QueueFullError without refusing anything.
+// It fails if Accept in memcache.go returns the *QueueFullError without refusing anything.
 func TestH11EndlessHostLeavesRoomForOthers(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

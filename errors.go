@@ -207,16 +207,6 @@ func (e *CallbackTimeoutError) Error() string {
 	return fmt.Sprintf("tegenaria: callback of stage %s ran longer than Limits.Callback = %s", e.Stage, e.Limit)
 }
 
-// QueueFullError ends a run whose memory cache reached Limits.QueueBytes, although it refused what goes beyond a single
-// host's share.
-type QueueFullError struct{ Limit int64 }
-
-// Error names limit and remedy.
-func (e *QueueFullError) Error() string {
-	return fmt.Sprintf("tegenaria: the waiting requests need more than Limits.QueueBytes = %d bytes; "+
-		"raise the limit or keep them on disk with cache/disk", e.Limit)
-}
-
 // RequestError is a request that cannot be accepted: a bad URL, an unknown scheme, a part that a
 // durable cache cannot store.
 type RequestError struct {

@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"fmt"
 	"iter"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -22,33 +22,36 @@ type memoryCache struct {
 	seen        *cache.Seen
 	live        map[uint64]any // live parts by Seq
 	seq         uint64
-	room        queueRoom
+	limit       int64 // Limits.QueueBytes; 0: none
+	room        *cache.Room
 	counters    map[string]int64
-	deadLetters deadLetters
+	deadLetters *cache.Newest[Settled]
 }
 
 var _ CacheInterface = (*memoryCache)(nil)
 
 func newMemoryCache() *memoryCache {
 	m := &memoryCache{}
-	m.reset()
+	m.reset(0)
 	return m
 }
 
-func (m *memoryCache) reset() {
+// reset empties the cache. The caller holds mu.
+func (m *memoryCache) reset(limit int64) {
 	m.queue = cache.NewQueue[waiting](queueCodec{})
 	m.due = cache.NewDue[waiting](dueCodec{})
 	m.seen = cache.NewSeen()
 	m.live = make(map[uint64]any)
-	m.seq, m.room, m.counters, m.deadLetters = 0, queueRoom{}, nil, deadLetters{}
+	m.room = cache.NewRoom(limit, m.queue.Bytes, m.queue.SlotBytes)
+	m.deadLetters = cache.NewNewest[Settled](maxDeadLetters, maxDeadLetterBytes)
+	m.limit, m.seq, m.counters = limit, 0, nil
 }
 
 // Begin empties the cache.
 func (m *memoryCache) Begin(_ context.Context, job Job) (State, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.reset()
-	m.room.limit = job.QueueBytes
+	m.reset(job.QueueBytes)
 	return State{}, nil
 }
 
@@ -57,9 +60,11 @@ func (m *memoryCache) Accept(_ context.Context, records []Record) ([]Verdict, er
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	verdicts := make([]Verdict, len(records))
-	tight, err := m.makeRoom(records, verdicts)
-	if err != nil {
-		return nil, err
+	tight, fits := m.room.Admit(len(records), func(i int) cache.Want {
+		return cache.Want{Key: records[i].Key, Slot: records[i].Slot, Cost: records[i].cost()}
+	}, m.seen.Has, func(i int) { verdicts[i] = VerdictRefused })
+	if !fits {
+		return nil, &QueueFullError{Limit: m.limit}
 	}
 	if len(records) > 1 {
 		m.seen.Look(len(records), func(i int) *[16]byte { return (*[16]byte)(&records[i].Key) })
@@ -83,7 +88,7 @@ func (m *memoryCache) Accept(_ context.Context, records []Record) ([]Verdict, er
 		w.seq = m.seq
 		verdicts[i] = m.put(w, rec.NotBefore, !rec.NotBefore.IsZero(), rec.Live)
 		if tight {
-			m.notice(rec.Slot)
+			m.room.Notice(rec.Slot)
 		}
 	}
 	return verdicts, nil
@@ -93,12 +98,12 @@ func (m *memoryCache) Accept(_ context.Context, records []Record) ([]Verdict, er
 func (m *memoryCache) put(w waiting, notBefore time.Time, later bool, live any) Verdict {
 	if live != nil {
 		m.live[w.seq] = live
-		m.room.putAside(w.slot, liveCost)
+		m.room.PutAside(w.slot, liveCost)
 	}
 	if later {
 		before := m.due.Bytes()
 		m.due.Add(notBefore, w)
-		m.room.putAside(w.slot, m.due.Bytes()-before)
+		m.room.PutAside(w.slot, m.due.Bytes()-before)
 		return VerdictLater
 	}
 	m.queue.Enqueue(w.slot, w.priority, w)
@@ -109,7 +114,7 @@ func (m *memoryCache) put(w waiting, notBefore time.Time, later bool, live any) 
 func (m *memoryCache) Next(_ context.Context, slot string, n int) ([]Record, SlotState, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.notice(slot)
+	m.room.Notice(slot)
 	var records []Record
 	for range n {
 		w, priority, ok, err := m.queue.Dequeue(slot)
@@ -127,7 +132,7 @@ func (m *memoryCache) Next(_ context.Context, slot string, n int) ([]Record, Slo
 		*state = cache.SeenDone
 		if rec.Live != nil {
 			delete(m.live, w.seq)
-			m.room.putAside(slot, -liveCost)
+			m.room.PutAside(slot, -liveCost)
 		}
 		records = append(records, rec)
 	}
@@ -152,7 +157,7 @@ func (m *memoryCache) Due(_ context.Context, now time.Time) (moved []SlotState, 
 		if !ok {
 			break
 		}
-		m.room.putAside(w.slot, m.due.Bytes()-before)
+		m.room.PutAside(w.slot, m.due.Bytes()-before)
 		m.queue.Enqueue(w.slot, w.priority, w)
 		state := m.slot(w.slot)
 		state.Priority = w.priority
@@ -168,7 +173,7 @@ func (m *memoryCache) Return(_ context.Context, rec Record, now time.Time) (Verd
 	defer m.mu.Unlock()
 	*m.seen.At((*[16]byte)(&rec.Key)) = cache.WaitingAt(rec.Depth)
 	verdict := m.put(waitingOf(&rec), rec.NotBefore, rec.NotBefore.After(now), rec.Live)
-	m.notice(rec.Slot)
+	m.room.Notice(rec.Slot)
 	return verdict, nil
 }
 
@@ -181,8 +186,10 @@ func (m *memoryCache) Settle(_ context.Context, batch Batch) error {
 		m.counters = maps.Clone(batch.Counters)
 	}
 	for i := range batch.Settled {
-		if batch.Settled[i].Outcome.isDead() {
-			m.deadLetters.add(batch.Settled[i])
+		if letter := batch.Settled[i]; letter.Outcome.isDead() {
+			letter.Record.Live = nil
+			letter.Record.Data = bytes.Clone(letter.Record.Data)
+			m.deadLetters.Add(letter, len(letter.Record.Data))
 		}
 	}
 	return nil
@@ -209,9 +216,9 @@ func (m *memoryCache) Slots(context.Context) iter.Seq2[SlotState, error] {
 func (m *memoryCache) DeadLetters(context.Context) iter.Seq2[Settled, error] {
 	return func(yield func(Settled, error) bool) {
 		m.mu.Lock()
-		letters := slices.Clone(m.deadLetters.letters)
+		letters := m.deadLetters.All()
 		m.mu.Unlock()
-		for _, letter := range letters {
+		for letter := range letters {
 			if !yield(letter, nil) {
 				return
 			}
@@ -229,29 +236,21 @@ func (m *memoryCache) Counters(context.Context) (map[string]int64, error) {
 // Close does nothing: memory has no owner but the collector.
 func (m *memoryCache) Close() error { return nil }
 
+// QueueFullError ends a run whose memory cache reached Limits.QueueBytes, although it refused what goes beyond a single
+// host's share.
+type QueueFullError struct{ Limit int64 }
+
+// Error names limit and remedy.
+func (e *QueueFullError) Error() string {
+	return fmt.Sprintf("tegenaria: the waiting requests need more than Limits.QueueBytes = %d bytes; "+
+		"raise the limit or keep them on disk with cache/disk", e.Limit)
+}
+
 // Bounds of what a memory cache keeps of dead letters.
 const (
 	maxDeadLetters     = 1_000
 	maxDeadLetterBytes = 16 << 20
 )
-
-// deadLetters are the newest requests that failed.
-type deadLetters struct {
-	letters []Settled
-	bytes   int
-}
-
-func (d *deadLetters) add(s Settled) {
-	s.Record.Live = nil
-	s.Record.Data = bytes.Clone(s.Record.Data)
-	d.letters = append(d.letters, s)
-	d.bytes += len(s.Record.Data)
-	for len(d.letters) > 1 && (len(d.letters) > maxDeadLetters || d.bytes > maxDeadLetterBytes) {
-		d.bytes -= len(d.letters[0].Record.Data)
-		d.letters[0] = Settled{}
-		d.letters = d.letters[1:]
-	}
-}
 
 // waiting is a record as it waits in a memory cache. Its slot and priority are those of the queue it
 // is in; only the due list has to write them down.
@@ -313,4 +312,19 @@ func (dueCodec) Decode(src []byte) (w waiting, err error) {
 	w, err = queueCodec{}.Decode(d.Rest)
 	w.slot, w.priority = slot, priority
 	return w, err
+}
+
+// liveCost is what a live part is taken to cost.
+const liveCost = 256
+
+// cost is about what the record takes while it waits in memory.
+func (r *Record) cost() int64 {
+	cost := int64(len(r.Data)) + 24
+	if !r.NotBefore.IsZero() {
+		cost += 64 + int64(len(r.Slot))
+	}
+	if r.Live != nil {
+		cost += liveCost
+	}
+	return cost
 }
