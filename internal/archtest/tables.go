@@ -126,9 +126,9 @@ var goroutines = map[string]string{
 // The bars of the root. They are where the house is now, and are meant to fall: towards 35 files, 45 of tests, 9,500 lines
 // and no sliver. Whoever makes the root smaller lowers them.
 const (
-	maxRootFiles   = 59
-	maxRootTests   = 79
-	maxRootSum     = 12_500
+	maxRootFiles   = 58
+	maxRootTests   = 78
+	maxRootSum     = 12_300
 	maxSlivers     = 4
 	minRootLines   = 60 // of a file that is no sliver
 	maxMethodFiles = 3  // that the methods of a type may lie in
