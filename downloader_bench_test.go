@@ -58,7 +58,7 @@ func BenchmarkDownloader(b *testing.B) {
 		}
 	})
 	b.Run("ours", func(b *testing.B) {
-		d := newHTTPDownloader(downloadSettings{limits: limits, agent: "test", concurrency: 4, client: client, bodies: fetch.NewBudget(1<<30, nil)})
+		d := newHTTPDownloader(limits, nil, fetch.Config{Agent: "test", Concurrency: 4, HTTP: client, Bodies: fetch.NewBudget(1<<30, nil)})
 		defer d.close()
 		result := make(chan *Context, 1)
 		b.ReportAllocs()
@@ -113,7 +113,7 @@ func BenchmarkDownloaderConnection(b *testing.B) {
 		b.Run("ours"+path, func(b *testing.B) {
 			loopback := new(fetch.Loopback)
 			loopback.Allow(server.URL)
-			d := newHTTPDownloader(downloadSettings{limits: Limits{}.withDefaults(), agent: "test", concurrency: 4, bodies: fetch.NewBudget(1<<30, nil), loopback: loopback})
+			d := newHTTPDownloader(Limits{}.withDefaults(), nil, fetch.Config{Agent: "test", Concurrency: 4, Bodies: fetch.NewBudget(1<<30, nil), Loopback: loopback})
 			defer d.close()
 			result := make(chan *Context, 1)
 			b.ReportAllocs()

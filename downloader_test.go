@@ -22,19 +22,16 @@ import (
 
 // newTestDownloader makes a downloader that may ask the given servers, and checks that it leaves no goroutine
 // behind.
-func newTestDownloader(t testing.TB, change func(s *downloadSettings), servers ...*httptest.Server) *httpDownloader {
+func newTestDownloader(t testing.TB, limits Limits, servers ...*httptest.Server) *httpDownloader {
 	t.Helper()
 	ignore := goleak.IgnoreCurrent()
-	s := downloadSettings{limits: Limits{}.withDefaults(), agent: "tegenaria/test", concurrency: 4, loopback: new(fetch.Loopback)}
+	loopback := new(fetch.Loopback)
 	for _, server := range servers {
-		if !s.loopback.Allow(server.URL) {
+		if !loopback.Allow(server.URL) {
 			t.Fatalf("%s is not on loopback", server.URL)
 		}
 	}
-	if change != nil {
-		change(&s)
-	}
-	d := newHTTPDownloader(s)
+	d := newHTTPDownloader(limits.withDefaults(), nil, fetch.Config{Agent: "tegenaria/test", Concurrency: 4, Loopback: loopback})
 	t.Cleanup(func() {
 		d.close()
 		for _, server := range servers {
@@ -96,7 +93,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 
 func TestDownloadRequests(t *testing.T) {
 	server := newServer(echo)
-	d := newTestDownloader(t, nil, server)
+	d := newTestDownloader(t, Limits{}, server)
 	host := strings.TrimPrefix(server.URL, "http://")
 	withUser := strings.Replace(server.URL, "http://", "http://us%40er:pass@", 1)
 	tests := []struct {
@@ -162,7 +159,7 @@ func TestDownloadRequests(t *testing.T) {
 func TestDownloadRefusesRequests(t *testing.T) {
 	var asked atomic.Int64
 	server := newServer(func(http.ResponseWriter, *http.Request) { asked.Add(1) })
-	d := newTestDownloader(t, func(s *downloadSettings) { s.limits.Body = 100 }, server)
+	d := newTestDownloader(t, Limits{Body: 100}, server)
 	header := func(name, value string) RequestOption {
 		return RequestWithRequestHeader(map[string]string{name: value})
 	}
@@ -215,7 +212,7 @@ func (failing) Read([]byte) (int, error) { return 0, errors.New("cannot be read"
 
 // T02: any status is a response, and up to 399 one that goes to its parser. A list of good codes makes it fail.
 func TestT02StatusesForParsers(t *testing.T) {
-	d := newTestDownloader(t, nil)
+	d := newTestDownloader(t, Limits{})
 	for _, code := range []uint64{200, 226, 299, 301, 308, 399, 400, 404, 451, 500, 599, 700, 999} {
 		if allowed := d.CheckStatus(code, nil); allowed != (code < 400) || !d.CheckStatus(code, []uint64{1, code}) {
 			t.Errorf("CheckStatus(%d) = %v", code, allowed)
@@ -225,7 +222,7 @@ func TestT02StatusesForParsers(t *testing.T) {
 
 // What a request and its crawl say reaches the exchange. A timeout that is taken for another one makes it fail.
 func TestRequestOfExchange(t *testing.T) {
-	d := newTestDownloader(t, nil)
+	d := newTestDownloader(t, Limits{})
 	for _, tt := range []struct {
 		opts []RequestOption
 		want time.Duration
@@ -276,7 +273,7 @@ func TestDownloadTruncatedBody(t *testing.T) {
 		}
 		out.Flush()
 	})
-	d := newTestDownloader(t, nil, server)
+	d := newTestDownloader(t, Limits{}, server)
 	var file bytes.Buffer
 	tests := []struct {
 		name, path, body string
@@ -341,7 +338,8 @@ func TestDownloadStreams(t *testing.T) {
 			w.Write(page)
 		}
 	})
-	d := newTestDownloader(t, func(s *downloadSettings) { s.allowStatus = []uint64{410} }, server)
+	d := newTestDownloader(t, Limits{}, server)
+	d.allowStatus = []uint64{410}
 	tests := []struct {
 		name, path string
 		opts       []RequestOption
@@ -387,7 +385,7 @@ func TestDownloadSpool(t *testing.T) {
 			w.Write(bytes.Repeat([]byte("x"), 10_000))
 		}
 	})
-	d := newTestDownloader(t, func(s *downloadSettings) { s.limits.Body = 1000 }, server)
+	d := newTestDownloader(t, Limits{Body: 1000}, server)
 	resp := mustDownload(t, d, NewRequest(server.URL, GET, nil, RequestWithSpool()))
 	if resp.Buffer != nil || resp.Bytes() != nil || resp.ContentLength != 400_000 {
 		t.Errorf("Buffer %v, %d bytes", resp.Buffer, resp.ContentLength)
@@ -418,7 +416,7 @@ func TestSpooledBodyInMemory(t *testing.T) {
 		io.WriteString(w, page)
 	})
 	spool := func(body int64) *Response {
-		d := newTestDownloader(t, func(s *downloadSettings) { s.limits = Limits{Body: body}.withDefaults() }, server)
+		d := newTestDownloader(t, Limits{Body: body}, server)
 		resp := mustDownload(t, d, NewRequest(server.URL, GET, nil, RequestWithSpool()))
 		t.Cleanup(resp.closeSpool)
 		return resp

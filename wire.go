@@ -115,10 +115,9 @@ func (c *crawl) wireDownloaders() (err error) {
 	c.loopback = new(fetch.Loopback)
 	fallback := cfg.downloader
 	if fallback == nil {
-		c.http = newHTTPDownloader(downloadSettings{
-			limits: c.limits, agent: cfg.politeness.agent(), allowPrivate: cfg.politeness.AllowPrivate,
-			client: cfg.client, tls: cfg.tls, concurrency: cfg.concurrency, bodies: c.bodies, loopback: c.loopback,
-			allowStatus: cfg.allowStatus,
+		c.http = newHTTPDownloader(c.limits, cfg.allowStatus, fetch.Config{
+			Agent: cfg.politeness.agent(), AllowPrivate: cfg.politeness.AllowPrivate, Loopback: c.loopback,
+			HTTP: cfg.client, TLS: cfg.tls, Concurrency: cfg.concurrency, Bodies: c.bodies,
 		})
 		fallback = c.http
 	}

@@ -126,7 +126,7 @@ var goroutines = map[string]string{
 // The bars of the root. They are where the house is now, and are meant to fall: towards 35 files, 45 of tests, 9,500 lines
 // and no sliver. Whoever makes the root smaller lowers them.
 const (
-	maxRootFiles   = 58
+	maxRootFiles   = 57
 	maxRootTests   = 78
 	maxRootSum     = 12_300
 	maxSlivers     = 4

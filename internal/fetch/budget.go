@@ -9,9 +9,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/garbage"
 )
 
-// Budget shares a number of bytes, Limits.BodiesInFlight, among the requests of a crawl. What a
-// download has read counts until its request settles; above the bound a download waits, with the rest
-// of its body unread.
+// Budget shares a number of bytes among the bodies in memory, and whatever else its users count in it. The bytes of a body
+// count until its hold is released; above the bound an exchange waits, with the rest of its body unread.
 //
 // Whoever waits longest may go over the bound when nobody else is over it, and stays over it until it
 // is released: so one reader always makes progress, and the bound is exceeded by one request at most.

@@ -15,8 +15,8 @@ type timeLimits struct {
 	rate                 int64 // bytes per second
 }
 
-// clock cancels an exchange that overruns one of its limits. One timer serves them all: when it fires it looks
-// which limit is next. The zero clock has none.
+// clock cancels an exchange that overruns one of its limits. One timer serves them all: when it fires the clock finds out
+// which limit is next. The zero clock has no limit.
 type clock struct {
 	url    string
 	limits timeLimits
@@ -26,9 +26,9 @@ type clock struct {
 	timer   *time.Timer
 	all     time.Time // when the whole exchange is over
 	asked   time.Time // when the request was sent to the connection; zero before
-	began   time.Time // when the body began, without what we took for it; zero before
-	last    time.Time // when the last of it came, or when we wanted more
-	reading bool      // we want more: idle and rate are the server's now
+	began   time.Time // when the body began, put off by the time in which the exchange wanted none of it; zero before
+	last    time.Time // when the last of it came, or when the exchange wanted more
+	reading bool      // the exchange wants more: idle and rate are the server's now
 	got     int64     // of it, in bytes
 	paused  time.Time // zero unless the clock stands still
 }
@@ -105,7 +105,7 @@ func (c *clock) arm(now time.Time) {
 	}
 }
 
-// look is run by the timer.
+// look cancels the exchange if a limit is overrun. The timer calls it.
 func (c *clock) look() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,7 +120,7 @@ func (c *clock) look() {
 	c.arm(now)
 }
 
-// stop ends it.
+// stop ends the clock: it cancels nothing any more.
 func (c *clock) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -153,8 +153,8 @@ func (c *clock) answered() {
 	c.arm(c.began)
 }
 
-// reads notes that we want more of the body. What has passed since the last of it came, was ours: a slow
-// ResponseWriter's, say.
+// reads notes that the exchange wants more of the body. The time since the last of it came was the exchange's own: that of a
+// slow Writer, say.
 func (c *clock) reads() {
 	if c.limits.idle == 0 && c.limits.rate == 0 {
 		return
@@ -167,7 +167,7 @@ func (c *clock) reads() {
 	c.arm(now)
 }
 
-// came notes that we have n more bytes of the body, and for now want no more.
+// came notes that n more bytes of the body have come, and that the exchange wants no more for now.
 func (c *clock) came(n int) {
 	if c.limits.idle == 0 && c.limits.rate == 0 {
 		return

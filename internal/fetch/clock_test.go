@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -248,5 +249,48 @@ func TestTransfer(t *testing.T) {
 				t.Errorf("%+v", got)
 			}
 		}
+	}
+}
+
+// timed is a Writer that takes its time, and notes how much of it was left.
+type timed struct {
+	takesAll
+	left []time.Duration
+	late []error
+}
+
+func (w *timed) WriteWithin(p []byte, left time.Duration, late error) (int, error) {
+	w.left, w.late = append(w.left, left), append(w.late, late)
+	<-time.NewTimer(time.Second).C
+	return len(p), nil
+}
+
+// A Writer learns how much of the exchange's time is left, and how it will have failed when that is over. It fails when the
+// clock gives the whole time to each piece.
+func TestWriterKnowsItsTime(t *testing.T) {
+	for _, limit := range []time.Duration{0, 10 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			d := newPipeServer(t, func(w http.ResponseWriter, r *http.Request) {
+				for range 2 {
+					w.Write([]byte("piece"))
+					w.(http.Flusher).Flush()
+				}
+			}).client(nil)
+			writer := &timed{}
+			mustDownload(t, d, request("http://x.example/", http.MethodGet, withTimeout(limit), func(r *Request) { r.Writer = writer }))
+			want := []time.Duration{0, 0}
+			if limit > 0 {
+				want = []time.Duration{limit, limit - time.Second}
+			}
+			if !slices.Equal(writer.left, want) {
+				t.Errorf("limit %s: left %v, want %v", limit, writer.left, want)
+			}
+			for _, late := range writer.late {
+				var over *TimeoutError
+				if errors.As(late, &over) != (limit > 0) || over != nil && (over.Limit != limit || over.Phase != PhaseAll) {
+					t.Errorf("limit %s: late %v", limit, late)
+				}
+			}
+		})
 	}
 }

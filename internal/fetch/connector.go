@@ -17,7 +17,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/httpx"
 )
 
-// errSlowHandshake tells that TLS took longer than Limits.Handshake.
+// errSlowHandshake is the failure of a handshake that took longer than Limits.Handshake.
 var errSlowHandshake = errors.New("the TLS handshake took too long")
 
 // connector makes the connections of a transport, and looks at what comes over those of HTTP/1. For that it makes TLS
@@ -171,7 +171,7 @@ func (t *tunnel) dial(ctx context.Context, network, hostport string) (net.Conn, 
 // opProxy is the Op of an error of a proxy that gives no tunnel.
 const opProxy = "proxyconnect"
 
-// errTunnelSpeaks tells that something came out of a tunnel before anything went in.
+// errTunnelSpeaks is the failure of a tunnel out of which something came before anything went in.
 var errTunnelSpeaks = errors.New("the proxy sends more than its answer to CONNECT")
 
 // ask asks the proxy for a tunnel.
@@ -220,7 +220,7 @@ type endReader struct {
 func (r *endReader) Read(p []byte) (int, error) {
 	n, err := r.in.Read(p)
 	if r.end == nil {
-		r.end = err // the system tells of a reset once
+		r.end = err // the system reports a reset once
 	}
 	return n, err
 }

@@ -8,9 +8,10 @@ import (
 	"github.com/tegenaria/tegenaria/internal/httpx"
 )
 
-// wireBody is the body as it comes: counted, timed, and remembered how it failed.
+// wireBody reads the body as it comes. It counts and times what it reads, and remembers how reading failed.
 type wireBody struct{ b *body }
 
+// Read reads the coded body.
 func (w wireBody) Read(p []byte) (int, error) {
 	w.b.of.clock.reads()
 	n, err := w.b.from.Read(p)
@@ -22,9 +23,9 @@ func (w wireBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// open makes the reader of the answer's body: without its content codings (RFC 9110 §8.4), unless one is unknown, or
-// this is but a part of the body. It reports whether there were any; then the header does not name them any more, nor the
-// length that the body had with them.
+// open makes the reader of the answer's body, which removes the content codings (RFC 9110 §8.4). A body with an unknown coding
+// is read as it is, and so is a part of a body. decoded reports whether codings are removed; then the header names neither
+// them nor the length that the body had with them.
 func (b *body) open(answer *http.Response) (decoded bool, err error) {
 	b.content = wireBody{b}
 	codings := answer.Header["Content-Encoding"]
@@ -50,8 +51,8 @@ func (b *body) open(answer *http.Response) (decoded bool, err error) {
 	return true, nil
 }
 
-// Read reads the body, its codings removed, counts it and remembers how it failed: where it is copied to may
-// fail as well.
+// Read reads the body, its codings removed. It counts the bytes and remembers how reading failed, since the sink that the
+// body is copied to may fail as well.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.content.Read(p)
 	b.got += int64(n)

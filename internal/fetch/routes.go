@@ -60,7 +60,7 @@ func newRoutes(c Config) *routes {
 	return rs
 }
 
-// toSites makes the way without a proxy. Most of a crawl goes over it.
+// toSites makes the way without a proxy, which most exchanges take.
 func (rs *routes) toSites() *route {
 	c := rs.connector(rs.guard.dial)
 	other := rs.transport(c)

@@ -7,8 +7,8 @@ type share struct {
 	counted  int64 // of them, in the hold
 }
 
-// freeWindows is how many bytes the decoders of a small body may keep before they count as part of it: usual ones, for
-// which decoders take less than they say. Those of a large body count from their first byte.
+// freeWindows is how many bytes the decoders of a small body may keep before they count as part of it. Common decoders ask
+// for that much and take less. The bytes that those of a large body keep count from the first one.
 const freeWindows = 4 << 20
 
 // smallBody is how many decoded bytes make a body a large one when there are more.

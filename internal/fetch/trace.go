@@ -13,7 +13,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/httpx"
 )
 
-// Transfer tells how a response came over the network. Durations of a connection that was there before are zero.
+// Transfer says how a response came over the network. Durations of a connection that was there before are zero.
 type Transfer struct {
 	Proto      string               // "HTTP/1.1" or "HTTP/2.0"
 	RemoteAddr net.Addr             // of the server, or of the proxy; nil if unknown
@@ -76,7 +76,8 @@ func countDial(ctx context.Context) error {
 	return &UnansweredError{URL: t.clock.url, Connections: mostConnections}
 }
 
-// traced makes of what sends requests as net/http does what is told which context is theirs, and who listens.
+// traced makes a func of a route out of one that sends requests as net/http does: it gives the request the context of its
+// exchange, and lets the tracer listen.
 func traced(send func(*http.Request) (*http.Response, error)) func(*tracedContext, *http.Request) (*http.Response, error) {
 	return func(ctx *tracedContext, req *http.Request) (*http.Response, error) {
 		return send(req.WithContext(httptrace.WithClientTrace(ctx, ctx.tracer.hooks())))
@@ -127,7 +128,7 @@ func (t *tracer) cut() error {
 	return nil
 }
 
-// transfer tells what is known when the header has come.
+// transfer returns what is known when the header has come.
 func (t *tracer) transfer(answer *http.Response) *Transfer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
