@@ -204,9 +204,9 @@ func (p *piece) run(w *guard.Watch, c *guard.Call, o *owner, got *fate) {
 			p.wait(w, c, one.takes)
 			continue
 		}
-		over := time.After(one.takes)
+		over := time.NewTimer(one.takes)
 		select {
-		case <-over:
+		case <-over.C:
 			continue
 		case <-life.Done():
 		}
@@ -215,9 +215,10 @@ func (p *piece) run(w *guard.Watch, c *guard.Call, o *owner, got *fate) {
 		}
 		if p.obeys >= 0 {
 			pause(min(p.obeys, time.Until(end)))
+			over.Stop()
 			return
 		}
-		<-over
+		<-over.C
 	}
 }
 
