@@ -307,13 +307,14 @@ func (a *acceptor) slotOf(r *Request, host string) string {
 // checkURL returns the host of a request's URL, if that can be asked.
 func (a *acceptor) checkURL(r *Request) (host string, no *refusal) {
 	host, err := urlx.AskedHost(r.Url)
-	var scheme urlx.SchemeError
-	switch {
-	case errors.As(err, &scheme):
-		return "", &refusal{Filtered, "scheme", &RequestError{URL: r.Url, Field: "Url", Err: err, Remedy: "use http or https"}}
-	case err != nil:
+	if err != nil {
+		var scheme urlx.SchemeError
+		if errors.As(err, &scheme) {
+			return "", &refusal{Filtered, "scheme", &RequestError{URL: r.Url, Field: "Url", Err: err, Remedy: "use http or https"}}
+		}
 		return "", &refusal{Filtered, "url", urlError(r, err)}
-	case len(r.Url) > a.crawl.limits.URLLength:
+	}
+	if len(r.Url) > a.crawl.limits.URLLength {
 		return "", refuse(Filtered, "url-length")
 	}
 	return host, nil
@@ -336,6 +337,9 @@ func (a *acceptor) scope(from emission, r *Request, host string) *refusal {
 		parent = from.parent.ctx.Response()
 	}
 	no, err := a.filters.ask(parent, r)
+	if err == nil {
+		return no
+	}
 	if reason, ok := asCloseSpider(err); ok {
 		a.crawl.requestStop(reason, nil)
 	}
