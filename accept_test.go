@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -372,6 +373,44 @@ func TestSlotByThatPanics(t *testing.T) {
 		}
 		if took := time.Since(began); told != 1 || took != 5*time.Second || stats.Outcomes[tegenaria.Fetched] != 6 {
 			t.Errorf("told %d times, it took %s, stats %+v", told, took, stats)
+		}
+	})
+}
+
+// afterCache notes requests that come after Run.
+type afterCache struct {
+	tegenaria.CacheInterface
+	over, late atomic.Bool
+}
+
+func (c *afterCache) Accept(ctx context.Context, r []tegenaria.Record) ([]tegenaria.Verdict, error) {
+	if r[0].Depth > 0 {
+		sleep(2500 * time.Millisecond) // slow, and deaf
+		if c.over.Load() {
+			c.late.Store(true)
+		}
+	}
+	return c.CacheInterface.Accept(ctx, r)
+}
+
+// What abandoned code has sent is stored before Run returns, or not at all. It fails if nobody waits for entries.
+func TestAcceptOutlivesRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", text("x"))
+		s := newSpider("http://a.test/")
+		s.parse = func(c *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			req <- send("http://a.test/1")
+			sleep(time.Minute)
+			return nil
+		}
+		cache := &afterCache{CacheInterface: tegenaria.NewMemoryCache()}
+		e := newEngine(w, s, tegenaria.EngineWithCache(cache), tegenaria.EngineWithGrace(0))
+		go func() { sleep(time.Second); e.Stop(context.Background()) }()
+		e.Run(t.Context(), "test")
+		cache.over.Store(true)
+		sleep(time.Hour)
+		if cache.late.Load() {
+			t.Error("the cache stores a request after Run has returned")
 		}
 	})
 }

@@ -492,3 +492,50 @@ func TestDownloaderThatNeverReturns(t *testing.T) {
 		}
 	})
 }
+
+// nilErr is an error whose methods panic if it is nil.
+type nilErr struct{ err error }
+
+func (e *nilErr) Error() string { return e.err.Error() }
+func (e *nilErr) Unwrap() error { return e.err }
+
+// Errors of user code whose methods panic are panics of that code, whoever returns them. It fails if Protect does not try
+// them out.
+func TestErrorsWhoseMethodsPanic(t *testing.T) {
+	var wrong *nilErr
+	fails := func(err error) tegenaria.Parser {
+		return func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error { return err }
+	}
+	sends := func(c *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		item <- tegenaria.NewItem(c, 1)
+		req <- send("http://a.test/other")
+		return nil
+	}
+	filter := &filterHooks{accept: func(*tegenaria.Response, *tegenaria.Request) error { return wrong }}
+	filter.name = "f"
+	for name, tt := range map[string]struct {
+		parse tegenaria.Parser
+		with  tegenaria.EngineOption
+	}{
+		"parser":   {fails(wrong), tegenaria.EngineWithGrace(time.Second)},
+		"retry":    {fails(tegenaria.Retry(0, wrong)), tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: 1})},
+		"filter":   {nothing, tegenaria.EngineWithMiddlewares(filter)},
+		"pipeline": {sends, tegenaria.EngineWithPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { return wrong }})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld().page("http://a.test/", text("x")).page("http://a.test/other", text("x"))
+			s := newSpider("http://a.test/")
+			s.parse = func(c *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				if c.Request.Url != "http://a.test/" {
+					return nil
+				}
+				return tt.parse(c, item, req)
+			}
+			mustRun(t, newEngine(w, s, tt.with))
+			var panicked *tegenaria.PanicError
+			if herr := s.onlyError(t); !errors.As(herr, &panicked) || len(herr.Stack) == 0 {
+				t.Errorf("ErrorHandler got %v", herr)
+			}
+		})
+	}
+}

@@ -376,3 +376,20 @@ func TestFollowConcurrently(t *testing.T) {
 		})
 	}
 }
+
+// Repeated links are emissions, whoever listens.
+func TestFollowLinksCountsTheSame(t *testing.T) {
+	for _, listen := range []bool{false, true} {
+		w := newWorld().page("http://a.test/", page("/x", "/x", "/x")).page("http://a.test/x", page())
+		opts := []tegenaria.EngineOption{tegenaria.EngineWithDownloader(w), tegenaria.EngineWithLogger(quiet()),
+			tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
+			tegenaria.EngineWithSpiders(tegenaria.NewSpider("test", followAll, "http://a.test/"))}
+		if listen {
+			opts = append(opts, tegenaria.EngineWithEvents(tegenaria.Events{RequestAccepted: func(*tegenaria.Request) {}}))
+		}
+		st := mustRun(t, tegenaria.NewSpiderEngine(opts...))
+		if st.Discovered != 4 || st.Outcomes[tegenaria.Duplicate] != 2 {
+			t.Errorf("listen %v: discovered %d, %v", listen, st.Discovered, st.Outcomes)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -252,5 +253,67 @@ func TestWaitingPagesAreLetGo(t *testing.T) {
 		if err := <-done; err != nil || e.Stats().Settled != pages || len(c.committed) != pages {
 			t.Errorf("%v; %d settled, %d items committed, want %d", err, e.Stats().Settled, len(c.committed), pages)
 		}
+	})
+}
+
+type wrapCache struct {
+	tegenaria.CacheInterface
+	durable bool
+	settle  func(ctx context.Context, b tegenaria.Batch) error
+}
+
+func (c *wrapCache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, error) {
+	st, err := c.CacheInterface.Begin(ctx, job)
+	st.Durable = st.Durable || c.durable
+	return st, err
+}
+
+func (c *wrapCache) Settle(ctx context.Context, b tegenaria.Batch) error {
+	if c.settle != nil {
+		if err := c.settle(ctx, b); err != nil {
+			return err
+		}
+	}
+	return c.CacheInterface.Settle(ctx, b)
+}
+
+// The last Settle hangs until its context ends, which Stop sees to.
+func TestSettleFinishedHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld().page("http://a.test/", text("x"))
+		s := newSpider("http://a.test/")
+		s.parse = nothing
+		release := make(chan struct{})
+		var forced atomic.Bool
+		cache := &wrapCache{CacheInterface: tegenaria.NewMemoryCache(), durable: true, settle: func(ctx context.Context, b tegenaria.Batch) error {
+			if b.Finished != "" {
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case <-release:
+				}
+			}
+			return nil
+		}}
+		e := newEngine(w, s, tegenaria.EngineWithCache(cache))
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		go func() {
+			sleep(time.Minute)
+			cancel()
+			e.Stop(context.Background())
+			sleep(24 * time.Hour)
+			select {
+			case <-release:
+			default:
+				forced.Store(true)
+				close(release)
+			}
+		}()
+		e.Run(ctx, "test")
+		if forced.Load() {
+			t.Error("Run did not return within a day of Stop and of the end of its context")
+		}
+		sleep(48 * time.Hour)
 	})
 }
