@@ -32,6 +32,14 @@ func TestDialGuardTable(t *testing.T) {
 		"2001:0:a00:1::fefe:fefe", "2001:0:101:101::80ff:fffe", // Teredo: its server, its client
 		"fc00::1", "fd00:ec2::254", "fe80::1", "fe80::1%eth0", "febf::1", "fec0::1", "ff02::1",
 	}
+	if IsPublic(netip.Addr{}) {
+		t.Error("an invalid address is public")
+	}
+	for _, addr := range append(public, special...) {
+		if want := slices.Contains(public, addr); IsPublic(netip.MustParseAddr(addr)) != want {
+			t.Errorf("IsPublic(%s) is %v", addr, !want)
+		}
+	}
 	for _, addr := range public {
 		if err := g.check(netip.MustParseAddr(addr), "x.example:80"); err != nil {
 			t.Errorf("%s is refused: %v", addr, err)
