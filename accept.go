@@ -54,13 +54,13 @@ type acceptor struct {
 
 func newAcceptor(c *crawl, state State, dupes *duplicates) *acceptor {
 	a := &acceptor{
-		crawl: c, cache: c.cache, dupes: dupes, loopback: c.loopback,
+		crawl: c, cache: c.cache, dupes: dupes, loopback: c.fetcher.loopback,
 		codec: &codec{durable: state.Durable, parsers: c.parsers, values: wire.Values{Types: c.cfg.metaTypes}, bodyLimit: c.limits.Body},
 		hosts: identity.NewHostNames(), entries: guard.NewDoor(),
 	}
 	a.domains, _ = allowedDomains(c.cfg.domains) // wire has reported mistakes
 	a.scratch.New = func() any { return &scratch{keyer: dupes.keyer()} }
-	for _, m := range c.middlewares {
+	for _, m := range c.fetcher.middlewares {
 		if f, ok := m.(RequestFilter); ok {
 			a.filters = append(a.filters, f)
 		}

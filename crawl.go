@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/stage"
 )
@@ -32,26 +31,18 @@ type crawl struct {
 
 	unrecorded atomic.Bool // flights cannot be recorded, which was logged
 
-	teller      *teller
-	ledger      *ledger
-	sched       *scheduler
-	robots      robotsGate
-	middlewares Middlewares
-	errorMWs    []ErrorMiddleware
-	internalMWs []MiddlewaresInterface
-	downloaders *downloaderSet
-	http        *httpDownloader // the default downloader, nil if the user gave one
-	bodies      *fetch.Budget
+	teller *teller
+	ledger *ledger
+	sched  *scheduler
 
 	parserOptions parserOptions
 
-	loopback   *fetch.Loopback
-	writers    writers
 	parseGate  *gate
 	lent       atomic.Int64 // parsers that lend their place
 	fetching   fetching
 	committers committers
 	acceptor   *acceptor
+	fetcher    *fetcher
 	mill       *mill
 	settler    *settler
 	watch      *guard.Watch
@@ -59,7 +50,6 @@ type crawl struct {
 
 	began        time.Time
 	took         atomic.Int64    // how long the run was, once it is over
-	gated        bool            // addresses or proxies have a limit
 	work         context.Context // of all user code and downloads; cancelled when the crawl gives up
 	giveUp       context.CancelCauseFunc
 	intake       context.Context // of Start; cancelled when the crawl stops

@@ -16,17 +16,17 @@ type egress struct {
 }
 
 // egressOf finds the gate of a job's request. An address is looked up, which the download would do next.
-func (c *crawl) egressOf(j *job) egress {
-	p, r := &c.cfg.politeness, j.ctx.Request
+func (f *fetcher) egressOf(j *job) egress {
+	p, r := &f.crawl.cfg.politeness, j.ctx.Request
 	switch {
 	case r.Proxy != nil:
 		return egress{"proxy " + proxyHost(r.Proxy), p.PerProxy, false}
-	case p.PerIP == 0 || c.http == nil || r.downloader != "":
+	case p.PerIP == 0 || f.http == nil || r.downloader != "":
 		return egress{}
 	}
 	ctx, cancel := context.WithTimeout(j.ctx, r.timeoutOrDefault())
 	defer cancel()
-	if addr, ok := c.http.client.FirstAddr(ctx, r.Url); ok {
+	if addr, ok := f.http.client.FirstAddr(ctx, r.Url); ok {
 		return egress{"address " + addr.String(), p.PerIP, true}
 	}
 	return egress{} // the download will say what is wrong with it
@@ -42,15 +42,16 @@ func proxyHost(p *Proxy) string {
 
 // enterGate lets a job pass its gate. It returns false if the gate is closed; then the job keeps its slot and worker, and
 // has to stand in line again.
-func (c *crawl) enterGate(j *job) bool {
-	if !c.gated {
+func (f *fetcher) enterGate(j *job) bool {
+	c := f.crawl
+	if !f.gated {
 		return true
 	}
 	grant := j.slot()
 	if grant == nil {
 		return true
 	}
-	e := c.egressOf(j)
+	e := f.egressOf(j)
 	c.sched.mu.Lock()
 	defer c.sched.mu.Unlock()
 	return c.sched.slots.Enter(grant, e.name, e.limit, e.stays)
@@ -58,13 +59,13 @@ func (c *crawl) enterGate(j *job) bool {
 
 // standBack puts a job of the queue that may not start yet back into its slot's queue, without its worker. It comes
 // again when slot and gate are open, and must not be touched any more.
-func (c *crawl) standBack(j *job) {
+func (f *fetcher) standBack(j *job) {
 	j.open.Add(1)
 	j.mu.Lock()
 	grant, claim := j.grant, j.claim
 	j.grant, j.claim = nil, claimNone
 	j.mu.Unlock()
-	if !c.sched.standBack(j, grant, claim) {
+	if !f.crawl.sched.standBack(j, grant, claim) {
 		j.done()
 	}
 }
@@ -81,7 +82,8 @@ func (s *scheduler) standBack(j *job, grant *slots.Grant, c claim) bool {
 }
 
 // waitGate is standBack for an inline request: it returns when it has its slot and a worker again.
-func (c *crawl) waitGate(j *job) error {
+func (f *fetcher) waitGate(j *job) error {
+	c := f.crawl
 	j.mu.Lock()
 	grant, claim := j.grant, j.claim
 	j.grant, j.claim = nil, claimNone

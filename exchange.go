@@ -6,37 +6,81 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
+// fetcher takes a request through its gate, robots.txt and the middlewares to its downloader, and the response back.
+type fetcher struct {
+	crawl       *crawl
+	middlewares Middlewares
+	errorMWs    []ErrorMiddleware
+	internalMWs []MiddlewaresInterface
+	downloaders *downloaderSet
+	http        *httpDownloader // the default downloader, nil if the user gave one
+	loopback    *fetch.Loopback
+	bodies      *fetch.Budget
+	writers     writers
+	robots      robotsGate
+	gated       bool // addresses or proxies have a limit
+}
+
+func newFetcher(c *crawl) (f *fetcher, err error) {
+	cfg := &c.cfg
+	f = &fetcher{
+		crawl: c, middlewares: cfg.middlewares.sorted(), loopback: new(fetch.Loopback),
+		bodies: fetch.NewBudget(c.limits.BodiesInFlight, func() { c.settler.hurry() }),
+		robots: newRobotsGate(c), gated: cfg.politeness.PerIP > 0 || cfg.politeness.PerProxy > 0,
+	}
+	for _, m := range f.middlewares {
+		if e, ok := m.(ErrorMiddleware); ok {
+			f.errorMWs = append(f.errorMWs, e)
+		}
+		if i, ok := m.(InternalMiddleware); ok && i.SeesInternal() {
+			f.internalMWs = append(f.internalMWs, m)
+		}
+	}
+	fallback := cfg.downloader
+	if fallback == nil {
+		f.http = newHTTPDownloader(c.limits, cfg.allowStatus, fetch.Config{
+			Agent: cfg.politeness.agent(), AllowPrivate: cfg.politeness.AllowPrivate, Loopback: f.loopback,
+			HTTP: cfg.client, TLS: cfg.tls, Concurrency: cfg.concurrency, Bodies: f.bodies,
+		})
+		fallback = f.http
+	}
+	f.downloaders, err = newDownloaderSet(fallback, cfg.downloaders)
+	return f, err
+}
+
 // exchange sends the request through the middlewares and the downloader. It returns the failure, if there
 // is one; alive is false if the job was abandoned; closed tells that its slot or gate is, and that nothing was sent.
-func (c *crawl) exchange(j *job) (herr *HandleError, alive, closed bool) {
+func (f *fetcher) exchange(j *job) (herr *HandleError, alive, closed bool) {
+	c := f.crawl
 	ctx := j.ctx
 	if own, ok := ctx.Ctx.(*userContext); ok && own.user.Err() != nil { // it was given up while it waited
 		return j.failure(StageDownload, context.Cause(own.user), nil), true, false
 	}
-	if len(c.middlewares) > 0 && !j.prepared && !c.guard(j, StageRequest, func() { herr = c.processRequest(j) }) {
+	if len(f.middlewares) > 0 && !j.prepared && !c.guard(j, StageRequest, func() { herr = f.processRequest(j) }) {
 		return nil, false, false
 	}
 	if j.prepared = true; herr != nil {
 		return herr, true, false
 	}
 	if ctx.DownloadResult == nil && j.copy != nil {
-		c.answerByCopy(j)
+		c.fetcher.robots.answerByCopy(j)
 	}
 	var came answer
 	if ctx.DownloadResult == nil {
 		// A middleware may have changed its proxy, and with that its gate.
-		if len(c.middlewares) > 0 && !c.enterGate(j) {
+		if len(f.middlewares) > 0 && !f.enterGate(j) {
 			return nil, true, true
 		}
-		if herr, alive, closed = c.download(j); !alive || closed {
+		if herr, alive, closed = f.download(j); !alive || closed {
 			return nil, alive, closed
 		}
 		came = answerOf(ctx, herr)
 	}
-	c.answered(j, came)
+	f.answered(j, came)
 	if herr == nil && ctx.DownloadResult.Error != nil {
 		stack, err := guard.Protect(func() error { return ctx.DownloadResult.Error })
 		herr = j.failure(StageDownload, err, stack)
@@ -46,14 +90,14 @@ func (c *crawl) exchange(j *job) (herr *HandleError, alive, closed bool) {
 		herr = j.failure(StageDownload, errNilResponse, nil)
 	}
 	if resp != nil {
-		c.received(j, resp)
+		f.received(j, resp)
 	}
 	if herr != nil {
 		return herr, true, false
 	}
-	if len(c.middlewares) > 0 {
+	if len(f.middlewares) > 0 {
 		j.inbox = j.lateInbox()
-		if !c.guard(j, StageResponse, func() { herr = c.processResponse(j) }) {
+		if !c.guard(j, StageResponse, func() { herr = f.processResponse(j) }) {
 			return nil, false, false
 		}
 	}
@@ -65,9 +109,9 @@ func (c *crawl) exchange(j *job) (herr *HandleError, alive, closed bool) {
 
 var errNilResponse = errors.New("response is nil")
 
-func (c *crawl) processRequest(j *job) *HandleError {
+func (f *fetcher) processRequest(j *job) *HandleError {
 	asked := j.ctx.Request
-	for _, m := range c.middlewares {
+	for _, m := range f.middlewares {
 		stack, err := guard.Protect(func() error { return m.ProcessRequest(j.ctx) })
 		if j.call.GivenUp() { // the others must not be called any more
 			return nil
@@ -86,11 +130,11 @@ func (c *crawl) processRequest(j *job) *HandleError {
 	return nil
 }
 
-func (c *crawl) processResponse(j *job) *HandleError {
+func (f *fetcher) processResponse(j *job) *HandleError {
 	defer j.closeRequests() // the job may never come to its parser
 	asked := j.ctx.Request
-	for i := len(c.middlewares) - 1; i >= 0; i-- {
-		stack, err := guard.Protect(func() error { return c.middlewares[i].ProcessResponse(j.ctx, j.requests()) })
+	for i := len(f.middlewares) - 1; i >= 0; i-- {
+		stack, err := guard.Protect(func() error { return f.middlewares[i].ProcessResponse(j.ctx, j.requests()) })
 		if j.call.GivenUp() { // the others must not be called any more
 			return nil
 		}
@@ -118,7 +162,8 @@ func (j *job) keepRequest(asked *Request) {
 }
 
 // received completes and counts a response.
-func (c *crawl) received(j *job, resp *Response) {
+func (f *fetcher) received(j *job, resp *Response) {
+	c := f.crawl
 	resp.complete(j.ctx)
 	j.mu.Lock()
 	j.status = resp.Status
@@ -137,12 +182,13 @@ func (c *crawl) received(j *job, resp *Response) {
 
 // download asks the request's downloader and waits for its one result. closed tells that the slot does not let it
 // start any more: middlewares and robots.txt may have taken long, and the site have asked for a pause meanwhile.
-func (c *crawl) download(j *job) (herr *HandleError, alive, closed bool) {
+func (f *fetcher) download(j *job) (herr *HandleError, alive, closed bool) {
+	c := f.crawl
 	ctx := j.ctx
 	if ctx.Err() != nil { // given up while a middleware had it; its slot may be gone
 		return j.failure(StageDownload, context.Cause(ctx.Ctx), nil), true, false
 	}
-	d, err := c.downloaders.pick(ctx.Request.downloader)
+	d, err := f.downloaders.pick(ctx.Request.downloader)
 	if err != nil {
 		return j.failure(StageDownload, err, nil), true, false
 	}
@@ -158,7 +204,7 @@ func (c *crawl) download(j *job) (herr *HandleError, alive, closed bool) {
 		j.announced = true
 		c.teller.event(func() { f(ctx.Request) })
 	}
-	started, ok := c.begins(j)
+	started, ok := f.begins(j)
 	if !ok {
 		return nil, true, true
 	}
@@ -168,7 +214,7 @@ func (c *crawl) download(j *job) (herr *HandleError, alive, closed bool) {
 	j.started, j.downloader = started, d
 	c.teller.counters.requests.Add(1)
 	j.takeTurn()
-	alive = c.guard(j, StageDownload, func() { herr = c.askDownloader(j, d, started) })
+	alive = c.guard(j, StageDownload, func() { herr = f.askDownloader(j, d, started) })
 	if alive {
 		j.endTurn()
 	}
@@ -176,18 +222,19 @@ func (c *crawl) download(j *job) (herr *HandleError, alive, closed bool) {
 }
 
 // begins tells the scheduler that a download begins now. It returns false if its slot does not let it.
-func (c *crawl) begins(j *job) (time.Time, bool) {
+func (f *fetcher) begins(j *job) (time.Time, bool) {
+	c := f.crawl
 	if grant := j.slot(); grant != nil {
 		return c.sched.start(grant)
 	}
 	return c.now(), true
 }
 
-func (c *crawl) askDownloader(j *job, d *downloaderModule, started time.Time) *HandleError {
+func (f *fetcher) askDownloader(j *job, d *downloaderModule, started time.Time) *HandleError {
 	ctx := j.ctx
 	var herr *HandleError
 	d.Call(nil, func() error {
-		got, stack, err := c.ask(j, d, ctx, started)
+		got, stack, err := f.ask(j, d, ctx, started)
 		if err != nil {
 			herr = j.failure(StageDownload, err, stack)
 			return err
@@ -220,11 +267,11 @@ type asking struct {
 
 // ask calls a downloader and waits for its one result, which may come after Download has returned. The
 // request's timeout bounds both.
-func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time) (got *Context, stack []byte, err error) {
+func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Time) (got *Context, stack []byte, err error) {
 	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
 	var theirs *asking
 	own, asked := ctx.Ctx, ctx
-	ours := c.http != nil && d.Downloader == Downloader(c.http)
+	ours := f.http != nil && d.Downloader == Downloader(f.http)
 	if !ours || j.turn != nil { // somebody else's code runs in it
 		theirs = &asking{Context: *ctx, url: ctx.Request.Url, result: result}
 		theirs.life.Parent, theirs.Ctx, asked = own, &theirs.life, &theirs.Context
@@ -241,7 +288,7 @@ func (c *crawl) ask(j *job, d *downloaderModule, ctx *Context, started time.Time
 				limit = ctx.Request.timeoutOrDefault()
 			}
 		}
-		c.watch.Bound(&j.call, theirs, started, limit)
+		f.crawl.watch.Bound(&j.call, theirs, started, limit)
 	}
 	switch {
 	case theirs == nil:

@@ -82,10 +82,10 @@ func (c *crawl) obey(j *job, herr *HandleError) bool {
 
 // errorMiddlewares lets the ErrorMiddlewares see a failure, in the order of responses.
 func (c *crawl) errorMiddlewares(j *job, herr *HandleError) *HandleError {
-	for i := len(c.errorMWs) - 1; i >= 0; i-- {
+	for i := len(c.fetcher.errorMWs) - 1; i >= 0; i-- {
 		var next error
 		stack, err := guard.Protect(func() error {
-			next = c.errorMWs[i].ProcessError(j.ctx, herr, j.requests())
+			next = c.fetcher.errorMWs[i].ProcessError(j.ctx, herr, j.requests())
 			guard.Sound(next)
 			return nil
 		})

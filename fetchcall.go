@@ -161,7 +161,7 @@ func (j *job) resumeOwn() error {
 	if !take {
 		return nil
 	}
-	defer j.crawl.bodies.Want(j.rec.Slot)()
+	defer j.crawl.fetcher.bodies.Want(j.rec.Slot)()
 	defer j.waitsForEngine()()
 	j.crawl.watch.Pause(&j.call)
 	defer j.crawl.watch.Resume(&j.call)

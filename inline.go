@@ -129,7 +129,7 @@ func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 	herr = c.inlineExchange(j)
 	resp = j.ctx.Response()
 	if herr == nil && isRedirect(j.ctx.Request, resp) {
-		target, err := c.redirectTarget(j)
+		target, err := c.fetcher.redirectTarget(j)
 		if err == nil {
 			c.settleInline(j, Redirected, "")
 			return resp, target, nil, nil
@@ -137,7 +137,7 @@ func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 		herr = j.failure(StageRedirect, err, nil)
 	}
 	if herr == nil {
-		herr = c.checkStatus(j)
+		herr = c.fetcher.checkStatus(j)
 	}
 	if herr != nil {
 		given := j.call.GivenUp()
@@ -213,27 +213,27 @@ func (c *crawl) inlineExchange(j *job) *HandleError {
 		if c.sched.starves(j) {
 			return j.failure(StageDownload, IgnoreRequest(pageBudget), nil)
 		}
-		if !c.enterGate(j) {
-			if err := c.waitGate(j); err != nil {
+		if !c.fetcher.enterGate(j) {
+			if err := c.fetcher.waitGate(j); err != nil {
 				return j.failure(StageDownload, err, nil)
 			}
 			continue
 		}
-		passed, err := c.robots.passInline(j)
+		passed, err := c.fetcher.robots.passInline(j)
 		if err != nil {
 			return j.failure(StageRobots, err, nil)
 		}
 		if !passed {
 			continue
 		}
-		herr, alive, closed := c.exchange(j)
+		herr, alive, closed := c.fetcher.exchange(j)
 		switch {
 		case !alive:
 			return j.failure(StageDownload, c.whyLost(j), nil)
 		case !closed:
 			return herr
 		}
-		if err := c.waitGate(j); err != nil {
+		if err := c.fetcher.waitGate(j); err != nil {
 			return j.failure(StageDownload, err, nil)
 		}
 	}
@@ -249,7 +249,7 @@ func (c *crawl) waitSlot(j *job) error {
 
 // standInLine waits for what ask puts a waiter in line for.
 func (c *crawl) standInLine(j *job, ask func(w *waiter)) error {
-	defer c.bodies.Want(j.rec.Slot)()
+	defer c.fetcher.bodies.Want(j.rec.Slot)()
 	defer j.waitsForEngine()()
 	w := &waiter{granted: make(chan struct{})}
 	ask(w)

@@ -45,21 +45,22 @@ func redirects(resp *Response) bool {
 
 // internalExchange is exchange for a request of the engine's own, the first with the job's slot or one that follows.
 // alive is false if the job was abandoned.
-func (c *crawl) internalExchange(j *job, in *internalContext, ctx *Context, first bool) (alive bool, err error) {
+func (g robotsGate) internalExchange(j *job, in *internalContext, ctx *Context, first bool) (alive bool, err error) {
+	c := g.crawl
 	var by handiwork
-	if len(c.internalMWs) > 0 {
-		if alive = c.guard(j, StageRequest, func() { by, err = c.internalRequest(j, ctx) }); !alive || err != nil {
+	if len(c.fetcher.internalMWs) > 0 {
+		if alive = c.guard(j, StageRequest, func() { by, err = g.internalRequest(j, ctx) }); !alive || err != nil {
 			return alive, err
 		}
 	}
 	if ctx.DownloadResult == nil {
 		if first {
-			if _, ok := c.begins(j); !ok {
+			if _, ok := c.fetcher.begins(j); !ok {
 				return true, errNotNow
 			}
 			c.teller.counters.robots.Add(1)
 		}
-		if alive = c.guard(j, StageDownload, func() { err = c.internalDownload(j, ctx) }); !alive || err != nil {
+		if alive = c.guard(j, StageDownload, func() { err = g.internalDownload(j, ctx) }); !alive || err != nil {
 			return alive, err
 		}
 		if resp := ctx.Response(); first && resp != nil {
@@ -74,7 +75,7 @@ func (c *crawl) internalExchange(j *job, in *internalContext, ctx *Context, firs
 		return true, err
 	}
 	ctx.DownloadResult.Response.complete(ctx)
-	if len(c.internalMWs) > 0 && !c.guard(j, StageResponse, func() { err = c.internalResponse(j, ctx, &by) }) {
+	if len(c.fetcher.internalMWs) > 0 && !c.guard(j, StageResponse, func() { err = g.internalResponse(j, ctx, &by) }) {
 		return false, nil
 	}
 	resp := ctx.Response()
@@ -112,9 +113,9 @@ func saysEmpty(resp *Response) bool {
 }
 
 // internalRequest has the middlewares process a request, until one answers it.
-func (c *crawl) internalRequest(j *job, ctx *Context) (by handiwork, err error) {
+func (g robotsGate) internalRequest(j *job, ctx *Context) (by handiwork, err error) {
 	asked := ctx.Request
-	for _, m := range c.internalMWs {
+	for _, m := range g.crawl.fetcher.internalMWs {
 		if j.call.GivenUp() { // one of them was given up, and has returned after all
 			break
 		}
@@ -139,31 +140,33 @@ func (c *crawl) internalRequest(j *job, ctx *Context) (by handiwork, err error) 
 	return by, err
 }
 
-func (c *crawl) internalDownload(j *job, ctx *Context) error {
-	d, err := c.downloaders.pick(j.ctx.Request.downloader)
+func (g robotsGate) internalDownload(j *job, ctx *Context) error {
+	c := g.crawl
+	d, err := c.fetcher.downloaders.pick(j.ctx.Request.downloader)
 	if err != nil {
 		return err
 	}
 	return d.Call(nil, func() error {
-		got, _, err := c.ask(j, d, ctx, c.now())
+		got, _, err := c.fetcher.ask(j, d, ctx, c.now())
 		if err == nil {
 			ctx.DownloadResult = got.DownloadResult
-			c.heed(j, ctx)
+			g.heed(j, ctx)
 		}
 		return err
 	})
 }
 
 // internalResponse has the middlewares process a response. What they send is discarded: it would be nobody's.
-func (c *crawl) internalResponse(j *job, ctx *Context, by *handiwork) error {
+func (g robotsGate) internalResponse(j *job, ctx *Context, by *handiwork) error {
+	c := g.crawl
 	in := newInbox(nil, emission{})
 	defer in.close()
 	asked := ctx.Request
-	for i := len(c.internalMWs) - 1; i >= 0; i-- {
+	for i := len(c.fetcher.internalMWs) - 1; i >= 0; i-- {
 		if j.call.GivenUp() { // one of them was given up, and has returned after all
 			return nil
 		}
-		m, had := c.internalMWs[i], ctx.Response().hasBody()
+		m, had := c.fetcher.internalMWs[i], ctx.Response().hasBody()
 		_, err := guard.Protect(func() error {
 			err := m.ProcessResponse(ctx, in.ch)
 			if resp := ctx.Response(); had && resp != nil && !resp.hasBody() {

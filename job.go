@@ -138,8 +138,8 @@ func (j *job) tryOpen() bool {
 			return false
 		}
 		if j.open.CompareAndSwap(n, n+1) {
-			if c := j.crawl; c != nil && c.bodies.IsShort() {
-				c.bodies.Hurry(&j.hold)
+			if c := j.crawl; c != nil && c.fetcher.bodies.IsShort() {
+				c.fetcher.bodies.Hurry(&j.hold)
 			}
 			return true
 		}
@@ -299,7 +299,7 @@ func (j *job) closeSpools() {
 func (j *job) Abandon(l guard.Loss) {
 	j.crawl.lost(l, j, j.before.id, nil)
 	j.letGo()
-	j.crawl.robots.abort(j) // its download of robots.txt may never end
+	j.crawl.fetcher.robots.abort(j) // its download of robots.txt may never end
 	j.endParsing()
 	if j.caller != nil {
 		j.crawl.dropInline(j)

@@ -47,27 +47,27 @@ func (c *crawl) fetchJob(j *job) (parse, waits bool) {
 	case c.sched.starves(j):
 		j.decide(Filtered, pageBudget)
 		return false, false
-	case !c.enterGate(j):
-		c.standBack(j)
+	case !c.fetcher.enterGate(j):
+		c.fetcher.standBack(j)
 		return false, true
 	}
-	ok, waits := c.robots.pass(j)
+	ok, waits := c.fetcher.robots.pass(j)
 	c.tellBlocks()
 	if !ok {
 		return false, waits
 	}
 	c.watch.Sit(&j.call, pageRow)
-	herr, alive, closed := c.exchange(j)
+	herr, alive, closed := c.fetcher.exchange(j)
 	if closed {
 		c.watch.Leave(&j.call)
-		c.standBack(j)
+		c.fetcher.standBack(j)
 		return false, true
 	}
 	if !alive {
 		return false, false
 	}
 	if herr == nil {
-		if herr, alive = c.follow(j); !alive {
+		if herr, alive = c.fetcher.follow(j); !alive {
 			return false, false
 		}
 	}

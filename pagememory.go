@@ -34,7 +34,7 @@ func (r *Response) grow(n int64) error {
 		return nil
 	case n <= 0:
 		r.made.Add(n)
-		j.crawl.bodies.Shrink(&j.root().hold, -n)
+		j.crawl.fetcher.bodies.Shrink(&j.root().hold, -n)
 		return nil
 	}
 	if limit := j.crawl.limits.page(); r.made.Add(n) > limit {
@@ -84,15 +84,15 @@ func (r *Response) job() *job {
 func (j *job) growPage(n int64) error {
 	c, root := j.crawl, j.root()
 	hold := &root.hold
-	if c.bodies.TryGrow(hold, n) {
+	if c.fetcher.bodies.TryGrow(hold, n) {
 		return nil
 	}
 	if j != root || !c.lendToWait(j) {
-		c.bodies.Add(hold, n)
+		c.fetcher.bodies.Add(hold, n)
 		return nil
 	}
 	c.watch.Pause(&j.call)
-	err := c.bodies.GrowUnless(j.ctx, hold, n, j.mustGetMemory)
+	err := c.fetcher.bodies.GrowUnless(j.ctx, hold, n, j.mustGetMemory)
 	back := c.takeBack(j)
 	c.watch.Resume(&j.call)
 	if err == nil {

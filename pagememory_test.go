@@ -32,7 +32,7 @@ const (
 
 // look notes how much is in use.
 func (p *pages) look() {
-	used := p.c.bodies.Used()
+	used := p.c.fetcher.bodies.Used()
 	for most := p.most.Load(); used > most && !p.most.CompareAndSwap(most, used); {
 		most = p.most.Load()
 	}
@@ -47,7 +47,7 @@ func (p *pages) page(rng *rand.Rand) error {
 	j := c.newJob(Record{Slot: "a"}, nil)
 	j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: p.ctx, job: j}
 	resp := &Response{ctx: j.ctx}
-	defer c.bodies.Release(&j.hold)
+	defer c.fetcher.bodies.Release(&j.hold)
 	grow := func(left int64, take func(n int64) error) error {
 		for left > 0 {
 			n := 1 + rng.Int64N(left)
@@ -60,7 +60,7 @@ func (p *pages) page(rng *rand.Rand) error {
 		}
 		return nil
 	}
-	if err := grow(1+rng.Int64N(pagesBody), func(n int64) error { return c.bodies.Grow(p.ctx, &j.hold, n) }); err != nil {
+	if err := grow(1+rng.Int64N(pagesBody), func(n int64) error { return c.fetcher.bodies.Grow(p.ctx, &j.hold, n) }); err != nil {
 		return err
 	}
 	if err := c.parseGate.acquire(p.ctx, false); err != nil {
@@ -72,7 +72,7 @@ func (p *pages) page(rng *rand.Rand) error {
 		if p.busy && rng.IntN(3) == 0 { // a Fetch
 			c.lend(j)
 			pause(time.Duration(rng.IntN(10)) * time.Millisecond)
-			c.bodies.Add(&j.hold, 10)
+			c.fetcher.bodies.Add(&j.hold, 10)
 			if err := c.takeBack(j); err != nil {
 				return err
 			}
@@ -95,7 +95,7 @@ func (p *pages) page(rng *rand.Rand) error {
 func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	work, cancel := context.WithCancelCause(t.Context())
 	p.ctx = work
-	c := &crawl{began: time.Now(), work: work, bodies: fetch.NewBudget(pagesBound, nil), parseGate: newGate(parsers)}
+	c := &crawl{began: time.Now(), work: work, fetcher: &fetcher{bodies: fetch.NewBudget(pagesBound, nil)}, parseGate: newGate(parsers)}
 	c.cfg.concurrency = workers
 	c.limits = Limits{BodiesInFlight: pagesBound, Body: pagesBody}
 	c.watch = guard.NewWatch(guard.Config{})
@@ -117,8 +117,8 @@ func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	}
 	wg.Wait()
 	cancel(nil)
-	if c.bodies.Used() != 0 || c.bodies.Waits() != 0 || c.lent.Load() != 0 || c.parseGate.free != parsers {
-		t.Errorf("%d bytes, %d waits and %d lent places are left, %d of %d places are free", c.bodies.Used(), c.bodies.Waits(), c.lent.Load(), c.parseGate.free, parsers)
+	if c.fetcher.bodies.Used() != 0 || c.fetcher.bodies.Waits() != 0 || c.lent.Load() != 0 || c.parseGate.free != parsers {
+		t.Errorf("%d bytes, %d waits and %d lent places are left, %d of %d places are free", c.fetcher.bodies.Used(), c.fetcher.bodies.Waits(), c.lent.Load(), c.parseGate.free, parsers)
 	}
 }
 
@@ -146,25 +146,25 @@ func TestH01WaitingParsersEnd(t *testing.T) {
 // One page may take so much and no more; what is made of a page that has settled counts nowhere. A hold that can grow after
 // its release makes it fail.
 func TestH01OnePageHasABound(t *testing.T) {
-	c := &crawl{began: time.Now(), work: t.Context(), bodies: fetch.NewBudget(1000, nil), parseGate: newGate(1), limits: Limits{BodiesInFlight: 1000, Body: 600}}
+	c := &crawl{began: time.Now(), work: t.Context(), fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, parseGate: newGate(1), limits: Limits{BodiesInFlight: 1000, Body: 600}}
 	c.watch = guard.NewWatch(guard.Config{})
 	j := c.newJob(Record{}, nil)
 	j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: t.Context(), job: j}
 	resp := &Response{ctx: j.ctx}
-	if err := resp.grow(1200); err != nil || c.bodies.Used() != 1200 {
-		t.Fatalf("%d bytes are used, %v", c.bodies.Used(), err)
+	if err := resp.grow(1200); err != nil || c.fetcher.bodies.Used() != 1200 {
+		t.Fatalf("%d bytes are used, %v", c.fetcher.bodies.Used(), err)
 	}
 	var limit *html.LimitError
-	if err := resp.grow(1); !errors.As(err, &limit) || limit.Limit != 1200 || c.bodies.Used() != 1200 {
-		t.Errorf("%v, %d bytes are used", err, c.bodies.Used())
+	if err := resp.grow(1); !errors.As(err, &limit) || limit.Limit != 1200 || c.fetcher.bodies.Used() != 1200 {
+		t.Errorf("%v, %d bytes are used", err, c.fetcher.bodies.Used())
 	}
-	if err := resp.grow(-200); err != nil || c.bodies.Used() != 1000 {
-		t.Errorf("%v, %d bytes are used", err, c.bodies.Used())
+	if err := resp.grow(-200); err != nil || c.fetcher.bodies.Used() != 1000 {
+		t.Errorf("%v, %d bytes are used", err, c.fetcher.bodies.Used())
 	}
-	c.bodies.Release(&j.hold)
+	c.fetcher.bodies.Release(&j.hold)
 	for _, n := range []int64{100, -100, 50} {
-		if err := resp.grow(n); err != nil || c.bodies.Used() != 0 {
-			t.Errorf("after the end: %v, %d bytes are used", err, c.bodies.Used())
+		if err := resp.grow(n); err != nil || c.fetcher.bodies.Used() != 0 {
+			t.Errorf("after the end: %v, %d bytes are used", err, c.fetcher.bodies.Used())
 		}
 	}
 	if (&Response{}).grow(1<<60) != nil {
@@ -177,7 +177,7 @@ func TestH01OnePageHasABound(t *testing.T) {
 // call hurry.
 func TestH01WaitEndsWhenAnItemIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &crawl{began: time.Now(), work: t.Context(), bodies: fetch.NewBudget(1000, nil), parseGate: newGate(2), limits: Limits{BodiesInFlight: 1000, Body: 600}}
+		c := &crawl{began: time.Now(), work: t.Context(), fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, parseGate: newGate(2), limits: Limits{BodiesInFlight: 1000, Body: 600}}
 		c.cfg.concurrency = 2
 		c.watch = guard.NewWatch(guard.Config{})
 		page := func() (*job, *Response) {
@@ -197,7 +197,7 @@ func TestH01WaitEndsWhenAnItemIsSent(t *testing.T) {
 		done := make(chan error, 1)
 		go func() { done <- resp.grow(100) }()
 		synctest.Wait()
-		if !c.bodies.IsShort() {
+		if !c.fetcher.bodies.IsShort() {
 			t.Fatal("it does not wait")
 		}
 		if !j.tryOpen() {
@@ -206,20 +206,20 @@ func TestH01WaitEndsWhenAnItemIsSent(t *testing.T) {
 		synctest.Wait()
 		select {
 		case err := <-done:
-			if err != nil || c.bodies.Used() != 1200 {
-				t.Errorf("%v, %d bytes are used", err, c.bodies.Used())
+			if err != nil || c.fetcher.bodies.Used() != 1200 {
+				t.Errorf("%v, %d bytes are used", err, c.fetcher.bodies.Used())
 			}
 		default:
 			t.Error("it waits on")
-			c.bodies.Release(&large.hold)
+			c.fetcher.bodies.Release(&large.hold)
 			<-done
 		}
-		if c.bodies.Release(&large.hold); c.bodies.IsShort() {
+		if c.fetcher.bodies.Release(&large.hold); c.fetcher.bodies.IsShort() {
 			t.Error("somebody waits")
 		}
-		c.bodies.Release(&j.hold)
-		if c.bodies.Used() != 0 {
-			t.Errorf("%d bytes are left", c.bodies.Used())
+		c.fetcher.bodies.Release(&j.hold)
+		if c.fetcher.bodies.Used() != 0 {
+			t.Errorf("%d bytes are left", c.fetcher.bodies.Used())
 		}
 	})
 }

@@ -34,7 +34,7 @@ func (c *crawl) open() (state State, err error) {
 	if state.Finished {
 		return state, nil
 	}
-	c.loopback.Add(loopbackOf(state)...)
+	c.fetcher.loopback.Add(loopbackOf(state)...)
 	for _, part := range c.parts {
 		if opener, ok := part.(Opener); ok {
 			what := fmt.Sprintf("opening %T", part)
@@ -166,10 +166,10 @@ func (c *crawl) close(reason string) error {
 	c.noMore()
 	c.giveUp(context.Canceled)
 	c.abandonStore()
-	if c.http != nil {
-		c.http.close()
+	if c.fetcher.http != nil {
+		c.fetcher.http.close()
 	}
-	c.bodies.Close()
+	c.fetcher.bodies.Close()
 	c.took.Store(int64(time.Since(c.began)))
 	c.teller.close()
 	if f := c.cfg.events.Closed; f != nil {

@@ -17,28 +17,28 @@ import (
 // target in its place, a status that is not allowed is a failure, anything else is the parser's.
 //
 // alive is false if the job was abandoned: a target that is refused goes to the ErrorHandlers.
-func (c *crawl) follow(j *job) (herr *HandleError, alive bool) {
+func (f *fetcher) follow(j *job) (herr *HandleError, alive bool) {
 	if !isRedirect(j.ctx.Request, j.ctx.Response()) {
-		return c.checkStatus(j), true
+		return f.checkStatus(j), true
 	}
-	alive = c.guard(j, StageRedirect, func() { herr = c.redirect(j) })
+	alive = f.crawl.guard(j, StageRedirect, func() { herr = f.redirect(j) })
 	return herr, alive
 }
 
 // checkStatus makes a failure of a status that neither request nor engine allows.
-func (c *crawl) checkStatus(j *job) *HandleError {
+func (f *fetcher) checkStatus(j *job) *HandleError {
 	r, resp := j.ctx.Request, j.ctx.Response()
 	if resp.Status < 0 {
 		return j.failure(StageStatus, &UnexpectedStatusError{Status: resp.Status, URL: resp.URL}, nil)
 	}
-	allowed := c.cfg.allowStatus
+	allowed := f.crawl.cfg.allowStatus
 	if len(r.allowStatus) > 0 {
 		allowed = append(slices.Clip(allowed), r.allowStatus...)
 	}
 	d := j.downloader
 	if d == nil { // a middleware answered
 		var err error
-		if d, err = c.downloaders.pick(r.downloader); err != nil {
+		if d, err = f.downloaders.pick(r.downloader); err != nil {
 			return j.failure(StageStatus, err, nil)
 		}
 	}
@@ -61,21 +61,21 @@ func isRedirect(r *Request, resp *Response) bool {
 func follows(r *Request) bool { return r.AllowRedirects && r.MaxRedirects > 0 }
 
 // redirect ends the job as redirected and accepts the target as a new request.
-func (c *crawl) redirect(j *job) *HandleError {
-	next, err := c.redirectTarget(j)
+func (f *fetcher) redirect(j *job) *HandleError {
+	next, err := f.redirectTarget(j)
 	if err != nil {
 		return j.failure(StageRedirect, err, nil)
 	}
 	ctx := j.ctx.resent()
 	ctx.Request = next
-	c.acceptor.accept(emission{parent: j, redirect: true}, ctx)
+	f.crawl.acceptor.accept(emission{parent: j, redirect: true}, ctx)
 	j.decide(Redirected, "")
 	return nil
 }
 
 // redirectTarget makes the request that a redirect asks for. It inherits parser, Meta and the chain;
 // credentials do not cross origins.
-func (c *crawl) redirectTarget(j *job) (*Request, error) {
+func (f *fetcher) redirectTarget(j *job) (*Request, error) {
 	r, resp := j.ctx.Request, j.ctx.Response()
 	if len(r.Redirects) >= r.MaxRedirects {
 		return nil, &TooManyRedirectsError{URL: r.Url, Limit: r.MaxRedirects}
@@ -95,9 +95,9 @@ func (c *crawl) redirectTarget(j *job) (*Request, error) {
 	next.Redirects = append(slices.Clone(r.Redirects), r.Url)
 	rewriteMethod(&next, resp.Status)
 	if urlx.Origin(asked) != urlx.Origin(target) {
-		c.cfg.dropCredentials(&next)
+		f.crawl.cfg.dropCredentials(&next)
 	}
-	return &next, c.extendChain(j, &next)
+	return &next, f.extendChain(j, &next)
 }
 
 // locationURL returns the reference in a Location header. What is not UTF-8 is in a charset of the server's own: its
@@ -121,7 +121,8 @@ func locationURL(location string) string {
 
 // extendChain keeps the keys of a chain of redirects, so that a loop is seen: an URL of the chain is
 // asked again only after a hop that set a cookie.
-func (c *crawl) extendChain(j *job, next *Request) error {
+func (f *fetcher) extendChain(j *job, next *Request) error {
+	c := f.crawl
 	s := c.acceptor.scratch.Get().(*scratch)
 	defer c.acceptor.scratch.Put(s)
 	own, err := c.acceptor.dupes.key(s.keyer, j.ctx.Request)

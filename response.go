@@ -146,7 +146,7 @@ func (r *Response) inMemory() ([]byte, error) {
 		return nil, fmt.Errorf("tegenaria: reading the spooled body of %s: %w", urlx.Redact(r.URL), err)
 	}
 	if r.ctx != nil && r.ctx.job != nil && r.ctx.job.crawl != nil { // the file is open: the request has not settled
-		r.ctx.job.crawl.bodies.Add(r.ctx.hold(), size)
+		r.ctx.job.crawl.fetcher.bodies.Add(r.ctx.hold(), size)
 	}
 	r.read = body
 	return body, nil

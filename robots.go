@@ -78,7 +78,7 @@ func (g robotsGate) pass(j *job) (ok, waits bool) {
 		return false, true
 	case robotsgate.Later:
 		g.crawl.sched.block(j.rec.Slot, look.At)
-		g.crawl.askAgain(j)
+		g.askAgain(j)
 		return false, true
 	case robotsgate.Ask:
 		return g.passAsker(j)
@@ -98,17 +98,17 @@ func (g robotsGate) passAsker(j *job) (ok, waits bool) {
 		return false, false
 	case j.copy == nil && c.sched.delayed(j.slot()):
 		// Its slot has a delay, and the download of robots.txt took the turn.
-		c.askAgain(j)
+		c.fetcher.robots.askAgain(j)
 		return false, true
 	}
 	return g.pass(j)
 }
 
 // askAgain puts a job back into its slot's queue, without its worker.
-func (c *crawl) askAgain(j *job) {
+func (g robotsGate) askAgain(j *job) {
 	j.open.Add(1)
 	j.letGo()
-	c.sched.comeBack(j)
+	g.crawl.sched.comeBack(j)
 }
 
 // passInline is pass for an inline request. False without an error: its slot was given back, it has to
@@ -159,7 +159,7 @@ const (
 // ask downloads the file and notes what it says. The error is one of the network. Nothing is asked if the slot was
 // blocked since the job was granted it: the job and those that wait for it come again.
 func (g robotsGate) ask(j *job) error {
-	answer, err := g.crawl.fetchRobots(j)
+	answer, err := g.fetchRobots(j)
 	failed := answer.status == http.StatusTooManyRequests || answer.status >= 500
 	switch {
 	case errors.Is(err, errNotNow):
@@ -214,7 +214,7 @@ type robotsAnswer struct {
 // are followed here; those that lead nowhere count as a file that is not there (RFC 9309 §2.3.1.2). Of the
 // middlewares only those see it that ask for the engine's own requests. The slot is stamped when the download
 // begins; errNotNow tells that it was blocked meanwhile, and that nothing was sent.
-func (c *crawl) fetchRobots(j *job) (answer robotsAnswer, err error) {
+func (g robotsGate) fetchRobots(j *job) (answer robotsAnswer, err error) {
 	url := urlx.Origin(j.ctx.Request.Url) + "/robots.txt"
 	deadline := time.Now().Add(robotsTimeout)
 	seen := map[string]bool{}
@@ -227,8 +227,8 @@ func (c *crawl) fetchRobots(j *job) (answer robotsAnswer, err error) {
 		r.Proxy, r.downloader = j.ctx.Request.Proxy, j.ctx.Request.downloader
 		in := &internalContext{Context: j.ctx.Ctx}
 		ctx := &Context{Request: r, Ctx: in, CtxId: j.ctx.CtxId}
-		alive, err := c.internalExchange(j, in, ctx, hop == 0)
-		c.bodies.Release(&in.hold)
+		alive, err := g.internalExchange(j, in, ctx, hop == 0)
+		g.crawl.fetcher.bodies.Release(&in.hold)
 		if hop == 0 {
 			answer.copy = in.copy
 		}

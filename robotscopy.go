@@ -41,12 +41,12 @@ func (j *job) takeCopy(copy *Response) {
 
 // answerByCopy answers the job with the copy that it was given, if there is one and the job's request, as the middlewares
 // have left it, sends nothing that the engine's own did not send.
-func (c *crawl) answerByCopy(j *job) {
+func (g robotsGate) answerByCopy(j *job) {
 	resp := j.copy
 	if j.copy = nil; resp == nil || !likeOwn(j.ctx.Request, resp.Request()) {
 		return
 	}
-	c.bodies.Add(&j.root().hold, int64(len(resp.Bytes())))
+	g.crawl.fetcher.bodies.Add(&j.root().hold, int64(len(resp.Bytes())))
 	j.ctx.DownloadResult = &RequestResult{Response: copyOf(resp, j.ctx.Request)}
 }
 

@@ -55,7 +55,7 @@ func newSettler(c *crawl, state State) *settler {
 	return &settler{
 		crawl: c, cache: c.cache, committers: c.committers, durable: state.Durable, earlier: state.Counters,
 		alone:   memory && len(c.committers) == 0,
-		batches: stage.NewBatcher[settling](settlePause, func() bool { return c.hungry.Load() || c.bodies.IsShort() }),
+		batches: stage.NewBatcher[settling](settlePause, func() bool { return c.hungry.Load() || c.fetcher.bodies.IsShort() }),
 	}
 }
 
@@ -112,7 +112,7 @@ func (s *settler) take(e ended, gone bool) {
 			if batch.hold == nil {
 				batch.hold = new(fetch.Hold)
 			}
-			s.crawl.bodies.Move(&e.job.hold, batch.hold)
+			s.crawl.fetcher.bodies.Move(&e.job.hold, batch.hold)
 			e.job = nil
 			if !s.crawl.teller.tellsSettled() {
 				e.request = nil
@@ -169,7 +169,7 @@ func (s *settler) settle(todo *settling) {
 		c.endFlights(list)
 		err = s.store(&batch)
 	}
-	c.bodies.Release(hold)
+	c.fetcher.bodies.Release(hold)
 	if err != nil {
 		c.storeFailed(err)
 		for i := range list {
@@ -277,7 +277,7 @@ func (s *settler) putBack(e *ended) {
 // release gives back what the job holds in memory, unless it was let go.
 func (s *settler) release(e *ended) {
 	if e.job != nil {
-		s.crawl.bodies.Release(&e.job.hold)
+		s.crawl.fetcher.bodies.Release(&e.job.hold)
 		discard(e.job)
 	}
 }
@@ -303,7 +303,7 @@ func (s *settler) counters() map[string]int64 {
 // keepLoopback adds to a durable batch what the seeds allowed to be dialled. A batch makes seeds durable that came
 // before it, whatever else it is for: so each has to say it.
 func (s *settler) keepLoopback(batch *Batch) {
-	allowed := s.crawl.loopback.List()
+	allowed := s.crawl.fetcher.loopback.List()
 	if len(allowed) == 0 {
 		return
 	}

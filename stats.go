@@ -150,13 +150,13 @@ func (c *crawl) summary(status Status) Summary {
 		Spider:      c.spider.GetName(),
 		Status:      status.String(),
 		RequestArgs: RequestArgs{slices.Sorted(slices.Values(c.cfg.domains)), c.limits.Depth},
-		ModuleArgs:  ModuleArgs{len(c.downloaders.all), int(c.cfg.parseWorkers), len(c.mill.pipelines)},
+		ModuleArgs:  ModuleArgs{len(c.fetcher.downloaders.all), int(c.cfg.parseWorkers), len(c.mill.pipelines)},
 		ItemBuffers: PoolSummary{c.mill.buffer.BufferCap(), c.mill.buffer.MaxBufferNumber(), c.mill.buffer.BufferNumber(), c.mill.buffer.Total()},
 	}
 	c.stop.mu.Lock()
 	s.Reason = c.reason
 	c.stop.mu.Unlock()
-	for _, d := range c.downloaders.all {
+	for _, d := range c.fetcher.downloaders.all {
 		s.Downloaders = append(s.Downloaders, d.Summary())
 	}
 	c.ledger.snapshot(&s.Stats)

@@ -50,7 +50,7 @@ func (c *crawl) requestStop(reason string, cause error) {
 	for _, j := range c.sched.stop() {
 		j.done()
 	}
-	c.robots.stop()
+	c.fetcher.robots.stop()
 	c.ledger.stop()
 	close(c.asked)
 }

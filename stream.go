@@ -47,7 +47,7 @@ func (j *job) takeTurn() {
 	if j.turn = nil; r.ResponseWriter == nil {
 		return
 	}
-	j.turn = &turn{all: &j.crawl.writers, own: r.ResponseWriter, url: r.Url}
+	j.turn = &turn{all: &j.crawl.fetcher.writers, own: r.ResponseWriter, url: r.Url}
 	if reflect.ValueOf(r.ResponseWriter).Comparable() {
 		j.turn.key = r.ResponseWriter
 	}

@@ -73,7 +73,8 @@ func isOverload(err error) bool {
 
 // answered tells the slot of a job what came of its download, and gives it back: what the answer forbids is forbidden
 // before anything else can start. The worker stays.
-func (c *crawl) answered(j *job, a answer) {
+func (f *fetcher) answered(j *job, a answer) {
+	c := f.crawl
 	j.mu.Lock()
 	grant := j.grant
 	j.grant = nil
@@ -110,12 +111,13 @@ func (s *scheduler) answered(grant *slots.Grant, a answer, started time.Time) {
 
 // heed obeys the Retry-After of a robots.txt that was asked for with a job's slot. How often a robots.txt is asked for
 // without one, its gate knows.
-func (c *crawl) heed(j *job, ctx *Context) {
+func (g robotsGate) heed(j *job, ctx *Context) {
+	c := g.crawl
 	if a := answerOf(ctx, nil); a.after > 0 {
 		after := min(a.after, c.sched.maxRetryAfter)
 		c.sched.block(j.rec.Slot, c.now().Add(after))
 		c.sched.keep(j.rec.Slot)
-		c.robots.Postpone(j, time.Now().Add(after)) // for those of other slots
+		g.Postpone(j, time.Now().Add(after)) // for those of other slots
 		c.tellBlocks()
 	}
 }

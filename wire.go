@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
@@ -67,26 +66,20 @@ func (c *crawl) wire(name string) (mistakes []error) {
 	c.teller = newTeller(newLogger(cfg.logger, c.spider.GetName()), cfg.events, c.engine.publish, int64(c.limits.Errors), func() {
 		c.requestStop("limit: errors", nil)
 	})
-	c.wireParts()
-	note(c.wireDownloaders())
-	note(c.committers.mistakes())
 	c.wireMachines()
+	c.fetcher, err = newFetcher(c)
+	note(err)
+	c.mill = newMill(c)
+	c.wireParts()
+	note(c.committers.mistakes())
 	return mistakes
 }
 
-// wireParts sorts what is registered and finds what it can do.
+// wireParts lists what is registered, in the order in which it is opened.
 func (c *crawl) wireParts() {
-	c.middlewares = c.cfg.middlewares.sorted()
-	for _, m := range c.middlewares {
-		if f, ok := m.(ErrorMiddleware); ok {
-			c.errorMWs = append(c.errorMWs, f)
-		}
-		if f, ok := m.(InternalMiddleware); ok && f.SeesInternal() {
-			c.internalMWs = append(c.internalMWs, m)
-		}
+	for _, m := range c.fetcher.middlewares {
 		c.parts = append(c.parts, m)
 	}
-	c.mill = newMill(c)
 	for _, p := range c.mill.pipelines {
 		c.parts = append(c.parts, p)
 	}
@@ -107,24 +100,6 @@ func (c *crawl) wireParts() {
 	}
 }
 
-// wireDownloaders makes the default downloader unless the user gave one.
-func (c *crawl) wireDownloaders() (err error) {
-	cfg := &c.cfg
-	c.bodies = fetch.NewBudget(c.limits.BodiesInFlight, func() { c.settler.hurry() })
-	c.parserOptions = newParserOptions(c.limits)
-	c.loopback = new(fetch.Loopback)
-	fallback := cfg.downloader
-	if fallback == nil {
-		c.http = newHTTPDownloader(c.limits, cfg.allowStatus, fetch.Config{
-			Agent: cfg.politeness.agent(), AllowPrivate: cfg.politeness.AllowPrivate, Loopback: c.loopback,
-			HTTP: cfg.client, TLS: cfg.tls, Concurrency: cfg.concurrency, Bodies: c.bodies,
-		})
-		fallback = c.http
-	}
-	c.downloaders, err = newDownloaderSet(fallback, cfg.downloaders)
-	return err
-}
-
 // wireMachines makes the machines of the crawl.
 func (c *crawl) wireMachines() {
 	cfg := &c.cfg
@@ -139,8 +114,7 @@ func (c *crawl) wireMachines() {
 	c.sched.job, c.sched.hungry, c.sched.handOver = c.newJob, &c.hungry, c.handOver
 	c.sched.suspect = func(j *job) { c.suspect(j, true) }
 	c.sched.keep = func(slot string) { c.settler.keepSlot(slot) }
-	c.gated = cfg.politeness.PerIP > 0 || cfg.politeness.PerProxy > 0
-	c.robots = newRobotsGate(c)
+	c.parserOptions = newParserOptions(c.limits)
 	c.parseGate = newGate(int(cfg.parseWorkers))
 	c.watch, c.tellers = c.newWatch(), guard.NewDoor()
 }
