@@ -55,7 +55,7 @@ type acceptor struct {
 func newAcceptor(c *crawl, state State, dupes *duplicates) *acceptor {
 	a := &acceptor{
 		crawl: c, cache: c.cache, dupes: dupes, loopback: c.fetcher.loopback,
-		codec: &codec{durable: state.Durable, parsers: c.parsers, values: wire.Values{Types: c.cfg.metaTypes}, bodyLimit: c.limits.Body},
+		codec: &codec{durable: state.Durable, parsers: c.reader.parsers, values: wire.Values{Types: c.cfg.metaTypes}, bodyLimit: c.limits.Body},
 		hosts: identity.NewHostNames(), entries: guard.NewDoor(),
 	}
 	a.domains, _ = allowedDomains(c.cfg.domains) // wire has reported mistakes
@@ -175,7 +175,7 @@ func (a *acceptor) refuse(from emission, ctx *Context, no *refusal) {
 		a.crawl.ledger.refuse(1, no.outcome, no.reason)
 		return
 	}
-	a.crawl.failedEmission(from, ctx, no)
+	a.crawl.teller.failedEmission(from, ctx, no)
 }
 
 func (a *acceptor) depthOf(from emission) int {
@@ -299,7 +299,7 @@ func (a *acceptor) slotOf(r *Request, host string) string {
 	})
 	if err != nil && a.slotByPanicked.CompareAndSwap(false, true) {
 		err := fmt.Errorf("Politeness.SlotBy of %s, which belongs to its host's slot now: %w", urlx.Redact(r.Url), err)
-		a.crawl.handleOutside(&HandleError{Err: err, Request: r, Stage: StageAccept, Stack: stack})
+		a.crawl.teller.handleOutside(&HandleError{Err: err, Request: r, Stage: StageAccept, Stack: stack})
 	}
 	return slot
 }

@@ -109,7 +109,7 @@ func (c *Context) Fetch(r *Request) (*Response, error) {
 	if c.job == nil {
 		return nil, NewError(c.CtxId, errors.New("Fetch needs a running crawl"), ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
-	return c.job.crawl.fetchInline(c, r)
+	return c.job.crawl.reader.fetchInline(c, r)
 }
 
 // resent returns the Context to accept: one that has been on its way before, and is sent again, is the

@@ -26,8 +26,7 @@ type crawl struct {
 
 	cache   CacheInterface
 	flights FlightRecorder // the cache; nil if it is none
-	parsers *parserTable
-	hungry  atomic.Bool // downloads could begin if there were requests: no output holds any back
+	hungry  atomic.Bool    // downloads could begin if there were requests: no output holds any back
 
 	unrecorded atomic.Bool // flights cannot be recorded, which was logged
 
@@ -35,18 +34,13 @@ type crawl struct {
 	ledger *ledger
 	sched  *scheduler
 
-	parserOptions parserOptions
-
-	parseGate  *gate
-	lent       atomic.Int64 // parsers that lend their place
-	fetching   fetching
 	committers committers
 	acceptor   *acceptor
 	fetcher    *fetcher
+	reader     *reader
 	mill       *mill
 	settler    *settler
 	watch      *guard.Watch
-	tellers    *guard.Door // of the goroutines in which ErrorHandlers are told of callbacks that were given up
 
 	began        time.Time
 	took         atomic.Int64    // how long the run was, once it is over
@@ -94,10 +88,10 @@ func (c *crawl) run(ctx context.Context) error {
 	c.mill.close()
 	piping.Wait()
 	c.watch.Wait()
-	<-c.tellers.Close()
+	<-c.teller.handlers.Close()
 	c.mill.drain()
 	c.acceptor.close()
-	c.fetching.drop()
+	c.reader.fetching.drop()
 	c.settler.close()
 	settling.Wait()
 	c.settleFinished()
@@ -113,7 +107,7 @@ func (c *crawl) now() time.Time { return c.began.Add(time.Since(c.began)) }
 func (c *crawl) runRequests() error {
 	// The scheduler's claims say how many fetch and the parseGate how many parse; a parser that waits in Fetch
 	// lends its place. There is room for all of them, and for one that waits for what comes next.
-	return c.stageError(stage.Pull(c.work, c.pageWorkers(), c.take, stage.ProcessorFunc[*job](c.page)))
+	return c.stageError(stage.Pull(c.work, c.pageWorkers(), c.take, stage.ProcessorFunc[*job](c.reader.page)))
 }
 
 // pageWorkers is how many workers crawl pages.
@@ -131,7 +125,7 @@ func (c *crawl) newWatch() *guard.Watch {
 	return guard.NewWatch(guard.Config{
 		Limit:   limit,
 		TooLate: func(at string) error { return &CallbackTimeoutError{Stage: Stage(at), Limit: limit} },
-		Overdue: c.handOverPages,
+		Overdue: func() { c.acceptor.handOverPages() },
 		Untimed: []string{string(StageStart), string(StageOpen), string(StageDownload)},
 		Rows:    []int{pageRow: c.pageWorkers(), itemRow: c.cfg.itemConcurrency},
 	})
@@ -168,4 +162,24 @@ func (c *crawl) fail1(err error) {
 	if err != nil {
 		c.breakDown(&RunError{Op: "engine", Err: err})
 	}
+}
+
+// guard runs user code that the watch keeps an eye on. It returns false if the code was abandoned, or must not run any
+// more because the crawl gives up; the job is not to be touched.
+func (c *crawl) guard(j *job, at Stage, code func()) bool {
+	call := &j.call
+	if call.GivenUp() {
+		return false
+	}
+	if !call.Joined() {
+		c.watch.Join(call)
+		defer c.watch.Leave(call)
+	}
+	if j.ctx != nil {
+		j.before = snapshot{j.ctx.CtxId, j.ctx.Response()}
+	}
+	if at == StageResponse && j.inbox != nil {
+		return c.watch.Run(call, string(at), j.inbox, code)
+	}
+	return c.watch.Run(call, string(at), nil, code)
 }

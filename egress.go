@@ -88,7 +88,7 @@ func (f *fetcher) waitGate(j *job) error {
 	grant, claim := j.grant, j.claim
 	j.grant, j.claim = nil, claimNone
 	j.mu.Unlock()
-	return c.standInLine(j, func(w *waiter) {
+	return c.reader.standInLine(j, func(w *waiter) {
 		c.sched.mu.Lock()
 		defer c.sched.mu.Unlock()
 		w.ask = c.sched.slots.Ask(j.rec.Slot, w)

@@ -107,25 +107,23 @@ func (e *SpiderEngine) closeErrors() {
 	e.errs = nil
 }
 
-// teller tells about what happens in a crawl: it has the log, the counters and the user's Events, and ends with the run.
-// All methods may be called concurrently, also by callbacks that were given up.
+// teller tells about what happens in a crawl: it has the log, the counters and the user's Events, and tells of failures, which
+// the ErrorHandlers may answer with requests. All methods may be called concurrently, also by callbacks that were given up.
 type teller struct {
+	crawl    *crawl
 	log      logger
 	counters *counters
 	events   Events
-	publish  func(error) // to the ErrorChans
 
-	maxErrors int64  // Limits.Errors; 0: none
-	tooMany   func() // called for each failure from the last one on that they allow
-
-	door    *guard.Door // of what is being told; nothing is told once it is closed
-	crowded sync.Map    // slots that the log was told about: their requests are refused
+	door     *guard.Door // of what is being told; nothing is told once it is closed
+	handlers *guard.Door // of the goroutines in which ErrorHandlers are told of callbacks that were given up
+	crowded  sync.Map    // slots that the log was told about: their requests are refused
 }
 
-func newTeller(log logger, events Events, publish func(error), maxErrors int64, tooMany func()) *teller {
+func newTeller(c *crawl) *teller {
 	return &teller{
-		log: log, counters: newCounters(), events: events, publish: publish,
-		maxErrors: maxErrors, tooMany: tooMany, door: guard.NewDoor(),
+		crawl: c, log: newLogger(c.cfg.logger, c.spider.GetName()), counters: newCounters(), events: c.cfg.events,
+		door: guard.NewDoor(), handlers: guard.NewDoor(),
 	}
 }
 
@@ -144,7 +142,7 @@ func (t *teller) call(f func()) {
 		herr := &HandleError{Err: err, Stage: StageEvent, Stack: stack}
 		t.counters.errors.Add(1)
 		t.log.failure(herr)
-		t.publish(herr)
+		t.crawl.engine.publish(herr)
 	}
 }
 
@@ -159,9 +157,9 @@ func (t *teller) failed(herr *HandleError) {
 	if f := t.events.Error; f != nil {
 		t.call(func() { f(herr) })
 	}
-	t.publish(herr)
-	if t.maxErrors > 0 && errs >= t.maxErrors {
-		t.tooMany()
+	t.crawl.engine.publish(herr)
+	if limit := int64(t.crawl.limits.Errors); limit > 0 && errs >= limit {
+		t.crawl.requestStop("limit: errors", nil)
 	}
 }
 

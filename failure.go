@@ -30,12 +30,12 @@ func (j *job) failure(stage Stage, err error, stack []byte) *HandleError {
 // fail ends a job with an error: the ErrorMiddlewares see it first and may turn it into something else,
 // then the verbs are obeyed, and what is a failure after that goes to the ErrorHandlers. When the crawl
 // gives up the job goes back to the cache instead: it did not fail by itself.
-func (c *crawl) fail(j *job, herr *HandleError) {
-	if c.work.Err() != nil {
+func (t *teller) fail(j *job, herr *HandleError) {
+	if t.crawl.work.Err() != nil {
 		j.leaveUndecided()
 		return
 	}
-	herr = c.errorMiddlewares(j, herr)
+	herr = t.errorMiddlewares(j, herr)
 	switch {
 	case j.call.GivenUp(): // a middleware was given up, and has returned after all
 		return
@@ -43,16 +43,17 @@ func (c *crawl) fail(j *job, herr *HandleError) {
 		j.decide(Dropped, "middleware")
 		return
 	}
-	if c.obey(j, herr) {
+	if t.obey(j, herr) {
 		return
 	}
 	j.ctx.Error = herr.Err
-	c.handle(j, herr)
+	t.handle(j, herr)
 	j.decide(Failed, failedReason(herr))
 }
 
 // obey does what a verb among the error's causes asks for. It returns false if it is a failure like any other.
-func (c *crawl) obey(j *job, herr *HandleError) bool {
+func (t *teller) obey(j *job, herr *HandleError) bool {
+	c := t.crawl
 	if reason, ok := asCloseSpider(herr.Err); ok {
 		c.requestStop(reason, nil)
 		j.decide(Dropped, reason)
@@ -60,7 +61,7 @@ func (c *crawl) obey(j *job, herr *HandleError) bool {
 	}
 	if retry := asRetry(herr.Err); retry != nil {
 		if j.rec.Attempt+1 >= c.limits.Attempts || !j.rewind() {
-			c.handle(j, herr)
+			t.handle(j, herr)
 			j.decide(GaveUp, reasonOf(retry.Err))
 			return true
 		}
@@ -68,7 +69,7 @@ func (c *crawl) obey(j *job, herr *HandleError) bool {
 		return true
 	}
 	if gaveUp := asGiveUp(herr.Err); gaveUp != nil {
-		c.handle(j, herr)
+		t.handle(j, herr)
 		j.decide(GaveUp, reasonOf(gaveUp.reason))
 		return true
 	}
@@ -81,7 +82,8 @@ func (c *crawl) obey(j *job, herr *HandleError) bool {
 }
 
 // errorMiddlewares lets the ErrorMiddlewares see a failure, in the order of responses.
-func (c *crawl) errorMiddlewares(j *job, herr *HandleError) *HandleError {
+func (t *teller) errorMiddlewares(j *job, herr *HandleError) *HandleError {
+	c := t.crawl
 	for i := len(c.fetcher.errorMWs) - 1; i >= 0; i-- {
 		var next error
 		stack, err := guard.Protect(func() error {
@@ -109,40 +111,41 @@ func (c *crawl) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 
 // handle tells everybody about a failure: counters, log, events, ErrorChan, the engine's ErrorHandler and
 // the spider's, which may send requests.
-func (c *crawl) handle(j *job, herr *HandleError) {
+func (t *teller) handle(j *job, herr *HandleError) {
 	parent := j
 	if j.failures != nil {
 		parent = j.caller
 	}
-	c.teller.failed(herr)
-	c.tellHandlers(parent, j, herr)
+	t.failed(herr)
+	t.tellHandlers(parent, j, herr)
 }
 
 // tellHandlers calls the ErrorHandlers. What they send comes from parent, because failed has failed.
-func (c *crawl) tellHandlers(parent, failed *job, herr *HandleError) {
+func (t *teller) tellHandlers(parent, failed *job, herr *HandleError) {
+	c := t.crawl
 	in := newInbox(c.acceptor, emission{parent: parent, failed: failed, why: herr.Err})
 	defer in.close()
 	if c.cfg.errorHandler != nil && !failed.call.GivenUp() {
 		stack, err := guard.Protect(func() error { c.cfg.errorHandler(c.spider, herr); return nil })
-		c.handlerPanicked(failed, herr, err, stack)
+		t.handlerPanicked(failed, herr, err, stack)
 	}
 	if failed.call.GivenUp() { // what ran before was given up, and has returned after all
 		return
 	}
 	stack, err := guard.Protect(func() error { c.spider.ErrorHandler(herr, in.ch); return nil })
-	c.handlerPanicked(failed, herr, err, stack)
+	t.handlerPanicked(failed, herr, err, stack)
 }
 
 // handleAlone is handle for a failure of the start or of an emission: whoever waits for it has to go on when the
 // ErrorHandlers do not return. It returns when they have, or were abandoned.
-func (c *crawl) handleAlone(j *job, herr *HandleError) {
-	c.alone(j, func() { c.handle(j, herr) })
+func (t *teller) handleAlone(j *job, herr *HandleError) {
+	t.alone(j, func() { t.handle(j, herr) })
 }
 
 // alone runs code that calls the ErrorHandlers, and returns when it has returned or was abandoned.
-func (c *crawl) alone(j *job, code func()) {
+func (t *teller) alone(j *job, code func()) {
 	j.call.Owner, j.before.id = alone{j}, j.ctx.CtxId
-	_ = c.watch.Apart(&j.call, string(StageError), code) // whoever was given up has been told of
+	_ = t.crawl.watch.Apart(&j.call, string(StageError), code) // whoever was given up has been told of
 }
 
 // alone is a job that stands for a failure while the ErrorHandlers run. It holds nothing.
@@ -152,18 +155,19 @@ type alone struct{ *job }
 func (a alone) Doom() (kept bool) { return false }
 
 // Abandon tells that the ErrorHandlers were given up.
-func (a alone) Abandon(l guard.Loss) { a.crawl.lost(l, a.job, a.before.id, nil) }
+func (a alone) Abandon(l guard.Loss) { a.crawl.teller.lost(l, a.job, a.before.id, nil) }
 
 // handlerPanicked reports a panic of an ErrorHandler; the handlers are not asked again for it.
-func (c *crawl) handlerPanicked(failed *job, herr *HandleError, err error, stack []byte) {
+func (t *teller) handlerPanicked(failed *job, herr *HandleError, err error, stack []byte) {
 	if err != nil && !failed.call.GivenUp() {
-		c.teller.failed(&HandleError{CtxId: herr.CtxId, Err: err, Request: herr.Request, Stage: StageError, Stack: stack})
+		t.failed(&HandleError{CtxId: herr.CtxId, Err: err, Request: herr.Request, Stage: StageError, Stack: stack})
 	}
 }
 
 // lost tells about a callback that was given up: of a job, or of none, and with this CtxId and item. It does not wait for
 // user code: it is called before what the callback holds is given back. A job that was kept open is so until it is told.
-func (c *crawl) lost(l guard.Loss, j *job, id string, item *ItemMeta) {
+func (t *teller) lost(l guard.Loss, j *job, id string, item *ItemMeta) {
+	c := t.crawl
 	at, r := Stage(l.At), j.asAccepted()
 	c.teller.abandoned(at, r)
 	herr := &HandleError{CtxId: id, Err: abandonedBy(at, l.TooLate), Request: r, Item: item, Stage: at}
@@ -179,9 +183,9 @@ func (c *crawl) lost(l guard.Loss, j *job, id string, item *ItemMeta) {
 	}
 	standIn := j.standIn(herr)
 	teller := &job{crawl: c, caller: standIn, failures: &failures{}, rec: j.rec, ctx: standIn.ctx}
-	told := c.tellers.Go(func() { // run waits for it
+	told := t.handlers.Go(func() { // run waits for it
 		defer j.done() // the request is open until then: the handlers may send it again
-		c.alone(teller, func() { c.tellHandlers(standIn, teller, herr) })
+		t.alone(teller, func() { t.tellHandlers(standIn, teller, herr) })
 		teller.failures.runAll()
 	})
 	if !told {
@@ -243,8 +247,8 @@ func (j *job) id() string {
 }
 
 // whyLost returns the error of a Fetch whose call was given up, or could not begin.
-func (c *crawl) whyLost(j *job) error {
-	if late := c.watch.Why(&j.call); late != nil {
+func (t *teller) whyLost(j *job) error {
+	if late := t.crawl.watch.Why(&j.call); late != nil {
 		return abandonedBy(StageDownload, late)
 	}
 	return ErrOutputClosed
@@ -259,7 +263,8 @@ type failures struct {
 
 // failedEmission tells the ErrorHandlers about an emission that was refused. It stays open until they have
 // returned, since they may send another request in its place.
-func (c *crawl) failedEmission(from emission, ctx *Context, no *refusal) {
+func (t *teller) failedEmission(from emission, ctx *Context, no *refusal) {
+	c := t.crawl
 	var request *Request
 	id := ""
 	if ctx != nil {
@@ -284,7 +289,7 @@ func (c *crawl) failedEmission(from emission, ctx *Context, no *refusal) {
 	run := func() {
 		herr := NewError(id, no.err, ErrorWithRequest(request), ErrorWithStage(StageAccept)).unstack()
 		if j.rec.Attempt < c.limits.Attempts {
-			c.handleAlone(j, herr)
+			t.handleAlone(j, herr)
 		} else {
 			c.teller.failed(herr)
 		}

@@ -75,12 +75,12 @@ func (j *job) enterFetch() *fetchCall {
 		return nil
 	}
 	first := j.fetches == 0
-	if first && !j.crawl.fetching.add(j) {
+	if first && !j.crawl.reader.fetching.add(j) {
 		return nil
 	}
 	if !j.tryOpen() {
 		if first {
-			j.crawl.fetching.remove(j)
+			j.crawl.reader.fetching.remove(j)
 		}
 		return nil
 	}
@@ -114,7 +114,7 @@ func (f *fetchCall) leave() {
 	}
 	f.left = true
 	if j.fetches--; j.fetches == 0 {
-		j.crawl.fetching.remove(j)
+		j.crawl.reader.fetching.remove(j)
 	}
 	j.mu.Unlock()
 	j.done()
@@ -194,22 +194,22 @@ func (j *job) takeOwn(w *waiter) {
 
 // lend lets another page be parsed while this job's parser waits in Fetch. At most Concurrency parsers
 // lend at a time.
-func (c *crawl) lend(j *job) {
+func (rd *reader) lend(j *job) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lenders++
-	if !j.parsing || j.lent || c.lent.Add(1) > int64(c.cfg.concurrency) {
+	if !j.parsing || j.lent || rd.lent.Add(1) > int64(rd.crawl.cfg.concurrency) {
 		if j.parsing && !j.lent {
-			c.lent.Add(-1)
+			rd.lent.Add(-1)
 		}
 		return
 	}
 	j.lent = true
-	c.parseGate.release()
+	rd.parseGate.release()
 }
 
 // takeBack ends what lend began, when the last Fetch of the parser returns.
-func (c *crawl) takeBack(j *job) error {
+func (rd *reader) takeBack(j *job) error {
 	j.mu.Lock()
 	j.lenders--
 	last := j.lent && j.lenders == 0
@@ -220,8 +220,8 @@ func (c *crawl) takeBack(j *job) error {
 	if !last {
 		return nil
 	}
-	c.lent.Add(-1)
-	if err := c.parseGate.acquire(j.ctx, true); err != nil {
+	rd.lent.Add(-1)
+	if err := rd.parseGate.acquire(j.ctx, true); err != nil {
 		j.mu.Lock()
 		j.parsing = false
 		j.mu.Unlock()

@@ -14,15 +14,15 @@ import (
 // the engine could be downloading.
 
 // handOver asks for what is held back, now that a worker has nothing to do.
-func (c *crawl) handOver() {
-	c.handOverPages()
-	c.settler.hurry()
+func (a *acceptor) handOver() {
+	a.handOverPages()
+	a.crawl.settler.hurry()
 }
 
 // handOverPages makes the outputs of all pages hand over what they hold. What they are given after hungry was set, and
 // which this call does not find, they hand over themselves.
-func (c *crawl) handOverPages() {
-	c.watch.Each(pageRow, func(call *guard.Call) {
+func (a *acceptor) handOverPages() {
+	a.crawl.watch.Each(pageRow, func(call *guard.Call) {
 		for o := call.Owner.(*job).outs.Load(); o != nil; o = o.older {
 			o.handOver()
 		}

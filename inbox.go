@@ -97,7 +97,7 @@ func (in *inbox) close() {
 		return
 	}
 	if sendFence(in.ch, fence) && in.to != nil {
-		in.to.crawl.closedByUser(in.from)
+		in.to.crawl.acceptor.closedByUser(in.from)
 	}
 	in.running.Wait()
 }
@@ -110,7 +110,7 @@ func (in *inbox) drain() {
 		select {
 		case ctx, open := <-in.ch:
 			if !open {
-				in.to.crawl.closedByUser(in.from)
+				in.to.crawl.acceptor.closedByUser(in.from)
 				return
 			}
 			b.add(ctx)
@@ -131,7 +131,7 @@ func sendFence[T any](ch chan<- T, fence T) (closed bool) {
 var errClosedByUser = errors.New("a callback closed the channel that it sends to; the engine owns the channels and ends them itself")
 
 // closedByUser reports a channel that user code has closed.
-func (c *crawl) closedByUser(from emission) {
+func (a *acceptor) closedByUser(from emission) {
 	if from.parent != nil && from.parent.call.GivenUp() || from.failed != nil && from.failed.call.GivenUp() {
 		return // what code that was given up still does has no effect
 	}
@@ -139,7 +139,7 @@ func (c *crawl) closedByUser(from emission) {
 	if j := from.parent; j != nil && j.ctx != nil {
 		herr.Stage, herr.CtxId, herr.Request = StageParse, j.ctx.CtxId, j.ctx.Request
 	}
-	c.teller.failed(herr)
+	a.crawl.teller.failed(herr)
 }
 
 // requests returns the channel that the job's user code sends requests to.

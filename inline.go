@@ -9,7 +9,7 @@ import (
 
 // fetchInline is Context.Fetch: one request and its redirects, in the goroutine of the caller, who waits
 // for it anyway.
-func (c *crawl) fetchInline(caller *Context, r *Request) (*Response, error) {
+func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 	root := caller.job.root()
 	if caller.job.nesting() >= maxNesting {
 		return nil, NewError(caller.CtxId, errNesting, ErrorWithRequest(r), ErrorWithStage(StageAccept))
@@ -20,9 +20,9 @@ func (c *crawl) fetchInline(caller *Context, r *Request) (*Response, error) {
 	}
 	defer call.leave()
 	mid := caller.job.pauseOwn()
-	c.lend(root)
-	resp, herr := c.inlineChain(caller, call, r)
-	if err := c.takeBack(root); err != nil && herr == nil {
+	rd.lend(root)
+	resp, herr := rd.inlineChain(caller, call, r)
+	if err := rd.takeBack(root); err != nil && herr == nil {
 		herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageParse))
 	}
 	if err := mid(); err != nil && herr == nil {
@@ -35,17 +35,17 @@ func (c *crawl) fetchInline(caller *Context, r *Request) (*Response, error) {
 }
 
 // inlineChain runs an inline request until it has a response that is no redirect, or fails.
-func (c *crawl) inlineChain(caller *Context, call *fetchCall, r *Request) (*Response, *HandleError) {
+func (rd *reader) inlineChain(caller *Context, call *fetchCall, r *Request) (*Response, *HandleError) {
 	from := emission{parent: caller.job}
 	for attempt := 0; ; {
-		j, herr := c.inlineJob(caller, call, from, r, attempt)
+		j, herr := rd.inlineJob(caller, call, from, r, attempt)
 		if herr != nil {
 			return nil, herr
 		}
-		resp, next, herr, retry := c.inlineOnce(j)
+		resp, next, herr, retry := rd.inlineOnce(j)
 		switch {
 		case retry != nil:
-			c.settleInline(j, Dropped, "retry")
+			rd.settleInline(j, Dropped, "retry")
 			attempt++
 			if err := waitFor(caller, retry.After); err != nil {
 				return resp, j.failure(StageDownload, err, nil)
@@ -61,14 +61,15 @@ func (c *crawl) inlineChain(caller *Context, call *fetchCall, r *Request) (*Resp
 }
 
 // inlineJob passes the request through the filters of accept and makes a job of it.
-func (c *crawl) inlineJob(caller *Context, call *fetchCall, from emission, r *Request, attempt int) (*job, *HandleError) {
+func (rd *reader) inlineJob(caller *Context, call *fetchCall, from emission, r *Request, attempt int) (*job, *HandleError) {
+	c := rd.crawl
 	s := c.acceptor.scratch.Get().(*scratch)
 	defer c.acceptor.scratch.Put(s)
 	ctx := &Context{Request: r, Ctx: caller.Ctx}
 	failed := func(err error) *HandleError {
 		return NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageAccept)).unstack()
 	}
-	rec, no := c.inlineRecord(s, from, ctx)
+	rec, no := rd.inlineRecord(s, from, ctx)
 	if no != nil {
 		err := no.err
 		if err == nil {
@@ -96,7 +97,8 @@ func (c *crawl) inlineJob(caller *Context, call *fetchCall, from emission, r *Re
 }
 
 // inlineRecord is record for a request that is never deduplicated and never stored.
-func (c *crawl) inlineRecord(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
+func (rd *reader) inlineRecord(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
+	c := rd.crawl
 	r := ctx.Request
 	if r == nil {
 		return rec, &refusal{Failed, "accept", errNoRequest}
@@ -124,14 +126,15 @@ func (c *crawl) inlineRecord(s *scratch, from emission, ctx *Context) (rec Recor
 }
 
 // inlineOnce makes one exchange and settles its job. next is the target of a redirect.
-func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleError, retry *RetryError) {
+func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleError, retry *RetryError) {
+	c := rd.crawl
 	defer j.call.Life.Cancel(nil)
-	herr = c.inlineExchange(j)
+	herr = rd.inlineExchange(j)
 	resp = j.ctx.Response()
 	if herr == nil && isRedirect(j.ctx.Request, resp) {
 		target, err := c.fetcher.redirectTarget(j)
 		if err == nil {
-			c.settleInline(j, Redirected, "")
+			rd.settleInline(j, Redirected, "")
 			return resp, target, nil, nil
 		}
 		herr = j.failure(StageRedirect, err, nil)
@@ -142,14 +145,14 @@ func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 	if herr != nil {
 		given := j.call.GivenUp()
 		alive := !given && c.guard(j, StageError, func() {
-			herr = c.errorMiddlewares(j, herr)
+			herr = c.teller.errorMiddlewares(j, herr)
 			if herr == nil {
 				herr = j.failure(StageError, ErrIgnoreRequest, nil)
 			}
 			j.closeRequests()
 		})
 		if !alive {
-			c.settleInline(j, Failed, "abandoned")
+			rd.settleInline(j, Failed, "abandoned")
 			if !given {
 				herr = j.failure(StageError, ErrOutputClosed, nil)
 			}
@@ -157,7 +160,7 @@ func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 		}
 	}
 	if herr == nil {
-		c.settleInline(j, Fetched, "")
+		rd.settleInline(j, Fetched, "")
 		return resp, nil, nil, nil
 	}
 	if !j.isAwaited() {
@@ -182,7 +185,7 @@ func (c *crawl) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 	}
 	c.teller.notice(herr.Err)
 	c.teller.failed(herr)
-	c.settleInline(j, outcome, reason)
+	rd.settleInline(j, outcome, reason)
 	return resp, nil, herr, nil
 }
 
@@ -204,10 +207,11 @@ func inlineOutcome(herr *HandleError) (Outcome, string) {
 }
 
 // inlineExchange waits for robots.txt and the slot, then takes a worker of the lane and makes the exchange.
-func (c *crawl) inlineExchange(j *job) *HandleError {
+func (rd *reader) inlineExchange(j *job) *HandleError {
+	c := rd.crawl
 	defer j.letGo()
 	for {
-		if err := c.waitSlot(j); err != nil {
+		if err := rd.waitSlot(j); err != nil {
 			return j.failure(StageDownload, err, nil)
 		}
 		if c.sched.starves(j) {
@@ -229,7 +233,7 @@ func (c *crawl) inlineExchange(j *job) *HandleError {
 		herr, alive, closed := c.fetcher.exchange(j)
 		switch {
 		case !alive:
-			return j.failure(StageDownload, c.whyLost(j), nil)
+			return j.failure(StageDownload, c.teller.whyLost(j), nil)
 		case !closed:
 			return herr
 		}
@@ -240,15 +244,16 @@ func (c *crawl) inlineExchange(j *job) *HandleError {
 }
 
 // waitSlot stands in line for the job's slot and a worker of the lane.
-func (c *crawl) waitSlot(j *job) error {
+func (rd *reader) waitSlot(j *job) error {
 	if j.slot() != nil {
 		return nil
 	}
-	return c.standInLine(j, func(w *waiter) { c.sched.ask(j.rec.Slot, w) })
+	return rd.standInLine(j, func(w *waiter) { rd.crawl.sched.ask(j.rec.Slot, w) })
 }
 
 // standInLine waits for what ask puts a waiter in line for.
-func (c *crawl) standInLine(j *job, ask func(w *waiter)) error {
+func (rd *reader) standInLine(j *job, ask func(w *waiter)) error {
+	c := rd.crawl
 	defer c.fetcher.bodies.Want(j.rec.Slot)()
 	defer j.waitsForEngine()()
 	w := &waiter{granted: make(chan struct{})}
@@ -264,7 +269,7 @@ func (c *crawl) standInLine(j *job, ask func(w *waiter)) error {
 }
 
 // settleInline counts the end of an inline request. What it holds is given back with its caller.
-func (c *crawl) settleInline(j *job, outcome Outcome, reason string) {
+func (rd *reader) settleInline(j *job, outcome Outcome, reason string) {
 	resp := j.before.answer // code that was left behind may be at work on the Context
 	if !j.call.GivenUp() {
 		resp = j.ctx.Response()
@@ -275,7 +280,7 @@ func (c *crawl) settleInline(j *job, outcome Outcome, reason string) {
 		r = j.asAccepted()
 	}
 	switch {
-	case c.endInline(j, r, outcome, reason):
+	case rd.endInline(j, r, outcome, reason):
 		if spooled {
 			root.mu.Lock()
 			root.spooled = append(root.spooled, resp)
@@ -288,7 +293,7 @@ func (c *crawl) settleInline(j *job, outcome Outcome, reason string) {
 
 // dropInline counts the end of an inline request that was given up: the goroutine it runs in may be at work
 // still.
-func (c *crawl) dropInline(j *job) { c.endInline(j, j.asAccepted(), Failed, "abandoned") }
+func (rd *reader) dropInline(j *job) { rd.endInline(j, j.asAccepted(), Failed, "abandoned") }
 
 // isAwaited reports whether somebody still waits for an inline request.
 func (j *job) isAwaited() bool {
@@ -300,7 +305,8 @@ func (j *job) isAwaited() bool {
 
 // endInline counts the end of an inline request, and tells of it as r. It returns false if the request was given up
 // before.
-func (c *crawl) endInline(j *job, r *Request, outcome Outcome, reason string) bool {
+func (rd *reader) endInline(j *job, r *Request, outcome Outcome, reason string) bool {
+	c := rd.crawl
 	root := j.root()
 	root.mu.Lock()
 	i := slices.Index(root.inlines, j)

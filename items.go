@@ -69,7 +69,7 @@ func (m *mill) add(j *job, meta *ItemMeta) bool {
 	}
 	c := m.crawl
 	if meta == nil {
-		c.handle(j, j.failure(StageParse, errNilItem, nil))
+		c.teller.handle(j, j.failure(StageParse, errNilItem, nil))
 		return true
 	}
 	// The parser may be abandoned from here on, and its job with it. The run waits for the entry: a job that is
@@ -161,7 +161,7 @@ var errItemGone = errors.New("the item's pipelines were given up")
 // Abandon tells that the item's user code was given up. If the crawl gives up, it ends what the pipelines fetch inline.
 func (t *itemTask) Abandon(l guard.Loss) {
 	item := t.came // the code may be at work on the item itself
-	t.job.crawl.lost(l, t.job, item.CtxId, &item)
+	t.job.crawl.teller.lost(l, t.job, item.CtxId, &item)
 	if t.job.crawl.work.Err() != nil {
 		t.job.dropFetches()
 	}
@@ -235,7 +235,7 @@ func (m *mill) done(t *itemTask, err error, stack []byte) {
 	t.teller = &job{crawl: c, caller: parent, rec: parent.rec, ctx: &Context{Request: herr.Request, CtxId: herr.CtxId, Ctx: context.Background()}}
 	m.tell(t, StageError, func() {
 		c.teller.failed(herr)
-		c.tellHandlers(parent, t.teller, herr)
+		c.teller.tellHandlers(parent, t.teller, herr)
 	})
 }
 

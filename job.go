@@ -255,9 +255,9 @@ func (j *job) endParsing() {
 	j.mu.Unlock()
 	switch {
 	case lent:
-		j.crawl.lent.Add(-1)
+		j.crawl.reader.lent.Add(-1)
 	case parsing:
-		j.crawl.parseGate.release()
+		j.crawl.reader.parseGate.release()
 	}
 }
 
@@ -297,12 +297,12 @@ func (j *job) closeSpools() {
 
 // Abandon tells that the job's user code was given up, and gives back what the job holds.
 func (j *job) Abandon(l guard.Loss) {
-	j.crawl.lost(l, j, j.before.id, nil)
+	j.crawl.teller.lost(l, j, j.before.id, nil)
 	j.letGo()
 	j.crawl.fetcher.robots.abort(j) // its download of robots.txt may never end
 	j.endParsing()
 	if j.caller != nil {
-		j.crawl.dropInline(j)
+		j.crawl.reader.dropInline(j)
 		j.fetch.leave() // what waits for it may be a pipeline, whose item has been given up before
 	}
 	j.dropFetches()
@@ -313,10 +313,10 @@ func (j *job) dropFetches() {
 	j.mu.Lock()
 	fetches, inlines := j.fetches, slices.Clone(j.inlines)
 	j.fetches, j.dropped = 0, true
-	j.crawl.fetching.remove(j)
+	j.crawl.reader.fetching.remove(j)
 	j.mu.Unlock()
 	for _, inline := range inlines {
-		j.crawl.dropInline(inline)
+		j.crawl.reader.dropInline(inline)
 	}
 	for range fetches {
 		j.done()

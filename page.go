@@ -3,24 +3,40 @@ package tegenaria
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
+// reader takes a page from its slot to the end of its parser, and the pages that its parser fetches inline.
+type reader struct {
+	crawl     *crawl
+	parsers   *parserTable
+	options   parserOptions
+	parseGate *gate
+	lent      atomic.Int64 // parsers that lend their place
+	fetching  fetching
+}
+
+func newReader(c *crawl, parsers *parserTable) *reader {
+	return &reader{crawl: c, parsers: parsers, options: newParserOptions(c.limits), parseGate: newGate(int(c.cfg.parseWorkers))}
+}
+
 // page takes a job from its slot to the end of its parser, in one goroutine: what a worker has just read is
 // still near. It comes with its slot and the right to fetch; before it is parsed it gives both back.
-func (c *crawl) page(worker context.Context, j *job) (*job, error) {
+func (rd *reader) page(worker context.Context, j *job) (*job, error) {
+	c := rd.crawl
 	j.call.Worker = stage.CallOf(worker)
 	c.beginFlight(j)
-	parse, waits := c.fetchJob(j)
+	parse, waits := rd.fetchJob(j)
 	if waits { // it stands in line again and must not be touched
 		return nil, stage.ErrDrop
 	}
 	j.letGo()
 	switch {
 	case parse:
-		c.parse(j)
+		rd.parse(j)
 	case j.call.GivenUp():
 		j.closeRequests() // its user code has returned after all
 		j.closeSpools()
@@ -31,7 +47,8 @@ func (c *crawl) page(worker context.Context, j *job) (*job, error) {
 
 // fetchJob makes the exchange. parse tells that the job goes on to its parser and holds a place there; waits that
 // it will come again.
-func (c *crawl) fetchJob(j *job) (parse, waits bool) {
+func (rd *reader) fetchJob(j *job) (parse, waits bool) {
+	c := rd.crawl
 	if j.ctx == nil {
 		ctx, err := c.acceptor.codec.decode(j.rec.Data, j.rec.Live)
 		if err != nil {
@@ -72,7 +89,7 @@ func (c *crawl) fetchJob(j *job) (parse, waits bool) {
 		}
 	}
 	if herr == nil && j.undecided() {
-		if c.parseGate.acquire(c.work, false) != nil {
+		if rd.parseGate.acquire(c.work, false) != nil {
 			return false, false // the crawl gives up: the job goes back to the cache
 		}
 		j.beginParsing()
@@ -80,37 +97,17 @@ func (c *crawl) fetchJob(j *job) (parse, waits bool) {
 	}
 	c.guard(j, StageError, func() {
 		if herr != nil {
-			c.fail(j, herr)
+			c.teller.fail(j, herr)
 		}
 		j.closeRequests()
 	})
 	return false, false
 }
 
-// guard runs user code that the watch keeps an eye on. It returns false if the code was abandoned, or must not run any
-// more because the crawl gives up; the job is not to be touched.
-func (c *crawl) guard(j *job, at Stage, code func()) bool {
-	call := &j.call
-	if call.GivenUp() {
-		return false
-	}
-	if !call.Joined() {
-		c.watch.Join(call)
-		defer c.watch.Leave(call)
-	}
-	if j.ctx != nil {
-		j.before = snapshot{j.ctx.CtxId, j.ctx.Response()}
-	}
-	if at == StageResponse && j.inbox != nil {
-		return c.watch.Run(call, string(at), j.inbox, code)
-	}
-	return c.watch.Run(call, string(at), nil, code)
-}
-
 // parse lets the request's parser read the response. What it sends is received until it returns; then the job
 // has its outcome.
-func (c *crawl) parse(j *job) {
-	c.guard(j, StageParse, func() { c.runParser(j) })
+func (rd *reader) parse(j *job) {
+	rd.crawl.guard(j, StageParse, func() { rd.runParser(j) })
 	if j.call.GivenUp() { // it has given its place back already
 		j.closeSpools()
 	} else {
@@ -118,13 +115,14 @@ func (c *crawl) parse(j *job) {
 	}
 }
 
-func (c *crawl) runParser(j *job) {
-	parser, err := c.parserOf(j.ctx.Request)
+func (rd *reader) runParser(j *job) {
+	c := rd.crawl
+	parser, err := rd.parserOf(j.ctx.Request)
 	if err != nil {
-		c.fail(j, j.failure(StageParse, err, nil))
+		c.teller.fail(j, j.failure(StageParse, err, nil))
 		return
 	}
-	items, closeItems := c.itemsOf(j, parser)
+	items, closeItems := rd.itemsOf(j, parser)
 	var requests chan<- *Context
 	if items != nil {
 		requests = j.requests()
@@ -140,7 +138,7 @@ func (c *crawl) runParser(j *job) {
 	case c.work.Err() != nil: // who knows what it has left out
 		j.leaveUndecided()
 	case err != nil:
-		c.parserFailed(j, j.failure(StageParse, err, stack))
+		rd.parserFailed(j, j.failure(StageParse, err, stack))
 		j.closeRequests()
 	default:
 		j.decide(Fetched, "")
@@ -155,21 +153,22 @@ func (j *job) callParser(parser Parser, items chan<- *ItemMeta, requests chan<- 
 }
 
 // parserFailed obeys the verbs that a parser returned and hands the rest to the ErrorHandlers.
-func (c *crawl) parserFailed(j *job, herr *HandleError) {
+func (rd *reader) parserFailed(j *job, herr *HandleError) {
+	c := rd.crawl
 	if reason, ok := asCloseSpider(herr.Err); ok {
 		c.requestStop(reason, nil)
 		j.decide(Fetched, "")
 		return
 	}
-	c.fail(j, herr)
+	c.teller.fail(j, herr)
 }
 
 // parserOf finds the parser of a request: the one it was sent with, the named one, or the spider's.
-func (c *crawl) parserOf(r *Request) (Parser, error) {
+func (rd *reader) parserOf(r *Request) (Parser, error) {
 	if r.parser != nil && !r.named {
 		return r.parser, nil
 	}
-	parser, ok := c.parsers.lookup(r.parserName)
+	parser, ok := rd.parsers.lookup(r.parserName)
 	if !ok {
 		return nil, fmt.Errorf("no parser is registered as %q; use RegisterParser or the spider's Parsers()", r.parserName)
 	}
@@ -178,7 +177,8 @@ func (c *crawl) parserOf(r *Request) (Parser, error) {
 
 // itemsOf makes the channel that a parser sends items to, and the func that waits until all are taken. A
 // parser made by Handle needs none: its Output hands items over directly.
-func (c *crawl) itemsOf(j *job, parser Parser) (chan<- *ItemMeta, func()) {
+func (rd *reader) itemsOf(j *job, parser Parser) (chan<- *ItemMeta, func()) {
+	c := rd.crawl
 	if isHandled(parser) {
 		return nil, func() {}
 	}
@@ -195,7 +195,7 @@ func (c *crawl) itemsOf(j *job, parser Parser) (chan<- *ItemMeta, func()) {
 	}()
 	return items, func() {
 		if sendFence(items, itemFence) {
-			c.closedByUser(emission{parent: j})
+			c.acceptor.closedByUser(emission{parent: j})
 		}
 		<-done
 	}

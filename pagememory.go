@@ -87,13 +87,13 @@ func (j *job) growPage(n int64) error {
 	if c.fetcher.bodies.TryGrow(hold, n) {
 		return nil
 	}
-	if j != root || !c.lendToWait(j) {
+	if j != root || !c.reader.lendToWait(j) {
 		c.fetcher.bodies.Add(hold, n)
 		return nil
 	}
 	c.watch.Pause(&j.call)
 	err := c.fetcher.bodies.GrowUnless(j.ctx, hold, n, j.mustGetMemory)
-	back := c.takeBack(j)
+	back := c.reader.takeBack(j)
 	c.watch.Resume(&j.call)
 	if err == nil {
 		err = back
@@ -106,16 +106,16 @@ func (j *job) growPage(n int64) error {
 func (j *job) mustGetMemory() bool { return j.open.Load() > 1 }
 
 // lendToWait lends the parser's place while it waits for memory, until takeBack. It returns false if it must not wait.
-func (c *crawl) lendToWait(j *job) bool {
+func (rd *reader) lendToWait(j *job) bool {
 	if j.mustGetMemory() {
 		return false
 	}
-	c.lend(j)
+	rd.lend(j)
 	j.mu.Lock()
 	lent := j.lent
 	j.mu.Unlock()
 	if !lent {
-		_ = c.takeBack(j) // it has lent nothing
+		_ = rd.takeBack(j) // it has lent nothing
 	}
 	return lent
 }

@@ -201,6 +201,6 @@ func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Cl
 	case <-bye.C:
 	}
 	c.watch.Count(string(StageClose))
-	c.lost(guard.Loss{At: string(StageClose)}, nil, "", nil)
+	c.teller.lost(guard.Loss{At: string(StageClose)}, nil, "", nil)
 	return fmt.Errorf("it did not return when its context was cancelled: %w", abandonedBy(StageClose, nil))
 }

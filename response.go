@@ -234,7 +234,7 @@ func (r *Response) parse(text []byte) *selector.Document {
 	var room [3]selector.Option
 	options := append(room[:0], selector.For((*pageHost)(r)))
 	if j := r.job(); j != nil {
-		options = append(options, j.crawl.parserOptions.of(text))
+		options = append(options, j.crawl.reader.options.of(text))
 	}
 	if isXML(firstHeader(r.Header, "Content-Type")) {
 		options = append(options, selector.XML())

@@ -94,7 +94,7 @@ func (g robotsGate) passAsker(j *job) (ok, waits bool) {
 	case j.call.GivenUp():
 		return false, false
 	case err != nil:
-		c.guard(j, StageError, func() { c.fail(j, j.failure(StageRobots, err, nil)); j.closeRequests() })
+		c.guard(j, StageError, func() { c.teller.fail(j, j.failure(StageRobots, err, nil)); j.closeRequests() })
 		return false, false
 	case j.copy == nil && c.sched.delayed(j.slot()):
 		// Its slot has a delay, and the download of robots.txt took the turn.

@@ -51,7 +51,7 @@ func (c *crawl) start(doneBefore bool) <-chan struct{} {
 		err := guard.ErrGoexit
 		defer func() { // also where the code ends its goroutine
 			if sendFence(seeds, fence) {
-				c.closedByUser(emission{})
+				c.acceptor.closedByUser(emission{})
 			}
 			<-received.Done()
 			if c.watch.Exit(&s.call) {
@@ -76,7 +76,7 @@ func (s *starter) send(seeds chan<- *Context) error {
 	})
 	var panicked *PanicError
 	if errors.As(err, &panicked) && stack != nil {
-		c.handleOutside(&HandleError{Err: err, Stage: StageStart, Stack: stack})
+		c.teller.handleOutside(&HandleError{Err: err, Stage: StageStart, Stack: stack})
 		if _, ok := c.spider.(Starter); !ok {
 			return nil // what it sent before is crawled
 		}
@@ -85,9 +85,9 @@ func (s *starter) send(seeds chan<- *Context) error {
 }
 
 // handleOutside tells the ErrorHandlers about a panic that is no request's failure.
-func (c *crawl) handleOutside(herr *HandleError) {
-	j := &job{crawl: c, ctx: &Context{Ctx: context.Background()}, failures: &failures{}}
-	c.handleAlone(j, herr)
+func (t *teller) handleOutside(herr *HandleError) {
+	j := &job{crawl: t.crawl, ctx: &Context{Ctx: context.Background()}, failures: &failures{}}
+	t.handleAlone(j, herr)
 	j.failures.runAll()
 }
 
@@ -146,4 +146,4 @@ func (o outsider) Slow(at string, took time.Duration) { o.crawl.teller.slow(Stag
 func (o outsider) Doom() (kept bool) { return false }
 
 // Abandon tells that the code was given up.
-func (o outsider) Abandon(l guard.Loss) { o.crawl.lost(l, nil, "", nil) }
+func (o outsider) Abandon(l guard.Loss) { o.crawl.teller.lost(l, nil, "", nil) }

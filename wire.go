@@ -43,8 +43,9 @@ func (c *crawl) wire(name string) (mistakes []error) {
 	note(err)
 	_, err = allowedDomains(cfg.domains)
 	note(err)
+	var parsers *parserTable
 	if c.spider != nil {
-		c.parsers, err = newParserTable(c.spider, cfg.parsers)
+		parsers, err = newParserTable(c.spider, cfg.parsers)
 		note(err)
 	}
 	for i, m := range cfg.middlewares {
@@ -63,13 +64,11 @@ func (c *crawl) wire(name string) (mistakes []error) {
 	if len(mistakes) > 0 {
 		return mistakes
 	}
-	c.teller = newTeller(newLogger(cfg.logger, c.spider.GetName()), cfg.events, c.engine.publish, int64(c.limits.Errors), func() {
-		c.requestStop("limit: errors", nil)
-	})
+	c.teller = newTeller(c)
 	c.wireMachines()
 	c.fetcher, err = newFetcher(c)
 	note(err)
-	c.mill = newMill(c)
+	c.reader, c.mill = newReader(c, parsers), newMill(c)
 	c.wireParts()
 	note(c.committers.mistakes())
 	return mistakes
@@ -111,10 +110,8 @@ func (c *crawl) wireMachines() {
 	c.gone = make(chan struct{})
 	c.ledger = newLedger()
 	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.now)
-	c.sched.job, c.sched.hungry, c.sched.handOver = c.newJob, &c.hungry, c.handOver
+	c.sched.job, c.sched.hungry, c.sched.handOver = c.newJob, &c.hungry, func() { c.acceptor.handOver() }
 	c.sched.suspect = func(j *job) { c.suspect(j, true) }
 	c.sched.keep = func(slot string) { c.settler.keepSlot(slot) }
-	c.parserOptions = newParserOptions(c.limits)
-	c.parseGate = newGate(int(cfg.parseWorkers))
-	c.watch, c.tellers = c.newWatch(), guard.NewDoor()
+	c.watch = c.newWatch()
 }
