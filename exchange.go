@@ -3,7 +3,6 @@ package tegenaria
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
@@ -250,21 +249,6 @@ func (f *fetcher) askDownloader(j *job, d *downloaderModule, started time.Time) 
 	return herr
 }
 
-// asking is what a downloader is asked with that is not the engine's own, or that writes to a ResponseWriter. It may
-// write to its Context when nobody waits for the result any more.
-type asking struct {
-	Context
-	url    string
-	life   guard.Context
-	result chan *Context
-
-	dropped chan struct{} // closed when it was given up; nil where nobody waits for that
-
-	mu       sync.Mutex    // guards what follows
-	returned bool          // Download has
-	gone     chan struct{} // closed then, if somebody waits for it
-}
-
 // ask calls a downloader and waits for its one result, which may come after Download has returned. The
 // request's timeout bounds both.
 func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Time) (got *Context, stack []byte, err error) {
@@ -308,85 +292,17 @@ func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Ti
 	return got, stack, err
 }
 
-// apart downloads in a goroutine of its own: the caller of Fetch must go on when the download is given up.
-func (a *asking) apart(d Downloader) (stack []byte, err error) {
-	var panicked []byte // belongs to the downloader until it has returned
-	var failed error
-	download := guard.Go(func() {
-		defer a.end()
-		panicked, failed = guard.Protect(func() error { d.Download(&a.Context, a.result); return nil })
-	})
-	select {
-	case <-download.Done():
-		if !download.Returned() {
-			return nil, guard.ErrGoexit
-		}
-		return panicked, failed
-	case <-a.dropped:
-		return nil, ErrOutputClosed
-	}
-}
-
-// TooLate is the error of a download that takes longer than its request may.
-func (a *asking) TooLate(limit time.Duration) error { return &TimeoutError{URL: a.url, Limit: limit} }
-
-// Cancel tells the downloader to return.
-func (a *asking) Cancel(cause error) { a.life.Cancel(cause) }
-
-// end notes that Download has returned.
-func (a *asking) end() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.returned = true
-	if a.gone != nil {
-		close(a.gone)
-	}
-}
-
-// LetGo is told that the downloader was given up. Should it send more results than it may, it shall not wait for
-// ever.
-func (a *asking) LetGo() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.gone != nil {
+// answered tells the slot of a job what came of its download, and gives it back: what the answer forbids is forbidden
+// before anything else can start. The worker stays.
+func (f *fetcher) answered(j *job, a answer) {
+	c := f.crawl
+	j.mu.Lock()
+	grant := j.grant
+	j.grant = nil
+	j.mu.Unlock()
+	if grant == nil {
 		return
 	}
-	if a.dropped != nil {
-		close(a.dropped)
-	}
-	if a.returned {
-		return
-	}
-	a.gone = make(chan struct{})
-	guard.Go(func() { // until Download returns
-		for {
-			select {
-			case <-a.result:
-			case <-a.gone:
-				return
-			}
-		}
-	})
-}
-
-// awaitResult waits for the result of a downloader.
-func awaitResult(own context.Context, result <-chan *Context, started time.Time, wait time.Duration) (*Context, error) {
-	var got *Context
-	select {
-	case got = <-result:
-	default:
-		timer := time.NewTimer(time.Until(started.Add(wait)))
-		defer timer.Stop()
-		select {
-		case got = <-result:
-		case <-own.Done():
-			return nil, context.Cause(own)
-		case <-timer.C:
-			return nil, &NoResultError{wait}
-		}
-	}
-	if got == nil {
-		return nil, errors.New("the downloader sent a nil Context")
-	}
-	return got, nil
+	c.sched.answered(grant, a, j.started)
+	c.tellBlocks()
 }

@@ -229,3 +229,18 @@ func (rd *reader) takeBack(j *job) error {
 	}
 	return nil
 }
+
+// lendToWait lends the parser's place while it waits for memory, until takeBack. It returns false if it must not wait.
+func (rd *reader) lendToWait(j *job) bool {
+	if j.mustGetMemory() {
+		return false
+	}
+	rd.lend(j)
+	j.mu.Lock()
+	lent := j.lent
+	j.mu.Unlock()
+	if !lent {
+		_ = rd.takeBack(j) // it has lent nothing
+	}
+	return lent
+}

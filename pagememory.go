@@ -105,21 +105,6 @@ func (j *job) growPage(n int64) error {
 // pipelines or a Fetch of it is under way. Another goroutine of the parser may have begun that; tryOpen ends the waiting.
 func (j *job) mustGetMemory() bool { return j.open.Load() > 1 }
 
-// lendToWait lends the parser's place while it waits for memory, until takeBack. It returns false if it must not wait.
-func (rd *reader) lendToWait(j *job) bool {
-	if j.mustGetMemory() {
-		return false
-	}
-	rd.lend(j)
-	j.mu.Lock()
-	lent := j.lent
-	j.mu.Unlock()
-	if !lent {
-		_ = rd.takeBack(j) // it has lent nothing
-	}
-	return lent
-}
-
 // page returns the largest number of bytes that may be made of one page.
 func (l Limits) page() int64 {
 	return max(l.BodiesInFlight, min(l.Body, math.MaxInt64/2)*2)

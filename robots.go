@@ -273,3 +273,16 @@ func robotsFailure(err error) string {
 	}
 	return string(StageRobots)
 }
+
+// heed obeys the Retry-After of a robots.txt that was asked for with a job's slot. How often a robots.txt is asked for
+// without one, its gate knows.
+func (g robotsGate) heed(j *job, ctx *Context) {
+	c := g.crawl
+	if a := answerOf(ctx, nil); a.after > 0 {
+		after := min(a.after, c.sched.maxRetryAfter)
+		c.sched.block(j.rec.Slot, c.now().Add(after))
+		c.sched.keep(j.rec.Slot)
+		g.Postpone(j, time.Now().Add(after)) // for those of other slots
+		c.tellBlocks()
+	}
+}

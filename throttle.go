@@ -71,21 +71,6 @@ func isOverload(err error) bool {
 	return false
 }
 
-// answered tells the slot of a job what came of its download, and gives it back: what the answer forbids is forbidden
-// before anything else can start. The worker stays.
-func (f *fetcher) answered(j *job, a answer) {
-	c := f.crawl
-	j.mu.Lock()
-	grant := j.grant
-	j.grant = nil
-	j.mu.Unlock()
-	if grant == nil {
-		return
-	}
-	c.sched.answered(grant, a, j.started)
-	c.tellBlocks()
-}
-
 // answered is told what came of a grant, and takes it back.
 func (s *scheduler) answered(grant *slots.Grant, a answer, started time.Time) {
 	s.mu.Lock()
@@ -107,17 +92,4 @@ func (s *scheduler) answered(grant *slots.Grant, a answer, started time.Time) {
 	}
 	s.slots.Release(grant)
 	s.signal()
-}
-
-// heed obeys the Retry-After of a robots.txt that was asked for with a job's slot. How often a robots.txt is asked for
-// without one, its gate knows.
-func (g robotsGate) heed(j *job, ctx *Context) {
-	c := g.crawl
-	if a := answerOf(ctx, nil); a.after > 0 {
-		after := min(a.after, c.sched.maxRetryAfter)
-		c.sched.block(j.rec.Slot, c.now().Add(after))
-		c.sched.keep(j.rec.Slot)
-		g.Postpone(j, time.Now().Add(after)) // for those of other slots
-		c.tellBlocks()
-	}
 }
