@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -23,93 +22,34 @@ func (e *WriterBusyError) Error() string {
 	return fmt.Sprintf("the ResponseWriter of %s has not returned from a Write of a request that was given up; use another one", urlx.Redact(e.URL))
 }
 
-// errTurnOver is told to who writes for a request that has ended.
-var errTurnOver = errors.New("the request has ended: nothing more may be written to its ResponseWriter")
-
-// writers knows the ResponseWriters that somebody writes to whose request has ended.
-type writers struct {
-	mu   sync.Mutex  // guards what follows, and all turns
-	left map[any]int // how many such Writes, by writer
+// newWriters lends the ResponseWriters of requests to their downloads.
+func newWriters() *guard.Writers {
+	over := errors.New("the request has ended: nothing more may be written to its ResponseWriter")
+	return guard.NewWriters(over, func(url string) error { return &WriterBusyError{URL: url} })
 }
 
-// turn is the right of one attempt at a request to write to its ResponseWriter.
-type turn struct {
-	all    *writers
-	own    io.Writer
-	key    any // own, if it can be told from others: a func cannot
-	url    string
-	n      int64 // bytes that were written
-	inside bool  // a Write has not returned
-	over   bool
-}
-
-// takeTurn gives the job's next attempt the right to write, if its request has a ResponseWriter.
-func (j *job) takeTurn() {
-	r := j.ctx.Request
-	if j.turn = nil; r.ResponseWriter == nil {
-		return
-	}
-	j.turn = &turn{all: &j.crawl.fetcher.writers, own: r.ResponseWriter, url: r.Url}
-	if reflect.ValueOf(r.ResponseWriter).Comparable() {
-		j.turn.key = r.ResponseWriter
+// lendWriter gives the job's download the right to write, if its request has a ResponseWriter.
+func (j *job) lendWriter() {
+	if r := j.ctx.Request; r.ResponseWriter != nil {
+		j.loan = j.crawl.fetcher.writers.Lend(r.ResponseWriter, r.Url)
 	}
 }
 
-// endTurn takes the right away, and counts what was written.
-func (j *job) endTurn() {
-	if j.turn != nil {
-		j.written += j.turn.end()
+// rewind prepares the request's ResponseWriter for another attempt. It returns false if a part of the body was written
+// and cannot be taken back.
+func (j *job) rewind() bool {
+	if j.loan.Written() == 0 {
+		return true
 	}
-}
-
-// Write writes while the attempt lasts.
-func (t *turn) Write(p []byte) (n int, err error) {
-	if err := t.enter(); err != nil {
-		return 0, err
+	w, ok := j.ctx.Request.ResponseWriter.(interface {
+		io.Seeker
+		Truncate(size int64) error
+	})
+	if !ok || w.Truncate(0) != nil {
+		return false
 	}
-	defer func() { t.leave(n) }()
-	return t.own.Write(p)
-}
-
-func (t *turn) enter() error {
-	t.all.mu.Lock()
-	defer t.all.mu.Unlock()
-	switch {
-	case t.over:
-		return errTurnOver
-	case t.key != nil && t.all.left[t.key] > 0:
-		return &WriterBusyError{URL: t.url}
-	}
-	t.inside = true
-	return nil
-}
-
-func (t *turn) leave(n int) {
-	t.all.mu.Lock()
-	defer t.all.mu.Unlock()
-	t.inside = false
-	t.n += int64(n)
-	if !t.over || t.key == nil {
-		return
-	}
-	if t.all.left[t.key]--; t.all.left[t.key] == 0 {
-		delete(t.all.left, t.key)
-	}
-}
-
-// end takes the right away and returns how much was written. Nobody else writes until a Write that is under way
-// returns.
-func (t *turn) end() (written int64) {
-	t.all.mu.Lock()
-	defer t.all.mu.Unlock()
-	if !t.over && t.inside && t.key != nil {
-		if t.all.left == nil {
-			t.all.left = make(map[any]int)
-		}
-		t.all.left[t.key]++
-	}
-	t.over = true
-	return t.n
+	_, err := w.Seek(0, io.SeekStart)
+	return err == nil
 }
 
 // bodyWriter is the ResponseWriter of a request that the engine's own downloader asks for.
@@ -128,7 +68,7 @@ func (w *bodyWriter) Takes(status int) bool {
 // Limits.Callback, the request is given up.
 func (w *bodyWriter) WriteWithin(p []byte, left time.Duration, late error) (int, error) {
 	j := w.ctx.job
-	if j == nil || j.turn == nil {
+	if j == nil || j.loan == nil {
 		return w.ctx.Request.ResponseWriter.Write(p)
 	}
 	if callback := w.down.limits.Callback; callback > 0 && (left == 0 || callback < left) {
@@ -139,7 +79,7 @@ func (w *bodyWriter) WriteWithin(p []byte, left time.Duration, late error) (int,
 		watch.Limited(&j.call, left, late)
 		defer watch.Limited(&j.call, 0, nil)
 	}
-	return j.turn.Write(p)
+	return j.loan.Write(p)
 }
 
 // asking is what a downloader is asked with that is not the engine's own, or that writes to a ResponseWriter. It may

@@ -19,7 +19,7 @@ type fetcher struct {
 	http        *httpDownloader // the default downloader, nil if the user gave one
 	loopback    *fetch.Loopback
 	bodies      *fetch.Budget
-	writers     writers
+	writers     *guard.Writers // of the requests' ResponseWriters
 	robots      robotsGate
 	gated       bool // addresses or proxies have a limit
 }
@@ -28,8 +28,8 @@ func newFetcher(c *crawl) (f *fetcher, err error) {
 	cfg := &c.cfg
 	f = &fetcher{
 		crawl: c, middlewares: cfg.middlewares.sorted(), loopback: new(fetch.Loopback),
-		bodies: fetch.NewBudget(c.limits.BodiesInFlight, func() { c.settler.hurry() }),
-		robots: newRobotsGate(c), gated: cfg.politeness.PerIP > 0 || cfg.politeness.PerProxy > 0,
+		bodies:  fetch.NewBudget(c.limits.BodiesInFlight, func() { c.settler.hurry() }),
+		writers: newWriters(), robots: newRobotsGate(c), gated: cfg.politeness.PerIP > 0 || cfg.politeness.PerProxy > 0,
 	}
 	for _, m := range f.middlewares {
 		if e, ok := m.(ErrorMiddleware); ok {
@@ -212,10 +212,10 @@ func (f *fetcher) download(j *job) (herr *HandleError, alive, closed bool) {
 	}
 	j.started, j.downloader = started, d
 	c.teller.counters.requests.Add(1)
-	j.takeTurn()
+	j.lendWriter()
 	alive = c.guard(j, StageDownload, func() { herr = f.askDownloader(j, d, started) })
 	if alive {
-		j.endTurn()
+		j.loan.End()
 	}
 	return herr, alive, false
 }
@@ -256,7 +256,7 @@ func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Ti
 	var theirs *asking
 	own, asked := ctx.Ctx, ctx
 	ours := f.http != nil && d.Downloader == Downloader(f.http)
-	if !ours || j.turn != nil { // somebody else's code runs in it
+	if !ours || j.loan != nil { // somebody else's code runs in it
 		theirs = &asking{Context: *ctx, url: ctx.Request.Url, result: result}
 		theirs.life.Parent, theirs.Ctx, asked = own, &theirs.life, &theirs.Context
 		if j.caller != nil {
@@ -264,9 +264,9 @@ func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Ti
 		}
 		limit := time.Duration(0) // the engine's own has a clock
 		if !ours {
-			if j.turn != nil { // the attempt's, in the place of the request's ResponseWriter
+			if j.loan != nil { // in the place of the request's ResponseWriter
 				r := *ctx.Request
-				r.ResponseWriter, theirs.Request = j.turn, &r
+				r.ResponseWriter, theirs.Request = j.loan, &r
 			}
 			if ctx.Request.timeout >= 0 {
 				limit = ctx.Request.timeoutOrDefault()

@@ -31,8 +31,7 @@ type job struct {
 	quiet      inbox             // the first of those that have no receiver at once
 	downloader *downloaderModule // that answered
 	hold       fetch.Hold        // its share of Limits.BodiesInFlight
-	turn       *turn             // of the present attempt to write to the request's ResponseWriter, or nil
-	written    int64             // bytes that went there
+	loan       *guard.Loan       // of its request's ResponseWriter; nil: it has none
 	started    time.Time         // when its download began, zero if it did not
 	copy       *Response         // of the robots.txt that it asks for, which the engine has asked for because of it; or nil
 	suspect    *suspect          // its crashes have it run alone; nil: none
@@ -269,9 +268,7 @@ func (j *job) Slow(at string, took time.Duration) {
 // Doom ends a job whose user code was given up: what that code still does has no effect. It is kept open until that is told.
 func (j *job) Doom() (kept bool) {
 	kept = j.tryOpen()
-	if j.turn != nil {
-		j.turn.end()
-	}
+	j.loan.End()
 	if j.crawl.work.Err() != nil {
 		j.leaveUndecided()
 	} else {

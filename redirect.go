@@ -1,7 +1,6 @@
 package tegenaria
 
 import (
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -187,22 +186,4 @@ func isCredential(name string) bool {
 		return true
 	}
 	return strings.HasPrefix(name, "proxy-")
-}
-
-// rewind prepares the request's ResponseWriter for another attempt. It returns false if a part of the body was written
-// and cannot be taken back.
-func (j *job) rewind() bool {
-	if j.written == 0 {
-		return true
-	}
-	w, ok := j.ctx.Request.ResponseWriter.(interface {
-		io.Seeker
-		Truncate(size int64) error
-	})
-	if !ok || w.Truncate(0) != nil {
-		return false
-	}
-	_, err := w.Seek(0, io.SeekStart)
-	j.written = 0
-	return err == nil
 }
