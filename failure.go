@@ -222,9 +222,12 @@ func (j *job) asAccepted() *Request {
 	return r
 }
 
+// isHeld reports whether code that was left behind may have the job's request and response.
+func (j *job) isHeld() bool { return j.call.GivenUp() || j.leaked.Load() }
+
 // request returns the job's request: a copy, if code that was left behind may have the one in its Context.
 func (j *job) request() *Request {
-	if j.call.GivenUp() || j.left.Load() {
+	if j.isHeld() {
 		return j.asAccepted()
 	}
 	return j.ctx.Request
@@ -232,7 +235,7 @@ func (j *job) request() *Request {
 
 // response returns the job's response; nil if code that was left behind may have it.
 func (j *job) response() *Response {
-	if j.call.GivenUp() || j.left.Load() {
+	if j.isHeld() {
 		return nil
 	}
 	return j.ctx.Response()

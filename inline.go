@@ -276,7 +276,7 @@ func (rd *reader) settleInline(j *job, outcome Outcome, reason string) {
 	}
 	spooled := resp != nil && resp.file != nil
 	root, r := j.root(), j.request()
-	if root.call.GivenUp() || root.left.Load() { // it is the caller's, too
+	if root.isHeld() { // it is the caller's, too
 		r = j.asAccepted()
 	}
 	switch {

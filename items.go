@@ -141,7 +141,7 @@ func (t *itemTask) Slow(at string, took time.Duration) { t.job.Slow(at, took) }
 func (t *itemTask) Doom() (kept bool) {
 	c := t.job.crawl
 	kept = t.job.tryOpen()
-	t.job.left.Store(true) // the item may have brought the code to its page
+	t.job.leaked.Store(true) // the item may have brought the code to its page
 	if t.teller != nil {
 		t.teller.call.Forsake()
 	}

@@ -43,7 +43,7 @@ type job struct {
 	over       bool              // it is an inline request that was settled: no download begins any more
 
 	open     atomic.Int32           // parts that are not done
-	left     atomic.Bool            // user code that was told of it was given up, and may have its request
+	leaked   atomic.Bool            // code that was given up with an item of it may have its request
 	outs     atomic.Pointer[output] // those that have held references back; the newest first
 	failures *failures              // of an emission that was not accepted, see failedEmission
 	sent     *Request               // its request before any callback had it; nil: that is in its record

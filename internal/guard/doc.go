@@ -11,8 +11,8 @@
 // itself: it goes on in a goroutine that nothing depends on, [Call.GivenUp] says that nothing is taken from it any more.
 //
 // [Go] is the one way to start code that may be left behind, and [Watch.Apart] runs a call that way for a caller that has to go on.
-// [Protect] turns a panic into an error, a Context is cheap to give to code that never looks at it, and a [Door] waits for
-// those who are inside.
+// [Protect] turns a panic into an error, a Context is cheap to give to code that never looks at it, a [Door] waits for those who
+// are inside, and [Writers] lend what user code wants to be written to, so that a Write that was left behind stays the only one.
 //
 // A short example, of a plugin that has a second to start:
 //
