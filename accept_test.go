@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -44,15 +46,15 @@ func TestBadRequests(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, from := range []string{"seed", "child", "Fetch"} {
 				w := onePage()
-				s := newSpider()
-				s.start = func(req chan<- *tegenaria.Context) {
+				s := enginetest.NewSpider()
+				s.Start = func(req chan<- *tegenaria.Context) {
 					if from == "seed" {
 						req <- tegenaria.NewContext(tt.make())
 					}
-					req <- send("http://a.test/")
+					req <- enginetest.Send("http://a.test/")
 				}
 				var fetched error
-				s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 					switch from {
 					case "child":
 						req <- tegenaria.NewContext(tt.make())
@@ -61,7 +63,7 @@ func TestBadRequests(t *testing.T) {
 					}
 					return nil
 				}
-				stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1000})))
+				stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1000})))
 				if from == "Fetch" {
 					// A parser is of no use there: it is the caller who reads the response.
 					if tt.name != "no such parser" && (fetched == nil || !strings.Contains(fetched.Error(), tt.want)) {
@@ -69,7 +71,7 @@ func TestBadRequests(t *testing.T) {
 					}
 					continue
 				}
-				if herr := s.onlyError(t); !strings.Contains(herr.Error(), tt.want) || herr.Stage != tegenaria.StageAccept || herr.Request == nil {
+				if herr := s.OnlyError(t); !strings.Contains(herr.Error(), tt.want) || herr.Stage != tegenaria.StageAccept || herr.Request == nil {
 					t.Errorf("%s: ErrorHandler got %v, want %q", from, herr, tt.want)
 				}
 				if stats.Outcomes[tegenaria.Fetched] != 1 || stats.Settled != 2 {
@@ -87,11 +89,11 @@ func (brokenReader) Read([]byte) (int, error) { return 0, errBroken }
 // A page that links to itself, to its permuted query and its fragments is fetched once.
 func TestPageThatLinksToItself(t *testing.T) {
 	self := "http://a.test/page?b=2&a=1"
-	w := newWorld().page(self, page("", "#x", "#", "?a=1&b=2", "?b=2&a=1", "?b=2&a=1#y", "/page?a=1&b=2#z", "http://A.TEST:80/page?b=2&a=1", "//a.test/./page?a=1&b=2",
+	w := enginetest.NewWorld().Page(self, enginetest.Page("", "#x", "#", "?a=1&b=2", "?b=2&a=1", "?b=2&a=1#y", "/page?a=1&b=2#z", "http://A.TEST:80/page?b=2&a=1", "//a.test/./page?a=1&b=2",
 		"http://a.test/x/../page?a=1&b=2", "/%70age?b=2&a=1"))
-	s := newSpider(self)
-	stats := mustRun(t, newEngine(w, s))
-	if got := w.urls(); !slices.Equal(got, []string{self}) {
+	s := enginetest.NewSpider(self)
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
+	if got := w.Urls(); !slices.Equal(got, []string{self}) {
 		t.Errorf("asked %q", got)
 	}
 	if stats.Outcomes[tegenaria.Fetched] != 1 || stats.Outcomes[tegenaria.Duplicate] != stats.Settled-1 {
@@ -105,7 +107,7 @@ func TestExactDedupe(t *testing.T) {
 	if testing.Short() || tegenaria.RaceEnabled {
 		links = 2_000
 	}
-	hub := func(p int) answer {
+	hub := func(p int) enginetest.Answer {
 		var b strings.Builder
 		for i := range links {
 			fmt.Fprintf(&b, "<a href=\"http://b.test/%d/%d?q=%d\">", p, i, i%7)
@@ -118,11 +120,11 @@ func TestExactDedupe(t *testing.T) {
 			return tegenaria.NewResponse(ctx.Request, 200, map[string][]string{"Content-Type": {"text/html"}}, body), nil
 		}
 	}
-	w := newWorld()
+	w := enginetest.NewWorld()
 	var seeds []string
 	for p := range pages {
 		seeds = append(seeds, fmt.Sprintf("http://a.test/%d", p))
-		w.page(seeds[p], hub(p))
+		w.Page(seeds[p], hub(p))
 	}
 	asked := make(map[string]int, pages*links) // an independent witness
 	d := downloadFunc(func(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
@@ -130,9 +132,9 @@ func TestExactDedupe(t *testing.T) {
 			w.Download(ctx, result)
 			return
 		}
-		w.mu.Lock()
+		w.Mu.Lock()
 		asked[ctx.Request.Url]++
-		w.mu.Unlock()
+		w.Mu.Unlock()
 		ctx.DownloadResult = &tegenaria.RequestResult{Response: &tegenaria.Response{Status: 200}}
 		result <- ctx
 	})
@@ -142,7 +144,7 @@ func TestExactDedupe(t *testing.T) {
 		}
 		return out.FollowLinks()
 	}), seeds...)
-	stats := mustRun(t, newEngine(d, s, tegenaria.EngineWithConcurrency(2), tegenaria.EngineWithDupeFilter(tegenaria.NewRFPDupeFilter(1024, 1))))
+	stats := enginetest.MustRun(t, enginetest.NewEngine(d, s, tegenaria.EngineWithConcurrency(2), tegenaria.EngineWithDupeFilter(tegenaria.NewRFPDupeFilter(1024, 1))))
 	if len(asked) != pages*links {
 		t.Errorf("%d of %d URLs were asked", len(asked), pages*links)
 	}
@@ -158,14 +160,14 @@ func TestExactDedupe(t *testing.T) {
 
 // A BodyReader that fails is the failure of its request, and no bad URL.
 func TestBodyReaderFails(t *testing.T) {
-	s := newSpider()
-	s.start = func(req chan<- *tegenaria.Context) {
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) {
 		r := tegenaria.NewRequest("http://a.test/", tegenaria.POST, nil, tegenaria.RequestWithBodyReader(iotest.ErrReader(errors.New("torn"))))
 		req <- tegenaria.NewContext(r)
 	}
-	stats := mustRun(t, newEngine(newWorld(), s))
-	if stats.Reasons["failed: accept"] != 1 || !strings.Contains(s.onlyError(t).Error(), "torn") {
-		t.Errorf("%v, %v", stats.Reasons, s.errors())
+	stats := enginetest.MustRun(t, enginetest.NewEngine(enginetest.NewWorld(), s))
+	if stats.Reasons["failed: accept"] != 1 || !strings.Contains(s.OnlyError(t).Error(), "torn") {
+		t.Errorf("%v, %v", stats.Reasons, s.Errors())
 	}
 }
 
@@ -202,24 +204,24 @@ func TestBodyReaderPanics(t *testing.T) {
 		"default": nil, "user's filter": {tegenaria.EngineWithDupeFilter(brokenFilter{})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := onePage().page("http://a.test/last", text("x"))
-			s := newSpider()
-			s.start = func(req chan<- *tegenaria.Context) {
+			w := onePage().Page("http://a.test/last", enginetest.Text("x"))
+			s := enginetest.NewSpider()
+			s.Start = func(req chan<- *tegenaria.Context) {
 				req <- tegenaria.NewContext(post())
-				req <- send("http://a.test/")
+				req <- enginetest.Send("http://a.test/")
 			}
-			s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 				if ctx.Request.Depth == 0 {
 					req <- tegenaria.NewContext(post())
-					req <- send("http://a.test/last")
+					req <- enginetest.Send("http://a.test/last")
 				}
 				return nil
 			}
-			stats := mustRun(t, newEngine(w, s, opts...))
-			if got := w.urls(); !slices.Equal(got, []string{"http://a.test/", "http://a.test/last"}) {
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, opts...))
+			if got := w.Urls(); !slices.Equal(got, []string{"http://a.test/", "http://a.test/last"}) {
 				t.Errorf("asked %q", got)
 			}
-			errs := s.errors()
+			errs := s.Errors()
 			if len(errs) != 2 || stats.Outcomes[tegenaria.Fetched] != 2 || stats.Settled != 4 {
 				t.Errorf("errors %v, outcomes %v", errs, stats.Outcomes)
 			}
@@ -229,28 +231,28 @@ func TestBodyReaderPanics(t *testing.T) {
 		})
 	}
 	t.Run("Fetch", func(t *testing.T) {
-		s := newSpider("http://a.test/")
-		s.parse = parserOf(func(ctx *tegenaria.Context) error {
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 			_, err := ctx.Fetch(post())
 			check(t, "Fetch", err)
 			return nil
 		})
-		stats := mustRun(t, newEngine(onePage(), s))
+		stats := enginetest.MustRun(t, enginetest.NewEngine(onePage(), s))
 		if stats.Outcomes[tegenaria.Fetched] != 1 || stats.Settled != 2 {
 			t.Errorf("outcomes %v", stats.Outcomes)
 		}
 	})
 	t.Run("downloader", func(t *testing.T) {
-		server, log := serve(t, map[string]string{"/": "x"})
-		s := newSpider(server + "/")
-		s.parse = nothing
-		m := &hooks{request: func(ctx *tegenaria.Context) error { ctx.Request.BodyReader = &panickingReader{}; return nil }}
-		stats := mustRun(t, newEngine(nil, s, tegenaria.EngineWithMiddlewares(m)))
+		server, log := enginetest.Serve(t, map[string]string{"/": "x"})
+		s := enginetest.NewSpider(server + "/")
+		s.Parse = enginetest.Nothing
+		m := &enginetest.Hooks{Request: func(ctx *tegenaria.Context) error { ctx.Request.BodyReader = &panickingReader{}; return nil }}
+		stats := enginetest.MustRun(t, enginetest.NewEngine(nil, s, tegenaria.EngineWithMiddlewares(m)))
 		var bad *tegenaria.RequestError
-		if herr := s.onlyError(t); !errors.As(herr, &bad) || bad.Field != "BodyReader" || herr.Stage != tegenaria.StageDownload || len(herr.Stack) == 0 {
+		if herr := s.OnlyError(t); !errors.As(herr, &bad) || bad.Field != "BodyReader" || herr.Stage != tegenaria.StageDownload || len(herr.Stack) == 0 {
 			t.Errorf("ErrorHandler got %v", herr)
 		}
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
 		if len(log()) != 0 {
 			t.Errorf("the server was asked: %v", log())
 		}
@@ -306,37 +308,37 @@ func TestOddDupeFilter(t *testing.T) {
 					t.Errorf("%s got %#v", who, err)
 				}
 			}
-			w := onePage().page("http://a.test/oddly", text("x")).page("http://a.test/last", text("x"))
-			s := newSpider("http://a.test/odd", "http://a.test/odd2", "http://a.test/")
-			s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			w := onePage().Page("http://a.test/oddly", enginetest.Text("x")).Page("http://a.test/last", enginetest.Text("x"))
+			s := enginetest.NewSpider("http://a.test/odd", "http://a.test/odd2", "http://a.test/")
+			s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 				if ctx.Request.Url != "http://a.test/" {
 					return nil
 				}
-				req <- send("http://a.test/odd3")
+				req <- enginetest.Send("http://a.test/odd3")
 				if _, err := get(ctx, "http://a.test/oddly"); tt.inline {
 					check("Fetch", err)
 				} else if err != nil {
 					t.Errorf("Fetch, which is never deduplicated, got %v", err)
 				}
-				req <- send("http://a.test/last")
+				req <- enginetest.Send("http://a.test/last")
 				return nil
 			}
-			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithDupeFilter(tt.filter)))
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithDupeFilter(tt.filter)))
 			want := map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Failed: 3}
 			if tt.inline {
 				want[tegenaria.Failed]++
 			} else {
 				want[tegenaria.Fetched]++
 			}
-			wantOutcomes(t, stats, want)
-			if errs := s.errors(); len(errs) != 3 {
+			enginetest.WantOutcomes(t, stats, want)
+			if errs := s.Errors(); len(errs) != 3 {
 				t.Errorf("ErrorHandler got %v", errs)
 			}
-			for _, err := range s.errors() {
+			for _, err := range s.Errors() {
 				check("ErrorHandler", err)
 			}
-			if w.count("http://a.test/last") != 1 {
-				t.Errorf("asked %q", w.urls())
+			if w.Count("http://a.test/last") != 1 {
+				t.Errorf("asked %q", w.Urls())
 			}
 		})
 	}
@@ -345,28 +347,28 @@ func TestOddDupeFilter(t *testing.T) {
 // A SlotBy that panics is told once, and the host is the slot.
 func TestSlotByThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(), newSpider()
+		w, s := enginetest.NewWorld(), enginetest.NewSpider()
 		for i := range 5 {
 			u := fmt.Sprintf("http://a.test/%d", i)
-			w.page(u, page())
+			w.Page(u, enginetest.Page())
 			s.FeedUrls = append(s.FeedUrls, u)
 		}
-		w.page("http://a.test/again", page())
-		s.fail = func(_ *tegenaria.HandleError, req chan<- *tegenaria.Context) {
-			req <- send("http://a.test/again") // SlotBy is asked for it as well
-			req <- send("bad:")
+		w.Page("http://a.test/again", enginetest.Page())
+		s.Fail = func(_ *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+			req <- enginetest.Send("http://a.test/again") // SlotBy is asked for it as well
+			req <- enginetest.Send("bad:")
 		}
 		began := time.Now()
-		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{
 			IgnoreRobots: true, Delay: time.Second, SlotBy: func(*url.URL) string { panic("slot") },
 		})))
 		var panicked *tegenaria.PanicError
-		herr := s.errors()[0]
+		herr := s.Errors()[0]
 		if !errors.As(herr, &panicked) || herr.Stage != tegenaria.StageAccept || !strings.Contains(herr.Error(), "SlotBy of http://a.test/0") || herr.Stack == nil {
 			t.Errorf("ErrorHandler got %v", herr)
 		}
 		told := 0
-		for _, herr := range s.errors() {
+		for _, herr := range s.Errors() {
 			if errors.As(herr, &panicked) {
 				told++
 			}
@@ -385,7 +387,7 @@ type afterCache struct {
 
 func (c *afterCache) Accept(ctx context.Context, r []tegenaria.Record) ([]tegenaria.Verdict, error) {
 	if r[0].Depth > 0 {
-		sleep(2500 * time.Millisecond) // slow, and deaf
+		enginetest.Sleep(2500 * time.Millisecond) // slow, and deaf
 		if c.over.Load() {
 			c.late.Store(true)
 		}
@@ -396,19 +398,19 @@ func (c *afterCache) Accept(ctx context.Context, r []tegenaria.Record) ([]tegena
 // What abandoned code has sent is stored before Run returns, or not at all. It fails if nobody waits for entries.
 func TestAcceptOutlivesRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", text("x"))
-		s := newSpider("http://a.test/")
-		s.parse = func(c *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
-			req <- send("http://a.test/1")
-			sleep(time.Minute)
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(c *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			req <- enginetest.Send("http://a.test/1")
+			enginetest.Sleep(time.Minute)
 			return nil
 		}
 		cache := &afterCache{CacheInterface: tegenaria.NewMemoryCache()}
-		e := newEngine(w, s, tegenaria.EngineWithCache(cache), tegenaria.EngineWithGrace(0))
-		go func() { sleep(time.Second); e.Stop(context.Background()) }()
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(cache), tegenaria.EngineWithGrace(0))
+		go func() { enginetest.Sleep(time.Second); e.Stop(context.Background()) }()
 		e.Run(t.Context(), "test")
 		cache.over.Store(true)
-		sleep(time.Hour)
+		enginetest.Sleep(time.Hour)
 		if cache.late.Load() {
 			t.Error("the cache stores a request after Run has returned")
 		}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -182,7 +184,7 @@ func benchCrawl(b *testing.B, processors int, body func(int) []byte, parser tege
 		tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(1, func(_ context.Context, item benchItem) (benchItem, error) { return item, nil })),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
 		tegenaria.EngineWithLimits(tegenaria.Limits{Pages: b.N}),
-		tegenaria.EngineWithLogger(quiet()),
+		tegenaria.EngineWithLogger(enginetest.Quiet()),
 	)
 	runtime.GC()
 	b.ReportAllocs()

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/links"
@@ -55,7 +57,7 @@ func TestH01BombsFailAlone(t *testing.T) {
 			return r.Decode(&v)
 		}, "/json"},
 	}
-	url, _ := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	url, _ := enginetest.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		b, ok := bodies[r.URL.Path]
 		if !ok {
 			b.contentType, b.body = "text/html", `"<p>good"`
@@ -113,7 +115,7 @@ func TestH01BoundsOfTreesEndThemAlone(t *testing.T) {
 		{"bytes", strings.Repeat("<br>", 400_000), tegenaria.Limits{Body: 2 << 20, BodiesInFlight: 4 << 20}},
 	} {
 		t.Run(tt.what, func(t *testing.T) {
-			url, _ := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+			url, _ := enginetest.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "text/html; charset=utf-8")
 				io.WriteString(w, tt.body)
 			})

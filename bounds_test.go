@@ -20,6 +20,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria"
@@ -95,7 +97,7 @@ func crowd(t *testing.T, url string, queued int) (largest, steady int) {
 	const warm, sampled = 200, 500
 	var most, then, samples atomic.Int64
 	var sent atomic.Bool
-	s := newSpider(url + "/page/0")
+	s := enginetest.NewSpider(url + "/page/0")
 	page := tegenaria.Parser(func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 		item <- tegenaria.NewItem(resp, 1)
 		if !sent.Load() {
@@ -113,7 +115,7 @@ func crowd(t *testing.T, url string, queued int) (largest, steady int) {
 		}
 		return nil
 	})
-	s.parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+	s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 		if resp.Request.Depth > 0 {
 			return page(resp, item, req)
 		}
@@ -123,7 +125,7 @@ func crowd(t *testing.T, url string, queued int) (largest, steady int) {
 		sent.Store(true)
 		return nil
 	}
-	e := newEngine(nil, s,
+	e := enginetest.NewEngine(nil, s,
 		tegenaria.EngineWithConcurrency(crowdConcurrency), tegenaria.EngineWithSchedulerNum(crowdParsers),
 		tegenaria.EngineWithItemConcurrency(crowdPipes),
 		tegenaria.EngineWithMiddlewares(idleMiddleware{}),
@@ -135,13 +137,13 @@ func crowd(t *testing.T, url string, queued int) (largest, steady int) {
 		})),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: crowdConcurrency}),
 	)
-	err := run(t, e)
+	err := enginetest.Run(t, e)
 	var stopped *tegenaria.StoppedError
 	if !errors.As(err, &stopped) || stopped.Reason != "enough" {
 		t.Fatalf("Run: %v", err)
 	}
 	if stats := e.Stats(); stats.ErrorCount > 0 || stats.Discovered != int64(queued)+1 {
-		t.Errorf("%d errors, %d discovered: %v", stats.ErrorCount, stats.Discovered, s.errors())
+		t.Errorf("%d errors, %d discovered: %v", stats.ErrorCount, stats.Discovered, s.Errors())
 	}
 	return int(most.Load()), int(then.Load())
 }
@@ -195,8 +197,8 @@ func TestManyRequestsFromOneParser(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			seen := make([]atomic.Bool, n+1)
-			s := newSpider("http://h0.example/page/0")
-			s.parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			s := enginetest.NewSpider("http://h0.example/page/0")
+			s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 				_, page := benchPage(resp.Request.Url)
 				if seen[page].Swap(true) {
 					t.Errorf("page %d came twice", page)
@@ -206,9 +208,9 @@ func TestManyRequestsFromOneParser(t *testing.T) {
 				}
 				return nil
 			}
-			e := newEngine(&memoryDownloader{body: plainPage}, s, tegenaria.EngineWithConcurrency(1),
+			e := enginetest.NewEngine(&memoryDownloader{body: plainPage}, s, tegenaria.EngineWithConcurrency(1),
 				tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithItemConcurrency(1))
-			if stats := mustRun(t, e); stats.Responses != n+1 {
+			if stats := enginetest.MustRun(t, e); stats.Responses != n+1 {
 				t.Errorf("%d responses", stats.Responses)
 			}
 		})
@@ -240,8 +242,8 @@ func TestMemoryOfWaitingRequests(t *testing.T) {
 	const n, hosts, limit = 1_000_000, 1_000, 200
 	padding := strings.Repeat("x", 100)
 	sent := make(chan struct{})
-	s := newSpider()
-	s.start = func(req chan<- *tegenaria.Context) {
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) {
 		for i := range n {
 			url := fmt.Sprintf("https://www%d.example/%d/", i%hosts, i)
 			req <- tegenaria.NewContext(tegenaria.NewRequest(url+padding[len(url):], tegenaria.GET, nil))
@@ -249,7 +251,7 @@ func TestMemoryOfWaitingRequests(t *testing.T) {
 		close(sent)
 	}
 	d := &hangingDownloader{first: make(chan struct{})}
-	e := newEngine(nil, s, tegenaria.EngineWithDownloader(d), tegenaria.EngineWithConcurrency(1),
+	e := enginetest.NewEngine(nil, s, tegenaria.EngineWithDownloader(d), tegenaria.EngineWithConcurrency(1),
 		tegenaria.EngineWithGrace(0), tegenaria.EngineWithLimits(tegenaria.Limits{Pending: 2 * n}))
 	before := liveHeap()
 	ended := make(chan error, 1)
@@ -268,7 +270,7 @@ func TestMemoryOfWaitingRequests(t *testing.T) {
 	if err := <-ended; err == nil {
 		t.Error("Run returned nil although a million requests waited")
 	}
-	checkLedger(t, e)
+	enginetest.CheckLedger(t, e)
 }
 
 // A crawl that waits for a slot's delay uses no CPU. This is the one test that waits in real time, because the CPU
@@ -276,12 +278,12 @@ func TestMemoryOfWaitingRequests(t *testing.T) {
 func TestIdleCPU(t *testing.T) {
 	const wait, limit = 2 * time.Second, 10 * time.Millisecond
 	fetched := make(chan struct{}, 2)
-	s := newSpider("http://h0.example/page/1", "http://h0.example/page/2")
-	s.parse = func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
+	s := enginetest.NewSpider("http://h0.example/page/1", "http://h0.example/page/2")
+	s.Parse = func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
 		fetched <- struct{}{}
 		return nil
 	}
-	e := newEngine(&memoryDownloader{body: plainPage}, s,
+	e := enginetest.NewEngine(&memoryDownloader{body: plainPage}, s,
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: time.Hour}))
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(t.Context(), "test") }()
@@ -324,7 +326,7 @@ func (c *failingCache) Accept(ctx context.Context, records []tegenaria.Record) (
 
 // beginner is a spider whose Start is a func.
 type beginner struct {
-	*testSpider
+	*enginetest.Spider
 	begin func(ctx context.Context, req chan<- *tegenaria.Context) error
 }
 
@@ -335,19 +337,19 @@ func (s *beginner) Start(ctx context.Context, req chan<- *tegenaria.Context) err
 // However a run ends, nothing of it is left: no goroutine and no connection's.
 func TestNothingIsLeftOfARun(t *testing.T) {
 	url := otherProcess(t)
-	pages := func(n int) *testSpider {
-		s := newSpider()
+	pages := func(n int) *enginetest.Spider {
+		s := enginetest.NewSpider()
 		for i := range n {
 			s.FeedUrls = append(s.FeedUrls, fmt.Sprintf("%s/page/%d", url, i))
 		}
 		return s
 	}
-	parsing := func(p tegenaria.Parser) *testSpider {
+	parsing := func(p tegenaria.Parser) *enginetest.Spider {
 		s := pages(20)
-		s.parse = p
+		s.Parse = p
 		return s
 	}
-	hanging := func() *testSpider { return newSpider(url+"/hang", url+"/page/1") }
+	hanging := func() *enginetest.Spider { return enginetest.NewSpider(url+"/hang", url+"/page/1") }
 	stop := func(e *tegenaria.SpiderEngine, _ context.CancelFunc) {
 		if err := e.Stop(context.Background()); err != nil {
 			t.Error(err)
@@ -363,27 +365,27 @@ func TestNothingIsLeftOfARun(t *testing.T) {
 		{name: "finished", spider: pages(50), want: func(err error) bool { return err == nil }},
 		{name: "nothing to do", spider: pages(0), want: func(err error) bool { return err == nil }},
 		{name: "pages", spider: pages(50), opts: []tegenaria.EngineOption{tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 5})},
-			want: isA[*tegenaria.StoppedError]},
+			want: enginetest.IsA[*tegenaria.StoppedError]},
 		{name: "closed", spider: parsing(func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
 			return tegenaria.CloseSpider("enough")
-		}), want: isA[*tegenaria.StoppedError]},
+		}), want: enginetest.IsA[*tegenaria.StoppedError]},
 		{name: "panics", spider: parsing(func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
 			panic("parser")
 		}), want: func(err error) bool { return err == nil }},
 		{name: "failed start", spider: &beginner{pages(0), func(context.Context, chan<- *tegenaria.Context) error { return errNoDisk }},
-			want: isA[*tegenaria.RunError]},
+			want: enginetest.IsA[*tegenaria.RunError]},
 		{name: "failed store", spider: pages(50), opts: []tegenaria.EngineOption{tegenaria.EngineWithCache(newFailingCache(10))},
-			want: isA[*tegenaria.RunError]},
+			want: enginetest.IsA[*tegenaria.RunError]},
 		{name: "mistake", spider: pages(1), opts: []tegenaria.EngineOption{tegenaria.EngineWithConcurrency(0)},
-			want: isA[*tegenaria.RunError]},
+			want: enginetest.IsA[*tegenaria.RunError]},
 		{name: "stopped", spider: &beginner{pages(0), func(ctx context.Context, req chan<- *tegenaria.Context) error {
 			for i := 0; ctx.Err() == nil; i++ {
 				req <- tegenaria.NewContext(tegenaria.NewRequest(fmt.Sprintf("%s/page/%d", url, i), tegenaria.GET, nil))
 			}
 			return nil
-		}}, act: stop, want: isA[*tegenaria.StoppedError]},
+		}}, act: stop, want: enginetest.IsA[*tegenaria.StoppedError]},
 		{name: "stopped, server hangs", spider: hanging(), opts: []tegenaria.EngineOption{tegenaria.EngineWithGrace(0)},
-			act: stop, want: isA[*tegenaria.StoppedError]},
+			act: stop, want: enginetest.IsA[*tegenaria.StoppedError]},
 		{name: "cancelled, server hangs", spider: hanging(), act: func(_ *tegenaria.SpiderEngine, cancel context.CancelFunc) { cancel() },
 			want: func(err error) bool { return errors.Is(err, context.Canceled) }},
 		{name: "stopped, pipeline waits", spider: parsing(func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
@@ -393,14 +395,14 @@ func TestNothingIsLeftOfARun(t *testing.T) {
 			tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(1, func(ctx context.Context, n int) (int, error) {
 				<-ctx.Done()
 				return n, context.Cause(ctx)
-			}))}, act: stop, want: isA[*tegenaria.StoppedError]},
+			}))}, act: stop, want: enginetest.IsA[*tegenaria.StoppedError]},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			ignore := goleak.IgnoreCurrent()
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			underWay := make(chan struct{}, 1)
-			e := newEngine(nil, tt.spider, append(tt.opts, tegenaria.EngineWithEvents(tegenaria.Events{
+			e := enginetest.NewEngine(nil, tt.spider, append(tt.opts, tegenaria.EngineWithEvents(tegenaria.Events{
 				Downloaded: func(*tegenaria.Request, *tegenaria.Response) {
 					select {
 					case underWay <- struct{}{}:
@@ -418,7 +420,7 @@ func TestNothingIsLeftOfARun(t *testing.T) {
 				t.Errorf("Run: %v", err)
 			}
 			goleak.VerifyNone(t, ignore)
-			checkLedger(t, e)
+			enginetest.CheckLedger(t, e)
 		})
 	}
 	t.Run("left", func(t *testing.T) {
@@ -427,7 +429,7 @@ func TestNothingIsLeftOfARun(t *testing.T) {
 			item <- tegenaria.NewItem(resp, 1)
 			return nil
 		})
-		for _, err := range tegenaria.Crawl[int](t.Context(), s, tegenaria.EngineWithLogger(quiet())) {
+		for _, err := range tegenaria.Crawl[int](t.Context(), s, tegenaria.EngineWithLogger(enginetest.Quiet())) {
 			if err != nil {
 				t.Error(err)
 			}

@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
@@ -34,7 +36,7 @@ type slowCache struct {
 
 func (c *slowCache) Next(ctx context.Context, slot string, n int) ([]tegenaria.Record, tegenaria.SlotState, error) {
 	c.count(1)
-	sleep(time.Millisecond)
+	enginetest.Sleep(time.Millisecond)
 	c.count(-1)
 	return c.CacheInterface.Next(ctx, slot, n)
 }
@@ -57,16 +59,16 @@ func TestReadersOfASlowCache(t *testing.T) {
 	} {
 		t.Run(fmt.Sprint(c.readers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w, s := newWorld(), newSpider()
-				s.parse = nothing
+				w, s := enginetest.NewWorld(), enginetest.NewSpider()
+				s.Parse = enginetest.Nothing
 				for i := range 60 {
 					u := fmt.Sprintf("http://a%d.test/%d", i, i)
-					w.page(u, text("x"))
+					w.Page(u, enginetest.Text("x"))
 					s.FeedUrls = append(s.FeedUrls, u)
 				}
 				cache := &slowCache{CacheInterface: tegenaria.NewMemoryCache()}
 				began := time.Now()
-				mustRun(t, newEngine(w, s, tegenaria.EngineWithCache(cache), tegenaria.EngineWithReadCacheNum(c.readers)))
+				enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithCache(cache), tegenaria.EngineWithReadCacheNum(c.readers)))
 				if cache.peak != c.want {
 					t.Errorf("%d read at a time, want %d", cache.peak, c.want)
 				}
@@ -80,15 +82,15 @@ func TestReadersOfASlowCache(t *testing.T) {
 
 // endlessHost is a world with a host that has no end.
 type endlessHost struct {
-	*world
+	*enginetest.World
 	slow time.Duration // how long the others take to answer
 }
 
 func (w endlessHost) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
 	path, ok := strings.CutPrefix(ctx.Request.Url, "http://endless.test/")
 	if !ok {
-		if harnessWait(ctx, w.slow) == nil {
-			w.world.Download(ctx, result)
+		if enginetest.Wait(ctx, w.slow) == nil {
+			w.World.Download(ctx, result)
 		}
 		return
 	}
@@ -97,7 +99,7 @@ func (w endlessHost) Download(ctx *tegenaria.Context, result chan<- *tegenaria.C
 		links = append(links, fmt.Sprintf("/%d-%d", shortened(path), i))
 	}
 	ctx.DownloadResult = &tegenaria.RequestResult{}
-	if ctx.DownloadResult.Response, _ = page(links...)(ctx); harnessWait(ctx, 20*time.Millisecond) != nil {
+	if ctx.DownloadResult.Response, _ = enginetest.Page(links...)(ctx); enginetest.Wait(ctx, 20*time.Millisecond) != nil {
 		return
 	}
 	result <- ctx
@@ -129,16 +131,16 @@ func TestH11EndlessHostLeavesRoomForOthers(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const chain = 40
-				w := newWorld()
+				w := enginetest.NewWorld()
 				seeds := []string{"http://endless.test/0"}
 				for h := range 9 {
 					seeds = append(seeds, fmt.Sprintf("http://chain%d.test/0", h))
 					for i := range chain {
-						answer := page(fmt.Sprintf("/%d", i+1))
+						answer := enginetest.Page(fmt.Sprintf("/%d", i+1))
 						if i == chain-1 {
-							answer = text("the last")
+							answer = enginetest.Text("the last")
 						}
-						w.page(fmt.Sprintf("http://chain%d.test/%d", h, i), answer)
+						w.Page(fmt.Sprintf("http://chain%d.test/%d", h, i), answer)
 					}
 				}
 				var log bytes.Buffer
@@ -153,22 +155,22 @@ func TestH11EndlessHostLeavesRoomForOthers(t *testing.T) {
 						}
 					}
 				}
-				s := newSpider(seeds...)
-				s.parse = tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[string]) error {
+				s := enginetest.NewSpider(seeds...)
+				s.Parse = tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[string]) error {
 					return out.FollowLinks()
 				})
-				e := newEngine(endlessHost{w, tt.slow}, s, tegenaria.EngineWithLimits(tegenaria.Limits{QueueBytes: 1 << 20}), tegenaria.EngineWithLogger(logger),
+				e := enginetest.NewEngine(endlessHost{w, tt.slow}, s, tegenaria.EngineWithLimits(tegenaria.Limits{QueueBytes: 1 << 20}), tegenaria.EngineWithLogger(logger),
 					tegenaria.EngineWithEvents(events), tegenaria.EngineWithConcurrency(1+9*2),
 					tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Overrides: map[string]tegenaria.SlotPolicy{
 						"endless.test": {PerSlot: 4}, "*.test": {Delay: tt.delay, PerSlot: 1}}}))
-				err := run(t, e)
+				err := enginetest.Run(t, e)
 				var full *tegenaria.QueueFullError
 				if !errors.As(err, &full) {
 					t.Errorf("Run returned %v, want a *QueueFullError of the host that is left alone", err)
 				}
 				for h := range 9 {
-					if last := fmt.Sprintf("http://chain%d.test/%d", h, chain-1); w.count(last) != 1 {
-						t.Errorf("%s was asked for %d times", last, w.count(last))
+					if last := fmt.Sprintf("http://chain%d.test/%d", h, chain-1); w.Count(last) != 1 {
+						t.Errorf("%s was asked for %d times", last, w.Count(last))
 					}
 				}
 				stats := e.Stats()

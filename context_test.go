@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/google/uuid"
 
 	"github.com/tegenaria/tegenaria"
@@ -44,22 +46,22 @@ func TestContextFollowsItsParent(t *testing.T) {
 
 // CtxIds are random UUIDs, made with the request and kept until the item.
 func TestCtxId(t *testing.T) {
-	w := newWorld().page("http://a.test/", text("x"))
-	ctx := send("http://a.test/")
-	if id, err := uuid.Parse(ctx.CtxId); err != nil || id.Version() != 4 || ctx.CtxId == send("http://a.test/").CtxId {
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+	ctx := enginetest.Send("http://a.test/")
+	if id, err := uuid.Parse(ctx.CtxId); err != nil || id.Version() != 4 || ctx.CtxId == enginetest.Send("http://a.test/").CtxId {
 		t.Errorf("CtxId %q: %v", ctx.CtxId, err)
 	}
-	own := send("http://a.test/own")
+	own := enginetest.Send("http://a.test/own")
 	own.CtxId = "my own"
-	w.page("http://a.test/own", text("x"))
+	w.Page("http://a.test/own", enginetest.Text("x"))
 	var ids []string
-	s := newSpider()
-	s.start = func(req chan<- *tegenaria.Context) { req <- ctx; req <- own }
-	s.parse = func(c *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) { req <- ctx; req <- own }
+	s.Parse = func(c *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 		item <- tegenaria.NewItem(c, 1)
 		return nil
 	}
-	mustRun(t, newEngine(w, s, tegenaria.EngineWithItemConcurrency(1), tegenaria.EngineWithPipelines(pipelineFunc{1, func(item *tegenaria.ItemMeta) error {
+	enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithItemConcurrency(1), tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(item *tegenaria.ItemMeta) error {
 		ids = append(ids, item.CtxId)
 		return nil
 	}})))
@@ -71,58 +73,58 @@ func TestCtxId(t *testing.T) {
 // WithContext gives up one request, and no other; its values reach every callback.
 func TestWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/hang", hang).page("http://a.test/", redirect(302, "/end")).page("http://a.test/end", text("x")).
-			page("http://a.test/late", text("x"))
+		w := enginetest.NewWorld().Page("http://a.test/hang", enginetest.Hang).Page("http://a.test/", enginetest.Redirect(302, "/end")).Page("http://a.test/end", enginetest.Text("x")).
+			Page("http://a.test/late", enginetest.Text("x"))
 		cause := errors.New("given up")
 		giveUp, cancel := context.WithCancelCause(t.Context())
 		values := context.WithValue(t.Context(), contextKey{}, "value")
-		s := newSpider()
-		s.start = func(req chan<- *tegenaria.Context) {
+		s := enginetest.NewSpider()
+		s.Start = func(req chan<- *tegenaria.Context) {
 			req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/hang", "GET", nil), tegenaria.WithContext(giveUp))
 			req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/late", "GET", nil, tegenaria.RequestWithNotBefore(time.Now().Add(time.Hour))), tegenaria.WithContext(giveUp))
 			req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", "GET", nil), tegenaria.WithContext(values))
 		}
 		parsed := 0
-		s.parse = parserOf(func(ctx *tegenaria.Context) error {
+		s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 			parsed++
 			if ctx.Value(contextKey{}) != "value" || ctx.Request.Url != "http://a.test/end" {
 				t.Errorf("%s has the value %v", ctx.Request.Url, ctx.Value(contextKey{}))
 			}
 			return nil
 		})
-		m := &hooks{request: func(ctx *tegenaria.Context) error {
+		m := &enginetest.Hooks{Request: func(ctx *tegenaria.Context) error {
 			if want := ctx.Request.Url == "http://a.test/" || ctx.Request.Url == "http://a.test/end"; (ctx.Value(contextKey{}) == "value") != want {
 				t.Errorf("the middleware sees %v for %s", ctx.Value(contextKey{}), ctx.Request.Url)
 			}
 			return nil
 		}}
-		go func() { sleep(time.Second); cancel(cause) }()
-		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
-		if parsed != 1 || len(s.errors()) != 2 {
-			t.Errorf("%d parsed, errors %v", parsed, s.errors())
+		go func() { enginetest.Sleep(time.Second); cancel(cause) }()
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
+		if parsed != 1 || len(s.Errors()) != 2 {
+			t.Errorf("%d parsed, errors %v", parsed, s.Errors())
 		}
-		for _, herr := range s.errors() {
+		for _, herr := range s.Errors() {
 			if !errors.Is(herr, cause) {
 				t.Errorf("ErrorHandler got %v, want the cause", herr)
 			}
 		}
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 2, tegenaria.Fetched: 1, tegenaria.Redirected: 1})
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 2, tegenaria.Fetched: 1, tegenaria.Redirected: 1})
 	})
 }
 
 // The values of Run's context reach the callbacks, and a Context ends with its request.
 func TestContextOfARun(t *testing.T) {
-	w := newWorld().page("http://a.test/", text("x"))
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
 	var kept *tegenaria.Context
-	s := newSpider("http://a.test/")
-	s.parse = parserOf(func(ctx *tegenaria.Context) error {
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 		kept = ctx
 		if ctx.Value(contextKey{}) != "value" || ctx.Err() != nil {
 			t.Errorf("Value %v, Err %v", ctx.Value(contextKey{}), ctx.Err())
 		}
 		return nil
 	})
-	e := newEngine(w, s)
+	e := enginetest.NewEngine(w, s)
 	if err := e.Run(context.WithValue(t.Context(), contextKey{}, "value"), "test"); err != nil {
 		t.Fatal(err)
 	}

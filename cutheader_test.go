@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/middleware"
 )
@@ -150,9 +152,9 @@ func cutClass(err error) string {
 		cause = "EOF"
 	}
 	switch {
-	case isA[*tegenaria.TruncatedHeaderError](err):
+	case enginetest.IsA[*tegenaria.TruncatedHeaderError](err):
 		return "header, " + cause
-	case isA[*tegenaria.TruncatedBodyError](err):
+	case enginetest.IsA[*tegenaria.TruncatedBodyError](err):
 		return "body, " + cause
 	}
 	return cause

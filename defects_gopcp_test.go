@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -25,32 +27,32 @@ func TestG01DownloadsRunAtOnce(t *testing.T) {
 	for _, downloaders := range []int{1, 8} {
 		t.Run(fmt.Sprint(downloaders), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
+				w := enginetest.NewWorld()
 				var refs []string
 				for i := range 20 {
 					refs = append(refs, fmt.Sprintf("/%d", i))
-					w.page("http://a.test"+refs[i], after(100*time.Millisecond, page()))
+					w.Page("http://a.test"+refs[i], enginetest.After(100*time.Millisecond, enginetest.Page()))
 				}
-				w.page("http://a.test/", after(100*time.Millisecond, page(refs...)))
-				s := newSpider()
-				s.start = func(req chan<- *tegenaria.Context) {
-					req <- send("http://a.test/", tegenaria.RequestWithDownloader("d"))
+				w.Page("http://a.test/", enginetest.After(100*time.Millisecond, enginetest.Page(refs...)))
+				s := enginetest.NewSpider()
+				s.Start = func(req chan<- *tegenaria.Context) {
+					req <- enginetest.Send("http://a.test/", tegenaria.RequestWithDownloader("d"))
 				}
-				s.parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				s.Parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 					for _, ref := range refs {
-						req <- send("http://a.test"+ref, tegenaria.RequestWithDownloader("d"))
+						req <- enginetest.Send("http://a.test"+ref, tegenaria.RequestWithDownloader("d"))
 					}
 					return nil
 				}
-				e := newEngine(w, s)
+				e := enginetest.NewEngine(w, s)
 				for range downloaders {
 					e.RegisterDownloader("d", w)
 				}
 				began := time.Now()
-				mustRun(t, e)
+				enginetest.MustRun(t, e)
 				// 1 page, then 20 pages, 8 at once as PerSlot says.
-				if took := time.Since(began); took != 400*time.Millisecond || w.peak != 8 {
-					t.Errorf("21 pages of 100 ms took %s, %d at once", took, w.peak)
+				if took := time.Since(began); took != 400*time.Millisecond || w.Peak != 8 {
+					t.Errorf("21 pages of 100 ms took %s, %d at once", took, w.Peak)
 				}
 				used := 0
 				for _, d := range e.Summary().Downloaders[1:] {
@@ -72,40 +74,40 @@ func TestG08PanicsStayWhereTheyAre(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		stage tegenaria.Stage
-		set   func(w *world, s *testSpider, e *tegenaria.SpiderEngine)
+		set   func(w *enginetest.World, s *enginetest.Spider, e *tegenaria.SpiderEngine)
 	}{
-		{"StartRequest", tegenaria.StageStart, func(w *world, s *testSpider, _ *tegenaria.SpiderEngine) {
-			s.start = func(req chan<- *tegenaria.Context) {
-				req <- send("http://bing.net/")
+		{"StartRequest", tegenaria.StageStart, func(w *enginetest.World, s *enginetest.Spider, _ *tegenaria.SpiderEngine) {
+			s.Start = func(req chan<- *tegenaria.Context) {
+				req <- enginetest.Send("http://bing.net/")
 				panic("start")
 			}
 		}},
-		{"Download", tegenaria.StageDownload, func(w *world, s *testSpider, _ *tegenaria.SpiderEngine) {
+		{"Download", tegenaria.StageDownload, func(w *enginetest.World, s *enginetest.Spider, _ *tegenaria.SpiderEngine) {
 			s.FeedUrls = append(s.FeedUrls, "http://a.test/panic")
-			w.page("http://a.test/panic", func(*tegenaria.Context) (*tegenaria.Response, error) { panic("download") })
+			w.Page("http://a.test/panic", func(*tegenaria.Context) (*tegenaria.Response, error) { panic("download") })
 		}},
-		{"Parser", tegenaria.StageParse, func(w *world, s *testSpider, _ *tegenaria.SpiderEngine) {
+		{"Parser", tegenaria.StageParse, func(w *enginetest.World, s *enginetest.Spider, _ *tegenaria.SpiderEngine) {
 			s.FeedUrls = append(s.FeedUrls, "http://a.test/panic")
-			w.page("http://a.test/panic", text("panic"))
+			w.Page("http://a.test/panic", enginetest.Text("panic"))
 		}},
-		{"ProcessRequest", tegenaria.StageRequest, func(w *world, s *testSpider, e *tegenaria.SpiderEngine) {
+		{"ProcessRequest", tegenaria.StageRequest, func(w *enginetest.World, s *enginetest.Spider, e *tegenaria.SpiderEngine) {
 			s.FeedUrls = append(s.FeedUrls, "http://a.test/panic")
-			e.RegisterDownloadMiddlewares(&hooks{request: func(ctx *tegenaria.Context) error {
+			e.RegisterDownloadMiddlewares(&enginetest.Hooks{Request: func(ctx *tegenaria.Context) error {
 				if strings.HasSuffix(ctx.Request.Url, "panic") {
 					panic("request")
 				}
 				return nil
 			}})
 		}},
-		{"ProcessItem", tegenaria.StagePipeline, func(_ *world, s *testSpider, e *tegenaria.SpiderEngine) {
-			e.RegisterPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { panic("item") }})
+		{"ProcessItem", tegenaria.StagePipeline, func(_ *enginetest.World, s *enginetest.Spider, e *tegenaria.SpiderEngine) {
+			e.RegisterPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { panic("item") }})
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld().page("http://bing.net/", text("good"))
-			s := newSpider("http://bing.net/")
+			w := enginetest.NewWorld().Page("http://bing.net/", enginetest.Text("good"))
+			s := enginetest.NewSpider("http://bing.net/")
 			good := false
-			s.parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 				if resp.Response().String() == "panic" {
 					panic("parser")
 				}
@@ -113,10 +115,10 @@ func TestG08PanicsStayWhereTheyAre(t *testing.T) {
 				item <- tegenaria.NewItem(resp, 1)
 				return nil
 			}
-			e := newEngine(w, s)
+			e := enginetest.NewEngine(w, s)
 			tt.set(w, s, e)
-			mustRun(t, e)
-			herr := s.onlyError(t)
+			enginetest.MustRun(t, e)
+			herr := s.OnlyError(t)
 			var panicked *tegenaria.PanicError
 			if !errors.As(herr, &panicked) || len(herr.Stack) == 0 || herr.Stage != tt.stage {
 				t.Errorf("error %v of stage %s, want a *PanicError with its stack", herr, herr.Stage)
@@ -145,18 +147,18 @@ func TestG09AllowedDomains(t *testing.T) {
 		{"1.2.3.4", []string{"http://1.2.3.4/", "http://1.2.3.4:99/"}, []string{"http://1.2.3.4.evil.com/", "http://5.1.2.3.4/", "http://2.3.4/"}},
 	} {
 		t.Run(tt.domain, func(t *testing.T) {
-			s := newSpider(slices.Concat(tt.in, tt.out)...)
-			s.parse = nothing
-			w := newWorld()
+			s := enginetest.NewSpider(slices.Concat(tt.in, tt.out)...)
+			s.Parse = enginetest.Nothing
+			w := enginetest.NewWorld()
 			for _, u := range tt.in {
-				w.page(u, text("x"))
+				w.Page(u, enginetest.Text("x"))
 			}
-			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithAllowedDomains(tt.domain)))
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithAllowedDomains(tt.domain)))
 			if n := stats.Reasons["filtered: offsite"] + stats.Reasons["filtered: url"]; n != int64(len(tt.out)) {
-				t.Errorf("%d were offsite, want %d: %v; asked %q", n, len(tt.out), stats.Reasons, w.urls())
+				t.Errorf("%d were offsite, want %d: %v; asked %q", n, len(tt.out), stats.Reasons, w.Urls())
 			}
-			if len(w.visits()) != len(tt.in) {
-				t.Errorf("asked %q, want %q", w.urls(), tt.in)
+			if len(w.Visits()) != len(tt.in) {
+				t.Errorf("asked %q, want %q", w.Urls(), tt.in)
 			}
 		})
 	}
@@ -165,21 +167,21 @@ func TestG09AllowedDomains(t *testing.T) {
 // A request without a downloader was sent again, and dropped as seen; the key was the raw URL. Fails if crawl.download
 // drops a request whose downloader is not there, or if the key leaves out the method.
 func TestG10NoWorkIsLost(t *testing.T) {
-	w := newWorld().page("http://a.test/", text("x")).page("http://a.test/#x", text("x"))
-	s := newSpider()
-	s.parse = nothing
-	s.start = func(req chan<- *tegenaria.Context) {
-		req <- send("http://a.test/none", tegenaria.RequestWithDownloader("none"))
-		req <- send("http://a.test/")
-		req <- send("http://a.test/#x")
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/#x", enginetest.Text("x"))
+	s := enginetest.NewSpider()
+	s.Parse = enginetest.Nothing
+	s.Start = func(req chan<- *tegenaria.Context) {
+		req <- enginetest.Send("http://a.test/none", tegenaria.RequestWithDownloader("none"))
+		req <- enginetest.Send("http://a.test/")
+		req <- enginetest.Send("http://a.test/#x")
 		for _, body := range []string{"1", "2", "1"} {
 			req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", tegenaria.POST, nil, tegenaria.RequestWithBody([]byte(body))))
 		}
 		req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", tegenaria.HEAD, nil))
 	}
-	stats := mustRun(t, newEngine(w, s))
-	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 4, tegenaria.Duplicate: 2})
-	if herr := s.onlyError(t); herr.Request.Url != "http://a.test/none" || !strings.Contains(herr.Error(), `"none"`) {
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 4, tegenaria.Duplicate: 2})
+	if herr := s.OnlyError(t); herr.Request.Url != "http://a.test/none" || !strings.Contains(herr.Error(), `"none"`) {
 		t.Errorf("ErrorHandler got %v", herr)
 	}
 }
@@ -188,25 +190,25 @@ func TestG10NoWorkIsLost(t *testing.T) {
 // request open.
 func TestG11NotIdleWhileAnItemIsOnItsWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", text("x"))
-		s := newSpider("http://a.test/")
-		s.parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			item <- tegenaria.NewItem(resp, 1)
 			return nil
 		}
 		release := make(chan struct{})
-		e := newEngine(w, s, tegenaria.EngineWithPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { <-release; return errors.New("bad") }}))
-		s.fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
-			w.page("http://a.test/next", text("x"))
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { <-release; return errors.New("bad") }}))
+		s.Fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+			w.Page("http://a.test/next", enginetest.Text("x"))
 			if err.Stage == tegenaria.StagePipeline && err.Request.Depth == 0 {
-				req <- send("http://a.test/next")
+				req <- enginetest.Send("http://a.test/next")
 			}
 		}
 		if !e.Idle() {
 			t.Error("not idle before the run")
 		}
 		result := make(chan error, 1)
-		go func() { result <- run(t, e) }()
+		go func() { result <- enginetest.Run(t, e) }()
 		synctest.Wait()
 		if st := e.Stats(); e.Idle() || st.Items != 1 || st.InFlight != 1 {
 			t.Errorf("idle %t, stats %+v: an item is in its pipeline", e.Idle(), st)
@@ -215,18 +217,18 @@ func TestG11NotIdleWhileAnItemIsOnItsWay(t *testing.T) {
 		if err := <-result; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		if w.count("http://a.test/next") != 1 || !e.Idle() {
-			t.Errorf("asked %q; what ErrorHandler wanted for an item is lost", w.urls())
+		if w.Count("http://a.test/next") != 1 || !e.Idle() {
+			t.Errorf("asked %q; what ErrorHandler wanted for an item is lost", w.Urls())
 		}
 	})
 }
 
 // There was a goroutine for each datum. Fails if mill.add puts in a goroutine of its own.
 func TestG12GoroutinesDoNotFollowTheItems(t *testing.T) {
-	w := newWorld().page("http://a.test/", text("x"))
-	s := newSpider("http://a.test/")
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+	s := enginetest.NewSpider("http://a.test/")
 	const n = 20_000
-	s.parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+	s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 		for i := range n {
 			item <- tegenaria.NewItem(resp, i)
 		}
@@ -234,13 +236,13 @@ func TestG12GoroutinesDoNotFollowTheItems(t *testing.T) {
 	}
 	before := runtime.NumGoroutine()
 	var most, seen atomic.Int64
-	e := newEngine(w, s, tegenaria.EngineWithPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error {
+	e := enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error {
 		if seen.Add(1)%100 == 0 {
 			most.Store(max(most.Load(), int64(runtime.NumGoroutine()-before)))
 		}
 		return nil
 	}}))
-	if stats := mustRun(t, e); stats.ItemScraped != n {
+	if stats := enginetest.MustRun(t, e); stats.ItemScraped != n {
 		t.Errorf("%d items", stats.ItemScraped)
 	}
 	if most.Load() > 150 {
@@ -252,11 +254,11 @@ func TestG12GoroutinesDoNotFollowTheItems(t *testing.T) {
 // engine has at the moment: late output of an abandoned parser reaches the next run then.
 func TestG13RunsDoNotMeet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", text("x"))
-		s := newSpider("http://a.test/")
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
 		release, returned := make(chan struct{}), make(chan struct{})
 		var first atomic.Bool
-		s.parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			if first.Swap(true) {
 				close(release)
 				<-returned
@@ -266,28 +268,28 @@ func TestG13RunsDoNotMeet(t *testing.T) {
 			<-release
 			for range 10 {
 				item <- tegenaria.NewItem(resp, "late")
-				req <- send("http://a.test/late")
+				req <- enginetest.Send("http://a.test/late")
 			}
 			return errors.New("late")
 		}
-		items := &collector{}
-		e := newEngine(w, s, tegenaria.EngineWithPipelines(items), tegenaria.EngineWithGrace(time.Second))
+		items := &enginetest.Collector{}
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(items), tegenaria.EngineWithGrace(time.Second))
 		result := make(chan error, 1)
-		go func() { result <- run(t, e) }()
+		go func() { result <- enginetest.Run(t, e) }()
 		synctest.Wait()
 		if err := e.Stop(t.Context()); err != nil {
 			t.Errorf("Stop: %v", err)
 		}
 		err := <-result
-		wantStopped(t, err, "stopped")
+		enginetest.WantStopped(t, err, "stopped")
 		var abandoned *tegenaria.AbandonedError
 		if !errors.As(err, &abandoned) || abandoned.Stages[tegenaria.StageParse] != 1 {
 			t.Errorf("Run returned %v, want an *AbandonedError", err)
 		}
-		stats := mustRun(t, e)
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1})
-		if len(items.all()) != 0 || w.count("http://a.test/late") != 0 || len(s.errors()) != 0 {
-			t.Errorf("late output of the first run: items %v, asked %q, errors %v", items.all(), w.urls(), s.errors())
+		stats := enginetest.MustRun(t, e)
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1})
+		if len(items.All()) != 0 || w.Count("http://a.test/late") != 0 || len(s.Errors()) != 0 {
+			t.Errorf("late output of the first run: items %v, asked %q, errors %v", items.All(), w.Urls(), s.Errors())
 		}
 	})
 }
@@ -296,12 +298,12 @@ func TestG13RunsDoNotMeet(t *testing.T) {
 // parser's panic was not recovered, statuses were not looked at. Fails if ErrorChan hands out one channel to all,
 // or publish waits.
 func TestG15ErrorChan(t *testing.T) {
-	w, s := newWorld(), newSpider()
+	w, s := enginetest.NewWorld(), enginetest.NewSpider()
 	const n = 3000
 	for i := range n {
 		s.FeedUrls = append(s.FeedUrls, fmt.Sprintf("http://a.test/%d", i))
 	}
-	e := newEngine(w, s)
+	e := enginetest.NewEngine(w, s)
 	reader, second, left := e.ErrorChan(), e.ErrorChan(), e.ErrorChan()
 	var readers sync.WaitGroup
 	count := func(ch <-chan error) {
@@ -324,7 +326,7 @@ func TestG15ErrorChan(t *testing.T) {
 	}
 	readers.Go(func() { count(reader) })
 	readers.Go(func() { count(second) })
-	stats := mustRun(t, e)
+	stats := enginetest.MustRun(t, e)
 	readers.Wait()
 	if stats.ErrorCount != n {
 		t.Errorf("ErrorCount is %d", stats.ErrorCount)

@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria"
@@ -27,37 +29,37 @@ func TestS01NoPageIsLostToBloom(t *testing.T) {
 	for i := range n {
 		refs = append(refs, fmt.Sprintf("/%d", i))
 	}
-	w := newWorld().page("http://a.test/", page(refs...))
-	s := newSpider("http://a.test/")
-	stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithDupeFilter(tegenaria.NewRFPDupeFilter(4096, 8)),
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page(refs...))
+	s := enginetest.NewSpider("http://a.test/")
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithDupeFilter(tegenaria.NewRFPDupeFilter(4096, 8)),
 		tegenaria.EngineWithAllowStatusCode([]uint64{404})))
-	if len(w.visits()) != n+1 || stats.Outcomes[tegenaria.Fetched] != n+1 {
-		t.Errorf("%d of %d pages fetched", len(w.visits()), n+1)
+	if len(w.Visits()) != n+1 || stats.Outcomes[tegenaria.Fetched] != n+1 {
+		t.Errorf("%d of %d pages fetched", len(w.Visits()), n+1)
 	}
 }
 
 // A request that ErrorHandler sent again arrived without its URL. Fails if isRetry does not know a retry for what
 // it is: then it is a duplicate.
 func TestS02RetryFromErrorHandler(t *testing.T) {
-	w := newWorld().page("http://a.test/x", inTurn(broken(errors.New("first")), status(500), text("good")))
-	s := newSpider()
+	w := enginetest.NewWorld().Page("http://a.test/x", enginetest.InTurn(enginetest.Broken(errors.New("first")), enginetest.Status(500), enginetest.Text("good")))
+	s := enginetest.NewSpider()
 	header := map[string]string{"X": "1"}
-	s.start = func(req chan<- *tegenaria.Context) {
-		req <- send("http://a.test/x", tegenaria.RequestWithRequestHeader(header), tegenaria.RequestWithRequestMeta(map[string]any{"k": "v"}))
+	s.Start = func(req chan<- *tegenaria.Context) {
+		req <- enginetest.Send("http://a.test/x", tegenaria.RequestWithRequestHeader(header), tegenaria.RequestWithRequestMeta(map[string]any{"k": "v"}))
 	}
-	s.fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+	s.Fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
 		req <- tegenaria.NewContext(err.Request)
 	}
 	var got *tegenaria.Request
-	s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+	s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 		got = resp.Request
 		return nil
 	}
-	stats := mustRun(t, newEngine(w, s))
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
 	if got == nil || got.Url != "http://a.test/x" || got.Header["X"] != "1" || got.Meta["k"] != "v" || got.Attempt != 2 || got.Depth != 0 {
 		t.Errorf("the parser got %+v", got)
 	}
-	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 2, tegenaria.Fetched: 1})
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 2, tegenaria.Fetched: 1})
 }
 
 // brokenFilter cannot say who a request is.
@@ -75,37 +77,37 @@ func (brokenFilter) DoDupeFilter(*tegenaria.Request) (bool, error) { return fals
 // A filter's error was logged, and the request enqueued and freed. Fails if record goes on after an error of
 // fingerprint.
 func TestS03FilterErrorFailsTheRequest(t *testing.T) {
-	w := newWorld().page("http://a.test/good", text("x"))
-	s := newSpider("http://a.test/bad", "http://a.test/good")
-	s.parse = nothing
+	w := enginetest.NewWorld().Page("http://a.test/good", enginetest.Text("x"))
+	s := enginetest.NewSpider("http://a.test/bad", "http://a.test/good")
+	s.Parse = enginetest.Nothing
 	cause := errors.New("no fingerprint")
-	stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithDupeFilter(brokenFilter{cause})))
-	if herr := s.onlyError(t); !errors.Is(herr, cause) || herr.Request.Url != "http://a.test/bad" {
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithDupeFilter(brokenFilter{cause})))
+	if herr := s.OnlyError(t); !errors.Is(herr, cause) || herr.Request.Url != "http://a.test/bad" {
 		t.Errorf("ErrorHandler got %v", herr)
 	}
-	if got := w.urls(); !slices.Equal(got, []string{"http://a.test/good"}) {
+	if got := w.Urls(); !slices.Equal(got, []string{"http://a.test/good"}) {
 		t.Errorf("asked: %q", got)
 	}
-	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 1})
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 1})
 }
 
 // The wait at the end counted handlers, not queued work. Fails if ledger.check leaves pending or delayed out of
 // the sum.
 func TestS04QueuedWorkIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", text("x")).page("http://a.test/later", text("x")).page("http://b.test/", text("x"))
-		s := newSpider("http://a.test/")
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/later", enginetest.Text("x")).Page("http://b.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
 		began := time.Now()
-		s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			if resp.Request.Depth == 0 {
-				req <- send("http://a.test/later", tegenaria.RequestWithNotBefore(began.Add(time.Hour)))
-				req <- send("http://b.test/")
+				req <- enginetest.Send("http://a.test/later", tegenaria.RequestWithNotBefore(began.Add(time.Hour)))
+				req <- enginetest.Send("http://b.test/")
 			}
 			return nil
 		}
-		mustRun(t, newEngine(w, s, tegenaria.EngineWithConcurrency(1)))
-		if took := time.Since(began); took != time.Hour || w.count("http://a.test/later") != 1 {
-			t.Errorf("the run took %s and asked %q", took, w.urls())
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(1)))
+		if took := time.Since(began); took != time.Hour || w.Count("http://a.test/later") != 1 {
+			t.Errorf("the run took %s and asked %q", took, w.Urls())
 		}
 	})
 }
@@ -114,9 +116,9 @@ func TestS04QueuedWorkIsWaitedFor(t *testing.T) {
 // behind (TestMain looks, too), or calls GOMAXPROCS.
 func TestS05NothingIsLeftBehind(t *testing.T) {
 	procs, before := runtime.GOMAXPROCS(0), goleak.IgnoreCurrent()
-	w := newWorld().page("http://a.test/", page("/1")).page("http://a.test/1", page())
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/1")).Page("http://a.test/1", enginetest.Page())
 	for range 5 {
-		mustRun(t, newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithReadCacheNum(3)))
+		enginetest.MustRun(t, enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithReadCacheNum(3)))
 	}
 	if runtime.GOMAXPROCS(0) != procs {
 		t.Error("GOMAXPROCS was changed")
@@ -132,18 +134,18 @@ type foreignCache struct {
 // What the documents invited users to write had unexported methods. Fails to compile if Downloader or another
 // interface gets one.
 func TestS06InterfacesCanBeImplemented(t *testing.T) {
-	var _ tegenaria.Downloader = newWorld()
+	var _ tegenaria.Downloader = enginetest.NewWorld()
 	var _ tegenaria.RFPDupeFilterInterface = brokenFilter{}
-	var _ tegenaria.MiddlewaresInterface = &hooks{}
-	var _ tegenaria.PipelinesInterface = &collector{}
-	var _ tegenaria.SpiderInterface = newSpider()
-	w := newWorld().page("http://a.test/", text("x"))
-	s := newSpider("http://a.test/")
-	s.parse = nothing
+	var _ tegenaria.MiddlewaresInterface = &enginetest.Hooks{}
+	var _ tegenaria.PipelinesInterface = &enginetest.Collector{}
+	var _ tegenaria.SpiderInterface = enginetest.NewSpider()
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = enginetest.Nothing
 	cache := &foreignCache{CacheInterface: tegenaria.NewMemoryCache()}
-	mustRun(t, newEngine(w, s, tegenaria.EngineWithCache(cache)))
-	if len(w.visits()) != 1 {
-		t.Errorf("asked: %q", w.urls())
+	enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithCache(cache)))
+	if len(w.Visits()) != 1 {
+		t.Errorf("asked: %q", w.Urls())
 	}
 }
 
@@ -152,30 +154,30 @@ func TestS06InterfacesCanBeImplemented(t *testing.T) {
 func TestS07OptionsDoWhatTheySay(t *testing.T) {
 	t.Run("ContentLength", func(t *testing.T) {
 		body := strings.Repeat("x", 12345)
-		server, _ := serve(t, map[string]string{"/": body})
-		s := newSpider(server + "/")
-		s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		server, _ := enginetest.Serve(t, map[string]string{"/": body})
+		s := enginetest.NewSpider(server + "/")
+		s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			if r := resp.Response(); r.ContentLength != len(body) || r.Delay <= 0 {
 				t.Errorf("ContentLength is %d, Delay %v", r.ContentLength, r.Delay)
 			}
 			return nil
 		}
-		if stats := mustRun(t, newEngine(nil, s)); stats.Bytes != int64(len(body)) {
+		if stats := enginetest.MustRun(t, enginetest.NewEngine(nil, s)); stats.Bytes != int64(len(body)) {
 			t.Errorf("Bytes is %d", stats.Bytes)
 		}
 	})
 	t.Run("timeout", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld().page("http://a.test/", hang).page("http://a.test/default", hang)
-			s := newSpider()
-			s.start = func(req chan<- *tegenaria.Context) {
-				req <- send("http://a.test/", tegenaria.RequestWithTimeout(3*time.Second))
-				req <- send("http://a.test/default")
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Hang).Page("http://a.test/default", enginetest.Hang)
+			s := enginetest.NewSpider()
+			s.Start = func(req chan<- *tegenaria.Context) {
+				req <- enginetest.Send("http://a.test/", tegenaria.RequestWithTimeout(3*time.Second))
+				req <- enginetest.Send("http://a.test/default")
 			}
 			began := time.Now()
 			took := map[string]time.Duration{}
 			var mu sync.Mutex
-			s.fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) {
+			s.Fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) {
 				mu.Lock()
 				defer mu.Unlock()
 				var timeout *tegenaria.TimeoutError
@@ -184,7 +186,7 @@ func TestS07OptionsDoWhatTheySay(t *testing.T) {
 				}
 				took[err.Request.Url] = time.Since(began)
 			}
-			mustRun(t, newEngine(w, s))
+			enginetest.MustRun(t, enginetest.NewEngine(w, s))
 			if took["http://a.test/"] != 3*time.Second || took["http://a.test/default"] != time.Minute {
 				t.Errorf("timeouts after %v, want 3 s and 1 min", took)
 			}
@@ -193,16 +195,16 @@ func TestS07OptionsDoWhatTheySay(t *testing.T) {
 	t.Run("concurrency", func(t *testing.T) {
 		for _, n := range []int{1, 3, 10} {
 			synctest.Test(t, func(t *testing.T) {
-				w, s := newWorld(), newSpider()
-				s.parse = nothing
+				w, s := enginetest.NewWorld(), enginetest.NewSpider()
+				s.Parse = enginetest.Nothing
 				for i := range 30 {
 					u := fmt.Sprintf("http://a%d.test/", i)
-					w.page(u, after(time.Second, text("x")))
+					w.Page(u, enginetest.After(time.Second, enginetest.Text("x")))
 					s.FeedUrls = append(s.FeedUrls, u)
 				}
-				mustRun(t, newEngine(w, s, tegenaria.EngineWithConcurrency(n)))
-				if w.peak != n {
-					t.Errorf("at most %d downloads ran at once, want %d", w.peak, n)
+				enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(n)))
+				if w.Peak != n {
+					t.Errorf("at most %d downloads ran at once, want %d", w.Peak, n)
 				}
 			})
 		}
@@ -211,12 +213,12 @@ func TestS07OptionsDoWhatTheySay(t *testing.T) {
 
 // There was a goroutine for each event and a timer for each turn of a loop. Fails if crawl.event starts a goroutine.
 func TestS08EventsRunInTheCaller(t *testing.T) {
-	w := newWorld()
+	w := enginetest.NewWorld()
 	var refs []string
 	for i := range 500 {
 		refs = append(refs, fmt.Sprintf("/%d", i))
 	}
-	w.page("http://a.test/", page(refs...))
+	w.Page("http://a.test/", enginetest.Page(refs...))
 	before := runtime.NumGoroutine()
 	var most atomic.Int64
 	note := func() {
@@ -224,13 +226,13 @@ func TestS08EventsRunInTheCaller(t *testing.T) {
 			most.Store(n)
 		}
 	}
-	e := newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithConcurrency(2), tegenaria.EngineWithSchedulerNum(1),
+	e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithConcurrency(2), tegenaria.EngineWithSchedulerNum(1),
 		tegenaria.EngineWithItemConcurrency(1), tegenaria.EngineWithEvents(tegenaria.Events{
 			RequestAccepted: func(*tegenaria.Request) { note(); runtime.Gosched() },
 			RequestStarted:  func(*tegenaria.Request) { note(); runtime.Gosched() },
 			RequestSettled:  func(*tegenaria.Request, tegenaria.Outcome, string) { note(); runtime.Gosched() },
 		}))
-	mustRun(t, e)
+	enginetest.MustRun(t, e)
 	if most.Load() > 100 {
 		t.Errorf("%d goroutines", most.Load())
 	}
@@ -239,21 +241,21 @@ func TestS08EventsRunInTheCaller(t *testing.T) {
 // A filter that was not safe for concurrent use lost and doubled requests. Fails if memoryCache.Accept does not
 // hold its lock from the look-up to the mark (under the race detector).
 func TestS09ConcurrentDuplicates(t *testing.T) {
-	w := newWorld()
+	w := enginetest.NewWorld()
 	var refs, seeds []string
 	for i := range 50 {
 		refs = append(refs, fmt.Sprintf("http://common.test/%d", i))
-		w.page(refs[i], page())
+		w.Page(refs[i], enginetest.Page())
 	}
 	for i := range 50 {
 		seeds = append(seeds, fmt.Sprintf("http://a%d.test/", i))
-		w.page(seeds[i], page(refs...))
+		w.Page(seeds[i], enginetest.Page(refs...))
 	}
-	stats := mustRun(t, newEngine(w, newSpider(seeds...), tegenaria.EngineWithSchedulerNum(16), tegenaria.EngineWithReadCacheNum(4)))
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, enginetest.NewSpider(seeds...), tegenaria.EngineWithSchedulerNum(16), tegenaria.EngineWithReadCacheNum(4)))
 	for _, ref := range refs {
-		if n := w.count(ref); n != 1 {
+		if n := w.Count(ref); n != 1 {
 			t.Errorf("%s was asked %d times", ref, n)
 		}
 	}
-	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 100, tegenaria.Duplicate: 49 * 50})
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 100, tegenaria.Duplicate: 49 * 50})
 }

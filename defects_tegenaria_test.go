@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -25,7 +27,7 @@ import (
 // Every POST body was lost: the fingerprint read it and did not rewind. Fails if Request.readBody does not keep
 // what it has read in Body.
 func TestT01BodiesSurviveTheFingerprint(t *testing.T) {
-	server, log := serve(t, map[string]string{"/": "ok"})
+	server, log := enginetest.Serve(t, map[string]string{"/": "ok"})
 	for _, tt := range []struct {
 		name string
 		opt  tegenaria.RequestOption
@@ -38,12 +40,12 @@ func TestT01BodiesSurviveTheFingerprint(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			before := len(log())
-			s := newSpider()
-			s.start = func(req chan<- *tegenaria.Context) {
-				req <- tegenaria.NewContext(tegenaria.NewRequest(server+"/", tegenaria.POST, nothing, tt.opt))
+			s := enginetest.NewSpider()
+			s.Start = func(req chan<- *tegenaria.Context) {
+				req <- tegenaria.NewContext(tegenaria.NewRequest(server+"/", tegenaria.POST, enginetest.Nothing, tt.opt))
 			}
-			mustRun(t, newEngine(nil, s))
-			if got := log()[before:]; len(got) != 1 || got[0].method != "POST" || got[0].body != tt.want {
+			enginetest.MustRun(t, enginetest.NewEngine(nil, s))
+			if got := log()[before:]; len(got) != 1 || got[0].Method != "POST" || got[0].Body != tt.want {
 				t.Errorf("the server got %+v, want one POST of %q", got, tt.want)
 			}
 		})
@@ -55,25 +57,25 @@ func TestT02AnyStatusThroughTheEngine(t *testing.T) {
 	codes := []int{204, 226, 299, 308, 399, 418, 422, 429, 451, 499, 511, 522, 599, 600, 999}
 	for _, allowed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("allowed=%t", allowed), func(t *testing.T) {
-			w := newWorld()
+			w := enginetest.NewWorld()
 			var parsed sync.Map
-			s := newSpider()
-			s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			s := enginetest.NewSpider()
+			s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 				parsed.Store(resp.Response().Status, true)
 				return nil
 			}
 			var allow []uint64
 			for _, code := range codes {
 				u := fmt.Sprintf("http://a.test/%d", code)
-				w.page(u, status(code))
+				w.Page(u, enginetest.Status(code))
 				s.FeedUrls = append(s.FeedUrls, u)
 				if allowed {
 					allow = append(allow, uint64(code))
 				}
 			}
-			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithAllowStatusCode(allow)))
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithAllowStatusCode(allow)))
 			failed := map[int]*tegenaria.HandleError{}
-			for _, herr := range s.errors() {
+			for _, herr := range s.Errors() {
 				failed[herr.Response.Status] = herr
 			}
 			for _, code := range codes {
@@ -94,26 +96,26 @@ func TestT02AnyStatusThroughTheEngine(t *testing.T) {
 func TestT03PipelineErrorEndsOneItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const items = 1000
-		w := newWorld().page("http://a.test/", text("x"))
-		s := newSpider("http://a.test/")
-		s.parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			for i := range items {
 				item <- tegenaria.NewItem(resp, i)
 			}
 			return nil
 		}
-		good := &collector{priority: 2}
-		bad := pipelineFunc{1, func(item *tegenaria.ItemMeta) error {
+		good := &enginetest.Collector{Priority: 2}
+		bad := enginetest.PipelineFunc{Priority: 1, Process: func(item *tegenaria.ItemMeta) error {
 			if item.Item.(int)%2 == 0 {
 				return errors.New("even")
 			}
 			return nil
 		}}
-		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithPipelines(good, bad)))
-		if len(good.all()) != items/2 || stats.ItemScraped != items/2 || stats.ItemFailed != items/2 {
-			t.Errorf("%d items passed, stats: %+v", len(good.all()), stats)
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(good, bad)))
+		if len(good.All()) != items/2 || stats.ItemScraped != items/2 || stats.ItemFailed != items/2 {
+			t.Errorf("%d items passed, stats: %+v", len(good.All()), stats)
 		}
-		if n := len(s.errors()); n != items/2 {
+		if n := len(s.Errors()); n != items/2 {
 			t.Errorf("ErrorHandler was told of %d, want %d", n, items/2)
 		}
 	})
@@ -122,16 +124,16 @@ func TestT03PipelineErrorEndsOneItem(t *testing.T) {
 // One event hook that failed hung all workers 16 events later. Fails if crawl.event does not recover.
 func TestT04FailingEventsDoNotStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := enginetest.NewWorld()
 		var refs []string
 		for i := range 100 {
 			refs = append(refs, fmt.Sprintf("/%d", i))
-			w.page("http://a.test"+refs[i], page("/", "/1"))
+			w.Page("http://a.test"+refs[i], enginetest.Page("/", "/1"))
 		}
-		w.page("http://a.test/", page(refs...))
+		w.Page("http://a.test/", enginetest.Page(refs...))
 		var called atomic.Int64
 		boom := func() { called.Add(1); panic("hook") }
-		e := newEngine(w, newSpider("http://a.test/", "http://a.test/404"), tegenaria.EngineWithEvents(tegenaria.Events{
+		e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/", "http://a.test/404"), tegenaria.EngineWithEvents(tegenaria.Events{
 			Started:         func(tegenaria.SpiderInterface) { boom() },
 			Closed:          func(string) { boom() },
 			RequestAccepted: func(*tegenaria.Request) { boom() },
@@ -140,8 +142,8 @@ func TestT04FailingEventsDoNotStall(t *testing.T) {
 			RequestSettled:  func(*tegenaria.Request, tegenaria.Outcome, string) { boom() },
 			Error:           func(*tegenaria.HandleError) { boom() },
 		}))
-		stats := mustRun(t, e)
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 101, tegenaria.Duplicate: 200, tegenaria.Failed: 1})
+		stats := enginetest.MustRun(t, e)
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 101, tegenaria.Duplicate: 200, tegenaria.Failed: 1})
 		if called.Load() < 500 {
 			t.Errorf("the hooks were called %d times", called.Load())
 		}
@@ -153,22 +155,22 @@ func TestT04FailingEventsDoNotStall(t *testing.T) {
 // not cancel the work when the grace is over.
 func TestT05StopReceivesAndCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", text("x")).page("http://a.test/hang", hang)
-		s := newSpider("http://a.test/", "http://a.test/hang")
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/hang", enginetest.Hang)
+		s := enginetest.NewSpider("http://a.test/", "http://a.test/hang")
 		stopping := make(chan struct{})
 		sent := 0
-		s.parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		s.Parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			<-stopping
-			sleep(time.Second)
+			enginetest.Sleep(time.Second)
 			for i := range 10_000 {
-				req <- send(fmt.Sprintf("http://a.test/%d", i))
+				req <- enginetest.Send(fmt.Sprintf("http://a.test/%d", i))
 				sent++
 			}
 			return nil
 		}
-		e := newEngine(w, s)
+		e := enginetest.NewEngine(w, s)
 		result := make(chan error, 1)
-		go func() { result <- run(t, e) }()
+		go func() { result <- enginetest.Run(t, e) }()
 		synctest.Wait()
 		close(stopping)
 		began := time.Now()
@@ -178,7 +180,7 @@ func TestT05StopReceivesAndCancels(t *testing.T) {
 		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("Stop took %s, the grace is 20 s", took)
 		}
-		wantStopped(t, <-result, "stopped")
+		enginetest.WantStopped(t, <-result, "stopped")
 		if stats := e.Stats(); sent != 10_000 || stats.Pending != 10_001 {
 			t.Errorf("sent %d requests, stats %+v; want 10,001 pending", sent, stats)
 		}
@@ -190,11 +192,11 @@ func TestT05StopReceivesAndCancels(t *testing.T) {
 func TestT09BadSeedIsTold(t *testing.T) {
 	for _, bad := range []string{"", "a.test", "http://", "http://[::1", "ftp://a.test/", "http://a.test:x/", "://a"} {
 		t.Run(bad, func(t *testing.T) {
-			w := newWorld().page("http://a.test/", text("x"))
-			s := newSpider(bad, "http://a.test/")
-			s.parse = nothing
-			stats := mustRun(t, newEngine(w, s))
-			herr := s.onlyError(t)
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+			s := enginetest.NewSpider(bad, "http://a.test/")
+			s.Parse = enginetest.Nothing
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
+			herr := s.OnlyError(t)
 			var refused *tegenaria.RequestError
 			if !errors.As(herr, &refused) || refused.URL != bad || refused.Field != "Url" || refused.Remedy == "" {
 				t.Errorf("error %v, want a *RequestError that names the URL and what to do", herr)
@@ -202,7 +204,7 @@ func TestT09BadSeedIsTold(t *testing.T) {
 			if herr.Request == nil || herr.Request.Url != bad || herr.Stage != tegenaria.StageAccept {
 				t.Errorf("the HandleError does not say which request failed where: %+v", herr)
 			}
-			wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Filtered: 1, tegenaria.Fetched: 1})
+			enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Filtered: 1, tegenaria.Fetched: 1})
 			if stats.ErrorCount != 1 {
 				t.Errorf("ErrorCount is %d", stats.ErrorCount)
 			}
@@ -212,11 +214,11 @@ func TestT09BadSeedIsTold(t *testing.T) {
 
 // Responses were recycled after the parser. Fails if settler.release empties the response's Buffer.
 func TestT11KeptResponsesStay(t *testing.T) {
-	w := newWorld()
-	s := newSpider()
+	w := enginetest.NewWorld()
+	s := enginetest.NewSpider()
 	var mu sync.Mutex
 	kept := map[string]*tegenaria.Context{}
-	s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+	s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 		mu.Lock()
 		defer mu.Unlock()
 		kept[resp.Request.Url] = resp
@@ -225,10 +227,10 @@ func TestT11KeptResponsesStay(t *testing.T) {
 	const n = 200
 	for i := range n {
 		u := fmt.Sprintf("http://a.test/%d", i)
-		w.page(u, text("body of "+u))
+		w.Page(u, enginetest.Text("body of "+u))
 		s.FeedUrls = append(s.FeedUrls, u)
 	}
-	mustRun(t, newEngine(w, s))
+	enginetest.MustRun(t, enginetest.NewEngine(w, s))
 	if len(kept) != n {
 		t.Fatalf("%d responses kept", len(kept))
 	}
@@ -246,15 +248,15 @@ func TestT11KeptResponsesStay(t *testing.T) {
 // a loop that polls would keep the clock of the bubble from moving.
 func TestT12EndsWithTheLastWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", after(2*time.Second, page("/1"))).page("http://a.test/1", after(3*time.Second, text("x")))
-		s := newSpider("http://a.test/")
-		slow := pipelineFunc{1, func(*tegenaria.ItemMeta) error { sleep(4 * time.Second); return nil }}
-		s.parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.After(2*time.Second, enginetest.Page("/1"))).Page("http://a.test/1", enginetest.After(3*time.Second, enginetest.Text("x")))
+		s := enginetest.NewSpider("http://a.test/")
+		slow := enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { enginetest.Sleep(4 * time.Second); return nil }}
+		s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			item <- tegenaria.NewItem(resp, 1)
-			return followAll(resp, item, req)
+			return enginetest.FollowAll(resp, item, req)
 		}
 		began := time.Now()
-		mustRun(t, newEngine(w, s, tegenaria.EngineWithPipelines(slow)))
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(slow)))
 		if took := time.Since(began); took != 9*time.Second {
 			t.Errorf("the run took %s, its work 9 s", took)
 		}
@@ -263,20 +265,20 @@ func TestT12EndsWithTheLastWork(t *testing.T) {
 
 // There were two goroutines for each queued request. Fails if crawl.accept starts one.
 func TestT13GoroutinesDoNotFollowTheQueue(t *testing.T) {
-	w := newWorld().page("http://a.test/", text("x"))
-	s := newSpider("http://a.test/")
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+	s := enginetest.NewSpider("http://a.test/")
 	const n = 5000
-	s.parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+	s.Parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 		for i := range n {
-			req <- send(fmt.Sprintf("http://b%d.test/", i%50), tegenaria.RequestWithDoNotFilter(true))
+			req <- enginetest.Send(fmt.Sprintf("http://b%d.test/", i%50), tegenaria.RequestWithDoNotFilter(true))
 		}
 		return nil
 	}
 	before, most := runtime.NumGoroutine(), 0
-	e := newEngine(w, s, tegenaria.EngineWithConcurrency(4), tegenaria.EngineWithEvents(tegenaria.Events{
+	e := enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(4), tegenaria.EngineWithEvents(tegenaria.Events{
 		RequestAccepted: func(*tegenaria.Request) { most = max(most, runtime.NumGoroutine()-before) },
 	}))
-	stats := mustRun(t, e)
+	stats := enginetest.MustRun(t, e)
 	if stats.Outcomes[tegenaria.Failed] != n {
 		t.Fatalf("outcomes: %v", stats.Outcomes)
 	}
@@ -289,29 +291,29 @@ func TestT13GoroutinesDoNotFollowTheQueue(t *testing.T) {
 // settled whose request found no room.
 func TestT14FullQueueLosesNothing(t *testing.T) {
 	t.Run("seeds wait", func(t *testing.T) {
-		w, s := newWorld(), newSpider()
+		w, s := enginetest.NewWorld(), enginetest.NewSpider()
 		for i := range 20 {
 			u := fmt.Sprintf("http://a.test/%d", i)
-			w.page(u, text("x"))
+			w.Page(u, enginetest.Text("x"))
 			s.FeedUrls = append(s.FeedUrls, u)
 		}
-		s.parse = nothing
-		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Pending: 4})))
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 20})
+		s.Parse = enginetest.Nothing
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Pending: 4})))
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 20})
 	})
 	t.Run("memory is full", func(t *testing.T) {
-		w := newWorld().page("http://a.test/", text("x"))
-		s := newSpider("http://a.test/")
-		s.parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			for i := range 1000 {
-				req <- send(fmt.Sprintf("http://a.test/%d", i))
+				req <- enginetest.Send(fmt.Sprintf("http://a.test/%d", i))
 			}
 			return nil
 		}
 		cache := tegenaria.NewMemoryCache()
-		e := newEngine(w, s, tegenaria.EngineWithCache(cache), tegenaria.EngineWithLimits(tegenaria.Limits{QueueBytes: 4096}))
-		err := run(t, e)
-		wantStopped(t, err, "queue full")
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(cache), tegenaria.EngineWithLimits(tegenaria.Limits{QueueBytes: 4096}))
+		err := enginetest.Run(t, e)
+		enginetest.WantStopped(t, err, "queue full")
 		var full *tegenaria.QueueFullError
 		if !errors.As(err, &full) || full.Limit != 4096 || !strings.Contains(err.Error(), "cache/disk") {
 			t.Errorf("Run returned %v, want a *QueueFullError that names the remedy", err)
@@ -337,37 +339,37 @@ func TestT15Identity(t *testing.T) {
 	header := func(name, value string) tegenaria.RequestOption {
 		return tegenaria.RequestWithRequestHeader(map[string]string{name: value})
 	}
-	w := newWorld()
-	s := newSpider()
-	s.start = func(req chan<- *tegenaria.Context) {
+	w := enginetest.NewWorld()
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) {
 		for _, u := range []string{"http://a.test/x", "HTTP://A.TEST:80/x", "http://a.test/y/../x", "http://a.test/./x#frag",
 			"http://a.test", "http://a.test/", "http://a.test/q?b=2&a=1", "http://a.test/q?a=1&b=2", "http://a.test/%7Eu", "http://a.test/~u"} {
-			req <- send(u)
+			req <- enginetest.Send(u)
 		}
-		req <- send("http://a.test/h", header("X", "abc"))
-		req <- send("http://a.test/h", header("X", "ABC"))
-		req <- send("http://a.test/h", header("x", "abc"))
-		req <- send("http://a.test/h", header("X", "1;\nY:2"))
-		req <- send("http://a.test/h", tegenaria.RequestWithRequestHeader(map[string]string{"X": "1", "Y": "2"}))
-		req <- send("http://a.test/h", tegenaria.RequestWithRequestHeader(map[string]string{"y": "2", "X": "1"}))
+		req <- enginetest.Send("http://a.test/h", header("X", "abc"))
+		req <- enginetest.Send("http://a.test/h", header("X", "ABC"))
+		req <- enginetest.Send("http://a.test/h", header("x", "abc"))
+		req <- enginetest.Send("http://a.test/h", header("X", "1;\nY:2"))
+		req <- enginetest.Send("http://a.test/h", tegenaria.RequestWithRequestHeader(map[string]string{"X": "1", "Y": "2"}))
+		req <- enginetest.Send("http://a.test/h", tegenaria.RequestWithRequestHeader(map[string]string{"y": "2", "X": "1"}))
 	}
 	filter := tegenaria.NewRFPDupeFilter(1<<20, 5).IncludeHeaders("x", "Y")
-	stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithDupeFilter(filter)))
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithDupeFilter(filter)))
 	// 4 pages by URL; h with abc, ABC, the forged value, 1 and 2.
-	if asked := len(w.visits()); asked != 8 || stats.Outcomes[tegenaria.Duplicate] != 8 {
-		t.Errorf("%d requests were made, %d duplicates: %q", asked, stats.Outcomes[tegenaria.Duplicate], w.urls())
+	if asked := len(w.Visits()); asked != 8 || stats.Outcomes[tegenaria.Duplicate] != 8 {
+		t.Errorf("%d requests were made, %d duplicates: %q", asked, stats.Outcomes[tegenaria.Duplicate], w.Urls())
 	}
 }
 
 // A second run saw its seeds as duplicates and kept the first one's counts. Fails if memoryCache.Begin does
 // not reset.
 func TestT16RunsTwice(t *testing.T) {
-	w := newWorld().page("http://a.test/", page("/1", "/2")).page("http://a.test/1", page("/")).page("http://a.test/2", page())
-	e := newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithCache(tegenaria.NewMemoryCache()))
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/1", "/2")).Page("http://a.test/1", enginetest.Page("/")).Page("http://a.test/2", enginetest.Page())
+	e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithCache(tegenaria.NewMemoryCache()))
 	for i := range 3 {
-		stats := mustRun(t, e)
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 3, tegenaria.Duplicate: 1})
-		if n := w.count("http://a.test/1"); n != i+1 {
+		stats := enginetest.MustRun(t, e)
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 3, tegenaria.Duplicate: 1})
+		if n := w.Count("http://a.test/1"); n != i+1 {
 			t.Errorf("after run %d the page was asked %d times", i+1, n)
 		}
 		if e.Status() != tegenaria.StatusStopped {
@@ -380,13 +382,13 @@ func TestT16RunsTwice(t *testing.T) {
 func TestT17EnginesShareNothing(t *testing.T) {
 	var running sync.WaitGroup
 	for i := range 8 {
-		w := newWorld().page("http://a.test/", page(fmt.Sprint(i))).page(fmt.Sprintf("http://a.test/%d", i), page())
-		e := newEngine(w, newSpider("http://a.test/"))
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page(fmt.Sprint(i))).Page(fmt.Sprintf("http://a.test/%d", i), enginetest.Page())
+		e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"))
 		running.Go(func() {
 			if err := e.Run(t.Context(), "test"); err != nil {
 				t.Errorf("Run: %v", err)
 			}
-			if got, want := w.urls(), []string{"http://a.test/", fmt.Sprintf("http://a.test/%d", i)}; !slices.Equal(got, want) {
+			if got, want := w.Urls(), []string{"http://a.test/", fmt.Sprintf("http://a.test/%d", i)}; !slices.Equal(got, want) {
 				t.Errorf("engine %d asked %q, want %q", i, got, want)
 			}
 		})
@@ -419,23 +421,23 @@ func TestT18AnyFuncIsAParser(t *testing.T) {
 		"http://a.test/expression": func(r *tegenaria.Context, i chan<- *tegenaria.ItemMeta, q chan<- *tegenaria.Context) error {
 			return (*methods).pointer(m, r, i, q)
 		},
-		"http://a.test/parsers": tegenaria.Parsers(nothing, closure),
+		"http://a.test/parsers": tegenaria.Parsers(enginetest.Nothing, closure),
 		"http://a.test/nil":     nil,
 	}
-	w, s := newWorld(), newSpider()
-	s.parse = parserOf(func(ctx *tegenaria.Context) error { // nil stands for this one alone
+	w, s := enginetest.NewWorld(), enginetest.NewSpider()
+	s.Parse = parserOf(func(ctx *tegenaria.Context) error { // nil stands for this one alone
 		if ctx.Request.Url == "http://a.test/nil" {
 			called.Store(ctx.Request.Url, true)
 		}
 		return nil
 	})
-	s.start = func(req chan<- *tegenaria.Context) {
+	s.Start = func(req chan<- *tegenaria.Context) {
 		for u, p := range parsers {
-			w.page(u, text("x"))
+			w.Page(u, enginetest.Text("x"))
 			req <- tegenaria.NewContext(tegenaria.NewRequest(u, tegenaria.GET, p))
 		}
 	}
-	mustRun(t, newEngine(w, s))
+	enginetest.MustRun(t, enginetest.NewEngine(w, s))
 	for u := range parsers {
 		if _, ok := called.Load(u); !ok {
 			t.Errorf("the parser of %s was not called", u)
@@ -446,15 +448,15 @@ func TestT18AnyFuncIsAParser(t *testing.T) {
 // Status, counters and ctx.Error were read and written by several goroutines without a lock. Fails under the
 // race detector if, say, ledger.snapshot takes no lock.
 func TestT19ReadWhileItRuns(t *testing.T) {
-	w := newWorld()
-	s := newSpider()
+	w := enginetest.NewWorld()
+	s := enginetest.NewSpider()
 	for i := range 100 {
 		u := fmt.Sprintf("http://a%d.test/", i)
-		w.page(u, page("/missing", "/"))
+		w.Page(u, enginetest.Page("/missing", "/"))
 		s.FeedUrls = append(s.FeedUrls, u)
 	}
-	s.fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { _ = err.Error() }
-	e := newEngine(w, s, tegenaria.EngineWithReadCacheNum(3))
+	s.Fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { _ = err.Error() }
+	e := enginetest.NewEngine(w, s, tegenaria.EngineWithReadCacheNum(3))
 	errs := e.ErrorChan()
 	stop := make(chan struct{})
 	var readers sync.WaitGroup
@@ -475,7 +477,7 @@ func TestT19ReadWhileItRuns(t *testing.T) {
 			}
 		})
 	}
-	stats := mustRun(t, e)
+	stats := enginetest.MustRun(t, e)
 	close(stop)
 	readers.Wait()
 	n := 0
@@ -495,12 +497,12 @@ func TestT20TheLastRequestIsNotLost(t *testing.T) {
 		rounds = 50
 	}
 	for range rounds {
-		w := newWorld()
+		w := enginetest.NewWorld()
 		for i := range 5 {
-			w.page(fmt.Sprintf("http://a.test/%d", i), page(fmt.Sprintf("/%d", i+1)))
+			w.Page(fmt.Sprintf("http://a.test/%d", i), enginetest.Page(fmt.Sprintf("/%d", i+1)))
 		}
-		w.page("http://a.test/5", page())
-		stats := mustRun(t, newEngine(w, newSpider("http://a.test/0"), tegenaria.EngineWithReadCacheNum(2)))
+		w.Page("http://a.test/5", enginetest.Page())
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/0"), tegenaria.EngineWithReadCacheNum(2)))
 		if stats.Outcomes[tegenaria.Fetched] != 6 {
 			t.Fatalf("%d of 6 pages fetched", stats.Outcomes[tegenaria.Fetched])
 		}
@@ -512,17 +514,17 @@ func TestT20TheLastRequestIsNotLost(t *testing.T) {
 func TestT24MistakesAreErrors(t *testing.T) {
 	procs := runtime.GOMAXPROCS(0)
 	var run *tegenaria.RunError
-	if err := tegenaria.NewSpiderEngine(tegenaria.EngineWithLogger(quiet())).Execute("nobody"); !errors.As(err, &run) || run.Op != "wiring" {
+	if err := tegenaria.NewSpiderEngine(tegenaria.EngineWithLogger(enginetest.Quiet())).Execute("nobody"); !errors.As(err, &run) || run.Op != "wiring" {
 		t.Errorf("Execute of an unknown spider: %v", err)
 	}
-	e := newEngine(newWorld(), newSpider(), tegenaria.EngineWithMiddlewares(&panicking{}))
+	e := enginetest.NewEngine(enginetest.NewWorld(), enginetest.NewSpider(), tegenaria.EngineWithMiddlewares(&panicking{}))
 	if err := e.Run(t.Context(), "test"); !errors.As(err, &run) || run.Op != "wiring" {
 		t.Errorf("Run with a part whose GetPriority panics: %v", err)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		cause := errors.New("cause")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		e := newEngine(newWorld().page("http://a.test/", hang), newSpider("http://a.test/"))
+		e := enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", enginetest.Hang), enginetest.NewSpider("http://a.test/"))
 		time.AfterFunc(time.Second, func() { cancel(cause) })
 		began := time.Now()
 		if err := e.Run(ctx, "test"); !errors.Is(err, cause) || time.Since(began) != time.Second {
@@ -541,7 +543,7 @@ func TestT24MistakesAreErrors(t *testing.T) {
 }
 
 // panicking is a middleware that panics before any request: as it is sorted, with another one.
-type panicking struct{ hooks }
+type panicking struct{ enginetest.Hooks }
 
 func (*panicking) GetPriority() int   { panic("priority") }
 func (*panicking) SeesInternal() bool { panic("internal") }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria"
@@ -104,7 +106,7 @@ func TestHelperCrawl(t *testing.T) {
 		switch {
 		case e.resp != nil:
 			said["fetched"]++
-		case e.err != nil && isA[syscall.Errno](e.err) && strings.Contains(e.err.Error(), syscall.EMFILE.Error()):
+		case e.err != nil && enginetest.IsA[syscall.Errno](e.err) && strings.Contains(e.err.Error(), syscall.EMFILE.Error()):
 			said["without a descriptor"]++
 		default:
 			said[e.String()]++
@@ -117,7 +119,7 @@ func TestHelperCrawl(t *testing.T) {
 
 // A crawl that runs out of descriptors ends with errors, and does not hang.
 func TestFewDescriptors(t *testing.T) {
-	url, _ := serveFunc(t, func(_ http.ResponseWriter, r *http.Request) {
+	url, _ := enginetest.ServeFunc(t, func(_ http.ResponseWriter, r *http.Request) {
 		timer := time.NewTimer(100 * time.Millisecond) // so that many are open at once
 		defer timer.Stop()
 		select {

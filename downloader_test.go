@@ -19,8 +19,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/fetch"
 	"go.uber.org/goleak"
+
+	"github.com/tegenaria/tegenaria/internal/fetch"
 )
 
 // newTestDownloader makes a downloader that may ask the given servers, and checks that it leaves no goroutine

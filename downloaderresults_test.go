@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -32,14 +34,14 @@ func TestThirdResult(t *testing.T) {
 					}
 					returned = true
 				})
-				s := newSpider()
-				s.start = func(req chan<- *tegenaria.Context) {
-					req <- send("http://a.test/", tegenaria.RequestWithTimeout(tt.timeout))
+				s := enginetest.NewSpider()
+				s.Start = func(req chan<- *tegenaria.Context) {
+					req <- enginetest.Send("http://a.test/", tegenaria.RequestWithTimeout(tt.timeout))
 				}
-				s.parse = nothing
-				e := newEngine(d, s, tegenaria.EngineWithGrace(4*time.Second), tegenaria.EngineWithLimits(tegenaria.Limits{Time: 30 * time.Second}))
+				s.Parse = enginetest.Nothing
+				e := enginetest.NewEngine(d, s, tegenaria.EngineWithGrace(4*time.Second), tegenaria.EngineWithLimits(tegenaria.Limits{Time: 30 * time.Second}))
 				began := time.Now()
-				err := run(t, e)
+				err := enginetest.Run(t, e)
 				var abandoned *tegenaria.AbandonedError
 				if tt.timeout > 0 && (!errors.As(err, &abandoned) || abandoned.Stages[tegenaria.StageDownload] != 1) {
 					t.Errorf("Run returned %v", err)
@@ -61,35 +63,35 @@ func TestNegativeStatus(t *testing.T) {
 	for _, from := range []string{"Downloader", "ProcessRequest", "ProcessResponse", "Fetch", "robots.txt"} {
 		t.Run(from, func(t *testing.T) {
 			bad := func(ctx *tegenaria.Context) (*tegenaria.Response, error) { return &tegenaria.Response{Status: -7}, nil }
-			w := onePage().page("http://a.test/x", bad).page("http://a.test/robots.txt", status(404))
-			s := newSpider("http://a.test/")
-			m := &hooks{}
+			w := onePage().Page("http://a.test/x", bad).Page("http://a.test/robots.txt", enginetest.Status(404))
+			s := enginetest.NewSpider("http://a.test/")
+			m := &enginetest.Hooks{}
 			parsed := 0
-			s.parse = parserOf(func(*tegenaria.Context) error { parsed++; return nil })
+			s.Parse = parserOf(func(*tegenaria.Context) error { parsed++; return nil })
 			want, stage := 0, tegenaria.StageStatus
 			switch from {
 			case "Downloader":
-				w.page("http://a.test/", bad)
+				w.Page("http://a.test/", bad)
 			case "ProcessRequest":
-				m.request = func(ctx *tegenaria.Context) error {
+				m.Request = func(ctx *tegenaria.Context) error {
 					ctx.DownloadResult = &tegenaria.RequestResult{Response: &tegenaria.Response{Status: -7}}
 					return nil
 				}
 			case "ProcessResponse":
-				m.response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+				m.Response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 					ctx.Response().Status = -7
 					return nil
 				}
 			case "Fetch":
 				want, stage = 1, tegenaria.StageParse
-				s.parse = parserOf(func(ctx *tegenaria.Context) error { parsed++; _, err := get(ctx, "http://a.test/x"); return err })
+				s.Parse = parserOf(func(ctx *tegenaria.Context) error { parsed++; _, err := get(ctx, "http://a.test/x"); return err })
 			case "robots.txt":
 				stage = tegenaria.StageRobots
-				w.page("http://a.test/robots.txt", bad)
+				w.Page("http://a.test/robots.txt", bad)
 			}
-			mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithPoliteness(tegenaria.Politeness{})))
+			enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithPoliteness(tegenaria.Politeness{})))
 			var unexpected *tegenaria.UnexpectedStatusError
-			herr := s.onlyError(t)
+			herr := s.OnlyError(t)
 			if !errors.As(herr, &unexpected) || unexpected.Status != -7 || herr.Stage != stage || !strings.Contains(herr.Error(), "status -7") {
 				t.Errorf("ErrorHandler got %v (stage %s)", herr, herr.Stage)
 			}
@@ -123,15 +125,15 @@ func TestResponseOfAMiddlewareIsCompleted(t *testing.T) {
 				resp.Buffer.WriteString("z")
 				return nil
 			}
-			s := newSpider("http://a.test/")
-			s.parse = parserOf(look)
+			s := enginetest.NewSpider("http://a.test/")
+			s.Parse = parserOf(look)
 			// The response passes them from right to left.
-			mustRun(t, newEngine(onePage(), s, tegenaria.EngineWithMiddlewares(
-				&hooks{priority: 1, response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { spoil(ctx); return nil }},
-				&hooks{priority: 2, response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { return look(ctx) }},
-				&hooks{priority: 3, response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { spoil(ctx); return nil }})))
-			if seen != 2 || len(s.errors()) != 0 {
-				t.Errorf("seen %d times, errors %v", seen, s.errors())
+			enginetest.MustRun(t, enginetest.NewEngine(onePage(), s, tegenaria.EngineWithMiddlewares(
+				&enginetest.Hooks{Priority: 1, Response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { spoil(ctx); return nil }},
+				&enginetest.Hooks{Priority: 2, Response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { return look(ctx) }},
+				&enginetest.Hooks{Priority: 3, Response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { spoil(ctx); return nil }})))
+			if seen != 2 || len(s.Errors()) != 0 {
+				t.Errorf("seen %d times, errors %v", seen, s.Errors())
 			}
 		})
 	}
@@ -176,16 +178,16 @@ func TestUnexpectedStatus(t *testing.T) {
 	defer conns.Wait()
 	defer listener.Close()
 	base := "http://" + listener.Addr().String()
-	s := newSpider(base+"/", base+"/good")
-	s.parse = nothing
-	stats := mustRun(t, newEngine(nil, s))
+	s := enginetest.NewSpider(base+"/", base+"/good")
+	s.Parse = enginetest.Nothing
+	stats := enginetest.MustRun(t, enginetest.NewEngine(nil, s))
 	var unexpected *tegenaria.UnexpectedStatusError
-	herr := s.onlyError(t)
+	herr := s.OnlyError(t)
 	if !errors.As(herr, &unexpected) || unexpected.Status != 101 || unexpected.URL != base+"/" || herr.Stage != tegenaria.StageDownload || herr.Response != nil {
 		t.Errorf("ErrorHandler got %+v", herr)
 	}
 	if !strings.Contains(herr.Error(), "101") || !strings.Contains(herr.Error(), base) {
 		t.Errorf("the error says %q", herr)
 	}
-	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 1})
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 1})
 }

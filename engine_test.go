@@ -15,29 +15,31 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
 // A full run over real HTTP: 1 request, 1 item, 1 times status 200, no error.
 func TestFullRun(t *testing.T) {
-	server, log := serve(t, map[string]string{"/": "<p>hello</p>"})
-	s := newSpider(server + "/")
-	s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+	server, log := enginetest.Serve(t, map[string]string{"/": "<p>hello</p>"})
+	s := enginetest.NewSpider(server + "/")
+	s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 		item <- tegenaria.NewItem(ctx, ctx.Response().CSS("p").Text())
 		return nil
 	}
-	items := &collector{}
-	e := newEngine(nil, s, tegenaria.EngineWithPipelines(items))
+	items := &enginetest.Collector{}
+	e := enginetest.NewEngine(nil, s, tegenaria.EngineWithPipelines(items))
 	if e.Status() != tegenaria.StatusUninitialized || !e.Idle() || e.Stats().Discovered != 0 {
 		t.Errorf("before the run: %s, %+v", e.Status(), e.Stats())
 	}
-	stats := mustRun(t, e)
+	stats := enginetest.MustRun(t, e)
 	if stats.RequestDownloaded != 1 || stats.Responses != 1 || stats.ItemScraped != 1 || stats.Status[200] != 1 || stats.ErrorCount != 0 ||
 		stats.Bytes != 12 || stats.RobotsRequests != 0 || stats.StartTime.IsZero() || stats.Elapsed <= 0 {
 		t.Errorf("stats: %+v", stats)
 	}
-	if !slices.Equal(items.all(), []any{"hello"}) || len(log()) != 1 || log()[0].agent != "tegenaria/"+tegenaria.Version {
-		t.Errorf("items %v, log %+v", items.all(), log())
+	if !slices.Equal(items.All(), []any{"hello"}) || len(log()) != 1 || log()[0].Agent != "tegenaria/"+tegenaria.Version {
+		t.Errorf("items %v, log %+v", items.All(), log())
 	}
 	if e.Status() != tegenaria.StatusStopped || e.Summary().Reason != "finished" {
 		t.Errorf("after the run: %s, %q", e.Status(), e.Summary().Reason)
@@ -55,10 +57,10 @@ func TestRefusedConnection(t *testing.T) {
 	}
 	url := "http://" + listener.Addr().String() + "/"
 	listener.Close()
-	s := newSpider(url)
-	stats := mustRun(t, newEngine(nil, s))
+	s := enginetest.NewSpider(url)
+	stats := enginetest.MustRun(t, enginetest.NewEngine(nil, s))
 	var op *net.OpError
-	if herr := s.onlyError(t); herr.Stage != tegenaria.StageDownload || !errors.As(herr, &op) || herr.Response != nil {
+	if herr := s.OnlyError(t); herr.Stage != tegenaria.StageDownload || !errors.As(herr, &op) || herr.Response != nil {
 		t.Errorf("ErrorHandler got %v", herr)
 	}
 	if stats.RequestDownloaded != 1 || stats.ErrorCount != 1 || stats.Responses != 0 {
@@ -69,29 +71,29 @@ func TestRefusedConnection(t *testing.T) {
 // Within a slot the larger priority goes first, and equals in the order they came.
 func TestPriorities(t *testing.T) {
 	w := onePage()
-	s := newSpider("http://a.test/")
+	s := enginetest.NewSpider("http://a.test/")
 	order := rand.Perm(30)
-	s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+	s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 		if ctx.Request.Depth > 0 {
 			return nil
 		}
 		for _, i := range order {
 			u := fmt.Sprintf("http://b.test/%02d", i)
-			w.page(u, text("x"))
-			req <- send(u, tegenaria.RequestWithPriority(i/3-5))
+			w.Page(u, enginetest.Text("x"))
+			req <- enginetest.Send(u, tegenaria.RequestWithPriority(i/3-5))
 		}
 		return nil
 	}
-	e := newEngine(w, s, tegenaria.EngineWithConcurrency(1))
+	e := enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(1))
 	// All wait before the first of them is taken.
-	e.RegisterDownloadMiddlewares(&hooks{request: func(ctx *tegenaria.Context) error {
+	e.RegisterDownloadMiddlewares(&enginetest.Hooks{Request: func(ctx *tegenaria.Context) error {
 		for ctx.Request.Depth == 1 && e.Stats().Discovered < 31 {
 			runtime.Gosched()
 		}
 		return nil
 	}})
-	mustRun(t, e)
-	got := w.urls()[2:] // the first one was alone when it was taken
+	enginetest.MustRun(t, e)
+	got := w.Urls()[2:] // the first one was alone when it was taken
 	if !slices.IsSortedFunc(got, func(a, b string) int {
 		return priorityOf(b) - priorityOf(a)
 	}) {
@@ -114,24 +116,24 @@ func priorityOf(url string) int { return number(url) / 3 }
 // A slot's delay is kept between the starts of downloads; a fast host is not slowed by it.
 func TestDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := enginetest.NewWorld()
 		var seeds []string
 		for i := range 5 {
 			for _, host := range []string{"slow", "fast", "narrow"} {
 				u := fmt.Sprintf("http://%s.test/%d", host, i)
-				w.page(u, after(300*time.Millisecond, text("x")))
+				w.Page(u, enginetest.After(300*time.Millisecond, enginetest.Text("x")))
 				seeds = append(seeds, u)
 			}
 		}
-		s := newSpider(seeds...)
-		s.parse = nothing
+		s := enginetest.NewSpider(seeds...)
+		s.Parse = enginetest.Nothing
 		began := time.Now()
-		mustRun(t, newEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: time.Second,
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: time.Second,
 			Overrides: map[string]tegenaria.SlotPolicy{"fast.test": {}, "narrow.test": {PerSlot: 1}}})))
 		at := map[string][]time.Duration{}
-		for _, v := range w.visits() {
-			host := strings.Split(v.url, "/")[2]
-			at[host] = append(at[host], v.at.Sub(began))
+		for _, v := range w.Visits() {
+			host := strings.Split(v.Url, "/")[2]
+			at[host] = append(at[host], v.At.Sub(began))
 		}
 		for host, gap := range map[string]time.Duration{"slow.test": time.Second, "fast.test": 0, "narrow.test": 300 * time.Millisecond} {
 			for i, got := range at[host] {
@@ -147,14 +149,14 @@ func TestDelay(t *testing.T) {
 func TestSlots(t *testing.T) {
 	t.Run("SlotDelay", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld().page("http://a.test/", page("/1", "/2", "/3")).page("http://a.test/1", page()).page("http://a.test/2", page()).page("http://a.test/3", page())
-			s := newSpider("http://a.test/")
-			s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/1", "/2", "/3")).Page("http://a.test/1", enginetest.Page()).Page("http://a.test/2", enginetest.Page()).Page("http://a.test/3", enginetest.Page())
+			s := enginetest.NewSpider("http://a.test/")
+			s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 				ctx.SlotDelay(time.Minute)
-				return followAll(ctx, item, req)
+				return enginetest.FollowAll(ctx, item, req)
 			}
 			began := time.Now()
-			mustRun(t, newEngine(w, s))
+			enginetest.MustRun(t, enginetest.NewEngine(w, s))
 			if took := time.Since(began); took != 3*time.Minute {
 				t.Errorf("it took %s", took)
 			}
@@ -173,27 +175,27 @@ func TestSlots(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
-				s := newSpider()
-				s.parse = nothing
-				s.start = func(req chan<- *tegenaria.Context) {
+				w := enginetest.NewWorld()
+				s := enginetest.NewSpider()
+				s.Parse = enginetest.Nothing
+				s.Start = func(req chan<- *tegenaria.Context) {
 					for i := range 12 {
 						u := fmt.Sprintf("http://%c.site%d.co.uk:80%d/", 'a'+i%3, i/3%2, i)
 						if tt.opt != nil {
 							u = fmt.Sprintf("http://a.test/%d", i)
 						}
-						w.page(u, after(time.Second, text("x")))
+						w.Page(u, enginetest.After(time.Second, enginetest.Text("x")))
 						if tt.opt != nil {
-							req <- send(u, tt.opt(i))
+							req <- enginetest.Send(u, tt.opt(i))
 						} else {
-							req <- send(u)
+							req <- enginetest.Send(u)
 						}
 					}
 				}
 				tt.p.IgnoreRobots = true
-				mustRun(t, newEngine(w, s, tegenaria.EngineWithPoliteness(tt.p)))
-				if w.peak != tt.peak || len(w.visits()) != 12 {
-					t.Errorf("%d downloads at once, want %d", w.peak, tt.peak)
+				enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPoliteness(tt.p)))
+				if w.Peak != tt.peak || len(w.Visits()) != 12 {
+					t.Errorf("%d downloads at once, want %d", w.Peak, tt.peak)
 				}
 			})
 		})
@@ -205,14 +207,14 @@ func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &trace{}
 		path := func(r *tegenaria.Request) string { return strings.TrimPrefix(r.Url, "http://a.test") }
-		w := newWorld().page("http://a.test/", page("/", "/bad")).page("http://a.test/bad", status(500))
-		s := newSpider("http://a.test/")
-		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/", "/bad")).Page("http://a.test/bad", enginetest.Status(500))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			item <- tegenaria.NewItem(ctx, "item")
-			sleep(time.Second) // it is scraped meanwhile
-			return followAll(ctx, item, req)
+			enginetest.Sleep(time.Second) // it is scraped meanwhile
+			return enginetest.FollowAll(ctx, item, req)
 		}
-		e := newEngine(w, s, tegenaria.EngineWithEvents(tegenaria.Events{
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithEvents(tegenaria.Events{
 			Started:         func(s tegenaria.SpiderInterface) { l.add("started %s", s.GetName()) },
 			Closed:          func(reason string) { l.add("closed %s", reason) },
 			RequestAccepted: func(r *tegenaria.Request) { l.add("accepted %s", path(r)) },
@@ -224,7 +226,7 @@ func TestEvents(t *testing.T) {
 			ItemScraped: func(item *tegenaria.ItemMeta) { l.add("scraped %v", item.Item) },
 			Error:       func(err *tegenaria.HandleError) { l.add("error %s", err.Stage) },
 		}))
-		mustRun(t, e)
+		enginetest.MustRun(t, e)
 		var page, bad, rest []string
 		for _, line := range l.list {
 			switch {
@@ -245,12 +247,12 @@ func TestEvents(t *testing.T) {
 // The status of a run, from outside and inside.
 func TestStatusOfARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", after(time.Second, text("x")))
-		s := newSpider("http://a.test/")
-		s.parse = nothing
-		e := newEngine(w, s)
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.After(time.Second, enginetest.Text("x")))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = enginetest.Nothing
+		e := enginetest.NewEngine(w, s)
 		result := make(chan error, 1)
-		go func() { result <- run(t, e) }()
+		go func() { result <- enginetest.Run(t, e) }()
 		synctest.Wait()
 		if e.Status() != tegenaria.StatusStarted || e.Idle() {
 			t.Errorf("status %s, idle %t", e.Status(), e.Idle())
@@ -271,8 +273,8 @@ func TestRunContext(t *testing.T) {
 		cause := errors.New("cause")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(cause)
-		w := newWorld().page("http://a.test/", hang)
-		e := newEngine(w, newSpider("http://a.test/"))
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Hang)
+		e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"))
 		if err := e.Run(ctx, "test"); !errors.Is(err, cause) {
 			t.Errorf("Run with a cancelled context: %v", err)
 		}
@@ -282,7 +284,7 @@ func TestRunContext(t *testing.T) {
 		if err := e.Run(ctx, "test"); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 30*time.Second {
 			t.Errorf("Run with a deadline: %v after %s", err, time.Since(began))
 		}
-		checkLedger(t, e)
+		enginetest.CheckLedger(t, e)
 		if s := e.Stats(); s.ErrorCount != 0 || s.Pending != 1 {
 			t.Errorf("what was cancelled failed: %+v", s)
 		}
@@ -292,17 +294,17 @@ func TestRunContext(t *testing.T) {
 // Several readers of the cache do no work twice.
 func TestReaders(t *testing.T) {
 	for _, n := range []uint{1, 2, 7} {
-		w := newWorld()
-		s := newSpider()
-		s.parse = nothing
+		w := enginetest.NewWorld()
+		s := enginetest.NewSpider()
+		s.Parse = enginetest.Nothing
 		for i := range 200 {
 			u := fmt.Sprintf("http://a%d.test/%d", i%20, i)
-			w.page(u, text("x"))
+			w.Page(u, enginetest.Text("x"))
 			s.FeedUrls = append(s.FeedUrls, u)
 		}
-		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithReadCacheNum(n)))
-		if len(w.visits()) != 200 || stats.Outcomes[tegenaria.Fetched] != 200 {
-			t.Errorf("%d readers: %d downloads, %v", n, len(w.visits()), stats.Outcomes)
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithReadCacheNum(n)))
+		if len(w.Visits()) != 200 || stats.Outcomes[tegenaria.Fetched] != 200 {
+			t.Errorf("%d readers: %d downloads, %v", n, len(w.Visits()), stats.Outcomes)
 		}
 	}
 }
@@ -310,22 +312,22 @@ func TestReaders(t *testing.T) {
 // Downloaders of one name share the load; a failing one gets less.
 func TestDownloadersShareTheLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		good, bad := newWorld(), newWorld()
-		s := newSpider()
-		s.parse = nothing
-		s.start = func(req chan<- *tegenaria.Context) {
+		good, bad := enginetest.NewWorld(), enginetest.NewWorld()
+		s := enginetest.NewSpider()
+		s.Parse = enginetest.Nothing
+		s.Start = func(req chan<- *tegenaria.Context) {
 			for i := range 300 {
 				u := fmt.Sprintf("http://a%d.test/%d", i%30, i)
-				good.page(u, after(10*time.Millisecond, text("x")))
-				bad.page(u, broken(errBroken))
-				req <- send(u, tegenaria.RequestWithDownloader("exit"))
+				good.Page(u, enginetest.After(10*time.Millisecond, enginetest.Text("x")))
+				bad.Page(u, enginetest.Broken(errBroken))
+				req <- enginetest.Send(u, tegenaria.RequestWithDownloader("exit"))
 			}
 		}
-		e := newEngine(newWorld(), s)
+		e := enginetest.NewEngine(enginetest.NewWorld(), s)
 		e.RegisterDownloader("exit", bad)
 		e.RegisterDownloader("exit", good)
-		stats := mustRun(t, e)
-		if g, b := len(good.visits()), len(bad.visits()); g+b != 300 || b > 60 || int64(b) != stats.Outcomes[tegenaria.Failed] {
+		stats := enginetest.MustRun(t, e)
+		if g, b := len(good.Visits()), len(bad.Visits()); g+b != 300 || b > 60 || int64(b) != stats.Outcomes[tegenaria.Failed] {
 			t.Errorf("good %d, bad %d", g, b)
 		}
 		d := e.Summary().Downloaders
@@ -338,9 +340,9 @@ func TestDownloadersShareTheLoad(t *testing.T) {
 // The summary's JSON has the seed's names and stays the same after the run.
 func TestSummary(t *testing.T) {
 	w := onePage()
-	e := newEngine(w, emitting("x"), tegenaria.EngineWithAllowedDomains("b.test", "a.test"), tegenaria.EngineWithSchedulerNum(3),
-		tegenaria.EngineWithPipelines(&collector{}), tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 4}))
-	mustRun(t, e)
+	e := enginetest.NewEngine(w, emitting("x"), tegenaria.EngineWithAllowedDomains("b.test", "a.test"), tegenaria.EngineWithSchedulerNum(3),
+		tegenaria.EngineWithPipelines(&enginetest.Collector{}), tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 4}))
+	enginetest.MustRun(t, e)
 	summary := e.Summary()
 	if e.Summary().String() != summary.String() {
 		t.Error("two summaries of the same run differ")
@@ -370,20 +372,20 @@ func TestOnePageOfManyRequests(t *testing.T) {
 		n = 10_000
 	}
 	w := onePage()
-	s := newSpider("http://a.test/")
+	s := enginetest.NewSpider("http://a.test/")
 	var most atomic.Int64
-	s.parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+	s.Parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 		for i := range n {
-			req <- send(fmt.Sprintf("http://b%d.test/%d", i%100, i))
+			req <- enginetest.Send(fmt.Sprintf("http://b%d.test/%d", i%100, i))
 			if i%1000 == 0 {
 				most.Store(max(most.Load(), int64(runtime.NumGoroutine())))
 			}
 		}
 		return nil
 	}
-	e := newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 1, Pages: 1}))
-	err := run(t, e)
-	wantStopped(t, err, "limit: pages")
+	e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 1, Pages: 1}))
+	err := enginetest.Run(t, e)
+	enginetest.WantStopped(t, err, "limit: pages")
 	if stats := e.Stats(); stats.Pending != int64(n) || most.Load() > 150 {
 		t.Errorf("%d pending, %d goroutines", stats.Pending, most.Load())
 	}
@@ -391,7 +393,7 @@ func TestOnePageOfManyRequests(t *testing.T) {
 
 // Errors reach every ErrorChan, which ends with the run; a mistake ends it as well.
 func TestErrorChanEnds(t *testing.T) {
-	e := newEngine(newWorld(), newSpider("http://a.test/"))
+	e := enginetest.NewEngine(enginetest.NewWorld(), enginetest.NewSpider("http://a.test/"))
 	errs := e.ErrorChan()
 	if err := e.Run(t.Context(), "nobody"); err == nil {
 		t.Error("no error for an unknown spider")
@@ -400,7 +402,7 @@ func TestErrorChanEnds(t *testing.T) {
 		t.Error("the channel is open after a run that did not begin")
 	}
 	errs = e.ErrorChan()
-	mustRun(t, e)
+	enginetest.MustRun(t, e)
 	var herr *tegenaria.HandleError
 	if err := <-errs; !errors.As(err, &herr) || herr.Stage != tegenaria.StageStatus {
 		t.Errorf("ErrorChan got %v", err)
@@ -424,7 +426,7 @@ func TestStrangeDownloaders(t *testing.T) {
 			result <- ctx
 		}, true, 0, nil},
 		"later": {func(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
-			go func() { sleep(5 * time.Second); answerTo(ctx); result <- ctx }()
+			go func() { enginetest.Sleep(5 * time.Second); answerTo(ctx); result <- ctx }()
 		}, true, 5 * time.Second, nil},
 		"nil": {func(_ *tegenaria.Context, result chan<- *tegenaria.Context) { result <- nil }, false, 0, func(error) bool { return true }},
 		"another Context": {func(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
@@ -443,16 +445,16 @@ func TestStrangeDownloaders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSpider("http://a.test/")
+				s := enginetest.NewSpider("http://a.test/")
 				fetched := false
-				s.parse = parserOf(func(ctx *tegenaria.Context) error { fetched = ctx.Response().String() == "x"; return nil })
+				s.Parse = parserOf(func(ctx *tegenaria.Context) error { fetched = ctx.Response().String() == "x"; return nil })
 				began := time.Now()
-				mustRun(t, newEngine(downloadFunc(tt.download), s))
+				enginetest.MustRun(t, enginetest.NewEngine(downloadFunc(tt.download), s))
 				if took := time.Since(began); took != tt.took || fetched != tt.fetched {
 					t.Errorf("fetched %t after %s", fetched, took)
 				}
-				if tt.check != nil && !tt.check(s.onlyError(t)) {
-					t.Errorf("ErrorHandler got %v", s.errors())
+				if tt.check != nil && !tt.check(s.OnlyError(t)) {
+					t.Errorf("ErrorHandler got %v", s.Errors())
 				}
 			})
 		})
@@ -475,18 +477,18 @@ func TestDownloaderThatNeverReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
-		w := newWorld().page("http://a.test/stuck", func(*tegenaria.Context) (*tegenaria.Response, error) { <-release; return nil, errBroken }).
-			page("http://a.test/", text("x"))
-		s := newSpider("http://a.test/stuck", "http://a.test/")
-		s.parse = nothing
-		e := newEngine(w, s, tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1}))
+		w := enginetest.NewWorld().Page("http://a.test/stuck", func(*tegenaria.Context) (*tegenaria.Response, error) { <-release; return nil, errBroken }).
+			Page("http://a.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/stuck", "http://a.test/")
+		s.Parse = enginetest.Nothing
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1}))
 		began := time.Now()
-		err := run(t, e)
+		err := enginetest.Run(t, e)
 		var abandoned *tegenaria.AbandonedError
 		if !errors.As(err, &abandoned) || abandoned.Stages[tegenaria.StageDownload] != 1 {
 			t.Errorf("Run returned %v, want an *AbandonedError", err)
 		}
-		wantOutcomes(t, e.Stats(), map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 1})
+		enginetest.WantOutcomes(t, e.Stats(), map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 1})
 		if took := time.Since(began); took > 70*time.Second {
 			t.Errorf("it took %s", took)
 		}
@@ -508,32 +510,32 @@ func TestErrorsWhoseMethodsPanic(t *testing.T) {
 	}
 	sends := func(c *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 		item <- tegenaria.NewItem(c, 1)
-		req <- send("http://a.test/other")
+		req <- enginetest.Send("http://a.test/other")
 		return nil
 	}
-	filter := &filterHooks{accept: func(*tegenaria.Response, *tegenaria.Request) error { return wrong }}
-	filter.name = "f"
+	filter := &enginetest.FilterHooks{Accept: func(*tegenaria.Response, *tegenaria.Request) error { return wrong }}
+	filter.Name = "f"
 	for name, tt := range map[string]struct {
 		parse tegenaria.Parser
 		with  tegenaria.EngineOption
 	}{
 		"parser":   {fails(wrong), tegenaria.EngineWithGrace(time.Second)},
 		"retry":    {fails(tegenaria.Retry(0, wrong)), tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: 1})},
-		"filter":   {nothing, tegenaria.EngineWithMiddlewares(filter)},
-		"pipeline": {sends, tegenaria.EngineWithPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { return wrong }})},
+		"filter":   {enginetest.Nothing, tegenaria.EngineWithMiddlewares(filter)},
+		"pipeline": {sends, tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { return wrong }})},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld().page("http://a.test/", text("x")).page("http://a.test/other", text("x"))
-			s := newSpider("http://a.test/")
-			s.parse = func(c *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/other", enginetest.Text("x"))
+			s := enginetest.NewSpider("http://a.test/")
+			s.Parse = func(c *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 				if c.Request.Url != "http://a.test/" {
 					return nil
 				}
 				return tt.parse(c, item, req)
 			}
-			mustRun(t, newEngine(w, s, tt.with))
+			enginetest.MustRun(t, enginetest.NewEngine(w, s, tt.with))
 			var panicked *tegenaria.PanicError
-			if herr := s.onlyError(t); !errors.As(herr, &panicked) || len(herr.Stack) == 0 {
+			if herr := s.OnlyError(t); !errors.As(herr, &panicked) || len(herr.Stack) == 0 {
 				t.Errorf("ErrorHandler got %v", herr)
 			}
 		})

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -140,7 +142,7 @@ func ExamplePoliteness_jitter() {
 			PerSlot:   2,           // downloads of a host in flight
 		}),
 	)
-	engine.RegisterSpiders(tegenaria.NewSpider("nothing", nothing))
+	engine.RegisterSpiders(tegenaria.NewSpider("nothing", enginetest.Nothing))
 	fmt.Println(engine.Run(context.Background(), "nothing"))
 	// Output: <nil>
 }
@@ -156,7 +158,7 @@ func ExampleSlotPolicy() {
 			},
 		}
 	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithPoliteness(p))
-	engine.RegisterSpiders(tegenaria.NewSpider("nothing", nothing))
+	engine.RegisterSpiders(tegenaria.NewSpider("nothing", enginetest.Nothing))
 	fmt.Println(engine.Run(context.Background(), "nothing"))
 	// Output: <nil>
 }
@@ -165,7 +167,7 @@ func ExampleAutoThrottle() {
 	p :=
 		tegenaria.Politeness{AutoThrottle: &tegenaria.AutoThrottle{Target: 2}}
 	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithPoliteness(p))
-	engine.RegisterSpiders(tegenaria.NewSpider("nothing", nothing))
+	engine.RegisterSpiders(tegenaria.NewSpider("nothing", enginetest.Nothing))
 	fmt.Println(engine.Run(context.Background(), "nothing"))
 	// Output: <nil>
 }
@@ -180,7 +182,7 @@ func ExampleSpiderEngine_SetSlot() {
 		return err
 	}
 	engine = tegenaria.NewSpiderEngine(
-		tegenaria.EngineWithDownloader(newWorld().page("http://www.example.com/", text("a page"))),
+		tegenaria.EngineWithDownloader(enginetest.NewWorld().Page("http://www.example.com/", enginetest.Text("a page"))),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: time.Hour, IgnoreRobots: true}),
 		tegenaria.EngineWithSpiders(tegenaria.NewSpider("one page", look, "http://www.example.com/")),
 	)

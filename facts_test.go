@@ -10,45 +10,47 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
 // What docs/options.md says about requests written by hand: they work, and follow no redirects.
 func TestRequestByHand(t *testing.T) {
-	w := newWorld().page("http://a.test/", redirect(302, "/2")).page("http://a.test/2", text("x"))
-	s := newSpider()
-	s.start = func(req chan<- *tegenaria.Context) {
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Redirect(302, "/2")).Page("http://a.test/2", enginetest.Text("x"))
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) {
 		req <- tegenaria.NewContext(&tegenaria.Request{Url: "http://a.test/"})
 	}
-	s.parse = parserOf(func(ctx *tegenaria.Context) error {
+	s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 		if r := ctx.Request; ctx.Response().Status != 302 || r.Header == nil {
 			t.Errorf("the parser got %d, header %v", ctx.Response().Status, r.Header)
 		}
 		return nil
 	})
-	wantOutcomes(t, mustRun(t, newEngine(w, s)), map[tegenaria.Outcome]int64{tegenaria.Fetched: 1})
+	enginetest.WantOutcomes(t, enginetest.MustRun(t, enginetest.NewEngine(w, s)), map[tegenaria.Outcome]int64{tegenaria.Fetched: 1})
 }
 
 // An entry of Overrides inherits nothing: its zero Delay is no delay, its zero PerSlot is 8.
 func TestOverridesInheritNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(), newSpider()
-		s.parse = nothing
+		w, s := enginetest.NewWorld(), enginetest.NewSpider()
+		s.Parse = enginetest.Nothing
 		for _, host := range []string{"free.test", "slow.test"} {
 			for i := range 20 {
 				url := fmt.Sprintf("http://%s/%d", host, i)
 				s.FeedUrls = append(s.FeedUrls, url)
-				w.page(url, after(time.Second, text("x")))
+				w.Page(url, enginetest.After(time.Second, enginetest.Text("x")))
 			}
 		}
 		began := time.Now()
-		mustRun(t, newEngine(w, s, tegenaria.EngineWithConcurrency(100), tegenaria.EngineWithPoliteness(tegenaria.Politeness{
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(100), tegenaria.EngineWithPoliteness(tegenaria.Politeness{
 			IgnoreRobots: true, Delay: time.Minute, PerSlot: 1, Overrides: map[string]tegenaria.SlotPolicy{"free.test": {}},
 		})))
 		at := make(map[time.Duration]int)
-		for _, v := range w.visits() {
-			if strings.Contains(v.url, "free.test") {
-				at[v.at.Sub(began)]++
+		for _, v := range w.Visits() {
+			if strings.Contains(v.Url, "free.test") {
+				at[v.At.Sub(began)]++
 			}
 		}
 		if at[0] != 8 || at[time.Second] != 8 || at[2*time.Second] != 4 {
@@ -63,7 +65,7 @@ func TestOverridesInheritNothing(t *testing.T) {
 // A spooled body can be read until its request is settled, by pipelines too, and not after that.
 func TestSpoolLivesAsLongAsTheRequest(t *testing.T) {
 	body := strings.Repeat("x", 200<<10)
-	server, _ := serve(t, map[string]string{"/": body, "/inline": body})
+	server, _ := enginetest.Serve(t, map[string]string{"/": body, "/inline": body})
 	var kept []*tegenaria.Response
 	read := func(r *tegenaria.Response) (int, error) {
 		in := r.Reader()
@@ -71,9 +73,9 @@ func TestSpoolLivesAsLongAsTheRequest(t *testing.T) {
 		all, err := io.ReadAll(in)
 		return len(all), err
 	}
-	s := newSpider()
-	s.start = func(req chan<- *tegenaria.Context) { req <- send(server+"/", tegenaria.RequestWithSpool()) }
-	s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) { req <- enginetest.Send(server+"/", tegenaria.RequestWithSpool()) }
+	s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 		inline, err := get(ctx, server+"/inline", tegenaria.RequestWithSpool())
 		if err != nil {
 			return err
@@ -84,13 +86,13 @@ func TestSpoolLivesAsLongAsTheRequest(t *testing.T) {
 		}
 		return nil
 	}
-	lengths := pipelineFunc{1, func(item *tegenaria.ItemMeta) error {
+	lengths := enginetest.PipelineFunc{Priority: 1, Process: func(item *tegenaria.ItemMeta) error {
 		if n, err := read(item.Item.(*tegenaria.Response)); n != len(body) || err != nil {
 			t.Errorf("a pipeline read %d bytes: %v", n, err)
 		}
 		return nil
 	}}
-	stats := mustRun(t, newEngine(nil, s, tegenaria.EngineWithPipelines(lengths)))
+	stats := enginetest.MustRun(t, enginetest.NewEngine(nil, s, tegenaria.EngineWithPipelines(lengths)))
 	if stats.ItemScraped != 2 {
 		t.Fatalf("stats %+v", stats)
 	}
@@ -103,19 +105,19 @@ func TestSpoolLivesAsLongAsTheRequest(t *testing.T) {
 
 // A crawl that is told to stop when nothing is left to do has finished.
 func TestStopWithNothingLeftToDo(t *testing.T) {
-	s := newSpider("http://a.test/")
-	s.parse = parserOf(func(*tegenaria.Context) error { return tegenaria.CloseSpider("enough") })
-	e := newEngine(onePage(), s)
-	mustRun(t, e)
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = parserOf(func(*tegenaria.Context) error { return tegenaria.CloseSpider("enough") })
+	e := enginetest.NewEngine(onePage(), s)
+	enginetest.MustRun(t, e)
 	if reason := e.Summary().Reason; reason != "finished" {
 		t.Errorf("reason %q", reason)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := newSpider("http://a.test/")
-		s.parse = nothing
-		e := newEngine(newWorld().page("http://a.test/", after(time.Second, text("x"))), s)
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = enginetest.Nothing
+		e := enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", enginetest.After(time.Second, enginetest.Text("x"))), s)
 		result := make(chan error, 1)
-		go func() { result <- run(t, e) }()
+		go func() { result <- enginetest.Run(t, e) }()
 		synctest.Wait()
 		if err := errors.Join(e.Stop(t.Context()), <-result); err != nil {
 			t.Errorf("Stop and Run: %v", err)
@@ -144,18 +146,18 @@ func TestErrorHandlerForEver(t *testing.T) {
 		}, 7, 7, map[tegenaria.Outcome]int64{tegenaria.Failed: 7, tegenaria.Filtered: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld() // answers 404
-			s := newSpider(tt.seed)
+			w := enginetest.NewWorld() // answers 404
+			s := enginetest.NewSpider(tt.seed)
 			n := 0
-			s.fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+			s.Fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
 				n++
 				req <- tegenaria.NewContext(tt.next(n, err.Request))
 			}
-			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: 4, Depth: 6})))
-			if len(w.visits()) != tt.asked || n != tt.told {
-				t.Errorf("%d downloads, ErrorHandler told %d times; want %d and %d", len(w.visits()), n, tt.asked, tt.told)
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: 4, Depth: 6})))
+			if len(w.Visits()) != tt.asked || n != tt.told {
+				t.Errorf("%d downloads, ErrorHandler told %d times; want %d and %d", len(w.Visits()), n, tt.asked, tt.told)
 			}
-			wantOutcomes(t, stats, tt.want)
+			enginetest.WantOutcomes(t, stats, tt.want)
 		})
 	}
 }
@@ -186,9 +188,9 @@ func TestSlotSpelling(t *testing.T) {
 				for key, delay := range tt.keys {
 					p.Overrides[key] = tegenaria.SlotPolicy{Delay: delay}
 				}
-				w, s := newWorld(), newSpider()
+				w, s := enginetest.NewWorld(), enginetest.NewSpider()
 				var e *tegenaria.SpiderEngine
-				s.start = func(req chan<- *tegenaria.Context) {
+				s.Start = func(req chan<- *tegenaria.Context) {
 					if tt.set != "" {
 						if err := e.SetSlot(tt.set, tegenaria.SlotPolicy{Delay: slow}); err != nil {
 							t.Error(err)
@@ -196,14 +198,14 @@ func TestSlotSpelling(t *testing.T) {
 					}
 					for i := range 2 {
 						url := fmt.Sprintf("http://%s/%d", tt.host, i)
-						w.page(url, page())
-						req <- send(url, tegenaria.RequestWithSlot(tt.slot))
+						w.Page(url, enginetest.Page())
+						req <- enginetest.Send(url, tegenaria.RequestWithSlot(tt.slot))
 					}
 				}
 				began := time.Now()
-				e = newEngine(w, s, tegenaria.EngineWithPoliteness(p))
-				mustRun(t, e)
-				if got := w.startsOf(tt.host, began); !slices.Equal(got, []time.Duration{0, tt.want}) {
+				e = enginetest.NewEngine(w, s, tegenaria.EngineWithPoliteness(p))
+				enginetest.MustRun(t, e)
+				if got := w.StartsOf(tt.host, began); !slices.Equal(got, []time.Duration{0, tt.want}) {
 					t.Errorf("downloads began at %v, want %v apart", got, tt.want)
 				}
 			})

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -29,7 +31,7 @@ func parserOf(f func(ctx *tegenaria.Context) error) tegenaria.Parser {
 func TestFetch(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		pages map[string]answer
+		pages map[string]enginetest.Answer
 		opts  []tegenaria.EngineOption
 		ask   *tegenaria.Request
 		body  string // of the response, if there is one
@@ -38,35 +40,35 @@ func TestFetch(t *testing.T) {
 		want  map[tegenaria.Outcome]int64 // the seed among them
 	}{
 		{
-			name: "good", pages: map[string]answer{"/x": text("x")}, ask: tegenaria.NewRequest("http://a.test/x", "GET", nil),
+			name: "good", pages: map[string]enginetest.Answer{"/x": enginetest.Text("x")}, ask: tegenaria.NewRequest("http://a.test/x", "GET", nil),
 			body: "x", want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 2},
 		}, {
 			name: "a page that is known", ask: tegenaria.NewRequest("http://a.test/", "GET", nil),
 			body: "start", want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 2},
 		}, {
-			name: "redirects", pages: map[string]answer{"/1": redirect(302, "/2"), "/2": redirect(302, "/3"), "/3": text("3")},
+			name: "redirects", pages: map[string]enginetest.Answer{"/1": enginetest.Redirect(302, "/2"), "/2": enginetest.Redirect(302, "/3"), "/3": enginetest.Text("3")},
 			ask: tegenaria.NewRequest("http://a.test/1", "GET", nil), body: "3",
 			want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Redirected: 2},
 		}, {
-			name: "too many redirects", pages: map[string]answer{"/1": redirect(302, "/2"), "/2": redirect(302, "/3")},
+			name: "too many redirects", pages: map[string]enginetest.Answer{"/1": enginetest.Redirect(302, "/2"), "/2": enginetest.Redirect(302, "/3")},
 			ask:   tegenaria.NewRequest("http://a.test/1", "GET", nil, tegenaria.RequestWithMaxRedirects(1)),
 			fails: new(*tegenaria.TooManyRedirectsError), stage: tegenaria.StageRedirect,
 			want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Redirected: 1, tegenaria.Failed: 1},
 		}, {
-			name: "loop", pages: map[string]answer{"/1": redirect(302, "/2"), "/2": redirect(302, "/1")},
+			name: "loop", pages: map[string]enginetest.Answer{"/1": enginetest.Redirect(302, "/2"), "/2": enginetest.Redirect(302, "/1")},
 			ask:   tegenaria.NewRequest("http://a.test/1", "GET", nil),
 			fails: new(*tegenaria.RedirectLoopError), stage: tegenaria.StageRedirect,
 			want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Redirected: 1, tegenaria.Failed: 1},
 		}, {
-			name: "status", pages: map[string]answer{"/x": status(500)}, ask: tegenaria.NewRequest("http://a.test/x", "GET", nil),
+			name: "status", pages: map[string]enginetest.Answer{"/x": enginetest.Status(500)}, ask: tegenaria.NewRequest("http://a.test/x", "GET", nil),
 			body: "Internal Server Error", fails: new(*tegenaria.StatusError), stage: tegenaria.StageStatus,
 			want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Failed: 1},
 		}, {
-			name: "status that is allowed", pages: map[string]answer{"/x": status(500)},
+			name: "status that is allowed", pages: map[string]enginetest.Answer{"/x": enginetest.Status(500)},
 			ask:  tegenaria.NewRequest("http://a.test/x", "GET", nil, tegenaria.RequestWithAllowedStatusCode([]uint64{500})),
 			body: "Internal Server Error", want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 2},
 		}, {
-			name: "network error", pages: map[string]answer{"/x": broken(errBroken)}, ask: tegenaria.NewRequest("http://a.test/x", "GET", nil),
+			name: "network error", pages: map[string]enginetest.Answer{"/x": enginetest.Broken(errBroken)}, ask: tegenaria.NewRequest("http://a.test/x", "GET", nil),
 			fails: new(*brokenError), stage: tegenaria.StageDownload, want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Failed: 1},
 		}, {
 			name: "bad URL", ask: tegenaria.NewRequest("://", "GET", nil),
@@ -78,10 +80,10 @@ func TestFetch(t *testing.T) {
 			name: "offsite", ask: tegenaria.NewRequest("http://b.test/", "GET", nil), opts: []tegenaria.EngineOption{tegenaria.EngineWithAllowedDomains("a.test")},
 			fails: new(*tegenaria.HandleError), stage: tegenaria.StageAccept, want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Filtered: 1},
 		}, {
-			name: "POST", pages: map[string]answer{"/x": echoBody}, ask: tegenaria.NewRequest("http://a.test/x", "POST", nil, tegenaria.RequestWithBody([]byte("b"))),
+			name: "POST", pages: map[string]enginetest.Answer{"/x": echoBody}, ask: tegenaria.NewRequest("http://a.test/x", "POST", nil, tegenaria.RequestWithBody([]byte("b"))),
 			body: "POST b", want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 2},
 		}, {
-			name: "BodyReader", pages: map[string]answer{"/x": echoBody},
+			name: "BodyReader", pages: map[string]enginetest.Answer{"/x": echoBody},
 			ask:  tegenaria.NewRequest("http://a.test/x", "POST", nil, tegenaria.RequestWithBodyReader(strings.NewReader("r"))),
 			body: "POST r", want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 2},
 		}, {
@@ -90,12 +92,12 @@ func TestFetch(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld().page("http://a.test/", text("start"))
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("start"))
 			for path, a := range tt.pages {
-				w.page("http://a.test"+path, a)
+				w.Page("http://a.test"+path, a)
 			}
-			s := newSpider("http://a.test/")
-			s.parse = parserOf(func(ctx *tegenaria.Context) error {
+			s := enginetest.NewSpider("http://a.test/")
+			s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 				resp, err := ctx.Fetch(tt.ask)
 				if tt.fails == nil && err != nil || tt.fails != nil && !errors.As(err, tt.fails) {
 					t.Errorf("Fetch: %v, want %T", err, tt.fails)
@@ -109,9 +111,9 @@ func TestFetch(t *testing.T) {
 				}
 				return nil
 			})
-			stats := mustRun(t, newEngine(w, s, tt.opts...))
-			wantOutcomes(t, stats, tt.want)
-			if errs := s.errors(); len(errs) != 0 {
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tt.opts...))
+			enginetest.WantOutcomes(t, stats, tt.want)
+			if errs := s.Errors(); len(errs) != 0 {
 				t.Errorf("the caller handles what Fetch returns, ErrorHandler got %v", errs)
 			}
 		})
@@ -134,9 +136,9 @@ func TestFetchFromEverywhere(t *testing.T) {
 	for _, where := range []string{"parser", "Handle", "ProcessRequest", "ProcessResponse", "ProcessError", "ErrorHandler", "ProcessItem", "twice", "nested"} {
 		t.Run(where, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld().page("http://a.test/", after(time.Second, text("x"))).page("http://a.test/bad", after(time.Second, status(500)))
+				w := enginetest.NewWorld().Page("http://a.test/", enginetest.After(time.Second, enginetest.Text("x"))).Page("http://a.test/bad", enginetest.After(time.Second, enginetest.Status(500)))
 				for i := range 10 {
-					w.page(fmt.Sprintf("http://a.test/f%d", i), after(time.Second, text("fetched")))
+					w.Page(fmt.Sprintf("http://a.test/f%d", i), enginetest.After(time.Second, enginetest.Text("fetched")))
 				}
 				var mu sync.Mutex
 				fetched := 0
@@ -149,25 +151,25 @@ func TestFetchFromEverywhere(t *testing.T) {
 					mu.Unlock()
 				}
 				isPage := func(ctx *tegenaria.Context) bool { return ctx.Request.Url == "http://a.test/" }
-				s := newSpider("http://a.test/", "http://a.test/bad")
-				s.parse = nothing
+				s := enginetest.NewSpider("http://a.test/", "http://a.test/bad")
+				s.Parse = enginetest.Nothing
 				var last *tegenaria.Context
-				m := &errorHooks{failed: func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+				m := &enginetest.ErrorHooks{Failed: func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 					last = ctx
 					if where == "ProcessError" {
 						fetch(ctx, 1)
 					}
 					return err
 				}}
-				e := newEngine(w, s, tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithItemConcurrency(1),
+				e := enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithItemConcurrency(1),
 					tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1}), tegenaria.EngineWithMiddlewares(m))
 				want := 1
 				switch where {
 				case "parser":
-					s.parse = parserOf(func(ctx *tegenaria.Context) error { fetch(ctx, 1); return nil })
+					s.Parse = parserOf(func(ctx *tegenaria.Context) error { fetch(ctx, 1); return nil })
 				case "Handle":
 					s.FeedUrls = s.FeedUrls[1:]
-					s.start = func(req chan<- *tegenaria.Context) {
+					s.Start = func(req chan<- *tegenaria.Context) {
 						req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", "GET",
 							tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[int]) error {
 								resp, err := out.Fetch(tegenaria.NewRequest("http://a.test/f1", "GET", nil))
@@ -179,30 +181,30 @@ func TestFetchFromEverywhere(t *testing.T) {
 							})))
 					}
 				case "ProcessRequest":
-					m.request = func(ctx *tegenaria.Context) error {
+					m.Request = func(ctx *tegenaria.Context) error {
 						if isPage(ctx) {
 							fetch(ctx, 1)
 						}
 						return nil
 					}
 				case "ProcessResponse":
-					m.response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+					m.Response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 						if isPage(ctx) {
 							fetch(ctx, 1)
 						}
 						return nil
 					}
 				case "ErrorHandler":
-					s.fail = func(*tegenaria.HandleError, chan<- *tegenaria.Context) { fetch(last, 1) }
+					s.Fail = func(*tegenaria.HandleError, chan<- *tegenaria.Context) { fetch(last, 1) }
 				case "ProcessItem":
-					s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+					s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 						item <- tegenaria.NewItem(ctx, ctx)
 						return nil
 					}
-					e.RegisterPipelines(pipelineFunc{1, func(item *tegenaria.ItemMeta) error { fetch(item.Item.(*tegenaria.Context), 1); return nil }})
+					e.RegisterPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(item *tegenaria.ItemMeta) error { fetch(item.Item.(*tegenaria.Context), 1); return nil }})
 				case "twice":
 					want = 8
-					s.parse = parserOf(func(ctx *tegenaria.Context) error {
+					s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 						var all sync.WaitGroup
 						for i := range want {
 							all.Go(func() { fetch(ctx, i) })
@@ -212,20 +214,20 @@ func TestFetchFromEverywhere(t *testing.T) {
 					})
 				case "nested": // ProcessRequest of what a parser fetches fetches
 					want = 2
-					m.request = func(ctx *tegenaria.Context) error {
+					m.Request = func(ctx *tegenaria.Context) error {
 						if ctx.Request.Url == "http://a.test/f1" {
 							fetch(ctx, 2)
 						}
 						return nil
 					}
-					s.parse = parserOf(func(ctx *tegenaria.Context) error { fetch(ctx, 1); return nil })
+					s.Parse = parserOf(func(ctx *tegenaria.Context) error { fetch(ctx, 1); return nil })
 				}
-				mustRun(t, e)
+				enginetest.MustRun(t, e)
 				if fetched != want {
 					t.Errorf("%d of %d fetched", fetched, want)
 				}
-				if w.peak != 1 {
-					t.Errorf("%d downloads at once in a slot of one", w.peak)
+				if w.Peak != 1 {
+					t.Errorf("%d downloads at once in a slot of one", w.Peak)
 				}
 			})
 		})
@@ -235,20 +237,20 @@ func TestFetchFromEverywhere(t *testing.T) {
 // While its parser waits in Fetch, another page is parsed.
 func TestFetchLendsItsParseWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://slow.test/", after(time.Hour, text("x"))).page("http://a.test/", text("x")).page("http://b.test/", text("x"))
+		w := enginetest.NewWorld().Page("http://slow.test/", enginetest.After(time.Hour, enginetest.Text("x"))).Page("http://a.test/", enginetest.Text("x")).Page("http://b.test/", enginetest.Text("x"))
 		began := time.Now()
 		var parsed time.Duration
-		s := newSpider("http://a.test/")
-		s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			if ctx.Request.Url == "http://b.test/" {
 				parsed = time.Since(began)
 				return nil
 			}
-			req <- send("http://b.test/")
+			req <- enginetest.Send("http://b.test/")
 			_, err := get(ctx, "http://slow.test/", tegenaria.RequestWithTimeout(2*time.Hour))
 			return err
 		}
-		mustRun(t, newEngine(w, s, tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithConcurrency(2)))
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithConcurrency(2)))
 		if parsed != 0 {
 			t.Errorf("the other page was parsed after %s", parsed)
 		}
@@ -259,35 +261,35 @@ func TestFetchLendsItsParseWorker(t *testing.T) {
 func TestFetchErrorsDoNotSteerTheCaller(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		answer answer
+		answer enginetest.Answer
 		hook   func(ctx *tegenaria.Context) error
 	}{
-		{"broken", broken(errBroken), nil},
+		{"broken", enginetest.Broken(errBroken), nil},
 		{"gave up", nil, func(*tegenaria.Context) error { return tegenaria.Retry(0, errBroken) }},
-		{"status", status(500), nil},
+		{"status", enginetest.Status(500), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld().page("http://a.test/", text("x")).page("http://a.test/x", tt.answer)
-			s := newSpider("http://a.test/")
-			s.parse = parserOf(func(ctx *tegenaria.Context) error {
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/x", tt.answer)
+			s := enginetest.NewSpider("http://a.test/")
+			s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 				_, err := get(ctx, "http://a.test/x")
 				if err == nil {
 					t.Error("Fetch did not fail")
 				}
 				return fmt.Errorf("reading the details: %w", err)
 			})
-			m := &hooks{request: func(ctx *tegenaria.Context) error {
+			m := &enginetest.Hooks{Request: func(ctx *tegenaria.Context) error {
 				if tt.hook != nil && ctx.Request.Url == "http://a.test/x" {
 					return tt.hook(ctx)
 				}
 				return nil
 			}}
-			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
-			herr := s.onlyError(t)
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
+			herr := s.OnlyError(t)
 			if herr.Stage != tegenaria.StageParse || herr.Request.Url != "http://a.test/" || !strings.Contains(herr.Error(), "reading the details") {
 				t.Errorf("the page failed with %v (%s of %s)", herr, herr.Stage, herr.Request.Url)
 			}
-			if n := w.count("http://a.test/"); n != 1 || stats.Reasons["failed: parse"] != 1 {
+			if n := w.Count("http://a.test/"); n != 1 || stats.Reasons["failed: parse"] != 1 {
 				t.Errorf("the page was asked %d times, %v", n, stats.Reasons)
 			}
 		})
@@ -297,23 +299,23 @@ func TestFetchErrorsDoNotSteerTheCaller(t *testing.T) {
 // Retry waits and tries again within Fetch.
 func TestFetchRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", text("x")).page("http://a.test/x", inTurn(status(503), status(503), text("good")))
-		s := newSpider("http://a.test/")
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/x", enginetest.InTurn(enginetest.Status(503), enginetest.Status(503), enginetest.Text("good")))
+		s := enginetest.NewSpider("http://a.test/")
 		began := time.Now()
-		s.parse = parserOf(func(ctx *tegenaria.Context) error {
+		s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 			resp, err := get(ctx, "http://a.test/x")
 			if err != nil || resp.String() != "good" || time.Since(began) != 20*time.Second || resp.Request().Attempt != 2 {
 				t.Errorf("Fetch after %s: %v, %v", time.Since(began), resp, err)
 			}
 			return nil
 		})
-		m := &hooks{response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+		m := &enginetest.Hooks{Response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 			if ctx.Response().Status == 503 {
 				return tegenaria.Retry(10*time.Second, errors.New("busy"))
 			}
 			return nil
 		}}
-		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
 		if stats.Retries != 2 || stats.RequestDownloaded != 4 {
 			t.Errorf("stats: %+v", stats)
 		}
@@ -326,11 +328,11 @@ func TestFetchAtTheWrongTime(t *testing.T) {
 	if _, err := get(ctx, "http://a.test/"); err == nil {
 		t.Error("Fetch outside of a run did not fail")
 	}
-	w := newWorld().page("http://a.test/", text("x")).page("http://b.test/", after(time.Second, text("x")))
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://b.test/", enginetest.After(time.Second, enginetest.Text("x")))
 	var kept *tegenaria.Context
-	s := newSpider("http://a.test/")
-	s.parse = parserOf(func(ctx *tegenaria.Context) error { kept = ctx; return nil })
-	mustRun(t, newEngine(w, s))
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = parserOf(func(ctx *tegenaria.Context) error { kept = ctx; return nil })
+	enginetest.MustRun(t, enginetest.NewEngine(w, s))
 	if _, err := get(kept, "http://b.test/"); !errors.Is(err, tegenaria.ErrOutputClosed) {
 		t.Errorf("Fetch after the end: %v", err)
 	}
@@ -339,35 +341,35 @@ func TestFetchAtTheWrongTime(t *testing.T) {
 // The depth, the parent's and that of the caller, and the middlewares are those of any request.
 func TestFetchPassesTheMiddlewares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", text("x")).page("http://a.test/x", text("x"))
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/x", enginetest.Text("x"))
 		l := &trace{}
-		m := &filterHooks{accept: func(parent *tegenaria.Response, r *tegenaria.Request) error {
+		m := &enginetest.FilterHooks{Accept: func(parent *tegenaria.Response, r *tegenaria.Request) error {
 			if parent != nil {
 				l.add("accept %s of %s", r.Url, parent.URL)
 			}
 			return nil
 		}}
-		m.request = func(ctx *tegenaria.Context) error {
+		m.Request = func(ctx *tegenaria.Context) error {
 			l.add("request %s depth %d", ctx.Request.Url, ctx.Request.Depth)
 			return nil
 		}
-		m.response = func(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
+		m.Response = func(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
 			if ctx.Request.Url == "http://a.test/x" {
-				req <- send("http://a.test/child", tegenaria.RequestWithNotBefore(time.Now().Add(time.Second)))
-				sleep(2 * time.Millisecond) // it is accepted meanwhile, after a millisecond at the latest
+				req <- enginetest.Send("http://a.test/child", tegenaria.RequestWithNotBefore(time.Now().Add(time.Second)))
+				enginetest.Sleep(2 * time.Millisecond) // it is accepted meanwhile, after a millisecond at the latest
 			}
 			l.add("response %s", ctx.Request.Url)
 			return nil
 		}
-		w.page("http://a.test/child", text("x"))
-		s := newSpider("http://a.test/")
-		s.parse = parserOf(func(ctx *tegenaria.Context) error {
+		w.Page("http://a.test/child", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 			if ctx.Request.Depth == 0 {
 				get(ctx, "http://a.test/x")
 			}
 			return nil
 		})
-		mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
 		l.want(t,
 			"request http://a.test/ depth 0", "response http://a.test/",
 			"accept http://a.test/x of http://a.test/", "request http://a.test/x depth 0", "accept http://a.test/child of http://a.test/x", "response http://a.test/x",
@@ -378,9 +380,9 @@ func TestFetchPassesTheMiddlewares(t *testing.T) {
 // A spooled body can be read until the caller has settled.
 func TestFetchSpool(t *testing.T) {
 	body := strings.Repeat("0123456789", 20_000)
-	server, _ := serve(t, map[string]string{"/": "x", "/big": body})
-	s := newSpider(server + "/")
-	s.parse = parserOf(func(ctx *tegenaria.Context) error {
+	server, _ := enginetest.Serve(t, map[string]string{"/": "x", "/big": body})
+	s := enginetest.NewSpider(server + "/")
+	s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 		resp, err := get(ctx, server+"/big", tegenaria.RequestWithSpool())
 		if err != nil {
 			return err
@@ -393,7 +395,7 @@ func TestFetchSpool(t *testing.T) {
 		}
 		return nil
 	})
-	mustRun(t, newEngine(nil, s, tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1000})))
+	enginetest.MustRun(t, enginetest.NewEngine(nil, s, tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1000})))
 }
 
 // A middleware that fetches for every request, its own among them, comes to an end: the innermost Fetch fails
@@ -404,16 +406,16 @@ func TestFetchNestsOnlySoDeep(t *testing.T) {
 	for _, workers := range []int{1, 16} {
 		t.Run(fmt.Sprint(workers), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
-				s := newSpider("http://a.test/")
-				s.parse = nothing
-				w.page("http://a.test/", after(time.Second, text("x")))
+				w := enginetest.NewWorld()
+				s := enginetest.NewSpider("http://a.test/")
+				s.Parse = enginetest.Nothing
+				w.Page("http://a.test/", enginetest.After(time.Second, enginetest.Text("x")))
 				for i := range 20 {
-					w.page(fmt.Sprintf("http://a.test/%d", i), after(time.Second, text("x")))
+					w.Page(fmt.Sprintf("http://a.test/%d", i), enginetest.After(time.Second, enginetest.Text("x")))
 				}
 				depth, deepest := 0, 0
 				var innermost error
-				m := &hooks{request: func(ctx *tegenaria.Context) error {
+				m := &enginetest.Hooks{Request: func(ctx *tegenaria.Context) error {
 					depth++
 					deepest = max(deepest, depth)
 					defer func() { depth-- }()
@@ -422,16 +424,16 @@ func TestFetchNestsOnlySoDeep(t *testing.T) {
 					}
 					return nil
 				}}
-				stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithConcurrency(workers),
+				stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithConcurrency(workers),
 					tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1})))
 				var herr *tegenaria.HandleError
 				if !errors.As(innermost, &herr) || !strings.Contains(herr.Error(), "nested 8 deep") || herr.Request == nil || herr.Stage != tegenaria.StageAccept {
 					t.Errorf("the innermost Fetch got %v", innermost)
 				}
-				if deepest != 9 || len(w.visits()) != 9 { // the request itself and eight within each other
-					t.Errorf("%d deep, asked %q", deepest, w.urls())
+				if deepest != 9 || len(w.Visits()) != 9 { // the request itself and eight within each other
+					t.Errorf("%d deep, asked %q", deepest, w.Urls())
 				}
-				wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 9})
+				enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 9})
 			})
 		})
 	}

@@ -12,19 +12,21 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
 // holding runs a spider whose only seed is read by h, in a bubble, with one download at a time. Pages that the world
 // does not know are empty. The busy page, http://busy.test/, takes 10 s: while it is being downloaded nothing else
 // can begin, so that an Output may hold back what it is given.
-func holding(t *testing.T, w *world, h func(r *tegenaria.Response, out *tegenaria.Output[any]) error,
+func holding(t *testing.T, w *enginetest.World, h func(r *tegenaria.Response, out *tegenaria.Output[any]) error,
 	opts ...tegenaria.EngineOption) (s *handledBy, e *tegenaria.SpiderEngine) {
 	t.Helper()
-	w.page("http://a.test/", text("x")).page("http://busy.test/", after(10*time.Second, text("x")))
+	w.Page("http://a.test/", enginetest.Text("x")).Page("http://busy.test/", enginetest.After(10*time.Second, enginetest.Text("x")))
 	s = handledSpider(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error { return h(r, out) })
-	s.parse = nothing
-	e = newEngine(w, s, append([]tegenaria.EngineOption{
+	s.Parse = enginetest.Nothing
+	e = enginetest.NewEngine(w, s, append([]tegenaria.EngineOption{
 		tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(4), tegenaria.EngineWithAllowStatusCode([]uint64{404}),
 	}, opts...)...)
 	return s, e
@@ -36,17 +38,7 @@ func occupy(t *testing.T, out *tegenaria.Output[any]) {
 	if err := out.Request(tegenaria.NewRequest("http://busy.test/", "GET", nil)); err != nil {
 		t.Error(err)
 	}
-	sleep(time.Nanosecond)
-}
-
-// when tells how long after began an URL was asked, -1 if it was not.
-func (w *world) when(began time.Time, url string) time.Duration {
-	for _, v := range w.visits() {
-		if v.url == url {
-			return v.at.Sub(began).Truncate(time.Millisecond)
-		}
-	}
-	return -1
+	enginetest.Sleep(time.Nanosecond)
 }
 
 // A handler that follows a link and then takes its time does not keep the link from being downloaded as soon as
@@ -68,22 +60,22 @@ func TestFollowDoesNotWaitForTheHandler(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				began := time.Now()
-				w := newWorld()
+				w := enginetest.NewWorld()
 				_, e := holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
 					if tt.busy {
 						occupy(t, out)
 					}
 					err := out.Follow("/1")
-					sleep(30 * time.Minute)
+					enginetest.Sleep(30 * time.Minute)
 					err = errors.Join(err, out.Follow("/2")) // the engine has long been idle
-					sleep(30 * time.Minute)
+					enginetest.Sleep(30 * time.Minute)
 					return err
 				}, tt.opts...)
-				mustRun(t, e)
-				if got := w.when(began, "http://a.test/1"); got != tt.want {
+				enginetest.MustRun(t, e)
+				if got := w.When(began, "http://a.test/1"); got != tt.want {
 					t.Errorf("the first page was asked after %s, want %s", got, tt.want)
 				}
-				if got := w.when(began, "http://a.test/2"); got != 30*time.Minute {
+				if got := w.When(began, "http://a.test/2"); got != 30*time.Minute {
 					t.Errorf("the second page was asked after %s, want 30 min", got)
 				}
 			})
@@ -97,15 +89,15 @@ func TestFollowWhileNothingMayBegin(t *testing.T) {
 	t.Run("delay", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			w := newWorld()
+			w := enginetest.NewWorld()
 			_, e := holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
 				err := errors.Join(out.Follow("/1"), out.Follow("/2"), out.Follow("http://b.test/"))
-				sleep(time.Hour)
+				enginetest.Sleep(time.Hour)
 				return err
 			}, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: time.Minute}))
-			mustRun(t, e)
+			enginetest.MustRun(t, e)
 			for url, want := range map[string]time.Duration{"http://b.test/": 0, "http://a.test/1": time.Minute, "http://a.test/2": 2 * time.Minute} {
-				if got := w.when(began, url); got != want {
+				if got := w.When(began, url); got != want {
 					t.Errorf("%s was asked after %s, want %s", url, got, want)
 				}
 			}
@@ -114,17 +106,17 @@ func TestFollowWhileNothingMayBegin(t *testing.T) {
 	t.Run("pause", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
-			w := newWorld()
+			w := enginetest.NewWorld()
 			var e *tegenaria.SpiderEngine
 			_, e = holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
 				err := errors.Join(e.Pause(), out.Follow("/1"))
-				sleep(time.Minute)
+				enginetest.Sleep(time.Minute)
 				err = errors.Join(err, e.Resume())
-				sleep(time.Hour)
+				enginetest.Sleep(time.Hour)
 				return err
 			})
-			mustRun(t, e)
-			if got := w.when(began, "http://a.test/1"); got != time.Minute {
+			enginetest.MustRun(t, e)
+			if got := w.When(began, "http://a.test/1"); got != time.Minute {
 				t.Errorf("the page was asked after %s, want 1 min", got)
 			}
 		})
@@ -138,7 +130,7 @@ func TestFollowKeepsTheOrder(t *testing.T) {
 	for _, busy := range []bool{false, true} {
 		t.Run(fmt.Sprintf("busy %t", busy), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
+				w := enginetest.NewWorld()
 				_, e := holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
 					if busy {
 						occupy(t, out)
@@ -154,8 +146,8 @@ func TestFollowKeepsTheOrder(t *testing.T) {
 						out.Follow("/6"),
 					)
 				}, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1}))
-				stats := mustRun(t, e)
-				got := slices.DeleteFunc(w.urls(), func(u string) bool { return u == "http://busy.test/" })
+				stats := enginetest.MustRun(t, e)
+				got := slices.DeleteFunc(w.Urls(), func(u string) bool { return u == "http://busy.test/" })
 				want := []string{"http://a.test/", "http://a.test/1", "http://a.test/2", "http://a.test/3", "http://a.test/4", "http://a.test/5", "http://a.test/6"}
 				if !slices.Equal(got, want) {
 					t.Errorf("asked %q, want %q", got, want)
@@ -174,7 +166,7 @@ func TestFollowKeepsTheOrder(t *testing.T) {
 func TestFollowThenFetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		w := newWorld().page("http://b.test/slow", after(time.Hour, text("x")))
+		w := enginetest.NewWorld().Page("http://b.test/slow", enginetest.After(time.Hour, enginetest.Text("x")))
 		_, e := holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
 			occupy(t, out)
 			err := out.Follow("/1")
@@ -183,11 +175,11 @@ func TestFollowThenFetch(t *testing.T) {
 		})
 		var pending atomic.Int64
 		time.AfterFunc(5*time.Second, func() { pending.Store(e.Stats().Pending) })
-		mustRun(t, e)
+		enginetest.MustRun(t, e)
 		if n := pending.Load(); n != 1 {
 			t.Errorf("%d requests waited during the Fetch, want 1", n)
 		}
-		if got := w.when(began, "http://a.test/1"); got != 10*time.Second {
+		if got := w.When(began, "http://a.test/1"); got != 10*time.Second {
 			t.Errorf("the page was asked after %s, want 10 s", got)
 		}
 	})
@@ -210,7 +202,7 @@ func TestFollowThenFail(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld()
+				w := enginetest.NewWorld()
 				first := true
 				s, e := holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
 					if tt.want == nil && !first {
@@ -223,18 +215,18 @@ func TestFollowThenFail(t *testing.T) {
 					}
 					return tt.end()
 				})
-				stats := mustRun(t, e)
+				stats := enginetest.MustRun(t, e)
 				if tt.want == nil { // it runs again, and what it had followed is crawled meanwhile
 					tt.want, tt.asked = map[tegenaria.Outcome]int64{tegenaria.Fetched: 4}, 2
 				}
-				wantOutcomes(t, stats, tt.want)
+				enginetest.WantOutcomes(t, stats, tt.want)
 				for url, n := range map[string]int{"http://a.test/": tt.asked, "http://a.test/1": 1, "http://a.test/2": 1} {
-					if w.count(url) != n {
-						t.Errorf("%s was asked %d times, want %d", url, w.count(url), n)
+					if w.Count(url) != n {
+						t.Errorf("%s was asked %d times, want %d", url, w.Count(url), n)
 					}
 				}
 				if tt.want[tegenaria.Failed] == 1 {
-					s.onlyError(t)
+					s.OnlyError(t)
 				}
 			})
 		})
@@ -248,7 +240,7 @@ func TestFollowThenOverrun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		began := time.Now()
-		w := newWorld()
+		w := enginetest.NewWorld()
 		_, e := holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
 			occupy(t, out)
 			if err := errors.Join(out.Follow("/1"), out.Follow("/2")); err != nil {
@@ -260,20 +252,20 @@ func TestFollowThenOverrun(t *testing.T) {
 			}
 			return nil
 		}, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 2 * time.Second}))
-		err := run(t, e)
+		err := enginetest.Run(t, e)
 		var abandoned *tegenaria.AbandonedError
 		if !errors.As(err, &abandoned) || abandoned.Stages[tegenaria.StageParse] != 1 {
 			t.Errorf("Run returned %v, want the parser abandoned", err)
 		}
 		for _, url := range []string{"http://a.test/1", "http://a.test/2"} {
-			if got := w.when(began, url); got != 10*time.Second {
+			if got := w.When(began, url); got != 10*time.Second {
 				t.Errorf("%s was asked after %s, want 10 s", url, got)
 			}
 		}
-		wantOutcomes(t, e.Stats(), map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 3})
+		enginetest.WantOutcomes(t, e.Stats(), map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 3})
 		close(release)
 		synctest.Wait()
-		if w.count("http://a.test/late") != 0 {
+		if w.Count("http://a.test/late") != 0 {
 			t.Error("what an abandoned handler followed was crawled")
 		}
 	})
@@ -282,20 +274,20 @@ func TestFollowThenOverrun(t *testing.T) {
 // What a stopping crawl was given is in its queue when it is over.
 func TestFollowThenStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := enginetest.NewWorld()
 		_, e := holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
 			occupy(t, out)
 			err := out.Follow("/1")
-			sleep(2 * time.Second)
+			enginetest.Sleep(2 * time.Second)
 			return errors.Join(err, out.Follow("/2"))
 		}, tegenaria.EngineWithCache(tegenaria.NewMemoryCache()))
 		result := make(chan error, 1)
-		go func() { result <- run(t, e) }()
-		sleep(time.Second)
+		go func() { result <- enginetest.Run(t, e) }()
+		enginetest.Sleep(time.Second)
 		if err := e.Stop(t.Context()); err != nil {
 			t.Errorf("Stop: %v", err)
 		}
-		wantStopped(t, <-result, "stopped")
+		enginetest.WantStopped(t, <-result, "stopped")
 		if s := e.Stats(); s.Pending != 2 || s.Outcomes[tegenaria.Fetched] != 2 {
 			t.Errorf("stats %+v", s)
 		}
@@ -308,7 +300,7 @@ func TestFollowThenStop(t *testing.T) {
 func TestFollowMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const refs = 300
-		w := newWorld()
+		w := enginetest.NewWorld()
 		var e *tegenaria.SpiderEngine
 		_, e = holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
 			occupy(t, out)
@@ -323,11 +315,11 @@ func TestFollowMany(t *testing.T) {
 			}
 			return nil
 		})
-		stats := mustRun(t, e)
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: refs + 2, tegenaria.Duplicate: refs})
+		stats := enginetest.MustRun(t, e)
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: refs + 2, tegenaria.Duplicate: refs})
 		for i := range refs {
-			if url := fmt.Sprintf("http://a.test/%d", i); w.count(url) != 1 {
-				t.Errorf("%s was asked %d times", url, w.count(url))
+			if url := fmt.Sprintf("http://a.test/%d", i); w.Count(url) != 1 {
+				t.Errorf("%s was asked %d times", url, w.Count(url))
 			}
 		}
 	})
@@ -341,7 +333,7 @@ func TestFollowConcurrently(t *testing.T) {
 	const workers, refs = 8, 60
 	for _, concurrency := range []int{1, 16} {
 		t.Run(fmt.Sprint(concurrency), func(t *testing.T) {
-			w := newWorld()
+			w := enginetest.NewWorld()
 			parser := tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
 				if depth := r.Request().Depth; depth > 1 || depth == 1 && !strings.HasSuffix(r.URL, "0") {
 					return nil // one page in ten follows, and the seed
@@ -364,14 +356,14 @@ func TestFollowConcurrently(t *testing.T) {
 				all.Wait()
 				return nil
 			})
-			w.page("http://a.test/", page("/l/1", "/l/2", "/l/3"))
-			s := newSpider("http://a.test/")
-			s.parse = parser
-			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithConcurrency(concurrency), tegenaria.EngineWithAllowStatusCode([]uint64{404}),
+			w.Page("http://a.test/", enginetest.Page("/l/1", "/l/2", "/l/3"))
+			s := enginetest.NewSpider("http://a.test/")
+			s.Parse = parser
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(concurrency), tegenaria.EngineWithAllowStatusCode([]uint64{404}),
 				tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 2})))
 			want := int64(1 + 4*refs + 3 + workers*3)
-			if stats.Outcomes[tegenaria.Fetched] != want || int64(len(w.visits())) != want {
-				t.Errorf("%d pages fetched, %d downloads, want %d", stats.Outcomes[tegenaria.Fetched], len(w.visits()), want)
+			if stats.Outcomes[tegenaria.Fetched] != want || int64(len(w.Visits())) != want {
+				t.Errorf("%d pages fetched, %d downloads, want %d", stats.Outcomes[tegenaria.Fetched], len(w.Visits()), want)
 			}
 		})
 	}
@@ -380,14 +372,14 @@ func TestFollowConcurrently(t *testing.T) {
 // Repeated links are emissions, whoever listens.
 func TestFollowLinksCountsTheSame(t *testing.T) {
 	for _, listen := range []bool{false, true} {
-		w := newWorld().page("http://a.test/", page("/x", "/x", "/x")).page("http://a.test/x", page())
-		opts := []tegenaria.EngineOption{tegenaria.EngineWithDownloader(w), tegenaria.EngineWithLogger(quiet()),
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/x", "/x", "/x")).Page("http://a.test/x", enginetest.Page())
+		opts := []tegenaria.EngineOption{tegenaria.EngineWithDownloader(w), tegenaria.EngineWithLogger(enginetest.Quiet()),
 			tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
-			tegenaria.EngineWithSpiders(tegenaria.NewSpider("test", followAll, "http://a.test/"))}
+			tegenaria.EngineWithSpiders(tegenaria.NewSpider("test", enginetest.FollowAll, "http://a.test/"))}
 		if listen {
 			opts = append(opts, tegenaria.EngineWithEvents(tegenaria.Events{RequestAccepted: func(*tegenaria.Request) {}}))
 		}
-		st := mustRun(t, tegenaria.NewSpiderEngine(opts...))
+		st := enginetest.MustRun(t, tegenaria.NewSpiderEngine(opts...))
 		if st.Discovered != 4 || st.Outcomes[tegenaria.Duplicate] != 2 {
 			t.Errorf("listen %v: discovered %d, %v", listen, st.Discovered, st.Outcomes)
 		}

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -52,7 +54,7 @@ func TestPerProxy(t *testing.T) {
 				}
 				seen := make(map[string]int)
 				var mu sync.Mutex
-				m := &hooks{request: func(ctx *tegenaria.Context) error {
+				m := &enginetest.Hooks{Request: func(ctx *tegenaria.Context) error {
 					mu.Lock()
 					defer mu.Unlock()
 					if seen[ctx.Request.Url]++; by == "middleware" {
@@ -61,29 +63,29 @@ func TestPerProxy(t *testing.T) {
 					}
 					return nil
 				}}
-				w := newWorld()
-				s := newSpider()
-				s.parse = nothing
-				s.start = func(req chan<- *tegenaria.Context) {
+				w := enginetest.NewWorld()
+				s := enginetest.NewSpider()
+				s.Parse = enginetest.Nothing
+				s.Start = func(req chan<- *tegenaria.Context) {
 					for i := range pages {
 						url := fmt.Sprintf("http://h%d.test/%d", i%hosts, i)
-						w.page(url, func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+						w.Page(url, func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 							defer proxies.enter(ctx.Request.Proxy.ProxyUrl)()
-							return after(time.Second, text("x"))(ctx)
+							return enginetest.After(time.Second, enginetest.Text("x"))(ctx)
 						})
 						switch by {
 						case "request":
-							req <- send(url, tegenaria.RequestWithRequestProxy(proxyOf(i)))
+							req <- enginetest.Send(url, tegenaria.RequestWithRequestProxy(proxyOf(i)))
 						case "middleware":
-							req <- send(url)
+							req <- enginetest.Send(url)
 						case "Fetch":
-							w.page(url+"/from", text("x"))
-							req <- send(url + "/from")
+							w.Page(url+"/from", enginetest.Text("x"))
+							req <- enginetest.Send(url + "/from")
 						}
 					}
 				}
 				if by == "Fetch" {
-					s.parse = parserOf(func(ctx *tegenaria.Context) error {
+					s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 						url := strings.TrimSuffix(ctx.Request.Url, "/from")
 						var n int
 						fmt.Sscanf(url[strings.LastIndex(url, "/")+1:], "%d", &n)
@@ -92,10 +94,10 @@ func TestPerProxy(t *testing.T) {
 					})
 				}
 				began := time.Now()
-				stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithConcurrency(32),
+				stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithConcurrency(32),
 					tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerProxy: perProxy})))
 				if by != "Fetch" {
-					wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: pages})
+					enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: pages})
 				}
 				for p, peak := range proxies.peak {
 					if peak != perProxy {
@@ -149,11 +151,11 @@ func TestPerIP(t *testing.T) {
 		host := []string{"http://127.0.0.1", "http://localhost", "http://[::ffff:127.0.0.1]"}[i%3]
 		seeds = append(seeds, fmt.Sprint(host, port, "/", i))
 	}
-	s := newSpider(seeds...)
-	s.parse = nothing
-	e := newEngine(nil, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerIP: 2}))
-	stats := mustRun(t, e)
-	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 24})
+	s := enginetest.NewSpider(seeds...)
+	s.Parse = enginetest.Nothing
+	e := enginetest.NewEngine(nil, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerIP: 2}))
+	stats := enginetest.MustRun(t, e)
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 24})
 	if peak := addresses.peak["127.0.0.1"]; peak > 2 {
 		t.Errorf("the address served %d at once, want at most 2", peak)
 	}
@@ -163,20 +165,20 @@ func TestPerIP(t *testing.T) {
 func TestStopAtClosedGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		proxy := tegenaria.RequestWithRequestProxy(tegenaria.Proxy{ProxyUrl: "http://proxy.test:80"})
-		w, s := newWorld(), newSpider()
-		s.parse = nothing
-		s.start = func(req chan<- *tegenaria.Context) {
+		w, s := enginetest.NewWorld(), enginetest.NewSpider()
+		s.Parse = enginetest.Nothing
+		s.Start = func(req chan<- *tegenaria.Context) {
 			for i := range 5 {
 				url := fmt.Sprintf("http://h%d.test/", i)
-				w.page(url, after(10*time.Second, text("x")))
-				req <- send(url, proxy)
+				w.Page(url, enginetest.After(10*time.Second, enginetest.Text("x")))
+				req <- enginetest.Send(url, proxy)
 			}
 		}
-		e := newEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerProxy: 1}))
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerProxy: 1}))
 		began := time.Now()
 		var stopping sync.WaitGroup
 		stopping.Go(func() {
-			sleep(5 * time.Second)
+			enginetest.Sleep(5 * time.Second)
 			gated := 0
 			for _, slot := range e.Slots() {
 				if slot.Gated {
@@ -188,7 +190,7 @@ func TestStopAtClosedGate(t *testing.T) {
 			}
 			e.Stop(t.Context())
 		})
-		wantStopped(t, run(t, e), "stopped")
+		enginetest.WantStopped(t, enginetest.Run(t, e), "stopped")
 		stopping.Wait()
 		if took := time.Since(began); took != 10*time.Second {
 			t.Errorf("it took %v, want the 10 s of the one that was under way", took)
@@ -199,13 +201,13 @@ func TestStopAtClosedGate(t *testing.T) {
 // A slot with a page budget begins so many downloads; what is left then is filtered at once, however long the delay.
 func TestPageBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, seeds := newWorld(), []string(nil)
+		w, seeds := enginetest.NewWorld(), []string(nil)
 		for i := range 30 {
 			for _, host := range []string{"a", "b", "c"} {
 				url := fmt.Sprintf("http://%s.test/%d", host, i)
 				seeds = append(seeds, url)
-				if w.page(url, text("x")); i < 2 {
-					w.page(url, status(404)) // they count
+				if w.Page(url, enginetest.Text("x")); i < 2 {
+					w.Page(url, enginetest.Status(404)) // they count
 				}
 			}
 		}
@@ -213,9 +215,9 @@ func TestPageBudget(t *testing.T) {
 		e := polite(w, tegenaria.Politeness{Delay: time.Hour, MaxPages: 5, Overrides: map[string]tegenaria.SlotPolicy{
 			"b.test": {MaxPages: 12}, "c.test": {},
 		}}, seeds)
-		stats := mustRun(t, e)
+		stats := enginetest.MustRun(t, e)
 		for host, want := range map[string]int{"a.test": 5, "b.test": 12, "c.test": 30} {
-			if got := len(w.startsOf(host, began)); got != want {
+			if got := len(w.StartsOf(host, began)); got != want {
 				t.Errorf("%d downloads of %s, want %d", got, host, want)
 			}
 		}
@@ -231,21 +233,21 @@ func TestPageBudget(t *testing.T) {
 // A budget holds for what comes later, and for Fetch.
 func TestPageBudgetOfFetch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", page("/1", "/2"))
-		s := newSpider("http://a.test/")
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/1", "/2"))
+		s := enginetest.NewSpider("http://a.test/")
 		var failed []error
-		s.parse = parserOf(func(ctx *tegenaria.Context) error {
+		s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 			for i := range 4 {
-				w.page(fmt.Sprintf("http://a.test/%d", i), text("x"))
+				w.Page(fmt.Sprintf("http://a.test/%d", i), enginetest.Text("x"))
 				if _, err := ctx.Fetch(tegenaria.NewRequest(fmt.Sprintf("http://a.test/%d", i), tegenaria.GET, nil)); err != nil {
 					failed = append(failed, err)
 				}
 			}
 			return nil
 		})
-		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, MaxPages: 3})))
-		if len(w.urls()) != 3 || len(failed) != 2 || stats.Reasons["filtered: page-budget"] != 2 {
-			t.Errorf("asked %v, %d failed: %v; reasons %v", w.urls(), len(failed), failed, stats.Reasons)
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, MaxPages: 3})))
+		if len(w.Urls()) != 3 || len(failed) != 2 || stats.Reasons["filtered: page-budget"] != 2 {
+			t.Errorf("asked %v, %d failed: %v; reasons %v", w.Urls(), len(failed), failed, stats.Reasons)
 		}
 	})
 }
@@ -253,10 +255,10 @@ func TestPageBudgetOfFetch(t *testing.T) {
 // Slots tells how slots are doing, SetSlot changes them while they wait.
 func TestSlotsAndSetSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, seeds := newWorld(), []string(nil)
+		w, seeds := enginetest.NewWorld(), []string(nil)
 		for i := range 10 {
 			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
-			w.page(seeds[i], text("x"))
+			w.Page(seeds[i], enginetest.Text("x"))
 		}
 		e := polite(w, tegenaria.Politeness{Delay: time.Hour, PerSlot: 2, MaxPages: 6}, seeds)
 		if e.Slots() != nil || e.SetSlot("a.test", tegenaria.SlotPolicy{}) == nil {
@@ -265,7 +267,7 @@ func TestSlotsAndSetSlot(t *testing.T) {
 		began := time.Now()
 		var control sync.WaitGroup
 		control.Go(func() {
-			sleep(90 * time.Minute)
+			enginetest.Sleep(90 * time.Minute)
 			if e.SetSlot("a.test", tegenaria.SlotPolicy{Delay: -1}) == nil {
 				t.Error("a negative delay was taken")
 			}
@@ -277,11 +279,11 @@ func TestSlotsAndSetSlot(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		mustRun(t, e)
+		enginetest.MustRun(t, e)
 		control.Wait()
 		const m = time.Minute
 		want := []time.Duration{0, 60 * m, 90 * m, 100 * m, 110 * m, 120 * m, 130 * m, 140 * m}
-		if got := w.startsOf("a.test", began); !slices.Equal(got, want) {
+		if got := w.StartsOf("a.test", began); !slices.Equal(got, want) {
 			t.Errorf("downloads began at %v, want %v", got, want)
 		}
 	})
@@ -290,27 +292,27 @@ func TestSlotsAndSetSlot(t *testing.T) {
 // A page budget that was used up may be raised: what was filtered stays so, what comes later is asked.
 func TestSetSlotRaisesBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, s := newWorld(), newSpider()
-		s.parse = nothing
+		w, s := enginetest.NewWorld(), enginetest.NewSpider()
+		s.Parse = enginetest.Nothing
 		var e *tegenaria.SpiderEngine
-		s.start = func(req chan<- *tegenaria.Context) {
+		s.Start = func(req chan<- *tegenaria.Context) {
 			for i := range 6 {
 				if i == 4 {
-					sleep(time.Minute)
+					enginetest.Sleep(time.Minute)
 					if err := e.SetSlot("a.test", tegenaria.SlotPolicy{MaxPages: 3}); err != nil {
 						t.Error(err)
 					}
 				}
-				req <- send(fmt.Sprintf("http://a.test/%d", i))
+				req <- enginetest.Send(fmt.Sprintf("http://a.test/%d", i))
 			}
 		}
 		for i := range 6 {
-			w.page(fmt.Sprintf("http://a.test/%d", i), text("x"))
+			w.Page(fmt.Sprintf("http://a.test/%d", i), enginetest.Text("x"))
 		}
-		e = newEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, MaxPages: 2}))
-		stats := mustRun(t, e)
-		if len(w.urls()) != 3 || stats.Reasons["filtered: page-budget"] != 3 {
-			t.Errorf("asked %v, reasons %v", w.urls(), stats.Reasons)
+		e = enginetest.NewEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, MaxPages: 2}))
+		stats := enginetest.MustRun(t, e)
+		if len(w.Urls()) != 3 || stats.Reasons["filtered: page-budget"] != 3 {
+			t.Errorf("asked %v, reasons %v", w.Urls(), stats.Reasons)
 		}
 	})
 }
@@ -333,13 +335,13 @@ func TestCrawlDelayIsFloor(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld().page("http://a.test/robots.txt", text("User-agent: *\nCrawl-delay: "+tt.delay+"\n"))
+				w := enginetest.NewWorld().Page("http://a.test/robots.txt", enginetest.Text("User-agent: *\nCrawl-delay: "+tt.delay+"\n"))
 				seeds := []string{"http://a.test/1", "http://a.test/2"}
 				began := time.Now()
-				sp := newSpider(seeds...)
-				sp.parse = nothing
-				mustRun(t, newEngine(w, sp, tegenaria.EngineWithPoliteness(tt.polite)))
-				got := w.startsOf("a.test", began)
+				sp := enginetest.NewSpider(seeds...)
+				sp.Parse = enginetest.Nothing
+				enginetest.MustRun(t, enginetest.NewEngine(w, sp, tegenaria.EngineWithPoliteness(tt.polite)))
+				got := w.StartsOf("a.test", began)
 				if len(got) != 3 || (got[1]-tt.want).Abs() > time.Millisecond || (got[2]-2*tt.want).Abs() > time.Millisecond {
 					t.Errorf("downloads began at %v, want %v apart", got, tt.want)
 				}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -66,7 +68,7 @@ func growth(b *testing.B, waiting, hosts, concurrency int) {
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: concurrency}),
 		tegenaria.EngineWithConcurrency(concurrency),
 		tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 1 + warm + b.N}),
-		tegenaria.EngineWithLogger(quiet()),
+		tegenaria.EngineWithLogger(enginetest.Quiet()),
 	)
 	b.ReportAllocs()
 	err := e.Run(context.Background(), "bench")

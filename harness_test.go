@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -67,7 +69,7 @@ func TestHarness(t *testing.T) {
 // harnessOne runs the crawl of a seed.
 func harnessOne(t *testing.T, seed uint64) (ok bool) {
 	ok = true
-	p := newHarnessPlan(seed)
+	p := enginetest.NewPlan(seed, *harnessSeed != 0)
 	wrong := func(format string, args ...any) {
 		ok = false
 		t.Errorf("seed %d: %s\n(to run it again: go test -run TestHarness -harness.seed %d -harness.crawls 20)",
@@ -80,20 +82,13 @@ func harnessOne(t *testing.T, seed uint64) (ok bool) {
 	defer watchdog.Stop()
 	defer func() {
 		if v := recover(); v != nil {
-			wrong("%v\n%s\n%s", v, p.summary(), harnessStacks())
+			wrong("%v\n%s\n%s", v, p.Summary(), enginetest.Stacks())
 		}
 	}()
 	synctest.Test(t, func(t *testing.T) {
-		if violations := newHarnessCrawl(p).run(); len(violations) > 0 {
-			wrong("%s\n%s", strings.Join(violations, "\n"), p.summary())
+		if violations := enginetest.NewCrawl(p, tegenaria.NewMemoryCache()).Run(); len(violations) > 0 {
+			wrong("%s\n%s", strings.Join(violations, "\n"), p.Summary())
 		}
 	})
 	return ok
-}
-
-// summary tells the plan without its pages.
-func (p *harnessPlan) summary() string {
-	short := *p
-	short.pages, short.seeds = nil, nil
-	return fmt.Sprintf("%d pages, %+v", len(p.pages), short)
 }

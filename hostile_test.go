@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria"
@@ -28,50 +30,50 @@ import (
 var hostileErrors = map[string]func(error) bool{
 	"bomb-gzip": isBomb, "bomb-x-gzip": isBomb, "bomb-deflate": isBomb, "bomb-deflate-raw": isBomb, "bomb-br": isBomb, "bomb-zstd": isBomb,
 	"bomb-gzip-gzip": isBomb, "bomb-gzip-gzip-gzip": isBomb, "bomb-deflate-gzip": isBomb, "bomb-br-gzip": isBomb, "bomb-zstd-gzip": isBomb, "bomb-two-lines": isBomb,
-	"endless":                  isA[*tegenaria.BodyTooLargeError],
-	"endless-chunked":          isA[*tegenaria.BodyTooLargeError],
-	"truncated":                isA[*tegenaria.TruncatedBodyError],
-	"truncated-chunked":        isA[*tegenaria.TruncatedBodyError],
-	"truncated-in-chunk":       isA[*tegenaria.TruncatedBodyError],
-	"truncated-gzip":           isA[*tegenaria.TruncatedBodyError],
-	"broken-gzip":              isA[*tegenaria.TruncatedBodyError],
-	"not-gzip":                 isA[*tegenaria.TruncatedBodyError],
-	"reset-in-body":            isA[*tegenaria.TruncatedBodyError],
-	"length-too-large":         isA[*tegenaria.TruncatedBodyError],
-	"length-huge":              isA[*tegenaria.BodyTooLargeError],
-	"length-overflow":          isA[*tegenaria.FramingError],
-	"length-negative":          isA[*tegenaria.FramingError],
-	"length-with-sign":         isA[*tegenaria.FramingError],
-	"length-with-unit":         isA[*tegenaria.FramingError],
-	"length-hexadecimal":       isA[*tegenaria.FramingError],
-	"length-fraction":          isA[*tegenaria.FramingError],
-	"two-lengths":              isA[*tegenaria.FramingError],
-	"two-lengths-list":         isA[*tegenaria.FramingError],
-	"chunked-and-length":       isA[*tegenaria.FramingError],
-	"length-and-chunked":       isA[*tegenaria.FramingError],
-	"chunked-twice":            isA[*tegenaria.FramingError],
-	"chunked-list-twice":       isA[*tegenaria.FramingError],
-	"unknown-transfer-coding":  isA[*tegenaria.FramingError],
-	"chunked-not-last":         isA[*tegenaria.FramingError],
-	"chunk-size-letters":       isA[*tegenaria.FramingError],
-	"chunk-size-negative":      isA[*tegenaria.FramingError],
-	"chunk-size-prefixed":      isA[*tegenaria.FramingError],
-	"chunk-size-overflow":      isA[*tegenaria.FramingError],
-	"chunk-size-missing":       isA[*tegenaria.FramingError],
-	"chunk-size-too-small":     isA[*tegenaria.FramingError],
-	"chunk-without-crlf":       isA[*tegenaria.FramingError],
-	"switching-protocols":      isA[*tegenaria.UnexpectedStatusError],
-	"redirect-self":            isA[*tegenaria.RedirectLoopError],
-	"redirect-two":             isA[*tegenaria.RedirectLoopError],
-	"redirect-endless":         isA[*tegenaria.TooManyRedirectsError],
-	"redirect-metadata":        isA[*tegenaria.PrivateAddressError],
-	"redirect-metadata-ipv6":   isA[*tegenaria.PrivateAddressError],
-	"redirect-metadata-number": isA[*tegenaria.PrivateAddressError],
-	"redirect-private":         isA[*tegenaria.PrivateAddressError],
-	"redirect-private-ipv6":    isA[*tegenaria.PrivateAddressError],
-	"redirect-loopback":        isA[*tegenaria.PrivateAddressError],
-	"redirect-localhost":       isA[*tegenaria.PrivateAddressError],
-	"redirect-zero":            isA[*tegenaria.PrivateAddressError],
+	"endless":                  enginetest.IsA[*tegenaria.BodyTooLargeError],
+	"endless-chunked":          enginetest.IsA[*tegenaria.BodyTooLargeError],
+	"truncated":                enginetest.IsA[*tegenaria.TruncatedBodyError],
+	"truncated-chunked":        enginetest.IsA[*tegenaria.TruncatedBodyError],
+	"truncated-in-chunk":       enginetest.IsA[*tegenaria.TruncatedBodyError],
+	"truncated-gzip":           enginetest.IsA[*tegenaria.TruncatedBodyError],
+	"broken-gzip":              enginetest.IsA[*tegenaria.TruncatedBodyError],
+	"not-gzip":                 enginetest.IsA[*tegenaria.TruncatedBodyError],
+	"reset-in-body":            enginetest.IsA[*tegenaria.TruncatedBodyError],
+	"length-too-large":         enginetest.IsA[*tegenaria.TruncatedBodyError],
+	"length-huge":              enginetest.IsA[*tegenaria.BodyTooLargeError],
+	"length-overflow":          enginetest.IsA[*tegenaria.FramingError],
+	"length-negative":          enginetest.IsA[*tegenaria.FramingError],
+	"length-with-sign":         enginetest.IsA[*tegenaria.FramingError],
+	"length-with-unit":         enginetest.IsA[*tegenaria.FramingError],
+	"length-hexadecimal":       enginetest.IsA[*tegenaria.FramingError],
+	"length-fraction":          enginetest.IsA[*tegenaria.FramingError],
+	"two-lengths":              enginetest.IsA[*tegenaria.FramingError],
+	"two-lengths-list":         enginetest.IsA[*tegenaria.FramingError],
+	"chunked-and-length":       enginetest.IsA[*tegenaria.FramingError],
+	"length-and-chunked":       enginetest.IsA[*tegenaria.FramingError],
+	"chunked-twice":            enginetest.IsA[*tegenaria.FramingError],
+	"chunked-list-twice":       enginetest.IsA[*tegenaria.FramingError],
+	"unknown-transfer-coding":  enginetest.IsA[*tegenaria.FramingError],
+	"chunked-not-last":         enginetest.IsA[*tegenaria.FramingError],
+	"chunk-size-letters":       enginetest.IsA[*tegenaria.FramingError],
+	"chunk-size-negative":      enginetest.IsA[*tegenaria.FramingError],
+	"chunk-size-prefixed":      enginetest.IsA[*tegenaria.FramingError],
+	"chunk-size-overflow":      enginetest.IsA[*tegenaria.FramingError],
+	"chunk-size-missing":       enginetest.IsA[*tegenaria.FramingError],
+	"chunk-size-too-small":     enginetest.IsA[*tegenaria.FramingError],
+	"chunk-without-crlf":       enginetest.IsA[*tegenaria.FramingError],
+	"switching-protocols":      enginetest.IsA[*tegenaria.UnexpectedStatusError],
+	"redirect-self":            enginetest.IsA[*tegenaria.RedirectLoopError],
+	"redirect-two":             enginetest.IsA[*tegenaria.RedirectLoopError],
+	"redirect-endless":         enginetest.IsA[*tegenaria.TooManyRedirectsError],
+	"redirect-metadata":        enginetest.IsA[*tegenaria.PrivateAddressError],
+	"redirect-metadata-ipv6":   enginetest.IsA[*tegenaria.PrivateAddressError],
+	"redirect-metadata-number": enginetest.IsA[*tegenaria.PrivateAddressError],
+	"redirect-private":         enginetest.IsA[*tegenaria.PrivateAddressError],
+	"redirect-private-ipv6":    enginetest.IsA[*tegenaria.PrivateAddressError],
+	"redirect-loopback":        enginetest.IsA[*tegenaria.PrivateAddressError],
+	"redirect-localhost":       enginetest.IsA[*tegenaria.PrivateAddressError],
+	"redirect-zero":            enginetest.IsA[*tegenaria.PrivateAddressError],
 }
 
 const (
@@ -164,7 +166,7 @@ func (w *witness) crawl(t testing.TB, opts ...tegenaria.EngineOption) map[string
 			}
 		}}),
 	}
-	mustRun(t, newEngine(nil, w, append(all, opts...)...))
+	enginetest.MustRun(t, enginetest.NewEngine(nil, w, append(all, opts...)...))
 	return w.ends
 }
 
@@ -207,7 +209,7 @@ func checkCase(c spidertest.HostileCase, target string, e ending) error {
 	if e.err != nil && len(e.err.Error()) > 4096 {
 		errs = append(errs, fmt.Errorf("the error is %d bytes long: %.100q", len(e.err.Error()), e.err.Error()))
 	}
-	if c.Stalls && (e.err == nil || !isA[*tegenaria.TimeoutError](e.err)) {
+	if c.Stalls && (e.err == nil || !enginetest.IsA[*tegenaria.TimeoutError](e.err)) {
 		errs = append(errs, fmt.Errorf("no timeout: %v", e))
 	}
 	resp := e.resp
@@ -340,7 +342,7 @@ func TestHostileStalls(t *testing.T) {
 
 // isBomb reports whether decoding stopped at one of its limits, whichever came first.
 func isBomb(err error) bool {
-	return isA[*tegenaria.BodyTooLargeError](err) || isA[*tegenaria.RatioError](err)
+	return enginetest.IsA[*tegenaria.BodyTooLargeError](err) || enginetest.IsA[*tegenaria.RatioError](err)
 }
 
 // slowPutBack is a context in which a connection that is put back is not looked at until a request that was sent
@@ -418,11 +420,11 @@ func TestHostileTLS(t *testing.T) {
 	want := map[string]func(error) bool{
 		"tls-expired":       expired,
 		"tls-not-yet-valid": expired,
-		"tls-wrong-host":    isA[x509.HostnameError],
-		"tls-self-signed":   isA[x509.UnknownAuthorityError],
+		"tls-wrong-host":    enginetest.IsA[x509.HostnameError],
+		"tls-self-signed":   enginetest.IsA[x509.UnknownAuthorityError],
 		"tls-1.0":           func(err error) bool { return strings.Contains(err.Error(), "protocol version") },
 		"tls-1.1":           func(err error) bool { return strings.Contains(err.Error(), "protocol version") },
-		"tls-plain":         isA[tls.RecordHeaderError],
+		"tls-plain":         enginetest.IsA[tls.RecordHeaderError],
 	}
 	ignore := goleak.IgnoreCurrent()
 	for _, c := range server.Cases() {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/mccutchen/go-httpbin/v2/httpbin"
 
 	"github.com/tegenaria/tegenaria"
@@ -17,7 +19,7 @@ func TestHTTPBin(t *testing.T) {
 	server := httptest.NewServer(httpbin.New())
 	defer server.Close()
 	ends := make(map[string]*binResult)
-	s := newSpider()
+	s := enginetest.NewSpider()
 	for _, tt := range []struct {
 		path  string
 		check func(r *binResult) bool
@@ -58,7 +60,7 @@ func TestHTTPBin(t *testing.T) {
 	} {
 		r := &binResult{}
 		ends[tt.path] = r
-		s.start = chain(s.start, tegenaria.NewContext(tegenaria.NewRequest(server.URL+tt.path, tegenaria.GET,
+		s.Start = chain(s.Start, tegenaria.NewContext(tegenaria.NewRequest(server.URL+tt.path, tegenaria.GET,
 			func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 				r.resp = ctx.Response()
 				return nil
@@ -69,11 +71,11 @@ func TestHTTPBin(t *testing.T) {
 			}
 		}()
 	}
-	s.fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) {
+	s.Fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) {
 		path, _ := err.Request.Meta["path"].(string)
 		ends[path].err = err
 	}
-	run(t, newEngine(nil, s, tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1)))
+	enginetest.Run(t, enginetest.NewEngine(nil, s, tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1)))
 }
 
 // binResult is how a request ended.

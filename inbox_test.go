@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -33,31 +35,31 @@ func TestProcessResponseSends(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld().page("http://a.test/", page())
+				w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page())
 				for i := range tt.requests {
-					w.page(fmt.Sprintf("http://b.test/%d", i), page())
+					w.Page(fmt.Sprintf("http://b.test/%d", i), enginetest.Page())
 				}
-				m := &hooks{response: func(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
+				m := &enginetest.Hooks{Response: func(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
 					if ctx.Request.Url != "http://a.test/" {
 						return nil
 					}
 					for i := range tt.requests {
-						req <- send(fmt.Sprintf("http://b.test/%d", i))
+						req <- enginetest.Send(fmt.Sprintf("http://b.test/%d", i))
 					}
-					sleep(tt.wait)
+					enginetest.Sleep(tt.wait)
 					return nil
 				}}
 				began := time.Now()
-				stats := mustRun(t, newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithMiddlewares(m)))
+				stats := enginetest.MustRun(t, enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithMiddlewares(m)))
 				if took := time.Since(began); took < tt.wait || took > tt.wait+tt.accepted {
 					t.Errorf("the crawl took %s", took)
 				}
 				if stats.Outcomes[tegenaria.Fetched] != int64(tt.requests)+1 {
 					t.Errorf("%d requests sent, outcomes %v", tt.requests, stats.Outcomes)
 				}
-				for i, v := range w.visits() {
-					if at := v.at.Sub(began); at > tt.accepted {
-						t.Fatalf("download %d, of %s, began after %s", i, v.url, at)
+				for i, v := range w.Visits() {
+					if at := v.At.Sub(began); at > tt.accepted {
+						t.Fatalf("download %d, of %s, began after %s", i, v.Url, at)
 					}
 				}
 			})
@@ -71,9 +73,9 @@ func TestProcessResponseSends(t *testing.T) {
 // It fails if sendFence does not recover, or nobody reports what it found.
 func TestUserClosesTheChannel(t *testing.T) {
 	type parts struct {
-		world  *world
-		spider *testSpider
-		hooks  *errorHooks
+		world  *enginetest.World
+		spider *enginetest.Spider
+		hooks  *enginetest.ErrorHooks
 	}
 	for _, tt := range []struct {
 		name  string
@@ -83,7 +85,7 @@ func TestUserClosesTheChannel(t *testing.T) {
 		want  int64
 	}{
 		{"parser's items", func(p *parts) tegenaria.SpiderInterface {
-			p.spider.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			p.spider.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 				item <- tegenaria.NewItem(ctx, 1)
 				close(item)
 				return nil
@@ -91,8 +93,8 @@ func TestUserClosesTheChannel(t *testing.T) {
 			return nil
 		}, tegenaria.StageParse, 2, 2},
 		{"parser's requests", func(p *parts) tegenaria.SpiderInterface {
-			p.spider.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
-				req <- send("http://a.test/child")
+			p.spider.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				req <- enginetest.Send("http://a.test/child")
 				close(req)
 				return nil
 			}
@@ -100,7 +102,7 @@ func TestUserClosesTheChannel(t *testing.T) {
 		}, tegenaria.StageParse, 3, 3},
 		{"both of a Handle", func(p *parts) tegenaria.SpiderInterface {
 			inner := tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error { return out.Item(1) })
-			p.spider.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			p.spider.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 				defer close(item)
 				defer close(req)
 				return inner(ctx, item, req)
@@ -108,9 +110,9 @@ func TestUserClosesTheChannel(t *testing.T) {
 			return nil
 		}, tegenaria.StageParse, 4, 2},
 		{"StartRequest", func(p *parts) tegenaria.SpiderInterface {
-			p.spider.start = func(req chan<- *tegenaria.Context) {
-				req <- send("http://a.test/")
-				req <- send("http://b.test/")
+			p.spider.Start = func(req chan<- *tegenaria.Context) {
+				req <- enginetest.Send("http://a.test/")
+				req <- enginetest.Send("http://b.test/")
 				close(req)
 			}
 			return nil
@@ -123,9 +125,9 @@ func TestUserClosesTheChannel(t *testing.T) {
 			}}
 		}, tegenaria.StageStart, 1, 2},
 		{"ProcessResponse", func(p *parts) tegenaria.SpiderInterface {
-			p.hooks.response = func(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
+			p.hooks.Response = func(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
 				if ctx.Request.Depth == 0 {
-					req <- send("http://a.test/child")
+					req <- enginetest.Send("http://a.test/child")
 				}
 				close(req)
 				return nil
@@ -133,17 +135,17 @@ func TestUserClosesTheChannel(t *testing.T) {
 			return nil
 		}, tegenaria.StageParse, 3, 3},
 		{"ErrorHandler", func(p *parts) tegenaria.SpiderInterface {
-			p.world.page("http://b.test/", status(500))
-			p.spider.fail = func(_ *tegenaria.HandleError, req chan<- *tegenaria.Context) {
-				req <- send("http://a.test/child")
+			p.world.Page("http://b.test/", enginetest.Status(500))
+			p.spider.Fail = func(_ *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+				req <- enginetest.Send("http://a.test/child")
 				close(req)
 			}
 			return nil
 		}, tegenaria.StageParse, 1, 2},
 		{"ProcessError", func(p *parts) tegenaria.SpiderInterface {
-			p.world.page("http://b.test/", status(500))
-			p.hooks.failed = func(_ *tegenaria.Context, err error, req chan<- *tegenaria.Context) error {
-				req <- send("http://a.test/child")
+			p.world.Page("http://b.test/", enginetest.Status(500))
+			p.hooks.Failed = func(_ *tegenaria.Context, err error, req chan<- *tegenaria.Context) error {
+				req <- enginetest.Send("http://a.test/child")
 				close(req)
 				return err
 			}
@@ -152,18 +154,18 @@ func TestUserClosesTheChannel(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &parts{
-				world:  newWorld().page("http://a.test/", text("x")).page("http://b.test/", text("x")).page("http://a.test/child", text("x")),
-				spider: newSpider("http://a.test/", "http://b.test/"),
-				hooks:  &errorHooks{failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error { return err }},
+				world:  enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://b.test/", enginetest.Text("x")).Page("http://a.test/child", enginetest.Text("x")),
+				spider: enginetest.NewSpider("http://a.test/", "http://b.test/"),
+				hooks:  &enginetest.ErrorHooks{Failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error { return err }},
 			}
-			p.spider.parse = nothing
+			p.spider.Parse = enginetest.Nothing
 			var spider tegenaria.SpiderInterface = p.spider
 			if s := tt.set(p); s != nil {
 				spider = s
 			}
 			var mu sync.Mutex
 			var told []*tegenaria.HandleError
-			stats := mustRun(t, newEngine(p.world, spider, tegenaria.EngineWithMiddlewares(p.hooks), tegenaria.EngineWithEvents(tegenaria.Events{
+			stats := enginetest.MustRun(t, enginetest.NewEngine(p.world, spider, tegenaria.EngineWithMiddlewares(p.hooks), tegenaria.EngineWithEvents(tegenaria.Events{
 				Error: func(err *tegenaria.HandleError) {
 					if strings.Contains(err.Error(), "closed the channel") {
 						mu.Lock()
@@ -190,16 +192,16 @@ func TestUserClosesTheChannel(t *testing.T) {
 // A parser that goes on to send after it has closed its channel panics: that is its failure, and no more.
 func TestUserSendsAfterClosing(t *testing.T) {
 	w := onePage()
-	s := newSpider("http://a.test/")
-	s.parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 		close(req)
-		req <- send("http://a.test/never")
+		req <- enginetest.Send("http://a.test/never")
 		return nil
 	}
-	stats := mustRun(t, newEngine(w, s))
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
 	var panicked *tegenaria.PanicError
-	if herr := s.onlyError(t); !errors.As(herr, &panicked) || herr.Stage != tegenaria.StageParse || len(herr.Stack) == 0 {
+	if herr := s.OnlyError(t); !errors.As(herr, &panicked) || herr.Stage != tegenaria.StageParse || len(herr.Stack) == 0 {
 		t.Errorf("ErrorHandler got %v", herr)
 	}
-	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
 }

@@ -10,19 +10,21 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
 // endless is a world of pages without end: each has three links and an item.
-func endless() (downloadFunc, *testSpider) {
-	s := newSpider("http://a.test/0")
-	s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+func endless() (downloadFunc, *enginetest.Spider) {
+	s := enginetest.NewSpider("http://a.test/0")
+	s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 		item <- tegenaria.NewItem(ctx, 1)
-		return followAll(ctx, item, req)
+		return enginetest.FollowAll(ctx, item, req)
 	}
 	return func(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
 		u := ctx.Request.Url
-		resp, err := after(time.Second, page(u+"0", u+"1", u+"2"))(ctx)
+		resp, err := enginetest.After(time.Second, enginetest.Page(u+"0", u+"1", u+"2"))(ctx)
 		ctx.DownloadResult = &tegenaria.RequestResult{Response: resp}
 		if err != nil {
 			ctx.DownloadResult.Error = tegenaria.NewError("", err)
@@ -48,13 +50,13 @@ func TestLimitsStop(t *testing.T) {
 		t.Run(tt.reason, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, s := endless()
-				e := newEngine(d, s, tegenaria.EngineWithLimits(tt.limits), tegenaria.EngineWithPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error {
+				e := enginetest.NewEngine(d, s, tegenaria.EngineWithLimits(tt.limits), tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error {
 					if tt.limits.Errors > 0 {
 						return errBroken
 					}
 					return nil
 				}}))
-				wantStopped(t, run(t, e), tt.reason)
+				enginetest.WantStopped(t, enginetest.Run(t, e), tt.reason)
 				if stats := e.Stats(); !tt.check(stats) || stats.InFlight != 0 || stats.Items != 0 {
 					t.Errorf("stats: %+v", stats)
 				}
@@ -65,53 +67,53 @@ func TestLimitsStop(t *testing.T) {
 
 // Limits.Pages counts responses: what brought none does not use it up.
 func TestLimitPagesCountsResponses(t *testing.T) {
-	w := newWorld()
-	s := newSpider()
-	s.parse = nothing
+	w := enginetest.NewWorld()
+	s := enginetest.NewSpider()
+	s.Parse = enginetest.Nothing
 	for i := range 30 {
 		u := fmt.Sprintf("http://a%d.test/", i)
 		s.FeedUrls = append(s.FeedUrls, u)
 		if i%3 == 0 {
-			w.page(u, text("x"))
+			w.Page(u, enginetest.Text("x"))
 		} else {
-			w.page(u, broken(errBroken))
+			w.Page(u, enginetest.Broken(errBroken))
 		}
 	}
-	e := newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 11}))
-	if stats := mustRun(t, e); stats.Responses != 10 || len(w.visits()) != 30 {
-		t.Errorf("%d responses, %d downloads", stats.Responses, len(w.visits()))
+	e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 11}))
+	if stats := enginetest.MustRun(t, e); stats.Responses != 10 || len(w.Visits()) != 30 {
+		t.Errorf("%d responses, %d downloads", stats.Responses, len(w.Visits()))
 	}
 }
 
 // Depth counts from the seeds; what is deeper is not marked as seen.
 func TestLimitDepth(t *testing.T) {
 	for depth, want := range map[int]int{0: 6, tegenaria.OnlySeeds: 1, 1: 2, 3: 4, 9: 6} {
-		w := newWorld()
+		w := enginetest.NewWorld()
 		for i := range 5 {
-			w.page(fmt.Sprintf("http://a.test/%d", i), page(fmt.Sprintf("/%d", i+1)))
+			w.Page(fmt.Sprintf("http://a.test/%d", i), enginetest.Page(fmt.Sprintf("/%d", i+1)))
 		}
-		w.page("http://a.test/5", page())
-		stats := mustRun(t, newEngine(w, newSpider("http://a.test/0"), tegenaria.EngineWithLimits(tegenaria.Limits{Depth: depth})))
-		if len(w.visits()) != want || stats.Reasons["filtered: depth"] != int64(min(1, 6-want)) {
-			t.Errorf("depth %d: asked %q, %v", depth, w.urls(), stats.Reasons)
+		w.Page("http://a.test/5", enginetest.Page())
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/0"), tegenaria.EngineWithLimits(tegenaria.Limits{Depth: depth})))
+		if len(w.Visits()) != want || stats.Reasons["filtered: depth"] != int64(min(1, 6-want)) {
+			t.Errorf("depth %d: asked %q, %v", depth, w.Urls(), stats.Reasons)
 		}
 	}
 	t.Run("a shorter way", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			// /x is found at depth 3, where it waits, then at depth 1: its children have depth 2 then.
-			w := newWorld().page("http://a.test/", page("/1", "/slow")).page("http://a.test/1", page("/2")).page("http://a.test/2", page("/x")).
-				page("http://a.test/slow", after(time.Minute, page("/x"))).page("http://a.test/x", page("/y")).page("http://a.test/y", page())
-			s := newSpider("http://a.test/")
-			s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/1", "/slow")).Page("http://a.test/1", enginetest.Page("/2")).Page("http://a.test/2", enginetest.Page("/x")).
+				Page("http://a.test/slow", enginetest.After(time.Minute, enginetest.Page("/x"))).Page("http://a.test/x", enginetest.Page("/y")).Page("http://a.test/y", enginetest.Page())
+			s := enginetest.NewSpider("http://a.test/")
+			s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 				if ctx.Request.Url == "http://a.test/2" {
-					req <- send("http://a.test/x", tegenaria.RequestWithNotBefore(time.Now().Add(time.Hour)))
+					req <- enginetest.Send("http://a.test/x", tegenaria.RequestWithNotBefore(time.Now().Add(time.Hour)))
 					return nil
 				}
-				return followAll(ctx, item, req)
+				return enginetest.FollowAll(ctx, item, req)
 			}
-			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 3})))
-			if w.count("http://a.test/y") != 1 {
-				t.Errorf("asked %q, %v", w.urls(), stats.Reasons)
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 3})))
+			if w.Count("http://a.test/y") != 1 {
+				t.Errorf("asked %q, %v", w.Urls(), stats.Reasons)
 			}
 		})
 	})
@@ -121,14 +123,14 @@ func TestLimitDepth(t *testing.T) {
 func TestLimitURLLength(t *testing.T) {
 	short := "http://a.test/" + strings.Repeat("x", 16<<10-14)
 	for _, limit := range []int{0, 100, -1} {
-		w := newWorld().page(short, text("x"))
-		s := newSpider(short, short+"x", short+"y")
-		s.parse = nothing
-		w.page(short+"x", text("x")).page(short+"y", text("x"))
-		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{URLLength: limit})))
+		w := enginetest.NewWorld().Page(short, enginetest.Text("x"))
+		s := enginetest.NewSpider(short, short+"x", short+"y")
+		s.Parse = enginetest.Nothing
+		w.Page(short+"x", enginetest.Text("x")).Page(short+"y", enginetest.Text("x"))
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{URLLength: limit})))
 		want := map[int]int64{0: 2, 100: 3, -1: 0}[limit]
-		if stats.Reasons["filtered: url-length"] != want || len(s.errors()) != 0 {
-			t.Errorf("limit %d: %v, errors %v", limit, stats.Reasons, s.errors())
+		if stats.Reasons["filtered: url-length"] != want || len(s.Errors()) != 0 {
+			t.Errorf("limit %d: %v, errors %v", limit, stats.Reasons, s.Errors())
 		}
 	}
 }
@@ -140,10 +142,10 @@ func TestLimitCallback(t *testing.T) {
 		name      string
 		stage     tegenaria.Stage
 		abandoned bool
-		set       func(s *testSpider, e *tegenaria.SpiderEngine, stuck func(ctx *tegenaria.Context) error)
+		set       func(s *enginetest.Spider, e *tegenaria.SpiderEngine, stuck func(ctx *tegenaria.Context) error)
 	}{
-		{"parser that listens", tegenaria.StageParse, false, func(s *testSpider, _ *tegenaria.SpiderEngine, _ func(*tegenaria.Context) error) {
-			s.parse = parserOf(func(ctx *tegenaria.Context) error {
+		{"parser that listens", tegenaria.StageParse, false, func(s *enginetest.Spider, _ *tegenaria.SpiderEngine, _ func(*tegenaria.Context) error) {
+			s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 				if ctx.Request.Url != "http://a.test/stuck" {
 					return nil
 				}
@@ -151,38 +153,38 @@ func TestLimitCallback(t *testing.T) {
 				return fmt.Errorf("gave up: %w", context.Cause(ctx))
 			})
 		}},
-		{"parser", tegenaria.StageParse, true, func(s *testSpider, _ *tegenaria.SpiderEngine, stuck func(*tegenaria.Context) error) {
-			s.parse = parserOf(stuck)
+		{"parser", tegenaria.StageParse, true, func(s *enginetest.Spider, _ *tegenaria.SpiderEngine, stuck func(*tegenaria.Context) error) {
+			s.Parse = parserOf(stuck)
 		}},
-		{"ProcessRequest", tegenaria.StageRequest, true, func(_ *testSpider, e *tegenaria.SpiderEngine, stuck func(*tegenaria.Context) error) {
-			e.RegisterDownloadMiddlewares(&hooks{request: stuck})
+		{"ProcessRequest", tegenaria.StageRequest, true, func(_ *enginetest.Spider, e *tegenaria.SpiderEngine, stuck func(*tegenaria.Context) error) {
+			e.RegisterDownloadMiddlewares(&enginetest.Hooks{Request: stuck})
 		}},
-		{"ProcessResponse", tegenaria.StageResponse, true, func(_ *testSpider, e *tegenaria.SpiderEngine, stuck func(*tegenaria.Context) error) {
-			e.RegisterDownloadMiddlewares(&hooks{response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { return stuck(ctx) }})
+		{"ProcessResponse", tegenaria.StageResponse, true, func(_ *enginetest.Spider, e *tegenaria.SpiderEngine, stuck func(*tegenaria.Context) error) {
+			e.RegisterDownloadMiddlewares(&enginetest.Hooks{Response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { return stuck(ctx) }})
 		}},
-		{"pipeline", tegenaria.StagePipeline, true, func(s *testSpider, e *tegenaria.SpiderEngine, stuck func(*tegenaria.Context) error) {
-			s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		{"pipeline", tegenaria.StagePipeline, true, func(s *enginetest.Spider, e *tegenaria.SpiderEngine, stuck func(*tegenaria.Context) error) {
+			s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 				item <- tegenaria.NewItem(ctx, ctx)
 				return nil
 			}
-			e.RegisterPipelines(pipelineFunc{1, func(item *tegenaria.ItemMeta) error { return stuck(item.Item.(*tegenaria.Context)) }})
+			e.RegisterPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(item *tegenaria.ItemMeta) error { return stuck(item.Item.(*tegenaria.Context)) }})
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
 				defer close(release)
-				w := newWorld()
-				s := newSpider("http://a.test/stuck")
-				s.parse = nothing
+				w := enginetest.NewWorld()
+				s := enginetest.NewSpider("http://a.test/stuck")
+				s.Parse = enginetest.Nothing
 				for i := range 20 {
 					u := fmt.Sprintf("http://a.test/%d", i)
 					s.FeedUrls = append(s.FeedUrls, u)
-					w.page(u, text("x"))
+					w.Page(u, enginetest.Text("x"))
 				}
-				w.page("http://a.test/stuck", text("x"))
+				w.Page("http://a.test/stuck", enginetest.Text("x"))
 				var told, slow atomic.Int64
-				e := newEngine(w, s, tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithItemConcurrency(1),
+				e := enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithItemConcurrency(1),
 					tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}),
 					tegenaria.EngineWithEvents(tegenaria.Events{
 						Abandoned:    func(stage tegenaria.Stage, r *tegenaria.Request) { told.Add(1) },
@@ -195,13 +197,13 @@ func TestLimitCallback(t *testing.T) {
 					return nil
 				})
 				began := time.Now()
-				err := run(t, e)
+				err := enginetest.Run(t, e)
 				stats := e.Stats()
 				if took := time.Since(began); took > 11*time.Second || took < 10*time.Second {
 					t.Errorf("it took %s", took)
 				}
-				if len(w.visits()) != 21 && tt.stage != tegenaria.StageRequest || slow.Load() != 0 {
-					t.Errorf("%d downloads, %d slow", len(w.visits()), slow.Load())
+				if len(w.Visits()) != 21 && tt.stage != tegenaria.StageRequest || slow.Load() != 0 {
+					t.Errorf("%d downloads, %d slow", len(w.Visits()), slow.Load())
 				}
 				var abandoned *tegenaria.AbandonedError
 				if errors.As(err, &abandoned) != tt.abandoned || tt.abandoned && (abandoned.Stages[tt.stage] != 1 || told.Load() != 1 || stats.Abandoned[tt.stage] != 1) {
@@ -209,7 +211,7 @@ func TestLimitCallback(t *testing.T) {
 				}
 				if !tt.abandoned {
 					var late *tegenaria.CallbackTimeoutError
-					if herr := s.onlyError(t); !errors.As(herr, &late) || late.Stage != tegenaria.StageParse || late.Limit != 10*time.Second {
+					if herr := s.OnlyError(t); !errors.As(herr, &late) || late.Stage != tegenaria.StageParse || late.Limit != 10*time.Second {
 						t.Errorf("ErrorHandler got %v", herr)
 					}
 				}
@@ -224,10 +226,10 @@ func TestLimitCallback(t *testing.T) {
 // Without a limit a callback that runs for a minute is reported, and left alone.
 func TestSlowCallback(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSpider("http://a.test/")
-		s.parse = parserOf(func(ctx *tegenaria.Context) error { sleep(10 * time.Minute); return ctx.Err() })
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = parserOf(func(ctx *tegenaria.Context) error { enginetest.Sleep(10 * time.Minute); return ctx.Err() })
 		l := &trace{}
-		mustRun(t, newEngine(onePage(), s, tegenaria.EngineWithEvents(tegenaria.Events{
+		enginetest.MustRun(t, enginetest.NewEngine(onePage(), s, tegenaria.EngineWithEvents(tegenaria.Events{
 			SlowCallback: func(stage tegenaria.Stage, r *tegenaria.Request, took time.Duration) {
 				l.add("%s %s %s", stage, r.Url, took)
 			},
@@ -243,16 +245,16 @@ func TestCallbackWaitsForEngine(t *testing.T) {
 	t.Run("pipelines", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			const items = 3000 // more than the buffer between parsers and pipelines holds
-			s := newSpider("http://a.test/")
-			s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			s := enginetest.NewSpider("http://a.test/")
+			s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 				for i := range items {
 					item <- tegenaria.NewItem(ctx, i)
 				}
 				return ctx.Err()
 			}
-			slow := tegenaria.PipelineFunc(1, func(ctx context.Context, i int) (int, error) { sleep(time.Second); return i, ctx.Err() })
+			slow := tegenaria.PipelineFunc(1, func(ctx context.Context, i int) (int, error) { enginetest.Sleep(time.Second); return i, ctx.Err() })
 			began := time.Now()
-			stats := mustRun(t, newEngine(onePage(), s, limits, tegenaria.EngineWithPipelines(slow), tegenaria.EngineWithItemConcurrency(1)))
+			stats := enginetest.MustRun(t, enginetest.NewEngine(onePage(), s, limits, tegenaria.EngineWithPipelines(slow), tegenaria.EngineWithItemConcurrency(1)))
 			if stats.ItemScraped != items || time.Since(began) != items*time.Second {
 				t.Errorf("%d items in %s", stats.ItemScraped, time.Since(began))
 			}
@@ -261,47 +263,47 @@ func TestCallbackWaitsForEngine(t *testing.T) {
 	for _, middle := range []bool{false, true} {
 		t.Run(fmt.Sprintf("slot, middleware %t", middle), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSpider("http://a.test/")
+				s := enginetest.NewSpider("http://a.test/")
 				fetch := func(ctx *tegenaria.Context) error {
 					_, err := ctx.Fetch(tegenaria.NewRequest("http://a.test/more", tegenaria.GET, nil))
 					return errors.Join(err, ctx.Err())
 				}
 				opts := []tegenaria.EngineOption{limits, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: time.Hour})}
 				if middle {
-					opts = append(opts, tegenaria.EngineWithMiddlewares(&hooks{request: func(ctx *tegenaria.Context) error {
+					opts = append(opts, tegenaria.EngineWithMiddlewares(&enginetest.Hooks{Request: func(ctx *tegenaria.Context) error {
 						if ctx.Request.Url == "http://a.test/more" {
 							return nil
 						}
 						return fetch(ctx)
 					}}))
 				} else {
-					s.parse = parserOf(fetch)
+					s.Parse = parserOf(fetch)
 				}
-				w := onePage().page("http://a.test/more", text("x"))
+				w := onePage().Page("http://a.test/more", enginetest.Text("x"))
 				began := time.Now()
-				mustRun(t, newEngine(w, s, opts...))
-				if took := time.Since(began); took != time.Hour || len(s.errors()) != 0 {
-					t.Errorf("it took %s, with %v", took, s.errors())
+				enginetest.MustRun(t, enginetest.NewEngine(w, s, opts...))
+				if took := time.Since(began); took != time.Hour || len(s.Errors()) != 0 {
+					t.Errorf("it took %s, with %v", took, s.Errors())
 				}
 			})
 		})
 	}
 	t.Run("its own time counts", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSpider("http://a.test/")
-			s.parse = parserOf(func(ctx *tegenaria.Context) error {
-				sleep(6 * time.Second)
+			s := enginetest.NewSpider("http://a.test/")
+			s.Parse = parserOf(func(ctx *tegenaria.Context) error {
+				enginetest.Sleep(6 * time.Second)
 				if _, err := ctx.Fetch(tegenaria.NewRequest("http://a.test/more", tegenaria.GET, nil)); err != nil {
 					return err
 				}
 				<-ctx.Done()
 				return context.Cause(ctx)
 			})
-			w := onePage().page("http://a.test/more", text("x"))
+			w := onePage().Page("http://a.test/more", enginetest.Text("x"))
 			began := time.Now()
-			mustRun(t, newEngine(w, s, limits, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: time.Hour})))
+			enginetest.MustRun(t, enginetest.NewEngine(w, s, limits, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: time.Hour})))
 			var late *tegenaria.CallbackTimeoutError
-			if herr := s.onlyError(t); !errors.As(herr, &late) || time.Since(began) != time.Hour+4*time.Second {
+			if herr := s.OnlyError(t); !errors.As(herr, &late) || time.Since(began) != time.Hour+4*time.Second {
 				t.Errorf("after %s: %v", time.Since(began), herr)
 			}
 		})
@@ -311,17 +313,17 @@ func TestCallbackWaitsForEngine(t *testing.T) {
 // Two callbacks overrun their limit at different times: each is noticed at its own.
 func TestLimitCallbackIsExact(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", text("x")).page("http://b.test/", after(500*time.Millisecond, text("x")))
-		s := newSpider("http://a.test/", "http://b.test/")
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://b.test/", enginetest.After(500*time.Millisecond, enginetest.Text("x")))
+		s := enginetest.NewSpider("http://a.test/", "http://b.test/")
 		l := &trace{}
 		began := time.Now()
-		s.parse = parserOf(func(ctx *tegenaria.Context) error {
+		s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 			<-ctx.Done()
 			l.add("%s after %s", ctx.Request.Url, time.Since(began))
-			sleep(900 * time.Millisecond)
+			enginetest.Sleep(900 * time.Millisecond)
 			return nil
 		})
-		mustRun(t, newEngine(w, s, tegenaria.EngineWithSchedulerNum(2), tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 200 * time.Millisecond})))
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithSchedulerNum(2), tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 200 * time.Millisecond})))
 		l.want(t, "http://a.test/ after 200ms", "http://b.test/ after 700ms")
 	})
 }

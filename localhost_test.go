@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/spidertest"
 )
@@ -38,7 +40,7 @@ func TestH09SeedBelowLocalhost(t *testing.T) {
 			r := tegenaria.NewRequest(at(host, to), "GET", nil)
 			ends := newWitness(r).crawl(t, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
 			e := ends[r.Url]
-			if ok := e.outcome == tegenaria.Fetched && e.resp != nil; ok != allowed || !allowed && !isA[*tegenaria.PrivateAddressError](e.err) {
+			if ok := e.outcome == tegenaria.Fetched && e.resp != nil; ok != allowed || !allowed && !enginetest.IsA[*tegenaria.PrivateAddressError](e.err) {
 				t.Errorf("%s to %q: %v", host, to, e)
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -36,10 +38,10 @@ func (l *trace) want(t testing.TB, want ...string) {
 }
 
 // tracing is a middleware that writes down what it sees.
-func tracing(l *trace, name string, priority int) *hooks {
-	return &hooks{name: name, priority: priority,
-		request: func(*tegenaria.Context) error { l.add("request %s", name); return nil },
-		response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+func tracing(l *trace, name string, priority int) *enginetest.Hooks {
+	return &enginetest.Hooks{Name: name, Priority: priority,
+		Request: func(*tegenaria.Context) error { l.add("request %s", name); return nil },
+		Response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 			l.add("response %s %d", name, ctx.Response().Status)
 			return nil
 		},
@@ -50,15 +52,15 @@ func tracing(l *trace, name string, priority int) *hooks {
 func TestMiddlewareOrder(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2, 3, 4}, {4, 3, 2, 1, 0}, {2, 4, 0, 3, 1}} {
 		l := &trace{}
-		all := []*hooks{tracing(l, "a", -1), tracing(l, "b", 0), tracing(l, "c", 1), tracing(l, "d", 1), tracing(l, "e", 7)}
-		w := newWorld().page("http://a.test/", text("x"))
-		s := newSpider("http://a.test/")
-		s.parse = nothing
-		e := newEngine(w, s)
+		all := []*enginetest.Hooks{tracing(l, "a", -1), tracing(l, "b", 0), tracing(l, "c", 1), tracing(l, "d", 1), tracing(l, "e", 7)}
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = enginetest.Nothing
+		e := enginetest.NewEngine(w, s)
 		for _, i := range order {
 			e.RegisterDownloadMiddlewares(all[i])
 		}
-		mustRun(t, e)
+		enginetest.MustRun(t, e)
 		c, d := "c", "d"
 		if slices.Index(order, 3) < slices.Index(order, 2) {
 			c, d = d, c
@@ -83,27 +85,27 @@ func TestMiddlewareErrors(t *testing.T) {
 			l := &trace{}
 			bad := tracing(l, "bad", 2)
 			if tt.where == "request" {
-				bad.request = func(*tegenaria.Context) error { l.add("request bad"); return errBroken }
+				bad.Request = func(*tegenaria.Context) error { l.add("request bad"); return errBroken }
 			} else {
-				bad.response = func(*tegenaria.Context, chan<- *tegenaria.Context) error { l.add("response bad 200"); return errBroken }
+				bad.Response = func(*tegenaria.Context, chan<- *tegenaria.Context) error { l.add("response bad 200"); return errBroken }
 			}
-			w := newWorld().page("http://a.test/", text("x"))
-			s := newSpider("http://a.test/")
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+			s := enginetest.NewSpider("http://a.test/")
 			var failed *tegenaria.Context
-			m := &errorHooks{hooks: hooks{name: "last", priority: 99}, failed: func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+			m := &enginetest.ErrorHooks{Hooks: enginetest.Hooks{Name: "last", Priority: 99}, Failed: func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 				failed = ctx
 				return err
 			}}
 			var engine []*tegenaria.HandleError
-			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(tracing(l, "a", 1), bad, tracing(l, "c", 3), m),
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(tracing(l, "a", 1), bad, tracing(l, "c", 3), m),
 				tegenaria.EngineWithErrorHandler(func(spider tegenaria.SpiderInterface, err *tegenaria.HandleError) {
-					if spider != tegenaria.SpiderInterface(s) || len(s.errors()) != 0 {
+					if spider != tegenaria.SpiderInterface(s) || len(s.Errors()) != 0 {
 						t.Error("the engine's ErrorHandler comes first, and is told the spider")
 					}
 					engine = append(engine, err)
 				})))
 			l.want(t, tt.trace...)
-			herr := s.onlyError(t)
+			herr := s.OnlyError(t)
 			if !errors.Is(herr, errBroken) || herr.Stage != tt.stage || herr.Request.Url != "http://a.test/" || (herr.Response != nil) != tt.response || herr.CtxId == "" {
 				t.Errorf("ErrorHandler got %+v", herr)
 			}
@@ -113,7 +115,7 @@ func TestMiddlewareErrors(t *testing.T) {
 			if failed == nil || !errors.Is(failed.Error, errBroken) {
 				t.Error("Context.Error is not set")
 			}
-			wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
+			enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
 		})
 	}
 }
@@ -144,11 +146,11 @@ func TestMiddlewareAnswers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			l := &trace{}
-			m := &hooks{priority: 2, request: func(ctx *tegenaria.Context) error { ctx.DownloadResult = tt.answer(ctx); return nil }}
-			w := newWorld()
-			s := newSpider("http://a.test/")
+			m := &enginetest.Hooks{Priority: 2, Request: func(ctx *tegenaria.Context) error { ctx.DownloadResult = tt.answer(ctx); return nil }}
+			w := enginetest.NewWorld()
+			s := enginetest.NewSpider("http://a.test/")
 			body := "?"
-			s.parse = parserOf(func(ctx *tegenaria.Context) error {
+			s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 				r := ctx.Response()
 				body = r.String()
 				if r.Header == nil || r.URL != "http://a.test/" || r.Request() != ctx.Request || r.Context() != ctx || r.Buffer == nil {
@@ -156,11 +158,11 @@ func TestMiddlewareAnswers(t *testing.T) {
 				}
 				return nil
 			})
-			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(tracing(l, "a", 1), m, tracing(l, "b", 3))))
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(tracing(l, "a", 1), m, tracing(l, "b", 3))))
 			l.want(t, tt.trace...)
-			wantOutcomes(t, stats, tt.want)
-			if len(w.visits()) != 0 || stats.RequestDownloaded != 0 {
-				t.Errorf("it was downloaded: %q", w.urls())
+			enginetest.WantOutcomes(t, stats, tt.want)
+			if len(w.Visits()) != 0 || stats.RequestDownloaded != 0 {
+				t.Errorf("it was downloaded: %q", w.Urls())
 			}
 			if stats.Outcomes[tegenaria.Fetched] == 1 && body != tt.body {
 				t.Errorf("the parser got %q", body)
@@ -172,21 +174,21 @@ func TestMiddlewareAnswers(t *testing.T) {
 // A middleware that takes the response away, and a downloader that brings none.
 func TestNoResponse(t *testing.T) {
 	for name, tt := range map[string]struct {
-		page answer
+		page enginetest.Answer
 		hook func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error
 	}{
-		"downloader": {broken(nil), nil},
-		"middleware": {text("x"), func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+		"downloader": {enginetest.Broken(nil), nil},
+		"middleware": {enginetest.Text("x"), func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 			ctx.DownloadResult.Response = nil
 			return nil
 		}},
-		"no result": {text("x"), func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { ctx.DownloadResult = nil; return nil }},
+		"no result": {enginetest.Text("x"), func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { ctx.DownloadResult = nil; return nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSpider("http://a.test/")
-			m := &hooks{response: tt.hook}
-			mustRun(t, newEngine(newWorld().page("http://a.test/", tt.page), s, tegenaria.EngineWithMiddlewares(m)))
-			if herr := s.onlyError(t); herr.Err.Error() != "response is nil" {
+			s := enginetest.NewSpider("http://a.test/")
+			m := &enginetest.Hooks{Response: tt.hook}
+			enginetest.MustRun(t, enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", tt.page), s, tegenaria.EngineWithMiddlewares(m)))
+			if herr := s.OnlyError(t); herr.Err.Error() != "response is nil" {
 				t.Errorf("ErrorHandler got %v", herr)
 			}
 		})
@@ -197,20 +199,20 @@ func TestErrIgnoreRequest(t *testing.T) {
 	for _, where := range []string{"ProcessRequest", "ProcessResponse", "AcceptRequest"} {
 		t.Run(where, func(t *testing.T) {
 			ignore := fmt.Errorf("not now: %w", tegenaria.ErrIgnoreRequest)
-			m := &filterHooks{accept: func(*tegenaria.Response, *tegenaria.Request) error { return nil }}
+			m := &enginetest.FilterHooks{Accept: func(*tegenaria.Response, *tegenaria.Request) error { return nil }}
 			switch where {
 			case "ProcessRequest":
-				m.request = func(*tegenaria.Context) error { return ignore }
+				m.Request = func(*tegenaria.Context) error { return ignore }
 			case "ProcessResponse":
-				m.response = func(*tegenaria.Context, chan<- *tegenaria.Context) error { return ignore }
+				m.Response = func(*tegenaria.Context, chan<- *tegenaria.Context) error { return ignore }
 			case "AcceptRequest":
-				m.accept = func(*tegenaria.Response, *tegenaria.Request) error { return ignore }
+				m.Accept = func(*tegenaria.Response, *tegenaria.Request) error { return ignore }
 			}
-			s := newSpider("http://a.test/")
-			stats := mustRun(t, newEngine(newWorld().page("http://a.test/", text("x")), s, tegenaria.EngineWithMiddlewares(m)))
-			wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Filtered: 1})
-			if stats.Reasons["filtered: ignored"] != 1 || stats.ErrorCount != 0 || len(s.errors()) != 0 {
-				t.Errorf("stats %+v, errors %v", stats, s.errors())
+			s := enginetest.NewSpider("http://a.test/")
+			stats := enginetest.MustRun(t, enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")), s, tegenaria.EngineWithMiddlewares(m)))
+			enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Filtered: 1})
+			if stats.Reasons["filtered: ignored"] != 1 || stats.ErrorCount != 0 || len(s.Errors()) != 0 {
+				t.Errorf("stats %+v, errors %v", stats, s.Errors())
 			}
 		})
 	}
@@ -222,9 +224,9 @@ func TestRequestFilter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &trace{}
 		// The first page takes a moment: the links of the seed are all accepted before it sends anything.
-		w := newWorld().page("http://a.test/", page("/1", "/no")).page("http://a.test/1", after(time.Second, redirect(302, "/2"))).
-			page("http://a.test/2", text("x")).page("http://a.test/f", text("x"))
-		m := &filterHooks{accept: func(parent *tegenaria.Response, r *tegenaria.Request) error {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/1", "/no")).Page("http://a.test/1", enginetest.After(time.Second, enginetest.Redirect(302, "/2"))).
+			Page("http://a.test/2", enginetest.Text("x")).Page("http://a.test/f", enginetest.Text("x"))
+		m := &enginetest.FilterHooks{Accept: func(parent *tegenaria.Response, r *tegenaria.Request) error {
 			from := "start"
 			if parent != nil {
 				from = parent.URL
@@ -235,16 +237,16 @@ func TestRequestFilter(t *testing.T) {
 			}
 			return nil
 		}}
-		s := newSpider("http://a.test/no", "http://a.test/")
-		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		s := enginetest.NewSpider("http://a.test/no", "http://a.test/")
+		s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			if ctx.Request.Url == "http://a.test/2" {
 				if _, err := get(ctx, "http://a.test/f"); err != nil {
 					t.Error(err)
 				}
 			}
-			return followAll(ctx, item, req)
+			return enginetest.FollowAll(ctx, item, req)
 		}
-		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1)))
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1)))
 		l.want(t, "start → http://a.test/no", "start → http://a.test/", "http://a.test/ → http://a.test/1", "http://a.test/ → http://a.test/no",
 			"http://a.test/1 → http://a.test/2", "http://a.test/2 → http://a.test/f")
 		if stats.Reasons["filtered: no"] != 2 || stats.Outcomes[tegenaria.Duplicate] != 0 {
@@ -255,15 +257,15 @@ func TestRequestFilter(t *testing.T) {
 
 // A filter that panics fails the request.
 func TestRequestFilterPanics(t *testing.T) {
-	m := &filterHooks{accept: func(*tegenaria.Response, *tegenaria.Request) error { panic("filter") }}
-	s := newSpider("http://a.test/")
-	stats := mustRun(t, newEngine(newWorld(), s, tegenaria.EngineWithMiddlewares(m)))
-	herr := s.onlyError(t)
+	m := &enginetest.FilterHooks{Accept: func(*tegenaria.Response, *tegenaria.Request) error { panic("filter") }}
+	s := enginetest.NewSpider("http://a.test/")
+	stats := enginetest.MustRun(t, enginetest.NewEngine(enginetest.NewWorld(), s, tegenaria.EngineWithMiddlewares(m)))
+	herr := s.OnlyError(t)
 	var panicked *tegenaria.PanicError
 	if !errors.As(herr, &panicked) || len(herr.Stack) == 0 {
 		t.Errorf("ErrorHandler got %v", herr)
 	}
-	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
 }
 
 // ErrorMiddlewares see failures in the order of responses, and may turn them into something else.
@@ -299,27 +301,27 @@ func TestErrorMiddlewares(t *testing.T) {
 				}
 				l.add("%s %s", name, word)
 			}
-			a := &errorHooks{hooks: hooks{name: "a", priority: 1}, failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+			a := &enginetest.ErrorHooks{Hooks: enginetest.Hooks{Name: "a", Priority: 1}, Failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 				see("a", err)
 				return err
 			}}
-			b := &errorHooks{hooks: hooks{name: "b", priority: 2}, failed: func(_ *tegenaria.Context, err error, req chan<- *tegenaria.Context) error {
+			b := &enginetest.ErrorHooks{Hooks: enginetest.Hooks{Name: "b", Priority: 2}, Failed: func(_ *tegenaria.Context, err error, req chan<- *tegenaria.Context) error {
 				see("b", err)
-				req <- send("http://a.test/instead")
+				req <- enginetest.Send("http://a.test/instead")
 				return tt.turn(err)
 			}}
-			w := newWorld().page("http://a.test/", broken(errBroken)).page("http://a.test/instead", text("x"))
-			s := newSpider("http://a.test/")
-			s.parse = nothing
-			stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(b, a)))
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Broken(errBroken)).Page("http://a.test/instead", enginetest.Text("x"))
+			s := enginetest.NewSpider("http://a.test/")
+			s.Parse = enginetest.Nothing
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(b, a)))
 			l.want(t, tt.trace...)
 			tt.want[tegenaria.Fetched] = 1
-			wantOutcomes(t, stats, tt.want)
+			enginetest.WantOutcomes(t, stats, tt.want)
 			if tt.told == nil {
-				if len(s.errors()) != 0 {
-					t.Errorf("ErrorHandler was told: %v", s.errors())
+				if len(s.Errors()) != 0 {
+					t.Errorf("ErrorHandler was told: %v", s.Errors())
 				}
-			} else if herr := s.onlyError(t); !errors.Is(herr, tt.told) {
+			} else if herr := s.OnlyError(t); !errors.Is(herr, tt.told) {
 				t.Errorf("ErrorHandler got %v", herr)
 			}
 		})
@@ -328,7 +330,7 @@ func TestErrorMiddlewares(t *testing.T) {
 
 // parts is a middleware and pipeline that can be opened and closed.
 type parts struct {
-	hooks
+	enginetest.Hooks
 	l            *trace
 	open, closes error
 }
@@ -336,12 +338,12 @@ type parts struct {
 func (p *parts) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) error { return nil }
 
 func (p *parts) Open(_ context.Context, s tegenaria.SpiderInterface) error {
-	p.l.add("open %s for %s", p.name, s.GetName())
+	p.l.add("open %s for %s", p.Name, s.GetName())
 	return p.open
 }
 
 func (p *parts) Close(_ context.Context, reason string) error {
-	p.l.add("close %s: %s", p.name, reason)
+	p.l.add("close %s: %s", p.Name, reason)
 	return p.closes
 }
 
@@ -362,14 +364,14 @@ func TestOpenAndClose(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			l := &trace{}
 			part := func(name string, priority int) *parts {
-				return &parts{hooks: hooks{name: name, priority: priority}, l: l}
+				return &parts{Hooks: enginetest.Hooks{Name: name, Priority: priority}, l: l}
 			}
 			a, b, c := part("a", 1), part("b", 2), part("c", 1)
 			b.open, b.closes = tt.open, tt.closes
-			w := newWorld().page("http://a.test/", text("x"))
-			s := newSpider("http://a.test/")
-			s.parse = nothing
-			err := run(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(b, a), tegenaria.EngineWithPipelines(c)))
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+			s := enginetest.NewSpider("http://a.test/")
+			s.Parse = enginetest.Nothing
+			err := enginetest.Run(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(b, a), tegenaria.EngineWithPipelines(c)))
 			if want := tt.open != nil || tt.closes != nil; errors.Is(err, bad) != want || !want && err != nil {
 				t.Errorf("Run returned %v", err)
 			}
@@ -378,15 +380,15 @@ func TestOpenAndClose(t *testing.T) {
 				t.Errorf("Run returned %v, want a *RunError of start", err)
 			}
 			l.want(t, tt.trace...)
-			if len(w.visits()) != tt.asked {
-				t.Errorf("asked %q", w.urls())
+			if len(w.Visits()) != tt.asked {
+				t.Errorf("asked %q", w.Urls())
 			}
 		})
 	}
 }
 
 // priorityFilter changes the priority of what is accepted.
-type priorityFilter struct{ hooks }
+type priorityFilter struct{ enginetest.Hooks }
 
 func (priorityFilter) AcceptRequest(_ *tegenaria.Response, r *tegenaria.Request) error {
 	if r.Url == "http://a.test/last" {
@@ -398,15 +400,15 @@ func (priorityFilter) AcceptRequest(_ *tegenaria.Response, r *tegenaria.Request)
 // A filter may change the order in which requests are asked.
 func TestFilterChangesPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", page("/last", "/first", "/second"))
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/last", "/first", "/second"))
 		for _, ref := range []string{"last", "first", "second"} {
-			w.page("http://a.test/"+ref, text("x"))
+			w.Page("http://a.test/"+ref, enginetest.Text("x"))
 		}
-		e := newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithMiddlewares(&priorityFilter{}),
+		e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithMiddlewares(&priorityFilter{}),
 			tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1))
-		mustRun(t, e)
+		enginetest.MustRun(t, e)
 		want := []string{"http://a.test/", "http://a.test/first", "http://a.test/second", "http://a.test/last"}
-		if got := w.urls(); !slices.Equal(got, want) {
+		if got := w.Urls(); !slices.Equal(got, want) {
 			t.Errorf("asked %q, want %q", got, want)
 		}
 	})
@@ -418,45 +420,45 @@ func TestFilterChangesPriority(t *testing.T) {
 func TestMiddlewareTakesTheRequestAway(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		set   func(m *errorHooks)
+		set   func(m *enginetest.ErrorHooks)
 		stage tegenaria.Stage
 		is    error // nil: that the Request is missing
 	}{
-		{"ProcessRequest", func(m *errorHooks) {
-			m.request = func(ctx *tegenaria.Context) error { ctx.Request = nil; return nil }
+		{"ProcessRequest", func(m *enginetest.ErrorHooks) {
+			m.Request = func(ctx *tegenaria.Context) error { ctx.Request = nil; return nil }
 		}, tegenaria.StageRequest, nil},
-		{"ProcessRequest with an answer", func(m *errorHooks) {
-			m.request = func(ctx *tegenaria.Context) error {
+		{"ProcessRequest with an answer", func(m *enginetest.ErrorHooks) {
+			m.Request = func(ctx *tegenaria.Context) error {
 				ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, 200, nil, nil)}
 				ctx.Request = nil
 				return nil
 			}
 		}, tegenaria.StageRequest, nil},
-		{"ProcessRequest with an error", func(m *errorHooks) {
-			m.request = func(ctx *tegenaria.Context) error { ctx.Request = nil; return errBroken }
+		{"ProcessRequest with an error", func(m *enginetest.ErrorHooks) {
+			m.Request = func(ctx *tegenaria.Context) error { ctx.Request = nil; return errBroken }
 		}, tegenaria.StageRequest, errBroken},
-		{"ProcessResponse", func(m *errorHooks) {
-			m.response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { ctx.Request = nil; return nil }
+		{"ProcessResponse", func(m *enginetest.ErrorHooks) {
+			m.Response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { ctx.Request = nil; return nil }
 		}, tegenaria.StageResponse, nil},
-		{"ProcessResponse with an error", func(m *errorHooks) {
-			m.response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { ctx.Request = nil; return errBroken }
+		{"ProcessResponse with an error", func(m *enginetest.ErrorHooks) {
+			m.Response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { ctx.Request = nil; return errBroken }
 		}, tegenaria.StageResponse, errBroken},
 	} {
 		for _, inline := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/inline %t", tt.name, inline), func(t *testing.T) {
 				const url = "http://a.test/x"
-				w := onePage().page(url, text("x"))
-				s := newSpider("http://a.test/")
-				m := &errorHooks{}
+				w := onePage().Page(url, enginetest.Text("x"))
+				s := enginetest.NewSpider("http://a.test/")
+				m := &enginetest.ErrorHooks{}
 				tt.set(m)
-				request, response := m.request, m.response
-				m.request = func(ctx *tegenaria.Context) error {
+				request, response := m.Request, m.Response
+				m.Request = func(ctx *tegenaria.Context) error {
 					if request == nil || ctx.Request.Url != url {
 						return nil
 					}
 					return request(ctx)
 				}
-				m.response = func(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
+				m.Response = func(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
 					if response == nil || ctx.Request.Url != url {
 						return nil
 					}
@@ -471,26 +473,26 @@ func TestMiddlewareTakesTheRequestAway(t *testing.T) {
 						t.Errorf("%s got %v", who, err)
 					}
 				}
-				m.failed = func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+				m.Failed = func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 					check("ProcessError", err)
 					if ctx.Request == nil || ctx.Request.Url != url {
 						t.Errorf("ProcessError sees the request %v", ctx.Request)
 					}
 					return err
 				}
-				s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 					if inline {
 						_, err := get(ctx, url)
 						check("Fetch", err)
 						return nil
 					}
-					req <- send(url)
+					req <- enginetest.Send(url)
 					return nil
 				}
-				stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
-				wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Failed: 1})
+				stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
+				enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Failed: 1})
 				if !inline {
-					check("ErrorHandler", s.onlyError(t))
+					check("ErrorHandler", s.OnlyError(t))
 				}
 			})
 		}
@@ -501,25 +503,25 @@ func TestMiddlewareTakesTheRequestAway(t *testing.T) {
 func TestRequestTakenAwayLate(t *testing.T) {
 	take := func(ctx *tegenaria.Context) error { ctx.Request = nil; return errBroken }
 	t.Run("parser", func(t *testing.T) {
-		s := newSpider("http://a.test/")
-		s.parse = parserOf(take)
-		stats := mustRun(t, newEngine(onePage(), s))
-		if herr := s.onlyError(t); !errors.Is(herr, errBroken) || herr.Stage != tegenaria.StageParse {
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = parserOf(take)
+		stats := enginetest.MustRun(t, enginetest.NewEngine(onePage(), s))
+		if herr := s.OnlyError(t); !errors.Is(herr, errBroken) || herr.Stage != tegenaria.StageParse {
 			t.Errorf("ErrorHandler got %v", herr)
 		}
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
 	})
 	t.Run("ProcessError", func(t *testing.T) {
-		s := newSpider("http://a.test/")
-		s.parse = parserOf(func(*tegenaria.Context) error { return errBroken })
-		m := &errorHooks{failed: func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = parserOf(func(*tegenaria.Context) error { return errBroken })
+		m := &enginetest.ErrorHooks{Failed: func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 			ctx.Request = nil
 			return err
 		}}
-		stats := mustRun(t, newEngine(onePage(), s, tegenaria.EngineWithMiddlewares(m)))
-		if herr := s.onlyError(t); !errors.Is(herr, errBroken) || herr.Request == nil {
+		stats := enginetest.MustRun(t, enginetest.NewEngine(onePage(), s, tegenaria.EngineWithMiddlewares(m)))
+		if herr := s.OnlyError(t); !errors.Is(herr, errBroken) || herr.Request == nil {
 			t.Errorf("ErrorHandler got %v", herr)
 		}
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
 	})
 }

@@ -10,12 +10,14 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
 // opening is a part that is opened and closed by funcs; nil ones do nothing.
 type opening struct {
-	hooks
+	enginetest.Hooks
 	open  func(ctx context.Context) error
 	close func(ctx context.Context, reason string) error
 }
@@ -45,14 +47,14 @@ func (b *beginning) Begin(ctx context.Context, _ tegenaria.Job) (tegenaria.State
 }
 
 // openOrBegin makes an engine in which Open, or the cache's Begin, is f.
-func openOrBegin(which string, w *world, s tegenaria.SpiderInterface, f func(ctx context.Context) error, opts ...tegenaria.EngineOption) *tegenaria.SpiderEngine {
+func openOrBegin(which string, w *enginetest.World, s tegenaria.SpiderInterface, f func(ctx context.Context) error, opts ...tegenaria.EngineOption) *tegenaria.SpiderEngine {
 	if which == "Open" {
-		return newEngine(w, s, append(opts, tegenaria.EngineWithMiddlewares(&opening{open: f}))...)
+		return enginetest.NewEngine(w, s, append(opts, tegenaria.EngineWithMiddlewares(&opening{open: f}))...)
 	}
 	cache := &beginning{tegenaria.NewMemoryCache(), func(ctx context.Context) (tegenaria.State, error) {
 		return tegenaria.State{}, f(ctx)
 	}}
-	return newEngine(w, s, append(opts, tegenaria.EngineWithCache(cache))...)
+	return enginetest.NewEngine(w, s, append(opts, tegenaria.EngineWithCache(cache))...)
 }
 
 // Open and Begin are told when the crawl is to stop; one that does not listen is left behind when the grace is over.
@@ -69,7 +71,7 @@ func TestStopWhileOpening(t *testing.T) {
 						if how == "limit" {
 							limits.Time = time.Second
 						}
-						e := openOrBegin(which, w, newSpider("http://a.test/"), func(ctx context.Context) error {
+						e := openOrBegin(which, w, enginetest.NewSpider("http://a.test/"), func(ctx context.Context) error {
 							if !listens {
 								<-release
 								return nil
@@ -81,7 +83,7 @@ func TestStopWhileOpening(t *testing.T) {
 						defer cancel(nil)
 						result := make(chan error, 1)
 						go func() { result <- e.Run(ctx, "test") }()
-						sleep(time.Second)
+						enginetest.Sleep(time.Second)
 						synctest.Wait()
 						began, bound, reason := time.Now(), grace, "stopped"
 						cause := errors.New("enough")
@@ -113,7 +115,7 @@ func TestStopWhileOpening(t *testing.T) {
 								t.Errorf("Run returned %v, want the cause", err)
 							}
 						} else {
-							wantStopped(t, err, reason)
+							enginetest.WantStopped(t, err, reason)
 						}
 						var abandoned *tegenaria.AbandonedError
 						if errors.As(err, &abandoned) == listens || !listens && abandoned.Stages[tegenaria.StageOpen] != 1 {
@@ -124,8 +126,8 @@ func TestStopWhileOpening(t *testing.T) {
 						if errors.As(err, &failed) == listens || !listens && !strings.Contains(failed.Error(), part) {
 							t.Errorf("Run returned %v, want a *RunError that names %s: %t", err, part, !listens)
 						}
-						if got := e.Summary().Reason; got != reason || len(w.visits()) != 0 || e.Status() != tegenaria.StatusStopped {
-							t.Errorf("reason %q, asked %q, status %s", got, w.urls(), e.Status())
+						if got := e.Summary().Reason; got != reason || len(w.Visits()) != 0 || e.Status() != tegenaria.StatusStopped {
+							t.Errorf("reason %q, asked %q, status %s", got, w.Urls(), e.Status())
 						}
 						close(release)
 						synctest.Wait()
@@ -145,17 +147,17 @@ func TestStopWhileOpeningClosesWhatIsOpen(t *testing.T) {
 			open:  func(ctx context.Context) error { kept = ctx; return nil },
 			close: func(_ context.Context, reason string) error { closed = reason; return nil },
 		}
-		slow := &opening{open: func(context.Context) error { sleep(5 * time.Second); return nil }}
-		s := newSpider()
-		s.start = func(chan<- *tegenaria.Context) { t.Error("StartRequest was called") }
-		e := newEngine(newWorld(), s, tegenaria.EngineWithMiddlewares(first, slow))
+		slow := &opening{open: func(context.Context) error { enginetest.Sleep(5 * time.Second); return nil }}
+		s := enginetest.NewSpider()
+		s.Start = func(chan<- *tegenaria.Context) { t.Error("StartRequest was called") }
+		e := enginetest.NewEngine(enginetest.NewWorld(), s, tegenaria.EngineWithMiddlewares(first, slow))
 		result := make(chan error, 1)
 		go func() { result <- e.Run(t.Context(), "test") }()
-		sleep(time.Second)
+		enginetest.Sleep(time.Second)
 		if err := e.Stop(t.Context()); err != nil {
 			t.Errorf("Stop: %v", err)
 		}
-		wantStopped(t, <-result, "stopped")
+		enginetest.WantStopped(t, <-result, "stopped")
 		if closed != "stopped" || kept.Err() == nil {
 			t.Errorf("closed with %q, Open's context: %v", closed, kept.Err())
 		}
@@ -167,18 +169,18 @@ func TestOpenContextLivesAsLongAsTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var kept context.Context
 		part := &opening{open: func(ctx context.Context) error { kept = ctx; return nil }}
-		s := newSpider("http://a.test/")
-		s.parse = parserOf(func(*tegenaria.Context) error {
-			sleep(5 * time.Second)
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = parserOf(func(*tegenaria.Context) error {
+			enginetest.Sleep(5 * time.Second)
 			if kept.Err() != nil {
 				t.Errorf("Open's context ended before the work: %v", kept.Err())
 			}
 			return nil
 		})
-		e := newEngine(onePage(), s, tegenaria.EngineWithMiddlewares(part))
+		e := enginetest.NewEngine(onePage(), s, tegenaria.EngineWithMiddlewares(part))
 		result := make(chan error, 1)
 		go func() { result <- e.Run(t.Context(), "test") }()
-		sleep(time.Second)
+		enginetest.Sleep(time.Second)
 		if err := e.Stop(t.Context()); err != nil {
 			t.Errorf("Stop: %v", err)
 		}
@@ -202,7 +204,7 @@ func TestExecuteSignalWhileOpening(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}}
-	wantStopped(t, newEngine(newWorld(), newSpider(), tegenaria.EngineWithMiddlewares(part)).Execute("test"), "stopped")
+	enginetest.WantStopped(t, enginetest.NewEngine(enginetest.NewWorld(), enginetest.NewSpider(), tegenaria.EngineWithMiddlewares(part)).Execute("test"), "stopped")
 }
 
 // After a failed Open or Begin the summary says so.
@@ -212,8 +214,8 @@ func TestReasonOfAFailedStart(t *testing.T) {
 			func(context.Context) error { return errBroken },
 			func(context.Context) error { panic(errBroken) },
 		} {
-			e := openOrBegin(which, newWorld(), newSpider("http://a.test/"), f)
-			err := run(t, e)
+			e := openOrBegin(which, enginetest.NewWorld(), enginetest.NewSpider("http://a.test/"), f)
+			err := enginetest.Run(t, e)
 			var failed *tegenaria.RunError
 			if !errors.As(err, &failed) || !errors.Is(err, errBroken) || e.Summary().Reason != "failed" {
 				t.Errorf("%s: Run returned %v, reason %q", which, err, e.Summary().Reason)

@@ -11,17 +11,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/links"
 )
 
 // handledSpider starts with one page whose parser is made by Handle: its Output hands over directly.
 func handledSpider(h func(ctx context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error) *handledBy {
-	return &handledBy{newSpider("http://a.test/"), tegenaria.Handle(h)}
+	return &handledBy{enginetest.NewSpider("http://a.test/"), tegenaria.Handle(h)}
 }
 
 type handledBy struct {
-	*testSpider
+	*enginetest.Spider
 	parser tegenaria.Parser
 }
 
@@ -34,7 +36,7 @@ func ways(t *testing.T, f func(t *testing.T, wrap func(p tegenaria.Parser) tegen
 	plain := func(p tegenaria.Parser) tegenaria.Parser { return p }
 	t.Run("direct", func(t *testing.T) { f(t, plain) })
 	t.Run("seen", func(t *testing.T) {
-		f(t, plain, tegenaria.EngineWithMiddlewares(&filterHooks{accept: func(*tegenaria.Response, *tegenaria.Request) error { return nil }}))
+		f(t, plain, tegenaria.EngineWithMiddlewares(&enginetest.FilterHooks{Accept: func(*tegenaria.Response, *tegenaria.Request) error { return nil }}))
 	})
 	t.Run("channels", func(t *testing.T) { f(t, func(p tegenaria.Parser) tegenaria.Parser { return tegenaria.Parsers(p) }) })
 }
@@ -42,7 +44,7 @@ func ways(t *testing.T, f func(t *testing.T, wrap func(p tegenaria.Parser) tegen
 func TestOutput(t *testing.T) {
 	ways(t, func(t *testing.T, wrap func(tegenaria.Parser) tegenaria.Parser, opts ...tegenaria.EngineOption) {
 		refs := []string{"/1", "1", "http://a.test/1#frag", "/2?b=2&a=1", "/2?a=1&b=2", "//b.test/", "", " ", "ftp://a.test/", "mailto:x@y", "javascript:1", "http://["}
-		w := onePage().page("http://a.test/1", text("x")).page("http://a.test/2?b=2&a=1", text("x")).page("http://b.test/", text("x")).page("http://a.test/r", text("x"))
+		w := onePage().Page("http://a.test/1", enginetest.Text("x")).Page("http://a.test/2?b=2&a=1", enginetest.Text("x")).Page("http://b.test/", enginetest.Text("x")).Page("http://a.test/r", enginetest.Text("x"))
 		s := handledSpider(func(ctx context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
 			if ctx != context.Context(r.Context()) {
 				t.Error("ctx is not r.Context()")
@@ -62,19 +64,19 @@ func TestOutput(t *testing.T) {
 			}
 			return nil
 		})
-		s.parse = nothing
+		s.Parse = enginetest.Nothing
 		s.parser = wrap(s.parser)
-		items := &collector{}
-		e := newEngine(w, s, append(opts, tegenaria.EngineWithPipelines(items), tegenaria.EngineWithItemConcurrency(1))...)
-		stats := mustRun(t, e)
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 5, tegenaria.Duplicate: 3, tegenaria.Filtered: 6})
+		items := &enginetest.Collector{}
+		e := enginetest.NewEngine(w, s, append(opts, tegenaria.EngineWithPipelines(items), tegenaria.EngineWithItemConcurrency(1))...)
+		stats := enginetest.MustRun(t, e)
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 5, tegenaria.Duplicate: 3, tegenaria.Filtered: 6})
 		for reason, n := range map[string]int64{"filtered: empty": 2, "filtered: scheme": 3, "filtered: url": 1} {
 			if stats.Reasons[reason] != n {
 				t.Errorf("%d times %q, want %d: %v", stats.Reasons[reason], reason, n, stats.Reasons)
 			}
 		}
-		if !slices.Equal(items.all(), []any{0, 1, 2}) || len(s.errors()) != 0 {
-			t.Errorf("items %v, errors %v", items.all(), s.errors())
+		if !slices.Equal(items.All(), []any{0, 1, 2}) || len(s.Errors()) != 0 {
+			t.Errorf("items %v, errors %v", items.All(), s.Errors())
 		}
 	})
 }
@@ -86,10 +88,10 @@ func TestFollowLinks(t *testing.T) {
 		return tegenaria.NewResponse(ctx.Request, 200, map[string][]string{"Content-Type": {"text/html"}}, []byte(body)), nil
 	}
 	ways(t, func(t *testing.T, wrap func(tegenaria.Parser) tegenaria.Parser, opts ...tegenaria.EngineOption) {
-		w := newWorld().page("http://a.test/", html)
+		w := enginetest.NewWorld().Page("http://a.test/", html)
 		var want []string
 		for _, u := range []string{"http://a.test/base/1", "http://a.test/2", "http://b.test/3", "http://a.test/base/4"} {
-			w.page(u, text("x"))
+			w.Page(u, enginetest.Text("x"))
 			want = append(want, u)
 		}
 		s := handledSpider(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
@@ -98,10 +100,10 @@ func TestFollowLinks(t *testing.T) {
 			}
 			return out.FollowLinks()
 		})
-		s.parse = nothing
+		s.Parse = enginetest.Nothing
 		s.parser = wrap(s.parser)
-		mustRun(t, newEngine(w, s, opts...))
-		got := w.urls()[1:]
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, opts...))
+		got := w.Urls()[1:]
 		slices.Sort(got)
 		slices.Sort(want)
 		if !slices.Equal(got, want) {
@@ -115,21 +117,21 @@ func TestFollowLinks(t *testing.T) {
 func TestFollowLinksInBatches(t *testing.T) {
 	ways(t, func(t *testing.T, wrap func(tegenaria.Parser) tegenaria.Parser, opts ...tegenaria.EngineOption) {
 		var refs []string
-		w := newWorld()
+		w := enginetest.NewWorld()
 		for i := range 1000 {
 			refs = append(refs, fmt.Sprintf("/%d", i))
 		}
 		for _, ref := range refs {
-			w.page("http://a.test"+ref, page(refs[:100]...))
+			w.Page("http://a.test"+ref, enginetest.Page(refs[:100]...))
 		}
-		w.page("http://a.test/", page(refs...))
+		w.Page("http://a.test/", enginetest.Page(refs...))
 		parser := wrap(tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
 			return out.FollowLinks()
 		}))
-		s := newSpider("http://a.test/")
-		s.parse = parser
-		stats := mustRun(t, newEngine(w, s, opts...))
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1001, tegenaria.Duplicate: 1000 * 100})
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = parser
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, opts...))
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1001, tegenaria.Duplicate: 1000 * 100})
 	})
 }
 
@@ -142,7 +144,7 @@ func TestOutputClosed(t *testing.T) {
 			return nil
 		})
 		s.parser = wrap(s.parser)
-		mustRun(t, newEngine(onePage(), s, opts...))
+		enginetest.MustRun(t, enginetest.NewEngine(onePage(), s, opts...))
 		for name, err := range map[string]error{
 			"Item": kept.Item(1), "Request": kept.Request(tegenaria.NewRequest("http://a.test/x", "GET", nil)), "Follow": kept.Follow("/x"), "FollowLinks": kept.FollowLinks(),
 		} {
@@ -174,11 +176,11 @@ func TestOutputConcurrently(t *testing.T) {
 			all.Wait()
 			return nil
 		})
-		s.parse = nothing
+		s.Parse = enginetest.Nothing
 		s.parser = wrap(s.parser)
 		opts = append(opts, tegenaria.EngineWithAllowStatusCode([]uint64{404}))
-		stats := mustRun(t, newEngine(w, s, opts...))
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 22, tegenaria.Duplicate: 2*16*20 - 21})
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, opts...))
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 22, tegenaria.Duplicate: 2*16*20 - 21})
 		if stats.ItemScraped != 16*20 {
 			t.Errorf("%d items", stats.ItemScraped)
 		}
@@ -211,21 +213,21 @@ func TestOutputInAUnitTest(t *testing.T) {
 // Crawl yields the items of its type; leaving the loop stops the crawl.
 func TestCrawl(t *testing.T) {
 	latency := time.Duration(0)
-	spider := func(w *world, pages int) tegenaria.SpiderInterface {
+	spider := func(w *enginetest.World, pages int) tegenaria.SpiderInterface {
 		for i := range pages {
-			w.page(fmt.Sprintf("http://a.test/%d", i), after(latency, page(fmt.Sprintf("/%d", i+1))))
+			w.Page(fmt.Sprintf("http://a.test/%d", i), enginetest.After(latency, enginetest.Page(fmt.Sprintf("/%d", i+1))))
 		}
 		return tegenaria.NewSpider("crawl", tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
 			return errors.Join(out.Item(r.URL), out.Item(len(r.URL)), out.FollowLinks())
 		}), "http://a.test/0")
 	}
-	opts := func(w *world) []tegenaria.EngineOption {
-		return []tegenaria.EngineOption{tegenaria.EngineWithDownloader(w), tegenaria.EngineWithLogger(quiet()),
+	opts := func(w *enginetest.World) []tegenaria.EngineOption {
+		return []tegenaria.EngineOption{tegenaria.EngineWithDownloader(w), tegenaria.EngineWithLogger(enginetest.Quiet()),
 			tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}), tegenaria.EngineWithAllowStatusCode([]uint64{404}),
 			tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(1, func(_ context.Context, s string) (string, error) { return strings.ToUpper(s), nil }))}
 	}
 	t.Run("all", func(t *testing.T) {
-		w := newWorld()
+		w := enginetest.NewWorld()
 		var got []string
 		for s, err := range tegenaria.Crawl[string](t.Context(), spider(w, 3), append(opts(w), tegenaria.EngineWithItemConcurrency(1))...) {
 			if err != nil {
@@ -239,7 +241,7 @@ func TestCrawl(t *testing.T) {
 	})
 	t.Run("break", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld()
+			w := enginetest.NewWorld()
 			var told []*tegenaria.HandleError
 			latency = time.Second // else the pages come faster than their items
 			defer func() { latency = 0 }()
@@ -254,7 +256,7 @@ func TestCrawl(t *testing.T) {
 					break
 				}
 			}
-			if asked := len(w.visits()); asked > 4 || time.Since(began) > 4*time.Second || len(told) != 0 {
+			if asked := len(w.Visits()); asked > 4 || time.Since(began) > 4*time.Second || len(told) != 0 {
 				t.Errorf("after the loop was left: %d downloads, %s, told %v", asked, time.Since(began), told)
 			}
 		})
@@ -275,7 +277,7 @@ func TestCrawl(t *testing.T) {
 		})
 	}
 	t.Run("cancelled", func(t *testing.T) {
-		w := newWorld()
+		w := enginetest.NewWorld()
 		ctx, cancel := context.WithCancel(t.Context())
 		var last error
 		for _, err := range tegenaria.Crawl[string](ctx, spider(w, 1000), opts(w)...) {
@@ -291,7 +293,7 @@ func TestCrawl(t *testing.T) {
 
 // The smallest spider is a name, a parser and its seeds.
 func TestNewSpider(t *testing.T) {
-	s := tegenaria.NewSpider("name", nothing, "http://a.test/1", "http://a.test/2")
+	s := tegenaria.NewSpider("name", enginetest.Nothing, "http://a.test/1", "http://a.test/2")
 	req := make(chan *tegenaria.Context, 5)
 	s.StartRequest(req)
 	if a, b := <-req, <-req; s.GetName() != "name" || a.Request.Url != "http://a.test/1" || b.Request.Url != "http://a.test/2" || a.Request.Method != "GET" || len(req) != 0 {
@@ -307,7 +309,7 @@ func TestNewSpider(t *testing.T) {
 func TestHandleNil(t *testing.T) {
 	spider := tegenaria.NewSpider("test", tegenaria.Handle[int](nil), "http://a.test/")
 	var wrong *tegenaria.RunError
-	if err := newEngine(newWorld(), spider).Run(t.Context(), "test"); !errors.As(err, &wrong) || wrong.Op != "wiring" {
+	if err := enginetest.NewEngine(enginetest.NewWorld(), spider).Run(t.Context(), "test"); !errors.As(err, &wrong) || wrong.Op != "wiring" {
 		t.Errorf("Run: %v", err)
 	}
 }

@@ -8,23 +8,25 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
 // paced crawls pages one after another and returns when each download began.
-func paced(t *testing.T, w *world, p tegenaria.Politeness, seeds []*tegenaria.Context) map[string][]time.Duration {
+func paced(t *testing.T, w *enginetest.World, p tegenaria.Politeness, seeds []*tegenaria.Context) map[string][]time.Duration {
 	t.Helper()
 	began := time.Now()
-	s := newSpider()
-	s.start = func(req chan<- *tegenaria.Context) {
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) {
 		for _, ctx := range seeds {
 			req <- ctx
 		}
 	}
-	mustRun(t, obeying(w, s, p))
+	enginetest.MustRun(t, obeying(w, s, p))
 	at := make(map[string][]time.Duration)
-	for _, v := range w.visits() {
-		at[v.url] = append(at[v.url], v.at.Sub(began))
+	for _, v := range w.Visits() {
+		at[v.Url] = append(at[v.Url], v.At.Sub(began))
 	}
 	return at
 }
@@ -53,13 +55,13 @@ func TestRobotsPace(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld().page(robotsURL, text(tt.robots))
+				w := enginetest.NewWorld().Page(robotsURL, enginetest.Text(tt.robots))
 				var seeds []*tegenaria.Context
 				var want, got []time.Duration
 				for i := range 4 {
 					url := fmt.Sprintf("http://a.test/%d", i)
-					w.page(url, page())
-					seeds = append(seeds, send(url))
+					w.Page(url, enginetest.Page())
+					seeds = append(seeds, enginetest.Send(url))
 					want = append(want, time.Duration(i+1)*tt.want)
 				}
 				for url, at := range paced(t, w, tegenaria.Politeness{Delay: tt.user}, seeds) {
@@ -79,18 +81,18 @@ func TestRobotsPace(t *testing.T) {
 // asked for robots.txt.
 func TestRobotsPaceOfSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page(robotsURL, text("User-agent: *\nCrawl-delay: 2\n")).page("https://a.test/robots.txt", text("User-agent: *\nCrawl-delay: 5\n")).
-			page("http://a.test:8080/robots.txt", status(404))
+		w := enginetest.NewWorld().Page(robotsURL, enginetest.Text("User-agent: *\nCrawl-delay: 2\n")).Page("https://a.test/robots.txt", enginetest.Text("User-agent: *\nCrawl-delay: 5\n")).
+			Page("http://a.test:8080/robots.txt", enginetest.Status(404))
 		var seeds []*tegenaria.Context
 		for i := range 3 {
 			for _, origin := range []string{"http://a.test", "https://a.test", "http://a.test:8080"} {
 				url := fmt.Sprintf("%s/%d", origin, i)
-				w.page(url, page())
-				seeds = append(seeds, send(url))
+				w.Page(url, enginetest.Page())
+				seeds = append(seeds, enginetest.Send(url))
 			}
 			url := fmt.Sprintf("http://a.test/own/%d", i)
-			w.page(url, page())
-			seeds = append(seeds, send(url, tegenaria.RequestWithSlot("own")))
+			w.Page(url, enginetest.Page())
+			seeds = append(seeds, enginetest.Send(url, tegenaria.RequestWithSlot("own")))
 		}
 		var slow, own []time.Duration
 		for url, at := range paced(t, w, tegenaria.Politeness{}, seeds) {
@@ -120,30 +122,30 @@ func TestRobotsPaceOfSlots(t *testing.T) {
 func TestRobotsRefreshed(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
-		second  []answer
+		second  []enginetest.Answer
 		gap     time.Duration // between the pages of the second day
 		fetched int           // of the second day's three
 	}{
-		{"faster", []answer{text("User-agent: *\nCrawl-delay: 1\n")}, time.Second, 3},
-		{"slower", []answer{text("User-agent: *\nCrawl-delay: 20\n")}, 20 * time.Second, 3},
-		{"without delay", []answer{text("User-agent: *\n")}, 0, 3},
-		{"gone", []answer{status(404)}, 0, 3},
-		{"forbids", []answer{text("User-agent: *\nDisallow: /\n")}, 0, 0},
-		{"unreachable", []answer{status(500)}, 4 * time.Second, 3}, // the old rules stay
-		{"too many requests", []answer{status(429)}, 4 * time.Second, 3},
-		{"network error", []answer{broken(errors.New("no route"))}, 4 * time.Second, 3},
+		{"faster", []enginetest.Answer{enginetest.Text("User-agent: *\nCrawl-delay: 1\n")}, time.Second, 3},
+		{"slower", []enginetest.Answer{enginetest.Text("User-agent: *\nCrawl-delay: 20\n")}, 20 * time.Second, 3},
+		{"without delay", []enginetest.Answer{enginetest.Text("User-agent: *\n")}, 0, 3},
+		{"gone", []enginetest.Answer{enginetest.Status(404)}, 0, 3},
+		{"forbids", []enginetest.Answer{enginetest.Text("User-agent: *\nDisallow: /\n")}, 0, 0},
+		{"unreachable", []enginetest.Answer{enginetest.Status(500)}, 4 * time.Second, 3}, // the old rules stay
+		{"too many requests", []enginetest.Answer{enginetest.Status(429)}, 4 * time.Second, 3},
+		{"network error", []enginetest.Answer{enginetest.Broken(errors.New("no route"))}, 4 * time.Second, 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				first := text("User-agent: *\nCrawl-delay: 4\n")
-				w := newWorld().page(robotsURL, inTurn(append([]answer{first}, tt.second...)...))
+				first := enginetest.Text("User-agent: *\nCrawl-delay: 4\n")
+				w := enginetest.NewWorld().Page(robotsURL, enginetest.InTurn(append([]enginetest.Answer{first}, tt.second...)...))
 				began := time.Now()
 				var seeds []*tegenaria.Context
 				for day := range 2 {
 					for i := range 3 {
 						url := fmt.Sprintf("http://a.test/%d/%d", day, i)
-						w.page(url, page())
-						seeds = append(seeds, send(url, tegenaria.RequestWithNotBefore(began.Add(time.Duration(day)*25*time.Hour))))
+						w.Page(url, enginetest.Page())
+						seeds = append(seeds, enginetest.Send(url, tegenaria.RequestWithNotBefore(began.Add(time.Duration(day)*25*time.Hour))))
 					}
 				}
 				var days [2][]time.Duration
@@ -174,14 +176,14 @@ func TestRobotsRefreshed(t *testing.T) {
 // Rules that cannot be refreshed stay in force, and the file is asked for again after an hour.
 func TestRobotsOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page(robotsURL, inTurn(text("User-agent: *\nDisallow: /no\n"), status(503), broken(errors.New("no route")), text("User-agent: *\nDisallow: /\n")))
+		w := enginetest.NewWorld().Page(robotsURL, enginetest.InTurn(enginetest.Text("User-agent: *\nDisallow: /no\n"), enginetest.Status(503), enginetest.Broken(errors.New("no route")), enginetest.Text("User-agent: *\nDisallow: /\n")))
 		began := time.Now()
 		var seeds []*tegenaria.Context
 		for _, minutes := range []int{0, 25 * 60, 25*60 + 59, 25*60 + 61, 25*60 + 120, 25*60 + 122} {
 			for _, path := range []string{"yes", "no"} {
 				url := fmt.Sprintf("http://a.test/%s/%d", path, minutes)
-				w.page(url, page())
-				seeds = append(seeds, send(url, tegenaria.RequestWithNotBefore(began.Add(time.Duration(minutes)*time.Minute))))
+				w.Page(url, enginetest.Page())
+				seeds = append(seeds, enginetest.Send(url, tegenaria.RequestWithNotBefore(began.Add(time.Duration(minutes)*time.Minute))))
 			}
 		}
 		at := paced(t, w, tegenaria.Politeness{}, seeds)
@@ -209,16 +211,16 @@ func TestRobotsOutage(t *testing.T) {
 // A pace that the new file repeats holds as long as the new file, for a slot too that has no work in between.
 func TestRobotsPaceOutlivesTheFirstFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page(robotsURL, text("User-agent: *\nCrawl-delay: 20\n"))
+		w := enginetest.NewWorld().Page(robotsURL, enginetest.Text("User-agent: *\nCrawl-delay: 20\n"))
 		began := time.Now()
 		var seeds []*tegenaria.Context
 		last := 30 * time.Hour
-		w.page("http://b.test/", page()) // which makes the table of slots forget what it may
-		seeds = append(seeds, send("http://b.test/", tegenaria.RequestWithNotBefore(began.Add(26*time.Hour))))
+		w.Page("http://b.test/", enginetest.Page()) // which makes the table of slots forget what it may
+		seeds = append(seeds, enginetest.Send("http://b.test/", tegenaria.RequestWithNotBefore(began.Add(26*time.Hour))))
 		for i, at := range []time.Duration{0, 25 * time.Hour, last, last, last} {
 			url := fmt.Sprintf("http://a.test/%d", i)
-			w.page(url, page())
-			seeds = append(seeds, send(url, tegenaria.RequestWithNotBefore(began.Add(at))))
+			w.Page(url, enginetest.Page())
+			seeds = append(seeds, enginetest.Send(url, tegenaria.RequestWithNotBefore(began.Add(at))))
 		}
 		var got []time.Duration
 		for url, at := range paced(t, w, tegenaria.Politeness{}, seeds) {

@@ -13,15 +13,17 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
 )
 
 // emitting is a spider whose one page has these items.
-func emitting(items ...any) *testSpider {
-	s := newSpider("http://a.test/")
-	s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+func emitting(items ...any) *enginetest.Spider {
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 		for _, v := range items {
 			item <- tegenaria.NewItem(ctx, v)
 		}
@@ -30,7 +32,9 @@ func emitting(items ...any) *testSpider {
 	return s
 }
 
-func onePage() *world { return newWorld().page("http://a.test/", text("x")) }
+func onePage() *enginetest.World {
+	return enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+}
 
 // Items pass the pipelines ascending, whatever the order of registration.
 func TestPipelineOrder(t *testing.T) {
@@ -38,22 +42,22 @@ func TestPipelineOrder(t *testing.T) {
 		l := &trace{}
 		var all []tegenaria.PipelinesInterface
 		for i := range 3 {
-			all = append(all, pipelineFunc{i, func(item *tegenaria.ItemMeta) error { l.add("%d %v", i, item.Item); return nil }})
+			all = append(all, enginetest.PipelineFunc{Priority: i, Process: func(item *tegenaria.ItemMeta) error { l.add("%d %v", i, item.Item); return nil }})
 		}
-		e := newEngine(onePage(), emitting("x"))
+		e := enginetest.NewEngine(onePage(), emitting("x"))
 		for _, i := range order {
 			e.RegisterPipelines(all[i])
 		}
-		mustRun(t, e)
+		enginetest.MustRun(t, e)
 		l.want(t, "0 x", "1 x", "2 x")
 	}
 }
 
 // The list types sort by priority, as the seed's do.
 func TestSortableLists(t *testing.T) {
-	p := tegenaria.ItemPipelines{&collector{priority: 3}, &collector{priority: 1}, &collector{priority: 2}}
+	p := tegenaria.ItemPipelines{&enginetest.Collector{Priority: 3}, &enginetest.Collector{Priority: 1}, &enginetest.Collector{Priority: 2}}
 	sort.Sort(p)
-	m := tegenaria.Middlewares{&hooks{priority: 3}, &hooks{priority: 1}, &hooks{priority: 2}}
+	m := tegenaria.Middlewares{&enginetest.Hooks{Priority: 3}, &enginetest.Hooks{Priority: 1}, &enginetest.Hooks{Priority: 2}}
 	sort.Sort(m)
 	for i := range 3 {
 		if p[i].GetPriority() != i+1 || m[i].GetPriority() != i+1 {
@@ -76,13 +80,13 @@ func TestFailFast(t *testing.T) {
 		t.Run(fmt.Sprint(tt.failFast), func(t *testing.T) {
 			l := &trace{}
 			pipe := func(n int, err error) tegenaria.PipelinesInterface {
-				return pipelineFunc{n, func(*tegenaria.ItemMeta) error { l.add("%d", n); return err }}
+				return enginetest.PipelineFunc{Priority: n, Process: func(*tegenaria.ItemMeta) error { l.add("%d", n); return err }}
 			}
 			s := emitting("x")
-			stats := mustRun(t, newEngine(onePage(), s, tegenaria.EngineWithFailFast(tt.failFast),
+			stats := enginetest.MustRun(t, enginetest.NewEngine(onePage(), s, tegenaria.EngineWithFailFast(tt.failFast),
 				tegenaria.EngineWithPipelines(pipe(1, first), pipe(2, second), pipe(3, nil))))
 			l.want(t, tt.trace...)
-			herr := s.onlyError(t)
+			herr := s.OnlyError(t)
 			if !errors.Is(herr, first) || errors.Is(herr, second) != tt.second {
 				t.Errorf("ErrorHandler got %v", herr)
 			}
@@ -103,29 +107,29 @@ func TestDropItem(t *testing.T) {
 		l := &trace{}
 		why := errors.New("why")
 		s := emitting("x", "y")
-		drop := pipelineFunc{1, func(item *tegenaria.ItemMeta) error {
+		drop := enginetest.PipelineFunc{Priority: 1, Process: func(item *tegenaria.ItemMeta) error {
 			if item.Item == "x" {
 				return fmt.Errorf("wrapped: %w", tegenaria.DropItem(why))
 			}
 			return nil
 		}}
-		after := pipelineFunc{2, func(item *tegenaria.ItemMeta) error { l.add("passed %v", item.Item); return nil }}
-		stats := mustRun(t, newEngine(onePage(), s, tegenaria.EngineWithFailFast(failFast), tegenaria.EngineWithPipelines(drop, after),
+		after := enginetest.PipelineFunc{Priority: 2, Process: func(item *tegenaria.ItemMeta) error { l.add("passed %v", item.Item); return nil }}
+		stats := enginetest.MustRun(t, enginetest.NewEngine(onePage(), s, tegenaria.EngineWithFailFast(failFast), tegenaria.EngineWithPipelines(drop, after),
 			tegenaria.EngineWithEvents(tegenaria.Events{ItemDropped: func(err *tegenaria.HandleError) {
 				if !errors.Is(err, why) || err.Item.Item != "x" {
 					t.Errorf("ItemDropped got %v", err)
 				}
 			}})))
 		l.want(t, "passed y")
-		if stats.ItemDropped != 1 || stats.ItemScraped != 1 || stats.ItemFailed != 0 || stats.ErrorCount != 0 || len(s.errors()) != 0 {
-			t.Errorf("stats: %+v, errors %v", stats, s.errors())
+		if stats.ItemDropped != 1 || stats.ItemScraped != 1 || stats.ItemFailed != 0 || stats.ErrorCount != 0 || len(s.Errors()) != 0 {
+			t.Errorf("stats: %+v, errors %v", stats, s.Errors())
 		}
 	}
 }
 
 // PipelineFunc sees its type alone, and what it returns goes on.
 func TestPipelineFunc(t *testing.T) {
-	items := &collector{priority: 9}
+	items := &enginetest.Collector{Priority: 9}
 	upper := tegenaria.PipelineFunc(1, func(_ context.Context, s string) (string, error) { return strings.ToUpper(s), nil })
 	double := tegenaria.PipelineFunc(2, func(_ context.Context, n int) (int, error) { return 2 * n, nil })
 	bad := tegenaria.PipelineFunc(3, func(_ context.Context, s string) (string, error) {
@@ -135,11 +139,11 @@ func TestPipelineFunc(t *testing.T) {
 		return s, nil
 	})
 	s := emitting("a", 1, "bad", 2.5)
-	stats := mustRun(t, newEngine(onePage(), s, tegenaria.EngineWithItemConcurrency(1), tegenaria.EngineWithPipelines(items, bad, double, upper)))
-	if want := []any{"A", 2, 2.5}; !slices.Equal(items.all(), want) {
-		t.Errorf("items %v, want %v", items.all(), want)
+	stats := enginetest.MustRun(t, enginetest.NewEngine(onePage(), s, tegenaria.EngineWithItemConcurrency(1), tegenaria.EngineWithPipelines(items, bad, double, upper)))
+	if want := []any{"A", 2, 2.5}; !slices.Equal(items.All(), want) {
+		t.Errorf("items %v, want %v", items.All(), want)
 	}
-	if herr := s.onlyError(t); herr.Item.Item != "BAD" || stats.ItemFailed != 1 {
+	if herr := s.OnlyError(t); herr.Item.Item != "BAD" || stats.ItemFailed != 1 {
 		t.Errorf("ErrorHandler got %+v", herr)
 	}
 	if upper.GetPriority() != 1 {
@@ -150,9 +154,9 @@ func TestPipelineFunc(t *testing.T) {
 // A pipeline may replace the item, and a committer runs last whatever its priority.
 func TestCommitterRunsLast(t *testing.T) {
 	c := &staging{}
-	replace := pipelineFunc{50, func(item *tegenaria.ItemMeta) error { item.Item = "replaced"; return nil }}
+	replace := enginetest.PipelineFunc{Priority: 50, Process: func(item *tegenaria.ItemMeta) error { item.Item = "replaced"; return nil }}
 	s := emitting("x")
-	mustRun(t, newEngine(onePage(), s, tegenaria.EngineWithPipelines(c, replace)))
+	enginetest.MustRun(t, enginetest.NewEngine(onePage(), s, tegenaria.EngineWithPipelines(c, replace)))
 	if !slices.Equal(c.committed, []any{"replaced"}) || !slices.Equal(c.restore, []string{""}) {
 		t.Errorf("committed %v, restored %q", c.committed, c.restore)
 	}
@@ -161,8 +165,8 @@ func TestCommitterRunsLast(t *testing.T) {
 // A failing Prepare ends the run: nothing is settled that is not durable.
 func TestFailingCommitter(t *testing.T) {
 	c := &failingCommitter{}
-	e := newEngine(onePage(), emitting("x"), tegenaria.EngineWithPipelines(c))
-	err := run(t, e)
+	e := enginetest.NewEngine(onePage(), emitting("x"), tegenaria.EngineWithPipelines(c))
+	err := enginetest.Run(t, e)
 	var failed *tegenaria.RunError
 	if !errors.As(err, &failed) || failed.Op != "store" || !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "staging") {
 		t.Errorf("Run returned %v, want a *RunError of store that names the committer", err)
@@ -186,14 +190,14 @@ func TestItemConcurrency(t *testing.T) {
 	for _, n := range []int{1, 3} {
 		synctest.Test(t, func(t *testing.T) {
 			var running, peak atomic.Int64
-			slow := pipelineFunc{1, func(*tegenaria.ItemMeta) error {
+			slow := enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error {
 				peak.Store(max(peak.Load(), running.Add(1)))
-				sleep(time.Second)
+				enginetest.Sleep(time.Second)
 				running.Add(-1)
 				return nil
 			}}
 			began := time.Now()
-			mustRun(t, newEngine(onePage(), emitting(1, 2, 3, 4, 5, 6), tegenaria.EngineWithItemConcurrency(n), tegenaria.EngineWithPipelines(slow)))
+			enginetest.MustRun(t, enginetest.NewEngine(onePage(), emitting(1, 2, 3, 4, 5, 6), tegenaria.EngineWithItemConcurrency(n), tegenaria.EngineWithPipelines(slow)))
 			if took := time.Since(began); peak.Load() != int64(n) || took != time.Duration(6/n)*time.Second {
 				t.Errorf("%d at once, %s in all", peak.Load(), took)
 			}
@@ -206,8 +210,8 @@ func TestItemsFeelBackpressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 5000
 		sent := 0
-		s := newSpider("http://a.test/")
-		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			for i := range n {
 				item <- tegenaria.NewItem(ctx, i)
 				sent++
@@ -215,10 +219,10 @@ func TestItemsFeelBackpressure(t *testing.T) {
 			return nil
 		}
 		release := make(chan struct{})
-		gate := pipelineFunc{1, func(*tegenaria.ItemMeta) error { <-release; return nil }}
-		e := newEngine(onePage(), s, tegenaria.EngineWithPipelines(gate))
+		gate := enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { <-release; return nil }}
+		e := enginetest.NewEngine(onePage(), s, tegenaria.EngineWithPipelines(gate))
 		result := make(chan error, 1)
-		go func() { result <- run(t, e) }()
+		go func() { result <- enginetest.Run(t, e) }()
 		synctest.Wait()
 		pool := e.Summary().ItemBuffers
 		if pool.Total != pool.BufferCap*pool.MaxBufferNumber || pool.BufferNumber != pool.MaxBufferNumber {
@@ -236,10 +240,10 @@ func TestItemsFeelBackpressure(t *testing.T) {
 
 // What a handler of an item's error asks for belongs to the item's page.
 func TestItemErrorMayAskForMore(t *testing.T) {
-	w := onePage().page("http://a.test/more", text("x"))
+	w := onePage().Page("http://a.test/more", enginetest.Text("x"))
 	s := emitting("x")
-	parse := s.parse
-	s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+	parse := s.Parse
+	s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 		if ctx.Request.Url == "http://a.test/more" {
 			if ctx.Request.Depth != 1 {
 				t.Errorf("depth %d", ctx.Request.Depth)
@@ -248,24 +252,26 @@ func TestItemErrorMayAskForMore(t *testing.T) {
 		}
 		return parse(ctx, item, req)
 	}
-	s.fail = func(_ *tegenaria.HandleError, req chan<- *tegenaria.Context) { req <- send("http://a.test/more") }
-	mustRun(t, newEngine(w, s, tegenaria.EngineWithPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { return errBroken }})))
-	if w.count("http://a.test/more") != 1 {
-		t.Errorf("asked %q", w.urls())
+	s.Fail = func(_ *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+		req <- enginetest.Send("http://a.test/more")
+	}
+	enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { return errBroken }})))
+	if w.Count("http://a.test/more") != 1 {
+		t.Errorf("asked %q", w.Urls())
 	}
 }
 
 // The context of a PipelineFunc ends when Limits.Callback is over, and when its item is done.
 func TestPipelineFuncContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSpider("http://a.test/")
-		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			item <- tegenaria.NewItem(ctx, "quick")
 			item <- tegenaria.NewItem(ctx, "stuck")
 			return nil
 		}
 		var quick context.Context
-		e := newEngine(onePage(), s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}), tegenaria.EngineWithPipelines(
+		e := enginetest.NewEngine(onePage(), s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}), tegenaria.EngineWithPipelines(
 			tegenaria.PipelineFunc(1, func(ctx context.Context, item string) (string, error) {
 				if item == "quick" {
 					quick = ctx
@@ -278,9 +284,9 @@ func TestPipelineFuncContext(t *testing.T) {
 				return item, context.Cause(ctx)
 			})), tegenaria.EngineWithItemConcurrency(1))
 		began := time.Now()
-		stats := mustRun(t, e)
+		stats := enginetest.MustRun(t, e)
 		var late *tegenaria.CallbackTimeoutError
-		if herr := s.onlyError(t); !errors.As(herr, &late) || late.Stage != tegenaria.StagePipeline || herr.Item.Item != "stuck" {
+		if herr := s.OnlyError(t); !errors.As(herr, &late) || late.Stage != tegenaria.StagePipeline || herr.Item.Item != "stuck" {
 			t.Errorf("ErrorHandler got %v", herr)
 		}
 		if took := time.Since(began); took != 10*time.Second || stats.ItemScraped != 1 || stats.ItemFailed != 1 {
@@ -293,14 +299,14 @@ func TestPipelineFuncContext(t *testing.T) {
 func TestItemIsCountedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		s := newSpider("http://a.test/")
-		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			item <- tegenaria.NewItem(ctx, 1)
 			return nil
 		}
-		e := newEngine(onePage(), s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: time.Second}),
+		e := enginetest.NewEngine(onePage(), s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: time.Second}),
 			tegenaria.EngineWithEvents(tegenaria.Events{ItemScraped: func(*tegenaria.ItemMeta) { <-release }}))
-		run(t, e)
+		enginetest.Run(t, e)
 		close(release)
 		synctest.Wait()
 		if stats := e.Stats(); stats.ItemScraped+stats.ItemFailed != 1 {
@@ -330,8 +336,8 @@ func TestTypesThatDoNotMatch(t *testing.T) {
 			logger := logrus.New()
 			logger.SetOutput(&log)
 			logger.SetFormatter(&logrus.TextFormatter{DisableQuote: true, DisableColors: true})
-			s := newSpider("http://a.test/")
-			s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			s := enginetest.NewSpider("http://a.test/")
+			s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 				for _, v := range tt.items {
 					item <- tegenaria.NewItem(ctx, v)
 				}
@@ -348,9 +354,9 @@ func TestTypesThatDoNotMatch(t *testing.T) {
 				}
 			} else {
 				e := tegenaria.NewSpiderEngine(append(opts, tegenaria.EngineWithSpiders(s))...)
-				mustRun(t, e)
+				enginetest.MustRun(t, e)
 				log.Reset()
-				mustRun(t, e) // the second run counts its own items
+				enginetest.MustRun(t, e) // the second run counts its own items
 			}
 			if n := strings.Count(log.String(), "none of them"); n != len(tt.want) {
 				t.Errorf("%d warnings, want %d:\n%s", n, len(tt.want), log.String())

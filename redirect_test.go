@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -29,10 +31,10 @@ func TestRedirectMethods(t *testing.T) {
 		{301, "HEAD", "HEAD", false}, {303, "HEAD", "HEAD", false}, {307, "HEAD", "HEAD", false},
 	} {
 		t.Run(fmt.Sprint(tt.status, tt.method), func(t *testing.T) {
-			w := newWorld().page("http://a.test/", redirect(tt.status, "/to")).page("http://a.test/to", text("x"))
-			s := newSpider()
-			s.parse = nothing
-			s.start = func(req chan<- *tegenaria.Context) {
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Redirect(tt.status, "/to")).Page("http://a.test/to", enginetest.Text("x"))
+			s := enginetest.NewSpider()
+			s.Parse = enginetest.Nothing
+			s.Start = func(req chan<- *tegenaria.Context) {
 				opts := []tegenaria.RequestOption{tegenaria.RequestWithRequestHeader(map[string]string{
 					"Content-Type": "text/x", "Content-Language": "en", "X-Own": "1"})}
 				if tt.method != "GET" && tt.method != "HEAD" {
@@ -40,9 +42,9 @@ func TestRedirectMethods(t *testing.T) {
 				}
 				req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", tt.method, nil, opts...))
 			}
-			stats := mustRun(t, newEngine(w, s))
-			wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Redirected: 1, tegenaria.Fetched: 1})
-			got := w.visits()[1].req
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
+			enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Redirected: 1, tegenaria.Fetched: 1})
+			got := w.Visits()[1].Req
 			if got.Url != "http://a.test/to" || got.Method != tt.want || (len(got.Body) > 0) != tt.body {
 				t.Errorf("the target was asked by %s with body %q", got.Method, got.Body)
 			}
@@ -67,14 +69,14 @@ func TestRedirectCredentials(t *testing.T) {
 		{"https://a.test/to", false}, {"http://a.test:81/to", false}, {"http://b.test/to", false}, {"http://x.a.test/to", false}, {"//b.test/to", false},
 	} {
 		t.Run(tt.to, func(t *testing.T) {
-			w := newWorld().page("http://a.test/", redirect(302, tt.to))
-			s := newSpider()
-			s.start = func(req chan<- *tegenaria.Context) {
-				req <- send("http://a.test/", tegenaria.RequestWithRequestHeader(secret),
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Redirect(302, tt.to))
+			s := enginetest.NewSpider()
+			s.Start = func(req chan<- *tegenaria.Context) {
+				req <- enginetest.Send("http://a.test/", tegenaria.RequestWithRequestHeader(secret),
 					tegenaria.RequestWithRequestCookies(map[string]string{"session": "1"}))
 			}
-			mustRun(t, newEngine(w, s))
-			got := w.visits()[1].req
+			enginetest.MustRun(t, enginetest.NewEngine(w, s))
+			got := w.Visits()[1].Req
 			want := map[string]string{"X-Own": "1"}
 			if tt.same {
 				want = secret
@@ -82,7 +84,7 @@ func TestRedirectCredentials(t *testing.T) {
 			if !maps.Equal(got.Header, want) || (len(got.Cookies) > 0) != tt.same {
 				t.Errorf("%s was asked with %v and cookies %v", got.Url, got.Header, got.Cookies)
 			}
-			if first := w.visits()[0].req; !maps.Equal(first.Header, secret) || len(first.Cookies) != 1 {
+			if first := w.Visits()[0].Req; !maps.Equal(first.Header, secret) || len(first.Cookies) != 1 {
 				t.Errorf("the first request was changed: %v", first.Header)
 			}
 		})
@@ -107,32 +109,32 @@ func TestRedirectLimits(t *testing.T) {
 		{"not allowed", []tegenaria.RequestOption{tegenaria.RequestWithAllowRedirects(false)}, 2, 1, 302, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld()
+			w := enginetest.NewWorld()
 			for i := range tt.hops {
-				w.page(fmt.Sprintf("http://a.test/%d", i), redirect(302, fmt.Sprintf("/%d", i+1)))
+				w.Page(fmt.Sprintf("http://a.test/%d", i), enginetest.Redirect(302, fmt.Sprintf("/%d", i+1)))
 			}
-			w.page(fmt.Sprintf("http://a.test/%d", tt.hops), text("end"))
-			s := newSpider()
-			s.start = func(req chan<- *tegenaria.Context) { req <- send("http://a.test/0", tt.opts...) }
+			w.Page(fmt.Sprintf("http://a.test/%d", tt.hops), enginetest.Text("end"))
+			s := enginetest.NewSpider()
+			s.Start = func(req chan<- *tegenaria.Context) { req <- enginetest.Send("http://a.test/0", tt.opts...) }
 			parsed := 0
-			s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 				parsed = resp.Response().Status
 				if n := len(resp.Request.Redirects); parsed == 200 && n != tt.hops {
 					t.Errorf("%d hops: %q", n, resp.Request.Redirects)
 				}
 				return nil
 			}
-			mustRun(t, newEngine(w, s))
-			if len(w.visits()) != tt.asked || parsed != tt.parsed {
-				t.Errorf("asked %q, the parser got %d", w.urls(), parsed)
+			enginetest.MustRun(t, enginetest.NewEngine(w, s))
+			if len(w.Visits()) != tt.asked || parsed != tt.parsed {
+				t.Errorf("asked %q, the parser got %d", w.Urls(), parsed)
 			}
 			if !tt.tooMany {
-				if errs := s.errors(); len(errs) != 0 {
+				if errs := s.Errors(); len(errs) != 0 {
 					t.Errorf("errors: %v", errs)
 				}
 				return
 			}
-			herr := s.onlyError(t)
+			herr := s.OnlyError(t)
 			var tooMany *tegenaria.TooManyRedirectsError
 			if !errors.As(herr, &tooMany) || herr.Stage != tegenaria.StageRedirect || !strings.Contains(herr.Error(), "maximum number of redirects") {
 				t.Errorf("error %v, want a *TooManyRedirectsError", herr)
@@ -144,24 +146,24 @@ func TestRedirectLimits(t *testing.T) {
 // The target inherits what belongs to the request, and counts by itself.
 func TestRedirectInherits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", page("/old")).page("http://a.test/old", redirect(301, "/new?x=1#frag", "Set-Cookie", "a=b")).
-			page("http://a.test/new?x=1", redirect(307, "http://b.test/end")).page("http://b.test/end", status(404))
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/old")).Page("http://a.test/old", enginetest.Redirect(301, "/new?x=1#frag", "Set-Cookie", "a=b")).
+			Page("http://a.test/new?x=1", enginetest.Redirect(307, "http://b.test/end")).Page("http://b.test/end", enginetest.Status(404))
 		var got *tegenaria.Context
 		parser := func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			got = resp
 			return nil
 		}
-		s := newSpider("http://a.test/")
-		s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/old", tegenaria.GET, parser,
 				tegenaria.RequestWithRequestMeta(map[string]any{"k": 1}), tegenaria.RequestWithPriority(5),
 				tegenaria.RequestWithRequestParams(map[string]string{"gone": "1"}), tegenaria.RequestWithTimeout(7*time.Second),
 				tegenaria.RequestWithAllowedStatusCode([]uint64{404})))
 			return nil
 		}
-		w.page("http://a.test/old", redirect(301, "/new?x=1#frag", "Set-Cookie", "a=b"))
-		stats := mustRun(t, newEngine(w, s))
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Redirected: 2})
+		w.Page("http://a.test/old", enginetest.Redirect(301, "/new?x=1#frag", "Set-Cookie", "a=b"))
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Redirected: 2})
 		if got == nil {
 			t.Fatal("the parser was not called")
 		}
@@ -181,7 +183,7 @@ func TestRedirectInherits(t *testing.T) {
 func TestRedirectScopeAndIdentity(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
-		pages map[string]answer
+		pages map[string]enginetest.Answer
 		seeds []string
 		opts  []tegenaria.EngineOption
 		asked map[string]int
@@ -189,59 +191,59 @@ func TestRedirectScopeAndIdentity(t *testing.T) {
 		fail  string // the error's text has this
 	}{
 		{
-			"the target is known", map[string]answer{"/": page("/a", "/b"), "/a": redirect(302, "/t"), "/b": redirect(302, "/t#x"), "/t": page("/t")}, nil, nil,
+			"the target is known", map[string]enginetest.Answer{"/": enginetest.Page("/a", "/b"), "/a": enginetest.Redirect(302, "/t"), "/b": enginetest.Redirect(302, "/t#x"), "/t": enginetest.Page("/t")}, nil, nil,
 			map[string]int{"/t": 1}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Redirected: 2, tegenaria.Duplicate: 2}, "",
 		}, {
-			"to itself", map[string]answer{"/": redirect(302, "/")}, nil, nil,
+			"to itself", map[string]enginetest.Answer{"/": enginetest.Redirect(302, "/")}, nil, nil,
 			map[string]int{"/": 1}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1}, "redirect loop",
 		}, {
-			"in a circle", map[string]answer{"/": redirect(302, "/1"), "/1": redirect(302, "/2"), "/2": redirect(302, "/")}, nil, nil,
+			"in a circle", map[string]enginetest.Answer{"/": enginetest.Redirect(302, "/1"), "/1": enginetest.Redirect(302, "/2"), "/2": enginetest.Redirect(302, "/")}, nil, nil,
 			map[string]int{"/": 1, "/1": 1, "/2": 1}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Redirected: 2}, "redirect loop",
 		}, {
-			"to itself until it has set a cookie", map[string]answer{"/": inTurn(redirect(302, "/", "Set-Cookie", "a=b"), text("x"))}, nil, nil,
+			"to itself until it has set a cookie", map[string]enginetest.Answer{"/": enginetest.InTurn(enginetest.Redirect(302, "/", "Set-Cookie", "a=b"), enginetest.Text("x"))}, nil, nil,
 			map[string]int{"/": 2}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Redirected: 1}, "",
 		}, {
-			"with cookies for ever", map[string]answer{"/": redirect(302, "/", "Set-Cookie", "a=b")}, nil, nil,
+			"with cookies for ever", map[string]enginetest.Answer{"/": enginetest.Redirect(302, "/", "Set-Cookie", "a=b")}, nil, nil,
 			map[string]int{"/": 11}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Redirected: 10}, "maximum number of redirects",
 		}, {
-			"offsite", map[string]answer{"/": redirect(302, "http://b.test/")}, nil, []tegenaria.EngineOption{tegenaria.EngineWithAllowedDomains("a.test")},
+			"offsite", map[string]enginetest.Answer{"/": enginetest.Redirect(302, "http://b.test/")}, nil, []tegenaria.EngineOption{tegenaria.EngineWithAllowedDomains("a.test")},
 			map[string]int{}, map[tegenaria.Outcome]int64{tegenaria.Redirected: 1, tegenaria.Filtered: 1}, "",
 		}, {
-			"to another scheme", map[string]answer{"/": redirect(302, "ftp://a.test/")}, nil, nil,
+			"to another scheme", map[string]enginetest.Answer{"/": enginetest.Redirect(302, "ftp://a.test/")}, nil, nil,
 			map[string]int{}, map[tegenaria.Outcome]int64{tegenaria.Redirected: 1, tegenaria.Filtered: 1}, `"ftp" is not supported`,
 		}, {
-			"to nonsense", map[string]answer{"/": redirect(302, "http://[::1")}, nil, nil,
+			"to nonsense", map[string]enginetest.Answer{"/": enginetest.Redirect(302, "http://[::1")}, nil, nil,
 			map[string]int{}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1}, "Location",
 		}, {
-			"without a Location", map[string]answer{"/": status(302)}, nil, nil,
+			"without a Location", map[string]enginetest.Answer{"/": enginetest.Status(302)}, nil, nil,
 			map[string]int{"/": 1}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1}, "",
 		}, {
-			"300 and 304 are no redirects", map[string]answer{"/": redirect(300, "/x"), "/y": redirect(304, "/x")}, []string{"http://a.test/y"}, nil,
+			"300 and 304 are no redirects", map[string]enginetest.Answer{"/": enginetest.Redirect(300, "/x"), "/y": enginetest.Redirect(304, "/x")}, []string{"http://a.test/y"}, nil,
 			map[string]int{"/x": 0}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2}, "",
 		}, {
-			"at the depth limit", map[string]answer{"/": redirect(302, "/t"), "/t": page("/deeper")}, nil,
+			"at the depth limit", map[string]enginetest.Answer{"/": enginetest.Redirect(302, "/t"), "/t": enginetest.Page("/deeper")}, nil,
 			[]tegenaria.EngineOption{tegenaria.EngineWithLimits(tegenaria.Limits{Depth: tegenaria.OnlySeeds})},
 			map[string]int{"/t": 1, "/deeper": 0}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Redirected: 1, tegenaria.Filtered: 1}, "",
 		}, {
-			"without a filter the target is asked each time", map[string]answer{"/": redirect(302, "/t"), "/2": redirect(302, "/t"), "/t": text("x")},
+			"without a filter the target is asked each time", map[string]enginetest.Answer{"/": enginetest.Redirect(302, "/t"), "/2": enginetest.Redirect(302, "/t"), "/t": enginetest.Text("x")},
 			[]string{"http://a.test/2"}, []tegenaria.EngineOption{tegenaria.EngineWithUniqueReq(false)},
 			map[string]int{"/t": 2}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Redirected: 2}, "",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld()
+			w := enginetest.NewWorld()
 			for path, a := range tt.pages {
-				w.page("http://a.test"+path, a)
+				w.Page("http://a.test"+path, a)
 			}
-			s := newSpider(append([]string{"http://a.test/"}, tt.seeds...)...)
-			stats := mustRun(t, newEngine(w, s, tt.opts...))
-			wantOutcomes(t, stats, tt.want)
+			s := enginetest.NewSpider(append([]string{"http://a.test/"}, tt.seeds...)...)
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tt.opts...))
+			enginetest.WantOutcomes(t, stats, tt.want)
 			for path, n := range tt.asked {
-				if got := w.count("http://a.test" + path); got != n {
+				if got := w.Count("http://a.test" + path); got != n {
 					t.Errorf("%s was asked %d times, want %d", path, got, n)
 				}
 			}
-			switch errs := s.errors(); {
+			switch errs := s.Errors(); {
 			case tt.fail == "" && len(errs) > 0:
 				t.Errorf("errors: %v", errs)
 			case tt.fail != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), tt.fail)):
@@ -253,22 +255,22 @@ func TestRedirectScopeAndIdentity(t *testing.T) {
 
 // The chain of a POST is not deduplicated: its result may differ.
 func TestRedirectOfPostIsAlwaysAsked(t *testing.T) {
-	w := newWorld().page("http://a.test/", redirect(303, "/t")).page("http://a.test/t", text("x"))
-	s := newSpider("http://a.test/t")
-	s.parse = nothing
-	s.start = func(req chan<- *tegenaria.Context) {
-		req <- send("http://a.test/t")
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Redirect(303, "/t")).Page("http://a.test/t", enginetest.Text("x"))
+	s := enginetest.NewSpider("http://a.test/t")
+	s.Parse = enginetest.Nothing
+	s.Start = func(req chan<- *tegenaria.Context) {
+		req <- enginetest.Send("http://a.test/t")
 		for i := range 2 {
 			req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", tegenaria.POST, nil, tegenaria.RequestWithBody([]byte{byte(i)})))
 		}
 	}
-	stats := mustRun(t, newEngine(w, s))
-	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 3, tegenaria.Redirected: 2})
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 3, tegenaria.Redirected: 2})
 }
 
 // ProcessResponse sees redirects too, and the ResponseWriter gets the last body alone.
 func TestRedirectOverHTTP(t *testing.T) {
-	server, log := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	server, log := enginetest.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/":
 			http.Redirect(w, r, "/end", http.StatusFound)
@@ -277,17 +279,17 @@ func TestRedirectOverHTTP(t *testing.T) {
 		}
 	})
 	var body strings.Builder
-	s := newSpider()
-	s.parse = nothing
-	s.start = func(req chan<- *tegenaria.Context) {
-		req <- send(server+"/", tegenaria.RequestWithResponseWriter(&body))
+	s := enginetest.NewSpider()
+	s.Parse = enginetest.Nothing
+	s.Start = func(req chan<- *tegenaria.Context) {
+		req <- enginetest.Send(server+"/", tegenaria.RequestWithResponseWriter(&body))
 	}
 	var seen []int
-	e := newEngine(nil, s, tegenaria.EngineWithMiddlewares(&hooks{response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+	e := enginetest.NewEngine(nil, s, tegenaria.EngineWithMiddlewares(&enginetest.Hooks{Response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 		seen = append(seen, ctx.Response().Status)
 		return nil
 	}}))
-	mustRun(t, e)
+	enginetest.MustRun(t, e)
 	if body.String() != "the end" {
 		t.Errorf("the ResponseWriter got %q", body.String())
 	}
@@ -299,13 +301,13 @@ func TestRedirectOverHTTP(t *testing.T) {
 // Each hop waits for its slot like any request.
 func TestRedirectIsPolite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", redirect(302, "/1")).page("http://a.test/1", redirect(302, "/2")).page("http://a.test/2", text("x"))
-		s := newSpider("http://a.test/")
-		s.parse = nothing
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Redirect(302, "/1")).Page("http://a.test/1", enginetest.Redirect(302, "/2")).Page("http://a.test/2", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = enginetest.Nothing
 		began := time.Now()
-		mustRun(t, newEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: 10 * time.Second})))
-		for i, v := range w.visits() {
-			if at := v.at.Sub(began); at != time.Duration(i)*10*time.Second {
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: 10 * time.Second})))
+		for i, v := range w.Visits() {
+			if at := v.At.Sub(began); at != time.Duration(i)*10*time.Second {
 				t.Errorf("hop %d began after %s", i, at)
 			}
 		}
@@ -321,10 +323,10 @@ func TestRedirectLocationBytes(t *testing.T) {
 		{"white space around", " \t/to ", "http://a.test/to"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld().page("http://a.test/", redirect(302, tt.location)).page(tt.want, text("x"))
-			s := newSpider("http://a.test/")
-			s.parse = nothing
-			wantOutcomes(t, mustRun(t, newEngine(w, s)), map[tegenaria.Outcome]int64{tegenaria.Redirected: 1, tegenaria.Fetched: 1})
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Redirect(302, tt.location)).Page(tt.want, enginetest.Text("x"))
+			s := enginetest.NewSpider("http://a.test/")
+			s.Parse = enginetest.Nothing
+			enginetest.WantOutcomes(t, enginetest.MustRun(t, enginetest.NewEngine(w, s)), map[tegenaria.Outcome]int64{tegenaria.Redirected: 1, tegenaria.Fetched: 1})
 		})
 	}
 }

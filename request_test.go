@@ -16,17 +16,19 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
 // fetchOne sends one request through an engine and returns what came of it.
 func fetchOne(t *testing.T, r *tegenaria.Request, opts ...tegenaria.EngineOption) (ctx *tegenaria.Context, herr *tegenaria.HandleError) {
 	t.Helper()
-	s := newSpider()
-	s.start = func(req chan<- *tegenaria.Context) { req <- tegenaria.NewContext(r) }
-	s.parse = parserOf(func(got *tegenaria.Context) error { ctx = got; return nil })
-	mustRun(t, newEngine(nil, s, opts...))
-	if errs := s.errors(); len(errs) > 0 {
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) { req <- tegenaria.NewContext(r) }
+	s.Parse = parserOf(func(got *tegenaria.Context) error { ctx = got; return nil })
+	enginetest.MustRun(t, enginetest.NewEngine(nil, s, opts...))
+	if errs := s.Errors(); len(errs) > 0 {
 		herr = errs[0]
 	}
 	return ctx, herr
@@ -34,7 +36,7 @@ func fetchOne(t *testing.T, r *tegenaria.Request, opts ...tegenaria.EngineOption
 
 // What each option makes the server see.
 func TestRequestOptions(t *testing.T) {
-	server, _ := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	server, _ := enginetest.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		cookies := map[string]string{}
 		for _, c := range r.Cookies() {
@@ -92,14 +94,14 @@ func TestRequestOptions(t *testing.T) {
 // Meta travels with the request.
 func TestRequestMeta(t *testing.T) {
 	type own struct{ n int }
-	w := newWorld().page("http://a.test/", text("x"))
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
 	meta := map[string]any{"s": "x", "n": 1, "u": uint8(2), "f": 2.5, "b": []byte("y"), "t": time.Unix(1, 0).UTC(), "own": &own{7},
 		"list": []string{"a"}, "map": map[string]any{"k": int64(1)}}
-	s := newSpider()
-	s.start = func(req chan<- *tegenaria.Context) {
-		req <- send("http://a.test/", tegenaria.RequestWithRequestMeta(meta))
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) {
+		req <- enginetest.Send("http://a.test/", tegenaria.RequestWithRequestMeta(meta))
 	}
-	s.parse = parserOf(func(ctx *tegenaria.Context) error {
+	s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 		got := ctx.Request.Meta
 		for k, v := range meta {
 			if fmt.Sprintf("%T %v", got[k], got[k]) != fmt.Sprintf("%T %v", v, v) {
@@ -111,7 +113,7 @@ func TestRequestMeta(t *testing.T) {
 		}
 		return nil
 	})
-	mustRun(t, newEngine(w, s))
+	enginetest.MustRun(t, enginetest.NewEngine(w, s))
 }
 
 // The defaults of a request, and that user hands never see a nil Header.
@@ -120,24 +122,24 @@ func TestRequestDefaults(t *testing.T) {
 	if r.Header == nil || !r.AllowRedirects || r.MaxRedirects != 10 || r.Priority != 0 || r.Depth != 0 {
 		t.Errorf("NewRequest made %+v", r)
 	}
-	w := newWorld().page("http://a.test/", text("x"))
-	s := newSpider()
-	s.start = func(req chan<- *tegenaria.Context) {
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) {
 		req <- &tegenaria.Context{Request: &tegenaria.Request{Url: "http://a.test/"}}
 	}
-	s.parse = parserOf(func(ctx *tegenaria.Context) error {
+	s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 		if ctx.Request.Header == nil || ctx.CtxId == "" {
 			t.Errorf("the parser got %+v", ctx.Request)
 		}
 		return nil
 	})
-	mustRun(t, newEngine(w, s))
+	enginetest.MustRun(t, enginetest.NewEngine(w, s))
 }
 
 // The body goes to the ResponseWriter as it comes, however large.
 func TestResponseWriter(t *testing.T) {
 	body := strings.Repeat("0123456789abcdef", 1<<16) // 1 MiB
-	server, _ := serve(t, map[string]string{"/": body})
+	server, _ := enginetest.Serve(t, map[string]string{"/": body})
 	path := filepath.Join(t.TempDir(), "body")
 	f, err := os.Create(path)
 	if err != nil {
@@ -160,7 +162,7 @@ func TestResponseWriter(t *testing.T) {
 
 // A proxy is asked for the whole URL, with and without a timeout.
 func TestRequestProxy(t *testing.T) {
-	proxy, log := serveFunc(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "by proxy: %s", r.URL) })
+	proxy, log := enginetest.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, "by proxy: %s", r.URL) })
 	for name, opts := range map[string][]tegenaria.RequestOption{
 		"plain": nil, "with a timeout": {tegenaria.RequestWithTimeout(10 * time.Second)},
 	} {
@@ -216,22 +218,22 @@ func TestAllowedStatusCodes(t *testing.T) {
 		{404, []uint64{404}, nil, true}, {404, nil, []uint64{404}, true}, {404, []uint64{403}, []uint64{500}, false},
 		{500, []uint64{404}, []uint64{500}, true}, {404, []uint64{404}, []uint64{500}, true}, {200, []uint64{404}, nil, true},
 	} {
-		w := newWorld().page("http://a.test/", status(tt.status))
-		s := newSpider()
-		s.start = func(req chan<- *tegenaria.Context) {
-			req <- send("http://a.test/", tegenaria.RequestWithAllowedStatusCode(tt.request))
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Status(tt.status))
+		s := enginetest.NewSpider()
+		s.Start = func(req chan<- *tegenaria.Context) {
+			req <- enginetest.Send("http://a.test/", tegenaria.RequestWithAllowedStatusCode(tt.request))
 		}
 		parsed := false
-		s.parse = parserOf(func(*tegenaria.Context) error { parsed = true; return nil })
-		mustRun(t, newEngine(w, s, tegenaria.EngineWithAllowStatusCode(tt.engine)))
-		if parsed != tt.ok || (len(s.errors()) == 0) != tt.ok {
-			t.Errorf("%+v: parsed %t, errors %v", tt, parsed, s.errors())
+		s.Parse = parserOf(func(*tegenaria.Context) error { parsed = true; return nil })
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithAllowStatusCode(tt.engine)))
+		if parsed != tt.ok || (len(s.Errors()) == 0) != tt.ok {
+			t.Errorf("%+v: parsed %t, errors %v", tt, parsed, s.Errors())
 			continue
 		}
 		if tt.ok {
 			continue
 		}
-		herr := s.onlyError(t)
+		herr := s.OnlyError(t)
 		var refused *tegenaria.StatusError
 		if !errors.As(herr, &refused) || refused.Status != tt.status || herr.Stage != tegenaria.StageStatus || herr.Response == nil || herr.Response.String() != http.StatusText(tt.status) {
 			t.Errorf("ErrorHandler got %+v", herr)
@@ -241,31 +243,31 @@ func TestAllowedStatusCodes(t *testing.T) {
 
 // NotBefore keeps a request waiting; DoNotFilter lets it pass again.
 func TestDoNotFilter(t *testing.T) {
-	w := newWorld().page("http://a.test/", text("x"))
-	s := newSpider()
-	s.parse = nothing
-	s.start = func(req chan<- *tegenaria.Context) {
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+	s := enginetest.NewSpider()
+	s.Parse = enginetest.Nothing
+	s.Start = func(req chan<- *tegenaria.Context) {
 		for range 3 {
-			req <- send("http://a.test/")
-			req <- send("http://a.test/", tegenaria.RequestWithDoNotFilter(true))
+			req <- enginetest.Send("http://a.test/")
+			req <- enginetest.Send("http://a.test/", tegenaria.RequestWithDoNotFilter(true))
 		}
 	}
-	stats := mustRun(t, newEngine(w, s))
-	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 4, tegenaria.Duplicate: 2})
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 4, tegenaria.Duplicate: 2})
 }
 
 // A request that is kept and sent twice is the same one.
 func TestSameRequestTwice(t *testing.T) {
-	w := newWorld().page("http://a.test/", echoBody)
+	w := enginetest.NewWorld().Page("http://a.test/", echoBody)
 	r := tegenaria.NewRequest("http://a.test/", "POST", nil, tegenaria.RequestWithBodyReader(bytes.NewReader([]byte("b"))))
-	s := newSpider()
+	s := enginetest.NewSpider()
 	var bodies []string
-	s.parse = parserOf(func(ctx *tegenaria.Context) error { bodies = append(bodies, ctx.Response().String()); return nil })
-	s.start = func(req chan<- *tegenaria.Context) {
+	s.Parse = parserOf(func(ctx *tegenaria.Context) error { bodies = append(bodies, ctx.Response().String()); return nil })
+	s.Start = func(req chan<- *tegenaria.Context) {
 		req <- tegenaria.NewContext(r)
 		req <- tegenaria.NewContext(r)
 	}
-	stats := mustRun(t, newEngine(w, s))
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
 	if stats.Outcomes[tegenaria.Duplicate] != 1 || len(bodies) != 1 || bodies[0] != "POST b" {
 		t.Errorf("outcomes %v, bodies %q", stats.Outcomes, bodies)
 	}
@@ -295,14 +297,14 @@ func TestAllowsStatus(t *testing.T) {
 }
 
 func TestRequestWithSameDepth(t *testing.T) {
-	w := newWorld().
-		page("http://a.test/", page()).
-		page("http://a.test/same", redirect(302, "http://a.test/moved")).
-		page("http://a.test/moved", page()).
-		page("http://a.test/child", page()).
-		page("http://a.test/grandchild", page())
-	s := newSpider("http://a.test/")
-	s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+	w := enginetest.NewWorld().
+		Page("http://a.test/", enginetest.Page()).
+		Page("http://a.test/same", enginetest.Redirect(302, "http://a.test/moved")).
+		Page("http://a.test/moved", enginetest.Page()).
+		Page("http://a.test/child", enginetest.Page()).
+		Page("http://a.test/grandchild", enginetest.Page())
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 		send := func(url string, opts ...tegenaria.RequestOption) {
 			req <- tegenaria.NewContext(tegenaria.NewRequest(url, tegenaria.GET, nil, opts...))
 		}
@@ -316,15 +318,15 @@ func TestRequestWithSameDepth(t *testing.T) {
 		}
 		return nil
 	}
-	stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 1})))
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 1})))
 	want := map[string]int{"http://a.test/": 0, "http://a.test/same": 0, "http://a.test/moved": 0, "http://a.test/child": 1}
-	visits := w.visits()
+	visits := w.Visits()
 	for _, v := range visits {
-		if depth, ok := want[v.url]; !ok || v.req.Depth != depth {
-			t.Errorf("%s has depth %d", v.url, v.req.Depth)
+		if depth, ok := want[v.Url]; !ok || v.Req.Depth != depth {
+			t.Errorf("%s has depth %d", v.Url, v.Req.Depth)
 		}
 	}
 	if len(visits) != len(want) || stats.Reasons["filtered: depth"] != 1 {
-		t.Errorf("asked for %v, reasons %v", w.urls(), stats.Reasons)
+		t.Errorf("asked for %v, reasons %v", w.Urls(), stats.Reasons)
 	}
 }

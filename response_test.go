@@ -17,6 +17,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/links"
@@ -179,10 +181,10 @@ func TestResponseSelection(t *testing.T) {
 
 // A wrong selector panics by itself; in a parser that is a HandleError.
 func TestWrongSelector(t *testing.T) {
-	s := newSpider("http://a.test/")
-	s.parse = parserOf(func(ctx *tegenaria.Context) error { ctx.Response().CSS("p["); return nil })
-	mustRun(t, newEngine(onePage(), s))
-	herr := s.onlyError(t)
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = parserOf(func(ctx *tegenaria.Context) error { ctx.Response().CSS("p["); return nil })
+	enginetest.MustRun(t, enginetest.NewEngine(onePage(), s))
+	herr := s.OnlyError(t)
 	var wrong *selector.SyntaxError
 	if !errors.As(herr, &wrong) || herr.Stage != tegenaria.StageParse || len(herr.Stack) == 0 {
 		t.Errorf("ErrorHandler got %v, want a *selector.SyntaxError", herr)
@@ -191,7 +193,7 @@ func TestWrongSelector(t *testing.T) {
 
 // Bodies over the limit, and those that break off, are typed errors; the crawl goes on.
 func TestBadBodies(t *testing.T) {
-	server, _ := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+	server, _ := enginetest.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/large":
 			io.WriteString(w, strings.Repeat("x", 2000))
@@ -202,15 +204,15 @@ func TestBadBodies(t *testing.T) {
 			io.WriteString(w, "good")
 		}
 	})
-	s := newSpider(server+"/large", server+"/broken", server+"/good")
+	s := enginetest.NewSpider(server+"/large", server+"/broken", server+"/good")
 	parsed := ""
-	s.parse = parserOf(func(ctx *tegenaria.Context) error { parsed += ctx.Response().String(); return nil })
-	stats := mustRun(t, newEngine(nil, s, tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1000})))
-	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Failed: 2})
+	s.Parse = parserOf(func(ctx *tegenaria.Context) error { parsed += ctx.Response().String(); return nil })
+	stats := enginetest.MustRun(t, enginetest.NewEngine(nil, s, tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1000})))
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Failed: 2})
 	if parsed != "good" {
 		t.Errorf("parsed %q", parsed)
 	}
-	for _, herr := range s.errors() {
+	for _, herr := range s.Errors() {
 		var large *tegenaria.BodyTooLargeError
 		var cut *tegenaria.TruncatedBodyError
 		switch {
@@ -396,10 +398,10 @@ func TestCredentialsInLinks(t *testing.T) {
 			return nil
 		},
 	}
-	crawl := func(t *testing.T, refs []string, send func(*tegenaria.Output[any], []string) error, opts ...tegenaria.EngineOption) (*world, tegenaria.Stats) {
-		w := newWorld().page("http://a.test/", page(refs...))
+	crawl := func(t *testing.T, refs []string, send func(*tegenaria.Output[any], []string) error, opts ...tegenaria.EngineOption) (*enginetest.World, tegenaria.Stats) {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page(refs...))
 		for _, ref := range refs {
-			w.page(ref, text("x"))
+			w.Page(ref, enginetest.Text("x"))
 		}
 		s := handledSpider(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
 			if r.URL != "http://a.test/" {
@@ -407,13 +409,13 @@ func TestCredentialsInLinks(t *testing.T) {
 			}
 			return send(out, refs)
 		})
-		return w, mustRun(t, newEngine(w, s, opts...))
+		return w, enginetest.MustRun(t, enginetest.NewEngine(w, s, opts...))
 	}
 	for name, send := range ways {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w, _ := crawl(t, []string{"http://a.test:x@evil.test/", "http://u:p@a.test/in"}, send, tegenaria.EngineWithAllowedDomains("a.test"))
-				if in, out := w.count("http://u:p@a.test/in"), w.count("http://a.test:x@evil.test/"); in != 1 || out != 0 {
+				if in, out := w.Count("http://u:p@a.test/in"), w.Count("http://a.test:x@evil.test/"); in != 1 || out != 0 {
 					t.Errorf("the page in the domain was asked for %d times, the one outside %d times", in, out)
 				}
 			})

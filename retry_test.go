@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -21,7 +23,7 @@ func TestRetryVerb(t *testing.T) {
 	for _, where := range []string{"Parser", "ProcessRequest", "ProcessResponse", "ProcessError", "wrapped"} {
 		t.Run(where, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld().page("http://a.test/x", inTurn(status(503), status(503), text("good")))
+				w := enginetest.NewWorld().Page("http://a.test/x", enginetest.InTurn(enginetest.Status(503), enginetest.Status(503), enginetest.Text("good")))
 				began := time.Now()
 				var attempts []int
 				var parsed *tegenaria.Request
@@ -35,13 +37,13 @@ func TestRetryVerb(t *testing.T) {
 					}
 					return nil
 				}
-				s := newSpider()
-				s.start = func(req chan<- *tegenaria.Context) {
-					req <- send("http://a.test/x", tegenaria.RequestWithPriority(3), tegenaria.RequestWithRequestMeta(map[string]any{"k": "v"}),
+				s := enginetest.NewSpider()
+				s.Start = func(req chan<- *tegenaria.Context) {
+					req <- enginetest.Send("http://a.test/x", tegenaria.RequestWithPriority(3), tegenaria.RequestWithRequestMeta(map[string]any{"k": "v"}),
 						tegenaria.RequestWithAllowedStatusCode([]uint64{503}))
 				}
-				m := &errorHooks{failed: func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error { return err }}
-				s.parse = parserOf(func(ctx *tegenaria.Context) error {
+				m := &enginetest.ErrorHooks{Failed: func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error { return err }}
+				s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 					attempts = append(attempts, ctx.Request.Attempt)
 					parsed = ctx.Request
 					if where == "Parser" || where == "wrapped" {
@@ -51,17 +53,17 @@ func TestRetryVerb(t *testing.T) {
 				})
 				switch where {
 				case "ProcessRequest":
-					m.request = verb
+					m.Request = verb
 				case "ProcessResponse":
-					m.response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { return verb(ctx) }
+					m.Response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { return verb(ctx) }
 				case "ProcessError":
-					m.response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+					m.Response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 						if ctx.Request.Attempt < 2 {
 							return errBroken
 						}
 						return nil
 					}
-					m.failed = func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+					m.Failed = func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 						if !errors.Is(err, errBroken) {
 							t.Errorf("ProcessError got %v", err)
 						}
@@ -69,13 +71,13 @@ func TestRetryVerb(t *testing.T) {
 					}
 				}
 				var events []string
-				e := newEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithEvents(tegenaria.Events{
+				e := enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithEvents(tegenaria.Events{
 					RequestRetried: func(r *tegenaria.Request, d time.Duration, why error) {
 						events = append(events, fmt.Sprint(r.Url, d, why))
 					},
 				}))
-				stats := mustRun(t, e)
-				wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1})
+				stats := enginetest.MustRun(t, e)
+				enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1})
 				if stats.Retries != 2 || stats.Discovered != 1 {
 					t.Errorf("stats: %+v", stats)
 				}
@@ -85,8 +87,8 @@ func TestRetryVerb(t *testing.T) {
 				if parsed == nil || parsed.Attempt != 2 || parsed.Priority != 3-2 || parsed.Meta["k"] != "v" || parsed.Depth != 0 {
 					t.Errorf("the last attempt was %+v", parsed)
 				}
-				if len(s.errors()) != 0 {
-					t.Errorf("ErrorHandler was told: %v", s.errors())
+				if len(s.Errors()) != 0 {
+					t.Errorf("ErrorHandler was told: %v", s.Errors())
 				}
 				if want := []string{"http://a.test/x10s broken", "http://a.test/x10s broken"}; !slices.Equal(events, want) {
 					t.Errorf("events: %q", events)
@@ -101,37 +103,37 @@ func TestRetryGivesUp(t *testing.T) {
 	for _, limit := range []int{0, 1, 3} {
 		for _, how := range []string{"verb", "ErrorHandler"} {
 			t.Run(fmt.Sprint(how, limit), func(t *testing.T) {
-				w := newWorld().page("http://a.test/", broken(errBroken))
-				s := newSpider("http://a.test/")
-				m := &errorHooks{failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+				w := enginetest.NewWorld().Page("http://a.test/", enginetest.Broken(errBroken))
+				s := enginetest.NewSpider("http://a.test/")
+				m := &enginetest.ErrorHooks{Failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 					if how == "verb" {
 						return tegenaria.Retry(0, err)
 					}
 					return err
 				}}
 				if how == "ErrorHandler" {
-					s.fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+					s.Fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
 						req <- tegenaria.NewContext(err.Request)
 					}
 				}
-				stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: limit})))
+				stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: limit})))
 				n := limit
 				if n == 0 {
 					n = 10
 				}
-				if len(w.visits()) != n {
-					t.Errorf("asked %d times, want %d", len(w.visits()), n)
+				if len(w.Visits()) != n {
+					t.Errorf("asked %d times, want %d", len(w.Visits()), n)
 				}
 				if stats.Outcomes[tegenaria.GaveUp] != 1 {
 					t.Errorf("outcomes %v, %v", stats.Outcomes, stats.Reasons)
 				}
 				if how == "verb" {
-					wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.GaveUp: 1})
-					if herr := s.onlyError(t); !errors.Is(herr, errBroken) {
+					enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.GaveUp: 1})
+					if herr := s.OnlyError(t); !errors.Is(herr, errBroken) {
 						t.Errorf("ErrorHandler got %v", herr)
 					}
-				} else if len(s.errors()) != n || stats.Outcomes[tegenaria.Failed] != int64(n) {
-					t.Errorf("%d errors, outcomes %v", len(s.errors()), stats.Outcomes)
+				} else if len(s.Errors()) != n || stats.Outcomes[tegenaria.Failed] != int64(n) {
+					t.Errorf("%d errors, outcomes %v", len(s.Errors()), stats.Outcomes)
 				}
 			})
 		}
@@ -160,23 +162,23 @@ func TestRetryFromErrorHandlerIdentity(t *testing.T) {
 		}, 1, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld().page("http://a.test/known", text("x"))
-			again := inTurn(broken(errBroken), text("good"))
-			w.page("http://a.test/x", again).page("HTTP://a.TEST:80/x#y", again).page("http://a.test/y", text("good"))
-			s := newSpider("http://a.test/known", "http://a.test/x")
-			s.fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+			w := enginetest.NewWorld().Page("http://a.test/known", enginetest.Text("x"))
+			again := enginetest.InTurn(enginetest.Broken(errBroken), enginetest.Text("good"))
+			w.Page("http://a.test/x", again).Page("HTTP://a.TEST:80/x#y", again).Page("http://a.test/y", enginetest.Text("good"))
+			s := enginetest.NewSpider("http://a.test/known", "http://a.test/x")
+			s.Fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
 				req <- tegenaria.NewContext(tt.again(err.Request))
 			}
 			var got *tegenaria.Request
-			s.parse = parserOf(func(ctx *tegenaria.Context) error {
+			s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 				if ctx.Request.Url != "http://a.test/known" {
 					got = ctx.Request
 				}
 				return nil
 			})
-			stats := mustRun(t, newEngine(w, s))
-			if n := len(w.visits()) - 1; n != tt.asked {
-				t.Errorf("%d downloads, want %d: %q", n, tt.asked, w.urls())
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
+			if n := len(w.Visits()) - 1; n != tt.asked {
+				t.Errorf("%d downloads, want %d: %q", n, tt.asked, w.Urls())
 			}
 			if tt.asked == 1 {
 				if stats.Outcomes[tegenaria.Duplicate] != 1 {
@@ -240,9 +242,9 @@ func (c *staging) Discard(id string) {
 // An attempt that will run again keeps its requests and loses what committers staged of it.
 func TestRetryKeepsRequestsAndDiscardsItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", text("x")).page("http://a.test/child", text("x")).page("http://a.test/inline", text("x"))
-		s := newSpider("http://a.test/")
-		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/child", enginetest.Text("x")).Page("http://a.test/inline", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			if ctx.Request.Depth > 0 {
 				return nil
 			}
@@ -252,14 +254,14 @@ func TestRetryKeepsRequestsAndDiscardsItems(t *testing.T) {
 			}
 			item <- tegenaria.NewItem(inline.Context(), fmt.Sprint("inline ", ctx.Request.Attempt))
 			item <- tegenaria.NewItem(ctx, fmt.Sprint("page ", ctx.Request.Attempt))
-			req <- send("http://a.test/child")
+			req <- enginetest.Send("http://a.test/child")
 			if ctx.Request.Attempt == 0 {
 				return tegenaria.Retry(time.Second, errBroken)
 			}
 			return nil
 		}
 		c := &staging{}
-		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithPipelines(c)))
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(c)))
 		slices.SortFunc(c.committed, func(a, b any) int { return len(a.(string)) - len(b.(string)) })
 		if want := []any{"page 1", "inline 1"}; !slices.Equal(c.committed, want) {
 			t.Errorf("committed %v, want %v", c.committed, want)
@@ -267,7 +269,7 @@ func TestRetryKeepsRequestsAndDiscardsItems(t *testing.T) {
 		if len(c.staged) != 0 || len(c.discarded) != 2 {
 			t.Errorf("staged %v, discarded %v", c.staged, c.discarded)
 		}
-		if n := w.count("http://a.test/child"); n != 1 || stats.Outcomes[tegenaria.Duplicate] != 1 {
+		if n := w.Count("http://a.test/child"); n != 1 || stats.Outcomes[tegenaria.Duplicate] != 1 {
 			t.Errorf("the child was asked %d times; %v", n, stats.Outcomes)
 		}
 	})
@@ -295,18 +297,18 @@ func TestRetryWithResponseWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		s := newSpider()
-		s.parse = nothing
-		s.start = func(req chan<- *tegenaria.Context) {
-			req <- send("http://a.test/", tegenaria.RequestWithResponseWriter(f))
+		s := enginetest.NewSpider()
+		s.Parse = enginetest.Nothing
+		s.Start = func(req chan<- *tegenaria.Context) {
+			req <- enginetest.Send("http://a.test/", tegenaria.RequestWithResponseWriter(f))
 		}
-		mustRun(t, newEngine(newWorld().page("http://a.test/", twice), s))
+		enginetest.MustRun(t, enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", twice), s))
 		if got, err := os.ReadFile(path); err != nil || string(got) != "attempt 1;" {
 			t.Errorf("the file has %q, %v", got, err)
 		}
 	})
 	for name, tt := range map[string]struct {
-		page answer
+		page enginetest.Answer
 		body string
 		want map[tegenaria.Outcome]int64
 	}{
@@ -315,13 +317,13 @@ func TestRetryWithResponseWriter(t *testing.T) {
 	} {
 		t.Run("a buffer, "+name, func(t *testing.T) {
 			var b bytes.Buffer
-			s := newSpider()
-			s.parse = nothing
-			s.start = func(req chan<- *tegenaria.Context) {
-				req <- send("http://a.test/", tegenaria.RequestWithResponseWriter(&b))
+			s := enginetest.NewSpider()
+			s.Parse = enginetest.Nothing
+			s.Start = func(req chan<- *tegenaria.Context) {
+				req <- enginetest.Send("http://a.test/", tegenaria.RequestWithResponseWriter(&b))
 			}
-			stats := mustRun(t, newEngine(newWorld().page("http://a.test/", tt.page), s))
-			wantOutcomes(t, stats, tt.want)
+			stats := enginetest.MustRun(t, enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", tt.page), s))
+			enginetest.WantOutcomes(t, stats, tt.want)
 			if b.String() != tt.body {
 				t.Errorf("the buffer has %q, want %q", b.String(), tt.body)
 			}
@@ -331,13 +333,13 @@ func TestRetryWithResponseWriter(t *testing.T) {
 
 // The handlers may send anything for a seed that was refused, and for what they sent in its place, without end.
 func TestErrorHandlerOfBadRequestsIsBounded(t *testing.T) {
-	w := newWorld()
-	s := newSpider("bad:")
-	s.fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
-		req <- send("bad:")
-		req <- send("worse:")
+	w := enginetest.NewWorld()
+	s := enginetest.NewSpider("bad:")
+	s.Fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+		req <- enginetest.Send("bad:")
+		req <- enginetest.Send("worse:")
 	}
-	stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: 4})))
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: 4})))
 	if stats.Settled < 5 || stats.Settled != stats.Outcomes[tegenaria.Filtered]+stats.Outcomes[tegenaria.GaveUp] {
 		t.Errorf("stats: %+v", stats)
 	}
@@ -349,16 +351,16 @@ func TestH10ProcessErrorRecognisesRetry(t *testing.T) {
 	for _, where := range []string{"Parser", "ProcessRequest", "ProcessResponse", "ProcessError"} {
 		t.Run(where, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld().page("http://a.test/x", text("x"))
+				w := enginetest.NewWorld().Page("http://a.test/x", enginetest.Text("x"))
 				again := func(ctx *tegenaria.Context) error {
 					if ctx.Request.Attempt == 0 {
 						return fmt.Errorf("wrapped: %w", tegenaria.Retry(time.Second, errBroken))
 					}
 					return nil
 				}
-				s := newSpider("http://a.test/x")
+				s := enginetest.NewSpider("http://a.test/x")
 				var told []string
-				first := &errorHooks{hooks: hooks{name: "first", priority: 1}, failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+				first := &enginetest.ErrorHooks{Hooks: enginetest.Hooks{Name: "first", Priority: 1}, Failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 					var retry *tegenaria.RetryError
 					if errors.As(err, &retry) {
 						told = append(told, fmt.Sprint("retry after ", retry.After, ": ", errors.Is(retry.Err, errBroken)))
@@ -367,7 +369,7 @@ func TestH10ProcessErrorRecognisesRetry(t *testing.T) {
 					}
 					return err
 				}}
-				second := &errorHooks{hooks: hooks{name: "second", priority: 2}, failed: func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+				second := &enginetest.ErrorHooks{Hooks: enginetest.Hooks{Name: "second", Priority: 2}, Failed: func(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 					if where == "ProcessError" && ctx.Request.Attempt == 0 {
 						return again(ctx)
 					}
@@ -382,20 +384,20 @@ func TestH10ProcessErrorRecognisesRetry(t *testing.T) {
 					}
 					return nil
 				}
-				s.parse = parserOf(final)
+				s.Parse = parserOf(final)
 				switch where {
 				case "Parser":
-					s.parse = parserOf(func(ctx *tegenaria.Context) error { return errors.Join(again(ctx), final(ctx)) })
+					s.Parse = parserOf(func(ctx *tegenaria.Context) error { return errors.Join(again(ctx), final(ctx)) })
 				case "ProcessRequest":
-					second.request = again
+					second.Request = again
 				case "ProcessResponse":
-					second.response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { return again(ctx) }
+					second.Response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { return again(ctx) }
 				}
-				mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(first, second)))
+				enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(first, second)))
 				if want := []string{"retry after 1s: true", "failure"}; !slices.Equal(told, want) {
 					t.Errorf("told %q, want %q", told, want)
 				}
-				s.onlyError(t)
+				s.OnlyError(t)
 			})
 		})
 	}
@@ -420,45 +422,45 @@ func TestVerbsWithReason(t *testing.T) {
 		for _, where := range []string{"ProcessRequest", "ProcessResponse", "ProcessError", "Parser", "Fetch"} {
 			t.Run(tt.name+" from "+where, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					m := &errorHooks{failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error { return err }}
-					s := newSpider("http://a.test/x")
-					s.parse = nothing
+					m := &enginetest.ErrorHooks{Failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error { return err }}
+					s := enginetest.NewSpider("http://a.test/x")
+					s.Parse = enginetest.Nothing
 					switch where {
 					case "ProcessRequest":
-						m.request = func(*tegenaria.Context) error { return tt.verb }
+						m.Request = func(*tegenaria.Context) error { return tt.verb }
 					case "ProcessResponse":
-						m.response = func(*tegenaria.Context, chan<- *tegenaria.Context) error { return tt.verb }
+						m.Response = func(*tegenaria.Context, chan<- *tegenaria.Context) error { return tt.verb }
 					case "ProcessError":
-						m.response = func(*tegenaria.Context, chan<- *tegenaria.Context) error { return errors.New("to be replaced") }
-						m.failed = func(*tegenaria.Context, error, chan<- *tegenaria.Context) error { return tt.verb }
+						m.Response = func(*tegenaria.Context, chan<- *tegenaria.Context) error { return errors.New("to be replaced") }
+						m.Failed = func(*tegenaria.Context, error, chan<- *tegenaria.Context) error { return tt.verb }
 					case "Parser":
-						s.parse = parserOf(func(*tegenaria.Context) error { return tt.verb })
+						s.Parse = parserOf(func(*tegenaria.Context) error { return tt.verb })
 					case "Fetch":
-						m.request = func(ctx *tegenaria.Context) error {
+						m.Request = func(ctx *tegenaria.Context) error {
 							if ctx.Request.Url == "http://a.test/inline" {
 								return tt.verb
 							}
 							return nil
 						}
-						s.parse = parserOf(func(ctx *tegenaria.Context) error {
+						s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 							if _, err := ctx.Fetch(tegenaria.NewRequest("http://a.test/inline", tegenaria.GET, nil)); err == nil {
 								t.Error("Fetch returned no error")
 							}
 							return nil
 						})
 					}
-					w := newWorld().page("http://a.test/x", text("x")).page("http://a.test/inline", text("x"))
-					stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
+					w := enginetest.NewWorld().Page("http://a.test/x", enginetest.Text("x")).Page("http://a.test/inline", enginetest.Text("x"))
+					stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m)))
 					want := map[tegenaria.Outcome]int64{tt.outcome: 1}
 					told := tt.told
 					if where == "Fetch" {
 						want[tegenaria.Fetched], told = 1, 0
 					}
-					wantOutcomes(t, stats, want)
+					enginetest.WantOutcomes(t, stats, want)
 					if stats.Reasons[tt.reason] != 1 {
 						t.Errorf("reasons are %v, want one %q", stats.Reasons, tt.reason)
 					}
-					if got := len(s.errors()); got != told {
+					if got := len(s.Errors()); got != told {
 						t.Errorf("the ErrorHandler was called %d times, want %d", got, told)
 					}
 				})

@@ -18,6 +18,8 @@ import (
 	"testing/synctest"
 	"unicode/utf16"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/robots"
 )
@@ -25,48 +27,48 @@ import (
 // Redirects of robots.txt: five are followed, and those that lead nowhere count as no file (RFC 9309 §2.3.1.2).
 func TestRobotsRedirects(t *testing.T) {
 	const forbids = "User-agent: *\nDisallow: /\n"
-	chain := func(w *world, hops int) {
+	chain := func(w *enginetest.World, hops int) {
 		url := robotsURL
 		for i := range hops {
 			next := fmt.Sprintf("http://r%d.test/x", i)
-			w.page(url, redirect([]int{301, 302, 303, 307, 308}[i%5], next))
+			w.Page(url, enginetest.Redirect([]int{301, 302, 303, 307, 308}[i%5], next))
 			url = next
 		}
-		w.page(url, text(forbids))
+		w.Page(url, enginetest.Text(forbids))
 	}
 	for _, tt := range []struct {
 		name    string
-		build   func(w *world)
+		build   func(w *enginetest.World)
 		fetched bool
 		asked   int // requests, redirects included
 	}{
-		{"none", func(w *world) { chain(w, 0) }, false, 1},
-		{"five", func(w *world) { chain(w, 5) }, false, 6},
-		{"six", func(w *world) { chain(w, 6) }, true, 6},
-		{"to itself", func(w *world) { w.page(robotsURL, redirect(301, "/robots.txt")) }, true, 1},
-		{"to itself, with a fragment", func(w *world) { w.page(robotsURL, redirect(301, "/robots.txt#a")) }, true, 1},
-		{"in a circle", func(w *world) {
-			w.page(robotsURL, redirect(301, "/r")).page("http://a.test/r", redirect(302, robotsURL))
+		{"none", func(w *enginetest.World) { chain(w, 0) }, false, 1},
+		{"five", func(w *enginetest.World) { chain(w, 5) }, false, 6},
+		{"six", func(w *enginetest.World) { chain(w, 6) }, true, 6},
+		{"to itself", func(w *enginetest.World) { w.Page(robotsURL, enginetest.Redirect(301, "/robots.txt")) }, true, 1},
+		{"to itself, with a fragment", func(w *enginetest.World) { w.Page(robotsURL, enginetest.Redirect(301, "/robots.txt#a")) }, true, 1},
+		{"in a circle", func(w *enginetest.World) {
+			w.Page(robotsURL, enginetest.Redirect(301, "/r")).Page("http://a.test/r", enginetest.Redirect(302, robotsURL))
 		}, true, 2},
-		{"relative", func(w *world) {
-			w.page(robotsURL, redirect(301, "r.txt")).page("http://a.test/r.txt", text(forbids))
+		{"relative", func(w *enginetest.World) {
+			w.Page(robotsURL, enginetest.Redirect(301, "r.txt")).Page("http://a.test/r.txt", enginetest.Text(forbids))
 		}, false, 2},
-		{"to https", func(w *world) {
-			w.page(robotsURL, redirect(301, "https://a.test/robots.txt")).page("https://a.test/robots.txt", text(forbids))
+		{"to https", func(w *enginetest.World) {
+			w.Page(robotsURL, enginetest.Redirect(301, "https://a.test/robots.txt")).Page("https://a.test/robots.txt", enginetest.Text(forbids))
 		}, false, 2},
-		{"to a page that is missing", func(w *world) { w.page(robotsURL, redirect(301, "/nowhere")) }, true, 2},
-		{"to another scheme", func(w *world) { w.page(robotsURL, redirect(301, "ftp://a.test/robots.txt")) }, true, 1},
-		{"to no URL", func(w *world) { w.page(robotsURL, redirect(301, "http://[/")) }, true, 1},
-		{"without a target", func(w *world) { w.page(robotsURL, status(301)) }, true, 1},
-		{"300 and what is no redirect", func(w *world) { w.page(robotsURL, status(304)) }, true, 1},
+		{"to a page that is missing", func(w *enginetest.World) { w.Page(robotsURL, enginetest.Redirect(301, "/nowhere")) }, true, 2},
+		{"to another scheme", func(w *enginetest.World) { w.Page(robotsURL, enginetest.Redirect(301, "ftp://a.test/robots.txt")) }, true, 1},
+		{"to no URL", func(w *enginetest.World) { w.Page(robotsURL, enginetest.Redirect(301, "http://[/")) }, true, 1},
+		{"without a target", func(w *enginetest.World) { w.Page(robotsURL, enginetest.Status(301)) }, true, 1},
+		{"300 and what is no redirect", func(w *enginetest.World) { w.Page(robotsURL, enginetest.Status(304)) }, true, 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld().page("http://a.test/", page())
+				w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page())
 				tt.build(w)
-				stats := mustRun(t, obeying(w, newSpider("http://a.test/"), tegenaria.Politeness{}))
-				pages := w.count("http://a.test/")
-				if asked := len(w.visits()) - pages; pages == 1 != tt.fetched || asked != tt.asked || stats.RobotsRequests != 1 {
+				stats := enginetest.MustRun(t, obeying(w, enginetest.NewSpider("http://a.test/"), tegenaria.Politeness{}))
+				pages := w.Count("http://a.test/")
+				if asked := len(w.Visits()) - pages; pages == 1 != tt.fetched || asked != tt.asked || stats.RobotsRequests != 1 {
 					t.Errorf("the page was fetched %d times after %d requests for robots.txt, want %t after %d", pages, asked, tt.fetched, tt.asked)
 				}
 			})
@@ -114,7 +116,7 @@ func TestRobotsBodies(t *testing.T) {
 		{"HTML", "<!DOCTYPE html><title>Disallow: /no</title>", "", 200, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			server, log := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+			server, log := enginetest.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != "/robots.txt" {
 					return
 				}
@@ -124,10 +126,10 @@ func TestRobotsBodies(t *testing.T) {
 				w.WriteHeader(tt.status)
 				fmt.Fprint(w, tt.body)
 			})
-			mustRun(t, newEngine(nil, newSpider(server+"/no"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{})))
+			enginetest.MustRun(t, enginetest.NewEngine(nil, enginetest.NewSpider(server+"/no"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{})))
 			asked := false
 			for _, r := range log() {
-				asked = asked || r.target == "/no"
+				asked = asked || r.Target == "/no"
 			}
 			if asked == tt.obeyed {
 				t.Errorf("the forbidden page was asked for: %t", asked)
@@ -152,9 +154,9 @@ func TestRobotsOfADeadHost(t *testing.T) {
 		{"something else", errBroken, "robots"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := onePage().page(robotsURL, broken(tt.err)).page("http://b.test/", text("x")).page("http://b.test/robots.txt", status(404))
-			s := newSpider("http://a.test/", "http://b.test/")
-			s.parse = parserOf(func(ctx *tegenaria.Context) error {
+			w := onePage().Page(robotsURL, enginetest.Broken(tt.err)).Page("http://b.test/", enginetest.Text("x")).Page("http://b.test/robots.txt", enginetest.Status(404))
+			s := enginetest.NewSpider("http://a.test/", "http://b.test/")
+			s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 				_, err := get(ctx, "http://a.test/")
 				var unreachable *tegenaria.RobotsUnreachableError
 				if !errors.As(err, &unreachable) {
@@ -162,22 +164,22 @@ func TestRobotsOfADeadHost(t *testing.T) {
 				}
 				return nil
 			})
-			stats := mustRun(t, obeying(w, s, tegenaria.Politeness{}))
-			herr := s.onlyError(t)
+			stats := enginetest.MustRun(t, obeying(w, s, tegenaria.Politeness{}))
+			herr := s.OnlyError(t)
 			var unreachable *tegenaria.RobotsUnreachableError
 			if !errors.As(herr, &unreachable) || unreachable.Origin != "http://a.test" || !errors.Is(herr, tt.err) || !strings.Contains(herr.Error(), tt.err.Error()) ||
 				herr.Stage != tegenaria.StageRobots {
 				t.Errorf("ErrorHandler got %v (stage %s)", herr, herr.Stage)
 			}
-			if stats.Reasons["failed: "+tt.reason] != 2 || w.count("http://a.test/") != 0 || !slices.Contains(w.urls(), "http://b.test/") {
-				t.Errorf("reasons %v, asked %q", stats.Reasons, w.urls())
+			if stats.Reasons["failed: "+tt.reason] != 2 || w.Count("http://a.test/") != 0 || !slices.Contains(w.Urls(), "http://b.test/") {
+				t.Errorf("reasons %v, asked %q", stats.Reasons, w.Urls())
 			}
 		})
 	}
 }
 
 // seesAll is a middleware of funcs that sees the engine's own requests too.
-type seesAll struct{ hooks }
+type seesAll struct{ enginetest.Hooks }
 
 func (*seesAll) SeesInternal() bool { return true }
 
@@ -256,7 +258,7 @@ func TestH05StoredRobotsIsObeyed(t *testing.T) {
 				continue
 			}
 			t.Run(fmt.Sprint(tt.name, " full=", full), func(t *testing.T) {
-				server, log := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+				server, log := enginetest.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 					switch r.URL.Path {
 					case "/robots.txt":
 						tt.serve(w, r)
@@ -269,16 +271,16 @@ func TestH05StoredRobotsIsObeyed(t *testing.T) {
 				})
 				cache := &simpleCache{full: full, stored: map[string]*tegenaria.Response{}}
 				for run := 1; run <= 2; run++ {
-					mustRun(t, newEngine(nil, newSpider(server+"/"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{}),
+					enginetest.MustRun(t, enginetest.NewEngine(nil, enginetest.NewSpider(server+"/"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{}),
 						tegenaria.EngineWithMiddlewares(cache)))
-					asked := slices.ContainsFunc(log(), func(a asked) bool { return a.target == "/admin/" })
+					asked := slices.ContainsFunc(log(), func(a enginetest.Asked) bool { return a.Target == "/admin/" })
 					if asked != tt.allows {
 						t.Errorf("/admin/ was asked for in run %d: %t", run, asked)
 					}
 				}
 				fetched := 0
 				for _, a := range log() {
-					if a.target == "/robots.txt" {
+					if a.Target == "/robots.txt" {
 						fetched++
 					}
 				}
@@ -327,19 +329,19 @@ func TestH05RobotsAnswerWithoutBody(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld().page("http://a.test/admin/", page())
-				s := newSpider("http://a.test/admin/")
-				mustRun(t, obeying(w, s, tegenaria.Politeness{}, tegenaria.EngineWithMiddlewares(
-					&seesAll{hooks{name: "forgetful", request: of(tt.resp)}},
-					&seesAll{hooks{name: "innocent", priority: 1}})))
-				if asked := w.count("http://a.test/admin/") == 1; asked != tt.allowed || w.count(robotsURL) != 0 {
-					t.Errorf("asked for %q", w.urls())
+				w := enginetest.NewWorld().Page("http://a.test/admin/", enginetest.Page())
+				s := enginetest.NewSpider("http://a.test/admin/")
+				enginetest.MustRun(t, obeying(w, s, tegenaria.Politeness{}, tegenaria.EngineWithMiddlewares(
+					&seesAll{enginetest.Hooks{Name: "forgetful", Request: of(tt.resp)}},
+					&seesAll{enginetest.Hooks{Name: "innocent", Priority: 1}})))
+				if asked := w.Count("http://a.test/admin/") == 1; asked != tt.allowed || w.Count(robotsURL) != 0 {
+					t.Errorf("asked for %q", w.Urls())
 				}
 				if tt.missing == "" {
 					return
 				}
 				var wrong *tegenaria.RobotsAnswerError
-				herr := s.onlyError(t)
+				herr := s.OnlyError(t)
 				if !errors.As(herr, &wrong) || herr.Stage != tegenaria.StageRobots ||
 					*wrong != (tegenaria.RobotsAnswerError{URL: robotsURL, Middleware: "forgetful", Missing: tt.missing}) {
 					t.Errorf("%v (stage %s), want a *RobotsAnswerError", herr, herr.Stage)
@@ -385,7 +387,7 @@ func TestH05MiddlewaresChangeRobots(t *testing.T) {
 		{"a panic", func(*tegenaria.Context) { panic("internal") }, nil, nil, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			server, log := serveFunc(t, func(w http.ResponseWriter, r *http.Request) {
+			server, log := enginetest.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
 				switch r.URL.Path {
 				case "/robots.txt":
 					http.Redirect(w, r, "/rules", http.StatusFound)
@@ -402,10 +404,10 @@ func TestH05MiddlewaresChangeRobots(t *testing.T) {
 				}
 			}
 			response := of(tt.response)
-			s := newSpider(server+"/admin/", server+"/other/")
-			mustRun(t, newEngine(nil, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{}),
-				tegenaria.EngineWithMiddlewares(&seesAll{hooks{name: "busy", request: of(tt.request),
-					response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+			s := enginetest.NewSpider(server+"/admin/", server+"/other/")
+			enginetest.MustRun(t, enginetest.NewEngine(nil, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{}),
+				tegenaria.EngineWithMiddlewares(&seesAll{enginetest.Hooks{Name: "busy", Request: of(tt.request),
+					Response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 						if strings.HasSuffix(ctx.Request.Url, "/rules") {
 							return response(ctx)
 						}
@@ -413,14 +415,14 @@ func TestH05MiddlewaresChangeRobots(t *testing.T) {
 					}}})))
 			var got []string
 			for _, a := range log() {
-				if a.target == "/admin/" || a.target == "/other/" {
-					got = append(got, a.target)
+				if a.Target == "/admin/" || a.Target == "/other/" {
+					got = append(got, a.Target)
 				}
 			}
 			if slices.Sort(got); !slices.Equal(got, tt.want) {
 				t.Errorf("asked for %q, want %q", got, tt.want)
 			}
-			if errs := s.errors(); len(errs) > 0 != tt.fails {
+			if errs := s.Errors(); len(errs) > 0 != tt.fails {
 				t.Errorf("errors: %v", errs)
 			}
 		})
@@ -444,10 +446,10 @@ func TestEndlessRobots(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	s := newSpider(server.URL + "/")
-	s.parse = nothing
-	e := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(s), tegenaria.EngineWithLogger(quiet()))
-	if stats := mustRun(t, e); stats.Outcomes[tegenaria.Fetched] != 1 {
+	s := enginetest.NewSpider(server.URL + "/")
+	s.Parse = enginetest.Nothing
+	e := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(s), tegenaria.EngineWithLogger(enginetest.Quiet()))
+	if stats := enginetest.MustRun(t, e); stats.Outcomes[tegenaria.Fetched] != 1 {
 		t.Errorf("outcomes %v", stats.Outcomes)
 	}
 	if n := sent.Load(); n > 64<<20 { // what lies in buffers is more than what is read
@@ -471,11 +473,11 @@ func TestH01LongRobotsIsObeyed(t *testing.T) {
 				_, _ = w.Write(body)
 			}
 		}))
-		s := newSpider(server.URL+"/", server.URL+"/no")
-		s.parse = nothing
-		e := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(s), tegenaria.EngineWithLogger(quiet()))
-		if stats := mustRun(t, e); stats.Outcomes[tegenaria.Fetched] != 1 || stats.Outcomes[tegenaria.Robots] != 1 {
-			t.Errorf("%s: outcomes %v, errors %v", coding, stats.Outcomes, s.errors())
+		s := enginetest.NewSpider(server.URL+"/", server.URL+"/no")
+		s.Parse = enginetest.Nothing
+		e := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(s), tegenaria.EngineWithLogger(enginetest.Quiet()))
+		if stats := enginetest.MustRun(t, e); stats.Outcomes[tegenaria.Fetched] != 1 || stats.Outcomes[tegenaria.Robots] != 1 {
+			t.Errorf("%s: outcomes %v, errors %v", coding, stats.Outcomes, s.Errors())
 		}
 		server.Close()
 	}

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
@@ -97,13 +99,13 @@ func TestSecretsAreNotTold(t *testing.T) {
 	logger := logrus.New()
 	logger.SetOutput(&said) // under the logger's lock
 	logger.SetLevel(logrus.TraceLevel)
-	s := newSpider()
-	s.start = func(req chan<- *tegenaria.Context) {
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) {
 		for _, r := range requests {
 			req <- tegenaria.NewContext(r)
 		}
 	}
-	e := newEngine(nil, s, tegenaria.EngineWithLogger(logger), tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) {
+	e := enginetest.NewEngine(nil, s, tegenaria.EngineWithLogger(logger), tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) {
 		mu.Lock()
 		defer mu.Unlock()
 		failed++
@@ -111,7 +113,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 			t.Errorf("an error tells it: %s", text)
 		}
 	}), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 100}))
-	mustRun(t, e)
+	enginetest.MustRun(t, e)
 	if failed != len(requests) {
 		t.Errorf("%d of %d requests failed", failed, len(requests))
 	}
@@ -156,8 +158,8 @@ func TestSecretsOfReferences(t *testing.T) {
 		logger.SetLevel(logrus.TraceLevel)
 		var mu sync.Mutex // guards texts
 		var texts []string
-		s := newSpider(at+"/link", at+"/base", at+"/refresh", at+"/location")
-		s.parse = tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
+		s := enginetest.NewSpider(at+"/link", at+"/base", at+"/refresh", at+"/location")
+		s.Parse = tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
 			err := out.FollowLinks()
 			for _, ref := range []string{"http://u:s3cret@%zz/", "u:s3cret@%zz/", "//u:s3cret@%zz/", "http://s3cret@%zz/"} {
 				_, bad := r.Follow(ref)
@@ -165,13 +167,13 @@ func TestSecretsOfReferences(t *testing.T) {
 			}
 			return err
 		})
-		e := newEngine(nil, s, append(opts, tegenaria.EngineWithLogger(logger), tegenaria.EngineWithMiddlewares(middleware.NewMetaRefresh(middleware.MetaRefreshOptions{})),
+		e := enginetest.NewEngine(nil, s, append(opts, tegenaria.EngineWithLogger(logger), tegenaria.EngineWithMiddlewares(middleware.NewMetaRefresh(middleware.MetaRefreshOptions{})),
 			tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) {
 				mu.Lock()
 				defer mu.Unlock()
 				texts = append(texts, err.Error(), fmt.Sprint(err.Err))
 			}))...)
-		mustRun(t, e)
+		enginetest.MustRun(t, e)
 		if len(texts) == 0 || said.Len() == 0 {
 			t.Errorf("%s: nothing was told", name)
 		}
@@ -191,32 +193,32 @@ func TestH08SecretHeadersStayAtTheirOrigin(t *testing.T) {
 	for _, name := range secrets {
 		header[name] = "secret"
 	}
-	refresh := text(`<meta http-equiv="refresh" content="0; url=http://b.test/">`)
+	refresh := enginetest.Text(`<meta http-equiv="refresh" content="0; url=http://b.test/">`)
 	for _, tt := range []struct {
 		name, target string
-		first        answer
+		first        enginetest.Answer
 		stays        bool
 	}{
-		{"same origin", "http://a.test/to", redirect(302, "/to"), false},
-		{"other host", "http://b.test/", redirect(302, "http://b.test/"), true},
-		{"sub-domain", "http://x.a.test/", redirect(308, "http://x.a.test/"), true},
-		{"other scheme", "https://a.test/", redirect(301, "https://a.test/"), true},
-		{"other port", "http://a.test:81/", redirect(307, "http://a.test:81/"), true},
+		{"same origin", "http://a.test/to", enginetest.Redirect(302, "/to"), false},
+		{"other host", "http://b.test/", enginetest.Redirect(302, "http://b.test/"), true},
+		{"sub-domain", "http://x.a.test/", enginetest.Redirect(308, "http://x.a.test/"), true},
+		{"other scheme", "https://a.test/", enginetest.Redirect(301, "https://a.test/"), true},
+		{"other port", "http://a.test:81/", enginetest.Redirect(307, "http://a.test:81/"), true},
 		{"refresh", "http://b.test/", refresh, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld().page("http://a.test/", func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+			w := enginetest.NewWorld().Page("http://a.test/", func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 				resp, err := tt.first(ctx)
 				if resp != nil && resp.Header["Content-Type"] == nil {
 					resp.Header["Content-Type"] = []string{"text/html"}
 				}
 				return resp, err
-			}).page(tt.target, text(`<a href="/next">x</a>`)).page(strings.TrimSuffix(tt.target, "to")+"next", text("x"))
-			s := newSpider()
-			s.start = func(req chan<- *tegenaria.Context) {
+			}).Page(tt.target, enginetest.Text(`<a href="/next">x</a>`)).Page(strings.TrimSuffix(tt.target, "to")+"next", enginetest.Text("x"))
+			s := enginetest.NewSpider()
+			s.Start = func(req chan<- *tegenaria.Context) {
 				req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", "GET", nil, tegenaria.RequestWithRequestHeader(maps.Clone(header))))
 			}
-			s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 				if strings.HasSuffix(ctx.Request.Url, "next") {
 					return nil
 				}
@@ -226,21 +228,21 @@ func TestH08SecretHeadersStayAtTheirOrigin(t *testing.T) {
 				}
 				return err
 			}
-			mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(middleware.NewMetaRefresh(middleware.MetaRefreshOptions{})),
+			enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(middleware.NewMetaRefresh(middleware.MetaRefreshOptions{})),
 				tegenaria.EngineWithSecretHeaders("Token", "X-Shop-Session"),
 			))
-			visits := w.visits()
-			if len(visits) != 3 || visits[1].url != tt.target {
+			visits := w.Visits()
+			if len(visits) != 3 || visits[1].Url != tt.target {
 				t.Fatalf("%+v", visits)
 			}
 			want := maps.Clone(header)
 			if tt.stays {
 				want = map[string]string{"X-Own": "1", "Accept-Language": "en"}
 			}
-			if got := visits[1].req.Header; !maps.Equal(got, want) {
+			if got := visits[1].Req.Header; !maps.Equal(got, want) {
 				t.Errorf("%s was asked with %v", tt.target, got)
 			}
-			if got := visits[2].req.Header; len(got) > 0 {
+			if got := visits[2].Req.Header; len(got) > 0 {
 				t.Errorf("a followed link was asked with %v", got)
 			}
 		})
@@ -250,7 +252,7 @@ func TestH08SecretHeadersStayAtTheirOrigin(t *testing.T) {
 // A name that no header can have is a wiring mistake. It fails when config.mistakes does not look at the names.
 func TestH08SecretHeaderNames(t *testing.T) {
 	for _, name := range []string{"", "X Y", "X:", "Ü"} {
-		err := newEngine(newWorld(), newSpider("http://a.test/"), tegenaria.EngineWithSecretHeaders("Token", name)).Run(context.Background(), "test")
+		err := enginetest.NewEngine(enginetest.NewWorld(), enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithSecretHeaders("Token", name)).Run(context.Background(), "test")
 		var wiring *tegenaria.RunError
 		if !errors.As(err, &wiring) || !strings.Contains(err.Error(), "EngineWithSecretHeaders") {
 			t.Errorf("%q: %v", name, err)
@@ -260,21 +262,21 @@ func TestH08SecretHeaderNames(t *testing.T) {
 
 // A reference that cannot be resolved is told without the password of the page's URL, and of its own.
 func TestBadReferencesTellNoSecrets(t *testing.T) {
-	w := newWorld().page("http://user:hidden@a.test/", func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+	w := enginetest.NewWorld().Page("http://user:hidden@a.test/", func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 		return tegenaria.NewResponse(ctx.Request, http.StatusFound, map[string][]string{"Location": {"http://me:hidden@[::1/%zz"}}, nil), nil
-	}).page("http://user:hidden@b.test/", text("x"))
-	s := newSpider("http://user:hidden@a.test/", "http://user:hidden@b.test/")
-	s.parse = parserOf(func(ctx *tegenaria.Context) error {
+	}).Page("http://user:hidden@b.test/", enginetest.Text("x"))
+	s := enginetest.NewSpider("http://user:hidden@a.test/", "http://user:hidden@b.test/")
+	s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 		_, err := ctx.Response().Follow("http://me:hidden@[::1/%zz")
 		return err
 	})
-	mustRun(t, newEngine(w, s))
-	for _, herr := range s.errors() {
+	enginetest.MustRun(t, enginetest.NewEngine(w, s))
+	for _, herr := range s.Errors() {
 		if text := herr.Error(); strings.Contains(text, "hidden") {
 			t.Error(text)
 		}
 	}
-	if n := len(s.errors()); n != 2 {
+	if n := len(s.Errors()); n != 2 {
 		t.Errorf("%d errors", n)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 	"weak"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/spidertest"
 )
@@ -42,18 +44,18 @@ func itemOfItsURL(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ cha
 func TestPagesAreSettledTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages = 200
-		w := newWorld()
+		w := enginetest.NewWorld()
 		var seeds []string
 		for n := range pages {
 			url := fmt.Sprintf("http://a.test/%d", n)
-			w.page(url, after(time.Millisecond, text("x")))
+			w.Page(url, enginetest.After(time.Millisecond, enginetest.Text("x")))
 			seeds = append(seeds, url)
 		}
-		s := newSpider(seeds...)
-		s.parse = itemOfItsURL
+		s := enginetest.NewSpider(seeds...)
+		s.Parse = itemOfItsURL
 		c := &countedStaging{}
 		began := time.Now()
-		mustRun(t, newEngine(w, s, tegenaria.EngineWithConcurrency(2), tegenaria.EngineWithPipelines(c)))
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(2), tegenaria.EngineWithPipelines(c)))
 		took := time.Since(began)
 		if most := int(took/(20*time.Millisecond)) + 5; len(c.at) > most || len(c.at) < 3 {
 			t.Errorf("%d pages in %s were settled in %d batches, want at most %d", pages, took, len(c.at), most)
@@ -68,14 +70,14 @@ func TestPagesAreSettledTogether(t *testing.T) {
 // to do. It fails if the pause does not end then.
 func TestAPageIsSettledAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/1", after(time.Second, text("x"))).
-			page("http://a.test/2", after(time.Second+time.Millisecond, text("x"))).
-			page("http://a.test/3", after(time.Minute, text("x")))
-		s := newSpider("http://a.test/1", "http://a.test/2", "http://a.test/3")
-		s.parse = itemOfItsURL
+		w := enginetest.NewWorld().Page("http://a.test/1", enginetest.After(time.Second, enginetest.Text("x"))).
+			Page("http://a.test/2", enginetest.After(time.Second+time.Millisecond, enginetest.Text("x"))).
+			Page("http://a.test/3", enginetest.After(time.Minute, enginetest.Text("x")))
+		s := enginetest.NewSpider("http://a.test/1", "http://a.test/2", "http://a.test/3")
+		s.Parse = itemOfItsURL
 		c := &countedStaging{}
 		began := time.Now()
-		mustRun(t, newEngine(w, s, tegenaria.EngineWithConcurrency(8), tegenaria.EngineWithPipelines(c)))
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(8), tegenaria.EngineWithPipelines(c)))
 		var took []time.Duration
 		for _, at := range c.at {
 			took = append(took, at.Sub(began))
@@ -99,11 +101,11 @@ func TestNoRoomForBodiesEndsAPause(t *testing.T) {
 		for n := range pages {
 			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", n))
 		}
-		s := newSpider(seeds...)
-		s.parse = itemOfItsURL
+		s := enginetest.NewSpider(seeds...)
+		s.Parse = itemOfItsURL
 		c := &countedStaging{}
 		began := time.Now()
-		mustRun(t, newEngine(nil, s, tegenaria.EngineWithConcurrency(2), tegenaria.EngineWithPipelines(c),
+		enginetest.MustRun(t, enginetest.NewEngine(nil, s, tegenaria.EngineWithConcurrency(2), tegenaria.EngineWithPipelines(c),
 			tegenaria.EngineWithHTTPClient(web.Client()), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
 			tegenaria.EngineWithLimits(tegenaria.Limits{BodiesInFlight: 400})))
 		if took := time.Since(began); took > pages*time.Millisecond {
@@ -142,19 +144,19 @@ func TestLastingLackOfRoomEndsAPause(t *testing.T) {
 		for n := range 20 {
 			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", n))
 		}
-		s := newSpider(seeds...)
+		s := enginetest.NewSpider(seeds...)
 		began := time.Now()
 		var came time.Duration
-		s.parse = func(ctx *tegenaria.Context, items chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		s.Parse = func(ctx *tegenaria.Context, items chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			if ctx.Request.Url == "http://a.test/waits" {
 				came = time.Since(began)
 			}
-			sleep(answers[strings.TrimPrefix(ctx.Request.Url, "http://a.test")].parse * time.Millisecond)
+			enginetest.Sleep(answers[strings.TrimPrefix(ctx.Request.Url, "http://a.test")].parse * time.Millisecond)
 			items <- tegenaria.NewItem(ctx, ctx.Request.Url)
 			return nil
 		}
 		c := &countedStaging{}
-		mustRun(t, newEngine(nil, s, tegenaria.EngineWithConcurrency(5), tegenaria.EngineWithPipelines(c),
+		enginetest.MustRun(t, enginetest.NewEngine(nil, s, tegenaria.EngineWithConcurrency(5), tegenaria.EngineWithPipelines(c),
 			tegenaria.EngineWithHTTPClient(web.Client()), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
 			tegenaria.EngineWithLimits(tegenaria.Limits{BodiesInFlight: 400})))
 		if came != 7*time.Millisecond {
@@ -167,34 +169,34 @@ func TestLastingLackOfRoomEndsAPause(t *testing.T) {
 // verdict. It fails, by a crawl that ends early, if it is counted with the verdict.
 func TestTakenBeforeItsSenderKnows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", text("x")).page("http://c.test/", text("x")).page("http://c.test/2", text("x"))
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://c.test/", enginetest.Text("x")).Page("http://c.test/2", enginetest.Text("x"))
 		for n := range 3 {
-			w.page(fmt.Sprint("http://b.test/", n), after(5*time.Second, text("x")))
+			w.Page(fmt.Sprint("http://b.test/", n), enginetest.After(5*time.Second, enginetest.Text("x")))
 		}
-		s := newSpider("http://a.test/", "http://b.test/0", "http://b.test/1")
-		s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		s := enginetest.NewSpider("http://a.test/", "http://b.test/0", "http://b.test/1")
+		s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			if ctx.Request.Url == "http://a.test/" {
-				req <- send("http://b.test/2")
-				sleep(10 * time.Millisecond) // a batch of its own
-				req <- send("http://c.test/")
-				req <- send("http://c.test/2")
+				req <- enginetest.Send("http://b.test/2")
+				enginetest.Sleep(10 * time.Millisecond) // a batch of its own
+				req <- enginetest.Send("http://c.test/")
+				req <- enginetest.Send("http://c.test/2")
 			}
 			return nil
 		}
 		slow := tegenaria.Politeness{PerSlot: 1, Overrides: map[string]tegenaria.SlotPolicy{"c.test": {Delay: 3 * time.Second, PerSlot: 1}}}
 		var e *tegenaria.SpiderEngine
-		e = newEngine(w, s, tegenaria.EngineWithConcurrency(4), tegenaria.EngineWithPoliteness(slow),
+		e = enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(4), tegenaria.EngineWithPoliteness(slow),
 			tegenaria.EngineWithEvents(tegenaria.Events{RequestAccepted: func(r *tegenaria.Request) {
 				if r.Url != "http://b.test/2" {
 					return
 				}
-				sleep(18 * time.Second) // it is taken and settled meanwhile
+				enginetest.Sleep(18 * time.Second) // it is taken and settled meanwhile
 				if s := e.Stats(); s.Pending < 0 {
 					t.Errorf("%d requests are pending", s.Pending)
 				}
 			}}))
-		stats := mustRun(t, e)
-		if n := w.count("http://c.test/2"); n != 1 || stats.Pending+stats.InFlight != 0 {
+		stats := enginetest.MustRun(t, e)
+		if n := w.Count("http://c.test/2"); n != 1 || stats.Pending+stats.InFlight != 0 {
 			t.Errorf("the last page was asked for %d times; %+v", n, stats)
 		}
 	})
@@ -217,22 +219,22 @@ func (c *slowCommitter) Prepare(ctx context.Context, ids []string) ([]byte, erro
 func TestWaitingPagesAreLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pages = 40
-		w := newWorld()
+		w := enginetest.NewWorld()
 		var seeds []string
 		for i := range pages {
 			url := fmt.Sprintf("http://a.test/%d", i)
 			seeds = append(seeds, url)
-			w.page(url, text("x"))
+			w.Page(url, enginetest.Text("x"))
 		}
 		var responses []weak.Pointer[tegenaria.Response]
-		s := newSpider(seeds...)
-		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		s := enginetest.NewSpider(seeds...)
+		s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			responses = append(responses, weak.Make(ctx.Response()))
 			item <- tegenaria.NewItem(ctx, len(responses))
 			return nil
 		}
 		c := &slowCommitter{goOn: make(chan struct{})}
-		e := newEngine(w, s, tegenaria.EngineWithPipelines(c), tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithConcurrency(1))
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(c), tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithConcurrency(1))
 		done := make(chan error, 1)
 		go func() { done <- e.Run(t.Context(), s.GetName()) }()
 		synctest.Wait()
@@ -280,9 +282,9 @@ func (c *wrapCache) Settle(ctx context.Context, b tegenaria.Batch) error {
 // The last Settle hangs until its context ends, which Stop sees to.
 func TestSettleFinishedHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", text("x"))
-		s := newSpider("http://a.test/")
-		s.parse = nothing
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = enginetest.Nothing
 		release := make(chan struct{})
 		var forced atomic.Bool
 		cache := &wrapCache{CacheInterface: tegenaria.NewMemoryCache(), durable: true, settle: func(ctx context.Context, b tegenaria.Batch) error {
@@ -295,14 +297,14 @@ func TestSettleFinishedHangs(t *testing.T) {
 			}
 			return nil
 		}}
-		e := newEngine(w, s, tegenaria.EngineWithCache(cache))
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(cache))
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		go func() {
-			sleep(time.Minute)
+			enginetest.Sleep(time.Minute)
 			cancel()
 			e.Stop(context.Background())
-			sleep(24 * time.Hour)
+			enginetest.Sleep(24 * time.Hour)
 			select {
 			case <-release:
 			default:
@@ -314,6 +316,6 @@ func TestSettleFinishedHangs(t *testing.T) {
 		if forced.Load() {
 			t.Error("Run did not return within a day of Stop and of the end of its context")
 		}
-		sleep(48 * time.Hour)
+		enginetest.Sleep(48 * time.Hour)
 	})
 }

@@ -9,19 +9,21 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
 // The first signal drains, the second one cancels, one that comes while the parts are closed cancels that. It fails if
 // Execute heeds two signals only.
 func TestExecuteSignals(t *testing.T) {
-	server, _ := serve(t, map[string]string{"/": "x"})
+	server, _ := enginetest.Serve(t, map[string]string{"/": "x"})
 	for _, signals := range []int{1, 2, 3} {
 		t.Run(fmt.Sprint(signals), func(t *testing.T) {
-			s := newSpider(server + "/")
+			s := enginetest.NewSpider(server + "/")
 			parsing, stopping := make(chan struct{}), make(chan struct{})
 			cancelled := false
-			s.parse = parserOf(func(ctx *tegenaria.Context) error {
+			s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 				close(parsing)
 				select {
 				case <-stopping:
@@ -43,7 +45,7 @@ func TestExecuteSignals(t *testing.T) {
 				return nil
 			}}
 			var closed error // why the closing ended
-			e := newEngine(nil, watching, tegenaria.EngineWithMiddlewares(&opening{close: func(ctx context.Context, _ string) error {
+			e := enginetest.NewEngine(nil, watching, tegenaria.EngineWithMiddlewares(&opening{close: func(ctx context.Context, _ string) error {
 				if signals < 3 {
 					return nil
 				}
@@ -58,7 +60,7 @@ func TestExecuteSignals(t *testing.T) {
 			if err := syscall.Kill(syscall.Getpid(), syscall.SIGTERM); err != nil {
 				t.Fatal(err)
 			}
-			wantStopped(t, <-result, "stopped")
+			enginetest.WantStopped(t, <-result, "stopped")
 			if cancelled != (signals > 1) {
 				t.Errorf("after %d signals the work was cancelled: %t", signals, cancelled)
 			}

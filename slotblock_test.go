@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
@@ -21,42 +23,42 @@ func TestH07BlockedSlotIsTold(t *testing.T) {
 	throttle := &tegenaria.AutoThrottle{Target: 0.1, Max: time.Minute}
 	for _, tt := range []struct {
 		name   string
-		answer answer // of the first page
+		answer enginetest.Answer // of the first page
 		p      tegenaria.Politeness
-		robots answer
+		robots enginetest.Answer
 		want   []string // event: when, cause, for how long
 	}{
 		{"a minute", refuse(503, is("60")), tegenaria.Politeness{IgnoreRobots: true}, nil, nil},
 		{"more than a minute", refuse(429, is("61")), tegenaria.Politeness{IgnoreRobots: true}, nil, []string{"0s Retry-After 1m1s"}},
 		{"capped", refuse(503, is("9999")), tegenaria.Politeness{IgnoreRobots: true}, nil, []string{"0s Retry-After 1h0m0s"}},
-		{"twice", inTurn(refuse(503, is("120")), refuse(503, is("120"))), tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1}, nil, []string{"0s Retry-After 2m0s"}},
-		{"refused once", status(503), tegenaria.Politeness{IgnoreRobots: true}, nil, nil},
-		{"its own delay", text("x"), tegenaria.Politeness{IgnoreRobots: true, Delay: time.Hour}, nil, nil},
-		{"AutoThrottle at its maximum", after(50*time.Second, text("x")), tegenaria.Politeness{IgnoreRobots: true, AutoThrottle: throttle, PerSlot: 1}, nil, []string{"50s AutoThrottle 10s"}},
-		{"Crawl-delay", text("x"), tegenaria.Politeness{MaxCrawlDelay: time.Hour}, text("User-agent: *\nCrawl-delay: 300\n"), []string{"0s Crawl-delay 5m0s"}},
-		{"a short Crawl-delay", text("x"), tegenaria.Politeness{}, text("User-agent: *\nCrawl-delay: 300\n"), nil},
-		{"robots.txt asks for time", text("x"), tegenaria.Politeness{}, inTurn(refuse(503, is("300")), text("")), []string{"0s robots.txt 5m0s"}},
-		{"robots.txt cannot be had", text("x"), tegenaria.Politeness{}, status(500), []string{"30s robots.txt 24h0m0s"}},
+		{"twice", enginetest.InTurn(refuse(503, is("120")), refuse(503, is("120"))), tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1}, nil, []string{"0s Retry-After 2m0s"}},
+		{"refused once", enginetest.Status(503), tegenaria.Politeness{IgnoreRobots: true}, nil, nil},
+		{"its own delay", enginetest.Text("x"), tegenaria.Politeness{IgnoreRobots: true, Delay: time.Hour}, nil, nil},
+		{"AutoThrottle at its maximum", enginetest.After(50*time.Second, enginetest.Text("x")), tegenaria.Politeness{IgnoreRobots: true, AutoThrottle: throttle, PerSlot: 1}, nil, []string{"50s AutoThrottle 10s"}},
+		{"Crawl-delay", enginetest.Text("x"), tegenaria.Politeness{MaxCrawlDelay: time.Hour}, enginetest.Text("User-agent: *\nCrawl-delay: 300\n"), []string{"0s Crawl-delay 5m0s"}},
+		{"a short Crawl-delay", enginetest.Text("x"), tegenaria.Politeness{}, enginetest.Text("User-agent: *\nCrawl-delay: 300\n"), nil},
+		{"robots.txt asks for time", enginetest.Text("x"), tegenaria.Politeness{}, enginetest.InTurn(refuse(503, is("300")), enginetest.Text("")), []string{"0s robots.txt 5m0s"}},
+		{"robots.txt cannot be had", enginetest.Text("x"), tegenaria.Politeness{}, enginetest.Status(500), []string{"30s robots.txt 24h0m0s"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld().page("http://b.test/1", text("x")).page("http://a.test/0", tt.answer)
+				w := enginetest.NewWorld().Page("http://b.test/1", enginetest.Text("x")).Page("http://a.test/0", tt.answer)
 				if tt.robots != nil {
-					w.page(robotsURL, tt.robots)
+					w.Page(robotsURL, tt.robots)
 				}
 				seeds := []string{"http://a.test/0", "http://b.test/1"}
 				for i := range 5 {
 					seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i+1))
-					w.page(seeds[i+2], text("x"))
+					w.Page(seeds[i+2], enginetest.Text("x"))
 				}
-				s := newSpider(seeds...)
-				s.parse = nothing
+				s := enginetest.NewSpider(seeds...)
+				s.Parse = enginetest.Nothing
 				var log bytes.Buffer
 				logger := logrus.New()
 				logger.SetOutput(&log)
 				began := time.Now()
 				var got []string
-				e := newEngine(w, s, tegenaria.EngineWithPoliteness(tt.p), tegenaria.EngineWithLogger(logger),
+				e := enginetest.NewEngine(w, s, tegenaria.EngineWithPoliteness(tt.p), tegenaria.EngineWithLogger(logger),
 					tegenaria.EngineWithEvents(tegenaria.Events{SlotBlocked: func(b tegenaria.SlotBlock) {
 						if b.Slot != "a.test" {
 							t.Errorf("told of %q", b.Slot)
@@ -64,7 +66,7 @@ func TestH07BlockedSlotIsTold(t *testing.T) {
 						got = append(got, fmt.Sprint(time.Since(began), " ", b.Cause, " ", time.Until(b.Until)))
 						panic("it is recovered")
 					}}))
-				mustRun(t, e)
+				enginetest.MustRun(t, e)
 				if !slices.Equal(got, tt.want) {
 					t.Errorf("told %q, want %q", got, tt.want)
 				}
@@ -80,14 +82,14 @@ func TestH07BlockedSlotIsTold(t *testing.T) {
 // fails when slotBlocks.add forgets what was told.
 func TestH07RefusalsTogetherAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, seeds := newWorld(), []string(nil)
+		w, seeds := enginetest.NewWorld(), []string(nil)
 		for i, wait := range []string{"300", "300", "310", "600", "300"} {
 			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
-			w.page(seeds[i], after(time.Duration(i+1)*time.Second, refuse(503, is(wait))))
+			w.Page(seeds[i], enginetest.After(time.Duration(i+1)*time.Second, refuse(503, is(wait))))
 		}
 		began := time.Now()
 		var got []string
-		mustRun(t, polite(w, tegenaria.Politeness{PerSlot: 5}, seeds,
+		enginetest.MustRun(t, polite(w, tegenaria.Politeness{PerSlot: 5}, seeds,
 			tegenaria.EngineWithEvents(tegenaria.Events{SlotBlocked: func(b tegenaria.SlotBlock) {
 				got = append(got, fmt.Sprint(time.Since(began), " ", b.Cause, " ", time.Until(b.Until)))
 			}})))
@@ -100,21 +102,21 @@ func TestH07RefusalsTogetherAreToldOnce(t *testing.T) {
 // A job that goes on says so when an earlier run has stored a long pause. It fails when restore does not look.
 func TestH07StoredBlockIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newCrashStore()
-		first := &crashCache{crashStore: store}
-		w := newWorld().page("http://a.test/0", refuse(503, is("600"))).page("http://a.test/1", text("x"))
-		w.page("http://b.test/0", after(time.Minute, func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
-			first.kill()
-			return text("x")(ctx)
+		store := enginetest.NewCrashStore()
+		first := &enginetest.CrashCache{CrashStore: store}
+		w := enginetest.NewWorld().Page("http://a.test/0", refuse(503, is("600"))).Page("http://a.test/1", enginetest.Text("x"))
+		w.Page("http://b.test/0", enginetest.After(time.Minute, func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+			first.Kill()
+			return enginetest.Text("x")(ctx)
 		}))
 		seeds := []string{"http://a.test/0", "http://a.test/1", "http://b.test/0"}
 		p := tegenaria.Politeness{PerSlot: 1}
-		if err := polite(w, p, seeds, tegenaria.EngineWithCache(first)).Run(t.Context(), "test"); !errors.Is(err, errCrashed) {
+		if err := polite(w, p, seeds, tegenaria.EngineWithCache(first)).Run(t.Context(), "test"); !errors.Is(err, enginetest.ErrCrashed) {
 			t.Fatalf("the first run returned %v", err)
 		}
-		w.page("http://b.test/0", text("x"))
+		w.Page("http://b.test/0", enginetest.Text("x"))
 		var got []string
-		mustRun(t, polite(w, p, seeds, tegenaria.EngineWithCache(&crashCache{crashStore: store}),
+		enginetest.MustRun(t, polite(w, p, seeds, tegenaria.EngineWithCache(&enginetest.CrashCache{CrashStore: store}),
 			tegenaria.EngineWithEvents(tegenaria.Events{SlotBlocked: func(b tegenaria.SlotBlock) {
 				got = append(got, fmt.Sprint(b.Slot, " ", b.Cause, " ", time.Until(b.Until)))
 			}})))
@@ -127,16 +129,16 @@ func TestH07StoredBlockIsTold(t *testing.T) {
 // However many slots are blocked, the log has 20 lines a minute, and the event tells all. It fails when all are logged.
 func TestH07LogOfBlocksIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, seeds := newWorld(), []string(nil)
+		w, seeds := enginetest.NewWorld(), []string(nil)
 		for i := range 200 {
 			seeds = append(seeds, fmt.Sprintf("http://h%d.test/", i))
-			w.page(seeds[i], refuse(503, is("300")))
+			w.Page(seeds[i], refuse(503, is("300")))
 		}
 		var log bytes.Buffer
 		logger := logrus.New()
 		logger.SetOutput(&log)
 		told := make(chan string, 1000)
-		mustRun(t, polite(w, tegenaria.Politeness{}, seeds, tegenaria.EngineWithLogger(logger),
+		enginetest.MustRun(t, polite(w, tegenaria.Politeness{}, seeds, tegenaria.EngineWithLogger(logger),
 			tegenaria.EngineWithEvents(tegenaria.Events{SlotBlocked: func(b tegenaria.SlotBlock) { told <- b.Slot }})))
 		if len(told) != 200 {
 			t.Errorf("told of %d slots, want 200", len(told))

@@ -10,12 +10,14 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
 // starting is a spider with Start.
 type starting struct {
-	*testSpider
+	*enginetest.Spider
 	run func(ctx context.Context, req chan<- *tegenaria.Context) error
 }
 
@@ -24,7 +26,7 @@ func (s *starting) Start(ctx context.Context, req chan<- *tegenaria.Context) err
 }
 
 func TestSpiderMistakes(t *testing.T) {
-	a := tegenaria.NewSpider("a", nothing)
+	a := tegenaria.NewSpider("a", enginetest.Nothing)
 	for _, tt := range []struct {
 		name    string
 		spiders []tegenaria.SpiderInterface
@@ -32,15 +34,15 @@ func TestSpiderMistakes(t *testing.T) {
 		want    []string
 	}{
 		{"unknown", []tegenaria.SpiderInterface{a}, "b", []string{`no spider is called "b"`, "RegisterSpiders"}},
-		{"duplicate", []tegenaria.SpiderInterface{a, tegenaria.NewSpider("a", nothing)}, "a", []string{`two spiders are called "a"`}},
-		{"empty", []tegenaria.SpiderInterface{a, tegenaria.NewSpider("", nothing)}, "a", []string{"spider 2 has no name", "BaseSpider.Name"}},
+		{"duplicate", []tegenaria.SpiderInterface{a, tegenaria.NewSpider("a", enginetest.Nothing)}, "a", []string{`two spiders are called "a"`}},
+		{"empty", []tegenaria.SpiderInterface{a, tegenaria.NewSpider("", enginetest.Nothing)}, "a", []string{"spider 2 has no name", "BaseSpider.Name"}},
 		{"nil", []tegenaria.SpiderInterface{nil, a}, "a", []string{"argument 1 is nil"}},
 		{"nil pointer", []tegenaria.SpiderInterface{a, (*starting)(nil)}, "a", []string{"argument 2 is nil"}},
-		{"all at once", []tegenaria.SpiderInterface{nil, a, a, tegenaria.NewSpider("", nothing)}, "c",
+		{"all at once", []tegenaria.SpiderInterface{nil, a, a, tegenaria.NewSpider("", enginetest.Nothing)}, "c",
 			[]string{"argument 1 is nil", `two spiders are called "a"`, "spider 4 has no name", `no spider is called "c"`}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e := tegenaria.NewSpiderEngine(tegenaria.EngineWithLogger(quiet()), tegenaria.EngineWithDownloader(newWorld()))
+			e := tegenaria.NewSpiderEngine(tegenaria.EngineWithLogger(enginetest.Quiet()), tegenaria.EngineWithDownloader(enginetest.NewWorld()))
 			e.RegisterSpiders(tt.spiders...)
 			err := e.Run(t.Context(), tt.ask)
 			var wiring *tegenaria.RunError
@@ -58,34 +60,34 @@ func TestSpiderMistakes(t *testing.T) {
 
 // An engine runs the spider that is asked for, of several.
 func TestSpidersOfOneEngine(t *testing.T) {
-	w := newWorld()
-	e := tegenaria.NewSpiderEngine(tegenaria.EngineWithLogger(quiet()), tegenaria.EngineWithDownloader(w),
+	w := enginetest.NewWorld()
+	e := tegenaria.NewSpiderEngine(tegenaria.EngineWithLogger(enginetest.Quiet()), tegenaria.EngineWithDownloader(w),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
 	for _, name := range []string{"a", "b", "c"} {
 		u := "http://" + name + ".test/"
-		w.page(u, text("x"))
-		e.RegisterSpiders(tegenaria.NewSpider(name, nothing, u))
+		w.Page(u, enginetest.Text("x"))
+		e.RegisterSpiders(tegenaria.NewSpider(name, enginetest.Nothing, u))
 	}
 	for _, name := range []string{"b", "a", "b"} {
 		if err := e.Run(t.Context(), name); err != nil || e.Summary().Spider != name {
 			t.Errorf("Run(%s): %v, spider %q", name, err, e.Summary().Spider)
 		}
 	}
-	if want := []string{"http://b.test/", "http://a.test/", "http://b.test/"}; !slices.Equal(w.urls(), want) {
-		t.Errorf("asked %q, want %q", w.urls(), want)
+	if want := []string{"http://b.test/", "http://a.test/", "http://b.test/"}; !slices.Equal(w.Urls(), want) {
+		t.Errorf("asked %q, want %q", w.Urls(), want)
 	}
 }
 
 func TestStarter(t *testing.T) {
 	t.Run("is used instead of StartRequest", func(t *testing.T) {
-		w := newWorld().page("http://start.test/", text("x"))
-		s := newSpider("http://feed.test/")
-		s.parse = nothing
-		mustRun(t, newEngine(w, &starting{s, func(_ context.Context, req chan<- *tegenaria.Context) error {
-			req <- send("http://start.test/")
+		w := enginetest.NewWorld().Page("http://start.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://feed.test/")
+		s.Parse = enginetest.Nothing
+		enginetest.MustRun(t, enginetest.NewEngine(w, &starting{s, func(_ context.Context, req chan<- *tegenaria.Context) error {
+			req <- enginetest.Send("http://start.test/")
 			return nil
 		}}))
-		if got := w.urls(); !slices.Equal(got, []string{"http://start.test/"}) {
+		if got := w.Urls(); !slices.Equal(got, []string{"http://start.test/"}) {
 			t.Errorf("asked %q", got)
 		}
 	})
@@ -97,11 +99,11 @@ func TestStarter(t *testing.T) {
 		"panic": {func() error { panic("start") }, func(err error) bool { var p *tegenaria.PanicError; return errors.As(err, &p) }},
 	} {
 		t.Run(name+" ends the run", func(t *testing.T) {
-			w := newWorld().page("http://a.test/", text("x"))
-			s := newSpider()
-			s.parse = nothing
-			err := run(t, newEngine(w, &starting{s, func(_ context.Context, req chan<- *tegenaria.Context) error {
-				req <- send("http://a.test/")
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+			s := enginetest.NewSpider()
+			s.Parse = enginetest.Nothing
+			err := enginetest.Run(t, enginetest.NewEngine(w, &starting{s, func(_ context.Context, req chan<- *tegenaria.Context) error {
+				req <- enginetest.Send("http://a.test/")
 				return tt.start()
 			}}))
 			var failed *tegenaria.RunError
@@ -112,18 +114,18 @@ func TestStarter(t *testing.T) {
 	}
 	t.Run("is told when the crawl stops", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := newSpider()
-			e := newEngine(newWorld(), &starting{s, func(ctx context.Context, _ chan<- *tegenaria.Context) error {
+			s := enginetest.NewSpider()
+			e := enginetest.NewEngine(enginetest.NewWorld(), &starting{s, func(ctx context.Context, _ chan<- *tegenaria.Context) error {
 				<-ctx.Done()
 				return ctx.Err()
 			}})
 			result := make(chan error, 1)
-			go func() { result <- run(t, e) }()
+			go func() { result <- enginetest.Run(t, e) }()
 			synctest.Wait()
 			if err := e.Stop(t.Context()); err != nil {
 				t.Errorf("Stop: %v", err)
 			}
-			wantStopped(t, <-result, "stopped")
+			enginetest.WantStopped(t, <-result, "stopped")
 		})
 	})
 }
@@ -131,18 +133,18 @@ func TestStarter(t *testing.T) {
 // What StartRequest sends is crawled while it still runs.
 func TestStartRequestStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/1", text("x")).page("http://a.test/2", text("x"))
+		w := enginetest.NewWorld().Page("http://a.test/1", enginetest.Text("x")).Page("http://a.test/2", enginetest.Text("x"))
 		parsed := make(chan struct{}, 2)
-		s := newSpider()
-		s.parse = parserOf(func(*tegenaria.Context) error { parsed <- struct{}{}; return nil })
-		s.start = func(req chan<- *tegenaria.Context) {
-			req <- send("http://a.test/1")
+		s := enginetest.NewSpider()
+		s.Parse = parserOf(func(*tegenaria.Context) error { parsed <- struct{}{}; return nil })
+		s.Start = func(req chan<- *tegenaria.Context) {
+			req <- enginetest.Send("http://a.test/1")
 			<-parsed
-			req <- send("http://a.test/2")
+			req <- enginetest.Send("http://a.test/2")
 		}
-		mustRun(t, newEngine(w, s))
-		if len(w.visits()) != 2 {
-			t.Errorf("asked %q", w.urls())
+		enginetest.MustRun(t, enginetest.NewEngine(w, s))
+		if len(w.Visits()) != 2 {
+			t.Errorf("asked %q", w.Urls())
 		}
 	})
 }
@@ -150,60 +152,60 @@ func TestStartRequestStreams(t *testing.T) {
 // StartRequest feels backpressure: at most Limits.Pending requests wait.
 func TestStartRequestWaitsForRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
-		s := newSpider()
-		s.parse = nothing
+		w := enginetest.NewWorld()
+		s := enginetest.NewSpider()
+		s.Parse = enginetest.Nothing
 		const n, pending = 500, 20
 		sent := 0
-		s.start = func(req chan<- *tegenaria.Context) {
+		s.Start = func(req chan<- *tegenaria.Context) {
 			for i := range n {
 				u := fmt.Sprintf("http://a.test/%d", i)
-				w.page(u, text("x"))
-				req <- send(u)
+				w.Page(u, enginetest.Text("x"))
+				req <- enginetest.Send(u)
 				sent++
 			}
 		}
 		var e *tegenaria.SpiderEngine
 		most := int64(0)
 		var mu sync.Mutex
-		e = newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Pending: pending}), tegenaria.EngineWithEvents(tegenaria.Events{
+		e = enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Pending: pending}), tegenaria.EngineWithEvents(tegenaria.Events{
 			RequestStarted: func(*tegenaria.Request) {
 				mu.Lock()
 				defer mu.Unlock()
 				most = max(most, e.Stats().Pending)
 			},
 		}))
-		mustRun(t, e)
-		if sent != n || len(w.visits()) != n || most > pending {
-			t.Errorf("sent %d, asked %d, at most %d waited", sent, len(w.visits()), most)
+		enginetest.MustRun(t, e)
+		if sent != n || len(w.Visits()) != n || most > pending {
+			t.Errorf("sent %d, asked %d, at most %d waited", sent, len(w.Visits()), most)
 		}
 	})
 }
 
 // A nil Context, and one without a request, are failures that are told, and nothing more.
 func TestNilRequests(t *testing.T) {
-	w := newWorld().page("http://a.test/", text("x"))
-	s := newSpider()
-	s.start = func(req chan<- *tegenaria.Context) {
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) {
 		req <- nil
 		req <- tegenaria.NewContext(nil)
-		req <- send("http://a.test/")
+		req <- enginetest.Send("http://a.test/")
 	}
-	s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+	s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 		req <- nil
 		item <- nil
 		return nil
 	}
-	stats := mustRun(t, newEngine(w, s))
-	wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 3, tegenaria.Fetched: 1})
-	if n := len(s.errors()); n != 4 {
-		t.Errorf("ErrorHandler was told %d times: %v", n, s.errors())
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 3, tegenaria.Fetched: 1})
+	if n := len(s.Errors()); n != 4 {
+		t.Errorf("ErrorHandler was told %d times: %v", n, s.Errors())
 	}
 }
 
 // ParserSet and names: the parser of a request is found by value and by name.
 func TestNamedParsers(t *testing.T) {
-	w := newWorld()
+	w := enginetest.NewWorld()
 	var mu sync.Mutex
 	got := map[string]string{}
 	named := func(name string) tegenaria.Parser {
@@ -215,21 +217,21 @@ func TestNamedParsers(t *testing.T) {
 		})
 	}
 	detail := named("detail")
-	s := newSpider()
-	s.parse = named("spider")
-	s.start = func(req chan<- *tegenaria.Context) {
+	s := enginetest.NewSpider()
+	s.Parse = named("spider")
+	s.Start = func(req chan<- *tegenaria.Context) {
 		for i, opts := range [][]tegenaria.RequestOption{
 			nil, {tegenaria.RequestWithParser(detail)}, {tegenaria.RequestWithParserName("detail")}, {tegenaria.RequestWithParserName("")},
 			{tegenaria.RequestWithParser(s.Parser)}, {tegenaria.RequestWithParserName("nobody")},
 		} {
 			u := fmt.Sprintf("http://a.test/%d", i)
-			w.page(u, text("x"))
-			req <- send(u, opts...)
+			w.Page(u, enginetest.Text("x"))
+			req <- enginetest.Send(u, opts...)
 		}
 	}
-	e := newEngine(w, s)
+	e := enginetest.NewEngine(w, s)
 	e.RegisterParser("detail", detail)
-	mustRun(t, e)
+	enginetest.MustRun(t, e)
 	want := map[string]string{"http://a.test/0": "spider", "http://a.test/1": "detail", "http://a.test/2": "detail",
 		"http://a.test/3": "spider", "http://a.test/4": "spider"}
 	for u, name := range want {
@@ -238,20 +240,20 @@ func TestNamedParsers(t *testing.T) {
 		}
 	}
 	var refused *tegenaria.RequestError
-	if herr := s.onlyError(t); !errors.As(herr, &refused) || refused.Field != "Parser" || refused.URL != "http://a.test/5" {
+	if herr := s.OnlyError(t); !errors.As(herr, &refused) || refused.Field != "Parser" || refused.URL != "http://a.test/5" {
 		t.Errorf("ErrorHandler got %v", herr)
 	}
 }
 
 // Each of several parsers sees the whole body, and what they send is merged.
 func TestParsers(t *testing.T) {
-	w := newWorld().page("http://a.test/", text("the body")).page("http://a.test/1", text("x")).page("http://a.test/2", text("x"))
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("the body")).Page("http://a.test/1", enginetest.Text("x")).Page("http://a.test/2", enginetest.Text("x"))
 	one := func(n int, err error) tegenaria.Parser {
 		return func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			body := ctx.Response().Buffer.String()
 			ctx.Response().Buffer.Next(3) // reading from the view takes nothing from the body
 			item <- tegenaria.NewItem(ctx, fmt.Sprint(n, body, ctx.Response().String()))
-			req <- send(fmt.Sprintf("http://a.test/%d", n))
+			req <- enginetest.Send(fmt.Sprintf("http://a.test/%d", n))
 			return err
 		}
 	}
@@ -259,23 +261,23 @@ func TestParsers(t *testing.T) {
 		return out.Item("handled " + r.String())
 	})
 	first, second := errors.New("first"), errors.New("second")
-	s := newSpider()
-	s.parse = nothing
-	s.start = func(req chan<- *tegenaria.Context) {
+	s := enginetest.NewSpider()
+	s.Parse = enginetest.Nothing
+	s.Start = func(req chan<- *tegenaria.Context) {
 		req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", "GET", tegenaria.Parsers(one(1, first), nil, one(2, second), handled)))
 	}
-	items := &collector{}
-	stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithPipelines(items)))
-	all := items.all()
+	items := &enginetest.Collector{}
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(items)))
+	all := items.All()
 	slices.SortFunc(all, func(a, b any) int { return strings.Compare(a.(string), b.(string)) })
 	if want := []any{"1the bodythe body", "2 bodythe body", "handled the body"}; !slices.Equal(all, want) {
 		t.Errorf("items %q, want %q", all, want)
 	}
-	herr := s.onlyError(t)
+	herr := s.OnlyError(t)
 	if !errors.Is(herr, first) || !errors.Is(herr, second) || !strings.Contains(herr.Error(), "nil parser") {
 		t.Errorf("ErrorHandler got %v, want the errors joined", herr)
 	}
-	if len(w.visits()) != 3 || stats.ItemScraped != 3 {
-		t.Errorf("asked %q, stats %+v", w.urls(), stats)
+	if len(w.Visits()) != 3 || stats.ItemScraped != 3 {
+		t.Errorf("asked %q, stats %+v", w.Urls(), stats)
 	}
 }

@@ -7,32 +7,34 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
 // A start that panics, and whose ErrorHandler sends what cannot be accepted, does not keep the crawl open.
 func TestStartThatPanicsWithABadRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSpider()
-		s.start = func(chan<- *tegenaria.Context) { panic("start") }
+		s := enginetest.NewSpider()
+		s.Start = func(chan<- *tegenaria.Context) { panic("start") }
 		first := true
-		s.fail = func(_ *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+		s.Fail = func(_ *tegenaria.HandleError, req chan<- *tegenaria.Context) {
 			if first {
 				first = false
-				req <- send("bad:")
+				req <- enginetest.Send("bad:")
 			}
 		}
-		e := newEngine(newWorld(), s, tegenaria.EngineWithLimits(tegenaria.Limits{Time: time.Minute}))
-		mustRun(t, e)
-		if len(s.errors()) != 2 {
-			t.Errorf("errors %v", s.errors())
+		e := enginetest.NewEngine(enginetest.NewWorld(), s, tegenaria.EngineWithLimits(tegenaria.Limits{Time: time.Minute}))
+		enginetest.MustRun(t, e)
+		if len(s.Errors()) != 2 {
+			t.Errorf("errors %v", s.Errors())
 		}
 	})
 }
 
 // starterSpider is a spider with a Start of its own.
 type starterSpider struct {
-	*testSpider
+	*enginetest.Spider
 	begin func(ctx context.Context, req chan<- *tegenaria.Context) error
 }
 
@@ -45,40 +47,40 @@ func TestUnsownSeedsAreNoFinishedCrawl(t *testing.T) {
 	const seed = "http://a.test/"
 	t.Run("cancelled before the first seed", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld().page(seed, page())
-			s := newSpider()
-			s.start = func(req chan<- *tegenaria.Context) {
+			w := enginetest.NewWorld().Page(seed, enginetest.Page())
+			s := enginetest.NewSpider()
+			s.Start = func(req chan<- *tegenaria.Context) {
 				synctest.Wait() // until the cancellation has been seen
 				req <- tegenaria.NewContext(tegenaria.NewRequest(seed, tegenaria.GET, nil))
 			}
-			e := newEngine(w, s)
+			e := enginetest.NewEngine(w, s)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			err := e.Run(ctx, "test")
-			if !errors.Is(err, context.Canceled) || e.Summary().Reason != "cancelled" || len(w.urls()) != 0 {
-				t.Errorf("error %v, reason %q, asked for %v", err, e.Summary().Reason, w.urls())
+			if !errors.Is(err, context.Canceled) || e.Summary().Reason != "cancelled" || len(w.Urls()) != 0 {
+				t.Errorf("error %v, reason %q, asked for %v", err, e.Summary().Reason, w.Urls())
 			}
-			checkLedger(t, e)
+			enginetest.CheckLedger(t, e)
 		})
 	})
 	t.Run("stopped between two seeds", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			w := newWorld().page(seed, page())
-			s := newSpider()
+			w := enginetest.NewWorld().Page(seed, enginetest.Page())
+			s := enginetest.NewSpider()
 			var e *tegenaria.SpiderEngine
 			stopped := make(chan error, 1)
-			s.start = func(req chan<- *tegenaria.Context) {
+			s.Start = func(req chan<- *tegenaria.Context) {
 				req <- tegenaria.NewContext(tegenaria.NewRequest(seed, tegenaria.GET, nil))
 				synctest.Wait() // until the first page is settled
 				go func() { stopped <- e.Stop(context.Background()) }()
 				synctest.Wait()
 				req <- tegenaria.NewContext(tegenaria.NewRequest(seed+"2", tegenaria.GET, nil))
 			}
-			e = newEngine(w, s)
-			err := run(t, e)
+			e = enginetest.NewEngine(w, s)
+			err := enginetest.Run(t, e)
 			var stop *tegenaria.StoppedError
-			if !errors.As(err, &stop) || stop.Reason != "stopped" || w.count(seed) != 1 || len(w.urls()) != 1 {
-				t.Errorf("error %v, asked for %v", err, w.urls())
+			if !errors.As(err, &stop) || stop.Reason != "stopped" || w.Count(seed) != 1 || len(w.Urls()) != 1 {
+				t.Errorf("error %v, asked for %v", err, w.Urls())
 			}
 			if err := <-stopped; err != nil {
 				t.Errorf("Stop: %v", err)
@@ -87,11 +89,11 @@ func TestUnsownSeedsAreNoFinishedCrawl(t *testing.T) {
 	})
 	t.Run("Start told to stop", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := &starterSpider{newSpider(), func(ctx context.Context, _ chan<- *tegenaria.Context) error {
+			s := &starterSpider{enginetest.NewSpider(), func(ctx context.Context, _ chan<- *tegenaria.Context) error {
 				<-ctx.Done()
 				return ctx.Err()
 			}}
-			e := newEngine(newWorld(), s)
+			e := enginetest.NewEngine(enginetest.NewWorld(), s)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if err := e.Run(ctx, "test"); !errors.Is(err, context.Canceled) {
@@ -100,8 +102,8 @@ func TestUnsownSeedsAreNoFinishedCrawl(t *testing.T) {
 		})
 	})
 	t.Run("no room for the first seed", func(t *testing.T) {
-		e := newEngine(newWorld(), newSpider(seed), tegenaria.EngineWithLimits(tegenaria.Limits{QueueBytes: 1}))
-		err := run(t, e)
+		e := enginetest.NewEngine(enginetest.NewWorld(), enginetest.NewSpider(seed), tegenaria.EngineWithLimits(tegenaria.Limits{QueueBytes: 1}))
+		err := enginetest.Run(t, e)
 		var full *tegenaria.QueueFullError
 		if !errors.As(err, &full) {
 			t.Errorf("error %v, want a *QueueFullError", err)

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -17,41 +19,44 @@ import (
 var hangs = []struct {
 	name  string
 	stage tegenaria.Stage // of what is abandoned, "" if nothing is
-	set   func(w *world, s *testSpider, e *tegenaria.SpiderEngine, release <-chan struct{})
+	set   func(w *enginetest.World, s *enginetest.Spider, e *tegenaria.SpiderEngine, release <-chan struct{})
 }{
-	{"server", "", func(w *world, s *testSpider, _ *tegenaria.SpiderEngine, _ <-chan struct{}) {
-		w.page("http://a.test/", hang)
+	{"server", "", func(w *enginetest.World, s *enginetest.Spider, _ *tegenaria.SpiderEngine, _ <-chan struct{}) {
+		w.Page("http://a.test/", enginetest.Hang)
 	}},
-	{"downloader that does not listen", tegenaria.StageDownload, func(w *world, _ *testSpider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
-		w.page("http://a.test/", func(ctx *tegenaria.Context) (*tegenaria.Response, error) { <-release; return text("late")(ctx) })
+	{"downloader that does not listen", tegenaria.StageDownload, func(w *enginetest.World, _ *enginetest.Spider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
+		w.Page("http://a.test/", func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+			<-release
+			return enginetest.Text("late")(ctx)
+		})
 	}},
-	{"parser", tegenaria.StageParse, func(_ *world, s *testSpider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
-		s.parse = parserOf(func(*tegenaria.Context) error { <-release; return nil })
+	{"parser", tegenaria.StageParse, func(_ *enginetest.World, s *enginetest.Spider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
+		s.Parse = parserOf(func(*tegenaria.Context) error { <-release; return nil })
 	}},
-	{"parser in Fetch", "", func(w *world, s *testSpider, _ *tegenaria.SpiderEngine, _ <-chan struct{}) {
-		w.page("http://a.test/hang", hang)
-		s.parse = parserOf(func(ctx *tegenaria.Context) error { _, err := get(ctx, "http://a.test/hang"); return err })
+	{"parser in Fetch", "", func(w *enginetest.World, s *enginetest.Spider, _ *tegenaria.SpiderEngine, _ <-chan struct{}) {
+		w.Page("http://a.test/hang", enginetest.Hang)
+		s.Parse = parserOf(func(ctx *tegenaria.Context) error { _, err := get(ctx, "http://a.test/hang"); return err })
 	}},
-	{"full item buffer", tegenaria.StagePipeline, func(_ *world, s *testSpider, e *tegenaria.SpiderEngine, release <-chan struct{}) {
-		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+	{"full item buffer", tegenaria.StagePipeline, func(_ *enginetest.World, s *enginetest.Spider, e *tegenaria.SpiderEngine, release <-chan struct{}) {
+		s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			for i := range 5000 {
 				item <- tegenaria.NewItem(ctx, i)
 			}
 			return nil
 		}
-		e.RegisterPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { <-release; return nil }})
+		e.RegisterPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { <-release; return nil }})
 	}},
-	{"pipeline", tegenaria.StagePipeline, func(_ *world, s *testSpider, e *tegenaria.SpiderEngine, release <-chan struct{}) {
-		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+	{"pipeline", tegenaria.StagePipeline, func(_ *enginetest.World, s *enginetest.Spider, e *tegenaria.SpiderEngine, release <-chan struct{}) {
+		s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			item <- tegenaria.NewItem(ctx, 1)
 			return nil
 		}
-		e.RegisterPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { <-release; return nil }})
+		e.RegisterPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { <-release; return nil }})
 	}},
-	{"endless StartRequest", tegenaria.StageStart, func(_ *world, s *testSpider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
-		s.start = func(req chan<- *tegenaria.Context) {
+	{"endless StartRequest", tegenaria.StageStart, func(_ *enginetest.World, s *enginetest.Spider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
+		s.Start = func(req chan<- *tegenaria.Context) {
 			for i := 0; ; i++ {
-				req <- send(fmt.Sprintf("http://a.test/%d", i))
+				req <- enginetest.Send(fmt.Sprintf("http://a.test/%d", i))
 				timer := time.NewTimer(time.Millisecond)
 				select {
 				case <-release:
@@ -62,29 +67,29 @@ var hangs = []struct {
 			}
 		}
 	}},
-	{"StartRequest that says nothing", tegenaria.StageStart, func(_ *world, s *testSpider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
-		s.start = func(chan<- *tegenaria.Context) { <-release }
+	{"StartRequest that says nothing", tegenaria.StageStart, func(_ *enginetest.World, s *enginetest.Spider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
+		s.Start = func(chan<- *tegenaria.Context) { <-release }
 	}},
-	{"ProcessRequest", tegenaria.StageRequest, func(_ *world, _ *testSpider, e *tegenaria.SpiderEngine, release <-chan struct{}) {
-		e.RegisterDownloadMiddlewares(&hooks{request: func(*tegenaria.Context) error { <-release; return nil }})
+	{"ProcessRequest", tegenaria.StageRequest, func(_ *enginetest.World, _ *enginetest.Spider, e *tegenaria.SpiderEngine, release <-chan struct{}) {
+		e.RegisterDownloadMiddlewares(&enginetest.Hooks{Request: func(*tegenaria.Context) error { <-release; return nil }})
 	}},
-	{"ProcessResponse", tegenaria.StageResponse, func(_ *world, _ *testSpider, e *tegenaria.SpiderEngine, release <-chan struct{}) {
-		e.RegisterDownloadMiddlewares(&hooks{response: func(*tegenaria.Context, chan<- *tegenaria.Context) error { <-release; return nil }})
+	{"ProcessResponse", tegenaria.StageResponse, func(_ *enginetest.World, _ *enginetest.Spider, e *tegenaria.SpiderEngine, release <-chan struct{}) {
+		e.RegisterDownloadMiddlewares(&enginetest.Hooks{Response: func(*tegenaria.Context, chan<- *tegenaria.Context) error { <-release; return nil }})
 	}},
-	{"ErrorHandler", tegenaria.StageError, func(w *world, s *testSpider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
-		w.page("http://a.test/", status(500))
-		s.fail = func(*tegenaria.HandleError, chan<- *tegenaria.Context) { <-release }
+	{"ErrorHandler", tegenaria.StageError, func(w *enginetest.World, s *enginetest.Spider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
+		w.Page("http://a.test/", enginetest.Status(500))
+		s.Fail = func(*tegenaria.HandleError, chan<- *tegenaria.Context) { <-release }
 	}},
-	{"ErrorHandler of a seed", tegenaria.StageStart, func(_ *world, s *testSpider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
+	{"ErrorHandler of a seed", tegenaria.StageStart, func(_ *enginetest.World, s *enginetest.Spider, _ *tegenaria.SpiderEngine, release <-chan struct{}) {
 		s.FeedUrls = []string{"bad:", "http://a.test/"}
-		s.fail = func(*tegenaria.HandleError, chan<- *tegenaria.Context) { <-release }
+		s.Fail = func(*tegenaria.HandleError, chan<- *tegenaria.Context) { <-release }
 	}},
-	{"delayed requests", "", func(_ *world, s *testSpider, _ *tegenaria.SpiderEngine, _ <-chan struct{}) {
-		s.start = func(req chan<- *tegenaria.Context) {
-			req <- send("http://a.test/", tegenaria.RequestWithNotBefore(time.Now().Add(time.Hour)))
+	{"delayed requests", "", func(_ *enginetest.World, s *enginetest.Spider, _ *tegenaria.SpiderEngine, _ <-chan struct{}) {
+		s.Start = func(req chan<- *tegenaria.Context) {
+			req <- enginetest.Send("http://a.test/", tegenaria.RequestWithNotBefore(time.Now().Add(time.Hour)))
 		}
 	}},
-	{"slots that wait", "", func(_ *world, s *testSpider, e *tegenaria.SpiderEngine, _ <-chan struct{}) {
+	{"slots that wait", "", func(_ *enginetest.World, s *enginetest.Spider, e *tegenaria.SpiderEngine, _ <-chan struct{}) {
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: time.Hour})(e)
 		s.FeedUrls = []string{"http://a.test/", "http://a.test/2", "http://a.test/3"}
 	}},
@@ -99,20 +104,20 @@ func TestStopWithinTheGrace(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					release := make(chan struct{})
 					defer close(release)
-					w := newWorld().page("http://a.test/", text("x"))
-					s := newSpider("http://a.test/")
-					s.parse = nothing
+					w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+					s := enginetest.NewSpider("http://a.test/")
+					s.Parse = enginetest.Nothing
 					limits := tegenaria.Limits{Pending: 50}
 					if how == "limit" {
 						limits.Time = time.Second
 					}
-					e := newEngine(w, s, tegenaria.EngineWithGrace(grace), tegenaria.EngineWithLimits(limits))
+					e := enginetest.NewEngine(w, s, tegenaria.EngineWithGrace(grace), tegenaria.EngineWithLimits(limits))
 					tt.set(w, s, e, release)
 					ctx, cancel := context.WithCancelCause(t.Context())
 					defer cancel(nil)
 					result := make(chan error, 1)
 					go func() { result <- e.Run(ctx, "test") }()
-					sleep(time.Second)
+					enginetest.Sleep(time.Second)
 					synctest.Wait()
 					began, bound := time.Now(), grace
 					cause := errors.New("enough")
@@ -134,16 +139,16 @@ func TestStopWithinTheGrace(t *testing.T) {
 					if took := time.Since(began); took > bound {
 						t.Errorf("it took %s, want at most %s", took, bound)
 					}
-					checkLedger(t, e)
+					enginetest.CheckLedger(t, e)
 					switch how {
 					case "cancelled":
 						if !errors.Is(err, cause) {
 							t.Errorf("Run returned %v, want the cause", err)
 						}
 					case "limit":
-						wantStopped(t, err, "limit: time")
+						enginetest.WantStopped(t, err, "limit: time")
 					default:
-						wantStopped(t, err, "stopped")
+						enginetest.WantStopped(t, err, "stopped")
 					}
 					var abandoned *tegenaria.AbandonedError
 					if got := errors.As(err, &abandoned); got != (tt.stage != "") || got && abandoned.Stages[tt.stage] == 0 {
@@ -161,18 +166,18 @@ func TestStopWithinTheGrace(t *testing.T) {
 // Work in hand finishes: a graceful stop loses nothing that it has begun.
 func TestStopFinishesWorkInHand(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", after(5*time.Second, page("/1", "/2"))).page("http://b.test/", after(time.Second, page("/1")))
-		s := newSpider("http://a.test/", "http://b.test/")
-		s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.After(5*time.Second, enginetest.Page("/1", "/2"))).Page("http://b.test/", enginetest.After(time.Second, enginetest.Page("/1")))
+		s := enginetest.NewSpider("http://a.test/", "http://b.test/")
+		s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			item <- tegenaria.NewItem(ctx, ctx.Request.Url)
-			return followAll(ctx, item, req)
+			return enginetest.FollowAll(ctx, item, req)
 		}
-		items := &collector{}
-		slow := pipelineFunc{0, func(*tegenaria.ItemMeta) error { sleep(2 * time.Second); return nil }}
+		items := &enginetest.Collector{}
+		slow := enginetest.PipelineFunc{Priority: 0, Process: func(*tegenaria.ItemMeta) error { enginetest.Sleep(2 * time.Second); return nil }}
 		cache := tegenaria.NewMemoryCache()
-		e := newEngine(w, s, tegenaria.EngineWithPipelines(items, slow), tegenaria.EngineWithCache(cache), tegenaria.EngineWithReadCacheNum(2))
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(items, slow), tegenaria.EngineWithCache(cache), tegenaria.EngineWithReadCacheNum(2))
 		result := make(chan error, 1)
-		go func() { result <- run(t, e) }()
+		go func() { result <- enginetest.Run(t, e) }()
 		synctest.Wait()
 		began := time.Now()
 		if err := e.Stop(t.Context()); err != nil {
@@ -181,10 +186,10 @@ func TestStopFinishesWorkInHand(t *testing.T) {
 		if took := time.Since(began); took != 7*time.Second {
 			t.Errorf("Stop took %s, the work in hand 7 s", took)
 		}
-		wantStopped(t, <-result, "stopped")
+		enginetest.WantStopped(t, <-result, "stopped")
 		stats := e.Stats()
-		if len(items.all()) != 2 || stats.Outcomes[tegenaria.Fetched] != 2 || stats.Pending != 3 || stats.InFlight != 0 {
-			t.Errorf("items %v, stats %+v", items.all(), stats)
+		if len(items.All()) != 2 || stats.Outcomes[tegenaria.Fetched] != 2 || stats.Pending != 3 || stats.InFlight != 0 {
+			t.Errorf("items %v, stats %+v", items.All(), stats)
 		}
 		if e.Summary().Reason != "stopped" {
 			t.Errorf("reason %q", e.Summary().Reason)
@@ -195,13 +200,13 @@ func TestStopFinishesWorkInHand(t *testing.T) {
 // Stop may be called by many, at any time, and without a run.
 func TestStopAnyNumberOfTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", hang)
-		e := newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithGrace(4*time.Second))
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Hang)
+		e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithGrace(4*time.Second))
 		if err := e.Stop(t.Context()); err != nil {
 			t.Errorf("Stop before a run: %v", err)
 		}
 		result := make(chan error, 1)
-		go func() { result <- run(t, e) }()
+		go func() { result <- enginetest.Run(t, e) }()
 		synctest.Wait()
 		stopped := make(chan error, 10)
 		for range 10 {
@@ -212,7 +217,7 @@ func TestStopAnyNumberOfTimes(t *testing.T) {
 				t.Errorf("Stop: %v", err)
 			}
 		}
-		wantStopped(t, <-result, "stopped")
+		enginetest.WantStopped(t, <-result, "stopped")
 		if err := e.Stop(t.Context()); err != nil {
 			t.Errorf("Stop after a run: %v", err)
 		}
@@ -242,16 +247,16 @@ func TestH12StopAgainEndsSooner(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				release := make(chan struct{})
 				defer close(release)
-				s := newSpider("http://a.test/")
-				s.parse = parserOf(func(*tegenaria.Context) error { <-release; return nil })
-				e := newEngine(newWorld().page("http://a.test/", text("x")), s, tegenaria.EngineWithGrace(grace))
+				s := enginetest.NewSpider("http://a.test/")
+				s.Parse = parserOf(func(*tegenaria.Context) error { <-release; return nil })
+				e := enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")), s, tegenaria.EngineWithGrace(grace))
 				result := make(chan error, 1)
-				go func() { result <- run(t, e) }()
+				go func() { result <- enginetest.Run(t, e) }()
 				synctest.Wait()
 				began := time.Now()
 				for _, again := range tt.stops {
 					go func() {
-						sleep(again.at)
+						enginetest.Sleep(again.at)
 						ctx, cancel := context.WithCancel(context.Background())
 						if again.deadline != none {
 							ctx, cancel = context.WithTimeout(ctx, again.deadline)
@@ -264,7 +269,7 @@ func TestH12StopAgainEndsSooner(t *testing.T) {
 				if took := time.Since(began); took != tt.want {
 					t.Errorf("the crawl ended after %s, want %s", took, tt.want)
 				}
-				wantStopped(t, err, "stopped")
+				enginetest.WantStopped(t, err, "stopped")
 			})
 		})
 	}
@@ -283,18 +288,18 @@ func TestH12StopAgainCutsTheClosing(t *testing.T) {
 				return nil
 			}}
 		}
-		w := newWorld().page("http://a.test/", hang)
-		e := newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithGrace(30*time.Second), tegenaria.EngineWithMiddlewares(part(), part()))
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Hang)
+		e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithGrace(30*time.Second), tegenaria.EngineWithMiddlewares(part(), part()))
 		result := make(chan error, 1)
-		go func() { result <- run(t, e) }()
+		go func() { result <- enginetest.Run(t, e) }()
 		synctest.Wait()
 		stopped = time.Now()
 		now, cancel := context.WithCancel(context.Background())
 		cancel()
 		go e.Stop(now)
-		sleep(5 * time.Second)
+		enginetest.Sleep(5 * time.Second)
 		e.Stop(now)
-		wantStopped(t, <-result, "stopped")
+		enginetest.WantStopped(t, <-result, "stopped")
 		if want := []time.Duration{5 * time.Second, 5 * time.Second}; !slices.Equal(closed, want) {
 			t.Errorf("the contexts of the parts ended after %v, want %v", closed, want)
 		}
@@ -304,37 +309,37 @@ func TestH12StopAgainCutsTheClosing(t *testing.T) {
 // An endless StartRequest that never waits cannot hold up the stop either. The clock of a bubble would stand
 // still here, so this one uses the real one.
 func TestStopWithStartRequestThatNeverPauses(t *testing.T) {
-	w := newWorld().page("http://a.test/", text("x"))
-	s := newSpider()
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+	s := enginetest.NewSpider()
 	release := make(chan struct{})
 	returned := make(chan struct{})
-	s.start = func(req chan<- *tegenaria.Context) {
+	s.Start = func(req chan<- *tegenaria.Context) {
 		defer close(returned)
 		for {
 			select {
 			case <-release:
 				return
-			case req <- send("http://a.test/", tegenaria.RequestWithDoNotFilter(true)):
+			case req <- enginetest.Send("http://a.test/", tegenaria.RequestWithDoNotFilter(true)):
 			}
 		}
 	}
 	seen := make(chan struct{}, 1)
-	s.parse = parserOf(func(*tegenaria.Context) error {
+	s.Parse = parserOf(func(*tegenaria.Context) error {
 		select {
 		case seen <- struct{}{}:
 		default:
 		}
 		return nil
 	})
-	e := newEngine(w, s, tegenaria.EngineWithGrace(100*time.Millisecond), tegenaria.EngineWithLimits(tegenaria.Limits{Pending: 10}))
+	e := enginetest.NewEngine(w, s, tegenaria.EngineWithGrace(100*time.Millisecond), tegenaria.EngineWithLimits(tegenaria.Limits{Pending: 10}))
 	result := make(chan error, 1)
-	go func() { result <- run(t, e) }()
+	go func() { result <- enginetest.Run(t, e) }()
 	<-seen
 	if err := e.Stop(t.Context()); err != nil {
 		t.Errorf("Stop: %v", err)
 	}
 	err := <-result
-	wantStopped(t, err, "stopped")
+	enginetest.WantStopped(t, err, "stopped")
 	var abandoned *tegenaria.AbandonedError
 	if !errors.As(err, &abandoned) || abandoned.Stages[tegenaria.StageStart] != 1 {
 		t.Errorf("Run returned %v, want the start abandoned", err)
@@ -345,9 +350,9 @@ func TestStopWithStartRequestThatNeverPauses(t *testing.T) {
 
 func TestPauseAndResume(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", after(time.Second, page("/1", "/2"))).page("http://a.test/1", page()).page("http://a.test/2", page())
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.After(time.Second, enginetest.Page("/1", "/2"))).Page("http://a.test/1", enginetest.Page()).Page("http://a.test/2", enginetest.Page())
 		var events []string
-		e := newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithEvents(tegenaria.Events{
+		e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithEvents(tegenaria.Events{
 			Paused:  func() { events = append(events, "paused") },
 			Resumed: func() { events = append(events, "resumed") },
 		}))
@@ -355,7 +360,7 @@ func TestPauseAndResume(t *testing.T) {
 			t.Error("Pause without a run is no error")
 		}
 		result := make(chan error, 1)
-		go func() { result <- run(t, e) }()
+		go func() { result <- enginetest.Run(t, e) }()
 		synctest.Wait()
 		if err := e.Resume(); err == nil {
 			t.Error("Resume of a run that is not paused is no error")
@@ -370,9 +375,9 @@ func TestPauseAndResume(t *testing.T) {
 			t.Errorf("status is %s", e.Status())
 		}
 		// What waits stays so for as long as nobody resumes.
-		sleep(time.Hour)
-		if st := e.Stats(); len(w.visits()) != 1 || st.Pending != 2 || !e.Idle() {
-			t.Errorf("while paused: asked %q, %+v", w.urls(), st)
+		enginetest.Sleep(time.Hour)
+		if st := e.Stats(); len(w.Visits()) != 1 || st.Pending != 2 || !e.Idle() {
+			t.Errorf("while paused: asked %q, %+v", w.Urls(), st)
 		}
 		if err := e.Resume(); err != nil {
 			t.Fatalf("Resume: %v", err)
@@ -380,8 +385,8 @@ func TestPauseAndResume(t *testing.T) {
 		if err := <-result; err != nil {
 			t.Errorf("Run: %v", err)
 		}
-		if len(w.visits()) != 3 || !slices.Equal(events, []string{"paused", "resumed"}) {
-			t.Errorf("asked %q, events %q", w.urls(), events)
+		if len(w.Visits()) != 3 || !slices.Equal(events, []string{"paused", "resumed"}) {
+			t.Errorf("asked %q, events %q", w.Urls(), events)
 		}
 	})
 }
@@ -389,19 +394,19 @@ func TestPauseAndResume(t *testing.T) {
 // A paused crawl can be stopped.
 func TestStopWhilePaused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", after(time.Second, page("/1")))
-		e := newEngine(w, newSpider("http://a.test/"))
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.After(time.Second, enginetest.Page("/1")))
+		e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"))
 		result := make(chan error, 1)
-		go func() { result <- run(t, e) }()
+		go func() { result <- enginetest.Run(t, e) }()
 		synctest.Wait()
 		if err := e.Pause(); err != nil {
 			t.Fatal(err)
 		}
-		sleep(time.Minute)
+		enginetest.Sleep(time.Minute)
 		if err := e.Stop(t.Context()); err != nil {
 			t.Errorf("Stop: %v", err)
 		}
-		wantStopped(t, <-result, "stopped")
+		enginetest.WantStopped(t, <-result, "stopped")
 	})
 }
 
@@ -409,31 +414,31 @@ func TestStopWhilePaused(t *testing.T) {
 func TestCloseSpider(t *testing.T) {
 	for _, where := range []string{"Parser", "ProcessRequest", "ProcessResponse", "ProcessItem", "AcceptRequest", "Start"} {
 		t.Run(where, func(t *testing.T) {
-			w := newWorld().page("http://a.test/", page("/1", "/2", "/3"))
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/1", "/2", "/3"))
 			enough := tegenaria.CloseSpider("enough")
-			s := newSpider()
-			s.start = func(req chan<- *tegenaria.Context) {
-				req <- send("http://a.test/never", tegenaria.RequestWithNotBefore(time.Now().Add(time.Hour)))
-				req <- send("http://a.test/")
+			s := enginetest.NewSpider()
+			s.Start = func(req chan<- *tegenaria.Context) {
+				req <- enginetest.Send("http://a.test/never", tegenaria.RequestWithNotBefore(time.Now().Add(time.Hour)))
+				req <- enginetest.Send("http://a.test/")
 			}
-			m := &filterHooks{accept: func(*tegenaria.Response, *tegenaria.Request) error { return nil }}
+			m := &enginetest.FilterHooks{Accept: func(*tegenaria.Response, *tegenaria.Request) error { return nil }}
 			opts := []tegenaria.EngineOption{tegenaria.EngineWithMiddlewares(m)}
 			var spider tegenaria.SpiderInterface = s
 			switch where {
 			case "Parser":
-				s.parse = parserOf(func(*tegenaria.Context) error { return fmt.Errorf("wrapped: %w", enough) })
+				s.Parse = parserOf(func(*tegenaria.Context) error { return fmt.Errorf("wrapped: %w", enough) })
 			case "ProcessRequest":
-				m.request = func(*tegenaria.Context) error { return enough }
+				m.Request = func(*tegenaria.Context) error { return enough }
 			case "ProcessResponse":
-				m.response = func(*tegenaria.Context, chan<- *tegenaria.Context) error { return enough }
+				m.Response = func(*tegenaria.Context, chan<- *tegenaria.Context) error { return enough }
 			case "ProcessItem":
-				s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 					item <- tegenaria.NewItem(ctx, 1)
 					return nil
 				}
-				opts = append(opts, tegenaria.EngineWithPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { return enough }}))
+				opts = append(opts, tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { return enough }}))
 			case "AcceptRequest":
-				m.accept = func(parent *tegenaria.Response, _ *tegenaria.Request) error {
+				m.Accept = func(parent *tegenaria.Response, _ *tegenaria.Request) error {
 					if parent != nil {
 						return enough
 					}
@@ -442,13 +447,13 @@ func TestCloseSpider(t *testing.T) {
 			case "Start":
 				spider = &starting{s, func(context.Context, chan<- *tegenaria.Context) error { return enough }}
 			}
-			e := newEngine(w, spider, opts...)
-			wantStopped(t, run(t, e), "enough")
-			if e.Summary().Reason != "enough" || len(w.visits()) > 1 {
-				t.Errorf("reason %q, asked %q", e.Summary().Reason, w.urls())
+			e := enginetest.NewEngine(w, spider, opts...)
+			enginetest.WantStopped(t, enginetest.Run(t, e), "enough")
+			if e.Summary().Reason != "enough" || len(w.Visits()) > 1 {
+				t.Errorf("reason %q, asked %q", e.Summary().Reason, w.Urls())
 			}
-			if len(s.errors()) != 0 {
-				t.Errorf("ErrorHandler was told: %v", s.errors())
+			if len(s.Errors()) != 0 {
+				t.Errorf("ErrorHandler was told: %v", s.Errors())
 			}
 		})
 	}
@@ -461,43 +466,43 @@ func TestStopInACallback(t *testing.T) {
 		name  string
 		bound time.Duration // how long Stop takes at most
 		stuck bool          // nobody can abandon that callback: Stop says so
-		set   func(s *testSpider, e *tegenaria.SpiderEngine, stop func())
+		set   func(s *enginetest.Spider, e *tegenaria.SpiderEngine, stop func())
 	}{
-		{"Parser", grace, false, func(s *testSpider, _ *tegenaria.SpiderEngine, stop func()) {
-			s.parse = parserOf(func(*tegenaria.Context) error { stop(); return nil })
+		{"Parser", grace, false, func(s *enginetest.Spider, _ *tegenaria.SpiderEngine, stop func()) {
+			s.Parse = parserOf(func(*tegenaria.Context) error { stop(); return nil })
 		}},
-		{"ProcessItem", grace, false, func(s *testSpider, e *tegenaria.SpiderEngine, stop func()) {
-			s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		{"ProcessItem", grace, false, func(s *enginetest.Spider, e *tegenaria.SpiderEngine, stop func()) {
+			s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 				item <- tegenaria.NewItem(ctx, 1)
 				return nil
 			}
-			e.RegisterPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { stop(); return nil }})
+			e.RegisterPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { stop(); return nil }})
 		}},
-		{"Open", grace, false, func(_ *testSpider, e *tegenaria.SpiderEngine, stop func()) {
+		{"Open", grace, false, func(_ *enginetest.Spider, e *tegenaria.SpiderEngine, stop func()) {
 			e.RegisterDownloadMiddlewares(&opening{open: func(context.Context) error { stop(); return nil }})
 		}},
-		{"Close", grace + 2*time.Second, false, func(_ *testSpider, e *tegenaria.SpiderEngine, stop func()) {
+		{"Close", grace + 2*time.Second, false, func(_ *enginetest.Spider, e *tegenaria.SpiderEngine, stop func()) {
 			e.RegisterDownloadMiddlewares(&opening{close: func(context.Context, string) error { stop(); return nil }})
 		}},
-		{"Events.Downloaded", grace + 2*time.Second, true, func(_ *testSpider, e *tegenaria.SpiderEngine, stop func()) {
+		{"Events.Downloaded", grace + 2*time.Second, true, func(_ *enginetest.Spider, e *tegenaria.SpiderEngine, stop func()) {
 			tegenaria.EngineWithEvents(tegenaria.Events{Downloaded: func(*tegenaria.Request, *tegenaria.Response) { stop() }})(e)
 		}},
-		{"Events.RequestSettled", grace + 2*time.Second, true, func(_ *testSpider, e *tegenaria.SpiderEngine, stop func()) {
+		{"Events.RequestSettled", grace + 2*time.Second, true, func(_ *enginetest.Spider, e *tegenaria.SpiderEngine, stop func()) {
 			tegenaria.EngineWithEvents(tegenaria.Events{RequestSettled: func(*tegenaria.Request, tegenaria.Outcome, string) { stop() }})(e)
 		}},
-		{"Events.Closed", grace + 5*time.Second, true, func(_ *testSpider, e *tegenaria.SpiderEngine, stop func()) {
+		{"Events.Closed", grace + 5*time.Second, true, func(_ *enginetest.Spider, e *tegenaria.SpiderEngine, stop func()) {
 			tegenaria.EngineWithEvents(tegenaria.Events{Closed: func(string) { stop() }})(e)
 		}},
-		{"go Stop in the Parser", 0, false, func(s *testSpider, _ *tegenaria.SpiderEngine, stop func()) {
-			s.parse = parserOf(func(*tegenaria.Context) error { go stop(); return nil })
+		{"go Stop in the Parser", 0, false, func(s *enginetest.Spider, _ *tegenaria.SpiderEngine, stop func()) {
+			s.Parse = parserOf(func(*tegenaria.Context) error { go stop(); return nil })
 		}},
 	} {
 		for _, deadline := range []time.Duration{0, 2 * time.Second} {
 			t.Run(fmt.Sprintf("%s/deadline %s", tt.name, deadline), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					s := newSpider("http://a.test/")
-					s.parse = nothing
-					e := newEngine(onePage(), s, tegenaria.EngineWithGrace(grace))
+					s := enginetest.NewSpider("http://a.test/")
+					s.Parse = enginetest.Nothing
+					e := enginetest.NewEngine(onePage(), s, tegenaria.EngineWithGrace(grace))
 					stopped := make(chan error, 2)
 					var took time.Duration
 					tt.set(s, e, func() {
@@ -512,7 +517,7 @@ func TestStopInACallback(t *testing.T) {
 						stopped <- err
 					})
 					result := make(chan error, 1)
-					go func() { result <- run(t, e) }()
+					go func() { result <- enginetest.Run(t, e) }()
 					err := <-stopped
 					if took > tt.bound {
 						t.Errorf("Stop took %s, want at most %s", took, tt.bound)
@@ -546,12 +551,12 @@ func TestCloseThatHangs(t *testing.T) {
 					<-release
 					return nil
 				}
-				s := newSpider("http://a.test/")
-				s.parse = nothing
-				e := newEngine(onePage(), s, tegenaria.EngineWithGrace(5*time.Second), tegenaria.EngineWithMiddlewares(
+				s := enginetest.NewSpider("http://a.test/")
+				s.Parse = enginetest.Nothing
+				e := enginetest.NewEngine(onePage(), s, tegenaria.EngineWithGrace(5*time.Second), tegenaria.EngineWithMiddlewares(
 					&opening{close: fine}, &opening{close: hanging}, &opening{close: hanging}, &opening{close: fine}))
 				began := time.Now()
-				err := run(t, e)
+				err := enginetest.Run(t, e)
 				want, lost := 5*time.Second, 0
 				if !listens {
 					want, lost = 7*time.Second, 2
@@ -579,14 +584,14 @@ func TestStopHurriesClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		var told error
-		s := newSpider("http://a.test/")
-		s.parse = nothing
-		e := newEngine(onePage(), s, tegenaria.EngineWithMiddlewares(
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = enginetest.Nothing
+		e := enginetest.NewEngine(onePage(), s, tegenaria.EngineWithMiddlewares(
 			&opening{close: func(context.Context, string) error { <-release; return nil }},
 			&opening{close: func(ctx context.Context, _ string) error { <-ctx.Done(); told = ctx.Err(); return nil }}))
 		result := make(chan error, 1)
-		go func() { result <- run(t, e) }()
-		sleep(time.Second)
+		go func() { result <- enginetest.Run(t, e) }()
+		enginetest.Sleep(time.Second)
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()

@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -108,8 +110,8 @@ func TestStuckResponseWriter(t *testing.T) {
 					var failed, again error
 					var after time.Duration
 					began := time.Now()
-					s := newSpider()
-					s.parse = parserOf(func(ctx *tegenaria.Context) error {
+					s := enginetest.NewSpider()
+					s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 						if ctx.Request.Url != "http://a.test/page" || !inline {
 							return nil
 						}
@@ -121,14 +123,14 @@ func TestStuckResponseWriter(t *testing.T) {
 						failed, again, after = err, second, took
 						return nil
 					})
-					s.start = func(req chan<- *tegenaria.Context) {
+					s.Start = func(req chan<- *tegenaria.Context) {
 						if inline {
-							req <- send("http://a.test/page", tegenaria.RequestWithResponseWriter(io.Discard))
+							req <- enginetest.Send("http://a.test/page", tegenaria.RequestWithResponseWriter(io.Discard))
 						} else {
 							req <- tegenaria.NewContext(stuck())
 						}
 					}
-					s.fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+					s.Fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
 						mu.Lock()
 						defer mu.Unlock()
 						switch {
@@ -141,14 +143,14 @@ func TestStuckResponseWriter(t *testing.T) {
 						}
 					}
 					told := 0
-					e := newEngine(nil, s, tt.engine, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: tt.callback, Attempts: 2}),
+					e := enginetest.NewEngine(nil, s, tt.engine, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: tt.callback, Attempts: 2}),
 						tegenaria.EngineWithEvents(tegenaria.Events{Abandoned: func(at tegenaria.Stage, r *tegenaria.Request) {
 							if at != tegenaria.StageDownload || r.Url != "http://a.test/stuck" || r.ResponseWriter != io.Writer(w) {
 								t.Errorf("abandoned: %s of %+v", at, r)
 							}
 							told++
 						}}))
-					err := run(t, e)
+					err := enginetest.Run(t, e)
 					var abandoned *tegenaria.AbandonedError
 					if !errors.As(err, &abandoned) || abandoned.Stages[tegenaria.StageDownload] != 1 || told != 1 {
 						t.Errorf("Run: %v; told %d times", err, told)
@@ -161,7 +163,7 @@ func TestStuckResponseWriter(t *testing.T) {
 						t.Errorf("the second request with it: %v", again)
 					}
 					close(w.release)
-					sleep(time.Minute)
+					enginetest.Sleep(time.Minute)
 					w.mu.Lock()
 					defer w.mu.Unlock()
 					if w.twice || w.got.String() != "/stuck" {

@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
@@ -36,8 +38,8 @@ func afterCrash(t *testing.T, waiting []string, suspects, unstored map[string]in
 	t.Helper()
 	c := &crashed{CacheInterface: tegenaria.NewMemoryCache(), records: make(map[string]tegenaria.Record)}
 	urls := slices.Concat(waiting, slices.Collect(maps.Keys(suspects)))
-	e := newEngine(newWorld(), newSpider(urls...), tegenaria.EngineWithCache(c))
-	mustRun(t, e)
+	e := enginetest.NewEngine(enginetest.NewWorld(), enginetest.NewSpider(urls...), tegenaria.EngineWithCache(c))
+	enginetest.MustRun(t, e)
 	c.waiting, c.suspects, c.unstored, c.flights = waiting, suspects, unstored, nil
 	return c
 }
@@ -134,31 +136,31 @@ func (c *crashed) wantFlights(t *testing.T, url string, want ...string) {
 const flightTime = 1300 * time.Millisecond
 
 // many are pages of a host, each of which takes its time.
-func many(w *world, host string, n int) (urls []string) {
+func many(w *enginetest.World, host string, n int) (urls []string) {
 	for i := range n {
 		urls = append(urls, fmt.Sprintf("http://%s/%d", host, i))
-		w.page(urls[i], after(flightTime, page()))
+		w.Page(urls[i], enginetest.After(flightTime, enginetest.Page()))
 	}
 	return urls
 }
 
 // began returns when the downloads of an URL began.
-func began(w *world, since time.Time, url string) (at []time.Duration) {
-	for _, v := range w.visits() {
-		if v.url == url {
-			at = append(at, v.at.Sub(since))
+func began(w *enginetest.World, since time.Time, url string) (at []time.Duration) {
+	for _, v := range w.Visits() {
+		if v.Url == url {
+			at = append(at, v.At.Sub(since))
 		}
 	}
 	return at
 }
 
 // wantAlone checks that nothing was downloaded together with an URL.
-func wantAlone(t *testing.T, w *world, url string) {
+func wantAlone(t *testing.T, w *enginetest.World, url string) {
 	t.Helper()
-	for _, v := range w.visits() {
-		for _, other := range w.visits() {
-			if d := other.at.Sub(v.at); v.url == url && other.url != url && d > -flightTime && d < flightTime {
-				t.Errorf("%s was in flight beside %s: %v apart", other.url, url, d)
+	for _, v := range w.Visits() {
+		for _, other := range w.Visits() {
+			if d := other.At.Sub(v.At); v.Url == url && other.Url != url && d > -flightTime && d < flightTime {
+				t.Errorf("%s was in flight beside %s: %v apart", other.Url, url, d)
 			}
 		}
 	}
@@ -171,22 +173,22 @@ func wantAlone(t *testing.T, w *world, url string) {
 // slots of suspects, or when suspect calls the ErrorHandlers.
 func TestH02SuspectsRunAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := enginetest.NewWorld()
 		urls := many(w, "a.test", 80)
 		now, slow, dead, lost, buried := "http://a.test/s", "http://b.test/s", "http://user:secret@c.test/dead", urls[30], urls[40]
 		for _, url := range []string{now, slow} {
-			w.page(url, after(flightTime, page()))
+			w.Page(url, enginetest.After(flightTime, enginetest.Page()))
 		}
 		c := afterCrash(t, urls, map[string]int{now: 2, slow: 1, dead: 3}, map[string]int{lost: 1, buried: 3})
-		w.log = nil
-		s := newSpider()
+		w.Log = nil
+		s := enginetest.NewSpider()
 		var mu sync.Mutex
 		var told []error
 		settled := make(map[string]string)
 		var logged bytes.Buffer
 		logger := logrus.New()
 		logger.SetOutput(&logged)
-		e := newEngine(w, s, tegenaria.EngineWithCache(c), tegenaria.EngineWithConcurrency(4), tegenaria.EngineWithLogger(logger),
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(c), tegenaria.EngineWithConcurrency(4), tegenaria.EngineWithLogger(logger),
 			tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 4, Overrides: map[string]tegenaria.SlotPolicy{"b.test": {Delay: 10 * time.Second}}}),
 			tegenaria.EngineWithEvents(tegenaria.Events{
 				Error: func(err *tegenaria.HandleError) { mu.Lock(); told = append(told, err); mu.Unlock() },
@@ -197,7 +199,7 @@ func TestH02SuspectsRunAlone(t *testing.T) {
 				},
 			}))
 		start := time.Now()
-		stats := mustRun(t, e)
+		stats := enginetest.MustRun(t, e)
 		if n := int64(len(urls) + 3); stats.Outcomes[tegenaria.Failed] != 2 || stats.Settled != n || stats.Outcomes[tegenaria.Fetched] != n-2 {
 			t.Errorf("%+v", stats)
 		}
@@ -212,8 +214,8 @@ func TestH02SuspectsRunAlone(t *testing.T) {
 			c.wantFlights(t, url, "begun", "over")
 		}
 		meanwhile := 0
-		for _, v := range w.visits() {
-			if v.at.Sub(start) < 9*time.Second {
+		for _, v := range w.Visits() {
+			if v.At.Sub(start) < 9*time.Second {
 				meanwhile++
 			}
 		}
@@ -223,17 +225,17 @@ func TestH02SuspectsRunAlone(t *testing.T) {
 		const reason = "the process died 3 times while it was in flight"
 		for _, url := range []string{dead, buried} {
 			c.wantFlights(t, url)
-			if settled[url] != "failed "+reason || w.count(url) > 0 {
-				t.Errorf("%s is settled as %s, downloaded %d times", url, settled[url], w.count(url))
+			if settled[url] != "failed "+reason || w.Count(url) > 0 {
+				t.Errorf("%s is settled as %s, downloaded %d times", url, settled[url], w.Count(url))
 			}
 		}
 		for _, err := range told {
-			if !isA[*tegenaria.ProcessDiedError](err) {
+			if !enginetest.IsA[*tegenaria.ProcessDiedError](err) {
 				t.Error(err)
 			}
 		}
-		if len(told) != 2 || len(s.errors()) != 0 || stats.Reasons["failed: "+reason] != 2 {
-			t.Errorf("told %v, the ErrorHandler %v, reasons %v", told, s.errors(), stats.Reasons)
+		if len(told) != 2 || len(s.Errors()) != 0 || stats.Reasons["failed: "+reason] != 2 {
+			t.Errorf("told %v, the ErrorHandler %v, reasons %v", told, s.Errors(), stats.Reasons)
 		}
 		if text := logged.String(); strings.Contains(text, "secret") || strings.Count(text, "it runs alone") != 3 || !strings.Contains(text, "crashes=2") {
 			t.Errorf("the log:\n%s", text)
@@ -246,15 +248,15 @@ func TestH02SuspectsRunAlone(t *testing.T) {
 // does not note the pause.
 func TestH02SuspectWaitsForRobots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := enginetest.NewWorld()
 		urls := many(w, "b.test", 20)
 		suspect, robots := "http://a.test/s", "http://a.test/robots.txt"
-		w.page(suspect, after(flightTime, page())).page(robots, after(flightTime, text("User-agent: *\nCrawl-delay: 5\n")))
+		w.Page(suspect, enginetest.After(flightTime, enginetest.Page())).Page(robots, enginetest.After(flightTime, enginetest.Text("User-agent: *\nCrawl-delay: 5\n")))
 		c := afterCrash(t, urls, map[string]int{suspect: 1}, nil)
-		w.log = nil
+		w.Log = nil
 		start := time.Now()
-		e := obeying(w, newSpider(), tegenaria.Politeness{PerSlot: 4}, tegenaria.EngineWithCache(c), tegenaria.EngineWithConcurrency(4))
-		mustRun(t, e)
+		e := obeying(w, enginetest.NewSpider(), tegenaria.Politeness{PerSlot: 4}, tegenaria.EngineWithCache(c), tegenaria.EngineWithConcurrency(4))
+		enginetest.MustRun(t, e)
 		if at := began(w, start, robots); len(at) != 1 || at[0] != 0 {
 			t.Errorf("robots.txt was asked for at %v", at)
 		}
@@ -271,25 +273,25 @@ func TestH02SuspectWaitsForRobots(t *testing.T) {
 // stop does not withdraw the suspects, or endFlights notes those that did not run.
 func TestH02SuspectsStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := enginetest.NewWorld()
 		suspects := make(map[string]int)
 		for _, url := range many(w, "a.test", 5) {
 			suspects[url] = 1
 		}
 		c := afterCrash(t, nil, suspects, nil)
-		w.log = nil
-		e := newEngine(w, newSpider(), tegenaria.EngineWithCache(c))
+		w.Log = nil
+		e := enginetest.NewEngine(w, enginetest.NewSpider(), tegenaria.EngineWithCache(c))
 		result := make(chan error)
 		go func() { result <- e.Run(t.Context(), "test") }()
-		sleep(2 * flightTime)
-		sleep(flightTime / 2)
+		enginetest.Sleep(2 * flightTime)
+		enginetest.Sleep(flightTime / 2)
 		if err := e.Stop(t.Context()); err != nil {
 			t.Error(err)
 		}
-		wantStopped(t, <-result, "stopped")
-		checkLedger(t, e)
-		if len(w.visits()) != 3 || len(c.flights) != 6 {
-			t.Errorf("visits %v, flights %v", w.urls(), c.flights)
+		enginetest.WantStopped(t, <-result, "stopped")
+		enginetest.CheckLedger(t, e)
+		if len(w.Visits()) != 3 || len(c.flights) != 6 {
+			t.Errorf("visits %v, flights %v", w.Urls(), c.flights)
 		}
 		if s := e.Stats(); s.Pending != 2 || s.InFlight != 0 {
 			t.Errorf("%+v", s)
@@ -301,22 +303,22 @@ func TestH02SuspectsStop(t *testing.T) {
 // it, and the next one not at all. It fails when runAlone waits for ever, or each time.
 func TestH02SuspectIsPatientForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := enginetest.NewWorld()
 		long, first, second := "http://a.test/long", "http://b.test/1", "http://c.test/2"
 		for _, url := range []string{long, first, second} {
-			w.page(url, page())
+			w.Page(url, enginetest.Page())
 		}
 		c := afterCrash(t, []string{long}, map[string]int{first: 1, second: 1}, nil)
-		w.log = nil
-		s := newSpider()
-		s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		w.Log = nil
+		s := enginetest.NewSpider()
+		s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			if resp.Request.Url == long {
-				sleep(time.Hour)
+				enginetest.Sleep(time.Hour)
 			}
 			return nil
 		}
 		start := time.Now()
-		mustRun(t, newEngine(w, s, tegenaria.EngineWithCache(c),
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithCache(c),
 			tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Overrides: map[string]tegenaria.SlotPolicy{
 				"b.test": {Delay: 10 * time.Second}, "c.test": {Delay: 100 * time.Second},
 			}})))
@@ -333,29 +335,29 @@ func TestH02SuspectIsPatientForAWhile(t *testing.T) {
 // does not call recall when it is over, or when summon gives a suspect the turn that another one has.
 func TestH02SuspectsObeyLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := enginetest.NewWorld()
 		suspects := make(map[string]int)
 		for _, url := range many(w, "a.test", 6) {
 			suspects[url] = 1
 		}
 		c := afterCrash(t, many(w, "b.test", 3), suspects, nil)
-		w.log = nil
-		e := newEngine(w, newSpider(), tegenaria.EngineWithCache(c), tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 4}))
+		w.Log = nil
+		e := enginetest.NewEngine(w, enginetest.NewSpider(), tegenaria.EngineWithCache(c), tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 4}))
 		result := make(chan error)
 		go func() { result <- e.Run(t.Context(), "test") }()
-		sleep(flightTime / 2)
+		enginetest.Sleep(flightTime / 2)
 		e.Pause()
-		sleep(time.Minute)
-		if n := len(w.visits()); n != 1 {
+		enginetest.Sleep(time.Minute)
+		if n := len(w.Visits()); n != 1 {
 			t.Errorf("%d downloads before and during the pause", n)
 		}
 		e.Resume()
-		wantStopped(t, <-result, "limit: pages")
-		checkLedger(t, e)
-		for _, v := range w.visits() {
-			wantAlone(t, w, v.url)
+		enginetest.WantStopped(t, <-result, "limit: pages")
+		enginetest.CheckLedger(t, e)
+		for _, v := range w.Visits() {
+			wantAlone(t, w, v.Url)
 		}
-		if n := len(w.visits()); n != 4 {
+		if n := len(w.Visits()); n != 4 {
 			t.Errorf("%d downloads", n)
 		}
 	})
@@ -366,31 +368,31 @@ func TestH02SuspectsObeyLimits(t *testing.T) {
 // to run during a pause: it would keep its slot.
 func TestH02PausedSuspectsLeaveTheirSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := enginetest.NewWorld()
 		suspect, inline, parsed := "http://a.test/s", "http://a.test/inline", "http://b.test/1"
 		for _, url := range []string{suspect, inline, parsed} {
-			w.page(url, page())
+			w.Page(url, enginetest.Page())
 		}
 		c := afterCrash(t, []string{parsed}, map[string]int{suspect: 1}, nil)
-		w.log = nil
-		s := newSpider()
-		s.parse = parserOf(func(ctx *tegenaria.Context) error {
+		w.Log = nil
+		s := enginetest.NewSpider()
+		s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 			if ctx.Request.Url != parsed {
 				return nil
 			}
-			sleep(30 * time.Second)
+			enginetest.Sleep(30 * time.Second)
 			_, err := get(ctx, inline)
 			return err
 		})
-		e := newEngine(w, s, tegenaria.EngineWithCache(c), tegenaria.EngineWithPoliteness(tegenaria.Politeness{
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(c), tegenaria.EngineWithPoliteness(tegenaria.Politeness{
 			IgnoreRobots: true, PerSlot: 1, Overrides: map[string]tegenaria.SlotPolicy{"a.test": {Delay: 10 * time.Second}},
 		}))
 		start := time.Now()
 		result := make(chan error)
 		go func() { result <- e.Run(t.Context(), "test") }()
-		sleep(5 * time.Second)
+		enginetest.Sleep(5 * time.Second)
 		e.Pause()
-		sleep(time.Minute)
+		enginetest.Sleep(time.Minute)
 		if at := began(w, start, inline); !slices.Equal(at, []time.Duration{30 * time.Second}) {
 			t.Errorf("what the parser asked for began at %v", at)
 		}

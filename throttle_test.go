@@ -13,11 +13,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
 // refuse answers with a status and a Retry-After, none if it is empty.
-func refuse(code int, retryAfter func() string) answer {
+func refuse(code int, retryAfter func() string) enginetest.Answer {
 	return func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 		header := map[string][]string{}
 		if text := retryAfter(); text != "" {
@@ -35,26 +37,11 @@ func in(d time.Duration, form string) func() string {
 }
 
 // polite makes an engine for links of seeds, with a politeness that does not ask for robots.txt.
-func polite(w *world, p tegenaria.Politeness, seeds []string, opts ...tegenaria.EngineOption) *tegenaria.SpiderEngine {
+func polite(w *enginetest.World, p tegenaria.Politeness, seeds []string, opts ...tegenaria.EngineOption) *tegenaria.SpiderEngine {
 	p.IgnoreRobots = true
-	s := newSpider(seeds...)
-	s.parse = nothing
-	return newEngine(w, s, append([]tegenaria.EngineOption{tegenaria.EngineWithPoliteness(p)}, opts...)...)
-}
-
-// startsOf returns when the downloads of a host began, counted from an instant.
-func (w *world) startsOf(host string, since time.Time) (starts []time.Duration) {
-	for _, v := range w.visits() {
-		if hostOf(v.url) == host {
-			starts = append(starts, v.at.Sub(since))
-		}
-	}
-	return starts
-}
-
-func hostOf(url string) string {
-	r, _ := http.NewRequest("GET", url, nil)
-	return r.URL.Host
+	s := enginetest.NewSpider(seeds...)
+	s.Parse = enginetest.Nothing
+	return enginetest.NewEngine(w, s, append([]tegenaria.EngineOption{tegenaria.EngineWithPoliteness(p)}, opts...)...)
 }
 
 // After 429 and 503 nothing is asked of the host before Retry-After is over, whatever else waits; other hosts go on.
@@ -85,19 +72,19 @@ func TestRetryAfterBlocksSlot(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld().page("http://a.test/1", refuse(tt.code, tt.header)).page("http://b.test/2", text("x"))
+				w := enginetest.NewWorld().Page("http://a.test/1", refuse(tt.code, tt.header)).Page("http://b.test/2", enginetest.Text("x"))
 				var seeds []string
 				for i := 1; i <= 3; i++ {
-					w.page(fmt.Sprintf("http://a.test/%d", i+1), text("x"))
+					w.Page(fmt.Sprintf("http://a.test/%d", i+1), enginetest.Text("x"))
 					seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i), fmt.Sprintf("http://b.test/%d", i))
 				}
 				began := time.Now()
-				mustRun(t, polite(w, tegenaria.Politeness{PerSlot: 1, MaxRetryAfter: tt.cap}, seeds))
-				a := w.startsOf("a.test", began)
+				enginetest.MustRun(t, polite(w, tegenaria.Politeness{PerSlot: 1, MaxRetryAfter: tt.cap}, seeds))
+				a := w.StartsOf("a.test", began)
 				if len(a) != 3 || a[0] != 0 || a[1] < tt.from || a[1] > tt.to {
 					t.Errorf("downloads of a began at %v, want the second from %v to %v", a, tt.from, tt.to)
 				}
-				if b := w.startsOf("b.test", began); len(b) != 3 || b[2] != 0 {
+				if b := w.StartsOf("b.test", began); len(b) != 3 || b[2] != 0 {
 					t.Errorf("downloads of b began at %v, want all at once", b)
 				}
 			})
@@ -109,17 +96,17 @@ func TestRetryAfterBlocksSlot(t *testing.T) {
 // tenths until it is gone.
 func TestBackOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, seeds := newWorld(), []string(nil)
+		w, seeds := enginetest.NewWorld(), []string(nil)
 		for i := range 60 {
 			url := fmt.Sprintf("http://a.test/%d", i)
 			seeds = append(seeds, url)
-			if w.page(url, text("x")); i < 8 {
-				w.page(url, status(503))
+			if w.Page(url, enginetest.Text("x")); i < 8 {
+				w.Page(url, enginetest.Status(503))
 			}
 		}
 		began := time.Now()
-		mustRun(t, polite(w, tegenaria.Politeness{PerSlot: 1}, seeds))
-		starts := w.startsOf("a.test", began)
+		enginetest.MustRun(t, polite(w, tegenaria.Politeness{PerSlot: 1}, seeds))
+		starts := w.StartsOf("a.test", began)
 		if len(starts) != 60 {
 			t.Fatalf("%d downloads, want 60", len(starts))
 		}
@@ -144,14 +131,14 @@ func TestBackOff(t *testing.T) {
 // A middleware that tries again and the slot that is left alone agree: the request waits for both.
 func TestRetryWaitsForSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/1", inTurn(refuse(429, is("60")), text("x"))).page("http://a.test/2", text("x"))
-		again := &errorHooks{failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+		w := enginetest.NewWorld().Page("http://a.test/1", enginetest.InTurn(refuse(429, is("60")), enginetest.Text("x"))).Page("http://a.test/2", enginetest.Text("x"))
+		again := &enginetest.ErrorHooks{Failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 			return tegenaria.Retry(time.Second, err)
 		}}
 		began := time.Now()
-		stats := mustRun(t, polite(w, tegenaria.Politeness{PerSlot: 1}, []string{"http://a.test/1", "http://a.test/2"}, tegenaria.EngineWithMiddlewares(again)))
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2})
-		if got, want := w.startsOf("a.test", began), []time.Duration{0, time.Minute, time.Minute}; !slices.Equal(got, want) {
+		stats := enginetest.MustRun(t, polite(w, tegenaria.Politeness{PerSlot: 1}, []string{"http://a.test/1", "http://a.test/2"}, tegenaria.EngineWithMiddlewares(again)))
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2})
+		if got, want := w.StartsOf("a.test", began), []time.Duration{0, time.Minute, time.Minute}; !slices.Equal(got, want) {
 			t.Errorf("downloads began at %v, want %v", got, want)
 		}
 	})
@@ -160,10 +147,10 @@ func TestRetryWaitsForSlot(t *testing.T) {
 // A robots.txt may ask for a pause too.
 func TestRetryAfterOfRobots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/robots.txt", inTurn(refuse(503, is("300")), text(""))).page("http://a.test/1", text("x"))
+		w := enginetest.NewWorld().Page("http://a.test/robots.txt", enginetest.InTurn(refuse(503, is("300")), enginetest.Text(""))).Page("http://a.test/1", enginetest.Text("x"))
 		began := time.Now()
-		mustRun(t, newEngine(w, newSpider("http://a.test/1"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{})))
-		if got, want := w.startsOf("a.test", began), []time.Duration{0, 5 * time.Minute, 5 * time.Minute}; !slices.Equal(got, want) {
+		enginetest.MustRun(t, enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/1"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{})))
+		if got, want := w.StartsOf("a.test", began), []time.Duration{0, 5 * time.Minute, 5 * time.Minute}; !slices.Equal(got, want) {
 			t.Errorf("downloads began at %v, want %v", got, want)
 		}
 	})
@@ -177,32 +164,32 @@ func TestAutoThrottle(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
 		throttle *tegenaria.AutoThrottle
-		first    answer
+		first    enginetest.Answer
 		second   time.Duration // between the end of the first download and the start of the second, about
 	}{
-		{"its defaults", &tegenaria.AutoThrottle{}, after(s, text("x")), 2 * s},                                          // (5+1)/2 − 1
-		{"a slow answer", &tegenaria.AutoThrottle{Start: s}, after(20*s, text("x")), 0},                                  // 20 − 20
-		{"the maximum", &tegenaria.AutoThrottle{Start: s, Max: 3 * s}, after(2*s, status(500)), 0},                       // 2 − 2
-		{"the target", &tegenaria.AutoThrottle{Start: 8 * s, Target: 2}, after(2*s, text("x")), 2500 * time.Millisecond}, // (8+1)/2 − 2
-		{"an error comes fast", &tegenaria.AutoThrottle{Start: 9 * s}, after(s, status(404)), 8 * s},
-		{"429", &tegenaria.AutoThrottle{Start: 9 * s}, after(s, status(429)), 18 * s},
-		{"a connection refused", &tegenaria.AutoThrottle{Start: 9 * s}, broken(refused), 18 * s},
-		{"a connection broken", &tegenaria.AutoThrottle{Start: 9 * s}, broken(io.ErrUnexpectedEOF), 18 * s},
-		{"a timeout", &tegenaria.AutoThrottle{Start: 9 * s}, after(time.Hour, text("x")), 18 * s},
-		{"an unknown name", &tegenaria.AutoThrottle{Start: 9 * s}, broken(&net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}), 9 * s},
-		{"another failure", &tegenaria.AutoThrottle{Start: 9 * s}, broken(errBroken), 9 * s},
-		{"none, a connection refused", nil, broken(refused), 0},
+		{"its defaults", &tegenaria.AutoThrottle{}, enginetest.After(s, enginetest.Text("x")), 2 * s},                                          // (5+1)/2 − 1
+		{"a slow answer", &tegenaria.AutoThrottle{Start: s}, enginetest.After(20*s, enginetest.Text("x")), 0},                                  // 20 − 20
+		{"the maximum", &tegenaria.AutoThrottle{Start: s, Max: 3 * s}, enginetest.After(2*s, enginetest.Status(500)), 0},                       // 2 − 2
+		{"the target", &tegenaria.AutoThrottle{Start: 8 * s, Target: 2}, enginetest.After(2*s, enginetest.Text("x")), 2500 * time.Millisecond}, // (8+1)/2 − 2
+		{"an error comes fast", &tegenaria.AutoThrottle{Start: 9 * s}, enginetest.After(s, enginetest.Status(404)), 8 * s},
+		{"429", &tegenaria.AutoThrottle{Start: 9 * s}, enginetest.After(s, enginetest.Status(429)), 18 * s},
+		{"a connection refused", &tegenaria.AutoThrottle{Start: 9 * s}, enginetest.Broken(refused), 18 * s},
+		{"a connection broken", &tegenaria.AutoThrottle{Start: 9 * s}, enginetest.Broken(io.ErrUnexpectedEOF), 18 * s},
+		{"a timeout", &tegenaria.AutoThrottle{Start: 9 * s}, enginetest.After(time.Hour, enginetest.Text("x")), 18 * s},
+		{"an unknown name", &tegenaria.AutoThrottle{Start: 9 * s}, enginetest.Broken(&net.OpError{Op: "dial", Err: &net.DNSError{IsNotFound: true}}), 9 * s},
+		{"another failure", &tegenaria.AutoThrottle{Start: 9 * s}, enginetest.Broken(errBroken), 9 * s},
+		{"none, a connection refused", nil, enginetest.Broken(refused), 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld().page("http://a.test/2", text("x"))
+				w := enginetest.NewWorld().Page("http://a.test/2", enginetest.Text("x"))
 				ended := time.Time{}
-				w.page("http://a.test/1", func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+				w.Page("http://a.test/1", func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 					defer func() { ended = time.Now() }()
 					return tt.first(ctx)
 				})
-				mustRun(t, polite(w, tegenaria.Politeness{PerSlot: 1, AutoThrottle: tt.throttle}, []string{"http://a.test/1", "http://a.test/2"}))
-				if got := w.startsOf("a.test", ended)[1]; got < tt.second || got > tt.second*3/2 {
+				enginetest.MustRun(t, polite(w, tegenaria.Politeness{PerSlot: 1, AutoThrottle: tt.throttle}, []string{"http://a.test/1", "http://a.test/2"}))
+				if got := w.StartsOf("a.test", ended)[1]; got < tt.second || got > tt.second*3/2 {
 					t.Errorf("the second download began %v after the first one's end, want %v, or after a refusal up to a half more", got, tt.second)
 				}
 			})
@@ -212,13 +199,13 @@ func TestAutoThrottle(t *testing.T) {
 
 func TestJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w, seeds := newWorld(), []string(nil)
+		w, seeds := enginetest.NewWorld(), []string(nil)
 		for i := range 200 {
 			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
 		}
 		began := time.Now()
-		mustRun(t, polite(w, tegenaria.Politeness{Delay: 10 * time.Second, Jitter: 0.5}, seeds))
-		starts := w.startsOf("a.test", began)
+		enginetest.MustRun(t, polite(w, tegenaria.Politeness{Delay: 10 * time.Second, Jitter: 0.5}, seeds))
+		starts := w.StartsOf("a.test", began)
 		least, most := time.Hour, time.Duration(0)
 		for i := range starts[1:] {
 			least, most = min(least, starts[i+1]-starts[i]), max(most, starts[i+1]-starts[i])
@@ -236,18 +223,18 @@ func TestOverridePatterns(t *testing.T) {
 		hosts := map[string]time.Duration{
 			"a.test": 1, "www.a.test": 2, "x.www.a.test": 4, "b.a.test": 3, "c.b.a.test": 3, "ba.test": 1, "test": 1,
 		}
-		w, seeds := newWorld(), []string(nil)
+		w, seeds := enginetest.NewWorld(), []string(nil)
 		for host := range hosts {
 			seeds = append(seeds, "http://"+host+"/1", "http://"+host+"/2")
 		}
 		began := time.Now()
-		mustRun(t, polite(w, tegenaria.Politeness{Delay: time.Second, Overrides: map[string]tegenaria.SlotPolicy{
+		enginetest.MustRun(t, polite(w, tegenaria.Politeness{Delay: time.Second, Overrides: map[string]tegenaria.SlotPolicy{
 			"www.a.test":   {Delay: 2 * time.Second},
 			"*.a.test":     {Delay: 3 * time.Second},
 			"*.www.a.test": {Delay: 4 * time.Second},
 		}}, seeds))
 		for host, want := range hosts {
-			if got := w.startsOf(host, began); len(got) != 2 || got[1] != want*time.Second {
+			if got := w.StartsOf(host, began); len(got) != 2 || got[1] != want*time.Second {
 				t.Errorf("%s: downloads began at %v, want the second after %d s", host, got, want)
 			}
 		}
@@ -260,14 +247,14 @@ func TestPolitenessMistakes(t *testing.T) {
 		AutoThrottle: &tegenaria.AutoThrottle{Target: -1},
 		Overrides:    map[string]tegenaria.SlotPolicy{"*": {}, "a.test": {Jitter: -1}},
 	}
-	err := newEngine(newWorld(), newSpider(), tegenaria.EngineWithPoliteness(p)).Run(t.Context(), "test")
+	err := enginetest.NewEngine(enginetest.NewWorld(), enginetest.NewSpider(), tegenaria.EngineWithPoliteness(p)).Run(t.Context(), "test")
 	for _, words := range []string{"Politeness.Delay", "Politeness.Jitter", "Politeness.PerSlot", "Politeness.PerIP", "Politeness.PerProxy", "Politeness.MaxPages",
 		"Politeness.MaxRetryAfter", "Politeness.MaxCrawlDelay", "Politeness.AutoThrottle", `Overrides["*"]`, `Overrides["a.test"].Jitter`} {
 		if err == nil || !strings.Contains(err.Error(), words) {
 			t.Errorf("Run returned %v, want a word about %s", err, words)
 		}
 	}
-	err = newEngine(newWorld(), newSpider(), tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerIP: 2})).Run(t.Context(), "test")
+	err = enginetest.NewEngine(enginetest.NewWorld(), enginetest.NewSpider(), tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerIP: 2})).Run(t.Context(), "test")
 	if err == nil || !strings.Contains(err.Error(), "Politeness.PerIP") {
 		t.Errorf("Run returned %v, want a word about PerIP beside EngineWithDownloader", err)
 	}
@@ -276,18 +263,18 @@ func TestPolitenessMistakes(t *testing.T) {
 // A request that a slow middleware has in hand while its host asks for a pause waits too, and the middleware sees it once.
 func TestRetryAfterWhileInMiddleware(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/1", after(time.Second, refuse(503, is("60")))).page("http://a.test/2", text("x"))
+		w := enginetest.NewWorld().Page("http://a.test/1", enginetest.After(time.Second, refuse(503, is("60")))).Page("http://a.test/2", enginetest.Text("x"))
 		seen := 0
-		slow := &hooks{request: func(ctx *tegenaria.Context) error {
+		slow := &enginetest.Hooks{Request: func(ctx *tegenaria.Context) error {
 			if ctx.Request.Url == "http://a.test/2" {
 				seen++
-				sleep(5 * time.Second)
+				enginetest.Sleep(5 * time.Second)
 			}
 			return nil
 		}}
 		began := time.Now()
-		mustRun(t, polite(w, tegenaria.Politeness{}, []string{"http://a.test/1", "http://a.test/2"}, tegenaria.EngineWithMiddlewares(slow)))
-		if got, want := w.startsOf("a.test", began), []time.Duration{0, 61 * time.Second}; !slices.Equal(got, want) {
+		enginetest.MustRun(t, polite(w, tegenaria.Politeness{}, []string{"http://a.test/1", "http://a.test/2"}, tegenaria.EngineWithMiddlewares(slow)))
+		if got, want := w.StartsOf("a.test", began), []time.Duration{0, 61 * time.Second}; !slices.Equal(got, want) {
 			t.Errorf("downloads began at %v, want %v", got, want)
 		}
 		if seen != 1 {
@@ -299,28 +286,28 @@ func TestRetryAfterWhileInMiddleware(t *testing.T) {
 // A job that goes on after a crash knows its page budget, and asks nothing before a delay has passed.
 func TestCrashKeepsBudgetAndDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newCrashStore()
-		first := &crashCache{crashStore: store}
-		w, seeds := newWorld(), []string(nil)
+		store := enginetest.NewCrashStore()
+		first := &enginetest.CrashCache{CrashStore: store}
+		w, seeds := enginetest.NewWorld(), []string(nil)
 		for i := range 9 {
 			seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
-			w.page(seeds[i], text("x"))
+			w.Page(seeds[i], enginetest.Text("x"))
 		}
-		w.page(seeds[3], func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
-			first.kill()
-			return text("x")(ctx)
+		w.Page(seeds[3], func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+			first.Kill()
+			return enginetest.Text("x")(ctx)
 		})
 		p := tegenaria.Politeness{Delay: 10 * time.Second, MaxPages: 6}
 		began := time.Now()
-		if err := polite(w, p, seeds, tegenaria.EngineWithCache(first)).Run(t.Context(), "test"); !errors.Is(err, errCrashed) {
+		if err := polite(w, p, seeds, tegenaria.EngineWithCache(first)).Run(t.Context(), "test"); !errors.Is(err, enginetest.ErrCrashed) {
 			t.Fatalf("the first run returned %v", err)
 		}
-		sleep(3 * time.Second)
-		w.page(seeds[3], text("x"))
-		stats := mustRun(t, polite(w, p, seeds, tegenaria.EngineWithCache(&crashCache{crashStore: store})))
+		enginetest.Sleep(3 * time.Second)
+		w.Page(seeds[3], enginetest.Text("x"))
+		stats := enginetest.MustRun(t, polite(w, p, seeds, tegenaria.EngineWithCache(&enginetest.CrashCache{CrashStore: store})))
 		// Three pages are settled, the fourth is not: three more may begin, and none before 33 s + 10 s.
 		const s = time.Second
-		if got, want := w.startsOf("a.test", began), []time.Duration{0, 10 * s, 20 * s, 30 * s, 43 * s, 53 * s, 63 * s}; !slices.Equal(got, want) {
+		if got, want := w.StartsOf("a.test", began), []time.Duration{0, 10 * s, 20 * s, 30 * s, 43 * s, 53 * s, 63 * s}; !slices.Equal(got, want) {
 			t.Errorf("downloads began at %v, want %v", got, want)
 		}
 		if n := stats.Reasons["filtered: page-budget"]; n != 3 {
@@ -342,30 +329,30 @@ func TestCrashKeepsPenalty(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := newCrashStore()
-				first := &crashCache{crashStore: store}
-				w, seeds := newWorld(), []string(nil)
+				store := enginetest.NewCrashStore()
+				first := &enginetest.CrashCache{CrashStore: store}
+				w, seeds := enginetest.NewWorld(), []string(nil)
 				for i := range 8 {
 					seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
-					w.page(seeds[i], text("x"))
+					w.Page(seeds[i], enginetest.Text("x"))
 				}
 				for i := range 3 {
-					w.page(seeds[i], refuse(503, is("")))
+					w.Page(seeds[i], refuse(503, is("")))
 				}
-				w.page(seeds[3], func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
-					first.kill()
-					return text("x")(ctx)
+				w.Page(seeds[3], func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+					first.Kill()
+					return enginetest.Text("x")(ctx)
 				})
 				p := tegenaria.Politeness{PerSlot: 1}
-				if err := polite(w, p, seeds, tegenaria.EngineWithCache(first)).Run(t.Context(), "test"); !errors.Is(err, errCrashed) {
+				if err := polite(w, p, seeds, tegenaria.EngineWithCache(first)).Run(t.Context(), "test"); !errors.Is(err, enginetest.ErrCrashed) {
 					t.Fatalf("the first run returned %v", err)
 				}
-				sleep(tt.down)
-				w.page(seeds[3], text("x"))
+				enginetest.Sleep(tt.down)
+				w.Page(seeds[3], enginetest.Text("x"))
 				again := time.Now()
-				mustRun(t, polite(w, p, seeds, tegenaria.EngineWithCache(&crashCache{crashStore: store})))
+				enginetest.MustRun(t, polite(w, p, seeds, tegenaria.EngineWithCache(&enginetest.CrashCache{CrashStore: store})))
 				var starts []time.Duration
-				for _, at := range w.startsOf("a.test", again) {
+				for _, at := range w.StartsOf("a.test", again) {
 					if at >= 0 {
 						starts = append(starts, at)
 					}
@@ -392,12 +379,12 @@ func TestCrashKeepsPenalty(t *testing.T) {
 // A Retry-After of robots.txt holds for all who want that file, also those of other slots.
 func TestRobotsRetryAfterOfOtherSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page(robotsURL, inTurn(refuse(503, is("120")), text("")))
+		w := enginetest.NewWorld().Page(robotsURL, enginetest.InTurn(refuse(503, is("120")), enginetest.Text("")))
 		var seeds []*tegenaria.Context
 		for _, slot := range []string{"", "own"} {
 			url := "http://a.test/" + slot
-			w.page(url, page())
-			seeds = append(seeds, send(url, tegenaria.RequestWithSlot(slot)))
+			w.Page(url, enginetest.Page())
+			seeds = append(seeds, enginetest.Send(url, tegenaria.RequestWithSlot(slot)))
 		}
 		at := paced(t, w, tegenaria.Politeness{}, seeds)
 		if got, want := at[robotsURL], []time.Duration{0, 2 * time.Minute}; !slices.Equal(got, want) {
@@ -413,7 +400,7 @@ func TestRobotsRetryAfterOfOtherSlots(t *testing.T) {
 type slowToRead struct{}
 
 func (*slowToRead) UnmarshalJSON([]byte) error {
-	sleep(5 * time.Second)
+	enginetest.Sleep(5 * time.Second)
 	return nil
 }
 
@@ -426,9 +413,9 @@ func TestRobotsWaitsForPause(t *testing.T) {
 		want  time.Duration
 	}{
 		{"slow to read", map[string]any{"slow": slowToRead{}}, &internalHooks{sees: true}, 61 * time.Second},
-		{"slow middleware", nil, &internalHooks{hooks{request: func(ctx *tegenaria.Context) error {
+		{"slow middleware", nil, &internalHooks{enginetest.Hooks{Request: func(ctx *tegenaria.Context) error {
 			if ctx.Request.Url == "http://b.test/robots.txt" {
-				sleep(5 * time.Second)
+				enginetest.Sleep(5 * time.Second)
 			}
 			return nil
 		}}, true}, 66 * time.Second}, // it sees the second request too
@@ -439,17 +426,17 @@ func TestRobotsWaitsForPause(t *testing.T) {
 
 func robotsWaitsForPause(t *testing.T, meta map[string]any, holds *internalHooks, at time.Duration) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page(robotsURL, after(time.Second, inTurn(refuse(503, is("60")), text("")))).page("http://a.test/", page()).
-			page("http://b.test/robots.txt", text("")).page("http://b.test/", page())
-		s := newSpider()
-		s.start = func(req chan<- *tegenaria.Context) {
-			req <- send("http://a.test/", tegenaria.RequestWithSlot("own"))
-			req <- send("http://b.test/", tegenaria.RequestWithSlot("own"), tegenaria.RequestWithRequestMeta(meta))
+		w := enginetest.NewWorld().Page(robotsURL, enginetest.After(time.Second, enginetest.InTurn(refuse(503, is("60")), enginetest.Text("")))).Page("http://a.test/", enginetest.Page()).
+			Page("http://b.test/robots.txt", enginetest.Text("")).Page("http://b.test/", enginetest.Page())
+		s := enginetest.NewSpider()
+		s.Start = func(req chan<- *tegenaria.Context) {
+			req <- enginetest.Send("http://a.test/", tegenaria.RequestWithSlot("own"))
+			req <- enginetest.Send("http://b.test/", tegenaria.RequestWithSlot("own"), tegenaria.RequestWithRequestMeta(meta))
 		}
 		began := time.Now()
-		mustRun(t, obeying(w, s, tegenaria.Politeness{PerSlot: 2}, tegenaria.EngineWithMiddlewares(holds),
-			tegenaria.EngineWithCache(&crashCache{crashStore: newCrashStore()}), tegenaria.EngineWithMetaType[slowToRead]("slow")))
-		if got, want := w.startsOf("b.test", began), []time.Duration{at, at}; !slices.Equal(got, want) {
+		enginetest.MustRun(t, obeying(w, s, tegenaria.Politeness{PerSlot: 2}, tegenaria.EngineWithMiddlewares(holds),
+			tegenaria.EngineWithCache(&enginetest.CrashCache{CrashStore: enginetest.NewCrashStore()}), tegenaria.EngineWithMetaType[slowToRead]("slow")))
+		if got, want := w.StartsOf("b.test", began), []time.Duration{at, at}; !slices.Equal(got, want) {
 			t.Errorf("requests to b.test began at %v, want %v", got, want)
 		}
 	})
@@ -473,26 +460,26 @@ func TestH13AutoThrottleGoesOn(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := newCrashStore()
-				first := &crashCache{crashStore: store}
-				w, seeds := newWorld(), []string(nil)
+				store := enginetest.NewCrashStore()
+				first := &enginetest.CrashCache{CrashStore: store}
+				w, seeds := enginetest.NewWorld(), []string(nil)
 				for i := range 5 {
 					seeds = append(seeds, fmt.Sprintf("http://a.test/%d", i))
-					w.page(seeds[i], after(tt.latency, text("x")))
+					w.Page(seeds[i], enginetest.After(tt.latency, enginetest.Text("x")))
 				}
-				w.page(seeds[3], func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
-					first.kill()
-					return text("x")(ctx)
+				w.Page(seeds[3], func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+					first.Kill()
+					return enginetest.Text("x")(ctx)
 				})
 				p := tegenaria.Politeness{PerSlot: 1, AutoThrottle: &tegenaria.AutoThrottle{Target: tt.target}}
-				if err := polite(w, p, seeds, tegenaria.EngineWithCache(first)).Run(t.Context(), "test"); !errors.Is(err, errCrashed) {
+				if err := polite(w, p, seeds, tegenaria.EngineWithCache(first)).Run(t.Context(), "test"); !errors.Is(err, enginetest.ErrCrashed) {
 					t.Fatalf("the first run returned %v", err)
 				}
-				sleep(tt.down)
-				w.page(seeds[3], after(tt.latency, text("x")))
+				enginetest.Sleep(tt.down)
+				w.Page(seeds[3], enginetest.After(tt.latency, enginetest.Text("x")))
 				again := time.Now()
-				mustRun(t, polite(w, p, seeds, tegenaria.EngineWithCache(&crashCache{crashStore: store})))
-				starts := w.startsOf("a.test", again)[4:]
+				enginetest.MustRun(t, polite(w, p, seeds, tegenaria.EngineWithCache(&enginetest.CrashCache{CrashStore: store})))
+				starts := w.StartsOf("a.test", again)[4:]
 				if !slices.Equal(starts, tt.starts) {
 					t.Errorf("downloads began at %v, want %v", starts, tt.starts)
 				}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -44,8 +46,8 @@ func TestTLSConfig(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var page string
 			var failed *tegenaria.HandleError
-			s := newSpider(server.URL)
-			s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			s := enginetest.NewSpider(server.URL)
+			s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 				page = resp.Response().String()
 				if got := resp.Response().Transfer(); got.TLS == nil || len(got.TLS.PeerCertificates) != 1 || got.Handshake <= 0 && !got.Reused {
 					t.Errorf("transfer %+v", got)
@@ -56,7 +58,7 @@ func TestTLSConfig(t *testing.T) {
 			if tt.config != nil {
 				tt.config.InsecureSkipVerify, tt.config.RootCAs = !tt.config.InsecureSkipVerify, nil // the option has a copy
 			}
-			mustRun(t, newEngine(nil, s, option, tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) { failed = err })))
+			enginetest.MustRun(t, enginetest.NewEngine(nil, s, option, tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) { failed = err })))
 			var untrusted *tls.CertificateVerificationError
 			if page != tt.want || (failed == nil) == (tt.want == "") || failed != nil && !errors.As(failed, &untrusted) {
 				t.Errorf("page %q, want %q; %v", page, tt.want, failed)
@@ -74,11 +76,11 @@ func TestTLSConfigMistakes(t *testing.T) {
 		want string
 	}{
 		{"with a client", []tegenaria.EngineOption{config, tegenaria.EngineWithHTTPClient(http.DefaultClient)}, "EngineWithHTTPClient replaces"},
-		{"with a downloader", []tegenaria.EngineOption{config, tegenaria.EngineWithDownloader(newWorld())}, "EngineWithDownloader replaces"},
-		{"a client with a downloader", []tegenaria.EngineOption{tegenaria.EngineWithHTTPClient(http.DefaultClient), tegenaria.EngineWithDownloader(newWorld())}, "EngineWithDownloader replaces"},
+		{"with a downloader", []tegenaria.EngineOption{config, tegenaria.EngineWithDownloader(enginetest.NewWorld())}, "EngineWithDownloader replaces"},
+		{"a client with a downloader", []tegenaria.EngineOption{tegenaria.EngineWithHTTPClient(http.DefaultClient), tegenaria.EngineWithDownloader(enginetest.NewWorld())}, "EngineWithDownloader replaces"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := newEngine(nil, newSpider("http://a.test/"), tt.opts...).Run(t.Context(), "test")
+			err := enginetest.NewEngine(nil, enginetest.NewSpider("http://a.test/"), tt.opts...).Run(t.Context(), "test")
 			var wiring *tegenaria.RunError
 			if !errors.As(err, &wiring) || wiring.Op != "wiring" || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Run returned %v, want %q", err, tt.want)

@@ -14,7 +14,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/sirupsen/logrus"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -28,42 +31,42 @@ func TestH13RequestStartedIsToldOnce(t *testing.T) {
 				busy := func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 					return tegenaria.NewResponse(ctx.Request, http.StatusTooManyRequests, map[string][]string{"Retry-After": {"60"}}, nil), nil
 				}
-				w := newWorld().page("http://a.test/busy", after(2*time.Second, busy)).page("http://a.test/slow", text("x")).
-					page("http://b.test/", text("x"))
-				s := newSpider("http://a.test/busy", "http://a.test/slow")
+				w := enginetest.NewWorld().Page("http://a.test/busy", enginetest.After(2*time.Second, busy)).Page("http://a.test/slow", enginetest.Text("x")).
+					Page("http://b.test/", enginetest.Text("x"))
+				s := enginetest.NewSpider("http://a.test/busy", "http://a.test/slow")
 				if inline {
 					s.FeedUrls[1] = "http://b.test/"
 				}
-				s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 					if ctx.Request.Url == "http://b.test/" {
 						if _, err := get(ctx, "http://a.test/slow"); err != nil {
 							t.Error(err)
 						}
 					}
-					req <- send("http://a.test/third")
+					req <- enginetest.Send("http://a.test/third")
 					return nil
 				}
 				var mu sync.Mutex // guards told
 				told := map[string]int{}
-				e := newEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 2,
+				e := enginetest.NewEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 2,
 					Overrides: map[string]tegenaria.SlotPolicy{"a.test": {PerSlot: 2, MaxPages: 2}}}),
 					tegenaria.EngineWithEvents(tegenaria.Events{RequestStarted: func(r *tegenaria.Request) {
 						mu.Lock()
 						told[r.Url]++
 						mu.Unlock()
 						if r.Url == "http://a.test/slow" {
-							sleep(10 * time.Second)
+							enginetest.Sleep(10 * time.Second)
 						}
 					}}))
 				began := time.Now()
-				stats := mustRun(t, e)
-				for _, v := range w.visits() {
-					if told[v.url] != 1 || v.url == "http://a.test/slow" && v.at.Sub(began) < time.Minute {
-						t.Errorf("%s was announced %d times and downloaded after %s", v.url, told[v.url], v.at.Sub(began))
+				stats := enginetest.MustRun(t, e)
+				for _, v := range w.Visits() {
+					if told[v.Url] != 1 || v.Url == "http://a.test/slow" && v.At.Sub(began) < time.Minute {
+						t.Errorf("%s was announced %d times and downloaded after %s", v.Url, told[v.Url], v.At.Sub(began))
 					}
 				}
-				if len(told) != len(w.visits()) || w.count("http://a.test/slow") != 1 || stats.Reasons["filtered: page-budget"] != 1 {
-					t.Errorf("announced %v, downloaded %v, %v", told, w.urls(), stats.Reasons)
+				if len(told) != len(w.Visits()) || w.Count("http://a.test/slow") != 1 || stats.Reasons["filtered: page-budget"] != 1 {
+					t.Errorf("announced %v, downloaded %v, %v", told, w.Urls(), stats.Reasons)
 				}
 			})
 		})
@@ -85,7 +88,7 @@ func scribble(r *tegenaria.Request) {
 		r.Header[fmt.Sprint(i)] = "x"
 		r.Meta["n"] = i
 		r.Body = append(r.Body[:0], 'y')
-		sleep(time.Millisecond)
+		enginetest.Sleep(time.Millisecond)
 	}
 }
 
@@ -97,69 +100,69 @@ func TestH13WhatIsToldIsNotWrittenTo(t *testing.T) {
 			tegenaria.RequestWithRequestMeta(map[string]any{"n": 0}))
 	}
 	const page = "http://a.test/page"
-	tests := map[string]func(s *testSpider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption{
-		"a middleware": func(_ *testSpider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
-			return []tegenaria.EngineOption{tegenaria.EngineWithMiddlewares(&hooks{name: "m", request: func(ctx *tegenaria.Context) error {
+	tests := map[string]func(s *enginetest.Spider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption{
+		"a middleware": func(_ *enginetest.Spider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
+			return []tegenaria.EngineOption{tegenaria.EngineWithMiddlewares(&enginetest.Hooks{Name: "m", Request: func(ctx *tegenaria.Context) error {
 				scribble(ctx.Request)
 				return nil
 			}})}
 		},
-		"a parser, while an item of its page fails": func(s *testSpider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
-			s.parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		"a parser, while an item of its page fails": func(s *enginetest.Spider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
+			s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 				for i := range 6 { // the last ones fail when the parser has been given up
 					item <- tegenaria.NewItem(ctx, i)
 				}
 				scribble(ctx.Request)
 				return nil
 			}
-			return []tegenaria.EngineOption{tegenaria.EngineWithItemConcurrency(1), tegenaria.EngineWithPipelines(pipelineFunc{1, func(item *tegenaria.ItemMeta) error {
+			return []tegenaria.EngineOption{tegenaria.EngineWithItemConcurrency(1), tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(item *tegenaria.ItemMeta) error {
 				<-time.After(350 * time.Millisecond)
 				if item.Item == 5 {
-					return errHarness
+					return enginetest.ErrPlanned
 				}
 				return nil
 			}})}
 		},
-		"a middleware of a Fetch": func(s *testSpider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
-			s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		"a middleware of a Fetch": func(s *enginetest.Spider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
+			s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 				ctx.Fetch(asked("http://a.test/never"))
 				return nil
 			}
-			return []tegenaria.EngineOption{tegenaria.EngineWithMiddlewares(&hooks{name: "m", request: func(ctx *tegenaria.Context) error {
+			return []tegenaria.EngineOption{tegenaria.EngineWithMiddlewares(&enginetest.Hooks{Name: "m", Request: func(ctx *tegenaria.Context) error {
 				if ctx.Request.Url == "http://a.test/never" {
 					scribble(ctx.Request)
 				}
 				return nil
 			}})}
 		},
-		"the ErrorHandler of a page": func(s *testSpider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
-			s.parse = func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
-				return errHarness
+		"the ErrorHandler of a page": func(s *enginetest.Spider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
+			s.Parse = func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
+				return enginetest.ErrPlanned
 			}
-			s.fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { scribble(err.Request) }
+			s.Fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { scribble(err.Request) }
 			return nil
 		},
-		"the ErrorHandler of an item": func(s *testSpider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
-			s.parse = itemOfItsURL
-			s.fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { scribble(err.Request) }
-			return []tegenaria.EngineOption{tegenaria.EngineWithPipelines(pipelineFunc{1, func(*tegenaria.ItemMeta) error { return errHarness }})}
+		"the ErrorHandler of an item": func(s *enginetest.Spider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
+			s.Parse = itemOfItsURL
+			s.Fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { scribble(err.Request) }
+			return []tegenaria.EngineOption{tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { return enginetest.ErrPlanned }})}
 		},
-		"the ErrorHandler of a request that was refused": func(s *testSpider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
-			s.parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		"the ErrorHandler of a request that was refused": func(s *enginetest.Spider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
+			s.Parse = func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 				req <- tegenaria.NewContext(asked("gopher://a.test/"))
 				return nil
 			}
-			s.fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { scribble(err.Request) }
+			s.Fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { scribble(err.Request) }
 			return nil
 		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld().page(page, text("x"))
-			s := newSpider()
-			s.parse = nothing
-			s.start = func(req chan<- *tegenaria.Context) { req <- tegenaria.NewContext(asked(page)) }
+			w := enginetest.NewWorld().Page(page, enginetest.Text("x"))
+			s := enginetest.NewSpider()
+			s.Parse = enginetest.Nothing
+			s.Start = func(req chan<- *tegenaria.Context) { req <- tegenaria.NewContext(asked(page)) }
 			var mu sync.Mutex // guards settled
 			var settled []string
 			var scribbling sync.WaitGroup
@@ -177,10 +180,10 @@ func TestH13WhatIsToldIsNotWrittenTo(t *testing.T) {
 					},
 					Abandoned: func(_ tegenaria.Stage, r *tegenaria.Request) { look(r) },
 				}))
-			if s.fail == nil {
-				s.fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { look(err.Request) }
+			if s.Fail == nil {
+				s.Fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { look(err.Request) }
 			}
-			e := newEngine(w, s, opts...)
+			e := enginetest.NewEngine(w, s, opts...)
 			e.Run(context.Background(), "test")
 			scribbling.Wait()
 			mu.Lock()
@@ -203,7 +206,7 @@ type lingerCache struct{ tegenaria.CacheInterface }
 func (c lingerCache) Accept(ctx context.Context, records []tegenaria.Record) ([]tegenaria.Verdict, error) {
 	verdicts, err := c.CacheInterface.Accept(ctx, records)
 	if slices.Contains(verdicts, tegenaria.VerdictLater) && records[0].Priority > 0 {
-		sleep(3 * time.Second)
+		enginetest.Sleep(3 * time.Second)
 	}
 	return verdicts, err
 }
@@ -212,21 +215,21 @@ func (c lingerCache) Accept(ctx context.Context, records []tegenaria.Record) ([]
 // delayed. It fails if the ledger's snapshot does not settle the columns.
 func TestH12SnapshotIsNeverNegative(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/1", text("x")).page("http://a.test/2", after(4*time.Second, text("x")))
-		s := newSpider()
-		s.parse = nothing
-		s.start = func(req chan<- *tegenaria.Context) {
-			req <- send("http://a.test/1", tegenaria.RequestWithNotBefore(time.Now().Add(500*time.Millisecond)))
-			req <- send("http://a.test/2", tegenaria.RequestWithNotBefore(time.Now().Add(time.Second)), tegenaria.RequestWithPriority(1))
+		w := enginetest.NewWorld().Page("http://a.test/1", enginetest.Text("x")).Page("http://a.test/2", enginetest.After(4*time.Second, enginetest.Text("x")))
+		s := enginetest.NewSpider()
+		s.Parse = enginetest.Nothing
+		s.Start = func(req chan<- *tegenaria.Context) {
+			req <- enginetest.Send("http://a.test/1", tegenaria.RequestWithNotBefore(time.Now().Add(500*time.Millisecond)))
+			req <- enginetest.Send("http://a.test/2", tegenaria.RequestWithNotBefore(time.Now().Add(time.Second)), tegenaria.RequestWithPriority(1))
 		}
-		e := newEngine(w, s, tegenaria.EngineWithCache(lingerCache{tegenaria.NewMemoryCache()}))
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(lingerCache{tegenaria.NewMemoryCache()}))
 		go func() {
-			sleep(2 * time.Second)
+			enginetest.Sleep(2 * time.Second)
 			if st := e.Stats(); min(st.Pending, st.Delayed, st.InFlight) < 0 || st.InFlight != 1 {
 				t.Errorf("while a request is downloaded: %+v", st)
 			}
 		}()
-		mustRun(t, e)
+		enginetest.MustRun(t, e)
 	})
 }
 
@@ -234,27 +237,27 @@ func TestH12SnapshotIsNeverNegative(t *testing.T) {
 // Run has returned. It fails if fail goes on when its job is abandoned.
 func TestH13NothingIsToldAfterRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/", broken(errBroken))
-		s := newSpider("http://a.test/")
-		m := &errorHooks{hooks: hooks{name: "m"}, failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
-			sleep(time.Minute)
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Broken(errBroken))
+		s := enginetest.NewSpider("http://a.test/")
+		m := &enginetest.ErrorHooks{Hooks: enginetest.Hooks{Name: "m"}, Failed: func(_ *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
+			enginetest.Sleep(time.Minute)
 			return err
 		}}
 		var over atomic.Bool
-		e := newEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithGrace(time.Second),
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithGrace(time.Second),
 			tegenaria.EngineWithEvents(tegenaria.Events{Error: func(err *tegenaria.HandleError) {
 				if over.Load() {
 					t.Errorf("Error was told after Run had returned: %v", err)
 				}
 			}}))
 		go func() {
-			sleep(time.Second)
+			enginetest.Sleep(time.Second)
 			e.Stop(context.Background())
 		}()
-		run(t, e)
+		enginetest.Run(t, e)
 		over.Store(true)
-		sleep(time.Hour)
-		if errs := s.errors(); len(errs) != 0 {
+		enginetest.Sleep(time.Hour)
+		if errs := s.Errors(); len(errs) != 0 {
 			t.Errorf("ErrorHandler was told after Run had returned: %v", errs)
 		}
 	})
@@ -266,38 +269,38 @@ func TestH13AbandonedFetchAsksNothing(t *testing.T) {
 	for name, budget := range map[string]int{"with a page budget": 1, "without": 0} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld().page("http://a.test/slow", text("x")).page("http://a.test/second", text("x")).page("http://b.test/", text("x")).
-					page("http://b.test/last", text("x"))
-				s := newSpider()
-				s.start = func(req chan<- *tegenaria.Context) {
-					req <- send("http://b.test/")
-					req <- send("http://a.test/second", tegenaria.RequestWithNotBefore(time.Now().Add(5*time.Second)))
-					req <- send("http://b.test/last", tegenaria.RequestWithNotBefore(time.Now().Add(time.Minute))) // the crawl goes on
+				w := enginetest.NewWorld().Page("http://a.test/slow", enginetest.Text("x")).Page("http://a.test/second", enginetest.Text("x")).Page("http://b.test/", enginetest.Text("x")).
+					Page("http://b.test/last", enginetest.Text("x"))
+				s := enginetest.NewSpider()
+				s.Start = func(req chan<- *tegenaria.Context) {
+					req <- enginetest.Send("http://b.test/")
+					req <- enginetest.Send("http://a.test/second", tegenaria.RequestWithNotBefore(time.Now().Add(5*time.Second)))
+					req <- enginetest.Send("http://b.test/last", tegenaria.RequestWithNotBefore(time.Now().Add(time.Minute))) // the crawl goes on
 				}
-				s.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 					if ctx.Request.Url == "http://b.test/" {
 						get(ctx, "http://a.test/slow")
 					}
 					return nil
 				}
 				var settled sync.Map
-				e := newEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: time.Second}),
+				e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: time.Second}),
 					tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true,
 						Overrides: map[string]tegenaria.SlotPolicy{"a.test": {MaxPages: budget}}}),
 					tegenaria.EngineWithEvents(tegenaria.Events{
 						RequestStarted: func(r *tegenaria.Request) {
 							if r.Url == "http://a.test/slow" {
-								sleep(10 * time.Second)
+								enginetest.Sleep(10 * time.Second)
 							}
 						},
 						RequestSettled: func(r *tegenaria.Request, o tegenaria.Outcome, reason string) {
 							settled.Store(r.Url, fmt.Sprint(o, " ", reason))
 						},
 					}))
-				run(t, e)
-				sleep(time.Hour)
-				if w.count("http://a.test/slow") != 0 || w.count("http://a.test/second") != 1 {
-					t.Errorf("downloaded: %v", w.urls())
+				enginetest.Run(t, e)
+				enginetest.Sleep(time.Hour)
+				if w.Count("http://a.test/slow") != 0 || w.Count("http://a.test/second") != 1 {
+					t.Errorf("downloaded: %v", w.Urls())
 				}
 				if end, _ := settled.Load("http://a.test/slow"); end != "failed abandoned" {
 					t.Errorf("the Fetch settled as %v", end)
@@ -312,7 +315,7 @@ type targetCache struct{ tegenaria.CacheInterface }
 
 func (c targetCache) Accept(ctx context.Context, records []tegenaria.Record) ([]tegenaria.Verdict, error) {
 	if records[0].Priority > 0 {
-		sleep(5 * time.Second)
+		enginetest.Sleep(5 * time.Second)
 	}
 	return c.CacheInterface.Accept(ctx, records)
 }
@@ -321,13 +324,13 @@ func (c targetCache) Accept(ctx context.Context, records []tegenaria.Record) ([]
 // long the chain is: with the values of Meta that they share, that is an end for each. It fails if doom does not decide.
 func TestH12AbandonedRedirectsHaveOneEndEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld().page("http://a.test/0", redirect(302, "http://a.test/1")).page("http://a.test/1", redirect(302, "http://a.test/2")).
-			page("http://a.test/2", text("x"))
-		s := newSpider("http://a.test/0")
+		w := enginetest.NewWorld().Page("http://a.test/0", enginetest.Redirect(302, "http://a.test/1")).Page("http://a.test/1", enginetest.Redirect(302, "http://a.test/2")).
+			Page("http://a.test/2", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/0")
 		var mu sync.Mutex // guards what follows
 		var settled []string
 		given := 0
-		e := newEngine(w, s, tegenaria.EngineWithCache(targetCache{tegenaria.NewMemoryCache()}),
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(targetCache{tegenaria.NewMemoryCache()}),
 			tegenaria.EngineWithLimits(tegenaria.Limits{Callback: time.Second}),
 			tegenaria.EngineWithEvents(tegenaria.Events{
 				Abandoned: func(at tegenaria.Stage, _ *tegenaria.Request) {
@@ -343,7 +346,7 @@ func TestH12AbandonedRedirectsHaveOneEndEach(t *testing.T) {
 					settled = append(settled, fmt.Sprint(r.Url, " ", o, " ", reason))
 				},
 			}))
-		run(t, e)
+		enginetest.Run(t, e)
 		want := []string{"http://a.test/0 failed abandoned", "http://a.test/1 failed abandoned", "http://a.test/2 fetched "}
 		slices.Sort(settled)
 		if st := e.Stats(); !slices.Equal(settled, want) || given != 2 || st.Discovered != 3 || st.Settled != 3 {
@@ -367,23 +370,23 @@ func (h holdUp) Fire(entry *logrus.Entry) error {
 func TestH12NothingIsToldAfterRun(t *testing.T) {
 	const page, inline = "http://a.test/", "http://a.test/inline"
 	for event, isLine := range map[string]func(*logrus.Entry) bool{ // logged before the event is told
-		"Error":          func(e *logrus.Entry) bool { return strings.Contains(e.Message, errHarness.Error()) },
+		"Error":          func(e *logrus.Entry) bool { return strings.Contains(e.Message, enginetest.ErrPlanned.Error()) },
 		"RequestSettled": func(e *logrus.Entry) bool { return e.Data["url"] == inline },
 	} {
 		t.Run(event, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := newSpider(page)
-				s.parse = parserOf(func(ctx *tegenaria.Context) error {
+				s := enginetest.NewSpider(page)
+				s.Parse = parserOf(func(ctx *tegenaria.Context) error {
 					get(ctx, inline)
-					return errHarness
+					return enginetest.ErrPlanned
 				})
 				about := make(chan struct{})
-				logger := quiet()
+				logger := enginetest.Quiet()
 				logger.SetLevel(logrus.DebugLevel)
 				logger.AddHook(holdUp{func(entry *logrus.Entry) {
 					if isLine(entry) {
 						close(about)
-						sleep(500 * time.Millisecond)
+						enginetest.Sleep(500 * time.Millisecond)
 					}
 				}})
 				var over atomic.Bool
@@ -396,8 +399,8 @@ func TestH12NothingIsToldAfterRun(t *testing.T) {
 						t.Errorf("%s was told after Run had returned", event)
 					}
 				}
-				w := newWorld().page(page, text("x")).page(inline, text("x"))
-				e := newEngine(w, s, tegenaria.EngineWithGrace(0), tegenaria.EngineWithLogger(logger), tegenaria.EngineWithEvents(tegenaria.Events{
+				w := enginetest.NewWorld().Page(page, enginetest.Text("x")).Page(inline, enginetest.Text("x"))
+				e := enginetest.NewEngine(w, s, tegenaria.EngineWithGrace(0), tegenaria.EngineWithLogger(logger), tegenaria.EngineWithEvents(tegenaria.Events{
 					Error:          func(*tegenaria.HandleError) { tell("Error") },
 					RequestSettled: func(*tegenaria.Request, tegenaria.Outcome, string) { tell("RequestSettled") },
 					Closed:         func(string) { tell("Closed") },
@@ -406,9 +409,9 @@ func TestH12NothingIsToldAfterRun(t *testing.T) {
 					<-about
 					e.Stop(context.Background())
 				}()
-				run(t, e)
+				enginetest.Run(t, e)
 				over.Store(true)
-				sleep(time.Minute)
+				enginetest.Sleep(time.Minute)
 				if told[event] == 0 || told["Closed"] != 1 {
 					t.Errorf("told: %v", told)
 				}
@@ -421,14 +424,14 @@ func TestH12NothingIsToldAfterRun(t *testing.T) {
 // ever for what is being told.
 func TestH12EventThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newSpider("http://a.test/")
-		s.parse = itemOfItsURL
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = itemOfItsURL
 		release := make(chan struct{})
 		defer close(release)
-		e := newEngine(newWorld().page("http://a.test/", text("x")), s, tegenaria.EngineWithGrace(4*time.Second),
+		e := enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")), s, tegenaria.EngineWithGrace(4*time.Second),
 			tegenaria.EngineWithEvents(tegenaria.Events{ItemScraped: func(*tegenaria.ItemMeta) { <-release }}))
 		result := make(chan error, 1)
-		go func() { result <- run(t, e) }()
+		go func() { result <- enginetest.Run(t, e) }()
 		synctest.Wait()
 		began := time.Now()
 		e.Stop(t.Context())

@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -27,39 +29,39 @@ func TestTrapItemErrorAsksForNewRequestLate(t *testing.T) {
 	for _, slow := range []time.Duration{0, time.Second, time.Hour} {
 		t.Run(slow.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld().page("http://a.test/", text("x")).page(late, text("x"))
-				s := newSpider("http://a.test/")
+				w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page(late, enginetest.Text("x"))
+				s := enginetest.NewSpider("http://a.test/")
 				var parsed time.Time
-				s.parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 					if resp.Request.Url != late {
 						item <- tegenaria.NewItem(resp, "fails")
 						parsed = time.Now()
 					}
 					return nil
 				}
-				s.fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+				s.Fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
 					if err.Item != nil {
-						req <- send(late)
+						req <- enginetest.Send(late)
 					}
 				}
-				fails := pipelineFunc{1, func(*tegenaria.ItemMeta) error {
-					harnessWait(context.Background(), slow)
+				fails := enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error {
+					enginetest.Wait(context.Background(), slow)
 					return errors.New("too late?")
 				}}
 				began := time.Now()
-				stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithPipelines(fails)))
+				stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(fails)))
 				if parsed != began {
 					t.Errorf("the page was parsed after %s", parsed.Sub(began))
 				}
-				if !slices.Equal(w.urls(), []string{"http://a.test/", late}) {
-					t.Errorf("asked for %q", w.urls())
-				} else if got := w.visits()[1].at.Sub(began); got != slow {
+				if !slices.Equal(w.Urls(), []string{"http://a.test/", late}) {
+					t.Errorf("asked for %q", w.Urls())
+				} else if got := w.Visits()[1].At.Sub(began); got != slow {
 					t.Errorf("the late request was made after %s, want %s", got, slow)
 				}
 				if took := time.Since(began); took != slow {
 					t.Errorf("the crawl took %s, want %s", took, slow)
 				}
-				wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2})
+				enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2})
 			})
 		})
 	}
@@ -73,32 +75,32 @@ func TestTrapItemErrorAsksForNewRequestLate(t *testing.T) {
 func TestTrapStampAtStartNotAtPick(t *testing.T) {
 	const delay = time.Second
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld()
+		w := enginetest.NewWorld()
 		var urls []string
 		for i := range 8 {
 			urls = append(urls, fmt.Sprintf("http://a.test/%d", i))
-			w.page(urls[i], text("x"))
+			w.Page(urls[i], enginetest.Text("x"))
 		}
-		s := newSpider(urls...)
-		s.parse = nothing
+		s := enginetest.NewSpider(urls...)
+		s.Parse = enginetest.Nothing
 		// The first request of each pair takes 950 ms from pick to start, the second one none: stamped at the
 		// pick they start 50 ms apart.
 		turn := 0
-		slow := &hooks{name: "slow", request: func(ctx *tegenaria.Context) error {
+		slow := &enginetest.Hooks{Name: "slow", Request: func(ctx *tegenaria.Context) error {
 			turn++
 			if turn%2 == 1 {
-				return harnessWait(ctx, 950*time.Millisecond)
+				return enginetest.Wait(ctx, 950*time.Millisecond)
 			}
 			return nil
 		}}
-		mustRun(t, newEngine(w, s, tegenaria.EngineWithMiddlewares(slow),
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(slow),
 			tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: delay})))
-		visits := w.visits()
+		visits := w.Visits()
 		if len(visits) != len(urls) {
 			t.Fatalf("%d downloads, want %d", len(visits), len(urls))
 		}
 		for i := range visits[1:] {
-			if gap := visits[i+1].at.Sub(visits[i].at); gap < delay {
+			if gap := visits[i+1].At.Sub(visits[i].At); gap < delay {
 				t.Errorf("downloads %d and %d start %s apart, want %s", i, i+1, gap, delay)
 			}
 		}
@@ -112,18 +114,18 @@ func TestTrapStampAtStartNotAtPick(t *testing.T) {
 // parser does not lend its place while it waits (lend in inline.go returns at once).
 func TestTrapAllParsersInFetchWhileFetchWorkersFull(t *testing.T) {
 	const pages = 20
-	crawl := func(t *testing.T, delay time.Duration, inline answer, parsing func(n int)) {
-		w := newWorld().page("http://b.test/inline", inline)
+	crawl := func(t *testing.T, delay time.Duration, inline enginetest.Answer, parsing func(n int)) {
+		w := enginetest.NewWorld().Page("http://b.test/inline", inline)
 		var urls []string
 		for i := range pages {
 			urls = append(urls, fmt.Sprintf("http://a.test/%d", i))
-			w.page(urls[i], text("x"))
+			w.Page(urls[i], enginetest.Text("x"))
 		}
-		s := newSpider(urls...)
+		s := enginetest.NewSpider(urls...)
 		var parsed atomic.Int32
-		s.parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			parsing(int(parsed.Add(1)))
-			harnessWait(resp, 100*time.Millisecond) // all workers get a page meanwhile
+			enginetest.Wait(resp, 100*time.Millisecond) // all workers get a page meanwhile
 			got, err := resp.Fetch(tegenaria.NewRequest("http://b.test/inline", tegenaria.GET, nil))
 			if err != nil {
 				return err
@@ -135,16 +137,16 @@ func TestTrapAllParsersInFetchWhileFetchWorkersFull(t *testing.T) {
 		}
 		// The delay of the other host keeps a Fetch from taking a worker before the pages have them all.
 		polite := tegenaria.Politeness{IgnoreRobots: true, Overrides: map[string]tegenaria.SlotPolicy{"b.test": {Delay: delay}}}
-		stats := mustRun(t, newEngine(w, s, tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithConcurrency(2),
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithConcurrency(2),
 			tegenaria.EngineWithPoliteness(polite)))
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2 * pages})
-		if errs := s.errors(); len(errs) > 0 {
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2 * pages})
+		if errs := s.Errors(); len(errs) > 0 {
 			t.Errorf("errors: %v", errs)
 		}
 	}
 	t.Run("no worker is free", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			crawl(t, time.Second, text("inline"), func(int) {})
+			crawl(t, time.Second, enginetest.Text("inline"), func(int) {})
 		})
 	})
 	t.Run("a Fetch waits for another page to be parsed", func(t *testing.T) {
@@ -153,7 +155,7 @@ func TestTrapAllParsersInFetchWhileFetchWorkersFull(t *testing.T) {
 			inline := func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 				select {
 				case <-second:
-					return text("inline")(ctx)
+					return enginetest.Text("inline")(ctx)
 				case <-ctx.Done():
 					return nil, context.Cause(ctx)
 				}

@@ -8,6 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -32,8 +34,8 @@ func (c *lateCache) call(kind string) (told func()) {
 	c.calls[kind]++
 	name := fmt.Sprint(kind, " ", c.calls[kind])
 	c.mu.Unlock()
-	sleep(time.Until(c.began.Add(c.work[name])))
-	return func() { sleep(time.Until(c.began.Add(c.tell[name]))) }
+	enginetest.Sleep(time.Until(c.began.Add(c.work[name])))
+	return func() { enginetest.Sleep(time.Until(c.began.Add(c.tell[name]))) }
 }
 
 func (c *lateCache) Accept(ctx context.Context, records []tegenaria.Record) ([]tegenaria.Verdict, error) {
@@ -54,26 +56,26 @@ func (c *lateCache) Due(ctx context.Context, now time.Time) ([]tegenaria.SlotSta
 // wakeCrawl is a crawl in which another worker waits for all when c.test's has read the cache than when it began: the
 // download of c.test ends after 31 ms. The worker that waited until then is at b.test's queue from 25 ms to 32 ms.
 type wakeCrawl struct {
-	*world
-	spider *testSpider
+	*enginetest.World
+	spider *enginetest.Spider
 	began  time.Time
 }
 
 // newWakeCrawl makes the crawl. start sends what else there is, and parse parses it.
 func newWakeCrawl(start func(c *wakeCrawl, req chan<- *tegenaria.Context), parse func(c *wakeCrawl, ctx *tegenaria.Context) error) *wakeCrawl {
-	c := &wakeCrawl{newWorld(), newSpider(), time.Now()}
-	c.page("http://b.test/", text("b")).page("http://d.test/", text("d")).page("http://c.test/", after(31*time.Millisecond, text("c")))
-	c.spider.start = func(req chan<- *tegenaria.Context) {
-		req <- send("http://c.test/")
-		req <- send("http://d.test/")
+	c := &wakeCrawl{enginetest.NewWorld(), enginetest.NewSpider(), time.Now()}
+	c.Page("http://b.test/", enginetest.Text("b")).Page("http://d.test/", enginetest.Text("d")).Page("http://c.test/", enginetest.After(31*time.Millisecond, enginetest.Text("c")))
+	c.spider.Start = func(req chan<- *tegenaria.Context) {
+		req <- enginetest.Send("http://c.test/")
+		req <- enginetest.Send("http://d.test/")
 		start(c, req)
 	}
-	c.spider.parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+	c.spider.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 		if ctx.Request.Url != "http://d.test/" {
 			return parse(c, ctx)
 		}
 		c.until(25 * time.Millisecond)
-		req <- send("http://b.test/")
+		req <- enginetest.Send("http://b.test/")
 		c.until(100 * time.Millisecond)
 		return nil
 	}
@@ -81,7 +83,7 @@ func newWakeCrawl(start func(c *wakeCrawl, req chan<- *tegenaria.Context), parse
 }
 
 // until waits until so long after the crawl began.
-func (c *wakeCrawl) until(d time.Duration) { sleep(time.Until(c.began.Add(d))) }
+func (c *wakeCrawl) until(d time.Duration) { enginetest.Sleep(time.Until(c.began.Add(d))) }
 
 // finish crawls. The cache is late as told, and with b.test's queue.
 func (c *wakeCrawl) finish(t *testing.T, work, tell map[string]time.Duration) {
@@ -89,20 +91,20 @@ func (c *wakeCrawl) finish(t *testing.T, work, tell map[string]time.Duration) {
 	tell["next b.test 1"] = 32 * time.Millisecond
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 	defer cancel()
-	e := newEngine(c, c.spider, tegenaria.EngineWithCache(newLateCache(work, tell)), tegenaria.EngineWithReadCacheNum(8),
+	e := enginetest.NewEngine(c, c.spider, tegenaria.EngineWithCache(newLateCache(work, tell)), tegenaria.EngineWithReadCacheNum(8),
 		tegenaria.EngineWithConcurrency(8), tegenaria.EngineWithSchedulerNum(8))
 	if err := e.Run(ctx, "test"); err != nil {
 		t.Errorf("Run: %v, %+v", err, e.Stats())
 	}
-	checkLedger(t, e)
+	enginetest.CheckLedger(t, e)
 }
 
 // begins returns when the download of a page began, since the crawl did.
 func (c *wakeCrawl) begins(t *testing.T, url string) time.Duration {
 	t.Helper()
-	for _, v := range c.visits() {
-		if v.url == url {
-			return v.at.Sub(c.began)
+	for _, v := range c.Visits() {
+		if v.Url == url {
+			return v.At.Sub(c.began)
 		}
 	}
 	t.Errorf("%s was not downloaded", url)
@@ -114,16 +116,16 @@ func (c *wakeCrawl) begins(t *testing.T, url string) time.Duration {
 func TestH12DueWhileAnotherWorkerAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newWakeCrawl(func(c *wakeCrawl, req chan<- *tegenaria.Context) {
-			req <- send("http://a.test/0")
-			req <- send("http://a.test/1", tegenaria.RequestWithNotBefore(c.began.Add(30*time.Millisecond)))
-			req <- send("http://e.test/", tegenaria.RequestWithNotBefore(c.began.Add(500*time.Millisecond)))
+			req <- enginetest.Send("http://a.test/0")
+			req <- enginetest.Send("http://a.test/1", tegenaria.RequestWithNotBefore(c.began.Add(30*time.Millisecond)))
+			req <- enginetest.Send("http://e.test/", tegenaria.RequestWithNotBefore(c.began.Add(500*time.Millisecond)))
 		}, func(_ *wakeCrawl, ctx *tegenaria.Context) error {
 			if ctx.Request.Url == "http://a.test/0" {
 				ctx.SlotDelay(time.Second)
 			}
 			return nil
 		})
-		c.page("http://a.test/0", text("a"))
+		c.Page("http://a.test/0", enginetest.Text("a"))
 		c.finish(t, nil, map[string]time.Duration{"due 1": 40 * time.Millisecond})
 		for url, want := range map[string]time.Duration{"http://a.test/1": time.Second, "http://e.test/": 500 * time.Millisecond} {
 			if at := c.begins(t, url); at != want {
@@ -140,9 +142,9 @@ func TestH12FetchWhileAnEmptyQueueIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var err error
 		c := newWakeCrawl(func(c *wakeCrawl, req chan<- *tegenaria.Context) {
-			req <- send("http://a.test/0")
+			req <- enginetest.Send("http://a.test/0")
 			c.until(5 * time.Millisecond)
-			req <- send("http://a.test/1") // told of when it has been downloaded: the engine takes it for another one
+			req <- enginetest.Send("http://a.test/1") // told of when it has been downloaded: the engine takes it for another one
 		}, func(c *wakeCrawl, ctx *tegenaria.Context) error {
 			if ctx.Request.Url == "http://a.test/0" {
 				c.until(35 * time.Millisecond)
@@ -152,7 +154,7 @@ func TestH12FetchWhileAnEmptyQueueIsRead(t *testing.T) {
 			return nil
 		})
 		for i := range 3 {
-			c.page(fmt.Sprint("http://a.test/", i), text("a"))
+			c.Page(fmt.Sprint("http://a.test/", i), enginetest.Text("a"))
 		}
 		c.finish(t, map[string]time.Duration{"next a.test 1": 10 * time.Millisecond},
 			map[string]time.Duration{"accept a.test 2": 30 * time.Millisecond, "next a.test 3": 45 * time.Millisecond})
@@ -171,11 +173,11 @@ func TestH12QueueHoldsMoreThanWasTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newWakeCrawl(func(c *wakeCrawl, req chan<- *tegenaria.Context) {
 			c.until(28 * time.Millisecond)
-			req <- send("http://a.test/1")
+			req <- enginetest.Send("http://a.test/1")
 			c.until(35 * time.Millisecond)
-			req <- send("http://a.test/2")
+			req <- enginetest.Send("http://a.test/2")
 		}, func(*wakeCrawl, *tegenaria.Context) error { return nil })
-		c.page("http://a.test/1", after(5*time.Second, text("a"))).page("http://a.test/2", text("a"))
+		c.Page("http://a.test/1", enginetest.After(5*time.Second, enginetest.Text("a"))).Page("http://a.test/2", enginetest.Text("a"))
 		c.finish(t, map[string]time.Duration{"next a.test 1": 40 * time.Millisecond},
 			map[string]time.Duration{"accept a.test 2": 10 * time.Second})
 		if at := c.begins(t, "http://a.test/2"); at != 40*time.Millisecond {

@@ -15,6 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 )
 
@@ -124,10 +126,10 @@ func TestWeekInSeconds(t *testing.T) {
 		w = newWeekWeb()
 		transport := &http.Transport{DialContext: w.dial, MaxIdleConnsPerHost: 1, IdleConnTimeout: time.Minute, ReadBufferSize: 1024, WriteBufferSize: 1024}
 		policies := make(map[string]tegenaria.SlotPolicy, len(w.hosts))
-		s := newSpider()
-		s.start = func(req chan<- *tegenaria.Context) {
+		s := enginetest.NewSpider()
+		s.Start = func(req chan<- *tegenaria.Context) {
 			for i := range weekHosts {
-				req <- send(fmt.Sprintf("http://h%d.test/0", i))
+				req <- enginetest.Send(fmt.Sprintf("http://h%d.test/0", i))
 			}
 		}
 		pages := 0
@@ -137,10 +139,10 @@ func TestWeekInSeconds(t *testing.T) {
 			pages += h.pages
 		}
 		began := time.Now()
-		stats := mustRun(t, newEngine(nil, s, tegenaria.EngineWithHTTPClient(&http.Client{Transport: transport}),
+		stats := enginetest.MustRun(t, enginetest.NewEngine(nil, s, tegenaria.EngineWithHTTPClient(&http.Client{Transport: transport}),
 			tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Overrides: policies})))
 		took = time.Since(began)
-		wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: int64(pages)})
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: int64(pages)})
 		if w.asked != pages {
 			t.Errorf("the web was asked %d times, want %d", w.asked, pages)
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
@@ -37,14 +39,17 @@ func TestWiringMistakes(t *testing.T) {
 		})}, []string{"Politeness.Delay is -1", "Politeness.PerSlot is -2", `Overrides["a.test"]`, "AllowPrivate", "netip.MustParsePrefix"}},
 		{"domains", []tegenaria.EngineOption{tegenaria.EngineWithAllowedDomains("http://a.test/")}, []string{"EngineWithAllowedDomains", "http://a.test/", "example.com"}},
 		{"nil parts", []tegenaria.EngineOption{
-			tegenaria.EngineWithMiddlewares(&hooks{}, nil), tegenaria.EngineWithPipelines(nil, (*collector)(nil)),
-			func(e *tegenaria.SpiderEngine) { e.RegisterDownloader("d", nil); e.RegisterDownloader("", newWorld()) },
+			tegenaria.EngineWithMiddlewares(&enginetest.Hooks{}, nil), tegenaria.EngineWithPipelines(nil, (*enginetest.Collector)(nil)),
+			func(e *tegenaria.SpiderEngine) {
+				e.RegisterDownloader("d", nil)
+				e.RegisterDownloader("", enginetest.NewWorld())
+			},
 		}, []string{"RegisterDownloadMiddlewares: argument 2 is nil", "RegisterPipelines: argument 1 is nil", "RegisterPipelines: argument 2 is nil", "RegisterDownloader: argument 1 is nil", "the name is empty"}},
 		{"parsers", []tegenaria.EngineOption{func(e *tegenaria.SpiderEngine) {
-			e.RegisterParser("", nothing)
-			e.RegisterParser("a", nothing)
-			e.RegisterParser("b", nothing)
-			e.RegisterParser("a", followAll)
+			e.RegisterParser("", enginetest.Nothing)
+			e.RegisterParser("a", enginetest.Nothing)
+			e.RegisterParser("b", enginetest.Nothing)
+			e.RegisterParser("a", enginetest.FollowAll)
 			e.RegisterParser("c", nil)
 		}}, []string{"the empty name", `"a" and "b" are the same func`, `two parsers have the name "a"`, `parser "c" is nil`}},
 		{"committers", []tegenaria.EngineOption{tegenaria.EngineWithPipelines(&staging{}, &staging{})}, []string{`CommitKey "staging"`}},
@@ -53,8 +58,8 @@ func TestWiringMistakes(t *testing.T) {
 		}, []string{"EngineWithConcurrency is 0", "Limits.Pages is -1", "RegisterSpiders: argument 2 is nil", "RegisterDownloadMiddlewares: argument 1 is nil"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld()
-			e := newEngine(w, newSpider("http://a.test/"), tt.opts...)
+			w := enginetest.NewWorld()
+			e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tt.opts...)
 			err := e.Run(t.Context(), "test")
 			var wiring *tegenaria.RunError
 			if !errors.As(err, &wiring) || wiring.Op != "wiring" {
@@ -65,8 +70,8 @@ func TestWiringMistakes(t *testing.T) {
 					t.Errorf("%q is not in:\n%v", want, err)
 				}
 			}
-			if len(w.visits()) != 0 || e.Status() != tegenaria.StatusUninitialized {
-				t.Errorf("asked %q, status %s", w.urls(), e.Status())
+			if len(w.Visits()) != 0 || e.Status() != tegenaria.StatusUninitialized {
+				t.Errorf("asked %q, status %s", w.Urls(), e.Status())
 			}
 		})
 	}
@@ -75,14 +80,14 @@ func TestWiringMistakes(t *testing.T) {
 // After a mistake was corrected the same engine runs.
 func TestRunAfterAMistake(t *testing.T) {
 	w := onePage()
-	s := newSpider("http://a.test/")
-	s.parse = nothing
-	e := newEngine(w, s, tegenaria.EngineWithConcurrency(0))
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = enginetest.Nothing
+	e := enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(0))
 	if err := e.Run(t.Context(), "test"); err == nil {
 		t.Fatal("no error")
 	}
 	tegenaria.EngineWithConcurrency(1)(e)
-	mustRun(t, e)
+	enginetest.MustRun(t, e)
 }
 
 // baseless is a spider that forgot to set its BaseSpider; deep embeds one.
@@ -107,7 +112,7 @@ func (*byValue) Parser(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *t
 }
 
 // unnameable has a GetName that panics.
-type unnameable struct{ *testSpider }
+type unnameable struct{ *enginetest.Spider }
 
 func (unnameable) GetName() string { panic("no name") }
 
@@ -125,8 +130,8 @@ func TestMoreWiringMistakes(t *testing.T) {
 		{"line end in the agent", []tegenaria.EngineOption{polite("spidey\r\nX: y")}, []string{"Politeness.UserAgent", `spidey\r\nX: y`, "control characters"}},
 		{"DEL in the agent", []tegenaria.EngineOption{polite("spidey\x7f")}, []string{"Politeness.UserAgent"}},
 		{"nil func", []tegenaria.EngineOption{tegenaria.EngineWithPipelines(
-			tegenaria.PipelineFunc[string](1, nil), tegenaria.PipelineFunc[*collector](1, nil))},
-			[]string{"PipelineFunc[string]: the func is nil", "PipelineFunc[*tegenaria_test.collector]: the func is nil"}},
+			tegenaria.PipelineFunc[string](1, nil), tegenaria.PipelineFunc[*enginetest.Collector](1, nil))},
+			[]string{"PipelineFunc[string]: the func is nil", "PipelineFunc[*enginetest.Collector]: the func is nil"}},
 		{"wildcard", []tegenaria.EngineOption{tegenaria.EngineWithAllowedDomains("*.example.com", "https://b.test", "ok.test")},
 			[]string{`"*.example.com" is no host`, `"https://b.test" is no host`, "example.com", "includes its sub-domains"}},
 		{"nil BaseSpider", []tegenaria.EngineOption{tegenaria.EngineWithSpiders(&baseless{}, &deep{}, &named{}, baseless2{})},
@@ -135,8 +140,8 @@ func TestMoreWiringMistakes(t *testing.T) {
 		{"GetName that panics", []tegenaria.EngineOption{tegenaria.EngineWithSpiders(unnameable{})}, []string{"GetName of tegenaria_test.unnameable", "no name"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWorld()
-			err := newEngine(w, newSpider("http://a.test/"), append(tt.opts, other)...).Run(t.Context(), "test")
+			w := enginetest.NewWorld()
+			err := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), append(tt.opts, other)...).Run(t.Context(), "test")
 			var wiring *tegenaria.RunError
 			if !errors.As(err, &wiring) || wiring.Op != "wiring" {
 				t.Fatalf("Run returned %v, want a *RunError of wiring", err)
@@ -146,8 +151,8 @@ func TestMoreWiringMistakes(t *testing.T) {
 					t.Errorf("%q is not in:\n%v", want, err)
 				}
 			}
-			if strings.Contains(err.Error(), "nil pointer") || len(w.visits()) != 0 {
-				t.Errorf("asked %q: %v", w.urls(), err)
+			if strings.Contains(err.Error(), "nil pointer") || len(w.Visits()) != 0 {
+				t.Errorf("asked %q: %v", w.Urls(), err)
 			}
 		})
 	}
@@ -169,7 +174,7 @@ func TestNilParserIsAMistake(t *testing.T) {
 			t.Errorf("Run returned %v", err)
 		}
 	}
-	check(newEngine(newWorld(), s).Run(t.Context(), "test"))
+	check(enginetest.NewEngine(enginetest.NewWorld(), s).Run(t.Context(), "test"))
 	for _, err := range tegenaria.Crawl[int](t.Context(), s) {
 		check(err)
 	}
@@ -179,10 +184,10 @@ func TestNilParserIsAMistake(t *testing.T) {
 func TestNoMistake(t *testing.T) {
 	s := &byValue{tegenaria.BaseSpider{Name: "test", FeedUrls: []string{"http://a.test/"}}}
 	w := onePage()
-	mustRun(t, newEngine(w, s, tegenaria.EngineWithAllowedDomains("a.test", ".b.test", "c.test:80", "[::1]:80", "192.0.2.1"),
+	enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithAllowedDomains("a.test", ".b.test", "c.test:80", "[::1]:80", "192.0.2.1"),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{UserAgent: "Spidéy/1.0 (+http://x.test)", IgnoreRobots: true})))
-	if w.count("http://a.test/") != 1 {
-		t.Errorf("asked %q", w.urls())
+	if w.Count("http://a.test/") != 1 {
+		t.Errorf("asked %q", w.Urls())
 	}
 }
 
@@ -191,30 +196,30 @@ type quote struct{ Text string }
 // A nil option of an engine, a crawl or a feed is a mistake that ends the run before its first request, with an error that names the
 // option. It fails if NewSpiderEngine or newFeed calls an option without a look at it.
 func TestH10NilEngineAndFeedOptions(t *testing.T) {
-	w := newWorld().page("http://a.test/", text("x"))
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
 	out := filepath.Join(t.TempDir(), "out.jsonl")
 	for name, tt := range map[string]struct {
 		run  func() error
 		says []string
 	}{
 		"engine": {func() error {
-			return newEngine(w, newSpider("http://a.test/"), nil, tegenaria.EngineWithConcurrency(2), nil).Run(t.Context(), "test")
+			return enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), nil, tegenaria.EngineWithConcurrency(2), nil).Run(t.Context(), "test")
 		}, []string{"engine option 5 is nil", "engine option 7 is nil"}},
 		"engine alone": {func() error { return tegenaria.NewSpiderEngine(nil).Run(t.Context(), "test") }, []string{"engine option 1 is nil"}},
 		"Crawl": {func() (last error) {
-			for _, err := range tegenaria.Crawl[string](t.Context(), newSpider("http://a.test/"), tegenaria.EngineWithDownloader(w), nil) {
+			for _, err := range tegenaria.Crawl[string](t.Context(), enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithDownloader(w), nil) {
 				last = err
 			}
 			return last
 		}, []string{"engine option 2 is nil"}},
 		"feed": {func() error {
-			return newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithPipelines(feed.JSONL(out, feed.Overwrite(), nil))).Run(t.Context(), "test")
+			return enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithPipelines(feed.JSONL(out, feed.Overwrite(), nil))).Run(t.Context(), "test")
 		}, []string{"feed: option 2 is nil"}},
 		"feed to stdout": {func() error {
-			return newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithPipelines(feed.JSONL("-", nil))).Run(t.Context(), "test")
+			return enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithPipelines(feed.JSONL("-", nil))).Run(t.Context(), "test")
 		}, []string{"feed: option 1 is nil"}},
 		"feed to a writer": {func() error {
-			return newEngine(w, newSpider("http://a.test/"), tegenaria.EngineWithPipelines(feed.JSONLTo(&strings.Builder{}, nil))).Run(t.Context(), "test")
+			return enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithPipelines(feed.JSONLTo(&strings.Builder{}, nil))).Run(t.Context(), "test")
 		}, []string{"feed: option 1 is nil"}},
 	} {
 		err := tt.run()
@@ -229,7 +234,7 @@ func TestH10NilEngineAndFeedOptions(t *testing.T) {
 			}
 		}
 	}
-	if n := w.count("http://a.test/"); n != 0 {
+	if n := w.Count("http://a.test/"); n != 0 {
 		t.Errorf("%d requests were sent", n)
 	}
 	if _, err := disk.Open(filepath.Join(t.TempDir(), "job"), disk.Fresh(), nil); err == nil || !strings.Contains(err.Error(), "option 2 is nil") {
@@ -241,16 +246,16 @@ func TestH10NilEngineAndFeedOptions(t *testing.T) {
 // sent; nothing else of the page is lost. A nil option of links is the failure of its page. It fails if NewRequest or
 // NewContext calls an option without a look at it.
 func TestH10NilRequestOptions(t *testing.T) {
-	w := newWorld().page("http://a.test/", text("x")).page("http://a.test/good", text("x"))
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/good", enginetest.Text("x"))
 	var fetched error
-	s := newSpider()
-	s.start = func(req chan<- *tegenaria.Context) {
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) {
 		req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/seed", tegenaria.GET, nil, tegenaria.RequestWithDoNotFilter(true), nil))
 		req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/context", tegenaria.GET, nil), nil)
 		req <- tegenaria.NewContext(nil, nil)
 		req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", tegenaria.GET, nil))
 	}
-	s.parse = tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
+	s.Parse = tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
 		if r.URL != "http://a.test/" {
 			return nil
 		}
@@ -258,9 +263,9 @@ func TestH10NilRequestOptions(t *testing.T) {
 		return errors.Join(out.Follow("/followed", nil), out.Request(tegenaria.NewRequest("http://a.test/sent", tegenaria.GET, nil, nil)),
 			out.Follow("/good"), out.FollowLinks(nil))
 	})
-	stats := mustRun(t, newEngine(w, s))
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s))
 	refused := make(map[string]string)
-	for _, herr := range s.errors() {
+	for _, herr := range s.Errors() {
 		var wrong *tegenaria.RequestError
 		var panicked *tegenaria.PanicError
 		switch {
@@ -282,7 +287,7 @@ func TestH10NilRequestOptions(t *testing.T) {
 			t.Errorf("%s: refused as %q, want %q", url, refused[url], want)
 		}
 	}
-	if stats.Outcomes[tegenaria.Fetched] != 1 || w.count("http://a.test/good") != 1 || w.count("http://a.test/seed") != 0 {
+	if stats.Outcomes[tegenaria.Fetched] != 1 || w.Count("http://a.test/good") != 1 || w.Count("http://a.test/seed") != 0 {
 		t.Errorf("outcomes %v", stats.Outcomes)
 	}
 	cause := errors.New("cause")

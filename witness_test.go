@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/middleware"
 	"github.com/tegenaria/tegenaria/spidertest"
@@ -135,7 +137,7 @@ func (w *politeWitness) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.began(h, r.URL.Path)
 	latency := time.Duration(10+rand.IntN(400)) * time.Millisecond
 	w.mu.Unlock()
-	alive := harnessWait(r.Context(), latency) == nil // or the process that asked is dead
+	alive := enginetest.Wait(r.Context(), latency) == nil // or the process that asked is dead
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	h.running--
@@ -228,7 +230,7 @@ type deadTransport struct {
 
 func (d deadTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if d.life.Err() != nil {
-		return nil, errCrashed
+		return nil, enginetest.ErrCrashed
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	stop := context.AfterFunc(d.life, cancel)
@@ -238,22 +240,22 @@ func (d deadTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		cancel()
 		return nil, err
 	}
-	resp.Body = &harnessBody{ReadCloser: resp.Body, end: func() { stop(); cancel() }}
+	resp.Body = &enginetest.HarnessBody{ReadCloser: resp.Body, End: func() { stop(); cancel() }}
 	return resp, nil
 }
 
 // crawlOnce runs one process of the job.
-func (w *politeWitness) crawlOnce(web *spidertest.Web, cache *crashCache, life context.Context) error {
+func (w *politeWitness) crawlOnce(web *spidertest.Web, cache *enginetest.CrashCache, life context.Context) error {
 	overrides := make(map[string]tegenaria.SlotPolicy)
 	var seeds []string
 	for name, h := range w.hosts {
 		overrides[name] = tegenaria.SlotPolicy{Delay: h.delay, PerSlot: h.perSlot}
 		seeds = append(seeds, "http://"+name+"/0")
 	}
-	spider := newSpider(seeds...)
+	spider := enginetest.NewSpider(seeds...)
 	return tegenaria.NewSpiderEngine(
 		tegenaria.EngineWithSpiders(spider),
-		tegenaria.EngineWithLogger(quiet()),
+		tegenaria.EngineWithLogger(enginetest.Quiet()),
 		tegenaria.EngineWithCache(cache),
 		tegenaria.EngineWithConcurrency(64),
 		tegenaria.EngineWithMiddlewares(middleware.NewRetry(middleware.RetryOptions{})),
@@ -268,17 +270,17 @@ func TestPolitenessWitness(t *testing.T) {
 		w := newPoliteWitness(t)
 		web := spidertest.NewWeb(w)
 		defer web.Close()
-		store := newCrashStore()
+		store := enginetest.NewCrashStore()
 		life, die := context.WithCancel(t.Context())
 		defer die()
-		first := &crashCache{crashStore: store}
+		first := &enginetest.CrashCache{CrashStore: store}
 		var death time.Time
 		w.killAt, w.kill = witnessHosts*witnessPages/3, func() {
-			first.kill()
+			first.Kill()
 			die()
 			death = time.Now()
 		}
-		if err := w.crawlOnce(web, first, life); !errors.Is(err, errCrashed) {
+		if err := w.crawlOnce(web, first, life); !errors.Is(err, enginetest.ErrCrashed) {
 			t.Fatalf("the first run returned %v, want its death", err)
 		}
 		synctest.Wait() // until the server has noticed that those who asked are gone
@@ -292,7 +294,7 @@ func TestPolitenessWitness(t *testing.T) {
 			}
 		}
 		w.mu.Unlock()
-		if err := w.crawlOnce(web, &crashCache{crashStore: store}, t.Context()); err != nil {
+		if err := w.crawlOnce(web, &enginetest.CrashCache{CrashStore: store}, t.Context()); err != nil {
 			t.Fatalf("the second run returned %v", err)
 		}
 		requests := 0
@@ -314,9 +316,9 @@ func TestPolitenessWitness(t *testing.T) {
 // slowHosts crawls a fast host, beside slow ones if there are any, and tells when the last page of the fast one was
 // answered.
 func slowHosts(d tegenaria.Downloader, seeds []string, slow map[string]tegenaria.SlotPolicy, opts ...tegenaria.EngineOption) *tegenaria.SpiderEngine {
-	s := newSpider(seeds...)
-	s.parse = nothing
-	return newEngine(d, s, append([]tegenaria.EngineOption{
+	s := enginetest.NewSpider(seeds...)
+	s.Parse = enginetest.Nothing
+	return enginetest.NewEngine(d, s, append([]tegenaria.EngineOption{
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 2, Overrides: slow}),
 	}, opts...)...)
 }
@@ -344,19 +346,19 @@ func TestSlowHostsBesideFastOne(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			began := time.Now()
 			seeds, slow := slowSeeds(hosts, "fast.test")
-			w := newWorld()
+			w := enginetest.NewWorld()
 			for _, url := range seeds {
-				w.page(url, after(20*time.Millisecond, func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+				w.Page(url, enginetest.After(20*time.Millisecond, func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 					if strings.Contains(ctx.Request.Url, "fast") {
 						mu.Lock()
 						took = max(took, time.Since(began))
 						mu.Unlock()
 					}
-					return text("x")(ctx)
+					return enginetest.Text("x")(ctx)
 				}))
 			}
-			stats := mustRun(t, slowHosts(w, seeds, slow))
-			wantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: int64(len(seeds))})
+			stats := enginetest.MustRun(t, slowHosts(w, seeds, slow))
+			enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: int64(len(seeds))})
 		})
 		return took
 	}

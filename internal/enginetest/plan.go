@@ -1,4 +1,4 @@
-package tegenaria_test
+package enginetest
 
 import (
 	"fmt"
@@ -10,14 +10,15 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// harnessPlan is all that is random about one crawl of the harness. It is a function of the seed: what
+// Plan is all that is random about one crawl of the harness. It is a function of the seed: what
 // user code and servers do is drawn by place, page and attempt, never in the order in which things happen
 // to run, so that a model can tell beforehand what has to come out.
-type harnessPlan struct {
-	seed  uint64
-	hosts []string // origins without scheme
-	pages []harnessPage
-	seeds []harnessLink
+type Plan struct {
+	seed   uint64
+	traced bool     // what happens is kept, for a crawl that is looked at
+	hosts  []string // origins without scheme
+	pages  []harnessPage
+	seeds  []harnessLink
 
 	overHTTP  bool // the real downloader over net.Pipe; else an answering Downloader
 	output    bool // parsers made by Handle; else the channels
@@ -128,11 +129,11 @@ const (
 // harnessTimeout is the timeout of all requests.
 const harnessTimeout = 5 * time.Second
 
-func newHarnessPlan(seed uint64) *harnessPlan {
+func NewPlan(seed uint64, traced bool) *Plan {
 	r := rand.New(rand.NewPCG(seed, 7))
 	chance := func(p float64) bool { return r.Float64() < p }
 	pick := func(ds ...time.Duration) time.Duration { return ds[r.IntN(len(ds))] }
-	p := &harnessPlan{seed: seed, unique: !chance(0.1)}
+	p := &Plan{seed: seed, traced: traced, unique: !chance(0.1)}
 	p.overHTTP, p.output, p.starter = chance(0.5), chance(0.4), chance(0.3)
 	p.plain = p.output && chance(0.4)
 	p.domains, p.oneSlot, p.middle, p.commits = chance(0.3), chance(0.15), chance(0.6), chance(0.4)
@@ -172,7 +173,7 @@ func newHarnessPlan(seed uint64) *harnessPlan {
 }
 
 // planTrouble draws by itself, as planPoliteness does.
-func (p *harnessPlan) planTrouble() {
+func (p *Plan) planTrouble() {
 	r := rand.New(rand.NewPCG(p.seed, 9))
 	pick := func(ds ...time.Duration) time.Duration { return ds[r.IntN(len(ds))] }
 	p.linger = pick(0, 0, 0, time.Millisecond, 50*time.Millisecond, 3*time.Second)
@@ -191,7 +192,7 @@ func (p *harnessPlan) planTrouble() {
 }
 
 // hasty reports whether work may be given less time to end than it needs.
-func (p *harnessPlan) hasty() bool {
+func (p *Plan) hasty() bool {
 	noTime := p.grace == 0 || p.ending == endStopDeadline && p.deadline == 0
 	for _, s := range p.stops {
 		noTime = noTime || s.deadline == 0
@@ -200,7 +201,7 @@ func (p *harnessPlan) hasty() bool {
 }
 
 // planPoliteness draws by itself, so that what else a seed means stays as it was.
-func (p *harnessPlan) planPoliteness() {
+func (p *Plan) planPoliteness() {
 	r := rand.New(rand.NewPCG(p.seed, 8))
 	pick := func(ds ...time.Duration) time.Duration { return ds[r.IntN(len(ds))] }
 	p.retryAfter = pick(0, 0, 0, time.Second, 40*time.Second)
@@ -222,7 +223,7 @@ func (p *harnessPlan) planPoliteness() {
 }
 
 // rule is the policy of a slot, as the harness understands Politeness; jitter is taken off its delay.
-func (p *harnessPlan) rule(slot string) tegenaria.SlotPolicy {
+func (p *Plan) rule(slot string) tegenaria.SlotPolicy {
 	o := tegenaria.SlotPolicy{Delay: p.policy.Delay, Jitter: p.policy.Jitter, PerSlot: p.policy.PerSlot, MaxPages: p.policy.MaxPages}
 	if p.policy.Overrides != nil {
 		if own, ok := p.policy.Overrides[slot]; ok {
@@ -238,7 +239,7 @@ func (p *harnessPlan) rule(slot string) tegenaria.SlotPolicy {
 	return o
 }
 
-func (p *harnessPlan) planEnding(r *rand.Rand, chance func(float64) bool, pick func(...time.Duration) time.Duration) {
+func (p *Plan) planEnding(r *rand.Rand, chance func(float64) bool, pick func(...time.Duration) time.Duration) {
 	if chance(0.5) {
 		return
 	}
@@ -279,7 +280,7 @@ const (
 	harnessInlines = 6
 )
 
-func (p *harnessPlan) planPages(r *rand.Rand, chance func(float64) bool) {
+func (p *Plan) planPages(r *rand.Rand, chance func(float64) bool) {
 	for i := range 1 + r.IntN(4) {
 		p.hosts = append(p.hosts, []string{"h0.test", "h0.test:8080", "www.h1.test", "h2.test"}[i])
 		p.robots = append(p.robots, harnessRobots(r.IntN(int(harnessRobotsKinds))))
@@ -333,7 +334,7 @@ func (p *harnessPlan) planPages(r *rand.Rand, chance func(float64) bool) {
 }
 
 // chainFrom is the length of the chain of redirects that begins with a page.
-func (p *harnessPlan) chainFrom(page int) (n int) {
+func (p *Plan) chainFrom(page int) (n int) {
 	for p.pages[page].kind == pageMoved && n < 50 {
 		page = p.pages[page].to
 		n++
@@ -341,7 +342,7 @@ func (p *harnessPlan) chainFrom(page int) (n int) {
 	return n
 }
 
-func (p *harnessPlan) url(page int) string {
+func (p *Plan) url(page int) string {
 	dir := "/"
 	if p.pages[page].forbidden {
 		dir = "/private/"
@@ -350,7 +351,7 @@ func (p *harnessPlan) url(page int) string {
 }
 
 // planLink draws a link from a page, −1 for a seed, among n pages.
-func (p *harnessPlan) planLink(r *rand.Rand, from, n int) harnessLink {
+func (p *Plan) planLink(r *rand.Rand, from, n int) harnessLink {
 	l := harnessLink{follow: from >= 0 && r.IntN(2) == 0, priority: r.IntN(3) - 1}
 	if r.IntN(10) == 0 {
 		l.later = time.Duration(r.IntN(5000)) * time.Millisecond
@@ -390,7 +391,7 @@ func (p *harnessPlan) planLink(r *rand.Rand, from, n int) harnessLink {
 }
 
 // draw is a random number that belongs to a place, a page and an attempt.
-func (p *harnessPlan) draw(place string, page, attempt int) *rand.Rand {
+func (p *Plan) draw(place string, page, attempt int) *rand.Rand {
 	h := fnv.New64a()
 	fmt.Fprint(h, place, "/", page, "/", attempt)
 	return rand.New(rand.NewPCG(p.seed, h.Sum64()))
@@ -412,7 +413,7 @@ const (
 
 // fault draws how user code of a place ends for a page. Faults that end the whole crawl are told apart, since
 // no model foresees them.
-func (p *harnessPlan) fault(place string, page, attempt int) harnessFault {
+func (p *Plan) fault(place string, page, attempt int) harnessFault {
 	r := p.draw(place, page, attempt)
 	if r.Float64() >= p.faulty {
 		return faultNone
@@ -428,12 +429,12 @@ func (p *harnessPlan) fault(place string, page, attempt int) harnessFault {
 }
 
 // after is how long a Retry waits.
-func (p *harnessPlan) after(page, attempt int) time.Duration {
+func (p *Plan) after(page, attempt int) time.Duration {
 	return []time.Duration{0, 100 * time.Millisecond, 5 * time.Second}[p.draw("after", page, attempt).IntN(3)]
 }
 
 // attempts is Limits.Attempts in force.
-func (p *harnessPlan) attempts() int {
+func (p *Plan) attempts() int {
 	if p.limits.Attempts == 0 {
 		return 10
 	}
@@ -441,7 +442,7 @@ func (p *harnessPlan) attempts() int {
 }
 
 // slot is the slot of a host, as the harness understands Politeness.
-func (p *harnessPlan) slot(host string) string {
+func (p *Plan) slot(host string) string {
 	if p.oneSlot {
 		return "all"
 	}
@@ -450,7 +451,7 @@ func (p *harnessPlan) slot(host string) string {
 }
 
 // body is what a page says.
-func (p *harnessPlan) body(page int) string {
+func (p *Plan) body(page int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<!doctype html><title>page %d</title>\n", page)
 	for _, l := range p.pages[page].links {
@@ -470,4 +471,11 @@ func harnessPageOf(url string) int {
 		fmt.Sscanf(rest, "%d", &page)
 	}
 	return page
+}
+
+// Summary tells the plan without its pages.
+func (p *Plan) Summary() string {
+	short := *p
+	short.pages, short.seeds = nil, nil
+	return fmt.Sprintf("%d pages, %+v", len(p.pages), short)
 }

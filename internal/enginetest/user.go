@@ -1,4 +1,4 @@
-package tegenaria_test
+package enginetest
 
 import (
 	"context"
@@ -14,16 +14,16 @@ import (
 )
 
 // finish ends user code of a page as planned.
-func (c *harnessCrawl) finish(f harnessFault, page, attempt int) error {
+func (c *Crawl) finish(f harnessFault, page, attempt int) error {
 	switch f {
 	case faultError:
-		return errHarness
+		return ErrPlanned
 	case faultPanic:
-		panic(errHarness)
+		panic(ErrPlanned)
 	case faultIgnore:
 		return fmt.Errorf("not this one: %w", tegenaria.ErrIgnoreRequest)
 	case faultRetry:
-		return tegenaria.Retry(c.p.after(page, attempt), errHarness)
+		return tegenaria.Retry(c.p.after(page, attempt), ErrPlanned)
 	case faultClose:
 		c.stop()
 		return tegenaria.CloseSpider("closed by plan")
@@ -34,15 +34,15 @@ func (c *harnessCrawl) finish(f harnessFault, page, attempt int) error {
 }
 
 // work lets some time pass in user code.
-func (c *harnessCrawl) work(ctx context.Context, place string, page int) {
+func (c *Crawl) work(ctx context.Context, place string, page int) {
 	if c.p.slow > 0 {
 		r := c.p.draw("work "+place, page, 0)
-		harnessWait(ctx, time.Duration(r.Float64()*float64(c.p.slow)/2))
+		Wait(ctx, time.Duration(r.Float64()*float64(c.p.slow)/2))
 	}
 }
 
 // request makes the request of a link.
-func (c *harnessCrawl) request(ref string, l harnessLink, what string) *tegenaria.Request {
+func (c *Crawl) request(ref string, l harnessLink, what string) *tegenaria.Request {
 	opts := []tegenaria.RequestOption{
 		tegenaria.RequestWithDoNotFilter(l.unfiltered), tegenaria.RequestWithPriority(l.priority),
 		tegenaria.RequestWithTimeout(harnessTimeout),
@@ -57,7 +57,7 @@ func (c *harnessCrawl) request(ref string, l harnessLink, what string) *tegenari
 }
 
 // mark gives an emission its serial number.
-func (c *harnessCrawl) mark(what string) int {
+func (c *Crawl) mark(what string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.serial++
@@ -66,7 +66,7 @@ func (c *harnessCrawl) mark(what string) int {
 }
 
 // unmark takes an emission back that was not sent after all.
-func (c *harnessCrawl) unmark(r *tegenaria.Request) {
+func (c *Crawl) unmark(r *tegenaria.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if serial, ok := r.Meta["serial"].(int); ok {
@@ -75,13 +75,13 @@ func (c *harnessCrawl) unmark(r *tegenaria.Request) {
 }
 
 // sendTo sends a request by a channel. While the crawl ends nobody may be left to settle it.
-func (c *harnessCrawl) sendTo(req chan<- *tegenaria.Context, r *tegenaria.Request) {
+func (c *Crawl) sendTo(req chan<- *tegenaria.Context, r *tegenaria.Request) {
 	req <- tegenaria.NewContext(r)
 	c.touch()
 }
 
 // harnessSpider is the spider of all crawls.
-type harnessSpider struct{ *harnessCrawl }
+type harnessSpider struct{ *Crawl }
 
 // harnessStarter is the same with Start.
 type harnessStarter struct{ *harnessSpider }
@@ -98,13 +98,13 @@ func (s harnessStarter) Start(ctx context.Context, req chan<- *tegenaria.Context
 }
 
 func (s *harnessSpider) start(ctx context.Context, req chan<- *tegenaria.Context) {
-	c := s.harnessCrawl
+	c := s.Crawl
 	c.touch()
 	defer c.touch()
 	r := c.p.draw("start", 0, 0)
 	for i, l := range c.p.seeds {
 		if c.p.slow > 0 && r.IntN(3) == 0 {
-			harnessWait(ctx, time.Duration(r.Float64()*float64(c.p.slow)*5))
+			Wait(ctx, time.Duration(r.Float64()*float64(c.p.slow)*5))
 		}
 		c.sendTo(req, c.request(l.ref, l, fmt.Sprint("seed ", i)))
 	}
@@ -120,12 +120,12 @@ func (s *harnessSpider) start(ctx context.Context, req chan<- *tegenaria.Context
 			case <-c.release:
 				return
 			}
-			harnessWait(context.Background(), time.Second)
+			Wait(context.Background(), time.Second)
 		}
 	case c.p.stuck && c.p.ending != endLimit && r.IntN(3) == 0:
 		c.refuse()
 	case r.Float64() < c.p.faulty && !c.p.starter:
-		panic(errHarness)
+		panic(ErrPlanned)
 	}
 }
 
@@ -188,7 +188,7 @@ func (s *harnessSpider) handled(resp *tegenaria.Context, item chan<- *tegenaria.
 }
 
 // noteItem takes an item back that was not sent.
-func (c *harnessCrawl) noteItem(v *harnessItem, err error) {
+func (c *Crawl) noteItem(v *harnessItem, err error) {
 	if err == nil {
 		return
 	}
@@ -201,7 +201,7 @@ func (c *harnessCrawl) noteItem(v *harnessItem, err error) {
 }
 
 func (s *harnessSpider) parse(ctx *tegenaria.Context, out harnessOut) error {
-	c := s.harnessCrawl
+	c := s.Crawl
 	page, attempt := harnessPageOf(ctx.Request.Url), ctx.Request.Attempt
 	c.touch()
 	defer c.touch()
@@ -241,7 +241,7 @@ func (s *harnessSpider) parse(ctx *tegenaria.Context, out harnessOut) error {
 
 // fetch asks for some pages inline, at once, and checks what comes. above bounds the pages, so that
 // requests inside of requests come to an end.
-func (c *harnessCrawl) fetch(ctx *tegenaria.Context, place string, page, above int) {
+func (c *Crawl) fetch(ctx *tegenaria.Context, place string, page, above int) {
 	r := c.p.draw("fetch "+place, page, 0)
 	if ctx == nil || r.Float64() >= c.p.fetches {
 		return
@@ -259,7 +259,7 @@ func (c *harnessCrawl) fetch(ctx *tegenaria.Context, place string, page, above i
 	all.Wait()
 }
 
-func (c *harnessCrawl) fetchOne(ctx *tegenaria.Context, place string, to int) {
+func (c *Crawl) fetchOne(ctx *tegenaria.Context, place string, to int) {
 	defer c.touch()
 	link := harnessLink{to: to}
 	request := c.request(c.p.url(to), link, "fetch from "+place)
@@ -277,7 +277,7 @@ func (c *harnessCrawl) fetchOne(ctx *tegenaria.Context, place string, to int) {
 }
 
 func (s *harnessSpider) ErrorHandler(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
-	c := s.harnessCrawl
+	c := s.Crawl
 	c.touch()
 	defer c.touch()
 	if err.Request == nil {
@@ -314,12 +314,12 @@ func (s *harnessSpider) ErrorHandler(err *tegenaria.HandleError, req chan<- *teg
 	case r.Float64() < c.p.faulty && c.p.stuck && r.IntN(3) == 0:
 		c.refuse()
 	case r.Float64() < c.p.faulty:
-		panic(errHarness)
+		panic(ErrPlanned)
 	}
 }
 
 // harnessMiddleware has all abilities of a middleware.
-type harnessMiddleware struct{ *harnessCrawl }
+type harnessMiddleware struct{ *Crawl }
 
 var (
 	_ tegenaria.MiddlewaresInterface = (*harnessMiddleware)(nil)
@@ -405,118 +405,4 @@ func (m *harnessMiddleware) ProcessError(ctx *tegenaria.Context, err error, _ ch
 		}
 	}
 	return err
-}
-
-// harnessPipeline is one of two pipelines.
-type harnessPipeline struct {
-	*harnessCrawl
-	priority int
-	name     string
-}
-
-func (p *harnessPipeline) GetPriority() int { return p.priority }
-
-func (p *harnessPipeline) ProcessItem(_ tegenaria.SpiderInterface, item *tegenaria.ItemMeta) error {
-	c, v := p.harnessCrawl, item.Item.(*harnessItem)
-	c.touch()
-	defer c.touch()
-	if p.priority == 1 {
-		c.mu.Lock()
-		c.items[v.serial]++
-		c.mu.Unlock()
-		c.work(v.ctx, "pipeline", v.page)
-		return nil
-	}
-	c.fetch(v.ctx, fmt.Sprint("pipeline ", v.n), v.page, -1)
-	return c.finish2(c.p.itemFault(v.page, v.attempt, v.n), v)
-}
-
-// finish2 is finish for items.
-func (c *harnessCrawl) finish2(f harnessFault, v *harnessItem) error {
-	if f == faultIgnore {
-		return tegenaria.DropItem(errHarness)
-	}
-	return c.finish(f, v.page, v.attempt)
-}
-
-// harnessCommits is what a Committer keeps.
-type harnessCommits struct {
-	restored, first bool
-	preparing       bool
-	staged          map[string][]int
-	prepared        map[string]int
-}
-
-func (h *harnessCommits) init() {
-	h.staged, h.prepared = make(map[string][]int), make(map[string]int)
-}
-
-// harnessCommitter is a Committer that checks the order in which it is called.
-type harnessCommitter struct{ *harnessCrawl }
-
-var _ tegenaria.Committer = harnessCommitter{}
-
-func (h harnessCommitter) GetPriority() int  { return 0 } // it runs last all the same
-func (h harnessCommitter) CommitKey() string { return "harness" }
-
-func (h harnessCommitter) ProcessItem(_ tegenaria.SpiderInterface, item *tegenaria.ItemMeta) error {
-	h.touch()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if !h.commit.first {
-		h.violationLocked("an item before the first Prepare")
-	}
-	if n := h.items[item.Item.(*harnessItem).serial]; n != 1 {
-		h.violationLocked("the Committer saw an item that had passed the other pipelines %d times", n)
-	}
-	h.commit.staged[item.CtxId] = append(h.commit.staged[item.CtxId], item.Item.(*harnessItem).serial)
-	return nil
-}
-
-func (h harnessCommitter) Restore(_ context.Context, checkpoint []byte) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if checkpoint != nil || h.commit.restored {
-		h.violationLocked("Restore(%q), restored before: %v", checkpoint, h.commit.restored)
-	}
-	h.commit.restored = true
-	return nil
-}
-
-func (h harnessCommitter) Prepare(ctx context.Context, ids []string) ([]byte, error) {
-	h.touch()
-	defer h.touch()
-	h.mu.Lock()
-	if h.commit.preparing {
-		h.violationLocked("two calls of Prepare at once")
-	}
-	h.commit.preparing = true
-	if !h.commit.first && (ids != nil || !h.commit.restored) {
-		h.violationLocked("the first Prepare has %d ids, restored %v", len(ids), h.commit.restored)
-	}
-	h.commit.first = true
-	h.mu.Unlock()
-	if len(ids) > 0 && h.p.seed%3 == 0 {
-		harnessWait(ctx, h.p.slow/10)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.commit.preparing = false
-	for _, id := range ids {
-		if h.commit.prepared[id]++; h.commit.prepared[id] > 1 {
-			h.violationLocked("%s was prepared twice", id)
-		}
-		delete(h.commit.staged, id)
-	}
-	return []byte("checkpoint"), nil
-}
-
-func (h harnessCommitter) Discard(id string) {
-	h.touch()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.commit.prepared[id] > 0 {
-		h.violationLocked("%s was discarded after it was prepared", id)
-	}
-	delete(h.commit.staged, id)
 }

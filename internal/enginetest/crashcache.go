@@ -1,4 +1,4 @@
-package tegenaria_test
+package enginetest
 
 import (
 	"cmp"
@@ -8,15 +8,13 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
-	"github.com/tegenaria/tegenaria/spidertest"
 )
 
-// crashStore is what a crashCache keeps on its imagined disk. It is slow, simple, and stores at once.
-type crashStore struct {
+// CrashStore is what a crashCache keeps on its imagined disk. It is slow, simple, and stores at once.
+type CrashStore struct {
 	mu          sync.Mutex // guards what follows, and the caches
 	seen        map[tegenaria.Key]*crashRecord
 	queues      map[string][]*crashRecord // in order of acceptance
@@ -34,39 +32,39 @@ type crashRecord struct {
 	flying, done bool
 }
 
-// crashCache is a durable cache whose process can die at any moment: from then on it does nothing, and another one
+// CrashCache is a durable cache whose process can die at any moment: from then on it does nothing, and another one
 // on the same store goes on.
-type crashCache struct {
-	*crashStore
+type CrashCache struct {
+	*CrashStore
 	dead bool
 }
 
-func newCrashStore() *crashStore {
-	return &crashStore{
+func NewCrashStore() *CrashStore {
+	return &CrashStore{
 		seen: make(map[tegenaria.Key]*crashRecord), queues: make(map[string][]*crashRecord),
 		slots: make(map[string]tegenaria.SlotState), checkpoints: make(map[string][]byte),
 	}
 }
 
-var errCrashed = errors.New("the process is dead")
+var ErrCrashed = errors.New("the process is dead")
 
-// kill ends the process of the cache.
-func (c *crashCache) kill() {
+// Kill ends the process of the cache.
+func (c *CrashCache) Kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.dead = true
 }
 
 // lock is the beginning of all that a process does.
-func (c *crashCache) lock() error {
+func (c *CrashCache) lock() error {
 	c.mu.Lock()
 	if c.dead {
-		return errCrashed
+		return ErrCrashed
 	}
 	return nil
 }
 
-func (c *crashCache) Begin(_ context.Context, job tegenaria.Job) (tegenaria.State, error) {
+func (c *CrashCache) Begin(_ context.Context, job tegenaria.Job) (tegenaria.State, error) {
 	err := c.lock()
 	defer c.mu.Unlock()
 	if err == nil && c.version != 0 && c.version != job.KeyVersion {
@@ -87,7 +85,7 @@ func (c *crashCache) Begin(_ context.Context, job tegenaria.Job) (tegenaria.Stat
 	return state, nil
 }
 
-func (c *crashCache) Accept(_ context.Context, records []tegenaria.Record) (verdicts []tegenaria.Verdict, err error) {
+func (c *CrashCache) Accept(_ context.Context, records []tegenaria.Record) (verdicts []tegenaria.Verdict, err error) {
 	err = c.lock()
 	defer c.mu.Unlock()
 	for _, rec := range records {
@@ -115,7 +113,7 @@ func (c *crashCache) Accept(_ context.Context, records []tegenaria.Record) (verd
 }
 
 // put lets a record wait.
-func (c *crashCache) put(r *crashRecord, later bool) tegenaria.Verdict {
+func (c *CrashCache) put(r *crashRecord, later bool) tegenaria.Verdict {
 	c.seq++
 	r.Seq = c.seq
 	if later {
@@ -127,7 +125,7 @@ func (c *crashCache) put(r *crashRecord, later bool) tegenaria.Verdict {
 }
 
 // waiting returns what waits in a slot, the next first.
-func (c *crashCache) waiting(slot string) (list []*crashRecord) {
+func (c *CrashCache) waiting(slot string) (list []*crashRecord) {
 	for _, r := range c.queues[slot] {
 		if !r.flying {
 			list = append(list, r)
@@ -137,7 +135,7 @@ func (c *crashCache) waiting(slot string) (list []*crashRecord) {
 	return list
 }
 
-func (c *crashCache) stateOf(slot string) tegenaria.SlotState {
+func (c *CrashCache) stateOf(slot string) tegenaria.SlotState {
 	state, list := c.slots[slot], c.waiting(slot)
 	if state.Name, state.Pending = slot, len(list); len(list) > 0 {
 		state.Priority = list[0].Priority
@@ -145,7 +143,7 @@ func (c *crashCache) stateOf(slot string) tegenaria.SlotState {
 	return state
 }
 
-func (c *crashCache) Next(_ context.Context, slot string, n int) (records []tegenaria.Record, left tegenaria.SlotState, err error) {
+func (c *CrashCache) Next(_ context.Context, slot string, n int) (records []tegenaria.Record, left tegenaria.SlotState, err error) {
 	err = c.lock()
 	defer c.mu.Unlock()
 	if err != nil {
@@ -161,7 +159,7 @@ func (c *crashCache) Next(_ context.Context, slot string, n int) (records []tege
 	return records, c.stateOf(slot), nil
 }
 
-func (c *crashCache) Due(_ context.Context, now time.Time) (moved []tegenaria.SlotState, next time.Time, err error) {
+func (c *CrashCache) Due(_ context.Context, now time.Time) (moved []tegenaria.SlotState, next time.Time, err error) {
 	err = c.lock()
 	defer c.mu.Unlock()
 	if err != nil {
@@ -181,7 +179,7 @@ func (c *crashCache) Due(_ context.Context, now time.Time) (moved []tegenaria.Sl
 }
 
 // land takes a record that is in flight out of its queue.
-func (c *crashCache) land(key tegenaria.Key) (*crashRecord, error) {
+func (c *CrashCache) land(key tegenaria.Key) (*crashRecord, error) {
 	r := c.seen[key]
 	if r == nil || !r.flying {
 		return nil, errors.New("not in flight")
@@ -195,7 +193,7 @@ func (c *crashCache) land(key tegenaria.Key) (*crashRecord, error) {
 	return r, nil
 }
 
-func (c *crashCache) Return(_ context.Context, rec tegenaria.Record, now time.Time) (verdict tegenaria.Verdict, err error) {
+func (c *CrashCache) Return(_ context.Context, rec tegenaria.Record, now time.Time) (verdict tegenaria.Verdict, err error) {
 	err = c.lock()
 	defer c.mu.Unlock()
 	if err != nil {
@@ -209,7 +207,7 @@ func (c *crashCache) Return(_ context.Context, rec tegenaria.Record, now time.Ti
 	return c.put(r, rec.NotBefore.After(now)), nil
 }
 
-func (c *crashCache) Settle(_ context.Context, b tegenaria.Batch) error {
+func (c *CrashCache) Settle(_ context.Context, b tegenaria.Batch) error {
 	err := c.lock()
 	defer c.mu.Unlock()
 	for _, s := range b.Settled {
@@ -243,7 +241,7 @@ func (c *crashCache) Settle(_ context.Context, b tegenaria.Batch) error {
 	return nil
 }
 
-func (c *crashCache) Slots(context.Context) iter.Seq2[tegenaria.SlotState, error] {
+func (c *CrashCache) Slots(context.Context) iter.Seq2[tegenaria.SlotState, error] {
 	return func(yield func(tegenaria.SlotState, error) bool) {
 		err := c.lock()
 		names := make(map[string]bool)
@@ -274,7 +272,7 @@ func (c *crashCache) Slots(context.Context) iter.Seq2[tegenaria.SlotState, error
 	}
 }
 
-func (c *crashCache) DeadLetters(context.Context) iter.Seq2[tegenaria.Settled, error] {
+func (c *CrashCache) DeadLetters(context.Context) iter.Seq2[tegenaria.Settled, error] {
 	return func(yield func(tegenaria.Settled, error) bool) {
 		c.mu.Lock()
 		letters := slices.Clone(c.letters)
@@ -287,23 +285,10 @@ func (c *crashCache) DeadLetters(context.Context) iter.Seq2[tegenaria.Settled, e
 	}
 }
 
-func (c *crashCache) Counters(context.Context) (map[string]int64, error) {
+func (c *CrashCache) Counters(context.Context) (map[string]int64, error) {
 	err := c.lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.state.Counters), err
 }
 
-func (c *crashCache) Close() error { return nil }
-
-// The witness of politeness stands on this cache: it has to keep what caches keep.
-func TestCrashCacheConforms(t *testing.T) {
-	again := func(_ *testing.T, c tegenaria.CacheInterface) tegenaria.CacheInterface {
-		c.(*crashCache).kill()
-		return &crashCache{crashStore: c.(*crashCache).crashStore}
-	}
-	spidertest.TestCache(t, spidertest.CacheHarness{
-		Open:   func(*testing.T) tegenaria.CacheInterface { return &crashCache{crashStore: newCrashStore()} },
-		Reopen: again,
-		Crash:  again,
-	})
-}
+func (c *CrashCache) Close() error { return nil }

@@ -1,4 +1,4 @@
-package tegenaria_test
+package enginetest
 
 import (
 	"context"
@@ -26,7 +26,7 @@ type harnessAnswer struct {
 }
 
 // answer looks a request up in the plan, and writes it down.
-func (c *harnessCrawl) answer(host, url string, attempt int) harnessAnswer {
+func (c *Crawl) answer(host, url string, attempt int) harnessAnswer {
 	if strings.HasSuffix(url, "/robots.txt") {
 		return c.answerRobots(host)
 	}
@@ -58,7 +58,7 @@ func (c *harnessCrawl) answer(host, url string, attempt int) harnessAnswer {
 	return a
 }
 
-func (c *harnessCrawl) answerRobots(host string) harnessAnswer {
+func (c *Crawl) answerRobots(host string) harnessAnswer {
 	c.log("asked for robots.txt of %s", host)
 	i := slices.Index(c.p.hosts, host)
 	if i < 0 || !c.p.obey {
@@ -88,7 +88,7 @@ func (c *harnessCrawl) answerRobots(host string) harnessAnswer {
 }
 
 // heeds lets an answer ask for a pause, if the plan says so, and remembers it.
-func (c *harnessCrawl) heeds(slot string, a *harnessAnswer) {
+func (c *Crawl) heeds(slot string, a *harnessAnswer) {
 	if c.p.retryAfter == 0 || a.broken || a.status != http.StatusTooManyRequests && a.status != http.StatusServiceUnavailable {
 		return
 	}
@@ -99,10 +99,10 @@ func (c *harnessCrawl) heeds(slot string, a *harnessAnswer) {
 }
 
 // ServeHTTP is the server of crawls over HTTP.
-func (c *harnessCrawl) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *Crawl) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	attempt, _ := strconv.Atoi(r.Header.Get("X-Attempt"))
 	a := c.answer(r.Host, r.URL.String(), attempt)
-	if a.silent || harnessWait(r.Context(), a.wait) != nil {
+	if a.silent || Wait(r.Context(), a.wait) != nil {
 		<-r.Context().Done()
 		return
 	}
@@ -129,7 +129,7 @@ func (c *harnessCrawl) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // harnessDownloader answers without HTTP, in all the ways that a Downloader may.
-type harnessDownloader struct{ *harnessCrawl }
+type harnessDownloader struct{ *Crawl }
 
 var _ tegenaria.Downloader = harnessDownloader{}
 
@@ -137,10 +137,10 @@ func (d harnessDownloader) CheckStatus(code uint64, allowed []uint64) bool {
 	return code < 400 || slices.Contains(allowed, code)
 }
 
-var errHarness = errors.New("planned failure")
+var ErrPlanned = errors.New("planned failure")
 
 func (d harnessDownloader) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
-	c, req := d.harnessCrawl, ctx.Request
+	c, req := d.Crawl, ctx.Request
 	defer c.touch()
 	c.touch()
 	host := strings.ToLower(req.Url[strings.Index(req.Url, "//")+2:])
@@ -158,7 +158,7 @@ func (d harnessDownloader) Download(ctx *tegenaria.Context, result chan<- *tegen
 	if a.silent {
 		wait = harnessTimeout
 	}
-	if err := harnessWait(ctx, wait); err != nil {
+	if err := Wait(ctx, wait); err != nil {
 		a.broken = true
 	}
 	if !a.silent && ctx.Err() == nil {
@@ -168,7 +168,7 @@ func (d harnessDownloader) Download(ctx *tegenaria.Context, result chan<- *tegen
 	if a.silent || a.broken {
 		switch r.IntN(5) {
 		case 0:
-			panic(errHarness)
+			panic(ErrPlanned)
 		case 1:
 			ctx.DownloadResult = &tegenaria.RequestResult{}
 		case 2:
@@ -177,7 +177,7 @@ func (d harnessDownloader) Download(ctx *tegenaria.Context, result chan<- *tegen
 			}
 			fallthrough
 		default:
-			ctx.DownloadResult = &tegenaria.RequestResult{Error: tegenaria.NewError(ctx.CtxId, errHarness)}
+			ctx.DownloadResult = &tegenaria.RequestResult{Error: tegenaria.NewError(ctx.CtxId, ErrPlanned)}
 		}
 		result <- ctx
 		return
@@ -215,7 +215,7 @@ func (d harnessDownloader) Download(ctx *tegenaria.Context, result chan<- *tegen
 
 // harnessTransport is the witness of what a real downloader does.
 type harnessTransport struct {
-	*harnessCrawl
+	*Crawl
 	next http.RoundTripper
 }
 
@@ -229,26 +229,26 @@ func (t harnessTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		t.touch()
 		return nil, err
 	}
-	resp.Body = &harnessBody{ReadCloser: resp.Body, end: func() { t.end(slot); t.touch() }}
+	resp.Body = &HarnessBody{ReadCloser: resp.Body, End: func() { t.end(slot); t.touch() }}
 	return resp, nil
 }
 
-// harnessBody tells when a body is closed.
-type harnessBody struct {
+// HarnessBody tells when a body is closed.
+type HarnessBody struct {
 	io.ReadCloser
-	end func()
+	End func()
 }
 
-func (b *harnessBody) Close() error {
-	if b.end != nil {
-		b.end()
-		b.end = nil
+func (b *HarnessBody) Close() error {
+	if b.End != nil {
+		b.End()
+		b.End = nil
 	}
 	return b.ReadCloser.Close()
 }
 
 // begin notes the start of a download.
-func (c *harnessCrawl) begin(slot string) {
+func (c *Crawl) begin(slot string) {
 	now := time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -276,14 +276,14 @@ func (c *harnessCrawl) begin(slot string) {
 }
 
 // end notes the end of a download.
-func (c *harnessCrawl) end(slot string) {
+func (c *Crawl) end(slot string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.running[slot]--
 }
 
 // harnessWait lets time pass.
-func harnessWait(ctx context.Context, d time.Duration) error {
+func Wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()
 	}

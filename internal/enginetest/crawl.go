@@ -1,4 +1,4 @@
-package tegenaria_test
+package enginetest
 
 import (
 	"context"
@@ -17,10 +17,11 @@ import (
 	"github.com/tegenaria/tegenaria/spidertest"
 )
 
-// harnessCrawl runs one plan and is the witness of what happens: what servers and user code see, never what
+// Crawl runs one plan and is the witness of what happens: what servers and user code see, never what
 // the engine counts.
-type harnessCrawl struct {
-	p       *harnessPlan
+type Crawl struct {
+	cache   tegenaria.CacheInterface // an empty one
+	p       *Plan
 	model   *harnessModel
 	engine  *tegenaria.SpiderEngine
 	release chan struct{} // closed when everything that refuses to return may go
@@ -29,7 +30,7 @@ type harnessCrawl struct {
 	pause   chan struct{}
 	helpers sync.WaitGroup
 
-	whole *harnessCrawl // of what frozen made: takes its violations
+	whole *Crawl // of what frozen made: takes its violations
 
 	mu         sync.Mutex // guards what follows
 	violations []string
@@ -68,9 +69,9 @@ type harnessItem struct {
 	ctx                      *tegenaria.Context
 }
 
-func newHarnessCrawl(p *harnessPlan) *harnessCrawl {
-	c := &harnessCrawl{
-		p: p, model: newHarnessModel(p), last: time.Now(),
+func NewCrawl(p *Plan, cache tegenaria.CacheInterface) *Crawl {
+	c := &Crawl{
+		p: p, cache: cache, model: newHarnessModel(p), last: time.Now(),
 		release: make(chan struct{}), over: make(chan struct{}), endNow: make(chan struct{}), pause: make(chan struct{}),
 		hits: make(map[int]int), robots: make(map[string]int), starts: make(map[string][]time.Time),
 		slowed: make(map[string]time.Time), running: make(map[string]int), asked: make(map[string]int),
@@ -84,7 +85,7 @@ func newHarnessCrawl(p *harnessPlan) *harnessCrawl {
 }
 
 // violation notes that something is wrong.
-func (c *harnessCrawl) violation(format string, args ...any) {
+func (c *Crawl) violation(format string, args ...any) {
 	if c.whole != nil {
 		c = c.whole
 	}
@@ -93,15 +94,15 @@ func (c *harnessCrawl) violation(format string, args ...any) {
 	c.violationLocked(format, args...)
 }
 
-func (c *harnessCrawl) violationLocked(format string, args ...any) {
+func (c *Crawl) violationLocked(format string, args ...any) {
 	if len(c.violations) < 8 {
 		c.violations = append(c.violations, fmt.Sprintf(format, args...))
 	}
 }
 
 // log adds to the trace, which is kept of crawls that are run again.
-func (c *harnessCrawl) log(format string, args ...any) {
-	if *harnessSeed == 0 {
+func (c *Crawl) log(format string, args ...any) {
+	if !c.p.traced {
 		return
 	}
 	c.mu.Lock()
@@ -110,7 +111,7 @@ func (c *harnessCrawl) log(format string, args ...any) {
 }
 
 // touch notes that something happens, and lets the plan's interventions happen at their place.
-func (c *harnessCrawl) touch() {
+func (c *Crawl) touch() {
 	if c.p.heedful {
 		c.checkSnapshot()
 	}
@@ -127,27 +128,27 @@ func (c *harnessCrawl) touch() {
 }
 
 // refuse keeps a callback from returning until the crawl is over.
-func (c *harnessCrawl) refuse() {
+func (c *Crawl) refuse() {
 	c.mu.Lock()
 	c.refused++
 	c.mu.Unlock()
 	<-c.release
 }
 
-func (c *harnessCrawl) stop() {
+func (c *Crawl) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.stopping = true
 }
 
 // engineOf makes the engine of the plan.
-func (c *harnessCrawl) engineOf(client *http.Client) *tegenaria.SpiderEngine {
+func (c *Crawl) engineOf(client *http.Client) *tegenaria.SpiderEngine {
 	p := c.p
 	if p.oneSlot {
 		p.policy.SlotBy = func(u *url.URL) string { return p.slot(u.Host) }
 	}
 	opts := []tegenaria.EngineOption{
-		tegenaria.EngineWithLogger(quiet()),
+		tegenaria.EngineWithLogger(Quiet()),
 		tegenaria.EngineWithSchedulerNum(p.parse), tegenaria.EngineWithReadCacheNum(p.readers),
 		tegenaria.EngineWithConcurrency(p.concurrency), tegenaria.EngineWithItemConcurrency(p.itemers),
 		tegenaria.EngineWithPoliteness(p.policy), tegenaria.EngineWithLimits(p.limits),
@@ -161,7 +162,7 @@ func (c *harnessCrawl) engineOf(client *http.Client) *tegenaria.SpiderEngine {
 		opts = append(opts, tegenaria.EngineWithSpiders(&harnessSpider{c}))
 	}
 	if p.linger > 0 {
-		opts = append(opts, tegenaria.EngineWithCache(&harnessCache{CacheInterface: tegenaria.NewMemoryCache(), harnessCrawl: c}))
+		opts = append(opts, tegenaria.EngineWithCache(&harnessCache{CacheInterface: c.cache, Crawl: c}))
 	}
 	if p.domains {
 		opts = append(opts, tegenaria.EngineWithAllowedDomains("h0.test", "h1.test", "h2.test"))
@@ -180,8 +181,8 @@ func (c *harnessCrawl) engineOf(client *http.Client) *tegenaria.SpiderEngine {
 	return tegenaria.NewSpiderEngine(opts...)
 }
 
-// run crawls and checks.
-func (c *harnessCrawl) run() []string {
+// Run crawls and checks.
+func (c *Crawl) Run() []string {
 	p := c.p
 	var client *http.Client
 	var web *spidertest.Web
@@ -208,7 +209,7 @@ func (c *harnessCrawl) run() []string {
 		web.Close()
 	}
 	// User code that was left behind comes to its end; what is still there then has leaked.
-	harnessWait(context.Background(), 24*time.Hour)
+	Wait(context.Background(), 24*time.Hour)
 	synctest.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -219,10 +220,10 @@ func (c *harnessCrawl) run() []string {
 }
 
 // frozen is what was seen until now: user code that was left behind may still go on.
-func (c *harnessCrawl) frozen() *harnessCrawl {
+func (c *Crawl) frozen() *Crawl {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f := &harnessCrawl{
+	f := &Crawl{
 		p: c.p, model: c.model, engine: c.engine, whole: c, last: c.last, refused: c.refused, stopping: c.stopping,
 		hits: maps.Clone(c.hits), downloads: c.downloads, sent: maps.Clone(c.sent), redirected: maps.Clone(c.redirected), forked: maps.Clone(c.forked),
 		settled: maps.Clone(c.settled), outcomes: maps.Clone(c.outcomes), requestOf: c.requestOf,
@@ -233,7 +234,7 @@ func (c *harnessCrawl) frozen() *harnessCrawl {
 }
 
 // sample checks the law of conservation while the crawl runs, and that it comes to an end.
-func (c *harnessCrawl) sample() {
+func (c *Crawl) sample() {
 	const patience = 72 * time.Hour
 	began := time.Now()
 	every := c.p.sampleEvery
@@ -254,7 +255,7 @@ func (c *harnessCrawl) sample() {
 			panic(fmt.Sprintf("seed %d: Run does not return after Stop", c.p.seed))
 		}
 		hung, began = true, time.Now()
-		c.violation("the crawl does not end: %+v\n%s", c.engine.Stats(), harnessStacks())
+		c.violation("the crawl does not end: %+v\n%s", c.engine.Stats(), Stacks())
 		c.stop()
 		dead, cancel := context.WithCancel(context.Background())
 		cancel()
@@ -263,7 +264,7 @@ func (c *harnessCrawl) sample() {
 }
 
 // harnessStacks prints what the goroutines of the caller's bubble are at in the engine.
-func harnessStacks() string {
+func Stacks() string {
 	buf := make([]byte, 1<<20)
 	goroutines := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
 	_, bubble, _ := strings.Cut(goroutines[0], "synctest bubble ")
@@ -285,7 +286,7 @@ func harnessStacks() string {
 	return b.String()
 }
 
-func (c *harnessCrawl) checkSnapshot() {
+func (c *Crawl) checkSnapshot() {
 	s := c.engine.Stats()
 	if s.Discovered != s.Settled+s.Pending+s.Delayed+s.InFlight {
 		c.violation("snapshot: discovered %d != settled %d + pending %d + delayed %d + in flight %d",
@@ -307,7 +308,7 @@ func (c *harnessCrawl) checkSnapshot() {
 var errHarnessCancel = errors.New("cancelled by plan")
 
 // intervene ends the crawl as the plan says.
-func (c *harnessCrawl) intervene(cancel context.CancelCauseFunc) {
+func (c *Crawl) intervene(cancel context.CancelCauseFunc) {
 	p := c.p
 	if p.ending == endNone || p.ending == endLimit && !p.stuck {
 		return
@@ -320,7 +321,7 @@ func (c *harnessCrawl) intervene(cancel context.CancelCauseFunc) {
 	case <-c.over:
 		return
 	}
-	if harnessWait(context.Background(), p.endAfter) != nil {
+	if Wait(context.Background(), p.endAfter) != nil {
 		return
 	}
 	c.stop()
@@ -361,8 +362,8 @@ func (c *harnessCrawl) intervene(cancel context.CancelCauseFunc) {
 }
 
 // stopAgain calls Stop once more.
-func (c *harnessCrawl) stopAgain(s harnessStop) {
-	harnessWait(context.Background(), s.after)
+func (c *Crawl) stopAgain(s harnessStop) {
+	Wait(context.Background(), s.after)
 	ctx, cancel := context.WithCancel(context.Background())
 	if s.deadline >= 0 {
 		ctx, cancel = context.WithTimeout(ctx, s.deadline)
@@ -372,7 +373,7 @@ func (c *harnessCrawl) stopAgain(s harnessStop) {
 	c.engine.Stop(ctx)
 }
 
-func (c *harnessCrawl) pauseAndResume() {
+func (c *Crawl) pauseAndResume() {
 	if c.p.pauseTouch == 0 {
 		return
 	}
@@ -384,127 +385,8 @@ func (c *harnessCrawl) pauseAndResume() {
 	if c.engine.Pause() != nil {
 		return
 	}
-	harnessWait(context.Background(), c.p.pauseFor)
+	Wait(context.Background(), c.p.pauseFor)
 	if c.engine.Resume() == nil {
 		c.touch()
-	}
-}
-
-// check compares what was seen with the model and with the engine's own counts.
-func (c *harnessCrawl) check(err error, ended time.Time) {
-	p := c.p
-	c.checkSnapshot()
-	s := c.engine.Stats()
-	c.checkError(err)
-	c.checkSettled(s, err == nil)
-	for page := range p.pages {
-		// Nobody foresees what runs too long, nor what the ErrorHandlers do when they are told of it.
-		if p.pages[page].inline || p.limits.Callback > 0 || p.stuck && len(s.Abandoned) > 0 {
-			continue
-		}
-		got, want := c.hits[page], c.model.hits[page]
-		if got > want || got < want && err == nil && p.limits.Depth == 0 && p.policy.MaxPages == 0 && !p.closes && s.Reasons["filtered: queue-share"] == 0 {
-			c.violation("page %d was downloaded %d times, the model says %d", page, got, want)
-		}
-	}
-	c.checkItems(s, err == nil)
-	c.checkCommits(err)
-	if err == nil {
-		if idle := ended.Sub(c.last); idle != 0 && !(p.plain && (p.obey || p.policy.MaxPages > 0)) { // nobody sees what is filtered late then
-			c.violation("the crawl ended %s after the last work", idle)
-		}
-		if open := s.Pending + s.Delayed + s.InFlight + s.Items; open != 0 {
-			c.violation("finished with open work: %+v", s)
-		}
-		// A download that is announced begins, unless its slot is blocked by then and the crawl ends meanwhile.
-		n := c.told.started
-		if late := n - int(s.RequestDownloaded); !p.plain && len(s.Abandoned) == 0 && (late < 0 || late > 0 && (p.slowStarted == 0 || late > c.told.cut)) {
-			c.violation("RequestDownloaded is %d, RequestStarted was told %d times, %d Fetches were cut", s.RequestDownloaded, n, c.told.cut)
-		}
-		if !p.obey && s.RequestDownloaded != int64(c.downloads) {
-			c.violation("RequestDownloaded is %d, the servers saw %d", s.RequestDownloaded, c.downloads)
-		}
-	}
-	if len(c.closed) != 1 || err == nil && c.closed[0] != "finished" {
-		c.violation("Closed was told %q, Run returned %v", c.closed, err)
-	}
-}
-
-func (c *harnessCrawl) checkError(err error) {
-	p, refused := c.p, c.refused
-	var wrong *tegenaria.RunError
-	var stopped *tegenaria.StoppedError
-	var abandoned *tegenaria.AbandonedError
-	noTime := p.hasty()
-	switch {
-	case errors.As(err, &wrong) && !((noTime || p.deaf) && errors.As(err, &abandoned) && abandoned.Stages[tegenaria.StageOpen] > 0):
-		c.violation("Run failed: %v", err)
-	case errors.As(err, &abandoned) && refused == 0 && !abandonedStart(abandoned) && !noTime && p.linger+p.slowStarted == 0 && p.limits.Callback == 0:
-		c.violation("abandoned without reason: %v", err)
-	case err == nil && refused > 0 && c.p.overHTTP:
-		c.violation("%d callbacks refuse to return, and Run returned nil", refused)
-	case err == nil, errors.As(err, &stopped), errors.As(err, &abandoned):
-	case errors.Is(err, errHarnessCancel) && p.ending == endCancel:
-	default:
-		c.violation("Run returned %v", err)
-	}
-	if err != nil && p.ending == endNone {
-		c.violation("Run returned %v, and nobody had stopped it", err)
-	}
-}
-
-// abandonedStart reports whether nothing but StartRequest was abandoned, which is not told to stop.
-func abandonedStart(err *tegenaria.AbandonedError) bool {
-	return len(err.Stages) == 1 && err.Stages[tegenaria.StageStart] == 1
-}
-
-// checkSettled checks that what was sent has its one end.
-func (c *harnessCrawl) checkSettled(s tegenaria.Stats, finished bool) {
-	if c.p.plain {
-		return
-	}
-	for serial, what := range c.sent {
-		ends := len(c.settled[serial])
-		// A page that was given up while the cache took the target of its redirect has an end, as has the target.
-		if ends > 1+c.forked[serial] || ends == 0 && finished {
-			c.violation("%s has the ends %v after %d redirects", what, c.settled[serial], c.redirected[serial])
-		}
-	}
-	if len(s.Abandoned) > 0 {
-		return // what was left behind may be in the middle of it
-	}
-	if int64(c.requestOf) != s.Settled {
-		c.violation("%d events RequestSettled, Settled is %d", c.requestOf, s.Settled)
-	}
-	for o, n := range c.outcomes {
-		if s.Outcomes[o] != n {
-			c.violation("%d events settled as %s, the count is %d", n, o, s.Outcomes[o])
-		}
-	}
-}
-
-func (c *harnessCrawl) checkItems(s tegenaria.Stats, finished bool) {
-	for serial, n := range c.items {
-		if n > 1 || n == 0 && finished && c.p.limits.Callback == 0 {
-			c.violation("item %d passed the pipelines %d times", serial, n)
-		}
-	}
-	if !finished {
-		return
-	}
-	if got := s.ItemScraped + s.ItemDropped + s.ItemFailed; got != int64(len(c.items)) || s.ItemScraped != c.scraped {
-		c.violation("items: %d scraped, %d dropped, %d failed; %d were sent, %d events", s.ItemScraped, s.ItemDropped,
-			s.ItemFailed, len(c.items), c.scraped)
-	}
-}
-
-// checkCommits checks that committers were told of everything that they staged.
-func (c *harnessCrawl) checkCommits(err error) {
-	var full *tegenaria.QueueFullError
-	if !c.p.commits || c.refused > 0 || errors.As(err, &full) {
-		return
-	}
-	for id, items := range c.commit.staged {
-		c.violation("committer: %d items of %s are neither prepared nor discarded", len(items), id)
 	}
 }

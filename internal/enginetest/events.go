@@ -1,4 +1,4 @@
-package tegenaria_test
+package enginetest
 
 import (
 	"context"
@@ -35,7 +35,7 @@ func (h *harnessTold) init() {
 }
 
 // once checks that an event is told for the first time. Only requests with a serial number can be told apart.
-func (c *harnessCrawl) once(event string, of harnessAttempt) {
+func (c *Crawl) once(event string, of harnessAttempt) {
 	c.inTime(event)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -51,7 +51,7 @@ func (c *harnessCrawl) once(event string, of harnessAttempt) {
 }
 
 // inTime checks that nothing is told after Run has returned.
-func (c *harnessCrawl) inTime(event string) {
+func (c *Crawl) inTime(event string) {
 	select {
 	case <-c.over:
 		c.violation("%s was told after Run had returned", event)
@@ -60,7 +60,7 @@ func (c *harnessCrawl) inTime(event string) {
 }
 
 // events are told to the witness; some panic.
-func (c *harnessCrawl) events() tegenaria.Events {
+func (c *Crawl) events() tegenaria.Events {
 	events := tegenaria.Events{
 		Closed: func(reason string) {
 			c.inTime("Closed")
@@ -122,7 +122,7 @@ func (c *harnessCrawl) events() tegenaria.Events {
 		c.mu.Unlock()
 		c.touch()
 		if n%7 == 0 && c.p.faulty > 0 {
-			panic(errHarness)
+			panic(ErrPlanned)
 		}
 	}
 	events.RequestAccepted = func(r *tegenaria.Request) {
@@ -137,7 +137,7 @@ func (c *harnessCrawl) events() tegenaria.Events {
 		c.mu.Unlock()
 		c.touch()
 		if c.p.slowStarted > 0 {
-			harnessWait(context.Background(), time.Duration(c.p.draw("started", n, 0).Float64()*float64(c.p.slowStarted)))
+			Wait(context.Background(), time.Duration(c.p.draw("started", n, 0).Float64()*float64(c.p.slowStarted)))
 			c.touch()
 		}
 	}

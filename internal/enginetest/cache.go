@@ -1,4 +1,4 @@
-package tegenaria_test
+package enginetest
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 // harnessCache is a memory cache whose answers take a while: others see its work before it has told of it.
 type harnessCache struct {
 	tegenaria.CacheInterface
-	*harnessCrawl
+	*Crawl
 	calls atomic.Int64
 }
 
@@ -24,7 +24,7 @@ func (h *harnessCache) linger(ctx context.Context, done bool) {
 	if h.p.deaf {
 		ctx = context.Background()
 	}
-	harnessWait(ctx, time.Duration(r.Float64()*float64(h.p.linger)))
+	Wait(ctx, time.Duration(r.Float64()*float64(h.p.linger)))
 	h.touch()
 }
 

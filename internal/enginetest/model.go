@@ -1,4 +1,4 @@
-package tegenaria_test
+package enginetest
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 // knows the rules of identity, retries and redirects from the design alone, and tells how often each page is
 // downloaded by a crawl that finishes.
 type harnessModel struct {
-	p     *harnessPlan
+	p     *Plan
 	hits  map[int]int
 	known map[string]bool
 	queue []harnessVisit
@@ -29,7 +29,7 @@ type harnessRun struct {
 	sent map[int]int // unfiltered emissions by page
 }
 
-func newHarnessModel(p *harnessPlan) *harnessModel {
+func newHarnessModel(p *Plan) *harnessModel {
 	m := &harnessModel{p: p, hits: make(map[int]int), known: make(map[string]bool)}
 	start := &harnessRun{harnessVisit: harnessVisit{page: -1}, sent: make(map[int]int)}
 	for _, l := range p.seeds {
@@ -55,7 +55,7 @@ func (m *harnessModel) emit(from *harnessRun, l harnessLink, output bool) {
 }
 
 // asksHandler reports whether a reference that leads nowhere reaches the ErrorHandler.
-func (p *harnessPlan) asksHandler(l harnessLink, output bool) bool {
+func (p *Plan) asksHandler(l harnessLink, output bool) bool {
 	bad := len(l.ref) < 100 && !l.offsite
 	if !l.follow {
 		return bad
@@ -168,23 +168,23 @@ func (m *harnessModel) retry(run *harnessRun) {
 
 // handlerRetries reports whether the ErrorHandler sends a failed request again. Requests that redirect are
 // not retried: whether their targets are deduplicated would depend on which way led to them first.
-func (p *harnessPlan) handlerRetries(stage string, page, attempt int) bool {
+func (p *Plan) handlerRetries(stage string, page, attempt int) bool {
 	return stage != "accept" && stage != "redirect" && page >= 0 && p.pages[page].kind != pageMoved &&
 		(stage != "pipeline" || attempt == 0) && p.draw("handler"+stage, page, attempt).IntN(3) == 0
 }
 
 // handlerSends tells what else the ErrorHandler sends.
-func (p *harnessPlan) handlerSends(stage string, page, attempt int) (leaf int, ok bool) {
+func (p *Plan) handlerSends(stage string, page, attempt int) (leaf int, ok bool) {
 	r := p.draw("more"+stage, page, attempt)
 	return p.leaf(r.IntN(harnessLeaves)), r.IntN(3) == 0 && !p.endless(page)
 }
 
-func (p *harnessPlan) leaf(i int) int {
+func (p *Plan) leaf(i int) int {
 	return slices.IndexFunc(p.pages, func(page harnessPage) bool { return page.leaf }) + i
 }
 
 // robotsStep is what robots.txt makes of a page: done tells that it has its end.
-func (p *harnessPlan) robotsStep(page int) (step harnessStep, done bool) {
+func (p *Plan) robotsStep(page int) (step harnessStep, done bool) {
 	if !p.obey {
 		return step, false
 	}
@@ -200,7 +200,7 @@ func (p *harnessPlan) robotsStep(page int) (step harnessStep, done bool) {
 }
 
 // requestStep is what ProcessRequest makes of a page.
-func (p *harnessPlan) requestStep(page, attempt int) (f harnessFault) {
+func (p *Plan) requestStep(page, attempt int) (f harnessFault) {
 	if p.middle {
 		f = p.fault("request", page, attempt)
 	}
@@ -208,7 +208,7 @@ func (p *harnessPlan) requestStep(page, attempt int) (f harnessFault) {
 }
 
 // responseStep is what ProcessResponse makes of a page.
-func (p *harnessPlan) responseStep(page, attempt int) (f harnessFault) {
+func (p *Plan) responseStep(page, attempt int) (f harnessFault) {
 	if p.middle {
 		f = p.fault("response", page, attempt)
 	}
@@ -219,7 +219,7 @@ func (p *harnessPlan) responseStep(page, attempt int) (f harnessFault) {
 }
 
 // kindAt is what the server answers at an attempt.
-func (p *harnessPlan) kindAt(page, attempt int) harnessKind {
+func (p *Plan) kindAt(page, attempt int) harnessKind {
 	kind := p.pages[page].kind
 	if kind == pageFlaky {
 		kind = pageStatus
@@ -231,7 +231,7 @@ func (p *harnessPlan) kindAt(page, attempt int) harnessKind {
 }
 
 // knowsAttempt reports whether the server can see the number of an attempt.
-func (p *harnessPlan) knowsAttempt() bool { return !p.overHTTP || p.middle }
+func (p *Plan) knowsAttempt() bool { return !p.overHTTP || p.middle }
 
 // try is one attempt, from robots.txt to the parser.
 func (m *harnessModel) try(run *harnessRun) harnessStep {
@@ -270,13 +270,13 @@ func (m *harnessModel) try(run *harnessRun) harnessStep {
 }
 
 // responseSends tells what ProcessResponse sends.
-func (p *harnessPlan) responseSends(page, attempt int) (leaf int, ok bool) {
+func (p *Plan) responseSends(page, attempt int) (leaf int, ok bool) {
 	r := p.draw("response sends", page, attempt)
 	return p.leaf(r.IntN(harnessLeaves)), r.IntN(8) == 0 && !p.endless(page)
 }
 
 // endless reports whether a page that sends leaves would make a crawl that never ends.
-func (p *harnessPlan) endless(page int) bool { return !p.unique && page >= 0 && p.pages[page].leaf }
+func (p *Plan) endless(page int) bool { return !p.unique && page >= 0 && p.pages[page].leaf }
 
 func (m *harnessModel) redirect(run *harnessRun) harnessStep {
 	to := m.p.pages[run.page].to
@@ -289,7 +289,7 @@ func (m *harnessModel) redirect(run *harnessRun) harnessStep {
 }
 
 // parserFaults are how a parser ends: before or after it has sent anything.
-func (p *harnessPlan) parserFaults(page, attempt int) (before, after harnessFault) {
+func (p *Plan) parserFaults(page, attempt int) (before, after harnessFault) {
 	before = p.fault("parse", page, attempt)
 	if before == faultAnswer {
 		before = faultNone
@@ -322,7 +322,7 @@ func (m *harnessModel) parse(run *harnessRun) harnessStep {
 }
 
 // itemFault is what the pipelines make of an item; faultIgnore drops it.
-func (p *harnessPlan) itemFault(page, attempt, i int) harnessFault {
+func (p *Plan) itemFault(page, attempt, i int) harnessFault {
 	switch f := p.fault(fmt.Sprint("item ", i), page, attempt); f {
 	case faultError, faultPanic, faultIgnore, faultClose, faultStuck:
 		return f
@@ -331,7 +331,7 @@ func (p *harnessPlan) itemFault(page, attempt, i int) harnessFault {
 }
 
 // fetchWorks reports whether an inline request succeeds in a crawl that is not stopped.
-func (p *harnessPlan) fetchWorks(page int) bool {
+func (p *Plan) fetchWorks(page int) bool {
 	attempt := 0
 	for chain := []int(nil); ; {
 		if p.middle {
@@ -368,7 +368,7 @@ func (p *harnessPlan) fetchWorks(page int) bool {
 }
 
 // fetchOnce is one exchange of an inline request; next is the target of a redirect, −1 for none.
-func (p *harnessPlan) fetchOnce(page, attempt int) (next int, f harnessFault) {
+func (p *Plan) fetchOnce(page, attempt int) (next int, f harnessFault) {
 	if _, done := p.robotsStep(page); done {
 		return -1, faultError
 	}
