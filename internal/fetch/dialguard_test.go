@@ -194,3 +194,24 @@ func TestDialGuardSeesTheDialledAddress(t *testing.T) {
 		t.Errorf("%+v", err)
 	}
 }
+
+// The first address is the first one that may be dialled.
+func TestFirstAddr(t *testing.T) {
+	d := newTestClient(t, nil)
+	found := map[string][]netip.Addr{
+		"both.example":    {netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("::ffff:1.1.1.1"), netip.MustParseAddr("8.8.8.8")},
+		"private.example": {netip.MustParseAddr("10.0.0.1")},
+	}
+	d.routes.guard.resolver.Lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
+		if addrs := found[host]; addrs != nil {
+			return addrs, nil
+		}
+		return nil, &net.DNSError{Err: "no such host", Name: host}
+	}
+	for url, want := range map[string]string{"http://both.example/": "1.1.1.1", "https://private.example/": "", "http://unknown.example/": "", "http://127.0.0.1/": ""} {
+		addr, ok := d.FirstAddr(t.Context(), url)
+		if ok != (want != "") || ok && addr.String() != want {
+			t.Errorf("%s: %s, %v", url, addr, ok)
+		}
+	}
+}

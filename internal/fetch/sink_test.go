@@ -3,14 +3,9 @@ package fetch
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -128,38 +123,6 @@ func TestSpoolIsBounded(t *testing.T) {
 	server.Close()
 }
 
-// A long error is cut, but what it wraps is found.
-func TestShortened(t *testing.T) {
-	long := strings.Repeat("x", 5000)
-	names := make([]string, 300)
-	for i := range names {
-		names[i] = fmt.Sprintf("site%d.example", i)
-	}
-	certificate := &tls.CertificateVerificationError{Err: x509.HostnameError{Certificate: &x509.Certificate{DNSNames: names}, Host: "other.example"}}
-	for _, tt := range []struct {
-		name string
-		err  error
-		is   func(err error) bool
-	}{
-		{"short", io.ErrUnexpectedEOF, func(err error) bool { return err == io.ErrUnexpectedEOF }},
-		{"certificate", fmt.Errorf("tls: %w", certificate), func(err error) bool {
-			var host x509.HostnameError
-			return errors.As(err, new(*tls.CertificateVerificationError)) && errors.As(err, &host)
-		}},
-		{"connection", fmt.Errorf("%w", &net.OpError{Op: "read", Err: fmt.Errorf("%s: %w", long, os.ErrDeadlineExceeded)}), func(err error) bool {
-			var op *net.OpError
-			return errors.As(err, &op) && op.Op == "read" && errors.Is(err, os.ErrDeadlineExceeded) && len(op.Error()) < 1200
-		}},
-		{"end", fmt.Errorf("%s: %w", long, io.ErrUnexpectedEOF), func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }},
-		{"text alone", errors.New(long), func(err error) bool { return errors.Unwrap(err) == nil }},
-	} {
-		got := shortened(tt.err)
-		if len(got.Error()) > 1100 || !strings.HasPrefix(tt.err.Error(), strings.TrimSuffix(got.Error(), "…")) || !tt.is(got) {
-			t.Errorf("%s: %v", tt.name, got)
-		}
-	}
-}
-
 // With a client of the user's a redirect that is not wanted is delivered, whatever its Location is.
 func TestGivenClientBadLocation(t *testing.T) {
 	server := newServer(func(w http.ResponseWriter, r *http.Request) {
@@ -202,4 +165,60 @@ func TestFirstByteAfterUpload(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
+}
+
+// Of a body whose beginning is wanted no more is read, and that there is more is no failure, with a coding neither. It fails
+// when the decoder is given the bound itself.
+func TestBeginning(t *testing.T) {
+	page := strings.Repeat("0123456789", 1000)
+	server := newServer(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/gzip" {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Write(pack(t, "gzip", []byte(page)))
+			return
+		}
+		io.WriteString(w, page)
+	})
+	d := newTestClient(t, nil, server)
+	for _, path := range []string{"/plain", "/gzip"} {
+		for _, most := range []int64{1, 9_999, 10_000, 10_001} {
+			a := mustDownload(t, d, request(server.URL+path, http.MethodGet, func(r *Request) { r.Beginning = most }))
+			if want := page[:min(most, 10_000)]; a.text() != want || a.Length != int64(len(want)) {
+				t.Errorf("%s: %d bytes, want %d", path, a.Length, len(want))
+			}
+		}
+	}
+}
+
+// A Writer that takes less than it was given has failed.
+func TestShortWrite(t *testing.T) {
+	server := newServer(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "body") })
+	d := newTestClient(t, nil, server)
+	lazy := writerFunc(func(p []byte) (int, error) { return len(p) - 1, nil })
+	if result := download(d, request(server.URL, http.MethodGet, withWriter(lazy))); !errors.Is(result.Error, io.ErrShortWrite) || result.Response != nil {
+		t.Errorf("%v, answer %v", result.Error, result.Response)
+	}
+}
+
+func TestIsRedirect(t *testing.T) {
+	for _, tt := range []struct {
+		status int
+		header map[string][]string
+		want   bool
+	}{
+		{301, map[string][]string{"Location": {"/x"}}, true},
+		{302, map[string][]string{"Location": {"/x", ""}}, true},
+		{303, map[string][]string{"location": {"/x"}}, true},
+		{307, map[string][]string{"LOCATION": {"/x"}}, true},
+		{308, map[string][]string{"Location": {}, "location": {"/x"}}, true},
+		{308, map[string][]string{"Location": {""}}, false},
+		{302, nil, false},
+		{300, map[string][]string{"Location": {"/x"}}, false},
+		{304, map[string][]string{"Location": {"/x"}}, false},
+		{201, map[string][]string{"Location": {"/x"}}, false},
+	} {
+		if got := IsRedirect(tt.status, tt.header); got != tt.want {
+			t.Errorf("%d %v: %v", tt.status, tt.header, got)
+		}
+	}
 }
