@@ -7,14 +7,10 @@ import (
 	"errors"
 	"runtime"
 	"strconv"
-	"strings"
-	"syscall"
 	"testing"
-	"time"
-
-	"github.com/tegenaria/tegenaria/internal/enginetest"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
 // The site of the engine's benchmark: on each of its hosts page k links to itself, to its parent, to the
@@ -26,16 +22,6 @@ const (
 )
 
 type benchItem struct{ Page int }
-
-// benchPage returns host and number of a page: http://h3.example/page/123.
-func benchPage(url string) (host string, page int) {
-	slash := strings.LastIndexByte(url, '/')
-	page, err := strconv.Atoi(url[slash+1:])
-	if err != nil {
-		panic(err)
-	}
-	return url[:slash-len("/page")], page
-}
 
 // benchRefs returns the ten references of a page, in one string.
 func benchRefs(prefix string, page int) (refs [benchKnown + benchNew]string) {
@@ -65,24 +51,6 @@ func benchRefs(prefix string, page int) (refs [benchKnown + benchNew]string) {
 
 func benchHasItem(page int) bool { return page%10 < 7 }
 
-// memoryDownloader answers from memory.
-type memoryDownloader struct {
-	header map[string][]string
-	body   func(page int) []byte
-}
-
-func (d *memoryDownloader) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
-	_, page := benchPage(ctx.Request.Url)
-	ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, 200, d.header, d.body(page))}
-	result <- ctx
-}
-
-func (d *memoryDownloader) CheckStatus(status uint64, _ []uint64) bool { return status < 400 }
-
-var benchBody = []byte("<!DOCTYPE html><html><head><title>A page</title></head><body><p>Nobody reads this.</p></body></html>")
-
-func plainPage(int) []byte { return benchBody }
-
 // linkedPage is a page that has its links in its HTML.
 func linkedPage(page int) []byte {
 	b := make([]byte, 0, 512)
@@ -96,21 +64,14 @@ func linkedPage(page int) []byte {
 // idleMiddleware does next to nothing.
 type idleMiddleware struct{}
 
-func (idleMiddleware) GetPriority() int                        { return 1 }
-func (idleMiddleware) GetName() string                         { return "idle" }
+func (idleMiddleware) GetPriority() int { return 1 }
+
+func (idleMiddleware) GetName() string { return "idle" }
+
 func (idleMiddleware) ProcessRequest(*tegenaria.Context) error { return nil }
+
 func (idleMiddleware) ProcessResponse(*tegenaria.Context, chan<- *tegenaria.Context) error {
 	return nil
-}
-
-// cpuTime is the CPU time of this process so far, user and system.
-func cpuTime(tb testing.TB) time.Duration {
-	tb.Helper()
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		tb.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // BenchmarkEngine measures what the engine costs per page (an op is a page): all of the production path, from the
@@ -128,8 +89,8 @@ func BenchmarkEngineParallel(b *testing.B) { benchEngine(b, runtime.NumCPU()) }
 func benchEngine(b *testing.B, processors int) {
 	item := func(page int) bool { return benchHasItem(page) }
 	b.Run("Output", func(b *testing.B) {
-		benchCrawl(b, processors, plainPage, tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[benchItem]) error {
-			_, page := benchPage(r.URL)
+		benchCrawl(b, processors, enginetest.PlainPage, tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[benchItem]) error {
+			_, page := enginetest.PageOf(r.URL)
 			if item(page) {
 				if err := out.Item(benchItem{page}); err != nil {
 					return err
@@ -145,7 +106,7 @@ func benchEngine(b *testing.B, processors int) {
 	})
 	b.Run("OutputFollowLinks", func(b *testing.B) {
 		benchCrawl(b, processors, linkedPage, tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[benchItem]) error {
-			_, page := benchPage(r.URL)
+			_, page := enginetest.PageOf(r.URL)
 			if item(page) {
 				if err := out.Item(benchItem{page}); err != nil {
 					return err
@@ -155,8 +116,8 @@ func benchEngine(b *testing.B, processors int) {
 		}))
 	})
 	b.Run("Channels", func(b *testing.B) {
-		benchCrawl(b, processors, plainPage, func(resp *tegenaria.Context, items chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
-			host, page := benchPage(resp.Response().URL)
+		benchCrawl(b, processors, enginetest.PlainPage, func(resp *tegenaria.Context, items chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			host, page := enginetest.PageOf(resp.Response().URL)
 			if item(page) {
 				items <- tegenaria.NewItem(resp, benchItem{page})
 			}
@@ -177,8 +138,8 @@ func benchCrawl(b *testing.B, processors int, body func(int) []byte, parser tege
 	}
 	e := tegenaria.NewSpiderEngine(
 		tegenaria.EngineWithSpiders(tegenaria.NewSpider("bench", parser, seeds...)),
-		tegenaria.EngineWithDownloader(&memoryDownloader{
-			header: map[string][]string{"Content-Type": {"text/html; charset=utf-8"}}, body: body,
+		tegenaria.EngineWithDownloader(&enginetest.MemoryDownloader{
+			Header: map[string][]string{"Content-Type": {"text/html; charset=utf-8"}}, Body: body,
 		}),
 		tegenaria.EngineWithMiddlewares(idleMiddleware{}),
 		tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(1, func(_ context.Context, item benchItem) (benchItem, error) { return item, nil })),
@@ -189,9 +150,9 @@ func benchCrawl(b *testing.B, processors int, body func(int) []byte, parser tege
 	runtime.GC()
 	b.ReportAllocs()
 	b.ResetTimer()
-	cpu := cpuTime(b)
+	cpu := enginetest.CPUTime(b)
 	err := e.Run(context.Background(), "bench")
-	cpu = cpuTime(b) - cpu
+	cpu = enginetest.CPUTime(b) - cpu
 	b.StopTimer()
 
 	var stopped *tegenaria.StoppedError

@@ -20,11 +20,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
 // The bounds of what a crawl takes: goroutines, memory, idle CPU. The web server runs in a process of its own, so
@@ -199,7 +198,7 @@ func TestManyRequestsFromOneParser(t *testing.T) {
 			seen := make([]atomic.Bool, n+1)
 			s := enginetest.NewSpider("http://h0.example/page/0")
 			s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
-				_, page := benchPage(resp.Request.Url)
+				_, page := enginetest.PageOf(resp.Request.Url)
 				if seen[page].Swap(true) {
 					t.Errorf("page %d came twice", page)
 				}
@@ -208,7 +207,7 @@ func TestManyRequestsFromOneParser(t *testing.T) {
 				}
 				return nil
 			}
-			e := enginetest.NewEngine(&memoryDownloader{body: plainPage}, s, tegenaria.EngineWithConcurrency(1),
+			e := enginetest.NewEngine(&enginetest.MemoryDownloader{Body: enginetest.PlainPage}, s, tegenaria.EngineWithConcurrency(1),
 				tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithItemConcurrency(1))
 			if stats := enginetest.MustRun(t, e); stats.Responses != n+1 {
 				t.Errorf("%d responses", stats.Responses)
@@ -283,16 +282,16 @@ func TestIdleCPU(t *testing.T) {
 		fetched <- struct{}{}
 		return nil
 	}
-	e := enginetest.NewEngine(&memoryDownloader{body: plainPage}, s,
+	e := enginetest.NewEngine(&enginetest.MemoryDownloader{Body: enginetest.PlainPage}, s,
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: time.Hour}))
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(t.Context(), "test") }()
 	<-fetched
 	debug.FreeOSMemory() // other tests' garbage is not to be collected, nor given back, meanwhile
 	timer := time.NewTimer(wait)
-	before := cpuTime(t)
+	before := enginetest.CPUTime(t)
 	<-timer.C
-	used := cpuTime(t) - before
+	used := enginetest.CPUTime(t) - before
 	t.Logf("%v of CPU in %v", used, wait)
 	if used > limit {
 		t.Errorf("the waiting crawl used %v of CPU in %v, want at most %v", used, wait, limit)

@@ -14,9 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
 // offline answers every request from memory, so that the examples need no network.

@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"github.com/mccutchen/go-httpbin/v2/httpbin"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
 // An independent server: what its end points promise comes out of a real crawl.

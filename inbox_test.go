@@ -10,9 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
 // A ProcessResponse has a receiver only if it runs for long: more requests than its channel holds, and requests

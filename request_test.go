@@ -16,9 +16,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
 // fetchOne sends one request through an engine and returns what came of it.

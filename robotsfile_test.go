@@ -18,9 +18,8 @@ import (
 	"testing/synctest"
 	"unicode/utf16"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 	"github.com/tegenaria/tegenaria/robots"
 )
 

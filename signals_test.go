@@ -9,9 +9,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
 // The first signal drains, the second one cancels, one that comes while the parts are closed cancels that. It fails if

@@ -10,9 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
 // starting is a spider with Start.

@@ -13,9 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
 // refuse answers with a status and a Retry-After, none if it is empty.

@@ -12,9 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
 // A private authority and a client's certificate are all that a server may ask for; the protocols are the user's choice.

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"go.uber.org/goleak"
 )
 
 // python is what the witnesses run in.
@@ -23,6 +25,7 @@ const python = "python3"
 // programs is the folder that TestMain makes for what is built.
 var programs string
 
+// TestMain runs the tests, and fails them if one leaves a goroutine behind; or it is a child of one of them.
 func TestMain(m *testing.M) {
 	if flag.Parse(); *childSeed != "" {
 		os.Exit(childMain())
@@ -37,6 +40,10 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	os.RemoveAll(programs)
+	if err := goleak.Find(); code == 0 && err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
 	os.Exit(code)
 }
 

@@ -3,9 +3,8 @@ package enginetest_test
 import (
 	"testing"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 	"github.com/tegenaria/tegenaria/spidertest"
 )
 

@@ -1,6 +1,6 @@
 //go:build unix
 
-package tegenaria_test
+package e2e_test
 
 import (
 	"context"
@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
 // BenchmarkGrowth measures how what the engine costs per page (an op is a page) grows with what it has to do, on one
@@ -40,7 +39,7 @@ func growth(b *testing.B, waiting, hosts, concurrency int) {
 	var crawled atomic.Int64
 	var cpu time.Duration
 	links := waiting + warm + b.N
-	parser := tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[benchItem]) error {
+	parser := tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
 		if r.URL == first {
 			for i := range links {
 				if err := out.Follow("http://h" + strconv.Itoa(i%hosts) + ".example/page/" + strconv.Itoa(i+1)); err != nil {
@@ -53,17 +52,17 @@ func growth(b *testing.B, waiting, hosts, concurrency int) {
 		case warm:
 			runtime.GC()
 			b.ResetTimer()
-			cpu = cpuTime(b)
+			cpu = enginetest.CPUTime(b)
 		case int64(warm + b.N):
-			cpu = cpuTime(b) - cpu
+			cpu = enginetest.CPUTime(b) - cpu
 			b.StopTimer()
 		}
 		return nil
 	})
 	e := tegenaria.NewSpiderEngine(
 		tegenaria.EngineWithSpiders(tegenaria.NewSpider("bench", parser, first)),
-		tegenaria.EngineWithDownloader(&memoryDownloader{
-			header: map[string][]string{"Content-Type": {"text/html; charset=utf-8"}}, body: plainPage,
+		tegenaria.EngineWithDownloader(&enginetest.MemoryDownloader{
+			Header: map[string][]string{"Content-Type": {"text/html; charset=utf-8"}}, Body: enginetest.PlainPage,
 		}),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: concurrency}),
 		tegenaria.EngineWithConcurrency(concurrency),

@@ -1,6 +1,6 @@
 //go:build linux && !race
 
-package tegenaria_test
+package e2e_test
 
 import (
 	"encoding/json"
@@ -14,11 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 	"github.com/tegenaria/tegenaria/spidertest"
 )
 

@@ -1,4 +1,4 @@
-package tegenaria_test
+package e2e_test
 
 import (
 	"bufio"
@@ -18,9 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 	"github.com/tegenaria/tegenaria/middleware"
 )
 

@@ -1,4 +1,4 @@
-package tegenaria_test
+package e2e_test
 
 import (
 	"net"
@@ -8,9 +8,8 @@ import (
 	"net/url"
 	"testing"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 	"github.com/tegenaria/tegenaria/spidertest"
 )
 

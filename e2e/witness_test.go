@@ -1,4 +1,4 @@
-package tegenaria_test
+package e2e_test
 
 import (
 	"context"
@@ -13,9 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 	"github.com/tegenaria/tegenaria/middleware"
 	"github.com/tegenaria/tegenaria/spidertest"
 )

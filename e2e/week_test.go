@@ -1,4 +1,4 @@
-package tegenaria_test
+package e2e_test
 
 import (
 	"bufio"
@@ -15,9 +15,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/enginetest"
-
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
 const (
@@ -116,7 +115,7 @@ func (w *weekWeb) answer(host, path string) string {
 
 // A week of ten thousand hosts, whose delays are between a second and six hours, by the real downloader.
 func TestWeekInSeconds(t *testing.T) {
-	if tegenaria.RaceEnabled || testing.Short() {
+	if raceEnabled || testing.Short() {
 		t.Skip("a hundred thousand downloads: too many under the race detector")
 	}
 	wall := time.Now()
