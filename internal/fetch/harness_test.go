@@ -141,10 +141,6 @@ func echo(w http.ResponseWriter, r *http.Request) {
 
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
-type failing struct{}
-
-func (failing) Read([]byte) (int, error) { return 0, errors.New("cannot be read") }
-
 // pipeServer serves in memory, so that a whole exchange takes place in the virtual time of a synctest bubble.
 type pipeServer struct {
 	conns  chan net.Conn

@@ -40,6 +40,16 @@ type Request struct {
 	Unbounded bool  // the body counts, but does not wait until the budget has room
 }
 
+// Writer takes the body of a response as it comes, in pieces.
+type Writer interface {
+	// Takes reports whether the body of a response with this status goes to the writer. Any other goes where it went
+	// without one.
+	Takes(status int) bool
+	// WriteWithin writes a piece, as [io.Writer] does. left is what is left of the exchange's time, and late the
+	// exchange's failure when it is over; 0 is no limit. The exchange waits for it, whatever it takes.
+	WriteWithin(p []byte, left time.Duration, late error) (int, error)
+}
+
 // method returns the method.
 func (r *Request) method() string {
 	if r.Method == "" {

@@ -2,6 +2,8 @@ package fetch
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"time"
@@ -116,4 +118,26 @@ func (b *body) spool(a *Answer, want int64) error {
 	}
 	a.File, a.Length = file, file.Len()
 	return nil
+}
+
+// stream copies the body to the request's Writer, and returns how much that took.
+func (b *body) stream() (written int64, err error) {
+	scratch, _ := scratches.Get().(*[scratchSize]byte)
+	defer scratches.Put(scratch)
+	for err == nil {
+		var n int
+		n, err = b.Read(scratch[:])
+		if n == 0 {
+			continue
+		}
+		left, late := b.of.clock.left()
+		m, failed := b.of.r.Writer.WriteWithin(scratch[:n], left, late)
+		if written += int64(max(m, 0)); failed == nil && m != n {
+			failed = io.ErrShortWrite
+		}
+		if failed != nil {
+			b.broken, err = nil, fmt.Errorf("writing the body to the ResponseWriter: %w", failed)
+		}
+	}
+	return written, endOfBody(err)
 }

@@ -137,7 +137,7 @@ func TestGivenClientBadLocation(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	for _, follow := range []bool{false, true} {
 		resp := mustDownload(t, d, request(server.URL, http.MethodGet, func(r *Request) { r.Follows = follow }))
-		if resp.Status != 302 || string(resp.Body) != "moved" || len(resp.Header["location"]) > 0 || resp.Header.Get("Location") != "http://u:s3cret@%zz/" {
+		if resp.Status != 302 || string(resp.Body) != "moved" || len(map[string][]string(resp.Header)["location"]) > 0 || resp.Header.Get("Location") != "http://u:s3cret@%zz/" {
 			t.Errorf("%d %v %q", resp.Status, resp.Header, resp.Body)
 		}
 	}
