@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -99,6 +100,29 @@ func TestAbandonedErrorHandler(t *testing.T) {
 		}
 		close(release)
 		synctest.Wait()
+	})
+}
+
+// An ErrorHandler that was given up while it was told of an item is the last that hears of it, and sends nothing any more. It
+// fails if the item's stand-in is not given up with it.
+func TestAbandonedErrorHandlerOfAnItem(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			item <- tegenaria.NewItem(ctx, "item")
+			return nil
+		}
+		var told atomic.Int32 // the spider's handler
+		s.Fail = func(*tegenaria.HandleError, chan<- *tegenaria.Context) { told.Add(1) }
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: time.Second}),
+			tegenaria.EngineWithErrorHandler(func(tegenaria.SpiderInterface, *tegenaria.HandleError) { enginetest.Sleep(3 * time.Second) }),
+			tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { return io.ErrUnexpectedEOF }}))
+		enginetest.Run(t, e)
+		enginetest.Sleep(time.Minute) // the engine's handler returns
+		if n := e.Stats().Abandoned[tegenaria.StageError]; n != 1 || told.Load() != 0 {
+			t.Errorf("%d were given up, and the spider was told %d times", n, told.Load())
+		}
 	})
 }
 
