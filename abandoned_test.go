@@ -574,3 +574,40 @@ func TestH12ItemOnItsWayWhenTheParserIsAbandoned(t *testing.T) {
 	t.Run("channels", func(t *testing.T) { synctest.Test(t, test(false)) })
 	t.Run("Handle", func(t *testing.T) { synctest.Test(t, test(true)) })
 }
+
+// An ErrorHandler that answers every failure with another request comes to an end: Limits.Attempts bounds the same
+// request and those that are refused, Limits.Depth the others.
+func TestErrorHandlerForEver(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		seed  string
+		next  func(n int, failed *tegenaria.Request) *tegenaria.Request
+		asked int
+		told  int
+		want  map[tegenaria.Outcome]int64
+	}{
+		{"same", "http://a.test/", func(_ int, failed *tegenaria.Request) *tegenaria.Request { return failed }, 4, 4,
+			map[tegenaria.Outcome]int64{tegenaria.Failed: 4, tegenaria.GaveUp: 1}},
+		{"refused", "http://a.test/", func(n int, _ *tegenaria.Request) *tegenaria.Request {
+			return tegenaria.NewRequest(fmt.Sprintf("bad%d:", n), "GET", nil)
+		}, 1, 4, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Filtered: 4}},
+		{"different", "http://a.test/", func(n int, _ *tegenaria.Request) *tegenaria.Request {
+			return tegenaria.NewRequest(fmt.Sprintf("http://a.test/%d", n), "GET", nil)
+		}, 7, 7, map[tegenaria.Outcome]int64{tegenaria.Failed: 7, tegenaria.Filtered: 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := enginetest.NewWorld() // answers 404
+			s := enginetest.NewSpider(tt.seed)
+			n := 0
+			s.Fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+				n++
+				req <- tegenaria.NewContext(tt.next(n, err.Request))
+			}
+			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: 4, Depth: 6})))
+			if len(w.Visits()) != tt.asked || n != tt.told {
+				t.Errorf("%d downloads, ErrorHandler told %d times; want %d and %d", len(w.Visits()), n, tt.asked, tt.told)
+			}
+			enginetest.WantOutcomes(t, stats, tt.want)
+		})
+	}
+}

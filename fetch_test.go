@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -436,4 +437,66 @@ func TestFetchNestsOnlySoDeep(t *testing.T) {
 			})
 		})
 	}
+}
+
+// While all parsers wait in Fetch, every fetch worker may hold a page that no parser takes. Then a Fetch
+// needs a worker that no page can hold, and the pages need a parser.
+//
+// The first case fails if nothing is reserved for the lane (inline is 0 in newScheduler), the second if a
+// parser does not lend its place while it waits (lend in inline.go returns at once).
+func TestTrapAllParsersInFetchWhileFetchWorkersFull(t *testing.T) {
+	const pages = 20
+	crawl := func(t *testing.T, delay time.Duration, inline enginetest.Answer, parsing func(n int)) {
+		w := enginetest.NewWorld().Page("http://b.test/inline", inline)
+		var urls []string
+		for i := range pages {
+			urls = append(urls, fmt.Sprintf("http://a.test/%d", i))
+			w.Page(urls[i], enginetest.Text("x"))
+		}
+		s := enginetest.NewSpider(urls...)
+		var parsed atomic.Int32
+		s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			parsing(int(parsed.Add(1)))
+			enginetest.Wait(resp, 100*time.Millisecond) // all workers get a page meanwhile
+			got, err := resp.Fetch(tegenaria.NewRequest("http://b.test/inline", tegenaria.GET, nil))
+			if err != nil {
+				return err
+			}
+			if got.String() != "inline" {
+				return fmt.Errorf("Fetch brought %q", got)
+			}
+			return nil
+		}
+		// The delay of the other host keeps a Fetch from taking a worker before the pages have them all.
+		polite := tegenaria.Politeness{IgnoreRobots: true, Overrides: map[string]tegenaria.SlotPolicy{"b.test": {Delay: delay}}}
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithConcurrency(2),
+			tegenaria.EngineWithPoliteness(polite)))
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2 * pages})
+		if errs := s.Errors(); len(errs) > 0 {
+			t.Errorf("errors: %v", errs)
+		}
+	}
+	t.Run("no worker is free", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			crawl(t, time.Second, enginetest.Text("inline"), func(int) {})
+		})
+	})
+	t.Run("a Fetch waits for another page to be parsed", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			second := make(chan struct{})
+			inline := func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+				select {
+				case <-second:
+					return enginetest.Text("inline")(ctx)
+				case <-ctx.Done():
+					return nil, context.Cause(ctx)
+				}
+			}
+			crawl(t, 0, inline, func(n int) {
+				if n == 2 {
+					close(second)
+				}
+			})
+		})
+	})
 }

@@ -368,3 +368,55 @@ func TestTypesThatDoNotMatch(t *testing.T) {
 		})
 	}
 }
+
+// The three traps: ways to build an engine that look right and are not. Each test says which change of the
+// engine makes it fail.
+
+// An item that fails long after its request was parsed may still ask, through ErrorHandler, for a new
+// request. So an item keeps its request open, and the crawl.
+//
+// It fails if mill.add does not open the item's request (root.tryOpen in items.go, and the done of
+// MarkAsProcessed with it) and does not count it (ledger.items): the ledger is at zero as soon as the
+// only page was parsed.
+func TestTrapItemErrorAsksForNewRequestLate(t *testing.T) {
+	const late = "http://a.test/late"
+	for _, slow := range []time.Duration{0, time.Second, time.Hour} {
+		t.Run(slow.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page(late, enginetest.Text("x"))
+				s := enginetest.NewSpider("http://a.test/")
+				var parsed time.Time
+				s.Parse = func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+					if resp.Request.Url != late {
+						item <- tegenaria.NewItem(resp, "fails")
+						parsed = time.Now()
+					}
+					return nil
+				}
+				s.Fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+					if err.Item != nil {
+						req <- enginetest.Send(late)
+					}
+				}
+				fails := enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error {
+					enginetest.Wait(context.Background(), slow)
+					return errors.New("too late?")
+				}}
+				began := time.Now()
+				stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPipelines(fails)))
+				if parsed != began {
+					t.Errorf("the page was parsed after %s", parsed.Sub(began))
+				}
+				if !slices.Equal(w.Urls(), []string{"http://a.test/", late}) {
+					t.Errorf("asked for %q", w.Urls())
+				} else if got := w.Visits()[1].At.Sub(began); got != slow {
+					t.Errorf("the late request was made after %s, want %s", got, slow)
+				}
+				if took := time.Since(began); took != slow {
+					t.Errorf("the crawl took %s, want %s", took, slow)
+				}
+				enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2})
+			})
+		})
+	}
+}

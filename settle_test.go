@@ -318,3 +318,44 @@ func TestSettleFinishedHangs(t *testing.T) {
 		enginetest.Sleep(48 * time.Hour)
 	})
 }
+
+// A spooled body can be read until its request is settled, by pipelines too, and not after that.
+func TestSpoolLivesAsLongAsTheRequest(t *testing.T) {
+	body := strings.Repeat("x", 200<<10)
+	server, _ := enginetest.Serve(t, map[string]string{"/": body, "/inline": body})
+	var kept []*tegenaria.Response
+	read := func(r *tegenaria.Response) (int, error) {
+		in := r.Reader()
+		defer in.Close()
+		all, err := io.ReadAll(in)
+		return len(all), err
+	}
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) { req <- enginetest.Send(server+"/", tegenaria.RequestWithSpool()) }
+	s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		inline, err := get(ctx, server+"/inline", tegenaria.RequestWithSpool())
+		if err != nil {
+			return err
+		}
+		kept = append(kept, ctx.Response(), inline)
+		for _, r := range kept {
+			item <- tegenaria.NewItem(ctx, r)
+		}
+		return nil
+	}
+	lengths := enginetest.PipelineFunc{Priority: 1, Process: func(item *tegenaria.ItemMeta) error {
+		if n, err := read(item.Item.(*tegenaria.Response)); n != len(body) || err != nil {
+			t.Errorf("a pipeline read %d bytes: %v", n, err)
+		}
+		return nil
+	}}
+	stats := enginetest.MustRun(t, enginetest.NewEngine(nil, s, tegenaria.EngineWithPipelines(lengths)))
+	if stats.ItemScraped != 2 {
+		t.Fatalf("stats %+v", stats)
+	}
+	for _, r := range kept {
+		if _, err := read(r); err == nil {
+			t.Error("the body can be read after the crawl")
+		}
+	}
+}

@@ -607,3 +607,25 @@ func TestStopHurriesClose(t *testing.T) {
 		synctest.Wait()
 	})
 }
+
+// A crawl that is told to stop when nothing is left to do has finished.
+func TestStopWithNothingLeftToDo(t *testing.T) {
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = parserOf(func(*tegenaria.Context) error { return tegenaria.CloseSpider("enough") })
+	e := enginetest.NewEngine(onePage(), s)
+	enginetest.MustRun(t, e)
+	if reason := e.Summary().Reason; reason != "finished" {
+		t.Errorf("reason %q", reason)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = enginetest.Nothing
+		e := enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", enginetest.After(time.Second, enginetest.Text("x"))), s)
+		result := make(chan error, 1)
+		go func() { result <- enginetest.Run(t, e) }()
+		synctest.Wait()
+		if err := errors.Join(e.Stop(t.Context()), <-result); err != nil {
+			t.Errorf("Stop and Run: %v", err)
+		}
+	})
+}
