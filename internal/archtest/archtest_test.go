@@ -130,6 +130,10 @@ func TestImports(t *testing.T) {
 		{"annex to the rest of the cellar", "sitemap", "internal/httpx", "the annex imports only"},
 		{"code to helper", "links", "internal/conformance", "helper of tests"},
 		{"helper to code", "internal/conformance", "links", "helper of tests"},
+		{"code to rig", "feed", "internal/enginetest", "helper of tests"},
+		{"rig to hall", "internal/enginetest", ".", ""},
+		{"rig to test kit", "internal/enginetest", "spidertest", ""},
+		{"rig to door", "internal/enginetest", "examples/demosite", "a door leads there"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			packages := []archtest.Package{

@@ -64,10 +64,14 @@ func forbidden(from, fromHome string, fromFloor floor, to, toHome string, toFloo
 	switch {
 	case toFloor == "":
 		return "" // reported where that package itself is looked at
-	case toFloor == helper:
+	case toFloor == helper || toFloor == rig:
 		return "a helper of tests, which only tests may import"
 	case fromFloor == helper:
 		return "a helper of tests must not depend on what it tests"
+	case fromFloor == rig:
+		if toFloor == door {
+			return "a rig runs what it tests, and a door leads there"
+		}
 	case fromFloor == door:
 		if toFloor == door && !sharedDoors[toHome] {
 			return "a door leads to rooms, not to another door; share the code in a room"
