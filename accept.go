@@ -133,7 +133,7 @@ func (a *acceptor) leave(from emission) {
 func (a *acceptor) store(from emission, records []Record, maxPerSlot int, told func([]Verdict)) bool {
 	verdicts, err := a.cache.Accept(a.crawl.storing, records)
 	if err != nil {
-		a.crawl.ledger.forget(int64(len(records)))
+		a.crawl.ledger.Forget(int64(len(records)))
 		if from.parent != nil {
 			from.parent.root().leaveUndecided()
 		} else {
@@ -172,7 +172,7 @@ func (a *acceptor) refuse(from emission, ctx *Context, no *refusal) {
 	}
 	if no.err == nil {
 		a.crawl.teller.settled(r, no.outcome, no.reason)
-		a.crawl.ledger.refuse(1, no.outcome, no.reason)
+		a.crawl.ledger.Refuse(1, uint8(no.outcome), no.reason)
 		return
 	}
 	a.crawl.teller.failedEmission(from, ctx, no)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/stage"
 )
@@ -31,7 +32,7 @@ type crawl struct {
 	unrecorded atomic.Bool // flights cannot be recorded, which was logged
 
 	teller *teller
-	ledger *ledger
+	ledger *frontier.Ledger
 	sched  *scheduler
 
 	committers committers
@@ -105,7 +106,7 @@ func (c *crawl) now() time.Time { return c.began.Add(time.Since(c.began)) }
 // runRequests moves requests from the cache through fetch and parse until the ledger is empty, or the
 // crawl has stopped and its work in hand is done.
 func (c *crawl) runRequests() error {
-	// The scheduler's claims say how many fetch and the parseGate how many parse; a parser that waits in Fetch
+	// The scheduler's claims say how many fetch and the places how many parse; a parser that waits in Fetch
 	// lends its place. There is room for all of them, and for one that waits for what comes next.
 	return c.stageError(stage.Pull(c.work, c.pageWorkers(), c.take, stage.ProcessorFunc[*job](c.reader.page)))
 }
@@ -147,7 +148,7 @@ const nearItems = 16
 
 // take asks the scheduler for the next job; a failing cache ends the crawl.
 func (c *crawl) take(ctx context.Context) (*job, bool) {
-	if c.ledger.items.Load() > nearItems {
+	if c.ledger.Items.Load() > nearItems {
 		runtime.Gosched()
 	}
 	j, err := c.sched.take(ctx)

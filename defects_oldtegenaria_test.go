@@ -90,7 +90,7 @@ func TestS03FilterErrorFailsTheRequest(t *testing.T) {
 	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 1})
 }
 
-// The wait at the end counted handlers, not queued work. Fails if ledger.check leaves pending or delayed out of
+// The wait at the end counted handlers, not queued work. Fails if Ledger.check leaves pending or delayed out of
 // the sum.
 func TestS04QueuedWorkIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -445,7 +445,7 @@ func TestT18AnyFuncIsAParser(t *testing.T) {
 }
 
 // Status, counters and ctx.Error were read and written by several goroutines without a lock. Fails under the
-// race detector if, say, ledger.snapshot takes no lock.
+// race detector if, say, Ledger.Counts takes no lock.
 func TestT19ReadWhileItRuns(t *testing.T) {
 	w := enginetest.NewWorld()
 	s := enginetest.NewSpider()
@@ -488,7 +488,7 @@ func TestT19ReadWhileItRuns(t *testing.T) {
 	}
 }
 
-// The rule of the stop could be true between the queue and the counter. Fails if ledger.take looks for the end
+// The rule of the stop could be true between the queue and the counter. Fails if Ledger.TakeLocked looks for the end
 // after a request has left pending and before it is in flight.
 func TestT20TheLastRequestIsNotLost(t *testing.T) {
 	rounds := 300

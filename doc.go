@@ -30,7 +30,7 @@
 //     (crawl.parse); items pass the pipelines in ascending order (crawl.pipe).
 //  9. When its children are accepted and its items have left the last pipeline, committers make them
 //     durable and the cache stores that it is done (settler.settle). The ledger counts it; when nothing
-//     is open any more the crawl is finished (ledger.check).
+//     is open any more the crawl is finished (frontier.Ledger).
 //
 // Failures of every step become a [HandleError]: ErrorMiddlewares see it, then the ErrorHandlers, which
 // may send requests.

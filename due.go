@@ -17,7 +17,7 @@ func (s *scheduler) moveDue(ctx context.Context) error {
 	s.asking, s.dueAdded = true, time.Time{}
 	s.mu.Unlock()
 	moved, next, err := s.cache.Due(ctx, time.Now())
-	s.ledger.later(-int64(len(moved)))
+	s.ledger.Later(-int64(len(moved)))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asking = false

@@ -301,7 +301,7 @@ func (e *SpiderEngine) Status() Status {
 // still have requests that wait for their time.
 func (e *SpiderEngine) Idle() bool {
 	c := e.current()
-	return c == nil || c.ledger.idle()
+	return c == nil || c.ledger.Idle()
 }
 
 // Stats returns the counters of the run that is on, or of the newest one that has ended.

@@ -297,7 +297,7 @@ func (t *teller) failedEmission(from emission, ctx *Context, no *refusal) {
 			c.teller.failed(herr)
 		}
 		c.teller.settled(j.request(), no.outcome, no.reason)
-		c.ledger.refuse(1, no.outcome, no.reason)
+		c.ledger.Refuse(1, uint8(no.outcome), no.reason)
 	}
 	if outer != nil {
 		outer.mu.Lock()

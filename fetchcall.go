@@ -96,7 +96,7 @@ func (f *fetchCall) count(j *job) bool {
 	if f.left || f.root.dropped {
 		return false
 	}
-	f.root.crawl.ledger.inline()
+	f.root.crawl.ledger.Inline()
 	if j != nil {
 		f.root.ids = append(f.root.ids, j.ctx.CtxId)
 		f.root.inlines = append(f.root.inlines, j)
@@ -205,7 +205,7 @@ func (rd *reader) lend(j *job) {
 		return
 	}
 	j.lent = true
-	rd.parseGate.release()
+	rd.places.Release()
 }
 
 // takeBack ends what lend began, when the last Fetch of the parser returns.
@@ -221,7 +221,7 @@ func (rd *reader) takeBack(j *job) error {
 		return nil
 	}
 	rd.lent.Add(-1)
-	if err := rd.parseGate.acquire(j.ctx, true); err != nil {
+	if err := rd.places.Acquire(j.ctx, true); err != nil {
 		j.mu.Lock()
 		j.parsing = false
 		j.mu.Unlock()

@@ -143,8 +143,8 @@ func (a *acceptor) addPlain(s *scratch, j *job, url []byte) {
 		}
 	}
 	if reason != "" {
-		a.crawl.ledger.discover(1)
-		a.crawl.ledger.refuse(1, Filtered, reason)
+		a.crawl.ledger.Discover(1)
+		a.crawl.ledger.Refuse(1, uint8(Filtered), reason)
 		return
 	}
 	start := len(s.data)
@@ -165,17 +165,17 @@ func (a *acceptor) storePlain(s *scratch, j *job) bool {
 		return false
 	}
 	defer a.leave(from)
-	a.crawl.ledger.discover(int64(len(s.records)))
+	a.crawl.ledger.Discover(int64(len(s.records)))
 	return a.store(from, s.records, 0, nil)
 }
 
 // refuseRef settles a reference that is no URL to follow.
 func (a *acceptor) refuseRef(ref, reason string) {
-	a.crawl.ledger.discover(1)
+	a.crawl.ledger.Discover(1)
 	if f := a.crawl.cfg.events.RequestSettled; f != nil {
 		a.crawl.teller.settled(&Request{Url: ref, Method: GET}, Filtered, reason)
 	}
-	a.crawl.ledger.refuse(1, Filtered, reason)
+	a.crawl.ledger.Refuse(1, uint8(Filtered), reason)
 }
 
 // checkPlain reports whether links can be accepted without making a request of each: nobody has asked to

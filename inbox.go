@@ -183,7 +183,7 @@ func (b *batch) add(ctx *Context) {
 	if no != nil {
 		b.store() // what was sent before is accepted before
 		if a.enter(b.from) {
-			c.ledger.discover(1)
+			c.ledger.Discover(1)
 			a.refuse(b.from, ctx, no)
 			a.leave(b.from)
 		}
@@ -209,7 +209,7 @@ func (b *batch) store() {
 		return
 	}
 	c := a.crawl
-	c.ledger.discover(int64(len(s.records)))
+	c.ledger.Discover(int64(len(s.records)))
 	a.store(b.from, s.records, s.sent[len(s.sent)-1].Request.maxConnsPerHost, func(verdicts []Verdict) {
 		for i, verdict := range verdicts {
 			switch f := c.cfg.events.RequestAccepted; {

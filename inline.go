@@ -78,7 +78,7 @@ func (rd *reader) inlineJob(caller *Context, call *fetchCall, from emission, r *
 		herr := failed(err)
 		if call.count(nil) {
 			c.teller.settled(r, no.outcome, no.reason)
-			c.ledger.settle(no.outcome, no.reason)
+			c.ledger.Settle(uint8(no.outcome), no.reason)
 			c.teller.failed(herr)
 		}
 		return nil, herr
@@ -319,7 +319,7 @@ func (rd *reader) endInline(j *job, r *Request, outcome Outcome, reason string) 
 	}
 	c.sched.overrule(j)
 	c.teller.settled(r, outcome, reason)
-	c.ledger.settle(outcome, reason)
+	c.ledger.Settle(uint8(outcome), reason)
 	return true
 }
 

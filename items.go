@@ -56,7 +56,7 @@ func (t *itemTask) MarkAsProcessed() {
 	if !t.started.Load() {
 		t.job.leaveUndecided()
 	}
-	t.job.crawl.ledger.items.Add(-1)
+	t.job.crawl.ledger.Items.Add(-1)
 	t.job.end()
 }
 
@@ -82,7 +82,7 @@ func (m *mill) add(j *job, meta *ItemMeta) bool {
 	if !root.tryOpen() {
 		return false
 	}
-	c.ledger.items.Add(1)
+	c.ledger.Items.Add(1)
 	task := &itemTask{job: root, meta: meta, came: *meta}
 	task.call.Owner, task.call.Life.Parent, task.fate.Parent = task, c.work, c.work
 	if err := m.put(j, task); err != nil {

@@ -256,7 +256,7 @@ func (j *job) endParsing() {
 	case lent:
 		j.crawl.reader.lent.Add(-1)
 	case parsing:
-		j.crawl.reader.parseGate.release()
+		j.crawl.reader.places.Release()
 	}
 }
 

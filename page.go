@@ -5,22 +5,23 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
 // reader takes a page from its slot to the end of its parser, and the pages that its parser fetches inline.
 type reader struct {
-	crawl     *crawl
-	parsers   *parserTable
-	options   parserOptions
-	parseGate *gate
-	lent      atomic.Int64 // parsers that lend their place
-	fetching  fetching
+	crawl    *crawl
+	parsers  *parserTable
+	options  parserOptions
+	places   *frontier.Places
+	lent     atomic.Int64 // parsers that lend their place
+	fetching fetching
 }
 
 func newReader(c *crawl, parsers *parserTable) *reader {
-	return &reader{crawl: c, parsers: parsers, options: newParserOptions(c.limits), parseGate: newGate(int(c.cfg.parseWorkers))}
+	return &reader{crawl: c, parsers: parsers, options: newParserOptions(c.limits), places: frontier.NewPlaces(int(c.cfg.parseWorkers))}
 }
 
 // page takes a job from its slot to the end of its parser, in one goroutine: what a worker has just read is
@@ -89,7 +90,7 @@ func (rd *reader) fetchJob(j *job) (parse, waits bool) {
 		}
 	}
 	if herr == nil && j.undecided() {
-		if rd.parseGate.acquire(c.work, false) != nil {
+		if rd.places.Acquire(c.work, false) != nil {
 			return false, false // the crawl gives up: the job goes back to the cache
 		}
 		j.beginParsing()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
@@ -63,7 +64,7 @@ func (p *pages) page(rng *rand.Rand) error {
 	if err := grow(1+rng.Int64N(pagesBody), func(n int64) error { return c.fetcher.bodies.Grow(p.ctx, &j.hold, n) }); err != nil {
 		return err
 	}
-	if err := c.reader.parseGate.acquire(p.ctx, false); err != nil {
+	if err := c.reader.places.Acquire(p.ctx, false); err != nil {
 		return err
 	}
 	j.beginParsing()
@@ -95,7 +96,7 @@ func (p *pages) page(rng *rand.Rand) error {
 func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	work, cancel := context.WithCancelCause(t.Context())
 	p.ctx = work
-	c := &crawl{began: time.Now(), work: work, fetcher: &fetcher{bodies: fetch.NewBudget(pagesBound, nil)}, reader: &reader{parseGate: newGate(parsers)}}
+	c := &crawl{began: time.Now(), work: work, fetcher: &fetcher{bodies: fetch.NewBudget(pagesBound, nil)}, reader: &reader{places: frontier.NewPlaces(parsers)}}
 	c.reader.crawl = c
 	c.cfg.concurrency = workers
 	c.limits = Limits{BodiesInFlight: pagesBound, Body: pagesBody}
@@ -118,8 +119,8 @@ func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	}
 	wg.Wait()
 	cancel(nil)
-	if c.fetcher.bodies.Used() != 0 || c.fetcher.bodies.Waits() != 0 || c.reader.lent.Load() != 0 || c.reader.parseGate.free != parsers {
-		t.Errorf("%d bytes, %d waits and %d lent places are left, %d of %d places are free", c.fetcher.bodies.Used(), c.fetcher.bodies.Waits(), c.reader.lent.Load(), c.reader.parseGate.free, parsers)
+	if c.fetcher.bodies.Used() != 0 || c.fetcher.bodies.Waits() != 0 || c.reader.lent.Load() != 0 || c.reader.places.Free() != parsers {
+		t.Errorf("%d bytes, %d waits and %d lent places are left, %d of %d places are free", c.fetcher.bodies.Used(), c.fetcher.bodies.Waits(), c.reader.lent.Load(), c.reader.places.Free(), parsers)
 	}
 }
 
@@ -147,7 +148,7 @@ func TestH01WaitingParsersEnd(t *testing.T) {
 // One page may take so much and no more; what is made of a page that has settled counts nowhere. A hold that can grow after
 // its release makes it fail.
 func TestH01OnePageHasABound(t *testing.T) {
-	c := &crawl{began: time.Now(), work: t.Context(), fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, reader: &reader{parseGate: newGate(1)}, limits: Limits{BodiesInFlight: 1000, Body: 600}}
+	c := &crawl{began: time.Now(), work: t.Context(), fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, reader: &reader{places: frontier.NewPlaces(1)}, limits: Limits{BodiesInFlight: 1000, Body: 600}}
 	c.reader.crawl = c
 	c.watch = guard.NewWatch(guard.Config{})
 	j := c.newJob(Record{}, nil)
@@ -179,14 +180,14 @@ func TestH01OnePageHasABound(t *testing.T) {
 // call hurry.
 func TestH01WaitEndsWhenAnItemIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &crawl{began: time.Now(), work: t.Context(), fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, reader: &reader{parseGate: newGate(2)}, limits: Limits{BodiesInFlight: 1000, Body: 600}}
+		c := &crawl{began: time.Now(), work: t.Context(), fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, reader: &reader{places: frontier.NewPlaces(2)}, limits: Limits{BodiesInFlight: 1000, Body: 600}}
 		c.reader.crawl = c
 		c.cfg.concurrency = 2
 		c.watch = guard.NewWatch(guard.Config{})
 		page := func() (*job, *Response) {
 			j := c.newJob(Record{}, nil)
 			j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: t.Context(), job: j}
-			if err := c.reader.parseGate.acquire(t.Context(), false); err != nil {
+			if err := c.reader.places.Acquire(t.Context(), false); err != nil {
 				t.Fatal(err)
 			}
 			j.beginParsing()

@@ -86,7 +86,7 @@ func (c *crawl) resume(ctx context.Context, state State) error {
 	if err != nil {
 		return &RunError{Op: "store", Err: err}
 	}
-	c.ledger.resume(found, state.Delayed)
+	c.ledger.Resume(found, state.Delayed)
 	if state.Delayed > 0 {
 		c.sched.lookAtDue()
 	}

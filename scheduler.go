@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
@@ -15,7 +16,7 @@ import (
 // sleeps holding a worker (design law L6).
 type scheduler struct {
 	cache    CacheInterface
-	ledger   *ledger
+	ledger   *frontier.Ledger
 	job      func(rec Record, grant *slots.Grant) *job // makes the job of a record
 	now      func() time.Time                          // the crawl's
 	hungry   *atomic.Bool                              // set while workers have nothing to do
@@ -50,9 +51,9 @@ type scheduler struct {
 	suspects                                  suspects
 }
 
-func newScheduler(cfg config, cache CacheInterface, l *ledger, limits Limits, now func() time.Time) *scheduler {
+func newScheduler(cfg config, cache CacheInterface, l *frontier.Ledger, limits Limits, now func() time.Time) *scheduler {
 	s := &scheduler{
-		cache: cache, ledger: l, now: now, mu: &l.mu,
+		cache: cache, ledger: l, now: now, mu: &l.Mu,
 		free: cfg.concurrency, inline: 2 * int(cfg.parseWorkers),
 		pages: int64(limits.Pages), limited: limits.Pages > 0,
 		lead: make(chan struct{}, 1), wake: make(chan struct{}, 1), jobs: make(map[string][]*job),
@@ -146,7 +147,7 @@ func (s *scheduler) next(ctx context.Context, leads bool) (*job, error) {
 		}
 		back := s.popBack(grant.Slot.Name())
 		if back == nil {
-			s.ledger.takeLocked()
+			s.ledger.TakeLocked()
 		}
 		s.mu.Unlock()
 		if back != nil {
@@ -223,9 +224,9 @@ func (s *scheduler) sleep(ctx context.Context, until time.Time, timed bool, now 
 	select {
 	case <-s.wake:
 	case <-timeout:
-	case <-s.ledger.finished:
+	case <-s.ledger.Finished():
 		return false
-	case <-s.ledger.drained:
+	case <-s.ledger.Drained():
 		return false
 	case <-ctx.Done():
 		return false
@@ -247,7 +248,7 @@ func (s *scheduler) pop(ctx context.Context, grant *slots.Grant) (*job, error) {
 		if err == nil {
 			s.head(grant, left)
 		}
-		s.ledger.putBackLocked()
+		s.ledger.PutBackLocked()
 		s.giveBackLocked(grant, claimFree, true)
 		s.mu.Unlock()
 		return nil, err
@@ -284,13 +285,13 @@ func (s *scheduler) accepted(records []Record, verdicts []Verdict, known, later,
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if later > 0 {
-		s.ledger.laterLocked(later)
+		s.ledger.LaterLocked(later)
 	}
 	if known > 0 {
-		s.ledger.refuseLocked(known, Duplicate, "")
+		s.ledger.RefuseLocked(known, uint8(Duplicate), "")
 	}
 	if refused > 0 {
-		s.ledger.refuseLocked(refused, Filtered, queueShare)
+		s.ledger.RefuseLocked(refused, uint8(Filtered), queueShare)
 	}
 	if known < int64(len(records)) {
 		s.addedLocked(records, verdicts, maxPerSlot)

@@ -198,7 +198,7 @@ func (s *settler) settled(e *ended) {
 	}
 	c.teller.settled(e.request, e.Outcome, e.Reason)
 	s.release(e)
-	c.ledger.settle(e.Outcome, e.Reason)
+	c.ledger.Settle(uint8(e.Outcome), e.Reason)
 }
 
 // prepare has the committers make a batch durable. After that no user code sees its requests any more.
@@ -259,7 +259,7 @@ func (s *settler) requeue(e *ended) {
 		return
 	}
 	if verdict == VerdictLater {
-		c.ledger.later(1)
+		c.ledger.Later(1)
 	}
 	c.teller.counters.retries.Add(1)
 	if f := c.cfg.events.RequestRetried; f != nil {
@@ -271,7 +271,7 @@ func (s *settler) requeue(e *ended) {
 // putBack counts a job as waiting again.
 func (s *settler) putBack(e *ended) {
 	s.release(e)
-	s.crawl.ledger.putBack()
+	s.crawl.ledger.PutBack()
 }
 
 // release gives back what the job holds in memory, unless it was let go.
@@ -295,7 +295,7 @@ func (s *settler) describe(batch *Batch) {
 // counters returns the counts that a durable job keeps over its runs.
 func (s *settler) counters() map[string]int64 {
 	var stats Stats
-	s.crawl.ledger.snapshot(&stats)
+	stats.fill(s.crawl.ledger.Counts())
 	s.crawl.teller.counters.snapshot(&stats)
 	return stats.durable(s.earlier)
 }

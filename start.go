@@ -36,7 +36,7 @@ func (s *starter) Abandon(l guard.Loss) {
 func (c *crawl) start(doneBefore bool) <-chan struct{} {
 	s := &starter{crawl: c, gone: make(chan struct{})}
 	if doneBefore {
-		c.ledger.started()
+		c.ledger.Started()
 		s.end()
 		return s.gone
 	}
@@ -96,7 +96,7 @@ func (s *starter) receive(seeds <-chan *Context) {
 	c := s.crawl
 	for {
 		for {
-			room := c.ledger.waitRoom(int64(c.limits.Pending))
+			room := c.ledger.WaitRoom(int64(c.limits.Pending))
 			if room == nil || c.refusing.Load() {
 				break
 			}
@@ -133,7 +133,7 @@ func (s *starter) finish(err error) {
 	if _, told := c.spider.(Starter); told && c.refusing.Load() {
 		c.unsown.Store(true) // it may have kept back what it had not sent yet
 	}
-	c.ledger.started()
+	c.ledger.Started()
 }
 
 // outsider is user code that belongs to no job, as that of the start and of parts that are opened.

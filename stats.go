@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/module"
 )
 
@@ -159,7 +160,7 @@ func (c *crawl) summary(status Status) Summary {
 	for _, d := range c.fetcher.downloaders.all {
 		s.Downloaders = append(s.Downloaders, d.Summary())
 	}
-	c.ledger.snapshot(&s.Stats)
+	s.Stats.fill(c.ledger.Counts())
 	c.teller.counters.snapshot(&s.Stats)
 	s.Stats.StartTime, s.Stats.Elapsed = c.began, c.elapsed()
 	s.Stats.Abandoned = c.abandoned()
@@ -173,4 +174,35 @@ func (c *crawl) elapsed() time.Duration {
 		return time.Duration(d)
 	}
 	return time.Since(c.began)
+}
+
+// fill takes over what a ledger has counted.
+func (s *Stats) fill(c frontier.Counts) {
+	s.Discovered, s.Settled = c.Discovered, c.Settled
+	s.Pending, s.Delayed, s.InFlight, s.Items = c.Pending, c.Delayed, c.InFlight, c.Items
+	s.settleColumns()
+	s.Outcomes = make(map[Outcome]int64)
+	for o, n := range c.Outcomes {
+		if n > 0 {
+			s.Outcomes[Outcome(o)] = n
+		}
+	}
+	s.Reasons = make(map[string]int64, len(c.Reasons))
+	for reason, n := range c.Reasons {
+		s.Reasons[Outcome(reason.Outcome).String()+": "+reason.Text] += n
+	}
+}
+
+// settleColumns moves requests between the columns so that none is negative; their sum is right. The cache may hand out
+// a request before it has told that the request was delayed, or waits in a queue again: one of Pending and Delayed is
+// ahead of the other then. A worker counts a request as in flight before it asks the cache, perhaps in vain.
+func (s *Stats) settleColumns() {
+	switch {
+	case s.Pending+s.Delayed < 0:
+		s.Pending, s.Delayed, s.InFlight = 0, 0, s.InFlight+s.Pending+s.Delayed
+	case s.Pending < 0:
+		s.Pending, s.Delayed = 0, s.Delayed+s.Pending
+	case s.Delayed < 0:
+		s.Pending, s.Delayed = s.Pending+s.Delayed, 0
+	}
 }

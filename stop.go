@@ -51,7 +51,7 @@ func (c *crawl) requestStop(reason string, cause error) {
 		j.done()
 	}
 	c.fetcher.robots.stop()
-	c.ledger.stop()
+	c.ledger.Stop()
 	close(c.asked)
 }
 
@@ -208,7 +208,7 @@ func (c *crawl) finishedBefore(reason string) {
 
 // isFinished reports whether nothing was left to do.
 func (c *crawl) isFinished() bool {
-	return c.ledger.isFinished() && !c.failed.Load() && !c.unsown.Load()
+	return c.ledger.IsFinished() && !c.failed.Load() && !c.unsown.Load()
 }
 
 // settleFinished stores that the job is complete, if it is. The crawl can still be told to hurry.

@@ -109,7 +109,7 @@ func (s *scheduler) summon(grant *slots.Grant, claimed claim) bool {
 	}
 	w.grant, w.since, w.running = grant, s.now(), false
 	s.suspects.alone = w
-	s.ledger.calmer = s.signal
+	s.ledger.WatchLocked(s.signal)
 	return true
 }
 
@@ -119,7 +119,7 @@ func (s *scheduler) runAlone(now time.Time) *job {
 	if w == nil || w.running || s.free == 0 || !s.takes() {
 		return nil
 	}
-	others := s.ledger.inFlight - int64(s.returned.Load()) - int64(s.suspects.parked) - int64(len(s.suspects.lined))
+	others := s.ledger.InFlightLocked() - int64(s.returned.Load()) - int64(s.suspects.parked) - int64(len(s.suspects.lined))
 	if others > s.suspects.beside && now.Before(w.since.Add(suspectPatience)) {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (s *scheduler) runAlone(now time.Time) *job {
 	delete(s.suspects.lined, w)
 	s.free--
 	s.pages--
-	s.ledger.calmer = nil
+	s.ledger.WatchLocked(nil)
 	w.job.hand(w.grant, claimFree)
 	w.grant = nil
 	return w.job
@@ -170,7 +170,8 @@ func (s *scheduler) stopSuspects() (left []*job) {
 		}
 		if w.grant != nil { // it is the next to run
 			s.slots.Release(w.grant)
-			s.suspects.alone, s.ledger.calmer = nil, nil
+			s.suspects.alone = nil
+			s.ledger.WatchLocked(nil)
 		}
 		w.ask, w.grant = nil, nil
 		left = append(left, w.job)
@@ -234,13 +235,13 @@ func (c *crawl) takeSuspects(state State) {
 	if state.Unread != nil {
 		c.teller.log.entry.Warn(state.Unread)
 	}
-	c.ledger.resume(int64(len(state.Suspects)), 0)
+	c.ledger.Resume(int64(len(state.Suspects)), 0)
 	for i, rec := range state.Suspects {
 		if i == suspectsLogged {
 			c.teller.log.entry.Warnf("%d more requests were in flight when the process died", len(state.Suspects)-i)
 		}
 		c.sched.mu.Lock()
-		c.ledger.takeLocked()
+		c.ledger.TakeLocked()
 		c.sched.mu.Unlock()
 		c.suspect(c.newJob(rec, nil), i < suspectsLogged)
 	}

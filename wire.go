@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
@@ -108,7 +109,7 @@ func (c *crawl) wireMachines() {
 	}
 	c.flights, _ = c.cache.(FlightRecorder)
 	c.gone = make(chan struct{})
-	c.ledger = newLedger()
+	c.ledger = frontier.NewLedger(int(outcomes))
 	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.now)
 	c.sched.job, c.sched.hungry, c.sched.handOver = c.newJob, &c.hungry, func() { c.acceptor.handOver() }
 	c.sched.suspect = func(j *job) { c.suspect(j, true) }

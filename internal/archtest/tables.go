@@ -59,6 +59,7 @@ var plan = map[string]floor{
 	"internal/jsonsize":   cellar,
 	"internal/cookiejar":  cellar,
 	"internal/fetch":      cellar,
+	"internal/frontier":   cellar,
 	"internal/funcname":   cellar,
 	"internal/identity":   cellar,
 
@@ -128,9 +129,9 @@ var goroutines = map[string]string{
 // The bars of the root. They are where the house is now, and are meant to fall: towards 35 files, 45 of tests, 9,500 lines
 // and no sliver. Whoever makes the root smaller lowers them.
 const (
-	maxRootFiles   = 57
+	maxRootFiles   = 55
 	maxRootTests   = 52
-	maxRootSum     = 12_320
+	maxRootSum     = 12_200
 	maxSlivers     = 4
 	minRootLines   = 60 // of a file that is no sliver
 	maxMethodFiles = 3  // that the methods of a type may lie in
