@@ -153,7 +153,7 @@ func (e *SpiderEngine) Run(ctx context.Context, spiderName string) error {
 	e.mu.Lock()
 	cfg := e.config.clone()
 	e.mu.Unlock()
-	c, err := e.wire(ctx, cfg, spiderName)
+	c, err := newCrawl(ctx, e, cfg, spiderName)
 	leave(err)
 	if err != nil {
 		e.closeErrors()

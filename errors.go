@@ -228,75 +228,98 @@ func (e *RequestError) Error() string {
 // Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Err }
 
-// TooManyRedirectsError is the failure of a chain of redirects longer than MaxRedirects.
-type TooManyRedirectsError struct {
-	URL   string
-	Limit int
+// The verbs steer the engine from user code: they are returned as errors, alone or wrapped.
+
+type dropItemError struct{ reason error }
+
+func (e *dropItemError) Error() string { return fmt.Sprintf("tegenaria: item dropped: %v", e.reason) }
+func (e *dropItemError) Unwrap() error { return e.reason }
+
+// DropItem is returned by a pipeline to end an item without calling it a failure: it is counted as
+// dropped, the ItemDropped event sees the reason, and no ErrorHandler is called.
+func DropItem(reason error) error { return &dropItemError{reason} }
+
+type closeSpiderError struct{ reason string }
+
+func (e *closeSpiderError) Error() string { return "tegenaria: spider closed: " + e.reason }
+
+// CloseSpider is returned from any callback that returns an error, to stop the crawl gracefully: work in
+// hand finishes, and Run returns a [*StoppedError] with this reason, unless nothing was left to do.
+func CloseSpider(reason string) error { return &closeSpiderError{reason} }
+
+// RetryError is what [Retry] returns. An [ErrorMiddleware] finds it by errors.As in an error that is no failure yet: the
+// request is going to run again, unless its attempts are used up.
+type RetryError struct {
+	After time.Duration // the request does not run before this has passed; 0: at once
+	Err   error         // the reason; nil if Retry was given none
 }
 
-// Error names the limit.
-func (e *TooManyRedirectsError) Error() string {
-	return fmt.Sprintf("maximum number of redirects (%d) reached at %s", e.Limit, urlx.Redact(e.URL))
+// Error says when and why.
+func (e *RetryError) Error() string {
+	return fmt.Sprintf("tegenaria: retry after %s: %v", e.After, e.Err)
 }
 
-// RedirectLoopError is the failure of a redirect to an URL of its own chain.
-type RedirectLoopError struct{ URL string }
+// Unwrap returns the reason.
+func (e *RetryError) Unwrap() error { return e.Err }
 
-// Error names the URL.
-func (e *RedirectLoopError) Error() string { return "redirect loop at " + urlx.Redact(e.URL) }
-
-// RobotsError is the failure of a Fetch that robots.txt forbids, or whose robots.txt cannot be read.
-type RobotsError struct {
-	URL         string
-	Unreachable bool
+// Retry is returned by a parser or a middleware to run the request again, not before after has
+// passed. It waits in the cache as it was accepted, with its Attempt one higher; requests that this
+// attempt has sent are kept, what committers staged of its items is discarded. Above
+// Limits.Attempts the request settles as gave-up.
+func Retry(after time.Duration, reason error) error {
+	return &RetryError{max(after, 0), reason}
 }
 
-// Error names the URL.
-func (e *RobotsError) Error() string {
-	if e.Unreachable {
-		return "robots.txt for " + urlx.Redact(e.URL) + " is unreachable"
+type giveUpError struct{ reason error }
+
+func (e *giveUpError) Error() string { return fmt.Sprintf("tegenaria: gave up: %v", e.reason) }
+func (e *giveUpError) Unwrap() error { return e.reason }
+
+// GiveUp is returned by a parser or a middleware that has tried often enough: the request settles as gave-up,
+// with the reason's text, after the ErrorHandlers were told. The text becomes a key of Stats.Reasons: keep
+// it short and without the URL.
+func GiveUp(reason error) error { return &giveUpError{reason} }
+
+func asGiveUp(err error) *giveUpError {
+	var e *giveUpError
+	if err != nil && errors.As(err, &e) {
+		return e
 	}
-	return "robots.txt forbids " + urlx.Redact(e.URL)
+	return nil
 }
 
-// RobotsUnreachableError is the failure of a request whose robots.txt could not be asked for because of the
-// network, as that of a dead host: until it is known, nothing of that origin may be fetched (RFC 9309
-// §2.3.1.4).
-type RobotsUnreachableError struct {
-	Origin string // "https://example.com"
-	Err    error  // how the host failed
-}
+// ignoreError is ErrIgnoreRequest with a reason.
+type ignoreError struct{ reason string }
 
-// Error names origin, cause and remedy.
-func (e *RobotsUnreachableError) Error() string {
-	return fmt.Sprintf("%s could not be asked for its robots.txt, so nothing of it is fetched: %v", e.Origin, e.Err)
-}
+func (e *ignoreError) Error() string        { return "tegenaria: request ignored: " + e.reason }
+func (e *ignoreError) Is(target error) bool { return target == ErrIgnoreRequest }
 
-// Unwrap returns the cause.
-func (e *RobotsUnreachableError) Unwrap() error { return e.Err }
+// IgnoreRequest is [ErrIgnoreRequest] with a reason: the request settles as filtered(reason). The reason becomes a
+// key of Stats.Reasons: keep it short and without the URL. An error that wraps it and has a method Notice() string is
+// written to the log as a warning, with that text.
+func IgnoreRequest(reason string) error { return &ignoreError{reason} }
 
-// RobotsAnswerError is the failure of a request whose robots.txt a middleware has answered, or changed, so that nothing
-// of it is left: that would allow everything, and the site has not said so. See [InternalMiddleware].
-type RobotsAnswerError struct {
-	URL        string // of robots.txt
-	Middleware string // its name
-	Missing    string // "body", or "Location" of a redirect
-}
-
-// Error names middleware, URL and remedy.
-func (e *RobotsAnswerError) Error() string {
-	if e.Missing == "Location" {
-		return fmt.Sprintf("the middleware %q answered %s by a redirect without Location; store the header of a response with its status, or do not answer", e.Middleware, urlx.Redact(e.URL))
+// ignoreReason returns the reason of an error that is ErrIgnoreRequest.
+func ignoreReason(err error) string {
+	var e *ignoreError
+	if errors.As(err, &e) && e.reason != "" {
+		return e.reason
 	}
-	return fmt.Sprintf("the middleware %q left %s without a body, which would allow everything; hand on the body that ProcessResponse saw, "+
-		"or say that there are no rules by the status 404 or the header Content-Length: 0", e.Middleware, urlx.Redact(e.URL))
+	return "ignored"
 }
 
-// MissedErrorsError arrives on an ErrorChan whose reader was too slow: that many errors were not
-// delivered before the next one.
-type MissedErrorsError struct{ Count int64 }
+func asRetry(err error) *RetryError {
+	var e *RetryError
+	if err != nil && errors.As(err, &e) {
+		return e
+	}
+	return nil
+}
 
-// Error says how many.
-func (e *MissedErrorsError) Error() string {
-	return fmt.Sprintf("tegenaria: %d errors were not delivered: the reader of ErrorChan was too slow", e.Count)
+func asCloseSpider(err error) (string, bool) {
+	var e *closeSpiderError
+	if err != nil && errors.As(err, &e) {
+		return e.reason, true
+	}
+	return "", false
 }

@@ -226,6 +226,15 @@ func (t *teller) close() {
 	}
 }
 
+// MissedErrorsError arrives on an ErrorChan whose reader was too slow: that many errors were not
+// delivered before the next one.
+type MissedErrorsError struct{ Count int64 }
+
+// Error says how many.
+func (e *MissedErrorsError) Error() string {
+	return fmt.Sprintf("tegenaria: %d errors were not delivered: the reader of ErrorChan was too slow", e.Count)
+}
+
 // logger writes what happens in a crawl. Every method checks the level before it does anything.
 type logger struct {
 	entry *logrus.Entry

@@ -185,3 +185,88 @@ func (a *acceptor) checkPlain() bool {
 	return len(a.filters) == 0 && a.dupes != nil && a.crawl.cfg.filter && a.crawl.cfg.politeness.SlotBy == nil &&
 		e.RequestAccepted == nil && e.RequestSettled == nil && !a.crawl.teller.log.debug
 }
+
+// maxBatch is how many requests the cache is asked about at a time.
+const maxBatch = 64
+
+// batch accepts requests of one sender together: a lock for each would cost more than all the rest.
+type batch struct {
+	acceptor *acceptor
+	from     emission
+	s        *scratch // nil while there is nothing to store
+}
+
+// add checks a request and keeps it until store, which a full batch calls by itself.
+func (b *batch) add(ctx *Context) {
+	a := b.acceptor
+	c := a.crawl
+	if b.s == nil {
+		if !a.enter(b.from) {
+			return
+		}
+		b.s = a.scratch.Get().(*scratch)
+	}
+	ctx = ctx.resent()
+	rec, no := a.record(b.s, b.from, ctx)
+	if no != nil {
+		b.store() // what was sent before is accepted before
+		if a.enter(b.from) {
+			c.ledger.Discover(1)
+			a.refuse(b.from, ctx, no)
+			a.leave(b.from)
+		}
+		return
+	}
+	b.s.records, b.s.sent = append(b.s.records, rec), append(b.s.sent, ctx)
+	if len(b.s.records) == maxBatch || ctx.Request.maxConnsPerHost > 0 {
+		b.store()
+	}
+}
+
+// store hands the batch to the cache.
+func (b *batch) store() {
+	s, a := b.s, b.acceptor
+	if s == nil {
+		return
+	}
+	b.s = nil
+	defer a.leave(b.from)
+	defer a.scratch.Put(s)
+	defer s.reset()
+	if len(s.records) == 0 {
+		return
+	}
+	c := a.crawl
+	c.ledger.Discover(int64(len(s.records)))
+	a.store(b.from, s.records, s.sent[len(s.sent)-1].Request.maxConnsPerHost, func(verdicts []Verdict) {
+		for i, verdict := range verdicts {
+			switch f := c.cfg.events.RequestAccepted; {
+			case verdict == VerdictKnown:
+				c.teller.settled(s.sent[i].Request, Duplicate, "")
+			case verdict == VerdictRefused:
+				c.teller.settled(s.sent[i].Request, Filtered, queueShare)
+			case f != nil:
+				c.teller.event(func() { f(s.sent[i].Request) })
+			}
+		}
+	})
+}
+
+// scratch is what accepting requests needs and the next ones can use again.
+type scratch struct {
+	keyer   *keyer
+	url     []byte
+	data    []byte // of all records
+	records []Record
+	sent    []*Context // what the records were made of, if it was more than references
+}
+
+// reset makes room. Nothing it held stays reachable.
+func (s *scratch) reset() {
+	clear(s.records)
+	clear(s.sent)
+	s.records, s.sent, s.data = s.records[:0], s.sent[:0], s.data[:0]
+	if cap(s.data) > 1<<20 {
+		s.data = nil // one giant request shall not stay for ever
+	}
+}

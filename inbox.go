@@ -1,8 +1,12 @@
 package tegenaria
 
 import (
+	"context"
 	"errors"
 	"sync"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
 // inbox receives requests from user code until the code has returned. It belongs to one call of
@@ -158,87 +162,141 @@ func (j *job) closeRequests() {
 	}
 }
 
-// maxBatch is how many requests the cache is asked about at a time.
-const maxBatch = 64
-
-// batch accepts requests of one sender together: a lock for each would cost more than all the rest.
-type batch struct {
-	acceptor *acceptor
-	from     emission
-	s        *scratch // nil while there is nothing to store
+// starter runs StartRequest, or Start where the spider has it, and receives the seeds.
+type starter struct {
+	crawl *crawl
+	gone  chan struct{} // closed when the start has ended or was abandoned
+	once  sync.Once
+	call  guard.Call // if it was given up, what it still sends is discarded
 }
 
-// add checks a request and keeps it until store, which a full batch calls by itself.
-func (b *batch) add(ctx *Context) {
-	a := b.acceptor
-	c := a.crawl
-	if b.s == nil {
-		if !a.enter(b.from) {
-			return
-		}
-		b.s = a.scratch.Get().(*scratch)
-	}
-	ctx = ctx.resent()
-	rec, no := a.record(b.s, b.from, ctx)
-	if no != nil {
-		b.store() // what was sent before is accepted before
-		if a.enter(b.from) {
-			c.ledger.Discover(1)
-			a.refuse(b.from, ctx, no)
-			a.leave(b.from)
-		}
-		return
-	}
-	b.s.records, b.s.sent = append(b.s.records, rec), append(b.s.sent, ctx)
-	if len(b.s.records) == maxBatch || ctx.Request.maxConnsPerHost > 0 {
-		b.store()
-	}
+func (s *starter) end() { s.once.Do(func() { close(s.gone) }) }
+
+// Slow is never called: the start has all the time it wants.
+func (s *starter) Slow(at string, took time.Duration) { outsider{s.crawl}.Slow(at, took) }
+
+// Doom keeps nothing open.
+func (s *starter) Doom() (kept bool) { return false }
+
+// Abandon tells that the start was given up.
+func (s *starter) Abandon(l guard.Loss) {
+	outsider{s.crawl}.Abandon(l)
+	s.end()
 }
 
-// store hands the batch to the cache.
-func (b *batch) store() {
-	s, a := b.s, b.acceptor
-	if s == nil {
-		return
+// start begins to send the seeds, unless an earlier run of a durable job has done so. The channel is closed
+// when all seeds are accepted.
+func (c *crawl) start(doneBefore bool) <-chan struct{} {
+	s := &starter{crawl: c, gone: make(chan struct{})}
+	if doneBefore {
+		c.ledger.Started()
+		s.end()
+		return s.gone
 	}
-	b.s = nil
-	defer a.leave(b.from)
-	defer a.scratch.Put(s)
-	defer s.reset()
-	if len(s.records) == 0 {
-		return
+	s.call.Owner = s
+	if !c.watch.Enter(&s.call, string(StageStart)) {
+		s.end()
+		return s.gone
 	}
-	c := a.crawl
-	c.ledger.Discover(int64(len(s.records)))
-	a.store(b.from, s.records, s.sent[len(s.sent)-1].Request.maxConnsPerHost, func(verdicts []Verdict) {
-		for i, verdict := range verdicts {
-			switch f := c.cfg.events.RequestAccepted; {
-			case verdict == VerdictKnown:
-				c.teller.settled(s.sent[i].Request, Duplicate, "")
-			case verdict == VerdictRefused:
-				c.teller.settled(s.sent[i].Request, Filtered, queueShare)
-			case f != nil:
-				c.teller.event(func() { f(s.sent[i].Request) })
+	seeds := make(chan *Context)
+	received := guard.Go(func() { s.receive(seeds) }) // until the fence; a start that was given up keeps it until it returns
+	guard.Go(func() {                                 // run waits for gone
+		err := guard.ErrGoexit
+		defer func() { // also where the code ends its goroutine
+			if sendFence(seeds, fence) {
+				c.acceptor.closedByUser(emission{})
+			}
+			<-received.Done()
+			if c.watch.Exit(&s.call) {
+				s.finish(err)
+				s.end()
+			}
+		}()
+		err = s.send(seeds)
+	})
+	return s.gone
+}
+
+// send calls the user's code.
+func (s *starter) send(seeds chan<- *Context) error {
+	c := s.crawl
+	stack, err := guard.Protect(func() error {
+		if starter, ok := c.spider.(Starter); ok {
+			return starter.Start(c.intake, seeds)
+		}
+		c.spider.StartRequest(seeds)
+		return nil
+	})
+	var panicked *PanicError
+	if errors.As(err, &panicked) && stack != nil {
+		c.teller.handleOutside(&HandleError{Err: err, Stage: StageStart, Stack: stack})
+		if _, ok := c.spider.(Starter); !ok {
+			return nil // what it sent before is crawled
+		}
+	}
+	return err
+}
+
+// handleOutside tells the ErrorHandlers about a panic that is no request's failure.
+func (t *teller) handleOutside(herr *HandleError) {
+	j := &job{crawl: t.crawl, ctx: &Context{Ctx: context.Background()}, failures: &failures{}}
+	t.handleAlone(j, herr)
+	j.failures.runAll()
+}
+
+// receive accepts seeds, but only while there is room: they alone feel backpressure.
+func (s *starter) receive(seeds <-chan *Context) {
+	c := s.crawl
+	for {
+		for {
+			room := c.ledger.WaitRoom(int64(c.limits.Pending))
+			if room == nil || c.refusing.Load() {
+				break
+			}
+			select {
+			case <-room:
+			case <-c.asked:
 			}
 		}
-	})
-}
-
-// scratch is what accepting requests needs and the next ones can use again.
-type scratch struct {
-	keyer   *keyer
-	url     []byte
-	data    []byte // of all records
-	records []Record
-	sent    []*Context // what the records were made of, if it was more than references
-}
-
-// reset makes room. Nothing it held stays reachable.
-func (s *scratch) reset() {
-	clear(s.records)
-	clear(s.sent)
-	s.records, s.sent, s.data = s.records[:0], s.sent[:0], s.data[:0]
-	if cap(s.data) > 1<<20 {
-		s.data = nil // one giant request shall not stay for ever
+		ctx, open := <-seeds
+		if !open || ctx == fence {
+			return
+		}
+		if !s.call.GivenUp() {
+			c.acceptor.accept(emission{}, ctx)
+		}
 	}
 }
+
+// finish notes how the start ended.
+func (s *starter) finish(err error) {
+	c := s.crawl
+	switch reason, closing := asCloseSpider(err); {
+	case closing:
+		c.requestStop(reason, nil)
+	case err != nil && c.intake.Err() != nil && errors.Is(err, c.intake.Err()):
+		// It was told to stop.
+	case err != nil:
+		c.breakDown(&RunError{Op: "start", Err: err})
+	case !c.refusing.Load():
+		if err := c.settler.started(); err != nil {
+			c.storeFailed(err)
+		}
+	}
+	if _, told := c.spider.(Starter); told && c.refusing.Load() {
+		c.unsown.Store(true) // it may have kept back what it had not sent yet
+	}
+	c.ledger.Started()
+}
+
+// outsider is user code that belongs to no job, as that of the start and of parts that are opened.
+type outsider struct{ crawl *crawl }
+
+// Slow is never called: such code has all the time it wants.
+func (o outsider) Slow(at string, took time.Duration) { o.crawl.teller.slow(Stage(at), nil, took) }
+
+// Doom keeps nothing open.
+func (o outsider) Doom() (kept bool) { return false }
+
+// Abandon tells that the code was given up.
+func (o outsider) Abandon(l guard.Loss) { o.crawl.teller.lost(l, nil, "", nil) }

@@ -3,7 +3,6 @@ package tegenaria
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"iter"
 	"maps"
@@ -11,14 +10,13 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/cache"
-	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // memoryCache is the default cache: requests wait in memory, and each run begins with an empty one.
 type memoryCache struct {
 	mu          sync.Mutex // guards what follows
-	queue       *cache.Queue[waiting]
-	due         *cache.Due[waiting]
+	queue       *cache.Queue[cache.Waiting]
+	due         *cache.Due[cache.Waiting]
 	seen        *cache.Seen
 	live        map[uint64]any // live parts by Seq
 	seq         uint64
@@ -38,8 +36,8 @@ func newMemoryCache() *memoryCache {
 
 // reset empties the cache. The caller holds mu.
 func (m *memoryCache) reset(limit int64) {
-	m.queue = cache.NewQueue[waiting](queueCodec{})
-	m.due = cache.NewDue[waiting](dueCodec{})
+	m.queue = cache.NewQueue[cache.Waiting](cache.QueueCodec{})
+	m.due = cache.NewDue[cache.Waiting](cache.DueCodec{})
 	m.seen = cache.NewSeen()
 	m.live = make(map[uint64]any)
 	m.room = cache.NewRoom(limit, m.queue.Bytes, m.queue.SlotBytes)
@@ -85,7 +83,7 @@ func (m *memoryCache) Accept(_ context.Context, records []Record) ([]Verdict, er
 		*state = cache.WaitingAt(rec.Depth)
 		m.seq++
 		w := waitingOf(rec)
-		w.seq = m.seq
+		w.Seq = m.seq
 		verdicts[i] = m.put(w, rec.NotBefore, !rec.NotBefore.IsZero(), rec.Live)
 		if tight {
 			m.room.Notice(rec.Slot)
@@ -95,18 +93,18 @@ func (m *memoryCache) Accept(_ context.Context, records []Record) ([]Verdict, er
 }
 
 // put stores a record that waits from now on.
-func (m *memoryCache) put(w waiting, notBefore time.Time, later bool, live any) Verdict {
+func (m *memoryCache) put(w cache.Waiting, notBefore time.Time, later bool, live any) Verdict {
 	if live != nil {
-		m.live[w.seq] = live
-		m.room.PutAside(w.slot, liveCost)
+		m.live[w.Seq] = live
+		m.room.PutAside(w.Slot, liveCost)
 	}
 	if later {
 		before := m.due.Bytes()
 		m.due.Add(notBefore, w)
-		m.room.PutAside(w.slot, m.due.Bytes()-before)
+		m.room.PutAside(w.Slot, m.due.Bytes()-before)
 		return VerdictLater
 	}
-	m.queue.Enqueue(w.slot, w.priority, w)
+	m.queue.Enqueue(w.Slot, w.Priority, w)
 	return VerdictNew
 }
 
@@ -124,14 +122,14 @@ func (m *memoryCache) Next(_ context.Context, slot string, n int) ([]Record, Slo
 		if !ok {
 			break
 		}
-		state := m.seen.At((*[16]byte)(&w.key))
+		state := m.seen.At((*[16]byte)(&w.Key))
 		rec := Record{
-			Key: w.key, Slot: slot, Priority: priority, Depth: state.Depth(w.depth), Attempt: w.attempt,
-			Seq: w.seq, Data: w.data, Live: m.live[w.seq],
+			Key: w.Key, Slot: slot, Priority: priority, Depth: state.Depth(w.Depth), Attempt: w.Attempt,
+			Seq: w.Seq, Data: w.Data, Live: m.live[w.Seq],
 		}
 		*state = cache.SeenDone
 		if rec.Live != nil {
-			delete(m.live, w.seq)
+			delete(m.live, w.Seq)
 			m.room.PutAside(slot, -liveCost)
 		}
 		records = append(records, rec)
@@ -157,10 +155,10 @@ func (m *memoryCache) Due(_ context.Context, now time.Time) (moved []SlotState, 
 		if !ok {
 			break
 		}
-		m.room.PutAside(w.slot, m.due.Bytes()-before)
-		m.queue.Enqueue(w.slot, w.priority, w)
-		state := m.slot(w.slot)
-		state.Priority = w.priority
+		m.room.PutAside(w.Slot, m.due.Bytes()-before)
+		m.queue.Enqueue(w.Slot, w.Priority, w)
+		state := m.slot(w.Slot)
+		state.Priority = w.Priority
 		moved = append(moved, state)
 	}
 	next, _ = m.due.Next()
@@ -252,66 +250,8 @@ const (
 	maxDeadLetterBytes = 16 << 20
 )
 
-// waiting is a record as it waits in a memory cache. Its slot and priority are those of the queue it
-// is in; only the due list has to write them down.
-type waiting struct {
-	key            Key
-	slot           string
-	priority       int
-	depth, attempt int
-	seq            uint64
-	data           []byte
-}
-
-func waitingOf(rec *Record) waiting {
-	return waiting{key: rec.Key, slot: rec.Slot, priority: rec.Priority, depth: rec.Depth, attempt: rec.Attempt, seq: rec.Seq, data: rec.Data}
-}
-
-// queueCodec encodes what waits in a queue.
-type queueCodec struct{}
-
-func (queueCodec) Append(dst []byte, w waiting) []byte {
-	dst = append(dst, w.key[:]...)
-	dst = binary.AppendUvarint(dst, w.seq)
-	if w.attempt == 0 {
-		dst = binary.AppendUvarint(dst, uint64(w.depth)<<1)
-	} else {
-		dst = binary.AppendUvarint(dst, uint64(w.depth)<<1|1)
-		dst = binary.AppendUvarint(dst, uint64(w.attempt))
-	}
-	return append(dst, w.data...)
-}
-
-func (queueCodec) Decode(src []byte) (w waiting, err error) {
-	d := wire.Decoder{Rest: src}
-	copy(w.key[:], d.Take(uint64(len(w.key))))
-	w.seq = d.Uint()
-	depth := d.Uint()
-	if depth&1 != 0 {
-		w.attempt = int(d.Uint())
-	}
-	w.depth = int(depth >> 1)
-	w.data = bytes.Clone(d.Rest)
-	return w, d.Err()
-}
-
-// dueCodec encodes what waits in the due list.
-type dueCodec struct{}
-
-func (dueCodec) Append(dst []byte, w waiting) []byte {
-	dst = binary.AppendVarint(wire.AppendText(dst, w.slot), int64(w.priority))
-	return queueCodec{}.Append(dst, w)
-}
-
-func (dueCodec) Decode(src []byte) (w waiting, err error) {
-	d := wire.Decoder{Rest: src}
-	slot, priority := d.Text(), int(d.Int())
-	if d.Err() != nil {
-		return w, d.Err()
-	}
-	w, err = queueCodec{}.Decode(d.Rest)
-	w.slot, w.priority = slot, priority
-	return w, err
+func waitingOf(rec *Record) cache.Waiting {
+	return cache.Waiting{Key: rec.Key, Slot: rec.Slot, Priority: rec.Priority, Depth: rec.Depth, Attempt: rec.Attempt, Seq: rec.Seq, Data: rec.Data}
 }
 
 // liveCost is what a live part is taken to cost.

@@ -80,6 +80,37 @@ func (cs committers) mistakes() error {
 	return errors.Join(errs...)
 }
 
+// restore gives the committers their checkpoints, each by a call of opening. One that has none prepares a first one, which
+// must be stored before anything is staged.
+func (cs committers) restore(ctx context.Context, state State, opening func(what string, code func() error) error) (first map[string][]byte, err error) {
+	if !state.Durable {
+		ctx = context.WithValue(ctx, forgetsKey{}, true)
+	}
+	first = make(map[string][]byte)
+	for _, committer := range cs {
+		key := committer.CommitKey()
+		checkpoint, stored := state.Checkpoints[key]
+		if !stored {
+			checkpoint = nil
+		}
+		var prepared []byte // belongs to the committer until it has returned
+		err := opening(fmt.Sprintf("committer %s: restore", key), func() (err error) {
+			if err := committer.Restore(ctx, checkpoint); err != nil || stored {
+				return err
+			}
+			prepared, err = committer.Prepare(ctx, nil)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if !stored {
+			first[key] = prepared
+		}
+	}
+	return first, nil
+}
+
 // discard has every committer forget what requests with these CtxIds have brought.
 func (cs committers) discard(ids []string) error {
 	for _, id := range ids {

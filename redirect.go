@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -187,3 +188,20 @@ func isCredential(name string) bool {
 	}
 	return strings.HasPrefix(name, "proxy-")
 }
+
+// TooManyRedirectsError is the failure of a chain of redirects longer than MaxRedirects.
+type TooManyRedirectsError struct {
+	URL   string
+	Limit int
+}
+
+// Error names the limit.
+func (e *TooManyRedirectsError) Error() string {
+	return fmt.Sprintf("maximum number of redirects (%d) reached at %s", e.Limit, urlx.Redact(e.URL))
+}
+
+// RedirectLoopError is the failure of a redirect to an URL of its own chain.
+type RedirectLoopError struct{ URL string }
+
+// Error names the URL.
+func (e *RedirectLoopError) Error() string { return "redirect loop at " + urlx.Redact(e.URL) }

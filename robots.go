@@ -3,6 +3,7 @@ package tegenaria
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"syscall"
@@ -286,3 +287,33 @@ func (g robotsGate) heed(j *job, ctx *Context) {
 		c.tellBlocks()
 	}
 }
+
+// RobotsError is the failure of a Fetch that robots.txt forbids, or whose robots.txt cannot be read.
+type RobotsError struct {
+	URL         string
+	Unreachable bool
+}
+
+// Error names the URL.
+func (e *RobotsError) Error() string {
+	if e.Unreachable {
+		return "robots.txt for " + urlx.Redact(e.URL) + " is unreachable"
+	}
+	return "robots.txt forbids " + urlx.Redact(e.URL)
+}
+
+// RobotsUnreachableError is the failure of a request whose robots.txt could not be asked for because of the
+// network, as that of a dead host: until it is known, nothing of that origin may be fetched (RFC 9309
+// §2.3.1.4).
+type RobotsUnreachableError struct {
+	Origin string // "https://example.com"
+	Err    error  // how the host failed
+}
+
+// Error names origin, cause and remedy.
+func (e *RobotsUnreachableError) Error() string {
+	return fmt.Sprintf("%s could not be asked for its robots.txt, so nothing of it is fetched: %v", e.Origin, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *RobotsUnreachableError) Unwrap() error { return e.Err }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/tegenaria/tegenaria/internal/funcname"
@@ -236,4 +237,65 @@ func (t *parserTable) name(p Parser) (string, bool) {
 		return name, true
 	}
 	return "", t.own != nil && t.own.Is(f)
+}
+
+// findSpider returns the spider of that name.
+func findSpider(spiders []SpiderInterface, name string) (SpiderInterface, error) {
+	var errs []error
+	byName := make(map[string]SpiderInterface, len(spiders))
+	for i, s := range spiders {
+		if err := notNil(s, "RegisterSpiders", i); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		n, err := nameOf(s)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("RegisterSpiders: %w", err))
+		case n == "":
+			errs = append(errs, fmt.Errorf("RegisterSpiders: spider %d has no name; set BaseSpider.Name", i+1))
+		case byName[n] != nil:
+			errs = append(errs, fmt.Errorf("RegisterSpiders: two spiders are called %q", n))
+		default:
+			byName[n] = s
+		}
+	}
+	switch spider := byName[name]; {
+	case spider == nil:
+		errs = append(errs, fmt.Errorf("no spider is called %q; register it with RegisterSpiders", name))
+	default:
+		errs = append(errs, mistakeOf(spider))
+	}
+	return byName[name], errors.Join(errs...)
+}
+
+// nameOf asks a spider for its name, unless it lacks the BaseSpider that would answer.
+func nameOf(s SpiderInterface) (name string, err error) {
+	if lacksBase(reflect.ValueOf(s)) {
+		return "", fmt.Errorf("the *BaseSpider embedded in %T is nil; set it: &tegenaria.BaseSpider{Name: …}, or embed BaseSpider by value", s)
+	}
+	if _, err := guard.Protect(func() error { name = s.GetName(); return nil }); err != nil {
+		return "", fmt.Errorf("GetName of %T: %w", s, err)
+	}
+	return name, nil
+}
+
+// lacksBase reports whether a spider, or a struct that it embeds, embeds a *BaseSpider that is nil. What that
+// promotes panics, StartRequest too.
+func lacksBase(v reflect.Value) bool {
+	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
+		if v.IsNil() {
+			return v.Type() == reflect.TypeFor[*BaseSpider]()
+		}
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return false
+	}
+	for i := range v.NumField() {
+		if v.Type().Field(i).Anonymous && lacksBase(v.Field(i)) {
+			return true
+		}
+	}
+	return false
 }

@@ -223,3 +223,17 @@ func (c *crawl) settleFinished() {
 		c.storeFailed(err)
 	}
 }
+
+// notOpened ends a run whose parts could not be opened.
+func (c *crawl) notOpened(ctx context.Context, err error) error {
+	if !c.refusing.Load() {
+		c.breakDown(err)
+		return c.end(ctx)
+	}
+	told := errors.Is(err, context.Canceled) || c.work.Err() != nil && errors.Is(err, context.Cause(c.work))
+	var left *AbandonedError
+	if told && !errors.As(err, &left) {
+		err = nil // it has but returned when it was told to
+	}
+	return errors.Join(c.end(ctx), err)
+}

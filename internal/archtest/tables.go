@@ -129,9 +129,9 @@ var goroutines = map[string]string{
 // The bars of the root. They are where the house is now, and are meant to fall: towards 35 files, 45 of tests, 9,500 lines
 // and no sliver. Whoever makes the root smaller lowers them.
 const (
-	maxRootFiles   = 55
+	maxRootFiles   = 49
 	maxRootTests   = 52
-	maxRootSum     = 12_200
+	maxRootSum     = 11863
 	maxSlivers     = 4
 	minRootLines   = 60 // of a file that is no sliver
 	maxMethodFiles = 3  // that the methods of a type may lie in
@@ -140,7 +140,7 @@ const (
 
 // scattered are the types whose methods lie in more files, until they are taken apart.
 var scattered = map[string]int{
-	"SpiderEngine": 4, "crawl": 11, "job": 12, "scheduler": 9,
+	"SpiderEngine": 3, "crawl": 10, "job": 12, "scheduler": 9,
 }
 
 // large are the structs with more fields: options and messages for good, the others until they are taken apart.

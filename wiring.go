@@ -1,0 +1,331 @@
+package tegenaria
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/identity"
+)
+
+// newCrawl makes a crawl of what is registered, or reports every mistake at once.
+func newCrawl(ctx context.Context, e *SpiderEngine, cfg config, name string) (c *crawl, err error) {
+	c = &crawl{engine: e, cfg: cfg, began: time.Now()}
+	c.stop.init()
+	var mistakes []error
+	_, panicked := guard.Protect(func() error {
+		mistakes = c.wire(name)
+		return nil
+	})
+	if err := errors.Join(append(mistakes, panicked)...); err != nil {
+		return nil, &RunError{Op: "wiring", Err: err}
+	}
+	c.work, c.giveUp = context.WithCancelCause(context.WithoutCancel(ctx))
+	c.intake, c.noMore = context.WithCancel(c.work)
+	c.storing, c.abandonStore = context.WithCancel(context.WithoutCancel(ctx))
+	return c, nil
+}
+
+// wire fills in the crawl and returns the mistakes it finds.
+func (c *crawl) wire(name string) (mistakes []error) {
+	cfg := &c.cfg
+	note := func(err error) {
+		if err != nil {
+			mistakes = append(mistakes, err)
+		}
+	}
+	note(cfg.mistakes())
+	note(cfg.limits.mistakes())
+	note(cfg.politeness.mistakes())
+	c.limits = cfg.limits.withDefaults()
+	var err error
+	c.spider, err = findSpider(cfg.spiders, name)
+	note(err)
+	_, err = allowedDomains(cfg.domains)
+	note(err)
+	var parsers *parserTable
+	if c.spider != nil {
+		parsers, err = newParserTable(c.spider, cfg.parsers)
+		note(err)
+	}
+	for i, m := range cfg.middlewares {
+		note(notNil(m, "RegisterDownloadMiddlewares", i))
+	}
+	for i, p := range cfg.pipelines {
+		note(notNil(p, "RegisterPipelines", i))
+		note(mistakeOf(p))
+	}
+	for i, d := range cfg.downloaders {
+		note(notNil(d.downloader, "RegisterDownloader", i))
+		if d.name == "" {
+			note(errors.New("RegisterDownloader: the name is empty; use EngineWithDownloader for the default one"))
+		}
+	}
+	if len(mistakes) > 0 {
+		return mistakes
+	}
+	c.teller = newTeller(c)
+	c.wireMachines()
+	c.fetcher, err = newFetcher(c)
+	note(err)
+	c.reader, c.mill = newReader(c, parsers), newMill(c)
+	c.wireParts()
+	note(c.committers.mistakes())
+	return mistakes
+}
+
+// wireParts lists what is registered, in the order in which it is opened.
+func (c *crawl) wireParts() {
+	for _, m := range c.fetcher.middlewares {
+		c.parts = append(c.parts, m)
+	}
+	for _, p := range c.mill.pipelines {
+		c.parts = append(c.parts, p)
+	}
+	if c.cfg.downloader != nil {
+		c.parts = append(c.parts, c.cfg.downloader)
+	}
+	for _, d := range c.cfg.downloaders {
+		c.parts = append(c.parts, d.downloader)
+	}
+	if c.cfg.dupeFilter != nil {
+		c.parts = append(c.parts, c.cfg.dupeFilter)
+	}
+	c.parts = append(c.parts, c.spider)
+	for _, part := range c.parts {
+		if committer, ok := part.(Committer); ok {
+			c.committers = append(c.committers, committer)
+		}
+	}
+}
+
+// wireMachines makes the machines of the crawl.
+func (c *crawl) wireMachines() {
+	cfg := &c.cfg
+	c.cache = cfg.cache
+	if c.cache == nil {
+		c.cache = newMemoryCache()
+	}
+	c.flights, _ = c.cache.(FlightRecorder)
+	c.gone = make(chan struct{})
+	c.ledger = frontier.NewLedger(int(outcomes))
+	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.now)
+	c.sched.job, c.sched.hungry, c.sched.handOver = c.newJob, &c.hungry, func() { c.acceptor.handOver() }
+	c.sched.suspect = func(j *job) { c.suspect(j, true) }
+	c.sched.keep = func(slot string) { c.settler.keepSlot(slot) }
+	c.watch = c.newWatch()
+}
+
+// open prepares the parts and takes over what the cache holds. What it calls is told by its context when the
+// crawl is to stop, since there is no work in hand that could be finished; what does not return when the
+// grace is over is left behind.
+func (c *crawl) open() (state State, err error) {
+	ctx, cancel := context.WithCancel(c.work) // parts may keep it: it ends with the work
+	defer context.AfterFunc(c.intake, cancel)()
+	job := Job{Spider: c.spider.GetName(), KeyVersion: identity.Version, QueueBytes: c.limits.QueueBytes}
+	dupes := newDuplicates(c.cfg.dupeFilter, c.limits.Body)
+	if dupes.keys != nil {
+		job.BloomBits, job.BloomHashes = dupes.keys.bloomParameters()
+	}
+	var found State // belongs to Begin until it has returned
+	err = c.opening(fmt.Sprintf("Begin of the cache %T", c.cache), func() (err error) {
+		found, err = c.cache.Begin(ctx, job)
+		return err
+	})
+	if err != nil {
+		return state, &RunError{Op: "store", Err: err}
+	}
+	state = found
+	c.acceptor, c.settler = newAcceptor(c, state, dupes), newSettler(c, state)
+	if state.Finished {
+		return state, nil
+	}
+	c.fetcher.loopback.Add(loopbackOf(state)...)
+	for _, part := range c.parts {
+		if opener, ok := part.(Opener); ok {
+			what := fmt.Sprintf("opening %T", part)
+			if err := c.opening(what, func() error { return opener.Open(ctx, c.spider) }); err != nil {
+				return state, &RunError{Op: "start", Err: err}
+			}
+		}
+		c.opened = append(c.opened, part)
+	}
+	first, err := c.committers.restore(ctx, state, c.opening)
+	if err == nil && len(first) > 0 {
+		err = c.opening(fmt.Sprintf("Settle of the cache %T", c.cache), func() error {
+			return c.cache.Settle(ctx, Batch{Checkpoints: first})
+		})
+	}
+	if err != nil {
+		return state, &RunError{Op: "store", Err: err}
+	}
+	return state, c.resume(ctx, state)
+}
+
+// opening runs code of a registered part, or of the cache, that may be left behind.
+func (c *crawl) opening(what string, code func() error) error {
+	var failed error // belongs to the code until it has returned
+	err := c.watch.Apart(&guard.Call{Owner: outsider{c}}, string(StageOpen), func() { _, failed = guard.Protect(code) })
+	switch {
+	case err == guard.ErrClosed:
+		return fmt.Errorf("%s: %w", what, context.Canceled)
+	case err != nil:
+		return fmt.Errorf("%s: it did not return when its context was cancelled: %w", what, abandonedBy(StageOpen, nil))
+	case failed != nil:
+		return fmt.Errorf("%s: %w", what, failed)
+	}
+	return nil
+}
+
+// resume tells ledger and scheduler what waits in a durable cache.
+func (c *crawl) resume(ctx context.Context, state State) error {
+	suspects := make(map[string]bool) // slots that have some
+	for i := range state.Suspects {
+		suspects[state.Suspects[i].Slot] = true
+	}
+	c.takeSuspects(state)
+	found := int64(0) // belongs to the loop until it has ended
+	err := c.opening(fmt.Sprintf("Slots of the cache %T", c.cache), func() error {
+		for slot, err := range c.cache.Slots(ctx) {
+			if err != nil {
+				return err
+			}
+			found += int64(slot.Pending)
+			c.sched.restore(slot, suspects[slot.Name])
+		}
+		return nil
+	})
+	if err != nil {
+		return &RunError{Op: "store", Err: err}
+	}
+	c.ledger.Resume(found, state.Delayed)
+	if state.Delayed > 0 {
+		c.sched.lookAtDue()
+	}
+	return nil
+}
+
+// close closes the parts in reverse order of opening.
+func (c *crawl) close(reason string) error {
+	close(c.closing)
+	c.mill.warnOfTypes()
+	var errs []error
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.work), c.cfg.grace)
+	defer cancel()
+	select {
+	case <-c.hurry: // the work was in a hurry: that does not cut the closing short
+	default:
+	}
+	for i := len(c.opened) - 1; i >= 0; i-- {
+		closer, ok := c.opened[i].(Closer)
+		if !ok {
+			continue
+		}
+		if err := c.closePart(ctx, cancel, closer, reason); err != nil {
+			errs = append(errs, fmt.Errorf("tegenaria: closing %T: %w", closer, err))
+		}
+	}
+	c.noMore()
+	c.giveUp(context.Canceled)
+	c.abandonStore()
+	if c.fetcher.http != nil {
+		c.fetcher.http.close()
+	}
+	c.fetcher.bodies.Close()
+	c.took.Store(int64(time.Since(c.began)))
+	c.teller.close()
+	if f := c.cfg.events.Closed; f != nil {
+		c.teller.call(func() { f(reason) })
+	}
+	return errors.Join(errs...)
+}
+
+// closePart closes one part. One that does not return soon after its context has ended is left behind. If somebody is in
+// a hurry cut ends ctx, which all parts have.
+func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Closer, reason string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var err error // belongs to the part until it has returned
+	part := guard.Go(func() { _, err = guard.Protect(func() error { return closer.Close(ctx, reason) }) })
+	select {
+	case <-part.Done():
+	case <-c.hurry:
+		cut()
+	case <-ctx.Done():
+	}
+	bye := time.NewTimer(farewell)
+	defer bye.Stop()
+	select {
+	case <-part.Done():
+		if part.Returned() {
+			return err
+		}
+	case <-bye.C:
+	}
+	c.watch.Count(string(StageClose))
+	c.teller.lost(guard.Loss{At: string(StageClose)}, nil, "", nil)
+	return fmt.Errorf("it did not return when its context was cancelled: %w", abandonedBy(StageClose, nil))
+}
+
+// mistaken is a part of this package's own making that knows what was wrong when it was made.
+type mistaken interface{ mistake() error }
+
+// mistakeOf returns what is wrong with a part, nil if nothing is known.
+func mistakeOf(part any) error {
+	if m, ok := part.(mistaken); ok {
+		return m.mistake()
+	}
+	return nil
+}
+
+// notNil refuses nil parts, nil pointers in an interface too.
+func notNil(part any, where string, i int) error {
+	v := reflect.ValueOf(part)
+	if part == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("%s: argument %d is nil", where, i+1)
+	}
+	return nil
+}
+
+// mistakes lists the options that make no sense.
+func (cfg *config) mistakes() error {
+	var errs []error
+	for _, n := range []struct {
+		name  string
+		value int
+	}{
+		{"EngineWithSchedulerNum", int(cfg.parseWorkers)}, {"EngineWithReadCacheNum", int(cfg.readers)},
+		{"EngineWithConcurrency", cfg.concurrency}, {"EngineWithItemConcurrency", cfg.itemConcurrency},
+	} {
+		if n.value < 1 {
+			errs = append(errs, fmt.Errorf("%s is %d; it must be 1 or more", n.name, n.value))
+		}
+	}
+	for _, n := range cfg.nilOptions {
+		errs = append(errs, fmt.Errorf("engine option %d is nil; leave it out", n))
+	}
+	if cfg.grace < 0 {
+		errs = append(errs, fmt.Errorf("EngineWithGrace is %s; it must not be negative", cfg.grace))
+	}
+	if cfg.politeness.PerIP > 0 && (cfg.downloader != nil || cfg.client != nil) {
+		errs = append(errs, errors.New("Politeness.PerIP needs the default downloader and its own connections, which EngineWithDownloader and EngineWithHTTPClient replace: nobody else tells the addresses"))
+	}
+	for _, name := range cfg.secretHeaders {
+		if !httpguts.ValidHeaderFieldName(name) {
+			errs = append(errs, fmt.Errorf("EngineWithSecretHeaders: %q is no name of a header", name))
+		}
+	}
+	switch {
+	case cfg.downloader != nil && (cfg.client != nil || cfg.tls != nil):
+		errs = append(errs, errors.New("EngineWithHTTPClient and EngineWithTLSConfig are for the default downloader, which EngineWithDownloader replaces"))
+	case cfg.client != nil && cfg.tls != nil:
+		errs = append(errs, errors.New("EngineWithTLSConfig is for the downloader's own connections, which EngineWithHTTPClient replaces; set it in the client's Transport"))
+	}
+	return errors.Join(errs...)
+}
