@@ -16,29 +16,29 @@
 //
 // # The life of a request
 //
-//  1. StartRequest sends a seed, a parser or an ErrorHandler a child (start.receive, job.requests).
-//  2. It is accepted: counted, filtered by scope, identified by its fingerprint, and handed to the
-//     cache, which alone knows whether it is new and stores it in the same step (crawl.accept).
-//  3. It waits in its slot, the queue of its host, as a compact record (CacheInterface, memoryCache).
-//  4. When the slot is ready a worker that is free takes it (scheduler.take).
-//  5. robots.txt is asked, once per origin (robotsGate.pass).
-//  6. It passes the middlewares in ascending order and is downloaded; the slot is stamped when the
-//     download starts (crawl.exchange).
-//  7. The response passes the middlewares in reverse. A redirect ends the request and puts its target in its
-//     place; a status that is not allowed is a failure (crawl.follow).
-//  8. Its parser reads the response, sends items into an elastic buffer and requests back to step 2
-//     (crawl.parse); items pass the pipelines in ascending order (crawl.pipe).
-//  9. When its children are accepted and its items have left the last pipeline, committers make them
-//     durable and the cache stores that it is done (settler.settle). The ledger counts it; when nothing
-//     is open any more the crawl is finished (frontier.Ledger).
+//  1. Emit. StartRequest sends a seed, a callback a child: over a channel, or by an Output, which makes no request of a plain
+//     link (starter.receive in inbox.go, inbox.receive in inbox.go, output.holdRef in follow.go).
+//  2. Scope. The acceptor asks whether the request belongs to the crawl (acceptor.record in accept.go, acceptor.scope in
+//     accept.go, acceptor.addPlain in follow.go).
+//  3. Accept. The cache alone knows whether the key is new. It marks it as seen and stores the record in one step, and the
+//     ledger counts it (acceptor.store in accept.go, Ledger.Discover in internal/frontier).
+//  4. Wait. The record lies in the slot of its host. When that is ready, a free worker takes the record. The first one of an
+//     origin has robots.txt fetched (crawl.take in crawl.go, reader.page in page.go, robotsGate.pass in robots.go).
+//  5. Process the request. The middlewares see it in ascending order (fetcher.processRequest in exchange.go).
+//  6. Download. The slot is stamped at its start, released at its end (fetcher.download in exchange.go, Client.Do in internal/fetch).
+//  7. Process the response. The middlewares see it in reverse. A redirect puts its target in the request's place, a status
+//     that is not allowed is a failure (fetcher.processResponse in exchange.go, fetcher.follow in redirect.go).
+//  8. Parse. The parser reads the response, and sends items into an elastic buffer and requests back to step 1 (reader.parse
+//     in page.go, mill.add in items.go).
+//  9. Items and settling. Items pass the pipelines in ascending order. When nothing of the request is open any more,
+//     committers make its items durable, the cache stores its outcome, and the ledger counts it: at zero the crawl has
+//     finished (mill.pipe in items.go, settler.settle in settle.go, Ledger.Settle in internal/frontier).
 //
-// Failures of every step become a [HandleError]: ErrorMiddlewares see it, then the ErrorHandlers, which
-// may send requests.
+// Failures of every step become a [HandleError]: ErrorMiddlewares see it, then the ErrorHandlers, which may send requests.
 //
 // # What the engine promises
 //
-// Every URL that was ever discovered ends in exactly one [Outcome]. Politeness belongs to the queue: waiting
-// for a host never occupies a worker. User code cannot break the engine: panics, errors and slowness become
-// failures of that request. Memory, goroutines and handles do not grow with the number of queued URLs.
-// See docs/architecture.md for how, and docs/design for why.
+// Every URL that was ever discovered ends in exactly one [Outcome]. Politeness belongs to the queue: waiting for a host never
+// occupies a worker. User code cannot break the engine: panics, errors and slowness become failures of that request. Memory,
+// goroutines and handles do not grow with the number of queued URLs. See docs/architecture.md for how, docs/design for why.
 package tegenaria

@@ -78,6 +78,11 @@ func TestHouse(t *testing.T) {
 		}
 		fail(t, archtest.Files(files))
 		fail(t, archtest.Root(files))
+		architecture, err := os.ReadFile(root + "/docs/architecture.md")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fail(t, archtest.Story(files, string(architecture)))
 	})
 }
 

@@ -1,6 +1,6 @@
 // Package archtest keeps the house in order: its test fails when a package imports upwards or
-// sideways, when the root package draws in another module, when a file grows too long, and when
-// code starts a goroutine nobody owns, sleeps, or steers by package state or environment.
+// sideways, when the root package draws in another module, when a file grows too long, when code starts a goroutine
+// nobody owns, sleeps, or steers by package state or environment, and when the documents name what is not there.
 //
 // The rules are functions from what they check to the problems found, so that each can be tried on
 // a small made-up tree:
@@ -9,6 +9,7 @@
 //	RootModules(modules)     the modules that the root draws in   floors.go
 //	Files(files)             parsed source, file by file          source.go
 //	Root(files)              the root as a whole, names of tests  house.go
+//	Story(files, page)       what the documents say of the house  story.go
 //
 // The tables a contributor may have to extend are all in tables.go; a message that asks for it says
 // which.
