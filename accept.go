@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -157,7 +158,9 @@ func (a *acceptor) store(from emission, records []Record, maxPerSlot int, told f
 			a.crawl.teller.refusedBy(records[i].Slot, a.crawl.limits.QueueBytes)
 		}
 	}
-	a.crawl.sched.accepted(records, verdicts, known, later, refused, maxPerSlot)
+	a.crawl.frontier.Accepted(len(records), func(i int) frontier.Told { return toldOf(&records[i], verdicts[i]) }, later, maxPerSlot,
+		frontier.Refused{Number: known, Why: frontier.Reason{Outcome: uint8(Duplicate)}},
+		frontier.Refused{Number: refused, Why: frontier.Reason{Outcome: uint8(Filtered), Text: queueShare}})
 	return true
 }
 
@@ -244,7 +247,7 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 		rec.Key = identity.Unfiltered(rec.Parent, fingerprint, a.countEmission(from, fingerprint))
 	}
 	rec.Slot = a.slotOf(r, host)
-	if a.crawl.sched.exhausted(rec.Slot) {
+	if a.crawl.frontier.IsSpent(rec.Slot) {
 		return rec, refuse(Filtered, pageBudget)
 	}
 	if !r.notBefore.IsZero() && r.notBefore.After(time.Now()) {

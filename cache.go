@@ -6,6 +6,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
@@ -234,3 +235,36 @@ func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil 
 
 // isDead reports whether a request that ended so is a dead letter.
 func (o Outcome) isDead() bool { return o == Failed || o == GaveUp }
+
+// cacheSource is a cache as the source of a frontier.
+type cacheSource struct{ crawl *crawl }
+
+func (s cacheSource) Next(ctx context.Context, slot string) (j *job, left frontier.Head, ok bool, err error) {
+	records, state, err := s.crawl.cache.Next(ctx, slot, 1)
+	left = frontier.Head{Priority: state.Priority, More: state.Pending > 0}
+	if err != nil || len(records) == 0 {
+		return nil, left, false, err
+	}
+	return s.crawl.newJob(records[0]), left, true, nil
+}
+
+func (s cacheSource) Due(ctx context.Context, now time.Time) ([]frontier.Moved, time.Time, error) {
+	slots, next, err := s.crawl.cache.Due(ctx, now)
+	moved := make([]frontier.Moved, len(slots))
+	for i, slot := range slots {
+		moved[i] = frontier.Moved{Slot: slot.Name, Priority: slot.Priority}
+	}
+	return moved, next, err
+}
+
+// toldOf is what the frontier is told of a record that the cache has taken.
+func toldOf(rec *Record, verdict Verdict) frontier.Told {
+	place := frontier.Nowhere
+	switch verdict {
+	case VerdictNew:
+		place = frontier.Queued
+	case VerdictLater:
+		place = frontier.Delayed
+	}
+	return frontier.Told{Slot: rec.Slot, Priority: rec.Priority, Place: place, NotBefore: rec.NotBefore}
+}

@@ -94,7 +94,7 @@ func (c *Context) Response() *Response {
 // for all its requests. It cannot go below what Politeness asks for.
 func (c *Context) SlotDelay(d time.Duration) {
 	if c.job != nil {
-		c.job.crawl.sched.setDelay(c.job.rec.Slot, d, c.job.started)
+		c.job.crawl.frontier.SetDelay(c.job.rec.Slot, d, c.job.started)
 	}
 }
 

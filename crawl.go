@@ -3,6 +3,7 @@ package tegenaria
 import (
 	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -27,13 +29,12 @@ type crawl struct {
 
 	cache   CacheInterface
 	flights FlightRecorder // the cache; nil if it is none
-	hungry  atomic.Bool    // downloads could begin if there were requests: no output holds any back
 
 	unrecorded atomic.Bool // flights cannot be recorded, which was logged
 
-	teller *teller
-	ledger *frontier.Ledger
-	sched  *scheduler
+	teller   *teller
+	ledger   *frontier.Ledger
+	frontier *frontier.Frontier[*job]
 
 	committers committers
 	acceptor   *acceptor
@@ -92,7 +93,7 @@ func (c *crawl) run(ctx context.Context) error {
 	<-c.teller.handlers.Close()
 	c.mill.drain()
 	c.acceptor.close()
-	c.reader.fetching.drop()
+	c.reader.dropFetches()
 	c.settler.close()
 	settling.Wait()
 	c.settleFinished()
@@ -106,7 +107,7 @@ func (c *crawl) now() time.Time { return c.began.Add(time.Since(c.began)) }
 // runRequests moves requests from the cache through fetch and parse until the ledger is empty, or the
 // crawl has stopped and its work in hand is done.
 func (c *crawl) runRequests() error {
-	// The scheduler's claims say how many fetch and the places how many parse; a parser that waits in Fetch
+	// The frontier's claims say how many fetch, and the reader's places how many parse; a parser that waits in Fetch
 	// lends its place. There is room for all of them, and for one that waits for what comes next.
 	return c.stageError(stage.Pull(c.work, c.pageWorkers(), c.take, stage.ProcessorFunc[*job](c.reader.page)))
 }
@@ -151,11 +152,11 @@ func (c *crawl) take(ctx context.Context) (*job, bool) {
 	if c.ledger.Items.Load() > nearItems {
 		runtime.Gosched()
 	}
-	j, err := c.sched.take(ctx)
+	j, ok, err := c.frontier.Take(ctx)
 	if err != nil {
 		c.storeFailed(err)
 	}
-	return j, j != nil
+	return j, ok
 }
 
 // fail1 notes a fault of the engine itself.
@@ -183,4 +184,105 @@ func (c *crawl) guard(j *job, at Stage, code func()) bool {
 		return c.watch.Run(call, string(at), j.inbox, code)
 	}
 	return c.watch.Run(call, string(at), nil, code)
+}
+
+// maxCrashes is how often in a row the process may die while a request is in flight before the request is given up.
+const maxCrashes = 3
+
+// ProcessDiedError is the failure of a request that a durable job gives up because the process died each time it was in
+// flight, the last times alone. It is logged and sent to ErrorChan and Events.Error when it is stored. ErrorMiddlewares and
+// ErrorHandlers are not called: they may be what kills the process.
+type ProcessDiedError struct {
+	URL   string
+	Times int // in a row
+}
+
+// Error says what to do.
+func (e *ProcessDiedError) Error() string {
+	return fmt.Sprintf("%s: %s is a dead letter now; look for what ends the process in its parser, its pipelines and the memory that it takes", e.reason(), urlx.Redact(e.URL))
+}
+
+// reason is the reason that the request is settled with.
+func (e *ProcessDiedError) reason() string {
+	return fmt.Sprintf("the process died %d times while it was in flight", e.Times)
+}
+
+// suspectsLogged bounds how many suspects are named in the log.
+const suspectsLogged = 50
+
+// beginFlight notes that network and user code see a job from now on.
+func (c *crawl) beginFlight(j *job) {
+	if c.flights != nil {
+		j.flown = true
+		c.recordFlight(&j.rec, FlightBegun)
+	}
+}
+
+// pauseFlight notes that a job waits in line again.
+func (c *crawl) pauseFlight(j *job) {
+	if j.flown {
+		j.flown = false
+		c.recordFlight(&j.rec, FlightPaused)
+	}
+}
+
+// endFlights notes that jobs got through: no user code sees them any more.
+func (c *crawl) endFlights(list []ended) {
+	if c.flights == nil {
+		return
+	}
+	for i := range list {
+		e := &list[i]
+		if e.flown {
+			c.recordFlight(&e.Record, FlightOver)
+		}
+		if e.Record.Crashes > 0 {
+			c.frontier.GotThrough(func(j *job) bool { return j.rec.Key == e.Record.Key })
+		}
+	}
+}
+
+// recordFlight tells the cache. A failure is logged once: the crawl can do without.
+func (c *crawl) recordFlight(rec *Record, now Flight) {
+	if err := c.flights.RecordFlight(rec, now); err != nil && !c.unrecorded.Swap(true) {
+		c.teller.log.entry.Warnf("a request that kills the process will not be recognised: %v", err)
+	}
+}
+
+// takeSuspects lines up what was in flight when the process died.
+func (c *crawl) takeSuspects(state State) {
+	if state.Unread != nil {
+		c.teller.log.entry.Warn(state.Unread)
+	}
+	c.ledger.Resume(int64(len(state.Suspects)), 0)
+	for i, rec := range state.Suspects {
+		if i == suspectsLogged {
+			c.teller.log.entry.Warnf("%d more requests were in flight when the process died", len(state.Suspects)-i)
+		}
+		c.ledger.Take()
+		c.suspect(c.newJob(rec), i < suspectsLogged)
+	}
+}
+
+// suspect lines a suspect up, or gives it up if it was the end of the process too often. The job is in flight.
+func (c *crawl) suspect(j *job, tell bool) {
+	request, err := j.rec.Request() // without the types of user code
+	if err != nil {
+		request = NewRequest("", GET, nil)
+	}
+	if tell && j.rec.Crashes < maxCrashes {
+		c.teller.log.entry.WithField("url", urlx.Redact(request.Url)).WithField("crashes", j.rec.Crashes).
+			Warn("the process died while this request was in flight: it runs alone")
+	}
+	if j.rec.Crashes >= maxCrashes {
+		died := &ProcessDiedError{URL: request.Url, Times: j.rec.Crashes}
+		j.ctx = &Context{Request: request, Ctx: context.Background(), CtxId: newID().text}
+		j.died = &HandleError{CtxId: j.ctx.CtxId, Err: died, Request: request, Stage: StageOpen}
+		j.decide(Failed, died.reason())
+		j.done()
+		return
+	}
+	if !c.frontier.LineUp(j) {
+		j.done()
+	}
 }

@@ -202,7 +202,7 @@ func (e *SpiderEngine) Pause() error {
 	if err := e.life.Pause(); err != nil {
 		return err
 	}
-	c.sched.pause(true)
+	c.frontier.Pause()
 	if f := c.cfg.events.Paused; f != nil {
 		c.teller.event(f)
 	}
@@ -218,7 +218,7 @@ func (e *SpiderEngine) Resume() error {
 	if err := e.life.Resume(); err != nil {
 		return err
 	}
-	c.sched.pause(false)
+	c.frontier.Resume()
 	if f := c.cfg.events.Resumed; f != nil {
 		c.teller.event(f)
 	}
@@ -301,7 +301,7 @@ func (e *SpiderEngine) Status() Status {
 // still have requests that wait for their time.
 func (e *SpiderEngine) Idle() bool {
 	c := e.current()
-	return c == nil || c.ledger.Idle()
+	return c == nil || c.ledger.IsIdle()
 }
 
 // Stats returns the counters of the run that is on, or of the newest one that has ended.

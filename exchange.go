@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
@@ -68,7 +69,7 @@ func (f *fetcher) exchange(j *job) (herr *HandleError, alive, closed bool) {
 	if ctx.DownloadResult == nil && j.copy != nil {
 		c.fetcher.robots.answerByCopy(j)
 	}
-	var came answer
+	var came frontier.Answer
 	if ctx.DownloadResult == nil {
 		// A middleware may have changed its proxy, and with that its gate.
 		if len(f.middlewares) > 0 && !f.enterGate(j) {
@@ -194,21 +195,21 @@ func (f *fetcher) download(j *job) (herr *HandleError, alive, closed bool) {
 	// Before the slot is stamped, since the func may take its time. The slot may have been blocked when it returns: then
 	// the job stands in line again, has its page of the budget, and is not announced a second time.
 	if f := c.cfg.events.RequestStarted; f != nil && !j.announced {
-		if !c.sched.startable(j.slot()) {
+		if !c.frontier.IsStartable(j) {
 			return nil, true, true
 		}
-		if err := c.sched.reserve(j); err != nil {
-			return j.failure(StageDownload, err, nil), true, false
+		if err := c.frontier.Reserve(j); err != nil {
+			return j.failure(StageDownload, whyNot(err), nil), true, false
 		}
 		j.announced = true
 		c.teller.event(func() { f(ctx.Request) })
 	}
-	started, ok := f.begins(j)
+	started, ok := c.frontier.Start(j)
 	if !ok {
 		return nil, true, true
 	}
-	if err := c.sched.spend(j); err != nil {
-		return j.failure(StageDownload, err, nil), true, false
+	if err := c.frontier.Spend(j); err != nil {
+		return j.failure(StageDownload, whyNot(err), nil), true, false
 	}
 	j.started, j.downloader = started, d
 	c.teller.counters.requests.Add(1)
@@ -220,13 +221,15 @@ func (f *fetcher) download(j *job) (herr *HandleError, alive, closed bool) {
 	return herr, alive, false
 }
 
-// begins tells the scheduler that a download begins now. It returns false if its slot does not let it.
-func (f *fetcher) begins(j *job) (time.Time, bool) {
-	c := f.crawl
-	if grant := j.slot(); grant != nil {
-		return c.sched.start(grant)
+// pageBudget is the reason of requests that are filtered because their slot has had its Politeness.MaxPages.
+const pageBudget = "page-budget"
+
+// whyNot is the error of a job that the frontier does not let begin.
+func whyNot(err error) error {
+	if errors.Is(err, frontier.ErrOver) {
+		return ErrOutputClosed
 	}
-	return c.now(), true
+	return IgnoreRequest(pageBudget)
 }
 
 func (f *fetcher) askDownloader(j *job, d *downloaderModule, started time.Time) *HandleError {
@@ -292,17 +295,10 @@ func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Ti
 	return got, stack, err
 }
 
-// answered tells the slot of a job what came of its download, and gives it back: what the answer forbids is forbidden
+// answered tells the slot of a job what came of its download, and releases it: what the answer forbids is forbidden
 // before anything else can start. The worker stays.
-func (f *fetcher) answered(j *job, a answer) {
-	c := f.crawl
-	j.mu.Lock()
-	grant := j.grant
-	j.grant = nil
-	j.mu.Unlock()
-	if grant == nil {
-		return
+func (f *fetcher) answered(j *job, a frontier.Answer) {
+	if f.crawl.frontier.Answered(j, a, j.started) {
+		f.crawl.tellBlocks()
 	}
-	c.sched.answered(grant, a, j.started)
-	c.tellBlocks()
 }

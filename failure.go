@@ -196,7 +196,7 @@ func (t *teller) lost(l guard.Loss, j *job, id string, item *ItemMeta) {
 // standIn makes a job that takes the place of one that was abandoned, of which nothing more is taken: the requests that
 // ErrorHandlers send because of herr come from it.
 func (j *job) standIn(herr *HandleError) *job {
-	other := j.crawl.newJob(j.rec, nil)
+	other := j.crawl.newJob(j.rec)
 	other.standsFor, other.sent = j, j.sent
 	other.ctx = &Context{Request: herr.Request, CtxId: herr.CtxId, Ctx: context.Background()}
 	return other

@@ -3,9 +3,8 @@ package tegenaria
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
-	"sync"
+
+	"github.com/tegenaria/tegenaria/internal/frontier"
 )
 
 // fetchCall is a call of Fetch. It keeps the job that is settled with it open until it returns.
@@ -14,42 +13,10 @@ type fetchCall struct {
 	left bool // guarded by the mutex of root
 }
 
-// fetching are the jobs that wait for a call of Fetch.
-type fetching struct {
-	mu   sync.Mutex // guards what follows; a job's is held before it
-	jobs map[*job]struct{}
-	over bool // no job may begin to wait any more
-}
-
-// add notes that a job waits. It returns false if the job may not wait.
-func (f *fetching) add(j *job) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.over {
-		return false
-	}
-	if f.jobs == nil {
-		f.jobs = make(map[*job]struct{})
-	}
-	f.jobs[j] = struct{}{}
-	return true
-}
-
-// remove notes that a job does not wait any more.
-func (f *fetching) remove(j *job) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.jobs, j)
-}
-
-// drop ends all calls that are under way, and lets none begin: the crawl is over, and what waits for them can be settled
-// as it is. User code that was left behind may still be in one.
-func (f *fetching) drop() {
-	f.mu.Lock()
-	f.over = true
-	jobs := slices.Collect(maps.Keys(f.jobs))
-	f.mu.Unlock()
-	for _, j := range jobs {
+// dropFetches ends all calls that are under way, and lets none begin: the crawl is over, and what waits for them can be
+// settled as it is. User code that was left behind may still be in one.
+func (rd *reader) dropFetches() {
+	for _, j := range rd.lane.Close() {
 		j.dropFetches()
 	}
 }
@@ -75,12 +42,12 @@ func (j *job) enterFetch() *fetchCall {
 		return nil
 	}
 	first := j.fetches == 0
-	if first && !j.crawl.reader.fetching.add(j) {
+	if first && !j.crawl.reader.lane.Add(j) {
 		return nil
 	}
 	if !j.tryOpen() {
 		if first {
-			j.crawl.reader.fetching.remove(j)
+			j.crawl.reader.lane.Remove(j)
 		}
 		return nil
 	}
@@ -114,7 +81,7 @@ func (f *fetchCall) leave() {
 	}
 	f.left = true
 	if j.fetches--; j.fetches == 0 {
-		j.crawl.reader.fetching.remove(j)
+		j.crawl.reader.lane.Remove(j)
 	}
 	j.mu.Unlock()
 	j.done()
@@ -133,22 +100,19 @@ func (j *job) waitsForEngine() (over func()) {
 	}
 }
 
-// pauseOwn gives back the slot and worker of a job whose ProcessRequest fetches inline, since it may wait
+// pauseOwn releases the slot and worker of a job whose ProcessRequest fetches inline, since it may wait
 // for the same slot. The func it returns takes the slot again, once the last of several such Fetches is over.
 //
-// An inline job gives back its worker too: inline requests that hold a worker while they wait for another
+// An inline job releases its worker too: inline requests that hold a worker while they wait for another
 // could end up waiting for each other. A job of the queue keeps it, since it does occupy one, and
 // waits for one that is reserved for the lane.
 func (j *job) pauseOwn() (resume func() error) {
 	j.mu.Lock()
 	j.paused++
-	grant, claim := j.grant, claimNone
-	j.grant, j.gave = nil, j.gave || grant != nil
-	if j.caller != nil {
-		claim, j.claim = j.claim, claimNone
+	if j.crawl.frontier.ReleaseSlot(j) {
+		j.gave = true
 	}
 	j.mu.Unlock()
-	j.crawl.sched.giveBack(grant, claim, false)
 	return j.resumeOwn
 }
 
@@ -165,31 +129,28 @@ func (j *job) resumeOwn() error {
 	defer j.waitsForEngine()()
 	j.crawl.watch.Pause(&j.call)
 	defer j.crawl.watch.Resume(&j.call)
-	w := &waiter{granted: make(chan struct{})}
-	j.crawl.sched.ask(j.rec.Slot, w)
+	w := j.crawl.frontier.Ask(j.rec.Slot)
 	select {
-	case <-w.granted:
+	case <-w.Granted():
 		j.takeOwn(w)
 		return nil
 	case <-j.ctx.Done():
-		j.crawl.sched.withdraw(w)
+		j.crawl.frontier.Withdraw(w)
 		return context.Cause(j.ctx.Ctx)
 	}
 }
 
 // takeOwn keeps what resumeOwn was granted, unless another Fetch has begun meanwhile and may wait for it.
-func (j *job) takeOwn(w *waiter) {
-	grant, claim := w.grant, w.claim
+func (j *job) takeOwn(w *frontier.Waiter) {
 	j.mu.Lock()
+	defer j.mu.Unlock()
 	j.taking = false
 	if j.paused == 0 && !j.call.GivenUp() {
-		j.grant, j.gave, grant = grant, false, nil
-		if j.caller != nil {
-			j.claim, claim = claim, claimNone
-		}
+		j.gave = false
+		j.crawl.frontier.Keep(j, w)
+	} else {
+		j.crawl.frontier.Decline(w)
 	}
-	j.mu.Unlock()
-	j.crawl.sched.giveBack(grant, claim, false)
 }
 
 // lend lets another page be parsed while this job's parser waits in Fetch. At most Concurrency parsers
@@ -198,14 +159,9 @@ func (rd *reader) lend(j *job) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.lenders++
-	if !j.parsing || j.lent || rd.lent.Add(1) > int64(rd.crawl.cfg.concurrency) {
-		if j.parsing && !j.lent {
-			rd.lent.Add(-1)
-		}
-		return
+	if j.parsing && !j.lent {
+		j.lent = rd.places.Lend()
 	}
-	j.lent = true
-	rd.places.Release()
 }
 
 // takeBack ends what lend began, when the last Fetch of the parser returns.
@@ -220,8 +176,7 @@ func (rd *reader) takeBack(j *job) error {
 	if !last {
 		return nil
 	}
-	rd.lent.Add(-1)
-	if err := rd.places.Acquire(j.ctx, true); err != nil {
+	if err := rd.places.Reclaim(j.ctx); err != nil {
 		j.mu.Lock()
 		j.parsing = false
 		j.mu.Unlock()

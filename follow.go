@@ -73,7 +73,7 @@ func (o *output) handOverLocked() bool {
 // keep decides whether what is held back may wait. The caller holds o.holding.
 func (o *output) keep() bool {
 	j := o.ctx.job
-	if len(o.held.records) < maxBatch && !j.crawl.hungry.Load() && !j.call.Overdue() {
+	if len(o.held.records) < maxBatch && !j.crawl.frontier.IsHungry() && !j.call.Overdue() {
 		return true
 	}
 	return o.handOverLocked()

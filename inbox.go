@@ -249,7 +249,7 @@ func (s *starter) receive(seeds <-chan *Context) {
 	c := s.crawl
 	for {
 		for {
-			room := c.ledger.WaitRoom(int64(c.limits.Pending))
+			room := c.ledger.Room(int64(c.limits.Pending))
 			if room == nil || c.refusing.Load() {
 				break
 			}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/frontier"
 )
 
 // fetchInline is Context.Fetch: one request and its redirects, in the goroutine of the caller, who waits
@@ -84,8 +86,8 @@ func (rd *reader) inlineJob(caller *Context, call *fetchCall, from emission, r *
 		return nil, herr
 	}
 	rec.Attempt = attempt
-	j := c.newJob(rec, nil)
-	j.caller, j.fetch = caller.job, call
+	j := c.newJob(rec)
+	j.caller, j.fetch, j.claim.Inline = caller.job, call, true
 	r.Header = orEmpty(r.Header)
 	j.sent = r.clone() // there is none in its record
 	ctx.Request = r
@@ -119,7 +121,7 @@ func (rd *reader) inlineRecord(s *scratch, from emission, ctx *Context) (rec Rec
 		return rec, no
 	}
 	rec.Priority, rec.Slot, rec.Parent = r.Priority, c.acceptor.slotOf(r, host), from.parent.root().rec.Key
-	if c.sched.exhausted(rec.Slot) {
+	if c.frontier.IsSpent(rec.Slot) {
 		return rec, refuse(Filtered, pageBudget)
 	}
 	return rec, nil
@@ -209,12 +211,12 @@ func inlineOutcome(herr *HandleError) (Outcome, string) {
 // inlineExchange waits for robots.txt and the slot, then takes a worker of the lane and makes the exchange.
 func (rd *reader) inlineExchange(j *job) *HandleError {
 	c := rd.crawl
-	defer j.letGo()
+	defer j.release()
 	for {
 		if err := rd.waitSlot(j); err != nil {
 			return j.failure(StageDownload, err, nil)
 		}
-		if c.sched.starves(j) {
+		if c.frontier.Starves(j) {
 			return j.failure(StageDownload, IgnoreRequest(pageBudget), nil)
 		}
 		if !c.fetcher.enterGate(j) {
@@ -245,25 +247,24 @@ func (rd *reader) inlineExchange(j *job) *HandleError {
 
 // waitSlot stands in line for the job's slot and a worker of the lane.
 func (rd *reader) waitSlot(j *job) error {
-	if j.slot() != nil {
+	if rd.crawl.frontier.HasSlot(j) {
 		return nil
 	}
-	return rd.standInLine(j, func(w *waiter) { rd.crawl.sched.ask(j.rec.Slot, w) })
+	return rd.standInLine(j, func() *frontier.Waiter { return rd.crawl.frontier.Ask(j.rec.Slot) })
 }
 
-// standInLine waits for what ask puts a waiter in line for.
-func (rd *reader) standInLine(j *job, ask func(w *waiter)) error {
+// standInLine waits for what the waiter stands in line for that ask returns.
+func (rd *reader) standInLine(j *job, ask func() *frontier.Waiter) error {
 	c := rd.crawl
 	defer c.fetcher.bodies.Want(j.rec.Slot)()
 	defer j.waitsForEngine()()
-	w := &waiter{granted: make(chan struct{})}
-	ask(w)
+	w := ask()
 	select {
-	case <-w.granted:
-		j.hand(w.grant, w.claim)
+	case <-w.Granted():
+		c.frontier.Keep(j, w)
 		return nil
 	case <-j.ctx.Done():
-		c.sched.withdraw(w)
+		c.frontier.Withdraw(w)
 		return context.Cause(j.ctx.Ctx)
 	}
 }
@@ -317,7 +318,7 @@ func (rd *reader) endInline(j *job, r *Request, outcome Outcome, reason string) 
 	if i < 0 {
 		return false
 	}
-	c.sched.overrule(j)
+	c.frontier.Overrule(j)
 	c.teller.settled(r, outcome, reason)
 	c.ledger.Settle(uint8(outcome), reason)
 	return true

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
 // job is one attempt at one request, from the cache to its end. It is settled when nothing of it
@@ -23,24 +23,20 @@ type job struct {
 	standsFor *job       // whose unfiltered requests it counts; nil: its own
 	fetch     *fetchCall // the call that makes an inline request
 
-	grant      *slots.Grant      // its slot, from acquire to the end of the download
-	claim      claim             // its fetch worker
-	call       guard.Call        // the user code it is in
-	before     snapshot          // what it had when a piece of that began
-	inbox      *inbox            // receives the requests that its user code sends
-	quiet      inbox             // the first of those that have no receiver at once
-	downloader *downloaderModule // that answered
-	hold       fetch.Hold        // its share of Limits.BodiesInFlight
-	loan       *guard.Loan       // of its request's ResponseWriter; nil: it has none
-	started    time.Time         // when its download began, zero if it did not
-	copy       *Response         // of the robots.txt that it asks for, which the engine has asked for because of it; or nil
-	suspect    *suspect          // its crashes have it run alone; nil: none
-	died       *HandleError      // it is given up because of them
-	prepared   bool              // its request has passed the middlewares
-	flown      bool              // the cache knows that it is seen
-	announced  bool              // RequestStarted was told of its download
-	reserved   bool              // a page of its slot's budget is kept for it; the scheduler's mu guards this and over
-	over       bool              // it is an inline request that was settled: no download begins any more
+	claim      frontier.Claim[*job] // its slot and its fetch worker
+	call       guard.Call           // the user code it is in
+	before     snapshot             // what it had when a piece of that began
+	inbox      *inbox               // receives the requests that its user code sends
+	quiet      inbox                // the first of those that have no receiver at once
+	downloader *downloaderModule    // that answered
+	hold       fetch.Hold           // its share of Limits.BodiesInFlight
+	loan       *guard.Loan          // of its request's ResponseWriter; nil: it has none
+	started    time.Time            // when its download began, zero if it did not
+	copy       *Response            // of the robots.txt that it asks for, which the engine has asked for because of it; or nil
+	died       *HandleError         // it is given up because of them
+	prepared   bool                 // its request has passed the middlewares
+	flown      bool                 // the cache knows that it is seen
+	announced  bool                 // RequestStarted was told of its download
 
 	open     atomic.Int32           // parts that are not done
 	leaked   atomic.Bool            // code that was given up with an item of it may have its request
@@ -75,8 +71,9 @@ type snapshot struct {
 }
 
 // newJob makes the job of a record. Its request is decoded when it is fetched.
-func (c *crawl) newJob(rec Record, grant *slots.Grant) *job {
-	j := &job{crawl: c, rec: rec, grant: grant, hold: fetch.Hold{Slot: rec.Slot}}
+func (c *crawl) newJob(rec Record) *job {
+	j := &job{crawl: c, rec: rec, hold: fetch.Hold{Slot: rec.Slot}}
+	j.claim.Slot, j.claim.Priority, j.claim.Crashes = rec.Slot, rec.Priority, rec.Crashes
 	j.call.Owner = j
 	j.open.Store(1)
 	return j
@@ -213,30 +210,23 @@ func (j *job) count(fingerprint Key) uint64 {
 	return j.emitted.count(fingerprint)
 }
 
-// letGo gives back what the job holds of the scheduler.
-func (j *job) letGo() {
-	j.mu.Lock()
-	grant, claim := j.grant, j.claim
-	unused := j.caller == nil && j.status == 0
-	j.grant, j.claim = nil, claimNone
-	j.mu.Unlock()
-	if grant != nil || claim != claimNone {
-		j.crawl.sched.giveBack(grant, claim, unused && claim != claimNone)
-	}
-}
+// Claim returns what the job has of the frontier.
+func (j *job) Claim() *frontier.Claim[*job] { return &j.claim }
 
-// hand gives the job its slot and worker.
-func (j *job) hand(grant *slots.Grant, c claim) {
-	j.mu.Lock()
-	j.grant, j.claim = grant, c
-	j.mu.Unlock()
-}
-
-// slot returns the grant of the job's slot, nil once it was given back.
-func (j *job) slot() *slots.Grant {
+// release releases what the job holds of the frontier: its slot and its worker.
+func (j *job) release() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.grant
+	j.crawl.frontier.Release(j, j.caller == nil && j.status == 0)
+}
+
+// requeue puts the job into its slot's queue, ahead of what the cache holds; it is taken again. In a stopping crawl it is
+// done.
+func (j *job) requeue() {
+	j.crawl.pauseFlight(j)
+	if !j.crawl.frontier.Requeue(j) {
+		j.done()
+	}
 }
 
 // beginParsing notes that the job holds a place among the parsers.
@@ -254,7 +244,7 @@ func (j *job) endParsing() {
 	j.mu.Unlock()
 	switch {
 	case lent:
-		j.crawl.reader.lent.Add(-1)
+		j.crawl.reader.places.Forgo()
 	case parsing:
 		j.crawl.reader.places.Release()
 	}
@@ -295,7 +285,7 @@ func (j *job) closeSpools() {
 // Abandon tells that the job's user code was given up, and gives back what the job holds.
 func (j *job) Abandon(l guard.Loss) {
 	j.crawl.teller.lost(l, j, j.before.id, nil)
-	j.letGo()
+	j.release()
 	j.crawl.fetcher.robots.abort(j) // its download of robots.txt may never end
 	j.endParsing()
 	if j.caller != nil {
@@ -310,7 +300,7 @@ func (j *job) dropFetches() {
 	j.mu.Lock()
 	fetches, inlines := j.fetches, slices.Clone(j.inlines)
 	j.fetches, j.dropped = 0, true
-	j.crawl.reader.fetching.remove(j)
+	j.crawl.reader.lane.Remove(j)
 	j.mu.Unlock()
 	for _, inline := range inlines {
 		j.crawl.reader.dropInline(inline)

@@ -2,26 +2,32 @@ package tegenaria
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync/atomic"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"syscall"
+	"time"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/httpx"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
 // reader takes a page from its slot to the end of its parser, and the pages that its parser fetches inline.
 type reader struct {
-	crawl    *crawl
-	parsers  *parserTable
-	options  parserOptions
-	places   *frontier.Places
-	lent     atomic.Int64 // parsers that lend their place
-	fetching fetching
+	crawl   *crawl
+	parsers *parserTable
+	options parserOptions
+	places  *frontier.Parsers
+	lane    frontier.Lane[*job] // those that wait for a call of Fetch
 }
 
 func newReader(c *crawl, parsers *parserTable) *reader {
-	return &reader{crawl: c, parsers: parsers, options: newParserOptions(c.limits), places: frontier.NewPlaces(int(c.cfg.parseWorkers))}
+	return &reader{crawl: c, parsers: parsers, options: newParserOptions(c.limits), places: frontier.NewParsers(int(c.cfg.parseWorkers), c.cfg.concurrency)}
 }
 
 // page takes a job from its slot to the end of its parser, in one goroutine: what a worker has just read is
@@ -34,7 +40,7 @@ func (rd *reader) page(worker context.Context, j *job) (*job, error) {
 	if waits { // it stands in line again and must not be touched
 		return nil, stage.ErrDrop
 	}
-	j.letGo()
+	j.release()
 	switch {
 	case parse:
 		rd.parse(j)
@@ -62,11 +68,11 @@ func (rd *reader) fetchJob(j *job) (parse, waits bool) {
 	switch {
 	case c.work.Err() != nil:
 		return false, false
-	case c.sched.starves(j):
+	case c.frontier.Starves(j):
 		j.decide(Filtered, pageBudget)
 		return false, false
 	case !c.fetcher.enterGate(j):
-		c.fetcher.standBack(j)
+		c.fetcher.putBack(j)
 		return false, true
 	}
 	ok, waits := c.fetcher.robots.pass(j)
@@ -78,7 +84,7 @@ func (rd *reader) fetchJob(j *job) (parse, waits bool) {
 	herr, alive, closed := c.fetcher.exchange(j)
 	if closed {
 		c.watch.Leave(&j.call)
-		c.fetcher.standBack(j)
+		c.fetcher.putBack(j)
 		return false, true
 	}
 	if !alive {
@@ -204,3 +210,108 @@ func (rd *reader) itemsOf(j *job, parser Parser) (chan<- *ItemMeta, func()) {
 
 // itemFence follows the last item of a parser.
 var itemFence = new(ItemMeta)
+
+// egress is the gate that a request has to pass beside its slot: the address that it reaches, or the proxy that it
+// goes through.
+type egress struct {
+	name  string // "": none
+	limit int
+	stays bool // other requests of the slot will want the same
+}
+
+// egressOf finds the gate of a job's request. An address is looked up, which the download would do next.
+func (f *fetcher) egressOf(j *job) egress {
+	p, r := &f.crawl.cfg.politeness, j.ctx.Request
+	switch {
+	case r.Proxy != nil:
+		return egress{"proxy " + proxyHost(r.Proxy), p.PerProxy, false}
+	case p.PerIP == 0 || f.http == nil || r.downloader != "":
+		return egress{}
+	}
+	ctx, cancel := context.WithTimeout(j.ctx, r.timeoutOrDefault())
+	defer cancel()
+	if addr, ok := f.http.client.FirstAddr(ctx, r.Url); ok {
+		return egress{"address " + addr.String(), p.PerIP, true}
+	}
+	return egress{} // the download will say what is wrong with it
+}
+
+// proxyHost names a proxy without its credentials.
+func proxyHost(p *Proxy) string {
+	if u, err := url.Parse(p.ProxyUrl); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return "unknown"
+}
+
+// enterGate lets a job pass its gate. It returns false if the gate is closed; then the job keeps its slot and worker, and
+// has to stand in line again.
+func (f *fetcher) enterGate(j *job) bool {
+	if !f.gated || !f.crawl.frontier.HasSlot(j) {
+		return true
+	}
+	e := f.egressOf(j)
+	return f.crawl.frontier.Enter(j, e.name, e.limit, e.stays)
+}
+
+// putBack puts a job of the queue that may not start yet into its slot's queue, without its worker. It comes
+// again when slot and gate are open, and must not be touched any more.
+func (f *fetcher) putBack(j *job) {
+	j.open.Add(1)
+	f.crawl.pauseFlight(j)
+	if !f.crawl.frontier.PutBack(j) {
+		j.done()
+	}
+}
+
+// waitGate is putBack for an inline request: it returns when it has its slot and a worker again.
+func (f *fetcher) waitGate(j *job) error {
+	return f.crawl.reader.standInLine(j, func() *frontier.Waiter { return f.crawl.frontier.AskAgain(j) })
+}
+
+// answerOf looks at what a download came to.
+func answerOf(ctx *Context, herr *HandleError) (a frontier.Answer) {
+	if herr == nil && ctx.DownloadResult != nil {
+		herr = ctx.DownloadResult.Error
+	}
+	resp := ctx.Response()
+	if resp == nil {
+		a.Overload = herr != nil && isOverload(herr.Err)
+		return a
+	}
+	a.Came, a.OK = true, resp.Status == http.StatusOK
+	// The host says that it has too much to do (RFC 6585 §4, RFC 9110 §15.6.4).
+	a.Refused = resp.Status == http.StatusTooManyRequests || resp.Status == http.StatusServiceUnavailable
+	if resp.transfer != nil {
+		a.Latency = max(time.Duration(resp.Delay*float64(time.Second))-resp.transfer.Body, 0)
+	}
+	if a.Refused {
+		a.After, _ = httpx.RetryAfter(firstHeader(resp.Header, "Retry-After"), time.Now())
+	}
+	return a
+}
+
+// isOverload reports whether a failure looks like that of a host that has too much to do: it is silent, or hangs up. A
+// name that cannot be looked up, a bad certificate, a body that is too large and the like say nothing about that.
+func isOverload(err error) bool {
+	var (
+		lookup  *net.DNSError
+		timeout interface{ Timeout() bool }
+		op      *net.OpError
+		silent  *NoResultError
+	)
+	switch {
+	case err == nil, errors.As(err, &lookup):
+		return false
+	case errors.As(err, &silent), errors.As(err, &timeout) && timeout.Timeout():
+		return true
+	case errors.As(err, &op) && (op.Op == "dial" || op.Op == "read" || op.Op == "write"):
+		return true
+	}
+	for _, broken := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE} {
+		if errors.Is(err, broken) {
+			return true
+		}
+	}
+	return false
+}

@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/slots"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -145,88 +146,150 @@ func (p Politeness) own() SlotPolicy {
 	return SlotPolicy{Delay: p.Delay, Jitter: p.Jitter, PerSlot: p.PerSlot, MaxPages: p.MaxPages}
 }
 
-// throttle returns the AutoThrottle with its defaults.
-func (p Politeness) throttle() (t slots.Throttle, on bool) {
+// throttle returns the AutoThrottle with its defaults, nil for none.
+func (p Politeness) throttle() *slots.Throttle {
 	if p.AutoThrottle == nil {
-		return t, false
+		return nil
 	}
-	return slots.Throttle{
+	return &slots.Throttle{
 		Start:  cmp.Or(p.AutoThrottle.Start, 5*time.Second),
 		Max:    cmp.Or(p.AutoThrottle.Max, time.Minute),
 		Target: cmp.Or(p.AutoThrottle.Target, 1),
-	}, true
+	}
 }
 
-// slotRule is a SlotPolicy as the scheduler needs it.
-type slotRule struct {
-	slots.Policy
-	pages int // 0: no limit
-}
-
-func (p SlotPolicy) rule() slotRule {
-	r := slotRule{slots.Policy{Delay: p.Delay, Limit: cmp.Or(p.PerSlot, defaultPerSlot)}, p.MaxPages}
+// rule is the policy as the frontier needs it.
+func (p SlotPolicy) rule() frontier.Rule {
+	r := frontier.Rule{Policy: slots.Policy{Delay: p.Delay, Limit: cmp.Or(p.PerSlot, defaultPerSlot)}, Pages: p.MaxPages}
 	if j := p.Jitter; j > 0 {
 		r.Jitter = func() float64 { return 1 - j + 2*j*rand.Float64() }
 	}
 	return r
 }
 
-// slotRules finds the rule of a slot.
-type slotRules struct {
-	common slotRule
-	exact  map[string]slotRule // by name
-	below  map[string]slotRule // by what follows "*."
-}
-
-func newSlotRules(p Politeness) *slotRules {
-	r := &slotRules{common: p.own().rule(), exact: make(map[string]slotRule), below: make(map[string]slotRule)}
+// rules are the policies of all slots as the frontier needs them.
+func (p Politeness) rules() *frontier.Rules {
+	overrides := make(map[string]frontier.Rule, len(p.Overrides))
 	for key, o := range p.Overrides {
-		rules, name := r.exact, key
-		if domain, ok := strings.CutPrefix(key, "*."); ok {
-			rules, name = r.below, domain
-		}
-		rules[name] = o.rule()
-		if host := asHost(name); host != name {
-			if _, taken := p.Overrides[strings.TrimSuffix(key, name)+host]; !taken {
-				rules[host] = o.rule()
-			}
-		}
+		overrides[key] = o.rule()
 	}
-	return r
+	return frontier.NewRules(p.own().rule(), overrides)
 }
 
-// asHost returns the name as slots of hosts have it if it is another spelling of a host's, as "WWW.Example.com" or
-// "bücher.example"; others as they are.
-func asHost(name string) string {
-	if strings.ContainsAny(name, "/\\:@?#%[] ") {
-		return name
-	}
-	return cmp.Or(urlx.Hostname("http://"+name+"/"), name)
+// SlotStatus tells how a slot of a running crawl is doing.
+type SlotStatus struct {
+	Name     string
+	Pending  int       // requests that wait in its queue
+	InFlight int       // downloads that are under way, or about to start
+	PerSlot  int       // the most of them; RequestWithMaxConnsPerHost may have lowered it
+	Next     time.Time // nothing starts before; zero if nothing was started yet
+
+	Delay        time.Duration // in force, before jitter: the largest of the slot's own and those that follow
+	SlotDelay    time.Duration // that a callback asked for, 0: none
+	CrawlDelay   time.Duration // of robots.txt, 0: none
+	AutoThrottle time.Duration // that follows the latency, 0: none
+	Penalty      time.Duration // after refusals, 0: none
+
+	Pages, MaxPages int  // downloads begun, and how many may be; both 0 without a page budget
+	Gated           bool // it waits for a place at its address or proxy
 }
 
-// of returns the rule of a slot: its own, or that of the nearest domain above it.
-func (r *slotRules) of(name string) slotRule {
-	if rule, ok := r.exact[name]; ok {
-		return rule
+// Slots returns how the slots of the running crawl are doing that have work or something to remember, in no
+// order; nil if no crawl is running. It stops the scheduler for as long as it takes to look at all of them.
+func (e *SpiderEngine) Slots() []SlotStatus {
+	c := e.current()
+	if c == nil {
+		return nil
 	}
-	if len(r.below) > 0 {
-		for _, above, ok := strings.Cut(name, "."); ok; _, above, ok = strings.Cut(above, ".") {
-			if rule, ok := r.below[above]; ok {
-				return rule
-			}
+	known := c.frontier.Status()
+	all := make([]SlotStatus, len(known))
+	for i, s := range known {
+		all[i] = SlotStatus{
+			Name: s.Name, Pending: s.Pending, InFlight: s.InFlight, PerSlot: s.Limit, Next: s.Next,
+			Delay:     s.Delay,
+			SlotDelay: max(s.Delays[slots.Asked], 0), CrawlDelay: max(s.Delays[slots.Robots], 0),
+			AutoThrottle: max(s.Delays[slots.Throttled], 0), Penalty: max(s.Delays[slots.Penalty], 0),
+			Pages: s.Pages, MaxPages: s.MaxPages, Gated: s.Gated,
 		}
 	}
-	return r.common
+	return all
 }
 
-// budgets reports whether any slot has a page budget.
-func (r *slotRules) budgets() bool {
-	for _, rules := range []map[string]slotRule{{"": r.common}, r.exact, r.below} {
-		for _, rule := range rules {
-			if rule.pages > 0 {
-				return true
-			}
+// SetSlot gives one slot another policy, from now on and until the end of the run: a slot that is waiting for its
+// delay waits for the new one, counted from its last start. It stands in the place of Politeness and its Overrides.
+// A page budget counts what was begun before. A host may be spelled as in URLs. A negative field or a Jitter above 1 is an error, as is a call while no
+// crawl is running.
+func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
+	if err := p.mistakes("SlotPolicy."); err != nil {
+		return err
+	}
+	c := e.current()
+	if c == nil {
+		return errNotRunning
+	}
+	c.frontier.SetRule(name, p.rule())
+	return nil
+}
+
+// BlockCause says why nothing is asked of a slot for a while.
+type BlockCause string
+
+// The causes. The delays that the user's own code asks for are none.
+const (
+	BlockRetryAfter   BlockCause = "Retry-After"    // of 429 and 503
+	BlockRefusals     BlockCause = "refusals"       // 429 and 503 without Retry-After, with AutoThrottle timeouts and broken connections too
+	BlockRobots       BlockCause = "robots.txt"     // it cannot be had, or was answered with Retry-After
+	BlockCrawlDelay   BlockCause = "Crawl-delay"    // of robots.txt, for each request; needs a MaxCrawlDelay above a minute
+	BlockAutoThrottle BlockCause = "AutoThrottle"   // for each request
+	BlockEarlierRun   BlockCause = "an earlier run" // of the durable job, which was to wait until then
+)
+
+// SlotBlock says that for more than a minute nothing will be asked of a slot.
+type SlotBlock struct {
+	Slot  string // its name, usually the host
+	Cause BlockCause
+	Until time.Time // when the next request may start, as far as is known
+}
+
+// blockCauses names the causes of the frontier.
+var blockCauses = [frontier.Causes]BlockCause{
+	frontier.RetryAfter: BlockRetryAfter, frontier.Refusals: BlockRefusals, frontier.Robots: BlockRobots,
+	frontier.CrawlDelay: BlockCrawlDelay, frontier.AutoThrottle: BlockAutoThrottle, frontier.EarlierRun: BlockEarlierRun,
+}
+
+// tellBlocks tells about slots that were blocked meanwhile. The caller holds no locks.
+func (c *crawl) tellBlocks() {
+	if !c.frontier.HasBlocks() {
+		return
+	}
+	list, log, last := c.frontier.TakeBlocks()
+	for i, b := range list {
+		block := SlotBlock{b.Slot, blockCauses[b.Cause], b.Until}
+		if i < log {
+			c.teller.log.blocked(block, last && i == log-1)
+		}
+		if f := c.cfg.events.SlotBlocked; f != nil {
+			c.teller.event(func() { f(block) })
 		}
 	}
-	return false
+}
+
+// describeSlots adds to a batch the politeness of its jobs' slots, those that go back among them, and of others.
+func (c *crawl) describeSlots(batch *Batch, list []ended, others []string) {
+	seen := make(map[string]struct{})
+	add := func(name string) {
+		if _, known := seen[name]; known {
+			return
+		}
+		seen[name] = struct{}{}
+		if state, ok := c.frontier.Save(name); ok {
+			batch.Slots = append(batch.Slots, SlotState(state))
+		}
+	}
+	for i := range list {
+		add(list[i].Record.Slot)
+	}
+	for _, name := range others {
+		add(name)
+	}
 }

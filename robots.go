@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/robotsgate"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/robots"
@@ -21,14 +22,15 @@ type robotsGate struct {
 }
 
 func newRobotsGate(c *crawl) robotsGate {
-	return robotsGate{robotsgate.New[*job](c.sched.robotsDelay), c}
+	return robotsGate{robotsgate.New[*job](c.frontier.SetCrawlDelay), c}
 }
 
 // Park keeps a job whose robots.txt another job asks for: it holds no worker, and its slot is parked.
 func (j *job) Park() {
 	j.open.Add(1)
-	j.crawl.sched.park(j)
-	j.letGo()
+	j.crawl.pauseFlight(j)
+	j.crawl.frontier.Park(j.rec.Slot)
+	j.release()
 }
 
 // look asks the gate about a job.
@@ -41,10 +43,10 @@ func (g robotsGate) look(j *job, keep bool) robotsgate.Look {
 func (g robotsGate) release(released robotsgate.Released[*job]) {
 	for _, w := range released.Waiting {
 		if !released.RetryAt.IsZero() {
-			g.crawl.sched.block(w.Slot, released.RetryAt)
+			g.crawl.frontier.Block(w.Slot, released.RetryAt)
 		}
-		g.crawl.sched.unpark(w.Slot)
-		g.crawl.sched.comeBack(w.Job)
+		g.crawl.frontier.Unpark(w.Slot)
+		w.Job.requeue()
 	}
 	g.crawl.tellBlocks()
 }
@@ -55,7 +57,7 @@ func (g robotsGate) abort(j *job) { g.release(g.Abort(j)) }
 // stop sends the jobs that wait back to the cache: a stopping crawl starts nothing new.
 func (g robotsGate) stop() {
 	for _, w := range g.Stop() {
-		g.crawl.sched.unpark(w.Slot) // Fetch is served until the grace ends
+		g.crawl.frontier.Unpark(w.Slot) // Fetch is served until the grace ends
 		w.Job.done()
 	}
 }
@@ -78,7 +80,7 @@ func (g robotsGate) pass(j *job) (ok, waits bool) {
 	case robotsgate.Wait:
 		return false, true
 	case robotsgate.Later:
-		g.crawl.sched.block(j.rec.Slot, look.At)
+		g.crawl.frontier.Block(j.rec.Slot, look.At)
 		g.askAgain(j)
 		return false, true
 	case robotsgate.Ask:
@@ -97,7 +99,7 @@ func (g robotsGate) passAsker(j *job) (ok, waits bool) {
 	case err != nil:
 		c.guard(j, StageError, func() { c.teller.fail(j, j.failure(StageRobots, err, nil)); j.closeRequests() })
 		return false, false
-	case j.copy == nil && c.sched.delayed(j.slot()):
+	case j.copy == nil && c.frontier.IsDelayed(j):
 		// Its slot has a delay, and the download of robots.txt took the turn.
 		c.fetcher.robots.askAgain(j)
 		return false, true
@@ -108,8 +110,8 @@ func (g robotsGate) passAsker(j *job) (ok, waits bool) {
 // askAgain puts a job back into its slot's queue, without its worker.
 func (g robotsGate) askAgain(j *job) {
 	j.open.Add(1)
-	j.letGo()
-	g.crawl.sched.comeBack(j)
+	j.release()
+	j.requeue()
 }
 
 // passInline is pass for an inline request. False without an error: its slot was given back, it has to
@@ -127,7 +129,7 @@ func (g robotsGate) passInline(j *job) (bool, error) {
 	case robotsgate.Unreachable:
 		return false, &RobotsError{URL: j.ctx.Request.Url, Unreachable: true}
 	case robotsgate.Wait:
-		j.letGo()
+		j.release()
 		defer j.waitsForEngine()()
 		select {
 		case <-look.Changed:
@@ -136,15 +138,15 @@ func (g robotsGate) passInline(j *job) (bool, error) {
 			return false, context.Cause(j.ctx.Ctx)
 		}
 	case robotsgate.Later:
-		j.letGo()
+		j.release()
 		defer j.waitsForEngine()()
 		return false, waitFor(j.ctx, time.Until(look.At))
 	}
 	if err := g.ask(j); err != nil || j.call.GivenUp() {
 		return false, err
 	}
-	if j.copy == nil && c.sched.delayed(j.slot()) {
-		j.letGo()
+	if j.copy == nil && c.frontier.IsDelayed(j) {
+		j.release()
 		return false, nil
 	}
 	return g.passInline(j)
@@ -179,7 +181,7 @@ func (g robotsGate) ask(j *job) error {
 	case failed:
 		released, isLost := g.Failed(j)
 		if isLost { // its requests end without being asked
-			g.crawl.sched.noteBlock(j.rec.Slot, BlockRobots, time.Now().Add(robotsgate.Refresh))
+			g.crawl.frontier.NoteBlock(j.rec.Slot, frontier.Robots, time.Now().Add(robotsgate.Refresh))
 		}
 		g.release(released)
 	case answer.status >= 300: // no such file, or redirects without end: RFC 9309 §2.3.1.2, §2.3.1.3
@@ -279,10 +281,8 @@ func robotsFailure(err error) string {
 // without one, its gate knows.
 func (g robotsGate) heed(j *job, ctx *Context) {
 	c := g.crawl
-	if a := answerOf(ctx, nil); a.after > 0 {
-		after := min(a.after, c.sched.maxRetryAfter)
-		c.sched.block(j.rec.Slot, c.now().Add(after))
-		c.sched.keep(j.rec.Slot)
+	if a := answerOf(ctx, nil); a.After > 0 {
+		after := c.frontier.Heed(j.rec.Slot, a.After)
 		g.Postpone(j, time.Now().Add(after)) // for those of other slots
 		c.tellBlocks()
 	}

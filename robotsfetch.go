@@ -57,7 +57,7 @@ func (g robotsGate) internalExchange(j *job, in *internalContext, ctx *Context, 
 	}
 	if ctx.DownloadResult == nil {
 		if first {
-			if _, ok := c.fetcher.begins(j); !ok {
+			if _, ok := c.frontier.Start(j); !ok {
 				return true, errNotNow
 			}
 			c.teller.counters.robots.Add(1)

@@ -55,7 +55,7 @@ func newSettler(c *crawl, state State) *settler {
 	return &settler{
 		crawl: c, cache: c.cache, committers: c.committers, durable: state.Durable, earlier: state.Counters,
 		alone:   memory && len(c.committers) == 0,
-		batches: stage.NewBatcher[settling](settlePause, func() bool { return c.hungry.Load() || c.fetcher.bodies.IsShort() }),
+		batches: stage.NewBatcher[settling](settlePause, func() bool { return c.frontier.IsHungry() || c.fetcher.bodies.IsShort() }),
 	}
 }
 
@@ -90,8 +90,8 @@ func (s *settler) end(j *job) {
 
 // endOf returns what is left of a job.
 func (s *settler) endOf(j *job) ended {
-	if j.reserved { // its download was announced, and did not begin
-		s.crawl.sched.overrule(j)
+	if j.claim.HasReservation() { // its download was announced, and did not begin
+		s.crawl.frontier.Overrule(j)
 	}
 	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status}, ids: j.ids, job: j, died: j.died, flown: j.flown}
 	if j.ctx != nil {
@@ -265,7 +265,7 @@ func (s *settler) requeue(e *ended) {
 	if f := c.cfg.events.RequestRetried; f != nil {
 		c.teller.event(func() { f(e.request, retry.After, retry.Err) })
 	}
-	c.sched.added([]Record{rec}, []Verdict{verdict}, e.request.maxConnsPerHost)
+	c.frontier.Added(toldOf(&rec, verdict), e.request.maxConnsPerHost)
 }
 
 // putBack counts a job as waiting again.
@@ -295,7 +295,7 @@ func (s *settler) describe(batch *Batch) {
 // counters returns the counts that a durable job keeps over its runs.
 func (s *settler) counters() map[string]int64 {
 	var stats Stats
-	stats.fill(s.crawl.ledger.Counts())
+	stats.addLedger(s.crawl.ledger)
 	s.crawl.teller.counters.snapshot(&stats)
 	return stats.durable(s.earlier)
 }

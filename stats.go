@@ -146,50 +146,21 @@ func (s Summary) String() string {
 	return string(text)
 }
 
-func (c *crawl) summary(status Status) Summary {
-	s := Summary{
-		Spider:      c.spider.GetName(),
-		Status:      status.String(),
-		RequestArgs: RequestArgs{slices.Sorted(slices.Values(c.cfg.domains)), c.limits.Depth},
-		ModuleArgs:  ModuleArgs{len(c.fetcher.downloaders.all), int(c.cfg.parseWorkers), len(c.mill.pipelines)},
-		ItemBuffers: PoolSummary{c.mill.buffer.BufferCap(), c.mill.buffer.MaxBufferNumber(), c.mill.buffer.BufferNumber(), c.mill.buffer.Total()},
-	}
-	c.stop.mu.Lock()
-	s.Reason = c.reason
-	c.stop.mu.Unlock()
-	for _, d := range c.fetcher.downloaders.all {
-		s.Downloaders = append(s.Downloaders, d.Summary())
-	}
-	s.Stats.fill(c.ledger.Counts())
-	c.teller.counters.snapshot(&s.Stats)
-	s.Stats.StartTime, s.Stats.Elapsed = c.began, c.elapsed()
-	s.Stats.Abandoned = c.abandoned()
-	s.URLNumber = s.Stats.Discovered - s.Stats.Outcomes[Duplicate] - s.Stats.Outcomes[Filtered]
-	return s
-}
-
-// elapsed is the time since the beginning, or that of the whole run once it is over.
-func (c *crawl) elapsed() time.Duration {
-	if d := c.took.Load(); d > 0 {
-		return time.Duration(d)
-	}
-	return time.Since(c.began)
-}
-
-// fill takes over what a ledger has counted.
-func (s *Stats) fill(c frontier.Counts) {
-	s.Discovered, s.Settled = c.Discovered, c.Settled
-	s.Pending, s.Delayed, s.InFlight, s.Items = c.Pending, c.Delayed, c.InFlight, c.Items
+// addLedger fills in the ledger's part of the statistics.
+func (s *Stats) addLedger(l *frontier.Ledger) {
+	n := l.Counts()
+	s.Discovered, s.Settled = n.Discovered, n.Settled
+	s.Pending, s.Delayed, s.InFlight, s.Items = n.Pending, n.Delayed, n.InFlight, n.Items
 	s.settleColumns()
 	s.Outcomes = make(map[Outcome]int64)
-	for o, n := range c.Outcomes {
+	for o, n := range n.Outcomes {
 		if n > 0 {
 			s.Outcomes[Outcome(o)] = n
 		}
 	}
-	s.Reasons = make(map[string]int64, len(c.Reasons))
-	for reason, n := range c.Reasons {
-		s.Reasons[Outcome(reason.Outcome).String()+": "+reason.Text] += n
+	s.Reasons = make(map[string]int64, len(n.Reasons))
+	for reason, n := range n.Reasons {
+		s.Reasons[Outcome(reason.Outcome).String()+": "+reason.Text] = n
 	}
 }
 
@@ -205,4 +176,34 @@ func (s *Stats) settleColumns() {
 	case s.Delayed < 0:
 		s.Pending, s.Delayed = s.Pending+s.Delayed, 0
 	}
+}
+
+func (c *crawl) summary(status Status) Summary {
+	s := Summary{
+		Spider:      c.spider.GetName(),
+		Status:      status.String(),
+		RequestArgs: RequestArgs{slices.Sorted(slices.Values(c.cfg.domains)), c.limits.Depth},
+		ModuleArgs:  ModuleArgs{len(c.fetcher.downloaders.all), int(c.cfg.parseWorkers), len(c.mill.pipelines)},
+		ItemBuffers: PoolSummary{c.mill.buffer.BufferCap(), c.mill.buffer.MaxBufferNumber(), c.mill.buffer.BufferNumber(), c.mill.buffer.Total()},
+	}
+	c.stop.mu.Lock()
+	s.Reason = c.reason
+	c.stop.mu.Unlock()
+	for _, d := range c.fetcher.downloaders.all {
+		s.Downloaders = append(s.Downloaders, d.Summary())
+	}
+	s.Stats.addLedger(c.ledger)
+	c.teller.counters.snapshot(&s.Stats)
+	s.Stats.StartTime, s.Stats.Elapsed = c.began, c.elapsed()
+	s.Stats.Abandoned = c.abandoned()
+	s.URLNumber = s.Stats.Discovered - s.Stats.Outcomes[Duplicate] - s.Stats.Outcomes[Filtered]
+	return s
+}
+
+// elapsed is the time since the beginning, or that of the whole run once it is over.
+func (c *crawl) elapsed() time.Duration {
+	if d := c.took.Load(); d > 0 {
+		return time.Duration(d)
+	}
+	return time.Since(c.began)
 }

@@ -47,7 +47,7 @@ func (c *crawl) requestStop(reason string, cause error) {
 	c.stop.mu.Unlock()
 	c.refusing.Store(true)
 	c.noMore()
-	for _, j := range c.sched.stop() {
+	for _, j := range c.frontier.Stop() {
 		j.done()
 	}
 	c.fetcher.robots.stop()
@@ -64,7 +64,10 @@ func (c *crawl) cancelNow(bye time.Duration) {
 		c.leaveBy = at
 	}
 	c.stop.mu.Unlock()
-	token(c.hurry)
+	select {
+	case c.hurry <- struct{}{}:
+	default: // it has been hurried
+	}
 }
 
 // breakDown makes Run fail with err.

@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -115,11 +116,27 @@ func (c *crawl) wireMachines() {
 	c.flights, _ = c.cache.(FlightRecorder)
 	c.gone = make(chan struct{})
 	c.ledger = frontier.NewLedger(int(outcomes))
-	c.sched = newScheduler(*cfg, c.cache, c.ledger, c.limits, c.now)
-	c.sched.job, c.sched.hungry, c.sched.handOver = c.newJob, &c.hungry, func() { c.acceptor.handOver() }
-	c.sched.suspect = func(j *job) { c.suspect(j, true) }
-	c.sched.keep = func(slot string) { c.settler.keepSlot(slot) }
+	c.frontier = frontier.New(c.frontierConfig())
 	c.watch = c.newWatch()
+}
+
+// frontierConfig says what the crawl's frontier needs. The funcs are called once all stations are made.
+func (c *crawl) frontierConfig() frontier.Config[*job] {
+	p := &c.cfg.politeness
+	readers := c.cfg.readers
+	if _, memory := c.cache.(*memoryCache); memory { // which is no slower than the frontier
+		readers = 0
+	}
+	return frontier.Config[*job]{
+		Source: cacheSource{c}, Ledger: c.ledger, Rules: p.rules(), Now: c.now,
+		Fetchers: c.cfg.concurrency, Lane: 2 * int(c.cfg.parseWorkers), Readers: int(readers), Pages: int(c.limits.Pages),
+		Throttle:      p.throttle(),
+		MaxRetryAfter: cmp.Or(p.MaxRetryAfter, defaultMaxRetryAfter),
+		MaxCrawlDelay: cmp.Or(p.MaxCrawlDelay, defaultMaxCrawlDelay),
+		HandOver:      func() { c.acceptor.handOver() },
+		Suspect:       func(j *job) { c.suspect(j, true) },
+		Keep:          func(slot string) { c.settler.keepSlot(slot) },
+	}
 }
 
 // open prepares the parts and takes over what the cache holds. What it calls is told by its context when the
@@ -197,7 +214,7 @@ func (c *crawl) resume(ctx context.Context, state State) error {
 				return err
 			}
 			found += int64(slot.Pending)
-			c.sched.restore(slot, suspects[slot.Name])
+			c.frontier.Restore(frontier.Saved(slot), suspects[slot.Name])
 		}
 		return nil
 	})
@@ -206,7 +223,7 @@ func (c *crawl) resume(ctx context.Context, state State) error {
 	}
 	c.ledger.Resume(found, state.Delayed)
 	if state.Delayed > 0 {
-		c.sched.lookAtDue()
+		c.frontier.LookAtDue()
 	}
 	return nil
 }

@@ -129,9 +129,9 @@ var goroutines = map[string]string{
 // The bars of the root. They are where the house is now, and are meant to fall: towards 35 files, 45 of tests, 9,500 lines
 // and no sliver. Whoever makes the root smaller lowers them.
 const (
-	maxRootFiles   = 49
+	maxRootFiles   = 39
 	maxRootTests   = 52
-	maxRootSum     = 11863
+	maxRootSum     = 10634
 	maxSlivers     = 4
 	minRootLines   = 60 // of a file that is no sliver
 	maxMethodFiles = 3  // that the methods of a type may lie in
@@ -140,11 +140,11 @@ const (
 
 // scattered are the types whose methods lie in more files, until they are taken apart.
 var scattered = map[string]int{
-	"SpiderEngine": 3, "crawl": 10, "job": 12, "scheduler": 9,
+	"SpiderEngine": 3, "crawl": 8, "job": 12,
 }
 
 // large are the structs with more fields: options and messages for good, the others until they are taken apart.
 var large = map[string]int{
 	"Request": 31, "config": 29, // a message, and the options
-	"crawl": 30, "job": 48, "scheduler": 35,
+	"crawl": 29, "job": 44,
 }

@@ -1,11 +1,44 @@
-// Package frontier knows what of a crawl is open and when nothing is open any more, and lends parsers their places.
+// Package frontier knows what waits, what is in hand, and what may go next. It knows nothing of requests and responses: a
+// job is of any type that holds a [Claim].
 //
-// A request goes through a [Ledger] like this: Discover counts it before a queue has it, TakeLocked moves it in flight
-// when somebody takes it out, and Settle ends it. PutBack and Later move it to those that wait, at once or for later;
-// Refuse ends one that was never stored. The channel of Finished is closed when the last one has ended.
+// A [Ledger] counts every request from its discovery to its end, so that nobody needs a timer to know when a crawl is over.
+// A [Frontier] hands requests out. This is the way of one:
 //
-// A parser has one of the [Places] while it runs. One that waits for a request of its own gives its place up, and goes
-// before new pages when it comes for one again.
+//	Ledger.Discover   it is counted as pending, and its sender offers it to the source, which stores it
+//	Accepted          the frontier hears where it waits: in the queue of its slot, or in the due list
+//	Take              its slot is ready and a worker is free: it comes out of the source with a claim to both
+//	Enter             it passes the gate of its address or proxy, or is put into its queue again (PutBack)
+//	Start, Spend      its download begins: the slot is stamped, a page of the slot's budget is spent
+//	Answered          the slot learns what came of it, and is released
+//	Release           the worker is released
+//	Ledger.Settle     it is counted as settled; or Ledger.PutBack and Added, to run again
 //
-// The package starts no goroutine and has no clock.
+// Beside the queues there is a line at each slot, for a [Waiter] that must have this very slot: an inline request, which
+// somebody waits for. Whoever was in flight when the process died is a suspect and runs alone (LineUp). [Parsers] and [Lane]
+// are about what comes after a download: places to parse in, and those that wait for a Fetch.
+//
+// All is guarded by one mutex, the ledger's. The funcs of [Config] say under what locks they are called.
+//
+// In a program it looks like this:
+//
+//	ledger := frontier.NewLedger(outcomes)
+//	f := frontier.New(frontier.Config[*job]{Source: source, Ledger: ledger, Rules: frontier.NewRules(rule, nil), Now: time.Now, Fetchers: 16, …})
+//	ledger.Discover(1)
+//	f.Accepted(1, func(int) frontier.Told { return frontier.Told{Slot: "a.test", Place: frontier.Queued} }, 0, 0)
+//	ledger.Started()
+//	for {
+//		j, ok, err := f.Take(ctx)
+//		if !ok || err != nil {
+//			return err // nothing is open any more, or the source has failed
+//		}
+//		go func() {
+//			if started, ok := f.Start(j); ok {
+//				f.Answered(j, download(j), started)
+//				f.Release(j, false)
+//				ledger.Settle(fetched, "")
+//			} else if !f.PutBack(j) {
+//				ledger.PutBack() // the crawl stops
+//			}
+//		}()
+//	}
 package frontier

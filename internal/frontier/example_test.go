@@ -10,11 +10,8 @@ func Example() {
 	l := frontier.NewLedger(3)
 	l.Discover(1)
 	l.Started()
-	l.Mu.Lock()
-	l.TakeLocked()
-	l.Mu.Unlock()
+	l.Take()
 	l.Settle(1, "")
-	<-l.Finished()
-	fmt.Println(l.Counts().Settled)
-	// Output: 1
+	fmt.Println(l.IsFinished(), l.Counts().Settled)
+	// Output: true 1
 }

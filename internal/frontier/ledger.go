@@ -2,7 +2,6 @@ package frontier
 
 import (
 	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -12,17 +11,15 @@ import (
 //
 //	discovered = settled + pending + delayed + inFlight
 //
-// holds whenever its mutex is free. Work is open while a request is in one of the
+// holds whenever the mutex is free. Work is open while a request is in one of the
 // first three columns or the start has not finished; an item on its way holds its request in flight. When nothing is open any
 // more the crawl is finished: no timer is involved.
 //
-// All methods may be called by any goroutine. Those whose names end with Locked are for who holds Mu, which is also the
-// mutex of who takes requests: most changes are of both.
+// Its methods may be called concurrently. A Frontier shares its mutex, since most changes are of both.
 type Ledger struct {
-	// Items counts the items on their way through the pipelines.
-	Items atomic.Int64
+	Items atomic.Int64 // on their way through the pipelines
 
-	Mu         sync.Mutex // guards what follows, and what its user keeps beside it
+	mu         sync.Mutex // guards what follows, and the Frontier
 	discovered int64
 	settled    int64
 	pending    int64
@@ -37,32 +34,36 @@ type Ledger struct {
 	closed     bool
 	drained    chan struct{} // closed when the crawl is stopping and nothing is in hand any more
 	stopping   bool
-	calmer     func() // called with Mu held when less may be in flight; nil: nobody waits for that
+	calmer     func() // called with mu when less may be in flight; nil: nobody waits for that
 }
 
-// maxReasons bounds the number of distinct reasons that are counted apart.
-const maxReasons = 1000
-
-// Reason is why a request ended, with the outcome that it is the reason of.
+// Reason says why requests ended: the number of their outcome, and what the crawl calls the reason.
 type Reason struct {
 	Outcome uint8
 	Text    string
 }
 
-// Counts are the numbers of a ledger at one instant.
+// Counts are the columns of a Ledger at one instant. Pending, Delayed and InFlight may be negative for a moment, see
+// [Ledger.Counts]; their sum is right.
 type Counts struct {
-	Discovered, Settled, Pending, Delayed, InFlight, Items int64
-
-	Outcomes []int64          // by outcome; nobody else has the slice
-	Reasons  map[Reason]int64 // at most a thousand and one "other" for each outcome; nobody else has the map
+	Discovered, Settled, Pending, Delayed, InFlight int64
+	Items                                           int64            // on their way through the pipelines
+	Outcomes                                        []int64          // of the settled requests, by the number of the outcome
+	Reasons                                         map[Reason]int64 // of those that have one
 }
 
-// NewLedger returns the ledger of a crawl whose start has not finished, for outcomes below that number.
+// maxReasons bounds the number of distinct reasons that are counted apart.
+const maxReasons = 1000
+
+// NewLedger makes a Ledger for so many outcomes: their numbers are below that. It is open until Started is called.
 func NewLedger(outcomes int) *Ledger {
-	return &Ledger{starting: true, outcomes: make([]int64, outcomes), reasons: make(map[Reason]int64), finished: make(chan struct{}), drained: make(chan struct{})}
+	return &Ledger{
+		starting: true, outcomes: make([]int64, outcomes), reasons: make(map[Reason]int64),
+		finished: make(chan struct{}), drained: make(chan struct{}),
+	}
 }
 
-// check closes what the counts allow to close. The caller holds Mu.
+// check closes what the counts allow to close. The caller holds mu.
 func (l *Ledger) check() {
 	if l.calmer != nil {
 		l.calmer()
@@ -78,10 +79,10 @@ func (l *Ledger) check() {
 	close(l.finished)
 }
 
-// Stop asks for drained: no request will be taken any more.
+// Stop says that no request will be taken any more: Take of the Frontier returns once nothing is in flight.
 func (l *Ledger) Stop() {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	select {
 	case <-l.drained:
 	default:
@@ -90,19 +91,19 @@ func (l *Ledger) Stop() {
 	}
 }
 
-// Resume takes over what a durable cache holds.
+// Resume counts what a durable cache holds.
 func (l *Ledger) Resume(pending, delayed int64) {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.discovered += pending + delayed
 	l.pending += pending
 	l.delayed += delayed
 }
 
-// Started notes that StartRequest has returned.
+// Started notes that all seeds are counted.
 func (l *Ledger) Started() {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	l.starting = false
 	l.check()
 }
@@ -110,105 +111,110 @@ func (l *Ledger) Started() {
 // Discover counts n emissions as pending, before the cache is asked: a request must be counted before
 // anybody can take it.
 func (l *Ledger) Discover(n int64) {
-	l.Mu.Lock()
+	l.mu.Lock()
 	l.discovered += n
 	l.pending += n
-	l.Mu.Unlock()
+	l.mu.Unlock()
 }
 
-// Forget takes back n emissions that could not be stored because the crawl is ending.
+// Forget uncounts n emissions that could not be stored because the crawl is ending.
 func (l *Ledger) Forget(n int64) {
-	l.Mu.Lock()
+	l.mu.Lock()
 	l.discovered -= n
 	l.pending -= n
 	l.check()
-	l.Mu.Unlock()
+	l.mu.Unlock()
 }
 
-// Later moves n requests from pending to delayed; negative n moves them back.
+// Later moves n requests from pending to delayed.
 func (l *Ledger) Later(n int64) {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	l.LaterLocked(n)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.later(n)
 }
 
-// LaterLocked is Later for who holds Mu.
-func (l *Ledger) LaterLocked(n int64) {
+// later is Later; negative n moves them to pending. The caller holds mu.
+func (l *Ledger) later(n int64) {
 	l.pending -= n
 	l.delayed += n
 }
 
-// Refuse settles n pending emissions that were never stored.
+// Refuse settles n pending emissions that were never stored. An empty reason is not counted.
 func (l *Ledger) Refuse(n int64, outcome uint8, reason string) {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	l.RefuseLocked(n, outcome, reason)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.refuse(n, Reason{outcome, reason})
 }
 
-// RefuseLocked is Refuse for who holds Mu.
-func (l *Ledger) RefuseLocked(n int64, outcome uint8, reason string) {
+func (l *Ledger) refuse(n int64, why Reason) {
 	l.pending -= n
-	l.settleLocked(n, outcome, reason)
+	l.count(n, why)
 	l.freed()
 	l.check()
 }
 
-// TakeLocked moves a pending request in flight, for who holds Mu.
-func (l *Ledger) TakeLocked() {
+// take moves a pending request in flight. The caller holds mu.
+func (l *Ledger) take() {
 	l.pending--
 	l.inFlight++
 	l.freed()
 }
 
-// Inline counts a request of Fetch: in flight from the beginning.
+// Take moves a pending request in flight that does not come from Take of the Frontier.
+func (l *Ledger) Take() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.take()
+}
+
+// Inline counts a request of Fetch: it is in flight from the beginning.
 func (l *Ledger) Inline() {
-	l.Mu.Lock()
+	l.mu.Lock()
 	l.discovered++
 	l.inFlight++
-	l.Mu.Unlock()
+	l.mu.Unlock()
 }
 
-// PutBack moves a request in flight back to those that wait.
+// PutBack moves a request in flight to those that wait.
 func (l *Ledger) PutBack() {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
-	l.PutBackLocked()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.putBack()
 }
 
-// PutBackLocked is PutBack for who holds Mu.
-func (l *Ledger) PutBackLocked() {
+func (l *Ledger) putBack() {
 	l.inFlight--
 	l.pending++
 	l.check()
 }
 
-// Settle ends a request in flight.
+// Settle ends a request in flight. An empty reason is not counted.
 func (l *Ledger) Settle(outcome uint8, reason string) {
-	l.Mu.Lock()
+	l.mu.Lock()
 	l.inFlight--
-	l.settleLocked(1, outcome, reason)
+	l.count(1, Reason{outcome, reason})
 	l.check()
-	l.Mu.Unlock()
+	l.mu.Unlock()
 }
 
-func (l *Ledger) settleLocked(n int64, outcome uint8, reason string) {
+// count counts n settled requests. The caller holds mu.
+func (l *Ledger) count(n int64, why Reason) {
 	l.settled += n
-	l.outcomes[outcome] += n
-	if reason == "" {
+	l.outcomes[why.Outcome] += n
+	if why.Text == "" {
 		return
 	}
-	key := Reason{outcome, reason}
-	if _, known := l.reasons[key]; !known && len(l.reasons) >= maxReasons {
-		key.Text = "other"
+	if _, known := l.reasons[why]; !known && len(l.reasons) >= maxReasons {
+		why.Text = "other"
 	}
-	l.reasons[key] += n
+	l.reasons[why] += n
 }
 
-// WaitRoom returns nil if fewer than limit requests wait, or else a channel that is closed when that may
+// Room returns nil if fewer than limit requests wait, or else a channel that is closed when that may
 // have changed.
-func (l *Ledger) WaitRoom(limit int64) <-chan struct{} {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+func (l *Ledger) Room(limit int64) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	if l.pending+l.delayed < limit {
 		return nil
 	}
@@ -219,7 +225,7 @@ func (l *Ledger) WaitRoom(limit int64) <-chan struct{} {
 	return l.room
 }
 
-// freed wakes who waits for room. The caller holds Mu.
+// freed wakes who waits for room. The caller holds mu.
 func (l *Ledger) freed() {
 	if l.room != nil && l.pending+l.delayed < l.mark {
 		close(l.room)
@@ -227,39 +233,28 @@ func (l *Ledger) freed() {
 	}
 }
 
-// Idle reports whether nothing is in flight.
-func (l *Ledger) Idle() bool {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+// IsIdle reports whether the start has finished and nothing is in flight.
+func (l *Ledger) IsIdle() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return l.inFlight == 0 && !l.starting
 }
 
-// IsFinished reports whether the count has reached zero.
+// IsFinished reports whether there is no open work any more.
 func (l *Ledger) IsFinished() bool {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return l.closed
 }
 
-// Finished returns the channel that is closed when nothing is open any more.
-func (l *Ledger) Finished() <-chan struct{} { return l.finished }
-
-// Drained returns the channel that is closed when Stop was called and nothing is in hand any more.
-func (l *Ledger) Drained() <-chan struct{} { return l.drained }
-
-// WatchLocked has a function called, with Mu held, whenever less may be in flight than before; nil ends that.
-func (l *Ledger) WatchLocked(calmer func()) { l.calmer = calmer }
-
-// InFlightLocked returns how many requests are in flight.
-func (l *Ledger) InFlightLocked() int64 { return l.inFlight }
-
-// Counts returns the numbers at this instant. Pending or Delayed may be negative for a moment, where a cache hands out a
-// request before it has told that the request waits; their sum with InFlight is right.
+// Counts returns the columns, and copies of the counts of outcomes and reasons. The cache may hand out
+// a request before it has told that the request was delayed, or waits in a queue again: one of Pending and Delayed is
+// ahead of the other then. A worker counts a request as in flight before it asks the cache, perhaps in vain.
 func (l *Ledger) Counts() Counts {
-	l.Mu.Lock()
-	defer l.Mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	return Counts{
 		Discovered: l.discovered, Settled: l.settled, Pending: l.pending, Delayed: l.delayed, InFlight: l.inFlight,
-		Items: l.Items.Load(), Outcomes: slices.Clone(l.outcomes), Reasons: maps.Clone(l.reasons),
+		Items: l.Items.Load(), Outcomes: append([]int64(nil), l.outcomes...), Reasons: maps.Clone(l.reasons),
 	}
 }

@@ -53,9 +53,7 @@ func TestLedgerModel(t *testing.T) {
 				outcomes[outcome] += n
 				freed = true
 			case op == 6 && want.Pending > 0:
-				l.Mu.Lock()
-				l.TakeLocked()
-				l.Mu.Unlock()
+				l.Take()
 				want.Pending, want.InFlight = want.Pending-1, want.InFlight+1
 				freed = true
 			case op == 7 && want.InFlight > 0:
@@ -69,10 +67,10 @@ func TestLedgerModel(t *testing.T) {
 				l.Started()
 				starting = false
 			case op == 10 && room == nil && waits >= 5:
-				if room = l.WaitRoom(5); room == nil {
+				if room = l.Room(5); room == nil {
 					t.Fatalf("seed %d, step %d: there is room, though %d wait", seed, step, waits)
 				}
-			case op == 10 && waits < 5 && l.WaitRoom(5) != nil:
+			case op == 10 && waits < 5 && l.Room(5) != nil:
 				t.Fatalf("seed %d, step %d: no room, though %d wait", seed, step, waits)
 			case op == 10 && step > 180:
 				l.Stop()
@@ -96,10 +94,10 @@ func TestLedgerModel(t *testing.T) {
 			}
 			looked := !starting && want.Pending+want.Delayed+want.InFlight == 0
 			finished = finished || looked
-			if isClosed(l.Finished()) != finished {
+			if isClosed(l.finished) != finished {
 				t.Fatalf("seed %d, step %d: finished is %v, want %v", seed, step, !finished, finished)
 			}
-			if stopped && want.InFlight == 0 && !isClosed(l.Drained()) {
+			if stopped && want.InFlight == 0 && !isClosed(l.drained) {
 				t.Fatalf("seed %d, step %d: nothing is in hand, and drained is open", seed, step)
 			}
 		}
@@ -129,17 +127,17 @@ func TestWatch(t *testing.T) {
 	told := 0
 	l.Inline()
 	l.Inline()
-	l.Mu.Lock()
-	l.WatchLocked(func() { told++ })
-	l.Mu.Unlock()
+	l.mu.Lock()
+	l.calmer = func() { told++ }
+	l.mu.Unlock()
 	l.Settle(1, "")
 	l.PutBack()
 	if told != 2 {
 		t.Errorf("told %d times, want 2", told)
 	}
-	l.Mu.Lock()
-	l.WatchLocked(nil)
-	l.Mu.Unlock()
+	l.mu.Lock()
+	l.calmer = nil
+	l.mu.Unlock()
 	l.Refuse(1, 1, "")
 	if told != 2 {
 		t.Errorf("told %d times after the watch ended, want 2", told)

@@ -10,9 +10,9 @@ import (
 
 // A parser that comes for a place again goes before those that have had none; one that gives up waiting takes none along. It
 // fails if a place is lost, or goes to who came last.
-func TestPlacesInLine(t *testing.T) {
+func TestParsersInLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPlaces(1)
+		p := NewParsers(1, 0)
 		if err := p.Acquire(t.Context(), false); err != nil {
 			t.Fatal(err)
 		}
@@ -43,11 +43,11 @@ func TestPlacesInLine(t *testing.T) {
 		if got := fmt.Sprint(order); got != "[gave up again first second]" {
 			t.Error(got)
 		}
-		if p.Free() != 0 {
-			t.Errorf("%d places are free, want none", p.Free())
+		if free(p) != 0 {
+			t.Errorf("%d places are free, want none", free(p))
 		}
-		if p.Release(); p.Free() != 1 {
-			t.Errorf("%d places are free, want one", p.Free())
+		if p.Release(); free(p) != 1 {
+			t.Errorf("%d places are free, want one", free(p))
 		}
 	})
 }
@@ -56,7 +56,7 @@ func TestPlacesInLine(t *testing.T) {
 // and returns the error.
 func TestPlaceComesToWhoGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := NewPlaces(1)
+		p := NewParsers(1, 0)
 		for round := range 200 {
 			if err := p.Acquire(t.Context(), false); err != nil {
 				t.Fatal(err)
@@ -70,9 +70,14 @@ func TestPlaceComesToWhoGivesUp(t *testing.T) {
 			if err := <-served; err == nil {
 				p.Release()
 			}
-			if p.Free() != 1 {
-				t.Fatalf("round %d: %d places are free, want one", round, p.Free())
+			if free(p) != 1 {
+				t.Fatalf("round %d: %d places are free, want one", round, free(p))
 			}
 		}
 	})
+}
+
+func free(p *Parsers) int {
+	free, _ := p.Count()
+	return free
 }

@@ -1,0 +1,74 @@
+package frontier
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/slots"
+)
+
+// Answer is what came of a download, as politeness sees it.
+type Answer struct {
+	Came     bool          // there is a response
+	OK       bool          // it is a good one: only then a delay may become shorter
+	Refused  bool          // it says that the host has too much to do
+	Overload bool          // there is no response because the host did not answer, or hung up
+	Latency  time.Duration // to its header; 0: unknown
+	After    time.Duration // Retry-After of one that is refused; 0: none
+}
+
+// Answered tells the slot of a job what came of its download, and releases it: what the answer forbids is forbidden
+// before anything else can start. started is when the download began. The worker stays. It returns false if the job holds
+// no slot.
+func (f *Frontier[J]) Answered(j J, a Answer, started time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := j.Claim()
+	grant := c.grant
+	if grant == nil {
+		return false
+	}
+	c.grant = nil
+	throttled := f.throttle != nil
+	refused := a.Refused || a.Overload && throttled
+	if refused || a.Came && (throttled || grant.Slot.Learnt()) {
+		now := f.now()
+		if a.Latency == 0 && a.Came {
+			a.Latency = max(now.Sub(started), 1)
+		}
+		f.slots.Answered(grant, now, slots.Answer{
+			Latency: a.Latency, OK: a.OK, Refused: refused,
+			RetryAfter: min(a.After, f.maxRetryAfter), Spread: rand.Float64(),
+		})
+		f.answeredBlock(grant.Slot.Name(), a, refused, now)
+	}
+	if refused {
+		f.keep(grant.Slot.Name())
+	}
+	f.slots.Release(grant)
+	f.signal()
+	return true
+}
+
+// answeredBlock looks whether an answer has blocked a slot. The caller holds mu.
+func (f *Frontier[J]) answeredBlock(slot string, a Answer, refused bool, now time.Time) {
+	state, ok := f.slots.Lookup(slot)
+	switch {
+	case !ok || state.Next.Before(state.Until): // nothing starts there any more
+	case refused && a.After > 0:
+		f.blocks.add(slot, RetryAfter, now, state.Until)
+	case refused:
+		f.blocks.add(slot, Refusals, now, state.Until)
+	}
+	if f.throttle != nil {
+		f.blocks.addDelay(slot, AutoThrottle, state.Delays[slots.Throttled], min(longBlock+1, max(f.throttle.Max, longBlock)), now, state.Next)
+	}
+}
+
+// Heed blocks a slot because its robots.txt was answered with a Retry-After, and returns how much of that counts.
+func (f *Frontier[J]) Heed(slot string, after time.Duration) time.Duration {
+	after = min(after, f.maxRetryAfter)
+	f.Block(slot, f.now().Add(after))
+	f.keep(slot)
+	return after
+}

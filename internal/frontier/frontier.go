@@ -1,0 +1,344 @@
+package frontier
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/slots"
+)
+
+// A Job is what a Frontier hands out: a request in hand. J is the type itself, usually a pointer.
+type Job[J any] interface {
+	Claim() *Claim[J] // always the same one
+}
+
+// A Source stores the requests that wait. Its methods are called concurrently.
+type Source[J any] interface {
+	// Next takes the best request out of a slot's queue, and tells what is left there; ok is false if there was none.
+	Next(ctx context.Context, slot string) (j J, left Head, ok bool, err error)
+	// Due moves requests whose time has come to their slots' queues, and names them. next is the earliest time of those
+	// that are left, zero if there are none.
+	Due(ctx context.Context, now time.Time) (moved []Moved, next time.Time, err error)
+}
+
+// Head is the best of the requests that wait in a slot's queue.
+type Head struct {
+	Priority int
+	More     bool // false: nothing waits
+}
+
+// Moved is a request that has moved to the queue of its slot.
+type Moved struct {
+	Slot     string
+	Priority int
+}
+
+// Config is what a Frontier needs.
+type Config[J Job[J]] struct {
+	Source Source[J]
+	Ledger *Ledger
+	Rules  *Rules
+	Now    func() time.Time // of a clock that never jumps
+
+	Fetchers int // downloads of requests from the queues at once
+	Lane     int // further ones, of waiters alone: inline requests and the robots.txt they wait for
+	Readers  int // workers that may ask the source for a request at once; 0: any number
+	Pages    int // requests from the queues that may bring a response; 0: any number
+
+	Throttle      *slots.Throttle // nil: no delay follows the latency
+	MaxRetryAfter time.Duration   // of a longer one so much is obeyed
+	MaxCrawlDelay time.Duration   // of a longer one so much is obeyed
+
+	HandOver func()            // asks for all requests that are held back; Take calls it, without locks
+	Suspect  func(j J)         // is given a job with crashes that the source has handed out; Take calls it, without locks
+	Keep     func(slot string) // has a durable cache remember the slot soon; it must not wait, or call the Frontier
+}
+
+// Frontier decides which waiting request is downloaded next. It is the only place that waits for
+// time. A request leaves the source only when its slot is ready and a fetch worker is free, so nobody ever
+// sleeps holding a worker. Its methods may be called concurrently.
+type Frontier[J Job[J]] struct {
+	source  Source[J]
+	ledger  *Ledger
+	now     func() time.Time
+	suspect func(j J)
+	keep    func(slot string)
+	waking
+	reading chan struct{} // one token for each worker that may ask the source; nil for any number
+
+	throttle                     *slots.Throttle
+	maxRetryAfter, maxCrawlDelay time.Duration
+
+	mu       *sync.Mutex // the ledger's; guards what follows
+	slots    *slots.Table
+	rules    *Rules
+	budgets  budgets
+	workers  workers
+	paused   bool
+	stopped  bool // nothing new is taken from the queues
+	due      dueList
+	requeued requeued[J]
+	blocks   blocks
+	suspects suspects[J]
+}
+
+// waking is how workers wait for something to do, and for each other.
+type waking struct {
+	handOver func()
+	hungry   atomic.Bool   // set while workers have nothing to do; unset with mu
+	lead     chan struct{} // one token: who has it may wait for what comes next
+	wake     chan struct{} // one token wakes it
+	asleep   bool          // the worker that leads waits for wake; the Frontier's mutex guards it
+}
+
+// workers are what is left of the bounds on what is in hand.
+type workers struct {
+	free    int   // fetch workers that nobody has a claim on
+	lane    int   // further ones, for waiters alone
+	pages   int64 // responses still allowed, less what is being downloaded
+	limited bool  // they are counted
+}
+
+// New makes a Frontier in which nothing waits.
+func New[J Job[J]](cfg Config[J]) *Frontier[J] {
+	f := &Frontier[J]{
+		source: cfg.Source, ledger: cfg.Ledger, now: cfg.Now, suspect: cfg.Suspect, keep: cfg.Keep,
+		waking:   waking{handOver: cfg.HandOver, lead: make(chan struct{}, 1), wake: make(chan struct{}, 1)},
+		throttle: cfg.Throttle, maxRetryAfter: cfg.MaxRetryAfter, maxCrawlDelay: cfg.MaxCrawlDelay,
+		mu: &cfg.Ledger.mu, rules: cfg.Rules,
+		slots:    slots.New(func(name string) slots.Policy { return cfg.Rules.of(name).Policy }),
+		budgets:  budgets{begun: make(map[string]int), reserved: make(map[string]int)},
+		workers:  workers{free: cfg.Fetchers, lane: cfg.Lane, pages: int64(cfg.Pages), limited: cfg.Pages > 0},
+		requeued: requeued[J]{jobs: make(map[string][]J)},
+		suspects: suspects[J]{lined: make(map[*suspect[J]]struct{})},
+	}
+	f.lead <- struct{}{}
+	if cfg.Readers > 0 {
+		f.reading = make(chan struct{}, cfg.Readers)
+	}
+	f.budgets.some.Store(cfg.Rules.haveBudgets())
+	if cfg.Throttle != nil {
+		f.slots.SetThrottle(*cfg.Throttle)
+	}
+	return f
+}
+
+// IsHungry reports whether workers have nothing to do: downloads could begin if no request were held back.
+func (w *waking) IsHungry() bool { return w.hungry.Load() }
+
+// signal wakes the worker that waits. The caller holds mu.
+func (w *waking) signal() {
+	if w.asleep {
+		select {
+		case w.wake <- struct{}{}:
+		default: // it will wake
+		}
+	}
+}
+
+// fed notes that a worker has found something to do. The caller holds mu.
+func (w *waking) fed() {
+	if w.hungry.Load() {
+		w.hungry.Store(false)
+		w.signal() // this may have been the last one: then workers are hungry still
+	}
+}
+
+// Take returns the next job to fetch, which holds its slot and a worker; ok is false when there will be
+// none any more because the crawl is finished or stopped, or ctx is done. The error is the source's. Workers call it for
+// themselves. One of those that find nothing waits for what changes that, the others stand behind it.
+func (f *Frontier[J]) Take(ctx context.Context) (j J, ok bool, err error) {
+	if j, ok, err = f.next(ctx, false); ok || err != nil {
+		return j, ok, err
+	}
+	<-f.lead
+	defer func() { f.lead <- struct{}{} }()
+	return f.next(ctx, true)
+}
+
+// next is Take for a worker that leads the others, and may wait, or for one that does not: then false tells that there
+// is nothing at the moment.
+func (f *Frontier[J]) next(ctx context.Context, leads bool) (none J, ok bool, err error) {
+	for {
+		f.mu.Lock()
+		now := f.now()
+		if f.due.isDue() {
+			if err := f.moveDue(ctx); err != nil {
+				return none, false, err
+			}
+			continue
+		}
+		if j, ok := f.runAlone(now); ok {
+			f.fed()
+			f.mu.Unlock()
+			return j, true, nil
+		}
+		grant, from := f.acquire(now)
+		if f.summon(grant, from) {
+			f.mu.Unlock()
+			continue
+		}
+		if grant == nil {
+			if goesOn := f.wait(ctx, leads, now); !goesOn {
+				return none, false, nil
+			}
+			continue
+		}
+		f.fed()
+		if w, ok := grant.Waiter.(*Waiter); ok {
+			w.grant, w.worker = grant, from
+			f.mu.Unlock()
+			close(w.granted)
+			continue
+		}
+		j, again := f.takeRequeued(grant.Slot.Name())
+		if again {
+			j.Claim().hold(grant, from)
+		} else {
+			f.ledger.take()
+		}
+		f.mu.Unlock()
+		if !again {
+			j, ok, err = f.pop(ctx, grant)
+		}
+		if again || ok || err != nil {
+			return j, again || ok, err
+		}
+	}
+}
+
+// wait returns true when the worker that leads shall look again, since something has changed. False: there is nothing for
+// this one. It is called with mu held, and returns with mu released.
+func (f *Frontier[J]) wait(ctx context.Context, leads bool, now time.Time) bool {
+	if !leads {
+		f.mu.Unlock()
+		return false
+	}
+	if f.workers.free > 0 && !f.hungry.Swap(true) {
+		f.mu.Unlock()
+		f.handOver()
+		return true
+	}
+	at, timed := f.nextChange()
+	f.asleep = true
+	f.mu.Unlock()
+	more := f.sleep(ctx, at, timed, now)
+	f.mu.Lock()
+	f.asleep = false
+	f.mu.Unlock()
+	return more
+}
+
+// acquire picks a ready slot for which there is a worker. The caller holds mu.
+func (f *Frontier[J]) acquire(now time.Time) (*slots.Grant, worker) {
+	queue := f.takes() && f.suspects.alone == nil
+	switch {
+	case f.workers.free > 0:
+		grant, ok := f.slots.Acquire(now, !queue)
+		if !ok {
+			return nil, noWorker
+		}
+		f.workers.free--
+		if grant.Waiter == nil {
+			f.workers.pages--
+		}
+		return grant, fetchWorker
+	case f.workers.lane > 0:
+		grant, ok := f.slots.Acquire(now, true)
+		if !ok {
+			return nil, noWorker
+		}
+		f.workers.lane--
+		return grant, laneWorker
+	}
+	return nil, noWorker
+}
+
+// takes reports whether requests are taken from the queues at all. The caller holds mu.
+func (f *Frontier[J]) takes() bool {
+	return !f.paused && !f.stopped && (!f.workers.limited || f.workers.pages > 0)
+}
+
+// nextChange tells when time alone will change the answer of acquire. The caller holds mu.
+func (f *Frontier[J]) nextChange() (time.Time, bool) {
+	var at time.Time
+	ok := false
+	if f.workers.free > 0 || f.workers.lane > 0 {
+		at, ok = f.slots.Next()
+	}
+	if !f.due.next.IsZero() && !f.stopped && !f.due.asking && (!ok || f.due.next.Before(at)) {
+		at, ok = f.due.next, true
+	}
+	if alone, waits := f.impatient(); waits && (!ok || alone.Before(at)) {
+		at, ok = alone, true
+	}
+	return at, ok
+}
+
+// sleep waits for a signal, the instant, the end of the crawl or ctx. It returns false if nothing will come any more.
+func (f *Frontier[J]) sleep(ctx context.Context, until time.Time, timed bool, now time.Time) bool {
+	var timeout <-chan time.Time
+	if timed {
+		timer := time.NewTimer(max(until.Sub(now), 0))
+		defer timer.Stop()
+		timeout = timer.C
+	}
+	select {
+	case <-f.wake:
+	case <-timeout:
+	case <-f.ledger.finished:
+		return false
+	case <-f.ledger.drained:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// pop takes a slot's best request out of the source; ok is false if there was none.
+func (f *Frontier[J]) pop(ctx context.Context, grant *slots.Grant) (j J, ok bool, err error) {
+	if f.reading != nil {
+		f.reading <- struct{}{}
+	}
+	j, left, ok, err := f.source.Next(ctx, grant.Slot.Name())
+	if f.reading != nil {
+		<-f.reading
+	}
+	if err != nil || !ok {
+		f.mu.Lock()
+		if err == nil {
+			f.head(grant, left)
+		}
+		f.ledger.putBack()
+		f.release(grant, fetchWorker, true)
+		f.mu.Unlock()
+		return j, false, err
+	}
+	c := j.Claim()
+	if c.Crashes > 0 {
+		f.setAside(j, grant, left)
+		return j, false, nil
+	}
+	if f.requeued.count.Load() > 0 || !grant.Agrees(left.Priority, left.More) {
+		f.mu.Lock()
+		f.head(grant, left)
+		f.mu.Unlock()
+	}
+	c.hold(grant, fetchWorker)
+	return j, true, nil
+}
+
+// head tells the slots what a queue still holds: left in the source, and what was put into it again. The caller
+// holds mu.
+func (f *Frontier[J]) head(grant *slots.Grant, left Head) {
+	for _, j := range f.requeued.jobs[grant.Slot.Name()] {
+		if c := j.Claim(); !left.More || c.Priority > left.Priority {
+			left = Head{c.Priority, true}
+		}
+	}
+	f.slots.Head(grant, left.Priority, left.More)
+	f.signal()
+}

@@ -1,0 +1,212 @@
+package frontier
+
+import (
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/slots"
+)
+
+// worker is the right to one fetch worker, and where it goes when it is released.
+type worker uint8
+
+const (
+	noWorker worker = iota
+	fetchWorker
+	laneWorker
+)
+
+// Claim is what a job has of a Frontier: its slot, its worker, its page of the slot's budget. The job holds it, fills in the
+// exported fields before a Frontier sees it, and does not change them after that. The rest belongs to the Frontier.
+type Claim[J any] struct {
+	Slot     string
+	Priority int
+	Crashes  int  // how often in a row the process died while it was in flight
+	Inline   bool // it does not come from a queue: somebody waits for it
+
+	// The Frontier's mutex guards what follows.
+	grant    *slots.Grant // its slot, until the end of the download
+	worker   worker
+	reserved bool        // a page of its slot's budget is kept for it
+	over     bool        // it was settled: no download begins any more
+	suspect  *suspect[J] // its crashes have it run alone; nil: none
+}
+
+// hold gives a claim its slot and worker.
+func (c *Claim[J]) hold(grant *slots.Grant, from worker) { c.grant, c.worker = grant, from }
+
+// drop takes slot and worker out of a claim.
+func (c *Claim[J]) drop() (grant *slots.Grant, from worker) {
+	grant, from = c.grant, c.worker
+	c.grant, c.worker = nil, noWorker
+	return grant, from
+}
+
+// HasReservation reports whether a page is kept for the job. The caller is the last one to have it in hand.
+func (c *Claim[J]) HasReservation() bool { return c.reserved }
+
+// Waiter stands in line for one very slot and a worker. It must end in Keep, Decline or Withdraw.
+type Waiter struct {
+	granted chan struct{} // closed by the worker that served it
+	grant   *slots.Grant
+	worker  worker
+	ask     *slots.Waiter
+}
+
+// Granted is closed when the waiter has its slot and a worker.
+func (w *Waiter) Granted() <-chan struct{} { return w.granted }
+
+// Ask puts a waiter in line for a slot.
+func (f *Frontier[J]) Ask(slot string) *Waiter {
+	w := &Waiter{granted: make(chan struct{})}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	w.ask = f.slots.Ask(slot, w)
+	f.signal()
+	return w
+}
+
+// AskAgain is Ask for the slot of a job that holds it and may not start: slot and worker are released once the waiter stands
+// in line, since the slots forget one without work, and with it the gate that it waits at.
+func (f *Frontier[J]) AskAgain(j J) *Waiter {
+	w := &Waiter{granted: make(chan struct{})}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := j.Claim()
+	w.ask = f.slots.Ask(c.Slot, w)
+	grant, from := c.drop()
+	f.release(grant, from, false)
+	return w
+}
+
+// Keep gives a job what its waiter was granted. The worker is released unless the job is inline and has none.
+func (f *Frontier[J]) Keep(j J, w *Waiter) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := j.Claim()
+	c.grant = w.grant
+	if c.Inline && c.worker == noWorker {
+		c.worker = w.worker
+		return
+	}
+	f.release(nil, w.worker, false)
+}
+
+// Decline releases what a waiter was granted.
+func (f *Frontier[J]) Decline(w *Waiter) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.release(w.grant, w.worker, false)
+}
+
+// Withdraw takes a waiter out of the line, or releases what it was granted meanwhile.
+func (f *Frontier[J]) Withdraw(w *Waiter) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.slots.Withdraw(w.ask) || w.grant == nil {
+		return
+	}
+	f.release(w.grant, w.worker, false)
+}
+
+// HasSlot reports whether a job holds its slot.
+func (f *Frontier[J]) HasSlot(j J) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return j.Claim().grant != nil
+}
+
+// Start stamps a job's slot: its download begins now. It returns false if the slot does not let it any more. A job that
+// holds no slot may start.
+func (f *Frontier[J]) Start(j J) (time.Time, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now, grant := f.now(), j.Claim().grant
+	if grant == nil {
+		return now, true
+	}
+	if !f.slots.Startable(grant, now) {
+		return now, false
+	}
+	f.slots.Started(grant, now)
+	if grant.Slot.Delay() > 0 { // or else that changes nothing for who waits
+		f.signal()
+	}
+	return now, true
+}
+
+// IsStartable reports whether a job's download may start now. A job that holds no slot may start: user code has given it
+// up.
+func (f *Frontier[J]) IsStartable(j J) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	grant := j.Claim().grant
+	return grant == nil || f.slots.Startable(grant, f.now())
+}
+
+// IsDelayed reports whether a job's slot, which has just been used, has to wait for its next turn: it has a delay, or was
+// blocked meanwhile.
+func (f *Frontier[J]) IsDelayed(j J) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	grant := j.Claim().grant
+	return grant != nil && (grant.Slot.Delay() > 0 || !f.slots.Startable(grant, f.now()))
+}
+
+// Enter lets a job that holds its slot pass a gate, of which so many may be inside at once; "" is none. stays tells that
+// other requests of the slot will want the same. It returns false if the gate is closed: the job keeps slot and worker, and
+// has to stand in line again.
+func (f *Frontier[J]) Enter(j J, gate string, limit int, stays bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	grant := j.Claim().grant
+	return grant == nil || f.slots.Enter(grant, gate, limit, stays)
+}
+
+// Release releases slot and worker of a job, if it has them. unused tells that it brought no response: Config.Pages has
+// room for another.
+func (f *Frontier[J]) Release(j J, unused bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	grant, from := j.Claim().drop()
+	if grant != nil || from != noWorker {
+		f.release(grant, from, unused && from != noWorker)
+	}
+}
+
+// ReleaseSlot releases the slot of a job that waits for others, which may need it, and reports whether it had one. An inline
+// job releases its worker too: jobs that hold one while they wait for another could end up waiting for each other. A job of
+// the queue keeps it.
+func (f *Frontier[J]) ReleaseSlot(j J) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	c := j.Claim()
+	grant, from := c.drop()
+	if !c.Inline {
+		c.worker, from = from, noWorker
+	}
+	f.release(grant, from, false)
+	return grant != nil
+}
+
+// release releases a slot, unless nil, and a worker. The caller holds mu.
+func (f *Frontier[J]) release(grant *slots.Grant, from worker, unused bool) {
+	if grant != nil {
+		f.slots.Release(grant)
+	}
+	f.workers.add(from)
+	if unused {
+		f.workers.pages++
+		f.recall()
+	}
+	f.signal()
+}
+
+// add adds a worker to those that it came from.
+func (w *workers) add(from worker) {
+	switch from {
+	case fetchWorker:
+		w.free++
+	case laneWorker:
+		w.lane++
+	}
+}

@@ -1,0 +1,163 @@
+package frontier
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/slots"
+)
+
+// requeued are jobs that wait in their slots' queues again, ahead of what the source holds.
+type requeued[J any] struct {
+	count atomic.Int32 // written with the Frontier's mutex held, which guards the rest
+	jobs  map[string][]J
+}
+
+// Requeue puts a job into its slot's queue, ahead of what the source holds; it is taken again. It returns false if the
+// crawl stops: the job is the caller's.
+func (f *Frontier[J]) Requeue(j J) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.requeue(j)
+}
+
+// PutBack is Requeue for a job that holds its slot and worker: they are released only when it is in the queue, since the
+// slots forget one without work, and with it at which gate it waits.
+func (f *Frontier[J]) PutBack(j J) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	grant, from := j.Claim().drop()
+	waits := f.requeue(j)
+	f.release(grant, from, from != noWorker)
+	return waits
+}
+
+// requeue is Requeue; a suspect goes to its line. The caller holds mu.
+func (f *Frontier[J]) requeue(j J) bool {
+	c := j.Claim()
+	switch {
+	case f.stopped:
+		return false
+	case c.suspect != nil:
+		return f.lineUp(j)
+	}
+	f.requeued.jobs[c.Slot] = append(f.requeued.jobs[c.Slot], j)
+	f.requeued.count.Add(1)
+	f.slots.Add(c.Slot, c.Priority, 1)
+	f.signal()
+	return true
+}
+
+// takeRequeued takes the first job out of a slot's queue that was put into it again. The caller holds mu.
+func (f *Frontier[J]) takeRequeued(slot string) (j J, ok bool) {
+	jobs := f.requeued.jobs[slot]
+	if len(jobs) == 0 {
+		return j, false
+	}
+	f.requeued.count.Add(-1)
+	if len(jobs) == 1 {
+		delete(f.requeued.jobs, slot)
+	} else {
+		f.requeued.jobs[slot] = jobs[1:]
+	}
+	return jobs[0], true
+}
+
+// Pause holds what waits in the queues until Resume.
+func (f *Frontier[J]) Pause() { f.setPaused(true) }
+
+// Resume ends Pause.
+func (f *Frontier[J]) Resume() { f.setPaused(false) }
+
+func (f *Frontier[J]) setPaused(on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.paused = on
+	f.recall()
+	f.signal()
+}
+
+// Stop ends the taking from the queues for good, and returns the jobs that wait in them to the
+// caller. Waiters are served as before.
+func (f *Frontier[J]) Stop() []J {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stopped = true
+	var left []J
+	for _, jobs := range f.requeued.jobs {
+		left = append(left, jobs...)
+	}
+	clear(f.requeued.jobs)
+	f.requeued.count.Store(0)
+	left = append(left, f.stopSuspects()...)
+	f.signal()
+	return left
+}
+
+// Park keeps the slot of a job that waits for others from being served, waiters included, until it is unparked as often.
+func (f *Frontier[J]) Park(slot string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.slots.Park(slot)
+	f.suspects.parked++
+}
+
+// Unpark ends one Park.
+func (f *Frontier[J]) Unpark(slot string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.slots.Unpark(slot)
+	f.suspects.parked--
+	f.signal()
+}
+
+// Block lets nothing of a slot start before that instant, because of its robots.txt.
+func (f *Frontier[J]) Block(slot string, until time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.slots.Block(slot, f.now(), until)
+	f.blocks.add(slot, Robots, f.now(), until)
+}
+
+// SetDelay sets the delay that user code asks for in a slot. started is when the download of the asking job
+// began, or zero: a slot that had no delay and no more work does not know.
+func (f *Frontier[J]) SetDelay(slot string, d time.Duration, started time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.slots.SetDelay(slot, slots.Asked, f.now(), d)
+	if !started.IsZero() && d > 0 {
+		f.slots.Block(slot, f.now(), started.Add(d))
+	}
+	f.signal()
+}
+
+// SetCrawlDelay sets the delay that robots.txt asks for in a slot, of which so much counts as Config.MaxCrawlDelay
+// says; 0 takes it away.
+func (f *Frontier[J]) SetCrawlDelay(slot string, d time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	d = min(d, f.maxCrawlDelay)
+	f.slots.SetDelay(slot, slots.Robots, f.now(), d)
+	state, _ := f.slots.Lookup(slot)
+	f.blocks.addDelay(slot, CrawlDelay, d, longBlock+1, f.now(), state.Next)
+	f.keep(slot)
+}
+
+// SetRule gives one slot another rule, for good. Pages that were begun before count. A host may be spelled as in URLs.
+func (f *Frontier[J]) SetRule(name string, rule Rule) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	names := []string{name}
+	if _, known := f.slots.Lookup(name); !known && asHost(name) != name {
+		names = append(names, asHost(name))
+	}
+	if rule.Pages > 0 {
+		f.budgets.some.Store(true)
+	}
+	for _, name := range names {
+		f.rules.exact[name] = rule
+		f.slots.SetPolicy(name, rule.Policy)
+		f.waive(name)
+	}
+	f.signal()
+}

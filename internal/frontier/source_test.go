@@ -1,0 +1,158 @@
+package frontier_test
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/slots"
+)
+
+// The outcomes of the tests.
+const (
+	_ = uint8(iota)
+	fetched
+	filtered
+	duplicate
+	outcomes
+)
+
+// record is a request that waits in a store.
+type record struct {
+	id       int
+	slot     string
+	priority int
+	crashes  int
+	due      time.Time
+}
+
+// job is a record in hand.
+type job struct {
+	record
+	claim frontier.Claim[*job]
+}
+
+func (j *job) Claim() *frontier.Claim[*job] { return &j.claim }
+
+func newJob(r record) *job {
+	return &job{record: r, claim: frontier.Claim[*job]{Slot: r.slot, Priority: r.priority, Crashes: r.crashes}}
+}
+
+// store is a Source: queues in the order of priority and number, and a due list.
+type store struct {
+	mu     sync.Mutex
+	queues map[string][]record
+	due    []record
+	err    error
+}
+
+func newStore() *store { return &store{queues: make(map[string][]record)} }
+
+// add stores a record and returns where.
+func (s *store) add(r record) frontier.Place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.due.IsZero() {
+		s.queue(r)
+		return frontier.Queued
+	}
+	i, _ := slices.BinarySearchFunc(s.due, r.due, func(a record, due time.Time) int { return a.due.Compare(due) })
+	s.due = slices.Insert(s.due, i, r)
+	return frontier.Delayed
+}
+
+func (s *store) queue(r record) {
+	q := s.queues[r.slot]
+	i := slices.IndexFunc(q, func(a record) bool { return a.priority < r.priority })
+	if i < 0 {
+		i = len(q)
+	}
+	s.queues[r.slot] = slices.Insert(q, i, r)
+}
+
+func (s *store) Next(_ context.Context, slot string) (*job, frontier.Head, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.queues[slot]
+	if s.err != nil || len(q) == 0 {
+		return nil, frontier.Head{}, false, s.err
+	}
+	r := q[0]
+	q = slices.Delete(q, 0, 1)
+	s.queues[slot] = q
+	if len(q) == 0 {
+		return newJob(r), frontier.Head{}, true, nil
+	}
+	return newJob(r), frontier.Head{Priority: q[0].priority, More: true}, true, nil
+}
+
+func (s *store) Due(_ context.Context, now time.Time) (moved []frontier.Moved, next time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(s.due) > 0 && !s.due[0].due.After(now) {
+		r := s.due[0]
+		s.due, r.due = s.due[1:], time.Time{}
+		s.queue(r)
+		moved = append(moved, frontier.Moved{Slot: r.slot, Priority: r.priority})
+	}
+	if len(s.due) > 0 {
+		next = s.due[0].due
+	}
+	return moved, next, s.err
+}
+
+// world is a frontier with its store.
+type world struct {
+	*frontier.Frontier[*job]
+	ledger *frontier.Ledger
+	store  *store
+}
+
+// newWorld makes one of which cfg says what is not said here.
+func newWorld(cfg frontier.Config[*job]) *world {
+	w := &world{ledger: frontier.NewLedger(int(outcomes)), store: newStore()}
+	cfg.Source, cfg.Ledger = w.store, w.ledger
+	if cfg.Rules == nil {
+		cfg.Rules = frontier.NewRules(frontier.Rule{Policy: slots.Policy{Limit: 8}}, nil)
+	}
+	if cfg.Fetchers == 0 {
+		cfg.Fetchers = 4
+	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.HandOver == nil {
+		cfg.HandOver = func() {}
+	}
+	if cfg.Keep == nil {
+		cfg.Keep = func(string) {}
+	}
+	cfg.MaxRetryAfter, cfg.MaxCrawlDelay = time.Hour, time.Hour
+	if cfg.Suspect == nil {
+		cfg.Suspect = func(j *job) { w.LineUp(j) }
+	}
+	w.Frontier = frontier.New(cfg)
+	return w
+}
+
+// send has records accepted, some of them as duplicates.
+func (w *world) send(duplicates int, records ...record) {
+	n := len(records) + duplicates
+	w.ledger.Discover(int64(n))
+	later, places := int64(0), make([]frontier.Place, n)
+	for i, r := range records {
+		places[i] = w.store.add(r)
+		if places[i] == frontier.Delayed {
+			later++
+		}
+	}
+	w.Accepted(n, func(i int) frontier.Told {
+		if i >= len(records) {
+			return frontier.Told{Slot: records[0].slot}
+		}
+		r := records[i]
+		return frontier.Told{Slot: r.slot, Priority: r.priority, Place: places[i], NotBefore: r.due}
+	}, later, 0, frontier.Refused{Number: int64(duplicates), Why: frontier.Reason{Outcome: duplicate}})
+}
