@@ -46,7 +46,9 @@ func (m *model) random() float64 {
 	return m.rng.Float64()
 }
 
-func (m *model) sleep(most time.Duration) { <-time.NewTimer(time.Duration(m.random() * float64(most))).C }
+func (m *model) sleep(most time.Duration) {
+	<-time.NewTimer(time.Duration(m.random() * float64(most))).C
+}
 
 // discover sends n requests.
 func (m *model) discover(n int) {
