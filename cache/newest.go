@@ -6,7 +6,7 @@ import (
 )
 
 // Newest keeps the newest of many values, up to a number of them and a number of bytes; the very newest is kept whatever its
-// size. The zero value keeps nothing but that one: make one with [NewNewest]. It is not safe for concurrent use.
+// size. The zero value keeps only that one: make one with [NewNewest]. It is not safe for concurrent use.
 type Newest[T any] struct {
 	number, room int
 	kept         []sized[T]
@@ -32,7 +32,7 @@ func (k *Newest[T]) Add(v T, bytes int) {
 	}
 }
 
-// All yields what was kept when All was called, the oldest first.
+// All yields the entries that were kept when All was called, the oldest first.
 func (k *Newest[T]) All() iter.Seq[T] {
 	kept := slices.Clone(k.kept)
 	return func(yield func(T) bool) {

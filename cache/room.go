@@ -2,9 +2,9 @@ package cache
 
 import "strings"
 
-// Room bounds the memory of what waits, and keeps one slot from taking all of it: when 7/8 are used, and a single slot holds
-// more than half of that while others have work, that slot alone gets nothing more. It knows what lies in a queue by asking for
-// it, and counts what lies aside of it. Make one with [NewRoom]. It is not safe for concurrent use.
+// Room bounds the memory of a queue, and keeps one slot from taking all of it: when 7/8 are used, and a single slot holds
+// more than half of that while others have work, that slot alone gets nothing more. It asks a func for the size of
+// the queue, and counts by itself the entries that lie beside it. Make one with [NewRoom]. It is not safe for concurrent use.
 type Room struct {
 	limit  int64                   // bytes; 0: no bound
 	queued func() int64            // bytes of all that lies in the queue

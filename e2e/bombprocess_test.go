@@ -33,7 +33,7 @@ type measured struct {
 	ended  chan struct{}
 	err    error // of Wait; after ended
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	peak    int64      // VmHWM, bytes
 	rss     int64
 	settled map[string]told   // lines with an outcome, by URL

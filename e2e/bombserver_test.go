@@ -22,7 +22,7 @@ type bombServer struct {
 	base  *httptest.Server // good and calm pages
 	steps []hostedStep
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	asked map[string]int
 	next  []string // lines of links that the next calm page has
 	done  bool     // the next calm page is the last

@@ -109,7 +109,7 @@ type realReader struct {
 	*tegenaria.BaseSpider
 	files []pageFile
 
-	mu                           sync.Mutex // guards what follows
+	mu                           sync.Mutex // guards the fields below
 	read, elements, attributes   int
 	mostElements, mostAttributes pageFile
 }

@@ -39,7 +39,7 @@ type weekHost struct {
 type weekWeb struct {
 	running sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	hosts   map[string]*weekHost
 	asked   int
 	tooSoon []string

@@ -65,7 +65,7 @@ const (
 type politeWitness struct {
 	t *testing.T
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	hosts      map[string]*witnessHost
 	run        int
 	pages      int

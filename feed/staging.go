@@ -9,7 +9,7 @@ import (
 
 // staging holds encoded items by the id of their request, in memory up to a bound and beyond that in a spool.
 type staging struct {
-	mu     sync.Mutex // guards what follows, but for the spool's own input and output
+	mu     sync.Mutex // guards the fields below, but for the spool's own input and output
 	chunks map[string][]chunk
 	bound  int
 	memory int // bytes in memory

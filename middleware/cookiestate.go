@@ -18,7 +18,7 @@ import (
 type DurableCookies struct {
 	*Cookies
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	stored []byte     // the checkpoint as of
 	as     uint64     // that many changes
 }

@@ -80,7 +80,7 @@ type TrapGuard struct {
 	options TrapOptions
 	seed    maphash.Seed
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	hosts   map[string]*list.Element
 	recent  list.List   // of *trapHost, the one asked last in front
 	filters int         // hosts with pages

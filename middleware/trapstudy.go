@@ -10,7 +10,7 @@ import (
 // which parameters of them matter. It takes about 170 KiB. What it forgets for want of room counts as new, so that a large
 // site is not taken for a trap.
 type study struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	judged int
 	alarm  bool       // something may be a trap
 	credit int        // URLs that are asked for though they are of a kind that brings nothing new

@@ -25,7 +25,7 @@ type Base struct {
 	handling  atomic.Uint64
 
 	failing  atomic.Bool // whether failures is not 0; spares healthy modules the lock
-	mu       sync.Mutex  // guards what follows
+	mu       sync.Mutex  // guards the fields below
 	failures float64     // as of at
 	at       time.Time
 }

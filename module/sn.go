@@ -11,7 +11,7 @@ import (
 type SNGenerator struct {
 	start, max uint64
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	next   uint64
 	cycles uint64
 }

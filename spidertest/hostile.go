@@ -37,7 +37,7 @@ type HostileServer struct {
 	listen []hostileListener // by hostileTLS
 
 	running sync.WaitGroup
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	closed  bool
 	conns   map[net.Conn]struct{}
 	sent    map[string]int64 // bytes, by case

@@ -22,7 +22,7 @@ type HostileResolver struct {
 	answers [][]netip.Addr
 	running sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	lookups int
 	conns   map[net.Conn]struct{}
 }

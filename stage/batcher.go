@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Batcher gathers what many goroutines add, and hands it on in batches, one after the other, in the one goroutine that calls
+// Batcher gathers the things that many goroutines add, and hands them on in batches, one after the other, in the one goroutine that calls
 // Run. Batches begin a while apart, so that each of them gathers more, unless there is haste. B is the type of a batch, usually
 // a slice or a struct of slices.
 //
@@ -13,10 +13,10 @@ import (
 type Batcher[B any] struct {
 	apart time.Duration
 	hasty func() bool
-	wake  chan struct{} // one token tells that there is something to hand on
+	wake  chan struct{} // one token: there is something to hand on
 	haste chan struct{} // one token ends a pause
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	next   *B
 	some   bool // there is something in next
 	closed bool
@@ -51,7 +51,7 @@ func (b *Batcher[B]) Add(add func(batch *B) (full bool)) {
 	}
 }
 
-// Hurry ends the pause before the next batch: somebody waits for it.
+// Hurry ends the pause before the next batch.
 func (b *Batcher[B]) Hurry() { token(b.haste) }
 
 // Close lets Run return once everything that was added has been handled.

@@ -101,7 +101,7 @@ type run[T any] struct {
 	mark   func(T) // nil: payloads do not want to be marked
 	pump   *pump[T]
 
-	mu    sync.Mutex // guards what follows; never held while user code runs
+	mu    sync.Mutex // guards the fields below; never held while user code runs
 	errs  []error
 	crews []*crew[T]
 	away  map[int]int // goroutines left behind in user code, by stage

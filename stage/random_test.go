@@ -206,6 +206,6 @@ func (tr *trial) run(t *testing.T) {
 		t.Errorf("no error, but only %d of %d payloads were taken", tr.f.produced, tr.f.n)
 	}
 
-	<-time.After(5 * time.Hour) // all come back
+	<-time.After(5 * time.Hour) // all of them return
 	tr.f.each(t, -1)
 }

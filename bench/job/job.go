@@ -169,7 +169,7 @@ func WithoutFragment(url string) string {
 
 // Items is a file of items. Its methods may be called concurrently.
 type Items struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	file    io.Closer
 	buffer  *bufio.Writer
 	encoder *json.Encoder

@@ -59,7 +59,7 @@ func Crawl[L string | []byte](j job.Job, newReader func() Reader[L]) (err error)
 type frontier struct {
 	prefix string // of the URLs that belong to the crawl
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	more    sync.Cond
 	waiting []string
 	first   int // of waiting that was not taken

@@ -7,7 +7,7 @@ import (
 
 // gate counts requests in and holds them back above a number.
 type gate struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	passed  int
 	limit   int           // none while it is 0
 	changed chan struct{} // closed and replaced when passed or limit changes and somebody waits; nil: nobody does

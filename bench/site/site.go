@@ -23,7 +23,7 @@ type Site struct {
 
 	gate gate
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	served map[int]int
 	other  int
 }

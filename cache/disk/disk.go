@@ -31,7 +31,7 @@ type Cache struct {
 
 	bloomOnly bool
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	ready    bool       // Begin was called
 	closed   bool
 	changes  changes // gathered since the last commit
@@ -57,7 +57,7 @@ type Cache struct {
 
 	keyBuf, valueBuf []byte
 
-	syncing sync.Mutex // held during a commit; guards what follows
+	syncing sync.Mutex // held during a commit; guards the fields below
 	durable uint64     // number of the last commit that is
 	synced  time.Time  // when it was
 }

@@ -32,7 +32,7 @@ type flightNotes struct {
 	seed     uint32 // checksum of the job's id: the notes of another job are not valid here
 	suspects atomic.Int32
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	notes  map[tegenaria.Key]note
 	free   []uint32 // places without a note
 	places int      // that the file has

@@ -27,7 +27,7 @@ type guard struct {
 	vfs.FS
 	logs *closedLogs
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	err     error
 	removed []string // held back
 	newest  witness  // of the manifest

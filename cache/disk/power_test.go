@@ -27,7 +27,7 @@ type power struct {
 	disk *vfs.MemFS
 	feed *feedDisk
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	writes int
 	at     int // 0: never
 	rng    *rand.Rand

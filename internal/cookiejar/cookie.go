@@ -28,8 +28,8 @@ import (
 // Cookie is a cookie as a jar keeps it, to be put in and taken out by Cookies.Add and Cookies.All of package middleware.
 //
 // Its JSON is that of browser automation tools: name, value, domain (with a leading dot unless the cookie is for
-// that host alone), path, expires (seconds since 1970, -1 for a session cookie), httpOnly, secure, sameSite. What
-// browser extensions write, hostOnly and expirationDate, is read too. For cookies.txt see [Read].
+// that host alone), path, expires (seconds since 1970, -1 for a session cookie), httpOnly, secure, sameSite. The
+// fields of browser extensions, hostOnly and expirationDate, are read too. For cookies.txt see [Read].
 type Cookie struct {
 	Name, Value string
 	Domain      string // host name in lower case and ASCII, without a leading dot
@@ -57,8 +57,8 @@ func (c *Cookie) goesTo(to Origin) bool {
 	return c.Domain == to.Host || !c.HostOnly && domainMatches(to.Host, c.Domain)
 }
 
-// Complete fills what a cookie that did not come from a server leaves out. The error says what is wrong with one that no
-// server could have set.
+// Complete fills in the fields that a cookie from another source than a server leaves out. The error names the fault of a cookie
+// that no server could have set.
 func Complete(c *Cookie) error {
 	c.Domain = strings.ToLower(c.Domain)
 	if c.Path == "" {

@@ -53,7 +53,7 @@ func ParseDate(s string) (date time.Time, ok bool) {
 	return date, date.Day() == day // 31 February is no date
 }
 
-// isDateDelimiter tells what stands between the tokens of a date.
+// isDateDelimiter reports whether a byte stands between the tokens of a date.
 func isDateDelimiter(c byte) bool {
 	return c == 0x09 || c >= 0x20 && c <= 0x2f || c >= 0x3b && c <= 0x40 || c >= 0x5b && c <= 0x60 || c >= 0x7b && c <= 0x7e
 }

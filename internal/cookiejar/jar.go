@@ -10,11 +10,11 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// Store is what jars share: their lock, and the memory that they may take together. Make one with [NewStore].
+// Store is shared by jars: it has their lock, and bounds the memory that they take together. Make one with [NewStore].
 type Store struct {
 	limits Limits
 
-	mu     sync.Mutex // guards what follows, and all jars
+	mu     sync.Mutex // guards the fields below, and all jars
 	recent list.List  // of *group of all jars, the one used last in front
 	bytes  int        // of memory, about
 	clock  uint64     // counts uses
@@ -52,7 +52,7 @@ type group struct {
 	inJar, inAll *list.Element // of the lists of recent ones
 }
 
-// What a group and a cookie take besides their text: the structs, entries of lists and of the map.
+// The memory that a group and a cookie take besides their text: the structs, entries of lists and of the map.
 const (
 	groupOverhead  = 512
 	cookieOverhead = 192
@@ -155,8 +155,8 @@ func (g *group) guards(c *Cookie) bool {
 	})
 }
 
-// leastWanted chooses what goes when there are too many: what has expired, then what is not secure, then what was not
-// used for longest (RFC 6265bis §5.7).
+// leastWanted chooses the cookie that is removed when there are too many: an expired one, then one that is not secure, then the
+// one that was not used for longest (RFC 6265bis §5.7).
 func (g *group) leastWanted(now time.Time) int {
 	worst := 0
 	for i, c := range g.cookies {
@@ -203,8 +203,8 @@ func (j *Jar) Clear() {
 	}
 }
 
-// shrink makes room among these groups, of which g was not used for longest: it goes, or if it is the only one its
-// cookie that is least wanted. The caller holds mu.
+// shrink makes room among these groups, of which g was not used for longest: it removes g, or the least wanted cookie of g if
+// that is the only group. The caller holds mu.
 func (g *group) shrink(now time.Time, among *list.List) {
 	if among.Len() == 1 && len(g.cookies) > 1 {
 		g.jar.remove(g, g.leastWanted(now))

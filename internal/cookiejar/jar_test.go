@@ -51,7 +51,7 @@ func TestJar(t *testing.T) {
 	}
 }
 
-// Whatever is set, no bound is exceeded, and the store's account of memory comes back to nothing: a jar takes as much as
+// Whatever is set, no bound is exceeded, and the store's account of memory returns to nothing: a jar takes as much as
 // before when all others are cleared. It fails if drop forgets what its cookies take.
 func TestJarsAreBounded(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())

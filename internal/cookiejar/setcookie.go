@@ -18,7 +18,7 @@ const (
 	maxCookieAge      = 400 * 24 * time.Hour
 )
 
-// Origin is what matters to cookies of a URL.
+// Origin is the part of a URL that matters to cookies.
 type Origin struct {
 	Host   string // lower case, ASCII, without port and brackets
 	Path   string // as sent, without query
@@ -137,12 +137,12 @@ func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// isControl tells which bytes make a cookie void (RFC 6265bis §5.6 step 1).
+// isControl reports whether a byte makes a cookie void (RFC 6265bis §5.6 step 1).
 func isControl(r rune) bool { return r < 0x20 && r != '\t' || r == 0x7f }
 
 func trimBlank(s string) string { return strings.Trim(s, " \t") }
 
-// parseMaxAge reads a Max-Age (RFC 6265 §5.2.2). What is not positive ends the cookie at once.
+// parseMaxAge reads a Max-Age (RFC 6265 §5.2.2). A number that is not positive ends the cookie at once.
 func parseMaxAge(s string) (age time.Duration, ok bool) {
 	unsigned := strings.TrimPrefix(s, "-")
 	if unsigned == "" || strings.Trim(unsigned, "0123456789") != "" {

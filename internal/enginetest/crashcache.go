@@ -15,7 +15,7 @@ import (
 
 // CrashStore is what a crashCache keeps on its imagined disk. It is slow, simple, and stores at once.
 type CrashStore struct {
-	mu          sync.Mutex // guards what follows, and the caches
+	mu          sync.Mutex // guards the fields below, and the caches
 	seen        map[tegenaria.Key]*crashRecord
 	queues      map[string][]*crashRecord // in order of acceptance
 	due         []*crashRecord

@@ -32,7 +32,7 @@ type Crawl struct {
 
 	whole *Crawl // of what frozen made: takes its violations
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards the fields below
 	violations []string
 	trace      []string  // of a crawl that is run again
 	last       time.Time // of anything that happened

@@ -23,7 +23,7 @@ type Answer func(ctx *tegenaria.Context) (*tegenaria.Response, error)
 
 // World is a Downloader that answers from memory, and an independent witness of what was asked when.
 type World struct {
-	Mu            sync.Mutex // guards what follows
+	Mu            sync.Mutex // guards the fields below
 	pages         map[string]Answer
 	Log           []visit
 	running, Peak int

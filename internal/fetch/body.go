@@ -20,12 +20,12 @@ type body struct {
 	decoder *httpx.Reader // nil if there is nothing to decode
 	content io.Reader     // the body as it is
 	got     int64         // bytes of it
-	broken  error         // what from failed with, or its decoder
-	failed  error         // what reading content failed with
+	broken  error         // the error of from, or of its decoder
+	failed  error         // the error of reading content
 	share   share
 }
 
-// close gives back what the body holds, except its share of the budget.
+// close gives back all that the body holds, except its share of the budget.
 func (b *body) close() {
 	if b.decoder != nil {
 		b.decoder.Close()
@@ -41,7 +41,7 @@ func (b *body) close() {
 func (b *body) take(resp *http.Response, a *Answer) error {
 	want := resp.ContentLength
 	if resp.Body == http.NoBody {
-		want = 0 // the answer to a HEAD tells the length of a body that does not come
+		want = 0 // the answer to a HEAD has the length of a body that is not sent
 	}
 	b.aim(a)
 	if b.to == toNowhere {
@@ -71,7 +71,7 @@ const (
 var scratches = sync.Pool{New: func() any { return new([scratchSize]byte) }}
 
 // readBody reads the body into memory of exactly its size. want is its length, or less than 1 if that is
-// unknown. With an error comes what was read before it.
+// unknown. With an error it returns the bytes that were read before.
 func (b *body) readBody(want int64) (body []byte, err error) {
 	limit := b.most
 	if want > limit {

@@ -12,14 +12,14 @@ import (
 // Budget shares a number of bytes among the bodies in memory, and whatever else its users count in it. The bytes of a body
 // count until its hold is released; above the bound an exchange waits, with the rest of its body unread.
 //
-// Whoever waits longest may go over the bound when nobody else is over it, and stays over it until it
-// is released: so one reader always makes progress, and the bound is exceeded by one request at most.
+// The reader that has waited longest may go over the bound while no other is over it, and stays over it until its hold is
+// released. So one reader always makes progress, and at most one request exceeds the bound.
 //
-// Inline requests do not wait: what is to be released may stand behind their caller, a pipeline say. Nor
-// do the readers of a slot that an inline request stands in line for: it may have to wait for one of them.
+// Inline requests do not wait: their caller, a pipeline say, may be in the way of the hold that has to be released. Readers of
+// a slot in whose line an inline request stands do not wait either: it may have to wait for one of them.
 //
-// What is given back is garbage until it is collected. Before the sum of both goes over the bound, and much of it is
-// garbage, a collection is run: so the bound is one on the heap, whatever GOGC is, and a crawl of common pages runs none.
+// Released memory is garbage until it is collected. A collection is run before the sum of held and released memory goes over the
+// bound, if much of it is garbage. So the bound is one on the heap, whatever GOGC is, and a crawl of common pages runs none.
 //
 // A Budget may be used concurrently. A nil one has no bound.
 type Budget struct {
@@ -28,19 +28,19 @@ type Budget struct {
 
 	garbage garbage.Bin // of large pieces
 
-	mu      sync.Mutex // guards what follows, and all holds
+	mu      sync.Mutex // guards the fields below, and all holds
 	used    int64      // sum of all holds
 	over    *Hold      // may go over the bound
 	waiting []*wait
 	dirty   atomic.Int64   // bytes of garbage there may be, or more
-	waits   atomic.Bool    // somebody is in waiting; written with mu
+	waits   atomic.Bool    // waiting is not empty; written with mu
 	wanted  map[string]int // inline requests in line, by slot
 }
 
 // Hold is one request's share of a Budget. The zero value holds nothing and is ready to use.
 type Hold struct {
 	used  atomic.Bool // it may hold something; set before it does
-	ended atomic.Bool // its request has settled: what is made of the page later is its keeper's
+	ended atomic.Bool // its request has settled: memory for the page is not counted any more
 	bytes int64
 	Slot  string // of the request; set before the first use
 }
@@ -120,8 +120,8 @@ func (b *Budget) Grow(ctx context.Context, h *Hold, n int64) error {
 	return b.GrowUnless(ctx, h, n, nil)
 }
 
-// GrowUnless is grow that does not wait if mustNot, unless nil, returns true. When that comes true later, somebody calls
-// hurry.
+// GrowUnless is Grow, but it does not wait if mustNot returns true; a nil mustNot never does. If mustNot becomes true later,
+// its owner has to call Hurry.
 func (b *Budget) GrowUnless(ctx context.Context, h *Hold, n int64, mustNot func() bool) error {
 	if b.TryGrow(h, n) {
 		return nil
@@ -131,7 +131,7 @@ func (b *Budget) GrowUnless(ctx context.Context, h *Hold, n int64, mustNot func(
 	b.waiting = append(b.waiting, w)
 	b.serve()
 	b.mu.Unlock()
-	if mustNot != nil && mustNot() { // hurry finds it in the line from here on
+	if mustNot != nil && mustNot() { // from here on Hurry finds it in the line
 		b.Hurry(h)
 	}
 	if b.IsShort() {
@@ -146,7 +146,7 @@ func (b *Budget) GrowUnless(ctx context.Context, h *Hold, n int64, mustNot func(
 	}
 }
 
-// Hurry ends the waiting of a hold, above the bound if need be: somebody else waits for the one who waits.
+// Hurry ends the wait of a hold, above the bound if need be: another request waits for this one.
 func (b *Budget) Hurry(h *Hold) {
 	if !b.IsShort() {
 		return
@@ -233,7 +233,7 @@ func (b *Budget) collect(n int64) {
 	b.dirty.Store(b.garbage.Left())
 }
 
-// Close gives back to the system what large pages have left.
+// Close gives memory that large pages have left behind back to the system.
 func (b *Budget) Close() {
 	if b != nil {
 		b.garbage.Close()
@@ -258,7 +258,7 @@ func (b *Budget) Move(h, to *Hold) {
 	}
 }
 
-// Want tells that an inline request stands in line for a slot. The func it returns ends that.
+// Want notes that an inline request stands in line for a slot, until the func that it returns is called.
 func (b *Budget) Want(slot string) (stop func()) {
 	if b == nil {
 		return func() {}
@@ -295,8 +295,8 @@ func (b *Budget) take(h *Hold, n int64) bool {
 	return true
 }
 
-// serve lets go on who may, oldest first: nobody overtakes a reader that waits for much, except the one
-// that is over the bound already and those that an inline request may wait for. The caller holds mu.
+// serve lets readers go on whose bytes there is room for, oldest first. No reader overtakes one that waits for much, except
+// the one that is over the bound already and those that an inline request may wait for. The caller holds mu.
 func (b *Budget) serve() {
 	left := b.waiting[:0]
 	for _, w := range b.waiting {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Limits bound each exchange of a [Client]. The zero value of a field is no bound, but of Ratio and Header.
+// Limits bound each exchange of a [Client]. A field that is zero sets no bound; Ratio and Header have defaults.
 type Limits struct {
 	Body         int64         // largest body in memory, in bytes
 	Spool        int64         // largest body in a file, in bytes
@@ -44,12 +44,12 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// Config is what a [Client] is made of. The zero value makes connections to public addresses alone.
+// Config configures a [Client]. With the zero value it connects to public addresses only.
 type Config struct {
 	Limits       Limits
 	Agent        string         // User-Agent of requests that have none
 	AllowPrivate []netip.Prefix // special-purpose addresses that may be dialled
-	Loopback     *Loopback      // what may be dialled of this machine; nil: nothing
+	Loopback     *Loopback      // addresses of this machine that may be dialled; nil: none
 	HTTP         *http.Client   // sends the requests, redirects off; nil: the Client makes its own connections
 	TLS          *tls.Config    // of the Client's own connections; nil: the default
 	Concurrency  int            // how many exchanges run at once: so many idle connections to one host are kept
@@ -86,7 +86,7 @@ func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	if err == nil {
 		return answer, nil
 	}
-	// Where the time ran out, or the request was given up, net/http's error is but the effect.
+	// If the time ran out or the request was given up, net/http's error is only the effect.
 	if cause := context.Cause(x.life); cause != nil {
 		return nil, cause
 	}

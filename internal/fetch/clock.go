@@ -22,7 +22,7 @@ type clock struct {
 	limits timeLimits
 	cancel context.CancelCauseFunc
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	timer   *time.Timer
 	all     time.Time // when the whole exchange is over
 	asked   time.Time // when the request was sent to the connection; zero before
@@ -75,7 +75,7 @@ func (c *clock) next() (at time.Time, which Phase) {
 	return at, which
 }
 
-// slowest is how long the body may take for what has come of it and one byte more. The caller holds mu.
+// slowest returns how long the body may take for the bytes that have come and one more. The caller holds mu.
 func (c *clock) slowest() time.Duration {
 	return max(rateGrace, time.Duration(float64(c.got+1)/float64(c.limits.rate)*float64(time.Second)))
 }
@@ -178,7 +178,7 @@ func (c *clock) came(n int) {
 	c.last, c.reading = time.Now(), false // the timer finds out by itself
 }
 
-// pause lets the clock stand still: the server is not to blame for what comes now.
+// pause stops the clock: the server is not to blame for the time that passes now.
 func (c *clock) pause() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -203,7 +203,7 @@ func (c *clock) goOn() {
 	c.arm(now)
 }
 
-// left returns what is left of the whole exchange's time, and the error when it is over; 0 is no limit.
+// left returns how much of the whole exchange's time is left, and the error for when it is over; 0 is no limit.
 func (c *clock) left() (time.Duration, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

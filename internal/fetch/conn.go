@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// dialled is a connection that knows what it took to make it.
+// dialled is a connection that knows how long it took to make it.
 type dialled struct {
 	net.Conn
 	lookup, connect time.Duration
@@ -40,7 +40,7 @@ func (d *dialled) SyscallConn() (syscall.RawConn, error) {
 // liveConns are the open connections of a downloader. net/http forgets some of HTTP/2 while they are open: those that
 // it must not use again, but on which a stream has not ended. It may be used concurrently; the zero value is empty.
 type liveConns struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	open   map[*dialled]struct{}
 	closed bool
 }

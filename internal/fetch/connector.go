@@ -20,8 +20,8 @@ import (
 // errSlowHandshake is the failure of a handshake that took longer than Limits.Handshake.
 var errSlowHandshake = errors.New("the TLS handshake took too long")
 
-// connector makes the connections of a transport, and looks at what comes over those of HTTP/1. For that it makes TLS
-// itself: between net/http's TLS and net/http's HTTP nobody else can stand.
+// connector makes the connections of a transport, and looks at the bytes that come over those of HTTP/1. For that it makes TLS
+// itself, because nothing can be put between net/http's TLS and net/http's HTTP.
 type connector struct {
 	dial   dialFunc
 	config *tls.Config   // never nil
@@ -57,7 +57,7 @@ func (c *connector) plain(ctx context.Context, network, hostport string) (net.Co
 	return httpx.NewConn(conn), nil
 }
 
-// secure connects with TLS. net/http speaks HTTP/2 over what is a *tls.Conn.
+// secure connects with TLS. net/http speaks HTTP/2 over a connection that is a *tls.Conn.
 func (c *connector) secure(ctx context.Context, network, hostport string) (net.Conn, error) {
 	if err := countDial(ctx); err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ type carrier struct{ net.Conn }
 func (c carrier) UnencryptedNetConn() net.Conn { return c.Conn }
 
 // watchHTTP2 puts an [httpx.HTTP2Conn] between the connections of a transport and its HTTP/2. net/http has a func for
-// each protocol, which takes a *tls.Conn; the one for HTTP/2 without TLS takes what that carries.
+// each protocol, which takes a *tls.Conn; the one for HTTP/2 without TLS takes the connection that the *tls.Conn carries.
 func watchHTTP2(t *http.Transport) {
 	t.CloseIdleConnections() // there are none, but it makes net/http enter its funcs
 	handOver := t.TLSNextProto["unencrypted_http2"]
@@ -147,7 +147,7 @@ func (c *connector) forProxy() *connector {
 type tunnel struct {
 	proxy   *url.URL
 	toProxy dialFunc
-	agent   string // who asks
+	agent   string // the User-Agent
 	limits  Limits
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/httpx"
 )
 
-// wireBody reads the body as it comes. It counts and times what it reads, and remembers how reading failed.
+// wireBody reads the body as it comes. It counts and times the bytes it reads, and remembers how reading failed.
 type wireBody struct{ b *body }
 
 // Read reads the coded body.

@@ -105,8 +105,8 @@ func (g *dialGuard) mayDial(addr netip.Addr, asked string) bool {
 	return global6.Contains(addr) && !inAny(special6, addr)
 }
 
-// checkLiteral judges a target that somebody else will look up and dial: only a host that says by itself
-// that it is not public can be refused.
+// checkLiteral judges a target that a proxy will look up and dial: only a host that is written as an address that is not
+// public can be refused.
 func (g *dialGuard) checkLiteral(host, asked string) error {
 	if httpx.IsLocalhost(host) {
 		return g.check(netip.AddrFrom4([4]byte{127, 0, 0, 1}), asked)
@@ -141,7 +141,7 @@ func IsPublic(addr netip.Addr) bool {
 	return addr.IsValid() && new(dialGuard).mayDial(addr.WithZone(""), "")
 }
 
-// What is not public, from the IANA special-purpose address registries (RFC 6890): private and shared
+// The addresses that are not public, from the IANA special-purpose address registries (RFC 6890): private and shared
 // networks, loopback, link-local and with it most metadata services, documentation, benchmarks,
 // protocol assignments, multicast, reserved.
 var (

@@ -190,7 +190,7 @@ func (e *HeaderTooLargeError) Error() string {
 	return fmt.Sprintf("the header of the response of %s is larger than Limits.Header = %d bytes", urlx.Redact(e.URL), e.Limit)
 }
 
-// FramingError is the failure of a response that does not say, or says in two ways, where it ends: what comes behind
+// FramingError is the failure of a response that does not say, or says in two ways, where it ends: the bytes behind
 // it could be taken for the answer to another request (RFC 9112 §11.2). Its connection is closed. In a body it is the
 // cause of a [*TruncatedBodyError].
 type FramingError struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// Answer is what the server has answered. It is never recycled.
+// Answer is the answer of the server. It is never recycled.
 type Answer struct {
 	Status   int
 	Header   http.Header     // never nil; without the fields of a content coding that was removed
@@ -72,7 +72,7 @@ func (x *exchange) run() (*Answer, error) {
 	x.clock.answered()
 	x.body.from = resp.Body
 	if resp.StatusCode < http.StatusOK {
-		// A switch of protocols that nobody asked for: the body is the bare connection, deaf to timeouts.
+		// A switch of protocols that was not asked for: the body is the bare connection, which knows no timeouts.
 		return nil, &UnexpectedStatusError{Status: resp.StatusCode, URL: x.url}
 	}
 	if limit := x.client.config.Limits.HeaderFields; countFields(resp.Header) > limit {

@@ -12,10 +12,10 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// explain says in our words what net/http says in its own, or does not say at all.
+// explain makes one of our errors of an error of net/http, if there is one for it.
 func (x *exchange) explain(err error) error {
 	if x.client.config.HTTP != nil {
-		return err // what it bounds, and how, is its owner's
+		return err // the owner of the client knows its bounds
 	}
 	var private *PrivateAddressError
 	var unanswered *UnansweredError
@@ -50,7 +50,7 @@ func (x *exchange) explain(err error) error {
 	return shortened(err)
 }
 
-// withoutWrapper returns what net/http wraps when it gives up an HTTP/1 connection for whatever reason. Its text says
+// withoutWrapper returns the error that net/http wraps when it gives up an HTTP/1 connection for whatever reason. Its text says
 // that the connection has broken, which is not so: a malformed response is in the same wrapper.
 func withoutWrapper(err error) error {
 	const wrapper = "net/http: HTTP/1.x transport connection broken: "
@@ -82,11 +82,11 @@ func (x *exchange) proxyOf(err error) string {
 	return urlx.Redact(*x.r.Proxy)
 }
 
-// shortError is an error with a long text. Errors are kept, and net/http quotes what a server has sent: of that nothing
-// is kept but what the text still has.
+// shortError is an error with a long text. Errors are kept, and net/http quotes what a server has sent: only the part
+// of the quote that is in the text is kept.
 type shortError struct {
 	text string
-	err  error // what of the chain can be kept; nil: nothing
+	err  error // the part of the chain that can be kept; nil: none
 }
 
 // Error returns the beginning of the text.

@@ -50,7 +50,7 @@ func (s *Loopback) Has(hostport string) bool {
 	return ok
 }
 
-// List returns what was added, sorted.
+// List returns the addresses that were added, sorted.
 func (s *Loopback) List() []string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()

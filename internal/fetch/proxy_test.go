@@ -27,7 +27,7 @@ type testProxy struct {
 	silent   atomic.Bool
 
 	wg    sync.WaitGroup
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	conns []net.Conn
 	asked []string // targets, with the credentials in front
 	agent string   // who asked for them, the last time

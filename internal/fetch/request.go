@@ -18,7 +18,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// Request is what an exchange asks for. Its maps and slices belong to the exchange until that is over.
+// Request is the request of an exchange. Its maps and slices belong to the exchange until that is over.
 type Request struct {
 	URL      string            // absolute, http or https
 	Method   string            // GET if empty
@@ -45,8 +45,8 @@ type Writer interface {
 	// Takes reports whether the body of a response with this status goes to the writer. Any other goes where it went
 	// without one.
 	Takes(status int) bool
-	// WriteWithin writes a piece, as [io.Writer] does. left is what is left of the exchange's time, and late the
-	// exchange's failure when it is over; 0 is no limit. The exchange waits for it, whatever it takes.
+	// WriteWithin writes a piece, as [io.Writer] does. left is how much of the exchange's time is left, 0 for no limit, and late
+	// the exchange's failure when it is over. The exchange waits until WriteWithin returns, however long that takes.
 	WriteWithin(p []byte, left time.Duration, late error) (int, error)
 }
 
@@ -64,7 +64,7 @@ var (
 	errBadHost  = errors.New("not a host name")
 )
 
-// request makes of the caller's request what net/http sends. The errors are [*RequestError]s, and those of ReadBody; none
+// request makes a request for net/http of the caller's. The errors are [*RequestError]s, and those of ReadBody; none
 // holds a header's or a cookie's value.
 func (x *exchange) request() (*http.Request, error) {
 	r := &x.r

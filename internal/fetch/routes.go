@@ -45,7 +45,7 @@ type routes struct {
 	direct *route
 	live   liveConns
 
-	mu      sync.Mutex // guards what follows, and the routes' counts
+	mu      sync.Mutex // guards the fields below, and the routes' counts
 	proxied map[string]*route
 	enters  uint64
 }
@@ -92,7 +92,7 @@ func (rs *routes) connector(dial dialFunc) *connector {
 }
 
 // transport sets no MaxConnsPerHost: with HTTP/2 requests can then wait for ever (golang/go#34941), and slots
-// bound what a host gets.
+// bound the requests to a host.
 func (rs *routes) transport(c *connector) *http.Transport {
 	perHost := max(rs.config.Concurrency, 2)
 	t := &http.Transport{
@@ -152,7 +152,7 @@ func (rs *routes) take(proxyURL string) (way, idle *route, err error) {
 	return way, idle, nil
 }
 
-// leave ends what enter began.
+// leave ends the use of a route that enter began.
 func (rs *routes) leave(way *route) {
 	if way == rs.direct {
 		return
@@ -166,7 +166,7 @@ func (rs *routes) leave(way *route) {
 	}
 }
 
-// makeRoom forgets the proxy that was not used for the longest time, and returns it if nobody uses it now.
+// makeRoom forgets the proxy that was not used for the longest time, and returns it if no exchange uses it now.
 // The caller holds mu.
 func (rs *routes) makeRoom() (idle *route) {
 	if len(rs.proxied) < maxProxies {
@@ -284,7 +284,7 @@ func throughClient(client *http.Client, u *url.URL, agent string) (*route, error
 	return &route{send: traced(withoutRedirects(client, t)), closeIdle: t.CloseIdleConnections, absolute: u.Scheme != "socks5"}, nil
 }
 
-// socksDial connects through a SOCKS5 proxy (RFC 1928), which looks names up. net/http could do so too, but
+// socksDial connects through a SOCKS5 proxy (RFC 1928), which looks names up. net/http could do so too, but it
 // would wait without end for a proxy that accepts a connection and then says nothing.
 func socksDial(u *url.URL, dialer *net.Dialer) (dialFunc, error) {
 	var auth *proxy.Auth

@@ -1,6 +1,6 @@
 package fetch
 
-// share is what a body has of the budget.
+// share is a body's part of the budget.
 type share struct {
 	reserved int64 // bytes of the hold that belong to the body
 	windows  int64 // bytes that its decoders keep
@@ -61,11 +61,11 @@ func (b *body) claim(n int64) error {
 	return budget.Grow(x.life, hold, n)
 }
 
-// keepReserved gives back what was reserved above n bytes.
+// keepReserved gives back the reserved bytes above n.
 func (b *body) keepReserved(n int) {
 	b.of.client.config.Bodies.Shrink(b.of.r.Hold, b.share.reserved-int64(n))
 	b.share.reserved = int64(n)
 }
 
-// giveWindows gives back what the decoders have kept.
+// giveWindows gives back the bytes that the decoders have kept.
 func (b *body) giveWindows() { b.of.client.config.Bodies.Shrink(b.of.r.Hold, b.share.counted) }

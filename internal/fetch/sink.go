@@ -19,11 +19,11 @@ const (
 	toWriter         // the request's Writer
 	toSpool          // a temporary file
 	toNowhere        // that of a redirect that is followed
-	toBeginning      // memory, and what is too long is left
+	toBeginning      // memory, as far as there is room: the rest is not read
 )
 
-// Of the body of a redirect that is followed so much is read, for so long: then its connection can serve again, and the
-// answer has what an honest server says in it. Its target is what counts, whatever becomes of the body.
+// How much of the body of a followed redirect is read, and for how long: then its connection can be used again, and the answer
+// has the text that an honest server sends with it. Only its target counts, whatever becomes of the body.
 const (
 	skimmed  = 64 << 10 // bytes
 	skimTime = time.Second

@@ -39,7 +39,7 @@ type tracer struct {
 	clock   *clock
 	dials   atomic.Int32
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	conn      net.Conn
 	reused    bool
 	got       time.Time // when the connection was there
@@ -128,7 +128,7 @@ func (t *tracer) cut() error {
 	return nil
 }
 
-// transfer returns what is known when the header has come.
+// transfer returns the facts that are known when the header has come.
 func (t *tracer) transfer(answer *http.Response) *Transfer {
 	t.mu.Lock()
 	defer t.mu.Unlock()

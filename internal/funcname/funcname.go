@@ -1,5 +1,5 @@
-// Package funcname tells which func a func value is, as far as that can be told: requests that are stored name the func
-// that shall read their response.
+// Package funcname finds out which func a func value is, as far as that is possible: stored requests name the func that is to
+// read their response.
 //
 // A func value points to the address of its code, followed by what it captured. Two func values are the same if that
 // pointer is the same: top-level funcs, and a value that was kept. A method value (s.ParsePage) is made anew each time it is
@@ -57,7 +57,7 @@ type TakenError struct {
 	Method bool   // they are method values of one method and one receiver, or of receivers that are no pointers
 }
 
-// Error says by what the two are the same.
+// Error says in which way the two are the same.
 func (e *TakenError) Error() string {
 	if e.Method {
 		return fmt.Sprintf("it is the same method as %q", e.Name)
@@ -87,7 +87,7 @@ func (t *Table) Add(f Func, name string) error {
 	return nil
 }
 
-// Name returns the name of a func; known is false for one that nobody named.
+// Name returns the name of a func; known is false for one that was given no name.
 func (t *Table) Name(f Func) (name string, known bool) {
 	if name, known = t.funcs[f]; known {
 		return name, true
@@ -117,7 +117,7 @@ type methodName struct {
 	iface    bool           // the receiver is an I
 }
 
-// MethodOf returns what recognises the method values of a value, which must not be nil: written of the value itself, of
+// MethodOf returns a [Method] that recognises the method values of a value, which must not be nil: written of the value itself, of
 // the embedded one from which the method is promoted, or of an I that holds the value.
 func MethodOf[I any](value I, name string) *Method[I] {
 	names := append(methodNames(reflect.ValueOf(value), name), methodName{symbol: symbolOf(reflect.TypeFor[I](), name, false), iface: true})

@@ -23,7 +23,7 @@ func symbolOf(t reflect.Type, method string, pointer bool) string {
 	return path + "." + name + "." + method + methodValue
 }
 
-// linkerPath escapes an import path as the linker does: dots behind the last slash, and what is not
+// linkerPath escapes an import path as the linker does: dots behind the last slash, and all that is not
 // plain ASCII.
 func linkerPath(path string) string {
 	slash := strings.LastIndexByte(path, '/')

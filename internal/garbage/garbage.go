@@ -21,7 +21,7 @@ const (
 	// unused is how much memory that is free, or will be after a collection, the process may keep when memory is short:
 	// the large pieces that come next may not fit into it.
 	unused = 32 << 20
-	// calm is how long after it that is done: what comes next may use it again.
+	// calm is how long after it that is done: the next pages may use it again.
 	calm = 2 * time.Second
 )
 
@@ -29,7 +29,7 @@ const (
 type Bin struct {
 	collecting sync.Mutex // held during a collection
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	recent int64      // bytes that were added after the newest collection that is known of had ended
 	older  int64      // and after the one before it
 	cycles uint64     // collections that have ended, when it was looked at

@@ -11,33 +11,33 @@ import (
 // Call is user code that one goroutine runs, one piece after the other, such as all callbacks of one page. A [Watch] runs it.
 // Whoever makes a Call sets the exported fields before its first piece. It must not be copied.
 type Call struct {
-	Owner  Owner      // is told what becomes of the code
-	Worker stage.Call // of the pool that runs it: it is replaced when the code is given up; zero where the caller waits by itself
+	Owner  Owner      // is told when the code is slow or given up
+	Worker stage.Call // the pool worker that runs it, replaced when the code is given up; zero where the caller waits by itself
 	Life   Context    // is cancelled when the code has run too long; without a Parent nothing is cancelled
 
 	joined bool  // the watch knows it; belongs to the goroutine that runs it
-	seat   *seat // where it is found then; nil: in the ring
+	seat   *seat // where the watch finds it then; nil: in the ring
 
 	state atomic.Int32 // written by the holder of mu
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	at      string     // the stage of the present piece, or of the last one
-	untimed bool       // it has all the time it wants, or Bound's
+	untimed bool       // it has no limit, or that of Bound
 	start   time.Time
-	waits   int           // how often it waits for the engine at this moment: its clock stands
-	since   time.Time     // then: since when
+	waits   int           // how many Pauses are open: while there are any, its clock stands
+	since   time.Time     // when the clock stopped, while it stands
 	limit   time.Duration // see Bound; 0: none
-	tooLate error         // when that is over; nil: the errand has it
+	tooLate error         // the error when that is over; nil: the errand makes it
 	late    Late          // not started yet, or nil
 	errand  Errand        // nil: none
 	kept    bool          // it was given up, and its owner keeps something open until that is told
-	left    chan struct{} // closed when it was given up; nil where nobody waits for that
+	left    chan struct{} // closed when it is given up; nil unless Apart waits for that
 
 	prev, next *Call // guarded by the watch
 }
 
-// The states of a call, in this order. A piece that begins makes it running, its end idle; only a call that was given up
-// stays so.
+// The states of a call, in this order. A piece that begins makes it running, its end makes it idle; a call that is gone stays
+// gone.
 const (
 	idle    int32 = iota // no piece is running
 	running              // a piece is
@@ -49,11 +49,11 @@ const (
 // GivenUp reports whether the code was given up. It may be called concurrently.
 func (c *Call) GivenUp() bool { return c.state.Load() == gone }
 
-// Overdue reports whether the code is over its limit, or was given up: what it sends must not wait. It may be called
+// Overdue reports whether the code is over its limit or was given up: requests that it sends must not be held back. It may be called
 // concurrently.
 func (c *Call) Overdue() bool { return c.state.Load() >= overdue }
 
-// Forsake marks a call as given up that stands for another one: it is never run.
+// Forsake marks a call as given up that is never run, but stands for another one.
 func (c *Call) Forsake() { c.state.Store(gone) }
 
 // Joined reports whether a watch knows the call. Only the goroutine that runs it may ask.
@@ -65,7 +65,7 @@ func (c *Call) runs() bool {
 	return state != idle && state != gone
 }
 
-// Owner has user code running. It is told when the code takes long, and once when the code is given up. The methods may be
+// Owner is told of its user code: when that takes long, and once when it is given up. The methods may be
 // called in any goroutine.
 type Owner interface {
 	// Slow is told that the code has been running for a minute.
@@ -73,7 +73,7 @@ type Owner interface {
 	// Doom decides what becomes of the owner, before the code itself can learn that it was given up. It is called with locks
 	// held: it must neither wait nor use the watch. kept is handed on to Abandon.
 	Doom() (kept bool)
-	// Abandon follows Doom. It tells of the loss and gives back what the owner holds.
+	// Abandon follows Doom. It reports the loss and gives back all that the owner holds.
 	Abandon(Loss)
 }
 
@@ -88,20 +88,20 @@ type Loss struct {
 type Errand interface {
 	// TooLate makes the error of a limit that is over.
 	TooLate(limit time.Duration) error
-	// Cancel tells the code to return. It must not wait.
+	// Cancel has the code return. It must not wait.
 	Cancel(cause error)
 	// LetGo is told that the code was given up.
 	LetGo()
 }
 
-// Late is what is started only for code that does not return at once, as a receiver for code that seldom sends.
+// Late is started only for code that does not return at once: a receiver, say, for code that seldom sends.
 type Late interface {
 	// Start must not wait, and may be called more than once.
 	Start()
 }
 
-// seat is where the watch finds the call that a worker of a pool is in. Each has memory of its own: the processors
-// shall not take it away from each other.
+// seat is where the watch finds the call that a worker of a pool is in. It fills a cache line, so that processors do not take it
+// away from each other.
 type seat struct {
 	call atomic.Pointer[Call]
 	_    [56]byte
@@ -117,8 +117,8 @@ const (
 )
 
 // Run runs a piece of a call that has joined. late is started when the code does not return soon, and may be nil. alive is
-// false if the code was given up, or must not run because the watch is closed: then the caller must not touch what it was
-// given. Code that ends its goroutine (runtime.Goexit, which FailNow of a test calls) is given up.
+// false if the code was given up, or must not run because the watch is closed: then the caller must not touch the values
+// that the code has. Code that ends its goroutine (runtime.Goexit, which FailNow of a test calls) is given up.
 func (w *Watch) Run(c *Call, at string, late Late, code func()) (alive bool) {
 	if !w.begin(c, at, late) {
 		return false
@@ -144,7 +144,7 @@ func (w *Watch) Enter(c *Call, at string) bool {
 	return false
 }
 
-// Exit ends what Enter began. It returns false if the code was given up.
+// Exit ends a call that Enter began. It returns false if the code was given up.
 func (w *Watch) Exit(c *Call) (alive bool) {
 	alive = w.end(c)
 	w.Leave(c)
@@ -212,8 +212,8 @@ func (w *Watch) Bound(c *Call, errand Errand, started time.Time, limit time.Dura
 	}
 }
 
-// Limited gives a running errand a limit from now on, for a part that is somebody else's code, or takes it away: 0.
-// tooLate is the error when it is over.
+// Limited gives a running errand a limit from now on, for a part of it that is user code. tooLate is the error when it is over.
+// The limit 0 takes the limit away.
 func (w *Watch) Limited(c *Call, limit time.Duration, tooLate error) {
 	c.mu.Lock()
 	if !c.runs() || c.errand == nil {
@@ -229,8 +229,8 @@ func (w *Watch) Limited(c *Call, limit time.Duration, tooLate error) {
 	}
 }
 
-// Pause stops the clock of the code until Resume: it waits for the engine, as for room in a buffer. That time is not its
-// own. The calls may nest, and come from any goroutine.
+// Pause stops the clock of the code until Resume: the code waits for the engine, as for room in a buffer. Pauses may nest, and
+// come from any goroutine.
 func (w *Watch) Pause(c *Call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -239,7 +239,7 @@ func (w *Watch) Pause(c *Call) {
 	}
 }
 
-// Resume ends what Pause began.
+// Resume ends a Pause.
 func (w *Watch) Resume(c *Call) {
 	c.mu.Lock()
 	if c.waits--; c.waits > 0 {
@@ -267,7 +267,7 @@ func (w *Watch) Why(c *Call) error {
 	return c.tooLate
 }
 
-// due tells when a running call needs attention next. The caller holds the call's mu.
+// due returns when a running call needs attention next. The caller holds the call's mu.
 func (w *Watch) due(c *Call) (time.Time, bool) {
 	state := c.state.Load()
 	switch {

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// Context is a context that can be cancelled, as [context.WithCancelCause] makes one. It costs nothing until somebody asks
-// for its Done or a Value: most pages come and go before anybody does. It must not be copied.
+// Context is a context that can be cancelled, as [context.WithCancelCause] makes one. It costs next to nothing until
+// its Done or a Value is asked for, which most pages never do. It must not be copied.
 type Context struct {
 	Parent context.Context              // set before the first use
 	state  atomic.Pointer[contextState] // nil: neither made nor cancelled
 }
 
-// contextState is what has become of a Context.
+// contextState is the state of a Context that was made or cancelled.
 type contextState struct {
-	made context.Context // nil: it was cancelled before anybody asked
+	made context.Context // nil: it was cancelled before it was asked for
 	stop context.CancelCauseFunc
 	why  error
 }
 
-// endedWell is the state of what has ended as it should.
+// endedWell is the state of a Context that was cancelled because its work is done.
 var endedWell = &contextState{why: context.Canceled}
 
 // make returns the context behind the lazy one.
@@ -36,7 +36,7 @@ func (l *Context) make() context.Context {
 	if l.state.CompareAndSwap(old, &contextState{made: made, stop: stop}) {
 		return made
 	}
-	stop(nil) // somebody else was faster
+	stop(nil) // another goroutine was faster
 	return l.make()
 }
 

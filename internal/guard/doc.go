@@ -1,4 +1,4 @@
-// Package guard runs code that is not the engine's own, and keeps what it does wrong away from the engine.
+// Package guard runs code that is not the engine's own, and keeps its faults away from the engine.
 //
 // A [Watch] knows which code is running. Code belongs to a [Call], which has an [Owner]; it joins, runs its pieces one after
 // the other, and leaves. A piece that is over its limit has its [Context] cancelled; one that does not return soon after
@@ -6,13 +6,13 @@
 //
 //	idle → running → slow → overdue → gone
 //
-// The end of a piece makes it idle again; gone is for good. Giving up has two steps. Doom has the owner decide what becomes of
-// it, before the code can learn of it. Abandon tells of the loss and gives back what the owner holds. Nobody waits for the code
-// itself: it goes on in a goroutine that nothing depends on, [Call.GivenUp] says that nothing is taken from it any more.
+// The end of a piece makes it idle again; gone is for good. Giving up has two steps. Doom has the owner decide its outcome
+// before the code can learn that it was given up. Abandon reports the loss and gives back all that the owner holds. Nothing
+// waits for the code itself: it goes on in a goroutine on which nothing depends, and [Call.GivenUp] has its values refused.
 //
 // [Go] is the one way to start code that may be left behind, and [Watch.Apart] runs a call that way for a caller that has to go on.
-// [Protect] turns a panic into an error, a Context is cheap to give to code that never looks at it, a [Door] waits for those who
-// are inside, and [Writers] lend what user code wants to be written to, so that a Write that was left behind stays the only one.
+// [Protect] turns a panic into an error, a Context is cheap to give to code that never looks at it, a [Door] waits for those
+// inside, and [Writers] lend the io.Writers of user code, so that a Write that was left behind stays the only one.
 //
 // A short example, of a plugin that has a second to start:
 //

@@ -8,8 +8,8 @@ import (
 // Door counts the code that is inside of it. Code that was left behind may be there when all else is over: whoever closes
 // the door waits until it has left. Make one with [NewDoor]. It may be used concurrently.
 type Door struct {
-	state   atomic.Int64  // twice the number of those inside, plus one if nobody may enter any more
-	empty   chan struct{} // closed when the door is closed and nobody is inside any more
+	state   atomic.Int64  // twice the number of those inside, plus one if the door is closed
+	empty   chan struct{} // closed when the door is closed and the last one has left
 	emptied sync.Once
 }
 
@@ -25,7 +25,7 @@ func (d *Door) Enter() bool {
 	return false
 }
 
-// Leave ends what Enter began.
+// Leave ends a stay that Enter began.
 func (d *Door) Leave() {
 	if d.state.Add(-2) == 1 {
 		d.emptied.Do(func() { close(d.empty) })
@@ -44,7 +44,7 @@ func (d *Door) Go(code func()) bool {
 	return true
 }
 
-// Close lets nobody in any more. The channel is closed when the last one has left.
+// Close closes the door for entering. The channel is closed when the last one inside has left.
 func (d *Door) Close() <-chan struct{} {
 	d.state.Add(2)
 	d.state.Or(1)

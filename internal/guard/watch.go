@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// Config is what a [Watch] is made with.
+// Config configures a [Watch].
 type Config struct {
 	Limit   time.Duration         // how long a piece may take; 0: any time
 	TooLate func(at string) error // makes the error that the Life of a piece over Limit is cancelled with
 	Overdue func()                // is called when pieces are over Limit, before they are given up; may wait a little
-	Untimed []string              // stages whose pieces have all the time they want, or that of Bound
-	Rows    []int                 // for each pool of workers how many it has
+	Untimed []string              // stages whose pieces have no limit, or that of Bound
+	Rows    []int                 // the number of workers of each pool
 }
 
 // Watch knows which user code is running. A piece that overruns the limit, or has not returned when the watch is closed, is
-// given up: its owner is told, its worker is replaced, and what it still does has no effect. One timer serves all calls. Make
+// given up: its owner is told, its worker is replaced, and it has no effect any more. One timer serves all calls. Make
 // one with [NewWatch]. It may be used concurrently.
 type Watch struct {
 	cfg  Config
@@ -30,12 +30,12 @@ type Watch struct {
 
 	rows [][]seat
 
-	mu      sync.Mutex // guards what follows; taken before a call's
+	mu      sync.Mutex // guards the fields below; taken before a call's
 	head    Call       // of a ring
 	timer   *time.Timer
 	losses  map[string]int // calls that were given up, by stage
-	leaving int            // those whose farewell is not over
-	empty   chan struct{}  // closed when there are none any more; nil unless somebody waits
+	leaving int            // calls whose farewell is not over
+	empty   chan struct{}  // closed when there are none any more; nil unless Wait waits
 }
 
 // never is later than every alarm.
@@ -74,7 +74,7 @@ func (w *Watch) Join(c *Call) {
 	c.prev.next, c.next.prev = c, c
 }
 
-// Leave ends what Sit or Join began, if either did. No piece is running.
+// Leave ends a stay that Sit or Join began, if there is one. No piece may be running.
 func (w *Watch) Leave(c *Call) {
 	if !c.joined {
 		return
@@ -119,8 +119,8 @@ func (w *Watch) unlink(c *Call) {
 	}
 }
 
-// await sees to it that the timer fires in time. What begins while the calls are looked at finds no alarm, and waits
-// for the end of that.
+// await sees to it that the timer fires in time. While look goes through the calls there is no alarm, so that await waits for
+// its end.
 func (w *Watch) await(due time.Time) {
 	if int64(due.Sub(w.base)) >= w.alarm.Load() {
 		return
@@ -143,14 +143,14 @@ func (w *Watch) arm(at int64, now time.Time) {
 	}
 }
 
-// slowCall is what is told of a call that has been running for long: the call itself may end meanwhile.
+// slowCall is a copy of what Owner.Slow is told of a call, which may end meanwhile.
 type slowCall struct {
 	owner Owner
 	at    string
 	took  time.Duration
 }
 
-// found is what a look has found to do without locks.
+// found is the work that look has found, to be done without locks.
 type found struct {
 	slow []slowCall
 	lost []*Call
@@ -179,7 +179,7 @@ func (w *Watch) look() {
 	}
 	w.mu.Unlock()
 	if f.over && w.cfg.Overdue != nil {
-		w.cfg.Overdue() // what it sent before it is given up counts
+		w.cfg.Overdue() // requests that it sent before it is given up count
 	}
 	for _, c := range f.slow {
 		c.owner.Slow(c.at, c.took)
@@ -231,7 +231,7 @@ func (w *Watch) drop(c *Call) {
 	w.losses[c.at]++
 }
 
-// farewell does what follows a drop, without the lock.
+// farewell does the part of a drop that needs no lock.
 func (w *Watch) farewell(c *Call) {
 	defer w.farewellOver()
 	if c.errand != nil {

@@ -23,7 +23,7 @@ type owner struct {
 	kept  bool
 	takes time.Duration // how long Abandon takes
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	told  []string
 	loss  guard.Loss
 	doom  time.Duration // when

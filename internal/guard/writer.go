@@ -7,18 +7,18 @@ import (
 )
 
 // Writers lends the io.Writers of user code, each to any number of borrowers one after the other. A Write that has not
-// returned when it was taken back is left behind: nobody else writes there until it returns, so that no two ever write at once.
+// returned when it was taken back is left behind: no other writes there until it returns, so that two never write at once.
 // Make one with [NewWriters]. It may be used concurrently.
 type Writers struct {
 	over error
 	busy func(name string) error
 
-	mu   sync.Mutex  // guards what follows, and all loans
+	mu   sync.Mutex  // guards the fields below, and all loans
 	left map[any]int // how many Writes were left behind, by writer
 }
 
-// NewWriters makes a lender. over is the error of who writes for a loan that was taken back; busy makes the one of who
-// writes for the loan of this name while a Write that was left behind has not returned.
+// NewWriters makes a lender. over is the error of a Write for a loan that was taken back. busy makes the error of a Write for
+// the loan of that name while a Write that was left behind has not returned.
 func NewWriters(over error, busy func(name string) error) *Writers {
 	return &Writers{over: over, busy: busy, left: make(map[any]int)}
 }

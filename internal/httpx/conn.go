@@ -28,7 +28,7 @@ type Conn struct {
 	// Of the goroutine that reads.
 	over error // what all further Reads return
 
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	framing  framing
 	cut      error  // see framing.cutBy; nil unless the connection has ended within a response
 	next     string // method of the request that is to be written, "" if none is

@@ -86,7 +86,7 @@ type Server struct {
 
 	serve func(*Peer)
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	dialled []string
 	serving sync.WaitGroup
 }

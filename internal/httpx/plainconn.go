@@ -153,7 +153,7 @@ type plainBody struct {
 	in   *bufio.Reader   // below it
 	last bool            // the connection serves no other request
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	reading bool
 	closed  bool
 	over    error // what all further Reads return

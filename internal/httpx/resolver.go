@@ -41,7 +41,7 @@ type Resolver struct {
 	// Names is how many names are remembered; 0 is the default.
 	Names int
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	entries map[string]*list.Element
 	recent  list.List // of *answer; the last used one first
 	closed  bool

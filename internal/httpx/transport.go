@@ -39,7 +39,7 @@ type Transport struct {
 	MaxIdlePerHost int           // and for one host and port; 0: none
 	IdleTimeout    time.Duration // for which a connection waits, more than 0
 
-	mu     sync.Mutex // guards what follows, and the idle part of connections
+	mu     sync.Mutex // guards the fields below, and the idle part of connections
 	closed bool
 	idle   map[string]hostConns // those that wait, by host and port
 	count  int                  // of them

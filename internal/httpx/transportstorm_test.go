@@ -36,7 +36,7 @@ type storm struct {
 	hosts   map[string]net.Listener
 	running sync.WaitGroup
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	fates map[string][]fate
 	wrong []string // requests that came to another host than theirs
 	conns uint64
@@ -210,7 +210,7 @@ func TestTransportStorm(t *testing.T) {
 		},
 		MaxHeaderBytes: 1 << 20, MaxIdle: 6, MaxIdlePerHost: 2, IdleTimeout: 5 * time.Millisecond,
 	}}
-	var mu sync.Mutex // guards what follows
+	var mu sync.Mutex // guards the fields below
 	done := make(map[string]error)
 	gaveUp := make(map[string]bool)
 	var clients sync.WaitGroup

@@ -7,7 +7,7 @@
 //	k := identity.Keyer{Headers: []string{"accept"}}
 //	key, err := k.Request("GET", "http://a.example/?b=1&a=2", nil, nil)
 //
-// Keys are stored for years: what they are made of must not change unless [Version] does.
+// Keys are stored for years: the rules by which they are made must not change unless [Version] does.
 package identity
 
 import (

@@ -1,9 +1,9 @@
-// Package robotsgate knows what is known of the robots.txt of each origin (RFC 9309), who asks for one, and who waits for
-// the answer. It neither downloads nor reads robots.txt: its user does, and tells what came of it.
+// Package robotsgate knows the robots.txt of each origin (RFC 9309) as far as it was fetched, which job asks for one, and which
+// jobs wait for the answer. It neither downloads nor reads robots.txt: its user does, and reports the result.
 //
-//	Look → Allow, Forbid, Unreachable: what is known
+//	Look → Allow, Forbid, Unreachable: the file is known
 //	     → Wait: another job asks; the gate keeps this one until it is known
-//	     → Later: nobody may ask before an instant
+//	     → Later: the file must not be asked for before an instant
 //	     → Ask: the caller downloads the file, then calls Known, Failed or Abort, which return the jobs that waited
 //
 // A short example:
@@ -31,14 +31,14 @@ const (
 // backoff are the waits after a server error, less than a minute in all.
 var backoff = [...]time.Duration{2 * time.Second, 8 * time.Second, 20 * time.Second}
 
-// Job is what stands before the gate.
+// Job is a request that has to pass the gate.
 type Job interface {
 	comparable
 	// Park is called when the gate keeps the job, before anybody else can be given it. It must not call the gate.
 	Park()
 }
 
-// Rules are what a robots.txt says to a crawler.
+// Rules are the part of a robots.txt that a crawler has to obey.
 type Rules struct {
 	Group interface{ Allowed(path string) bool }
 	Delay time.Duration // how far apart requests have to be, 0 if it does not say
@@ -51,7 +51,7 @@ type Place struct {
 	Slot   string // that its request is sent by
 }
 
-// Answer is what [Gate.Look] says.
+// Answer is the answer of [Gate.Look].
 type Answer uint8
 
 // The answers.
@@ -60,11 +60,11 @@ const (
 	Forbid             // the rules forbid the path
 	Unreachable        // the file cannot be had because of server errors: nothing is allowed (RFC 9309 §2.3.1.4)
 	Wait               // another job asks for the file
-	Later              // nobody may ask for the file before Look.At
+	Later              // the file must not be asked for before Look.At
 	Ask                // the caller has to ask for it
 )
 
-// Look is an answer and what belongs to it.
+// Look is an answer with its details.
 type Look struct {
 	Answer  Answer
 	At      time.Time       // of Later
@@ -80,13 +80,13 @@ const (
 	unreachable
 )
 
-// file is what is known of the robots.txt of one origin.
+// file is the state of the robots.txt of one origin.
 type file[J Job] struct {
 	state   state
 	rules   *Rules // the last that were known
 	pace    pace
 	expires time.Time
-	retryAt time.Time     // after a server error: nobody asks again before
+	retryAt time.Time     // after a server error: when it may be asked for again
 	tries   int           // server errors so far
 	slot    string        // that it asks by
 	waiting []Waiting[J]  // their slots are parked
@@ -102,7 +102,7 @@ type Waiting[J Job] struct {
 // Released are the jobs that waited for a file.
 type Released[J Job] struct {
 	Waiting []Waiting[J]
-	RetryAt time.Time // nobody may ask for the file before; zero if the file is known or may be asked for at once
+	RetryAt time.Time // when the file may be asked for; zero if the file is known or may be asked for at once
 }
 
 // Gate obeys robots.txt. The first request of an origin asks for it, with the slot and worker that it was granted; the
@@ -110,7 +110,7 @@ type Released[J Job] struct {
 // again, and whoever is served first asks: were one of them to keep the right to ask while it waits, it could stand behind a
 // slot that the others have parked. Make one with [New].
 type Gate[J Job] struct {
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	files   map[string]*file[J]
 	askers  map[J]*file[J]
 	paces   paces
@@ -123,7 +123,7 @@ func New[J Job](delay func(slot string, d time.Duration)) *Gate[J] {
 	return &Gate[J]{files: make(map[string]*file[J]), askers: make(map[J]*file[J]), paces: paces{delay: delay, slots: make(map[string]map[*pace]bool)}}
 }
 
-// Look says what becomes of a job. After [Ask] the caller has to call [Gate.Known], [Gate.Failed] or [Gate.Abort]. Where the
+// Look reports whether a job may pass. After [Ask] the caller has to call [Gate.Known], [Gate.Failed] or [Gate.Abort]. Where the
 // answer is [Wait] and keep is set, the gate keeps the job until it is released; a stopped gate keeps none.
 func (g *Gate[J]) Look(j J, at Place, keep bool) Look {
 	g.mu.Lock()
@@ -165,7 +165,7 @@ func (g *Gate[J]) Look(j J, at Place, keep bool) Look {
 	return Look{Answer: Ask}
 }
 
-// makeRoom forgets a file that nobody asks for when there are too many. The caller holds mu.
+// makeRoom forgets a file that no job asks for when there are too many. The caller holds mu.
 func (g *Gate[J]) makeRoom() {
 	if len(g.files) < MaxOrigins {
 		return
@@ -179,7 +179,7 @@ func (g *Gate[J]) makeRoom() {
 	}
 }
 
-// Postpone lets nobody ask before that instant for the file that the job asks for.
+// Postpone forbids, until that instant, to ask for the file that the job asks for.
 func (g *Gate[J]) Postpone(j J, until time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -18,7 +18,7 @@ type paces struct {
 	slots map[string]map[*pace]bool // those that each slot keeps
 }
 
-// set notes what an origin's new robots.txt says, and the slot that asked for it.
+// set notes the delay of an origin's new robots.txt, and the slot that asked for it.
 func (p *paces) set(of *pace, delay time.Duration, slot string) {
 	of.delay = delay
 	for _, slot := range of.slots { // also if nothing has changed: they remember it no longer than the file holds

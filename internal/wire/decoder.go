@@ -33,7 +33,7 @@ var ErrMalformed = errors.New("malformed encoding")
 // Decoder reads an encoding from its beginning to its end. After the first mistake it returns zero values alone, and Err
 // says what was wrong. It never allocates more than a small multiple of the bytes that it was given.
 type Decoder struct {
-	Rest []byte // what is left to read
+	Rest []byte // the bytes that are left to read
 	err  error
 }
 

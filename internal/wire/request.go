@@ -1,5 +1,5 @@
 // Package wire writes the fields of a request, and the values that user code attaches to one, as bytes, and reads them
-// back. Durable caches keep these bytes for years: what is written here must be readable by every later version.
+// back. Durable caches keep these bytes for years: every later version must be able to read them.
 //
 //	Request → Append → bytes → Read → Request
 //	value → Values.Append → its type, then the value → Values.Read → a value of the same type
@@ -57,7 +57,7 @@ const (
 // keySize is the size of the keys in Chain.
 const keySize = 16
 
-// Request is what is stored of a request. The encoding is a list of fields, each a tag followed by its value, in
+// Request is the stored part of a request. The encoding is a list of fields, each a tag followed by its value, in
 // ascending order of tags; tag 0 ends the list, and the rest is the URL. So a plain GET costs its URL and one byte.
 type Request struct {
 	URL          string
@@ -82,7 +82,7 @@ type Request struct {
 	UUID         uuid.UUID // stored instead of CtxID, of which it is the value, unless it is zero
 }
 
-// AppendPlain appends the encoding of a request that has but its URL.
+// AppendPlain appends the encoding of a request that has only its URL.
 func AppendPlain[S []byte | string](dst []byte, url S) []byte {
 	return append(append(dst, tagURL), url...)
 }
@@ -211,7 +211,7 @@ func (w *writer) meta(meta map[string]any, values *Values, unfit func(key string
 	return nil
 }
 
-// Read reads an encoding into r: fields that it does not have keep what they are. The error is [ErrMalformed], an
+// Read reads an encoding into r: fields that the encoding does not have keep their values. The error is [ErrMalformed], an
 // [*UnknownTypeError], or that of a value which does not decode.
 func (r *Request) Read(data []byte, values *Values) error {
 	d := Decoder{Rest: data}
@@ -294,7 +294,7 @@ func (r *Request) field(tag byte, d *Decoder, values *Values) (err error) {
 	return d.err
 }
 
-// IsPlain reports whether data is what [AppendPlain] wrote, and returns the URL.
+// IsPlain reports whether data was written by [AppendPlain], and returns the URL.
 func IsPlain(data []byte) (url []byte, plain bool) {
 	if len(data) == 0 || data[0] != tagURL {
 		return nil, false

@@ -70,7 +70,7 @@ func TestStoredRequest(t *testing.T) {
 	}
 }
 
-// A request that has but its URL takes one byte more than that, and whoever reads it need not decode it.
+// A request that has only its URL takes one byte more than that, and a reader need not decode it.
 func TestPlainRequest(t *testing.T) {
 	const url = "http://a.example/"
 	r := wire.Request{URL: url, MaxRedirects: wire.DefaultMaxRedirects}

@@ -40,15 +40,15 @@ const (
 	maxDepth     = 256 // values inside values
 )
 
-// Values writes and reads values of any type that comes back as it was: a scalar, a slice or a string-keyed map of such
+// Values writes and reads values of the types that can be restored exactly: a scalar, a slice or a string-keyed map of such
 // types, any, or a type that has a name. The zero value knows no names.
 type Values struct {
 	// Types are the types with a name; their values are written as JSON. One type may have several names, of which
 	// the smallest is written.
 	Types map[string]reflect.Type
 
-	// Raw makes values of a type that has a name come back as json.RawMessage, whatever the name: for a reader that
-	// only looks.
+	// Raw has values of a type with a name read as json.RawMessage, whatever the name: for programs that only look at
+	// stored requests.
 	Raw bool
 }
 
@@ -67,7 +67,7 @@ func (e *UnknownTypeError) Error() string {
 // Append appends a value, preceded by its type, to dst. The error is an [*UnfitError], or that of encoding/json.
 func (c *Values) Append(dst []byte, value any) ([]byte, error) { return c.appendAny(dst, value, 0) }
 
-// Read reads what Append wrote. The error is [ErrMalformed], an [*UnknownTypeError], or that of encoding/json.
+// Read reads a value that Append wrote. The error is [ErrMalformed], an [*UnknownTypeError], or that of encoding/json.
 func (c *Values) Read(d *Decoder) (any, error) { return c.readAny(d, 0) }
 
 // appendAny writes a value with its dynamic type.

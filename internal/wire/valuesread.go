@@ -12,7 +12,7 @@ import (
 // rawType stands for all types with a name where Values.Raw is set.
 var rawType = reflect.TypeFor[json.RawMessage]()
 
-// readAny reads what appendAny wrote.
+// readAny reads a value that appendAny wrote.
 func (c *Values) readAny(d *Decoder, depth int) (any, error) {
 	if len(d.Rest) > 0 && d.Rest[0] == typeNil {
 		d.Byte()
@@ -69,7 +69,7 @@ func (c *Values) readType(d *Decoder, depth int) (reflect.Type, error) {
 	return nil, ErrMalformed
 }
 
-// readValue reads what appendValue wrote into v, which can be set.
+// readValue reads a value that appendValue wrote into v, which can be set.
 func (c *Values) readValue(d *Decoder, v reflect.Value, depth int) error {
 	t := v.Type()
 	switch {
@@ -118,7 +118,7 @@ func (c *Values) readValue(d *Decoder, v reflect.Value, depth int) error {
 	return d.err
 }
 
-// readElements reads what appendElements wrote.
+// readElements reads the elements that appendElements wrote.
 func (c *Values) readElements(d *Decoder, v reflect.Value, depth int) error {
 	t := v.Type()
 	n := d.Uint()

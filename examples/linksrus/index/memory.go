@@ -16,7 +16,7 @@ import (
 
 // Memory is an Index in memory: for tests, and for crawls that need not be kept.
 type Memory struct {
-	mu    sync.RWMutex // guards what follows and what it holds
+	mu    sync.RWMutex // guards the fields below and what it holds
 	docs  map[uuid.UUID]*indexed
 	words map[string][]posting // in the order of their documents' numbers
 	last  int                  // number that was given to a document
