@@ -23,7 +23,7 @@
 //  3. Accept. The cache alone knows whether the key is new. It marks it as seen and stores the record in one step, and the
 //     ledger counts it (acceptor.store in accept.go, Ledger.Discover in internal/frontier).
 //  4. Wait. The record lies in the slot of its host. When that is ready, a free worker takes the record. The first one of an
-//     origin has robots.txt fetched (crawl.take in crawl.go, reader.page in page.go, robotsGate.pass in robots.go).
+//     origin has robots.txt fetched (Frontier.Take in internal/frontier, reader.page in page.go, robotsGate.pass in robots.go).
 //  5. Process the request. The middlewares see it in ascending order (fetcher.processRequest in exchange.go).
 //  6. Download. The slot is stamped at its start, released at its end (fetcher.download in exchange.go, Client.Do in internal/fetch).
 //  7. Process the response. The middlewares see it in reverse. A redirect puts its target in the request's place, a status
