@@ -70,8 +70,8 @@ func newAcceptor(c *crawl, state State, dupes *duplicates) *acceptor {
 	return a
 }
 
-// close lets nothing be accepted any more, and waits for what is being accepted. A cache that does not come back is told so after a while, and then
-// left behind.
+// close ends the accepting of requests, and waits for those that are being accepted. A cache whose Accept does not return has
+// its context cancelled after a while, and is then left behind.
 func (a *acceptor) close() {
 	empty := a.entries.Close()
 	for range 2 {
@@ -94,8 +94,8 @@ func (a *acceptor) accept(from emission, ctx *Context) {
 	b.store()
 }
 
-// enter keeps the sender of a request open until the request is accepted. It returns false if the sender has ended: nobody
-// takes requests from it any more.
+// enter keeps the sender of a request open until the request is accepted. It returns false if the sender has ended: then its
+// requests are refused.
 func (a *acceptor) enter(from emission) bool {
 	if !a.entries.Enter() {
 		return false
@@ -128,9 +128,9 @@ func (a *acceptor) leave(from emission) {
 	a.entries.Leave()
 }
 
-// store hands records to the cache, counts the verdicts and tells the scheduler; told, unless nil, hears of the verdicts
-// before. It returns false if the cache could not store
-// them; then the run ends, and their sender is not settled.
+// store hands records to the cache, counts the verdicts and reports the accepted records to the frontier. Before that it calls
+// told, unless nil, with the verdicts. It returns false if the cache could not store the records; then the run ends, and their
+// sender is not settled.
 func (a *acceptor) store(from emission, records []Record, maxPerSlot int, told func([]Verdict)) bool {
 	verdicts, err := a.cache.Accept(a.crawl.storing, records)
 	if err != nil {

@@ -82,8 +82,8 @@ func (w *bodyWriter) WriteWithin(p []byte, left time.Duration, late error) (int,
 	return j.loan.Write(p)
 }
 
-// asking is what a downloader is asked with that is not the engine's own, or that writes to a ResponseWriter. It may
-// write to its Context when nobody waits for the result any more.
+// asking is the Context given to a downloader that is not the engine's own, or that writes to a ResponseWriter. The downloader
+// may write to it when the engine does not wait for the result any more.
 type asking struct {
 	Context
 	url    string
@@ -92,7 +92,7 @@ type asking struct {
 
 	dropped chan struct{} // closed when it was given up; nil where nobody waits for that
 
-	mu       sync.Mutex    // guards what follows
+	mu       sync.Mutex    // guards the fields below
 	returned bool          // Download has
 	gone     chan struct{} // closed then, if somebody waits for it
 }

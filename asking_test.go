@@ -22,7 +22,7 @@ type stuckWriter struct {
 	release chan struct{}
 	inside  atomic.Int32
 	once    sync.Once
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	got     strings.Builder
 	twice   bool
 }
@@ -107,7 +107,7 @@ func TestStuckResponseWriter(t *testing.T) {
 					stuck := func() *tegenaria.Request {
 						return tegenaria.NewRequest("http://a.test/stuck", "GET", nil, tegenaria.RequestWithTimeout(tt.timeout), tegenaria.RequestWithResponseWriter(w))
 					}
-					var mu sync.Mutex // guards what follows
+					var mu sync.Mutex // guards the fields below
 					var failed, again error
 					var after time.Duration
 					began := time.Now()

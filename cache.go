@@ -257,7 +257,7 @@ func (s cacheSource) Due(ctx context.Context, now time.Time) ([]frontier.Moved, 
 	return moved, next, err
 }
 
-// toldOf is what the frontier is told of a record that the cache has taken.
+// toldOf makes the frontier's description of a record that the cache has taken.
 func toldOf(rec *Record, verdict Verdict) frontier.Told {
 	place := frontier.Nowhere
 	switch verdict {

@@ -29,7 +29,7 @@ func TestMemoryCacheConforms(t *testing.T) {
 // slowCache takes its time to read, and counts who reads at a time.
 type slowCache struct {
 	tegenaria.CacheInterface
-	mu            sync.Mutex // guards what follows
+	mu            sync.Mutex // guards the fields below
 	reading, peak int
 }
 

@@ -12,18 +12,18 @@ import (
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
-// codec turns a request into the bytes that wait in a cache, and back. What a [Record] has a field for is not encoded:
+// codec turns a request into the bytes that a cache stores, and back. The fields that a [Record] has are not encoded:
 // priority, depth, attempt, slot, NotBefore.
 //
 // A codec is safe for concurrent use.
 type codec struct {
 	durable   bool         // nothing may ride in the live part
 	parsers   *parserTable // names parsers
-	values    wire.Values  // writes Meta; Raw is for somebody who only looks: parsers need not be known then
+	values    wire.Values  // writes Meta; with Raw parsers need not be known, for programs that only look
 	bodyLimit int64        // for BodyReader, in bytes
 }
 
-// The bits of what is stored as the flags of a request: none is ever used again for anything else.
+// The bits of the stored flags of a request: none is ever used again for another meaning.
 const (
 	flagNoRedirects = 1 << iota
 	flagDoNotFilter
@@ -33,7 +33,7 @@ const (
 	flagPartial
 )
 
-// liveParts is what cannot be encoded and rides along in a memory cache.
+// liveParts are the parts of a request that cannot be encoded and are kept as they are in a memory cache.
 type liveParts struct {
 	ctx    context.Context
 	writer io.Writer
@@ -41,8 +41,8 @@ type liveParts struct {
 	meta   map[string]any
 }
 
-// encode appends the encoding of ctx's request to dst. BodyReader is read into Body first. live is what
-// cannot be encoded, nil if there is nothing; a durable codec refuses it with a [*RequestError].
+// encode appends the encoding of ctx's request to dst. BodyReader is read into Body first. live has the parts that
+// cannot be encoded, nil if there are none; a durable codec refuses them with a [*RequestError].
 // The CtxId is stored only if it is the user's.
 func (c *codec) encode(dst []byte, ctx *Context, ctxIDIsUsers bool) (data []byte, live any, err error) {
 	r := ctx.Request
@@ -65,7 +65,7 @@ func (c *codec) encode(dst []byte, ctx *Context, ctxIDIsUsers bool) (data []byte
 	return data, e.live, nil
 }
 
-// decode makes a new Context of what encode returned. Its CtxId is empty unless it was stored.
+// decode makes a new Context of the results of encode. Its CtxId is empty unless it was stored.
 func (c *codec) decode(data []byte, live any) (*Context, error) {
 	// Not in one piece: the request may be needed longer than the Context, which has the response.
 	r := &Request{Header: make(map[string]string), Method: GET, AllowRedirects: true, MaxRedirects: DefaultMaxRedirects}

@@ -28,7 +28,7 @@ type Context struct {
 	made madeID // the CtxId as NewContext made it
 }
 
-// RequestResult is what a download came to: a Response, an Error, or both when a body was cut off.
+// RequestResult is the result of a download: a Response, an Error, or both when a body was cut off.
 type RequestResult struct {
 	Response *Response
 	Error    *HandleError
@@ -125,7 +125,7 @@ func (c *Context) resent() *Context {
 	return again
 }
 
-// madeID is a CtxId and what it is the text of.
+// madeID is a CtxId and the UUID that it is the text of.
 type madeID struct {
 	text string
 	id   uuid.UUID

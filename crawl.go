@@ -15,8 +15,8 @@ import (
 	"github.com/tegenaria/tegenaria/stage"
 )
 
-// crawl is one run of one spider: everything that a run has of its own. Read from the top it tells the
-// way of a request: start and accept put requests into the cache, the scheduler takes them out, pages are
+// crawl is one run of one spider: everything that a run has of its own. Read from the top, this file tells the
+// way of a request: start and acceptor put requests into the cache, the frontier takes them out, pages are
 // fetched and parsed, items pass the buffer and the pipelines, the settler ends them.
 type crawl struct {
 	engine *SpiderEngine
@@ -55,7 +55,7 @@ type crawl struct {
 	stop
 }
 
-// run makes the crawl and returns when nothing of it is left but what was abandoned.
+// run makes the crawl, and returns when all of it has ended except code that was abandoned.
 func (c *crawl) run(ctx context.Context) error {
 	var settling, piping, supervising sync.WaitGroup
 	supervising.Go(func() { c.supervise(ctx) })
@@ -80,7 +80,7 @@ func (c *crawl) run(ctx context.Context) error {
 	if f := c.cfg.events.Started; f != nil {
 		c.teller.event(func() { f(c.spider) })
 	}
-	c.tellBlocks() // what an earlier run has left
+	c.tellBlocks() // those that an earlier run has left
 	settling.Go(c.settler.run)
 	piping.Go(func() { c.fail1(c.mill.run()) })
 	started := c.start(state.Started)
@@ -108,7 +108,7 @@ func (c *crawl) now() time.Time { return c.began.Add(time.Since(c.began)) }
 // crawl has stopped and its work in hand is done.
 func (c *crawl) runRequests() error {
 	// The frontier's claims say how many fetch, and the reader's places how many parse; a parser that waits in Fetch
-	// lends its place. There is room for all of them, and for one that waits for what comes next.
+	// lends its place. There is a worker for each of them, and one to wait for the next request.
 	return c.stageError(stage.Pull(c.work, c.pageWorkers(), c.take, stage.ProcessorFunc[*job](c.reader.page)))
 }
 
@@ -133,8 +133,8 @@ func (c *crawl) newWatch() *guard.Watch {
 	})
 }
 
-// stageError keeps what is a fault of the engine itself: cancellation and abandoned calls are told
-// elsewhere.
+// stageError returns an error that is a fault of the engine itself, and nil for any other: cancellation and abandoned calls are
+// reported elsewhere.
 func (c *crawl) stageError(err error) error {
 	var abandoned *stage.AbandonedError
 	if err == nil || c.work.Err() != nil || errors.As(err, &abandoned) {
@@ -147,7 +147,7 @@ func (c *crawl) stageError(err error) error {
 // a change of goroutines; many would be far by the time they come to their turn, and their pages with them.
 const nearItems = 16
 
-// take asks the scheduler for the next job; a failing cache ends the crawl.
+// take asks the frontier for the next job; a failing cache ends the crawl.
 func (c *crawl) take(ctx context.Context) (*job, bool) {
 	if c.ledger.Items.Load() > nearItems {
 		runtime.Gosched()
@@ -191,7 +191,7 @@ const maxCrashes = 3
 
 // ProcessDiedError is the failure of a request that a durable job gives up because the process died each time it was in
 // flight, the last times alone. It is logged and sent to ErrorChan and Events.Error when it is stored. ErrorMiddlewares and
-// ErrorHandlers are not called: they may be what kills the process.
+// ErrorHandlers are not called: they may be the code that kills the process.
 type ProcessDiedError struct {
 	URL   string
 	Times int // in a row
@@ -242,14 +242,14 @@ func (c *crawl) endFlights(list []ended) {
 	}
 }
 
-// recordFlight tells the cache. A failure is logged once: the crawl can do without.
+// recordFlight has the cache note a flight. A failure is logged once: the crawl goes on without notes.
 func (c *crawl) recordFlight(rec *Record, now Flight) {
 	if err := c.flights.RecordFlight(rec, now); err != nil && !c.unrecorded.Swap(true) {
 		c.teller.log.entry.Warnf("a request that kills the process will not be recognised: %v", err)
 	}
 }
 
-// takeSuspects lines up what was in flight when the process died.
+// takeSuspects lines up the requests that were in flight when the process died.
 func (c *crawl) takeSuspects(state State) {
 	if state.Unread != nil {
 		c.teller.log.entry.Warn(state.Unread)
@@ -264,7 +264,7 @@ func (c *crawl) takeSuspects(state State) {
 	}
 }
 
-// suspect lines a suspect up, or gives it up if it was the end of the process too often. The job is in flight.
+// suspect lines a suspect up, or gives it up if the process died with it too often. The job is in flight.
 func (c *crawl) suspect(j *job, tell bool) {
 	request, err := j.rec.Request() // without the types of user code
 	if err != nil {

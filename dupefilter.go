@@ -42,7 +42,7 @@ type RFPDupeFilter struct {
 	headers                []string // folded and sorted
 	keepOrder              bool
 
-	mu    sync.Mutex         // guards what follows
+	mu    sync.Mutex         // guards the fields below
 	bloom *bloom.BloomFilter // made at the first request: an engine never needs it
 	seen  map[Key]struct{}
 }
@@ -124,7 +124,7 @@ func (f *RFPDupeFilter) keyer() *keyer {
 // keyer makes the keys of requests. It is not safe for concurrent use.
 type keyer struct {
 	keys      identity.Keyer
-	bodyLimit int64 // for a BodyReader that nobody has read yet
+	bodyLimit int64 // for a BodyReader that was not read yet
 }
 
 // request returns the key of a request.

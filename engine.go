@@ -35,7 +35,7 @@ const (
 //
 // All methods may be called concurrently; what is registered while a run is on counts from the next one.
 type SpiderEngine struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	config config
 	crawl  *crawl   // the run that is on, nil if none
 	last   *Summary // of the newest run that has ended
@@ -171,7 +171,7 @@ func (e *SpiderEngine) Run(ctx context.Context, spiderName string) error {
 	return err
 }
 
-// ended takes the crawl away and keeps what it came to.
+// ended takes the crawl away and keeps its summary.
 func (e *SpiderEngine) ended(c *crawl) {
 	if leave, err := e.life.Enter(lifecycle.Stopping); err == nil {
 		leave(nil)
@@ -277,7 +277,7 @@ func (c *crawl) awaitEnd(ctx context.Context, work time.Duration) (over bool, er
 	}
 }
 
-// beforeDeadline ends a moment before ctx's deadline, so that what is cancelled then has the time to return.
+// beforeDeadline ends a moment before ctx's deadline, so that cancelled code has the time to return.
 func beforeDeadline(ctx context.Context) (before context.Context, cancel context.CancelFunc, moment time.Duration) {
 	deadline, ok := ctx.Deadline()
 	if !ok {

@@ -19,15 +19,15 @@ import (
 // the goroutine in which it happened, may be called concurrently, and must not block. A panic in one
 // is recovered and reported on ErrorChan, without further effect.
 //
-// RequestStarted is told once for each download, before the slot is stamped: so a func that takes its time holds the
+// RequestStarted is called once for each download, before the slot is stamped: so a func that takes its time holds the
 // download up, and not the delay that follows it. If the slot is blocked when the func returns, the request waits in line
 // again, is not announced a second time, and keeps its page of Politeness.MaxPages. A request that is announced and has its
 // end meanwhile, such as a Fetch that is given up with its caller, is not downloaded any more, and its page is free for
 // another. An answer without a download, of a middleware or of the engine's own robots.txt, is not announced.
 //
-// RequestSettled, SlowCallback and Abandoned are told of a callback that was given up, or may be, with a copy of the request
-// as it was accepted. Closed is the last to be told: Run waits up to a second for what callbacks that were given up are
-// about to tell, and nothing is told after it.
+// For a callback that was given up, or may be, RequestSettled, SlowCallback and Abandoned are called with a copy of the request
+// as it was accepted. Closed is called last: Run waits up to a second for calls of Events that callbacks which were given up
+// have begun, and makes none after it.
 type Events struct {
 	Started func(spider SpiderInterface)
 	Paused  func()
@@ -58,7 +58,7 @@ type subscription struct {
 
 // ErrorChan subscribes to the errors of the run that is on, or of the next one: every [HandleError], and
 // panics in Events. Each call is a subscription of its own; its channel is closed when that run is over.
-// It holds 1,024 errors: what comes while it is full is counted, and told by a [*MissedErrorsError] as
+// It holds 1,024 errors: those that come while it is full are counted, and a [*MissedErrorsError] reports their number as
 // soon as there is room again. A slow reader never holds up the crawl.
 func (e *SpiderEngine) ErrorChan() <-chan error {
 	s := &subscription{ch: make(chan error, errorChanDepth+1)}
@@ -78,7 +78,7 @@ func (e *SpiderEngine) publish(err error) {
 }
 
 func (s *subscription) publish(err error) {
-	room := cap(s.ch) - len(s.ch) - 1 // the last place is for what the end has to tell
+	room := cap(s.ch) - len(s.ch) - 1 // the last place is for the MissedErrorsError at the end
 	if err == nil {
 		room++
 	}
@@ -107,15 +107,15 @@ func (e *SpiderEngine) closeErrors() {
 	e.errs = nil
 }
 
-// teller tells about what happens in a crawl: it has the log, the counters and the user's Events, and tells of failures, which
-// the ErrorHandlers may answer with requests. All methods may be called concurrently, also by callbacks that were given up.
+// teller reports the events of a crawl: it has the log, the counters and the user's Events, and calls the ErrorHandlers, which
+// may answer a failure with requests. All methods may be called concurrently, also by callbacks that were given up.
 type teller struct {
 	crawl    *crawl
 	log      logger
 	counters *counters
 	events   Events
 
-	door     *guard.Door // of what is being told; nothing is told once it is closed
+	door     *guard.Door // calls of Events are inside; none begins once it is closed
 	handlers *guard.Door // of the goroutines in which ErrorHandlers are told of callbacks that were given up
 	crowded  sync.Map    // slots that the log was told about: their requests are refused
 }
@@ -163,10 +163,10 @@ func (t *teller) failed(herr *HandleError) {
 	}
 }
 
-// tellsSettled reports whether anybody is told about the end of a request.
+// tellsSettled reports whether the log or an event needs the end of a request.
 func (t *teller) tellsSettled() bool { return t.log.debug || t.events.RequestSettled != nil }
 
-// settled tells about the end of a request.
+// settled reports the end of a request.
 func (t *teller) settled(r *Request, outcome Outcome, reason string) {
 	if !t.tellsSettled() || !t.door.Enter() {
 		return
@@ -180,7 +180,7 @@ func (t *teller) settled(r *Request, outcome Outcome, reason string) {
 	}
 }
 
-// slow tells about a callback that has been running for a minute.
+// slow reports a callback that has been running for a minute.
 func (t *teller) slow(at Stage, r *Request, took time.Duration) {
 	if !t.door.Enter() {
 		return
@@ -192,7 +192,7 @@ func (t *teller) slow(at Stage, r *Request, took time.Duration) {
 	}
 }
 
-// abandoned tells about a callback that was given up.
+// abandoned reports a callback that was given up.
 func (t *teller) abandoned(at Stage, r *Request) {
 	t.log.abandoned(at, r)
 	if f := t.events.Abandoned; f != nil {
@@ -207,7 +207,7 @@ func (t *teller) refusedBy(slot string, limit int64) {
 	}
 }
 
-// notice writes what an error wants the log to know, if it has such a method. Whoever returns the error says each thing once.
+// notice writes the Notice of an error, if it has that method, to the log. The part that returns the error gives each notice once.
 func (t *teller) notice(err error) {
 	var told interface{ Notice() string }
 	if errors.As(err, &told) {
@@ -215,8 +215,8 @@ func (t *teller) notice(err error) {
 	}
 }
 
-// close lets nothing be told any more, and waits for what is being told by callbacks that were given up. A func of Events
-// that does not return is left behind with its callback.
+// close ends the calls of Events, and waits for those that callbacks which were given up have begun. A func of Events that does
+// not return is left behind with its callback.
 func (t *teller) close() {
 	bye := time.NewTimer(farewell)
 	defer bye.Stop()
@@ -235,7 +235,7 @@ func (e *MissedErrorsError) Error() string {
 	return fmt.Sprintf("tegenaria: %d errors were not delivered: the reader of ErrorChan was too slow", e.Count)
 }
 
-// logger writes what happens in a crawl. Every method checks the level before it does anything.
+// logger writes the log of a crawl. Every method checks the level before it does anything.
 type logger struct {
 	entry *logrus.Entry
 	debug bool
@@ -254,7 +254,7 @@ func newLogger(l *logrus.Logger, spider string) logger {
 // logLength bounds what one message may hold of an error: a server can make it long.
 const logLength = 2048
 
-// failure logs a HandleError: what user code did wrong as an error with its stack, the rest as a warning.
+// failure logs a HandleError: a panic of user code as an error with its stack, any other as a warning.
 func (l logger) failure(herr *HandleError) {
 	level := logrus.WarnLevel
 	if herr.Stack != nil {
@@ -297,7 +297,7 @@ func (l logger) abandoned(at Stage, r *Request) {
 		Error("a callback did not return and was abandoned")
 }
 
-// blocked tells that nothing is asked of a slot for a while; last that no more of these are logged in this minute.
+// blocked logs that no request of a slot will start for a while. last says that it is the last such line in this minute.
 func (l logger) blocked(b SlotBlock, last bool) {
 	entry := l.entry.WithFields(logrus.Fields{"slot": b.Slot, "cause": string(b.Cause), "until": b.Until.UTC().Format(time.RFC3339)})
 	entry.Warn("nothing is asked of this slot for more than a minute")

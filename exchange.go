@@ -53,7 +53,7 @@ func newFetcher(c *crawl) (f *fetcher, err error) {
 }
 
 // exchange sends the request through the middlewares and the downloader. It returns the failure, if there
-// is one; alive is false if the job was abandoned; closed tells that its slot or gate is, and that nothing was sent.
+// is one. alive is false if the job was abandoned; closed is true if its slot or gate is closed and nothing was sent.
 func (f *fetcher) exchange(j *job) (herr *HandleError, alive, closed bool) {
 	c := f.crawl
 	ctx := j.ctx
@@ -180,8 +180,8 @@ func (f *fetcher) received(j *job, resp *Response) {
 	}
 }
 
-// download asks the request's downloader and waits for its one result. closed tells that the slot does not let it
-// start any more: middlewares and robots.txt may have taken long, and the site have asked for a pause meanwhile.
+// download asks the request's downloader and waits for its one result. closed is true if the slot does not let it
+// start any more: middlewares and robots.txt may have taken long, and the site may have asked for a pause meanwhile.
 func (f *fetcher) download(j *job) (herr *HandleError, alive, closed bool) {
 	c := f.crawl
 	ctx := j.ctx
@@ -259,7 +259,7 @@ func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Ti
 	var theirs *asking
 	own, asked := ctx.Ctx, ctx
 	ours := f.http != nil && d.Downloader == Downloader(f.http)
-	if !ours || j.loan != nil { // somebody else's code runs in it
+	if !ours || j.loan != nil { // user code runs in it
 		theirs = &asking{Context: *ctx, url: ctx.Request.Url, result: result}
 		theirs.life.Parent, theirs.Ctx, asked = own, &theirs.life, &theirs.Context
 		if j.caller != nil {
@@ -295,8 +295,8 @@ func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Ti
 	return got, stack, err
 }
 
-// answered tells the slot of a job what came of its download, and releases it: what the answer forbids is forbidden
-// before anything else can start. The worker stays.
+// answered reports the answer of a job's download to its slot, and releases the slot: a pause that the answer asks for begins
+// before another request can start. The worker stays.
 func (f *fetcher) answered(j *job, a frontier.Answer) {
 	if f.crawl.frontier.Answered(j, a, j.started) {
 		f.crawl.tellBlocks()

@@ -8,8 +8,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
-// failure makes the HandleError of what happened to a job. One that tells of this job already is completed;
-// one of another request, such as that of a Fetch, is but the cause.
+// failure makes the HandleError of an error of a job. If err is a HandleError of this job it is completed;
+// one of another request, such as that of a Fetch, is only the cause.
 func (j *job) failure(stage Stage, err error, stack []byte) *HandleError {
 	if known, ok := err.(*HandleError); ok && (known.Request == nil || known.Request == j.ctx.Request) {
 		if known.Request == nil {
@@ -28,8 +28,8 @@ func (j *job) failure(stage Stage, err error, stack []byte) *HandleError {
 }
 
 // fail ends a job with an error: the ErrorMiddlewares see it first and may turn it into something else,
-// then the verbs are obeyed, and what is a failure after that goes to the ErrorHandlers. When the crawl
-// gives up the job goes back to the cache instead: it did not fail by itself.
+// then the verbs are obeyed, and an error that is still a failure goes to the ErrorHandlers. When the crawl
+// gives up, the job is put back into the cache instead: it did not fail by itself.
 func (t *teller) fail(j *job, herr *HandleError) {
 	if t.crawl.work.Err() != nil {
 		j.leaveUndecided()
@@ -51,7 +51,7 @@ func (t *teller) fail(j *job, herr *HandleError) {
 	j.decide(Failed, failedReason(herr))
 }
 
-// obey does what a verb among the error's causes asks for. It returns false if it is a failure like any other.
+// obey carries out a verb among the error's causes. It returns false if the error has none and is a failure.
 func (t *teller) obey(j *job, herr *HandleError) bool {
 	c := t.crawl
 	if reason, ok := asCloseSpider(herr.Err); ok {
@@ -109,7 +109,7 @@ func (t *teller) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 	return herr
 }
 
-// handle tells everybody about a failure: counters, log, events, ErrorChan, the engine's ErrorHandler and
+// handle reports a failure to counters, log, events, ErrorChan, the engine's ErrorHandler and
 // the spider's, which may send requests.
 func (t *teller) handle(j *job, herr *HandleError) {
 	parent := j
@@ -120,7 +120,7 @@ func (t *teller) handle(j *job, herr *HandleError) {
 	t.tellHandlers(parent, j, herr)
 }
 
-// tellHandlers calls the ErrorHandlers. What they send comes from parent, because failed has failed.
+// tellHandlers calls the ErrorHandlers. Requests that they send come from parent, because failed has failed.
 func (t *teller) tellHandlers(parent, failed *job, herr *HandleError) {
 	c := t.crawl
 	in := newInbox(c.acceptor, emission{parent: parent, failed: failed, why: herr.Err})
@@ -129,7 +129,7 @@ func (t *teller) tellHandlers(parent, failed *job, herr *HandleError) {
 		stack, err := guard.Protect(func() error { c.cfg.errorHandler(c.spider, herr); return nil })
 		t.handlerPanicked(failed, herr, err, stack)
 	}
-	if failed.call.GivenUp() { // what ran before was given up, and has returned after all
+	if failed.call.GivenUp() { // the code before was given up, and has returned after all
 		return
 	}
 	stack, err := guard.Protect(func() error { c.spider.ErrorHandler(herr, in.ch); return nil })
@@ -154,7 +154,7 @@ type alone struct{ *job }
 // Doom keeps nothing open.
 func (a alone) Doom() (kept bool) { return false }
 
-// Abandon tells that the ErrorHandlers were given up.
+// Abandon reports that the ErrorHandlers were given up.
 func (a alone) Abandon(l guard.Loss) { a.crawl.teller.lost(l, a.job, a.before.id, nil) }
 
 // handlerPanicked reports a panic of an ErrorHandler; the handlers are not asked again for it.
@@ -193,7 +193,7 @@ func (t *teller) lost(l guard.Loss, j *job, id string, item *ItemMeta) {
 	}
 }
 
-// standIn makes a job that takes the place of one that was abandoned, of which nothing more is taken: the requests that
+// standIn makes a job that takes the place of one that was abandoned, whose requests are refused: the requests that
 // ErrorHandlers send because of herr come from it.
 func (j *job) standIn(herr *HandleError) *job {
 	other := j.crawl.newJob(j.rec)
@@ -202,7 +202,7 @@ func (j *job) standIn(herr *HandleError) *job {
 	return other
 }
 
-// asAccepted returns the job's request as it was accepted, in a copy that nobody else has; nil if there is none. What
+// asAccepted returns a copy of the job's request as it was accepted, which no other code has; nil if there is none. What
 // user code that was given up has in its hands it may still be writing to.
 func (j *job) asAccepted() *Request {
 	switch {
@@ -264,7 +264,7 @@ type failures struct {
 	list []func()
 }
 
-// failedEmission tells the ErrorHandlers about an emission that was refused. It stays open until they have
+// failedEmission reports an emission that was refused to the ErrorHandlers. It stays open until they have
 // returned, since they may send another request in its place.
 func (t *teller) failedEmission(from emission, ctx *Context, no *refusal) {
 	c := t.crawl
@@ -324,7 +324,7 @@ func (f *failures) runAll() {
 	}
 }
 
-// failedReason names a failure in the statistics: the stage, and what kind of failure it was where that is
+// failedReason names a failure in the statistics: the stage, or a more exact kind of failure where it is
 // known.
 func failedReason(herr *HandleError) string {
 	var loop *RedirectLoopError

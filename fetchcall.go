@@ -13,8 +13,8 @@ type fetchCall struct {
 	left bool // guarded by the mutex of root
 }
 
-// dropFetches ends all calls that are under way, and lets none begin: the crawl is over, and what waits for them can be
-// settled as it is. User code that was left behind may still be in one.
+// dropFetches ends all calls that are under way, and lets none begin: the crawl is over, and the jobs that wait for them can
+// be settled as they are. User code that was left behind may still be in one.
 func (rd *reader) dropFetches() {
 	for _, j := range rd.lane.Close() {
 		j.dropFetches()
@@ -34,7 +34,7 @@ func (j *job) nesting() (n int) {
 	return n
 }
 
-// enterFetch opens the job for an inline request. Nil: it has settled already, or was abandoned.
+// enterFetch opens the job for an inline request. It returns nil if the job has settled already, or was abandoned.
 func (j *job) enterFetch() *fetchCall {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -55,8 +55,8 @@ func (j *job) enterFetch() *fetchCall {
 	return &fetchCall{root: j}
 }
 
-// count enters an inline request into the ledger; j is nil if it is refused at once. It returns false if nobody waits for
-// the call any more.
+// count enters an inline request into the ledger; j is nil if it is refused at once. It returns false if the call has
+// ended already.
 func (f *fetchCall) count(j *job) bool {
 	f.root.mu.Lock()
 	defer f.root.mu.Unlock()
@@ -71,7 +71,7 @@ func (f *fetchCall) count(j *job) bool {
 	return true
 }
 
-// leave closes what enterFetch opened, unless that was done already because user code was abandoned.
+// leave closes the job that enterFetch opened, unless that was done already because user code was abandoned.
 func (f *fetchCall) leave() {
 	j := f.root
 	j.mu.Lock()
@@ -140,7 +140,7 @@ func (j *job) resumeOwn() error {
 	}
 }
 
-// takeOwn keeps what resumeOwn was granted, unless another Fetch has begun meanwhile and may wait for it.
+// takeOwn keeps the slot that resumeOwn was granted, unless another Fetch has begun meanwhile and may wait for it.
 func (j *job) takeOwn(w *frontier.Waiter) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

@@ -10,17 +10,17 @@ import (
 )
 
 // An Output resolves and identifies plain references at once, before any object exists, and asks the cache
-// about many of them together: a lock for each would cost more than all the rest. It never holds back what
-// the engine could be downloading.
+// about many of them together: a lock for each would cost more than all the rest. It holds no reference back while a worker
+// has nothing to download.
 
-// handOver asks for what is held back, now that a worker has nothing to do.
+// handOver has all outputs hand over the references they hold back, because a worker has nothing to do.
 func (a *acceptor) handOver() {
 	a.handOverPages()
 	a.crawl.settler.hurry()
 }
 
-// handOverPages makes the outputs of all pages hand over what they hold. What they are given after hungry was set, and
-// which this call does not find, they hand over themselves.
+// handOverPages makes the outputs of all pages hand over the references they hold. References that they are given after
+// hungry was set, and which this call does not find, they hand over themselves.
 func (a *acceptor) handOverPages() {
 	a.crawl.watch.Each(pageRow, func(call *guard.Call) {
 		for o := call.Owner.(*job).outs.Load(); o != nil; o = o.older {
@@ -42,7 +42,7 @@ func (o *output) hold() *scratch {
 	return o.held
 }
 
-// list keeps an output where it is found by whoever is hungry.
+// list adds an output to the list in which handOverPages finds it.
 func (j *job) list(o *output) {
 	for {
 		o.older = j.outs.Load()
@@ -52,7 +52,7 @@ func (j *job) list(o *output) {
 	}
 }
 
-// handOver gives the cache what is held back. It returns false if nobody listens any more.
+// handOver gives the cache the references that are held back. It returns false if the page takes none any more.
 func (o *output) handOver() bool {
 	o.holding.Lock()
 	defer o.holding.Unlock()
@@ -70,7 +70,7 @@ func (o *output) handOverLocked() bool {
 	return c.acceptor.storePlain(s, o.ctx.job)
 }
 
-// keep decides whether what is held back may wait. The caller holds o.holding.
+// keep decides whether the references held back may wait. The caller holds o.holding.
 func (o *output) keep() bool {
 	j := o.ctx.job
 	if len(o.held.records) < maxBatch && !j.crawl.frontier.IsHungry() && !j.call.Overdue() {
@@ -119,7 +119,7 @@ func (o *output) holdLink(url []byte) bool {
 }
 
 // addPlain puts a resolved URL into the batch, or settles it at once. It is accept for a GET request without
-// anything else, when nobody wants to see the request.
+// anything else, when no user code has to see the request.
 func (a *acceptor) addPlain(s *scratch, j *job, url []byte) {
 	if i := bytes.IndexByte(url, '#'); i >= 0 {
 		url = url[:i]
@@ -209,7 +209,7 @@ func (b *batch) add(ctx *Context) {
 	ctx = ctx.resent()
 	rec, no := a.record(b.s, b.from, ctx)
 	if no != nil {
-		b.store() // what was sent before is accepted before
+		b.store() // requests that were sent before are accepted before
 		if a.enter(b.from) {
 			c.ledger.Discover(1)
 			a.refuse(b.from, ctx, no)
@@ -252,13 +252,13 @@ func (b *batch) store() {
 	})
 }
 
-// scratch is what accepting requests needs and the next ones can use again.
+// scratch is memory for accepting requests that the next ones use again.
 type scratch struct {
 	keyer   *keyer
 	url     []byte
 	data    []byte // of all records
 	records []Record
-	sent    []*Context // what the records were made of, if it was more than references
+	sent    []*Context // the Contexts of the records; empty if they were made of references
 }
 
 // reset makes room. Nothing it held stays reachable.

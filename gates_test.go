@@ -17,7 +17,7 @@ import (
 
 // throng counts who is there at the same time.
 type throng struct {
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	now, peak map[string]int
 	served    map[string]int
 }

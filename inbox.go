@@ -13,11 +13,11 @@ import (
 // user code, or to the calls of one job that follow each other.
 type inbox struct {
 	ch      chan *Context
-	to      *acceptor // nil: what it receives is discarded
+	to      *acceptor // nil: requests that it receives are discarded
 	from    emission  // of all that it receives
 	running sync.WaitGroup
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	started bool       // there is a receiver
 	closed  bool
 }
@@ -25,7 +25,7 @@ type inbox struct {
 // inboxBuffer is how many requests an inbox holds for its receiver.
 const inboxBuffer = 16
 
-// fence follows the last request that was sent: what came before it has been accepted.
+// fence follows the last request that was sent: when it arrives, all before it have been accepted.
 var fence = new(Context)
 
 // newInbox makes an inbox that receives.
@@ -44,7 +44,7 @@ func newLateInbox(to *acceptor, from emission) *inbox {
 func (j *job) lateInbox() *inbox {
 	in := &j.quiet
 	if in.ch != nil {
-		return newLateInbox(j.crawl.acceptor, emission{parent: j}) // what knows the first one may still look at it
+		return newLateInbox(j.crawl.acceptor, emission{parent: j}) // the watch may still look at the first one
 	}
 	in.ch, in.to, in.from = make(chan *Context, inboxBuffer), j.crawl.acceptor, emission{parent: j}
 	return in
@@ -62,7 +62,7 @@ func (in *inbox) Start() {
 	go in.receive()
 }
 
-// receive accepts until the fence. What comes at the same time is accepted together.
+// receive accepts until the fence. Requests that come at the same time are accepted together.
 func (in *inbox) receive() {
 	defer in.running.Done()
 	b := batch{acceptor: in.to, from: in.from}
@@ -78,7 +78,7 @@ func (in *inbox) receive() {
 	}
 }
 
-// next waits for a request, but not before what has come is accepted.
+// next waits for a request, after those that have come are accepted.
 func (in *inbox) next(b *batch) (ctx *Context, open bool) {
 	select {
 	case ctx, open = <-in.ch:
@@ -106,7 +106,7 @@ func (in *inbox) close() {
 	in.running.Wait()
 }
 
-// drain receives what there is, without a receiver.
+// drain receives the requests that were sent, without a receiver.
 func (in *inbox) drain() {
 	b := batch{acceptor: in.to, from: in.from}
 	defer b.store()
@@ -124,7 +124,7 @@ func (in *inbox) drain() {
 	}
 }
 
-// sendFence sends what follows the last thing that user code sent. It reports whether user code has closed
+// sendFence sends the mark that follows the last value that user code sent. It reports whether user code has closed
 // the channel, against the rules: that must not end the process.
 func sendFence[T any](ch chan<- T, fence T) (closed bool) {
 	defer func() { closed = recover() != nil }()
@@ -137,7 +137,7 @@ var errClosedByUser = errors.New("a callback closed the channel that it sends to
 // closedByUser reports a channel that user code has closed.
 func (a *acceptor) closedByUser(from emission) {
 	if from.parent != nil && from.parent.call.GivenUp() || from.failed != nil && from.failed.call.GivenUp() {
-		return // what code that was given up still does has no effect
+		return // code that was given up has no effect any more
 	}
 	herr := &HandleError{Err: errClosedByUser, Stage: StageStart}
 	if j := from.parent; j != nil && j.ctx != nil {
@@ -167,7 +167,7 @@ type starter struct {
 	crawl *crawl
 	gone  chan struct{} // closed when the start has ended or was abandoned
 	once  sync.Once
-	call  guard.Call // if it was given up, what it still sends is discarded
+	call  guard.Call // if it was given up, requests that it still sends are discarded
 }
 
 func (s *starter) end() { s.once.Do(func() { close(s.gone) }) }
@@ -178,7 +178,7 @@ func (s *starter) Slow(at string, took time.Duration) { outsider{s.crawl}.Slow(a
 // Doom keeps nothing open.
 func (s *starter) Doom() (kept bool) { return false }
 
-// Abandon tells that the start was given up.
+// Abandon reports that the start was given up.
 func (s *starter) Abandon(l guard.Loss) {
 	outsider{s.crawl}.Abandon(l)
 	s.end()
@@ -231,7 +231,7 @@ func (s *starter) send(seeds chan<- *Context) error {
 	if errors.As(err, &panicked) && stack != nil {
 		c.teller.handleOutside(&HandleError{Err: err, Stage: StageStart, Stack: stack})
 		if _, ok := c.spider.(Starter); !ok {
-			return nil // what it sent before is crawled
+			return nil // the seeds that it sent before are crawled
 		}
 	}
 	return err
@@ -244,7 +244,7 @@ func (t *teller) handleOutside(herr *HandleError) {
 	j.failures.runAll()
 }
 
-// receive accepts seeds, but only while there is room: they alone feel backpressure.
+// receive accepts seeds while there is room: they alone feel backpressure.
 func (s *starter) receive(seeds <-chan *Context) {
 	c := s.crawl
 	for {
@@ -284,7 +284,7 @@ func (s *starter) finish(err error) {
 		}
 	}
 	if _, told := c.spider.(Starter); told && c.refusing.Load() {
-		c.unsown.Store(true) // it may have kept back what it had not sent yet
+		c.unsown.Store(true) // it may have more seeds that it did not send
 	}
 	c.ledger.Started()
 }
@@ -298,5 +298,5 @@ func (o outsider) Slow(at string, took time.Duration) { o.crawl.teller.slow(Stag
 // Doom keeps nothing open.
 func (o outsider) Doom() (kept bool) { return false }
 
-// Abandon tells that the code was given up.
+// Abandon reports that the code was given up.
 func (o outsider) Abandon(l guard.Loss) { o.crawl.teller.lost(l, nil, "", nil) }

@@ -253,7 +253,7 @@ func (rd *reader) waitSlot(j *job) error {
 	return rd.standInLine(j, func() *frontier.Waiter { return rd.crawl.frontier.Ask(j.rec.Slot) })
 }
 
-// standInLine waits for what the waiter stands in line for that ask returns.
+// standInLine waits for the slot and the worker that the waiter returned by ask stands in line for.
 func (rd *reader) standInLine(j *job, ask func() *frontier.Waiter) error {
 	c := rd.crawl
 	defer c.fetcher.bodies.Want(j.rec.Slot)()
@@ -269,7 +269,7 @@ func (rd *reader) standInLine(j *job, ask func() *frontier.Waiter) error {
 	}
 }
 
-// settleInline counts the end of an inline request. What it holds is given back with its caller.
+// settleInline counts the end of an inline request. Its memory is given back with its caller's.
 func (rd *reader) settleInline(j *job, outcome Outcome, reason string) {
 	resp := j.before.answer // code that was left behind may be at work on the Context
 	if !j.call.GivenUp() {
@@ -296,7 +296,7 @@ func (rd *reader) settleInline(j *job, outcome Outcome, reason string) {
 // still.
 func (rd *reader) dropInline(j *job) { rd.endInline(j, j.asAccepted(), Failed, "abandoned") }
 
-// isAwaited reports whether somebody still waits for an inline request.
+// isAwaited reports whether a call of Fetch still waits for an inline request.
 func (j *job) isAwaited() bool {
 	root := j.root()
 	root.mu.Lock()
@@ -304,7 +304,7 @@ func (j *job) isAwaited() bool {
 	return slices.Contains(root.inlines, j)
 }
 
-// endInline counts the end of an inline request, and tells of it as r. It returns false if the request was given up
+// endInline counts the end of an inline request, and reports it as r. It returns false if the request was given up
 // before.
 func (rd *reader) endInline(j *job, r *Request, outcome Outcome, reason string) bool {
 	c := rd.crawl

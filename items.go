@@ -133,11 +133,11 @@ func (m *mill) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 	return nil, stage.ErrDrop
 }
 
-// Slow tells that the item's user code has been running for long.
+// Slow reports that the item's user code has been running for long.
 func (t *itemTask) Slow(at string, took time.Duration) { t.job.Slow(at, took) }
 
 // Doom counts an item whose pipelines were given up as failed. One that has ended has only ErrorHandlers that do not
-// return. Its job is kept open until that is told.
+// return. Its job is kept open until Abandon has reported that.
 func (t *itemTask) Doom() (kept bool) {
 	c := t.job.crawl
 	kept = t.job.tryOpen()
@@ -158,7 +158,7 @@ func (t *itemTask) Doom() (kept bool) {
 
 var errItemGone = errors.New("the item's pipelines were given up")
 
-// Abandon tells that the item's user code was given up. If the crawl gives up, it ends what the pipelines fetch inline.
+// Abandon reports that the item's user code was given up. If the crawl gives up, it ends the pipelines' inline requests.
 func (t *itemTask) Abandon(l guard.Loss) {
 	item := t.came // the code may be at work on the item itself
 	t.job.crawl.teller.lost(l, t.job, item.CtxId, &item)
@@ -172,7 +172,7 @@ func (m *mill) process(t *itemTask) (stack []byte, err error) {
 	var errs []error
 	item := t.meta
 	for _, p := range m.pipelines {
-		if t.call.GivenUp() { // a Committer must not stage what was discarded
+		if t.call.GivenUp() { // a Committer must not stage an item that was discarded
 			break
 		}
 		panicked, err := guard.Protect(func() error {
@@ -195,7 +195,7 @@ func (m *mill) process(t *itemTask) (stack []byte, err error) {
 	return stack, errors.Join(errs...)
 }
 
-// done counts the end of an item and tells about it.
+// done counts and reports the end of an item.
 func (m *mill) done(t *itemTask, err error, stack []byte) {
 	c := m.crawl
 	if err == nil {
@@ -239,7 +239,7 @@ func (m *mill) done(t *itemTask, err error, stack []byte) {
 	})
 }
 
-// tell runs user code that is told of an item's end.
+// tell runs an event handler or ErrorHandlers at an item's end.
 func (m *mill) tell(t *itemTask, at Stage, code func()) {
 	m.crawl.watch.Run(&t.call, string(at), nil, code)
 }
@@ -268,7 +268,7 @@ func (m *mill) run() error {
 // close lets nothing be added any more.
 func (m *mill) close() { m.buffer.Close() }
 
-// warnOfTypes logs what the type checks have found out.
+// warnOfTypes logs the findings of the type checks.
 func (m *mill) warnOfTypes() {
 	for _, t := range m.typeChecks {
 		if text := t.warning(); text != "" {

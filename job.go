@@ -13,7 +13,7 @@ import (
 )
 
 // job is one attempt at one request, from the cache to its end. It is settled when nothing of it
-// is open any more: its way through fetch and parse, its items, and what it waits for.
+// is open any more: its way through fetch and parse, its items, and the Fetch calls it waits for.
 type job struct {
 	crawl     *crawl
 	rec       Record
@@ -25,7 +25,7 @@ type job struct {
 
 	claim      frontier.Claim[*job] // its slot and its fetch worker
 	call       guard.Call           // the user code it is in
-	before     snapshot             // what it had when a piece of that began
+	before     snapshot             // of it, from when a piece of that began
 	inbox      *inbox               // receives the requests that its user code sends
 	quiet      inbox                // the first of those that have no receiver at once
 	downloader *downloaderModule    // that answered
@@ -33,7 +33,7 @@ type job struct {
 	loan       *guard.Loan          // of its request's ResponseWriter; nil: it has none
 	started    time.Time            // when its download began, zero if it did not
 	copy       *Response            // of the robots.txt that it asks for, which the engine has asked for because of it; or nil
-	died       *HandleError         // it is given up because of them
+	died       *HandleError         // it is given up because the process died with it too often
 	prepared   bool                 // its request has passed the middlewares
 	flown      bool                 // the cache knows that it is seen
 	announced  bool                 // RequestStarted was told of its download
@@ -44,10 +44,10 @@ type job struct {
 	failures *failures              // of an emission that was not accepted, see failedEmission
 	sent     *Request               // its request before any callback had it; nil: that is in its record
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	outcome Outcome    // 0: undecided, it goes back to the cache
 	sealed  bool       // it stays undecided: something of it was lost because the crawl ends
-	dropped bool       // those of which it did not wait have no effect any more
+	dropped bool       // its Fetch calls were ended: they have no effect any more
 	lent    bool       // its parse worker works for another page meanwhile
 	parsing bool       // it holds a parse worker, or has lent it
 	gave    bool       // it gave its slot back for the Fetch calls of its ProcessRequest
@@ -64,7 +64,7 @@ type job struct {
 	spooled []*Response // their files are removed when it ends
 }
 
-// snapshot is what a job had before a piece of user code began, which may replace it.
+// snapshot is the part of a job that user code may replace, from before a piece of that began.
 type snapshot struct {
 	id     string // of its Context
 	answer *Response
@@ -250,12 +250,12 @@ func (j *job) endParsing() {
 	}
 }
 
-// Slow tells that the job's user code has been running for long.
+// Slow reports that the job's user code has been running for long.
 func (j *job) Slow(at string, took time.Duration) {
 	j.crawl.teller.slow(Stage(at), j.asAccepted(), took)
 }
 
-// Doom ends a job whose user code was given up: what that code still does has no effect. It is kept open until that is told.
+// Doom ends a job whose user code was given up and has no effect any more. It is kept open until Abandon has reported that.
 func (j *job) Doom() (kept bool) {
 	kept = j.tryOpen()
 	j.loan.End()
@@ -282,7 +282,7 @@ func (j *job) closeSpools() {
 	}
 }
 
-// Abandon tells that the job's user code was given up, and gives back what the job holds.
+// Abandon reports that the job's user code was given up, and gives back all that the job holds.
 func (j *job) Abandon(l guard.Loss) {
 	j.crawl.teller.lost(l, j, j.before.id, nil)
 	j.release()
@@ -290,12 +290,12 @@ func (j *job) Abandon(l guard.Loss) {
 	j.endParsing()
 	if j.caller != nil {
 		j.crawl.reader.dropInline(j)
-		j.fetch.leave() // what waits for it may be a pipeline, whose item has been given up before
+		j.fetch.leave() // its caller may be a pipeline, whose item has been given up before
 	}
 	j.dropFetches()
 }
 
-// dropFetches ends all calls of Fetch that are under way: what they still do has no effect.
+// dropFetches ends all calls of Fetch that are under way: they have no effect any more.
 func (j *job) dropFetches() {
 	j.mu.Lock()
 	fetches, inlines := j.fetches, slices.Clone(j.inlines)

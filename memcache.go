@@ -14,7 +14,7 @@ import (
 
 // memoryCache is the default cache: requests wait in memory, and each run begins with an empty one.
 type memoryCache struct {
-	mu          sync.Mutex // guards what follows
+	mu          sync.Mutex // guards the fields below
 	queue       *cache.Queue[cache.Waiting]
 	due         *cache.Due[cache.Waiting]
 	seen        *cache.Seen
@@ -244,7 +244,7 @@ func (e *QueueFullError) Error() string {
 		"raise the limit or keep them on disk with cache/disk", e.Limit)
 }
 
-// Bounds of what a memory cache keeps of dead letters.
+// The bounds of the dead letters that a memory cache keeps.
 const (
 	maxDeadLetters     = 1_000
 	maxDeadLetterBytes = 16 << 20
@@ -254,10 +254,10 @@ func waitingOf(rec *Record) cache.Waiting {
 	return cache.Waiting{Key: rec.Key, Slot: rec.Slot, Priority: rec.Priority, Depth: rec.Depth, Attempt: rec.Attempt, Seq: rec.Seq, Data: rec.Data}
 }
 
-// liveCost is what a live part is taken to cost.
+// liveCost is an estimate of the memory of a live part.
 const liveCost = 256
 
-// cost is about what the record takes while it waits in memory.
+// cost estimates the memory of the record while it waits.
 func (r *Record) cost() int64 {
 	cost := int64(len(r.Data)) + 24
 	if !r.NotBefore.IsZero() {

@@ -8,8 +8,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
-// MiddlewaresInterface stands between the scheduler and the downloader. The smaller the priority
-// number, the nearer to the scheduler: requests pass the middlewares in ascending order, responses
+// MiddlewaresInterface stands between the queue and the downloader. The smaller the priority
+// number, the nearer to the queue: requests pass the middlewares in ascending order, responses
 // in exact reverse; equal numbers keep the order of registration. All methods may be called
 // concurrently.
 type MiddlewaresInterface interface {

@@ -30,7 +30,7 @@ type output struct {
 	mu     sync.RWMutex // held for reading while something is sent; taken before holding
 	closed bool         // written with both mutexes
 
-	holding  sync.Mutex       // guards what follows; all that a plain reference takes
+	holding  sync.Mutex       // guards the fields below; all that a plain reference takes
 	held     *scratch         // references that the cache has not been asked about yet; nil if there are none
 	base     *urlx.Base       // that they were resolved against
 	encoding charset.Encoding // of the page
@@ -118,7 +118,7 @@ func (o *output) send(f func() bool) error {
 	return nil
 }
 
-// over reports whether nobody listens any more. The caller holds mu or holding.
+// over reports whether the page takes nothing any more. The caller holds mu or holding.
 func (o *output) over() bool {
 	return o.closed || o.ctx.job != nil && (o.ctx.job.call.GivenUp() || o.ctx.job.crawl.work.Err() != nil)
 }
@@ -132,7 +132,7 @@ func (o *output) close() {
 	o.handOverLocked()
 }
 
-// direct reports whether the output hands over to the engine itself: not if somebody put channels of his own
+// direct reports whether the output hands over to the engine itself. It does not if user code put channels of its own
 // between the handler and the engine.
 func (o *output) direct() bool { return o.ctx.job != nil && o.item == nil && o.req == nil }
 
@@ -155,7 +155,7 @@ func (o *output) sendRequest(r *Request) bool {
 	return sendTo(o.ctx, o.req, NewContext(r))
 }
 
-// sendTo sends to a channel that somebody else receives from.
+// sendTo sends to a channel that is not the engine's.
 func sendTo[T any](ctx context.Context, to chan<- T, v T) bool {
 	if to == nil {
 		return false

@@ -30,8 +30,8 @@ func newReader(c *crawl, parsers *parserTable) *reader {
 	return &reader{crawl: c, parsers: parsers, options: newParserOptions(c.limits), places: frontier.NewParsers(int(c.cfg.parseWorkers), c.cfg.concurrency)}
 }
 
-// page takes a job from its slot to the end of its parser, in one goroutine: what a worker has just read is
-// still near. It comes with its slot and the right to fetch; before it is parsed it gives both back.
+// page takes a job from its slot to the end of its parser, in one goroutine: a body that a worker has just read is
+// still in its cache. The job comes with its slot and the right to fetch, and releases both before it is parsed.
 func (rd *reader) page(worker context.Context, j *job) (*job, error) {
 	c := rd.crawl
 	j.call.Worker = stage.CallOf(worker)
@@ -52,8 +52,8 @@ func (rd *reader) page(worker context.Context, j *job) (*job, error) {
 	return nil, stage.ErrDrop
 }
 
-// fetchJob makes the exchange. parse tells that the job goes on to its parser and holds a place there; waits that
-// it will come again.
+// fetchJob makes the exchange. If parse is true, the job goes on to its parser and holds a place there; if waits is true, it
+// will be taken again later.
 func (rd *reader) fetchJob(j *job) (parse, waits bool) {
 	c := rd.crawl
 	if j.ctx == nil {
@@ -142,7 +142,7 @@ func (rd *reader) runParser(j *job) {
 		err = j.lostItem()
 	}
 	switch {
-	case c.work.Err() != nil: // who knows what it has left out
+	case c.work.Err() != nil: // it may have left something out
 		j.leaveUndecided()
 	case err != nil:
 		rd.parserFailed(j, j.failure(StageParse, err, stack))
@@ -233,7 +233,7 @@ func (f *fetcher) egressOf(j *job) egress {
 	if addr, ok := f.http.client.FirstAddr(ctx, r.Url); ok {
 		return egress{"address " + addr.String(), p.PerIP, true}
 	}
-	return egress{} // the download will say what is wrong with it
+	return egress{} // the download will report the error
 }
 
 // proxyHost names a proxy without its credentials.
@@ -269,7 +269,7 @@ func (f *fetcher) waitGate(j *job) error {
 	return f.crawl.reader.standInLine(j, func() *frontier.Waiter { return f.crawl.frontier.AskAgain(j) })
 }
 
-// answerOf looks at what a download came to.
+// answerOf reads from the result of a download what its slot has to know.
 func answerOf(ctx *Context, herr *HandleError) (a frontier.Answer) {
 	if herr == nil && ctx.DownloadResult != nil {
 		herr = ctx.DownloadResult.Error

@@ -10,8 +10,8 @@ import (
 // What is made of a page (its tree and the index of that, its text, its list of links, the results of queries) counts in
 // Limits.BodiesInFlight with the page's body, and is given back with it. A parser waits for room as a download does. It
 // lends its place among the parsers meanwhile: so the one request that may go over the bound always finds a place to
-// be parsed, and no two wait for each other. Code that somebody may wait for does not wait itself: what runs while a
-// page's items are in the pipelines or a Fetch of it is under way, and all that is no parser.
+// be parsed, and no two wait for each other. Code that another part may wait for does not wait itself: a parser
+// whose page has items in the pipelines or a Fetch under way, and all code that is no parser.
 
 // pageHost is a Response as package selector needs it.
 type pageHost Response
@@ -101,8 +101,8 @@ func (j *job) growPage(n int64) error {
 	return err
 }
 
-// mustGetMemory reports whether somebody may wait for the parser while it waits for memory, since an item of the page is in the
-// pipelines or a Fetch of it is under way. Another goroutine of the parser may have begun that; tryOpen ends the waiting.
+// mustGetMemory reports whether other code may wait for the parser while it waits for memory: an item of the page is in the
+// pipelines, or a Fetch of it is under way. Another goroutine of the parser may have begun that; tryOpen ends the waiting.
 func (j *job) mustGetMemory() bool { return j.open.Load() > 1 }
 
 // page returns the largest number of bytes that may be made of one page.

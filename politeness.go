@@ -176,7 +176,7 @@ func (p Politeness) rules() *frontier.Rules {
 	return frontier.NewRules(p.own().rule(), overrides)
 }
 
-// SlotStatus tells how a slot of a running crawl is doing.
+// SlotStatus is the state of a slot of a running crawl.
 type SlotStatus struct {
 	Name     string
 	Pending  int       // requests that wait in its queue
@@ -195,7 +195,7 @@ type SlotStatus struct {
 }
 
 // Slots returns how the slots of the running crawl are doing that have work or something to remember, in no
-// order; nil if no crawl is running. It stops the scheduler for as long as it takes to look at all of them.
+// order; nil if no crawl is running. No request starts while it looks at all of them.
 func (e *SpiderEngine) Slots() []SlotStatus {
 	c := e.current()
 	if c == nil {
@@ -257,7 +257,7 @@ var blockCauses = [frontier.Causes]BlockCause{
 	frontier.CrawlDelay: BlockCrawlDelay, frontier.AutoThrottle: BlockAutoThrottle, frontier.EarlierRun: BlockEarlierRun,
 }
 
-// tellBlocks tells about slots that were blocked meanwhile. The caller holds no locks.
+// tellBlocks reports slots that were blocked meanwhile. The caller holds no locks.
 func (c *crawl) tellBlocks() {
 	if !c.frontier.HasBlocks() {
 		return

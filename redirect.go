@@ -137,7 +137,7 @@ func (f *fetcher) extendChain(j *job, next *Request) error {
 	chain.setCookie = chain.setCookie || firstHeader(j.ctx.Response().Header, "Set-Cookie") != ""
 	target, err := c.acceptor.dupes.key(s.keyer, next)
 	if err != nil {
-		return nil // accept says what is wrong with the target
+		return nil // the acceptor reports the error of the target
 	}
 	if slices.Contains(chain.keys, target) {
 		if !chain.setCookie {
@@ -148,7 +148,7 @@ func (f *fetcher) extendChain(j *job, next *Request) error {
 	return nil
 }
 
-// rewriteMethod applies what browsers and RFC 9110 §15.4 make of a method at a redirect: 303 always
+// rewriteMethod changes the method at a redirect as browsers and RFC 9110 §15.4 do: 303 always
 // becomes GET, 301 and 302 make GET of POST, 307 and 308 keep all. A HEAD stays one.
 func rewriteMethod(r *Request, status int) {
 	method := r.method()
@@ -168,7 +168,7 @@ func rewriteMethod(r *Request, status int) {
 	}
 }
 
-// dropCredentials removes what was meant for another origin.
+// dropCredentials removes headers and cookies that were meant for another origin.
 func (cfg *config) dropCredentials(r *Request) {
 	r.Cookies = nil
 	for name := range r.Header {

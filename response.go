@@ -35,7 +35,7 @@ type Response struct {
 	made     atomic.Int64 // bytes that are made of the body, see grow
 	copies   atomic.Int64 // of them: the largest copy that was handed out
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	body []byte
 	view *bytes.Buffer // the Buffer that body belongs to
 	file *multiread.Body

@@ -39,7 +39,7 @@ func (g robotsGate) look(j *job, keep bool) robotsgate.Look {
 	return g.Look(j, robotsgate.Place{Origin: urlx.Origin(r.Url), Path: urlx.Path(urlx.MergeParams(r.Url, r.Params)), Slot: j.rec.Slot}, keep)
 }
 
-// release sends the jobs on that have waited for a file. A slot whose file nobody may ask for yet is blocked until then.
+// release requeues the jobs that have waited for a file. A slot whose file must not be asked for yet is blocked until then.
 func (g robotsGate) release(released robotsgate.Released[*job]) {
 	for _, w := range released.Waiting {
 		if !released.RetryAt.IsZero() {
@@ -51,7 +51,7 @@ func (g robotsGate) release(released robotsgate.Released[*job]) {
 	g.crawl.tellBlocks()
 }
 
-// abort ends the asking of a job that may never come back from it.
+// abort ends the asking of a job whose download may never return.
 func (g robotsGate) abort(j *job) { g.release(g.Abort(j)) }
 
 // stop sends the jobs that wait back to the cache: a stopping crawl starts nothing new.
@@ -114,8 +114,8 @@ func (g robotsGate) askAgain(j *job) {
 	j.requeue()
 }
 
-// passInline is pass for an inline request. False without an error: its slot was given back, it has to
-// stand in line again.
+// passInline is pass for an inline request. If it returns false without an error, the slot was given back, and the request
+// has to stand in line again.
 func (g robotsGate) passInline(j *job) (bool, error) {
 	c := g.crawl
 	if c.cfg.politeness.IgnoreRobots {
@@ -159,8 +159,8 @@ const (
 	robotsRedirects = 5                // RFC 9309 §2.3.1.2
 )
 
-// ask downloads the file and notes what it says. The error is one of the network. Nothing is asked if the slot was
-// blocked since the job was granted it: the job and those that wait for it come again.
+// ask downloads the file and notes its rules. The error is one of the network. Nothing is asked if the slot was
+// blocked since the job was granted it: then the job and those that wait for it are taken again later.
 func (g robotsGate) ask(j *job) error {
 	answer, err := g.fetchRobots(j)
 	failed := answer.status == http.StatusTooManyRequests || answer.status >= 500
@@ -206,7 +206,7 @@ func (g robotsGate) known(j *job, rules *robots.Group, copy *Response) {
 	g.release(released)
 }
 
-// robotsAnswer is what came of a download of robots.txt.
+// robotsAnswer is the result of a download of robots.txt.
 type robotsAnswer struct {
 	status int
 	body   []byte    // its beginning
@@ -216,7 +216,7 @@ type robotsAnswer struct {
 // fetchRobots downloads the robots.txt of a job's origin with the job's slot, worker and proxy. Redirects
 // are followed here; those that lead nowhere count as a file that is not there (RFC 9309 §2.3.1.2). Of the
 // middlewares only those see it that ask for the engine's own requests. The slot is stamped when the download
-// begins; errNotNow tells that it was blocked meanwhile, and that nothing was sent.
+// begins; the error is errNotNow if it was blocked meanwhile and nothing was sent.
 func (g robotsGate) fetchRobots(j *job) (answer robotsAnswer, err error) {
 	url := urlx.Origin(j.ctx.Request.Url) + "/robots.txt"
 	deadline := time.Now().Add(robotsTimeout)
@@ -257,7 +257,7 @@ func (g robotsGate) fetchRobots(j *job) (answer robotsAnswer, err error) {
 }
 
 // robotsFailure names in the statistics why a robots.txt could not be asked for: as a rule the host is dead, and
-// its robots.txt is but what was asked first.
+// its robots.txt is only the first file that was asked for.
 func robotsFailure(err error) string {
 	var dns *net.DNSError
 	var dial *net.OpError

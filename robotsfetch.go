@@ -21,7 +21,7 @@ import (
 type internalContext struct {
 	context.Context
 	hold fetch.Hold
-	copy *Response // what the server has answered to the first request, before middlewares have seen it; or nil
+	copy *Response // of the server's answer to the first request, before middlewares have seen it; or nil
 }
 
 // internalBody is how much of a body is read: enough to see that it is too long to be read whole.
@@ -40,7 +40,7 @@ func (c *Context) internal() *internalContext {
 	return in
 }
 
-// redirects reports whether a response names where to go on, whatever its request allows.
+// redirects reports whether a response is a redirect, even if its request does not allow one.
 func redirects(resp *Response) bool {
 	return isRedirect(&Request{AllowRedirects: true, MaxRedirects: 1}, resp)
 }
@@ -91,7 +91,7 @@ func (g robotsGate) internalExchange(j *job, in *internalContext, ctx *Context, 
 	return true, err
 }
 
-// handiwork is what middlewares have made of a response to a request of the engine's own.
+// handiwork notes which middlewares have changed a response to a request of the engine's own.
 type handiwork struct {
 	answered string // the middleware that answered instead of the server, "" if none did
 	emptied  string // the one because of which the response has no body, "" if it has one or the server sent none
@@ -158,7 +158,7 @@ func (g robotsGate) internalDownload(j *job, ctx *Context) error {
 	})
 }
 
-// internalResponse has the middlewares process a response. What they send is discarded: it would be nobody's.
+// internalResponse has the middlewares process a response. Requests that they send are discarded: they would have no parent.
 func (g robotsGate) internalResponse(j *job, ctx *Context, by *handiwork) error {
 	c := g.crawl
 	in := newInbox(nil, emission{})
@@ -198,8 +198,8 @@ func (g robotsGate) internalResponse(j *job, ctx *Context, by *handiwork) error 
 // file then, because of that very request: so it answers the request with a copy of what came, and the site is asked
 // once. A copy lives no longer than the requests that wait for the file.
 
-// copyForOthers returns a copy of what the server has answered to the engine's own request for a robots.txt, nil if it is not
-// whole or tells of a failure.
+// copyForOthers returns a copy of the server's answer to the engine's own request for a robots.txt, nil if it is not
+// whole or is a failure.
 func copyForOthers(resp *Response, own *Request) *Response {
 	body := resp.Bytes()
 	switch {

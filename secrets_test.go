@@ -92,7 +92,7 @@ func TestSecretsAreNotTold(t *testing.T) {
 	add("http://s3cret@nobody.invalid/")
 	add(server.URL, proxy("u:s3cret@a.test:80"))
 
-	var mu sync.Mutex // guards what follows
+	var mu sync.Mutex // guards the fields below
 	var said bytes.Buffer
 	failed := 0
 	logger := logrus.New()

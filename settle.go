@@ -31,11 +31,11 @@ type settling struct {
 	slots []string    // to be stored, though no job of theirs ends
 }
 
-// ended is a job of which nothing is open any more, until it is stored. A disk may take its time over that, while pages
-// keep coming: so of most jobs this is all that is kept, and their responses may be forgotten before.
+// ended is what is kept of a job of which nothing is open any more, until it is stored. A disk may take its time over that
+// while pages keep coming, so most jobs and their responses are let go before.
 type ended struct {
 	Settled          // without an Outcome it goes back to the cache
-	request *Request // nil: it was not decoded, or nobody is going to be told of it
+	request *Request // nil: it was not decoded, or no event will need it
 	id      string   // its CtxId
 	ids     []string // those of what it fetched inline
 	job     *job     // nil: it was let go
@@ -43,8 +43,8 @@ type ended struct {
 	flown   bool
 }
 
-// settlePause is how far apart batches begin while all workers are busy: what a batch costs depends little on what is in
-// it. While a worker has nothing to do nobody knows what waits for a request to be settled, and there is no pause.
+// settlePause is how far apart batches begin while all workers are busy: the cost of a batch depends little on its size.
+// While a worker has nothing to do there is no pause, since new requests may depend on a request that is not settled.
 const settlePause = 20 * time.Millisecond
 
 // settleMost is how many jobs end a pause.
@@ -65,13 +65,13 @@ func (s *settler) run() { s.batches.Run(s.settle) }
 // close lets run return once everything is settled.
 func (s *settler) close() { s.batches.Close() }
 
-// hurry ends the settler's pause: somebody may be waiting for a request to be settled.
+// hurry ends the settler's pause: other requests may wait until one is settled.
 func (s *settler) hurry() { s.batches.Hurry() }
 
 // add takes a job of which nothing is open any more. The caller may hold locks.
 func (s *settler) add(j *job) { s.take(s.endOf(j), false) }
 
-// end is add for a caller without locks, who may settle the job himself.
+// end is add for a caller without locks, which may settle the job itself.
 func (s *settler) end(j *job) {
 	e := s.endOf(j)
 	switch {
@@ -88,7 +88,7 @@ func (s *settler) end(j *job) {
 	}
 }
 
-// endOf returns what is left of a job.
+// endOf returns the part of a job that is kept until it is stored.
 func (s *settler) endOf(j *job) ended {
 	if j.claim.HasReservation() { // its download was announced, and did not begin
 		s.crawl.frontier.Overrule(j)
@@ -104,8 +104,8 @@ func (s *settler) endOf(j *job) ended {
 // at work on it.
 func (e *ended) needed() bool { return e.Outcome == 0 || e.job.call.GivenUp() }
 
-// take takes what is left of a job, which was let go or is needed until it is stored. The share of the bodies stays: a
-// disk that is slow holds downloads up.
+// take adds an ended job to the next batch; gone says that the job itself is let go. Its share of the bodies is kept, so that a
+// slow disk holds downloads up.
 func (s *settler) take(e ended, gone bool) {
 	s.batches.Add(func(batch *settling) (full bool) {
 		if gone {
@@ -274,7 +274,7 @@ func (s *settler) putBack(e *ended) {
 	s.crawl.ledger.PutBack()
 }
 
-// release gives back what the job holds in memory, unless it was let go.
+// release gives back the memory that a job holds, unless it was let go.
 func (s *settler) release(e *ended) {
 	if e.job != nil {
 		s.crawl.fetcher.bodies.Release(&e.job.hold)
@@ -282,7 +282,7 @@ func (s *settler) release(e *ended) {
 	}
 }
 
-// describe adds to a durable batch what the job has to remember beside its requests.
+// describe adds to a durable batch the facts that the job has to remember beside its requests.
 func (s *settler) describe(batch *Batch) {
 	batch.Counters = s.counters()
 	for i := range batch.Settled { // the ledger is told when they are stored
@@ -300,8 +300,8 @@ func (s *settler) counters() map[string]int64 {
 	return stats.durable(s.earlier)
 }
 
-// keepLoopback adds to a durable batch what the seeds allowed to be dialled. A batch makes seeds durable that came
-// before it, whatever else it is for: so each has to say it.
+// keepLoopback adds the loopback addresses that the seeds allow to a durable batch. Any batch makes the seeds durable that came
+// before it, so each batch has to have them.
 func (s *settler) keepLoopback(batch *Batch) {
 	allowed := s.crawl.fetcher.loopback.List()
 	if len(allowed) == 0 {
@@ -314,10 +314,10 @@ func (s *settler) keepLoopback(batch *Batch) {
 	batch.Checkpoints[loopbackCheckpoint], _ = json.Marshal(allowed) // strings always encode
 }
 
-// loopbackCheckpoint is where a durable job keeps what its seeds allowed to be dialled.
+// loopbackCheckpoint is the key under which a durable job keeps the loopback addresses that its seeds allow.
 const loopbackCheckpoint = "tegenaria/loopback"
 
-// loopbackOf returns what the seeds of the earlier runs allowed to be dialled.
+// loopbackOf returns the loopback addresses that the seeds of earlier runs allow.
 func loopbackOf(state State) (allowed []string) {
 	_ = json.Unmarshal(state.Checkpoints[loopbackCheckpoint], &allowed) // nothing stored, nothing allowed
 	return allowed
@@ -341,7 +341,7 @@ func (s *settler) finished() error {
 	return s.cache.Settle(s.crawl.storing, Batch{Counters: s.counters(), Finished: "finished"})
 }
 
-// discard ends what a job has beside its share of Limits.BodiesInFlight. The caller holds no locks.
+// discard ends a job's context and removes its files. The caller holds no locks.
 func discard(j *job) {
 	if !j.call.GivenUp() { // the code that was left behind may be at work on its response
 		j.closeSpools()

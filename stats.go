@@ -81,8 +81,8 @@ func (c *counters) snapshot(s *Stats) {
 	}
 }
 
-// durable returns the counts that a durable job keeps over its runs: those of the earlier ones, and this one's. What
-// was waiting when this run began is discovered in both, so it counts once.
+// durable returns the counts that a durable job keeps over its runs: those of the earlier ones, and this one's. Requests that
+// were waiting when this run began are discovered in both, so they count once.
 func (s *Stats) durable(earlier map[string]int64) map[string]int64 {
 	counts := map[string]int64{
 		"discovered": s.Discovered, "settled": s.Settled,

@@ -24,11 +24,11 @@ type stop struct {
 	over     chan struct{} // closed when everything has ended
 	closing  chan struct{} // closed when the parts are about to be closed; nothing is opened any more
 
-	mu      sync.Mutex // guards what follows
-	leaveBy time.Time  // what has not returned by then is abandoned: the earliest moment that was asked for
+	mu      sync.Mutex // guards the fields below
+	leaveBy time.Time  // code that has not returned by then is abandoned: the earliest moment that was asked for
 	reason  string     // why it was asked to stop, the first wins
 	cause   error
-	broken  error // what makes Run fail
+	broken  error // the error that Run returns
 }
 
 func (s *stop) init() {
@@ -55,7 +55,7 @@ func (c *crawl) requestStop(reason string, cause error) {
 	close(c.asked)
 }
 
-// cancelNow ends the grace of a stopping crawl; what does not return within bye is abandoned. Calls that follow can only
+// cancelNow ends the grace of a stopping crawl; code that does not return within bye is abandoned. Calls that follow can only
 // bring that moment forward. Once the parts are being closed it cancels that.
 func (c *crawl) cancelNow(bye time.Duration) {
 	at := c.now().Add(bye)
@@ -98,7 +98,7 @@ func (c *crawl) storeFailed(err error) {
 
 var errStoreFailed = errors.New("tegenaria: the store has failed before")
 
-// supervise waits for what ends a crawl: Run's context, a time limit, a stop and its grace.
+// supervise waits for the events that end a crawl: Run's context, a time limit, a stop and its grace.
 func (c *crawl) supervise(ctx context.Context) {
 	var timers []*time.Timer
 	defer func() {
@@ -236,7 +236,7 @@ func (c *crawl) notOpened(ctx context.Context, err error) error {
 	told := errors.Is(err, context.Canceled) || c.work.Err() != nil && errors.Is(err, context.Cause(c.work))
 	var left *AbandonedError
 	if told && !errors.As(err, &left) {
-		err = nil // it has but returned when it was told to
+		err = nil // it has only returned when it was told to
 	}
 	return errors.Join(c.end(ctx), err)
 }

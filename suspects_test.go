@@ -27,7 +27,7 @@ type crashed struct {
 	suspects map[string]int // their crashes, by URL
 	unstored map[string]int // of those that Next hands out
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	records map[string]tegenaria.Record
 	flights []string
 }

@@ -326,7 +326,7 @@ func TestH12AbandonedRedirectsHaveOneEndEach(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/0", enginetest.Redirect(302, "http://a.test/1")).Page("http://a.test/1", enginetest.Redirect(302, "http://a.test/2")).
 			Page("http://a.test/2", enginetest.Text("x"))
 		s := enginetest.NewSpider("http://a.test/0")
-		var mu sync.Mutex // guards what follows
+		var mu sync.Mutex // guards the fields below
 		var settled []string
 		given := 0
 		e := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(targetCache{tegenaria.NewMemoryCache()}),

@@ -15,7 +15,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/identity"
 )
 
-// newCrawl makes a crawl of what is registered, or reports every mistake at once.
+// newCrawl makes a crawl of the registered parts, or reports every mistake at once.
 func newCrawl(ctx context.Context, e *SpiderEngine, cfg config, name string) (c *crawl, err error) {
 	c = &crawl{engine: e, cfg: cfg, began: time.Now()}
 	c.stop.init()
@@ -81,7 +81,7 @@ func (c *crawl) wire(name string) (mistakes []error) {
 	return mistakes
 }
 
-// wireParts lists what is registered, in the order in which it is opened.
+// wireParts lists the registered parts, in the order in which they are opened.
 func (c *crawl) wireParts() {
 	for _, m := range c.fetcher.middlewares {
 		c.parts = append(c.parts, m)
@@ -120,7 +120,7 @@ func (c *crawl) wireMachines() {
 	c.watch = c.newWatch()
 }
 
-// frontierConfig says what the crawl's frontier needs. The funcs are called once all stations are made.
+// frontierConfig configures the crawl's frontier. The funcs are called once all stations are made.
 func (c *crawl) frontierConfig() frontier.Config[*job] {
 	p := &c.cfg.politeness
 	readers := c.cfg.readers
@@ -139,8 +139,8 @@ func (c *crawl) frontierConfig() frontier.Config[*job] {
 	}
 }
 
-// open prepares the parts and takes over what the cache holds. What it calls is told by its context when the
-// crawl is to stop, since there is no work in hand that could be finished; what does not return when the
+// open prepares the parts and takes over the job of the cache. The code that it calls has its context cancelled when the
+// crawl is to stop, since there is no work in hand that could be finished; code that does not return when the
 // grace is over is left behind.
 func (c *crawl) open() (state State, err error) {
 	ctx, cancel := context.WithCancel(c.work) // parts may keep it: it ends with the work
@@ -200,7 +200,7 @@ func (c *crawl) opening(what string, code func() error) error {
 	return nil
 }
 
-// resume tells ledger and scheduler what waits in a durable cache.
+// resume enters the requests that wait in a durable cache into ledger and frontier.
 func (c *crawl) resume(ctx context.Context, state State) error {
 	suspects := make(map[string]bool) // slots that have some
 	for i := range state.Suspects {
@@ -263,8 +263,8 @@ func (c *crawl) close(reason string) error {
 	return errors.Join(errs...)
 }
 
-// closePart closes one part. One that does not return soon after its context has ended is left behind. If somebody is in
-// a hurry cut ends ctx, which all parts have.
+// closePart closes one part. One that does not return soon after its context has ended is left behind. When the crawl is told to
+// hurry, cut ends ctx, which all parts have.
 func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Closer, reason string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -290,10 +290,10 @@ func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Cl
 	return fmt.Errorf("it did not return when its context was cancelled: %w", abandonedBy(StageClose, nil))
 }
 
-// mistaken is a part of this package's own making that knows what was wrong when it was made.
+// mistaken is a part made by this package that remembers a mistake in how it was made.
 type mistaken interface{ mistake() error }
 
-// mistakeOf returns what is wrong with a part, nil if nothing is known.
+// mistakeOf returns the mistake that a part remembers, nil if there is none.
 func mistakeOf(part any) error {
 	if m, ok := part.(mistaken); ok {
 		return m.mistake()

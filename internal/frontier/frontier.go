@@ -71,7 +71,7 @@ type Frontier[J Job[J]] struct {
 	throttle                     *slots.Throttle
 	maxRetryAfter, maxCrawlDelay time.Duration
 
-	mu       *sync.Mutex // the ledger's; guards what follows
+	mu       *sync.Mutex // the ledger's; guards the fields below
 	slots    *slots.Table
 	rules    *Rules
 	budgets  budgets

@@ -9,7 +9,7 @@ import (
 // Lane knows who waits for a Fetch, so that all can be told when a crawl is over. Its zero value is empty. Its methods may
 // be called concurrently.
 type Lane[J comparable] struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	jobs   map[J]struct{}
 	closed bool // no job may begin to wait any more
 }

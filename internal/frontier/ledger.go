@@ -19,7 +19,7 @@ import (
 type Ledger struct {
 	Items atomic.Int64 // on their way through the pipelines
 
-	mu         sync.Mutex // guards what follows, and the Frontier
+	mu         sync.Mutex // guards the fields below, and the Frontier
 	discovered int64
 	settled    int64
 	pending    int64

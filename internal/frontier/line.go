@@ -23,7 +23,7 @@ type Claim[J any] struct {
 	Crashes  int  // how often in a row the process died while it was in flight
 	Inline   bool // it does not come from a queue: somebody waits for it
 
-	// The Frontier's mutex guards what follows.
+	// The Frontier's mutex guards the fields below.
 	grant    *slots.Grant // its slot, until the end of the download
 	worker   worker
 	reserved bool        // a page of its slot's budget is kept for it

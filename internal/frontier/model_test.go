@@ -23,7 +23,7 @@ type model struct {
 	suspects               int
 	stops                  bool
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	rng     *rand.Rand
 	made    int
 	inHand  map[string]int       // by slot: holders of its grant

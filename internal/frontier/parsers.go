@@ -13,7 +13,7 @@ type Parsers struct {
 	lent    atomic.Int64 // places
 	lending int64        // the most of them
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	free   int
 	backed []chan struct{} // wait for the place that they had lent
 	fresh  []chan struct{}
