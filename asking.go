@@ -29,7 +29,7 @@ func newWriters() *guard.Writers {
 }
 
 // lendWriter gives the job's download the right to write, if its request has a ResponseWriter.
-func (j *job) lendWriter() {
+func lendWriter(j *job) {
 	if r := j.ctx.Request; r.ResponseWriter != nil {
 		j.loan = j.crawl.fetcher.writers.Lend(r.ResponseWriter, r.Url)
 	}
@@ -37,7 +37,7 @@ func (j *job) lendWriter() {
 
 // rewind prepares the request's ResponseWriter for another attempt. It returns false if a part of the body was written
 // and cannot be taken back.
-func (j *job) rewind() bool {
+func rewind(j *job) bool {
 	if j.loan.Written() == 0 {
 		return true
 	}

@@ -245,7 +245,7 @@ func (s cacheSource) Next(ctx context.Context, slot string) (j *job, left fronti
 	if err != nil || len(records) == 0 {
 		return nil, left, false, err
 	}
-	return s.crawl.newJob(records[0]), left, true, nil
+	return newJob(s.crawl, records[0]), left, true, nil
 }
 
 func (s cacheSource) Due(ctx context.Context, now time.Time) ([]frontier.Moved, time.Time, error) {

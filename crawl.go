@@ -23,36 +23,41 @@ type crawl struct {
 	cfg    config
 	limits Limits // with defaults
 	spider SpiderInterface
-	parts  []any         // everything registered, in order: openers, closers, committers
-	opened []any         // those of them that are open
-	gone   chan struct{} // closed when the engine has let go of the crawl
+	began  time.Time
+	registered
+	contexts
+	stop
 
-	cache   CacheInterface
-	flights FlightRecorder // the cache; nil if it is none
-
-	unrecorded atomic.Bool // flights cannot be recorded, which was logged
-
-	teller   *teller
 	ledger   *frontier.Ledger
 	frontier *frontier.Frontier[*job]
+	watch    *guard.Watch
 
+	acceptor *acceptor
+	fetcher  *fetcher
+	reader   *reader
+	mill     *mill
+	settler  *settler
+	teller   *teller
+}
+
+// registered is what the user has given to the engine, and the crawl opens and closes.
+type registered struct {
+	parts      []any // everything, in order: openers, closers, committers
+	opened     []any // those of them that are open
 	committers committers
-	acceptor   *acceptor
-	fetcher    *fetcher
-	reader     *reader
-	mill       *mill
-	settler    *settler
-	watch      *guard.Watch
+	cache      CacheInterface
+	flights    FlightRecorder // the cache; nil if it is none
+	unrecorded atomic.Bool    // flights cannot be recorded, which was logged
+}
 
-	began        time.Time
-	took         atomic.Int64    // how long the run was, once it is over
+// contexts are those of a crawl, and what ends them.
+type contexts struct {
 	work         context.Context // of all user code and downloads; cancelled when the crawl gives up
 	giveUp       context.CancelCauseFunc
 	intake       context.Context // of Start; cancelled when the crawl stops
 	noMore       context.CancelFunc
 	storing      context.Context // of the cache and the committers; outlives the work
 	abandonStore context.CancelFunc
-	stop
 }
 
 // run makes the crawl, and returns when all of it has ended except code that was abandoned.
@@ -80,10 +85,10 @@ func (c *crawl) run(ctx context.Context) error {
 	if f := c.cfg.events.Started; f != nil {
 		c.teller.event(func() { f(c.spider) })
 	}
-	c.tellBlocks() // those that an earlier run has left
+	c.teller.blocked() // those that an earlier run has left
 	settling.Go(c.settler.run)
 	piping.Go(func() { c.fail1(c.mill.run()) })
-	started := c.start(state.Started)
+	started := startSeeds(c, state.Started)
 
 	c.fail1(c.runRequests())
 	<-started // nothing new can come any more
@@ -260,7 +265,7 @@ func (c *crawl) takeSuspects(state State) {
 			c.teller.log.entry.Warnf("%d more requests were in flight when the process died", len(state.Suspects)-i)
 		}
 		c.ledger.Take()
-		c.suspect(c.newJob(rec), i < suspectsLogged)
+		c.suspect(newJob(c, rec), i < suspectsLogged)
 	}
 }
 
@@ -285,4 +290,12 @@ func (c *crawl) suspect(j *job, tell bool) {
 	if !c.frontier.LineUp(j) {
 		j.done()
 	}
+}
+
+// elapsed is the time since the beginning, or that of the whole run once it is over.
+func (c *crawl) elapsed() time.Duration {
+	if d := c.took.Load(); d > 0 {
+		return time.Duration(d)
+	}
+	return time.Since(c.began)
 }

@@ -177,7 +177,7 @@ func (e *SpiderEngine) ended(c *crawl) {
 		leave(nil)
 	}
 	e.mu.Lock()
-	summary := c.summary(e.life.Status())
+	summary := summaryOf(c, e.life.Status())
 	e.crawl, e.last = nil, &summary
 	e.mu.Unlock()
 	e.closeErrors()
@@ -255,28 +255,6 @@ func (e *SpiderEngine) Stop(ctx context.Context) error {
 	return context.Cause(before)
 }
 
-// awaitEnd waits for the crawl's end; over is false if ctx ended first. The error tells that there is no end
-// although the work has to be over after that time.
-func (c *crawl) awaitEnd(ctx context.Context, work time.Duration) (over bool, err error) {
-	began := time.Now()
-	bound := time.NewTimer(work + farewell + farewell/2) // a batch that is being stored has a farewell too
-	defer bound.Stop()
-	closing := c.closing
-	for {
-		select {
-		case <-c.gone:
-			return true, nil
-		case <-ctx.Done():
-			return false, nil
-		case <-closing:
-			closing = nil
-			bound.Reset(c.cfg.grace + time.Duration(len(c.opened)+1)*farewell)
-		case <-bound.C:
-			return false, &StopError{Waited: time.Since(began)}
-		}
-	}
-}
-
 // beforeDeadline ends a moment before ctx's deadline, so that cancelled code has the time to return.
 func beforeDeadline(ctx context.Context) (before context.Context, cancel context.CancelFunc, moment time.Duration) {
 	deadline, ok := ctx.Deadline()
@@ -314,7 +292,7 @@ func (e *SpiderEngine) Summary() Summary {
 	e.mu.Unlock()
 	switch {
 	case c != nil:
-		return c.summary(e.Status())
+		return summaryOf(c, e.Status())
 	case last != nil:
 		return *last
 	}

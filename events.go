@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -205,6 +206,13 @@ func (t *teller) refusedBy(slot string, limit int64) {
 	if _, warned := t.crowded.LoadOrStore(slot, true); !warned {
 		t.log.crowded(slot, limit)
 	}
+}
+
+// handleOutside tells the ErrorHandlers about a panic that is no request's failure.
+func (t *teller) handleOutside(herr *HandleError) {
+	j := &job{crawl: t.crawl, ctx: &Context{Ctx: context.Background()}, failures: &failures{}}
+	t.handleAlone(j, herr)
+	j.failures.runAll()
 }
 
 // notice writes the Notice of an error, if it has that method, to the log. The part that returns the error gives each notice once.

@@ -119,7 +119,7 @@ func (f *fetcher) processRequest(j *job) *HandleError {
 		if err == nil && j.ctx.Request == nil {
 			err = errNilRequest
 		}
-		j.keepRequest(asked)
+		keepRequest(j.ctx, asked)
 		if err != nil {
 			return j.failure(StageRequest, err, stack)
 		}
@@ -141,7 +141,7 @@ func (f *fetcher) processResponse(j *job) *HandleError {
 		if err == nil && j.ctx.Request == nil {
 			err = errNilRequest
 		}
-		j.keepRequest(asked)
+		keepRequest(j.ctx, asked)
 		if resp := j.ctx.Response(); resp != nil {
 			resp.complete(j.ctx) // it may be another one, or lack what was there
 		}
@@ -155,9 +155,9 @@ func (f *fetcher) processResponse(j *job) *HandleError {
 var errNilRequest = errors.New("a middleware took the Context's Request away")
 
 // keepRequest puts the request back that a middleware has taken away.
-func (j *job) keepRequest(asked *Request) {
-	if j.ctx.Request == nil {
-		j.ctx.Request = asked
+func keepRequest(ctx *Context, asked *Request) {
+	if ctx.Request == nil {
+		ctx.Request = asked
 	}
 }
 
@@ -213,7 +213,7 @@ func (f *fetcher) download(j *job) (herr *HandleError, alive, closed bool) {
 	}
 	j.started, j.downloader = started, d
 	c.teller.counters.requests.Add(1)
-	j.lendWriter()
+	lendWriter(j)
 	alive = c.guard(j, StageDownload, func() { herr = f.askDownloader(j, d, started) })
 	if alive {
 		j.loan.End()
@@ -299,6 +299,6 @@ func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Ti
 // before another request can start. The worker stays.
 func (f *fetcher) answered(j *job, a frontier.Answer) {
 	if f.crawl.frontier.Answered(j, a, j.started) {
-		f.crawl.tellBlocks()
+		f.crawl.teller.blocked()
 	}
 }

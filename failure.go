@@ -60,7 +60,7 @@ func (t *teller) obey(j *job, herr *HandleError) bool {
 		return true
 	}
 	if retry := asRetry(herr.Err); retry != nil {
-		if j.rec.Attempt+1 >= c.limits.Attempts || !j.rewind() {
+		if j.rec.Attempt+1 >= c.limits.Attempts || !rewind(j) {
 			t.handle(j, herr)
 			j.decide(GaveUp, reasonOf(retry.Err))
 			return true
@@ -196,7 +196,7 @@ func (t *teller) lost(l guard.Loss, j *job, id string, item *ItemMeta) {
 // standIn makes a job that takes the place of one that was abandoned, whose requests are refused: the requests that
 // ErrorHandlers send because of herr come from it.
 func (j *job) standIn(herr *HandleError) *job {
-	other := j.crawl.newJob(j.rec)
+	other := newJob(j.crawl, j.rec)
 	other.standsFor, other.sent = j, j.sent
 	other.ctx = &Context{Request: herr.Request, CtxId: herr.CtxId, Ctx: context.Background()}
 	return other

@@ -7,6 +7,23 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 )
 
+// fetching is what a job does inline, and what it has lent for that. The mutex of the job guards it.
+type fetching struct {
+	fetches int         // inline requests it waits for
+	inlines []*job      // those of them that are under way
+	ids     []string    // their CtxIds, and of those that are over
+	spooled []*Response // their files are removed when the job ends
+	dropped bool        // its Fetch calls were ended: they have no effect any more
+
+	parsing bool // the job holds a place among the parsers, or has lent it
+	lent    bool // another page is parsed in its place meanwhile
+	lenders int  // inline requests that wait while it is lent
+
+	paused int  // inline requests of its ProcessRequest that are under way
+	gave   bool // it gave its slot back for them
+	taking bool // it stands in line for that slot again
+}
+
 // fetchCall is a call of Fetch. It keeps the job that is settled with it open until it returns.
 type fetchCall struct {
 	root *job
@@ -27,7 +44,7 @@ const maxNesting = 8
 var errNesting = fmt.Errorf("Fetch is nested %d deep; does a middleware fetch for the requests that it sends itself?", maxNesting)
 
 // nesting counts the inline requests that a job stands in.
-func (j *job) nesting() (n int) {
+func (rd *reader) nesting(j *job) (n int) {
 	for ; j.caller != nil; j = j.caller {
 		n++
 	}
@@ -35,7 +52,7 @@ func (j *job) nesting() (n int) {
 }
 
 // enterFetch opens the job for an inline request. It returns nil if the job has settled already, or was abandoned.
-func (j *job) enterFetch() *fetchCall {
+func (rd *reader) enterFetch(j *job) *fetchCall {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.call.GivenUp() || j.dropped {
@@ -89,7 +106,7 @@ func (f *fetchCall) leave() {
 
 // waitsForEngine stops the clocks of the user code that has called Fetch for the job, until the func it returns is
 // called: the engine makes it wait.
-func (j *job) waitsForEngine() (over func()) {
+func (rd *reader) waitsForEngine(j *job) (over func()) {
 	for caller := j.caller; caller != nil; caller = caller.caller {
 		j.crawl.watch.Pause(&caller.call)
 	}
@@ -106,17 +123,17 @@ func (j *job) waitsForEngine() (over func()) {
 // An inline job releases its worker too: inline requests that hold a worker while they wait for another
 // could end up waiting for each other. A job of the queue keeps it, since it does occupy one, and
 // waits for one that is reserved for the lane.
-func (j *job) pauseOwn() (resume func() error) {
+func (rd *reader) pauseOwn(j *job) (resume func() error) {
 	j.mu.Lock()
 	j.paused++
 	if j.crawl.frontier.ReleaseSlot(j) {
 		j.gave = true
 	}
 	j.mu.Unlock()
-	return j.resumeOwn
+	return func() error { return rd.resumeOwn(j) }
 }
 
-func (j *job) resumeOwn() error {
+func (rd *reader) resumeOwn(j *job) error {
 	j.mu.Lock()
 	j.paused--
 	take := j.gave && j.paused == 0 && !j.taking
@@ -126,13 +143,13 @@ func (j *job) resumeOwn() error {
 		return nil
 	}
 	defer j.crawl.fetcher.bodies.Want(j.rec.Slot)()
-	defer j.waitsForEngine()()
+	defer rd.waitsForEngine(j)()
 	j.crawl.watch.Pause(&j.call)
 	defer j.crawl.watch.Resume(&j.call)
 	w := j.crawl.frontier.Ask(j.rec.Slot)
 	select {
 	case <-w.Granted():
-		j.takeOwn(w)
+		rd.takeOwn(j, w)
 		return nil
 	case <-j.ctx.Done():
 		j.crawl.frontier.Withdraw(w)
@@ -141,7 +158,7 @@ func (j *job) resumeOwn() error {
 }
 
 // takeOwn keeps the slot that resumeOwn was granted, unless another Fetch has begun meanwhile and may wait for it.
-func (j *job) takeOwn(w *frontier.Waiter) {
+func (rd *reader) takeOwn(j *job, w *frontier.Waiter) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.taking = false
@@ -187,7 +204,7 @@ func (rd *reader) takeBack(j *job) error {
 
 // lendToWait lends the parser's place while it waits for memory, until takeBack. It returns false if it must not wait.
 func (rd *reader) lendToWait(j *job) bool {
-	if j.mustGetMemory() {
+	if mustGetMemory(j) {
 		return false
 	}
 	rd.lend(j)

@@ -36,14 +36,15 @@ func (o *output) hold() *scratch {
 		o.held = c.acceptor.scratch.Get().(*scratch)
 		if !o.listed {
 			o.listed = true
-			o.ctx.job.list(o)
+			o.list()
 		}
 	}
 	return o.held
 }
 
 // list adds an output to the list in which handOverPages finds it.
-func (j *job) list(o *output) {
+func (o *output) list() {
+	j := o.ctx.job
 	for {
 		o.older = j.outs.Load()
 		if j.outs.CompareAndSwap(o.older, o) {

@@ -1,7 +1,6 @@
 package tegenaria
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"time"
@@ -184,9 +183,9 @@ func (s *starter) Abandon(l guard.Loss) {
 	s.end()
 }
 
-// start begins to send the seeds, unless an earlier run of a durable job has done so. The channel is closed
+// startSeeds begins to send the seeds, unless an earlier run of a durable job has done so. The channel is closed
 // when all seeds are accepted.
-func (c *crawl) start(doneBefore bool) <-chan struct{} {
+func startSeeds(c *crawl, doneBefore bool) <-chan struct{} {
 	s := &starter{crawl: c, gone: make(chan struct{})}
 	if doneBefore {
 		c.ledger.Started()
@@ -235,13 +234,6 @@ func (s *starter) send(seeds chan<- *Context) error {
 		}
 	}
 	return err
-}
-
-// handleOutside tells the ErrorHandlers about a panic that is no request's failure.
-func (t *teller) handleOutside(herr *HandleError) {
-	j := &job{crawl: t.crawl, ctx: &Context{Ctx: context.Background()}, failures: &failures{}}
-	t.handleAlone(j, herr)
-	j.failures.runAll()
 }
 
 // receive accepts seeds while there is room: they alone feel backpressure.

@@ -13,15 +13,15 @@ import (
 // for it anyway.
 func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 	root := caller.job.root()
-	if caller.job.nesting() >= maxNesting {
+	if rd.nesting(caller.job) >= maxNesting {
 		return nil, NewError(caller.CtxId, errNesting, ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
-	call := root.enterFetch()
+	call := rd.enterFetch(root)
 	if call == nil {
 		return nil, NewError(caller.CtxId, ErrOutputClosed, ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
 	defer call.leave()
-	mid := caller.job.pauseOwn()
+	mid := rd.pauseOwn(caller.job)
 	rd.lend(root)
 	resp, herr := rd.inlineChain(caller, call, r)
 	if err := rd.takeBack(root); err != nil && herr == nil {
@@ -86,7 +86,7 @@ func (rd *reader) inlineJob(caller *Context, call *fetchCall, from emission, r *
 		return nil, herr
 	}
 	rec.Attempt = attempt
-	j := c.newJob(rec)
+	j := newJob(c, rec)
 	j.caller, j.fetch, j.claim.Inline = caller.job, call, true
 	r.Header = orEmpty(r.Header)
 	j.sent = r.clone() // there is none in its record
@@ -165,10 +165,10 @@ func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *Handl
 		rd.settleInline(j, Fetched, "")
 		return resp, nil, nil, nil
 	}
-	if !j.isAwaited() {
+	if !rd.isAwaited(j) {
 		return resp, nil, herr, nil // it was given up, and that was told
 	}
-	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < c.limits.Attempts && j.rewind() {
+	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < c.limits.Attempts && rewind(j) {
 		c.teller.counters.retries.Add(1)
 		return resp, nil, nil, retry
 	}
@@ -257,7 +257,7 @@ func (rd *reader) waitSlot(j *job) error {
 func (rd *reader) standInLine(j *job, ask func() *frontier.Waiter) error {
 	c := rd.crawl
 	defer c.fetcher.bodies.Want(j.rec.Slot)()
-	defer j.waitsForEngine()()
+	defer rd.waitsForEngine(j)()
 	w := ask()
 	select {
 	case <-w.Granted():
@@ -297,7 +297,7 @@ func (rd *reader) settleInline(j *job, outcome Outcome, reason string) {
 func (rd *reader) dropInline(j *job) { rd.endInline(j, j.asAccepted(), Failed, "abandoned") }
 
 // isAwaited reports whether a call of Fetch still waits for an inline request.
-func (j *job) isAwaited() bool {
+func (rd *reader) isAwaited(j *job) bool {
 	root := j.root()
 	root.mu.Lock()
 	defer root.mu.Unlock()

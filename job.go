@@ -18,50 +18,49 @@ type job struct {
 	crawl     *crawl
 	rec       Record
 	ctx       *Context
-	caller    *job // of an inline request: it lives and is settled with this one
-	emitted   emissions
-	standsFor *job       // whose unfiltered requests it counts; nil: its own
+	sent      *Request   // its request before any callback had it; nil: that is in its record
+	caller    *job       // of an inline request: it lives and is settled with this one
 	fetch     *fetchCall // the call that makes an inline request
+	standsFor *job       // whose unfiltered requests it counts; nil: its own
+	emitted   emissions
+	failures  *failures // of an emission that was not accepted, see failedEmission
 
-	claim      frontier.Claim[*job] // its slot and its fetch worker
-	call       guard.Call           // the user code it is in
-	before     snapshot             // of it, from when a piece of that began
-	inbox      *inbox               // receives the requests that its user code sends
-	quiet      inbox                // the first of those that have no receiver at once
-	downloader *downloaderModule    // that answered
-	hold       fetch.Hold           // its share of Limits.BodiesInFlight
-	loan       *guard.Loan          // of its request's ResponseWriter; nil: it has none
-	started    time.Time            // when its download began, zero if it did not
-	copy       *Response            // of the robots.txt that it asks for, which the engine has asked for because of it; or nil
-	died       *HandleError         // it is given up because the process died with it too often
-	prepared   bool                 // its request has passed the middlewares
-	flown      bool                 // the cache knows that it is seen
-	announced  bool                 // RequestStarted was told of its download
+	claim  frontier.Claim[*job]   // its slot and its fetch worker
+	hold   fetch.Hold             // its share of Limits.BodiesInFlight
+	flown  bool                   // the cache knows that it is seen
+	call   guard.Call             // the user code it is in
+	before snapshot               // what it had when a piece of that began
+	leaked atomic.Bool            // code that was given up with an item of it may have its request
+	inbox  *inbox                 // receives the requests that its user code sends
+	quiet  inbox                  // the first of those that have no receiver at once
+	outs   atomic.Pointer[output] // those that have held references back; the newest first
+	attempt
 
-	open     atomic.Int32           // parts that are not done
-	leaked   atomic.Bool            // code that was given up with an item of it may have its request
-	outs     atomic.Pointer[output] // those that have held references back; the newest first
-	failures *failures              // of an emission that was not accepted, see failedEmission
-	sent     *Request               // its request before any callback had it; nil: that is in its record
+	open    atomic.Int32 // parts that are not done
+	died    *HandleError // it is given up because the process died with it too often
+	mu      sync.Mutex   // guards what follows
+	verdict              // on its request
+	fetching
+}
 
-	mu      sync.Mutex // guards the fields below
-	outcome Outcome    // 0: undecided, it goes back to the cache
-	sealed  bool       // it stays undecided: something of it was lost because the crawl ends
-	dropped bool       // its Fetch calls were ended: they have no effect any more
-	lent    bool       // its parse worker works for another page meanwhile
-	parsing bool       // it holds a parse worker, or has lent it
-	gave    bool       // it gave its slot back for the Fetch calls of its ProcessRequest
-	taking  bool       // it stands in line for that slot again
-	fetches int        // inline requests it waits for
-	lenders int        // those of them that wait while its parse worker is lent
-	paused  int        // inline requests of its ProcessRequest that are under way
-	lost    error      // why an item of it could not be sent
+// attempt is what an exchange keeps of a job's request.
+type attempt struct {
+	prepared   bool              // it has passed the middlewares
+	announced  bool              // RequestStarted was told of its download
+	copy       *Response         // of the robots.txt that it asks for, which the engine has asked for because of it; or nil
+	loan       *guard.Loan       // of its ResponseWriter; nil: it has none
+	started    time.Time         // when its download began, zero if it did not
+	downloader *downloaderModule // that answered
+}
+
+// verdict is what becomes of a request.
+type verdict struct {
+	outcome Outcome // 0: undecided, it goes back to the cache
 	reason  string
-	status  int
+	status  int         // of its response
 	retry   *RetryError // it goes back to the cache, to run again
-	ids     []string    // CtxIds of what it fetched inline
-	inlines []*job      // those of them that are under way
-	spooled []*Response // their files are removed when it ends
+	lost    error       // why an item of it could not be sent
+	sealed  bool        // it stays undecided: something of it was lost because the crawl ends
 }
 
 // snapshot is the part of a job that user code may replace, from before a piece of that began.
@@ -71,7 +70,7 @@ type snapshot struct {
 }
 
 // newJob makes the job of a record. Its request is decoded when it is fetched.
-func (c *crawl) newJob(rec Record) *job {
+func newJob(c *crawl, rec Record) *job {
 	j := &job{crawl: c, rec: rec, hold: fetch.Hold{Slot: rec.Slot}}
 	j.claim.Slot, j.claim.Priority, j.claim.Crashes = rec.Slot, rec.Priority, rec.Crashes
 	j.call.Owner = j
@@ -227,6 +226,14 @@ func (j *job) requeue() {
 	if !j.crawl.frontier.Requeue(j) {
 		j.done()
 	}
+}
+
+// Park keeps a job whose robots.txt another job asks for: it holds no worker, and its slot is parked.
+func (j *job) Park() {
+	j.open.Add(1)
+	j.crawl.pauseFlight(j)
+	j.crawl.frontier.Park(j.rec.Slot)
+	j.release()
 }
 
 // beginParsing notes that the job holds a place among the parsers.

@@ -76,7 +76,7 @@ func (rd *reader) fetchJob(j *job) (parse, waits bool) {
 		return false, true
 	}
 	ok, waits := c.fetcher.robots.pass(j)
-	c.tellBlocks()
+	c.teller.blocked()
 	if !ok {
 		return false, waits
 	}
@@ -134,7 +134,7 @@ func (rd *reader) runParser(j *job) {
 	if items != nil {
 		requests = j.requests()
 	}
-	stack, err := j.callParser(parser, items, requests, closeItems)
+	stack, err := rd.callParser(j, parser, items, requests, closeItems)
 	if j.call.GivenUp() {
 		return
 	}
@@ -153,7 +153,7 @@ func (rd *reader) runParser(j *job) {
 }
 
 // callParser returns when the parser has, and all that it sent is taken: also where it ends its goroutine.
-func (j *job) callParser(parser Parser, items chan<- *ItemMeta, requests chan<- *Context, closeItems func()) ([]byte, error) {
+func (rd *reader) callParser(j *job, parser Parser, items chan<- *ItemMeta, requests chan<- *Context, closeItems func()) ([]byte, error) {
 	defer j.closeRequests()
 	defer closeItems()
 	return guard.Protect(func() error { return parser(j.ctx, items, requests) })

@@ -41,7 +41,7 @@ func (r *Response) grow(n int64) error {
 		r.made.Add(-n)
 		return &html.LimitError{What: "bytes of memory for one page (the larger of Limits.BodiesInFlight and twice Limits.Body)", Limit: int(limit)}
 	}
-	if err := j.growPage(n); err != nil {
+	if err := growPage(j, n); err != nil {
 		r.made.Add(-n)
 		return err
 	}
@@ -81,7 +81,7 @@ func (r *Response) job() *job {
 }
 
 // growPage adds n bytes to the share of the request. A parser waits for them.
-func (j *job) growPage(n int64) error {
+func growPage(j *job, n int64) error {
 	c, root := j.crawl, j.root()
 	hold := &root.hold
 	if c.fetcher.bodies.TryGrow(hold, n) {
@@ -92,7 +92,7 @@ func (j *job) growPage(n int64) error {
 		return nil
 	}
 	c.watch.Pause(&j.call)
-	err := c.fetcher.bodies.GrowUnless(j.ctx, hold, n, j.mustGetMemory)
+	err := c.fetcher.bodies.GrowUnless(j.ctx, hold, n, func() bool { return mustGetMemory(j) })
 	back := c.reader.takeBack(j)
 	c.watch.Resume(&j.call)
 	if err == nil {
@@ -101,9 +101,9 @@ func (j *job) growPage(n int64) error {
 	return err
 }
 
-// mustGetMemory reports whether other code may wait for the parser while it waits for memory: an item of the page is in the
-// pipelines, or a Fetch of it is under way. Another goroutine of the parser may have begun that; tryOpen ends the waiting.
-func (j *job) mustGetMemory() bool { return j.open.Load() > 1 }
+// mustGetMemory reports whether somebody may wait for the parser while it waits for memory, since an item of the page is in the
+// pipelines or a Fetch of it is under way. Another goroutine of the parser may have begun that; tryOpen ends the waiting.
+func mustGetMemory(j *job) bool { return j.open.Load() > 1 }
 
 // page returns the largest number of bytes that may be made of one page.
 func (l Limits) page() int64 {

@@ -45,7 +45,7 @@ func pause(d time.Duration) { <-time.NewTimer(d).C }
 // page is the way of one page. The error is that of a crawl that was given up.
 func (p *pages) page(rng *rand.Rand) error {
 	c := p.c
-	j := c.newJob(Record{Slot: "a"})
+	j := newJob(c, Record{Slot: "a"})
 	j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: p.ctx, job: j}
 	resp := &Response{ctx: j.ctx}
 	defer c.fetcher.bodies.Release(&j.hold)
@@ -96,7 +96,7 @@ func (p *pages) page(rng *rand.Rand) error {
 func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	work, cancel := context.WithCancelCause(t.Context())
 	p.ctx = work
-	c := &crawl{began: time.Now(), work: work, fetcher: &fetcher{bodies: fetch.NewBudget(pagesBound, nil)}, reader: &reader{places: frontier.NewParsers(parsers, workers)}}
+	c := &crawl{began: time.Now(), contexts: contexts{work: work}, fetcher: &fetcher{bodies: fetch.NewBudget(pagesBound, nil)}, reader: &reader{places: frontier.NewParsers(parsers, workers)}}
 	c.reader.crawl = c
 	c.cfg.concurrency = workers
 	c.limits = Limits{BodiesInFlight: pagesBound, Body: pagesBody}
@@ -149,10 +149,10 @@ func TestH01WaitingParsersEnd(t *testing.T) {
 // One page may take so much and no more; what is made of a page that has settled counts nowhere. A hold that can grow after
 // its release makes it fail.
 func TestH01OnePageHasABound(t *testing.T) {
-	c := &crawl{began: time.Now(), work: t.Context(), fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, reader: &reader{places: frontier.NewParsers(1, 0)}, limits: Limits{BodiesInFlight: 1000, Body: 600}}
+	c := &crawl{began: time.Now(), contexts: contexts{work: t.Context()}, fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, reader: &reader{places: frontier.NewParsers(1, 0)}, limits: Limits{BodiesInFlight: 1000, Body: 600}}
 	c.reader.crawl = c
 	c.watch = guard.NewWatch(guard.Config{})
-	j := c.newJob(Record{})
+	j := newJob(c, Record{})
 	j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: t.Context(), job: j}
 	resp := &Response{ctx: j.ctx}
 	if err := resp.grow(1200); err != nil || c.fetcher.bodies.Used() != 1200 {
@@ -181,12 +181,12 @@ func TestH01OnePageHasABound(t *testing.T) {
 // call hurry.
 func TestH01WaitEndsWhenAnItemIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &crawl{began: time.Now(), work: t.Context(), fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, reader: &reader{places: frontier.NewParsers(2, 2)}, limits: Limits{BodiesInFlight: 1000, Body: 600}}
+		c := &crawl{began: time.Now(), contexts: contexts{work: t.Context()}, fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, reader: &reader{places: frontier.NewParsers(2, 2)}, limits: Limits{BodiesInFlight: 1000, Body: 600}}
 		c.reader.crawl = c
 		c.cfg.concurrency = 2
 		c.watch = guard.NewWatch(guard.Config{})
 		page := func() (*job, *Response) {
-			j := c.newJob(Record{})
+			j := newJob(c, Record{})
 			j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: t.Context(), job: j}
 			if err := c.reader.places.Acquire(t.Context(), false); err != nil {
 				t.Fatal(err)

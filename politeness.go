@@ -257,8 +257,9 @@ var blockCauses = [frontier.Causes]BlockCause{
 	frontier.CrawlDelay: BlockCrawlDelay, frontier.AutoThrottle: BlockAutoThrottle, frontier.EarlierRun: BlockEarlierRun,
 }
 
-// tellBlocks reports slots that were blocked meanwhile. The caller holds no locks.
-func (c *crawl) tellBlocks() {
+// blocked tells about slots that were blocked meanwhile. The caller holds no locks.
+func (t *teller) blocked() {
+	c := t.crawl
 	if !c.frontier.HasBlocks() {
 		return
 	}
@@ -266,23 +267,23 @@ func (c *crawl) tellBlocks() {
 	for i, b := range list {
 		block := SlotBlock{b.Slot, blockCauses[b.Cause], b.Until}
 		if i < log {
-			c.teller.log.blocked(block, last && i == log-1)
+			t.log.blocked(block, last && i == log-1)
 		}
 		if f := c.cfg.events.SlotBlocked; f != nil {
-			c.teller.event(func() { f(block) })
+			t.event(func() { f(block) })
 		}
 	}
 }
 
 // describeSlots adds to a batch the politeness of its jobs' slots, those that go back among them, and of others.
-func (c *crawl) describeSlots(batch *Batch, list []ended, others []string) {
+func (s *settler) describeSlots(batch *Batch, list []ended, others []string) {
 	seen := make(map[string]struct{})
 	add := func(name string) {
 		if _, known := seen[name]; known {
 			return
 		}
 		seen[name] = struct{}{}
-		if state, ok := c.frontier.Save(name); ok {
+		if state, ok := s.crawl.frontier.Save(name); ok {
 			batch.Slots = append(batch.Slots, SlotState(state))
 		}
 	}

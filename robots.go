@@ -25,14 +25,6 @@ func newRobotsGate(c *crawl) robotsGate {
 	return robotsGate{robotsgate.New[*job](c.frontier.SetCrawlDelay), c}
 }
 
-// Park keeps a job whose robots.txt another job asks for: it holds no worker, and its slot is parked.
-func (j *job) Park() {
-	j.open.Add(1)
-	j.crawl.pauseFlight(j)
-	j.crawl.frontier.Park(j.rec.Slot)
-	j.release()
-}
-
 // look asks the gate about a job.
 func (g robotsGate) look(j *job, keep bool) robotsgate.Look {
 	r := j.ctx.Request
@@ -48,7 +40,7 @@ func (g robotsGate) release(released robotsgate.Released[*job]) {
 		g.crawl.frontier.Unpark(w.Slot)
 		w.Job.requeue()
 	}
-	g.crawl.tellBlocks()
+	g.crawl.teller.blocked()
 }
 
 // abort ends the asking of a job whose download may never return.
@@ -130,7 +122,7 @@ func (g robotsGate) passInline(j *job) (bool, error) {
 		return false, &RobotsError{URL: j.ctx.Request.Url, Unreachable: true}
 	case robotsgate.Wait:
 		j.release()
-		defer j.waitsForEngine()()
+		defer g.crawl.reader.waitsForEngine(j)()
 		select {
 		case <-look.Changed:
 			return false, nil
@@ -139,7 +131,7 @@ func (g robotsGate) passInline(j *job) (bool, error) {
 		}
 	case robotsgate.Later:
 		j.release()
-		defer j.waitsForEngine()()
+		defer g.crawl.reader.waitsForEngine(j)()
 		return false, waitFor(j.ctx, time.Until(look.At))
 	}
 	if err := g.ask(j); err != nil || j.call.GivenUp() {
@@ -198,10 +190,10 @@ func (g robotsGate) known(j *job, rules *robots.Group, copy *Response) {
 	rate, _ := rules.RequestRate()
 	released := g.Known(j, robotsgate.Rules{Group: rules, Delay: max(delay, rate)}, robotsgate.Refresh)
 	if !j.call.GivenUp() {
-		j.takeCopy(copy)
+		takeCopy(j, copy)
 	}
 	for _, w := range released.Waiting {
-		w.Job.takeCopy(copy)
+		takeCopy(w.Job, copy)
 	}
 	g.release(released)
 }
@@ -284,7 +276,7 @@ func (g robotsGate) heed(j *job, ctx *Context) {
 	if a := answerOf(ctx, nil); a.After > 0 {
 		after := c.frontier.Heed(j.rec.Slot, a.After)
 		g.Postpone(j, time.Now().Add(after)) // for those of other slots
-		c.tellBlocks()
+		c.teller.blocked()
 	}
 }
 

@@ -219,7 +219,7 @@ func copyOf(resp *Response, r *Request) *Response {
 }
 
 // takeCopy keeps the copy of a robots.txt, if the job asks for that file itself.
-func (j *job) takeCopy(copy *Response) {
+func takeCopy(j *job, copy *Response) {
 	if r := j.ctx.Request; copy != nil && r.Url == urlx.Origin(r.Url)+"/robots.txt" {
 		j.copy = copy
 	}

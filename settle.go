@@ -162,7 +162,7 @@ func (s *settler) settle(todo *settling) {
 		}
 	}
 	if s.durable {
-		c.describeSlots(&batch, list, slots)
+		s.describeSlots(&batch, list, slots)
 	}
 	err := s.prepare(&batch, ids, discard)
 	if err == nil {

@@ -178,7 +178,7 @@ func (s *Stats) settleColumns() {
 	}
 }
 
-func (c *crawl) summary(status Status) Summary {
+func summaryOf(c *crawl, status Status) Summary {
 	s := Summary{
 		Spider:      c.spider.GetName(),
 		Status:      status.String(),
@@ -198,12 +198,4 @@ func (c *crawl) summary(status Status) Summary {
 	s.Stats.Abandoned = c.abandoned()
 	s.URLNumber = s.Stats.Discovered - s.Stats.Outcomes[Duplicate] - s.Stats.Outcomes[Filtered]
 	return s
-}
-
-// elapsed is the time since the beginning, or that of the whole run once it is over.
-func (c *crawl) elapsed() time.Duration {
-	if d := c.took.Load(); d > 0 {
-		return time.Duration(d)
-	}
-	return time.Since(c.began)
 }

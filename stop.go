@@ -16,6 +16,8 @@ const farewell = guard.Farewell
 // stop is the part of a crawl that ends it: first nothing new is begun, then, when the grace is over or
 // somebody is in a hurry, the work is cancelled, and what does not return is abandoned.
 type stop struct {
+	gone     chan struct{} // closed when the engine has let go of the crawl
+	took     atomic.Int64  // how long the run was, once it is over
 	refusing atomic.Bool   // seeds are discarded
 	unsown   atomic.Bool   // one was: the crawl is not finished when nothing is open any more
 	failed   atomic.Bool   // the store failed: nothing is settled any more
@@ -33,7 +35,7 @@ type stop struct {
 
 func (s *stop) init() {
 	s.asked, s.hurry = make(chan struct{}), make(chan struct{}, 1)
-	s.over, s.closing = make(chan struct{}), make(chan struct{})
+	s.over, s.closing, s.gone = make(chan struct{}), make(chan struct{}), make(chan struct{})
 }
 
 // requestStop asks the crawl to end gracefully. It returns at once and may be called from anywhere.
@@ -239,4 +241,26 @@ func (c *crawl) notOpened(ctx context.Context, err error) error {
 		err = nil // it has only returned when it was told to
 	}
 	return errors.Join(c.end(ctx), err)
+}
+
+// awaitEnd waits for the crawl's end; over is false if ctx ended first. The error tells that there is no end
+// although the work has to be over after that time.
+func (c *crawl) awaitEnd(ctx context.Context, work time.Duration) (over bool, err error) {
+	began := time.Now()
+	bound := time.NewTimer(work + farewell + farewell/2) // a batch that is being stored has a farewell too
+	defer bound.Stop()
+	closing := c.closing
+	for {
+		select {
+		case <-c.gone:
+			return true, nil
+		case <-ctx.Done():
+			return false, nil
+		case <-closing:
+			closing = nil
+			bound.Reset(c.cfg.grace + time.Duration(len(c.opened)+1)*farewell)
+		case <-bound.C:
+			return false, &StopError{Waited: time.Since(began)}
+		}
+	}
 }

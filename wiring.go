@@ -114,7 +114,6 @@ func (c *crawl) wireMachines() {
 		c.cache = newMemoryCache()
 	}
 	c.flights, _ = c.cache.(FlightRecorder)
-	c.gone = make(chan struct{})
 	c.ledger = frontier.NewLedger(int(outcomes))
 	c.frontier = frontier.New(c.frontierConfig())
 	c.watch = c.newWatch()
