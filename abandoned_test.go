@@ -274,7 +274,7 @@ func TestGoexitOfStart(t *testing.T) {
 }
 
 // A callback returns while it is being given up: Run waits until the request is let go of, or it would be neither
-// settled nor put back. It fails if run does not wait for the watch.
+// settled nor put back. It fails if crawl.run does not wait for the watch.
 func TestGiveUpLosesARequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
@@ -386,7 +386,7 @@ func (d stuckDownloader) Download(ctx *tegenaria.Context, result chan<- *tegenar
 	d.World.Download(ctx, result)
 }
 
-// A Downloader that never returns does not keep the Fetch that asked it. It fails if ask does not download apart.
+// A Downloader that never returns does not keep the Fetch that asked it. It fails if fetcher.ask does not download apart.
 func TestFetchOfADownloaderThatNeverReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := stuckDownloader{enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")), make(chan struct{})}
@@ -522,7 +522,7 @@ func (c slowErr) Err() error { c.wait(); return c.Context.Err() }
 
 // An item that is on its way into the buffer while its parser is abandoned keeps its request open for a moment longer.
 // Run waits for it: else nobody would settle the request any more, and the Committer would hear nothing of the item
-// that it has staged before. It fails if mill.add does not enter the entries.
+// that it has staged before. It fails if mill.add does not enter acceptor.entries.
 func TestH12ItemOnItsWayWhenTheParserIsAbandoned(t *testing.T) {
 	test := func(handle bool) func(t *testing.T) {
 		return func(t *testing.T) {

@@ -184,7 +184,7 @@ func (r *panickingReader) Read(p []byte) (int, error) {
 // A BodyReader whose Read panics fails its request, wherever it is read: for the fingerprint, by the codec where a
 // user's filter does not look at it, by the downloader where a middleware has put it there.
 //
-// It fails if readBody does not call the reader through protect: in a seed's case the process ends.
+// It fails if readBody does not call the reader through guard.Protect: in a seed's case the process ends.
 func TestBodyReaderPanics(t *testing.T) {
 	post := func() *tegenaria.Request {
 		return tegenaria.NewRequest("http://a.test/post", "POST", nil, tegenaria.RequestWithBodyReader(&panickingReader{}))
@@ -281,7 +281,7 @@ func (f oddFilter) DoDupeFilter(r *tegenaria.Request) (bool, error) {
 // A user's filter that does not say who a request is fails it, wherever the request comes from; it is neither the
 // URL's fault nor a duplicate of the next such request.
 //
-// It fails if fingerprint takes no bytes for a key, or badFingerprint blames the URL.
+// It fails if duplicates.key takes no bytes for a key, or duplicates.refusal blames the URL.
 func TestOddDupeFilter(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -67,8 +67,8 @@ func TestG01DownloadsRunAtOnce(t *testing.T) {
 	}
 }
 
-// One host made the process panic, and a panic in the start made it exit. Fails if starter.send or crawl.ask calls
-// user code without protect.
+// One host made the process panic, and a panic in the start made it exit. Fails if starter.send or fetcher.ask calls
+// user code without guard.Protect.
 func TestG08PanicsStayWhereTheyAre(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -129,7 +129,7 @@ func TestG08PanicsStayWhereTheyAre(t *testing.T) {
 	}
 }
 
-// A table of endings was taken for the public suffixes. Fails if domainSet.allow compares the ends of names
+// A table of endings was taken for the public suffixes. Fails if urlx.HostSet.Has compares the ends of names
 // without regard to their labels.
 func TestG09AllowedDomains(t *testing.T) {
 	for _, tt := range []struct {
@@ -163,7 +163,7 @@ func TestG09AllowedDomains(t *testing.T) {
 	}
 }
 
-// A request without a downloader was sent again, and dropped as seen; the key was the raw URL. Fails if crawl.download
+// A request without a downloader was sent again, and dropped as seen; the key was the raw URL. Fails if fetcher.download
 // drops a request whose downloader is not there, or if the key leaves out the method.
 func TestG10NoWorkIsLost(t *testing.T) {
 	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/#x", enginetest.Text("x"))
@@ -249,7 +249,7 @@ func TestG12GoroutinesDoNotFollowTheItems(t *testing.T) {
 	}
 }
 
-// Goroutines of an old run used the fields of the new one. Fails if accept and mill.add use the crawl that the
+// Goroutines of an old run used the fields of the new one. Fails if acceptor.accept and mill.add use the crawl that the
 // engine has at the moment: late output of an abandoned parser reaches the next run then.
 func TestG13RunsDoNotMeet(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -149,7 +149,7 @@ func TestS06InterfacesCanBeImplemented(t *testing.T) {
 }
 
 // Options did nothing, or something else; ContentLength was never set. Fails if SetBody leaves ContentLength out,
-// if crawl.ask does not keep the time, or if EngineWithConcurrency sets another field.
+// if fetcher.ask does not keep the time, or if EngineWithConcurrency sets another field.
 func TestS07OptionsDoWhatTheySay(t *testing.T) {
 	t.Run("ContentLength", func(t *testing.T) {
 		body := strings.Repeat("x", 12345)
@@ -210,7 +210,7 @@ func TestS07OptionsDoWhatTheySay(t *testing.T) {
 	})
 }
 
-// There was a goroutine for each event and a timer for each turn of a loop. Fails if crawl.event starts a goroutine.
+// There was a goroutine for each event and a timer for each turn of a loop. Fails if teller.event starts a goroutine.
 func TestS08EventsRunInTheCaller(t *testing.T) {
 	w := enginetest.NewWorld()
 	var refs []string

@@ -90,7 +90,7 @@ func TestT02AnyStatusThroughTheEngine(t *testing.T) {
 	}
 }
 
-// After one pipeline error nobody received items, and the parser hung on its 33rd. Fails if crawl.pipe returns
+// After one pipeline error nobody received items, and the parser hung on its 33rd. Fails if mill.pipe returns
 // the pipelines' error to its stage.
 func TestT03PipelineErrorEndsOneItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestT03PipelineErrorEndsOneItem(t *testing.T) {
 	})
 }
 
-// One event hook that failed hung all workers 16 events later. Fails if crawl.event does not recover.
+// One event hook that failed hung all workers 16 events later. Fails if teller.event does not recover.
 func TestT04FailingEventsDoNotStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld()
@@ -150,7 +150,7 @@ func TestT04FailingEventsDoNotStall(t *testing.T) {
 }
 
 // After a stop nobody received requests: a parser with more than 1,024 of them never returned, and a server
-// that hung hung the stop. Fails if inbox.receive returns once the crawl is refusing, or if supervise does
+// that hung hung the stop. Fails if inbox.receive returns once the crawl is refusing, or if crawl.supervise does
 // not cancel the work when the grace is over.
 func TestT05StopReceivesAndCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -186,7 +186,7 @@ func TestT05StopReceivesAndCancels(t *testing.T) {
 	})
 }
 
-// A bad URL in StartRequest was a nil pointer, recovered: no handler, no count. Fails if crawl.refuse settles a
+// A bad URL in StartRequest was a nil pointer, recovered: no handler, no count. Fails if acceptor.refuse settles a
 // refusal that has an error without failedEmission.
 func TestT09BadSeedIsTold(t *testing.T) {
 	for _, bad := range []string{"", "a.test", "http://", "http://[::1", "ftp://a.test/", "http://a.test:x/", "://a"} {
@@ -262,7 +262,7 @@ func TestT12EndsWithTheLastWork(t *testing.T) {
 	})
 }
 
-// There were two goroutines for each queued request. Fails if crawl.accept starts one.
+// There were two goroutines for each queued request. Fails if acceptor.accept starts one.
 func TestT13GoroutinesDoNotFollowTheQueue(t *testing.T) {
 	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
 	s := enginetest.NewSpider("http://a.test/")
@@ -286,7 +286,7 @@ func TestT13GoroutinesDoNotFollowTheQueue(t *testing.T) {
 	}
 }
 
-// A full queue dropped requests that were marked as seen, and told nobody. Fails if crawl.store lets the page be
+// A full queue dropped requests that were marked as seen, and told nobody. Fails if acceptor.store lets the page be
 // settled whose request found no room.
 func TestT14FullQueueLosesNothing(t *testing.T) {
 	t.Run("seeds wait", func(t *testing.T) {
@@ -406,7 +406,7 @@ func (m *methods) pointer(resp *tegenaria.Context, item chan<- *tegenaria.ItemMe
 	return m.value(resp, item, req)
 }
 
-// Parsers were found by the name of a method: closures and plain functions failed. Fails if parserOf takes names
+// Parsers were found by the name of a method: closures and plain functions failed. Fails if reader.parserOf takes names
 // alone.
 func TestT18AnyFuncIsAParser(t *testing.T) {
 	called := &sync.Map{}
@@ -488,7 +488,7 @@ func TestT19ReadWhileItRuns(t *testing.T) {
 	}
 }
 
-// The rule of the stop could be true between the queue and the counter. Fails if Ledger.TakeLocked looks for the end
+// The rule of the stop could be true between the queue and the counter. Fails if Ledger.take looks for the end
 // after a request has left pending and before it is in flight.
 func TestT20TheLastRequestIsNotLost(t *testing.T) {
 	rounds := 300

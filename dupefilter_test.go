@@ -215,7 +215,7 @@ func TestKeyerAgrees(t *testing.T) {
 	}
 }
 
-// Keys are stored for years: what they are made of must not change unless identity.Version does.
+// Keys are stored for years: the rules by which they are made must not change unless identity.Version does.
 func TestKeysAreStable(t *testing.T) {
 	filter := NewRFPDupeFilter(1, 1).IncludeHeaders("Accept")
 	for _, tt := range []struct {

@@ -442,8 +442,8 @@ func TestFetchNestsOnlySoDeep(t *testing.T) {
 // While all parsers wait in Fetch, every fetch worker may hold a page that no parser takes. Then a Fetch
 // needs a worker that no page can hold, and the pages need a parser.
 //
-// The first case fails if nothing is reserved for the lane (inline is 0 in newScheduler), the second if a
-// parser does not lend its place while it waits (lend in inline.go returns at once).
+// The first case fails if nothing is reserved for the lane (Lane is 0 in crawl.frontierConfig), the second if
+// a parser does not lend its place while it waits (reader.lend returns at once).
 func TestTrapAllParsersInFetchWhileFetchWorkersFull(t *testing.T) {
 	const pages = 20
 	crawl := func(t *testing.T, delay time.Duration, inline enginetest.Answer, parsing func(n int)) {

@@ -43,8 +43,8 @@ func occupy(t *testing.T, out *tegenaria.Output[any]) {
 // A handler that follows a link and then takes its time does not keep the link from being downloaded as soon as
 // there is a worker for it.
 //
-// It fails if scheduler.take does not make the outputs hand over when it has nothing to do (held.handOver), or if
-// keep does not look at hungry.
+// It fails if Frontier.Take does not have the outputs hand over when it has nothing to do (acceptor.handOver), or if
+// output.keep does not look at hungry.
 func TestFollowDoesNotWaitForTheHandler(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -234,7 +234,7 @@ func TestFollowThenFail(t *testing.T) {
 
 // What a handler has followed before it overruns Limits.Callback, and never returns, is crawled.
 //
-// It fails if watch.look does not make the outputs hand over.
+// It fails if guard.Watch does not have the outputs hand over (acceptor.handOverPages).
 func TestFollowThenOverrun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

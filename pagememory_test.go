@@ -177,8 +177,8 @@ func TestH01OnePageHasABound(t *testing.T) {
 }
 
 // A parser with two goroutines, of which one waits for memory when the other sends an item: the pipeline may stand behind the
-// one that waits, and the page that is over the bound behind that pipeline. So its waiting ends. It fails if tryOpen does not
-// call hurry.
+// one that waits, and the page that is over the bound behind that pipeline. So its waiting ends. It fails if job.tryOpen does not
+// call Budget.Hurry.
 func TestH01WaitEndsWhenAnItemIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &crawl{began: time.Now(), contexts: contexts{work: t.Context()}, fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, reader: &reader{places: frontier.NewParsers(2, 2)}, limits: Limits{BodiesInFlight: 1000, Body: 600}}

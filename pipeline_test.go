@@ -376,7 +376,7 @@ func TestTypesThatDoNotMatch(t *testing.T) {
 // request. So an item keeps its request open, and the crawl.
 //
 // It fails if mill.add does not open the item's request (root.tryOpen in items.go, and the done of
-// MarkAsProcessed with it) and does not count it (ledger.items): the ledger is at zero as soon as the
+// MarkAsProcessed with it) and does not count it (Ledger.Items): the ledger is at zero as soon as the
 // only page was parsed.
 func TestTrapItemErrorAsksForNewRequestLate(t *testing.T) {
 	const late = "http://a.test/late"

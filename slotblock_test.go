@@ -78,7 +78,7 @@ func TestH07BlockedSlotIsTold(t *testing.T) {
 }
 
 // Several answers that block a slot for about as long are told once, one that blocks it for another minute once more. It
-// fails when slotBlocks.add forgets what was told.
+// fails when blocks.add of internal/frontier forgets that a slot was told.
 func TestH07RefusalsTogetherAreToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, seeds := enginetest.NewWorld(), []string(nil)

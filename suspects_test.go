@@ -243,7 +243,7 @@ func TestH02SuspectsRunAlone(t *testing.T) {
 }
 
 // TestH02SuspectWaitsForRobots has a suspect ask for a robots.txt whose Crawl-delay then has it wait. It is paused
-// meanwhile, others run, and then it runs alone. It fails when requeue puts suspects into the queue, or when comeBack
+// meanwhile, others run, and then it runs alone. It fails when Frontier.Requeue puts suspects into the queue, or when job.requeue
 // does not note the pause.
 func TestH02SuspectWaitsForRobots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -211,7 +211,7 @@ func (c lingerCache) Accept(ctx context.Context, records []tegenaria.Record) ([]
 }
 
 // No count of a snapshot is negative, although a slow cache hands out a delayed request before it has told that it was
-// delayed. It fails if Stats.fill does not settle the columns.
+// delayed. It fails if Stats.settleColumns does nothing.
 func TestH12SnapshotIsNeverNegative(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/1", enginetest.Text("x")).Page("http://a.test/2", enginetest.After(4*time.Second, enginetest.Text("x")))
@@ -263,7 +263,7 @@ func TestH13NothingIsToldAfterRun(t *testing.T) {
 }
 
 // A Fetch that is given up while RequestStarted is told of it gives its page back, and asks the server nothing when the
-// func returns: its request has its end. It fails if spend does not look whether the job is over.
+// func returns: its request has its end. It fails if Frontier.Spend does not look whether the job is over.
 func TestH13AbandonedFetchAsksNothing(t *testing.T) {
 	for name, budget := range map[string]int{"with a page budget": 1, "without": 0} {
 		t.Run(name, func(t *testing.T) {
@@ -320,7 +320,7 @@ func (c targetCache) Accept(ctx context.Context, records []tegenaria.Record) ([]
 }
 
 // A page that is given up while the cache takes the target of its redirect has one end, and so has the target, however
-// long the chain is: with the values of Meta that they share, that is an end for each. It fails if doom does not decide.
+// long the chain is: with the values of Meta that they share, that is an end for each. It fails if job.Doom does not decide.
 func TestH12AbandonedRedirectsHaveOneEndEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/0", enginetest.Redirect(302, "http://a.test/1")).Page("http://a.test/1", enginetest.Redirect(302, "http://a.test/2")).

@@ -135,8 +135,8 @@ func TestH12DueWhileAnotherWorkerAsks(t *testing.T) {
 }
 
 // A Fetch gets its slot though another worker had it while it found its queue empty, and it got a delay meanwhile. Two
-// signals see to that where pop gives the slot back, and one of them is enough: it fails only if both head and
-// giveBackLocked wake nobody there.
+// signals see to that where Frontier.pop releases the slot, and one of them is enough: it fails only if neither head nor
+// release signals there.
 func TestH12FetchWhileAnEmptyQueueIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var err error

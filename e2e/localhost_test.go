@@ -14,7 +14,7 @@ import (
 )
 
 // A seed below localhost is asked for on this machine, without a look-up, and allows its host and port alone. It fails
-// when loopbackSet.allow knows localhost by this one spelling.
+// when fetch.Loopback.Allow knows localhost by this one spelling.
 func TestH09SeedBelowLocalhost(t *testing.T) {
 	resolver := spidertest.NewHostileResolver(t, []netip.Addr{netip.MustParseAddr("169.254.169.254")})
 	system := net.DefaultResolver

@@ -13,7 +13,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// CrashStore is what a crashCache keeps on its imagined disk. It is slow, simple, and stores at once.
+// CrashStore is the imagined disk of a CrashCache. It is slow, simple, and stores at once.
 type CrashStore struct {
 	mu          sync.Mutex // guards the fields below, and the caches
 	seen        map[tegenaria.Key]*crashRecord

@@ -63,7 +63,7 @@ type Crawl struct {
 	closed     []string
 }
 
-// harnessItem is what parsers send.
+// harnessItem is an item that parsers send.
 type harnessItem struct {
 	serial, page, n, attempt int
 	ctx                      *tegenaria.Context
@@ -263,7 +263,7 @@ func (c *Crawl) sample() {
 	}
 }
 
-// harnessStacks prints what the goroutines of the caller's bubble are at in the engine.
+// Stacks prints where the goroutines of the caller's bubble are in the engine.
 func Stacks() string {
 	buf := make([]byte, 1<<20)
 	goroutines := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")

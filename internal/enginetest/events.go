@@ -7,7 +7,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// harnessAttempt is what an event is told of, once: an attempt at a request, or an item.
+// harnessAttempt is the subject of an event, which is called once for it: an attempt at a request, or an item.
 type harnessAttempt struct {
 	serial, attempt int
 	url             string
@@ -22,7 +22,7 @@ func harnessAttemptOf(r *tegenaria.Request) harnessAttempt {
 	return harnessAttempt{harnessSerial(r), r.Attempt, r.Url}
 }
 
-// harnessTold counts what was told.
+// harnessTold counts the calls of events.
 type harnessTold struct {
 	times   map[string]map[harnessAttempt]int // by event
 	errors  map[*tegenaria.HandleError]int

@@ -39,7 +39,7 @@ func (c *Crawl) finish2(f harnessFault, v *harnessItem) error {
 	return c.finish(f, v.page, v.attempt)
 }
 
-// harnessCommits is what a Committer keeps.
+// harnessCommits is the state of a Committer.
 type harnessCommits struct {
 	restored, first bool
 	preparing       bool

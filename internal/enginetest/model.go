@@ -23,7 +23,7 @@ type harnessVisit struct {
 	filtered      bool   // the target of a redirect is deduplicated
 }
 
-// harnessRun is one attempt at a visit: what is counted anew for each.
+// harnessRun is one attempt at a visit, with the counts that each attempt has for itself.
 type harnessRun struct {
 	harnessVisit
 	sent map[int]int // unfiltered emissions by page

@@ -63,7 +63,7 @@ type harnessStop struct {
 	after, deadline time.Duration // of the ending; below 0: none
 }
 
-// harnessEnding is what may end a crawl early.
+// harnessEnding is an event that ends a crawl early.
 type harnessEnding uint8
 
 const (
@@ -75,7 +75,7 @@ const (
 	harnessEndings
 )
 
-// harnessKind is what a page answers.
+// harnessKind is the answer of a page.
 type harnessKind uint8
 
 const (
@@ -463,7 +463,7 @@ func (p *Plan) body(page int) string {
 // harnessRules is the robots.txt of all hosts that have one.
 const harnessRules = "User-agent: *\nDisallow: /private/\n"
 
-// harnessPageOf tells the page of an URL, however it is spelled; −1 for none.
+// harnessPageOf returns the page of a URL, however it is spelled; −1 for none.
 func harnessPageOf(url string) int {
 	_, rest, ok := strings.Cut(url, "a=")
 	page := -1

@@ -282,7 +282,7 @@ func (c *Crawl) end(slot string) {
 	c.running[slot]--
 }
 
-// harnessWait lets time pass.
+// Wait lets time pass.
 func Wait(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return ctx.Err()

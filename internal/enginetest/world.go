@@ -177,7 +177,7 @@ func InTurn(answers ...Answer) Answer {
 	}
 }
 
-// testSpider is a spider made of funcs, which keeps the errors that it was told.
+// Spider is a spider made of funcs, which keeps the errors that it was told.
 type Spider struct {
 	*tegenaria.BaseSpider
 	Start func(req chan<- *tegenaria.Context)
