@@ -90,7 +90,7 @@ func (c *claim) release() bool {
 	return seen&phaseMask == phaseTaken && c.state.CompareAndSwap(seen, seen&^phaseMask)
 }
 
-// revoke gives up the claim that seen shows. True: the caller answers for the payload now.
+// revoke gives up the claim that seen shows. It returns true if the caller answers for the payload now.
 func (c *claim) revoke(seen uint64) bool {
 	return seen&phaseMask == phaseTaken && c.state.CompareAndSwap(seen, seen&^phaseMask|phaseGone)
 }

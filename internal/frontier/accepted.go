@@ -12,7 +12,7 @@ const (
 	Delayed              // in the due list
 )
 
-// Told is what a Frontier is told of a request that was offered to the source.
+// Told describes a request that was offered to the source: its slot, and where the source has put it.
 type Told struct {
 	Slot      string
 	Priority  int
@@ -26,7 +26,7 @@ type Refused struct {
 	Why    Reason
 }
 
-// Accepted takes the places of n requests, told by told(0) to told(n-1), and counts those that were refused. later is how
+// Accepted notes where n requests wait, as told(0) to told(n-1) describe, and counts those that were refused. later is how
 // many of them are delayed. limit, unless 0, lowers how many downloads may be under way in each of their slots.
 func (f *Frontier[J]) Accepted(n int, told func(i int) Told, later int64, limit int, refused ...Refused) {
 	f.mu.Lock()
@@ -46,7 +46,7 @@ func (f *Frontier[J]) Accepted(n int, told func(i int) Told, later int64, limit 
 	}
 }
 
-// Added tells that a request that was in hand waits in the source again. limit is that of Accepted. The ledger is not
+// Added notes that a request that was in hand waits in the source again. limit is that of Accepted. The ledger is not
 // changed.
 func (f *Frontier[J]) Added(t Told, limit int) {
 	f.mu.Lock()
@@ -54,9 +54,9 @@ func (f *Frontier[J]) Added(t Told, limit int) {
 	f.added(1, func(int) Told { return t }, limit)
 }
 
-// added tells slots and due list of new requests. The caller holds mu.
+// added enters new requests into slots and due list. The caller holds mu.
 func (f *Frontier[J]) added(n int, told func(i int) Told, limit int) {
-	run, last := 0, Told{} // so many in a row belong together
+	run, last := 0, Told{} // how many in a row have the slot and priority of last
 	for i := range n {
 		t := told(i)
 		switch t.Place {

@@ -7,7 +7,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
-// Answer is what came of a download, as politeness sees it.
+// Answer is the result of a download, as far as politeness needs it.
 type Answer struct {
 	Came     bool          // there is a response
 	OK       bool          // it is a good one: only then a delay may become shorter
@@ -17,8 +17,8 @@ type Answer struct {
 	After    time.Duration // Retry-After of one that is refused; 0: none
 }
 
-// Answered tells the slot of a job what came of its download, and releases it: what the answer forbids is forbidden
-// before anything else can start. started is when the download began. The worker stays. It returns false if the job holds
+// Answered reports the answer of a job's download to its slot, and releases the slot: a pause that the answer asks for begins
+// before another request can start. started is when the download began. The worker stays. It returns false if the job holds
 // no slot.
 func (f *Frontier[J]) Answered(j J, a Answer, started time.Time) bool {
 	f.mu.Lock()
@@ -50,7 +50,7 @@ func (f *Frontier[J]) Answered(j J, a Answer, started time.Time) bool {
 	return true
 }
 
-// answeredBlock looks whether an answer has blocked a slot. The caller holds mu.
+// answeredBlock notes the block of a slot if an answer has blocked it. The caller holds mu.
 func (f *Frontier[J]) answeredBlock(slot string, a Answer, refused bool, now time.Time) {
 	state, ok := f.slots.Lookup(slot)
 	switch {

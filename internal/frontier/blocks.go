@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Cause says why nothing is asked of a slot for a while.
+// Cause is why no request of a slot starts for a while.
 type Cause uint8
 
 // The causes. The delays that the user's own code asks for are none.
@@ -19,7 +19,7 @@ const (
 	Causes                    // how many there are
 )
 
-// Block says that for more than a minute nothing will be asked of a slot.
+// Block says that no request of a slot will start for more than a minute.
 type Block struct {
 	Slot  string
 	Cause Cause
@@ -27,14 +27,14 @@ type Block struct {
 }
 
 const (
-	longBlock    = time.Minute // what is longer is told
+	longBlock    = time.Minute // longer blocks are reported
 	blocksLogged = 20          // lines of the log in a minute
-	blocksKnown  = 1 << 16     // delays of slots that were told; if there are more, some are told again
+	blocksKnown  = 1 << 16     // delays of slots that are remembered as reported; if there are more, some are reported again
 )
 
-// blocks are the blocked slots that are to be told, and those that were. The Frontier's mutex guards all but some.
+// blocks are the blocked slots that are to be reported, and those that were. The Frontier's mutex guards all but some.
 type blocks struct {
-	some   atomic.Bool // there are some to be told
+	some   atomic.Bool // there are some to be reported
 	list   []Block
 	told   map[string]time.Time        // by slot: until when
 	delays map[toldDelay]time.Duration // of those that hold for each request
@@ -47,7 +47,7 @@ type toldDelay struct {
 	cause Cause
 }
 
-// add notes that a slot is blocked, unless it was told for about as long.
+// add notes that a slot is blocked, unless a block of about the same end was reported.
 func (b *blocks) add(slot string, cause Cause, now, until time.Time) {
 	if until.Sub(now) <= longBlock || until.Sub(b.told[slot]) <= longBlock {
 		return
@@ -66,8 +66,8 @@ func (b *blocks) add(slot string, cause Cause, now, until time.Time) {
 	b.tell(Block{slot, cause, until})
 }
 
-// addDelay notes that a cause blocks a slot for so long after each request; it is told again when it has grown by
-// another minute. least is the shortest that is told.
+// addDelay notes that a cause blocks a slot for so long after each request; it is reported again when it has grown by
+// another minute. least is the shortest delay that is reported.
 func (b *blocks) addDelay(slot string, cause Cause, delay, least time.Duration, now, until time.Time) {
 	key := toldDelay{slot, cause}
 	before, known := b.delays[key]
@@ -89,18 +89,18 @@ func (b *blocks) tell(block Block) {
 	b.some.Store(true)
 }
 
-// NoteBlock has it told that nothing of a slot is asked until then. It does not block the slot.
+// NoteBlock has TakeBlocks report that no request of a slot starts until then. It does not block the slot.
 func (f *Frontier[J]) NoteBlock(slot string, cause Cause, until time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.blocks.add(slot, cause, f.now(), until)
 }
 
-// HasBlocks reports whether TakeBlocks has something to tell. It takes no lock.
+// HasBlocks reports whether TakeBlocks would return a slot. It takes no lock.
 func (f *Frontier[J]) HasBlocks() bool { return f.blocks.some.Load() }
 
 // TakeBlocks returns the slots that were blocked since it was called, and how many of them may be logged; last reports
-// whether the log is told that it is the last one for now.
+// whether the log should say that it is the last one for now.
 func (f *Frontier[J]) TakeBlocks() (list []Block, log int, last bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

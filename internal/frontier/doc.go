@@ -1,7 +1,7 @@
-// Package frontier knows what waits, what is in hand, and what may go next. It knows nothing of requests and responses: a
-// job is of any type that holds a [Claim].
+// Package frontier knows which requests wait, which are in hand, and which may go next. It does not look into requests and
+// responses: a job is of any type that holds a [Claim].
 //
-// A [Ledger] counts every request from its discovery to its end, so that nobody needs a timer to know when a crawl is over.
+// A [Ledger] counts every request from its discovery to its end, so that the end of a crawl is known without a timer.
 // A [Frontier] hands requests out. This is the way of one:
 //
 //	Ledger.Discover   it is counted as pending, and its sender offers it to the source, which stores it
@@ -9,15 +9,15 @@
 //	Take              its slot is ready and a worker is free: it comes out of the source with a claim to both
 //	Enter             it passes the gate of its address or proxy, or is put into its queue again (PutBack)
 //	Start, Spend      its download begins: the slot is stamped, a page of the slot's budget is spent
-//	Answered          the slot learns what came of it, and is released
+//	Answered          the slot learns the answer, and is released
 //	Release           the worker is released
 //	Ledger.Settle     it is counted as settled; or Ledger.PutBack and Added, to run again
 //
-// Beside the queues there is a line at each slot, for a [Waiter] that must have this very slot: an inline request, which
-// somebody waits for. Whoever was in flight when the process died is a suspect and runs alone (LineUp). [Parsers] and [Lane]
-// are about what comes after a download: places to parse in, and those that wait for a Fetch.
+// Beside the queues there is a line at each slot, for a [Waiter] that must have this very slot: an inline request, for which
+// a callback waits. A request that was in flight when the process died is a suspect and runs alone (LineUp). [Parsers] and
+// [Lane] are about the time after a download: the places to parse in, and the jobs that wait for a Fetch.
 //
-// All is guarded by one mutex, the ledger's. The funcs of [Config] say under what locks they are called.
+// One mutex guards all, the ledger's. The funcs of [Config] say under which locks they are called.
 //
 // In a program it looks like this:
 //

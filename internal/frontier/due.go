@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// dueList is what the Frontier knows of the requests that wait for an instant. Such instants are stored, so they are of
+// dueList is the Frontier's part of the requests that wait for an instant. Such instants are stored, so they are of
 // the wall clock.
 type dueList struct {
 	next   time.Time // the earliest one, zero if nothing waits
 	added  time.Time // the earliest one that came while the source was asked
-	asking bool      // a worker is asking the source for what is due
+	asking bool      // a worker is asking the source for the requests that are due
 }
 
-// isDue reports whether something is due and nobody moves it yet.
+// isDue reports whether a request is due and no worker moves it yet.
 func (d *dueList) isDue() bool {
 	return !d.asking && !d.next.IsZero() && !time.Now().Before(d.next)
 }
@@ -24,7 +24,7 @@ func (d *dueList) add(until time.Time) {
 	d.added = earlier(d.added, until)
 }
 
-// moveDue lets the source move what has become due to the slots' queues. It is called with mu held, and returns with mu
+// moveDue has the source move requests that are due to the slots' queues. It is called with mu held, and returns with mu
 // released. The worker that leads may have gone to sleep meanwhile, for as long as it knew: it is woken.
 func (f *Frontier[J]) moveDue(ctx context.Context) error {
 	f.due.asking, f.due.added = true, time.Time{}
@@ -50,7 +50,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// LookAtDue has the source asked what is due.
+// LookAtDue has the source asked which requests are due.
 func (f *Frontier[J]) LookAtDue() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

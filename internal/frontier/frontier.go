@@ -9,14 +9,14 @@ import (
 	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
-// A Job is what a Frontier hands out: a request in hand. J is the type itself, usually a pointer.
+// A Job is a request that a Frontier has handed out. J is the type itself, usually a pointer.
 type Job[J any] interface {
 	Claim() *Claim[J] // always the same one
 }
 
 // A Source stores the requests that wait. Its methods are called concurrently.
 type Source[J any] interface {
-	// Next takes the best request out of a slot's queue, and tells what is left there; ok is false if there was none.
+	// Next takes the best request out of a slot's queue, and returns the best of the rest; ok is false if there was none.
 	Next(ctx context.Context, slot string) (j J, left Head, ok bool, err error)
 	// Due moves requests whose time has come to their slots' queues, and names them. next is the earliest time of those
 	// that are left, zero if there are none.
@@ -35,7 +35,7 @@ type Moved struct {
 	Priority int
 }
 
-// Config is what a Frontier needs.
+// Config configures a Frontier.
 type Config[J Job[J]] struct {
 	Source Source[J]
 	Ledger *Ledger
@@ -48,8 +48,8 @@ type Config[J Job[J]] struct {
 	Pages    int // requests from the queues that may bring a response; 0: any number
 
 	Throttle      *slots.Throttle // nil: no delay follows the latency
-	MaxRetryAfter time.Duration   // of a longer one so much is obeyed
-	MaxCrawlDelay time.Duration   // of a longer one so much is obeyed
+	MaxRetryAfter time.Duration   // the longest Retry-After that is honoured
+	MaxCrawlDelay time.Duration   // the longest Crawl-delay that is honoured
 
 	HandOver func()            // asks for all requests that are held back; Take calls it, without locks
 	Suspect  func(j J)         // is given a job with crashes that the source has handed out; Take calls it, without locks
@@ -57,8 +57,8 @@ type Config[J Job[J]] struct {
 }
 
 // Frontier decides which waiting request is downloaded next. It is the only place that waits for
-// time. A request leaves the source only when its slot is ready and a fetch worker is free, so nobody ever
-// sleeps holding a worker. Its methods may be called concurrently.
+// time. A request leaves the source only when its slot is ready and a fetch worker is free, so no request
+// holds a worker while it waits. Its methods may be called concurrently.
 type Frontier[J Job[J]] struct {
 	source  Source[J]
 	ledger  *Ledger
@@ -88,16 +88,16 @@ type Frontier[J Job[J]] struct {
 type waking struct {
 	handOver func()
 	hungry   atomic.Bool   // set while workers have nothing to do; unset with mu
-	lead     chan struct{} // one token: who has it may wait for what comes next
+	lead     chan struct{} // one token: the worker that has it may wait for a change
 	wake     chan struct{} // one token wakes it
 	asleep   bool          // the worker that leads waits for wake; the Frontier's mutex guards it
 }
 
-// workers are what is left of the bounds on what is in hand.
+// workers counts how many more jobs may be in hand.
 type workers struct {
-	free    int   // fetch workers that nobody has a claim on
+	free    int   // fetch workers that no job has a claim on
 	lane    int   // further ones, for waiters alone
-	pages   int64 // responses still allowed, less what is being downloaded
+	pages   int64 // responses still allowed, less the downloads under way
 	limited bool  // they are counted
 }
 
@@ -148,7 +148,7 @@ func (w *waking) fed() {
 
 // Take returns the next job to fetch, which holds its slot and a worker; ok is false when there will be
 // none any more because the crawl is finished or stopped, or ctx is done. The error is the source's. Workers call it for
-// themselves. One of those that find nothing waits for what changes that, the others stand behind it.
+// themselves. One idle worker waits for a change; the others queue behind it.
 func (f *Frontier[J]) Take(ctx context.Context) (j J, ok bool, err error) {
 	if j, ok, err = f.next(ctx, false); ok || err != nil {
 		return j, ok, err
@@ -158,7 +158,7 @@ func (f *Frontier[J]) Take(ctx context.Context) (j J, ok bool, err error) {
 	return f.next(ctx, true)
 }
 
-// next is Take for a worker that leads the others, and may wait, or for one that does not: then false tells that there
+// next is Take for a worker that leads the others and may wait, or for one that does not lead: then it returns false if there
 // is nothing at the moment.
 func (f *Frontier[J]) next(ctx context.Context, leads bool) (none J, ok bool, err error) {
 	for {
@@ -209,8 +209,8 @@ func (f *Frontier[J]) next(ctx context.Context, leads bool) (none J, ok bool, er
 	}
 }
 
-// wait returns true when the worker that leads shall look again, since something has changed. False: there is nothing for
-// this one. It is called with mu held, and returns with mu released.
+// wait returns true when the worker that leads has to look again because something has changed, and false if there is nothing
+// for this worker. It is called with mu held, and returns with mu released.
 func (f *Frontier[J]) wait(ctx context.Context, leads bool, now time.Time) bool {
 	if !leads {
 		f.mu.Unlock()
@@ -261,7 +261,7 @@ func (f *Frontier[J]) takes() bool {
 	return !f.paused && !f.stopped && (!f.workers.limited || f.workers.pages > 0)
 }
 
-// nextChange tells when time alone will change the answer of acquire. The caller holds mu.
+// nextChange returns when time alone will change the result of acquire. The caller holds mu.
 func (f *Frontier[J]) nextChange() (time.Time, bool) {
 	var at time.Time
 	ok := false
@@ -331,7 +331,7 @@ func (f *Frontier[J]) pop(ctx context.Context, grant *slots.Grant) (j J, ok bool
 	return j, true, nil
 }
 
-// head tells the slots what a queue still holds: left in the source, and what was put into it again. The caller
+// head gives the slots the best request of a queue: that of the source, or one that was put into the queue again. The caller
 // holds mu.
 func (f *Frontier[J]) head(grant *slots.Grant, left Head) {
 	for _, j := range f.requeued.jobs[grant.Slot.Name()] {

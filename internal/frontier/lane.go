@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Lane knows who waits for a Fetch, so that all can be told when a crawl is over. Its zero value is empty. Its methods may
+// Lane knows which jobs wait for a Fetch, so that all can be ended when a crawl is over. Its zero value is empty. Its methods may
 // be called concurrently.
 type Lane[J comparable] struct {
 	mu     sync.Mutex // guards the fields below

@@ -34,10 +34,10 @@ type Ledger struct {
 	closed     bool
 	drained    chan struct{} // closed when the crawl is stopping and nothing is in hand any more
 	stopping   bool
-	calmer     func() // called with mu when less may be in flight; nil: nobody waits for that
+	calmer     func() // called with mu when less may be in flight; nil: no suspect waits for that
 }
 
-// Reason says why requests ended: the number of their outcome, and what the crawl calls the reason.
+// Reason says why requests ended: the number of their outcome, and the crawl's name of the reason.
 type Reason struct {
 	Outcome uint8
 	Text    string
@@ -63,7 +63,7 @@ func NewLedger(outcomes int) *Ledger {
 	}
 }
 
-// check closes what the counts allow to close. The caller holds mu.
+// check closes finished or drained when the counts allow it. The caller holds mu.
 func (l *Ledger) check() {
 	if l.calmer != nil {
 		l.calmer()
@@ -91,7 +91,7 @@ func (l *Ledger) Stop() {
 	}
 }
 
-// Resume counts what a durable cache holds.
+// Resume counts the requests that a durable cache holds.
 func (l *Ledger) Resume(pending, delayed int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -225,7 +225,7 @@ func (l *Ledger) Room(limit int64) <-chan struct{} {
 	return l.room
 }
 
-// freed wakes who waits for room. The caller holds mu.
+// freed wakes the start if it waits for room. The caller holds mu.
 func (l *Ledger) freed() {
 	if l.room != nil && l.pending+l.delayed < l.mark {
 		close(l.room)

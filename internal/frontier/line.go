@@ -15,13 +15,13 @@ const (
 	laneWorker
 )
 
-// Claim is what a job has of a Frontier: its slot, its worker, its page of the slot's budget. The job holds it, fills in the
+// Claim is a job's hold on a Frontier: its slot, its worker, its page of the slot's budget. The job holds it, fills in the
 // exported fields before a Frontier sees it, and does not change them after that. The rest belongs to the Frontier.
 type Claim[J any] struct {
 	Slot     string
 	Priority int
 	Crashes  int  // how often in a row the process died while it was in flight
-	Inline   bool // it does not come from a queue: somebody waits for it
+	Inline   bool // it does not come from a queue: a callback waits for it
 
 	// The Frontier's mutex guards the fields below.
 	grant    *slots.Grant // its slot, until the end of the download
@@ -78,7 +78,7 @@ func (f *Frontier[J]) AskAgain(j J) *Waiter {
 	return w
 }
 
-// Keep gives a job what its waiter was granted. The worker is released unless the job is inline and has none.
+// Keep gives a job the slot and the worker that its waiter was granted. The worker is released unless the job is inline and has none.
 func (f *Frontier[J]) Keep(j J, w *Waiter) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,14 +91,14 @@ func (f *Frontier[J]) Keep(j J, w *Waiter) {
 	f.release(nil, w.worker, false)
 }
 
-// Decline releases what a waiter was granted.
+// Decline releases the slot and the worker that a waiter was granted.
 func (f *Frontier[J]) Decline(w *Waiter) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.release(w.grant, w.worker, false)
 }
 
-// Withdraw takes a waiter out of the line, or releases what it was granted meanwhile.
+// Withdraw takes a waiter out of the line, or releases slot and worker if it was granted them meanwhile.
 func (f *Frontier[J]) Withdraw(w *Waiter) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,7 +128,7 @@ func (f *Frontier[J]) Start(j J) (time.Time, bool) {
 		return now, false
 	}
 	f.slots.Started(grant, now)
-	if grant.Slot.Delay() > 0 { // or else that changes nothing for who waits
+	if grant.Slot.Delay() > 0 { // or else that changes nothing for other requests
 		f.signal()
 	}
 	return now, true
@@ -152,8 +152,8 @@ func (f *Frontier[J]) IsDelayed(j J) bool {
 	return grant != nil && (grant.Slot.Delay() > 0 || !f.slots.Startable(grant, f.now()))
 }
 
-// Enter lets a job that holds its slot pass a gate, of which so many may be inside at once; "" is none. stays tells that
-// other requests of the slot will want the same. It returns false if the gate is closed: the job keeps slot and worker, and
+// Enter lets a job that holds its slot pass a gate, of which so many may be inside at once; "" is none. stays says that
+// other requests of the slot will pass the same gate. It returns false if the gate is closed: the job keeps slot and worker, and
 // has to stand in line again.
 func (f *Frontier[J]) Enter(j J, gate string, limit int, stays bool) bool {
 	f.mu.Lock()
@@ -162,7 +162,7 @@ func (f *Frontier[J]) Enter(j J, gate string, limit int, stays bool) bool {
 	return grant == nil || f.slots.Enter(grant, gate, limit, stays)
 }
 
-// Release releases slot and worker of a job, if it has them. unused tells that it brought no response: Config.Pages has
+// Release releases slot and worker of a job, if it has them. unused says that it brought no response: Config.Pages has
 // room for another.
 func (f *Frontier[J]) Release(j J, unused bool) {
 	f.mu.Lock()

@@ -19,12 +19,12 @@ type Parsers struct {
 	fresh  []chan struct{}
 }
 
-// NewParsers makes so many places, of which at most lending may be lent at a time.
+// NewParsers makes places, of which at most lending may be lent at a time.
 func NewParsers(places, lending int) *Parsers {
 	return &Parsers{free: places, lending: int64(lending)}
 }
 
-// Acquire waits for a place; again tells that the parser has lent its own. The error is ctx's cause.
+// Acquire waits for a place; again says that the parser has lent its own. The error is ctx's cause.
 func (p *Parsers) Acquire(ctx context.Context, again bool) error {
 	p.mu.Lock()
 	if p.free > 0 {
@@ -55,7 +55,7 @@ func (p *Parsers) Acquire(ctx context.Context, again bool) error {
 	return context.Cause(ctx)
 }
 
-// Release gives a place to whoever waits longest.
+// Release gives a place to the parser that waits longest.
 func (p *Parsers) Release() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

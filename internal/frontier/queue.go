@@ -7,13 +7,13 @@ import (
 	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
-// requeued are jobs that wait in their slots' queues again, ahead of what the source holds.
+// requeued are jobs that wait in their slots' queues again, ahead of those in the source.
 type requeued[J any] struct {
 	count atomic.Int32 // written with the Frontier's mutex held, which guards the rest
 	jobs  map[string][]J
 }
 
-// Requeue puts a job into its slot's queue, ahead of what the source holds; it is taken again. It returns false if the
+// Requeue puts a job into its slot's queue, ahead of those in the source; it is taken again. It returns false if the
 // crawl stops: the job is the caller's.
 func (f *Frontier[J]) Requeue(j J) bool {
 	f.mu.Lock()
@@ -63,7 +63,7 @@ func (f *Frontier[J]) takeRequeued(slot string) (j J, ok bool) {
 	return jobs[0], true
 }
 
-// Pause holds what waits in the queues until Resume.
+// Pause holds the requests in the queues until Resume.
 func (f *Frontier[J]) Pause() { f.setPaused(true) }
 
 // Resume ends Pause.
@@ -131,8 +131,7 @@ func (f *Frontier[J]) SetDelay(slot string, d time.Duration, started time.Time) 
 	f.signal()
 }
 
-// SetCrawlDelay sets the delay that robots.txt asks for in a slot, of which so much counts as Config.MaxCrawlDelay
-// says; 0 takes it away.
+// SetCrawlDelay sets the delay that robots.txt asks for in a slot, at most Config.MaxCrawlDelay; 0 takes it away.
 func (f *Frontier[J]) SetCrawlDelay(slot string, d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
-// Saved is what a durable cache remembers of a slot.
+// Saved is the state of a slot that a durable cache stores.
 type Saved struct {
 	Name         string
 	Pending      int           // requests that wait in its queue
@@ -24,9 +24,9 @@ type Status struct {
 	Pages, MaxPages int // downloads begun, and how many may be; both 0 without a page budget
 }
 
-// Restore takes a slot from a durable cache. What was in flight when an earlier run ended may have been
-// started just before that, and nobody has noted when: so whatever the slot's delay is, it passes once before anything
-// is started. suspects tells that some of the slot will be lined up.
+// Restore takes a slot from a durable cache. A request that was in flight when an earlier run ended may have
+// started just before that, at an instant that was not stored: so the slot's delay passes once before another request is
+// started. suspects says that some of the slot will be lined up.
 func (f *Frontier[J]) Restore(saved Saved, suspects bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -58,8 +58,7 @@ func (f *Frontier[J]) Restore(saved Saved, suspects bool) {
 	f.waive(name)
 }
 
-// restoredBlock looks whether what an earlier run has stored blocks a slot for longer than its own delay does. The
-// caller holds mu.
+// restoredBlock notes a block that an earlier run has stored if it is longer than the slot's own delay. The caller holds mu.
 func (f *Frontier[J]) restoredBlock(slot string, now, until time.Time) {
 	own := f.rules.of(slot)
 	if own.Jitter != nil {
@@ -70,7 +69,7 @@ func (f *Frontier[J]) restoredBlock(slot string, now, until time.Time) {
 	}
 }
 
-// Save returns what a durable cache has to remember of a slot, but for what waits in it; false if there is nothing.
+// Save returns the state of a slot that a durable cache has to store, without its requests; false if there is none.
 func (f *Frontier[J]) Save(name string) (Saved, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -79,7 +78,7 @@ func (f *Frontier[J]) Save(name string) (Saved, bool) {
 	if known.Learnt {
 		saved.Penalty, saved.AutoThrottle = max(known.Delays[slots.Penalty], 0), max(known.Delays[slots.Throttled], 0)
 	}
-	// One that has learnt something and has nothing to remember any more is told too: the cache may hold what it had.
+	// A slot that has learnt something and has nothing to store any more is saved too: the cache may hold its old state.
 	return saved, saved.Delay > 0 || saved.Pages > 0 || known.Learnt || saved.NextAllowed.After(f.now())
 }
 

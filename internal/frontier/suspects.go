@@ -14,22 +14,22 @@ type suspect[J any] struct {
 	job     J
 	claim   *Claim[J]
 	ask     *slots.Waiter // nil: it does not stand in line
-	grant   *slots.Grant  // of its slot, while it waits for what is in flight to end
-	since   time.Time     // it has waited for that
+	grant   *slots.Grant  // of its slot, while it waits for the end of the jobs in flight
+	since   time.Time     // when that wait began
 	running bool
 }
 
-// suspects keep suspects apart from other jobs. The Frontier's mutex guards it.
+// suspects keeps suspects apart from other jobs. The Frontier's mutex guards it.
 type suspects[J any] struct {
-	lined  map[*suspect[J]]struct{} // do not run
-	alone  *suspect[J]              // runs, or is the next to run
-	held   []*suspect[J]            // have lost their turn for the moment
+	lined  map[*suspect[J]]struct{} // those that do not run
+	alone  *suspect[J]              // the one that runs, or is the next to run
+	held   []*suspect[J]            // those that have lost their turn for the moment
 	parked int                      // jobs that wait for a robots.txt
-	beside int64                    // so many jobs were not over when patience was: the next suspect does not wait for them
+	beside int64                    // jobs that took longer than suspectPatience: the next suspect does not wait for so many
 }
 
-// suspectPatience is how long a suspect waits for what is in flight. What takes longer, such as a parser that works for
-// hours, stays beside it.
+// suspectPatience is how long a suspect waits for the jobs in flight. A job that takes longer, such as a parser that works for
+// hours, goes on beside it.
 const suspectPatience = time.Minute
 
 // LineUp has a suspect stand in its slot's line. It returns false if the crawl stops: the job is the caller's.
@@ -112,7 +112,7 @@ func (f *Frontier[J]) runAlone(now time.Time) (j J, ok bool) {
 	return w.job, true
 }
 
-// impatient returns when the next suspect runs whatever else is in flight. The caller holds mu.
+// impatient returns when the next suspect runs although other jobs are in flight. The caller holds mu.
 func (f *Frontier[J]) impatient() (at time.Time, ok bool) {
 	w := f.suspects.alone
 	if w == nil || w.running || f.workers.free == 0 || !f.takes() {
