@@ -16,6 +16,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
+	"github.com/tegenaria/tegenaria/internal/israce"
 )
 
 // What a request option cannot do fails that request, by a typed error or one that says what; the crawl goes on.
@@ -103,7 +104,7 @@ func TestPageThatLinksToItself(t *testing.T) {
 // None of a million distinct URLs is lost with a Bloom filter that is far too small.
 func TestExactDedupe(t *testing.T) {
 	pages, links := 10, 100_000
-	if testing.Short() || tegenaria.RaceEnabled {
+	if testing.Short() || israce.Enabled {
 		links = 2_000
 	}
 	hub := func(p int) enginetest.Answer {

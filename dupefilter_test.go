@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/internal/israce"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -148,7 +149,7 @@ func TestFingerprintKeepsBody(t *testing.T) {
 // of these duplicates.
 func TestDupeFilterLosesNothing(t *testing.T) {
 	urls := 1_000_000
-	if testing.Short() || raceEnabled {
+	if testing.Short() || israce.Enabled {
 		urls = 50_000
 	}
 	filter := NewRFPDupeFilter(1024, 1)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
+	"github.com/tegenaria/tegenaria/internal/israce"
 )
 
 var (
@@ -32,7 +33,7 @@ func TestHarness(t *testing.T) {
 	crawls, budget := *harnessCrawls, time.Duration(0)
 	if crawls == 0 {
 		crawls, budget = harnessDefault, harnessBudget
-		if tegenaria.RaceEnabled || testing.Short() {
+		if israce.Enabled || testing.Short() {
 			crawls = harnessShort
 		}
 	}

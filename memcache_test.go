@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/identity"
+	"github.com/tegenaria/tegenaria/internal/israce"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
@@ -45,7 +46,7 @@ func liveHeap() int64 {
 
 // TestMemoryCacheMemory lets a million requests wait.
 func TestMemoryCacheMemory(t *testing.T) {
-	if raceEnabled {
+	if israce.Enabled {
 		t.Skip("the race detector takes memory of its own")
 	}
 	const records = 1_000_000

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/israce"
 )
 
 var bombsFlag = flag.String("bombs", "", "kinds of bombs that TestH01Bombs tries: all, or a `regular expression`")
@@ -292,7 +293,7 @@ func TestH01BombsShort(t *testing.T) {
 		}
 	}
 	run, most := bombRun{back: backTime}, int64(mostMemory)
-	if raceEnabled {
+	if israce.Enabled {
 		run, most = bombRun{}, math.MaxInt64
 	}
 	run.run(t, []bombStep{{"a few at once", few}}, func(r *bombReport) {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
+	"github.com/tegenaria/tegenaria/internal/israce"
 )
 
 const (
@@ -115,7 +116,7 @@ func (w *weekWeb) answer(host, path string) string {
 
 // A week of ten thousand hosts, whose delays are between a second and six hours, by the real downloader.
 func TestWeekInSeconds(t *testing.T) {
-	if raceEnabled || testing.Short() {
+	if israce.Enabled || testing.Short() {
 		t.Skip("a hundred thousand downloads: too many under the race detector")
 	}
 	wall := time.Now()

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/internal/israce"
 )
 
 var errNoMemory = errors.New("no memory")
@@ -54,7 +55,7 @@ func bombs(size int) map[string]string {
 func TestH01ParsingAsksForAllItsMemory(t *testing.T) {
 	const slack = 2 << 20
 	size := 2 << 20
-	if raceEnabled {
+	if israce.Enabled {
 		size /= 16
 	}
 	parsers := map[string]func([]byte, ...html.Option) (*html.Document, error){
@@ -74,7 +75,7 @@ func TestH01ParsingAsksForAllItsMemory(t *testing.T) {
 					doc, err := parse(source, html.Charge(memory))
 					runtime.ReadMemStats(&after)
 					took := int64(after.TotalAlloc - before.TotalAlloc)
-					if took > memory.all*9/8+slack && !raceEnabled {
+					if took > memory.all*9/8+slack && !israce.Enabled {
 						t.Errorf("%d bytes were allocated, %d granted", took, memory.all)
 					}
 					if limit := (*html.LimitError)(nil); err != nil && !errors.Is(err, errNoMemory) && !errors.As(err, &limit) {

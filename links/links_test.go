@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"github.com/tegenaria/tegenaria/internal/israce"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
 )
@@ -278,7 +279,7 @@ func TestEach(t *testing.T) {
 
 // TestEachAllocatesNothing walks pages with one link and with a thousand.
 func TestEachAllocatesNothing(t *testing.T) {
-	if raceEnabled {
+	if israce.Enabled {
 		t.Skip("the race detector makes pools allocate")
 	}
 	link := `<a href="/some/where?a=1&amp;b=2" rel="next nofollow">some where</a>` + "\n"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tegenaria/tegenaria/internal/israce"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
@@ -160,7 +161,7 @@ func FuzzRequest(f *testing.F) {
 
 // Bytes that announce more than they have take little memory. It fails if a list is made as long as its number says.
 func TestReadIsBounded(t *testing.T) {
-	if raceEnabled {
+	if israce.Enabled {
 		t.Skip("the race detector allocates")
 	}
 	huge, filler := wire.AppendUint(nil, math.MaxUint64>>1), make([]byte, 1<<10)

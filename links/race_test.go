@@ -1,5 +1,0 @@
-//go:build race
-
-package links_test
-
-const raceEnabled = true
