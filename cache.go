@@ -25,8 +25,8 @@ type Record struct {
 	Attempt   int       // how often it was tried before
 	NotBefore time.Time // zero, or the instant before which it lies in the due list
 	Seq       uint64    // given by the cache in Accept: the order within slot and priority
-	Data      []byte    // the encoded request; a cache copies what it keeps
-	Live      any       // what cannot be encoded; nil for durable caches
+	Data      []byte    // the encoded request; a cache copies the bytes that it keeps
+	Live      any       // the parts that cannot be encoded; nil for durable caches
 	Crashes   int       // how often in a row the process died while it was in flight: see [FlightRecorder]
 }
 
@@ -54,7 +54,7 @@ const (
 	VerdictRefused
 )
 
-// Job describes what a run is about to do with a cache.
+// Job describes the run that is about to use a cache.
 type Job struct {
 	Spider     string // name of the spider
 	KeyVersion int    // version of the key rules; a durable cache refuses another one's data
@@ -66,7 +66,7 @@ type Job struct {
 	QueueBytes int64
 }
 
-// State is what a cache knows when a run begins.
+// State is the state of a cache when a run begins.
 type State struct {
 	Durable     bool              // records survive the process; Record.Live is refused
 	Started     bool              // StartRequest had finished: it is not called again
@@ -75,11 +75,11 @@ type State struct {
 	Delayed     int64             // records in the due list
 	Counters    map[string]int64  // as last settled
 	Checkpoints map[string][]byte // committer key → checkpoint, as last settled
-	Suspects    []Record          // what was in flight when the process died, handed out as if by Next: see [FlightRecorder]
+	Suspects    []Record          // those in flight when the process died, handed out as if by Next: see [FlightRecorder]
 	Unread      error             // why suspects may be missing: the engine logs it
 }
 
-// SlotState is what is known of one slot's queue and politeness.
+// SlotState is the state of one slot's queue and politeness.
 type SlotState struct {
 	Name        string
 	Pending     int           // records waiting in the slot, those in flight not among them
@@ -102,9 +102,9 @@ type Settled struct {
 	At      time.Time
 }
 
-// Batch is what a cache makes durable in one step.
+// Batch is all that a cache makes durable in one step.
 type Batch struct {
-	Settled     []Settled         // these records are done: they never come back
+	Settled     []Settled         // these records are done: they are never handed out again
 	Slots       []SlotState       // politeness to remember; Pending and Priority are not set
 	Checkpoints map[string][]byte // committer key → checkpoint; keys that are not there keep theirs
 	Counters    map[string]int64  // absolute values, all of them; nil keeps the last ones
@@ -112,19 +112,19 @@ type Batch struct {
 	Finished    string            // not empty: the job is complete, for this reason
 }
 
-// CacheInterface stores what waits and what was seen; it does not decide when anything is
+// CacheInterface stores the requests that wait and the keys that were seen; it does not decide when a request is
 // downloaded. It is the only place that says "seen".
 //
 // Contract. All methods may be called concurrently. None waits for another goroutine of the engine;
 // waiting for the store's own input and output is allowed. A record is in exactly one place: a slot's
-// queue, the due list, in flight (handed out by Next), or settled. After a crash whatever was
+// queue, the due list, in flight (handed out by Next), or settled. After a crash each record that was
 // in flight waits again, in its old place. An error of Accept, Next, Due, Return or Settle ends the run
 // with that error; nothing is settled that was not stored.
 //
 // The interface is unstable until a cluster of caches passes its suite, spidertest.TestCache.
 type CacheInterface interface {
 	// Begin opens the cache for a run, and is called once before anything else. A memory cache
-	// starts empty each time. A durable one resumes, or refuses with an error that says what to do.
+	// starts empty each time. A durable one resumes, or refuses with an error that names the remedy.
 	Begin(ctx context.Context, job Job) (State, error)
 	// Accept marks each record's key as seen and stores the record, in one step that no crash
 	// divides: a key is either known and its record stored, or neither. The verdicts have the order of
@@ -132,7 +132,7 @@ type CacheInterface interface {
 	// whose key comes again at a smaller depth takes that depth. On an error nothing is stored.
 	Accept(ctx context.Context, records []Record) ([]Verdict, error)
 	// Next hands out up to n of a slot's records, best priority first, then in the order of
-	// acceptance, and tells what is left; the place of records that were delayed or returned among
+	// acceptance, and returns the state of the rest; the place of records that were delayed or returned among
 	// those of their priority is open. They stay stored until they are settled or returned. A slot that
 	// the cache does not know is an empty one.
 	Next(ctx context.Context, slot string, n int) (records []Record, left SlotState, err error)
@@ -157,7 +157,7 @@ type CacheInterface interface {
 	DeadLetters(ctx context.Context) iter.Seq2[Settled, error]
 	// Counters returns the counters as last settled.
 	Counters(ctx context.Context) (map[string]int64, error)
-	// Close releases what the cache holds. Who opened a cache closes it; the engine does not.
+	// Close releases all that the cache holds. The program that opened a cache closes it; the engine does not.
 	Close() error
 }
 
@@ -167,7 +167,7 @@ type Flight uint8
 // The flights.
 const (
 	FlightBegun  Flight = iota + 1 // network and user code work on it from now on
-	FlightPaused                   // it waits in the engine, and nobody works on it
+	FlightPaused                   // it waits in the engine, and no code works on it
 	FlightOver                     // it has got through: no user code will see it again
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/tegenaria/tegenaria/module"
 )
 
-// Downloader fetches what requests ask for. The engine has one of its own; others are set by
+// Downloader downloads requests. The engine has one of its own; others are set by
 // [EngineWithDownloader] or registered by name.
 //
 // Contract. Download fetches ctx.Request and sends exactly one result: ctx itself, its DownloadResult
@@ -60,7 +60,7 @@ func (l Limits) ofExchange() fetch.Limits {
 
 // Download fetches one request in the caller's goroutine. A request that is too slow fails with a
 // [*TimeoutError], and a body above its limit with a [*BodyTooLargeError], both without a Response;
-// a body that breaks off with a [*TruncatedBodyError] and what there is of the Response.
+// a body that breaks off with a [*TruncatedBodyError] and the Response as far as it came.
 //
 // gzip, deflate, br and zstd are asked for and removed. A request with an Accept-Encoding of its own, or with a Range,
 // asks for no others.
@@ -85,7 +85,7 @@ func (d *httpDownloader) CheckStatus(statusCode uint64, allowStatus []uint64) bo
 // close closes all connections, and those that are still being made. A Download that is running fails.
 func (d *httpDownloader) close() { d.client.Close() }
 
-// fetch makes the exchange that a Context's request asks for, and a Response of what came.
+// fetch makes the exchange of a Context's request, and a Response of the answer.
 func (d *httpDownloader) fetch(ctx *Context) (*Response, error) {
 	r := ctx.Request
 	if r == nil {
@@ -113,7 +113,7 @@ func ownError(err error) error {
 	return err
 }
 
-// request says what to fetch.
+// request translates a request for package fetch.
 func (d *httpDownloader) request(ctx *Context, r *Request) fetch.Request {
 	asked := fetch.Request{
 		URL: r.Url, Method: r.Method, Params: r.Params, Header: r.Header, Cookies: r.Cookies, Body: r.Body,
@@ -202,13 +202,13 @@ func (s *downloaderSet) pick(name string) (*downloaderModule, error) {
 // IsPublicAddr reports whether an address is one that the default downloader dials without being allowed to by
 // Politeness.AllowPrivate: a unicast address of the public internet, none of the special-purpose ranges of
 // the IANA registries (RFC 6890), and, for an IPv6 address that a translator or tunnel forwards to an
-// IPv4 one, that one public too. An invalid address is not public. For those who bring an http.Client of their own
-// (EngineWithHTTPClient): its dialer has to judge what it dials.
+// IPv4 one, that one public too. An invalid address is not public. It is for programs with an http.Client of
+// their own (EngineWithHTTPClient), whose dialer has to judge the addresses that it dials.
 func IsPublicAddr(addr netip.Addr) bool {
 	return fetch.IsPublic(addr)
 }
 
-// Transfer tells how a response came over the network. Durations of a connection that was there before are zero.
+// Transfer says how a response came over the network. Durations of a connection that was there before are zero.
 //
 //	Proto      string               // "HTTP/1.1" or "HTTP/2.0"
 //	RemoteAddr net.Addr             // of the server, or of the proxy; nil if unknown
@@ -230,7 +230,7 @@ type Transfer = fetch.Transfer
 // Phase is a part of an exchange, a string.
 type Phase = fetch.Phase
 
-// The phases of an exchange, in their order; what an error names.
+// The phases of an exchange that an error can name, in their order.
 const (
 	PhaseAll       = fetch.PhaseAll       // RequestWithTimeout
 	PhaseConnect   = fetch.PhaseConnect   // Limits.Connect

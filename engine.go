@@ -29,11 +29,11 @@ const (
 	StatusPaused        = lifecycle.Paused
 )
 
-// SpiderEngine runs spiders. Make one with [NewSpiderEngine], register what a crawl needs, then call
+// SpiderEngine runs spiders. Make one with [NewSpiderEngine], register the parts of a crawl, then call
 // [SpiderEngine.Execute] or [SpiderEngine.Run]: one run at a time, any number one after the other, each
-// starting from nothing but what a durable cache remembers. Two engines share nothing.
+// starting only from the job that a durable cache remembers. Two engines share nothing.
 //
-// All methods may be called concurrently; what is registered while a run is on counts from the next one.
+// All methods may be called concurrently; parts that are registered while a run is on count from the next one.
 type SpiderEngine struct {
 	mu     sync.Mutex // guards the fields below
 	config config
@@ -193,7 +193,7 @@ func (e *SpiderEngine) current() *crawl {
 // errNotRunning is why a crawl cannot be controlled.
 var errNotRunning = errors.New("tegenaria: no crawl is running")
 
-// Pause holds back what waits; work in hand goes on. It is an error unless a crawl is running.
+// Pause holds back the requests that wait; work in hand goes on. It is an error unless a crawl is running.
 func (e *SpiderEngine) Pause() error {
 	c := e.current()
 	if c == nil {
@@ -227,7 +227,7 @@ func (e *SpiderEngine) Resume() error {
 
 // Stop ends the crawl gracefully and returns when it is over: nothing new is begun, work in hand
 // finishes, a durable cache keeps the rest. When ctx ends, or EngineWithGrace is over, the work in hand
-// is cancelled and what does not return is abandoned; then the parts are closed. It returns ctx's cause if
+// is cancelled and code that does not return is abandoned; then the parts are closed. It returns ctx's cause if
 // that cut the crawl short. It may be called any number of times: each further call can end the crawl sooner, none
 // later. Without a running crawl it does nothing. If nothing was left to do the crawl has finished, and Run returns nil.
 //
@@ -285,7 +285,7 @@ func (e *SpiderEngine) Idle() bool {
 // Stats returns the counters of the run that is on, or of the newest one that has ended.
 func (e *SpiderEngine) Stats() Stats { return e.Summary().Stats }
 
-// Summary returns what there is to know of the run that is on, or of the newest one that has ended.
+// Summary returns the summary of the run that is on, or of the newest one that has ended.
 func (e *SpiderEngine) Summary() Summary {
 	e.mu.Lock()
 	c, last := e.crawl, e.last

@@ -39,7 +39,7 @@ var ErrIgnoreRequest = errors.New("tegenaria: request ignored")
 // is over: nothing was sent.
 var ErrOutputClosed = errors.New("tegenaria: output closed: the handler has returned or the crawl is over")
 
-// HandleError is a failure of a request or an item, with what is known of it. It is an error:
+// HandleError is a failure of a request or an item, with its circumstances. It is an error:
 // errors.Is and errors.As reach Err.
 //
 // Request and Response are those that the failed code had. Of a callback that was given up, which may still be writing to
@@ -139,7 +139,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("status %d of %s (RequestWithAllowedStatusCode lets it reach the parser)", e.Status, urlx.Redact(e.URL))
 }
 
-// StoppedError is what Run returns when a crawl was ended before its work was done: by Stop, a limit, a full
+// StoppedError is the error of Run when a crawl was ended before its work was done: by Stop, a limit, a full
 // queue, or CloseSpider.
 type StoppedError struct {
 	Reason string // "stopped", "limit: pages", "queue full", CloseSpider's reason …
@@ -157,7 +157,7 @@ func (e *StoppedError) Error() string {
 // Unwrap returns the cause.
 func (e *StoppedError) Unwrap() error { return e.Err }
 
-// StopError is what Stop returns when the crawl has not ended although its grace is over: most likely because
+// StopError is the error of Stop when the crawl has not ended although its grace is over: most likely because
 // it waits for the callback that Stop was called in.
 type StopError struct{ Waited time.Duration }
 
@@ -166,19 +166,19 @@ func (e *StopError) Error() string {
 	return fmt.Sprintf("tegenaria: the crawl has not ended within %s; if Stop was called in a callback, the crawl waits for that one: return CloseSpider instead, or call \"go e.Stop(ctx)\"", e.Waited)
 }
 
-// RunError is what Run returns when a crawl could not be started or its store failed.
+// RunError is the error of Run when a crawl could not be started or its store failed.
 type RunError struct {
 	Op  string // "wiring", "start", "store"
 	Err error  // joined if there are several
 }
 
-// Error says what failed and why.
+// Error names the step that failed and the cause.
 func (e *RunError) Error() string { return fmt.Sprintf("tegenaria: %s: %v", e.Op, e.Err) }
 
 // Unwrap returns the cause.
 func (e *RunError) Unwrap() error { return e.Err }
 
-// AbandonedError tells how many callbacks were given up because they did not return in time. The
+// AbandonedError says how many callbacks were given up because they did not return in time. The
 // goroutines they run in are theirs until they return.
 type AbandonedError struct{ Stages map[Stage]int }
 
@@ -247,7 +247,7 @@ func (e *closeSpiderError) Error() string { return "tegenaria: spider closed: " 
 // hand finishes, and Run returns a [*StoppedError] with this reason, unless nothing was left to do.
 func CloseSpider(reason string) error { return &closeSpiderError{reason} }
 
-// RetryError is what [Retry] returns. An [ErrorMiddleware] finds it by errors.As in an error that is no failure yet: the
+// RetryError is the error that [Retry] returns. An [ErrorMiddleware] finds it by errors.As in an error that is no failure yet: the
 // request is going to run again, unless its attempts are used up.
 type RetryError struct {
 	After time.Duration // the request does not run before this has passed; 0: at once

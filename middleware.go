@@ -29,18 +29,18 @@ type MiddlewaresInterface interface {
 
 // ErrorMiddleware is an optional ability of middlewares: it sees each failure of a request before
 // the ErrorHandlers do, in the order of responses. It returns the error to go on with, which may be
-// [Retry]; nil ends the request as dropped, with nobody told.
+// [Retry]; nil ends the request as dropped, without a report.
 //
-// It also sees what a middleware or parser returns to steer the engine, which is no failure: a [*RetryError], found by
+// It also sees errors that steer the engine and are no failures: a [*RetryError], found by
 // errors.As, and [ErrIgnoreRequest], found by errors.Is. To leave these alone it returns them as they are.
 type ErrorMiddleware interface {
 	ProcessError(ctx *Context, err error, req chan<- *Context) error
 }
 
 // RequestFilter is an optional ability of middlewares: it is asked for every request about to be
-// accepted (seeds, children, redirect targets, Fetch), before deduplication, so that what it
-// refuses is never queued. It may change the request, its Priority too. It must not block. Its error becomes the
-// request's outcome filtered, with the error's text (or what [IgnoreRequest] says) as reason; parent is nil for
+// accepted (seeds, children, redirect targets, Fetch), before deduplication, so that a request
+// that it refuses is never queued. It may change the request, its Priority too. It must not block. Its error becomes the
+// request's outcome filtered, with the error's text (or that of [IgnoreRequest]) as reason; parent is nil for
 // seeds. It is called concurrently. With such a middleware each link costs the making of a request object.
 type RequestFilter interface {
 	AcceptRequest(parent *Response, r *Request) error
@@ -51,8 +51,8 @@ type RequestFilter interface {
 //
 // A request for robots.txt passes ProcessRequest and ProcessResponse like any other, with these differences:
 //
-//   - The response has its body in memory, decompressed, whatever the request's ResponseWriter and [RequestWithSpool]
-//     say. Of a body longer than 500 KiB it has the first 500 KiB and one byte: the engine reads no more of a robots.txt.
+//   - The response has its body in memory, decompressed, even if the request has a ResponseWriter or
+//     [RequestWithSpool]. Of a body longer than 500 KiB it has the first 500 KiB and one byte: the engine reads no more of a robots.txt.
 //   - The engine follows redirects, whatever AllowRedirects says. Each redirect is a request of its own.
 //   - Requests that the middleware sends to the channel req are discarded, and its Context cannot Fetch.
 //   - If the middleware returns an error, the page's request that needed robots.txt fails with it.
@@ -101,7 +101,7 @@ func (m Middlewares) sorted() Middlewares {
 // requestFilters are the RequestFilters of a run.
 type requestFilters []RequestFilter
 
-// ask asks all of them, until one refuses the request. err is what it says, unless it says ErrIgnoreRequest or panics.
+// ask asks all of them, until one refuses the request. err is its error, unless that is ErrIgnoreRequest or it panics.
 func (filters requestFilters) ask(parent *Response, r *Request) (no *refusal, err error) {
 	for _, f := range filters {
 		stack, err := guard.Protect(func() error { return f.AcceptRequest(parent, r) })

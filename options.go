@@ -92,15 +92,15 @@ func EngineWithDownloader(d Downloader) EngineOption {
 	return func(e *SpiderEngine) { e.config.downloader = d }
 }
 
-// EngineWithDupeFilter sets what computes fingerprints. A [*RFPDupeFilter] hands its Bloom
-// parameters to the cache, which alone decides what was seen; the DoDupeFilter of any other type is asked
-// first, as a veto: what it calls a duplicate is lost on its own account.
+// EngineWithDupeFilter sets the filter that computes fingerprints. A [*RFPDupeFilter] hands its Bloom
+// parameters to the cache, which alone decides which keys were seen; the DoDupeFilter of any other type is asked
+// first, as a veto: a request that it takes for a duplicate by mistake is lost.
 func EngineWithDupeFilter(f RFPDupeFilterInterface) EngineOption {
 	return func(e *SpiderEngine) { e.config.dupeFilter = f }
 }
 
-// EngineWithCache sets where requests wait and what remembers them (default: memory, new for each
-// run). Who opened the cache closes it.
+// EngineWithCache sets the cache in which requests wait and that remembers them (default: memory, new for each
+// run). The program that opened the cache closes it.
 func EngineWithCache(c CacheInterface) EngineOption {
 	return func(e *SpiderEngine) { e.config.cache = c }
 }
@@ -127,7 +127,7 @@ func EngineWithErrorHandler(h func(spider SpiderInterface, err *HandleError)) En
 	return func(e *SpiderEngine) { e.config.errorHandler = h }
 }
 
-// EngineWithEvents sets the funcs that are told what happens.
+// EngineWithEvents sets the funcs that are called when something happens.
 func EngineWithEvents(events Events) EngineOption {
 	return func(e *SpiderEngine) { e.config.events = events }
 }
@@ -149,7 +149,7 @@ func EngineWithLimits(l Limits) EngineOption {
 }
 
 // EngineWithHTTPClient makes the default downloader use this client as it is, with redirects off. Its
-// transport is not guarded against private addresses, and what it makes of odd answers is its own: that is the owner's.
+// transport is not guarded against private addresses, and odd answers are handled as it does: its owner answers for both.
 // It is a mistake beside [EngineWithDownloader], which replaces the default downloader.
 func EngineWithHTTPClient(client *http.Client) EngineOption {
 	return func(e *SpiderEngine) { e.config.client = client }
@@ -157,7 +157,7 @@ func EngineWithHTTPClient(client *http.Client) EngineOption {
 
 // EngineWithTLSConfig sets how the default downloader makes TLS, to servers and to https proxies: roots of an authority
 // of your own, client certificates, oldest version (default, or nil: the system's roots, TLS 1.2 and newer, no client
-// certificate). The config is cloned. Its NextProtos are what is offered (nil: HTTP/2 and HTTP/1.1), so that
+// certificate). The config is cloned. Its NextProtos are the protocols offered (nil: HTTP/2 and HTTP/1.1), so that
 // []string{"http/1.1"} switches HTTP/2 off; proxies are spoken to in HTTP/1.1. A ServerName in it is that of every
 // server.
 //

@@ -11,7 +11,7 @@ import (
 	"github.com/tegenaria/tegenaria/links"
 )
 
-// Output is what a handler made by [Handle] sends by: items of one type, and requests. Its methods may
+// Output sends for a handler made by [Handle]: items of one type, and requests. Its methods may
 // be called concurrently until the handler returns; after that they return [ErrOutputClosed].
 //
 // Requests and references are accepted in the order in which they were sent. References may be held back for

@@ -19,13 +19,13 @@ type pageHost Response
 // Resolve makes a reference found in the page an absolute URL.
 func (p *pageHost) Resolve(ref string) (string, error) { return (*Response)(p).resolve(ref) }
 
-// Grow grants memory for what is made of the page.
+// Grow grants memory for results made of the page.
 func (p *pageHost) Grow(bytes int64) error { return (*Response)(p).grow(bytes) }
 
 // uncharged is the size in bytes of copies that no memory is asked for.
 const uncharged = 256 << 10
 
-// grow adds n bytes to what is made of the page, and waits until it may. A negative number gives bytes back. The error is
+// grow adds n bytes to the memory that is made of the page, and waits until there is room. A negative number gives bytes back. The error is
 // an [*html.LimitError] if one page takes too much, or else the cause of the end of the request's context.
 func (r *Response) grow(n int64) error {
 	j := r.job()

@@ -111,7 +111,7 @@ func (cs committers) restore(ctx context.Context, state State, opening func(what
 	return first, nil
 }
 
-// discard has every committer forget what requests with these CtxIds have brought.
+// discard has every committer forget the items of requests with these CtxIds.
 func (cs committers) discard(ids []string) error {
 	for _, id := range ids {
 		for _, committer := range cs {
@@ -123,7 +123,7 @@ func (cs committers) discard(ids []string) error {
 	return nil
 }
 
-// checkpoints has every committer make durable what requests with these CtxIds have brought.
+// checkpoints has every committer make the items of requests with these CtxIds durable.
 func (cs committers) checkpoints(ctx context.Context, ids []string) (map[string][]byte, error) {
 	checkpoints := make(map[string][]byte, len(cs))
 	for _, committer := range cs {
@@ -152,7 +152,7 @@ func (p ItemPipelines) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
 // Less is part of sort.Interface.
 func (p ItemPipelines) Less(i, j int) bool { return p[i].GetPriority() < p[j].GetPriority() }
 
-// forRun returns the pipelines of one run, sorted, and what looks after the types of their items.
+// forRun returns the pipelines of one run, sorted, and the checks of the types of their items.
 func (p ItemPipelines) forRun() (ItemPipelines, []*typeCheck) {
 	var checks []*typeCheck
 	sorted := p.sorted()

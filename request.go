@@ -77,10 +77,10 @@ type Request struct {
 	spool           bool
 	partial         bool
 	chain           redirectChain
-	err             error // what an option could not do; reported when the request is accepted
+	err             error // of an option; reported when the request is accepted
 }
 
-// RequestOption changes a request under construction. What an option cannot do (a value that JSON
+// RequestOption changes a request under construction. The error of an option (a value that JSON
 // cannot hold, say) is kept and reported as the request's failure when it is sent; so is a nil option, by a
 // [*RequestError].
 type RequestOption func(r *Request)
@@ -114,7 +114,7 @@ func nilOption(url, kind string, i int) error {
 	return &RequestError{URL: url, Field: fmt.Sprintf("%s %d", kind, i+1), Err: errNilOption, Remedy: "leave it out"}
 }
 
-// redirectChain is what a redirected request inherits from the chain that led to it.
+// redirectChain is the inheritance of a redirected request from the chain that led to it.
 type redirectChain struct {
 	filtered  bool // the chain began with a filtered GET: targets are deduplicated
 	keys      []Key
@@ -263,7 +263,7 @@ func RequestWithDoNotFilter(doNotFilter bool) RequestOption {
 }
 
 // RequestWithSameDepth gives a parser's request the depth of the page that sends it, not one more: for a
-// target that takes the page's place, such as that of a meta refresh. What follows such targets must bound
+// target that takes the page's place, such as that of a meta refresh. A parser that follows such targets must bound
 // their number itself.
 func RequestWithSameDepth() RequestOption {
 	return func(r *Request) { r.sameDepth = true }
@@ -329,7 +329,7 @@ func (r *Request) setDefaultHeader(name, value string) {
 	}
 }
 
-// RequestWithPartialBody lets a response whose body breaks off reach the parser, with what came of it:
+// RequestWithPartialBody lets a response whose body breaks off reach the parser, with the bytes that came:
 // Response.Transfer().Err then is the [*TruncatedBodyError]. Without the option it is a failure of the request,
 // whose HandleError has that Response. Of a spooled body nothing is kept.
 func RequestWithPartialBody() RequestOption {

@@ -16,14 +16,14 @@ import (
 	"github.com/tegenaria/tegenaria/selector"
 )
 
-// Response is what a download brought. It is never recycled: user code may keep it. Its methods may
+// Response is the response of a download. It is never recycled: user code may keep it. Its methods may
 // be called concurrently; its fields are the owner's to change until the parser runs.
 type Response struct {
 	Status        int
 	Header        map[string][]string
 	Delay         float64 // seconds from the start of the download to its last byte
 	ContentLength int     // length of the body in bytes
-	URL           string  // where the body came from; Request().Url is what was asked
+	URL           string  // where the body came from; Request().Url is the URL that was asked for
 	// Buffer is a view of the body: reading it takes nothing from the methods below. Another Buffer
 	// set by user code is the body from then on. It is nil for a spooled body.
 	Buffer *bytes.Buffer
@@ -39,7 +39,7 @@ type Response struct {
 	body []byte
 	view *bytes.Buffer // the Buffer that body belongs to
 	file *multiread.Body
-	read []byte           // what was read of it, nil until asked
+	read []byte           // the bytes of file, nil until asked for
 	text []byte           // the decoded body, nil until asked
 	enc  charset.Encoding // that it was decoded from
 	doc  *selector.Document
@@ -165,7 +165,7 @@ func (r *Response) Reader() io.ReadCloser {
 
 // Text returns the body decoded to UTF-8, as browsers decode it (WHATWG Encoding and HTML §13.2.3.2):
 // by its byte order mark, the charset of Content-Type, or what the document declares; a body that says
-// nothing and is valid UTF-8 is UTF-8. What cannot be decoded becomes U+FFFD. See package html/charset
+// nothing and is valid UTF-8 is UTF-8. Bytes that cannot be decoded become U+FFFD. See package html/charset
 // for the rest. The error is that of a spooled body, a [*BodyTooLargeError] above Limits.Body, or one of its file, which
 // is closed once the request has settled; or a [*selector.ParseError], where the text finds no memory.
 func (r *Response) Text() (string, error) {
@@ -202,7 +202,7 @@ func (r *Response) decodedLocked() ([]byte, error) {
 
 // CSS selects nodes of the body, which is parsed at most once, at the first call of CSS or XPath: as XML
 // if its Content-Type says so (text/xml, application/rss+xml …; XHTML is read as HTML), else as HTML. See
-// package selector for what queries can say. The Selection's URLs are resolved as [Response.Follow] does.
+// package selector for the syntax of queries. The Selection's URLs are resolved as [Response.Follow] does.
 //
 // It panics with a *selector.SyntaxError if the query is wrong, as regexp.MustCompile does, and with a
 // *selector.ParseError if the page is larger than Limits.Nodes, Limits.Attributes or the memory that one page may take; the
@@ -229,7 +229,7 @@ func (r *Response) document() *selector.Document {
 	return r.doc
 }
 
-// parse parses the decoded body as what the Content-Type says that it is.
+// parse parses the decoded body as the type that the Content-Type names.
 func (r *Response) parse(text []byte) *selector.Document {
 	var room [3]selector.Option
 	options := append(room[:0], selector.For((*pageHost)(r)))
@@ -255,7 +255,7 @@ func (r *Response) Json() map[string]any {
 	return v
 }
 
-// Decode decodes a JSON body into v. What that takes is estimated from the body and from v's type, and counts as made of
+// Decode decodes a JSON body into v. The memory for that is estimated from the body and from v's type, and counts as made of
 // the page: the error of a body that takes too much is a [*selector.ParseError]. A decoder of encoding/json that reads
 // [Response.Reader] takes less, value by value. A spooled body is read into memory, as for [Response.CSS].
 func (r *Response) Decode(v any) error {
@@ -277,7 +277,7 @@ func (r *Response) decodeJSON(v any) error {
 			return err
 		}
 	}
-	// It reads all before it touches v. What is wrong, the decoder says better.
+	// Unmarshal reads all before it touches v. The decoder has the better error.
 	err = json.Unmarshal(body, v)
 	if wrong := (*json.SyntaxError)(nil); !errors.As(err, &wrong) || len(body) > uncharged {
 		return err
@@ -310,7 +310,7 @@ func (r *Response) beginning(most int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(reader, int64(most)))
 }
 
-// complete fills in what a response that was made by hand lacks.
+// complete fills in the fields that a response made by hand lacks.
 func (r *Response) complete(ctx *Context) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -25,7 +25,7 @@ type SpiderInterface interface {
 	Parser(resp *Context, item chan<- *ItemMeta, req chan<- *Context) error
 
 	// ErrorHandler sees each failed request and item once, and may send new requests. Sending the
-	// failed request itself again is a retry, of which Limits.Attempts bounds the number. Other requests
+	// failed request itself again is a retry; Limits.Attempts bounds their number. Other requests
 	// are one level deeper than the failed one. It may be called concurrently.
 	ErrorHandler(err *HandleError, req chan<- *Context)
 
@@ -87,8 +87,8 @@ func NewSpider(name string, parser Parser, urls ...string) SpiderInterface {
 	return &funcSpider{&BaseSpider{Name: name, FeedUrls: urls}, parser}
 }
 
-// Parsers combines parsers over one response: each sees the whole body, in this order; what they send
-// is merged and their errors are joined. One that fails does not keep the next from running.
+// Parsers combines parsers over one response: each sees the whole body, in this order; their items
+// and requests are merged and their errors joined. One that fails does not keep the next from running.
 func Parsers(ps ...Parser) Parser {
 	return func(resp *Context, item chan<- *ItemMeta, req chan<- *Context) error {
 		var errs []error
@@ -226,8 +226,8 @@ func (t *parserTable) lookup(name string) (Parser, bool) {
 	return p, ok
 }
 
-// name returns the name of a parser; "" for nil and for the spider's Parser. It is false for a parser
-// that nobody named.
+// name returns the name of a parser; "" for nil and for the spider's Parser. It returns false for a parser
+// that was given no name.
 func (t *parserTable) name(p Parser) (string, bool) {
 	if p == nil {
 		return "", true
@@ -280,8 +280,8 @@ func nameOf(s SpiderInterface) (name string, err error) {
 	return name, nil
 }
 
-// lacksBase reports whether a spider, or a struct that it embeds, embeds a *BaseSpider that is nil. What that
-// promotes panics, StartRequest too.
+// lacksBase reports whether a spider, or a struct that it embeds, embeds a *BaseSpider that is nil. The methods
+// promoted from that panic, StartRequest too.
 func lacksBase(v reflect.Value) bool {
 	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
 		if v.IsNil() {

@@ -101,7 +101,7 @@ func (s *Stats) durable(earlier map[string]int64) map[string]int64 {
 }
 
 // Summary is a snapshot of a run, in the words of the machines that it consists of. It stays valid after
-// the run. As JSON it is stable: names are fixed, lists sorted, what does not exist is left out.
+// the run. As JSON it is stable: names are fixed, lists sorted, parts that do not exist left out.
 type Summary struct {
 	Spider string `json:"spider,omitempty"`
 	Status string `json:"status"`
@@ -116,7 +116,7 @@ type Summary struct {
 	Stats Stats `json:"stats"`
 }
 
-// RequestArgs is what bounds the requests of a run.
+// RequestArgs are the bounds on the requests of a run.
 type RequestArgs struct {
 	AcceptedDomains []string `json:"accepted_primary_domains,omitempty"`
 	MaxDepth        int      `json:"max_depth"`
