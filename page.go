@@ -4,13 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"syscall"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/httpx"
@@ -291,27 +289,8 @@ func answerOf(ctx *Context, herr *HandleError) (a frontier.Answer) {
 	return a
 }
 
-// isOverload reports whether a failure looks like that of a host that has too much to do: it is silent, or hangs up. A
-// name that cannot be looked up, a bad certificate, a body that is too large and the like say nothing about that.
+// isOverload reports whether a failure looks like that of a host that has too much to do.
 func isOverload(err error) bool {
-	var (
-		lookup  *net.DNSError
-		timeout interface{ Timeout() bool }
-		op      *net.OpError
-		silent  *NoResultError
-	)
-	switch {
-	case err == nil, errors.As(err, &lookup):
-		return false
-	case errors.As(err, &silent), errors.As(err, &timeout) && timeout.Timeout():
-		return true
-	case errors.As(err, &op) && (op.Op == "dial" || op.Op == "read" || op.Op == "write"):
-		return true
-	}
-	for _, broken := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.EPIPE} {
-		if errors.Is(err, broken) {
-			return true
-		}
-	}
-	return false
+	var silent *NoResultError
+	return errors.As(err, &silent) || fetch.IsOverload(err)
 }

@@ -3,10 +3,8 @@ package tegenaria
 import (
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
@@ -81,7 +79,7 @@ func (f *fetcher) redirectTarget(j *job) (*Request, error) {
 		return nil, &TooManyRedirectsError{URL: r.Url, Limit: r.MaxRedirects}
 	}
 	asked := urlx.MergeParams(r.Url, r.Params)
-	location := locationURL(firstHeader(resp.Header, "Location"))
+	location := fetch.LocationURL(firstHeader(resp.Header, "Location"))
 	target, err := urlx.Resolve(asked, location)
 	if err != nil {
 		return nil, &RequestError{URL: location, Field: "Location", Err: urlx.Cause(err)}
@@ -98,25 +96,6 @@ func (f *fetcher) redirectTarget(j *job) (*Request, error) {
 		f.crawl.cfg.dropCredentials(&next)
 	}
 	return &next, f.extendChain(j, &next)
-}
-
-// locationURL returns the reference in a Location header. What is not UTF-8 is in a charset of the server's own: its
-// bytes are escaped as they are, as browsers do.
-func locationURL(location string) string {
-	location = strings.TrimSpace(location)
-	if utf8.ValidString(location) {
-		return location
-	}
-	const hex = "0123456789ABCDEF"
-	b := make([]byte, 0, len(location)+16)
-	for _, c := range []byte(location) {
-		if c < utf8.RuneSelf {
-			b = append(b, c)
-			continue
-		}
-		b = append(b, '%', hex[c>>4], hex[c&15])
-	}
-	return string(b)
 }
 
 // extendChain keeps the keys of a chain of redirects, so that a loop is seen: an URL of the chain is
@@ -148,16 +127,9 @@ func (f *fetcher) extendChain(j *job, next *Request) error {
 	return nil
 }
 
-// rewriteMethod changes the method at a redirect as browsers and RFC 9110 §15.4 do: 303 always
-// becomes GET, 301 and 302 make GET of POST, 307 and 308 keep all. A HEAD stays one.
+// rewriteMethod makes of a request what a redirect with this status makes of it.
 func rewriteMethod(r *Request, status int) {
-	method := r.method()
-	switch {
-	case method == HEAD, method == GET:
-		return
-	case status == http.StatusSeeOther,
-		method == POST && (status == http.StatusMovedPermanently || status == http.StatusFound):
-	default:
+	if !fetch.BecomesGet(r.method(), status) {
 		return
 	}
 	r.Method, r.Body, r.BodyReader = GET, nil, nil

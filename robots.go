@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"syscall"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/robotsgate"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -248,23 +247,11 @@ func (g robotsGate) fetchRobots(j *job) (answer robotsAnswer, err error) {
 	return robotsAnswer{status: http.StatusNotFound, copy: answer.copy}, nil
 }
 
-// robotsFailure names in the statistics why a robots.txt could not be asked for: as a rule the host is dead, and
-// its robots.txt is only the first file that was asked for.
+// robotsFailure names in the statistics why a robots.txt could not be asked for: as a rule the host is dead, and its robots.txt
+// was asked for first.
 func robotsFailure(err error) string {
-	var dns *net.DNSError
-	var dial *net.OpError
-	var timeout interface{ Timeout() bool }
-	switch {
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return "robots: no such host"
-	case errors.As(err, &dns):
-		return "robots: no answer from DNS"
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return "robots: host does not answer"
-	case errors.Is(err, syscall.ECONNREFUSED):
-		return "robots: connection refused"
-	case errors.As(err, &dial) && dial.Op == "dial":
-		return "robots: host cannot be reached"
+	if why := fetch.Unreachable(err); why != "" {
+		return "robots: " + why
 	}
 	return string(StageRobots)
 }

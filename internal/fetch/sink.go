@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/multiread"
@@ -47,25 +45,6 @@ func (b *body) aim(a *Answer) {
 	default:
 		b.to, b.most = toMemory, limits.Body
 	}
-}
-
-// IsRedirect reports whether a response says where to go on (RFC 9110 §15.4): its status is that of a redirect, and it has a
-// Location.
-func IsRedirect(status int, header map[string][]string) bool {
-	switch status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-	default:
-		return false
-	}
-	if v := header["Location"]; len(v) > 0 {
-		return v[0] != ""
-	}
-	for name, v := range header {
-		if len(v) > 0 && strings.EqualFold(name, "Location") {
-			return v[0] != ""
-		}
-	}
-	return false
 }
 
 // hurry leaves the body after a while.

@@ -199,26 +199,3 @@ func TestShortWrite(t *testing.T) {
 		t.Errorf("%v, answer %v", result.Error, result.Response)
 	}
 }
-
-func TestIsRedirect(t *testing.T) {
-	for _, tt := range []struct {
-		status int
-		header map[string][]string
-		want   bool
-	}{
-		{301, map[string][]string{"Location": {"/x"}}, true},
-		{302, map[string][]string{"Location": {"/x", ""}}, true},
-		{303, map[string][]string{"location": {"/x"}}, true},
-		{307, map[string][]string{"LOCATION": {"/x"}}, true},
-		{308, map[string][]string{"Location": {}, "location": {"/x"}}, true},
-		{308, map[string][]string{"Location": {""}}, false},
-		{302, nil, false},
-		{300, map[string][]string{"Location": {"/x"}}, false},
-		{304, map[string][]string{"Location": {"/x"}}, false},
-		{201, map[string][]string{"Location": {"/x"}}, false},
-	} {
-		if got := IsRedirect(tt.status, tt.header); got != tt.want {
-			t.Errorf("%d %v: %v", tt.status, tt.header, got)
-		}
-	}
-}

@@ -1,0 +1,57 @@
+package fetch
+
+import (
+	"net/http"
+	"strings"
+	"unicode/utf8"
+)
+
+// IsRedirect reports whether a response says where to go on (RFC 9110 §15.4): its status is that of a redirect, and it has a
+// Location.
+func IsRedirect(status int, header map[string][]string) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return false
+	}
+	if v := header["Location"]; len(v) > 0 {
+		return v[0] != ""
+	}
+	for name, v := range header {
+		if len(v) > 0 && strings.EqualFold(name, "Location") {
+			return v[0] != ""
+		}
+	}
+	return false
+}
+
+// LocationURL returns the reference in a Location header. What is not UTF-8 is in a charset of the server's own: its
+// bytes are escaped as they are, as browsers do.
+func LocationURL(location string) string {
+	location = strings.TrimSpace(location)
+	if utf8.ValidString(location) {
+		return location
+	}
+	const hex = "0123456789ABCDEF"
+	b := make([]byte, 0, len(location)+16)
+	for _, c := range []byte(location) {
+		if c < utf8.RuneSelf {
+			b = append(b, c)
+			continue
+		}
+		b = append(b, '%', hex[c>>4], hex[c&15])
+	}
+	return string(b)
+}
+
+// BecomesGet reports whether a redirect with this status makes a GET without a body of a request: that is what browsers and RFC
+// 9110 §15.4 do. 303 does it always, 301 and 302 do it with a POST, 307 and 308 never. A HEAD stays one.
+func BecomesGet(method string, status int) bool {
+	switch {
+	case method == http.MethodHead, method == http.MethodGet:
+		return false
+	case status == http.StatusSeeOther:
+		return true
+	}
+	return method == http.MethodPost && (status == http.StatusMovedPermanently || status == http.StatusFound)
+}
