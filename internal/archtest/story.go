@@ -11,12 +11,15 @@ import (
 	"strings"
 )
 
-// steps is how many steps the life of a request has, in doc.go of the root and in docs/architecture.md.
-const steps = 9
+const (
+	steps    = 9  // of the life of a request, in doc.go of the root and in docs/architecture.md
+	wayFiles = 20 // the most files that a reader has to open to follow one page
+)
 
 // Story checks that the documents tell of the house as it is. The package comment of the root has nine steps; each names the
 // funcs that do it, as "acceptor.accept in accept.go" or "Frontier.Take in internal/frontier", and each of these is there. The
-// page of the architecture has the same steps, names no file or room of ours that does not exist, and leaves no room out.
+// page of the architecture has the same steps, names no file or room of ours that does not exist, leaves no room out, and lists
+// few files "to follow one page".
 func Story(files []File, architecture string) []Problem {
 	told, problems := storyOf(files)
 	if len(told) == 0 && len(problems) > 0 {
@@ -35,6 +38,7 @@ func Story(files []File, architecture string) []Problem {
 var (
 	boldStep  = regexp.MustCompile(`(?m)^(\d+)\. \*\*([^*.]+)\.\*\*`)
 	reference = regexp.MustCompile(`\b([A-Za-z]\w*(?:\.[A-Za-z]\w*)?) in ((?:\w+/)*\w+\.go|internal/\w+)`)
+	way       = regexp.MustCompile(`(?m)^.*To follow one page.*$`)
 	quoted    = regexp.MustCompile("`((?:internal/)?\\w+(?:/\\w+)*\\.go|internal/\\w+)`")
 )
 
@@ -98,6 +102,9 @@ func places(files []File, page string) []Problem {
 		}
 	}
 	var problems []Problem
+	if n := len(quoted.FindAllString(way.FindString(page), -1)); n == 0 || n > wayFiles {
+		problems = append(problems, problemf("docs/architecture.md", "lists %d files to follow one page: there have to be some, at most %d", n, wayFiles))
+	}
 	for _, m := range quoted.FindAllStringSubmatch(page, -1) {
 		if !exists[m[1]] {
 			problems = append(problems, problemf("docs/architecture.md", "names %s, which does not exist", m[1]))
