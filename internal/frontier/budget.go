@@ -18,14 +18,16 @@ type budgets struct {
 	reserved map[string]int // by slot: those announced
 }
 
-// IsSpent reports whether a slot has had its pages.
+// IsSpent reports whether a slot has had its pages for good: their downloads have begun. A page that is reserved may come
+// back, so what comes to the slot meanwhile has to wait.
 func (f *Frontier[J]) IsSpent(slot string) bool {
 	if !f.budgets.some.Load() {
 		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.pagesLeft(slot) == 0
+	budget := f.rules.of(slot).Pages
+	return budget > 0 && f.budgets.begun[slot]-f.budgets.reserved[slot] >= budget
 }
 
 // Starves reports whether a job can have no page any more: its slot has had its pages, and none is reserved for it.
