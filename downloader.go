@@ -149,54 +149,34 @@ type downloaderModule struct {
 
 // downloaderSet finds the downloader of a request: several may be registered under one name, then the one
 // that is least loaded and healthiest gets the next request.
-type downloaderSet struct {
-	named map[string]*module.Registrar[*downloaderModule]
-	only  map[string]*downloaderModule // names with one downloader
-	all   []*downloaderModule          // in order of registration, the default one first
-}
+type downloaderSet struct{ *module.Set[*downloaderModule] }
 
 // newDownloaderSet counts the default downloader as the one named "".
-func newDownloaderSet(fallback Downloader, named []namedDownloader) (*downloaderSet, error) {
-	s := &downloaderSet{
-		named: make(map[string]*module.Registrar[*downloaderModule]),
-		only:  make(map[string]*downloaderModule),
-	}
+func newDownloaderSet(fallback Downloader, named []namedDownloader) (s downloaderSet, err error) {
+	s = downloaderSet{module.NewSet[*downloaderModule]()}
 	for i, d := range append([]namedDownloader{{"", fallback}}, named...) {
 		mid, err := module.GenMID(module.TypeDownloader, uint64(i+1), netip.AddrPort{})
 		if err != nil {
-			return nil, err
+			return s, err
 		}
 		base, err := module.NewBase(mid, nil)
 		if err != nil {
-			return nil, err
+			return s, err
 		}
-		m := &downloaderModule{base, d.downloader}
-		registrar := s.named[d.name]
-		if registrar == nil {
-			registrar = module.NewRegistrar[*downloaderModule]()
-			s.named[d.name] = registrar
-			s.only[d.name] = m
-		} else {
-			delete(s.only, d.name)
+		if err := s.Add(d.name, &downloaderModule{base, d.downloader}); err != nil {
+			return s, err
 		}
-		if _, err := registrar.Register(m); err != nil {
-			return nil, err
-		}
-		s.all = append(s.all, m)
 	}
 	return s, nil
 }
 
 // pick returns the downloader that a request by this name goes to.
-func (s *downloaderSet) pick(name string) (*downloaderModule, error) {
-	if m := s.only[name]; m != nil {
-		return m, nil
-	}
-	registrar := s.named[name]
-	if registrar == nil {
+func (s downloaderSet) pick(name string) (*downloaderModule, error) {
+	d, known, err := s.Pick(module.TypeDownloader, name)
+	if !known {
 		return nil, fmt.Errorf("no downloader is registered as %q; use RegisterDownloader", name)
 	}
-	return registrar.Get(module.TypeDownloader)
+	return d, err
 }
 
 // IsPublicAddr reports whether an address is one that the default downloader dials without being allowed to by

@@ -16,7 +16,7 @@ type fetcher struct {
 	middlewares Middlewares
 	errorMWs    []ErrorMiddleware
 	internalMWs []MiddlewaresInterface
-	downloaders *downloaderSet
+	downloaders downloaderSet
 	http        *httpDownloader // the default downloader, nil if the user gave one
 	loopback    *fetch.Loopback
 	bodies      *fetch.Budget

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/buffer"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/typecheck"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -24,7 +25,7 @@ type mill struct {
 	buffer     *buffer.Pool[*itemTask]
 	pipelines  ItemPipelines
 	collect    func(ctx context.Context, item *ItemMeta) error // of Crawl, may be nil
-	typeChecks []*typeCheck
+	typeChecks []*typecheck.Check
 }
 
 func newMill(c *crawl) *mill {
@@ -271,7 +272,7 @@ func (m *mill) close() { m.buffer.Close() }
 // warnOfTypes logs the findings of the type checks.
 func (m *mill) warnOfTypes() {
 	for _, t := range m.typeChecks {
-		if text := t.warning(); text != "" {
+		if text := t.Warning(); text != "" {
 			m.crawl.teller.log.entry.Warn(text)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria/internal/httpx"
+	"github.com/tegenaria/tegenaria/internal/typecheck"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -48,7 +49,7 @@ type config struct {
 	downloaders                  []namedDownloader
 	parsers                      []namedParser
 	collect                      func(ctx context.Context, item *ItemMeta) error // of Crawl
-	collected                    *typeCheck                                      // of what that sees
+	collected                    *typecheck.Check                                // of what that sees
 }
 
 type namedDownloader struct {

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"sync/atomic"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/typecheck"
 )
 
 // ItemInterface is what a parser extracts: any value.
@@ -153,12 +153,12 @@ func (p ItemPipelines) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
 func (p ItemPipelines) Less(i, j int) bool { return p[i].GetPriority() < p[j].GetPriority() }
 
 // forRun returns the pipelines of one run, sorted, and the checks of the types of their items.
-func (p ItemPipelines) forRun() (ItemPipelines, []*typeCheck) {
-	var checks []*typeCheck
+func (p ItemPipelines) forRun() (ItemPipelines, []*typecheck.Check) {
+	var checks []*typecheck.Check
 	sorted := p.sorted()
 	for i, one := range sorted {
 		if typed, ok := one.(typedPipeline); ok {
-			check := (*typeCheck)(nil)
+			check := (*typecheck.Check)(nil)
 			sorted[i], check = typed.forRun()
 			checks = append(checks, check)
 		}
@@ -188,7 +188,7 @@ func isCommitter(part any) bool {
 type pipelineFunc[T any] struct {
 	priority int
 	f        func(ctx context.Context, item T) (T, error)
-	check    *typeCheck // of the run
+	check    *typecheck.Check // of the run
 }
 
 var (
@@ -205,8 +205,8 @@ func PipelineFunc[T any](priority int, f func(ctx context.Context, item T) (T, e
 	return &pipelineFunc[T]{priority: priority, f: f}
 }
 
-func (p *pipelineFunc[T]) forRun() (PipelinesInterface, *typeCheck) {
-	check := newTypeCheck[T]("PipelineFunc")
+func (p *pipelineFunc[T]) forRun() (PipelinesInterface, *typecheck.Check) {
+	check := typecheck.New[T]("PipelineFunc")
 	return &pipelineFunc[T]{priority: p.priority, f: p.f, check: check}, check
 }
 
@@ -231,7 +231,7 @@ type contextPipeline interface {
 func (p *pipelineFunc[T]) processItem(ctx context.Context, item *ItemMeta) error {
 	v, ok := item.Item.(T)
 	if p.check != nil {
-		p.check.saw(item.Item, ok)
+		p.check.Saw(item.Item, ok)
 	}
 	if !ok {
 		return nil
@@ -244,45 +244,8 @@ func (p *pipelineFunc[T]) processItem(ctx context.Context, item *ItemMeta) error
 	return nil
 }
 
-// typeCheck finds out whether a part that takes items of one type was given none of them in a whole run: as a
-// rule somebody has sent pointers where values are taken, or the other way round.
-type typeCheck struct {
-	what    string       // "PipelineFunc[quotes.Quote]"
-	want    reflect.Type // of the items that it takes
-	matched atomic.Bool
-	others  atomic.Int64
-	first   atomic.Pointer[string] // the type of the first of them
-}
-
-func newTypeCheck[T any](what string) *typeCheck {
-	want := reflect.TypeFor[T]()
-	return &typeCheck{what: fmt.Sprintf("%s[%s]", what, want), want: want}
-}
-
-// saw notes whether an item had the type.
-func (t *typeCheck) saw(item any, ok bool) {
-	switch {
-	case t.matched.Load():
-	case ok:
-		t.matched.Store(true)
-	case t.others.Add(1) == 1:
-		name := fmt.Sprintf("%T", item)
-		t.first.Store(&name)
-	}
-}
-
-// warning is empty unless there is something to tell.
-func (t *typeCheck) warning() string {
-	n, first := t.others.Load(), t.first.Load()
-	if n == 0 || first == nil || t.matched.Load() {
-		return ""
-	}
-	return fmt.Sprintf("%s saw %d items, none of them of the type %s (the first was a %s): does the parser send a pointer where a value is taken, or the other way round?",
-		t.what, n, t.want, *first)
-}
-
 // typedPipeline is a pipeline that takes items of one type.
 type typedPipeline interface {
 	// forRun returns a copy for one run.
-	forRun() (PipelinesInterface, *typeCheck)
+	forRun() (PipelinesInterface, *typecheck.Check)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/funcname"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/typecheck"
 )
 
 // SpiderInterface says where a crawl starts and how its pages are read. The engine recovers panics
@@ -125,11 +126,11 @@ func Crawl[T any](ctx context.Context, spider SpiderInterface, opts ...EngineOpt
 			e.RegisterSpiders(spider)
 			guard.Protect(func() error { name = spider.GetName(); return nil })
 		}
-		check := newTypeCheck[T]("Crawl")
+		check := typecheck.New[T]("Crawl")
 		e.config.collected = check
 		e.config.collect = func(ctx context.Context, item *ItemMeta) error {
 			v, ok := item.Item.(T)
-			check.saw(item.Item, ok)
+			check.Saw(item.Item, ok)
 			if !ok {
 				return nil
 			}

@@ -183,13 +183,13 @@ func summaryOf(c *crawl, status Status) Summary {
 		Spider:      c.spider.GetName(),
 		Status:      status.String(),
 		RequestArgs: RequestArgs{slices.Sorted(slices.Values(c.cfg.domains)), c.limits.Depth},
-		ModuleArgs:  ModuleArgs{len(c.fetcher.downloaders.all), int(c.cfg.parseWorkers), len(c.mill.pipelines)},
+		ModuleArgs:  ModuleArgs{len(c.fetcher.downloaders.All()), int(c.cfg.parseWorkers), len(c.mill.pipelines)},
 		ItemBuffers: PoolSummary{c.mill.buffer.BufferCap(), c.mill.buffer.MaxBufferNumber(), c.mill.buffer.BufferNumber(), c.mill.buffer.Total()},
 	}
 	c.stop.mu.Lock()
 	s.Reason = c.reason
 	c.stop.mu.Unlock()
-	for _, d := range c.fetcher.downloaders.all {
+	for _, d := range c.fetcher.downloaders.All() {
 		s.Downloaders = append(s.Downloaders, d.Summary())
 	}
 	s.Stats.addLedger(c.ledger)

@@ -1,0 +1,53 @@
+// Package typecheck finds parts that take items of one type and were given none of it.
+//
+//	check := typecheck.New[Book]("PipelineFunc")
+//	book, ok := item.(Book)
+//	check.Saw(item, ok)
+//	if text := check.Warning(); text != "" {
+//		log.Print(text)
+//	}
+package typecheck
+
+import (
+	"fmt"
+	"reflect"
+	"sync/atomic"
+)
+
+// Check finds out whether a part that takes items of one type was given none of them in a whole run: as a
+// rule somebody has sent pointers where values are taken, or the other way round.
+type Check struct {
+	what    string       // "PipelineFunc[quotes.Quote]"
+	want    reflect.Type // of the items that it takes
+	matched atomic.Bool
+	others  atomic.Int64
+	first   atomic.Pointer[string] // the type of the first of them
+}
+
+// New makes the Check of a part that takes items of type T; what names the part.
+func New[T any](what string) *Check {
+	want := reflect.TypeFor[T]()
+	return &Check{what: fmt.Sprintf("%s[%s]", what, want), want: want}
+}
+
+// Saw notes whether an item had the type.
+func (c *Check) Saw(item any, ok bool) {
+	switch {
+	case c.matched.Load():
+	case ok:
+		c.matched.Store(true)
+	case c.others.Add(1) == 1:
+		name := fmt.Sprintf("%T", item)
+		c.first.Store(&name)
+	}
+}
+
+// Warning is empty unless there is something to tell.
+func (c *Check) Warning() string {
+	n, first := c.others.Load(), c.first.Load()
+	if n == 0 || first == nil || c.matched.Load() {
+		return ""
+	}
+	return fmt.Sprintf("%s saw %d items, none of them of the type %s (the first was a %s): does the parser send a pointer where a value is taken, or the other way round?",
+		c.what, n, c.want, *first)
+}
