@@ -115,7 +115,7 @@ func TestPerProxy(t *testing.T) {
 						t.Errorf("the middleware saw %s %d times", url, n)
 					}
 				}
-				// All proxies always full would take 20 s; Fetch has but the parsers and what they lend.
+				// All proxies always full would take 20 s; Fetch has only the places of the parsers, and those that they lend.
 				if took := time.Since(began); by != "Fetch" && took > 30*time.Second {
 					t.Errorf("it took %v, want the proxies to be busy", took)
 				}
@@ -255,7 +255,7 @@ func TestPageBudgetOfFetch(t *testing.T) {
 	})
 }
 
-// Slots tells how slots are doing, SetSlot changes them while they wait.
+// Slots says how slots are doing, SetSlot changes them while they wait.
 func TestSlotsAndSetSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, seeds := enginetest.NewWorld(), []string(nil)

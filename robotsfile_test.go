@@ -137,7 +137,7 @@ func TestRobotsBodies(t *testing.T) {
 	}
 }
 
-// A dead host is named as such: robots.txt is but what was asked first. Nothing else of it is asked.
+// A dead host is named as such: robots.txt is only the first file asked for. Nothing else of it is asked.
 func TestRobotsOfADeadHost(t *testing.T) {
 	dial := func(err error) error { return &net.OpError{Op: "dial", Net: "tcp", Err: err} }
 	for _, tt := range []struct {

@@ -22,7 +22,7 @@ type stop struct {
 	unsown   atomic.Bool   // one was: the crawl is not finished when nothing is open any more
 	failed   atomic.Bool   // the store failed: nothing is settled any more
 	asked    chan struct{} // closed when the crawl is to stop
-	hurry    chan struct{} // one token tells that it is to stop at once
+	hurry    chan struct{} // one token says that it is to stop at once
 	over     chan struct{} // closed when everything has ended
 	closing  chan struct{} // closed when the parts are about to be closed; nothing is opened any more
 
@@ -243,7 +243,7 @@ func (c *crawl) notOpened(ctx context.Context, err error) error {
 	return errors.Join(c.end(ctx), err)
 }
 
-// awaitEnd waits for the crawl's end; over is false if ctx ended first. The error tells that there is no end
+// awaitEnd waits for the crawl's end; over is false if ctx ended first. The error says that there is no end
 // although the work has to be over after that time.
 func (c *crawl) awaitEnd(ctx context.Context, work time.Duration) (over bool, err error) {
 	began := time.Now()

@@ -29,7 +29,7 @@ type seenEntry struct {
 	state SeenState
 }
 
-// SeenState tells where the request of a key is.
+// SeenState says where the request of a key is.
 type SeenState uint16
 
 // The states. Those from SeenAtRoot on are of requests that wait, each one deeper than the last; the largest stands for

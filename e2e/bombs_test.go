@@ -352,7 +352,7 @@ func worst(kinds []bombKind) (left []bombKind) {
 	return left
 }
 
-// containers are the sizes of containers of which docs/guides/memory.md tells how to set them up, and that of the issue.
+// containers are the sizes of containers of which docs/guides/memory.md says how to set them up, and that of the issue.
 var containers = []struct {
 	size    int64
 	limits  string // of the engine, as JSON

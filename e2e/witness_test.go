@@ -312,7 +312,7 @@ func TestPolitenessWitness(t *testing.T) {
 	})
 }
 
-// slowHosts crawls a fast host, beside slow ones if there are any, and tells when the last page of the fast one was
+// slowHosts crawls a fast host, beside slow ones if there are any, and says when the last page of the fast one was
 // answered.
 func slowHosts(d tegenaria.Downloader, seeds []string, slow map[string]tegenaria.SlotPolicy, opts ...tegenaria.EngineOption) *tegenaria.SpiderEngine {
 	s := enginetest.NewSpider(seeds...)

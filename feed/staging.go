@@ -157,7 +157,7 @@ func (s *staging) forget(chunks []chunk) error {
 	return nil
 }
 
-// close forgets everything. used tells that there is a spool to be removed.
+// close forgets everything. used says that there is a spool to be removed.
 func (s *staging) close() (used bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -123,7 +123,7 @@ func (m *RobotsTags) ours(header string) string {
 	return ""
 }
 
-// isRobotsDirective tells which directives have a value after a colon.
+// isRobotsDirective says which directives have a value after a colon.
 func isRobotsDirective(name string) bool {
 	switch name {
 	case "unavailable_after", "max-snippet", "max-image-preview", "max-video-preview":

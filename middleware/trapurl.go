@@ -17,7 +17,7 @@ type suspicion struct {
 	pattern uint64 // the key without numbers and values of the query; 0 if nobody asked
 }
 
-// clear tells that there is nothing to look after.
+// clear says that there is nothing to look after.
 func (s *suspicion) clear() bool { return !s.repeats && !s.dated && !s.session && s.pattern == 0 }
 
 // suspect looks at an URL.

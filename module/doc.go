@@ -28,7 +28,7 @@ import (
 // ErrNotFoundModuleInstance is what a [*NotFoundError] unwraps to.
 var ErrNotFoundModuleInstance = errors.New("no module instance found")
 
-// NotFoundError tells that no module of a type is registered.
+// NotFoundError reports that no module of a type is registered.
 type NotFoundError struct {
 	Type Type
 }
@@ -40,7 +40,7 @@ func (e *NotFoundError) Error() string {
 // Unwrap returns [ErrNotFoundModuleInstance].
 func (e *NotFoundError) Unwrap() error { return ErrNotFoundModuleInstance }
 
-// IllegalParameterError tells that an argument cannot be: a wrong ID, a wrong type, nil.
+// IllegalParameterError reports that an argument cannot be: a wrong ID, a wrong type, nil.
 type IllegalParameterError struct {
 	Name  string // the parameter
 	Value string // what was given

@@ -43,10 +43,10 @@ type HostileCase struct {
 	May    HostileOutcome // how a good downloader may end. OK has the body HostilePage, or none if Empty
 	Status int            // of a response
 	Empty  bool           // a response has no body
-	// Redirect tells that May is for downloaders that follow redirects, and for crawls. One that does not
+	// Redirect says that May is for downloaders that follow redirects, and for crawls. One that does not
 	// follow them may answer with the redirect itself.
 	Redirect bool
-	// Stalls tells that the server never comes to an end by itself: the timeout of the client has to do it.
+	// Stalls says that the server never comes to an end by itself: the timeout of the client has to do it.
 	Stalls bool
 	Time   time.Duration // longest that it may take, with a timeout that is no longer
 	Bytes  int64         // most that a client with HostileLimit takes from the connection, buffers on the way included

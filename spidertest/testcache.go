@@ -241,7 +241,7 @@ func names(records []tegenaria.Record) []string {
 	return names
 }
 
-// same tells how a record differs from the one that was accepted, in what a cache must keep.
+// same says how a record differs from the one that was accepted, in what a cache must keep.
 func same(got, want tegenaria.Record) error {
 	if got.Key != want.Key || got.Slot != want.Slot || got.Priority != want.Priority || got.Depth != want.Depth ||
 		got.Attempt != want.Attempt || !bytes.Equal(got.Data, want.Data) {

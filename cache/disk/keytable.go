@@ -9,7 +9,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// keyTable tells where in a journal's data the newest entry of a key begins. It is a hash table with linear probing of
+// keyTable says where in a journal's data the newest entry of a key begins. It is a hash table with linear probing of
 // these places alone: the keys are in the data. So a key takes 6 to 16 bytes, where a map would take 30 to 50.
 type keyTable struct {
 	places []uint32 // 1 + where an entry begins; 0: empty. A power of two of them

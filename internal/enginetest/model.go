@@ -6,7 +6,7 @@ import (
 )
 
 // harnessModel walks a plan's web without an engine: one page after the other, no time, no goroutines. It
-// knows the rules of identity, retries and redirects from the design alone, and tells how often each page is
+// knows the rules of identity, retries and redirects from the design alone, and says how often each page is
 // downloaded by a crawl that finishes.
 type harnessModel struct {
 	p     *Plan
@@ -183,7 +183,7 @@ func (p *Plan) leaf(i int) int {
 	return slices.IndexFunc(p.pages, func(page harnessPage) bool { return page.leaf }) + i
 }
 
-// robotsStep is what robots.txt makes of a page: done tells that it has its end.
+// robotsStep is what robots.txt makes of a page: done says that it has its end.
 func (p *Plan) robotsStep(page int) (step harnessStep, done bool) {
 	if !p.obey {
 		return step, false

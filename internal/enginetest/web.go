@@ -233,7 +233,7 @@ func (t harnessTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// HarnessBody tells when a body is closed.
+// HarnessBody says when a body is closed.
 type HarnessBody struct {
 	io.ReadCloser
 	End func()

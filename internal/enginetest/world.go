@@ -451,7 +451,7 @@ func IsA[E error](err error) bool {
 	return errors.As(err, &target)
 }
 
-// When tells how long after began an URL was asked, -1 if it was not.
+// When says how long after began an URL was asked, -1 if it was not.
 func (w *World) When(began time.Time, url string) time.Duration {
 	for _, v := range w.Visits() {
 		if v.Url == url {

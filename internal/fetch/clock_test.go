@@ -218,7 +218,7 @@ func TestHeaderLimits(t *testing.T) {
 	}
 }
 
-// A response tells how it came.
+// A response says how it came.
 func TestTransfer(t *testing.T) {
 	h := func(w http.ResponseWriter, r *http.Request) {
 		waitFor(r, time.Millisecond)

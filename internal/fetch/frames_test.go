@@ -61,7 +61,7 @@ func serveH2(conn net.Conn, answer func(h *h2, path string)) {
 	}
 }
 
-// h2Flooded tells that a client has closed the connection of /unknown-flood.
+// h2Flooded says that a client has closed the connection of /unknown-flood.
 var h2Flooded = make(chan struct{}, 1)
 
 var h2Answers = map[string]func(h *h2){

@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// UnknownCodingError tells that a Content-Encoding header (RFC 9110 §8.4) names a coding that cannot be
+// UnknownCodingError reports that a Content-Encoding header (RFC 9110 §8.4) names a coding that cannot be
 // removed. Nothing of the body was read: it can be used as it came.
 type UnknownCodingError struct {
 	Coding string // as the header spells it
@@ -16,7 +16,7 @@ func (e *UnknownCodingError) Error() string {
 	return fmt.Sprintf("httpx: unknown content coding %.64q", e.Coding)
 }
 
-// TooManyCodingsError tells that a Content-Encoding header (RFC 9110 §8.4) names more codings than an
+// TooManyCodingsError reports that a Content-Encoding header (RFC 9110 §8.4) names more codings than an
 // honest server puts on.
 type TooManyCodingsError struct {
 	Count int
@@ -28,7 +28,7 @@ func (e *TooManyCodingsError) Error() string {
 	return fmt.Sprintf("httpx: the body has %d content codings, at most %d are removed", e.Count, e.Limit)
 }
 
-// TooLargeError tells that a body grew over [Limits].Decoded. What was read before it is exactly Limit
+// TooLargeError reports that a body grew over [Limits].Decoded. What was read before it is exactly Limit
 // bytes if the last stage found it, less if an earlier one did.
 type TooLargeError struct {
 	Coding string // whose output was too large; "" if it was the body as it came
@@ -43,7 +43,7 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("httpx: decoding %s gives more than %d bytes", e.Coding, e.Limit)
 }
 
-// RatioError tells that a body grew in decoding by more than [Limits].Ratio.
+// RatioError reports that a body grew in decoding by more than [Limits].Ratio.
 type RatioError struct {
 	Ratio   int64 // Decoded through Wire
 	Limit   int64 // Limits.Ratio
@@ -56,7 +56,7 @@ func (e *RatioError) Error() string {
 	return fmt.Sprintf("httpx: %d bytes were decoded from %d: %d times as many, the limit is %d", e.Decoded, e.Wire, e.Ratio, e.Limit)
 }
 
-// TruncatedError tells that a body ended in the middle of a coded stream. What could be decoded was
+// TruncatedError reports that a body ended in the middle of a coded stream. What could be decoded was
 // delivered. It wraps [io.ErrUnexpectedEOF].
 //
 // A body that itself broke off, as net/http tells by an error of its own, ends with that error instead.
@@ -73,7 +73,7 @@ func (e *TruncatedError) Error() string {
 // Unwrap returns io.ErrUnexpectedEOF.
 func (e *TruncatedError) Unwrap() error { return io.ErrUnexpectedEOF }
 
-// CorruptError tells that a body is not what its coding demands, that its checksum is wrong, or that it
+// CorruptError reports that a body is not what its coding demands, that its checksum is wrong, or that it
 // needs what we refuse: a dictionary, or a zstd window above 8 MiB (RFC 9659 §3). What could be decoded
 // was delivered.
 type CorruptError struct {

@@ -78,7 +78,7 @@ func IsHeaderTooLarge(err error) bool {
 	return errors.As(err, &reset) && reset.Code == codeHeaderTooLarge
 }
 
-// errUnknownFrames tells that a server sends nothing but what nobody understands.
+// errUnknownFrames says that a server sends nothing but what nobody understands.
 var errUnknownFrames = errors.New("httpx: too many frames of unknown types (RFC 9113 §5.5)")
 
 const (

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// FramingError tells that a response does not say, or says in two ways, where it ends: what comes behind it on its
+// FramingError reports that a response does not say, or says in two ways, where it ends: what comes behind it on its
 // connection could be taken for the answer to another request (RFC 9112 §11.2).
 type FramingError struct {
 	Reason string // with the paragraph of RFC 9112 that it goes against
@@ -63,7 +63,7 @@ var (
 	errChunkEnd  = badFraming("a chunk is longer than its size says (§7.1)")
 )
 
-// await tells that a request with this method is about to be sent.
+// await says that a request with this method is about to be sent.
 func (f *framing) await(method string) {
 	f.at, f.toHead, f.status = atStatus, method == "HEAD", 0
 }

@@ -50,10 +50,10 @@ type Transport struct {
 
 // Tracer is told of a request's way. Its methods are called in the goroutine of [Transport.Do].
 type Tracer interface {
-	// GotConn tells that there is a connection, and whether it has served a request before. It is called once more
+	// GotConn says that there is a connection, and whether it has served a request before. It is called once more
 	// for each time that the request is sent again.
 	GotConn(conn net.Conn, reused bool)
-	// GotFirstByte tells that the first byte of the response has come.
+	// GotFirstByte says that the first byte of the response has come.
 	GotFirstByte()
 }
 

@@ -24,7 +24,7 @@ import (
 	"sync"
 )
 
-// LimitError tells that a source had more bytes than were allowed.
+// LimitError reports that a source had more bytes than were allowed.
 type LimitError struct {
 	Limit int64 // bytes
 }

@@ -111,7 +111,7 @@ func (t *Table) Waive(name string) {
 // Len returns the number of slots the table holds.
 func (t *Table) Len() int { return t.slots.used }
 
-// Add tells that n more entries of one priority wait in the queue of the slot; n is 1 or more. The entries
+// Add says that n more entries of one priority wait in the queue of the slot; n is 1 or more. The entries
 // must be in the store before. The priority of a slot is the best of its entries; larger goes first.
 func (t *Table) Add(name string, priority, n int) {
 	s := t.slot(name)

@@ -34,10 +34,10 @@ type Answer struct {
 	// Latency is the time from the start to the header of the answer; 0 or less means that none came.
 	Latency time.Duration
 
-	// OK tells that the answer was what was asked for: status 200.
+	// OK says that the answer was what was asked for: status 200.
 	OK bool
 
-	// Refused tells that the other side has too much to do: status 429 or 503.
+	// Refused says that the other side has too much to do: status 429 or 503.
 	Refused bool
 
 	// RetryAfter is how long the other side wants to be left alone, if it says so.

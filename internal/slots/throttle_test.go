@@ -89,7 +89,7 @@ var (
 	good    = slots.Answer{Latency: time.Millisecond, OK: true}
 )
 
-// blockedFor tells how long a slot is blocked.
+// blockedFor says how long a slot is blocked.
 func blockedFor(tab *slots.Table, name string, now time.Time) time.Duration {
 	st, _ := tab.Lookup(name)
 	return st.Next.Sub(now)
