@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/tegenaria/tegenaria/html/charset"
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/jsonsize"
 	"github.com/tegenaria/tegenaria/internal/multiread"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -33,7 +34,7 @@ type Response struct {
 	transfer *Transfer
 	readable int64        // largest spooled body that is read into memory
 	made     atomic.Int64 // bytes that are made of the body, see grow
-	copies   atomic.Int64 // of them: the largest copy that was handed out
+	copies   fetch.Copies // of them: the largest copy that was handed out
 
 	mu   sync.Mutex // guards the fields below
 	body []byte
@@ -279,7 +280,7 @@ func (r *Response) decodeJSON(v any) error {
 	}
 	// Unmarshal reads all before it touches v. The decoder has the better error.
 	err = json.Unmarshal(body, v)
-	if wrong := (*json.SyntaxError)(nil); !errors.As(err, &wrong) || len(body) > uncharged {
+	if wrong := (*json.SyntaxError)(nil); !errors.As(err, &wrong) || len(body) > fetch.Uncharged {
 		return err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))

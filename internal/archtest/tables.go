@@ -131,9 +131,9 @@ var goroutines = map[string]string{
 // The bars of the root. They are where the house is now, and are meant to fall: towards 35 files, 45 of tests, 9,500 lines
 // and no sliver. Whoever makes the root smaller lowers them.
 const (
-	maxRootFiles   = 39
+	maxRootFiles   = 38
 	maxRootTests   = 45
-	maxRootSum     = 10542
+	maxRootSum     = 10518
 	maxSlivers     = 4
 	minRootLines   = 60 // of a file that is no sliver
 	maxMethodFiles = 3  // that the methods of a type may lie in
