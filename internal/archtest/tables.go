@@ -134,7 +134,7 @@ const (
 	maxRootFiles   = 38
 	maxRootTests   = 45
 	maxRootSum     = 10518
-	maxSlivers     = 4
+	maxSlivers     = 0
 	minRootLines   = 60 // of a file that is no sliver
 	maxMethodFiles = 3  // that the methods of a type may lie in
 	maxFields      = 24 // of a struct
