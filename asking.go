@@ -90,11 +90,11 @@ type asking struct {
 	life   guard.Context
 	result chan *Context
 
-	dropped chan struct{} // closed when it was given up; nil where nobody waits for that
+	dropped chan struct{} // closed when it was given up; nil unless apart waits for that
 
 	mu       sync.Mutex    // guards the fields below
 	returned bool          // Download has
-	gone     chan struct{} // closed then, if somebody waits for it
+	gone     chan struct{} // closed when Download has returned; nil unless LetGo waits for that
 }
 
 // apart downloads in a goroutine of its own: the caller of Fetch must go on when the download is given up.

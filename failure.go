@@ -136,7 +136,7 @@ func (t *teller) tellHandlers(parent, failed *job, herr *HandleError) {
 	t.handlerPanicked(failed, herr, err, stack)
 }
 
-// handleAlone is handle for a failure of the start or of an emission: whoever waits for it has to go on when the
+// handleAlone is handle for a failure of the start or of an emission: the caller has to go on when the
 // ErrorHandlers do not return. It returns when they have, or were abandoned.
 func (t *teller) handleAlone(j *job, herr *HandleError) {
 	t.alone(j, func() { t.handle(j, herr) })
@@ -145,7 +145,7 @@ func (t *teller) handleAlone(j *job, herr *HandleError) {
 // alone runs code that calls the ErrorHandlers, and returns when it has returned or was abandoned.
 func (t *teller) alone(j *job, code func()) {
 	j.call.Owner, j.before.id = alone{j}, j.ctx.CtxId
-	_ = t.crawl.watch.Apart(&j.call, string(StageError), code) // whoever was given up has been told of
+	_ = t.crawl.watch.Apart(&j.call, string(StageError), code) // Abandon has reported code that was given up
 }
 
 // alone is a job that stands for a failure while the ErrorHandlers run. It holds nothing.
@@ -164,8 +164,8 @@ func (t *teller) handlerPanicked(failed *job, herr *HandleError, err error, stac
 	}
 }
 
-// lost tells about a callback that was given up: of a job, or of none, and with this CtxId and item. It does not wait for
-// user code: it is called before what the callback holds is given back. A job that was kept open is so until it is told.
+// lost reports a callback that was given up: of a job, or of none, and with this CtxId and item. It does not wait for user code,
+// because the callback's slot and memory are given back after it. A job that was kept open stays open until it is reported.
 func (t *teller) lost(l guard.Loss, j *job, id string, item *ItemMeta) {
 	c := t.crawl
 	at, r := Stage(l.At), j.asAccepted()
@@ -176,8 +176,8 @@ func (t *teller) lost(l guard.Loss, j *job, id string, item *ItemMeta) {
 		return // no request failed
 	}
 	if j.ctx == nil || j.caller != nil || at == StageError || at == StageEvent || c.work.Err() != nil {
-		// It is the Fetch of a caller, or it goes back to the cache; or else the ErrorHandlers themselves, or who
-		// listens to Events, do not return.
+		// It is the Fetch of a caller, or it is put back into the cache; or else the ErrorHandlers themselves, or a func of
+		// Events, do not return.
 		j.done()
 		return
 	}

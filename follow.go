@@ -179,8 +179,8 @@ func (a *acceptor) refuseRef(ref, reason string) {
 	a.crawl.ledger.Refuse(1, uint8(Filtered), reason)
 }
 
-// checkPlain reports whether links can be accepted without making a request of each: nobody has asked to
-// see or to name them.
+// checkPlain reports whether links can be accepted without making a request of each: no user code sees or
+// names them.
 func (a *acceptor) checkPlain() bool {
 	e := &a.crawl.cfg.events
 	return len(a.filters) == 0 && a.dupes != nil && a.crawl.cfg.filter && a.crawl.cfg.politeness.SlotBy == nil &&

@@ -88,8 +88,8 @@ func (in *inbox) next(b *batch) (ctx *Context, open bool) {
 	return ctx, open
 }
 
-// close waits until everything sent has been accepted. The channel stays open: whoever still sends, against
-// the rules, is not heard.
+// close waits until everything sent has been accepted. The channel stays open: requests sent after that,
+// against the rules, are not received.
 func (in *inbox) close() {
 	in.mu.Lock()
 	in.closed = true

@@ -9,7 +9,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 )
 
-// fetchInline is Context.Fetch: one request and its redirects, in the goroutine of the caller, who waits
+// fetchInline is Context.Fetch: one request and its redirects, in the goroutine of the caller, which waits
 // for it anyway.
 func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 	root := caller.job.root()

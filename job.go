@@ -38,7 +38,7 @@ type job struct {
 
 	open    atomic.Int32 // parts that are not done
 	died    *HandleError // it is given up because the process died with it too often
-	mu      sync.Mutex   // guards what follows
+	mu      sync.Mutex   // guards the fields below
 	verdict              // on its request
 	fetching
 }

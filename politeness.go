@@ -257,7 +257,7 @@ var blockCauses = [frontier.Causes]BlockCause{
 	frontier.CrawlDelay: BlockCrawlDelay, frontier.AutoThrottle: BlockAutoThrottle, frontier.EarlierRun: BlockEarlierRun,
 }
 
-// blocked tells about slots that were blocked meanwhile. The caller holds no locks.
+// blocked reports slots that were blocked meanwhile. The caller holds no locks.
 func (t *teller) blocked() {
 	c := t.crawl
 	if !c.frontier.HasBlocks() {

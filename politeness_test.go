@@ -354,7 +354,7 @@ func TestCrawlDelayIsFloor(t *testing.T) {
 }
 
 // A slot that is blocked for more than a minute says so once, in an event and the log, and no other does. It fails when
-// tellBlocks does nothing.
+// teller.blocked does nothing.
 func TestH07BlockedSlotIsTold(t *testing.T) {
 	throttle := &tegenaria.AutoThrottle{Target: 0.1, Max: time.Minute}
 	for _, tt := range []struct {

@@ -41,7 +41,7 @@ type Proxy struct {
 	ProxyUrl string
 }
 
-// Request says what to download and who reads it. Make one with [NewRequest] or [Response.Follow]: a Request
+// Request says which URL to download, how, and which parser reads the response. Make one with [NewRequest] or [Response.Follow]: a Request
 // written by hand follows no redirects, since AllowRedirects and MaxRedirects are zero. A Request belongs to
 // the engine once it was sent and must not be changed any more, except by middlewares.
 type Request struct {

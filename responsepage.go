@@ -293,8 +293,8 @@ func growPage(j *job, n int64) error {
 	return err
 }
 
-// mustGetMemory reports whether somebody may wait for the parser while it waits for memory, since an item of the page is in the
-// pipelines or a Fetch of it is under way. Another goroutine of the parser may have begun that; tryOpen ends the waiting.
+// mustGetMemory reports whether other code may wait for the parser while it waits for memory: an item of the page is in the
+// pipelines, or a Fetch of it is under way. Another goroutine of the parser may have begun that; tryOpen ends the waiting.
 func mustGetMemory(j *job) bool { return j.open.Load() > 1 }
 
 // page returns the largest number of bytes that may be made of one page.

@@ -12,8 +12,8 @@ import (
 )
 
 // settler ends jobs, in batches and in one goroutine: committers make the items durable, then the cache stores in one step that
-// the requests are done. Where nothing is stored whoever ends a job settles it at once. It is made when the cache has said what
-// it knows of the job.
+// the requests are done. Where nothing is stored, the goroutine that ends a job settles it at once. A settler is made when the
+// cache has returned its State.
 type settler struct {
 	crawl      *crawl
 	cache      CacheInterface

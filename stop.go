@@ -13,8 +13,8 @@ import (
 // farewell is how long code that was told to return may take.
 const farewell = guard.Farewell
 
-// stop is the part of a crawl that ends it: first nothing new is begun, then, when the grace is over or
-// somebody is in a hurry, the work is cancelled, and what does not return is abandoned.
+// stop is the part of a crawl that ends it: first nothing new is begun; then, when the grace is over or
+// the crawl is told to hurry, the work is cancelled, and code that does not return is abandoned.
 type stop struct {
 	gone     chan struct{} // closed when the engine has let go of the crawl
 	took     atomic.Int64  // how long the run was, once it is over

@@ -1,10 +1,17 @@
 // Package garbage counts memory that was given back and that the collector may not have taken yet, so that a bound on
 // memory in use can be a bound on the heap.
 //
-// A collection ends when it is done, and then what was garbage at its beginning is free. So what [Bin.Add] counts is
-// free once two collections have ended since: the first may have begun before. The numbers of collections are read when
-// somebody asks, which is when memory is short; nobody asks in a program that has enough. [Bin.Collect] runs a
-// collection at once. After much garbage the memory goes back to the system, a few seconds later and once.
+// When a collection ends, all that was garbage at its beginning is free. So the bytes that [Bin.Add] counts are
+// free once two collections have ended since: the first may have begun before. The number of collections is read in
+// [Bin.Left] alone, which is called when memory is short. [Bin.Collect] runs a collection at once. After much garbage
+// the memory is given back to the system, once, a few seconds later.
+//
+//	var bin garbage.Bin
+//	defer bin.Close()
+//	bin.Add(int64(cap(page))) // page is not used any more
+//	if used+bin.Left() > bound {
+//		bin.Collect()
+//	}
 package garbage
 
 import (
