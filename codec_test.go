@@ -32,7 +32,7 @@ func testCodec(t testing.TB, durable bool) *codec {
 	return &codec{durable: durable, parsers: parsers, values: wire.Values{Types: testMetaTypes}, bodyLimit: 1 << 10}
 }
 
-// fields lists what a request comes back with; funcs by name.
+// fields lists the fields of a decoded request; funcs by name.
 func fields(t *testing.T, c *codec, r *Request) string {
 	t.Helper()
 	name, ok := c.parsers.name(r.parser)
@@ -121,7 +121,7 @@ func randomRequest(rng *rand.Rand) *Request {
 	return r
 }
 
-// Whatever a durable cache accepts comes back as it was.
+// Every request that a durable cache accepts is restored exactly.
 func TestCodecRoundTrip(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

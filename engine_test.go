@@ -471,7 +471,7 @@ func answerTo(ctx *tegenaria.Context) {
 	ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, 200, nil, []byte("x"))}
 }
 
-// A downloader that does not come back is given up some time after the request's timeout, and the crawl goes on.
+// A downloader that does not return is given up some time after the request's timeout, and the crawl goes on.
 func TestDownloaderThatNeverReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})

@@ -144,7 +144,7 @@ func randomValue(rng *rand.Rand, depth int) any {
 	return m
 }
 
-// Whatever is written comes back as it was, with its type. It fails if a value is written without the type of what an any
+// Every value that is written is restored exactly, with its type. It fails if a value is written without the type of what an any
 // in it holds.
 func TestValuesRoundTrip(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
@@ -174,7 +174,7 @@ func TestValuesRoundTrip(t *testing.T) {
 	}
 }
 
-// A value that would come back as another type is refused. It fails if a named type is written by its kind.
+// A value that would be read as another type is refused. It fails if a named type is written by its kind.
 func TestUnfitValues(t *testing.T) {
 	cycle := map[string]any{}
 	cycle["self"] = cycle
