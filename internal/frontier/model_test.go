@@ -50,6 +50,13 @@ func (m *model) sleep(most time.Duration) {
 	<-time.NewTimer(time.Duration(m.random() * float64(most))).C
 }
 
+// grows reports whether pages bring new requests.
+func (m *model) grows() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.made < 150
+}
+
 // discover sends n requests.
 func (m *model) discover(n int) {
 	var records []record
@@ -118,6 +125,14 @@ func (m *model) started(j *job, at time.Time) {
 		m.t.Errorf("%s starts %s before it may", j.slot, m.blocked[j.slot].Sub(at))
 	}
 	m.starts[j.slot] = at
+}
+
+// hasStarted reports whether a download of a slot has begun.
+func (m *model) hasStarted(slot string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, known := m.starts[slot]
+	return known
 }
 
 // settle ends a request.
@@ -246,7 +261,7 @@ func (m *model) download(j *job, worker int) bool {
 	}
 	m.mu.Unlock()
 	m.sleep(2 * time.Second)
-	if m.made < 150 && m.chance(0.7) {
+	if m.grows() && m.chance(0.7) {
 		m.discover(1 + int(m.random()*3))
 	}
 	a := frontier.Answer{Came: true, OK: true}
@@ -295,7 +310,7 @@ func (m *model) inline(caller *job) {
 		m.let(j, 1, 0)
 		m.Release(j, false)
 		m.settle(j, filtered)
-	} else if _, known := m.starts[j.slot]; m.chance(0.2) && known {
+	} else if known := m.hasStarted(j.slot); m.chance(0.2) && known {
 		m.let(j, 1, 0)
 		m.Release(j, false)
 		m.settle(j, filtered)
