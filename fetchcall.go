@@ -181,8 +181,8 @@ func (rd *reader) lend(j *job) {
 	}
 }
 
-// takeBack ends what lend began, when the last Fetch of the parser returns.
-func (rd *reader) takeBack(j *job) error {
+// reclaim ends what lend began, when the last Fetch of the parser returns.
+func (rd *reader) reclaim(j *job) error {
 	j.mu.Lock()
 	j.lenders--
 	last := j.lent && j.lenders == 0
@@ -202,7 +202,7 @@ func (rd *reader) takeBack(j *job) error {
 	return nil
 }
 
-// lendToWait lends the parser's place while it waits for memory, until takeBack. It returns false if it must not wait.
+// lendToWait lends the parser's place while it waits for memory, until reclaim. It returns false if it must not wait.
 func (rd *reader) lendToWait(j *job) bool {
 	if mustGetMemory(j) {
 		return false
@@ -212,7 +212,7 @@ func (rd *reader) lendToWait(j *job) bool {
 	lent := j.lent
 	j.mu.Unlock()
 	if !lent {
-		_ = rd.takeBack(j) // it has lent nothing
+		_ = rd.reclaim(j) // it has lent nothing
 	}
 	return lent
 }

@@ -24,7 +24,7 @@ func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 	mid := rd.pauseOwn(caller.job)
 	rd.lend(root)
 	resp, herr := rd.inlineChain(caller, call, r)
-	if err := rd.takeBack(root); err != nil && herr == nil {
+	if err := rd.reclaim(root); err != nil && herr == nil {
 		herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageParse))
 	}
 	if err := mid(); err != nil && herr == nil {

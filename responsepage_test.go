@@ -74,7 +74,7 @@ func (p *pages) page(rng *rand.Rand) error {
 			c.reader.lend(j)
 			pause(time.Duration(rng.IntN(10)) * time.Millisecond)
 			c.fetcher.bodies.Add(&j.hold, 10)
-			if err := c.reader.takeBack(j); err != nil {
+			if err := c.reader.reclaim(j); err != nil {
 				return err
 			}
 		}

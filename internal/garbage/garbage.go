@@ -56,7 +56,7 @@ func (b *Bin) Add(n int64) {
 		return
 	}
 	if b.timer == nil {
-		b.timer = time.AfterFunc(calm, b.giveBack)
+		b.timer = time.AfterFunc(calm, b.release)
 	}
 }
 
@@ -104,8 +104,8 @@ func (b *Bin) Close() {
 	}
 }
 
-// giveBack is run by the timer.
-func (b *Bin) giveBack() {
+// release is run by the timer.
+func (b *Bin) release() {
 	b.mu.Lock()
 	b.timer, b.kept = nil, 0
 	b.mu.Unlock()
