@@ -199,7 +199,7 @@ func (f *fetcher) download(j *job) (herr *HandleError, alive, closed bool) {
 			return nil, true, true
 		}
 		if err := c.frontier.Reserve(j); err != nil {
-			return j.failure(StageDownload, whyNot(err), nil), true, false
+			return j.failure(StageDownload, whyNot(err), nil), true, errors.Is(err, frontier.ErrShort)
 		}
 		j.announced = true
 		c.teller.event(func() { f(ctx.Request) })

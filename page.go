@@ -69,7 +69,7 @@ func (rd *reader) fetchJob(j *job) (parse, waits bool) {
 	case c.frontier.Starves(j):
 		j.decide(Filtered, pageBudget)
 		return false, false
-	case !c.fetcher.enterGate(j):
+	case c.frontier.IsShort(j), !c.fetcher.enterGate(j):
 		c.fetcher.putBack(j)
 		return false, true
 	}

@@ -264,14 +264,16 @@ func TestH13NothingIsToldAfterRun(t *testing.T) {
 
 // A Fetch that is given up while RequestStarted is told of it gives its page back, and asks the server nothing when the
 // func returns: its request has its end. The page is there for a request that came before the Fetch, and for one that came
-// while the Fetch had it. It fails if Frontier.Spend does not look whether the job is over, or IsSpent takes a reserved page
-// for a download that has begun.
+// while the Fetch had it. It fails if Frontier.Spend does not look whether the job is over, or IsSpent or Starves takes a
+// reserved page for a download that has begun.
 func TestH13AbandonedFetchAsksNothing(t *testing.T) {
 	tests := map[string]struct {
 		budget int
 		pause  time.Duration // before the second request of the slot is sent
+		early  time.Duration // so much earlier it may be downloaded
 	}{
 		"with a page budget":                          {budget: 1},
+		"with a page budget, and a request in hand":   {budget: 1, early: 4500 * time.Millisecond},
 		"with a page budget, and a request meanwhile": {budget: 1, pause: 500 * time.Millisecond},
 		"without": {},
 	}
@@ -284,7 +286,7 @@ func TestH13AbandonedFetchAsksNothing(t *testing.T) {
 				s.Start = func(req chan<- *tegenaria.Context) {
 					req <- enginetest.Send("http://b.test/")
 					enginetest.Sleep(test.pause)
-					req <- enginetest.Send("http://a.test/second", tegenaria.RequestWithNotBefore(time.Now().Add(5*time.Second)))
+					req <- enginetest.Send("http://a.test/second", tegenaria.RequestWithNotBefore(time.Now().Add(5*time.Second-test.early)))
 					req <- enginetest.Send("http://b.test/last", tegenaria.RequestWithNotBefore(time.Now().Add(time.Minute))) // the crawl goes on
 				}
 				s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
@@ -296,7 +298,7 @@ func TestH13AbandonedFetchAsksNothing(t *testing.T) {
 				var settled sync.Map
 				e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: time.Second}),
 					tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true,
-						Overrides: map[string]tegenaria.SlotPolicy{"a.test": {MaxPages: test.budget}}}),
+						Overrides: map[string]tegenaria.SlotPolicy{"a.test": {PerSlot: 2, MaxPages: test.budget}}}),
 					tegenaria.EngineWithEvents(tegenaria.Events{
 						RequestStarted: func(r *tegenaria.Request) {
 							if r.Url == "http://a.test/slow" {

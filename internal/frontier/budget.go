@@ -8,14 +8,16 @@ import (
 // Why a download may not begin.
 var (
 	ErrSpent = errors.New("the slot has had its pages")
+	ErrShort = errors.New("the pages that the slot has left are reserved for others")
 	ErrOver  = errors.New("the request was settled before its download began")
 )
 
 // budgets count the downloads of slots that have a page budget. The Frontier's mutex guards all but some.
-type budgets struct {
+type budgets[J any] struct {
 	some     atomic.Bool    // some slot has one
 	begun    map[string]int // by slot: downloads begun, and those announced that have not
 	reserved map[string]int // by slot: those announced
+	short    map[string][]J // by slot: those of a queue that wait for a page that is reserved
 }
 
 // IsSpent reports whether a slot has had its pages for good: their downloads have begun. A page that is reserved may come
@@ -26,11 +28,11 @@ func (f *Frontier[J]) IsSpent(slot string) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	budget := f.rules.of(slot).Pages
-	return budget > 0 && f.budgets.begun[slot]-f.budgets.reserved[slot] >= budget
+	return f.isSpent(slot)
 }
 
-// Starves reports whether a job can have no page any more: its slot has had its pages, and none is reserved for it.
+// Starves reports whether a job can have no page: its slot has none left, and none is reserved for it. A job of a queue is
+// short only if others may give back what is reserved for them.
 func (f *Frontier[J]) Starves(j J) bool {
 	if !f.budgets.some.Load() {
 		return false
@@ -38,11 +40,35 @@ func (f *Frontier[J]) Starves(j J) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	c := j.Claim()
-	return !c.reserved && f.pagesLeft(c.Slot) == 0
+	return !c.reserved && f.pagesLeft(c.Slot) == 0 && !f.isShort(c)
+}
+
+// IsShort reports whether a job of a queue has to wait, since the pages that its slot has left are reserved for others. It is
+// to be put back, and comes again when one of them begins or comes back. An inline job does not wait: what the reservation
+// waits for may be its caller's worker. Nor does a suspect, which runs alone.
+func (f *Frontier[J]) IsShort(j J) bool {
+	if !f.budgets.some.Load() {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.isShort(j.Claim())
+}
+
+// isShort is IsShort. The caller holds mu.
+func (f *Frontier[J]) isShort(c *Claim[J]) bool {
+	return !c.Inline && c.suspect == nil && !c.reserved && f.budgets.reserved[c.Slot] > 0 &&
+		f.pagesLeft(c.Slot) == 0 && !f.isSpent(c.Slot)
+}
+
+// isSpent is IsSpent. The caller holds mu.
+func (f *Frontier[J]) isSpent(slot string) bool {
+	budget := f.rules.of(slot).Pages
+	return budget > 0 && f.budgets.begun[slot]-f.budgets.reserved[slot] >= budget
 }
 
 // Reserve counts the page of a job whose download is announced before it begins. The error is ErrSpent or ErrOver: the
-// download may not begin.
+// download may not begin; or ErrShort: the job has to wait, as IsShort says.
 func (f *Frontier[J]) Reserve(j J) error {
 	c := j.Claim()
 	if !f.counts(c) {
@@ -86,6 +112,8 @@ func (f *Frontier[J]) countPage(c *Claim[J]) (counted bool, err error) {
 		return false, ErrOver
 	case c.reserved || left < 0:
 		return false, nil
+	case left == 0 && f.isShort(c):
+		return false, ErrShort
 	case left == 0:
 		return false, ErrSpent
 	}
@@ -115,6 +143,16 @@ func (f *Frontier[J]) dropReservation(c *Claim[J]) {
 	c.reserved = false
 	if f.budgets.reserved[c.Slot]--; f.budgets.reserved[c.Slot] == 0 {
 		delete(f.budgets.reserved, c.Slot)
+	}
+	f.requeueShort(c.Slot)
+}
+
+// requeueShort puts the jobs that wait for a page of a slot into its queue. The caller holds mu.
+func (f *Frontier[J]) requeueShort(slot string) {
+	jobs := f.budgets.short[slot]
+	delete(f.budgets.short, slot)
+	for _, j := range jobs {
+		f.requeueNow(j)
 	}
 }
 

@@ -18,7 +18,8 @@ func (w *world) take(t *testing.T) *job {
 }
 
 // A page that is reserved is nobody else's, but its slot has not had it yet: only when the download has begun is the slot
-// spent for good. It fails if Frontier.IsSpent counts what is reserved.
+// spent for good. What waits for the page comes when there is one. It
+// fails if Frontier.IsSpent counts what is reserved, or Frontier.Overrule does not wake who waits.
 func TestReservedPageMayComeBack(t *testing.T) {
 	const slot = "a"
 	w := newWorld(frontier.Config[*job]{Rules: frontier.NewRules(frontier.Rule{Pages: 1}, nil)})
@@ -39,8 +40,17 @@ func TestReservedPageMayComeBack(t *testing.T) {
 	spent("at the beginning", false)
 	reserve(first, nil)
 	spent("while the page is reserved", false)
-	reserve(second, frontier.ErrSpent)
+	reserve(second, frontier.ErrShort)
+	if w.Starves(second) || !w.IsShort(second) || !w.PutBack(second) {
+		t.Error("the second job does not wait for the page")
+	}
+	if n := w.Status()[0].Pending; n != 0 {
+		t.Errorf("%d jobs would be taken that find no page", n)
+	}
 	w.Overrule(first)
+	if second != w.take(t) {
+		t.Error("the second job is not taken when the page has come back")
+	}
 	reserve(first, frontier.ErrOver)
 	spent("when the page has come back", false)
 	reserve(second, nil)
@@ -52,5 +62,21 @@ func TestReservedPageMayComeBack(t *testing.T) {
 	spent("with another page", false)
 	if n := w.Reserved(); n != 0 {
 		t.Errorf("%d pages are reserved", n)
+	}
+}
+
+// A crawl that stops gets the jobs back that wait for a page. It fails if Frontier.Stop leaves them out.
+func TestStopReturnsWhatWaitsForAPage(t *testing.T) {
+	w := newWorld(frontier.Config[*job]{Rules: frontier.NewRules(frontier.Rule{Pages: 1}, nil)})
+	w.send(0, record{id: 1, slot: "a"}, record{id: 2, slot: "a"})
+	first, second := w.take(t), w.take(t)
+	if err := w.Reserve(first); err != nil || !w.PutBack(second) {
+		t.Fatalf("Reserve: %v", err)
+	}
+	if left := w.Stop(); len(left) != 1 || left[0] != second {
+		t.Errorf("Stop returned %v, want the second job", left)
+	}
+	if w.PutBack(first) {
+		t.Error("a job was put back after Stop")
 	}
 }

@@ -74,7 +74,7 @@ type Frontier[J Job[J]] struct {
 	mu       *sync.Mutex // the ledger's; guards the fields below
 	slots    *slots.Table
 	rules    *Rules
-	budgets  budgets
+	budgets  budgets[J]
 	workers  workers
 	paused   bool
 	stopped  bool // nothing new is taken from the queues
@@ -109,7 +109,7 @@ func New[J Job[J]](cfg Config[J]) *Frontier[J] {
 		throttle: cfg.Throttle, maxRetryAfter: cfg.MaxRetryAfter, maxCrawlDelay: cfg.MaxCrawlDelay,
 		mu: &cfg.Ledger.mu, rules: cfg.Rules,
 		slots:    slots.New(func(name string) slots.Policy { return cfg.Rules.of(name).Policy }),
-		budgets:  budgets{begun: make(map[string]int), reserved: make(map[string]int)},
+		budgets:  budgets[J]{begun: make(map[string]int), reserved: make(map[string]int), short: make(map[string][]J)},
 		workers:  workers{free: cfg.Fetchers, lane: cfg.Lane, pages: int64(cfg.Pages), limited: cfg.Pages > 0},
 		requeued: requeued[J]{jobs: make(map[string][]J)},
 		suspects: suspects[J]{lined: make(map[*suspect[J]]struct{})},

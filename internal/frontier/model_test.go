@@ -175,11 +175,22 @@ func (m *model) work(ctx context.Context) {
 	}
 }
 
+// starves reports whether a job of the queue is filtered: all pages of its slot have begun.
+func (m *model) starves(j *job) bool {
+	starves := m.Starves(j)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if starves && j.crashes == 0 && m.begun[j.slot] < m.budget {
+		m.t.Errorf("request %d is filtered when %d of %d pages of %s have begun", j.id, m.begun[j.slot], m.budget, j.slot)
+	}
+	return starves
+}
+
 // page is the way of one job that was taken.
 func (m *model) page(j *job) {
 	m.sleep(3 * time.Second) // a middleware
 	switch p := m.random(); {
-	case m.Starves(j) || p < 0.1:
+	case m.starves(j) || p < 0.1:
 		m.let(j, 1, 1)
 		m.Release(j, true)
 		m.settle(j, filtered)
@@ -198,7 +209,7 @@ func (m *model) page(j *job) {
 		})
 		return
 	}
-	if !m.Enter(j, "address "+j.slot[4:5], 2, true) {
+	if m.IsShort(j) || !m.Enter(j, "address "+j.slot[4:5], 2, true) {
 		m.putBack(j)
 		return
 	}
@@ -210,7 +221,12 @@ func (m *model) page(j *job) {
 			m.putBack(j)
 			return
 		}
-		if m.Reserve(j) != nil {
+		err := m.Reserve(j)
+		if err == frontier.ErrShort {
+			m.putBack(j)
+			return
+		}
+		if err != nil {
 			m.let(j, 1, 1)
 			m.Release(j, true)
 			m.settle(j, filtered)
@@ -235,6 +251,7 @@ func (m *model) download(j *job, worker int) bool {
 		mayNot = m.Spend(j) // it comes in a slot that has had its pages, to be filtered
 	}
 	if ok && mayNot == nil {
+		m.begun[j.slot]++
 		m.started(j, at) // before anybody else is answered, who may block the slot at this very instant
 	}
 	m.mu.Unlock()
@@ -251,7 +268,6 @@ func (m *model) download(j *job, worker int) bool {
 		return false
 	}
 	m.mu.Lock()
-	m.begun[j.slot]++
 	m.answers += worker
 	if m.budget > 0 && m.begun[j.slot] > m.budget {
 		m.t.Errorf("%d pages of %s have begun, want %d", m.begun[j.slot], j.slot, m.budget)

@@ -32,7 +32,7 @@ func (f *Frontier[J]) PutBack(j J) bool {
 	return waits
 }
 
-// requeue is Requeue; a suspect goes to its line. The caller holds mu.
+// requeue is Requeue; a suspect goes to its line, and a job that waits for a page to those that do. The caller holds mu.
 func (f *Frontier[J]) requeue(j J) bool {
 	c := j.Claim()
 	switch {
@@ -40,12 +40,21 @@ func (f *Frontier[J]) requeue(j J) bool {
 		return false
 	case c.suspect != nil:
 		return f.lineUp(j)
+	case f.budgets.some.Load() && f.isShort(c):
+		f.budgets.short[c.Slot] = append(f.budgets.short[c.Slot], j)
+		return true
 	}
+	f.requeueNow(j)
+	return true
+}
+
+// requeueNow puts a job into its slot's queue. The caller holds mu.
+func (f *Frontier[J]) requeueNow(j J) {
+	c := j.Claim()
 	f.requeued.jobs[c.Slot] = append(f.requeued.jobs[c.Slot], j)
 	f.requeued.count.Add(1)
 	f.slots.Add(c.Slot, c.Priority, 1)
 	f.signal()
-	return true
 }
 
 // takeRequeued takes the first job out of a slot's queue that was put into it again. The caller holds mu.
@@ -88,6 +97,10 @@ func (f *Frontier[J]) Stop() []J {
 		left = append(left, jobs...)
 	}
 	clear(f.requeued.jobs)
+	for _, jobs := range f.budgets.short {
+		left = append(left, jobs...)
+	}
+	clear(f.budgets.short)
 	f.requeued.count.Store(0)
 	left = append(left, f.stopSuspects()...)
 	f.signal()
@@ -157,6 +170,7 @@ func (f *Frontier[J]) SetRule(name string, rule Rule) {
 		f.rules.exact[name] = rule
 		f.slots.SetPolicy(name, rule.Policy)
 		f.waive(name)
+		f.requeueShort(name)
 	}
 	f.signal()
 }
