@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
-	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -131,10 +130,10 @@ func (a *acceptor) leave(from emission) {
 // store hands records to the cache, counts the verdicts and reports the accepted records to the frontier. Before that it calls
 // told, unless nil, with the verdicts. It returns false if the cache could not store the records; then the run ends, and their
 // sender is not settled.
-func (a *acceptor) store(from emission, records []Record, maxPerSlot int, told func([]Verdict)) bool {
-	verdicts, err := a.cache.Accept(a.crawl.storing, records)
+func (a *acceptor) store(from emission, s *scratch, maxPerSlot int, told func([]Verdict)) bool {
+	verdicts, err := a.cache.Accept(a.crawl.storing, s.records)
 	if err != nil {
-		a.crawl.ledger.Forget(int64(len(records)))
+		a.crawl.ledger.Forget(int64(len(s.records)))
 		if from.parent != nil {
 			from.parent.root().leaveUndecided()
 		} else {
@@ -146,21 +145,7 @@ func (a *acceptor) store(from emission, records []Record, maxPerSlot int, told f
 	if told != nil {
 		told(verdicts)
 	}
-	known, later, refused := int64(0), int64(0), int64(0)
-	for i, v := range verdicts {
-		switch v {
-		case VerdictKnown:
-			known++
-		case VerdictLater:
-			later++
-		case VerdictRefused:
-			refused++
-			a.crawl.teller.refusedBy(records[i].Slot, a.crawl.limits.QueueBytes)
-		}
-	}
-	a.crawl.frontier.Accepted(len(records), func(i int) frontier.Told { return toldOf(&records[i], verdicts[i]) }, later, maxPerSlot,
-		frontier.Refused{Number: known, Why: frontier.Reason{Outcome: uint8(Duplicate)}},
-		frontier.Refused{Number: refused, Why: frontier.Reason{Outcome: uint8(Filtered), Text: queueShare}})
+	a.accepted(s, verdicts, maxPerSlot)
 	return true
 }
 

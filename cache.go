@@ -256,15 +256,3 @@ func (s cacheSource) Due(ctx context.Context, now time.Time) ([]frontier.Moved, 
 	}
 	return moved, next, err
 }
-
-// toldOf makes the frontier's description of a record that the cache has taken.
-func toldOf(rec *Record, verdict Verdict) frontier.Told {
-	place := frontier.Nowhere
-	switch verdict {
-	case VerdictNew:
-		place = frontier.Queued
-	case VerdictLater:
-		place = frontier.Delayed
-	}
-	return frontier.Told{Slot: rec.Slot, Priority: rec.Priority, Place: place, NotBefore: rec.NotBefore}
-}

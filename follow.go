@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/internal/wire"
@@ -167,7 +168,7 @@ func (a *acceptor) storePlain(s *scratch, j *job) bool {
 	}
 	defer a.leave(from)
 	a.crawl.ledger.Discover(int64(len(s.records)))
-	return a.store(from, s.records, 0, nil)
+	return a.store(from, s, 0, nil)
 }
 
 // refuseRef settles a reference that is no URL to follow.
@@ -239,7 +240,7 @@ func (b *batch) store() {
 	}
 	c := a.crawl
 	c.ledger.Discover(int64(len(s.records)))
-	a.store(b.from, s.records, s.sent[len(s.sent)-1].Request.maxConnsPerHost, func(verdicts []Verdict) {
+	a.store(b.from, s, s.sent[len(s.sent)-1].Request.maxConnsPerHost, func(verdicts []Verdict) {
 		for i, verdict := range verdicts {
 			switch f := c.cfg.events.RequestAccepted; {
 			case verdict == VerdictKnown:
@@ -253,19 +254,44 @@ func (b *batch) store() {
 	})
 }
 
+// accepted counts the verdicts on the records of a batch, and tells the frontier where they wait.
+func (a *acceptor) accepted(s *scratch, verdicts []Verdict, maxPerSlot int) {
+	stored := frontier.Stored{Runs: s.runs[:0], Slot: s.records[len(s.records)-1].Slot, Limit: maxPerSlot}
+	known, refused := int64(0), int64(0)
+	for i, v := range verdicts {
+		switch rec := &s.records[i]; v {
+		case VerdictNew:
+			stored.Queue(rec.Slot, rec.Priority)
+		case VerdictLater:
+			stored.Delay(rec.NotBefore)
+		case VerdictKnown:
+			known++
+		case VerdictRefused:
+			refused++
+			a.crawl.teller.refusedBy(rec.Slot, a.crawl.limits.QueueBytes)
+		}
+	}
+	s.runs = stored.Runs
+	a.crawl.frontier.Accepted(stored,
+		frontier.Refused{Number: known, Why: frontier.Reason{Outcome: uint8(Duplicate)}},
+		frontier.Refused{Number: refused, Why: frontier.Reason{Outcome: uint8(Filtered), Text: queueShare}})
+}
+
 // scratch is memory for accepting requests that the next ones use again.
 type scratch struct {
 	keyer   *keyer
 	url     []byte
 	data    []byte // of all records
 	records []Record
-	sent    []*Context // the Contexts of the records; empty if they were made of references
+	runs    []frontier.Run // where they wait
+	sent    []*Context     // the Contexts of the records; empty if they were made of references
 }
 
 // reset makes room. Nothing it held stays reachable.
 func (s *scratch) reset() {
 	clear(s.records)
 	clear(s.sent)
+	clear(s.runs)
 	s.records, s.sent, s.data = s.records[:0], s.sent[:0], s.data[:0]
 	if cap(s.data) > 1<<20 {
 		s.data = nil // one giant request shall not stay for ever

@@ -327,3 +327,11 @@ func (c *Context) hold() *fetch.Hold {
 	}
 	return &c.job.root().hold
 }
+
+// discard ends a job's context and removes its files. The caller holds no locks.
+func discard(j *job) {
+	if !j.call.GivenUp() { // the code that was left behind may be at work on its response
+		j.closeSpools()
+	}
+	j.call.Life.Cancel(context.Canceled)
+}

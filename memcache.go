@@ -58,10 +58,12 @@ func (m *memoryCache) Accept(_ context.Context, records []Record) ([]Verdict, er
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	verdicts := make([]Verdict, len(records))
-	tight, fits := m.room.Admit(len(records), func(i int) cache.Want {
-		return cache.Want{Key: records[i].Key, Slot: records[i].Slot, Cost: records[i].cost()}
-	}, m.seen.Has, func(i int) { verdicts[i] = VerdictRefused })
-	if !fits {
+	cost := int64(0)
+	for i := range records {
+		cost += records[i].cost()
+	}
+	fits, tight := m.room.Fits(cost)
+	if !fits && !m.admit(records, verdicts) {
 		return nil, &QueueFullError{Limit: m.limit}
 	}
 	if len(records) > 1 {
@@ -90,6 +92,14 @@ func (m *memoryCache) Accept(_ context.Context, records []Record) ([]Verdict, er
 		}
 	}
 	return verdicts, nil
+}
+
+// admit refuses the records that a full queue has no room for. It returns false if that is not enough.
+func (m *memoryCache) admit(records []Record, verdicts []Verdict) bool {
+	want := func(i int) cache.Want {
+		return cache.Want{Key: records[i].Key, Slot: records[i].Slot, Cost: records[i].cost()}
+	}
+	return m.room.Admit(len(records), want, m.seen.Has, func(i int) { verdicts[i] = VerdictRefused })
 }
 
 // put stores a record that waits from now on.

@@ -1,13 +1,13 @@
 package tegenaria
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -258,14 +258,18 @@ func (s *settler) requeue(e *ended) {
 		c.storeFailed(err)
 		return
 	}
+	stored := frontier.Stored{Slot: rec.Slot, Limit: e.request.maxConnsPerHost}
 	if verdict == VerdictLater {
 		c.ledger.Later(1)
+		stored.Delay(rec.NotBefore)
+	} else {
+		stored.Queue(rec.Slot, rec.Priority)
 	}
 	c.teller.counters.retries.Add(1)
 	if f := c.cfg.events.RequestRetried; f != nil {
 		c.teller.event(func() { f(e.request, retry.After, retry.Err) })
 	}
-	c.frontier.Added(toldOf(&rec, verdict), e.request.maxConnsPerHost)
+	c.frontier.Added(stored)
 }
 
 // putBack counts a job as waiting again.
@@ -339,12 +343,4 @@ func (s *settler) finished() error {
 		return nil
 	}
 	return s.cache.Settle(s.crawl.storing, Batch{Counters: s.counters(), Finished: "finished"})
-}
-
-// discard ends a job's context and removes its files. The caller holds no locks.
-func discard(j *job) {
-	if !j.call.GivenUp() { // the code that was left behind may be at work on its response
-		j.closeSpools()
-	}
-	j.call.Life.Cancel(context.Canceled)
 }

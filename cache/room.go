@@ -76,24 +76,24 @@ type Want struct {
 	Cost int64 // bytes
 }
 
-// Admit decides which of n entries there is no room for, and calls refuse with each that the large slot does not get in. want
-// returns an entry; known reports whether its key is stored already, so that it costs nothing. tight reports whether more than
-// 3/4 are used with these entries; fits is false if they need more than the limit although the large slot was refused.
-func (r *Room) Admit(n int, want func(i int) Want, known func(key *[16]byte) bool, refuse func(i int)) (tight, fits bool) {
+// Fits reports whether there is room for so many bytes more without a look at each entry; if not, Admit looks. tight reports
+// whether more than 3/4 are used with them.
+func (r *Room) Fits(bytes int64) (fits, tight bool) {
 	if r.limit <= 0 {
-		return false, true
+		return true, false
 	}
 	held := r.Bytes()
 	if !r.full(held, 6) {
 		r.company = 0
 	}
-	need := held
-	for i := range n {
-		need += want(i).Cost
-	}
-	if !r.full(need, 7) {
-		return r.full(need, 6), true
-	}
+	return !r.full(held+bytes, 7), r.full(held+bytes, 6)
+}
+
+// Admit decides which of n entries, which do not fit easily, there is no room for, and calls refuse with each that the large slot
+// does not get in. want returns an entry; known reports whether its key is stored already, so that it costs nothing. It returns
+// false if they need more than the limit although the large slot was refused.
+func (r *Room) Admit(n int, want func(i int) Want, known func(key *[16]byte) bool, refuse func(i int)) (ok bool) {
+	held := r.Bytes()
 	// Known entries cost nothing, and most may be known.
 	batch, shares := make(map[[16]byte]struct{}), make(map[string]int64)
 	for i := range n {
@@ -114,5 +114,5 @@ func (r *Room) Admit(n int, want func(i int) Want, known func(key *[16]byte) boo
 		}
 		batch[w.Key], shares[w.Slot], held = struct{}{}, share, total
 	}
-	return true, held <= r.limit || len(batch) == 0
+	return held <= r.limit || len(batch) == 0
 }

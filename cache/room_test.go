@@ -30,8 +30,14 @@ func (s *store) all() (sum int64) {
 
 // add wants room for entries of 100 bytes, stores those that get it, and returns the places of the others.
 func (s *store) add(wants ...cache.Want) (refused []int, fits bool) {
-	_, fits = s.room.Admit(len(wants), func(i int) cache.Want { return wants[i] },
-		func(key *[16]byte) bool { return s.known[*key] }, func(i int) { refused = append(refused, i) })
+	cost := int64(0)
+	for _, w := range wants {
+		cost += w.Cost
+	}
+	if fits, _ = s.room.Fits(cost); !fits {
+		fits = s.room.Admit(len(wants), func(i int) cache.Want { return wants[i] },
+			func(key *[16]byte) bool { return s.known[*key] }, func(i int) { refused = append(refused, i) })
+	}
 	if !fits {
 		return refused, false
 	}

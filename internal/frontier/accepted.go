@@ -2,22 +2,36 @@ package frontier
 
 import "time"
 
-// Place is where the source has put a request.
-type Place uint8
+// Run is so many requests that were stored one after the other, and wait in one slot with one priority.
+type Run struct {
+	Slot     string
+	Priority int
+	Number   int
+}
 
-// The places.
-const (
-	Nowhere Place = iota // it is not stored
-	Queued               // in the queue of its slot
-	Delayed              // in the due list
-)
+// Stored says where the requests of a batch wait that the source has stored.
+type Stored struct {
+	Runs    []Run     // those in the queues of their slots
+	Delayed int64     // how many lie in the due list
+	Next    time.Time // when the earliest of these is due
 
-// Told describes a request that was offered to the source: its slot, and where the source has put it.
-type Told struct {
-	Slot      string
-	Priority  int
-	Place     Place
-	NotBefore time.Time // of Delayed
+	Slot  string // of the last request; needed with Limit alone
+	Limit int    // unless 0, how many downloads may be under way in that slot at most
+}
+
+// Queue adds a request that waits in a slot's queue.
+func (s *Stored) Queue(slot string, priority int) {
+	if n := len(s.Runs) - 1; n >= 0 && s.Runs[n].Slot == slot && s.Runs[n].Priority == priority {
+		s.Runs[n].Number++
+		return
+	}
+	s.Runs = append(s.Runs, Run{slot, priority, 1})
+}
+
+// Delay adds a request that lies in the due list until then.
+func (s *Stored) Delay(until time.Time) {
+	s.Delayed++
+	s.Next = earlier(s.Next, until)
 }
 
 // Refused are requests that the source did not store, for the same reason.
@@ -26,57 +40,40 @@ type Refused struct {
 	Why    Reason
 }
 
-// Accepted notes where n requests wait, as told(0) to told(n-1) describe, and counts those that were refused. later is how
-// many of them are delayed. limit, unless 0, lowers how many downloads may be under way in each of their slots.
-func (f *Frontier[J]) Accepted(n int, told func(i int) Told, later int64, limit int, refused ...Refused) {
+// Accepted notes where the requests of a batch wait, and counts those that were refused.
+func (f *Frontier[J]) Accepted(stored Stored, refused ...Refused) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if later > 0 {
-		f.ledger.later(later)
+	if stored.Delayed > 0 {
+		f.ledger.later(stored.Delayed)
 	}
-	stored := int64(n)
 	for _, r := range refused {
 		if r.Number > 0 {
 			f.ledger.refuse(r.Number, r.Why)
-			stored -= r.Number
 		}
 	}
-	if stored > 0 {
-		f.added(n, told, limit)
+	if len(stored.Runs) > 0 || stored.Delayed > 0 {
+		f.added(&stored)
 	}
 }
 
-// Added notes that a request that was in hand waits in the source again. limit is that of Accepted. The ledger is not
-// changed.
-func (f *Frontier[J]) Added(t Told, limit int) {
+// Added notes that requests that were in hand wait in the source again. The ledger is not changed.
+func (f *Frontier[J]) Added(stored Stored) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.added(1, func(int) Told { return t }, limit)
+	f.added(&stored)
 }
 
 // added enters new requests into slots and due list. The caller holds mu.
-func (f *Frontier[J]) added(n int, told func(i int) Told, limit int) {
-	run, last := 0, Told{} // how many in a row have the slot and priority of last
-	for i := range n {
-		t := told(i)
-		switch t.Place {
-		case Delayed:
-			f.due.add(t.NotBefore)
-		case Queued:
-			if run > 0 && (t.Slot != last.Slot || t.Priority != last.Priority) {
-				f.slots.Add(last.Slot, last.Priority, run)
-				run = 0
-			}
-			run, last = run+1, t
-		}
+func (f *Frontier[J]) added(stored *Stored) {
+	if stored.Delayed > 0 {
+		f.due.add(stored.Next)
 	}
-	if run > 0 {
-		f.slots.Add(last.Slot, last.Priority, run)
+	for _, run := range stored.Runs {
+		f.slots.Add(run.Slot, run.Priority, run.Number)
 	}
-	if limit > 0 {
-		for i := range n {
-			f.slots.Cap(told(i).Slot, limit)
-		}
+	if stored.Limit > 0 {
+		f.slots.Cap(stored.Slot, stored.Limit)
 	}
 	f.signal()
 }

@@ -24,7 +24,7 @@
 //	ledger := frontier.NewLedger(outcomes)
 //	f := frontier.New(frontier.Config[*job]{Source: source, Ledger: ledger, Rules: frontier.NewRules(rule, nil), Now: time.Now, Fetchers: 16, …})
 //	ledger.Discover(1)
-//	f.Accepted(1, func(int) frontier.Told { return frontier.Told{Slot: "a.test", Place: frontier.Queued} }, 0, 0)
+//	f.Accepted(frontier.Stored{Runs: []frontier.Run{{Slot: "a.test", Number: 1}}})
 //	ledger.Started()
 //	for {
 //		j, ok, err := f.Take(ctx)

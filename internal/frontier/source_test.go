@@ -51,16 +51,16 @@ type store struct {
 func newStore() *store { return &store{queues: make(map[string][]record)} }
 
 // add stores a record and returns where.
-func (s *store) add(r record) frontier.Place {
+func (s *store) add(r record) (delayed bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r.due.IsZero() {
 		s.queue(r)
-		return frontier.Queued
+		return false
 	}
 	i, _ := slices.BinarySearchFunc(s.due, r.due, func(a record, due time.Time) int { return a.due.Compare(due) })
 	s.due = slices.Insert(s.due, i, r)
-	return frontier.Delayed
+	return true
 }
 
 func (s *store) queue(r record) {
@@ -139,20 +139,14 @@ func newWorld(cfg frontier.Config[*job]) *world {
 
 // send has records accepted, some of them as duplicates.
 func (w *world) send(duplicates int, records ...record) {
-	n := len(records) + duplicates
-	w.ledger.Discover(int64(n))
-	later, places := int64(0), make([]frontier.Place, n)
-	for i, r := range records {
-		places[i] = w.store.add(r)
-		if places[i] == frontier.Delayed {
-			later++
+	w.ledger.Discover(int64(len(records) + duplicates))
+	var stored frontier.Stored
+	for _, r := range records {
+		if w.store.add(r) {
+			stored.Delay(r.due)
+		} else {
+			stored.Queue(r.slot, r.priority)
 		}
 	}
-	w.Accepted(n, func(i int) frontier.Told {
-		if i >= len(records) {
-			return frontier.Told{Slot: records[0].slot}
-		}
-		r := records[i]
-		return frontier.Told{Slot: r.slot, Priority: r.priority, Place: places[i], NotBefore: r.due}
-	}, later, 0, frontier.Refused{Number: int64(duplicates), Why: frontier.Reason{Outcome: duplicate}})
+	w.Accepted(stored, frontier.Refused{Number: int64(duplicates), Why: frontier.Reason{Outcome: duplicate}})
 }
