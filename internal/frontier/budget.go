@@ -64,8 +64,12 @@ func (f *Frontier[J]) isShort(c *Claim[J]) bool {
 // isSpent is IsSpent. The caller holds mu.
 func (f *Frontier[J]) isSpent(slot string) bool {
 	budget := f.rules.of(slot).Pages
-	return budget > 0 && f.budgets.begun[slot]-f.budgets.reserved[slot] >= budget
+	return budget > 0 && f.begun(slot) >= budget
 }
+
+// begun returns how many downloads have begun in a slot, without those that are only announced: what is announced when the
+// process dies begins again. The caller holds mu.
+func (f *Frontier[J]) begun(slot string) int { return f.budgets.begun[slot] - f.budgets.reserved[slot] }
 
 // Reserve counts the page of a job whose download is announced before it begins. The error is ErrSpent or ErrOver: the
 // download may not begin; or ErrShort: the job has to wait, as IsShort says.

@@ -18,8 +18,8 @@ func (w *world) take(t *testing.T) *job {
 }
 
 // A page that is reserved is nobody else's, but its slot has not had it yet: only when the download has begun is the slot
-// spent for good. What waits for the page comes when there is one. It
-// fails if Frontier.IsSpent counts what is reserved, or Frontier.Overrule does not wake who waits.
+// spent for good, and only that is stored: a process that dies meanwhile has not used the page. What waits for the page comes
+// when there is one. It fails if Frontier.IsSpent or Save counts what is reserved, or Overrule does not wake who waits.
 func TestReservedPageMayComeBack(t *testing.T) {
 	const slot = "a"
 	w := newWorld(frontier.Config[*job]{Rules: frontier.NewRules(frontier.Rule{Pages: 1}, nil)})
@@ -37,9 +37,16 @@ func TestReservedPageMayComeBack(t *testing.T) {
 			t.Errorf("Reserve for %d: %v, want %v", j.id, err, want)
 		}
 	}
+	begun := func(when string, want int) {
+		t.Helper()
+		if saved, _ := w.Save(slot); saved.Pages != want || w.Status()[0].Pages != want {
+			t.Errorf("%s: %d pages are saved and %d told as begun, want %d", when, saved.Pages, w.Status()[0].Pages, want)
+		}
+	}
 	spent("at the beginning", false)
 	reserve(first, nil)
 	spent("while the page is reserved", false)
+	begun("while the page is reserved", 0)
 	reserve(second, frontier.ErrShort)
 	if w.Starves(second) || !w.IsShort(second) || !w.PutBack(second) {
 		t.Error("the second job does not wait for the page")

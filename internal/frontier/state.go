@@ -74,7 +74,7 @@ func (f *Frontier[J]) Save(name string) (Saved, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known, _ := f.slots.Lookup(name)
-	saved := Saved{Name: name, NextAllowed: known.Next, Delay: known.Delay, Pages: f.budgets.begun[name]}
+	saved := Saved{Name: name, NextAllowed: known.Next, Delay: known.Delay, Pages: f.begun(name)}
 	if known.Learnt {
 		saved.Penalty, saved.AutoThrottle = max(known.Delays[slots.Penalty], 0), max(known.Delays[slots.Throttled], 0)
 	}
@@ -91,7 +91,7 @@ func (f *Frontier[J]) Status() []Status {
 	for state := range f.slots.Snapshot() {
 		status := Status{State: state, MaxPages: f.rules.of(state.Name).Pages}
 		if status.MaxPages > 0 {
-			status.Pages = f.budgets.begun[state.Name]
+			status.Pages = f.begun(state.Name)
 		}
 		all = append(all, status)
 	}
