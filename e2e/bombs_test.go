@@ -176,7 +176,7 @@ func (s *bombServer) check(step hostedStep, feed string, r *bombReport) {
 
 // The errors in which a bomb may end. Each names the limit that it met.
 var bombErrors = []string{
-	"*selector.ParseError", "*html.LimitError", "*tegenaria.RatioError", "*tegenaria.BodyTooLargeError", "*tegenaria.HeaderTooLargeError",
+	"*selector.ParseError", "*html.LimitError", "*fetch.RatioError", "*fetch.BodyTooLargeError", "*fetch.HeaderTooLargeError",
 	"*selector.SizeError", "*xpath.WorkError", "*sitemap.LimitError", "*sitemap.FormatError", "*json.SyntaxError", "*httpx.HeaderError",
 }
 
