@@ -67,8 +67,9 @@ func kindOf(err error) string {
 		return framing.Reason
 	case errors.Is(err, ErrHeaderTooLarge), strings.Contains(err.Error(), "server response headers exceeded"):
 		return "large header"
-	case errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(err.Error(), "suspiciously long trailer"):
-		return "cut off" // what net/http says of half a trailer, and of a long one
+	case errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(err.Error(), "suspiciously long trailer"),
+		strings.Contains(err.Error(), "unexpected EOF reading trailer"):
+		return "cut off" // what net/http says of half a trailer, of a long one and of none
 	case errors.Is(err, io.EOF), err.Error() == "http: server closed idle connection":
 		return "no answer"
 	}
