@@ -250,19 +250,19 @@ func (c *crawl) endFlights(list []ended) {
 // recordFlight has the cache note a flight. A failure is logged once: the crawl goes on without notes.
 func (c *crawl) recordFlight(rec *Record, now Flight) {
 	if err := c.flights.RecordFlight(rec, now); err != nil && !c.unrecorded.Swap(true) {
-		c.teller.log.entry.Warnf("a request that kills the process will not be recognised: %v", err)
+		c.teller.log.Warnf("a request that kills the process will not be recognised: %v", err)
 	}
 }
 
 // takeSuspects lines up the requests that were in flight when the process died.
 func (c *crawl) takeSuspects(state State) {
 	if state.Unread != nil {
-		c.teller.log.entry.Warn(state.Unread)
+		c.teller.log.Warn(state.Unread)
 	}
 	c.ledger.Resume(int64(len(state.Suspects)), 0)
 	for i, rec := range state.Suspects {
 		if i == suspectsLogged {
-			c.teller.log.entry.Warnf("%d more requests were in flight when the process died", len(state.Suspects)-i)
+			c.teller.log.Warnf("%d more requests were in flight when the process died", len(state.Suspects)-i)
 		}
 		c.ledger.Take()
 		c.suspect(newJob(c, rec), i < suspectsLogged)
@@ -276,8 +276,7 @@ func (c *crawl) suspect(j *job, tell bool) {
 		request = NewRequest("", GET, nil)
 	}
 	if tell && j.rec.Crashes < maxCrashes {
-		c.teller.log.entry.WithField("url", urlx.Redact(request.Url)).WithField("crashes", j.rec.Crashes).
-			Warn("the process died while this request was in flight: it runs alone")
+		c.teller.log.Crashed(urlOf(request), j.rec.Crashes)
 	}
 	if j.rec.Crashes >= maxCrashes {
 		died := &ProcessDiedError{URL: request.Url, Times: j.rec.Crashes}

@@ -51,7 +51,7 @@ func TestT01BodiesSurviveTheFingerprint(t *testing.T) {
 	}
 }
 
-// A status that was not foreseen made the worker panic. Fails if counters.response indexes a table of known codes.
+// A status that was not foreseen made the worker panic. Fails if Counters.Response indexes a table of known codes.
 func TestT02AnyStatusThroughTheEngine(t *testing.T) {
 	codes := []int{204, 226, 299, 308, 399, 418, 422, 429, 451, 499, 511, 522, 599, 600, 999}
 	for _, allowed := range []bool{false, true} {

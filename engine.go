@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
+	"github.com/tegenaria/tegenaria/internal/report"
 )
 
 // Status is where in its life an engine is.
@@ -39,8 +40,8 @@ type SpiderEngine struct {
 	config config
 	crawl  *crawl   // the run that is on, nil if none
 	last   *Summary // of the newest run that has ended
-	errs   []*subscription
 
+	errs report.Feed // of ErrorChan
 	life lifecycle.Machine
 }
 
@@ -156,7 +157,7 @@ func (e *SpiderEngine) Run(ctx context.Context, spiderName string) error {
 	c, err := newCrawl(ctx, e, cfg, spiderName)
 	leave(err)
 	if err != nil {
-		e.closeErrors()
+		e.errs.Close()
 		return err
 	}
 	if leave, err = e.life.Enter(lifecycle.Starting); err != nil {
@@ -180,7 +181,7 @@ func (e *SpiderEngine) ended(c *crawl) {
 	summary := summaryOf(c, e.life.Status())
 	e.crawl, e.last = nil, &summary
 	e.mu.Unlock()
-	e.closeErrors()
+	e.errs.Close()
 	close(c.gone)
 }
 

@@ -3,6 +3,8 @@ package tegenaria
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
@@ -185,6 +187,16 @@ type AbandonedError struct{ Stages map[Stage]int }
 // Error lists stages and counts.
 func (e *AbandonedError) Error() string {
 	return "tegenaria: callbacks that did not return were abandoned: " + countsByStage(e.Stages)
+}
+
+// countsByStage prints counts in the order of their stages' names.
+func countsByStage(counts map[Stage]int) string {
+	parts := make([]string, 0, len(counts))
+	for s, n := range counts {
+		parts = append(parts, fmt.Sprintf("%s %d", s, n))
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, ", ")
 }
 
 // abandonedBy is the error of one callback that was given up, because of a limit of its own unless tooLate is nil.

@@ -4,15 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/sirupsen/logrus"
-
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -48,72 +44,20 @@ type Events struct {
 	SlotBlocked     func(block SlotBlock)                             // for more than a minute nothing will be asked of a slot; once for each block
 }
 
-// errorChanDepth is how many errors wait for the reader of an ErrorChan.
-const errorChanDepth = 1024
-
-// subscription is one ErrorChan.
-type subscription struct {
-	ch     chan error
-	missed int64
-}
-
 // ErrorChan subscribes to the errors of the run that is on, or of the next one: every [HandleError], and
 // panics in Events. Each call is a subscription of its own; its channel is closed when that run is over.
 // It holds 1,024 errors: those that come while it is full are counted, and a [*MissedErrorsError] reports their number as
 // soon as there is room again. A slow reader never holds up the crawl.
 func (e *SpiderEngine) ErrorChan() <-chan error {
-	s := &subscription{ch: make(chan error, errorChanDepth+1)}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.errs = append(e.errs, s)
-	return s.ch
-}
-
-// publish sends an error to all subscriptions.
-func (e *SpiderEngine) publish(err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, s := range e.errs {
-		s.publish(err)
-	}
-}
-
-func (s *subscription) publish(err error) {
-	room := cap(s.ch) - len(s.ch) - 1 // the last place is for the MissedErrorsError at the end
-	if err == nil {
-		room++
-	}
-	if s.missed > 0 && (room >= 2 || err == nil && room >= 1) {
-		s.ch <- &MissedErrorsError{Count: s.missed}
-		s.missed = 0
-		room--
-	}
-	switch {
-	case err == nil:
-	case room > 0 && s.missed == 0:
-		s.ch <- err
-	default:
-		s.missed++
-	}
-}
-
-// closeErrors ends all subscriptions.
-func (e *SpiderEngine) closeErrors() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, s := range e.errs {
-		s.publish(nil)
-		close(s.ch)
-	}
-	e.errs = nil
+	return e.errs.Subscribe(func(n int64) error { return &MissedErrorsError{Count: n} })
 }
 
 // teller reports the events of a crawl: it has the log, the counters and the user's Events, and calls the ErrorHandlers, which
 // may answer a failure with requests. All methods may be called concurrently, also by callbacks that were given up.
 type teller struct {
 	crawl    *crawl
-	log      logger
-	counters *counters
+	log      report.Log
+	counters report.Counters
 	events   Events
 
 	door     *guard.Door // calls of Events are inside; none begins once it is closed
@@ -123,7 +67,7 @@ type teller struct {
 
 func newTeller(c *crawl) *teller {
 	return &teller{
-		crawl: c, log: newLogger(c.cfg.logger, c.spider.GetName()), counters: newCounters(), events: c.cfg.events,
+		crawl: c, log: report.NewLog(c.cfg.logger, c.spider.GetName()), events: c.cfg.events,
 		door: guard.NewDoor(), handlers: guard.NewDoor(),
 	}
 }
@@ -141,9 +85,9 @@ func (t *teller) event(f func()) {
 func (t *teller) call(f func()) {
 	if stack, err := guard.Protect(func() error { f(); return nil }); err != nil {
 		herr := &HandleError{Err: err, Stage: StageEvent, Stack: stack}
-		t.counters.errors.Add(1)
-		t.log.failure(herr)
-		t.crawl.engine.publish(herr)
+		t.counters.Errors.Add(1)
+		t.log.Failure(herr, herr.Stack)
+		t.crawl.engine.errs.Publish(herr)
 	}
 }
 
@@ -153,19 +97,19 @@ func (t *teller) failed(herr *HandleError) {
 		return
 	}
 	defer t.door.Leave()
-	errs := t.counters.errors.Add(1)
-	t.log.failure(herr)
+	errs := t.counters.Errors.Add(1)
+	t.log.Failure(herr, herr.Stack)
 	if f := t.events.Error; f != nil {
 		t.call(func() { f(herr) })
 	}
-	t.crawl.engine.publish(herr)
+	t.crawl.engine.errs.Publish(herr)
 	if limit := int64(t.crawl.limits.Errors); limit > 0 && errs >= limit {
 		t.crawl.requestStop("limit: errors", nil)
 	}
 }
 
 // tellsSettled reports whether the log or an event needs the end of a request.
-func (t *teller) tellsSettled() bool { return t.log.debug || t.events.RequestSettled != nil }
+func (t *teller) tellsSettled() bool { return t.log.HasDebug() || t.events.RequestSettled != nil }
 
 // settled reports the end of a request.
 func (t *teller) settled(r *Request, outcome Outcome, reason string) {
@@ -173,8 +117,8 @@ func (t *teller) settled(r *Request, outcome Outcome, reason string) {
 		return
 	}
 	defer t.door.Leave()
-	if r != nil {
-		t.log.settled(r, outcome, reason)
+	if r != nil && t.log.HasDebug() {
+		t.log.Settled(urlOf(r), outcome.String(), reason)
 	}
 	if f := t.events.RequestSettled; f != nil {
 		t.call(func() { f(r, outcome, reason) })
@@ -187,7 +131,7 @@ func (t *teller) slow(at Stage, r *Request, took time.Duration) {
 		return
 	}
 	defer t.door.Leave()
-	t.log.slow(at, r, took)
+	t.log.Slow(string(at), urlOf(r), took)
 	if f := t.events.SlowCallback; f != nil {
 		t.call(func() { f(at, r, took) })
 	}
@@ -195,7 +139,7 @@ func (t *teller) slow(at Stage, r *Request, took time.Duration) {
 
 // abandoned reports a callback that was given up.
 func (t *teller) abandoned(at Stage, r *Request) {
-	t.log.abandoned(at, r)
+	t.log.Abandoned(string(at), urlOf(r))
 	if f := t.events.Abandoned; f != nil {
 		t.event(func() { f(at, r) })
 	}
@@ -204,7 +148,7 @@ func (t *teller) abandoned(at Stage, r *Request) {
 // refusedBy warns, once for each slot, that the cache refuses its requests.
 func (t *teller) refusedBy(slot string, limit int64) {
 	if _, warned := t.crowded.LoadOrStore(slot, true); !warned {
-		t.log.crowded(slot, limit)
+		t.log.Crowded(slot, limit, queueShare)
 	}
 }
 
@@ -219,7 +163,7 @@ func (t *teller) handleOutside(herr *HandleError) {
 func (t *teller) notice(err error) {
 	var told interface{ Notice() string }
 	if errors.As(err, &told) {
-		t.log.entry.Warn(told.Notice())
+		t.log.Warn(told.Notice())
 	}
 }
 
@@ -243,90 +187,10 @@ func (e *MissedErrorsError) Error() string {
 	return fmt.Sprintf("tegenaria: %d errors were not delivered: the reader of ErrorChan was too slow", e.Count)
 }
 
-// logger writes the log of a crawl. Every method checks the level before it does anything.
-type logger struct {
-	entry *logrus.Entry
-	debug bool
-}
-
-// newLogger wraps the user's logger; nil logs warnings and errors to stderr.
-func newLogger(l *logrus.Logger, spider string) logger {
-	if l == nil {
-		l = logrus.New()
-		l.SetOutput(os.Stderr)
-		l.SetLevel(logrus.WarnLevel)
-	}
-	return logger{entry: l.WithField("spider", spider), debug: l.IsLevelEnabled(logrus.DebugLevel)}
-}
-
-// logLength bounds what one message may hold of an error: a server can make it long.
-const logLength = 2048
-
-// failure logs a HandleError: a panic of user code as an error with its stack, any other as a warning.
-func (l logger) failure(herr *HandleError) {
-	level := logrus.WarnLevel
-	if herr.Stack != nil {
-		level = logrus.ErrorLevel
-	}
-	if !l.entry.Logger.IsLevelEnabled(level) {
-		return
-	}
-	message := herr.Error()
-	if len(message) > logLength {
-		message = message[:logLength] + "…"
-	}
-	entry := l.entry
-	if herr.Stack != nil {
-		entry = entry.WithField("stack", string(herr.Stack))
-	}
-	entry.Log(level, message)
-}
-
-func (l logger) settled(r *Request, outcome Outcome, reason string) {
-	if !l.debug {
-		return
-	}
-	l.entry.WithFields(logrus.Fields{"url": urlx.Redact(r.Url), "outcome": outcome.String(), "reason": reason}).Debug("request settled")
-}
-
-func (l logger) crowded(slot string, limit int64) {
-	l.entry.WithField("host", slot).Warnf("%s holds more than half of the waiting requests, and they need 7/8 of Limits.QueueBytes = %d bytes: "+
-		"its further requests are filtered (%s), so that the other hosts live; bound it with Politeness.MaxPages, "+
-		"or keep the queue on disk with cache/disk", slot, limit, queueShare)
-}
-
-func (l logger) slow(at Stage, r *Request, took time.Duration) {
-	l.entry.WithFields(logrus.Fields{"stage": string(at), "url": urlOf(r)}).
-		Warnf("a callback is running for %s already", took.Round(time.Second))
-}
-
-func (l logger) abandoned(at Stage, r *Request) {
-	l.entry.WithFields(logrus.Fields{"stage": string(at), "url": urlOf(r)}).
-		Error("a callback did not return and was abandoned")
-}
-
-// blocked logs that no request of a slot will start for a while. last says that it is the last such line in this minute.
-func (l logger) blocked(b SlotBlock, last bool) {
-	entry := l.entry.WithFields(logrus.Fields{"slot": b.Slot, "cause": string(b.Cause), "until": b.Until.UTC().Format(time.RFC3339)})
-	entry.Warn("nothing is asked of this slot for more than a minute")
-	if last {
-		l.entry.Warn("further blocked slots are not logged in this minute; the event SlotBlocked and SpiderEngine.Slots tell all")
-	}
-}
-
+// urlOf names a request in the log.
 func urlOf(r *Request) string {
 	if r == nil {
 		return ""
 	}
 	return urlx.Redact(r.Url)
-}
-
-// countsByStage prints counts in the order of their stages' names.
-func countsByStage(counts map[Stage]int) string {
-	parts := make([]string, 0, len(counts))
-	for s, n := range counts {
-		parts = append(parts, fmt.Sprintf("%s %d", s, n))
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, ", ")
 }

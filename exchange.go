@@ -168,7 +168,7 @@ func (f *fetcher) received(j *job, resp *Response) {
 	j.mu.Lock()
 	j.status = resp.Status
 	j.mu.Unlock()
-	responses, bytes := c.teller.counters.response(resp.Status, resp.ContentLength)
+	responses, bytes := c.teller.counters.Response(resp.Status, resp.ContentLength)
 	if f := c.cfg.events.Downloaded; f != nil {
 		c.teller.event(func() { f(j.ctx.Request, resp) })
 	}
@@ -212,7 +212,7 @@ func (f *fetcher) download(j *job) (herr *HandleError, alive, closed bool) {
 		return j.failure(StageDownload, whyNot(err), nil), true, false
 	}
 	j.started, j.downloader = started, d
-	c.teller.counters.requests.Add(1)
+	c.teller.counters.Downloads.Add(1)
 	lendWriter(j)
 	alive = c.guard(j, StageDownload, func() { herr = f.askDownloader(j, d, started) })
 	if alive {

@@ -185,7 +185,7 @@ func (a *acceptor) refuseRef(ref, reason string) {
 func (a *acceptor) checkPlain() bool {
 	e := &a.crawl.cfg.events
 	return len(a.filters) == 0 && a.dupes != nil && a.crawl.cfg.filter && a.crawl.cfg.politeness.SlotBy == nil &&
-		e.RequestAccepted == nil && e.RequestSettled == nil && !a.crawl.teller.log.debug
+		e.RequestAccepted == nil && e.RequestSettled == nil && !a.crawl.teller.log.HasDebug()
 }
 
 // maxBatch is how many requests the cache is asked about at a time.

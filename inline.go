@@ -169,7 +169,7 @@ func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *Handl
 		return resp, nil, herr, nil // it was given up, and that was told
 	}
 	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < c.limits.Attempts && rewind(j) {
-		c.teller.counters.retries.Add(1)
+		c.teller.counters.Retries.Add(1)
 		return resp, nil, nil, retry
 	}
 	if reason, ok := asCloseSpider(herr.Err); ok {

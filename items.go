@@ -89,7 +89,7 @@ func (m *mill) add(j *job, meta *ItemMeta) bool {
 	if err := m.put(j, task); err != nil {
 		if c.work.Err() == nil { // the page alone is given up: it fails, and the item with it
 			task.started.Store(true)
-			c.teller.counters.failed.Add(1)
+			c.teller.counters.Failed.Add(1)
 			root.loseItem(err)
 		}
 		task.MarkAsProcessed()
@@ -147,7 +147,7 @@ func (t *itemTask) Doom() (kept bool) {
 		t.teller.call.Forsake()
 	}
 	if !t.ended {
-		c.teller.counters.failed.Add(1)
+		c.teller.counters.Failed.Add(1)
 	}
 	t.call.Life.Cancel(errItemGone)
 	t.fate.Cancel(errItemGone)
@@ -200,7 +200,7 @@ func (m *mill) process(t *itemTask) (stack []byte, err error) {
 func (m *mill) done(t *itemTask, err error, stack []byte) {
 	c := m.crawl
 	if err == nil {
-		scraped := c.teller.counters.scraped.Add(1)
+		scraped := c.teller.counters.Scraped.Add(1)
 		if f := c.cfg.events.ItemScraped; f != nil {
 			m.tell(t, StageEvent, func() { c.teller.event(func() { f(t.meta) }) })
 		}
@@ -217,18 +217,18 @@ func (m *mill) done(t *itemTask, err error, stack []byte) {
 		Item: t.meta, Stage: StagePipeline, Stack: stack}
 	var drop *dropItemError
 	if errors.As(err, &drop) {
-		c.teller.counters.dropped.Add(1)
+		c.teller.counters.Dropped.Add(1)
 		if f := c.cfg.events.ItemDropped; f != nil {
 			m.tell(t, StageEvent, func() { c.teller.event(func() { f(herr) }) })
 		}
 		return
 	}
 	if reason, ok := asCloseSpider(err); ok {
-		c.teller.counters.dropped.Add(1)
+		c.teller.counters.Dropped.Add(1)
 		c.requestStop(reason, nil)
 		return
 	}
-	c.teller.counters.failed.Add(1)
+	c.teller.counters.Failed.Add(1)
 	parent := t.job
 	if parent.call.GivenUp() {
 		parent = parent.standIn(herr)
@@ -273,7 +273,7 @@ func (m *mill) close() { m.buffer.Close() }
 func (m *mill) warnOfTypes() {
 	for _, t := range m.typeChecks {
 		if text := t.Warning(); text != "" {
-			m.crawl.teller.log.entry.Warn(text)
+			m.crawl.teller.log.Warn(text)
 		}
 	}
 }

@@ -267,7 +267,7 @@ func (t *teller) blocked() {
 	for i, b := range list {
 		block := SlotBlock{b.Slot, blockCauses[b.Cause], b.Until}
 		if i < log {
-			t.log.blocked(block, last && i == log-1)
+			t.log.Blocked(block.Slot, string(block.Cause), block.Until, last && i == log-1)
 		}
 		if f := c.cfg.events.SlotBlocked; f != nil {
 			t.event(func() { f(block) })

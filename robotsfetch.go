@@ -60,7 +60,7 @@ func (g robotsGate) internalExchange(j *job, in *internalContext, ctx *Context, 
 			if _, ok := c.frontier.Start(j); !ok {
 				return true, errNotNow
 			}
-			c.teller.counters.robots.Add(1)
+			c.teller.counters.Robots.Add(1)
 		}
 		if alive = c.guard(j, StageDownload, func() { err = g.internalDownload(j, ctx) }); !alive || err != nil {
 			return alive, err

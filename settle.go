@@ -265,7 +265,7 @@ func (s *settler) requeue(e *ended) {
 	} else {
 		stored.Queue(rec.Slot, rec.Priority)
 	}
-	c.teller.counters.retries.Add(1)
+	c.teller.counters.Retries.Add(1)
 	if f := c.cfg.events.RequestRetried; f != nil {
 		c.teller.event(func() { f(e.request, retry.After, retry.Err) })
 	}
@@ -300,7 +300,7 @@ func (s *settler) describe(batch *Batch) {
 func (s *settler) counters() map[string]int64 {
 	var stats Stats
 	stats.addLedger(s.crawl.ledger)
-	s.crawl.teller.counters.snapshot(&stats)
+	stats.count(&s.crawl.teller.counters)
 	return stats.durable(s.earlier)
 }
 

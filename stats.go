@@ -2,13 +2,11 @@ package tegenaria
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/module"
 )
 
@@ -41,44 +39,12 @@ type Stats struct {
 	Abandoned map[Stage]int `json:"abandoned"` // callbacks that were given up
 }
 
-// counters are the counts that the ledger does not keep.
-type counters struct {
-	requests, scraped, dropped, failed, errors, retries, robots atomic.Int64
-
-	responses, bytes atomic.Int64
-	status           [1000]atomic.Int64 // HTTP has no code of more digits
-
-	mu  sync.Mutex    // guards odd
-	odd map[int]int64 // responses with another status
-}
-
-func newCounters() *counters { return &counters{odd: make(map[int]int64)} }
-
-// response counts a response and returns what there are by now.
-func (c *counters) response(status int, length int) (responses, bytes int64) {
-	if status >= 0 && status < len(c.status) {
-		c.status[status].Add(1)
-	} else {
-		c.mu.Lock()
-		c.odd[status]++
-		c.mu.Unlock()
-	}
-	return c.responses.Add(1), c.bytes.Add(int64(length))
-}
-
-func (c *counters) snapshot(s *Stats) {
-	s.RequestDownloaded = c.requests.Load()
-	s.ItemScraped, s.ItemDropped, s.ItemFailed = c.scraped.Load(), c.dropped.Load(), c.failed.Load()
-	s.ErrorCount, s.Retries, s.RobotsRequests = c.errors.Load(), c.retries.Load(), c.robots.Load()
-	s.Responses, s.Bytes = c.responses.Load(), c.bytes.Load()
-	c.mu.Lock()
-	s.Status = maps.Clone(c.odd)
-	c.mu.Unlock()
-	for status := range c.status {
-		if n := c.status[status].Load(); n > 0 {
-			s.Status[status] = n
-		}
-	}
+// count fills in what the counters count.
+func (s *Stats) count(c *report.Counters) {
+	s.RequestDownloaded, s.RobotsRequests, s.Retries = c.Downloads.Load(), c.Robots.Load(), c.Retries.Load()
+	s.ItemScraped, s.ItemDropped, s.ItemFailed = c.Scraped.Load(), c.Dropped.Load(), c.Failed.Load()
+	s.ErrorCount = c.Errors.Load()
+	s.Responses, s.Bytes, s.Status = c.Responses()
 }
 
 // durable returns the counts that a durable job keeps over its runs: those of the earlier ones, and this one's. Requests that
@@ -151,7 +117,6 @@ func (s *Stats) addLedger(l *frontier.Ledger) {
 	n := l.Counts()
 	s.Discovered, s.Settled = n.Discovered, n.Settled
 	s.Pending, s.Delayed, s.InFlight, s.Items = n.Pending, n.Delayed, n.InFlight, n.Items
-	s.settleColumns()
 	s.Outcomes = make(map[Outcome]int64)
 	for o, n := range n.Outcomes {
 		if n > 0 {
@@ -161,20 +126,6 @@ func (s *Stats) addLedger(l *frontier.Ledger) {
 	s.Reasons = make(map[string]int64, len(n.Reasons))
 	for reason, n := range n.Reasons {
 		s.Reasons[Outcome(reason.Outcome).String()+": "+reason.Text] = n
-	}
-}
-
-// settleColumns moves requests between the columns so that none is negative; their sum is right. The cache may hand out
-// a request before it has told that the request was delayed, or waits in a queue again: one of Pending and Delayed is
-// ahead of the other then. A worker counts a request as in flight before it asks the cache, perhaps in vain.
-func (s *Stats) settleColumns() {
-	switch {
-	case s.Pending+s.Delayed < 0:
-		s.Pending, s.Delayed, s.InFlight = 0, 0, s.InFlight+s.Pending+s.Delayed
-	case s.Pending < 0:
-		s.Pending, s.Delayed = 0, s.Delayed+s.Pending
-	case s.Delayed < 0:
-		s.Pending, s.Delayed = s.Pending+s.Delayed, 0
 	}
 }
 
@@ -193,7 +144,7 @@ func summaryOf(c *crawl, status Status) Summary {
 		s.Downloaders = append(s.Downloaders, d.Summary())
 	}
 	s.Stats.addLedger(c.ledger)
-	c.teller.counters.snapshot(&s.Stats)
+	s.Stats.count(&c.teller.counters)
 	s.Stats.StartTime, s.Stats.Elapsed = c.began, c.elapsed()
 	s.Stats.Abandoned = c.abandoned()
 	s.URLNumber = s.Stats.Discovered - s.Stats.Outcomes[Duplicate] - s.Stats.Outcomes[Filtered]

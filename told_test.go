@@ -211,7 +211,7 @@ func (c lingerCache) Accept(ctx context.Context, records []tegenaria.Record) ([]
 }
 
 // No count of a snapshot is negative, although a slow cache hands out a delayed request before it has told that it was
-// delayed. It fails if Stats.settleColumns does nothing.
+// delayed. It fails if Counts.balance in internal/frontier does nothing.
 func TestH12SnapshotIsNeverNegative(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/1", enginetest.Text("x")).Page("http://a.test/2", enginetest.After(4*time.Second, enginetest.Text("x")))

@@ -52,6 +52,7 @@ var plan = map[string]floor{
 	"internal/lifecycle":  cellar,
 	"internal/multiread":  cellar,
 	"internal/urlx":       cellar,
+	"internal/report":     cellar,
 	"internal/wire":       cellar,
 	"internal/guard":      cellar,
 	"internal/httpx":      cellar,

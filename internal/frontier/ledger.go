@@ -247,14 +247,28 @@ func (l *Ledger) IsFinished() bool {
 	return l.closed
 }
 
-// Counts returns the columns, and copies of the counts of outcomes and reasons. The cache may hand out
-// a request before it has told that the request was delayed, or waits in a queue again: one of Pending and Delayed is
-// ahead of the other then. A worker counts a request as in flight before it asks the cache, perhaps in vain.
+// Counts returns the columns, and copies of the counts of outcomes and reasons.
 func (l *Ledger) Counts() Counts {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return Counts{
+	n := Counts{
 		Discovered: l.discovered, Settled: l.settled, Pending: l.pending, Delayed: l.delayed, InFlight: l.inFlight,
 		Items: l.Items.Load(), Outcomes: append([]int64(nil), l.outcomes...), Reasons: maps.Clone(l.reasons),
+	}
+	n.balance()
+	return n
+}
+
+// balance moves requests between the columns so that none is negative; their sum is right. The cache may hand out
+// a request before it has told that the request was delayed, or waits in a queue again: one of Pending and Delayed is
+// ahead of the other then. A worker counts a request as in flight before it asks the cache, perhaps in vain.
+func (n *Counts) balance() {
+	switch {
+	case n.Pending+n.Delayed < 0:
+		n.Pending, n.Delayed, n.InFlight = 0, 0, n.InFlight+n.Pending+n.Delayed
+	case n.Pending < 0:
+		n.Pending, n.Delayed = 0, n.Delayed+n.Pending
+	case n.Delayed < 0:
+		n.Pending, n.Delayed = n.Pending+n.Delayed, 0
 	}
 }

@@ -143,3 +143,27 @@ func TestWatch(t *testing.T) {
 		t.Errorf("told %d times after the watch ended, want 2", told)
 	}
 }
+
+// What is handed out, or moved, before it was counted as waiting makes no column negative, and the sum stays.
+func TestCountsAreNeverNegative(t *testing.T) {
+	tests := []struct {
+		name  string
+		steps func(*Ledger)
+		want  [3]int64 // pending, delayed, in flight
+	}{
+		{"handed out before it was counted as delayed", func(l *Ledger) { l.Discover(2); l.Take(); l.Later(2) }, [3]int64{0, 1, 1}},
+		{"asked in vain", func(l *Ledger) { l.Take() }, [3]int64{0, 0, 0}},
+		{"asked in vain beside one that is delayed", func(l *Ledger) { l.Discover(1); l.Later(1); l.Take() }, [3]int64{0, 0, 1}},
+		{"delayed ahead", func(l *Ledger) { l.Discover(1); l.Later(-1) }, [3]int64{1, 0, 0}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := NewLedger(3)
+			tt.steps(l)
+			n := l.Counts()
+			if got := [3]int64{n.Pending, n.Delayed, n.InFlight}; got != tt.want {
+				t.Errorf("pending, delayed, in flight: %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
