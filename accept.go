@@ -74,14 +74,10 @@ func newAcceptor(c *crawl, state State, dupes *duplicates) *acceptor {
 func (a *acceptor) close() {
 	empty := a.entries.Close()
 	for range 2 {
-		bye := time.NewTimer(farewell)
-		select {
-		case <-empty:
-			bye.Stop()
+		if guard.Await(empty) {
 			return
-		case <-bye.C:
-			a.crawl.abandonStore()
 		}
+		a.crawl.abandonStore()
 	}
 }
 

@@ -63,9 +63,9 @@ type contexts struct {
 // run makes the crawl, and returns when all of it has ended except code that was abandoned.
 func (c *crawl) run(ctx context.Context) error {
 	var settling, piping, supervising sync.WaitGroup
-	supervising.Go(func() { c.supervise(ctx) })
+	supervising.Go(func() { c.ending.Supervise(ctx) })
 	over := func() {
-		close(c.over)
+		c.ending.Over()
 		supervising.Wait()
 		c.watch.Close()
 	}
@@ -76,7 +76,7 @@ func (c *crawl) run(ctx context.Context) error {
 		return c.notOpened(ctx, err)
 	case state.Finished:
 		over()
-		c.finishedBefore(state.Reason)
+		c.ending.Finish(state.Reason)
 		return c.close(state.Reason)
 	case c.refusing.Load(): // it was asked to stop meanwhile
 		over()
@@ -167,7 +167,7 @@ func (c *crawl) take(ctx context.Context) (*job, bool) {
 // fail1 notes a fault of the engine itself.
 func (c *crawl) fail1(err error) {
 	if err != nil {
-		c.breakDown(&RunError{Op: "engine", Err: err})
+		c.ending.Break(&RunError{Op: "engine", Err: err})
 	}
 }
 

@@ -127,9 +127,9 @@ func (e *SpiderEngine) Execute(spiderName string) error {
 			case 1:
 				c.requestStop("stopped", nil)
 			case 2:
-				c.cancelNow(farewell)
+				c.ending.Hurry(farewell)
 			default:
-				c.cancelNow(0)
+				c.ending.Hurry(0)
 			}
 		}
 	})
@@ -182,7 +182,7 @@ func (e *SpiderEngine) ended(c *crawl) {
 	e.crawl, e.last = nil, &summary
 	e.mu.Unlock()
 	e.errs.Close()
-	close(c.gone)
+	c.ending.Gone()
 }
 
 func (e *SpiderEngine) current() *crawl {
@@ -245,12 +245,15 @@ func (e *SpiderEngine) Stop(ctx context.Context) error {
 	began := time.Now()
 	before, cancel, bye := beforeDeadline(ctx)
 	defer cancel()
-	over, err := c.awaitEnd(before, c.cfg.grace)
-	if over || err != nil {
-		return err
+	over, late := c.ending.Await(before, c.cfg.grace)
+	switch {
+	case over:
+		return nil
+	case late:
+		return &StopError{Waited: time.Since(began)}
 	}
-	c.cancelNow(bye)
-	if _, err := c.awaitEnd(context.WithoutCancel(ctx), bye); err != nil {
+	c.ending.Hurry(bye)
+	if _, late := c.ending.Await(context.WithoutCancel(ctx), bye); late {
 		return &StopError{Waited: time.Since(began)}
 	}
 	return context.Cause(before)

@@ -169,14 +169,7 @@ func (t *teller) notice(err error) {
 
 // close ends the calls of Events, and waits for those that callbacks which were given up have begun. A func of Events that does
 // not return is left behind with its callback.
-func (t *teller) close() {
-	bye := time.NewTimer(farewell)
-	defer bye.Stop()
-	select {
-	case <-t.door.Close():
-	case <-bye.C:
-	}
-}
+func (t *teller) close() { guard.Await(t.door.Close()) }
 
 // MissedErrorsError arrives on an ErrorChan whose reader was too slow: that many errors were not
 // delivered before the next one.

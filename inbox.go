@@ -247,7 +247,7 @@ func (s *starter) receive(seeds <-chan *Context) {
 			}
 			select {
 			case <-room:
-			case <-c.asked:
+			case <-c.ending.Asked():
 			}
 		}
 		ctx, open := <-seeds
@@ -269,7 +269,7 @@ func (s *starter) finish(err error) {
 	case err != nil && c.intake.Err() != nil && errors.Is(err, c.intake.Err()):
 		// It was told to stop.
 	case err != nil:
-		c.breakDown(&RunError{Op: "start", Err: err})
+		c.ending.Break(&RunError{Op: "start", Err: err})
 	case !c.refusing.Load():
 		if err := c.settler.started(); err != nil {
 			c.storeFailed(err)

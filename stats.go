@@ -137,9 +137,7 @@ func summaryOf(c *crawl, status Status) Summary {
 		ModuleArgs:  ModuleArgs{len(c.fetcher.downloaders.All()), int(c.cfg.parseWorkers), len(c.mill.pipelines)},
 		ItemBuffers: PoolSummary{c.mill.buffer.BufferCap(), c.mill.buffer.MaxBufferNumber(), c.mill.buffer.BufferNumber(), c.mill.buffer.Total()},
 	}
-	c.stop.mu.Lock()
-	s.Reason = c.reason
-	c.stop.mu.Unlock()
+	s.Reason, _, _ = c.ending.Why()
 	for _, d := range c.fetcher.downloaders.All() {
 		s.Downloaders = append(s.Downloaders, d.Summary())
 	}

@@ -18,7 +18,7 @@ import (
 // newCrawl makes a crawl of the registered parts, or reports every mistake at once.
 func newCrawl(ctx context.Context, e *SpiderEngine, cfg config, name string) (c *crawl, err error) {
 	c = &crawl{engine: e, cfg: cfg, began: time.Now()}
-	c.stop.init()
+	c.ending = c.newEnding()
 	var mistakes []error
 	_, panicked := guard.Protect(func() error {
 		mistakes = c.wire(name)
@@ -229,15 +229,11 @@ func (c *crawl) resume(ctx context.Context, state State) error {
 
 // close closes the parts in reverse order of opening.
 func (c *crawl) close(reason string) error {
-	close(c.closing)
+	c.ending.Close(len(c.opened))
 	c.mill.warnOfTypes()
 	var errs []error
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.work), c.cfg.grace)
 	defer cancel()
-	select {
-	case <-c.hurry: // the work was in a hurry: that does not cut the closing short
-	default:
-	}
 	for i := len(c.opened) - 1; i >= 0; i-- {
 		closer, ok := c.opened[i].(Closer)
 		if !ok {
@@ -271,18 +267,12 @@ func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Cl
 	part := guard.Go(func() { _, err = guard.Protect(func() error { return closer.Close(ctx, reason) }) })
 	select {
 	case <-part.Done():
-	case <-c.hurry:
+	case <-c.ending.Hurried():
 		cut()
 	case <-ctx.Done():
 	}
-	bye := time.NewTimer(farewell)
-	defer bye.Stop()
-	select {
-	case <-part.Done():
-		if part.Returned() {
-			return err
-		}
-	case <-bye.C:
+	if guard.Await(part.Done()) && part.Returned() {
+		return err
 	}
 	c.watch.Count(string(StageClose))
 	c.teller.lost(guard.Loss{At: string(StageClose)}, nil, "", nil)

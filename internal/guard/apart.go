@@ -1,6 +1,9 @@
 package guard
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // Apart is code in a goroutine of its own, which may be left behind. Make one with [Go].
 type Apart struct {
@@ -25,6 +28,18 @@ func (a *Apart) Done() <-chan struct{} { return a.done }
 // Returned reports, once Done is closed, whether the code has returned; false if it has ended its goroutine by
 // runtime.Goexit.
 func (a *Apart) Returned() bool { return a.returned }
+
+// Await waits for done to be closed, as long as a farewell. It returns false if that was too short.
+func Await(done <-chan struct{}) bool {
+	bye := time.NewTimer(Farewell)
+	defer bye.Stop()
+	select {
+	case <-done:
+		return true
+	case <-bye.C:
+		return false
+	}
+}
 
 // Why code that was to run apart has not come to its end.
 var (

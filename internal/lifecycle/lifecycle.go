@@ -16,6 +16,9 @@
 //		return err // *TransitionError: says what is allowed instead
 //	}
 //	leave(e.stop())
+//
+// An [Ending] takes one run of it to its end in time: it is asked to stop, its work is cancelled when its grace is over, and
+// what does not return is left behind.
 package lifecycle
 
 import (
