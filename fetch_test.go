@@ -443,7 +443,7 @@ func TestFetchNestsOnlySoDeep(t *testing.T) {
 // needs a worker that no page can hold, and the pages need a parser.
 //
 // The first case fails if nothing is reserved for the lane (Lane is 0 in crawl.frontierConfig), the second if
-// a parser does not lend its place while it waits (reader.lend returns at once).
+// a parser does not lend its place while it waits (Parsers.Lend returns false at once).
 func TestTrapAllParsersInFetchWhileFetchWorkersFull(t *testing.T) {
 	const pages = 20
 	crawl := func(t *testing.T, delay time.Duration, inline enginetest.Answer, parsing func(n int)) {

@@ -15,9 +15,7 @@ type fetching struct {
 	spooled []*Response // their files are removed when the job ends
 	dropped bool        // its Fetch calls were ended: they have no effect any more
 
-	parsing bool // the job holds a place among the parsers, or has lent it
-	lent    bool // another page is parsed in its place meanwhile
-	lenders int  // inline requests that wait while it is lent
+	place frontier.Place // among the parsers, whose mutex guards it
 
 	paused int  // inline requests of its ProcessRequest that are under way
 	gave   bool // it gave its slot back for them
@@ -170,49 +168,15 @@ func (rd *reader) takeOwn(j *job, w *frontier.Waiter) {
 	}
 }
 
-// lend lets another page be parsed while this job's parser waits in Fetch. At most Concurrency parsers
-// lend at a time.
-func (rd *reader) lend(j *job) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.lenders++
-	if j.parsing && !j.lent {
-		j.lent = rd.places.Lend()
-	}
-}
-
-// reclaim ends what lend began, when the last Fetch of the parser returns.
-func (rd *reader) reclaim(j *job) error {
-	j.mu.Lock()
-	j.lenders--
-	last := j.lent && j.lenders == 0
-	if last {
-		j.lent = false
-	}
-	j.mu.Unlock()
-	if !last {
-		return nil
-	}
-	if err := rd.places.Reclaim(j.ctx); err != nil {
-		j.mu.Lock()
-		j.parsing = false
-		j.mu.Unlock()
-		return err
-	}
-	return nil
-}
-
-// lendToWait lends the parser's place while it waits for memory, until reclaim. It returns false if it must not wait.
+// lendToWait lends the parser's place while it waits for memory, until it is reclaimed. It returns false if it must not
+// wait.
 func (rd *reader) lendToWait(j *job) bool {
 	if mustGetMemory(j) {
 		return false
 	}
-	rd.lend(j)
-	j.mu.Lock()
-	lent := j.lent
-	j.mu.Unlock()
+	lent := rd.places.Lend(&j.place)
 	if !lent {
-		_ = rd.reclaim(j) // it has lent nothing
+		_ = rd.places.Reclaim(j.ctx, &j.place) // it has lent nothing
 	}
 	return lent
 }

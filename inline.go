@@ -22,9 +22,9 @@ func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 	}
 	defer call.leave()
 	mid := rd.pauseOwn(caller.job)
-	rd.lend(root)
+	rd.places.Lend(&root.place)
 	resp, herr := rd.inlineChain(caller, call, r)
-	if err := rd.reclaim(root); err != nil && herr == nil {
+	if err := rd.places.Reclaim(root.ctx, &root.place); err != nil && herr == nil {
 		herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageParse))
 	}
 	if err := mid(); err != nil && herr == nil {

@@ -236,27 +236,6 @@ func (j *job) Park() {
 	j.release()
 }
 
-// beginParsing notes that the job holds a place among the parsers.
-func (j *job) beginParsing() {
-	j.mu.Lock()
-	j.parsing = true
-	j.mu.Unlock()
-}
-
-// endParsing gives back the job's place among the parsers, if it holds one.
-func (j *job) endParsing() {
-	j.mu.Lock()
-	parsing, lent := j.parsing, j.lent
-	j.parsing, j.lent = false, false
-	j.mu.Unlock()
-	switch {
-	case lent:
-		j.crawl.reader.places.Forgo()
-	case parsing:
-		j.crawl.reader.places.Release()
-	}
-}
-
 // Slow reports that the job's user code has been running for long.
 func (j *job) Slow(at string, took time.Duration) {
 	j.crawl.teller.slow(Stage(at), j.asAccepted(), took)
@@ -294,7 +273,7 @@ func (j *job) Abandon(l guard.Loss) {
 	j.crawl.teller.lost(l, j, j.before.id, nil)
 	j.release()
 	j.crawl.fetcher.robots.abort(j) // its download of robots.txt may never end
-	j.endParsing()
+	j.crawl.reader.places.Release(&j.place)
 	if j.caller != nil {
 		j.crawl.reader.dropInline(j)
 		j.fetch.leave() // its caller may be a pipeline, whose item has been given up before

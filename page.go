@@ -94,11 +94,8 @@ func (rd *reader) fetchJob(j *job) (parse, waits bool) {
 		}
 	}
 	if herr == nil && j.undecided() {
-		if rd.places.Acquire(c.work, false) != nil {
-			return false, false // the crawl gives up: the job goes back to the cache
-		}
-		j.beginParsing()
-		return true, false
+		parse = rd.places.Acquire(c.work, &j.place) == nil // or else the crawl gives up: the job goes back to the cache
+		return parse, false
 	}
 	c.guard(j, StageError, func() {
 		if herr != nil {
@@ -116,7 +113,7 @@ func (rd *reader) parse(j *job) {
 	if j.call.GivenUp() { // it has given its place back already
 		j.closeSpools()
 	} else {
-		j.endParsing()
+		rd.places.Release(&j.place)
 	}
 }
 

@@ -285,7 +285,7 @@ func growPage(j *job, n int64) error {
 	}
 	c.watch.Pause(&j.call)
 	err := c.fetcher.bodies.GrowUnless(j.ctx, hold, n, func() bool { return mustGetMemory(j) })
-	back := c.reader.reclaim(j)
+	back := c.reader.places.Reclaim(j.ctx, &j.place)
 	c.watch.Resume(&j.call)
 	if err == nil {
 		err = back

@@ -64,17 +64,16 @@ func (p *pages) page(rng *rand.Rand) error {
 	if err := grow(1+rng.Int64N(pagesBody), func(n int64) error { return c.fetcher.bodies.Grow(p.ctx, &j.hold, n) }); err != nil {
 		return err
 	}
-	if err := c.reader.places.Acquire(p.ctx, false); err != nil {
+	if err := c.reader.places.Acquire(p.ctx, &j.place); err != nil {
 		return err
 	}
-	j.beginParsing()
-	defer j.endParsing()
+	defer c.reader.places.Release(&j.place)
 	for range 1 + rng.IntN(3) {
 		if p.busy && rng.IntN(3) == 0 { // a Fetch
-			c.reader.lend(j)
+			c.reader.places.Lend(&j.place)
 			pause(time.Duration(rng.IntN(10)) * time.Millisecond)
 			c.fetcher.bodies.Add(&j.hold, 10)
-			if err := c.reader.reclaim(j); err != nil {
+			if err := c.reader.places.Reclaim(j.ctx, &j.place); err != nil {
 				return err
 			}
 		}
@@ -188,10 +187,9 @@ func TestH01WaitEndsWhenAnItemIsSent(t *testing.T) {
 		page := func() (*job, *Response) {
 			j := newJob(c, Record{})
 			j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: t.Context(), job: j}
-			if err := c.reader.places.Acquire(t.Context(), false); err != nil {
+			if err := c.reader.places.Acquire(t.Context(), &j.place); err != nil {
 				t.Fatal(err)
 			}
-			j.beginParsing()
 			return j, &Response{ctx: j.ctx}
 		}
 		large, largeResp := page()
