@@ -377,6 +377,43 @@ func TestFetchPassesTheMiddlewares(t *testing.T) {
 	})
 }
 
+// A Fetch that a middleware leaves behind does not take the page's slot again when the page has no use for it any more. It fails
+// if Claim.drop does not end the loan of the slot: then nobody releases it.
+func TestFetchLeftBehindByAMiddleware(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/later", enginetest.Text("x"))
+		w.Page("http://b.test/slow", enginetest.After(time.Minute, enginetest.Text("slow")))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			if resp.Request.Depth == 0 {
+				req <- enginetest.Send("http://a.test/later", tegenaria.RequestWithNotBefore(time.Now().Add(time.Hour)))
+			}
+			return nil
+		}
+		var left sync.WaitGroup
+		m := &enginetest.Hooks{Request: func(ctx *tegenaria.Context) error {
+			if ctx.Request.Url == "http://a.test/" {
+				left.Go(func() {
+					if resp, err := get(ctx, "http://b.test/slow"); err != nil || resp.String() != "slow" {
+						t.Errorf("Fetch: %v, %v", resp, err)
+					}
+				})
+				enginetest.Sleep(time.Second)
+			}
+			return nil
+		}}
+		polite := tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
+		defer cancel()
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithPoliteness(polite))
+		if err := e.Run(ctx, "test"); err != nil {
+			t.Errorf("Run: %v", err)
+		}
+		left.Wait()
+		enginetest.WantOutcomes(t, e.Stats(), map[tegenaria.Outcome]int64{tegenaria.Fetched: 3})
+	})
+}
+
 // A spooled body can be read until the caller has settled.
 func TestFetchSpool(t *testing.T) {
 	body := strings.Repeat("0123456789", 20_000)

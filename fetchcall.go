@@ -1,7 +1,6 @@
 package tegenaria
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
@@ -16,10 +15,6 @@ type fetching struct {
 	dropped bool        // its Fetch calls were ended: they have no effect any more
 
 	place frontier.Place // among the parsers, whose mutex guards it
-
-	paused int  // inline requests of its ProcessRequest that are under way
-	gave   bool // it gave its slot back for them
-	taking bool // it stands in line for that slot again
 }
 
 // fetchCall is a call of Fetch. It keeps the job that is settled with it open until it returns.
@@ -115,57 +110,26 @@ func (rd *reader) waitsForEngine(j *job) (over func()) {
 	}
 }
 
-// pauseOwn releases the slot and worker of a job whose ProcessRequest fetches inline, since it may wait
-// for the same slot. The func it returns takes the slot again, once the last of several such Fetches is over.
-//
-// An inline job releases its worker too: inline requests that hold a worker while they wait for another
-// could end up waiting for each other. A job of the queue keeps it, since it does occupy one, and
-// waits for one that is reserved for the lane.
-func (rd *reader) pauseOwn(j *job) (resume func() error) {
-	j.mu.Lock()
-	j.paused++
-	if j.crawl.frontier.ReleaseSlot(j) {
-		j.gave = true
-	}
-	j.mu.Unlock()
-	return func() error { return rd.resumeOwn(j) }
-}
-
-func (rd *reader) resumeOwn(j *job) error {
-	j.mu.Lock()
-	j.paused--
-	take := j.gave && j.paused == 0 && !j.taking
-	j.taking = j.taking || take
-	j.mu.Unlock()
-	if !take {
-		return nil
-	}
-	defer j.crawl.fetcher.bodies.Want(j.rec.Slot)()
-	defer rd.waitsForEngine(j)()
-	j.crawl.watch.Pause(&j.call)
-	defer j.crawl.watch.Resume(&j.call)
-	w := j.crawl.frontier.Ask(j.rec.Slot)
-	select {
-	case <-w.Granted():
-		rd.takeOwn(j, w)
-		return nil
-	case <-j.ctx.Done():
-		j.crawl.frontier.Withdraw(w)
-		return context.Cause(j.ctx.Ctx)
+// inLine notes that a job stands in line for its slot, until the func that it returns is called: downloads of the slot get the
+// memory that they wait for, and the clocks of the code that waits for the job stop.
+func (rd *reader) inLine(j *job) (over func()) {
+	served := rd.crawl.fetcher.bodies.Want(j.rec.Slot)
+	goesOn := rd.waitsForEngine(j)
+	return func() {
+		goesOn()
+		served()
 	}
 }
 
-// takeOwn keeps the slot that resumeOwn was granted, unless another Fetch has begun meanwhile and may wait for it.
-func (rd *reader) takeOwn(j *job, w *frontier.Waiter) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.taking = false
-	if j.paused == 0 && !j.call.GivenUp() {
-		j.gave = false
-		j.crawl.frontier.Keep(j, w)
-	} else {
-		j.crawl.frontier.Decline(w)
+// reclaimSlot ends a Fetch of the job's ProcessRequest. The last of them waits until the job has its slot again.
+func (rd *reader) reclaimSlot(j *job) error {
+	if !rd.crawl.frontier.EndFetch(j) {
+		return nil
 	}
+	defer rd.inLine(j)()
+	rd.crawl.watch.Pause(&j.call)
+	defer rd.crawl.watch.Resume(&j.call)
+	return rd.crawl.frontier.ReclaimSlot(j.ctx, j)
 }
 
 // lendToWait lends the parser's place while it waits for memory, until it is reclaimed. It returns false if it must not

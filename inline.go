@@ -5,8 +5,6 @@ import (
 	"errors"
 	"slices"
 	"time"
-
-	"github.com/tegenaria/tegenaria/internal/frontier"
 )
 
 // fetchInline is Context.Fetch: one request and its redirects, in the goroutine of the caller, which waits
@@ -21,13 +19,13 @@ func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 		return nil, NewError(caller.CtxId, ErrOutputClosed, ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
 	defer call.leave()
-	mid := rd.pauseOwn(caller.job)
+	rd.crawl.frontier.BeginFetch(caller.job)
 	rd.places.Lend(&root.place)
 	resp, herr := rd.inlineChain(caller, call, r)
 	if err := rd.places.Reclaim(root.ctx, &root.place); err != nil && herr == nil {
 		herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageParse))
 	}
-	if err := mid(); err != nil && herr == nil {
+	if err := rd.reclaimSlot(caller.job); err != nil && herr == nil {
 		herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageRequest))
 	}
 	if herr != nil {
@@ -250,23 +248,8 @@ func (rd *reader) waitSlot(j *job) error {
 	if rd.crawl.frontier.HasSlot(j) {
 		return nil
 	}
-	return rd.standInLine(j, func() *frontier.Waiter { return rd.crawl.frontier.Ask(j.rec.Slot) })
-}
-
-// standInLine waits for the slot and the worker that the waiter returned by ask stands in line for.
-func (rd *reader) standInLine(j *job, ask func() *frontier.Waiter) error {
-	c := rd.crawl
-	defer c.fetcher.bodies.Want(j.rec.Slot)()
-	defer rd.waitsForEngine(j)()
-	w := ask()
-	select {
-	case <-w.Granted():
-		c.frontier.Keep(j, w)
-		return nil
-	case <-j.ctx.Done():
-		c.frontier.Withdraw(w)
-		return context.Cause(j.ctx.Ctx)
-	}
+	defer rd.inLine(j)()
+	return rd.crawl.frontier.WaitSlot(j.ctx, j)
 }
 
 // settleInline counts the end of an inline request. Its memory is given back with its caller's.

@@ -215,8 +215,9 @@ func (j *job) Claim() *frontier.Claim[*job] { return &j.claim }
 // release releases what the job holds of the frontier: its slot and its worker.
 func (j *job) release() {
 	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.crawl.frontier.Release(j, j.caller == nil && j.status == 0)
+	unused := j.caller == nil && j.status == 0
+	j.mu.Unlock()
+	j.crawl.frontier.Release(j, unused)
 }
 
 // requeue puts the job into its slot's queue, ahead of what the cache holds; it is taken again. In a stopping crawl it is

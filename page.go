@@ -261,7 +261,8 @@ func (f *fetcher) putBack(j *job) {
 
 // waitGate is putBack for an inline request: it returns when it has its slot and a worker again.
 func (f *fetcher) waitGate(j *job) error {
-	return f.crawl.reader.standInLine(j, func() *frontier.Waiter { return f.crawl.frontier.AskAgain(j) })
+	defer f.crawl.reader.inLine(j)()
+	return f.crawl.frontier.WaitAgain(j.ctx, j)
 }
 
 // answerOf reads from the result of a download what its slot has to know.

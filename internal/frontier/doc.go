@@ -13,8 +13,8 @@
 //	Release           the worker is released
 //	Ledger.Settle     it is counted as settled; or Ledger.PutBack and Added, to run again
 //
-// Beside the queues there is a line at each slot, for a [Waiter] that must have this very slot: an inline request, for which
-// a callback waits. A request that was in flight when the process died is a suspect and runs alone (LineUp). [Parsers] and
+// Beside the queues there is a line at each slot, for a job that must have this very slot (WaitSlot): an inline request, for
+// which a callback waits. Meanwhile the job of that callback lends its own slot (BeginFetch, EndFetch, ReclaimSlot). A request that was in flight when the process died is a suspect and runs alone (LineUp). [Parsers] and
 // [Lane] are about the time after a download: the places to parse in, and the jobs that wait for a Fetch.
 //
 // One mutex guards all, the ledger's. The funcs of [Config] say under which locks they are called.

@@ -187,7 +187,7 @@ func (f *Frontier[J]) next(ctx context.Context, leads bool) (none J, ok bool, er
 			continue
 		}
 		f.fed()
-		if w, ok := grant.Waiter.(*Waiter); ok {
+		if w, ok := grant.Waiter.(*waiter); ok {
 			w.grant, w.worker = grant, from
 			f.mu.Unlock()
 			close(w.granted)

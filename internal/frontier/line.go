@@ -1,6 +1,7 @@
 package frontier
 
 import (
+	"context"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/slots"
@@ -26,17 +27,22 @@ type Claim[J any] struct {
 	// The Frontier's mutex guards the fields below.
 	grant    *slots.Grant // its slot, until the end of the download
 	worker   worker
+	loan     loan        // of its slot
 	reserved bool        // a page of its slot's budget is kept for it
 	over     bool        // it was settled: no download begins any more
 	suspect  *suspect[J] // its crashes have it run alone; nil: none
 }
 
 // hold gives a claim its slot and worker.
-func (c *Claim[J]) hold(grant *slots.Grant, from worker) { c.grant, c.worker = grant, from }
+func (c *Claim[J]) hold(grant *slots.Grant, from worker) {
+	c.grant, c.worker = grant, from
+	c.loan.lose()
+}
 
 // drop takes slot and worker out of a claim.
 func (c *Claim[J]) drop() (grant *slots.Grant, from worker) {
 	grant, from = c.grant, c.worker
+	c.loan.lose()
 	c.grant, c.worker = nil, noWorker
 	return grant, from
 }
@@ -44,20 +50,27 @@ func (c *Claim[J]) drop() (grant *slots.Grant, from worker) {
 // HasReservation reports whether a page is kept for the job. The caller is the last one to have it in hand.
 func (c *Claim[J]) HasReservation() bool { return c.reserved }
 
-// Waiter stands in line for one very slot and a worker. It must end in Keep, Decline or Withdraw.
-type Waiter struct {
+// waiter stands in line for one very slot and a worker. What it is granted ends in give or release.
+type waiter struct {
 	granted chan struct{} // closed by the worker that served it
 	grant   *slots.Grant
 	worker  worker
 	ask     *slots.Waiter
 }
 
-// Granted is closed when the waiter has its slot and a worker.
-func (w *Waiter) Granted() <-chan struct{} { return w.granted }
+// wait returns nil when the waiter has its slot and a worker, or else the cause of ctx's end.
+func (w *waiter) wait(ctx context.Context) error {
+	select {
+	case <-w.granted:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
 
-// Ask puts a waiter in line for a slot.
-func (f *Frontier[J]) Ask(slot string) *Waiter {
-	w := &Waiter{granted: make(chan struct{})}
+// ask puts a waiter in line for a slot.
+func (f *Frontier[J]) ask(slot string) *waiter {
+	w := &waiter{granted: make(chan struct{})}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w.ask = f.slots.Ask(slot, w)
@@ -65,24 +78,16 @@ func (f *Frontier[J]) Ask(slot string) *Waiter {
 	return w
 }
 
-// AskAgain is Ask for the slot of a job that holds it and may not start: slot and worker are released once the waiter stands
-// in line, since the slots forget one without work, and with it the gate that it waits at.
-func (f *Frontier[J]) AskAgain(j J) *Waiter {
-	w := &Waiter{granted: make(chan struct{})}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	c := j.Claim()
-	w.ask = f.slots.Ask(c.Slot, w)
-	grant, from := c.drop()
-	f.release(grant, from, false)
-	return w
+// withdraw takes a waiter out of the line, or releases slot and worker if it was granted them meanwhile. The caller holds mu.
+func (f *Frontier[J]) withdraw(w *waiter) {
+	if !f.slots.Withdraw(w.ask) && w.grant != nil {
+		f.release(w.grant, w.worker, false)
+	}
 }
 
-// Keep gives a job the slot and the worker that its waiter was granted. The worker is released unless the job is inline and has none.
-func (f *Frontier[J]) Keep(j J, w *Waiter) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	c := j.Claim()
+// give gives a claim the slot and the worker that its waiter was granted. The worker is released unless the job is inline and
+// has none. The caller holds mu.
+func (f *Frontier[J]) give(c *Claim[J], w *waiter) {
 	c.grant = w.grant
 	if c.Inline && c.worker == noWorker {
 		c.worker = w.worker
@@ -91,21 +96,38 @@ func (f *Frontier[J]) Keep(j J, w *Waiter) {
 	f.release(nil, w.worker, false)
 }
 
-// Decline releases the slot and the worker that a waiter was granted.
-func (f *Frontier[J]) Decline(w *Waiter) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.release(w.grant, w.worker, false)
+// WaitSlot has an inline job stand in line for its slot and a worker of the lane, until it has both. The error is ctx's
+// cause.
+func (f *Frontier[J]) WaitSlot(ctx context.Context, j J) error {
+	return f.stand(ctx, j, f.ask(j.Claim().Slot))
 }
 
-// Withdraw takes a waiter out of the line, or releases slot and worker if it was granted them meanwhile.
-func (f *Frontier[J]) Withdraw(w *Waiter) {
+// WaitAgain is WaitSlot for a job that has its slot and may not start: slot and worker are released once it stands in line,
+// since the slots forget one without work, and with it the gate that it waits at.
+func (f *Frontier[J]) WaitAgain(ctx context.Context, j J) error {
+	w := &waiter{granted: make(chan struct{})}
+	f.mu.Lock()
+	c := j.Claim()
+	w.ask = f.slots.Ask(c.Slot, w)
+	grant, from := c.drop()
+	f.release(grant, from, false)
+	f.mu.Unlock()
+	return f.stand(ctx, j, w)
+}
+
+// stand waits until a waiter has slot and worker, and gives them to the job.
+func (f *Frontier[J]) stand(ctx context.Context, j J, w *waiter) error {
+	err := w.wait(ctx)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.slots.Withdraw(w.ask) || w.grant == nil {
-		return
+	if err != nil {
+		f.withdraw(w)
+		return err
 	}
-	f.release(w.grant, w.worker, false)
+	c := j.Claim()
+	c.loan.lose()
+	f.give(c, w)
+	return nil
 }
 
 // HasSlot reports whether a job holds its slot.
@@ -171,21 +193,6 @@ func (f *Frontier[J]) Release(j J, unused bool) {
 	if grant != nil || from != noWorker {
 		f.release(grant, from, unused && from != noWorker)
 	}
-}
-
-// ReleaseSlot releases the slot of a job that waits for others, which may need it, and reports whether it had one. An inline
-// job releases its worker too: jobs that hold one while they wait for another could end up waiting for each other. A job of
-// the queue keeps it.
-func (f *Frontier[J]) ReleaseSlot(j J) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	c := j.Claim()
-	grant, from := c.drop()
-	if !c.Inline {
-		c.worker, from = from, noWorker
-	}
-	f.release(grant, from, false)
-	return grant != nil
 }
 
 // release releases a slot, unless nil, and a worker. The caller holds mu.

@@ -214,7 +214,7 @@ func (m *model) page(j *job) {
 		return
 	}
 	if m.chance(0.3) && j.crashes == 0 {
-		m.inline(j)
+		m.fetches(j)
 	}
 	if m.chance(0.5) { // its download is announced
 		if !m.IsStartable(j) {
@@ -301,23 +301,19 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// inline is a Fetch of a job that waits for it, and for its slot again.
-func (m *model) inline(caller *job) {
-	m.let(caller, 1, 0)
-	if !m.ReleaseSlot(caller) {
-		m.t.Error("the caller had no slot")
-	}
+// inline is an inline request, for which a job waits.
+func (m *model) inline() {
 	j := newJob(record{slot: fmt.Sprint("slot", int(m.random()*4))})
 	j.claim.Inline = true
 	m.ledger.Inline()
 	m.mu.Lock()
 	m.counts[0]++ // inline requests
 	m.mu.Unlock()
-	if !m.line(j, m.Ask(j.slot)) {
+	if !m.line(j, m.WaitSlot) {
 		m.settle(j, filtered)
 	} else if !m.Enter(j, "address "+j.slot[4:5], 2, true) {
 		m.let(j, 1, 0)
-		if m.line(j, m.AskAgain(j)) {
+		if m.line(j, m.WaitAgain) {
 			m.let(j, 1, 0)
 			m.Release(j, false)
 		}
@@ -338,25 +334,44 @@ func (m *model) inline(caller *job) {
 		m.Release(j, false)
 		m.settle(j, filtered)
 	}
-	for !m.line(caller, m.Ask(caller.slot)) {
+}
+
+// fetches is a callback that waits for inline requests side by side, and for its slot again.
+func (m *model) fetches(caller *job) {
+	m.let(caller, 1, 0)
+	var calls sync.WaitGroup
+	for range 1 + int(m.random()*2) {
+		m.BeginFetch(caller)
+		calls.Go(func() {
+			m.inline()
+			if !m.EndFetch(caller) {
+				return
+			}
+			if err := m.ReclaimSlot(m.t.Context(), caller); err != nil {
+				m.t.Error(err)
+			}
+		})
 	}
+	calls.Wait()
+	if !m.HasSlot(caller) {
+		m.t.Error("the caller has not its slot again")
+	}
+	m.hold(caller, 0)
 }
 
 // line waits until a job has its slot. It returns false if it has lost its patience.
-func (m *model) line(j *job, w *frontier.Waiter) bool {
-	var patience <-chan time.Time
+func (m *model) line(j *job, wait func(context.Context, *job) error) bool {
+	ctx := m.t.Context()
 	if m.chance(0.3) {
-		patience = time.After(time.Duration(m.random() * float64(10*time.Second)))
+		impatient, cancel := context.WithTimeout(ctx, time.Duration(m.random()*float64(10*time.Second)))
+		defer cancel()
+		ctx = impatient
 	}
-	select {
-	case <-w.Granted():
-		m.Keep(j, w)
-		m.hold(j, 0)
-		return true
-	case <-patience:
-		m.Withdraw(w)
+	if wait(ctx, j) != nil {
 		return false
 	}
+	m.hold(j, 0)
+	return true
 }
 
 // run crawls until nothing is open, or the crawl was stopped.
