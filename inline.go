@@ -1,24 +1,44 @@
 package tegenaria
 
 import (
-	"context"
 	"errors"
-	"slices"
-	"time"
+	"fmt"
+
+	"github.com/tegenaria/tegenaria/internal/frontier"
 )
+
+// maxNesting is how deep inline requests may nest: one that a middleware sends for another counts.
+const maxNesting = 8
+
+var errNesting = fmt.Errorf("Fetch is nested %d deep; does a middleware fetch for the requests that it sends itself?", maxNesting)
+
+// fetching is what a job has to do with inline requests.
+type fetching struct {
+	inCall  *frontier.Call[*job] // that an inline request belongs to
+	calls   frontier.Calls[*job] // for which the job stays open
+	place   frontier.Place       // among the parsers, which is lent while they wait
+	spooled []*Response          // of its inline requests: their files are removed when it ends; the job's mutex guards it
+}
+
+// Calls returns what the job keeps for the Lane.
+func (j *job) Calls() *frontier.Calls[*job] { return &j.calls }
+
+// Open opens the job for a call of Fetch. It returns false if it has settled already, or was abandoned.
+func (j *job) Open() bool { return !j.call.GivenUp() && j.tryOpen() }
 
 // fetchInline is Context.Fetch: one request and its redirects, in the goroutine of the caller, which waits
 // for it anyway.
 func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 	root := caller.job.root()
-	if rd.nesting(caller.job) >= maxNesting {
-		return nil, NewError(caller.CtxId, errNesting, ErrorWithRequest(r), ErrorWithStage(StageAccept))
+	call, err := rd.lane.Enter(root, caller.job.inCall)
+	if err != nil {
+		why := ErrOutputClosed
+		if err == frontier.ErrNested {
+			why = errNesting
+		}
+		return nil, NewError(caller.CtxId, why, ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
-	call := rd.enterFetch(root)
-	if call == nil {
-		return nil, NewError(caller.CtxId, ErrOutputClosed, ErrorWithRequest(r), ErrorWithStage(StageAccept))
-	}
-	defer call.leave()
+	defer rd.leave(call)
 	rd.crawl.frontier.BeginFetch(caller.job)
 	rd.places.Lend(&root.place)
 	resp, herr := rd.inlineChain(caller, call, r)
@@ -35,7 +55,7 @@ func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 }
 
 // inlineChain runs an inline request until it has a response that is no redirect, or fails.
-func (rd *reader) inlineChain(caller *Context, call *fetchCall, r *Request) (*Response, *HandleError) {
+func (rd *reader) inlineChain(caller *Context, call *frontier.Call[*job], r *Request) (*Response, *HandleError) {
 	from := emission{parent: caller.job}
 	for attempt := 0; ; {
 		j, herr := rd.inlineJob(caller, call, from, r, attempt)
@@ -47,7 +67,7 @@ func (rd *reader) inlineChain(caller *Context, call *fetchCall, r *Request) (*Re
 		case retry != nil:
 			rd.settleInline(j, Dropped, "retry")
 			attempt++
-			if err := waitFor(caller, retry.After); err != nil {
+			if err := frontier.Sleep(caller, retry.After); err != nil {
 				return resp, j.failure(StageDownload, err, nil)
 			}
 		case herr != nil:
@@ -61,7 +81,7 @@ func (rd *reader) inlineChain(caller *Context, call *fetchCall, r *Request) (*Re
 }
 
 // inlineJob passes the request through the filters of accept and makes a job of it.
-func (rd *reader) inlineJob(caller *Context, call *fetchCall, from emission, r *Request, attempt int) (*job, *HandleError) {
+func (rd *reader) inlineJob(caller *Context, call *frontier.Call[*job], from emission, r *Request, attempt int) (*job, *HandleError) {
 	c := rd.crawl
 	s := c.acceptor.scratch.Get().(*scratch)
 	defer c.acceptor.scratch.Put(s)
@@ -76,7 +96,7 @@ func (rd *reader) inlineJob(caller *Context, call *fetchCall, from emission, r *
 			err = errors.New(no.outcome.String() + ": " + no.reason)
 		}
 		herr := failed(err)
-		if call.count(nil) {
+		if rd.lane.Count(call) {
 			c.teller.settled(r, no.outcome, no.reason)
 			c.ledger.Settle(uint8(no.outcome), no.reason)
 			c.teller.failed(herr)
@@ -85,12 +105,12 @@ func (rd *reader) inlineJob(caller *Context, call *fetchCall, from emission, r *
 	}
 	rec.Attempt = attempt
 	j := newJob(c, rec)
-	j.caller, j.fetch, j.claim.Inline = caller.job, call, true
+	j.caller, j.call.Caller, j.inCall, j.claim.Inline = caller.job, &caller.job.call, call, true
 	r.Header = orEmpty(r.Header)
 	j.sent = r.clone() // there is none in its record
 	ctx.Request = r
 	j.begin(ctx)
-	if !call.count(j) {
+	if !rd.lane.Add(call, j, ctx.CtxId) {
 		return nil, failed(ErrOutputClosed)
 	}
 	return j, nil
@@ -163,7 +183,7 @@ func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *Handl
 		rd.settleInline(j, Fetched, "")
 		return resp, nil, nil, nil
 	}
-	if !rd.isAwaited(j) {
+	if !rd.lane.Awaits(j.root(), j) {
 		return resp, nil, herr, nil // it was given up, and that was told
 	}
 	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < c.limits.Attempts && rewind(j) {
@@ -243,6 +263,17 @@ func (rd *reader) inlineExchange(j *job) *HandleError {
 	}
 }
 
+// inLine notes that a job stands in line for its slot, until the func that it returns is called: downloads of the slot get the
+// memory that they wait for, and the clocks of the code that waits for the job stop.
+func (rd *reader) inLine(j *job) (over func()) {
+	served := rd.crawl.fetcher.bodies.Want(j.rec.Slot)
+	goesOn := rd.waitsForEngine(j)
+	return func() {
+		goesOn()
+		served()
+	}
+}
+
 // waitSlot stands in line for the job's slot and a worker of the lane.
 func (rd *reader) waitSlot(j *job) error {
 	if rd.crawl.frontier.HasSlot(j) {
@@ -279,44 +310,17 @@ func (rd *reader) settleInline(j *job, outcome Outcome, reason string) {
 // still.
 func (rd *reader) dropInline(j *job) { rd.endInline(j, j.asAccepted(), Failed, "abandoned") }
 
-// isAwaited reports whether a call of Fetch still waits for an inline request.
-func (rd *reader) isAwaited(j *job) bool {
-	root := j.root()
-	root.mu.Lock()
-	defer root.mu.Unlock()
-	return slices.Contains(root.inlines, j)
-}
-
 // endInline counts the end of an inline request, and reports it as r. It returns false if the request was given up
 // before.
 func (rd *reader) endInline(j *job, r *Request, outcome Outcome, reason string) bool {
-	c := rd.crawl
-	root := j.root()
-	root.mu.Lock()
-	i := slices.Index(root.inlines, j)
-	if i >= 0 {
-		root.inlines = slices.Delete(root.inlines, i, i+1)
-	}
-	root.mu.Unlock()
-	if i < 0 {
+	if !rd.lane.End(j.root(), j) {
 		return false
 	}
+	c := rd.crawl
 	c.frontier.Overrule(j)
 	c.teller.settled(r, outcome, reason)
 	c.ledger.Settle(uint8(outcome), reason)
 	return true
-}
-
-// waitFor waits, or returns the cause of ctx's end.
-func waitFor(ctx *Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx.Ctx)
-	}
 }
 
 func orEmpty(header map[string]string) map[string]string {
@@ -324,4 +328,37 @@ func orEmpty(header map[string]string) map[string]string {
 		return make(map[string]string)
 	}
 	return header
+}
+
+// leave ends a call of Fetch, and closes the job that it was for unless that was done because its code was abandoned.
+func (rd *reader) leave(call *frontier.Call[*job]) {
+	if rd.lane.Leave(call) {
+		call.Page().done()
+	}
+}
+
+// dropFetches ends all calls that are under way, and lets none begin: the crawl is over, and the jobs that wait for them can
+// be settled as they are. User code that was left behind may still be in one.
+func (rd *reader) dropFetches() {
+	for _, j := range rd.lane.Close() {
+		j.dropFetches()
+	}
+}
+
+// waitsForEngine stops the clocks of the user code that has called Fetch for the job, until the func it returns is
+// called: the engine makes it wait.
+func (rd *reader) waitsForEngine(j *job) (over func()) {
+	rd.crawl.watch.PauseCallers(&j.call)
+	return func() { rd.crawl.watch.ResumeCallers(&j.call) }
+}
+
+// reclaimSlot ends a Fetch of the job's ProcessRequest. The last of them waits until the job has its slot again.
+func (rd *reader) reclaimSlot(j *job) error {
+	if !rd.crawl.frontier.EndFetch(j) {
+		return nil
+	}
+	defer rd.inLine(j)()
+	rd.crawl.watch.Pause(&j.call)
+	defer rd.crawl.watch.Resume(&j.call)
+	return rd.crawl.frontier.ReclaimSlot(j.ctx, j)
 }

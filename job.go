@@ -2,7 +2,6 @@ package tegenaria
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,10 +17,9 @@ type job struct {
 	crawl     *crawl
 	rec       Record
 	ctx       *Context
-	sent      *Request   // its request before any callback had it; nil: that is in its record
-	caller    *job       // of an inline request: it lives and is settled with this one
-	fetch     *fetchCall // the call that makes an inline request
-	standsFor *job       // whose unfiltered requests it counts; nil: its own
+	sent      *Request // its request before any callback had it; nil: that is in its record
+	caller    *job     // of an inline request: it lives and is settled with this one
+	standsFor *job     // whose unfiltered requests it counts; nil: its own
 	emitted   emissions
 	failures  *failures // of an emission that was not accepted, see failedEmission
 
@@ -277,22 +275,18 @@ func (j *job) Abandon(l guard.Loss) {
 	j.crawl.reader.places.Release(&j.place)
 	if j.caller != nil {
 		j.crawl.reader.dropInline(j)
-		j.fetch.leave() // its caller may be a pipeline, whose item has been given up before
+		j.crawl.reader.leave(j.inCall) // its caller may be a pipeline, whose item has been given up before
 	}
 	j.dropFetches()
 }
 
 // dropFetches ends all calls of Fetch that are under way: they have no effect any more.
 func (j *job) dropFetches() {
-	j.mu.Lock()
-	fetches, inlines := j.fetches, slices.Clone(j.inlines)
-	j.fetches, j.dropped = 0, true
-	j.crawl.reader.lane.Remove(j)
-	j.mu.Unlock()
-	for _, inline := range inlines {
+	calls, awaited := j.crawl.reader.lane.Drop(j)
+	for _, inline := range awaited {
 		j.crawl.reader.dropInline(inline)
 	}
-	for range fetches {
+	for range calls {
 		j.done()
 	}
 }

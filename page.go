@@ -21,11 +21,14 @@ type reader struct {
 	parsers *parserTable
 	options parserOptions
 	places  *frontier.Parsers
-	lane    frontier.Lane[*job] // those that wait for a call of Fetch
+	lane    *frontier.Lane[*job] // those that wait for a call of Fetch
 }
 
 func newReader(c *crawl, parsers *parserTable) *reader {
-	return &reader{crawl: c, parsers: parsers, options: newParserOptions(c.limits), places: frontier.NewParsers(int(c.cfg.parseWorkers), c.cfg.concurrency)}
+	return &reader{
+		crawl: c, parsers: parsers, options: newParserOptions(c.limits),
+		places: frontier.NewParsers(int(c.cfg.parseWorkers), c.cfg.concurrency), lane: frontier.NewLane[*job](c.ledger, maxNesting),
+	}
 }
 
 // page takes a job from its slot to the end of its parser, in one goroutine: a body that a worker has just read is
@@ -152,6 +155,19 @@ func (rd *reader) callParser(j *job, parser Parser, items chan<- *ItemMeta, requ
 	defer j.closeRequests()
 	defer closeItems()
 	return guard.Protect(func() error { return parser(j.ctx, items, requests) })
+}
+
+// lendToWait lends the parser's place while it waits for memory, until it is reclaimed. It returns false if it must not
+// wait.
+func (rd *reader) lendToWait(j *job) bool {
+	if mustGetMemory(j) {
+		return false
+	}
+	lent := rd.places.Lend(&j.place)
+	if !lent {
+		_ = rd.places.Reclaim(j.ctx, &j.place) // it has lent nothing
+	}
+	return lent
 }
 
 // parserFailed obeys the verbs that a parser returned and hands the rest to the ErrorHandlers.

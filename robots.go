@@ -131,7 +131,7 @@ func (g robotsGate) passInline(j *job) (bool, error) {
 	case robotsgate.Later:
 		j.release()
 		defer g.crawl.reader.waitsForEngine(j)()
-		return false, waitFor(j.ctx, time.Until(look.At))
+		return false, frontier.Sleep(j.ctx, time.Until(look.At))
 	}
 	if err := g.ask(j); err != nil || j.call.GivenUp() {
 		return false, err

@@ -93,7 +93,7 @@ func (s *settler) endOf(j *job) ended {
 	if j.claim.HasReservation() { // its download was announced, and did not begin
 		s.crawl.frontier.Overrule(j)
 	}
-	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status}, ids: j.ids, job: j, died: j.died, flown: j.flown}
+	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status}, ids: j.calls.Names(), job: j, died: j.died, flown: j.flown}
 	if j.ctx != nil {
 		e.request, e.id = j.request(), j.id()
 	}

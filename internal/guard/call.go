@@ -13,6 +13,7 @@ import (
 type Call struct {
 	Owner  Owner      // is told when the code is slow or given up
 	Worker stage.Call // the pool worker that runs it, replaced when the code is given up; zero where the caller waits by itself
+	Caller *Call      // the code that this call is made by and for, and that waits for its end; nil: none waits
 	Life   Context    // is cancelled when the code has run too long; without a Parent nothing is cancelled
 
 	joined bool  // the watch knows it; belongs to the goroutine that runs it
@@ -254,6 +255,21 @@ func (w *Watch) Resume(c *Call) {
 	c.mu.Unlock()
 	if ok {
 		w.await(due)
+	}
+}
+
+// PauseCallers stops the clocks of the code that waits for a call, of the code that waits for that, and so on, until ResumeCallers:
+// the call waits for the engine.
+func (w *Watch) PauseCallers(c *Call) {
+	for caller := c.Caller; caller != nil; caller = caller.Caller {
+		w.Pause(caller)
+	}
+}
+
+// ResumeCallers ends a PauseCallers.
+func (w *Watch) ResumeCallers(c *Call) {
+	for caller := c.Caller; caller != nil; caller = caller.Caller {
+		w.Resume(caller)
 	}
 }
 
