@@ -174,26 +174,35 @@ func (a *acceptor) depthOf(from emission) int {
 	return from.parent.rec.Depth + 1
 }
 
-// record checks a request and makes its record; Data is in s and valid until s is reset.
-func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
+// identify returns the host and the fingerprint of a request, unless it is one that no crawl can send.
+func (a *acceptor) identify(s *scratch, ctx *Context) (host string, fingerprint Key, no *refusal) {
 	if ctx == nil || ctx.Request == nil {
-		return rec, &refusal{Failed, "accept", errNoRequest}
+		return "", Key{}, &refusal{Failed, "accept", errNoRequest}
 	}
 	r := ctx.Request
 	if r.err != nil {
-		return rec, &refusal{Failed, "accept", r.err}
+		return "", Key{}, &refusal{Failed, "accept", r.err}
 	}
 	if r.Header == nil {
 		r.Header = make(map[string]string)
 	}
-	host, no := a.checkURL(r)
-	if no != nil {
-		return rec, no
+	if host, no = a.checkURL(r); no != nil {
+		return "", Key{}, no
 	}
 	fingerprint, err := a.dupes.key(s.keyer, r)
 	if err != nil {
-		return rec, a.dupes.refusal(r, err)
+		return "", Key{}, a.dupes.refusal(r, err)
 	}
+	return host, fingerprint, nil
+}
+
+// record checks a request and makes its record; Data is in s and valid until s is reset.
+func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
+	host, fingerprint, no := a.identify(s, ctx)
+	if no != nil {
+		return rec, no
+	}
+	r := ctx.Request
 	retry := from.failed != nil && a.isRetry(s, from.failed, r, fingerprint)
 	rec.Depth = a.depthOf(from)
 	switch {
@@ -235,8 +244,8 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 		rec.NotBefore = r.notBefore
 	}
 	start := len(s.data)
-	s.data, rec.Live, err = a.codec.encode(s.data, ctx, ctx.CtxId != "")
-	if err != nil {
+	var err error
+	if s.data, rec.Live, err = a.codec.encode(s.data, ctx, ctx.CtxId != ""); err != nil {
 		return rec, &refusal{Failed, "accept", err}
 	}
 	rec.Data = s.data[start:len(s.data):len(s.data)]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
 // Context is one request on its way, and the smallest thing that is scheduled before the pipelines.
@@ -119,8 +120,8 @@ func (c *Context) resent() *Context {
 		return c
 	}
 	again := &Context{Request: c.Request}
-	if own, ok := c.Ctx.(*userContext); ok {
-		again.Ctx = own.user
+	if own, ok := c.Ctx.(*guard.Joint); ok {
+		again.Ctx = own.User
 	}
 	return again
 }

@@ -57,8 +57,8 @@ func newFetcher(c *crawl) (f *fetcher, err error) {
 func (f *fetcher) exchange(j *job) (herr *HandleError, alive, closed bool) {
 	c := f.crawl
 	ctx := j.ctx
-	if own, ok := ctx.Ctx.(*userContext); ok && own.user.Err() != nil { // it was given up while it waited
-		return j.failure(StageDownload, context.Cause(own.user), nil), true, false
+	if own, ok := ctx.Ctx.(*guard.Joint); ok && own.User.Err() != nil { // it was given up while it waited
+		return j.failure(StageDownload, context.Cause(own.User), nil), true, false
 	}
 	if len(f.middlewares) > 0 && !j.prepared && !c.guard(j, StageRequest, func() { herr = f.processRequest(j) }) {
 		return nil, false, false

@@ -12,20 +12,6 @@ const maxNesting = 8
 
 var errNesting = fmt.Errorf("Fetch is nested %d deep; does a middleware fetch for the requests that it sends itself?", maxNesting)
 
-// fetching is what a job has to do with inline requests.
-type fetching struct {
-	inCall  *frontier.Call[*job] // that an inline request belongs to
-	calls   frontier.Calls[*job] // for which the job stays open
-	place   frontier.Place       // among the parsers, which is lent while they wait
-	spooled []*Response          // of its inline requests: their files are removed when it ends; the job's mutex guards it
-}
-
-// Calls returns what the job keeps for the Lane.
-func (j *job) Calls() *frontier.Calls[*job] { return &j.calls }
-
-// Open opens the job for a call of Fetch. It returns false if it has settled already, or was abandoned.
-func (j *job) Open() bool { return !j.call.GivenUp() && j.tryOpen() }
-
 // fetchInline is Context.Fetch: one request and its redirects, in the goroutine of the caller, which waits
 // for it anyway.
 func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
@@ -106,7 +92,6 @@ func (rd *reader) inlineJob(caller *Context, call *frontier.Call[*job], from emi
 	rec.Attempt = attempt
 	j := newJob(c, rec)
 	j.caller, j.call.Caller, j.inCall, j.claim.Inline = caller.job, &caller.job.call, call, true
-	r.Header = orEmpty(r.Header)
 	j.sent = r.clone() // there is none in its record
 	ctx.Request = r
 	j.begin(ctx)
@@ -119,20 +104,11 @@ func (rd *reader) inlineJob(caller *Context, call *frontier.Call[*job], from emi
 // inlineRecord is record for a request that is never deduplicated and never stored.
 func (rd *reader) inlineRecord(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
 	c := rd.crawl
-	r := ctx.Request
-	if r == nil {
-		return rec, &refusal{Failed, "accept", errNoRequest}
-	}
-	if r.err != nil {
-		return rec, &refusal{Failed, "accept", r.err}
-	}
-	host, no := c.acceptor.checkURL(r)
+	host, _, no := c.acceptor.identify(s, ctx)
 	if no != nil {
 		return rec, no
 	}
-	if _, err := c.acceptor.dupes.key(s.keyer, r); err != nil {
-		return rec, c.acceptor.dupes.refusal(r, err)
-	}
+	r := ctx.Request
 	rec.Depth = from.parent.rec.Depth
 	r.Depth = rec.Depth
 	if no := c.acceptor.scope(from, r, host); no != nil {
@@ -321,13 +297,6 @@ func (rd *reader) endInline(j *job, r *Request, outcome Outcome, reason string) 
 	c.teller.settled(r, outcome, reason)
 	c.ledger.Settle(uint8(outcome), reason)
 	return true
-}
-
-func orEmpty(header map[string]string) map[string]string {
-	if header == nil {
-		return make(map[string]string)
-	}
-	return header
 }
 
 // leave ends a call of Fetch, and closes the job that it was for unless that was done because its code was abandoned.

@@ -67,6 +67,14 @@ type snapshot struct {
 	answer *Response
 }
 
+// fetching is what a job has to do with inline requests.
+type fetching struct {
+	inCall  *frontier.Call[*job] // that an inline request belongs to
+	calls   frontier.Calls[*job] // for which the job stays open
+	place   frontier.Place       // among the parsers, which is lent while they wait
+	spooled []*Response          // of its inline requests: their files are removed when it ends; the job's mutex guards it
+}
+
 // newJob makes the job of a record. Its request is decoded when it is fetched.
 func newJob(c *crawl, rec Record) *job {
 	j := &job{crawl: c, rec: rec, hold: fetch.Hold{Slot: rec.Slot}}
@@ -79,13 +87,10 @@ func newJob(c *crawl, rec Record) *job {
 // begin gives the job its Context: ctx as decoded, with a context of its own that ends with the crawl's
 // work, and with the user's if there is one.
 func (j *job) begin(ctx *Context) {
-	user := ctx.Ctx
 	j.call.Life.Parent = j.crawl.work
 	var own context.Context = &j.call.Life
-	if user != nil {
-		own = &userContext{own, user}
-		stop := context.AfterFunc(user, func() { j.call.Life.Cancel(context.Cause(user)) })
-		context.AfterFunc(own, func() { stop() })
+	if user := ctx.Ctx; user != nil {
+		own = j.call.Life.With(user)
 	}
 	ctx.Ctx, ctx.job = own, j
 	if ctx.CtxId == "" {
@@ -94,21 +99,6 @@ func (j *job) begin(ctx *Context) {
 	r := ctx.Request
 	r.Priority, r.Depth, r.Attempt = j.rec.Priority, j.rec.Depth, j.rec.Attempt
 	j.ctx = ctx
-}
-
-// userContext ends with the crawl's context and finds the user's values.
-type userContext struct {
-	context.Context
-	user context.Context
-}
-
-func (c *userContext) Deadline() (time.Time, bool) { return c.user.Deadline() }
-
-func (c *userContext) Value(key any) any {
-	if v := c.Context.Value(key); v != nil {
-		return v
-	}
-	return c.user.Value(key)
 }
 
 // root returns the job that this one is settled with.
@@ -226,6 +216,12 @@ func (j *job) requeue() {
 		j.done()
 	}
 }
+
+// Calls returns what the job keeps for the Lane.
+func (j *job) Calls() *frontier.Calls[*job] { return &j.calls }
+
+// Open opens the job for a call of Fetch. It returns false if it has settled already, or was abandoned.
+func (j *job) Open() bool { return !j.call.GivenUp() && j.tryOpen() }
 
 // Park keeps a job whose robots.txt another job asks for: it holds no worker, and its slot is parked.
 func (j *job) Park() {

@@ -73,3 +73,29 @@ func (l *Context) Err() error {
 	}
 	return context.Canceled
 }
+
+// Joint is a [Context] that a user's context bounds, too. Make one with [Context.With].
+type Joint struct {
+	context.Context
+	User context.Context
+}
+
+// With returns a context that ends with this one, which the end of the user's context cancels. It has the values of both, and the
+// user's deadline.
+func (l *Context) With(user context.Context) *Joint {
+	both := &Joint{l, user}
+	stop := context.AfterFunc(user, func() { l.Cancel(context.Cause(user)) })
+	context.AfterFunc(both, func() { stop() })
+	return both
+}
+
+// Deadline returns the user's.
+func (j *Joint) Deadline() (time.Time, bool) { return j.User.Deadline() }
+
+// Value looks key up in the Context, then in the user's.
+func (j *Joint) Value(key any) any {
+	if v := j.Context.Value(key); v != nil {
+		return v
+	}
+	return j.User.Value(key)
+}

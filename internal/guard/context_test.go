@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
@@ -47,5 +48,35 @@ func TestContext(t *testing.T) {
 		one.Cancel(context.Canceled)
 	}); n > 1 {
 		t.Errorf("%g allocations", n)
+	}
+}
+
+// A Joint ends with either of its contexts, for the reason of that one, and has the values of both.
+func TestContextWith(t *testing.T) {
+	type key string
+	own, theirs := errors.New("own"), errors.New("theirs")
+	for _, want := range []error{own, theirs} {
+		life := &guard.Context{Parent: context.WithValue(t.Context(), key("parent"), 1)}
+		user, cancel := context.WithCancelCause(context.WithValue(t.Context(), key("user"), 2))
+		at := time.Now().Add(time.Hour)
+		user, stop := context.WithDeadline(user, at)
+		defer stop()
+		both := life.With(user)
+		if both.Value(key("parent")) != 1 || both.Value(key("user")) != 2 || both.Value(key("none")) != nil {
+			t.Error("a value is lost")
+		}
+		if deadline, ok := both.Deadline(); !ok || !deadline.Equal(at) || both.Err() != nil {
+			t.Errorf("deadline %s, %v", deadline, both.Err())
+		}
+		if want == own {
+			life.Cancel(own)
+		} else {
+			cancel(theirs)
+		}
+		<-both.Done()
+		if got := context.Cause(both); got != want {
+			t.Errorf("the cause is %v, want %v", got, want)
+		}
+		cancel(nil)
 	}
 }

@@ -289,6 +289,35 @@ func TestWatchPausedFromTheBeginning(t *testing.T) {
 	})
 }
 
+// While a call waits for the engine, the clocks of all stand that wait for the call, and not its own.
+func TestWatchPausesCallers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := guard.NewWatch(guard.Config{Limit: 10 * time.Second, TooLate: tooLate})
+		var last *guard.Call
+		var all sync.WaitGroup
+		for i, want := range []time.Duration{70 * time.Second, 70 * time.Second, 10 * time.Second} {
+			o := newOwner()
+			call := &guard.Call{Owner: o, Caller: last}
+			call.Life.Parent = t.Context()
+			last = call
+			all.Go(func() {
+				w.Join(call)
+				defer w.Leave(call)
+				w.Run(call, "parse", nil, func() { <-call.Life.Done() })
+				if took := time.Since(o.began); took != want {
+					t.Errorf("the limit of call %d was over after %s, want %s", i, took, want)
+				}
+			})
+		}
+		pause(time.Second)
+		w.PauseCallers(last)
+		pause(time.Minute)
+		w.ResumeCallers(last)
+		all.Wait()
+		w.Close()
+	})
+}
+
 // Apart returns when the code has returned, or when its owner has been told that it was given up.
 func TestWatchApart(t *testing.T) {
 	for name, tt := range map[string]struct {
