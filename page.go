@@ -298,7 +298,7 @@ func answerOf(ctx *Context, herr *HandleError) (a frontier.Answer) {
 		a.Latency = max(time.Duration(resp.Delay*float64(time.Second))-resp.transfer.Body, 0)
 	}
 	if a.Refused {
-		a.After, _ = httpx.RetryAfter(firstHeader(resp.Header, "Retry-After"), time.Now())
+		a.After, _ = httpx.RetryAfter(fetch.FirstHeader(resp.Header, "Retry-After"), time.Now())
 	}
 	return a
 }

@@ -79,7 +79,7 @@ func (f *fetcher) redirectTarget(j *job) (*Request, error) {
 		return nil, &TooManyRedirectsError{URL: r.Url, Limit: r.MaxRedirects}
 	}
 	asked := urlx.MergeParams(r.Url, r.Params)
-	location := fetch.LocationURL(firstHeader(resp.Header, "Location"))
+	location := fetch.LocationURL(fetch.FirstHeader(resp.Header, "Location"))
 	target, err := urlx.Resolve(asked, location)
 	if err != nil {
 		return nil, &RequestError{URL: location, Field: "Location", Err: urlx.Cause(err)}
@@ -113,7 +113,7 @@ func (f *fetcher) extendChain(j *job, next *Request) error {
 		chain.filtered = c.cfg.filter && !next.doNotFilter && j.ctx.Request.method() == GET && j.rec.Key == own
 	}
 	chain.keys = append(slices.Clone(chain.keys), own)
-	chain.setCookie = chain.setCookie || firstHeader(j.ctx.Response().Header, "Set-Cookie") != ""
+	chain.setCookie = chain.setCookie || fetch.FirstHeader(j.ctx.Response().Header, "Set-Cookie") != ""
 	target, err := c.acceptor.dupes.key(s.keyer, next)
 	if err != nil {
 		return nil // the acceptor reports the error of the target

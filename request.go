@@ -10,6 +10,8 @@ import (
 	"net/url"
 	"slices"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/fetch"
 )
 
 // Methods are plain strings; these are the ones HTTP defines most uses of (RFC 9110 §9, RFC 5789).
@@ -324,7 +326,7 @@ func (r *Request) setDefaultHeader(name, value string) {
 	if r.Header == nil {
 		r.Header = make(map[string]string)
 	}
-	if _, ok := headerValue(r.Header, name); !ok {
+	if !fetch.HasHeader(r.Header, name) {
 		r.Header[name] = value
 	}
 }

@@ -192,7 +192,7 @@ func (r *Response) decodedLocked() ([]byte, error) {
 		return nil, err
 	}
 	if r.text == nil {
-		text, e, _, err := charset.DecodeCharged(body, firstHeader(r.Header, "Content-Type"), r.grow)
+		text, e, _, err := charset.DecodeCharged(body, fetch.FirstHeader(r.Header, "Content-Type"), r.grow)
 		if err != nil {
 			return nil, &selector.ParseError{Err: err}
 		}
@@ -237,7 +237,7 @@ func (r *Response) parse(text []byte) *selector.Document {
 	if j := r.job(); j != nil {
 		options = append(options, j.crawl.reader.options.of(text))
 	}
-	if isXML(firstHeader(r.Header, "Content-Type")) {
+	if isXML(fetch.FirstHeader(r.Header, "Content-Type")) {
 		options = append(options, selector.XML())
 	}
 	doc := selector.Parse(text, options...)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/charset"
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/selector"
@@ -147,7 +148,7 @@ func (r *Response) documentBase() (*urlx.Base, charset.Encoding, error) {
 	defer r.mu.Unlock()
 	r.sync()
 	encoding := charset.UTF8
-	markup := isHTML(firstHeader(r.Header, "Content-Type"))
+	markup := isHTML(fetch.FirstHeader(r.Header, "Content-Type"))
 	if r.base == nil {
 		url := r.URL
 		if markup {
@@ -189,32 +190,6 @@ func isXML(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
 	return media == "text/xml" || media == "application/xml" || strings.HasSuffix(media, "+xml") && media != "application/xhtml+xml"
-}
-
-// headerValue looks a name up in a request's header, whatever its case.
-func headerValue(header map[string]string, name string) (string, bool) {
-	if v, ok := header[name]; ok {
-		return v, true
-	}
-	for k, v := range header {
-		if strings.EqualFold(k, name) {
-			return v, true
-		}
-	}
-	return "", false
-}
-
-// firstHeader looks a name up in a response's header, whatever its case.
-func firstHeader(header map[string][]string, name string) string {
-	if v := header[name]; len(v) > 0 {
-		return v[0]
-	}
-	for k, v := range header {
-		if len(v) > 0 && strings.EqualFold(k, name) {
-			return v[0]
-		}
-	}
-	return ""
 }
 
 // What is made of a page (its tree and the index of that, its text, its list of links, the results of queries) counts in

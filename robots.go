@@ -238,7 +238,7 @@ func (g robotsGate) fetchRobots(j *job) (answer robotsAnswer, err error) {
 			answer.body, err = resp.beginning(internalBody)
 			return answer, err
 		}
-		url, err = urlx.Resolve(url, firstHeader(resp.Header, "Location"))
+		url, err = urlx.Resolve(url, fetch.FirstHeader(resp.Header, "Location"))
 		if scheme := urlx.Scheme(url); err != nil || scheme != "http" && scheme != "https" {
 			return robotsAnswer{status: http.StatusNotFound, copy: answer.copy}, nil
 		}

@@ -111,7 +111,7 @@ func (h *handiwork) check(url string, resp *Response) error {
 // saysEmpty reports whether a response says that it is meant to have no body.
 func saysEmpty(resp *Response) bool {
 	return resp.Status == http.StatusNoContent || resp.Status == http.StatusResetContent ||
-		strings.TrimSpace(firstHeader(resp.Header, "Content-Length")) == "0"
+		strings.TrimSpace(fetch.FirstHeader(resp.Header, "Content-Length")) == "0"
 }
 
 // internalRequest has the middlewares process a request, until one answers it.

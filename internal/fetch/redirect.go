@@ -14,15 +14,7 @@ func IsRedirect(status int, header map[string][]string) bool {
 	default:
 		return false
 	}
-	if v := header["Location"]; len(v) > 0 {
-		return v[0] != ""
-	}
-	for name, v := range header {
-		if len(v) > 0 && strings.EqualFold(name, "Location") {
-			return v[0] != ""
-		}
-	}
-	return false
+	return FirstHeader(header, "Location") != ""
 }
 
 // LocationURL returns the reference in a Location header. What is not UTF-8 is in a charset of the server's own: its
