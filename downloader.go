@@ -99,7 +99,8 @@ func (d *httpDownloader) fetch(ctx *Context) (*Response, error) {
 	resp.URL, resp.Delay, resp.ContentLength = answer.URL, answer.Took.Seconds(), int(answer.Length)
 	resp.ctx, resp.transfer = ctx, answer.Transfer
 	if answer.File != nil {
-		resp.Buffer, resp.view, resp.file, resp.readable = nil, nil, answer.File, d.limits.Body
+		resp.Buffer = nil
+		resp.page.AdoptSpool(answer.File, d.limits.Body)
 	}
 	return resp, err
 }

@@ -406,7 +406,7 @@ func TestDownloadSpool(t *testing.T) {
 		t.Errorf("after closeSpool: %v", err)
 	}
 	moved := mustDownload(t, d, NewRequest(server.URL+"/moved", HEAD, nil, RequestWithSpool()))
-	if moved.file != nil || moved.Buffer == nil || moved.ContentLength != 0 {
+	if moved.isSpooled() || moved.Buffer == nil || moved.ContentLength != 0 {
 		t.Errorf("a redirect was spooled: %+v", moved)
 	}
 	moved.closeSpool()

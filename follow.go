@@ -2,7 +2,6 @@ package tegenaria
 
 import (
 	"bytes"
-	"strings"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
@@ -89,23 +88,19 @@ func (o *output) holdRef(ref string) (open bool) {
 		return false
 	}
 	c := o.ctx.job.crawl
-	if o.held == nil || o.base == nil {
-		base, encoding, err := o.ctx.Response().documentBase()
+	if o.held == nil || o.base.IsZero() {
+		base, err := o.ctx.Response().base()
 		if err != nil {
 			c.acceptor.refuseRef(ref, "url")
 			return true
 		}
-		o.base, o.encoding = base, encoding
-	}
-	if strings.TrimSpace(ref) == "" {
-		c.acceptor.refuseRef(ref, "empty")
-		return true
+		o.base = base
 	}
 	s := o.hold()
 	var err error
-	s.url, err = o.base.Resolve(s.url[:0], encodedRef(ref, o.encoding))
+	s.url, err = o.base.Resolve(s.url[:0], ref)
 	if err != nil {
-		c.acceptor.refuseRef(ref, "url")
+		o.refuse(ref, err)
 		return true
 	}
 	c.acceptor.addPlain(s, o.ctx.job, s.url)

@@ -265,7 +265,7 @@ func (rd *reader) settleInline(j *job, outcome Outcome, reason string) {
 	if !j.call.GivenUp() {
 		resp = j.ctx.Response()
 	}
-	spooled := resp != nil && resp.file != nil
+	spooled := resp != nil && resp.isSpooled()
 	root, r := j.root(), j.request()
 	if root.isHeld() { // it is the caller's, too
 		r = j.asAccepted()

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"sync"
 
-	"github.com/tegenaria/tegenaria/html/charset"
 	"github.com/tegenaria/tegenaria/internal/funcname"
+	"github.com/tegenaria/tegenaria/internal/page"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
 )
@@ -29,13 +29,12 @@ type output struct {
 
 	mu     sync.RWMutex // held for reading while something is sent; taken before holding
 	closed bool         // written with both mutexes
+	listed bool         // the job knows it; guarded by holding
 
-	holding  sync.Mutex       // guards the fields below; all that a plain reference takes
-	held     *scratch         // references that the cache has not been asked about yet; nil if there are none
-	base     *urlx.Base       // that they were resolved against
-	encoding charset.Encoding // of the page
-	listed   bool             // the job knows it
-	older    *output          // that the job knows
+	holding sync.Mutex // guards the fields below; all that a plain reference takes
+	held    *scratch   // references that the cache has not been asked about yet; nil if there are none
+	base    page.Base  // that they were resolved against
+	older   *output    // that the job knows
 }
 
 // Handle makes a Parser of a func that sees the response and sends by an Output. ctx is the request's
@@ -191,7 +190,7 @@ func (o *output) refuse(ref string, err error) {
 	}
 	reason := "url"
 	switch {
-	case errors.Is(err, errEmptyRef):
+	case errors.Is(err, page.ErrEmptyRef):
 		reason = "empty"
 	case errors.Is(err, errScheme):
 		reason = "scheme"

@@ -12,6 +12,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/httpx"
+	"github.com/tegenaria/tegenaria/internal/page"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -19,14 +20,14 @@ import (
 type reader struct {
 	crawl   *crawl
 	parsers *parserTable
-	options parserOptions
+	bounds  page.Bounds // of what is made of a page
 	places  *frontier.Parsers
 	lane    *frontier.Lane[*job] // those that wait for a call of Fetch
 }
 
 func newReader(c *crawl, parsers *parserTable) *reader {
 	return &reader{
-		crawl: c, parsers: parsers, options: newParserOptions(c.limits),
+		crawl: c, parsers: parsers, bounds: page.NewBounds(c.limits.Nodes, c.limits.Attributes, c.limits.Body, c.limits.BodiesInFlight),
 		places: frontier.NewParsers(int(c.cfg.parseWorkers), c.cfg.concurrency), lane: frontier.NewLane[*job](c.ledger, maxNesting),
 	}
 }

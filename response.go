@@ -2,18 +2,14 @@ package tegenaria
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"sync"
-	"sync/atomic"
 
-	"github.com/tegenaria/tegenaria/html/charset"
 	"github.com/tegenaria/tegenaria/internal/fetch"
-	"github.com/tegenaria/tegenaria/internal/jsonsize"
-	"github.com/tegenaria/tegenaria/internal/multiread"
+	"github.com/tegenaria/tegenaria/internal/page"
 	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/selector"
 )
 
@@ -32,19 +28,7 @@ type Response struct {
 	ctx      *Context
 	req      *Request
 	transfer *Transfer
-	readable int64        // largest spooled body that is read into memory
-	made     atomic.Int64 // bytes that are made of the body, see grow
-	copies   fetch.Copies // of them: the largest copy that was handed out
-
-	mu   sync.Mutex // guards the fields below
-	body []byte
-	view *bytes.Buffer // the Buffer that body belongs to
-	file *multiread.Body
-	read []byte           // the bytes of file, nil until asked for
-	text []byte           // the decoded body, nil until asked
-	enc  charset.Encoding // that it was decoded from
-	doc  *selector.Document
-	base *urlx.Base
+	page     page.Page // its lock guards the fields above while the engine changes them
 }
 
 // NewResponse makes a response by hand, for downloaders and tests. It keeps body.
@@ -61,7 +45,7 @@ func NewResponse(req *Request, status int, header map[string][]string, body []by
 		r.URL = req.Url
 	}
 	r.Buffer, r.ContentLength = &both.buffer, len(body)
-	r.adopt()
+	r.page.Adopt(r.Buffer)
 	return r
 }
 
@@ -73,133 +57,30 @@ func (r *Response) Request() *Request { return r.req }
 
 // SetBody replaces the body, Buffer and ContentLength. It keeps body.
 func (r *Response) SetBody(body []byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.page.Lock()
+	defer r.page.Unlock()
 	r.Buffer = bytes.NewBuffer(body[:len(body):len(body)])
-	r.adopt()
+	r.page.Adopt(r.Buffer)
 	r.ContentLength = len(body)
-}
-
-// adopt makes the present Buffer the body. The caller holds mu.
-func (r *Response) adopt() {
-	r.view = r.Buffer
-	r.body = nil
-	if r.Buffer != nil {
-		r.body = r.Buffer.Bytes()
-		if r.file != nil { // of a spooled body that is replaced
-			r.file.Close()
-			r.file = nil
-		}
-	}
-	r.read, r.text, r.enc, r.doc, r.base = nil, nil, charset.UTF8, nil, nil
-}
-
-// sync takes over a Buffer that user code has set. The caller holds mu.
-func (r *Response) sync() {
-	if r.Buffer != r.view {
-		r.adopt()
-	}
 }
 
 // Bytes returns the body as it was sent, content coding removed. It must not be changed. It is nil for a spooled body,
 // whatever its size: [Response.Reader] reads that.
-func (r *Response) Bytes() []byte {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sync()
-	return r.body
-}
+func (r *Response) Bytes() []byte { return r.page.Bytes((*pageHost)(r)) }
 
 // String returns the body as a string, without decoding its charset. A spooled body that cannot be read is a panic, as
 // with [Response.CSS].
-func (r *Response) String() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	body, err := r.inMemory()
-	if err == nil {
-		err = r.growCopy(0, int64(len(body)))
-	}
-	if err != nil {
-		panic(err)
-	}
-	return string(body)
-}
-
-// inMemory returns the body; a spooled one is read into memory. The error is a [*BodyTooLargeError], or one of the
-// file: it is closed once the request has settled. The caller holds mu.
-func (r *Response) inMemory() ([]byte, error) {
-	r.sync()
-	if r.file == nil {
-		return r.body, nil
-	}
-	if body, ok := r.file.Bytes(); ok {
-		return body, nil
-	}
-	if r.read != nil {
-		return r.read, nil
-	}
-	size := r.file.Len()
-	if size > r.readable {
-		return nil, &BodyTooLargeError{URL: r.URL, Limit: r.readable}
-	}
-	body := make([]byte, size)
-	if _, err := io.ReadFull(r.file.Reader(), body); err != nil {
-		return nil, fmt.Errorf("tegenaria: reading the spooled body of %s: %w", urlx.Redact(r.URL), err)
-	}
-	if r.ctx != nil && r.ctx.job != nil && r.ctx.job.crawl != nil { // the file is open: the request has not settled
-		r.ctx.job.crawl.fetcher.bodies.Add(r.ctx.hold(), size)
-	}
-	r.read = body
-	return body, nil
-}
+func (r *Response) String() string { return r.page.String((*pageHost)(r)) }
 
 // Reader returns a new independent reader of the body from its beginning, in memory or spooled.
-func (r *Response) Reader() io.ReadCloser {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sync()
-	if r.file != nil {
-		return r.file.Reader()
-	}
-	return multiread.New(r.body).Reader()
-}
+func (r *Response) Reader() io.ReadCloser { return r.page.Reader((*pageHost)(r)) }
 
 // Text returns the body decoded to UTF-8, as browsers decode it (WHATWG Encoding and HTML §13.2.3.2):
 // by its byte order mark, the charset of Content-Type, or what the document declares; a body that says
 // nothing and is valid UTF-8 is UTF-8. Bytes that cannot be decoded become U+FFFD. See package html/charset
 // for the rest. The error is that of a spooled body, a [*BodyTooLargeError] above Limits.Body, or one of its file, which
 // is closed once the request has settled; or a [*selector.ParseError], where the text finds no memory.
-func (r *Response) Text() (string, error) {
-	text, err := r.decoded()
-	if err == nil {
-		err = r.growCopy(0, int64(len(text)))
-	}
-	if err != nil {
-		return "", err
-	}
-	return string(text), nil
-}
-
-func (r *Response) decoded() ([]byte, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.decodedLocked()
-}
-
-func (r *Response) decodedLocked() ([]byte, error) {
-	body, err := r.inMemory()
-	if err != nil {
-		return nil, err
-	}
-	if r.text == nil {
-		text, e, _, err := charset.DecodeCharged(body, fetch.FirstHeader(r.Header, "Content-Type"), r.grow)
-		if err != nil {
-			return nil, &selector.ParseError{Err: err}
-		}
-		r.text, r.enc = text, e
-	}
-	return r.text, nil
-}
+func (r *Response) Text() (string, error) { return r.page.Text((*pageHost)(r)) }
 
 // CSS selects nodes of the body, which is parsed at most once, at the first call of CSS or XPath: as XML
 // if its Content-Type says so (text/xml, application/rss+xml …; XHTML is read as HTML), else as HTML. See
@@ -216,36 +97,7 @@ func (r *Response) CSS(query string) *selector.Selection { return r.document().C
 // XPath selects nodes of the body by an XPath 1.0 expression, with the rules of CSS.
 func (r *Response) XPath(expr string) *selector.Selection { return r.document().XPath(expr) }
 
-func (r *Response) document() *selector.Document {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sync()
-	if r.doc == nil {
-		text, err := r.decodedLocked()
-		if err != nil {
-			panic(err)
-		}
-		r.doc = r.parse(text)
-	}
-	return r.doc
-}
-
-// parse parses the decoded body as the type that the Content-Type names.
-func (r *Response) parse(text []byte) *selector.Document {
-	var room [3]selector.Option
-	options := append(room[:0], selector.For((*pageHost)(r)))
-	if j := r.job(); j != nil {
-		options = append(options, j.crawl.reader.options.of(text))
-	}
-	if isXML(fetch.FirstHeader(r.Header, "Content-Type")) {
-		options = append(options, selector.XML())
-	}
-	doc := selector.Parse(text, options...)
-	if err := doc.Err(); err != nil {
-		panic(err)
-	}
-	return doc
-}
+func (r *Response) document() *selector.Document { return r.page.Document((*pageHost)(r)) }
 
 // Json decodes a JSON object. It is nil if the body is anything else; [Response.Decode] says why.
 func (r *Response) Json() map[string]any {
@@ -260,61 +112,63 @@ func (r *Response) Json() map[string]any {
 // the page: the error of a body that takes too much is a [*selector.ParseError]. A decoder of encoding/json that reads
 // [Response.Reader] takes less, value by value. A spooled body is read into memory, as for [Response.CSS].
 func (r *Response) Decode(v any) error {
-	if err := r.decodeJSON(v); err != nil {
+	if err := r.page.DecodeJSON((*pageHost)(r), v); err != nil {
 		return fmt.Errorf("tegenaria: decoding the JSON of %s: %w", urlx.Redact(r.URL), err)
 	}
 	return nil
 }
 
-func (r *Response) decodeJSON(v any) error {
-	r.mu.Lock()
-	body, err := r.inMemory()
-	r.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	if len(body) > smallPage {
-		if err := r.growCopy(0, jsonsize.Of(body, v)); err != nil {
-			return err
-		}
-	}
-	// Unmarshal reads all before it touches v. The decoder has the better error.
-	err = json.Unmarshal(body, v)
-	if wrong := (*json.SyntaxError)(nil); !errors.As(err, &wrong) || len(body) > fetch.Uncharged {
-		return err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	if err := decoder.Decode(v); err != nil {
-		return err
-	}
-	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("more than one value")
-	}
-	return nil
+// Links returns the page's links in document order, each URL once. The options know its encoding and,
+// for links.Everything, its header. See package links for them. A spooled body that cannot be read is a panic, as with
+// [Response.CSS].
+func (r *Response) Links(opts ...links.Option) []links.Link {
+	return r.page.Links((*pageHost)(r), opts)
 }
 
-// hasBody reports whether the response has a body, in memory or spooled.
-func (r *Response) hasBody() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sync()
-	return len(r.body) > 0 || r.file != nil && r.file.Len() > 0
+// Follow makes a GET request of a reference found in the page, resolved against the document's base
+// as browsers do.
+func (r *Response) Follow(ref string, opts ...RequestOption) (*Request, error) {
+	url, err := r.page.Resolve((*pageHost)(r), ref)
+	if wrong := (*page.RefError)(nil); errors.As(err, &wrong) {
+		return nil, &RequestError{URL: wrong.URL, Field: "Url", Err: wrong.Err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return NewRequest(url, GET, nil, opts...), nil
 }
+
+// eachLink calls yield for each link of the page until it returns false, see [links.Each].
+func (r *Response) eachLink(opts []links.Option, yield func(*links.Ref) bool) {
+	r.page.EachLink((*pageHost)(r), opts, yield)
+}
+
+// base returns what references in the page are resolved against.
+func (r *Response) base() (page.Base, error) { return r.page.Base((*pageHost)(r)) }
+
+// hasBody reports whether the response has a body, in memory or spooled.
+func (r *Response) hasBody() bool { return !r.page.IsEmpty((*pageHost)(r)) }
 
 // beginning returns so many bytes of the body, or all of them if there are fewer.
 func (r *Response) beginning(most int) ([]byte, error) {
-	if body := r.Bytes(); len(body) > 0 {
-		return body[:min(len(body), most)], nil
-	}
-	reader := r.Reader()
-	defer reader.Close()
-	return io.ReadAll(io.LimitReader(reader, int64(most)))
+	return r.page.Beginning((*pageHost)(r), most)
 }
+
+// isSpooled reports whether the body is a file, which closeSpool has to close.
+func (r *Response) isSpooled() bool {
+	r.page.Lock()
+	defer r.page.Unlock()
+	return r.page.IsSpooled()
+}
+
+// closeSpool removes the file of a spooled body; its readers fail from then on. The engine calls it when the request has
+// settled.
+func (r *Response) closeSpool() { r.page.CloseSpool() }
 
 // complete fills in the fields that a response made by hand lacks.
 func (r *Response) complete(ctx *Context) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	r.page.Lock()
+	defer r.page.Unlock()
 	r.ctx, r.req = ctx, ctx.Request
 	if r.Header == nil {
 		r.Header = make(map[string][]string)
@@ -322,21 +176,10 @@ func (r *Response) complete(ctx *Context) {
 	if r.URL == "" {
 		r.URL = ctx.Request.Url
 	}
-	if r.Buffer == nil && r.file == nil {
+	if r.Buffer == nil && !r.page.IsSpooled() {
 		r.Buffer = new(bytes.Buffer)
 	}
-	r.sync()
-}
-
-// closeSpool gives back the file of a spooled body; its readers fail from then on. The engine calls it
-// when the request has settled.
-func (r *Response) closeSpool() {
-	r.mu.Lock()
-	file := r.file
-	r.mu.Unlock()
-	if file != nil {
-		file.Close()
-	}
+	r.page.Sync((*pageHost)(r))
 }
 
 // Transfer returns how the response came. It is never nil: all of it is zero if the engine's own downloader did not bring
@@ -347,3 +190,83 @@ func (r *Response) Transfer() *Transfer {
 	}
 	return r.transfer
 }
+
+// job returns the job that the response belongs to, nil outside a run.
+func (r *Response) job() *job {
+	if r.ctx == nil || r.ctx.job == nil || r.ctx.job.crawl == nil {
+		return nil
+	}
+	return r.ctx.job
+}
+
+// pageHost is a Response as package page needs it.
+type pageHost Response
+
+// Given returns the fields that users may change.
+func (h *pageHost) Given() page.Given {
+	return page.Given{URL: h.URL, Header: h.Header, Buffer: h.Buffer}
+}
+
+// ContentType returns the value of that field of the header.
+func (h *pageHost) ContentType() string { return fetch.FirstHeader(h.Header, "Content-Type") }
+
+// Unreadable returns the error of a spooled body that cannot be read into memory.
+func (h *pageHost) Unreadable(limit int64, cause error) error {
+	if cause == nil {
+		return &BodyTooLargeError{URL: h.URL, Limit: limit}
+	}
+	return fmt.Errorf("tegenaria: reading the spooled body of %s: %w", urlx.Redact(h.URL), cause)
+}
+
+// Run returns the share of the request in the memory of its crawl, nil outside a run.
+func (h *pageHost) Run() page.Run {
+	if j := (*Response)(h).job(); j != nil {
+		return (*pageShare)(j)
+	}
+	return nil
+}
+
+// What is made of a page (its tree and the index of that, its text, its list of links, the results of queries) counts in
+// Limits.BodiesInFlight with the page's body, and is given back with it. A parser waits for room as a download does. It
+// lends its place among the parsers meanwhile: so the one request that may go over the bound always finds a place to
+// be parsed, and no two wait for each other. Code that another part may wait for does not wait itself: a parser
+// whose page has items in the pipelines or a Fetch under way, and all code that is no parser.
+
+// pageShare is a job as the share of a request in the memory of its crawl.
+type pageShare job
+
+// Bounds returns the bounds of all pages of the crawl.
+func (s *pageShare) Bounds() *page.Bounds { return &s.crawl.reader.bounds }
+
+// Add counts bytes of a spooled body that was read into memory.
+func (s *pageShare) Add(n int64) { s.crawl.fetcher.bodies.Add(&(*job)(s).root().hold, n) }
+
+// Grow adds n bytes to the share of the request, or gives them back. A parser waits for them.
+func (s *pageShare) Grow(n int64) error {
+	j := (*job)(s)
+	c, root := j.crawl, j.root()
+	hold := &root.hold
+	if n <= 0 {
+		c.fetcher.bodies.Shrink(hold, -n)
+		return nil
+	}
+	if c.fetcher.bodies.TryGrow(hold, n) {
+		return nil
+	}
+	if j != root || !c.reader.lendToWait(j) {
+		c.fetcher.bodies.Add(hold, n)
+		return nil
+	}
+	c.watch.Pause(&j.call)
+	err := c.fetcher.bodies.GrowUnless(j.ctx, hold, n, func() bool { return mustGetMemory(j) })
+	back := c.reader.places.Reclaim(j.ctx, &j.place)
+	c.watch.Resume(&j.call)
+	if err == nil {
+		err = back
+	}
+	return err
+}
+
+// mustGetMemory reports whether other code may wait for the parser while it waits for memory: an item of the page is in the
+// pipelines, or a Fetch of it is under way. Another goroutine of the parser may have begun that; tryOpen ends the waiting.
+func mustGetMemory(j *job) bool { return j.open.Load() > 1 }

@@ -57,7 +57,6 @@ var plan = map[string]floor{
 	"internal/guard":      cellar,
 	"internal/httpx":      cellar,
 	"internal/garbage":    cellar,
-	"internal/jsonsize":   cellar,
 	"internal/cookiejar":  cellar,
 	"internal/fetch":      cellar,
 	"internal/frontier":   cellar,
@@ -70,6 +69,9 @@ var plan = map[string]floor{
 	"links":    annex,
 	"sitemap":  annex,
 	"robots":   annex,
+
+	"internal/page":     annex, // and not cellar: it stands on html, selector and links
+	"internal/jsonsize": annex, // because page stands on it
 
 	"internal/archtest":    helper,
 	"internal/israce":      helper,

@@ -14,6 +14,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/page"
 )
 
 // pages drives the budget as a crawl does: workers download, take a place among the parsers, make something of the page,
@@ -38,6 +39,9 @@ func (p *pages) look() {
 		most = p.most.Load()
 	}
 }
+
+// growPage asks for the memory of something that is made of a page.
+func growPage(r *Response, n int64) error { return r.page.Grow((*pageHost)(r), n) }
 
 // pause waits in the time of the test.
 func pause(d time.Duration) { <-time.NewTimer(d).C }
@@ -79,12 +83,12 @@ func (p *pages) page(rng *rand.Rand) error {
 		}
 		if p.busy && rng.IntN(3) == 0 { // an item, whose pipeline reads the page; the parser waits for it
 			j.open.Add(1)
-			if err := resp.grow(10); err != nil {
+			if err := growPage(resp, 10); err != nil {
 				return err
 			}
 			j.open.Add(-1)
 		}
-		if err := grow(1+rng.Int64N(pagesMade/3), resp.grow); err != nil {
+		if err := grow(1+rng.Int64N(pagesMade/3), func(n int64) error { return growPage(resp, n) }); err != nil {
 			return err
 		}
 	}
@@ -95,7 +99,7 @@ func (p *pages) page(rng *rand.Rand) error {
 func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	work, cancel := context.WithCancelCause(t.Context())
 	p.ctx = work
-	c := &crawl{began: time.Now(), contexts: contexts{work: work}, fetcher: &fetcher{bodies: fetch.NewBudget(pagesBound, nil)}, reader: &reader{places: frontier.NewParsers(parsers, workers)}}
+	c := &crawl{began: time.Now(), contexts: contexts{work: work}, fetcher: &fetcher{bodies: fetch.NewBudget(pagesBound, nil)}, reader: &reader{bounds: page.NewBounds(0, 0, pagesBody, pagesBound), places: frontier.NewParsers(parsers, workers)}}
 	c.reader.crawl = c
 	c.cfg.concurrency = workers
 	c.limits = Limits{BodiesInFlight: pagesBound, Body: pagesBody}
@@ -148,29 +152,29 @@ func TestH01WaitingParsersEnd(t *testing.T) {
 // One page may take so much and no more; what is made of a page that has settled counts nowhere. A hold that can grow after
 // its release makes it fail.
 func TestH01OnePageHasABound(t *testing.T) {
-	c := &crawl{began: time.Now(), contexts: contexts{work: t.Context()}, fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, reader: &reader{places: frontier.NewParsers(1, 0)}, limits: Limits{BodiesInFlight: 1000, Body: 600}}
+	c := &crawl{began: time.Now(), contexts: contexts{work: t.Context()}, fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, reader: &reader{bounds: page.NewBounds(0, 0, 600, 1000), places: frontier.NewParsers(1, 0)}, limits: Limits{BodiesInFlight: 1000, Body: 600}}
 	c.reader.crawl = c
 	c.watch = guard.NewWatch(guard.Config{})
 	j := newJob(c, Record{})
 	j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: t.Context(), job: j}
 	resp := &Response{ctx: j.ctx}
-	if err := resp.grow(1200); err != nil || c.fetcher.bodies.Used() != 1200 {
+	if err := growPage(resp, 1200); err != nil || c.fetcher.bodies.Used() != 1200 {
 		t.Fatalf("%d bytes are used, %v", c.fetcher.bodies.Used(), err)
 	}
 	var limit *html.LimitError
-	if err := resp.grow(1); !errors.As(err, &limit) || limit.Limit != 1200 || c.fetcher.bodies.Used() != 1200 {
+	if err := growPage(resp, 1); !errors.As(err, &limit) || limit.Limit != 1200 || c.fetcher.bodies.Used() != 1200 {
 		t.Errorf("%v, %d bytes are used", err, c.fetcher.bodies.Used())
 	}
-	if err := resp.grow(-200); err != nil || c.fetcher.bodies.Used() != 1000 {
+	if err := growPage(resp, -200); err != nil || c.fetcher.bodies.Used() != 1000 {
 		t.Errorf("%v, %d bytes are used", err, c.fetcher.bodies.Used())
 	}
 	c.fetcher.bodies.Release(&j.hold)
 	for _, n := range []int64{100, -100, 50} {
-		if err := resp.grow(n); err != nil || c.fetcher.bodies.Used() != 0 {
+		if err := growPage(resp, n); err != nil || c.fetcher.bodies.Used() != 0 {
 			t.Errorf("after the end: %v, %d bytes are used", err, c.fetcher.bodies.Used())
 		}
 	}
-	if (&Response{}).grow(1<<60) != nil {
+	if growPage(&Response{}, 1<<60) != nil {
 		t.Error("a response outside of a crawl has a bound")
 	}
 }
@@ -180,7 +184,7 @@ func TestH01OnePageHasABound(t *testing.T) {
 // call Budget.Hurry.
 func TestH01WaitEndsWhenAnItemIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &crawl{began: time.Now(), contexts: contexts{work: t.Context()}, fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, reader: &reader{places: frontier.NewParsers(2, 2)}, limits: Limits{BodiesInFlight: 1000, Body: 600}}
+		c := &crawl{began: time.Now(), contexts: contexts{work: t.Context()}, fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, reader: &reader{bounds: page.NewBounds(0, 0, 600, 1000), places: frontier.NewParsers(2, 2)}, limits: Limits{BodiesInFlight: 1000, Body: 600}}
 		c.reader.crawl = c
 		c.cfg.concurrency = 2
 		c.watch = guard.NewWatch(guard.Config{})
@@ -194,11 +198,11 @@ func TestH01WaitEndsWhenAnItemIsSent(t *testing.T) {
 		}
 		large, largeResp := page()
 		j, resp := page()
-		if err := largeResp.grow(1100); err != nil {
+		if err := growPage(largeResp, 1100); err != nil {
 			t.Fatal(err)
 		}
 		done := make(chan error, 1)
-		go func() { done <- resp.grow(100) }()
+		go func() { done <- growPage(resp, 100) }()
 		synctest.Wait()
 		if !c.fetcher.bodies.IsShort() {
 			t.Fatal("it does not wait")

@@ -1,4 +1,4 @@
-package fetch
+package page
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 // Small copies cost nothing, of the others the largest counts once. What grow refuses does not count. It fails if a second copy
 // of the same size counts again.
 func TestCopies(t *testing.T) {
-	var c Copies
+	var c copies
 	held, full := int64(0), false
 	refused := errors.New("refused")
 	grow := func(n int64) error {
@@ -22,16 +22,16 @@ func TestCopies(t *testing.T) {
 	for _, step := range []struct{ from, to, want int64 }{
 		{0, 256 * k, 0}, {0, 300 * k, 300 * k}, {0, 300 * k, 300 * k}, {0, 260 * k, 300 * k}, {300 * k, 500 * k, 500 * k}, {0, 700 * k, 700 * k},
 	} {
-		if err := c.Grow(step.from, step.to, grow); err != nil || held != step.want {
+		if err := c.grow(step.from, step.to, grow); err != nil || held != step.want {
 			t.Fatalf("from %d to %d: %d bytes, %v, want %d", step.from, step.to, held, err, step.want)
 		}
 	}
 	full = true
-	if err := c.Grow(0, 900*k, grow); err != refused {
+	if err := c.grow(0, 900*k, grow); err != refused {
 		t.Fatal(err)
 	}
 	full = false
-	if err := c.Grow(0, 700*k, grow); err != nil || held != 700*k {
+	if err := c.grow(0, 700*k, grow); err != nil || held != 700*k {
 		t.Fatalf("after a refusal: %d bytes, %v", held, err)
 	}
 }
