@@ -67,8 +67,8 @@ func EngineWithSchedulerNum(schedulerNum uint) EngineOption {
 	return func(e *SpiderEngine) { e.config.parseWorkers = schedulerNum }
 }
 
-// EngineWithReadCacheNum sets how many workers read the cache at a time (default 1; more help only a cache that is
-// slow to read, as the one in memory is not: it lets in one after the other).
+// EngineWithReadCacheNum sets how many workers read the cache at a time (default 1). More than one helps only if the cache is
+// slow to read. The cache in memory is not, and lets in one after the other.
 func EngineWithReadCacheNum(cacheReadNum uint) EngineOption {
 	return func(e *SpiderEngine) { e.config.readers = cacheReadNum }
 }

@@ -34,8 +34,8 @@ type Politeness struct {
 	Overrides map[string]SlotPolicy // for some slots: this instead of Delay, Jitter, PerSlot and MaxPages
 
 	AutoThrottle  *AutoThrottle // delays that follow the latency of the answers (nil: none)
-	MaxRetryAfter time.Duration // of a longer Retry-After only so much is obeyed (0: 1 h)
-	MaxCrawlDelay time.Duration // of a longer Crawl-delay in robots.txt only so much is obeyed (0: 30 s)
+	MaxRetryAfter time.Duration // the longest Retry-After that is honoured; a longer one counts as this (0: 1 h)
+	MaxCrawlDelay time.Duration // the longest Crawl-delay of robots.txt that is honoured; a longer one counts as this (0: 30 s)
 
 	IgnoreRobots bool           // do not ask for robots.txt
 	UserAgent    string         // sent where a request names none, and matched in robots.txt ("": tegenaria/VERSION)
