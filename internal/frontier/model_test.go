@@ -159,8 +159,16 @@ func (m *model) putBack(j *job) {
 	m.let(j, 1, 1)
 	m.over(j)
 	if !m.PutBack(j) {
-		m.ledger.PutBack()
+		m.stopped(j)
 	}
+}
+
+// stopped ends a job that a stopped crawl leaves undone. The page that is reserved for it is nobody's any more.
+func (m *model) stopped(j *job) {
+	if j.claim.HasReservation() {
+		m.Overrule(j)
+	}
+	m.ledger.PutBack()
 }
 
 // work is one worker.
@@ -204,7 +212,7 @@ func (m *model) page(j *job) {
 			m.sleep(5 * time.Second)
 			m.Unpark(j.slot)
 			if !m.Requeue(j) {
-				m.ledger.PutBack()
+				m.stopped(j)
 			}
 		})
 		return
@@ -395,8 +403,8 @@ func (m *model) run() {
 			}
 			switch {
 			case m.stops && i == 4:
-				for range m.Stop() {
-					m.ledger.PutBack()
+				for _, j := range m.Stop() {
+					m.stopped(j)
 				}
 				m.ledger.Stop()
 			case m.chance(0.2):
