@@ -39,7 +39,8 @@ const (
 	most    = 1 << 56 // an estimate above it is this
 )
 
-// Of returns the number of bytes that decoding a JSON text into v, a pointer, may allocate.
+// Of returns the number of bytes that decoding a JSON text into v, a pointer, may allocate. It is 0 for a text of up to 4 KiB:
+// what becomes of that is small as well. The text need not be valid.
 func Of(body []byte, v any) int64 {
 	if len(body) <= small || v == nil {
 		return 0
