@@ -46,6 +46,7 @@ type IllegalParameterError struct {
 	Want  string // what would be legal
 }
 
+// Error names the parameter.
 func (e *IllegalParameterError) Error() string {
 	return fmt.Sprintf("buffer: illegal parameter: %s is %d, want %s", e.Name, e.Value, e.Want)
 }

@@ -33,6 +33,7 @@ type NotFoundError struct {
 	Type Type
 }
 
+// Error says what was not found.
 func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("module: %s: %v", e.Type, ErrNotFoundModuleInstance)
 }
@@ -47,6 +48,7 @@ type IllegalParameterError struct {
 	Why   string // what is wrong with it
 }
 
+// Error names the parameter.
 func (e *IllegalParameterError) Error() string {
 	return fmt.Sprintf("module: illegal parameter: %s %q: %s", e.Name, e.Value, e.Why)
 }

@@ -19,6 +19,7 @@ type StageError struct {
 	Err   error
 }
 
+// Error names stage and cause.
 func (e *StageError) Error() string { return stageName(e.Stage) + ": " + e.Err.Error() }
 
 // Unwrap returns what the processor, source or sink reported.
@@ -30,6 +31,7 @@ type AbandonedError struct {
 	Stages map[int]int // goroutines by stage index, StageSource or StageSink
 }
 
+// Error says how many were left behind.
 func (e *AbandonedError) Error() string {
 	var b strings.Builder
 	for _, stage := range slices.Sorted(maps.Keys(e.Stages)) {

@@ -86,7 +86,7 @@ func (c *crew[T]) start(place int) {
 	go w.work()
 }
 
-// receive returns the next payload; false: there is none any more.
+// receive returns the next payload. ok is false if there is none any more.
 func (c *crew[T]) receive() (payload T, more bool) {
 	switch {
 	case c.next == nil:

@@ -25,6 +25,7 @@ type Problem struct {
 	What string
 }
 
+// String returns place and message.
 func (p Problem) String() string { return p.Where + ": " + p.What }
 
 func problemf(where, format string, args ...any) Problem {

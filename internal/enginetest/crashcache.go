@@ -39,6 +39,7 @@ type CrashCache struct {
 	dead bool
 }
 
+// NewCrashStore returns an empty store.
 func NewCrashStore() *CrashStore {
 	return &CrashStore{
 		seen: make(map[tegenaria.Key]*crashRecord), queues: make(map[string][]*crashRecord),
@@ -46,6 +47,7 @@ func NewCrashStore() *CrashStore {
 	}
 }
 
+// ErrCrashed is the error of every call of a CrashCache after Kill.
 var ErrCrashed = errors.New("the process is dead")
 
 // Kill ends the process of the cache.
@@ -55,7 +57,7 @@ func (c *CrashCache) Kill() {
 	c.dead = true
 }
 
-// lock is the beginning of all that a process does.
+// lock takes mu, and begins each call. The error is ErrCrashed after Kill; the caller releases mu in either case.
 func (c *CrashCache) lock() error {
 	c.mu.Lock()
 	if c.dead {
@@ -64,6 +66,7 @@ func (c *CrashCache) lock() error {
 	return nil
 }
 
+// Begin is part of tegenaria.CacheInterface.
 func (c *CrashCache) Begin(_ context.Context, job tegenaria.Job) (tegenaria.State, error) {
 	err := c.lock()
 	defer c.mu.Unlock()
@@ -85,6 +88,7 @@ func (c *CrashCache) Begin(_ context.Context, job tegenaria.Job) (tegenaria.Stat
 	return state, nil
 }
 
+// Accept is part of tegenaria.CacheInterface.
 func (c *CrashCache) Accept(_ context.Context, records []tegenaria.Record) (verdicts []tegenaria.Verdict, err error) {
 	err = c.lock()
 	defer c.mu.Unlock()
@@ -143,6 +147,7 @@ func (c *CrashCache) stateOf(slot string) tegenaria.SlotState {
 	return state
 }
 
+// Next is part of tegenaria.CacheInterface.
 func (c *CrashCache) Next(_ context.Context, slot string, n int) (records []tegenaria.Record, left tegenaria.SlotState, err error) {
 	err = c.lock()
 	defer c.mu.Unlock()
@@ -159,6 +164,7 @@ func (c *CrashCache) Next(_ context.Context, slot string, n int) (records []tege
 	return records, c.stateOf(slot), nil
 }
 
+// Due is part of tegenaria.CacheInterface.
 func (c *CrashCache) Due(_ context.Context, now time.Time) (moved []tegenaria.SlotState, next time.Time, err error) {
 	err = c.lock()
 	defer c.mu.Unlock()
@@ -193,6 +199,7 @@ func (c *CrashCache) land(key tegenaria.Key) (*crashRecord, error) {
 	return r, nil
 }
 
+// Return is part of tegenaria.CacheInterface.
 func (c *CrashCache) Return(_ context.Context, rec tegenaria.Record, now time.Time) (verdict tegenaria.Verdict, err error) {
 	err = c.lock()
 	defer c.mu.Unlock()
@@ -207,6 +214,7 @@ func (c *CrashCache) Return(_ context.Context, rec tegenaria.Record, now time.Ti
 	return c.put(r, rec.NotBefore.After(now)), nil
 }
 
+// Settle is part of tegenaria.CacheInterface.
 func (c *CrashCache) Settle(_ context.Context, b tegenaria.Batch) error {
 	err := c.lock()
 	defer c.mu.Unlock()
@@ -241,6 +249,7 @@ func (c *CrashCache) Settle(_ context.Context, b tegenaria.Batch) error {
 	return nil
 }
 
+// Slots is part of tegenaria.CacheInterface.
 func (c *CrashCache) Slots(context.Context) iter.Seq2[tegenaria.SlotState, error] {
 	return func(yield func(tegenaria.SlotState, error) bool) {
 		err := c.lock()
@@ -272,6 +281,7 @@ func (c *CrashCache) Slots(context.Context) iter.Seq2[tegenaria.SlotState, error
 	}
 }
 
+// DeadLetters is part of tegenaria.CacheInterface.
 func (c *CrashCache) DeadLetters(context.Context) iter.Seq2[tegenaria.Settled, error] {
 	return func(yield func(tegenaria.Settled, error) bool) {
 		c.mu.Lock()
@@ -285,10 +295,12 @@ func (c *CrashCache) DeadLetters(context.Context) iter.Seq2[tegenaria.Settled, e
 	}
 }
 
+// Counters is part of tegenaria.CacheInterface.
 func (c *CrashCache) Counters(context.Context) (map[string]int64, error) {
 	err := c.lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.state.Counters), err
 }
 
+// Close is part of tegenaria.CacheInterface.
 func (c *CrashCache) Close() error { return nil }

@@ -69,6 +69,7 @@ type harnessItem struct {
 	ctx                      *tegenaria.Context
 }
 
+// NewCrawl returns the crawl of a plan with an empty cache. Run it once.
 func NewCrawl(p *Plan, cache tegenaria.CacheInterface) *Crawl {
 	c := &Crawl{
 		p: p, cache: cache, model: newHarnessModel(p), last: time.Now(),
@@ -110,7 +111,7 @@ func (c *Crawl) log(format string, args ...any) {
 	c.trace = append(c.trace, time.Now().Format("04:05.000000 ")+fmt.Sprintf(format, args...))
 }
 
-// touch notes that something happens, and lets the plan's interventions happen at their place.
+// touch notes that something has happened. The plan says at which touch the crawl is ended or paused.
 func (c *Crawl) touch() {
 	if c.p.heedful {
 		c.checkSnapshot()

@@ -28,11 +28,11 @@ func (p *harnessPipeline) ProcessItem(_ tegenaria.SpiderInterface, item *tegenar
 		return nil
 	}
 	c.fetch(v.ctx, fmt.Sprint("pipeline ", v.n), v.page, -1)
-	return c.finish2(c.p.itemFault(v.page, v.attempt, v.n), v)
+	return c.finishItem(c.p.itemFault(v.page, v.attempt, v.n), v)
 }
 
-// finish2 is finish for items.
-func (c *Crawl) finish2(f harnessFault, v *harnessItem) error {
+// finishItem ends a pipeline as the plan says.
+func (c *Crawl) finishItem(f harnessFault, v *harnessItem) error {
 	if f == faultIgnore {
 		return tegenaria.DropItem(ErrPlanned)
 	}

@@ -119,7 +119,7 @@ func (m *harnessModel) visit(v harnessVisit) {
 	}
 }
 
-// failed does what follows an error; true: the request runs again.
+// failed does what follows an error, and reports whether the request runs again.
 func (m *harnessModel) failed(run *harnessRun, step harnessStep) (again bool) {
 	p := m.p
 	if p.middle && step.stage != "redirect" {

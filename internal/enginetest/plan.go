@@ -129,6 +129,7 @@ const (
 // harnessTimeout is the timeout of all requests.
 const harnessTimeout = 5 * time.Second
 
+// NewPlan returns the plan of a seed. traced says that its crawl keeps a trace of what happens.
 func NewPlan(seed uint64, traced bool) *Plan {
 	r := rand.New(rand.NewPCG(seed, 7))
 	chance := func(p float64) bool { return r.Float64() < p }

@@ -137,6 +137,7 @@ func (d harnessDownloader) CheckStatus(code uint64, allowed []uint64) bool {
 	return code < 400 || slices.Contains(allowed, code)
 }
 
+// ErrPlanned is the error of user code and servers that the plan has fail.
 var ErrPlanned = errors.New("planned failure")
 
 func (d harnessDownloader) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
@@ -233,12 +234,13 @@ func (t harnessTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// HarnessBody says when a body is closed.
+// HarnessBody is a body that calls End when it is closed for the first time.
 type HarnessBody struct {
 	io.ReadCloser
 	End func()
 }
 
+// Close closes the body.
 func (b *HarnessBody) Close() error {
 	if b.End != nil {
 		b.End()

@@ -38,6 +38,7 @@ type visit struct {
 
 var _ tegenaria.Downloader = (*World)(nil)
 
+// NewWorld returns a world without pages.
 func NewWorld() *World { return &World{pages: make(map[string]Answer)} }
 
 // Page sets what an URL answers.
@@ -48,6 +49,7 @@ func (w *World) Page(url string, a Answer) *World {
 	return w
 }
 
+// Download is part of tegenaria.Downloader.
 func (w *World) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
 	url := ctx.Request.Url
 	w.Mu.Lock()
@@ -72,6 +74,7 @@ func (w *World) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Contex
 	result <- ctx
 }
 
+// CheckStatus is part of tegenaria.Downloader.
 func (w *World) CheckStatus(code uint64, allowed []uint64) bool {
 	return code < 400 || slices.Contains(allowed, code)
 }
@@ -193,6 +196,7 @@ func NewSpider(urls ...string) *Spider {
 	return &Spider{BaseSpider: &tegenaria.BaseSpider{Name: "test", FeedUrls: urls}, Parse: FollowAll}
 }
 
+// FollowAll is a parser that follows all links of a page.
 var FollowAll = tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
 	return out.FollowLinks()
 })
@@ -202,6 +206,7 @@ func Nothing(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.C
 	return nil
 }
 
+// StartRequest calls Start, or sends the seeds if that is nil.
 func (s *Spider) StartRequest(req chan<- *tegenaria.Context) {
 	if s.Start != nil {
 		s.Start(req)
@@ -215,6 +220,7 @@ func (s *Spider) Parser(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta
 	return s.Parse(resp, item, req)
 }
 
+// ErrorHandler keeps the error for Errors, and calls Fail unless that is nil.
 func (s *Spider) ErrorHandler(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
 	s.mu.Lock()
 	s.errs = append(s.errs, err)
@@ -241,6 +247,7 @@ func (s *Spider) OnlyError(t testing.TB) *tegenaria.HandleError {
 	return errs[0]
 }
 
+// Quiet returns a logger that writes nothing.
 func Quiet() *logrus.Logger {
 	l := logrus.New()
 	l.SetOutput(io.Discard)
@@ -331,8 +338,10 @@ type Collector struct {
 	items    []any
 }
 
+// GetPriority returns Priority.
 func (c *Collector) GetPriority() int { return c.Priority }
 
+// ProcessItem keeps the item.
 func (c *Collector) ProcessItem(_ tegenaria.SpiderInterface, item *tegenaria.ItemMeta) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -340,6 +349,7 @@ func (c *Collector) ProcessItem(_ tegenaria.SpiderInterface, item *tegenaria.Ite
 	return nil
 }
 
+// All returns the items so far.
 func (c *Collector) All() []any {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -352,8 +362,10 @@ type PipelineFunc struct {
 	Process  func(item *tegenaria.ItemMeta) error
 }
 
+// GetPriority returns Priority.
 func (p PipelineFunc) GetPriority() int { return p.Priority }
 
+// ProcessItem calls Process.
 func (p PipelineFunc) ProcessItem(_ tegenaria.SpiderInterface, item *tegenaria.ItemMeta) error {
 	return p.Process(item)
 }
@@ -366,9 +378,13 @@ type Hooks struct {
 	Response func(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error
 }
 
-func (h *Hooks) GetName() string  { return h.Name }
+// GetName returns Name.
+func (h *Hooks) GetName() string { return h.Name }
+
+// GetPriority returns Priority.
 func (h *Hooks) GetPriority() int { return h.Priority }
 
+// ProcessRequest calls Request.
 func (h *Hooks) ProcessRequest(ctx *tegenaria.Context) error {
 	if h.Request == nil {
 		return nil
@@ -376,6 +392,7 @@ func (h *Hooks) ProcessRequest(ctx *tegenaria.Context) error {
 	return h.Request(ctx)
 }
 
+// ProcessResponse calls Response.
 func (h *Hooks) ProcessResponse(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
 	if h.Response == nil {
 		return nil
@@ -389,6 +406,7 @@ type ErrorHooks struct {
 	Failed func(ctx *tegenaria.Context, err error, req chan<- *tegenaria.Context) error
 }
 
+// ProcessError calls Failed.
 func (h *ErrorHooks) ProcessError(ctx *tegenaria.Context, err error, req chan<- *tegenaria.Context) error {
 	return h.Failed(ctx, err, req)
 }
@@ -399,6 +417,7 @@ type FilterHooks struct {
 	Accept func(parent *tegenaria.Response, r *tegenaria.Request) error
 }
 
+// AcceptRequest calls Accept.
 func (h *FilterHooks) AcceptRequest(parent *tegenaria.Response, r *tegenaria.Request) error {
 	return h.Accept(parent, r)
 }

@@ -188,7 +188,7 @@ func (c *clock) pause() {
 	c.paused = time.Now()
 }
 
-// goOn ends a pause: all that was to come comes so much later.
+// goOn ends a pause: all limits move on by its length.
 func (c *clock) goOn() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

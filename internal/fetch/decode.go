@@ -35,7 +35,7 @@ func (b *body) open(answer *http.Response) (decoded bool, err error) {
 	}
 	limits := httpx.Limits{Decoded: b.most, Ratio: b.of.client.config.Limits.Ratio, Window: b.takeWindow}
 	if b.to == toBeginning {
-		limits.Decoded++ // the byte that shows that there is more is no mistake
+		limits.Decoded++ // one more than is kept: to be longer than the beginning is no failure
 	}
 	b.decoder, err = httpx.NewReader(codings, b.content, limits)
 	var unknown *httpx.UnknownCodingError

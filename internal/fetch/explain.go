@@ -12,7 +12,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// explain makes one of our errors of an error of net/http, if there is one for it.
+// explain turns an error of net/http into one of this package, if there is one for it.
 func (x *exchange) explain(err error) error {
 	if x.client.config.HTTP != nil {
 		return err // the owner of the client knows its bounds

@@ -36,8 +36,8 @@ func LocationURL(location string) string {
 	return string(b)
 }
 
-// BecomesGet reports whether a redirect with this status makes a GET without a body of a request: that is what browsers and RFC
-// 9110 §15.4 do. 303 does it always, 301 and 302 do it with a POST, 307 and 308 never. A HEAD stays one.
+// BecomesGet reports whether a redirect with this status turns a request into a GET without a body, as browsers and
+// RFC 9110 §15.4 do: 303 always, 301 and 302 a POST, 307 and 308 never. A HEAD stays a HEAD.
 func BecomesGet(method string, status int) bool {
 	switch {
 	case method == http.MethodHead, method == http.MethodGet:

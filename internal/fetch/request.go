@@ -26,12 +26,12 @@ type Request struct {
 	Header   map[string]string
 	Cookies  map[string]string // sent as one Cookie header
 	Body     []byte
-	ReadBody func() ([]byte, error) // makes the body, once, in place of Body; nil: there is Body. Its error is the exchange's
+	ReadBody func() ([]byte, error) // makes the body, once, in place of Body; nil: Body is sent. Its error ends the exchange
 	Proxy    *string                // URL of the proxy that it goes through: http, https or socks5; nil: none
 	Timeout  time.Duration          // of the whole exchange; 0: none
 
 	Follows   bool   // a redirect will be followed: of its body little is read, and nothing that is wrong with it matters
-	Beginning int64  // so many bytes of the body are read into memory, and the rest is left; 0: all of it is read
+	Beginning int64  // how many bytes of the body are read into memory, the rest is left; 0: all of it is read
 	Writer    Writer // takes the body; nil: memory
 	Spool     bool   // the body goes to a temporary file
 	Partial   bool   // a body that breaks off is no failure, unless it goes to a file

@@ -66,8 +66,8 @@ func (c *tracedContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// countDial counts a connection for the exchange that ctx belongs to, if it is one's. The error is an
-// [*UnansweredError]: it has had enough of them.
+// countDial counts a connection for the exchange that ctx belongs to, if there is one. The error is an [*UnansweredError] when
+// the exchange has had as many as it may have.
 func countDial(ctx context.Context) error {
 	t, ok := ctx.Value(tracerKey{}).(*tracer)
 	if !ok || t.dials.Add(1) <= mostConnections {

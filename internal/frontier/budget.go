@@ -20,8 +20,8 @@ type budgets[J any] struct {
 	short    map[string][]J // by slot: those of a queue that wait for a page that is reserved
 }
 
-// IsSpent reports whether a slot has had its pages for good: their downloads have begun. A page that is reserved may come
-// back, so what comes to the slot meanwhile has to wait.
+// IsSpent reports whether the downloads of all pages of a slot's budget have begun. A page that is only reserved may be given
+// back, so that requests which come to the slot meanwhile have to wait.
 func (f *Frontier[J]) IsSpent(slot string) bool {
 	if !f.budgets.some.Load() {
 		return false

@@ -19,6 +19,8 @@ func ExampleFrontier() {
 		Now:      time.Now,
 		Fetchers: 1,
 		HandOver: func() {},
+		Suspect:  func(*job) {},
+		Keep:     func(string) {},
 	})
 	ledger.Discover(3)
 	var stored frontier.Stored

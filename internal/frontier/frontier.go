@@ -35,7 +35,7 @@ type Moved struct {
 	Priority int
 }
 
-// Config configures a Frontier.
+// Config configures a Frontier. Source, Ledger, Rules, Now and the three funcs are needed.
 type Config[J Job[J]] struct {
 	Source Source[J]
 	Ledger *Ledger

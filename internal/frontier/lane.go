@@ -63,8 +63,8 @@ var (
 	ErrEnded  = errors.New("frontier: the page has ended")
 )
 
-// NewLane makes a lane in which nothing waits. Calls may nest so deep: one that a middleware makes for the request of another
-// counts.
+// NewLane makes a lane in which nothing waits. nesting is how deep calls may nest: a call stands in another one if a middleware
+// or callback makes it for the request that the other one waits for.
 func NewLane[J Page[J]](ledger *Ledger, nesting int) *Lane[J] {
 	return &Lane[J]{ledger: ledger, nesting: nesting, pages: make(map[J]struct{})}
 }
@@ -177,7 +177,7 @@ func (l *Lane[J]) Close() []J {
 	return slices.Collect(maps.Keys(l.pages))
 }
 
-// Page returns the page that a call is of.
+// Page returns the page that a call belongs to.
 func (c *Call[J]) Page() J { return c.page }
 
 // Names returns the names of all inline requests of a page. The caller is the last one to have the page in hand.

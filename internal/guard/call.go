@@ -54,7 +54,7 @@ func (c *Call) GivenUp() bool { return c.state.Load() == gone }
 // concurrently.
 func (c *Call) Overdue() bool { return c.state.Load() >= overdue }
 
-// Forsake marks a call as given up that is never run, but stands for another one.
+// Forsake marks a call as given up that is never run: one that stands for the code of another call, which was given up.
 func (c *Call) Forsake() { c.state.Store(gone) }
 
 // Joined reports whether a watch knows the call. Only the goroutine that runs it may ask.
@@ -66,10 +66,10 @@ func (c *Call) runs() bool {
 	return state != idle && state != gone
 }
 
-// Owner is told of its user code: when that takes long, and once when it is given up. The methods may be
-// called in any goroutine.
+// Owner learns what becomes of its user code: its methods are called when the code takes long, and once when it is given up, in
+// any goroutine.
 type Owner interface {
-	// Slow is told that the code has been running for a minute.
+	// Slow is called when the code has been running for a minute.
 	Slow(at string, took time.Duration)
 	// Doom decides what becomes of the owner, before the code itself can learn that it was given up. It is called with locks
 	// held: it must neither wait nor use the watch. kept is handed on to Abandon.
@@ -91,7 +91,7 @@ type Errand interface {
 	TooLate(limit time.Duration) error
 	// Cancel has the code return. It must not wait.
 	Cancel(cause error)
-	// LetGo is told that the code was given up.
+	// LetGo is called when the code was given up.
 	LetGo()
 }
 

@@ -58,7 +58,7 @@ func (w *Watch) now() time.Time { return w.base.Add(time.Since(w.base)) }
 // isUntimed reports whether the pieces of a stage have all the time they want, or Bound's.
 func (w *Watch) isUntimed(at string) bool { return slices.Contains(w.cfg.Untimed, at) }
 
-// Sit is Join for a call of a pool's worker, by the worker's seat in the pool's row. It is cheaper.
+// Sit is Join for a call that a worker of a pool runs; row is the number of the pool in Config.Rows. It is cheaper than Join.
 func (w *Watch) Sit(c *Call, row int) {
 	s := &w.rows[row][c.Worker.Worker()]
 	c.joined, c.seat = true, s
@@ -231,7 +231,7 @@ func (w *Watch) drop(c *Call) {
 	w.losses[c.at]++
 }
 
-// farewell does the part of a drop that needs no lock.
+// farewell does the part of a drop that needs no lock: it tells the owner.
 func (w *Watch) farewell(c *Call) {
 	defer w.farewellOver()
 	if c.errand != nil {

@@ -100,6 +100,7 @@ type TransitionError struct {
 	To   Status // what was asked for
 }
 
+// Error says what is not allowed, and what is instead.
 func (e *TransitionError) Error() string {
 	next := e.From.Next()
 	if len(next) == 0 {

@@ -29,6 +29,7 @@ type LimitError struct {
 	Limit int64 // bytes
 }
 
+// Error names the limit.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("multiread: body is larger than the limit of %d bytes", e.Limit)
 }

@@ -55,11 +55,13 @@ type Values struct {
 // UnfitError is the error of a value that cannot be written.
 type UnfitError struct{ Reason string }
 
+// Error gives the reason.
 func (e *UnfitError) Error() string { return e.Reason }
 
 // UnknownTypeError is the error of a value that has a type whose name is not in [Values].Types.
 type UnknownTypeError struct{ Name string }
 
+// Error gives the name.
 func (e *UnknownTypeError) Error() string {
 	return fmt.Sprintf("a value has the type %q, which is unknown", e.Name)
 }
