@@ -53,7 +53,13 @@ func lends(t *testing.T, code func(l *lender)) {
 // inline returns an inline job that has the slot.
 func (l *lender) inline() *job {
 	l.t.Helper()
-	j := newJob(record{slot: "a"})
+	return l.inlineOf("a")
+}
+
+// inlineOf returns an inline job that has another slot.
+func (l *lender) inlineOf(slot string) *job {
+	l.t.Helper()
+	j := newJob(record{slot: slot})
 	j.claim.Inline = true
 	if err := l.WaitSlot(l.t.Context(), j); err != nil || !l.HasSlot(j) {
 		l.t.Fatalf("an inline job has no slot: %v", err)
@@ -247,4 +253,29 @@ func TestWaitForSlotEnds(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A job that waits again because its gate is closed is not granted its slot before the gate is open. It fails if the slot is
+// released before the job stands in line: then the slot is forgotten, and with it the gate.
+func TestWaitAgainForAGate(t *testing.T) {
+	lends(t, func(l *lender) {
+		if !l.Enter(l.job, "proxy", 1, true) {
+			l.t.Fatal("the gate is closed")
+		}
+		j := l.inlineOf("b")
+		if l.Enter(j, "proxy", 1, true) {
+			l.t.Fatal("the gate is open")
+		}
+		result := make(chan error, 1)
+		go func() { result <- l.WaitAgain(l.t.Context(), j) }()
+		synctest.Wait()
+		if len(result) > 0 {
+			l.t.Error("the slot is granted while the gate is closed")
+		}
+		l.Release(l.job, false)
+		if err := <-result; err != nil || !l.HasSlot(j) {
+			l.t.Errorf("the gate is open, and the job has no slot: %v", err)
+		}
+		l.Release(j, false)
+	})
 }
