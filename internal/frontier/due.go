@@ -54,5 +54,6 @@ func earlier(a, b time.Time) time.Time {
 func (f *Frontier[J]) LookAtDue() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.due.next = time.Now()
+	f.due.add(time.Now())
+	f.signal()
 }

@@ -2,6 +2,7 @@ package frontier_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -12,6 +13,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/slots"
 )
+
+var seeds = flag.Int("seeds", 300, "random crawls of TestFrontierFollowsAModel")
 
 // model drives a frontier with random requests and knows what it may do.
 type model struct {
@@ -434,11 +437,11 @@ func (m *model) run() {
 // Whatever is sent, refused, parked, put back, paused and stopped: each request ends once, no slot has more in hand than
 // it may and starts are a delay apart; nothing is left claimed; the ledger comes to zero, or the crawl to its stop.
 func TestFrontierFollowsAModel(t *testing.T) {
-	seeds := 300
+	n := *seeds
 	if testing.Short() {
-		seeds = 50
+		n = min(n, 50)
 	}
-	for seed := range seeds {
+	for seed := range n {
 		ok := t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { runModel(t, uint64(seed)) })
 		})

@@ -153,6 +153,7 @@ func (f *Frontier[J]) SetCrawlDelay(slot string, d time.Duration) {
 	state, _ := f.slots.Lookup(slot)
 	f.blocks.addDelay(slot, CrawlDelay, d, longBlock+1, f.now(), state.Next)
 	f.keep(slot)
+	f.signal() // it may be shorter than before
 }
 
 // SetRule gives one slot another rule, for good. Pages that were begun before count. A host may be spelled as in URLs.

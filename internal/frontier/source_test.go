@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
@@ -46,6 +48,9 @@ type store struct {
 	queues map[string][]record
 	due    []record
 	err    error
+
+	reads func(slot string) // called by Next before it looks; nil: nothing
+	moves func()            // called by Due before it returns; nil: nothing
 }
 
 func newStore() *store { return &store{queues: make(map[string][]record)} }
@@ -73,6 +78,9 @@ func (s *store) queue(r record) {
 }
 
 func (s *store) Next(_ context.Context, slot string) (*job, frontier.Head, bool, error) {
+	if s.reads != nil {
+		s.reads(slot)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.queues[slot]
@@ -89,6 +97,9 @@ func (s *store) Next(_ context.Context, slot string) (*job, frontier.Head, bool,
 }
 
 func (s *store) Due(_ context.Context, now time.Time) (moved []frontier.Moved, next time.Time, err error) {
+	if s.moves != nil {
+		defer s.moves()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for len(s.due) > 0 && !s.due[0].due.After(now) {
@@ -135,6 +146,49 @@ func newWorld(cfg frontier.Config[*job]) *world {
 	}
 	w.Frontier = frontier.New(cfg)
 	return w
+}
+
+// result is what a call of Take has returned.
+type result struct {
+	job *job
+	ok  bool
+	err error
+	at  time.Time
+}
+
+// sleeper calls Take, in a bubble. When this returns, Take has returned or waits for a change.
+func (w *world) sleeper(t *testing.T) <-chan result {
+	t.Helper()
+	came := make(chan result, 1)
+	go func() {
+		j, ok, err := w.Take(t.Context())
+		came <- result{j, ok, err, time.Now()}
+	}()
+	synctest.Wait()
+	return came
+}
+
+// comes reports the request that a sleeper has got by now, without a passing of time; 0 if it sleeps.
+func comes(came <-chan result) int {
+	synctest.Wait()
+	select {
+	case r := <-came:
+		if r.ok {
+			return r.job.id
+		}
+	default:
+	}
+	return 0
+}
+
+// end settles what is in hand, and wakes all sleepers for good.
+func (w *world) end() {
+	w.Stop()
+	for range w.ledger.Counts().InFlight {
+		w.ledger.Settle(fetched, "")
+	}
+	w.ledger.Stop()
+	w.ledger.Started()
 }
 
 // send has records accepted, some of them as duplicates.
