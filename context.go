@@ -18,12 +18,12 @@ import (
 // A Context belongs to one goroutine at a time: the callback that it was handed to. Fetch,
 // SlotDelay and the context.Context methods may be called concurrently.
 type Context struct {
-	Request        *Request
-	DownloadResult *RequestResult
-	Item           ItemInterface
-	Ctx            context.Context
-	CtxId          string
-	Error          error
+	Request        *Request        // what is asked
+	DownloadResult *RequestResult  // what came of it; nil before the download. ProcessRequest may set it
+	Item           ItemInterface   // the user's own: the engine neither sets it nor looks at it
+	Ctx            context.Context // cancels the request: before it is sent that of [WithContext] or nil, in a run the engine's
+	CtxId          string          // names this request in items, errors and committers; a durable cache keeps one that the user has set
+	Error          error           // why the request failed, once it has; set by the engine
 
 	job  *job   // the engine's part; nil outside a run
 	made madeID // the CtxId as NewContext made it

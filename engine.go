@@ -15,7 +15,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/report"
 )
 
-// Status is where in its life an engine is.
+// Status is where in its life an engine is: one of the constants below. Its String is the name in lower case: "started".
 type Status = lifecycle.Status
 
 // The statuses of an engine.

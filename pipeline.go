@@ -55,9 +55,9 @@ type Committer interface {
 	Discard(id string)
 }
 
-// Resumable tells a [Committer], by the context of Restore, whether its run can be resumed after a crash. One with a
-// memory cache cannot: no checkpoint will be asked for, and what a Committer does to be sure of them, such as waiting
-// for the disk after each batch, it may leave out. It is true for a context that is not of a run.
+// Resumable reports whether the run can be resumed after a crash to which a context belongs: that of Restore of a [Committer],
+// say. A run with a memory cache cannot: it asks for no checkpoint, and a Committer may leave out what makes one sure, such as
+// waiting for the disk after each batch. It is true for a context that is not of a run.
 func Resumable(ctx context.Context) bool { return ctx.Value(forgetsKey{}) == nil }
 
 // forgetsKey marks the context of a run that cannot be resumed.

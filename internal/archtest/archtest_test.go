@@ -304,6 +304,7 @@ func TestRoot(t *testing.T) {
 		{"a struct of 25 fields elsewhere", map[string]string{"x/a.go": file(fields, 100)}, ""},
 		{"a test named for nothing", map[string]string{"x/review3_test.go": file("", 100)}, "named for no subject"},
 		{"a test with a number", map[string]string{"crawl2_test.go": file("", 100)}, "named for no subject"},
+		{"a test of a helper", map[string]string{"x/helper_test.go": file("", 100)}, "is named for no subject"},
 		{"a test of helpers of a subject", map[string]string{"x/jobhelpers_test.go": file("", 100)}, ""},
 		{"many files", many("f%d.go", 40, 100), "has 40 files"},
 		{"many tests", many("f%dx_test.go", 46, 100), "has 46 test files"},

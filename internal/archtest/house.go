@@ -27,7 +27,7 @@ func Root(files []File) []Problem {
 }
 
 // vagueTest matches names of tests that say nothing of their subject.
-var vagueTest = regexp.MustCompile(`(^|_)(review|regression|helpers|misc)\d*_test\.go$|\d_test\.go$`)
+var vagueTest = regexp.MustCompile(`(^|_)(review|regression|helpers?|misc)\d*_test\.go$|\d_test\.go$`)
 
 // rootSum is what the root has.
 type rootSum struct {
