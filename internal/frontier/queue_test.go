@@ -1,0 +1,250 @@
+package frontier_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/slots"
+)
+
+// order takes and finishes n requests, and returns their numbers.
+func (w *world) order(t *testing.T, n int) string {
+	t.Helper()
+	var ids []int
+	for range n {
+		j := w.take(t)
+		ids = append(ids, j.id)
+		w.finish(t, j)
+	}
+	return fmt.Sprint(ids)
+}
+
+// Requests come by priority, whatever slots and batches they were sent in; slots of the same priority take turns. It fails if one
+// slot starves another, or if a batch is entered with one number or priority for all.
+func TestOrder(t *testing.T) {
+	w := newWorld(frontier.Config[*job]{})
+	var records []record
+	for i, slot := range []string{"a", "a", "a", "b", "b", "c"} {
+		records = append(records, record{id: i + 1, slot: slot})
+	}
+	records = append(records, record{id: 7, slot: "c", priority: 2}, record{id: 8, slot: "c", priority: 1}, record{id: 9, slot: "d", priority: -1})
+	w.send(0, records...)
+	w.send(0, record{id: 10, slot: "b", priority: 2}, record{id: 11, slot: "b", priority: 2})
+	if got := w.order(t, 11); got != "[10 7 11 8 1 4 6 2 5 3 9]" {
+		t.Errorf("the order is %s", got)
+	}
+}
+
+// A slot that gets new requests without end starves no other.
+func TestNobodyStarves(t *testing.T) {
+	w := newWorld(frontier.Config[*job]{})
+	w.send(0, record{id: 1, slot: "a"}, record{id: 1, slot: "a"}, record{id: 2, slot: "b"}, record{id: 2, slot: "b"})
+	var served [3]int
+	for range 20 {
+		j := w.take(t)
+		served[j.id]++
+		w.send(0, record{id: j.id, slot: j.slot})
+		w.finish(t, j)
+	}
+	if served[1] != 10 || served[2] != 10 {
+		t.Errorf("the slots were served %d and %d times, want 10 each", served[1], served[2])
+	}
+}
+
+// A job that was put into its queue again comes before the rest of its queue, those that were put there before it first, and with
+// its own priority. It fails if it is forgotten when the source says what is left, or changes places.
+func TestRequeuedComeFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(frontier.Config[*job]{})
+		w.send(0, record{id: 1, slot: "a", priority: 5}, record{id: 2, slot: "a", priority: 5}, record{id: 3, slot: "a", priority: 5}, record{id: 4, slot: "b", priority: 4})
+		first, second := w.take(t), w.take(t)
+		for _, j := range []*job{first, second} {
+			if !w.PutBack(j) {
+				t.Error("a job is not put back")
+			}
+		}
+		if got := w.order(t, 4); got != "[1 2 3 4]" {
+			t.Errorf("the order is %s", got)
+		}
+
+		// The queue is empty, as the source says while the job comes to it again.
+		w.send(0, record{id: 5, slot: "a", priority: 5}, record{id: 6, slot: "b", priority: 4})
+		j := w.take(t)
+		w.store.reads = func(slot string) {
+			w.store.reads = nil
+			w.PutBack(j)
+		}
+		w.send(0, record{id: 8, slot: "a", priority: 9})
+		if got := w.order(t, 3); got != "[8 5 6]" {
+			t.Errorf("the order is %s", got)
+		}
+		came := w.sleeper(t) // and nothing is left
+		if id := comes(came); id != 0 {
+			t.Errorf("request %d comes twice", id)
+		}
+		w.end()
+	})
+}
+
+// A pause holds all that waits in queues; those that stand in line for their slots are served. Nothing is forgotten, however
+// often it is paused.
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(frontier.Config[*job]{Lane: 1})
+		w.send(0, record{id: 1, slot: "a"}, record{id: 2, slot: "b"})
+		j := w.take(t)
+		w.Pause()
+		w.Pause()
+		w.PutBack(j)
+		w.send(0, record{id: 3, slot: "c", due: in(time.Second)}, record{id: 4, slot: "d", crashes: 1})
+		came := w.sleeper(t)
+		inline := newJob(record{slot: "b"})
+		inline.claim.Inline = true
+		if err := w.WaitSlot(t.Context(), inline); err != nil || !w.HasSlot(inline) {
+			t.Errorf("an inline job is not served: %v", err)
+		}
+		w.Release(inline, false)
+		<-time.NewTimer(time.Minute).C
+		if id := comes(came); id != 0 {
+			t.Errorf("request %d comes while it is paused", id)
+		}
+		w.Resume()
+		r := <-came
+		w.finish(t, r.job)
+		got := []int{0, 0, 0, 0, 0}
+		got[r.job.id]++
+		for range 3 {
+			j := w.take(t)
+			got[j.id]++
+			w.GotThrough(func(other *job) bool { return other == j })
+			w.finish(t, j)
+		}
+		if fmt.Sprint(got) != "[0 1 1 1 1]" {
+			t.Errorf("the requests come so often: %v", got)
+		}
+	})
+}
+
+// A limit that comes with a request holds for its slot; a gate that is closed holds a job, which comes when the gate opens.
+func TestLimitAndGate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(frontier.Config[*job]{})
+		w.ledger.Discover(2)
+		stored := frontier.Stored{Slot: "a", Limit: 1}
+		for id := 1; id <= 2; id++ {
+			w.store.add(record{id: id, slot: "a"})
+			stored.Queue("a", 0)
+		}
+		w.Accepted(stored)
+		j := w.take(t)
+		came := w.sleeper(t)
+		if id := comes(came); id != 0 {
+			t.Errorf("request %d comes beside another one, though one is the limit", id)
+		}
+		w.finish(t, j)
+		w.finish(t, (<-came).job)
+
+		w.send(0, record{id: 3, slot: "b"}, record{id: 4, slot: "c"})
+		first, second := w.take(t), w.take(t)
+		if !w.Enter(first, "address", 1, true) || w.Enter(second, "address", 1, true) || !w.PutBack(second) {
+			t.Error("the gate is open, or closed, to both")
+		}
+		came = w.sleeper(t)
+		if id := comes(came); id != 0 {
+			t.Errorf("request %d comes though its gate is closed", id)
+		}
+		w.finish(t, first)
+		if id := comes(came); id != 4 {
+			t.Errorf("request %d comes when the gate opens, want 4", id)
+		}
+		w.end()
+	})
+}
+
+// So many pages come as Pages allows: what brought none makes room for another, and what holds no worker makes none.
+func TestPages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(frontier.Config[*job]{Pages: 2, Lane: 1})
+		for id := 1; id <= 4; id++ {
+			w.send(0, record{id: id, slot: "a"})
+		}
+		first, second := w.take(t), w.take(t)
+		came := w.sleeper(t)
+		inline := newJob(record{slot: "b"})
+		inline.claim.Inline = true
+		if err := w.WaitSlot(t.Context(), inline); err != nil {
+			t.Error(err)
+		}
+		w.Release(inline, false)
+		w.Release(inline, true) // it has nothing
+		w.Release(first, false)
+		if id := comes(came); id != 0 {
+			t.Errorf("request %d comes though all pages were had", id)
+		}
+		w.Release(second, true)
+		w.Release(second, true)
+		if id := comes(came); id != 3 {
+			t.Errorf("request %d comes for the page that was not had, want 3", id)
+		}
+		if _, _, pages := w.Left(); pages != 0 {
+			t.Errorf("%d pages are left", pages)
+		}
+		w.end()
+	})
+}
+
+// What stops returns all that it has, once, and takes nothing any more; it serves who stands in line.
+func TestStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := frontier.NewRules(frontier.Rule{Policy: slots.Policy{Limit: 1}}, nil)
+		w := newWorld(frontier.Config[*job]{Rules: rules, Lane: 1})
+		w.send(0, record{id: 1, slot: "a"}, record{id: 2, slot: "b"})
+		first, second := w.take(t), w.take(t)
+		w.send(0, record{id: 3, slot: "c", crashes: 1})
+		came := w.sleeper(t)
+		w.lineUp(t, record{id: 4, slot: "d", crashes: 2})
+		synctest.Wait()
+		w.PutBack(first)
+		inline := newJob(record{slot: "c"})
+		inline.claim.Inline = true
+		served := make(chan error, 1)
+		go func() { served <- w.WaitSlot(t.Context(), inline) }()
+		synctest.Wait()
+		if w.HasSlot(inline) {
+			t.Error("a job has the slot of the suspect that goes next")
+		}
+		sum := 0
+		for _, j := range w.Stop() {
+			sum += 1 << j.id
+		}
+		if sum != 1<<1|1<<3|1<<4 {
+			t.Errorf("requests of the sum %b are returned, want those of 1, 3 and 4", sum)
+		}
+		if again := w.Stop(); len(again) > 0 {
+			t.Errorf("%d are returned twice", len(again))
+		}
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		if w.Requeue(first) || w.PutBack(second) || w.LineUp(newJob(record{id: 5, slot: "c", crashes: 1})) {
+			t.Error("a job is taken after the stop")
+		}
+		w.Release(inline, false)
+		w.send(0, record{id: 6, slot: "e"})
+		if id := comes(came); id != 0 {
+			t.Errorf("request %d comes after the stop", id)
+		}
+		if free, lane, _ := w.Left(); free != 4 || lane != 1 {
+			t.Errorf("%d workers and %d of the lane are left", free, lane)
+		}
+		for _, s := range w.Status() {
+			if s.InFlight > 0 || s.Waiting > 0 {
+				t.Errorf("%s: %d are in hand, %d stand in line", s.Name, s.InFlight, s.Waiting)
+			}
+		}
+		w.end()
+	})
+}

@@ -1,0 +1,169 @@
+package frontier_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/frontier"
+)
+
+// lineUp has a request that was in flight when an earlier run died stand in line.
+func (w *world) lineUp(t *testing.T, r record) *job {
+	t.Helper()
+	w.ledger.Resume(1, 0)
+	w.ledger.Take()
+	j := newJob(r)
+	if !w.LineUp(j) {
+		t.Error("a suspect is not lined up")
+	}
+	return j
+}
+
+// through ends a suspect.
+func (w *world) through(t *testing.T, j *job) {
+	t.Helper()
+	w.GotThrough(func(other *job) bool { return other == j })
+	w.finish(t, j)
+}
+
+// A suspect runs alone: it waits for the jobs in flight, but not for those that are parked or wait themselves, and while it runs
+// nothing else is handed out but to those who stand in line. Then comes the next one, of fewer crashes first.
+func TestSuspectRunsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(frontier.Config[*job]{Lane: 1, Pages: 50})
+		w.send(0, record{id: 1, slot: "a"}, record{id: 2, slot: "b"})
+		busy, parked := w.take(t), w.take(t)
+		w.Park("b")
+		w.Release(parked, true)
+		w.lineUp(t, record{id: 3, slot: "c", crashes: 1})
+		w.lineUp(t, record{id: 4, slot: "d", crashes: 3})
+		w.lineUp(t, record{id: 5, slot: "e", crashes: 2})
+		w.send(0, record{id: 6, slot: "f"})
+		came := w.sleeper(t)
+		<-time.NewTimer(30 * time.Second).C
+		if id := comes(came); id != 0 {
+			t.Fatalf("request %d comes beside a job in flight", id)
+		}
+		w.finish(t, busy)
+		for _, want := range []int{3, 5, 4} {
+			r := <-came
+			if r.job.id != want {
+				t.Errorf("request %d comes, want the suspect %d", r.job.id, want)
+			}
+			came = w.sleeper(t)
+			inline := newJob(record{slot: "f"})
+			inline.claim.Inline = true
+			if err := w.WaitSlot(t.Context(), inline); err != nil {
+				t.Error(err)
+			}
+			w.Release(inline, false)
+			w.GotThrough(func(*job) bool { return false })
+			<-time.NewTimer(time.Hour).C
+			if id := comes(came); id != 0 {
+				t.Errorf("request %d comes beside the suspect %d", id, want)
+			}
+			w.through(t, r.job)
+		}
+		w.finish(t, (<-came).job)
+		w.Unpark("b")
+		w.Requeue(parked)
+		w.finish(t, w.take(t))
+		if free, lane, pages := w.Left(); free != 4 || lane != 1 || pages != 50-6 {
+			t.Errorf("%d workers, %d of the lane, %d pages are left", free, lane, pages)
+		}
+		for _, s := range w.Status() {
+			if s.InFlight > 0 || s.Waiting > 0 {
+				t.Errorf("%s: %d are in hand, %d stand in line", s.Name, s.InFlight, s.Waiting)
+			}
+		}
+	})
+}
+
+// A suspect waits a minute for a job that goes on and on, and the next ones do not wait for it again.
+func TestSuspectLosesPatience(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(frontier.Config[*job]{})
+		w.send(0, record{id: 1, slot: "a"})
+		busy := w.take(t)
+		began := time.Now()
+		w.send(0, record{id: 2, slot: "b", crashes: 1})
+		j := w.take(t)
+		if d := time.Since(began); j.id != 2 || d != time.Minute {
+			t.Errorf("request %d comes after %v, want the suspect after a minute", j.id, d)
+		}
+		w.through(t, j)
+		w.send(0, record{id: 3, slot: "b", crashes: 1})
+		w.lineUp(t, record{id: 4, slot: "c", crashes: 1})
+		for _, want := range []int{3, 4} {
+			j := w.take(t)
+			if d := time.Since(began); d != time.Minute || j.id < 3 {
+				t.Errorf("request %d comes after %v, want the suspect %d at once", j.id, d, want)
+			}
+			w.through(t, j)
+		}
+		w.finish(t, busy)
+	})
+}
+
+// A suspect that was put back stands in line again, and others may run meanwhile; it never waits for a page that is reserved.
+func TestSuspectIsPutBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(frontier.Config[*job]{Rules: frontier.NewRules(frontier.Rule{Pages: 1}, nil), Pages: 5})
+		w.send(0, record{id: 1, slot: "a", crashes: 1})
+		j := w.take(t)
+		w.Block("a", in(time.Hour))
+		if _, ok := w.Start(j); ok || !w.PutBack(j) {
+			t.Error("the suspect starts, or is not put back")
+		}
+		w.send(0, record{id: 2, slot: "b"})
+		w.finish(t, w.take(t))
+		began := time.Now()
+		if again := w.take(t); again != j || time.Since(began) != time.Hour {
+			t.Errorf("request %d comes after %v, want the suspect after an hour", again.id, time.Since(began))
+		}
+		inline := newJob(record{slot: "a"})
+		inline.claim.Inline = true
+		if err := w.Reserve(inline); err != nil {
+			t.Error(err)
+		}
+		if w.IsShort(j) || !w.Starves(j) {
+			t.Error("the suspect waits for a page")
+		}
+		w.Overrule(inline)
+		w.through(t, j)
+		if _, _, pages := w.Left(); pages != 3 {
+			t.Errorf("%d pages are left, want 3", pages)
+		}
+	})
+}
+
+// A suspect that loses its turn while the crawl is paused, or has no page left, has it later.
+func TestSuspectIsHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(frontier.Config[*job]{Pages: 1})
+		w.Pause()
+		w.lineUp(t, record{id: 1, slot: "a", crashes: 1})
+		came := w.sleeper(t)
+		if id := comes(came); id != 0 {
+			t.Errorf("request %d comes while it is paused", id)
+		}
+		if s := w.Status(); len(s) != 0 {
+			t.Errorf("what is held has %+v", s)
+		}
+		w.Resume()
+		j := (<-came).job
+		w.lineUp(t, record{id: 2, slot: "b", crashes: 1})
+		w.GotThrough(func(other *job) bool { return other == j })
+		came = w.sleeper(t)
+		if id := comes(came); id != 0 {
+			t.Errorf("request %d comes without a page", id)
+		}
+		w.Release(j, true)
+		w.ledger.Settle(filtered, "")
+		if id := comes(came); id != 2 {
+			t.Errorf("request %d comes when there is a page again, want 2", id)
+		}
+		w.end()
+	})
+}
