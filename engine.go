@@ -41,7 +41,7 @@ type SpiderEngine struct {
 	crawl  *crawl   // the run that is on, nil if none
 	last   *Summary // of the newest run that has ended
 
-	errs report.Feed // of ErrorChan
+	errs report.Subscriptions // of ErrorChan
 	life lifecycle.Machine
 }
 

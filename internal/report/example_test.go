@@ -8,13 +8,13 @@ import (
 )
 
 // A reader that comes late has what its channel holds, and learns how many errors it has missed.
-func ExampleFeed() {
-	var feed report.Feed
-	errs := feed.Subscribe(func(n int64) error { return fmt.Errorf("%d errors were missed", n) })
+func ExampleSubscriptions() {
+	var subscriptions report.Subscriptions
+	errs := subscriptions.Subscribe(func(n int64) error { return fmt.Errorf("%d errors were missed", n) })
 	for range report.Depth + 5 {
-		feed.Publish(errors.New("no answer"))
+		subscriptions.Publish(errors.New("no answer"))
 	}
-	feed.Close()
+	subscriptions.Close()
 	var number int
 	var last error
 	for err := range errs {

@@ -1,14 +1,14 @@
-// Package report says what a crawl does, to those who watch it: a [Log] writes it down, a [Feed] hands errors to the readers of
-// channels, [Counters] count. It knows no request and no spider: it is given texts, numbers and errors.
+// Package report says what a crawl does, to those who watch it: a [Log] writes it down, [Subscriptions] hand errors to the readers
+// of channels, [Counters] count. It knows no request and no spider: it is given texts, numbers and errors.
 //
 // The way of a failure: it is counted, written to the log, and published to whoever has subscribed.
 //
 //	log := report.NewLog(nil, "quotes")
-//	errs := feed.Subscribe(func(n int64) error { return fmt.Errorf("%d errors were missed", n) })
+//	errs := subscriptions.Subscribe(func(n int64) error { return fmt.Errorf("%d errors were missed", n) })
 //	counters.Errors.Add(1)
 //	log.Failure(err, nil)
-//	feed.Publish(err)
-//	feed.Close() // errs is closed after the last error
+//	subscriptions.Publish(err)
+//	subscriptions.Close() // errs is closed after the last error
 package report
 
 import (

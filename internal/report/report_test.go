@@ -89,7 +89,7 @@ type missed int64
 
 func (m missed) Error() string { return fmt.Sprintf("%d missed", int64(m)) }
 
-func subscribe(f *report.Feed) <-chan error {
+func subscribe(f *report.Subscriptions) <-chan error {
 	return f.Subscribe(func(n int64) error { return missed(n) })
 }
 
@@ -119,15 +119,15 @@ func read(t *testing.T, ch <-chan error, most int) (got []int, open bool) {
 	return got, true
 }
 
-func publish(f *report.Feed, from, to int) {
+func publish(f *report.Subscriptions, from, to int) {
 	for i := from; i < to; i++ {
 		f.Publish(errors.New(fmt.Sprint(i)))
 	}
 }
 
 // Each subscription gets each error once, in order, and is closed.
-func TestFeed(t *testing.T) {
-	var f report.Feed
+func TestSubscriptions(t *testing.T) {
+	var f report.Subscriptions
 	publish(&f, 0, 3) // nobody listens
 	a := subscribe(&f)
 	publish(&f, 3, 5)
@@ -151,9 +151,9 @@ func TestFeed(t *testing.T) {
 }
 
 // Whatever a slow reader does, the errors that it gets and the numbers of those it has missed add up, in order.
-func TestFeedMissed(t *testing.T) {
+func TestSubscriptionsMissed(t *testing.T) {
 	const all = report.Depth + 500
-	var f report.Feed
+	var f report.Subscriptions
 	ch := subscribe(&f)
 	publish(&f, 0, all) // 500 are missed
 	got, _ := read(t, ch, 1)
@@ -179,8 +179,8 @@ func TestFeedMissed(t *testing.T) {
 	}
 }
 
-func TestFeedConcurrently(t *testing.T) {
-	var f report.Feed
+func TestSubscriptionsConcurrently(t *testing.T) {
+	var f report.Subscriptions
 	ch := subscribe(&f)
 	var sending sync.WaitGroup
 	for range 4 {
