@@ -142,3 +142,16 @@ func newID() madeID {
 	id[8] = id[8]&0x3f | 0x80 // the variant of RFC 9562 §4.1
 	return madeID{id.String(), id}
 }
+
+// internal returns the context of a request of the engine's own; nil if it is another one.
+func (c *Context) internal() *internalContext {
+	if c.job != nil {
+		return nil
+	}
+	own := c.Ctx
+	if life, ok := own.(*guard.Context); ok { // a downloader is asked with that
+		own = life.Parent
+	}
+	in, _ := own.(*internalContext)
+	return in
+}

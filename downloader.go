@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/module"
@@ -140,6 +141,36 @@ func (d *httpDownloader) request(ctx *Context, r *Request) fetch.Request {
 		asked.Beginning = internalBody
 	}
 	return asked
+}
+
+// bodyWriter is the ResponseWriter of a request that the engine's own downloader asks for.
+type bodyWriter struct {
+	down *httpDownloader
+	ctx  *Context
+}
+
+// Takes reports whether the body of a response with this status goes to the ResponseWriter.
+func (w *bodyWriter) Takes(status int) bool {
+	code := uint64(max(status, 0))
+	return w.down.CheckStatus(code, w.down.allowStatus) || slices.Contains(w.ctx.Request.allowStatus, code)
+}
+
+// WriteWithin writes to the ResponseWriter. It is user code: when it takes longer than is left of the request's time, or than
+// Limits.Callback, the request is given up.
+func (w *bodyWriter) WriteWithin(p []byte, left time.Duration, late error) (int, error) {
+	j := w.ctx.job
+	if j == nil || j.loan == nil {
+		return w.ctx.Request.ResponseWriter.Write(p)
+	}
+	if callback := w.down.limits.Callback; callback > 0 && (left == 0 || callback < left) {
+		left, late = callback, &CallbackTimeoutError{Stage: StageDownload, Limit: callback}
+	}
+	if left > 0 {
+		watch := j.crawl.watch
+		watch.Limited(&j.call, left, late)
+		defer watch.Limited(&j.call, 0, nil)
+	}
+	return j.loan.Write(p)
 }
 
 // downloaderModule is a downloader that is counted.

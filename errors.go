@@ -130,6 +130,15 @@ func (e *NoResultError) Error() string {
 	return fmt.Sprintf("the downloader sent no result within %s", e.Waited)
 }
 
+// WriterBusyError is the failure of a request whose ResponseWriter still has not returned from a Write of an earlier
+// request, which was given up meanwhile: no two shall write to it at once.
+type WriterBusyError struct{ URL string }
+
+// Error names URL and remedy.
+func (e *WriterBusyError) Error() string {
+	return fmt.Sprintf("the ResponseWriter of %s has not returned from a Write of a request that was given up; use another one", urlx.Redact(e.URL))
+}
+
 // StatusError is the failure of a response whose status code is 400 or more and not allowed.
 type StatusError struct {
 	Status int

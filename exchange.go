@@ -8,6 +8,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/robotsgate"
 )
 
 // fetcher takes a request through its gate, robots.txt and the middlewares to its downloader, and the response back.
@@ -15,7 +16,7 @@ type fetcher struct {
 	crawl       *crawl
 	middlewares Middlewares
 	errorMWs    []ErrorMiddleware
-	internalMWs []MiddlewaresInterface
+	internalMWs Middlewares // those that see the engine's own requests
 	downloaders downloaderSet
 	http        *httpDownloader // the default downloader, nil if the user gave one
 	loopback    *fetch.Loopback
@@ -29,9 +30,11 @@ func newFetcher(c *crawl) (f *fetcher, err error) {
 	cfg := &c.cfg
 	f = &fetcher{
 		crawl: c, middlewares: cfg.middlewares.sorted(), loopback: new(fetch.Loopback),
-		bodies:  fetch.NewBudget(c.limits.BodiesInFlight, func() { c.settler.hurry() }),
-		writers: newWriters(), robots: newRobotsGate(c), gated: cfg.politeness.PerIP > 0 || cfg.politeness.PerProxy > 0,
+		bodies: fetch.NewBudget(c.limits.BodiesInFlight, func() { c.settler.hurry() }),
+		robots: newRobotsGate(c), gated: cfg.politeness.PerIP > 0 || cfg.politeness.PerProxy > 0,
 	}
+	over := errors.New("the request has ended: nothing more may be written to its ResponseWriter")
+	f.writers = guard.NewWriters(over, func(url string) error { return &WriterBusyError{URL: url} })
 	for _, m := range f.middlewares {
 		if e, ok := m.(ErrorMiddleware); ok {
 			f.errorMWs = append(f.errorMWs, e)
@@ -60,7 +63,11 @@ func (f *fetcher) exchange(j *job) (herr *HandleError, alive, closed bool) {
 	if own, ok := ctx.Ctx.(*guard.Joint); ok && own.User.Err() != nil { // it was given up while it waited
 		return j.failure(StageDownload, context.Cause(own.User), nil), true, false
 	}
-	if len(f.middlewares) > 0 && !j.prepared && !c.guard(j, StageRequest, func() { herr = f.processRequest(j) }) {
+	if len(f.middlewares) > 0 && !j.prepared && !c.guard(j, StageRequest, func() {
+		if stack, err := f.middlewares.processRequest(j, ctx, nil); err != nil {
+			herr = j.failure(StageRequest, err, stack)
+		}
+	}) {
 		return nil, false, false
 	}
 	if j.prepared = true; herr != nil {
@@ -97,7 +104,12 @@ func (f *fetcher) exchange(j *job) (herr *HandleError, alive, closed bool) {
 	}
 	if len(f.middlewares) > 0 {
 		j.inbox = j.lateInbox()
-		if !c.guard(j, StageResponse, func() { herr = f.processResponse(j) }) {
+		if !c.guard(j, StageResponse, func() {
+			defer j.closeRequests() // the job may never come to its parser
+			if stack, err := f.middlewares.processResponse(j, ctx, j.requests(), nil); err != nil {
+				herr = j.failure(StageResponse, err, stack)
+			}
+		}) {
 			return nil, false, false
 		}
 	}
@@ -109,56 +121,64 @@ func (f *fetcher) exchange(j *job) (herr *HandleError, alive, closed bool) {
 
 var errNilResponse = errors.New("response is nil")
 
-func (f *fetcher) processRequest(j *job) *HandleError {
-	asked := j.ctx.Request
-	for _, m := range f.middlewares {
-		stack, err := guard.Protect(func() error { return m.ProcessRequest(j.ctx) })
+// processRequest has the middlewares process a request for a job, until one answers it; by notes which one, and may be nil.
+func (m Middlewares) processRequest(j *job, ctx *Context, by *robotsgate.Handiwork) (stack []byte, err error) {
+	asked := ctx.Request
+	for _, one := range m {
+		stack, err = guard.Protect(func() error {
+			err := one.ProcessRequest(ctx)
+			if by != nil && ctx.DownloadResult != nil {
+				by.Answered(middlewareName(one))
+			}
+			return err
+		})
 		if j.call.GivenUp() { // the others must not be called any more
-			return nil
+			return nil, nil
 		}
-		if err == nil && j.ctx.Request == nil {
+		if err == nil && ctx.Request == nil {
 			err = errNilRequest
 		}
-		keepRequest(j.ctx, asked)
-		if err != nil {
-			return j.failure(StageRequest, err, stack)
-		}
-		if j.ctx.DownloadResult != nil {
-			return nil
+		keepRequest(ctx, asked)
+		if err != nil || ctx.DownloadResult != nil {
+			return stack, err
 		}
 	}
-	return nil
+	return nil, nil
 }
 
-func (f *fetcher) processResponse(j *job) *HandleError {
-	defer j.closeRequests() // the job may never come to its parser
-	asked := j.ctx.Request
-	for i := len(f.middlewares) - 1; i >= 0; i-- {
-		stack, err := guard.Protect(func() error { return f.middlewares[i].ProcessResponse(j.ctx, j.requests()) })
+// processResponse has the middlewares process a response for a job, in the reverse order. Requests that they send go to req. If by
+// is not nil, it notes which one has taken the body away, and none may take the response away.
+func (m Middlewares) processResponse(j *job, ctx *Context, req chan<- *Context, by *robotsgate.Handiwork) ([]byte, error) {
+	asked := ctx.Request
+	for i := len(m) - 1; i >= 0; i-- {
+		one, had := m[i], by != nil && ctx.Response().hasBody()
+		stack, err := guard.Protect(func() error {
+			err := one.ProcessResponse(ctx, req)
+			if resp := ctx.Response(); had && resp != nil && !resp.hasBody() {
+				by.Emptied(middlewareName(one))
+			}
+			return err
+		})
 		if j.call.GivenUp() { // the others must not be called any more
-			return nil
+			return nil, nil
 		}
-		if err == nil && j.ctx.Request == nil {
+		resp := ctx.Response()
+		switch {
+		case err != nil:
+		case by != nil && resp == nil:
+			err = errors.New("a middleware took the response of robots.txt away")
+		case ctx.Request == nil:
 			err = errNilRequest
 		}
-		keepRequest(j.ctx, asked)
-		if resp := j.ctx.Response(); resp != nil {
-			resp.complete(j.ctx) // it may be another one, or lack what was there
+		keepRequest(ctx, asked)
+		if resp != nil {
+			resp.complete(ctx) // it may be another one, or lack what was there
 		}
 		if err != nil {
-			return j.failure(StageResponse, err, stack)
+			return stack, err
 		}
 	}
-	return nil
-}
-
-var errNilRequest = errors.New("a middleware took the Context's Request away")
-
-// keepRequest puts the request back that a middleware has taken away.
-func keepRequest(ctx *Context, asked *Request) {
-	if ctx.Request == nil {
-		ctx.Request = asked
-	}
+	return nil, nil
 }
 
 // received completes and counts a response.
@@ -213,7 +233,9 @@ func (f *fetcher) download(j *job) (herr *HandleError, alive, closed bool) {
 	}
 	j.started, j.downloader = started, d
 	c.teller.counters.Downloads.Add(1)
-	lendWriter(j)
+	if r := ctx.Request; r.ResponseWriter != nil {
+		j.loan = f.writers.Lend(r.ResponseWriter, r.Url)
+	}
 	alive = c.guard(j, StageDownload, func() { herr = f.askDownloader(j, d, started) })
 	if alive {
 		j.loan.End()
@@ -256,15 +278,14 @@ func (f *fetcher) askDownloader(j *job, d *downloaderModule, started time.Time) 
 // request's timeout bounds both.
 func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Time) (got *Context, stack []byte, err error) {
 	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
-	var theirs *asking
-	own, asked := ctx.Ctx, ctx
+	own := ctx.Ctx
 	ours := f.http != nil && d.Downloader == Downloader(f.http)
-	if !ours || j.loan != nil { // user code runs in it
-		theirs = &asking{Context: *ctx, url: ctx.Request.Url, result: result}
-		theirs.life.Parent, theirs.Ctx, asked = own, &theirs.life, &theirs.Context
-		if j.caller != nil {
-			theirs.dropped = make(chan struct{})
-		}
+	if ours && j.loan == nil {
+		stack, err = guard.Protect(func() error { d.Download(ctx, result); return nil })
+	} else { // user code runs in it
+		theirs := &asking{Context: *ctx, url: ctx.Request.Url}
+		theirs.Start(own, result, j.caller != nil)
+		theirs.Ctx = &theirs.Life
 		limit := time.Duration(0) // the engine's own has a clock
 		if !ours {
 			if j.loan != nil { // in the place of the request's ResponseWriter
@@ -276,24 +297,37 @@ func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Ti
 			}
 		}
 		f.crawl.watch.Bound(&j.call, theirs, started, limit)
+		defer theirs.Close()
+		if j.caller == nil {
+			stack, err = guard.Protect(func() error { d.Download(&theirs.Context, result); return nil })
+		} else if stack, err = theirs.Apart(func() error { d.Download(&theirs.Context, result); return nil }); err == guard.ErrLeft {
+			err = ErrOutputClosed
+		}
 	}
+	if err != nil {
+		return nil, stack, err
+	}
+	wait := ctx.Request.timeoutOrDefault() + farewell
+	got, err = guard.Receive(own, result, started.Add(wait))
 	switch {
-	case theirs == nil:
-		stack, err = guard.Protect(func() error { d.Download(asked, result); return nil })
-	case j.caller == nil:
-		defer theirs.end()
-		stack, err = guard.Protect(func() error { d.Download(asked, result); return nil })
-	default:
-		stack, err = theirs.apart(d)
-	}
-	if theirs != nil {
-		defer theirs.life.Cancel(nil)
-	}
-	if err == nil {
-		got, err = awaitResult(own, result, started, ctx.Request.timeoutOrDefault()+farewell)
+	case err == guard.ErrSilent:
+		err = &NoResultError{wait}
+	case err == nil && got == nil:
+		err = errors.New("the downloader sent a nil Context")
 	}
 	return got, stack, err
 }
+
+// asking is the Context given to a downloader that is not the engine's own, or that writes to a ResponseWriter. The downloader
+// may write to it when the engine does not wait for the result any more.
+type asking struct {
+	Context
+	guard.Sender[*Context]
+	url string
+}
+
+// TooLate is the error of a download that takes longer than its request may.
+func (a *asking) TooLate(limit time.Duration) error { return &TimeoutError{URL: a.url, Limit: limit} }
 
 // answered reports the answer of a job's download to its slot, and releases the slot: a pause that the answer asks for begins
 // before another request can start. The worker stays.

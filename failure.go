@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
@@ -60,7 +61,7 @@ func (t *teller) obey(j *job, herr *HandleError) bool {
 		return true
 	}
 	if retry := asRetry(herr.Err); retry != nil {
-		if j.rec.Attempt+1 >= c.limits.Attempts || !rewind(j) {
+		if j.rec.Attempt+1 >= c.limits.Attempts || !j.loan.Rewind(j.ctx.Request.ResponseWriter) {
 			t.handle(j, herr)
 			j.decide(GaveUp, reasonOf(retry.Err))
 			return true
@@ -331,8 +332,10 @@ func failedReason(herr *HandleError) string {
 	if errors.As(herr.Err, &loop) {
 		return "redirect loop"
 	}
-	if herr.Stage == StageRobots {
-		return robotsFailure(herr.Err)
+	if herr.Stage == StageRobots { // as a rule the host is dead, and its robots.txt was asked for first
+		if why := fetch.Unreachable(herr.Err); why != "" {
+			return "robots: " + why
+		}
 	}
 	return string(herr.Stage)
 }

@@ -162,7 +162,7 @@ func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *Handl
 	if !rd.lane.Awaits(j.root(), j) {
 		return resp, nil, herr, nil // it was given up, and that was told
 	}
-	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < c.limits.Attempts && rewind(j) {
+	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < c.limits.Attempts && j.loan.Rewind(j.ctx.Request.ResponseWriter) {
 		c.teller.counters.Retries.Add(1)
 		return resp, nil, nil, retry
 	}

@@ -1,8 +1,10 @@
 package tegenaria
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
@@ -117,4 +119,16 @@ func (filters requestFilters) ask(parent *Response, r *Request) (no *refusal, er
 		return refuse(Filtered, err.Error()), err
 	}
 	return nil, nil
+}
+
+// middlewareName names a middleware.
+func middlewareName(m MiddlewaresInterface) string { return cmp.Or(m.GetName(), fmt.Sprintf("%T", m)) }
+
+var errNilRequest = errors.New("a middleware took the Context's Request away")
+
+// keepRequest puts the request back that a middleware has taken away.
+func keepRequest(ctx *Context, asked *Request) {
+	if ctx.Request == nil {
+		ctx.Request = asked
+	}
 }

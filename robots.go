@@ -2,13 +2,13 @@ package tegenaria
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"maps"
 	"net/http"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/robotsgate"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/robots"
@@ -21,13 +21,9 @@ type robotsGate struct {
 }
 
 func newRobotsGate(c *crawl) robotsGate {
-	return robotsGate{robotsgate.New[*job](c.frontier.SetCrawlDelay), c}
-}
-
-// look asks the gate about a job.
-func (g robotsGate) look(j *job, keep bool) robotsgate.Look {
-	r := j.ctx.Request
-	return g.Look(j, robotsgate.Place{Origin: urlx.Origin(r.Url), Path: urlx.Path(urlx.MergeParams(r.Url, r.Params)), Slot: j.rec.Slot}, keep)
+	agent := c.cfg.politeness.agent()
+	parse := func(body []byte) robotsgate.Group { return robots.Parse(body).Agent(agent) }
+	return robotsGate{robotsgate.New[*job](parse, c.frontier.SetCrawlDelay), c}
 }
 
 // release requeues the jobs that have waited for a file. A slot whose file must not be asked for yet is blocked until then.
@@ -53,13 +49,37 @@ func (g robotsGate) stop() {
 	}
 }
 
+// look asks the gate about a job, and has the job ask for the file if nobody else does. The answer is Ask if that has failed, or
+// if the job was given up meanwhile. It is Later without an instant if the job's slot has a delay, and the download of robots.txt took
+// the turn.
+func (g robotsGate) look(j *job, keep bool) (robotsgate.Look, error) {
+	c := g.crawl
+	if c.cfg.politeness.IgnoreRobots {
+		return robotsgate.Look{Answer: robotsgate.Allow}, nil
+	}
+	for {
+		r := j.ctx.Request
+		at := robotsgate.Place{Origin: urlx.Origin(r.Url), Path: urlx.Path(urlx.MergeParams(r.Url, r.Params)), Slot: j.rec.Slot}
+		look := g.Look(j, at, keep)
+		if look.Answer != robotsgate.Ask {
+			return look, nil
+		}
+		err := g.ask(j, at.Origin)
+		switch {
+		case err != nil || j.call.GivenUp():
+			return look, err
+		case j.copy == nil && c.frontier.IsDelayed(j):
+			return robotsgate.Look{Answer: robotsgate.Later}, nil
+		}
+	}
+}
+
 // pass reports whether a job of the queue may be downloaded now. If not it has its outcome, or else it
 // waits: then it will come again, and must not be touched any more.
 func (g robotsGate) pass(j *job) (ok, waits bool) {
-	if g.crawl.cfg.politeness.IgnoreRobots {
-		return true, false
-	}
-	switch look := g.look(j, true); look.Answer {
+	c := g.crawl
+	look, err := g.look(j, true)
+	switch look.Answer {
 	case robotsgate.Allow:
 		return true, false
 	case robotsgate.Forbid:
@@ -71,228 +91,250 @@ func (g robotsGate) pass(j *job) (ok, waits bool) {
 	case robotsgate.Wait:
 		return false, true
 	case robotsgate.Later:
-		g.crawl.frontier.Block(j.rec.Slot, look.At)
-		g.askAgain(j)
+		if !look.At.IsZero() {
+			c.frontier.Block(j.rec.Slot, look.At)
+		}
+		j.open.Add(1)
+		j.release()
+		j.requeue()
 		return false, true
 	case robotsgate.Ask:
-		return g.passAsker(j)
+		if err != nil {
+			c.guard(j, StageError, func() { c.teller.fail(j, j.failure(StageRobots, err, nil)); j.closeRequests() })
+		}
 	}
 	return false, false
-}
-
-// passAsker asks for the file on behalf of a job of the queue.
-func (g robotsGate) passAsker(j *job) (ok, waits bool) {
-	c := g.crawl
-	err := g.ask(j)
-	switch {
-	case j.call.GivenUp():
-		return false, false
-	case err != nil:
-		c.guard(j, StageError, func() { c.teller.fail(j, j.failure(StageRobots, err, nil)); j.closeRequests() })
-		return false, false
-	case j.copy == nil && c.frontier.IsDelayed(j):
-		// Its slot has a delay, and the download of robots.txt took the turn.
-		c.fetcher.robots.askAgain(j)
-		return false, true
-	}
-	return g.pass(j)
-}
-
-// askAgain puts a job back into its slot's queue, without its worker.
-func (g robotsGate) askAgain(j *job) {
-	j.open.Add(1)
-	j.release()
-	j.requeue()
 }
 
 // passInline is pass for an inline request. If it returns false without an error, the slot was given back, and the request
 // has to stand in line again.
 func (g robotsGate) passInline(j *job) (bool, error) {
-	c := g.crawl
-	if c.cfg.politeness.IgnoreRobots {
-		return true, nil
-	}
-	switch look := g.look(j, false); look.Answer {
+	look, err := g.look(j, false)
+	switch look.Answer {
 	case robotsgate.Allow:
 		return true, nil
-	case robotsgate.Forbid:
-		return false, &RobotsError{URL: j.ctx.Request.Url}
-	case robotsgate.Unreachable:
-		return false, &RobotsError{URL: j.ctx.Request.Url, Unreachable: true}
+	case robotsgate.Forbid, robotsgate.Unreachable:
+		return false, look.Refused(j.ctx.Request.Url)
 	case robotsgate.Wait:
 		j.release()
 		defer g.crawl.reader.waitsForEngine(j)()
 		select {
 		case <-look.Changed:
-			return false, nil
 		case <-j.ctx.Done():
 			return false, context.Cause(j.ctx.Ctx)
 		}
 	case robotsgate.Later:
 		j.release()
-		defer g.crawl.reader.waitsForEngine(j)()
-		return false, frontier.Sleep(j.ctx, time.Until(look.At))
+		if !look.At.IsZero() {
+			defer g.crawl.reader.waitsForEngine(j)()
+			return false, frontier.Sleep(j.ctx, time.Until(look.At))
+		}
 	}
-	if err := g.ask(j); err != nil || j.call.GivenUp() {
-		return false, err
-	}
-	if j.copy == nil && c.frontier.IsDelayed(j) {
-		j.release()
-		return false, nil
-	}
-	return g.passInline(j)
+	return false, err
 }
 
-var errNotNow = errors.New("the slot does not let it start now")
-
-const (
-	robotsTimeout   = 15 * time.Second // for a robots.txt with its redirects
-	robotsRedirects = 5                // RFC 9309 §2.3.1.2
-)
-
-// ask downloads the file and notes its rules. The error is one of the network. Nothing is asked if the slot was
-// blocked since the job was granted it: then the job and those that wait for it are taken again later.
-func (g robotsGate) ask(j *job) error {
-	answer, err := g.fetchRobots(j)
-	failed := answer.status == http.StatusTooManyRequests || answer.status >= 500
-	switch {
-	case errors.Is(err, errNotNow):
-		g.abort(j)
-		return nil
-	case failed || err != nil:
-		if released, ok := g.KeepOld(j); ok {
-			g.release(released)
-			return nil
+// ask fetches the file for a job with the job's slot, worker and proxy. The error is one of the network. Nothing is asked if
+// the slot was blocked since the job was granted it: then the job and those that wait for it are taken again later.
+func (g robotsGate) ask(j *job, origin string) error {
+	var copy *Response
+	end, err := g.Ask(j, origin, func(url string, left time.Duration, first bool) (robotsgate.Response, error) {
+		return g.send(j, url, left, first, &copy)
+	})
+	if end.New {
+		if !j.call.GivenUp() {
+			takeCopy(j, copy)
+		}
+		for _, w := range end.Waiting {
+			takeCopy(w.Job, copy)
 		}
 	}
-	switch {
-	case err != nil:
-		err = &RobotsUnreachableError{Origin: urlx.Origin(j.ctx.Request.Url), Err: err}
-		g.abort(j)
-	case failed:
-		released, isLost := g.Failed(j)
-		if isLost { // its requests end without being asked
-			g.crawl.frontier.NoteBlock(j.rec.Slot, frontier.Robots, time.Now().Add(robotsgate.Refresh))
-		}
-		g.release(released)
-	case answer.status >= 300: // no such file, or redirects without end: RFC 9309 §2.3.1.2, §2.3.1.3
-		g.known(j, robots.AllowAll().Agent(""), answer.copy)
-	default:
-		g.known(j, robots.Parse(answer.body).Agent(g.crawl.cfg.politeness.agent()), answer.copy)
+	if end.Lost { // its requests end without being asked
+		g.crawl.frontier.NoteBlock(j.rec.Slot, frontier.Robots, time.Now().Add(robotsgate.Refresh))
 	}
+	g.release(end.Released)
 	return err
 }
 
-// known notes the rules that a job has brought. The longer one of Crawl-delay and Request-rate counts; neither is in RFC 9309.
-func (g robotsGate) known(j *job, rules *robots.Group, copy *Response) {
-	delay, _ := rules.CrawlDelay()
-	rate, _ := rules.RequestRate()
-	released := g.Known(j, robotsgate.Rules{Group: rules, Delay: max(delay, rate)}, robotsgate.Refresh)
-	if !j.call.GivenUp() {
-		takeCopy(j, copy)
-	}
-	for _, w := range released.Waiting {
-		takeCopy(w.Job, copy)
-	}
-	g.release(released)
+// internalContext is the context of a request of the engine's own. Its body goes to memory whatever the request says, so
+// that middlewares see it, and counts in Limits.BodiesInFlight without waiting: a Fetch that holds a body may wait for
+// it. Of a long one the beginning is read.
+type internalContext struct {
+	context.Context
+	hold fetch.Hold
 }
 
-// robotsAnswer is the result of a download of robots.txt.
-type robotsAnswer struct {
-	status int
-	body   []byte    // its beginning
-	copy   *Response // as the server sent it; nil if it cannot answer another request
-}
+// internalBody is how much of a body is read: enough to see that it is too long to be read whole.
+const internalBody = robots.MaxBytes + 1
 
-// fetchRobots downloads the robots.txt of a job's origin with the job's slot, worker and proxy. Redirects
-// are followed here; those that lead nowhere count as a file that is not there (RFC 9309 §2.3.1.2). Of the
-// middlewares only those see it that ask for the engine's own requests. The slot is stamped when the download
-// begins; the error is errNotNow if it was blocked meanwhile and nothing was sent.
-func (g robotsGate) fetchRobots(j *job) (answer robotsAnswer, err error) {
-	url := urlx.Origin(j.ctx.Request.Url) + "/robots.txt"
-	deadline := time.Now().Add(robotsTimeout)
-	seen := map[string]bool{}
-	for hop := 0; hop <= robotsRedirects; hop++ {
-		if seen[url] {
-			return robotsAnswer{status: http.StatusNotFound, copy: answer.copy}, nil
-		}
-		seen[url] = true
-		r := NewRequest(url, GET, nil, RequestWithTimeout(max(time.Until(deadline), time.Millisecond)))
-		r.Proxy, r.downloader = j.ctx.Request.Proxy, j.ctx.Request.downloader
-		in := &internalContext{Context: j.ctx.Ctx}
-		ctx := &Context{Request: r, Ctx: in, CtxId: j.ctx.CtxId}
-		alive, err := g.internalExchange(j, in, ctx, hop == 0)
-		g.crawl.fetcher.bodies.Release(&in.hold)
-		if hop == 0 {
-			answer.copy = in.copy
-		}
-		switch {
-		case !alive:
-			return answer, ErrOutputClosed
-		case err != nil:
-			return answer, err
-		}
-		resp := ctx.Response()
-		if !redirects(resp) {
-			answer.status = resp.Status
-			answer.body, err = resp.beginning(internalBody)
-			return answer, err
-		}
-		url, err = urlx.Resolve(url, fetch.FirstHeader(resp.Header, "Location"))
-		if scheme := urlx.Scheme(url); err != nil || scheme != "http" && scheme != "https" {
-			return robotsAnswer{status: http.StatusNotFound, copy: answer.copy}, nil
-		}
-		url, _ = urlx.CutFragment(url)
+// send sends a request of the engine's own for a job, the first one or one that follows a redirect. Of the middlewares only those
+// see it that ask for such requests. A copy of the first answer is kept for other requests.
+func (g robotsGate) send(j *job, url string, left time.Duration, first bool, copy **Response) (answer robotsgate.Response, err error) {
+	r := NewRequest(url, GET, nil, RequestWithTimeout(left))
+	r.Proxy, r.downloader = j.ctx.Request.Proxy, j.ctx.Request.downloader
+	in := &internalContext{Context: j.ctx.Ctx}
+	ctx := &Context{Request: r, Ctx: in, CtxId: j.ctx.CtxId}
+	alive, err := g.exchange(j, ctx, first, copy)
+	g.crawl.fetcher.bodies.Release(&in.hold)
+	switch {
+	case !alive:
+		return answer, ErrOutputClosed
+	case err != nil:
+		return answer, err
 	}
-	return robotsAnswer{status: http.StatusNotFound, copy: answer.copy}, nil
-}
-
-// robotsFailure names in the statistics why a robots.txt could not be asked for: as a rule the host is dead, and its robots.txt
-// was asked for first.
-func robotsFailure(err error) string {
-	if why := fetch.Unreachable(err); why != "" {
-		return "robots: " + why
+	resp := ctx.Response()
+	answer.Status, answer.Header = resp.Status, resp.Header
+	if !fetch.IsRedirect(resp.Status, resp.Header) {
+		answer.Body, err = resp.beginning(internalBody)
 	}
-	return string(StageRobots)
+	return answer, err
 }
 
-// heed obeys the Retry-After of a robots.txt that was asked for with a job's slot. How often a robots.txt is asked for
-// without one, its gate knows.
-func (g robotsGate) heed(j *job, ctx *Context) {
+// exchange is the fetcher's exchange for a request of the engine's own. The job's slot is stamped when the first download begins;
+// the error is [robotsgate.ErrNotNow] if the slot was blocked meanwhile and nothing was sent. alive is false if the job was abandoned.
+func (g robotsGate) exchange(j *job, ctx *Context, first bool, copy **Response) (alive bool, err error) {
+	c, f := g.crawl, g.crawl.fetcher
+	var by robotsgate.Handiwork
+	if len(f.internalMWs) > 0 {
+		alive = c.guard(j, StageRequest, func() { _, err = f.internalMWs.processRequest(j, ctx, &by) })
+		if !alive || err != nil {
+			return alive, err
+		}
+	}
+	if ctx.DownloadResult == nil {
+		if first {
+			if _, ok := c.frontier.Start(j); !ok {
+				return true, robotsgate.ErrNotNow
+			}
+			c.teller.counters.Robots.Add(1)
+		}
+		if alive = c.guard(j, StageDownload, func() { err = g.download(j, ctx) }); !alive || err != nil {
+			return alive, err
+		}
+		if resp := ctx.Response(); first && resp != nil {
+			*copy = copyForOthers(resp, ctx.Request)
+		}
+	}
+	switch result := ctx.DownloadResult; {
+	case result == nil || result.Response == nil && result.Error == nil:
+		return true, errNilResponse
+	case result.Error != nil:
+		_, err := guard.Protect(func() error { return result.Error })
+		return true, err
+	}
+	ctx.DownloadResult.Response.complete(ctx)
+	if len(f.internalMWs) > 0 {
+		alive = c.guard(j, StageResponse, func() {
+			in := newInbox(nil, emission{}) // requests that they send are discarded: they would have no parent
+			defer in.close()
+			_, err = f.internalMWs.processResponse(j, ctx, in.ch, &by)
+		})
+		if !alive || err != nil {
+			return alive, err
+		}
+	}
+	resp := ctx.Response()
+	if resp.Status < 0 {
+		return true, &UnexpectedStatusError{Status: resp.Status, URL: resp.URL}
+	}
+	return true, by.Check(ctx.Request.Url, resp.Status, resp.Header, resp.hasBody())
+}
+
+// download asks the job's downloader. The Retry-After of a robots.txt holds for the job's slot, and for whoever asks for the file; how
+// often a robots.txt is asked for without one, its gate knows.
+func (g robotsGate) download(j *job, ctx *Context) error {
 	c := g.crawl
-	if a := answerOf(ctx, nil); a.After > 0 {
-		after := c.frontier.Heed(j.rec.Slot, a.After)
-		g.Postpone(j, time.Now().Add(after)) // for those of other slots
-		c.teller.blocked()
+	d, err := c.fetcher.downloaders.pick(j.ctx.Request.downloader)
+	if err != nil {
+		return err
+	}
+	return d.Call(nil, func() error {
+		got, _, err := c.fetcher.ask(j, d, ctx, c.now())
+		if err != nil {
+			return err
+		}
+		ctx.DownloadResult = got.DownloadResult
+		if a := answerOf(ctx, nil); a.After > 0 {
+			after := c.frontier.Heed(j.rec.Slot, a.After)
+			g.Postpone(j, time.Now().Add(after)) // for those of other slots
+			c.teller.blocked()
+		}
+		return nil
+	})
+}
+
+// A spider may ask for a robots.txt itself, as those that start from sitemaps do. The engine has just asked for the same
+// file then, because of that very request: so it answers the request with a copy of what came, and the site is asked
+// once. A copy lives no longer than the requests that wait for the file.
+
+// copyForOthers returns a copy of the server's answer to the engine's own request for a robots.txt, nil if it is not
+// whole or is a failure.
+func copyForOthers(resp *Response, own *Request) *Response {
+	body := resp.Bytes()
+	switch {
+	case resp.Status <= 0 || resp.Status >= 500 || resp.Status == http.StatusTooManyRequests:
+		return nil
+	case len(body) > robots.MaxBytes || len(body) == 0 && resp.hasBody(): // there may be more, or it is elsewhere
+		return nil
+	}
+	return copyOf(resp, own)
+}
+
+// copyOf makes a response with the same content, for a request.
+func copyOf(resp *Response, r *Request) *Response {
+	same := NewResponse(r, resp.Status, maps.Clone(resp.Header), resp.Bytes())
+	same.URL, same.Delay, same.transfer = resp.URL, resp.Delay, resp.transfer
+	return same
+}
+
+// takeCopy keeps the copy of a robots.txt, if the job asks for that file itself.
+func takeCopy(j *job, copy *Response) {
+	if r := j.ctx.Request; copy != nil && r.Url == urlx.Origin(r.Url)+"/robots.txt" {
+		j.copy = copy
 	}
 }
 
-// RobotsError is the failure of a Fetch that robots.txt forbids, or whose robots.txt cannot be read.
-type RobotsError struct {
-	URL         string
-	Unreachable bool
+// answerByCopy answers the job with the copy that it was given, if there is one and the job's request, as the middlewares
+// have left it, sends nothing that the engine's own did not send.
+func (g robotsGate) answerByCopy(j *job) {
+	resp := j.copy
+	if j.copy = nil; resp == nil || !likeOwn(j.ctx.Request, resp.Request()) {
+		return
+	}
+	g.crawl.fetcher.bodies.Add(&j.root().hold, int64(len(resp.Bytes())))
+	j.ctx.DownloadResult = &RequestResult{Response: copyOf(resp, j.ctx.Request)}
 }
 
-// Error names the URL.
-func (e *RobotsError) Error() string {
-	if e.Unreachable {
-		return "robots.txt for " + urlx.Redact(e.URL) + " is unreachable"
+// likeOwn reports whether a request would be answered as the engine's own was.
+func likeOwn(r, own *Request) bool {
+	if r.Url != own.Url || r.method() != GET || len(r.Params) > 0 || len(r.Body) > 0 || len(r.Cookies) > 0 ||
+		r.BodyReader != nil || r.ResponseWriter != nil || r.spool || r.downloader != own.downloader {
+		return false
 	}
-	return "robots.txt forbids " + urlx.Redact(e.URL)
+	if (r.Proxy == nil) != (own.Proxy == nil) || r.Proxy != nil && *r.Proxy != *own.Proxy {
+		return false
+	}
+	for name, value := range r.Header {
+		switch http.CanonicalHeaderKey(name) {
+		case "Accept", "Accept-Language", "Referer":
+		default:
+			if own.Header[name] != value {
+				return false
+			}
+		}
+	}
+	return true
 }
+
+// RobotsError is the failure of a Fetch of URL that robots.txt forbids, or, where Unreachable is true, whose robots.txt cannot be
+// read.
+type RobotsError = robotsgate.RefusedError
 
 // RobotsUnreachableError is the failure of a request whose robots.txt could not be asked for because of the
 // network, as that of a dead host: until it is known, nothing of that origin may be fetched (RFC 9309
-// §2.3.1.4).
-type RobotsUnreachableError struct {
-	Origin string // "https://example.com"
-	Err    error  // how the host failed
-}
+// §2.3.1.4). Origin is "https://example.com", say, and Err, which Unwrap returns, is how the host failed.
+type RobotsUnreachableError = robotsgate.UnreachableError
 
-// Error names origin, cause and remedy.
-func (e *RobotsUnreachableError) Error() string {
-	return fmt.Sprintf("%s could not be asked for its robots.txt, so nothing of it is fetched: %v", e.Origin, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *RobotsUnreachableError) Unwrap() error { return e.Err }
+// RobotsAnswerError is the failure of a request whose robots.txt a middleware has answered, or changed, so that nothing
+// of it is left: that would allow everything, and the site has not said so. See [InternalMiddleware]. URL is that of robots.txt,
+// Middleware the name of the middleware, and Missing "body", or "Location" of a redirect.
+type RobotsAnswerError = robotsgate.AnswerError

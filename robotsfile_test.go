@@ -295,7 +295,7 @@ func TestH05StoredRobotsIsObeyed(t *testing.T) {
 }
 
 // An answer by a middleware from which the rules are missing is a failure that names it, and allows nothing. It fails
-// when handiwork.check lets every answer pass.
+// when robotsgate.Handiwork.Check lets every answer pass.
 func TestH05RobotsAnswerWithoutBody(t *testing.T) {
 	of := func(resp *tegenaria.Response) func(ctx *tegenaria.Context) error {
 		return func(ctx *tegenaria.Context) error {

@@ -100,3 +100,20 @@ func (l *Loan) Written() int64 {
 	defer l.all.mu.Unlock()
 	return l.n
 }
+
+// Rewind prepares for another attempt, which writes to w: what was written is taken out of it. It returns false if something was
+// written and w cannot take it back. It may be called on nil, which is no loan.
+func (l *Loan) Rewind(w io.Writer) bool {
+	if l.Written() == 0 {
+		return true
+	}
+	file, ok := w.(interface {
+		io.Seeker
+		Truncate(size int64) error
+	})
+	if !ok || file.Truncate(0) != nil {
+		return false
+	}
+	_, err := file.Seek(0, io.SeekStart)
+	return err == nil
+}

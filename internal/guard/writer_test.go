@@ -2,6 +2,7 @@ package guard_test
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -83,4 +84,49 @@ func TestWritersThatCannotBeCompared(t *testing.T) {
 		}
 		<-late.Done()
 	})
+}
+
+// seekingWriter can take back what was written, unless it fails.
+type seekingWriter struct {
+	strings.Builder
+	truncated, sought int64
+	fails             error
+}
+
+func (w *seekingWriter) Truncate(size int64) error {
+	w.truncated = size
+	return w.fails
+}
+
+func (w *seekingWriter) Seek(offset int64, whence int) (int64, error) {
+	w.sought = offset + int64(whence)
+	return 0, nil
+}
+
+// What was written can be taken back where the writer is like a file; where nothing was written there is nothing to take back.
+func TestRewind(t *testing.T) {
+	var none *guard.Loan
+	if !none.Rewind(nil) {
+		t.Error("no loan has something to take back")
+	}
+	plain, file, broken := new(strings.Builder), &seekingWriter{truncated: -1, sought: -1}, &seekingWriter{fails: errOver}
+	for _, tt := range []struct {
+		name string
+		w    io.Writer
+		want bool
+	}{{"a builder", plain, false}, {"a file", file, true}, {"a file that cannot be truncated", broken, false}} {
+		loan := newWriters().Lend(tt.w, tt.name)
+		if !loan.Rewind(tt.w) || file.truncated == 0 && tt.w == io.Writer(file) {
+			t.Errorf("%s: nothing was written, and cannot be taken back", tt.name)
+		}
+		if _, err := loan.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if got := loan.Rewind(tt.w); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	if file.truncated != 0 || file.sought != 0 {
+		t.Errorf("the file was cut to %d bytes, and is at %d", file.truncated, file.sought)
+	}
 }

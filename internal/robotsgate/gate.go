@@ -1,25 +1,35 @@
-// Package robotsgate knows the robots.txt of each origin (RFC 9309) as far as it was fetched, which job asks for one, and which
-// jobs wait for the answer. It neither downloads nor reads robots.txt: its user does, and reports the result.
+// Package robotsgate obeys robots.txt (RFC 9309): it knows the file of each origin as far as that was fetched, which job asks for
+// one, and which jobs wait for it. It asks for a file as a whole, with redirects, and knows what each status means. It neither
+// sends requests nor reads a robots.txt: both are funcs that its user gives.
 //
 //	Look → Allow, Forbid, Unreachable: the file is known
-//	     → Wait: another job asks; the gate keeps this one until it is known
+//	     → Wait: another job asks; the gate keeps this one until the file is known
 //	     → Later: the file must not be asked for before an instant
-//	     → Ask: the caller downloads the file, then calls Known, Failed or Abort, which return the jobs that waited
+//	     → Ask: the caller calls Ask, which fetches the file and returns the jobs that waited for it
 //
 // A short example:
 //
-//	gate := robotsgate.New[*job](func(slot string, delay time.Duration) { … })
-//	switch look := gate.Look(j, robotsgate.Place{Origin: "https://a.example", Path: "/page", Slot: "a.example"}, true); look.Answer {
-//	case robotsgate.Ask:
-//		released := gate.Known(j, robotsgate.Rules{Group: rules}, robotsgate.Refresh)
+//	parse := func(body []byte) robotsgate.Group { return robots.Parse(body).Agent("mybot") }
+//	gate := robotsgate.New[*job](parse, func(slot string, delay time.Duration) { … })
+//	look := gate.Look(j, robotsgate.Place{Origin: "https://a.example", Path: "/page", Slot: "a.example"}, true)
+//	if look.Answer == robotsgate.Ask {
+//		end, err := gate.Ask(j, "https://a.example", func(url string, left time.Duration, first bool) (robotsgate.Response, error) { … })
+//		for _, w := range end.Waiting {
+//			// w.Job may look again
+//		}
 //	}
 //
-// All methods may be called concurrently.
+// Where other code may answer in the place of the server, or change what it has answered, a [Handiwork] notes whether that
+// code has lost the rules on the way.
+//
+// All methods may be called concurrently, but those of a Handiwork.
 package robotsgate
 
 import (
 	"sync"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 const (
@@ -38,11 +48,28 @@ type Job interface {
 	Park()
 }
 
-// Rules are the part of a robots.txt that a crawler has to obey.
-type Rules struct {
-	Group interface{ Allowed(path string) bool }
-	Delay time.Duration // how far apart requests have to be, 0 if it does not say
+// Group is what a robots.txt says to the crawler.
+type Group interface {
+	Allowed(path string) bool
+	CrawlDelay() (delay time.Duration, ok bool)  // ok is false if the file does not say
+	RequestRate() (delay time.Duration, ok bool) // as the time between two requests
 }
+
+// rules are the part of a robots.txt that a crawler has to obey.
+type rules struct {
+	group Group         // nil: everything is allowed
+	delay time.Duration // how far apart requests have to be, 0 if the file does not say
+}
+
+// newRules returns the rules of a group. The longer one of Crawl-delay and Request-rate counts; neither is in RFC 9309.
+func newRules(group Group) rules {
+	delay, _ := group.CrawlDelay()
+	rate, _ := group.RequestRate()
+	return rules{group, max(delay, rate)}
+}
+
+// allow reports whether the rules let a path be asked for.
+func (r *rules) allow(path string) bool { return r.group == nil || r.group.Allowed(path) }
 
 // Place is where a job wants to go.
 type Place struct {
@@ -61,7 +88,7 @@ const (
 	Unreachable        // the file cannot be had because of server errors: nothing is allowed (RFC 9309 §2.3.1.4)
 	Wait               // another job asks for the file
 	Later              // the file must not be asked for before Look.At
-	Ask                // the caller has to ask for it
+	Ask                // the caller has to ask for the file, by Gate.Ask
 )
 
 // Look is an answer with its details.
@@ -69,6 +96,29 @@ type Look struct {
 	Answer  Answer
 	At      time.Time       // of Later
 	Changed <-chan struct{} // of Wait: closed when the other job does not ask any more
+}
+
+// Refused returns the error of a request for url that the answer does not let pass: a [*RefusedError] for [Forbid] and
+// [Unreachable], nil for the other answers.
+func (l Look) Refused(url string) error {
+	if l.Answer != Forbid && l.Answer != Unreachable {
+		return nil
+	}
+	return &RefusedError{URL: url, Unreachable: l.Answer == Unreachable}
+}
+
+// RefusedError is the failure of a request that must not be sent, as robots.txt forbids it or cannot be read.
+type RefusedError struct {
+	URL         string
+	Unreachable bool // robots.txt cannot be read
+}
+
+// Error names the URL.
+func (e *RefusedError) Error() string {
+	if e.Unreachable {
+		return "robots.txt for " + urlx.Redact(e.URL) + " is unreachable"
+	}
+	return "robots.txt forbids " + urlx.Redact(e.URL)
 }
 
 type state uint8
@@ -83,7 +133,7 @@ const (
 // file is the state of the robots.txt of one origin.
 type file[J Job] struct {
 	state   state
-	rules   *Rules // the last that were known
+	rules   *rules // the last that were known
 	pace    pace
 	expires time.Time
 	retryAt time.Time     // after a server error: when it may be asked for again
@@ -110,6 +160,8 @@ type Released[J Job] struct {
 // again, and whoever is served first asks: were one of them to keep the right to ask while it waits, it could stand behind a
 // slot that the others have parked. Make one with [New].
 type Gate[J Job] struct {
+	parse func(body []byte) Group
+
 	mu      sync.Mutex // guards the fields below
 	files   map[string]*file[J]
 	askers  map[J]*file[J]
@@ -117,13 +169,17 @@ type Gate[J Job] struct {
 	stopped bool
 }
 
-// New returns a gate that knows nothing. It calls delay when robots.txt files want the requests of a slot that far apart,
-// 0: do not say any more. delay must not call the gate.
-func New[J Job](delay func(slot string, d time.Duration)) *Gate[J] {
-	return &Gate[J]{files: make(map[string]*file[J]), askers: make(map[J]*file[J]), paces: paces{delay: delay, slots: make(map[string]map[*pace]bool)}}
+// New returns a gate that knows nothing. parse reads the body of a robots.txt, of which it gets the beginning, and must not fail.
+// The gate calls delay when robots.txt files want the requests of a slot that far apart, 0: they do not say any more. delay must
+// not call the gate.
+func New[J Job](parse func(body []byte) Group, delay func(slot string, d time.Duration)) *Gate[J] {
+	return &Gate[J]{
+		parse: parse, files: make(map[string]*file[J]), askers: make(map[J]*file[J]),
+		paces: paces{delay: delay, slots: make(map[string]map[*pace]bool)},
+	}
 }
 
-// Look reports whether a job may pass. After [Ask] the caller has to call [Gate.Known], [Gate.Failed] or [Gate.Abort]. Where the
+// Look reports whether a job may pass. After [Ask] the caller has to call [Gate.Ask] or [Gate.Abort]. Where the
 // answer is [Wait] and keep is set, the gate keeps the job until it is released; a stopped gate keeps none.
 func (g *Gate[J]) Look(j J, at Place, keep bool) Look {
 	g.mu.Lock()
@@ -141,7 +197,7 @@ func (g *Gate[J]) Look(j J, at Place, keep bool) Look {
 	switch f.state {
 	case known:
 		g.paces.join(&f.pace, at.Slot)
-		if !f.rules.Group.Allowed(at.Path) {
+		if !f.rules.allow(at.Path) {
 			return Look{Answer: Forbid}
 		}
 		return Look{Answer: Allow}
@@ -188,44 +244,6 @@ func (g *Gate[J]) Postpone(j J, until time.Time) {
 	}
 }
 
-// Known ends the asking of a job: the file says this, for so long. It returns the jobs that waited for it.
-func (g *Gate[J]) Known(j J, rules Rules, valid time.Duration) Released[J] {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.settle(j, known, &rules, valid)
-}
-
-// KeepOld ends the asking of a job whose file cannot be had: the rules that were known stay in force (RFC 9309 §2.4). ok is
-// false if none were known; then the job still asks. It is true if the job does not ask any more.
-func (g *Gate[J]) KeepOld(j J) (released Released[J], ok bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	f := g.askers[j]
-	if f == nil || f.rules == nil {
-		return released, f == nil
-	}
-	return g.settle(j, known, f.rules, Again), true
-}
-
-// Failed ends the asking of a job whom the server has answered by an error: the file can be asked for again after a while.
-// After some failures it is given up for [Refresh], and isLost is true.
-func (g *Gate[J]) Failed(j J) (released Released[J], isLost bool) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	f := g.askers[j]
-	if f == nil {
-		return released, false
-	}
-	if f.tries == len(backoff) {
-		return g.settle(j, unreachable, nil, Refresh), true
-	}
-	if at := time.Now().Add(backoff[f.tries]); at.After(f.retryAt) {
-		f.retryAt = at
-	}
-	f.tries++
-	return g.settle(j, unknown, nil, 0), false
-}
-
 // Abort ends the asking of a job, if it still asks: nothing is known, and another job may ask.
 func (g *Gate[J]) Abort(j J) Released[J] {
 	g.mu.Lock()
@@ -234,7 +252,7 @@ func (g *Gate[J]) Abort(j J) Released[J] {
 }
 
 // settle ends the asking of a job. The caller holds mu.
-func (g *Gate[J]) settle(j J, to state, rules *Rules, valid time.Duration) (released Released[J]) {
+func (g *Gate[J]) settle(j J, to state, is *rules, valid time.Duration) (released Released[J]) {
 	f := g.askers[j]
 	if f == nil {
 		return released
@@ -242,8 +260,8 @@ func (g *Gate[J]) settle(j J, to state, rules *Rules, valid time.Duration) (rele
 	delete(g.askers, j)
 	f.state = to
 	if to == known {
-		f.rules = rules
-		g.paces.set(&f.pace, rules.Delay, f.slot)
+		f.rules = is
+		g.paces.set(&f.pace, is.delay, f.slot)
 		for _, w := range f.waiting {
 			g.paces.join(&f.pace, w.Slot) // before it is served again
 		}

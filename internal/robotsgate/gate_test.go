@@ -1,6 +1,7 @@
 package robotsgate_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,10 +13,42 @@ type job struct{ parked int }
 
 func (j *job) Park() { j.parked++ }
 
-// only allows one path.
-type only string
+// group is a robots.txt that allows one path.
+type group struct {
+	path        string
+	delay, rate time.Duration // 0: it does not say
+}
 
-func (o only) Allowed(path string) bool { return path == string(o) }
+func (g group) Allowed(path string) bool           { return path == g.path }
+func (g group) CrawlDelay() (time.Duration, bool)  { return g.delay, g.delay > 0 }
+func (g group) RequestRate() (time.Duration, bool) { return g.rate, g.rate > 0 }
+
+// parse reads a group: its path, and its two delays if they are there.
+func parse(body []byte) robotsgate.Group {
+	words := append(strings.Fields(string(body)), "0s", "0s")
+	var g group
+	g.path = words[0]
+	g.delay, _ = time.ParseDuration(words[1])
+	g.rate, _ = time.ParseDuration(words[2])
+	return g
+}
+
+// newGate makes a gate that tells delays what it wants of slots.
+func newGate(delays map[string]time.Duration) *robotsgate.Gate[*job] {
+	return robotsgate.New[*job](parse, func(slot string, d time.Duration) { delays[slot] = d })
+}
+
+// ask has a job ask for its file, to which the server says this.
+func ask(t *testing.T, gate *robotsgate.Gate[*job], j *job, status int, body string) robotsgate.End[*job] {
+	t.Helper()
+	end, err := gate.Ask(j, "https://a.example", func(string, time.Duration, bool) (robotsgate.Response, error) {
+		return robotsgate.Response{Status: status, Body: []byte(body)}, nil
+	})
+	if err != nil {
+		t.Errorf("status %d: %v", status, err)
+	}
+	return end
+}
 
 func place(path, slot string) robotsgate.Place {
 	return robotsgate.Place{Origin: "https://a.example", Path: path, Slot: slot}
@@ -33,7 +66,7 @@ func want(t *testing.T, what string, got robotsgate.Look, answer robotsgate.Answ
 func TestGateAsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		delays := make(map[string]time.Duration)
-		gate := robotsgate.New[*job](func(slot string, d time.Duration) { delays[slot] = d })
+		gate := newGate(delays)
 		first, second, inline := &job{}, &job{}, &job{}
 		want(t, "first", gate.Look(first, place("/x", "a"), true), robotsgate.Ask)
 		want(t, "second", gate.Look(second, place("/x", "b"), true), robotsgate.Wait)
@@ -42,9 +75,9 @@ func TestGateAsksOnce(t *testing.T) {
 		if second.parked != 1 || inline.parked != 0 || first.parked != 0 {
 			t.Error("another job was parked than the one that waits")
 		}
-		released := gate.Known(first, robotsgate.Rules{Group: only("/x"), Delay: time.Second}, robotsgate.Refresh)
-		if len(released.Waiting) != 1 || released.Waiting[0] != (robotsgate.Waiting[*job]{Job: second, Slot: "b"}) || !released.RetryAt.IsZero() {
-			t.Errorf("released %+v", released)
+		end := ask(t, gate, first, 200, "/x 1s")
+		if len(end.Waiting) != 1 || end.Waiting[0] != (robotsgate.Waiting[*job]{Job: second, Slot: "b"}) || !end.RetryAt.IsZero() || !end.New || end.Lost {
+			t.Errorf("ended by %+v", end)
 		}
 		<-waits.Changed
 		if delays["a"] != time.Second || delays["b"] != time.Second {
@@ -58,13 +91,13 @@ func TestGateAsksOnce(t *testing.T) {
 
 		sleep(robotsgate.Refresh)
 		want(t, "a day later", gate.Look(first, place("/x", "a"), true), robotsgate.Ask)
-		if _, kept := gate.KeepOld(first); !kept {
-			t.Error("the old rules are gone")
+		if end := ask(t, gate, first, 503, ""); end.New || end.Lost || !end.RetryAt.IsZero() {
+			t.Errorf("with old rules ended by %+v", end)
 		}
 		want(t, "with old rules", gate.Look(first, place("/y", "a"), true), robotsgate.Forbid)
 		sleep(robotsgate.Again)
 		want(t, "an hour later", gate.Look(first, place("/x", "a"), true), robotsgate.Ask)
-		gate.Known(first, robotsgate.Rules{Group: only("/y")}, robotsgate.Refresh)
+		ask(t, gate, first, 200, "/y")
 		if delays["a"] != 0 || delays["b"] != 0 {
 			t.Errorf("the delay has gone from the file, not from the slots: %v", delays)
 		}
@@ -75,20 +108,20 @@ func TestGateAsksOnce(t *testing.T) {
 // does not count.
 func TestGateAsksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := robotsgate.New[*job](func(string, time.Duration) {})
+		gate := newGate(make(map[string]time.Duration))
 		first, second := &job{}, &job{}
 		for i, wait := range []time.Duration{2 * time.Second, 8 * time.Second, 20 * time.Second, 0} {
 			want(t, "first", gate.Look(first, place("/", "a"), true), robotsgate.Ask)
 			want(t, "second", gate.Look(second, place("/", "b"), true), robotsgate.Wait)
-			released, isLost := gate.Failed(first)
-			if len(released.Waiting) != 1 || isLost != (i == 3) {
-				t.Fatalf("failure %d: released %+v, lost %v", i+1, released, isLost)
+			end := ask(t, gate, first, []int{500, 429, 503, 599}[i], "")
+			if len(end.Waiting) != 1 || end.Lost != (i == 3) || end.New {
+				t.Fatalf("failure %d: ended by %+v", i+1, end)
 			}
-			if isLost {
+			if end.Lost {
 				break
 			}
-			if at := time.Now().Add(wait); !released.RetryAt.Equal(at) {
-				t.Errorf("again at %s, want %s", released.RetryAt, at)
+			if at := time.Now().Add(wait); !end.RetryAt.Equal(at) {
+				t.Errorf("again at %s, want %s", end.RetryAt, at)
 			}
 			look := gate.Look(second, place("/", "b"), true)
 			want(t, "too early", look, robotsgate.Later)
@@ -99,9 +132,6 @@ func TestGateAsksAgain(t *testing.T) {
 		sleep(robotsgate.Refresh)
 		want(t, "a day later", gate.Look(first, place("/", "a"), true), robotsgate.Ask)
 		gate.Postpone(first, time.Now().Add(time.Minute))
-		if _, kept := gate.KeepOld(first); kept {
-			t.Error("there are no old rules")
-		}
 		gate.Abort(first)
 		want(t, "postponed", gate.Look(second, place("/", "a"), true), robotsgate.Later)
 		sleep(time.Minute)
@@ -119,7 +149,7 @@ func TestGateAsksAgain(t *testing.T) {
 
 // However many origins there are, so many files are kept. It fails if makeRoom forgets a file that is asked for.
 func TestGateForgets(t *testing.T) {
-	gate := robotsgate.New[*job](func(string, time.Duration) {})
+	gate := newGate(make(map[string]time.Duration))
 	asker := &job{}
 	first := robotsgate.Place{Origin: "https://first.example", Path: "/", Slot: "first"}
 	want(t, "first", gate.Look(asker, first, true), robotsgate.Ask)
@@ -127,7 +157,7 @@ func TestGateForgets(t *testing.T) {
 		j := &job{}
 		at := robotsgate.Place{Origin: "https://" + string(rune('a'+i%26)) + string(rune(0x4e00+i/26)), Path: "/", Slot: "s"}
 		want(t, at.Origin, gate.Look(j, at, true), robotsgate.Ask)
-		gate.Known(j, robotsgate.Rules{Group: only("/")}, robotsgate.Refresh)
+		ask(t, gate, j, 200, "/")
 	}
 	want(t, "the first is still asked for", gate.Look(&job{}, first, true), robotsgate.Wait)
 }

@@ -1,0 +1,120 @@
+package guard
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// ErrSilent is the error of [Receive] where nothing came in time.
+var ErrSilent = errors.New("guard: no result came in time")
+
+// Receive waits for a result until due, or until ctx ends: then its cause is the error. A result that is there is taken in any case.
+func Receive[T any](ctx context.Context, results <-chan T, due time.Time) (got T, err error) {
+	select {
+	case got = <-results:
+		return got, nil
+	default:
+	}
+	timer := time.NewTimer(time.Until(due))
+	defer timer.Stop()
+	select {
+	case got = <-results:
+		return got, nil
+	case <-ctx.Done():
+		return got, context.Cause(ctx)
+	case <-timer.C:
+		return got, ErrSilent
+	}
+}
+
+// Sender is the part of an [Errand] that is the same whatever its code does: the code has a context of its own and sends results
+// on a channel, and may go on doing so when it was given up. Start it before its first use, and close it when its results do not
+// count any more. It must not be copied.
+type Sender[T any] struct {
+	Life    Context // of the code
+	results chan T
+
+	dropped chan struct{} // closed when it was given up; nil if the code runs in the caller's goroutine
+
+	mu       sync.Mutex    // guards the fields below
+	returned bool          // the code has
+	gone     chan struct{} // closed when the code has returned; nil unless LetGo waits for that
+}
+
+// Start prepares for code that lives no longer than parent and sends to results. It runs in the caller's goroutine, or, if apart
+// is set, by [Sender.Apart].
+func (s *Sender[T]) Start(parent context.Context, results chan T, apart bool) {
+	s.Life.Parent, s.results = parent, results
+	if apart {
+		s.dropped = make(chan struct{})
+	}
+}
+
+// Apart runs the code as [Protect] does, in a goroutine of its own. The error is [ErrLeft] if it has left the code behind, and
+// [ErrGoexit] if the code has ended its goroutine.
+func (s *Sender[T]) Apart(code func() error) (stack []byte, err error) {
+	var panicked []byte // both belong to the code until it has returned
+	var failed error
+	running := Go(func() {
+		defer s.end()
+		panicked, failed = Protect(code)
+	})
+	select {
+	case <-running.Done():
+		if !running.Returned() {
+			return nil, ErrGoexit
+		}
+		return panicked, failed
+	case <-s.dropped:
+		return nil, ErrLeft
+	}
+}
+
+// Close tells the code that its results do not count any more. Code that runs in the caller's goroutine has returned then.
+func (s *Sender[T]) Close() {
+	s.Life.Cancel(nil)
+	if s.dropped == nil {
+		s.end()
+	}
+}
+
+// Cancel tells the code to return.
+func (s *Sender[T]) Cancel(cause error) { s.Life.Cancel(cause) }
+
+// end notes that the code has returned.
+func (s *Sender[T]) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.returned = true
+	if s.gone != nil {
+		close(s.gone)
+	}
+}
+
+// LetGo is told that the code was given up. Should it send more results than the channel has room for, it shall not wait for
+// ever.
+func (s *Sender[T]) LetGo() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone != nil {
+		return
+	}
+	if s.dropped != nil {
+		close(s.dropped)
+	}
+	if s.returned {
+		return
+	}
+	s.gone = make(chan struct{})
+	Go(func() { // until the code returns
+		for {
+			select {
+			case <-s.results:
+			case <-s.gone:
+				return
+			}
+		}
+	})
+}
