@@ -87,3 +87,68 @@ func TestStopReturnsWhatWaitsForAPage(t *testing.T) {
 		t.Error("a job was put back after Stop")
 	}
 }
+
+// An inline job and a suspect find that a slot has had its pages, where a job of a queue waits for what is reserved; what was
+// reserved is counted once.
+func TestPagesAreCountedOnce(t *testing.T) {
+	w := newWorld(frontier.Config[*job]{Rules: frontier.NewRules(frontier.Rule{Pages: 2}, nil)})
+	for id := 1; id <= 4; id++ {
+		w.send(0, record{id: id, slot: "a"})
+	}
+	first, second, third, fourth := w.take(t), w.take(t), w.take(t), w.take(t)
+	for _, j := range []*job{first, first, second} {
+		if err := w.Reserve(j); err != nil || !j.claim.HasReservation() || w.Starves(j) || w.IsShort(j) {
+			t.Errorf("request %d has no page: %v", j.id, err)
+		}
+	}
+	inline := newJob(record{slot: "a"})
+	inline.claim.Inline = true
+	if w.IsShort(inline) || !w.Starves(inline) || w.Reserve(inline) != frontier.ErrSpent || w.Spend(inline) != frontier.ErrSpent {
+		t.Error("an inline job waits for a page")
+	}
+	if !w.IsShort(third) || w.Starves(third) || w.Spend(third) != frontier.ErrShort || !w.PutBack(third) {
+		t.Error("a job of a queue does not wait for a page")
+	}
+	if err := w.Spend(first); err != nil || first.claim.HasReservation() || w.IsSpent("a") {
+		t.Errorf("the page that was reserved is lost: %v", err)
+	}
+	if w.take(t) != third || !w.PutBack(third) { // it is told at each page that begins
+		t.Error("the third job does not come")
+	}
+	if err := w.Spend(second); err != nil || !w.IsSpent("a") {
+		t.Errorf("the last page has not begun: %v", err)
+	}
+	if w.take(t) != third || w.IsShort(third) || !w.Starves(third) || w.Spend(third) != frontier.ErrSpent || w.Reserve(fourth) != frontier.ErrSpent {
+		t.Error("there is a third page")
+	}
+	w.Overrule(fourth)
+	if w.Spend(fourth) != frontier.ErrOver || !w.IsSpent("a") || w.Status()[0].Pages != 2 {
+		t.Errorf("%d pages have begun, want 2", w.Status()[0].Pages)
+	}
+}
+
+// A budget that comes with a rule counts from then on, for the host in any spelling, and so does one that a rule takes away.
+func TestBudgetByRule(t *testing.T) {
+	w := newWorld(frontier.Config[*job]{})
+	const host = "xn--bcher-kva.example"
+	w.send(0, record{id: 1, slot: host}, record{id: 2, slot: host}, record{id: 3, slot: host})
+	first, second := w.take(t), w.take(t)
+	if err := w.Spend(first); err != nil || w.IsShort(first) || w.Starves(first) || w.IsSpent(host) {
+		t.Errorf("a slot without a budget has no pages left: %v", err)
+	}
+	w.SetRule(host, frontier.Rule{Pages: 1})
+	if err := w.Spend(first); err != nil || !w.IsSpent(host) || w.Spend(second) != frontier.ErrSpent {
+		t.Errorf("the budget of the rule is not looked at: %v", err)
+	}
+	w.SetRule(host, frontier.Rule{})
+	if err := w.Spend(second); err != nil || w.IsSpent(host) {
+		t.Errorf("the budget stays: %v", err)
+	}
+	w.SetRule("Other.Example", frontier.Rule{Pages: 1})
+	w.send(0, record{id: 4, slot: "other.example"})
+	w.finish(t, w.take(t))
+	j := w.take(t)
+	if err := w.Spend(j); err != nil || !w.IsSpent(j.slot) {
+		t.Errorf("another spelling has no rule: %v", err)
+	}
+}

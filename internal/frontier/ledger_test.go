@@ -167,3 +167,34 @@ func TestCountsAreNeverNegative(t *testing.T) {
 		})
 	}
 }
+
+// What an earlier run has left is open: the crawl is idle meanwhile, and not at its end while something is delayed.
+func TestLedgerResumes(t *testing.T) {
+	l := NewLedger(2)
+	l.Resume(1, 2)
+	if n := l.Counts(); n.Discovered != 3 || n.Pending != 1 || n.Delayed != 2 || l.IsIdle() {
+		t.Errorf("%+v, idle: %t", n, l.IsIdle())
+	}
+	l.Started()
+	if !l.IsIdle() || l.IsFinished() {
+		t.Error("nothing is in flight, and something is open")
+	}
+	l.Take()
+	if l.IsIdle() {
+		t.Error("something is in flight")
+	}
+	l.Settle(1, "")
+	if !l.IsIdle() || l.IsFinished() {
+		t.Error("the crawl is finished while something is delayed")
+	}
+	l.Later(-2)
+	l.Refuse(2, 1, "")
+	if !l.IsFinished() {
+		t.Error("nothing is open, and the crawl is not finished")
+	}
+	l.Stop()
+	l.Stop()
+	if !isClosed(l.drained) || !isClosed(l.finished) {
+		t.Error("a crawl that is stopped is not drained")
+	}
+}

@@ -1,0 +1,153 @@
+package frontier_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/slots"
+)
+
+var errGivenUp = errors.New("given up")
+
+// givenUp is a context that is done, and does something before anybody learns why.
+type givenUp struct {
+	context.Context
+	meanwhile func()
+}
+
+func (g givenUp) Done() <-chan struct{} {
+	done := make(chan struct{})
+	close(done)
+	return done
+}
+
+func (g givenUp) Err() error {
+	g.meanwhile()
+	return errGivenUp
+}
+
+// What is granted at the moment when a job gives up is given to the next: slot and worker. It fails if one that has given up keeps
+// them.
+func TestGrantComesTooLate(t *testing.T) {
+	for name, wait := range map[string]func(l *lender, ctx context.Context, j *job) error{
+		"slot":       func(l *lender, ctx context.Context, j *job) error { return l.WaitSlot(ctx, j) },
+		"slot again": func(l *lender, ctx context.Context, j *job) error { return l.WaitAgain(ctx, j) },
+		"slot that was lent": func(l *lender, ctx context.Context, j *job) error {
+			l.BeginFetch(j)
+			l.EndFetch(j)
+			return l.ReclaimSlot(ctx, j)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			lends(t, func(l *lender) {
+				j := newJob(record{slot: "a"})
+				j.claim.Inline = true
+				granted := false
+				err := wait(l, givenUp{context.Background(), func() {
+					l.Release(l.job, false)
+					<-time.NewTimer(time.Millisecond).C // until the worker that sleeps has served the job
+					free, lane, _ := l.Left()
+					granted = free+lane == 3
+				}}, j)
+				if err != errGivenUp || !granted {
+					l.t.Errorf("the error is %v, and the job was granted its slot: %t", err, granted)
+				}
+				l.want("at the end", j, false)
+				if free, lane, _ := l.Left(); free != 2 || lane != 2 {
+					l.t.Errorf("%d workers and %d of the lane are left, want 2 each", free, lane)
+				}
+				l.Release(l.inline(), false)
+			})
+		})
+	}
+}
+
+// A job whose answer has come has no slot any more: it holds back nobody, and is never delayed.
+func TestAnsweredHasNoSlot(t *testing.T) {
+	rules := frontier.NewRules(frontier.Rule{Policy: slots.Policy{Limit: 1, Delay: time.Second}}, nil)
+	w := newWorld(frontier.Config[*job]{Rules: rules})
+	w.send(0, record{id: 1, slot: "a"})
+	j := w.take(t)
+	if !w.HasSlot(j) || !w.IsStartable(j) || !w.IsDelayed(j) {
+		t.Error("a job that was taken has no slot")
+	}
+	at, ok := w.Start(j)
+	if !ok || w.IsStartable(j) || !w.Answered(j, frontier.Answer{Came: true}, at) {
+		t.Error("a job that may start does not")
+	}
+	if w.HasSlot(j) || w.IsDelayed(j) || !w.IsStartable(j) || w.Answered(j, frontier.Answer{Refused: true}, at) {
+		t.Error("a job whose answer has come has its slot")
+	}
+	if _, ok := w.Start(j); !ok || !w.Enter(j, "address", 1, true) {
+		t.Error("a job without a slot does not start")
+	}
+	if free, _, _ := w.Left(); free != 3 {
+		t.Errorf("%d workers are free, want 3", free)
+	}
+	if s := w.Status(); len(s) != 1 || s[0].InFlight != 0 {
+		t.Errorf("the slot has %+v", s)
+	}
+}
+
+// A job that has its slot and may not pass its gate stands in line before it releases the slot: the slot remembers the gate. It
+// releases its worker, too, and has another one when the gate opens.
+func TestWaitAtTheGate(t *testing.T) {
+	lends(t, func(l *lender) {
+		if !l.Enter(l.job, "address", 1, true) {
+			l.t.Error("the gate is closed")
+		}
+		j := newJob(record{slot: "b"})
+		j.claim.Inline = true
+		if err := l.WaitSlot(l.t.Context(), j); err != nil || l.Enter(j, "address", 1, true) {
+			l.t.Errorf("the gate is open: %v", err)
+		}
+		result := make(chan error, 1)
+		go func() { result <- l.WaitAgain(l.t.Context(), j) }()
+		synctest.Wait()
+		if len(result) > 0 {
+			l.t.Error("the job has its slot before the gate opens")
+		}
+		if free, lane, _ := l.Left(); free+lane != 3 {
+			l.t.Errorf("%d workers and %d of the lane are left, want 3 together", free, lane)
+		}
+		l.Release(l.job, false)
+		if err := <-result; err != nil || !l.Enter(j, "address", 1, true) {
+			l.t.Errorf("the gate is closed: %v", err)
+		}
+		l.Release(j, false)
+	})
+}
+
+// A worker of the lane serves those in line alone, and goes back to the lane.
+func TestLaneServesTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(frontier.Config[*job]{Fetchers: 1, Lane: 1})
+		w.send(0, record{id: 1, slot: "a"}, record{id: 2, slot: "a"})
+		first := w.take(t)
+		came := w.sleeper(t)
+		inline := newJob(record{slot: "a"})
+		inline.claim.Inline = true
+		if err := w.WaitSlot(t.Context(), inline); err != nil {
+			t.Error(err)
+		}
+		if free, lane, _ := w.Left(); free != 0 || lane != 0 {
+			t.Errorf("%d workers and %d of the lane are left, want none", free, lane)
+		}
+		w.Release(inline, false)
+		if free, lane, _ := w.Left(); free != 0 || lane != 1 {
+			t.Errorf("%d workers and %d of the lane are left, want none and one", free, lane)
+		}
+		if id := comes(came); id != 0 {
+			t.Errorf("the lane serves request %d of a queue", id)
+		}
+		w.Release(first, false)
+		if id := comes(came); id != 2 {
+			t.Errorf("request %d comes, want 2", id)
+		}
+		w.end()
+	})
+}
