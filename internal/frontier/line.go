@@ -201,6 +201,9 @@ func (f *Frontier[J]) release(grant *slots.Grant, from worker, unused bool) {
 		f.slots.Release(grant)
 	}
 	f.workers.add(from)
+	if from == fetchWorker {
+		f.askAlone()
+	}
 	if unused {
 		f.workers.pages++
 		f.recall()

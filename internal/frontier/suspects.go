@@ -68,8 +68,9 @@ func (f *Frontier[J]) setAside(j J, grant *slots.Grant, left Head) {
 	f.suspect(j)
 }
 
-// summon makes the suspect that a grant is for the next one to run, unless there is one already: then it loses its turn.
-// It returns false if the grant is not for a suspect. The caller holds mu.
+// summon makes the suspect that a grant is for the next one to run, unless there is one already: then it loses its turn. While no
+// fetch worker is free, the next one does not keep its slot: the jobs that have the workers may wait for pages of that slot. It
+// returns false if the grant is not for a suspect. The caller holds mu.
 func (f *Frontier[J]) summon(grant *slots.Grant, from worker) bool {
 	if grant == nil {
 		return false
@@ -80,9 +81,19 @@ func (f *Frontier[J]) summon(grant *slots.Grant, from worker) bool {
 	}
 	w.ask = nil
 	f.workers.add(from)
-	if f.suspects.alone != nil || !f.takes() {
+	next := f.suspects.alone == nil || f.suspects.alone == w
+	switch {
+	case !next || !f.takes():
 		f.slots.Release(grant)
 		f.suspects.held = append(f.suspects.held, w)
+		if next {
+			f.suspects.alone = nil
+		}
+		return true
+	case from != fetchWorker:
+		f.slots.Release(grant)
+		w.running = false
+		f.suspects.alone = w
 		return true
 	}
 	w.grant, w.since, w.running = grant, f.now(), false
@@ -91,10 +102,17 @@ func (f *Frontier[J]) summon(grant *slots.Grant, from worker) bool {
 	return true
 }
 
+// askAlone has the next suspect stand in line for its slot again, once there is a worker for it. The caller holds mu.
+func (f *Frontier[J]) askAlone() {
+	if w := f.suspects.alone; w != nil && !w.running && w.grant == nil && w.ask == nil {
+		w.ask = f.slots.Ask(w.claim.Slot, w)
+	}
+}
+
 // runAlone returns the suspect whose turn it is once nothing else is in flight; false before. The caller holds mu.
 func (f *Frontier[J]) runAlone(now time.Time) (j J, ok bool) {
 	w := f.suspects.alone
-	if w == nil || w.running || f.workers.free == 0 || !f.takes() {
+	if w == nil || w.grant == nil || f.workers.free == 0 || !f.takes() {
 		return j, false
 	}
 	others := f.ledger.inFlight - int64(f.requeued.count.Load()) - int64(f.suspects.parked) - int64(len(f.suspects.lined))
@@ -115,7 +133,7 @@ func (f *Frontier[J]) runAlone(now time.Time) (j J, ok bool) {
 // impatient returns when the next suspect runs although other jobs are in flight. The caller holds mu.
 func (f *Frontier[J]) impatient() (at time.Time, ok bool) {
 	w := f.suspects.alone
-	if w == nil || w.running || f.workers.free == 0 || !f.takes() {
+	if w == nil || w.grant == nil || f.workers.free == 0 || !f.takes() {
 		return at, false
 	}
 	return w.since.Add(suspectPatience), true
@@ -147,8 +165,10 @@ func (f *Frontier[J]) stopSuspects() (left []J) {
 		if w.ask != nil {
 			f.slots.Withdraw(w.ask)
 		}
-		if w.grant != nil { // it is the next to run
+		if w.grant != nil {
 			f.slots.Release(w.grant)
+		}
+		if f.suspects.alone == w { // it is the next to run
 			f.suspects.alone, f.ledger.calmer = nil, nil
 		}
 		w.ask, w.grant = nil, nil

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
 // lineUp has a request that was in flight when an earlier run died stand in line.
@@ -165,5 +166,83 @@ func TestSuspectIsHeld(t *testing.T) {
 			t.Errorf("request %d comes when there is a page again, want 2", id)
 		}
 		w.end()
+	})
+}
+
+// A suspect whose turn it is does not keep its slot while all fetch workers are taken: the job that has the worker fetches a page
+// of that slot, and comes to its end first. Then the suspect runs, alone. It fails if summon does not look where the worker
+// comes from: then both wait for ever.
+func TestSuspectWithoutAWorker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rules := frontier.NewRules(frontier.Rule{Policy: slots.Policy{Limit: 1}}, nil)
+		w := newWorld(frontier.Config[*job]{Rules: rules, Fetchers: 1, Lane: 2})
+		w.send(0, record{id: 1, slot: "a"})
+		first := w.take(t)
+		w.BeginFetch(first)
+		w.ledger.Discover(1)
+		w.ledger.Take()
+		suspect := newJob(record{id: 2, slot: "a", crashes: 1})
+		w.LineUp(suspect)
+		w.send(0, record{id: 3, slot: "b"})
+		taken := make(chan *job, 2)
+		go func() {
+			for {
+				j, ok, err := w.Take(t.Context())
+				if !ok || err != nil {
+					close(taken)
+					return
+				}
+				taken <- j
+			}
+		}()
+		synctest.Wait() // the suspect stands before the inline request, and is told that it is next
+		inline := newJob(record{slot: "a"})
+		inline.claim.Inline = true
+		w.ledger.Inline()
+		fetches := make(chan error, 2)
+		go func() {
+			fetches <- w.WaitSlot(t.Context(), inline)
+			w.Release(inline, false)
+			w.ledger.Settle(fetched, "")
+			w.EndFetch(first)
+			fetches <- w.ReclaimSlot(t.Context(), first)
+		}()
+		<-time.NewTimer(time.Hour).C
+		for range 2 {
+			select {
+			case err := <-fetches:
+				if err != nil {
+					t.Fatal(err)
+				}
+			default:
+				t.Fatal("a job waits for the slot of a suspect, which waits for the worker of the job")
+			}
+		}
+		if len(taken) > 0 {
+			t.Error("a job was taken without a worker")
+		}
+		w.Release(first, false)
+		w.ledger.Settle(fetched, "")
+		if j := <-taken; j != suspect {
+			t.Errorf("request %d is taken, want the suspect", j.id)
+		}
+		synctest.Wait()
+		if len(taken) > 0 {
+			t.Error("the suspect does not run alone")
+		}
+		w.Release(suspect, false)
+		w.GotThrough(func(j *job) bool { return j == suspect })
+		w.ledger.Settle(fetched, "")
+		last := <-taken
+		if last.id != 3 {
+			t.Errorf("request %d is taken, want the third", last.id)
+		}
+		w.Release(last, false)
+		w.ledger.Settle(fetched, "")
+		w.ledger.Started()
+		<-taken
+		if free, lane, _ := w.Left(); free != 1 || lane != 2 {
+			t.Errorf("%d fetch workers and %d of the lane are left, want 1 and 2", free, lane)
+		}
 	})
 }
