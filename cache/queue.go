@@ -1,6 +1,7 @@
 // Package cache holds what waits: [Queue] keeps entries by slot, larger priorities first and
 // first in, first out among equals; [Due] keeps entries that may not be touched before their time; [Seen]
-// is the set of the keys that were ever taken. All are for millions of entries. An entry is encoded when it comes in and decoded when it goes
+// is the set of the keys that were ever taken; [Store] is all three within the memory that [Room] allows. All are for millions
+// of entries. An entry is encoded when it comes in and decoded when it goes
 // out; in between it is bytes in large chunks, so it costs little more than its encoding and the
 // garbage collector has nothing to follow.
 //
