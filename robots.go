@@ -325,16 +325,23 @@ func likeOwn(r, own *Request) bool {
 	return true
 }
 
-// RobotsError is the failure of a Fetch of URL that robots.txt forbids, or, where Unreachable is true, whose robots.txt cannot be
-// read.
+// RobotsError is the failure of a Fetch that robots.txt forbids, or whose robots.txt cannot be read.
+//
+//	URL         string // what was to be fetched
+//	Unreachable bool   // robots.txt cannot be read
 type RobotsError = robotsgate.RefusedError
 
-// RobotsUnreachableError is the failure of a request whose robots.txt could not be asked for because of the
-// network, as that of a dead host: until it is known, nothing of that origin may be fetched (RFC 9309
-// §2.3.1.4). Origin is "https://example.com", say, and Err, which Unwrap returns, is how the host failed.
+// RobotsUnreachableError is the failure of a request whose robots.txt could not be asked for because of the network, as that of a
+// dead host: until it is known, nothing of that origin may be fetched (RFC 9309 §2.3.1.4). Unwrap returns Err.
+//
+//	Origin string // "https://example.com"
+//	Err    error  // how the host failed
 type RobotsUnreachableError = robotsgate.UnreachableError
 
 // RobotsAnswerError is the failure of a request whose robots.txt a middleware has answered, or changed, so that nothing
-// of it is left: that would allow everything, and the site has not said so. See [InternalMiddleware]. URL is that of robots.txt,
-// Middleware the name of the middleware, and Missing "body", or "Location" of a redirect.
+// of it is left: that would allow everything, and the site has not said so. See [InternalMiddleware].
+//
+//	URL        string // of robots.txt
+//	Middleware string // its name
+//	Missing    string // "body", or "Location" of a redirect
 type RobotsAnswerError = robotsgate.AnswerError

@@ -234,7 +234,7 @@ func (c *Crawl) frozen() *Crawl {
 	return f
 }
 
-// sample checks the law of conservation while the crawl runs, and that it comes to an end.
+// sample checks the sums of the ledger while the crawl runs, and that the crawl comes to an end.
 func (c *Crawl) sample() {
 	const patience = 72 * time.Hour
 	began := time.Now()

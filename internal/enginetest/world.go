@@ -289,7 +289,7 @@ func MustRun(t testing.TB, e *tegenaria.SpiderEngine) tegenaria.Stats {
 	return s
 }
 
-// CheckLedger checks the law of conservation.
+// CheckLedger checks that as many requests were discovered as are settled, waiting and in flight.
 func CheckLedger(t testing.TB, e *tegenaria.SpiderEngine) {
 	t.Helper()
 	s := e.Stats()

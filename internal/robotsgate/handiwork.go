@@ -9,17 +9,17 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// Handiwork notes what code that stands between the crawler and the server, a middleware as a rule, has made of a response. Its
-// zero value is ready. One goroutine uses it at a time.
+// Handiwork notes what the middlewares between the crawler and the server have made of one response. Its zero value is ready. One
+// goroutine uses it at a time.
 type Handiwork struct {
-	answered string // who answered instead of the server; "": nobody did
-	emptied  string // because of whom the response has no body; "": nobody, as far as is known
+	answered string // the middleware that answered instead of the server; "": none did
+	emptied  string // the middleware that left the response without a body; "": none, as far as is known
 }
 
-// Answered notes that somebody has answered in the place of the server.
+// Answered notes that a middleware of this name has answered in the place of the server.
 func (h *Handiwork) Answered(by string) { h.answered, h.emptied = by, by }
 
-// Emptied notes that somebody has taken the body of the response away.
+// Emptied notes that a middleware of this name has taken the body of the response away.
 func (h *Handiwork) Emptied(by string) { h.emptied = by }
 
 // Check refuses a response that would allow everything only because its rules were lost on the way, by an [*AnswerError]. hasBody
