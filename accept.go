@@ -45,7 +45,7 @@ type acceptor struct {
 	hosts    *identity.HostNames
 	scratch  sync.Pool   // of *scratch
 	entries  *guard.Door // of requests and items
-	seeds    emissions
+	seeds    identity.Emissions
 	loopback *fetch.Loopback
 	plain    bool // links need no request object to be accepted
 
@@ -224,7 +224,7 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 		return rec, refuse(GaveUp, fmt.Sprint(from.why))
 	}
 	rec.Key = fingerprint
-	filtered := a.crawl.cfg.filter && !r.doNotFilter && !retry && (!from.redirect || r.chain.filtered)
+	filtered := a.crawl.cfg.filter && !r.doNotFilter && !retry && (!from.redirect || r.chain.Filtered)
 	if filtered {
 		if no := a.dupes.veto(r); no != nil {
 			return rec, no
@@ -271,7 +271,7 @@ func (a *acceptor) countEmission(from emission, fingerprint Key) uint64 {
 	if from.parent != nil {
 		return from.parent.root().count(fingerprint)
 	}
-	return a.seeds.count(fingerprint)
+	return a.seeds.Count(fingerprint)
 }
 
 func (a *acceptor) slotOf(r *Request, host string) string {

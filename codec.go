@@ -97,7 +97,7 @@ func (r *Request) plain() bool {
 		len(r.Header) == 0 && len(r.Body) == 0 && len(r.Params) == 0 && r.Proxy == nil && len(r.Cookies) == 0 &&
 		r.Meta == nil && r.ResponseWriter == nil && r.flags() == 0 && r.MaxRedirects == DefaultMaxRedirects &&
 		len(r.Redirects) == 0 && r.timeout == 0 && len(r.allowStatus) == 0 && r.slot == "" && r.downloader == "" &&
-		r.maxConnsPerHost == 0 && len(r.chain.keys) == 0
+		r.maxConnsPerHost == 0 && len(r.chain.Keys) == 0
 }
 
 func (r *Request) flags() (flags byte) {
@@ -106,7 +106,7 @@ func (r *Request) flags() (flags byte) {
 		bit byte
 	}{
 		{!r.AllowRedirects, flagNoRedirects}, {r.doNotFilter, flagDoNotFilter}, {r.spool, flagSpool},
-		{r.chain.filtered, flagChainFiltered}, {r.chain.setCookie, flagChainSetCookie}, {r.partial, flagPartial},
+		{r.chain.Filtered, flagChainFiltered}, {r.chain.SetCookie, flagChainSetCookie}, {r.partial, flagPartial},
 	} {
 		if f.set {
 			flags |= f.bit
@@ -120,8 +120,8 @@ func (r *Request) setFlags(flags byte) {
 	r.doNotFilter = flags&flagDoNotFilter != 0
 	r.spool = flags&flagSpool != 0
 	r.partial = flags&flagPartial != 0
-	r.chain.filtered = flags&flagChainFiltered != 0
-	r.chain.setCookie = flags&flagChainSetCookie != 0
+	r.chain.Filtered = flags&flagChainFiltered != 0
+	r.chain.SetCookie = flags&flagChainSetCookie != 0
 }
 
 // encoder writes one request that is more than a plain GET.
@@ -145,12 +145,12 @@ func (e *encoder) append(dst []byte, ctx *Context, ctxIDIsUsers bool) ([]byte, e
 	if r.Proxy != nil {
 		w.Proxy = &r.Proxy.ProxyUrl
 	}
-	for _, key := range r.chain.keys {
+	for _, key := range r.chain.Keys {
 		w.Chain = append(w.Chain, key[:]...)
 	}
 	if ctxIDIsUsers {
-		if w.CtxID = ctx.CtxId; w.CtxID != "" && w.CtxID == ctx.made.text {
-			w.UUID = ctx.made.id
+		if w.CtxID = ctx.CtxId; w.CtxID != "" && w.CtxID == ctx.made.Text {
+			w.UUID = ctx.made.UUID
 		}
 	}
 	data, err := w.Append(dst, &e.codec.values, e.unfit)
@@ -236,7 +236,7 @@ func (c *codec) read(data []byte, ctx *Context) error {
 	r.MaxRedirects, r.Redirects, r.timeout, r.allowStatus = w.MaxRedirects, w.Redirects, w.Timeout, w.AllowStatus
 	r.slot, r.downloader, r.maxConnsPerHost = w.Slot, w.Downloader, w.MaxConns
 	for key := range slices.Chunk(w.Chain, len(Key{})) {
-		r.chain.keys = append(r.chain.keys, Key(key))
+		r.chain.Keys = append(r.chain.Keys, Key(key))
 	}
 	r.setFlags(w.Flags)
 	if w.Proxy != nil {

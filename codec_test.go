@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/tegenaria/tegenaria/internal/funcname"
+	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
@@ -52,7 +53,7 @@ func fields(t *testing.T, c *codec, r *Request) string {
 	}
 	return fmt.Sprintf("%q %q parser=%q header=%q body=%q params=%q proxy=%q cookies=%q meta=%s redirects=%v/%d/%q timeout=%v allow=%v slot=%q dl=%q conns=%d filter=%v spool=%v partial=%v chain=%v/%v/%x live=%v",
 		r.Url, method, name, r.Header, r.Body, r.Params, proxy, r.Cookies, metaString(r.Meta), r.AllowRedirects, r.MaxRedirects, r.Redirects,
-		r.timeout, r.allowStatus, r.slot, r.downloader, r.maxConnsPerHost, r.doNotFilter, r.spool, r.partial, r.chain.filtered, r.chain.setCookie, r.chain.keys, r.ResponseWriter)
+		r.timeout, r.allowStatus, r.slot, r.downloader, r.maxConnsPerHost, r.doNotFilter, r.spool, r.partial, r.chain.Filtered, r.chain.SetCookie, r.chain.Keys, r.ResponseWriter)
 }
 
 // metaString prints values as they are stored, with their types.
@@ -115,9 +116,9 @@ func randomRequest(rng *rand.Rand) *Request {
 	sometimes(func() { r.doNotFilter = true })
 	sometimes(func() { r.spool = true })
 	sometimes(func() { r.partial = true })
-	sometimes(func() { r.chain.filtered = true })
-	sometimes(func() { r.chain.setCookie = true })
-	sometimes(func() { r.chain.keys = []Key{{byte(rng.Int())}, {2}} })
+	sometimes(func() { r.chain.Filtered = true })
+	sometimes(func() { r.chain.SetCookie = true })
+	sometimes(func() { r.chain.Keys = []identity.Key{{byte(rng.Int())}, {2}} })
 	return r
 }
 

@@ -2,13 +2,11 @@ package tegenaria
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
-	"math/rand/v2"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/identity"
 )
 
 // Context is one request on its way, and the smallest thing that is scheduled before the pipelines.
@@ -25,8 +23,8 @@ type Context struct {
 	CtxId          string          // names this request in items, errors and committers; a durable cache keeps one that the user has set
 	Error          error           // why the request failed, once it has; set by the engine
 
-	job  *job   // the engine's part; nil outside a run
-	made madeID // the CtxId as NewContext made it
+	job  *job        // the engine's part; nil outside a run
+	made identity.ID // the CtxId as NewContext made it
 }
 
 // RequestResult is the result of a download: a Response, an Error, or both when a body was cut off.
@@ -47,8 +45,8 @@ func WithContext(ctx context.Context) ContextOption {
 // NewContext makes the Context by which a request is sent. A nil option makes the request fail with a [*RequestError]
 // when it is sent.
 func NewContext(request *Request, opts ...ContextOption) *Context {
-	id := newID()
-	c := &Context{Request: request, CtxId: id.text, made: id}
+	id := identity.NewID()
+	c := &Context{Request: request, CtxId: id.Text, made: id}
 	for i, opt := range opts {
 		switch {
 		case opt != nil:
@@ -124,23 +122,6 @@ func (c *Context) resent() *Context {
 		again.Ctx = own.User
 	}
 	return again
-}
-
-// madeID is a CtxId and the UUID that it is the text of.
-type madeID struct {
-	text string
-	id   uuid.UUID
-}
-
-// newID makes a CtxId: a random UUID (RFC 9562, version 4). It has to be unique, not secret, so it need not cost
-// a system call.
-func newID() madeID {
-	var id uuid.UUID
-	binary.BigEndian.PutUint64(id[:8], rand.Uint64())
-	binary.BigEndian.PutUint64(id[8:], rand.Uint64())
-	id[6] = id[6]&0x0f | 0x40 // version 4
-	id[8] = id[8]&0x3f | 0x80 // the variant of RFC 9562 §4.1
-	return madeID{id.String(), id}
 }
 
 // internal returns the context of a request of the engine's own; nil if it is another one.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/stage"
 )
@@ -280,7 +281,7 @@ func (c *crawl) suspect(j *job, tell bool) {
 	}
 	if j.rec.Crashes >= maxCrashes {
 		died := &ProcessDiedError{URL: request.Url, Times: j.rec.Crashes}
-		j.ctx = &Context{Request: request, Ctx: context.Background(), CtxId: newID().text}
+		j.ctx = &Context{Request: request, Ctx: context.Background(), CtxId: identity.NewID().Text}
 		j.died = &HandleError{CtxId: j.ctx.CtxId, Err: died, Request: request, Stage: StageOpen}
 		j.decide(Failed, died.reason())
 		j.done()

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
-
-	"github.com/bits-and-blooms/bloom/v3"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
@@ -38,13 +35,9 @@ type RFPDupeFilterInterface interface {
 // seen; [RFPDupeFilter.DoDupeFilter] is for use without an engine. Set the filter up before its
 // first use; after that all methods may be called concurrently.
 type RFPDupeFilter struct {
-	bloomBits, bloomHashes uint
-	headers                []string // folded and sorted
-	keepOrder              bool
-
-	mu    sync.Mutex         // guards the fields below
-	bloom *bloom.BloomFilter // made at the first request: an engine never needs it
-	seen  map[Key]struct{}
+	headers   []string // folded and sorted
+	keepOrder bool
+	seen      identity.Known // an engine uses its sizes alone
 }
 
 var _ RFPDupeFilterInterface = (*RFPDupeFilter)(nil)
@@ -53,7 +46,7 @@ var _ RFPDupeFilterInterface = (*RFPDupeFilter)(nil)
 // 10 bits for each expected request and 7 hashes let one look-up in a hundred go to the exact set
 // for nothing. Too small a Bloom filter costs time, never a request.
 func NewRFPDupeFilter(bloomBits, bloomHashes uint) *RFPDupeFilter {
-	return &RFPDupeFilter{bloomBits: bloomBits, bloomHashes: bloomHashes, seen: make(map[Key]struct{})}
+	return &RFPDupeFilter{seen: identity.Known{Bits: bloomBits, Hashes: bloomHashes}}
 }
 
 // IncludeHeaders makes these headers part of the identity: requests that differ in one of them are
@@ -95,26 +88,11 @@ func (f *RFPDupeFilter) DoDupeFilter(request *Request) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return f.testAndAdd(key), nil
-}
-
-func (f *RFPDupeFilter) testAndAdd(key Key) (seen bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.bloom == nil {
-		f.bloom = bloom.New(f.bloomBits, f.bloomHashes)
-	}
-	if f.bloom.TestAndAdd(key[:]) {
-		if _, seen = f.seen[key]; seen {
-			return true
-		}
-	}
-	f.seen[key] = struct{}{}
-	return false
+	return f.seen.TestAndAdd(key), nil
 }
 
 // bloomParameters are for the job's cache.
-func (f *RFPDupeFilter) bloomParameters() (bits, hashes uint) { return f.bloomBits, f.bloomHashes }
+func (f *RFPDupeFilter) bloomParameters() (bits, hashes uint) { return f.seen.Bits, f.seen.Hashes }
 
 // keyer returns a new keyer with the filter's settings.
 func (f *RFPDupeFilter) keyer() *keyer {
@@ -238,22 +216,4 @@ func (d *duplicates) veto(r *Request) *refusal {
 		return refuse(Duplicate, "")
 	}
 	return nil
-}
-
-// emissions counts the unfiltered requests that one sender sends, by fingerprint.
-type emissions struct {
-	mu   sync.Mutex // guards seen
-	seen map[Key]uint64
-}
-
-// count returns how often a request with this fingerprint was sent before.
-func (e *emissions) count(fingerprint Key) uint64 {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.seen == nil {
-		e.seen = make(map[Key]uint64)
-	}
-	k := e.seen[fingerprint]
-	e.seen[fingerprint] = k + 1
-	return k
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/identity"
 )
 
 // job is one attempt at one request, from the cache to its end. It is settled when nothing of it
@@ -20,7 +21,7 @@ type job struct {
 	sent      *Request // its request before any callback had it; nil: that is in its record
 	caller    *job     // of an inline request: it lives and is settled with this one
 	standsFor *job     // whose unfiltered requests it counts; nil: its own
-	emitted   emissions
+	emitted   identity.Emissions
 	failures  *failures // of an emission that was not accepted, see failedEmission
 
 	claim  frontier.Claim[*job]   // its slot and its fetch worker
@@ -94,7 +95,7 @@ func (j *job) begin(ctx *Context) {
 	}
 	ctx.Ctx, ctx.job = own, j
 	if ctx.CtxId == "" {
-		ctx.CtxId = newID().text
+		ctx.CtxId = identity.NewID().Text
 	}
 	r := ctx.Request
 	r.Priority, r.Depth, r.Attempt = j.rec.Priority, j.rec.Depth, j.rec.Attempt
@@ -194,7 +195,7 @@ func (j *job) count(fingerprint Key) uint64 {
 	if j.standsFor != nil {
 		return j.standsFor.count(fingerprint)
 	}
-	return j.emitted.count(fingerprint)
+	return j.emitted.Count(fingerprint)
 }
 
 // Claim returns what the job has of the frontier.

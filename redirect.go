@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
@@ -91,9 +90,13 @@ func (f *fetcher) redirectTarget(j *job) (*Request, error) {
 	next.Priority += 2
 	next.Header, next.Cookies, next.Meta = maps.Clone(r.Header), maps.Clone(r.Cookies), maps.Clone(r.Meta)
 	next.Redirects = append(slices.Clone(r.Redirects), r.Url)
-	rewriteMethod(&next, resp.Status)
+	if fetch.BecomesGet(r.method(), resp.Status) {
+		next.Method, next.Body, next.BodyReader = GET, nil, nil
+		fetch.DropContent(next.Header)
+	}
 	if urlx.Origin(asked) != urlx.Origin(target) {
-		f.crawl.cfg.dropCredentials(&next)
+		next.Cookies = nil
+		fetch.DropCredentials(next.Header, f.crawl.cfg.secretHeaders)
 	}
 	return &next, f.extendChain(j, &next)
 }
@@ -108,57 +111,15 @@ func (f *fetcher) extendChain(j *job, next *Request) error {
 	if err != nil {
 		return err
 	}
-	chain := &next.chain
 	if len(next.Redirects) == 1 {
-		chain.filtered = c.cfg.filter && !next.doNotFilter && j.ctx.Request.method() == GET && j.rec.Key == own
+		next.chain.Filtered = c.cfg.filter && !next.doNotFilter && j.ctx.Request.method() == GET && j.rec.Key == own
 	}
-	chain.keys = append(slices.Clone(chain.keys), own)
-	chain.setCookie = chain.setCookie || fetch.FirstHeader(j.ctx.Response().Header, "Set-Cookie") != ""
+	next.chain = next.chain.Hop(own, fetch.FirstHeader(j.ctx.Response().Header, "Set-Cookie") != "")
 	target, err := c.acceptor.dupes.key(s.keyer, next)
-	if err != nil {
-		return nil // the acceptor reports the error of the target
-	}
-	if slices.Contains(chain.keys, target) {
-		if !chain.setCookie {
-			return &RedirectLoopError{URL: next.Url}
-		}
-		chain.filtered = false
+	if err == nil && next.chain.Loops(target) { // the acceptor reports an error of the target
+		return &RedirectLoopError{URL: next.Url}
 	}
 	return nil
-}
-
-// rewriteMethod makes of a request what a redirect with this status makes of it.
-func rewriteMethod(r *Request, status int) {
-	if !fetch.BecomesGet(r.method(), status) {
-		return
-	}
-	r.Method, r.Body, r.BodyReader = GET, nil, nil
-	for name := range r.Header {
-		if strings.HasPrefix(strings.ToLower(name), "content-") {
-			delete(r.Header, name)
-		}
-	}
-}
-
-// dropCredentials removes headers and cookies that were meant for another origin.
-func (cfg *config) dropCredentials(r *Request) {
-	r.Cookies = nil
-	for name := range r.Header {
-		same := func(secret string) bool { return strings.EqualFold(secret, name) }
-		if same("Host") || isCredential(name) || slices.ContainsFunc(cfg.secretHeaders, same) {
-			delete(r.Header, name)
-		}
-	}
-}
-
-// isCredential reports whether a header's name says that its value is a secret.
-func isCredential(name string) bool {
-	name = strings.ToLower(name)
-	switch name {
-	case "authorization", "cookie", "x-api-key", "x-auth-token", "api-key":
-		return true
-	}
-	return strings.HasPrefix(name, "proxy-")
 }
 
 // TooManyRedirectsError is the failure of a chain of redirects longer than MaxRedirects.

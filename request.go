@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/identity"
 )
 
 // Methods are plain strings; these are the ones HTTP defines most uses of (RFC 9110 §9, RFC 5789).
@@ -78,7 +79,7 @@ type Request struct {
 	notBefore       time.Time
 	spool           bool
 	partial         bool
-	chain           redirectChain
+	chain           identity.Chain
 	err             error // of an option; reported when the request is accepted
 }
 
@@ -114,13 +115,6 @@ var errNilOption = errors.New("it is nil")
 // nilOption is the mistake of the option that is i-th of its kind, counted from 0.
 func nilOption(url, kind string, i int) error {
 	return &RequestError{URL: url, Field: fmt.Sprintf("%s %d", kind, i+1), Err: errNilOption, Remedy: "leave it out"}
-}
-
-// redirectChain is the inheritance of a redirected request from the chain that led to it.
-type redirectChain struct {
-	filtered  bool // the chain began with a filtered GET: targets are deduplicated
-	keys      []Key
-	setCookie bool // a hop of the chain set a cookie
 }
 
 // clone returns a copy that shares nothing with the request but its values of Meta.

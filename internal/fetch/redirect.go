@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -46,4 +47,34 @@ func BecomesGet(method string, status int) bool {
 		return true
 	}
 	return method == http.MethodPost && (status == http.StatusMovedPermanently || status == http.StatusFound)
+}
+
+// DropContent deletes the fields of a request's header that describe its body.
+func DropContent(header map[string]string) {
+	for name := range header {
+		if strings.HasPrefix(strings.ToLower(name), "content-") {
+			delete(header, name)
+		}
+	}
+}
+
+// DropCredentials deletes the fields of a request's header that were meant for another origin: Host, those whose name says that
+// the value is a secret, and those that secret names, whatever the case.
+func DropCredentials(header map[string]string, secret []string) {
+	for name := range header {
+		same := func(other string) bool { return strings.EqualFold(other, name) }
+		if same("Host") || isCredential(name) || slices.ContainsFunc(secret, same) {
+			delete(header, name)
+		}
+	}
+}
+
+// isCredential reports whether a field's name says that its value is a secret.
+func isCredential(name string) bool {
+	name = strings.ToLower(name)
+	switch name {
+	case "authorization", "cookie", "x-api-key", "x-auth-token", "api-key":
+		return true
+	}
+	return strings.HasPrefix(name, "proxy-")
 }

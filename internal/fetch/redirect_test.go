@@ -53,3 +53,25 @@ func TestBecomesGet(t *testing.T) {
 		}
 	}
 }
+
+// Another origin sees no secret, whatever the case of its name, and everything else.
+func TestDropCredentials(t *testing.T) {
+	header := map[string]string{
+		"Host": "a.example", "AUTHORIZATION": "1", "Cookie": "1", "x-api-key": "1", "X-Auth-Token": "1", "Api-Key": "1", "proxy-Authorization": "1",
+		"x-mine": "1", "Accept": "text/html", "Cookies": "2", "X-Proxy-For": "3",
+	}
+	DropCredentials(header, []string{"X-Mine", "Other"})
+	if len(header) != 3 || header["Accept"] == "" || header["Cookies"] == "" || header["X-Proxy-For"] == "" {
+		t.Errorf("left: %q", header)
+	}
+	DropCredentials(nil, nil)
+}
+
+// A request without a body does not describe one.
+func TestDropContent(t *testing.T) {
+	header := map[string]string{"Content-Type": "a/b", "content-length": "3", "CONTENT-Encoding": "gzip", "Content": "x", "X-Content-Type": "y"}
+	DropContent(header)
+	if len(header) != 2 || header["Content"] != "x" || header["X-Content-Type"] != "y" {
+		t.Errorf("left: %q", header)
+	}
+}

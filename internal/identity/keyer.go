@@ -1,4 +1,5 @@
-// Package identity makes the keys by which requests are the same or not, and keeps the names of hosts.
+// Package identity makes the keys by which requests are the same or not, keeps those that were sent or passed on a chain of
+// redirects, and keeps the names of hosts.
 //
 //	Keyer.Request(method, url, body, header) → the fields, each with its length → murmur3 → Key
 //
