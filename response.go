@@ -92,12 +92,14 @@ func (r *Response) Text() (string, error) { return r.page.Text((*pageHost)(r)) }
 //
 // A spooled body is read into memory for it, and counts in Limits.BodiesInFlight. One that is larger than Limits.Body, or
 // whose file is closed, is a panic with the error that [Response.Text] returns.
-func (r *Response) CSS(query string) *selector.Selection { return r.document().CSS(query) }
+func (r *Response) CSS(query string) *selector.Selection {
+	return r.page.Document((*pageHost)(r)).CSS(query)
+}
 
 // XPath selects nodes of the body by an XPath 1.0 expression, with the rules of CSS.
-func (r *Response) XPath(expr string) *selector.Selection { return r.document().XPath(expr) }
-
-func (r *Response) document() *selector.Document { return r.page.Document((*pageHost)(r)) }
+func (r *Response) XPath(expr string) *selector.Selection {
+	return r.page.Document((*pageHost)(r)).XPath(expr)
+}
 
 // Json decodes a JSON object. It is nil if the body is anything else; [Response.Decode] says why.
 func (r *Response) Json() map[string]any {
@@ -129,10 +131,10 @@ func (r *Response) Links(opts ...links.Option) []links.Link {
 // as browsers do.
 func (r *Response) Follow(ref string, opts ...RequestOption) (*Request, error) {
 	url, err := r.page.Resolve((*pageHost)(r), ref)
-	if wrong := (*page.RefError)(nil); errors.As(err, &wrong) {
-		return nil, &RequestError{URL: wrong.URL, Field: "Url", Err: wrong.Err}
-	}
 	if err != nil {
+		if wrong := (*page.RefError)(nil); errors.As(err, &wrong) {
+			err = &RequestError{URL: wrong.URL, Field: "Url", Err: wrong.Err}
+		}
 		return nil, err
 	}
 	return NewRequest(url, GET, nil, opts...), nil

@@ -8,14 +8,11 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
-	"unicode/utf8"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/html"
@@ -129,52 +126,23 @@ func TestResponseFollow(t *testing.T) {
 	}
 }
 
-// The URLs of a Selection are those that Follow asks for, and the page is parsed once for all queries.
-// A feed is read as XML, in which link has a content.
-func TestResponseXML(t *testing.T) {
-	const feed = `<?xml version="1.0" encoding="iso-8859-1"?><rss><item><link>/caf` + "\xe9" + `</link><pubDate>today</pubDate></item></rss>`
-	for _, test := range []struct {
-		contentType string
-		xml         bool
-	}{
-		{"text/xml", true}, {"application/xml; charset=iso-8859-1", true}, {"application/rss+xml", true}, {" Application/Atom+XML ;x", true},
-		{"image/svg+xml", true}, {"text/html", false}, {"", false}, {"application/xhtml+xml", false}, {"text/plain", false},
-	} {
-		r := responseOf(test.contentType, feed)
-		if got := r.CSS("item pubDate").Text() == "today" && r.CSS("link::text").Get() == "/café"; got != test.xml {
-			t.Errorf("%q: read as XML: %v", test.contentType, got)
-		}
-		if want := "http://a.test/caf%C3%A9"; test.xml && r.XPath("//link/text()").URL() != want {
-			t.Errorf("%q: URL %s, want %s", test.contentType, r.XPath("//link/text()").URL(), want)
-		}
+// A page is read as the response says that it is, at the moment: by its header, whatever the case of the names, and by its URL.
+// It fails if the response does not tell its page what users have set.
+func TestResponseTellsItsPage(t *testing.T) {
+	r := tegenaria.NewResponse(nil, 200, map[string][]string{"content-type": {"text/xml; charset=iso-8859-1"}, "link": {"</next>; rel=next"}},
+		[]byte("<r><link>/caf\xe9</link></r>"))
+	r.URL = "http://a.test/"
+	if got := r.XPath("//link/text()"); got.Get() != "/café" || got.URL() != "http://a.test/caf%C3%A9" {
+		t.Errorf("%q, %s", got.Get(), got.URL())
 	}
-}
-
-// A page that is made to exhaust the memory is refused with an error, not read as an empty one.
-func TestResponseRefused(t *testing.T) {
-	page := "<p>" + strings.Repeat("<b><i><u><s><tt><em><big><code><small>", 3) + strings.Repeat("<p>x", 1000)
-	defer func() {
-		if err, ok := recover().(error); !ok || !errors.As(err, new(*selector.ParseError)) || !errors.As(err, new(*html.LimitError)) {
-			t.Errorf("panic with %v", err)
-		}
-	}()
-	t.Errorf("it has %d paragraphs", responseOf("text/html", page).CSS("p").Len())
-}
-
-func TestResponseSelection(t *testing.T) {
-	r := responseOf("text/html; charset=windows-1252", "<base href=\"/base/\"><a href=\"x?q=\xe9\">caf\xe9</a><img src=y>")
-	if got := r.CSS("a, img").URLs(); !slices.Equal(got, []string{"http://a.test/base/x?q=%E9", "http://a.test/base/y"}) {
-		t.Errorf("URLs = %q", got)
+	if found := r.Links(links.Everything()); len(found) == 0 || found[0].URL != "http://a.test/next" {
+		t.Errorf("links: %v", found)
 	}
-	followed, err := r.Follow(r.CSS("a").Attr("href"))
-	if err != nil || followed.Url != r.XPath("//a/@href").URL() {
-		t.Errorf("Follow gives %v (%v), URL %q", followed, err, r.XPath("//a/@href").URL())
-	}
-	if got := r.XPath("//a").ReFirst("c[^<]*"); got != "café" {
-		t.Errorf("ReFirst = %q", got)
-	}
-	if r.CSS("a").Nodes()[0] != r.XPath("//a").Nodes()[0] {
-		t.Error("CSS and XPath look at two trees")
+	r.Header = map[string][]string{"CONTENT-TYPE": {"text/html; charset=utf-8"}}
+	r.URL = "http://b.test/"
+	r.SetBody([]byte("<link>/café</link><a href=/é>x</a>"))
+	if r.CSS("link::text").Get() != "" || r.CSS("a").URL() != "http://b.test/%C3%A9" || r.Links()[0].URL != "http://b.test/%C3%A9" {
+		t.Errorf("as HTML: %q, %s, %v", r.CSS("link::text").Get(), r.CSS("a").URL(), r.Links())
 	}
 }
 
@@ -222,156 +190,6 @@ func TestBadBodies(t *testing.T) {
 		case !errors.As(herr, &cut) || cut.Got != 9 || cut.Want != 1000 || herr.Response == nil || herr.Response.String() != "only this":
 			t.Errorf("ErrorHandler got %v, want a *TruncatedBodyError with what there is", herr)
 		}
-	}
-}
-
-func textPage(contentType string, body []byte) *tegenaria.Response {
-	req := tegenaria.NewRequest("http://example.com/", tegenaria.GET, nil)
-	header := map[string][]string{}
-	if contentType != "" {
-		header["Content-Type"] = []string{contentType}
-	}
-	return tegenaria.NewResponse(req, 200, header, body)
-}
-
-func TestResponseText(t *testing.T) {
-	kib := strings.Repeat(" ", 1024)
-	for _, tt := range []struct{ name, contentType, body, want string }{
-		{"nothing", "", "", ""},
-		{"ASCII", "text/html", "<p>a", "<p>a"},
-		{"UTF-8 by header", "text/html; charset=utf-8", "<p>é", "<p>é"},
-		{"UTF-8 that nobody declares, after a KiB", "text/html", kib + "é", kib + "é"},
-		{"broken UTF-8", "text/html; charset=utf-8", "a\xe2\x82b\xff", "a\uFFFDb\uFFFD"},
-		{"mark over header", "text/html; charset=latin1", "\xef\xbb\xbfé", "é"},
-		{"mark of UTF-16", "text/html; charset=utf-8", "\xff\xfea\x00\xe9\x00", "aé"},
-		{"header over document", "text/html; charset=koi8-r", "<meta charset=windows-1251>\xc1", "<meta charset=windows-1251>а"},
-		{"document", "text/html", "<meta charset=windows-1251>\xe0", "<meta charset=windows-1251>а"},
-		{"XML declaration", "application/xml", "<?xml version='1.0' encoding='iso-8859-2'?>\xb1", "<?xml version='1.0' encoding='iso-8859-2'?>ą"},
-		{"nobody knows", "", "caf\xe9", "café"},
-		{"Shift_JIS keeps quotes", "text/html; charset=sjis", "<a title=\"\x82\">", "<a title=\"\uFFFD\">"},
-		{"encoding that invites attacks", "text/html; charset=iso-2022-kr", "<script>", "\uFFFD"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := textPage(tt.contentType, []byte(tt.body)).Text()
-			if err != nil || got != tt.want {
-				t.Errorf("Text = %q, %v; want %q", got, err, tt.want)
-			}
-		})
-	}
-}
-
-// References are resolved as browsers do on a page in another encoding, whichever way they are asked for.
-func TestResponseLinksInEncoding(t *testing.T) {
-	r := textPage("text/html; charset=iso8859-15", []byte("<a href='/\xe9?q=\xe9&amp;c=&euro;#\xe9'>"))
-	const want = "http://example.com/%C3%A9?q=%E9&c=%A4"
-	if found := r.Links(); len(found) != 1 || found[0].URL != want || found[0].Fragment != "%C3%A9" {
-		t.Errorf("Links = %v, want %s", found, want)
-	}
-	if req, err := r.Follow(r.CSS("a").Attr("href")); err != nil || req.Url != want+"#%C3%A9" {
-		t.Errorf("Follow = %v, %v; want %s", req, err, want)
-	}
-	r.Header["Link"] = []string{"</next>; rel=next"}
-	r.Header["Content-Type"] = []string{"text/html; charset=utf-8"}
-	r.SetBody([]byte("<img src=/é?é>"))
-	var urls []string
-	for _, l := range r.Links(links.Everything()) {
-		urls = append(urls, l.URL)
-	}
-	if !slices.Equal(urls, []string{"http://example.com/next", "http://example.com/%C3%A9?%C3%A9"}) {
-		t.Errorf("Everything = %q", urls)
-	}
-	r.Header["Content-Type"] = []string{"text/css"}
-	r.SetBody([]byte("@import '/b.css';"))
-	if found := r.Links(links.Everything(), links.Header(r.Header)); len(found) != 2 || found[1].URL != "http://example.com/b.css" {
-		t.Errorf("style sheet: %v", found)
-	}
-}
-
-// FuzzResponseText checks that a text is always UTF-8, the body itself where that is UTF-8 as its header says, and
-// that asking for it changes nothing.
-func FuzzResponseText(f *testing.F) {
-	f.Add([]byte("<meta charset=gbk>\x81\x30\x81"), "text/html")
-	f.Add([]byte("\xfe\xff\x00a\xd8"), "")
-	f.Add([]byte("a\xe2\x82é"), "text/html; charset=utf-8")
-	f.Fuzz(func(t *testing.T, body []byte, contentType string) {
-		r := textPage(contentType, bytes.Clone(body))
-		text, err := r.Text()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !utf8.ValidString(text) {
-			t.Errorf("%q is no UTF-8", text)
-		}
-		if contentType == "text/html; charset=utf-8" && utf8.Valid(body) && !bytes.HasPrefix(body, []byte("\ufeff")) && text != string(body) {
-			t.Errorf("valid UTF-8 became %q", text)
-		}
-		if again, err := r.Text(); err != nil || again != text || !bytes.Equal(r.Bytes(), body) {
-			t.Errorf("second time %q, %v; the body is %q now", again, err, r.Bytes())
-		}
-	})
-}
-
-// follow returns what a handler follows that asks for the links of a page.
-func follow(t *testing.T, r *tegenaria.Response, opts ...links.Option) (urls []string) {
-	t.Helper()
-	handler := tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
-		return out.FollowLinks(opts...)
-	})
-	ctx := tegenaria.NewContext(r.Request())
-	ctx.DownloadResult = &tegenaria.RequestResult{Response: r}
-	requests := make(chan *tegenaria.Context, 16)
-	if err := handler(ctx, make(chan *tegenaria.ItemMeta), requests); err != nil {
-		t.Fatal(err)
-	}
-	close(requests)
-	for c := range requests {
-		urls = append(urls, c.Request.Url)
-	}
-	return urls
-}
-
-// TestLinksOfParsedPage: whether CSS or XPath was asked before makes no difference to the links.
-func TestLinksOfParsedPage(t *testing.T) {
-	const page = `<base href="/b/"><title>t</title><p><a href="?q=%s" rel=nofollow>x</a><svg><a href=1></a></svg>` +
-		`<template><area href=2></template><link href=3><a href=4>y</a>`
-	optionSets := map[string][]links.Option{
-		"no options": nil, "repeated": {links.Unique(false)}, "restricted": {links.CSS("p, r")}, "everything": {links.Everything()},
-	}
-	for _, test := range []struct {
-		name, contentType, body string
-		links                   int
-	}{
-		{"UTF-8", "text/html", fmt.Sprintf(page, "é"), 4},
-		{"windows-1252", "text/html; charset=windows-1252", fmt.Sprintf(page, "\xe9"), 4},
-		{"two byte order marks", "text/html", "\uFEFF\uFEFF" + fmt.Sprintf(page, "é"), 4},
-		{"XML", "text/xml", `<r><title><a href="1"/></title><A href="2"/></r>`, 1},
-		{"frameset", "text/html", `<frameset><a href=1>`, 1},
-		{"empty", "", "", 0},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			fresh := func() *tegenaria.Response { return responseOf(test.contentType, test.body) }
-			parsed := func() *tegenaria.Response {
-				r := fresh()
-				r.CSS("a")
-				return r
-			}
-			if n := len(fresh().Links()); n != test.links {
-				t.Errorf("%d links, want %d", n, test.links)
-			}
-			for name, opts := range optionSets {
-				if got, want := parsed().Links(opts...), fresh().Links(opts...); !reflect.DeepEqual(got, want) {
-					t.Errorf("%s: the parsed page has the links\n%+v\nthe other\n%+v", name, got, want)
-				}
-				if got, want := follow(t, parsed(), opts...), follow(t, fresh(), opts...); !slices.Equal(got, want) {
-					t.Errorf("%s: of the parsed page %q are followed, of the other %q", name, got, want)
-				}
-			}
-			r := parsed()
-			r.SetBody([]byte("<a href=5>"))
-			if got := follow(t, r); !slices.Equal(got, []string{"http://a.test/dir/5"}) {
-				t.Errorf("of another body %q are followed", got)
-			}
-		})
 	}
 }
 

@@ -112,8 +112,8 @@ type Base struct {
 // IsZero reports whether there is no base.
 func (b Base) IsZero() bool { return b.url == nil }
 
-// Resolve appends to dst what a reference means: an absolute URL of any scheme, with its fragment. On error it returns dst as it was;
-// the error is a [*RefError].
+// Resolve appends to dst what a reference means: an absolute URL of any scheme, with its fragment. On error, which is a
+// [*RefError], it returns dst as it was.
 func (b Base) Resolve(dst []byte, ref string) ([]byte, error) {
 	if strings.TrimSpace(ref) == "" {
 		return dst, &RefError{URL: ref, Err: ErrEmptyRef}
@@ -125,8 +125,8 @@ func (b Base) Resolve(dst []byte, ref string) ([]byte, error) {
 	return dst, nil
 }
 
-// Base returns what references in the page are resolved against: the document base URL of HTML, else the URL of the response. The error
-// is that of [Page.Text], or a [*RefError] if the response has no absolute URL.
+// Base returns what references in the page are resolved against: the document base URL of HTML, or else the URL of the
+// response. The error is that of [Page.Text], or a [*RefError] if the response has no absolute URL.
 func (p *Page) Base(h Host) (Base, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -27,9 +27,9 @@ type Bounds struct {
 	most         int64           // bytes
 }
 
-// NewBounds returns the bounds of a run whose options are so: Limits.Nodes and Limits.Attributes, the numbers of nodes and of
-// attributes of a tree, and Limits.Body and Limits.BodiesInFlight in bytes. What is made of one page may take the larger of
-// inFlight and twice body.
+// NewBounds returns the bounds that the limits of a run set: how many nodes and attributes a tree may have (Limits.Nodes,
+// Limits.Attributes), how many bytes one body may have, and how many all bodies together (Limits.Body, Limits.BodiesInFlight).
+// What is made of one page may take the larger of inFlight and twice body.
 func NewBounds(nodes, attributes int, body, inFlight int64) Bounds {
 	b := Bounds{nodes: nodes, attributes: html.MaxAttributes(attributes), most: max(inFlight, min(body, math.MaxInt64/2)*2)}
 	b.small = selector.Bounds(b.attributes)
@@ -50,8 +50,9 @@ func (b *Bounds) tree(size int) []html.Option {
 	return []html.Option{b.attributes, html.MaxNodes(min(b.nodes, html.DefaultNodes(size)))}
 }
 
-// Grow adds so many bytes to the memory that is made of the page, before they are taken; a negative number gives bytes back. The error is
-// an [*html.LimitError] if one page takes too much, or that of [Run.Grow]; nothing was added then. Without a run nothing is counted.
+// Grow counts so many bytes that are made of the page, before they are taken; a negative number gives bytes back. The error
+// is an [*html.LimitError] if one page takes too much, or that of [Run.Grow]; nothing is counted then. Without a run nothing
+// is counted at all.
 func (p *Page) Grow(h Host, bytes int64) error {
 	run := h.Run()
 	switch {

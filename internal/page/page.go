@@ -78,9 +78,12 @@ func (p *Page) Adopt(buffer *bytes.Buffer) {
 	p.read, p.text, p.encoding, p.doc, p.base = nil, nil, charset.UTF8, nil, nil
 }
 
-// AdoptSpool makes a file the body. No more than so many bytes of it are read into memory. The response gives no buffer, until it
-// replaces the body. The caller holds the lock, or nobody else knows the page.
+// AdoptSpool makes a file the body, as Adopt does with a buffer; one of more than readable bytes is never read into memory. The
+// response gives no buffer until it replaces the body. The caller holds the lock, or nobody else knows the page.
 func (p *Page) AdoptSpool(file Spool, readable int64) {
+	if p.file != nil {
+		p.file.Close()
+	}
 	p.Adopt(nil)
 	p.file, p.readable = file, readable
 }

@@ -47,8 +47,8 @@ func (p *Page) decodedLocked(h Host) ([]byte, error) {
 	return p.text, nil
 }
 
-// Document returns the parsed page: XML if its media type says so, or else HTML. It is parsed once. Document panics with the error of
-// [Page.Text], or with a [*selector.ParseError] if the page is refused.
+// Document returns the parsed page: XML if its media type says so, or else HTML. The page is parsed once. Document panics with
+// the error of [Page.Text], or with a [*selector.ParseError] if the page is refused.
 func (p *Page) Document(h Host) *selector.Document {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,0 +1,152 @@
+package page_test
+
+import (
+	"bytes"
+	"errors"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/selector"
+)
+
+func TestText(t *testing.T) {
+	kib := strings.Repeat(" ", 1024)
+	for _, tt := range []struct{ name, contentType, body, want string }{
+		{"nothing", "", "", ""},
+		{"ASCII", "text/html", "<p>a", "<p>a"},
+		{"UTF-8 by header", "text/html; charset=utf-8", "<p>é", "<p>é"},
+		{"UTF-8 that nobody declares, after a KiB", "text/html", kib + "é", kib + "é"},
+		{"broken UTF-8", "text/html; charset=utf-8", "a\xe2\x82b\xff", "a\uFFFDb\uFFFD"},
+		{"mark over header", "text/html; charset=latin1", "\xef\xbb\xbfé", "é"},
+		{"mark of UTF-16", "text/html; charset=utf-8", "\xff\xfea\x00\xe9\x00", "aé"},
+		{"header over document", "text/html; charset=koi8-r", "<meta charset=windows-1251>\xc1", "<meta charset=windows-1251>а"},
+		{"document", "text/html", "<meta charset=windows-1251>\xe0", "<meta charset=windows-1251>а"},
+		{"XML declaration", "application/xml", "<?xml version='1.0' encoding='iso-8859-2'?>\xb1", "<?xml version='1.0' encoding='iso-8859-2'?>ą"},
+		{"nobody knows", "", "caf\xe9", "café"},
+		{"Shift_JIS keeps quotes", "text/html; charset=sjis", "<a title=\"\x82\">", "<a title=\"\uFFFD\">"},
+		{"encoding that invites attacks", "text/html; charset=iso-2022-kr", "<script>", "\uFFFD"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := of(tt.contentType, tt.body)
+			if got, err := r.page.Text(r); err != nil || got != tt.want {
+				t.Errorf("Text = %q, %v; want %q", got, err, tt.want)
+			}
+			if got := r.page.String(r); got != tt.body {
+				t.Errorf("String = %q", got)
+			}
+		})
+	}
+}
+
+// FuzzText checks that a text is always UTF-8, the body itself where that is UTF-8 as its header says, and
+// that asking for it changes nothing.
+func FuzzText(f *testing.F) {
+	f.Add([]byte("<meta charset=gbk>\x81\x30\x81"), "text/html")
+	f.Add([]byte("\xfe\xff\x00a\xd8"), "")
+	f.Add([]byte("a\xe2\x82é"), "text/html; charset=utf-8")
+	f.Fuzz(func(t *testing.T, body []byte, contentType string) {
+		r := of(contentType, string(body))
+		text, err := r.page.Text(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !utf8.ValidString(text) {
+			t.Errorf("%q is no UTF-8", text)
+		}
+		if contentType == "text/html; charset=utf-8" && utf8.Valid(body) && !bytes.HasPrefix(body, []byte("\ufeff")) && text != string(body) {
+			t.Errorf("valid UTF-8 became %q", text)
+		}
+		if again, err := r.page.Text(r); err != nil || again != text || !bytes.Equal(r.page.Bytes(r), body) {
+			t.Errorf("second time %q, %v; the body is %q now", again, err, r.page.Bytes(r))
+		}
+	})
+}
+
+// A feed is read as XML, in which link has a content. The URLs of a Selection are those that Resolve makes.
+func TestDocumentXML(t *testing.T) {
+	const feed = `<?xml version="1.0" encoding="iso-8859-1"?><rss><item><link>/caf` + "\xe9" + `</link><pubDate>today</pubDate></item></rss>`
+	for _, test := range []struct {
+		contentType string
+		xml         bool
+	}{
+		{"text/xml", true}, {"application/xml; charset=iso-8859-1", true}, {"application/rss+xml", true}, {" Application/Atom+XML ;x", true},
+		{"image/svg+xml", true}, {"text/html", false}, {"", false}, {"application/xhtml+xml", false}, {"text/plain", false},
+	} {
+		r := of(test.contentType, feed)
+		doc := r.page.Document(r)
+		if got := doc.CSS("item pubDate").Text() == "today" && doc.CSS("link::text").Get() == "/café"; got != test.xml {
+			t.Errorf("%q: read as XML: %v", test.contentType, got)
+		}
+		if want := "http://a.test/caf%C3%A9"; test.xml && doc.XPath("//link/text()").URL() != want {
+			t.Errorf("%q: URL %s, want %s", test.contentType, doc.XPath("//link/text()").URL(), want)
+		}
+	}
+}
+
+// The URLs of a Selection are those that Resolve makes, and the page is parsed once for all queries.
+func TestDocument(t *testing.T) {
+	r := of("text/html; charset=windows-1252", "<base href=\"/base/\"><a href=\"x?q=\xe9\">caf\xe9</a><img src=y>")
+	doc := r.page.Document(r)
+	if got := doc.CSS("a, img").URLs(); !slices.Equal(got, []string{"http://a.test/base/x?q=%E9", "http://a.test/base/y"}) {
+		t.Errorf("URLs = %q", got)
+	}
+	url, err := r.page.Resolve(r, doc.CSS("a").Attr("href"))
+	if err != nil || url != doc.XPath("//a/@href").URL() {
+		t.Errorf("Resolve gives %v (%v), URL %q", url, err, doc.XPath("//a/@href").URL())
+	}
+	if got := doc.XPath("//a").ReFirst("c[^<]*"); got != "café" {
+		t.Errorf("ReFirst = %q", got)
+	}
+	if r.page.Document(r) != doc {
+		t.Error("it was parsed again")
+	}
+	r.url = "no URL"
+	r.buffer = bytes.NewBufferString("<a href=x>")
+	if got := r.page.Document(r).CSS("a").URL(); got != "" {
+		t.Errorf("the URL of a reference on a page without URL is %q", got)
+	}
+}
+
+// A page that is made to exhaust the memory is refused with an error, not read as an empty one.
+func TestDocumentRefused(t *testing.T) {
+	body := "<p>" + strings.Repeat("<b><i><u><s><tt><em><big><code><small>", 3) + strings.Repeat("<p>x", 1000)
+	r := of("text/html", body)
+	for range 2 {
+		err := panicOf(func() { t.Errorf("it has %d paragraphs", r.page.Document(r).CSS("p").Len()) })
+		if !errors.As(err, new(*selector.ParseError)) || !errors.As(err, new(*html.LimitError)) {
+			t.Errorf("panic with %v", err)
+		}
+	}
+	if text, err := r.page.Text(r); err != nil || text != body {
+		t.Errorf("its text: %v", err)
+	}
+}
+
+func TestDecodeJSON(t *testing.T) {
+	for _, tt := range []struct {
+		body string
+		want any
+		err  string
+	}{
+		{`{"a":{"b":[1]}}`, map[string]any{"a": map[string]any{"b": []any{1.0}}}, ""}, {" {} \n", map[string]any{}, ""}, {`[1]`, []any{1.0}, ""}, {`"x"`, "x", ""},
+		{"", nil, "EOF"}, {"{", nil, "unexpected EOF"},
+		{"<html>", nil, "invalid character '<' looking for beginning of value"}, {`{} {}`, nil, "more than one value"}, {`{"a":1}x`, nil, "more than one value"},
+		{strings.Repeat(" ", 300<<10) + `{} {}`, nil, "invalid character '{' after top-level value"},
+	} {
+		var v any
+		r := of("", tt.body)
+		err := r.page.DecodeJSON(r, &v)
+		if tt.err == "" && (err != nil || !reflect.DeepEqual(v, tt.want)) || tt.err != "" && (err == nil || err.Error() != tt.err) {
+			t.Errorf("%.20q: %v, %v, want %v, %q", tt.body, v, err, tt.want, tt.err)
+		}
+	}
+	var wrong struct{ A int }
+	r := of("", `{"a":"x"}`)
+	if err := r.page.DecodeJSON(r, &wrong); err == nil {
+		t.Error("a string into an int is no error")
+	}
+}
