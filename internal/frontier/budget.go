@@ -136,7 +136,9 @@ func (f *Frontier[J]) Overrule(j J) {
 	c := j.Claim()
 	c.over = true
 	if c.reserved {
-		f.budgets.begun[c.Slot]--
+		if f.budgets.begun[c.Slot]--; f.budgets.begun[c.Slot] == 0 {
+			delete(f.budgets.begun, c.Slot)
+		}
 		f.dropReservation(c)
 		f.waive(c.Slot) // it may have fewer pages since
 	}

@@ -16,3 +16,18 @@ func (f *Frontier[J]) Reserved() (n int) {
 	}
 	return n
 }
+
+// Slots returns how many slots are known.
+func (f *Frontier[J]) Slots() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.slots.Len()
+}
+
+// Entries returns how much is kept by slot or by job beside the slots themselves.
+func (f *Frontier[J]) Entries() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.requeued.jobs) + len(f.budgets.begun) + len(f.budgets.reserved) + len(f.budgets.short) +
+		len(f.suspects.lined) + len(f.suspects.held) + len(f.blocks.told) + len(f.blocks.delays) + len(f.blocks.list)
+}

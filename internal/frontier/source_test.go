@@ -91,6 +91,7 @@ func (s *store) Next(_ context.Context, slot string) (*job, frontier.Head, bool,
 	q = slices.Delete(q, 0, 1)
 	s.queues[slot] = q
 	if len(q) == 0 {
+		delete(s.queues, slot)
 		return newJob(r), frontier.Head{}, true, nil
 	}
 	return newJob(r), frontier.Head{Priority: q[0].priority, More: true}, true, nil
