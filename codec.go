@@ -202,12 +202,12 @@ func (e *encoder) unfit(key string, why error) error {
 func (e *encoder) parser() (string, error) {
 	r := e.request
 	if r.named {
-		if _, ok := e.codec.parsers.lookup(r.parserName); !ok {
+		if _, ok := e.codec.parsers.Lookup(r.parserName); !ok {
 			return "", unknownParser(r.Url, r.parserName)
 		}
 		return r.parserName, nil
 	}
-	name, ok := e.codec.parsers.name(r.parser)
+	name, ok := e.codec.parsers.Name(r.parser)
 	if ok {
 		return name, nil
 	}
@@ -243,7 +243,7 @@ func (c *codec) read(data []byte, ctx *Context) error {
 		r.Proxy = &Proxy{ProxyUrl: *w.Proxy}
 	}
 	if w.Parser != "" {
-		parser, ok := c.parsers.lookup(w.Parser)
+		parser, ok := c.parsers.Lookup(w.Parser)
 		if !ok && !c.values.Raw {
 			return unknownParser(r.Url, w.Parser)
 		}

@@ -187,7 +187,7 @@ func (rd *reader) parserOf(r *Request) (Parser, error) {
 	if r.parser != nil && !r.named {
 		return r.parser, nil
 	}
-	parser, ok := rd.parsers.lookup(r.parserName)
+	parser, ok := rd.parsers.Lookup(r.parserName)
 	if !ok {
 		return nil, fmt.Errorf("no parser is registered as %q; use RegisterParser or the spider's Parsers()", r.parserName)
 	}

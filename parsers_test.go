@@ -150,12 +150,12 @@ func TestParserNames(t *testing.T) {
 				t.Fatal(err)
 			}
 			for range 2 { // the second answer comes from memory
-				if got, ok := table.name(tt.parser); got != tt.want || ok != tt.ok {
+				if got, ok := table.Name(tt.parser); got != tt.want || ok != tt.ok {
 					t.Errorf("name = %q, %v; want %q, %v", got, ok, tt.want, tt.ok)
 				}
 			}
 			if tt.ok && tt.want != "" {
-				if p, ok := table.lookup(tt.want); !ok || p == nil {
+				if p, ok := table.Lookup(tt.want); !ok || p == nil {
 					t.Errorf("lookup(%q) = %v, %v", tt.want, p != nil, ok)
 				}
 			}
@@ -204,14 +204,14 @@ func TestParserSet(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"", "detail", "list", "plain"} {
-		if p, ok := table.lookup(name); !ok || p == nil {
+		if p, ok := table.Lookup(name); !ok || p == nil {
 			t.Errorf("no parser %q", name)
 		}
 	}
-	if _, ok := table.lookup("no"); ok {
+	if _, ok := table.Lookup("no"); ok {
 		t.Error("found a parser that nobody named")
 	}
-	if name, ok := table.name(spider.Detail); !ok || name != "detail" {
+	if name, ok := table.Name(spider.Detail); !ok || name != "detail" {
 		t.Errorf("name = %q, %v", name, ok)
 	}
 }
@@ -225,10 +225,10 @@ func TestParserNameOfGenericClosures(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if name, ok := table.name(a); name != "a" || !ok {
+	if name, ok := table.Name(a); name != "a" || !ok {
 		t.Errorf("a is %q, %v", name, ok)
 	}
-	if name, ok := table.name(b); ok {
+	if name, ok := table.Name(b); ok {
 		t.Errorf("b is taken for %q", name)
 	}
 }
@@ -253,7 +253,7 @@ func BenchmarkParserName(b *testing.B) {
 		b.Run(bench.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				table.name(bench.parser)
+				table.Name(bench.parser)
 			}
 		})
 	}

@@ -168,76 +168,31 @@ func Crawl[T any](ctx context.Context, spider SpiderInterface, opts ...EngineOpt
 }
 
 // parserTable knows the parsers of a run by name, and finds the name of a func value. "" is the spider's own Parser. It is
-// safe for concurrent use.
-type parserTable struct {
-	byName map[string]Parser
-	names  funcname.Table
-	spider SpiderInterface
-	own    *funcname.Method[SpiderInterface] // recognises the spider's Parser; nil without a spider
-}
+// safe for concurrent use once it is made.
+type parserTable = funcname.Parsers[Parser, SpiderInterface]
 
 // newParserTable collects the parsers of a run: those registered with the engine, then those of the
 // spider. The error joins all mistakes.
 func newParserTable(spider SpiderInterface, named []namedParser) (*parserTable, error) {
-	t := &parserTable{byName: make(map[string]Parser), spider: spider}
+	t := &parserTable{}
 	var errs []error
 	for _, p := range named {
-		errs = append(errs, t.add(p))
+		errs = append(errs, t.Add(p.name, p.parser))
 	}
 	if set, ok := spider.(ParserSet); ok {
 		parsers := set.Parsers()
 		for _, name := range slices.Sorted(maps.Keys(parsers)) {
-			errs = append(errs, t.add(namedParser{name, parsers[name]}))
+			errs = append(errs, t.Add(name, parsers[name]))
 		}
 	}
 	if spider != nil {
-		t.byName[""] = spider.Parser
+		own := spider.Parser
 		if s, ok := spider.(*funcSpider); ok && s.parser != nil {
-			t.byName[""] = s.parser // as it was given, so that a parser made by Handle is seen to be one
+			own = s.parser // as it was given, so that a parser made by Handle is seen to be one
 		}
-		t.own = funcname.MethodOf(spider, "Parser")
+		t.SetOwn(own, spider, "Parser")
 	}
 	return t, errors.Join(errs...)
-}
-
-func (t *parserTable) add(p namedParser) error {
-	if p.parser == nil {
-		return fmt.Errorf("parser %q is nil", p.name)
-	}
-	if p.name == "" {
-		return errors.New("a parser has no name; the empty name is the spider's Parser")
-	}
-	if _, ok := t.byName[p.name]; ok {
-		return fmt.Errorf("two parsers have the name %q", p.name)
-	}
-	var taken *funcname.TakenError
-	if errors.As(t.names.Add(funcname.Of(p.parser), p.name), &taken) {
-		if taken.Method {
-			return fmt.Errorf("parsers %q and %q are the same method and cannot be told apart; register it once, or wrap one in a func", taken.Name, p.name)
-		}
-		return fmt.Errorf("parsers %q and %q are the same func and cannot be told apart; register it once", taken.Name, p.name)
-	}
-	t.byName[p.name] = p.parser
-	return nil
-}
-
-// lookup returns the parser of that name.
-func (t *parserTable) lookup(name string) (Parser, bool) {
-	p, ok := t.byName[name]
-	return p, ok
-}
-
-// name returns the name of a parser; "" for nil and for the spider's Parser. It returns false for a parser
-// that was given no name.
-func (t *parserTable) name(p Parser) (string, bool) {
-	if p == nil {
-		return "", true
-	}
-	f := funcname.Of(p)
-	if name, ok := t.names.Name(f); ok {
-		return name, true
-	}
-	return "", t.own != nil && t.own.Is(f)
 }
 
 // findSpider returns the spider of that name.

@@ -25,7 +25,7 @@ import (
 // Func is a func value without its type. Values are equal if they are the same pointer.
 type Func struct{ value unsafe.Pointer }
 
-// Of returns a func value, which must not be nil. F is its func type.
+// Of returns a func value; that of nil is the zero Func, and must not be given to anything else here. F is its func type.
 func Of[F any](f F) Func { return Func{*(*unsafe.Pointer)(unsafe.Pointer(&f))} }
 
 // SameCode reports whether two func values run the same code: closures of one literal do, unless the func that makes them
