@@ -143,6 +143,11 @@ func TestAskByStatus(t *testing.T) {
 					end, err := gate.Ask(j, origin, func(string, time.Duration, bool) (robotsgate.Response, error) {
 						return robotsgate.Response{Status: tt.status, Body: []byte("/new")}, tt.err
 					})
+					if look := gate.Look(&job{}, place("/new", "b"), true); look.Answer == robotsgate.Wait {
+						t.Error("the job still asks")
+					} else if look.Answer == robotsgate.Ask && tt.err == nil {
+						t.Error("the file may be asked for at once")
+					}
 					may := func(path string) bool { return gate.Look(&job{}, place(path, "a"), true).Answer == robotsgate.Allow }
 					var got string
 					switch isOld, isNew, other := may("/old"), may("/new"), may("/other"); {
