@@ -34,12 +34,12 @@ type job struct {
 	quiet  inbox                  // the first of those that have no receiver at once
 	outs   atomic.Pointer[output] // those that have held references back; the newest first
 	attempt
+	fetching
 
 	open    atomic.Int32 // parts that are not done
 	died    *HandleError // it is given up because the process died with it too often
-	mu      sync.Mutex   // guards the fields below
+	mu      sync.Mutex   // guards the fields below, and spooled
 	verdict              // on its request
-	fetching
 }
 
 // attempt is what an exchange keeps of a job's request.
