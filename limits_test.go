@@ -419,7 +419,7 @@ func TestH01BombsFailAlone(t *testing.T) {
 }
 
 // Limits.Nodes and Limits.Attributes end the tree of a page for which there is memory, and the memory that one page may take
-// ends a tree that has fewer of both. It fails without the selector.Bounds of parserOptions.
+// ends a tree that has fewer of both. It fails without the selector.Bounds of page.Bounds.
 func TestH01BoundsOfTreesEndThemAlone(t *testing.T) {
 	for _, tt := range []struct {
 		what, body string
