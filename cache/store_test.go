@@ -140,6 +140,22 @@ func TestStoreReturnsLater(t *testing.T) {
 	}
 }
 
+// An entry that was returned waits as before: it takes the smaller depth at which it is found again.
+func TestStoreReturnedDepth(t *testing.T) {
+	s := NewStore(0)
+	found := Stored{Waiting: Waiting{Key: [16]byte{1}, Slot: "s", Depth: 5}}
+	accept(s, found)
+	e, _, _ := s.Next("s")
+	s.Return(e, time.Unix(1, 0))
+	found.Depth = 2
+	if v := accept(s, found); len(v) != 1 || v[0] != Known {
+		t.Errorf("verdicts %v, want known", v)
+	}
+	if e, ok, err := s.Next("s"); !ok || err != nil || e.Depth != 2 {
+		t.Errorf("%+v, %v, %v; want depth 2", e, ok, err)
+	}
+}
+
 // What Accept was given is not kept reachable for the next batch.
 func TestStoreForgetsItsBatch(t *testing.T) {
 	s := NewStore(0)
