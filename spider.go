@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"maps"
-	"reflect"
 	"slices"
 
 	"github.com/tegenaria/tegenaria/internal/funcname"
@@ -227,31 +226,11 @@ func findSpider(spiders []SpiderInterface, name string) (SpiderInterface, error)
 
 // nameOf asks a spider for its name, unless it lacks the BaseSpider that would answer.
 func nameOf(s SpiderInterface) (name string, err error) {
-	if lacksBase(reflect.ValueOf(s)) {
+	if typecheck.EmbedsNil[*BaseSpider](s) { // GetName would panic, and StartRequest too
 		return "", fmt.Errorf("the *BaseSpider embedded in %T is nil; set it: &tegenaria.BaseSpider{Name: …}, or embed BaseSpider by value", s)
 	}
 	if _, err := guard.Protect(func() error { name = s.GetName(); return nil }); err != nil {
 		return "", fmt.Errorf("GetName of %T: %w", s, err)
 	}
 	return name, nil
-}
-
-// lacksBase reports whether a spider, or a struct that it embeds, embeds a *BaseSpider that is nil. The methods
-// promoted from that panic, StartRequest too.
-func lacksBase(v reflect.Value) bool {
-	for v.Kind() == reflect.Pointer || v.Kind() == reflect.Interface {
-		if v.IsNil() {
-			return v.Type() == reflect.TypeFor[*BaseSpider]()
-		}
-		v = v.Elem()
-	}
-	if v.Kind() != reflect.Struct {
-		return false
-	}
-	for i := range v.NumField() {
-		if v.Type().Field(i).Anonymous && lacksBase(v.Field(i)) {
-			return true
-		}
-	}
-	return false
 }
