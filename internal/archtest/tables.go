@@ -131,12 +131,11 @@ var goroutines = map[string]string{
 	"page.go":                   "the func that itemsOf returns",
 }
 
-// The bars of the root. They are where the house is now, and are meant to fall: towards 35 files, 45 of tests, 9,500 lines
-// and no sliver. Whoever makes the root smaller lowers them.
+// The bars of the root. Words that users see make it larger, machines go to rooms: whoever raises a bar says here which words they are.
 const (
-	maxRootFiles   = 38
+	maxRootFiles   = 35
 	maxRootTests   = 45
-	maxRootSum     = 10531
+	maxRootSum     = 9500
 	maxSlivers     = 0
 	minRootLines   = 60 // of a file that is no sliver
 	maxMethodFiles = 3  // that the methods of a type may lie in
