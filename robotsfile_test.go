@@ -16,6 +16,7 @@ import (
 	"syscall"
 	"testing"
 	"testing/synctest"
+	"time"
 	"unicode/utf16"
 
 	"github.com/tegenaria/tegenaria"
@@ -480,4 +481,30 @@ func TestH01LongRobotsIsObeyed(t *testing.T) {
 		}
 		server.Close()
 	}
+}
+
+// A request for robots.txt that waits while the engine asks for that file because of another request is answered by what the
+// engine got.
+func TestRobotsAskedForWhileTheEngineAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld().Page(robotsURL, enginetest.After(time.Second, enginetest.Text("User-agent: *\nDisallow: /no"))).
+			Page("http://a.test/", enginetest.Text("x"))
+		s := enginetest.NewSpider()
+		var read string
+		s.Start = func(req chan<- *tegenaria.Context) {
+			req <- enginetest.Send("http://a.test/", tegenaria.RequestWithPriority(1))
+			enginetest.Sleep(500 * time.Millisecond) // the engine is asking because of it
+			req <- enginetest.Send(robotsURL)
+		}
+		s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			if resp.Request.Url == robotsURL {
+				read = resp.Response().String()
+			}
+			return nil
+		}
+		stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{})))
+		if n := w.Count(robotsURL); n != 1 || read != "User-agent: *\nDisallow: /no" || stats.Outcomes[tegenaria.Fetched] != 2 {
+			t.Errorf("asked for robots.txt %d times, the spider read %q; %v", n, read, stats.Outcomes)
+		}
+	})
 }
