@@ -140,3 +140,22 @@ func TestNothingInTheQueue(t *testing.T) {
 		w.end()
 	})
 }
+
+// A request whose time has come is counted as pending, before it is taken too.
+func TestDueIsPending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(frontier.Config[*job]{})
+		for id := 1; id <= 3; id++ {
+			w.send(0, record{id: id, slot: "a", due: in(time.Second)})
+		}
+		if n := w.ledger.Counts(); n.Pending != 0 || n.Delayed != 3 {
+			t.Errorf("before: %d pending, %d delayed", n.Pending, n.Delayed)
+		}
+		j := w.take(t)
+		if n := w.ledger.Counts(); n.Pending != 2 || n.Delayed != 0 || n.InFlight != 1 {
+			t.Errorf("then: %d pending, %d delayed, %d in flight", n.Pending, n.Delayed, n.InFlight)
+		}
+		w.finish(t, j)
+		w.order(t, 2)
+	})
+}

@@ -248,3 +248,13 @@ func TestStop(t *testing.T) {
 		w.end()
 	})
 }
+
+// A job whose queue is empty keeps its priority when it is put there again.
+func TestRequeuedKeepsItsPriority(t *testing.T) {
+	w := newWorld(frontier.Config[*job]{})
+	w.send(0, record{id: 1, slot: "a", priority: 5}, record{id: 2, slot: "b", priority: 4})
+	w.PutBack(w.take(t))
+	if got := w.order(t, 2); got != "[1 2]" {
+		t.Errorf("the order is %s", got)
+	}
+}

@@ -246,3 +246,32 @@ func TestSuspectWithoutAWorker(t *testing.T) {
 		}
 	})
 }
+
+// A suspect waits for a job that was in its queue again and was taken from there, and not at all for one that is parked.
+func TestSuspectCountsWhatIsInHand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(frontier.Config[*job]{})
+		w.send(0, record{id: 1, slot: "a"}, record{id: 2, slot: "b"})
+		first, parked := w.take(t), w.take(t)
+		w.PutBack(first)
+		again := w.take(t)
+		w.Park("b")
+		w.Release(parked, true)
+		w.lineUp(t, record{id: 3, slot: "c", crashes: 1})
+		came := w.sleeper(t)
+		<-time.NewTimer(30 * time.Second).C
+		if id := comes(came); id != 0 {
+			t.Fatalf("request %d comes beside a job in flight", id)
+		}
+		w.finish(t, again)
+		finished := time.Now()
+		r := <-came
+		if waited := time.Since(finished); r.job.id != 3 || waited > 0 {
+			t.Errorf("request %d comes after %s, want the suspect at once", r.job.id, waited)
+		}
+		w.through(t, r.job)
+		w.Unpark("b")
+		w.Requeue(parked)
+		w.finish(t, w.take(t))
+	})
+}
