@@ -16,7 +16,8 @@ import (
 type memoryCache struct {
 	mu          sync.Mutex // guards the fields below
 	waiting     *cache.Store
-	limit       int64 // Limits.QueueBytes; 0: none
+	keys        [][16]byte // of the newest batch
+	limit       int64      // Limits.QueueBytes; 0: none
 	counters    map[string]int64
 	deadLetters *cache.Newest[Settled]
 }
@@ -47,12 +48,27 @@ func (m *memoryCache) Begin(_ context.Context, job Job) (State, error) {
 func (m *memoryCache) Accept(_ context.Context, records []Record) ([]Verdict, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	verdicts := make([]Verdict, len(records))
-	ok := m.waiting.Accept(len(records),
-		func(i int) cache.Stored { return records[i].entry() },
-		func(i int, v cache.Verdict) { verdicts[i] = verdictOf(v) })
+	if cap(m.keys) > maxBatch { // user code has sent a large one
+		m.keys = nil
+	}
+	m.keys = m.keys[:0]
+	cost := int64(0)
+	for i := range records {
+		r := &records[i]
+		m.keys = append(m.keys, r.Key)
+		cost += cache.Cost(len(r.Data), r.Slot, !r.NotBefore.IsZero(), r.Live != nil)
+	}
+	found, ok := m.waiting.Accept(cache.Batch{
+		Keys: m.keys, Cost: cost,
+		Depth: func(i int) int { return records[i].Depth },
+		Entry: func(i int) cache.Stored { return records[i].entry() },
+	})
 	if !ok {
 		return nil, &QueueFullError{Limit: m.limit}
+	}
+	verdicts := make([]Verdict, len(records))
+	for i, v := range found {
+		verdicts[i] = verdictOf(v)
 	}
 	return verdicts, nil
 }

@@ -14,14 +14,6 @@ type raw struct{}
 func (raw) Append(dst []byte, v []byte) []byte { return append(dst, v...) }
 func (raw) Decode(src []byte) ([]byte, error)  { return nil, nil }
 
-func heapNow() int64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
-}
-
 // TestQueueMemory holds a million entries of 100 bytes.
 func TestQueueMemory(t *testing.T) {
 	const entries = 1_000_000
@@ -32,12 +24,12 @@ func TestQueueMemory(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("slots=%d", tt.slots), func(t *testing.T) {
 			value := make([]byte, 100)
-			before := heapNow()
+			before := cache.LiveHeap()
 			q := cache.NewQueue[[]byte](raw{})
 			for i := range entries {
 				q.Enqueue(fmt.Sprintf("host%06d.example", i%tt.slots), 0, value)
 			}
-			live := heapNow() - before
+			live := cache.LiveHeap() - before
 			each, said := float64(live)/entries, float64(q.Bytes())/entries
 			t.Logf("%d slots: %.1f bytes an entry, Bytes says %.1f", tt.slots, each, said)
 			if each > float64(tt.most) {
@@ -51,7 +43,7 @@ func TestQueueMemory(t *testing.T) {
 					t.Fatalf("entry %d: %v %v", i, ok, err)
 				}
 			}
-			if live := heapNow() - before; live > 1<<20 {
+			if live := cache.LiveHeap() - before; live > 1<<20 {
 				t.Errorf("the empty queue holds %d bytes", live)
 			}
 			if q.Bytes() != 0 {
@@ -66,12 +58,12 @@ func TestQueueMemory(t *testing.T) {
 func TestQueueOneURLHosts(t *testing.T) {
 	const slots = 200_000
 	value := make([]byte, 100)
-	before := heapNow()
+	before := cache.LiveHeap()
 	q := cache.NewQueue[[]byte](raw{})
 	for i := range slots {
 		q.Enqueue(fmt.Sprintf("host%06d.example", i), 0, value)
 	}
-	each := float64(heapNow()-before) / slots
+	each := float64(cache.LiveHeap()-before) / slots
 	t.Logf("%.1f bytes for a slot with one entry, Bytes says %.1f", each, float64(q.Bytes())/slots)
 	if each > 320 {
 		t.Errorf("%.1f bytes for a slot with one entry, want at most 320", each)
@@ -151,13 +143,13 @@ func TestQueueShrinks(t *testing.T) {
 
 // The name of a slot is often cut out of a page.
 func TestQueueDoesNotHoldOnToNames(t *testing.T) {
-	before := heapNow()
+	before := cache.LiveHeap()
 	q := cache.NewQueue[[]byte](raw{})
 	for i := range 64 {
 		page := string(fmt.Appendf(make([]byte, 0, 1<<20), "host%02d.example%1000000d", i, i))
 		q.Enqueue(page[:14], 0, nil)
 	}
-	if held := heapNow() - before; held > 1<<20 {
+	if held := cache.LiveHeap() - before; held > 1<<20 {
 		t.Errorf("64 slots hold %d bytes", held)
 	}
 	runtime.KeepAlive(q)

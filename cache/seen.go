@@ -75,12 +75,11 @@ func (s *Seen) At(key *[16]byte) *SeenState {
 	return &entry.state
 }
 
-// Look loads the places of keys into the processor's cache, all at a time: one after the other, each would be waited for. It
-// asks key for the n of them.
-func (s *Seen) Look(n int, key func(i int) *[16]byte) {
+// Look loads the places of keys into the processor's cache, all at a time: one after the other, each would be waited for.
+func (s *Seen) Look(keys [][16]byte) {
 	found := 0
-	for i := range n {
-		hash := s.hash(key(i))
+	for i := range keys {
+		hash := s.hash(&keys[i])
 		shard := &s.shards[hash>>56]
 		if len(shard.entries) > 0 {
 			found += int(shard.entries[shard.place(hash)].state)

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"iter"
+	"slices"
 	"time"
 )
 
@@ -14,7 +15,16 @@ type Store struct {
 	live  map[uint64]any // live parts by Seq
 	seq   uint64
 	room  *Room
-	batch []Stored // those that Accept was given
+
+	verdicts []Verdict // of the newest batch
+}
+
+// Batch are entries that come to a [Store] together. Of those whose keys are known the store reads no more than key and depth.
+type Batch struct {
+	Keys  [][16]byte         // of all entries
+	Cost  int64              // of all entries, each as [Cost] estimates it
+	Depth func(i int) int    // returns the depth of an entry
+	Entry func(i int) Stored // returns an entry
 }
 
 // Stored is a request on its way into a [Store] or out of it. Its Seq is given by Accept.
@@ -22,8 +32,6 @@ type Stored struct {
 	Waiting
 	NotBefore time.Time // not zero: Accept puts it on the due list
 	Live      any       // kept as it is; nil: there is nothing
-
-	refused bool
 }
 
 // Verdict is the answer to one entry.
@@ -46,68 +54,53 @@ func NewStore(limit int64) *Store {
 	return s
 }
 
-// maxKeptBatch is how many entries the memory for a batch has room for that the next one uses again.
-const maxKeptBatch = 256
-
-// Accept takes n entries, and calls told with the verdict on each, in their order. It returns false if there is no room for
-// all that is not refused; then nothing is stored, and told is not called. A waiting request whose key comes again at a smaller
-// depth takes that depth.
-func (s *Store) Accept(n int, entry func(i int) Stored, told func(i int, v Verdict)) (ok bool) {
-	cost := int64(0)
-	for i := range n {
-		s.batch = append(s.batch, entry(i))
-		cost += s.batch[i].cost()
+// Accept takes the entries of a batch, and returns the verdict on each, in their order; they are valid until the next call. ok is
+// false if there is no room for all that is not refused; then nothing is stored. A waiting request whose key comes again at a
+// smaller depth takes that depth.
+func (s *Store) Accept(b Batch) (verdicts []Verdict, ok bool) {
+	s.verdicts = slices.Grow(s.verdicts[:0], len(b.Keys))[:len(b.Keys)]
+	clear(s.verdicts)
+	fits, tight := s.room.Fits(b.Cost)
+	if !fits && !s.admit(b) {
+		return nil, false
 	}
-	defer s.forgetBatch()
-	fits, tight := s.room.Fits(cost)
-	if !fits && !s.admit() {
-		return false
+	if len(b.Keys) > 1 {
+		s.seen.Look(b.Keys)
 	}
-	if n > 1 {
-		s.seen.Look(n, func(i int) *[16]byte { return &s.batch[i].Key })
+	for i := range b.Keys {
+		if s.verdicts[i] != Refused {
+			s.verdicts[i] = s.accept(&b, i, tight)
+		}
 	}
-	for i := range s.batch {
-		told(i, s.accept(&s.batch[i], tight))
-	}
-	return true
+	return s.verdicts, true
 }
 
-func (s *Store) accept(e *Stored, tight bool) Verdict {
-	if e.refused {
-		return Refused
-	}
-	state := s.seen.At(&e.Key)
+func (s *Store) accept(b *Batch, i int, tight bool) Verdict {
+	state := s.seen.At(&b.Keys[i])
 	if *state != Unseen {
 		if *state >= SeenAtRoot {
-			*state = min(*state, WaitingAt(e.Depth))
+			*state = min(*state, WaitingAt(b.Depth(i)))
 		}
 		return Known
 	}
+	e := b.Entry(i)
 	*state = WaitingAt(e.Depth)
 	s.seq++
 	e.Seq = s.seq
-	v := s.put(e, !e.NotBefore.IsZero())
+	v := s.put(&e, !e.NotBefore.IsZero())
 	if tight {
 		s.room.Notice(e.Slot)
 	}
 	return v
 }
 
-// admit marks the entries of the batch that a full store has no room for. It returns false if that is not enough.
-func (s *Store) admit() bool {
+// admit notes the verdict on the entries of a batch that a full store has no room for. It returns false if that is not enough.
+func (s *Store) admit(b Batch) bool {
 	want := func(i int) Want {
-		e := &s.batch[i]
-		return Want{Key: e.Key, Slot: e.Slot, Cost: e.cost()}
+		e := b.Entry(i)
+		return Want{Key: e.Key, Slot: e.Slot, Cost: Cost(len(e.Data), e.Slot, !e.NotBefore.IsZero(), e.Live != nil)}
 	}
-	return s.room.Admit(len(s.batch), want, s.seen.Has, func(i int) { s.batch[i].refused = true })
-}
-
-// forgetBatch makes room for the next batch. Nothing of this one stays reachable.
-func (s *Store) forgetBatch() {
-	clear(s.batch)
-	if s.batch = s.batch[:0]; cap(s.batch) > maxKeptBatch {
-		s.batch = nil
-	}
+	return s.room.Admit(len(b.Keys), want, s.seen.Has, func(i int) { s.verdicts[i] = Refused })
 }
 
 // put stores an entry that waits from now on: on the due list, or in its slot.
@@ -188,13 +181,13 @@ func (s *Store) Return(e Stored, now time.Time) Verdict {
 // liveCost is an estimate of the memory of a live part.
 const liveCost = 256
 
-// cost estimates the memory of the entry while it waits.
-func (e *Stored) cost() int64 {
-	cost := int64(len(e.Data)) + 24
-	if !e.NotBefore.IsZero() {
-		cost += 64 + int64(len(e.Slot))
+// Cost estimates the memory of an entry while it waits: one with so many bytes of data, delayed or not, with a live part or without.
+func Cost(data int, slot string, delayed, live bool) int64 {
+	cost := int64(data) + 24
+	if delayed {
+		cost += 64 + int64(len(slot))
 	}
-	if e.Live != nil {
+	if live {
 		cost += liveCost
 	}
 	return cost

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,15 +15,25 @@ import (
 )
 
 // accept lets a store accept entries; verdicts are nil if there is no room.
-func accept(s *Store, entries ...Stored) (verdicts []Verdict) {
-	verdicts = []Verdict{}
-	if !s.Accept(len(entries), func(i int) Stored { return entries[i] }, func(i int, v Verdict) { verdicts = append(verdicts, v) }) {
+func accept(s *Store, entries ...Stored) []Verdict {
+	verdicts, ok := s.Accept(batchOf(entries))
+	if !ok {
 		return nil
 	}
-	return verdicts
+	return slices.Clone(verdicts)
 }
 
-// plainEntry makes the entry of a plain GET of an URL with that many bytes.
+// batchOf makes a batch of entries.
+func batchOf(entries []Stored) Batch {
+	b := Batch{Depth: func(i int) int { return entries[i].Depth }, Entry: func(i int) Stored { return entries[i] }}
+	for _, e := range entries {
+		b.Keys = append(b.Keys, e.Key)
+		b.Cost += Cost(len(e.Data), e.Slot, !e.NotBefore.IsZero(), e.Live != nil)
+	}
+	return b
+}
+
+// plainEntry makes the entry of a plain GET of a URL with that many bytes.
 func plainEntry(e *Stored, i, slots, bytes int) {
 	e.Slot = fmt.Sprintf("www%d.example", i%slots)
 	url := fmt.Sprintf("https://%s/%d/", e.Slot, i)
@@ -31,7 +42,8 @@ func plainEntry(e *Stored, i, slots, bytes int) {
 	e.Data = wire.AppendPlain(e.Data[:0], url)
 }
 
-func liveHeap() int64 {
+// LiveHeap returns how many bytes are reachable.
+func LiveHeap() int64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
@@ -51,20 +63,19 @@ func TestStoreMemory(t *testing.T) {
 		t.Run(fmt.Sprintf("slots=%d/url=%d", tt.slots, tt.url), func(t *testing.T) {
 			batch := make([]Stored, 1)
 			verdicts := 0
-			before := liveHeap()
+			before := LiveHeap()
 			s := NewStore(0)
 			for i := range records {
 				plainEntry(&batch[0], i, tt.slots, tt.url)
-				ok := s.Accept(1, func(i int) Stored { return batch[i] }, func(i int, v Verdict) {
-					if v == Queued {
-						verdicts++
-					}
-				})
+				found, ok := s.Accept(batchOf(batch))
 				if !ok {
 					t.Fatal("there is no room")
 				}
+				if found[0] == Queued {
+					verdicts++
+				}
 			}
-			each := float64(liveHeap()-before) / records
+			each := float64(LiveHeap()-before) / records
 			t.Logf("%.1f bytes a request, of which its URL %d", each, tt.url)
 			if verdicts != records {
 				t.Errorf("%d of %d are queued", verdicts, records)
@@ -153,19 +164,6 @@ func TestStoreReturnedDepth(t *testing.T) {
 	}
 	if e, ok, err := s.Next("s"); !ok || err != nil || e.Depth != 2 {
 		t.Errorf("%+v, %v, %v; want depth 2", e, ok, err)
-	}
-}
-
-// What Accept was given is not kept reachable for the next batch.
-func TestStoreForgetsItsBatch(t *testing.T) {
-	s := NewStore(0)
-	accept(s, Stored{Waiting: Waiting{Key: [16]byte{1}, Slot: "s"}, Live: "live"})
-	if e := s.batch[:1][0]; e.Live != nil || e.Slot != "" {
-		t.Errorf("%+v is kept", e)
-	}
-	accept(s, make([]Stored, maxKeptBatch+1)...)
-	if cap(s.batch) > maxKeptBatch {
-		t.Errorf("room for %d entries is kept", cap(s.batch))
 	}
 }
 
