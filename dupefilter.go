@@ -69,7 +69,7 @@ func (f *RFPDupeFilter) KeepQueryOrder() *RFPDupeFilter {
 }
 
 // Fingerprint returns the request's 16 bytes. A BodyReader is read into Body first, up to the default of
-// Limits.Body. The error of an URL that cannot be asked is a [*RequestError].
+// Limits.Body. The error of a URL that cannot be asked is a [*RequestError].
 func (f *RFPDupeFilter) Fingerprint(request *Request) ([]byte, error) {
 	key, err := f.keyer().request(request)
 	if err != nil {

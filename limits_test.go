@@ -124,7 +124,7 @@ func TestLimitDepth(t *testing.T) {
 	})
 }
 
-// An URL that is too long is filtered, without an error.
+// A URL that is too long is filtered, without an error.
 func TestLimitURLLength(t *testing.T) {
 	short := "http://a.test/" + strings.Repeat("x", 16<<10-14)
 	for _, limit := range []int{0, 100, -1} {

@@ -24,7 +24,7 @@ func beginMemory(t testing.TB, queueBytes int64) *memoryCache {
 	return m
 }
 
-// plainRecord makes the record of a plain GET of an URL with that many bytes.
+// plainRecord makes the record of a plain GET of a URL with that many bytes.
 func plainRecord(rec *Record, i, slots, bytes int) {
 	rec.Slot = fmt.Sprintf("www%d.example", i%slots)
 	url := fmt.Sprintf("https://%s/%d/", rec.Slot, i)

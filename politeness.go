@@ -66,8 +66,8 @@ type AutoThrottle struct {
 	Target float64       // requests under way at a time (0: 1)
 }
 
-// SlotBy names the slot of an URL: requests of one slot share delay and limit. It is called
-// concurrently and must not block. One that panics is told to the ErrorHandlers once in a run; an URL for
+// SlotBy names the slot of a URL: requests of one slot share delay and limit. It is called
+// concurrently and must not block. One that panics is told to the ErrorHandlers once in a run; a URL for
 // which it does belongs to its host's slot.
 type SlotBy func(u *url.URL) string
 

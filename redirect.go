@@ -101,7 +101,7 @@ func (f *fetcher) redirectTarget(j *job) (*Request, error) {
 	return &next, f.extendChain(j, &next)
 }
 
-// extendChain keeps the keys of a chain of redirects, so that a loop is seen: an URL of the chain is
+// extendChain keeps the keys of a chain of redirects, so that a loop is seen: a URL of the chain is
 // asked again only after a hop that set a cookie.
 func (f *fetcher) extendChain(j *job, next *Request) error {
 	c := f.crawl
@@ -133,7 +133,7 @@ func (e *TooManyRedirectsError) Error() string {
 	return fmt.Sprintf("maximum number of redirects (%d) reached at %s", e.Limit, urlx.Redact(e.URL))
 }
 
-// RedirectLoopError is the failure of a redirect to an URL of its own chain.
+// RedirectLoopError is the failure of a redirect to a URL of its own chain.
 type RedirectLoopError struct{ URL string }
 
 // Error names the URL.

@@ -89,7 +89,7 @@ type Request struct {
 type RequestOption func(r *Request)
 
 // NewRequest makes a request that parser will read; a nil parser stands for the spider's Parser.
-// An URL that cannot be asked (unknown scheme, no host) is reported when the request is sent: it
+// A URL that cannot be asked (unknown scheme, no host) is reported when the request is sent: it
 // settles as filtered and reaches the spider's ErrorHandler.
 func NewRequest(url, method string, parser Parser, opts ...RequestOption) *Request {
 	r := &Request{
@@ -162,7 +162,7 @@ func RequestWithJSON(v any) RequestOption {
 	}
 }
 
-// RequestWithForm sends an URL-encoded form, with its Content-Type unless one is set.
+// RequestWithForm sends a URL-encoded form, with its Content-Type unless one is set.
 func RequestWithForm(form url.Values) RequestOption {
 	return func(r *Request) {
 		r.Body = []byte(form.Encode())

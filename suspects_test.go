@@ -143,7 +143,7 @@ func many(w *enginetest.World, host string, n int) (urls []string) {
 	return urls
 }
 
-// began returns when the downloads of an URL began.
+// began returns when the downloads of a URL began.
 func began(w *enginetest.World, since time.Time, url string) (at []time.Duration) {
 	for _, v := range w.Visits() {
 		if v.Url == url {
@@ -153,7 +153,7 @@ func began(w *enginetest.World, since time.Time, url string) (at []time.Duration
 	return at
 }
 
-// wantAlone checks that nothing was downloaded together with an URL.
+// wantAlone checks that nothing was downloaded together with a URL.
 func wantAlone(t *testing.T, w *enginetest.World, url string) {
 	t.Helper()
 	for _, v := range w.Visits() {

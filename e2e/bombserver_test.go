@@ -93,7 +93,7 @@ func (s *bombServer) note(r *http.Request) {
 	s.asked["http://"+r.Host+r.URL.Path]++
 }
 
-// times returns how often an URL was asked for.
+// times returns how often a URL was asked for.
 func (s *bombServer) times(url string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -169,7 +169,7 @@ func (w *witness) crawl(t testing.TB, opts ...tegenaria.EngineOption) map[string
 	return w.ends
 }
 
-// ask asks for an URL; the smaller its rank, the earlier.
+// ask asks for a URL; the smaller its rank, the earlier.
 func ask(url, method string, timeout time.Duration, rank int) *tegenaria.Request {
 	return tegenaria.NewRequest(url, method, nil, tegenaria.RequestWithTimeout(timeout), tegenaria.RequestWithPriority(-10*rank))
 }

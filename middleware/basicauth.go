@@ -79,7 +79,7 @@ func (m *BasicAuth) ProcessRequest(ctx *tegenaria.Context) error {
 	return nil
 }
 
-// hasUser reports whether an URL brings its own credentials.
+// hasUser reports whether a URL brings its own credentials.
 func hasUser(url string) bool {
 	_, rest, _ := strings.Cut(url, "//")
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {

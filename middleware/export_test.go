@@ -4,7 +4,7 @@ import (
 	"hash/maphash"
 )
 
-// Suspicion is what the trap guard sees in an URL.
+// Suspicion is what the trap guard sees in a URL.
 type Suspicion struct {
 	Repeats, Dated, Session bool
 	Date, Page, Pattern     uint64

@@ -87,7 +87,7 @@ func (p ReferrerPolicy) referrer(source, target string) string {
 	return full
 }
 
-// stripReferrer removes credentials and fragment (§8.4). Both are empty for an URL that is not http or https.
+// stripReferrer removes credentials and fragment (§8.4). Both are empty for a URL that is not http or https.
 func stripReferrer(source string) (full, origin string) {
 	url, err := urlx.Parse(source)
 	if err != nil {
@@ -100,7 +100,7 @@ func stripReferrer(source string) (full, origin string) {
 	return origin + urlx.Path(url), origin
 }
 
-// isTrustworthy reports whether an URL is potentially trustworthy (W3C Secure Contexts §3.1): https, or a host that can
+// isTrustworthy reports whether a URL is potentially trustworthy (W3C Secure Contexts §3.1): https, or a host that can
 // only be this one.
 func isTrustworthy(url string) bool {
 	if urlx.Scheme(url) == "https" {

@@ -108,7 +108,7 @@ func TestScopeWhileRunning(t *testing.T) {
 		t.Errorf("after Allow: %q", got)
 	}
 	if err := m.Allow("http://c.example"); err == nil {
-		t.Error("an URL is taken as a host")
+		t.Error("a URL is taken as a host")
 	}
 	open, _ := middleware.NewScope(middleware.ScopeOptions{})
 	if err := open.Allow("a.example"); err != nil {

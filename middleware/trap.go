@@ -30,7 +30,7 @@ type TrapOptions struct {
 	// Repeats is how often one to four segments must follow each other in a path before it counts as repeating, 0: 3.
 	Repeats int
 
-	// Pattern is how many URLs of one pattern are requested from a host, 0: no limit. The pattern of an URL is its path
+	// Pattern is how many URLs of one pattern are requested from a host, 0: no limit. The pattern of a URL is its path
 	// with every number replaced by 0, and the names in its query: /item/0?page. A shop with a million products has one
 	// pattern too.
 	Pattern int
@@ -216,7 +216,7 @@ func (m *TrapGuard) forget(element *list.Element) {
 	m.recent.Remove(element)
 }
 
-// judge counts an URL and returns the reason to filter it, "" if there is none. Called with mu held.
+// judge counts a URL and returns the reason to filter it, "" if there is none. Called with mu held.
 func (m *TrapGuard) judge(h *trapHost, s *suspicion) string {
 	budget := m.options.Budget
 	if s.repeats {

@@ -11,7 +11,7 @@ import (
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
-// What an URL looks like.
+// What a URL looks like.
 func TestSuspect(t *testing.T) {
 	for _, tt := range []struct {
 		url  string

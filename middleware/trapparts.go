@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// trapURL is what the guard sees in an URL when it compares pages.
+// trapURL is what the guard sees in a URL when it compares pages.
 type trapURL struct {
 	host, path, query string
 	kind              uint64 // the pattern: numbers, dates and random values alike, the query without values
@@ -30,7 +30,7 @@ type urlPart struct {
 
 const mostTokens = 32
 
-// lookAt takes an URL apart.
+// lookAt takes a URL apart.
 func lookAt(seed maphash.Seed, host, path, query string) trapURL {
 	u := trapURL{host: host, path: path, query: query}
 	u.dated = hasDate(path, query) || indexFold(path, "calend") >= 0

@@ -44,7 +44,7 @@ type param struct {
 	spread          int // URLs without it whose pages say the same, perhaps but for numbers
 }
 
-// rest is an URL without one of its parameters, and what its page said, with numbers and without.
+// rest is a URL without one of its parameters, and what its page said, with numbers and without.
 type rest struct {
 	key, page, words uint32
 	spread           bool // it counts in param.spread
@@ -73,7 +73,7 @@ func (k *kind) isNumbered(u *trapURL) bool {
 	return u.numbered && k.key == u.kind && 16*k.random <= k.n
 }
 
-// patience returns how many pages of an URL's kind may say nothing new.
+// patience returns how many pages of a URL's kind may say nothing new.
 func (k *kind) patience(u *trapURL, pages int) int {
 	if k.isNumbered(u) && !k.isWild() {
 		return pages * mildly
@@ -250,7 +250,7 @@ func (s *study) leads(seed maphash.Seed, u *trapURL, own *kind, links [][]byte) 
 	return leads
 }
 
-// link counts a link to an URL of the kind. An URL that all pages link to counts as one URL linked to twice.
+// link counts a link to a URL of the kind. A URL that all pages link to counts as one URL linked to twice.
 func (k *kind) link(linked *recent, url uint64) {
 	switch {
 	case !linked.seen(url):
@@ -353,7 +353,7 @@ func (s *study) count(key uint64) *kind {
 	return nil
 }
 
-// refuse returns why an URL is not worth asking for; "" if it is.
+// refuse returns why a URL is not worth asking for; "" if it is.
 func (s *study) refuse(u *trapURL, depth, most int) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

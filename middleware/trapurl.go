@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// suspicion is what an URL looks like to the trap guard. A key is a hash of what is left of the URL without the part
+// suspicion is what a URL looks like to the trap guard. A key is a hash of what is left of the URL without the part
 // that varies: the same key again and again is the sign of a trap.
 type suspicion struct {
 	host    string // with its port
@@ -20,7 +20,7 @@ type suspicion struct {
 // clear says that there is nothing to look after.
 func (s *suspicion) clear() bool { return !s.repeats && !s.dated && !s.session && s.pattern == 0 }
 
-// suspect looks at an URL.
+// suspect looks at a URL.
 func suspect(seed maphash.Seed, url string, repeats int, pattern bool) (s suspicion) {
 	authority, path, query := splitURL(url)
 	s.host = authority
@@ -65,7 +65,7 @@ func repeatsItself(path string, times int) bool {
 	return false
 }
 
-// splitURL cuts host and port, path, and query out of an URL as they stand there.
+// splitURL cuts host and port, path, and query out of a URL as they stand there.
 func splitURL(url string) (authority, path, query string) {
 	if i := strings.IndexByte(url, ':'); i >= 0 && strings.HasPrefix(url[i:], "://") {
 		url = url[i+len("://"):]

@@ -140,7 +140,7 @@ func hostileRedirects() []HostileCase {
 			path, query, _ := strings.Cut(c.target, "?")
 			return fmt.Sprintf("%s/x?%s", path, query)
 		}),
-		to("redirect-long", "a redirect to an URL of 100 KiB", func(*hostileConn) string { return "/" + strings.Repeat("x", 100<<10) }),
+		to("redirect-long", "a redirect to a URL of 100 KiB", func(*hostileConn) string { return "/" + strings.Repeat("x", 100<<10) }),
 		fixed("redirect-file", "file:///etc/passwd"),
 		fixed("redirect-data", "data:text/plain,x"),
 		fixed("redirect-script", "javascript:alert(1)"),

@@ -4,7 +4,7 @@
 //	go run ./examples/jobs pending DIR               what waits, as lines of JSON
 //	go run ./examples/jobs outcomes DIR              what has ended and how, as lines of JSON
 //	go run ./examples/jobs dead DIR                  what has failed, as lines of JSON
-//	go run ./examples/jobs explain DIR URL           what became of an URL, and how it was found
+//	go run ./examples/jobs explain DIR URL           what became of a URL, and how it was found
 //	go run ./examples/jobs replay DIR [REASON]       lets failed requests run again
 //	go run ./examples/jobs drop DIR HOST             gives up all that waits at a host
 //	go run ./examples/jobs repair DIR                saves what can be saved of a damaged job

@@ -51,7 +51,7 @@ func main() {
 	}
 }
 
-// section is the slot of an URL: the first part of its path.
+// section is the slot of a URL: the first part of its path.
 func section(u *url.URL) string {
 	name, _, _ := strings.Cut(strings.TrimPrefix(u.Path, "/"), "/")
 	return cmp.Or(name, "home")

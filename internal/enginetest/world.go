@@ -41,7 +41,7 @@ var _ tegenaria.Downloader = (*World)(nil)
 // NewWorld returns a world without pages.
 func NewWorld() *World { return &World{pages: make(map[string]Answer)} }
 
-// Page sets what an URL answers.
+// Page sets what a URL answers.
 func (w *World) Page(url string, a Answer) *World {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -94,7 +94,7 @@ func (w *World) Urls() (urls []string) {
 	return urls
 }
 
-// Count returns how often an URL was asked.
+// Count returns how often a URL was asked.
 func (w *World) Count(url string) (n int) {
 	for _, u := range w.Urls() {
 		if u == url {
@@ -470,7 +470,7 @@ func IsA[E error](err error) bool {
 	return errors.As(err, &target)
 }
 
-// When says how long after began an URL was asked, -1 if it was not.
+// When says how long after began a URL was asked, -1 if it was not.
 func (w *World) When(began time.Time, url string) time.Duration {
 	for _, v := range w.Visits() {
 		if v.Url == url {

@@ -118,7 +118,7 @@ func (g *dialGuard) checkLiteral(host, asked string) error {
 	return g.check(addr, asked)
 }
 
-// first returns the address of an URL's host that is dialled first, which is where most connections lead.
+// first returns the address of a URL's host that is dialled first, which is where most connections lead.
 func (g *dialGuard) first(ctx context.Context, rawURL string) (netip.Addr, bool) {
 	host := urlx.Hostname(rawURL)
 	asked := net.JoinHostPort(host, urlx.Port(rawURL))

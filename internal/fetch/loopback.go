@@ -19,7 +19,7 @@ type Loopback struct {
 	set map[string]struct{}
 }
 
-// Allow adds the host:port of an URL if its host is localhost, a name below it, or a loopback address, and reports
+// Allow adds the host:port of a URL if its host is localhost, a name below it, or a loopback address, and reports
 // whether it is.
 func (s *Loopback) Allow(rawURL string) bool {
 	host := urlx.Hostname(rawURL)

@@ -11,7 +11,7 @@ var (
 	ErrNoHost      = errors.New("no host")
 )
 
-// SchemeError is the error of an URL that is asked by another protocol than HTTP. Its value is the scheme.
+// SchemeError is the error of a URL that is asked by another protocol than HTTP. Its value is the scheme.
 type SchemeError string
 
 // Error names the scheme.
@@ -34,7 +34,7 @@ func AskedHost(url string) (host string, err error) {
 	return host, nil
 }
 
-// notAbsolute says why an URL without a scheme is none.
+// notAbsolute says why a URL without a scheme is none.
 func notAbsolute(url string) error {
 	if _, err := Parse(url); err != nil {
 		var bad *Error

@@ -7,7 +7,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// An URL that can be asked has a host; what is wrong with another one is said in words. It fails if a missing scheme is taken
+// A URL that can be asked has a host; what is wrong with another one is said in words. It fails if a missing scheme is taken
 // for another scheme.
 func TestAskedHost(t *testing.T) {
 	for url, want := range map[string]struct {
