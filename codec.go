@@ -55,7 +55,12 @@ func (c *codec) encode(dst []byte, ctx *Context, ctxIDIsUsers bool) (data []byte
 		}
 	}
 	if !ctxIDIsUsers && ctx.Ctx == nil && r.plain() {
-		return wire.AppendPlain(dst, r.Url), nil, nil
+		if r.parser == nil && (!r.named || r.parserName == "") {
+			return wire.AppendPlain(dst, r.Url), nil, nil
+		}
+		if name, ok := c.nameOf(r); ok {
+			return wire.AppendNamed(dst, name, r.Url), nil, nil
+		}
 	}
 	e := encoder{codec: c, request: r}
 	data, err = e.append(dst, ctx, ctxIDIsUsers)
@@ -66,13 +71,19 @@ func (c *codec) encode(dst []byte, ctx *Context, ctxIDIsUsers bool) (data []byte
 }
 
 // decode makes a new Context of the results of encode. Its CtxId is empty unless it was stored.
-func (c *codec) decode(data []byte, live any) (*Context, error) {
+func (c *codec) decode(data []byte, live any) (ctx *Context, err error) {
 	// Not in one piece: the request may be needed longer than the Context, which has the response.
 	r := &Request{Header: make(map[string]string), Method: GET, AllowRedirects: true, MaxRedirects: DefaultMaxRedirects}
-	ctx := &Context{Request: r}
-	if url, plain := wire.IsPlain(data); plain {
+	ctx = &Context{Request: r}
+	if parser, url, plain := wire.IsPlain(data); plain {
 		r.Url = string(url)
-	} else if err := c.read(data, ctx); err != nil {
+		if len(parser) > 0 {
+			err = c.setParser(r, string(parser))
+		}
+	} else {
+		err = c.read(data, ctx)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("tegenaria: decoding a stored request: %w", err)
 	}
 	if parts, ok := live.(*liveParts); ok {
@@ -91,9 +102,9 @@ func (c *codec) decode(data []byte, live any) (*Context, error) {
 	return ctx, nil
 }
 
-// plain reports whether the URL is all there is to the request.
+// plain reports whether the URL and the parser are all there is to the request.
 func (r *Request) plain() bool {
-	return r.parser == nil && (!r.named || r.parserName == "") && (r.Method == GET || r.Method == "") &&
+	return (r.Method == GET || r.Method == "") &&
 		len(r.Header) == 0 && len(r.Body) == 0 && len(r.Params) == 0 && r.Proxy == nil && len(r.Cookies) == 0 &&
 		r.Meta == nil && r.ResponseWriter == nil && r.flags() == 0 && r.MaxRedirects == DefaultMaxRedirects &&
 		len(r.Redirects) == 0 && r.timeout == 0 && len(r.allowStatus) == 0 && r.slot == "" && r.downloader == "" &&
@@ -201,21 +212,39 @@ func (e *encoder) unfit(key string, why error) error {
 // parser returns the parser's name, "" for the spider's own.
 func (e *encoder) parser() (string, error) {
 	r := e.request
-	if r.named {
-		if _, ok := e.codec.parsers.Lookup(r.parserName); !ok {
-			return "", unknownParser(r.Url, r.parserName)
-		}
-		return r.parserName, nil
-	}
-	name, ok := e.codec.parsers.Name(r.parser)
-	if ok {
+	if name, ok := e.codec.nameOf(r); ok {
 		return name, nil
+	}
+	if r.named {
+		return "", unknownParser(r.Url, r.parserName)
 	}
 	if err := e.ride("Parser", errNotStorable, "name it with RegisterParser, and pass that very func or RequestWithParserName"); err != nil {
 		return "", err
 	}
 	e.live.parser = r.parser
 	return "", nil
+}
+
+// nameOf returns the name by which r's parser is stored, "" for the spider's own.
+func (c *codec) nameOf(r *Request) (name string, ok bool) {
+	if !r.named {
+		return c.parsers.Name(r.parser)
+	}
+	_, ok = c.parsers.Lookup(r.parserName)
+	return r.parserName, ok
+}
+
+// setParser gives r the parser that has a name; "" leaves it the spider's own.
+func (c *codec) setParser(r *Request, name string) error {
+	if name == "" {
+		return nil
+	}
+	parser, ok := c.parsers.Lookup(name)
+	if !ok && !c.values.Raw {
+		return unknownParser(r.Url, name)
+	}
+	r.parser, r.parserName, r.named = parser, name, true
+	return nil
 }
 
 func unknownParser(url, name string) error {
@@ -242,12 +271,8 @@ func (c *codec) read(data []byte, ctx *Context) error {
 	if w.Proxy != nil {
 		r.Proxy = &Proxy{ProxyUrl: *w.Proxy}
 	}
-	if w.Parser != "" {
-		parser, ok := c.parsers.Lookup(w.Parser)
-		if !ok && !c.values.Raw {
-			return unknownParser(r.Url, w.Parser)
-		}
-		r.parser, r.parserName, r.named = parser, w.Parser, true
+	if err := c.setParser(r, w.Parser); err != nil {
+		return err
 	}
 	ctx.CtxId = w.CtxID
 	return nil

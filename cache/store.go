@@ -68,22 +68,24 @@ func (s *Store) Accept(b Batch) (verdicts []Verdict, ok bool) {
 		s.seen.Look(b.Keys)
 	}
 	for i := range b.Keys {
-		if s.verdicts[i] != Refused {
-			s.verdicts[i] = s.accept(&b, i, tight)
+		if s.verdicts[i] == Refused {
+			continue
+		}
+		state := s.seen.At(&b.Keys[i])
+		if *state == Unseen {
+			s.verdicts[i] = s.accept(b.Entry(i), state, tight)
+			continue
+		}
+		s.verdicts[i] = Known
+		if *state >= SeenAtRoot {
+			*state = min(*state, WaitingAt(b.Depth(i)))
 		}
 	}
 	return s.verdicts, true
 }
 
-func (s *Store) accept(b *Batch, i int, tight bool) Verdict {
-	state := s.seen.At(&b.Keys[i])
-	if *state != Unseen {
-		if *state >= SeenAtRoot {
-			*state = min(*state, WaitingAt(b.Depth(i)))
-		}
-		return Known
-	}
-	e := b.Entry(i)
+// accept stores a new entry.
+func (s *Store) accept(e Stored, state *SeenState, tight bool) Verdict {
 	*state = WaitingAt(e.Depth)
 	s.seq++
 	e.Seq = s.seq

@@ -87,6 +87,14 @@ func AppendPlain[S []byte | string](dst []byte, url S) []byte {
 	return append(append(dst, tagURL), url...)
 }
 
+// AppendNamed appends the encoding of a request that has only its URL and the name of its parser.
+func AppendNamed(dst []byte, parser, url string) []byte {
+	if parser != "" {
+		dst = AppendText(append(dst, tagParser), parser)
+	}
+	return AppendPlain(dst, url)
+}
+
 // Append appends the encoding of r to dst. Where a value of Meta cannot be stored unfit is asked: it returns nil to
 // leave that value out, or the error with which Append ends; then dst is returned as it was.
 func (r *Request) Append(dst []byte, values *Values, unfit func(key string, err error) error) ([]byte, error) {
@@ -294,12 +302,18 @@ func (r *Request) field(tag byte, d *Decoder, values *Values) (err error) {
 	return d.err
 }
 
-// IsPlain reports whether data was written by [AppendPlain], and returns the URL.
-func IsPlain(data []byte) (url []byte, plain bool) {
-	if len(data) == 0 || data[0] != tagURL {
-		return nil, false
+// IsPlain reports whether data was written by [AppendPlain] or [AppendNamed], and returns the name of the parser and the
+// URL. They are parts of data.
+func IsPlain(data []byte) (parser, url []byte, plain bool) {
+	if len(data) > 0 && data[0] == tagParser {
+		d := Decoder{Rest: data[1:]}
+		parser = d.bytes()
+		data = d.Rest
 	}
-	return data[1:], true
+	if len(data) == 0 || data[0] != tagURL {
+		return nil, nil, false
+	}
+	return parser, data[1:], true
 }
 
 func readMeta(d *Decoder, values *Values) (map[string]any, error) {

@@ -79,15 +79,27 @@ func TestPlainRequest(t *testing.T) {
 	if err != nil || string(data) != "\x00"+url || !bytes.Equal(data, wire.AppendPlain(nil, url)) {
 		t.Errorf("%q, %v", data, err)
 	}
-	if got, plain := wire.IsPlain(data); !plain || string(got) != url {
-		t.Errorf("%q, %v", got, plain)
+	if parser, got, plain := wire.IsPlain(data); !plain || string(got) != url || len(parser) != 0 {
+		t.Errorf("%q, %q, %v", parser, got, plain)
+	}
+	r.Parser = "list"
+	if data, err = r.Append(nil, values, refuse); err != nil || !bytes.Equal(data, wire.AppendNamed(nil, "list", url)) {
+		t.Errorf("%q, %v", data, err)
+	}
+	if parser, got, plain := wire.IsPlain(data); !plain || string(got) != url || string(parser) != "list" {
+		t.Errorf("%q, %q, %v", parser, got, plain)
+	}
+	for cut := range len(data) - len(url) {
+		if _, _, plain := wire.IsPlain(data[:cut]); plain {
+			t.Errorf("%q is plain", data[:cut])
+		}
 	}
 	whole := full()
 	if data, err = whole.Append(nil, values, refuse); err != nil {
 		t.Fatal(err)
 	}
 	for _, data := range [][]byte{data, nil} {
-		if _, plain := wire.IsPlain(data); plain {
+		if _, _, plain := wire.IsPlain(data); plain {
 			t.Errorf("%q is plain", data)
 		}
 	}
