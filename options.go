@@ -244,7 +244,7 @@ type Limits struct {
 	Spool          int64 // largest body of RequestWithSpool, in bytes (0: 1 GiB)
 	Nodes          int   // largest tree of a page, in nodes, but never more than html.DefaultNodes (0: 1,000,000)
 	Attributes     int   // largest number of attributes of a page (0: 1,000,000)
-	BodiesInFlight int64 // sum of bodies and of what is made of them (trees, texts, links), between download and settling, and of what decoders keep above 4 MiB each; those of Fetch count, but do not wait (0: 64 MiB)
+	BodiesInFlight int64 // sum of bodies and of what is made of them (trees, texts, links), between download and settling, and of what decoders keep above 4 MiB each; headers of more than 64 KiB count too; those of Fetch count, but do not wait (0: 64 MiB)
 	QueueBytes     int64 // memory for waiting requests of a memory cache (0: 1 GiB); one host has no more than half once 7/8 are taken
 
 	Ratio        int64         // how many times larger decoding may make a body, above its first MiB (0: 1,000)

@@ -201,6 +201,16 @@ func (b *Budget) Release(h *Hold) {
 	b.serve()
 }
 
+// Waste notes that about n bytes have become garbage that were never counted in a hold.
+func (b *Budget) Waste(n int64) {
+	if b == nil || n < much {
+		return
+	}
+	b.dirty.Add(n)
+	b.garbage.Add(n)
+	b.collect(0)
+}
+
 // much is the size in bytes of a piece of memory that is worth being counted as garbage.
 const much = 256 << 10
 

@@ -67,6 +67,9 @@ func (x *exchange) end() {
 func (x *exchange) run() (*Answer, error) {
 	resp, err := x.ask() //nolint:bodyclose // end closes it
 	if err != nil {
+		if _, large := err.(*HeaderTooLargeError); large { //nolint:errorlint // explain makes it
+			x.client.config.Bodies.Waste(headerWaste * x.client.config.Limits.Header)
+		}
 		return nil, err
 	}
 	x.clock.answered()
@@ -75,8 +78,15 @@ func (x *exchange) run() (*Answer, error) {
 		// A switch of protocols that was not asked for: the body is the bare connection, which knows no timeouts.
 		return nil, &UnexpectedStatusError{Status: resp.StatusCode, URL: x.url}
 	}
-	if limit := x.client.config.Limits.HeaderFields; countFields(resp.Header) > limit {
+	fields, size := measure(resp.Header)
+	if limit := x.client.config.Limits.HeaderFields; fields > limit {
 		return nil, &HeaderTooLargeError{URL: x.url, Fields: limit}
+	}
+	if size > bigHeader {
+		x.client.config.Bodies.Waste(headerWaste * size)
+		if err := x.body.claim(size); err != nil {
+			return nil, err
+		}
 	}
 	if resp.Header == nil {
 		resp.Header = make(http.Header)
@@ -148,10 +158,22 @@ func isSafe(method string) bool {
 	return false
 }
 
-// countFields counts the fields of a header.
-func countFields(header http.Header) (n int) {
-	for _, values := range header {
-		n += len(values)
+const (
+	// bigHeader is how many bytes make a header a large one, which counts in the budget until its response is let go.
+	bigHeader = 64 << 10
+	// headerWaste is how many times its own size a header leaves behind when it is read: net/http lets a buffer grow in steps.
+	headerWaste = 4
+)
+
+// measure returns how many fields a header has, and about how many bytes it takes.
+func measure(header http.Header) (fields int, bytes int64) {
+	const text = 16 // bytes of a string, without its letters
+	for name, values := range header {
+		fields += len(values)
+		bytes += int64(len(name)) + 2*text
+		for _, v := range values {
+			bytes += text + int64(len(v))
+		}
 	}
-	return n
+	return fields, bytes
 }
