@@ -1,14 +1,17 @@
-# The steps of .ci/run as targets; that script is where they are written down.
+# The steps of .ci/run and .ci/deep as targets; these scripts are where they are written down.
 
-.PHONY: all test race fuzz conformance lint bench ci
+.PHONY: all test race conformance fuzz lint bench gate deep
 
 all: lint test
 
 test:
 	go test ./...
 
-race fuzz conformance:
+race conformance:
 	.ci/run $@
+
+fuzz:
+	.ci/deep $@
 
 lint:
 	.ci/run format vet tidy static
@@ -18,5 +21,10 @@ lint:
 bench:
 	@go test -run '^$$' -bench . -benchmem -count 6 ./...
 
-ci:
+# Before a change lands.
+gate:
 	.ci/run
+
+# Now and then; .ci/deep --changed BASE runs what concerns a change.
+deep:
+	.ci/deep

@@ -531,7 +531,7 @@ func TestH11HonestSites(t *testing.T) {
 var documentationDir = flag.String("documentation", "", "crawl the tree of HTML files in this folder and compare with a walk of it")
 
 // No page of a real documentation tree is refused as a trap: what links and files make reachable is fetched. It runs
-// in the step documentation of .ci/run, once for each tree.
+// in the step documentation of .ci/deep, once for each tree.
 //
 // It fails, on a tree of more than 2,500 pages, if study.refuse does not look at how many pages said nothing new.
 func TestH11Documentation(t *testing.T) {
