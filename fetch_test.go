@@ -382,7 +382,7 @@ func TestFetchPassesTheMiddlewares(t *testing.T) {
 func TestFetchLeftBehindByAMiddleware(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/later", enginetest.Text("x"))
-		w.Page("http://b.test/slow", enginetest.After(time.Minute, enginetest.Text("slow")))
+		w.Page("http://b.test/slow", enginetest.After(30*time.Second, enginetest.Text("slow")))
 		s := enginetest.NewSpider("http://a.test/")
 		s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			if resp.Request.Depth == 0 {

@@ -107,7 +107,7 @@ func TestLimitDepth(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			// /x is found at depth 3, where it waits, then at depth 1: its children have depth 2 then.
 			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/1", "/slow")).Page("http://a.test/1", enginetest.Page("/2")).Page("http://a.test/2", enginetest.Page("/x")).
-				Page("http://a.test/slow", enginetest.After(time.Minute, enginetest.Page("/x"))).Page("http://a.test/x", enginetest.Page("/y")).Page("http://a.test/y", enginetest.Page())
+				Page("http://a.test/slow", enginetest.After(30*time.Second, enginetest.Page("/x"))).Page("http://a.test/x", enginetest.Page("/y")).Page("http://a.test/y", enginetest.Page())
 			s := enginetest.NewSpider("http://a.test/")
 			s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 				if ctx.Request.Url == "http://a.test/2" {
