@@ -1,0 +1,152 @@
+// Package pgtest runs a PostgreSQL server for tests: one of its own, in a temporary folder, on a socket there. A test that asks for it is
+// skipped, with the reason, unless the folder of the server's programs is named on the command line:
+//
+//	go test ./feed/postgres -args -postgres /usr/lib/postgresql/15/bin
+//
+// The server is started by the first test of a package that asks, and stopped by [Main]:
+//
+//	func TestMain(m *testing.M) { pgtest.Main(m) }
+package pgtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+var programs = flag.String("postgres", "", "folder that holds initdb and pg_ctl of PostgreSQL")
+
+// Server is a PostgreSQL server.
+type Server struct {
+	folder string // of the data, the socket and the log
+
+	mu      sync.Mutex // guards the fields below
+	running bool
+}
+
+var (
+	mu     sync.Mutex // guards shared
+	shared *Server
+)
+
+// Main runs the tests of a package, and stops the server if one of them has started it.
+func Main(m *testing.M) {
+	m.Run() // whose result the testing package knows
+	if shared != nil {
+		if err := errors.Join(shared.Stop(), os.RemoveAll(shared.folder)); err != nil {
+			fmt.Fprintln(os.Stderr, "pgtest:", err)
+		}
+	}
+}
+
+// Get returns the server of this package's tests, which runs. It skips the test when no folder of programs was named.
+func Get(t testing.TB) *Server {
+	t.Helper()
+	if *programs == "" {
+		t.Skip("PostgreSQL is not part of the project; name the folder of its programs with -postgres DIR")
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if shared == nil {
+		s, err := create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		shared = s
+	}
+	if err := shared.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return shared
+}
+
+// create makes the folder of a server.
+func create() (*Server, error) {
+	folder, err := os.MkdirTemp("", "pgtest")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{folder: folder}
+	if os.Getuid() == 0 { // whom the server refuses to serve
+		owner, err := user.Lookup("postgres")
+		if err != nil {
+			return nil, err
+		}
+		uid, err := strconv.Atoi(owner.Uid)
+		if err != nil {
+			return nil, err
+		}
+		if err := os.Chown(folder, uid, -1); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.run("initdb", "-D", s.data(), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+}
+
+func (s *Server) data() string { return filepath.Join(s.folder, "data") }
+
+// run runs a program of the server.
+func (s *Server) run(program string, args ...string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	name := filepath.Join(*programs, program)
+	if os.Getuid() == 0 {
+		name, args = "runuser", append([]string{"-u", "postgres", "--", name}, args...)
+	}
+	command := exec.CommandContext(ctx, name, args...)
+	command.Dir = s.folder
+	var out bytes.Buffer
+	command.Stdout, command.Stderr = &out, &out
+	command.WaitDelay = time.Second // the server holds what pg_ctl writes to
+	if err := command.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
+		log, _ := os.ReadFile(filepath.Join(s.folder, "log"))
+		return fmt.Errorf("pgtest: %s: %w\n%s%s", program, err, out.Bytes(), log[max(0, len(log)-2000):])
+	}
+	return nil
+}
+
+// Start starts the server, unless it runs.
+func (s *Server) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running {
+		return nil
+	}
+	options := "-k " + s.folder + " -c listen_addresses='' -c fsync=off -c max_connections=50 -c log_min_messages=fatal"
+	if err := s.run("pg_ctl", "-D", s.data(), "-l", filepath.Join(s.folder, "log"), "-o", options, "-w", "-t", "60", "start"); err != nil {
+		return err
+	}
+	s.running = true
+	return nil
+}
+
+// Stop ends the server and all connections.
+func (s *Server) Stop() error { return s.stop("fast") }
+
+// Crash ends the server as a crash does: it recovers when it is started again.
+func (s *Server) Crash() error { return s.stop("immediate") }
+
+func (s *Server) stop(mode string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.running {
+		return nil
+	}
+	s.running = false
+	return s.run("pg_ctl", "-D", s.data(), "-m", mode, "-w", "stop")
+}
+
+// DSN returns how to connect to a database of the server; "postgres" is always there.
+func (s *Server) DSN(database string) string {
+	return fmt.Sprintf("host=%s user=tester password=swordfish dbname=%s", s.folder, database)
+}
