@@ -3,6 +3,7 @@ package tegenaria
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -50,12 +51,15 @@ type acceptor struct {
 	plain    bool // links need no request object to be accepted
 
 	slotByPanicked atomic.Bool // the ErrorHandlers were told
+
+	refusals RefusalRecorder // the cache; nil: it keeps none
+	enough   atomic.Bool     // it keeps no more
 }
 
 func newAcceptor(c *crawl, state State, dupes *duplicates) *acceptor {
 	a := &acceptor{
 		crawl: c, cache: c.cache, dupes: dupes, loopback: c.fetcher.loopback,
-		codec: &codec{durable: state.Durable, parsers: c.reader.parsers, values: wire.Values{Types: c.cfg.metaTypes}, bodyLimit: c.limits.Body},
+		codec: &codec{durable: state.Durable, parsers: c.reader.parsers, values: wire.Values{Types: c.cfg.metaTypes}, bodyLimit: c.limits.Body, names: namerOf(c.spider)},
 		hosts: identity.NewHostNames(), entries: guard.NewDoor(),
 	}
 	a.domains, _ = allowedDomains(c.cfg.domains) // wire has reported mistakes
@@ -66,6 +70,9 @@ func newAcceptor(c *crawl, state State, dupes *duplicates) *acceptor {
 		}
 	}
 	a.plain = a.checkPlain()
+	if state.Durable {
+		a.refusals, _ = c.cache.(RefusalRecorder)
+	}
 	return a
 }
 
@@ -130,11 +137,7 @@ func (a *acceptor) store(from emission, s *scratch, maxPerSlot int, told func([]
 	verdicts, err := a.cache.Accept(a.crawl.storing, s.records)
 	if err != nil {
 		a.crawl.ledger.Forget(int64(len(s.records)))
-		if from.parent != nil {
-			from.parent.root().leaveUndecided()
-		} else {
-			a.crawl.unsown.Store(true)
-		}
+		a.notTaken(from)
 		a.crawl.storeFailed(err)
 		return false
 	}
@@ -147,20 +150,6 @@ func (a *acceptor) store(from emission, s *scratch, maxPerSlot int, told func([]
 
 // queueShare is the reason of requests that the cache refuses because their slot holds too much of its memory.
 const queueShare = "queue-share"
-
-// refuse settles an emission that is not accepted.
-func (a *acceptor) refuse(from emission, ctx *Context, no *refusal) {
-	var r *Request
-	if ctx != nil {
-		r = ctx.Request
-	}
-	if no.err == nil {
-		a.crawl.teller.settled(r, no.outcome, no.reason)
-		a.crawl.ledger.Refuse(1, uint8(no.outcome), no.reason)
-		return
-	}
-	a.crawl.teller.failedEmission(from, ctx, no)
-}
 
 func (a *acceptor) depthOf(from emission) int {
 	switch {
@@ -180,13 +169,17 @@ func (a *acceptor) identify(s *scratch, ctx *Context) (host string, fingerprint 
 		return "", Key{}, &refusal{Failed, "accept", errNoRequest}
 	}
 	r := ctx.Request
-	if r.err != nil {
-		return "", Key{}, &refusal{Failed, "accept", r.err}
+	if err := r.extras().err; err != nil {
+		return "", Key{}, &refusal{Failed, "accept", err}
+	}
+	r.settleMethod()
+	if err := r.checkMethod(); err != nil {
+		return "", Key{}, &refusal{Failed, "accept", err}
 	}
 	if r.Header == nil {
 		r.Header = make(map[string]string)
 	}
-	if host, no = a.checkURL(r); no != nil {
+	if host, no = a.checkURL(s, r); no != nil {
 		return "", Key{}, no
 	}
 	fingerprint, err := a.dupes.key(s.keyer, r)
@@ -224,7 +217,7 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 		return rec, refuse(GaveUp, fmt.Sprint(from.why))
 	}
 	rec.Key = fingerprint
-	filtered := a.crawl.cfg.filter && !r.doNotFilter && !retry && (!from.redirect || r.chain.Filtered)
+	filtered := a.crawl.cfg.filter && !r.doNotFilter && !retry && (!from.redirect || r.extras().chain.Filtered)
 	if filtered {
 		if no := a.dupes.veto(r); no != nil {
 			return rec, no
@@ -232,6 +225,7 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 	}
 	if from.parent != nil {
 		rec.Parent = from.parent.root().rec.Key
+		r.parent = rec.parentPage()
 	}
 	if !filtered {
 		rec.Key = identity.Unfiltered(rec.Parent, fingerprint, a.countEmission(from, fingerprint))
@@ -240,8 +234,8 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 	if a.crawl.frontier.IsSpent(rec.Slot) {
 		return rec, refuse(Filtered, pageBudget)
 	}
-	if !r.notBefore.IsZero() && r.notBefore.After(time.Now()) {
-		rec.NotBefore = r.notBefore
+	if notBefore := r.extras().notBefore; !notBefore.IsZero() && notBefore.After(time.Now()) {
+		rec.NotBefore = notBefore
 	}
 	start := len(s.data)
 	var err error
@@ -275,8 +269,8 @@ func (a *acceptor) countEmission(from emission, fingerprint Key) uint64 {
 }
 
 func (a *acceptor) slotOf(r *Request, host string) string {
-	if r.slot != "" {
-		return r.slot
+	if slot := r.extras().slot; slot != "" {
+		return slot
 	}
 	if a.crawl.cfg.politeness.SlotBy == nil {
 		return host
@@ -298,23 +292,26 @@ func (a *acceptor) slotOf(r *Request, host string) string {
 }
 
 // checkURL returns the host of a request's URL, if that can be asked.
-func (a *acceptor) checkURL(r *Request) (host string, no *refusal) {
-	host, err := urlx.AskedHost(r.Url)
-	if err != nil {
-		var scheme urlx.SchemeError
-		if errors.As(err, &scheme) {
-			return "", &refusal{Filtered, "scheme", &RequestError{URL: r.Url, Field: "Url", Err: err, Remedy: "use http or https"}}
+func (a *acceptor) checkURL(s *scratch, r *Request) (host string, no *refusal) {
+	if s.site == "" || !strings.HasPrefix(r.Url, s.site) { // most requests of a page ask the same host
+		host, err := urlx.AskedHost(r.Url)
+		if err != nil {
+			reason := "url"
+			if scheme := urlx.SchemeError(""); errors.As(err, &scheme) {
+				reason = "scheme"
+			}
+			return "", &refusal{Filtered, reason, urlError(r, err)}
 		}
-		return "", &refusal{Filtered, "url", urlError(r, err)}
+		s.site, s.host = urlx.Site(r.Url), host
 	}
 	if len(r.Url) > a.crawl.limits.URLLength {
 		return "", refuse(Filtered, "url-length")
 	}
-	return host, nil
+	return s.host, nil
 }
 
 func urlError(r *Request, err error) error {
-	return &RequestError{URL: r.Url, Field: "Url", Err: err, Remedy: "write it as http://host/path or https://host/path"}
+	return &RequestError{URL: r.Url, Field: "Url", Err: urlx.Cure(r.Url, err), Remedy: urlx.Remedy(r.Url, err)}
 }
 
 // scope applies the filters that need no memory: domains, depth, the middlewares' AcceptRequest.
@@ -334,7 +331,7 @@ func (a *acceptor) scope(from emission, r *Request, host string) *refusal {
 		return no
 	}
 	if reason, ok := asCloseSpider(err); ok {
-		a.crawl.requestStop(reason, nil)
+		a.crawl.closeSpider(reason)
 	}
 	return no
 }

@@ -10,21 +10,22 @@ import (
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
-// Key is the identity of a request: 128 bits. Two filtered requests are the same exactly if their
+// Key is the identity of a request: 128 bits. Two requests are duplicates if and only if their
 // keys are equal.
 type Key [16]byte
 
-// Record is a waiting request as a cache stores it. Everything a cache orders by is a field; the
-// rest of the request is Data.
+// Record is a waiting request as a cache stores it. The values by which a cache orders records are fields; the
+// rest of the request is encoded in Data.
 type Record struct {
 	Key       Key
-	Parent    Key       // the request that emitted it, zero for seeds; a cache need not keep it
+	Parent    Key       // the request that emitted it, zero for seeds; a cache may keep its first four bytes alone, or nothing
 	Slot      string    // the queue it waits in
 	Priority  int       // larger first within the slot
 	Depth     int       // lowered by the cache when a pending duplicate is found nearer to a seed
 	Attempt   int       // how often it was tried before
 	NotBefore time.Time // zero, or the instant before which it lies in the due list
 	Seq       uint64    // given by the cache in Accept: the order within slot and priority
+	ParentSeq uint64    // the Seq of the request that emitted it, if a durable cache keeps that; 0: it does not, or a seed
 	Data      []byte    // the encoded request; a cache copies the bytes that it keeps
 	Live      any       // the parts that cannot be encoded; nil for durable caches
 	Crashes   int       // how often in a row the process died while it was in flight: see [FlightRecorder]
@@ -50,7 +51,7 @@ const (
 	VerdictKnown                    // its key was accepted before: nothing is stored
 	VerdictLater                    // first seen: it waits in the due list until its NotBefore
 	// VerdictRefused: the slot holds more than its share of a queue that is nearly full. Nothing is stored, and the key
-	// is not seen. The request settles as filtered, queue-share. Only a cache with a bound on its memory says so.
+	// is not marked as seen. The request ends as filtered: queue-share. Only a cache with a memory bound returns it.
 	VerdictRefused
 )
 
@@ -61,7 +62,7 @@ type Job struct {
 	// BloomBits and BloomHashes size the negative cache in front of an exact set on disk. A cache
 	// whose exact set is in memory ignores them.
 	BloomBits, BloomHashes uint
-	// QueueBytes bounds the memory for waiting records; over it a memory cache fails Accept with
+	// QueueBytes bounds the memory for waiting records; above it Accept of a memory cache returns a
 	// [*QueueFullError]. Zero: no bound.
 	QueueBytes int64
 }
@@ -86,14 +87,14 @@ type SlotState struct {
 	Priority    int           // of the best of them
 	NextAllowed time.Time     // no download starts before
 	Delay       time.Duration // between the starts of two downloads
-	Penalty     time.Duration // the part of Delay that refusals have earned, which good answers take away
-	Pages       int           // downloads begun, where they are counted
+	Penalty     time.Duration // the part of Delay that is due to refusals; other responses reduce it
+	Pages       int           // downloads begun, if they are counted
 
-	// AutoThrottle is the part of Delay that follows the latency of the answers; 0: none.
+	// AutoThrottle is the part of Delay that AutoThrottle has found; 0: none.
 	AutoThrottle time.Duration
 }
 
-// Settled is one request that came to its end.
+// Settled is a request that has ended.
 type Settled struct {
 	Record  Record
 	Outcome Outcome
@@ -106,14 +107,14 @@ type Settled struct {
 type Batch struct {
 	Settled     []Settled         // these records are done: they are never handed out again
 	Slots       []SlotState       // politeness to remember; Pending and Priority are not set
-	Checkpoints map[string][]byte // committer key → checkpoint; keys that are not there keep theirs
-	Counters    map[string]int64  // absolute values, all of them; nil keeps the last ones
+	Checkpoints map[string][]byte // committer key → checkpoint; other keys keep theirs
+	Counters    map[string]int64  // absolute values of all counters; nil keeps the last ones
 	Started     bool              // StartRequest has finished
 	Finished    string            // not empty: the job is complete, for this reason
 }
 
-// CacheInterface stores the requests that wait and the keys that were seen; it does not decide when a request is
-// downloaded. It is the only place that says "seen".
+// CacheInterface stores the waiting requests and the keys that were seen. It is not an HTTP cache. It alone decides whether a
+// request was seen; it does not decide when a request is downloaded.
 //
 // Contract. All methods may be called concurrently. None waits for another goroutine of the engine;
 // waiting for the store's own input and output is allowed. A record is in exactly one place: a slot's
@@ -126,38 +127,37 @@ type CacheInterface interface {
 	// Begin opens the cache for a run, and is called once before anything else. A memory cache
 	// starts empty each time. A durable one resumes, or refuses with an error that names the remedy.
 	Begin(ctx context.Context, job Job) (State, error)
-	// Accept marks each record's key as seen and stores the record, in one step that no crash
-	// divides: a key is either known and its record stored, or neither. The verdicts have the order of
-	// the records. A record with a NotBefore goes to the due list, whatever the time. A waiting record
-	// whose key comes again at a smaller depth takes that depth. On an error nothing is stored.
+	// Accept marks each record's key as seen and stores the record, in one atomic step: after a crash
+	// a key is either known and its record stored, or neither. The verdicts have the order of
+	// the records. A record with a NotBefore goes to the due list, whatever the time. If a key is accepted again at a
+	// smaller depth, its waiting record gets that depth. On an error nothing is stored.
 	Accept(ctx context.Context, records []Record) ([]Verdict, error)
-	// Next hands out up to n of a slot's records, best priority first, then in the order of
-	// acceptance, and returns the state of the rest; the place of records that were delayed or returned among
-	// those of their priority is open. They stay stored until they are settled or returned. A slot that
-	// the cache does not know is an empty one.
+	// Next hands out up to n of a slot's records, largest priority first, then in the order of
+	// acceptance, and returns the state of the rest. The order of delayed or returned records among
+	// those of their priority is not specified. The records stay stored until they are settled or returned. An unknown
+	// slot is treated as an empty one.
 	Next(ctx context.Context, slot string, n int) (records []Record, left SlotState, err error)
 	// Due moves records whose time has come, the earliest first, from the due list to their slots'
-	// queues and names those slots, once for each record moved, with the record's priority; next is
-	// the earliest NotBefore that is left, zero if the list is empty. A cache may move some of many
-	// at a time: next is then not after now, and the caller asks again.
+	// queues. It returns the slot of each moved record, with the record's priority; next is
+	// the earliest NotBefore that is left, zero if the list is empty. A cache may move only some of
+	// the records: next is then not after now, and the caller calls Due again.
 	Due(ctx context.Context, now time.Time) (moved []SlotState, next time.Time, err error)
 	// Return puts back a record that Next handed out, with its Priority, Attempt and NotBefore as
 	// given: to the due list if NotBefore lies ahead (VerdictLater), otherwise to its slot's queue
 	// (VerdictNew). The other fields must be those that Next gave.
 	Return(ctx context.Context, record Record, now time.Time) (Verdict, error)
-	// Settle stores the batch in one step that no crash divides. On return it is durable, and with it
-	// everything that Accept, Due and Return have answered before; until then a crash may take those
-	// back, the latest first.
+	// Settle stores the batch in one atomic step. On return the batch is durable, and so are all earlier
+	// results of Accept, Due and Return; before that a crash may undo those, the latest first.
 	Settle(ctx context.Context, batch Batch) error
 	// Slots lists the slots that hold waiting records, in any order. A durable cache lists them with their NextAllowed,
 	// Delay, Penalty, AutoThrottle and Pages as last settled, and lists those too, with Pending 0, whose NextAllowed lies ahead or whose Pages
 	// are not 0.
 	Slots(ctx context.Context) iter.Seq2[SlotState, error]
-	// DeadLetters lists requests that failed or were given up. A memory cache keeps the newest 1,000.
+	// DeadLetters lists requests that failed or gave up. A memory cache keeps the newest 1,000.
 	DeadLetters(ctx context.Context) iter.Seq2[Settled, error]
 	// Counters returns the counters as last settled.
 	Counters(ctx context.Context) (map[string]int64, error)
-	// Close releases all that the cache holds. The program that opened a cache closes it; the engine does not.
+	// Close releases all resources. The program that opened a cache closes it; the engine does not.
 	Close() error
 }
 
@@ -171,8 +171,8 @@ const (
 	FlightOver                     // it has got through: no user code will see it again
 )
 
-// FlightRecorder is an optional ability of a durable [CacheInterface]: after a crash of the process it knows which
-// requests were in flight, that is, which ones network or user code was working on. Each of them is a suspect: it may have
+// FlightRecorder is an optional interface of a durable [CacheInterface]: after a crash of the process it knows which
+// requests were in flight, that is, being downloaded or processed by user code. Each of them is a suspect: it may have
 // caused the crash. The engine runs suspects one at a time, and gives up a request after three crashes in a row, see
 // [ProcessDiedError].
 //
@@ -191,6 +191,15 @@ type FlightRecorder interface {
 	// the engine's locks held. So it must not wait for anything except a lock of its own, and should make no system call.
 	// The engine logs an error, and the run goes on without the note.
 	RecordFlight(rec *Record, now Flight) error
+}
+
+// RefusalRecorder is an optional interface of a durable [CacheInterface]: it stores requests that the crawl has refused, so that a
+// program that looks into the job can say why a URL was not crawled.
+type RefusalRecorder interface {
+	// RecordRefusal keeps how a request ended that the crawl has refused, by its key. Its Record has Key, Data, Depth, Slot
+	// and ParentSeq; Data is valid until RecordRefusal returns. A key may come several times. It returns false when it
+	// keeps no more. It is called concurrently, must not wait, and may lose what came after the last Settle.
+	RecordRefusal(how Settled) (more bool)
 }
 
 // Outcome is how a request ended. Each request has exactly one.

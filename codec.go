@@ -21,6 +21,7 @@ type codec struct {
 	parsers   *parserTable // names parsers
 	values    wire.Values  // writes Meta; with Raw parsers need not be known, for programs that only look
 	bodyLimit int64        // for BodyReader, in bytes
+	names     string       // the method that names a parser, as users write it
 }
 
 // The bits of the stored flags of a request: none is ever used again for another meaning.
@@ -46,20 +47,24 @@ type liveParts struct {
 // The CtxId is stored only if it is the user's.
 func (c *codec) encode(dst []byte, ctx *Context, ctxIDIsUsers bool) (data []byte, live any, err error) {
 	r := ctx.Request
-	if r.err != nil {
-		return dst, nil, r.err
+	if err := r.extras().err; err != nil {
+		return dst, nil, err
 	}
 	if r.BodyReader != nil {
 		if err := c.readBody(r); err != nil {
 			return dst, nil, err
 		}
 	}
-	if !ctxIDIsUsers && ctx.Ctx == nil && r.plain() {
-		if r.parser == nil && (!r.named || r.parserName == "") {
-			return wire.AppendPlain(dst, r.Url), nil, nil
+	if ctx.Ctx == nil && (!ctxIDIsUsers || ctx.hasOwnID()) && r.plain() {
+		name, ok := "", r.parser == nil && (!r.named || r.parserName == "")
+		if !ok {
+			name, ok = c.nameOf(r)
 		}
-		if name, ok := c.nameOf(r); ok {
+		switch {
+		case ok && !ctxIDIsUsers:
 			return wire.AppendNamed(dst, name, r.Url), nil, nil
+		case ok:
+			return wire.AppendMarked(dst, name, ctx.made, r.Url), nil, nil
 		}
 	}
 	e := encoder{codec: c, request: r}
@@ -104,20 +109,20 @@ func (c *codec) decode(data []byte, live any) (ctx *Context, err error) {
 
 // plain reports whether the URL and the parser are all there is to the request.
 func (r *Request) plain() bool {
-	return (r.Method == GET || r.Method == "") &&
+	return (r.Method == GET || r.Method == "") && !r.extras().stored() &&
 		len(r.Header) == 0 && len(r.Body) == 0 && len(r.Params) == 0 && r.Proxy == nil && len(r.Cookies) == 0 &&
 		r.Meta == nil && r.ResponseWriter == nil && r.flags() == 0 && r.MaxRedirects == DefaultMaxRedirects &&
-		len(r.Redirects) == 0 && r.timeout == 0 && len(r.allowStatus) == 0 && r.slot == "" && r.downloader == "" &&
-		r.maxConnsPerHost == 0 && len(r.chain.Keys) == 0
+		len(r.Redirects) == 0
 }
 
 func (r *Request) flags() (flags byte) {
+	x := r.extras()
 	for _, f := range [...]struct {
 		set bool
 		bit byte
 	}{
 		{!r.AllowRedirects, flagNoRedirects}, {r.doNotFilter, flagDoNotFilter}, {r.spool, flagSpool},
-		{r.chain.Filtered, flagChainFiltered}, {r.chain.SetCookie, flagChainSetCookie}, {r.partial, flagPartial},
+		{x.chain.Filtered, flagChainFiltered}, {x.chain.SetCookie, flagChainSetCookie}, {r.partial, flagPartial},
 	} {
 		if f.set {
 			flags |= f.bit
@@ -131,8 +136,6 @@ func (r *Request) setFlags(flags byte) {
 	r.doNotFilter = flags&flagDoNotFilter != 0
 	r.spool = flags&flagSpool != 0
 	r.partial = flags&flagPartial != 0
-	r.chain.Filtered = flags&flagChainFiltered != 0
-	r.chain.SetCookie = flags&flagChainSetCookie != 0
 }
 
 // encoder writes one request that is more than a plain GET.
@@ -148,20 +151,21 @@ func (e *encoder) append(dst []byte, ctx *Context, ctxIDIsUsers bool) ([]byte, e
 	if err != nil {
 		return dst, err
 	}
+	x := r.extras()
 	w := wire.Request{
 		URL: r.Url, Method: r.Method, Parser: parser, Header: r.Header, Body: r.Body, Params: r.Params, Cookies: r.Cookies, Meta: r.Meta,
-		Flags: r.flags(), MaxRedirects: r.MaxRedirects, Redirects: r.Redirects, Timeout: r.timeout, AllowStatus: r.allowStatus,
-		Slot: r.slot, Downloader: r.downloader, MaxConns: r.maxConnsPerHost,
+		Flags: r.flags(), MaxRedirects: r.MaxRedirects, Redirects: r.Redirects, Timeout: x.timeout, AllowStatus: x.allowStatus,
+		Slot: x.slot, Downloader: x.downloader, MaxConns: x.maxConnsPerHost, Data: x.data,
 	}
 	if r.Proxy != nil {
 		w.Proxy = &r.Proxy.ProxyUrl
 	}
-	for _, key := range r.chain.Keys {
+	for _, key := range x.chain.Keys {
 		w.Chain = append(w.Chain, key[:]...)
 	}
 	if ctxIDIsUsers {
-		if w.CtxID = ctx.CtxId; w.CtxID != "" && w.CtxID == ctx.made.Text {
-			w.UUID = ctx.made.UUID
+		if w.CtxID = ctx.CtxId; ctx.hasOwnID() {
+			w.UUID = ctx.made
 		}
 	}
 	data, err := w.Append(dst, &e.codec.values, e.unfit)
@@ -216,9 +220,16 @@ func (e *encoder) parser() (string, error) {
 		return name, nil
 	}
 	if r.named {
-		return "", unknownParser(r.Url, r.parserName)
+		err := e.codec.unknownParser(r.Url, r.parserName)
+		if e.codec.durable {
+			return "", &unknownNameError{err}
+		}
+		return "", err
 	}
-	if err := e.ride("Parser", errNotStorable, "name it with RegisterParser, and pass that very func or RequestWithParserName"); err != nil {
+	if e.codec.durable {
+		return "", unnamedParser(r, e.codec.names)
+	}
+	if err := e.ride("Parser", nil, ""); err != nil {
 		return "", err
 	}
 	e.live.parser = r.parser
@@ -228,7 +239,11 @@ func (e *encoder) parser() (string, error) {
 // nameOf returns the name by which r's parser is stored, "" for the spider's own.
 func (c *codec) nameOf(r *Request) (name string, ok bool) {
 	if !r.named {
-		return c.parsers.Name(r.parser)
+		name, ok = c.parsers.Name(r.parser)
+		if !ok && c.durable {
+			name, ok = c.parsers.NameOfMethod(r.parser)
+		}
+		return name, ok
 	}
 	_, ok = c.parsers.Lookup(r.parserName)
 	return r.parserName, ok
@@ -241,14 +256,18 @@ func (c *codec) setParser(r *Request, name string) error {
 	}
 	parser, ok := c.parsers.Lookup(name)
 	if !ok && !c.values.Raw {
-		return unknownParser(r.Url, name)
+		return c.unknownParser(r.Url, name)
 	}
 	r.parser, r.parserName, r.named = parser, name, true
 	return nil
 }
 
-func unknownParser(url, name string) error {
-	return &RequestError{URL: url, Field: "Parser", Err: fmt.Errorf("no parser has the name %q", name), Remedy: "register it with RegisterParser"}
+func (c *codec) unknownParser(url, name string) *RequestError {
+	err := fmt.Errorf("no parser has the name %q", name)
+	if known := c.parsers.Names(); len(known) > 0 {
+		err = fmt.Errorf("%w, there are %q", err, known)
+	}
+	return &RequestError{URL: url, Field: "Parser", Err: err, Remedy: "name it with " + c.names}
 }
 
 // read reads an encoding into ctx and its request.
@@ -262,12 +281,16 @@ func (c *codec) read(data []byte, ctx *Context) error {
 		return err
 	}
 	r.Url, r.Method, r.Header, r.Body, r.Params, r.Cookies, r.Meta = w.URL, w.Method, w.Header, w.Body, w.Params, w.Cookies, w.Meta
-	r.MaxRedirects, r.Redirects, r.timeout, r.allowStatus = w.MaxRedirects, w.Redirects, w.Timeout, w.AllowStatus
-	r.slot, r.downloader, r.maxConnsPerHost = w.Slot, w.Downloader, w.MaxConns
-	for key := range slices.Chunk(w.Chain, len(Key{})) {
-		r.chain.Keys = append(r.chain.Keys, Key(key))
-	}
+	r.MaxRedirects, r.Redirects = w.MaxRedirects, w.Redirects
 	r.setFlags(w.Flags)
+	x := extras{timeout: w.Timeout, allowStatus: w.AllowStatus, slot: w.Slot, downloader: w.Downloader, maxConnsPerHost: w.MaxConns, data: w.Data}
+	x.chain.Filtered, x.chain.SetCookie = w.Flags&flagChainFiltered != 0, w.Flags&flagChainSetCookie != 0
+	for key := range slices.Chunk(w.Chain, len(Key{})) {
+		x.chain.Keys = append(x.chain.Keys, Key(key))
+	}
+	if x.stored() {
+		r.few = &x
+	}
 	if w.Proxy != nil {
 		r.Proxy = &Proxy{ProxyUrl: *w.Proxy}
 	}

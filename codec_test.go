@@ -53,7 +53,7 @@ func fields(t *testing.T, c *codec, r *Request) string {
 	}
 	return fmt.Sprintf("%q %q parser=%q header=%q body=%q params=%q proxy=%q cookies=%q meta=%s redirects=%v/%d/%q timeout=%v allow=%v slot=%q dl=%q conns=%d filter=%v spool=%v partial=%v chain=%v/%v/%x live=%v",
 		r.Url, method, name, r.Header, r.Body, r.Params, proxy, r.Cookies, metaString(r.Meta), r.AllowRedirects, r.MaxRedirects, r.Redirects,
-		r.timeout, r.allowStatus, r.slot, r.downloader, r.maxConnsPerHost, r.doNotFilter, r.spool, r.partial, r.chain.Filtered, r.chain.SetCookie, r.chain.Keys, r.ResponseWriter)
+		r.extras().timeout, r.extras().allowStatus, r.extras().slot, r.extras().downloader, r.extras().maxConnsPerHost, r.doNotFilter, r.spool, r.partial, r.extras().chain.Filtered, r.extras().chain.SetCookie, r.extras().chain.Keys, r.ResponseWriter)
 }
 
 // metaString prints values as they are stored, with their types.
@@ -108,17 +108,17 @@ func randomRequest(rng *rand.Rand) *Request {
 	sometimes(func() { r.AllowRedirects = false })
 	sometimes(func() { r.MaxRedirects = rng.IntN(30) - 3 })
 	sometimes(func() { r.Redirects = []string{randomText(rng), "http://b/"} })
-	sometimes(func() { r.timeout = time.Duration(rng.Int64()) - time.Hour })
-	sometimes(func() { r.allowStatus = []uint64{404, rng.Uint64()} })
-	sometimes(func() { r.slot = randomText(rng) })
-	sometimes(func() { r.downloader = randomText(rng) })
-	sometimes(func() { r.maxConnsPerHost = rng.IntN(100) })
+	sometimes(func() { r.newExtras().timeout = time.Duration(rng.Int64()) - time.Hour })
+	sometimes(func() { r.newExtras().allowStatus = []uint64{404, rng.Uint64()} })
+	sometimes(func() { r.newExtras().slot = randomText(rng) })
+	sometimes(func() { r.newExtras().downloader = randomText(rng) })
+	sometimes(func() { r.newExtras().maxConnsPerHost = rng.IntN(100) })
 	sometimes(func() { r.doNotFilter = true })
 	sometimes(func() { r.spool = true })
 	sometimes(func() { r.partial = true })
-	sometimes(func() { r.chain.Filtered = true })
-	sometimes(func() { r.chain.SetCookie = true })
-	sometimes(func() { r.chain.Keys = []identity.Key{{byte(rng.Int())}, {2}} })
+	sometimes(func() { r.newExtras().chain.Filtered = true })
+	sometimes(func() { r.newExtras().chain.SetCookie = true })
+	sometimes(func() { r.newExtras().chain.Keys = []identity.Key{{byte(rng.Int())}, {2}} })
 	return r
 }
 
@@ -205,7 +205,7 @@ func TestCodecRefuses(t *testing.T) {
 	}{
 		{"ResponseWriter", NewContext(NewRequest(url, GET, nil, RequestWithResponseWriter(&bytes.Buffer{}))), "ResponseWriter", "RequestWithSpool"},
 		{"WithContext", NewContext(NewRequest(url, GET, nil), WithContext(context.Background())), "WithContext", "memory cache"},
-		{"unnamed parser", NewContext(NewRequest(url, GET, closureOf(1))), "Parser", "RegisterParser"},
+		{"unnamed parser", NewContext(NewRequest(url, GET, closureOf(1))), "Parser", `("detail", detail)`},
 		{"struct", meta(struct{ A int }{1}), "Meta[x]", "EngineWithMetaType"},
 		{"deep inside", meta([]any{map[string]any{"y": metaColor("red")}}), "Meta[x]", "EngineWithMetaType"},
 		{"cycle", meta(cycle), "Meta[x]", "EngineWithMetaType"},
@@ -214,8 +214,13 @@ func TestCodecRefuses(t *testing.T) {
 			dst := []byte("before")
 			data, live, err := testCodec(t, true).encode(dst, tt.ctx, true)
 			var re *RequestError
-			if !errors.As(err, &re) || re.Field != tt.field || re.URL != url || !strings.Contains(re.Remedy, tt.remedy) {
-				t.Errorf("error %v, want a RequestError of field %s and remedy %s", err, tt.field, tt.remedy)
+			if unnamed := (*UnnamedParserError)(nil); errors.As(err, &unnamed) { // its requests do not fail one by one
+				re = &RequestError{URL: unnamed.URL, Field: "Parser", Remedy: unnamed.Line}
+			} else if !errors.As(err, &re) {
+				t.Fatalf("error %v, want a RequestError", err)
+			}
+			if re.Field != tt.field || re.URL != url || !strings.Contains(re.Remedy, tt.remedy) {
+				t.Errorf("error %v, want one of field %s and remedy %s", err, tt.field, tt.remedy)
 			}
 			if live != nil || string(data) != "before" {
 				t.Errorf("data %q, live %v beside the error", data, live)
@@ -364,5 +369,26 @@ func BenchmarkCodec(b *testing.B) {
 				c.decode(data, nil)
 			}
 		})
+	}
+}
+
+// A copy of a request has extras of its own from its first change on.
+func TestExtrasOfCopies(t *testing.T) {
+	first := NewRequest("http://a.test/", GET, nil, RequestWithTimeout(time.Second), RequestWithSlot("one"))
+	second := *first
+	RequestWithSlot("two")(&second)
+	third := first.clone()
+	RequestWithTimeout(time.Minute)(first)
+	for _, tt := range []struct {
+		r       *Request
+		slot    string
+		timeout time.Duration
+	}{{first, "one", time.Minute}, {&second, "two", time.Second}, {third, "one", time.Second}} {
+		if x := tt.r.extras(); x.slot != tt.slot || x.timeout != tt.timeout {
+			t.Errorf("slot %q, timeout %s; want %q, %s", x.slot, x.timeout, tt.slot, tt.timeout)
+		}
+	}
+	if NewRequest("http://a.test/", GET, nil); noExtras.stored() {
+		t.Error("the extras of requests without any were changed")
 	}
 }

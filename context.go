@@ -3,28 +3,33 @@ package tegenaria
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
+
+	"github.com/google/uuid"
+	"github.com/tegenaria/tegenaria/internal/fetch"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 )
 
-// Context is one request on its way, and the smallest thing that is scheduled before the pipelines.
-// It is itself a context.Context, cancelled when the crawl gives the request up; a Context that was
-// made by [NewContext] and has not been sent yet follows Ctx.
+// Context is one request on its way through the engine, with its result.
+// It is itself a context.Context, which is cancelled when the request is cancelled. A Context that was
+// made by [NewContext] and not sent yet follows Ctx.
 //
-// A Context belongs to one goroutine at a time: the callback that it was handed to. Fetch,
+// A Context belongs to one goroutine at a time: that of the callback that got it. Only Fetch,
 // SlotDelay and the context.Context methods may be called concurrently.
 type Context struct {
-	Request        *Request        // what is asked
-	DownloadResult *RequestResult  // what came of it; nil before the download. ProcessRequest may set it
+	Request        *Request        // the request
+	DownloadResult *RequestResult  // the result; nil before the download. ProcessRequest may set it
 	Item           ItemInterface   // the user's own: the engine neither sets it nor looks at it
 	Ctx            context.Context // cancels the request: before it is sent that of [WithContext] or nil, in a run the engine's
 	CtxId          string          // names this request in items, errors and committers; a durable cache keeps one that the user has set
 	Error          error           // why the request failed, once it has; set by the engine
 
-	job  *job        // the engine's part; nil outside a run
-	made identity.ID // the CtxId as NewContext made it
+	job  *job      // the engine's part; nil outside a run
+	made uuid.UUID // the CtxId as NewContext made it
+	wire io.Writer // of CopyWire
 }
 
 // RequestResult is the result of a download: a Response, an Error, or both when a body was cut off.
@@ -36,17 +41,17 @@ type RequestResult struct {
 // ContextOption changes a Context under construction.
 type ContextOption func(c *Context)
 
-// WithContext sets the parent context: when it is cancelled the request is given up. Such a request
-// cannot be stored by a durable cache.
+// WithContext sets the parent context: when it is cancelled, the request is cancelled too. A durable cache
+// cannot store such a request.
 func WithContext(ctx context.Context) ContextOption {
 	return func(c *Context) { c.Ctx = ctx }
 }
 
-// NewContext makes the Context by which a request is sent. A nil option makes the request fail with a [*RequestError]
-// when it is sent.
+// NewContext wraps a request, to be sent on a channel of requests. A nil option makes the request fail with a
+// [*RequestError] when it is sent.
 func NewContext(request *Request, opts ...ContextOption) *Context {
 	id := identity.NewID()
-	c := &Context{Request: request, CtxId: id.Text, made: id}
+	c := &Context{Request: request, CtxId: id.String(), made: id}
 	for i, opt := range opts {
 		switch {
 		case opt != nil:
@@ -57,6 +62,9 @@ func NewContext(request *Request, opts ...ContextOption) *Context {
 	}
 	return c
 }
+
+// hasOwnID reports whether CtxId is as [NewContext] made it.
+func (c *Context) hasOwnID() bool { return identity.IsText(c.made, c.CtxId) }
 
 // errNoRequest is the failure of a Context sent without a request.
 var errNoRequest = errors.New("the Context has no Request; make it with NewContext(NewRequest(…))")
@@ -71,8 +79,8 @@ func (c *Context) parent() context.Context {
 // Deadline is that of the request's context.
 func (c *Context) Deadline() (time.Time, bool) { return c.parent().Deadline() }
 
-// Done is closed when the request is given up: the crawl is cancelled, the callback overran its limit,
-// or the context of [WithContext] ended.
+// Done is closed when the request is cancelled: the crawl is cancelled, the callback exceeded its time limit,
+// or the context of [WithContext] was cancelled.
 func (c *Context) Done() <-chan struct{} { return c.parent().Done() }
 
 // Err says why Done is closed.
@@ -97,18 +105,52 @@ func (c *Context) SlotDelay(d time.Duration) {
 	}
 }
 
-// Fetch downloads r now and returns its response: an inline request. It passes scope filters,
-// robots.txt, its slot's politeness, the middlewares and redirects like any other and is counted
-// by the ledger, but it is never deduplicated and never stored: it lives and is settled with its
-// caller. While it waits the caller's parse worker works for other pages. It may be called
-// concurrently and nested up to 8 deep, from parsers, middlewares, ErrorHandlers and pipelines, as long as c has not settled.
+// Fetch sends r, waits for its response and returns it. Scope filters, robots.txt, politeness, middlewares
+// and redirects apply to this inline request as to any other, and it is counted in the statistics. But it is
+// never deduplicated and never stored: it ends with its caller. While it waits, the
+// caller's parse worker processes other pages. It may be called concurrently, and nested up to 8 deep,
+// from parsers, middlewares, ErrorHandlers and pipelines, until c has settled.
 //
-// The error is a [*HandleError]; its Response is set if there was one.
+// The error is a [*HandleError], which has the Response if there was one.
 func (c *Context) Fetch(r *Request) (*Response, error) {
 	if c.job == nil {
 		return nil, NewError(c.CtxId, errors.New("Fetch needs a running crawl"), ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
 	return c.job.crawl.reader.fetchInline(c, r)
+}
+
+// CopyWire makes the engine's own downloader also write the body to w as it arrives: the transfer coding is removed, the content
+// coding is kept. It is for layers around downloaders (see [EngineWithDownloaderLayers]), which call it before they pass the
+// Context on. If Write returns an error, the request fails with it. w is not used after the download has sent its result. Bytes
+// that are not read, such as most of the body of a redirect that is followed, are not written to w. If several layers call
+// CopyWire, each writer gets the body.
+func (c *Context) CopyWire(w io.Writer) {
+	if c.wire != nil { // of a layer around the one that calls this
+		w = io.MultiWriter(c.wire, w)
+	}
+	c.wire = w
+}
+
+// Respond makes a response to c's request from a stored answer. It is for an [Answerer] or a [Downloader]. The body goes where the
+// request wants it: into memory, into a temporary file ([RequestWithSpool]) or to its ResponseWriter. The limits of a download
+// apply: Limits.Body, Spool, Ratio and BodiesInFlight, and the request's timeout. The content coding that the header names is
+// removed. Respond reads body to its end and does not close it; a nil body is empty. header is not changed.
+//
+// The errors are those of a download, such as [*BodyTooLargeError] and [*RatioError]. With a [*TruncatedBodyError] it also returns
+// a response, which has the part of the body that could be read.
+func (c *Context) Respond(status int, header map[string][]string, body io.Reader) (*Response, error) {
+	if c.job == nil && c.internal() == nil {
+		return newHTTPDownloader(Limits{}.withDefaults(), nil, fetch.Config{}).respond(c, status, header, body)
+	}
+	return c.responder().respond(c, status, header, body)
+}
+
+// responder returns what makes responses in the run of a Context.
+func (c *Context) responder() *httpDownloader {
+	if in := c.internal(); in != nil {
+		return in.by
+	}
+	return c.job.crawl.fetcher.own
 }
 
 // resent returns the Context to accept: one that has been on its way before, and is sent again, is the

@@ -9,9 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/commit"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
+	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/stage"
 )
@@ -45,7 +47,7 @@ type crawl struct {
 type registered struct {
 	parts      []any // everything, in order: openers, closers, committers
 	opened     []any // those of them that are open
-	committers committers
+	committers commit.Parts
 	cache      CacheInterface
 	flights    FlightRecorder // the cache; nil if it is none
 	unrecorded atomic.Bool    // flights cannot be recorded, which was logged
@@ -65,7 +67,9 @@ type contexts struct {
 func (c *crawl) run(ctx context.Context) error {
 	var settling, piping, supervising sync.WaitGroup
 	supervising.Go(func() { c.ending.Supervise(ctx) })
+	watching, unwatch := context.WithCancel(context.Background())
 	over := func() {
+		unwatch()
 		c.ending.Over()
 		supervising.Wait()
 		c.watch.Close()
@@ -77,8 +81,7 @@ func (c *crawl) run(ctx context.Context) error {
 		return c.notOpened(ctx, err)
 	case state.Finished:
 		over()
-		c.ending.Finish(state.Reason)
-		return c.close(state.Reason)
+		return c.endedBefore(state.Reason)
 	case c.refusing.Load(): // it was asked to stop meanwhile
 		over()
 		return c.end(ctx)
@@ -86,6 +89,8 @@ func (c *crawl) run(ctx context.Context) error {
 	if f := c.cfg.events.Started; f != nil {
 		c.teller.event(func() { f(c.spider) })
 	}
+	c.teller.begins(state)
+	supervising.Go(func() { c.teller.progress(watching) })
 	c.teller.blocked() // those that an earlier run has left
 	settling.Go(c.settler.run)
 	piping.Go(func() { c.fail1(c.mill.run()) })
@@ -263,7 +268,7 @@ func (c *crawl) takeSuspects(state State) {
 	c.ledger.Resume(int64(len(state.Suspects)), 0)
 	for i, rec := range state.Suspects {
 		if i == suspectsLogged {
-			c.teller.log.Warnf("%d more requests were in flight when the process died", len(state.Suspects)-i)
+			c.teller.log.Warnf("in flight when the process died: %s", report.Count(int64(len(state.Suspects)-i), "more request"))
 		}
 		c.ledger.Take()
 		c.suspect(newJob(c, rec), i < suspectsLogged)
@@ -281,7 +286,7 @@ func (c *crawl) suspect(j *job, tell bool) {
 	}
 	if j.rec.Crashes >= maxCrashes {
 		died := &ProcessDiedError{URL: request.Url, Times: j.rec.Crashes}
-		j.ctx = &Context{Request: request, Ctx: context.Background(), CtxId: identity.NewID().Text}
+		j.ctx = &Context{Request: request, Ctx: context.Background(), CtxId: identity.NewID().String()}
 		j.died = &HandleError{CtxId: j.ctx.CtxId, Err: died, Request: request, Stage: StageOpen}
 		j.decide(Failed, died.reason())
 		j.done()

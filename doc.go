@@ -1,18 +1,69 @@
-// Package tegenaria is a crawler framework: one engine, a spider API, and what a real crawl needs.
+// Package tegenaria is a crawler framework: an engine, and the API that spiders are written with.
 //
-// A user writes a spider (or one func), registers middlewares and pipelines, and runs it:
+// [Handle] makes a parser of a func that reads a page and sends items and requests by an [Output]. [NewSpider] makes a spider of
+// a parser and the first URLs. [Crawl] runs the spider and yields its items. A whole program:
 //
-//	spider := tegenaria.NewSpider("quotes", tegenaria.Handle(parse), "https://example.com/")
-//	for quote, err := range tegenaria.Crawl[Quote](ctx, spider) {
-//		…
+//	package main
+//
+//	import (
+//		"context"
+//		"fmt"
+//		"log"
+//
+//		"github.com/tegenaria/tegenaria"
+//		"github.com/tegenaria/tegenaria/middleware"
+//	)
+//
+//	type quote struct{ Text, Author string }
+//
+//	func parse(ctx context.Context, page *tegenaria.Response, out *tegenaria.Output[quote]) error {
+//		for _, q := range page.CSS("div.quote").All() {
+//			if err := out.Item(quote{q.CSS("span.text").Text(), q.CSS("small.author").Text()}); err != nil {
+//				return err
+//			}
+//		}
+//		return out.Follow(page.CSS("li.next a").Attr("href"))
 //	}
 //
-// or, with an engine of one's own:
+//	func main() {
+//		spider := tegenaria.NewSpider("quotes", tegenaria.Handle(parse), "https://quotes.toscrape.com/")
+//		middlewares := tegenaria.EngineWithMiddlewares(middleware.Standard()...)
+//		for q, err := range tegenaria.Crawl[quote](context.Background(), spider, middlewares) {
+//			if err != nil {
+//				log.Fatal(err)
+//			}
+//			fmt.Println(q.Author, q.Text)
+//		}
+//	}
 //
-//	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: time.Second}))
-//	engine.RegisterSpiders(spider)
-//	engine.RegisterPipelines(pipeline)
+// [NewSpiderOf] makes a spider with other first requests, several named parsers and an error handler. [NewSpiderEngine] makes an
+// engine that runs spiders by name, with pipelines, limits and a cache that survives the process:
+//
+//	engine := tegenaria.NewSpiderEngine(
+//		tegenaria.EngineWithSpiders(spider),
+//		tegenaria.EngineWithPipelines(feed.JSONL("quotes.jsonl")),
+//		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: time.Second}),
+//	)
 //	err := engine.Execute("quotes")
+//
+// # Errors
+//
+// Failures of requests and items are given to error handlers as a [HandleError]; errors.As finds the cause in it. By where they come from:
+//
+//   - Requests: [RequestError] (a bad URL or option), [UnnamedParserError] (a durable cache cannot store its parser),
+//     [ErrIgnoreRequest] (a middleware refused it).
+//   - Download: [TimeoutError], [TooSlowError], [ProxyError], [PrivateAddressError], [UnansweredError], [FramingError],
+//     [UnexpectedStatusError], [TruncatedHeaderError], [HeaderTooLargeError], [TruncatedBodyError], [BodyTooLargeError],
+//     [RatioError], [CorruptBodyError], [NoResultError] and [WriterBusyError].
+//   - Status and redirects: [StatusError], [TooManyRedirectsError], [RedirectLoopError].
+//   - robots.txt: [RobotsError] (the rules forbid what Fetch asked for), [RobotsUnreachableError], [RobotsAnswerError].
+//   - Parsers and other callbacks: [PanicError], [CallbackTimeoutError], [AbandonedError], [DataError], [ErrOutputClosed],
+//     [ProcessDiedError] (the process died more than once while the request was in hand).
+//   - Wiring and the store: [RunError], [QueueFullError].
+//   - The end of a run: [NothingError] (there was no page; it lists a [SeedError] for each first request), [StoppedError] (it was
+//     stopped before it was done), [StopError] (it has not ended within its grace).
+//
+// [Retry], [GiveUp], [IgnoreRequest], [DropItem] and [CloseSpider] are returned by user code to steer the engine.
 //
 // # The life of a request
 //

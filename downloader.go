@@ -15,19 +15,19 @@ import (
 // Downloader downloads requests. The engine has one of its own; others are set by
 // [EngineWithDownloader] or registered by name.
 //
-// Contract. Download fetches ctx.Request and sends exactly one result: ctx itself, its DownloadResult
-// set to a Response, to an Error, or to both where a body was cut off. Any status code is a
-// Response, a redirect too: it is the engine that follows it. The channel has room for the result, so sending it
-// never blocks. A second one is discarded. More break the contract: the channel has no room for them, so a
-// Download that sends them blocks until the request's timeout, and then it is abandoned and its results are
-// discarded; a goroutine of its own that sends them after Download has returned blocks for ever. No result
-// within the request's timeout is an error. Download may
-// block, or send from a goroutine of its own after it has returned. It must give up when ctx, which
+// Contract. Download fetches ctx.Request and sends exactly one result: ctx itself, with its DownloadResult
+// set to a Response, to an Error, or to both if the body was cut off. A response with any status code is a
+// Response; redirects too, since the engine follows them. Download may block, or send the result from its own goroutine
+// after it has returned; without a result within the request's timeout the request fails. It must return when ctx, which
 // is a context.Context, is done. It is called concurrently. A panic is a failure of the
-// request. A Response made by [NewResponse] is completed by the engine.
+// request. The engine fills in the missing fields of a Response made by [NewResponse].
+//
+// The channel has room for the result, so sending it never blocks. A second result is discarded. More results break the
+// contract: a Download that sends them blocks until the request's timeout, is then abandoned, and its results are
+// discarded; a goroutine that sends them after Download has returned blocks for ever.
 //
 // CheckStatus reports whether a response goes to its parser rather than to the ErrorHandlers.
-// allowStatus names the codes that engine and request allow. It is called concurrently and must
+// allowStatus has the codes that the engine and the request allow. It is called concurrently and must
 // not block.
 type Downloader interface {
 	Download(ctx *Context, result chan<- *Context)
@@ -93,17 +93,7 @@ func (d *httpDownloader) fetch(ctx *Context) (*Response, error) {
 		return nil, errNoRequest
 	}
 	answer, err := d.client.Do(ctx.parent(), d.request(ctx, r))
-	if answer == nil {
-		return nil, ownError(err)
-	}
-	resp := NewResponse(r, answer.Status, answer.Header, answer.Body)
-	resp.URL, resp.Delay, resp.ContentLength = answer.URL, answer.Took.Seconds(), int(answer.Length)
-	resp.ctx, resp.transfer = ctx, answer.Transfer
-	if answer.File != nil {
-		resp.Buffer = nil
-		resp.page.AdoptSpool(answer.File, d.limits.Body)
-	}
-	return resp, err
+	return d.response(ctx, answer, err)
 }
 
 // ownError returns the error of an exchange in the words of this package.
@@ -118,14 +108,14 @@ func ownError(err error) error {
 // request translates a request for package fetch.
 func (d *httpDownloader) request(ctx *Context, r *Request) fetch.Request {
 	asked := fetch.Request{
-		URL: r.Url, Method: r.Method, Params: r.Params, Header: r.Header, Cookies: r.Cookies, Body: r.Body,
+		URL: r.Url, Method: r.method(), Params: r.Params, Header: r.Header, Cookies: r.Cookies, Body: r.Body,
 		Follows: follows(r), Spool: r.spool, Partial: r.partial,
-		Hold: ctx.hold(), Unbounded: ctx.job == nil || ctx.job.caller != nil, // the engine's own request, or an inline one
+		Wire: ctx.wire, Hold: ctx.hold(), Unbounded: ctx.job == nil || ctx.job.caller != nil, // the engine's own request, or an inline one
 	}
 	if r.Proxy != nil {
 		asked.Proxy = &r.Proxy.ProxyUrl
 	}
-	if r.timeout >= 0 {
+	if r.extras().timeout >= 0 {
 		asked.Timeout = r.timeoutOrDefault()
 	}
 	if r.ResponseWriter != nil {
@@ -152,7 +142,7 @@ type bodyWriter struct {
 // Takes reports whether the body of a response with this status goes to the ResponseWriter.
 func (w *bodyWriter) Takes(status int) bool {
 	code := uint64(max(status, 0))
-	return w.down.CheckStatus(code, w.down.allowStatus) || slices.Contains(w.ctx.Request.allowStatus, code)
+	return w.down.CheckStatus(code, w.down.allowStatus) || slices.Contains(w.ctx.Request.extras().allowStatus, code)
 }
 
 // WriteWithin writes to the ResponseWriter. It is user code: when it takes longer than is left of the request's time, or than
@@ -211,16 +201,17 @@ func (s downloaderSet) pick(name string) (*downloaderModule, error) {
 	return d, err
 }
 
-// IsPublicAddr reports whether an address is one that the default downloader dials without being allowed to by
-// Politeness.AllowPrivate: a unicast address of the public internet, none of the special-purpose ranges of
-// the IANA registries (RFC 6890), and, for an IPv6 address that a translator or tunnel forwards to an
-// IPv4 one, that one public too. An invalid address is not public. It is for programs with an http.Client of
-// their own (EngineWithHTTPClient), whose dialer has to judge the addresses that it dials.
+// IsPublicAddr reports whether the default downloader dials an address without permission by
+// Politeness.AllowPrivate: the address is a unicast address of the public internet, outside the special-purpose ranges of
+// the IANA registries (RFC 6890); and if it is an IPv6 address that a translator or tunnel forwards to an
+// IPv4 address, that address is public too. An invalid address is not public. It is for programs with their own http.Client
+// (EngineWithHTTPClient), whose dialer has to check the addresses that it dials.
 func IsPublicAddr(addr netip.Addr) bool {
 	return fetch.IsPublic(addr)
 }
 
-// Transfer says how a response came over the network. Durations of a connection that was there before are zero.
+// Transfer describes how a response came over the network. If an existing connection was reused, Lookup, Connect and Handshake are
+// zero.
 //
 //	Proto      string               // "HTTP/1.1" or "HTTP/2.0"
 //	RemoteAddr net.Addr             // of the server, or of the proxy; nil if unknown
@@ -237,6 +228,9 @@ func IsPublicAddr(addr netip.Addr) bool {
 //	BodyBytes int64 // of the body as it is, its content coding removed
 //
 //	Err error // why the body broke off, nil if it is whole
+//
+// Its method Sent returns the header of the request as it was sent, without Host, and the host that it named; Removed returns the
+// fields that Response.Header lacks because a content coding was removed. Their maps must not be changed.
 type Transfer = fetch.Transfer
 
 // Phase is a part of an exchange, a string.
@@ -251,8 +245,8 @@ const (
 	PhaseIdle      = fetch.PhaseIdle      // Limits.Idle
 )
 
-// TimeoutError is the failure of a request that took longer than its timeout, from connecting to the last byte of the body,
-// or of which a part took longer than its limit. It is a net.Error whose Timeout is true.
+// TimeoutError is the failure of a request that exceeded its timeout, which covers everything from connecting to the last byte of
+// the body, or the limit of one phase. It is a net.Error whose Timeout is true.
 //
 //	URL   string
 //	Limit time.Duration
@@ -268,23 +262,27 @@ type TimeoutError = fetch.TimeoutError
 //	Limit int64         // bytes per second
 type TooSlowError = fetch.TooSlowError
 
-// PrivateAddressError is the failure of a request whose host has a special-purpose address: private, loopback, link-local, a
-// cloud's metadata service and the like. Nothing was sent to it.
+// ProxyError is the failure of a request whose proxy cannot be reached or does not forward the request. Proxy is its URL with the
+// password hidden, Err is the cause. The site itself may be all right.
+type ProxyError = fetch.ProxyError
+
+// PrivateAddressError is the failure of a request whose host has a special-purpose address: private, loopback, link-local, that of
+// a cloud's metadata service and so on. No connection was made to it.
 //
-//	Host string     // as it was asked for
-//	Addr netip.Addr // what it stands for
+//	Host string     // as it is in the URL
+//	Addr netip.Addr // the address of the host
 type PrivateAddressError = fetch.PrivateAddressError
 
-// BodyTooLargeError is the failure of a response whose body, its content coding removed, is larger than Limits.Body, or with
-// RequestWithSpool than Limits.Spool; and of what needs a spooled body in memory that is larger than Limits.Body.
+// BodyTooLargeError is the failure of a response whose decoded body is larger than Limits.Body, or than Limits.Spool if the request
+// has RequestWithSpool. Methods that need a spooled body in memory return it too, if the body is larger than Limits.Body.
 //
 //	URL     string
 //	Limit   int64 // bytes
 //	Spooled bool  // it was Limits.Spool
 type BodyTooLargeError = fetch.BodyTooLargeError
 
-// TruncatedBodyError is the failure of a response whose body broke off. The RequestResult has a Response too, with what came
-// before that; of a spooled body nothing is kept. Unwrap returns Err.
+// TruncatedBodyError is the failure of a response whose body broke off. The RequestResult also has a Response with the part that
+// was received; the received part of a spooled body is not kept. Unwrap returns Err.
 //
 //	URL  string
 //	Got  int64 // bytes, their content coding removed
@@ -299,38 +297,38 @@ type TruncatedBodyError = fetch.TruncatedBodyError
 //	Err error // io.ErrUnexpectedEOF, or what the connection said
 type TruncatedHeaderError = fetch.TruncatedHeaderError
 
-// UnexpectedStatusError is the failure of an answer that is no response to the request: 101 Switching Protocols (RFC 9110
-// §15.2.2), which no request of ours asks for, or a status below 200; of a Downloader's or middleware's Response, a negative
-// status.
+// UnexpectedStatusError is the failure of an answer with a status that no request can expect: 101 Switching Protocols (RFC 9110
+// §15.2.2), which the engine never asks for, or another status below 200. For a Response made by a Downloader or a middleware it is
+// a negative status.
 //
 //	Status int
 //	URL    string
 type UnexpectedStatusError = fetch.UnexpectedStatusError
 
 // HeaderTooLargeError is the failure of a response whose header is larger than Limits.Header or has more fields than
-// Limits.HeaderFields. In HTTP/2 it is the decoded header that counts.
+// Limits.HeaderFields. In HTTP/2 the decoded header counts.
 //
 //	URL    string
 //	Limit  int64 // of Limits.Header, in bytes; 0 if it was the other
 //	Fields int   // of Limits.HeaderFields; 0 if it was the other
 type HeaderTooLargeError = fetch.HeaderTooLargeError
 
-// FramingError is the failure of a response that does not say, or says in two ways, where it ends: what comes behind it could
-// be taken for the answer to another request (RFC 9112 §11.2). Its connection is closed. In a body it is the cause of a
+// FramingError is the failure of a response whose end is missing or ambiguous: the bytes after it could be mistaken for the
+// response to another request (RFC 9112 §11.2). The connection is closed. If the body is at fault, it is the cause of a
 // [*TruncatedBodyError].
 //
 //	URL    string
 //	Reason string // with the paragraph of RFC 9112 that it goes against
 type FramingError = fetch.FramingError
 
-// UnansweredError is the failure of a request whose server closes each connection, or says that it is going away, before it
-// answers.
+// UnansweredError is the failure of a request whose server closes each new connection, or sends GOAWAY on it, without an answer.
 //
 //	URL         string
 //	Connections int // that were made for the request
 type UnansweredError = fetch.UnansweredError
 
-// RatioError is the failure of a response whose body grew in decoding by more than Limits.Ratio: it may be a bomb.
+// RatioError is the failure of a response whose body grew by more than Limits.Ratio in decompression: it may be a decompression
+// bomb.
 //
 //	URL     string
 //	Limit   int64 // Limits.Ratio
@@ -338,8 +336,9 @@ type UnansweredError = fetch.UnansweredError
 //	Decoded int64 // bytes that were made of them
 type RatioError = fetch.RatioError
 
-// CorruptBodyError is why a body broke off: its content coding is damaged, or is none. It is the cause of a
-// [*TruncatedBodyError]. A body with more than five codings is not decoded at all: then it stands alone. Unwrap returns Err.
+// CorruptBodyError says that a body cannot be decoded, because its content coding is damaged or unknown. It is the cause of a
+// [*TruncatedBodyError]. For a body with more than five codings, which is not decoded at all, it is the failure itself. Unwrap
+// returns Err.
 //
 //	URL string
 //	Err error

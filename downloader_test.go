@@ -309,7 +309,7 @@ func TestDownloadTruncatedBody(t *testing.T) {
 			if resp.Transfer().Err != error(err) {
 				t.Errorf("the transfer's error is %v", resp.Transfer().Err)
 			}
-			// On demand it is no failure, unless nothing is kept.
+			// On demand it is not a failure, unless nothing is kept.
 			r = NewRequest(server.URL+test.path, GET, nil, append(test.opts, RequestWithPartialBody())...)
 			result = download(d, r)
 			if r.spool {

@@ -11,9 +11,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// RFPDupeFilterInterface computes the identity of requests and can veto them. The engine takes
-// identity from Fingerprint, and the truth about what was seen from its cache. Both methods may be
-// called concurrently.
+// RFPDupeFilterInterface computes the identity of requests and can veto them. Fingerprint is the identity; the cache decides which
+// identities were seen. Both methods may be called concurrently.
 type RFPDupeFilterInterface interface {
 	// Fingerprint returns the identity of the request: two requests are the same exactly if these bytes
 	// are equal. Its error, or no bytes, fails the request.
@@ -28,8 +27,8 @@ type RFPDupeFilterInterface interface {
 // by its length. The URL's canonical form is that of RFC 3986 §6.2.2 with the query's pairs sorted
 // and the fragment off; nothing else is removed.
 //
-// A Bloom filter alone loses pages without a word: it takes some new ones for old. Here it only
-// answers "surely new" quickly, and an exact set has the last word.
+// A Bloom filter alone loses pages silently, because it takes some new pages for known ones. Here it only answers "certainly new"
+// quickly; an exact set decides about all others.
 //
 // An engine uses the fingerprints and hands the Bloom parameters to its cache, which decides what was
 // seen; [RFPDupeFilter.DoDupeFilter] is for use without an engine. Set the filter up before its
@@ -42,9 +41,9 @@ type RFPDupeFilter struct {
 
 var _ RFPDupeFilterInterface = (*RFPDupeFilter)(nil)
 
-// NewRFPDupeFilter makes a filter whose Bloom filter has that many bits and hash functions. As a rule
-// 10 bits for each expected request and 7 hashes let one look-up in a hundred go to the exact set
-// for nothing. Too small a Bloom filter costs time, never a request.
+// NewRFPDupeFilter makes a filter whose Bloom filter has that many bits and hash functions. With 10 bits for each expected request
+// and 7 hashes, one look-up in a hundred goes to the exact set in vain. A Bloom filter that is too small costs time, but never a
+// request.
 func NewRFPDupeFilter(bloomBits, bloomHashes uint) *RFPDupeFilter {
 	return &RFPDupeFilter{seen: identity.Known{Bits: bloomBits, Hashes: bloomHashes}}
 }
@@ -68,8 +67,8 @@ func (f *RFPDupeFilter) KeepQueryOrder() *RFPDupeFilter {
 	return f
 }
 
-// Fingerprint returns the request's 16 bytes. A BodyReader is read into Body first, up to the default of
-// Limits.Body. The error of a URL that cannot be asked is a [*RequestError].
+// Fingerprint returns the request's 16 bytes. A BodyReader is read into Body first, up to the default of Limits.Body. The error is
+// a [*RequestError] if the URL cannot be requested.
 func (f *RFPDupeFilter) Fingerprint(request *Request) ([]byte, error) {
 	key, err := f.keyer().request(request)
 	if err != nil {
@@ -78,8 +77,8 @@ func (f *RFPDupeFilter) Fingerprint(request *Request) ([]byte, error) {
 	return key[:], nil
 }
 
-// DoDupeFilter reports whether an equal request was asked about before. A request with DoNotFilter is
-// never a duplicate and leaves no trace.
+// DoDupeFilter reports whether it was called with an equal request before. A request with DoNotFilter is never a duplicate and is
+// not remembered.
 func (f *RFPDupeFilter) DoDupeFilter(request *Request) (bool, error) {
 	if request.doNotFilter {
 		return false, nil
@@ -118,7 +117,7 @@ func (k *keyer) request(r *Request) (Key, error) {
 	}
 	key, err := k.keys.Request(r.method(), url, r.Body, r.Header)
 	if err != nil {
-		return Key{}, &RequestError{URL: url, Field: "Url", Err: err}
+		return Key{}, &RequestError{URL: url, Field: "Url", Err: err, Remedy: urlx.Remedy(url, err)}
 	}
 	return key, nil
 }

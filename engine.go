@@ -3,12 +3,9 @@ package tegenaria
 import (
 	"context"
 	"errors"
-	"os"
-	"os/signal"
 	"runtime"
 	"slices"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
@@ -31,10 +28,10 @@ const (
 )
 
 // SpiderEngine runs spiders. Make one with [NewSpiderEngine], register the parts of a crawl, then call
-// [SpiderEngine.Execute] or [SpiderEngine.Run]: one run at a time, any number one after the other, each
-// starting only from the job that a durable cache remembers. Two engines share nothing.
+// [SpiderEngine.Execute] or [SpiderEngine.Run]. An engine can run any number of times, one run at a time. Runs share
+// nothing except the job of a durable cache, and two engines share nothing.
 //
-// All methods may be called concurrently; parts that are registered while a run is on count from the next one.
+// All methods may be called concurrently. Parts that are registered during a run are used from the next run on.
 type SpiderEngine struct {
 	mu     sync.Mutex // guards the fields below
 	config config
@@ -66,7 +63,7 @@ func NewSpiderEngine(opts ...EngineOption) *SpiderEngine {
 	return e
 }
 
-// RegisterSpiders adds spiders. A nil one, an empty or a second equal name is a mistake that Run reports.
+// RegisterSpiders adds spiders. A nil spider, an empty name and a name that is used twice are mistakes that Run reports.
 func (e *SpiderEngine) RegisterSpiders(s ...SpiderInterface) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -95,61 +92,44 @@ func (e *SpiderEngine) RegisterDownloader(name string, d Downloader) {
 	e.config.downloaders = append(e.config.downloaders, namedDownloader{name, d})
 }
 
-// RegisterParser gives a parser a name, by which a durable cache stores it and RequestWithParserName
-// finds it.
+// RegisterParser gives a parser a name for all spiders of the engine. A durable cache stores this name, and
+// RequestWithParserName refers to it.
 func (e *SpiderEngine) RegisterParser(name string, p Parser) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.config.parsers = append(e.config.parsers, namedParser{name, p})
 }
 
-// Execute is [SpiderEngine.Run] for a main package: the first SIGINT or SIGTERM stops the crawl gracefully; the second
-// one cancels the work in hand, which then has a second to return; the third one does not wait for it any more. A signal
-// that comes while the parts are closed, after the work, cancels that.
+// Execute is [SpiderEngine.Run] for a main package, with signals: the first SIGINT (Ctrl-C) or SIGTERM stops the crawl
+// gracefully; the second one cancels the work in hand, which then has a second to return; the third one returns without
+// waiting for it. A signal during the calls of Close, after the work, cancels these. The error of an interrupted run is a
+// [*StoppedError] with an [*InterruptedError].
 func (e *SpiderEngine) Execute(spiderName string) error {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
-	over := make(chan struct{})
-	var listening sync.WaitGroup
-	listening.Go(func() {
-		for told := 0; ; {
-			select {
-			case <-signals:
-			case <-over:
-				return
-			}
-			c := e.current()
-			if c == nil {
-				continue
-			}
-			switch told++; told {
-			case 1:
-				c.requestStop("stopped", nil)
-			case 2:
-				c.ending.Hurry(farewell)
-			default:
-				c.ending.Hurry(0)
-			}
-		}
-	})
-	defer listening.Wait()
-	defer close(over)
-	return e.Run(context.Background(), spiderName)
+	defer obeySignals(e)()
+	return e.run(context.Background(), spiderName)
 }
 
 // Run crawls with the spider of that name and returns when the crawl is over.
 //
-// The error is nil exactly if all work was done, or a durable job had been finished before; failed
-// requests are no failure of the run, and a stop that finds nothing left to do is none. Otherwise it is a
-// [*StoppedError] (Stop, a limit, a full queue, CloseSpider), the cause of ctx's end, or a [*RunError]:
-// mistakes in what was registered, all of them at once and before the first request; a failed start; a
-// failed store. If callbacks had to be left behind an [*AbandonedError] is joined, as are the errors of
-// Closers.
+// The error is nil if every request has ended and a page was fetched, or if the durable job had finished before. Failed
+// requests do not make the run fail, and a stop that finds nothing left to do returns nil too, except by CloseSpider.
+// Otherwise the error is a [*NothingError] (there was no page), a [*StoppedError] (Stop, a limit, a full queue, CloseSpider),
+// the cause of ctx's cancellation, or a [*RunError]: all configuration mistakes together, before the first request; a failed
+// start; a failed store. If callbacks were abandoned, an [*AbandonedError] is joined, as are the errors of Closers.
 func (e *SpiderEngine) Run(ctx context.Context, spiderName string) error {
+	e.mu.Lock()
+	obey := e.config.signals
+	e.mu.Unlock()
+	if obey {
+		defer obeySignals(e)()
+	}
+	return e.run(ctx, spiderName)
+}
+
+func (e *SpiderEngine) run(ctx context.Context, spiderName string) error {
 	leave, err := e.life.Enter(lifecycle.Initializing)
 	if err != nil {
-		return &RunError{Op: "wiring", Err: err}
+		return &RunError{Op: "wiring", Err: &busyError{err}}
 	}
 	e.mu.Lock()
 	cfg := e.config.clone()
@@ -171,6 +151,15 @@ func (e *SpiderEngine) Run(ctx context.Context, spiderName string) error {
 	e.ended(c)
 	return err
 }
+
+// busyError is the mistake of a Run while another one is on.
+type busyError struct{ err error }
+
+func (e *busyError) Error() string {
+	return "this engine is running a crawl already: wait until its Run has returned, or make another engine"
+}
+
+func (e *busyError) Unwrap() error { return e.err }
 
 // ended takes the crawl away and keeps its summary.
 func (e *SpiderEngine) ended(c *crawl) {
@@ -194,7 +183,7 @@ func (e *SpiderEngine) current() *crawl {
 // errNotRunning is why a crawl cannot be controlled.
 var errNotRunning = errors.New("tegenaria: no crawl is running")
 
-// Pause holds back the requests that wait; work in hand goes on. It is an error unless a crawl is running.
+// Pause starts no further requests until [SpiderEngine.Resume]; work in hand goes on. It is an error unless a crawl is running.
 func (e *SpiderEngine) Pause() error {
 	c := e.current()
 	if c == nil {
@@ -226,15 +215,15 @@ func (e *SpiderEngine) Resume() error {
 	return nil
 }
 
-// Stop ends the crawl gracefully and returns when it is over: nothing new is begun, work in hand
-// finishes, a durable cache keeps the rest. When ctx ends, or EngineWithGrace is over, the work in hand
-// is cancelled and code that does not return is abandoned; then the parts are closed. It returns ctx's cause if
-// that cut the crawl short. It may be called any number of times: each further call can end the crawl sooner, none
-// later. Without a running crawl it does nothing. If nothing was left to do the crawl has finished, and Run returns nil.
+// Stop ends the crawl gracefully and returns when it is over: no further requests start, work in hand
+// finishes, and a durable cache keeps the rest. When ctx is cancelled, or EngineWithGrace is over, the work in hand
+// is cancelled and code that does not return is abandoned; then the parts are closed. Stop returns ctx's cause if
+// ctx cut the crawl short. It may be called any number of times; a further call can only end the crawl sooner.
+// Without a running crawl it does nothing. If nothing was left to do, the crawl has finished and Run returns nil.
 //
-// It is not meant for callbacks: there it waits for the end of a run that waits for the callback. A callback
-// returns [CloseSpider], or calls Stop in a goroutine of its own. One that calls Stop all the same is
-// abandoned when the grace is over; a func of Events, a RequestFilter and others that cannot be abandoned
+// Do not call it in a callback: Stop would wait for the run, and the run for the callback. A callback
+// returns [CloseSpider], or calls Stop in a new goroutine. A callback that calls Stop directly is
+// abandoned when the grace is over; callbacks that cannot be abandoned, such as those of Events and RequestFilter,
 // get a [*StopError] soon after that, and the run ends when they return.
 func (e *SpiderEngine) Stop(ctx context.Context) error {
 	c := e.current()
@@ -270,7 +259,7 @@ func beforeDeadline(ctx context.Context) (before context.Context, cancel context
 	return before, cancel, moment
 }
 
-// Status returns where in its life the engine is.
+// Status returns the state of the engine.
 func (e *SpiderEngine) Status() Status {
 	status := e.life.Status()
 	if c := e.current(); c != nil && c.refusing.Load() {
@@ -279,17 +268,28 @@ func (e *SpiderEngine) Status() Status {
 	return status
 }
 
-// Idle reports whether nothing is being downloaded, parsed or processed at the moment. An idle crawl may
+// Idle reports whether no request is being downloaded or parsed, and no item is being processed, at the moment. An idle crawl may
 // still have requests that wait for their time.
 func (e *SpiderEngine) Idle() bool {
 	c := e.current()
 	return c == nil || c.ledger.IsIdle()
 }
 
-// Stats returns the counters of the run that is on, or of the newest one that has ended.
+// Stats returns the counters of the current run, or else of the last one.
 func (e *SpiderEngine) Stats() Stats { return e.Summary().Stats }
 
-// Summary returns the summary of the run that is on, or of the newest one that has ended.
+// JobStats returns the counters of all runs of the durable job, the current one or else the last one. Without a job they are
+// those of Stats. Pending, Delayed, InFlight, Items, StartTime and Abandoned are those of the current run; a run that ended in
+// a crash counts as far as it was stored.
+func (e *SpiderEngine) JobStats() Stats {
+	s := e.Summary()
+	if s.Job != nil {
+		return *s.Job
+	}
+	return s.Stats
+}
+
+// Summary returns the summary of the current run, or else of the last one.
 func (e *SpiderEngine) Summary() Summary {
 	e.mu.Lock()
 	c, last := e.crawl, e.last
@@ -301,6 +301,14 @@ func (e *SpiderEngine) Summary() Summary {
 		return *last
 	}
 	return Summary{Status: e.life.Status().String()}
+}
+
+// Settings returns the settings that the next run has, with the defaults in the place of zero fields; an optional struct that is
+// absent stays nil. It is a copy.
+func (e *SpiderEngine) Settings() Settings {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return settingsOf(&e.config).filled()
 }
 
 func (cfg config) clone() config {

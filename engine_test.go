@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
@@ -243,6 +245,59 @@ func TestEvents(t *testing.T) {
 	})
 }
 
+// EngineWithEvents adds: of each event the funcs of both are called, the earlier option's first, and the second also if the first panics. It fails if a
+// field of Events is forgotten, or one that is nil in both is not nil any more.
+func TestEventsAdd(t *testing.T) {
+	events := reflect.TypeFor[tegenaria.Events]()
+	for i := range events.NumField() {
+		field := events.Field(i)
+		var told []string
+		with := func(name string, panics bool) (e tegenaria.Events) {
+			reflect.ValueOf(&e).Elem().Field(i).Set(reflect.MakeFunc(field.Type, func([]reflect.Value) []reflect.Value {
+				if told = append(told, name); panics {
+					panic(name)
+				}
+				return nil
+			}))
+			return e
+		}
+		call := func(e tegenaria.Events, want ...string) {
+			t.Helper()
+			told = nil
+			defer func() {
+				if recovered := recover(); !slices.Equal(told, want) || (recovered == nil) != (len(want) == 0 || want[0] != "panics") {
+					t.Errorf("%s: %q were called, want %q; %v", field.Name, told, want, recovered)
+				}
+			}()
+			v := reflect.ValueOf(e)
+			for other := range events.NumField() {
+				if v.Field(other).IsNil() != (other != i) {
+					t.Errorf("%s and %s", field.Name, events.Field(other).Name)
+				}
+			}
+			var args []reflect.Value
+			for n := range field.Type.NumIn() {
+				args = append(args, reflect.Zero(field.Type.In(n)))
+			}
+			v.Field(i).Call(args)
+		}
+		call(tegenaria.AddEvents(with("first", false), with("second", false)), "first", "second")
+		call(tegenaria.AddEvents(with("panics", true), with("second", false)), "panics", "second")
+		call(tegenaria.AddEvents(with("first", false), tegenaria.Events{}), "first")
+		call(tegenaria.AddEvents(tegenaria.Events{}, with("second", false)), "second")
+	}
+	var started []string
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = enginetest.Nothing
+	option := func(name string) tegenaria.EngineOption {
+		return tegenaria.EngineWithEvents(tegenaria.Events{Started: func(tegenaria.SpiderInterface) { started = append(started, name) }})
+	}
+	enginetest.MustRun(t, enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")), s, option("a"), option("b"), option("c")))
+	if !slices.Equal(started, []string{"a", "b", "c"}) {
+		t.Errorf("started: %q", started)
+	}
+}
+
 // The status of a run, from outside and inside.
 func TestStatusOfARun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -351,7 +406,7 @@ func TestSummary(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
-		"spider": `"test"`, "status": `"stopped"`, "reason": `"finished"`, "url_number": "1",
+		"spider": `"test"`, "status": `"finished"`, "reason": `"finished"`, "url_number": "1",
 		"request_args":     `{"accepted_primary_domains":["a.test","b.test"],"max_depth":4}`,
 		"module_args":      `{"analyzer_list_size":3,"downloader_list_size":1,"pipeline_list_size":1}`,
 		"downloaders":      `[{"accepted":1,"called":1,"completed":1,"handling":0,"id":"D1"}]`,
@@ -361,6 +416,67 @@ func TestSummary(t *testing.T) {
 		if err != nil || string(text) != want {
 			t.Errorf("%s is %s, want %s", name, text, want)
 		}
+	}
+}
+
+// Durations are texts with units, and seconds; they are read as they were written.
+func TestStatsJSON(t *testing.T) {
+	stats := tegenaria.Stats{Pending: 3, Elapsed: 80500 * time.Millisecond, Outcomes: map[tegenaria.Outcome]int64{tegenaria.Fetched: 2}}
+	text, err := json.Marshal(stats)
+	if err != nil || !strings.Contains(string(text), `"elapsed":"1m20.5s","elapsed_seconds":80.5`) || !strings.Contains(string(text), `"outcomes":{"fetched":2}`) {
+		t.Fatalf("%s, %v", text, err)
+	}
+	var got tegenaria.Stats
+	if err := json.Unmarshal(text, &got); err != nil || got.Elapsed != stats.Elapsed || got.Pending != 3 || got.Outcomes[tegenaria.Fetched] != 2 {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// The totals of a job are those of all its runs; without a durable cache they are those of the run.
+func TestJobStats(t *testing.T) {
+	store, err := disk.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/1", "/gone", "http://b.test/")).Page("http://a.test/1", enginetest.Text("x"))
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		item <- tegenaria.NewItem(ctx, 1)
+		for _, l := range ctx.Response().Links() {
+			req <- enginetest.Send(l.URL)
+		}
+		return nil
+	}
+	run := func(opts ...tegenaria.EngineOption) (*tegenaria.SpiderEngine, error) {
+		e := enginetest.NewEngine(w, s, append(opts, tegenaria.EngineWithCache(store), tegenaria.EngineWithAllowedDomains("a.test"), tegenaria.EngineWithConcurrency(1))...)
+		return e, e.Run(t.Context(), "test")
+	}
+	_, err = run(tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 1}))
+	enginetest.WantStopped(t, err, "limit: pages")
+	e, err := run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		job, own := e.JobStats(), e.Stats()        // the time of the first run counts as far as it was stored
+		seeds := job.Outcomes[tegenaria.Duplicate] // a run that stops while its seeds are being sent sends them again
+		if seeds > 1 || job.Discovered != 4+seeds || job.Settled != 4+seeds || job.Responses != 3 || job.ItemScraped != 2 || job.Status[200] != 2 || job.Status[404] != 1 ||
+			job.Outcomes[tegenaria.Fetched] != 2 || job.Reasons["filtered: offsite"] != 1 || job.Reasons["failed: status"] != 1 || job.ErrorCount != 1 ||
+			job.Elapsed < own.Elapsed || job.RequestDownloaded != 3 {
+			t.Errorf("the job: %+v", job)
+		}
+		if e, err = run(); err != nil { // it has finished
+			t.Fatal(err)
+		}
+	}
+	if e.Stats().Responses != 0 || e.Summary().Job == nil {
+		t.Errorf("the last run: %+v", e.Stats())
+	}
+	memory := enginetest.NewEngine(onePage(), enginetest.NewSpider("http://a.test/"))
+	enginetest.MustRun(t, memory)
+	if memory.JobStats().Responses != 1 || memory.Summary().Job != nil {
+		t.Errorf("without a job: %+v", memory.JobStats())
 	}
 }
 

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// Stage names the part of the way of a request in which something happened.
+// Stage is the part of the engine in which an error or event occurred.
 type Stage string
 
-// The stages, in the order of the way.
+// The stages, in the order in which a request passes them.
 const (
 	StageStart    Stage = "start"    // StartRequest or Start
 	StageAccept   Stage = "accept"   // scope filters, identity, cache
@@ -33,19 +34,18 @@ const (
 	StageClose    Stage = "close"    // Close
 )
 
-// ErrIgnoreRequest is returned by ProcessRequest, AcceptRequest or ProcessResponse to give the request
-// up without calling it a failure: it settles as filtered, and no ErrorHandler is called.
+// ErrIgnoreRequest, returned by a middleware, ends the request as filtered: it is not a failure, and no ErrorHandler is called.
 var ErrIgnoreRequest = errors.New("tegenaria: request ignored")
 
 // ErrOutputClosed is returned by the methods of [Output] when the handler has returned or the crawl
 // is over: nothing was sent.
 var ErrOutputClosed = errors.New("tegenaria: output closed: the handler has returned or the crawl is over")
 
-// HandleError is a failure of a request or an item, with its circumstances. It is an error:
+// HandleError is a failure of a request or an item, with the request, the response and the stage. It is an error:
 // errors.Is and errors.As reach Err.
 //
-// Request and Response are those that the failed code had. Of a callback that was given up, which may still be writing to
-// its own, Request is a copy of the request as it was accepted, and Response is nil.
+// Request and Response are those of the failed code. For an abandoned callback, which may still be writing to
+// them, Request is a copy of the request as it was accepted, and Response is nil.
 type HandleError struct {
 	CtxId    string
 	Err      error
@@ -68,10 +68,10 @@ func ErrorWithResponse(r *Response) ErrorOption { return func(e *HandleError) { 
 // ErrorWithItem adds the item that failed.
 func ErrorWithItem(item *ItemMeta) ErrorOption { return func(e *HandleError) { e.Item = item } }
 
-// ErrorWithStage says where it happened.
+// ErrorWithStage sets the stage.
 func ErrorWithStage(stage Stage) ErrorOption { return func(e *HandleError) { e.Stage = stage } }
 
-// NewError makes a HandleError of an error. That an option is nil is joined to the error.
+// NewError makes a HandleError of an error. If an option is nil, an error that says so is joined to it.
 func NewError(ctxId string, err error, opts ...ErrorOption) *HandleError {
 	e := &HandleError{CtxId: ctxId, Err: err}
 	for i, opt := range opts {
@@ -84,12 +84,16 @@ func NewError(ctxId string, err error, opts ...ErrorOption) *HandleError {
 	return e
 }
 
-// Error says stage, URL and cause.
+// Error names the code that failed, the URL and the cause. A status code and a host that cannot be reached speak for themselves.
 func (e *HandleError) Error() string {
 	if e.Request == nil {
-		return fmt.Sprintf("tegenaria: %s: %v", e.Stage, e.Err)
+		return report.Failed(string(e.Stage), "", fmt.Sprint(e.Err))
 	}
-	return fmt.Sprintf("tegenaria: %s of %s: %v", e.Stage, urlx.Redact(e.Request.Url), e.Err)
+	url := e.Request.Url
+	if status, ok := e.Err.(*StatusError); ok && e.Stage == StageStatus && status.URL == url {
+		return "tegenaria: " + status.Error()
+	}
+	return report.Failed(string(e.Stage), urlx.Redact(url), fmt.Sprint(e.Err))
 }
 
 // Unwrap returns Err.
@@ -118,7 +122,7 @@ func (e *HandleError) unstack() *HandleError {
 	return e
 }
 
-// PanicError is a panic of user code, turned into an error: Value is what it panicked with, and Unwrap returns that if it is an
+// PanicError is a panic of user code, turned into an error: Value is the value of the panic, which Unwrap returns if it is an
 // error. The stack is in HandleError.Stack.
 type PanicError = guard.PanicError
 
@@ -127,11 +131,11 @@ type NoResultError struct{ Waited time.Duration }
 
 // Error says how long the engine waited.
 func (e *NoResultError) Error() string {
-	return fmt.Sprintf("the downloader sent no result within %s", e.Waited)
+	return fmt.Sprintf("the downloader sent no result within %s; Download must send one", report.Duration(e.Waited))
 }
 
-// WriterBusyError is the failure of a request whose ResponseWriter still has not returned from a Write of an earlier
-// request, which was given up meanwhile: no two shall write to it at once.
+// WriterBusyError is the failure of a request whose ResponseWriter has not yet returned from a Write of an earlier,
+// abandoned request: two requests must not write to it at once.
 type WriterBusyError struct{ URL string }
 
 // Error names URL and remedy.
@@ -150,7 +154,7 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("status %d of %s (RequestWithAllowedStatusCode lets it reach the parser)", e.Status, urlx.Redact(e.URL))
 }
 
-// StoppedError is the error of Run when a crawl was ended before its work was done: by Stop, a limit, a full
+// StoppedError is the error of Run when a crawl was stopped before its work was done: by Stop, a signal, a limit, a full
 // queue, or CloseSpider.
 type StoppedError struct {
 	Reason string // "stopped", "limit: pages", "queue full", CloseSpider's reason …
@@ -159,7 +163,11 @@ type StoppedError struct {
 
 // Error says the reason.
 func (e *StoppedError) Error() string {
-	if e.Err != nil {
+	var interrupted *InterruptedError
+	switch {
+	case errors.As(e.Err, &interrupted):
+		return "tegenaria: " + interrupted.Error()
+	case e.Err != nil:
 		return fmt.Sprintf("tegenaria: crawl stopped: %s: %v", e.Reason, e.Err)
 	}
 	return "tegenaria: crawl stopped: " + e.Reason
@@ -168,8 +176,7 @@ func (e *StoppedError) Error() string {
 // Unwrap returns the cause.
 func (e *StoppedError) Unwrap() error { return e.Err }
 
-// StopError is the error of Stop when the crawl has not ended although its grace is over: most likely because
-// it waits for the callback that Stop was called in.
+// StopError is the error of Stop when the crawl outlasts the grace, most likely because it waits for the caller of Stop.
 type StopError struct{ Waited time.Duration }
 
 // Error names the remedy.
@@ -184,28 +191,32 @@ type RunError struct {
 }
 
 // Error names the step that failed and the cause.
-func (e *RunError) Error() string { return fmt.Sprintf("tegenaria: %s: %v", e.Op, e.Err) }
+func (e *RunError) Error() string {
+	if _, opening := e.Err.(*report.OpeningError); opening {
+		return fmt.Sprintf("tegenaria: %v", e.Err)
+	}
+	step := e.Op
+	if step == "store" {
+		step = "storing requests or items failed"
+	}
+	return fmt.Sprintf("tegenaria: %s: %v", step, e.Err)
+}
 
 // Unwrap returns the cause.
 func (e *RunError) Unwrap() error { return e.Err }
 
-// AbandonedError says how many callbacks were given up because they did not return in time. The
-// goroutines they run in are theirs until they return.
+// AbandonedError says how many callbacks were abandoned because they did not return in time. Their
+// goroutines run on until they return.
 type AbandonedError struct{ Stages map[Stage]int }
 
-// Error lists stages and counts.
+// Error lists the code, and how often.
 func (e *AbandonedError) Error() string {
-	return "tegenaria: callbacks that did not return were abandoned: " + countsByStage(e.Stages)
-}
-
-// countsByStage prints counts in the order of their stages' names.
-func countsByStage(counts map[Stage]int) string {
-	parts := make([]string, 0, len(counts))
-	for s, n := range counts {
-		parts = append(parts, fmt.Sprintf("%s %d", s, n))
+	parts := make([]string, 0, len(e.Stages))
+	for s, n := range e.Stages {
+		parts = append(parts, fmt.Sprintf("%s (%d)", report.Code(string(s)), n))
 	}
 	slices.Sort(parts)
-	return strings.Join(parts, ", ")
+	return "tegenaria: code that did not return in time was left behind: " + strings.Join(parts, ", ")
 }
 
 // abandonedBy is the error of one callback that was given up, because of a limit of its own unless tooLate is nil.
@@ -217,15 +228,15 @@ func abandonedBy(at Stage, tooLate error) error {
 	return abandoned
 }
 
-// CallbackTimeoutError is the cause given to a callback's context when it overruns Limits.Callback.
+// CallbackTimeoutError is the cause of the cancellation of a callback's context when the callback exceeds Limits.Callback.
 type CallbackTimeoutError struct {
 	Stage Stage
 	Limit time.Duration
 }
 
-// Error names stage and limit.
+// Error names the code and the limit.
 func (e *CallbackTimeoutError) Error() string {
-	return fmt.Sprintf("tegenaria: callback of stage %s ran longer than Limits.Callback = %s", e.Stage, e.Limit)
+	return fmt.Sprintf("tegenaria: %s ran longer than Limits.Callback = %s", report.Code(string(e.Stage)), e.Limit)
 }
 
 // RequestError is a request that cannot be accepted: a bad URL, an unknown scheme, a part that a
@@ -253,23 +264,15 @@ func (e *RequestError) Unwrap() error { return e.Err }
 
 type dropItemError struct{ reason error }
 
-func (e *dropItemError) Error() string { return fmt.Sprintf("tegenaria: item dropped: %v", e.reason) }
+func (e *dropItemError) Error() string { return "tegenaria: item dropped" + report.Because(e.reason) }
 func (e *dropItemError) Unwrap() error { return e.reason }
 
-// DropItem is returned by a pipeline to end an item without calling it a failure: it is counted as
-// dropped, the ItemDropped event sees the reason, and no ErrorHandler is called.
+// DropItem returns an error with which a pipeline ends an item without a failure: the item is counted as
+// dropped, the event ItemDropped gets the reason, and no ErrorHandler is called.
 func DropItem(reason error) error { return &dropItemError{reason} }
 
-type closeSpiderError struct{ reason string }
-
-func (e *closeSpiderError) Error() string { return "tegenaria: spider closed: " + e.reason }
-
-// CloseSpider is returned from any callback that returns an error, to stop the crawl gracefully: work in
-// hand finishes, and Run returns a [*StoppedError] with this reason, unless nothing was left to do.
-func CloseSpider(reason string) error { return &closeSpiderError{reason} }
-
-// RetryError is the error that [Retry] returns. An [ErrorMiddleware] finds it by errors.As in an error that is no failure yet: the
-// request is going to run again, unless its attempts are used up.
+// RetryError is the error that [Retry] returns. An [ErrorMiddleware] finds it with errors.As in an error that is not a failure
+// yet: the request will run again, unless its attempts are used up.
 type RetryError struct {
 	After time.Duration // the request does not run before this has passed; 0: at once
 	Err   error         // the reason; nil if Retry was given none
@@ -277,28 +280,28 @@ type RetryError struct {
 
 // Error says when and why.
 func (e *RetryError) Error() string {
-	return fmt.Sprintf("tegenaria: retry after %s: %v", e.After, e.Err)
+	return fmt.Sprintf("tegenaria: retry after %s%s", e.After, report.Because(e.Err))
 }
 
 // Unwrap returns the reason.
 func (e *RetryError) Unwrap() error { return e.Err }
 
-// Retry is returned by a parser or a middleware to run the request again, not before after has
-// passed. It waits in the cache as it was accepted, with its Attempt one higher; requests that this
-// attempt has sent are kept, what committers staged of its items is discarded. Above
-// Limits.Attempts the request settles as gave-up.
+// Retry returns an error with which a parser or a middleware runs the request again, not earlier than after from now. The
+// request waits in the queue as it was accepted, with its Attempt incremented. Requests that this
+// attempt has sent are kept; its items are discarded by committers such as feeds. Above
+// Limits.Attempts the request ends as gave-up.
 func Retry(after time.Duration, reason error) error {
 	return &RetryError{max(after, 0), reason}
 }
 
 type giveUpError struct{ reason error }
 
-func (e *giveUpError) Error() string { return fmt.Sprintf("tegenaria: gave up: %v", e.reason) }
+func (e *giveUpError) Error() string { return "tegenaria: gave up" + report.Because(e.reason) }
 func (e *giveUpError) Unwrap() error { return e.reason }
 
-// GiveUp is returned by a parser or a middleware that has tried often enough: the request settles as gave-up,
-// with the reason's text, after the ErrorHandlers were told. The text becomes a key of Stats.Reasons: keep
-// it short and without the URL.
+// GiveUp returns an error with which a parser or a middleware gives a request up: after the ErrorHandlers were called, the
+// request ends as gave-up, with the text of reason. The text becomes a key of Stats.Reasons: keep
+// it short and without the URL, or give the error a method Reason() string that returns such a text.
 func GiveUp(reason error) error { return &giveUpError{reason} }
 
 func asGiveUp(err error) *giveUpError {
@@ -315,9 +318,9 @@ type ignoreError struct{ reason string }
 func (e *ignoreError) Error() string        { return "tegenaria: request ignored: " + e.reason }
 func (e *ignoreError) Is(target error) bool { return target == ErrIgnoreRequest }
 
-// IgnoreRequest is [ErrIgnoreRequest] with a reason: the request settles as filtered(reason). The reason becomes a
-// key of Stats.Reasons: keep it short and without the URL. An error that wraps it and has a method Notice() string is
-// written to the log as a warning, with that text.
+// IgnoreRequest is [ErrIgnoreRequest] with a reason: the request ends as filtered, with this reason. The reason becomes a
+// key of Stats.Reasons: keep it short and without the URL. If an error wraps it and has a method Notice() string, that
+// text is written to the log as a warning.
 func IgnoreRequest(reason string) error { return &ignoreError{reason} }
 
 // ignoreReason returns the reason of an error that is ErrIgnoreRequest.
@@ -335,12 +338,4 @@ func asRetry(err error) *RetryError {
 		return e
 	}
 	return nil
-}
-
-func asCloseSpider(err error) (string, bool) {
-	var e *closeSpiderError
-	if err != nil && errors.As(err, &e) {
-		return e.reason, true
-	}
-	return "", false
 }

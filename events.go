@@ -5,48 +5,105 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/fieldcount"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // Events are funcs that the engine calls when something happens; nil ones cost nothing. They run in
-// the goroutine in which it happened, may be called concurrently, and must not block. A panic in one
-// is recovered and reported on ErrorChan, without further effect.
+// the goroutine of the event, may be called concurrently, and must not block. A panic in one
+// is recovered and reported on ErrorChan, and has no other effect.
 //
-// RequestStarted is called once for each download, before the slot is stamped: so a func that takes its time holds the
-// download up, and not the delay that follows it. If the slot is blocked when the func returns, the request waits in line
-// again, is not announced a second time, and keeps its page of Politeness.MaxPages. A request that is announced and has its
-// end meanwhile, such as a Fetch that is given up with its caller, is not downloaded any more, and its page is free for
-// another. An answer without a download, of a middleware or of the engine's own robots.txt, is not announced.
+// RequestStarted is called once for each download, before the slot's delay begins: a slow func postpones the download, and
+// the delay after it is kept in full. If the slot is blocked when the func returns, the request is queued again; RequestStarted
+// is not called a second time, and the request counts once in Politeness.MaxPages. A request that ends between the call and
+// the download, such as a Fetch whose caller is abandoned, is not downloaded and not counted. RequestStarted is not called for
+// a response without a download, from a middleware or from the engine's own robots.txt.
 //
-// For a callback that was given up, or may be, RequestSettled, SlowCallback and Abandoned are called with a copy of the request
-// as it was accepted. Closed is called last: Run waits up to a second for calls of Events that callbacks which were given up
-// have begun, and makes none after it.
+// For a callback that was abandoned, or may be, RequestSettled, SlowCallback and Abandoned are called with a copy of the request
+// as it was accepted. Closed is called last: Run waits up to a second for calls that abandoned callbacks have begun, and makes
+// none after it.
 type Events struct {
 	Started func(spider SpiderInterface)
 	Paused  func()
 	Resumed func()
-	Closed  func(reason string) // the run is over; "finished", or StoppedError's reason
+	Closed  func(reason string) // the run is over; reason is "finished", or that of StoppedError
 
-	RequestAccepted func(r *Request)                                  // New or Later; not for duplicates and filtered ones
-	RequestStarted  func(r *Request)                                  // its download is about to start
-	Downloaded      func(r *Request, resp *Response)                  // a response arrived, before ProcessResponse
-	RequestRetried  func(r *Request, after time.Duration, why error)  // it waits again
-	RequestSettled  func(r *Request, outcome Outcome, reason string)  // its one end
-	ItemScraped     func(item *ItemMeta)                              // it passed all pipelines
-	ItemDropped     func(err *HandleError)                            // DropItem
-	Error           func(err *HandleError)                            // each failure, before the ErrorHandlers
-	SlowCallback    func(stage Stage, r *Request, took time.Duration) // a callback runs for 60 s already
-	Abandoned       func(stage Stage, r *Request)                     // a callback was given up
-	SlotBlocked     func(block SlotBlock)                             // for more than a minute nothing will be asked of a slot; once for each block
+	RequestAccepted func(r *Request)                                  // the request was queued; not called for duplicates and filtered requests
+	RequestStarted  func(r *Request)                                  // the download is about to start
+	Downloaded      func(r *Request, resp *Response)                  // the response has arrived, before ProcessResponse
+	RequestRetried  func(r *Request, after time.Duration, why error)  // the request has failed and is queued again
+	RequestSettled  func(r *Request, outcome Outcome, reason string)  // the request has ended; called exactly once
+	ItemScraped     func(item *ItemMeta)                              // the item has passed all pipelines
+	ItemDropped     func(err *HandleError)                            // a pipeline has returned DropItem
+	Error           func(err *HandleError)                            // a failure, before the ErrorHandlers are called
+	SlowCallback    func(stage Stage, r *Request, took time.Duration) // a callback has been running for 60 s
+	Abandoned       func(stage Stage, r *Request)                     // a callback did not return and is no longer waited for
+	SlotBlocked     func(block SlotBlock)                             // no request of a slot starts for more than a minute; once for each block
 }
 
-// ErrorChan subscribes to the errors of the run that is on, or of the next one: every [HandleError], and
-// panics in Events. Each call is a subscription of its own; its channel is closed when that run is over.
-// It holds 1,024 errors: those that come while it is full are counted, and a [*MissedErrorsError] reports their number as
+// and returns events that call the funcs of both, e's first. Those that are nil in both stay nil, and cost nothing.
+func (e Events) and(more Events) Events {
+	return Events{
+		Started: both(e.Started, more.Started), Closed: both(e.Closed, more.Closed),
+		Paused: bothPlain(e.Paused, more.Paused), Resumed: bothPlain(e.Resumed, more.Resumed),
+		RequestAccepted: both(e.RequestAccepted, more.RequestAccepted), RequestStarted: both(e.RequestStarted, more.RequestStarted),
+		Downloaded: bothOfTwo(e.Downloaded, more.Downloaded), RequestRetried: bothOfThree(e.RequestRetried, more.RequestRetried),
+		RequestSettled: bothOfThree(e.RequestSettled, more.RequestSettled),
+		ItemScraped:    both(e.ItemScraped, more.ItemScraped), ItemDropped: both(e.ItemDropped, more.ItemDropped), Error: both(e.Error, more.Error),
+		SlowCallback: bothOfThree(e.SlowCallback, more.SlowCallback), Abandoned: bothOfTwo(e.Abandoned, more.Abandoned),
+		SlotBlocked: both(e.SlotBlocked, more.SlotBlocked),
+	}
+}
+
+// both and its kin join two funcs. The second is deferred, so that it is called if the first panics.
+func both[A any](f, g func(A)) func(A) {
+	switch {
+	case f == nil:
+		return g
+	case g == nil:
+		return f
+	}
+	return func(a A) { defer g(a); f(a) }
+}
+
+func bothOfTwo[A, B any](f, g func(A, B)) func(A, B) {
+	switch {
+	case f == nil:
+		return g
+	case g == nil:
+		return f
+	}
+	return func(a A, b B) { defer g(a, b); f(a, b) }
+}
+
+func bothOfThree[A, B, C any](f, g func(A, B, C)) func(A, B, C) {
+	switch {
+	case f == nil:
+		return g
+	case g == nil:
+		return f
+	}
+	return func(a A, b B, c C) { defer g(a, b, c); f(a, b, c) }
+}
+
+func bothPlain(f, g func()) func() {
+	switch {
+	case f == nil:
+		return g
+	case g == nil:
+		return f
+	}
+	return func() { defer g(); f() }
+}
+
+// ErrorChan returns a channel of the errors of the current run, or else of the next one: every [HandleError], and
+// panics in Events. Each call returns a new channel, which is closed when that run is over.
+// It buffers 1,024 errors. Errors that come while it is full are counted, and a [*MissedErrorsError] reports their number as
 // soon as there is room again. A slow reader never holds up the crawl.
 func (e *SpiderEngine) ErrorChan() <-chan error {
 	return e.errs.Subscribe(func(n int64) error { return &MissedErrorsError{Count: n} })
@@ -58,16 +115,23 @@ type teller struct {
 	crawl    *crawl
 	log      report.Log
 	counters report.Counters
+	failures report.Failures
+	noPages  noPages
+	refused  report.Failures // seeds that no failure was told of, and bodies that are not JSON
+	hosts    report.Hosts    // that have answered
+	pages    report.Pages
+	fields   fieldcount.Totals // of items of requests that have settled
 	events   Events
 
-	door     *guard.Door // calls of Events are inside; none begins once it is closed
-	handlers *guard.Door // of the goroutines in which ErrorHandlers are told of callbacks that were given up
-	crowded  sync.Map    // slots that the log was told about: their requests are refused
+	door     *guard.Door             // calls of Events are inside; none begins once it is closed
+	handlers *guard.Door             // of the goroutines in which ErrorHandlers are told of callbacks that were given up
+	crowded  sync.Map                // slots that the log was told about: their requests are refused
+	job      atomic.Pointer[settler] // of the crawl, for those who ask while it is opened; nil before
 }
 
 func newTeller(c *crawl) *teller {
 	return &teller{
-		crawl: c, log: report.NewLog(c.cfg.logger, c.spider.GetName()), events: c.cfg.events,
+		crawl: c, log: newLog(&c.cfg, c.spider.GetName()), events: c.cfg.events,
 		door: guard.NewDoor(), handlers: guard.NewDoor(),
 	}
 }
@@ -86,7 +150,7 @@ func (t *teller) call(f func()) {
 	if stack, err := guard.Protect(func() error { f(); return nil }); err != nil {
 		herr := &HandleError{Err: err, Stage: StageEvent, Stack: stack}
 		t.counters.Errors.Add(1)
-		t.log.Failure(herr, herr.Stack)
+		t.log.Failure(saying(herr, ""), herr.Stack, report.Fields{Stage: string(StageEvent)})
 		t.crawl.engine.errs.Publish(herr)
 	}
 }
@@ -98,7 +162,14 @@ func (t *teller) failed(herr *HandleError) {
 	}
 	defer t.door.Leave()
 	errs := t.counters.Errors.Add(1)
-	t.log.Failure(herr, herr.Stack)
+	if t.isEmpty() {
+		t.noPages.failed(herr)
+	}
+	fields := t.fieldsOf(herr)
+	cause, text := causeOf(herr)
+	if t.failures.Add(report.Failure{Stage: fields.Stage, Cause: cause, Text: text, URL: fields.URL, Referrer: fields.Referrer}) {
+		t.log.Failure(saying(herr, fields.URL), herr.Stack, fields)
+	}
 	if f := t.events.Error; f != nil {
 		t.call(func() { f(herr) })
 	}
@@ -108,21 +179,60 @@ func (t *teller) failed(herr *HandleError) {
 	}
 }
 
-// tellsSettled reports whether the log or an event needs the end of a request.
-func (t *teller) tellsSettled() bool { return t.log.HasDebug() || t.events.RequestSettled != nil }
+// isEmpty reports whether no page has come yet in this run.
+func (t *teller) isEmpty() bool { return t.counters.Read.Load() == 0 }
 
-// settled reports the end of a request.
+// tellsSettled reports whether the log or an event needs the end of a request.
+func (t *teller) tellsSettled() bool {
+	return t.log.HasDebug() || t.events.RequestSettled != nil || t.isEmpty()
+}
+
+// settled reports the end of a request that has no response.
 func (t *teller) settled(r *Request, outcome Outcome, reason string) {
+	t.settledAs(r, nil, outcome, reason)
+}
+
+// settledAs reports the end of a request. f is what the log says of it; nil: there is no response.
+func (t *teller) settledAs(r *Request, f *report.Fields, outcome Outcome, reason string) {
 	if !t.tellsSettled() || !t.door.Enter() {
 		return
 	}
 	defer t.door.Leave()
+	if t.isEmpty() {
+		t.noPages.settled(r, outcome, reason, t.wired)
+	}
 	if r != nil && t.log.HasDebug() {
-		t.log.Settled(urlOf(r), outcome.String(), reason)
+		if f == nil {
+			fields := t.about(r, nil)
+			f = &fields
+		}
+		f.Depth = r.Depth
+		t.log.Settled(outcome.String(), reason, *f)
 	}
 	if f := t.events.RequestSettled; f != nil {
 		t.call(func() { f(r, outcome, reason) })
 	}
+}
+
+// seedRefused warns of a seed that is not crawled though nothing has failed: somebody wants it, after all.
+func (t *teller) seedRefused(r *Request, outcome Outcome, reason string) {
+	kind := outcome.String() + ": " + reason
+	if r == nil || !t.refused.Add(report.Failure{Cause: kind}) || !t.door.Enter() {
+		return
+	}
+	defer t.door.Leave()
+	seed := SeedError{Outcome: outcome, Reason: reason, Remedy: report.Remedy(outcome.String(), reason)}
+	t.log.Lines([]report.Line{{Warn: true, Text: "this seed was not crawled: " + seed.Error(), URL: urlOf(r)}})
+}
+
+// warnNotJSON warns that Json has returned nil, because of this error of Decode. j is nil outside a run.
+func warnNotJSON(j *job, url string, err error) {
+	if j == nil || !j.crawl.teller.refused.Add(report.Failure{Stage: "json"}) || !j.crawl.teller.door.Enter() {
+		return
+	}
+	defer j.crawl.teller.door.Leave()
+	j.crawl.teller.log.Lines([]report.Line{{Warn: true, URL: urlx.Redact(url),
+		Text: fmt.Sprintf("Json has returned nil, because the body is not a JSON object: %v; Decode returns this error, and decodes other values too", errors.Unwrap(err))}})
 }
 
 // slow reports a callback that has been running for a minute.
@@ -145,6 +255,24 @@ func (t *teller) abandoned(at Stage, r *Request) {
 	}
 }
 
+// blocked reports slots that were blocked meanwhile. The caller holds no locks.
+func (t *teller) blocked() {
+	c := t.crawl
+	if !c.frontier.HasBlocks() {
+		return
+	}
+	list, log, last := c.frontier.TakeBlocks()
+	for i, b := range list {
+		block := SlotBlock{b.Slot, blockCauses[b.Cause], b.Until}
+		if i < log {
+			t.log.Blocked(block.Slot, string(block.Cause), block.Until, last && i == log-1)
+		}
+		if f := c.cfg.events.SlotBlocked; f != nil {
+			t.event(func() { f(block) })
+		}
+	}
+}
+
 // refusedBy warns, once for each slot, that the cache refuses its requests.
 func (t *teller) refusedBy(slot string, limit int64) {
 	if _, warned := t.crowded.LoadOrStore(slot, true); !warned {
@@ -152,7 +280,7 @@ func (t *teller) refusedBy(slot string, limit int64) {
 	}
 }
 
-// handleOutside tells the ErrorHandlers about a panic that is no request's failure.
+// handleOutside tells the ErrorHandlers about a panic that is not a request's failure.
 func (t *teller) handleOutside(herr *HandleError) {
 	j := &job{crawl: t.crawl, ctx: &Context{Ctx: context.Background()}, failures: &failures{}}
 	t.handleAlone(j, herr)
@@ -171,13 +299,13 @@ func (t *teller) notice(err error) {
 // not return is left behind with its callback.
 func (t *teller) close() { guard.Await(t.door.Close()) }
 
-// MissedErrorsError arrives on an ErrorChan whose reader was too slow: that many errors were not
+// MissedErrorsError is sent on an ErrorChan whose reader was too slow: Count errors were not
 // delivered before the next one.
 type MissedErrorsError struct{ Count int64 }
 
 // Error says how many.
 func (e *MissedErrorsError) Error() string {
-	return fmt.Sprintf("tegenaria: %d errors were not delivered: the reader of ErrorChan was too slow", e.Count)
+	return fmt.Sprintf("tegenaria: %s not delivered: the reader of ErrorChan was too slow", report.Count(e.Count, "error"))
 }
 
 // urlOf names a request in the log.

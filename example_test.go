@@ -36,7 +36,9 @@ func (offline) CheckStatus(code uint64, allowed []uint64) bool { return code < 4
 func Example() {
 	type page struct{ Title string }
 	parse := func(ctx context.Context, r *tegenaria.Response, out *tegenaria.Output[page]) error {
-		out.Item(page{r.CSS("title").Text()})
+		if err := out.Item(page{r.CSS("title").Text()}); err != nil {
+			return err
+		}
 		return out.FollowLinks()
 	}
 	spider := tegenaria.NewSpider("site", tegenaria.Handle(parse), "http://example.com/")
@@ -93,7 +95,9 @@ func ExamplePoliteness_ignoreRobots() {
 func ExampleNewResponse() {
 	type book struct{ Title string }
 	parser := tegenaria.Handle(func(ctx context.Context, page *tegenaria.Response, out *tegenaria.Output[book]) error {
-		out.Item(book{page.CSS("h1").Text()})
+		if err := out.Item(book{page.CSS("h1").Text()}); err != nil {
+			return err
+		}
 		return out.Follow(page.CSS("a.next").Attr("href"))
 	})
 
@@ -143,7 +147,7 @@ func ExamplePoliteness_jitter() {
 	)
 	engine.RegisterSpiders(tegenaria.NewSpider("nothing", enginetest.Nothing))
 	fmt.Println(engine.Run(context.Background(), "nothing"))
-	// Output: <nil>
+	// Output: tegenaria: spider "nothing" got no page: it sent no request; give it URLs, or send requests in StartRequest
 }
 
 func ExampleSlotPolicy() {
@@ -156,7 +160,7 @@ func ExampleSlotPolicy() {
 				"big.example.org": {PerSlot: 4, MaxPages: 10_000},
 			},
 		}
-	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithPoliteness(p))
+	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithPoliteness(p), tegenaria.EngineWithEmptyOK())
 	engine.RegisterSpiders(tegenaria.NewSpider("nothing", enginetest.Nothing))
 	fmt.Println(engine.Run(context.Background(), "nothing"))
 	// Output: <nil>
@@ -165,7 +169,7 @@ func ExampleSlotPolicy() {
 func ExampleAutoThrottle() {
 	p :=
 		tegenaria.Politeness{AutoThrottle: &tegenaria.AutoThrottle{Target: 2}}
-	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithPoliteness(p))
+	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithPoliteness(p), tegenaria.EngineWithEmptyOK())
 	engine.RegisterSpiders(tegenaria.NewSpider("nothing", enginetest.Nothing))
 	fmt.Println(engine.Run(context.Background(), "nothing"))
 	// Output: <nil>
@@ -249,5 +253,5 @@ func ExampleIsPublicAddr() {
 	}}
 	_, err := dialer.Dial("tcp", "127.0.0.1:80")
 	fmt.Println(err)
-	// Output: dial tcp 127.0.0.1:80: 127.0.0.1 is no public address; Politeness.AllowPrivate allows it (127.0.0.1/32, say)
+	// Output: dial tcp 127.0.0.1:80: 127.0.0.1 is not a public address; Politeness.AllowPrivate allows it (127.0.0.1/32, say)
 }

@@ -3,7 +3,7 @@ package tegenaria
 import (
 	"context"
 	"errors"
-	"time"
+	"net/url"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
@@ -18,7 +18,9 @@ type fetcher struct {
 	errorMWs    []ErrorMiddleware
 	internalMWs Middlewares // those that see the engine's own requests
 	downloaders downloaderSet
-	http        *httpDownloader // the default downloader, nil if the user gave one
+	layers      layers
+	own         *httpDownloader // the engine's own: the default downloader, or at least what makes responses
+	http        *httpDownloader // own, nil if the user gave a default downloader
 	loopback    *fetch.Loopback
 	bodies      *fetch.Budget
 	writers     *guard.Writers // of the requests' ResponseWriters
@@ -44,14 +46,22 @@ func newFetcher(c *crawl) (f *fetcher, err error) {
 		}
 	}
 	fallback := cfg.downloader
+	f.own = newHTTPDownloader(c.limits, cfg.allowStatus, fetch.Config{
+		Agent: cfg.politeness.agent(), AllowPrivate: cfg.politeness.AllowPrivate, Loopback: f.loopback,
+		HTTP: cfg.client, TLS: cfg.tls, Concurrency: cfg.concurrency, Bodies: f.bodies,
+	})
 	if fallback == nil {
-		f.http = newHTTPDownloader(c.limits, cfg.allowStatus, fetch.Config{
-			Agent: cfg.politeness.agent(), AllowPrivate: cfg.politeness.AllowPrivate, Loopback: f.loopback,
-			HTTP: cfg.client, TLS: cfg.tls, Concurrency: cfg.concurrency, Bodies: f.bodies,
-		})
+		f.http = f.own
 		fallback = f.http
 	}
-	f.downloaders, err = newDownloaderSet(fallback, cfg.downloaders)
+	if f.downloaders, err = newDownloaderSet(fallback, cfg.downloaders); err != nil {
+		return f, err
+	}
+	all := []Downloader{fallback}
+	for _, d := range cfg.downloaders {
+		all = append(all, d.downloader)
+	}
+	f.layers, err = newLayers(cfg.layers, f.downloaders, all)
 	return f, err
 }
 
@@ -75,6 +85,15 @@ func (f *fetcher) exchange(j *job) (herr *HandleError, alive, closed bool) {
 	}
 	if ctx.DownloadResult == nil && j.copy != nil {
 		c.fetcher.robots.answerByCopy(j)
+	}
+	if ctx.DownloadResult == nil && f.layers.answers {
+		stack, err, alive := f.answer(j, ctx)
+		if !alive {
+			return nil, false, false
+		}
+		if err != nil {
+			return j.failure(StageDownload, err, stack), true, false
+		}
 	}
 	var came frontier.Answer
 	if ctx.DownloadResult == nil {
@@ -188,6 +207,7 @@ func (f *fetcher) received(j *job, resp *Response) {
 	j.mu.Lock()
 	j.status = resp.Status
 	j.mu.Unlock()
+	c.teller.hosts.Add(j.rec.Slot)
 	responses, bytes := c.teller.counters.Response(resp.Status, resp.ContentLength)
 	if f := c.cfg.events.Downloaded; f != nil {
 		c.teller.event(func() { f(j.ctx.Request, resp) })
@@ -208,7 +228,7 @@ func (f *fetcher) download(j *job) (herr *HandleError, alive, closed bool) {
 	if ctx.Err() != nil { // given up while a middleware had it; its slot may be gone
 		return j.failure(StageDownload, context.Cause(ctx.Ctx), nil), true, false
 	}
-	d, err := f.downloaders.pick(ctx.Request.downloader)
+	d, err := f.downloaders.pick(ctx.Request.extras().downloader)
 	if err != nil {
 		return j.failure(StageDownload, err, nil), true, false
 	}
@@ -233,7 +253,7 @@ func (f *fetcher) download(j *job) (herr *HandleError, alive, closed bool) {
 	}
 	j.started, j.downloader = started, d
 	c.teller.counters.Downloads.Add(1)
-	if r := ctx.Request; r.ResponseWriter != nil {
+	if r := ctx.Request; r.ResponseWriter != nil && j.loan == nil {
 		j.loan = f.writers.Lend(r.ResponseWriter, r.Url)
 	}
 	alive = c.guard(j, StageDownload, func() { herr = f.askDownloader(j, d, started) })
@@ -254,85 +274,69 @@ func whyNot(err error) error {
 	return IgnoreRequest(pageBudget)
 }
 
-func (f *fetcher) askDownloader(j *job, d *downloaderModule, started time.Time) *HandleError {
-	ctx := j.ctx
-	var herr *HandleError
-	d.Call(nil, func() error {
-		got, stack, err := f.ask(j, d, ctx, started)
-		if err != nil {
-			herr = j.failure(StageDownload, err, stack)
-			return err
-		}
-		if ctx.DownloadResult = got.DownloadResult; ctx.DownloadResult == nil {
-			ctx.DownloadResult = &RequestResult{}
-		}
-		if ctx.DownloadResult.Error != nil {
-			return ctx.DownloadResult.Error
-		}
-		return nil
-	})
-	return herr
-}
-
-// ask calls a downloader and waits for its one result, which may come after Download has returned. The
-// request's timeout bounds both.
-func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Time) (got *Context, stack []byte, err error) {
-	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
-	own := ctx.Ctx
-	ours := f.http != nil && d.Downloader == Downloader(f.http)
-	if ours && j.loan == nil {
-		stack, err = guard.Protect(func() error { d.Download(ctx, result); return nil })
-	} else { // user code runs in it
-		theirs := &asking{Context: *ctx, url: ctx.Request.Url}
-		theirs.Start(own, result, j.caller != nil)
-		theirs.Ctx = &theirs.Life
-		limit := time.Duration(0) // the engine's own has a clock
-		if !ours {
-			if j.loan != nil { // in the place of the request's ResponseWriter
-				r := *ctx.Request
-				r.ResponseWriter, theirs.Request = j.loan, &r
-			}
-			if ctx.Request.timeout >= 0 {
-				limit = ctx.Request.timeoutOrDefault()
-			}
-		}
-		f.crawl.watch.Bound(&j.call, theirs, started, limit)
-		defer theirs.Close()
-		if j.caller == nil {
-			stack, err = guard.Protect(func() error { d.Download(&theirs.Context, result); return nil })
-		} else if stack, err = theirs.Apart(func() error { d.Download(&theirs.Context, result); return nil }); err == guard.ErrLeft {
-			err = ErrOutputClosed
-		}
-	}
-	if err != nil {
-		return nil, stack, err
-	}
-	wait := ctx.Request.timeoutOrDefault() + farewell
-	got, err = guard.Receive(own, result, started.Add(wait))
-	switch {
-	case err == guard.ErrSilent:
-		err = &NoResultError{wait}
-	case err == nil && got == nil:
-		err = errors.New("the downloader sent a nil Context")
-	}
-	return got, stack, err
-}
-
-// asking is the Context given to a downloader that is not the engine's own, or that writes to a ResponseWriter. The downloader
-// may write to it when the engine does not wait for the result any more.
-type asking struct {
-	Context
-	guard.Sender[*Context]
-	url string
-}
-
-// TooLate is the error of a download that takes longer than its request may.
-func (a *asking) TooLate(limit time.Duration) error { return &TimeoutError{URL: a.url, Limit: limit} }
-
 // answered reports the answer of a job's download to its slot, and releases the slot: a pause that the answer asks for begins
 // before another request can start. The worker stays.
 func (f *fetcher) answered(j *job, a frontier.Answer) {
 	if f.crawl.frontier.Answered(j, a, j.started) {
 		f.crawl.teller.blocked()
 	}
+}
+
+// egress is the gate that a request has to pass beside its slot: the address that it reaches, or the proxy that it
+// goes through.
+type egress struct {
+	name  string // "": none
+	limit int
+	stays bool // other requests of the slot will want the same
+}
+
+// egressOf finds the gate of a job's request. An address is looked up, which the download would do next.
+func (f *fetcher) egressOf(j *job) egress {
+	p, r := &f.crawl.cfg.politeness, j.ctx.Request
+	switch {
+	case r.Proxy != nil:
+		return egress{"proxy " + proxyHost(r.Proxy), p.PerProxy, false}
+	case p.PerIP == 0 || f.http == nil || r.extras().downloader != "":
+		return egress{}
+	}
+	ctx, cancel := context.WithTimeout(j.ctx, r.timeoutOrDefault())
+	defer cancel()
+	if addr, ok := f.http.client.FirstAddr(ctx, r.Url); ok {
+		return egress{"address " + addr.String(), p.PerIP, true}
+	}
+	return egress{} // the download will report the error
+}
+
+// proxyHost names a proxy without its credentials.
+func proxyHost(p *Proxy) string {
+	if u, err := url.Parse(p.ProxyUrl); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return "unknown"
+}
+
+// enterGate lets a job pass its gate. It returns false if the gate is closed; then the job keeps its slot and worker, and
+// has to stand in line again.
+func (f *fetcher) enterGate(j *job) bool {
+	if !f.gated || !f.crawl.frontier.HasSlot(j) {
+		return true
+	}
+	e := f.egressOf(j)
+	return f.crawl.frontier.Enter(j, e.name, e.limit, e.stays)
+}
+
+// putBack puts a job of the queue that may not start yet into its slot's queue, without its worker. It comes
+// again when slot and gate are open, and must not be touched any more.
+func (f *fetcher) putBack(j *job) {
+	j.open.Add(1)
+	f.crawl.pauseFlight(j)
+	if !f.crawl.frontier.PutBack(j) {
+		j.done()
+	}
+}
+
+// waitGate is putBack for an inline request: it returns when it has its slot and a worker again.
+func (f *fetcher) waitGate(j *job) error {
+	defer f.crawl.reader.inLine(j)()
+	return f.crawl.frontier.WaitAgain(j.ctx, j)
 }

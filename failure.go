@@ -1,13 +1,15 @@
 package tegenaria
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
 
-	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
+
+var errNoCause = errors.New("a HandleError without a cause: set its Err")
 
 // failure makes the HandleError of an error of a job. If err is a HandleError of this job it is completed;
 // one of another request, such as that of a Fetch, is only the cause.
@@ -16,11 +18,9 @@ func (j *job) failure(stage Stage, err error, stack []byte) *HandleError {
 		if known.Request == nil {
 			known.Request = j.ctx.Request
 		}
-		if known.CtxId == "" {
-			known.CtxId = j.ctx.CtxId
-		}
-		if known.Stage == "" {
-			known.Stage = stage
+		known.CtxId, known.Stage = cmp.Or(known.CtxId, j.ctx.CtxId), cmp.Or(known.Stage, stage)
+		if known.Err == nil {
+			known.Err = errNoCause
 		}
 		return known.unstack()
 	}
@@ -56,7 +56,7 @@ func (t *teller) fail(j *job, herr *HandleError) {
 func (t *teller) obey(j *job, herr *HandleError) bool {
 	c := t.crawl
 	if reason, ok := asCloseSpider(herr.Err); ok {
-		c.requestStop(reason, nil)
+		c.closeSpider(reason)
 		j.decide(Dropped, reason)
 		return true
 	}
@@ -133,7 +133,7 @@ func (t *teller) tellHandlers(parent, failed *job, herr *HandleError) {
 	if failed.call.GivenUp() { // the code before was given up, and has returned after all
 		return
 	}
-	stack, err := guard.Protect(func() error { c.spider.ErrorHandler(herr, in.ch); return nil })
+	stack, err := guard.Protect(func() error { return askErrorHandler(failed, herr, in.ch) })
 	t.handlerPanicked(failed, herr, err, stack)
 }
 
@@ -219,7 +219,7 @@ func (j *job) asAccepted() *Request {
 		return nil
 	}
 	r := ctx.Request
-	r.Priority, r.Depth, r.Attempt = j.rec.Priority, j.rec.Depth, j.rec.Attempt
+	r.Priority, r.Depth, r.Attempt, r.parent = j.rec.Priority, j.rec.Depth, j.rec.Attempt, j.rec.parentPage()
 	return r
 }
 
@@ -325,24 +325,24 @@ func (f *failures) runAll() {
 	}
 }
 
-// failedReason names a failure in the statistics: the stage, or a more exact kind of failure where it is
-// known.
-func failedReason(herr *HandleError) string {
-	var loop *RedirectLoopError
-	if errors.As(herr.Err, &loop) {
-		return "redirect loop"
-	}
-	if herr.Stage == StageRobots { // as a rule the host is dead, and its robots.txt was asked for first
-		if why := fetch.Unreachable(herr.Err); why != "" {
-			return "robots: " + why
-		}
-	}
-	return string(herr.Stage)
-}
-
 func reasonOf(err error) string {
-	if err == nil {
+	var short interface{ Reason() string }
+	switch {
+	case err == nil:
 		return "retry"
+	case errors.As(err, &short):
+		return short.Reason()
 	}
 	return err.Error()
+}
+
+// reasonFor returns the error that a request was given up for, without what decided that.
+func reasonFor(herr *HandleError) error {
+	err := rootCause(herr)
+	if retry := asRetry(err); retry != nil && retry.Err != nil {
+		err = retry.Err
+	} else if gaveUp := asGiveUp(err); gaveUp != nil && gaveUp.reason != nil {
+		err = gaveUp.reason
+	}
+	return err
 }

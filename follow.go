@@ -2,6 +2,7 @@ package tegenaria
 
 import (
 	"bytes"
+	"time"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
@@ -142,6 +143,10 @@ func (a *acceptor) addPlain(s *scratch, j *job, url []byte) {
 	if reason != "" {
 		a.crawl.ledger.Discover(1)
 		a.crawl.ledger.Refuse(1, uint8(Filtered), reason)
+		if host != nil && a.keepsRefusals() {
+			s.refused = wire.AppendPlain(s.refused[:0], url)
+			a.keepRefusal(j, s.keyer.keys.Resolved(url), s.refused, depth, refuse(Filtered, reason))
+		}
 		return
 	}
 	start := len(s.data)
@@ -166,13 +171,51 @@ func (a *acceptor) storePlain(s *scratch, j *job) bool {
 	return a.store(from, s, 0, nil)
 }
 
-// refuseRef settles a reference that is no URL to follow.
+// refuseRef settles a reference that is not a URL to follow.
 func (a *acceptor) refuseRef(ref, reason string) {
 	a.crawl.ledger.Discover(1)
 	if f := a.crawl.cfg.events.RequestSettled; f != nil {
 		a.crawl.teller.settled(&Request{Url: ref, Method: GET}, Filtered, reason)
 	}
 	a.crawl.ledger.Refuse(1, uint8(Filtered), reason)
+}
+
+// refuse settles an emission that is not accepted.
+func (a *acceptor) refuse(from emission, ctx *Context, no *refusal) {
+	var r *Request
+	if ctx != nil {
+		r = ctx.Request
+	}
+	if no.err == nil {
+		if from.parent == nil && from.failed == nil {
+			a.crawl.teller.seedRefused(r, no.outcome, no.reason)
+		}
+		a.crawl.teller.settled(r, no.outcome, no.reason)
+		a.crawl.ledger.Refuse(1, uint8(no.outcome), no.reason)
+		if r != nil && a.keepsRefusals() {
+			s := a.scratch.Get().(*scratch)
+			defer a.scratch.Put(s)
+			if key, err := a.dupes.key(s.keyer, r); err == nil {
+				a.keepRefusal(from.parent, key, wire.AppendPlain(nil, []byte(r.Url)), a.depthOf(from), no)
+			}
+		}
+		return
+	}
+	a.crawl.teller.failedEmission(from, ctx, no)
+}
+
+// keepsRefusals reports whether the cache keeps requests that are refused.
+func (a *acceptor) keepsRefusals() bool { return a.refusals != nil && !a.enough.Load() }
+
+// keepRefusal has the cache keep a request that was refused. data is its encoding, parent the job that has sent it, nil for a seed.
+func (a *acceptor) keepRefusal(parent *job, key Key, data []byte, depth int, no *refusal) {
+	how := Settled{Record: Record{Key: key, Data: data, Depth: depth}, Outcome: no.outcome, Reason: no.reason, At: time.Now()}
+	if parent != nil {
+		how.Record.ParentSeq = parent.root().rec.Seq
+	}
+	if !a.refusals.RecordRefusal(how) {
+		a.enough.Store(true)
+	}
 }
 
 // checkPlain reports whether links can be accepted without making a request of each: no user code sees or
@@ -208,14 +251,16 @@ func (b *batch) add(ctx *Context) {
 	if no != nil {
 		b.store() // requests that were sent before are accepted before
 		if a.enter(b.from) {
-			c.ledger.Discover(1)
-			a.refuse(b.from, ctx, no)
+			if !a.endsRun(b.from, no) {
+				c.ledger.Discover(1)
+				a.refuse(b.from, ctx, no)
+			}
 			a.leave(b.from)
 		}
 		return
 	}
 	b.s.records, b.s.sent = append(b.s.records, rec), append(b.s.sent, ctx)
-	if len(b.s.records) == maxBatch || ctx.Request.maxConnsPerHost > 0 {
+	if len(b.s.records) == maxBatch || ctx.Request.extras().maxConnsPerHost > 0 {
 		b.store()
 	}
 }
@@ -235,7 +280,7 @@ func (b *batch) store() {
 	}
 	c := a.crawl
 	c.ledger.Discover(int64(len(s.records)))
-	a.store(b.from, s, s.sent[len(s.sent)-1].Request.maxConnsPerHost, func(verdicts []Verdict) {
+	a.store(b.from, s, s.sent[len(s.sent)-1].Request.extras().maxConnsPerHost, func(verdicts []Verdict) {
 		for i, verdict := range verdicts {
 			switch f := c.cfg.events.RequestAccepted; {
 			case verdict == VerdictKnown:
@@ -263,6 +308,9 @@ func (a *acceptor) accepted(s *scratch, verdicts []Verdict, maxPerSlot int) {
 			known++
 		case VerdictRefused:
 			refused++
+			if a.keepsRefusals() {
+				a.refusals.RecordRefusal(Settled{Record: *rec, Outcome: Filtered, Reason: queueShare, At: time.Now()})
+			}
 			a.crawl.teller.refusedBy(rec.Slot, a.crawl.limits.QueueBytes)
 		}
 	}
@@ -276,7 +324,10 @@ func (a *acceptor) accepted(s *scratch, verdicts []Verdict, maxPerSlot int) {
 type scratch struct {
 	keyer   *keyer
 	url     []byte
+	site    string // where the URLs of the requests before begin, "" if not known, and their host
+	host    string
 	data    []byte // of all records
+	refused []byte // the encoding of a request that is refused
 	records []Record
 	runs    []frontier.Run // where they wait
 	sent    []*Context     // the Contexts of the records; empty if they were made of references
@@ -287,6 +338,7 @@ func (s *scratch) reset() {
 	clear(s.records)
 	clear(s.sent)
 	clear(s.runs)
+	s.site, s.host = "", ""
 	s.records, s.sent, s.data = s.records[:0], s.sent[:0], s.data[:0]
 	if cap(s.data) > 1<<20 {
 		s.data = nil // one giant request shall not stay for ever

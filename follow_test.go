@@ -384,3 +384,114 @@ func TestFollowLinksCountsTheSame(t *testing.T) {
 		}
 	}
 }
+
+// acceptedCache notes the records that are new.
+type acceptedCache struct {
+	tegenaria.CacheInterface
+	mu  sync.Mutex // guards new
+	new []string
+}
+
+func (c *acceptedCache) Accept(ctx context.Context, records []tegenaria.Record) ([]tegenaria.Verdict, error) {
+	verdicts, err := c.CacheInterface.Accept(ctx, records)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, v := range verdicts {
+		if r := &records[i]; v == tegenaria.VerdictNew {
+			c.new = append(c.new, fmt.Sprintf("%x of %x in %s, depth %d, priority %d, attempt %d", r.Key, r.Parent, r.Slot, r.Depth, r.Priority, r.Attempt))
+		}
+	}
+	return verdicts, err
+}
+
+// All forms in which a parser may follow the links of a page send the same requests: with the same keys, in the same order, and
+// they arrive with the same URL, depth and parser.
+func TestFormsSendTheSameRequests(t *testing.T) {
+	const page = `<base href="/b/"><svg><path></path></svg><div class=x><a href="http://a.test:80/1">one</a><a href="/2?b=2&amp;a=1#f">two</a><a href=3>th<b>r</b>ee</a>
+		<a href="//b.test:8080/4">four</a><a href="../%7e5/./x/../y%2fz">five</a><a href="HTTP://A.Test/6">six</a><a href="http://127.0.0.1:81/7">seven</a>
+		<a href="/2?a=1&b=2" rel="nofollow x">two again</a><a href="http://1.2.3:80/8?'">eight</a><a href="http://a.test">root</a><area href="9"><a href="">none</a></div>`
+	links := func(r *tegenaria.Response) (urls []string) {
+		r.CSS("div.x").First()
+		for _, l := range r.Links() {
+			urls = append(urls, l.URL)
+		}
+		return urls
+	}
+	handle := func(follow func(r *tegenaria.Response, out *tegenaria.Output[any]) error) tegenaria.Parser {
+		return tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
+			return follow(r, out)
+		})
+	}
+	each := func(urls func(*tegenaria.Response) []string) tegenaria.Parser {
+		return handle(func(r *tegenaria.Response, out *tegenaria.Output[any]) error {
+			for _, url := range urls(r) {
+				if err := out.Follow(url); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	forms := []struct {
+		name  string
+		parse tegenaria.Parser
+	}{
+		{"FollowLinks", handle(func(r *tegenaria.Response, out *tegenaria.Output[any]) error { return out.FollowLinks() })},
+		{"FollowLinks of a tree", handle(func(r *tegenaria.Response, out *tegenaria.Output[any]) error {
+			r.CSS("div.x").First()
+			return out.FollowLinks()
+		})},
+		{"Links", each(links)},
+		{"Attrs", each(func(r *tegenaria.Response) []string { return r.CSS("a[href], area").Attrs("href") })},
+		{"channel", func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			for _, url := range links(resp.Response()) {
+				req <- tegenaria.NewContext(tegenaria.NewRequest(url, tegenaria.GET, nil))
+			}
+			return nil
+		}},
+	}
+	for _, listen := range []bool{false, true} {
+		var want []string
+		for _, form := range forms {
+			w := enginetest.NewWorld().Page("http://a.test/", func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+				return tegenaria.NewResponse(ctx.Request, 200, map[string][]string{"Content-Type": {"text/html"}}, []byte(page)), nil
+			})
+			cache := &acceptedCache{CacheInterface: tegenaria.NewMemoryCache()}
+			var mu sync.Mutex
+			var announced, arrived []string
+			parser := func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				r := resp.Request
+				mu.Lock()
+				arrived = append(arrived, fmt.Sprintf("%s %s at %d with %v %v", r.Method, r.Url, r.Depth, r.Meta, r.Header))
+				mu.Unlock()
+				if resp.CtxId == "" {
+					t.Errorf("%s: %s has no CtxId", form.name, r.Url)
+				}
+				if r.Depth > 0 {
+					return nil
+				}
+				return form.parse(resp, item, req)
+			}
+			opts := []tegenaria.EngineOption{tegenaria.EngineWithCache(cache), tegenaria.EngineWithAllowStatusCode([]uint64{404})}
+			if listen {
+				opts = append(opts, tegenaria.EngineWithEvents(tegenaria.Events{RequestAccepted: func(r *tegenaria.Request) {
+					mu.Lock()
+					defer mu.Unlock()
+					announced = append(announced, fmt.Sprintf("%s %s at %d", r.Method, r.Url, r.Depth))
+				}}))
+			}
+			enginetest.MustRun(t, enginetest.NewEngine(w, tegenaria.NewSpider("test", parser, "http://a.test/"), opts...))
+			slices.Sort(arrived)
+			got := slices.Concat(cache.new, announced, arrived)
+			if want == nil {
+				want = got
+				if len(cache.new) != 10 || len(arrived) != 10 || listen != (len(announced) == 10) {
+					t.Fatalf("listen %v: %d records, %d announced, %d arrived", listen, len(cache.new), len(announced), len(arrived))
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("listen %v, %s:\ngot  %s\nwant %s", listen, form.name, strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+			}
+		}
+	}
+}

@@ -21,21 +21,18 @@ type inbox struct {
 	closed  bool
 }
 
-// inboxBuffer is how many requests an inbox holds for its receiver.
-const inboxBuffer = 16
+// How many requests an inbox holds for its receiver: one of a parser that sends on the channel, and one that is made for each page,
+// of code that seldom sends.
+const inboxBuffer, lateBuffer = 64, 16
 
 // fence follows the last request that was sent: when it arrives, all before it have been accepted.
 var fence = new(Context)
 
 // newInbox makes an inbox that receives.
 func newInbox(to *acceptor, from emission) *inbox {
-	in := newLateInbox(to, from)
+	in := &inbox{ch: make(chan *Context, inboxBuffer), to: to, from: from}
 	in.Start()
 	return in
-}
-
-func newLateInbox(to *acceptor, from emission) *inbox {
-	return &inbox{ch: make(chan *Context, inboxBuffer), to: to, from: from}
 }
 
 // lateInbox makes the job's inbox for code that seldom sends anything and does not take long: the watch starts the
@@ -43,9 +40,9 @@ func newLateInbox(to *acceptor, from emission) *inbox {
 func (j *job) lateInbox() *inbox {
 	in := &j.quiet
 	if in.ch != nil {
-		return newLateInbox(j.crawl.acceptor, emission{parent: j}) // the watch may still look at the first one
+		in = new(inbox) // the watch may still look at the first one
 	}
-	in.ch, in.to, in.from = make(chan *Context, inboxBuffer), j.crawl.acceptor, emission{parent: j}
+	in.ch, in.to, in.from = make(chan *Context, lateBuffer), j.crawl.acceptor, emission{parent: j}
 	return in
 }
 
@@ -64,6 +61,7 @@ func (in *inbox) Start() {
 // receive accepts until the fence. Requests that come at the same time are accepted together.
 func (in *inbox) receive() {
 	defer in.running.Done()
+	deepen(0)
 	b := batch{acceptor: in.to, from: in.from}
 	defer b.store()
 	for {
@@ -75,6 +73,15 @@ func (in *inbox) receive() {
 			b.add(ctx)
 		}
 	}
+}
+
+// deepen makes the stack of a new goroutine large enough for accepting a request, while there is next to nothing on it that
+// would have to be moved.
+//
+//go:noinline
+func deepen(i int) byte {
+	var room [4 << 10]byte
+	return room[i]
 }
 
 // next waits for a request, after those that have come are accepted.
@@ -100,7 +107,7 @@ func (in *inbox) close() {
 		return
 	}
 	if sendFence(in.ch, fence) && in.to != nil {
-		in.to.crawl.acceptor.closedByUser(in.from)
+		in.from.closedByUser(in.to.crawl.teller)
 	}
 	in.running.Wait()
 }
@@ -113,7 +120,7 @@ func (in *inbox) drain() {
 		select {
 		case ctx, open := <-in.ch:
 			if !open {
-				in.to.crawl.acceptor.closedByUser(in.from)
+				in.from.closedByUser(in.to.crawl.teller)
 				return
 			}
 			b.add(ctx)
@@ -134,7 +141,7 @@ func sendFence[T any](ch chan<- T, fence T) (closed bool) {
 var errClosedByUser = errors.New("a callback closed the channel that it sends to; the engine owns the channels and ends them itself")
 
 // closedByUser reports a channel that user code has closed.
-func (a *acceptor) closedByUser(from emission) {
+func (from emission) closedByUser(t *teller) {
 	if from.parent != nil && from.parent.call.GivenUp() || from.failed != nil && from.failed.call.GivenUp() {
 		return // code that was given up has no effect any more
 	}
@@ -142,7 +149,7 @@ func (a *acceptor) closedByUser(from emission) {
 	if j := from.parent; j != nil && j.ctx != nil {
 		herr.Stage, herr.CtxId, herr.Request = StageParse, j.ctx.CtxId, j.ctx.Request
 	}
-	a.crawl.teller.failed(herr)
+	t.failed(herr)
 }
 
 // requests returns the channel that the job's user code sends requests to.
@@ -203,7 +210,7 @@ func startSeeds(c *crawl, doneBefore bool) <-chan struct{} {
 		err := guard.ErrGoexit
 		defer func() { // also where the code ends its goroutine
 			if sendFence(seeds, fence) {
-				c.acceptor.closedByUser(emission{})
+				emission{}.closedByUser(c.teller)
 			}
 			<-received.Done()
 			if c.watch.Exit(&s.call) {
@@ -265,7 +272,7 @@ func (s *starter) finish(err error) {
 	c := s.crawl
 	switch reason, closing := asCloseSpider(err); {
 	case closing:
-		c.requestStop(reason, nil)
+		c.closeSpider(reason)
 	case err != nil && c.intake.Err() != nil && errors.Is(err, c.intake.Err()):
 		// It was told to stop.
 	case err != nil:

@@ -12,10 +12,15 @@ const maxNesting = 8
 
 var errNesting = fmt.Errorf("Fetch is nested %d deep; does a middleware fetch for the requests that it sends itself?", maxNesting)
 
+var errFetched = errors.New("the Context of a response that Fetch has returned is over: call Fetch of the Context that the parser was given")
+
 // fetchInline is Context.Fetch: one request and its redirects, in the goroutine of the caller, which waits
 // for it anyway.
 func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 	root := caller.job.root()
+	if caller.job != root && caller.Err() != nil && root.ctx.Err() == nil {
+		return nil, NewError(caller.CtxId, errFetched, ErrorWithRequest(r), ErrorWithStage(StageAccept))
+	}
 	call, err := rd.lane.Enter(root, caller.job.inCall)
 	if err != nil {
 		why := ErrOutputClosed
@@ -26,10 +31,14 @@ func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 	}
 	defer rd.leave(call)
 	rd.crawl.frontier.BeginFetch(caller.job)
-	rd.places.Lend(&root.place)
+	if !caller.job.ofItem {
+		rd.places.Lend(&root.place)
+	}
 	resp, herr := rd.inlineChain(caller, call, r)
-	if err := rd.places.Reclaim(root.ctx, &root.place); err != nil && herr == nil {
-		herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageParse))
+	if !caller.job.ofItem {
+		if err := rd.places.Reclaim(root.ctx, &root.place); err != nil && herr == nil {
+			herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageParse))
+		}
 	}
 	if err := rd.reclaimSlot(caller.job); err != nil && herr == nil {
 		herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageRequest))
@@ -40,7 +49,7 @@ func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 	return resp, nil
 }
 
-// inlineChain runs an inline request until it has a response that is no redirect, or fails.
+// inlineChain runs an inline request until it has a response that is not a redirect, or fails.
 func (rd *reader) inlineChain(caller *Context, call *frontier.Call[*job], r *Request) (*Response, *HandleError) {
 	from := emission{parent: caller.job}
 	for attempt := 0; ; {
@@ -115,6 +124,7 @@ func (rd *reader) inlineRecord(s *scratch, from emission, ctx *Context) (rec Rec
 		return rec, no
 	}
 	rec.Priority, rec.Slot, rec.Parent = r.Priority, c.acceptor.slotOf(r, host), from.parent.root().rec.Key
+	r.parent = rec.parentPage()
 	if c.frontier.IsSpent(rec.Slot) {
 		return rec, refuse(Filtered, pageBudget)
 	}
@@ -167,7 +177,7 @@ func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *Handl
 		return resp, nil, nil, retry
 	}
 	if reason, ok := asCloseSpider(herr.Err); ok {
-		c.requestStop(reason, nil)
+		c.closeSpider(reason)
 	}
 	outcome, reason := inlineOutcome(herr)
 	if retry := asRetry(herr.Err); retry != nil {
@@ -294,7 +304,10 @@ func (rd *reader) endInline(j *job, r *Request, outcome Outcome, reason string) 
 	}
 	c := rd.crawl
 	c.frontier.Overrule(j)
-	c.teller.settled(r, outcome, reason)
+	if outcome == Fetched {
+		c.teller.counters.Read.Add(1)
+	}
+	c.teller.settledAs(r, c.teller.inDetail(r, j.response()), outcome, reason)
 	c.ledger.Settle(uint8(outcome), reason)
 	return true
 }

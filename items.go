@@ -8,7 +8,9 @@ import (
 
 	"github.com/tegenaria/tegenaria/buffer"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
+	"github.com/tegenaria/tegenaria/selector"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -26,6 +28,8 @@ type mill struct {
 	pipelines  ItemPipelines
 	collect    func(ctx context.Context, item *ItemMeta) error // of Crawl, may be nil
 	typeChecks []*typecheck.Check
+	nils       atomic.Int64 // items without a value
+	sent       atomic.Bool  // there was an item
 }
 
 func newMill(c *crawl) *mill {
@@ -49,6 +53,21 @@ type itemTask struct {
 	started atomic.Bool   // it reached the pipelines
 	teller  *job          // stands for the job while the ErrorHandlers are told of the item; set between two calls
 	ended   bool          // how is in the counters; set between two calls
+	ctx     *Context      // of its ContextPipelines; nil: none was called
+}
+
+// context returns the Context that the item's ContextPipelines are given. Only the worker that runs them may ask.
+func (t *itemTask) context() *Context {
+	if t.ctx == nil {
+		j := &job{crawl: t.job.crawl, caller: t.job, rec: t.job.rec}
+		j.ofItem, j.call.Owner, j.call.Caller = true, j, &t.call
+		t.ctx = &Context{Request: t.job.request(), CtxId: t.came.CtxId, Ctx: &t.call.Life, job: j}
+		if resp := t.job.response(); resp != nil {
+			t.ctx.DownloadResult = &RequestResult{Response: resp}
+		}
+		j.ctx = t.ctx
+	}
+	return t.ctx
 }
 
 // MarkAsProcessed ends the item's way. An item that never reached the pipelines because the crawl gave up
@@ -69,9 +88,15 @@ func (m *mill) add(j *job, meta *ItemMeta) bool {
 		return false
 	}
 	c := m.crawl
+	if !m.sent.Load() {
+		m.sent.Store(true)
+	}
 	if meta == nil {
 		c.teller.handle(j, j.failure(StageParse, errNilItem, nil))
 		return true
+	}
+	if meta.Item == nil {
+		m.nils.Add(1)
 	}
 	// The parser may be abandoned from here on, and its job with it. The run waits for the entry: a job that is
 	// still open when the settler has closed is neither settled nor put back.
@@ -177,8 +202,11 @@ func (m *mill) process(t *itemTask) (stack []byte, err error) {
 			break
 		}
 		panicked, err := guard.Protect(func() error {
-			if p, ok := p.(contextPipeline); ok {
+			switch p := p.(type) {
+			case livedPipeline:
 				return p.processItem(&t.call.Life, item)
+			case ContextPipeline:
+				return p.ProcessItemContext(t.context(), item)
 			}
 			return p.ProcessItem(m.crawl.spider, item)
 		})
@@ -192,6 +220,9 @@ func (m *mill) process(t *itemTask) (stack []byte, err error) {
 		if m.crawl.cfg.failFast || errors.As(err, &drop) {
 			break
 		}
+	}
+	if len(errs) == 0 && m.crawl.cfg.fieldCounting == countItems && !t.call.GivenUp() {
+		_, _ = guard.Protect(func() error { t.job.tally().Item(item.Item, selector.TypeName); return nil })
 	}
 	return stack, errors.Join(errs...)
 }
@@ -225,7 +256,7 @@ func (m *mill) done(t *itemTask, err error, stack []byte) {
 	}
 	if reason, ok := asCloseSpider(err); ok {
 		c.teller.counters.Dropped.Add(1)
-		c.requestStop(reason, nil)
+		c.closeSpider(reason)
 		return
 	}
 	c.teller.counters.Failed.Add(1)
@@ -275,5 +306,8 @@ func (m *mill) warnOfTypes() {
 		if text := t.Warning(); text != "" {
 			m.crawl.teller.log.Warn(text)
 		}
+	}
+	if n := m.nils.Load(); n > 0 {
+		m.crawl.teller.log.Warnf("%s had no value (nil): look at what the parser sends", report.Count(n, "item"))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/fieldcount"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
@@ -26,40 +27,43 @@ type job struct {
 
 	claim  frontier.Claim[*job]   // its slot and its fetch worker
 	hold   fetch.Hold             // its share of Limits.BodiesInFlight
-	flown  bool                   // the cache knows that it is seen
 	call   guard.Call             // the user code it is in
 	before snapshot               // what it had when a piece of that began
-	leaked atomic.Bool            // code that was given up with an item of it may have its request
 	inbox  *inbox                 // receives the requests that its user code sends
 	quiet  inbox                  // the first of those that have no receiver at once
 	outs   atomic.Pointer[output] // those that have held references back; the newest first
 	attempt
 	fetching
 
-	open    atomic.Int32 // parts that are not done
-	died    *HandleError // it is given up because the process died with it too often
-	mu      sync.Mutex   // guards the fields below, and spooled
-	verdict              // on its request
+	fields  atomic.Pointer[fieldcount.Tally] // counts of fields of its items; nil: there are none
+	died    *HandleError                     // it is given up because the process died with it too often
+	ofItem  bool                             // it stands for the pipelines of an item, which have no place
+	leaked  atomic.Bool                      // code that was given up with an item of it may have its request
+	open    atomic.Int32                     // parts that are not done
+	mu      sync.Mutex                       // guards the fields below, and spooled
+	verdict                                  // on its request
 }
 
 // attempt is what an exchange keeps of a job's request.
 type attempt struct {
 	prepared   bool              // it has passed the middlewares
 	announced  bool              // RequestStarted was told of its download
+	flown      bool              // the cache knows that it is seen
 	copy       *Response         // of the robots.txt that it asks for, which the engine has asked for because of it; or nil
 	loan       *guard.Loan       // of its ResponseWriter; nil: it has none
 	started    time.Time         // when its download began, zero if it did not
 	downloader *downloaderModule // that answered
+	theirs     *asking           // for its download; nil: to be made
 }
 
 // verdict is what becomes of a request.
 type verdict struct {
 	outcome Outcome // 0: undecided, it goes back to the cache
+	sealed  bool    // it stays undecided: something of it was lost because the crawl ends
 	reason  string
 	status  int         // of its response
 	retry   *RetryError // it goes back to the cache, to run again
 	lost    error       // why an item of it could not be sent
-	sealed  bool        // it stays undecided: something of it was lost because the crawl ends
 }
 
 // snapshot is the part of a job that user code may replace, from before a piece of that began.
@@ -78,7 +82,17 @@ type fetching struct {
 
 // newJob makes the job of a record. Its request is decoded when it is fetched.
 func newJob(c *crawl, rec Record) *job {
-	j := &job{crawl: c, rec: rec, hold: fetch.Hold{Slot: rec.Slot}}
+	var j *job
+	if c.fetcher.layers.top != nil { // each download needs one, and this makes no garbage of its own
+		layered := new(struct {
+			job
+			asking
+		})
+		j, layered.job.theirs = &layered.job, &layered.asking
+	} else {
+		j = new(job)
+	}
+	j.crawl, j.rec, j.hold.Slot = c, rec, rec.Slot
 	j.claim.Slot, j.claim.Priority, j.claim.Crashes = rec.Slot, rec.Priority, rec.Crashes
 	j.call.Owner = j
 	j.open.Store(1)
@@ -95,10 +109,10 @@ func (j *job) begin(ctx *Context) {
 	}
 	ctx.Ctx, ctx.job = own, j
 	if ctx.CtxId == "" {
-		ctx.CtxId = identity.NewID().Text
+		ctx.CtxId = identity.NewID().String()
 	}
 	r := ctx.Request
-	r.Priority, r.Depth, r.Attempt = j.rec.Priority, j.rec.Depth, j.rec.Attempt
+	r.Priority, r.Depth, r.Attempt, r.parent = j.rec.Priority, j.rec.Depth, j.rec.Attempt, j.rec.parentPage()
 	j.ctx = ctx
 }
 
@@ -305,4 +319,13 @@ func discard(j *job) {
 		j.closeSpools()
 	}
 	j.call.Life.Cancel(context.Canceled)
+}
+
+// tally returns the counts of the job's fields, which reach those of the run when it has settled.
+func (j *job) tally() *fieldcount.Tally {
+	if known := j.fields.Load(); known != nil {
+		return known
+	}
+	j.fields.CompareAndSwap(nil, new(fieldcount.Tally))
+	return j.fields.Load()
 }

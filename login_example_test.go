@@ -9,8 +9,10 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"testing"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
 // session is a middleware that keeps cookies as a browser does: each goes to the site that set it.
@@ -45,16 +47,18 @@ func (s session) ProcessResponse(ctx *tegenaria.Context, req chan<- *tegenaria.C
 // members reads pages that are for members only.
 type members struct{ user, password string }
 
-// login is the parser of the page with the form: it sends the form, waits for the answer, and goes on from there.
+// login is the parser of the login page: it sends the form, waits for the response, and follows the first page for members.
 func (m members) login(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[string]) error {
-	r, err := page.Follow(page.CSS("form").Attr("action"), tegenaria.RequestWithForm(url.Values{
-		"user": {m.user}, "password": {m.password},
-		"token": {page.CSS("input[name=token]").Attr("value")}, // what the form hides goes along
-	}))
+	form, err := page.Form("form")
 	if err != nil {
 		return err
 	}
-	r.Method = tegenaria.POST
+	form.Set("user", m.user)
+	form.Set("password", m.password)
+	r, err := form.Request() // with the hidden fields; the error is also that of a wrong name above
+	if err != nil {
+		return err
+	}
 	answer, err := out.Fetch(r) // its redirects are followed
 	if err != nil {
 		return err
@@ -81,6 +85,23 @@ func Example_login() {
 		fmt.Println(title, err)
 	}
 	// Output: Hello, ada <nil>
+}
+
+// A refused login ends the crawl with an error, although no request is left: a program that looks at it ends with exit code 1.
+func TestRefusedLogin(t *testing.T) {
+	site := httptest.NewServer(http.HandlerFunc(membersOnly))
+	defer site.Close()
+	jar, _ := cookiejar.New(nil)
+	m := members{user: "ada", password: "wrong"}
+	spider := tegenaria.NewSpider("members", tegenaria.Handle(m.login), site.URL+"/login")
+	var got []error
+	for _, err := range tegenaria.Crawl[string](t.Context(), spider, tegenaria.EngineWithMiddlewares(session{jar})) {
+		got = append(got, err)
+	}
+	if len(got) != 1 {
+		t.Fatalf("the loop got %v", got)
+	}
+	enginetest.WantStopped(t, got[0], "the login was refused")
 }
 
 // membersOnly is a site whose login form hides a token that belongs to a cookie.

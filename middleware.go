@@ -5,15 +5,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
-// MiddlewaresInterface stands between the queue and the downloader. The smaller the priority
-// number, the nearer to the queue: requests pass the middlewares in ascending order, responses
-// in exact reverse; equal numbers keep the order of registration. All methods may be called
-// concurrently.
+// MiddlewaresInterface sees each request before the download and each response after it. Requests pass
+// the middlewares in ascending order of their priority numbers, responses in exactly the reverse order;
+// equal numbers keep the order of registration. All methods may be called concurrently.
+// [MiddlewareFuncs] makes a middleware from funcs.
 type MiddlewaresInterface interface {
 	GetPriority() int
 
@@ -29,26 +31,26 @@ type MiddlewaresInterface interface {
 	GetName() string
 }
 
-// ErrorMiddleware is an optional ability of middlewares: it sees each failure of a request before
-// the ErrorHandlers do, in the order of responses. It returns the error to go on with, which may be
-// [Retry]; nil ends the request as dropped, without a report.
+// ErrorMiddleware is an optional interface of middlewares: it is called for each failure of a request, before
+// the ErrorHandlers and in the order of responses. The error that it returns replaces the failure and may be
+// [Retry]; nil ends the request as dropped, and no handler is called.
 //
-// It also sees errors that steer the engine and are no failures: a [*RetryError], found by
-// errors.As, and [ErrIgnoreRequest], found by errors.Is. To leave these alone it returns them as they are.
+// It is also called for errors that steer the engine and are not failures: a [*RetryError], found by
+// errors.As, and [ErrIgnoreRequest], found by errors.Is. It should return these unchanged.
 type ErrorMiddleware interface {
 	ProcessError(ctx *Context, err error, req chan<- *Context) error
 }
 
-// RequestFilter is an optional ability of middlewares: it is asked for every request about to be
-// accepted (seeds, children, redirect targets, Fetch), before deduplication, so that a request
-// that it refuses is never queued. It may change the request, its Priority too. It must not block. Its error becomes the
-// request's outcome filtered, with the error's text (or that of [IgnoreRequest]) as reason; parent is nil for
-// seeds. It is called concurrently. With such a middleware each link costs the making of a request object.
+// RequestFilter is an optional interface of middlewares: it is called for every request that is about to be
+// accepted (seeds, children, redirect targets, Fetch), before deduplication, so a request that it refuses is never
+// queued. It may change the request, including its Priority. It must not block. An error ends the request as filtered,
+// with the error's text (or that of [IgnoreRequest]) as reason; parent is nil for seeds. It is called concurrently.
+// With such a middleware a request is allocated for each link, even for duplicates.
 type RequestFilter interface {
 	AcceptRequest(parent *Response, r *Request) error
 }
 
-// InternalMiddleware is an optional ability of middlewares. A middleware whose SeesInternal returns true also processes
+// InternalMiddleware is an optional interface of middlewares. A middleware whose SeesInternal returns true also processes
 // the engine's own requests, the ones for robots.txt. SeesInternal is called once for each run.
 //
 // A request for robots.txt passes ProcessRequest and ProcessResponse like any other, with these differences:
@@ -68,14 +70,14 @@ type InternalMiddleware interface {
 	SeesInternal() bool
 }
 
-// Opener is an optional ability of any registered part: Open is called before the first request of a
-// run, in order of registration. Its error ends the run before it has begun.
+// Opener is an optional interface of any registered part: Open is called before the first request of a
+// run, in order of registration. An error ends the run before the first request.
 type Opener interface {
 	Open(ctx context.Context, spider SpiderInterface) error
 }
 
-// Closer is an optional ability of any registered part: Close is called when the run is over, in
-// reverse order of opening, for every part whose Open succeeded. Its error is joined to Run's.
+// Closer is an optional interface of any registered part: Close is called when the run is over, in
+// reverse order of opening, for every part whose Open succeeded. Its error is joined to that of Run.
 type Closer interface {
 	Close(ctx context.Context, reason string) error
 }
@@ -131,4 +133,91 @@ func keepRequest(ctx *Context, asked *Request) {
 	if ctx.Request == nil {
 		ctx.Request = asked
 	}
+}
+
+// warnings are about middlewares and pipelines that are registered more than once: each of them works on every request or item, so
+// that it is done twice.
+func (cfg *config) warnings() (texts []string) {
+	for _, field := range cfg.undone {
+		texts = append(texts, field+" was set, and a later option of this name, which replaces it, leaves it out: give the option once, with all fields")
+	}
+	var twice repeated
+	for _, m := range cfg.middlewares {
+		name := ""
+		_, _ = guard.Protect(func() error { name = m.GetName(); return nil }) // a name that panics is none
+		twice.add(name, m)
+	}
+	if parts := twice.words(); len(parts) > 0 {
+		text := "middlewares of the same name are registered, and each of them works on every request: " + strings.Join(parts, ", ") +
+			"; leave one out, or give them different names (GetName)"
+		if len(parts) > 1 {
+			text += "; middleware.Standard() is wanted once"
+		}
+		texts = append(texts, text)
+	}
+	twice = repeated{}
+	for _, p := range cfg.pipelines {
+		twice.add("", p)
+	}
+	if parts := twice.words(); len(parts) > 0 {
+		texts = append(texts, fmt.Sprintf("the same pipeline is registered more than once, and gets every item as often: %s; leave one out", strings.Join(parts, ", ")))
+	}
+	return texts
+}
+
+// leftOut returns the fields of a struct of options that are set before and not after, by the name of the option.
+func leftOut(option string, before, after any) (fields []string) {
+	b, a := reflect.ValueOf(before), reflect.ValueOf(after)
+	for i := range b.NumField() {
+		if !b.Field(i).IsZero() && a.Field(i).IsZero() {
+			fields = append(fields, option+": "+b.Type().Field(i).Name)
+		}
+	}
+	return fields
+}
+
+// repeated finds parts that have one name, or are one.
+type repeated struct {
+	keys  []any // in the order of registration
+	types map[any][]string
+}
+
+// add adds a part. Parts without a name are told apart by what they are, if they can be compared.
+func (r *repeated) add(name string, part any) {
+	key := any(name)
+	if name == "" {
+		if !reflect.ValueOf(part).Comparable() {
+			return
+		}
+		key = part
+		if t := reflect.TypeOf(part); t.Kind() == reflect.Pointer && t.Elem().Size() == 0 { // such pointers may be equal or not
+			key = t
+		}
+	}
+	if r.types == nil {
+		r.types = make(map[any][]string)
+	}
+	if r.types[key] == nil {
+		r.keys = append(r.keys, key)
+	}
+	r.types[key] = append(r.types[key], fmt.Sprintf("%T", part))
+}
+
+// words names the parts that were added more than once, with their types.
+func (r *repeated) words() (parts []string) {
+	for _, key := range r.keys {
+		types := r.types[key]
+		if len(types) < 2 {
+			continue
+		}
+		text := strings.Join(types, " and ")
+		if all := slices.Compact(slices.Clone(types)); len(all) == 1 {
+			text = fmt.Sprintf("%s, %d times", all[0], len(types))
+		}
+		if name, ok := key.(string); ok {
+			text = fmt.Sprintf("%q (%s)", name, text)
+		}
+		parts = append(parts, text)
+	}
+	return parts
 }

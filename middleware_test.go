@@ -399,14 +399,16 @@ func (priorityFilter) AcceptRequest(_ *tegenaria.Response, r *tegenaria.Request)
 // A filter may change the order in which requests are asked.
 func TestFilterChangesPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/last", "/first", "/second"))
+		// While the first link is fetched the others come into the queue, in which the order is made.
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/slow", "/last", "/first", "/second"))
+		w.Page("http://a.test/slow", enginetest.After(time.Second, enginetest.Text("x")))
 		for _, ref := range []string{"last", "first", "second"} {
 			w.Page("http://a.test/"+ref, enginetest.Text("x"))
 		}
 		e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithMiddlewares(&priorityFilter{}),
 			tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1))
 		enginetest.MustRun(t, e)
-		want := []string{"http://a.test/", "http://a.test/first", "http://a.test/second", "http://a.test/last"}
+		want := []string{"http://a.test/", "http://a.test/slow", "http://a.test/first", "http://a.test/second", "http://a.test/last"}
 		if got := w.Urls(); !slices.Equal(got, want) {
 			t.Errorf("asked %q, want %q", got, want)
 		}

@@ -13,12 +13,13 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria/internal/httpx"
+	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// EngineOption sets up an engine under construction. Mistakes are collected and reported by Run, all
-// at once, before the first request.
+// EngineOption configures an engine under construction. All mistakes are collected, and Run reports them
+// together before the first request.
 type EngineOption func(e *SpiderEngine)
 
 // config is what options set; a run works on a copy of it.
@@ -34,22 +35,27 @@ type config struct {
 	domains                      []string
 	errorHandler                 func(spider SpiderInterface, err *HandleError)
 	events                       Events
-	logger                       *logrus.Logger
+	log                          report.Options
+	emptyOK                      bool // a run may get no page
+	signals                      bool // Run and Crawl obey them
 	grace                        time.Duration
 	limits                       Limits
 	client                       *http.Client
 	tls                          *tls.Config
 	secretHeaders                []string // beside those that isCredential knows
 	failFast                     bool
+	fieldCounting                fieldCounting
 	nilOptions                   []int // which options are nil, from 1
 	metaTypes                    map[string]reflect.Type
 	spiders                      []SpiderInterface
 	middlewares                  Middlewares
 	pipelines                    ItemPipelines
 	downloaders                  []namedDownloader
+	layers                       []func(next Downloader) Downloader
 	parsers                      []namedParser
 	collect                      func(ctx context.Context, item *ItemMeta) error // of Crawl
 	collected                    *typecheck.Check                                // of what that sees
+	undone                       []string                                        // fields of options that were set, and that a later option of the same name has left out
 }
 
 type namedDownloader struct {
@@ -67,8 +73,8 @@ func EngineWithSchedulerNum(schedulerNum uint) EngineOption {
 	return func(e *SpiderEngine) { e.config.parseWorkers = schedulerNum }
 }
 
-// EngineWithReadCacheNum sets how many workers read the cache at a time (default 1). More than one helps only if the cache is
-// slow to read. The cache in memory is not, and lets in one after the other.
+// EngineWithReadCacheNum sets how many workers read the cache at once (default 1). More than one helps only if the cache is
+// slow to read. The memory cache is fast and serves one reader at a time.
 func EngineWithReadCacheNum(cacheReadNum uint) EngineOption {
 	return func(e *SpiderEngine) { e.config.readers = cacheReadNum }
 }
@@ -83,60 +89,64 @@ func EngineWithItemConcurrency(n int) EngineOption {
 	return func(e *SpiderEngine) { e.config.itemConcurrency = n }
 }
 
-// EngineWithUniqueReq switches deduplication (default true). Without it every request is accepted.
+// EngineWithUniqueReq switches deduplication on or off (default true: on). With false every request is accepted.
 func EngineWithUniqueReq(uniqueReq bool) EngineOption {
 	return func(e *SpiderEngine) { e.config.filter = uniqueReq }
 }
 
-// EngineWithDownloader replaces the downloader that requests without RequestWithDownloader use.
+// EngineWithDownloader replaces the default downloader, which all requests without RequestWithDownloader use.
 func EngineWithDownloader(d Downloader) EngineOption {
 	return func(e *SpiderEngine) { e.config.downloader = d }
 }
 
-// EngineWithDupeFilter sets the filter that computes fingerprints. A [*RFPDupeFilter] hands its Bloom
-// parameters to the cache, which alone decides which keys were seen; the DoDupeFilter of any other type is asked
-// first, as a veto: a request that it takes for a duplicate by mistake is lost.
+// EngineWithDupeFilter sets the filter that computes fingerprints. The cache decides which fingerprints were seen; a
+// [*RFPDupeFilter] passes its Bloom parameters to the cache. The DoDupeFilter of any other type is called first and may
+// reject requests as duplicates: a request that it rejects by mistake is lost.
 func EngineWithDupeFilter(f RFPDupeFilterInterface) EngineOption {
 	return func(e *SpiderEngine) { e.config.dupeFilter = f }
 }
 
-// EngineWithCache sets the cache in which requests wait and that remembers them (default: memory, new for each
-// run). The program that opened the cache closes it.
+// EngineWithCache sets the store of the queue and of the keys that were seen (default: memory, new for each run). It is
+// not an HTTP cache: it stores no responses. The program that opened the cache closes it.
 func EngineWithCache(c CacheInterface) EngineOption {
 	return func(e *SpiderEngine) { e.config.cache = c }
 }
 
-// EngineWithPoliteness sets how hosts are treated.
+// EngineWithPoliteness sets delays, concurrency per host, robots.txt and the user agent. See [Politeness] for the defaults.
 func EngineWithPoliteness(p Politeness) EngineOption {
-	return func(e *SpiderEngine) { e.config.politeness = p }
+	return func(e *SpiderEngine) {
+		e.config.undone = append(e.config.undone, leftOut("EngineWithPoliteness", e.config.politeness, p)...)
+		e.config.politeness = p
+	}
 }
 
-// EngineWithAllowStatusCode names codes of 400 and over that reach the parsers of all requests.
+// EngineWithAllowStatusCode lets responses with these codes, of 400 and more, reach the parsers instead of failing.
 func EngineWithAllowStatusCode(codes []uint64) EngineOption {
 	return func(e *SpiderEngine) { e.config.allowStatus = slices.Clone(codes) }
 }
 
-// EngineWithAllowedDomains filters requests to other hosts as offsite, seeds too. A domain stands for
-// itself and its sub-domains; "host:port" for that port alone. No domains allow all.
+// EngineWithAllowedDomains filters requests to all other hosts as offsite, including seeds. A domain includes its
+// subdomains; "host:port" allows that port only. Without domains all hosts are allowed.
 func EngineWithAllowedDomains(domains ...string) EngineOption {
 	return func(e *SpiderEngine) { e.config.domains = slices.Clone(domains) }
 }
 
-// EngineWithErrorHandler sets a handler that sees each error before the spider's ErrorHandler. It may
+// EngineWithErrorHandler sets a handler that is called with each error, before the spider's ErrorHandler. It may
 // be called concurrently.
 func EngineWithErrorHandler(h func(spider SpiderInterface, err *HandleError)) EngineOption {
 	return func(e *SpiderEngine) { e.config.errorHandler = h }
 }
 
-// EngineWithEvents sets the funcs that are called when something happens.
+// EngineWithEvents adds funcs that are called when something happens, after those of earlier options. A panic in one does not keep
+// the others from being called.
 func EngineWithEvents(events Events) EngineOption {
-	return func(e *SpiderEngine) { e.config.events = events }
+	return func(e *SpiderEngine) { e.config.events = e.config.events.and(events) }
 }
 
-// EngineWithLogger sets the logger (default: warnings and errors to stderr). At debug level it says
-// what happens to each request.
+// EngineWithLogger sets the logger (default: info level and above, to stderr). Info level has the start, progress and result
+// of the crawl; debug level adds a line for each request. [EngineWithSlog] takes a logger of log/slog, [EngineWithQuiet] logs less.
 func EngineWithLogger(logger *logrus.Logger) EngineOption {
-	return func(e *SpiderEngine) { e.config.logger = logger }
+	return func(e *SpiderEngine) { e.config.log.Logrus = logger }
 }
 
 // EngineWithGrace sets how long a stopping crawl waits for work in hand (default 20 s).
@@ -146,37 +156,40 @@ func EngineWithGrace(d time.Duration) EngineOption {
 
 // EngineWithLimits bounds the crawl.
 func EngineWithLimits(l Limits) EngineOption {
-	return func(e *SpiderEngine) { e.config.limits = l }
+	return func(e *SpiderEngine) {
+		e.config.undone = append(e.config.undone, leftOut("EngineWithLimits", e.config.limits, l)...)
+		e.config.limits = l
+	}
 }
 
-// EngineWithHTTPClient makes the default downloader use this client as it is, with redirects off. Its
-// transport is not guarded against private addresses, and odd answers are handled as it does: its owner answers for both.
-// It is a mistake beside [EngineWithDownloader], which replaces the default downloader.
+// EngineWithHTTPClient makes the default downloader use this client; only its following of redirects is switched off. The
+// client's transport is responsible for refusing private addresses and malformed responses. Together with
+// [EngineWithDownloader], which replaces the default downloader, it is a mistake.
 func EngineWithHTTPClient(client *http.Client) EngineOption {
 	return func(e *SpiderEngine) { e.config.client = client }
 }
 
-// EngineWithTLSConfig sets how the default downloader makes TLS, to servers and to https proxies: roots of an authority
-// of your own, client certificates, oldest version (default, or nil: the system's roots, TLS 1.2 and newer, no client
-// certificate). The config is cloned. Its NextProtos are the protocols offered (nil: HTTP/2 and HTTP/1.1), so that
-// []string{"http/1.1"} switches HTTP/2 off; proxies are spoken to in HTTP/1.1. A ServerName in it is that of every
-// server.
+// EngineWithTLSConfig sets the TLS configuration of the default downloader, for servers and https proxies: your own root
+// certificates, client certificates, minimum version (default, or nil: the system's roots, TLS 1.2 and newer, no client
+// certificate). The config is cloned. Its NextProtos are the protocols offered (nil: HTTP/2 and HTTP/1.1), so
+// []string{"http/1.1"} switches HTTP/2 off; connections to proxies always use HTTP/1.1. A ServerName in it is used for
+// every server.
 //
-// It is a mistake beside [EngineWithHTTPClient] or [EngineWithDownloader]: those make TLS themselves.
+// Together with [EngineWithHTTPClient] or [EngineWithDownloader], which make their own TLS connections, it is a mistake.
 func EngineWithTLSConfig(config *tls.Config) EngineOption {
 	config = config.Clone()
 	return func(e *SpiderEngine) { e.config.tls = config }
 }
 
-// EngineWithSecretHeaders names headers of requests that stay at their origin: when a redirect leads to another scheme,
-// host or port they are left out, as Authorization, Cookie, X-Api-Key, X-Auth-Token, Api-Key and everything that begins
-// with Proxy- always are. Case does not matter. All other headers go along, as in net/http.
+// EngineWithSecretHeaders names request headers that are removed when a redirect leads to another scheme, host or port.
+// Authorization, Cookie, X-Api-Key, X-Auth-Token, Api-Key and all headers that begin with Proxy- are always removed. Case
+// does not matter. All other headers are sent to the redirect's target, as in net/http.
 func EngineWithSecretHeaders(names ...string) EngineOption {
 	return func(e *SpiderEngine) { e.config.secretHeaders = slices.Clone(names) }
 }
 
-// EngineWithFailFast says what an item's first pipeline error does (default true: it ends the item;
-// false: the remaining pipelines see it all the same, and their errors are joined).
+// EngineWithFailFast sets whether an item ends at its first pipeline error (default true). With false it still passes
+// the remaining pipelines, and their errors are joined.
 func EngineWithFailFast(failFast bool) EngineOption {
 	return func(e *SpiderEngine) { e.config.failFast = failFast }
 }
@@ -196,8 +209,8 @@ func EngineWithPipelines(pipelines ...PipelinesInterface) EngineOption {
 	return func(e *SpiderEngine) { e.RegisterPipelines(pipelines...) }
 }
 
-// EngineWithMetaType lets values of type T travel in Request.Meta through a durable cache, encoded as
-// JSON under this name. The name is stored: keep it.
+// EngineWithMetaType registers a type of values in Request.Meta with a durable cache, which stores them as JSON under
+// this name. Do not change the name while the job exists.
 func EngineWithMetaType[T any](name string) EngineOption {
 	return func(e *SpiderEngine) {
 		if e.config.metaTypes == nil {
@@ -228,33 +241,33 @@ const Version = "0.1.0"
 // Limits bound a crawl. The zero value of a field takes the default named with it; where that is "no
 // limit" a negative value is a mistake, elsewhere it means "no limit".
 type Limits struct {
-	Pages  int           // stop after this many responses (0: no limit)
-	Items  int           // stop after this many scraped items; those in hand still pass (0: no limit)
-	Errors int           // stop after this many errors (0: no limit)
-	Time   time.Duration // stop after this time (0: no limit)
-	Bytes  int64         // stop after this many bytes of bodies (0: no limit)
+	Pages  int           `json:"pages"`  // stop after this many responses (0: no limit)
+	Items  int           `json:"items"`  // stop after this many scraped items; items in hand still pass (0: no limit)
+	Errors int           `json:"errors"` // stop after this many errors (0: no limit)
+	Time   time.Duration `json:"time"`   // stop after this time (0: no limit)
+	Bytes  int64         `json:"bytes"`  // stop after this many bytes of bodies (0: no limit)
 
-	Depth     int           // requests deeper than this are filtered (0: no limit; OnlySeeds: depth 0 alone)
-	Attempts  int           // how often a request is tried in all, also by an ErrorHandler (0: 10)
-	Pending   int           // StartRequest waits while this many requests wait (0: 100,000)
-	URLLength int           // longer URLs are filtered, in bytes (0: 16,384)
-	Callback  time.Duration // a callback, or Write of a ResponseWriter, that runs longer, not counting what the engine makes it wait, is abandoned (0: never)
+	Depth     int           `json:"depth"`      // requests deeper than this are filtered (0: no limit; OnlySeeds: only seeds)
+	Attempts  int           `json:"attempts"`   // how often a request is tried in all, retries of an ErrorHandler included (0: 10)
+	Pending   int           `json:"pending"`    // StartRequest waits while this many requests wait (0: 100,000)
+	URLLength int           `json:"url_length"` // longer URLs are filtered, in bytes (0: 16,384)
+	Callback  time.Duration `json:"callback"`   // a callback, or Write of a ResponseWriter, that runs longer is abandoned; waiting for the engine does not count (0: never)
 
-	Body           int64 // largest body in memory, in bytes (0: 32 MiB)
-	Spool          int64 // largest body of RequestWithSpool, in bytes (0: 1 GiB)
-	Nodes          int   // largest tree of a page, in nodes, but never more than html.DefaultNodes (0: 1,000,000)
-	Attributes     int   // largest number of attributes of a page (0: 1,000,000)
-	BodiesInFlight int64 // sum of bodies and of what is made of them (trees, texts, links), between download and settling, and of what decoders keep above 4 MiB each; headers of more than 64 KiB count too; those of Fetch count, but do not wait (0: 64 MiB)
-	QueueBytes     int64 // memory for waiting requests of a memory cache (0: 1 GiB); one host has no more than half once 7/8 are taken
+	Body           int64 `json:"body"`             // largest body in memory, in bytes (0: 32 MiB)
+	Spool          int64 `json:"spool"`            // largest body of RequestWithSpool, in bytes (0: 1 GiB)
+	Nodes          int   `json:"nodes"`            // largest tree of a page, in nodes, but never more than html.DefaultNodes (0: 1,000,000)
+	Attributes     int   `json:"attributes"`       // largest number of attributes of a page (0: 1,000,000)
+	BodiesInFlight int64 `json:"bodies_in_flight"` // bytes of all bodies in memory and of the data derived from them (trees, texts, links), from the download until the request is settled; headers above 64 KiB and memory of decoders above 4 MiB count too; bodies of Fetch count, but do not wait (0: 64 MiB)
+	QueueBytes     int64 `json:"queue_bytes"`      // memory for waiting requests of a memory cache (0: 1 GiB); when it is 7/8 full, one host may hold at most half of it
 
-	Ratio        int64         // how many times larger decoding may make a body, above its first MiB (0: 1,000)
-	Header       int64         // size of a response's header, in bytes (0: 1 MiB)
-	HeaderFields int           // number of its fields (0: 1,000)
-	Connect      time.Duration // to connect to one address (0: 30 s)
-	Handshake    time.Duration // of TLS (0: 30 s)
-	FirstByte    time.Duration // from the request, its body included, to the header of the response (0: as long as the request's timeout)
-	Idle         time.Duration // without another byte of a body (0: as long as the request's timeout)
-	MinRate      int64         // bytes of a body per second, after its first 10 s (0: any)
+	Ratio        int64         `json:"ratio"`         // how many times larger decoding may make a body, above its first MiB (0: 1,000)
+	Header       int64         `json:"header"`        // size of a response's header, in bytes (0: 1 MiB)
+	HeaderFields int           `json:"header_fields"` // number of its fields (0: 1,000)
+	Connect      time.Duration `json:"connect"`       // to connect to one address (0: 30 s)
+	Handshake    time.Duration `json:"handshake"`     // of TLS (0: 30 s)
+	FirstByte    time.Duration `json:"first_byte"`    // from the end of the request to the header of the response (0: as long as the request's timeout)
+	Idle         time.Duration `json:"idle"`          // the longest pause between two bytes of a body (0: as long as the request's timeout)
+	MinRate      int64         `json:"min_rate"`      // bytes of a body per second, after its first 10 s (0: any)
 }
 
 // OnlySeeds as Limits.Depth filters everything but seeds.

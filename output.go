@@ -11,14 +11,14 @@ import (
 	"github.com/tegenaria/tegenaria/links"
 )
 
-// Output sends for a handler made by [Handle]: items of one type, and requests. Its methods may
-// be called concurrently until the handler returns; after that they return [ErrOutputClosed].
+// Output sends the items, all of type T, and the requests of a func given to [Handle]. Its methods may
+// be called concurrently until the func returns; after that they return [ErrOutputClosed].
 //
-// Requests and references are accepted in the order in which they were sent. References may be held back for
-// a moment to be accepted together: until the handler returns, sends a request or calls Fetch, or until the
+// Requests are accepted in the order in which they were sent. The links given to Follow may be held back for
+// a moment and accepted together: until the func returns, sends a request or calls Fetch, or until the
 // engine has nothing else to download.
 //
-// In a unit test, outside a run, an Output writes to the two channels that the Parser was given.
+// In a unit test, outside a run, an Output writes to the two channels that the Parser was called with.
 type Output[T any] struct{ output }
 
 // output is the part of an Output that does not depend on its type.
@@ -37,17 +37,18 @@ type output struct {
 	older   *output    // that the job knows
 }
 
-// Handle makes a Parser of a func that sees the response and sends by an Output. ctx is the request's
-// context, r.Context(). Items and requests go to the engine directly, without a channel; references that
-// are known already cost neither a request nor a string. A nil h gives a nil Parser.
+// Handle makes a [Parser] from a func that reads a response and sends items and requests with an [Output]. T is the type of
+// its items. ctx is the request's context, r.Context(). If h returns an error, the request fails, unless the error
+// is one of those that steer the engine, such as [Retry] or [CloseSpider]. h is called concurrently for several pages.
+// Links that were seen before are recognised before a request is allocated for them. Handle of a nil h is a nil Parser.
 func Handle[T any](h func(ctx context.Context, r *Response, out *Output[T]) error) Parser {
 	if h == nil {
 		return nil // a mistake like any nil parser
 	}
-	return handled(func(c *Context, item chan<- *ItemMeta, req chan<- *Context) error {
+	return handled(&madeOf{funcname.Of(h)}, func(c *Context, item chan<- *ItemMeta, req chan<- *Context) error {
 		resp := c.Response()
 		if resp == nil {
-			return errors.New("tegenaria: Handle: the Context has no response")
+			return errNoResponse
 		}
 		out := &Output[T]{output{ctx: c, item: item, req: req}}
 		defer out.close()
@@ -55,32 +56,59 @@ func Handle[T any](h func(ctx context.Context, r *Response, out *Output[T]) erro
 	})
 }
 
-// handled marks a parser as one that needs no channels: all parsers that it returns share their code.
+var errNoResponse = errors.New("tegenaria: Handle: the Context has no response")
+
+// handled marks a parser as one that needs no channels: all parsers that it returns share their code. Called without a Context they
+// return made.
 //
 //go:noinline
-func handled(p Parser) Parser {
+func handled(made *madeOf, p Parser) Parser {
 	return func(resp *Context, item chan<- *ItemMeta, req chan<- *Context) error {
+		if resp == nil {
+			return made
+		}
 		return p(resp, item, req)
 	}
 }
 
-var anyHandled = funcname.Of(handled(nil))
+var anyHandled = funcname.Of(handled(nil, nil))
 
 func isHandled(p Parser) bool { return funcname.SameCode(funcname.Of(p), anyHandled) }
 
-// Item sends an item on to the pipelines. It waits while they are busy.
+// madeOf is how a parser made by Handle says which func it was made of.
+type madeOf struct{ h funcname.Func }
+
+// Error is the error of a parser that is called without a Context.
+func (m *madeOf) Error() string { return errNoResponse.Error() }
+
+// insideOf returns the func that a parser was made of by Handle; false for other parsers.
+func insideOf(p Parser) (h funcname.Func, ok bool) {
+	if p == nil || !isHandled(p) {
+		return h, false
+	}
+	made, ok := p(nil, nil, nil).(*madeOf)
+	if !ok {
+		return h, false
+	}
+	return made.h, true
+}
+
+// Item sends an item to the pipelines. It blocks while they are busy. It returns [ErrOutputClosed] if the crawl is over:
+// return that error.
 func (o *Output[T]) Item(v T) error {
 	return o.send(func() bool { return o.sendItem(&ItemMeta{CtxId: o.ctx.CtxId, Item: v}) })
 }
 
-// Request sends a request, a child of this page.
+// Request sends a request; its depth is that of this page plus one. It returns [ErrOutputClosed] if the crawl is over. If
+// the request is invalid, the request fails; Request itself returns nil.
 func (o *Output[T]) Request(r *Request) error {
 	return o.send(func() bool { return o.sendRequest(r) })
 }
 
-// Follow sends a GET request of a reference found in the page, resolved against the document's base as
-// browsers do, without its fragment. A reference that cannot be followed (empty, malformed, of another
-// scheme) settles as filtered, and is no error here.
+// Follow sends a request for a link found in the page. The link is resolved as browsers do, with the page's <base>, and
+// its fragment is removed. The method is GET, or POST if the options give the request a body and no method. A link that
+// cannot be followed (empty, malformed, neither http nor https) is counted as filtered, and Follow returns nil: to send another
+// body to the page's own URL, name that URL. It returns [ErrOutputClosed] if the crawl is over.
 func (o *Output[T]) Follow(ref string, opts ...RequestOption) error {
 	if len(opts) == 0 && o.plain() {
 		if !o.holdRef(ref) {
@@ -91,12 +119,13 @@ func (o *Output[T]) Follow(ref string, opts ...RequestOption) error {
 	return o.send(func() bool { return o.follow(ref, opts) })
 }
 
-// FollowLinks sends a GET request for each link of the page that the options accept. See package links.
+// FollowLinks sends a GET request for each link of the page that satisfies the options; without options, for all links
+// that a reader can click on. See package links.
 func (o *Output[T]) FollowLinks(opts ...links.Option) error {
 	return o.send(func() bool { return o.followLinks(opts) })
 }
 
-// Fetch is [Context.Fetch] for this page.
+// Fetch sends a request, waits for its response, and returns it. It is [Context.Fetch] for this page.
 func (o *Output[T]) Fetch(r *Request) (*Response, error) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
@@ -174,6 +203,7 @@ func (o *output) follow(ref string, opts []RequestOption) bool {
 		o.refuse(ref, err)
 		return true
 	}
+	r.Url, _ = urlx.CutFragment(r.Url)
 	if scheme := urlx.Scheme(r.Url); scheme != "http" && scheme != "https" {
 		o.refuse(ref, errScheme)
 		return true

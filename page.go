@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
@@ -21,6 +20,7 @@ type reader struct {
 	crawl   *crawl
 	parsers *parserTable
 	bounds  page.Bounds // of what is made of a page
+	queries *page.Queries
 	places  *frontier.Parsers
 	lane    *frontier.Lane[*job] // those that wait for a call of Fetch
 }
@@ -28,7 +28,7 @@ type reader struct {
 func newReader(c *crawl, parsers *parserTable) *reader {
 	return &reader{
 		crawl: c, parsers: parsers, bounds: page.NewBounds(c.limits.Nodes, c.limits.Attributes, c.limits.Body, c.limits.BodiesInFlight),
-		places: frontier.NewParsers(int(c.cfg.parseWorkers), c.cfg.concurrency), lane: frontier.NewLane[*job](c.ledger, maxNesting),
+		queries: page.NewQueries(), places: frontier.NewParsers(int(c.cfg.parseWorkers), c.cfg.concurrency), lane: frontier.NewLane[*job](c.ledger, maxNesting),
 	}
 }
 
@@ -128,11 +128,14 @@ func (rd *reader) runParser(j *job) {
 		c.teller.fail(j, j.failure(StageParse, err, nil))
 		return
 	}
+	c.teller.counters.Read.Add(1)
+	c.teller.leadsOn(j)
 	items, closeItems := rd.itemsOf(j, parser)
 	var requests chan<- *Context
 	if items != nil {
 		requests = j.requests()
 	}
+	url := j.ctx.Request.Url // an ErrorHandler of its items may change it
 	stack, err := rd.callParser(j, parser, items, requests, closeItems)
 	if j.call.GivenUp() {
 		return
@@ -147,6 +150,7 @@ func (rd *reader) runParser(j *job) {
 		rd.parserFailed(j, j.failure(StageParse, err, stack))
 		j.closeRequests()
 	default:
+		c.teller.counters.ParsedPage(url)
 		j.decide(Fetched, "")
 	}
 }
@@ -175,7 +179,7 @@ func (rd *reader) lendToWait(j *job) bool {
 func (rd *reader) parserFailed(j *job, herr *HandleError) {
 	c := rd.crawl
 	if reason, ok := asCloseSpider(herr.Err); ok {
-		c.requestStop(reason, nil)
+		c.closeSpider(reason)
 		j.decide(Fetched, "")
 		return
 	}
@@ -214,7 +218,7 @@ func (rd *reader) itemsOf(j *job, parser Parser) (chan<- *ItemMeta, func()) {
 	}()
 	return items, func() {
 		if sendFence(items, itemFence) {
-			c.acceptor.closedByUser(emission{parent: j})
+			emission{parent: j}.closedByUser(c.teller)
 		}
 		<-done
 	}
@@ -222,65 +226,6 @@ func (rd *reader) itemsOf(j *job, parser Parser) (chan<- *ItemMeta, func()) {
 
 // itemFence follows the last item of a parser.
 var itemFence = new(ItemMeta)
-
-// egress is the gate that a request has to pass beside its slot: the address that it reaches, or the proxy that it
-// goes through.
-type egress struct {
-	name  string // "": none
-	limit int
-	stays bool // other requests of the slot will want the same
-}
-
-// egressOf finds the gate of a job's request. An address is looked up, which the download would do next.
-func (f *fetcher) egressOf(j *job) egress {
-	p, r := &f.crawl.cfg.politeness, j.ctx.Request
-	switch {
-	case r.Proxy != nil:
-		return egress{"proxy " + proxyHost(r.Proxy), p.PerProxy, false}
-	case p.PerIP == 0 || f.http == nil || r.downloader != "":
-		return egress{}
-	}
-	ctx, cancel := context.WithTimeout(j.ctx, r.timeoutOrDefault())
-	defer cancel()
-	if addr, ok := f.http.client.FirstAddr(ctx, r.Url); ok {
-		return egress{"address " + addr.String(), p.PerIP, true}
-	}
-	return egress{} // the download will report the error
-}
-
-// proxyHost names a proxy without its credentials.
-func proxyHost(p *Proxy) string {
-	if u, err := url.Parse(p.ProxyUrl); err == nil && u.Host != "" {
-		return u.Host
-	}
-	return "unknown"
-}
-
-// enterGate lets a job pass its gate. It returns false if the gate is closed; then the job keeps its slot and worker, and
-// has to stand in line again.
-func (f *fetcher) enterGate(j *job) bool {
-	if !f.gated || !f.crawl.frontier.HasSlot(j) {
-		return true
-	}
-	e := f.egressOf(j)
-	return f.crawl.frontier.Enter(j, e.name, e.limit, e.stays)
-}
-
-// putBack puts a job of the queue that may not start yet into its slot's queue, without its worker. It comes
-// again when slot and gate are open, and must not be touched any more.
-func (f *fetcher) putBack(j *job) {
-	j.open.Add(1)
-	f.crawl.pauseFlight(j)
-	if !f.crawl.frontier.PutBack(j) {
-		j.done()
-	}
-}
-
-// waitGate is putBack for an inline request: it returns when it has its slot and a worker again.
-func (f *fetcher) waitGate(j *job) error {
-	defer f.crawl.reader.inLine(j)()
-	return f.crawl.frontier.WaitAgain(j.ctx, j)
-}
 
 // answerOf reads from the result of a download what its slot has to know.
 func answerOf(ctx *Context, herr *HandleError) (a frontier.Answer) {

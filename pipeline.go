@@ -2,16 +2,15 @@ package tegenaria
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"reflect"
 	"slices"
 
-	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/commit"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
 )
 
-// ItemInterface is what a parser extracts: any value.
+// ItemInterface is the type of items: any value that a parser extracts.
 type ItemInterface interface{}
 
 // ItemMeta is an item on its way through the pipelines. CtxId is that of the Context it came from.
@@ -20,27 +19,39 @@ type ItemMeta struct {
 	Item  ItemInterface
 }
 
-// NewItem makes an item of a value found in ctx's response.
+// NewItem makes an item from a value found in ctx's response.
 func NewItem(ctx *Context, item ItemInterface) *ItemMeta {
 	return &ItemMeta{CtxId: ctx.CtxId, Item: item}
 }
 
-// PipelinesInterface processes items. Each item passes the pipelines by ascending priority number,
-// in one worker; different items pass concurrently. A pipeline may replace item.Item. Its error ends
-// the item ([DropItem]: as dropped; anything else: as failed, seen by the ErrorHandlers), unless
-// EngineWithFailFast(false) lets the remaining pipelines see it all the same.
+// PipelinesInterface processes items. Each item passes the pipelines in ascending order of their priority numbers,
+// in one goroutine; different items pass concurrently. A pipeline may replace item.Item. An error ends
+// the item: [DropItem] as dropped; any other error as failed, and the ErrorHandlers are called. With
+// EngineWithFailFast(false) a failed item still passes the remaining pipelines.
+//
+// A pipeline may have a method Mistake() error: what it returns is reported when the engine is wired, with all other mistakes, and ends
+// the run before its first request.
 type PipelinesInterface interface {
 	GetPriority() int
 	ProcessItem(spider SpiderInterface, item *ItemMeta) error
 }
 
-// Committer is an optional ability of any registered part that keeps items or state, and the way to
-// exactly-once output. A pipeline that is a Committer runs after all others.
+// ContextPipeline is an optional interface of pipelines: its ProcessItemContext is called instead of ProcessItem. ctx stands for
+// the page that the item was found on. Its Request and Response are those of the page and must not be changed. Its Fetch works as
+// in the parser of the page: the page is settled after the fetch. ctx is cancelled when the item leaves the pipelines, when
+// Limits.Callback is over (the time that Fetch takes does not count), when the item is abandoned, or when the crawl is cancelled.
+type ContextPipeline interface {
+	PipelinesInterface
+	ProcessItemContext(ctx *Context, item *ItemMeta) error
+}
+
+// Committer is an optional interface of any registered part that stores items or state, and makes
+// exactly-once output possible. A pipeline that is a Committer runs after all others.
 //
-// ProcessItem stages what belongs to item.CtxId. When a request's items have left the last
-// pipeline, Prepare is called with the CtxIds of a whole batch of requests, and of what they fetched
-// inline; then the cache stores that they are settled, together with the checkpoint. After a crash
-// Restore is given the newest checkpoint that was stored, and has to forget all that came after it.
+// ProcessItem only collects an item under item.CtxId. When the items of a batch of requests have left the last
+// pipeline, Prepare is called with the CtxIds of these requests and of their inline requests; then the cache
+// stores in one step that the requests are settled, and the checkpoint. After a crash Restore gets the newest
+// checkpoint that was stored, and must undo all later changes.
 type Committer interface {
 	// CommitKey names the committer within the job: unique and stable.
 	CommitKey() string
@@ -49,96 +60,49 @@ type Committer interface {
 	// [Resumable] reports whether ctx is that of a run that can be resumed.
 	Restore(ctx context.Context, checkpoint []byte) error
 	// Prepare makes durable what these ids staged, and returns the checkpoint to store. Its error ends
-	// the run. Calls do not overlap.
+	// the run. Calls of one committer do not overlap; those of several run at the same time.
 	Prepare(ctx context.Context, ids []string) (checkpoint []byte, err error)
 	// Discard forgets what id staged: that attempt will run again.
 	Discard(id string)
 }
 
-// Resumable reports whether the run can be resumed after a crash to which a context belongs: that of Restore of a [Committer],
-// say. A run with a memory cache cannot: it asks for no checkpoint, and a Committer may leave out what makes one sure, such as
-// waiting for the disk after each batch. It is true for a context that is not of a run.
-func Resumable(ctx context.Context) bool { return ctx.Value(forgetsKey{}) == nil }
+// Resumable reports whether the run that a context belongs to can be resumed after a crash. ctx is that of a [Committer]'s
+// Restore, for example. A run with a memory cache cannot be resumed: it asks for no checkpoint, so a Committer need not
+// wait for the disk after each batch. For a context that does not belong to a run it returns true.
+func Resumable(ctx context.Context) bool { return commit.Resumable(ctx) }
 
-// forgetsKey marks the context of a run that cannot be resumed.
-type forgetsKey struct{}
+// SpiderName returns the name of the spider that is running. ctx is the context of a run, such as the one that Restore of a
+// [Committer] is given. For any other context it returns "".
+func SpiderName(ctx context.Context) string { return commit.SpiderName(ctx) }
 
-// committers are those of a run.
-type committers []Committer
+// Complete reports whether the job has finished. ctx is the context that Close of a [Closer] was given: if the job has finished, no
+// further run will continue it, so state that was kept for the next run can be closed for good. For any other context it returns
+// true.
+func Complete(ctx context.Context) bool { return commit.Complete(ctx) }
 
-// mistakes refuses committers that cannot be told apart.
-func (cs committers) mistakes() error {
-	seen := make(map[string]bool)
-	var errs []error
-	for _, committer := range cs {
-		key := committer.CommitKey()
-		if key == "" || key == loopbackCheckpoint || seen[key] {
-			errs = append(errs, fmt.Errorf("CommitKey %q is empty or taken; each Committer needs its own", key))
-		}
-		seen[key] = true
+// finished stores that the job is complete, and for what reason. Until closed is called a run of it closes its committers once more.
+func (s *settler) finished(reason string) error {
+	s.complete = true
+	if !s.durable {
+		return nil
 	}
-	return errors.Join(errs...)
+	batch := Batch{Counters: s.counters(), Finished: reason}
+	if len(s.crawl.committers) > 0 {
+		batch.Checkpoints = map[string][]byte{closingCheckpoint: []byte("open")}
+	}
+	return s.cache.Settle(s.crawl.storing, batch)
 }
 
-// restore gives the committers their checkpoints, each by a call of opening. One that has none prepares a first one, which
-// must be stored before anything is staged.
-func (cs committers) restore(ctx context.Context, state State, opening func(what string, code func() error) error) (first map[string][]byte, err error) {
-	if !state.Durable {
-		ctx = context.WithValue(ctx, forgetsKey{}, true)
+// closed stores that the committers of a complete job are closed.
+func (s *settler) closed() error {
+	if !s.durable {
+		return nil
 	}
-	first = make(map[string][]byte)
-	for _, committer := range cs {
-		key := committer.CommitKey()
-		checkpoint, stored := state.Checkpoints[key]
-		if !stored {
-			checkpoint = nil
-		}
-		var prepared []byte // belongs to the committer until it has returned
-		err := opening(fmt.Sprintf("committer %s: restore", key), func() (err error) {
-			if err := committer.Restore(ctx, checkpoint); err != nil || stored {
-				return err
-			}
-			prepared, err = committer.Prepare(ctx, nil)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		if !stored {
-			first[key] = prepared
-		}
-	}
-	return first, nil
+	return s.cache.Settle(s.crawl.storing, Batch{Checkpoints: map[string][]byte{closingCheckpoint: nil}})
 }
 
-// discard has every committer forget the items of requests with these CtxIds.
-func (cs committers) discard(ids []string) error {
-	for _, id := range ids {
-		for _, committer := range cs {
-			if _, err := guard.Protect(func() error { committer.Discard(id); return nil }); err != nil {
-				return fmt.Errorf("committer %s: discard: %w", committer.CommitKey(), err)
-			}
-		}
-	}
-	return nil
-}
-
-// checkpoints has every committer make the items of requests with these CtxIds durable.
-func (cs committers) checkpoints(ctx context.Context, ids []string) (map[string][]byte, error) {
-	checkpoints := make(map[string][]byte, len(cs))
-	for _, committer := range cs {
-		var checkpoint []byte
-		_, err := guard.Protect(func() (err error) {
-			checkpoint, err = committer.Prepare(ctx, ids)
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("committer %s: prepare: %w", committer.CommitKey(), err)
-		}
-		checkpoints[committer.CommitKey()] = checkpoint
-	}
-	return checkpoints, nil
-}
+// closingCheckpoint is the key under which a durable job that is complete notes that its committers are not closed yet.
+const closingCheckpoint = "tegenaria/closing"
 
 // ItemPipelines is a list of pipelines by ascending priority number.
 type ItemPipelines []PipelinesInterface
@@ -151,6 +115,12 @@ func (p ItemPipelines) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
 
 // Less is part of sort.Interface.
 func (p ItemPipelines) Less(i, j int) bool { return p[i].GetPriority() < p[j].GetPriority() }
+
+// EngineWithoutPipelines leaves out the pipelines that were registered before it, without opening or closing them. It is for
+// programs that look at a few pages with the options of a crawl, and must not write to its outputs.
+func EngineWithoutPipelines() EngineOption {
+	return func(e *SpiderEngine) { e.config.pipelines = nil }
+}
 
 // forRun returns the pipelines of one run, sorted, and the checks of the types of their items.
 func (p ItemPipelines) forRun() (ItemPipelines, []*typecheck.Check) {
@@ -192,15 +162,15 @@ type pipelineFunc[T any] struct {
 }
 
 var (
-	_ typedPipeline   = (*pipelineFunc[any])(nil)
-	_ contextPipeline = (*pipelineFunc[any])(nil)
-	_ mistaken        = (*pipelineFunc[any])(nil)
+	_ typedPipeline = (*pipelineFunc[any])(nil)
+	_ livedPipeline = (*pipelineFunc[any])(nil)
+	_ mistaken      = (*pipelineFunc[any])(nil)
 )
 
-// PipelineFunc makes a pipeline of a func that takes and returns items of one type: what f
-// returns goes on to the next pipeline. Items of other types pass unchanged; the log warns of a run in which
-// all items were of other types. ctx ends when the item leaves the pipelines, Limits.Callback is over, the
-// item is given up or the crawl is cancelled. A nil f is a mistake that Run reports.
+// PipelineFunc makes a pipeline from a func that takes and returns items of one type: the result of f
+// goes on to the next pipeline. Items of other types pass unchanged; the log has a warning if all items of a run
+// were of other types. ctx is cancelled when the item has left the pipelines, Limits.Callback is over, or
+// the crawl is cancelled. f is called concurrently. A nil f is a mistake that Run reports.
 func PipelineFunc[T any](priority int, f func(ctx context.Context, item T) (T, error)) PipelinesInterface {
 	return &pipelineFunc[T]{priority: priority, f: f}
 }
@@ -223,8 +193,8 @@ func (p *pipelineFunc[T]) ProcessItem(_ SpiderInterface, item *ItemMeta) error {
 	return p.processItem(context.Background(), item)
 }
 
-// contextPipeline is how the engine hands its context to a PipelineFunc.
-type contextPipeline interface {
+// livedPipeline is how the engine hands the life of an item to a PipelineFunc.
+type livedPipeline interface {
 	processItem(ctx context.Context, item *ItemMeta) error
 }
 
@@ -248,4 +218,19 @@ func (p *pipelineFunc[T]) processItem(ctx context.Context, item *ItemMeta) error
 type typedPipeline interface {
 	// forRun returns a copy for one run.
 	forRun() (PipelinesInterface, *typecheck.Check)
+}
+
+// partName names a registered part, or the cache, in messages.
+func partName(part any) string {
+	switch part.(type) {
+	case CacheInterface:
+		return fmt.Sprintf("the queue %T", part)
+	case PipelinesInterface:
+		return fmt.Sprintf("the output %T", part)
+	case MiddlewaresInterface:
+		return fmt.Sprintf("the middleware %T", part)
+	case Downloader:
+		return fmt.Sprintf("the downloader %T", part)
+	}
+	return fmt.Sprintf("%T", part)
 }

@@ -15,6 +15,9 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"net/http"
+	"sync"
+
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
@@ -167,7 +170,7 @@ func TestFailingCommitter(t *testing.T) {
 	e := enginetest.NewEngine(onePage(), emitting("x"), tegenaria.EngineWithPipelines(c))
 	err := enginetest.Run(t, e)
 	var failed *tegenaria.RunError
-	if !errors.As(err, &failed) || failed.Op != "store" || !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "staging") {
+	if !errors.As(err, &failed) || failed.Op != "store" || !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "failingCommitter") {
 		t.Errorf("Run returned %v, want a *RunError of store that names the committer", err)
 	}
 	if s := e.Stats(); s.Settled != 0 || s.Pending != 1 {
@@ -419,4 +422,189 @@ func TestTrapItemErrorAsksForNewRequestLate(t *testing.T) {
 			})
 		})
 	}
+}
+
+// images is a pipeline that fetches a file for each item.
+type images struct {
+	mu     sync.Mutex
+	got    map[string]string // file → text
+	failed []error
+	began  chan struct{} // receives when a Fetch begins
+	onPage map[string]string
+}
+
+func (p *images) GetPriority() int { return 0 }
+
+func (p *images) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) error {
+	return errors.New("ProcessItem was called")
+}
+
+func (p *images) ProcessItemContext(ctx *tegenaria.Context, item *tegenaria.ItemMeta) error {
+	url := item.Item.(string)
+	select {
+	case p.began <- struct{}{}:
+	default:
+	}
+	resp, err := ctx.Fetch(tegenaria.NewRequest(url, "GET", nil))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.failed = append(p.failed, err)
+		return err
+	}
+	p.got[url] = resp.String()
+	p.onPage[url] = ctx.Response().URL
+	return nil
+}
+
+// slowSite answers all after a second.
+type slowSite struct {
+	mu    sync.Mutex
+	asked map[string]int
+}
+
+func (s *slowSite) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+	s.mu.Lock()
+	s.asked[ctx.Request.Url]++
+	s.mu.Unlock()
+	select {
+	case <-time.After(time.Second):
+		ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, http.StatusOK, nil, []byte("of "+ctx.Request.Url))}
+	case <-ctx.Done():
+		ctx.DownloadResult = &tegenaria.RequestResult{Error: tegenaria.NewError(ctx.CtxId, ctx.Err())}
+	}
+	result <- ctx
+}
+
+func (s *slowSite) CheckStatus(status uint64, _ []uint64) bool { return status < 400 }
+
+// Pipelines that fetch come to their end while every item worker is in Fetch and every other worker is busy, also while the crawl stops.
+func TestFetchingPipelines(t *testing.T) {
+	for _, stops := range []bool{false, true} {
+		t.Run(fmt.Sprint("stops: ", stops), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				site := &slowSite{asked: make(map[string]int)}
+				files := &images{got: make(map[string]string), onPage: make(map[string]string), began: make(chan struct{}, 1)}
+				parse := func(ctx *tegenaria.Context, items chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+					url := ctx.Request.Url
+					for i := range 8 {
+						items <- tegenaria.NewItem(ctx, fmt.Sprint(url, "/file/", i))
+					}
+					for i := range 4 {
+						if ctx.Request.Depth < 3 {
+							req <- tegenaria.NewContext(tegenaria.NewRequest(fmt.Sprint(url, "/", i), "GET", nil))
+						}
+					}
+					return nil
+				}
+				engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithDownloader(site), tegenaria.EngineWithConcurrency(2), tegenaria.EngineWithItemConcurrency(3),
+					tegenaria.EngineWithSchedulerNum(2), tegenaria.EngineWithPipelines(files), tegenaria.EngineWithQuiet(), tegenaria.EngineWithGrace(10*time.Minute),
+					tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 30 * time.Second}),
+					tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
+				engine.RegisterSpiders(tegenaria.NewSpiderOf("files", parse, tegenaria.NewRequest("http://a.test/x", "GET", nil)))
+				stopped := make(chan error, 1)
+				if stops {
+					go func() {
+						<-files.began
+						<-time.After(3 * time.Second)
+						stopped <- engine.Stop(context.Background())
+					}()
+				}
+				err := engine.Run(t.Context(), "files")
+				s := engine.Stats()
+				var stop *tegenaria.StoppedError
+				switch {
+				case stops && (!errors.As(err, &stop) || <-stopped != nil):
+					t.Error(err)
+				case !stops && (err != nil || s.Outcomes[tegenaria.Fetched] != (1+4+16+64)*9):
+					t.Errorf("%v, %+v", err, s.Outcomes)
+				}
+				if len(files.failed) > 0 || s.ItemFailed > 0 || int(s.ItemScraped) != len(files.got) || len(files.got) == 0 || len(s.Abandoned) > 0 {
+					t.Errorf("%d files, %d items, %d failed: %v", len(files.got), s.ItemScraped, s.ItemFailed, errors.Join(files.failed...))
+				}
+				for url, text := range files.got {
+					page, _, _ := strings.Cut(url, "/file/")
+					if text != "of "+url || files.onPage[url] != page || site.asked[url] != 1 {
+						t.Errorf("%s: %q, of page %s, asked for %d times", url, text, files.onPage[url], site.asked[url])
+					}
+				}
+			})
+		})
+	}
+}
+
+// A pipeline whose Fetch does not end in time is given up; the Fetch ends with it.
+func TestFetchingPipelineTooSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gone := make(chan error, 1)
+		p := pipelineWithContext(func(ctx *tegenaria.Context, _ *tegenaria.ItemMeta) error {
+			<-ctx.Done()
+			_, err := ctx.Fetch(tegenaria.NewRequest("http://a.test/file", "GET", nil))
+			gone <- err
+			return err
+		})
+		parse := func(ctx *tegenaria.Context, items chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			items <- tegenaria.NewItem(ctx, 1)
+			return nil
+		}
+		site := &slowSite{asked: make(map[string]int)}
+		engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithDownloader(site), tegenaria.EngineWithPipelines(p), tegenaria.EngineWithQuiet(),
+			tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 5 * time.Second}), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
+		engine.RegisterSpiders(tegenaria.NewSpiderOf("slow", parse, tegenaria.NewRequest("http://a.test/x", "GET", nil)))
+		if err := engine.Run(t.Context(), "slow"); err != nil {
+			t.Error(err)
+		}
+		if err := <-gone; err == nil || site.asked["http://a.test/file"] > 0 {
+			t.Errorf("%v, asked for %d times", err, site.asked["http://a.test/file"])
+		}
+		if s := engine.Stats(); s.ItemFailed != 1 || s.InFlight != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+type pipelineWithContext func(ctx *tegenaria.Context, item *tegenaria.ItemMeta) error
+
+func (pipelineWithContext) GetPriority() int { return 0 }
+
+func (pipelineWithContext) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) error {
+	return nil
+}
+
+func (f pipelineWithContext) ProcessItemContext(ctx *tegenaria.Context, item *tegenaria.ItemMeta) error {
+	return f(ctx, item)
+}
+
+// It fails if a pipeline that is left out is opened or gets items, or if one that is registered later is left out too.
+func TestEngineWithoutPipelines(t *testing.T) {
+	before, after := &openedPipeline{}, &openedPipeline{}
+	parser := tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[string]) error {
+		return out.Item("x")
+	})
+	engine := tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithDownloader(tegenaria.DownloaderFunc(func(_ context.Context, r *tegenaria.Request) (*tegenaria.Response, error) {
+			return tegenaria.NewResponse(r, 200, nil, nil), nil
+		})),
+		tegenaria.EngineWithPipelines(before), tegenaria.EngineWithoutPipelines(), tegenaria.EngineWithPipelines(after),
+		tegenaria.EngineWithSpiders(tegenaria.NewSpider("s", parser, "http://a.test/")))
+	if err := engine.Run(t.Context(), "s"); err != nil {
+		t.Fatal(err)
+	}
+	if *before != (openedPipeline{}) || *after != (openedPipeline{opened: 1, items: 1}) {
+		t.Errorf("the one before: %+v, the one after: %+v", *before, *after)
+	}
+}
+
+type openedPipeline struct{ opened, items int }
+
+func (p *openedPipeline) Open(context.Context, tegenaria.SpiderInterface) error {
+	p.opened++
+	return nil
+}
+
+func (p *openedPipeline) GetPriority() int { return 1 }
+
+func (p *openedPipeline) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) error {
+	p.items++
+	return nil
 }

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -16,66 +18,65 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// Politeness says how hosts are treated. Its zero value obeys robots.txt, sets no delay, lets 8 requests of one host
-// be in flight at once, and leaves a host alone that asks for it by 429 or 503.
+// Politeness limits the requests to each host. With its zero value robots.txt is obeyed, there is no delay, up to 8 requests
+// to one host are in flight at once, and a host that answers 429 or 503 gets a pause.
 //
-// The delay in force in a slot is the largest of four, each kept by itself: this one, Crawl-delay of robots.txt, what
-// AutoThrottle finds, and a penalty after refusals. A callback may ask for more, with [Context.SlotDelay].
+// The requests of a host form a slot. The delay in force in a slot is the largest of five, each kept separately: Delay,
+// Crawl-delay of robots.txt, that of AutoThrottle, a penalty after refusals, and that set by [Context.SlotDelay].
 type Politeness struct {
-	Delay  time.Duration // between the starts of two downloads of a slot
-	Jitter float64       // each Delay is stretched by a random factor from 1−Jitter to 1+Jitter; Scrapy's is 0.5 (0: none)
+	Delay  time.Duration `json:"delay"`  // between the starts of two downloads of a slot
+	Jitter float64       `json:"jitter"` // each Delay is multiplied by a random factor from 1−Jitter to 1+Jitter; Scrapy's is 0.5 (0: none)
 
-	PerSlot  int // requests in flight per slot (0: 8)
-	PerIP    int // requests in flight per address, of all its slots together (0: no limit)
-	PerProxy int // requests in flight per proxy (0: no limit)
-	MaxPages int // downloads begun per slot and job; what is left then is filtered as page-budget (0: no limit)
+	PerSlot  int `json:"per_slot"`  // requests in flight per slot (0: 8)
+	PerIP    int `json:"per_ip"`    // requests in flight per IP address, of all its slots together (0: no limit)
+	PerProxy int `json:"per_proxy"` // requests in flight per proxy (0: no limit)
+	MaxPages int `json:"max_pages"` // downloads begun per slot and job; further requests are filtered as page-budget (0: no limit)
 
-	SlotBy    SlotBy                // what a slot is (nil: SlotHost)
-	Overrides map[string]SlotPolicy // for some slots: this instead of Delay, Jitter, PerSlot and MaxPages
+	SlotBy    SlotBy                `json:"slot_by"`   // which requests share a slot (nil: SlotHost, those of a host)
+	Overrides map[string]SlotPolicy `json:"overrides"` // for some slots: this instead of Delay, Jitter, PerSlot and MaxPages
 
-	AutoThrottle  *AutoThrottle // delays that follow the latency of the answers (nil: none)
-	MaxRetryAfter time.Duration // the longest Retry-After that is honoured; a longer one counts as this (0: 1 h)
-	MaxCrawlDelay time.Duration // the longest Crawl-delay of robots.txt that is honoured; a longer one counts as this (0: 30 s)
+	AutoThrottle  *AutoThrottle `json:"auto_throttle"`   // delays that adapt to the latency of the responses (nil: none)
+	MaxRetryAfter time.Duration `json:"max_retry_after"` // the longest Retry-After that is honoured; a longer one counts as this (0: 1 h)
+	MaxCrawlDelay time.Duration `json:"max_crawl_delay"` // the longest Crawl-delay of robots.txt that is honoured; a longer one counts as this (0: 30 s)
 
-	IgnoreRobots bool           // do not ask for robots.txt
-	UserAgent    string         // sent where a request names none, and matched in robots.txt ("": tegenaria/VERSION)
-	AllowPrivate []netip.Prefix // special-purpose address ranges that may be dialled all the same
+	IgnoreRobots bool           `json:"ignore_robots"` // robots.txt is neither requested nor obeyed
+	UserAgent    string         `json:"user_agent"`    // sent with requests that have none, and compared with robots.txt ("": tegenaria/VERSION)
+	AllowPrivate []netip.Prefix `json:"allow_private"` // special-purpose address ranges that may be dialled
 }
 
-// SlotPolicy stands in the place of Politeness.Delay, Jitter, PerSlot and MaxPages for some slots. It inherits
+// SlotPolicy replaces Politeness.Delay, Jitter, PerSlot and MaxPages for some slots. It inherits
 // nothing: its zero value means no delay, the default of 8, and no page budget.
 //
-// The key in Politeness.Overrides is the name of a slot, as "www.example.com"; or "*.example.com" for all slots whose
-// names end in .example.com, itself not. The name goes before the patterns, a longer pattern before a shorter one.
-// Hosts may be spelled as in URLs: "WWW.Example.com", "bücher.example". A slot of a host has no port.
+// The key in Politeness.Overrides is the name of a slot, such as "www.example.com"; or "*.example.com" for all slots whose
+// names end in .example.com, but not example.com. A name takes precedence over patterns, a longer pattern over a shorter one.
+// Hosts may be written as in URLs: "WWW.Example.com", "bücher.example". The slot of a host has no port.
 type SlotPolicy struct {
-	Delay    time.Duration
-	Jitter   float64
-	PerSlot  int
-	MaxPages int
+	Delay    time.Duration `json:"delay"`
+	Jitter   float64       `json:"jitter"`
+	PerSlot  int           `json:"per_slot"`
+	MaxPages int           `json:"max_pages"`
 }
 
-// AutoThrottle sets the delay of each slot so that about Target requests are under way in it at a time: after each
-// answer it is the mean of the old delay and latency/Target, at least the latter, never below Politeness.Delay and
-// never above Max. An answer whose status is not 200 never lowers it. That is the algorithm of Scrapy. In addition
+// AutoThrottle adjusts the delay of each slot so that about Target requests are in flight in it at a time. After each
+// response the delay is the mean of the old delay and latency/Target, but at least latency/Target, at least Politeness.Delay
+// and at most Max. A response whose status is not 200 never lowers it. This is Scrapy's algorithm. In addition
 // timeouts and broken connections are refusals like 429 and 503. The latency is the time from the start of the
 // download to the header of the response.
 type AutoThrottle struct {
-	Start  time.Duration // of a slot that is new, unless its Delay is larger (0: 5 s)
-	Max    time.Duration // the largest delay (0: 60 s)
-	Target float64       // requests under way at a time (0: 1)
+	Start  time.Duration `json:"start"`  // of a slot that is new, unless its Delay is larger (0: 5 s)
+	Max    time.Duration `json:"max"`    // the largest delay (0: 60 s)
+	Target float64       `json:"target"` // requests under way at a time (0: 1)
 }
 
-// SlotBy names the slot of a URL: requests of one slot share delay and limit. It is called
-// concurrently and must not block. One that panics is told to the ErrorHandlers once in a run; a URL for
-// which it does belongs to its host's slot.
+// SlotBy returns the name of a URL's slot. The requests of one slot share delay and limits. It is called
+// concurrently and must not block. If it panics, the URL belongs to its host's slot, and the ErrorHandlers are called
+// once in a run.
 type SlotBy func(u *url.URL) string
 
 // SlotHost is the default: one slot per host name, whatever the port.
 func SlotHost(u *url.URL) string { return urlx.Hostname(u.Scheme + "://" + u.Host) }
 
-// SlotRegistrableDomain makes one slot of a registrable domain and all its sub-domains, by the public
-// suffix list.
+// SlotRegistrableDomain puts a registrable domain (by the public suffix list) and all its subdomains into one slot.
 func SlotRegistrableDomain(u *url.URL) string { return urlx.RegistrableDomain(SlotHost(u)) }
 
 const (
@@ -115,6 +116,23 @@ func (p Politeness) mistakes() error {
 		errs = append(errs, fmt.Errorf("the throttle Politeness.AutoThrottle is %+v; nothing in it may be negative (0 is the default)", *a))
 	}
 	return errors.Join(errs...)
+}
+
+// warnings are about values that are allowed and hardly meant, as far as that can be told.
+func (p Politeness) warnings() (texts []string) {
+	short := func(name string, d time.Duration) {
+		if d > 0 && d < time.Microsecond { // a plain number
+			texts = append(texts, fmt.Sprintf("%s is %s: was %d * time.Second or %[3]d * time.Millisecond meant?", name, d, int64(d)))
+		}
+	}
+	short("Politeness.Delay", p.Delay)
+	for _, name := range slices.Sorted(maps.Keys(p.Overrides)) {
+		short(fmt.Sprintf("Politeness.Overrides[%q].Delay", name), p.Overrides[name].Delay)
+		if u, err := url.Parse(name); p.SlotBy == nil && err == nil && u.Host != "" {
+			texts = append(texts, fmt.Sprintf("Politeness.Overrides has a URL, %q, and is for slots, which are called after their hosts: write %q", name, u.Hostname()))
+		}
+	}
+	return texts
 }
 
 func (p SlotPolicy) mistakes(where string) error {
@@ -180,28 +198,43 @@ func (p Politeness) rules() *frontier.Rules {
 type SlotStatus struct {
 	Name     string
 	Pending  int       // requests that wait in its queue
-	InFlight int       // downloads that are under way, or about to start
-	PerSlot  int       // the most of them; RequestWithMaxConnsPerHost may have lowered it
-	Next     time.Time // nothing starts before; zero if nothing was started yet
+	InFlight int       // downloads in progress or about to start
+	PerSlot  int       // the limit of InFlight; RequestWithMaxConnsPerHost may have lowered it
+	Next     time.Time // when the next download may start; zero if none was started yet
 
 	Delay        time.Duration // in force, before jitter: the largest of the slot's own and those that follow
-	SlotDelay    time.Duration // that a callback asked for, 0: none
+	SlotDelay    time.Duration // set by a callback, 0: none
 	CrawlDelay   time.Duration // of robots.txt, 0: none
-	AutoThrottle time.Duration // that follows the latency, 0: none
+	AutoThrottle time.Duration // that of AutoThrottle, 0: none
 	Penalty      time.Duration // after refusals, 0: none
 
-	Pages, MaxPages int  // downloads begun, and how many may be; both 0 without a page budget
-	Gated           bool // it waits for a place at its address or proxy
+	Pages, MaxPages int  // downloads begun, and their limit; both 0 without a page budget
+	Gated           bool // it waits because its IP address or proxy is at its limit
 }
 
-// Slots returns how the slots of the running crawl are doing that have work or something to remember, in no
-// order; nil if no crawl is running. No request starts while it looks at all of them.
+// Slots returns the state of all slots of the running crawl that have work or a state to keep, in no
+// particular order; nil if no crawl is running. No request starts while the states are collected: with many slots
+// use [SpiderEngine.BusiestSlots].
 func (e *SpiderEngine) Slots() []SlotStatus {
 	c := e.current()
 	if c == nil {
 		return nil
 	}
-	known := c.frontier.Status()
+	return slotStatuses(c.frontier.Status())
+}
+
+// BusiestSlots returns the state of the n slots in which most requests wait, the busiest first; of equal ones those with more downloads in flight,
+// then by name. Slots without requests are left out; nil if no crawl is running or n is 0 or less. Unlike Slots it holds up nobody, however
+// many slots there are: it looks at some of them at a time, and downloads start in between, so the states are not all of one moment.
+func (e *SpiderEngine) BusiestSlots(n int) []SlotStatus {
+	c := e.current()
+	if c == nil || n <= 0 {
+		return nil
+	}
+	return slotStatuses(c.frontier.Busiest(n))
+}
+
+func slotStatuses(known []frontier.Status) []SlotStatus {
 	all := make([]SlotStatus, len(known))
 	for i, s := range known {
 		all[i] = SlotStatus{
@@ -215,10 +248,9 @@ func (e *SpiderEngine) Slots() []SlotStatus {
 	return all
 }
 
-// SetSlot gives one slot another policy, from now on and until the end of the run: a slot that is waiting for its
-// delay waits for the new one, counted from its last start. It stands in the place of Politeness and its Overrides.
-// A page budget counts what was begun before. A host may be spelled as in URLs. A negative field or a Jitter above 1 is an error, as is a call while no
-// crawl is running.
+// SetSlot replaces the policy of one slot until the end of the run, in place of Politeness and its Overrides. If the slot is
+// waiting for its delay, it now waits for the new one, counted from its last start. Downloads begun before count towards a
+// page budget. A host may be written as in URLs. A negative field, a Jitter above 1, and a call without a crawl are errors.
 func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
 	if err := p.mistakes("SlotPolicy."); err != nil {
 		return err
@@ -231,7 +263,7 @@ func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
 	return nil
 }
 
-// BlockCause says why nothing is asked of a slot for a while.
+// BlockCause is the reason why a slot is blocked.
 type BlockCause string
 
 // The causes. The delays that the user's own code asks for are none.
@@ -244,7 +276,7 @@ const (
 	BlockEarlierRun   BlockCause = "an earlier run" // of the durable job, which was to wait until then
 )
 
-// SlotBlock says that for more than a minute nothing will be asked of a slot.
+// SlotBlock says that no request of a slot starts for more than a minute.
 type SlotBlock struct {
 	Slot  string // its name, usually the host
 	Cause BlockCause
@@ -255,24 +287,6 @@ type SlotBlock struct {
 var blockCauses = [frontier.Causes]BlockCause{
 	frontier.RetryAfter: BlockRetryAfter, frontier.Refusals: BlockRefusals, frontier.Robots: BlockRobots,
 	frontier.CrawlDelay: BlockCrawlDelay, frontier.AutoThrottle: BlockAutoThrottle, frontier.EarlierRun: BlockEarlierRun,
-}
-
-// blocked reports slots that were blocked meanwhile. The caller holds no locks.
-func (t *teller) blocked() {
-	c := t.crawl
-	if !c.frontier.HasBlocks() {
-		return
-	}
-	list, log, last := c.frontier.TakeBlocks()
-	for i, b := range list {
-		block := SlotBlock{b.Slot, blockCauses[b.Cause], b.Until}
-		if i < log {
-			t.log.Blocked(block.Slot, string(block.Cause), block.Until, last && i == log-1)
-		}
-		if f := c.cfg.events.SlotBlocked; f != nil {
-			t.event(func() { f(block) })
-		}
-	}
 }
 
 // describeSlots adds to a batch the politeness of its jobs' slots, those that go back among them, and of others.

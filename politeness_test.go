@@ -264,7 +264,7 @@ func TestSlotsAndSetSlot(t *testing.T) {
 			w.Page(seeds[i], enginetest.Text("x"))
 		}
 		e := polite(w, tegenaria.Politeness{Delay: time.Hour, PerSlot: 2, MaxPages: 6}, seeds)
-		if e.Slots() != nil || e.SetSlot("a.test", tegenaria.SlotPolicy{}) == nil {
+		if e.Slots() != nil || e.BusiestSlots(1) != nil || e.SetSlot("a.test", tegenaria.SlotPolicy{}) == nil {
 			t.Error("there are slots before there is a run")
 		}
 		began := time.Now()
@@ -277,6 +277,9 @@ func TestSlotsAndSetSlot(t *testing.T) {
 			want := tegenaria.SlotStatus{Name: "a.test", Pending: 8, PerSlot: 2, Delay: time.Hour, Next: began.Add(2 * time.Hour), Pages: 2, MaxPages: 6}
 			if got := e.Slots(); len(got) != 1 || got[0] != want {
 				t.Errorf("slots are %+v,\nwant %+v", got, want)
+			}
+			if got := e.BusiestSlots(5); len(got) != 1 || got[0] != want || e.BusiestSlots(0) != nil || e.BusiestSlots(-1) != nil {
+				t.Errorf("the busiest slots are %+v,\nwant %+v", got, want)
 			}
 			if err := e.SetSlot("a.test", tegenaria.SlotPolicy{Delay: 10 * time.Minute, MaxPages: 8}); err != nil {
 				t.Error(err)
@@ -605,4 +608,35 @@ func TestTrapStampAtStartNotAtPick(t *testing.T) {
 			}
 		}
 	})
+}
+
+// The loopback addresses of FeedUrls may be asked from the beginning, not only when the last of them is sent: a page may
+// link to another seed earlier than that.
+//
+// It fails if run does not allow what seedsOf returns.
+func TestSeedsOnLoopbackBeforeTheyAreSent(t *testing.T) {
+	var second *httptest.Server
+	site := func(body func() string) *httptest.Server {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/" {
+				http.NotFound(w, r)
+				return
+			}
+			fmt.Fprint(w, body())
+		}))
+		t.Cleanup(server.Close)
+		return server
+	}
+	second = site(func() string { return "second" })
+	other := site(func() string { return "this one was never named" })
+	first := site(func() string { return fmt.Sprintf("<a href=%s/>two</a><a href=%s/>three</a>", second.URL, other.URL) })
+	s := enginetest.NewSpider(first.URL+"/", second.URL+"/")
+	s.Start = func(req chan<- *tegenaria.Context) {
+		req <- tegenaria.NewContext(tegenaria.NewRequest(first.URL+"/", tegenaria.GET, nil))
+	}
+	e := enginetest.NewEngine(nil, s)
+	enginetest.MustRun(t, e)
+	if got := e.Stats().Outcomes; got[tegenaria.Fetched] != 2 || got[tegenaria.Failed] != 1 {
+		t.Errorf("%v; want 2 pages, and the address that no seed has named refused", got)
+	}
 }

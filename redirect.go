@@ -29,13 +29,13 @@ func (f *fetcher) checkStatus(j *job) *HandleError {
 		return j.failure(StageStatus, &UnexpectedStatusError{Status: resp.Status, URL: resp.URL}, nil)
 	}
 	allowed := f.crawl.cfg.allowStatus
-	if len(r.allowStatus) > 0 {
-		allowed = append(slices.Clip(allowed), r.allowStatus...)
+	if len(r.extras().allowStatus) > 0 {
+		allowed = append(slices.Clip(allowed), r.extras().allowStatus...)
 	}
 	d := j.downloader
 	if d == nil { // a middleware answered
 		var err error
-		if d, err = f.downloaders.pick(r.downloader); err != nil {
+		if d, err = f.downloaders.pick(r.extras().downloader); err != nil {
 			return j.failure(StageStatus, err, nil)
 		}
 	}
@@ -65,6 +65,7 @@ func (f *fetcher) redirect(j *job) *HandleError {
 	}
 	ctx := j.ctx.resent()
 	ctx.Request = next
+	f.crawl.teller.leadsOn(j) // a failure of the target names it
 	f.crawl.acceptor.accept(emission{parent: j, redirect: true}, ctx)
 	j.decide(Redirected, "")
 	return nil
@@ -86,7 +87,8 @@ func (f *fetcher) redirectTarget(j *job) (*Request, error) {
 	target, _ = urlx.CutFragment(target)
 
 	next := *r
-	next.Url, next.Params, next.err = target, nil, nil
+	next.Url, next.Params = target, nil
+	next.newExtras().err = nil
 	next.Priority += 2
 	next.Header, next.Cookies, next.Meta = maps.Clone(r.Header), maps.Clone(r.Cookies), maps.Clone(r.Meta)
 	next.Redirects = append(slices.Clone(r.Redirects), r.Url)
@@ -111,12 +113,13 @@ func (f *fetcher) extendChain(j *job, next *Request) error {
 	if err != nil {
 		return err
 	}
+	chain := &next.newExtras().chain
 	if len(next.Redirects) == 1 {
-		next.chain.Filtered = c.cfg.filter && !next.doNotFilter && j.ctx.Request.method() == GET && j.rec.Key == own
+		chain.Filtered = c.cfg.filter && !next.doNotFilter && j.ctx.Request.method() == GET && j.rec.Key == own
 	}
-	next.chain = next.chain.Hop(own, fetch.FirstHeader(j.ctx.Response().Header, "Set-Cookie") != "")
+	*chain = chain.Hop(own, fetch.FirstHeader(j.ctx.Response().Header, "Set-Cookie") != "")
 	target, err := c.acceptor.dupes.key(s.keyer, next)
-	if err == nil && next.chain.Loops(target) { // the acceptor reports an error of the target
+	if err == nil && chain.Loops(target) { // the acceptor reports an error of the target
 		return &RedirectLoopError{URL: next.Url}
 	}
 	return nil

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
-	"github.com/tegenaria/tegenaria/internal/identity"
+	"github.com/tegenaria/tegenaria/internal/report"
 )
 
-// Methods are plain strings; these are the ones HTTP defines most uses of (RFC 9110 §9, RFC 5789).
+// The usual HTTP methods (RFC 9110 §9, RFC 5789). A method is a plain string, so others work too.
 const (
 	GET     = http.MethodGet
 	POST    = http.MethodPost
@@ -28,69 +28,64 @@ const (
 
 // Defaults of a request made by [NewRequest].
 const (
-	DefaultTimeout      = 60 * time.Second // whole exchange: connect to last body byte
+	DefaultTimeout      = 60 * time.Second // of the whole exchange, from connecting to the last byte of the body
 	DefaultMaxRedirects = 10
 )
 
-// Parser reads one response. It sends items and new requests while it runs; the engine receives
-// from both channels until the parser returns and never closes them. A parser must not use the
-// channels, nor let others use them, after it has returned. It may block; what it returns becomes
-// a [HandleError] of the request, unless it is nil or [Retry].
+// Parser reads one response. [Handle] makes one from a func without channels. A Parser sends items and new requests while
+// it runs; the engine receives from both channels until the parser returns, and never closes them. After its return
+// neither the parser nor its goroutines may use the channels. It may block. An error other than [Retry] becomes
+// a [HandleError] of the request.
 type Parser func(resp *Context, item chan<- *ItemMeta, req chan<- *Context) error
 
-// Proxy names the proxy that a request goes through: http, https or socks5, credentials in the
-// URL's userinfo. The environment (HTTP_PROXY and the like) names none.
+// Proxy is the proxy that a request goes through: an http, https or socks5 URL, with the credentials in its userinfo
+// part. Environment variables such as HTTP_PROXY are ignored.
 type Proxy struct {
 	ProxyUrl string
 }
 
-// Request says which URL to download, how, and which parser reads the response. Make one with [NewRequest] or [Response.Follow]: a Request
-// written by hand follows no redirects, since AllowRedirects and MaxRedirects are zero. A Request belongs to
-// the engine once it was sent and must not be changed any more, except by middlewares.
+// Request is a URL to download, with its method, headers, body and options, and the parser that reads the response. Make
+// one with [NewRequest] or [Response.Follow]: a Request literal follows no redirects, since its AllowRedirects and
+// MaxRedirects are zero. Once it was sent, a Request belongs to the engine, and only middlewares may change it.
 type Request struct {
-	Url            string            // absolute, or anything [Response.Follow] resolved; sent as found
-	Header         map[string]string // never nil in user hands
-	Method         string            // GET if empty
+	Url            string            // absolute; sent as it is written here
+	Header         map[string]string // never nil in a request that user code gets
+	Method         string            // if empty, POST with a body and GET without; "post" is POST, see [RequestWithMethod]
 	Body           []byte            // request body
 	Params         map[string]string // merged into the URL's query when sent; a name given here replaces the URL's own
-	Proxy          *Proxy            // nil: none, or what a client of EngineWithHTTPClient has
+	Proxy          *Proxy            // nil: none, or that of a client given by EngineWithHTTPClient
 	Cookies        map[string]string // sent as one Cookie header
-	Meta           map[string]any    // the user's data; travels with the request and its redirects
+	Meta           map[string]any    // the user's data; kept over redirects and retries
 	AllowRedirects bool              // false: a 3xx reaches the parser as it is
-	MaxRedirects   int               // longest chain of hops; 0 and less: as AllowRedirects false
+	MaxRedirects   int               // longest chain of redirects; 0 or less: as AllowRedirects false
 	BodyReader     io.Reader         // read once into Body when the request is accepted
-	ResponseWriter io.Writer         // takes the body instead of Response.Buffer; memory cache only
+	ResponseWriter io.Writer         // the body is written to it instead of Response.Buffer; memory cache only
 
 	Priority  int      // larger goes first within a slot
-	Depth     int      // 0 for seeds; set by the engine to the parent's + 1
-	Attempt   int      // 0 at first; how often this request was tried before
-	Redirects []string // URLs of the hops that led here, the first asked one at index 0
+	Depth     int      // 0 for seeds; otherwise the engine sets it to the parent's depth + 1
+	Attempt   int      // how often this request was tried before; 0 at first
+	Redirects []string // the URLs that were redirected to this one, the first at index 0
 
-	parser          Parser
-	parserName      string
-	named           bool // parserName was set by the user
-	maxConnsPerHost int
-	doNotFilter     bool
-	sameDepth       bool // only of use when the request is accepted
-	timeout         time.Duration
-	allowStatus     []uint64
-	slot            string
-	downloader      string
-	notBefore       time.Time
-	spool           bool
-	partial         bool
-	chain           identity.Chain
-	err             error // of an option; reported when the request is accepted
+	parser     Parser
+	parserName string
+	parent     report.PageID // of the request that led to it, for the log
+	few        *extras       // nil: none; read it with extras
+
+	named       bool // parserName was set by the user
+	doNotFilter bool
+	sameDepth   bool // only of use when the request is accepted
+	spool       bool
+	partial     bool
 }
 
-// RequestOption changes a request under construction. The error of an option (a value that JSON
-// cannot hold, say) is kept and reported as the request's failure when it is sent; so is a nil option, by a
-// [*RequestError].
+// RequestOption changes a request under construction. If an option has an error (a value that cannot be encoded as JSON,
+// say), the request fails with it when it is sent; a nil option is a [*RequestError].
 type RequestOption func(r *Request)
 
-// NewRequest makes a request that parser will read; a nil parser stands for the spider's Parser.
-// A URL that cannot be asked (unknown scheme, no host) is reported when the request is sent: it
-// settles as filtered and reaches the spider's ErrorHandler.
+// NewRequest makes a request whose response is read by parser; nil means the spider's Parser. An empty method is
+// POST if the options give the request a body, and GET otherwise; see [RequestWithMethod] for the spelling of methods.
+// A URL that cannot be requested (unknown scheme, no host) is reported when the request is sent: the request
+// ends as filtered, and the ErrorHandlers are called.
 func NewRequest(url, method string, parser Parser, opts ...RequestOption) *Request {
 	r := &Request{
 		Url:            url,
@@ -107,6 +102,7 @@ func NewRequest(url, method string, parser Parser, opts ...RequestOption) *Reque
 		}
 		opt(r)
 	}
+	r.settleMethod()
 	return r
 }
 
@@ -128,16 +124,49 @@ func (r *Request) clone() *Request {
 	return &c
 }
 
+// method returns the method that is sent.
 func (r *Request) method() string {
-	if r.Method == "" {
-		return GET
+	switch {
+	case r.Method != "":
+		return fetch.Method(r.Method)
+	case r.hasBody():
+		return POST
 	}
-	return r.Method
+	return GET
+}
+
+// hasBody reports whether the request was given a body, an empty one too.
+func (r *Request) hasBody() bool { return r.Body != nil || r.BodyReader != nil }
+
+// settleMethod writes down the method that is sent. An empty one without a body stays, since a body may be set yet.
+func (r *Request) settleMethod() {
+	if m := r.method(); m != r.Method && (r.Method != "" || m != GET) {
+		r.Method = m
+	}
+}
+
+// checkMethod returns the error of a method that cannot be sent.
+func (r *Request) checkMethod() error {
+	if err := fetch.CheckMethod(r.method()); err != nil {
+		return &RequestError{URL: r.Url, Field: "Method", Err: err, Remedy: "write GET or POST, for example"}
+	}
+	return nil
+}
+
+// RequestWithMethod sets the method, instead of the one given to [NewRequest], or the GET of [Response.Follow] and
+// [Output.Follow]. The methods of RFC 9110 and PATCH may be written in lower case: "post" is POST. Any other token
+// (RFC 9110 §5.6.2) is sent as it is, such as "purge"; only the duplicate filter ignores its case. If the method is not a
+// token, such as "GET IT", the request fails when it is sent: with a [*RequestError] whose Field is "Method".
+//
+// A request that has a body, from whichever option, and no method is a POST. An explicit GET remains a GET:
+// NewRequest(url, GET, …) and RequestWithMethod(GET) send the body with it.
+func RequestWithMethod(method string) RequestOption {
+	return func(r *Request) { r.Method = method }
 }
 
 func (r *Request) fail(err error) {
-	if r.err == nil {
-		r.err = err
+	if r.extras().err == nil {
+		r.newExtras().err = err
 	}
 }
 
@@ -146,10 +175,10 @@ func RequestWithRequestHeader(header map[string]string) RequestOption {
 	return func(r *Request) { maps.Copy(r.Header, header) }
 }
 
-// RequestWithRequestBody sends the map as a JSON body, with its Content-Type unless one is set.
+// RequestWithRequestBody sends the map as a JSON body, as [RequestWithJSON] does.
 func RequestWithRequestBody(body map[string]any) RequestOption { return RequestWithJSON(body) }
 
-// RequestWithJSON sends v as a JSON body, with its Content-Type unless one is set.
+// RequestWithJSON sends v as a JSON body, with its Content-Type unless one is set. A request without a method is then a POST.
 func RequestWithJSON(v any) RequestOption {
 	return func(r *Request) {
 		body, err := json.Marshal(v)
@@ -162,7 +191,8 @@ func RequestWithJSON(v any) RequestOption {
 	}
 }
 
-// RequestWithForm sends a URL-encoded form, with its Content-Type unless one is set.
+// RequestWithForm sends a URL-encoded form in the body, with its Content-Type unless one is set. A request without a method
+// is then a POST. The fields of a form that is sent with GET belong in the URL: [RequestWithRequestParams].
 func RequestWithForm(form url.Values) RequestOption {
 	return func(r *Request) {
 		r.Body = []byte(form.Encode())
@@ -170,20 +200,18 @@ func RequestWithForm(form url.Values) RequestOption {
 	}
 }
 
-// RequestWithBody sends these bytes. The request keeps the slice.
+// RequestWithBody sends these bytes. The slice is not copied; nil means no body. A request without a method is then a POST.
 func RequestWithBody(body []byte) RequestOption {
 	return func(r *Request) { r.Body = body }
 }
 
-// RequestWithBodyReader sends what the reader yields. It is read once, when the request is
-// accepted, so that the body takes part in the fingerprint and can be sent again; a reader of more
-// than Limits.Body bytes fails the request.
+// RequestWithBodyReader sends the data of a reader. A request without a method is then a POST. The data is read once, when
+// the request is accepted, and can be sent again. The request fails if there are more than Limits.Body bytes.
 func RequestWithBodyReader(body io.Reader) RequestOption {
 	return func(r *Request) { r.BodyReader = body }
 }
 
-// RequestWithRequestParams adds query parameters to the URL's own; a name given here replaces the
-// URL's pairs of that name.
+// RequestWithRequestParams adds query parameters to the URL's; each replaces the URL's parameters of the same name.
 func RequestWithRequestParams(params map[string]string) RequestOption {
 	return func(r *Request) {
 		if r.Params == nil {
@@ -208,9 +236,9 @@ func RequestWithRequestCookies(cookies map[string]string) RequestOption {
 	}
 }
 
-// RequestWithRequestMeta adds data of the user's own, to be found in the parser's
-// resp.Request.Meta. A durable cache stores bool, string, []byte, integers, floats, time.Time,
-// slices and string-keyed maps of these, and the types named by [EngineWithMetaType].
+// RequestWithRequestMeta adds data of your own, which middlewares and the parser find in the request's Meta. A durable cache
+// stores bool, string, []byte, integers, floats, time.Time, slices and string-keyed maps of these, and the types registered
+// with [EngineWithMetaType]. For data of one type see [RequestWithData].
 func RequestWithRequestMeta(meta map[string]any) RequestOption {
 	return func(r *Request) {
 		if r.Meta == nil {
@@ -220,7 +248,7 @@ func RequestWithRequestMeta(meta map[string]any) RequestOption {
 	}
 }
 
-// RequestWithAllowRedirects says whether redirects are followed (default true).
+// RequestWithAllowRedirects sets whether redirects are followed (default true).
 func RequestWithAllowRedirects(allow bool) RequestOption {
 	return func(r *Request) { r.AllowRedirects = allow }
 }
@@ -237,81 +265,42 @@ func RequestWithResponseWriter(w io.Writer) RequestOption {
 	return func(r *Request) { r.ResponseWriter = w }
 }
 
-// RequestWithMaxConnsPerHost caps how many requests of this request's slot are in flight at once.
-func RequestWithMaxConnsPerHost(n int) RequestOption {
-	return func(r *Request) {
-		if n < 0 {
-			r.fail(fmt.Errorf("tegenaria: MaxConnsPerHost of %s is %d; it must not be negative", r.Url, n))
-			return
-		}
-		r.maxConnsPerHost = n
-	}
-}
-
 // RequestWithPriority orders requests within a slot: larger first, default 0.
 func RequestWithPriority(priority int) RequestOption {
 	return func(r *Request) { r.Priority = priority }
 }
 
-// RequestWithDoNotFilter lets the request pass even if an equal one was seen before.
+// RequestWithDoNotFilter(true) exempts the request from deduplication: it is sent even if an equal one was seen before.
 func RequestWithDoNotFilter(doNotFilter bool) RequestOption {
 	return func(r *Request) { r.doNotFilter = doNotFilter }
 }
 
 // RequestWithSameDepth gives a parser's request the depth of the page that sends it, not one more: for a
-// target that takes the page's place, such as that of a meta refresh. A parser that follows such targets must bound
+// target that replaces the page, such as that of a meta refresh. A parser that follows such targets must bound
 // their number itself.
 func RequestWithSameDepth() RequestOption {
 	return func(r *Request) { r.sameDepth = true }
 }
 
-// RequestWithTimeout bounds the whole exchange, from connecting to the last body byte. Zero keeps
-// the default of 60 s; a negative value sets no bound.
-func RequestWithTimeout(timeout time.Duration) RequestOption {
-	return func(r *Request) { r.timeout = timeout }
-}
-
-// RequestWithAllowedStatusCode names codes of 400 and over that reach the parser instead of the
-// ErrorHandler.
-func RequestWithAllowedStatusCode(codes []uint64) RequestOption {
-	return func(r *Request) { r.allowStatus = slices.Clone(codes) }
-}
-
-// AllowsStatus reports whether [RequestWithAllowedStatusCode] named the code.
-func (r *Request) AllowsStatus(code int) bool {
-	return code >= 0 && slices.Contains(r.allowStatus, uint64(code))
-}
-
-// RequestWithSlot puts the request into the named politeness slot instead of its host's.
-func RequestWithSlot(name string) RequestOption {
-	return func(r *Request) { r.slot = name }
-}
-
-// RequestWithDownloader names the registered downloader that fetches the request.
-func RequestWithDownloader(name string) RequestOption {
-	return func(r *Request) { r.downloader = name }
-}
-
-// RequestWithNotBefore keeps the request waiting until t.
-func RequestWithNotBefore(t time.Time) RequestOption {
-	return func(r *Request) { r.notBefore = t }
-}
-
-// RequestWithParser sets the parser; a func registered by name is recognised and stored by its name.
+// RequestWithParser sets the parser of the response. With a durable cache it must have a name; see [Spider.On].
 func RequestWithParser(parser Parser) RequestOption {
 	return func(r *Request) { r.parser = parser }
 }
 
-// RequestWithParserName sets the parser by the name it was registered under; "" is the spider's
-// Parser.
+// RequestWithParserName sets the parser by the name it was registered under; "" is the spider's Parser. A name that nothing was registered
+// under fails the request with a [*RequestError] when it is sent; with a durable cache it ends the run, so that nothing is lost: when
+// the name is right, the job goes on with the page that sent the request.
 func RequestWithParserName(name string) RequestOption {
 	return func(r *Request) { r.parserName, r.named = name, true }
 }
 
+// ParserName returns the name that [RequestWithParserName] gave, "" for a request without one.
+func (r *Request) ParserName() string { return r.parserName }
+
 // RequestWithSpool lets the body exceed Limits.Body, up to Limits.Spool: it goes to a temporary file, Response.Buffer
 // and Bytes are nil, and [Response.Reader] and Decode read it. Text, String, CSS, XPath and Links read it into memory if
-// it is not larger than Limits.Body, and fail if it is. The file is there until the request has settled, or the caller of Fetch:
-// its parser has returned and its items have left the pipelines.
+// it is not larger than Limits.Body, and fail if it is. The file exists until the request (for a Fetch, the request of its
+// caller) has settled: the parser has returned and the items have left the pipelines.
 func RequestWithSpool() RequestOption {
 	return func(r *Request) { r.spool = true }
 }
@@ -325,20 +314,19 @@ func (r *Request) setDefaultHeader(name, value string) {
 	}
 }
 
-// RequestWithPartialBody lets a response whose body breaks off reach the parser, with the bytes that came:
-// Response.Transfer().Err then is the [*TruncatedBodyError]. Without the option it is a failure of the request,
-// whose HandleError has that Response. Of a spooled body nothing is kept.
+// RequestWithPartialBody lets a response whose body breaks off reach the parser, with the bytes that were received:
+// Response.Transfer().Err is then the [*TruncatedBodyError]. Without this option the request fails with that error, and
+// the HandleError has the Response. An incomplete spooled body is not kept.
 func RequestWithPartialBody() RequestOption {
 	return func(r *Request) { r.partial = true }
 }
 
-// timeoutOrDefault returns the longest that an exchange of the request may take.
-func (r *Request) timeoutOrDefault() time.Duration {
-	switch {
-	case r.timeout == 0:
-		return DefaultTimeout
-	case r.timeout < 0:
-		return 1<<62 - farewell
-	}
-	return r.timeout
-}
+// Curl returns a command line of curl that sends the request, for bash, in one line; [RequestFromCurl] reads it back. It has all secrets of the request:
+// [Request.CurlRedacted] is for logs. Params are part of its URL. The files of a form are read; any other BodyReader is left to standard input (@-). The engine's own
+// headers are not in it, nor is Meta, which is not sent.
+func (r *Request) Curl() string { return curlCommand(r, false, nil) }
+
+// CurlRedacted is [Request.Curl] for logs. An ellipsis stands in place of what may be secret: cookies, the headers that a redirect to another
+// origin loses (see [EngineWithSecretHeaders]) and those that are named here, passwords in URLs, the fields of a form or query whose names
+// speak of passwords, tokens or keys, and any other body.
+func (r *Request) CurlRedacted(headers ...string) string { return curlCommand(r, true, headers) }

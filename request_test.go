@@ -18,6 +18,10 @@ import (
 
 	"github.com/mccutchen/go-httpbin/v2/httpbin"
 
+	"maps"
+	"slices"
+	"sync"
+
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
@@ -435,5 +439,202 @@ func chain(start func(chan<- *tegenaria.Context), ctx *tegenaria.Context) func(c
 			start(req)
 		}
 		req <- ctx
+	}
+}
+
+// methodsAsked serves a site that writes down the methods by which its paths were asked for.
+func methodsAsked(t *testing.T) (site string, asked func() map[string]string) {
+	var mu sync.Mutex
+	methods := make(map[string]string)
+	site, _ = enginetest.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if methods[r.URL.Path] != "" {
+			methods[r.URL.Path] += " "
+		}
+		methods[r.URL.Path] += r.Method
+	})
+	return site, func() map[string]string {
+		mu.Lock()
+		defer mu.Unlock()
+		methods := maps.Clone(methods)
+		delete(methods, "/robots.txt")
+		return methods
+	}
+}
+
+// A request with a body and no method is a POST, whichever way it is made and sent, and with each cache. A GET that was asked for
+// stays. It fails if a form is sent by GET because nobody named a method.
+func TestMethodOfABody(t *testing.T) {
+	form := tegenaria.RequestWithForm(url.Values{"q": {"x"}})
+	method := tegenaria.RequestWithMethod
+	type handle struct {
+		site string
+		r    *tegenaria.Response
+		out  *tegenaria.Output[any]
+	}
+	newRequest := func(m string, opts ...tegenaria.RequestOption) func(string, handle) error {
+		return func(path string, h handle) error {
+			return h.out.Request(tegenaria.NewRequest(h.site+path, m, nil, opts...))
+		}
+	}
+	follow := func(opts ...tegenaria.RequestOption) func(string, handle) error {
+		return func(path string, h handle) error { return h.out.Follow(path, opts...) }
+	}
+	request := func(change func(r *tegenaria.Request), opts ...tegenaria.RequestOption) func(string, handle) error {
+		return func(path string, h handle) error {
+			r, err := h.r.Follow(path, opts...)
+			if err != nil {
+				return err
+			}
+			change(r)
+			return h.out.Request(r)
+		}
+	}
+	ways := map[string]struct {
+		send func(path string, h handle) error
+		want string
+	}{
+		"/new/empty":          {newRequest(""), "GET"},
+		"/new/form":           {newRequest("", form), "POST"},
+		"/new/emptyform":      {newRequest("", tegenaria.RequestWithForm(nil)), "POST"},
+		"/new/nobody":         {newRequest("", tegenaria.RequestWithBody(nil)), "GET"},
+		"/new/json":           {newRequest("", tegenaria.RequestWithJSON(1)), "POST"},
+		"/new/map":            {newRequest("", tegenaria.RequestWithRequestBody(map[string]any{"a": 1})), "POST"},
+		"/new/bytes":          {newRequest("", tegenaria.RequestWithBody([]byte("x"))), "POST"},
+		"/new/reader":         {newRequest("", tegenaria.RequestWithBodyReader(strings.NewReader("x"))), "POST"},
+		"/new/get":            {newRequest("GET", form), "GET"},
+		"/new/put":            {newRequest("PUT", form), "PUT"},
+		"/new/option":         {newRequest("", method("PUT"), form), "PUT"},
+		"/new/replaced":       {newRequest("POST", form, method("get")), "GET"},
+		"/new/lower":          {newRequest("post", form), "POST"},
+		"/new/own":            {newRequest("Purge"), "Purge"},
+		"/follow/plain":       {follow(), "GET"},
+		"/follow/option":      {follow(tegenaria.RequestWithPriority(1)), "GET"},
+		"/follow/form":        {follow(form), "POST"},
+		"/follow/json":        {follow(tegenaria.RequestWithJSON(1)), "POST"},
+		"/follow/get":         {follow(method("GET"), form), "GET"},
+		"/follow/getlast":     {follow(form, method("get")), "GET"},
+		"/follow/patch":       {follow(form, method("patch")), "PATCH"},
+		"/response/form":      {request(func(*tegenaria.Request) {}, form), "POST"},
+		"/response/get":       {request(func(r *tegenaria.Request) { r.Method = tegenaria.GET }, form), "GET"},
+		"/response/put":       {request(func(r *tegenaria.Request) { r.Method = "put" }, form), "PUT"},
+		"/response/bodylater": {request(func(r *tegenaria.Request) { r.Method, r.Body = tegenaria.POST, []byte("x") }), "POST"},
+		"/literal/none":       {func(path string, h handle) error { return h.out.Request(&tegenaria.Request{Url: h.site + path}) }, "GET"},
+		"/literal/body": {func(path string, h handle) error {
+			return h.out.Request(&tegenaria.Request{Url: h.site + path, Body: []byte("x")})
+		}, "POST"},
+		"/literal/get": {func(path string, h handle) error {
+			return h.out.Request(&tegenaria.Request{Url: h.site + path, Method: tegenaria.GET, Body: []byte("x")})
+		}, "GET"},
+		"/fetch/form": {func(path string, h handle) error {
+			_, err := h.out.Fetch(tegenaria.NewRequest(h.site+path, "", nil, form))
+			return err
+		}, "POST"},
+		"/fetch/lower": {func(path string, h handle) error {
+			_, err := h.out.Fetch(tegenaria.NewRequest(h.site+path, "head", nil))
+			return err
+		}, "HEAD"},
+	}
+	site, asked := methodsAsked(t)
+	spider := tegenaria.NewSpider("test", tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[any]) error {
+		if r.Request().Url != site+"/" {
+			return nil
+		}
+		for path, way := range ways {
+			if err := way.send(path, handle{site, r, out}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}), site+"/")
+	enginetest.MustRun(t, tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider)))
+	got := asked()
+	for path, way := range ways {
+		if got[path] != way.want {
+			t.Errorf("%s: asked by %q, want %q", path, got[path], way.want)
+		}
+	}
+}
+
+// One method has one identity, however it is written, and unknown ones are sent as they are. It fails if a page is asked for twice, by
+// "post" and by POST, or if "purge" is sent as PURGE.
+func TestMethodsAreNormalisedBeforeIdentity(t *testing.T) {
+	standard := []string{"get", "post", "put", "patch", "delete", "head", "options", "trace"}
+	site, asked := methodsAsked(t)
+	s := enginetest.NewSpider()
+	var told []string
+	s.Start = func(req chan<- *tegenaria.Context) {
+		for _, m := range standard {
+			for _, spelt := range []string{m, strings.ToUpper(m), strings.ToUpper(m[:1]) + m[1:]} {
+				req <- tegenaria.NewContext(tegenaria.NewRequest(site+"/"+m, spelt, nil))
+			}
+		}
+		req <- tegenaria.NewContext(tegenaria.NewRequest(site+"/own", "purge", nil))
+	}
+	var mu sync.Mutex
+	s.Parse = parserOf(func(ctx *tegenaria.Context) error {
+		mu.Lock()
+		defer mu.Unlock()
+		told = append(told, ctx.Request.Method)
+		return nil
+	})
+	enginetest.MustRun(t, enginetest.NewEngine(nil, s))
+	got := asked()
+	for _, m := range standard {
+		if want := strings.ToUpper(m); got["/"+m] != want || !slices.Contains(told, want) {
+			t.Errorf("%s: asked by %q and told as one of %q, want %q, once", m, got["/"+m], told, want)
+		}
+	}
+	if got["/own"] != "purge" {
+		t.Errorf("a method of one's own: asked by %q, want purge", got["/own"])
+	}
+	filter := tegenaria.NewRFPDupeFilter(1<<10, 3)
+	fingerprint := func(method string) []byte {
+		key, err := filter.Fingerprint(&tegenaria.Request{Url: site, Method: method, Body: []byte("x")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	if want := fingerprint("POST"); !bytes.Equal(fingerprint("post"), want) || !bytes.Equal(fingerprint(""), want) || bytes.Equal(fingerprint("GET"), want) {
+		t.Error("Fingerprint does not take post, and a body without a method, for POST, or takes GET for it")
+	}
+}
+
+// A middleware's method is sent as any other.
+func TestMethodOfAMiddleware(t *testing.T) {
+	site, asked := methodsAsked(t)
+	s := enginetest.NewSpider(site + "/a")
+	mw := tegenaria.MiddlewareFuncs{Request: func(ctx *tegenaria.Context) error { ctx.Request.Method = "put"; return nil }}
+	enginetest.MustRun(t, enginetest.NewEngine(nil, s, tegenaria.EngineWithMiddlewares(mw)))
+	if got := asked()["/a"]; got != "PUT" {
+		t.Errorf("asked by %q, want PUT", got)
+	}
+}
+
+// What is no token is refused when the request is sent, before any server is asked. It fails if the error does not show the method,
+// or does not say what one is.
+func TestMethodThatIsNoToken(t *testing.T) {
+	site, asked := methodsAsked(t)
+	for _, m := range []string{"GET IT", " GET", "GET\r\nX: y", "GET/", "poſt", "G\x00T"} {
+		for name, r := range map[string]*tegenaria.Request{
+			"NewRequest":        tegenaria.NewRequest(site, m, nil),
+			"RequestWithMethod": tegenaria.NewRequest(site, tegenaria.GET, nil, tegenaria.RequestWithMethod(m)),
+		} {
+			_, herr := fetchOne(t, r, tegenaria.EngineWithEmptyOK())
+			var wrong *tegenaria.RequestError
+			switch {
+			case herr == nil || !errors.As(herr, &wrong):
+				t.Errorf("%s %q: %v, want a RequestError", name, m, herr)
+			case wrong.Field != "Method" || wrong.URL != site || herr.Stage != tegenaria.StageAccept:
+				t.Errorf("%s %q: field %s of %s at the stage %s", name, m, wrong.Field, wrong.URL, herr.Stage)
+			case !strings.Contains(wrong.Error(), "RFC 9110") || !strings.Contains(wrong.Error(), "GET or POST"):
+				t.Errorf("%s %q: %v", name, m, wrong)
+			}
+		}
+	}
+	if got := asked(); len(got) > 0 {
+		t.Errorf("the server was asked: %v", got)
 	}
 }

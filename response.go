@@ -2,27 +2,25 @@ package tegenaria
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/page"
 	"github.com/tegenaria/tegenaria/internal/urlx"
-	"github.com/tegenaria/tegenaria/links"
-	"github.com/tegenaria/tegenaria/selector"
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
-// Response is the response of a download. It is never recycled: user code may keep it. Its methods may
-// be called concurrently; its fields are the owner's to change until the parser runs.
+// Response is the response to a request. Its memory is never reused, so user code may keep it. Its methods may
+// be called concurrently. Downloaders and middlewares may change its fields until the parser runs.
 type Response struct {
 	Status        int
 	Header        map[string][]string
 	Delay         float64 // seconds from the start of the download to its last byte
 	ContentLength int     // length of the body in bytes
-	URL           string  // where the body came from; Request().Url is the URL that was asked for
-	// Buffer is a view of the body: reading it takes nothing from the methods below. Another Buffer
-	// set by user code is the body from then on. It is nil for a spooled body.
+	URL           string  // the URL that the body came from; Request().Url is the URL that was requested
+	// Buffer has the body; reading from it does not affect the methods below. If user code sets another Buffer,
+	// its content is the body from then on. It is nil for a spooled body.
 	Buffer *bytes.Buffer
 
 	ctx      *Context
@@ -31,7 +29,7 @@ type Response struct {
 	page     page.Page // its lock guards the fields above while the engine changes them
 }
 
-// NewResponse makes a response by hand, for downloaders and tests. It keeps body.
+// NewResponse makes a response for a downloader, a middleware or a test. It does not copy body.
 func NewResponse(req *Request, status int, header map[string][]string, body []byte) *Response {
 	if header == nil {
 		header = make(map[string][]string)
@@ -55,7 +53,7 @@ func (r *Response) Context() *Context { return r.ctx }
 // Request returns the request that the response answers.
 func (r *Response) Request() *Request { return r.req }
 
-// SetBody replaces the body, Buffer and ContentLength. It keeps body.
+// SetBody replaces the body, Buffer and ContentLength. It does not copy body.
 func (r *Response) SetBody(body []byte) {
 	r.page.Lock()
 	defer r.page.Unlock()
@@ -64,86 +62,23 @@ func (r *Response) SetBody(body []byte) {
 	r.ContentLength = len(body)
 }
 
-// Bytes returns the body as it was sent, content coding removed. It must not be changed. It is nil for a spooled body,
-// whatever its size: [Response.Reader] reads that.
+// Bytes returns the body as it was sent, with content codings removed. It must not be changed. It is nil for a spooled body,
+// whatever its size: use [Response.Reader] for that.
 func (r *Response) Bytes() []byte { return r.page.Bytes((*pageHost)(r)) }
 
-// String returns the body as a string, without decoding its charset. A spooled body that cannot be read is a panic, as
-// with [Response.CSS].
+// String returns the body as a string, without decoding its charset. It panics if a spooled body cannot be read, as
+// [Response.CSS] does.
 func (r *Response) String() string { return r.page.String((*pageHost)(r)) }
 
 // Reader returns a new independent reader of the body from its beginning, in memory or spooled.
 func (r *Response) Reader() io.ReadCloser { return r.page.Reader((*pageHost)(r)) }
 
-// Text returns the body decoded to UTF-8, as browsers decode it (WHATWG Encoding and HTML §13.2.3.2):
-// by its byte order mark, the charset of Content-Type, or what the document declares; a body that says
-// nothing and is valid UTF-8 is UTF-8. Bytes that cannot be decoded become U+FFFD. See package html/charset
-// for the rest. The error is that of a spooled body, a [*BodyTooLargeError] above Limits.Body, or one of its file, which
-// is closed once the request has settled; or a [*selector.ParseError], where the text finds no memory.
+// Text returns the body decoded to UTF-8, as browsers decode it (WHATWG Encoding and HTML §13.2.3.2): by its byte order
+// mark, the charset of Content-Type, or the declaration in the document; without any of these, valid UTF-8 is UTF-8. Bytes
+// that cannot be decoded become U+FFFD. See package html/charset for the other cases. For a spooled body the error is a
+// [*BodyTooLargeError] above Limits.Body, or that of its file, which is closed when the request has settled. If there is no
+// memory for the text, it is a [*selector.ParseError].
 func (r *Response) Text() (string, error) { return r.page.Text((*pageHost)(r)) }
-
-// CSS selects nodes of the body, which is parsed at most once, at the first call of CSS or XPath: as XML
-// if its Content-Type says so (text/xml, application/rss+xml …; XHTML is read as HTML), else as HTML. See
-// package selector for the syntax of queries. The Selection's URLs are resolved as [Response.Follow] does.
-//
-// It panics with a *selector.SyntaxError if the query is wrong, as regexp.MustCompile does, and with a
-// *selector.ParseError if the page is larger than Limits.Nodes, Limits.Attributes or the memory that one page may take; the
-// engine makes a HandleError of both.
-//
-// A spooled body is read into memory for it, and counts in Limits.BodiesInFlight. One that is larger than Limits.Body, or
-// whose file is closed, is a panic with the error that [Response.Text] returns.
-func (r *Response) CSS(query string) *selector.Selection {
-	return r.page.Document((*pageHost)(r)).CSS(query)
-}
-
-// XPath selects nodes of the body by an XPath 1.0 expression, with the rules of CSS.
-func (r *Response) XPath(expr string) *selector.Selection {
-	return r.page.Document((*pageHost)(r)).XPath(expr)
-}
-
-// Json decodes a JSON object. It is nil if the body is anything else; [Response.Decode] says why.
-func (r *Response) Json() map[string]any {
-	var v map[string]any
-	if r.Decode(&v) != nil {
-		return nil
-	}
-	return v
-}
-
-// Decode decodes a JSON body into v. The memory for that is estimated from the body and from v's type, and counts as made of
-// the page: the error of a body that takes too much is a [*selector.ParseError]. A decoder of encoding/json that reads
-// [Response.Reader] takes less, value by value. A spooled body is read into memory, as for [Response.CSS].
-func (r *Response) Decode(v any) error {
-	if err := r.page.DecodeJSON((*pageHost)(r), v); err != nil {
-		return fmt.Errorf("tegenaria: decoding the JSON of %s: %w", urlx.Redact(r.URL), err)
-	}
-	return nil
-}
-
-// Links returns the page's links in document order, each URL once. The options know its encoding and,
-// for links.Everything, its header. See package links for them. A spooled body that cannot be read is a panic, as with
-// [Response.CSS].
-func (r *Response) Links(opts ...links.Option) []links.Link {
-	return r.page.Links((*pageHost)(r), opts)
-}
-
-// Follow makes a GET request of a reference found in the page, resolved against the document's base
-// as browsers do.
-func (r *Response) Follow(ref string, opts ...RequestOption) (*Request, error) {
-	url, err := r.page.Resolve((*pageHost)(r), ref)
-	if err != nil {
-		if wrong := (*page.RefError)(nil); errors.As(err, &wrong) {
-			err = &RequestError{URL: wrong.URL, Field: "Url", Err: wrong.Err}
-		}
-		return nil, err
-	}
-	return NewRequest(url, GET, nil, opts...), nil
-}
-
-// eachLink calls yield for each link of the page until it returns false, see [links.Each].
-func (r *Response) eachLink(opts []links.Option, yield func(*links.Ref) bool) {
-	r.page.EachLink((*pageHost)(r), opts, yield)
-}
 
 // base returns what references in the page are resolved against.
 func (r *Response) base() (page.Base, error) { return r.page.Base((*pageHost)(r)) }
@@ -184,8 +119,8 @@ func (r *Response) complete(ctx *Context) {
 	r.page.Sync((*pageHost)(r))
 }
 
-// Transfer returns how the response came. It is never nil: all of it is zero if the engine's own downloader did not bring
-// the response.
+// Transfer returns protocol, address, timings and sizes of the download. It is never nil; it is empty if the engine's own
+// downloader did not fetch the response.
 func (r *Response) Transfer() *Transfer {
 	if r.transfer == nil {
 		return new(Transfer)
@@ -206,7 +141,7 @@ type pageHost Response
 
 // Given returns the fields that users may change.
 func (h *pageHost) Given() page.Given {
-	return page.Given{URL: h.URL, Header: h.Header, Buffer: h.Buffer}
+	return page.Given{Status: h.Status, URL: h.URL, Header: h.Header, Buffer: h.Buffer}
 }
 
 // ContentType returns the value of that field of the header.
@@ -232,13 +167,16 @@ func (h *pageHost) Run() page.Run {
 // Limits.BodiesInFlight with the page's body, and is given back with it. A parser waits for room as a download does. It
 // lends its place among the parsers meanwhile: so the one request that may go over the bound always finds a place to
 // be parsed, and no two wait for each other. Code that another part may wait for does not wait itself: a parser
-// whose page has items in the pipelines or a Fetch under way, and all code that is no parser.
+// whose page has items in the pipelines or a Fetch under way, and all code that is not a parser.
 
 // pageShare is a job as the share of a request in the memory of its crawl.
 type pageShare job
 
 // Bounds returns the bounds of all pages of the crawl.
 func (s *pageShare) Bounds() *page.Bounds { return &s.crawl.reader.bounds }
+
+// Queries returns where the queries on the pages of the crawl are counted.
+func (s *pageShare) Queries() *page.Queries { return s.crawl.reader.queries }
 
 // Add counts bytes of a spooled body that was read into memory.
 func (s *pageShare) Add(n int64) { s.crawl.fetcher.bodies.Add(&(*job)(s).root().hold, n) }
@@ -272,3 +210,65 @@ func (s *pageShare) Grow(n int64) error {
 // mustGetMemory reports whether other code may wait for the parser while it waits for memory: an item of the page is in the
 // pipelines, or a Fetch of it is under way. Another goroutine of the parser may have begun that; tryOpen ends the waiting.
 func mustGetMemory(j *job) bool { return j.open.Load() > 1 }
+
+// RequestWithData attaches a value to a request, which [Data] returns from its response: for example a price from a list,
+// for the page of the product. The value survives redirects, retries and, with a durable cache, the process. It is stored as
+// JSON under the name of the type T, even in a memory cache, so fields that encoding/json ignores are lost. A second value
+// replaces the first. If it cannot be encoded as JSON, the request fails with a [*DataError] when it is sent.
+func RequestWithData[T any](v T) RequestOption {
+	return func(r *Request) {
+		d, err := wire.NewDatum(v)
+		if err != nil {
+			r.fail(&DataError{URL: r.Url, Sent: wire.TypeName[T](), Err: err})
+			return
+		}
+		r.newExtras().data = d
+	}
+}
+
+// Data returns the value that [RequestWithData] attached to the request of a response, as a new copy each time. The error is
+// a [*DataError] if the request has no value, or one of another type. It may be called concurrently.
+func Data[T any](resp *Response) (T, error) {
+	var none T
+	want := wire.TypeName[T]()
+	if resp == nil || resp.req == nil {
+		return none, &DataError{Wanted: want}
+	}
+	url, d := resp.req.Url, resp.req.extras().data
+	switch {
+	case d == nil:
+		return none, &DataError{URL: url, Wanted: want}
+	case d.Type != want:
+		return none, &DataError{URL: url, Sent: d.Type, Wanted: want}
+	}
+	v, err := wire.Decode[T](d)
+	if err != nil {
+		return none, &DataError{URL: url, Sent: want, Wanted: want, Err: err}
+	}
+	return v, nil
+}
+
+// DataError is the error of a value that [RequestWithData] could not encode, or that [Data] did not find.
+type DataError struct {
+	URL    string // of the request
+	Sent   string // the type of the value that the request has, with the import path of its package; "" if it has none
+	Wanted string // the type that Data was asked for; "" if the value could not be sent
+	Err    error  // of encoding/json; nil if the types differ
+}
+
+// Error names both types and the remedy.
+func (e *DataError) Error() string {
+	url := urlx.Redact(e.URL)
+	switch {
+	case e.Wanted == "":
+		return fmt.Sprintf("RequestWithData of %s: a value of the type %s cannot be written as JSON: %v; send a type that can, or Meta with the memory cache", url, e.Sent, e.Err)
+	case e.Err != nil:
+		return fmt.Sprintf("Data of %s: its value was sent as %s, and cannot be read as that now: %v; has the type changed since the job began?", url, e.Sent, e.Err)
+	case e.Sent == "":
+		return fmt.Sprintf("Data of %s: the request has no data, and %s is asked for; send it with RequestWithData", url, e.Wanted)
+	}
+	return fmt.Sprintf("Data of %s: the request has data of the type %s, and %s is asked for; ask for the type that was sent, a pointer and its value being two types", url, e.Sent, e.Wanted)
+}
+
+// Unwrap returns the error of encoding/json.
+func (e *DataError) Unwrap() error { return e.Err }

@@ -2,8 +2,6 @@ package tegenaria
 
 import (
 	"context"
-	"maps"
-	"net/http"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
@@ -83,6 +81,9 @@ func (g robotsGate) pass(j *job) (ok, waits bool) {
 	case robotsgate.Allow:
 		return true, false
 	case robotsgate.Forbid:
+		if j.rec.Depth == 0 {
+			c.teller.seedRefused(j.ctx.Request, Robots, "forbidden")
+		}
 		j.decide(Robots, "forbidden")
 	case robotsgate.Unreachable:
 		if !g.Stopped() {
@@ -161,6 +162,7 @@ func (g robotsGate) ask(j *job, origin string) error {
 type internalContext struct {
 	context.Context
 	hold fetch.Hold
+	by   *httpDownloader // makes responses
 }
 
 // internalBody is how much of a body is read: enough to see that it is too long to be read whole.
@@ -170,8 +172,8 @@ const internalBody = robots.MaxBytes + 1
 // see it that ask for such requests. A copy of the first answer is kept for other requests.
 func (g robotsGate) send(j *job, url string, left time.Duration, first bool, copy **Response) (answer robotsgate.Response, err error) {
 	r := NewRequest(url, GET, nil, RequestWithTimeout(left))
-	r.Proxy, r.downloader = j.ctx.Request.Proxy, j.ctx.Request.downloader
-	in := &internalContext{Context: j.ctx.Ctx}
+	r.Proxy, r.newExtras().downloader = j.ctx.Request.Proxy, j.ctx.Request.extras().downloader
+	in := &internalContext{Context: j.ctx.Ctx, by: g.crawl.fetcher.own}
 	ctx := &Context{Request: r, Ctx: in, CtxId: j.ctx.CtxId}
 	alive, err := g.exchange(j, ctx, first, copy)
 	g.crawl.fetcher.bodies.Release(&in.hold)
@@ -179,7 +181,7 @@ func (g robotsGate) send(j *job, url string, left time.Duration, first bool, cop
 	case !alive:
 		return answer, ErrOutputClosed
 	case err != nil:
-		return answer, err
+		return answer, bare(err)
 	}
 	resp := ctx.Response()
 	answer.Status, answer.Header = resp.Status, resp.Header
@@ -198,6 +200,14 @@ func (g robotsGate) exchange(j *job, ctx *Context, first bool, copy **Response) 
 		alive = c.guard(j, StageRequest, func() { _, err = f.internalMWs.processRequest(j, ctx, &by) })
 		if !alive || err != nil {
 			return alive, err
+		}
+	}
+	if ctx.DownloadResult == nil && f.layers.answers {
+		if _, err, alive = f.answer(j, ctx); !alive || err != nil {
+			return alive, err
+		}
+		if resp := ctx.Response(); first && resp != nil {
+			*copy = copyForOthers(resp, ctx.Request)
 		}
 	}
 	if ctx.DownloadResult == nil {
@@ -243,7 +253,7 @@ func (g robotsGate) exchange(j *job, ctx *Context, first bool, copy **Response) 
 // often a robots.txt is asked for without one, its gate knows.
 func (g robotsGate) download(j *job, ctx *Context) error {
 	c := g.crawl
-	d, err := c.fetcher.downloaders.pick(j.ctx.Request.downloader)
+	d, err := c.fetcher.downloaders.pick(j.ctx.Request.extras().downloader)
 	if err != nil {
 		return err
 	}
@@ -262,84 +272,21 @@ func (g robotsGate) download(j *job, ctx *Context) error {
 	})
 }
 
-// A spider may ask for a robots.txt itself, as those that start from sitemaps do. The engine has just asked for the same
-// file then, because of that very request: so it answers the request with a copy of what came, and the site is asked
-// once. A copy lives no longer than the requests that wait for the file.
-
-// copyForOthers returns a copy of the server's answer to the engine's own request for a robots.txt, nil if it is not
-// whole or is a failure.
-func copyForOthers(resp *Response, own *Request) *Response {
-	body := resp.Bytes()
-	switch {
-	case resp.Status <= 0 || resp.Status >= 500 || resp.Status == http.StatusTooManyRequests:
-		return nil
-	case len(body) > robots.MaxBytes || len(body) == 0 && resp.hasBody(): // there may be more, or it is elsewhere
-		return nil
-	}
-	return copyOf(resp, own)
-}
-
-// copyOf makes a response with the same content, for a request.
-func copyOf(resp *Response, r *Request) *Response {
-	same := NewResponse(r, resp.Status, maps.Clone(resp.Header), resp.Bytes())
-	same.URL, same.Delay, same.transfer = resp.URL, resp.Delay, resp.transfer
-	return same
-}
-
-// takeCopy keeps the copy of a robots.txt, if the job asks for that file itself.
-func takeCopy(j *job, copy *Response) {
-	if r := j.ctx.Request; copy != nil && r.Url == urlx.Origin(r.Url)+"/robots.txt" {
-		j.copy = copy
-	}
-}
-
-// answerByCopy answers the job with the copy that it was given, if there is one and the job's request, as the middlewares
-// have left it, sends nothing that the engine's own did not send.
-func (g robotsGate) answerByCopy(j *job) {
-	resp := j.copy
-	if j.copy = nil; resp == nil || !likeOwn(j.ctx.Request, resp.Request()) {
-		return
-	}
-	g.crawl.fetcher.bodies.Add(&j.root().hold, int64(len(resp.Bytes())))
-	j.ctx.DownloadResult = &RequestResult{Response: copyOf(resp, j.ctx.Request)}
-}
-
-// likeOwn reports whether a request would be answered as the engine's own was.
-func likeOwn(r, own *Request) bool {
-	if r.Url != own.Url || r.method() != GET || len(r.Params) > 0 || len(r.Body) > 0 || len(r.Cookies) > 0 ||
-		r.BodyReader != nil || r.ResponseWriter != nil || r.spool || r.downloader != own.downloader {
-		return false
-	}
-	if (r.Proxy == nil) != (own.Proxy == nil) || r.Proxy != nil && *r.Proxy != *own.Proxy {
-		return false
-	}
-	for name, value := range r.Header {
-		switch http.CanonicalHeaderKey(name) {
-		case "Accept", "Accept-Language", "Referer":
-		default:
-			if own.Header[name] != value {
-				return false
-			}
-		}
-	}
-	return true
-}
-
 // RobotsError is the failure of a Fetch that robots.txt forbids, or whose robots.txt cannot be read.
 //
-//	URL         string // what was to be fetched
+//	URL         string // the URL of the request
 //	Unreachable bool   // robots.txt cannot be read
 type RobotsError = robotsgate.RefusedError
 
-// RobotsUnreachableError is the failure of a request whose robots.txt could not be asked for because of the network, as that of a
-// dead host: until it is known, nothing of that origin may be fetched (RFC 9309 §2.3.1.4). Unwrap returns Err.
+// RobotsUnreachableError is the failure of a request whose robots.txt could not be fetched because of a network error: the host is
+// down, for example. No page of an origin may be requested before its robots.txt is known (RFC 9309 §2.3.1.4). Unwrap returns Err.
 //
 //	Origin string // "https://example.com"
 //	Err    error  // how the host failed
 type RobotsUnreachableError = robotsgate.UnreachableError
 
-// RobotsAnswerError is the failure of a request whose robots.txt a middleware has answered, or changed, so that nothing
-// of it is left: that would allow everything, and the site has not said so. See [InternalMiddleware].
+// RobotsAnswerError is the failure of a request whose robots.txt was left empty by a middleware, which answered in the site's place
+// or removed the body. An empty robots.txt allows everything, and the site has not said so. See [InternalMiddleware].
 //
 //	URL        string // of robots.txt
 //	Middleware string // its name

@@ -6,8 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/commit"
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/fieldcount"
 	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -17,10 +20,11 @@ import (
 type settler struct {
 	crawl      *crawl
 	cache      CacheInterface
-	committers committers
+	committers commit.Parts
 	durable    bool
 	earlier    map[string]int64 // counters of the earlier runs of a durable job
 	alone      bool             // nothing is stored
+	complete   bool             // the job is
 	batches    *stage.Batcher[settling]
 }
 
@@ -41,6 +45,8 @@ type ended struct {
 	job     *job     // nil: it was let go
 	died    *HandleError
 	flown   bool
+	told    *report.Fields    // what the log says of it at debug level; nil otherwise
+	fields  *fieldcount.Tally // counts of fields of its items; nil: there are none
 }
 
 // settlePause is how far apart batches begin while all workers are busy: the cost of a batch depends little on its size.
@@ -53,7 +59,7 @@ const settleMost = 512
 func newSettler(c *crawl, state State) *settler {
 	_, memory := c.cache.(*memoryCache)
 	return &settler{
-		crawl: c, cache: c.cache, committers: c.committers, durable: state.Durable, earlier: state.Counters,
+		crawl: c, cache: c.cache, committers: c.committers, durable: state.Durable, earlier: state.Counters, complete: state.Finished,
 		alone:   memory && len(c.committers) == 0,
 		batches: stage.NewBatcher[settling](settlePause, func() bool { return c.frontier.IsHungry() || c.fetcher.bodies.IsShort() }),
 	}
@@ -84,6 +90,7 @@ func (s *settler) end(j *job) {
 	case e.Outcome == 0 || e.Outcome.isDead() || s.crawl.failed.Load():
 		s.settle(&settling{ended: []ended{e}})
 	default:
+		s.crawl.teller.fields.Add(e.fields)
 		s.settled(&e)
 	}
 }
@@ -93,9 +100,10 @@ func (s *settler) endOf(j *job) ended {
 	if j.claim.HasReservation() { // its download was announced, and did not begin
 		s.crawl.frontier.Overrule(j)
 	}
-	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status}, ids: j.calls.Names(), job: j, died: j.died, flown: j.flown}
+	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status}, ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, fields: j.fields.Load()}
 	if j.ctx != nil {
 		e.request, e.id = j.request(), j.id()
+		e.told = s.crawl.teller.inDetail(e.request, j.response())
 	}
 	return e
 }
@@ -167,6 +175,7 @@ func (s *settler) settle(todo *settling) {
 	err := s.prepare(&batch, ids, discard)
 	if err == nil {
 		c.endFlights(list)
+		countFields(&c.teller.fields, list)
 		err = s.store(&batch)
 	}
 	c.fetcher.bodies.Release(hold)
@@ -196,7 +205,7 @@ func (s *settler) settled(e *ended) {
 	if e.died != nil {
 		c.teller.failed(e.died)
 	}
-	c.teller.settled(e.request, e.Outcome, e.Reason)
+	c.teller.settledAs(e.request, e.told, e.Outcome, e.Reason)
 	s.release(e)
 	c.ledger.Settle(uint8(e.Outcome), e.Reason)
 }
@@ -207,13 +216,13 @@ func (s *settler) prepare(batch *Batch, ids, discard []string) (err error) {
 	if c.failed.Load() {
 		return errStoreFailed
 	}
-	if err := s.committers.discard(discard); err != nil {
+	if err := s.committers.Discard(discard); err != nil {
 		return err
 	}
 	if len(s.committers) == 0 || len(batch.Settled) == 0 {
 		return nil
 	}
-	batch.Checkpoints, err = s.committers.checkpoints(s.crawl.storing, ids)
+	batch.Checkpoints, err = s.committers.Prepare(s.crawl.storing, ids)
 	return err
 }
 
@@ -224,11 +233,7 @@ func (s *settler) store(batch *Batch) error {
 		return nil
 	}
 	if s.durable {
-		now := time.Now()
-		for i := range batch.Settled {
-			batch.Settled[i].At = now
-		}
-		s.describe(batch)
+		s.describe(batch, time.Now())
 	}
 	return s.cache.Settle(c.storing, *batch)
 }
@@ -258,7 +263,7 @@ func (s *settler) requeue(e *ended) {
 		c.storeFailed(err)
 		return
 	}
-	stored := frontier.Stored{Slot: rec.Slot, Limit: e.request.maxConnsPerHost}
+	stored := frontier.Stored{Slot: rec.Slot, Limit: e.request.extras().maxConnsPerHost}
 	if verdict == VerdictLater {
 		c.ledger.Later(1)
 		stored.Delay(rec.NotBefore)
@@ -287,9 +292,10 @@ func (s *settler) release(e *ended) {
 }
 
 // describe adds to a durable batch the facts that the job has to remember beside its requests.
-func (s *settler) describe(batch *Batch) {
+func (s *settler) describe(batch *Batch, now time.Time) {
 	batch.Counters = s.counters()
 	for i := range batch.Settled { // the ledger is told when they are stored
+		batch.Settled[i].At = now
 		batch.Counters["settled"]++
 		batch.Counters["outcome/"+batch.Settled[i].Outcome.String()]++
 	}
@@ -301,7 +307,11 @@ func (s *settler) counters() map[string]int64 {
 	var stats Stats
 	stats.addLedger(s.crawl.ledger)
 	stats.count(&s.crawl.teller.counters)
-	return stats.durable(s.earlier)
+	stats.Fields = fieldStats(s.crawl.teller.fields.Counts())
+	stats.Elapsed = s.crawl.elapsed()
+	counts := stats.durable(s.earlier)
+	counts["read"] += s.crawl.teller.counters.Read.Load()
+	return counts
 }
 
 // keepLoopback adds the loopback addresses that the seeds allow to a durable batch. Any batch makes the seeds durable that came
@@ -335,12 +345,4 @@ func (s *settler) started() error {
 	batch := Batch{Started: true}
 	s.keepLoopback(&batch)
 	return s.cache.Settle(s.crawl.storing, batch)
-}
-
-// finished stores that the job is complete.
-func (s *settler) finished() error {
-	if !s.durable {
-		return nil
-	}
-	return s.cache.Settle(s.crawl.storing, Batch{Counters: s.counters(), Finished: "finished"})
 }

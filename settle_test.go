@@ -13,7 +13,10 @@ import (
 	"time"
 	"weak"
 
+	"errors"
+
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
 	"github.com/tegenaria/tegenaria/spidertest"
 )
@@ -356,6 +359,74 @@ func TestSpoolLivesAsLongAsTheRequest(t *testing.T) {
 	for _, r := range kept {
 		if _, err := read(r); err == nil {
 			t.Error("the body can be read after the crawl")
+		}
+	}
+}
+
+// closingCommitter is a Committer whose Close fails at first.
+type closingCommitter struct {
+	said  *[]string
+	fails bool
+}
+
+func (c closingCommitter) GetPriority() int  { return 0 }
+func (c closingCommitter) CommitKey() string { return "closing" }
+func (c closingCommitter) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) error {
+	return nil
+}
+func (c closingCommitter) Discard(string) {}
+func (c closingCommitter) Prepare(context.Context, []string) ([]byte, error) {
+	return []byte("state"), nil
+}
+
+func (c closingCommitter) Restore(_ context.Context, checkpoint []byte) error {
+	*c.said = append(*c.said, "restore "+string(checkpoint))
+	return nil
+}
+
+func (c closingCommitter) Close(ctx context.Context, reason string) error {
+	*c.said = append(*c.said, "close "+reason)
+	if !tegenaria.Complete(ctx) {
+		return errors.New("the job is not complete")
+	}
+	if c.fails {
+		return errors.New("the power is gone")
+	}
+	return nil
+}
+
+// A job is complete, but its output was not closed: the next run closes it, and the one after that does nothing.
+func TestOutputsOfACompleteJobAreClosed(t *testing.T) {
+	dir := t.TempDir()
+	var said []string
+	run := func(fails bool) error {
+		cache, err := disk.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cache.Close()
+		engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithCache(cache), tegenaria.EngineWithEmptyOK(), tegenaria.EngineWithQuiet(),
+			tegenaria.EngineWithPipelines(closingCommitter{&said, fails}),
+			tegenaria.EngineWithSpiders(tegenaria.NewSpider("shop", enginetest.Nothing)))
+		return engine.Run(t.Context(), "shop")
+	}
+	want := []string{"restore ", "close finished"}
+	if err := run(true); err == nil || err.Error() == "the job is not complete" {
+		t.Fatalf("first run: %v", err)
+	}
+	if err := run(false); err != nil {
+		t.Fatalf("second run: %v", err)
+	}
+	want = append(want, "restore state", "close finished")
+	if err := run(false); err != nil {
+		t.Fatalf("third run: %v", err)
+	}
+	if len(said) != len(want) {
+		t.Fatalf("%q, want %q", said, want)
+	}
+	for i := range want {
+		if said[i] != want[i] {
+			t.Errorf("%q, want %q", said, want)
 		}
 	}
 }

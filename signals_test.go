@@ -3,13 +3,17 @@
 package tegenaria_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
@@ -65,6 +69,61 @@ func TestExecuteSignals(t *testing.T) {
 			}
 			if signals == 3 && !errors.Is(closed, context.Canceled) {
 				t.Errorf("the closing ended with %v, want it cancelled", closed)
+			}
+		})
+	}
+}
+
+// With EngineWithSignals the loop of Crawl gets the items of the work in hand, and then the error that says how to go on: with a queue on
+// disk by the same command, with one in memory not at all.
+func TestCrawlObeysSignals(t *testing.T) {
+	for name, durable := range map[string]bool{"memory": false, "disk": true} {
+		t.Run(name, func(t *testing.T) {
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/2", enginetest.Text("x"))
+			s := enginetest.NewSpider("http://a.test/")
+			var log bytes.Buffer
+			stopping := make(chan struct{})
+			watching := &starting{s, func(ctx context.Context, req chan<- *tegenaria.Context) error {
+				req <- enginetest.Send("http://a.test/")
+				<-ctx.Done() // the crawl is stopping
+				close(stopping)
+				return nil
+			}}
+			s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				req <- enginetest.Send("http://a.test/2", tegenaria.RequestWithNotBefore(time.Now().Add(time.Hour)))
+				if err := syscall.Kill(syscall.Getpid(), syscall.SIGINT); err != nil {
+					return err
+				}
+				<-stopping
+				item <- tegenaria.NewItem(ctx, 1)
+				return nil
+			}
+			opts := []tegenaria.EngineOption{tegenaria.EngineWithSignals(), tegenaria.EngineWithDownloader(w), logTo(&log),
+				tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true})}
+			want := "tegenaria: interrupted: what waited in memory is lost (1 request)"
+			if durable {
+				store, err := disk.Open(t.TempDir())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer store.Close()
+				opts = append(opts, tegenaria.EngineWithCache(store))
+				want = "tegenaria: interrupted: run the same command to go on (1 request waiting)"
+			}
+			items := 0
+			var last error
+			for _, err := range tegenaria.Crawl[int](t.Context(), watching, opts...) {
+				if last = err; err == nil {
+					items++
+				}
+			}
+			var interrupted *tegenaria.InterruptedError
+			if items != 1 || !errors.As(last, &interrupted) || interrupted.Durable != durable || !strings.HasPrefix(last.Error(), want) {
+				t.Errorf("%d items, then %v; want it to begin with %q", items, last, want)
+			}
+			enginetest.WantStopped(t, last, "stopped")
+			for _, line := range []string{"stopping (interrupted): waiting up to 20s", "interrupted: 1 page"} {
+				lineWith(t, &log, line)
 			}
 		})
 	}

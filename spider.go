@@ -13,19 +13,19 @@ import (
 	"github.com/tegenaria/tegenaria/internal/typecheck"
 )
 
-// SpiderInterface says where a crawl starts and how its pages are read. The engine recovers panics
-// of all four methods and receives from the channels until a method returns; it never closes them.
+// SpiderInterface defines the first requests of a crawl and the code that reads its pages. The engine recovers panics
+// in all four methods. It receives from the channels until the method returns, and never closes them.
 type SpiderInterface interface {
-	// StartRequest sends the seeds and returns. It runs once per crawl, in a goroutine of its own, and
-	// is held back while Limits.Pending requests wait.
+	// StartRequest sends the seeds and returns. It is called once per crawl, in its own goroutine. Sending
+	// blocks while Limits.Pending requests are queued.
 	StartRequest(req chan<- *Context)
 
-	// Parser reads the responses of requests that name no parser of their own. It may be called
-	// concurrently, from EngineWithSchedulerNum workers.
+	// Parser reads the responses to requests without a parser of their own. It is called
+	// concurrently, by up to EngineWithSchedulerNum workers.
 	Parser(resp *Context, item chan<- *ItemMeta, req chan<- *Context) error
 
-	// ErrorHandler sees each failed request and item once, and may send new requests. Sending the
-	// failed request itself again is a retry; Limits.Attempts bounds their number. Other requests
+	// ErrorHandler is called once for each failed request or item, and may send new requests. Sending the
+	// failed request again is a retry; Limits.Attempts bounds the number of retries. Other requests
 	// are one level deeper than the failed one. It may be called concurrently.
 	ErrorHandler(err *HandleError, req chan<- *Context)
 
@@ -34,20 +34,20 @@ type SpiderInterface interface {
 	GetName() string
 }
 
-// Starter is an optional ability of spiders, used instead of StartRequest: it is told when the crawl
-// stops, and its error ends the run as failed.
+// Starter is an optional interface of spiders. Its Start is called instead of StartRequest: ctx is cancelled when the
+// crawl stops, and an error ends the run as failed.
 type Starter interface {
 	Start(ctx context.Context, req chan<- *Context) error
 }
 
-// ParserSet is an optional ability of spiders: parsers by name, as if each had been given to
-// [SpiderEngine.RegisterParser], for this spider's runs alone.
+// ParserSet is an optional interface of spiders: parsers by name, as if each had been registered with
+// [SpiderEngine.RegisterParser], but only for the runs of this spider.
 type ParserSet interface {
 	Parsers() map[string]Parser
 }
 
-// BaseSpider is a spider without a Parser: embed *BaseSpider, set, and write Parser alone. A nil one is a
-// mistake that Run reports.
+// BaseSpider has all methods of a spider except Parser: embed a *BaseSpider, set its fields, and write Parser. A nil
+// *BaseSpider is a mistake that Run reports.
 type BaseSpider struct {
 	Name     string   // what GetName returns
 	FeedUrls []string // the seeds
@@ -66,6 +66,16 @@ func (s *BaseSpider) ErrorHandler(err *HandleError, req chan<- *Context) {}
 // GetName returns Name.
 func (s *BaseSpider) GetName() string { return s.Name }
 
+// seedsOf returns the URLs of the first requests that a spider says beforehand. Others are sent by its code.
+func seedsOf(s SpiderInterface) []string {
+	if named, ok := s.(interface{ seeds() []string }); ok {
+		return named.seeds()
+	}
+	return nil
+}
+
+func (s *BaseSpider) seeds() []string { return s.FeedUrls }
+
 type funcSpider struct {
 	*BaseSpider
 	parser Parser
@@ -82,13 +92,14 @@ func (s *funcSpider) mistake() error {
 	return nil
 }
 
-// NewSpider makes a spider of a name, a parser and seeds. A nil parser is a mistake that Run reports.
+// NewSpider makes a spider from a name, a parser, and the URLs of its first requests, which are sent with GET. The parser
+// reads every page whose request has no parser of its own. A nil parser is a mistake that Run reports. See also [NewSpiderOf].
 func NewSpider(name string, parser Parser, urls ...string) SpiderInterface {
 	return &funcSpider{&BaseSpider{Name: name, FeedUrls: urls}, parser}
 }
 
-// Parsers combines parsers over one response: each sees the whole body, in this order; their items
-// and requests are merged and their errors joined. One that fails does not keep the next from running.
+// Parsers combines several parsers into one, which calls them in this order for each response. Their items and requests
+// are merged and their errors joined. If one fails, the next ones still run.
 func Parsers(ps ...Parser) Parser {
 	return func(resp *Context, item chan<- *ItemMeta, req chan<- *Context) error {
 		var errs []error
@@ -108,9 +119,9 @@ func Parsers(ps ...Parser) Parser {
 // errLeft keeps an item that the loop of Crawl did not take from being counted.
 var errLeft = errors.New("the loop was left")
 
-// Crawl runs a spider and yields its items of type T after they have passed the pipelines; other items
-// are not yielded. The error of Run, if there is one, comes last, with a zero T. Leaving the loop stops
-// the crawl and waits until it is over.
+// Crawl runs a spider in a new engine with these options, and yields the items of type T that have passed the pipelines.
+// Items of other types are not yielded. If [SpiderEngine.Run] returns an error, it is yielded last, with a zero T.
+// Leaving the loop stops the crawl and waits until it has ended.
 //
 //	for quote, err := range tegenaria.Crawl[Quote](ctx, spider) {
 func Crawl[T any](ctx context.Context, spider SpiderInterface, opts ...EngineOption) iter.Seq2[T, error] {
@@ -121,10 +132,8 @@ func Crawl[T any](ctx context.Context, spider SpiderInterface, opts ...EngineOpt
 		left := make(chan struct{}) // closed when the loop was left
 		e := NewSpiderEngine(opts...)
 		name := ""
-		if spider != nil {
-			e.RegisterSpiders(spider)
-			guard.Protect(func() error { name = spider.GetName(); return nil })
-		}
+		e.RegisterSpiders(spider)
+		guard.Protect(func() error { name = spider.GetName(); return nil }) // that it is nil is told by Run
 		check := typecheck.New[T]("Crawl")
 		e.config.collected = check
 		e.config.collect = func(ctx context.Context, item *ItemMeta) error {
@@ -173,7 +182,7 @@ type parserTable = funcname.Parsers[Parser, SpiderInterface]
 // newParserTable collects the parsers of a run: those registered with the engine, then those of the
 // spider. The error joins all mistakes.
 func newParserTable(spider SpiderInterface, named []namedParser) (*parserTable, error) {
-	t := &parserTable{}
+	t := &parserTable{Inside: insideOf}
 	var errs []error
 	for _, p := range named {
 		errs = append(errs, t.Add(p.name, p.parser))
@@ -186,8 +195,11 @@ func newParserTable(spider SpiderInterface, named []namedParser) (*parserTable, 
 	}
 	if spider != nil {
 		own := spider.Parser
-		if s, ok := spider.(*funcSpider); ok && s.parser != nil {
-			own = s.parser // as it was given, so that a parser made by Handle is seen to be one
+		switch s := spider.(type) { // as it was given, so that a parser made by Handle is seen to be one
+		case *funcSpider:
+			own = s.parser
+		case *Spider:
+			own = s.parser
 		}
 		t.SetOwn(own, spider, "Parser")
 	}
@@ -216,8 +228,11 @@ func findSpider(spiders []SpiderInterface, name string) (SpiderInterface, error)
 		}
 	}
 	switch spider := byName[name]; {
-	case spider == nil:
+	case spider == nil && len(byName) > 0:
+		errs = append(errs, fmt.Errorf("no spider is called %q; register it with RegisterSpiders, or run one of %q", name, slices.Sorted(maps.Keys(byName))))
+	case spider == nil && len(errs) == 0:
 		errs = append(errs, fmt.Errorf("no spider is called %q; register it with RegisterSpiders", name))
+	case spider == nil: // none is any good, which was said
 	default:
 		errs = append(errs, mistakeOf(spider))
 	}

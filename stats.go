@@ -2,10 +2,18 @@ package tegenaria
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/fieldcount"
 	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/module"
 )
@@ -14,16 +22,17 @@ import (
 // Discovered = Settled + Pending + Delayed + InFlight holds in each snapshot.
 type Stats struct {
 	Discovered int64 `json:"discovered"` // requests sent by user code, redirect targets, Fetch
-	Settled    int64 `json:"settled"`    // of them, those that came to an end
-	Pending    int64 `json:"pending"`    // those that wait in a slot
-	Delayed    int64 `json:"delayed"`    // those that wait for their NotBefore
-	InFlight   int64 `json:"in_flight"`  // those between the cache and their end
+	Settled    int64 `json:"settled"`    // requests that have ended
+	Pending    int64 `json:"pending"`    // requests that wait in a slot
+	Delayed    int64 `json:"delayed"`    // requests that wait for their NotBefore
+	InFlight   int64 `json:"in_flight"`  // requests that are being processed
 	Items      int64 `json:"items"`      // items on their way through the pipelines
 
 	Outcomes map[Outcome]int64 `json:"outcomes"` // how the settled requests ended
 	Reasons  map[string]int64  `json:"reasons"`  // the same with reasons, "filtered: offsite"; at most 1,000, then ": other"
 
 	RequestDownloaded int64         `json:"request_downloaded"` // downloads started, inline ones among them
+	Answered          int64         `json:"answered"`           // requests that an Answerer answered without a download
 	Responses         int64         `json:"responses"`          // responses received, whatever their status
 	Bytes             int64         `json:"bytes"`              // of bodies
 	Status            map[int]int64 `json:"status"`             // responses by status code
@@ -34,6 +43,8 @@ type Stats struct {
 	Retries           int64         `json:"retries"`            // requests that were put back to run again
 	RobotsRequests    int64         `json:"robots_requests"`    // downloads of robots.txt; not in RequestDownloaded
 
+	Fields map[string]FieldStats `json:"fields,omitempty"` // by type and name, "Book.price"; at most 1,000, then "other"; nil: none were counted
+
 	StartTime time.Time     `json:"start_time"`
 	Elapsed   time.Duration `json:"elapsed"`
 	Abandoned map[Stage]int `json:"abandoned"` // callbacks that were given up
@@ -43,7 +54,7 @@ type Stats struct {
 func (s *Stats) count(c *report.Counters) {
 	s.RequestDownloaded, s.RobotsRequests, s.Retries = c.Downloads.Load(), c.Robots.Load(), c.Retries.Load()
 	s.ItemScraped, s.ItemDropped, s.ItemFailed = c.Scraped.Load(), c.Dropped.Load(), c.Failed.Load()
-	s.ErrorCount = c.Errors.Load()
+	s.ErrorCount, s.Answered = c.Errors.Load(), c.Answered.Load()
 	s.Responses, s.Bytes, s.Status = c.Responses()
 }
 
@@ -53,12 +64,36 @@ func (s *Stats) durable(earlier map[string]int64) map[string]int64 {
 	counts := map[string]int64{
 		"discovered": s.Discovered, "settled": s.Settled,
 		"responses": s.Responses, "bytes": s.Bytes, "items_scraped": s.ItemScraped, "errors": s.ErrorCount,
+		"items_dropped": s.ItemDropped, "items_failed": s.ItemFailed, "downloads": s.RequestDownloaded, "robots": s.RobotsRequests,
+		"retries": s.Retries, "answered": s.Answered, "elapsed": int64(s.Elapsed),
+	}
+	for code, n := range s.Status {
+		counts["status/"+strconv.Itoa(code)] = n
+	}
+	for reason, n := range s.Reasons {
+		if name := "reason/" + reason; len(s.Reasons)+len(earlier) <= mostKeptReasons || earlier[name] > 0 {
+			counts[name] = n
+		} else {
+			outcome, _, _ := strings.Cut(reason, ": ")
+			counts["reason/"+outcome+": other"] += n
+		}
 	}
 	for o, n := range s.Outcomes {
 		counts["outcome/"+o.String()] = n
 	}
+	sum := countedFields(earlier)
+	for key, f := range s.Fields {
+		fieldcount.Merge(sum, key, fieldcount.Counts(f))
+	}
+	for key, f := range sum {
+		for of, n := range fieldCounters(&f) {
+			if *n > 0 {
+				counts[of+key] = *n
+			}
+		}
+	}
 	for name, n := range earlier {
-		if name != "discovered" {
+		if name != "discovered" && !strings.HasPrefix(name, "field/") {
 			counts[name] += n
 		}
 	}
@@ -66,26 +101,162 @@ func (s *Stats) durable(earlier map[string]int64) map[string]int64 {
 	return counts
 }
 
-// Summary is a snapshot of a run, in the words of the machines that it consists of. It stays valid after
-// the run. As JSON it is stable: names are fixed, lists sorted, parts that do not exist left out.
+// fieldCounters returns the counts of a field by the beginnings of their names among the counters of a durable job.
+func fieldCounters(f *fieldcount.Counts) map[string]*int64 {
+	return map[string]*int64{"field/items/": &f.Items, "field/filled/": &f.Filled, "field/looked/": &f.LookedFor,
+		"field/defaulted/": &f.Defaulted, "field/missing/": &f.Missing, "field/failed/": &f.Failed}
+}
+
+// countedFields returns the counts of fields among the counters of a durable job.
+func countedFields(counters map[string]int64) map[string]fieldcount.Counts {
+	sum := make(map[string]fieldcount.Counts)
+	for name, n := range counters {
+		if rest, ok := strings.CutPrefix(name, "field/"); ok {
+			of, key, _ := strings.Cut(rest, "/")
+			f := fieldcount.Counts{}
+			if at := fieldCounters(&f)["field/"+of+"/"]; at != nil {
+				*at = n
+				fieldcount.Merge(sum, key, f)
+			}
+		}
+	}
+	return sum
+}
+
+// fieldStats returns counts of fields as they stand in Stats, nil if there are none.
+func fieldStats(counts map[string]fieldcount.Counts) map[string]FieldStats {
+	if len(counts) == 0 {
+		return nil
+	}
+	list := make(map[string]FieldStats, len(counts))
+	for key, f := range counts {
+		list[key] = FieldStats(f)
+	}
+	return list
+}
+
+// statsJSON is how the durations of Stats are written: as a text with units, and in seconds.
+type statsJSON struct {
+	*plainStats
+	Elapsed string  `json:"elapsed"` // "1m20s"
+	Seconds float64 `json:"elapsed_seconds"`
+}
+
+type plainStats Stats
+
+// MarshalJSON writes Elapsed twice: as a text with units, "elapsed": "1m20s", and as "elapsed_seconds": 80.
+func (s Stats) MarshalJSON() ([]byte, error) {
+	return json.Marshal(statsJSON{(*plainStats)(&s), s.Elapsed.String(), s.Elapsed.Seconds()})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *Stats) UnmarshalJSON(text []byte) (err error) {
+	got := statsJSON{plainStats: (*plainStats)(s)}
+	if err = json.Unmarshal(text, &got); err != nil || got.Elapsed == "" {
+		return err
+	}
+	s.Elapsed, err = time.ParseDuration(got.Elapsed)
+	return err
+}
+
+// mostKeptReasons bounds the counters of a durable job by reason, which it stores with each batch; the rest are of "other".
+const mostKeptReasons = 100
+
+// ofJob returns the statistics of all runs of a durable job: what its counters say, and the state of this run.
+func (s Stats) ofJob(counters map[string]int64) Stats {
+	for name, to := range map[string]*int64{
+		"discovered": &s.Discovered, "settled": &s.Settled, "responses": &s.Responses, "bytes": &s.Bytes,
+		"items_scraped": &s.ItemScraped, "items_dropped": &s.ItemDropped, "items_failed": &s.ItemFailed, "errors": &s.ErrorCount,
+		"downloads": &s.RequestDownloaded, "robots": &s.RobotsRequests, "retries": &s.Retries, "answered": &s.Answered,
+	} {
+		*to = counters[name]
+	}
+	s.Elapsed = time.Duration(counters["elapsed"])
+	s.Outcomes, s.Reasons, s.Status = make(map[Outcome]int64), make(map[string]int64), make(map[int]int64)
+	s.Fields = fieldStats(countedFields(counters))
+	for name, n := range counters {
+		if text, ok := strings.CutPrefix(name, "outcome/"); ok {
+			var o Outcome
+			if o.UnmarshalText([]byte(text)) == nil {
+				s.Outcomes[o] = n
+			}
+		} else if text, ok := strings.CutPrefix(name, "reason/"); ok {
+			s.Reasons[text] = n
+		} else if text, ok := strings.CutPrefix(name, "status/"); ok {
+			if code, err := strconv.Atoi(text); err == nil {
+				s.Status[code] = n
+			}
+		}
+	}
+	return s
+}
+
+// Summary is a snapshot of a run: statistics, limits and parts. It remains valid after
+// the run. Its JSON form is stable: names are fixed, lists are sorted, missing parts are left out.
 type Summary struct {
 	Spider string `json:"spider,omitempty"`
-	Status string `json:"status"`
+	Status string `json:"status"`           // of the engine while it runs; then how it ended: "finished", "stopped", "cancelled", "failed"
 	Reason string `json:"reason,omitempty"` // of the end: "finished", or StoppedError's reason
 
 	RequestArgs RequestArgs            `json:"request_args"`
 	ModuleArgs  ModuleArgs             `json:"module_args"`
 	Downloaders []module.SummaryStruct `json:"downloaders,omitempty"` // the default one first
 	ItemBuffers PoolSummary            `json:"item_buffer_pool"`
-	URLNumber   int64                  `json:"url_number"` // requests that were accepted or are known
+	Feeds       []FeedStats            `json:"feeds,omitempty"` // of the pipelines that are a FeedCounter
+	URLNumber   int64                  `json:"url_number"`      // requests that were accepted or are known
 
-	Stats Stats `json:"stats"`
+	Stats Stats  `json:"stats"`         // of this run
+	Job   *Stats `json:"job,omitempty"` // of all runs of a durable job; nil: there is none
+}
+
+// FeedStats are the counters of a feed in one run.
+type FeedStats struct {
+	Name      string `json:"name"`      // the file, table or bucket that it writes to
+	Written   int64  `json:"written"`   // items of requests that have ended
+	Duplicate int64  `json:"duplicate"` // items left out because an item with the same key was written before
+	Failed    int64  `json:"failed"`    // items that the file or table cannot hold
+	Others    int64  `json:"others"`    // items that are not for the feed: of another type, or not selected
+	Bytes     int64  `json:"bytes"`     // 0 if the size is unknown
+	Parts     int64  `json:"parts"`     // finished files of a feed that writes several; else 0
+}
+
+// FeedCounter is an optional interface of pipelines: [Summary] and the end of the log show its FeedStats. FeedStats may be called
+// at any time, also concurrently.
+type FeedCounter interface{ FeedStats() FeedStats }
+
+// feedStats asks the pipelines for what they have delivered.
+func (p ItemPipelines) feedStats() (list []FeedStats) {
+	for _, one := range p {
+		if c, ok := one.(FeedCounter); ok {
+			_, _ = guard.Protect(func() error { list = append(list, c.FeedStats()); return nil })
+		}
+	}
+	return list
+}
+
+// sharedPlaces refuses feeds that deliver to one place, and do not have one CommitKey, which is another mistake.
+func (p ItemPipelines) sharedPlaces() error {
+	var errs []error
+	keys := make(map[string]string) // by place
+	for _, one := range p {
+		c, isFeed := one.(FeedCounter)
+		f, commits := one.(Committer)
+		if !isFeed || !commits {
+			continue
+		}
+		place := filepath.Clean(c.FeedStats().Name)
+		if key, taken := keys[place]; taken && place != "-" && key != f.CommitKey() {
+			errs = append(errs, fmt.Errorf("two feeds write to %s: give each a file of its own", place))
+		}
+		keys[place] = f.CommitKey()
+	}
+	return errors.Join(errs...)
 }
 
 // RequestArgs are the bounds on the requests of a run.
 type RequestArgs struct {
 	AcceptedDomains []string `json:"accepted_primary_domains,omitempty"`
-	MaxDepth        int      `json:"max_depth"`
+	MaxDepth        int      `json:"max_depth,omitempty"` // Limits.Depth; 0: no limit
 }
 
 // ModuleArgs counts the parts of a run.
@@ -137,14 +308,23 @@ func summaryOf(c *crawl, status Status) Summary {
 		ModuleArgs:  ModuleArgs{len(c.fetcher.downloaders.All()), int(c.cfg.parseWorkers), len(c.mill.pipelines)},
 		ItemBuffers: PoolSummary{c.mill.buffer.BufferCap(), c.mill.buffer.MaxBufferNumber(), c.mill.buffer.BufferNumber(), c.mill.buffer.Total()},
 	}
+	s.Feeds = c.mill.pipelines.feedStats()
 	s.Reason, _, _ = c.ending.Why()
+	if status == StatusStopped && (s.Reason == lifecycle.Finished || s.Reason == lifecycle.Cancelled || s.Reason == lifecycle.Broken) {
+		s.Status = s.Reason
+	}
 	for _, d := range c.fetcher.downloaders.All() {
 		s.Downloaders = append(s.Downloaders, d.Summary())
 	}
 	s.Stats.addLedger(c.ledger)
 	s.Stats.count(&c.teller.counters)
+	s.Stats.Fields = fieldStats(c.teller.fields.Counts())
 	s.Stats.StartTime, s.Stats.Elapsed = c.began, c.elapsed()
 	s.Stats.Abandoned = c.abandoned()
+	if of := c.teller.job.Load(); of != nil && of.durable {
+		job := s.Stats.ofJob(s.Stats.durable(of.earlier))
+		s.Job = &job
+	}
 	s.URLNumber = s.Stats.Discovered - s.Stats.Outcomes[Duplicate] - s.Stats.Outcomes[Filtered]
 	return s
 }

@@ -1,12 +1,19 @@
 package tegenaria
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
+	"github.com/tegenaria/tegenaria/internal/report"
 )
 
 // farewell is how long code that was told to return may take.
@@ -33,6 +40,7 @@ func (c *crawl) newEnding() *lifecycle.Ending {
 			}
 			c.fetcher.robots.stop()
 			c.ledger.Stop()
+			c.teller.stopping() // now that requests which have not begun are not waited for
 		},
 		Cancel: func(cause error) (cancelled bool) {
 			if c.work.Err() != nil {
@@ -50,6 +58,76 @@ var errGraceOver = errors.New("tegenaria: the crawl was stopped and its grace is
 
 // requestStop asks the crawl to end gracefully. It returns at once and may be called from anywhere.
 func (c *crawl) requestStop(reason string, cause error) { c.ending.Ask(reason, cause) }
+
+// closeSpider is requestStop for the reason that user code has given to CloseSpider: the crawl has not finished then, even if
+// nothing was left to do.
+func (c *crawl) closeSpider(reason string) { c.ending.Insist(cmp.Or(reason, "closed by the spider")) }
+
+// EngineWithSignals makes Run and [Crawl] obey SIGINT (Ctrl-C) and SIGTERM, as Execute does: the first one stops the crawl
+// gracefully, and the items of the work in hand are still yielded; the second one cancels the work in hand; the third one
+// returns without waiting for it.
+func EngineWithSignals() EngineOption {
+	return func(e *SpiderEngine) { e.config.signals = true }
+}
+
+// obeySignals stops the engine's crawl that is on when a signal comes, until the func that it returns is called.
+func obeySignals(e *SpiderEngine) (end func()) {
+	signals, over := make(chan os.Signal, 2), make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for told := 0; ; {
+			select {
+			case <-signals:
+			case <-over:
+				return
+			}
+			c := e.current()
+			if c == nil {
+				continue
+			}
+			switch told++; told {
+			case 1:
+				c.requestStop(lifecycle.Requested, errInterrupted)
+			case 2:
+				c.ending.Hurry(farewell)
+			default:
+				c.ending.Hurry(0)
+			}
+		}
+	})
+	return func() {
+		close(over)
+		listening.Wait()
+		signal.Stop(signals)
+	}
+}
+
+// errInterrupted is the cause of a stop by a signal until the run ends, when it is known what waits.
+var errInterrupted = errors.New("interrupted")
+
+// InterruptedError is the cause of a [*StoppedError] when a signal, such as that of Ctrl-C, has stopped the crawl.
+type InterruptedError struct {
+	Waiting int64 // requests that were not crawled
+	Durable bool  // they are stored: the next run of the job goes on with them
+}
+
+// Error says how to go on.
+func (e *InterruptedError) Error() string {
+	if e.Durable {
+		return fmt.Sprintf("interrupted: run the same command to go on (%s waiting)", report.Count(e.Waiting, "request"))
+	}
+	return fmt.Sprintf("interrupted: what waited in memory is lost (%s); with a queue on disk, EngineWithCache and cache/disk, the same command goes on", report.Count(e.Waiting, "request"))
+}
+
+// interrupted completes the cause of a stop by a signal.
+func (c *crawl) interrupted(cause error) error {
+	if cause != errInterrupted {
+		return cause
+	}
+	n := c.ledger.Counts()
+	return &InterruptedError{Waiting: n.Pending + n.Delayed + n.InFlight, Durable: c.settler != nil && c.settler.durable}
+}
 
 // storeFailed ends the crawl because the cache or a committer failed: nothing is settled that was not
 // stored. A full memory queue lets the work in hand finish.
@@ -69,19 +147,36 @@ func (c *crawl) storeFailed(err error) {
 
 var errStoreFailed = errors.New("tegenaria: the store has failed before")
 
+type closeSpiderError struct{ reason string }
+
+func (e *closeSpiderError) Error() string { return "tegenaria: spider closed: " + e.reason }
+
+// CloseSpider returns an error that stops the crawl gracefully. Any callback may return it: work in
+// hand finishes, and Run returns a [*StoppedError] with this reason, even if nothing was left to do.
+func CloseSpider(reason string) error { return &closeSpiderError{reason} }
+
+func asCloseSpider(err error) (string, bool) {
+	var e *closeSpiderError
+	if err != nil && errors.As(err, &e) {
+		return e.reason, true
+	}
+	return "", false
+}
+
 // end says how the crawl ended.
 func (c *crawl) end(ctx context.Context) error {
-	if c.isFinished() {
-		c.ending.Finish(lifecycle.Finished)
-	}
+	finished := c.isFinished() && c.ending.Finish(lifecycle.Finished)
 	reason, cause, err := c.ending.Why()
 	switch {
 	case err != nil:
-	case reason == lifecycle.Finished:
+	case finished:
+		if c.teller.isEmpty() && !c.cfg.emptyOK && c.settler.earlier["read"] == 0 {
+			err = c.teller.noPages.err(c.spider.GetName())
+		}
 	case ctx.Err() != nil && reason == lifecycle.Cancelled:
 		err = cause
 	default:
-		err = &StoppedError{Reason: reason, Err: cause}
+		err = &StoppedError{Reason: reason, Err: c.interrupted(cause)}
 	}
 	closing := c.close(reason)
 	if counts := c.abandoned(); counts != nil {
@@ -112,10 +207,33 @@ func (c *crawl) settleFinished() {
 	if _, _, broken := c.ending.Why(); broken != nil || !c.isFinished() {
 		return
 	}
-	if err := c.settler.finished(); err != nil {
+	reason := lifecycle.Finished
+	if why, insisted := c.ending.Insisted(); insisted {
+		reason = why
+	}
+	if err := c.settler.finished(reason); err != nil {
 		c.storeFailed(err)
 	}
 }
+
+// endedBefore ends the run of a job that was complete before it began. One that the spider has closed has not finished: what it
+// said then is the error of this run too.
+func (c *crawl) endedBefore(reason string) error {
+	c.ending.Finish(reason)
+	var err error
+	if reason != lifecycle.Finished {
+		err = &StoppedError{Reason: reason, Err: errEndedBefore}
+	} else {
+		text := "this job was finished before, and nothing is crawled: to crawl again, begin a new one, in another directory or with disk.Fresh()"
+		if n := c.settler.earlier["outcome/"+Failed.String()] + c.settler.earlier["outcome/"+GaveUp.String()]; n > 0 {
+			text += "; " + report.Count(n, "request") + " failed: disk.Cache.Replay lets them run again, but for those that were refused when they were sent"
+		}
+		c.teller.log.Warn(text)
+	}
+	return errors.Join(err, c.close(reason))
+}
+
+var errEndedBefore = errors.New("the spider closed this job in an earlier run, and nothing is left to do: begin a new one, in another directory or with disk.Fresh(), to crawl again")
 
 // notOpened ends a run whose parts could not be opened.
 func (c *crawl) notOpened(ctx context.Context, err error) error {
@@ -129,4 +247,25 @@ func (c *crawl) notOpened(ctx context.Context, err error) error {
 		err = nil // it has only returned when it was told to
 	}
 	return errors.Join(c.end(ctx), err)
+}
+
+// closePart closes one part. One that does not return soon after its context has ended is left behind. When the crawl is told to
+// hurry, cut ends ctx, which all parts have.
+func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Closer, reason string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var err error // belongs to the part until it has returned
+	part := guard.Go(func() { _, err = guard.Protect(func() error { return closer.Close(ctx, reason) }) })
+	select {
+	case <-part.Done():
+	case <-c.ending.Hurried():
+		cut()
+	case <-ctx.Done():
+	}
+	if guard.Await(part.Done()) && part.Returned() {
+		return err
+	}
+	c.watch.Count(string(StageClose))
+	c.teller.lost(guard.Loss{At: string(StageClose)}, nil, "", nil)
+	return fmt.Errorf("it did not return when its context was cancelled: %w", abandonedBy(StageClose, nil))
 }

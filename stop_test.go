@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
@@ -608,15 +609,46 @@ func TestStopHurriesClose(t *testing.T) {
 	})
 }
 
+// The reason that a spider gives for closing is that of the run, also if nothing was left to do; without one, it says that the
+// spider did it. A durable job that has ended so does not begin again, and says so.
+func TestCloseSpiderWithNothingLeftToDo(t *testing.T) {
+	for _, tt := range []struct{ reason, want string }{{"the login was refused", "the login was refused"}, {"", "closed by the spider"}, {"finished", "finished"}} {
+		t.Run(tt.want, func(t *testing.T) {
+			s := enginetest.NewSpider("http://a.test/")
+			s.Parse = parserOf(func(*tegenaria.Context) error { return tegenaria.CloseSpider(tt.reason) })
+			store, err := disk.Open(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer store.Close()
+			e := enginetest.NewEngine(onePage(), s, tegenaria.EngineWithCache(store))
+			enginetest.WantStopped(t, enginetest.Run(t, e), tt.want)
+			if reason := e.Summary().Reason; reason != tt.want {
+				t.Errorf("reason %q", reason)
+			}
+			w := onePage()
+			err = enginetest.Run(t, enginetest.NewEngine(w, s, tegenaria.EngineWithCache(store)))
+			if tt.reason == "finished" {
+				return // a later run cannot tell it from the end of all work
+			}
+			enginetest.WantStopped(t, err, tt.want)
+			if len(w.Visits()) > 0 || !strings.Contains(err.Error(), "begin a new one") {
+				t.Errorf("the second run asked %q: %v", w.Urls(), err)
+			}
+		})
+	}
+}
+
+// A limit that was reached before does not take the reason away.
+func TestCloseSpiderAfterALimit(t *testing.T) {
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = parserOf(func(*tegenaria.Context) error { return tegenaria.CloseSpider("the login was refused") })
+	e := enginetest.NewEngine(onePage(), s, tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 1}))
+	enginetest.WantStopped(t, enginetest.Run(t, e), "the login was refused")
+}
+
 // A crawl that is told to stop when nothing is left to do has finished.
 func TestStopWithNothingLeftToDo(t *testing.T) {
-	s := enginetest.NewSpider("http://a.test/")
-	s.Parse = parserOf(func(*tegenaria.Context) error { return tegenaria.CloseSpider("enough") })
-	e := enginetest.NewEngine(onePage(), s)
-	enginetest.MustRun(t, e)
-	if reason := e.Summary().Reason; reason != "finished" {
-		t.Errorf("reason %q", reason)
-	}
 	synctest.Test(t, func(t *testing.T) {
 		s := enginetest.NewSpider("http://a.test/")
 		s.Parse = enginetest.Nothing

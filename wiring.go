@@ -10,9 +10,11 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/tegenaria/tegenaria/internal/commit"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
+	"github.com/tegenaria/tegenaria/internal/report"
 )
 
 // newCrawl makes a crawl of the registered parts, or reports every mistake at once.
@@ -57,10 +59,17 @@ func (c *crawl) wire(name string) (mistakes []error) {
 	}
 	for i, m := range cfg.middlewares {
 		note(notNil(m, "RegisterDownloadMiddlewares", i))
+		note(hasFuncs(m))
 	}
 	for i, p := range cfg.pipelines {
-		note(notNil(p, "RegisterPipelines", i))
+		if err := notNil(p, "RegisterPipelines", i); err != nil {
+			note(err)
+			continue
+		}
 		note(mistakeOf(p))
+	}
+	if f, ok := cfg.downloader.(DownloaderFunc); ok {
+		note(notNil(f, "EngineWithDownloader", 0))
 	}
 	for i, d := range cfg.downloaders {
 		note(notNil(d.downloader, "RegisterDownloader", i))
@@ -77,7 +86,8 @@ func (c *crawl) wire(name string) (mistakes []error) {
 	note(err)
 	c.reader, c.mill = newReader(c, parsers), newMill(c)
 	c.wireParts()
-	note(c.committers.mistakes())
+	note(c.committers.Mistakes(loopbackCheckpoint, closingCheckpoint))
+	note(c.mill.pipelines.sharedPlaces())
 	return mistakes
 }
 
@@ -94,6 +104,9 @@ func (c *crawl) wireParts() {
 	}
 	for _, d := range c.cfg.downloaders {
 		c.parts = append(c.parts, d.downloader)
+	}
+	for i := len(c.fetcher.layers.parts) - 1; i >= 0; i-- {
+		c.parts = append(c.parts, c.fetcher.layers.parts[i])
 	}
 	if c.cfg.dupeFilter != nil {
 		c.parts = append(c.parts, c.cfg.dupeFilter)
@@ -150,7 +163,7 @@ func (c *crawl) open() (state State, err error) {
 		job.BloomBits, job.BloomHashes = dupes.keys.bloomParameters()
 	}
 	var found State // belongs to Begin until it has returned
-	err = c.opening(fmt.Sprintf("Begin of the cache %T", c.cache), func() (err error) {
+	err = c.opening(c.cache, func() (err error) {
 		found, err = c.cache.Begin(ctx, job)
 		return err
 	})
@@ -159,42 +172,54 @@ func (c *crawl) open() (state State, err error) {
 	}
 	state = found
 	c.acceptor, c.settler = newAcceptor(c, state, dupes), newSettler(c, state)
-	if state.Finished {
+	c.teller.job.Store(c.settler)
+	if state.Finished && len(state.Checkpoints[closingCheckpoint]) == 0 {
 		return state, nil
 	}
+	if err := c.acceptor.checkFirst(); err != nil {
+		return state, &RunError{Op: "wiring", Err: err}
+	}
 	c.fetcher.loopback.Add(loopbackOf(state)...)
+	for _, url := range seedsOf(c.spider) { // before any of them is sent: the page of one may link to another
+		c.fetcher.loopback.Allow(url)
+	}
 	for _, part := range c.parts {
+		if state.Finished && !isCommitter(part) { // only what is delivered was not ended
+			continue
+		}
 		if opener, ok := part.(Opener); ok {
-			what := fmt.Sprintf("opening %T", part)
-			if err := c.opening(what, func() error { return opener.Open(ctx, c.spider) }); err != nil {
+			if err := c.opening(part, func() error { return opener.Open(ctx, c.spider) }); err != nil {
 				return state, &RunError{Op: "start", Err: err}
 			}
 		}
 		c.opened = append(c.opened, part)
 	}
-	first, err := c.committers.restore(ctx, state, c.opening)
+	first, err := c.committers.Restore(commit.OfRun(ctx, c.spider.GetName(), !state.Durable), state.Checkpoints, c.opening)
 	if err == nil && len(first) > 0 {
-		err = c.opening(fmt.Sprintf("Settle of the cache %T", c.cache), func() error {
+		err = c.opening(c.cache, func() error {
 			return c.cache.Settle(ctx, Batch{Checkpoints: first})
 		})
 	}
 	if err != nil {
 		return state, &RunError{Op: "store", Err: err}
 	}
+	if state.Finished {
+		return state, nil
+	}
 	return state, c.resume(ctx, state)
 }
 
 // opening runs code of a registered part, or of the cache, that may be left behind.
-func (c *crawl) opening(what string, code func() error) error {
+func (c *crawl) opening(part any, code func() error) error {
 	var failed error // belongs to the code until it has returned
 	err := c.watch.Apart(&guard.Call{Owner: outsider{c}}, string(StageOpen), func() { _, failed = guard.Protect(code) })
 	switch {
 	case err == guard.ErrClosed:
-		return fmt.Errorf("%s: %w", what, context.Canceled)
+		return fmt.Errorf("%s: %w", partName(part), context.Canceled)
 	case err != nil:
-		return fmt.Errorf("%s: it did not return when its context was cancelled: %w", what, abandonedBy(StageOpen, nil))
+		return &report.OpeningError{What: partName(part), Err: fmt.Errorf("it did not return when its context was cancelled: %w", abandonedBy(StageOpen, nil))}
 	case failed != nil:
-		return fmt.Errorf("%s: %w", what, failed)
+		return &report.OpeningError{What: partName(part), Err: failed}
 	}
 	return nil
 }
@@ -207,7 +232,7 @@ func (c *crawl) resume(ctx context.Context, state State) error {
 	}
 	c.takeSuspects(state)
 	found := int64(0) // belongs to the loop until it has ended
-	err := c.opening(fmt.Sprintf("Slots of the cache %T", c.cache), func() error {
+	err := c.opening(c.cache, func() error {
 		for slot, err := range c.cache.Slots(ctx) {
 			if err != nil {
 				return err
@@ -232,7 +257,8 @@ func (c *crawl) close(reason string) error {
 	c.ending.Close(len(c.opened))
 	c.mill.warnOfTypes()
 	var errs []error
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.work), c.cfg.grace)
+	complete := c.settler != nil && c.settler.complete
+	ctx, cancel := context.WithTimeout(commit.OfClose(context.WithoutCancel(c.work), complete), c.cfg.grace)
 	defer cancel()
 	for i := len(c.opened) - 1; i >= 0; i-- {
 		closer, ok := c.opened[i].(Closer)
@@ -243,6 +269,9 @@ func (c *crawl) close(reason string) error {
 			errs = append(errs, fmt.Errorf("tegenaria: closing %T: %w", closer, err))
 		}
 	}
+	if complete && len(errs) == 0 && len(c.committers) > 0 && len(c.opened) > 0 {
+		errs = append(errs, c.settler.closed())
+	}
 	c.noMore()
 	c.giveUp(context.Canceled)
 	c.abandonStore()
@@ -252,31 +281,11 @@ func (c *crawl) close(reason string) error {
 	c.fetcher.bodies.Close()
 	c.took.Store(int64(time.Since(c.began)))
 	c.teller.close()
+	c.teller.ended(reason)
 	if f := c.cfg.events.Closed; f != nil {
 		c.teller.call(func() { f(reason) })
 	}
 	return errors.Join(errs...)
-}
-
-// closePart closes one part. One that does not return soon after its context has ended is left behind. When the crawl is told to
-// hurry, cut ends ctx, which all parts have.
-func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Closer, reason string) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	var err error // belongs to the part until it has returned
-	part := guard.Go(func() { _, err = guard.Protect(func() error { return closer.Close(ctx, reason) }) })
-	select {
-	case <-part.Done():
-	case <-c.ending.Hurried():
-		cut()
-	case <-ctx.Done():
-	}
-	if guard.Await(part.Done()) && part.Returned() {
-		return err
-	}
-	c.watch.Count(string(StageClose))
-	c.teller.lost(guard.Loss{At: string(StageClose)}, nil, "", nil)
-	return fmt.Errorf("it did not return when its context was cancelled: %w", abandonedBy(StageClose, nil))
 }
 
 // mistaken is a part made by this package that remembers a mistake in how it was made.
@@ -284,16 +293,19 @@ type mistaken interface{ mistake() error }
 
 // mistakeOf returns the mistake that a part remembers, nil if there is none.
 func mistakeOf(part any) error {
-	if m, ok := part.(mistaken); ok {
+	switch m := part.(type) {
+	case mistaken:
 		return m.mistake()
+	case interface{ Mistake() error }: // see PipelinesInterface
+		return m.Mistake()
 	}
 	return nil
 }
 
-// notNil refuses nil parts, nil pointers in an interface too.
+// notNil refuses nil parts, nil pointers and funcs in an interface too.
 func notNil(part any, where string, i int) error {
 	v := reflect.ValueOf(part)
-	if part == nil || v.Kind() == reflect.Pointer && v.IsNil() {
+	if part == nil || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Func) && v.IsNil() {
 		return fmt.Errorf("%s: argument %d is nil", where, i+1)
 	}
 	return nil

@@ -220,13 +220,13 @@ func TestH10NilEngineAndFeedOptions(t *testing.T) {
 		}, []string{"engine option 2 is nil"}},
 		"feed": {func() error {
 			return enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithPipelines(feed.JSONL(out, feed.Overwrite(), nil))).Run(t.Context(), "test")
-		}, []string{"feed: option 2 is nil"}},
+		}, []string{"out.jsonl: option 2 is nil"}},
 		"feed to stdout": {func() error {
 			return enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithPipelines(feed.JSONL("-", nil))).Run(t.Context(), "test")
-		}, []string{"feed: option 1 is nil"}},
+		}, []string{"feed: standard output: option 1 is nil"}},
 		"feed to a writer": {func() error {
 			return enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithPipelines(feed.JSONLTo(&strings.Builder{}, nil))).Run(t.Context(), "test")
-		}, []string{"feed: option 1 is nil"}},
+		}, []string{"feed: a writer: option 1 is nil"}},
 	} {
 		err := tt.run()
 		var wrong *tegenaria.RunError

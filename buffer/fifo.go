@@ -36,7 +36,7 @@ func (f *fifo[T]) chunk() *chunk[T] {
 	return c
 }
 
-// push adds the newest value. It is the caller who counts the room.
+// push adds the newest value. The caller counts the room.
 func (f *fifo[T]) push(v T) {
 	if f.end == f.size {
 		c := f.chunk()
@@ -48,7 +48,7 @@ func (f *fifo[T]) push(v T) {
 	f.n++
 }
 
-// pop takes the oldest value, of which there must be one.
+// pop takes the oldest value; there must be one.
 func (f *fifo[T]) pop() T {
 	var zero T
 	v := f.head.values[f.first]

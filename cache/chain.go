@@ -12,7 +12,7 @@ const (
 	// little is wasted on the many slots that are small.
 	oneChunk = 4 << 10
 
-	// A longer chain gets further chunks of a quarter of its length, between these two.
+	// A longer chain gets further chunks of an eighth of its length, between these two: half of the last one is empty.
 	minChunk = 1 << 10
 	maxChunk = 32 << 10
 
@@ -60,7 +60,7 @@ func (c *chain) extend(need int) (grown int64) {
 	total := c.live + need
 	if len(c.more) > 0 || c.n > 0 && total > oneChunk {
 		listed := cap(c.more)
-		chunk := newChunk(max(need, min(max(c.live/4, minChunk), maxChunk)))
+		chunk := newChunk(max(need, min(max(c.live/8, minChunk), maxChunk)))
 		c.more = append(c.more, chunk)
 		return int64(cap(chunk) + headerSize*(cap(c.more)-listed))
 	}

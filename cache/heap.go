@@ -1,6 +1,6 @@
 package cache
 
-// heap is a binary heap of which only the top is ever taken.
+// heap is a binary heap; only its top is ever taken.
 type heap[E any] struct {
 	s    []E
 	less func(a, b E) bool

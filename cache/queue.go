@@ -1,9 +1,9 @@
-// Package cache holds what waits: [Queue] keeps entries by slot, larger priorities first and
-// first in, first out among equals; [Due] keeps entries that may not be touched before their time; [Seen]
-// is the set of the keys that were ever taken; [Store] is all three within the memory that [Room] allows. All are for millions
-// of entries. An entry is encoded when it comes in and decoded when it goes
-// out; in between it is bytes in large chunks, so it costs little more than its encoding and the
-// garbage collector has nothing to follow.
+// Package cache has the parts of a crawl's queue. It is not an HTTP cache. [Queue] keeps entries by slot, larger priorities
+// first, and first in, first out within a priority; [Due] keeps entries that must not start before a given time; [Seen]
+// is the set of all keys that were ever accepted; [Store] is all three within the memory that [Room] allows. All are made for
+// millions of entries. An entry is encoded when it is added and decoded when it is taken
+// out; in between it is bytes in large chunks, so it costs little more than its encoding, and the
+// garbage collector has no pointers to follow.
 //
 //	Enqueue(slot, priority, v) → Codec.Append → chunks of the slot's priority → Codec.Decode → Dequeue(slot)
 //
@@ -13,8 +13,8 @@
 //	q.Enqueue("example.com", 0, job)
 //	job, priority, ok, err := q.Dequeue("example.com")
 //
-// These are pure machines: no goroutine, no clock, no lock; nothing blocks. They are not safe for
-// concurrent use: the owner locks.
+// The types use no goroutine, no clock and no lock; nothing blocks. They are not safe for
+// concurrent use: the caller must lock.
 package cache
 
 import (

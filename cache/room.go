@@ -59,7 +59,7 @@ func (r *Room) full(bytes, eighths int64) bool {
 	return bytes > r.limit/8*eighths+r.limit%8*eighths/8
 }
 
-// Notice remembers, while more than 3/4 are used, that a slot has work which holds no more than half of it.
+// Notice remembers, while more than 3/4 are used, that a slot has work and holds at most half of the room.
 func (r *Room) Notice(slot string) {
 	if r.limit <= 0 || r.company == r.limit || !r.full(r.Bytes(), 6) {
 		return

@@ -19,7 +19,7 @@ type Store struct {
 	verdicts []Verdict // of the newest batch
 }
 
-// Batch are entries that come to a [Store] together. Of those whose keys are known the store reads no more than key and depth.
+// Batch are entries that come to a [Store] together. If a key is known, the store reads only key and depth.
 type Batch struct {
 	Keys  [][16]byte         // of all entries
 	Cost  int64              // of all entries, each as [Cost] estimates it
@@ -185,7 +185,7 @@ const liveCost = 256
 
 // Cost estimates the memory of an entry while it waits: one with so many bytes of data, delayed or not, with a live part or without.
 func Cost(data int, slot string, delayed, live bool) int64 {
-	cost := int64(data) + 24
+	cost := int64(data) + 28
 	if delayed {
 		cost += 64 + int64(len(slot))
 	}

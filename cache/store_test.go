@@ -38,7 +38,7 @@ func plainEntry(e *Stored, i, slots, bytes int) {
 	e.Slot = fmt.Sprintf("www%d.example", i%slots)
 	url := fmt.Sprintf("https://%s/%d/", e.Slot, i)
 	url += strings.Repeat("x", bytes-len(url))
-	e.Key = identity.Sum([]byte(url))
+	e.Key, e.Parent = identity.Sum([]byte(url)), [4]byte{1, 2, 3, 4}
 	e.Data = wire.AppendPlain(e.Data[:0], url)
 }
 

@@ -15,8 +15,16 @@ type Waiting struct {
 	Priority       int
 	Depth, Attempt int
 	Seq            uint64
+	Parent         [4]byte // the beginning of the key of the request that has emitted it; zero for a seed
 	Data           []byte
 }
+
+// The flags that are encoded together with the depth: which fields follow it.
+const (
+	hasAttempt = 1 << iota
+	hasParent
+	flagBits = iota
+)
 
 // QueueCodec encodes what waits in a [Queue], without its slot and priority.
 type QueueCodec struct{}
@@ -25,11 +33,19 @@ type QueueCodec struct{}
 func (QueueCodec) Append(dst []byte, w Waiting) []byte {
 	dst = append(dst, w.Key[:]...)
 	dst = binary.AppendUvarint(dst, w.Seq)
-	if w.Attempt == 0 {
-		dst = binary.AppendUvarint(dst, uint64(w.Depth)<<1)
-	} else {
-		dst = binary.AppendUvarint(dst, uint64(w.Depth)<<1|1)
+	flags := uint64(0)
+	if w.Attempt != 0 {
+		flags |= hasAttempt
+	}
+	if w.Parent != [4]byte{} {
+		flags |= hasParent
+	}
+	dst = binary.AppendUvarint(dst, uint64(w.Depth)<<flagBits|flags)
+	if flags&hasAttempt != 0 {
 		dst = binary.AppendUvarint(dst, uint64(w.Attempt))
+	}
+	if flags&hasParent != 0 {
+		dst = append(dst, w.Parent[:]...)
 	}
 	return append(dst, w.Data...)
 }
@@ -39,11 +55,14 @@ func (QueueCodec) Decode(src []byte) (w Waiting, err error) {
 	d := wire.Decoder{Rest: src}
 	copy(w.Key[:], d.Take(uint64(len(w.Key))))
 	w.Seq = d.Uint()
-	depth := d.Uint()
-	if depth&1 != 0 {
+	flags := d.Uint()
+	w.Depth = int(flags >> flagBits)
+	if flags&hasAttempt != 0 {
 		w.Attempt = int(d.Uint())
 	}
-	w.Depth = int(depth >> 1)
+	if flags&hasParent != 0 {
+		copy(w.Parent[:], d.Take(uint64(len(w.Parent))))
+	}
 	w.Data = bytes.Clone(d.Rest)
 	return w, d.Err()
 }

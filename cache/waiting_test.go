@@ -13,7 +13,7 @@ import (
 func TestWaitingCodecs(t *testing.T) {
 	for _, w := range []cache.Waiting{
 		{},
-		{Key: [16]byte{1, 2, 3}, Slot: "a.example", Priority: -3, Depth: 7, Seq: 1 << 40, Data: []byte("data")},
+		{Key: [16]byte{1, 2, 3}, Parent: [4]byte{4, 5, 6, 7}, Slot: "a.example", Priority: -3, Depth: 7, Seq: 1 << 40, Data: []byte("data")},
 		{Slot: "b", Priority: math.MaxInt32, Depth: 0, Attempt: 1, Data: []byte{0}},
 		{Depth: 1 << 20, Attempt: 9, Seq: 1},
 	} {

@@ -20,7 +20,7 @@ type Attr struct {
 	i   uint32
 }
 
-// IsZero reports whether this is no attribute.
+// IsZero reports whether this is not an attribute.
 func (a Attr) IsZero() bool { return a.i == 0 }
 
 // FirstAttr returns the first attribute of an element in the order of the source. With [Attr.Next]

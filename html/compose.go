@@ -12,7 +12,7 @@ type Composer struct {
 	err  error
 }
 
-// NewComposer returns a composer of an empty document. Of the options, [MaxNodes] counts; there is no
+// NewComposer returns a composer of an empty document. Only the option [MaxNodes] counts; there is no
 // limit by default.
 func NewComposer(options ...Option) *Composer {
 	c := &Composer{d: &Document{}}

@@ -15,7 +15,7 @@ type Document struct {
 	source []byte
 	nodes  []node // the first is no node, the second the document
 	attrs  []attr // the first is none
-	side   []byte // text that is no range of the source
+	side   []byte // text that is not a range of the source
 	spans  []sideSpan
 	names  names
 
@@ -31,6 +31,8 @@ type Document struct {
 	reordered bool     // nodes had to be brought into document order
 	again     bool     // there was a document before
 	unlike    bool     // LinkTags does not know the tags
+	based     bool     // LinkTags has a base
+	inForeign bool     // LinkTags has a tag in SVG or MathML
 	builder   *builder // of a document that is used again
 	work      int      // steps that parsing took, for the tests of hostile input
 	far       bool     // an adoption took elements out of the list that lay too far from it, for the tests
@@ -113,7 +115,7 @@ func Parse(source []byte, options ...Option) (*Document, error) {
 }
 
 // newDocument returns an empty document with room for what most pages have a little of, in one
-// allocation: a few names that are not of HTML, and text that is no range of the source, such as the
+// allocation: a few names that are not of HTML, and text that is not a range of the source, such as the
 // white space around </body>.
 func newDocument() *Document {
 	x := &struct {
@@ -129,7 +131,7 @@ func newDocument() *Document {
 	return d
 }
 
-// sideRoom is how many bytes of text that is no range of the source need no memory of their own.
+// sideRoom is how many bytes of text that is not a range of the source need no memory of their own.
 const sideRoom = 32
 
 // Reset parses another HTML document into the memory of this one, with the options that this one was
@@ -154,6 +156,7 @@ func (d *Document) begin(source []byte) error {
 	d.names.reset()
 	d.quirks, d.doctype, d.work = NoQuirks, rawDoctype{}, 0
 	d.coded, d.xml, d.entities, d.reordered, d.unlike, d.far = false, false, false, false, false, false
+	d.based, d.inForeign = false, false
 	if len(source) > maxSource {
 		d.empty()
 		return &LimitError{What: "bytes", Limit: maxSource, Pos: maxSource}
@@ -226,7 +229,7 @@ func (d *Document) Element() Node {
 	return Node{}
 }
 
-// Len returns the number of nodes, of which the document itself is one.
+// Len returns the number of nodes, including the document itself.
 func (d *Document) Len() int { return max(len(d.nodes)-1, 0) }
 
 // Node returns the node with this number, from 1 to Len in document order, no node for another

@@ -113,7 +113,7 @@ func (l *formats) find(name Atom) uint32 {
 	return 0
 }
 
-// add adds an element to the list, of which at most three equal ones stay (the Noah's Ark clause).
+// add adds an element to the list, which keeps at most three equal ones (the Noah's Ark clause).
 // gone is the stack's entry of the one that had to go, 0 if none had or it is not open.
 func (l *formats) add(d *Document, node uint32, name Atom, open uint32) (entry, gone uint32) {
 	var hash uint64

@@ -22,6 +22,32 @@ func (d *Document) LinkTags() iter.Seq2[Atom, Attr] {
 	}
 }
 
+// HasBaseTag reports whether there is a base among [Document.LinkTags].
+func (d *Document) HasBaseTag() bool { return d.based }
+
+// CanResume reports whether [Tags.Resume] knows how to read on behind the tags of [Document.LinkTags]: where LinkTags knows the
+// page, and none of the tags lies in SVG or MathML.
+func (d *Document) CanResume() bool { return d.HasLinkTags() && !d.inForeign }
+
+// Resume starts over behind the start tag that has this attribute, one of [Document.LinkTags], in the page that the attribute is
+// of: [Tags.End] returns the position behind it, and [Tags.Next] goes to the tag that follows. It reports false, and starts over
+// with nothing, if [Document.CanResume] is false or if the attribute has no value.
+func (t *Tags) Resume(a Attr) bool {
+	if a.i == 0 || !a.doc.CanResume() || a.doc.attrs[a.i].start == a.doc.attrs[a.i].end {
+		t.Reset(nil)
+		return false
+	}
+	t.Reset(a.doc.source)
+	pos := int(a.doc.attrs[a.i].start)
+	quoted := t.s.src[pos-1] == '"' || t.s.src[pos-1] == '\'' // before a value without quotes is = or white space
+	if pos = int(a.doc.attrs[a.i].end); quoted {
+		pos++
+	}
+	t.s.attributes(pos) // the builder has found the end of the tag
+	t.s.attrs, t.tag = t.s.attrs[:0], 0
+	return true
+}
+
 // What is noted in the first attribute of a start tag that links are made of.
 const (
 	linkA = 1 + iota
@@ -78,6 +104,8 @@ func (b *builder) follow(tag Atom, first int) {
 			d.unlike = true
 		default:
 			d.attrs[first].meta |= role
+			d.based = d.based || role == linkBase
+			d.inForeign = d.inForeign || len(b.regions) > 0
 		}
 	}
 }

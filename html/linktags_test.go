@@ -69,7 +69,49 @@ func checkLinkTags(t *testing.T, d *html.Document) bool {
 	if got, want := linkTags(d), streamedLinkTags(d.Source()); got != want {
 		t.Errorf("%q\nthe tree notes\n%sthe stream has\n%s", d.Source(), got, want)
 	}
+	checkResume(t, d)
 	return true
+}
+
+// checkResume compares what Tags finds behind the tags of a document with what it finds there when it reads the page from its
+// beginning.
+func checkResume(t *testing.T, d *html.Document) {
+	t.Helper()
+	const enough = 5 // of the tags behind each
+	type found struct {
+		from, end        int
+		tag              html.Atom
+		isEnd, inForeign bool
+	}
+	var all []found
+	behind := map[int]int{} // the number of the tag after the one that ends there
+	for tags := html.NewTags(d.Source()); tags.Next(); {
+		all = append(all, found{tags.Pos(), tags.End(), tags.Atom(), tags.IsEnd(), tags.Foreign()})
+		behind[tags.End()] = len(all)
+	}
+	tags, based := html.NewTags(nil), false
+	for tag, first := range d.LinkTags() {
+		based = based || tag == html.AtomBase
+		for a := first; !a.IsZero(); a = a.Next() {
+			if known := tags.Resume(a); known != (d.CanResume() && len(a.Raw()) > 0) {
+				t.Fatalf("%q: Resume of %s=%q = %v", d.Source(), a.Name(), a.Value(), known)
+			} else if !known {
+				continue
+			}
+			next, ends := behind[tags.End()]
+			if !ends || all[next-1].tag != tag {
+				t.Fatalf("%q: no tag %s ends at %d", d.Source(), tag, tags.End())
+			}
+			for _, want := range all[next:min(next+enough, len(all))] {
+				if more := tags.Next(); !more || (found{tags.Pos(), tags.End(), tags.Atom(), tags.IsEnd(), tags.Foreign()}) != want {
+					t.Fatalf("%q: behind %s=%q is a tag at %d, want one at %d", d.Source(), a.Name(), a.Value(), tags.Pos(), want.from)
+				}
+			}
+		}
+	}
+	if d.HasBaseTag() != based {
+		t.Errorf("%q: HasBaseTag = %v", d.Source(), !based)
+	}
 }
 
 func TestLinkTags(t *testing.T) {
@@ -92,6 +134,9 @@ func TestLinkTags(t *testing.T) {
 			want: `a href="0"` + "\n" + `a href="2" xlink:href="3"` + "\n" + `base href="4"` + "\n"},
 		{name: "section in SVG", page: `<svg><![CDATA[<a href=1>]]></svg><![CDATA[<a href=2>]]>`},
 		{name: "foreign style", page: `<svg><style><a href=1></style></svg><style><a href=2></style>`, want: `a href="1"` + "\n"},
+		{name: "> in values, and behind them", page: `<a title="a>b" href=1 href='c>d' / rel x="" y>x</a><a href=/>y</a><a x'=1 href=">">z</a>`,
+			want: `a title="a>b" href="1" rel="" x="" y=""` + "\n" + `a href="/"` + "\n" + `a x'="1" href=">"` + "\n"},
+		{name: "SVG in a link", page: `<a href=1><svg><title><b></svg><style><a href=2></style></a><a href=3></a>`, want: `a href="1"` + "\n" + `a href="3"` + "\n"},
 		{name: "base after a template", page: `<template><base href=1></template><base href=2>`, unknown: true},
 		{name: "link in a frameset", page: `<frameset><a href=1>`, unknown: true},
 		{name: "text in a frameset", page: `<frameset><title><a href=1></title>`, unknown: true},

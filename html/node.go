@@ -102,7 +102,7 @@ type Node struct {
 	id  uint32
 }
 
-// IsZero reports whether this is no node.
+// IsZero reports whether this is not a node.
 func (n Node) IsZero() bool { return n.id == 0 }
 
 // Document returns the document that the node belongs to, nil for no node.

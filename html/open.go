@@ -28,7 +28,7 @@ type stack struct {
 
 	// The topmost entry with each name, by open.name.
 	last     [2 * elementAtoms]uint32
-	lastMore []uint32 // of names that are no elements of HTML, SVG or MathML
+	lastMore []uint32 // of names that are not elements of HTML, SVG or MathML
 
 	mem *meter
 }
@@ -43,7 +43,7 @@ func (s *stack) lastOf(name uint32) *uint32 {
 	return s.lastOfOther(int(name - 2*elementAtoms))
 }
 
-// lastOfOther is lastOf for a name that is no element's. It is a func of its own for lastOf to be inlined.
+// lastOfOther is lastOf for a name that is not an element's. It is a func of its own for lastOf to be inlined.
 func (s *stack) lastOfOther(name int) *uint32 {
 	if name >= len(s.lastMore) {
 		n := name + 64 - len(s.lastMore)

@@ -3,7 +3,7 @@ package html
 import "bytes"
 
 // HTML returns the node as markup: an element with its tags, a document with all that it holds. It
-// follows section 13.3 (Serializing HTML fragments); parsing the result gives the same tree but for
+// follows section 13.3 (Serializing HTML fragments); parsing the result gives the same tree except for
 // the cases that the standard names there, such as a line feed at the start of pre. XML documents are
 // written as XML, with the prefixes of the source.
 func (n Node) HTML() string { return view(n.AppendHTML(nil)) }

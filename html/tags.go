@@ -6,7 +6,7 @@ import "bytes"
 // top of the rules for tokens it follows the rules of the tree as far as the names of tags decide
 // them: scripts, styles and the like hold no tags, in SVG and MathML they do (section 13.2.6.5), and
 // <![CDATA[ is a section there. It allocates nothing for most pages. Tags is not safe for concurrent
-// use and must not be copied once it is in use. The zero Tags reads an empty page. Of a tag with more than 65,536 attributes
+// use and must not be copied once it is in use. The zero Tags reads an empty page. From a tag with more than 65,536 attributes
 // it knows the first ones.
 //
 //	tags := html.NewTags(page)

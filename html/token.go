@@ -75,7 +75,7 @@ func (t *Tokenizer) SetState(state State, endTag string) { t.s.state, t.s.until 
 func (t *Tokenizer) AllowCDATA(allow bool) { t.cdata = allow }
 
 // Next goes to the next token and returns its kind: EndToken at the end of the page and ever after.
-// Text comes in pieces where markup that is no token lies between them.
+// Text comes in pieces where markup that is not a token lies between them.
 func (t *Tokenizer) Next() TokenKind {
 	t.buf = t.buf[:0]
 	for {

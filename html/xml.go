@@ -213,7 +213,7 @@ func (x *xmlParser) text() {
 	}
 	raw := x.src[start:x.pos]
 	if len(x.open) == 1 {
-		// Around the root element there is only white space, which is no text.
+		// Around the root element there is only white space, which is not text.
 		if leadingSpace(raw) < len(raw) {
 			x.fault(start, "text outside of the root element")
 		}

@@ -9,7 +9,7 @@ import (
 
 // Base returns the document base URL of a page, which relative links start from: the href of the
 // first base element that has one, resolved against docURL, the URL of the page. Without such an
-// element, and where its href is no URL or has the scheme data or javascript, it is docURL as given
+// element, and where its href is not a URL or has the scheme data or javascript, it is docURL as given
 // (HTML standard, section 2.4.3).
 func Base(body []byte, docURL string) string {
 	if !mayHave(body, "base") {
@@ -33,7 +33,7 @@ func documentBase(body []byte, doc *urlx.Base, docURL string) (string, *urlx.Bas
 	return docURL, doc
 }
 
-// parseDocURL takes about:blank for what is no absolute URL: it resolves absolute links and refuses
+// parseDocURL takes about:blank if the URL is not absolute: it resolves absolute links and refuses
 // relative ones.
 func parseDocURL(docURL string) *urlx.Base {
 	doc, err := urlx.ParseBase(docURL)

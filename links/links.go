@@ -1,27 +1,26 @@
 // Package links finds the links of pages: by default those that a reader can follow, a[href] and
-// area[href], resolved as browsers resolve them; with [Everything] all that names a URL.
+// area[href], resolved as browsers resolve them; with [Everything] everything that has a URL.
 //
 // [Extract] returns them as values. [Each] is the form for crawlers that look at millions of links
-// and keep few: it hands out each resolved URL in a buffer that it uses again, so that a link can be
+// and keep few: it yields each resolved URL in a buffer that it reuses, so that a link can be
 // fingerprinted and recognised as known before anything is allocated for it. Both read the tags of
-// the page and build no tree (unless [CSS] or [XPath] ask for one): commented-out markup, scripts,
-// data-href and <abbr> are not mistaken for links, and no nesting is too deep. Pages are UTF-8, see
-// package html/charset; scripts do not run, so what stands in noscript is content.
+// the page and build no tree (unless [CSS] or [XPath] need one): commented-out markup, scripts,
+// data-href and <abbr> are not mistaken for links, and no nesting is too deep. Pages must be UTF-8, see
+// package html/charset; scripts do not run, so the content of noscript counts.
 //
 //	for _, link := range links.Extract(body, pageURL, links.Domains("example.com")) {
 //		fmt.Println(link.URL, link.Text)
 //	}
 //
-// The flow: a start tag gives the values of its attributes, [Process] may change them, each is
-// resolved against the document base URL ([Base]), what is neither http nor https is dropped, the
-// fragment is cut off, and the options decide.
+// The flow: the attributes of a start tag are read, [Process] may change their values, each value is
+// resolved against the document's base URL ([Base]), URLs that are neither http nor https are dropped, the
+// fragment is cut off, and the options decide which links are kept.
 //
-// [Stylesheet] finds the URLs of a style sheet. [Refresh] reads the meta element that sends browsers
+// [Stylesheet] finds the URLs of a style sheet. [Refresh] reads the meta element that redirects browsers
 // to another page.
 package links
 
 import (
-	"bytes"
 	"fmt"
 	"iter"
 	"strings"
@@ -33,8 +32,8 @@ import (
 type Link struct {
 	// URL is absolute, http or https, serialised by the WHATWG URL standard, without fragment.
 	URL string
-	// Text is what a reader sees of the link, white space trimmed and collapsed. It is "" for links
-	// around an image, and for all elements but a.
+	// Text is the visible text of the link, with white space trimmed and collapsed. It is "" for links
+	// around an image, and for all elements other than a.
 	Text string
 	// Fragment is what followed the "#", percent-encoded, without the "#".
 	Fragment string
@@ -62,26 +61,38 @@ type Ref struct {
 
 // Link makes a Link, without a text, of the Ref. It shares nothing with it.
 func (r *Ref) Link() Link {
-	l := Link{URL: string(r.URL), Fragment: string(r.Fragment), NoFollow: r.NoFollow}
-	if len(r.Rel) > 0 {
-		l.Rel = strings.FieldsFunc(strings.ToLower(string(r.Rel)), func(c rune) bool { return c < 0x80 && isSpace(byte(c)) })
+	return Link{URL: string(r.URL), Fragment: string(r.Fragment), NoFollow: r.NoFollow, Rel: r.words()}
+}
+
+// link is Link with its texts in the page's arena.
+func (p *page) link(r *Ref) Link {
+	return Link{URL: p.text(r.URL), Fragment: p.text(r.Fragment), NoFollow: r.NoFollow, Rel: r.words()}
+}
+
+// words returns the link types in Rel.
+func (r *Ref) words() []string {
+	if len(r.Rel) == 0 {
+		return nil
 	}
-	return l
+	return strings.FieldsFunc(strings.ToLower(string(r.Rel)), func(c rune) bool { return c < 0x80 && isSpace(byte(c)) })
 }
 
 // Extract returns the links of a page in document order. base is the URL of the page; a base
-// element in the page is respected. Links without href, with an empty one, with one that is no URL,
+// element in the page is respected. Links without href, with an empty one, with one that is not a URL,
 // and those of other schemes than http and https (mailto, javascript, data) are left out. A link
-// such as "#top" is a link to the page itself. If base is no absolute URL, only absolute links are
+// such as "#top" is a link to the page itself. If base is not an absolute URL, only absolute links are
 // found. It panics with a [*SizeError] on a page that is made to exhaust the memory.
+//
+// The texts of the links share memory: one that is kept keeps up to 2 KiB of others with it. A program that keeps a few links
+// of many pages copies them with strings.Clone.
 func Extract(body []byte, base string, opts ...Option) []Link {
 	p := newPage(body, base, opts)
 	defer p.release()
 	return p.extract()
 }
 
-// ExtractFrom returns the links that [Extract] finds in the source of a document. [CSS] and [XPath] need
-// not parse it once more.
+// ExtractFrom returns the links that [Extract] finds in the source of a document. It takes them from what the parser noted, as
+// [EachFrom] does, and reads again only what stands inside of the links, for their texts.
 func ExtractFrom(doc *html.Document, base string, opts ...Option) []Link {
 	p := newParsedPage(doc, base, opts)
 	defer p.release()
@@ -165,61 +176,63 @@ func (p *page) bound(page int, r *Ref) {
 
 // extract collects links with their text.
 func (p *page) extract() []Link {
+	if p.few == nil {
+		p.few = make([]Link, 0, fewLinks)
+	}
+	defer func() { clear(p.few[:cap(p.few)]) }() // also where an option of the user panics
 	var (
-		found     []Link
-		open      = -1 // index of the link whose text is being read
-		read      int  // up to where it was read
-		text, out []byte
+		found = p.few[:0]
+		open  = -1 // index of the link whose text is being read
+		read  int  // up to where it was read
 	)
-	closeLink := func() {
-		out = collapse(out[:0], text)
-		p.take(int64(len(out)))
-		found[open].Text = string(out)
-		open, text = -1, text[:0]
-	}
-	p.onTag = func(before textKind, more bool) {
-		if open >= 0 {
-			if before != silent {
-				raw := p.body[read:p.tags.Pos()]
-				text = html.AppendText(room(p, text, len(raw), 2), raw) // and once more when it is collapsed
+	p.resumes = p.simple() && p.doc != nil && p.doc.CanResume()
+	if !p.resumes {
+		p.onTag = func(before textKind, more bool) {
+			if open >= 0 {
+				if text, whole := p.collect(before, read, more); whole {
+					found[open].Text, open = text, -1
+				}
 			}
-			switch {
-			case p.tags.tag == html.AtomA || !more:
-				closeLink() // links do not nest (HTML standard, section 13.2.6.4.7)
-			case separates(p.tags.tag):
-				text = append(text, ' ')
-			}
+			read = p.tags.End()
 		}
-		read = p.tags.End()
 	}
-	var known map[string]struct{} // what choose would leave out needs no memory
-	if p.memory != nil && p.plain() && !p.repeats {
-		known = make(map[string]struct{})
+	early := p.plain() && !p.repeats // what choose would leave out needs no memory
+	if early && p.known == nil {
+		p.known = make(map[string]struct{})
 	}
 	p.each(func(r *Ref) bool {
 		p.bound(len(p.body), r)
-		if known != nil {
-			if _, there := known[string(r.URL)]; there {
+		if early {
+			if _, there := p.known[string(r.URL)]; there {
 				return true
 			}
 		}
-		p.take(int64(len(r.URL)+len(r.Fragment)) + relSize*int64(len(r.Rel)) + knownSize)
-		found = append(room(p, found, 1, linkSize), r.Link())
-		if known != nil {
-			known[found[len(found)-1].URL] = struct{}{}
+		p.take(relSize*int64(len(r.Rel)) + knownSize)
+		found = append(room(p, found, 1, linkSize), p.link(r))
+		l := &found[len(found)-1]
+		if early {
+			p.known[l.URL] = struct{}{}
 		}
 		if p.traced {
 			p.origins = append(p.origins, origin{r.Tag, r.Attr})
 		}
-		if p.opens {
+		switch {
+		case !p.opens:
+		case p.resumes:
+			l.Text = p.inside()
+		default:
 			open = len(found) - 1
 		}
 		return true
 	})
-	if known != nil {
-		return found
+	if !early {
+		found = p.choose(found)
 	}
-	return p.choose(found)
+	if cap(found) == cap(p.few) { // they are in it
+		p.take(int64(len(found)) * linkSize)
+		found = append([]Link(nil), found...)
+	}
+	return found
 }
 
 // choose applies the options that are about whole links.
@@ -250,36 +263,4 @@ func (c *config) accepts(l Link) bool {
 		}
 	}
 	return true
-}
-
-// collapse appends text with white space trimmed and collapsed.
-func collapse(dst, text []byte) []byte {
-	for word := range bytes.FieldsSeq(text) {
-		if len(dst) > 0 {
-			dst = append(dst, ' ')
-		}
-		dst = append(dst, word...)
-	}
-	return dst
-}
-
-// separates reports whether a tag separates words: one of an element that browsers show on a line or in
-// a cell of its own (HTML standard, section 15.3), or of a line break.
-func separates(tag html.Atom) bool {
-	switch tag {
-	case html.AtomAddress, html.AtomArticle, html.AtomAside, html.AtomBlockquote, html.AtomCenter,
-		html.AtomDd, html.AtomDetails, html.AtomDialog, html.AtomDir, html.AtomDiv, html.AtomDl,
-		html.AtomDt, html.AtomFieldset, html.AtomFigcaption, html.AtomFigure, html.AtomFooter,
-		html.AtomForm, html.AtomH1, html.AtomH2, html.AtomH3, html.AtomH4, html.AtomH5, html.AtomH6,
-		html.AtomHeader, html.AtomHgroup, html.AtomHr, html.AtomLegend, html.AtomLi,
-		html.AtomListing, html.AtomMain, html.AtomMenu, html.AtomNav, html.AtomOl, html.AtomOptgroup,
-		html.AtomOption, html.AtomP, html.AtomPlaintext, html.AtomPre, html.AtomSearch,
-		html.AtomSection, html.AtomSummary, html.AtomUl, html.AtomXmp,
-		html.AtomTable, html.AtomCaption, html.AtomThead, html.AtomTbody, html.AtomTfoot,
-		html.AtomTr, html.AtomTd, html.AtomTh,
-		html.AtomBr, html.AtomTextarea, html.AtomSelect, html.AtomButton, html.AtomIframe,
-		html.AtomNoscript:
-		return true
-	}
-	return false
 }

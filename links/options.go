@@ -40,22 +40,22 @@ type config struct {
 // plain reports whether the URL alone decides about a link.
 func (c *config) plain() bool { return len(c.text) == 0 && len(c.accept) == 0 }
 
-// Allow keeps only the links whose URL, without its fragment, one of the regular expressions is found
-// in. They are compiled when they are first used and kept. See [Glob] for a simpler kind.
+// Allow keeps only the links whose URL, without its fragment, matches one of the regular expressions
+// anywhere. They are compiled once, at their first use. [Glob] makes patterns of a simpler kind.
 func Allow(patterns ...string) Option {
 	compiled := mustCompile(patterns)
 	return func(c *config) { c.allow = merge(c.allow, compiled) }
 }
 
-// Deny leaves out the links whose URL, without its fragment, one of the regular expressions is found
-// in, whatever Allow says.
+// Deny leaves out the links whose URL, without its fragment, matches one of the regular expressions
+// anywhere. It takes precedence over Allow.
 func Deny(patterns ...string) Option {
 	compiled := mustCompile(patterns)
 	return func(c *config) { c.deny = merge(c.deny, compiled) }
 }
 
-// Domains keeps only the links to these hosts and to those below them: "example.com" stands for
-// www.example.com, too. International names may be written as such.
+// Domains keeps only the links to these hosts and their subdomains: "example.com" includes
+// www.example.com. International names may be written in Unicode.
 func Domains(names ...string) Option {
 	list := mustDomains(names)
 	return func(c *config) { c.allowDomains = merge(c.allowDomains, list) }
@@ -93,7 +93,7 @@ func Accept(f func(Link) bool) Option {
 }
 
 // Process passes the value of each attribute through f, as the page has it but with its character
-// references replaced. What f returns is resolved instead; "" is no link. With it, links that
+// references replaced. What f returns is resolved instead; "" means that it is not a link. With it, links that
 // scripts make can be found:
 //
 //	links.Process(func(href string) string {
@@ -115,7 +115,7 @@ func Process(f func(value string) string) Option {
 }
 
 // Tags looks for links in these elements instead of a and area; "*" is any element. The attribute is
-// href, or what [Attrs] names. Together with [Everything] it is all that names URLs in these.
+// href, or those of [Attrs]. Together with [Everything] all URLs of these elements are found.
 func Tags(list ...string) Option {
 	set := newNames(list)
 	return func(c *config) { c.inTags = c.inTags.join(set) }
@@ -129,21 +129,21 @@ func Attrs(list ...string) Option {
 	return func(c *config) { c.inAttrs = c.inAttrs.join(set) }
 }
 
-// Everything finds whatever names a URL, not only what a reader can click on: link, img, iframe,
+// Everything finds all URLs, not only those that a reader can click on: link, img, iframe,
 // frame, script, form, media and objects, in all attributes that the HTML standard and its
 // predecessors give a URL (srcset, poster, action, ping, cite, background, manifest …), also in SVG;
 // meta refresh, the report-uri of a Content-Security-Policy, and the properties of meta elements that
 // name pages, pictures and media; the base element; url() and @import in style sheets and style
-// attributes; the document in srcdoc; what conditional comments hide, and a document type's private
-// system identifier. With [Header], also the header of the response. URLs in running text and in
-// scripts are not looked for.
+// attributes; the document in srcdoc; the content of conditional comments, and a document type's private
+// system identifier. With [Header], also the header of the response. URLs in plain text and in
+// scripts are not searched for.
 func Everything() Option {
 	return func(c *config) { c.everything = true }
 }
 
-// CSS looks for links only in the elements that one of these selectors finds, and in what is inside
-// of them. It parses the page into a tree; one that is made to exhaust the memory panics with an
-// *html.LimitError.
+// CSS looks for links only in the elements that match one of these selectors, and in their
+// descendants. It parses the page into a tree, and panics with an *html.LimitError if the page is crafted to
+// exhaust the memory.
 func CSS(selectors ...string) Option {
 	return restrict(compileCSS, selectors)
 }

@@ -28,11 +28,13 @@ type page struct {
 	// stood before it.
 	onTag func(before textKind, more bool)
 
-	kept    int   // bytes of the links that are kept
-	taken   int64 // bytes of memory
-	asked   int64 // and of them: those that memory was asked for
-	opens   bool  // the link that is being yielded has a text
-	traced  bool  // origins are noted
+	kept    int       // bytes of the links that are kept
+	taken   int64     // bytes of memory
+	asked   int64     // and of them: those that memory was asked for
+	opens   bool      // the link that is being yielded has a text
+	resumes bool      // the text is read when the link is yielded, behind its tag
+	href    html.Attr // of the link that is being yielded, where resumes is set
+	traced  bool      // origins are noted
 	origins []origin
 
 	nested int             // pages around this one
@@ -41,6 +43,11 @@ type page struct {
 
 	noted []noted
 	texts []byte // of noted
+
+	known  map[string]struct{} // the URLs that were found
+	few    []Link              // room for those of most pages, empty between pages
+	pieces []byte              // of the text of a link
+	arena  []byte              // what is left of it for texts
 
 	buf   []byte // the URL of the last link, with fragment
 	query []byte // its reference, with the query in the page's encoding
@@ -90,19 +97,30 @@ func newParsedPage(doc *html.Document, docURL string, opts []Option) *page {
 	return p
 }
 
-// maxKept is the size in bytes of buffers that are worth keeping.
-const maxKept = 128 << 10
+// What is worth keeping for the next page.
+const (
+	maxKept  = 128 << 10 // bytes of a buffer
+	maxKnown = 512       // URLs of a set
+	fewLinks = 128       // links of a list
+)
 
 func (p *page) release() {
 	if p.plainTags != nil {
 		p.plainTags.Reset(nil)
 	}
-	kept := page{plainTags: p.plainTags}
+	kept := page{plainTags: p.plainTags, few: p.few}
 	if cap(p.buf) <= maxKept {
 		kept.buf = p.buf[:0]
 	}
 	if cap(p.texts) <= maxKept && cap(p.noted) <= maxKept/int(unsafe.Sizeof(noted{})) {
 		kept.texts, kept.noted = p.texts[:0], p.noted[:0]
+	}
+	if cap(p.pieces) <= maxKept {
+		kept.pieces = p.pieces[:0]
+	}
+	if len(p.known) <= maxKnown {
+		clear(p.known)
+		kept.known = p.known
 	}
 	*p = kept
 	pages.Put(p)
@@ -111,7 +129,7 @@ func (p *page) release() {
 // each calls yield for each link until it returns false.
 func (p *page) each(yield func(*Ref) bool) {
 	p.yield = yield
-	simple := !p.everything && p.inTags == nil && p.inAttrs == nil && p.onTag == nil && len(p.restrictions) == 0
+	simple := p.simple() && p.onTag == nil
 	if simple && p.doc != nil && p.doc.HasLinkTags() {
 		p.eachNoted()
 		return
@@ -125,11 +143,9 @@ func (p *page) each(yield func(*Ref) bool) {
 	case p.everything && !p.inHeader():
 		return
 	}
-	if p.plainTags == nil {
-		p.plainTags = html.NewTags(nil)
-	}
-	p.plainTags.Reset(p.body)
-	p.tags = tagReader{Tags: p.plainTags}
+	tags := p.reader()
+	tags.Reset(p.body)
+	p.tags = tagReader{Tags: tags}
 	switch {
 	case simple:
 		p.eachAnchor()
@@ -150,6 +166,19 @@ func (p *page) each(yield func(*Ref) bool) {
 			}
 		}
 	}
+}
+
+// simple reports whether no option is about elements and attributes.
+func (p *page) simple() bool {
+	return !p.everything && p.inTags == nil && p.inAttrs == nil && len(p.restrictions) == 0
+}
+
+// reader returns the reader of tags that the page has, wherever it stands.
+func (p *page) reader() *html.Tags {
+	if p.plainTags == nil {
+		p.plainTags = html.NewTags(nil)
+	}
+	return p.plainTags
 }
 
 // eachAnchor is each for what crawlers ask for most, and nothing more. A base element that comes after a
@@ -188,14 +217,8 @@ func (p *page) eachAnchor() {
 
 // eachNoted is eachAnchor for a page whose parser has noted these tags.
 func (p *page) eachNoted() {
-	for tag, attr := range p.doc.LinkTags() {
-		if tag != html.AtomBase {
-			continue
-		}
-		if href := find(attr, html.AtomHref); !href.IsZero() {
-			_, p.base = resolveBase(p.base, p.docURL, href.Value())
-			break
-		}
+	if p.doc.HasBaseTag() {
+		p.notedBase()
 	}
 	for tag, attr := range p.doc.LinkTags() {
 		if tag == html.AtomBase {
@@ -209,6 +232,7 @@ func (p *page) eachNoted() {
 		if !p.settle(p.texts) {
 			continue
 		}
+		p.href = href
 		rel := find(attr, html.AtomRel).AppendTo(p.texts[:0])
 		if !p.deliver(place{tag: tag.String(), attr: "href", rel: rel, text: tag == html.AtomA}) {
 			return
@@ -216,7 +240,20 @@ func (p *page) eachNoted() {
 	}
 }
 
-// find returns the attribute with this name among those of an element, of which a is the first.
+// notedBase sets the base to that of the first base element that has one.
+func (p *page) notedBase() {
+	for tag, attr := range p.doc.LinkTags() {
+		if tag != html.AtomBase {
+			continue
+		}
+		if href := find(attr, html.AtomHref); !href.IsZero() {
+			_, p.base = resolveBase(p.base, p.docURL, href.Value())
+			return
+		}
+	}
+}
+
+// find returns the attribute with this name; a is the first attribute of an element.
 func find(a html.Attr, name html.Atom) html.Attr {
 	for !a.IsZero() && a.Atom() != name {
 		a = a.Next()

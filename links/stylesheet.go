@@ -142,7 +142,7 @@ func (s *sheet) text(last []byte) []byte {
 	return s.buf
 }
 
-// escape appends what an escape means, of which b is what follows the backslash, and returns its
+// escape appends what an escape means, where b is the text after the backslash, and returns its
 // length (section 4.3.7). An escaped end of line is nothing.
 func (s *sheet) escape(b []byte) int {
 	n := 0

@@ -6,7 +6,7 @@ import "github.com/tegenaria/tegenaria/html"
 // markup.
 type tagReader struct {
 	*html.Tags
-	tag       html.Atom // of the last tag; 0 if it is no name of HTML
+	tag       html.Atom // of the last tag; 0 if it is not a name of HTML
 	text      textKind  // what follows up to the next tag
 	templates int       // open template elements
 	noscripts int       // open noscript elements

@@ -19,9 +19,9 @@ func (c Credentials) String() string { return c.User + ":***" }
 // GoString hides the password.
 func (c Credentials) GoString() string { return c.String() }
 
-// BasicAuth logs in by the Basic scheme (RFC 7617). Each login belongs to one origin, scheme, host and port, and never
-// reaches another: it is on the request only while that is with the origin, so neither a redirect nor a parser that
-// copies headers can carry it away. A request's own Authorization, and credentials in its URL, come first.
+// BasicAuth logs in with the Basic scheme (RFC 7617). Each login belongs to one origin (scheme, host and port) and is never
+// sent to another: the header is on the request only during the download, so neither a redirect nor a parser that
+// copies headers can leak it. A request's own Authorization, and credentials in its URL, take precedence.
 type BasicAuth struct {
 	part
 	headers map[string]string // by origin
@@ -33,7 +33,7 @@ var (
 )
 
 // NewBasicAuth takes logins by origin, written as "https://example.com" or "http://example.com:8080". The error names
-// the origins that are none and the users that cannot be sent: a user's name must not have a colon, nor either
+// the invalid origins and the users that cannot be sent: a user's name must not contain a colon, and neither
 // part a control character (RFC 7617 §2).
 func NewBasicAuth(logins map[string]Credentials) (*BasicAuth, error) {
 	m := &BasicAuth{newPart("basic auth", 0, priorityBasicAuth), make(map[string]string, len(logins))}
@@ -88,13 +88,13 @@ func hasUser(url string) bool {
 	return strings.Contains(rest, "@")
 }
 
-// ProcessResponse takes the login off again.
+// ProcessResponse removes the login from the request.
 func (m *BasicAuth) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 	m.takeOff(ctx.Request)
 	return nil
 }
 
-// ProcessError takes the login off a request that failed.
+// ProcessError removes the login from a request that failed.
 func (m *BasicAuth) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 	m.takeOff(ctx.Request)
 	return err

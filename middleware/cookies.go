@@ -15,12 +15,12 @@ import (
 	"github.com/tegenaria/tegenaria/internal/cookiejar"
 )
 
-// MetaCookieJar is the key of Request.Meta, and a string its value, that names the jar of a request: its cookies go
-// with it and those of the response come into it. Without it the jar is "". A redirect stays with the jar.
+// MetaCookieJar is a key of Request.Meta. Its value, a string, names the jar of the request: the jar's cookies are sent
+// with it, and the response's cookies are stored in it. The default is the jar "". A redirect keeps the jar.
 const MetaCookieJar = "cookiejar"
 
-// NoCookieJar is the name of the jar that takes nothing and gives nothing: the request's own cookies, and a Cookie
-// header of its own, are sent as they are.
+// NoCookieJar is the name of a jar that neither stores nor sends cookies: only the request's own Cookies or Cookie
+// header are sent.
 const NoCookieJar = "-"
 
 // Cookie is a cookie as a jar keeps it, to be put in and taken out by [Cookies.Add] and [Cookies.All]. Its fields are Name
@@ -33,8 +33,8 @@ const NoCookieJar = "-"
 // browser extensions write, hostOnly and expirationDate, is read too. For cookies.txt see [ReadCookies].
 type Cookie = cookiejar.Cookie
 
-// ReadCookies reads a cookies.txt, the format of Netscape that curl, wget and browser extensions write: a line a cookie,
-// of seven fields separated by tabs. The error names the line.
+// ReadCookies reads a cookies.txt, the Netscape format that curl, wget and browser extensions write: one line for each
+// cookie, with seven fields separated by tabs. The error names the line.
 func ReadCookies(r io.Reader) ([]Cookie, error) {
 	cookies, err := cookiejar.Read(r)
 	if err != nil {
@@ -43,7 +43,7 @@ func ReadCookies(r io.Reader) ([]Cookie, error) {
 	return cookies, nil
 }
 
-// WriteCookies writes a cookies.txt. SameSite has no place in it.
+// WriteCookies writes a cookies.txt. This format has no field for SameSite.
 func WriteCookies(w io.Writer, cookies []Cookie) error {
 	if err := cookiejar.Write(w, cookies); err != nil {
 		return fmt.Errorf("middleware: %w", err)
@@ -51,7 +51,7 @@ func WriteCookies(w io.Writer, cookies []Cookie) error {
 	return nil
 }
 
-// CookieOptions bound what [Cookies] remembers.
+// CookieOptions bound the number and memory of the cookies that [Cookies] stores.
 type CookieOptions struct {
 	Priority  int // 0: the place in the package comment's table
 	PerDomain int // cookies of a registrable domain in a jar, 0: 180
@@ -64,14 +64,14 @@ type CookieOptions struct {
 const domainBytes = 32 << 10
 
 // Cookies keeps cookies as a browser does, by RFC 6265 and, where they differ, RFC 6265bis: public suffixes are refused,
-// the names __Host- and __Secure- keep their promise, an insecure connection cannot set or replace what is
-// secure, and no cookie lives longer than 400 days. A cookie without a name is ignored, as RFC 6265 has it. A
-// full jar forgets the domain that was not used for longest; when all jars together take too much memory, the one of any jar
-// goes.
+// the prefixes __Host- and __Secure- are enforced, an insecure connection cannot set or replace secure
+// cookies, and no cookie lives longer than 400 days. A cookie without a name is ignored, as in RFC 6265. A
+// full jar removes the least recently used domain; when all jars together take too much memory, the least recently used
+// domain of all jars is removed.
 //
-// A request's own cookies (Request.Cookies, or a Cookie header) are sent beside those of the jar, and in place of those
-// of the same name; the jar does not learn them: see [Cookies.Add]. The methods may be called concurrently, before
-// and while a crawl runs. Jars live as long as the middleware; with a durable job use [NewDurableCookies].
+// A request's own cookies (Request.Cookies, or a Cookie header) are sent together with those of the jar, and replace those
+// of the same name; they are not stored in the jar: see [Cookies.Add]. The methods may be called concurrently, before
+// and during a crawl. Jars live as long as the middleware; with a durable job use [NewDurableCookies].
 type Cookies struct {
 	part
 	store *cookiejar.Store
@@ -223,7 +223,7 @@ func (m *Cookies) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Co
 	return nil
 }
 
-// ProcessError takes the jar's cookies out of a request that failed: whoever sends it again shall not send old ones.
+// ProcessError removes the jar's cookies from a request that failed, so that a retry does not send old ones.
 func (m *Cookies) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 	var failure *tegenaria.HandleError
 	if name, _ := jarOf(ctx.Request); name != NoCookieJar && errors.As(err, &failure) && failure.Stage == tegenaria.StageDownload {
@@ -232,8 +232,8 @@ func (m *Cookies) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tege
 	return err
 }
 
-// Add puts cookies into a jar, from an export or made by hand. Those that no server could have set are refused: the
-// error joins what is wrong with each; the others are kept. One that has expired deletes what it replaces.
+// Add puts cookies into a jar. Cookies that no server could set are refused: the error joins the reasons; the other
+// cookies are stored. An expired cookie deletes the one that it replaces.
 func (m *Cookies) Add(jar string, cookies ...Cookie) error {
 	j, err := m.jar(jar, true)
 	if err != nil {
@@ -261,7 +261,7 @@ func (m *Cookies) All(jar string) []Cookie {
 	return j.All(time.Now())
 }
 
-// Clear forgets a jar.
+// Clear removes a jar with its cookies.
 func (m *Cookies) Clear(jar string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

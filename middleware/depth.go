@@ -2,13 +2,13 @@ package middleware
 
 import "github.com/tegenaria/tegenaria"
 
-// Order is the order in which [Depth] lets pages be visited.
+// Order is the order in which [Depth] visits pages.
 type Order int
 
 // The orders. They hold within a host's queue, as priorities do.
 const (
-	AsFound      Order = iota // priorities stay as they are: what was found first goes first
-	BreadthFirst              // pages near to the seeds go first
+	AsFound      Order = iota // priorities are not changed: pages that were found first go first
+	BreadthFirst              // pages near the seeds go first
 	DepthFirst                // pages far from the seeds go first
 )
 
@@ -20,8 +20,8 @@ type DepthOptions struct {
 	Weight   int   // by how much a level changes it, 0: 1
 }
 
-// Depth refuses pages that are too far from the seeds, as filtered(depth), and puts near or far ones first. Redirects
-// and retries keep their depth. For a limit alone the engine's Limits.Depth costs less.
+// Depth refuses pages that are too far from the seeds, as filtered: depth, and changes priorities so that near or far pages
+// go first. Redirects and retries keep their depth. For a limit alone the engine's Limits.Depth costs less.
 type Depth struct {
 	part
 	limit  int

@@ -8,7 +8,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// DefaultHeaders gives each request the headers that it lacks. A header of the request itself is never changed.
+// DefaultHeaders adds headers to requests that lack them. It never changes a header of the request itself.
 type DefaultHeaders struct {
 	part
 	fields [][2]string // name and value; no name twice
@@ -16,7 +16,7 @@ type DefaultHeaders struct {
 
 var _ tegenaria.MiddlewaresInterface = (*DefaultHeaders)(nil)
 
-// NewDefaultHeaders sends these headers, of several spellings of a name the first one; nil stands for
+// NewDefaultHeaders sends these headers. If a name occurs in several spellings, the first one is used; nil means
 //
 //	Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8
 //	Accept-Language: en

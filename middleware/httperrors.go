@@ -10,13 +10,13 @@ import (
 // HTTPErrorOptions say which responses [HTTPErrors] lets pass.
 type HTTPErrorOptions struct {
 	Priority int   // 0: the place in the package comment's table
-	Allow    []int // status codes beside 2xx that reach the parser
-	Drop     bool  // the others settle as filtered(status 404), and nobody is told; otherwise they are failures
+	Allow    []int // status codes besides 2xx that reach the parser
+	Drop     bool  // the others end as filtered: status 404, without an error; otherwise they are failures
 }
 
-// HTTPErrors keeps everything but 2xx from the parser. Without it the engine does so with 400 and over, and a 3xx that
-// is not followed (304, 300, a redirect that the request does not allow) is parsed. Codes that the request allows by
-// RequestWithAllowedStatusCode pass. [Retry] sees what it retries first, unless Drop is set.
+// HTTPErrors lets only responses with a 2xx status reach the parser. Without it those below 400 do, including a 3xx that
+// is not followed (304, 300, a redirect that the request does not allow). Codes that the request allows by
+// RequestWithAllowedStatusCode pass. Unless Drop is set, [Retry] still retries its codes.
 type HTTPErrors struct {
 	part
 	allow []int
@@ -30,7 +30,7 @@ func NewHTTPErrors(o HTTPErrorOptions) *HTTPErrors {
 	return &HTTPErrors{newPart("HTTP errors", o.Priority, priorityHTTPErrors), slices.Clone(o.Allow), o.Drop}
 }
 
-// ProcessResponse judges the status.
+// ProcessResponse checks the status.
 func (m *HTTPErrors) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 	r, resp := ctx.Request, ctx.Response()
 	status := resp.Status

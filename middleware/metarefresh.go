@@ -15,12 +15,12 @@ import (
 // MetaRefreshOptions say which refreshes [MetaRefresh] follows.
 type MetaRefreshOptions struct {
 	Priority int           // 0: the place in the package comment's table
-	MaxDelay time.Duration // a page that stays longer is a page of its own; 0: 100 s
+	MaxDelay time.Duration // a refresh with a longer delay is ignored; 0: 100 s
 }
 
 // MetaRefresh follows <meta http-equiv=refresh> (HTML standard §4.2.5.3) as a redirect: the response becomes a 303
-// with the target as its Location, and the engine does the rest. So the target takes the page's place, counts
-// against MaxRedirects, is seen as a loop where it is one, and has no credentials of another origin.
+// with the target as its Location, and the engine does the rest. So the target replaces the page, counts
+// towards MaxRedirects, loops are detected, and credentials are not sent to another origin.
 //
 // A request that does not follow redirects, a page that only reloads itself, an element in noscript and a target
 // that is not http or https are left alone.
@@ -36,7 +36,7 @@ func NewMetaRefresh(o MetaRefreshOptions) *MetaRefresh {
 	return &MetaRefresh{newPart("meta refresh", o.Priority, priorityMetaRefresh), orDefault(o.MaxDelay, 100*time.Second)}
 }
 
-// ProcessResponse makes a redirect of a page that sends its readers elsewhere.
+// ProcessResponse turns a page with a refresh into a redirect.
 func (m *MetaRefresh) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 	r, resp := ctx.Request, ctx.Response()
 	if !r.AllowRedirects || r.MaxRedirects <= 0 || r.Method == http.MethodHead ||

@@ -6,18 +6,18 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// RefererOptions say what pages without a policy tell.
+// RefererOptions set the policy for pages that set none.
 type RefererOptions struct {
 	Priority int            // 0: the place in the package comment's table
 	Policy   ReferrerPolicy // of pages that have none; "": strict-origin-when-cross-origin, as browsers
 }
 
-// Referer sends the URL of the page that a link stood on, as far as the page's Referrer Policy allows: that of its
-// meta elements, else of its Referrer-Policy header, else of RefererOptions. Seeds have none, and a request's own
-// Referer is left as it is. Where a redirect leads on, the header is cut down to what may be told there, by the
-// redirect's own policy, else that of RefererOptions; it never grows again.
+// Referer sends the URL of the page that has the link, as far as the page's Referrer Policy allows: the policy of its
+// meta elements, else of its Referrer-Policy header, else of RefererOptions. Seeds have no Referer, and a request's own
+// Referer is not changed. At a redirect the header is shortened as the redirect's own policy, or else that of
+// RefererOptions, demands; it never becomes longer again.
 //
-// Each request that waits keeps its Referer, so a queue of a million needs that much more memory.
+// Each waiting request stores its Referer, so a long queue needs more memory.
 type Referer struct {
 	part
 	policy ReferrerPolicy

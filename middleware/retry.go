@@ -18,12 +18,12 @@ import (
 	"github.com/tegenaria/tegenaria/internal/httpx"
 )
 
-// MetaMaxRetryTimes is the key of Request.Meta, and an int its value, that says how often this request is tried
-// again, in place of RetryOptions.Times: 0 never. With it a request of any method is tried again. The engine's
-// Limits.Attempts, 10 in all, holds beside it.
+// MetaMaxRetryTimes is a key of Request.Meta. Its value, an int, is the number of retries of this request, instead of
+// RetryOptions.Times; 0 means none. With it, requests of any method are retried. The engine's
+// Limits.Attempts (10) applies too.
 const MetaMaxRetryTimes = "max_retry_times"
 
-// RetryOptions say what [Retry] tries again, and when.
+// RetryOptions say which failures [Retry] retries, and when.
 type RetryOptions struct {
 	Priority int // 0: the place in the package comment's table
 
@@ -39,16 +39,16 @@ type RetryOptions struct {
 	MaxRetryAfter time.Duration
 }
 
-// Retry tries requests again that failed for a reason that may go away: a status code of the list, a timeout, a
-// name that could not be looked up, a connection that was refused or broke off, a header or a body that was cut short. A
+// Retry retries requests after temporary failures: a status code of the list, a timeout, a failed look-up of the
+// name, a connection that was refused or broke off, a header or a body that was cut short. The
 // request waits in the queue, not in a worker, until its back-off and the server's Retry-After (RFC 9110
-// §10.2.3, seconds or date) are over. After the last attempt it settles as gave-up, with a reason such as
-// "status 503" or "timeout", and the ErrorHandlers are told.
+// §10.2.3, seconds or date) are over. After the last attempt it ends as gave-up, with a reason such as
+// "status 503" or "timeout", and the ErrorHandlers are called.
 //
-// What the same bytes would fail at again is not tried again: a bad certificate, a private address, a body that is
-// too large, a wrong request. Neither is a code that RequestWithAllowedStatusCode lets reach the parser. POST
-// and other methods that are not idempotent (RFC 9110 §9.2.2) are tried again only if the server surely has not
-// acted on them: the connection did not come about, or the status was 429 or 503.
+// Failures that would occur again are not retried: a bad certificate, a private address, a body that is
+// too large, an invalid request. Neither is a code that RequestWithAllowedStatusCode lets reach the parser. POST
+// and other methods that are not idempotent (RFC 9110 §9.2.2) are retried only if the server certainly has not
+// acted on them: there was no connection, or the status was 429 or 503.
 type Retry struct {
 	part
 	times   int
@@ -80,7 +80,7 @@ func NewRetry(o RetryOptions) *Retry {
 	return m
 }
 
-// ProcessError turns a failure that may go away into [tegenaria.Retry] or [tegenaria.GiveUp].
+// ProcessError turns a temporary failure into [tegenaria.Retry] or [tegenaria.GiveUp].
 func (m *Retry) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 	var failure *tegenaria.HandleError
 	var decided *tegenaria.RetryError // somebody else has
@@ -144,7 +144,18 @@ type transientError struct {
 	unsent bool // the server has not acted on the request
 }
 
-func (e *transientError) Error() string { return e.text }
+// Error is the short text. That of a proxy names it: there may be many of them.
+func (e *transientError) Error() string {
+	var proxy *tegenaria.ProxyError
+	if errors.As(e.err, &proxy) {
+		return e.text + ": " + proxy.Error()
+	}
+	return e.text
+}
+
+// Reason is the text for statistics.
+func (e *transientError) Reason() string { return e.text }
+
 func (e *transientError) Unwrap() error { return e.err }
 
 // transient returns why a failure may go away, nil if it will not.

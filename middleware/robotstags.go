@@ -11,12 +11,12 @@ import (
 	"github.com/tegenaria/tegenaria/links"
 )
 
-// MetaIgnoreRobotsTags is the key of Request.Meta, and true its value, that has [RobotsTags] let the response pass
-// to the parser, and the links of it be followed, whatever it asks for. spiders.Sitemap sets it for sitemaps: they
-// are often sent with noindex, and are read to be followed and not to be indexed.
+// MetaIgnoreRobotsTags is a key of Request.Meta. If its value is true, [RobotsTags] passes the response to the parser and
+// lets its links be followed, whatever its tags say. spiders.Sitemap sets it for sitemaps, which are often sent
+// with noindex although their links are meant to be followed.
 const MetaIgnoreRobotsTags = "ignore_robots_tags"
 
-// RobotsTagOptions say which wishes of a page [RobotsTags] obeys. One without any obeys none.
+// RobotsTagOptions say which directives of a page [RobotsTags] obeys. The zero value obeys none.
 type RobotsTagOptions struct {
 	Priority int // 0: the place in the package comment's table
 
@@ -28,11 +28,11 @@ type RobotsTagOptions struct {
 	RelNoFollow bool // links with rel=nofollow, ugc or sponsored are not followed
 }
 
-// RobotsTags obeys what pages ask of crawlers: the X-Robots-Tag header and <meta name=robots>, each also for one
-// crawler by name, and the rel of links. What is refused settles as filtered, with noindex, nofollow or rel=nofollow
-// as reason. A page that is not parsed gives no links either.
+// RobotsTags obeys the directives of pages for crawlers: the X-Robots-Tag header and <meta name=robots>, each also for one
+// crawler by name, and the rel attribute of links. Refused pages and links end as filtered, with noindex, nofollow or
+// rel=nofollow as reason. A page that is not parsed yields no links either.
 //
-// All of this is opt-in: the tags speak to search engines that republish pages. robots.txt is the engine's.
+// All of this is opt-in, since the tags are meant for search engines that republish pages. The engine itself obeys robots.txt.
 type RobotsTags struct {
 	part
 	options RobotsTagOptions
@@ -56,7 +56,7 @@ func NewRobotsTags(o RobotsTagOptions) *RobotsTags {
 	return &RobotsTags{part: newPart("robots tags", o.Priority, priorityRobotsTags), options: o}
 }
 
-// ProcessResponse keeps pages that shall not be indexed from the parser.
+// ProcessResponse filters pages that must not be indexed.
 func (m *RobotsTags) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 	resp := ctx.Response()
 	if m.options.NoIndex && !ignoresTags(ctx.Request) && !isFollowed(ctx.Request, resp) && m.pages.of(resp, m.read).noIndex {
@@ -65,7 +65,7 @@ func (m *RobotsTags) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria
 	return nil
 }
 
-// AcceptRequest refuses links that shall not be followed. Redirects are no links.
+// AcceptRequest refuses links that must not be followed. Redirects do not count as links.
 func (m *RobotsTags) AcceptRequest(parent *tegenaria.Response, r *tegenaria.Request) error {
 	if parent == nil || !m.options.NoFollow && !m.options.RelNoFollow || r.Attempt > 0 || isRedirectOf(parent, r) || ignoresTags(parent.Request()) {
 		return nil

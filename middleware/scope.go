@@ -13,11 +13,11 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// MetaAllowOffsite is the key of Request.Meta whose value true lets a request pass the domains and ports of [Scope].
+// MetaAllowOffsite is a key of Request.Meta. If its value is true, the domains and ports of [Scope] do not apply to the request.
 const MetaAllowOffsite = "allow_offsite"
 
-// ScopeOptions say what belongs to the crawl. An empty list allows all; what a Deny list has is refused, whatever allows
-// it. URLs are matched as the URL standard serialises them, without fragment.
+// ScopeOptions say which URLs belong to the crawl. An empty list allows all; a Deny list takes precedence over the others.
+// URLs are matched as the URL standard serialises them, without fragment.
 type ScopeOptions struct {
 	Priority int // 0: the place in the package comment's table
 
@@ -28,7 +28,7 @@ type ScopeOptions struct {
 	Paths     []string // paths that begin so: "/docs/" (path and query, as sent)
 	DenyPaths []string
 
-	// Globs match the whole URL: * stands for anything but a slash, ** for anything, ? for one byte that is no slash.
+	// Globs match the whole URL: * stands for anything but a slash, ** for anything, ? for one byte that is not a slash.
 	Globs     []string // "https://*.example.com/p/**"
 	DenyGlobs []string
 
@@ -36,9 +36,9 @@ type ScopeOptions struct {
 	DenyRegexps []string
 }
 
-// Scope refuses what does not belong to the crawl before it is queued: seeds, links, redirect targets, Fetch. Such
-// requests settle as filtered, with offsite, port, path, glob or regexp as reason, and no robots.txt of a foreign
-// host is asked for. For domains alone EngineWithAllowedDomains costs less.
+// Scope refuses requests that do not belong to the crawl before they are queued: seeds, links, redirect targets, Fetch.
+// Such requests end as filtered, with offsite, port, path, glob or regexp as reason, and robots.txt of other
+// hosts is not requested. For domains alone EngineWithAllowedDomains costs less.
 type Scope struct {
 	part
 	domains atomic.Pointer[map[string]bool]
@@ -59,7 +59,7 @@ var (
 	_ tegenaria.RequestFilter        = (*Scope)(nil)
 )
 
-// NewScope makes a Scope. The error joins what cannot be read.
+// NewScope makes a Scope. The error joins those of all invalid entries.
 func NewScope(o ScopeOptions) (*Scope, error) {
 	m := &Scope{part: newPart("scope", o.Priority, priorityScope), ports: slices.Clone(o.Ports)}
 	var errs []error
@@ -96,8 +96,7 @@ func NewScope(o ScopeOptions) (*Scope, error) {
 	return m, nil
 }
 
-// Allow adds domains while a crawl runs: they belong to it from now on. To a Scope that allows all hosts it does
-// nothing more.
+// Allow adds domains while a crawl runs. It has no effect on a Scope that allows all hosts.
 func (m *Scope) Allow(domains ...string) error {
 	more, err := domainsOf(domains)
 	if err != nil {
@@ -120,7 +119,7 @@ func (m *Scope) Allow(domains ...string) error {
 	}
 }
 
-// AcceptRequest refuses what is out of scope.
+// AcceptRequest refuses requests that are out of scope.
 func (m *Scope) AcceptRequest(_ *tegenaria.Response, r *tegenaria.Request) error {
 	if domains := *m.domains.Load(); len(domains)+len(m.foreign)+len(m.ports) > 0 {
 		if offsite, _ := r.Meta[MetaAllowOffsite].(bool); !offsite {

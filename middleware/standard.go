@@ -4,10 +4,10 @@ import "github.com/tegenaria/tegenaria"
 
 // Standard returns the recommended middlewares, new ones with each call: [TrapGuard], [DefaultHeaders], [Retry],
 // [MetaRefresh] and [Cookies], all with their defaults. The User-Agent is Politeness.UserAgent, which the engine
-// sends by itself.
+// sends without a middleware.
 //
-// What is not in it either needs to know what you want (Scope, BasicAuth, UserAgents), or costs time with each
-// link (Referer and the other filters), or drops what a crawl may have come for (RobotsTags, HTTPErrors).
+// The other middlewares need settings (Scope, BasicAuth, UserAgents), cost time for each
+// link (Referer and the other filters), or drop pages that a crawl may want (RobotsTags, HTTPErrors).
 func Standard() []tegenaria.MiddlewaresInterface {
 	return []tegenaria.MiddlewaresInterface{
 		NewTrapGuard(TrapOptions{}),

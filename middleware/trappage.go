@@ -13,7 +13,7 @@ type trapPage struct {
 	url     *trapURL
 	words   func(hash uint64) (common bool) // counts a word of the page; whether most pages of the host have it
 	text    uint64                          // sum over the words and the pictures' names
-	numbers uint64                          // sum over the numbers that are no dates
+	numbers uint64                          // sum over the numbers that are not dates
 	rare    int                             // different words that few pages have
 	path    uint64                          // sum over the words and numbers of the URL's path that the text repeats
 	query   []uint64                        // those of its query

@@ -116,7 +116,8 @@ func crawlTrapSite(t *testing.T, site trapSite) {
 		tegenaria.EngineWithMiddlewares(middlewares...),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
 		tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 20_000}),
-		tegenaria.EngineWithLogger(logger))
+		tegenaria.EngineWithLogger(logger),
+		tegenaria.EngineWithEmptyOK()) // its parser sends no items
 	err := e.Run(t.Context(), "test")
 	var stopped *tegenaria.StoppedError
 	if err != nil && !errors.As(err, &stopped) {

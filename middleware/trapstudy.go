@@ -32,6 +32,7 @@ type kind struct {
 	random  int // of them, URLs with random values
 	same    int // pages that said nothing new, less what new ones make up for
 	stale   int // pages that said nothing new and led nowhere new, likewise
+	news    int // pages that said something new
 	fresh   int // different URLs of the kind that its pages link to
 	again   int // of them, those linked to more than once
 	refused int
@@ -214,6 +215,7 @@ func (k *kind) learn(isNew, leads bool) {
 		share = 16
 	}
 	if isNew {
+		k.news++
 		k.same -= (k.same + share - 1) / share
 	} else {
 		k.same++
@@ -385,8 +387,8 @@ func (s *study) refuse(u *trapURL, depth, most int) string {
 	if k.stale < most || own != nil && own != k && own.isAlive() {
 		return ""
 	}
-	if s.credit > 0 && k == &s.words && u.counts && (own == nil || own.n < 3) {
-		s.credit-- // it may be one of a few pages that are counted, among URLs of words without end
+	if s.credit > 0 && k == &s.words && u.counts && (own == nil || own.n < 3 || own.news > 0) {
+		s.credit-- // it may be one of a few pages that are counted, among URLs of words without end, or one of the last of them
 		return ""
 	}
 	if k.refused++; k.refused&(k.refused-1) == 0 {

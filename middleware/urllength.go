@@ -8,8 +8,8 @@ type URLLengthOptions struct {
 	Max      int // bytes, 0: 2,083, the longest that all browsers knew once
 }
 
-// URLLength refuses longer URLs, of redirects and seeds too: they settle as filtered(long URL). The engine's
-// Limits.URLLength holds beside it, and costs less.
+// URLLength refuses longer URLs, including those of redirects and seeds: they end as filtered: long URL. The engine's
+// Limits.URLLength applies too, and costs less.
 type URLLength struct {
 	part
 	limit int
@@ -25,7 +25,7 @@ func NewURLLength(o URLLengthOptions) *URLLength {
 	return &URLLength{newPart("URL length", o.Priority, priorityURLLength), orDefault(o.Max, 2083)}
 }
 
-// AcceptRequest refuses what is too long.
+// AcceptRequest refuses URLs that are too long.
 func (m *URLLength) AcceptRequest(_ *tegenaria.Response, r *tegenaria.Request) error {
 	if len(r.Url) > m.limit {
 		return tegenaria.IgnoreRequest("long URL")

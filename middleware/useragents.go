@@ -18,8 +18,8 @@ type UserAgentOptions struct {
 // UserAgents sends one of several User-Agent headers with requests that have none. A host always sees the same one,
 // in each run, unless PerRequest is set.
 //
-// robots.txt is asked for and obeyed under Politeness.UserAgent, whatever is sent here: give that the name that
-// site owners shall know you by.
+// robots.txt is requested and obeyed under Politeness.UserAgent, whatever is sent here: set that to the name by which
+// site owners know you.
 type UserAgents struct {
 	part
 	agents     []string
@@ -28,7 +28,7 @@ type UserAgents struct {
 
 var _ tegenaria.MiddlewaresInterface = (*UserAgents)(nil)
 
-// NewUserAgents chooses among agents. Without any it lets requests pass as they are.
+// NewUserAgents makes a UserAgents that chooses among agents. With an empty list it changes no request.
 func NewUserAgents(agents []string, o UserAgentOptions) *UserAgents {
 	return &UserAgents{newPart("user agents", o.Priority, priorityUserAgents), slices.Clone(agents), o.PerRequest}
 }

@@ -119,6 +119,7 @@ func crawlWith(t testing.TB, spider tegenaria.SpiderInterface, middlewares []teg
 		tegenaria.EngineWithMiddlewares(middlewares...),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
 		tegenaria.EngineWithLogger(quiet()),
+		tegenaria.EngineWithEmptyOK(),
 	}, opts...)...)
 	if err := e.Run(t.Context(), "test"); err != nil {
 		t.Fatalf("Run: %v", err)

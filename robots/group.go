@@ -43,7 +43,7 @@ var everything Group
 // sent ("/search?q=go"; what starts with "/" is always read so), or an absolute URL, of which path
 // and query are taken. An empty path is "/"; a fragment is ignored.
 //
-// Of the patterns that match the target from its start the one with the most octets decides, Allow
+// Among the patterns that match the target from its start, the one with the most octets decides, Allow
 // if there are two; without any the target is allowed, and "/robots.txt" always is (RFC 9309
 // §2.2.2). "*" stands for any octets, "$" at a pattern's end for the target's end (§2.2.3).
 //
@@ -77,13 +77,13 @@ func (g *Group) Allowed(target string) bool {
 }
 
 // CrawlDelay returns the time that the group asks to leave between two requests, and whether it
-// asks for one at all. It is no part of RFC 9309. If the groups merged here differ, it is the
+// asks for one at all. It is not part of RFC 9309. If the groups merged here differ, it is the
 // longest; it is never more than 24 hours.
 func (g *Group) CrawlDelay() (time.Duration, bool) { return g.delay, g.hasDelay }
 
 // RequestRate returns the Request-rate that the group asks for as the time between two requests,
 // and whether it asks for one at all: "1/5" (a request in 5 seconds) is 5 s, "30/1m" is 2 s. Times
-// of the day are not looked at: of several rates the slowest is taken. It is no part of RFC 9309
+// of the day are not looked at: of several rates the slowest is taken. It is not part of RFC 9309
 // and never more than 24 hours.
 func (g *Group) RequestRate() (time.Duration, bool) { return g.rate, g.hasRate }
 

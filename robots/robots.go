@@ -1,10 +1,10 @@
-// Package robots reads robots.txt files and says what they let a crawler ask for: the Robots
+// Package robots reads robots.txt files and decides which URLs a crawler may request: the Robots
 // Exclusion Protocol of RFC 9309, with the common extensions Crawl-delay, Request-rate and Sitemap.
 //
-// The flow: [Parse] turns the bytes of a file into [Rules]; [Rules.Agent] picks what the file says
-// to one crawler and compiles it to a [Group]; [Group.Allowed] answers for each URL. The group is
-// what a crawler keeps per origin (scheme, host and port, RFC 9309 §2.3): it holds nothing but its
-// own patterns. The rest of the file may be forgotten.
+// The flow: [Parse] turns the bytes of a file into [Rules]; [Rules.Agent] selects the rules for
+// one crawler and compiles them to a [Group]; [Group.Allowed] reports whether a URL may be requested. A crawler
+// keeps one Group per origin (scheme, host and port, RFC 9309 §2.3): it holds only its
+// own patterns, and the rest of the file can be discarded.
 //
 //	rules := robots.Parse(body)
 //	group := rules.Agent("mybot/1.0 (+https://example.com/bot)")
@@ -12,20 +12,19 @@
 //		// fetch it
 //	}
 //
-// The package fetches nothing. What a status code or an unreachable server means for a crawl is
-// its caller's decision, which [AllowAll] and [DisallowAll] express.
+// The package fetches nothing. The caller decides what a status code or an unreachable server means for a
+// crawl, and can use [AllowAll] and [DisallowAll] for it.
 //
 // # Beyond the RFC
 //
-// Where files in the wild are sloppier than the RFC's grammar, the package reads them as the
-// largest crawlers do:
+// Files that do not follow the RFC's grammar are read as the largest crawlers do:
 //   - a record may lack its colon ("Disallow /tmp"), and frequent misspellings of a record's name
 //     are understood;
 //   - "Allow: /dir/index.html" (or index.htm) also allows "/dir/" itself;
 //   - UTF-16 with a byte order mark is decoded, and a bare sitemap URL on a line of its own counts;
 //   - digits, which the RFC keeps out of product tokens, may be part of a name ([Rules.Agent]).
 //
-// A path that starts with neither "/" nor "*" is no path of the RFC and matches nothing.
+// A path that starts with neither "/" nor "*" is not valid by the RFC, and matches nothing.
 package robots
 
 import (
@@ -62,7 +61,7 @@ func DisallowAll() *Rules {
 
 // Parse reads a robots.txt. It never fails: what is not understood is skipped, so garbage gives
 // rules that allow everything. Lines end with LF, CR or CRLF; byte order marks, NUL and invalid
-// UTF-8 are tolerated. Of a body longer than [MaxBytes] the whole lines within MaxBytes are read.
+// UTF-8 are tolerated. If a body is longer than [MaxBytes], only the whole lines within MaxBytes are read.
 // Parse does not keep body.
 func Parse(body []byte) *Rules {
 	text := decode(body)
@@ -174,7 +173,7 @@ func (r *Rules) collect(b *builder, name string, level int) {
 const (
 	noAgent = iota
 	anyAgent
-	similarAgent // equal but for digits
+	similarAgent // equal except for digits
 	exactAgent
 )
 

@@ -13,11 +13,10 @@ import (
 	"github.com/tegenaria/tegenaria/html"
 )
 
-// Re searches each result, as [Selection.Get] gives it, with a regular expression and returns what it
-// matches there, all results one after the other. As in Scrapy's parsel: if the expression has a group
-// named extract, it returns the first match of that group in each result; if it has groups, all
-// groups of all matches, empty ones too; otherwise the matches. Character references, which the
-// markup of elements is written with, are replaced but for &lt; and &amp;.
+// Re applies a regular expression to each result, as [Selection.Get] returns it, and returns the matches of all results in one
+// list. As in Scrapy's parsel: if the expression has a group named extract, it returns the first match of that group in each
+// result; if it has groups, all groups of all matches, empty ones too; otherwise the matches. Character references in the markup of
+// elements are replaced, except &lt; and &amp;.
 //
 // It panics with a [*SyntaxError] if the expression is wrong. Compiled expressions are kept as
 // queries are.
@@ -35,6 +34,7 @@ func (s *Selection) Re(expr string) []string {
 		read += len(text)
 		r.grow(read)
 	}
+	s.doc.queried(RegExp, expr, len(found) > 0)
 	return found
 }
 
@@ -49,11 +49,13 @@ func (s *Selection) ReFirst(expr string) string {
 	for i := range s.Len() {
 		text := s.get(i, &r, read)
 		if found := re.find(nil, text, false, &r, read); len(found) > 0 {
+			s.doc.queried(RegExp, expr, true)
 			return found[0]
 		}
 		read += len(text)
 		r.grow(read)
 	}
+	s.doc.queried(RegExp, expr, false)
 	return ""
 }
 
@@ -120,10 +122,10 @@ func replaceReferences(s string) string {
 	})
 }
 
-// JSON reads the text of each result as JSON, such as that of a script element, and selects by a path
-// in the syntax of the gjson module: "offers.0.price", "items.#.name". What an array selects are its
-// values. Strings are plain, numbers and truth values are as they are written, objects and arrays
-// inside are JSON. Text that is no JSON, as are more than 10,000 levels, and null select nothing.
+// JSON reads the text of each result, such as a script element, as JSON and selects values by a path in the syntax of the gjson
+// module: "offers.0.price", "items.#.name". If the path leads to an array, its values are the results. Strings are returned without
+// quotes, numbers and truth values as they are written, nested objects and arrays as JSON. Null, text that is not JSON, and JSON
+// with more than 10,000 levels select nothing.
 func (s *Selection) JSON(path string) *Selection {
 	if s.Len() == 0 {
 		return nil
@@ -158,6 +160,7 @@ func (s *Selection) JSON(path string) *Selection {
 			add(v, v)
 		}
 	}
+	s.doc.queried(JSONPath, path, len(found.values) > 0)
 	return found
 }
 
@@ -188,11 +191,10 @@ func (s *Selection) URL() string {
 	return ""
 }
 
-// URLs returns the absolute URLs of the results, resolved as browsers do against the page's base
-// element and URL: of elements what their href, src, action, data, cite or poster says, the first of
-// these that they have; of attributes, text nodes and computed values what they are themselves.
-// Results that are empty or cannot be resolved are left out, which are all if [Parse] was told
-// neither [URL] nor [Resolver]. For links to follow see package links.
+// URLs returns the absolute URLs of the results, resolved as browsers do against the page's base element and URL. The URL of an
+// element is the first of its attributes href, src, action, data, cite and poster; attributes, text nodes and computed values are
+// URLs themselves. Results that are empty or cannot be resolved are left out. Without the option [URL] or [Resolver] no result can
+// be resolved. For links to follow see package links.
 func (s *Selection) URLs() []string {
 	if s.Len() == 0 {
 		return nil

@@ -85,7 +85,7 @@ func (r *result) grow(size int) {
 }
 
 // largest is how large the results of one call may be, in bytes.
-func (d *Document) largest() int { return 1<<26 + 16*len(d.tree.Source()) }
+func (d *Document) largest() int { return 1<<26 + 16*(len(d.tree.Source())+len(d.json)) }
 
 // append returns b with room for n bytes more. Beside b, the result has other bytes.
 func (r *result) append(b []byte, other, n int) []byte {
@@ -105,9 +105,9 @@ func (r *result) markup(n html.Node, other int) string {
 	return unsafe.String(unsafe.SliceData(b), len(b)) // nobody else has it
 }
 
-// SizeError says that the results of one call would be far larger than the page. Elements inside each
-// other have the same text, and thousands of them have it thousands of times; URLs that are relative to a
-// long one are long. It is what the methods of a Selection that look at all results panic with.
+// SizeError says that the results of one call would be far larger than the page. Nested elements repeat the same text, thousands of
+// them repeat it thousands of times; and URLs that are relative to a long URL are long themselves. Methods of a Selection that
+// return all results panic with it.
 type SizeError struct {
 	Limit int // in bytes: 2^26 and 16 for each byte of the page
 }

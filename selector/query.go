@@ -18,7 +18,7 @@ type Query struct {
 	xpath *xpath.Expr
 }
 
-// SyntaxError is a query that cannot be used.
+// SyntaxError describes an invalid query.
 type SyntaxError struct {
 	Query string // as given
 	Err   error  // what is wrong with it
@@ -49,10 +49,23 @@ func (q *Query) run(doc *Document, in []html.Ref) *Selection {
 	if q.css != nil {
 		doc.room(doc.tree.Len() * refSize)
 		found.refs = selectCSS(q.css, found.one[:0], in)
-	} else if err := found.evaluate(q.xpath, in); err != nil {
+		doc.queried(CSS, q.text, len(found.refs) > 0)
+		return found
+	}
+	if err := found.evaluate(q.xpath, in); err != nil {
 		panic(err)
 	}
+	doc.queried(XPath, q.text, len(found.refs) > 0 || slices.ContainsFunc(found.values, isText))
 	return found
+}
+
+func isText(value string) bool { return value != "" }
+
+// queried tells the host of a query.
+func (d *Document) queried(language Language, query string, found bool) {
+	if d.watcher != nil {
+		d.watcher.Queried(language, query, found)
+	}
 }
 
 func mustCompile[T any](text string, in *language[T]) T {

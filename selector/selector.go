@@ -1,10 +1,10 @@
-// Package selector picks data out of HTML pages and XML documents with CSS selectors and XPath
+// Package selector extracts data from HTML pages and XML documents with CSS selectors and XPath
 // expressions.
 //
 // The flow: [Parse] makes a [Document] from a page, once. [Document.CSS] and [Document.XPath] give
 // a [Selection], the matching nodes in document order; a Selection can be searched again, and its
-// values read with [Selection.Text], [Selection.Attr], [Selection.Get] and their plural forms. An
-// empty Selection, and a nil one, answers everything with zero values, so a chain of calls needs
+// values read with [Selection.Text], [Selection.Attr], [Selection.Get] and their plural forms. All
+// methods of an empty or nil Selection return zero values, so a chain of calls needs
 // no checks in between:
 //
 //	doc := selector.Parse(body)
@@ -23,40 +23,43 @@
 //     "p ::text" (with a space) and "p *::text" select all text nodes inside p,
 //   - ::attr(name) selects the attribute name of the matching elements.
 //
-// They may appear in each branch of a comma list. A search in a Selection looks at its nodes and
-// everything inside them, so link.CSS("::attr(href)") is the href of link itself; the left side of
+// They may appear in each branch of a comma list. A search in a Selection covers its nodes and
+// their descendants, so link.CSS("::attr(href)") is the href of link itself; the left side of
 // a combinator may also match outside, as in Element.querySelectorAll of the DOM standard.
 //
 // # XPath
 //
 // Expressions are those of package html/xpath: XPath 1.0 and a few functions of later versions. A
-// path that starts with a slash starts at the document, also in a Selection: write ".//a" to search
-// inside. Names of elements and attributes are lower case. Attributes, text nodes, strings, numbers
-// and truth values are results like elements are.
+// path that starts with a slash starts at the document, even in a Selection: write ".//a" to search
+// inside it. Names of elements and attributes are lower case. Results may be elements, attributes, text nodes,
+// strings, numbers and Boolean values.
 //
 // # XML
 //
-// With the option [XML] a document is read as what it is, which matters for feeds and sitemaps: read as
-// HTML, <link> has no content. Names keep their case. A CSS type selector compares what follows the
-// prefix, so that "creator" finds <dc:creator>; XPath compares the name as it is written in the document,
-// //dc:creator. A default namespace matters to neither.
+// With the option [XML] a document is parsed as XML, which matters for feeds and sitemaps: in
+// HTML, <link> has no content. Names keep their case. A CSS type selector compares the name without its
+// prefix, so "creator" matches <dc:creator>; XPath compares the name as it is written in the document,
+// //dc:creator. Both ignore a default namespace.
 //
-// # Wrong queries
+// # Invalid queries
 //
-// Queries are part of the program text, so a wrong one panics with a [*SyntaxError], as
+// Queries are part of the program text, so an invalid one panics with a [*SyntaxError], as
 // regexp.MustCompile does. [Compile] and [CompileXPath] return the error instead. Compiled queries
 // are kept in a bounded cache: calling CSS with the same string again costs no compilation.
 //
-// One mistake shows on certain pages only: an XPath expression that looks at all pairs of nodes takes
-// longer than anybody would wait on a page that is made so. It panics with an [*xpath.WorkError].
+// One kind of mistake depends on the page: an XPath expression that compares all pairs of nodes could take very long on a page
+// crafted for that. It panics with an [*xpath.WorkError].
 package selector
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
+	"unsafe"
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -71,14 +74,19 @@ type Document struct {
 	xml     bool
 	resolve func(ref string) (string, error)
 	host    Host
+	watcher Watcher      // the host, if it is one
+	fields  FieldWatcher // so
+	isJSON  bool
+	json    string    // the page, if it is JSON
+	date    time.Time // when it was sent
 	bounds  []html.Option
 	results atomic.Int64 // bytes that memory was asked for, see charge
 }
 
-// Option tells [Parse] what a page does not say itself.
+// Option gives [Parse] what the page itself does not contain.
 type Option func(*Document)
 
-// URL says where the page came from. [Selection.URLs] needs it, or [Resolver].
+// URL sets the URL of the page. [Selection.URLs] needs either URL or [Resolver].
 func URL(docURL string) Option {
 	return func(d *Document) {
 		base := sync.OnceValue(func() string { return d.documentBase(docURL) })
@@ -86,39 +94,79 @@ func URL(docURL string) Option {
 	}
 }
 
-// Resolver gives [Selection.URLs] a way of its own to make a reference in the page an absolute URL.
-// The func may be called by several goroutines at once.
+// Resolver sets the func by which [Selection.URLs] resolves references of the page to absolute URLs. The func may be called
+// concurrently.
 func Resolver(resolve func(ref string) (string, error)) Option {
 	return func(d *Document) { d.resolve = resolve }
 }
 
-// Host is the program that a page is parsed for.
+// Host is the program for which a page is parsed. Its methods may be called concurrently.
 type Host interface {
 	// Resolve makes a reference in the page an absolute URL, see [Resolver].
 	Resolve(ref string) (string, error)
-	// Grow grants the memory of what is made of the page, before it is taken: see [html.Charge]. Its error is the
-	// cause of a [*ParseError].
+	// Grow is called before memory for data derived from the page is allocated: see [html.Charge]. If it returns an error, the
+	// memory is not allocated, and the error is the cause of a [*ParseError].
 	html.Memory
 }
 
-// For names the host, whose methods may be called by several goroutines at once. Beside the tree, memory is asked for the
-// largest result of the queries and of methods like [Selection.Texts]; what was made before it is taken for garbage.
-func For(h Host) Option { return func(d *Document) { d.host = h } }
+// Watcher is an optional interface of a [Host]: its method is called for each query on the page, for example to find the queries
+// that match nothing.
+type Watcher interface {
+	// Queried is called after each query on the page or on a Selection of it. A query on an empty Selection is not run and not
+	// reported. found is true if the query has selected anything; an empty string that an XPath expression has computed does not
+	// count. Queried may be called concurrently.
+	Queried(language Language, query string, found bool)
+}
 
-// Bounds says how large the tree may be: [html.MaxNodes] and [html.MaxAttributes].
+// Language is the language of a query.
+type Language uint8
+
+// The languages.
+const (
+	CSS      Language = iota + 1
+	XPath             // of [Selection.XPath]
+	RegExp            // of [Selection.Re] and [Selection.ReFirst]
+	JSONPath          // of [Selection.JSON]
+)
+
+// String returns what a query in the language is called: "CSS selector", "XPath expression", "regular expression", "JSON path".
+func (l Language) String() string {
+	switch l {
+	case CSS:
+		return "CSS selector"
+	case XPath:
+		return "XPath expression"
+	case RegExp:
+		return "regular expression"
+	case JSONPath:
+		return "JSON path"
+	}
+	return "query"
+}
+
+// For sets the host. Besides the tree, [Host].Grow is called for the results of queries and of methods like [Selection.Texts]: only
+// the largest result counts, because earlier results are taken to be garbage.
+func For(h Host) Option {
+	return func(d *Document) {
+		d.host = h
+		d.watcher, _ = h.(Watcher)
+		d.fields, _ = h.(FieldWatcher)
+	}
+}
+
+// Bounds limits the size of the tree, with [html.MaxNodes] and [html.MaxAttributes].
 func Bounds(bounds ...html.Option) Option { return func(d *Document) { d.bounds = bounds } }
 
-// XML says that what is parsed is XML. What is not well-formed is read as far as it can be understood:
-// see html.Lenient. Entities that a document type declares are never expanded.
+// XML parses the page as XML. A document that is not well-formed is read as far as possible: see html.Lenient. Entities that a
+// document type declares are never expanded.
 func XML() Option { return func(d *Document) { d.xml = true } }
 
 // Parse parses a page as browsers do with scripts switched off (HTML standard, section 13.2), so
 // what stands in noscript is content. The body must be UTF-8 and must not be changed afterwards; a
 // byte order mark is skipped.
 //
-// Parse never fails: whatever the bytes, there is a Document. Pages that are made to have a tree far
-// larger than they are (see html.LimitError) are refused: their Document is empty and [Document.Err]
-// says so. So it does of a nil option.
+// Parse never fails: whatever the bytes, there is a Document. A page that is crafted to have a far larger tree (see
+// html.LimitError) is refused: its Document is empty, and [Document.Err] returns the reason. A nil option has the same effect.
 func Parse(body []byte, options ...Option) *Document {
 	d := &Document{}
 	for i, option := range options {
@@ -129,6 +177,15 @@ func Parse(body []byte, options ...Option) *Document {
 		option(d)
 	}
 	body = bytes.TrimPrefix(body, []byte("\uFEFF"))
+	if d.isJSON {
+		d.tree = new(html.Document)
+		if !json.Valid(body) {
+			d.err = parseError(errors.New("it is not JSON, or has more than 10,000 levels"))
+		} else {
+			d.json = unsafe.String(unsafe.SliceData(body), len(body))
+		}
+		return d
+	}
 	var room [4]html.Option
 	bounds := append(room[:0], d.bounds...)
 	if d.host != nil {
@@ -157,7 +214,7 @@ func (d *Document) documentBase(docURL string) string {
 	return docURL
 }
 
-// ParseError says why a page could not be parsed, or what was made of it found no memory.
+// ParseError says why a page could not be parsed, or that its data needed more memory than [Host].Grow granted.
 type ParseError struct {
 	Err error
 }

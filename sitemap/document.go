@@ -3,6 +3,8 @@ package sitemap
 import (
 	"errors"
 	"strings"
+
+	"github.com/tegenaria/tegenaria/internal/xmlstream"
 )
 
 // errStopped ends the reading where the caller wants no more. Nobody is told.
@@ -39,7 +41,7 @@ const (
 // wild many are misspelt.
 type document struct {
 	*parser
-	scanner
+	xmlstream.Scanner
 	kind  kind
 	depth int // of the element that is open
 
@@ -59,19 +61,19 @@ type document struct {
 
 func (d *document) parse() error {
 	for {
-		token, err := d.scan()
+		token, err := d.Scan()
 		switch {
 		case err != nil:
 			return err
-		case token == endOfInput && d.kind == unknownKind:
+		case token == xmlstream.EndOfInput && d.kind == unknownKind:
 			return &FormatError{Reason: "the document has no elements"}
-		case token == endOfInput:
+		case token == xmlstream.EndOfInput:
 			return &FormatError{Reason: "the document breaks off"}
-		case token == startTag:
+		case token == xmlstream.StartTag:
 			if err := d.start(); err != nil {
 				return err
 			}
-			if !d.closed {
+			if !d.Closed {
 				continue
 			}
 			fallthrough
@@ -116,12 +118,12 @@ func (d *document) start() error {
 		return &LimitError{What: "levels of elements", Limit: maxDepth}
 	}
 	if d.kind == unknownKind {
-		if d.kind = kindOf(string(d.name)); d.kind == unknownKind {
-			return &FormatError{Reason: "<" + strings.ToValidUTF8(string(d.name[:min(len(d.name), 40)]), "?") + "> is the root of no sitemap or feed"}
+		if d.kind = kindOf(string(d.Name)); d.kind == unknownKind {
+			return &FormatError{Reason: "<" + strings.ToValidUTF8(string(d.Name[:min(len(d.Name), 40)]), "?") + "> is the root of no sitemap or feed"}
 		}
 		return nil
 	}
-	if d.kind.isEntry(d.name) && (d.open == 0 || d.part == inEntry) {
+	if d.kind.isEntry(d.Name) && (d.open == 0 || d.part == inEntry) {
 		if d.open != 0 { // its end tag is missing
 			d.depth = d.open
 			if more, err := d.finish(); !more || err != nil {
@@ -155,25 +157,25 @@ func stop(more bool, err error) error {
 
 // begin opens an entry.
 func (d *document) begin() {
-	d.entry = Entry{Priority: 0.5, Sitemap: string(d.name) == "sitemap"}
+	d.entry = Entry{Priority: 0.5, Sitemap: string(d.Name) == "sitemap"}
 	d.open, d.url, d.spare, d.dated, d.part, d.skipped = d.depth, "", "", 0, inEntry, 0
 	d.field = ""
 	if d.kind == urlSet || d.kind == sitemapIndex {
 		d.gather("loc") // some write the URL without an element of its own
 	} else if d.kind == rss {
-		d.spare = d.attribute("about") // RSS 1.0
+		d.spare = d.Attribute("about") // RSS 1.0
 	}
 }
 
 // gather begins to collect the text of the element that is open.
 func (d *document) gather(field string) {
 	d.field, d.fieldAt, d.extra = field, d.depth, ""
-	d.capture()
+	d.Capture()
 }
 
 // child looks at an element of the entry.
 func (d *document) child() {
-	name := names[string(d.name)]
+	name := names[string(d.Name)]
 	switch d.part {
 	case inEntry:
 		d.entryChild(name)
@@ -185,9 +187,9 @@ func (d *document) child() {
 		d.gather(name)
 		switch name {
 		case "restriction", "platform":
-			d.extra = d.attribute("relationship")
+			d.extra = d.Attribute("relationship")
 		case "uploader":
-			if info := d.attribute("info"); info != "" {
+			if info := d.Attribute("info"); info != "" {
 				d.extra = d.address(info)
 			}
 		}
@@ -202,8 +204,8 @@ func (d *document) entryChild(name string) {
 	case atom:
 		switch name {
 		case "link":
-			if rel := d.attribute("rel"); d.url == "" && (rel == "" || rel == "alternate") {
-				d.url = d.attribute("href")
+			if rel := d.Attribute("rel"); d.url == "" && (rel == "" || rel == "alternate") {
+				d.url = d.Attribute("href")
 			}
 		case "updated", "modified", "published", "issued", "created":
 			d.gather(name)
@@ -224,9 +226,9 @@ func (d *document) entryChild(name string) {
 	case "loc", "lastmod", "changefreq", "priority":
 		d.gather(name)
 	case "link":
-		if href := d.attribute("href"); href != "" && strings.EqualFold(d.attribute("rel"), "alternate") {
+		if href := d.Attribute("href"); href != "" && strings.EqualFold(d.Attribute("rel"), "alternate") {
 			d.entry.Alternates = append(d.entry.Alternates, Alternate{
-				URL: d.address(href), Lang: d.attribute("hreflang"), Media: d.attribute("media"),
+				URL: d.address(href), Lang: d.Attribute("hreflang"), Media: d.Attribute("media"),
 			})
 		}
 		d.skipped = d.depth
@@ -246,12 +248,12 @@ func (d *document) entryChild(name string) {
 
 // end reads an end tag. over: the document has ended.
 func (d *document) end() (over bool, err error) {
-	if d.open != 0 && (d.depth == d.open || d.part == inEntry && d.kind.isEntry(d.name)) {
+	if d.open != 0 && (d.depth == d.open || d.part == inEntry && d.kind.isEntry(d.Name)) {
 		d.depth = d.open - 1
 		more, err := d.finish()
 		return !more, err
 	}
-	if d.open == 0 && kindOf(string(d.name)) == d.kind {
+	if d.open == 0 && kindOf(string(d.Name)) == d.kind {
 		return true, nil
 	}
 	if d.field != "" && d.fieldAt == d.depth {
@@ -290,7 +292,7 @@ func (d *document) endField() {
 	}
 	field := d.field
 	d.field = ""
-	text := d.take()
+	text := d.Take()
 	if len(text) == 0 {
 		return
 	}

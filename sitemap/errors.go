@@ -1,8 +1,13 @@
 package sitemap
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
 
-// URLError is of an entry whose URL cannot be understood. The other entries count.
+	"github.com/tegenaria/tegenaria/internal/xmlstream"
+)
+
+// URLError describes an entry whose URL is invalid. The other entries are not affected.
 type URLError struct {
 	URL string // as written
 	Err error
@@ -14,7 +19,7 @@ func (e *URLError) Error() string { return fmt.Sprintf("sitemap: entry %.200q: %
 // Unwrap returns Err.
 func (e *URLError) Unwrap() error { return e.Err }
 
-// FormatError is of a document that is no sitemap, or not a whole one.
+// FormatError says that a document is not a sitemap, or is incomplete.
 type FormatError struct {
 	Reason string
 	Err    error // of the reader, if that is why; otherwise nil
@@ -31,7 +36,7 @@ func (e *FormatError) Error() string {
 // Unwrap returns Err.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// LimitError is of a sitemap that is larger than it may be.
+// LimitError says that a sitemap exceeds a limit.
 type LimitError struct {
 	What  string // "bytes", "URLs", "bytes in a tag", "levels of elements"
 	Limit int64
@@ -40,4 +45,19 @@ type LimitError struct {
 // Error names the limit.
 func (e *LimitError) Error() string {
 	return fmt.Sprintf("sitemap: more than %d %s", e.Limit, e.What)
+}
+
+// ownError makes an error of package xmlstream one of this package.
+func ownError(err error) error {
+	var limit *xmlstream.LimitError
+	var broken *xmlstream.GzipError
+	switch {
+	case errors.As(err, &limit):
+		return &LimitError{What: limit.What, Limit: limit.Limit}
+	case errors.As(err, &broken):
+		return &FormatError{"broken gzip", broken.Err}
+	case errors.Is(err, xmlstream.ErrEntities):
+		return &FormatError{Reason: err.Error()}
+	}
+	return err
 }

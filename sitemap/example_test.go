@@ -24,7 +24,7 @@ func ExampleParse() {
 	// Output:
 	// https://example.com/ 2024
 	// https://example.com/about?lang=en&print=1 1
-	// sitemap: entry "https://[/": An IPv6 address is missing the closing U+005D (])
+	// sitemap: entry "https://[/": an IPv6 address lacks the closing ]
 }
 
 func ExampleParse_index() {

@@ -9,11 +9,11 @@ import (
 // Alternate is the same page for another language, region or device.
 type Alternate struct {
 	URL   string // absolute
-	Lang  string // hreflang: a language, perhaps with a region, or "x-default"; "": not told
-	Media string // a media query, of a page for small screens for instance; "": not told
+	Lang  string // hreflang: a language, perhaps with a region, or "x-default"; "" if missing
+	Media string // a media query, for example of a page for small screens; "" if missing
 }
 
-// Image is a picture of a page (image:image). What is not told is empty.
+// Image is a picture of a page (image:image). Missing values are empty.
 type Image struct {
 	URL         string // absolute
 	Title       string
@@ -22,7 +22,7 @@ type Image struct {
 	License     string // a URL
 }
 
-// Video is a video of a page (video:video). What is not told is empty, zero or false.
+// Video is a video of a page (video:video). Missing values are empty, zero or false.
 type Video struct {
 	Title        string
 	Description  string
@@ -51,7 +51,7 @@ type Restriction struct {
 	Deny  bool     // Names are where it may not be shown
 }
 
-// News is a news article (news:news). What is not told is empty.
+// News is a news article (news:news). Missing values are empty.
 type News struct {
 	Publication string // the name of the paper
 	Lang        string

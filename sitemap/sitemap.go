@@ -1,6 +1,6 @@
-// Package sitemap reads what sites publish to say which pages they have: sitemaps and sitemap indexes by the
+// Package sitemap reads the lists of pages that sites publish: sitemaps and sitemap indexes of the
 // protocol of sitemaps.org, in XML or as plain text, with the extensions for images, videos, news and translated
-// pages, and the feeds that may stand in for them, RSS 2.0 and 1.0, Atom 1.0 and 0.3. Each may be compressed by gzip.
+// pages, and feeds in place of them, RSS 2.0 and 1.0, Atom 1.0 and 0.3. Each may be compressed with gzip.
 //
 //	for entry, err := range sitemap.Parse(body, "https://example.com/sitemap.xml") {
 //		if err != nil {
@@ -10,12 +10,12 @@
 //		fmt.Println(entry.URL, entry.LastMod)
 //	}
 //
-// [Parse] finds out by itself what it is given. It reads a stream, an entry at a time, so that memory does not grow
+// [Parse] detects the format. It reads a stream, one entry at a time, so that memory does not grow
 // with the size of a sitemap, and stops at the limits of the protocol, 50 MB and 50,000 URLs. Document types are
-// read over, and one that declares entities is refused; nothing outside of the document is ever asked for.
+// skipped, but one that declares entities is refused; external resources are never fetched.
 //
-// Sitemaps are read as tolerantly as the big search engines read them: namespaces do not matter, an element that is
-// not closed ends with its entry, an & may stand for itself, and what is not understood is skipped.
+// Sitemaps are read as tolerantly as the big search engines do: namespaces are ignored, an element that is
+// not closed ends with its entry, an & need not be escaped, and unknown elements are skipped.
 package sitemap
 
 import (
@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/internal/xmlstream"
 )
 
 // The limits of the protocol (sitemaps.org, "Using Sitemap index files").
@@ -37,11 +38,11 @@ const (
 // Entry is one page, or one further sitemap, that a sitemap names. It belongs to the caller.
 type Entry struct {
 	URL     string // absolute
-	Sitemap bool   // URL is that of a sitemap, which an index names; otherwise of a page
+	Sitemap bool   // true: the URL of a sitemap that an index names; false: of a page
 
-	LastMod    time.Time  // when the page was changed last; zero: not told, or no date
-	ChangeFreq ChangeFreq // how often it changes; "": not told, or none of the seven
-	Priority   float64    // among the pages of its site, 0 to 1; 0.5 where nothing is told
+	LastMod    time.Time  // when the page was last changed; zero if missing or invalid
+	ChangeFreq ChangeFreq // how often it changes; "" if missing or invalid
+	Priority   float64    // compared with other pages of the site, 0 to 1; 0.5 if missing
 
 	Alternates []Alternate // the same page for others: xhtml:link with rel=alternate
 	Images     []Image
@@ -79,20 +80,20 @@ type config struct {
 	maxURLs  int
 }
 
-// MaxBytes is how much is read, uncompressed; of what is compressed hardly more is read either. The default is [DefaultMaxBytes]; 0 or less sets no limit.
+// MaxBytes limits how many bytes are read, counted after decompression. The default is [DefaultMaxBytes]; 0 or less sets no limit.
 func MaxBytes(n int64) Option { return func(c *config) { c.maxBytes = n } }
 
-// MaxURLs is how many entries are read. The default is [DefaultMaxURLs]; 0 or less sets no limit.
+// MaxURLs limits how many entries are read. The default is [DefaultMaxURLs]; 0 or less sets no limit.
 func MaxURLs(n int) Option { return func(c *config) { c.maxURLs = n } }
 
 // Parse iterates over the entries of a sitemap that comes from the URL base, in their order. URLs that are not
 // absolute are resolved against base as browsers do; if base is "" or no URL they are errors.
 //
-// An error that is a [*URLError] tells of one entry, which has an unusable URL, and the iteration goes on. Any
-// other error is the last: a [*FormatError] of what is no sitemap or breaks off, a [*LimitError], or an error
-// of reader. The entries before it count all the same.
+// A [*URLError] concerns one entry, whose URL is unusable; the iteration goes on. Any other error ends the iteration: a
+// [*FormatError] if the document is not a sitemap or breaks off, a [*LimitError], or an error of reader. The entries before it are
+// valid.
 //
-// The iterator may be used once, and reads no more of reader than the caller takes, but for a buffer.
+// The iterator can be used once. It reads from reader only as far as the caller iterates, plus one buffer.
 func Parse(reader io.Reader, base string, options ...Option) iter.Seq2[Entry, error] {
 	c := config{DefaultMaxBytes, DefaultMaxURLs}
 	for i, option := range options {
@@ -107,7 +108,7 @@ func Parse(reader io.Reader, base string, options ...Option) iter.Seq2[Entry, er
 		p := &parser{maxURLs: c.maxURLs, yield: yield}
 		p.base, _ = urlx.ParseBase(base)
 		if err := p.parse(reader, c.maxBytes); err != nil && !p.stopped {
-			yield(Entry{}, err)
+			yield(Entry{}, ownError(err))
 		}
 	}
 }
@@ -123,7 +124,7 @@ type parser struct {
 }
 
 func (p *parser) parse(reader io.Reader, maxBytes int64) error {
-	in, err := open(reader, maxBytes)
+	in, err := xmlstream.Open(reader, maxBytes, "")
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (p *parser) parse(reader io.Reader, maxBytes int64) error {
 	if !markup {
 		return p.parseText(in)
 	}
-	d := &document{parser: p, scanner: scanner{in: in}}
+	d := &document{parser: p, Scanner: xmlstream.Scanner{In: xmlstream.NewTape(in)}}
 	return d.parse()
 }
 

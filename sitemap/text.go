@@ -72,3 +72,19 @@ func isWeb(s string) bool {
 	scheme := urlx.Scheme(s)
 	return scheme == "http" || scheme == "https"
 }
+
+// startsMarkup reports whether a document begins with markup, and skips white space before it.
+func startsMarkup(in *bufio.Reader) (bool, error) {
+	for {
+		c, err := in.ReadByte()
+		switch {
+		case errors.Is(err, io.EOF):
+			return false, &FormatError{Reason: "the document is empty"}
+		case err != nil:
+			return false, err
+		case c == ' ' || c == '\t' || c == '\r' || c == '\n':
+			continue
+		}
+		return c == '<', in.UnreadByte()
+	}
+}

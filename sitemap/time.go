@@ -20,9 +20,9 @@ var zones = map[string]string{
 	"CDT": "-0500", "MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700",
 }
 
-// ParseTime reads a date as sitemaps and feeds write it: in any of the forms of W3C Date and Time Formats, from the
-// year alone to fractions of a second, or as in mail (RFC 822, RFC 5322), as RSS has it. What a date leaves
-// out, the zone too, is taken to be its first value and UTC.
+// ParseTime reads a date as sitemaps and feeds write it: in any of the forms of W3C Date and Time Formats, from the year alone to
+// fractions of a second, or as in mail (RFC 822, RFC 5322), as RSS has it. Missing parts of a date take their first value; a
+// missing time zone is UTC.
 func ParseTime(s string) (time.Time, error) {
 	value := strings.TrimSpace(s)
 	if t, ok := parseW3CTime(value); ok {

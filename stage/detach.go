@@ -66,7 +66,7 @@ func (c Call) Worker() int {
 // a timer, take the [Call] inside Process instead and detach that: it never hits the next payload.
 func Detach(ctx context.Context) bool { return CallOf(ctx).Detach() }
 
-// claim decides who answers for a payload while user code runs: the goroutine that runs it, or
+// claim decides which goroutine answers for a payload while user code runs: the goroutine that runs it, or
 // somebody who gave it up. Its state is a phase and a count of the claims, so that an old look at it
 // is never taken for a new one.
 type claim struct{ state atomic.Uint64 }

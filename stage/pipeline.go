@@ -207,7 +207,7 @@ type pump[T any] struct {
 	claim
 	run    *run[T]
 	source Source[T]
-	output chan T         // closed by who ends the pump: itself, or who gave it up
+	output chan T         // closed by the pump when it ends, or by the caller that gave it up
 	open   sync.WaitGroup // 1 until output is closed
 }
 

@@ -34,9 +34,8 @@ func (c *Cache) change(ctx context.Context, do func() error) error {
 	return errors.Join(err, c.commit(ctx, turn, false))
 }
 
-// Replay lets dead letters run again for which wanted is true (nil: all), as if they had never been tried. A finished job is
-// not finished any more. It returns how many they are. The job must not be running: call it before the engine
-// does Begin.
+// Replay puts the dead letters for which wanted returns true (nil: all) back into the queue, as if they had never been tried, and
+// returns their number. A finished job is then unfinished again. The job must not be running: call it before the engine does Begin.
 func (c *Cache) Replay(ctx context.Context, wanted func(Info) bool) (replayed int, err error) {
 	err = c.change(ctx, func() error {
 		for number, err := range c.numbers(ctx, rangeDeadLetter) {
@@ -77,8 +76,8 @@ func (c *Cache) replay(info Info) error {
 	return c.room()
 }
 
-// DropHost settles all that waits in a slot as dropped, with this reason, and returns how many they were. The
-// job must not be running: call it before the engine does Begin.
+// DropHost settles all waiting requests of a slot as dropped, with this reason, and returns their number. The job must not be
+// running: call it before the engine does Begin.
 func (c *Cache) DropHost(ctx context.Context, slot, reason string) (dropped int, err error) {
 	err = c.change(ctx, func() error {
 		for {

@@ -295,6 +295,7 @@ func (c *Cache) settle(b *tegenaria.Batch) error {
 		s.penalty, s.throttle = max(known.Penalty, 0), max(known.AutoThrottle, 0)
 		c.touch(s)
 	}
+	c.refusals.gather(&c.changes)
 	for name, checkpoint := range b.Checkpoints {
 		c.checkpoints[name] = slices.Clone(checkpoint)
 		c.set(namedKey(nil, rangeCheckpoint, name), checkpoint)
@@ -336,7 +337,7 @@ func (c *Cache) settleRecord(s *slot, e *entry, how *tegenaria.Settled) {
 
 func isDeadLetter(o tegenaria.Outcome) bool { return o == tegenaria.Failed || o == tegenaria.GaveUp }
 
-// Return is described at [tegenaria.CacheInterface]. The record goes behind its equals.
+// Return is described at [tegenaria.CacheInterface]. The record goes behind others of the same priority.
 func (c *Cache) Return(_ context.Context, rec tegenaria.Record, now time.Time) (tegenaria.Verdict, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

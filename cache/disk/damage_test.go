@@ -120,7 +120,7 @@ func TestDamage(t *testing.T) {
 		{"half", func(data []byte) []byte { return data[:len(data)/2] }},
 		{"one byte short", func(data []byte) []byte { return data[:max(len(data)-1, 0)] }},
 	}
-	some := 6
+	some := 3
 	if testing.Short() {
 		some = 1
 	}

@@ -57,14 +57,17 @@ type Cache struct {
 
 	keyBuf, valueBuf []byte
 
+	refusals refusals
+
 	syncing sync.Mutex // held during a commit; guards the fields below
 	durable uint64     // number of the last commit that is
 	synced  time.Time  // when it was
 }
 
 var (
-	_ tegenaria.CacheInterface = (*Cache)(nil)
-	_ tegenaria.FlightRecorder = (*Cache)(nil)
+	_ tegenaria.CacheInterface  = (*Cache)(nil)
+	_ tegenaria.FlightRecorder  = (*Cache)(nil)
+	_ tegenaria.RefusalRecorder = (*Cache)(nil)
 )
 
 // Begin is described at [tegenaria.CacheInterface]. A job of another spider, or whose keys were made by other rules,
@@ -164,6 +167,9 @@ func (c *Cache) load(job tegenaria.Job) error {
 			return err
 		}
 	}
+	if err := c.loadRefusals(); err != nil {
+		return err
+	}
 	return c.loadFilter(job)
 }
 
@@ -238,16 +244,16 @@ func (c *Cache) counts() (map[string]int64, error) {
 	return counters, c.failure(err)
 }
 
-// ExpectedLoss is about how many requests [BloomOnly] has lost so far: new ones that were taken for known. It is 0 without
-// that option.
+// ExpectedLoss estimates how many requests [BloomOnly] has lost so far: new requests that were taken for known ones. It is 0
+// without that option.
 func (c *Cache) ExpectedLoss() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return int64(math.Round(c.state.lost))
 }
 
-// Close makes durable what was gathered and closes the job. What was in flight waits again when it is opened. It
-// returns the error that has ended the crawl, if the disk has failed.
+// Close writes all pending changes to disk and closes the job. Requests that were in flight wait again when the job is opened. If
+// the disk has failed, Close returns the error that ended the crawl.
 func (c *Cache) Close() error {
 	c.mu.Lock()
 	if c.closed {

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -22,18 +23,19 @@ const (
 	Waiting State = "waiting" // in its slot's queue; after a crash also what was in flight
 	Delayed State = "delayed" // in the due list
 	Settled State = "settled"
+	Refused State = "refused" // not accepted, for example because of a filter: it never waited, has no Number, and is not in Outcomes
 )
 
-// Info is what a job knows of one request.
+// Info is the data that a job has about one request.
 type Info struct {
-	tegenaria.Settled           // outcome, reason, status and instant, of a settled one; the record of any
+	tegenaria.Settled           // the record; of a settled request also outcome, reason, status and time
 	State             State     // where it is
 	Number            uint64    // counts the requests of a job in the order in which they were found; never 0
 	Parent            uint64    // number of the request that emitted it; 0 for seeds
 	NotBefore         time.Time // of a delayed one
 }
 
-// Status sums up a job.
+// Status is the summary of a job.
 type Status struct {
 	Spider   string           // "" before the first run
 	Started  bool             // StartRequest has finished
@@ -41,8 +43,8 @@ type Status struct {
 	Reason   string           // why it is finished
 	Waiting  int64            // in the queues, or in flight
 	Delayed  int64            // in the due list
-	Settled  int64            // requests that were stored and have ended; not those that were refused or known at once
-	Dead     int64            // of these, failed and given up: see DeadLetters
+	Settled  int64            // requests that were stored and have ended; duplicates and refused requests do not count
+	Dead     int64            // settled requests that failed or were given up: see DeadLetters
 	Lost     int64            // see ExpectedLoss
 	Counters map[string]int64 // of the engine, as last settled: "discovered", "outcome/fetched" …
 	Hosts    []tegenaria.SlotState
@@ -50,7 +52,7 @@ type Status struct {
 	Suspects []Info // requests that were in flight when the process died: they run alone when the job is resumed
 }
 
-// Status sums up the job. Hosts are those with waiting requests, in the order of their names.
+// Status returns a summary of the job. Hosts lists the hosts with waiting requests, sorted by name.
 func (c *Cache) Status(ctx context.Context) (Status, error) {
 	st := Status{}
 	for row, err := range c.rows(ctx, rangeSlot) {
@@ -172,7 +174,7 @@ func (c *Cache) describe(info *Info, rec record, slot string, priority int64) er
 	info.Number, info.Parent = rec.seq, rec.parent
 	info.Record = tegenaria.Record{
 		Key: rec.key, Slot: slot, Priority: int(priority), Depth: rec.depth, Attempt: rec.attempt,
-		NotBefore: info.NotBefore, Seq: rec.seq, Data: slices.Clone(rec.data), Crashes: c.notes.crashes(&rec.key),
+		NotBefore: info.NotBefore, Seq: rec.seq, ParentSeq: rec.parent, Data: slices.Clone(rec.data), Crashes: c.notes.crashes(&rec.key),
 	}
 	return err
 }
@@ -219,49 +221,6 @@ func (c *Cache) DeadLetters(ctx context.Context) iter.Seq2[tegenaria.Settled, er
 	}
 }
 
-// ErrUnknown says that a job has never accepted such a request.
-var ErrUnknown = errors.New("disk: the job does not know this request")
-
-// Explain tells what became of the request with this key, and through which requests it was found: the first is the
-// request itself, each further one has emitted the one before it, the last is a seed. The chain ends early at a request
-// that another program has removed. A key that the job does not know is [ErrUnknown]; [KeyOf] makes one of an
-// URL.
-func (c *Cache) Explain(ctx context.Context, key tegenaria.Key) ([]Info, error) {
-	if _, err := c.snapshotState(); err != nil {
-		return nil, err
-	}
-	c.mu.Lock()
-	w, known, err := c.where(&key)
-	c.mu.Unlock()
-	switch {
-	case err != nil:
-		return nil, err
-	case !known:
-		return nil, ErrUnknown
-	}
-	var chain []Info
-	for number := w.seq; number != 0; number = chain[len(chain)-1].Parent {
-		info, err := c.byNumber(ctx, number)
-		if errors.Is(err, ErrUnknown) && len(chain) > 0 {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		chain = append(chain, info)
-	}
-	return chain, nil
-}
-
-// KeyOf returns the key of a filtered request in a job whose engine has the default duplicate filter.
-func KeyOf(r *tegenaria.Request) (key tegenaria.Key, err error) {
-	sum, err := tegenaria.NewRFPDupeFilter(64, 1).Fingerprint(r)
-	if err != nil {
-		return key, err
-	}
-	return tegenaria.Key(sum), nil
-}
-
 // byNumber finds a request by its number: most likely it is settled. If not, all that wait are looked at.
 func (c *Cache) byNumber(ctx context.Context, number uint64) (Info, error) {
 	info, err := c.outcome(number)
@@ -299,6 +258,7 @@ func (c *Cache) snapshotState() (state, error) {
 	if err := c.open(); err != nil {
 		return state{}, err
 	}
+	c.refusals.gather(&c.changes)
 	if len(c.changes.list) > 0 || !c.journal.empty() {
 		if err := c.merge(); err != nil {
 			return state{}, err
@@ -356,7 +316,7 @@ func (c *Cache) numbers(ctx context.Context, in byte) iter.Seq2[uint64, error] {
 	}
 }
 
-// String sums up the job in one line.
+// String returns the summary in one line.
 func (s Status) String() string {
 	state := "not started"
 	switch {
@@ -367,13 +327,27 @@ func (s Status) String() string {
 	case s.Spider != "":
 		state = "starting"
 	}
-	line := fmt.Sprintf("%s: %s, %d waiting at %d hosts, %d delayed, %d settled, %d of them dead letters",
-		s.Spider, state, s.Waiting, len(s.Hosts), s.Delayed, s.Settled, s.Dead)
+	line := fmt.Sprintf("%s: %s, %d waiting at %s, %d delayed, %d settled, %d of them %s",
+		s.Spider, state, s.Waiting, count(len(s.Hosts), "host"), s.Delayed, s.Settled, s.Dead, plural(s.Dead, "dead letter"))
 	if len(s.Suspects) > 0 {
-		line += fmt.Sprintf(", %d suspects of a crash", len(s.Suspects))
+		line += ", " + count(len(s.Suspects), "request") + " in flight when the process died"
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Counters)) {
+		if name == "elapsed" || strings.HasPrefix(name, "status/") || strings.HasPrefix(name, "reason/") {
+			continue // SpiderEngine.JobStats has them
+		}
 		line += fmt.Sprintf(", %s %d", name, s.Counters[name])
 	}
 	return line
+}
+
+// count says how many things of a name there are.
+func count(n int, thing string) string { return fmt.Sprint(n, " ", plural(n, thing)) }
+
+// plural returns the name of so many things.
+func plural[N int | int64 | uint64](n N, thing string) string {
+	if n == 1 {
+		return thing
+	}
+	return thing + "s"
 }

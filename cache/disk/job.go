@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
@@ -21,13 +22,18 @@ type InUseError struct {
 
 // Error says what to do.
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("disk: the job %s is in use (%v); one process has a job at a time: wait until that one ends", e.Dir, e.Err)
+	who := "by another process"
+	if !errors.Is(e.Err, syscall.EAGAIN) {
+		who = fmt.Sprintf("(%v)", e.Err)
+	}
+	return fmt.Sprintf("disk: the job %s is in use %s; one process has a job at a time: wait until that one ends", e.Dir, who)
 }
 
-// Unwrap returns what the operating system has said.
+// Unwrap returns the error of the operating system.
 func (e *InUseError) Unwrap() error { return e.Err }
 
-// MismatchError is the failure to resume a job with a program that is not the one it belongs to.
+// MismatchError is the failure to resume a job with another program: one with another spider, other rules for keys, or another
+// format.
 type MismatchError struct {
 	Dir           string
 	What          string // "format", "spider" or "key version"
@@ -40,7 +46,7 @@ func (e *MismatchError) Error() string {
 		e.Dir, e.What, e.Stored, e.Asked)
 }
 
-// DamageError is the failure of a job whose files are not as they were written, or cannot be read. Nothing was changed.
+// DamageError is the failure to open or read a job whose files are damaged or unreadable. Nothing was changed.
 type DamageError struct {
 	Dir  string
 	File string // in Dir; empty: Err says which
@@ -89,6 +95,9 @@ func lockJob(fs vfs.FS, dir string) (abs string, lock io.Closer, err error) {
 	}
 	if err := makeDir(fs, dir); err != nil {
 		return "", nil, fmt.Errorf("disk: %w", err)
+	}
+	if info, err := fs.Stat(dir); err == nil && !info.IsDir() {
+		return "", nil, fmt.Errorf("disk: %s is a file: choose another directory for the job", dir)
 	}
 	if names, err := fs.List(dir); err != nil {
 		return "", nil, fmt.Errorf("disk: %w", err)

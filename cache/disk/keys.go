@@ -23,6 +23,7 @@ import (
 //	c name                      → checkpoint   of a committer
 //	m                           → state        of the job; part of every commit
 //	n                           → counters
+//	r key:16                    → outcome      of a request that the crawl has refused; not all are kept
 //
 // Each key of q and d is set once and deleted once: whatever goes back to a queue gets a new order.
 const (
@@ -37,6 +38,7 @@ const (
 	rangeCheckpoint = 'c'
 	rangeState      = 'm'
 	rangeCounters   = 'n'
+	rangeRefused    = 'r'
 )
 
 func seenKey(dst []byte, key *tegenaria.Key) []byte {

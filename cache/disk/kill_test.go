@@ -43,6 +43,9 @@ func TestMain(m *testing.M) {
 		p, text = &poison{}, *poisoned
 	}
 	if text == "" {
+		p, text = &shop{}, *shopping
+	}
+	if text == "" {
 		goleak.VerifyTestMain(m)
 		return
 	}
@@ -362,7 +365,7 @@ func mostCrashes(t *testing.T, dir string) (most int) {
 // TestKill kills a crawl again and again, with requests in flight and at the points where it hurts, until it has
 // finished all the same. Then it must be as if nothing had happened.
 func TestKill(t *testing.T) {
-	pages := 3000
+	pages := 1500
 	if testing.Short() {
 		pages = 600
 	}

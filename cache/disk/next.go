@@ -33,7 +33,7 @@ func (c *Cache) Next(_ context.Context, name string, n int) ([]tegenaria.Record,
 		c.flights[e.key] = &flight{slot: s, entry: e}
 		s.flights = append(s.flights, c.flights[e.key])
 		records = append(records, tegenaria.Record{
-			Key: e.key, Slot: s.name, Priority: int(e.priority), Depth: e.depth, Attempt: e.attempt, Seq: e.seq, Data: e.data,
+			Key: e.key, Slot: s.name, Priority: int(e.priority), Depth: e.depth, Attempt: e.attempt, Seq: e.seq, ParentSeq: e.parent, Data: e.data,
 			Crashes: c.notes.crashes(&e.key),
 		})
 	}

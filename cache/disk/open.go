@@ -28,22 +28,22 @@ type options struct {
 // holds anything else is refused.
 func Fresh() Option { return func(o *options) { o.fresh = true } }
 
-// Existing opens a job only if there is one. Otherwise nothing is made, and the error is os.ErrNotExist. It is for
-// programs that look into jobs.
+// Existing opens a job only if it exists. Otherwise nothing is created, and the error is os.ErrNotExist. It is for programs that
+// look into jobs.
 func Existing() Option { return func(o *options) { o.existing = true } }
 
-// CommitEvery sets how long Settle gathers requests before it commits them with one synced write (default 10 ms), unless
-// there are fifty before. What was settled less than that ago may be fetched again after a crash. Zero commits at
-// once.
+// CommitEvery sets how long Settle collects requests before it commits them with one synced write (default 10 ms); fifty requests
+// are committed at once. Requests that were settled within this time before a crash may be fetched again. Zero commits each request
+// at once.
 func CommitEvery(d time.Duration) Option { return func(o *options) { o.every = max(d, 0) } }
 
 // QueueBytes sets how much memory waiting requests may take, of all hosts together (default 64 MiB, at least 1
 // MiB). The rest of the queues is on the disk alone.
 func QueueBytes(n int) Option { return func(o *options) { o.queueBytes = max(n, 1<<20) } }
 
-// BloomOnly believes the Bloom filter when it says that a key was seen, and spares the look-up that would prove it. The
-// job then loses requests: about two in a thousand, four in a very large one, and [Cache.ExpectedLoss] says how many.
-// Its size is that of the engine's duplicate filter; above what that holds it grows.
+// BloomOnly trusts the Bloom filter when it says that a key was seen, and skips the exact look-up. The job then loses requests:
+// about two in a thousand, four in a very large job; [Cache.ExpectedLoss] estimates the number. The filter has the size of the
+// engine's duplicate filter, and grows when it is full.
 func BloomOnly() Option { return func(o *options) { o.bloomOnly = true } }
 
 // The defaults.
@@ -70,8 +70,8 @@ const (
 	formatNumber = "2"
 )
 
-// Open opens the job in a directory, which is made if it does not exist. The errors that say what is wrong with
-// the job are [*InUseError], [*MismatchError] and [*DamageError]. Close the cache when the crawl is over.
+// Open opens the job in a directory, which is created if it does not exist. The error is an [*InUseError], a [*MismatchError] or a
+// [*DamageError] if it is about the job. Close the cache when the crawl is over.
 //
 // The directory has the mode 0700 and its files 0600, whatever the umask: records hold passwords, Authorization headers and
 // cookies. A job with wider modes is narrowed when it is opened, as far as the file system and its owner let it.

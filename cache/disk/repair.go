@@ -16,23 +16,22 @@ import (
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
-// Report says what Repair has found and done.
+// Report is the result of [Repair].
 type Report struct {
-	// Damaged names the files that were not as they had been written, and says what was wrong. It is empty if nothing
-	// was: then nothing was changed.
+	// Damaged lists the damaged files, each with the reason. If it is empty, nothing was changed.
 	Damaged []*DamageError
 	// Waiting, Delayed and Settled count the requests that were saved.
 	Waiting, Delayed, Settled int64
-	// Lost counts requests of which but the key was left. They are forgotten, so that they are fetched when they are
-	// found again.
+	// Lost counts requests of which only the key was readable. They are forgotten, so that they are fetched when they are found
+	// again.
 	Lost int64
 	// Checkpoints are the names of those that were saved.
 	Checkpoints []string
-	// Kept is where the damaged store is now, unless nothing was changed. Remove it when you do not need it any more.
+	// Kept is the path of the damaged store, or "" if nothing was changed. Remove it when you no longer need it.
 	Kept string
 }
 
-// String says it in a few lines.
+// String returns the report as a few lines of text.
 func (r Report) String() string {
 	if len(r.Damaged) == 0 {
 		return "the job is whole; nothing was changed"
@@ -53,12 +52,11 @@ const (
 	rebuiltDir = "store.rebuilt"
 )
 
-// Repair looks at every byte of a job, and saves what can be saved if something is wrong. The job must not be open. A directory
-// without a job is os.ErrNotExist.
+// Repair reads every byte of a job and, if the job is damaged, saves everything that is readable. The job must not be open. A
+// directory without a job is os.ErrNotExist.
 //
-// What it saves is consistent: each request is in one place. What was lost it cannot bring back. So it lets
-// StartRequest run again, and a request whose outcome is lost is fetched again when it is found: its items are in
-// the feeds twice then.
+// The repaired job is consistent: each request is in one place. Lost data cannot be restored, so StartRequest runs again, and a
+// request whose outcome is lost is fetched again when it is found: its items are then in the feeds twice.
 func Repair(ctx context.Context, dir string) (Report, error) { return repair(ctx, dir, systemFS(dir)) }
 
 func repair(ctx context.Context, dir string, fs vfs.FS) (Report, error) {

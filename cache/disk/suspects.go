@@ -39,7 +39,7 @@ func (c *Cache) takeSuspects() (records []tegenaria.Record, unread error, err er
 		c.flights[key] = &flight{slot: s, entry: e}
 		s.flights = append(s.flights, c.flights[key])
 		records = append(records, tegenaria.Record{
-			Key: key, Slot: s.name, Priority: int(e.priority), Depth: e.depth, Attempt: e.attempt, Seq: e.seq, Data: e.data,
+			Key: key, Slot: s.name, Priority: int(e.priority), Depth: e.depth, Attempt: e.attempt, Seq: e.seq, ParentSeq: e.parent, Data: e.data,
 			Crashes: int(notes[key].crashes),
 		})
 	}

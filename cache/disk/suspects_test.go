@@ -52,7 +52,7 @@ func TestH02SuspectsAreInspected(t *testing.T) {
 	for range 2 {
 		c := open(t, dir, disk.Existing())
 		status, err := c.Status(t.Context())
-		if err != nil || len(status.Suspects) != 3 || !strings.Contains(status.String(), "3 suspects of a crash") {
+		if err != nil || len(status.Suspects) != 3 || !strings.Contains(status.String(), "3 requests in flight when the process died") {
 			t.Fatalf("%+v, %v", status, err)
 		}
 		for _, info := range status.Suspects {

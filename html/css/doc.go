@@ -32,7 +32,7 @@
 // # Cost
 //
 // A selector is compiled once. The first queries of a document go over its nodes, from the root of the
-// query to its end, and need no memory but for their results. Their steps are counted, and when they
+// query to its end, and need no memory except for their results. Their steps are counted, and when they
 // have taken about as long as the document's index takes to make ([html.Document.Index]), it is made.
 // From then on a query reads the index, which has the elements by name, id, class and attribute. It
 // looks at the elements on the shortest of the lists that its rightmost part allows, dismisses those

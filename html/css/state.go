@@ -14,7 +14,7 @@ type structureTest uint8
 const (
 	isRoot   structureTest = iota
 	isScope                // root of the query, or of the document that is queried, section 8.5
-	isEmpty                // without children but for comments and white space, section 14.2
+	isEmpty                // without children except comments and white space, section 14.2
 	isTarget               // its id is the fragment of the page's URL, section 8.4
 )
 

@@ -121,7 +121,7 @@ func (t nthTest) countFew(m *matcher, k int32) int32 {
 }
 
 // langTest is :lang (Selectors Level 4, section 7.2), with the language of an element as the HTML
-// standard has it, section 3.2.6.2, but for what only a server's header or a pragma says.
+// standard has it, section 3.2.6.2, except for a language that only a server's header or a pragma names.
 type langTest struct {
 	ranges [][]string // the subtags of each range in lower case
 	table  int        // 1 + index into matcher.langs

@@ -8,7 +8,7 @@
 //
 // # What expressions can say
 //
-// All of the W3C recommendation of 16 November 1999 but for the namespace axis and variables, which
+// All of the W3C recommendation of 16 November 1999 except the namespace axis and variables, which
 // are errors. Beyond it:
 //
 //   - the functions ends-with, lower-case, upper-case, string-join, matches and replace of XPath 2.0,

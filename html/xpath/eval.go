@@ -55,6 +55,7 @@ type evaluator struct {
 	doc   *html.Document
 	index *html.Index
 	xml   bool
+	top   ref // where absolute paths begin
 
 	work, limit int
 	names       []uint32 // by nameTest.number: its name in Index.Name, for HTML an atom too
@@ -84,7 +85,7 @@ func workLimit(nodes int) int {
 func newEvaluator(e *Expr, doc *html.Document) *evaluator {
 	ev := evaluators.Get().(*evaluator)
 	ev.expr, ev.doc, ev.index, ev.xml = e, doc, doc.Index(), doc.IsXML()
-	ev.work, ev.limit = 0, workLimit(doc.Len())
+	ev.work, ev.limit, ev.top = 0, workLimit(doc.Len()), ref{node: 1}
 	ev.names = ev.names[:0]
 	for _, t := range e.tests {
 		name := t.local
@@ -226,7 +227,7 @@ func truthOf(v value) bool {
 	return v.str != ""
 }
 
-// truth evaluates an expression for its truth value alone. Of a path it looks for the first node
+// truth evaluates an expression for its truth value alone. For a path it looks for the first node
 // only.
 func (ev *evaluator) truth(e expr, f focus) bool {
 	if p, ok := e.(*path); ok {

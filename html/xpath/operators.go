@@ -191,7 +191,7 @@ func (o *comparison) sets(ev *evaluator, l, r []ref) bool {
 	return ordered(o.op, lHigh, rLow)
 }
 
-// bounds returns the smallest and largest numbers of a set, what is no number left out; if there is
+// bounds returns the smallest and largest numbers of a set, those that are not numbers left out; if there is
 // none, two that compare with nothing.
 func (ev *evaluator) bounds(set []ref) (low, high float64) {
 	low, high = math.NaN(), math.NaN()

@@ -54,7 +54,7 @@ func (p *path) nodes(ev *evaluator, f focus, limit int) []ref {
 			set = ev.filter(set, 0, &p.filters[i])
 		}
 	case p.absolute:
-		set = append(ev.take(), ref{node: 1})
+		set = append(ev.take(), ev.top)
 	default:
 		set = append(ev.take(), f.ref)
 	}

@@ -11,9 +11,10 @@ import (
 
 // Expr is a compiled expression. It may be used by several goroutines at once, on any documents.
 type Expr struct {
-	text  string
-	root  expr
-	tests []*nameTest
+	text   string
+	root   expr
+	tests  []*nameTest
+	inside bool // see Options
 }
 
 // SyntaxError says what is wrong with an expression and where.
@@ -48,10 +49,13 @@ type Options struct {
 	// that is not there stands for itself: dc:title is an element that is written <dc:title>,
 	// whatever its prefix means there.
 	Namespaces map[string]string
+
+	// Inside has paths that start with a slash begin at the context node of the evaluation, and not at the document.
+	Inside bool
 }
 
 // Compile compiles an expression. The error is a [*SyntaxError]. All mistakes that XPath 1.0 calls
-// errors are found here, but for one: see [WorkError].
+// errors are found here, except one: see [WorkError].
 func Compile(expr string) (*Expr, error) { return Options{}.Compile(expr) }
 
 // MustCompile is like [Compile] but panics with the error. It is for expressions that are part of
@@ -81,7 +85,7 @@ func (o Options) Compile(expr string) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Expr{text: expr, root: root, tests: p.tests}, nil
+	return &Expr{text: expr, root: root, tests: p.tests, inside: o.Inside}, nil
 }
 
 // String returns the expression as given.
@@ -94,7 +98,7 @@ func (e *Expr) Kind() Kind { return e.root.kind() }
 // for all contexts in a document.
 func (e *Expr) Absolute() bool {
 	p, ok := e.root.(*path)
-	return ok && p.absolute
+	return ok && p.absolute && !e.inside
 }
 
 // Evaluate returns the value of the expression with a node or attribute as context. The error is a
@@ -104,7 +108,11 @@ func (e *Expr) Evaluate(context html.Ref) (Value, error) {
 		return Value{kind: e.Kind(), num: math.NaN()}, nil
 	}
 	ev := newEvaluator(e, context.Node().Document())
-	v := e.root.eval(ev, focus{ref: ref{context.Node().ID(), context.Attr().ID()}, pos: 1, size: 1})
+	at := ref{context.Node().ID(), context.Attr().ID()}
+	if e.inside {
+		ev.top = at
+	}
+	v := e.root.eval(ev, focus{ref: at, pos: 1, size: 1})
 	if ev.exhausted() {
 		ev.giveBack()
 		return Value{}, &WorkError{Expr: e.text, Limit: ev.limit}

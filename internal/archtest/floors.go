@@ -30,8 +30,8 @@ func Imports(packages []Package) []Problem {
 		}
 		for _, imported := range p.Imports {
 			to, ours := inside(imported)
-			if owner := heavyOwner(imported); owner != "" && from != owner && !strings.HasPrefix(from, owner+"/") {
-				problems = append(problems, problemf(from, "imports %s: a heavy module, which belongs to %s alone", imported, owner))
+			if owners := heavyOwners(imported); owners != nil && !slices.ContainsFunc(owners, func(o string) bool { return from == o || strings.HasPrefix(from, o+"/") }) {
+				problems = append(problems, problemf(from, "imports %s: a heavy module, which belongs to %s alone", imported, strings.Join(owners, " and ")))
 			}
 			if !ours || to == from {
 				continue
@@ -45,14 +45,14 @@ func Imports(packages []Package) []Problem {
 	return problems
 }
 
-// heavyOwner returns the package that a heavy module belongs to, "" for other import paths.
-func heavyOwner(imported string) string {
+// heavyOwners returns the packages that a heavy module belongs to, none for other import paths.
+func heavyOwners(imported string) []string {
 	for p := imported; p != "."; p = path.Dir(p) {
-		if owner, ok := heavyModules[p]; ok {
-			return owner
+		if owners, ok := heavyModules[p]; ok {
+			return owners
 		}
 	}
-	return ""
+	return nil
 }
 
 // forbidden says why one package may not import another, "" if it may. The home of a package is the
@@ -64,6 +64,8 @@ func forbidden(from, fromHome string, fromFloor floor, to, toHome string, toFloo
 	switch {
 	case toFloor == "":
 		return "" // reported where that package itself is looked at
+	case fromFloor == rig && toFloor == rig:
+		return ""
 	case toFloor == helper || toFloor == rig:
 		return "a helper of tests, which only tests may import"
 	case fromFloor == helper:

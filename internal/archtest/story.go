@@ -52,7 +52,7 @@ func storyOf(files []File) (told []string, problems []Problem) {
 	var printer comment.Printer
 	for _, block := range reader.Parse(files[at].tree.Doc.Text()).Content {
 		list, ok := block.(*comment.List)
-		if !ok {
+		if !ok || list.Items[0].Number == "" { // the steps are numbered
 			continue
 		}
 		for i, item := range list.Items {

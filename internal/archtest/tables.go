@@ -33,6 +33,7 @@ var plan = map[string]floor{
 	"proxy":      room,
 	"session":    room,
 	"feed":       room,
+	"pipeline":   room,
 	"media":      room,
 	"warc":       room,
 	"spiders":    room,
@@ -63,20 +64,36 @@ var plan = map[string]floor{
 	"internal/funcname":   cellar,
 	"internal/typecheck":  cellar,
 	"internal/identity":   cellar,
+	"internal/commit":     cellar,
+	"internal/columns":    cellar,
+	"internal/fieldcount": cellar,
+	"internal/staging":    cellar,
+	"internal/setting":    cellar,
 
 	"html":     annex,
 	"selector": annex,
 	"links":    annex,
+	"metadata": annex,
+	"content":  annex,
+	"records":  annex,
+	"forms":    annex,
 	"sitemap":  annex,
 	"robots":   annex,
 
 	"internal/page":     annex, // and not cellar: it stands on html, selector and links
 	"internal/jsonsize": annex, // because page stands on it
+	"internal/convert":  annex, // because selector does
+	"internal/curl":     annex, // because it stands on forms
 
-	"internal/archtest":    helper,
-	"internal/israce":      helper,
-	"internal/enginetest":  rig,
-	"internal/conformance": helper,
+	"internal/xmlstream": annex, // because sitemap and records stand on it
+
+	"internal/archtest":      helper,
+	"internal/israce":        helper,
+	"internal/enginetest":    rig,
+	"internal/conformance":   helper,
+	"internal/pgtest":        helper,
+	"internal/yardstick":     rig,
+	"feed/internal/feedtest": rig,
 }
 
 // sharedDoors are the doors that other doors may go through.
@@ -104,11 +121,19 @@ var rootModules = map[string]string{
 	"golang.org/x/sys":                    "of logrus",
 }
 
-// heavyModules may be imported by one package and its parts alone, so that no other program compiles them.
-var heavyModules = map[string]string{
-	"github.com/cockroachdb/pebble/v2": "cache/disk",
-	"github.com/blevesearch/bleve/v2":  "examples/linksrus",
-	"modernc.org/sqlite":               "examples/linksrus",
+// heavyModules may be imported by these packages and their parts alone, so that no other program compiles them.
+var heavyModules = map[string][]string{
+	"github.com/abadojack/whatlanggo":          {"content/language"},
+	"github.com/santhosh-tekuri/jsonschema/v6": {"pipeline/schema"},
+	"github.com/cockroachdb/pebble/v2":         {"cache/disk"},
+	"github.com/blevesearch/bleve/v2":          {"examples/linksrus"},
+	"github.com/spf13/cobra":                   {"cli"},
+	"github.com/expr-lang/expr":                {"cli"},
+	"github.com/goccy/go-yaml":                 {"cli"},
+	"github.com/jackc/pgx/v5":                  {"feed/postgres"},
+	"github.com/parquet-go/parquet-go":         {"feed/parquet"},
+	"golang.org/x/image":                       {"media"},
+	"modernc.org/sqlite":                       {"feed/sqlite", "examples/linksrus"},
 }
 
 // The longest a hand-written file may be, in lines.
@@ -121,28 +146,33 @@ const (
 // goroutines lists the files that may hold go statements, with the owner that waits for what they
 // start. Tests are free.
 var goroutines = map[string]string{
-	"examples/demosite/site.go": "Site.Close",
-	"internal/httpx/dialer.go":  "Dial, which receives all attempts",
-	"stage/pipeline.go":         "Pipeline.ProcessUntil waits for the source's goroutine, unless it was given up",
-	"stage/pool.go":             "crew.serve waits for the workers that were not given up",
-	"internal/guard/apart.go":   "whoever waits for Done, or for a Door; code that was given up is left behind",
-	"spider.go":                 "the loop of Crawl, which receives the result",
-	"inbox.go":                  "inbox.close",
-	"page.go":                   "the func that itemsOf returns",
+	"examples/demosite/site.go":    "Site.Close",
+	"internal/httpx/dialer.go":     "Dial, which receives all attempts",
+	"spidertest/testdownloader.go": "testEnds, which receives the result or fails",
+	"stage/pipeline.go":            "Pipeline.ProcessUntil waits for the source's goroutine, unless it was given up",
+	"stage/pool.go":                "crew.serve waits for the workers that were not given up",
+	"internal/guard/apart.go":      "whoever waits for Done, or for a Door; code that was given up is left behind",
+	"spider.go":                    "the loop of Crawl, which receives the result",
+	"inbox.go":                     "inbox.close",
+	"page.go":                      "the func that itemsOf returns",
 }
 
 // The bars of the root. Words that users see make it larger, machines go to rooms: whoever raises a bar says here which words they are.
+// The log, NothingError, SpiderOf and typed data took 35 files and 9,500 lines to 40 and 10,600; layers, Answerer, Context.Respond,
+// Context.CopyWire and ContextPipeline took these to 10,950; Response.Metadata, with what else reads a page, to 11,100; extract.go
+// (typed items, field health and what else reads a page) and form.go take these to 42 files and 11,700; settings.go, the options that
+// a file or a command line can say, to 43 and 11,840. The tests of forms and of curl are one test file more, 53 in all.
 const (
-	maxRootFiles   = 35
-	maxRootTests   = 45
-	maxRootSum     = 9500
+	maxRootFiles   = 43
+	maxRootTests   = 53
+	maxRootSum     = 11_840
 	maxSlivers     = 0
-	minRootLines   = 60 // of a file that is no sliver
+	minRootLines   = 60 // of a file that is not a sliver
 	maxMethodFiles = 3  // that the methods of a type may lie in
 	maxFields      = 24 // of a struct
 )
 
 // large are the structs with more fields: options and messages.
 var large = map[string]int{
-	"Request": 31, "config": 29,
+	"Request": 25, "config": 34,
 }

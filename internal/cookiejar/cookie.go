@@ -142,7 +142,7 @@ func (c *Cookie) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// httpOnlyPrefix marks lines of cookies.txt that are no comments.
+// httpOnlyPrefix marks lines of cookies.txt that are not comments.
 const httpOnlyPrefix = "#HttpOnly_"
 
 // Read reads a cookies.txt, the format of Netscape that curl, wget and browser extensions write: a line a cookie,

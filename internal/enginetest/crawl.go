@@ -149,7 +149,7 @@ func (c *Crawl) engineOf(client *http.Client) *tegenaria.SpiderEngine {
 		p.policy.SlotBy = func(u *url.URL) string { return p.slot(u.Host) }
 	}
 	opts := []tegenaria.EngineOption{
-		tegenaria.EngineWithLogger(Quiet()),
+		tegenaria.EngineWithLogger(Quiet()), tegenaria.EngineWithEmptyOK(),
 		tegenaria.EngineWithSchedulerNum(p.parse), tegenaria.EngineWithReadCacheNum(p.readers),
 		tegenaria.EngineWithConcurrency(p.concurrency), tegenaria.EngineWithItemConcurrency(p.itemers),
 		tegenaria.EngineWithPoliteness(p.policy), tegenaria.EngineWithLimits(p.limits),

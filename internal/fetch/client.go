@@ -3,10 +3,13 @@ package fetch
 import (
 	"context"
 	"crypto/tls"
+	"io"
 	"maps"
 	"net/http"
 	"net/netip"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // Limits bound each exchange of a [Client]. A field that is zero sets no bound; Ratio and Header have defaults.
@@ -93,6 +96,27 @@ func (c *Client) Do(ctx context.Context, r Request) (*Answer, error) {
 	return answer, err
 }
 
+// Respond makes an answer of a response that was kept, within the limits of an exchange: the body goes where the request wants it. A
+// content coding that the header names is removed. The body, which may be nil, is not closed, and the header is not changed.
+func (c *Client) Respond(ctx context.Context, r Request, status int, header http.Header, body io.Reader) (*Answer, error) {
+	x := &exchange{client: c, r: r}
+	defer x.end()
+	x.begin(ctx)
+	x.url, _ = urlx.CutFragment(urlx.MergeParams(r.URL, r.Params))
+	if body == nil {
+		body = http.NoBody
+	}
+	kept := &http.Response{StatusCode: status, Header: maps.Clone(header), Body: io.NopCloser(body), ContentLength: -1}
+	answer, err := x.receive(kept)
+	if err == nil {
+		return answer, nil
+	}
+	if cause := context.Cause(x.life); cause != nil {
+		return nil, cause
+	}
+	return answer, err
+}
+
 // FirstAddr returns the address of a URL's host that is dialled first, which is where most connections lead. ok is false
 // if none can be found, or none may be dialled: Do says why.
 func (c *Client) FirstAddr(ctx context.Context, url string) (addr netip.Addr, ok bool) {
@@ -118,7 +142,7 @@ func withoutRedirects(c *http.Client, t http.RoundTripper) func(*http.Request) (
 }
 
 // locationHider hides the Location of a response from an http.Client, which reads it even where it does not follow it:
-// a Location that is no URL would be the end of the response.
+// a Location that is not a URL would be the end of the response.
 type locationHider struct{ http.RoundTripper }
 
 // hiddenLocation is a name that http.Header.Get does not find, and that cannot come over a connection.

@@ -117,7 +117,7 @@ func (c *connector) handshake(ctx context.Context, conn net.Conn, hostport strin
 	return secured, nil
 }
 
-// carrier is how net/http hands HTTP/2 connections over that are no *tls.Conn.
+// carrier is how net/http hands HTTP/2 connections over that are not a *tls.Conn.
 type carrier struct{ net.Conn }
 
 // UnencryptedNetConn returns the connection.

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 
@@ -17,6 +18,11 @@ func (w wireBody) Read(p []byte) (int, error) {
 	n, err := w.b.from.Read(p)
 	w.b.wire += int64(n)
 	w.b.of.clock.came(n)
+	if copy := w.b.of.r.Wire; copy != nil && n > 0 {
+		if _, failed := copy.Write(p[:n]); failed != nil {
+			return n, fmt.Errorf("copying the body as it came: %w", failed)
+		}
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		w.b.broken = w.b.of.explain(err)
 	}
@@ -46,8 +52,14 @@ func (b *body) open(answer *http.Response) (decoded bool, err error) {
 		return false, &CorruptBodyError{URL: b.of.url, Err: err}
 	}
 	b.content = b.decoder
-	answer.Header.Del("Content-Encoding")
-	answer.Header.Del("Content-Length")
+	removed := make(http.Header, 2)
+	for _, name := range []string{"Content-Encoding", "Content-Length"} {
+		if values := answer.Header[name]; values != nil {
+			removed[name] = values
+			delete(answer.Header, name)
+		}
+	}
+	b.of.answer.Transfer.facts.removed = removed
 	return true, nil
 }
 

@@ -74,6 +74,18 @@ func (e *TimeoutError) Error() string {
 // Timeout is true: a net.Error says so too.
 func (e *TimeoutError) Timeout() bool { return true }
 
+// ProxyError is the failure of a request whose proxy cannot be reached, or does not do its work. Nothing is known of the site.
+type ProxyError struct {
+	Proxy string // its URL, the password hidden
+	Err   error  // how it failed
+}
+
+// Error names the proxy and the cause.
+func (e *ProxyError) Error() string { return fmt.Sprintf("the proxy %s failed: %v", e.Proxy, e.Err) }
+
+// Unwrap returns the cause.
+func (e *ProxyError) Unwrap() error { return e.Err }
+
 // TooSlowError is the failure of a response whose body came slower than Limits.MinRate.
 type TooSlowError struct {
 	URL   string
@@ -103,7 +115,7 @@ func (e *PrivateAddressError) Error() string {
 	if e.Host != who {
 		who = e.Host + " is at " + who + ", which"
 	}
-	return fmt.Sprintf("%s is no public address; Politeness.AllowPrivate allows it (%s/%d, say)", who, e.Addr, e.Addr.BitLen())
+	return fmt.Sprintf("%s is not a public address; Politeness.AllowPrivate allows it (%s/%d, say)", who, e.Addr, e.Addr.BitLen())
 }
 
 // BodyTooLargeError is the failure of a response whose body, its content coding removed, is larger than
@@ -158,7 +170,7 @@ func (e *TruncatedHeaderError) Error() string {
 // Unwrap returns the cause.
 func (e *TruncatedHeaderError) Unwrap() error { return e.Err }
 
-// UnexpectedStatusError is the failure of an answer that is no response to the request: 101 Switching
+// UnexpectedStatusError is the failure of an answer that is not a response to the request: 101 Switching
 // Protocols (RFC 9110 §15.2.2), which no request of ours asks for, or a status below 200; of a Downloader's or
 // middleware's Response, a negative status.
 type UnexpectedStatusError struct {
@@ -212,6 +224,9 @@ type UnansweredError struct {
 
 // Error names URL and connections.
 func (e *UnansweredError) Error() string {
+	if e.Connections == 1 {
+		return fmt.Sprintf("a connection was made for %s, and did not take the request", urlx.Redact(e.URL))
+	}
 	return fmt.Sprintf("%d connections were made for %s, and none of them took the request", e.Connections, urlx.Redact(e.URL))
 }
 

@@ -37,7 +37,9 @@ type exchange struct {
 	trace  tracer
 
 	route  *route
-	secure bool // the site is spoken to over TLS
+	secure bool        // the site is spoken to over TLS
+	sent   http.Header // of the request; nil before it is
+	host   string      // that it names
 	body   body
 	answer Answer
 }
@@ -72,6 +74,11 @@ func (x *exchange) run() (*Answer, error) {
 		}
 		return nil, err
 	}
+	return x.receive(resp)
+}
+
+// receive reads an answer whose header has come.
+func (x *exchange) receive(resp *http.Response) (*Answer, error) {
 	x.clock.answered()
 	x.body.from = resp.Body
 	if resp.StatusCode < http.StatusOK {
@@ -94,7 +101,8 @@ func (x *exchange) run() (*Answer, error) {
 	began := time.Now()
 	a, body := &x.answer, &x.body
 	*a = Answer{Status: resp.StatusCode, Header: resp.Header, URL: x.url, Transfer: x.trace.transfer(resp)}
-	err = body.take(resp, a)
+	a.Transfer.facts.sent, a.Transfer.facts.host = x.sent, x.host
+	err := body.take(resp, a)
 	a.Transfer.Body = time.Since(began)
 	a.Transfer.WireBytes, a.Transfer.BodyBytes = body.wire, body.got
 	a.Took = time.Since(x.start)
@@ -122,6 +130,7 @@ func (x *exchange) ask() (*http.Response, error) {
 	if x.route, err = x.client.routes.enter(&x.r); err != nil {
 		return nil, err
 	}
+	x.sent, x.host = req.Header, req.Host
 	x.secure = req.URL.Scheme == "https"
 	toProxy := x.route.absolute && !x.secure
 	if req.Header["Proxy-Authorization"] != nil && !toProxy {

@@ -433,7 +433,7 @@ func TestDownloadTruncatedBody(t *testing.T) {
 			if resp.Transfer.Err != error(err) {
 				t.Errorf("the transfer's error is %v", resp.Transfer.Err)
 			}
-			// On demand it is no failure, unless nothing is kept.
+			// On demand it is not a failure, unless nothing is kept.
 			r = request(server.URL+test.path, http.MethodGet, append(test.opts, withPartial)...)
 			result = download(d, r)
 			if r.Spool {
@@ -454,7 +454,7 @@ func TestDownloadTruncatedBody(t *testing.T) {
 	}
 }
 
-// onlyFound is a Writer that takes the bodies of responses that are no failures.
+// onlyFound is a Writer that takes the bodies of responses that are not failures.
 type onlyFound struct{ takesAll }
 
 func (onlyFound) Takes(status int) bool { return status < 400 }

@@ -14,6 +14,23 @@ import (
 
 // explain turns an error of net/http into one of this package, if there is one for it.
 func (x *exchange) explain(err error) error {
+	return x.explained(x.blameProxy(err))
+}
+
+// blameProxy names the proxy in an error that is about it.
+func (x *exchange) blameProxy(err error) error {
+	var op *net.OpError
+	var timeout *TimeoutError
+	switch {
+	case x.r.Proxy == nil || errors.As(err, &timeout) && timeout.Proxy != "":
+		return err
+	case !errors.As(err, &op) || op.Op != "dial" && !isProxyOp(op):
+		return err
+	}
+	return &ProxyError{Proxy: urlx.Redact(*x.r.Proxy), Err: err}
+}
+
+func (x *exchange) explained(err error) error {
 	if x.client.config.HTTP != nil {
 		return err // the owner of the client knows its bounds
 	}
@@ -39,6 +56,8 @@ func (x *exchange) explain(err error) error {
 		return &TimeoutError{URL: x.url, Limit: limits.Handshake, Phase: PhaseHandshake, Proxy: x.proxyOf(err)}
 	case errors.As(err, &dial) && isConnecting(dial) && dial.Timeout():
 		return &TimeoutError{URL: x.url, Limit: limits.Connect, Phase: PhaseConnect, Proxy: x.proxyOf(err)}
+	case isCertificate(err) && !is[*ProxyError](err):
+		return fmt.Errorf("%w; if you trust this server, give its certificate or authority to EngineWithTLSConfig (RootCAs)", shortened(err))
 	}
 	// net/http has no types for these.
 	switch text := err.Error(); {

@@ -37,6 +37,8 @@ func Unreachable(err error) string {
 	var dial *net.OpError
 	var timeout interface{ Timeout() bool }
 	switch {
+	case isProxy(err):
+		return "proxy"
 	case errors.As(err, &dns) && dns.IsNotFound:
 		return "no such host"
 	case errors.As(err, &dns):

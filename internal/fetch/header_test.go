@@ -38,3 +38,16 @@ func TestHasHeader(t *testing.T) {
 		}
 	}
 }
+
+// The case of the standard methods does not count, that of others does. It fails if a word that only looks like POST is taken
+// for it.
+func TestMethod(t *testing.T) {
+	for m, want := range map[string]string{
+		"GET": "GET", "get": "GET", "pAtCh": "PATCH", "connect": "CONNECT", "purge": "purge", "PURGE": "PURGE",
+		"poſt": "poſt", "post ": "post ", "": "",
+	} {
+		if got := Method(m); got != want {
+			t.Errorf("Method(%q) = %q, want %q", m, got, want)
+		}
+	}
+}

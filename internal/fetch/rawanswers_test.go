@@ -96,7 +96,7 @@ func TestRawAnswers(t *testing.T) {
 		{name: "a header twice", path: "/duplicate-header", header: map[string]string{"Set-Cookie": "a=b; c=d", "X-Other": "1"}},
 		{name: "cookies are not kept", path: "/cookies", body: "0"},
 		{name: "a header that is not UTF-8", path: "/non-ascii-header", header: map[string]string{"X-Name": "caf\xe9", "X-Next": "2"}},
-		// Scrapy skips the line and goes on; net/http takes a line that is no header for an attack.
+		// Scrapy skips the line and goes on; net/http takes a line that is not a header for an attack.
 		{name: "bad header", path: "/bad-header", fails: func(err error) bool { return strings.Contains(err.Error(), "malformed MIME header") }, noResponse: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -130,7 +130,7 @@ func TestRawAnswers(t *testing.T) {
 	}
 }
 
-// Host names that are no proper ones, but exist, are asked for.
+// Host names that are not proper ones, but exist, are asked for.
 func TestDownloadOddHosts(t *testing.T) {
 	server := newServer(rawAnswer)
 	address := server.Listener.Addr().String()

@@ -62,11 +62,15 @@ func DropContent(header map[string]string) {
 // the value is a secret, and those that secret names, whatever the case.
 func DropCredentials(header map[string]string, secret []string) {
 	for name := range header {
-		same := func(other string) bool { return strings.EqualFold(other, name) }
-		if same("Host") || isCredential(name) || slices.ContainsFunc(secret, same) {
+		if strings.EqualFold(name, "Host") || IsCredential(name, secret) {
 			delete(header, name)
 		}
 	}
+}
+
+// IsCredential reports whether the value of a header is a secret, by its name or because secret names it, whatever the case.
+func IsCredential(name string, secret []string) bool {
+	return isCredential(name) || slices.ContainsFunc(secret, func(other string) bool { return strings.EqualFold(other, name) })
 }
 
 // isCredential reports whether a field's name says that its value is a secret.

@@ -30,11 +30,12 @@ type Request struct {
 	Proxy    *string                // URL of the proxy that it goes through: http, https or socks5; nil: none
 	Timeout  time.Duration          // of the whole exchange; 0: none
 
-	Follows   bool   // a redirect will be followed: of its body little is read, and nothing that is wrong with it matters
-	Beginning int64  // how many bytes of the body are read into memory, the rest is left; 0: all of it is read
-	Writer    Writer // takes the body; nil: memory
-	Spool     bool   // the body goes to a temporary file
-	Partial   bool   // a body that breaks off is no failure, unless it goes to a file
+	Follows   bool      // a redirect will be followed: of its body little is read, and nothing that is wrong with it matters
+	Beginning int64     // how many bytes of the body are read into memory, the rest is left; 0: all of it is read
+	Writer    Writer    // takes the body; nil: memory
+	Spool     bool      // the body goes to a temporary file
+	Wire      io.Writer // takes the body as it comes, too, its transfer coding removed; nil: none
+	Partial   bool      // a body that breaks off is no failure, unless it goes to a file
 
 	Hold      *Hold // counts the body in memory; nil: it does not count
 	Unbounded bool  // the body counts, but does not wait until the budget has room
@@ -58,9 +59,37 @@ func (r *Request) method() string {
 	return r.Method
 }
 
+// methods are those of RFC 9110 §9.3, and PATCH of RFC 5789.
+var methods = [...]string{
+	http.MethodGet, http.MethodPost, http.MethodHead, http.MethodPut, http.MethodPatch, http.MethodDelete,
+	http.MethodOptions, http.MethodConnect, http.MethodTrace,
+}
+
+// Method returns one of the standard methods in upper case, however it is written. Any other is returned as it is: the case of
+// methods counts (RFC 9110 §9.1).
+func Method(m string) string {
+	if m == http.MethodGet {
+		return m
+	}
+	for _, standard := range methods {
+		if len(m) == len(standard) && strings.EqualFold(m, standard) { // "poſt" folds to POST, and is no token
+			return standard
+		}
+	}
+	return m
+}
+
+// CheckMethod returns an error that says what a method is, unless m is one: a token (RFC 9110 §5.6.2).
+func CheckMethod(m string) error {
+	if httpguts.ValidHeaderFieldName(m) {
+		return nil
+	}
+	return fmt.Errorf("%q is not a method, which is one word without spaces and separators (a token of RFC 9110 §5.6.2)", m)
+}
+
 var (
-	errBadToken = errors.New("not a token (RFC 9110 §5.6.2)")
-	errBadValue = errors.New("control characters are not allowed in a header value (RFC 9110 §5.5)")
+	errBadName  = errors.New("not the name of a header, which has letters, digits and hyphens, and no spaces (RFC 9110 §5.6.2)")
+	errBadValue = errors.New("control characters such as line ends are not allowed in a header value (RFC 9110 §5.5)")
 	errBadHost  = errors.New("not a host name")
 )
 
@@ -72,10 +101,10 @@ func (x *exchange) request() (*http.Request, error) {
 	x.url, _ = urlx.CutFragment(raw)
 	target, err := urlx.HTTP(raw)
 	if err != nil {
-		return nil, &RequestError{URL: x.url, Field: "Url", Err: urlx.Cause(err)}
+		return nil, &RequestError{URL: x.url, Field: "Url", Err: urlx.Cause(err), Remedy: urlx.Remedy(x.url, err)}
 	}
-	if !httpguts.ValidHeaderFieldName(r.method()) {
-		return nil, &RequestError{URL: x.url, Field: "Method", Err: errBadToken}
+	if err := CheckMethod(r.method()); err != nil {
+		return nil, &RequestError{URL: x.url, Field: "Method", Err: err}
 	}
 	content := r.Body
 	if r.ReadBody != nil {
@@ -108,7 +137,7 @@ func (x *exchange) setHeader(req *http.Request) error {
 	values := make([]string, 0, len(r.Header)+4) // one array for the values of all names
 	for name, value := range r.Header {
 		if !httpguts.ValidHeaderFieldName(name) {
-			return x.headerError(name, errBadToken)
+			return x.headerError(name, errBadName)
 		}
 		if !httpguts.ValidHeaderFieldValue(value) {
 			return x.headerError(name, errBadValue)
@@ -154,6 +183,11 @@ func (x *exchange) headerError(name string, err error) error {
 	return &RequestError{URL: x.url, Field: fmt.Sprintf("Header[%q]", name), Err: err}
 }
 
+// cookieFault says what is wrong with a cookie without naming net/http and its fields.
+func cookieFault(err error) error {
+	return errors.New(strings.NewReplacer("http: ", "", "Cookie.Name", "name of a cookie", "Cookie.Value", "its value").Replace(err.Error()))
+}
+
 // cookies appends the request's cookies, sorted by name, to the value of a Cookie header (RFC 6265 §4.2.1).
 // A value with a space or a comma is quoted, as net/http does.
 func (x *exchange) cookies(header string) (string, error) {
@@ -167,7 +201,7 @@ func (x *exchange) cookies(header string) (string, error) {
 		}
 		cookie := http.Cookie{Name: name, Value: value}
 		if err := cookie.Valid(); err != nil {
-			return "", &RequestError{URL: x.url, Field: fmt.Sprintf("Cookies[%q]", name), Err: err,
+			return "", &RequestError{URL: x.url, Field: fmt.Sprintf("Cookies[%q]", name), Err: cookieFault(err),
 				Remedy: "encode it, or write the Cookie header yourself"}
 		}
 		if b.Len() > 0 {

@@ -30,6 +30,32 @@ type Transfer struct {
 	BodyBytes int64 // of the body as it is, its content coding removed
 
 	Err error // why the body broke off, nil if it is whole
+
+	facts *facts // nil: none is known
+}
+
+// facts are those of a Transfer that are no values to be compared.
+type facts struct {
+	sent, removed http.Header
+	host          string
+}
+
+// Sent returns the header of the request as it was sent, without Host, and the host that the request named. The header must
+// not be changed. It is nil if nothing was sent: the response was made of an answer that was kept, or by a user's Downloader.
+func (t *Transfer) Sent() (header http.Header, host string) {
+	if t.facts == nil {
+		return nil, ""
+	}
+	return t.facts.sent, t.facts.host
+}
+
+// Removed returns the fields that the header of the response lacks because its content coding was removed: Content-Encoding
+// and Content-Length. It is nil if there was none, and must not be changed.
+func (t *Transfer) Removed() http.Header {
+	if t.facts == nil {
+		return nil
+	}
+	return t.facts.removed
 }
 
 // tracer is told of an exchange's connections. net/http calls its methods in goroutines of its own.
@@ -132,7 +158,12 @@ func (t *tracer) cut() error {
 func (t *tracer) transfer(answer *http.Response) *Transfer {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r := &Transfer{Proto: answer.Proto, Reused: t.reused, TLS: answer.TLS}
+	both := new(struct {
+		Transfer
+		facts facts
+	})
+	r := &both.Transfer
+	r.Proto, r.Reused, r.TLS, r.facts = answer.Proto, t.reused, answer.TLS, &both.facts
 	if !t.got.IsZero() && !t.firstByte.IsZero() {
 		r.FirstByte = max(t.firstByte.Sub(t.got), 0)
 	}

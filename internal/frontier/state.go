@@ -1,6 +1,9 @@
 package frontier
 
 import (
+	"container/heap"
+	"runtime"
+	"slices"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/slots"
@@ -89,11 +92,111 @@ func (f *Frontier[J]) Status() []Status {
 	defer f.mu.Unlock()
 	all := make([]Status, 0, f.slots.Len())
 	for state := range f.slots.Snapshot() {
-		status := Status{State: state, MaxPages: f.rules.of(state.Name).Pages}
-		if status.MaxPages > 0 {
-			status.Pages = f.begun(state.Name)
-		}
-		all = append(all, status)
+		all = append(all, f.statusOf(state))
 	}
 	return all
+}
+
+// statusOf adds to the state of a slot what the table does not know. The caller holds the lock.
+func (f *Frontier[J]) statusOf(state slots.State) Status {
+	status := Status{State: state, MaxPages: f.rules.of(state.Name).Pages}
+	if status.MaxPages > 0 {
+		status.Pages = f.begun(state.Name)
+	}
+	return status
+}
+
+// busyPart is how many places of the table Busiest looks at while it holds the lock: that takes a small part of a millisecond.
+const busyPart = 512
+
+// Busiest returns how the n slots are doing in which most requests wait, the busiest first; of equal ones that with more in flight, then by
+// name. Those without work are left out. It looks at the slots part by part, and others go on in between, so the states are not all
+// of one moment.
+func (f *Frontier[J]) Busiest(n int) []Status {
+	var top busiest
+	for from := uint64(0); n > 0; {
+		f.mu.Lock()
+		from = f.slots.Part(from, busyPart, func(s *slots.Slot) {
+			work := busySlot{pending: s.Pending(), inFlight: s.InFlight(), name: s.Name()}
+			if work.pending+work.inFlight == 0 || len(top) == n && !work.busier(top[0]) {
+				return
+			}
+			work.status = f.statusOf(f.slots.State(s))
+			if len(top) < n {
+				heap.Push(&top, work)
+			} else {
+				top[0] = work
+				heap.Fix(&top, 0)
+			}
+		})
+		f.mu.Unlock()
+		if from == 0 {
+			break
+		}
+		runtime.Gosched() // who waits for the lock gets it
+	}
+	slices.SortFunc(top, func(a, b busySlot) int {
+		if a.busier(b) {
+			return -1
+		}
+		return 1
+	})
+	all := make([]Status, len(top))
+	for i := range top {
+		all[i] = top[i].status
+	}
+	return all
+}
+
+// busySlot is a slot and how busy it is.
+type busySlot struct {
+	pending, inFlight int
+	name              string
+	status            Status
+}
+
+func (s busySlot) busier(than busySlot) bool {
+	switch {
+	case s.pending != than.pending:
+		return s.pending > than.pending
+	case s.inFlight != than.inFlight:
+		return s.inFlight > than.inFlight
+	}
+	return s.name < than.name
+}
+
+// busiest is a heap, with the least busy slot on top.
+type busiest []busySlot
+
+func (b busiest) Len() int           { return len(b) }
+func (b busiest) Less(i, j int) bool { return b[j].busier(b[i]) }
+func (b busiest) Swap(i, j int)      { b[i], b[j] = b[j], b[i] }
+func (b *busiest) Push(s any)        { *b = append(*b, s.(busySlot)) }
+
+func (b *busiest) Pop() any {
+	last := len(*b) - 1
+	s := (*b)[last]
+	*b = (*b)[:last]
+	return s
+}
+
+// Why names what a slot waits for, in the words of those who set it; "" for nothing.
+func (s Status) Why() string {
+	switch {
+	case s.Gated:
+		return "PerIP or PerProxy"
+	case s.Limit > 0 && s.InFlight >= s.Limit:
+		return "PerSlot"
+	case s.Delay <= 0:
+		return ""
+	}
+	for _, cause := range []struct {
+		source slots.Source
+		name   string
+	}{{slots.Penalty, "refusals"}, {slots.Robots, "Crawl-delay"}, {slots.Throttled, "AutoThrottle"}, {slots.Asked, "SlotDelay"}} {
+		if s.Delays[cause.source] == s.Delay {
+			return cause.name
+		}
+	}
+	return "Delay"
 }

@@ -1,6 +1,11 @@
 package frontier_test
 
 import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,5 +158,44 @@ func TestRestore(t *testing.T) {
 				t.Errorf("IsSpent is %t", got)
 			}
 		})
+	}
+}
+
+// Of many slots the busiest are returned, in their order: those with most requests, then those with more in flight, then by name. It fails if
+// one is left out, or one without work is not.
+func TestBusiest(t *testing.T) {
+	w := newWorld(frontier.Config[*job]{})
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 1))
+	type slot struct {
+		name    string
+		pending int
+	}
+	var want []slot
+	for i := range 5000 {
+		s := slot{fmt.Sprintf("host%04d", i), 1 + random.IntN(5)}
+		for n := range s.pending {
+			w.send(0, record{id: 10*i + n, slot: s.name})
+		}
+		want = append(want, s)
+	}
+	slices.SortFunc(want, func(a, b slot) int {
+		return cmp.Or(b.pending-a.pending, strings.Compare(a.name, b.name))
+	})
+	for _, n := range []int{-1, 0, 1, 7, 3000, 5000, 9000} {
+		var got []slot
+		for _, s := range w.Busiest(n) {
+			got = append(got, slot{s.Name, s.Pending})
+		}
+		if most := max(0, min(n, len(want))); !slices.Equal(got, want[:most]) {
+			t.Fatalf("the %d busiest: %d are not those %d (seed %d)", n, len(got), most, seed)
+		}
+	}
+	j := w.take(t)
+	w.Start(j)
+	busy := w.Busiest(9000)
+	at := slices.IndexFunc(busy, func(s frontier.Status) bool { return s.Name == j.slot })
+	if busy[at].InFlight != 1 || at > 0 && busy[at-1].Pending == busy[at].Pending {
+		t.Errorf("the slot with a request in flight is number %d of its equals (seed %d)", at, seed)
 	}
 }

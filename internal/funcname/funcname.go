@@ -15,6 +15,7 @@
 package funcname
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -49,12 +50,13 @@ type Table struct {
 type namedMethod struct {
 	name     string
 	receiver unsafe.Pointer // nil: not compared
+	vague    bool           // several have been added that cannot be told apart: none is recognised
 }
 
 // TakenError is the error of a func that cannot be told apart from one that has a name.
 type TakenError struct {
 	Name   string // of the one that is there
-	Method bool   // they are method values of one method and one receiver, or of receivers that are no pointers
+	Method bool   // they are method values of one method and one receiver, or of receivers that are not pointers
 }
 
 // Error says in which way the two are the same.
@@ -93,11 +95,38 @@ func (t *Table) Name(f Func) (name string, known bool) {
 		return name, true
 	}
 	for _, m := range t.methods[f.code()] {
-		if m.receiver == nil || m.receiver == f.word(1) {
+		if !m.vague && (m.receiver == nil || m.receiver == f.word(1)) {
 			return m.name, true
 		}
 	}
 	return "", false
+}
+
+// Exact is Name without the method values whose receivers cannot be compared: those whose receivers are no pointers.
+func (t *Table) Exact(f Func) (name string, known bool) {
+	if name, known = t.funcs[f]; known {
+		return name, true
+	}
+	for _, m := range t.methods[f.code()] {
+		if m.receiver != nil && m.receiver == f.word(1) {
+			return m.name, true
+		}
+	}
+	return "", false
+}
+
+// Share is Add for a func that may have a name already: it keeps the first one. Method values of one method whose receivers
+// cannot be compared are not recognised any more once there are two of them with different names.
+func (t *Table) Share(f Func, name string) {
+	var taken *TakenError
+	if !errors.As(t.Add(f, name), &taken) || !taken.Method || taken.Name == name {
+		return
+	}
+	for i := range t.methods[f.code()] {
+		if m := &t.methods[f.code()][i]; m.receiver == nil {
+			m.vague, t.funcs[f] = true, name
+		}
+	}
 }
 
 // Method recognises the method values of one method of one value. I is an interface that has the method. Make one with

@@ -3,6 +3,7 @@ package funcname
 import (
 	"fmt"
 	"reflect"
+	"regexp"
 	"runtime"
 	"strings"
 	"unsafe"
@@ -38,6 +39,34 @@ func linkerPath(path string) string {
 	}
 	return b.String()
 }
+
+// Description names a func in messages.
+type Description struct {
+	Symbol  string // the linker's name: "main.detail", "main.(*shop).detail", "main.main.func1"
+	Last    string // the name of the func or the method itself
+	Method  bool   // it is a method value
+	Literal bool   // it is a func literal or an instance of a generic func: what is written again is another func
+}
+
+// Describe describes a func.
+func Describe(f Func) (d Description) {
+	if symbol := methodSymbol(f.code()); symbol != "" {
+		d.Symbol, d.Method = strings.TrimSuffix(symbol, methodValue), true
+	} else {
+		frames := runtime.CallersFrames([]uintptr{f.code() + 1})
+		for more := true; more; { // the last one is the func itself, those before were inlined into it
+			var frame runtime.Frame
+			frame, more = frames.Next()
+			d.Symbol = frame.Function
+		}
+		d.Literal = literal.MatchString(d.Symbol)
+	}
+	d.Last = d.Symbol[strings.LastIndexByte(d.Symbol, '.')+1:]
+	return d
+}
+
+// literal matches what the linker's names of func literals and of instances of generic funcs have.
+var literal = regexp.MustCompile(`\.func\d+|\.gowrap\d+|\.\.\.\]|^$`)
 
 // codeSpan is how many bytes of a func are looked through. A method value is a few instructions
 // long, unless the method was inlined into it.

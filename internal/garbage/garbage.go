@@ -30,6 +30,8 @@ const (
 	unused = 32 << 20
 	// calm is how long after it that is done: the next pages may use it again.
 	calm = 2 * time.Second
+	// goesOn is how much garbage in that time says that the pages of which it is were not over: then it is done once more.
+	goesOn = 1 << 20
 )
 
 // Bin counts garbage. The zero value is empty and ready to use, by several goroutines at once. Close ends it.
@@ -41,6 +43,7 @@ type Bin struct {
 	older  int64      // and after the one before it
 	cycles uint64     // collections that have ended, when it was looked at
 	kept   int64      // bytes that were added since memory was given back to the system
+	armed  int64      // of these, those of before the timer was set
 	timer  *time.Timer
 	closed bool
 }
@@ -56,9 +59,12 @@ func (b *Bin) Add(n int64) {
 		return
 	}
 	if b.timer == nil {
-		b.timer = time.AfterFunc(calm, b.release)
+		b.arm()
 	}
 }
+
+// arm sets the timer. It is called with mu held.
+func (b *Bin) arm() { b.armed, b.timer = b.kept, time.AfterFunc(calm, b.release) }
 
 // Left returns how many bytes of garbage there may be.
 func (b *Bin) Left() int64 {
@@ -107,9 +113,16 @@ func (b *Bin) Close() {
 // release is run by the timer.
 func (b *Bin) release() {
 	b.mu.Lock()
+	later := b.kept - b.armed
 	b.timer, b.kept = nil, 0
 	b.mu.Unlock()
+	runtime.GC() // what is in a sync.Pool, such as a decoder with its window, outlives one collection
 	debug.FreeOSMemory()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if later+b.kept >= goesOn && b.timer == nil && !b.closed { // what was added during the collections is not gone either
+		b.arm()
+	}
 }
 
 // look forgets the garbage that has been collected. It is called with mu held.

@@ -2,9 +2,11 @@ package garbage_test
 
 import (
 	"runtime"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	"github.com/tegenaria/tegenaria/internal/garbage"
 )
@@ -69,4 +71,46 @@ func TestH01MemoryGoesBack(t *testing.T) {
 			b.Add(size)
 		})
 	}
+}
+
+// What was put into a sync.Pool, such as a decoder with its window, goes back too. It fails if one collection alone is run: what is in a
+// pool outlives that.
+func TestMemoryOfPoolsGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var (
+			b    garbage.Bin
+			pool sync.Pool
+		)
+		window := new([8 << 20]byte)
+		kept := weak.Make(window)
+		pool.Put(window)
+		b.Add(64 << 20)
+		<-time.After(3 * time.Second)
+		if kept.Value() != nil {
+			t.Error("what is in a pool is kept")
+		}
+		b.Close()
+		runtime.KeepAlive(&pool)
+	})
+}
+
+// A burst that is not over when the memory goes back has its rest go back a little later, also if that counts little. It fails if release
+// does not look at what came since the timer was set.
+func TestRestOfABurstGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b garbage.Bin
+		b.Add(64 << 20)
+		<-time.After(time.Second)
+		window := new([8 << 20]byte) // a page still uses it when the timer fires
+		kept := weak.Make(window)
+		b.Add(2 << 20)
+		<-time.After(1500 * time.Millisecond)
+		runtime.KeepAlive(window)
+		window = nil
+		<-time.After(3 * time.Second)
+		if kept.Value() != nil {
+			t.Error("the rest of the burst is kept")
+		}
+		b.Close()
+	})
 }

@@ -78,7 +78,7 @@ func (l *Loan) leave(n int) {
 	}
 }
 
-// End takes the loan back. It may be called more than once, and on nil, which is no loan.
+// End takes the loan back. It may be called more than once, and on nil, which is not a loan.
 func (l *Loan) End() {
 	if l == nil {
 		return
@@ -102,7 +102,7 @@ func (l *Loan) Written() int64 {
 }
 
 // Rewind prepares for another attempt, which writes to w: what was written is taken out of it. It returns false if something was
-// written and w cannot take it back. It may be called on nil, which is no loan.
+// written and w cannot take it back. It may be called on nil, which is not a loan.
 func (l *Loan) Rewind(w io.Writer) bool {
 	if l.Written() == 0 {
 		return true

@@ -52,7 +52,7 @@ const (
 	behindChunk               // at the line end behind it
 	atChunk                   // at the line with a chunk's size
 	atTrailer                 // at a trailer line, or the end of the chunked body
-	untilClosing              // in a body that the connection's end ends, or in what is no HTTP
+	untilClosing              // in a body that the connection's end ends, or in bytes that are not HTTP
 )
 
 // maxChunkLine is how long the line with a chunk's size may be, its extensions included, as in net/http.
@@ -242,7 +242,7 @@ func (f *framing) field(line []byte) {
 	switch line[0] {
 	case ' ', '\t':
 		if f.framed {
-			f.refuse("Content-Length or Transfer-Encoding goes on in a second line (§5.2)")
+			f.refuse("Content-Length or Transfer-Encoding is continued on a second line (§5.2)")
 		}
 		return
 	case 'c', 'C', 't', 'T':
@@ -283,7 +283,7 @@ func (f *framing) takeLength(value []byte) {
 // takeCoding takes the value of a Transfer-Encoding.
 func (f *framing) takeCoding(value []byte) {
 	if f.chunked || !strings.EqualFold(string(value), "chunked") {
-		f.refuse("Transfer-Encoding is %.64q, and not chunked alone (§7)", value)
+		f.refuse("Transfer-Encoding is %.64q, and must be \"chunked\" alone (§7)", value)
 	}
 	f.chunked = true
 }

@@ -50,7 +50,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// An ID is a random UUID and its text.
+// An ID is a random UUID, and knows its text.
 func TestNewID(t *testing.T) {
 	a, b := identity.NewID(), identity.NewID()
 	if a == b {
@@ -58,8 +58,12 @@ func TestNewID(t *testing.T) {
 	}
 	for range 100 {
 		id := identity.NewID()
-		if parsed, err := uuid.Parse(id.Text); err != nil || parsed != id.UUID || parsed.Version() != 4 || parsed.Variant() != uuid.RFC4122 {
-			t.Fatalf("%v: %v, version %d, variant %v", id, err, parsed.Version(), parsed.Variant())
+		if id.Version() != 4 || id.Variant() != uuid.RFC4122 || !identity.IsText(id, id.String()) || identity.IsText(a, id.String()) || identity.IsText(id, "") {
+			t.Fatalf("%v: version %d, variant %v", id, id.Version(), id.Variant())
 		}
+	}
+	var zero uuid.UUID
+	if identity.IsText(zero, zero.String()) {
+		t.Error("the zero UUID is the text of a Context that has none")
 	}
 }

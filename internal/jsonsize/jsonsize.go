@@ -137,7 +137,7 @@ func (c *costs) entry(size int64) {
 type counts struct {
 	elements, members, objects, filled, arrays int64
 
-	scalars int64 // strings and other values that are no objects and arrays
+	scalars int64 // strings and other values that are not objects and arrays
 	strings int64 // of them, and keys
 	text    int64 // bytes between quotation marks
 }

@@ -48,6 +48,7 @@ type Ending struct {
 	leaveBy time.Time  // code that has not returned by then is left behind: the earliest moment that was asked for
 	reason  string     // why it was asked to stop; the first wins
 	cause   error
+	insists bool  // the run ends for reason even if nothing was left to do
 	broken  error // the error that the run ends with
 }
 
@@ -61,13 +62,22 @@ func NewEnding(steps Steps) *Ending {
 
 // Ask asks the run to end gracefully, for a reason and perhaps an error that is its cause. The first reason counts. It returns
 // when nothing new begins any more.
-func (e *Ending) Ask(reason string, cause error) {
+func (e *Ending) Ask(reason string, cause error) { e.ask(reason, cause, false) }
+
+// Insist asks the run to end gracefully, as Ask does, for a reason that stays the run's even if nothing was left to do. It takes
+// the place of a reason that nobody has insisted on, unless that is [Cancelled] or [Broken].
+func (e *Ending) Insist(reason string) { e.ask(reason, nil, true) }
+
+func (e *Ending) ask(reason string, cause error, insists bool) {
 	e.mu.Lock()
 	if e.reason != "" {
+		if insists && !e.insists && e.reason != Cancelled && e.reason != Broken {
+			e.reason, e.cause, e.insists = reason, cause, true
+		}
 		e.mu.Unlock()
 		return
 	}
-	e.reason, e.cause = reason, cause
+	e.reason, e.cause, e.insists = reason, cause, insists
 	e.mu.Unlock()
 	e.steps.Stop()
 	close(e.asked)
@@ -111,13 +121,23 @@ func (e *Ending) Why() (reason string, cause, broken error) {
 	return e.reason, e.cause, e.broken
 }
 
-// Finish notes that nothing was left to do: unless it was broken, that is how the run has ended, whoever asked it to stop.
-func (e *Ending) Finish(reason string) {
+// Insisted returns the reason that somebody has insisted on.
+func (e *Ending) Insisted() (reason string, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.broken == nil {
-		e.reason = reason
+	return e.reason, e.insists
+}
+
+// Finish notes that nothing was left to do: that is how the run has ended, whoever asked it to stop, unless it was broken or
+// somebody has insisted on another reason. It reports whether the run has ended so.
+func (e *Ending) Finish(reason string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.broken != nil || e.insists {
+		return false
 	}
+	e.reason = reason
+	return true
 }
 
 // Supervise waits for what ends a run - the end of ctx, the limit of time, Ask and its grace, Hurry - and takes the steps. It

@@ -178,6 +178,32 @@ func TestEndingIsOver(t *testing.T) {
 	})
 }
 
+// A reason that somebody insists on stays, whatever comes later, and takes the place of one that nobody has insisted on.
+func TestEndingInsist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, tt := range []struct {
+			name string
+			do   func(r *lifecycle.Ending)
+			want string
+			done bool
+		}{
+			{"first", func(r *lifecycle.Ending) { r.Insist("mine"); r.Ask("yours", nil) }, "mine", false},
+			{"second", func(r *lifecycle.Ending) { r.Ask("yours", nil); r.Insist("mine"); r.Insist("late") }, "mine", false},
+			{"after the end of ctx", func(r *lifecycle.Ending) { r.Ask(lifecycle.Cancelled, errOver); r.Insist("mine") }, lifecycle.Cancelled, true},
+		} {
+			r := begin(t.Context(), 0, time.Second)
+			tt.do(r.Ending)
+			if reason, insisted := r.Insisted(); reason != tt.want || insisted == tt.done {
+				t.Errorf("%s: reason %q, insisted %t", tt.name, reason, insisted)
+			}
+			if done := r.Finish(lifecycle.Finished); done != tt.done {
+				t.Errorf("%s: finished %t", tt.name, done)
+			}
+			r.end(0)
+		}
+	})
+}
+
 // Nothing left to do is how a run ends, whoever asked it to stop, unless it is broken.
 func TestEndingFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -198,7 +224,7 @@ func TestEndingFinish(t *testing.T) {
 	})
 }
 
-// Await tells whether the run is gone, in the time that its work and its parts have.
+// Await reports whether the run has ended within the time that its work and its parts have.
 func TestEndingAwait(t *testing.T) {
 	const s = time.Second
 	tests := []struct {

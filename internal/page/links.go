@@ -46,12 +46,17 @@ func (p *Page) linkSource(h Host, opts []links.Option) (text []byte, tree *html.
 	if err != nil {
 		panic(err)
 	}
-	tree = p.doc.Root().Document()
-	if tree != nil && (tree.IsXML() || len(tree.Source()) != len(text)) {
-		tree = nil
-	}
 	given := h.Given()
-	return text, tree, given.URL, p.linkOptions(h, given.Header, opts, len(text))
+	return text, p.treeOf(text), given.URL, p.linkOptions(h, given.Header, opts, len(text))
+}
+
+// treeOf returns the tree of the page if text was parsed as HTML and from its first byte on, else nil. The caller holds mu.
+func (p *Page) treeOf(text []byte) *html.Document {
+	tree := p.doc.Root().Document()
+	if tree != nil && (tree.IsXML() || len(tree.Source()) != len(text)) {
+		return nil
+	}
+	return tree
 }
 
 // linkOptions puts in front of the options what the page says itself. Usually that is nothing. The caller holds mu.
@@ -140,7 +145,9 @@ func (p *Page) Base(h Host) (Base, error) {
 			if err != nil {
 				return Base{}, err
 			}
-			url = links.Base(text, given)
+			if tree := p.treeOf(text); tree == nil || !tree.HasLinkTags() || tree.HasBaseTag() {
+				url = links.Base(text, given)
+			}
 		}
 		base, err := urlx.ParseBase(url)
 		if err != nil {

@@ -17,6 +17,10 @@ type Run interface {
 	Add(bytes int64)
 	// Bounds returns how large a page may become. All requests of a run have the same.
 	Bounds() *Bounds
+	// Queries returns where the queries on the pages of the run are counted, nil for nowhere. All requests of a run have the same.
+	Queries() *Queries
+	// Extracted counts what became of the fields of a struct that was filled from the page, see [selector.FieldWatcher].
+	Extracted(keys []string, counts []selector.FieldCount)
 }
 
 // Bounds are how large what is made of one page may be. They do not change, and may be shared by all pages.

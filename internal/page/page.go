@@ -13,6 +13,7 @@ import (
 
 // Given is what a response has of its own, and its user may change.
 type Given struct {
+	Status int                 // of the response
 	URL    string              // where the body came from
 	Header map[string][]string // of the response; only links.Everything reads it
 	Buffer *bytes.Buffer       // the body; nil for a spooled one
@@ -41,8 +42,9 @@ type Spool interface {
 
 // Page is the body of a response, and what is made of it. The zero value has no body. It must not be copied.
 type Page struct {
-	made   atomic.Int64 // bytes that are made of the body, see Grow
-	copies copies       // of them: the largest copy that was handed out
+	made   atomic.Int64         // bytes that are made of the body, see Grow
+	copies copies               // of them: the largest copy that was handed out
+	misses atomic.Pointer[miss] // the queries that have matched nothing on this page; only added to, with mu held
 
 	mu       sync.Mutex // guards the fields below
 	body     []byte
@@ -53,8 +55,10 @@ type Page struct {
 	text     []byte        // the decoded body, nil until asked for
 	encoding charset.Encoding
 	doc      *selector.Document
+	json     *selector.Document // the body as JSON, nil until asked for
 	base     *urlx.Base
-	host     Host // of doc; set once, before doc
+	host     Host     // of doc; set once, before doc
+	queries  *Queries // of the run, nil for none; set once, before doc
 }
 
 // Lock has all methods wait that do not say that the caller holds the lock. A response holds it while it changes what it
@@ -75,7 +79,7 @@ func (p *Page) Adopt(buffer *bytes.Buffer) {
 			p.file = nil
 		}
 	}
-	p.read, p.text, p.encoding, p.doc, p.base = nil, nil, charset.UTF8, nil, nil
+	p.read, p.text, p.encoding, p.doc, p.json, p.base = nil, nil, charset.UTF8, nil, nil, nil
 }
 
 // AdoptSpool makes a file the body, as Adopt does with a buffer; one of more than readable bytes is never read into memory. The

@@ -13,17 +13,18 @@ import (
 	"github.com/tegenaria/tegenaria/internal/page"
 )
 
-// response is a host that is no part of an engine.
+// response is a host that is not a part of an engine.
 type response struct {
 	url    string
 	header map[string][]string
 	buffer *bytes.Buffer
 	run    *run
+	status int
 	page   page.Page
 }
 
 func (r *response) Given() page.Given {
-	return page.Given{URL: r.url, Header: r.header, Buffer: r.buffer}
+	return page.Given{Status: r.status, URL: r.url, Header: r.header, Buffer: r.buffer}
 }
 
 func (r *response) ContentType() string {

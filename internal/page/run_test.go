@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -15,13 +16,16 @@ import (
 
 // run is a run of one page, which notes what it has granted.
 type run struct {
-	bounds page.Bounds
+	bounds  page.Bounds
+	queries *page.Queries
 
 	mu     sync.Mutex
 	held   int64 // bytes that were granted and not given back
 	added  int64
 	asked  int
 	refuse error // of requests for memory
+
+	extracted []string // each field with its counts
 }
 
 const mib = 1 << 20
@@ -43,6 +47,16 @@ func (r *run) Grow(bytes int64) error {
 func (r *run) Add(bytes int64) { r.added += bytes }
 
 func (r *run) Bounds() *page.Bounds { return &r.bounds }
+
+func (r *run) Queries() *page.Queries { return r.queries }
+
+func (r *run) Extracted(keys []string, counts []selector.FieldCount) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, key := range keys {
+		r.extracted = append(r.extracted, fmt.Sprint(key, counts[i]))
+	}
+}
 
 // in makes a response of a body in a run.
 func in(run *run, contentType, body string) *response {

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
+	"time"
 
 	"github.com/tegenaria/tegenaria/html/charset"
 	"github.com/tegenaria/tegenaria/internal/jsonsize"
@@ -52,35 +54,74 @@ func (p *Page) decodedLocked(h Host) ([]byte, error) {
 func (p *Page) Document(h Host) *selector.Document {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.Sync(h)
-	if p.doc == nil {
-		text, err := p.decodedLocked(h)
-		if err != nil {
-			panic(err)
-		}
-		p.doc = p.parse(h, text)
+	doc, err := p.documentLocked(h)
+	if err != nil {
+		panic(err)
 	}
-	return p.doc
+	return doc
 }
 
-// parse parses the decoded body as the type that the host names. The caller holds mu.
-func (p *Page) parse(h Host, text []byte) *selector.Document {
+func (p *Page) documentLocked(h Host) (*selector.Document, error) {
+	p.Sync(h)
+	if p.doc != nil {
+		return p.doc, nil
+	}
+	text, err := p.decodedLocked(h)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := p.parse(h, text, isXML(h.ContentType()))
+	if err == nil {
+		p.doc = doc
+	}
+	return doc, err
+}
+
+// Typed returns the page as structs are filled from it: a JSON value if its media type says so, or else [Page.Document]. The error is what that panics with.
+func (p *Page) Typed(h Host) (*selector.Document, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !isJSON(h.ContentType()) {
+		return p.documentLocked(h)
+	}
+	body, err := p.inMemory(h)
+	if err != nil || p.json != nil {
+		return p.json, err
+	}
+	doc := selector.Parse(body, selector.For(p.tenantOf(h)), selector.JSON())
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	p.json = doc
+	return doc, nil
+}
+
+// tenantOf returns the page as a host of documents. The caller holds mu.
+func (p *Page) tenantOf(h Host) *tenant {
 	if p.host == nil {
 		p.host = h
+		if run := h.Run(); run != nil {
+			p.queries = run.Queries()
+		}
 	}
+	return (*tenant)(p)
+}
+
+// parse parses the decoded body, as XML or as HTML. The caller holds mu.
+func (p *Page) parse(h Host, text []byte, xml bool) (*selector.Document, error) {
 	var room [3]selector.Option
-	options := append(room[:0], selector.For((*tenant)(p)))
+	options := append(room[:0], selector.For(p.tenantOf(h)))
 	if run := h.Run(); run != nil {
 		options = append(options, run.Bounds().of(len(text)))
 	}
-	if isXML(h.ContentType()) {
+	if xml {
 		options = append(options, selector.XML())
 	}
 	doc := selector.Parse(text, options...)
 	if err := doc.Err(); err != nil {
-		panic(err)
+		return nil, err
 	}
-	return doc
+	return doc, nil
 }
 
 // tenant is a Page as package selector needs it.
@@ -91,6 +132,34 @@ func (t *tenant) Resolve(ref string) (string, error) { return (*Page)(t).Resolve
 
 // Grow grants memory for what is made of the page.
 func (t *tenant) Grow(bytes int64) error { return (*Page)(t).Grow(t.host, bytes) }
+
+// Queried counts a query on the page.
+func (t *tenant) Queried(language selector.Language, query string, found bool) {
+	if t.queries != nil {
+		t.queries.count((*Page)(t), language, query, found)
+	}
+}
+
+// Extracted counts what became of the fields of a struct.
+func (t *tenant) Extracted(keys []string, counts []selector.FieldCount) {
+	if run := t.host.Run(); run != nil {
+		run.Extracted(keys, counts)
+	}
+}
+
+// Date returns when the response was sent, by its header; the zero time if that does not say.
+func (t *tenant) Date() time.Time {
+	t.mu.Lock()
+	header := t.host.Given().Header
+	t.mu.Unlock()
+	for name, values := range header {
+		if len(values) > 0 && strings.EqualFold(name, "Date") {
+			at, _ := http.ParseTime(values[0]) // what is none is the zero time
+			return at
+		}
+	}
+	return time.Time{}
+}
 
 // DecodeJSON decodes a body that is one JSON value into v. The memory for that is estimated from the body and from v's type. The
 // error is that of [Host.Unreadable], a [*selector.ParseError] if there is not so much memory, or one of encoding/json.
@@ -125,6 +194,13 @@ func (p *Page) DecodeJSON(h Host, v any) error {
 func isHTML(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	return contentType == "" || strings.Contains(strings.ToLower(media), "html")
+}
+
+// isJSON reports whether a Content-Type says JSON (MIME Sniffing standard, section 4.6).
+func isJSON(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	return media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json")
 }
 
 // isXML reports whether a Content-Type says XML (MIME Sniffing standard, section 4.6) other than XHTML, which

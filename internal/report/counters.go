@@ -9,12 +9,17 @@ import (
 // Counters are the counts of a run that no ledger keeps. The zero value counts nothing yet. All may be used concurrently.
 type Counters struct {
 	Downloads atomic.Int64 // that have begun
+	Answered  atomic.Int64 // requests that were answered without a download
 	Robots    atomic.Int64 // downloads of robots.txt, which are not among Downloads
 	Retries   atomic.Int64 // requests that were put back to run again
 	Scraped   atomic.Int64 // items that passed all pipelines
 	Dropped   atomic.Int64 // items that a pipeline has dropped
 	Failed    atomic.Int64 // items that ended by another error
 	Errors    atomic.Int64 // failures of all kinds
+	Read      atomic.Int64 // pages that a parser, or the caller of Fetch, was given
+
+	parsed atomic.Int64
+	first  atomic.Pointer[string] // the URL of the first page that was parsed
 
 	responses, bytes atomic.Int64
 	status           [1000]atomic.Int64 // HTTP has no code of more digits
@@ -51,4 +56,20 @@ func (c *Counters) Responses() (responses, bytes int64, status map[int]int64) {
 		}
 	}
 	return c.responses.Load(), c.bytes.Load(), status
+}
+
+// ParsedPage counts a page whose parser has returned without an error.
+func (c *Counters) ParsedPage(url string) {
+	if c.parsed.Add(1) == 1 {
+		first := url
+		c.first.Store(&first)
+	}
+}
+
+// Parsed returns how many pages ParsedPage has counted, and the URL of the first of them.
+func (c *Counters) Parsed() (pages int64, first string) {
+	if url := c.first.Load(); url != nil {
+		first = *url
+	}
+	return c.parsed.Load(), first
 }

@@ -1,42 +1,171 @@
-// Package report says what a crawl does, to those who watch it: a [Log] writes it down, [Subscriptions] hand errors to the readers
-// of channels, [Counters] count. It knows no request and no spider: it is given texts, numbers and errors.
+// Package report says what a crawl does, to those who watch it: a [Log] writes it down, [Subscriptions] hand errors to the
+// readers of channels, [Counters] and [Failures] count, [Progress] and [Ended] put numbers into words. It knows no request and no spider: it
+// is given texts, numbers and errors.
 //
-// The way of a failure: it is counted, written to the log, and published to whoever has subscribed.
+// The way of a failure: it is counted, written to the log unless there were many of its kind, and published to whoever has
+// subscribed. At the end all kinds are told with a number and an example.
 //
-//	log := report.NewLog(nil, "quotes")
+//	log := report.NewLog(report.Options{Spider: "quotes"})
 //	errs := subscriptions.Subscribe(func(n int64) error { return fmt.Errorf("%d errors were missed", n) })
 //	counters.Errors.Add(1)
-//	log.Failure(err, nil)
+//	if failures.Add(report.Failure{Stage: "download", Cause: "timeout", URL: url}) {
+//		log.Failure(report.Message("download", err.Error(), url, false), nil, report.Fields{URL: url, Stage: "download"})
+//	}
 //	subscriptions.Publish(err)
+//	log.Lines(report.Ended{Reason: "finished", Failures: failures.All()}.Lines())
 //	subscriptions.Close() // errs is closed after the last error
 package report
 
 import (
+	"context"
+	"io"
+	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/sirupsen/logrus"
+	slogrus "github.com/sirupsen/logrus/hooks/slog"
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
+
+// Options say where the log of a crawl goes, and what is in it.
+type Options struct {
+	Spider string
+	Logrus *logrus.Logger         // nil: Slog; if that is nil too, lines of info level and above go to stderr
+	Slog   *slog.Logger           // used if Logrus is nil
+	Quiet  bool                   // only warnings and errors: nothing about how the crawl goes
+	IsOurs func(call string) bool // reports whether a call in a stack is one of the framework; nil: none is
+}
 
 // Log writes the log of one crawl; every line has the name of its spider. Methods may be called concurrently, and look at the
 // level before they do anything.
 type Log struct {
-	entry *logrus.Entry
-	debug bool
+	entry    *logrus.Entry
+	info     bool
+	debug    bool
+	terminal bool // somebody reads it as it comes
+	isOurs   func(call string) bool
 }
 
-// NewLog returns the log of a spider's crawl in l; nil is a logger of warnings and errors to stderr.
-func NewLog(l *logrus.Logger, spider string) Log {
-	if l == nil {
+// NewLog returns the log of a crawl. Levels are asked for now: one that is changed later counts for warnings and errors alone.
+func NewLog(o Options) Log {
+	l := o.Logrus
+	switch {
+	case l != nil:
+	case o.Slog != nil:
+		l = logrus.New()
+		l.SetOutput(io.Discard)
+		l.AddHook(slogrus.NewHook(slog.New(sorted{o.Slog.Handler()}), nil))
+		l.SetLevel(logrus.InfoLevel)
+		for _, level := range []logrus.Level{logrus.DebugLevel, logrus.InfoLevel, logrus.WarnLevel, logrus.ErrorLevel} {
+			if l.SetLevel(level); o.Slog.Enabled(context.Background(), slogrus.Level(level).Level()) {
+				break
+			}
+		}
+	default:
 		l = logrus.New()
 		l.SetOutput(os.Stderr)
-		l.SetLevel(logrus.WarnLevel)
 	}
-	return Log{entry: l.WithField("spider", spider), debug: l.IsLevelEnabled(logrus.DebugLevel)}
+	if o.IsOurs == nil {
+		o.IsOurs = func(string) bool { return false }
+	}
+	return Log{
+		entry: l.WithField("spider", o.Spider), isOurs: o.IsOurs, terminal: isTerminal(l),
+		info: !o.Quiet && l.IsLevelEnabled(logrus.InfoLevel), debug: !o.Quiet && l.IsLevelEnabled(logrus.DebugLevel),
+	}
 }
 
-// HasDebug reports whether the end of each request is logged. It is asked for once, when the log is made.
+// sorted hands records on with their fields in the order of their names, as logrus writes them; its hook has them in none. It drops
+// the errors of the handler, as a slog.Logger does: logrus would print them to stderr. A handler that panics loses its line, and ends no crawl.
+type sorted struct{ slog.Handler }
+
+func (s sorted) Handle(ctx context.Context, r slog.Record) error {
+	var fields []slog.Attr
+	r.Attrs(func(a slog.Attr) bool {
+		fields = append(fields, a)
+		return true
+	})
+	slices.SortFunc(fields, func(a, b slog.Attr) int { return strings.Compare(a.Key, b.Key) })
+	in := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	in.AddAttrs(fields...)
+	_, _ = guard.Protect(func() error { return s.Handler.Handle(ctx, in) })
+	return nil
+}
+
+func (s sorted) WithAttrs(fields []slog.Attr) slog.Handler {
+	return sorted{s.Handler.WithAttrs(fields)}
+}
+
+func (s sorted) WithGroup(name string) slog.Handler { return sorted{s.Handler.WithGroup(name)} }
+
+// isTerminal reports whether lines go to a terminal as text.
+func isTerminal(l *logrus.Logger) bool {
+	file, ok := l.Out.(*os.File)
+	if _, text := l.Formatter.(*logrus.TextFormatter); !ok || !text {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// HasInfo reports whether it is logged how the crawl goes.
+func (l Log) HasInfo() bool { return l.info }
+
+// HasDebug reports whether the end of each request is logged.
 func (l Log) HasDebug() bool { return l.debug }
+
+// Fields are what a line says of a request. Those that are zero are left out.
+type Fields struct {
+	URL      string
+	Slot     string
+	Stage    string
+	Referrer string        // the page that led to the request
+	Status   int           // of the response
+	Attempt  int           // how often it was tried before
+	Depth    int           // hops from a seed
+	Took     time.Duration // by the download
+	Bytes    int64         // of the body
+}
+
+func (f Fields) logrus() logrus.Fields {
+	fields := make(logrus.Fields, 8)
+	for name, text := range map[string]string{"url": f.URL, "slot": f.Slot, "stage": f.Stage, "referrer": f.Referrer} {
+		if text != "" {
+			fields[name] = text
+		}
+	}
+	for name, n := range map[string]int64{"status": int64(f.Status), "attempt": int64(f.Attempt), "depth": int64(f.Depth), "bytes": f.Bytes} {
+		if n != 0 {
+			fields[name] = n
+		}
+	}
+	if f.Took != 0 {
+		fields["took"] = Duration(f.Took)
+	}
+	return fields
+}
+
+// Info logs how the crawl goes.
+func (l Log) Info(text string) {
+	if l.info {
+		l.entry.Info(text)
+	}
+}
+
+// Lines logs lines that belong together: those that warn as warnings, the others as Info does.
+func (l Log) Lines(lines []Line) {
+	for _, line := range lines {
+		entry := l.entry.WithFields(Fields{URL: line.URL, Referrer: line.From}.logrus())
+		switch {
+		case line.Warn:
+			entry.Warn(line.Text)
+		case l.info:
+			entry.Info(line.Text)
+		}
+	}
+}
 
 // Warn logs a warning. The values are printed as fmt.Sprint does.
 func (l Log) Warn(values ...any) { l.entry.Warn(values...) }
@@ -47,8 +176,9 @@ func (l Log) Warnf(format string, values ...any) { l.entry.Warnf(format, values.
 // mostOfMessage bounds what one line may hold of an error, in bytes: a server can make it long.
 const mostOfMessage = 2048
 
-// Failure logs an error: with the stack of a panic as an error, without one (nil) as a warning. Of a long message the beginning is logged.
-func (l Log) Failure(err error, stack []byte) {
+// Failure logs the message of a failure: with the stack of a panic as an error, without one (nil) as a warning. Of a long message the beginning
+// is logged. The stack is written frame by frame, the user's own code first: on a terminal below the message, elsewhere as a field.
+func (l Log) Failure(message string, stack []byte, f Fields) {
 	level := logrus.WarnLevel
 	if stack != nil {
 		level = logrus.ErrorLevel
@@ -56,27 +186,48 @@ func (l Log) Failure(err error, stack []byte) {
 	if !l.entry.Logger.IsLevelEnabled(level) {
 		return
 	}
-	message := err.Error()
 	if len(message) > mostOfMessage {
 		message = message[:mostOfMessage] + "…"
 	}
-	entry := l.entry
-	if stack != nil {
-		entry = entry.WithField("stack", string(stack))
+	fields := f.logrus()
+	switch frames := Frames(stack, l.isOurs); {
+	case stack == nil:
+	case len(frames) == 0:
+		fields["stack"] = string(stack)
+	case l.terminal:
+		var b strings.Builder
+		b.WriteString(message)
+		for _, frame := range frames {
+			b.WriteString("\n    " + frame.Call + "\n        " + frame.At)
+		}
+		b.WriteString("\n   ") // the fields have a line of their own
+		message = b.String()
+	default:
+		lines := make([]string, len(frames))
+		for i, frame := range frames {
+			lines[i] = frame.Call + " at " + frame.At
+		}
+		fields["stack"] = strings.Join(lines, "\n")
 	}
-	entry.Log(level, message)
+	l.entry.WithFields(fields).Log(level, message)
 }
 
 // Settled logs the end of a request, at debug level.
-func (l Log) Settled(url, outcome, reason string) {
-	if l.debug {
-		l.entry.WithFields(logrus.Fields{"url": url, "outcome": outcome, "reason": reason}).Debug("request settled")
+func (l Log) Settled(outcome, reason string, f Fields) {
+	if !l.debug {
+		return
 	}
+	fields := f.logrus()
+	fields["outcome"] = outcome
+	if reason != "" {
+		fields["reason"] = reason
+	}
+	l.entry.WithFields(fields).Debug("request settled")
 }
 
 // Crowded warns that the requests of a host are refused for this reason, because they take too much of the queue, whose limit is in bytes.
 func (l Log) Crowded(host string, limit int64, reason string) {
-	l.entry.WithField("host", host).Warnf("%s holds more than half of the waiting requests, and they need 7/8 of Limits.QueueBytes = %d bytes: "+
+	l.entry.WithField("slot", host).Warnf("%s holds more than half of the waiting requests, and they need 7/8 of Limits.QueueBytes = %d bytes: "+
 		"its further requests are filtered (%s), so that the other hosts live; bound it with Politeness.MaxPages, "+
 		"or keep the queue on disk with cache/disk", host, limit, reason)
 }
@@ -89,16 +240,12 @@ func (l Log) Crashed(url string, crashes int) {
 
 // Slow warns that a callback of a stage has been running for a while. The URL of its request is empty if it has none.
 func (l Log) Slow(stage, url string, took time.Duration) {
-	l.at(stage, url).Warnf("a callback is running for %s already", took.Round(time.Second))
+	l.entry.WithFields(Fields{URL: url, Stage: stage}.logrus()).Warnf("%s has been running for %s", Code(stage), took.Round(time.Second))
 }
 
 // Abandoned logs that a callback of a stage was given up.
 func (l Log) Abandoned(stage, url string) {
-	l.at(stage, url).Error("a callback did not return and was abandoned")
-}
-
-func (l Log) at(stage, url string) *logrus.Entry {
-	return l.entry.WithFields(logrus.Fields{"stage": stage, "url": url})
+	l.entry.WithFields(Fields{URL: url, Stage: stage}.logrus()).Error(Code(stage) + " did not return and was left behind")
 }
 
 // Blocked warns that no request of a slot will start before a time. last says that no such line follows in this minute.

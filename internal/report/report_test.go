@@ -2,9 +2,13 @@ package report_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"maps"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -22,7 +26,7 @@ func logged(level logrus.Level, write func(report.Log)) string {
 	l.SetOutput(&out)
 	l.SetLevel(level)
 	l.SetFormatter(&logrus.TextFormatter{DisableTimestamp: true})
-	write(report.NewLog(l, "quotes"))
+	write(report.NewLog(report.Options{Logrus: l, Spider: "quotes"}))
 	return out.String()
 }
 
@@ -34,13 +38,17 @@ func TestLog(t *testing.T) {
 		level logrus.Level // the lowest at which it is written
 		want  []string
 	}{
-		{"failure", func(l report.Log) { l.Failure(errors.New("broke"), nil) }, logrus.WarnLevel, []string{"level=warning", "msg=broke"}},
-		{"panic", func(l report.Log) { l.Failure(errors.New("broke"), []byte("at x.go")) }, logrus.ErrorLevel, []string{"level=error", "msg=broke", `stack="at x.go"`}},
-		{"settled", func(l report.Log) { l.Settled("http://a.test/", "fetched", "why") }, logrus.DebugLevel, []string{"http://a.test/", "outcome=fetched", "reason=why"}},
-		{"crowded", func(l report.Log) { l.Crowded("a.test", 1234, "queue-share") }, logrus.WarnLevel, []string{"host=a.test", "1234 bytes", "queue-share", "cache/disk"}},
+		{"failure", func(l report.Log) {
+			l.Failure("broke", nil, report.Fields{URL: "http://a.test/x", Stage: "status", Status: 404, Referrer: "http://a.test/"})
+		}, logrus.WarnLevel, []string{"level=warning", "msg=broke", "url=\"http://a.test/x\"", "stage=status", "status=404", "referrer=\"http://a.test/\""}},
+		{"panic", func(l report.Log) { l.Failure("broke", []byte("at x.go"), report.Fields{}) }, logrus.ErrorLevel, []string{"level=error", "msg=broke", `stack="at x.go"`}},
+		{"settled", func(l report.Log) {
+			l.Settled("fetched", "why", report.Fields{URL: "http://a.test/", Status: 200, Depth: 2, Took: 12 * time.Millisecond, Bytes: 99, Attempt: 1})
+		}, logrus.DebugLevel, []string{"http://a.test/", "outcome=fetched", "reason=why", "status=200", "depth=2", "took=12ms", "bytes=99", "attempt=1"}},
+		{"crowded", func(l report.Log) { l.Crowded("a.test", 1234, "queue-share") }, logrus.WarnLevel, []string{"slot=a.test", "1234 bytes", "queue-share", "cache/disk"}},
 		{"crashed", func(l report.Log) { l.Crashed("http://a.test/", 2) }, logrus.WarnLevel, []string{"crashes=2", "http://a.test/", "runs alone"}},
 		{"slow", func(l report.Log) { l.Slow("parse", "http://a.test/", 61400*time.Millisecond) }, logrus.WarnLevel, []string{"stage=parse", "1m1s"}},
-		{"abandoned", func(l report.Log) { l.Abandoned("parse", "http://a.test/") }, logrus.ErrorLevel, []string{"stage=parse", "abandoned"}},
+		{"abandoned", func(l report.Log) { l.Abandoned("parse", "http://a.test/") }, logrus.ErrorLevel, []string{"stage=parse", "the parser did not return and was left behind"}},
 		{"blocked", func(l report.Log) { l.Blocked("a.test", "Retry-After", until, false) }, logrus.WarnLevel, []string{"slot=a.test", "cause=Retry-After", "2030-01-02T03:04:05Z"}},
 		{"blocked last", func(l report.Log) { l.Blocked("a.test", "Retry-After", until, true) }, logrus.WarnLevel, []string{"slot=a.test", "further blocked slots"}},
 		{"warn", func(l report.Log) { l.Warn("look") }, logrus.WarnLevel, []string{"msg=look"}},
@@ -66,9 +74,32 @@ func TestLog(t *testing.T) {
 
 // A server can make an error as long as it likes.
 func TestLogBoundsMessages(t *testing.T) {
-	got := logged(logrus.WarnLevel, func(l report.Log) { l.Failure(errors.New(strings.Repeat("x", 1<<20)), nil) })
+	got := logged(logrus.WarnLevel, func(l report.Log) { l.Failure(strings.Repeat("x", 1<<20), nil, report.Fields{}) })
 	if len(got) > 2200 || !strings.Contains(got, "xx…") {
 		t.Errorf("a line of %d bytes", len(got))
+	}
+}
+
+// failing is a handler of slog that cannot write.
+type failing struct{ slog.Handler }
+
+func (failing) Enabled(context.Context, slog.Level) bool  { return true }
+func (failing) Handle(context.Context, slog.Record) error { return errors.New("the disk is full") }
+func (f failing) WithAttrs([]slog.Attr) slog.Handler      { return f }
+
+// It fails if logrus writes to stderr that its hook has failed.
+func TestLogDropsErrorsOfSlog(t *testing.T) {
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stderr := os.Stderr
+	os.Stderr = write
+	report.NewLog(report.Options{Slog: slog.New(failing{})}).Info("look")
+	os.Stderr = stderr
+	write.Close()
+	if text, err := io.ReadAll(read); err != nil || len(text) > 0 {
+		t.Errorf("stderr has %q, %v", text, err)
 	}
 }
 
@@ -226,4 +257,18 @@ func TestCounters(t *testing.T) {
 	if _, _, again := c.Responses(); !maps.Equal(again, want) {
 		t.Errorf("then %v", again)
 	}
+}
+
+// panicking is a handler that panics.
+type panicking struct{ slog.Handler }
+
+func (panicking) Enabled(context.Context, slog.Level) bool  { return true }
+func (panicking) Handle(context.Context, slog.Record) error { panic("the disk is full") }
+func (f panicking) WithAttrs([]slog.Attr) slog.Handler      { return f }
+func (f panicking) WithGroup(string) slog.Handler           { return f }
+
+// A slog handler that panics ends nothing.
+func TestHandlerThatPanics(t *testing.T) {
+	log := report.NewLog(report.Options{Slog: slog.New(panicking{}), Spider: "test"})
+	log.Lines([]report.Line{{Text: "a line"}})
 }

@@ -114,7 +114,7 @@ type UnreachableError struct {
 
 // Error names origin, cause and remedy.
 func (e *UnreachableError) Error() string {
-	return fmt.Sprintf("%s could not be asked for its robots.txt, so nothing of it is fetched: %v", e.Origin, e.Err)
+	return fmt.Sprintf("%s cannot be reached: %v (robots.txt is asked for first, and nothing is fetched without it)", e.Origin, e.Err)
 }
 
 // Unwrap returns the cause.

@@ -222,9 +222,9 @@ func TestAskThatDoesNotCount(t *testing.T) {
 // The errors name what they are about, without secrets in URLs.
 func TestErrors(t *testing.T) {
 	for want, err := range map[string]error{
-		"https://a.example could not be asked for its robots.txt, so nothing of it is fetched: refused": &robotsgate.UnreachableError{Origin: origin, Err: errors.New("refused")},
-		"robots.txt forbids http://u:xxxxx@a.example/":                                                  robotsgate.Look{Answer: robotsgate.Forbid}.Refused("http://u:s3cret@a.example/"),
-		"robots.txt for http://a.example/ is unreachable":                                               robotsgate.Look{Answer: robotsgate.Unreachable}.Refused("http://a.example/"),
+		"https://a.example cannot be reached: refused (robots.txt is asked for first, and nothing is fetched without it)": &robotsgate.UnreachableError{Origin: origin, Err: errors.New("refused")},
+		"robots.txt forbids http://u:xxxxx@a.example/":                                                                    robotsgate.Look{Answer: robotsgate.Forbid}.Refused("http://u:s3cret@a.example/"),
+		"robots.txt for http://a.example/ is unreachable":                                                                 robotsgate.Look{Answer: robotsgate.Unreachable}.Refused("http://a.example/"),
 	} {
 		if err.Error() != want {
 			t.Errorf("%q, want %q", err, want)

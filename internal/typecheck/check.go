@@ -48,6 +48,9 @@ func (c *Check) Warning() string {
 	if n == 0 || first == nil || c.matched.Load() {
 		return ""
 	}
-	return fmt.Sprintf("%s saw %d items, none of them of the type %s (the first was a %s): does the parser send a pointer where a value is taken, or the other way round?",
-		c.what, n, c.want, *first)
+	saw := fmt.Sprintf("%d items, none of them of the type %s (the first was a %s)", n, c.want, *first)
+	if n == 1 {
+		saw = fmt.Sprintf("1 item, which was a %s and not a %s", *first, c.want)
+	}
+	return fmt.Sprintf("%s saw %s: does the parser send a pointer where a value is taken, or the other way round?", c.what, saw)
 }

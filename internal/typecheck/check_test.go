@@ -50,3 +50,12 @@ func TestCheckConcurrently(t *testing.T) {
 		t.Error(check.Warning())
 	}
 }
+
+// One item is told in the singular.
+func TestWarningOfOne(t *testing.T) {
+	check := typecheck.New[book]("Part")
+	check.Saw(&book{}, false)
+	if got := check.Warning(); !strings.HasPrefix(got, "Part[typecheck_test.book] saw 1 item, which was a *typecheck_test.book and not a typecheck_test.book: does") {
+		t.Errorf("%q", got)
+	}
+}

@@ -26,7 +26,7 @@ func ExampleBase_Resolve() {
 	// https://other.example/
 	// https://example.com/a|b%20c
 	// mailto:me@example.com
-	// urlx: resolving "http://a:b" against "https://example.com/a/b": The input's port is not a number
+	// urlx: resolving "http://a:b" against "https://example.com/a/b": the port is not a number
 }
 
 func ExampleAppendKey() {

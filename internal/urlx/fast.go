@@ -17,6 +17,9 @@ func appendFast(dst []byte, b *Base, ref string, fragment bool) ([]byte, bool) {
 		ref = ref[:len(ref)-1]
 	}
 	if i := schemeLen(ref); i > 0 {
+		if isSerialised(ref) {
+			return append(dst, ref...), true
+		}
 		return appendAbsolute(dst, ref, i, fragment)
 	}
 	if b == nil || !b.http {
@@ -170,9 +173,10 @@ func appendAuthority(dst []byte, s string, https, fragment bool) ([]byte, bool) 
 }
 
 // isIPv4 reports whether host is an IPv4 address in the form that the standard serialises to.
-func isIPv4(host []byte) bool {
+func isIPv4[S []byte | string](host S) bool {
 	parts, digits, n := 1, 0, 0
-	for _, c := range host {
+	for i := range len(host) {
+		c := host[i]
 		switch {
 		case c == '.' && digits > 0:
 			parts, digits, n = parts+1, 0, 0

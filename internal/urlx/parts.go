@@ -18,7 +18,7 @@ func Scheme(abs string) string {
 // address; "" if abs is not an absolute URL or has no host.
 func Hostname(abs string) string {
 	p, _ := split(abs)
-	return strings.TrimSuffix(strings.TrimPrefix(p.host, "["), "]")
+	return p.hostname()
 }
 
 // Port returns the port in force: the URL's own or its scheme's default ("80" for http, "443" for
@@ -80,6 +80,9 @@ type parts struct {
 	path     int    // where the path starts
 }
 
+// hostname is the host without brackets.
+func (p *parts) hostname() string { return strings.TrimSuffix(strings.TrimPrefix(p.host, "["), "]") }
+
 // split takes abs apart, after parsing it if need be, and returns what was taken apart. The parts
 // are empty when abs is not an absolute URL.
 func split(abs string) (parts, string) {
@@ -96,34 +99,90 @@ func split(abs string) (parts, string) {
 // plainAuthority reports whether abs is an http(s) URL whose authority is surely serialised already:
 // what comes behind it need not be looked at.
 func plainAuthority(abs string) bool {
+	_, plain := plainSite(abs)
+	return plain
+}
+
+// Site returns the beginning of an http or https URL up to its path, with the slash: all URLs that begin with the same one have
+// the same scheme, host and port. It is "" for a URL that would have to be parsed for it.
+func Site(abs string) string {
+	if end, plain := plainSite(abs); plain && end < len(abs) && abs[end] == '/' {
+		return abs[:end+1]
+	}
+	return ""
+}
+
+// plainSite returns where the authority of abs ends, and whether [plainAuthority] is true.
+func plainSite(abs string) (end int, plain bool) {
 	http, https := webScheme(abs)
 	if !http {
-		return false
+		return 0, false
 	}
 	host := len("http://")
 	if https {
 		host++
 	}
 	if len(abs) < host || abs[host-2:host] != "//" {
+		return 0, false
+	}
+	end = host
+	for end < len(abs) && abs[end] != 0 && hostBytes[abs[end]] == abs[end] { // what a host may not have is 0 there
+		end++
+	}
+	if !plainHostname(abs[host:end]) {
+		return 0, false
+	}
+	if end < len(abs) && abs[end] == ':' {
+		if end, plain = plainPort(abs, end+1, https); !plain {
+			return 0, false
+		}
+	}
+	return end, end == len(abs) || abs[end] == '/' || abs[end] == '?' || abs[end] == '#'
+}
+
+// isSerialised reports whether abs is an http(s) URL without a fragment that surely parses to itself.
+func isSerialised(abs string) bool {
+	i, plain := plainSite(abs)
+	if !plain || i == len(abs) || abs[i] != '/' {
 		return false
 	}
-	// A host of plain bytes in lower case parses to itself, unless its last label is a number: a
-	// letter in front settles that, and other hosts may take the long way.
-	prev, label := byte('.'), byte('.')
-	for i := host; i < len(abs); i++ {
-		c := abs[i]
-		if c == '/' || c == '?' || c == '#' {
-			return i > host && isAlpha(label)
-		}
-		if hostBytes[c] != c {
+	for ; i < len(abs); i++ {
+		switch c := abs[i]; {
+		case c == '/':
+			if i+1 < len(abs) && abs[i+1] == '.' {
+				return false // maybe a dot segment, as with %2e
+			}
+		case c == '?':
+			for i++; i < len(abs); i++ {
+				if stops[abs[i]]&stopQuery != 0 {
+					return false
+				}
+			}
+		case stops[c]&stopPath != 0 || c == '%':
 			return false
 		}
-		if prev == '.' {
-			label = c
-		}
-		prev = c
 	}
-	return len(abs) > host && isAlpha(label)
+	return true
+}
+
+// plainHostname reports whether a host of plain bytes in lower case surely parses to itself: a name does, unless its last label
+// is a number, and so does an IPv4 address in its usual form.
+func plainHostname(host string) bool {
+	last := host[strings.LastIndexByte(strings.TrimSuffix(host, "."), '.')+1:]
+	return last != "" && (isAlpha(last[0]) || isIPv4(host))
+}
+
+// plainPort returns where the port that begins at start ends, and whether it is written as the URL standard serialises it.
+func plainPort(abs string, start int, https bool) (end int, plain bool) {
+	port := 0
+	for end = start; end < len(abs) && isDigit(abs[end]) && end-start < len("65535"); end++ {
+		port = 10*port + int(abs[end]-'0')
+	}
+	usual := 80
+	if https {
+		usual = 443
+	}
+	return end, end > start && abs[start] != '0' && port <= 65535 && port != usual
 }
 
 // splitNormal takes a serialised URL apart.

@@ -32,3 +32,36 @@ func TestPlainHost(t *testing.T) {
 		t.Errorf("only %d of the URLs are any", compared)
 	}
 }
+
+// What the accessors take apart without parsing it is what parsing would make of it.
+func TestPlainAuthority(t *testing.T) {
+	parts := strings.Fields(`/ \ ? # : @ a.example example B.example 1.2.3.4 1.2.3.04 1.2.3.256 1.2.3 0.0.0.0 :80 :443 :8080 :65535 :65536 :080 :0 :123456 . .. a_b 0x7f - 9 é`)
+	parts = append(parts, "\x00", "\t", " ", "\x7f", "|", "%00")
+	plain := 0
+	for seed := range uint64(100_000) {
+		r := rand.New(rand.NewPCG(seed, 2))
+		raw := []string{"http://", "https://"}[r.IntN(2)]
+		for range 1 + r.IntN(4) {
+			raw += parts[r.IntN(len(parts))]
+		}
+		if !urlx.PlainAuthority(raw) {
+			continue
+		}
+		plain++
+		authority := raw
+		if i := strings.IndexAny(raw[len("https://"):], "/?#"); i >= 0 {
+			authority = raw[:len("https://")+i]
+		}
+		if url, err := urlx.Parse(raw); err != nil || !strings.HasPrefix(url, authority+"/") {
+			t.Fatalf("seed %d: %s is taken for plain, and is %q, %v", seed, raw, url, err)
+		}
+	}
+	if plain < 5_000 {
+		t.Errorf("only %d of the URLs are plain", plain)
+	}
+	for _, url := range []string{"http://127.0.0.1:8080/", "https://a.example:1", "http://1.2.3.4?q"} {
+		if !urlx.PlainAuthority(url) {
+			t.Errorf("%s is not taken for plain", url)
+		}
+	}
+}

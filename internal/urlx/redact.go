@@ -12,6 +12,9 @@ func Redact(raw string) string {
 		return raw
 	}
 	u, err := url.Parse(raw)
+	if err == nil && u.Scheme == "mailto" {
+		return raw // an address, without a password
+	}
 	if err != nil || u.Opaque != "" {
 		at := strings.LastIndexByte(raw, '@')
 		scheme, _, ok := strings.Cut(raw[:at], "//")

@@ -45,7 +45,10 @@ func slowError(b *Base, ref string, err error) error {
 
 // reason drops the URL from the library's error: [Error] names it.
 func reason(err error) error {
-	kind := string(whatwgerrors.Type(err))
+	if whatwgerrors.Type(err) == whatwgerrors.MissingSchemeNonRelativeURL {
+		return ErrNoScheme
+	}
+	kind := words(whatwgerrors.Type(err))
 	if kind == "" {
 		return err
 	}
@@ -53,4 +56,21 @@ func reason(err error) error {
 		return errors.New(kind + ": " + quote(d))
 	}
 	return errors.New(kind)
+}
+
+// words returns the standard's name for a fault, or plainer words for one that people make when they write a URL by hand.
+func words(kind whatwgerrors.ErrorType) string {
+	switch kind {
+	case whatwgerrors.DomainInvalidCodePoint:
+		return "the host has a character that no host can have"
+	case whatwgerrors.HostMissing:
+		return "it has no host"
+	case whatwgerrors.PortOutOfRange:
+		return "the port is larger than 65535"
+	case whatwgerrors.PortInvalid:
+		return "the port is not a number"
+	case whatwgerrors.IPv6Unclosed:
+		return "an IPv6 address lacks the closing ]"
+	}
+	return string(kind)
 }

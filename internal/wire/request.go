@@ -46,6 +46,7 @@ const (
 	tagChain
 	tagUUID // a CtxID that is an UUID in its usual form
 	tagCtxID
+	tagData // the name of a type, and JSON
 )
 
 // The defaults of two fields. A field that has its default takes no bytes.
@@ -80,6 +81,7 @@ type Request struct {
 	Chain        []byte    // keys of 16 bytes, one after the other
 	CtxID        string    // "" = none
 	UUID         uuid.UUID // stored instead of CtxID, of which it is the value, unless it is zero
+	Data         *Datum    // nil = none
 }
 
 // AppendPlain appends the encoding of a request that has only its URL.
@@ -93,6 +95,14 @@ func AppendNamed(dst []byte, parser, url string) []byte {
 		dst = AppendText(append(dst, tagParser), parser)
 	}
 	return AppendPlain(dst, url)
+}
+
+// AppendMarked is AppendNamed for a request that has a CtxID too, which is an UUID and not the zero one.
+func AppendMarked(dst []byte, parser string, id uuid.UUID, url string) []byte {
+	if parser != "" {
+		dst = AppendText(append(dst, tagParser), parser)
+	}
+	return AppendPlain(append(append(dst, tagUUID), id[:]...), url)
 }
 
 // Append appends the encoding of r to dst. Where a value of Meta cannot be stored unfit is asked: it returns nil to
@@ -146,6 +156,9 @@ func (r *Request) Append(dst []byte, values *Values, unfit func(key string, err 
 		w.buf = append(w.buf, r.Chain...)
 	}
 	w.ctxID(r)
+	if r.Data != nil {
+		w.buf = AppendText(AppendText(append(w.buf, tagData), r.Data.Type), r.Data.JSON)
+	}
 	return AppendPlain(w.buf, r.URL), nil
 }
 
@@ -293,6 +306,8 @@ func (r *Request) field(tag byte, d *Decoder, values *Values) (err error) {
 		}
 	case tagCtxID:
 		r.CtxID = d.Text()
+	case tagData:
+		r.Data = &Datum{Type: d.Text(), JSON: slices.Clone(d.bytes())}
 	default:
 		return ErrMalformed
 	}

@@ -89,6 +89,12 @@ func TestPlainRequest(t *testing.T) {
 	if parser, got, plain := wire.IsPlain(data); !plain || string(got) != url || string(parser) != "list" {
 		t.Errorf("%q, %q, %v", parser, got, plain)
 	}
+	for _, parser := range []string{"", "list"} {
+		marked := wire.Request{URL: url, Parser: parser, MaxRedirects: wire.DefaultMaxRedirects, UUID: uuid.UUID{1: 2, 15: 3}}
+		if long, err := marked.Append(nil, values, refuse); err != nil || !bytes.Equal(long, wire.AppendMarked(nil, parser, marked.UUID, url)) {
+			t.Errorf("with a CtxID: %q, %v", long, err)
+		}
+	}
 	for cut := range len(data) - len(url) {
 		if _, _, plain := wire.IsPlain(data[:cut]); plain {
 			t.Errorf("%q is plain", data[:cut])
@@ -153,8 +159,10 @@ func FuzzRequest(f *testing.F) {
 	f.Add([]byte{meta, 1, 1, 'x', slice, dictionary, slice, scalar, 0xff, 0xff, 0x7f})
 	f.Add(append([]byte{meta, 1, 1, 'x'}, bytes.Repeat([]byte{slice}, 1000)...))
 	f.Add(append([]byte{meta, 1, 1, 'x'}, bytes.Repeat([]byte{slice, anything, 2}, 1000)...))
+	f.Add([]byte{10, 20, 0}) // ten redirects, which is the default
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var r, back wire.Request
+		r := wire.Request{Method: wire.DefaultMethod, MaxRedirects: wire.DefaultMaxRedirects} // what a field has that is not written
+		back := r
 		if r.Read(data, values) != nil {
 			return
 		}

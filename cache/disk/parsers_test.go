@@ -1,0 +1,177 @@
+//go:build unix
+
+package disk_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/feed"
+)
+
+var shopping = flag.String("shopping", "", "crawl a shop as this JSON says, and do nothing else")
+
+// shop is a crawl with two parsers: lists, and products, of which a list knows the price.
+type shop struct{ URL, Dir string }
+
+const (
+	shopLists    = 12
+	shopProducts = 8 // of each list
+)
+
+// card is what a list knows of a product.
+type card struct{ Price int }
+
+// product is an item.
+type product struct {
+	Path  string
+	Price int
+}
+
+func (s *shop) run(ctx context.Context) (err error) {
+	cache, err := disk.Open(filepath.Join(s.Dir, jobDir))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cache.Close()) }()
+	spider := tegenaria.NewSpiderOf("shop", tegenaria.Handle(s.list), tegenaria.NewRequest(s.URL+"/list/0", "POST", nil)).
+		On("detail", tegenaria.Handle(s.detail))
+	engine := tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithCache(cache),
+		tegenaria.EngineWithQuiet(),
+		tegenaria.EngineWithSpiders(spider),
+		tegenaria.EngineWithConcurrency(childConcurrency),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerSlot: childConcurrency}),
+		tegenaria.EngineWithPipelines(feed.JSONL(filepath.Join(s.Dir, itemsFile))))
+	return engine.Run(ctx, "shop")
+}
+
+func (s *shop) list(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[product]) error {
+	for _, a := range page.CSS("a.product").All() {
+		price := 0
+		if _, err := fmt.Sscan(a.Attr("data-price"), &price); err != nil {
+			return err
+		}
+		err := out.Follow(a.Attr("href"), tegenaria.RequestWithParser(tegenaria.Handle(s.detail)), tegenaria.RequestWithData(card{price}))
+		if err != nil {
+			return err
+		}
+	}
+	return out.Follow(page.CSS("a.next").Attr("href"))
+}
+
+func (s *shop) detail(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[product]) error {
+	known, err := tegenaria.Data[card](page)
+	if err != nil {
+		return err
+	}
+	return out.Item(product{page.URL[len(s.URL):], known.Price})
+}
+
+// shopSite serves the shop. The product with a number that 5 divides is behind a redirect.
+func shopSite(asked func()) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var list, n int
+		switch path := r.URL.Path; {
+		case path == "/robots.txt":
+			http.NotFound(w, r)
+			return
+		case strings.HasPrefix(path, "/list/"):
+			_, _ = fmt.Sscanf(path, "/list/%d", &list)
+			for n = list * shopProducts; n < (list+1)*shopProducts; n++ {
+				fmt.Fprintf(w, `<a class="product" href="/product/%d" data-price="%d">p</a>`, n, 100+n)
+			}
+			if list+1 < shopLists {
+				fmt.Fprintf(w, `<a class="next" href="/list/%d">next</a>`, list+1)
+			}
+		case strings.HasPrefix(path, "/product/"):
+			if _, _ = fmt.Sscanf(path, "/product/%d", &n); n%5 == 0 {
+				http.Redirect(w, r, fmt.Sprintf("/moved/%d", n), http.StatusFound)
+			}
+		}
+		asked()
+	})
+}
+
+// A job with two parsers is killed again and again, and goes on each time in a new process: each product is in the file once, with the
+// price that its list knew.
+func TestTwoParsersAreKilled(t *testing.T) {
+	const asks = shopLists + shopLists*shopProducts
+	var kill atomic.Pointer[func()]
+	site := httptest.NewServer(shopSite(func() {
+		if f := kill.Load(); f != nil {
+			(*f)()
+		}
+	}))
+	defer site.Close()
+	dir := t.TempDir()
+	kills := 0
+	for _, after := range []int32{asks / 6, asks / 5, asks / 4, 0} { // requests; 0: never
+		cmd := childCommand(t, "-shopping", &shop{site.URL, dir})
+		var stderr bytes.Buffer
+		cmd.Stderr = &stderr
+		var count atomic.Int32
+		var once sync.Once
+		f := func() {
+			if after > 0 && count.Add(1) == after {
+				once.Do(func() { _ = cmd.Process.Kill() })
+			}
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		kill.Store(&f)
+		err := cmd.Wait()
+		kill.Store(nil)
+		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+			kills++
+		} else if err != nil {
+			t.Fatalf("the child: %v\n%s", err, &stderr)
+		}
+	}
+	if kills != 3 {
+		t.Errorf("%d kills, want 3", kills)
+	}
+	file, err := os.Open(filepath.Join(dir, itemsFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	got := make(map[product]int)
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		var p product
+		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
+			t.Fatal(err)
+		}
+		got[p]++
+	}
+	for n := range shopLists * shopProducts {
+		p := product{fmt.Sprintf("/product/%d", n), 100 + n}
+		if n%5 == 0 {
+			p.Path = fmt.Sprintf("/moved/%d", n)
+		}
+		if got[p] != 1 {
+			t.Errorf("%v is in the file %d times", p, got[p])
+		}
+		delete(got, p)
+	}
+	if len(got) > 0 {
+		t.Errorf("more items: %v", got)
+	}
+}

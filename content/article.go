@@ -1,0 +1,257 @@
+package content
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/html/charset"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/links"
+	"github.com/tegenaria/tegenaria/metadata"
+)
+
+// Article is the main text of a page, and what the page says about it. It refers to the tree and the memory of the page, which must
+// not be changed as long as it is in use. It may be used by several goroutines at once.
+type Article struct {
+	Title     string    // without the name of the site; "" if the page has none
+	Byline    string    // who wrote it, as the page says it, without "by"; "" if it does not say
+	Site      string    // the name of the site, "" if the page does not say it
+	Published time.Time // zero if the page does not say it; see [metadata.Page]
+	// Language is the language that the page declares, as a tag of BCP 47 (en, pt-BR): the attribute lang, else the meta element
+	// content-language, else og:locale. It is "" if the page declares none; package content/language guesses it.
+	Language string
+	Excerpt  string // the page's description of itself, else the first paragraph, of at most 300 characters
+	// Text is the main text with what plain text has of its structure: an empty line between paragraphs, a line for each item of
+	// a list and each row of a table, lines of code as they are. Pictures and their captions are left out.
+	Text string
+	// Node is the element that the text is in. It may have parts that do not belong to the text, and were left out.
+	Node html.Node
+
+	x *extractor
+}
+
+// MaxNodes is how many nodes a page may have for [Extract] and [Markdown]; more is a [*TooLargeError]. No page for readers has so many.
+// A node takes about 64 bytes while it is read.
+const MaxNodes = 1 << 21
+
+// NoTextError says that a page has no main text.
+type NoTextError struct {
+	URL    string // of the page, as it was given to [Extract]
+	Reason string
+}
+
+// Error names the page and says why.
+func (e *NoTextError) Error() string {
+	return fmt.Sprintf("content: %s has no main text: %s", urlx.Redact(e.URL), e.Reason)
+}
+
+// TooLargeError says that a page has more than [MaxNodes] nodes.
+type TooLargeError struct {
+	URL   string // of the page
+	Nodes int    // that it has
+}
+
+// Error names the page and both numbers.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("content: %s has %d nodes, of %d that a page may have: read parts of it with selectors instead", urlx.Redact(e.URL), e.Nodes, MaxNodes)
+}
+
+// Option changes what [Extract], [Markdown] and the methods of an [Article] do. Options that mean nothing to a function are ignored by it.
+type Option func(*options)
+
+type options struct {
+	encoding              charset.Encoding
+	page                  *metadata.Page
+	links, tables, images bool
+	count                 func(string) int
+}
+
+func newOptions(opts []Option) *options {
+	o := &options{encoding: charset.UTF8, links: true, tables: true, images: true, count: Tokens}
+	for _, opt := range opts {
+		if opt != nil {
+			opt(o)
+		}
+	}
+	return o
+}
+
+// Charset says which encoding the page was in before it was made UTF-8: see [metadata.Charset]. The default is UTF-8.
+func Charset(e charset.Encoding) Option { return func(o *options) { o.encoding = e } }
+
+// Metadata has [Extract] take what the page says about itself from there, and not read it again.
+func Metadata(page *metadata.Page) Option { return func(o *options) { o.page = page } }
+
+// WithoutLinks leaves the text of links, and drops where they lead to.
+func WithoutLinks() Option { return func(o *options) { o.links = false } }
+
+// WithoutTables drops tables, with what is in them.
+func WithoutTables() Option { return func(o *options) { o.tables = false } }
+
+// WithoutImages drops pictures from Markdown. Plain text never has them.
+func WithoutImages() Option { return func(o *options) { o.images = false } }
+
+// CountTokens says how many tokens a text has for the model that it is meant for. The default is [Tokens].
+func CountTokens(count func(text string) int) Option { return func(o *options) { o.count = count } }
+
+// extractor reads one page.
+type extractor struct {
+	doc          *html.Document
+	docURL       string
+	encoding     charset.Encoding
+	info         []info // by the numbers of nodes
+	root         uint32
+	good         int32 // characters that are in no link
+	hasFragments bool  // there are links to places in the page
+	base         *urlx.Base
+	buf          []byte
+}
+
+// Extract finds the main text of a page that was parsed as HTML; docURL is where the page came from. The error is a [*NoTextError] for a
+// page without text, for an XML document and for no document at all, or a [*TooLargeError]. The work and the memory are in proportion to
+// the page.
+func Extract(doc *html.Document, docURL string, opts ...Option) (*Article, error) {
+	o := newOptions(opts)
+	x, err := newExtractor(doc, docURL, o)
+	if err != nil {
+		return nil, err
+	}
+	x.mark()
+	x.rate()
+	top := x.pick()
+	if top == 0 {
+		top = x.body()
+	}
+	x.root = x.join(top)
+	x.prune(x.root)
+	a := &Article{Node: doc.Node(x.root), x: x}
+	a.Text = string(x.write(a.Node, o, false).out)
+	if a.Text == "" {
+		return nil, &NoTextError{docURL, "no element of it has text for readers"}
+	}
+	a.describe(o)
+	return a, nil
+}
+
+// newExtractor measures a page.
+func newExtractor(doc *html.Document, docURL string, o *options) (*extractor, error) {
+	switch {
+	case doc == nil || doc.Len() == 0 || doc.Element().IsZero():
+		return nil, &NoTextError{docURL, "there is no document"}
+	case doc.IsXML():
+		return nil, &NoTextError{docURL, "it is XML"}
+	case doc.Len() > MaxNodes:
+		return nil, &TooLargeError{docURL, doc.Len()}
+	}
+	x := &extractor{doc: doc, docURL: docURL, encoding: o.encoding}
+	x.measure()
+	return x, nil
+}
+
+// body returns the element body, or the one that stands for it.
+func (x *extractor) body() uint32 {
+	root := x.doc.Element()
+	for c := range root.Children() {
+		if c.Is(html.AtomBody) || c.Is(html.AtomFrameset) {
+			return c.ID()
+		}
+	}
+	return root.ID()
+}
+
+// Markdown returns the article as Markdown: CommonMark with the tables, footnotes and strikethrough of GFM. Links and pictures have
+// absolute URLs. Headings keep their levels. Characters that would be markup are escaped, so that a reader of GFM gives back the words,
+// the links and the structure of the page. A block of code has the language that its page names.
+//
+// Left out are emphasis that cannot be written in Markdown (in the middle of a word, beside punctuation), links inside of blocks of code,
+// and the structure of tables inside of tables. Definition lists become paragraphs. Relative links need a base of at most 4 KiB. A page
+// that would be written as more than 8 times its size has the rest of its text without markup.
+func (a *Article) Markdown(opts ...Option) string {
+	return string(a.x.clone().write(a.Node, newOptions(opts), true).out)
+}
+
+// clone returns an extractor for another goroutine.
+func (x *extractor) clone() *extractor {
+	c := *x
+	c.buf = nil
+	return &c
+}
+
+// Markdown returns any element of an HTML document as Markdown, with all that it has for readers: see [Article.Markdown]. docURL is
+// where the document came from. It returns "" where [Extract] would fail.
+func Markdown(n html.Node, docURL string, opts ...Option) string {
+	o := newOptions(opts)
+	x, err := newExtractor(n.Document(), docURL, o)
+	if err != nil {
+		return ""
+	}
+	return string(x.write(n, o, true).out)
+}
+
+const script = "javascript:"
+
+// maxBase is the longest URL that relative links are resolved with. A page may have a million links, and each would be as long.
+const maxBase = 4 << 10
+
+// most returns how many bytes may be written of the page before links, pictures, tables and nesting are left out: many times what any
+// page for readers needs. Without that bound a page of a few megabytes could be written as gigabytes.
+func (x *extractor) most() int { return 8*len(x.doc.Source()) + 1<<20 }
+
+// url makes a reference absolute; "" for one that is no link.
+func (x *extractor) url(ref string) string {
+	if ref = strings.TrimSpace(ref); len(ref) >= len(script) && strings.EqualFold(ref[:len(script)], script) {
+		return ""
+	}
+	if x.base == nil {
+		base := x.docURL
+		if !x.doc.HasLinkTags() || x.doc.HasBaseTag() {
+			base = links.Base(x.doc.Source(), base)
+		}
+		parsed, err := urlx.ParseBase(base)
+		if err != nil || len(base) > maxBase { // absolute URLs can still be resolved
+			parsed, _ = urlx.ParseBase("about:blank")
+		}
+		x.base = parsed
+	}
+	if x.encoding != charset.UTF8 {
+		ref = string(x.encoding.AppendReference(nil, ref))
+	}
+	b, err := x.base.Resolve(x.buf[:0], ref)
+	if err != nil {
+		return ""
+	}
+	x.buf = b
+	return escapeURL(b)
+}
+
+// escapeURL returns a URL as the destination of a link has it: what could end it is written as a reference of percent.
+func escapeURL(url []byte) string {
+	const hex = "0123456789ABCDEF"
+	plain := true
+	for _, c := range url {
+		plain = plain && !unsafeInLink(c)
+	}
+	if plain {
+		return string(url)
+	}
+	out := make([]byte, 0, len(url)+16)
+	for _, c := range url {
+		if unsafeInLink(c) {
+			out = append(out, '%', hex[c>>4], hex[c&15])
+		} else {
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
+
+// unsafeInLink reports whether a byte would need care in the destination of a link, in a table too.
+func unsafeInLink(c byte) bool {
+	switch c {
+	case '(', ')', '<', '>', ' ', '\\', '|', '*', '_', '`', '"', '[', ']':
+		return c != '_' && c != '*'
+	}
+	return c < ' ' || c == 0x7f
+}

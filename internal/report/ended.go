@@ -1,0 +1,247 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Ended is what is told at the end of a crawl.
+type Ended struct {
+	Reason   string        // "finished", "stopped", "limit: pages"
+	Why      string        // what ended it beyond the reason; "" if nothing did
+	Took     time.Duration //
+	Pages    int64         // responses
+	Items    int64         // that passed all pipelines
+	Bytes    int64         // of bodies
+	Hosts    int           // that have answered
+	Memory   int64         // most that the process has taken, in bytes; 0: not known
+	Waiting  int64         // requests that a durable job keeps for the next run
+	Outcomes []Tally       // how the requests ended
+	Statuses []Tally       // of the responses
+	Lost     []Tally       // items that were dropped, or failed
+	Failures []Kind        // the most frequent first
+	Wired    Wired         // what the crawl has
+
+	Feeds []Feed // what the feeds have delivered
+
+	Itemless  int64   // pages that were parsed, if no item was sent; 0: some were, or none is expected
+	Example   string  // the URL of one of them
+	Unmatched []Query // that matched nothing on any page, those tried on most pages first
+}
+
+// Feed is what a feed has done.
+type Feed struct {
+	Name                                             string
+	Written, Duplicate, Failed, Others, Bytes, Parts int64
+}
+
+// line says it: "books.jsonl: 144 items, 27 kB; 2 duplicates".
+func (f Feed) line() Line {
+	text := f.Name + ": " + Count(f.Written, "item")
+	if f.Bytes > 0 {
+		text += ", " + Bytes(f.Bytes)
+	}
+	if f.Parts > 1 {
+		text += " in " + Count(f.Parts, "file")
+	}
+	if f.Duplicate > 0 {
+		text += "; " + Count(f.Duplicate, "duplicate") + " left out"
+	}
+	if f.Failed > 0 {
+		text += fmt.Sprintf("; %d failed", f.Failed)
+	}
+	if f.Others > 0 && f.Written+f.Duplicate+f.Failed == 0 {
+		text += "; " + Count(f.Others, "item") + " not for it: of another type, or not selected"
+	}
+	return Line{Text: text}
+}
+
+// Query is a selector that matched nothing.
+type Query struct {
+	Kind    string // "CSS selector"
+	Text    string
+	Pages   int64  // on which it was tried
+	Example string // the URL of one of them
+}
+
+// Stopping is what is told of a crawl that was asked to stop.
+type Stopping struct {
+	Reason   string
+	Grace    time.Duration // it waits so long at most
+	Requests int64         // that are in work
+	Items    int64         // that are in pipelines
+	Hosts    []Tally       // downloads that run, by host
+	Again    bool          // another signal cancels the work
+}
+
+// Line says what the crawl waits for.
+func (s Stopping) Line() string {
+	text := "stopping (" + s.Reason + ")"
+	if s.Requests+s.Items == 0 {
+		return text
+	}
+	work := Count(s.Requests, "request")
+	if s.Requests == 0 {
+		work = Count(s.Items, "item")
+	} else if s.Items > 0 {
+		work += " and " + Count(s.Items, "item")
+	}
+	text += ": waiting up to " + Duration(s.Grace) + " for " + work + " in progress"
+	if downloads := tallies(s.Hosts, " from "); downloads != "" {
+		text += "; downloads: " + downloads
+	}
+	if s.Again {
+		text += "; press Ctrl-C again to cancel them"
+	}
+	return text
+}
+
+// Tally is a number of things of one name, and of what parts it consists.
+type Tally struct {
+	Name  string
+	Count int64
+	Parts []Tally
+}
+
+// Line is a line of the log.
+type Line struct {
+	Warn bool // it says that something went wrong
+	Text string
+	URL  string // an example; "" for none
+	From string // the page that led to it; "" for none
+}
+
+// Bounds of the table.
+const (
+	mostParts  = 6  // of a tally that are named; the rest is summed up
+	mostCauses = 12 // kinds of failures that have a line of their own
+	mostEmpty  = 10 // selectors that have a line of their own
+)
+
+// Lines returns the table of a crawl's end: how much it was, how the requests ended, what failed and what may help.
+func (e Ended) Lines() []Line {
+	lines := []Line{{Text: e.headline()}}
+	if e.Why != "" {
+		lines = append(lines, Line{Warn: true, Text: "the crawl ended early: " + Message("", e.Why, "", false)})
+	}
+	for _, row := range []struct {
+		name    string
+		sign    string // between a number and its name
+		tallies []Tally
+	}{{"requests", " ", e.Outcomes}, {"status codes", " × ", e.Statuses}, {"items", " ", e.Lost}} {
+		if text := tallies(row.tallies, row.sign); text != "" {
+			lines = append(lines, Line{Text: row.name + ": " + text})
+		}
+	}
+	for _, f := range e.Feeds {
+		lines = append(lines, f.line())
+	}
+	rest, kinds := int64(0), 0
+	for i, k := range e.Failures {
+		if i >= mostCauses {
+			rest += k.Count
+			kinds++
+			continue
+		}
+		lines = append(lines, Line{
+			Warn: true, Text: k.Tell("failure"),
+			URL: k.Example.URL, From: k.Example.Referrer,
+		})
+	}
+	if rest > 0 {
+		lines = append(lines, Line{Warn: true, Text: fmt.Sprintf("%s of %s", Count(rest, "failure"), Count(int64(kinds), "other cause"))})
+	}
+	if len(e.Failures) > 0 {
+		if advice := Advice(e.Failures[0].Example, e.Wired); advice != "" {
+			lines = append(lines, Line{Warn: true, Text: "what may help: " + advice})
+		}
+	}
+	return append(lines, e.silence()...)
+}
+
+// silence returns the lines about parsers that have found nothing, though nothing has failed.
+func (e Ended) silence() (lines []Line) {
+	warn := func(url, format string, args ...any) {
+		lines = append(lines, Line{Warn: true, Text: fmt.Sprintf(format, args...), URL: url})
+	}
+	if e.Itemless > 0 {
+		were, one := "were", "one of them"
+		if e.Itemless == 1 {
+			were, one = "was", "it"
+		}
+		warn(e.Example, "no item was sent, although %s %s parsed: try the parser on %s with spidertest.Parse, or give the engine EngineWithEmptyOK if there are none to send",
+			Count(e.Itemless, "page"), were, one)
+	}
+	for i, q := range e.Unmatched {
+		if i == mostEmpty {
+			warn("", "%s matched nothing on any page", Count(int64(len(e.Unmatched)-i), "more selector"))
+			break
+		}
+		pages := "the one page"
+		if q.Pages > 1 {
+			pages = "any of the " + Count(q.Pages, "page")
+		}
+		warn(q.Example, "the %s %q matched nothing on %s that it was tried on", q.Kind, q.Text, pages)
+	}
+	if len(e.Unmatched) > 0 {
+		warn("", "what may help: look for it in the page as the server sends it; a browser shows what scripts have made of the page")
+	}
+	return lines
+}
+
+func (e Ended) headline() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s, %s in %s", Ending("stopped", e.Reason), Count(e.Pages, "page"), Count(e.Items, "item"), Duration(e.Took))
+	if e.Pages > 0 && e.Took >= time.Second {
+		fmt.Fprintf(&b, " (%s pages/min)", Rate(e.Pages, e.Took))
+	}
+	fmt.Fprintf(&b, ", %s from %s", Bytes(e.Bytes), Count(int64(e.Hosts), "host"))
+	if e.Memory > 0 {
+		fmt.Fprintf(&b, ", peak memory %s", Bytes(e.Memory))
+	}
+	if e.Waiting > 0 {
+		fmt.Fprintf(&b, "; %s waiting for the next run", Count(e.Waiting, "request"))
+	}
+	return b.String()
+}
+
+// Ending is what a crawl is that ends, or has ended, for a reason: "finished"; "stopped (limit: pages)".
+func Ending(stopped, reason string) string {
+	switch reason {
+	case "finished", "cancelled", "failed", "interrupted":
+		return reason
+	case "stopped":
+		return stopped
+	}
+	return stopped + " (" + reason + ")"
+}
+
+// tallies prints numbers, the largest first: "240 fetched, 14 filtered (10 offsite, 4 depth), 3 failed (status code)".
+func tallies(list []Tally, sign string) string {
+	list = slices.Clone(list)
+	slices.SortFunc(list, func(a, b Tally) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Name, b.Name))
+	})
+	rest := int64(0)
+	var parts []string
+	for _, t := range list {
+		switch {
+		case t.Count == 0:
+		case len(parts) == mostParts:
+			rest += t.Count
+		case len(t.Parts) == 1 && t.Parts[0].Count == t.Count:
+			parts = append(parts, fmt.Sprintf("%s%s%s (%s)", Number(t.Count), sign, t.Name, t.Parts[0].Name))
+		case len(t.Parts) > 0:
+			parts = append(parts, fmt.Sprintf("%s%s%s (%s)", Number(t.Count), sign, t.Name, tallies(t.Parts, sign)))
+		default:
+			parts = append(parts, Number(t.Count)+sign+t.Name)
+		}
+	}
+	if rest > 0 {
+		parts = append(parts, Number(rest)+" others")
+	}
+	return strings.Join(parts, ", ")
+}

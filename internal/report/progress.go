@@ -1,0 +1,56 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Sample is the state of a crawl at one moment.
+type Sample struct {
+	At       time.Duration // since the crawl began
+	Pages    int64         // responses
+	Items    int64         // that passed all pipelines
+	Waiting  int64         // requests that wait for their turn
+	InFlight int64         // requests that are being downloaded, parsed, or whose items are processed
+	Failed   int64         // failures
+	Retried  int64         // requests that were put back to run again
+	Slowest  Slow          // of the slots
+}
+
+// Slow is the slot in which most requests wait, and why nothing of it starts.
+type Slow struct {
+	Slot    string // "" if nothing waits
+	Waiting int
+	For     time.Duration // until its next request may start; 0: it may start now
+	Why     string        // "Retry-After"; "" if that is not known
+}
+
+// Progress makes a line of each sample of a crawl, one after the other.
+type Progress struct{ last Sample }
+
+// Line says how far the crawl is, and how fast it was since the line before.
+func (p *Progress) Line(s Sample) string {
+	since := s.At - p.last.At
+	var b strings.Builder
+	fmt.Fprintf(&b, "after %s: %s (%s/min), %s (%s/min), %s waiting, %s in flight", Duration(s.At),
+		Count(s.Pages, "page"), Rate(s.Pages-p.last.Pages, since),
+		Count(s.Items, "item"), Rate(s.Items-p.last.Items, since), Number(s.Waiting), Number(s.InFlight))
+	if s.Failed > 0 {
+		fmt.Fprintf(&b, ", %s failed", Number(s.Failed))
+	}
+	if s.Retried > 0 {
+		fmt.Fprintf(&b, ", %s retried", Number(s.Retried))
+	}
+	if slow := s.Slowest; slow.Slot != "" && slow.Waiting > 0 {
+		fmt.Fprintf(&b, "; slowest host: %s with %s waiting", slow.Slot, Number(int64(slow.Waiting)))
+		if slow.For > 0 {
+			fmt.Fprintf(&b, ", the next in %s", Duration(slow.For))
+		}
+		if slow.Why != "" {
+			fmt.Fprintf(&b, ", held back by %s", slow.Why)
+		}
+	}
+	p.last = s
+	return b.String()
+}

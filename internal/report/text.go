@@ -1,0 +1,144 @@
+package report
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Number prints a number with a comma between each three digits: "14,059".
+func Number(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	first := 0
+	if n < 0 {
+		first = 1
+	}
+	for i := len(digits) - 3; i > first; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Count prints a number of things, whose name is given in the singular: "1 item", "2,000 items", "3 pages". Names that do not
+// take an s are not for it.
+func Count(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return Number(n) + " " + thing + "s"
+}
+
+// Bytes prints a number of bytes in decimal units, with three digits at least: "999 B", "5.21 MB", "1,204 GB".
+func Bytes(n int64) string {
+	if n < 1000 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	size, unit := float64(n), ""
+	for _, unit = range []string{"kB", "MB", "GB"} {
+		if size /= 1000; size < 999.5 {
+			break
+		}
+	}
+	switch {
+	case size < 9.995:
+		return fmt.Sprintf("%.2f %s", size, unit)
+	case size < 99.95:
+		return fmt.Sprintf("%.1f %s", size, unit)
+	}
+	return Number(int64(size+0.5)) + " " + unit
+}
+
+// Duration prints a duration to about three digits: "0s", "850ms", "2.13s", "1m20s", "3h4m", "2h".
+func Duration(d time.Duration) string {
+	switch size := d.Abs(); {
+	case size < time.Millisecond:
+		return d.Round(time.Microsecond).String()
+	case size < time.Second:
+		return d.Round(time.Millisecond).String()
+	case size < 10*time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case size < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	case size < time.Hour:
+		return whole(d.Round(time.Second))
+	}
+	return whole(d.Round(time.Minute))
+}
+
+// whole prints a duration without the units that are zero at its end.
+func whole(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// Rate prints how often something happens in a minute; below ten with one decimal: "0.4", "9.5", "1,250".
+func Rate(n int64, in time.Duration) string {
+	if in <= 0 {
+		return "0"
+	}
+	perMinute := float64(n) / in.Minutes()
+	if perMinute > 0 && perMinute < 9.95 {
+		return strconv.FormatFloat(perMinute, 'f', 1, 64)
+	}
+	return Number(int64(perMinute + 0.5))
+}
+
+// mostOfCause bounds a text that stands for a cause, in bytes.
+const mostOfCause = 200
+
+// Short makes of an error's text one that all errors of its kind have in common, as far as that can be told: URLs are left out, the one
+// that is given and others, digits are #, and of a long text only the beginning is kept.
+func Short(text, url string) string {
+	if url != "" {
+		text = strings.ReplaceAll(text, url, "…")
+	}
+	words := strings.Fields(text)
+	for i, word := range words {
+		if strings.Contains(word, "://") {
+			words[i] = "…"
+		}
+	}
+	text = strings.Map(func(c rune) rune {
+		if c >= '0' && c <= '9' {
+			return '#'
+		}
+		return c
+	}, strings.Join(words, " "))
+	return Cut(text, mostOfCause)
+}
+
+// Cut returns a text, or of a long one the beginning and "…": that is of most bytes at most.
+func Cut(text string, most int) string {
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+// Beyond returns what the text of an error says beyond the URL, which is printed before it: the URL and the name of this module
+// are left out where they begin it, or where it says which status or body it is of.
+func Beyond(text, url string) string {
+	text = strings.TrimPrefix(text, "tegenaria: ")
+	for _, own := range []string{url, strings.TrimSuffix(url, "/") + "/robots.txt"} {
+		text = strings.TrimPrefix(text, fmt.Sprintf("request %q: ", own))
+	}
+	if strings.HasPrefix(text, "status ") || strings.HasPrefix(text, "the body of ") {
+		text = strings.Replace(text, " of "+url+" ", " ", 1)
+	}
+	return text
+}
+
+// Because is how a text ends that has a reason: a colon and the reason, or nothing if there is none.
+func Because(reason error) string {
+	if reason == nil {
+		return ""
+	}
+	return ": " + reason.Error()
+}

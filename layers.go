@@ -1,0 +1,321 @@
+package tegenaria
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/robots"
+)
+
+// EngineWithDownloaderLayers puts layers around the engine's downloaders, its own as well as given ones: each download passes through
+// the first layer, which passes it on to the second one, and the last one passes it on to the request's downloader. A layer sees
+// the downloads of requests, of Fetch and of robots.txt, after the middlewares and the wait for the slot, with the header fields that
+// the middlewares have set. It keeps the contract of [Downloader]; usually it calls next.Download with a channel of its own, looks at
+// the result and sends it on. Its CheckStatus is not called: that of the request's downloader decides. A layer may be an [Opener],
+// a [Closer], a [Committer] and an [Answerer]. A func that returns next adds no layer.
+//
+// Options that are given several times add up. The funcs are called once for each run.
+func EngineWithDownloaderLayers(layers ...func(next Downloader) Downloader) EngineOption {
+	return func(e *SpiderEngine) { e.config.layers = append(e.config.layers, layers...) }
+}
+
+// Answerer is an optional interface of a [Downloader] and of a layer around one: it answers a request without a download, as a
+// cache or an archive does. Such an answer costs the host neither a delay nor a page of its budget. It is counted in
+// Stats.Answered, not in Stats.RequestDownloaded.
+//
+// Answer is called after ProcessRequest, when the request's slot lets it begin: for requests, for Fetch and for robots.txt. The
+// layers are asked first, from the outermost one inwards, then the request's downloader. The first response is the answer; make it
+// with [NewResponse] or [Context.Respond]. If Answer returns neither a response nor an error, the next one is asked; if none
+// answers, the request is downloaded. An error fails the request like an error of its download. Answer may block for no longer than
+// Limits.Callback; it is called concurrently.
+type Answerer interface {
+	Answer(ctx *Context) (*Response, error)
+}
+
+// layers are those around the downloaders of a crawl. The zero value is none.
+type layers struct {
+	top       Downloader // the outermost one; nil: there is none
+	parts     []any      // the outermost one first
+	answerers []Answerer // of them
+	answers   bool       // a layer or a downloader is an Answerer
+}
+
+// newLayers makes the layers around a set of downloaders.
+func newLayers(wrap []func(next Downloader) Downloader, set downloaderSet, downloaders []Downloader) (l layers, err error) {
+	var errs []error
+	next := Downloader(base{set})
+	for i := len(wrap) - 1; i >= 0; i-- {
+		if wrap[i] == nil {
+			errs = append(errs, fmt.Errorf("EngineWithDownloaderLayers: layer %d is nil", i+1))
+			continue
+		}
+		layer := wrap[i](next)
+		if err := notNil(layer, "EngineWithDownloaderLayers, the downloader that its func returned", i); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if layer == next {
+			continue
+		}
+		next = layer
+		l.top, l.parts = layer, append([]any{layer}, l.parts...)
+		if a, ok := layer.(Answerer); ok {
+			l.answerers = append([]Answerer{a}, l.answerers...)
+		}
+	}
+	l.answers = len(l.answerers) > 0
+	for _, d := range downloaders {
+		if _, ok := d.(Answerer); ok {
+			l.answers = true
+		}
+	}
+	return l, errors.Join(errs...)
+}
+
+// base is what the innermost layer passes downloads on to: the downloader of the request.
+type base struct{ set downloaderSet }
+
+func (b base) Download(ctx *Context, result chan<- *Context) {
+	if ctx.Request == nil {
+		ctx.DownloadResult = &RequestResult{Error: NewError(ctx.CtxId, errNoRequest, ErrorWithStage(StageDownload))}
+		result <- ctx
+		return
+	}
+	d, err := b.set.pick(ctx.Request.extras().downloader)
+	if err != nil {
+		ctx.DownloadResult = &RequestResult{Error: NewError(ctx.CtxId, err, ErrorWithRequest(ctx.Request), ErrorWithStage(StageDownload))}
+		result <- ctx
+		return
+	}
+	d.Download(ctx, result)
+}
+
+func (b base) CheckStatus(statusCode uint64, allowStatus []uint64) bool {
+	d, err := b.set.pick("")
+	return err == nil && d.CheckStatus(statusCode, allowStatus)
+}
+
+// answer asks those who may answer a job's request without a download. ctx is that of the request, or of the engine's own one for a
+// robots.txt. alive is false if the job was abandoned.
+func (f *fetcher) answer(j *job, ctx *Context) (stack []byte, err error, alive bool) {
+	if !f.layers.answers {
+		return nil, nil, true
+	}
+	if r := ctx.Request; r.ResponseWriter != nil && j.loan == nil {
+		j.loan = f.writers.Lend(r.ResponseWriter, r.Url)
+	}
+	alive = f.crawl.guard(j, StageRequest, func() { stack, err = f.askForAnswer(j, ctx) })
+	if alive && (err != nil || ctx.DownloadResult != nil) {
+		j.loan.End()
+	}
+	return stack, err, alive
+}
+
+func (f *fetcher) askForAnswer(j *job, ctx *Context) (stack []byte, err error) {
+	var resp *Response
+	ask := func(a Answerer) (asked bool) {
+		stack, err = guard.Protect(func() (err error) {
+			resp, err = a.Answer(ctx)
+			return err
+		})
+		return err == nil && resp == nil && !j.call.GivenUp()
+	}
+	for _, a := range f.layers.answerers {
+		if !ask(a) {
+			break
+		}
+	}
+	if err == nil && resp == nil && !j.call.GivenUp() {
+		d, unknown := f.downloaders.pick(ctx.Request.extras().downloader)
+		if unknown != nil {
+			return nil, unknown
+		}
+		if a, ok := d.Downloader.(Answerer); ok {
+			ask(a)
+		}
+	}
+	if err == nil && resp != nil && !j.call.GivenUp() {
+		ctx.DownloadResult = &RequestResult{Response: resp}
+		f.crawl.teller.counters.Answered.Add(1)
+	}
+	return stack, err
+}
+
+// respond makes a Response to a Context's request of an answer that was kept.
+func (d *httpDownloader) respond(ctx *Context, status int, header map[string][]string, body io.Reader) (*Response, error) {
+	r := ctx.Request
+	if r == nil {
+		return nil, errNoRequest
+	}
+	answer, err := d.client.Respond(ctx.parent(), d.request(ctx, r), status, header, body)
+	return d.response(ctx, answer, err)
+}
+
+// response makes a Response of an answer, which may be nil.
+func (d *httpDownloader) response(ctx *Context, answer *fetch.Answer, err error) (*Response, error) {
+	r := ctx.Request
+	if answer == nil {
+		return nil, ownError(err)
+	}
+	resp := NewResponse(r, answer.Status, answer.Header, answer.Body)
+	resp.URL, resp.Delay, resp.ContentLength = answer.URL, answer.Took.Seconds(), int(answer.Length)
+	resp.ctx, resp.transfer = ctx, answer.Transfer
+	if answer.File != nil {
+		resp.Buffer = nil
+		resp.page.AdoptSpool(answer.File, d.limits.Body)
+	}
+	return resp, err
+}
+
+// A spider may ask for a robots.txt itself, as those that start from sitemaps do. The engine has just asked for the same
+// file then, because of that very request: so it answers the request with a copy of what came, and the site is asked
+// once. A copy lives no longer than the requests that wait for the file.
+
+// copyForOthers returns a copy of the server's answer to the engine's own request for a robots.txt, nil if it is not
+// whole or is a failure.
+func copyForOthers(resp *Response, own *Request) *Response {
+	body := resp.Bytes()
+	switch {
+	case resp.Status <= 0 || resp.Status >= 500 || resp.Status == http.StatusTooManyRequests:
+		return nil
+	case len(body) > robots.MaxBytes || len(body) == 0 && resp.hasBody(): // there may be more, or it is elsewhere
+		return nil
+	}
+	return copyOf(resp, own)
+}
+
+// copyOf makes a response with the same content, for a request.
+func copyOf(resp *Response, r *Request) *Response {
+	same := NewResponse(r, resp.Status, maps.Clone(resp.Header), resp.Bytes())
+	same.URL, same.Delay, same.transfer = resp.URL, resp.Delay, resp.transfer
+	return same
+}
+
+// takeCopy keeps the copy of a robots.txt, if the job asks for that file itself.
+func takeCopy(j *job, copy *Response) {
+	if r := j.ctx.Request; copy != nil && r.Url == urlx.Origin(r.Url)+"/robots.txt" {
+		j.copy = copy
+	}
+}
+
+// answerByCopy answers the job with the copy that it was given, if there is one and the job's request, as the middlewares
+// have left it, sends nothing that the engine's own did not send.
+func (g robotsGate) answerByCopy(j *job) {
+	resp := j.copy
+	if j.copy = nil; resp == nil || !likeOwn(j.ctx.Request, resp.Request()) {
+		return
+	}
+	g.crawl.fetcher.bodies.Add(&j.root().hold, int64(len(resp.Bytes())))
+	j.ctx.DownloadResult = &RequestResult{Response: copyOf(resp, j.ctx.Request)}
+}
+
+// likeOwn reports whether a request would be answered as the engine's own was.
+func likeOwn(r, own *Request) bool {
+	if r.Url != own.Url || r.method() != GET || len(r.Params) > 0 || len(r.Body) > 0 || len(r.Cookies) > 0 ||
+		r.BodyReader != nil || r.ResponseWriter != nil || r.spool || r.extras().downloader != own.extras().downloader {
+		return false
+	}
+	if (r.Proxy == nil) != (own.Proxy == nil) || r.Proxy != nil && *r.Proxy != *own.Proxy {
+		return false
+	}
+	for name, value := range r.Header {
+		switch http.CanonicalHeaderKey(name) {
+		case "Accept", "Accept-Language", "Referer":
+		default:
+			if own.Header[name] != value {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (f *fetcher) askDownloader(j *job, d *downloaderModule, started time.Time) *HandleError {
+	ctx := j.ctx
+	var herr *HandleError
+	d.Call(nil, func() error {
+		got, stack, err := f.ask(j, d, ctx, started)
+		if err != nil {
+			herr = j.failure(StageDownload, err, stack)
+			return err
+		}
+		if ctx.DownloadResult = got.DownloadResult; ctx.DownloadResult == nil {
+			ctx.DownloadResult = &RequestResult{}
+		}
+		if ctx.DownloadResult.Error != nil {
+			return ctx.DownloadResult.Error
+		}
+		return nil
+	})
+	return herr
+}
+
+// ask calls a downloader and waits for its one result, which may come after Download has returned. The
+// request's timeout bounds both.
+func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Time) (got *Context, stack []byte, err error) {
+	result := make(chan *Context, 2) // a second result is discarded: it must not block the sender
+	own := ctx.Ctx
+	ours := f.http != nil && d.Downloader == Downloader(f.http) && f.layers.top == nil
+	by := d.Downloader
+	if f.layers.top != nil {
+		by = f.layers.top
+	}
+	if ours && j.loan == nil {
+		stack, err = guard.Protect(func() error { by.Download(ctx, result); return nil })
+	} else { // user code runs in it
+		theirs := j.theirs
+		if j.theirs = nil; theirs == nil {
+			theirs = new(asking)
+		}
+		theirs.Context, theirs.url = *ctx, ctx.Request.Url
+		theirs.Start(own, result, j.caller != nil)
+		theirs.Ctx = &theirs.Life
+		limit := time.Duration(0) // the engine's own has a clock
+		if !ours {
+			if j.loan != nil { // in the place of the request's ResponseWriter
+				r := *ctx.Request
+				r.ResponseWriter, theirs.Request = j.loan, &r
+			}
+			if ctx.Request.extras().timeout >= 0 {
+				limit = ctx.Request.timeoutOrDefault()
+			}
+		}
+		f.crawl.watch.Bound(&j.call, theirs, started, limit)
+		defer theirs.Close()
+		if j.caller == nil {
+			stack, err = guard.Protect(func() error { by.Download(&theirs.Context, result); return nil })
+		} else if stack, err = theirs.Apart(func() error { by.Download(&theirs.Context, result); return nil }); err == guard.ErrLeft {
+			err = ErrOutputClosed
+		}
+	}
+	if err != nil {
+		return nil, stack, err
+	}
+	wait := ctx.Request.timeoutOrDefault() + farewell
+	got, err = guard.Receive(own, result, started.Add(wait))
+	switch {
+	case err == guard.ErrSilent:
+		err = &NoResultError{wait}
+	case err == nil && got == nil:
+		err = errors.New("the downloader sent a nil Context")
+	}
+	return got, stack, err
+}
+
+// asking is the Context given to a downloader that is not the engine's own, or that writes to a ResponseWriter. The downloader
+// may write to it when the engine does not wait for the result any more.
+type asking struct {
+	Context
+	guard.Sender[*Context]
+	url string
+}
+
+// TooLate is the error of a download that takes longer than its request may.
+func (a *asking) TooLate(limit time.Duration) error { return &TimeoutError{URL: a.url, Limit: limit} }

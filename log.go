@@ -1,0 +1,345 @@
+package tegenaria
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/lifecycle"
+	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// The log of a crawl says at info level that it begins, once a minute how far it is, when it is asked to stop, and at the end what
+// became of its requests. Failures are warnings, panics errors; of one stage and cause the first three have a line each, the others are
+// counted with the next line of progress. Debug level adds a line for the end of each request.
+
+// EngineWithQuiet logs only warnings and errors, not the start, progress and result of the crawl. To log less, set the
+// level of your own logger.
+func EngineWithQuiet() EngineOption {
+	return func(e *SpiderEngine) { e.config.log.Quiet = true }
+}
+
+// EngineWithSlog makes the engine log to l, with the same lines and fields as [EngineWithLogger], which is used if both are
+// given. A nil l means the default: info level and above, to stderr.
+func EngineWithSlog(l *slog.Logger) EngineOption {
+	return func(e *SpiderEngine) { e.config.log.Slog = l }
+}
+
+func newLog(cfg *config, spider string) report.Log {
+	options := cfg.log
+	options.Spider, options.IsOurs = spider, isOurs
+	return report.NewLog(options)
+}
+
+// isOurs reports whether a call in a stack is the framework's: of this package or one below it that is not a program.
+func isOurs(call string) bool {
+	below, ours := strings.CutPrefix(call, "github.com/tegenaria/tegenaria")
+	return ours && (strings.HasPrefix(below, ".") || strings.HasPrefix(below, "/") && !strings.HasPrefix(below, "/examples/") && !strings.HasPrefix(below, "/e2e/"))
+}
+
+// begins logs that the crawl begins, and what bounds it.
+func (t *teller) begins(state State) {
+	for _, text := range append(t.crawl.cfg.politeness.warnings(), t.crawl.cfg.warnings()...) {
+		t.log.Warn(text)
+	}
+	if !t.log.HasInfo() {
+		return
+	}
+	c := t.crawl
+	what := "crawl begins: "
+	switch {
+	case state.Durable && (state.Started || len(state.Counters) > 0):
+		n := c.ledger.Counts()
+		what = fmt.Sprintf("job goes on: %s waiting, %s done before, ",
+			report.Count(n.Pending+n.Delayed, "request"), report.Number(state.Counters["settled"]))
+	case state.Durable:
+		what = "new job begins: "
+	}
+	if n := len(seedsOf(c.spider)); n > 0 && !strings.HasPrefix(what, "job") {
+		what += report.Count(int64(n), "seed") + ", "
+	}
+	t.log.Info(what + c.cfg.politeness.words() + ", " + c.cfg.limits.words() + " (tegenaria " + Version + ")")
+}
+
+// words says how hosts are treated.
+func (p Politeness) words() string {
+	own := p.own().rule()
+	parts := []string{"at most " + report.Count(int64(own.Limit), "request") + " at once per host"}
+	if p.Delay > 0 {
+		parts = append(parts, report.Duration(p.Delay)+" between them")
+	}
+	if p.AutoThrottle != nil {
+		parts = append(parts, "AutoThrottle")
+	}
+	if p.IgnoreRobots {
+		return strings.Join(append(parts, "robots.txt is ignored"), ", ")
+	}
+	return strings.Join(append(parts, "robots.txt is obeyed"), ", ")
+}
+
+// words says what the user has bounded.
+func (l Limits) words() string {
+	return report.Bounds{
+		Counts:    []report.Tally{{Name: "Pages", Count: int64(l.Pages)}, {Name: "Items", Count: int64(l.Items)}, {Name: "Errors", Count: int64(l.Errors)}, {Name: "Depth", Count: int64(l.Depth)}},
+		OnlySeeds: l.Depth == OnlySeeds, Time: l.Time, Bytes: l.Bytes,
+	}.Words()
+}
+
+// progressEvery is how far apart the lines of progress are.
+const progressEvery = time.Minute
+
+// progress logs once a minute how far the crawl is, until ctx ends.
+func (t *teller) progress(ctx context.Context) {
+	if !t.log.HasInfo() {
+		return
+	}
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	var p report.Progress
+	for {
+		select {
+		case <-tick.C:
+			t.log.Info(p.Line(t.sample()))
+			for _, k := range t.failures.Held() {
+				t.log.Warn(k.Tell("more failure"))
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// sample returns how far the crawl is.
+func (t *teller) sample() report.Sample {
+	c := t.crawl
+	n := c.ledger.Counts()
+	pages, _, _ := t.counters.Responses()
+	s := report.Sample{
+		At: time.Since(c.began), Pages: pages, Items: t.counters.Scraped.Load(), Waiting: n.Pending + n.Delayed, InFlight: n.InFlight,
+		Failed: t.counters.Errors.Load(), Retried: t.counters.Retries.Load(),
+	}
+	if top := c.frontier.Busiest(1); len(top) > 0 && top[0].Pending > 0 {
+		slot := top[0]
+		s.Slowest = report.Slow{Slot: slot.Name, Waiting: slot.Pending, For: max(time.Until(slot.Next), 0), Why: slot.Why()}
+	}
+	return s
+}
+
+// stopping logs that the crawl is asked to stop, and what it waits for.
+func (t *teller) stopping() {
+	if !t.log.HasInfo() {
+		return
+	}
+	n := t.crawl.ledger.Counts()
+	s := report.Stopping{Reason: t.whyStopped(), Grace: t.crawl.cfg.grace, Requests: n.InFlight, Items: n.Items}
+	s.Again = s.Reason == "interrupted"
+	for _, slot := range t.crawl.frontier.Status() {
+		s.Hosts = append(s.Hosts, report.Tally{Name: slot.Name, Count: int64(slot.InFlight)})
+	}
+	t.log.Info(s.Line())
+}
+
+// whyStopped names what ended the crawl.
+func (t *teller) whyStopped() string {
+	reason, cause, _ := t.crawl.ending.Why()
+	if cause == errInterrupted && reason == lifecycle.Requested {
+		return "interrupted"
+	}
+	return reason
+}
+
+// ended logs what became of the crawl.
+func (t *teller) ended(reason string) {
+	c := t.crawl
+	summary := summaryOf(c, StatusStopped)
+	s := summary.Stats
+	e := report.Ended{
+		Reason: cmp.Or(t.whyStopped(), reason), Took: time.Since(c.began), Pages: s.Responses, Items: s.ItemScraped, Bytes: s.Bytes, Hosts: t.hosts.Len(),
+		Memory: report.PeakMemory(), Failures: t.failures.All(), Wired: t.wired(),
+		Lost: []report.Tally{{Name: "dropped", Count: s.ItemDropped}, {Name: "failed", Count: s.ItemFailed}},
+	}
+	if c.settler != nil && c.settler.durable {
+		e.Waiting = s.Pending + s.Delayed
+	}
+	if _, cause, err := c.ending.Why(); err != nil {
+		e.Why = err.Error()
+	} else if cause != nil && cause != errInterrupted && !errors.Is(cause, context.Canceled) {
+		e.Why = cause.Error()
+	}
+	for outcome, n := range s.Outcomes {
+		e.Outcomes = append(e.Outcomes, report.InWords(outcome.String(), n, s.Reasons))
+	}
+	for status, n := range s.Status {
+		e.Statuses = append(e.Statuses, report.Tally{Name: strconv.Itoa(status), Count: n})
+	}
+	// Where a parser has failed, or the error of Run says what was wrong, no item is no surprise.
+	if s.Reasons["failed: parse"] == 0 && e.Reason != lifecycle.Cancelled && e.Reason != lifecycle.Broken {
+		e.Itemless, e.Example = t.itemless()
+	}
+	for _, q := range c.reader.queries.Unmatched() {
+		if q.Pages == 1 && e.Items > 0 { // it asked whether something is there, or the run had one such page left
+			continue
+		}
+		e.Unmatched = append(e.Unmatched, report.Query{Kind: q.Language.String(), Text: q.Text, Pages: q.Pages, Example: urlx.Redact(q.Example)})
+	}
+	for _, f := range summary.Feeds {
+		e.Feeds = append(e.Feeds, report.Feed(f))
+	}
+	t.log.Lines(e.Lines())
+}
+
+// itemless returns how many pages were parsed if the job has no item that anybody has sent, and one of them.
+func (t *teller) itemless() (pages int64, example string) {
+	c := t.crawl
+	if c.cfg.emptyOK || c.mill.sent.Load() || c.settler != nil && c.settler.earlier["items_scraped"]+c.settler.earlier["items_dropped"]+c.settler.earlier["items_failed"] > 0 {
+		return 0, ""
+	}
+	pages, example = t.counters.Parsed()
+	return pages, urlx.Redact(example)
+}
+
+// fieldsOf says of a failure what a line of the log says.
+func (t *teller) fieldsOf(herr *HandleError) report.Fields {
+	f := t.about(herr.Request, herr.Response)
+	f.Stage = string(herr.Stage)
+	return f
+}
+
+// inDetail is about where each request has a line; nil elsewhere.
+func (t *teller) inDetail(r *Request, resp *Response) *report.Fields {
+	if !t.log.HasDebug() {
+		return nil
+	}
+	f := t.about(r, resp)
+	return &f
+}
+
+// about says of a request and its response what a line of the log says. Both may be nil.
+func (t *teller) about(r *Request, resp *Response) (f report.Fields) {
+	if r != nil {
+		f.URL, f.Attempt, f.Referrer = urlx.Redact(r.Url), r.Attempt, urlx.Redact(t.pages.Of(r.parent))
+		if host, err := urlx.AskedHost(r.Url); err == nil {
+			f.Slot = t.crawl.acceptor.slotOf(r, host)
+		}
+	}
+	if resp != nil {
+		f.Status, f.Took, f.Bytes = resp.Status, time.Duration(resp.Delay*float64(time.Second)), int64(resp.ContentLength)
+	}
+	return f
+}
+
+// wired returns what the log need not advise to add.
+func (t *teller) wired() (has report.Wired) {
+	for _, m := range t.crawl.fetcher.middlewares {
+		_, _ = guard.Protect(func() error { // a name that panics is none
+			name := m.GetName()
+			has.Retry, has.Cookies = has.Retry || name == "retry", has.Cookies || name == "cookies"
+			return nil
+		})
+	}
+	return has
+}
+
+// bare returns what a HandleError is about, for one of a request that is not the user's.
+func bare(err error) error {
+	if herr, ok := err.(*HandleError); ok {
+		return herr.Err
+	}
+	return err
+}
+
+// leadsOn notes that other requests may come of a job, whose failures then name its page.
+func (t *teller) leadsOn(j *job) {
+	rec := &j.root().rec
+	t.pages.Add(report.PageByKey([4]byte(rec.Key[:4])), j.ctx.Request.Url)
+	if t.crawl.settler.durable {
+		t.pages.Add(report.PageByNumber(rec.Seq), j.ctx.Request.Url)
+	}
+}
+
+// parentPage identifies the page that the record's request comes from: by its number, or else by what the cache has kept of its key.
+func (r *Record) parentPage() report.PageID {
+	if r.ParentSeq != 0 {
+		return report.PageByNumber(r.ParentSeq)
+	}
+	return report.PageByKey([4]byte(r.Parent[:4]))
+}
+
+// causeOf names the cause of a failure in a few words, so that failures of one cause can be counted together: without the URL,
+// which is told beside it. The text is the cause in its own words, if the few words were made of these.
+func causeOf(herr *HandleError) (cause, text string) {
+	var status *StatusError
+	var robots *RobotsUnreachableError
+	var loop *RedirectLoopError
+	var many *TooManyRedirectsError
+	var panicked *PanicError
+	switch err := reasonFor(herr); {
+	case errors.As(err, &status):
+		return "status " + strconv.Itoa(status.Status), ""
+	case errors.As(err, &panicked) || herr.Stack != nil:
+		return "panic", ""
+	case errors.As(err, &loop):
+		return "redirect loop", ""
+	case errors.As(err, &many):
+		return "too many redirects", ""
+	case errors.As(err, &robots):
+		err = robots.Err
+		fallthrough
+	default:
+		if cause := fetch.Cause(err); cause != "" && !(isUsers[herr.Stage] && err == herr.Err) {
+			return cause, ""
+		}
+		url := urlOf(herr.Request)
+		text := report.Message("", urlx.Cause(err).Error(), url, false)
+		return report.Short(text, url), report.Cut(text, mostOfText)
+	}
+}
+
+// isUsers are the stages whose errors are the user's own: what an error of the network means there, only the user knows.
+var isUsers = map[Stage]bool{StageParse: true, StagePipeline: true, StageStart: true, StageError: true}
+
+// mostOfText bounds what the table at the end says of a cause, in bytes.
+const mostOfText = 300
+
+// saying is what the line of a failure says, beside its URL.
+func saying(herr *HandleError, url string) string {
+	text := fmt.Sprint(herr.Err)
+	cause, _ := causeOf(herr)
+	isBroken := cause == "connection broken"
+	if asGiveUp(herr.Err) != nil || asRetry(herr.Err) != nil {
+		if text = cause; !isBroken && !strings.HasPrefix(cause, "status ") {
+			text = reasonFor(herr).Error()
+		}
+		attempts := int64(1)
+		if herr.Request != nil {
+			attempts += int64(herr.Request.Attempt)
+		}
+		text = "given up after " + report.Count(attempts, "attempt") + ": " + text
+	} else if isBroken {
+		text = cause + ": " + text
+	}
+	return report.Message(string(herr.Stage), text, url, herr.Stack != nil)
+}
+
+// failedReason names a failure in the statistics: the stage, or a more exact kind of failure where it is
+// known.
+func failedReason(herr *HandleError) string {
+	var loop *RedirectLoopError
+	if errors.As(herr.Err, &loop) {
+		return "redirect loop"
+	}
+	if herr.Stage == StageRobots { // as a rule the host is dead, and its robots.txt was asked for first
+		if why := fetch.Unreachable(herr.Err); why != "" {
+			return "robots: " + why
+		}
+	}
+	return string(herr.Stage)
+}

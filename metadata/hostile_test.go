@@ -1,0 +1,82 @@
+package metadata_test
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/metadata"
+)
+
+var hostile = flag.Int("hostile", 5, "the size of the pages that are made to take long, in MiB")
+
+// Pages that are made to take long or much memory are read in time and memory in proportion to their size. What would take time in
+// proportion to the square of the size would end at the limit of time for all tests.
+func TestHostile(t *testing.T) {
+	size := *hostile << 20
+	fill := func(s string) string { return strings.Repeat(s, size/len(s)) }
+	chain := func(n int, one func(i int) string) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(one(i))
+		}
+		return b.String()
+	}
+	for _, test := range []struct{ name, page string }{
+		{"open brackets", block(fill("["))}, {"open objects", block(fill(`{"a":`))}, {"flat list", block("[" + fill("{},") + "{}]")},
+		{"10,000 levels", block(strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000))}, {"values", block(fill("{}"))},
+		{"commas", block("[1" + fill(",") + "]")}, {"comments", block(fill("<!--"))}, {"line comments", block(fill("//\n"))}, {"open comments", block(fill("/*"))},
+		{"escapes", block(`{"a":"` + fill(`\'`) + `"}`)}, {"control characters", block(`{"a":"` + fill("\n") + `"}`)}, {"NULs", fill("\x00")},
+		{"NULs in a block", block(fill("\x00"))}, {"long string", block(`{"a":"` + fill("x") + `"}`)}, {"quotes", block(fill("&quot;"))},
+		{"blocks", fill(block("{"))}, {"graphs", block(fill(`{"@graph":[`))}, {"not UTF-8", block(fill("\xff"))},
+		{"metas", fill("<meta property=og:a content=b>")}, {"links", fill("<link rel='alternate icon' hreflang=a href=b>")},
+		{"prefixes", "<html prefix='" + fill("a: b ") + "'><meta property=a:b content=c>"}, {"long title", "<title>" + fill("x ")},
+		{"items", fill("<b itemscope></b>")}, {"properties", "<div itemscope>" + fill("<b itemprop=a>x</b>")}, {"names", "<div itemscope><b itemprop='" + fill("a b ") + "'>x"},
+		{"properties in each other", "<div itemscope>" + strings.Repeat("<div itemprop=a>", 10_000) + fill("x ")},
+		{"items in each other", strings.Repeat("<div itemscope itemprop='a b'>", 10_000) + fill("x ")},
+		{"itemref to all", "<div id=x>" + fill("<b itemprop=a>x</b>") + "</div>" + strings.Repeat("<div itemscope itemref=x></div>", 1000)},
+		{"itemref doubles", "<div itemscope itemref=i0></div>" + chain(100, func(i int) string {
+			return fmt.Sprintf("<div id=i%d itemscope itemprop='a b' itemref='i%d'></div>", i, i+1)
+		})},
+		{"itemref refers", "<div itemscope itemref='" + fill("x y ") + "'></div><b id=x itemprop=a>x</b>"},
+		{"typed in each other", strings.Repeat("<div typeof=a property=b>", 10_000) + fill("x ")}, {"typed", fill("<b typeof=a property=b></b>")},
+		{"vocabularies", strings.Repeat("<div typeof=a vocab=b prefix='c: d'>", 10_000) + fill("x ")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			doc, err := html.Parse([]byte(test.page))
+			if err != nil {
+				t.Logf("the parser refuses it: %v", err)
+				return
+			}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			begin := time.Now()
+			p := metadata.Extract(doc, site)
+			took := time.Since(begin)
+			runtime.ReadMemStats(&after)
+			nodes := 0
+			for range p.TypeOf("Product") {
+				nodes++
+			}
+			if made := after.TotalAlloc - before.TotalAlloc; made > uint64(16*len(test.page)+64<<20) {
+				t.Errorf("%d MB were allocated for a page of %d MB", made>>20, len(test.page)>>20)
+			}
+			t.Logf("%v, and %d nodes in %v", took, nodes, time.Since(begin)-took)
+		})
+	}
+}
+
+// Pages that are cut off anywhere are read as far as they go.
+func TestCutOff(t *testing.T) {
+	for i := range shopPage {
+		extract(t, shopPage[:i])
+	}
+	if p := extract(t, string(bytes.Repeat([]byte{0, 0xff, '<', '"'}, 1000))); len(p.Notes) > 0 {
+		t.Error(p.Notes)
+	}
+}

@@ -1,0 +1,76 @@
+package metadata
+
+import (
+	"bytes"
+	stdhtml "html"
+	"unicode/utf8"
+	"unsafe"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tegenaria/tegenaria/html"
+)
+
+// readBlocks reads the blocks of JSON-LD.
+func (x *extractor) readBlocks() {
+	for _, id := range x.found.blocks {
+		n := x.doc.Node(id)
+		values, repairs, err := readJSON(scriptText(n))
+		for _, r := range repairs {
+			x.note(JSONLD, n, r)
+		}
+		if err != nil {
+			x.note(JSONLD, n, "a block that is not JSON was left out: "+err.Error())
+		}
+		for _, value := range values {
+			if !x.addValue(value) {
+				x.note(JSONLD, n, "further objects were left out: the page has too many")
+				return
+			}
+		}
+	}
+}
+
+// addValue takes an object, or those of a list. It returns false if there are too many.
+func (x *extractor) addValue(value []byte) bool {
+	raw := unsafe.String(unsafe.SliceData(value), len(value)) // the memory of the page, or nobody else's
+	parsed := gjson.Parse(raw)
+	if parsed.IsObject() {
+		return x.addBlock(parsed)
+	}
+	more := true
+	if parsed.IsArray() {
+		parsed.ForEach(func(_, v gjson.Result) bool {
+			more = !v.IsObject() || x.addBlock(v)
+			return more
+		})
+	}
+	return more
+}
+
+func (x *extractor) addBlock(object gjson.Result) bool {
+	if len(x.page.JSONLD) == maxNodes {
+		return false
+	}
+	x.page.JSONLD = append(x.page.JSONLD, Node{JSONLD, object.Raw, x.origin})
+	return true
+}
+
+// scriptText returns what stands in a script, valid as UTF-8 and without a mark of the byte order.
+func scriptText(n html.Node) []byte {
+	var text []byte
+	if c := n.FirstChild(); c.NextSibling().IsZero() {
+		text = c.Data()
+	} else {
+		text = n.AppendText(nil)
+	}
+	if !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
+	}
+	text = bytes.TrimPrefix(bytes.TrimSpace(text), []byte("\uFEFF"))
+	// Some programs escape what they write into a page although it is a script.
+	if i := bytes.IndexAny(text, "\"&"); i >= 0 && bytes.HasPrefix(text[i:], []byte("&quot;")) {
+		text = []byte(stdhtml.UnescapeString(string(text)))
+	}
+	return text
+}

@@ -1,0 +1,222 @@
+package tegenaria_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+)
+
+// runQuietly runs a spider with an engine that has nothing from the tests' world but its pages.
+func runQuietly(w tegenaria.Downloader, s tegenaria.SpiderInterface, opts ...tegenaria.EngineOption) error {
+	e := tegenaria.NewSpiderEngine(append([]tegenaria.EngineOption{
+		tegenaria.EngineWithSpiders(s), tegenaria.EngineWithLogger(enginetest.Quiet()), tegenaria.EngineWithDownloader(w),
+	}, opts...)...)
+	return e.Run(context.Background(), s.GetName())
+}
+
+// A run that got no page says so: which requests ended how, and what to do.
+func TestNothingError(t *testing.T) {
+	ignore := tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true})
+	forbid := enginetest.NewWorld().Page("http://a.test/robots.txt", enginetest.Text("User-agent: *\nDisallow: /"))
+	ok := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+	tests := []struct {
+		name  string
+		world *enginetest.World
+		urls  []string
+		opts  []tegenaria.EngineOption
+		want  []string // in the error; nil: none
+	}{
+		{"no URLs", ok, nil, nil, []string{`spider "test" got no page: it sent no request`, "StartRequest"}},
+		{"bad URL", ok, []string{"a.test/x"}, nil, []string{"a.test/x: ", `write "https://a.test/x"`}},
+		{"another scheme", ok, []string{"ftp://a.test/"}, nil, []string{"ftp://a.test/", "http or https"}},
+		{"off site", ok, []string{"http://b.test/"}, []tegenaria.EngineOption{ignore, tegenaria.EngineWithAllowedDomains("a.test")},
+			[]string{"http://b.test/: filtered (offsite): name its host in EngineWithAllowedDomains"}},
+		{"robots.txt", forbid, []string{"http://a.test/x"}, nil, []string{"http://a.test/x: robots (forbidden): robots.txt of the site forbids it"}},
+		{"404", ok, []string{"http://a.test/gone"}, []tegenaria.EngineOption{ignore}, []string{"http://a.test/gone: status 404", "does not exist"}},
+		{"unreachable", enginetest.NewWorld().Page("http://a.test/", enginetest.Broken(errBroken)), []string{"http://a.test/"}, []tegenaria.EngineOption{ignore},
+			[]string{"http://a.test/: ", errBroken.Error()}},
+		{"a page", ok, []string{"http://a.test/", "http://b.test/"}, []tegenaria.EngineOption{ignore}, nil},
+		{"empty is all right", ok, nil, []tegenaria.EngineOption{tegenaria.EngineWithEmptyOK()}, nil},
+		{"a limit", ok, []string{"http://a.test/gone"}, []tegenaria.EngineOption{tegenaria.EngineWithEmptyOK(), ignore}, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				err := runQuietly(tt.world, tegenaria.NewSpider("test", enginetest.Nothing, tt.urls...), tt.opts...)
+				var nothing *tegenaria.NothingError
+				if errors.As(err, &nothing) != (tt.want != nil) || err != nil && tt.want == nil {
+					t.Fatalf("Run returned %v", err)
+				}
+				for _, want := range tt.want {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("%q is not in %q", want, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// An error handler that fails does not hide why it was called.
+func TestNothingErrorOfFailingHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := tegenaria.NewSpiderOf("test", enginetest.Nothing, tegenaria.NewRequest("http://a.test/gone", "", nil)).
+			OnError(func(*tegenaria.HandleError, func(*tegenaria.Request) error) error { panic("in the handler") })
+		err := runQuietly(enginetest.NewWorld(), s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
+		if err == nil || !strings.Contains(err.Error(), "http://a.test/gone: status 404") {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+// A request that an error handler sends again and again is one line of the error.
+func TestNothingErrorOfRepeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := tegenaria.NewSpiderOf("test", enginetest.Nothing, tegenaria.NewRequest("http://a.test/gone", "", nil)).
+			OnError(func(err *tegenaria.HandleError, emit func(*tegenaria.Request) error) error { return emit(err.Request) })
+		err := runQuietly(enginetest.NewWorld(), s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
+		var nothing *tegenaria.NothingError
+		if !errors.As(err, &nothing) || len(nothing.Seeds) != 1 || strings.Count(err.Error(), "gone") != 1 {
+			t.Errorf("Run returned %v", err)
+		}
+	})
+}
+
+// products is a page with so many products, of which each has a name.
+func products(n int) enginetest.Answer {
+	return enginetest.Text("<html>" + strings.Repeat(`<div class="product"><b>x</b></div>`, n))
+}
+
+// A crawl that has parsed pages and sent no item says so, with an example; one that has sent an item does not.
+func TestNoItemIsTold(t *testing.T) {
+	const told = "no item was sent"
+	send := func(v any) tegenaria.Parser {
+		return tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error { return out.Item(v) })
+	}
+	drop := tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(1, func(context.Context, any) (any, error) { return nil, tegenaria.DropItem(nil) }))
+	for _, tt := range []struct {
+		name   string
+		parser tegenaria.Parser
+		opts   []tegenaria.EngineOption
+		want   string
+	}{
+		{"nothing", enginetest.Nothing, nil, "although 2 pages were parsed"},
+		{"an item", send(1), nil, ""},
+		{"an item that was dropped", send(1), []tegenaria.EngineOption{drop}, ""},
+		{"a parser that fails", func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
+			return errBroken
+		}, nil, ""},
+		{"none is expected", enginetest.Nothing, []tegenaria.EngineOption{tegenaria.EngineWithEmptyOK()}, ""},
+		{"quiet", enginetest.Nothing, []tegenaria.EngineOption{tegenaria.EngineWithQuiet()}, "although 2 pages were parsed"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := enginetest.NewWorld().Page("http://a.test/", products(1)).Page("http://a.test/2", products(2))
+				var log bytes.Buffer
+				if err := runQuietly(w, tegenaria.NewSpider("test", tt.parser, "http://a.test/", "http://a.test/2"), append(tt.opts, logTo(&log))...); err != nil {
+					t.Fatal(err)
+				}
+				if tt.want == "" && strings.Contains(log.String(), told) {
+					t.Errorf("it was told:\n%s", log.String())
+				} else if tt.want != "" {
+					line := lineWith(t, &log, told)
+					if !strings.Contains(line, tt.want) || !strings.Contains(line, "url=http://a.test/") || !strings.Contains(line, "level=warning") {
+						t.Errorf("%q is not in %s", tt.want, line)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A selector that matches nothing on any page of a run is told at its end, with the number of pages; one that matches once is not,
+// wherever it was tried. The next run begins anew.
+func TestSelectorWithoutMatchIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld().Page("http://a.test/", products(3)).Page("http://a.test/2", products(0)).Page("http://a.test/3", products(1))
+		parser := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[any]) error {
+			for _, card := range page.CSS(".product").All() {
+				card.CSS(".discount")
+				card.XPath(".//i")
+				card.CSS("b").Re("[0-9]+")
+			}
+			page.CSS("div.prodcut").CSS("b")
+			return out.Item(1)
+		})
+		for run := range 2 {
+			var log bytes.Buffer
+			spider := tegenaria.NewSpider("test", parser, "http://a.test/", "http://a.test/2", "http://a.test/3")
+			if err := runQuietly(w, spider, logTo(&log)); err != nil {
+				t.Fatal(err)
+			}
+			for text, pages := range map[string]string{
+				`the CSS selector "div.prodcut"`: "any of the 3 pages", `the CSS selector ".discount"`: "any of the 2 pages",
+				`the XPath expression ".//i"`: "any of the 2 pages", `the regular expression "[0-9]+"`: "any of the 2 pages",
+			} {
+				if line := lineWith(t, &log, text); !strings.Contains(line, "level=warning") || !strings.Contains(line, pages) {
+					t.Errorf("run %d: %s", run, line)
+				}
+			}
+			if n := strings.Count(log.String(), "matched nothing"); n != 4 {
+				t.Errorf("run %d: %d selectors were told:\n%s", run, n, log.String())
+			}
+		}
+	})
+}
+
+// Json of a body that is not a JSON object returns nil and says so: three times in a run.
+func TestJsonOfOtherBodies(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, urls := enginetest.NewWorld(), []string(nil)
+		for i := range 5 {
+			urls = append(urls, fmt.Sprintf("http://a.test/%d", i))
+			w.Page(urls[i], enginetest.Text("<html>"))
+		}
+		w.Page("http://a.test/null", enginetest.Text("null")).Page("http://a.test/object", enginetest.Text(`{"a": 1}`))
+		parser := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[any]) error {
+			return out.Item(page.Json()["a"] == 1.0)
+		})
+		for range 2 {
+			var log bytes.Buffer
+			if err := runQuietly(w, tegenaria.NewSpider("test", parser, append(urls, "http://a.test/null", "http://a.test/object")...), logTo(&log)); err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(log.String(), "Json has returned nil"); n != 3 {
+				t.Errorf("%d lines:\n%s", n, log.String())
+			}
+			line := lineWith(t, &log, "Json has returned nil")
+			for _, want := range []string{"level=warning", "url=http://a.test/", "Decode", "invalid character '<'"} {
+				if !strings.Contains(line, want) {
+					t.Errorf("%q is not in %s", want, line)
+				}
+			}
+		}
+	})
+}
+
+// The empty reference of the last page is filtered and no trouble. It fails if the log warns of it, or advises on it.
+func TestFollowOfNothingIsNoTrouble(t *testing.T) {
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("the last page"))
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out *tegenaria.Output[string]) error {
+		if err := out.Item(r.String()); err != nil {
+			return err
+		}
+		return errors.Join(out.Follow(""), out.Follow("", tegenaria.RequestWithPriority(1)))
+	})
+	var log bytes.Buffer
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, logTo(&log)))
+	if stats.Outcomes[tegenaria.Filtered] != 2 || stats.Reasons["filtered: empty"] != 2 {
+		t.Errorf("outcomes %v, reasons %v", stats.Outcomes, stats.Reasons)
+	}
+	if text := log.String(); strings.Contains(text, "level=warning") || strings.Contains(text, "help") || !strings.Contains(text, "finished") {
+		t.Errorf("the log says\n%s", text)
+	}
+}

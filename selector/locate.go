@@ -1,0 +1,309 @@
+package selector
+
+import (
+	"encoding/json"
+	"strings"
+	"unsafe"
+
+	"github.com/tidwall/gjson"
+
+	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/html/xpath"
+)
+
+// What a rule finds are places on a stack, and their texts stand in one buffer. So a field costs the memory of its value alone.
+
+// find puts what a rule finds on the stack: the results of its query, or what its path selects in them. If one is enough, it may stop after the first.
+// The places are those from one number to another.
+func (x *extraction) find(r *rule, at place, one bool) (from, to int) {
+	from, to = x.query(r, at, one && r.path == "")
+	if r.path == "" {
+		return from, to
+	}
+	for i := from; i < to; i++ {
+		x.pathIn(r, x.places[i])
+	}
+	return to, len(x.places)
+}
+
+// query puts the results of a rule's query on the stack, the place itself if it has none.
+func (x *extraction) query(r *rule, at place, one bool) (from, to int) {
+	from = len(x.places)
+	switch {
+	case at.kind == 0:
+	case r.query == nil:
+		x.places = append(x.places, at)
+	case at.kind != isNode:
+	case r.query.css != nil:
+		x.css(r.query, at.ref, one)
+	default:
+		x.xpath(r.query, at.ref)
+	}
+	return from, len(x.places)
+}
+
+func (x *extraction) css(q *Query, at html.Ref, one bool) {
+	x.spend(at)
+	before := len(x.places)
+	switch {
+	case at.IsAttr():
+	case one:
+		// The text and an attribute of the same element are often two fields.
+		if x.last.query != q || x.last.at != at {
+			r, _ := q.css.First(at.Node())
+			x.last = lastQuery{q, at, r}
+		}
+		if !x.last.found.IsZero() {
+			x.places = append(x.places, place{kind: isNode, ref: x.last.found})
+		}
+	default:
+		x.doc.room(x.doc.tree.Len() * refSize)
+		x.refs = q.css.Append(x.refs[:0], at.Node())
+		x.keep(len(x.refs) * int(unsafe.Sizeof(place{})))
+		for _, r := range x.refs {
+			x.places = append(x.places, place{kind: isNode, ref: r})
+		}
+	}
+	if x.doc.watcher != nil {
+		x.doc.queried(CSS, q.text, len(x.places) > before)
+	}
+}
+
+// lastQuery is a selector with its first result in a node, which may be nothing.
+type lastQuery struct {
+	query     *Query
+	at, found html.Ref
+}
+
+func (x *extraction) xpath(q *Query, at html.Ref) {
+	x.spend(at)
+	before := len(x.places)
+	v, err := q.xpath.Evaluate(at)
+	if err != nil {
+		panic(err)
+	}
+	if v.Kind() == xpath.NodeSet {
+		x.keep(len(v.Nodes()) * int(unsafe.Sizeof(place{})))
+		for _, r := range v.Nodes() {
+			x.places = append(x.places, place{kind: isNode, ref: r})
+		}
+	} else if text := v.String(); text != "" && !(v.Kind() == xpath.Number && text == "NaN") {
+		x.places = append(x.places, place{kind: isValue, text: text})
+	}
+	if x.doc.watcher != nil {
+		x.doc.queried(XPath, q.text, len(x.places) > before)
+	}
+}
+
+// pathIn puts on the stack what a path selects in a place.
+func (x *extraction) pathIn(r *rule, at place) {
+	text, ok := x.source(r, at)
+	if !ok {
+		return
+	}
+	before := len(x.places)
+	add := func(_, v gjson.Result) bool {
+		if v.Type != gjson.Null {
+			x.keep(len(v.Raw))
+			x.places = append(x.places, jsonPlace(v))
+		}
+		return true
+	}
+	if v := gjson.Get(text, r.path); v.IsArray() {
+		v.ForEach(add)
+	} else {
+		add(v, v)
+	}
+	if x.doc != nil && x.doc.watcher != nil {
+		x.doc.queried(JSONPath, r.path, len(x.places) > before)
+	}
+}
+
+func jsonPlace(v gjson.Result) place {
+	switch v.Type {
+	case gjson.String:
+		return place{kind: isJSON, text: v.Str}
+	case gjson.Number, gjson.True, gjson.False:
+		return place{kind: isPlain, text: v.Raw}
+	}
+	return place{kind: isJSON, text: v.Raw}
+}
+
+func gjsonObject(text string) bool {
+	return isValidJSON(text) && gjson.Parse(text).IsObject()
+}
+
+// source returns the JSON text of a place in which a path is looked for. The fields of a struct have the same one.
+func (x *extraction) source(r *rule, at place) (text string, ok bool) {
+	if at.kind != isNode {
+		if at.text == x.check.text && x.check.kind == isJSON { // nearly always the same memory
+			return at.text, true
+		}
+		if ok = isValidJSON(at.text); ok {
+			x.check = place{kind: isJSON, text: at.text}
+		}
+		return at.text, ok
+	}
+	if r.attr == "" && !r.markup && x.check.kind == isNode && x.check.ref == at.ref {
+		return x.check.text, true
+	}
+	x.spend(at.ref)
+	s := Selection{doc: x.doc, refs: []html.Ref{at.ref}}
+	switch {
+	case r.attr != "":
+		text = attribute(at.ref, r.attr).Value()
+	case r.markup:
+		text = s.get(0, &x.memory, x.total)
+	default:
+		text = s.raw(0, &x.memory, x.total)
+	}
+	x.keep(2 * len(text))
+	if ok = isValidJSON(text); ok && r.attr == "" && !r.markup {
+		x.check = place{kind: isNode, ref: at.ref, text: text}
+	}
+	return text, ok
+}
+
+// text returns the text that a rule makes of a place, without its conversion. It is valid until the next one. It is not ok if there is none.
+func (x *extraction) text(r *rule, at place) (text string, plain, ok bool) {
+	text = x.whole(r, at)
+	if r.re.re != nil {
+		b := unsafe.Slice(unsafe.StringData(text), len(text))
+		m := r.re.re.FindSubmatchIndex(b)
+		text = r.re.group(text, m)
+		if x.doc != nil && x.doc.watcher != nil {
+			x.doc.queried(RegExp, r.reText, m != nil)
+		}
+	}
+	return text, at.kind == isPlain && r.re.re == nil, !isBlank(text)
+}
+
+func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
+
+// group returns the part of a text that a match is about: the group extract, or else the first group, or else the match.
+func (p pattern) group(text string, match []int) string {
+	g := p.extract
+	switch {
+	case match == nil:
+		return ""
+	case g < 0:
+		g = min(1, p.re.NumSubexp())
+	}
+	if match[2*g] < 0 {
+		return ""
+	}
+	return text[match[2*g]:match[2*g+1]]
+}
+
+// texts calls use for each text that a rule makes of a place: for all matches of its expression, and split. use returns whether it wants more, and
+// whether it has failed.
+func (x *extraction) texts(r *rule, at place, use func(text string, plain bool) (more, failed bool)) (failed bool) {
+	if r.re.re == nil {
+		text, plain, ok := x.text(r, at)
+		if !ok {
+			return false
+		}
+		_, failed = r.parts(text, plain, use)
+		return failed
+	}
+	text := x.whole(r, at)
+	matches := x.matches(r.re, text)
+	for _, m := range matches {
+		part := r.re.group(text, m)
+		if isBlank(part) {
+			continue
+		}
+		more := false
+		if more, failed = r.parts(part, false, use); !more || failed {
+			break
+		}
+	}
+	if x.doc != nil && x.doc.watcher != nil {
+		x.doc.queried(RegExp, r.reText, len(matches) > 0)
+	}
+	return failed
+}
+
+// matches returns all matches of an expression. Memory is asked for as they become many, as in pattern.matches.
+func (x *extraction) matches(p pattern, text string) (found [][]int) {
+	b := unsafe.Slice(unsafe.StringData(text), len(text))
+	each := 3*stringSize + (p.re.NumSubexp()+1)*stringSize
+	for n := fewMatches; ; n *= 4 {
+		if n > fewMatches && x.doc != nil {
+			x.memory.grow(x.total + n*each)
+		}
+		if found = p.re.FindAllSubmatchIndex(b, n); len(found) < n {
+			return found
+		}
+	}
+}
+
+// parts calls use for each part of a text that is split, or for the text.
+func (r *rule) parts(text string, plain bool, use func(text string, plain bool) (more, failed bool)) (more, failed bool) {
+	if r.split == "" {
+		return use(text, plain)
+	}
+	more = true
+	for part := range strings.SplitSeq(text, r.split) {
+		if part = strings.TrimSpace(part); part == "" {
+			continue
+		}
+		if more, failed = use(part, false); !more || failed {
+			return more, failed
+		}
+	}
+	return more, false
+}
+
+// whole returns the text of a place before an expression looks at it.
+func (x *extraction) whole(r *rule, at place) string {
+	b := x.buf[:0]
+	switch {
+	case at.kind == 0:
+		return ""
+	case at.kind != isNode && r.path == "":
+		b = appendCollapsed(b, at.text)
+	case at.kind != isNode: // as it is in the JSON
+		return at.text
+	case r.path != "": // cannot be: paths make JSON of it
+		return ""
+	case r.attr != "":
+		b = attribute(at.ref, r.attr).AppendTo(b)
+	case r.markup && !at.ref.IsAttr():
+		x.spend(at.ref)
+		n := at.ref.Node()
+		if x.large() {
+			b = x.memory.append(b, x.total, n.HTMLSize())
+		}
+		b = n.AppendHTML(b)
+	case at.ref.IsAttr():
+		b = at.ref.Attr().AppendTo(b)
+	default:
+		x.spend(at.ref)
+		n := at.ref.Node()
+		if x.large() {
+			b = x.memory.append(b, x.total, textSize(n))
+		}
+		b = n.AppendCollapsed(b)
+	}
+	x.buf = b
+	return unsafe.String(unsafe.SliceData(b), len(b))
+}
+
+func (x *extraction) large() bool { return x.doc.host != nil && len(x.doc.tree.Source()) > uncharged }
+
+// appendCollapsed appends a text with its white space collapsed.
+func appendCollapsed(b []byte, text string) []byte {
+	for word := range strings.FieldsSeq(text) {
+		if len(b) > 0 {
+			b = append(b, ' ')
+		}
+		b = append(b, word...)
+	}
+	return b
+}
+
+// isValidJSON reports whether a text is JSON, of not more than 10,000 levels.
+func isValidJSON(text string) bool {
+	return json.Valid(unsafe.Slice(unsafe.StringData(text), len(text)))
+}

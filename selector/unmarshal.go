@@ -1,0 +1,293 @@
+package selector
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/html/xpath"
+)
+
+// Unmarshal fills the struct that v points to from the first result: each field with the words of [Words] in its tag, from what they find.
+//
+//	type Book struct {
+//		Title string            `css:"h1" required:"true"`
+//		Price selector.Money    `css:".price_color" conv:"money,GBP"`
+//		Stock int               `css:".availability" re:"\\d+" default:"0"`
+//		Cover string            `css:".thumbnail img" attr:"src" conv:"url"`
+//		Tags  []string          `css:"a.tag"`
+//		Specs map[string]string `css:"table tr" key:"th" value:"td"`
+//		Offer Offer             `css:"script[type='application/ld+json']" path:"offers.0"`
+//	}
+//
+// A field of one value takes the first result that has text; a slice and an array take all results, an array as many as it holds; a map takes an entry
+// for each pair of key and value. Fields may be strings, numbers, truth values, []byte, [time.Time], [url.URL], [Money], types with an
+// UnmarshalText or [Unmarshaler], pointers (nil: absent), slices, arrays and maps of these, and structs, whose queries are relative to what their own one has
+// found. A struct without words is filled from the same node, if its fields have some. A field _ struct{} with a query narrows the struct
+// down to what that finds. Fields without words, and those that are not exported, are left alone; those with words become zero if nothing is found.
+//
+// The error joins a [*FieldError] for each field that is required and not there, or whose text cannot be converted; all other fields are filled.
+// A page with more than a hundred of them has one more, which says how many. Mistakes in the tags are those that [Check] returns.
+func (s *Selection) Unmarshal(v any) error { return unmarshal(s, v) }
+
+// place returns the place of the first result.
+func (s *Selection) place() (*Document, place, error) {
+	switch {
+	case s.Len() == 0:
+		return nil, place{}, nil
+	case s.values != nil:
+		return s.doc, place{kind: isJSON, text: s.values[0]}, nil
+	}
+	return s.doc, place{kind: isNode, ref: s.refs[0]}, nil
+}
+
+// Unmarshal fills a struct from the whole page, see [Selection.Unmarshal]. With the option [JSON] that is a JSON value, of which path alone finds
+// something.
+func (d *Document) Unmarshal(v any) error { return unmarshal(d, v) }
+
+// place returns the place of the whole page.
+func (d *Document) place() (*Document, place, error) {
+	if err := d.Err(); err != nil {
+		return d, place{}, err
+	}
+	if d != nil && d.isJSON {
+		return d, place{kind: isJSON, text: d.json}, nil
+	}
+	if root := d.Root(); !root.IsZero() {
+		return d, place{kind: isNode, ref: root.Ref()}, nil
+	}
+	return d, place{}, nil
+}
+
+// JSON says that what is parsed is a JSON value, which [Document.Unmarshal] reads. To queries the page is empty.
+func JSON() Option { return func(d *Document) { d.isJSON = true } }
+
+// Date says when the page was sent, which is what the conversion of relative times starts from.
+func Date(at time.Time) Option { return func(d *Document) { d.date = at } }
+
+// FieldWatcher is an optional ability of a [Host]: it is told what becomes of the fields that Unmarshal fills.
+type FieldWatcher interface {
+	// Extracted is called once for each struct that was filled. keys are the names of its fields, and of those of the structs in it, beginning with the
+	// type: "Book.price", "Book.offer.price"; by their names in JSON. The same type has the same slice, which does not change. counts has the counts of
+	// each; it is only valid during the call. Extracted may be called concurrently.
+	Extracted(keys []string, counts []FieldCount)
+}
+
+// FieldCount is how often a field was looked for, and what came of it. The other times it was found.
+type FieldCount struct {
+	LookedFor int // times
+	Defaulted int // it was not there, and has its default
+	Missing   int // it was not there
+	Failed    int // its text could not be converted
+}
+
+// Dated is an optional ability of a [Host]: it knows when the page was sent, as [Date] says. The zero time is not known.
+type Dated interface{ Date() time.Time }
+
+// placeKind is what a place is.
+type placeKind uint8
+
+const (
+	isNode  placeKind = iota + 1 // or an attribute
+	isValue                      // a value that an expression has computed
+	isJSON                       // a JSON value, or the text of a JSON string
+	isPlain                      // a number or a truth value of JSON
+)
+
+// place is something that a query or a path has found; the zero place is nothing.
+type place struct {
+	ref  html.Ref
+	text string
+	kind placeKind
+}
+
+// extraction is one call of Unmarshal. It keeps its memory for the next one.
+type extraction struct {
+	doc    *Document
+	plan   *plan
+	places []place // a stack: results that are being looked at
+	buf    []byte  // the text that is being looked at
+	counts []FieldCount
+	trail  []step // from the top to the field that is filled
+	errs   []error
+	more   int // errors beyond mostErrors
+	memory result
+	total  int // bytes of values that were made
+	work   int // steps, see step
+	refs   []html.Ref
+	check  place // the last text that was found to be JSON
+	last   lastQuery
+}
+
+// step is a field on the way to another one; index is that of a list, or -1.
+type step struct {
+	field *field
+	index int
+}
+
+// mostErrors is how many errors one struct has.
+const mostErrors = 100
+
+var extractions = sync.Pool{New: func() any { return new(extraction) }}
+
+// unmarshal fills what v points to.
+func unmarshal(in Source, v any) error {
+	dst := reflect.ValueOf(v)
+	if dst.Kind() != reflect.Pointer || dst.IsNil() {
+		return fmt.Errorf("selector: Unmarshal fills what a pointer points to, and %T is none", v)
+	}
+	p, err := planOf(dst.Type().Elem())
+	if err != nil {
+		return err
+	}
+	doc, at, err := in.place()
+	if err != nil {
+		return err
+	}
+	x := extractions.Get().(*extraction)
+	x.doc, x.plan = doc, p
+	err = x.run(at, dst.Elem())
+	x.release()
+	return err
+}
+
+// run fills a struct, and tells the host of its fields. That the page is too large for it becomes an error.
+func (x *extraction) run(at place, dst reflect.Value) (err error) {
+	x.begin()
+	done := false
+	defer func() {
+		if done {
+			return
+		}
+		v := recover()
+		if v == nil { // the goroutine ends
+			return
+		}
+		if err = tooLarge(v); err == nil {
+			panic(v)
+		}
+	}()
+	x.fill(x.plan, at, dst)
+	err = x.end()
+	done = true
+	return err
+}
+
+// tooLarge returns the error of a panic that is about the size of the page.
+func tooLarge(v any) error {
+	err, _ := v.(error)
+	var size *SizeError
+	var parse *ParseError
+	var work *xpath.WorkError
+	if errors.As(err, &size) || errors.As(err, &parse) || errors.As(err, &work) || errors.Is(err, ErrWork) {
+		return err
+	}
+	return nil
+}
+
+func (x *extraction) begin() {
+	x.places, x.trail, x.errs, x.more = x.places[:0], x.trail[:0], nil, 0
+	x.memory, x.total, x.work, x.check, x.last = result{doc: x.doc}, 0, 0, place{}, lastQuery{}
+	if n := len(x.plan.keys); cap(x.counts) < n {
+		x.counts = make([]FieldCount, n)
+	} else {
+		x.counts = x.counts[:n]
+		clear(x.counts)
+	}
+}
+
+// end tells the host of the fields, and returns the errors.
+func (x *extraction) end() error {
+	if x.doc != nil && x.doc.fields != nil && len(x.counts) > 0 {
+		x.doc.fields.Extracted(x.plan.keys, x.counts)
+	}
+	if x.more > 0 {
+		x.errs = append(x.errs, &FieldError{Type: x.plan.name, Err: fmt.Errorf("and %d other errors", x.more)})
+	}
+	return errors.Join(x.errs...)
+}
+
+// release gives the extraction back, without what would hold a page.
+func (x *extraction) release() {
+	if cap(x.buf) > 1<<16 || cap(x.places) > 1<<10 || cap(x.refs) > 1<<10 {
+		return
+	}
+	clear(x.places[:cap(x.places)])
+	clear(x.refs[:cap(x.refs)])
+	x.doc, x.plan, x.errs, x.check, x.last, x.memory = nil, nil, nil, place{}, lastQuery{}, result{}
+	extractions.Put(x)
+}
+
+// fail notes what is wrong with the field at the end of the trail.
+func (x *extraction) fail(f *field, value string, err error) {
+	if len(x.errs) >= mostErrors {
+		x.more++
+		return
+	}
+	var b strings.Builder
+	for _, s := range x.trail {
+		if b.Len() > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(s.field.name)
+		if s.index >= 0 {
+			b.WriteString("[" + strconv.Itoa(s.index) + "]")
+		}
+	}
+	x.errs = append(x.errs, &FieldError{Type: x.plan.name, Field: b.String(), Query: f.place, Value: clip(value), Err: err})
+}
+
+// ErrWork is the error of a struct that takes too long to fill, since the elements of the page contain each other.
+var ErrWork = errors.New("selector: filling the struct takes too long: the elements of the page contain each other thousands of times")
+
+// spend counts steps: each query takes as many as there are nodes in what it searches, each text as many as there are in its node. It panics after a
+// thousand for each node of the page, which only a page can take whose elements contain each other thousands of times.
+func (x *extraction) spend(r html.Ref) {
+	n := r.Node()
+	size := 1
+	if n.Kind() == html.ElementNode {
+		size = int(n.EndID() - n.ID())
+	} else if n.Kind() == html.DocumentNode {
+		size = n.Document().Len()
+	}
+	if x.work += size; x.work > 10_000_000 && x.work > 1000*x.doc.tree.Len() {
+		panic(ErrWork)
+	}
+}
+
+// keep counts a value of so many bytes that was made.
+func (x *extraction) keep(n int) {
+	x.total += n
+	if x.total > uncharged && x.doc != nil {
+		x.memory.grow(x.total)
+	}
+}
+
+// now returns when the page was sent.
+func (x *extraction) now() time.Time {
+	if x.doc == nil {
+		return time.Time{}
+	}
+	if x.doc.date.IsZero() {
+		if dated, ok := x.doc.host.(Dated); ok {
+			return dated.Date()
+		}
+	}
+	return x.doc.date
+}
+
+// resolve makes a reference an absolute URL.
+func (x *extraction) resolve(ref string) (string, error) {
+	switch {
+	case x.doc != nil && x.doc.resolve != nil:
+		return x.doc.resolve(ref)
+	case x.doc != nil && x.doc.host != nil:
+		return x.doc.host.Resolve(ref)
+	}
+	return "", errors.New("the URL of the page is not known; give Parse the option URL")
+}

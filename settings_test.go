@@ -1,0 +1,118 @@
+package tegenaria_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// Settings see what the options before them have set, and options after them win.
+func TestSettingsInOrder(t *testing.T) {
+	var seen tegenaria.Settings
+	engine := tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithConcurrency(3), tegenaria.EngineWithSchedulerNum(4), tegenaria.EngineWithItemConcurrency(5),
+		tegenaria.EngineWithReadCacheNum(6), tegenaria.EngineWithUniqueReq(false), tegenaria.EngineWithFailFast(false),
+		tegenaria.EngineWithEmptyOK(), tegenaria.EngineWithGrace(7*time.Second), tegenaria.EngineWithAllowedDomains("a.example"),
+		tegenaria.EngineWithAllowStatusCode([]uint64{404}), tegenaria.EngineWithSecretHeaders("X-Key"),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: time.Second}), tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 9}),
+		tegenaria.EngineWithSettings(func(s *tegenaria.Settings) {
+			seen = *s
+			s.Concurrency, s.Grace, s.Limits.Pages, s.Politeness.PerSlot = 30, time.Minute, 90, 2
+		}),
+		tegenaria.EngineWithGrace(8*time.Second),
+	)
+	want := tegenaria.Settings{
+		Concurrency: 3, SchedulerNum: 4, ItemConcurrency: 5, ReadCacheNum: 6, EmptyOK: true, Grace: 7 * time.Second,
+		AllowedDomains: []string{"a.example"}, AllowStatusCode: []uint64{404}, SecretHeaders: []string{"X-Key"},
+		Politeness: tegenaria.Politeness{Delay: time.Second}, Limits: tegenaria.Limits{Pages: 9},
+	}
+	if !reflect.DeepEqual(seen, want) {
+		t.Errorf("the func saw\n%+v, and not\n%+v", seen, want)
+	}
+	got := engine.Settings()
+	if got.Concurrency != 30 || got.SchedulerNum != 4 || got.Grace != 8*time.Second || got.Limits.Pages != 90 || got.Politeness.Delay != time.Second {
+		t.Errorf("in force is %+v", got)
+	}
+	if got.Politeness.PerSlot != 2 || got.Politeness.UserAgent != "tegenaria/"+tegenaria.Version || got.Limits.Attempts != 10 || got.Limits.Body != 32<<20 {
+		t.Errorf("defaults are not filled in: %+v", got)
+	}
+}
+
+// It fails if a field of Settings does not reach the engine, or does not come back.
+func TestSettingsAllFields(t *testing.T) {
+	want := tegenaria.Settings{
+		Concurrency: 1, SchedulerNum: 2, ItemConcurrency: 3, ReadCacheNum: 4, UniqueReq: false, FailFast: false, EmptyOK: true, Grace: 5,
+		AllowedDomains: []string{"a"}, AllowStatusCode: []uint64{500}, SecretHeaders: []string{"b"},
+		Politeness: tegenaria.Politeness{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}, AutoThrottle: &tegenaria.AutoThrottle{Target: 2},
+			Overrides: map[string]tegenaria.SlotPolicy{"a": {Delay: 1}}},
+		Limits: tegenaria.Limits{Depth: tegenaria.OnlySeeds, Body: -1},
+	}
+	engine := tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithSettings(func(s *tegenaria.Settings) { *s = want }),
+		tegenaria.EngineWithSettings(func(s *tegenaria.Settings) {
+			if !reflect.DeepEqual(*s, want) {
+				t.Errorf("the second func saw\n%+v, and not\n%+v", *s, want)
+			}
+		}))
+	got := engine.Settings()
+	got.Politeness.Overrides["a"] = tegenaria.SlotPolicy{}
+	got.Politeness.AutoThrottle.Target = 3
+	got.AllowedDomains[0] = "changed"
+	again := engine.Settings()
+	if again.Politeness.Overrides["a"].Delay != 1 || again.Politeness.AutoThrottle.Target != 2 || again.AllowedDomains[0] != "a" {
+		t.Error("Settings is not a copy")
+	}
+	if again.Limits.Body != -1 || again.Politeness.AutoThrottle.Max != time.Minute || again.Politeness.Overrides["a"].PerSlot != 8 {
+		t.Errorf("the defaults are wrong: %+v", again)
+	}
+}
+
+// What is set by Settings is what a crawl obeys; a mistake in it is reported as the option's would be.
+func TestSettingsInForce(t *testing.T) {
+	engine := tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithQuiet(),
+		tegenaria.EngineWithSpiders(tegenaria.NewSpider("s", tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, _ *tegenaria.Output[int]) error { return nil }), "http://a.example/", "http://b.example/")),
+		tegenaria.EngineWithDownloader(tegenaria.DownloaderFunc(func(_ context.Context, r *tegenaria.Request) (*tegenaria.Response, error) {
+			return tegenaria.NewResponse(r, 200, nil, nil), nil
+		})),
+		tegenaria.EngineWithSettings(func(s *tegenaria.Settings) {
+			s.AllowedDomains = []string{"a.example"}
+			s.Politeness.IgnoreRobots = true
+		}))
+	if err := engine.Execute("s"); err != nil {
+		t.Fatal(err)
+	}
+	if got := engine.Stats().Reasons["filtered: offsite"]; got != 1 {
+		t.Errorf("%d requests were offsite", got)
+	}
+
+	engine = tegenaria.NewSpiderEngine(tegenaria.EngineWithSettings(func(s *tegenaria.Settings) { s.Limits.Pages = -1 }), tegenaria.EngineWithSettings(nil))
+	err := engine.Execute("s")
+	var mistake *tegenaria.RunError
+	if !errors.As(err, &mistake) || !strings.Contains(err.Error(), "Limits.Pages") || !strings.Contains(err.Error(), "nil") {
+		t.Errorf("the mistakes are told as %v", err)
+	}
+}
+
+func ExampleEngineWithSettings() {
+	engine := tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: time.Second}),
+		tegenaria.EngineWithSettings(func(s *tegenaria.Settings) { s.Politeness.Delay /= 2 }))
+	text, err := json.Marshal(engine.Settings())
+	var names struct {
+		Politeness map[string]any `json:"politeness"`
+	}
+	fmt.Println(errors.Join(err, json.Unmarshal(text, &names)))
+	fmt.Println(names.Politeness["delay"], names.Politeness["slot_by"])
+	// Output:
+	// <nil>
+	// 500ms tegenaria.SlotHost
+}

@@ -1,0 +1,269 @@
+package tegenaria_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+	"github.com/tegenaria/tegenaria/middleware"
+)
+
+// logTo returns an option whose engine writes its log to the buffer, as text without colours.
+func logTo(log *bytes.Buffer) tegenaria.EngineOption {
+	logger := logrus.New()
+	logger.SetOutput(log)
+	logger.SetFormatter(&logrus.TextFormatter{DisableColors: true, DisableTimestamp: true, DisableQuote: true})
+	return tegenaria.EngineWithLogger(logger)
+}
+
+// lineWith returns the first line of a log that has a text.
+func lineWith(t *testing.T, log *bytes.Buffer, text string) string {
+	t.Helper()
+	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, text) {
+			return line
+		}
+	}
+	t.Fatalf("no line has %q:\n%s", text, log)
+	return ""
+}
+
+// A failure names the page that led to it, whatever the cache keeps of it: for a link, a redirect, and a request without any response.
+func TestFailuresNameTheirPage(t *testing.T) {
+	for _, durable := range []bool{false, true} {
+		name := "memory"
+		if durable {
+			name = "disk"
+		}
+		t.Run(name, func(t *testing.T) {
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/linked", "/moved", "/broken")).
+				Page("http://a.test/moved", enginetest.Redirect(http.StatusFound, "/target")).
+				Page("http://a.test/broken", enginetest.Broken(errBroken))
+			s := enginetest.NewSpider("http://a.test/", "http://a.test/seed")
+			s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				for _, l := range ctx.Response().Links() {
+					req <- enginetest.Send(l.URL)
+				}
+				return nil
+			}
+			var log bytes.Buffer
+			opts := []tegenaria.EngineOption{tegenaria.EngineWithSpiders(s), tegenaria.EngineWithDownloader(w), logTo(&log),
+				tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true})}
+			if durable {
+				store, err := disk.Open(t.TempDir())
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer store.Close()
+				opts = append(opts, tegenaria.EngineWithCache(store))
+			}
+			enginetest.MustRun(t, tegenaria.NewSpiderEngine(opts...))
+			for url, from := range map[string]string{
+				"http://a.test/linked": "http://a.test/", "http://a.test/target": "http://a.test/moved",
+				"http://a.test/broken": "http://a.test/",
+			} {
+				if line := lineWith(t, &log, "url="+url); !strings.Contains(line, "referrer="+from) {
+					t.Errorf("the line does not name %s: %s", from, line)
+				}
+			}
+			if line := lineWith(t, &log, "url=http://a.test/seed"); strings.Contains(line, "referrer") {
+				t.Errorf("a seed came from a page: %s", line)
+			}
+		})
+	}
+}
+
+// A user who has made a mistake, or whose network fails, is told in words of the web, and what to do.
+func TestWordsOfFailures(t *testing.T) {
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := free.Addr().String()
+	free.Close()
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	defer site.Close()
+	proxy := tegenaria.RequestWithRequestProxy(tegenaria.Proxy{ProxyUrl: "http://me:s3cret@" + dead})
+	quick := tegenaria.EngineWithMiddlewares(middleware.NewRetry(middleware.RetryOptions{Times: 1, Backoff: time.Millisecond}))
+	ignore := tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true})
+	for _, tt := range []struct {
+		name string
+		url  string
+		via  []tegenaria.RequestOption
+		opts []tegenaria.EngineOption
+		want []string
+		not  []string
+	}{
+		{"dead host", "http://" + dead + "/x", nil, nil,
+			[]string{"http://" + dead + " cannot be reached: dial tcp", "connection refused", "1 failure when asking for robots.txt: connection refused"},
+			[]string{"robots of", "could not be asked", "of connection"}},
+		{"certificate", secure.URL, nil, []tegenaria.EngineOption{ignore}, []string{"certificate signed by unknown authority; if you trust this server", "EngineWithTLSConfig"}, nil},
+		{"certificate, robots.txt", secure.URL, nil, nil, []string{secure.URL + " cannot be reached: ", "EngineWithTLSConfig"}, nil},
+		{"dead proxy", site.URL, []tegenaria.RequestOption{proxy}, []tegenaria.EngineOption{ignore}, []string{"the proxy http://me:xxxxx@" + dead + " failed: ", "connection refused"}, []string{"s3cret"}},
+		{"dead proxy, TLS", secure.URL, []tegenaria.RequestOption{proxy}, []tegenaria.EngineOption{ignore}, []string{"the proxy http://me:xxxxx@" + dead + " failed: "}, []string{"s3cret"}},
+		{"dead proxy, robots.txt", site.URL, []tegenaria.RequestOption{proxy}, nil, []string{"the proxy http://me:xxxxx@" + dead + " failed: "}, []string{"s3cret"}},
+		{"dead proxy, after Retry", site.URL, []tegenaria.RequestOption{proxy}, []tegenaria.EngineOption{ignore, quick},
+			[]string{"given up after 2 attempts: the proxy http://me:xxxxx@" + dead + " failed: ", "1 given up (connection refused)"}, []string{"s3cret"}},
+		{"status", site.URL, nil, []tegenaria.EngineOption{ignore}, []string{"status 503 (RequestWithAllowedStatusCode", "1 failure: status 503", "middleware.Standard() tries"}, []string{"status of", "in status"}},
+		{"status, after Retry", site.URL, []tegenaria.RequestOption{tegenaria.RequestWithRequestMeta(map[string]any{middleware.MetaMaxRetryTimes: 0})},
+			[]tegenaria.EngineOption{ignore, tegenaria.EngineWithMiddlewares(middleware.Standard()...)}, []string{"also when it is asked again"}, []string{"middleware.Standard"}},
+		{"folder of a feed", site.URL, nil, []tegenaria.EngineOption{ignore, tegenaria.EngineWithPipelines(feed.JSONL(filepath.Join(t.TempDir(), "none", "x.jsonl")))},
+			[]string{"tegenaria: the output *feed.Feed cannot be opened: feed: ", "none/x.jsonl: no such file or directory; make the folder "}, []string{"committer", "restore", "stor"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var log bytes.Buffer
+			s := enginetest.NewSpider()
+			s.Start = func(req chan<- *tegenaria.Context) { req <- enginetest.Send(tt.url, tt.via...) }
+			s.Parse = enginetest.Nothing
+			e := tegenaria.NewSpiderEngine(append(tt.opts, tegenaria.EngineWithSpiders(s), logTo(&log))...)
+			err := e.Run(t.Context(), s.GetName())
+			text := fmt.Sprintf("%v\n%s", err, &log)
+			for _, want := range tt.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("%q is not in:\n%s", want, text)
+				}
+			}
+			for _, not := range tt.not {
+				if strings.Contains(text, not) {
+					t.Errorf("%q is in:\n%s", not, text)
+				}
+			}
+		})
+	}
+}
+
+// Values that are allowed and hardly meant are warned of when the crawl begins.
+func TestOptionsThatAreHardlyMeant(t *testing.T) {
+	var log bytes.Buffer
+	engine := enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")), enginetest.NewSpider("http://a.test/"), logTo(&log),
+		tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 2, Items: 5}), tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 3}),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: time.Second, Jitter: 0.5}), tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: 2}))
+	if err := engine.Run(t.Context(), "test"); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{"Politeness.Delay is 2ns: was 2 * time.Second or 2 * time.Millisecond meant?",
+		"EngineWithPoliteness: Jitter was set, and a later option", "EngineWithLimits: Items was set"} {
+		if !strings.Contains(log.String(), text) {
+			t.Errorf("the log does not say %q:\n%s", text, &log)
+		}
+	}
+}
+
+// A value of a struct that JSON shows nothing of is refused, not sent empty.
+func TestDataWithoutExportedFields(t *testing.T) {
+	type hidden struct{ price string }
+	type shown struct{ Price string }
+	for value, want := range map[any]bool{hidden{"1"}: false, &hidden{"1"}: false, shown{"1"}: true, struct{}{}: true, time.Now(): true} {
+		var err error
+		switch v := value.(type) {
+		case hidden:
+			err = errorOf(t, tegenaria.RequestWithData(v))
+		case *hidden:
+			err = errorOf(t, tegenaria.RequestWithData(v))
+		case shown:
+			err = errorOf(t, tegenaria.RequestWithData(v))
+		case struct{}:
+			err = errorOf(t, tegenaria.RequestWithData(v))
+		case time.Time:
+			err = errorOf(t, tegenaria.RequestWithData(v))
+		}
+		var refused *tegenaria.DataError
+		if got := !errors.As(err, &refused); got != want {
+			t.Errorf("%T: %v", value, err)
+		}
+	}
+}
+
+// errorOf returns the failure of a request with an option; nil if it is fetched.
+func errorOf(t *testing.T, opt tegenaria.RequestOption) (failed error) {
+	s := enginetest.NewSpider()
+	s.Start = func(req chan<- *tegenaria.Context) { req <- enginetest.Send("http://a.test/", opt) }
+	engine := enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")), s, tegenaria.EngineWithQuiet(), tegenaria.EngineWithEmptyOK(),
+		tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) { failed = err.Err }))
+	if err := engine.Run(t.Context(), "test"); err != nil {
+		t.Error(err)
+	}
+	return failed
+}
+
+// At debug level there is a line for each request, with slot, status, time, size, depth and the page it came from.
+func TestDebugLines(t *testing.T) {
+	var log bytes.Buffer
+	logger := logrus.New()
+	logger.SetOutput(&log)
+	logger.SetLevel(logrus.DebugLevel)
+	logger.SetFormatter(&logrus.JSONFormatter{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/":
+			io.WriteString(w, `<a href="/two">2</a><a href="/gone">3</a>`)
+		case "/two":
+			io.WriteString(w, "four")
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	defer server.Close()
+	spider := enginetest.NewSpider(server.URL + "/")
+	spider.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+		for _, link := range ctx.Response().Links() {
+			req <- tegenaria.NewContext(tegenaria.NewRequest(link.URL, tegenaria.GET, nil))
+		}
+		if ctx.Request.Depth > 0 {
+			return nil
+		}
+		_, err := ctx.Fetch(tegenaria.NewRequest(server.URL+"/two?inline", tegenaria.GET, nil))
+		return err
+	}
+	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithLogger(logger), tegenaria.EngineWithEmptyOK(),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
+	if err := engine.Run(t.Context(), "test"); err != nil {
+		t.Fatal(err)
+	}
+	type line struct {
+		Level, URL, Slot, Outcome, Referrer, Took string
+		Status, Depth, Bytes                      int
+	}
+	lines := make(map[string]line)
+	for text := range strings.Lines(log.String()) {
+		var l line
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatal(err)
+		}
+		if l.Level == "debug" && l.Outcome != "" {
+			lines[strings.TrimPrefix(l.URL, server.URL)] = l
+		}
+	}
+	for url, want := range map[string]line{
+		"/": {Outcome: "fetched", Status: 200, Bytes: 41}, "/two": {Outcome: "fetched", Status: 200, Bytes: 4, Depth: 1, Referrer: server.URL + "/"},
+		"/gone": {Outcome: "failed", Status: 404, Bytes: 19, Depth: 1, Referrer: server.URL + "/"}, "/two?inline": {Outcome: "fetched", Status: 200, Bytes: 4, Referrer: server.URL + "/"},
+	} {
+		got := lines[url]
+		if took, err := time.ParseDuration(got.Took); err != nil || took <= 0 {
+			t.Errorf("%s took %q", url, got.Took)
+		}
+		want.Level, want.URL, want.Slot, want.Took = "debug", server.URL+url, "127.0.0.1", got.Took
+		if got != want {
+			t.Errorf("%s: %+v, want %+v", url, got, want)
+		}
+	}
+}
