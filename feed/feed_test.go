@@ -113,7 +113,7 @@ func TestSpoolIsEmptied(t *testing.T) {
 		put(t, f, "a", strings.Repeat("x", 1000))
 		put(t, f, "b", "b")
 		info, err := os.Stat(path + ".spool")
-		if err != nil || info.Size() != 1003+4 {
+		if err != nil || info.Size() != 1002+3 {
 			t.Fatalf("round %d: %v, %v", i, info.Size(), err)
 		}
 		prepare(t, f, "a")
@@ -192,7 +192,7 @@ func TestNewJob(t *testing.T) {
 			f := feed.JSONL(path, test.opts...)
 			if test.want == "" {
 				var full *feed.NotEmptyError
-				if err := f.Restore(t.Context(), nil); !errors.As(err, &full) || full.Path != path || !strings.Contains(err.Error(), "feed.Append") {
+				if err := f.Restore(t.Context(), nil); !errors.As(err, &full) || full.Path != path || !strings.Contains(err.Error(), "choose Append or Overwrite") {
 					t.Errorf("error %v", err)
 				}
 				wantFile(t, path, test.before)
@@ -397,6 +397,7 @@ func TestDiskErrors(t *testing.T) {
 			if checkpoint, err := f.Prepare(t.Context(), []string{"a"}); !errors.Is(err, full) {
 				t.Errorf("Prepare: %q, %v", checkpoint, err)
 			}
+			*fs = brokenFS{}
 			end(t, f)
 		})
 	}
@@ -435,5 +436,67 @@ func BenchmarkFeed(b *testing.B) {
 	}
 	if err := f.Close(context.Background(), ""); err != nil {
 		b.Fatal(err)
+	}
+}
+
+// A feed counts what it has written, left out and refused. It fails if items of requests that run again are counted.
+func TestFeedStats(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "out-{part}.jsonl")
+	sku := func(item any) string {
+		if r, ok := item.(record); ok {
+			return idOf(r)
+		}
+		return ""
+	}
+	f := feed.JSONL(path, feed.Unique(sku), feed.Rotate(feed.Rotation{Items: 2}))
+	restore(t, f, nil)
+	for i, id := range []int{1, 2, 1, 3} {
+		put(t, f, fmt.Sprint(i), record{ID: id})
+	}
+	if err := process(f, "x", math.NaN()); err == nil {
+		t.Error("NaN was taken")
+	}
+	f.Discard("3")
+	prepare(t, f, "0", "1", "2", "x")
+	end(t, f)
+	line := int64(len(`{"id":1,"text":"","tags":null}` + "\n"))
+	if got, want := f.FeedStats(), (tegenaria.FeedStats{Name: path, Written: 2, Duplicate: 1, Failed: 1, Bytes: 2 * line, Parts: 1}); got != want {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+}
+
+// An item whose fields nobody can see fails, in each format; it fails if it is written as {}.
+func TestInvisibleFields(t *testing.T) {
+	type hidden struct{ title string }
+	for _, ending := range formatEndings {
+		f := makeFeed(filepath.Join(t.TempDir(), "out"+ending))
+		restore(t, f, nil)
+		var none *feed.NoFieldsError
+		for _, item := range []any{hidden{"a"}, &hidden{"a"}} {
+			if err := process(f, "a", item); !errors.As(err, &none) || !strings.Contains(err.Error(), "capital letter") {
+				t.Errorf("%s: %T: %v", ending, item, err)
+			}
+		}
+		put(t, f, "a", record{ID: 1})
+		prepare(t, f, "a")
+		end(t, f)
+	}
+	_ = hidden{}.title
+}
+
+// A feed with many files that appends takes the next names that are free, and changes no file of another job.
+func TestAppendToFiles(t *testing.T) {
+	dir := plainDir(t)
+	write(t, filepath.Join(dir, "0001.jsonl"), "mine\n")
+	write(t, filepath.Join(dir, "0003.jsonl"), "mine too\n")
+	f := feed.JSONL(filepath.Join(dir, "{part}.jsonl"), feed.Append(), feed.Rotate(feed.Rotation{Items: 1}))
+	restore(t, f, nil)
+	for i := range 2 {
+		put(t, f, fmt.Sprint(i), i)
+		prepare(t, f, fmt.Sprint(i))
+	}
+	end(t, f)
+	for name, want := range map[string]string{"0001": "mine\n", "0002": "0\n", "0003": "mine too\n", "0004": "1\n"} {
+		wantFile(t, filepath.Join(dir, name+".jsonl"), want)
 	}
 }

@@ -1,33 +1,49 @@
 package feed
 
 import (
+	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"hash/crc32"
 	"io"
 )
 
-// output is where lines end up.
+// output is where items end up.
 type output interface {
-	// Write appends lines.
-	io.Writer
-	// commit makes them durable, and returns what to resume from.
+	// prepare is called before the items of a batch: the checkpoint of the one before is stored.
+	prepare(ctx context.Context) error
+	// add writes an item that was staged.
+	add(staged []byte) error
+	// commit makes durable what was added, and returns what to resume from.
 	commit() (checkpoint []byte, err error)
+	// end writes what is left to be written when the run is over. finished says that the job is.
+	end(ctx context.Context, finished bool) error
 	io.Closer
 }
 
 // NotEmptyError is the failure of a new job that finds lines in its file which are not its own.
+// Those of feed/sqlite and feed/postgres say the same of a table.
 type NotEmptyError struct {
-	Path string
+	Path  string
+	Table string // "" for a file
 }
 
 // Error says what to do.
 func (e *NotEmptyError) Error() string {
-	return fmt.Sprintf("feed: %s is not empty, and this is a new job: remove the file, or choose feed.Append or feed.Overwrite", e.Path)
+	if e.Table != "" {
+		return fmt.Sprintf("feed: table %s is not empty, and this is a new job: remove the table, or choose Append or Overwrite", e.Table)
+	}
+	return fmt.Sprintf("feed: %s is not empty, and this is a new job: remove the file, or choose Append or Overwrite", e.Path)
 }
 
-// CorruptError is the failure of a job to find its file as it was left.
+// InUseError is the failure of a feed whose file another process writes at this moment. On Windows nobody notices.
+type InUseError struct{ Path string }
+
+// Error says what to do.
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("feed: %s is being written by another process: wait until that one ends, or name another file", e.Path)
+}
+
+// CorruptError says that the file of a resumed job is not as the job left it.
 type CorruptError struct {
 	Path string
 	Err  error
@@ -41,156 +57,109 @@ func (e *CorruptError) Error() string {
 // Unwrap returns what was found.
 func (e *CorruptError) Unwrap() error { return e.Err }
 
-// fileOutput is a regular file. What lies behind offset does not count.
+// fileOutput is one regular file.
 type fileOutput struct {
-	path    string
-	file    File
-	offset  int64
-	lazy    bool   // it is synced when it is closed, not before
-	written bool   // since the last sync
-	tail    []byte // the last bytes before offset
+	part
+	feed *Feed
 }
 
-// tailBytes is how much of a file's end is compared when a job is resumed.
-const tailBytes = 4096
+func (o *fileOutput) prepare(context.Context) error { return nil }
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
-
-// checkpoint is what a job remembers of its file. It is stored: a field keeps its meaning.
-type checkpoint struct {
-	Offset int64  `json:"offset"`         // length of the file
-	Tail   uint32 `json:"tail,omitempty"` // CRC-32C of its last 4,096 bytes, or of all if it has fewer
-}
-
-// begin starts a new job's file. A crash between this and the first checkpoint leaves a file that begin takes for what
-// it was.
-func (o *fileOutput) begin(what existing) error {
-	size, err := o.file.Size()
-	if err != nil {
-		return fmt.Errorf("feed: %w", err)
-	}
-	if size > 0 && what == refuse {
-		return &NotEmptyError{o.path}
-	}
-	if size > 0 && what == drop {
-		if err := errors.Join(o.file.Truncate(0), o.file.Sync()); err != nil {
-			return fmt.Errorf("feed: %w", err)
+// restore begins the file, or goes on where the job was.
+func (o *fileOutput) restore(checkpoint []byte) (err error) {
+	f := o.feed
+	var s partState
+	if checkpoint != nil {
+		if err := json.Unmarshal(checkpoint, &s); err != nil || s.Offset < 0 {
+			return &CorruptError{o.path, fmt.Errorf("its checkpoint is %q", checkpoint)}
 		}
-		size = 0
 	}
-	o.offset = size
-	if err := o.readTail(); err != nil {
-		return fmt.Errorf("feed: reading %s: %w", o.path, err)
+	if o.doc, err = f.format.open(s.Doc); err != nil {
+		return &CorruptError{o.path, err}
 	}
-	if n := len(o.tail); n > 0 && o.tail[n-1] != '\n' { // the last line was not ended
-		_, err = o.Write([]byte{'\n'})
+	if checkpoint == nil {
+		if f.existing == refuse {
+			if err := o.clearBlank(); err != nil {
+				return fmt.Errorf("feed: %w", err)
+			}
+		}
+		return o.begin(f.existing, f.packing)
 	}
-	return err
-}
-
-// resume goes on where a job was.
-func (o *fileOutput) resume(stored []byte) error {
-	var c checkpoint
-	if err := json.Unmarshal(stored, &c); err != nil || c.Offset < 0 {
-		return &CorruptError{o.path, fmt.Errorf("its checkpoint is %q", stored)}
-	}
-	size, err := o.file.Size()
-	if err != nil {
-		return fmt.Errorf("feed: %w", err)
-	}
-	if size < c.Offset {
-		return &CorruptError{o.path, fmt.Errorf("it has %d bytes, there were %d", size, c.Offset)}
-	}
-	o.offset = c.Offset
-	if err := o.readTail(); err != nil {
-		return fmt.Errorf("feed: reading %s: %w", o.path, err)
-	}
-	if crc32.Checksum(o.tail, castagnoli) != c.Tail {
-		return &CorruptError{o.path, fmt.Errorf("the %d bytes before byte %d have changed", len(o.tail), c.Offset)}
-	}
-	if size == c.Offset {
-		return nil
-	}
-	if err := errors.Join(o.file.Truncate(c.Offset), o.file.Sync()); err != nil {
-		return fmt.Errorf("feed: cutting %s: %w", o.path, err)
-	}
-	return nil
-}
-
-func (o *fileOutput) readTail() error {
-	o.tail = make([]byte, min(o.offset, tailBytes))
-	n, err := o.file.ReadAt(o.tail, o.offset-int64(len(o.tail)))
-	if n == len(o.tail) {
-		return nil
-	}
-	return err
-}
-
-// Write is part of output.
-func (o *fileOutput) Write(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
-	}
-	n, err := o.file.WriteAt(p, o.offset)
-	if err != nil {
-		return n, fmt.Errorf("feed: writing %s: %w", o.path, err)
-	}
-	o.offset += int64(n)
-	o.written = true
-	if len(p) >= tailBytes {
-		o.tail = append(o.tail[:0], p[len(p)-tailBytes:]...)
-	} else {
-		o.tail = append(o.tail, p...)
-		o.tail = append(o.tail[:0], o.tail[max(0, len(o.tail)-tailBytes):]...)
-	}
-	return n, nil
+	return o.resume(s, f.packing)
 }
 
 func (o *fileOutput) commit() ([]byte, error) {
-	if o.lazy {
-		return nil, nil
-	}
-	if err := o.sync(); err != nil {
+	s, err := o.part.commit(mostRest)
+	if err != nil || o.lazy {
 		return nil, err
 	}
-	return json.Marshal(checkpoint{o.offset, crc32.Checksum(o.tail, castagnoli)})
+	return json.Marshal(s)
 }
 
-func (o *fileOutput) sync() error {
-	if !o.written {
-		return nil
+func (o *fileOutput) end(_ context.Context, finished bool) error {
+	err := o.part.end(0)
+	if err != nil || !finished && !o.lazy {
+		return err
 	}
-	if err := o.file.Sync(); err != nil {
-		return fmt.Errorf("feed: syncing %s: %w", o.path, err)
+	if !o.lazy { // else Close syncs
+		if err := o.part.sync(); err != nil { // the rest of a packed file was in the checkpoint alone
+			return err
+		}
 	}
-	o.written = false
+	if err := o.straighten(o.feed); err != nil {
+		return fmt.Errorf("feed: writing %s anew: %w", o.path, err)
+	}
 	return nil
 }
 
-// Close is part of output.
-func (o *fileOutput) Close() error {
-	if o.lazy {
-		return errors.Join(o.sync(), o.file.Close())
-	}
-	return o.file.Close()
-}
-
 // streamOutput is something that cannot be cut.
-type streamOutput struct{ w io.Writer }
-
-// Write is part of output.
-func (o streamOutput) Write(p []byte) (int, error) {
-	n, err := o.w.Write(p)
-	if err != nil {
-		return n, fmt.Errorf("feed: writing the output: %w", err)
-	}
-	return n, nil
+type streamOutput struct {
+	w      io.Writer
+	doc    document
+	stream stream
+	text   []byte
 }
 
-func (o streamOutput) commit() ([]byte, error) { return nil, nil }
+func newStreamOutput(w io.Writer, doc document, s stream) *streamOutput {
+	return &streamOutput{w: w, doc: doc, stream: s, text: doc.begin(nil)}
+}
+
+func (o *streamOutput) add(staged []byte) (err error) {
+	if o.text, err = o.doc.add(o.text, staged); err != nil || len(o.text) < maxAppend {
+		return err
+	}
+	return o.write(nil)
+}
+
+// write writes the text, and what is packed behind it.
+func (o *streamOutput) write(ending []byte) error {
+	err := o.stream.write(o.text)
+	if err == nil {
+		err = o.stream.flush()
+	}
+	o.text = o.text[:0]
+	if p := append(o.stream.packed(), ending...); err == nil && len(p) > 0 {
+		_, err = o.w.Write(p)
+	}
+	if err != nil {
+		return fmt.Errorf("feed: writing the output: %w", err)
+	}
+	return nil
+}
+
+func (o *streamOutput) prepare(context.Context) error { return nil }
+
+func (o *streamOutput) commit() ([]byte, error) { return nil, o.write(nil) }
+
+func (o *streamOutput) end(context.Context, bool) error {
+	if err := o.write(nil); err != nil {
+		return err
+	}
+	return o.write(o.stream.ending(o.doc.end(nil)))
+}
 
 // Close is part of output.
-func (o streamOutput) Close() error {
+func (o *streamOutput) Close() error {
 	if c, ok := o.w.(io.Closer); ok {
 		return c.Close()
 	}

@@ -1,4 +1,15 @@
-// Package spidertest tests what others build for Tegenaria against the contracts of its interfaces.
+// Package spidertest tests spiders without a network, and implementations of Tegenaria's interfaces against their contracts.
+//
+// [Parse] calls a parser with one page, and returns the items and requests that it sent:
+//
+//	quotes, requests := spidertest.Parse[Quote](t, tegenaria.Handle(parse), spidertest.File("testdata/quotes.html"), "https://quotes.example/")
+//
+// [Site] serves a folder as a web site, and [Crawl] crawls it:
+//
+//	site := spidertest.Site(t, os.DirFS("testdata/site"))
+//	quotes := spidertest.Crawl[Quote](t, tegenaria.NewSpider("quotes", tegenaria.Handle(parse), site.URL()+"/"), site.Engine())
+//
+// [NewWeb] does the same for a handler whose answers are computed.
 //
 // [TestCache] is the suite for implementations of tegenaria.CacheInterface:
 //

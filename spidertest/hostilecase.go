@@ -34,7 +34,7 @@ const HostileLimit = 4 << 20
 // HostileBomb is how many bytes a bomb has when it is unpacked.
 const HostileBomb = 1 << 30
 
-// HostileCase is one way of misbehaving, and what a good downloader makes of it.
+// HostileCase is one kind of misbehaviour, and the acceptable outcomes of a download.
 type HostileCase struct {
 	Name   string
 	Method string
@@ -55,8 +55,7 @@ type HostileCase struct {
 	script func(c *hostileConn) bool // answers; false closes the connection
 }
 
-// HostilePage is the body with which a good path answers to a request target, and a bad one where it sends a whole
-// body at all.
+// HostilePage is the body that the server sends for a request target: on good paths, and on bad paths that send a whole body.
 func HostilePage(target string) string { return "This is the page " + target + ", all of it.\n" }
 
 const (

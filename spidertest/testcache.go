@@ -10,8 +10,8 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// CacheHarness says how a suite gets at the cache under test. Its funcs are called from the test's
-// goroutine and fail the test themselves when they cannot do their work.
+// CacheHarness gives a suite access to the cache under test. Its funcs are called in the test's goroutine, and fail the test
+// themselves if they cannot do their work.
 type CacheHarness struct {
 	// Open returns a new cache that holds nothing, before Begin. The suite closes it.
 	Open func(t *testing.T) tegenaria.CacheInterface

@@ -1,0 +1,244 @@
+package feed_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/csv"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/feed"
+)
+
+// record is what the formats are tried with.
+type record struct {
+	ID   int      `json:"id"`
+	Text string   `json:"text"`
+	Tags []string `json:"tags"`
+}
+
+// Texts that formats stumble over; XML cannot hold control characters.
+var hardTexts = []string{"", "a", "a,b", `say "x"`, "two\nlines", "cr\r\nlf", "\r", " space ", "]", "</items>", "<b>&amp;</b>", "日本語", "😀", "\t", "'=1+1", "'", strings.Repeat("long ", 5000)}
+
+// unpack reads a file to its end, by readers that are not ours.
+func unpack(t *testing.T, path string) []byte {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	var r io.Reader = file
+	switch filepath.Ext(path) {
+	case ".gz":
+		if r, err = gzip.NewReader(file); err != nil {
+			t.Fatal(err)
+		}
+	case ".zst":
+		z, err := zstd.NewReader(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer z.Close()
+		r = z
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatalf("%s: %v", filepath.Base(path), err)
+	}
+	return text
+}
+
+// parse reads all items of a file.
+func parse(t *testing.T, path string) (list []record) {
+	t.Helper()
+	text := unpack(t, path)
+	name := strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst")
+	var err error
+	switch filepath.Ext(name) {
+	case ".jsonl":
+		for line := range bytes.Lines(text) {
+			var r record
+			if err := json.Unmarshal(line, &r); err != nil {
+				t.Fatal(err)
+			}
+			list = append(list, r)
+		}
+	case ".json":
+		err = json.Unmarshal(text, &list)
+	case ".xml":
+		var items struct {
+			Item []struct {
+				ID   int    `xml:"id"`
+				Text string `xml:"text"`
+				Tags struct {
+					Value []string `xml:"value"`
+				} `xml:"tags"`
+			} `xml:"item"`
+		}
+		err = xml.Unmarshal(text, &items)
+		for _, i := range items.Item {
+			list = append(list, record{i.ID, i.Text, i.Tags.Value})
+		}
+	case ".csv":
+		var rows [][]string
+		// The reader of the standard library turns CR LF within quotes into LF: the test looks at that elsewhere.
+		if rows, err = csv.NewReader(bytes.NewReader(text)).ReadAll(); err == nil {
+			for i, row := range rows {
+				if i == 0 {
+					if !slices.Equal(row, []string{"id", "text", "tags"}) {
+						t.Fatalf("header %q", row)
+					}
+					continue
+				}
+				r := record{Text: row[1]}
+				fmt.Sscan(row[0], &r.ID)
+				if err := json.Unmarshal([]byte(cmpOr(row[2], "null")), &r.Tags); err != nil {
+					t.Fatal(err)
+				}
+				list = append(list, r)
+			}
+		}
+	}
+	if err != nil {
+		t.Fatalf("%s: %v in %.300q", filepath.Base(path), err, text)
+	}
+	return list
+}
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+func makeFeed(path string, opts ...feed.Option) *feed.Feed {
+	name := strings.TrimSuffix(strings.TrimSuffix(path, ".gz"), ".zst")
+	switch filepath.Ext(name) {
+	case ".json":
+		return feed.JSON(path, opts...)
+	case ".xml":
+		return feed.XML(path, opts...)
+	case ".csv":
+		return feed.CSV(path, opts...)
+	}
+	return feed.JSONL(path, opts...)
+}
+
+var (
+	formatEndings = []string{".jsonl", ".json", ".xml", ".csv"}
+	packEndings   = []string{"", ".gz", ".zst"}
+)
+
+// A job is killed again and again between its commits, and after half of what a commit writes. Whenever a reader looks, after a commit
+// or at the end, the file is whole, and has each item once, in the order of their requests. It fails if what ends a file is not
+// written, is not overwritten, or if a cut loses or repeats something.
+func TestFormatsOverCrashes(t *testing.T) {
+	seed := rand.Uint64()
+	for _, format := range formatEndings {
+		for _, pack := range packEndings {
+			t.Run(format+pack, func(t *testing.T) {
+				t.Parallel()
+				t.Logf("seed %d", seed)
+				random := rand.New(rand.NewPCG(seed, 1))
+				path := filepath.Join(t.TempDir(), "out"+format+pack)
+				var want []record
+				f := makeFeed(path)
+				checkpoint := restore(t, f, nil)
+				next := 0
+				for range 25 {
+					batch := random.IntN(30)
+					if random.IntN(5) == 0 {
+						batch = 0
+					}
+					var ids []string
+					var items []record
+					for range batch {
+						r := record{next, hardTexts[random.IntN(len(hardTexts))], []string{"x", hardTexts[random.IntN(14)]}}
+						if format == ".csv" {
+							r.Text = strings.ReplaceAll(r.Text, "\r\n", "\n")
+						}
+						next++
+						put(t, f, fmt.Sprint(r.ID), r)
+						ids, items = append(ids, fmt.Sprint(r.ID)), append(items, r)
+					}
+					stored := prepare(t, f, ids...)
+					if random.IntN(3) == 0 { // the batch is not stored: its requests run again
+						if random.IntN(2) == 0 { // and the file has only a part of it
+							whole, err := os.ReadFile(path)
+							if err != nil {
+								t.Fatal(err)
+							}
+							var before struct{ Offset int }
+							if err := json.Unmarshal(checkpoint, &before); err != nil {
+								t.Fatal(err)
+							}
+							if err := os.Truncate(path, int64(before.Offset+random.IntN(len(whole)-before.Offset+1))); err != nil {
+								t.Fatal(err)
+							}
+						}
+						f = makeFeed(path)
+						restore(t, f, checkpoint)
+						next -= batch
+						continue
+					}
+					checkpoint, want = stored, append(want, items...)
+					if got := parse(t, path); !reflect.DeepEqual(normal(got), normal(want)) {
+						t.Fatalf("%d items, want %d", len(got), len(want))
+					}
+				}
+				end(t, f)
+				if got := parse(t, path); !reflect.DeepEqual(normal(got), normal(want)) {
+					t.Fatalf("at the end %d items, want %d", len(got), len(want))
+				}
+			})
+		}
+	}
+}
+
+// normal makes lists of tags comparable: XML and CSV cannot tell an empty list from none.
+func normal(list []record) []record {
+	list = append([]record{}, list...)
+	for i := range list {
+		if len(list[i].Tags) == 0 {
+			list[i].Tags = nil
+		}
+	}
+	return list
+}
+
+// Files without an item are whole too.
+func TestFormatsWithoutItems(t *testing.T) {
+	for _, format := range formatEndings {
+		for _, pack := range packEndings {
+			path := filepath.Join(t.TempDir(), "out"+format+pack)
+			var opts []feed.Option
+			if format == ".csv" {
+				opts = append(opts, feed.Columns("id", "text", "tags"))
+			}
+			f := makeFeed(path, opts...)
+			restore(t, f, nil)
+			end(t, f)
+			if list := parse(t, path); len(list) != 0 {
+				t.Errorf("%s: %v", format+pack, list)
+			}
+		}
+	}
+}
+
+func process(f *feed.Feed, id string, item any) error {
+	return f.ProcessItem(nil, &tegenaria.ItemMeta{CtxId: id, Item: item})
+}

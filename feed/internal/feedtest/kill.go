@@ -1,0 +1,90 @@
+package feedtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// ItemsPerPage is how many items each page of a job that is killed has.
+const ItemsPerPage = 3
+
+// Crawl is the job that is killed: each page of the site becomes items.
+func Crawl(ctx context.Context, cache tegenaria.CacheInterface, url string, f Feed) error {
+	parse := func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[Book]) error {
+		for n := range ItemsPerPage {
+			if err := out.Item(Book{SKU: fmt.Sprint(resp.URL[len(url):], ".", n), Title: "book"}); err != nil {
+				return err
+			}
+		}
+		return out.FollowLinks()
+	}
+	return tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithCache(cache),
+		tegenaria.EngineWithSpiders(tegenaria.NewSpider("killed", tegenaria.Handle(parse), url+"/0")),
+		tegenaria.EngineWithPipelines(f),
+	).Run(ctx, "killed")
+}
+
+// Kills runs a program, which runs [Crawl], and kills it again and again after a random number of requests, until it has come to its
+// end. command returns its arguments. No page is being answered in two of the kills: the engine gives a page up with which the process
+// has died three times in a row, and after a kill it fetches the pages that were in flight one by one.
+func Kills(t *testing.T, pages int, command func(url string) []string) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	var left atomic.Int64 // requests until the next kill
+	var kill atomic.Pointer[context.CancelFunc]
+	var spared sync.Map // pages with which the program was killed
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		if _, err := fmt.Sscanf(r.URL.Path, "/%d", &n); err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		if left.Add(-1) <= 0 {
+			if _, known := spared.LoadOrStore(n, true); !known {
+				(*kill.Load())()
+			}
+		}
+		for child := 3*n + 1; child <= 3*n+3 && child < pages; child++ {
+			fmt.Fprintf(w, `<a href="/%d">next</a>`, child)
+		}
+	}))
+	defer site.Close()
+	kills := 0
+	for {
+		ctx, cancel := context.WithCancel(t.Context()) // which ends the program by SIGKILL
+		kill.Store(&cancel)
+		left.Store(int64(10 + random.IntN(pages/8)))
+		program := exec.CommandContext(ctx, os.Args[0], command(site.URL)...)
+		var out bytes.Buffer
+		program.Stdout, program.Stderr = &out, &out
+		err := program.Run()
+		killed := ctx.Err() != nil
+		cancel()
+		var exit *exec.ExitError
+		switch {
+		case err == nil:
+			t.Logf("%d kills", kills)
+			if kills < 5 {
+				t.Error("too few")
+			}
+			return
+		case !killed || !errors.As(err, &exit):
+			t.Fatalf("%v\n%s", err, out.Bytes())
+		}
+		kills++
+	}
+}

@@ -1,0 +1,7 @@
+package postgres
+
+// What the fuzz tests call.
+var (
+	AppendNumeric = appendNumeric
+	HasNUL        = hasNUL
+)
