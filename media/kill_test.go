@@ -1,0 +1,189 @@
+//go:build unix
+
+package media_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"image"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/media"
+)
+
+var (
+	killed      = flag.String("killed", "", "folder of the job that TestKills runs in another process")
+	killedSite  = flag.String("killed.site", "", "the site that it crawls")
+	killedPoint = flag.String("killed.point", "", "where it kills itself")
+	killedNth   = flag.Int("killed.nth", 0, "the how manieth time it comes there")
+)
+
+const (
+	killedPages = 240
+	killedWidth = 4 // downloads and items at a time
+	perPage     = 3
+)
+
+// killedItems are the items of a page. Each file is wanted by two pages.
+func killedItems(page int) []any {
+	item := product{Name: fmt.Sprint(page), File: fmt.Sprintf("/%d.txt", page/2)}
+	for i := range perPage {
+		item.Images = append(item.Images, fmt.Sprintf("/%d.jpg", (page*perPage+i)/2))
+	}
+	return []any{item}
+}
+
+// runKilled is the job that is killed.
+func runKilled() error {
+	cache, err := disk.Open(filepath.Join(*killed, "job"))
+	if err != nil {
+		return err
+	}
+	p := media.New(media.Options{Dir: filepath.Join(*killed, "files"), Images: true, Thumbs: map[string]image.Point{"s": {X: 10, Y: 10}}})
+	var count atomic.Int32
+	p.SetHit(func(point string) {
+		if point == *killedPoint && count.Add(1) == int32(*killedNth) {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	})
+	inWork := make(chan struct{}, killedWidth) // else all pages wait for their pictures, and are in flight when the job is killed
+	items := func(page int) []any {
+		inWork <- struct{}{}
+		return killedItems(page)
+	}
+	err = newEngine(*killedSite, killedPages, items, tegenaria.EngineWithCache(cache),
+		tegenaria.EngineWithConcurrency(killedWidth), tegenaria.EngineWithItemConcurrency(killedWidth), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: killedWidth}),
+		tegenaria.EngineWithPipelines(p, feed.JSONL(filepath.Join(*killed, "items.jsonl")), last(func() { <-inWork }))).Run(context.Background(), "gallery")
+	return errors.Join(err, cache.Close())
+}
+
+// last is a pipeline that calls a func for each item that has come to it.
+type last func()
+
+func (last) GetPriority() int { return math.MaxInt }
+
+func (f last) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) error {
+	f()
+	return nil
+}
+
+// A job is killed at each point of the protocol, three times or more. Then each item is there once, and each file is whole.
+func TestKills(t *testing.T) {
+	g, dir := newGallery(t), t.TempDir()
+	for i := range killedPages * perPage {
+		g.files[fmt.Sprintf("/%d.jpg", i)] = jpegOf(paint(40, 30, i))
+		g.files[fmt.Sprintf("/%d.txt", i)] = fmt.Appendf(nil, "text %d", i)
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	kills := make(map[string]int)
+	run := func(point string, nth int) bool {
+		program := exec.CommandContext(t.Context(), os.Args[0], "-killed="+dir, "-killed.site="+g.URL, "-killed.point="+point, "-killed.nth="+fmt.Sprint(nth))
+		var out bytes.Buffer
+		program.Stdout, program.Stderr = &out, &out
+		err := program.Run()
+		var exit *exec.ExitError
+		switch {
+		case err == nil:
+			return true
+		case errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
+			kills[point]++
+			return false
+		}
+		t.Fatalf("%v\n%s", err, out.Bytes())
+		return false
+	}
+	points := []string{"written", "synced", "renamed", "noted"}
+	total := 0
+	for range 3 {
+		for _, point := range points {
+			nth := 1 + random.IntN(8)
+			if suspects, most := crashes(t, filepath.Join(dir, "job")); most > 1 { // a third one would be the end of that page: all suspects get through first
+				nth += suspects * (perPage + 1)
+				if point != "noted" {
+					nth += suspects * perPage // thumbnails
+				}
+			}
+			if run(point, nth) {
+				t.Fatalf("it was over after %v", kills)
+			}
+			total++
+		}
+	}
+	if !run("", 0) {
+		t.Fatal("it was killed")
+	}
+	files := filepath.Join(dir, "files")
+	text, err := os.ReadFile(filepath.Join(dir, "items.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[string]bool)
+	for line := range bytes.Lines(text) {
+		var p product
+		if err := json.Unmarshal(line, &p); err != nil || seen[p.Name] || len(p.Pictures) != perPage {
+			t.Fatalf("%s: %v", line, err)
+		}
+		seen[p.Name] = true
+		if want := string(g.files[p.File]); string(stored(t, files, p.Document)) != want {
+			t.Errorf("%+v is not %q", p.Document, want)
+		}
+		for i, r := range p.Pictures {
+			if !bytes.Equal(stored(t, files, r), g.files[p.Images[i]]) || r.Width != 40 {
+				t.Errorf("%+v is not %s", r, p.Images[i])
+			}
+			if _, _, err := image.Decode(bytes.NewReader(read(t, files, r.Thumbs["s"]))); err != nil {
+				t.Errorf("%+v: %v", r, err)
+			}
+		}
+	}
+	if len(seen) != killedPages {
+		t.Errorf("%d items", len(seen))
+	}
+	noDrafts(t, files)
+	sent := 0
+	for _, n := range g.sent {
+		sent += n
+	}
+	wanted := killedPages/2 + killedPages*perPage/2
+	t.Logf("%v kills, %d files, sent %d times", kills, wanted, sent)
+	if most := wanted + total*killedWidth; sent < wanted || sent > most { // as many items are in the pipelines at a time
+		t.Errorf("sent %d times, want %d to %d", sent, wanted, most)
+	}
+}
+
+// crashes returns how many pages were in flight when the job was killed, and how many crashes in a row the worst of them has.
+func crashes(t *testing.T, job string) (suspects, most int) {
+	t.Helper()
+	if _, err := os.Stat(job); err != nil {
+		return 0, 0
+	}
+	cache, err := disk.Open(job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := cache.Status(t.Context())
+	if err := errors.Join(err, cache.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range status.Suspects {
+		most = max(most, info.Record.Crashes)
+	}
+	return len(status.Suspects), most
+}

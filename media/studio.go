@@ -1,0 +1,299 @@
+package media
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"image"
+	"image/color"
+	"image/gif"
+	"image/jpeg"
+	"image/png"
+	"io"
+	"math"
+	"sync"
+
+	"golang.org/x/image/draw"
+	"golang.org/x/image/webp"
+)
+
+// studio decodes pictures and makes others of them. It bounds how many are at work, and the memory that they take.
+type studio struct {
+	options *Options
+	desks   chan struct{} // has one for each picture that is at work
+	turn    chan struct{} // held by the one that waits for memory, so that a large picture comes to its turn
+
+	mu     sync.Mutex // guards the fields below
+	free   int64
+	change chan struct{} // closed when there is more
+}
+
+func newStudio(o *Options) *studio {
+	return &studio{options: o, desks: make(chan struct{}, o.CPU), turn: make(chan struct{}, 1), free: o.Memory, change: make(chan struct{})}
+}
+
+// prints are what was made of a picture.
+type prints struct {
+	width, height int
+	converted     *print
+	thumbs        map[string]*print
+}
+
+type print struct {
+	*draft
+	ending, mediaType string
+	size              int64
+	sum               string
+}
+
+func (p *prints) drop() {
+	if p.converted != nil {
+		p.converted.drop()
+	}
+	for _, thumb := range p.thumbs {
+		thumb.drop()
+	}
+}
+
+// develop measures and decodes a picture, and makes what the options want.
+func (s *studio) develop(ctx context.Context, f *folder, d *draft, size int64, mediaType string) (_ *prints, err error) {
+	file := io.NewSectionReader(d.file, 0, size)
+	h, err := readHeader(file, mediaType)
+	if err != nil {
+		return nil, &ImageError{Type: mediaType, Err: err}
+	}
+	if err := s.admit(&h); err != nil {
+		return nil, err
+	}
+	made := &prints{width: h.shown().X, height: h.shown().Y, thumbs: make(map[string]*print)}
+	if h.still {
+		return made, nil
+	}
+	if err := s.enter(ctx, h.memory); err != nil {
+		return nil, err
+	}
+	defer s.leave(h.memory)
+	picture, err := decode(&patientReader{ctx, io.NewSectionReader(d.file, 0, size)}, mediaType)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		return nil, &ImageError{Type: mediaType, Err: err}
+	}
+	if got := picture.Bounds().Size(); got.X < 1 || got.Y < 1 {
+		return nil, &ImageError{Type: mediaType, Err: fmt.Errorf("it has %d × %d pixels", got.X, got.Y)}
+	}
+	defer func() {
+		if err != nil {
+			made.drop()
+		}
+	}()
+	for name, box := range s.options.Thumbs {
+		if made.thumbs[name], err = s.thumb(f, picture, h.turn, box); err != nil {
+			delete(made.thumbs, name)
+			return nil, err
+		}
+	}
+	if s.options.Convert != "" {
+		made.converted, err = s.convert(f, picture, h.turn)
+	}
+	return made, err
+}
+
+// admit refuses a picture by its header.
+func (s *studio) admit(h *header) error {
+	o, shown := s.options, h.shown()
+	pixels := int64(h.size.X) * int64(h.size.Y)
+	switch {
+	case h.size.X < 1 || h.size.Y < 1:
+		return &ImageError{Type: h.mediaType, Err: fmt.Errorf("it has %d × %d pixels", h.size.X, h.size.Y)}
+	case pixels > int64(o.Pixels):
+		return &LimitError{What: "pixels", Got: pixels, Limit: int64(o.Pixels), Option: "Options.Pixels"}
+	case o.Max.X > 0 && shown.X > o.Max.X:
+		return &LimitError{What: "pixels wide", Got: int64(shown.X), Limit: int64(o.Max.X), Option: "Options.Max"}
+	case o.Max.Y > 0 && shown.Y > o.Max.Y:
+		return &LimitError{What: "pixels high", Got: int64(shown.Y), Limit: int64(o.Max.Y), Option: "Options.Max"}
+	case shown.X < o.Min.X:
+		return &LimitError{What: "pixels wide", Got: int64(shown.X), Limit: int64(o.Min.X), Option: "Options.Min"}
+	case shown.Y < o.Min.Y:
+		return &LimitError{What: "pixels high", Got: int64(shown.Y), Limit: int64(o.Min.Y), Option: "Options.Min"}
+	}
+	scaling := int64(0)
+	for _, box := range o.Thumbs {
+		small := fit(h.size, turned(box, h.turn))
+		scaling = max(scaling, int64(small.X)*int64(h.size.Y)*32+int64(small.X)*int64(small.Y)*8) // [4]float64 for each, see package draw
+	}
+	if o.Convert != "" {
+		scaling = max(scaling, pixels*8)
+	}
+	if h.memory += scaling; h.memory > o.Memory {
+		return &LimitError{What: "bytes of memory to decode it", Got: h.memory, Limit: o.Memory, Option: "Options.Memory"}
+	}
+	return nil
+}
+
+// enter waits for a desk and for memory.
+func (s *studio) enter(ctx context.Context, memory int64) error {
+	select {
+	case s.desks <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	select {
+	case s.turn <- struct{}{}:
+	case <-ctx.Done():
+		<-s.desks
+		return ctx.Err()
+	}
+	defer func() { <-s.turn }()
+	for {
+		s.mu.Lock()
+		fits, change := s.free >= memory, s.change
+		if fits {
+			s.free -= memory
+		}
+		s.mu.Unlock()
+		if fits {
+			return nil
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			<-s.desks
+			return ctx.Err()
+		}
+	}
+}
+
+func (s *studio) leave(memory int64) {
+	s.mu.Lock()
+	s.free += memory
+	close(s.change)
+	s.change = make(chan struct{})
+	s.mu.Unlock()
+	<-s.desks
+}
+
+// patientReader ends the work on a picture that nobody waits for any more.
+type patientReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+// Read is part of io.Reader.
+func (p *patientReader) Read(b []byte) (int, error) {
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return p.r.Read(b)
+}
+
+// decode decodes a picture, or the first one of an animation. A decoder that panics has found damage.
+func decode(r io.Reader, mediaType string) (picture image.Image, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the decoder panics: %v", p)
+		}
+	}()
+	switch mediaType {
+	case "image/jpeg":
+		return jpeg.Decode(r)
+	case "image/png":
+		return png.Decode(r)
+	case "image/gif":
+		return gif.Decode(r)
+	}
+	if picture, err = webp.Decode(r); err == nil {
+		widen(picture)
+	}
+	return picture, err
+}
+
+// widen makes the values of a lossy WebP those that package image means. VP8 has ITU-R BT.601 values of 16 to 235 and 16 to 240 (RFC 6386
+// §9.2), and the decoder leaves them; image.YCbCr has those of JFIF, 0 to 255.
+func widen(picture image.Image) {
+	var p *image.YCbCr
+	switch lossy := picture.(type) {
+	case *image.YCbCr:
+		p = lossy
+	case *image.NYCbCrA:
+		p = &lossy.YCbCr
+	default:
+		return
+	}
+	var luma, chroma [256]byte
+	for i := range 256 {
+		luma[i] = byte(min(max(math.Round(float64(i-16)*255/219), 0), 255))
+		chroma[i] = byte(min(max(math.Round(float64(i-128)*255/224)+128, 0), 255))
+	}
+	for plane, table := range map[*[]byte]*[256]byte{&p.Y: &luma, &p.Cb: &chroma, &p.Cr: &chroma} {
+		for i, v := range *plane {
+			(*plane)[i] = table[v]
+		}
+	}
+}
+
+// fit returns the size of a picture that is made to fit in a box, but not larger.
+func fit(size, box image.Point) image.Point {
+	scale := min(float64(box.X)/float64(size.X), float64(box.Y)/float64(size.Y), 1)
+	side := func(n int) int { return max(1, int(math.Floor(float64(n)*scale+0.5))) }
+	return image.Pt(side(size.X), side(size.Y))
+}
+
+// thumb makes a thumbnail.
+func (s *studio) thumb(f *folder, picture image.Image, turn int, box image.Point) (*print, error) {
+	small := image.NewRGBA(image.Rectangle{Max: fit(picture.Bounds().Size(), turned(box, turn))})
+	draw.CatmullRom.Scale(small, small.Rect, picture, picture.Bounds(), draw.Src, nil)
+	upright := upright(small, turn)
+	format := JPEG
+	if !upright.Opaque() {
+		format = PNG
+	}
+	return s.write(f, upright, format)
+}
+
+// convert makes another file of a whole picture.
+func (s *studio) convert(f *folder, picture image.Image, turn int) (*print, error) {
+	opaque, ok := picture.(interface{ Opaque() bool })
+	onWhite := s.options.Convert == JPEG && !(ok && opaque.Opaque())
+	if turn > 1 || onWhite {
+		flat := image.NewRGBA(image.Rectangle{Max: picture.Bounds().Size()})
+		if onWhite {
+			draw.Draw(flat, flat.Rect, image.NewUniform(color.White), image.Point{}, draw.Src)
+		}
+		draw.Draw(flat, flat.Rect, picture, picture.Bounds().Min, draw.Over)
+		picture = upright(flat, turn)
+	}
+	return s.write(f, picture, s.options.Convert)
+}
+
+// write encodes a picture into a draft.
+func (s *studio) write(f *folder, picture image.Image, format Format) (_ *print, err error) {
+	d, err := f.draft()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			d.drop()
+		}
+	}()
+	sum, p := sha256.New(), &print{draft: d}
+	w := io.MultiWriter(d.file, sum)
+	if format == PNG {
+		p.ending, p.mediaType = ".png", "image/png"
+		err = png.Encode(w, picture)
+	} else {
+		p.ending, p.mediaType = ".jpg", "image/jpeg"
+		err = jpeg.Encode(w, picture, &jpeg.Options{Quality: s.options.Quality})
+	}
+	if err == nil {
+		p.size, err = d.file.Seek(0, io.SeekEnd)
+	}
+	if err != nil {
+		return nil, &StoreError{Path: d.path, Err: err}
+	}
+	p.sum = hex.EncodeToString(sum.Sum(nil))
+	return p, nil
+}

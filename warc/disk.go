@@ -1,0 +1,98 @@
+package warc
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+)
+
+// fileSystem is where an archive keeps its files. It is small so that a test can give one that fails.
+type fileSystem interface {
+	// Create makes a new file, which must not exist; its name is durable.
+	Create(name string) (file, error)
+	// Open opens a file that exists, to read and write.
+	Open(name string) (file, error)
+	// Rename gives a file another name. It is durable when it returns.
+	Rename(from, to string) error
+	// Remove removes a file. One that does not exist is no error.
+	Remove(name string) error
+	Exists(name string) (bool, error)
+	// MakeFolder makes a folder and those above it, unless they are there.
+	MakeFolder(name string) error
+}
+
+// file is an open file.
+type file interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Size() (int64, error)
+	Truncate(size int64) error
+	Sync() error
+}
+
+// disk is the operating system's file system.
+type disk struct{}
+
+func (disk) Create(name string) (file, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	if err := syncFolder(filepath.Dir(name)); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return diskFile{f}, nil
+}
+
+func (disk) Open(name string) (file, error) {
+	f, err := os.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	return diskFile{f}, nil
+}
+
+func (disk) Rename(from, to string) error {
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(to))
+}
+
+func (disk) Remove(name string) error {
+	if err := os.Remove(name); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+func (disk) Exists(name string) (bool, error) {
+	_, err := os.Stat(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+func (disk) MakeFolder(name string) error { return os.MkdirAll(name, 0o777) }
+
+// syncFolder makes the names in a folder durable.
+func syncFolder(name string) error {
+	folder, err := os.Open(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(folder.Sync(), folder.Close())
+}
+
+type diskFile struct{ *os.File }
+
+func (f diskFile) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
