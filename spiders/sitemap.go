@@ -15,56 +15,55 @@ import (
 	"github.com/tegenaria/tegenaria/sitemap"
 )
 
-// Sitemap is a spider whose seeds are the pages that sitemaps name. It reads sitemaps of all kinds that package
-// sitemap knows, follows indexes, and hands the pages to the first of its Rules that fits, or to its Parser.
+// Sitemap is a spider that crawls the pages listed in sitemaps. It reads all kinds of sitemaps that package sitemap knows, and
+// follows indexes. The first of its Rules that matches a page chooses the parser; without Rules it is Parser.
 //
-// Make one by [NewSitemap], or embed *Sitemap in a spider of your own, set Name and Sites, and write Parser alone:
+// Make one with [NewSitemap]; or embed *Sitemap in a spider of your own, set Name and Sites, and write only the method Parser:
 //
 //	type shop struct{ *spiders.Sitemap }
 //
 //	func (s *shop) Parser(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error
 //
-// Pages and sitemaps named by a sitemap have the depth of the seed that it is, 0; robots.txt, scope and the delays of their
-// hosts hold for sitemaps as for pages. Sitemaps are spooled and read as a stream, and have a lower priority than
-// pages, so that of an index of many big ones no more waits in the queue than the pages of those that were asked together.
-// Nothing of a Sitemap may be changed while a crawl runs.
+// Pages and sitemaps that a sitemap lists have depth 0, like seeds. robots.txt, scope and delays apply to sitemaps as to pages.
+// Sitemaps are spooled and read as a stream. They have a lower priority than pages, so that the sitemaps of a large index do not
+// fill the queue all at once. Do not change a Sitemap while a crawl runs.
 type Sitemap struct {
 	Name string // what GetName returns
 
-	// Sites are where to look: "https://example.com" or "example.com", which is https, asks for the sitemaps that
-	// its robots.txt names and, if there are none, for /sitemap.xml; "https://example.com/robots.txt" for those that
-	// it names alone; anything else is the URL of a sitemap or feed.
+	// Sites are the sites to crawl. For "https://example.com", or "example.com" (which means https), the sitemaps named in
+	// robots.txt are read or, if there are none, /sitemap.xml. For "https://example.com/robots.txt" only the sitemaps named there
+	// are read. Any other URL is that of a sitemap or feed.
 	Sites []string
 
-	// Rules say what parses which page. The first one that matches counts; a page that none matches is left out.
-	// Without rules all pages are for the spider's Parser.
+	// Rules choose the parser of each page. The first rule that matches counts; a page that no rule matches is left out. Without
+	// rules the spider's Parser reads all pages.
 	Rules []Rule
 
-	// Indexed says which of the sitemaps that an index names are read, by their URLs; nil: all.
+	// Indexed matches the URLs of those sitemaps of an index that are read; nil: all.
 	Indexed *regexp.Regexp
 
-	// Alternates has the translations and variants of a page, as its sitemap names them, crawled too.
+	// Alternates also crawls the translations and variants of a page that its sitemap lists.
 	Alternates bool
 
-	// Since leaves out pages and sitemaps that were changed last before it. What has no date is taken.
+	// Since leaves out pages and sitemaps whose last change was earlier. Those without a date are crawled.
 	Since time.Time
 
-	// Filter, unless nil, is asked before a page or a sitemap is sent, and leaves out that for which it is false. It
-	// may change the request, to hand what the entry says to the parser by its Meta for instance. It is called concurrently.
+	// Filter, if set, is called for each page and sitemap before its request is sent, and leaves out those for which it returns
+	// false. It may change the request, for example to pass data of the entry to the parser in Meta. It is called concurrently.
 	Filter func(entry sitemap.Entry, r *tegenaria.Request) bool
 
-	// Options are for the parser of sitemaps: its limits.
+	// Options are the limits of the sitemap parser.
 	Options []sitemap.Option
 
 	parser tegenaria.Parser
 }
 
-// Rule says what parses the pages whose URLs match.
+// Rule chooses the parser of the pages whose URLs match.
 type Rule struct {
 	Match *regexp.Regexp // found anywhere in the URL; nil: every URL
 
-	// Parser parses the page; nil stands for one that is registered as Name elsewhere, or for the spider's Parser if Name
-	// is "" too. It is registered for the spider's runs, as Name: so a durable job finds it again.
+	// Parser parses the page. It is registered under Name for the spider's runs, so that a durable job finds it again. If it is
+	// nil, the parser that is registered as Name elsewhere is used, or, if Name is "" too, the spider's Parser.
 	Parser tegenaria.Parser
 	Name   string // "": "sitemap rule " and the regular expression
 }
@@ -74,7 +73,7 @@ var (
 	_ tegenaria.ParserSet       = (*Sitemap)(nil)
 )
 
-// NewSitemap makes a spider of a name, a parser for the pages, and sites, see [Sitemap.Sites].
+// NewSitemap makes a spider from a name, a parser for the pages, and the sites to crawl; see [Sitemap].Sites.
 func NewSitemap(name string, parser tegenaria.Parser, sites ...string) *Sitemap {
 	return &Sitemap{Name: name, Sites: sites, parser: parser}
 }
@@ -114,8 +113,8 @@ const maxLevel = 4
 // asSitemap is the priority of sitemaps: the pages of one go before the next one.
 const asSitemap = -1
 
-// Parsers returns the parsers of robots.txt, of sitemaps and of the rules, by name. A spider that embeds *Sitemap and
-// has parsers of its own adds them to these.
+// Parsers returns the parsers of robots.txt, of sitemaps and of the rules, by name. A spider that embeds *Sitemap adds its own
+// parsers to this map.
 func (s *Sitemap) Parsers() map[string]tegenaria.Parser {
 	parsers := map[string]tegenaria.Parser{
 		sitemapParser: tegenaria.Handle(s.readSitemap),
@@ -151,7 +150,7 @@ func (s *Sitemap) StartRequest(req chan<- *tegenaria.Context) {
 	}
 }
 
-// Seeds returns the requests that StartRequest sends, for a spider that embeds *Sitemap and has other seeds beside.
+// Seeds returns the requests that StartRequest sends. It is for a spider that embeds *Sitemap and has further seeds.
 func (s *Sitemap) Seeds() []*tegenaria.Request {
 	var seeds []*tegenaria.Request
 	for _, site := range s.Sites {

@@ -247,7 +247,7 @@ func TestEndlessIndexes(t *testing.T) {
 	})
 }
 
-// A bad entry is one failure; a document that is no sitemap fails, and what was read before counts.
+// A bad entry is one failure; a document that is not a sitemap fails, and what was read before counts.
 func TestBadSitemaps(t *testing.T) {
 	for _, tt := range []struct {
 		name, body, want string

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -20,8 +22,19 @@ import (
 	"github.com/tegenaria/tegenaria/spidertest"
 )
 
-// TestMain fails the package if a test leaves a goroutine behind.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain fails the package if a test leaves a goroutine behind. It is the program that TestKill kills, too.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *killFolder == "" {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	if err := killed(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
 
 // web answers for hosts, by URLs, and writes down what it was asked: the witness of a crawl.
 type web struct {
@@ -89,7 +102,7 @@ func run(t testing.TB, client *http.Client, spider tegenaria.SpiderInterface, op
 	t.Helper()
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
-	all := []tegenaria.EngineOption{tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithLogger(logger)}
+	all := []tegenaria.EngineOption{tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithLogger(logger), tegenaria.EngineWithEmptyOK()}
 	if client != nil {
 		all = append(all, tegenaria.EngineWithHTTPClient(client))
 	}

@@ -1,0 +1,113 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/setting"
+)
+
+// The exit codes.
+const (
+	codeFinished = 0
+	codeFailed   = 1
+	codeUsage    = 2
+	codeStopped  = 3
+	codeBroken   = 4
+)
+
+// usageError is wrong usage, or wrong settings: nothing was done.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+
+func (e *usageError) Unwrap() error { return e.err }
+
+func usagef(format string, args ...any) error { return &usageError{fmt.Errorf(format, args...)} }
+
+// brokenError is a rule that does not hold.
+type brokenError struct{ err error }
+
+func (e *brokenError) Error() string { return e.err.Error() }
+
+// doneError is the end of a command that has printed what is wrong.
+type doneError struct{ code int }
+
+func (e *doneError) Error() string { return fmt.Sprintf("exit code %d", e.code) }
+
+// codeOf returns the exit code of an error. Of several errors a failure counts most; but when a crawl was stopped, that code which
+// it left behind did not return is no failure of its own.
+func codeOf(err error) int {
+	if err == nil {
+		return codeFinished
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		codes := make(map[int]bool)
+		for _, one := range joined.Unwrap() {
+			var left *tegenaria.AbandonedError
+			if code := codeOf(one); code != codeFailed || !errors.As(one, &left) {
+				codes[code] = true
+			}
+		}
+		for _, code := range []int{codeUsage, codeFailed, codeBroken, codeStopped} {
+			if codes[code] {
+				return code
+			}
+		}
+		return codeFailed
+	}
+	var (
+		usage   *usageError
+		broken  *brokenError
+		stopped *tegenaria.StoppedError
+		run     *tegenaria.RunError
+	)
+	switch {
+	case errors.As(err, &usage), errors.As(err, &run) && run.Op == "wiring":
+		return codeUsage
+	case errors.As(err, &broken):
+		return codeBroken
+	case errors.As(err, &stopped), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded) && run == nil:
+		return codeStopped
+	}
+	return codeFailed
+}
+
+// meant is what an error says of a name that nothing has.
+func meant(name string, names []string) string {
+	if near := setting.Nearest(name, names); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
+
+// flagError adds to an error about a flag what was meant.
+func (c *call) flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) == 1 {
+		return usagef("%w; %s -h lists the flags", err, cmd.CommandPath())
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return usagef("%w%s; %s -h lists the flags", err, meant(unknown.GetSpecifiedName(), names), cmd.CommandPath())
+}
+
+// printable returns a text that cannot steer a terminal: control characters but for line ends and tabs are written as Go writes them.
+func printable(text string) string {
+	var b strings.Builder
+	for _, r := range text {
+		if (unicode.IsControl(r) && r != '\n' && r != '\t') || unicode.Is(unicode.Bidi_Control, r) {
+			fmt.Fprintf(&b, "\\u%04x", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

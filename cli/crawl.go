@@ -1,0 +1,293 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/internal/setting"
+)
+
+// crawlFlags are the flags of the command crawl.
+type crawlFlags struct {
+	given
+	appended, overwritten []string
+	expect, stopIf        []string
+	job, result           string
+	stopOK, emptyOK       bool
+	log                   logFlags
+}
+
+func (f *crawlFlags) add(flags *pflag.FlagSet) {
+	flags.StringArrayVarP(&f.appended, "output", "o", nil, "`FILE` that items are appended to, in the format of its ending; - for lines of JSON on the standard output, which is the default; may be repeated")
+	flags.StringArrayVarP(&f.overwritten, "overwrite", "O", nil, "`FILE` for the items, emptied first; may be repeated")
+	flags.StringArrayVarP(&f.args, "arg", "a", nil, "argument of the spider, `NAME=VALUE`; may be repeated")
+	flags.StringArrayVarP(&f.sets, "set", "s", nil, "setting, `NAME=VALUE` such as politeness.delay=1s; may be repeated")
+	flags.StringVar(&f.job, "job", "", "`DIR` that keeps the crawl, so that the same command resumes it, whatever has ended it")
+	flags.StringArrayVar(&f.limits, "limit", nil, "bound of the crawl, `NAME=VALUE` such as pages=100, items=50 or time=10m; may be repeated")
+	flags.StringArrayVar(&f.expect, "expect", nil, "`RULE` that holds at the end, such as 'item_scraped >= 900'; else the exit code is 4; may be repeated")
+	flags.StringArrayVar(&f.stopIf, "stop-if", nil, "`RULE`, asked every 10 s, that ends the crawl with exit code 4 once it holds; may be repeated")
+	flags.StringVar(&f.result, "result", "", "`FILE` for exit code, reason and summary, as JSON")
+	flags.BoolVar(&f.stopOK, "stop-ok", false, "a crawl that a limit has ended has the exit code 0, and is judged")
+	flags.BoolVar(&f.emptyOK, "empty-ok", false, "a crawl that got no page has the exit code 0")
+	f.log.add(flags)
+}
+
+// crawlCommand makes the command crawl, with a command below it for each spider, so that the spiders' arguments are flags.
+func (c *call) crawlCommand() *cobra.Command {
+	f, site := &crawlFlags{}, &siteFlags{}
+	cmd := &cobra.Command{
+		Use: "crawl SPIDER|URL...", Aliases: []string{"run"}, Short: "crawl with a spider, or the sites of URLs",
+		Long: "Crawls with a spider of this program. Its arguments are flags of their own, see crawl SPIDER -h.\n\n" +
+			"With URLs it crawls their sites, politely, by links, redirects, meta refreshes and, with --sitemaps, sitemaps. The items are the pages, with url, final_url, status, depth, title, words and links. " +
+			"A user and password in a URL are a login for its origin, and stand in no output.\n\n" + c.app.formats(),
+		Example: "  " + c.name + " crawl quotes -O quotes.jsonl\n" +
+			"  " + c.name + " crawl quotes --job job -o quotes.csv --limit time=1h --stop-ok\n" +
+			"  " + c.name + " crawl quotes -s politeness.delay=1s --expect 'item_scraped >= 100'\n" +
+			"  " + c.name + " crawl https://example.com/ --depth 2 -O pages.jsonl",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usagef("crawl needs the name of a spider, or URLs; %s list names the spiders", c.name)
+			}
+			return nil
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if isURL(args[0]) {
+				return c.crawlSite(cmd, f, site, args)
+			}
+			if err := site.refuse(cmd); err != nil {
+				return err
+			}
+			def, err := c.app.definition(args[0])
+			if err != nil {
+				return err
+			}
+			return c.crawlSpider(cmd, f, def, args[1:])
+		},
+	}
+	f.add(cmd.PersistentFlags())
+	site.add(cmd.Flags())
+	for _, part := range c.app.parts {
+		part.Flags(cmd.PersistentFlags())
+	}
+	c.completeCrawl(cmd, f)
+	for i := range c.app.defs {
+		if def := &c.app.defs[i]; !strings.ContainsAny(def.name, " \t\n") {
+			cmd.AddCommand(c.spiderCommand(cmd.PersistentFlags(), f, def))
+		}
+	}
+	return cmd
+}
+
+// formats lists the endings of outputs.
+func (a *App) formats() string {
+	var b strings.Builder
+	b.WriteString("Formats by the ending of the file:\n")
+	for _, e := range a.endings() {
+		if !isPacked(e.Suffix) {
+			fmt.Fprintf(&b, "  %-9s %s\n", e.Suffix, e.Help)
+		}
+	}
+	b.WriteString("The endings .jsonl, .json, .csv and .xml may be followed by .gz or .zst, .warc by .gz.")
+	return b.String()
+}
+
+// spiderCommand makes the command that crawls with one spider. shared are the flags of the commands of all spiders.
+func (c *call) spiderCommand(shared *pflag.FlagSet, f *crawlFlags, def *Definition) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: def.name, Short: def.help,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		Args:              func(*cobra.Command, []string) error { return nil },
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.crawlSpider(cmd, f, def, args) },
+	}
+	for _, a := range def.args {
+		if shared.Lookup(a.name) != nil || a.name == "help" || a.name == "config" {
+			continue // -a alone
+		}
+		typ := setting.TypeName(a.typ)
+		if a.typ.Kind() == reflect.Bool {
+			typ = "bool" // pflag leaves it out of the help
+		}
+		flag := cmd.Flags().VarPF(&argumentFlag{a.def, typ}, a.name, "", a.help)
+		if typ == "bool" {
+			flag.NoOptDefVal = "true"
+		}
+	}
+	return cmd
+}
+
+// argumentFlag is a flag for an argument, which is checked with the others.
+type argumentFlag struct{ text, typ string }
+
+func (a *argumentFlag) String() string { return a.text }
+
+func (a *argumentFlag) Set(text string) error { a.text = text; return nil }
+
+func (a *argumentFlag) Type() string { return a.typ }
+
+func (c *call) crawlSpider(cmd *cobra.Command, f *crawlFlags, def *Definition, rest []string) error {
+	if len(rest) > 0 {
+		return usagef("%q belongs to no flag; arguments of a spider are given as -a NAME=VALUE", rest[0])
+	}
+	f.named = make(map[string]string)
+	for _, a := range def.args {
+		if flag := cmd.LocalNonPersistentFlags().Lookup(a.name); flag != nil && flag.Changed {
+			f.named[a.name] = flag.Value.String()
+		}
+	}
+	return c.crawl(cmd, f, def, func(l *layers) (tegenaria.SpiderInterface, error) { return def.make(l.values) })
+}
+
+// crawl crawls with a spider, and writes the result, however it ends. def is nil for a spider that is none of the program's.
+func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider func(*layers) (tegenaria.SpiderInterface, error), first ...tegenaria.EngineOption) (err error) {
+	result := &result{path: f.result}
+	if f.result != "" {
+		if err := result.begin(); err != nil {
+			return &usageError{fmt.Errorf("--result: %w", err)}
+		}
+	}
+	defer func() { err = errors.Join(err, result.write(err)) }()
+
+	if f.emptyOK {
+		f.flags = append(f.flags, entry{path: []string{"empty_ok"}, text: "true", origin: "flag --empty-ok", where: "--empty-ok"})
+	}
+	l, layersErr := c.layers(def, f.given)
+	expect, expectErr := newRules("--expect", f.expect)
+	stopIf, stopErr := newRules("--stop-if", f.stopIf)
+	outputs, outErr := c.app.outputs(f.appended, f.overwritten)
+	if err := errors.Join(layersErr, expectErr, stopErr, outErr, f.log.check()); err != nil {
+		return &usageError{err}
+	}
+	s, err := spider(l)
+	if err != nil {
+		return &usageError{err}
+	}
+	logger, logFile, err := f.log.open(c.err)
+	if err != nil {
+		return fmt.Errorf("--log-file: %w", err)
+	}
+	if logFile != nil {
+		defer func() { err = errors.Join(err, logFile.Close()) }()
+	}
+	run, err := c.newRun(s, f.job, append([]tegenaria.EngineOption{logger}, first...)...)
+	if err != nil {
+		return err
+	}
+	if f.log.given(cmd.Flags()) {
+		run.Add(logger)
+	}
+	if slices.ContainsFunc(append(expect[:len(expect):len(expect)], stopIf...), func(r *rule) bool { return r.fill }) {
+		run.Add(tegenaria.EngineWithFieldCounts(true))
+	}
+	if f.log.quiet {
+		run.Add(tegenaria.EngineWithQuiet())
+	}
+	if c.signals {
+		run.Add(tegenaria.EngineWithSignals())
+	}
+	if f.job != "" {
+		cache, err := disk.Open(f.job)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, cache.Close()) }()
+		run.Add(tegenaria.EngineWithCache(cache))
+	}
+	if err := c.app.addOutputs(run, outputs, c.out); err != nil {
+		return err
+	}
+	if err := l.add(run); err != nil {
+		return err
+	}
+	result.engine = run.engine
+	return c.judged(cmd.Context(), f, run, l, expect, stopIf, result)
+}
+
+// judged runs the crawl and judges it.
+func (c *call) judged(ctx context.Context, f *crawlFlags, run *Run, l *layers, expect, stopIf []*rule, result *result) error {
+	rules := append(expect[:len(expect):len(expect)], stopIf...)
+	history, err := c.history(run.spider.GetName(), rules)
+	if err != nil {
+		return err
+	}
+	facts := func() facts { return facts{job: run.engine.JobStats(), last: history.last} }
+	stopped, err := c.execute(ctx, run, l, stopIf, facts)
+	var why *tegenaria.StoppedError
+	switch isStopped := errors.As(err, &why); {
+	case isStopped && stopped != nil && codeOf(err) == codeStopped:
+		result.rules = append(result.rules, stopped.text)
+		return &brokenError{fmt.Errorf("stopped: it holds that %s", stopped.text)}
+	case isStopped && f.stopOK && codeOf(err) == codeStopped && strings.HasPrefix(why.Reason, "limit: "):
+		fmt.Fprintf(c.err, "%s: stopped before the end, which is allowed: %s\n", c.name, printable(why.Reason))
+	case err != nil:
+		return err
+	}
+	var broken []error
+	for _, r := range expect {
+		found := facts()
+		if holds, err := r.holds(found); !holds {
+			broken = append(broken, errors.New(r.broken(found, err)))
+			result.rules = append(result.rules, r.text)
+		}
+	}
+	if len(broken) > 0 {
+		return &brokenError{errors.Join(broken...)}
+	}
+	if err == nil {
+		return history.keep(run.engine.JobStats())
+	}
+	return nil
+}
+
+// execute starts the parts, runs the engine, and asks meanwhile whether a rule ends the crawl, which it returns then.
+func (c *call) execute(ctx context.Context, run *Run, l *layers, stopIf []*rule, facts func() facts) (stopped *rule, err error) {
+	for _, part := range c.app.parts {
+		stop, startErr := part.Start(ctx, run)
+		if stop != nil {
+			defer func() { err = errors.Join(err, stop(context.WithoutCancel(ctx))) }()
+		}
+		if startErr != nil {
+			return nil, startErr
+		}
+	}
+	if err := l.add(run); err != nil { // again, over what parts have set
+		return nil, err
+	}
+	over := make(chan struct{})
+	var asking sync.WaitGroup
+	if len(stopIf) > 0 {
+		asking.Go(func() {
+			ticker := time.NewTicker(c.app.ask)
+			defer ticker.Stop()
+			for {
+				select {
+				case <-ticker.C:
+				case <-over:
+					return
+				}
+				for _, r := range stopIf {
+					if holds, err := r.holds(facts()); holds && err == nil {
+						stopped = r
+						_ = run.engine.Stop(ctx) // how it ended is told by Run
+						return
+					}
+				}
+			}
+		})
+	}
+	err = run.engine.Run(ctx, run.spider.GetName())
+	close(over)
+	asking.Wait()
+	return stopped, err
+}

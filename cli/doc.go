@@ -1,0 +1,43 @@
+// Package cli makes a command of spiders: one line in main, and the program lists them, crawls with settings from flags and a file,
+// judges the result by rules, and ends with an exit code that tells the truth.
+//
+//	func main() { cli.Main(quotes(), books()) }
+//
+// A program that grows makes an [App]: spiders with typed arguments ([Define]), the settings of the project, the parts of its
+// engines, commands of its own, and parts that bring more ([Part]).
+//
+// # Settings
+//
+// A setting has the value of the first that says one: a flag (-s politeness.delay=1s), the spider's section of tegenaria.yaml, the
+// rest of that file, the code, the default. The file is looked for in the working directory and those above it:
+//
+//	politeness: {delay: 500ms, per_slot: 4}
+//	limits: {depth: 5}
+//	spiders:
+//	  quotes:
+//	    args: {tag: love}
+//	    politeness: {delay: 1s}
+//
+// The names are those of the JSON of [tegenaria.Settings]; an unknown one is an error with its line, and all mistakes are told at
+// once. There are no environment variables. A value that begins with @ is the content of the file of that name, so that no password
+// stands in a list of processes; @@ stands for an @.
+//
+// # Exit codes
+//
+//	0  the crawl has finished, and all rules hold
+//	1  it has failed; a crawl that got no page has failed too, unless --empty-ok is given
+//	2  wrong usage or settings; nothing was crawled
+//	3  it was stopped before its end: by a signal or a limit; with --stop-ok a limit is 0
+//	4  a rule is broken, or --stop-if has ended the crawl
+//
+// # Rules
+//
+// A rule is an expression over the counts of the whole job, by the JSON names of [tegenaria.Stats]:
+//
+//	--expect 'item_scraped >= 900 && error_count <= 0.02 * responses'
+//	--expect 'item_scraped >= 0.8 * last.item_scraped' --expect 'status[404] < 10'
+//	--stop-if 'error_count > 100'
+//
+// The language is that of expr-lang.org. fill["price"] is the part of the items whose field price is filled, of all types that have one; a
+// rule that asks for it has the fields counted. last has the counts of the last run of the spider that ended with 0, see the command crawl.
+package cli

@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/sirupsen/logrus"
+	"github.com/spf13/cobra"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// addSettings adds the flag for settings to a command that looks at pages.
+func (g *given) addSettings(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVarP(&g.sets, "set", "s", nil, "setting, `NAME=VALUE` such as politeness.user_agent=bot; may be repeated")
+	must(cmd.RegisterFlagCompletionFunc("set", completeSetting("")))
+}
+
+// oneURL takes the one argument of a command, which is a URL.
+func oneURL(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return usagef("%s needs one URL, and was given %d arguments", cmd.CommandPath(), len(args))
+	}
+	return checkURL(args[0])
+}
+
+// checkURL refuses what no crawl can request. The message does not repeat what may be a password.
+func checkURL(raw string) error {
+	if scheme := urlx.Scheme(raw); scheme != "http" && scheme != "https" || urlx.Hostname(raw) == "" {
+		return usagef("%q is no URL that can be fetched: write it as https://host/path", urlx.Redact(raw))
+	}
+	return nil
+}
+
+// visit runs an engine for a spider that looks at single pages: with the settings and the options of the program, but for its
+// pipelines, which would write to its outputs. It says what a crawl would log only if that is an error that it does not return.
+func (c *call) visit(ctx context.Context, l *layers, spider tegenaria.SpiderInterface, last ...tegenaria.EngineOption) error {
+	logger := logrus.New()
+	logger.SetOutput(io.Discard)
+	run, err := c.newRun(spider, "")
+	if err != nil {
+		return err
+	}
+	run.Add(tegenaria.EngineWithoutPipelines(), tegenaria.EngineWithLogger(logger))
+	if c.signals {
+		run.Add(tegenaria.EngineWithSignals())
+	}
+	if err := l.add(run); err != nil {
+		return err
+	}
+	run.Add(last...)
+	return run.engine.Run(ctx, spider.GetName())
+}
+
+// everyStatus are the codes that a request names to see each response.
+func everyStatus() (codes []uint64) {
+	for code := uint64(400); code < 600; code++ {
+		codes = append(codes, code)
+	}
+	return codes
+}
+
+// look fetches a page through middlewares, politeness and dial guard, whatever its status, and calls see with the response.
+func (c *call) look(ctx context.Context, l *layers, request *tegenaria.Request, see func(resp *tegenaria.Response) error) error {
+	var failed error
+	parser := func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		failed = see(resp.Response())
+		return nil
+	}
+	tegenaria.RequestWithAllowedStatusCode(everyStatus())(request)
+	return errors.Join(withoutSpider(c.visit(ctx, l, tegenaria.NewSpiderOf("look", parser, request))), failed)
+}
+
+// withoutSpider takes the name of the spider out of an error about a single page.
+func withoutSpider(err error) error {
+	var nothing *tegenaria.NothingError
+	if errors.As(err, &nothing) && len(nothing.Seeds) == 1 {
+		return &nothing.Seeds[0]
+	}
+	return err
+}
+
+// isTerminal reports whether a writer is one, and not the device that swallows all.
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return false
+	}
+	null, err := os.Stat(os.DevNull)
+	return err != nil || !os.SameFile(info, null)
+}
+
+// printableText returns a text of a page as it may be shown on a terminal.
+func printableText(text string) string { return printable(strings.ToValidUTF8(text, "\uFFFD")) }
+
+// headerLines returns the lines of a header, sorted by name.
+func headerLines(header map[string][]string) (lines []string) {
+	for name, values := range header {
+		for _, value := range values {
+			lines = append(lines, name+": "+value)
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}

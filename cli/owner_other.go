@@ -1,0 +1,8 @@
+//go:build !unix
+
+package cli
+
+import "io/fs"
+
+// isForeign reports whether a file belongs to another user, which is not known here.
+func isForeign(fs.FileInfo) bool { return false }

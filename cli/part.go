@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// Part adds to a command what not every program wants to link: formats of outputs, services beside a crawl. Parts stand in packages
+// below this one. A Part serves one command at a time; its methods are called in this order.
+type Part interface {
+	// Flags adds flags to the command crawl. It is called for each run of an App, whatever the command, and sets the flags' defaults.
+	Flags(flags *pflag.FlagSet)
+
+	// Commands returns commands to add; they are made anew by each call.
+	Commands() []*cobra.Command
+
+	// Start is called before a crawl, when the engine has all but its last settings. It may add options to the run. stop, unless it is
+	// nil, is called when the crawl is over, with a context that outlives the one of the crawl; it may block until what Start began
+	// has ended. Its error makes the crawl fail, as that of Start does.
+	Start(ctx context.Context, run *Run) (stop func(context.Context) error, err error)
+}
+
+// Ending is a format of outputs, chosen by the ending of a file's name.
+type Ending struct {
+	Suffix string // ".parquet"; the longest that fits is taken
+	Help   string // a few words: "Parquet"
+	Open   func(run *Run, out Output) (tegenaria.EngineOption, error)
+}
+
+// Output is a file that a crawl writes to.
+type Output struct {
+	Path      string
+	Overwrite bool // a new job empties it first; else it is appended to. A resumed job goes on after its last item in any case.
+}
+
+// EndingPart is an optional interface of parts.
+type EndingPart interface {
+	// Endings returns formats of outputs.
+	Endings() []Ending
+}
+
+// Run is a crawl that a command is about to begin.
+type Run struct {
+	spider tegenaria.SpiderInterface
+	engine *tegenaria.SpiderEngine
+	job    string
+}
+
+// Spider returns the spider. Commands that crawl without a spider of the program, such as settings, have one of their own.
+func (r *Run) Spider() tegenaria.SpiderInterface { return r.spider }
+
+// Engine returns the engine, which runs once Part.Start has returned.
+func (r *Run) Engine() *tegenaria.SpiderEngine { return r.engine }
+
+// Job returns the directory of the durable job, "" if there is none.
+func (r *Run) Job() string { return r.job }
+
+// Add gives the engine further options. Those of the settings file and of flags come later, and win. A nil option is ignored.
+func (r *Run) Add(options ...tegenaria.EngineOption) {
+	for _, option := range options {
+		if option != nil {
+			option(r.engine)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/vm"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// rule is a condition on the counts of a crawl.
+type rule struct {
+	text    string
+	program *vm.Program
+	last    bool // it asks for the last run
+	fill    bool // it asks how full the fields of items are
+}
+
+// newRule compiles a rule.
+func newRule(text string) (*rule, error) {
+	program, err := expr.Compile(text, expr.Env(reflect.New(factsType).Elem().Interface()), expr.AsBool())
+	if err != nil {
+		message, _, _ := strings.Cut(err.Error(), "\n")
+		return nil, fmt.Errorf("the rule %q: %s%s", text, message, meantIn(message))
+	}
+	r := &rule{text: text, program: program}
+	for _, name := range identifiers(program.Node()) {
+		r.last, r.fill = r.last || name == "last", r.fill || name == "fill"
+	}
+	return r, nil
+}
+
+// meantIn finds what was meant by the name that an error of the compiler complains of.
+func meantIn(message string) string {
+	_, rest, ok := strings.Cut(message, "unknown name ")
+	if !ok {
+		return ""
+	}
+	name, _, _ := strings.Cut(rest, " ")
+	var names []string
+	for i := range factsType.NumField() {
+		names = append(names, factsType.Field(i).Tag.Get("expr"))
+	}
+	return meant(name, names)
+}
+
+// newRules compiles rules, and tells all mistakes together.
+func newRules(flag string, texts []string) ([]*rule, error) {
+	var rules []*rule
+	var errs []error
+	for _, text := range texts {
+		r, err := newRule(text)
+		if err != nil {
+			err = fmt.Errorf("%s: %w", flag, err)
+		}
+		rules, errs = append(rules, r), append(errs, err)
+	}
+	return rules, errors.Join(errs...)
+}
+
+// holds reports whether the rule holds for these counts. A rule that cannot be worked out does not hold, and the error says why.
+func (r *rule) holds(f facts) (bool, error) {
+	result, err := expr.Run(r.program, f.env())
+	if err != nil {
+		message, _, _ := strings.Cut(err.Error(), "\n")
+		return false, errors.New(message)
+	}
+	return result == true, nil
+}
+
+// broken says that a rule does not hold, with the counts that it asks for.
+func (r *rule) broken(f facts, err error) string {
+	text := "the rule is broken: " + r.text
+	if err != nil {
+		return text + ": " + err.Error()
+	}
+	var values []string
+	env := f.env()
+	for _, name := range asked(r.program.Node()) {
+		if value, err := expr.Eval(name, env); err == nil && !slices.ContainsFunc(values, func(v string) bool { return strings.HasPrefix(v, name+" = ") }) {
+			values = append(values, fmt.Sprintf("%s = %v", name, value))
+		}
+	}
+	if len(values) > 0 {
+		text += " (" + strings.Join(values, ", ") + ")"
+	}
+	return text
+}
+
+// visitor calls itself for each node of a rule.
+type visitor func(n ast.Node)
+
+func (v visitor) Visit(n *ast.Node) { v(*n) }
+
+// identifiers returns the names of a rule, those of counts of last among them.
+func identifiers(n ast.Node) (names []string) {
+	ast.Walk(&n, visitor(func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.IdentifierNode:
+			names = append(names, n.Value)
+		case *ast.MemberNode:
+			if base, ok := n.Node.(*ast.IdentifierNode); ok && base.Value == "last" {
+				if name, ok := n.Property.(*ast.StringNode); ok {
+					names = append(names, name.Value)
+				}
+			}
+		}
+	}))
+	return names
+}
+
+// asked returns the counts that a rule asks for: responses, status[404], last.item_scraped.
+func asked(n ast.Node) (names []string) {
+	within := make(map[ast.Node]bool) // parts of a longer name
+	var nodes []ast.Node
+	ast.Walk(&n, visitor(func(n ast.Node) {
+		switch n := n.(type) {
+		case *ast.MemberNode:
+			if isConstant(n.Property) {
+				within[n.Node] = true
+				nodes = append(nodes, n)
+			}
+		case *ast.IdentifierNode:
+			nodes = append(nodes, n)
+		}
+	}))
+	for _, n := range nodes {
+		if !within[n] {
+			names = append(names, n.String())
+		}
+	}
+	return names
+}
+
+func isConstant(n ast.Node) bool {
+	switch n.(type) {
+	case *ast.IntegerNode, *ast.StringNode:
+		return true
+	}
+	return false
+}
+
+// facts are the counts that rules are about.
+type facts struct{ job, last tegenaria.Stats }
+
+// countsType is Stats as rules see it, by the names of its JSON: its maps have texts or numbers as keys. factsType has the same of the
+// last run beside.
+var (
+	countsType = countsOf()
+	factsType  = reflect.StructOf(append(visible(countsType), reflect.StructField{Name: "Last", Type: countsType, Tag: `expr:"last"`}))
+)
+
+func visible(t reflect.Type) (fields []reflect.StructField) {
+	for i := range t.NumField() {
+		fields = append(fields, t.Field(i))
+	}
+	return fields
+}
+
+func countsOf() reflect.Type {
+	var fields []reflect.StructField
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[tegenaria.Stats]()) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		switch t := f.Type; t.Kind() {
+		case reflect.Int64:
+		case reflect.Map:
+			if elem := t.Elem().Kind(); elem != reflect.Int && elem != reflect.Int64 {
+				continue
+			}
+			if t.Key() != reflect.TypeFor[int]() {
+				f.Type = reflect.MapOf(reflect.TypeFor[string](), t.Elem())
+			}
+		default: // a time, say
+			continue
+		}
+		fields = append(fields, reflect.StructField{Name: f.Name, Type: f.Type, Tag: reflect.StructTag(fmt.Sprintf("expr:%q", name))})
+	}
+	return reflect.StructOf(append(fields,
+		reflect.StructField{Name: "ElapsedSeconds", Type: reflect.TypeFor[float64](), Tag: `expr:"elapsed_seconds"`},
+		reflect.StructField{Name: "Fill", Type: reflect.TypeFor[map[string]float64](), Tag: `expr:"fill"`}))
+}
+
+func (f facts) env() any {
+	env := reflect.New(factsType).Elem()
+	fillCounts(env, f.job)
+	fillCounts(env.FieldByName("Last"), f.last)
+	return env.Interface()
+}
+
+func fillCounts(to reflect.Value, s tegenaria.Stats) {
+	from := reflect.ValueOf(s)
+	for i := range countsType.NumField() {
+		f := countsType.Field(i)
+		value := from.FieldByName(f.Name)
+		switch {
+		case f.Name == "ElapsedSeconds":
+			value = reflect.ValueOf(s.Elapsed.Seconds())
+		case f.Name == "Fill":
+			value = reflect.ValueOf(fillOf(s.Fields))
+		case value.Type() != f.Type: // a map with other keys
+			named := reflect.MakeMap(f.Type)
+			for it := value.MapRange(); it.Next(); {
+				named.SetMapIndex(reflect.ValueOf(fmt.Sprint(it.Key().Interface())), it.Value())
+			}
+			value = named
+		}
+		to.FieldByName(f.Name).Set(value)
+	}
+}
+
+// fillOf returns for each field of items, by its name without the type, in which part of them it is filled.
+func fillOf(fields map[string]tegenaria.FieldStats) map[string]float64 {
+	items, filled := make(map[string]int64), make(map[string]int64)
+	for key, f := range fields {
+		name := key[strings.IndexByte(key, '.')+1:]
+		items[name] += f.Items
+		filled[name] += f.Filled
+	}
+	parts := make(map[string]float64)
+	for name, n := range items {
+		if n > 0 {
+			parts[name] = float64(filled[name]) / float64(n)
+		}
+	}
+	return parts
+}

@@ -1,0 +1,132 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cli"
+	"github.com/tegenaria/tegenaria/examples/demosite"
+	"github.com/tegenaria/tegenaria/middleware"
+)
+
+// The scripts run the commands app, plain, store and tegenaria as processes of their own: TestMain makes this test binary one of them.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"app":   func() { newApp(os.Getenv("SITE")).Main() },
+		"plain": func() { cli.Main(quotes(os.Getenv("SITE"))) },
+		"store": func() { store(os.Getenv("SITE")).Main() },
+		// That of cmd/tegenaria.
+		"tegenaria": func() { cli.Main() },
+	})
+}
+
+// TestScripts runs the scripts of testdata/script, offline, on the demo site.
+func TestScripts(t *testing.T) {
+	site := demosite.MustStart()
+	t.Cleanup(func() {
+		if err := site.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("scripts", func(t *testing.T) {
+		testscript.Run(t, testscript.Params{
+			Dir:                 "testdata/script",
+			RequireExplicitExec: true,
+			RequireUniqueNames:  true,
+			Setup: func(env *testscript.Env) error {
+				env.Setenv("SITE", site.URL())
+				return nil
+			},
+			Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		})
+	})
+}
+
+// exits CODE COMMAND…: the command ends with this exit code.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND ARGUMENTS...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := "0"
+	if err != nil {
+		var exit interface{ ExitCode() int }
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = string(rune('0' + exit.ExitCode()))
+	}
+	if got != args[0] {
+		ts.Fatalf("exit code %s, not %s\nstdout:\n%s\nstderr:\n%s", got, args[0], ts.ReadFile("stdout"), ts.ReadFile("stderr"))
+	}
+}
+
+type quote struct {
+	Text   string `json:"text"`
+	Author string `json:"author"`
+}
+
+func parseQuotes(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[quote]) error {
+	if path := os.Getenv("READY"); path != "" {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			return err
+		}
+	}
+	for _, q := range resp.CSS("div.quote").All() {
+		if err := out.Item(quote{q.CSS("span.text::text").Text(), q.CSS("small.author::text").Text()}); err != nil {
+			return err
+		}
+	}
+	for _, href := range resp.CSS("li.next a").Attrs("href") {
+		if err := out.Follow(href); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func quotes(site string) tegenaria.SpiderInterface {
+	return tegenaria.NewSpider("quotes", tegenaria.Handle(parseQuotes), site+"/quotes/")
+}
+
+type pageArgs struct {
+	Page  int           `arg:"page" default:"1" help:"number of the page"`
+	Delay time.Duration `arg:"pause" help:"of nothing"`
+	Token string        `arg:"api-token"`
+	Job   string        `arg:"job" help:"only by -a"`
+	Fast  bool          `arg:"fast"`
+}
+
+// newApp is a program with a bit of all.
+func newApp(site string) *cli.App {
+	app := cli.New(quotes(site))
+	app.Add(
+		cli.Define("page", "one page of quotes", func(a pageArgs) (tegenaria.SpiderInterface, error) {
+			if a.Page < 1 {
+				return nil, errors.New("pages are counted from 1")
+			}
+			urls := []string{site + "/quotes/", site + "/quotes/page/2/", site + "/quotes/page/3/"}
+			one := func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[pageArgs]) error {
+				return out.Item(a)
+			}
+			return tegenaria.NewSpider("page", tegenaria.Handle(one), urls[(a.Page-1)%len(urls)]), nil
+		}),
+		cli.Define("dead", "a page that is not there", func(struct{}) (tegenaria.SpiderInterface, error) {
+			return tegenaria.NewSpider("dead", tegenaria.Handle(parseQuotes), site+"/no-such-page"), nil
+		}),
+	)
+	app.Settings(func(s *tegenaria.Settings) { s.Politeness.PerSlot = 4 })
+	app.Engine(func(run *cli.Run) ([]tegenaria.EngineOption, error) {
+		return []tegenaria.EngineOption{
+			tegenaria.EngineWithMiddlewares(middleware.Standard()...),
+			tegenaria.EngineWithSettings(func(s *tegenaria.Settings) { s.Grace = 5 * time.Second }),
+		}, nil
+	})
+	return app
+}

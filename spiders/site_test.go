@@ -1,0 +1,57 @@
+package spiders_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/spiders"
+)
+
+// A site is crawled by links and a meta refresh, which keeps the depth; with sitemaps also from what they list.
+func TestSite(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, ok := map[string]string{
+			"/":            `<title> The  front </title><body>three words here <a href=/a>a</a><a href=/a#x>a</a><a href=/gone>gone</a>`,
+			"/a":           `<meta http-equiv=refresh content="0; url=/b">`,
+			"/b":           `<title>B</title>`,
+			"/hidden":      `<svg><title>no</title></svg><title>Hidden</title>`,
+			"/sitemap.xml": `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>http://` + r.Host + `/hidden</loc></url></urlset>`,
+		}[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		if r.URL.Path != "/sitemap.xml" {
+			w.Header().Set("Content-Type", "text/html")
+		}
+		fmt.Fprint(w, page)
+	}))
+	defer server.Close()
+	login := strings.Replace(server.URL, "://", "://me:secret@", 1)
+	for _, test := range []struct {
+		sitemaps bool
+		want     []string
+	}{
+		{false, []string{`/ 0 "The front" 4 2`, `/a 1 "" 0 0`, `/b 1 "B" 0 0`}},
+		{true, []string{`/ 0 "The front" 4 2`, `/a 1 "" 0 0`, `/b 1 "B" 0 0`, `/hidden 0 "Hidden" 2 0`}},
+	} {
+		var got []string
+		for page, err := range tegenaria.Crawl[spiders.SitePage](t.Context(), spiders.NewSite("site", test.sitemaps, nil, login+"/"), tegenaria.EngineWithQuiet(), tegenaria.EngineWithAllowedDomains("127.0.0.1")) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if page.Status != 200 || page.FinalURL != page.URL || !strings.HasPrefix(page.URL, server.URL) {
+				t.Errorf("%+v", page)
+			}
+			got = append(got, fmt.Sprintf("%s %d %q %d %d", strings.TrimPrefix(page.URL, server.URL), page.Depth, page.Title, page.Words, page.Links))
+		}
+		if slices.Sort(got); !slices.Equal(got, test.want) {
+			t.Errorf("sitemaps %v: %q, and not %q", test.sitemaps, got, test.want)
+		}
+	}
+}
