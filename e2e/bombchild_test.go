@@ -57,7 +57,9 @@ func childMain() int {
 	}
 	var limits tegenaria.Limits
 	if *childLimits != "" {
-		if err := json.Unmarshal([]byte(*childLimits), &limits); err != nil {
+		in := json.NewDecoder(strings.NewReader(*childLimits))
+		in.DisallowUnknownFields()
+		if err := in.Decode(&limits); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

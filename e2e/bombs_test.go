@@ -358,10 +358,10 @@ var containers = []struct {
 	limits  string // of the engine, as JSON
 	goLimit string
 }{
-	{64 * mib, `{"Body": 4194304, "BodiesInFlight": 4194304, "Nodes": 50000, "Attributes": 50000, "Header": 65536}`, "GOMEMLIMIT=40MiB"},
-	{128 * mib, `{"Body": 8388608, "BodiesInFlight": 16777216}`, "GOMEMLIMIT=80MiB"},
+	{64 * mib, `{"body": 4194304, "bodies_in_flight": 4194304, "nodes": 50000, "attributes": 50000, "header": 65536}`, "GOMEMLIMIT=40MiB"},
+	{128 * mib, `{"body": 8388608, "bodies_in_flight": 16777216}`, "GOMEMLIMIT=80MiB"},
 	{256 * mib, "", "GOMEMLIMIT=128MiB"},
-	{512 * mib, `{"BodiesInFlight": 100663296}`, "GOMEMLIMIT=384MiB"},
+	{512 * mib, `{"bodies_in_flight": 100663296}`, "GOMEMLIMIT=384MiB"},
 }
 
 // TestH01BombsInContainer has the worst bombs, by sixes, crawled in control groups of the sizes that the guide names:

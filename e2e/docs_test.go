@@ -11,12 +11,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/tegenaria/tegenaria/examples/demosite"
 )
 
 var goBlock = regexp.MustCompile("(?ms)^```go\n(.*?)^```$")
 
-// TestDocs compiles the Go programs in README and docs. A block that is no program must stand in a Go
-// file of the repository, line by line, so that it is compiled there.
+// TestDocs compiles the Go programs in README and docs, and runs them against the demo site. A block that is not a program must stand
+// in a Go file of the repository, line by line, so that it is compiled there.
 func TestDocs(t *testing.T) {
 	root, err := filepath.Abs("..")
 	if err != nil {
@@ -42,6 +44,14 @@ func TestDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	site := demosite.MustStart()
+	t.Cleanup(func() {
+		if err := site.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	// Programs that do not start the demo site themselves name these addresses.
+	addresses := strings.NewReplacer("https://quotes.toscrape.com/", site.URL()+"/quotes/", "https://example.com/", site.URL()+"/", `"example.com"`, `"127.0.0.1"`)
 	overlay := map[string]map[string]string{"Replace": {}}
 	var packages []string
 	for _, document := range documents {
@@ -58,7 +68,7 @@ func TestDocs(t *testing.T) {
 				continue
 			}
 			file := filepath.Join(t.TempDir(), "main.go")
-			if err := os.WriteFile(file, []byte(block[1]), 0o600); err != nil {
+			if err := os.WriteFile(file, []byte(addresses.Replace(block[1])), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			dir := fmt.Sprintf("docblock%d", len(packages))
@@ -78,11 +88,89 @@ func TestDocs(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	build := exec.Command("go", append([]string{"build", "-overlay", file, "-o", os.DevNull}, packages...)...)
+	bin := t.TempDir()
+	build := exec.Command("go", append([]string{"build", "-ldflags=-s -w", "-overlay", file, "-o", bin + string(filepath.Separator)}, packages...)...)
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Errorf("building the programs of the documents: %v\n%s", err, out)
+		t.Fatalf("building the programs of the documents: %v\n%s", err, out)
 	}
+	for _, name := range packages {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			t.Parallel()
+			program := exec.CommandContext(t.Context(), filepath.Join(bin, filepath.Base(name)))
+			program.Dir = t.TempDir()
+			if out, err := program.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+var reference = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+
+// Links of the documents lead to files of the repository that are there, and to headings that are there.
+func TestLinksOfDocs(t *testing.T) {
+	root, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documents []string
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
+		found, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, found...)
+	}
+	seen := 0
+	for _, document := range documents {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, _ := filepath.Rel(root, document)
+		for _, match := range reference.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
+			path, heading, _ := strings.Cut(match[1], "#")
+			if strings.Contains(path, ":") {
+				continue
+			}
+			seen++
+			target := document
+			if path != "" {
+				target = filepath.Join(filepath.Dir(document), path)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: %s leads nowhere", name, match[1])
+				continue
+			}
+			if heading == "" {
+				continue
+			}
+			page, err := os.ReadFile(target)
+			if err != nil || !hasHeading(string(page), heading) {
+				t.Errorf("%s: %s: there is no such heading", name, match[1])
+			}
+		}
+	}
+	if seen < 50 {
+		t.Errorf("only %d links were found", seen)
+	}
+}
+
+var (
+	fenced = regexp.MustCompile("(?ms)^```.*?^```$|`[^`\n]*`")
+	titles = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	noSlug = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// hasHeading reports whether a document has a heading whose anchor is that.
+func hasHeading(page, anchor string) bool {
+	for _, title := range titles.FindAllStringSubmatch(page, -1) {
+		if slug := noSlug.ReplaceAllString(strings.ToLower(title[1]), ""); strings.ReplaceAll(slug, " ", "-") == anchor {
+			return true
+		}
+	}
+	return false
 }
 
 // squeeze removes what does not matter for a comparison of code: indentation and empty lines.
@@ -94,4 +182,31 @@ func squeeze(text string) string {
 		}
 	}
 	return b.String()
+}
+
+// ignored is a call of an Output whose error nobody looks at.
+var ignored = regexp.MustCompile(`(?m)^[\t /]*(_ = )?out\.(Item|Follow|FollowLinks|Request)\(.*\)$`)
+
+// TestErrorsOfOutputAreReturned fails if a document or an example ignores an error of Output, which linters find and users copy.
+func TestErrorsOfOutputAreReturned(t *testing.T) {
+	found := 0
+	for _, dir := range []string{"../docs", "../examples", "../README.md", "../doc.go", "../example_test.go", "../funcs_test.go", "../output.go"} {
+		err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, ".md") {
+				return err
+			}
+			text, err := os.ReadFile(path)
+			found += strings.Count(string(text), "out.Item(")
+			for _, line := range ignored.FindAllString(string(text), -1) {
+				t.Errorf("%s ignores an error: %s", path, strings.TrimSpace(line))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found < 20 {
+		t.Errorf("only %d calls of Item were found", found)
+	}
 }

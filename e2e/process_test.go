@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 	if *soakChild != "" {
 		os.Exit(soakMain())
 	}
+	if *fieldsChild != "" {
+		os.Exit(fieldsMain())
+	}
 	var err error
 	if programs, err = os.MkdirTemp("", "e2e"); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/bench/job"
 	"github.com/tegenaria/tegenaria/bench/site"
+	"github.com/tegenaria/tegenaria/feed"
 )
 
 // Options are those of the job: so many requests in flight, robots.txt not asked for.
@@ -57,7 +58,22 @@ func Item(resp *tegenaria.Response) (it site.Item, ok bool) {
 	}, true
 }
 
+// Handler is a func for [tegenaria.Handle].
+type Handler = func(context.Context, *tegenaria.Response, *tegenaria.Output[site.Item]) error
+
 // Spider is the benchmark spider.
 func Spider(j job.Job) tegenaria.SpiderInterface {
 	return tegenaria.NewSpider("race", tegenaria.Handle(Parse), j.URL)
+}
+
+// Run does the job with a handler and a JSON Lines feed.
+func Run(j job.Job, parse Handler) error {
+	options, err := Options(j)
+	if err != nil {
+		return err
+	}
+	engine := tegenaria.NewSpiderEngine(options...)
+	engine.RegisterSpiders(tegenaria.NewSpider("race", tegenaria.Handle(parse), j.URL))
+	engine.RegisterPipelines(feed.JSONL(j.Out))
+	return engine.Run(context.Background(), "race")
 }

@@ -31,6 +31,8 @@ const (
 	oursSimplest = "ours-simplest"
 	oursTyped    = "ours-typed"
 	oursChannels = "ours-channels"
+	oursLinks    = "ours-links"
+	oursAttrs    = "ours-attrs"
 	oursDurable  = "ours-durable"
 	oursStandard = "ours-standard"
 	oursMemory   = "ours-memory"
@@ -49,6 +51,8 @@ var contestants = []contestant{
 	{name: oursSimplest, module: ".", pkg: "./ours/simplest", groups: []string{"go", "ours"}},
 	{name: oursTyped, module: ".", pkg: "./ours/typed", groups: []string{"go", "ours"}},
 	{name: oursChannels, module: ".", pkg: "./ours/channels", groups: []string{"go", "ours"}},
+	{name: oursLinks, module: ".", pkg: "./ours/links", groups: []string{"go", "ours"}},
+	{name: oursAttrs, module: ".", pkg: "./ours/attrs", groups: []string{"go", "ours"}},
 	{name: oursDurable, module: ".", pkg: "./ours/durable", groups: []string{"go", "ours"}, durable: true},
 	{name: oursStandard, module: ".", pkg: "./ours/standard", groups: []string{"go", "ours"}, durable: true},
 	{name: oursMemory, module: ".", pkg: "./ours/memory", groups: []string{"go", "ours"}},

@@ -76,6 +76,10 @@ var goals = []goal{
 	{"b", "the engine's own CPU per page: ours-typed less raw-same", 8, "µs", false, compare(moreCPU, [2]string{"b", "b"}, toSame)},
 	{"b", "the engine's own allocations per page: ours-typed less raw-same", 40, "", false, compare(moreMallocs, [2]string{"b", "b"}, toSame)},
 	{"l", "CPU to colly's", 0.10, "×", false, compare(timesCPU, [2]string{"l", "l"}, toColly)},
+	{"a", "CPU of ours-links to ours-simplest", 1.15, "×", false, compare(timesCPU, [2]string{"a", "a"}, [2]string{oursLinks, oursSimplest})},
+	{"l", "CPU of ours-links to ours-simplest", 1.15, "×", false, compare(timesCPU, [2]string{"l", "l"}, [2]string{oursLinks, oursSimplest})},
+	{"a", "CPU of ours-channels to ours-simplest", 1.25, "×", false, compare(timesCPU, [2]string{"a", "a"}, [2]string{oursChannels, oursSimplest})},
+	{"l", "CPU of ours-channels to ours-simplest", 1.25, "×", false, compare(timesCPU, [2]string{"l", "l"}, [2]string{oursChannels, oursSimplest})},
 	{"c", "wall to the ideal", 1.12, "×", false, value("c", oursSimplest, func(t *table, r *row) float64 {
 		return r.wall() / (float64(t.plan.Pages) * t.plan.Latency.Seconds() / float64(t.concurrency))
 	})},

@@ -23,7 +23,7 @@ type verdict struct {
 	Lost    int // pages that were never asked for
 	Others  int // requests for what does not exist
 	Right   int // items
-	Wrong   int // items that differ from what the page shows, that no page shows, and lines that are no item
+	Wrong   int // items that differ from what the page shows, that no page shows, and lines that are not items
 	Missing int // items that are not there
 	Twice   int // items that were there already
 }

@@ -3,7 +3,7 @@
 // Command race lets crawlers do the same job and judges them: by the log of the server, by the items that the site's
 // generator says there are, and by what the system says of their processes. It prints tables in Markdown.
 //
-//	go -C bench run ./race                                  scenarios a b l c d e q, contestants in Go, 3 rounds
+//	go -C bench run ./race                                  scenarios a b l r c d e q, contestants in Go, 3 rounds
 //	go -C bench run ./race -scenarios a,b -contestants all  with Scrapy and Crawlee, where they are installed
 //	go -C bench run ./race -quick                           a few hundred pages, ours and raw: is the harness whole?
 //
@@ -33,7 +33,7 @@ func main() {
 		}
 		return
 	}
-	names := flag.String("scenarios", "a,b,l,c,d,e,q", "`names` of scenarios, see docs/race.md; all: every one")
+	names := flag.String("scenarios", "a,b,l,r,c,d,e,q", "`names` of scenarios, see docs/race.md; all: every one")
 	who := flag.String("contestants", "go", "`names` of contestants or groups: all, go, ours, raw, peers")
 	rounds := flag.Int("rounds", 3, "`runs` of each contestant")
 	scale := flag.Float64("scale", 1, "`factor` for the number of pages")

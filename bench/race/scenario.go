@@ -41,6 +41,7 @@ const fewest = 100
 
 var (
 	ourForms = []string{oursSimplest, oursTyped, oursChannels, oursDurable}
+	wayForms = []string{oursLinks, oursAttrs} // other ways to follow links
 	rawForms = []string{rawSame, rawTokenizer, rawGoquery}
 )
 
@@ -53,11 +54,14 @@ func join(lists ...[]string) (all []string) {
 
 var scenarios = []scenario{
 	{name: "a", title: "pages of 20 KB", plan: site.Plan{Pages: 10_000, Bytes: 20_000, Links: 34}, concurrency: 16,
-		who: join(ourForms, []string{oursStandard}, rawForms, []string{collyAsync, collyQueue, geziyor, katana, scrapy, crawlee})},
+		who: join(ourForms, []string{oursStandard}, wayForms, rawForms, []string{collyAsync, collyQueue, geziyor, katana, scrapy, crawlee})},
 	{name: "b", title: "pages of 2 KB", plan: site.Plan{Pages: 50_000, Bytes: 2_000, Links: 13}, concurrency: 16,
 		who: join(ourForms, rawForms, []string{collyAsync, geziyor, katana, scrapy, crawlee})},
 	{name: "l", title: "pages of 100 KB", plan: site.Plan{Pages: 3_000, Bytes: 100_000, Links: 100}, concurrency: 16,
-		who: join(ourForms[:1], rawForms, []string{collyAsync, geziyor, katana, scrapy, crawlee})},
+		who: join([]string{oursSimplest, oursChannels}, wayForms, rawForms, []string{collyAsync, geziyor, katana, scrapy, crawlee})},
+	{name: "r", title: "pages of 20 KB, real markup, links in five spellings",
+		plan: site.Plan{Pages: 10_000, Bytes: 20_000, Links: 34, Markup: true}, concurrency: 16,
+		who: join(ourForms[:3], wayForms, rawForms, []string{collyAsync, geziyor, katana, scrapy, crawlee})},
 	{name: "c", title: "pages of 20 KB, 50 ms latency, 128 at once",
 		plan: site.Plan{Pages: 5_000, Bytes: 20_000, Links: 34, Latency: 50 * time.Millisecond}, concurrency: 128,
 		who: []string{oursSimplest, oursDurable, rawTokenizer, rawGoquery, collyAsync, geziyor, katana, scrapy, crawlee}},

@@ -72,8 +72,8 @@ var rows = sync.OnceValues(func() (text []byte, starts []int) {
 	return text, append(starts, len(text))
 })
 
-// appendRows appends whole rows until there are so many bytes.
-func appendRows(b []byte, page, size int) []byte {
+// fill appends whole rows until there are so many bytes.
+func fill(b []byte, rows func() ([]byte, []int), page, size int) []byte {
 	text, starts := rows()
 	last := len(starts) - 1
 	for row := int(mix(page, 200) % uint32(last)); len(b) < size; row = 0 {
@@ -88,6 +88,9 @@ func appendRows(b []byte, page, size int) []byte {
 
 // Body is the HTML of a page, for a client that has asked at the port.
 func (p Plan) Body(page int, port string) []byte {
+	if p.Markup {
+		return p.markupBody(page, port)
+	}
 	b := make([]byte, 0, p.Bytes+1000)
 	b = append(b, "<!DOCTYPE html>\n<html><head><title>Page "...)
 	b = strconv.AppendInt(b, int64(page), 10)
@@ -99,10 +102,10 @@ func (p Plan) Body(page int, port string) []byte {
 	if p.FanOut == 0 && HasItem(page) {
 		b = appendItem(b, ItemOf(page))
 	}
-	return append(appendRows(b, page, p.Bytes), "</body></html>\n"...)
+	return append(fill(b, rows, page, p.Bytes), "</body></html>\n"...)
 }
 
-// appendLink appends the i-th link of a page. One in ten has a fragment, which is no part of what is asked for.
+// appendLink appends the i-th link of a page. One in ten has a fragment, which is not a part of what is asked for.
 func (p Plan) appendLink(b []byte, page, i int, port string) []byte {
 	target := p.target(page, i)
 	b = append(b, "<li><a href=\""...)

@@ -16,6 +16,7 @@ type Plan struct {
 	FanOut  int           // so many links on each page, each to a page that no other page links to, without end
 	Queries bool          // pages have queries, and one link in ten has the parameters in another order
 	Hosts   int           // pages are spread over so many loopback addresses; 0 and 1: one
+	Markup  bool          // pages are marked up as real ones are, with links in five spellings
 	Gzip    bool          // compress for clients that accept it
 	Latency time.Duration // before each answer
 }
@@ -38,6 +39,8 @@ func (p Plan) Check() error {
 		return fmt.Errorf("site: a plan needs a page and %d links on each, this has %d and %d", children, p.Pages, p.Links)
 	case p.FanOut > 0 && (p.Queries || p.Hosts > 1):
 		return fmt.Errorf("site: a plan with FanOut has neither Queries nor Hosts")
+	case p.Markup && (p.FanOut > 0 || p.Queries || p.Hosts > 1):
+		return fmt.Errorf("site: a plan with Markup has neither FanOut nor Queries nor Hosts")
 	case p.Hosts < 0 || p.Hosts > maxHosts:
 		return fmt.Errorf("site: %d hosts, a site has at most %d", p.Hosts, maxHosts)
 	}
@@ -142,6 +145,9 @@ func (p Plan) Items() map[string]Item {
 	for page := range p.Pages {
 		if HasItem(page) {
 			item := ItemOf(page)
+			if p.Markup {
+				item = markupItemOf(page)
+			}
 			items[item.SKU] = item
 		}
 	}

@@ -34,7 +34,11 @@ func get(s *Site, address string, header ...string) *httptest.ResponseRecorder {
 func references(body []byte) (list []string) {
 	for z := html.NewTokenizer(bytes.NewReader(body)); z.Next() != html.ErrorToken; {
 		if token := z.Token(); token.Data == "a" && token.Type == html.StartTagToken {
-			list = append(list, token.Attr[0].Val)
+			for _, a := range token.Attr {
+				if a.Key == "href" {
+					list = append(list, a.Val)
+				}
+			}
 		}
 	}
 	return list
@@ -49,6 +53,7 @@ func TestSite(t *testing.T) {
 		"100 KB":     {Pages: 50, Bytes: 100_000, Links: 100},
 		"queries":    {Pages: pages, Bytes: 2_000, Links: 13, Queries: true},
 		"many hosts": {Pages: pages, Bytes: 4_000, Links: 13, Hosts: 300},
+		"markup":     {Pages: pages, Bytes: 20_000, Links: 34, Markup: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := plan.Check(); err != nil {
@@ -122,6 +127,7 @@ func TestPlan(t *testing.T) {
 		"20 KB":   {Plan{Pages: 1000, Bytes: 20_000, Links: 34}, "a92d020945701497"},
 		"queries": {Plan{Pages: 1000, Bytes: 2_000, Links: 13, Queries: true}, "2fd3440c37c6e7b5"},
 		"fan-out": {Plan{FanOut: 50}, "08c3d00bb4664676"},
+		"markup":  {Plan{Pages: 1000, Bytes: 20_000, Links: 34, Markup: true}, "4fe60fac4dbfd55d"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sum := sha256.New()
@@ -281,6 +287,41 @@ func TestCheck(t *testing.T) {
 	} {
 		if err := c.plan.Check(); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Pages with markup spell their links in five ways, and have hrefs in scripts and comments that lead nowhere.
+func TestSpellings(t *testing.T) {
+	p := Plan{Pages: 1000, Bytes: 20_000, Links: 34, Markup: true}
+	ways := make(map[string]int)
+	for page := range 20 {
+		body := p.Body(page, "8080")
+		if n := bytes.Count(body, []byte("/p/none")); n != 2 {
+			t.Errorf("page %d has %d hrefs that are no links", page, n)
+		}
+		for i, ref := range references(body) {
+			way := ref[:1]
+			for _, begin := range []string{"http://", "//", "../a/", "../", "/"} {
+				if strings.HasPrefix(ref, begin) {
+					way = begin
+					break
+				}
+			}
+			if way[0] >= '0' && way[0] <= '9' || way == "p" {
+				way = "relative"
+			}
+			ways[way]++
+			at, _ := url.Parse("http://127.0.0.1:8080" + p.Reference(page))
+			link, err := at.Parse(ref)
+			if want := "http://127.0.0.1:8080" + p.Reference(p.target(page, i)); err != nil || strings.TrimSuffix(link.String(), "#"+link.Fragment) != want {
+				t.Errorf("page %d: %s leads to %s, %v, want %s", page, ref, link, err, want)
+			}
+		}
+	}
+	for _, way := range []string{"http://", "//", "/", "../a/", "relative"} {
+		if ways[way] < 50 {
+			t.Errorf("%d links are spelled as %s: %v", ways[way], way, ways)
 		}
 	}
 }

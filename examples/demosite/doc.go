@@ -1,6 +1,6 @@
 // Package demosite is a small web site of books and quotes that the examples and tests crawl
 // without leaving the machine. It is deterministic: equal requests have equal answers, in every
-// process, but for the pages whose purpose is to fail at first.
+// process, but for the pages whose purpose is to fail at first, and for the news.
 //
 //	/                        links to everything below
 //	/quotes/                 10 pages of 10 quotes; then /quotes/page/2/ … /quotes/page/10/
@@ -11,7 +11,14 @@
 //	                         article.product_pod, p.price_color, p.availability, li.next a
 //	/books/category/SLUG/    the books of a category
 //	/books/SLUG/             title, price, stock and a table.product_information
+//	/covers/SLUG.png         the picture of a book, img.cover of its page
 //	/api/quotes?page=N       the quotes as JSON, 10 a page, with has_next
+//	/api/search              POST {"text": "love", "page": 1}: the quotes that contain the text, as JSON like the above
+//	                         {"page": 1, "has_next": true, "quotes": [{"text": "…", "author": {"name": "…", "slug": "…"}, "tags": ["…"]}]}
+//	/login/                  a form with a hidden token and a cookie; its fields user and password take User and Password
+//	/account/                three orders, ul.orders li, for those who are logged in; others are sent to /login/
+//	/sitemap.xml             the pages of the books
+//	/news.xml                a feed of new books, with an ETag; every second request finds one more
 //	/robots.txt              forbids /private/
 //	/private/, /private/diary/
 //	/corners/                links to the odd corners that follow

@@ -17,9 +17,11 @@ type handler struct {
 	pages     map[string][]byte // HTML by path, all of them
 	redirects map[string]redirect
 	quotes    []quote
+	books     []*book
 
-	mu    sync.Mutex // guards flaky
+	mu    sync.Mutex // guards all below
 	flaky map[string]int
+	asked int // how often the news were asked for
 }
 
 // redirect is where a path has moved to.
@@ -36,6 +38,7 @@ func Handler() http.Handler {
 	h := &handler{
 		pages:  content.render(),
 		quotes: content.Quotes,
+		books:  content.Books,
 		flaky:  map[string]int{},
 		redirects: map[string]redirect{
 			"/old/":           {http.StatusMovedPermanently, "/quotes/"},
@@ -52,6 +55,13 @@ func Handler() http.Handler {
 	mux.HandleFunc("GET /robots.txt", h.robots)
 	mux.HandleFunc("GET /api/quotes", h.api)
 	mux.HandleFunc("GET /flaky/{n}", h.flakyPage)
+	mux.HandleFunc("POST /api/search", h.search)
+	mux.HandleFunc("GET /sitemap.xml", h.sitemap)
+	mux.HandleFunc("GET /covers/{name}", h.cover)
+	mux.HandleFunc("GET /news.xml", h.news)
+	mux.HandleFunc("GET /login/{$}", h.loginForm)
+	mux.HandleFunc("POST /login/{$}", h.login)
+	mux.HandleFunc("GET /account/{$}", h.account)
 	mux.HandleFunc("GET /", h.page)
 	return mux
 }
@@ -112,7 +122,7 @@ type (
 	}
 )
 
-// api answers with one page of quotes as JSON: page 1 without a number, 400 for what is no number,
+// api answers with one page of quotes as JSON: page 1 without a number, 400 if the page is not a number,
 // 404 beyond the last page.
 func (h *handler) api(w http.ResponseWriter, r *http.Request) {
 	number := 1
@@ -124,7 +134,12 @@ func (h *handler) api(w http.ResponseWriter, r *http.Request) {
 		}
 		number = n
 	}
-	pages := split(h.quotes, quotesPerPage)
+	writeQuotes(w, r, h.quotes, number)
+}
+
+// writeQuotes sends a page of these quotes: 404 beyond the last one.
+func writeQuotes(w http.ResponseWriter, r *http.Request, quotes []quote, number int) {
+	pages := split(quotes, quotesPerPage)
 	if number > len(pages) {
 		http.NotFound(w, r)
 		return

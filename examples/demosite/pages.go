@@ -32,6 +32,7 @@ type view struct {
 	Title      string
 	Previous   string // path of the page before, "" on the first
 	Next       string // path of the page after, "" on the last
+	Token      string // that the form hides
 	Refresh    string // where a meta refresh leads, "" = none
 	Author     *author
 	Book       *book
@@ -56,6 +57,8 @@ func (c *content) render() map[string][]byte {
 	}
 	c.addQuotes(add)
 	c.addBooks(add)
+	add("/login/", "login.html", view{Title: "Log in", Token: formToken})
+	add("/account/", "account.html", view{Title: "Your account", Books: c.Books[:3]})
 	addCorners(add)
 	return pages
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/cli"
 	"github.com/tegenaria/tegenaria/examples/demosite"
 	"github.com/tegenaria/tegenaria/feed"
 )
@@ -59,9 +60,8 @@ func show(ctx context.Context, out io.Writer) (err error) {
 	if err := crawl(ctx, job, site.URL()+"/quotes/", tegenaria.Limits{Pages: 4}); !errors.As(err, &stopped) {
 		return fmt.Errorf("the crawl did not stop: %w", err)
 	}
-	for _, args := range [][]string{{"status", job}, {"pending", job}, {"explain", job, site.URL() + "/no-such-page"}, {"replay", job}} {
-		fmt.Fprintf(out, "== jobs %s\n", args[0])
-		if err := run(ctx, args, out); err != nil {
+	for _, args := range [][]string{{"status", job}, {"pending", job}, {"explain", job, site.URL() + "/no-such-page"}, {"requeue", job}} {
+		if err := look(ctx, out, args...); err != nil {
 			return err
 		}
 	}
@@ -70,10 +70,18 @@ func show(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	for _, verb := range []string{"status", "dead"} {
-		fmt.Fprintf(out, "== jobs %s\n", verb)
-		if err := run(ctx, []string{verb, job}, out); err != nil {
+		if err := look(ctx, out, verb, job); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// look runs a command for jobs.
+func look(ctx context.Context, out io.Writer, args ...string) error {
+	fmt.Fprintf(out, "== tegenaria jobs %s\n", args[0])
+	if code := cli.New().Run(ctx, append([]string{"jobs"}, args...), os.Stdin, out, out); code != 0 {
+		return fmt.Errorf("jobs %s: exit code %d", args[0], code)
 	}
 	return nil
 }

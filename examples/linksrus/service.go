@@ -147,7 +147,7 @@ func (s *service) submit(ctx context.Context, url string) error {
 }
 
 // loop crawls everything, then what is submitted at once and everything again after each recrawl, until ctx is done,
-// which is no error.
+// which is not an error.
 func (s *service) loop(ctx context.Context, recrawl time.Duration) error {
 	var due <-chan time.Time // never
 	if recrawl > 0 {

@@ -49,3 +49,11 @@ func Example_table() {
 	// slow    0        0          -      3s     latency     now
 	// strict  0        0          -      4s     robots.txt  now
 }
+
+// A page of quotes asks for some rest by its Context, which is there in a test too.
+func TestRead(t *testing.T) {
+	_, requests := spidertest.Parse[any](t, tegenaria.Handle(read), spidertest.HTML(`<a href="/">home</a> <a href="2">next</a>`), "https://demo.example/quotes/")
+	if len(requests) != 2 || requests[1].Url != "https://demo.example/quotes/2" {
+		t.Errorf("requests: %v", requests)
+	}
+}

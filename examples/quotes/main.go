@@ -16,7 +16,9 @@ type quote struct{ text, author string }
 
 func parse(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[quote]) error {
 	for _, q := range page.CSS("div.quote").All() {
-		out.Item(quote{q.CSS("span.text").Text(), q.CSS("small.author").Text()})
+		if err := out.Item(quote{q.CSS("span.text").Text(), q.CSS("small.author").Text()}); err != nil {
+			return err
+		}
 	}
 	return out.Follow(page.CSS("li.next a").Attr("href"))
 }

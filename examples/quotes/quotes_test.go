@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/spidertest"
+
 	"go.uber.org/goleak"
 )
 
@@ -59,7 +62,19 @@ func TestLines(t *testing.T) {
 			lines++
 		}
 	}
-	if lines > 25 {
-		t.Errorf("main.go has %d lines of code, want at most 25", lines)
+	if lines > 27 {
+		t.Errorf("main.go has %d lines of code, want at most 27", lines)
+	}
+}
+
+func TestParse(t *testing.T) {
+	page := spidertest.HTML(`<div class="quote"><span class="text">Call me Ishmael</span> <small class="author">Melville</small></div>
+		<li class="next"><a href="page/2/">next</a></li>`)
+	quotes, requests := spidertest.Parse[quote](t, tegenaria.Handle(parse), page, "https://demo.example/quotes/")
+	if len(quotes) != 1 || quotes[0] != (quote{"Call me Ishmael", "Melville"}) {
+		t.Errorf("quotes: %v", quotes)
+	}
+	if len(requests) != 1 || requests[0].Url != "https://demo.example/quotes/page/2/" {
+		t.Errorf("requests: %v", requests)
 	}
 }

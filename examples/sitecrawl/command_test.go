@@ -50,6 +50,7 @@ func TestBadFlags(t *testing.T) {
 		{"several", ok + "-c 0 -depth -5", "-depth is -5"},
 		{"out", ok + "-out /does/not/exist/x", "/does/not/exist/x"},
 		{"summary", ok + "-summary /does/not/exist/x", "/does/not/exist/x"},
+		{"warc", ok + "-warc {x}.warc", "unknown field {x}"},
 		{"no out", ok + "-out=", "-out is empty"},
 		{"auth without password", ok + "-auth example.com=me", "write it as host=user:password"},
 		{"auth without host", ok + "-auth me:secret", "write it as host=user:password"},

@@ -15,6 +15,9 @@
 //   - words is the number of white-space separated words of the text that a reader sees in the body,
 //   - links is the number of different http and https URLs that the page links to, fragments off.
 //
+// The ending of -out chooses another format with the same fields: .json, .csv and .xml, as .jsonl also packed with .gz or .zst, .parquet, and
+// .db, an SQLite database with the table pages.
+//
 // The last three are empty or 0 for what is not HTML. What fails for a reason that may pass is tried again, up to
 // three times. The exit code is 0 if the crawl was finished, 1 if it failed, and 3 if it was stopped before its end, by
 // -max-pages or by an interrupt; stderr says why. The first interrupt lets requests in flight come to their end, the
@@ -29,7 +32,10 @@
 // It logs in by Basic authentication with the user and password of a -url, at that URL's origin, and with those of -auth
 // host=user:password, at the origins of the URLs with that host; an origin, as in -auth http://host:8080=user:password, may
 // be of no -url. A login is sent to its origin and nowhere else. Neither passwords nor user names of URLs are in what is
-// written, but for the directory of -job, which nobody else can read.
+// written, but for the directory of -job, which nobody else can read, and the archive of -warc.
+//
+// With -warc FILE all that is sent and received is recorded in a web archive beside. It must be a new file, or that of the -job; {start} in
+// its name stands for the time. Logins are in it as they were sent.
 //
 // With -job DIR the crawl is kept in that directory. Whatever ends it, a kill -9 too, the same command line
 // goes on where it was, and the file of -out has each line once all the same. The command line of a job that has
@@ -39,19 +45,18 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"sync"
 
 	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/warc"
 )
 
 // The exit codes.
@@ -92,7 +97,6 @@ func crawl(o *options, stdout, stderr io.Writer) (err error) {
 	logger.SetOutput(stderr)
 	logger.SetLevel(logrus.ErrorLevel)
 
-	var first firstError
 	options := o.engine()
 	if o.job != "" {
 		cache, err := disk.Open(o.job)
@@ -102,10 +106,16 @@ func crawl(o *options, stdout, stderr io.Writer) (err error) {
 		defer func() { err = errors.Join(err, cache.Close()) }()
 		options = append(options, tegenaria.EngineWithCache(cache))
 	}
+	if o.warc != "" {
+		archive, err := warc.Create(o.warc, warc.Options{})
+		if err != nil {
+			return err
+		}
+		options = append(options, tegenaria.EngineWithDownloaderLayers(archive.Layer))
+	}
 	name := o.name()
 	engine := tegenaria.NewSpiderEngine(append(options,
 		tegenaria.EngineWithLogger(logger),
-		tegenaria.EngineWithErrorHandler(first.keep),
 		tegenaria.EngineWithSpiders(o.spider()),
 		tegenaria.EngineWithMiddlewares(o.middlewares()...),
 		tegenaria.EngineWithPipelines(o.output(stdout)))...)
@@ -124,27 +134,10 @@ func crawl(o *options, stdout, stderr io.Writer) (err error) {
 	if errors.As(err, &other) && other.What == "spider" {
 		return fmt.Errorf("the job in %s is that of %q, not of %q: give the same -url to resume it, or another -job", o.job, bareWords(other.Stored), name)
 	}
-	stats := engine.Stats()
-	if err == nil && stats.Discovered == 0 {
+	if err == nil && engine.Stats().Discovered == 0 {
 		fmt.Fprintf(stderr, "sitecrawl: the job in %s is finished\n", o.job)
 	}
-	if err == nil && stats.Discovered > 0 && stats.Outcomes[tegenaria.Fetched] == 0 {
-		fmt.Fprintln(stderr, "sitecrawl: no page was fetched:", cmp.Or(first.text, "all URLs were filtered or forbidden by robots.txt"))
-	}
 	return err
-}
-
-// firstError remembers the first failure: the reason why a crawl that fetched nothing did so.
-type firstError struct {
-	once sync.Once
-	text string
-}
-
-func (f *firstError) keep(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) {
-	for cause := err; errors.As(cause.Err, &cause); { // of a request that was given up: why
-		err = cause
-	}
-	f.once.Do(func() { f.text = err.Error() })
 }
 
 // writeSummary writes the summary and closes the file.

@@ -7,12 +7,15 @@ import (
 	"io"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/feed/parquet"
+	"github.com/tegenaria/tegenaria/feed/sqlite"
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
@@ -27,7 +30,7 @@ type options struct {
 	ignoreRobots, allowPrivate bool
 	sitemaps, autothrottle     bool
 	auth                       *middleware.BasicAuth // nil: there is no login
-	out, summary, job          string
+	out, summary, job, warc    string
 	warnings                   []string
 }
 
@@ -60,7 +63,9 @@ func parseOptions(args []string, help io.Writer) (*options, error) {
 		auth = append(auth, s)
 		return nil
 	})
-	f.StringVar(&o.out, "out", "-", "`file` for the pages, - for stdout")
+	f.StringVar(&o.out, "out", "-", "`file` for the pages, in the format of its ending: .jsonl, .json, .csv and .xml, each also with .gz or .zst, .parquet,\n"+
+		"or .db for SQLite (table pages); - for lines of JSON on stdout")
+	f.StringVar(&o.warc, "warc", "", "web archive, a new `file`, for all that is sent and received; packed by gzip if it ends in .gz")
 	f.StringVar(&o.job, "job", "", "`directory` that keeps the crawl, so that the same command resumes it")
 	f.StringVar(&o.summary, "summary", "", "`file` for the summary of the crawl as JSON")
 
@@ -166,14 +171,39 @@ func (o *options) name() string {
 	return name + strings.Join(slices.Sorted(slices.Values(o.urls)), " ")
 }
 
-// output is the feed of the pages. Without a job each crawl begins with an empty file.
-func (o *options) output(stdout io.Writer) *feed.Feed {
-	key := feed.Key("sitecrawl") // so that a job notices when it is resumed with another file
-	switch {
-	case o.out == "-":
-		return feed.JSONLTo(stdout, key)
-	case o.job == "":
-		return feed.JSONL(o.out, key, feed.Overwrite())
+// output is the feed of the pages, in the format that the file's ending names. Without a job each crawl begins with an empty file.
+func (o *options) output(stdout io.Writer) tegenaria.PipelinesInterface {
+	const key = "sitecrawl" // so that a job notices when it is resumed with another file
+	fresh := o.job == ""
+	switch filepath.Ext(o.out) {
+	case ".parquet":
+		opts := []parquet.Option{parquet.Key(key)}
+		if fresh {
+			opts = append(opts, parquet.Overwrite())
+		}
+		return parquet.New[page](o.out, opts...)
+	case ".db":
+		opts := []sqlite.Option{sqlite.JobKey(key), sqlite.Table("pages")}
+		if fresh {
+			opts = append(opts, sqlite.Overwrite())
+		}
+		return sqlite.New[page](o.out, opts...)
 	}
-	return feed.JSONL(o.out, key)
+	opts := []feed.Option{feed.Key(key)}
+	if o.out == "-" {
+		return feed.JSONLTo(stdout, opts...)
+	}
+	if fresh {
+		opts = append(opts, feed.Overwrite())
+	}
+	name := strings.TrimSuffix(strings.TrimSuffix(o.out, ".gz"), ".zst") // the feed packs by the ending
+	switch filepath.Ext(name) {
+	case ".json":
+		return feed.JSON(o.out, opts...)
+	case ".csv":
+		return feed.CSV(o.out, opts...)
+	case ".xml":
+		return feed.XML(o.out, opts...)
+	}
+	return feed.JSONL(o.out, opts...)
 }

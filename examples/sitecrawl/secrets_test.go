@@ -105,7 +105,7 @@ func TestH06NoSecretIsWritten(t *testing.T) {
 		{"with a job", []string{"-job", "job", "-sitemaps"}, exitFinished},
 		{"with a job that is stopped", []string{"-job", "job", "-sitemaps", "-max-pages", "4"}, exitStopped},
 		{"to stdout", []string{"-out", "-"}, exitFinished},
-		{"nothing fetched", []string{"-domains", "127.0.0.2"}, exitFinished},
+		{"nothing fetched", []string{"-domains", "127.0.0.2"}, exitFailed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // they wait for what is tried again

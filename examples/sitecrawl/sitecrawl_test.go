@@ -18,6 +18,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/examples/demosite"
+	"github.com/tegenaria/tegenaria/spidertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -300,7 +301,7 @@ func TestDomains(t *testing.T) {
 func TestAgent(t *testing.T) {
 	s := serve(t, map[string]string{"/": "", "/robots.txt": "text: User-agent: badbot\nDisallow: /\n"})
 	r := start(t, s.URL, "-agent", "BadBot/1.0")
-	if len(r.lines) != 0 || r.code != exitFinished || !strings.Contains(r.stderr, "no page was fetched: all URLs") {
+	if len(r.lines) != 0 || r.code != exitFailed || !strings.Contains(r.stderr, "robots.txt of the site forbids it") {
 		t.Errorf("exit code %d, stderr %q, lines for %s", r.code, r.stderr, r.depths())
 	}
 	start(t, s.URL, "-agent", "BadBot/1.0", "-ignore-robots")
@@ -309,10 +310,25 @@ func TestAgent(t *testing.T) {
 	}
 }
 
+// A refresh takes the place of its page, until there were too many in a row.
+func TestRefresh(t *testing.T) {
+	refresh := spidertest.HTML(`<meta http-equiv=refresh content="0; url=/target"><title>wait</title>`)
+	for before, depth := range map[int]int{0: 0, maxRefreshes - 1: 0, maxRefreshes: 1} {
+		pages, requests := spidertest.Parse[page](t, tegenaria.Handle(read), refresh, "https://demo.example/",
+			spidertest.ParseWithRequest(tegenaria.RequestWithRequestMeta(map[string]any{refreshes: before})))
+		if want := (page{URL: "https://demo.example/", FinalURL: "https://demo.example/", Status: 200, Title: "wait"}); len(pages) != 1 || pages[0] != want {
+			t.Errorf("after %d refreshes: %+v", before, pages)
+		}
+		if len(requests) != 1 || requests[0].Url != "https://demo.example/target" || requests[0].Depth != depth {
+			t.Errorf("after %d refreshes: %+v, want depth %d", before, requests, depth)
+		}
+	}
+}
+
 func TestTimeout(t *testing.T) {
 	s := serve(t, map[string]string{"/": "hang"})
 	r := start(t, s.URL, "-timeout", "20ms")
-	if r.code != exitFinished || !strings.Contains(r.stderr, "took longer than 20ms") {
+	if r.code != exitFailed || !strings.Contains(r.stderr, "took longer than 20ms") {
 		t.Errorf("exit code %d, stderr %q", r.code, r.stderr)
 	}
 }

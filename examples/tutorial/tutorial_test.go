@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/spidertest"
+
 	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria/examples/demosite"
@@ -66,5 +68,34 @@ func TestTutorial(t *testing.T) {
 	}
 	if len(asked) != 1+4+48+3 {
 		t.Errorf("%d different pages were asked for, want 56", len(asked))
+	}
+}
+
+func TestParser(t *testing.T) {
+	page := spidertest.HTML(`<article class="product_pod"><h2><a href="moby-dick/">Moby-Dick</a></h2></article> <li class="next"><a href="page/2/">next</a></li>`)
+	books, requests := spidertest.Parse[*Book](t, newBookSpider("").Parser, page, "https://demo.example/books/")
+	if len(books) != 0 || len(requests) != 2 || requests[0].Url != "https://demo.example/books/moby-dick/" || requests[1].Url != "https://demo.example/books/page/2/" {
+		t.Errorf("books: %v, requests: %v", books, requests)
+	}
+}
+
+func TestParseBook(t *testing.T) {
+	book := func(year, stock string) spidertest.Page {
+		return spidertest.HTML(`<h1>Moby-Dick</h1><article class="product_page"><p class="author">Melville</p><p class="year">` + year +
+			`</p><p class="price_color">£12.99</p><p class="star-rating">Rated Three</p><p class="availability">` + stock + `</p></article>`)
+	}
+	const url = "https://demo.example/books/moby-dick/"
+	parse := newBookSpider("").ParseBook
+	for stock, want := range map[string]int{"In stock (7 available)": 7, "Out of stock": 0} {
+		books, _ := spidertest.Parse[*Book](t, parse, book("1851", stock), url)
+		if len(books) != 1 || *books[0] != (Book{Title: "Moby-Dick", Author: "Melville", Year: 1851, Price: "£12.99", Rating: "Rated Three", Stock: want}) {
+			t.Errorf("%s: %+v", stock, books)
+		}
+	}
+	for _, broken := range []spidertest.Page{book("long ago", "Out of stock"), book("1851", "In stock (many available)")} {
+		var err error
+		if books, _ := spidertest.Parse[*Book](t, parse, broken, url, spidertest.ParseWithError(&err)); err == nil || len(books) > 0 {
+			t.Errorf("books %v, error %v of a page that makes no sense", books, err)
+		}
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/spidertest"
+
 	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria/examples/demosite"
@@ -75,5 +78,29 @@ func TestTypedStops(t *testing.T) {
 	cancel()
 	if err := run(ctx, site.URL(), &bytes.Buffer{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v of a crawl that was cancelled before", err)
+	}
+}
+
+// The life of an author is fetched once.
+func TestLife(t *testing.T) {
+	r := &reader{lives: make(map[string]string)}
+	one := `<div class="quote"><span class="text">%s</span> <small class="author">Melville</small> <a href="/author/melville/">about</a></div>`
+	page := spidertest.HTML(strings.ReplaceAll(one, "%s", "first") + strings.ReplaceAll(one, "%s", "second"))
+	author := spidertest.HTML(`<p class="author-life">1819-1891</p>`)
+	quotes, _ := spidertest.Parse[Quote](t, tegenaria.Handle(r.quotes), page, "https://demo.example/quotes/",
+		spidertest.ParseWithPage("https://demo.example/author/melville/", author))
+	if want := []Quote{{"first", "Melville", "1819-1891"}, {"second", "Melville", "1819-1891"}}; !slices.Equal(quotes, want) {
+		t.Errorf("quotes: %v, want %v", quotes, want)
+	}
+}
+
+// A page whose author cannot be fetched fails.
+func TestNoLife(t *testing.T) {
+	r := &reader{lives: make(map[string]string)}
+	var err error
+	page := spidertest.HTML(`<div class="quote"><a href="/author/nobody/">about</a></div>`)
+	spidertest.Parse[Quote](t, tegenaria.Handle(r.quotes), page, "https://demo.example/quotes/", spidertest.ParseWithError(&err))
+	if err == nil {
+		t.Error("no error")
 	}
 }

@@ -27,7 +27,7 @@ func run(j job.Job) (err error) {
 	known := shop.NewKnown() // the queue asks nobody before it stores a request
 	c.OnHTML("a[href]", func(e *colly.HTMLElement) {
 		if link := e.Request.AbsoluteURL(job.WithoutFragment(e.Attr("href"))); known.Add(link) {
-			_ = q.AddURL(link) // an error for what is no URL
+			_ = q.AddURL(link) // an error for a text that is not a URL
 		}
 	})
 	known.Add(j.URL)

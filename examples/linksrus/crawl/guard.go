@@ -23,7 +23,10 @@ import (
 // A URL that whoever runs the crawler has named, and that is literally on a loopback address or localhost, is
 // trusted, with its port and nothing else of this machine. A link that is found or submitted never is.
 // A Guard does not change and may be used concurrently; nil trusts nothing.
-type Guard struct{ trusted []string } // host:port
+type Guard struct {
+	trusted []string // host:port
+	urls    []string // with these, as they were given
+}
 
 // NewGuard returns a guard that trusts these URLs, as far as they are on loopback.
 func NewGuard(trusted ...string) *Guard {
@@ -31,6 +34,7 @@ func NewGuard(trusted ...string) *Guard {
 	for _, url := range trusted {
 		if addr, known := literal(urlx.Hostname(url)); known && addr.IsLoopback() {
 			g.trusted = append(g.trusted, hostPort(url))
+			g.urls = append(g.urls, url)
 		}
 	}
 	return g
@@ -65,6 +69,14 @@ func (g *Guard) may(addr netip.Addr, asked string) bool {
 		return true
 	}
 	return g != nil && addr.Unmap().IsLoopback() && slices.Contains(g.trusted, strings.ToLower(asked))
+}
+
+// Trusted returns the URLs that the guard trusts.
+func (g *Guard) Trusted() []string {
+	if g == nil {
+		return nil
+	}
+	return slices.Clone(g.urls)
 }
 
 // PrivateAddressError says that a host turned out to be at an address that must not be dialled.

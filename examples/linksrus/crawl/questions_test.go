@@ -39,7 +39,7 @@ func (s *scans) Consume(_ context.Context, done scan) error {
 	return nil
 }
 
-// remote is a processor whose work another machine does: it sends the payload there and returns what comes back.
+// remote is a processor that sends the payload to another machine and returns the payload that it sends back.
 func remote[T any](client *http.Client, url string) stage.Processor[T] {
 	return stage.ProcessorFunc[T](func(ctx context.Context, payload T) (done T, err error) {
 		body, err := json.Marshal(payload)
@@ -88,7 +88,7 @@ func Example_remote() {
 	// <nil>
 }
 
-// logged decorates a processor: errors are logged on their way, and change nothing.
+// logged decorates a processor: errors are logged and returned unchanged.
 func logged[T any](name string, p stage.Processor[T], log *slog.Logger) stage.Processor[T] {
 	return stage.ProcessorFunc[T](func(ctx context.Context, payload T) (T, error) {
 		out, err := p.Process(ctx, payload)
@@ -122,8 +122,8 @@ type letter[T any] struct {
 	Why     error
 }
 
-// deadLetters decorates a processor: what it cannot process goes to a queue, and the pipeline goes on. It waits while
-// the queue is full: letters are never lost, and a receiver that is slow or gone holds up the pipeline.
+// deadLetters decorates a processor: payloads that fail go to a queue, and the pipeline goes on. It waits while the
+// queue is full: no letter is lost, but a receiver that is slow or gone holds up the pipeline.
 func deadLetters[T any](p stage.Processor[T], queue chan<- letter[T]) stage.Processor[T] {
 	return stage.ProcessorFunc[T](func(ctx context.Context, payload T) (T, error) {
 		out, err := p.Process(ctx, payload)
@@ -193,7 +193,7 @@ type nothing struct{}
 
 func (nothing) Consume(context.Context, scan) error { return nil }
 
-// timed is a payload that knows how long it has been in the pipeline. It is told when that ends, however it ends.
+// timed is a payload that reports how long it was in the pipeline, however it left.
 type timed struct {
 	scan
 	entered time.Time

@@ -30,7 +30,7 @@ func (s *Spider) Pass(ctx context.Context, w Work) (Report, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	p := &pass{
-		BaseSpider: &tegenaria.BaseSpider{Name: "linksrus"},
+		BaseSpider: &tegenaria.BaseSpider{Name: "linksrus", FeedUrls: s.config.Guard.Trusted()}, // which the engine may dial
 		Config:     s.config, Work: w, start: s.config.Graph.Now(), cancel: cancel,
 	}
 	p.parse = tegenaria.Handle(p.read)
@@ -42,6 +42,7 @@ func (s *Spider) Pass(ctx context.Context, w Work) (Report, error) {
 		tegenaria.EngineWithMiddlewares(entrance{p}),
 		tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(0, p.store)),
 		tegenaria.EngineWithEvents(tegenaria.Events{RequestSettled: p.settled}),
+		tegenaria.EngineWithEmptyOK(), // nothing may be new
 	}, s.options...)...)
 	err := engine.Run(ctx, p.Name)
 	if err == nil {
@@ -76,7 +77,7 @@ type pass struct {
 
 var _ tegenaria.Starter = (*pass)(nil)
 
-// Start sends the links that the graph has. None of them is a seed that the engine may trust: see entrance.
+// Start sends the links that the graph has, in place of FeedUrls. None of them is a seed that the engine may trust: see entrance.
 func (p *pass) Start(ctx context.Context, req chan<- *tegenaria.Context) error {
 	for link, err := range p.due(ctx, p.start) {
 		if err != nil {

@@ -1,0 +1,90 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// plainBlock is a block of a document that is not code.
+var plainBlock = regexp.MustCompile("(?ms)^```\n(.*?)^```$")
+
+// said finds the message in a line of the log, or in what a program prints of the error of Run.
+var said = regexp.MustCompile(`^(?:(?:INFO|WARN|ERRO)\[\d+\] (.*?)(?:  \S+=.*)?|.*level=\w+ msg="((?:[^"\\]|\\.)*)".*|(tegenaria: .*))$`)
+
+// varies is what differs between two messages of one kind.
+var varies = []struct {
+	pattern *regexp.Regexp
+	text    string
+}{
+	{regexp.MustCompile(`\\"`), `"`},
+	{regexp.MustCompile(`https?://[^\s,"]+`), "URL"},
+	{regexp.MustCompile(`"[^"]*"`), "TEXT"},
+	{regexp.MustCompile(`\b[\w-]+(\.example|\.test)\b|\b127\.0\.0\.1\b`), "HOST"},
+	{regexp.MustCompile(`\b\d[\d.,]*( ?([kMG]?B|µs|ms|s|m|h)(\d+|\b))*|TIME|SIZE|VERSION|\bN\b`), "#"},
+	{regexp.MustCompile(`\b(request|page|seed|item|failure)s\b`), "$1"},
+	{regexp.MustCompile(` \(# page/min\)`), ""}, // of crawls that took longer than a second
+	{regexp.MustCompile(`(, )# duplicate`), "${1}# duplicate"},
+}
+
+// kind returns a message without what differs.
+func kind(message string) string {
+	for _, v := range varies {
+		message = v.pattern.ReplaceAllString(message, v.text)
+	}
+	return message
+}
+
+// TestMessagesOfDocs fails if a document shows a line of the log, or an error of Run, that no golden file has: those of
+// ./transcripts and ./mistakes hold what was really said.
+func TestMessagesOfDocs(t *testing.T) {
+	known := make(map[string]bool)
+	golden, err := filepath.Glob("*/testdata/*.golden")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range golden {
+		text, err := os.ReadFile(filepath.Clean(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if found := said.FindStringSubmatch(strings.TrimSpace(line)); found != nil {
+				known[kind(found[1]+found[2]+found[3])] = true
+			}
+		}
+	}
+	if len(known) < 100 {
+		t.Fatalf("only %d messages in golden files", len(known))
+	}
+	shown := 0
+	for _, pattern := range []string{"../README.md", "../docs/*.md", "../docs/guides/*.md"} {
+		documents, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, document := range documents {
+			text, err := os.ReadFile(filepath.Clean(document))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, block := range plainBlock.FindAllStringSubmatch(string(text), -1) {
+				for line := range strings.Lines(block[1]) {
+					found := said.FindStringSubmatch(strings.TrimSpace(line))
+					if found == nil {
+						continue
+					}
+					shown++
+					if message := found[1] + found[2] + found[3]; !known[kind(message)] {
+						t.Errorf("%s shows a message that no golden file has:\n%s\n(looked for: %s)", document, message, kind(message))
+					}
+				}
+			}
+		}
+	}
+	if shown < 10 {
+		t.Errorf("only %d messages in documents", shown)
+	}
+}

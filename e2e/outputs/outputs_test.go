@@ -1,0 +1,291 @@
+//go:build unix
+
+// Package outputs_test kills a crawl that delivers to every output at once.
+package outputs_test
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/internal/pgtest"
+)
+
+var (
+	kills = flag.Int("kills", 6, "how often the job is killed at least; from 30 on also at each named point three times")
+	seed  = flag.Uint64("seed", 0, "of what is random; 0 takes another one each time")
+
+	child = childJob() // of the process that is killed
+)
+
+// childJob reads the flags of the process that is killed.
+func childJob() *job {
+	j := new(job)
+	flag.StringVar(&j.Folder, "child.folder", "", "folder of the job that TestKills runs in another process")
+	flag.StringVar(&j.Site, "child.site", "", "the site that it crawls")
+	flag.StringVar(&j.Bucket, "child.bucket", "", "the server of its bucket")
+	flag.StringVar(&j.Database, "child.database", "", "the database that it writes to")
+	flag.StringVar(&j.Point, "child.point", "", "where it kills itself")
+	flag.Int64Var(&j.Nth, "child.nth", 0, "the how manieth time it comes there")
+	return j
+}
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// random is the point of a kill by the server, in the middle of anything.
+const random = "at random"
+
+// ends are the points that are reached when all pages are read.
+var ends = []string{"in Close", "before rename", "after rename"}
+
+// TestKills kills a job that has all outputs, at random and at named points, until it is done; then another one, until there were enough kills.
+// Readers that are not ours find each item in each output once.
+//
+//	go test ./e2e/outputs -run TestKills -v -args -kills 100 -postgres /usr/lib/postgresql/15/bin
+func TestKills(t *testing.T) {
+	if child.Folder != "" {
+		if err := child.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if *seed == 0 {
+		*seed = rand.Uint64()
+	}
+	t.Logf("seed %d", *seed)
+	k := &killer{T: t, random: rand.New(rand.NewPCG(*seed, 1)), at: make(map[string]int)}
+	for k.lacks() {
+		k.campaign()
+	}
+	t.Logf("%d kills in %d jobs: %v; by tenths of the pages %v", k.total, k.jobs, k.at, k.tenths)
+}
+
+// killer runs jobs and kills them.
+type killer struct {
+	*testing.T
+	random *rand.Rand
+	jobs   int
+	total  int
+	at     map[string]int // kills by point
+	tenths [10]int        // kills by how many of the pages had been asked for
+
+	requests atomic.Int64             // until the kill
+	kill     atomic.Pointer[func()]   // of the process that runs
+	seen     atomic.Pointer[sync.Map] // the pages that were asked for
+	pages    atomic.Int64             // how many these are
+}
+
+// points returns the named points of this job.
+func (k *killer) points() []string {
+	list := []string{"after stage", "in append", "after sync", "after sqlite's commit", "after parquet's spool", "after seal", "after upload",
+		"before Restore", "after Restore", "after truncate", "before rename", "after rename", "in Close"}
+	if database() {
+		list = append(list, "after PostgreSQL's commit")
+	}
+	return list
+}
+
+func database() bool { return flag.Lookup("postgres").Value.String() != "" }
+
+// lacks reports whether there were not enough kills yet.
+func (k *killer) lacks() bool {
+	if k.total < *kills || k.jobs == 0 {
+		return true
+	}
+	if *kills < 30 {
+		return false
+	}
+	for _, point := range k.points() {
+		if k.at[point] < 3 {
+			return true
+		}
+	}
+	for _, n := range k.tenths {
+		if n == 0 {
+			return true
+		}
+	}
+	return false
+}
+
+const wholePages = 300
+
+// campaign runs a job to its end.
+func (k *killer) campaign() {
+	k.jobs++
+	folder, objects := k.TempDir(), s3mem.New()
+	if err := objects.CreateBucket("wares"); err != nil {
+		k.Fatal(err)
+	}
+	k.seen.Store(new(sync.Map))
+	k.pages.Store(0)
+	site, bucket := httptest.NewServer(http.HandlerFunc(k.serve)), httptest.NewServer(gofakes3.New(objects).Server())
+	defer site.Close()
+	defer bucket.Close()
+	j := job{Folder: folder, Site: site.URL, Bucket: bucket.URL}
+	if database() {
+		j.Database = newDatabase(k.T, k.jobs)
+	}
+	most := 3 + k.random.IntN(12) // kills of this job before it may end
+	for n := 0; ; n++ {
+		j.Point, j.Nth = "", 0
+		if n < most && k.total < *kills || *kills >= 30 && n < most {
+			j.Point, j.Nth = k.choose(j.Folder)
+		} else if crashes, _ := suspects(k.T, filepath.Join(folder, "job")); crashes < 2 && k.random.IntN(2) == 0 && n < most+3 {
+			j.Point, j.Nth = ends[k.random.IntN(len(ends))], 1+k.random.Int64N(3)
+		}
+		if k.died(j) {
+			continue
+		}
+		break
+	}
+	noneGivenUp(k.T, filepath.Join(folder, "job"))
+	readAll(k.T, j, objects)
+}
+
+// choose says where the next kill comes.
+func (k *killer) choose(folder string) (string, int64) {
+	if crashes, n := suspects(k.T, filepath.Join(folder, "job")); crashes > 1 { // a third one would be the end of that page: the suspects get through first
+		return random, int64(40+(1+itemsPerPage)*n) + k.random.Int64N(wholePages/3)
+	}
+	if k.random.IntN(3) == 0 {
+		return random, 1 + k.random.Int64N(wholePages/3)
+	}
+	points := k.points()
+	point := points[k.random.IntN(len(points))]
+	if k.random.IntN(2) == 0 { // the one with the fewest
+		point = slices.MinFunc(points, func(a, b string) int { return cmp.Compare(k.at[a], k.at[b]) })
+	}
+	switch point {
+	case "after stage":
+		return point, 1 + k.random.Int64N(100)
+	case "in append", "after sync":
+		return point, 1 + k.random.Int64N(40)
+	case "before Restore", "after Restore", "after truncate":
+		return point, 1 + k.random.Int64N(4)
+	case "after seal", "after upload", "before rename", "after rename", "in Close":
+		return point, 1 + k.random.Int64N(3)
+	default:
+		return point, 1 + k.random.Int64N(12)
+	}
+}
+
+// died runs the job, and reports whether it was killed.
+func (k *killer) died(j job) bool {
+	program := exec.CommandContext(k.Context(), os.Args[0], "-test.run=^TestKills$", "-child.folder="+j.Folder, "-child.site="+j.Site, "-child.bucket="+j.Bucket,
+		"-child.database="+j.Database, "-child.point="+j.Point, fmt.Sprint("-child.nth=", j.Nth))
+	var out bytes.Buffer
+	program.Stdout, program.Stderr = &out, &out
+	k.requests.Store(-1)
+	if j.Point == random {
+		k.requests.Store(j.Nth)
+	}
+	if err := program.Start(); err != nil {
+		k.Fatal(err)
+	}
+	kill := func() { _ = program.Process.Kill() }
+	k.kill.Store(&kill)
+	err := program.Wait()
+	exit := (*exec.ExitError)(nil)
+	switch {
+	case err == nil:
+		return false
+	case errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
+		k.total++
+		k.at[j.Point]++
+		k.tenths[min(9, 10*k.pages.Load()/wholePages)]++
+		return true
+	}
+	k.Fatalf("job %d, after %d kills, at %s: %v\n%s", k.jobs, k.total, j.Point, err, out.Bytes())
+	return false
+}
+
+// serve is the site: pages that link to three others each, and images.
+func (k *killer) serve(w http.ResponseWriter, r *http.Request) {
+	if k.requests.Add(-1) == 0 {
+		(*k.kill.Load())()
+	}
+	var n int
+	if _, err := fmt.Sscanf(r.URL.Path, "/image/%d", &n); err == nil {
+		_, _ = w.Write(imageOf(n))
+		return
+	}
+	if _, err := fmt.Sscanf(r.URL.Path, "/%d", &n); err != nil || n >= wholePages {
+		http.NotFound(w, r)
+		return
+	}
+	if _, known := k.seen.Load().LoadOrStore(n, true); !known {
+		k.pages.Add(1)
+	}
+	fmt.Fprintf(w, "<!doctype html><title>%d</title>%s", n, strings.Repeat("<p>text", n%50))
+	for next := 3*n + 1; next <= 3*n+3 && next < wholePages; next++ {
+		fmt.Fprintf(w, `<a href="/%d">next</a>`, next)
+	}
+}
+
+// imageOf returns a picture that no other number has.
+func imageOf(n int) []byte {
+	picture := image.NewGray(image.Rect(0, 0, 8, 8))
+	for i := range 16 {
+		picture.SetGray(i%8, i/8, color.Gray{Y: uint8(n >> i & 1 * 255)})
+	}
+	var b bytes.Buffer
+	_ = png.Encode(&b, picture) // into memory
+	return b.Bytes()
+}
+
+// noneGivenUp says which requests of a job that is done have failed.
+func noneGivenUp(t *testing.T, folder string) {
+	t.Helper()
+	cache, err := disk.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for letter, err := range cache.DeadLetters(t.Context()) {
+		t.Errorf("%+v, %v", letter, err)
+	}
+	if err := cache.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// suspects returns the most crashes that a request of the job has, and how many requests have any.
+func suspects(t *testing.T, folder string) (crashes, n int) {
+	t.Helper()
+	if _, err := os.Stat(folder); err != nil {
+		return 0, 0
+	}
+	cache, err := disk.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, err := cache.Status(t.Context())
+	if err := errors.Join(err, cache.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, info := range status.Suspects {
+		crashes = max(crashes, info.Record.Crashes)
+	}
+	return crashes, len(status.Suspects)
+}
