@@ -91,6 +91,7 @@ var plan = map[string]floor{
 	"internal/israce":        helper,
 	"internal/enginetest":    rig,
 	"internal/conformance":   helper,
+	"internal/deep":          helper,
 	"internal/pgtest":        helper,
 	"internal/yardstick":     rig,
 	"feed/internal/feedtest": rig,

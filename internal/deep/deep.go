@@ -1,0 +1,18 @@
+// Package deep tells tests whether they run as a deep check, which may measure the machine, explore at random and take long.
+// Without the flag a test asserts only what depends on the commit, in a form that is quick:
+//
+//	if deep.Checks() && elapsed > 2*time.Second {
+//		t.Errorf("took %s", elapsed)
+//	}
+//
+// .ci/deep measures runs the packages that ask, with the flag:
+//
+//	go test ./html -args -deep
+package deep
+
+import "flag"
+
+var checks = flag.Bool("deep", false, "run the tests as deep checks: hold them to bars of time and memory, and run long loops whole")
+
+// Checks reports whether the tests run as deep checks.
+func Checks() bool { return *checks }
