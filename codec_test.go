@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/funcname"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/wire"
@@ -124,7 +125,7 @@ func randomRequest(rng *rand.Rand) *Request {
 
 // Every request that a durable cache accepts is restored exactly.
 func TestCodecRoundTrip(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for i := range 3_000 {

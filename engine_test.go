@@ -73,7 +73,7 @@ func TestRefusedConnection(t *testing.T) {
 func TestPriorities(t *testing.T) {
 	w := onePage()
 	s := enginetest.NewSpider("http://a.test/")
-	order := rand.Perm(30)
+	order := rand.New(rand.NewPCG(1, 1)).Perm(30)
 	s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 		if ctx.Request.Depth > 0 {
 			return nil

@@ -4,12 +4,14 @@ import (
 	"context"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // The store of a pool never keeps more than one chunk above its buffers, holds values in order and
 // clears what was taken.
 func TestFifoKeepsItsBounds(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 200 {
 		size, limit := 1+r.IntN(5), 1+r.IntN(6)

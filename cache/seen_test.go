@@ -4,14 +4,14 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/tegenaria/tegenaria/cache"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // The set against a map, with keys that differ little too.
 func TestSeen(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	set, want := cache.NewSeen(), make(map[[16]byte]cache.SeenState)

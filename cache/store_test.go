@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/israce"
 	"github.com/tegenaria/tegenaria/internal/wire"
@@ -186,7 +187,7 @@ func TestStoreDepth(t *testing.T) {
 //
 // It fails if put does not count what lies in the due list.
 func TestH11SharesAddUp(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	r := rand.New(rand.NewPCG(seed, 0))
 	s := NewStore(1 << 40)
 	now := time.Unix(1_000_000, 0)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/tegenaria/tegenaria/content"
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/israce"
 )
 
@@ -44,7 +45,7 @@ func flip(random *rand.Rand, hash uint64, n int) uint64 {
 
 // Random steps on an index and on a map. It fails if a hash is missed, found twice or found after it was removed.
 func TestNearByForce(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
 	index, hashes := content.NewNear(0), map[int]uint64{}
@@ -157,7 +158,7 @@ func TestNearOfDocuments(t *testing.T) {
 	if israce.Enabled || testing.Short() {
 		n = 10_000
 	}
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
 	documents := edited(random, n)

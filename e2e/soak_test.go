@@ -24,13 +24,14 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
 var (
 	soakPages = flag.Int("soak", 1500, "`pages` of TestH03SoakOfCutConnections")
 	soakKills = flag.Int("soak-kills", 4, "SIGKILLs of its child")
-	soakSeed  = flag.Uint64("soak-seed", 0, "`seed` of its cuts and kills, 0: a new one")
+	soakSeed  = flag.Uint64("soak-seed", 0, "`seed` of its cuts and kills; 0: 1, or a new one with -deep")
 	soakChild = flag.String("soak-child", "", "be the crawler of TestH03SoakOfCutConnections, with this `URL` as seed")
 	soakJob   = flag.String("soak-job", "", "`directory` of the child's job and feed")
 )
@@ -209,7 +210,7 @@ func soakCrawl(t *testing.T, url string, asked *atomic.Int64, kills []int64) map
 func TestH03SoakOfCutConnections(t *testing.T) {
 	seed := *soakSeed
 	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
+		seed = deep.Seed()
 	}
 	t.Logf("-soak-seed %d", seed)
 	site, asked := soakSite(t, *soakPages)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // record is what the formats are tried with.
@@ -147,7 +148,7 @@ var (
 // or at the end, the file is whole, and has each item once, in the order of their requests. It fails if what ends a file is not
 // written, is not overwritten, or if a cut loses or repeats something.
 func TestFormatsOverCrashes(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	for _, format := range formatEndings {
 		for _, pack := range packEndings {
 			t.Run(format+pack, func(t *testing.T) {

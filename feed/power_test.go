@@ -14,6 +14,7 @@ import (
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/feed/internal/feedtest"
 	"github.com/tegenaria/tegenaria/internal/commit"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // powerJob is a job of a feed whose power is cut again and again.
@@ -143,7 +144,7 @@ func TestPowerCuts(t *testing.T) {
 			for _, pack := range packEndings {
 				t.Run(name+format+pack, func(t *testing.T) {
 					t.Parallel()
-					seed := rand.Uint64()
+					seed := deep.Seed()
 					random := rand.New(rand.NewPCG(seed, 1))
 					cuts := 0
 					for range 12 {

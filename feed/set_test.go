@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // finishedFiles returns the items of all files that are finished, and checks that none of them was ever changed.
@@ -58,7 +59,7 @@ func plainDir(t *testing.T) string {
 // A job whose files rotate is killed again and again. At the end each item is once in a finished file, each file was whole and never
 // changed from the moment when it got its name, no file has more items than it may, and nothing is left beside them.
 func TestRotationOverCrashes(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	for _, name := range []string{"{start}-{part}", "by-tag/{item.tags}/{part}", "by-id/{item.ID}-{part}"} {
 		for _, ending := range []string{".jsonl", ".json.gz", ".csv", ".csv.zst", ".xml"} {
 			t.Run(name+ending, func(t *testing.T) {

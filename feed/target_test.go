@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // bucket is a target in memory that fails as it is told to.
@@ -75,7 +76,7 @@ func pass(d time.Duration) {
 // A job that sends its files is killed again and again, and its target fails every third time: each item is in one object, no object
 // changes, and nothing is left in the folder.
 func TestTargetOverCrashes(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	for _, ending := range []string{".jsonl", ".csv.gz"} {
 		synctest.Test(t, func(t *testing.T) {

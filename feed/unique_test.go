@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 func idOf(item any) string {
@@ -20,7 +21,7 @@ func idOf(item any) string {
 // Of the items of a key the first one that is settled is written, whatever crashes between; requests that were given up, or run again,
 // take no key away. Items without a key are all written.
 func TestUniqueOverCrashes(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 3))
 	for _, name := range []string{"out.jsonl", "out-{part}.csv"} {

@@ -22,6 +22,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/media"
 )
 
@@ -89,7 +90,7 @@ func TestKills(t *testing.T) {
 		g.files[fmt.Sprintf("/%d.jpg", i)] = jpegOf(paint(40, 30, i))
 		g.files[fmt.Sprintf("/%d.txt", i)] = fmt.Appendf(nil, "text %d", i)
 	}
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
 	kills := make(map[string]int)

@@ -21,6 +21,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/pipeline"
 )
 
@@ -56,7 +57,7 @@ func runKilled() error {
 // A job is killed again and again at a random request. In the end each page was asked for, of each text exactly one item is unmarked, the others name a page
 // of their text, and as many items passed as the budget allows.
 func TestKills(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
 	dir := t.TempDir()

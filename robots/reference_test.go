@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/robots"
 )
 
@@ -58,7 +58,7 @@ func referenceMatch(pattern, s string) bool {
 }
 
 func TestAgainstReference(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := deep.Seed()
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	word := func(alphabet string, n int) string {
 		b := []byte{'/'}

@@ -26,6 +26,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/records"
 	"github.com/tegenaria/tegenaria/spiders"
 )
@@ -34,7 +35,7 @@ var (
 	killFolder = flag.String("kill.folder", "", "of the job of a program that TestKill kills")
 	killSite   = flag.String("kill.site", "", "what that program crawls")
 	killSpider = flag.String("kill.spider", "", "how")
-	killSeed   = flag.Uint64("kill.seed", 0, "of the moments at which TestKill kills; 0: another one each time")
+	killSeed   = flag.Uint64("kill.seed", 0, "of the moments at which TestKill kills; 0: 1, or another one each time with -deep")
 )
 
 // What the site of TestKill has.
@@ -161,7 +162,7 @@ func (s *killingSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestKill(t *testing.T) {
 	seed := *killSeed
 	if seed == 0 {
-		seed = rand.Uint64()
+		seed = deep.Seed()
 	}
 	t.Logf("-kill.seed %d", seed)
 	for _, tt := range []struct {

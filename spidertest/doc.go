@@ -22,5 +22,5 @@
 // [HostileServer] misbehaves in more than a hundred ways that a downloader has to survive, and [HostileResolver] gives
 // a name other addresses at each look-up.
 //
-// The suites print the seed of what they draw at random.
+// What the suites draw at random depends on the name of the test alone: each run draws the same. They print the seed.
 package spidertest

@@ -32,10 +32,10 @@ type CommitterHarness struct {
 }
 
 // TestCommitter runs the conformance suite of [tegenaria.Committer]: what was settled is durable once and in its order, and nothing else is,
-// whatever crashes between two calls. The steps are random; the test logs their seed.
+// whatever crashes between two calls. The steps are random, from a seed that the test's name gives.
 func TestCommitter(t *testing.T, h CommitterHarness) {
 	t.Helper()
-	seed := rand.Uint64()
+	seed := seedOf(t)
 	r := &committerRun{CommitterHarness: h, t: t, random: rand.New(rand.NewPCG(seed, 1))}
 	if r.Rounds == 0 {
 		r.Rounds = 200

@@ -18,6 +18,7 @@ import (
 	"testing"
 
 	"github.com/tegenaria/tegenaria/internal/commit"
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/spidertest"
 
 	"github.com/tegenaria/tegenaria"
@@ -168,7 +169,7 @@ func incomplete(t *testing.T) context.Context { return commit.OfClose(t.Context(
 // settled request once when it is resumed. It fails if a batch that is not stored is kept, or one that is stored is lost.
 func TestCrashes(t *testing.T) {
 	for round := range 12 {
-		seed := rand.Uint64()
+		seed := deep.Seed() + uint64(round)
 		c := &crashing{t: t, random: rand.New(rand.NewPCG(seed, 1))}
 		folder := filepath.Join(t.TempDir(), fmt.Sprint(round))
 		c.path = filepath.Join(folder, "{start}-{part}.warc.gz")

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/warc"
 )
 
@@ -60,7 +61,7 @@ func TestKills(t *testing.T) {
 	}
 	const pages = 150
 	folder := t.TempDir()
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
 	var left atomic.Int64 // requests until the next kill

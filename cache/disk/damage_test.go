@@ -8,13 +8,13 @@ import (
 	"path"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // halfway is a job somewhere in its crawl: closed, or as kill -9 leaves it.
@@ -93,7 +93,7 @@ func change(t *testing.T, fs vfs.FS, name string, how func(data []byte) []byte) 
 // TestDamage changes a bit, cuts the end off, or takes it all, of every file of a job. Then it must be resumed as if nothing had
 // happened, or else say what is damaged; and Repair makes of that something that can be crawled to its end.
 func TestDamage(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	all := newNaive()

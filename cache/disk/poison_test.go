@@ -27,12 +27,13 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 var (
 	poisoned = flag.String("poisoned", "", "crawl a poisoned site as this JSON says, and do nothing else")
 	kills    = flag.Int("kills", 10, "kills of TestH02KillsAtRandomMoments")
-	killSeed = flag.Uint64("killseed", 0, "seed of TestH02KillsAtRandomMoments; 0 draws one")
+	killSeed = flag.Uint64("killseed", 0, "seed of TestH02KillsAtRandomMoments; 0: 1, or another one each time with -deep")
 )
 
 // poison is a crawl of a site with one page, /x, that ends the process.
@@ -365,7 +366,7 @@ func TestH02PoisonIsGivenUp(t *testing.T) {
 func TestH02KillsAtRandomMoments(t *testing.T) {
 	seed := *killSeed
 	if seed == 0 {
-		seed = uint64(time.Now().UnixNano())
+		seed = deep.Seed()
 	}
 	t.Logf("-killseed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))

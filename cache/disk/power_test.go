@@ -20,6 +20,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // power is a machine that loses its power before a certain write: of the store, or of the feed.
@@ -460,7 +461,7 @@ var cutEvery = flag.Int("cut-every", 5, "writes between the power cuts of TestPo
 // TestPower cuts the power before writes of a crawl, another choice of them each time, and once more at random while it is resumed. What was promised must
 // hold, and the third run finishes.
 func TestPower(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	whole := newPower(rng)

@@ -21,6 +21,7 @@ import (
 	"github.com/tegenaria/tegenaria/feed/internal/feedtest"
 	"github.com/tegenaria/tegenaria/feed/parquet"
 	"github.com/tegenaria/tegenaria/internal/commit"
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/spidertest"
 )
 
@@ -222,7 +223,7 @@ var points = []string{
 // renamed, in Close and in Restore. Afterwards each item of a batch that was stored is in a finished file once, in its order, and no other
 // item is; no finished file has ever changed. It fails if something is removed before what takes its place is durable.
 func TestPowerCuts(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	cuts := make(map[string]int)
 	random := rand.New(rand.NewPCG(seed, 1))

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/cookiejar"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 func origin(t *testing.T, url string) cookiejar.Origin {
@@ -54,7 +55,7 @@ func TestJar(t *testing.T) {
 // Whatever is set, no bound is exceeded, and the store's account of memory returns to nothing: a jar takes as much as
 // before when all others are cleared. It fails if drop forgets what its cookies take.
 func TestJarsAreBounded(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/conformance"
 	"github.com/tegenaria/tegenaria/internal/curl"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // none is a disk without files.
@@ -80,7 +81,7 @@ func TestRefused(t *testing.T) {
 
 // What a random request is written as gives the request back.
 func TestRoundTrip(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := deep.Seed()
 	random := rand.New(rand.NewPCG(seed, 1))
 	text := func(of string, most int) string {
 		var b strings.Builder

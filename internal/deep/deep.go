@@ -10,9 +10,21 @@
 //	go test ./html -args -deep
 package deep
 
-import "flag"
+import (
+	"flag"
+	"math/rand/v2"
+)
 
-var checks = flag.Bool("deep", false, "run the tests as deep checks: hold them to bars of time and memory, and run long loops whole")
+var checks = flag.Bool("deep", false, "run the tests as deep checks: hold them to bars of time and memory, run long loops whole, and take new random seeds")
 
 // Checks reports whether the tests run as deep checks.
 func Checks() bool { return *checks }
+
+// Seed returns the seed of a random test: another one each time in a deep check, 1 otherwise. The test logs it, so that a failure can be
+// repeated.
+func Seed() uint64 {
+	if Checks() {
+		return rand.Uint64()
+	}
+	return 1
+}

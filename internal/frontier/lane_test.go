@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 )
 
@@ -220,7 +221,7 @@ func (l *lane) fetch(rng *rand.Rand, p *page, within *frontier.Call[*page], made
 // Whatever is dropped and closed meanwhile: each page is closed as often as it was opened, and each request that was counted is
 // settled once.
 func TestLaneAtRandom(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	for round := range uint64(300) {
 		l := newLane(t)

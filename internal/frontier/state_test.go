@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/slots"
 )
@@ -165,7 +166,7 @@ func TestRestore(t *testing.T) {
 // one is left out, or one without work is not.
 func TestBusiest(t *testing.T) {
 	w := newWorld(frontier.Config[*job]{})
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	random := rand.New(rand.NewPCG(seed, 1))
 	type slot struct {
 		name    string

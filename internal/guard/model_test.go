@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/stage"
 )
@@ -243,7 +244,7 @@ func (p *piece) wait(w *guard.Watch, c *guard.Call, takes time.Duration) {
 // TestWatchModel runs random callbacks, in a pool and out of it, until the watch is closed. Each must meet its fate to the
 // nanosecond, and all that were given up must have been told of when Wait returns.
 func TestWatchModel(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	rounds := uint64(400)
 	if testing.Short() {

@@ -11,18 +11,18 @@ import (
 	"math/rand/v2"
 	"testing"
 	"testing/iotest"
-	"time"
 
 	"github.com/andybalholm/brotli"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/httpx"
 )
 
 // random returns a source whose seed is told when the test fails.
 func random(t *testing.T) (*rand.Rand, uint64) {
 	t.Helper()
-	seed := uint64(time.Now().UnixNano())
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	return rand.New(rand.NewPCG(seed, 0)), seed
 }

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // pipeConn is a connection on which nothing was said until something is written to its pipe.
@@ -156,7 +158,7 @@ func (m *poolModel) check(after string) {
 
 // Random operations on the pool, in time that is not real, do what they do to a plain list.
 func TestTransportPool(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	hosts := []string{"a", "b", "c", "d"}

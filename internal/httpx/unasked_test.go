@@ -15,8 +15,8 @@ import (
 	"net/http/httptrace"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/httpx"
 )
 
@@ -59,7 +59,7 @@ func TestH13UnaskedBeforeTheRequestIsWritten(t *testing.T) {
 // nobody's answer. This fails if plainConn.Write does not listen, and over TLS and for POST if Conn gives net/http what
 // comes behind a response.
 func TestH13SecondAnswersAreNobodys(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	certificates := func() []tls.Certificate {
 		s := httptest.NewTLSServer(http.NotFoundHandler())

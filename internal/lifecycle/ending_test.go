@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 )
 
@@ -295,7 +296,7 @@ func TestEndingHurried(t *testing.T) {
 
 // In any order of calls: Stop comes once and first, the work is cancelled once, code is left behind no later than asked for.
 func TestEndingModel(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for round := range 300 {
 		synctest.Test(t, func(t *testing.T) {

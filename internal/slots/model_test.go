@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/slots"
 )
 
@@ -507,8 +508,9 @@ func (h *harness) drain() {
 }
 
 func TestModel(t *testing.T) {
-	for range 300 {
-		h := newHarness(t, rand.Uint64())
+	seed := deep.Seed()
+	for i := range 300 {
+		h := newHarness(t, seed+uint64(i))
 		for h.ops = range 1000 {
 			h.step()
 		}

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // The table of names does what a map does, at sizes where runs wrap around the end.
 func TestNames(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	r := rand.New(rand.NewPCG(seed, 1))
 	for _, most := range []int{3, 13, 100, 5_000} {
 		n, want := newNames(), map[string]*Slot{}

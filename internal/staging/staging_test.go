@@ -9,13 +9,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/staging"
 )
 
 // Random items are added, taken and discarded by several goroutines, with little memory: all that were taken come out, in their order,
 // and the file is empty whenever nothing is in it.
 func TestItems(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	for _, bound := range []int{0, 100, 1 << 20} {
 		path := filepath.Join(t.TempDir(), "spool")

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -62,7 +63,7 @@ func TestKeyKeepOrder(t *testing.T) {
 }
 
 func TestKeyOfManyPairs(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for _, n := range []int{31, 32, 33, 1000} {
@@ -136,7 +137,7 @@ func checkKey(t *testing.T, url string, seed uint64) {
 }
 
 func TestKeyProperties(t *testing.T) {
-	seed := rand.Uint64()
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 20000 {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
@@ -147,7 +148,7 @@ func randomValue(rng *rand.Rand, depth int) any {
 // Every value that is written is restored exactly, with its type. It fails if a value is written without the type of what an any
 // in it holds.
 func TestValuesRoundTrip(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 1))
 	for range 10_000 {
