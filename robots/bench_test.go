@@ -35,6 +35,19 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
+// A file of nothing but sitemaps.
+func BenchmarkParseSitemaps(b *testing.B) {
+	var body strings.Builder
+	for i := 0; body.Len() < robots.MaxBytes; i++ {
+		fmt.Fprintf(&body, "Sitemap: http://a.example/%d\n", i)
+	}
+	b.SetBytes(int64(body.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		robots.Parse([]byte(body.String()))
+	}
+}
+
 func BenchmarkAgent(b *testing.B) {
 	rules := robots.Parse([]byte(file10KB()))
 	b.ReportAllocs()

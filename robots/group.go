@@ -37,6 +37,9 @@ type rule struct {
 
 const allowBit = 1 << 31
 
+// maxPath bounds what is compared with the patterns: half a megabyte of them times a path of any length takes long.
+const maxPath = 16 << 10
+
 var everything Group
 
 // Allowed reports whether the crawler may ask for a target: path and query of a URL, as they are
@@ -54,7 +57,8 @@ var everything Group
 // "%24" in a pattern, besides by wildcards.
 //
 // The time is bounded by the rules' text plus the product of the number of rules and the length of
-// the target, whatever the patterns are.
+// the target, whatever the patterns are. Of a target that is longer than 16 KiB, more than a crawl's requests have by default, only as
+// much is compared, and no pattern reaches its end.
 func (g *Group) Allowed(target string) bool {
 	if len(g.rules) == 0 {
 		return true
@@ -67,6 +71,9 @@ func (g *Group) Allowed(target string) bool {
 	}
 	if path == "/robots.txt" {
 		return true
+	}
+	if len(path) > maxPath {
+		path = path[:maxPath] + "\x00" // which no pattern has: none that ends in "$" matches
 	}
 	best, allowed := g.longest(path, 0, true)
 	// A pattern without "?" may have been meant for either spelling of the query.

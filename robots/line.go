@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"strings"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // kind says what a record is about.
@@ -66,15 +67,15 @@ func parseLine(line string) record {
 	}
 	name, value, colon := strings.Cut(line, ":")
 	if colon {
-		name = strings.TrimSpace(name)
+		name = trimBlank(name)
 		if k := kindOf(name); k != unknownRecord {
-			return record{k, strings.TrimSpace(value)}
+			return record{k, trimBlank(value)}
 		}
 		if isBareSitemap(name, value) {
-			return record{sitemapRecord, strings.TrimSpace(line)}
+			return record{sitemapRecord, trimBlank(line)}
 		}
 	}
-	line = strings.TrimSpace(line)
+	line = trimBlank(line)
 	if i := strings.IndexAny(line, " \t"); i > 0 {
 		value = strings.TrimLeft(line[i:], " \t")
 		if !strings.ContainsAny(value, " \t") {
@@ -82,6 +83,22 @@ func parseLine(line string) record {
 		}
 	}
 	return record{}
+}
+
+// trimBlank removes white space from both ends, the no-break space of a file in Latin-1 too.
+func trimBlank(s string) string {
+	const noBreak = 0xA0
+	for {
+		s = strings.TrimSpace(s)
+		if r, size := utf8.DecodeLastRuneInString(s); r == utf8.RuneError && size == 1 && s[len(s)-1] == noBreak {
+			s = s[:len(s)-1]
+			continue
+		}
+		if s == "" || s[0] != noBreak { // which begins no rune
+			return s
+		}
+		s = s[1:]
+	}
 }
 
 // isBareSitemap reports whether a line, cut at its first colon, is a sitemap's URL whose

@@ -66,6 +66,7 @@ func DisallowAll() *Rules {
 func Parse(body []byte) *Rules {
 	text := decode(body)
 	r := &Rules{}
+	sitemaps := make(map[string]bool)
 	for len(text) > 0 {
 		line := text
 		if end := strings.IndexAny(text, "\r\n"); end >= 0 {
@@ -77,7 +78,8 @@ func Parse(body []byte) *Rules {
 		switch rec.kind {
 		case unknownRecord:
 		case sitemapRecord:
-			if rec.value != "" && !slices.Contains(r.sitemaps, rec.value) {
+			if rec.value != "" && !sitemaps[rec.value] {
+				sitemaps[rec.value] = true
 				r.sitemaps = append(r.sitemaps, strings.Clone(rec.value))
 			}
 		default:
@@ -96,7 +98,9 @@ func (r *Rules) Sitemaps() []string { return slices.Clone(r.sitemaps) }
 // never returned. Agent compiles anew at each call: call it once per file and keep the group.
 //
 // The name is a product token or a whole User-Agent header that starts with it: of
-// "mybot/1.0 (+https://example.com)" it is "mybot". Tokens are compared without regard to case, as
+// "mybot/1.0 (+https://example.com)" it is "mybot". If the header starts as that of a browser does, the token may follow
+// "compatible;": of "Mozilla/5.0 (compatible; mybot/1.0; +https://example.com)" it is "mybot" too (RFC 9309 §2.2.1).
+// Tokens are compared without regard to case, as
 // a whole, not as substrings. All groups that name the token apply together; if there are none,
 // those for "*" do; if there are none either, everything is allowed (RFC 9309 §2.2.1).
 //
@@ -104,12 +108,13 @@ func (r *Rules) Sitemaps() []string { return slices.Clone(r.sitemaps) }
 // exactly the given name ("bot2" for "bot2/1.0") is preferred; without one, the digits and what
 // follows them are left aside if only one of the two sides has them: a group for "bot" is for
 // "bot2", and one for "bot2" is for "bot", but one for "bot2" is not for "bot3".
-func (r *Rules) Agent(name string) *Group { return r.group(agentName(name), false) }
+func (r *Rules) Agent(name string) *Group { return r.group(ProductToken(name), false) }
 
 // GoogleAgent is [Rules.Agent] as Google's own parser reads a file, for those who want to know what one of its
 // crawlers may ask for. It differs from RFC 9309 in this: the name has to be a product token and nothing else,
 // or only the groups for "*" apply; and URLs are compared as they are written, so that they must have been
-// percent-encoded before, and "/%62az" in a file is not "/baz" (§2.2.2 says that it is).
+// percent-encoded before, and "/%62az" in a file is not "/baz" (§2.2.2 says that it is). It differs from Google's parser in this:
+// that one cuts a line after 16,664 bytes and knows fewer misspellings, and it reads neither UTF-16 nor more than one byte order mark.
 func (r *Rules) GoogleAgent(token string) *Group {
 	if productToken(token) != token {
 		token = ""
@@ -180,7 +185,7 @@ const (
 // agentLevel says how a User-agent line addresses the crawler of this name.
 func agentLevel(line, name string) int {
 	if strings.HasPrefix(line, "*") {
-		if len(line) == 1 || line[1] == ' ' || line[1] == '\t' {
+		if rest := line[1:]; rest == "" || rest != trimBlank(rest) {
 			return anyAgent
 		}
 		return noAgent
@@ -197,6 +202,25 @@ func agentLevel(line, name string) int {
 		return similarAgent
 	}
 	return noAgent
+}
+
+// compatible stands before the name of a crawler that introduces itself as a browser does.
+const compatible = "compatible;"
+
+// ProductToken returns the name that [Rules.Agent] compares with a file, of a product token or a whole User-Agent header. It is "" for a
+// header that has none.
+func ProductToken(agent string) string {
+	token := agentName(agent)
+	if !strings.EqualFold(token, "Mozilla") {
+		return token
+	}
+	if i := strings.Index(strings.ToLower(agent), compatible); i >= 0 {
+		rest := strings.TrimLeft(agent[i+len(compatible):], " \t")
+		if name := agentName(rest); name != "" && strings.HasPrefix(rest[len(name):], "/") {
+			return name
+		}
+	}
+	return token
 }
 
 // agentName is what s starts with: a product token that may have digits.

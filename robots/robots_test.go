@@ -1,6 +1,7 @@
 package robots_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -208,6 +209,12 @@ func TestAgent(t *testing.T) {
 		{"008", []string{"/all", "/rest"}},
 		{"Empty", nil},
 		{"UnicödeBöt", []string{"/unic"}},
+		{"Mozilla/5.0 (compatible; FooBot/0.1; https://a.example/bot)", []string{"/foo", "/more"}}, // that of RFC 9309 §2.2.1
+		{"Mozilla/5.0 (compatible; BarBot/0.1; +https://a.example)", []string{"/bar"}},
+		{"Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; Compatible;  bot2/2.1; +https://a.example) Chrome/1", []string{"/two"}},
+		{"Mozilla/4.0 (compatible; Foo 6.0; Windows NT 5.1)", []string{"/all", "/rest"}},
+		{"Mozilla/5.0 (X11; Linux x86_64) FooBot/1.0", []string{"/all", "/rest"}},
+		{"BazBot/1.0 (compatible; FooBot/1.0)", []string{"/bar"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -283,6 +290,51 @@ func TestSitemaps(t *testing.T) {
 	if rules.Agent("a").Allowed("/") {
 		t.Error("a sitemap ended the group")
 	}
+}
+
+// A file of nothing but sitemaps has each of them once, in its order.
+func TestManySitemaps(t *testing.T) {
+	var body strings.Builder
+	var want []string
+	for i := 0; body.Len() < robots.MaxBytes-100; i++ {
+		url := fmt.Sprintf("http://a.example/%d", i%9000)
+		if i < 9000 {
+			want = append(want, url)
+		}
+		fmt.Fprintf(&body, "Sitemap: %s\n", url)
+	}
+	if got := robots.Parse([]byte(body.String())).Sitemaps(); !slices.Equal(got, want) {
+		t.Errorf("%d sitemaps, want %d", len(got), len(want))
+	}
+}
+
+// Of a path that is longer than any request's, the beginning decides.
+func TestLongPaths(t *testing.T) {
+	long := strings.Repeat("a", 1<<20)
+	for _, tt := range []struct {
+		rule, path string
+		want       bool
+	}{
+		{"Disallow: /aaa", "/" + long, false},
+		{"Disallow: /*a*a*a", "/" + long, false},
+		{"Disallow: /a*z", "/" + long + "z", true},
+		{"Disallow: /*a$", "/" + long, true},
+		{"Disallow: /*z$", "/" + long[:16<<10-2] + "z" + long, true},
+		{"Disallow: /*z", "/" + long[:16<<10-2] + "z" + long, false},
+		{"Disallow: /*a$", "/" + long[:16<<10-1], false},
+	} {
+		if got := robots.Parse([]byte(star(tt.rule))).Agent("mybot").Allowed(tt.path); got != tt.want {
+			t.Errorf("%s: a path of %d bytes is allowed: %t", tt.rule, len(tt.path), got)
+		}
+	}
+}
+
+// The no-break space of a file in Latin-1 is white space wherever a value begins or ends, and a part of a letter in UTF-8 is none.
+func TestNoBreakSpaces(t *testing.T) {
+	for _, file := range []string{"User-agent: *\xa0\nDisallow: /x", "User-agent:\xa0*\nDisallow: /x\xa0", "User-agent\xa0: * \xa0 \nDisallow\xa0:\xa0 /x \xa0", "User-agent: *\xa0all\nDisallow: /x", "User-agent: *\u00a0\nDisallow: /x\u00a0"} {
+		check(t, file, "mybot", []string{"/"}, []string{"/x", "/xy"})
+	}
+	check(t, "User-agent: *\nDisallow: /voil\u00e0", "mybot", []string{"/voil", "/voil\xc3"}, []string{"/voil\u00e0"})
 }
 
 func TestAllowAllDisallowAll(t *testing.T) {

@@ -182,6 +182,15 @@ func New[J Job](parse func(body []byte) Group, delay func(slot string, d time.Du
 // Look reports whether a job may pass. After [Ask] the caller has to call [Gate.Ask] or [Gate.Abort]. Where the
 // answer is [Wait] and keep is set, the gate keeps the job until it is released; a stopped gate keeps none.
 func (g *Gate[J]) Look(j J, at Place, keep bool) Look {
+	look, rules := g.look(j, at, keep)
+	if rules != nil && !rules.allow(at.Path) { // without the lock: a long file takes its time
+		look.Answer = Forbid
+	}
+	return look
+}
+
+// look is Look but for the rules that the path has to obey, nil if there are none.
+func (g *Gate[J]) look(j J, at Place, keep bool) (Look, *rules) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	f := g.files[at.Origin]
@@ -197,28 +206,25 @@ func (g *Gate[J]) Look(j J, at Place, keep bool) Look {
 	switch f.state {
 	case known:
 		g.paces.join(&f.pace, at.Slot)
-		if !f.rules.allow(at.Path) {
-			return Look{Answer: Forbid}
-		}
-		return Look{Answer: Allow}
+		return Look{Answer: Allow}, f.rules
 	case unreachable:
-		return Look{Answer: Unreachable}
+		return Look{Answer: Unreachable}, nil
 	case asking:
 		if keep {
 			if g.stopped {
-				return Look{Answer: Unreachable}
+				return Look{Answer: Unreachable}, nil
 			}
 			j.Park() // before anybody can find the job among the waiting ones and send it on
 			f.waiting = append(f.waiting, Waiting[J]{j, at.Slot})
 		}
-		return Look{Answer: Wait, Changed: f.changed}
+		return Look{Answer: Wait, Changed: f.changed}, nil
 	}
 	if now.Before(f.retryAt) {
-		return Look{Answer: Later, At: f.retryAt}
+		return Look{Answer: Later, At: f.retryAt}, nil
 	}
 	f.state, f.slot, f.changed = asking, at.Slot, make(chan struct{})
 	g.askers[j] = f
-	return Look{Answer: Ask}
+	return Look{Answer: Ask}, nil
 }
 
 // makeRoom forgets a file that no job asks for when there are too many. The caller holds mu.

@@ -61,6 +61,40 @@ func want(t *testing.T, what string, got robotsgate.Look, answer robotsgate.Answ
 	}
 }
 
+// slowGroup is a robots.txt whose matching takes until it is released.
+type slowGroup struct {
+	group
+	begun, release chan struct{}
+}
+
+func (g slowGroup) Allowed(string) bool {
+	g.begun <- struct{}{}
+	<-g.release
+	return false
+}
+
+// A path that takes long to match holds nobody up, of its own origin or another. It fails, and hangs, if Look matches while it holds
+// its lock.
+func TestGateMatchesWithoutItsLock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := slowGroup{begun: make(chan struct{}), release: make(chan struct{})}
+		first := &job{}
+		gate := robotsgate.New[*job](func([]byte) robotsgate.Group { return slow }, func(string, time.Duration) {})
+		want(t, "the first", gate.Look(first, place("/", "a"), true), robotsgate.Ask)
+		ask(t, gate, first, 200, "x")
+		looks := make(chan robotsgate.Look, 1)
+		go func() { looks <- gate.Look(first, place("/", "a"), true) }()
+		<-slow.begun
+		other := robotsgate.Place{Origin: "https://b.example", Path: "/", Slot: "b"}
+		want(t, "another origin", gate.Look(&job{}, other, true), robotsgate.Ask)
+		if gate.Stopped() {
+			t.Error("it was stopped")
+		}
+		close(slow.release)
+		want(t, "the slow one", <-looks, robotsgate.Forbid)
+	})
+}
+
 // One job asks and the others wait until it is known; the rules hold for a day, and old ones for an hour where new ones
 // cannot be had. It fails if Look lets a second job ask.
 func TestGateAsksOnce(t *testing.T) {
