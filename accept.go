@@ -120,7 +120,7 @@ func (a *acceptor) mayEnter(from emission) bool {
 		}
 		return true
 	}
-	return !from.parent.call.GivenUp() && from.parent.root().tryOpen()
+	return !from.parent.call.GivenUp() && from.parent.root().openToSend()
 }
 
 func (a *acceptor) leave(from emission) {

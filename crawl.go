@@ -48,6 +48,7 @@ type registered struct {
 	parts      []any // everything, in order: openers, closers, committers
 	opened     []any // those of them that are open
 	committers commit.Parts
+	keepers    commit.Keepers
 	cache      CacheInterface
 	flights    FlightRecorder // the cache; nil if it is none
 	unrecorded atomic.Bool    // flights cannot be recorded, which was logged
@@ -110,6 +111,19 @@ func (c *crawl) run(ctx context.Context) error {
 	c.settleFinished()
 	over()
 	return c.end(ctx)
+}
+
+// restore gives the parts that store results or state what an earlier run of the job has stored of them, and stores the first
+// checkpoints of those that have none.
+func (c *crawl) restore(ctx context.Context, state State) error {
+	first, err := c.committers.Restore(commit.OfRun(ctx, c.spider.GetName(), !state.Durable), state.Checkpoints, c.opening)
+	if err == nil && state.Durable && !state.Finished {
+		err = c.keepers.Restore(state.Checkpoints, c.opening)
+	}
+	if err == nil && len(first) > 0 {
+		err = c.opening(c.cache, func() error { return c.cache.Settle(ctx, Batch{Checkpoints: first}) })
+	}
+	return err
 }
 
 // now is the time of the clock that never jumps; it is cheaper than the wall clock's.

@@ -56,8 +56,7 @@ func (t *teller) fail(j *job, herr *HandleError) {
 func (t *teller) obey(j *job, herr *HandleError) bool {
 	c := t.crawl
 	if reason, ok := asCloseSpider(herr.Err); ok {
-		c.closeSpider(reason)
-		j.decide(Dropped, reason)
+		c.closedBy(j, reason, Dropped, reason)
 		return true
 	}
 	if retry := asRetry(herr.Err); retry != nil {

@@ -278,9 +278,7 @@ func (s *starter) finish(err error) {
 	case err != nil:
 		c.ending.Break(&RunError{Op: "start", Err: err})
 	case !c.refusing.Load():
-		if err := c.settler.started(); err != nil {
-			c.storeFailed(err)
-		}
+		c.settler.started()
 	}
 	if _, told := c.spider.(Starter); told && c.refusing.Load() {
 		c.unsown.Store(true) // it may have more seeds that it did not send

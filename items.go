@@ -105,7 +105,7 @@ func (m *mill) add(j *job, meta *ItemMeta) bool {
 	}
 	defer c.acceptor.entries.Leave()
 	root := j.root()
-	if !root.tryOpen() {
+	if !root.openToSend() {
 		return false
 	}
 	c.ledger.Items.Add(1)

@@ -54,6 +54,7 @@ type attempt struct {
 	started    time.Time         // when its download began, zero if it did not
 	downloader *downloaderModule // that answered
 	theirs     *asking           // for its download; nil: to be made
+	sends      atomic.Bool       // its user code has sent an item or a request
 }
 
 // verdict is what becomes of a request.
@@ -142,6 +143,17 @@ func (j *job) tryOpen() bool {
 			return true
 		}
 	}
+}
+
+// openToSend opens the job for an item or a request that its user code has sent. It returns false if it has settled already.
+func (j *job) openToSend() bool {
+	if !j.tryOpen() {
+		return false
+	}
+	if !j.sends.Load() { // a plain look is cheaper than a store for each link
+		j.sends.Store(true)
+	}
+	return true
 }
 
 // done ends one part of the job. The last one has it settled.

@@ -179,8 +179,7 @@ func (rd *reader) lendToWait(j *job) bool {
 func (rd *reader) parserFailed(j *job, herr *HandleError) {
 	c := rd.crawl
 	if reason, ok := asCloseSpider(herr.Err); ok {
-		c.closeSpider(reason)
-		j.decide(Fetched, "")
+		c.closedBy(j, reason, Fetched, "")
 		return
 	}
 	c.teller.fail(j, herr)

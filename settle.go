@@ -1,8 +1,6 @@
 package tegenaria
 
 import (
-	"encoding/json"
-	"maps"
 	"slices"
 	"time"
 
@@ -30,9 +28,10 @@ type settler struct {
 
 // settling is what is stored together.
 type settling struct {
-	ended []ended
-	hold  *fetch.Hold // shares of the bodies of those that were let go; nil: none
-	slots []string    // to be stored, though no job of theirs ends
+	ended   []ended
+	hold    *fetch.Hold // shares of the bodies of those that were let go; nil: none
+	slots   []string    // to be stored, though no job of theirs ends
+	started bool        // all seeds are accepted
 }
 
 // ended is what is kept of a job of which nothing is open any more, until it is stored. A disk may take its time over that
@@ -149,10 +148,10 @@ func (s *settler) settle(todo *settling) {
 	list, hold, slots := todo.ended, todo.hold, todo.slots
 	defer func() {
 		clear(list)
-		todo.ended, todo.hold, todo.slots = list[:0], nil, nil
+		todo.ended, todo.hold, todo.slots, todo.started = list[:0], nil, nil, false
 	}()
 	c := s.crawl
-	batch := Batch{Settled: make([]Settled, 0, len(list))}
+	batch := Batch{Settled: make([]Settled, 0, len(list)), Started: todo.started}
 	var ids, discard []string
 	again := 0
 	for i := range list {
@@ -229,11 +228,13 @@ func (s *settler) prepare(batch *Batch, ids, discard []string) (err error) {
 // store makes a batch durable that the committers have prepared.
 func (s *settler) store(batch *Batch) error {
 	c := s.crawl
-	if len(batch.Settled) == 0 && len(batch.Slots) == 0 {
+	if len(batch.Settled) == 0 && len(batch.Slots) == 0 && !batch.Started {
 		return nil
 	}
 	if s.durable {
-		s.describe(batch, time.Now())
+		if err := s.describe(batch, time.Now()); err != nil {
+			return err
+		}
 	}
 	return s.cache.Settle(c.storing, *batch)
 }
@@ -292,14 +293,14 @@ func (s *settler) release(e *ended) {
 }
 
 // describe adds to a durable batch the facts that the job has to remember beside its requests.
-func (s *settler) describe(batch *Batch, now time.Time) {
+func (s *settler) describe(batch *Batch, now time.Time) error {
 	batch.Counters = s.counters()
 	for i := range batch.Settled { // the ledger is told when they are stored
 		batch.Settled[i].At = now
 		batch.Counters["settled"]++
 		batch.Counters["outcome/"+batch.Settled[i].Outcome.String()]++
 	}
-	s.keepLoopback(batch)
+	return s.keepState(batch)
 }
 
 // counters returns the counts that a durable job keeps over its runs.
@@ -314,35 +315,13 @@ func (s *settler) counters() map[string]int64 {
 	return counts
 }
 
-// keepLoopback adds the loopback addresses that the seeds allow to a durable batch. Any batch makes the seeds durable that came
-// before it, so each batch has to have them.
-func (s *settler) keepLoopback(batch *Batch) {
-	allowed := s.crawl.fetcher.loopback.List()
-	if len(allowed) == 0 {
+// started has it stored that all seeds are accepted.
+func (s *settler) started() {
+	if !s.durable {
 		return
 	}
-	batch.Checkpoints = maps.Clone(batch.Checkpoints)
-	if batch.Checkpoints == nil {
-		batch.Checkpoints = make(map[string][]byte, 1)
-	}
-	batch.Checkpoints[loopbackCheckpoint], _ = json.Marshal(allowed) // strings always encode
-}
-
-// loopbackCheckpoint is the key under which a durable job keeps the loopback addresses that its seeds allow.
-const loopbackCheckpoint = "tegenaria/loopback"
-
-// loopbackOf returns the loopback addresses that the seeds of earlier runs allow.
-func loopbackOf(state State) (allowed []string) {
-	_ = json.Unmarshal(state.Checkpoints[loopbackCheckpoint], &allowed) // nothing stored, nothing allowed
-	return allowed
-}
-
-// started stores that all seeds are accepted.
-func (s *settler) started() error {
-	if !s.durable {
-		return nil
-	}
-	batch := Batch{Started: true}
-	s.keepLoopback(&batch)
-	return s.cache.Settle(s.crawl.storing, batch)
+	s.batches.Add(func(batch *settling) (full bool) {
+		batch.started = true
+		return false
+	})
 }

@@ -63,6 +63,17 @@ func (c *crawl) requestStop(reason string, cause error) { c.ending.Ask(reason, c
 // nothing was left to do.
 func (c *crawl) closeSpider(reason string) { c.ending.Insist(cmp.Or(reason, "closed by the spider")) }
 
+// closedBy is closeSpider for user code that had a job, whose outcome it decides. A job of a durable crawl that has sent nothing goes
+// back to the cache instead: the next run asks for its page again, with another password for example.
+func (c *crawl) closedBy(j *job, reason string, outcome Outcome, why string) {
+	c.closeSpider(reason)
+	if c.settler.durable && !j.root().sends.Load() {
+		j.leaveUndecided()
+		return
+	}
+	j.decide(outcome, why)
+}
+
 // EngineWithSignals makes Run and [Crawl] obey SIGINT (Ctrl-C) and SIGTERM, as Execute does: the first one stops the crawl
 // gracefully, and the items of the work in hand are still yielded; the second one cancels the work in hand; the third one
 // returns without waiting for it.
@@ -152,7 +163,9 @@ type closeSpiderError struct{ reason string }
 func (e *closeSpiderError) Error() string { return "tegenaria: spider closed: " + e.reason }
 
 // CloseSpider returns an error that stops the crawl gracefully. Any callback may return it: work in
-// hand finishes, and Run returns a [*StoppedError] with this reason, even if nothing was left to do.
+// hand finishes, and Run returns a [*StoppedError] with this reason, even if nothing was left to do. A durable job can be resumed
+// afterwards: its next run goes on with the requests that wait, and asks again for the page whose middleware or parser has
+// returned the error, unless that had sent an item or a request before.
 func CloseSpider(reason string) error { return &closeSpiderError{reason} }
 
 func asCloseSpider(err error) (string, bool) {
@@ -202,38 +215,27 @@ func (c *crawl) isFinished() bool {
 	return c.ledger.IsFinished() && !c.failed.Load() && !c.unsown.Load()
 }
 
-// settleFinished stores that the job is complete, if it is. The crawl can still be told to hurry.
+// settleFinished stores that the job is complete, if it is. One that the spider has closed is not, though nothing may be left to do:
+// that is found out by the next run. The crawl can still be told to hurry.
 func (c *crawl) settleFinished() {
-	if _, _, broken := c.ending.Why(); broken != nil || !c.isFinished() {
+	if _, _, broken := c.ending.Why(); broken != nil || c.ending.Insisted() || !c.isFinished() {
 		return
 	}
-	reason := lifecycle.Finished
-	if why, insisted := c.ending.Insisted(); insisted {
-		reason = why
-	}
-	if err := c.settler.finished(reason); err != nil {
+	if err := c.settler.finished(); err != nil {
 		c.storeFailed(err)
 	}
 }
 
-// endedBefore ends the run of a job that was complete before it began. One that the spider has closed has not finished: what it
-// said then is the error of this run too.
+// endedBefore ends the run of a job that was complete before it began.
 func (c *crawl) endedBefore(reason string) error {
 	c.ending.Finish(reason)
-	var err error
-	if reason != lifecycle.Finished {
-		err = &StoppedError{Reason: reason, Err: errEndedBefore}
-	} else {
-		text := "this job was finished before, and nothing is crawled: to crawl again, begin a new one, in another directory or with disk.Fresh()"
-		if n := c.settler.earlier["outcome/"+Failed.String()] + c.settler.earlier["outcome/"+GaveUp.String()]; n > 0 {
-			text += "; " + report.Count(n, "request") + " failed: disk.Cache.Replay lets them run again, but for those that were refused when they were sent"
-		}
-		c.teller.log.Warn(text)
+	text := "this job was finished before, and nothing is crawled: to crawl again, begin a new one, in another directory or with disk.Fresh()"
+	if n := c.settler.earlier["outcome/"+Failed.String()] + c.settler.earlier["outcome/"+GaveUp.String()]; n > 0 {
+		text += "; " + report.Count(n, "request") + " failed: disk.Cache.Replay lets them run again, but for those that were refused when they were sent"
 	}
-	return errors.Join(err, c.close(reason))
+	c.teller.log.Warn(text)
+	return c.close(reason)
 }
-
-var errEndedBefore = errors.New("the spider closed this job in an earlier run, and nothing is left to do: begin a new one, in another directory or with disk.Fresh(), to crawl again")
 
 // notOpened ends a run whose parts could not be opened.
 func (c *crawl) notOpened(ctx context.Context, err error) error {

@@ -1,6 +1,7 @@
 package tegenaria_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
@@ -609,31 +612,87 @@ func TestStopHurriesClose(t *testing.T) {
 	})
 }
 
-// The reason that a spider gives for closing is that of the run, also if nothing was left to do; without one, it says that the
-// spider did it. A durable job that has ended so does not begin again, and says so.
+// The reason that user code gives for closing is that of the run, also if nothing was left to do; without one, it says that the
+// spider did it. A durable job can be resumed then: a page that has sent nothing is asked for again, and its job finishes once the
+// cause is mended. A job that had finished says so in one line of the log.
 func TestCloseSpiderWithNothingLeftToDo(t *testing.T) {
-	for _, tt := range []struct{ reason, want string }{{"the login was refused", "the login was refused"}, {"", "closed by the spider"}, {"finished", "finished"}} {
-		t.Run(tt.want, func(t *testing.T) {
-			s := enginetest.NewSpider("http://a.test/")
-			s.Parse = parserOf(func(*tegenaria.Context) error { return tegenaria.CloseSpider(tt.reason) })
+	closing := func(s *enginetest.Spider, reason string) { // in its parser
+		s.Parse = parserOf(func(*tegenaria.Context) error { return tegenaria.CloseSpider(reason) })
+	}
+	for _, tt := range []struct {
+		name, reason, want string
+		by                 func(s *enginetest.Spider, reason string) []tegenaria.EngineOption
+		again              int // pages that the second run asks for
+	}{
+		{"parser", "the login was refused", "the login was refused", func(s *enginetest.Spider, reason string) []tegenaria.EngineOption {
+			closing(s, reason)
+			return nil
+		}, 1},
+		{"parser without a reason", "", "closed by the spider", func(s *enginetest.Spider, reason string) []tegenaria.EngineOption {
+			closing(s, reason)
+			return nil
+		}, 1},
+		{"parser that says finished", "finished", "finished", func(s *enginetest.Spider, reason string) []tegenaria.EngineOption {
+			closing(s, reason)
+			return nil
+		}, 1},
+		{"parser that has sent an item", "enough", "enough", func(s *enginetest.Spider, reason string) []tegenaria.EngineOption {
+			s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				item <- tegenaria.NewItem(ctx, 1)
+				return tegenaria.CloseSpider(reason)
+			}
+			return nil
+		}, 0},
+		{"middleware before the request", "no key", "no key", func(_ *enginetest.Spider, reason string) []tegenaria.EngineOption {
+			return []tegenaria.EngineOption{tegenaria.EngineWithMiddlewares(&enginetest.Hooks{Request: func(*tegenaria.Context) error { return tegenaria.CloseSpider(reason) }})}
+		}, 1},
+		{"middleware behind the response", "logged out", "logged out", func(_ *enginetest.Spider, reason string) []tegenaria.EngineOption {
+			return []tegenaria.EngineOption{tegenaria.EngineWithMiddlewares(&enginetest.Hooks{Response: func(*tegenaria.Context, chan<- *tegenaria.Context) error {
+				return tegenaria.CloseSpider(reason)
+			}})}
+		}, 1},
+		{"pipeline", "disk full", "disk full", func(s *enginetest.Spider, reason string) []tegenaria.EngineOption {
+			s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+				item <- tegenaria.NewItem(ctx, 1)
+				return nil
+			}
+			return []tegenaria.EngineOption{tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Process: func(*tegenaria.ItemMeta) error { return tegenaria.CloseSpider(reason) }})}
+		}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
 			store, err := disk.Open(t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer store.Close()
-			e := enginetest.NewEngine(onePage(), s, tegenaria.EngineWithCache(store))
+			s := enginetest.NewSpider("http://a.test/")
+			s.Parse = enginetest.Nothing
+			e := enginetest.NewEngine(onePage(), s, append(tt.by(s, tt.reason), tegenaria.EngineWithCache(store))...)
 			enginetest.WantStopped(t, enginetest.Run(t, e), tt.want)
 			if reason := e.Summary().Reason; reason != tt.want {
 				t.Errorf("reason %q", reason)
 			}
+			enginetest.CheckLedger(t, e)
+
+			mended := enginetest.NewSpider("http://a.test/")
+			mended.Parse = enginetest.Nothing
 			w := onePage()
-			err = enginetest.Run(t, enginetest.NewEngine(w, s, tegenaria.EngineWithCache(store)))
-			if tt.reason == "finished" {
-				return // a later run cannot tell it from the end of all work
+			e = enginetest.NewEngine(w, mended, tegenaria.EngineWithCache(store))
+			if err := enginetest.Run(t, e); err != nil || len(w.Visits()) != tt.again {
+				t.Errorf("the second run asked for %q: %v", w.Urls(), err)
 			}
-			enginetest.WantStopped(t, err, tt.want)
-			if len(w.Visits()) > 0 || !strings.Contains(err.Error(), "begin a new one") {
-				t.Errorf("the second run asked %q: %v", w.Urls(), err)
+			if job := e.Summary().Job; job == nil || job.Discovered != job.Settled || job.Outcomes[tegenaria.Fetched] != 1 {
+				t.Errorf("the job: %+v", job)
+			}
+			var log bytes.Buffer
+			logger := logrus.New()
+			logger.SetOutput(&log)
+			w = onePage()
+			if err := enginetest.Run(t, enginetest.NewEngine(w, mended, tegenaria.EngineWithCache(store), tegenaria.EngineWithLogger(logger))); err != nil || len(w.Visits()) != 0 {
+				t.Errorf("the third run asked for %q: %v", w.Urls(), err)
+			}
+			if n := strings.Count(log.String(), "this job was finished before"); n != 1 {
+				t.Errorf("the log says it %d times:\n%s", n, log.String())
 			}
 		})
 	}

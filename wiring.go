@@ -117,6 +117,7 @@ func (c *crawl) wireParts() {
 			c.committers = append(c.committers, committer)
 		}
 	}
+	c.keepers = commit.KeepersOf(c.parts)
 }
 
 // wireMachines makes the machines of the crawl.
@@ -194,13 +195,7 @@ func (c *crawl) open() (state State, err error) {
 		}
 		c.opened = append(c.opened, part)
 	}
-	first, err := c.committers.Restore(commit.OfRun(ctx, c.spider.GetName(), !state.Durable), state.Checkpoints, c.opening)
-	if err == nil && len(first) > 0 {
-		err = c.opening(c.cache, func() error {
-			return c.cache.Settle(ctx, Batch{Checkpoints: first})
-		})
-	}
-	if err != nil {
+	if err := c.restore(ctx, state); err != nil {
 		return state, &RunError{Op: "store", Err: err}
 	}
 	if state.Finished {

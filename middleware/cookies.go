@@ -71,7 +71,9 @@ const domainBytes = 32 << 10
 //
 // A request's own cookies (Request.Cookies, or a Cookie header) are sent together with those of the jar, and replace those
 // of the same name; they are not stored in the jar: see [Cookies.Add]. The methods may be called concurrently, before
-// and during a crawl. Jars live as long as the middleware; with a durable job use [NewDurableCookies].
+// and during a crawl. Jars live as long as the middleware, and with a durable job they are stored: a job that is resumed after a crash
+// is still logged in, session cookies and all jars included. Each batch of settled pages writes the cookies of those domains
+// that have changed.
 type Cookies struct {
 	part
 	store *cookiejar.Store
@@ -140,7 +142,7 @@ func (m *Cookies) jar(name string, create bool) (*cookiejar.Jar, error) {
 	if len(m.jars) >= m.most {
 		return nil, &TooManyCookieJarsError{Jar: name, Limit: m.most}
 	}
-	j = m.store.NewJar()
+	j = m.store.NewJar(name)
 	m.jars[name] = j
 	return j, nil
 }

@@ -16,7 +16,6 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/middleware"
-	"github.com/tegenaria/tegenaria/spidertest"
 )
 
 // Where cookies go, in one exchange: rows 5 and 6 of Scrapy's own tests, and RFC 6265bis.
@@ -455,7 +454,7 @@ func TestCookiesAtOnce(t *testing.T) {
 				case 0:
 					m.Clear(jar)
 				case 1:
-					if _, err := m.Prepare(t.Context(), nil); err != nil {
+					if _, _, err := m.ChangedState(0); err != nil {
 						t.Error(err)
 					}
 				case 2:
@@ -472,34 +471,4 @@ func TestCookiesAtOnce(t *testing.T) {
 			t.Errorf("jar %s has %d cookies", jar, n)
 		}
 	}
-}
-
-// Durable cookies pass the conformance suite of committers: a cookie is there once its page was settled, and after the crashes that follow.
-func TestDurableCookiesCommit(t *testing.T) {
-	var m *middleware.DurableCookies
-	spidertest.TestCommitter(t, spidertest.CommitterHarness{
-		Open: func(testing.TB) tegenaria.Committer {
-			m = middleware.NewDurableCookies(middleware.CookieOptions{})
-			return m
-		},
-		Stage: func(t testing.TB, c tegenaria.Committer, _ string, n int) {
-			ctx := asked("http://a.example/")
-			answer(ctx, 200, "", "Set-Cookie", fmt.Sprintf("c%d=1", n))
-			if err := c.(*middleware.DurableCookies).ProcessResponse(ctx, nil); err != nil {
-				t.Error(err)
-			}
-		},
-		Read: func(t testing.TB) (results []int) {
-			for _, cookie := range m.All("") {
-				var n int
-				if _, err := fmt.Sscanf(cookie.Name, "c%d", &n); err != nil {
-					t.Error(err)
-				}
-				results = append(results, n)
-			}
-			return results
-		},
-		AnyOrder: true,
-		Rounds:   60,
-	})
 }

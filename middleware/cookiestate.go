@@ -1,79 +1,61 @@
 package middleware
 
 import (
-	"context"
-	"encoding/json"
+	"bytes"
+	"encoding/gob"
 	"fmt"
-	"sync"
-
-	"github.com/tegenaria/tegenaria"
+	"strconv"
+	"time"
 )
 
-// DurableCookies are [Cookies] that are stored with a durable job: opened again, it has the jars that it had when the
-// last page was settled, session cookies too. Each batch of settled pages that changed a cookie writes all jars,
-// so they are for logins and sessions rather than for the cookies of a million hosts.
-//
-// It is a type of its own because whatever is stored has its price: also where the cache is in memory, pages then
-// are settled in batches.
-type DurableCookies struct {
-	*Cookies
+// Where a job is durable, the engine keeps the jars with it: it calls the methods of this file, and nobody else needs to.
 
-	mu     sync.Mutex // guards the fields below
-	stored []byte     // the checkpoint as of
-	as     uint64     // that many changes
-}
+// StateKey names the state of the jars in a durable job.
+func (m *Cookies) StateKey() string { return "middleware.cookies" }
 
-var (
-	_ tegenaria.Committer       = (*DurableCookies)(nil)
-	_ tegenaria.ErrorMiddleware = (*DurableCookies)(nil)
-)
-
-// NewDurableCookies makes jars that are stored with the job.
-func NewDurableCookies(o CookieOptions) *DurableCookies {
-	return &DurableCookies{Cookies: NewCookies(o)}
-}
-
-// CommitKey names the checkpoint.
-func (m *DurableCookies) CommitKey() string { return "middleware.cookies" }
-
-// Restore fills the jars from a checkpoint. Jars that were filled before keep what is not in it.
-func (m *DurableCookies) Restore(_ context.Context, checkpoint []byte) error {
-	if len(checkpoint) == 0 {
-		return nil
-	}
-	var jars map[string][]Cookie
-	if err := json.Unmarshal(checkpoint, &jars); err != nil {
-		return fmt.Errorf("middleware: the stored cookies cannot be read: %w", err)
-	}
-	for name, cookies := range jars {
-		if err := m.Add(name, cookies...); err != nil {
-			return err
+// RestoreState fills the jars with what a durable job has stored. Jars that were filled before keep what is not in it.
+func (m *Cookies) RestoreState(state map[string][]byte) error {
+	now := time.Now()
+	for _, stored := range state {
+		if len(stored) == 0 {
+			continue
+		}
+		var jars map[string][]Cookie
+		if err := gob.NewDecoder(bytes.NewReader(stored)).Decode(&jars); err != nil {
+			return fmt.Errorf("middleware: the stored cookies cannot be read: %w", err)
+		}
+		for name, cookies := range jars {
+			j, err := m.jar(name, true)
+			if err != nil {
+				return err
+			}
+			for _, c := range cookies {
+				j.Set(c, true, now)
+			}
+			m.changes.Add(1)
 		}
 	}
 	return nil
 }
 
-// Prepare returns all jars as the checkpoint.
-func (m *DurableCookies) Prepare(context.Context, []string) ([]byte, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	changes := m.changes.Load()
-	if m.stored != nil && changes == m.as {
-		return m.stored, nil
-	}
-	jars := make(map[string][]Cookie)
-	for _, name := range m.Jars() {
-		if cookies := m.All(name); len(cookies) > 0 {
-			jars[name] = cookies
+// ChangedState returns what of the jars has changed since a version of them, and their version now. Version 0 is that of new ones.
+func (m *Cookies) ChangedState(since uint64) (state map[string][]byte, version uint64, err error) {
+	parts, version := m.store.Changed(since)
+	state = make(map[string][]byte, len(parts))
+	for n, jars := range parts {
+		var b bytes.Buffer
+		if len(jars) > 0 {
+			if err := gob.NewEncoder(&b).Encode(jars); err != nil { // gob keeps each byte of a value, as JSON does not
+				return nil, since, fmt.Errorf("middleware: the cookies cannot be stored: %w", err)
+			}
 		}
+		state[strconv.Itoa(n)] = b.Bytes()
 	}
-	checkpoint, err := json.Marshal(jars)
-	if err != nil {
-		return nil, fmt.Errorf("middleware: the cookies cannot be stored: %w", err)
-	}
-	m.stored, m.as = checkpoint, changes
-	return checkpoint, nil
+	return state, version, nil
 }
 
-// Discard has nothing to do: a cookie stays, whatever becomes of the page that brought it.
-func (m *DurableCookies) Discard(string) {}
+// DurableCookies is another name of [Cookies], which are durable wherever the job is.
+type DurableCookies = Cookies
+
+// NewDurableCookies is another name of [NewCookies].
+func NewDurableCookies(o CookieOptions) *DurableCookies { return NewCookies(o) }

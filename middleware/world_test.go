@@ -11,13 +11,9 @@ import (
 	"testing"
 
 	"github.com/sirupsen/logrus"
-	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria"
 )
-
-// TestMain fails the package if a test leaves a goroutine behind.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // asked makes the Context of a request for url.
 func asked(url string, opts ...tegenaria.RequestOption) *tegenaria.Context {

@@ -6,7 +6,7 @@
 // A short example:
 //
 //	store := cookiejar.NewStore(cookiejar.Limits{PerDomain: 180, DomainBytes: 32 << 10, Total: 50_000, Bytes: 16 << 20})
-//	jar := store.NewJar()
+//	jar := store.NewJar("")
 //	from, _ := cookiejar.OriginOf("https://a.example/login")
 //	if c, ok := cookiejar.ParseSetCookie("session=1; Path=/", from, now); ok {
 //		jar.Set(c, from.Secure, now)

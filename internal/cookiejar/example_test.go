@@ -10,7 +10,7 @@ import (
 func Example() {
 	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 	store := cookiejar.NewStore(cookiejar.Limits{PerDomain: 180, DomainBytes: 32 << 10, Total: 50_000, Bytes: 16 << 20})
-	jar := store.NewJar()
+	jar := store.NewJar("")
 	from, _ := cookiejar.OriginOf("https://a.example/login")
 	if c, ok := cookiejar.ParseSetCookie("session=1; Path=/; Max-Age=60", from, now); ok {
 		jar.Set(c, from.Secure, now)

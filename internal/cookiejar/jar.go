@@ -18,6 +18,9 @@ type Store struct {
 	recent list.List  // of *group of all jars, the one used last in front
 	bytes  int        // of memory, about
 	clock  uint64     // counts uses
+
+	parts   map[int]*part // by number, see Parts
+	version uint64        // counts changes of cookies
 }
 
 // Limits bound the jars of a store. Each is at least 1.
@@ -36,6 +39,7 @@ func NewStore(l Limits) *Store { return &Store{limits: l} }
 // goes. The methods may be called concurrently. Make one with [Store.NewJar].
 type Jar struct {
 	store *Store
+	name  string
 
 	groups  map[string]*group
 	recent  list.List // of *group, the one used last in front
@@ -47,6 +51,7 @@ type Jar struct {
 type group struct {
 	jar          *Jar
 	domain       string
+	part         int // of the store
 	cookies      []*storedCookie
 	bytes        int           // sum of the cookies' sizes
 	inJar, inAll *list.Element // of the lists of recent ones
@@ -72,9 +77,9 @@ type storedCookie struct {
 
 func (c *storedCookie) size() int { return len(c.Name) + len(c.Value) + len(c.Domain) + len(c.Path) }
 
-// NewJar returns an empty jar.
-func (s *Store) NewJar() *Jar {
-	return &Jar{store: s, groups: make(map[string]*group)}
+// NewJar returns an empty jar. Its name tells it apart from the store's other jars in [Store.Changed].
+func (s *Store) NewJar(name string) *Jar {
+	return &Jar{store: s, name: name, groups: make(map[string]*group)}
 }
 
 // Set stores a cookie that came from an origin, or deletes the one that it replaces if it has expired.
@@ -104,6 +109,9 @@ func (j *Jar) Set(c Cookie, secure bool, now time.Time) {
 		j.remove(g, at)
 	case at >= 0:
 		stored := newStored(&c, s.clock)
+		if g.cookies[at].Cookie != stored.Cookie {
+			s.changed(g)
+		}
 		change := stored.size() - g.cookies[at].size()
 		g.bytes += change
 		s.bytes += change
@@ -114,6 +122,7 @@ func (j *Jar) Set(c Cookie, secure bool, now time.Time) {
 		g.bytes += stored.size()
 		s.bytes += stored.size() + cookieOverhead
 		j.total++
+		s.changed(g)
 	}
 	for len(g.cookies) > s.limits.PerDomain || g.bytes > s.limits.DomainBytes {
 		j.remove(g, g.leastWanted(now))
@@ -143,6 +152,7 @@ func (j *Jar) newGroup(domain string) *group {
 	g := &group{jar: j, domain: domain}
 	g.inJar, g.inAll = j.recent.PushFront(g), j.store.recent.PushFront(g)
 	j.groups[domain] = g
+	j.store.join(g)
 	j.store.bytes += groupOverhead + len(domain)
 	return g
 }
@@ -182,6 +192,7 @@ func (j *Jar) remove(g *group, at int) {
 	j.store.bytes -= size + cookieOverhead
 	g.cookies = slices.Delete(g.cookies, at, at+1)
 	j.total--
+	j.store.changed(g)
 }
 
 // drop forgets a group. The caller holds mu.
@@ -189,6 +200,7 @@ func (j *Jar) drop(g *group) {
 	j.total -= len(g.cookies)
 	j.store.bytes -= groupOverhead + len(g.domain) + g.bytes + cookieOverhead*len(g.cookies)
 	delete(j.groups, g.domain)
+	j.store.leave(g)
 	j.recent.Remove(g.inJar)
 	j.store.recent.Remove(g.inAll)
 }

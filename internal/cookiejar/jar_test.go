@@ -24,7 +24,7 @@ func origin(t *testing.T, url string) cookiejar.Origin {
 // at the path.
 func TestJar(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	jar := cookiejar.NewStore(cookiejar.Limits{PerDomain: 10, DomainBytes: 1000, Total: 10, Bytes: 1 << 20}).NewJar()
+	jar := cookiejar.NewStore(cookiejar.Limits{PerDomain: 10, DomainBytes: 1000, Total: 10, Bytes: 1 << 20}).NewJar("")
 	from := origin(t, "https://a.example/dir/page")
 	for _, header := range []string{"site=1; Path=/", "dir=2", "other=3; Path=/other", "short=4; Path=/; Max-Age=60", "own=5; Path=/"} {
 		c, ok := cookiejar.ParseSetCookie(header, from, now)
@@ -63,7 +63,7 @@ func TestJarsAreBounded(t *testing.T) {
 	store := cookiejar.NewStore(limits)
 	fill := func() (jars []*cookiejar.Jar, kept int) {
 		for range 40 {
-			jars = append(jars, store.NewJar())
+			jars = append(jars, store.NewJar(""))
 		}
 		for range 5_000 {
 			c := cookiejar.Cookie{Name: fmt.Sprint("n", rng.IntN(5)), Value: strings.Repeat("v", rng.IntN(30)), Domain: fmt.Sprintf("d%d.example", rng.IntN(6)), Path: "/"}

@@ -121,11 +121,11 @@ func (e *Ending) Why() (reason string, cause, broken error) {
 	return e.reason, e.cause, e.broken
 }
 
-// Insisted returns the reason that somebody has insisted on.
-func (e *Ending) Insisted() (reason string, ok bool) {
+// Insisted reports whether somebody has insisted on the reason.
+func (e *Ending) Insisted() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.reason, e.insists
+	return e.insists
 }
 
 // Finish notes that nothing was left to do: that is how the run has ended, whoever asked it to stop, unless it was broken or

@@ -194,8 +194,8 @@ func TestEndingInsist(t *testing.T) {
 		} {
 			r := begin(t.Context(), 0, time.Second)
 			tt.do(r.Ending)
-			if reason, insisted := r.Insisted(); reason != tt.want || insisted == tt.done {
-				t.Errorf("%s: reason %q, insisted %t", tt.name, reason, insisted)
+			if reason, _, _ := r.Why(); reason != tt.want || r.Insisted() == tt.done {
+				t.Errorf("%s: reason %q, insisted %t", tt.name, reason, r.Insisted())
 			}
 			if done := r.Finish(lifecycle.Finished); done != tt.done {
 				t.Errorf("%s: finished %t", tt.name, done)

@@ -1,0 +1,157 @@
+package middleware_test
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cache/disk"
+	"github.com/tegenaria/tegenaria/middleware"
+)
+
+var (
+	killFolder = flag.String("kill.folder", "", "of the job of a program that TestLoginSurvivesAKill kills")
+	killSite   = flag.String("kill.site", "", "what that program crawls")
+	killJar    = flag.String("kill.jar", "", "of its requests")
+)
+
+// TestMain fails the package if a test leaves a goroutine behind. With -kill.folder it is the program that is killed.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *killFolder == "" {
+		goleak.VerifyTestMain(m)
+		return
+	}
+	if err := killed(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// killed logs in by the form that is its seed, and reads all pages that are for members.
+func killed() (err error) {
+	cache, err := disk.Open(filepath.Join(*killFolder, "job"))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cache.Close()) }()
+	jar := tegenaria.RequestWithRequestMeta(map[string]any{middleware.MetaCookieJar: *killJar})
+	login := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[string]) error {
+		if _, err := out.Fetch(tegenaria.NewRequest(*killSite+"/session", "POST", nil, jar)); err != nil {
+			return err
+		}
+		for i := range memberPages {
+			if err := out.Follow(fmt.Sprintf("/members/%d", i), jar, tegenaria.RequestWithParserName("read")); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	spider := tegenaria.NewSpiderOf("test", login, tegenaria.NewRequest(*killSite+"/login", "GET", nil, jar)).On("read", nothing)
+	return tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithCache(cache), tegenaria.EngineWithLogger(quiet()),
+		tegenaria.EngineWithMiddlewares(middleware.Standard()...), tegenaria.EngineWithEmptyOK()).Execute("test")
+}
+
+const memberPages = 59
+
+// membersSite redirects to its login page whoever has no session. It kills the program twice.
+type membersSite struct {
+	session string // what it sets
+	cookie  string // what it wants to be sent
+
+	mu     sync.Mutex // guards the fields below
+	kill   func()
+	kills  int
+	logins int
+	read   map[string]bool
+}
+
+func (s *membersSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case r.URL.Path == "/login":
+		w.Header().Set("Content-Type", "text/html")
+		io.WriteString(w, "<form></form>")
+	case r.URL.Path == "/session":
+		s.logins++
+		w.Header().Add("Set-Cookie", s.session)
+		w.Header().Add("Set-Cookie", "theme=dark; Path=/login")
+	case !strings.HasPrefix(r.URL.Path, "/members/"):
+		http.NotFound(w, r)
+	case r.Header.Get("Cookie") != s.cookie:
+		http.Redirect(w, r, "/login", http.StatusFound)
+	default:
+		s.read[r.URL.Path] = true
+		if n := len(s.read); s.kills < 2 && n >= 15*(s.kills+1) {
+			s.kills++
+			s.kill()
+		}
+	}
+}
+
+// A program that has logged in, by the standard middlewares and with a durable job, is still logged in after kill -9: it reads all pages.
+// Without the stored jar the pages that wait are redirected to a page that is known, and nobody learns of it.
+func TestLoginSurvivesAKill(t *testing.T) {
+	for _, tt := range []struct{ name, jar, session, cookie string }{
+		{"a session cookie", "", "session=1; Path=/; HttpOnly", "session=1"},
+		{"a named jar", "second account", "session=1; Path=/; Max-Age=3600", "session=1"},
+		{"bytes that are no UTF-8", "", "session=\"a\xe9\xff b\"; Path=/", "session=\"a\xe9\xff b\""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			site := &membersSite{session: tt.session, cookie: tt.cookie, read: make(map[string]bool)}
+			server := serve(t, site.ServeHTTP)
+			folder := t.TempDir()
+			for runs, died := 0, true; died; runs++ {
+				if runs == 5 {
+					t.Fatal("it was killed more often than the site has killed it")
+				}
+				died = runKilled(t, site, "-kill.folder="+folder, "-kill.site="+server.URL, "-kill.jar="+tt.jar)
+			}
+			if site.kills != 2 || len(site.read) != memberPages {
+				t.Errorf("after %d kills and %d logins %d of %d pages were read", site.kills, site.logins, len(site.read), memberPages)
+			}
+			if site.logins != 1 {
+				t.Errorf("it has logged in %d times: the jar was not stored", site.logins)
+			}
+		})
+	}
+}
+
+// runKilled runs the program once, and reports whether it was killed.
+func runKilled(t *testing.T, site *membersSite, args ...string) bool {
+	t.Helper()
+	program := exec.CommandContext(t.Context(), os.Args[0], args...)
+	var said strings.Builder
+	program.Stderr = &said
+	site.mu.Lock()
+	site.kill = func() { _ = program.Process.Kill() }
+	err := program.Start()
+	site.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = program.Wait()
+	exit := (*exec.ExitError)(nil)
+	switch {
+	case err == nil:
+		return false
+	case errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
+		return true
+	}
+	t.Fatalf("the program: %v\n%s", err, said.String())
+	return false
+}
