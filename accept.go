@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -21,6 +22,15 @@ type emission struct {
 	failed   *job // the failed request whose ErrorHandler sent it: sending itself again is a retry
 	why      error
 	redirect bool // the target of a redirect of parent
+}
+
+// known returns the reason that a request ends with which was accepted before: a redirect that ends so has no page, as when a session is
+// over and each page leads to the login, so it is counted by itself.
+func (from emission) known() string {
+	if from.redirect {
+		return "redirect"
+	}
+	return ""
 }
 
 // refusal is why a request is not accepted.
@@ -144,7 +154,7 @@ func (a *acceptor) store(from emission, s *scratch, maxPerSlot int, told func([]
 	if told != nil {
 		told(verdicts)
 	}
-	a.accepted(s, verdicts, maxPerSlot)
+	a.accepted(from, s, verdicts, maxPerSlot)
 	return true
 }
 
@@ -220,6 +230,7 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 	filtered := a.crawl.cfg.filter && !r.doNotFilter && !retry && (!from.redirect || r.extras().chain.Filtered)
 	if filtered {
 		if no := a.dupes.veto(r); no != nil {
+			no.reason = cmp.Or(no.reason, from.known())
 			return rec, no
 		}
 	}

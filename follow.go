@@ -284,7 +284,7 @@ func (b *batch) store() {
 		for i, verdict := range verdicts {
 			switch f := c.cfg.events.RequestAccepted; {
 			case verdict == VerdictKnown:
-				c.teller.settled(s.sent[i].Request, Duplicate, "")
+				c.teller.settled(s.sent[i].Request, Duplicate, b.from.known())
 			case verdict == VerdictRefused:
 				c.teller.settled(s.sent[i].Request, Filtered, queueShare)
 			case f != nil:
@@ -295,7 +295,7 @@ func (b *batch) store() {
 }
 
 // accepted counts the verdicts on the records of a batch, and tells the frontier where they wait.
-func (a *acceptor) accepted(s *scratch, verdicts []Verdict, maxPerSlot int) {
+func (a *acceptor) accepted(from emission, s *scratch, verdicts []Verdict, maxPerSlot int) {
 	stored := frontier.Stored{Runs: s.runs[:0], Slot: s.records[len(s.records)-1].Slot, Limit: maxPerSlot}
 	known, refused := int64(0), int64(0)
 	for i, v := range verdicts {
@@ -316,7 +316,7 @@ func (a *acceptor) accepted(s *scratch, verdicts []Verdict, maxPerSlot int) {
 	}
 	s.runs = stored.Runs
 	a.crawl.frontier.Accepted(stored,
-		frontier.Refused{Number: known, Why: frontier.Reason{Outcome: uint8(Duplicate)}},
+		frontier.Refused{Number: known, Why: frontier.Reason{Outcome: uint8(Duplicate), Text: from.known()}},
 		frontier.Refused{Number: refused, Why: frontier.Reason{Outcome: uint8(Filtered), Text: queueShare}})
 }
 
