@@ -16,6 +16,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/slots"
 	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/robots"
 )
 
 // Politeness limits the requests to each host. With its zero value robots.txt is obeyed, there is no delay, up to 8 requests
@@ -40,7 +41,8 @@ type Politeness struct {
 	MaxCrawlDelay time.Duration `json:"max_crawl_delay"` // the longest Crawl-delay of robots.txt that is honoured; a longer one counts as this (0: 30 s)
 
 	IgnoreRobots bool           `json:"ignore_robots"` // robots.txt is neither requested nor obeyed
-	UserAgent    string         `json:"user_agent"`    // sent with requests that have none, and compared with robots.txt ("": tegenaria/VERSION)
+	UserAgent    string         `json:"user_agent"`    // sent with requests that have none ("": tegenaria/VERSION)
+	RobotsAgent  string         `json:"robots_agent"`  // the product token that is compared with robots.txt ("": that of UserAgent, see [robots.ProductToken])
 	AllowPrivate []netip.Prefix `json:"allow_private"` // special-purpose address ranges that may be dialled
 }
 
@@ -100,6 +102,9 @@ func (p Politeness) mistakes() error {
 	}
 	if strings.ContainsFunc(p.UserAgent, unicode.IsControl) {
 		errs = append(errs, fmt.Errorf("Politeness.UserAgent is %q; a header cannot carry control characters such as line ends", p.UserAgent))
+	}
+	if token := p.RobotsAgent; token != "" && robots.ProductToken(token) != token {
+		errs = append(errs, fmt.Errorf("Politeness.RobotsAgent is %q; it must be a product token, such as \"mybot\": letters, digits, - and _", token))
 	}
 	for name, o := range p.Overrides {
 		if name == "" || name == "*" || name == "*." {

@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -19,7 +20,7 @@ type robotsGate struct {
 }
 
 func newRobotsGate(c *crawl) robotsGate {
-	agent := c.cfg.politeness.agent()
+	agent := cmp.Or(c.cfg.politeness.RobotsAgent, c.cfg.politeness.agent())
 	parse := func(body []byte) robotsgate.Group { return robots.Parse(body).Agent(agent) }
 	return robotsGate{robotsgate.New[*job](parse, c.frontier.SetCrawlDelay), c}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -373,23 +374,33 @@ func TestRobotsMiddlewaresAndProxy(t *testing.T) {
 	})
 }
 
-// A real server sees the agent that robots.txt is matched by.
+// robots.txt is matched by the product token of the agent that a real server sees, or by that of RobotsAgent.
 func TestRobotsOverHTTP(t *testing.T) {
 	server, log := enginetest.Serve(t, map[string]string{
 		"/robots.txt": "User-agent: spidey\nDisallow: /no\n",
 		"/":           `<a href="/no">no</a><a href="/yes">yes</a>`,
 		"/yes":        "yes",
 	})
-	e := enginetest.NewEngine(nil, enginetest.NewSpider(server+"/"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{UserAgent: "spidey/1.0 (+http://x)"}))
-	s := enginetest.MustRun(t, e)
-	enginetest.WantOutcomes(t, s, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Robots: 1})
-	for _, r := range log() {
-		if r.Agent != "spidey/1.0 (+http://x)" {
-			t.Errorf("%s was asked by %q", r.Target, r.Agent)
+	for _, p := range []tegenaria.Politeness{
+		{UserAgent: "spidey/1.0 (+http://x)"},
+		{UserAgent: "Mozilla/5.0 (compatible; Spidey/1.0; +http://x)"},
+		{UserAgent: "Mozilla/5.0 (X11; Linux x86_64) Firefox/150.0", RobotsAgent: "spidey"},
+	} {
+		asked := len(log())
+		s := enginetest.MustRun(t, enginetest.NewEngine(nil, enginetest.NewSpider(server+"/"), tegenaria.EngineWithPoliteness(p)))
+		enginetest.WantOutcomes(t, s, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Robots: 1})
+		for _, r := range log()[asked:] {
+			if r.Agent != p.UserAgent {
+				t.Errorf("%s was asked by %q, want %q", r.Target, r.Agent, p.UserAgent)
+			}
+			if r.Target == "/no" {
+				t.Errorf("a page that is forbidden to %+v was asked for", p)
+			}
 		}
-		if r.Target == "/no" {
-			t.Error("a forbidden page was asked")
-		}
+	}
+	err := enginetest.Run(t, enginetest.NewEngine(nil, enginetest.NewSpider(server+"/"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{RobotsAgent: "spidey/1.0"})))
+	if err == nil || !strings.Contains(err.Error(), "Politeness.RobotsAgent") {
+		t.Errorf("a RobotsAgent that is no token: %v", err)
 	}
 }
 
