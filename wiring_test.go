@@ -392,6 +392,33 @@ func TestTLSConfig(t *testing.T) {
 	}
 }
 
+// A server that knows RSA key exchange alone is reached by the option that the guide shows, and not without it.
+func TestRSAKeyExchange(t *testing.T) {
+	suites := []uint16{tls.TLS_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_RSA_WITH_AES_256_GCM_SHA384, tls.TLS_RSA_WITH_AES_128_CBC_SHA, tls.TLS_RSA_WITH_AES_256_CBC_SHA}
+	for _, suite := range tls.CipherSuites() {
+		suites = append(suites, suite.ID)
+	}
+	config := &tls.Config{CipherSuites: suites}
+	for i, old := range suites[:4] {
+		server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "page") }))
+		server.TLS = &tls.Config{CipherSuites: []uint16{old}, MaxVersion: tls.VersionTLS12}
+		server.Config.ErrorLog = log.New(io.Discard, "", 0)
+		server.StartTLS()
+		defer server.Close()
+		pages := func(config *tls.Config) int64 {
+			config.RootCAs = server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+			s := enginetest.NewSpider(server.URL)
+			s.Parse = enginetest.Nothing
+			e := enginetest.NewEngine(nil, s, tegenaria.EngineWithTLSConfig(config))
+			_ = enginetest.Run(t, e) // without a page it says why
+			return e.Stats().Outcomes[tegenaria.Fetched]
+		}
+		if without, with := pages(&tls.Config{}), pages(config); without != 0 || with != 1 {
+			t.Errorf("suite %d: %d pages without the option, %d with it", i, without, with)
+		}
+	}
+}
+
 // A TLS configuration that nobody would use is a mistake.
 func TestTLSConfigMistakes(t *testing.T) {
 	config := tegenaria.EngineWithTLSConfig(&tls.Config{RootCAs: x509.NewCertPool()})
