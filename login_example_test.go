@@ -256,21 +256,24 @@ func TestSessionExpiry(t *testing.T) {
 
 // Redirects to a page that is known are counted by themselves, and shown: their parsers see nothing.
 func TestRedirectsToAKnownPageAreCounted(t *testing.T) {
-	w := enginetest.NewWorld().Page("http://a.test/login", enginetest.Text("x")).Page("http://a.test/", enginetest.Page("/login", "/1", "/2", "/2", "/3"))
-	for i := range 4 {
-		w.Page(fmt.Sprintf("http://a.test/%d", i), enginetest.Redirect(302, "/login"))
+	w := enginetest.NewWorld().Page("http://a.test/login", enginetest.Text("x")).Page("http://a.test/", enginetest.Page("/login", "/1", "/2", "/2", "/3", "/4", "/5"))
+	for i, status := range []int{301, 302, 303, 307} {
+		w.Page(fmt.Sprintf("http://a.test/%d", i+1), enginetest.Redirect(status, "/login"))
 	}
+	w.Page("http://a.test/5", func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+		return tegenaria.NewResponse(ctx.Request, 200, map[string][]string{"Content-Type": {"text/html"}}, []byte(`<meta http-equiv=refresh content="0;url=/login">`)), nil
+	})
 	s := enginetest.NewSpider("http://a.test/login", "http://a.test/")
 	var log strings.Builder
 	logger := logrus.New()
 	logger.SetOutput(&log)
-	e := enginetest.NewEngine(w, s, tegenaria.EngineWithLogger(logger))
+	e := enginetest.NewEngine(w, s, tegenaria.EngineWithLogger(logger), tegenaria.EngineWithMiddlewares(middleware.NewMetaRefresh(middleware.MetaRefreshOptions{})))
 	enginetest.MustRun(t, e)
 	stats := e.Stats()
-	if stats.Outcomes[tegenaria.Duplicate] != 5 || stats.Reasons["duplicate: redirect"] != 3 {
-		t.Errorf("outcomes %v, reasons %v: want 5 duplicates, 3 of them redirects", stats.Outcomes, stats.Reasons)
+	if stats.Outcomes[tegenaria.Duplicate] != 7 || stats.Reasons["duplicate: redirect"] != 5 {
+		t.Errorf("outcomes %v, reasons %v: want 7 duplicates, 5 of them redirects", stats.Outcomes, stats.Reasons)
 	}
-	if !strings.Contains(log.String(), "5 duplicate (3 redirect)") {
+	if !strings.Contains(log.String(), "7 duplicate (5 redirect)") {
 		t.Errorf("the log does not show them:\n%s", log.String())
 	}
 }
