@@ -17,19 +17,22 @@ import (
 func TestH06JobsTellNoPassword(t *testing.T) {
 	dir := t.TempDir()
 	for i, seed := range []string{"http://me:s3cret@127.0.0.1:1/", "http://s3cret@127.0.0.1:1/", "http://me:s3cret@127.0.0.1:1/%zz"} {
-		job := filepath.Join(dir, fmt.Sprint(i))
-		app := cli.New(tegenaria.NewSpider("s", nowhereParser, seed))
-		app.Run(t.Context(), []string{"crawl", "s", "--quiet", "--log-file", filepath.Join(dir, "log"), "--job", job}, nil, new(bytes.Buffer), new(bytes.Buffer)) // it gets nothing
-		for _, args := range [][]string{{"status", job}, {"status", "--json", job}, {"pending", job}, {"outcomes", job}, {"dead", job}, {"dead", "--json", job}, {"explain", job, seed},
-			{"explain", "--json", job, seed}, {"export", job}, {"requeue", job}, {"status", job}, {"pending", job}, {"pending", "--json", job}, {"export", job}} {
-			var out, stderr bytes.Buffer
-			if code := app.Run(t.Context(), append([]string{"jobs"}, args...), nil, &out, &stderr); code != 0 {
-				t.Errorf("%s: code %d: %s", args[0], code, &stderr)
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			t.Parallel() // each waits between its retries
+			job := filepath.Join(dir, fmt.Sprint(i))
+			app := cli.New(tegenaria.NewSpider("s", nowhereParser, seed))
+			app.Run(t.Context(), []string{"crawl", "s", "--quiet", "--log-file", job + ".log", "--job", job}, nil, new(bytes.Buffer), new(bytes.Buffer)) // it gets nothing
+			for _, args := range [][]string{{"status", job}, {"status", "--json", job}, {"pending", job}, {"outcomes", job}, {"dead", job}, {"dead", "--json", job}, {"explain", job, seed},
+				{"explain", "--json", job, seed}, {"export", job}, {"requeue", job}, {"status", job}, {"pending", job}, {"pending", "--json", job}, {"export", job}} {
+				var out, stderr bytes.Buffer
+				if code := app.Run(t.Context(), append([]string{"jobs"}, args...), nil, &out, &stderr); code != 0 {
+					t.Errorf("%s: code %d: %s", args[0], code, &stderr)
+				}
+				if strings.Contains(out.String()+stderr.String(), "s3cret") {
+					t.Errorf("%s tells it: %s%s", args[0], &out, &stderr)
+				}
 			}
-			if strings.Contains(out.String()+stderr.String(), "s3cret") {
-				t.Errorf("%s tells it: %s%s", args[0], &out, &stderr)
-			}
-		}
+		})
 	}
 }
 

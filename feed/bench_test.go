@@ -90,11 +90,11 @@ func TestPackedSize(t *testing.T) {
 	for _, pack := range []string{".gz", ".zst"} {
 		sizes := make(map[string]int64)
 		var text []byte
-		for name, batch := range map[string]int{"small": 10, "one": 20_000} {
+		for name, batch := range map[string]int{"small": 10, "one": 4_000} {
 			path := filepath.Join(t.TempDir(), name+".jsonl"+pack)
 			f := feed.JSONL(path)
 			restore(t, f, nil)
-			list := feedtest.Products(0, 20_000)
+			list := feedtest.Products(0, 4_000)
 			for i := 0; i < len(list); i += batch {
 				for _, p := range list[i : i+batch] {
 					put(t, f, "a", p)
@@ -113,7 +113,7 @@ func TestPackedSize(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if text, err = io.ReadAll(z); err != nil || strings.Count(string(text), "\n") != 20_000 {
+				if text, err = io.ReadAll(z); err != nil || strings.Count(string(text), "\n") != 4_000 {
 					t.Fatal(err)
 				}
 			}
