@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 func TestTags(t *testing.T) {
@@ -81,8 +82,12 @@ func TestTagAttributes(t *testing.T) {
 func TestTagsAllocate(t *testing.T) {
 	src := page(20 << 10)
 	tags := html.NewTags(nil)
-	if n := testing.AllocsPerRun(10, func() { tags.Reset(src); ourTags(tags) }); n != 0 {
+	links := 0
+	if n := testing.AllocsPerRun(10, func() { tags.Reset(src); links = ourTags(tags) }); deep.Checks() && n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+	if want := netTags(src); links != want {
+		t.Errorf("%d links, want %d", links, want)
 	}
 }
 
