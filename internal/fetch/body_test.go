@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // T06: the timeout spans the body as well as the header. A timeout of the header alone makes it fail.
@@ -212,7 +214,7 @@ func TestBodyThatNeverComes(t *testing.T) {
 	if string(body) != "x" || err != nil || cap(body) > 64 {
 		t.Errorf("%d bytes, room for %d, %v", len(body), cap(body), err)
 	}
-	if took := after.TotalAlloc - before.TotalAlloc; took > 2*trusted {
+	if took := after.TotalAlloc - before.TotalAlloc; deep.Checks() && took > 2*trusted {
 		t.Errorf("took %d bytes", took)
 	}
 }

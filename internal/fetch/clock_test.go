@@ -155,14 +155,17 @@ func TestConnectAndHandshakeLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	d := newTestClient(t, func(s *Config) {
-		s.Limits = bounds(Limits{Connect: 20 * time.Millisecond, Handshake: 30 * time.Millisecond})
-		s.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
-	})
+	client := func(limits Limits) *Client {
+		return newTestClient(t, func(s *Config) {
+			s.Limits, s.AllowPrivate = bounds(limits), []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		})
+	}
+	d := client(Limits{Connect: time.Minute, Handshake: 30 * time.Millisecond})
 	r := request("https://"+silent.Addr().String()+"/", http.MethodGet)
 	if err := wantError[*TimeoutError](t, download(d, r)); err.Phase != PhaseHandshake || err.Limit != 30*time.Millisecond {
 		t.Errorf("handshake: %+v", err)
 	}
+	d = client(Limits{Connect: 20 * time.Millisecond, Handshake: time.Minute})
 	d.routes.guard.dialer.ControlContext = func(ctx context.Context, _, _ string, _ syscall.RawConn) error {
 		<-ctx.Done()
 		return ctx.Err()

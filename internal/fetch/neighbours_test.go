@@ -93,7 +93,7 @@ func TestUnansweredConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := newH2Server(t, serve)
 			d := server.client(t)
-			r := request(server.url, http.MethodGet, withTimeout(20*time.Second))
+			r := request(server.url, http.MethodGet, withTimeout(time.Minute))
 			err := wantError[*UnansweredError](t, download(d, r))
 			if n := server.accepted.Load(); n > mostConnections || err.Connections != mostConnections || err.URL != server.url {
 				t.Errorf("%d connections, %+v", n, err)
@@ -126,7 +126,7 @@ func TestCloseClosesConnections(t *testing.T) {
 	for i := range server.accepted.Load() {
 		select {
 		case <-ended:
-		case <-time.NewTimer(10 * time.Second).C:
+		case <-time.NewTimer(time.Minute).C:
 			t.Fatalf("%d of %d connections were closed", i, server.accepted.Load())
 		}
 	}
@@ -187,7 +187,7 @@ func leavesNeighbours(t *testing.T, tooLarge func(h *h2, stream uint32)) {
 	ask := func(i int, method, path string) {
 		paths[i] = method + " " + path
 		asked.Go(func() {
-			opts := []option{withTimeout(20 * time.Second)}
+			opts := []option{withTimeout(time.Minute)}
 			if method == http.MethodPost {
 				opts = append(opts, withBody([]byte("order")))
 			}

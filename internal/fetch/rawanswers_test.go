@@ -104,7 +104,7 @@ func TestRawAnswers(t *testing.T) {
 			if test.limit > 0 {
 				d.config.Limits.Body = test.limit
 			}
-			timeout := 10 * time.Second
+			timeout := time.Minute
 			if test.path == "/hang-after-headers" {
 				timeout = 50 * time.Millisecond
 			}
