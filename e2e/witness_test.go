@@ -70,12 +70,14 @@ type politeWitness struct {
 	run        int
 	pages      int
 	violations []string
-	killAt     int // pages
+	random     *rand.Rand // of latencies
+	killAt     int        // pages
 	kill       func()
 }
 
 func newPoliteWitness(t *testing.T) *politeWitness {
 	w := &politeWitness{t: t, hosts: make(map[string]*witnessHost), run: 1}
+	w.random = rand.New(rand.NewPCG(witnessSeed, 1))
 	r := rand.New(rand.NewPCG(witnessSeed, 0))
 	for i := range witnessHosts {
 		h := &witnessHost{
@@ -134,7 +136,7 @@ func (w *politeWitness) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w.mu.Lock()
 	h := w.hosts[r.Host]
 	w.began(h, r.URL.Path)
-	latency := time.Duration(10+rand.IntN(400)) * time.Millisecond
+	latency := time.Duration(10+w.random.IntN(400)) * time.Millisecond
 	w.mu.Unlock()
 	alive := enginetest.Wait(r.Context(), latency) == nil // or the process that asked is dead
 	w.mu.Lock()
