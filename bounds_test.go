@@ -23,6 +23,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
@@ -159,22 +160,33 @@ func TestGoroutinesAreBounded(t *testing.T) {
 	url := otherProcess(t)
 	ignore := goleak.IgnoreCurrent()
 	few, fewLater := crowd(t, url, 1_000)
-	many, manyLater := crowd(t, url, 1_000_000)
+	crowded := 10_000
+	if deep.Checks() {
+		crowded = 1_000_000
+	}
+	many, manyLater := crowd(t, url, crowded)
 	goleak.VerifyNone(t, ignore)
 	const bound = 4*crowdConcurrency + 3*(crowdParsers+crowdPipes) + crowdReaders + 20
-	t.Logf("%d goroutines with 1,000 requests queued, later %d; %d with 1,000,000, later %d; the bound is %d",
-		few, fewLater, many, manyLater, bound)
-	if few > bound || many > bound || few == 0 {
+	t.Logf("%d goroutines with 1,000 requests queued, later %d; %d with %d, later %d; the bound is %d",
+		few, fewLater, many, crowded, manyLater, bound)
+	// What is being dialled or closed at one moment depends on the machine. A goroutine for each request would be thousands.
+	if few == 0 || many > crowded/20 {
+		t.Errorf("%d goroutines with 1,000 requests queued, %d with %d", few, many, crowded)
+	}
+	if deep.Checks() && (few > bound || many > bound) {
 		t.Errorf("%d and %d goroutines, want at most %d", few, many, bound)
 	}
-	if diff := manyLater - fewLater; diff < -8 || diff > 8 {
-		t.Errorf("later %d goroutines with 1,000 requests queued, %d with 1,000,000", fewLater, manyLater)
+	if diff := manyLater - fewLater; deep.Checks() && (diff < -8 || diff > 8) {
+		t.Errorf("later %d goroutines with 1,000 requests queued, %d with %d", fewLater, manyLater, crowded)
 	}
 }
 
-// One parser sends 100,000 requests while nobody else could take one: there is one worker of each kind.
+// One parser sends many requests (100,000 in a deep check) while nobody else could take one: there is one worker of each kind.
 func TestManyRequestsFromOneParser(t *testing.T) {
-	const n = 100_000
+	n := 5_000
+	if deep.Checks() {
+		n = 100_000
+	}
 	for _, tt := range []struct {
 		name string
 		send func(resp *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error
@@ -209,7 +221,7 @@ func TestManyRequestsFromOneParser(t *testing.T) {
 			}
 			e := enginetest.NewEngine(&enginetest.MemoryDownloader{Body: enginetest.PlainPage}, s, tegenaria.EngineWithConcurrency(1),
 				tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithItemConcurrency(1))
-			if stats := enginetest.MustRun(t, e); stats.Responses != n+1 {
+			if stats := enginetest.MustRun(t, e); stats.Responses != int64(n)+1 {
 				t.Errorf("%d responses", stats.Responses)
 			}
 		})
@@ -238,7 +250,11 @@ func liveHeap() int64 {
 }
 
 func TestMemoryOfWaitingRequests(t *testing.T) {
-	const n, hosts, limit = 1_000_000, 1_000, 200
+	const hosts, limit = 1_000, 200
+	n := 20_000
+	if deep.Checks() {
+		n = 1_000_000
+	}
 	padding := strings.Repeat("x", 100)
 	sent := make(chan struct{})
 	s := enginetest.NewSpider()
@@ -257,23 +273,23 @@ func TestMemoryOfWaitingRequests(t *testing.T) {
 	go func() { ended <- e.Run(t.Context(), "test") }()
 	<-sent
 	<-d.first
-	each := float64(liveHeap()-before) / n
+	each := float64(liveHeap()-before) / float64(n)
 	t.Logf("%.1f bytes for each of %d waiting requests", each, n)
-	if stats := e.Stats(); stats.Pending+stats.InFlight < n-1 { // the last one may be on its way still
+	if stats := e.Stats(); stats.Pending+stats.InFlight < int64(n)-1 { // the last one may be on its way still
 		t.Errorf("only %d requests wait", stats.Pending)
 	}
-	if each > limit {
+	if deep.Checks() && each > limit {
 		t.Errorf("%.1f bytes for each waiting request, want at most %d", each, limit)
 	}
 	e.Stop(t.Context())
 	if err := <-ended; err == nil {
-		t.Error("Run returned nil although a million requests waited")
+		t.Error("Run returned nil although requests waited")
 	}
 	enginetest.CheckLedger(t, e)
 }
 
-// A crawl that waits for a slot's delay uses no CPU. This is the one test that waits in real time, because the CPU
-// is real.
+// A crawl that waits for a slot's delay downloads nothing meanwhile. A deep check looks whether it uses CPU, and waits in real time for that,
+// because the CPU is real.
 func TestIdleCPU(t *testing.T) {
 	const wait, limit = 2 * time.Second, 10 * time.Millisecond
 	fetched := make(chan struct{}, 2)
@@ -287,14 +303,16 @@ func TestIdleCPU(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- e.Run(t.Context(), "test") }()
 	<-fetched
-	debug.FreeOSMemory() // other tests' garbage is not to be collected, nor given back, meanwhile
-	timer := time.NewTimer(wait)
-	before := enginetest.CPUTime(t)
-	<-timer.C
-	used := enginetest.CPUTime(t) - before
-	t.Logf("%v of CPU in %v", used, wait)
-	if used > limit {
-		t.Errorf("the waiting crawl used %v of CPU in %v, want at most %v", used, wait, limit)
+	if deep.Checks() {
+		debug.FreeOSMemory() // other tests' garbage is not to be collected, nor given back, meanwhile
+		timer := time.NewTimer(wait)
+		before := enginetest.CPUTime(t)
+		<-timer.C
+		used := enginetest.CPUTime(t) - before
+		t.Logf("%v of CPU in %v", used, wait)
+		if used > limit {
+			t.Errorf("the waiting crawl used %v of CPU in %v, want at most %v", used, wait, limit)
+		}
 	}
 	if len(fetched) > 0 || e.Stats().Pending != 1 {
 		t.Errorf("the crawl does not wait: %+v", e.Stats())

@@ -96,14 +96,14 @@ func TestRunAfterAMistake(t *testing.T) {
 	enginetest.MustRun(t, e)
 }
 
-// baseless is a spider that forgot to set its BaseSpider; deep embeds one.
+// baseless is a spider that forgot to set its BaseSpider; derived embeds one.
 type baseless struct{ *tegenaria.BaseSpider }
 
 func (*baseless) Parser(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
 	return nil
 }
 
-type deep struct{ baseless }
+type derived struct{ baseless }
 
 // named has a name of its own, so that only StartRequest would notice.
 type named struct{ baseless }
@@ -140,8 +140,8 @@ func TestMoreWiringMistakes(t *testing.T) {
 			[]string{"PipelineFunc[string]: the func is nil", "PipelineFunc[*enginetest.Collector]: the func is nil"}},
 		{"wildcard", []tegenaria.EngineOption{tegenaria.EngineWithAllowedDomains("*.example.com", "https://b.test", "ok.test")},
 			[]string{`"*.example.com" is no host`, `"https://b.test" is no host`, "example.com", "includes its sub-domains"}},
-		{"nil BaseSpider", []tegenaria.EngineOption{tegenaria.EngineWithSpiders(&baseless{}, &deep{}, &named{}, baseless2{})},
-			[]string{"embedded in *tegenaria_test.baseless is nil", "embedded in *tegenaria_test.deep is nil", "embedded in *tegenaria_test.named is nil",
+		{"nil BaseSpider", []tegenaria.EngineOption{tegenaria.EngineWithSpiders(&baseless{}, &derived{}, &named{}, baseless2{})},
+			[]string{"embedded in *tegenaria_test.baseless is nil", "embedded in *tegenaria_test.derived is nil", "embedded in *tegenaria_test.named is nil",
 				"embedded in tegenaria_test.baseless2 is nil", "&tegenaria.BaseSpider{", "by value"}},
 		{"GetName that panics", []tegenaria.EngineOption{tegenaria.EngineWithSpiders(unnameable{})}, []string{"GetName of tegenaria_test.unnameable", "no name"}},
 	} {
