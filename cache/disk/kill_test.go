@@ -30,6 +30,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // child makes this test binary crawl instead, as a process that can be killed.
@@ -438,7 +439,10 @@ func TestKill(t *testing.T) {
 	for range 2 { // the request that was in flight before gets through: it would be given up after three crashes
 		die(inStart, 2, pages)
 	}
-	const rounds = 30
+	rounds := 12
+	if deep.Checks() {
+		rounds = 30
+	}
 	for round := range rounds {
 		at := pages * (round + 1) / (rounds + 1)
 		later := min(at+pages/10, pages) // so that the point is reached before
@@ -482,11 +486,11 @@ func TestKill(t *testing.T) {
 		tenths[d.unique*10/(pages+1)] = true
 		close = close || i > 0 && d.at.Sub(deaths[i-1].at) < time.Second
 	}
-	if len(deaths) < 25 || len(tenths) < 10 || !close {
+	if deep.Checks() && (len(deaths) < 25 || len(tenths) < 10 || !close) {
 		t.Errorf("killed %d times in %d tenths, twice within a second: %v", len(deaths), len(tenths), close)
 	}
 	for _, point := range points {
-		if hits[point] < 3 {
+		if hits[point] == 0 || deep.Checks() && hits[point] < 3 {
 			t.Errorf("killed %d times %s", hits[point], point)
 		}
 	}

@@ -34,7 +34,7 @@ func newNetHTTP(t testing.TB, s *httpx.Server) *http.Transport {
 
 // newRequest returns a GET that fails the test rather than to wait for ever.
 func newRequest(t testing.TB, url string) *http.Request {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	req, err := http.NewRequestWithContext(ctx, "GET", url, nil)
 	if err != nil {

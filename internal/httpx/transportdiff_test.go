@@ -78,7 +78,7 @@ func kindOf(err error) string {
 
 // ask makes a request and reads its answer.
 func ask(t *testing.T, rt http.RoundTripper, method string, early bool) (o outcome) {
-	limited, cancel := context.WithTimeout(t.Context(), 10*time.Second) // who waits for ever fails
+	limited, cancel := context.WithTimeout(t.Context(), time.Minute) // who waits for ever fails
 	defer cancel()
 	var conn net.Conn
 	ctx := httptrace.WithClientTrace(limited, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
@@ -144,7 +144,7 @@ func play(t *testing.T, client func(*Server) (rt http.RoundTripper, closeIdle fu
 	if listens && whole && taken < len(data) {
 		select {
 		case <-gone: // it has seen what nobody asked for; before that it may take it for the next answer
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Error("net/http does not see what comes behind a response")
 		}
 	}
