@@ -10,6 +10,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/content"
 	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 var hostile = flag.Int("hostile", 1, "the size of the pages that are made to take long, in MiB")
@@ -72,6 +73,14 @@ type cost struct {
 	chunks, chunky int    // and their bytes
 }
 
+// measured returns how many bytes were allocated in a deep check, and 0 otherwise.
+func (c cost) measured() int {
+	if !deep.Checks() {
+		return 0
+	}
+	return int(c.made)
+}
+
 func read(t *testing.T, page string) (c cost, ok bool) {
 	doc, err := html.Parse([]byte(page))
 	if err != nil {
@@ -127,14 +136,14 @@ func TestHostile(t *testing.T) {
 				name         string
 				small, large int
 			}{
-				{"bytes allocated", int(small.made), int(large.made)}, {"bytes written", small.out, large.out}, {"bytes counted", small.counted, large.counted},
+				{"bytes allocated", small.measured(), large.measured()}, {"bytes written", small.out, large.out}, {"bytes counted", small.counted, large.counted},
 				{"bytes of chunks", small.chunky, large.chunky},
 			} {
 				if of.large > 3*of.small+1<<20 {
 					t.Errorf("%s: %d for a page of %d, %d for one of %d", of.name, of.small, small.page, of.large, large.page)
 				}
 			}
-			if large.made > uint64(700*large.page+1000*large.nodes+64<<20) {
+			if deep.Checks() && large.made > uint64(700*large.page+1000*large.nodes+64<<20) {
 				t.Errorf("%d MB were allocated", large.made>>20)
 			}
 			if large.out > 20*large.page+3<<20 || large.chunky > 10*large.page+2<<20 || large.counted > 32*large.chunky+4<<20 {

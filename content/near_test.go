@@ -151,12 +151,12 @@ func edited(random *rand.Rand, n int) (list []document) {
 	return list
 }
 
-// 100,000 documents, of which one in ten is a copy with a known edit. All copies whose hash is near are found, and what else is found is
+// Many documents (100,000 in a deep check), of which one in ten is a copy with a known edit. All copies whose hash is near are found, and what else is found is
 // near by the count of a loop; it is reported which edits stay within three bits, and how many pairs are no copies.
 func TestNearOfDocuments(t *testing.T) {
-	n := 100_000
-	if israce.Enabled || testing.Short() {
-		n = 10_000
+	n := 10_000
+	if deep.Checks() && !israce.Enabled {
+		n = 100_000
 	}
 	seed := deep.Seed()
 	t.Logf("seed %d", seed)
@@ -227,7 +227,7 @@ func TestNearOfDocuments(t *testing.T) {
 	each := float64(after.HeapAlloc-before.HeapAlloc) / float64(n)
 	runtime.KeepAlive(index)
 	t.Logf("%.1f bytes of memory a document", each)
-	if !israce.Enabled && n == 100_000 && each > 64 {
+	if deep.Checks() && !israce.Enabled && n == 100_000 && each > 64 {
 		t.Errorf("%.1f bytes of memory a document", each)
 	}
 }
