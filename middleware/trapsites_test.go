@@ -18,6 +18,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
@@ -64,7 +65,34 @@ func (p *trapWriter) segment(i int) string {
 
 var trapWords = strings.Fields("amber bramble cedar dapple ember fennel gorse hazel indigo juniper kestrel lichen meadow nettle osprey plover quartz rowan sorrel thistle umber violet willow yarrow zephyr")
 
-func randomWord() string { return trapWords[rand.IntN(len(trapWords))] }
+// dice are random numbers that several servers draw.
+type dice struct {
+	mu     sync.Mutex // guards random
+	random func() *rand.Rand
+}
+
+// chance is what the sites draw at random: the same numbers in each run, others in each deep check.
+var chance = &dice{random: sync.OnceValue(func() *rand.Rand { return rand.New(rand.NewPCG(deep.Seed(), 5)) })}
+
+func (d *dice) IntN(n int) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.random().IntN(n)
+}
+
+func (d *dice) Uint32() uint32 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.random().Uint32()
+}
+
+func (d *dice) Uint64() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.random().Uint64()
+}
+
+func randomWord() string { return trapWords[chance.IntN(len(trapWords))] }
 
 // wordsOf are words that are a page's own, always the same ones.
 func wordsOf(n, count int) string {
@@ -157,17 +185,17 @@ func hash(s string) int {
 	return int(h.Sum32())
 }
 
-func hexID() string { return fmt.Sprintf("%08x", rand.Uint32()) }
+func hexID() string { return fmt.Sprintf("%08x", chance.Uint32()) }
 
 // sessionID is three letters and three digits.
 func sessionID() string {
-	return fmt.Sprintf("%c%c%c%03d", 'a'+rand.IntN(26), 'a'+rand.IntN(26), 'a'+rand.IntN(26), rand.IntN(1000))
+	return fmt.Sprintf("%c%c%c%03d", 'a'+chance.IntN(26), 'a'+chance.IntN(26), 'a'+chance.IntN(26), chance.IntN(1000))
 }
 
 // fifty is the site of the issue: pages that link to ten others, with an id made anew for each link.
 func fifty(p *trapWriter, n int, link func(n int) string) {
 	p.real(n)
-	p.text("<title>Page %d</title><h1>Page %d</h1><p>%s</p><p>It is 12:%02d:%02d, you are visitor %d.</p>", n, n, wordsOf(n, 5), rand.IntN(60), rand.IntN(60), rand.IntN(1e6))
+	p.text("<title>Page %d</title><h1>Page %d</h1><p>%s</p><p>It is 12:%02d:%02d, you are visitor %d.</p>", n, n, wordsOf(n, 5), chance.IntN(60), chance.IntN(60), chance.IntN(1e6))
 	for i := range 10 {
 		p.link("%s", link((n+i*i+1)%50))
 	}
@@ -218,14 +246,14 @@ func TestH11TrapSites(t *testing.T) {
 					first, second = "this", "that"
 				}
 				p.text("<title>Sorry</title><h1>Not here</h1><p>There is no such page, but perhaps %s or %s helps. Today is %d May %d, 12:%02d.</p><p>Ask us by mail or telephone.</p>",
-					first, second, 1+rand.IntN(28), 2000+rand.IntN(30), rand.IntN(60))
+					first, second, 1+chance.IntN(28), 2000+chance.IntN(30), chance.IntN(60))
 				p.link("/")
 			}
 			for range links {
 				if numbers {
-					p.link("/%d/%d", rand.IntN(1e6), rand.IntN(1e6))
+					p.link("/%d/%d", chance.IntN(1e6), chance.IntN(1e6))
 				} else {
-					p.link("/%s-%s/%s%s", randomWord(), randomWord(), randomWord(), hexID()[:rand.IntN(7)])
+					p.link("/%s-%s/%s%s", randomWord(), randomWord(), randomWord(), hexID()[:chance.IntN(7)])
 				}
 			}
 		}
@@ -235,7 +263,7 @@ func TestH11TrapSites(t *testing.T) {
 			fifty(p, asNumber(p.segment(1)), func(n int) string { return fmt.Sprintf("/page/%d?sid=%s&utm_source=mini", n, hexID()) })
 		}},
 		{"session id of digits", 50, 3000, "", func(p *trapWriter) {
-			fifty(p, asNumber(p.form["n"]), func(n int) string { return fmt.Sprintf("/page?n=%d&amp;s=%d", n, rand.IntN(1e9)) })
+			fifty(p, asNumber(p.form["n"]), func(n int) string { return fmt.Sprintf("/page?n=%d&amp;s=%d", n, chance.IntN(1e9)) })
 		}},
 		{"session id in the path", 50, 3000, "", func(p *trapWriter) {
 			fifty(p, asNumber(p.segment(3)), func(n int) string { return fmt.Sprintf("/s/%s/page/%d", sessionID(), n) })
@@ -283,7 +311,7 @@ func TestH11TrapSites(t *testing.T) {
 			fmt.Sscanf(p.path, "/cal/%d/%d/%d", &year, &month, &day)
 			calendar(p, year, month, func(y, m int) string { return fmt.Sprintf("/cal/%04d/%02d/01", y, m) })
 			for range 7 {
-				p.link("/cal/%04d/%02d/%02d", year, month, 1+rand.IntN(28))
+				p.link("/cal/%04d/%02d/%02d", year, month, 1+chance.IntN(28))
 			}
 		}},
 		{"facets", 40, 3000, "", func(p *trapWriter) {
@@ -381,7 +409,7 @@ func TestH11TrapSites(t *testing.T) {
 			p.text("<title>Sorry</title><h1>Not here</h1><p>Ask us by mail.</p>")
 			p.link("/item/1")
 			for range 3 {
-				p.link("/item/%d", rand.IntN(1e9))
+				p.link("/item/%d", chance.IntN(1e9))
 			}
 		}},
 		{"soft 404, UUIDs", 1, 3000, "", func(p *trapWriter) {
