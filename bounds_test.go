@@ -165,7 +165,7 @@ func TestGoroutinesAreBounded(t *testing.T) {
 		crowded = 1_000_000
 	}
 	many, manyLater := crowd(t, url, crowded)
-	goleak.VerifyNone(t, ignore)
+	enginetest.NoLeaks(t, ignore)
 	const bound = 4*crowdConcurrency + 3*(crowdParsers+crowdPipes) + crowdReaders + 20
 	t.Logf("%d goroutines with 1,000 requests queued, later %d; %d with %d, later %d; the bound is %d",
 		few, fewLater, many, crowded, manyLater, bound)
@@ -436,7 +436,7 @@ func TestNothingIsLeftOfARun(t *testing.T) {
 			if err := <-ended; !tt.want(err) {
 				t.Errorf("Run: %v", err)
 			}
-			goleak.VerifyNone(t, ignore)
+			enginetest.NoLeaks(t, ignore)
 			enginetest.CheckLedger(t, e)
 		})
 	}
@@ -452,7 +452,7 @@ func TestNothingIsLeftOfARun(t *testing.T) {
 			}
 			break
 		}
-		goleak.VerifyNone(t, ignore)
+		enginetest.NoLeaks(t, ignore)
 	})
 }
 

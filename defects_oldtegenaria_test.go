@@ -122,7 +122,7 @@ func TestS05NothingIsLeftBehind(t *testing.T) {
 	if runtime.GOMAXPROCS(0) != procs {
 		t.Error("GOMAXPROCS was changed")
 	}
-	goleak.VerifyNone(t, before)
+	enginetest.NoLeaks(t, before)
 }
 
 // foreignCache is a cache made outside of the package.

@@ -67,10 +67,10 @@ func TestManyRequestsLeaveNothing(t *testing.T) {
 	}
 	ignore := goleak.IgnoreCurrent()
 	crawl(100) // what the process needs once
-	goleak.VerifyNone(t, ignore)
+	enginetest.NoLeaks(t, ignore)
 	before := descriptors(t)
 	ends := crawl(n)
-	goleak.VerifyNone(t, ignore)
+	enginetest.NoLeaks(t, ignore)
 	if after := descriptors(t); after != before || server.Open() != 0 {
 		t.Errorf("%d descriptors before, %d after; %d connections are open", before, after, server.Open())
 	}

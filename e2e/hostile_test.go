@@ -336,7 +336,7 @@ func TestHostileServer(t *testing.T) {
 			if wrong = errors.Join(wrong, later); wrong != nil {
 				t.Errorf("%s: %v", c.Sends, wrong)
 			}
-			goleak.VerifyNone(t, ignore)
+			enginetest.NoLeaks(t, ignore)
 			if n := server.Open(); n > 0 {
 				t.Errorf("%d connections are open", n)
 			}
@@ -368,7 +368,7 @@ func TestHostileStalls(t *testing.T) {
 	if took := after.TotalAlloc - before.TotalAlloc; deep.Checks() && took > hostileMemory {
 		t.Errorf("%d MiB were allocated", took>>20)
 	}
-	goleak.VerifyNone(t, ignore)
+	enginetest.NoLeaks(t, ignore)
 	if n := server.Open(); n > 0 {
 		t.Errorf("%d connections are open", n)
 	}
@@ -438,7 +438,7 @@ func TestHostileKeptConnections(t *testing.T) {
 			if wrong != nil {
 				t.Errorf("%s: %v", c.Sends, wrong)
 			}
-			goleak.VerifyNone(t, ignore)
+			enginetest.NoLeaks(t, ignore)
 		})
 	}
 }
@@ -484,7 +484,7 @@ func TestHostileTLS(t *testing.T) {
 	if e := newWitness(ask(good, "GET", patience, 0)).crawl(t, trusting)[good]; e.resp == nil || e.resp.String() != spidertest.HostilePage("/good") {
 		t.Errorf("the good certificate: %v", e)
 	}
-	goleak.VerifyNone(t, ignore)
+	enginetest.NoLeaks(t, ignore)
 }
 
 // Under TLS a response's framing, and what comes behind it, are looked at as well.
@@ -513,7 +513,7 @@ func TestHostileOverTLS(t *testing.T) {
 	if cases < 80 {
 		t.Errorf("%d cases", cases)
 	}
-	goleak.VerifyNone(t, ignore)
+	enginetest.NoLeaks(t, ignore)
 }
 
 // A name that is harmless at one look-up and not at the next one leads nowhere: the address that is dialled is judged.

@@ -2,7 +2,10 @@ package enginetest
 
 import (
 	"errors"
+	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria"
 )
@@ -123,5 +126,20 @@ func (c *Crawl) checkCommits(err error) {
 	}
 	for id, items := range c.commit.staged {
 		c.violation("committer: %d items of %s are neither prepared nor discarded", len(items), id)
+	}
+}
+
+// NoLeaks fails the test unless all goroutines that began in it have ended. It waits for them: a machine that is busy needs its time.
+func NoLeaks(t testing.TB, options ...goleak.Option) {
+	t.Helper()
+	for until := time.Now().Add(time.Minute); ; {
+		err := goleak.Find(options...) // which tries again for some hundred milliseconds
+		if err == nil {
+			return
+		}
+		if time.Now().After(until) {
+			t.Error(err)
+			return
+		}
 	}
 }
