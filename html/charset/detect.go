@@ -14,8 +14,9 @@ const (
 	ByBOM      Source = iota + 1 // a byte order mark
 	ByHeader                     // the charset of the Content-Type
 	ByDocument                   // a meta element or an XML declaration
+	ByType                       // nothing is declared, and the Content-Type says JSON or XML, which is UTF-8 then
 	ByValidity                   // nothing is declared, and all bytes together are valid UTF-8
-	ByGuess                      // nothing is declared, and the bytes look like it
+	ByGuess                      // nothing is declared, and the bytes look like it: by far most are UTF-8, or their frequencies speak
 	ByDefault                    // there is nothing to go by
 )
 
@@ -28,6 +29,8 @@ func (s Source) String() string {
 		return "header"
 	case ByDocument:
 		return "document"
+	case ByType:
+		return "media type"
 	case ByValidity:
 		return "validity"
 	case ByGuess:
@@ -45,10 +48,16 @@ func (s Source) String() string {
 // (UTF-8 or UTF-16) overrules all; then counts the charset parameter of contentType, if its label
 // is known; then what the document declares: the first meta element that names an encoding, wherever
 // it stands (section 13.2.3.5), or else what [Prescan] finds; but not in what contentType says to be
-// something else than HTML or XML. If all are silent, a page is UTF-8 if it has a byte beyond
-// ASCII and is valid UTF-8; else it is what the frequencies of its bytes speak for, if they do so
-// clearly: Shift_JIS, EUC-JP, GBK, Big5, EUC-KR, windows-1251 or KOI8-R; else windows-1252, the
-// standard's default. A page in ASCII is windows-1252 as well, for it could be any of them.
+// something else than HTML or XML. In XML the declaration counts first, also one behind white space,
+// and a meta element in XHTML alone.
+//
+// If all are silent, JSON and XML, by contentType, are UTF-8 (RFC 8259, section 8.1; XML 1.0, section
+// 4.3.3). A page of another type is UTF-8 if it has a byte beyond ASCII and is valid UTF-8, or has at
+// least two well-formed characters beyond ASCII for each malformed one; a last character that is cut
+// off does not count. Else it is what the frequencies of its bytes speak for, if they do so
+// clearly: Shift_JIS, EUC-JP, GBK, Big5, EUC-KR, windows-1251 or KOI8-R; but none of them where more
+// characters are well-formed UTF-8 than not. Else it is windows-1252, the standard's default. A page
+// in ASCII is windows-1252 as well, for it could be any of them.
 func Detect(body []byte, contentType string) (Encoding, Source) {
 	e, source, _ := detect(body, contentType)
 	return e, source
@@ -64,10 +73,12 @@ func detect(body []byte, contentType string) (e Encoding, source Source, bom int
 			return e, ByHeader, 0
 		}
 	}
-	if isMarkup(contentType) {
-		if e, ok := declared(body); ok {
-			return e, ByDocument, 0
-		}
+	kind := kindOf(contentType)
+	if e, ok := kind.declared(body); ok {
+		return e, ByDocument, 0
+	}
+	if kind == aJSON || kind == anXML || kind == anXHTML {
+		return UTF8, ByType, 0
 	}
 	ascii := asciiLen(body)
 	if ascii == len(body) {
@@ -82,12 +93,47 @@ func detect(body []byte, contentType string) (e Encoding, source Source, bom int
 	return Windows1252, ByDefault, 0
 }
 
-// isMarkup reports whether a Content-Type says HTML or XML, or nothing. In other types, such as JSON, a
-// meta element is somebody else's.
-func isMarkup(contentType string) bool {
+// kind says how pages of a media type name their encoding.
+type kind uint8
+
+const (
+	aText   kind = iota // not at all: a meta element in them is somebody else's
+	anHTML              // by a meta element; HTML, and what says nothing
+	anXHTML             // by an XML declaration or a meta element
+	anXML               // by an XML declaration
+	aJSON               // not at all: it is UTF-8
+)
+
+// kindOf returns the kind of page that a Content-Type names (MIME Sniffing standard, section 4.6).
+func kindOf(contentType string) kind {
 	media, _, _ := strings.Cut(contentType, ";")
-	media = strings.ToLower(media)
-	return !strings.Contains(media, "/") || strings.Contains(media, "html") || strings.Contains(media, "xml")
+	media = strings.ToLower(strings.TrimSpace(media))
+	switch {
+	case media == "text/html" || !strings.Contains(media, "/"):
+		return anHTML
+	case media == "application/json", media == "text/json", strings.HasSuffix(media, "+json"):
+		return aJSON
+	case media == "application/xhtml+xml":
+		return anXHTML
+	case media == "text/xml", media == "application/xml", strings.HasSuffix(media, "+xml"):
+		return anXML
+	case strings.Contains(media, "html"), strings.Contains(media, "xml"):
+		return anHTML
+	}
+	return aText
+}
+
+// declared returns the encoding that a page of this kind declares.
+func (k kind) declared(page []byte) (e Encoding, ok bool) {
+	if k == anXML || k == anXHTML {
+		if e, ok = declaredXML(page); ok {
+			return e, true
+		}
+	}
+	if k == anHTML || k == anXHTML {
+		e, ok = declared(page)
+	}
+	return e, ok
 }
 
 // BOM returns the encoding whose byte order mark a page begins with, and the mark's length: 0 if

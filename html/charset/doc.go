@@ -3,7 +3,8 @@
 //
 // [Decode] does both. The flow: [Detect] asks, in this order, the byte order mark, the charset of
 // the Content-Type, the page itself (a meta element or, in its first 1,024 bytes, what [Prescan]
-// finds there), whether all of it is valid UTF-8, and its bytes ([Source] says which of them answered). Then
+// finds there), the media type (JSON and XML are UTF-8), whether all of it is valid UTF-8, and its bytes ([Source] says which
+// of them answered). Then
 // [Encoding.Decode] converts: what is UTF-8 already is returned as it is, without a copy, and what
 // cannot be decoded becomes U+FFFD exactly where the standard says so. There are no errors.
 //

@@ -1,18 +1,68 @@
 package charset
 
+import "unicode/utf8"
+
 // guessed is how many bytes a guess looks at, from the first one that is not ASCII.
 const guessed = 64 << 10
 
 // guess tells an encoding by the frequencies of its bytes, if they are clear (HTML standard, section
 // 13.2.3.2, step 8). What it looks for is what texts in that encoding cannot do without: kana in
 // Japanese, the common syllables in Korean, the first of the two levels of characters in Chinese, the
-// vowels in Russian and its kin.
+// vowels in Russian and its kin. UTF-8 with mistakes in it looks like some of them, so it is asked for first.
 func guess(b []byte) (Encoding, bool) {
+	switch good, bad := count(b); {
+	case good >= 2*bad && good > 0:
+		return UTF8, true
+	case good > bad:
+		return 0, false
+	}
 	b = b[:min(len(b), guessed)]
 	if e, ok := guessPairs(b); ok {
 		return e, true
 	}
 	return guessCyrillic(b)
+}
+
+// count returns how many characters beyond ASCII are well-formed in UTF-8, and how many are not. One that is cut
+// off at the end is neither. Of a text in another encoding, whatever its language, a third is well-formed at most, if it has more than a
+// few characters.
+func count(b []byte) (good, bad int) {
+	for len(b) > 0 {
+		if n := asciiLen(b); n > 0 {
+			b = b[n:]
+			continue
+		}
+		r, size := utf8.DecodeRune(b)
+		switch {
+		case r != utf8.RuneError || size > 1:
+			good++
+		case utf8.FullRune(b):
+			bad++
+			size = shapeLen(b)
+		default:
+			return good, bad
+		}
+		b = b[size:]
+	}
+	return good, bad
+}
+
+// shapeLen is the length of the malformed character that b begins with, by its first byte: half of a surrogate pair is one
+// mistake.
+func shapeLen(b []byte) int {
+	most := 1
+	switch c := b[0]; {
+	case c >= 0xf0:
+		most = 4
+	case c >= 0xe0:
+		most = 3
+	case c >= 0xc0:
+		most = 2
+	}
+	n := 1
+	for ; n < min(most, len(b)) && !utf8.RuneStart(b[n]); n++ {
+	}
+	return n
 }
 
 // minPairs and minLetters are what it takes to speak of frequencies at all.

@@ -14,11 +14,8 @@ const prescanned = 1024
 // x-user-defined is windows-1252.
 func Prescan(page []byte) (Encoding, bool) {
 	p := prescan{page[:min(len(page), prescanned)], 0}
-	switch {
-	case bytes.HasPrefix(p.b, []byte("<\x00?\x00x\x00")):
-		return UTF16LE, true
-	case bytes.HasPrefix(p.b, []byte("\x00<\x00?\x00x")):
-		return UTF16BE, true
+	if e, ok := xmlInUTF16(p.b); ok {
+		return e, true
 	}
 	for p.more() {
 		i := bytes.IndexByte(p.b[p.i:], '<')
@@ -31,6 +28,17 @@ func Prescan(page []byte) (Encoding, bool) {
 		}
 	}
 	return xmlEncoding(p.b)
+}
+
+// xmlInUTF16 tells an XML declaration in UTF-16 by its beginning.
+func xmlInUTF16(b []byte) (Encoding, bool) {
+	switch {
+	case bytes.HasPrefix(b, []byte("<\x00?\x00x\x00")):
+		return UTF16LE, true
+	case bytes.HasPrefix(b, []byte("\x00<\x00?\x00x")):
+		return UTF16BE, true
+	}
+	return 0, false
 }
 
 // prescan reads b from i on. At the end of b all of its methods move i to len(b) or beyond: then
@@ -235,6 +243,17 @@ func xmlEncoding(b []byte) (Encoding, bool) {
 		e = UTF8
 	}
 	return e, ok
+}
+
+// declaredXML returns the encoding that the declaration of an XML document names. Templates print white
+// space in front of it, which XML does not allow and readers of feeds accept.
+func declaredXML(page []byte) (Encoding, bool) {
+	if e, ok := xmlInUTF16(page); ok {
+		return e, true
+	}
+	page = bytes.TrimLeft(page, asciiSpace)
+	declaration, _, _ := bytes.Cut(page[:min(len(page), prescanned)], []byte(">"))
+	return xmlEncoding(declaration)
 }
 
 func trimControls(b []byte) []byte {
