@@ -44,9 +44,10 @@ func (r *Response) Json() map[string]any {
 	return v
 }
 
-// Decode decodes a JSON body into v. The memory that this takes is estimated from the body and from v's type, and counts
-// towards the memory of the page: if it is too much, the error is a [*selector.ParseError]. A json.Decoder that reads
-// values one by one from [Response.Reader] takes less. A spooled body is read into memory, as for [Response.CSS].
+// Decode decodes a JSON body into v. The body is in the encoding of its byte order mark, or else in the charset of its
+// Content-Type, or else in UTF-8. The memory that this takes is estimated from the body and from v's type, and counts towards
+// the memory of the page: if it is too much, the error is a [*selector.ParseError]. A json.Decoder that reads values one by
+// one from [Response.Reader] takes less. A spooled body is read into memory, as for [Response.CSS].
 func (r *Response) Decode(v any) error {
 	if err := r.page.DecodeJSON((*pageHost)(r), v); err != nil {
 		return fmt.Errorf("tegenaria: decoding the JSON of %s: %w", urlx.Redact(r.URL), err)
@@ -55,7 +56,7 @@ func (r *Response) Decode(v any) error {
 }
 
 // Unmarshal fills the struct that v points to from the page, by the words in the tags of its fields, see [selector.Selection.Unmarshal]. Of a JSON body (by
-// its Content-Type) path alone finds something; it counts as valid UTF-8. References are resolved as [Response.Follow] does, and relative times by
+// its Content-Type) path alone finds something; it is decoded as [Response.Decode] does. References are resolved as [Response.Follow] does, and relative times by
 // the Date of the response. Each field is counted in [Stats], see [FieldStats].
 //
 // The error joins a [*selector.FieldError] for each field that is required and not there, or whose text cannot be converted; the others are filled. If the

@@ -54,6 +54,7 @@ type Page struct {
 	read     []byte        // the bytes of file, nil until asked for
 	text     []byte        // the decoded body, nil until asked for
 	encoding charset.Encoding
+	value    []byte // the body decoded as JSON, nil until asked for
 	doc      *selector.Document
 	json     *selector.Document // the body as JSON, nil until asked for
 	base     *urlx.Base
@@ -79,7 +80,7 @@ func (p *Page) Adopt(buffer *bytes.Buffer) {
 			p.file = nil
 		}
 	}
-	p.read, p.text, p.encoding, p.doc, p.json, p.base = nil, nil, charset.UTF8, nil, nil, nil
+	p.read, p.text, p.encoding, p.value, p.doc, p.json, p.base = nil, nil, charset.UTF8, nil, nil, nil, nil
 }
 
 // AdoptSpool makes a file the body, as Adopt does with a buffer; one of more than readable bytes is never read into memory. The

@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/internal/jsonsize"
 	"github.com/tegenaria/tegenaria/internal/page"
 	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/selector"
@@ -243,5 +245,33 @@ func TestMemoryOfJSON(t *testing.T) {
 	small := in(newRun(), "", "["+strings.Repeat("{},", 20<<10)+"{}]")
 	if err := small.page.DecodeJSON(small, &all); err != nil || small.run.asked != 0 {
 		t.Errorf("%v, the run was asked %d times for a small body", err, small.run.asked)
+	}
+}
+
+// JSON in UTF-8 is not copied to be decoded; the memory of text that is made of JSON in another encoding is asked for, once.
+func TestMemoryOfDecodedJSON(t *testing.T) {
+	utf8, latin := `"`+strings.Repeat("é", mib/2)+`"`, `"`+strings.Repeat("\xe9", mib/2)+`"`
+	var v struct{ A json.RawMessage }
+	for _, tt := range []struct {
+		name, contentType, value string
+		text                     int64
+	}{
+		{"UTF-8", "application/json", utf8, 0},
+		{"UTF-8 of no type", "", utf8, 0},
+		{"windows-1252", "application/json; charset=windows-1252", latin, mib},
+		{"windows-1252 as a page", "text/html; charset=windows-1252", latin, mib},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := in(newRun(), tt.contentType, `{"a":`+tt.value+`}`)
+			for range 3 {
+				if err := r.page.DecodeJSON(r, &v); err != nil || string(v.A) != utf8 {
+					t.Fatalf("%v, %.20q", err, v.A)
+				}
+			}
+			text := r.run.held - jsonsize.Of([]byte(`{"a":`+utf8+`}`), &v)
+			if text < tt.text || text > tt.text+tt.text/64 {
+				t.Errorf("%d bytes are held for the text, want %d", text, tt.text)
+			}
+		})
 	}
 }

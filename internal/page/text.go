@@ -84,16 +84,37 @@ func (p *Page) Typed(h Host) (*selector.Document, error) {
 	if !isJSON(h.ContentType()) {
 		return p.documentLocked(h)
 	}
-	body, err := p.inMemory(h)
+	text, err := p.jsonLocked(h)
 	if err != nil || p.json != nil {
 		return p.json, err
 	}
-	doc := selector.Parse(body, selector.For(p.tenantOf(h)), selector.JSON())
+	doc := selector.Parse(text, selector.For(p.tenantOf(h)), selector.JSON())
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
 	p.json = doc
 	return doc, nil
+}
+
+// jsonLocked returns the body as JSON in UTF-8, which must not be changed: by its byte order mark or the charset that its media
+// type names, and UTF-8 without them. That is the text of the page if it says that it is JSON. In a page that says to be
+// something else the text may have been decoded by what looks like a declaration. The caller holds mu.
+func (p *Page) jsonLocked(h Host) ([]byte, error) {
+	contentType := h.ContentType()
+	if isJSON(contentType) {
+		return p.decodedLocked(h)
+	}
+	body, err := p.inMemory(h)
+	if err != nil {
+		return nil, err
+	}
+	if p.value == nil {
+		p.value, _, _, err = charset.DecodeCharged(body, "application/json;"+contentType, func(n int64) error { return p.Grow(h, n) })
+		if err != nil {
+			return nil, &selector.ParseError{Err: err}
+		}
+	}
+	return p.value, nil
 }
 
 // tenantOf returns the page as a host of documents. The caller holds mu.
@@ -161,11 +182,12 @@ func (t *tenant) Date() time.Time {
 	return time.Time{}
 }
 
-// DecodeJSON decodes a body that is one JSON value into v. The memory for that is estimated from the body and from v's type. The
+// DecodeJSON decodes a body that is one JSON value into v. Its encoding is told by its byte order mark, or by the charset of its
+// media type; without them it is UTF-8. The memory for that is estimated from the body and from v's type. The
 // error is that of [Host.Unreadable], a [*selector.ParseError] if there is not so much memory, or one of encoding/json.
 func (p *Page) DecodeJSON(h Host, v any) error {
 	p.mu.Lock()
-	body, err := p.inMemory(h)
+	body, err := p.jsonLocked(h)
 	p.mu.Unlock()
 	if err != nil {
 		return err

@@ -150,3 +150,61 @@ func TestDecodeJSON(t *testing.T) {
 		t.Error("a string into an int is no error")
 	}
 }
+
+// JSON is decoded by its byte order mark or its charset, whatever type the page says to be of, and what it contains declares nothing.
+func TestEncodingOfJSON(t *testing.T) {
+	const utf16 = "\xff\xfe{\x00\"\x00a\x00\"\x00:\x00\"\x00\xe9\x00\"\x00}\x00"
+	for _, tt := range []struct{ name, contentType, body, want string }{
+		{"UTF-8", "application/json", `{"a":"é"}`, "é"},
+		{"a byte order mark", "application/json", "\uFEFF" + `{"a":"é"}`, "é"},
+		{"a byte order mark against the header", "application/json; charset=windows-1252", "\uFEFF" + `{"a":"é"}`, "é"},
+		{"UTF-16", "application/json", utf16, "é"},
+		{"windows-1252", "application/json; charset=windows-1252", "{\"a\":\"\xe9\"}", "é"},
+		{"Shift_JIS, whose second bytes may be a backslash", "application/json; charset=shift_jis", "{\"a\":\"\x95\x5c\"}", "表"},
+		{"a kind of JSON", "application/ld+json; charset=iso-8859-1", "{\"a\":\"\xe9\"}", "é"},
+		{"an unknown charset", "application/json; charset=none", `{"a":"é"}`, "é"},
+		{"no charset", "application/json", "{\"a\":\"\xe9\"}", "\uFFFD"},
+		{"HTML", "text/html", "\uFEFF" + `{"a":"é"}`, "é"},
+		{"HTML with a charset", "text/html; charset=windows-1252", "{\"a\":\"\xe9\"}", "é"},
+		{"text with a charset alone", "charset=windows-1252", "{\"a\":\"\xe9\"}", "é"},
+		{"what looks like a declaration", "text/html", `{"a":"é","b":"<meta charset=koi8-r>"}`, "é"},
+		{"no type", "", "\uFEFF" + `{"a":"é"}`, "é"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, before := range []string{"", "Text"} { // the text may have been decoded before
+				r := of(tt.contentType, tt.body)
+				if before != "" {
+					if _, err := r.page.Text(r); err != nil {
+						t.Error(err)
+					}
+				}
+				var v struct{ A string }
+				if err := r.page.DecodeJSON(r, &v); err != nil || v.A != tt.want {
+					t.Errorf("%+v, %v; want %q", v, err, tt.want)
+				}
+				if !strings.Contains(tt.contentType, "json") {
+					continue
+				}
+				doc, err := r.page.Typed(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var typed struct {
+					A string `path:"a"`
+				}
+				if err := doc.Unmarshal(&typed); err != nil || typed.A != tt.want {
+					t.Errorf("by its path: %+v, %v; want %q", typed, err, tt.want)
+				}
+			}
+		})
+	}
+	r := of("application/json; charset=windows-1252", "{\"a\":\"\xe9\"}")
+	var v struct{ A string }
+	if err := r.page.DecodeJSON(r, &v); err != nil || v.A != "é" {
+		t.Errorf("%+v, %v", v, err)
+	}
+	r.buffer = bytes.NewBufferString("{\"a\":\"\xe8\"}")
+	if err := r.page.DecodeJSON(r, &v); err != nil || v.A != "è" {
+		t.Errorf("after the body was replaced: %+v, %v", v, err)
+	}
+}
