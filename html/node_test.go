@@ -206,6 +206,35 @@ func TestText(t *testing.T) {
 	}
 }
 
+// Scripts and styles of drawings and formulas are no text of what is around them, in HTML and in XML.
+func TestTextOfDrawings(t *testing.T) {
+	const spaces = ` xmlns="http://www.w3.org/1999/xhtml"`
+	for _, test := range []struct{ name, page, want string }{
+		{"style in SVG", `a<svg xmlns="http://www.w3.org/2000/svg"><style>.b{}</style><text>c</text></svg>d`, "acd"},
+		{"script in SVG", `a<svg xmlns="http://www.w3.org/2000/svg"><script>b()</script><text>c</text></svg>d`, "acd"},
+		{"a section", `a<svg xmlns="http://www.w3.org/2000/svg"><style><![CDATA[ .b > c {} ]]></style></svg>d`, "ad"},
+		{"with elements in it", `a<svg xmlns="http://www.w3.org/2000/svg"><style>.b<g>c</g>e</style></svg>d`, "ad"},
+		{"deeper", `a<svg xmlns="http://www.w3.org/2000/svg"><defs><g><style>.b{}</style></g></defs><g><text>c</text></g></svg>d`, "acd"},
+		{"empty", `a<svg xmlns="http://www.w3.org/2000/svg"><style/><text>c</text></svg>d`, "acd"},
+		{"in MathML", `a<math xmlns="http://www.w3.org/1998/Math/MathML"><mi>b</mi><style>c</style></math>d`, "abd"},
+		{"HTML in SVG", `a<svg xmlns="http://www.w3.org/2000/svg"><foreignObject><style` + spaces + `>b</style>c</foreignObject></svg>d`, "acd"},
+		{"a title of SVG", `a<svg xmlns="http://www.w3.org/2000/svg"><title>b</title><desc>c</desc></svg>d`, "a b c d"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := find(parse(t, "<body><p>"+test.page), html.AtomP).CollapsedText(); got != test.want {
+				t.Errorf("in HTML: %q, want %q", got, test.want)
+			}
+			doc, err := html.ParseXML([]byte("<p" + spaces + ">" + test.page + "</p>"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := find(doc, html.AtomP).CollapsedText(); got != test.want {
+				t.Errorf("in XML: %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 // TestMergedText has text that comes in pieces, of which some had to be decoded.
 func TestMergedText(t *testing.T) {
 	for _, test := range []struct{ name, page, want string }{

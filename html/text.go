@@ -39,7 +39,7 @@ func (n Node) AppendText(dst []byte) []byte {
 
 // CollapsedText returns the text of a node as a reader sees it: runs of white space are one space,
 // there is none at the ends, and words do not run together where a browser starts a new line or a
-// cell. Scripts, styles and templates inside have no text; scripting is taken to be off, so noscript
+// cell. Scripts and styles inside, also those of SVG, and templates have no text; scripting is taken to be off, so noscript
 // has.
 func (n Node) CollapsedText() string { return view(n.AppendCollapsed(nil)) }
 
@@ -132,14 +132,16 @@ func spaceAt(text []byte) int {
 	return 0
 }
 
-// isSilent reports whether an element holds no text for readers.
+// isSilent reports whether an element holds no text for readers: a script or a style sheet, also in SVG and MathML, or a
+// template.
 func isSilent(meta uint32) bool {
-	if meta&(kindMask|nsMask) != uint32(ElementNode)|uint32(HTML)<<nsShift {
-		return false
-	}
 	switch Atom(meta >> atomShift) {
-	case AtomScript, AtomStyle, AtomTemplate:
-		return true
+	case AtomScript, AtomStyle:
+		space := meta & nsMask
+		return meta&kindMask == uint32(ElementNode) &&
+			(space == uint32(HTML)<<nsShift || space == uint32(SVG)<<nsShift || space == uint32(MathML)<<nsShift)
+	case AtomTemplate:
+		return meta&(kindMask|nsMask) == uint32(ElementNode)|uint32(HTML)<<nsShift
 	}
 	return false
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/net/html"
 
 	"github.com/tegenaria/tegenaria/internal/deep"
+	ours "github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/internal/israce"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
@@ -166,6 +167,14 @@ func TestText(t *testing.T) {
 		{"line break", `<a href=x>alpha<br>beta</a>`, "alpha beta"},
 		{"entities", `<a href=x>a &amp; b&nbsp;c</a>`, "a & b c"},
 		{"script", `<a href=x>a<script>s()</script><style>t</style>b</a>`, "ab"},
+		{"style in SVG", `<a href=x>a<svg><style>.b{}</style><text>c</text></svg>d</a>`, "acd"},
+		{"script in SVG", `<a href=x>a<svg><script>b()</script><text>c</text></svg>d</a>`, "acd"},
+		{"section in a style in SVG", `<a href=x>a<svg><style><![CDATA[ .b > c {} ]]></style></svg>d</a>`, "ad"},
+		{"elements in a style in SVG", `<a href=x>a<svg><style>.b<g>c</g>e</style><text>f</text></svg>d</a>`, "afd"},
+		{"empty style in SVG", `<a href=x>a<svg><style/><text>c</text></svg>d</a>`, "acd"},
+		{"style in SVG that does not end", `<a href=x>a<svg><style>b</svg>d</a>`, "ad"},
+		{"style in MathML", `<a href=x>a<math><mi>b</mi><style>c</style></math>d</a>`, "abd"},
+		{"title in SVG", `<a href=x>a<svg><title>b</title><desc>c</desc></svg>d</a>`, "a b c d"},
 		{"comment", `<a href=x>a<!-- c -->b</a>`, "ab"},
 		{"image", `<a href=x><img alt=picture></a>`, ""},
 		{"not closed", `<a href=x>one<a href=y>two</a>`, "one"},
@@ -178,6 +187,23 @@ func TestText(t *testing.T) {
 			found := links.Extract([]byte(test.body), "http://example.com/")
 			if len(found) == 0 || found[0].Text != test.want {
 				t.Errorf("Extract = %+v, want text %q", found, test.want)
+			}
+			// The other reader of the text.
+			doc, err := ours.Parse([]byte(test.body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := links.ExtractFrom(doc, "http://example.com/"); len(got) == 0 || got[0].Text != test.want {
+				t.Errorf("ExtractFrom = %+v, want text %q", got, test.want)
+			}
+			for n := range doc.Root().Descendants() {
+				if n.Atom() != ours.AtomA {
+					continue
+				}
+				if got := n.CollapsedText(); got != test.want {
+					t.Errorf("the text of the element is %q, want %q", got, test.want)
+				}
+				break
 			}
 		})
 	}

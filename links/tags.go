@@ -10,6 +10,7 @@ type tagReader struct {
 	text      textKind  // what follows up to the next tag
 	templates int       // open template elements
 	noscripts int       // open noscript elements
+	unseen    int       // open script and style elements of SVG or MathML, which may hold tags
 }
 
 // textKind says what stands between two tags.
@@ -31,14 +32,28 @@ func (r *tagReader) next() bool {
 	case html.AtomNoscript:
 		r.noscripts = r.count(r.noscripts)
 	case html.AtomScript, html.AtomStyle:
-		if !r.IsEnd() && !(r.Foreign() && r.SelfClosing()) {
-			r.text = silent
+		switch {
+		case !r.Foreign():
+			if !r.IsEnd() {
+				r.text = silent
+			}
+		case r.IsEnd():
+			r.unseen = max(0, r.unseen-1)
+		case !r.SelfClosing():
+			r.unseen++
 		}
 	case html.AtomTitle, html.AtomTextarea, html.AtomXmp, html.AtomIframe, html.AtomNoembed,
 		html.AtomNoframes, html.AtomPlaintext:
 		if !r.IsEnd() && !r.Foreign() {
 			r.text = rawText
 		}
+	}
+	switch {
+	case r.unseen == 0:
+	case r.Foreign():
+		r.text = silent
+	default:
+		r.unseen = 0
 	}
 	return more
 }

@@ -100,7 +100,7 @@ func (p *page) text(b []byte) string {
 }
 
 // separates reports whether a tag separates words: one of an element that browsers show on a line or in
-// a cell of its own (HTML standard, section 15.3), or of a line break.
+// a cell of its own (HTML standard, section 15.3), of a line break, or of a title or description in SVG.
 func separates(tag html.Atom) bool {
 	switch tag {
 	case html.AtomAddress, html.AtomArticle, html.AtomAside, html.AtomBlockquote, html.AtomCenter,
@@ -114,7 +114,7 @@ func separates(tag html.Atom) bool {
 		html.AtomTable, html.AtomCaption, html.AtomThead, html.AtomTbody, html.AtomTfoot,
 		html.AtomTr, html.AtomTd, html.AtomTh,
 		html.AtomBr, html.AtomTextarea, html.AtomSelect, html.AtomButton, html.AtomIframe,
-		html.AtomNoscript:
+		html.AtomNoscript, html.AtomTitle, html.AtomDesc:
 		return true
 	}
 	return false
