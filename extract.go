@@ -15,7 +15,7 @@ import (
 )
 
 // CSS selects nodes of the body with a CSS selector. The body is parsed once, at the first call of CSS or XPath: as XML
-// if its Content-Type is XML (text/xml, application/rss+xml …; but XHTML as HTML), else as HTML. See
+// if its Content-Type is XML (text/xml, application/rss+xml …; XHTML only if it is well-formed), else as HTML. See
 // package selector for the syntax of queries. The Selection's URLs are resolved as [Response.Follow] does.
 //
 // CSS panics with a *selector.SyntaxError if the query is invalid, as regexp.MustCompile does, and with a
@@ -96,14 +96,15 @@ func Each[T any](r *Response, query string) iter.Seq2[T, error] {
 	}
 }
 
-// Links returns the page's links in document order, each URL once, and with links.Everything those of its header too. See
-// package links for the options. It panics if a spooled body cannot be read, as [Response.CSS] does.
+// Links returns the page's links in document order, each URL once, and with links.Everything those of its header too. Those of
+// XML are taken from its tree, as [Response.CSS] has it. See package links for the options. It panics if a spooled body cannot be
+// read, or XML cannot be parsed, as CSS does.
 func (r *Response) Links(opts ...links.Option) []links.Link {
 	return r.page.Links((*pageHost)(r), opts)
 }
 
 // Metadata returns what the page says about itself: JSON-LD, microdata, OpenGraph, its canonical URL and so on. See package
-// metadata. It is read from the page at each call. An XML document has none. Panics are as for [Response.CSS].
+// metadata. It is read from the page at each call. XML other than XHTML has none. Panics are as for [Response.CSS].
 func (r *Response) Metadata() *metadata.Page { return r.page.Metadata((*pageHost)(r)) }
 
 // Article returns the main text of the page, with its title, author, date and language: see package content for it and its options. It is

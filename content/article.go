@@ -140,8 +140,8 @@ func newExtractor(doc *html.Document, docURL string, o *options) (*extractor, er
 	switch {
 	case doc == nil || doc.Len() == 0 || doc.Element().IsZero():
 		return nil, &NoTextError{docURL, "there is no document"}
-	case doc.IsXML():
-		return nil, &NoTextError{docURL, "it is XML"}
+	case doc.IsXML() && !doc.Element().Is(html.AtomHtml):
+		return nil, &NoTextError{docURL, "it is XML other than XHTML"}
 	case doc.Len() > MaxNodes:
 		return nil, &TooLargeError{docURL, doc.Len()}
 	}
@@ -205,10 +205,7 @@ func (x *extractor) url(ref string) string {
 		return ""
 	}
 	if x.base == nil {
-		base := x.docURL
-		if !x.doc.HasLinkTags() || x.doc.HasBaseTag() {
-			base = links.Base(x.doc.Source(), base)
-		}
+		base := links.BaseFrom(x.doc, x.docURL)
 		parsed, err := urlx.ParseBase(base)
 		if err != nil || len(base) > maxBase { // absolute URLs can still be resolved
 			parsed, _ = urlx.ParseBase("about:blank")

@@ -155,7 +155,7 @@ func (f *Form) resolve(action string) (string, error) {
 	if e.Output() != charset.UTF8 && !isOtherScheme(action) {
 		action = string(e.AppendReference(nil, action))
 	}
-	return urlx.Resolve(links.Base(f.node.Document().Source(), f.url), action)
+	return urlx.Resolve(links.BaseFrom(f.node.Document(), f.url), action)
 }
 
 // isOtherScheme reports whether a reference has a scheme whose query is not encoded.

@@ -19,6 +19,21 @@ func Base(body []byte, docURL string) string {
 	return base
 }
 
+// BaseFrom is [Base] for the source of a document. In XML the base elements are those of XHTML.
+func BaseFrom(doc *html.Document, docURL string) string {
+	switch {
+	case doc.IsXML():
+		if href, ok := baseOfXML(doc); ok {
+			base, _ := resolveBase(parseDocURL(docURL), docURL, href)
+			return base
+		}
+		return docURL
+	case doc.HasLinkTags() && !doc.HasBaseTag():
+		return docURL
+	}
+	return Base(doc.Source(), docURL)
+}
+
 // documentBase is Base for a URL that is parsed already.
 func documentBase(body []byte, doc *urlx.Base, docURL string) (string, *urlx.Base) {
 	if !mayHave(body, "base") {

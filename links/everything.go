@@ -161,17 +161,27 @@ func (p *page) tokens(part []byte) *html.Tokenizer {
 // Attrs say. It returns false if yield wants no more.
 func (p *page) anyElement() bool {
 	tag := p.tags.Name()
-	if p.inTags != nil && !p.inTags.has(tag) || p.inTags == nil && !p.everything && !isOneOf(tag, "a", "area") {
+	if !p.looksIn(tag) || p.tags.End()-p.tags.Pos() == len("<>")+len(tag) { // it has no attributes
 		return true
 	}
-	if p.tags.End()-p.tags.Pos() == len("<>")+len(tag) {
-		return true // it has no attributes
-	}
 	p.readAttributes()
-	at := place{tag: nameOf(p.tags.tag, tag)}
+	return p.eachAttribute(tag, p.tags.tag, p.tags.Foreign())
+}
+
+// looksIn reports whether the options look for links in the elements with a name.
+func (p *page) looksIn(tag []byte) bool {
+	if p.inTags != nil {
+		return p.inTags.has(tag)
+	}
+	return p.everything || isOneOf(tag, "a", "area")
+}
+
+// eachAttribute looks for links in the attributes in list, of an element with this name. It returns false if yield wants no more.
+func (p *page) eachAttribute(tag []byte, atom html.Atom, inForeign bool) bool {
+	at := place{tag: nameOf(atom, tag)}
 	rel := p.find("rel")
 	for _, a := range p.list {
-		kind := knownKind(tag, a.name, p.tags.Foreign())
+		kind := knownKind(tag, a.name, inForeign)
 		switch {
 		case p.everything && p.inAttrs == nil:
 		case p.inAttrs["*"] && kind != noURL:
@@ -190,7 +200,7 @@ func (p *page) anyElement() bool {
 		if kind == oneURL { // a list would have it read again for each of its URLs
 			at.rel = rel
 		}
-		at.text = p.tags.tag == html.AtomA && (at.attr == "href" || at.attr == "xlink:href")
+		at.text = atom == html.AtomA && (at.attr == "href" || at.attr == "xlink:href")
 		if !p.attribute(kind, a.value, at) {
 			return false
 		}

@@ -86,15 +86,54 @@ func TestFromStops(t *testing.T) {
 	}
 }
 
-// TestFromXML: a tree in XML is not that of the same bytes in HTML.
+// TestFromXML: the links of XML are those of its tree, which is not that of the same bytes in HTML.
 func TestFromXML(t *testing.T) {
-	const page = `<r><title><a href="1"/></title><A href="2"/></r>`
-	doc, err := html.ParseXML([]byte(page))
+	const spaces = ` xmlns="http://www.w3.org/1999/xhtml" xmlns:s="http://www.w3.org/2000/svg" xmlns:l="http://www.w3.org/1999/xlink"`
+	for _, test := range []struct {
+		name, page string
+		opts       []links.Option
+		want       []string
+	}{
+		{"in a title", `<r><title><a href="1"/></title><A href="2"/></r>`, nil, []string{`http://h/d/1# <a href> "" false`}},
+		{"restricted by CSS", `<r><a href="1"/><b><a href="2"/></b><a href="3"/></r>`, []links.Option{links.CSS("b")}, []string{`http://h/d/2# <a href> "" false`}},
+		{"restricted by XPath", `<r><title/><a href="1"/><b><a href="2"/></b></r>`, []links.Option{links.XPath("//b")}, []string{`http://h/d/2# <a href> "" false`}},
+		{"XHTML", `<html` + spaces + `><title/><script/><a rel="nofollow" href="1#f">x</a><area href="2"/></html>`, nil,
+			[]string{`http://h/d/1#f <a href> "nofollow" true`, `http://h/d/2# <area href> "" false`}},
+		{"a base", `<html` + spaces + `><title/><a href="1"/><base href="/b/"/><base href="/c/"/></html>`, nil, []string{`http://h/b/1# <a href> "" false`}},
+		{"a base of something else", `<r><base href="/b/"/><a href="1"/></r>`, nil, []string{`http://h/d/1# <a href> "" false`}},
+		{"sections and comments", `<r><![CDATA[<a href="1">]]><!-- <a href="2"/> --><a href="3"/></r>`, nil, []string{`http://h/d/3# <a href> "" false`}},
+		{"references", `<r><a href="?a&amp;b=&#x63;"/></r>`, nil, []string{`http://h/d/p?a&b=c# <a href> "" false`}},
+		{"everything of SVG", `<html` + spaces + `><s:image l:href="1"/><img src="2" srcset="3 1x, 4 2x"/><style>@import "5";</style><s:style><![CDATA[a{b:url(6)}]]></s:style></html>`,
+			[]links.Option{links.Everything()}, []string{`http://h/d/1# <image xlink:href> "" false`, `http://h/d/2# <img src> "" false`, `http://h/d/3# <img srcset> "" false`,
+				`http://h/d/4# <img srcset> "" false`, `http://h/d/5# <style > "" false`, `http://h/d/6# <style > "" false`}},
+		{"everything of a feed", `<feed xmlns="http://www.w3.org/2005/Atom"><title/><link rel="alternate" href="1"/></feed>`, []links.Option{links.Everything()},
+			[]string{`http://h/d/1# <link href> "alternate" false`}},
+		{"elements of a feed", `<rss xmlns:media="http://search.yahoo.com/mrss/"><title/><enclosure url="1"/><media:content url="2"/></rss>`,
+			[]links.Option{links.Tags("Enclosure", "media:content"), links.Attrs("url")}, []string{`http://h/d/1# <enclosure url> "" false`, `http://h/d/2# <media:content url> "" false`}},
+		{"texts", `<html` + spaces + `><title/><a href="1">yes</a><a href="2">no</a></html>`, []links.Option{links.Text("yes")}, []string{`http://h/d/1# <a href> "" false`}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			doc, err := html.ParseXML([]byte(test.page))
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkStrings(t, "EachFrom", refs(links.EachFrom(doc, "http://h/d/p", test.opts...)), test.want...)
+			var extracted, each []string
+			for _, l := range links.ExtractFrom(doc, "http://h/d/p", test.opts...) {
+				extracted = append(extracted, l.URL)
+			}
+			for r := range links.EachFrom(doc, "http://h/d/p", test.opts...) {
+				each = append(each, string(r.URL))
+			}
+			checkStrings(t, "ExtractFrom", extracted, each...)
+		})
+	}
+	doc, err := html.ParseXML([]byte(`<r><title/><a href="1"> a<![CDATA[ & b]]> <c>d</c></a></r>`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, opts := range [][]links.Option{nil, {links.CSS("a")}} {
-		checkStrings(t, "EachFrom", refs(links.EachFrom(doc, "http://h/", opts...)), `http://h/2# <a href> "" false`)
+	if got := links.ExtractFrom(doc, "http://h/"); len(got) != 1 || got[0].Text != "a & b d" {
+		t.Errorf("%+v", got)
 	}
 }
 

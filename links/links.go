@@ -92,7 +92,10 @@ func Extract(body []byte, base string, opts ...Option) []Link {
 }
 
 // ExtractFrom returns the links that [Extract] finds in the source of a document. It takes them from what the parser noted, as
-// [EachFrom] does, and reads again only what stands inside of the links, for their texts.
+// [EachFrom] does, and reads again only what stands inside of the links, for their texts. The links of an XML document are those
+// of its tree: what is in a section <![CDATA[…]]> is text, and an empty element holds nothing. They are in elements with the
+// names of HTML, of its namespace, of none, or of one that is declared without a prefix; with [Tags] others are found by the
+// name that they are written with.
 func ExtractFrom(doc *html.Document, base string, opts ...Option) []Link {
 	p := newParsedPage(doc, base, opts)
 	defer p.release()
@@ -112,8 +115,8 @@ func Each(body []byte, base string, opts ...Option) iter.Seq[*Ref] {
 
 // EachFrom iterates over the links that [Each] finds in the source of a document, but does not read it
 // again: it takes them from what the parser noted, see [html.Document.LinkTags]. With options about
-// elements, attributes and texts, and for XML, it has to read the source; [CSS] and [XPath] need not parse
-// it once more.
+// elements, attributes and texts it has to read the source; [CSS] and [XPath] need not parse it once more.
+// Those of an XML document it takes from the tree, see [ExtractFrom].
 func EachFrom(doc *html.Document, base string, opts ...Option) iter.Seq[*Ref] {
 	return func(yield func(*Ref) bool) {
 		p := newParsedPage(doc, base, opts)
@@ -186,7 +189,7 @@ func (p *page) extract() []Link {
 		read  int  // up to where it was read
 	)
 	p.resumes = p.simple() && p.doc != nil && p.doc.CanResume()
-	if !p.resumes {
+	if !p.resumes && !p.isXML() {
 		p.onTag = func(before textKind, more bool) {
 			if open >= 0 {
 				if text, whole := p.collect(before, read, more); whole {
@@ -218,6 +221,8 @@ func (p *page) extract() []Link {
 		}
 		switch {
 		case !p.opens:
+		case p.isXML():
+			l.Text = p.textOfXML()
 		case p.resumes:
 			l.Text = p.inside()
 		default:

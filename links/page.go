@@ -16,7 +16,7 @@ import (
 type page struct {
 	config
 	body   []byte
-	doc    *html.Document // body, parsed as HTML; nil if it was not
+	doc    *html.Document // body, parsed; nil if it was not
 	docURL string
 	base   *urlx.Base
 	tags   tagReader
@@ -36,6 +36,8 @@ type page struct {
 	href    html.Attr // of the link that is being yielded, where resumes is set
 	traced  bool      // origins are noted
 	origins []origin
+
+	element html.Node // of a document in XML, of the link that is being yielded
 
 	nested int             // pages around this one
 	z      *html.Tokenizer // for attributes of any name, and comments; nil until then
@@ -91,9 +93,7 @@ func newPage(body []byte, docURL string, opts []Option) *page {
 // newParsedPage is newPage for the source of a document.
 func newParsedPage(doc *html.Document, docURL string, opts []Option) *page {
 	p := newPage(doc.Source(), docURL, opts)
-	if !doc.IsXML() { // whose tree is another than that of the same bytes in HTML
-		p.doc = doc
-	}
+	p.doc = doc
 	return p
 }
 
@@ -129,6 +129,10 @@ func (p *page) release() {
 // each calls yield for each link until it returns false.
 func (p *page) each(yield func(*Ref) bool) {
 	p.yield = yield
+	if p.isXML() {
+		p.eachOfXML()
+		return
+	}
 	simple := p.simple() && p.onTag == nil
 	if simple && p.doc != nil && p.doc.HasLinkTags() {
 		p.eachNoted()

@@ -85,12 +85,12 @@ func (p *page) admitted() []int {
 }
 
 // admits reports whether the restrictions, if there are any, admit the start tag that was just read.
-func (p *page) admits() bool {
-	if len(p.restrictions) == 0 {
-		return true
-	}
-	for len(p.open) > 0 && p.open[0] < p.tags.Pos() {
+func (p *page) admits() bool { return len(p.restrictions) == 0 || p.admitsAt(p.tags.Pos()) }
+
+// admitsAt reports whether the restrictions admit the start tag at a position, which is behind that of the call before.
+func (p *page) admitsAt(pos int) bool {
+	for len(p.open) > 0 && p.open[0] < pos {
 		p.open = p.open[1:]
 	}
-	return len(p.open) > 0 && p.open[0] == p.tags.Pos()
+	return len(p.open) > 0 && p.open[0] == pos
 }

@@ -107,10 +107,7 @@ func isBlock(n html.Node) bool {
 
 // baseOf returns what references in a page are relative to.
 func baseOf(doc *html.Document, docURL string) *urlx.Base {
-	if !doc.HasLinkTags() || doc.HasBaseTag() {
-		docURL = links.Base(doc.Source(), docURL)
-	}
-	base, err := urlx.ParseBase(docURL)
+	base, err := urlx.ParseBase(links.BaseFrom(doc, docURL))
 	if err != nil { // absolute URLs can still be resolved
 		base, _ = urlx.ParseBase("about:blank")
 	}

@@ -117,11 +117,11 @@ func Charset(e charset.Encoding) Option { return func(x *extractor) { x.encoding
 // page, and counts fields.
 func For(h selector.Host) Option { return func(x *extractor) { x.origin.host = h } }
 
-// Extract reads the metadata of a page that was parsed as HTML; docURL is where the page came from. It never fails: what cannot
-// be read is left out. The Page of an XML document, and of none, is empty.
+// Extract reads the metadata of a page in HTML or XHTML; docURL is where the page came from. It never fails: what cannot
+// be read is left out. The Page of another XML document, and of none, is empty.
 func Extract(doc *html.Document, docURL string, opts ...Option) *Page {
 	page := new(Page)
-	if doc == nil || doc.IsXML() || doc.Len() == 0 {
+	if doc == nil || doc.Len() == 0 || doc.IsXML() && !doc.Element().Is(html.AtomHtml) {
 		return page
 	}
 	x := &extractor{doc: doc, encoding: charset.UTF8, page: page, origin: new(origin)}

@@ -71,7 +71,8 @@ import (
 type Document struct {
 	tree    *html.Document
 	err     error
-	xml     bool
+	xml     bool // it is parsed as XML
+	xhtml   bool // it is if it is well-formed
 	resolve func(ref string) (string, error)
 	host    Host
 	watcher Watcher      // the host, if it is one
@@ -161,6 +162,9 @@ func Bounds(bounds ...html.Option) Option { return func(d *Document) { d.bounds 
 // document type declares are never expanded.
 func XML() Option { return func(d *Document) { d.xml = true } }
 
+// XHTML parses the page as XML if it is well-formed, or else as HTML: many servers announce XHTML, and few pages are.
+func XHTML() Option { return func(d *Document) { d.xhtml = true } }
+
 // Parse parses a page as browsers do with scripts switched off (HTML standard, section 13.2), so
 // what stands in noscript is content. The body must be UTF-8 and must not be changed afterwards; a
 // byte order mark is skipped.
@@ -191,9 +195,14 @@ func Parse(body []byte, options ...Option) *Document {
 	if d.host != nil {
 		bounds = append(bounds, html.Charge((*tenant)(d)))
 	}
-	if d.xml {
+	switch {
+	case d.xml:
 		d.tree, d.err = html.ParseXML(body, append(bounds, html.Lenient())...)
-	} else {
+	case d.xhtml:
+		d.tree, d.err = html.ParseXML(body, bounds...)
+		d.xml = !isMalformed(d.err)
+	}
+	if !d.xml {
 		d.tree, d.err = html.Parse(body, bounds...)
 	}
 	if d.err != nil {
@@ -203,15 +212,15 @@ func Parse(body []byte, options ...Option) *Document {
 	return d
 }
 
+// isMalformed reports whether an error of [html.ParseXML] is that of a page that is not well-formed, or has entities of its own.
+func isMalformed(err error) bool {
+	malformed, entity := (*html.XMLError)(nil), (*html.EntityError)(nil)
+	return errors.As(err, &malformed) || errors.As(err, &entity)
+}
+
 // documentBase returns what references in the page are relative to, where docURL is the URL of the page.
 func (d *Document) documentBase(docURL string) string {
-	if !d.xml {
-		return links.Base(d.tree.Source(), docURL)
-	}
-	if base, err := urlx.Resolve(docURL, d.Base()); err == nil {
-		return base
-	}
-	return docURL
+	return links.BaseFrom(d.tree, docURL)
 }
 
 // ParseError says why a page could not be parsed, or that its data needed more memory than [Host].Grow granted.

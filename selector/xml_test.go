@@ -1,10 +1,12 @@
 package selector_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/xpath"
 	"github.com/tegenaria/tegenaria/selector"
 )
@@ -107,4 +109,33 @@ func ExampleXML() {
 	// Output:
 	// Green tea https://shop.example/green Ann
 	// Black tea https://shop.example/black Bob
+}
+
+// Well-formed XHTML is parsed as XML, what is not as HTML.
+func TestXHTML(t *testing.T) {
+	for name, test := range map[string]struct {
+		page string
+		xml  bool
+	}{
+		"well-formed":           {`<html xmlns="http://www.w3.org/1999/xhtml"><title/><base href="/b/"/><p><a href="x">y</a></p></html>`, true},
+		"a tag that is missing": {`<html xmlns="http://www.w3.org/1999/xhtml"><title></title><base href="/b/"/><p><a href="x">y</a></html>`, false},
+		"an unknown entity":     {`<html xmlns="http://www.w3.org/1999/xhtml"><base href="/b/"/><p><a href="x">y</a>&nbsp;</p></html>`, false},
+		"a bare ampersand":      {`<html xmlns="http://www.w3.org/1999/xhtml"><base href="/b/"/><p><a href="x?a=1&b">y</a></p></html>`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doc := selector.Parse([]byte(test.page), selector.XHTML(), selector.URL("http://h.example/d/p"))
+			if err := doc.Err(); err != nil {
+				t.Fatal(err)
+			}
+			if got := doc.Root().Document().IsXML(); got != test.xml {
+				t.Errorf("parsed as XML: %v", got)
+			}
+			check(t, "text", doc.CSS("p").Text(), "y")
+			check(t, "URL", strings.TrimSuffix(doc.CSS("a::attr(href)").URL(), "?a=1&b"), "http://h.example/b/x")
+		})
+	}
+	deep := selector.Parse([]byte("<r><a/><a/><a/></r>"), selector.XHTML(), selector.Bounds(html.MaxNodes(3)))
+	if limit := (*html.LimitError)(nil); !errors.As(deep.Err(), &limit) {
+		t.Errorf("beyond its bounds: %v", deep.Err())
+	}
 }

@@ -37,12 +37,15 @@ func (p *Page) EachLink(h Host, opts []links.Option, yield func(*links.Ref) bool
 	links.Each(text, url, opts...)(yield)
 }
 
-// linkSource returns where the links are: in the text and, if it was parsed as HTML and from its first byte on, in its tree.
-// To the options it adds what the page says itself.
+// linkSource returns where the links are: in the text and, if it was parsed, in its tree. XML is parsed for it. To the options it
+// adds what the page says itself.
 func (p *Page) linkSource(h Host, opts []links.Option) (text []byte, tree *html.Document, url string, all []links.Option) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	text, err := p.decodedLocked(h)
+	if err == nil && isXML(h.ContentType()) {
+		_, err = p.documentLocked(h)
+	}
 	if err != nil {
 		panic(err)
 	}
@@ -50,10 +53,11 @@ func (p *Page) linkSource(h Host, opts []links.Option) (text []byte, tree *html.
 	return text, p.treeOf(text), given.URL, p.linkOptions(h, given.Header, opts, len(text))
 }
 
-// treeOf returns the tree of the page if text was parsed as HTML and from its first byte on, else nil. The caller holds mu.
+// treeOf returns the tree of the page if text was parsed: as XML, or as HTML and from its first byte on; else nil. The caller
+// holds mu.
 func (p *Page) treeOf(text []byte) *html.Document {
 	tree := p.doc.Root().Document()
-	if tree != nil && (tree.IsXML() || len(tree.Source()) != len(text)) {
+	if tree != nil && !tree.IsXML() && len(tree.Source()) != len(text) {
 		return nil
 	}
 	return tree
@@ -142,10 +146,15 @@ func (p *Page) Base(h Host) (Base, error) {
 		url := given
 		if markup {
 			text, err := p.decodedLocked(h)
+			if err == nil && isXHTML(h.ContentType()) {
+				_, err = p.documentLocked(h)
+			}
 			if err != nil {
 				return Base{}, err
 			}
-			if tree := p.treeOf(text); tree == nil || !tree.HasLinkTags() || tree.HasBaseTag() {
+			if tree := p.treeOf(text); tree != nil {
+				url = links.BaseFrom(tree, given)
+			} else {
 				url = links.Base(text, given)
 			}
 		}

@@ -49,7 +49,7 @@ func (p *Page) decodedLocked(h Host) ([]byte, error) {
 	return p.text, nil
 }
 
-// Document returns the parsed page: XML if its media type says so, or else HTML. The page is parsed once. Document panics with
+// Document returns the parsed page: XML if its media type says so, of XHTML if it is well-formed too, or else HTML. The page is parsed once. Document panics with
 // the error of [Page.Text], or with a [*selector.ParseError] if the page is refused.
 func (p *Page) Document(h Host) *selector.Document {
 	p.mu.Lock()
@@ -70,7 +70,7 @@ func (p *Page) documentLocked(h Host) (*selector.Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := p.parse(h, text, isXML(h.ContentType()))
+	doc, err := p.parse(h, text)
 	if err == nil {
 		p.doc = doc
 	}
@@ -129,13 +129,16 @@ func (p *Page) tenantOf(h Host) *tenant {
 }
 
 // parse parses the decoded body, as XML or as HTML. The caller holds mu.
-func (p *Page) parse(h Host, text []byte, xml bool) (*selector.Document, error) {
+func (p *Page) parse(h Host, text []byte) (*selector.Document, error) {
 	var room [3]selector.Option
 	options := append(room[:0], selector.For(p.tenantOf(h)))
 	if run := h.Run(); run != nil {
 		options = append(options, run.Bounds().of(len(text)))
 	}
-	if xml {
+	switch contentType := h.ContentType(); {
+	case isXHTML(contentType):
+		options = append(options, selector.XHTML())
+	case isXML(contentType):
 		options = append(options, selector.XML())
 	}
 	doc := selector.Parse(text, options...)
@@ -225,10 +228,15 @@ func isJSON(contentType string) bool {
 	return media == "application/json" || media == "text/json" || strings.HasSuffix(media, "+json")
 }
 
-// isXML reports whether a Content-Type says XML (MIME Sniffing standard, section 4.6) other than XHTML, which
-// many servers announce and few write.
+// isXML reports whether a Content-Type says XML (MIME Sniffing standard, section 4.6).
 func isXML(contentType string) bool {
 	media, _, _ := strings.Cut(contentType, ";")
 	media = strings.ToLower(strings.TrimSpace(media))
-	return media == "text/xml" || media == "application/xml" || strings.HasSuffix(media, "+xml") && media != "application/xhtml+xml"
+	return media == "text/xml" || media == "application/xml" || strings.HasSuffix(media, "+xml")
+}
+
+// isXHTML reports whether a Content-Type says XHTML, which many servers announce and few write.
+func isXHTML(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	return strings.EqualFold(strings.TrimSpace(media), "application/xhtml+xml")
 }

@@ -3,6 +3,7 @@ package page_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"reflect"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ func TestDocumentXML(t *testing.T) {
 		xml         bool
 	}{
 		{"text/xml", true}, {"application/xml; charset=iso-8859-1", true}, {"application/rss+xml", true}, {" Application/Atom+XML ;x", true},
-		{"image/svg+xml", true}, {"text/html", false}, {"", false}, {"application/xhtml+xml", false}, {"text/plain", false},
+		{"image/svg+xml", true}, {"text/html", false}, {"", false}, {"application/xhtml+xml", true}, {"text/plain", false},
 	} {
 		r := of(test.contentType, feed)
 		doc := r.page.Document(r)
@@ -206,5 +207,85 @@ func TestEncodingOfJSON(t *testing.T) {
 	r.buffer = bytes.NewBufferString("{\"a\":\"\xe8\"}")
 	if err := r.page.DecodeJSON(r, &v); err != nil || v.A != "è" {
 		t.Errorf("after the body was replaced: %+v, %v", v, err)
+	}
+}
+
+// Well-formed XHTML is XML, in which an empty title or script holds nothing and a section is text; what is not well-formed is HTML. In
+// both all that is asked of a page is answered alike.
+func TestXHTML(t *testing.T) {
+	const head = `<?xml version="1.0" encoding="utf-8"?>
+<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd">
+<html xmlns="http://www.w3.org/1999/xhtml"><head>`
+	const body = `<body><p class="a" id="b">caf&eacute;&nbsp;<a href="x">text</a></p><form action="y"><input name="n" value="v"/></form></body></html>`
+	for _, tt := range []struct {
+		name, contentType, page string
+		xml                     bool
+	}{
+		{"an empty title", "application/xhtml+xml", head + `<title/><base href="/base/"/></head>` + body, true},
+		{"an empty script", "application/xhtml+xml", head + `<base href="/base/"/><script src="s"/></head>` + body, true},
+		{"an empty style and textarea", "application/xhtml+xml; charset=utf-8", head + `<style/><base href="/base/"/></head>` + strings.Replace(body, "<p", "<textarea/><p", 1), true},
+		{"a section", "Application/XHTML+XML", head + `<base href="/base/"/><script><![CDATA[ "</script><a href=1>" && 1 < 2 ]]></script></head>` + body, true},
+		{"a section of text", "application/xhtml+xml", head + `<base href="/base/"/></head>` + strings.Replace(body, "<p", `<div><![CDATA[<a href="1">]]></div><p`, 1), true},
+		{"a prefix", "application/xhtml+xml", strings.NewReplacer("<a ", "<h:a ", "</a>", "</h:a>", "<html ", `<html xmlns:h="http://www.w3.org/1999/xhtml" `).Replace(head + `<title/><base href="/base/"/></head>` + body), true},
+		{"not well-formed", "application/xhtml+xml", head + `<base href="/base/"><script src="s"></script></head>` + body, false},
+		{"entities without a document type", "application/xhtml+xml", `<html xmlns="http://www.w3.org/1999/xhtml"><head><base href="/base/"/></head>` + body, false},
+		{"a forbidden character", "application/xhtml+xml", head + "<title>\x01</title><base href='/base/'/></head>" + body, false},
+		{"HTML", "text/html", head + `<base href="/base/"/></head>` + body, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, first := range []string{"links", "document"} {
+				r := of(tt.contentType, tt.page)
+				if first == "document" {
+					r.page.Document(r)
+				}
+				if got := fmt.Sprint(urlsOf(r)); got != "[http://a.test/base/x]" {
+					t.Errorf("links %s", got)
+				}
+				if got := r.page.Links(r, nil); len(got) != 1 || got[0].Text != "text" {
+					t.Errorf("links %+v", got)
+				}
+				if got, err := r.page.Resolve(r, "x"); got != "http://a.test/base/x" {
+					t.Errorf("x is %s, %v", got, err)
+				}
+				doc := r.page.Document(r)
+				if got := doc.Root().Document().IsXML(); got != tt.xml {
+					t.Errorf("parsed as XML: %v", got)
+				}
+				if got := doc.CSS("p.a#b").Text(); got != "café text" {
+					t.Errorf("text %q", got)
+				}
+				if got := doc.XPath("//form/@action").URL(); got != "http://a.test/base/y" {
+					t.Errorf("the form goes to %q", got)
+				}
+				form, err := r.page.Form(r, "form")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if sent, err := form.Submit(); err != nil || sent.URL != "http://a.test/base/y?n=v" {
+					t.Errorf("the form is sent as %+v, %v", sent, err)
+				}
+			}
+		})
+	}
+	// Without a namespace it is XML, too, and its links are found.
+	r := of("application/xhtml+xml", `<html><head><title/></head><body><a href="x"/></body></html>`)
+	if got := fmt.Sprint(urlsOf(r), r.page.Document(r).CSS("body > a").Len()); got != "[http://a.test/dir/x] 1" {
+		t.Errorf("without a namespace: %s", got)
+	}
+}
+
+// What a page in XHTML says about itself, and its main text, do not depend on how it was parsed.
+func TestArticleOfXHTML(t *testing.T) {
+	text := strings.Repeat("<p>A sentence of the main text, which is long enough to be read. </p>", 20)
+	page := `<html xmlns="http://www.w3.org/1999/xhtml"><head><title>The title</title><link rel="canonical" href="c"/></head><body><div>` + text + `</div></body></html>`
+	for _, contentType := range []string{"text/html", "application/xhtml+xml"} {
+		r := of(contentType, page)
+		article, err := r.page.Article(r, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := r.page.Metadata(r); m.Canonical != "http://a.test/dir/c" || article.Title != "The title" || strings.Count(article.Text, "sentence") != 20 {
+			t.Errorf("%s: %q, %q, %q", contentType, m.Canonical, article.Title, article.Text)
+		}
 	}
 }
