@@ -22,6 +22,7 @@ type emission struct {
 	failed   *job // the failed request whose ErrorHandler sent it: sending itself again is a retry
 	why      error
 	redirect bool // the target of a redirect of parent
+	again    bool // and the chain of redirects has asked for it before: it is no duplicate
 }
 
 // known returns the reason that a request ends with which was accepted before: a redirect that ends so has no page, as when a session is
@@ -227,7 +228,7 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 		return rec, refuse(GaveUp, fmt.Sprint(from.why))
 	}
 	rec.Key = fingerprint
-	filtered := a.crawl.cfg.filter && !r.doNotFilter && !retry && (!from.redirect || r.extras().chain.Filtered)
+	filtered := a.crawl.cfg.filter && !r.doNotFilter && !retry && (!from.redirect || r.extras().chain.Filtered && !from.again)
 	if filtered {
 		if no := a.dupes.veto(r); no != nil {
 			no.reason = cmp.Or(no.reason, from.known())

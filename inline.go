@@ -138,7 +138,7 @@ func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *Handl
 	herr = rd.inlineExchange(j)
 	resp = j.ctx.Response()
 	if herr == nil && isRedirect(j.ctx.Request, resp) {
-		target, err := c.fetcher.redirectTarget(j)
+		target, _, err := c.fetcher.redirectTarget(j)
 		if err == nil {
 			rd.settleInline(j, Redirected, "")
 			return resp, target, nil, nil

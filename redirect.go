@@ -59,34 +59,35 @@ func follows(r *Request) bool { return r.AllowRedirects && r.MaxRedirects > 0 }
 
 // redirect ends the job as redirected and accepts the target as a new request.
 func (f *fetcher) redirect(j *job) *HandleError {
-	next, err := f.redirectTarget(j)
+	next, again, err := f.redirectTarget(j)
 	if err != nil {
 		return j.failure(StageRedirect, err, nil)
 	}
 	ctx := j.ctx.resent()
 	ctx.Request = next
 	f.crawl.teller.leadsOn(j) // a failure of the target names it
-	f.crawl.acceptor.accept(emission{parent: j, redirect: true}, ctx)
+	f.crawl.acceptor.accept(emission{parent: j, redirect: true, again: again}, ctx)
 	j.decide(Redirected, "")
 	return nil
 }
 
 // redirectTarget makes the request that a redirect asks for. It inherits parser, Meta and the chain;
-// credentials do not cross origins.
-func (f *fetcher) redirectTarget(j *job) (*Request, error) {
+// credentials do not cross origins. again is true if the chain has asked for the same page before.
+func (f *fetcher) redirectTarget(j *job) (next *Request, again bool, err error) {
 	r, resp := j.ctx.Request, j.ctx.Response()
 	if len(r.Redirects) >= r.MaxRedirects {
-		return nil, &TooManyRedirectsError{URL: r.Url, Limit: r.MaxRedirects}
+		return nil, false, &TooManyRedirectsError{URL: r.Url, Limit: r.MaxRedirects}
 	}
 	asked := urlx.MergeParams(r.Url, r.Params)
 	location := fetch.LocationURL(fetch.FirstHeader(resp.Header, "Location"))
 	target, err := urlx.Resolve(asked, location)
 	if err != nil {
-		return nil, &RequestError{URL: location, Field: "Location", Err: urlx.Cause(err)}
+		return nil, false, &RequestError{URL: location, Field: "Location", Err: urlx.Cause(err)}
 	}
 	target, _ = urlx.CutFragment(target)
 
-	next := *r
+	copied := *r
+	next = &copied
 	next.Url, next.Params = target, nil
 	next.newExtras().err = nil
 	next.Priority += 2
@@ -100,29 +101,32 @@ func (f *fetcher) redirectTarget(j *job) (*Request, error) {
 		next.Cookies = nil
 		fetch.DropCredentials(next.Header, f.crawl.cfg.secretHeaders)
 	}
-	return &next, f.extendChain(j, &next)
+	again, err = f.extendChain(j, asked, next)
+	return next, again, err
 }
 
-// extendChain keeps the keys of a chain of redirects, so that a loop is seen: a URL of the chain is
-// asked again only after a hop that set a cookie.
-func (f *fetcher) extendChain(j *job, next *Request) error {
-	c := f.crawl
+// extendChain keeps what a chain of redirects has asked for, so that a loop is seen: what is sent for the third time, unless a
+// hop has set a cookie. asked is the URL that j was sent to. again is true if the chain has asked for the page of the target
+// before, maybe by another spelling of its URL: such a target is no duplicate.
+func (f *fetcher) extendChain(j *job, asked string, next *Request) (again bool, err error) {
+	c, r := f.crawl, j.ctx.Request
 	s := c.acceptor.scratch.Get().(*scratch)
 	defer c.acceptor.scratch.Put(s)
-	own, err := c.acceptor.dupes.key(s.keyer, j.ctx.Request)
+	own, err := c.acceptor.dupes.key(s.keyer, r)
 	if err != nil {
-		return err
+		return false, err
 	}
 	chain := &next.newExtras().chain
 	if len(next.Redirects) == 1 {
-		chain.Filtered = c.cfg.filter && !next.doNotFilter && j.ctx.Request.method() == GET && j.rec.Key == own
+		chain.Filtered = c.cfg.filter && !next.doNotFilter && r.method() == GET && j.rec.Key == own
 	}
-	*chain = chain.Hop(own, fetch.FirstHeader(j.ctx.Response().Header, "Set-Cookie") != "")
+	keys := &s.keyer.keys
+	*chain = chain.Hop(own, keys.Sent(r.method(), asked, r.Body), fetch.FirstHeader(j.ctx.Response().Header, "Set-Cookie") != "")
+	if chain.Loops(keys.Sent(next.method(), next.Url, next.Body)) {
+		return false, &RedirectLoopError{URL: next.Url}
+	}
 	target, err := c.acceptor.dupes.key(s.keyer, next)
-	if err == nil && chain.Loops(target) { // the acceptor reports an error of the target
-		return &RedirectLoopError{URL: next.Url}
-	}
-	return nil
+	return err == nil && chain.Has(target), nil // the acceptor reports an error of the target
 }
 
 // TooManyRedirectsError is the failure of a chain of redirects longer than MaxRedirects.
@@ -136,7 +140,8 @@ func (e *TooManyRedirectsError) Error() string {
 	return fmt.Sprintf("maximum number of redirects (%d) reached at %s", e.Limit, urlx.Redact(e.URL))
 }
 
-// RedirectLoopError is the failure of a redirect to a URL of its own chain.
+// RedirectLoopError is the failure of a redirect to a URL that its chain has asked for twice, by the same method, with the same
+// body and in the same spelling, and without setting a cookie.
 type RedirectLoopError struct{ URL string }
 
 // Error names the URL.

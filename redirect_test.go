@@ -194,10 +194,10 @@ func TestRedirectScopeAndIdentity(t *testing.T) {
 			map[string]int{"/t": 1}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Redirected: 2, tegenaria.Duplicate: 2}, "",
 		}, {
 			"to itself", map[string]enginetest.Answer{"/": enginetest.Redirect(302, "/")}, nil, nil,
-			map[string]int{"/": 1}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1}, "redirect loop",
+			map[string]int{"/": 2}, map[tegenaria.Outcome]int64{tegenaria.Redirected: 1, tegenaria.Failed: 1}, "redirect loop",
 		}, {
 			"in a circle", map[string]enginetest.Answer{"/": enginetest.Redirect(302, "/1"), "/1": enginetest.Redirect(302, "/2"), "/2": enginetest.Redirect(302, "/")}, nil, nil,
-			map[string]int{"/": 1, "/1": 1, "/2": 1}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Redirected: 2}, "redirect loop",
+			map[string]int{"/": 2, "/1": 2, "/2": 2}, map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Redirected: 5}, "redirect loop",
 		}, {
 			"to itself until it has set a cookie", map[string]enginetest.Answer{"/": enginetest.InTurn(enginetest.Redirect(302, "/", "Set-Cookie", "a=b"), enginetest.Text("x"))}, nil, nil,
 			map[string]int{"/": 2}, map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Redirected: 1}, "",
@@ -326,6 +326,95 @@ func TestRedirectLocationBytes(t *testing.T) {
 			s := enginetest.NewSpider("http://a.test/")
 			s.Parse = enginetest.Nothing
 			enginetest.WantOutcomes(t, enginetest.MustRun(t, enginetest.NewEngine(w, s)), map[tegenaria.Outcome]int64{tegenaria.Redirected: 1, tegenaria.Fetched: 1})
+		})
+	}
+}
+
+// A redirect to another spelling of its own URL is followed; what a server sends to the same spelling again and again is a loop.
+func TestRedirectToAnotherSpelling(t *testing.T) {
+	for _, tt := range []struct {
+		name, from, to string
+	}{
+		{"the order of the query", "/p?b=2&a=1", "/p?a=1&b=2"},
+		{"a question mark alone", "/p?", "/p"},
+		{"a question mark more", "/p", "/p?"},
+		{"an encoded letter", "/%7ep", "/~p"},
+		{"hex digits", "/%c3%a9", "/%C3%A9"},
+		{"an equals sign less", "/p?x=", "/p?x"},
+		{"an equals sign more", "/p?x", "/p?x="},
+		{"an empty pair", "/p?a=1&&b=2", "/p?a=1&b=2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			server, log := enginetest.ServeFunc(t, func(w http.ResponseWriter, r *http.Request) {
+				switch r.RequestURI {
+				case "/":
+					w.Header().Set("Content-Type", "text/html")
+					fmt.Fprintf(w, `<a href="%s">1</a><a href="%s">2</a><a href="/other">3</a>`, tt.from, tt.to)
+				case tt.from:
+					w.Header().Set("Location", tt.to)
+					w.WriteHeader(http.StatusMovedPermanently)
+				case tt.to, "/other":
+					io.WriteString(w, "the page")
+				default:
+					t.Errorf("%s was asked", r.RequestURI)
+				}
+			})
+			s := enginetest.NewSpider(server + "/")
+			stats := enginetest.MustRun(t, enginetest.NewEngine(nil, s))
+			enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 3, tegenaria.Redirected: 1, tegenaria.Duplicate: 1})
+			pages := 0
+			for _, a := range log() {
+				if a.Target == tt.to {
+					pages++
+				}
+			}
+			if pages != 1 {
+				t.Errorf("the page was asked %d times: %v", pages, log())
+			}
+		})
+	}
+}
+
+// A page that is known is not had again through a chain, unless the chain itself has asked for it.
+func TestRedirectChainStaysFiltered(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		pages map[string]enginetest.Answer
+		asked map[string]int
+	}{
+		{"a gate that sends back", map[string]enginetest.Answer{
+			"/page": enginetest.InTurn(enginetest.Redirect(302, "/gate"), enginetest.Text("x")), "/gate": enginetest.Redirect(302, "/page"),
+		}, map[string]int{"/page": 2, "/gate": 1}},
+		{"a state that the server keeps", map[string]enginetest.Answer{
+			"/page": enginetest.InTurn(enginetest.Redirect(302, "/page"), enginetest.Text("x")),
+		}, map[string]int{"/page": 2}},
+		{"on from another spelling", map[string]enginetest.Answer{
+			"/page": enginetest.Redirect(302, "/page?"), "/page?": enginetest.Redirect(302, "/known"), "/known": enginetest.Text("x"),
+		}, map[string]int{"/page": 1, "/page?": 1, "/known": 1}},
+		{"on from what a cookie opened", map[string]enginetest.Answer{
+			"/page": enginetest.InTurn(enginetest.Redirect(302, "/page", "Set-Cookie", "a=b"), enginetest.Redirect(302, "/known")), "/known": enginetest.Text("x"),
+		}, map[string]int{"/page": 2, "/known": 1}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := enginetest.NewWorld()
+			for path, a := range tt.pages {
+				w.Page("http://a.test"+path, a)
+			}
+			s := enginetest.NewSpider("http://a.test/page")
+			s.Parse = enginetest.Nothing
+			if _, known := tt.pages["/known"]; known {
+				s = enginetest.NewSpider("http://a.test/known", "http://a.test/page")
+				s.Parse = enginetest.Nothing
+			}
+			enginetest.MustRun(t, enginetest.NewEngine(w, s))
+			for path, n := range tt.asked {
+				if got := w.Count("http://a.test" + path); got != n {
+					t.Errorf("%s was asked %d times, want %d", path, got, n)
+				}
+			}
+			if errs := s.Errors(); len(errs) > 0 {
+				t.Errorf("errors: %v", errs)
+			}
 		})
 	}
 }

@@ -45,11 +45,14 @@ func TestRobotsRedirects(t *testing.T) {
 		{"none", func(w *enginetest.World) { chain(w, 0) }, false, 1},
 		{"five", func(w *enginetest.World) { chain(w, 5) }, false, 6},
 		{"six", func(w *enginetest.World) { chain(w, 6) }, true, 6},
-		{"to itself", func(w *enginetest.World) { w.Page(robotsURL, enginetest.Redirect(301, "/robots.txt")) }, true, 1},
-		{"to itself, with a fragment", func(w *enginetest.World) { w.Page(robotsURL, enginetest.Redirect(301, "/robots.txt#a")) }, true, 1},
+		{"to itself", func(w *enginetest.World) { w.Page(robotsURL, enginetest.Redirect(301, "/robots.txt")) }, true, 2},
+		{"to itself, with a fragment", func(w *enginetest.World) { w.Page(robotsURL, enginetest.Redirect(301, "/robots.txt#a")) }, true, 2},
 		{"in a circle", func(w *enginetest.World) {
 			w.Page(robotsURL, enginetest.Redirect(301, "/r")).Page("http://a.test/r", enginetest.Redirect(302, robotsURL))
-		}, true, 2},
+		}, true, 4},
+		{"to a gate page that sends back", func(w *enginetest.World) {
+			w.Page(robotsURL, enginetest.InTurn(enginetest.Redirect(302, "/gate"), enginetest.Text(forbids))).Page("http://a.test/gate", enginetest.Redirect(302, robotsURL))
+		}, false, 3},
 		{"relative", func(w *enginetest.World) {
 			w.Page(robotsURL, enginetest.Redirect(301, "r.txt")).Page("http://a.test/r.txt", enginetest.Text(forbids))
 		}, false, 2},

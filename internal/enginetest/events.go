@@ -11,6 +11,7 @@ import (
 type harnessAttempt struct {
 	serial, attempt int
 	url             string
+	redirects       int // that led to it: a chain may ask for a URL twice
 }
 
 func harnessSerial(r *tegenaria.Request) int {
@@ -19,7 +20,7 @@ func harnessSerial(r *tegenaria.Request) int {
 }
 
 func harnessAttemptOf(r *tegenaria.Request) harnessAttempt {
-	return harnessAttempt{harnessSerial(r), r.Attempt, r.Url}
+	return harnessAttempt{harnessSerial(r), r.Attempt, r.Url, len(r.Redirects)}
 }
 
 // harnessTold counts the calls of events.
@@ -126,7 +127,7 @@ func (c *Crawl) events() tegenaria.Events {
 		}
 	}
 	events.RequestAccepted = func(r *tegenaria.Request) {
-		c.once("RequestAccepted", harnessAttempt{serial: harnessSerial(r), url: r.Url})
+		c.once("RequestAccepted", harnessAttempt{serial: harnessSerial(r), url: r.Url, redirects: len(r.Redirects)})
 		c.touch()
 	}
 	events.RequestStarted = func(r *tegenaria.Request) {

@@ -281,11 +281,22 @@ func (p *Plan) endless(page int) bool { return !p.unique && page >= 0 && p.pages
 func (m *harnessModel) redirect(run *harnessRun) harnessStep {
 	to := m.p.pages[run.page].to
 	chain := append(slices.Clone(run.chain), run.page)
-	if slices.Contains(chain, to) {
+	asked := timesIn(chain, to)
+	if asked == 2 {
 		return harnessStep{"redirect", faultError}
 	}
-	m.accept(run, harnessVisit{page: to, chain: chain, filtered: run.filtered}, !run.filtered, -1)
+	m.accept(run, harnessVisit{page: to, chain: chain, filtered: run.filtered}, !run.filtered || asked > 0, -1)
 	return harnessStep{}
+}
+
+// timesIn returns how often a chain of redirects has asked for a page.
+func timesIn(chain []int, page int) (n int) {
+	for _, asked := range chain {
+		if asked == page {
+			n++
+		}
+	}
+	return n
 }
 
 // parserFaults are how a parser ends: before or after it has sent anything.
@@ -358,7 +369,7 @@ func (p *Plan) fetchWorks(page int) bool {
 			return true
 		default:
 			chain = append(chain, page)
-			if slices.Contains(chain, next) {
+			if timesIn(chain, next) == 2 {
 				// The ErrorMiddlewares leave redirects alone.
 				return false
 			}

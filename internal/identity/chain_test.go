@@ -7,34 +7,39 @@ import (
 	"github.com/tegenaria/tegenaria/internal/identity"
 )
 
-// A target of its own chain is a loop, unless a hop has set a cookie: then it is asked for again, unfiltered.
+// What a chain has sent twice is a loop, unless a hop has set a cookie. A key that it has is no duplicate.
 func TestChain(t *testing.T) {
 	a, b, c := identity.Key{1}, identity.Key{2}, identity.Key{3}
-	first := identity.Chain{Filtered: true}.Hop(a, false)
-	second := first.Hop(b, false)
-	if !second.Loops(a) || !second.Loops(b) || !second.Filtered {
-		t.Errorf("%+v does not see its loop", second)
+	sentA, sentB, sentC := identity.Key{11}, identity.Key{12}, identity.Key{13}
+	first := identity.Chain{Filtered: true}.Hop(a, sentA, false)
+	once := first.Hop(b, sentB, false)
+	if !once.Has(a) || !once.Has(b) || once.Has(c) || !once.Filtered {
+		t.Errorf("%+v does not know its requests", once)
 	}
-	if second.Loops(c) || !second.Filtered {
-		t.Errorf("%+v: a new target is a loop", second)
+	if once.Loops(sentA) || once.Loops(sentB) || once.Loops(sentC) {
+		t.Errorf("%+v: what was sent once is a loop", once)
 	}
-	cookie := first.Hop(b, true).Hop(c, false)
-	if cookie.Loops(identity.Key{4}) || !cookie.Filtered {
-		t.Errorf("%+v: a new target", cookie)
+	if spelled := once.Hop(a, sentC, false); spelled.Loops(sentA) || spelled.Loops(sentC) {
+		t.Errorf("%+v: two spellings of a URL are a loop", spelled)
 	}
-	if cookie.Loops(a) || cookie.Filtered {
-		t.Errorf("%+v: a target that is asked for again with a cookie", cookie)
+	twice := once.Hop(a, sentA, false)
+	if !twice.Loops(sentA) || twice.Loops(sentB) {
+		t.Errorf("%+v: what was sent twice is no loop", twice)
 	}
-	if len(first.Keys) != 1 || first.SetCookie {
+	if cookie := twice.Hop(c, sentC, true); cookie.Loops(sentA) || !cookie.Filtered {
+		t.Errorf("%+v: a loop, though a hop has set a cookie", cookie)
+	}
+	if len(first.Keys) != 2 || first.SetCookie {
 		t.Errorf("the chain that was inherited is %+v", first)
 	}
 }
 
 // Two targets of one chain do not write into each other's keys.
 func TestChainIsInheritedTwice(t *testing.T) {
-	c := identity.Chain{}.Hop(identity.Key{1}, false).Hop(identity.Key{2}, false).Hop(identity.Key{3}, false)
-	one, two := c.Hop(identity.Key{4}, false), c.Hop(identity.Key{5}, false)
-	if !slices.Equal(one.Keys, []identity.Key{{1}, {2}, {3}, {4}}) || !slices.Equal(two.Keys, []identity.Key{{1}, {2}, {3}, {5}}) {
+	k := func(n byte) identity.Key { return identity.Key{n} }
+	c := identity.Chain{}.Hop(k(1), k(2), false).Hop(k(3), k(4), false).Hop(k(5), k(6), false)
+	one, two := c.Hop(k(7), k(8), false), c.Hop(k(9), k(10), false)
+	if !slices.Equal(one.Keys[6:], []identity.Key{{7}, {8}}) || !slices.Equal(two.Keys[6:], []identity.Key{{9}, {10}}) {
 		t.Errorf("%v and %v", one.Keys, two.Keys)
 	}
 }

@@ -70,6 +70,19 @@ func (k *Keyer) Resolved(url []byte) Key {
 	return k.sum()
 }
 
+// Sent returns a key of what is sent for a request: method, URL as it is spelled, and body. It differs from the keys of all
+// requests.
+func (k *Keyer) Sent(method, url string, body []byte) Key {
+	if serialised, err := urlx.Parse(url); err == nil {
+		url, _ = urlx.CutFragment(serialised)
+	}
+	k.buf = binary.LittleEndian.AppendUint32(k.buf[:0], markSent)
+	addField(k, strings.ToUpper(method))
+	addField(k, url)
+	k.body(body)
+	return k.sum()
+}
+
 // skipLength leaves room for the length of a field.
 func (k *Keyer) skipLength() (at int) {
 	k.buf = append(k.buf, 0, 0, 0, 0)
@@ -122,12 +135,18 @@ func (k *Keyer) sum() Key {
 	return key
 }
 
+// The first bytes of what is hashed for keys of other kinds. No method is that long: the first field of a request's key cannot
+// look like them.
+const (
+	markUnfiltered = 1<<32 - 1
+	markSent       = 1<<32 - 2
+)
+
 // Unfiltered returns the key of the k-th request with the key fp that parent has emitted to be asked for again and again: a
 // parent that runs again makes the same keys again.
 func Unfiltered(parent, fp Key, k uint64) Key {
 	var buf [44]byte
-	// No method is that long: the first field of a filtered key cannot look like this.
-	binary.LittleEndian.PutUint32(buf[:], 1<<32-1)
+	binary.LittleEndian.PutUint32(buf[:], markUnfiltered)
 	copy(buf[4:], parent[:])
 	copy(buf[20:], fp[:])
 	binary.LittleEndian.PutUint64(buf[36:], k)

@@ -34,9 +34,9 @@ type Exchange func(url string, left time.Duration, first bool) (Response, error)
 func Fetch(origin string, exchange Exchange) (Response, error) {
 	url := origin + "/robots.txt"
 	deadline := time.Now().Add(Timeout)
-	seen := make(map[string]bool)
-	for hop := 0; hop <= Redirects && !seen[url]; hop++ {
-		seen[url] = true
+	asked := make(map[string]int)
+	for hop := 0; hop <= Redirects && asked[url] < 2; hop++ { // once more for a gate page that sends back
+		asked[url]++
 		resp, err := exchange(url, max(time.Until(deadline), time.Millisecond), hop == 0)
 		if err != nil || !fetch.IsRedirect(resp.Status, resp.Header) {
 			return resp, err
