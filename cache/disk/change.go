@@ -3,6 +3,7 @@ package disk
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
@@ -11,8 +12,8 @@ import (
 // errRunning is the failure to change a job behind the engine's back.
 var errRunning = errors.New("disk: a job can be changed only before Begin")
 
-// change runs a change of a job that is not running, and makes it durable.
-func (c *Cache) change(ctx context.Context, do func() error) error {
+// change runs a change of a job that is not running, and makes it durable. do says what it has done to the counters.
+func (c *Cache) change(ctx context.Context, do func(recount) error) error {
 	c.mu.Lock()
 	err := c.open()
 	if c.ready {
@@ -26,18 +27,68 @@ func (c *Cache) change(ctx context.Context, do func() error) error {
 	if _, err := c.Begin(ctx, job); err != nil {
 		return err
 	}
-	err = do()
+	counted := make(recount)
+	err = do(counted)
 	c.mu.Lock()
+	err = errors.Join(err, c.recount(counted))
 	c.ready = false
 	turn := c.state.commits + 1
 	c.mu.Unlock()
 	return errors.Join(err, c.commit(ctx, turn, false))
 }
 
+// recount is by how much a change of a job changes the engine's counters, by their names.
+type recount map[string]int64
+
+// settled counts n requests more that ended in this way, or fewer.
+func (r recount) settled(n int64, outcome tegenaria.Outcome, reason string) {
+	r["settled"] += n
+	r["outcome/"+outcome.String()] += n
+	if reason != "" {
+		r["reason/"+outcome.String()+": "+reason] += n
+	}
+}
+
+// mostReasons bounds the counters by reason as the engine does; the rest are of "other".
+const mostReasons = 100
+
+// recount changes the counters so that the law of the ledger holds: each request that was discovered is settled or waits. The
+// caller holds mu.
+func (c *Cache) recount(by recount) error {
+	if len(by) == 0 {
+		return nil
+	}
+	counters, err := c.counts()
+	if err != nil {
+		return err
+	}
+	if counters == nil {
+		counters = make(map[string]int64)
+	}
+	reasons := 0
+	for name := range counters {
+		if strings.HasPrefix(name, "reason/") {
+			reasons++
+		}
+	}
+	for name, n := range by {
+		if _, known := counters[name]; !known && strings.HasPrefix(name, "reason/") && (n < 0 || reasons >= mostReasons) {
+			outcome, _, _ := strings.Cut(name, ": ")
+			name = outcome + ": other"
+		}
+		counters[name] = max(counters[name]+n, 0)
+	}
+	counters["discovered"] = counters["settled"] + c.state.waiting + c.state.delayed
+	c.valueBuf = appendCounters(c.valueBuf[:0], counters)
+	c.set([]byte{rangeCounters}, c.valueBuf)
+	c.counters = append(c.counters[:0], c.valueBuf...)
+	return nil
+}
+
 // Replay puts the dead letters for which wanted returns true (nil: all) back into the queue, as if they had never been tried, and
 // returns their number. A finished job is then unfinished again. The job must not be running: call it before the engine does Begin.
 func (c *Cache) Replay(ctx context.Context, wanted func(Info) bool) (replayed int, err error) {
-	err = c.change(ctx, func() error {
+	err = c.change(ctx, func(counted recount) error {
 		for number, err := range c.numbers(ctx, rangeDeadLetter) {
 			if err != nil {
 				return err
@@ -52,6 +103,7 @@ func (c *Cache) Replay(ctx context.Context, wanted func(Info) bool) (replayed in
 			if err := c.replay(info); err != nil {
 				return err
 			}
+			counted.settled(-1, info.Outcome, info.Reason)
 			replayed++
 		}
 		return nil
@@ -79,7 +131,12 @@ func (c *Cache) replay(info Info) error {
 // DropHost settles all waiting requests of a slot as dropped, with this reason, and returns their number. The job must not be
 // running: call it before the engine does Begin.
 func (c *Cache) DropHost(ctx context.Context, slot, reason string) (dropped int, err error) {
-	err = c.change(ctx, func() error {
+	err = c.change(ctx, func(counted recount) error {
+		defer func() {
+			if dropped > 0 {
+				counted.settled(int64(dropped), tegenaria.Dropped, reason)
+			}
+		}()
 		for {
 			records, _, err := c.Next(ctx, slot, 1000)
 			if err != nil {
