@@ -266,7 +266,7 @@ func TestMetaRefresh(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			web := hops(map[string]string{"http://a.example/1": refresh("0;url=/2"), "http://a.example/2": refresh("0;url=/1")})
 			stats := crawlWith(t, tegenaria.NewSpider("test", nothing, "http://a.example/1"), middleware.Standard(), tegenaria.EngineWithDownloader(web))
-			if stats.Reasons["failed: redirect loop"] != 1 || len(web.asked()) != 2 {
+			if stats.Reasons["failed: redirect loop"] != 1 || len(web.asked()) != 4 {
 				t.Errorf("%v after %d downloads", stats.Reasons, len(web.asked()))
 			}
 		})
