@@ -216,6 +216,7 @@ func TestMetaRefresh(t *testing.T) {
 	}{
 		{"at once", refresh("0; url=/to"), "", nil, "http://a.example/to"},
 		{"relative", refresh("5;URL='to'"), "", nil, "http://a.example/dir/to"},
+		{"a user name", refresh("0; url=http://info@a.example/to"), "", nil, "http://a.example/to"},
 		{"99 s", refresh("99; url=/to"), "", nil, "http://a.example/to"},
 		{"1000 s", refresh("1000; url=/to"), "", nil, ""},
 		{"100 s", refresh("100; url=/to"), "", nil, ""},

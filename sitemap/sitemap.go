@@ -162,7 +162,8 @@ func (p *parser) send(e Entry, raw string) (bool, error) {
 // resolve makes a URL absolute.
 func (p *parser) resolve(raw string) (url string, err error) {
 	if p.base == nil {
-		return urlx.Parse(raw)
+		url, err = urlx.Parse(raw)
+		return urlx.WithoutUserinfo(url), err
 	}
 	if p.buf, err = p.base.Resolve(p.buf[:0], raw); err != nil {
 		return "", err

@@ -61,6 +61,7 @@ func TestURLs(t *testing.T) {
 		bad        []string
 	}{
 		{name: "url set", body: set("<url><loc>https://a.example/1</loc></url>\n<url>\n<loc>\n\thttps://a.example/2\n</loc></url>"), want: "https://a.example/1 https://a.example/2"},
+		{name: "user names", body: set("<url><loc>https://info@a.example/1</loc></url><url><loc>//u:p@a.example/@2</loc></url>"), want: "https://a.example/1 https://a.example/@2"},
 		{name: "nothing in it", body: set("")},
 		{name: "an empty root", body: "<urlset/>"},
 		{name: "index", body: `<sitemapindex><sitemap><loc>/1.xml</loc></sitemap><sitemap><loc>2.xml.gz</loc></sitemap></sitemapindex>`,
@@ -300,7 +301,7 @@ func (r *repeat) Read(p []byte) (int, error) {
 
 func TestNoBase(t *testing.T) {
 	var got []string
-	for entry, err := range sitemap.Parse(strings.NewReader(set("<url><loc>/1</loc></url><url><loc>https://a.example/2</loc></url>")), "") {
+	for entry, err := range sitemap.Parse(strings.NewReader(set("<url><loc>/1</loc></url><url><loc>https://info@a.example/2</loc></url>")), "") {
 		got = append(got, fmt.Sprint(entry.URL, err != nil))
 	}
 	if want := []string{"true", "https://a.example/2false"}; !slices.Equal(got, want) {

@@ -15,7 +15,7 @@ const KeyVersion = 1
 // default port and dot segments gone, empty path "/", forbidden characters percent-encoded), and
 // then, for http and https:
 //
-//   - the fragment is off;
+//   - the fragment is off, and so are user name and password: they say who asks, not for what;
 //   - percent-encoded unreserved characters are decoded (RFC 3986 §6.2.2.2), the hex digits of
 //     others are in upper case (§6.2.2.1);
 //   - pairs of the query, between ampersands, are sorted by name and then value, byte by byte,
@@ -50,7 +50,7 @@ func AppendResolvedKey(dst, url []byte, keepOrder bool) []byte {
 }
 
 // pastScheme returns where an http or https URL goes on behind its scheme, 0 for others.
-func pastScheme(url []byte) int {
+func pastScheme[S []byte | string](url S) int {
 	switch {
 	case len(url) > 7 && string(url[:7]) == "http://":
 		return 7
@@ -63,11 +63,25 @@ func pastScheme(url []byte) int {
 // canonical brings the serialised URL whose authority begins at start, and which ends with dst, into its
 // canonical form.
 func canonical(dst []byte, start int, keepOrder bool) []byte {
+	dst = cutUserinfo(dst, start)
 	dst = dst[:start+decodeUnreserved(dst[start:])]
 	if i := bytes.IndexByte(dst[start:], '?'); i >= 0 {
 		dst = canonicalQuery(dst, start+i+1, keepOrder)
 	}
 	return dst
+}
+
+// cutUserinfo cuts the user name and the password out of the serialised http or https URL whose authority begins at start, and
+// which ends with dst.
+func cutUserinfo(dst []byte, start int) []byte {
+	at := bytes.IndexByte(dst[start:], '@')
+	if at < 0 {
+		return dst
+	}
+	if slash := bytes.IndexByte(dst[start:], '/'); slash < at {
+		return dst // it belongs to the path or the query
+	}
+	return slices.Delete(dst, start, start+at+1) // a serialised user name or password has no other @
 }
 
 // decodeUnreserved normalises percent-encodings in place and returns the new length.

@@ -1,6 +1,9 @@
 package urlx
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // Base is a parsed base URL: the URL of a page, or what its <base href> makes of it. It is cheap
 // to make, does not change, and may be used concurrently.
@@ -47,8 +50,28 @@ func (b *Base) String() string { return b.href }
 // Resolve appends to dst what ref means on a page with this base: the serialised absolute URL, of
 // any scheme, with its fragment. On error (an *[Error]) it returns dst as it was. For typical
 // references it allocates nothing but dst's growth.
+//
+// Credentials that an http or https reference writes are dropped: they would be sent unasked. A reference without an
+// authority inherits those of the base.
 func (b *Base) Resolve(dst []byte, ref string) ([]byte, error) {
-	return appendURL(dst, b, ref, true)
+	start := len(dst)
+	dst, ok := appendFast(dst, b, ref, true) // has no credentials but the base's
+	if ok {
+		return dst, nil
+	}
+	dst, err := appendSlow(dst[:start], b, ref, true)
+	if i := pastScheme(dst[start:]); err == nil && i > 0 && !(b.http && bytes.HasPrefix(dst[start:], []byte(b.href[:b.path]))) {
+		dst = cutUserinfo(dst, start+i)
+	}
+	return dst, err
+}
+
+// WithoutUserinfo returns an http or https URL, serialised, without its user name and password; other URLs as they are.
+func WithoutUserinfo(url string) string {
+	if start := pastScheme(url); start > 0 && strings.IndexByte(url[start:], '@') >= 0 {
+		return string(cutUserinfo([]byte(url), start))
+	}
+	return url
 }
 
 // Resolve returns what ref means on a page whose URL is base. For many references use [ParseBase].
