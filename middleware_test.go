@@ -396,10 +396,10 @@ func (priorityFilter) AcceptRequest(_ *tegenaria.Response, r *tegenaria.Request)
 	return nil
 }
 
-// A filter may change the order in which requests are asked.
+// A filter may change the order in which requests are asked: of those that wait, the one with the largest priority goes first. A
+// free worker takes the first link at once, so that link is a slow one: meanwhile the others come into the queue.
 func TestFilterChangesPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		// While the first link is fetched the others come into the queue, in which the order is made.
 		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/slow", "/last", "/first", "/second"))
 		w.Page("http://a.test/slow", enginetest.After(time.Second, enginetest.Text("x")))
 		for _, ref := range []string{"last", "first", "second"} {
@@ -409,6 +409,38 @@ func TestFilterChangesPriority(t *testing.T) {
 			tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1))
 		enginetest.MustRun(t, e)
 		want := []string{"http://a.test/", "http://a.test/slow", "http://a.test/first", "http://a.test/second", "http://a.test/last"}
+		if got := w.Urls(); !slices.Equal(got, want) {
+			t.Errorf("asked %q, want %q", got, want)
+		}
+	})
+}
+
+// Priority orders what waits and holds nothing back: a link that finds a worker free starts before links of a higher priority that
+// its page sends later. The test hangs if the engine waits for them.
+func TestPriorityHoldsNothingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+		began := make(chan struct{})
+		w.Page("http://a.test/low", func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+			close(began)
+			return enginetest.After(time.Second, enginetest.Text("x"))(ctx)
+		})
+		for _, ref := range []string{"middle", "high"} {
+			w.Page("http://a.test/"+ref, enginetest.Text("x"))
+		}
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			if resp.Request.Depth > 0 {
+				return nil
+			}
+			req <- enginetest.Send("http://a.test/low", tegenaria.RequestWithPriority(-1))
+			<-began
+			req <- enginetest.Send("http://a.test/middle")
+			req <- enginetest.Send("http://a.test/high", tegenaria.RequestWithPriority(1))
+			return nil
+		}
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1)))
+		want := []string{"http://a.test/", "http://a.test/low", "http://a.test/high", "http://a.test/middle"}
 		if got := w.Urls(); !slices.Equal(got, want) {
 			t.Errorf("asked %q, want %q", got, want)
 		}

@@ -61,7 +61,7 @@ type Request struct {
 	BodyReader     io.Reader         // read once into Body when the request is accepted
 	ResponseWriter io.Writer         // the body is written to it instead of Response.Buffer; memory cache only
 
-	Priority  int      // larger goes first within a slot
+	Priority  int      // of the requests that wait in a slot the one with the largest goes first
 	Depth     int      // 0 for seeds; otherwise the engine sets it to the parent's depth + 1
 	Attempt   int      // how often this request was tried before; 0 at first
 	Redirects []string // the URLs that were redirected to this one, the first at index 0
@@ -265,7 +265,8 @@ func RequestWithResponseWriter(w io.Writer) RequestOption {
 	return func(r *Request) { r.ResponseWriter = w }
 }
 
-// RequestWithPriority orders requests within a slot: larger first, default 0.
+// RequestWithPriority orders the requests that wait in a slot: larger first, default 0. A request that finds a free worker waits
+// for none that is sent later.
 func RequestWithPriority(priority int) RequestOption {
 	return func(r *Request) { r.Priority = priority }
 }
