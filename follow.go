@@ -122,7 +122,7 @@ func (a *acceptor) addPlain(s *scratch, j *job, url []byte) {
 	if i := bytes.IndexByte(url, '#'); i >= 0 {
 		url = url[:i]
 	}
-	host := urlx.PlainHost(url)
+	host := urlx.WithoutDot(urlx.PlainHost(url))
 	depth := j.rec.Depth + 1
 	slot, reason := j.rec.Slot, ""
 	switch {

@@ -75,8 +75,8 @@ type AutoThrottle struct {
 // once in a run.
 type SlotBy func(u *url.URL) string
 
-// SlotHost is the default: one slot per host name, whatever the port.
-func SlotHost(u *url.URL) string { return urlx.Hostname(u.Scheme + "://" + u.Host) }
+// SlotHost is the default: one slot per host name, whatever the port, and with or without a dot at its end.
+func SlotHost(u *url.URL) string { return urlx.WithoutDot(urlx.Hostname(u.Scheme + "://" + u.Host)) }
 
 // SlotRegistrableDomain puts a registrable domain (by the public suffix list) and all its subdomains into one slot.
 func SlotRegistrableDomain(u *url.URL) string { return urlx.RegistrableDomain(SlotHost(u)) }

@@ -2,6 +2,7 @@ package tegenaria_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -519,6 +520,41 @@ func TestOverridesInheritNothing(t *testing.T) {
 	})
 }
 
+// A dot at the end of a host name is the same machine: one slot, one override, one allowed domain, by whatever way a link is sent.
+func TestTrailingDotIsOneSlot(t *testing.T) {
+	links := []string{"http://a.test./1", "http://A.TEST.:8080/2", "http://evil.test./3", "http://nota.test./4"}
+	plain := handledSpider(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
+		return out.FollowLinks()
+	})
+	for _, tt := range []struct {
+		name     string
+		spider   tegenaria.SpiderInterface
+		domain   string
+		override string
+		slotBy   tegenaria.SlotBy
+	}{
+		{"FollowLinks", plain, "a.test", "a.test", nil},
+		{"requests", enginetest.NewSpider("http://a.test/"), "a.test", "a.test", nil},
+		{"a domain and an override with a dot", plain, "A.test.", "a.test.", nil},
+		{"SlotHost", plain, "a.test", "a.test", tegenaria.SlotHost},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page(links...))
+				w.Page("http://a.test./1", enginetest.Text("x")).Page("http://a.test.:8080/2", enginetest.Text("x"))
+				began := time.Now()
+				stats := enginetest.MustRun(t, enginetest.NewEngine(w, tt.spider, tegenaria.EngineWithAllowedDomains(tt.domain), tegenaria.EngineWithPoliteness(tegenaria.Politeness{
+					IgnoreRobots: true, SlotBy: tt.slotBy, Overrides: map[string]tegenaria.SlotPolicy{tt.override: {Delay: 10 * time.Second, PerSlot: 1}},
+				})))
+				enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 3, tegenaria.Filtered: 2})
+				if took := time.Since(began); took != 20*time.Second {
+					t.Errorf("three pages of one machine took %s with 10 s between them", took)
+				}
+			})
+		})
+	}
+}
+
 // A host in Overrides and SetSlot may be spelled as in URLs; a slot's own name goes before another spelling of it.
 func TestSlotSpelling(t *testing.T) {
 	const slow = 7 * time.Second
@@ -533,6 +569,9 @@ func TestSlotSpelling(t *testing.T) {
 		{"upper case", "a.test", map[string]time.Duration{"A.Test": slow}, "", "", slow},
 		{"below a domain", "x.a.test", map[string]time.Duration{"*.A.Test": slow}, "", "", slow},
 		{"a name in Unicode", "xn--bcher-kva.test", map[string]time.Duration{"Bücher.test": slow}, "", "", slow},
+		{"a trailing dot", "a.test", map[string]time.Duration{"a.test.": slow}, "", "", slow},
+		{"a trailing dot of the URL", "x.a.test.", map[string]time.Duration{"*.a.test": slow}, "", "", slow},
+		{"SetSlot with a trailing dot", "a.test.", nil, "A.test.", "", slow},
 		{"two spellings", "a.test", map[string]time.Duration{"A.Test": time.Second, "a.test": slow}, "", "", slow},
 		{"the domain itself", "a.test", map[string]time.Duration{"*.A.Test": slow}, "", "", 0},
 		{"SetSlot", "a.test", nil, "A.Test", "", slow},

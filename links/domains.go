@@ -15,7 +15,7 @@ type domains []string
 func mustDomains(names []string) domains {
 	list := make(domains, 0, len(names))
 	for _, name := range names {
-		host := urlx.Hostname("http://" + strings.TrimPrefix(name, ".") + "/")
+		host := urlx.WithoutDot(urlx.Hostname("http://" + strings.TrimPrefix(name, ".") + "/"))
 		if host == "" || strings.ContainsAny(name, "/@?#*:") {
 			panic(fmt.Sprintf(`links: %q is no domain; write "example.com", which includes what is below it`, name))
 		}
@@ -45,5 +45,5 @@ func hostOf(url []byte) []byte {
 	if i := bytes.LastIndexByte(rest, ':'); i >= 0 && i > bytes.LastIndexByte(rest, ']') {
 		rest = rest[:i]
 	}
-	return rest
+	return urlx.WithoutDot(rest)
 }

@@ -60,6 +60,7 @@ func TestOptions(t *testing.T) {
 		{"Glob of the whole", []links.Option{links.Allow(links.Glob("/item"), links.Glob("item/**"))}, nil},
 		{"Domains", []links.Option{links.Domains("example.com")}, []string{home, about, one, two, archive}},
 		{"Domains below", []links.Option{links.Domains("CDN.example.com")}, []string{archive}},
+		{"Domains with a dot at the end", []links.Option{links.Domains("CDN.example.com.")}, []string{archive}},
 		{"two Domains", []links.Option{links.Domains("other.example", "cdn.example.com")}, []string{archive, third}},
 		{"DenyDomains", []links.Option{links.DenyDomains("example.com"), links.DenyDomains("other.example")}, []string{fourth}},
 		{"DenyExtensions", []links.Option{links.DenyExtensions("pdf", ".GZ")}, []string{home, about, one, third, fourth}},

@@ -123,7 +123,7 @@ func (m *Scope) Allow(domains ...string) error {
 func (m *Scope) AcceptRequest(_ *tegenaria.Response, r *tegenaria.Request) error {
 	if domains := *m.domains.Load(); len(domains)+len(m.foreign)+len(m.ports) > 0 {
 		if offsite, _ := r.Meta[MetaAllowOffsite].(bool); !offsite {
-			host := urlx.Hostname(r.Url)
+			host := urlx.WithoutDot(urlx.Hostname(r.Url))
 			switch {
 			case len(domains) > 0 && !covers(domains, host), covers(m.foreign, host):
 				return tegenaria.IgnoreRequest("offsite")
@@ -167,7 +167,7 @@ func domainsOf(names []string) (map[string]bool, error) {
 		if strings.Contains(host, ":") {
 			host = "[" + host + "]"
 		}
-		normal := urlx.Hostname("http://" + host + "/")
+		normal := urlx.WithoutDot(urlx.Hostname("http://" + host + "/"))
 		if normal == "" || strings.ContainsAny(name, "/@?#*") {
 			errs = append(errs, fmt.Errorf("middleware: %q is no host; write \"example.com\", which includes its sub-domains", name))
 			continue

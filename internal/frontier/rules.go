@@ -41,13 +41,13 @@ func NewRules(common Rule, overrides map[string]Rule) *Rules {
 	return r
 }
 
-// asHost returns the name as slots of hosts have it if it is another spelling of a host's, as "WWW.Example.com" or
+// asHost returns the name as slots of hosts have it if it is another spelling of a host's, as "WWW.Example.com", "example.com." or
 // "bücher.example"; others as they are.
 func asHost(name string) string {
 	if strings.ContainsAny(name, "/\\:@?#%[] ") {
 		return name
 	}
-	return cmp.Or(urlx.Hostname("http://"+name+"/"), name)
+	return cmp.Or(urlx.WithoutDot(urlx.Hostname("http://"+name+"/")), name)
 }
 
 // of returns the rule of a slot: its own, or that of the nearest domain above it.

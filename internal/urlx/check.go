@@ -21,7 +21,7 @@ type SchemeError string
 // Error names the scheme.
 func (e SchemeError) Error() string { return fmt.Sprintf("scheme %q is not supported", string(e)) }
 
-// AskedHost returns the host of an absolute http or https URL, without its port. The error is a [SchemeError],
+// AskedHost returns the host of an absolute http or https URL, without its port and without a dot at its end. The error is a [SchemeError],
 // [ErrNoScheme], [ErrNotAbsolute], [ErrNoHost] or the standard's name for the fault. It looks at no more than scheme and host: the rest may be
 // wrong yet.
 func AskedHost(url string) (host string, err error) {
@@ -36,7 +36,7 @@ func AskedHost(url string) (host string, err error) {
 	if p.host == "" {
 		return "", ErrNoHost
 	}
-	return p.hostname(), nil
+	return WithoutDot(p.hostname()), nil
 }
 
 // notAbsolute says why a URL without a scheme is none.

@@ -16,6 +16,8 @@ func TestAskedHost(t *testing.T) {
 	}{
 		"http://example.test/a":         {host: "example.test"},
 		"HTTPS://Example.test:8443?q=1": {host: "example.test"},
+		"http://Example.test.:80/a":     {host: "example.test"},
+		"http://./":                     {host: "."},
 		"http://[::1]:80/":              {host: "::1"},
 		"ftp://example.test/":           {text: `scheme "ftp" is not supported`, err: urlx.SchemeError("ftp")},
 		"mailto:somebody":               {text: `scheme "mailto" is not supported`, err: urlx.SchemeError("mailto")},

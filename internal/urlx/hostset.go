@@ -33,7 +33,7 @@ func (s *HostSet) Add(domain string) error {
 	if err != nil || strings.ContainsAny(domain, "/@?#*") || Hostname(normal) == "" {
 		return fmt.Errorf("%q is no host; write \"example.com\", which includes its sub-domains, or \"example.com:8080\"", Redact(domain))
 	}
-	host = Hostname(normal)
+	host = WithoutDot(Hostname(normal))
 	if port != "" {
 		s.ports[net.JoinHostPort(host, port)] = true
 	} else {
@@ -50,7 +50,7 @@ func (s *HostSet) HasPlain(host string, url []byte) bool {
 	return s == nil || s.Has(host, string(url))
 }
 
-// Has reports whether the host of a URL is in the set, or a sub-domain of one that is.
+// Has reports whether the host of a URL, as [AskedHost] returns it, is in the set, or a sub-domain of one that is.
 func (s *HostSet) Has(host, url string) bool {
 	if s == nil {
 		return true

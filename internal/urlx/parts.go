@@ -237,6 +237,14 @@ func PlainHost(url []byte) []byte {
 	return rest[:end]
 }
 
+// WithoutDot returns a host without the dot that ends a full name of DNS: example.com. is the machine example.com.
+func WithoutDot[S []byte | string](host S) S {
+	if n := len(host) - 1; n > 0 && host[n] == '.' {
+		return host[:n]
+	}
+	return host
+}
+
 // IsAddress reports whether a host is an IP address, as the URL standard serialises it: the last label of a name is no
 // number.
 func IsAddress(host string) bool {
