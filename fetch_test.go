@@ -58,7 +58,11 @@ func TestFetch(t *testing.T) {
 			name: "loop", pages: map[string]enginetest.Answer{"/1": enginetest.Redirect(302, "/2"), "/2": enginetest.Redirect(302, "/1")},
 			ask:   tegenaria.NewRequest("http://a.test/1", "GET", nil),
 			fails: new(*tegenaria.RedirectLoopError), stage: tegenaria.StageRedirect,
-			want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Redirected: 1, tegenaria.Failed: 1},
+			want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 1, tegenaria.Redirected: 3, tegenaria.Failed: 1},
+		}, {
+			name: "another spelling", pages: map[string]enginetest.Answer{"/1?": enginetest.Redirect(302, "/1"), "/1": enginetest.Text("the page")},
+			ask: tegenaria.NewRequest("http://a.test/1?", "GET", nil), body: "the page",
+			want: map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Redirected: 1},
 		}, {
 			name: "status", pages: map[string]enginetest.Answer{"/x": enginetest.Status(500)}, ask: tegenaria.NewRequest("http://a.test/x", "GET", nil),
 			body: "Internal Server Error", fails: new(*tegenaria.StatusError), stage: tegenaria.StageStatus,
