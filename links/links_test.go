@@ -8,8 +8,8 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/tegenaria/tegenaria/internal/deep"
 	ours "github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/israce"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
