@@ -5,6 +5,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/charset"
+	"github.com/tegenaria/tegenaria/internal/jsontext"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
 )
@@ -13,7 +14,7 @@ import (
 const (
 	maxNodes  = 10_000
 	maxValues = 100_000
-	maxDepth  = 500 // of JSON
+	maxDepth  = jsontext.MaxDepth
 	maxItems  = 100 // of items in each other
 )
 

@@ -1,21 +1,19 @@
 package metadata
 
 import (
-	"bytes"
-	stdhtml "html"
-	"unicode/utf8"
 	"unsafe"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/internal/jsontext"
 )
 
 // readBlocks reads the blocks of JSON-LD.
 func (x *extractor) readBlocks() {
 	for _, id := range x.found.blocks {
 		n := x.doc.Node(id)
-		values, repairs, err := readJSON(scriptText(n))
+		values, repairs, err := jsontext.Read(scriptText(n))
 		for _, r := range repairs {
 			x.note(JSONLD, n, r)
 		}
@@ -56,21 +54,10 @@ func (x *extractor) addBlock(object gjson.Result) bool {
 	return true
 }
 
-// scriptText returns what stands in a script, valid as UTF-8 and without a mark of the byte order.
+// scriptText returns what stands in a script.
 func scriptText(n html.Node) []byte {
-	var text []byte
 	if c := n.FirstChild(); c.NextSibling().IsZero() {
-		text = c.Data()
-	} else {
-		text = n.AppendText(nil)
+		return c.Data()
 	}
-	if !utf8.Valid(text) {
-		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
-	}
-	text = bytes.TrimPrefix(bytes.TrimSpace(text), []byte("\uFEFF"))
-	// Some programs escape what they write into a page although it is a script.
-	if i := bytes.IndexAny(text, "\"&"); i >= 0 && bytes.HasPrefix(text[i:], []byte("&quot;")) {
-		text = []byte(stdhtml.UnescapeString(string(text)))
-	}
-	return text
+	return n.AppendText(nil)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tegenaria/tegenaria/html/charset"
+	"github.com/tegenaria/tegenaria/internal/jsontext"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/selector"
 )
@@ -78,8 +79,8 @@ func (o *origin) resolve(ref string) (string, error) {
 }
 
 // Get returns the value at a path as text, "" if there is none: "offers.price", "image.0", "author.#.name". The syntax of paths
-// is that of github.com/tidwall/gjson; an "@" at the begin of a name is written `\@`. Lists and objects are returned as JSON.
-func (n Node) Get(path string) string { return gjson.Get(n.raw, path).String() }
+// is as for [selector.Selection.JSON]. Lists and objects are returned as JSON.
+func (n Node) Get(path string) string { return gjson.Get(n.raw, jsontext.Path(path)).String() }
 
 // ID returns the identifier of the node, "" if it has none.
 func (n Node) ID() string { return n.key("@id").String() }

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/tegenaria/tegenaria/internal/jsontext"
 )
 
 // Value is one record of a JSON document. It does not change and may be used by several goroutines.
@@ -29,8 +31,8 @@ func (v Value) Raw() json.RawMessage { return v.raw }
 func (v Value) String() string { return string(v.raw) }
 
 // Get returns what is found at a path, as text: "" if there is nothing, JSON if it is an object or an array. The syntax is that
-// of gjson: "offers.0.price".
-func (v Value) Get(path string) string { return gjson.GetBytes(v.raw, path).String() }
+// of gjson, in which names may begin with an "@": "offers.0.price".
+func (v Value) Get(path string) string { return gjson.GetBytes(v.raw, jsontext.Path(path)).String() }
 
 // Decode decodes the record into a variable, by the rules of encoding/json. The error is an [*Error] that names page and record.
 func (v Value) Decode(to any) error {

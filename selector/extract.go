@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/internal/jsontext"
 )
 
 // Re applies a regular expression to each result, as [Selection.Get] returns it, and returns the matches of all results in one
@@ -124,8 +125,13 @@ func replaceReferences(s string) string {
 
 // JSON reads the text of each result, such as a script element, as JSON and selects values by a path in the syntax of the gjson
 // module: "offers.0.price", "items.#.name". If the path leads to an array, its values are the results. Strings are returned without
-// quotes, numbers and truth values as they are written, nested objects and arrays as JSON. Null, text that is not JSON, and JSON
-// with more than 10,000 levels select nothing.
+// quotes, numbers and truth values as they are written, nested objects and arrays as JSON. A name that begins with "@" is a key, as
+// in JSON-LD: "@graph.0.@type". Modifiers of gjson stand behind a "|", as in "tags|@reverse"; "@this" is the whole value.
+//
+// JSON as sites write it is repaired: control characters in strings are escaped; a byte order mark, comments, marks of HTML and
+// CDATA, commas before a closing bracket, and commas and semicolons behind the end are left out; of several objects or arrays in
+// one text, each is read. What still is not JSON selects nothing, and neither do null, and JSON with more than 10,000 levels, or 500
+// if it has to be repaired.
 func (s *Selection) JSON(path string) *Selection {
 	if s.Len() == 0 {
 		return nil
@@ -146,22 +152,56 @@ func (s *Selection) JSON(path string) *Selection {
 		found.values = append(found.values, strings.Clone(value))
 		return true
 	}
+	key := jsontext.Path(path)
 	for i := range s.Len() {
 		text := s.raw(i, &r, total)
 		total += 2 * len(text) // also what a path puts together
 		r.grow(total)
-		// gjson.Valid overflows the stack on a page of brackets.
-		if !json.Valid(unsafe.Slice(unsafe.StringData(text), len(text))) {
-			continue
+		values := []string{text}
+		if !isValidJSON(text) {
+			r.grow(total + repairSize(text))
+			values = repaired(text)
 		}
-		if v := gjson.Get(text, path); v.IsArray() {
-			v.ForEach(add)
-		} else {
-			add(v, v)
+		for _, value := range values {
+			if v := gjson.Get(value, key); v.IsArray() {
+				v.ForEach(add)
+			} else {
+				add(v, v)
+			}
 		}
 	}
 	s.doc.queried(JSONPath, path, len(found.values) > 0)
 	return found
+}
+
+// isValidJSON reports whether a text is JSON, of not more than 10,000 levels. gjson.Valid would overflow the stack on a page of brackets.
+func isValidJSON(text string) bool {
+	return json.Valid(unsafe.Slice(unsafe.StringData(text), len(text)))
+}
+
+// repaired returns the objects and arrays in a text that is not valid JSON, none if it cannot be repaired.
+func repaired(text string) (values []string) {
+	read, _, err := jsontext.Read(unsafe.Slice(unsafe.StringData(text), len(text)))
+	if err != nil {
+		return nil
+	}
+	for _, value := range read {
+		if value[0] == '{' || value[0] == '[' {
+			values = append(values, unsafe.String(unsafe.SliceData(value), len(value))) // nobody changes it
+		}
+	}
+	return values
+}
+
+// repairSize returns how many bytes repaired may allocate.
+func repairSize(text string) int {
+	size := len(text)
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c == '\\' {
+			size += 5 // as an escape
+		}
+	}
+	return 3 * size // in a buffer that grows
 }
 
 // raw returns the text of a result as it is in the page, without markup. r has so many other bytes.

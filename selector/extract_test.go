@@ -2,6 +2,7 @@ package selector_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -48,6 +49,47 @@ func TestRe(t *testing.T) {
 			check(t, "ReFirst", test.in.ReFirst(test.expr), first)
 		})
 	}
+}
+
+// Scripts and attributes as sites write them. It fails if a text that can be repaired selects nothing.
+func TestJSONRepaired(t *testing.T) {
+	const attribute = "<p data-x='{\"a\": \"one\n\ttwo\",}'>"
+	for _, test := range []struct{ name, page, path, want string }{
+		{"line break in a string", "<script>{\"a\": \"one\ntwo\"}</script>", "a", "one\ntwo"},
+		{"tab in a string", "<script>{\"a\": \"one\ttwo\"}</script>", "a", "one\ttwo"},
+		{"HTML comment", `<script><!-- {"a": 1} --></script>`, "a", "1"},
+		{"CDATA", "<script>//<![CDATA[\n{\"a\": 1}\n//]]></script>", "a", "1"},
+		{"CDATA in a comment", "<script>/*<![CDATA[*/{\"a\": 1}/*]]>*/</script>", "a", "1"},
+		{"comment of JavaScript", "<script>{\"a\": 1 // one\n}</script>", "a", "1"},
+		{"semicolon behind", `<script>{"a": 1};</script>`, "a", "1"},
+		{"comma behind", `<script>{"a": 1},</script>`, "a", "1"},
+		{"comma before a bracket", `<script>{"a": [1, 2,],}</script>`, "a.1", "2"},
+		{"byte order mark", "<script>\uFEFF{\"a\": 1}</script>", "a", "1"},
+		{"several objects", `<script>{"b": 1}{"a": 2}</script>`, "a", "2"},
+		{"key with @", `<script>{"@type": "P", "@reverse": {"a": 1},}</script>`, "@reverse.a", "1"},
+		{"no JSON", `<script>var x = {"a": 1};</script>`, "a", ""},
+		{"JSON and more", `<script>{"a": 1}.a</script>`, "a", ""},
+		{"words", `<script>1, 2</script>`, "@this", ""},
+		{"too deep to be repaired", "<script>" + strings.Repeat("[", 501) + strings.Repeat(",]", 501) + "</script>", "@this", ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := selector.Parse([]byte(test.page))
+			check(t, "JSON", d.CSS("script").JSON(test.path).Get(), test.want)
+			fields, err := selector.NewFields("f", []selector.DataField{
+				{Name: "v", Words: selector.Words{"css": "script", "path": test.path}, Type: reflect.TypeFor[string]()},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			item, err := fields.Get(d)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _ := item["v"].(string)
+			check(t, "a field", got, test.want)
+		})
+	}
+	check(t, "attribute", selector.Parse([]byte(attribute)).CSS("p::attr(data-x)").JSON("a").Get(), "one\n\ttwo")
 }
 
 func TestJSON(t *testing.T) {

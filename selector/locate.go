@@ -1,7 +1,6 @@
 package selector
 
 import (
-	"encoding/json"
 	"strings"
 	"unsafe"
 
@@ -97,10 +96,6 @@ func (x *extraction) xpath(q *Query, at html.Ref) {
 
 // pathIn puts on the stack what a path selects in a place.
 func (x *extraction) pathIn(r *rule, at place) {
-	text, ok := x.source(r, at)
-	if !ok {
-		return
-	}
 	before := len(x.places)
 	add := func(_, v gjson.Result) bool {
 		if v.Type != gjson.Null {
@@ -109,10 +104,16 @@ func (x *extraction) pathIn(r *rule, at place) {
 		}
 		return true
 	}
-	if v := gjson.Get(text, r.path); v.IsArray() {
-		v.ForEach(add)
-	} else {
-		add(v, v)
+	sources := x.sources(r, at)
+	if len(sources) == 0 {
+		return
+	}
+	for _, text := range sources {
+		if v := gjson.Get(text, r.jsonPath); v.IsArray() {
+			v.ForEach(add)
+		} else {
+			add(v, v)
+		}
 	}
 	if x.doc != nil && x.doc.watcher != nil {
 		x.doc.queried(JSONPath, r.path, len(x.places) > before)
@@ -133,22 +134,23 @@ func gjsonObject(text string) bool {
 	return isValidJSON(text) && gjson.Parse(text).IsObject()
 }
 
-// source returns the JSON text of a place in which a path is looked for. The fields of a struct have the same one.
-func (x *extraction) source(r *rule, at place) (text string, ok bool) {
+// sources returns the JSON texts of a place in which a path is looked for: one, unless several were repaired. The fields of a struct
+// have the same ones.
+func (x *extraction) sources(r *rule, at place) []string {
+	c := &x.check
 	if at.kind != isNode {
-		if at.text == x.check.text && x.check.kind == isJSON { // nearly always the same memory
-			return at.text, true
+		if at.text != c.at.text || c.at.kind != isJSON { // nearly always the same memory
+			x.read(place{kind: isJSON, text: at.text}, at.text)
 		}
-		if ok = isValidJSON(at.text); ok {
-			x.check = place{kind: isJSON, text: at.text}
-		}
-		return at.text, ok
+		return c.texts
 	}
-	if r.attr == "" && !r.markup && x.check.kind == isNode && x.check.ref == at.ref {
-		return x.check.text, true
+	whole := r.attr == "" && !r.markup
+	if whole && c.at.kind == isNode && c.at.ref == at.ref {
+		return c.texts
 	}
 	x.spend(at.ref)
 	s := Selection{doc: x.doc, refs: []html.Ref{at.ref}}
+	text := ""
 	switch {
 	case r.attr != "":
 		text = attribute(at.ref, r.attr).Value()
@@ -158,10 +160,31 @@ func (x *extraction) source(r *rule, at place) (text string, ok bool) {
 		text = s.raw(0, &x.memory, x.total)
 	}
 	x.keep(2 * len(text))
-	if ok = isValidJSON(text); ok && r.attr == "" && !r.markup {
-		x.check = place{kind: isNode, ref: at.ref, text: text}
+	if !whole {
+		at = place{} // another field may want the text of the node
 	}
-	return text, ok
+	x.read(at, text)
+	return c.texts
+}
+
+// checked are the JSON texts of a place, none if it has no JSON.
+type checked struct {
+	at    place
+	texts []string
+}
+
+// read reads the JSON in the text of a place into x.check.
+func (x *extraction) read(at place, text string) {
+	x.check.at, x.check.texts = at, append(x.check.texts[:0], text)
+	if !isValidJSON(text) {
+		if x.doc != nil {
+			x.memory.grow(x.total + repairSize(text))
+		}
+		x.check.texts = append(x.check.texts[:0], repaired(text)...)
+		for _, value := range x.check.texts {
+			x.keep(len(value))
+		}
+	}
 }
 
 // text returns the text that a rule makes of a place, without its conversion. It is valid until the next one. It is not ok if there is none.
@@ -301,9 +324,4 @@ func appendCollapsed(b []byte, text string) []byte {
 		b = append(b, word...)
 	}
 	return b
-}
-
-// isValidJSON reports whether a text is JSON, of not more than 10,000 levels.
-func isValidJSON(text string) bool {
-	return json.Valid(unsafe.Slice(unsafe.StringData(text), len(text)))
 }

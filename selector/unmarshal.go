@@ -120,7 +120,7 @@ type extraction struct {
 	total  int // bytes of values that were made
 	work   int // steps, see step
 	refs   []html.Ref
-	check  place // the last text that was found to be JSON
+	check  checked // the JSON that was read last
 	last   lastQuery
 }
 
@@ -192,7 +192,7 @@ func tooLarge(v any) error {
 
 func (x *extraction) begin() {
 	x.places, x.trail, x.errs, x.more = x.places[:0], x.trail[:0], nil, 0
-	x.memory, x.total, x.work, x.check, x.last = result{doc: x.doc}, 0, 0, place{}, lastQuery{}
+	x.memory, x.total, x.work, x.check, x.last = result{doc: x.doc}, 0, 0, checked{}, lastQuery{}
 	if n := len(x.plan.keys); cap(x.counts) < n {
 		x.counts = make([]FieldCount, n)
 	} else {
@@ -219,7 +219,7 @@ func (x *extraction) release() {
 	}
 	clear(x.places[:cap(x.places)])
 	clear(x.refs[:cap(x.refs)])
-	x.doc, x.plan, x.errs, x.check, x.last, x.memory = nil, nil, nil, place{}, lastQuery{}, result{}
+	x.doc, x.plan, x.errs, x.check, x.last, x.memory = nil, nil, nil, checked{}, lastQuery{}, result{}
 	extractions.Put(x)
 }
 

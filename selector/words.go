@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tegenaria/tegenaria/html/xpath"
+	"github.com/tegenaria/tegenaria/internal/jsontext"
 )
 
 // Words say where the value of a field is and how it becomes one. They are the keys of struct tags, for [Selection.Unmarshal], and of fields that
@@ -74,6 +75,7 @@ type rule struct {
 	attr     string
 	markup   bool
 	path     string // "": none
+	jsonPath string // as gjson reads it
 	re       pattern
 	reText   string
 	conv     string
@@ -132,6 +134,7 @@ func compileRule(words Words) (r *rule, mistakes []error) {
 		} else if len(r.path) > maxQueryLen {
 			wrong(fmt.Errorf("a path of %d bytes", len(r.path)))
 		}
+		r.jsonPath = jsontext.Path(r.path)
 	}
 	if ok && isKey {
 		wrong(errors.New("it has key and path; leave one out"))

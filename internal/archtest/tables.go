@@ -82,6 +82,7 @@ var plan = map[string]floor{
 
 	"internal/page":     annex, // and not cellar: it stands on html, selector and links
 	"internal/jsonsize": annex, // because page stands on it
+	"internal/jsontext": annex, // because selector does
 	"internal/convert":  annex, // because selector does
 	"internal/curl":     annex, // because it stands on forms
 

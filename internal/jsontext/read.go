@@ -1,17 +1,32 @@
-package metadata
+// Package jsontext reads the JSON that stands in pages, such as that of a script element.
+//
+// The flow: [Read] takes the text of an element or attribute and returns the JSON values in it, with the repairs that they needed.
+// [Path] makes a path of a user one of gjson, in which keys may begin with an "@".
+//
+//	values, repairs, err := jsontext.Read([]byte(`<!-- {"@type": "Product",} -->`))
+//	name := gjson.GetBytes(values[0], jsontext.Path("@type"))
+package jsontext
 
 import (
 	"bytes"
 	"fmt"
+	stdhtml "html"
 	"slices"
 	"strconv"
 	"unicode/utf8"
 )
 
-// readJSON reads the JSON values in a text one after the other, and repairs what is often wrong in pages. The values are parts of
-// text, or of a copy that has the repairs; each is valid JSON, at most maxDepth deep. What was read before an error is returned
-// with it.
-func readJSON(text []byte) (values [][]byte, repairs []string, err error) {
+// The bounds of what is read.
+const (
+	MaxDepth  = 500    // levels of a value
+	MaxValues = 10_000 // in one text
+)
+
+// Read reads the JSON values in a text one after the other, and repairs what is often wrong in pages. The values are parts of
+// text, or of a copy that has the repairs; each is valid JSON in UTF-8, at most [MaxDepth] deep. What was read before an error is
+// returned with it. Each repair is told once.
+func Read(text []byte) (values [][]byte, repairs []string, err error) {
+	text = clean(text)
 	r := jsonReader{text: text}
 	for {
 		r.space()
@@ -25,7 +40,7 @@ func readJSON(text []byte) (values [][]byte, repairs []string, err error) {
 			}
 			return values, r.repairs, err
 		}
-		if len(values) == maxNodes {
+		if len(values) == MaxValues {
 			return values, r.repairs, r.fail("there are too many values")
 		}
 		if len(values) == 1 {
@@ -37,6 +52,19 @@ func readJSON(text []byte) (values [][]byte, repairs []string, err error) {
 		}
 		values = append(values, value)
 	}
+}
+
+// clean returns a text valid as UTF-8 and without a mark of the byte order.
+func clean(text []byte) []byte {
+	if !utf8.Valid(text) {
+		text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
+	}
+	text = bytes.TrimPrefix(bytes.TrimSpace(text), []byte("\uFEFF"))
+	// Some programs escape what they write into a page although it is a script.
+	if i := bytes.IndexAny(text, "\"&"); i >= 0 && bytes.HasPrefix(text[i:], []byte("&quot;")) {
+		text = []byte(stdhtml.UnescapeString(string(text)))
+	}
+	return text
 }
 
 // jsonReader reads JSON without recursion, so that no text can exhaust the stack.
@@ -148,7 +176,7 @@ func (r *jsonReader) token(next expected) (expected, error) {
 		return aComma, r.quoted()
 	case next == aKey:
 	case c == '{' || c == '[':
-		if len(r.stack) == maxDepth {
+		if len(r.stack) == MaxDepth {
 			return 0, r.fail("the value is too deep")
 		}
 		r.stack = append(r.stack, c)
