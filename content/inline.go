@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/links"
 )
 
 // inline is a paragraph that is being written.
@@ -338,8 +339,8 @@ func (w *writer) image(n html.Node) {
 		return
 	}
 	src := n.FindAttr(html.AtomSrc).Value()
-	if src == "" || len(src) > 5 && src[:5] == "data:" {
-		src = n.FindAttr(html.AtomDataSrc).Value()
+	if lazy := links.Lazy(n); lazy != "" {
+		src = lazy
 	}
 	if strings.TrimSpace(src) == "" {
 		return

@@ -46,6 +46,7 @@ func TestMarkdown(t *testing.T) {
 		{name: "link that is none", source: "<p><a name=x>a</a>", want: "a"},
 		{name: "base", source: "<base href=http://b.test/d/><p><a href=e>f</a>", want: "[f](http://b.test/d/e)"},
 		{name: "image", source: "<p><img src=i.png alt='a  [b]'> <img src=data:x data-src=j.png> <img>", want: "![a \\[b\\]](http://a.test/b/i.png) ![](http://a.test/b/j.png)"},
+		{name: "images loaded later", source: "<p><img src=data:x data-lazy-src=i.png> <img data-srcset='j.png 1x, k.png 2x'>", want: "![](http://a.test/b/i.png) ![](http://a.test/b/j.png)"},
 		{name: "table", source: "<table><tr><th>a<th>b<tr><td>c|d<td>e<br>f</table>", want: "| a | b |\n| --- | --- |\n| c\\|d | e<br>f |"},
 		{name: "table without a header", source: "<table><tr><td>a<td>b</table>", want: "|  |  |\n| --- | --- |\n| a | b |"},
 		{name: "cells that span", source: "<table><tr><th colspan=2>a<tr><td rowspan=2>b<td>c<tr><td>d</table>", want: "| a |  |\n| --- | --- |\n| b | c |\n|  | d |"},

@@ -25,8 +25,6 @@ const (
 // kindOf says how an attribute that was asked for by name is read.
 func kindOf(attr []byte) valueKind {
 	switch string(attr) {
-	case "srcset", "imagesrcset":
-		return candidates
 	case "ping":
 		return urlWords
 	case "archive":
@@ -36,11 +34,15 @@ func kindOf(attr []byte) valueKind {
 	case "srcdoc":
 		return document
 	}
+	if bytes.HasSuffix(attr, []byte("srcset")) {
+		return candidates
+	}
 	return oneURL
 }
 
 // knownKind says how an attribute names URLs in an element: the list of attributes in the HTML
-// standard, those of HTML 4.01 and of browsers of old, and links in SVG and MathML.
+// standard, those of HTML 4.01 and of browsers of old, links in SVG and MathML, and the attributes that
+// scripts of pages load pictures from: data-src and the like, and all that end in srcset.
 func knownKind(tag, attr []byte, inForeign bool) valueKind {
 	known := false
 	switch string(attr) {
@@ -51,10 +53,6 @@ func knownKind(tag, attr []byte, inForeign bool) valueKind {
 	case "src":
 		known = isOneOf(tag, "img", "script", "iframe", "frame", "embed", "audio", "video", "source",
 			"track", "input", "bgsound", "portal", "xml", "image")
-	case "srcset":
-		known = isOneOf(tag, "img", "source")
-	case "imagesrcset":
-		known = isOneOf(tag, "link")
 	case "data", "codebase", "archive":
 		known = isOneOf(tag, "object", "applet")
 	case "poster":
@@ -95,6 +93,9 @@ func knownKind(tag, attr []byte, inForeign bool) valueKind {
 		if isOneOf(tag, "param") {
 			return paramValue
 		}
+	default:
+		known = bytes.HasSuffix(attr, []byte("srcset")) || isLazyName(string(attr)) &&
+			isOneOf(tag, "img", "source", "iframe", "embed", "video", "audio")
 	}
 	if !known {
 		return noURL

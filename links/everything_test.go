@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/links"
 )
 
@@ -37,6 +38,8 @@ var waysToLink = []struct{ name, body, want string }{
 	{"citations", `<blockquote cite=1><q cite=2></q><ins cite=3></ins><del cite=4></del></blockquote>`, "1 2 3 4"},
 	{"head and html", `<html manifest=1><head profile=2>`, "1 2"},
 	{"import of old", `<import namespace=x implementation=1>`, "1"},
+	{"srcset of any kind", `<img data-srcset="1 1x, 2 2x" DATA-LAZY-SRCSET=3><amp-img srcset="4 1x,5 2x"></amp-img><div data-bg-srcset="6, 7"></div><p data-srcsets=x>`, "1 2 3 4 5 6 7"},
+	{"loaded later", `<img src="data:image/gif,x" data-src=1><img data-original=2><iframe src=about:blank data-lazy-src=3></iframe><div data-src=x><img data-srcx=x>`, "1 2 3"},
 	{"SVG", `<svg><a xlink:href=1><image href=2 /><use xlink:href=#x /><script xlink:href=3></script></svg>`, "1 2  3"},
 	{"HTML in SVG", `<svg><foreignObject><p xlink:href=x href=x><a href=1></a></foreignObject><image href=2>`, "1 2"},
 	{"xlink outside of SVG", `<a xlink:href=x>`, ""},
@@ -61,6 +64,36 @@ var waysToLink = []struct{ name, body, want string }{
 	{"base counts", `<base href="/d/"><img src=1>`, "d/ d/1"},
 	{"first attribute counts", `<img src=1 src=2>`, "1"},
 	{"noscript and template", `<noscript><img src=1></noscript><template><img src=2></template>`, "1 2"},
+}
+
+// TestLazy has pictures as sites write them that load them later.
+func TestLazy(t *testing.T) {
+	for _, test := range []struct{ markup, want string }{
+		{`<img src="data:image/gif;base64,R0" data-src=a.jpg>`, "a.jpg"},
+		{`<img src=" DATA:x" data-original=a.jpg>`, "a.jpg"},
+		{`<img data-lazy-src=b.jpg data-src=a.jpg>`, "a.jpg"},
+		{`<img src="" data-cfsrc="a.jpg?x&amp;y">`, "a.jpg?x&y"},
+		{`<iframe src=about:blank data-src=/player></iframe>`, "/player"},
+		{`<img src="data:x" data-srcset="a.jpg 1x, b.jpg 2x">`, "a.jpg"},
+		{`<source srcset="data:x 1w, a.webp 2w">`, "a.webp"},
+		{`<img src="data:x" srcset="data:y 1w" data-lazy-srcset="a.jpg 1x">`, "a.jpg"},
+		{`<img src=a.jpg data-src=b.jpg>`, ""},
+		{`<img src="data:x" data-src="data:y" alt=x>`, ""},
+		{`<img src="data:x" data-id=1>`, ""},
+		{`<a data-src=x>`, ""},
+	} {
+		doc, err := html.Parse([]byte("<body>" + test.markup))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for n := range doc.Root().Descendants() {
+			got += links.Lazy(n)
+		}
+		if got != test.want {
+			t.Errorf("%s: got %q, want %q", test.markup, got, test.want)
+		}
+	}
 }
 
 func TestEverything(t *testing.T) {

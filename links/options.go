@@ -121,7 +121,7 @@ func Tags(list ...string) Option {
 	return func(c *config) { c.inTags = c.inTags.join(set) }
 }
 
-// Attrs looks for links in these attributes of the elements instead of href. A srcset, a ping and a
+// Attrs looks for links in these attributes of the elements instead of href. One that ends in srcset, a ping and a
 // style attribute are read as what they are, so is srcdoc, others as one URL. "*" is any attribute
 // that [Everything] knows.
 func Attrs(list ...string) Option {
@@ -132,6 +132,7 @@ func Attrs(list ...string) Option {
 // Everything finds all URLs, not only those that a reader can click on: link, img, iframe,
 // frame, script, form, media and objects, in all attributes that the HTML standard and its
 // predecessors give a URL (srcset, poster, action, ping, cite, background, manifest …), also in SVG;
+// what scripts load later (data-src, data-lazy-src, data-original, and all attributes that end in srcset);
 // meta refresh, the report-uri of a Content-Security-Policy, and the properties of meta elements that
 // name pages, pictures and media; the base element; url() and @import in style sheets and style
 // attributes; the document in srcdoc; the content of conditional comments, and a document type's private

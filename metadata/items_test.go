@@ -101,6 +101,17 @@ func TestRDFa(t *testing.T) {
 	}, func(p *metadata.Page) []*metadata.Item { return p.RDFa })
 }
 
+// A picture that a script loads later has its address elsewhere. It fails if the placeholder is taken for it.
+func TestPicturesLoadedLater(t *testing.T) {
+	const picture = `<img itemprop=image property=image src="data:image/gif,x" data-src=/1.jpg>`
+	page := extract(t, `<div itemscope vocab="http://schema.org/" typeof=A>`+picture+`</div>`)
+	for name, items := range map[string][]*metadata.Item{"microdata": page.Microdata, "RDFa": page.RDFa} {
+		if len(items) != 1 || len(items[0].Properties) != 1 || !strings.HasSuffix(items[0].Properties[0].Text, "/1.jpg") {
+			t.Errorf("%s: got %+v", name, items)
+		}
+	}
+}
+
 func TestDates(t *testing.T) {
 	for _, test := range []struct{ text, want string }{
 		{"2024-02-03T04:05:06Z", "2024-02-03T04:05:06Z"}, {"2024-02-03T04:05:06.789+02:00", "2024-02-03T04:05:06+02:00"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/links"
 )
 
 // microdata reads the items of a page by the HTML standard, section 5. Three things are otherwise: the text of an element is that
@@ -214,6 +215,9 @@ func (m *microdata) valueOf(n html.Node) (value string, ok bool) {
 	case html.AtomMeta:
 		attribute = html.AtomContent
 	case html.AtomAudio, html.AtomEmbed, html.AtomIframe, html.AtomImg, html.AtomSource, html.AtomTrack, html.AtomVideo:
+		if lazy := links.Lazy(n); lazy != "" {
+			return m.reference(lazy)
+		}
 		return m.url(n.FindAttr(html.AtomSrc))
 	case html.AtomA, html.AtomArea, html.AtomLink:
 		return m.url(n.FindAttr(html.AtomHref))
@@ -248,6 +252,11 @@ func (x *extractor) url(a html.Attr) (value string, ok bool) {
 	if a.IsZero() {
 		return "", true
 	}
-	value, _ = x.resolve(a.Value())
-	return value, x.charge(len(a.Raw()) + len(value))
+	return x.reference(a.Value())
+}
+
+// reference returns a reference as an absolute URL, "" if it cannot be resolved.
+func (x *extractor) reference(ref string) (value string, ok bool) {
+	value, _ = x.resolve(ref)
+	return value, x.charge(len(ref) + len(value))
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/links"
 )
 
 // rdfa reads RDFa Lite 1.1: vocab, typeof, property, resource and prefix. A property that is in no typed resource is one of the page
@@ -177,6 +178,9 @@ func (r *rdfa) valueOf(n html.Node, resource html.Attr) (value string, ok bool) 
 	}
 	if !resource.IsZero() {
 		return r.url(resource)
+	}
+	if lazy := links.Lazy(n); lazy != "" {
+		return r.reference(lazy)
 	}
 	for _, name := range [...]html.Atom{html.AtomHref, html.AtomSrc, html.AtomData} {
 		if a := n.FindAttr(name); !a.IsZero() && (name != html.AtomData || n.Is(html.AtomObject)) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/internal/jsontext"
+	"github.com/tegenaria/tegenaria/links"
 )
 
 // Re applies a regular expression to each result, as [Selection.Get] returns it, and returns the matches of all results in one
@@ -218,23 +219,24 @@ func (s *Selection) raw(i int, r *result, other int) string {
 }
 
 // URL returns the first URL of [Selection.URLs], or "".
-func (s *Selection) URL() string {
+func (s *Selection) URL() (first string) {
 	if s.Len() == 0 {
 		return ""
 	}
 	r := result{doc: s.doc}
 	for i := range s.Len() {
-		if url := s.url(i, &r, 0); url != "" {
-			return url
+		if !s.eachURL(i, &r, 0, func(url string) bool { first = url; return false }) {
+			break
 		}
 	}
-	return ""
+	return first
 }
 
 // URLs returns the absolute URLs of the results, resolved as browsers do against the page's base element and URL. The URL of an
 // element is the first of its attributes href, src, action, data, cite and poster; attributes, text nodes and computed values are
-// URLs themselves. Results that are empty or cannot be resolved are left out. Without the option [URL] or [Resolver] no result can
-// be resolved. For links to follow see package links.
+// URLs themselves, and an attribute whose name ends in srcset has one for each candidate. Of a picture, frame or medium that is
+// loaded later, src is what a script puts there: see [links.Lazy]. Results that are empty or cannot be resolved are left out.
+// Without the option [URL] or [Resolver] no result can be resolved. For links to follow see package links.
 func (s *Selection) URLs() []string {
 	if s.Len() == 0 {
 		return nil
@@ -243,11 +245,12 @@ func (s *Selection) URLs() []string {
 	r := result{doc: s.doc}
 	total := 0
 	for i := range s.Len() {
-		if url := s.url(i, &r, total); url != "" {
+		s.eachURL(i, &r, total, func(url string) bool {
 			urls = append(urls, url)
 			total += len(url) + 3*stringSize // of a list that grows
 			r.grow(total)
-		}
+			return true
+		})
 	}
 	return urls
 }
@@ -255,18 +258,48 @@ func (s *Selection) URLs() []string {
 // urlAttrs are the attributes that hold a URL.
 var urlAttrs = []html.Atom{html.AtomHref, html.AtomSrc, html.AtomAction, html.AtomData, html.AtomCite, html.AtomPoster}
 
-func (s *Selection) url(i int, r *result, other int) string {
+// eachURL calls yield for each URL of a result, until it returns false; so does eachURL then.
+func (s *Selection) eachURL(i int, r *result, other int, yield func(url string) bool) bool {
 	ref := ""
-	if s.values == nil && s.refs[i].Node().IsElement() && !s.refs[i].IsAttr() {
+	switch {
+	case s.values != nil || !s.refs[i].Node().IsElement():
+		ref = s.get(i, r, other)
+	case s.refs[i].IsAttr():
+		a := s.refs[i].Attr()
+		if isSrcset(a.Name()) {
+			for ref := range links.Candidates(s.get(i, r, other)) {
+				if url := s.resolve(ref); url != "" && !yield(url) {
+					return false
+				}
+			}
+			return true
+		}
+		if a.Atom() == html.AtomSrc {
+			ref = links.Lazy(s.refs[i].Node())
+		}
+		if ref == "" {
+			ref = s.get(i, r, other)
+		}
+	default:
 		n := s.refs[i].Node()
+		if ref = links.Lazy(n); ref != "" {
+			break
+		}
 		at := slices.IndexFunc(urlAttrs, func(a html.Atom) bool { return !n.FindAttr(a).IsZero() })
 		if at < 0 {
-			return ""
+			return true
 		}
 		ref = n.FindAttr(urlAttrs[at]).Value()
-	} else {
-		ref = s.get(i, r, other)
 	}
+	url := s.resolve(ref)
+	return url == "" || yield(url)
+}
+
+// isSrcset reports whether an attribute is a list of candidates.
+func isSrcset(name string) bool { return strings.HasSuffix(strings.ToLower(name), "srcset") }
+
+// resolve returns the absolute form of a reference, "" if there is none.
+func (s *Selection) resolve(ref string) string {
 	resolve := s.doc.resolve
 	if resolve == nil && s.doc.host != nil {
 		resolve = s.doc.host.Resolve

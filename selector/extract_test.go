@@ -2,6 +2,7 @@ package selector_test
 
 import (
 	"errors"
+	"net/url"
 	"reflect"
 	"strings"
 	"testing"
@@ -160,4 +161,33 @@ func TestURLs(t *testing.T) {
 	if got := selector.Parse([]byte(shop)).CSS("a").URLs(); got != nil {
 		t.Errorf("URLs of a page without URL: %q", got)
 	}
+}
+
+// Pictures that scripts load later, and lists of candidates. It fails if a placeholder is taken for the address.
+func TestURLsOfPictures(t *testing.T) {
+	const page = `<base href="https://a.test/"><img id=p src="data:image/gif;base64,R0" data-src=1.jpg><img id=q data-lazy-srcset="2.jpg 1x, 3.jpg 2x">
+<picture><source srcset="4.webp 1w, 5.webp 2w"></picture><img id=r src=6.jpg data-src=x.jpg><video poster=7.jpg></video>`
+	d := selector.Parse([]byte(page), selector.URL("https://a.test/p/"))
+	checkStrings(t, "elements", d.CSS("img, source, video").URLs(), "https://a.test/1.jpg", "https://a.test/2.jpg", "https://a.test/4.webp", "https://a.test/6.jpg", "https://a.test/7.jpg")
+	checkStrings(t, "an attribute src", d.CSS("img::attr(src)").URLs(), "https://a.test/1.jpg", "https://a.test/6.jpg")
+	checkStrings(t, "srcset", d.CSS("::attr(srcset)").URLs(), "https://a.test/4.webp", "https://a.test/5.webp")
+	checkStrings(t, "another srcset", d.XPath("//@data-lazy-srcset").URLs(), "https://a.test/2.jpg", "https://a.test/3.jpg")
+	check(t, "first of a srcset", d.CSS("source::attr(srcset)").URL(), "https://a.test/4.webp")
+	checkStrings(t, "as written", d.CSS("source::attr(srcset)").GetAll(), "4.webp 1w, 5.webp 2w")
+
+	var item struct {
+		Picture string   `css:"#p" attr:"src" conv:"url"`
+		Address *url.URL `css:"#p::attr(src)"`
+		First   string   `css:"source" attr:"srcset" conv:"url"`
+		All     []string `css:"source" attr:"srcset" conv:"url"`
+		Text    string   `css:"#p" attr:"src"`
+	}
+	if err := d.Unmarshal(&item); err != nil {
+		t.Fatal(err)
+	}
+	check(t, "field", item.Picture, "https://a.test/1.jpg")
+	check(t, "field of a URL", item.Address.String(), "https://a.test/1.jpg")
+	check(t, "field of a srcset", item.First, "https://a.test/4.webp")
+	checkStrings(t, "list of a srcset", item.All, "https://a.test/4.webp", "https://a.test/5.webp")
+	check(t, "text of an attribute", item.Text, "data:image/gif;base64,R0")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/xpath"
+	"github.com/tegenaria/tegenaria/links"
 )
 
 // What a rule finds are places on a stack, and their texts stand in one buffer. So a field costs the memory of its value alone.
@@ -197,8 +198,31 @@ func (x *extraction) text(r *rule, at place) (text string, plain, ok bool) {
 		if x.doc != nil && x.doc.watcher != nil {
 			x.doc.queried(RegExp, r.reText, m != nil)
 		}
+	} else if r.isList(at) {
+		list := text
+		text = ""
+		for url := range links.Candidates(list) {
+			text = url
+			break
+		}
 	}
 	return text, at.kind == isPlain && r.re.re == nil, !isBlank(text)
+}
+
+// isList reports whether a place has the candidates of a picture, and the rule wants URLs.
+func (r *rule) isList(at place) bool {
+	if !r.urls || r.re.re != nil || at.kind != isNode || r.markup {
+		return false
+	}
+	return isSrcset(r.attr) || at.ref.IsAttr() && isSrcset(at.ref.Attr().Name())
+}
+
+// lazy returns what a script will put in the attribute src that a rule wants the URL of, see [links.Lazy].
+func (r *rule) lazy(at place) string {
+	if r.urls && (strings.EqualFold(r.attr, "src") || at.ref.IsAttr() && at.ref.Attr().Atom() == html.AtomSrc) {
+		return links.Lazy(at.ref.Node())
+	}
+	return ""
 }
 
 func isBlank(text string) bool { return strings.TrimSpace(text) == "" }
@@ -221,6 +245,15 @@ func (p pattern) group(text string, match []int) string {
 // texts calls use for each text that a rule makes of a place: for all matches of its expression, and split. use returns whether it wants more, and
 // whether it has failed.
 func (x *extraction) texts(r *rule, at place, use func(text string, plain bool) (more, failed bool)) (failed bool) {
+	if r.isList(at) {
+		for url := range links.Candidates(x.whole(r, at)) {
+			more, failed := use(url, false)
+			if !more || failed {
+				return failed
+			}
+		}
+		return false
+	}
 	if r.re.re == nil {
 		text, plain, ok := x.text(r, at)
 		if !ok {
@@ -290,6 +323,8 @@ func (x *extraction) whole(r *rule, at place) string {
 		return at.text
 	case r.path != "": // cannot be: paths make JSON of it
 		return ""
+	case r.lazy(at) != "":
+		b = append(b, r.lazy(at)...)
 	case r.attr != "":
 		b = attribute(at.ref, r.attr).AppendTo(b)
 	case r.markup && !at.ref.IsAttr():

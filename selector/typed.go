@@ -409,6 +409,7 @@ func (c *compiler) value(t reflect.Type, r *rule, inJSON, lists bool) (target, e
 		}
 		return target{shape: nested, t: t, plan: p}, nil
 	}
+	r.urls = r.urls || t == urlType
 	set, err := setterFor(t, r, c.own)
 	if err == nil && set == nil {
 		err = fmt.Errorf("no text becomes %s; give it an UnmarshalText or UnmarshalSelection, or use conv", t)

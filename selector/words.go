@@ -76,6 +76,7 @@ type rule struct {
 	markup   bool
 	path     string // "": none
 	jsonPath string // as gjson reads it
+	urls     bool   // its texts become URLs
 	re       pattern
 	reText   string
 	conv     string
@@ -146,6 +147,7 @@ func compileRule(words Words) (r *rule, mistakes []error) {
 		}
 	}
 	wrong(r.compileConv(words))
+	r.urls = r.conv == "url"
 	if r.required = isTrue("required", words, wrong); r.required {
 		if _, ok := words["default"]; ok {
 			wrong(errors.New("it has default and required; leave one out"))
