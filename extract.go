@@ -28,9 +28,10 @@ func (r *Response) CSS(query string) *selector.Selection {
 	return r.page.Document((*pageHost)(r)).CSS(query)
 }
 
-// XPath selects nodes of the body with an XPath 1.0 expression. Parsing, panics and spooled bodies are as for [Response.CSS].
-func (r *Response) XPath(expr string) *selector.Selection {
-	return r.page.Document((*pageHost)(r)).XPath(expr)
+// XPath selects nodes of the body with an XPath 1.0 expression. Variables get their values by [selector.Var]. Parsing, panics and
+// spooled bodies are as for [Response.CSS].
+func (r *Response) XPath(expr string, vars ...selector.Variable) *selector.Selection {
+	return r.page.Document((*pageHost)(r)).XPath(expr, vars...)
 }
 
 // Json decodes a JSON object. It returns nil if the body is anything else; the log warns of the first three such bodies of a

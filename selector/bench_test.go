@@ -39,7 +39,7 @@ func BenchmarkCSS(b *testing.B) {
 }
 
 func BenchmarkXPath(b *testing.B) {
-	benchmarkQuery(b, (*selector.Document).XPath, "//li[@class='entry']/h3/a/@href")
+	benchmarkQuery(b, func(d *selector.Document, expr string) *selector.Selection { return d.XPath(expr) }, "//li[@class='entry']/h3/a/@href")
 }
 
 func benchmarkQuery(b *testing.B, query func(*selector.Document, string) *selector.Selection, text string) {

@@ -58,3 +58,36 @@ func TestParsel(t *testing.T) {
 	check(t, "re_first", d.XPath("//a[contains(@href, 'image')]/text()").ReFirst(`Name:\s*(.*)`), "My image 1 ")
 	check(t, "attrib", d.CSS("img").Attr("src"), "image1_thumb.jpg")
 }
+
+// What parsel's users write beyond that. It fails if a form that parsel knows is an error or selects something else.
+func TestParselForms(t *testing.T) {
+	d := selector.Parse([]byte(`<div title="it's" data-x=1><table id=o><tbody><tr id=r1><td id=c1>a<table id=i><tbody><tr id=r2><td id=c2>b<td id=c3>c</table></table></div><p class=">">x<b>y</b></p>`))
+	cell := d.CSS("#r1")
+	for _, test := range []struct {
+		name string
+		got  *selector.Selection
+		want []string
+	}{
+		{"attr in double quotes", d.CSS(`div::attr("title")`), []string{"it's"}},
+		{"attr in single quotes", d.CSS(`div::attr( 'data-x' )`), []string{"1"}},
+		{"children", cell.CSS("> td").XPath("@id"), []string{"c1"}},
+		{"children of several", d.CSS("tr").CSS("> td").XPath("@id"), []string{"c1", "c2", "c3"}},
+		{"scope of several", d.CSS("tr").CSS(":scope > td").XPath("@id"), []string{"c1", "c2", "c3"}},
+		{"each once", d.CSS("table, tr").CSS(":scope td").XPath("@id"), []string{"c1", "c2", "c3"}},
+		{"a list", d.CSS("p").CSS("> i, >b::text"), []string{"y"}},
+		{"text of children", d.CSS("p").CSS("> ::text"), []string{"y"}},
+		{"children of children", cell.CSS("> td > table td").XPath("@id"), []string{"c2", "c3"}},
+		{"a sign in a string", d.CSS(`[class=">"]::text`), []string{"x"}},
+		{"a variable", d.XPath("//div[@title = $v]/@data-x", selector.Var("v", "it's")), []string{"1"}},
+		{"variables in a selection", d.CSS("tr").XPath("td[position() = $n][. != $t]/@id", selector.Var("n", 2), selector.Var("t", "")), []string{"c3"}},
+		{"EXSLT", d.XPath(`//td[re:test(@id, 'C[23]', 'i')]`).XPath("@id"), []string{"c2", "c3"}},
+		{"EXSLT sets", d.XPath(`set:difference(//td, //td[.//td])/@id`), []string{"c2", "c3"}},
+	} {
+		t.Run(test.name, func(t *testing.T) { checkStrings(t, test.name, test.got.GetAll(), test.want...) })
+	}
+	for _, wrong := range []string{"> ", "td >", "> > td", "+ td", `a::attr("")`, `a::attr("x`, "td:is(> a)"} {
+		if _, err := selector.Compile(wrong); err == nil {
+			t.Errorf("%s is no error", wrong)
+		}
+	}
+}

@@ -122,7 +122,7 @@ func (l *language[T]) get(text string) (T, error) {
 }
 
 func compileCSS(query string) (*Query, error) {
-	s, err := css.Compile(query)
+	s, err := css.Options{Relative: true}.Compile(query)
 	if err != nil {
 		return nil, err
 	}
@@ -134,17 +134,32 @@ func selectCSS(s *css.Selector, found, in []html.Ref) []html.Ref {
 	if len(in) == 1 && !in[0].IsAttr() { // the rule: a page, or one of the items on it
 		return s.Append(found, in[0].Node())
 	}
-	var roots []html.Node
-	end := uint32(0)
+	var roots, outer []html.Node
+	nodes, end := uint64(0), uint32(0)
 	for _, r := range in {
-		// What is inside of another node is searched with that.
-		if n := r.Node(); !r.IsAttr() && n.ID() >= end {
-			roots = append(roots, n)
+		if r.IsAttr() {
+			continue
+		}
+		n := r.Node()
+		roots = append(roots, n)
+		nodes += uint64(max(n.EndID(), n.ID()+1) - n.ID())
+		if n.ID() >= end {
+			outer = append(outer, n)
 			end = n.EndID()
 		}
 	}
-	return s.Append(found, roots...)
+	// What is inside of another node is searched with that, unless each has to be :scope once. Where nodes lie very deep inside of
+	// each other that would take the square of their number.
+	if !s.Scoped() || len(roots) == len(outer) || nodes > maxNesting*uint64(end) {
+		return s.Append(found, outer...)
+	}
+	found = s.Append(found, roots...)
+	slices.SortFunc(found, html.Ref.Compare)
+	return slices.Compact(found)
 }
+
+// maxNesting is how many roots may contain a node on average.
+const maxNesting = 256
 
 func compileXPath(query string) (*Query, error) {
 	e, err := xpath.Compile(query)
@@ -152,6 +167,34 @@ func compileXPath(query string) (*Query, error) {
 		return nil, err
 	}
 	return &Query{text: query, xpath: e}, nil
+}
+
+// Variable is a variable of an XPath expression with its value. Make it with [Var].
+type Variable struct {
+	name  string
+	value any
+}
+
+// Var gives the variable $name of an XPath expression its value: a string, a bool or a number. A text from elsewhere can be
+// compared so, whatever quotes are in it:
+//
+//	page.XPath("//a[. = $text]/@href", selector.Var("text", title))
+func Var(name string, value any) Variable { return Variable{name, value} }
+
+// mustCompileXPath compiles an expression, which is kept if it has no variables.
+func mustCompileXPath(expr string, vars []Variable) *Query {
+	if len(vars) == 0 {
+		return mustCompile(expr, xpathQueries)
+	}
+	values := make(map[string]any, len(vars))
+	for _, v := range vars {
+		values[v.name] = v.value
+	}
+	e, err := xpath.Options{Variables: values}.Compile(expr)
+	if err != nil {
+		panic(&SyntaxError{Query: expr, Err: err})
+	}
+	return &Query{text: expr, xpath: e}
 }
 
 // evaluate makes the results of an expression those of the Selection.

@@ -19,13 +19,15 @@ type Selection struct {
 	one    [1]html.Ref // the memory of refs if there is one, as often
 }
 
-// CSS selects what a CSS selector matches among the nodes of the Selection and inside them. It
-// panics with a [*SyntaxError] if the selector is wrong.
+// CSS selects what a CSS selector matches among the nodes of the Selection and inside them. A selector
+// that begins with > looks at their children: "> td" means ":scope > td". It panics with a [*SyntaxError] if the selector is wrong.
 func (s *Selection) CSS(query string) *Selection { return s.Select(mustCompile(query, cssQueries)) }
 
 // XPath evaluates an XPath expression with each node of the Selection as context node and merges
-// the results. It panics with a [*SyntaxError] if the expression is wrong.
-func (s *Selection) XPath(expr string) *Selection { return s.Select(mustCompile(expr, xpathQueries)) }
+// the results. It panics with a [*SyntaxError] if the expression is wrong. Variables get their values by [Var].
+func (s *Selection) XPath(expr string, vars ...Variable) *Selection {
+	return s.Select(mustCompileXPath(expr, vars))
+}
 
 // Select runs a compiled query on the nodes of the Selection, as CSS and XPath do.
 func (s *Selection) Select(q *Query) *Selection {

@@ -263,8 +263,10 @@ func (d *Document) Root() html.Node {
 func (d *Document) CSS(query string) *Selection { return d.Select(mustCompile(query, cssQueries)) }
 
 // XPath evaluates an XPath expression with the document as context node. It panics with a
-// [*SyntaxError] if the expression is wrong.
-func (d *Document) XPath(expr string) *Selection { return d.Select(mustCompile(expr, xpathQueries)) }
+// [*SyntaxError] if the expression is wrong. Variables get their values by [Var].
+func (d *Document) XPath(expr string, vars ...Variable) *Selection {
+	return d.Select(mustCompileXPath(expr, vars))
+}
 
 // Select selects what a compiled query matches in the whole page.
 func (d *Document) Select(q *Query) *Selection {

@@ -182,9 +182,22 @@ func (p *parser) slots(a *attrName) {
 	a.name, a.lower = slot(&p.out.symbols.attrs, a.local), slot(&p.out.symbols.attrs, lowerASCII(a.local))
 }
 
-// attrFunction compiles the argument of ::attr. A prefix may stand before a colon, as in the source
-// of a page.
+// attrFunction compiles the argument of ::attr, which may be a string in quotes. A prefix may stand before a colon, as in the
+// source of a page.
 func (p *parser) attrFunction() (attrName, error) {
+	if c := p.peek(); c == '"' || c == '\'' {
+		start := p.pos
+		name, err := p.quoted()
+		if err != nil {
+			return attrName{}, err
+		}
+		if name == "" {
+			return attrName{}, p.fail(start, "expected the name of an attribute, found an empty string")
+		}
+		a := attrName{local: name}
+		p.slots(&a)
+		return a, p.end()
+	}
 	a, err := p.attrName()
 	if err != nil {
 		return a, err

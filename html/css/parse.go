@@ -9,6 +9,7 @@ import (
 type parser struct {
 	scanner
 	namespaces map[string]string
+	relative   bool
 	out        *Selector
 	depth      int // of open parentheses
 }
@@ -41,6 +42,14 @@ func (p *parser) branch() ([]branch, error) {
 		return nil, err
 	}
 	b := branch{}
+	if p.relative && p.accept('>') {
+		scope := compound{tests: []test{isScope}}
+		b.links, b.spec[1] = []link{{compound: scope, by: child}}, 1
+		p.out.scoped = true
+		if _, err := p.skipSpace(); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.chain(&b.chain, &b); err != nil {
 		return nil, err
 	}

@@ -32,6 +32,7 @@ func (p *parser) pseudo(c *compound, in *chain, b *branch) error {
 			}
 			return p.fail(start, "unknown pseudo-class :"+name)
 		}
+		p.out.scoped = p.out.scoped || name == "scope"
 		in.spec[1]++
 		for _, one := range t {
 			c.tests = append(c.tests, p.own(one))

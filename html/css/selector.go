@@ -19,6 +19,7 @@ type Selector struct {
 	sets     int // of :has
 	fragment string
 	swept    bool      // sweeps can answer it, see canSweep
+	scoped   bool      // it has :scope
 	matchers sync.Pool // of *matcher
 }
 
@@ -164,6 +165,8 @@ type Options struct {
 	// Fragment is the part of the page's URL behind the #, decoded. The element with that id is
 	// what :target selects. Without a fragment :target selects nothing.
 	Fragment string
+	// Relative lets a selector of the list begin with >, as those of :has may: "> td" means ":scope > td".
+	Relative bool
 }
 
 // Compile compiles a list of selectors. The error is a [*SyntaxError].
@@ -187,7 +190,7 @@ func (o Options) Compile(selector string) (*Selector, error) {
 	if len(selector) > maxLength {
 		return nil, &SyntaxError{Query: selector, Offset: maxLength, Message: "the selector is too long"}
 	}
-	p := &parser{scanner: scanner{text: selector}, namespaces: o.Namespaces, out: &Selector{text: selector, fragment: o.Fragment}}
+	p := &parser{scanner: scanner{text: selector}, namespaces: o.Namespaces, relative: o.Relative, out: &Selector{text: selector, fragment: o.Fragment}}
 	if err := p.parse(); err != nil {
 		return nil, err
 	}
@@ -199,6 +202,9 @@ func (o Options) Compile(selector string) (*Selector, error) {
 
 // String returns the selector as given.
 func (s *Selector) String() string { return s.text }
+
+// Scoped reports whether the selector has :scope, so that what it selects in a root depends on which node is the root.
+func (s *Selector) Scoped() bool { return s.scoped }
 
 // Specificity returns the specificity of the most specific selector of the list.
 func (s *Selector) Specificity() Specificity {

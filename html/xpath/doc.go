@@ -8,12 +8,15 @@
 //
 // # What expressions can say
 //
-// All of the W3C recommendation of 16 November 1999 except the namespace axis and variables, which
-// are errors. Beyond it:
+// All of the W3C recommendation of 16 November 1999 except the namespace axis, which is an error.
+// [Options] give variables their values. Beyond it:
 //
 //   - the functions ends-with, lower-case, upper-case, string-join, matches and replace of XPath 2.0,
-//     re:test of EXSLT and has-class of Scrapy's parsel. The regular expressions of the last but one are
-//     those of Go and must be written as strings,
+//     and has-class of Scrapy's parsel,
+//   - re:test, re:match, re:replace, set:difference, set:distinct, set:has-same-node, set:intersection,
+//     set:leading and set:trailing of EXSLT. re:match is a string, the first match, since it cannot make
+//     nodes; re:replace replaces the first match, with the flag g all,
+//   - regular expressions are those of Go, and must be written as strings or given as variables,
 //   - numbers with an exponent: 1e3.
 //
 // # How it sees a document

@@ -16,6 +16,8 @@ type function struct {
 	wantsSet bool
 	// eval gets the arguments as they are written.
 	eval func(ev *evaluator, f focus, args []expr) value
+	// search is eval of a function with a regular expression.
+	search func(ev *evaluator, f focus, c *callExpr) value
 	// check says what is wrong with arguments that only some values suit, "" for nothing.
 	check func(c *callExpr) string
 }
@@ -24,29 +26,15 @@ type function struct {
 type callExpr struct {
 	function *function
 	args     []expr
-	re       *regexp.Regexp // of matches and its kin, if it is written in the expression
+	re       *regexp.Regexp // of matches and its kin
+	all      bool           // the flag g: all matches are meant
 }
-
-var groupNumber = regexp.MustCompile(`\$(\d)`)
 
 func (c *callExpr) kind() Kind { return c.function.result }
 
 func (c *callExpr) eval(ev *evaluator, f focus) value {
 	if c.re != nil {
-		text := ev.toString(c.args[0].eval(ev, f))
-		if !ev.spend(1 + len(text)) { // a step for each byte that the expression goes through
-			return stringOf("")
-		}
-		if len(c.args) == 3 && c.function.result == String {
-			// XPath ends the name of a group where Go goes on: $1st.
-			by := groupNumber.ReplaceAllString(ev.toString(c.args[2].eval(ev, f)), "$${$1}")
-			if !ev.spend(len(text) * len(by) / textPerStep) { // what the result may have
-				return stringOf("")
-			}
-			ev.newText(2*len(text) + len(text)*len(by))
-			return stringOf(c.re.ReplaceAllString(text, by))
-		}
-		return boolValue(c.re.MatchString(text))
+		return c.function.search(ev, f, c)
 	}
 	return c.function.eval(ev, f, c.args)
 }
@@ -126,10 +114,20 @@ var functions = map[string]*function{
 	"ceiling": {result: Number, min: 1, max: 1, eval: ofNumber(math.Ceil)},
 	"round":   {result: Number, min: 1, max: 1, eval: ofNumber(round)},
 
-	"has-class": {result: Boolean, min: 1, max: -1, eval: hasClass},           // parsel
-	"matches":   {result: Boolean, min: 2, max: 2, eval: nil, check: pattern}, // XPath 2.0
-	"re:test":   {result: Boolean, min: 2, max: 3, eval: nil, check: pattern}, // EXSLT
-	"replace":   {result: String, min: 3, max: 3, eval: nil, check: pattern},  // XPath 2.0
+	"has-class": {result: Boolean, min: 1, max: -1, eval: hasClass},                          // parsel
+	"matches":   {result: Boolean, min: 2, max: 2, search: testPattern, check: pattern},      // XPath 2.0
+	"replace":   {result: String, min: 3, max: 3, search: replacePattern(2), check: pattern}, // XPath 2.0
+
+	// EXSLT
+	"re:test":           {result: Boolean, min: 2, max: 3, search: testPattern, check: flagged(2)},
+	"re:match":          {result: String, min: 2, max: 3, search: matchPattern, check: flagged(2)},
+	"re:replace":        {result: String, min: 4, max: 4, search: replacePattern(3), check: flagged(2)},
+	"set:difference":    {result: NodeSet, min: 2, max: 2, wantsSet: true, eval: difference},
+	"set:intersection":  {result: NodeSet, min: 2, max: 2, wantsSet: true, eval: intersection},
+	"set:distinct":      {result: NodeSet, min: 1, max: 1, wantsSet: true, eval: distinct},
+	"set:has-same-node": {result: Boolean, min: 2, max: 2, wantsSet: true, eval: hasSameNode},
+	"set:leading":       {result: NodeSet, min: 2, max: 2, wantsSet: true, eval: leading},
+	"set:trailing":      {result: NodeSet, min: 2, max: 2, wantsSet: true, eval: trailing},
 }
 
 // text returns the argument as a string, or that of the context node if there is none.
@@ -380,28 +378,4 @@ func hasClass(ev *evaluator, f focus, args []expr) value {
 		}
 	}
 	return boolValue(true)
-}
-
-// pattern compiles the regular expression of a call, which must be written in the expression.
-func pattern(c *callExpr) string {
-	text, ok := c.args[1].(stringLiteral)
-	if !ok {
-		return "the regular expression must be a string in quotes"
-	}
-	expr := string(text)
-	if len(c.args) == 3 && c.function.result == Boolean {
-		flags, ok := c.args[2].(stringLiteral)
-		if !ok || strings.Trim(string(flags), "ims") != "" {
-			return "the flags must be a string of i, m and s"
-		}
-		if flags != "" {
-			expr = "(?" + string(flags) + ")" + expr
-		}
-	}
-	re, err := regexp.Compile(expr)
-	if err != nil {
-		return err.Error()
-	}
-	c.re = re
-	return ""
 }

@@ -1,6 +1,9 @@
 package xpath
 
 import (
+	"fmt"
+	"reflect"
+	"strconv"
 	"strings"
 )
 
@@ -9,6 +12,7 @@ type parser struct {
 	lexer
 	at         int // the next token
 	namespaces map[string]string
+	variables  map[string]any
 	tests      []*nameTest
 	depth      int
 	// positional is set where position() or last() is called, so that predicates know whether they
@@ -325,7 +329,7 @@ func (p *parser) primary() (expr, error) {
 	case t.kind == number:
 		return numberLiteral(t.value), nil
 	case t.kind == variable:
-		return nil, p.fail(t.pos, "variable "+t.text+" is not declared: there are none")
+		return p.variable(t)
 	case t.kind == call:
 		return p.call(t)
 	}
@@ -333,6 +337,27 @@ func (p *parser) primary() (expr, error) {
 		p.at--
 	}
 	return nil, p.unexpected("expected an expression")
+}
+
+// variable returns the value of a variable as if it stood in the expression.
+func (p *parser) variable(t token) (expr, error) {
+	value, declared := p.variables[t.text[1:]]
+	if !declared {
+		return nil, p.fail(t.pos, "variable "+t.text+" is not declared; give its value in Variables, or with selector.Var")
+	}
+	switch v := reflect.ValueOf(value); {
+	case v.Kind() == reflect.String:
+		return stringLiteral(v.String()), nil
+	case v.Kind() == reflect.Bool:
+		return &callExpr{function: functions[strconv.FormatBool(v.Bool())]}, nil
+	case v.CanInt():
+		return numberLiteral(v.Int()), nil
+	case v.CanUint():
+		return numberLiteral(v.Uint()), nil
+	case v.CanFloat():
+		return numberLiteral(v.Float()), nil
+	}
+	return nil, p.fail(t.pos, fmt.Sprintf("variable %s has the type %T; give it a string, a bool or a number", t.text, value))
 }
 
 func (p *parser) call(t token) (expr, error) {

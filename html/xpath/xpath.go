@@ -50,6 +50,10 @@ type Options struct {
 	// whatever its prefix means there.
 	Namespaces map[string]string
 
+	// Variables gives the values of the variables that an expression uses, by their names without the dollar sign: strings,
+	// bools, and numbers of any type of Go.
+	Variables map[string]any
+
 	// Inside has paths that start with a slash begin at the context node of the evaluation, and not at the document.
 	Inside bool
 }
@@ -80,7 +84,7 @@ func (o Options) Compile(expr string) (*Expr, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{lexer: lexer{text: expr, tokens: tokens}, namespaces: o.Namespaces}
+	p := &parser{lexer: lexer{text: expr, tokens: tokens}, namespaces: o.Namespaces, variables: o.Variables}
 	root, err := p.whole()
 	if err != nil {
 		return nil, err

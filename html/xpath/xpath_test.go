@@ -355,7 +355,7 @@ func TestErrors(t *testing.T) {
 		{"@@a", 1, "expected a name"},
 		{"@", 1, "expected a name"},
 		{"'a", 0, "string is not closed"},
-		{"$v", 0, "variable $v is not declared"},
+		{"$v", 0, "variable $v is not declared; give its value"},
 		{"$", 0, "expected the name of a variable"},
 		{"nosuch(1)", 0, "unknown function nosuch"},
 		{"count()", 0, "wrong number of arguments"},
