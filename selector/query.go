@@ -122,7 +122,7 @@ func (l *language[T]) get(text string) (T, error) {
 }
 
 func compileCSS(query string) (*Query, error) {
-	s, err := css.Options{Relative: true}.Compile(query)
+	s, err := css.Options{Relative: true, Prefixes: true}.Compile(query)
 	if err != nil {
 		return nil, err
 	}

@@ -38,8 +38,9 @@
 //
 // With the option [XML] a document is parsed as XML, which matters for feeds and sitemaps: in
 // HTML, <link> has no content. Names keep their case. A CSS type selector compares the name without its
-// prefix, so "creator" matches <dc:creator>; XPath compares the name as it is written in the document,
-// //dc:creator. Both ignore a default namespace.
+// prefix, so "creator" matches <dc:creator>; "dc|creator" compares the prefix too, as it is written in the
+// document, and "|title" finds what is in no namespace. XPath compares the name as it is written, //dc:creator.
+// All but "|title" ignore a default namespace.
 //
 // # Invalid queries
 //

@@ -47,6 +47,37 @@ func TestXML(t *testing.T) {
 	check(t, "read as HTML", selector.Parse([]byte(feed)).CSS("item > link").Text(), "")
 }
 
+// A prefix in a selector is the one that the document has. It fails if media|title finds another title.
+func TestXMLPrefixes(t *testing.T) {
+	const page = `<rss xmlns:media="http://search.yahoo.com/mrss/" xmlns:itunes="urn:i"><channel><title>feed</title><item><title>plain</title>
+<media:title media:lang="de" lang="en">media</media:title><itunes:title>itunes</itunes:title><media:group><media:thumbnail url="1.jpg"/></media:group></item></channel>
+<atom xmlns="http://www.w3.org/2005/Atom"><title>atom</title></atom></rss>`
+	d := selector.Parse([]byte(page), selector.XML())
+	for _, test := range []struct {
+		query string
+		want  []string
+	}{
+		{"title::text", []string{"feed", "plain", "media", "itunes", "atom"}},
+		{"media|title::text", []string{"media"}},
+		{"item > itunes|title::text", []string{"itunes"}},
+		{"|title::text", []string{"feed", "plain"}},
+		{"*|title::text", []string{"feed", "plain", "media", "itunes", "atom"}},
+		{"media|group media|thumbnail::attr(url)", []string{"1.jpg"}},
+		{"item > media|*::text", []string{"media"}},
+		{"item > :not(media|*, itunes|*)::text", []string{"plain"}},
+		{"media|title::attr(media|lang)", []string{"de"}},
+		{"[media|lang=de]::text", []string{"media"}},
+		{"nosuch|title", nil},
+	} {
+		checkStrings(t, test.query, d.CSS(test.query).GetAll(), test.want...)
+		for range 200 { // until the index answers
+			d.CSS("nosuch title")
+		}
+		checkStrings(t, test.query+" by the index", d.CSS(test.query).GetAll(), test.want...)
+	}
+	checkStrings(t, "HTML", selector.Parse([]byte(page)).CSS("media|title").GetAll())
+}
+
 func TestXMLBase(t *testing.T) {
 	for _, test := range []struct{ name, page, want string }{
 		{"XHTML", `<html xmlns="http://www.w3.org/1999/xhtml"><head><base href="/b/"/></head><body><a href="x"/></body></html>`, "https://a.example/b/x"},

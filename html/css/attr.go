@@ -17,7 +17,7 @@ type attrName struct {
 }
 
 // simple reports whether the name has no namespace, as most have.
-func (a *attrName) simple() bool { return !a.namespace.any && a.namespace.uri == "" }
+func (a *attrName) simple() bool { return a.namespace == namespaceTest{} }
 
 // attr returns the attribute of an element, the zero Attr if there is none. Names of SVG and XML
 // attributes with a prefix are found as they are written too: xlink\:href.
@@ -42,7 +42,7 @@ func (m *matcher) attr(a *attrName, k int32) html.Attr {
 func (a *attrName) search(n html.Node) (found html.Attr, steps int) {
 	for at := n.FirstAttr(); !at.IsZero(); at = at.Next() {
 		steps++
-		if (a.namespace.any || at.NamespaceURI() == a.namespace.uri) && at.LocalName() == a.local {
+		if at.LocalName() == a.local && a.namespace.has(at.Name, at.NamespaceURI) {
 			return at, steps
 		}
 	}

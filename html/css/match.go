@@ -311,7 +311,11 @@ func (m *matcher) typeIs(t *typeTest, k int32) bool {
 			return false
 		}
 	}
-	return t.namespace.any || m.index.Node(k).NamespaceURI() == t.namespace.uri
+	if t.namespace.any {
+		return true
+	}
+	n := m.index.Node(k)
+	return t.namespace.has(n.Name, n.NamespaceURI)
 }
 
 // plan prepares a chain for a search: the candidates for its subject, which are one of the lists of

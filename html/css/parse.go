@@ -9,6 +9,7 @@ import (
 type parser struct {
 	scanner
 	namespaces map[string]string
+	prefixes   bool
 	relative   bool
 	out        *Selector
 	depth      int // of open parentheses
@@ -287,7 +288,11 @@ func (p *parser) namespace(x prefix) (namespaceTest, error) {
 		return namespaceTest{}, nil
 	}
 	uri, declared := p.namespaces[x.name]
-	if !declared {
+	switch {
+	case declared:
+	case p.prefixes:
+		return namespaceTest{prefix: x.name}, nil
+	default:
 		return namespaceTest{}, p.fail(x.pos, "namespace prefix "+x.name+" is not declared")
 	}
 	return namespaceTest{uri: uri}, nil

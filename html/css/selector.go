@@ -3,6 +3,7 @@ package css
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/tegenaria/tegenaria/html"
@@ -89,8 +90,21 @@ type typeTest struct {
 
 // namespaceTest says which namespaces are right.
 type namespaceTest struct {
-	any bool
-	uri string // "" is no namespace
+	any    bool
+	prefix string // as it is written in the document, or
+	uri    string // "" is no namespace
+}
+
+// has reports whether a name is in one of the namespaces, from how it is written and what it means.
+func (t *namespaceTest) has(written func() string, uri func() string) bool {
+	switch {
+	case t.any:
+		return true
+	case t.prefix != "":
+		prefix, _, found := strings.Cut(written(), ":")
+		return found && prefix == t.prefix
+	}
+	return uri() == t.uri
 }
 
 // symbols are the names in a selector that a document's index knows as integers.
@@ -162,6 +176,9 @@ type Options struct {
 	// the default namespace, that of type selectors without a prefix; without it these match
 	// elements of any namespace. (CSS Namespaces Level 3; Selectors Level 4, sections 5.1 and 5.3.)
 	Namespaces map[string]string
+	// Prefixes lets a prefix that Namespaces does not have stand for itself, as in XPath: media|title is an element of an XML
+	// document that is written <media:title>, whatever its prefix means there. Without it such a prefix is an error.
+	Prefixes bool
 	// Fragment is the part of the page's URL behind the #, decoded. The element with that id is
 	// what :target selects. Without a fragment :target selects nothing.
 	Fragment string
@@ -190,7 +207,7 @@ func (o Options) Compile(selector string) (*Selector, error) {
 	if len(selector) > maxLength {
 		return nil, &SyntaxError{Query: selector, Offset: maxLength, Message: "the selector is too long"}
 	}
-	p := &parser{scanner: scanner{text: selector}, namespaces: o.Namespaces, relative: o.Relative, out: &Selector{text: selector, fragment: o.Fragment}}
+	p := &parser{scanner: scanner{text: selector}, namespaces: o.Namespaces, prefixes: o.Prefixes, relative: o.Relative, out: &Selector{text: selector, fragment: o.Fragment}}
 	if err := p.parse(); err != nil {
 		return nil, err
 	}

@@ -331,7 +331,7 @@ func (w *sweep) typeIs(t *typeTest, id uint32) bool {
 			return false
 		}
 	}
-	return t.namespace.any || n.NamespaceURI() == t.namespace.uri
+	return t.namespace.any || t.namespace.has(n.Name, n.NamespaceURI)
 }
 
 // attr is matcher.attr.
