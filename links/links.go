@@ -69,12 +69,12 @@ func (p *page) link(r *Ref) Link {
 	return Link{URL: p.text(r.URL), Fragment: p.text(r.Fragment), NoFollow: r.NoFollow, Rel: r.words()}
 }
 
-// words returns the link types in Rel.
+// words returns the link types in Rel, which many pages separate by commas.
 func (r *Ref) words() []string {
 	if len(r.Rel) == 0 {
 		return nil
 	}
-	return strings.FieldsFunc(strings.ToLower(string(r.Rel)), func(c rune) bool { return c < 0x80 && isSpace(byte(c)) })
+	return strings.FieldsFunc(strings.ToLower(string(r.Rel)), func(c rune) bool { return c == ',' || c < 0x80 && isSpace(byte(c)) })
 }
 
 // Extract returns the links of a page in document order. base is the URL of the page; a base

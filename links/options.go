@@ -75,7 +75,7 @@ func DenyExtensions(list ...string) Option {
 	return func(c *config) { c.denyExtensions = append(c.denyExtensions, set) }
 }
 
-// SkipNoFollow leaves out the links whose rel attribute has "nofollow".
+// SkipNoFollow leaves out the links whose rel attribute has "nofollow", between white space or commas.
 func SkipNoFollow() Option {
 	return func(c *config) { c.skipNoFollow = true }
 }

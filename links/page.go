@@ -389,7 +389,7 @@ func isASCII(b []byte) bool {
 func noFollow(rel []byte) bool {
 	found := false
 	if len(rel) > 0 {
-		eachWord(rel, false, func(word []byte) bool {
+		eachWord(rel, true, func(word []byte) bool {
 			found = equalFold(word, "nofollow")
 			return !found
 		})
