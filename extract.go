@@ -34,8 +34,30 @@ func (r *Response) XPath(expr string, vars ...selector.Variable) *selector.Selec
 	return r.page.Document((*pageHost)(r)).XPath(expr, vars...)
 }
 
+// JSON selects values of a JSON body by a path, as [selector.Selection.JSON] does: "products.#.name". The Content-Type need not say
+// JSON. URLs of the values are resolved as [Response.Follow] does. It panics with a [*selector.ParseError] if the body is not JSON,
+// and as [Response.CSS] does. [Response.Decode] reads the body into a variable.
+func (r *Response) JSON(path string) *selector.Selection {
+	doc, err := r.page.Typed((*pageHost)(r))
+	if found := doc.JSON(path); err == nil && found != nil {
+		return found
+	}
+	text := ""
+	if err == nil { // its Content-Type says something else
+		text, err = r.Text()
+	}
+	if err != nil {
+		panic(err)
+	}
+	resolve := func(ref string) (string, error) { return r.page.Resolve((*pageHost)(r), ref) }
+	if doc = selector.Parse([]byte(text), selector.JSON(), selector.Resolver(resolve)); doc.Err() != nil {
+		panic(doc.Err())
+	}
+	return doc.JSON(path)
+}
+
 // Json decodes a JSON object. It returns nil if the body is anything else; the log warns of the first three such bodies of a
-// run. [Response.Decode] returns the error, and decodes other values too.
+// run. [Response.Decode] returns the error, and decodes other values too; [Response.JSON] finds single values.
 func (r *Response) Json() map[string]any {
 	var v map[string]any
 	if err := r.Decode(&v); err != nil {

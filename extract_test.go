@@ -57,6 +57,47 @@ func TestResponseUnmarshal(t *testing.T) {
 	}
 }
 
+// A body of JSON is read as JSON, whatever its Content-Type says. It fails if "&amp;" or a tag in a string is changed, or if
+// the same asked of CSS is answered with something else.
+func TestResponseJSON(t *testing.T) {
+	const body = `{"items": [{"name": "A &amp; B", "url": "x?a=1&amp;b"}, {"name": "<b>C</b>", "url": "/y", "@type": "P"}]}`
+	for _, media := range []string{"application/json", "application/problem+json", "text/plain", "text/html; charset=utf-8", ""} {
+		page := responseOf(media, body)
+		if got := page.JSON("items.#.name").GetAll(); len(got) != 2 || got[0] != "A &amp; B" || got[1] != "<b>C</b>" {
+			t.Errorf("%s: got %q", media, got)
+		}
+		if got := page.JSON("items.#.url").URLs(); len(got) != 2 || got[1] != "http://a.test/y" {
+			t.Errorf("%s: URLs %q", media, got)
+		}
+		if got := page.JSON("items").JSON("@type").Get(); got != "P" || page.JSON("nosuch").Len() != 0 {
+			t.Errorf("%s: got %q", media, got)
+		}
+		for _, query := range []string{"body", "html", "body::text", "p"} {
+			var refused *selector.JSONPageError
+			err := panicOf(func() { page.CSS(query).JSON("items.#.name") })
+			if is := errors.As(err, &refused); is != (query != "p") || is && !strings.Contains(err.Error(), "Response.JSON") {
+				t.Errorf("%s, %s: %v", media, query, err)
+			}
+		}
+	}
+	for _, media := range []string{"application/json", "text/html"} {
+		var wrong *selector.ParseError
+		if err := panicOf(func() { responseOf(media, `{"a":`).JSON("a") }); !errors.As(err, &wrong) {
+			t.Errorf("%s: broken JSON: %v", media, err)
+		}
+	}
+	if got := responseOf("text/html", `<p>{"a": 1}`).CSS("body").JSON("a").Get(); got != "1" {
+		t.Errorf("JSON in HTML: got %q", got)
+	}
+}
+
+// panicOf returns the error that f panics with.
+func panicOf(f func()) (err error) {
+	defer func() { err, _ = recover().(error) }()
+	f()
+	return nil
+}
+
 func TestEach(t *testing.T) {
 	type row struct {
 		N int `css:"b" required:"true"`

@@ -1,7 +1,9 @@
 package selector
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	stdhtml "html"
 	"regexp"
 	"slices"
@@ -133,6 +135,9 @@ func replaceReferences(s string) string {
 // CDATA, commas before a closing bracket, and commas and semicolons behind the end are left out; of several objects or arrays in
 // one text, each is read. What still is not JSON selects nothing, and neither do null, and JSON with more than 10,000 levels, or 500
 // if it has to be repaired.
+//
+// A page that is JSON itself is no text of an element: read as HTML, "&amp;" and tags in its strings are lost. JSON of its body
+// panics with a [*JSONPageError]; use Response.JSON or [Document.JSON].
 func (s *Selection) JSON(path string) *Selection {
 	if s.Len() == 0 {
 		return nil
@@ -155,6 +160,9 @@ func (s *Selection) JSON(path string) *Selection {
 	}
 	key := jsontext.Path(path)
 	for i := range s.Len() {
+		if s.isJSONPage(i) {
+			panic(&JSONPageError{Path: path})
+		}
 		text := s.raw(i, &r, total)
 		total += 2 * len(text) // also what a path puts together
 		r.grow(total)
@@ -173,6 +181,41 @@ func (s *Selection) JSON(path string) *Selection {
 	}
 	s.doc.queried(JSONPath, path, len(found.values) > 0)
 	return found
+}
+
+// JSON selects values of a page of JSON, one that was parsed with the option [JSON], as [Selection.JSON] does. Of other pages it
+// selects nothing.
+func (d *Document) JSON(path string) *Selection {
+	if d == nil || d.json == "" {
+		return nil
+	}
+	return (&Selection{doc: d, values: []string{d.json}}).JSON(path)
+}
+
+// JSONPageError says that [Selection.JSON] was asked for the text of a page that is JSON and was read as HTML.
+type JSONPageError struct {
+	Path string // the path that was asked for
+}
+
+// Error implements error.
+func (e *JSONPageError) Error() string {
+	return fmt.Sprintf("selector: JSON path %q: the page is JSON and was read as HTML, which changes &amp; and tags in strings; use Response.JSON, or Parse with the option JSON and Document.JSON", e.Path)
+}
+
+// isJSONPage reports whether a result stands for a whole page that is no HTML but JSON.
+func (s *Selection) isJSONPage(i int) bool {
+	if s.values != nil || s.refs[i].IsAttr() || s.doc.xml {
+		return false
+	}
+	n := s.refs[i].Node()
+	if n.Kind() == html.TextNode {
+		n = n.Parent()
+	}
+	if n.Kind() != html.DocumentNode && !n.Is(html.AtomBody) && !n.Is(html.AtomHtml) {
+		return false
+	}
+	source := bytes.TrimLeft(s.doc.tree.Source(), " \t\r\n")
+	return len(source) > 0 && (source[0] == '{' || source[0] == '[')
 }
 
 // isValidJSON reports whether a text is JSON, of not more than 10,000 levels. gjson.Valid would overflow the stack on a page of brackets.

@@ -64,7 +64,7 @@ func (d *Document) place() (*Document, place, error) {
 	return d, place{}, nil
 }
 
-// JSON says that what is parsed is a JSON value, which [Document.Unmarshal] reads. To queries the page is empty.
+// JSON says that what is parsed is a JSON value, which [Document.JSON] and [Document.Unmarshal] read. To queries the page is empty.
 func JSON() Option { return func(d *Document) { d.isJSON = true } }
 
 // Date says when the page was sent, which is what the conversion of relative times starts from.
