@@ -22,10 +22,12 @@ func Example_guide() {
 	fmt.Println(page.XPath("//span[. = 'sold out']/ancestor::article/h3").Text())
 	fmt.Println(page.XPath("count(//article)").Get())
 	fmt.Println(page.CSS("script[type='application/ld+json']").JSON("offers.#.price").GetAll())
+	fmt.Println(page.XPath("//h3[. = $name]/../a/@href", selector.Var("name", "Black tea")).Get())
 	// Output:
 	// Green tea 3.50 https://shop.example/tea/green
 	// Black tea 4.00 https://shop.example/tea/black
 	// Black tea
 	// 2
 	// [3.50 4.00]
+	// black
 }

@@ -91,3 +91,26 @@ func TestParselForms(t *testing.T) {
 		}
 	}
 }
+
+// What the guide of selecting says of pseudo-classes and of texts.
+func TestGuideOfSelecting(t *testing.T) {
+	for _, known := range []string{
+		":is(a)", ":where(a)", ":not(a)", ":has(> a)", ":first-child", ":last-child", ":only-child", ":nth-child(2n+1 of .x)", ":nth-last-child(1)",
+		":first-of-type", ":last-of-type", ":only-of-type", ":nth-of-type(1)", ":nth-last-of-type(1)", ":root", ":scope", ":empty", ":target", ":lang(de)",
+		":any-link", ":link", ":enabled", ":disabled", ":checked", ":required", ":optional", ":input", `:contains("x")`, `:containsOwn("x")`,
+		":matches(x)", ":matchesOwn(x)", ":haschild(a)", ":hover", ":focus", ":active", ":visited", ":focus-within", ":focus-visible",
+	} {
+		if _, err := selector.Compile("p" + known); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := selector.Compile("p:nosuch"); err == nil {
+		t.Error("an unknown pseudo-class is no error")
+	}
+	d := selector.Parse([]byte(`<p id=1>Tea</p><p id=2>tea</p>`))
+	checkStrings(t, "contains", d.CSS(`p:contains("TEA")::attr(id)`).GetAll(), "1", "2")
+	checkStrings(t, "matches", d.CSS("p:matches(Tea)::attr(id)").GetAll(), "1")
+	check(t, "text of several", d.CSS("p").Text(), "Tea tea")
+	check(t, "text of the first", d.CSS("p").First().Text(), "Tea")
+	check(t, "get", d.CSS("p::text").Get(), "Tea")
+}

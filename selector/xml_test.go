@@ -135,7 +135,7 @@ func ExampleXML() {
 <item><title>Black tea</title><link>/black</link><dc:creator>Bob</dc:creator></item></channel></rss>`
 	doc := selector.Parse([]byte(feed), selector.XML(), selector.URL("https://shop.example/feed.xml"))
 	for _, item := range doc.CSS("item").All() {
-		fmt.Println(item.CSS("title").Text(), item.CSS("link::text").URL(), item.XPath("dc:creator").Text())
+		fmt.Println(item.CSS("|title").Text(), item.CSS("|link::text").URL(), item.CSS("dc|creator").Text())
 	}
 	// Output:
 	// Green tea https://shop.example/green Ann
