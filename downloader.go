@@ -262,8 +262,15 @@ type TimeoutError = fetch.TimeoutError
 //	Limit int64         // bytes per second
 type TooSlowError = fetch.TooSlowError
 
-// ProxyError is the failure of a request whose proxy cannot be reached or does not forward the request. Proxy is its URL with the
-// password hidden, Err is the cause. The site itself may be all right.
+// ProxyError is the failure of a request whose proxy cannot be reached or does not forward the request. The site itself may be all
+// right; nothing was sent to it. Refused reports whether the proxy has said that it does not connect to the site, and
+// Temporary whether that may go away: then [github.com/tegenaria/tegenaria/middleware.Retry] retries requests of any method.
+//
+//	Proxy      string // its URL, the password hidden
+//	Status     int    // with which it answers CONNECT, if not with 2xx; otherwise 0
+//	RetryAfter string // the header of that answer; "" without one
+//	Reply      int    // with which a SOCKS5 proxy refuses to connect (RFC 1928 §6); otherwise 0
+//	Err        error  // how it failed
 type ProxyError = fetch.ProxyError
 
 // PrivateAddressError is the failure of a request whose host has a special-purpose address: private, loopback, link-local, that of

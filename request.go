@@ -38,8 +38,8 @@ const (
 // a [HandleError] of the request.
 type Parser func(resp *Context, item chan<- *ItemMeta, req chan<- *Context) error
 
-// Proxy is the proxy that a request goes through: an http, https or socks5 URL, with the credentials in its userinfo
-// part. Environment variables such as HTTP_PROXY are ignored.
+// Proxy is the proxy that a request goes through: an http, https, socks5 or socks5h URL, with the credentials in its
+// userinfo part. Environment variables such as HTTP_PROXY are ignored.
 type Proxy struct {
 	ProxyUrl string
 }

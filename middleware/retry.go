@@ -40,15 +40,15 @@ type RetryOptions struct {
 }
 
 // Retry retries requests after temporary failures: a status code of the list, a timeout, a failed look-up of the
-// name, a connection that was refused or broke off, a header or a body that was cut short. The
-// request waits in the queue, not in a worker, until its back-off and the server's Retry-After (RFC 9110
+// name, a connection that was refused or broke off, a proxy that refuses for a reason that may go away, a header or a
+// body that was cut short. The request waits in the queue, not in a worker, until its back-off and the server's Retry-After (RFC 9110
 // §10.2.3, seconds or date) are over. After the last attempt it ends as gave-up, with a reason such as
 // "status 503" or "timeout", and the ErrorHandlers are called.
 //
 // Failures that would occur again are not retried: a bad certificate, a private address, a body that is
 // too large, an invalid request. Neither is a code that RequestWithAllowedStatusCode lets reach the parser. POST
 // and other methods that are not idempotent (RFC 9110 §9.2.2) are retried only if the server certainly has not
-// acted on them: there was no connection, or the status was 429 or 503.
+// acted on them: there was no connection, the proxy made none, or the status was 429 or 503.
 type Retry struct {
 	part
 	times   int
@@ -101,14 +101,26 @@ func (m *Retry) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegena
 		return tegenaria.GiveUp(why)
 	}
 	wait := m.wait(ctx.Request.Attempt)
-	if resp := failure.Response; resp != nil {
-		after, ok := httpx.RetryAfter(first(resp.Header, "Retry-After"), time.Now())
+	if told := retryAfter(failure); told != "" {
+		after, ok := httpx.RetryAfter(told, time.Now())
 		if ok && after > m.patient {
 			return tegenaria.GiveUp(&transientError{text: why.text + ", long Retry-After", err: why.err})
 		}
 		wait = max(wait, after)
 	}
 	return tegenaria.Retry(wait, why)
+}
+
+// retryAfter returns the Retry-After of the site's answer, or of its proxy's; "" without one.
+func retryAfter(failure *tegenaria.HandleError) string {
+	var proxy *tegenaria.ProxyError
+	switch {
+	case failure.Response != nil:
+		return first(failure.Response.Header, "Retry-After")
+	case errors.As(failure.Err, &proxy):
+		return proxy.RetryAfter
+	}
+	return ""
 }
 
 // timesOf returns how often a request is tried again, and whether it says so itself.
@@ -188,9 +200,15 @@ func transientText(err error) (text string, unsent bool) {
 		cutHead *tegenaria.TruncatedHeaderError
 		silent  *tegenaria.NoResultError
 		private *tegenaria.PrivateAddressError
+		proxy   *tegenaria.ProxyError
 	)
 	switch {
 	case errors.Is(err, context.Canceled), errors.As(err, &private):
+		return "", false
+	case errors.As(err, &proxy) && proxy.Refused():
+		if proxy.Temporary() {
+			return refusal(proxy), true
+		}
 		return "", false
 	case errors.As(err, &lookup):
 		return "name lookup", true
@@ -205,7 +223,7 @@ func transientText(err error) (text string, unsent bool) {
 	case errors.As(err, &cutHead):
 		return "header cut short", false
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE):
-		return "connection broken", false
+		return "connection broken", proxy != nil
 	case op != nil && (op.Op == "read" || op.Op == "write"):
 		return "connection broken", false
 	}
@@ -216,6 +234,14 @@ func transientText(err error) (text string, unsent bool) {
 		}
 	}
 	return "", false
+}
+
+// refusal names how a proxy has refused to connect to a site.
+func refusal(proxy *tegenaria.ProxyError) string {
+	if proxy.Status != 0 {
+		return "proxy status " + strconv.Itoa(proxy.Status)
+	}
+	return "proxy reply " + strconv.Itoa(proxy.Reply)
 }
 
 // mayRepeat reports whether a request of this method may be sent again.

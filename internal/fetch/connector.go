@@ -7,7 +7,6 @@ import (
 	"crypto/tls"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -151,7 +150,8 @@ type tunnel struct {
 	limits  Limits
 }
 
-// dial connects through the proxy. The error is a *net.OpError with the Op "proxyconnect", as in net/http.
+// dial connects through the proxy. The error is a *net.OpError with the Op "proxyconnect", as in net/http. A refusal in it is a
+// [*ProxyError].
 func (t *tunnel) dial(ctx context.Context, network, hostport string) (net.Conn, error) {
 	if t.limits.Connect > 0 {
 		var cancel context.CancelFunc
@@ -202,7 +202,7 @@ func (t *tunnel) ask(ctx context.Context, conn net.Conn, hostport string) (err e
 	case err != nil:
 		return shortened(cmp.Or(from.end, err))
 	case resp.StatusCode/100 != 2:
-		return fmt.Errorf("the proxy answers CONNECT with status %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+		return refusedTunnel(t.proxy, resp)
 	case in.Buffered() > 0:
 		return errTunnelSpeaks
 	}

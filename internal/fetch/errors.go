@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -74,10 +75,31 @@ func (e *TimeoutError) Error() string {
 // Timeout is true: a net.Error says so too.
 func (e *TimeoutError) Timeout() bool { return true }
 
-// ProxyError is the failure of a request whose proxy cannot be reached, or does not do its work. Nothing is known of the site.
+// ProxyError is the failure of a request whose proxy cannot be reached, or does not do its work. Nothing was sent to the site.
 type ProxyError struct {
-	Proxy string // its URL, the password hidden
-	Err   error  // how it failed
+	Proxy      string // its URL, the password hidden
+	Status     int    // with which it answers CONNECT, if not with 2xx; otherwise 0
+	RetryAfter string // the header of that answer; "" without one
+	Reply      int    // with which a SOCKS5 proxy refuses to connect (RFC 1928 §6); otherwise 0
+	Err        error  // how it failed
+}
+
+// Refused reports whether the proxy has answered that it does not connect to the site.
+func (e *ProxyError) Refused() bool { return e.Status != 0 || e.Reply != 0 }
+
+// Temporary reports whether the proxy has refused for a reason that may go away: the status is 408, 429, 500, 502, 503, 504, 522 or
+// 524, or the network or the site could not be reached. It is false if the proxy was not reached, or broke off.
+func (e *ProxyError) Temporary() bool {
+	switch e.Status {
+	case http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout, 522, 524:
+		return true
+	}
+	switch e.Reply {
+	case socksFailure, socksNoNetwork, socksNoHost, socksConnRefused, socksTTL:
+		return true
+	}
+	return false
 }
 
 // Error names the proxy and the cause.

@@ -21,7 +21,12 @@ func (x *exchange) explain(err error) error {
 func (x *exchange) blameProxy(err error) error {
 	var op *net.OpError
 	var timeout *TimeoutError
+	var refused *ProxyError
 	switch {
+	case errors.As(err, &refused):
+		return refused
+	case errors.As(err, &op) && socksReply(op) > 0:
+		return refusedBySOCKS(x.r.Proxy, op)
 	case x.r.Proxy == nil || errors.As(err, &timeout) && timeout.Proxy != "":
 		return err
 	case !errors.As(err, &op) || op.Op != "dial" && !isProxyOp(op):

@@ -27,7 +27,7 @@ type Request struct {
 	Cookies  map[string]string // sent as one Cookie header
 	Body     []byte
 	ReadBody func() ([]byte, error) // makes the body, once, in place of Body; nil: Body is sent. Its error ends the exchange
-	Proxy    *string                // URL of the proxy that it goes through: http, https or socks5; nil: none
+	Proxy    *string                // URL of the proxy that it goes through: http, https, socks5 or socks5h; nil: none
 	Timeout  time.Duration          // of the whole exchange; 0: none
 
 	Follows   bool      // a redirect will be followed: of its body little is read, and nothing that is wrong with it matters

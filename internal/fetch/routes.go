@@ -53,7 +53,7 @@ type routes struct {
 func newRoutes(c Config) *routes {
 	rs := &routes{config: c, guard: newDialGuard(c.AllowPrivate, c.Loopback, c.Limits.Connect), proxied: make(map[string]*route)}
 	if c.HTTP != nil {
-		rs.direct = &route{send: traced(withoutRedirects(c.HTTP, c.HTTP.Transport))}
+		rs.direct = throughOwn(c.HTTP)
 		return rs
 	}
 	rs.direct = rs.toSites()
@@ -125,7 +125,7 @@ func (rs *routes) enter(r *Request) (*route, error) {
 	}
 	way, idle, err := rs.take(*r.Proxy)
 	if err != nil {
-		return nil, &RequestError{URL: r.URL, Field: "Proxy", Err: err, Remedy: "write it as http://user:password@host:port; https and socks5 are known too"}
+		return nil, &RequestError{URL: r.URL, Field: "Proxy", Err: err, Remedy: "write it as http://user:password@host:port; https, socks5 and socks5h are known too"}
 	}
 	if idle != nil {
 		idle.closeIdle()
@@ -202,7 +202,7 @@ func (rs *routes) close() {
 }
 
 var (
-	errProxyScheme = errors.New("no http, https or socks5 URL")
+	errProxyScheme = errors.New("no http, https, socks5 or socks5h URL")
 	errProxyHost   = errors.New("no host")
 	errProxyClient = errors.New("the client of EngineWithHTTPClient has a Transport that is no *http.Transport, which cannot be given a proxy")
 )
@@ -215,6 +215,8 @@ func (rs *routes) through(proxyURL string) (*route, error) {
 	}
 	switch u.Scheme {
 	case "http", "https", "socks5":
+	case "socks5h": // others' name for it: the proxy looks names up
+		u.Scheme = "socks5"
 	default:
 		return nil, errProxyScheme
 	}
@@ -262,6 +264,21 @@ func (rs *routes) throughHTTP(u *url.URL, toProxy *connector) *route {
 	}
 }
 
+// throughOwn makes the way of the user's client. One that has proxies is copied, to learn how they refuse.
+func throughOwn(client *http.Client) *route {
+	base := client.Transport
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	t, ok := base.(*http.Transport)
+	if !ok || t.Proxy == nil {
+		return &route{send: traced(withoutRedirects(client, client.Transport))}
+	}
+	t = t.Clone()
+	tellRefusals(t)
+	return &route{send: traced(withoutRedirects(client, t)), closeIdle: t.CloseIdleConnections}
+}
+
 // throughClient makes of the user's client one that goes through a proxy, which learns the agent where TLS goes through
 // it.
 func throughClient(client *http.Client, u *url.URL, agent string) (*route, error) {
@@ -274,6 +291,7 @@ func throughClient(client *http.Client, u *url.URL, agent string) (*route, error
 		return nil, errProxyClient
 	}
 	t = t.Clone()
+	tellRefusals(t)
 	t.Proxy = http.ProxyURL(u)
 	if t.ProxyConnectHeader.Get("User-Agent") == "" {
 		if t.ProxyConnectHeader == nil {
