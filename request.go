@@ -226,7 +226,8 @@ func RequestWithRequestProxy(proxy Proxy) RequestOption {
 	return func(r *Request) { r.Proxy = &proxy }
 }
 
-// RequestWithRequestCookies adds cookies by name.
+// RequestWithRequestCookies adds cookies by name. Their values are sent as they are, byte for byte, sorted by name; they replace those of
+// the same names in a Cookie header. A value with control characters or a semicolon fails the request.
 func RequestWithRequestCookies(cookies map[string]string) RequestOption {
 	return func(r *Request) {
 		if r.Cookies == nil {

@@ -6,13 +6,13 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/cookiejar"
+	"github.com/tegenaria/tegenaria/internal/httpx"
 )
 
 // MetaCookieJar is a key of Request.Meta. Its value, a string, names the jar of the request: the jar's cookies are sent
@@ -70,10 +70,10 @@ const domainBytes = 32 << 10
 // domain of all jars is removed.
 //
 // A request's own cookies (Request.Cookies, or a Cookie header) are sent together with those of the jar, and replace those
-// of the same name; they are not stored in the jar: see [Cookies.Add]. The methods may be called concurrently, before
-// and during a crawl. Jars live as long as the middleware, and with a durable job they are stored: a job that is resumed after a crash
-// is still logged in, session cookies and all jars included. Each batch of settled pages writes the cookies of those domains
-// that have changed.
+// of the same name; they are not stored in the jar: see [Cookies.Add]. All are sent as they are, byte for byte: nothing is quoted,
+// and a Cookie header keeps its order. The methods may be called concurrently, before and during a crawl. Jars live as long as the
+// middleware, and with a durable job they are stored: a job that is resumed after a crash is still logged in, session cookies and
+// all jars included. Each batch of settled pages writes the cookies of those domains that have changed.
 type Cookies struct {
 	part
 	store *cookiejar.Store
@@ -154,43 +154,56 @@ func (m *Cookies) ProcessRequest(ctx *tegenaria.Context) error {
 	if err != nil || name == NoCookieJar {
 		return err
 	}
-	if err := takeCookieHeader(r); err != nil || m.changes.Load() == 0 {
-		return err
+	header, hasOwn := field(r.Header, "Cookie")
+	if hasOwn {
+		if r.Meta == nil {
+			r.Meta = make(map[string]any)
+		}
+		r.Meta[metaOwnCookies] = header
+	}
+	if m.changes.Load() == 0 {
+		return nil
 	}
 	j, _ := m.jar(name, false)
 	to, ok := cookiejar.OriginOf(r.Url)
 	if j == nil || !ok {
 		return nil
 	}
-	if header := j.Header(to, r.Cookies, time.Now()); header != "" {
-		r.Header["Cookie"] = header
+	own := r.Cookies
+	if hasOwn {
+		own = maps.Clone(own)
+		if own == nil {
+			own = make(map[string]string)
+		}
+		for name := range httpx.CookieNames(header) {
+			own[name] = ""
+		}
+	}
+	if cookies := j.Header(to, own, time.Now()); cookies != "" {
+		remove(r.Header, "Cookie")
+		if hasOwn {
+			cookies += "; " + header
+		}
+		r.Header["Cookie"] = cookies
 	}
 	return nil
 }
 
-// takeCookieHeader makes Request.Cookies of a Cookie header, so that on the way back what is in the header is the
-// jar's: a redirect must not inherit it.
-func takeCookieHeader(r *tegenaria.Request) error {
-	header, ok := field(r.Header, "Cookie")
-	if !ok {
-		return nil
-	}
-	own := make(map[string]string)
-	for pair := range strings.SplitSeq(header, ";") {
-		pair = strings.Trim(pair, " \t")
-		name, value, ok := strings.Cut(pair, "=")
-		switch {
-		case pair == "":
-		case !ok || name == "":
-			return fmt.Errorf("middleware: the Cookie header has a part that is not name=value; to send it as it is set Meta[%q] to NoCookieJar", MetaCookieJar)
-		default:
-			own[name] = value
+// metaOwnCookies is the key of Meta under which a request keeps its own Cookie header while it is sent with the jar's cookies.
+const metaOwnCookies = "cookiejar.own"
+
+// takeBack leaves a request its own Cookie header alone: neither a redirect nor a retry inherits what was the jar's.
+func (m *Cookies) takeBack(r *tegenaria.Request) {
+	header, hasOwn := r.Meta[metaOwnCookies].(string)
+	if !hasOwn {
+		if m.changes.Load() > 0 {
+			delete(r.Header, "Cookie")
 		}
+		return
 	}
-	maps.Copy(own, r.Cookies)
-	r.Cookies = own
+	delete(r.Meta, metaOwnCookies)
 	remove(r.Header, "Cookie")
-	return nil
+	r.Header["Cookie"] = header
 }
 
 // ProcessResponse keeps the cookies that the response sets.
@@ -200,9 +213,7 @@ func (m *Cookies) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Co
 	if err != nil || name == NoCookieJar {
 		return err
 	}
-	if m.changes.Load() > 0 {
-		delete(r.Header, "Cookie")
-	}
+	m.takeBack(r)
 	headers, _ := field(resp.Header, "Set-Cookie")
 	if len(headers) == 0 {
 		return nil
@@ -228,8 +239,9 @@ func (m *Cookies) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Co
 // ProcessError removes the jar's cookies from a request that failed, so that a retry does not send old ones.
 func (m *Cookies) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 	var failure *tegenaria.HandleError
-	if name, _ := jarOf(ctx.Request); name != NoCookieJar && errors.As(err, &failure) && failure.Stage == tegenaria.StageDownload {
-		delete(ctx.Request.Header, "Cookie")
+	_, hasOwn := ctx.Request.Meta[metaOwnCookies]
+	if name, _ := jarOf(ctx.Request); name != NoCookieJar && errors.As(err, &failure) && (hasOwn || failure.Stage == tegenaria.StageDownload) {
+		m.takeBack(ctx.Request)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"runtime"
 	"slices"
@@ -172,32 +173,99 @@ func TestCookieJars(t *testing.T) {
 	}
 }
 
-// The request's own cookies go beside those of the jar and before those of the same name; they never stay.
+// The request's own cookies go beside those of the jar and before those of the same name; they never stay. A header is sent as it was
+// written: a copy of a browser's may have parts that the grammar forbids, twice the same name, and an order.
 func TestOwnCookies(t *testing.T) {
-	m := middleware.NewCookies(middleware.CookieOptions{})
 	const url = "http://toscrape.com/"
+	for _, tt := range []struct {
+		name   string
+		own    string // a Cookie header; "" is none
+		meta   map[string]any
+		sent   string
+		stored bool // the jar has a=1 and b=2
+	}{
+		{"beside the jar's", "c=3; b=header", nil, "a=1; c=3; b=header", true},
+		{"JSON, quotes, a backslash, UTF-8", `c={"k": ["v,w"]}; d="x y"; e=\"; f=žluť`, nil, `a=1; b=2; c={"k": ["v,w"]}; d="x y"; e=\"; f=žluť`, true},
+		{"a name twice", "sid=1; sid=2", nil, "a=1; b=2; sid=1; sid=2", true},
+		{"without a name", "nameless;c=3", nil, "a=1; b=2; nameless;c=3", true},
+		{"all of the jar's", "b=;a=", nil, "b=;a=", true},
+		{"an empty jar", `z="1"; nameless; a=1`, nil, `z="1"; nameless; a=1`, false},
+		{"without a jar", "nameless", map[string]any{middleware.MetaCookieJar: middleware.NoCookieJar}, "nameless", true},
+		{"none", "", nil, "a=1; b=2", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := middleware.NewCookies(middleware.CookieOptions{})
+			if tt.stored {
+				roundTrip(t, m, url, url, "Set-Cookie", "a=1", "Set-Cookie", "b=2")
+			}
+			opts := []tegenaria.RequestOption{tegenaria.RequestWithRequestMeta(tt.meta)}
+			if tt.own != "" {
+				opts = append(opts, tegenaria.RequestWithRequestHeader(map[string]string{"cookie": tt.own}))
+			}
+			stays := func(after string, r *tegenaria.Request) {
+				header, _ := r.Header["Cookie"]
+				if lower, ok := r.Header["cookie"]; ok {
+					header += lower
+				}
+				if header != tt.own || len(r.Meta) != len(tt.meta) || len(r.Cookies) != 0 {
+					t.Errorf("after %s: header %q, cookies %v, meta %v", after, header, r.Cookies, r.Meta)
+				}
+			}
+			for _, failure := range []error{
+				nil,
+				tegenaria.NewError("", io.EOF, tegenaria.ErrorWithStage(tegenaria.StageDownload)),
+			} {
+				ctx := asked(url, opts...)
+				if err := m.ProcessRequest(ctx); err != nil {
+					t.Fatal(err)
+				}
+				sent := ctx.Request.Header["Cookie"] + ctx.Request.Header["cookie"]
+				if sent != tt.sent || len(ctx.Request.Header) != 1 {
+					t.Errorf("sent %v, want %q", ctx.Request.Header, tt.sent)
+				}
+				if failure != nil {
+					m.ProcessError(ctx, failure, nil)
+					stays("a failure", ctx.Request)
+					continue
+				}
+				answer(ctx, 200, "")
+				if err := m.ProcessResponse(ctx, nil); err != nil {
+					t.Error(err)
+				}
+				stays("a response", ctx.Request)
+			}
+		})
+	}
+	m := middleware.NewCookies(middleware.CookieOptions{})
 	roundTrip(t, m, url, url, "Set-Cookie", "a=1", "Set-Cookie", "b=2")
-	ctx := asked(url, tegenaria.RequestWithRequestCookies(map[string]string{"b": "own"}),
-		tegenaria.RequestWithRequestHeader(map[string]string{"cookie": "c=3; b=header"}))
-	if err := m.ProcessRequest(ctx); err != nil {
-		t.Fatal(err)
+	ctx := asked(url, tegenaria.RequestWithRequestCookies(map[string]string{"b": "own"}))
+	if err := m.ProcessRequest(ctx); err != nil || ctx.Request.Header["Cookie"] != "a=1" || ctx.Request.Cookies["b"] != "own" {
+		t.Errorf("header %v, cookies %v, %v", ctx.Request.Header, ctx.Request.Cookies, err)
 	}
-	r := ctx.Request
-	if r.Header["Cookie"] != "a=1" || r.Cookies["b"] != "own" || r.Cookies["c"] != "3" || len(r.Header) != 1 {
-		t.Errorf("header %v, cookies %v", r.Header, r.Cookies)
+}
+
+// A server sees the bytes of the cookies that a jar, a header and a map have, after a redirect of its own too.
+func TestCookiesOnTheWire(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/": // a value with a space and a comma, as sites set them
+			w.Header()["Set-Cookie"] = []string{`prefs={"a": "b, c"}`, `q="x"`}
+			http.Redirect(w, r, "/next", http.StatusFound)
+		}
+	})
+	r := tegenaria.NewRequest(s.URL+"/", tegenaria.GET, nil,
+		tegenaria.RequestWithRequestHeader(map[string]string{"Cookie": `sid=1; sid=2; flag; e=\"é`}),
+		tegenaria.RequestWithRequestCookies(map[string]string{"m": `["x y"]`}))
+	crawlWith(t, start(nothing, r), middleware.Standard())
+	own := `sid=1; sid=2; flag; e=\"é; m=["x y"]`
+	visits := s.visits()
+	if len(visits) != 2 {
+		t.Fatalf("%d visits", len(visits))
 	}
-	answer(ctx, 200, "")
-	if err := m.ProcessResponse(ctx, nil); err != nil || len(r.Header) != 0 {
-		t.Errorf("the jar's cookies stay: %v, %v", r.Header, err)
-	}
-	ctx = asked(url, tegenaria.RequestWithRequestHeader(map[string]string{"Cookie": "nameless"}))
-	if err := m.ProcessRequest(ctx); err == nil || !strings.Contains(err.Error(), "NoCookieJar") {
-		t.Errorf("a header that is no list of cookies: %v", err)
-	}
-	ctx = asked(url, tegenaria.RequestWithRequestHeader(map[string]string{"Cookie": "nameless"}),
-		tegenaria.RequestWithRequestMeta(map[string]any{middleware.MetaCookieJar: middleware.NoCookieJar}))
-	if err := m.ProcessRequest(ctx); err != nil || ctx.Request.Header["Cookie"] != "nameless" {
-		t.Errorf("without a jar: %v, %v", ctx.Request.Header, err)
+	for i, want := range []string{own, `prefs={"a": "b, c"}; q="x"; ` + own} {
+		if got := visits[i].Header["Cookie"]; len(got) != 1 || got[0] != want {
+			t.Errorf("%s was sent %q, want %q", visits[i].Path, got, want)
+		}
 	}
 }
 

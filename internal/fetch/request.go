@@ -183,39 +183,38 @@ func (x *exchange) headerError(name string, err error) error {
 	return &RequestError{URL: x.url, Field: fmt.Sprintf("Header[%q]", name), Err: err}
 }
 
-// cookieFault says what is wrong with a cookie without naming net/http and its fields.
-func cookieFault(err error) error {
-	return errors.New(strings.NewReplacer("http: ", "", "Cookie.Name", "name of a cookie", "Cookie.Value", "its value").Replace(err.Error()))
-}
+var (
+	errCookieEmpty = errors.New("it has neither a name nor a value")
+	errCookieName  = errors.New("the name of a cookie has no control characters, semicolons and equals signs")
+	errCookieValue = errors.New("the value of a cookie has no control characters and semicolons")
+)
 
-// cookies appends the request's cookies, sorted by name, to the value of a Cookie header (RFC 6265 §4.2.1).
-// A value with a space or a comma is quoted, as net/http does.
+// cookies appends the request's cookies, sorted by name, to the value of a Cookie header, in which they replace those of their
+// names (RFC 6265 §5.4). All bytes are sent as they are: sites set cookies that their own grammar (§4.1.1) forbids, and
+// know them by their bytes.
 func (x *exchange) cookies(header string) (string, error) {
-	var b strings.Builder
-	b.WriteString(header)
+	pairs := httpx.WithoutCookies(header, x.r.Cookies)
 	for _, name := range slices.Sorted(maps.Keys(x.r.Cookies)) {
 		value := x.r.Cookies[name]
-		quoted := len(value) > 1 && value[0] == '"' && value[len(value)-1] == '"'
-		if quoted {
-			value = value[1 : len(value)-1]
+		var err error
+		switch {
+		case name == "" && value == "":
+			err = errCookieEmpty
+		case !httpx.ValidCookiePart(name) || strings.Contains(name, "="):
+			err = errCookieName
+		case !httpx.ValidCookiePart(value):
+			err = errCookieValue
 		}
-		cookie := http.Cookie{Name: name, Value: value}
-		if err := cookie.Valid(); err != nil {
-			return "", &RequestError{URL: x.url, Field: fmt.Sprintf("Cookies[%q]", name), Err: cookieFault(err),
-				Remedy: "encode it, or write the Cookie header yourself"}
+		if err != nil {
+			return "", &RequestError{URL: x.url, Field: fmt.Sprintf("Cookies[%q]", name), Err: err, Remedy: "encode it as the site does"}
 		}
-		if b.Len() > 0 {
-			b.WriteString("; ")
+		if name != "" { // as browsers do (RFC 6265bis §5.8.3 step 4)
+			value = name + "=" + value
 		}
-		b.WriteString(name)
-		b.WriteByte('=')
-		if quoted = quoted || strings.ContainsAny(value, " ,"); quoted {
-			b.WriteByte('"')
+		if pairs != "" {
+			pairs += "; "
 		}
-		b.WriteString(value)
-		if quoted {
-			b.WriteByte('"')
-		}
+		pairs += value
 	}
-	return b.String(), nil
+	return pairs, nil
 }
