@@ -227,7 +227,11 @@ func IsPublicAddr(addr netip.Addr) bool {
 //	WireBytes int64 // of the body as it came
 //	BodyBytes int64 // of the body as it is, its content coding removed
 //
-//	Err error // why the body broke off, nil if it is whole
+//	Err error // why the body broke off, or what is wrong with the end of its content coding; nil if it is whole
+//
+// A content coding without its end, or with a wrong checksum, in a message that HTTP says is complete is no failure: the same bytes would
+// come again. What was decoded is the body, Err is a [*TruncatedBodyError] whose cause is a [*CorruptBodyError], and Stats.Damaged
+// counts the response.
 //
 // Its method Sent returns the header of the request as it was sent, without Host, and the host that it named; Removed returns the
 // fields that Response.Header lacks because a content coding was removed. Their maps must not be changed.

@@ -208,6 +208,10 @@ func (f *fetcher) received(j *job, resp *Response) {
 	j.status = resp.Status
 	j.mu.Unlock()
 	c.teller.hosts.Add(j.rec.Slot)
+	var cut *TruncatedBodyError
+	if errors.As(resp.Transfer().Err, &cut) {
+		c.teller.counters.DamagedPage(resp.URL)
+	}
 	responses, bytes := c.teller.counters.Response(resp.Status, resp.ContentLength)
 	if f := c.cfg.events.Downloaded; f != nil {
 		c.teller.event(func() { f(j.ctx.Request, resp) })

@@ -174,6 +174,8 @@ func (t *teller) ended(reason string) {
 	} else if cause != nil && cause != errInterrupted && !errors.Is(cause, context.Canceled) {
 		e.Why = cause.Error()
 	}
+	_, damaged := t.counters.Damaged()
+	e.Damaged, e.DamagedAt = s.Damaged, urlx.Redact(damaged)
 	for outcome, n := range s.Outcomes {
 		e.Outcomes = append(e.Outcomes, report.InWords(outcome.String(), n, s.Reasons))
 	}

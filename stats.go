@@ -42,6 +42,7 @@ type Stats struct {
 	ErrorCount        int64         `json:"error_count"`        // HandleErrors
 	Retries           int64         `json:"retries"`            // requests that were put back to run again
 	RobotsRequests    int64         `json:"robots_requests"`    // downloads of robots.txt; not in RequestDownloaded
+	Damaged           int64         `json:"damaged"`            // responses whose body is not whole: see Transfer.Err
 
 	Fields map[string]FieldStats `json:"fields,omitempty"` // by type and name, "Book.price"; at most 1,000, then "other"; nil: none were counted
 
@@ -56,6 +57,7 @@ func (s *Stats) count(c *report.Counters) {
 	s.ItemScraped, s.ItemDropped, s.ItemFailed = c.Scraped.Load(), c.Dropped.Load(), c.Failed.Load()
 	s.ErrorCount, s.Answered = c.Errors.Load(), c.Answered.Load()
 	s.Responses, s.Bytes, s.Status = c.Responses()
+	s.Damaged, _ = c.Damaged()
 }
 
 // durable returns the counts that a durable job keeps over its runs: those of the earlier ones, and this one's. Requests that
@@ -65,7 +67,7 @@ func (s *Stats) durable(earlier map[string]int64) map[string]int64 {
 		"discovered": s.Discovered, "settled": s.Settled,
 		"responses": s.Responses, "bytes": s.Bytes, "items_scraped": s.ItemScraped, "errors": s.ErrorCount,
 		"items_dropped": s.ItemDropped, "items_failed": s.ItemFailed, "downloads": s.RequestDownloaded, "robots": s.RobotsRequests,
-		"retries": s.Retries, "answered": s.Answered, "elapsed": int64(s.Elapsed),
+		"retries": s.Retries, "answered": s.Answered, "damaged": s.Damaged, "elapsed": int64(s.Elapsed),
 	}
 	for code, n := range s.Status {
 		counts["status/"+strconv.Itoa(code)] = n

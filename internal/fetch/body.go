@@ -22,6 +22,8 @@ type body struct {
 	got     int64         // bytes of it
 	broken  error         // the error of from, or of its decoder
 	failed  error         // the error of reading content
+	framed  bool          // HTTP itself says where the body ends
+	damage  error         // of the end of its coding, in a message that HTTP says is complete
 	share   share
 }
 
@@ -53,6 +55,9 @@ func (b *body) take(resp *http.Response, a *Answer) error {
 	}
 	if err == nil {
 		err = b.sink(a, want)
+	}
+	if err == nil && b.damage != nil && b.to != toNowhere {
+		a.Transfer.Err = &TruncatedBodyError{URL: b.of.url, Got: b.got, Want: -1, Err: b.damage}
 	}
 	if err != nil && b.broken != nil && b.to != toNowhere {
 		err = &TruncatedBodyError{URL: b.of.url, Got: b.got, Want: want, Err: b.broken}

@@ -34,6 +34,7 @@ func (w wireBody) Read(p []byte) (int, error) {
 // them nor the length that the body had with them.
 func (b *body) open(answer *http.Response) (decoded bool, err error) {
 	b.content = wireBody{b}
+	b.framed = answer.ContentLength >= 0 || len(answer.TransferEncoding) > 0 || answer.ProtoMajor > 1
 	codings := answer.Header["Content-Encoding"]
 	part := answer.StatusCode == http.StatusPartialContent // of the coded body (RFC 9110 §14.1)
 	if part || len(codings) == 0 || answer.Body == http.NoBody {
@@ -64,7 +65,8 @@ func (b *body) open(answer *http.Response) (decoded bool, err error) {
 }
 
 // Read reads the body, its codings removed. It counts the bytes and remembers how reading failed, since the sink that the
-// body is copied to may fail as well.
+// body is copied to may fail as well. A coding without a proper end, in a message that HTTP says is complete, ends the body as
+// an end would: browsers show such pages. Of the beginning of a body, a robots.txt say, it is a failure.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.content.Read(p)
 	b.got += int64(n)
@@ -87,6 +89,9 @@ func (b *body) Read(p []byte) (int, error) {
 		err = b.tooLarge()
 	case errors.As(err, &ratio):
 		err = &RatioError{URL: b.of.url, Limit: ratio.Limit, Wire: ratio.Wire, Decoded: ratio.Decoded}
+	case b.framed && b.to != toBeginning && httpx.IsDamagedEnd(err):
+		b.damage = &CorruptBodyError{URL: b.of.url, Err: err} // the same bytes would come again
+		return n, io.EOF
 	default:
 		err = &CorruptBodyError{URL: b.of.url, Err: err}
 		b.broken = err

@@ -29,7 +29,7 @@ type Transfer struct {
 	WireBytes int64 // of the body as it came
 	BodyBytes int64 // of the body as it is, its content coding removed
 
-	Err error // why the body broke off, nil if it is whole
+	Err error // why the body broke off, or what is wrong with the end of its content coding; nil if it is whole
 
 	facts *facts // nil: none is known
 }

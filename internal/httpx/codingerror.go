@@ -1,9 +1,21 @@
 package httpx
 
 import (
+	"compress/gzip"
+	"compress/zlib"
+	"errors"
 	"fmt"
 	"io"
+
+	"github.com/klauspost/compress/zstd"
 )
+
+// IsDamagedEnd reports whether an error of a [Reader] says that all was decoded that came, and only the end is wrong: the
+// coded stream has none, or its checksum or length is not that of what was decoded.
+func IsDamagedEnd(err error) bool {
+	var cut *TruncatedError
+	return errors.As(err, &cut) || errors.Is(err, gzip.ErrChecksum) || errors.Is(err, zlib.ErrChecksum) || errors.Is(err, zstd.ErrCRCMismatch)
+}
 
 // UnknownCodingError reports that a Content-Encoding header (RFC 9110 §8.4) names a coding that cannot be
 // removed. Nothing of the body was read: it can be used as it came.

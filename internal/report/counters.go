@@ -18,6 +18,9 @@ type Counters struct {
 	Errors    atomic.Int64 // failures of all kinds
 	Read      atomic.Int64 // pages that a parser, or the caller of Fetch, was given
 
+	damaged   atomic.Int64
+	damagedAt atomic.Pointer[string] // the URL of the first of them
+
 	parsed atomic.Int64
 	first  atomic.Pointer[string] // the URL of the first page that was parsed
 
@@ -56,6 +59,21 @@ func (c *Counters) Responses() (responses, bytes int64, status map[int]int64) {
 		}
 	}
 	return c.responses.Load(), c.bytes.Load(), status
+}
+
+// DamagedPage counts a response whose body is not whole.
+func (c *Counters) DamagedPage(url string) {
+	if c.damaged.Add(1) == 1 {
+		c.damagedAt.Store(&url)
+	}
+}
+
+// Damaged returns how many responses DamagedPage has counted, and the URL of the first of them.
+func (c *Counters) Damaged() (responses int64, first string) {
+	if url := c.damagedAt.Load(); url != nil {
+		first = *url
+	}
+	return c.damaged.Load(), first
 }
 
 // ParsedPage counts a page whose parser has returned without an error.

@@ -25,6 +25,9 @@ type Ended struct {
 	Failures []Kind        // the most frequent first
 	Wired    Wired         // what the crawl has
 
+	Damaged   int64  // responses that were delivered though their body is not whole
+	DamagedAt string // the URL of one of them
+
 	Feeds []Feed // what the feeds have delivered
 
 	Itemless  int64   // pages that were parsed, if no item was sent; 0: some were, or none is expected
@@ -138,6 +141,10 @@ func (e Ended) Lines() []Line {
 	}
 	for _, f := range e.Feeds {
 		lines = append(lines, f.line())
+	}
+	if e.Damaged > 0 {
+		lines = append(lines, Line{Warn: true, URL: e.DamagedAt, Text: Count(e.Damaged, "response") +
+			" delivered with a body that is not whole, as its content coding or its length says; Transfer().Err tells which"})
 	}
 	rest, kinds := int64(0), 0
 	for i, k := range e.Failures {
