@@ -45,6 +45,23 @@ func Refresh(body []byte, base string) (url string, after time.Duration, ok bool
 	return "", 0, false
 }
 
+// RefreshHeader reads the value of a Refresh header of the page at base, as [Refresh] reads the meta element. The target of a
+// page that reloads itself is base; ok is false for a value that names no time, or a URL that cannot be read.
+func RefreshHeader(value, base string) (url string, after time.Duration, ok bool) {
+	after, ref, reload, ok := parseRefresh(value)
+	switch {
+	case !ok:
+		return "", 0, false
+	case reload:
+		return base, after, true
+	}
+	p := page{base: parseDocURL(base)}
+	if !p.resolve([]byte(ref)) {
+		return "", 0, false
+	}
+	return string(p.buf), after, true
+}
+
 // refreshContent returns the content of the start tag that was just read if it is a refresh.
 func (r *tagReader) refreshContent() (string, bool) {
 	if r.tag != html.AtomMeta || r.noscripts > 0 || r.templates > 0 {

@@ -100,3 +100,23 @@ func TestRefreshMarkup(t *testing.T) {
 		})
 	}
 }
+
+// A header is read as the content of the element is, from the page's own URL.
+func TestRefreshHeader(t *testing.T) {
+	for _, tt := range []struct {
+		value, want string
+		after       time.Duration
+	}{
+		{"0; url=/to", "http://a.example/to", 0},
+		{"5;URL='to'", "http://a.example/dir/to", 5 * time.Second},
+		{"3, //b.example/", "http://b.example/", 3 * time.Second},
+		{"30", "http://a.example/dir/page", 30 * time.Second},
+		{"url=/to", "", 0},
+		{"", "", 0},
+	} {
+		url, after, ok := links.RefreshHeader(tt.value, "http://a.example/dir/page")
+		if url != tt.want || after != tt.after || ok != (tt.want != "") {
+			t.Errorf("%q: %q after %s, %v", tt.value, url, after, ok)
+		}
+	}
+}

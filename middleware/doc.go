@@ -21,7 +21,7 @@
 //	550  Retry           retries temporary failures                             in Standard
 //	590  HTTPErrors      fails or filters responses without a 2xx status
 //	600  RobotsTags      obeys X-Robots-Tag, meta robots, rel=nofollow          filter
-//	650  MetaRefresh     follows <meta http-equiv=refresh>                      in Standard
+//	650  MetaRefresh     follows a Refresh header or meta element               in Standard
 //	700  Cookies         keeps cookies in named jars                            in Standard
 //
 // A filter sees each link before it is queued. This has a price: with a filter a request is allocated for every link,

@@ -18,7 +18,8 @@ type MetaRefreshOptions struct {
 	MaxDelay time.Duration // a refresh with a longer delay is ignored; 0: 100 s
 }
 
-// MetaRefresh follows <meta http-equiv=refresh> (HTML standard §4.2.5.3) as a redirect: the response becomes a 303
+// MetaRefresh follows a Refresh header, or else <meta http-equiv=refresh> (HTML standard §4.2.5.3), as a redirect, whatever the
+// status of a response that reaches the parser: the response becomes a 303
 // with the target as its Location, and the engine does the rest. So the target replaces the page, counts
 // towards MaxRedirects, loops are detected, and credentials are not sent to another origin.
 //
@@ -39,15 +40,20 @@ func NewMetaRefresh(o MetaRefreshOptions) *MetaRefresh {
 // ProcessResponse turns a page with a refresh into a redirect.
 func (m *MetaRefresh) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
 	r, resp := ctx.Request, ctx.Response()
-	if !r.AllowRedirects || r.MaxRedirects <= 0 || r.Method == http.MethodHead ||
-		resp.Status != http.StatusOK || !mayRefresh(resp.Bytes()) || !isHTML(resp) {
+	if !r.AllowRedirects || r.MaxRedirects <= 0 || r.Method == http.MethodHead || !reachesParser(r, resp) {
 		return nil
 	}
-	text, err := resp.Text()
-	if err != nil {
-		return fmt.Errorf("middleware: reading a page for its refresh: %w", err)
+	url, after, ok := headerRefresh(resp)
+	if !ok {
+		if !mayRefresh(resp.Bytes()) || !isHTML(resp) {
+			return nil
+		}
+		text, err := resp.Text()
+		if err != nil {
+			return fmt.Errorf("middleware: reading a page for its refresh: %w", err)
+		}
+		url, after, ok = links.Refresh([]byte(text), resp.URL)
 	}
-	url, after, ok := links.Refresh([]byte(text), resp.URL)
 	if !ok || after >= m.longest || samePage(url, resp.URL) {
 		return nil
 	}
@@ -60,6 +66,28 @@ func (m *MetaRefresh) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenari
 	header["Location"] = []string{url}
 	resp.Status, resp.Header = http.StatusSeeOther, header
 	return nil
+}
+
+// reachesParser reports whether the status is one that the parser is given: neither a failure nor a redirect.
+func reachesParser(r *tegenaria.Request, resp *tegenaria.Response) bool {
+	switch {
+	case resp.Status >= 400:
+		return r.AllowsStatus(resp.Status)
+	case resp.Status >= 300:
+		return first(resp.Header, "Location") == ""
+	}
+	return true
+}
+
+// headerRefresh reads the Refresh header, the first that has a time. It comes before the meta element, as in browsers.
+func headerRefresh(resp *tegenaria.Response) (url string, after time.Duration, ok bool) {
+	values, _ := field(resp.Header, "Refresh")
+	for _, value := range values {
+		if url, after, ok = links.RefreshHeader(value, resp.URL); ok {
+			return url, after, true
+		}
+	}
+	return "", 0, false
 }
 
 // samePage reports whether two URLs differ in the fragment at most.

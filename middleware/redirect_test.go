@@ -1,6 +1,7 @@
 package middleware_test
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -210,25 +211,42 @@ func TestMetaRefresh(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name, body, mime string
+		status           int    // 0: 200
+		header           string // Refresh
 		change           func(r *tegenaria.Request)
 		want             string // asked second; "" = the page itself is parsed
 	}{
-		{"at once", refresh("0; url=/to"), "", nil, "http://a.example/to"},
-		{"relative", refresh("5;URL='to'"), "", nil, "http://a.example/dir/to"},
-		{"a user name", refresh("0; url=http://info@a.example/to"), "", nil, "http://a.example/to"},
-		{"99 s", refresh("99; url=/to"), "", nil, "http://a.example/to"},
-		{"1000 s", refresh("1000; url=/to"), "", nil, ""},
-		{"100 s", refresh("100; url=/to"), "", nil, ""},
-		{"in noscript", `<noscript>` + refresh("0; url=/to") + `</noscript>`, "", nil, ""},
-		{"in a comment", `<!--` + refresh("0; url=/to") + `-->`, "", nil, ""},
-		{"a reload", refresh("30"), "", nil, ""},
-		{"to itself", refresh("0; url=page#top"), "", nil, ""},
-		{"another scheme", refresh("0; url=ftp://a.example/"), "", nil, ""},
-		{"XHTML", refresh("0; url=/to"), "application/xhtml+xml; charset=utf-8", nil, "http://a.example/to"},
-		{"plain text", refresh("0; url=/to"), "text/plain", nil, ""},
-		{"by POST", refresh("0; url=/to"), "", func(r *tegenaria.Request) { r.Method, r.Body = "POST", []byte("x") }, "http://a.example/to"},
-		{"not wanted", refresh("0; url=/to"), "", func(r *tegenaria.Request) { r.AllowRedirects = false }, ""},
-		{"none allowed", refresh("0; url=/to"), "", func(r *tegenaria.Request) { r.MaxRedirects = 0 }, ""},
+		{"at once", refresh("0; url=/to"), "", 0, "", nil, "http://a.example/to"},
+		{"relative", refresh("5;URL='to'"), "", 0, "", nil, "http://a.example/dir/to"},
+		{"a user name", refresh("0; url=http://info@a.example/to"), "", 0, "", nil, "http://a.example/to"},
+		{"99 s", refresh("99; url=/to"), "", 0, "", nil, "http://a.example/to"},
+		{"1000 s", refresh("1000; url=/to"), "", 0, "", nil, ""},
+		{"100 s", refresh("100; url=/to"), "", 0, "", nil, ""},
+		{"in noscript", `<noscript>` + refresh("0; url=/to") + `</noscript>`, "", 0, "", nil, ""},
+		{"in a comment", `<!--` + refresh("0; url=/to") + `-->`, "", 0, "", nil, ""},
+		{"a reload", refresh("30"), "", 0, "", nil, ""},
+		{"to itself", refresh("0; url=page#top"), "", 0, "", nil, ""},
+		{"another scheme", refresh("0; url=ftp://a.example/"), "", 0, "", nil, ""},
+		{"XHTML", refresh("0; url=/to"), "application/xhtml+xml; charset=utf-8", 0, "", nil, "http://a.example/to"},
+		{"plain text", refresh("0; url=/to"), "text/plain", 0, "", nil, ""},
+		{"by POST", refresh("0; url=/to"), "", 0, "", func(r *tegenaria.Request) { r.Method, r.Body = "POST", []byte("x") }, "http://a.example/to"},
+		{"not wanted", refresh("0; url=/to"), "", 0, "", func(r *tegenaria.Request) { r.AllowRedirects = false }, ""},
+		{"none allowed", refresh("0; url=/to"), "", 0, "", func(r *tegenaria.Request) { r.MaxRedirects = 0 }, ""},
+		{"of status 203", refresh("0; url=/to"), "", 203, "", nil, "http://a.example/to"},
+		{"of status 404 that is allowed", refresh("0; url=/to"), "", 404, "", tegenaria.RequestWithAllowedStatusCode([]uint64{404}), "http://a.example/to"},
+		{"header", "", "", 0, "0; url=/to", nil, "http://a.example/to"},
+		{"header, relative", "", "", 0, "3, URL=\"to\"", nil, "http://a.example/dir/to"},
+		{"header of plain text", "text", "text/plain", 0, "0;/to", nil, "http://a.example/to"},
+		{"header of status 201", "", "", 201, "0; url=/to", nil, "http://a.example/to"},
+		{"header of status 404 that is allowed", "", "", 404, "0; url=/to", tegenaria.RequestWithAllowedStatusCode([]uint64{404}), "http://a.example/to"},
+		{"header of status 404", "", "", 404, "0; url=/to", nil, "failed"},
+		{"header of a redirect", "", "", 302, "0; url=/to", nil, "http://a.example/location"},
+		{"header before meta", refresh("0; url=/meta"), "", 0, "0; url=/to", nil, "http://a.example/to"},
+		{"header that reloads, before meta", refresh("0; url=/meta"), "", 0, "30", nil, ""},
+		{"header without a time", refresh("0; url=/meta"), "", 0, "url=/to", nil, "http://a.example/meta"},
+		{"header, 1000 s", "", "", 0, "1000; url=/to", nil, ""},
+		{"header, to itself", "", "", 0, "0; url=page#top", nil, ""},
+		{"header, not wanted", "", "", 0, "0; url=/to", func(r *tegenaria.Request) { r.AllowRedirects = false }, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.mime == "" {
@@ -236,7 +254,14 @@ func TestMetaRefresh(t *testing.T) {
 			}
 			web := &memory{answer: func(r *tegenaria.Request) (*tegenaria.Response, error) {
 				if r.Url == from {
-					return tegenaria.NewResponse(r, 200, map[string][]string{"Content-Type": {tt.mime}, "X-Kept": {"1"}}, []byte(tt.body)), nil
+					header := map[string][]string{"Content-Type": {tt.mime}, "X-Kept": {"1"}}
+					if tt.header != "" {
+						header["Refresh"] = []string{tt.header}
+					}
+					if tt.status == 302 {
+						header["Location"] = []string{"/location"}
+					}
+					return tegenaria.NewResponse(r, cmp.Or(tt.status, 200), header, []byte(tt.body)), nil
 				}
 				return tegenaria.NewResponse(r, 200, nil, nil), nil
 			}}
@@ -253,6 +278,12 @@ func TestMetaRefresh(t *testing.T) {
 			want := tt.want
 			if want == "" {
 				want = from
+			}
+			if want == "failed" {
+				if len(parsed) > 0 || len(web.asked()) != 1 {
+					t.Errorf("parsed %q after %d downloads", parsed, len(web.asked()))
+				}
+				return
 			}
 			if !slices.Equal(parsed, []string{"200 " + want}) || stats.Outcomes[tegenaria.Redirected] != int64(len(web.asked())-1) {
 				t.Errorf("parsed %q, want %q; %v %v", parsed, want, stats.Outcomes, stats.Reasons)
