@@ -25,6 +25,7 @@ type connector struct {
 	dial   dialFunc
 	config *tls.Config   // never nil
 	limit  time.Duration // of a handshake; 0: none
+	older  *http1Sites   // that are spoken to in HTTP/1.1 alone; nil: none
 }
 
 // newConnector makes connections by dial, which live knows, with TLS by config; nil is the default one.
@@ -60,6 +61,9 @@ func (c *connector) plain(ctx context.Context, network, hostport string) (net.Co
 func (c *connector) secure(ctx context.Context, network, hostport string) (net.Conn, error) {
 	if err := countDial(ctx); err != nil {
 		return nil, err
+	}
+	if c.older.has(hostport) {
+		c = c.http1()
 	}
 	secured, err := c.dialTLS(ctx, network, hostport)
 	if err != nil {
@@ -124,15 +128,25 @@ func (c carrier) UnencryptedNetConn() net.Conn { return c.Conn }
 
 // watchHTTP2 puts an [httpx.HTTP2Conn] between the connections of a transport and its HTTP/2. net/http has a func for
 // each protocol, which takes a *tls.Conn; the one for HTTP/2 without TLS takes the connection that the *tls.Conn carries.
-func watchHTTP2(t *http.Transport) {
+// Sites that end a connection because they want HTTP/1.1 are entered in older.
+func watchHTTP2(t *http.Transport, older *http1Sites) {
 	t.CloseIdleConnections() // there are none, but it makes net/http enter its funcs
 	handOver := t.TLSNextProto["unencrypted_http2"]
 	if handOver == nil {
 		return // HTTP/2 works, unwatched
 	}
 	t.TLSNextProto["h2"] = func(authority string, conn *tls.Conn) http.RoundTripper {
-		return handOver(authority, tls.Client(carrier{httpx.NewHTTP2Conn(conn, t.MaxResponseHeaderBytes)}, nil))
+		watched := httpx.NewHTTP2Conn(conn, t.MaxResponseHeaderBytes)
+		watched.OnHTTP1Required(func() { older.add(authority) })
+		return handOver(authority, tls.Client(carrier{watched}, nil))
 	}
+}
+
+// http1 returns a connector that offers no HTTP/2.
+func (c *connector) http1() *connector {
+	config := c.config.Clone()
+	config.NextProtos = []string{"http/1.1"}
+	return &connector{dial: c.dial, config: config, limit: c.limit}
 }
 
 // forProxy returns a connector for TLS to a proxy: in HTTP/1, and in the proxy's name.

@@ -44,6 +44,7 @@ type routes struct {
 	guard  *dialGuard
 	direct *route
 	live   liveConns
+	older  http1Sites
 
 	mu      sync.Mutex // guards the fields below, and the routes' counts
 	proxied map[string]*route
@@ -63,7 +64,7 @@ func newRoutes(c Config) *routes {
 // toSites makes the way without a proxy, which most exchanges take.
 func (rs *routes) toSites() *route {
 	c := rs.connector(rs.guard.dial)
-	other := rs.transport(c)
+	other, byOther := rs.transport(c), rs.byVersion(c)
 	plain := &httpx.Transport{
 		Dial:           c.bare,
 		MaxHeaderBytes: other.MaxResponseHeaderBytes,
@@ -71,24 +72,21 @@ func (rs *routes) toSites() *route {
 		MaxIdlePerHost: other.MaxIdleConnsPerHost,
 		IdleTimeout:    other.IdleConnTimeout,
 	}
-	byOther := traced(other.RoundTrip)
 	return &route{
 		send: func(ctx *tracedContext, req *http.Request) (*http.Response, error) {
 			if plain.Takes(req) {
 				return plain.Do(ctx, req, ctx.tracer)
 			}
-			return byOther(ctx, req)
+			return byOther.send(ctx, req)
 		},
-		closeIdle: func() { plain.Close(); other.CloseIdleConnections() },
+		closeIdle: func() { plain.Close(); byOther.closeIdle() },
 	}
 }
 
-func newRoute(t *http.Transport) *route {
-	return &route{send: traced(t.RoundTrip), closeIdle: t.CloseIdleConnections}
-}
-
 func (rs *routes) connector(dial dialFunc) *connector {
-	return newConnector(dial, &rs.live, rs.config.TLS, rs.config.Limits.Handshake)
+	c := newConnector(dial, &rs.live, rs.config.TLS, rs.config.Limits.Handshake)
+	c.older = &rs.older
+	return c
 }
 
 // transport sets no MaxConnsPerHost: with HTTP/2 requests can then wait for ever (golang/go#34941), and slots
@@ -107,7 +105,7 @@ func (rs *routes) transport(c *connector) *http.Transport {
 		ExpectContinueTimeout:  time.Second,
 		MaxResponseHeaderBytes: rs.config.Limits.Header,
 	}
-	watchHTTP2(t)
+	watchHTTP2(t, &rs.older)
 	return t
 }
 
@@ -232,7 +230,7 @@ func (rs *routes) through(proxyURL string) (*route, error) {
 		if err != nil {
 			return nil, err
 		}
-		return newRoute(rs.transport(rs.connector(dial))), nil
+		return rs.byVersion(rs.connector(dial)), nil
 	}
 	return rs.throughHTTP(u, rs.connector(dialer.DialContext)), nil
 }
@@ -250,16 +248,17 @@ func (rs *routes) throughHTTP(u *url.URL, toProxy *connector) *route {
 			return conn, nil
 		}
 	}
-	sent, tunnelled := rs.transport(toProxy), rs.transport(rs.connector(tunnel.dial))
+	sent, tunnelled := rs.transport(toProxy), rs.byVersion(rs.connector(tunnel.dial))
 	sent.Proxy = http.ProxyURL(u)
+	toItself := traced(sent.RoundTrip)
 	return &route{
-		send: traced(func(req *http.Request) (*http.Response, error) {
+		send: func(ctx *tracedContext, req *http.Request) (*http.Response, error) {
 			if req.URL.Scheme == "https" {
-				return tunnelled.RoundTrip(req)
+				return tunnelled.send(ctx, req)
 			}
-			return sent.RoundTrip(req)
-		}),
-		closeIdle: func() { sent.CloseIdleConnections(); tunnelled.CloseIdleConnections() },
+			return toItself(ctx, req)
+		},
+		closeIdle: func() { sent.CloseIdleConnections(); tunnelled.closeIdle() },
 		absolute:  true,
 	}
 }

@@ -26,6 +26,10 @@ type HTTP2Conn struct {
 	frames frames
 }
 
+// OnHTTP1Required sets what is called, in the goroutine that reads, when the server ends the connection because it wants HTTP/1.1
+// (RFC 9113 §7). It must be set before the first Read.
+func (c *HTTP2Conn) OnHTTP1Required(f func()) { c.frames.onHTTP1 = f }
+
 // frames reads the frames of known types.
 type frames struct {
 	in        *bufio.Reader
@@ -40,6 +44,7 @@ type frames struct {
 	inBlock bool   // more of it comes
 	dropped int64  // bytes of dropped frames
 	err     error  // for good
+	onHTTP1 func() // nil: nobody asks
 }
 
 // NewHTTP2Conn returns a connection on which HTTP/2 was negotiated. maxHeader is the largest header block, in bytes as
@@ -78,6 +83,16 @@ func IsHeaderTooLarge(err error) bool {
 	return errors.As(err, &reset) && reset.Code == codeHeaderTooLarge
 }
 
+// codeHTTP1Required is HTTP_1_1_REQUIRED (RFC 9113 §7).
+const codeHTTP1Required = 0xd
+
+// IsHTTP1Required reports whether an error of net/http says that the server has reset the stream because it wants HTTP/1.1. Such a
+// server has not acted on the request.
+func IsHTTP1Required(err error) bool {
+	var reset resetStream
+	return errors.As(err, &reset) && reset.Code == codeHTTP1Required
+}
+
 // errUnknownFrames says that a server sends nothing but what nobody understands.
 var errUnknownFrames = errors.New("httpx: too many frames of unknown types (RFC 9113 §5.5)")
 
@@ -88,6 +103,7 @@ const (
 
 	frameHeaders      = 0x1 // RFC 9113 §6.2
 	frameResetStream  = 0x3 // §6.4
+	frameGoAway       = 0x7 // §6.8
 	frameContinuation = 0x9 // §6.10, the last of the types
 	endHeaders        = 0x4
 	padded            = 0x8
@@ -155,6 +171,12 @@ func (f *frames) next() error {
 		_, err := f.in.Discard(int(size))
 		return err
 	default:
+		if kind == frameGoAway && length >= 8 && f.onHTTP1 != nil {
+			frame, err := f.in.Peek(frameHeadLength + 8)
+			if err == nil && binary.BigEndian.Uint32(frame[frameHeadLength+4:]) == codeHTTP1Required {
+				f.onHTTP1()
+			}
+		}
 		f.ready, f.held, f.inBlock = f.held, nil, false
 		f.left = size
 		return nil

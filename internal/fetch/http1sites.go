@@ -1,0 +1,93 @@
+package fetch
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	"github.com/tegenaria/tegenaria/internal/httpx"
+)
+
+// http1Sites are the sites that want HTTP/1.1 though they have negotiated HTTP/2 (RFC 9113 §7, HTTP_1_1_REQUIRED). It may be used
+// concurrently; the zero value is empty, and nil stays so.
+type http1Sites struct {
+	mu    sync.Mutex // guards known
+	known map[string]struct{}
+}
+
+// mostHTTP1Sites is how many sites are known. One that was forgotten says it again.
+const mostHTTP1Sites = 10_000
+
+// add enters a site by its host and port.
+func (s *http1Sites) add(hostport string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.known == nil || len(s.known) >= mostHTTP1Sites {
+		s.known = make(map[string]struct{})
+	}
+	s.known[strings.ToLower(hostport)] = struct{}{}
+}
+
+// has reports whether a site was entered.
+func (s *http1Sites) has(hostport string) bool {
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.known) == 0 {
+		return false
+	}
+	_, ok := s.known[strings.ToLower(hostport)]
+	return ok
+}
+
+// byVersion makes a way in HTTP/2 and HTTP/1.1. A site that wants HTTP/1.1 is remembered, and what it has refused is sent again: it
+// was not acted on.
+func (rs *routes) byVersion(c *connector) *route {
+	newest, oldest := rs.transport(c), rs.transport(c.http1())
+	send, sendOld := traced(newest.RoundTrip), traced(oldest.RoundTrip)
+	return &route{
+		send: func(ctx *tracedContext, req *http.Request) (*http.Response, error) {
+			if req.URL.Scheme != "https" {
+				return send(ctx, req)
+			}
+			site := hostport(req.URL)
+			if rs.older.has(site) {
+				return sendOld(ctx, req)
+			}
+			resp, err := send(ctx, req) //nolint:bodyclose // its caller does
+			if err == nil || !wantsHTTP1(err, req.Method) || ctx.Err() != nil {
+				return resp, err
+			}
+			rs.older.add(site)
+			if req.GetBody != nil {
+				if req.Body, err = req.GetBody(); err != nil {
+					return nil, err
+				}
+			}
+			return sendOld(ctx, req)
+		},
+		closeIdle: func() { newest.CloseIdleConnections(); oldest.CloseIdleConnections() },
+	}
+}
+
+// wantsHTTP1 reports whether a request is to be sent again in HTTP/1.1. A stream that was reset, or that the server has not seen when
+// it ended the connection, was not acted on; of one that it has seen that is not certain. net/http has no types for the end of
+// a connection.
+func wantsHTTP1(err error, method string) bool {
+	text := err.Error()
+	return httpx.IsHTTP1Required(err) || strings.HasSuffix(text, "received GOAWAY from server ErrCode:HTTP_1_1_REQUIRED") ||
+		isSafe(method) && strings.Contains(text, "sent GOAWAY") && strings.Contains(text, "ErrCode=HTTP_1_1_REQUIRED")
+}
+
+// hostport is what net/http dials for a URL by https.
+func hostport(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = "443"
+	}
+	return net.JoinHostPort(u.Hostname(), port)
+}

@@ -1,0 +1,108 @@
+package fetch
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/net/http2"
+)
+
+// A site that negotiates HTTP/2 and then wants HTTP/1.1 gets it, at once and from then on, directly and through proxies. It fails if
+// the refused request is not sent again, or if the site is asked in HTTP/2 a second time.
+func TestSitesThatWantHTTP1(t *testing.T) {
+	certified := httptest.NewUnstartedServer(nil)
+	certified.StartTLS()
+	certified.Close()
+	for _, tt := range []struct {
+		name   string
+		method string
+		refuse func(h *h2)
+		fails  bool
+	}{
+		{"a reset", http.MethodGet, func(h *h2) { h.WriteRSTStream(h.stream, http2.ErrCodeHTTP11Required) }, false},
+		{"a reset of a POST", http.MethodPost, func(h *h2) { h.WriteRSTStream(h.stream, http2.ErrCodeHTTP11Required) }, false},
+		{"the connection, nothing was seen", http.MethodGet, func(h *h2) { h.WriteGoAway(0, http2.ErrCodeHTTP11Required, nil) }, false},
+		{"the connection, a POST, nothing was seen", http.MethodPost, func(h *h2) { h.WriteGoAway(0, http2.ErrCodeHTTP11Required, nil) }, false},
+		{"the connection, it was seen", http.MethodGet, func(h *h2) { h.WriteGoAway(h.stream, http2.ErrCodeHTTP11Required, nil); h.conn.Close() }, false},
+		{"the connection, a POST that was seen", http.MethodPost, func(h *h2) { h.WriteGoAway(h.stream, http2.ErrCodeHTTP11Required, nil); h.conn.Close() }, true},
+		{"a reset for another reason", http.MethodGet, func(h *h2) { h.WriteRSTStream(h.stream, http2.ErrCodeInternal) }, true},
+	} {
+		for _, scheme := range []string{"", "http", "socks5"} {
+			t.Run(tt.name+" "+scheme, func(t *testing.T) {
+				listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var mu sync.Mutex // guards asked
+				var asked []string
+				note := func(how string) {
+					mu.Lock()
+					defer mu.Unlock()
+					asked = append(asked, how)
+				}
+				serve := func(conn *tls.Conn) {
+					defer conn.Close()
+					if conn.Handshake() != nil {
+						return
+					}
+					if conn.ConnectionState().NegotiatedProtocol == "h2" {
+						serveH2(conn, func(h *h2, _ string) { note("2"); tt.refuse(h) })
+						return
+					}
+					for in := bufio.NewReader(conn); ; {
+						r, err := http.ReadRequest(in)
+						if err != nil {
+							return
+						}
+						body, _ := io.ReadAll(r.Body)
+						note("1")
+						fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+					}
+				}
+				var running sync.WaitGroup
+				running.Go(func() {
+					for {
+						conn, err := listener.Accept()
+						if err != nil {
+							return
+						}
+						running.Go(func() { serve(conn.(*tls.Conn)) })
+					}
+				})
+				url, opts := "https://"+listener.Addr().String(), []option{}
+				d := newTestClient(t, func(c *Config) { c.Loopback.Allow(url); c.TLS = trust(certified) })
+				defer func() { d.Close(); listener.Close(); running.Wait() }()
+				if scheme != "" {
+					proxy := newTestProxy(t, &httptest.Server{Listener: listener})
+					url, opts = "https://example.com/", append(opts, through(proxy.url(scheme, "")))
+				}
+				if tt.method == http.MethodPost {
+					opts = append(opts, withBody([]byte("the body")))
+				}
+				first := download(d, request(url, tt.method, opts...))
+				if (first.Error != nil) != tt.fails {
+					t.Errorf("error %v", first.Error)
+				}
+				if tt.fails {
+					return
+				}
+				again := mustDownload(t, d, request(url, tt.method, opts...))
+				if tt.method == http.MethodPost && again.text()+first.Response.text() != "the bodythe body" {
+					t.Errorf("it got %q and %q", first.Response.text(), again.text())
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if got := strings.Join(asked, ""); got != "211" || again.Transfer.Proto != "HTTP/1.1" {
+					t.Errorf("it was asked in HTTP %s", got)
+				}
+			})
+		}
+	}
+}
