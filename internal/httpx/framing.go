@@ -135,8 +135,11 @@ func (f *framing) take(p []byte) (n int, err error) {
 		}
 		end := bytes.IndexByte(rest, '\n')
 		if end < 0 {
-			return len(p), f.keep(rest)
+			err := f.keep(rest)
+			f.hideBlanks(f.at, rest)
+			return len(p), err
 		}
+		at := f.at
 		line := rest[:end]
 		if len(f.line) > 0 {
 			line = append(f.line, line...)
@@ -145,9 +148,23 @@ func (f *framing) take(p []byte) (n int, err error) {
 		if err := f.takeLine(line); err != nil {
 			return n, err
 		}
+		f.hideBlanks(at, rest[:end])
 		n += end + 1
 	}
 	return n, nil
+}
+
+// hideBlanks writes semicolons over the white space in a part of the line with a chunk's size. It may stand before an extension
+// (RFC 9112 §7.1.1), and net/http does not take it there.
+func (f *framing) hideBlanks(at place, part []byte) {
+	if at != atChunk {
+		return
+	}
+	for i, c := range part {
+		if c == ' ' || c == '\t' {
+			part[i] = ';'
+		}
+	}
 }
 
 // plainChunk takes the line end behind a chunk's data, and the line with the next one's size if it is there, whole and
@@ -335,7 +352,7 @@ func (f *framing) chunk(line []byte) error {
 		}
 		size, digits = size<<4|digit, digits+1
 	}
-	rest := bytes.TrimRight(line[digits:], " \t")
+	rest := bytes.Trim(line[digits:], " \t")
 	switch {
 	case digits == 0, size < 0, len(rest) > 0 && rest[0] != ';':
 		return badFraming("a chunk's size is %.32q (§7.1)", line)
