@@ -1,6 +1,7 @@
 package sitemap
 
 import (
+	"bytes"
 	"errors"
 	"strings"
 
@@ -69,6 +70,9 @@ func (d *document) parse() error {
 			return &FormatError{Reason: "the document has no elements"}
 		case token == xmlstream.EndOfInput:
 			return &FormatError{Reason: "the document breaks off"}
+		}
+		d.fold()
+		switch {
 		case token == xmlstream.StartTag:
 			if err := d.start(); err != nil {
 				return err
@@ -85,6 +89,18 @@ func (d *document) parse() error {
 		}
 	}
 }
+
+// fold writes the name of an element of a sitemap in lower case: some templates print it in capitals. Feeds have names in both.
+func (d *document) fold() {
+	if d.kind == rss || d.kind == atom || !bytes.ContainsFunc(d.Name, isCapital) {
+		return
+	}
+	if lower := bytes.ToLower(d.Name); d.kind != unknownKind || kindOf(string(lower)) == urlSet || kindOf(string(lower)) == sitemapIndex {
+		d.Name = lower
+	}
+}
+
+func isCapital(r rune) bool { return 'A' <= r && r <= 'Z' }
 
 // kindOf knows a document by the name of its root.
 func kindOf(root string) kind {
@@ -296,7 +312,7 @@ func (d *document) endField() {
 	if len(text) == 0 {
 		return
 	}
-	value := string(text)
+	value := toUTF8(string(text))
 	switch d.part {
 	case inImage:
 		d.imageField(field, value)

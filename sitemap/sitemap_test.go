@@ -90,7 +90,7 @@ func TestURLs(t *testing.T) {
 
 		{name: "text", body: "https://a.example/1\r\n\n  http://b.example/2?a&b  \nhttps://a.example/3", want: "https://a.example/1 http://b.example/2?a&b https://a.example/3"},
 		{name: "text with a BOM", body: "\uFEFFhttps://a.example/1\n", want: "https://a.example/1"},
-		{name: "text with other lines", body: "https://a.example/1\n# x\n/2\nftp://a.example/\nhttps://a.example/3\n", want: "https://a.example/1 https://a.example/3", bad: []string{"# x", "/2", "ftp://a.example/"}},
+		{name: "text with other lines", body: "https://a.example/1\n# x\n/2\nftp://a.example/\nhttps://a.example/3\n", want: "https://a.example/1 https://a.example/3", bad: []string{"/2", "ftp://a.example/"}},
 		{name: "a long line", body: "https://a.example/1\nhttps://a.example/" + strings.Repeat("x", 100_000) + "\nhttps://a.example/3\n", want: "https://a.example/1 https://a.example/3",
 			bad: []string{"https://a.example/" + strings.Repeat("x", 16<<10-18)}},
 
@@ -229,6 +229,12 @@ func TestEncodings(t *testing.T) {
 		{"a comment", `<!-- <?xml encoding="latin1"?> -->` + body},
 		{"in the middle", strings.Replace(body, "<url>", `<?xml encoding="latin1"?><url>`, 1)},
 		{"unknown", `<?xml version="1.0" encoding="x-nobody"?>` + body},
+		{"white space before the BOM", "\r\n \t\uFEFF" + latin},
+		{"two BOMs", "\uFEFF\uFEFF" + latin},
+		{"BOMs and white space", "\uFEFF\n\uFEFF\n" + body},
+		{"Latin-1, not declared", encode(charmap.Windows1252.NewEncoder(), body)},
+		{"Latin-1, declared as UTF-8", encode(charmap.Windows1252.NewEncoder(), `<?xml version="1.0" encoding="UTF-8"?>`+body)},
+		{"in capitals", strings.NewReplacer("urlset", "URLSET", "<url>", "<URL>", "</url>", "</Url>", "loc", "LOC", "image", "IMAGE", "title", "Title").Replace(body)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -306,5 +312,28 @@ func TestNoBase(t *testing.T) {
 	}
 	if want := []string{"true", "https://a.example/2false"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// A text has comments and line ends of all kinds, and none of its marks is a URL.
+func TestTextLines(t *testing.T) {
+	for _, tt := range []struct{ name, body, want string }{
+		{"LF", "https://a.example/1\nhttps://a.example/2\n", "https://a.example/1 https://a.example/2"},
+		{"CR LF", "https://a.example/1\r\nhttps://a.example/2\r\n", "https://a.example/1 https://a.example/2"},
+		{"CR alone", "https://a.example/1\rhttps://a.example/2", "https://a.example/1 https://a.example/2"},
+		{"comments", "# pages\nhttps://a.example/1\n  # more\nhttps://a.example/2#x", "https://a.example/1 https://a.example/2#x"},
+		{"marks", "\n\uFEFF\uFEFF\nhttps://a.example/1", "https://a.example/1"},
+		{"Latin-1", "https://a.example/caf\xe9\rhttps://a.example/\xc3\xa9", "https://a.example/caf%C3%A9 https://a.example/%C3%A9"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			entries, bad, err := read(tt.body)
+			var got []string
+			for _, e := range entries {
+				got = append(got, e.URL)
+			}
+			if strings.Join(got, " ") != tt.want || len(bad) > 0 || err != nil {
+				t.Errorf("got %q, bad %v, error %v", got, bad, err)
+			}
+		})
 	}
 }

@@ -21,7 +21,7 @@ var zones = map[string]string{
 }
 
 // ParseTime reads a date as sitemaps and feeds write it: in any of the forms of W3C Date and Time Formats, from the year alone to
-// fractions of a second, or as in mail (RFC 822, RFC 5322), as RSS has it. Missing parts of a date take their first value; a
+// fractions of a second, or as in mail (RFC 822, RFC 5322), as RSS has it; and with AM or PM, as in "5/6/2024 7:08:09 PM". Missing parts of a date take their first value; a
 // missing time zone is UTC.
 func ParseTime(s string) (time.Time, error) {
 	value := strings.TrimSpace(s)
@@ -31,7 +31,53 @@ func ParseTime(s string) (time.Time, error) {
 	if t, ok := parseMailTime(value); ok {
 		return t, nil
 	}
+	if t, ok := parseHalfDayTime(value); ok {
+		return t, nil
+	}
 	return time.Time{}, fmt.Errorf("sitemap: %.60q is no date", s)
+}
+
+// halfDayForms are dates whose hours are followed by AM or PM, as templates of web shops print them. With slashes the month
+// comes first, as where people write so.
+var halfDayForms = []string{
+	"2006-1-2 15:4:5 PM", "2006-1-2 15:4 PM", "1/2/2006 15:4:5 PM", "1/2/2006 15:4 PM", "2006/1/2 15:4:5 PM", "2006/1/2 15:4 PM",
+	"Jan 2 2006 15:4:5 PM", "Jan 2 2006 15:4 PM", "2 Jan 2006 15:4:5 PM", "2 Jan 2006 15:4 PM",
+}
+
+// parseHalfDayTime reads a date with AM or PM. Hours above 12 are what they are: templates print "19:30 PM" too.
+func parseHalfDayTime(value string) (time.Time, bool) {
+	value = strings.NewReplacer("A.M.", "AM", "P.M.", "PM", ",", " ").Replace(strings.ToUpper(value))
+	if len(value) > 10 && value[10] == 'T' {
+		value = value[:10] + " " + value[11:]
+	}
+	at := max(strings.LastIndex(value, "AM"), strings.LastIndex(value, "PM"))
+	if at < 0 {
+		return time.Time{}, false
+	}
+	words := strings.Fields(value[:at] + " " + value[at:at+2] + " " + value[at+2:])
+	if day := words[0]; len(day) >= 3 && strings.Contains("MON TUE WED THU FRI SAT SUN", day[:3]) {
+		words = words[1:]
+	}
+	for i, word := range words {
+		if len(word) > 3 && word[0] >= 'A' && word[0] <= 'Z' {
+			words[i] = word[:3] // a month
+		}
+	}
+	if len(words) == 0 {
+		return time.Time{}, false
+	}
+	if offset, ok := zones[words[len(words)-1]]; ok {
+		words[len(words)-1] = offset
+	}
+	value = strings.Join(words, " ")
+	for _, form := range halfDayForms {
+		for _, zone := range [...]string{"", " -0700", " -07:00"} {
+			if t, err := time.ParseInLocation(form+zone, value, time.UTC); err == nil {
+				return t, true
+			}
+		}
+	}
+	return time.Time{}, false
 }
 
 func parseMailTime(value string) (time.Time, bool) {

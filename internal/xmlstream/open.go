@@ -65,7 +65,7 @@ func encodingOf(head []byte, label string) encoding.Encoding {
 		return unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
 	case bytes.HasPrefix(head, []byte("\xFE\xFF")), bytes.HasPrefix(head, []byte("\x00<")):
 		return unicode.UTF16(unicode.BigEndian, unicode.UseBOM)
-	case bytes.HasPrefix(head, []byte("\xEF\xBB\xBF")):
+	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("\xEF\xBB\xBF")): // behind white space, as templates print it
 		return nil
 	}
 	e, err := htmlindex.Get(label)
