@@ -230,8 +230,7 @@ func IsPublicAddr(addr netip.Addr) bool {
 //	Err error // why the body broke off, or what is wrong with the end of its content coding; nil if it is whole
 //
 // A content coding without its end, or with a wrong checksum, in a message that HTTP says is complete is no failure: the same bytes would
-// come again. What was decoded is the body, Err is a [*TruncatedBodyError] whose cause is a [*CorruptBodyError], and Stats.Damaged
-// counts the response.
+// come again. What was decoded is the body, Err is a [*TruncatedBodyError] with a [*CorruptBodyError], and Stats.Damaged counts it.
 //
 // Its method Sent returns the header of the request as it was sent, without Host, and the host that it named; Removed returns the
 // fields that Response.Header lacks because a content coding was removed. Their maps must not be changed.
@@ -266,15 +265,9 @@ type TimeoutError = fetch.TimeoutError
 //	Limit int64         // bytes per second
 type TooSlowError = fetch.TooSlowError
 
-// ProxyError is the failure of a request whose proxy cannot be reached or does not forward the request. The site itself may be all
-// right; nothing was sent to it. Refused reports whether the proxy has said that it does not connect to the site, and
-// Temporary whether that may go away: then [github.com/tegenaria/tegenaria/middleware.Retry] retries requests of any method.
-//
-//	Proxy      string // its URL, the password hidden
-//	Status     int    // with which it answers CONNECT, if not with 2xx; otherwise 0
-//	RetryAfter string // the header of that answer; "" without one
-//	Reply      int    // with which a SOCKS5 proxy refuses to connect (RFC 1928 §6); otherwise 0
-//	Err        error  // how it failed
+// ProxyError is the failure of a request whose proxy cannot be reached or does not forward the request. Nothing was sent to the site.
+// Proxy is the proxy's URL with the password hidden, Err is the cause. Status and RetryAfter are of its answer to CONNECT, Reply is
+// that of a SOCKS5 proxy. Refused and Temporary report whether it has refused, and whether that may go away.
 type ProxyError = fetch.ProxyError
 
 // PrivateAddressError is the failure of a request whose host has a special-purpose address: private, loopback, link-local, that of
