@@ -56,7 +56,7 @@ func (b *body) take(resp *http.Response, a *Answer) error {
 	if err == nil {
 		err = b.sink(a, want)
 	}
-	if err == nil && b.damage != nil && b.to != toNowhere {
+	if err == nil && b.damage != nil {
 		a.Transfer.Err = &TruncatedBodyError{URL: b.of.url, Got: b.got, Want: -1, Err: b.damage}
 	}
 	if err != nil && b.broken != nil && b.to != toNowhere {

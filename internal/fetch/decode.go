@@ -66,7 +66,8 @@ func (b *body) open(answer *http.Response) (decoded bool, err error) {
 
 // Read reads the body, its codings removed. It counts the bytes and remembers how reading failed, since the sink that the
 // body is copied to may fail as well. A coding without a proper end, in a message that HTTP says is complete, ends the body as
-// an end would: browsers show such pages. Of the beginning of a body, a robots.txt say, it is a failure.
+// an end would: browsers show such pages. It is a failure if
+// nothing was decoded, and of the beginning of a body, a robots.txt say.
 func (b *body) Read(p []byte) (int, error) {
 	n, err := b.content.Read(p)
 	b.got += int64(n)
@@ -89,7 +90,7 @@ func (b *body) Read(p []byte) (int, error) {
 		err = b.tooLarge()
 	case errors.As(err, &ratio):
 		err = &RatioError{URL: b.of.url, Limit: ratio.Limit, Wire: ratio.Wire, Decoded: ratio.Decoded}
-	case b.framed && b.to != toBeginning && httpx.IsDamagedEnd(err):
+	case b.framed && b.got > 0 && b.to != toBeginning && b.to != toNowhere && httpx.IsDamagedEnd(err):
 		b.damage = &CorruptBodyError{URL: b.of.url, Err: err} // the same bytes would come again
 		return n, io.EOF
 	default:
