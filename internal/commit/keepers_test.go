@@ -105,7 +105,7 @@ func TestKeepersFail(t *testing.T) {
 	}
 }
 
-type panicking struct{ register }
+type panicking struct{}
 
 func (panicking) StateKey() string                                       { return "panics" }
 func (panicking) RestoreState(map[string][]byte) error                   { return nil }
