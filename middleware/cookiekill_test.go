@@ -62,15 +62,26 @@ func killed() (err error) {
 	})
 	spider := tegenaria.NewSpiderOf("test", login, tegenaria.NewRequest(*killSite+"/login", "GET", nil, jar)).On("read", nothing)
 	return tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithCache(cache), tegenaria.EngineWithLogger(quiet()),
-		tegenaria.EngineWithMiddlewares(middleware.Standard()...), tegenaria.EngineWithEmptyOK()).Execute("test")
+		tegenaria.EngineWithMiddlewares(middleware.Standard()...), tegenaria.EngineWithEmptyOK(),
+		tegenaria.EngineWithEvents(tegenaria.Events{RequestSettled: func(r *tegenaria.Request, _ tegenaria.Outcome, _ string) {
+			if strings.HasSuffix(r.Url, "/login") {
+				if resp, err := http.Get(*killSite + "/stored"); err == nil {
+					resp.Body.Close()
+				}
+			}
+		}})).Execute("test")
 }
 
 const memberPages = 59
 
-// membersSite redirects to its login page whoever has no session. It kills the program twice.
+// membersSite redirects to its login page whoever has no session. It kills the program twice, when it has been told that the login
+// is stored: till then the members' pages wait.
 type membersSite struct {
 	session string // what it sets
 	cookie  string // what it wants to be sent
+
+	stored chan struct{} // closed when the login is
+	once   sync.Once
 
 	mu     sync.Mutex // guards the fields below
 	kill   func()
@@ -80,6 +91,17 @@ type membersSite struct {
 }
 
 func (s *membersSite) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/stored":
+		s.once.Do(func() { close(s.stored) })
+		return
+	case strings.HasPrefix(r.URL.Path, "/members/"):
+		select {
+		case <-s.stored:
+		case <-r.Context().Done():
+			return
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -112,7 +134,7 @@ func TestLoginSurvivesAKill(t *testing.T) {
 		{"bytes that are no UTF-8", "", "session=\"a\xe9\xff b\"; Path=/", "session=\"a\xe9\xff b\""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			site := &membersSite{session: tt.session, cookie: tt.cookie, read: make(map[string]bool)}
+			site := &membersSite{session: tt.session, cookie: tt.cookie, read: make(map[string]bool), stored: make(chan struct{})}
 			server := serve(t, site.ServeHTTP)
 			folder := t.TempDir()
 			for runs, died := 0, true; died; runs++ {

@@ -78,7 +78,7 @@ func TestWrongCSS(t *testing.T) {
 	for _, query := range []string{
 		"", " ", ",", "a,", ",a", "a,,b", "a[", "a::txt", "p:nope", "::attr()", "a::attr(", "a::attr(b c)",
 		"a::attr(href) b", "a::text b", "a::text::attr(x)", "a::before::text", "a:not(::text)", "a > > b",
-		"a >", "> a", `a[title="x]`, "a)", ":is(", "/* a",
+		"a >", `a[title="x]`, "a)", ":is(", "/* a",
 	} {
 		if _, err := selector.Compile(query); err == nil {
 			t.Errorf("%q was accepted", query)

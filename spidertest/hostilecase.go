@@ -43,6 +43,9 @@ type HostileCase struct {
 	May    HostileOutcome // how a good downloader may end. OK has the body HostilePage, or none if Empty
 	Status int            // of a response
 	Empty  bool           // a response has no body
+	// Damaged says that the body of OK may be cut or changed, if the response says so: its HTTP message is complete, its content
+	// coding is not.
+	Damaged bool
 	// Redirect says that May is for downloaders that follow redirects, and for crawls. One that does not
 	// follow them may answer with the redirect itself.
 	Redirect bool

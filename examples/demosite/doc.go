@@ -26,7 +26,7 @@
 //	/old/, /old/books/       redirects to /quotes/ and /books/
 //	/old/hops/3              three redirects in a row; /old/loop/ redirects to itself for ever
 //	/old/refresh/            a meta refresh to /books/
-//	/flaky/1 … /flaky/3      503 with Retry-After: 1 for the first two requests of each, then 200
+//	/flaky/1 … /flaky/3      503 for the first two requests of each, then 200
 //
 // Serve it and crawl it:
 //

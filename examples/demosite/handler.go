@@ -86,7 +86,7 @@ func (h *handler) robots(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte("User-agent: *\nDisallow: /private/\n"))
 }
 
-// flakyPage answers 503 and asks for a second of patience the first times a path is asked for, then it answers with its page.
+// flakyPage answers 503 the first times a path is asked for, then with its page.
 func (h *handler) flakyPage(w http.ResponseWriter, r *http.Request) {
 	body, ok := h.pages[r.URL.Path]
 	if !ok {
@@ -98,7 +98,6 @@ func (h *handler) flakyPage(w http.ResponseWriter, r *http.Request) {
 	asked := h.flaky[r.URL.Path]
 	h.mu.Unlock()
 	if asked <= flakyFailures {
-		w.Header().Set("Retry-After", "1") // seconds
 		http.Error(w, "try again", http.StatusServiceUnavailable)
 		return
 	}

@@ -36,6 +36,9 @@ func TestTutorial(t *testing.T) {
 		if r.URL.Path != "/robots.txt" && r.Header.Get("Accept-Language") != "en" {
 			t.Errorf("%s was asked for without the middleware's header", r.URL.Path)
 		}
+		if strings.HasPrefix(r.URL.Path, "/flaky/") {
+			w.Header().Set("Retry-After", "1") // or else the pauses are doubled
+		}
 		site.ServeHTTP(w, r)
 	}))
 	defer server.Close()

@@ -185,8 +185,8 @@ func (x *exchange) headerError(name string, err error) error {
 
 var (
 	errCookieEmpty = errors.New("it has neither a name nor a value")
-	errCookieName  = errors.New("the name of a cookie has no control characters, semicolons and equals signs")
-	errCookieValue = errors.New("the value of a cookie has no control characters and semicolons")
+	errCookieName  = errors.New("the name of a cookie cannot hold control characters, semicolons or equals signs")
+	errCookieValue = errors.New("the value of a cookie cannot hold control characters or semicolons")
 )
 
 // cookies appends the request's cookies, sorted by name, to the value of a Cookie header, in which they replace those of their
