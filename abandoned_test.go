@@ -415,14 +415,14 @@ func TestAbandonedWrites(t *testing.T) {
 	done := make(chan struct{})
 	m := &enginetest.Hooks{Name: "m", Request: func(ctx *tegenaria.Context) error {
 		defer close(done)
-		for range 2500 {
+		for range 700 {
 			enginetest.Sleep(time.Millisecond)
 			again := *ctx.Request
 			ctx.Request = &again
 		}
 		return nil
 	}}
-	e := enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 500 * time.Millisecond}),
+	e := enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 150 * time.Millisecond}),
 		tegenaria.EngineWithEvents(tegenaria.Events{RequestSettled: func(*tegenaria.Request, tegenaria.Outcome, string) {}}))
 	enginetest.Run(t, e)
 	<-done

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
-	"github.com/tegenaria/tegenaria/internal/israce"
 )
 
 // What a request option cannot do fails that request, by a typed error or one that says what; the crawl goes on.
@@ -101,11 +101,11 @@ func TestPageThatLinksToItself(t *testing.T) {
 	}
 }
 
-// None of a million distinct URLs is lost with a Bloom filter that is far too small.
+// None of many distinct URLs, a million as a deep check, is lost with a Bloom filter that is far too small.
 func TestExactDedupe(t *testing.T) {
-	pages, links := 10, 100_000
-	if testing.Short() || israce.Enabled {
-		links = 2_000
+	pages, links := 10, 2_000
+	if deep.Checks() {
+		links = 100_000
 	}
 	hub := func(p int) enginetest.Answer {
 		var b strings.Builder

@@ -56,36 +56,38 @@ func TestT02AnyStatusThroughTheEngine(t *testing.T) {
 	codes := []int{204, 226, 299, 308, 399, 418, 422, 429, 451, 499, 511, 522, 599, 600, 999}
 	for _, allowed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("allowed=%t", allowed), func(t *testing.T) {
-			w := enginetest.NewWorld()
-			var parsed sync.Map
-			s := enginetest.NewSpider()
-			s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
-				parsed.Store(resp.Response().Status, true)
-				return nil
-			}
-			var allow []uint64
-			for _, code := range codes {
-				u := fmt.Sprintf("http://a.test/%d", code)
-				w.Page(u, enginetest.Status(code))
-				s.FeedUrls = append(s.FeedUrls, u)
-				if allowed {
-					allow = append(allow, uint64(code))
+			synctest.Test(t, func(t *testing.T) {
+				w := enginetest.NewWorld()
+				var parsed sync.Map
+				s := enginetest.NewSpider()
+				s.Parse = func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+					parsed.Store(resp.Response().Status, true)
+					return nil
 				}
-			}
-			stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithAllowStatusCode(allow)))
-			failed := map[int]*tegenaria.HandleError{}
-			for _, herr := range s.Errors() {
-				failed[herr.Response.Status] = herr
-			}
-			for _, code := range codes {
-				_, ok := parsed.Load(code)
-				if want := allowed || code < 400; ok != want || (failed[code] != nil) == want {
-					t.Errorf("%d: parsed %t, failed with %v", code, ok, failed[code])
+				var allow []uint64
+				for _, code := range codes {
+					u := fmt.Sprintf("http://a.test/%d", code)
+					w.Page(u, enginetest.Status(code))
+					s.FeedUrls = append(s.FeedUrls, u)
+					if allowed {
+						allow = append(allow, uint64(code))
+					}
 				}
-				if stats.Status[code] != 1 {
-					t.Errorf("%d was counted %d times", code, stats.Status[code])
+				stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithAllowStatusCode(allow)))
+				failed := map[int]*tegenaria.HandleError{}
+				for _, herr := range s.Errors() {
+					failed[herr.Response.Status] = herr
 				}
-			}
+				for _, code := range codes {
+					_, ok := parsed.Load(code)
+					if want := allowed || code < 400; ok != want || (failed[code] != nil) == want {
+						t.Errorf("%d: parsed %t, failed with %v", code, ok, failed[code])
+					}
+					if stats.Status[code] != 1 {
+						t.Errorf("%d was counted %d times", code, stats.Status[code])
+					}
+				}
+			})
 		})
 	}
 }

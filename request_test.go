@@ -402,7 +402,8 @@ func TestHTTPBin(t *testing.T) {
 			func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 				r.resp = ctx.Response()
 				return nil
-			}, append(tt.opts, tegenaria.RequestWithRequestMeta(map[string]any{"path": tt.path}), tegenaria.RequestWithDoNotFilter(true))...)))
+			}, append(tt.opts, tegenaria.RequestWithRequestMeta(map[string]any{"path": tt.path}), tegenaria.RequestWithDoNotFilter(true),
+				tegenaria.RequestWithSlot(tt.path))...))) // one that refuses holds up no other
 		defer func() {
 			if !tt.check(r) {
 				t.Errorf("%s: %v, %v", tt.path, r.resp, r.err)
