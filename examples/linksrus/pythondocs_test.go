@@ -28,8 +28,8 @@ import (
 var pythonDocs = flag.String("pythondoc", "", "the folder of Debian's python3.11-doc, /usr/share/doc/python3.11/html")
 
 // A real site of some hundred pages is crawled, by the spider into the stores on a disk and by the pipeline into those
-// in memory. Every page has to be in the index, a phrase that only one page has must find that page, ranks add up to 1,
-// and the edges are those that an independent walk finds: another parser (golang.org/x/net/html), net/url, and the
+// in memory. Every page has to be in the index, a phrase that only one page has must find that page, a query must find the
+// page that is about it among the first three, in the same order in both indexes, ranks add up to 1, and the edges are those that an independent walk finds: another parser (golang.org/x/net/html), net/url, and the
 // files themselves.
 func TestPythonDocs(t *testing.T) {
 	if *pythonDocs == "" {
@@ -54,6 +54,7 @@ func TestPythonDocs(t *testing.T) {
 	if len(phrases) < len(want)*9/10 {
 		t.Fatalf("only %d of %d pages have a phrase of their own", len(phrases), len(want))
 	}
+	orders := make(map[string][][]string)
 	for name, o := range map[string]options{
 		"spider to disk":     {db: t.TempDir(), workers: 16},
 		"pipeline to memory": {pipeline: true, workers: 16},
@@ -81,8 +82,47 @@ func TestPythonDocs(t *testing.T) {
 				}
 			}
 			t.Logf("%d phrases found in %v", len(phrases), time.Since(began))
+			orders[name] = compareOrder(t, s, server.URL)
 		})
 	}
+	if a, b := orders["spider to disk"], orders["pipeline to memory"]; !slices.EqualFunc(a, b, slices.Equal[[]string]) {
+		t.Errorf("the indexes differ:\n%q\n%q", a, b)
+	}
+}
+
+// wanted are queries with the page that a reader looks for.
+var wanted = []struct{ query, page string }{
+	{"json", "/library/json.html"},
+	{"csv", "/library/csv.html"},
+	{"asyncio", "/library/asyncio.html"},
+	{"regular expression", "/library/re.html"},
+	{"sqlite3", "/library/sqlite3.html"},
+	{"data structures", "/tutorial/datastructures.html"},
+	{"built-in functions", "/library/functions.html"},
+	{"logging", "/library/logging.html"},
+	{"sorting", "/howto/sorting.html"},
+	{"glossary", "/glossary.html"},
+}
+
+// compareOrder checks that the page that is looked for is among the first three, and returns what was found.
+func compareOrder(t *testing.T, s *service, site string) [][]string {
+	t.Helper()
+	var all [][]string
+	for _, w := range wanted {
+		found, err := s.index.Search(t.Context(), index.ParseQuery(w.query))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var urls []string
+		for _, doc := range found.Documents {
+			urls = append(urls, strings.TrimPrefix(doc.URL, site))
+		}
+		if !slices.Contains(urls[:min(3, len(urls))], w.page) {
+			t.Errorf("%s: want %s among the first three of %q", w.query, w.page, urls)
+		}
+		all = append(all, urls)
+	}
+	return all
 }
 
 // witness is what an independent reader sees of a page.

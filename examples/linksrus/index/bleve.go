@@ -81,7 +81,7 @@ func open(dir string) (bleve.Index, error) {
 }
 
 // newMapping says how documents are indexed: words by what is between their spaces, with their places; the score so
-// that results can be sorted by it.
+// that it can be read for each document that is found.
 func newMapping() (mapping.IndexMapping, error) {
 	const asTheyAre = "as they are"
 	m := bleve.NewIndexMapping()
@@ -93,7 +93,7 @@ func newMapping() (mapping.IndexMapping, error) {
 	kept := bleve.NewKeywordFieldMapping()
 	kept.Index, kept.IncludeInAll, kept.DocValues = false, false, false
 	number := bleve.NewNumericFieldMapping()
-	number.IncludeInAll = false // and indexed, for only then can it be sorted by
+	number.IncludeInAll = false // and with its values by document, which numbers have unless told otherwise
 
 	m.DefaultMapping = bleve.NewDocumentStaticMapping()
 	m.DefaultMapping.AddFieldMappingsAt(fieldTitleWords, words)
@@ -207,7 +207,7 @@ func (b *Bleve) Search(ctx context.Context, q Query) (*Result, error) {
 	if len(words) == 0 {
 		return new(Result), ctx.Err()
 	}
-	return b.search(ctx, bleveQuery(words, q.Type), q.Offset, q.Limit)
+	return b.search(ctx, &rankedQuery{bleveQuery(words, q.Type), words}, q.Offset, q.Limit)
 }
 
 // bleveQuery says what to look for in both fields.
@@ -229,11 +229,7 @@ func bleveQuery(words []string, how QueryType) query.Query {
 func (b *Bleve) search(ctx context.Context, q query.Query, offset, limit int) (*Result, error) {
 	request := bleve.NewSearchRequestOptions(q, limit, offset, false)
 	request.Fields = storedFields
-	request.SortByCustom(search.SortOrder{
-		&search.SortField{Field: fieldScore, Type: search.SortFieldAsNumber, Desc: true, Missing: search.SortFieldMissingLast},
-		&search.SortScore{Desc: true},
-		&search.SortDocID{},
-	})
+	request.SortByCustom(search.SortOrder{&search.SortScore{Desc: true}, &search.SortDocID{}})
 	found, err := b.index.SearchInContext(ctx, request)
 	if err != nil {
 		return nil, fmt.Errorf("index: searching: %w", err)

@@ -13,9 +13,11 @@
 //
 // # Order
 //
-// Documents with a higher score come first, then the more relevant ones, those in which rare words are found
-// often in relation to the length, by each index's own measure; then the order of IDs decides. A score is
-// what [Index.UpdateScore] says: the page's rank.
+// The most relevant documents come first: those with the words of the query in the title, then those with rare words
+// often in a content that is not long. The rank of a page, which is what [Index.UpdateScore] says its score is, is a
+// factor of that, of 2 at most: it decides between pages that are about equally relevant, and a page that everybody
+// links to does not come before the page that is about the word. Then the order of IDs decides. The measure is the
+// same in both indexes, and for both types of queries.
 package index
 
 import (
@@ -36,7 +38,7 @@ type Document struct {
 	URL            string
 	Title, Content string // plain text
 	IndexedAt      time.Time
-	Score          float64 // see UpdateScore
+	Score          float64 // the page's rank: see UpdateScore
 }
 
 // Index is a store of documents that can be searched. Errors of the store are returned as they are.
@@ -49,7 +51,7 @@ type Index interface {
 	// Search returns the documents that a query finds, best first. A query without words finds nothing.
 	// An Offset or Limit below 0 is an error that wraps ErrBadQuery.
 	Search(ctx context.Context, q Query) (*Result, error)
-	// UpdateScore sets the score of a document. Without such a document it is an error that wraps
+	// UpdateScore sets the score of a document, a probability that all documents share. Without such a document it is an error that wraps
 	// ErrNotFound.
 	UpdateScore(ctx context.Context, linkID uuid.UUID, score float64) error
 	// UpdateScores sets many scores, which is faster than one by one; unknown documents are left out. An error may

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"sync"
 
@@ -24,10 +23,10 @@ type Memory struct {
 
 // indexed is a document with its words, by which it is taken out again.
 type indexed struct {
-	doc    Document
-	number int
-	length int // words
-	words  map[string]*posting
+	doc            Document
+	number         int
+	title, content int // words
+	words          map[string]*posting
 }
 
 // posting says where a word stands in a document, counted in words.
@@ -89,7 +88,6 @@ func cut(list []posting, number int) []posting {
 func newIndexed(doc *Document) *indexed {
 	d := &indexed{doc: *doc, words: make(map[string]*posting)}
 	at := func(word string) *posting {
-		d.length++
 		p := d.words[word]
 		if p == nil {
 			p = &posting{in: d}
@@ -97,11 +95,13 @@ func newIndexed(doc *Document) *indexed {
 		}
 		return p
 	}
-	for i, word := range Terms(doc.Title) {
+	title, content := Terms(doc.Title), Terms(doc.Content)
+	d.title, d.content = len(title), len(content)
+	for i, word := range title {
 		p := at(word)
 		p.title = append(p.title, int32(i))
 	}
-	for i, word := range Terms(doc.Content) {
+	for i, word := range content {
 		p := at(word)
 		p.content = append(p.content, int32(i))
 	}
@@ -151,7 +151,7 @@ func (m *Memory) UpdateScores(ctx context.Context, scores iter.Seq2[uuid.UUID, f
 // hit is a document that was found.
 type hit struct {
 	*indexed
-	relevance float64
+	relevance float64 // with the factor of its rank
 }
 
 // Search implements Index.
@@ -167,8 +167,7 @@ func (m *Memory) Search(ctx context.Context, q Query) (*Result, error) {
 	defer m.mu.RUnlock()
 	hits := m.find(words, q.Type)
 	slices.SortFunc(hits, func(a, b hit) int {
-		return cmp.Or(cmp.Compare(b.doc.Score, a.doc.Score), cmp.Compare(b.relevance, a.relevance),
-			bytes.Compare(a.doc.LinkID[:], b.doc.LinkID[:]))
+		return cmp.Or(cmp.Compare(b.relevance, a.relevance), bytes.Compare(a.doc.LinkID[:], b.doc.LinkID[:]))
 	})
 	result := &Result{Total: len(hits)}
 	for _, h := range hits[min(q.Offset, len(hits)):min(q.Offset+q.Limit, len(hits))] {
@@ -186,10 +185,10 @@ func (m *Memory) find(words []string, how QueryType) []hit {
 	}
 	rarest := slices.MinFunc(words, func(a, b string) int { return cmp.Compare(len(m.words[a]), len(m.words[b])) })
 	rest := make([][]posting, len(words)) // what is left of the list of each word
-	rare := make([]float64, len(words))
+	rare := make([]rarity, len(words))
 	for i, word := range words {
 		rest[i] = m.words[word]
-		rare[i] = math.Log(1 + float64(len(m.docs))/float64(1+len(rest[i])))
+		rare[i] = m.rarity(rest[i])
 	}
 	var hits []hit
 	at := make([]*posting, len(words))
@@ -202,13 +201,27 @@ func (m *Memory) find(words []string, how QueryType) []hit {
 			}
 			rest[i] = rest[i][j:]
 			at[i] = &rest[i][0]
-			relevance += math.Sqrt(float64(len(at[i].title)+len(at[i].content))) * rare[i]
+			relevance += rare[i].relevance(occurrence{len(at[i].title), p.in.title}, occurrence{len(at[i].content), p.in.content})
 		}
 		if found && (how == Match || hasPhrase(at)) {
-			hits = append(hits, hit{p.in, relevance / math.Sqrt(float64(p.in.length))})
+			hits = append(hits, hit{p.in, relevance * rankFactor(p.in.doc.Score, len(m.docs))})
 		}
 	}
 	return hits
+}
+
+// rarity is that of a word with this list.
+func (m *Memory) rarity(list []posting) rarity {
+	titles, contents := 0, 0
+	for i := range list {
+		if len(list[i].title) > 0 {
+			titles++
+		}
+		if len(list[i].content) > 0 {
+			contents++
+		}
+	}
+	return newRarity(len(m.docs), titles, contents)
 }
 
 // next is place for a document that is near as a rule.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -223,25 +224,80 @@ func testLongWords(t *testing.T, idx index.Index) {
 	}
 }
 
+// The words of a page decide, those of its title before all, then its rank does.
 func testOrder(t *testing.T, idx index.Index) {
+	filler := strings.Repeat(" and so on", 100)
 	add(t, idx,
-		"long/the spider, and then very many other words about something else that nobody looks for here",
-		"short/spider spider",
-		"top/a spider is mentioned somewhere in this longer text, too, among much else that is written",
-		"second/spider", "other/fly")
-	for title, score := range map[string]float64{"top": 0.5, "second": 0.25, "other": 0.9} {
+		"json encoder and decoder/reads and writes json"+filler,
+		"json in other modules/a list without the word"+filler,
+		"index of all modules/json csv re"+filler,
+		"what is new/a module json was added"+filler,
+		"csv reader/rows"+strings.Repeat(" csv", 50)+filler,
+		"rows of tables/"+strings.Repeat("csv ", 500),
+		"first twin/an unlinked spider"+filler,
+		"second twin/an unlinked spider"+filler,
+		"third twin/an unlinked spider"+filler,
+		"short/regular expressions",
+		"long/regular expressions"+filler,
+		"often/"+strings.Repeat("regular expressions ", 5)+filler)
+	for title, score := range map[string]float64{"index of all modules": 0.6, "what is new": 0.2, "rows of tables": 0.1,
+		"third twin": 0.02, "second twin": 1e-9} {
 		if err := idx.UpdateScore(t.Context(), id(title), score); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got, want := titles(t, idx, index.ParseQuery("spider")), []string{"top", "second", "short", "long"}; !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
+	for _, test := range []struct {
+		query string
+		want  []string
+	}{
+		{"json", []string{"json encoder and decoder", "json in other modules", "index of all modules", "what is new"}}, // title, then rank
+		{`"json"`, []string{"json encoder and decoder", "json in other modules", "index of all modules", "what is new"}},
+		{"csv", []string{"csv reader", "rows of tables", "index of all modules"}}, // 500 times in a page of rank are less than the title
+		{"json modules", []string{"json in other modules", "index of all modules"}},
+		{"unlinked spider", []string{"third twin", "second twin", "first twin"}}, // a small rank is more than none
+		{"regular expressions", []string{"often", "short", "long"}},
+		{`"regular expressions"`, []string{"often", "short", "long"}},
+	} {
+		if got := titles(t, idx, index.ParseQuery(test.query)); !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %q, want %q", test.query, got, test.want)
+		}
 	}
-	if err := idx.UpdateScore(t.Context(), id("long"), 1e-9); err != nil {
-		t.Fatal(err)
+}
+
+// Both indexes give the same documents in the same order, whatever was replaced and however often a word stands where.
+func TestSameOrder(t *testing.T) {
+	memory, disk := index.NewMemory(), open(t, filepath.Join(t.TempDir(), "index"))
+	defer disk.Close()
+	words := strings.Fields("a b c d e f g h")
+	random := rand.New(rand.NewPCG(1, 2))
+	text := func(most int) string {
+		var text []string
+		for range random.IntN(most) {
+			text = append(text, words[min(random.IntN(len(words)), random.IntN(len(words)))])
+		}
+		return strings.Join(text, " ")
 	}
-	if got, want := titles(t, idx, index.ParseQuery(`"spider"`)), []string{"top", "second", "long", "short"}; !slices.Equal(got, want) {
-		t.Errorf("a small score is more than none: got %q, want %q", got, want)
+	for i := range 150 { // a third of them twice
+		doc := index.Document{LinkID: id(fmt.Sprint(i % 100)), URL: "http://host/", Title: text(6), Content: text(300), IndexedAt: time.Now()}
+		score := random.Float64() / 50
+		for _, idx := range []index.Index{memory, disk} {
+			if err := errors.Join(idx.Index(t.Context(), &doc), idx.UpdateScore(t.Context(), doc.LinkID, score)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, query := range []string{"a", "h", "a h", "d d", "g h", "a b c d", `"g h"`, `"a b a"`} {
+		q := index.ParseQuery(query)
+		q.Limit = 200
+		a, err := memory.Search(t.Context(), q)
+		b, err2 := disk.Search(t.Context(), q)
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		same := func(a, b *index.Document) bool { return a.LinkID == b.LinkID && a.Score == b.Score }
+		if a.Total < 2 || a.Total != b.Total || !slices.EqualFunc(a.Documents, b.Documents, same) {
+			t.Errorf("%s: the index in memory finds %d documents, that on the disk %d, or in another order", query, a.Total, b.Total)
+		}
 	}
 }
 
