@@ -49,7 +49,7 @@ func (c *call) crawlCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "crawl SPIDER|URL...", Aliases: []string{"run"}, Short: "crawl with a spider, or the sites of URLs",
 		Long: "Crawls with a spider of this program. Its arguments are flags of their own, see crawl SPIDER -h.\n\n" +
-			"With URLs it crawls their sites, politely, by links, redirects, meta refreshes and, with --sitemaps, sitemaps. The items are the pages, with url, final_url, status, depth, title, words and links. " +
+			"With URLs it crawls their sites, politely, by links, redirects, refreshes and, with --sitemaps, sitemaps. The items are the pages, with url, final_url, status, depth, title, words and links. " +
 			"A user and password in a URL are a login for its origin, and stand in no output.\n\n" + c.app.formats(),
 		Example: "  " + c.name + " crawl quotes -O quotes.jsonl\n" +
 			"  " + c.name + " crawl quotes --job job -o quotes.csv --limit time=1h --stop-ok\n" +

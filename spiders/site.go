@@ -17,13 +17,13 @@ type SitePage struct {
 	URL      string `json:"url"`       // as it was found, before redirects
 	FinalURL string `json:"final_url"` // the one that answered
 	Status   int    `json:"status"`
-	Depth    int    `json:"depth"` // links from a seed; neither redirects nor meta refreshes count
+	Depth    int    `json:"depth"` // links from a seed; neither redirects nor refreshes count
 	Title    string `json:"title"` // of the document, white space collapsed
 	Words    int    `json:"words"` // of the text that a reader sees in the body, between white space
 	Links    int    `json:"links"` // different http and https URLs that the page links to, without fragments
 }
 
-// Site is a spider that crawls whole sites and sends a [SitePage] for each page. It follows a and area links and meta refreshes;
+// Site is a spider that crawls whole sites and sends a [SitePage] for each page. It follows a and area links, Refresh headers and meta refreshes;
 // [tegenaria.EngineWithAllowedDomains] keeps it on the sites. Leave middleware.MetaRefresh out of its engine: a page with a refresh is a
 // page of its own. Make one with [NewSite].
 type Site struct {
@@ -95,9 +95,9 @@ func ReadSite[T any](resp *tegenaria.Response, out *tegenaria.Output[T], item fu
 				return err
 			}
 		}
-		if err := followRefresh(resp, out); err != nil {
-			return err
-		}
+	}
+	if err := followRefresh(resp, out); err != nil {
+		return err
 	}
 	return out.Item(item(p))
 }
@@ -113,25 +113,18 @@ func isHTML(resp *tegenaria.Response) bool {
 	return media == "text/html" || media == "application/xhtml+xml"
 }
 
-// MaxRefreshes is how many meta refreshes in a row keep the depth, as MaxRedirects for redirects. What follows is a link
+// MaxRefreshes is how many refreshes in a row keep the depth, as MaxRedirects for redirects. What follows is a link
 // like any other, so that Limits.Depth bounds it.
 const MaxRefreshes = tegenaria.DefaultMaxRedirects
 
 // MetaRefreshes is the key in Request.Meta of the number of refreshes in a row that led to a page of a [Site].
 const MetaRefreshes = "refreshes"
 
-// followRefresh follows the page's meta refresh, whatever its time.
+// followRefresh follows the page's refresh, whatever its time.
 func followRefresh[T any](resp *tegenaria.Response, out *tegenaria.Output[T]) error {
-	if resp.CSS("html").CSS("meta[http-equiv]").Len() == 0 { // most pages need not be copied
-		return nil
-	}
-	text, err := resp.Text()
-	if err != nil {
+	target, err := refresh(resp)
+	if target == "" || err != nil {
 		return err
-	}
-	target, _, ok := links.Refresh([]byte(text), resp.URL)
-	if !ok {
-		return nil
 	}
 	n, _ := resp.Request().Meta[MetaRefreshes].(int)
 	if n == MaxRefreshes {
@@ -139,6 +132,23 @@ func followRefresh[T any](resp *tegenaria.Response, out *tegenaria.Output[T]) er
 	}
 	return out.Follow(target, tegenaria.RequestWithSameDepth(),
 		tegenaria.RequestWithRequestMeta(map[string]any{MetaRefreshes: n + 1}))
+}
+
+// refresh returns where a page sends browsers, by its Refresh header or else by a meta element; "" is nowhere.
+func refresh(resp *tegenaria.Response) (target string, err error) {
+	for _, value := range http.Header(resp.Header).Values("Refresh") {
+		if target, _, ok := links.RefreshHeader(value, resp.URL); ok {
+			return target, nil
+		}
+	}
+	if !isHTML(resp) || resp.CSS("html").CSS("meta[http-equiv]").Len() == 0 { // most pages need not be copied
+		return "", nil
+	}
+	text, err := resp.Text()
+	if err == nil {
+		target, _, _ = links.Refresh([]byte(text), resp.URL)
+	}
+	return target, err
 }
 
 // withoutLogin returns a URL without user and password.

@@ -55,3 +55,46 @@ func TestSite(t *testing.T) {
 		}
 	}
 }
+
+// A Refresh header is followed as a meta element is, which it comes before, of whatever the page is made of.
+func TestSiteRefreshHeader(t *testing.T) {
+	const meta = `<meta http-equiv=refresh content="0; url=/meta">`
+	for _, test := range []struct {
+		name, contentType, header, page string
+		want                            []string // paths, each with its depth
+	}{
+		{"an empty page", "text/html", "0; url=/target", "", []string{"/ 0", "/target 0"}},
+		{"no HTML", "text/plain", "5; url='target'", "text", []string{"/ 0", "/target 0"}},
+		{"before the meta element", "text/html", "0;URL=/target", meta, []string{"/ 0", "/target 0"}},
+		{"only reloads", "text/html", "30", meta, []string{"/ 0"}},
+		{"not readable", "text/html", "soon; url=/target", meta, []string{"/ 0", "/meta 0"}},
+		{"none", "text/html", "", meta, []string{"/ 0", "/meta 0"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/html")
+				switch r.URL.Path {
+				case "/":
+					w.Header().Set("Content-Type", test.contentType)
+					if test.header != "" {
+						w.Header().Set("Refresh", test.header)
+					}
+					fmt.Fprint(w, test.page)
+				case "/robots.txt":
+					http.NotFound(w, r)
+				}
+			}))
+			defer server.Close()
+			var got []string
+			for page, err := range tegenaria.Crawl[spiders.SitePage](t.Context(), spiders.NewSite("site", false, nil, server.URL+"/"), tegenaria.EngineWithQuiet()) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, fmt.Sprintf("%s %d", strings.TrimPrefix(page.URL, server.URL), page.Depth))
+			}
+			if slices.Sort(got); !slices.Equal(got, test.want) {
+				t.Errorf("%q, and not %q", got, test.want)
+			}
+		})
+	}
+}

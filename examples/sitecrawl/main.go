@@ -5,12 +5,12 @@
 //	{"url":"https://go.dev/doc/","final_url":"https://go.dev/doc/","status":200,"depth":0,
 //	 "title":"Documentation - The Go Programming Language","words":820,"links":97}
 //
-// It follows a and area links, redirects and meta refreshes within the seeds' hosts, or -domains, and
+// It follows a and area links, redirects and refreshes within the seeds' hosts, or -domains, and
 // obeys robots.txt. There is a line for every URL that was fetched, that is not for those that failed,
 // such as a 404, and not for a redirect to a page that has its line already. In a line
 //
 //   - url is the URL as it was found, before redirects, and final_url the one that answered,
-//   - depth is the number of links from a seed; neither redirects nor meta refreshes count,
+//   - depth is the number of links from a seed; neither redirects nor refreshes count,
 //   - title is that of the document, white space collapsed,
 //   - words is the number of white-space separated words of the text that a reader sees in the body,
 //   - links is the number of different http and https URLs that the page links to, fragments off.
