@@ -144,7 +144,8 @@ func parsePrefixes(outer map[string]string, value string) map[string]string {
 // readLink takes a link element. It returns false if there are too many.
 func (x *extractor) readLink(n html.Node) bool {
 	p := x.page
-	rels := strings.Fields(strings.ToLower(n.FindAttr(html.AtomRel).Value()))
+	// Commas separate words, too, as in the links of package links.
+	rels := strings.Fields(strings.ReplaceAll(strings.ToLower(n.FindAttr(html.AtomRel).Value()), ",", " "))
 	if len(rels) == 0 {
 		return true
 	}

@@ -86,6 +86,16 @@ func TestHeadFallbacks(t *testing.T) {
 	}
 }
 
+// Words of rel are separated by white space, and by commas on many pages.
+func TestRelWithCommas(t *testing.T) {
+	p := extract(t, `<link rel="nofollow,canonical" href=c><link rel="shortcut , ICON" href=i><link rel=",alternate,feed," href=f>
+<link rel="alternate,stylesheet" hreflang=fr href=s><link rel=alternate,nofollow hreflang=de href=de><link rel="," hreflang=it href=it>`)
+	if p.Canonical != "http://h.example/d/c" || len(p.Icons) != 1 || p.Icons[0].Rel != "icon" || len(p.Feeds) != 1 ||
+		len(p.Alternates) != 1 || p.Alternates[0].Language != "de" {
+		t.Errorf("%q, icons %+v, feeds %+v, alternates %+v", p.Canonical, p.Icons, p.Feeds, p.Alternates)
+	}
+}
+
 func TestCharset(t *testing.T) {
 	const page = `<link rel=canonical href="?ä">`
 	latin1, _ := charset.Lookup("iso-8859-1")
