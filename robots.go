@@ -58,7 +58,7 @@ func (g robotsGate) look(j *job, keep bool) (robotsgate.Look, error) {
 	}
 	for {
 		r := j.ctx.Request
-		at := robotsgate.Place{Origin: urlx.Origin(r.Url), Path: urlx.Path(urlx.MergeParams(r.Url, r.Params)), Slot: j.rec.Slot}
+		at := robotsgate.Place{Origin: urlx.MachineOrigin(r.Url), Path: urlx.Path(urlx.MergeParams(r.Url, r.Params)), Slot: j.rec.Slot}
 		look := g.Look(j, at, keep)
 		if look.Answer != robotsgate.Ask {
 			return look, nil

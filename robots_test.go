@@ -135,6 +135,27 @@ func TestRobotsManyOriginsOfOneSlot(t *testing.T) {
 	})
 }
 
+// A host with a dot at its end has the robots.txt of the host without it, whichever is asked first; ports and schemes stay apart.
+func TestRobotsTrailingDot(t *testing.T) {
+	const dotted, plain = "http://a.test./x", "http://a.test/y"
+	for _, seeds := range [][]string{{dotted, plain}, {plain, dotted}, {"http://A.TEST.:80/x", plain}} {
+		synctest.Test(t, func(t *testing.T) {
+			seeds = append(seeds, "http://a.test.:8080/z", "https://a.test./z")
+			w := enginetest.NewWorld()
+			for _, url := range append(seeds, dotted) {
+				w.Page(url, enginetest.Page())
+			}
+			w.Page(robotsURL, enginetest.Text("User-agent: *\nDisallow: /x\n"))
+			w.Page("http://a.test:8080/robots.txt", enginetest.Status(404)).Page("https://a.test/robots.txt", enginetest.Text("User-agent: *\nDisallow: /\n"))
+			stats := enginetest.MustRun(t, obeying(w, enginetest.NewSpider(seeds...), tegenaria.Politeness{}))
+			enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Robots: 2})
+			if stats.RobotsRequests != 3 || w.Count(dotted) != 0 || w.Count("http://a.test.:8080/z") != 1 || w.Count("https://a.test./z") != 0 {
+				t.Errorf("%q: %d files were asked for, pages by %v", seeds, stats.RobotsRequests, stats.Reasons)
+			}
+		})
+	}
+}
+
 // The slot waits for robots.txt without a worker: other hosts use all of them meanwhile.
 func TestRobotsWaitHoldsNoWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

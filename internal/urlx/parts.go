@@ -56,6 +56,17 @@ func Origin(abs string) string {
 	return origin
 }
 
+// MachineOrigin is [Origin] without a dot at the end of the host: see [WithoutDot].
+func MachineOrigin(abs string) string {
+	origin := Origin(abs)
+	p, _ := split(origin)
+	host := WithoutDot(p.host)
+	if len(host) == len(p.host) {
+		return origin
+	}
+	return strings.Replace(origin, p.host, host, 1)
+}
+
 // Path returns path and query as an http client sends them, at least "/"; "" if abs is not an
 // absolute URL.
 func Path(abs string) string {

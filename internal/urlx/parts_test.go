@@ -52,6 +52,22 @@ func TestParts(t *testing.T) {
 	}
 }
 
+func TestMachineOrigin(t *testing.T) {
+	for url, want := range map[string]string{
+		"http://a.test/x.":         "http://a.test",
+		"http://a.test./x":         "http://a.test",
+		"https://A.TEST.:8443/":    "https://a.test:8443",
+		"http://u:p.@http.:80?q=.": "http://http",
+		"http://[::1]:8080/":       "http://[::1]:8080",
+		"http://./":                "http://.",
+		"/a./b":                    "",
+	} {
+		if got := urlx.MachineOrigin(url); got != want {
+			t.Errorf("%s: %q, want %q", url, got, want)
+		}
+	}
+}
+
 func TestCutFragment(t *testing.T) {
 	for _, c := range []struct{ abs, url, fragment string }{
 		{"http://a/b", "http://a/b", ""},
