@@ -40,10 +40,34 @@ func (r Report) String() string {
 	for _, d := range r.Damaged {
 		fmt.Fprintf(&b, "%s: %v\n", d.File, d.Err)
 	}
-	fmt.Fprintf(&b, "saved: %d waiting, %d delayed, %d settled requests, checkpoints %q; lost: %d and those of which nothing is left\nthe damaged store is kept in %s",
-		r.Waiting, r.Delayed, r.Settled, r.Checkpoints, r.Lost, r.Kept)
+	var state, others []string
+	for _, name := range r.Checkpoints {
+		if part, ok := strings.CutPrefix(name, statePrefix); ok {
+			state = append(state, part)
+		} else {
+			others = append(others, name)
+		}
+	}
+	fmt.Fprintf(&b, "saved: %d waiting, %d delayed, %d settled requests, checkpoints %q; lost: %d and those of which nothing is left\n",
+		r.Waiting, r.Delayed, r.Settled, others, r.Lost)
+	if len(state) > 0 {
+		shown := state[:min(len(state), shownState)]
+		fmt.Fprintf(&b, "saved, too: %d checkpoints below %s: %q", len(state), statePrefix, shown)
+		if more := len(state) - len(shown); more > 0 {
+			fmt.Fprintf(&b, " and %d more", more)
+		}
+		b.WriteByte('\n')
+	}
+	fmt.Fprintf(&b, "the damaged store is kept in %s", r.Kept)
 	return b.String()
 }
+
+// Checkpoints below statePrefix are the state of parts of the crawl, of which middleware.Cookies has one for each site. The text
+// of a report has shownState of them.
+const (
+	statePrefix = "tegenaria/state/"
+	shownState  = 10
+)
 
 // The stores of a repair.
 const (
