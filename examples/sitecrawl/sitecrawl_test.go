@@ -326,6 +326,7 @@ func TestRefresh(t *testing.T) {
 }
 
 func TestTimeout(t *testing.T) {
+	t.Parallel() // it waits between its retries
 	s := serve(t, map[string]string{"/": "hang"})
 	r := start(t, s.URL, "-timeout", "20ms")
 	if r.code != exitFailed || !strings.Contains(r.stderr, "took longer than 20ms") {
