@@ -87,6 +87,7 @@ func BenchmarkFormats(b *testing.B) {
 
 // Packed files are at most a twentieth larger than one stream of the same bytes, though they are flushed after each batch.
 func TestPackedSize(t *testing.T) {
+	t.Parallel()
 	for _, pack := range []string{".gz", ".zst"} {
 		sizes := make(map[string]int64)
 		var text []byte

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/spidertest"
 )
 
@@ -53,13 +54,14 @@ func TestCommitter(t *testing.T) {
 							return numbers(tb, list)
 						},
 						AnyOrder: name != "out",
-						Rounds:   50,
+						Rounds:   deep.Rounds(15, 50),
 					})
 				})
 			}
 		}
 	}
 	t.Run("unique", func(t *testing.T) {
+		t.Parallel()
 		path := filepath.Join(t.TempDir(), "out.jsonl")
 		spidertest.TestCommitter(t, spidertest.CommitterHarness{
 			Open:  func(testing.TB) tegenaria.Committer { return feed.JSONL(path, feed.Unique(idOf)) },
@@ -75,6 +77,7 @@ func TestCommitter(t *testing.T) {
 				}
 				return first
 			},
+			Rounds: deep.Rounds(80, 200),
 		})
 	})
 	synctest.Test(t, func(t *testing.T) { // a target that fails again and again, whose owner waits before it tries again

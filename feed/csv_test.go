@@ -31,16 +31,18 @@ func rowsOf(t *testing.T, path string) [][]string {
 // Columns that come late, and crashes between: no cell is lost, and in the end all rows have all columns. A crash after the file was
 // written anew, and before the end of the job was stored, changes nothing.
 func TestLateColumns(t *testing.T) {
+	t.Parallel()
 	seed := deep.Seed()
 	for _, ending := range []string{".csv", ".csv.gz", ".csv.zst"} {
 		t.Run(ending, func(t *testing.T) {
+			t.Parallel()
 			t.Logf("seed %d", seed)
 			random := rand.New(rand.NewPCG(seed, 2))
 			path := filepath.Join(t.TempDir(), "out"+ending)
 			f := feed.CSV(path)
 			checkpoint := restore(t, f, nil)
 			var want []map[string]string
-			for n := 0; n < 300; {
+			for n, most := 0, deep.Rounds(120, 300); n < most; {
 				var ids []string
 				var batch []map[string]string
 				for range random.IntN(20) {

@@ -160,7 +160,7 @@ func TestFormatsOverCrashes(t *testing.T) {
 				f := makeFeed(path)
 				checkpoint := restore(t, f, nil)
 				next := 0
-				for range 25 {
+				for range deep.Rounds(10, 25) {
 					batch := random.IntN(30)
 					if random.IntN(5) == 0 {
 						batch = 0

@@ -147,7 +147,8 @@ func TestPowerCuts(t *testing.T) {
 					seed := deep.Seed()
 					random := rand.New(rand.NewPCG(seed, 1))
 					cuts := 0
-					for range 12 {
+					jobs := deep.Rounds(3, 12)
+					for range jobs {
 						disk := feedtest.NewPower(rand.New(rand.NewPCG(random.Uint64(), 1)))
 						opts := []feed.Option{feed.WithFS(disk), feed.StageBytes(300)}
 						if name != "out" {
@@ -170,7 +171,7 @@ func TestPowerCuts(t *testing.T) {
 							t.Fatalf("seed %d: %v\nwant %v", seed, got, j.want)
 						}
 					}
-					if t.Logf("seed %d: %d cuts", seed, cuts); cuts < 12 {
+					if t.Logf("seed %d: %d cuts", seed, cuts); cuts < jobs {
 						t.Error("too few")
 					}
 				})

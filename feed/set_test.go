@@ -74,7 +74,7 @@ func TestRotationOverCrashes(t *testing.T) {
 				checkpoint := restore(t, f, nil)
 				var want []int
 				next := 0
-				rounds := 20
+				rounds := deep.Rounds(8, 20)
 				if name+ending == "by-id/{item.ID}-{part}.jsonl" {
 					rounds = 50 // more files than may be open
 				}

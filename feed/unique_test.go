@@ -21,6 +21,7 @@ func idOf(item any) string {
 // Of the items of a key the first one that is settled is written, whatever crashes between; requests that were given up, or run again,
 // take no key away. Items without a key are all written.
 func TestUniqueOverCrashes(t *testing.T) {
+	t.Parallel()
 	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 3))
@@ -31,7 +32,7 @@ func TestUniqueOverCrashes(t *testing.T) {
 		checkpoint := restore(t, f, nil)
 		want := map[string]bool{}
 		written := map[int]bool{}
-		for n := range 200 {
+		for n := range deep.Rounds(80, 200) {
 			var ids []string
 			var items []record
 			for i := range random.IntN(12) {

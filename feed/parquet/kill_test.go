@@ -30,9 +30,8 @@ func TestKills(t *testing.T) {
 		}
 		return
 	}
-	const pages = 400
 	folder := plainDir(t)
-	feedtest.Kills(t, pages, func(url string) []string {
+	feedtest.Kills(t, func(url string) []string {
 		return []string{"-test.run=^TestKills$", "-killed.job=" + folder, "-killed.url=" + url}
 	})
 	rows := readAll[book](t, filepath.Join(folder, "lake"))
@@ -40,7 +39,7 @@ func TestKills(t *testing.T) {
 	for _, b := range rows {
 		seen[b.SKU] = true
 	}
-	if want := pages * feedtest.ItemsPerPage; len(rows) != want || len(seen) != want {
+	if want := feedtest.Pages() * feedtest.ItemsPerPage; len(rows) != want || len(seen) != want {
 		t.Errorf("%d rows, %d different ones, want %d", len(rows), len(seen), want)
 	}
 }

@@ -24,15 +24,14 @@ func TestKills(t *testing.T) {
 		killed(t)
 		return
 	}
-	const pages = 400
 	for _, key := range []bool{false, true} {
 		t.Run(fmt.Sprint("key ", key), func(t *testing.T) {
 			dsn, folder := newDatabase(t), t.TempDir()
-			feedtest.Kills(t, pages, func(url string) []string {
+			feedtest.Kills(t, func(url string) []string {
 				return []string{"-test.run=^TestKills$", "-killed.job=" + folder, "-killed.url=" + url, "-killed.dsn=" + dsn, fmt.Sprint("-killed.key=", key)}
 			})
 			got := read(t, connect(t, dsn), "SELECT count(*) || ' ' || count(DISTINCT sku) || ' ' || count(DISTINCT split_part(sku, '.', 1)) FROM book")
-			if want := "1200 1200 400"; got[0] != want {
+			if want := fmt.Sprintln(feedtest.ItemsPerPage*feedtest.Pages(), feedtest.ItemsPerPage*feedtest.Pages(), feedtest.Pages()); got[0]+"\n" != want {
 				t.Errorf("%q, want %q", got, want)
 			}
 		})

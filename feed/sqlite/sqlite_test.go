@@ -11,6 +11,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/feed/internal/feedtest"
 	"github.com/tegenaria/tegenaria/feed/sqlite"
+	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/spidertest"
 )
 
@@ -85,7 +86,7 @@ func TestCrashes(t *testing.T) {
 				feedtest.End(t, c.(feedtest.Feed))
 				path = filepath.Join(folder, "books.db")
 			}
-			h.Rounds = 150
+			h.Rounds = deep.Rounds(40, 150)
 			spidertest.TestCommitter(t, h)
 		})
 	}

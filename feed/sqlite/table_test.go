@@ -49,6 +49,7 @@ func TestTables(t *testing.T) {
 		{name: "not empty", before: []string{"CREATE TABLE pairs (id INTEGER, name TEXT)", "INSERT INTO pairs VALUES (7, 'x')"}, errs: "pairs of"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			path := filepath.Join(t.TempDir(), "pairs.db")
 			run(t, path, c.before...)
 			opts := append([]sqlite.Option{sqlite.Table("pairs")}, c.opts...)

@@ -25,6 +25,7 @@ import (
 
 // What is read from the table is what was written, whatever it is.
 func TestValues(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "values.db")
 	f := sqlite.New[feedtest.Everything](path, sqlite.Table("values"))
 	feedtest.Restore(t, f, nil)

@@ -20,6 +20,14 @@ var checks = flag.Bool("deep", false, "run the tests as deep checks: hold them t
 // Checks reports whether the tests run as deep checks.
 func Checks() bool { return *checks }
 
+// Rounds returns how often a test does what it repeats: so often in a deep check, and the small number otherwise.
+func Rounds(short, whole int) int {
+	if Checks() {
+		return whole
+	}
+	return short
+}
+
 // Seed returns the seed of a random test: another one each time in a deep check, 1 otherwise. The test logs it, so that a failure can be
 // repeated.
 func Seed() uint64 {
