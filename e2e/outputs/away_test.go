@@ -124,8 +124,9 @@ func TestDamage(t *testing.T) {
 		}
 		for _, damage := range []string{"removed", "cut", "changed"} {
 			t.Run(o.name+", "+damage, func(t *testing.T) {
+				t.Parallel()
 				l := newLonely(t, o, t.TempDir())
-				l.at = wholePages / 2
+				l.at = int64(wholePages() / 2)
 				if err := l.run(t); !errors.Is(err, context.Canceled) {
 					t.Fatal(err)
 				}

@@ -30,6 +30,7 @@ import (
 // job is what the program that is killed is told.
 type job struct {
 	Folder, Site, Bucket string
+	Files                bool   // it has the feeds of files alone
 	Database             string // "": there is none
 	Point                string // where it kills itself
 	Nth                  int64  // the how manieth time it comes there
@@ -91,45 +92,65 @@ func (j *job) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	bucket, err := s3.New(s3.Options{Endpoint: j.Bucket, Bucket: "wares", PathStyle: true, Key: "key", Secret: "secret", Region: "here"})
-	if err != nil {
-		return err
-	}
-	archive, err := warc.Create(filepath.Join(j.Folder, "archive", "{spider}-{part}.warc.gz"), warc.Options{Size: 40_000})
-	if err != nil {
-		return err
-	}
 	at := func(name string) string { return filepath.Join(j.Folder, name) }
 	fs := feed.WithFS(mortalFS{feed.SystemFS().(feed.MoverFS), p})
+	options := []tegenaria.EngineOption{
+		tegenaria.EngineWithCache(cache),
+		tegenaria.EngineWithSpiders(waresSpider(j.Site)),
+		tegenaria.EngineWithPipelines(
+			feed.JSONL(at("wares.jsonl"), fs),
+			mortal{feed.CSV(at("wares.csv.gz"), fs), p, "after a file's commit"},
+			feed.JSON(at("wares.json"), fs),
+			feed.XML(at("wares.xml"), fs),
+			feed.JSONL(at("lines/wares-{part}.jsonl.zst"), fs, feed.Rotate(feed.Rotation{Items: 80}))),
+		tegenaria.EngineWithConcurrency(width), tegenaria.EngineWithItemConcurrency(width),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: width}),
+	}
+	if !j.Files {
+		others, end, err := j.others(ctx, p)
+		if err != nil {
+			return errors.Join(err, cache.Close())
+		}
+		defer end()
+		options = append(options, others...)
+	}
+	err = tegenaria.NewSpiderEngine(options...).Run(ctx, "wares")
+	return errors.Join(err, cache.Close())
+}
+
+// others returns the outputs that are no plain files: buckets, Parquet, databases, pictures and web archives.
+func (j *job) others(ctx context.Context, p *points) (options []tegenaria.EngineOption, end func(), err error) {
+	bucket, err := s3.New(s3.Options{Endpoint: j.Bucket, Bucket: "wares", PathStyle: true, Key: "key", Secret: "secret", Region: "here"})
+	if err != nil {
+		return nil, nil, err
+	}
+	at := func(name string) string { return filepath.Join(j.Folder, name) }
+	archive, err := warc.Create(at("archive/{spider}-{part}.warc.gz"), warc.Options{Size: 40_000})
+	if err != nil {
+		return nil, nil, err
+	}
+	end = func() {}
+	disk := mortalFS{feed.SystemFS().(feed.MoverFS), p}
+	fs := feed.WithFS(disk)
 	pipelines := []tegenaria.PipelinesInterface{
 		media.New(media.Options{Dir: at("media"), Images: true}),
-		feed.JSONL(at("wares.jsonl"), fs),
-		feed.CSV(at("wares.csv.gz"), fs),
 		feed.JSON(at("json/wares-{part}.json"), fs, feed.Rotate(feed.Rotation{Items: 100})),
 		feed.XML(at("xml/wares-{part}.xml.zst"), fs, feed.Rotate(feed.Rotation{Items: 150})),
 		feed.JSONL(at("sent/wares-{part}.jsonl.gz"), fs, feed.Rotate(feed.Rotation{Items: 80}), feed.To(mortalTarget{bucket, p})),
-		mortalParquet{parquet.New[ware](at("lake/wares-{part}.parquet"), parquet.Rotate(feed.Rotation{Items: 200}), parquet.WithFS(mortalFS{feed.SystemFS().(feed.MoverFS), p})), p},
-		mortalSQLite{sqlite.New[ware](at("wares.db"), sqlite.Table("wares")), p},
+		mortal{parquet.New[ware](at("lake/wares-{part}.parquet"), parquet.Rotate(feed.Rotation{Items: 200}), parquet.WithFS(disk)), p, "after parquet's spool"},
+		mortal{sqlite.New[ware](at("wares.db"), sqlite.Table("wares")), p, "after sqlite's commit"},
 	}
 	if j.Database != "" {
 		pool, err := pgxpool.New(ctx, j.Database)
 		if err != nil {
-			return err
+			return nil, nil, err
 		}
-		defer pool.Close()
+		end = pool.Close
 		pipelines = append(pipelines,
-			mortalPostgres{postgres.New[ware](pool, postgres.Table("inserted"), postgres.Rejects(at("inserted.rejects"))), p},
-			mortalPostgres{postgres.New[ware](pool, postgres.Table("upserted"), postgres.Key("sku"), postgres.Rejects(at("upserted.rejects"))), p})
+			mortal{postgres.New[ware](pool, postgres.Table("inserted"), postgres.Rejects(at("inserted.rejects"))), p, "after PostgreSQL's commit"},
+			mortal{postgres.New[ware](pool, postgres.Table("upserted"), postgres.Key("sku"), postgres.Rejects(at("upserted.rejects"))), p, "after PostgreSQL's commit"})
 	}
-	err = tegenaria.NewSpiderEngine(
-		tegenaria.EngineWithCache(cache),
-		tegenaria.EngineWithSpiders(waresSpider(j.Site)),
-		tegenaria.EngineWithDownloaderLayers(archive.Layer),
-		tegenaria.EngineWithPipelines(pipelines...),
-		tegenaria.EngineWithConcurrency(width), tegenaria.EngineWithItemConcurrency(width),
-		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: width}),
-	).Run(ctx, "wares")
-	return errors.Join(err, cache.Close())
+	return []tegenaria.EngineOption{tegenaria.EngineWithDownloaderLayers(archive.Layer), tegenaria.EngineWithPipelines(pipelines...)}, end, nil
 }
 
 // mortalFS kills the process in and after what files go through.
@@ -191,80 +212,44 @@ func (m mortalTarget) Send(ctx context.Context, name string, file io.ReadSeeker,
 	return err
 }
 
-// mortalSQLite and those below kill the process between what the engine asks of a database or a file.
-type mortalSQLite struct {
-	*sqlite.Feed
-	points *points
+// sink is a feed, of whatever kind.
+type sink interface {
+	tegenaria.PipelinesInterface
+	tegenaria.Committer
+	tegenaria.Closer
+	FeedStats() tegenaria.FeedStats
+	Mistake() error
 }
 
-func (m mortalSQLite) ProcessItem(s tegenaria.SpiderInterface, item *tegenaria.ItemMeta) error {
-	err := m.Feed.ProcessItem(s, item)
+// mortal kills the process between what the engine asks of a feed.
+type mortal struct {
+	sink
+	points *points
+	commit string // the point behind Prepare
+}
+
+func (m mortal) ProcessItem(s tegenaria.SpiderInterface, item *tegenaria.ItemMeta) error {
+	err := m.sink.ProcessItem(s, item)
 	m.points.hit("after stage")
 	return err
 }
 
-func (m mortalSQLite) Prepare(ctx context.Context, ids []string) ([]byte, error) {
-	checkpoint, err := m.Feed.Prepare(ctx, ids)
-	m.points.hit("after sqlite's commit")
+func (m mortal) Prepare(ctx context.Context, ids []string) ([]byte, error) {
+	checkpoint, err := m.sink.Prepare(ctx, ids)
+	m.points.hit(m.commit)
 	return checkpoint, err
 }
 
-func (m mortalSQLite) Restore(ctx context.Context, checkpoint []byte) error {
+func (m mortal) Restore(ctx context.Context, checkpoint []byte) error {
 	m.points.hit("before Restore")
-	err := m.Feed.Restore(ctx, checkpoint)
+	err := m.sink.Restore(ctx, checkpoint)
 	m.points.hit("after Restore")
 	return err
 }
 
-func (m mortalSQLite) Close(ctx context.Context, reason string) error {
+func (m mortal) Close(ctx context.Context, reason string) error {
 	m.points.hit("in Close")
-	err := m.Feed.Close(ctx, reason)
-	m.points.hit("in Close")
-	return err
-}
-
-type mortalPostgres struct {
-	*postgres.Feed
-	points *points
-}
-
-func (m mortalPostgres) Prepare(ctx context.Context, ids []string) ([]byte, error) {
-	checkpoint, err := m.Feed.Prepare(ctx, ids)
-	m.points.hit("after PostgreSQL's commit")
-	return checkpoint, err
-}
-
-func (m mortalPostgres) Restore(ctx context.Context, checkpoint []byte) error {
-	err := m.Feed.Restore(ctx, checkpoint)
-	m.points.hit("after Restore")
-	return err
-}
-
-func (m mortalPostgres) Close(ctx context.Context, reason string) error {
-	m.points.hit("in Close")
-	return m.Feed.Close(ctx, reason)
-}
-
-type mortalParquet struct {
-	*parquet.Feed
-	points *points
-}
-
-func (m mortalParquet) Prepare(ctx context.Context, ids []string) ([]byte, error) {
-	checkpoint, err := m.Feed.Prepare(ctx, ids)
-	m.points.hit("after parquet's spool")
-	return checkpoint, err
-}
-
-func (m mortalParquet) Restore(ctx context.Context, checkpoint []byte) error {
-	err := m.Feed.Restore(ctx, checkpoint)
-	m.points.hit("after Restore")
-	return err
-}
-
-func (m mortalParquet) Close(ctx context.Context, reason string) error {
-	m.points.hit("in Close")
-	err := m.Feed.Close(ctx, reason)
+	err := m.sink.Close(ctx, reason)
 	m.points.hit("in Close")
 	return err
 }

@@ -150,7 +150,7 @@ func allOutputs() []output {
 			if err != nil {
 				panic(err) // the options are constant
 			}
-			return feed.JSONL(l.path("wares-{part}.jsonl.gz"), feed.Rotate(feed.Rotation{Items: 400}), feed.To(target))
+			return feed.JSONL(l.path("wares-{part}.jsonl.gz"), feed.Rotate(feed.Rotation{Items: 160}), feed.To(target))
 		}), checkRows(func(t *testing.T, l *lonely) []row { return fromBucket(t, l.objects) })},
 		{"Parquet", pipeline(func(l *lonely) tegenaria.PipelinesInterface {
 			return parquet.New[ware](l.path("wares-{part}.parquet"), parquet.Rotate(feed.Rotation{Items: 200}))

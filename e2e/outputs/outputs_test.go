@@ -34,7 +34,7 @@ import (
 )
 
 var (
-	kills = flag.Int("kills", 6, "how often the job is killed at least; from 30 on also at each named point three times")
+	kills = flag.Int("kills", 0, "how often the job is killed at least; from 30 on also at each named point three times; 0: a job with file feeds alone, once at each named point")
 	seed  = flag.Uint64("seed", 0, "of what is random; 0 takes 1, or another one each time with -deep")
 
 	child = childJob() // of the process that is killed
@@ -44,6 +44,7 @@ var (
 func childJob() *job {
 	j := new(job)
 	flag.StringVar(&j.Folder, "child.folder", "", "folder of the job that TestKills runs in another process")
+	flag.BoolVar(&j.Files, "child.files", false, "it has the feeds of files alone")
 	flag.StringVar(&j.Site, "child.site", "", "the site that it crawls")
 	flag.StringVar(&j.Bucket, "child.bucket", "", "the server of its bucket")
 	flag.StringVar(&j.Database, "child.database", "", "the database that it writes to")
@@ -60,8 +61,12 @@ const random = "at random"
 // ends are the points that are reached when all pages are read.
 var ends = []string{"in Close", "before rename", "after rename"}
 
-// TestKills kills a job that has all outputs, at random and at named points, until it is done; then another one, until there were enough kills.
-// Readers that are not ours find each item in each output once.
+// filePoints are the points of a job with file feeds alone, in the order in which it is killed there.
+var filePoints = []string{"after stage", "before Restore", "in append", "after Restore", "after sync", "after a file's commit", "after truncate",
+	"before rename", "after rename", "in Close"}
+
+// TestKills kills a job with file feeds at each named point, until it is done. With -kills it kills a job that has all outputs, at random and at
+// named points, until it is done; then another one, until there were enough kills. Readers that are not ours find each item in each output once.
 //
 //	go test ./e2e/outputs -run TestKills -v -args -kills 100 -postgres /usr/lib/postgresql/15/bin
 func TestKills(t *testing.T) {
@@ -75,7 +80,7 @@ func TestKills(t *testing.T) {
 		*seed = deep.Seed()
 	}
 	t.Logf("seed %d", *seed)
-	k := &killer{T: t, random: rand.New(rand.NewPCG(*seed, 1)), at: make(map[string]int)}
+	k := &killer{T: t, left: slices.Clone(filePoints), random: rand.New(rand.NewPCG(*seed, 1)), at: make(map[string]int)}
 	for k.lacks() {
 		k.campaign()
 	}
@@ -86,6 +91,7 @@ func TestKills(t *testing.T) {
 type killer struct {
 	*testing.T
 	random *rand.Rand
+	left   []string // named points of the short form where no kill was yet
 	jobs   int
 	total  int
 	at     map[string]int // kills by point
@@ -99,8 +105,7 @@ type killer struct {
 
 // points returns the named points of this job.
 func (k *killer) points() []string {
-	list := []string{"after stage", "in append", "after sync", "after sqlite's commit", "after parquet's spool", "after seal", "after upload",
-		"before Restore", "after Restore", "after truncate", "before rename", "after rename", "in Close"}
+	list := append(slices.Clone(filePoints), "after sqlite's commit", "after parquet's spool", "after seal", "after upload")
 	if database() {
 		list = append(list, "after PostgreSQL's commit")
 	}
@@ -111,6 +116,9 @@ func database() bool { return flag.Lookup("postgres").Value.String() != "" }
 
 // lacks reports whether there were not enough kills yet.
 func (k *killer) lacks() bool {
+	if *kills == 0 {
+		return len(k.left) > 0
+	}
 	if k.total < *kills || k.jobs == 0 {
 		return true
 	}
@@ -130,7 +138,8 @@ func (k *killer) lacks() bool {
 	return false
 }
 
-const wholePages = 300
+// wholePages is how many pages the site has.
+func wholePages() int { return deep.Rounds(120, 300) }
 
 // campaign runs a job to its end.
 func (k *killer) campaign() {
@@ -144,20 +153,26 @@ func (k *killer) campaign() {
 	site, bucket := httptest.NewServer(http.HandlerFunc(k.serve)), httptest.NewServer(gofakes3.New(objects).Server())
 	defer site.Close()
 	defer bucket.Close()
-	j := job{Folder: folder, Site: site.URL, Bucket: bucket.URL}
-	if database() {
+	j := job{Folder: folder, Site: site.URL, Bucket: bucket.URL, Files: *kills == 0}
+	if database() && !j.Files {
 		j.Database = newDatabase(k.T, k.jobs)
 	}
 	most := 3 + k.random.IntN(12) // kills of this job before it may end
 	for n := 0; ; n++ {
 		j.Point, j.Nth = "", 0
-		if n < most && k.total < *kills || *kills >= 30 && n < most {
+		if j.Files {
+			j.Point, j.Nth = k.next(j.Folder)
+		} else if n < most && k.total < *kills || *kills >= 30 && n < most {
 			j.Point, j.Nth = k.choose(j.Folder)
 		} else if crashes, _ := suspects(k.T, filepath.Join(folder, "job")); crashes < 2 && k.random.IntN(2) == 0 && n < most+3 {
 			j.Point, j.Nth = ends[k.random.IntN(len(ends))], 1+k.random.Int64N(3)
 		}
 		if k.died(j) {
+			k.left = slices.DeleteFunc(k.left, func(point string) bool { return point == j.Point })
 			continue
+		}
+		if n == 0 && j.Point != "" && j.Files {
+			k.Fatalf("a whole job never came to the point %q", j.Point)
 		}
 		break
 	}
@@ -165,13 +180,29 @@ func (k *killer) campaign() {
 	readAll(k.T, j, objects)
 }
 
+// next says where the next kill of the short form comes. A page that was under way in two kills is not under way in a third one, which would be the
+// end of it: the suspects get through first, one by one, and each of them is less than ten writes.
+func (k *killer) next(folder string) (string, int64) {
+	crashes, n := suspects(k.T, filepath.Join(folder, "job"))
+	for _, point := range k.left {
+		switch point {
+		case "after stage", "in append", "after sync", "after a file's commit":
+			return point, int64(2 + 10*n)
+		}
+		if crashes < 2 {
+			return point, 1
+		}
+	}
+	return "", 0
+}
+
 // choose says where the next kill comes.
 func (k *killer) choose(folder string) (string, int64) {
 	if crashes, n := suspects(k.T, filepath.Join(folder, "job")); crashes > 1 { // a third one would be the end of that page: the suspects get through first
-		return random, int64(40+(1+itemsPerPage)*n) + k.random.Int64N(wholePages/3)
+		return random, int64(40+(1+itemsPerPage)*n) + k.random.Int64N(int64(wholePages()/3))
 	}
 	if k.random.IntN(3) == 0 {
-		return random, 1 + k.random.Int64N(wholePages/3)
+		return random, 1 + k.random.Int64N(int64(wholePages()/3))
 	}
 	points := k.points()
 	point := points[k.random.IntN(len(points))]
@@ -195,7 +226,7 @@ func (k *killer) choose(folder string) (string, int64) {
 // died runs the job, and reports whether it was killed.
 func (k *killer) died(j job) bool {
 	program := exec.CommandContext(k.Context(), os.Args[0], "-test.run=^TestKills$", "-child.folder="+j.Folder, "-child.site="+j.Site, "-child.bucket="+j.Bucket,
-		"-child.database="+j.Database, "-child.point="+j.Point, fmt.Sprint("-child.nth=", j.Nth))
+		"-child.database="+j.Database, fmt.Sprint("-child.files=", j.Files), "-child.point="+j.Point, fmt.Sprint("-child.nth=", j.Nth))
 	var out bytes.Buffer
 	program.Stdout, program.Stderr = &out, &out
 	k.requests.Store(-1)
@@ -215,7 +246,7 @@ func (k *killer) died(j job) bool {
 	case errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL:
 		k.total++
 		k.at[j.Point]++
-		k.tenths[min(9, 10*k.pages.Load()/wholePages)]++
+		k.tenths[min(9, 10*k.pages.Load()/int64(wholePages()))]++
 		return true
 	}
 	k.Fatalf("job %d, after %d kills, at %s: %v\n%s", k.jobs, k.total, j.Point, err, out.Bytes())
@@ -232,7 +263,7 @@ func (k *killer) serve(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(imageOf(n))
 		return
 	}
-	if _, err := fmt.Sscanf(r.URL.Path, "/%d", &n); err != nil || n >= wholePages {
+	if _, err := fmt.Sscanf(r.URL.Path, "/%d", &n); err != nil || n >= wholePages() {
 		http.NotFound(w, r)
 		return
 	}
@@ -240,7 +271,7 @@ func (k *killer) serve(w http.ResponseWriter, r *http.Request) {
 		k.pages.Add(1)
 	}
 	fmt.Fprintf(w, "<!doctype html><title>%d</title>%s", n, strings.Repeat("<p>text", n%50))
-	for next := 3*n + 1; next <= 3*n+3 && next < wholePages; next++ {
+	for next := 3*n + 1; next <= 3*n+3 && next < wholePages(); next++ {
 		fmt.Fprintf(w, `<a href="/%d">next</a>`, next)
 	}
 }

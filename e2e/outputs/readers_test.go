@@ -41,22 +41,71 @@ type row struct {
 	Price float64 `json:"price" xml:"price" parquet:"price"`
 }
 
+// readFiles reads the files that each job has, when it is done.
+func readFiles(t *testing.T, j job) {
+	t.Helper()
+	at := func(name string) string { return filepath.Join(j.Folder, name) }
+	once(t, "JSON Lines", rowsOf(fromLines(t, open(t, at("wares.jsonl")))))
+	passes(t, "gzip", "-t", at("wares.csv.gz"))
+	once(t, "CSV", fromCSV(t, ungzip(t, open(t, at("wares.csv.gz")))))
+	var list []row
+	if err := json.NewDecoder(open(t, at("wares.json"))).Decode(&list); err != nil {
+		t.Error(err)
+	}
+	once(t, "JSON", list)
+	once(t, "XML", fromXML(t, at("wares.xml")))
+	list = nil
+	for _, name := range glob(t, at("lines/*")) {
+		passes(t, "zstd", "-q", "-t", name)
+		list = append(list, rowsOf(fromLines(t, unzstd(t, open(t, name))))...)
+	}
+	once(t, "JSON Lines in parts", list)
+	if j.Files {
+		return
+	}
+	for kind, name := range map[string]string{"csv": "wares.csv.gz", "json": "wares.json", "xml": "wares.xml", "sqlite": "wares.db"} {
+		once(t, "Python's "+kind, fromProgram(t, "python3", "-c", inPython, kind, at(name)))
+	}
+}
+
+// inPython prints the rows of a file as lines of JSON.
+const inPython = `
+import csv, gzip, json, sqlite3, sys
+import xml.etree.ElementTree as tree
+kind, name = sys.argv[1:]
+if kind == 'csv':
+    rows = csv.DictReader(gzip.open(name, 'rt', encoding='utf-8', newline=''))
+elif kind == 'json':
+    rows = json.load(open(name, encoding='utf-8'))
+elif kind == 'xml':
+    rows = [{field.tag: field.text for field in item} for item in tree.parse(name).getroot()]
+else:
+    database = sqlite3.connect(name)
+    database.row_factory = sqlite3.Row
+    rows = database.execute('SELECT * FROM wares')
+for row in rows:
+    print(json.dumps({'sku': row['sku'], 'page': int(row['page']), 'text': row['text'], 'price': float(row['price'])}))
+`
+
+// glob returns the files that a pattern matches: at least one.
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no files %s: %v", pattern, err)
+	}
+	return names
+}
+
 // readAll reads each output of a job that is done.
 func readAll(t *testing.T, j job, objects *s3mem.Backend) {
 	t.Helper()
-	files := func(pattern string) []string {
-		names, err := filepath.Glob(filepath.Join(j.Folder, pattern))
-		if err != nil || len(names) == 0 {
-			t.Fatalf("no files %s: %v", pattern, err)
-		}
-		return names
+	readFiles(t, j)
+	if j.Files {
+		return
 	}
-	lines := fromLines(t, open(t, files("wares.jsonl")[0]))
-	once(t, "JSON Lines", rowsOf(lines))
-	checkPictures(t, filepath.Join(j.Folder, "media"), lines)
-	table := files("wares.csv.gz")[0]
-	passes(t, "gzip", "-t", table)
-	once(t, "CSV", fromCSV(t, ungzip(t, open(t, table))))
+	files := func(pattern string) []string { return glob(t, filepath.Join(j.Folder, pattern)) }
+	checkPictures(t, filepath.Join(j.Folder, "media"), fromLines(t, open(t, filepath.Join(j.Folder, "wares.jsonl"))))
 	var list []row
 	for _, name := range files("json/*") {
 		var part []row
@@ -67,13 +116,13 @@ func readAll(t *testing.T, j job, objects *s3mem.Backend) {
 			t.Errorf("%s has %d items", name, len(part))
 		}
 	}
-	once(t, "JSON", list)
+	once(t, "JSON in parts", list)
 	list = nil
 	for _, name := range files("xml/*") {
 		passes(t, "zstd", "-q", "-t", name)
 		list = append(list, fromXML(t, name)...)
 	}
-	once(t, "XML", list)
+	once(t, "XML in parts", list)
 	once(t, "bucket", fromBucket(t, objects))
 	if left, _ := filepath.Glob(filepath.Join(j.Folder, "sent/[^.]*")); len(left) > 0 { // the hidden journal stays, since a crash may still undo that the job is closed
 		t.Errorf("what was sent is still there: %q", left)
@@ -83,11 +132,7 @@ func readAll(t *testing.T, j job, objects *s3mem.Backend) {
 		list = append(list, fromParquet(t, name)...)
 	}
 	once(t, "Parquet", list)
-	if _, err := exec.LookPath("sqlite3"); err != nil && *kills < 30 {
-		t.Log("the table of SQLite is not read: there is no program sqlite3")
-	} else {
-		once(t, "SQLite", fromProgram(t, "sqlite3", filepath.Join(j.Folder, "wares.db"), asObjects))
-	}
+	once(t, "SQLite", fromProgram(t, "sqlite3", filepath.Join(j.Folder, "wares.db"), asObjects))
 	if j.Database != "" {
 		for _, table := range []string{"inserted", "upserted"} {
 			psql := filepath.Join(flag.Lookup("postgres").Value.String(), "psql")
@@ -119,7 +164,7 @@ func checkResponses(t *testing.T, folder, site string) {
 		}
 	}
 	bad := 0
-	for page := range wholePages {
+	for page := range wholePages() {
 		if n := responses[fmt.Sprintf("response /%d", page)]; n != 1 {
 			if bad++; bad <= 5 {
 				t.Errorf("WARC: the response of /%d is there %d times", page, n)
@@ -157,7 +202,7 @@ func once(t *testing.T, output string, list []row) {
 		}
 	}
 	bad := 0
-	for page := range wholePages {
+	for page := range wholePages() {
 		for n := range itemsPerPage {
 			if sku := wareOf(page, n).SKU; seen[sku] != 1 {
 				if bad++; bad <= 5 {
@@ -166,8 +211,8 @@ func once(t *testing.T, output string, list []row) {
 			}
 		}
 	}
-	if len(list) != wholePages*itemsPerPage {
-		t.Errorf("%s: %d rows of %d", output, len(list), wholePages*itemsPerPage)
+	if len(list) != wholePages()*itemsPerPage {
+		t.Errorf("%s: %d rows of %d", output, len(list), wholePages()*itemsPerPage)
 	}
 }
 
@@ -193,6 +238,20 @@ func ungzip(t *testing.T, from io.Reader) io.Reader {
 	if err != nil {
 		t.Fatal(err)
 	}
+	text, err := io.ReadAll(z)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bytes.NewReader(text)
+}
+
+func unzstd(t *testing.T, from io.Reader) io.Reader {
+	t.Helper()
+	z, err := zstd.NewReader(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
 	text, err := io.ReadAll(z)
 	if err != nil {
 		t.Fatal(err)
@@ -251,12 +310,11 @@ func fromCSV(t *testing.T, from io.Reader) (list []row) {
 
 func fromXML(t *testing.T, name string) []row {
 	t.Helper()
-	z, err := zstd.NewReader(open(t, name))
-	if err != nil {
-		t.Fatal(err)
+	from := open(t, name)
+	if strings.HasSuffix(name, ".zst") {
+		from = unzstd(t, from)
 	}
-	defer z.Close()
-	text, err := io.ReadAll(z)
+	text, err := io.ReadAll(from)
 	var items struct {
 		List []row `xml:"item"`
 	}
@@ -294,7 +352,7 @@ func fromProgram(t *testing.T, program string, args ...string) []row {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	if err != nil {
-		t.Fatalf("%v: install it (the Debian packages sqlite3 and postgresql have such a program)", err)
+		t.Fatalf("%v: install it (the Debian packages sqlite3 and postgresql have such a program, and so has python3)", err)
 	}
 	out, err := exec.CommandContext(t.Context(), path, args...).Output()
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -24,14 +23,13 @@ import (
 // slowSink is a committer that needs its time for each batch.
 type slowSink struct {
 	each    time.Duration
-	staged  atomic.Int64
+	look    func() // before a batch is written
 	written atomic.Int64
 }
 
 func (s *slowSink) GetPriority() int { return 0 }
 
 func (s *slowSink) ProcessItem(tegenaria.SpiderInterface, *tegenaria.ItemMeta) error {
-	s.staged.Add(1)
 	return nil
 }
 func (s *slowSink) CommitKey() string                     { return "slow" }
@@ -46,6 +44,7 @@ func (s *slowSink) Prepare(ctx context.Context, ids []string) ([]byte, error) {
 		return nil, ctx.Err()
 	case <-timer.C:
 	}
+	s.look()
 	s.written.Add(int64(len(ids)))
 	return []byte{}, nil
 }
@@ -53,8 +52,15 @@ func (s *slowSink) Prepare(ctx context.Context, ids []string) ([]byte, error) {
 // A sink that is slow slows the crawl: what waits for it is bounded, however many batches there are.
 func TestSlowSinks(t *testing.T) {
 	page := "<!doctype html><title>page</title>" + strings.Repeat("<p>"+strings.Repeat("text ", 100), 100)
-	for _, each := range []time.Duration{time.Millisecond, time.Second} {
-		t.Run(each.String(), func(t *testing.T) {
+	for _, test := range []struct {
+		each    time.Duration
+		batches int
+	}{
+		{time.Millisecond, deep.Rounds(50, 1000)},
+		{time.Duration(deep.Rounds(100, 1000)) * time.Millisecond, deep.Rounds(5, 10)},
+	} {
+		t.Run(test.each.String(), func(t *testing.T) {
+			t.Parallel()
 			var served atomic.Int64
 			site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				n := served.Add(1)
@@ -66,50 +72,40 @@ func TestSlowSinks(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer cache.Close()
-			sink := &slowSink{each: each}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var heap, waiting int64 // the most
+			left := test.batches
+			sink := &slowSink{each: test.each}
+			sink.look = func() {
+				if deep.Checks() {
+					var m runtime.MemStats
+					runtime.GC()
+					runtime.ReadMemStats(&m)
+					heap = max(heap, int64(m.HeapAlloc>>20))
+				}
+				waiting = max(waiting, served.Load()-sink.written.Load())
+				if left--; left == 0 {
+					cancel()
+				}
+			}
 			parse := func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[string]) error {
 				if err := out.Item(strings.Repeat(page.URL, 100)); err != nil {
 					return err
 				}
 				return out.FollowLinks()
 			}
-			looks := 4
-			if deep.Checks() {
-				looks = 16
+			err = tegenaria.NewSpiderEngine(tegenaria.EngineWithCache(cache), tegenaria.EngineWithSlog(slog.New(slog.DiscardHandler)),
+				tegenaria.EngineWithSpiders(tegenaria.NewSpider("slow", tegenaria.Handle(parse), site.URL)), tegenaria.EngineWithPipelines(sink),
+				tegenaria.EngineWithConcurrency(16), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 16}),
+			).Run(ctx, "slow")
+			if ctx.Err() == nil {
+				t.Fatalf("it has ended: %v", err)
 			}
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			done := make(chan error, 1)
-			go func() {
-				done <- tegenaria.NewSpiderEngine(tegenaria.EngineWithCache(cache), tegenaria.EngineWithSlog(slog.New(slog.DiscardHandler)),
-					tegenaria.EngineWithSpiders(tegenaria.NewSpider("slow", tegenaria.Handle(parse), site.URL)), tegenaria.EngineWithPipelines(sink),
-					tegenaria.EngineWithConcurrency(16), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 16}),
-				).Run(ctx, "slow")
-			}()
-			var heaps []uint64 // each quarter of a second
-			var waiting []int64
-			for tick := time.NewTicker(250 * time.Millisecond); ; {
-				select {
-				case err := <-done:
-					tick.Stop()
-					if ctx.Err() == nil {
-						t.Fatalf("it has ended: %v", err)
-					}
-					if deep.Checks() && slices.Max(heaps) > 64 || slices.Max(waiting) > 3000 {
-						t.Error("too much waits")
-					}
-					t.Logf("heap %d MiB, pages that wait %d, written %d", heaps, waiting, sink.written.Load())
-					return
-				case <-tick.C:
-					var m runtime.MemStats
-					runtime.GC()
-					runtime.ReadMemStats(&m)
-					heaps, waiting = append(heaps, m.HeapAlloc>>20), append(waiting, served.Load()-sink.written.Load())
-					if len(heaps) == looks {
-						cancel()
-					}
-				}
+			if heap > 64 || waiting > 3000 {
+				t.Error("too much waits")
 			}
+			t.Logf("heap at most %d MiB, pages that wait at most %d, written %d", heap, waiting, sink.written.Load())
 		})
 	}
 }
