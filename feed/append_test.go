@@ -72,7 +72,8 @@ func TestAppendToCSV(t *testing.T) {
 				f = feed.JSONL(path, feed.Append())
 			}
 			if test.want == "" {
-				if err := f.Restore(t.Context(), nil); err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), path) {
+				var refused *feed.AppendError
+				if err := f.Restore(t.Context(), nil); !errors.As(err, &refused) || refused.Path != path || !strings.Contains(err.Error(), test.says) {
 					t.Errorf("error %v", err)
 				}
 				wantFile(t, path, test.before)
@@ -94,6 +95,76 @@ func TestAppendToCSV(t *testing.T) {
 				restore(t, f, stored)
 			}
 			end(t, f)
+		})
+	}
+}
+
+// A new job does not append to a file of another format, or one that is damaged: the error is typed, names the path and the remedy, and the file
+// stays as it was. It fails if such a file gets an item.
+func TestAppendToOtherFormats(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	lines, list, table := "{\"a\":1}\n{\"a\":2}\n", "[\n{\"a\":1},\n{\"a\":2}\n]\n", "a,b\n1,2\n"
+	element := xmlHead + "<item><a>1</a></item>\n</items>\n"
+	for _, test := range []struct{ file, before, says string }{
+		{"lines.jsonl", list, "its first line is no JSON"},
+		{"lines.jsonl", table, "its first line is no JSON"},
+		{"lines.jsonl", element, "its first line is no JSON"},
+		{"lines.jsonl", gzipped(t, lines), "it is packed"},
+		{"lines.jsonl", lines + "{\"a\":", "its last line is no JSON"},
+		{"lines.jsonl", lines + "\"" + long + "\"\n}\n", "its last line is no JSON"},
+		{"lines.jsonl.gz", gzipped(t, list), "its first line is no JSON"},
+		{"lines.jsonl.gz", gzipped(t, lines+"\""+long+"\"\n]\n"), "its last line is no JSON"},
+		{"lines.jsonl.zst", gzipped(t, lines), "it cannot be read"},
+		{"list.json", lines, "it does not begin with"},
+		{"list.json", "{\"a\":1}\n[2]\n", "it does not begin with"},
+		{"list.json", list[:len(list)-2], "it does not end in"},
+		{"list.json", table, "it does not begin with"},
+		{"list.json", gzipped(t, list), "it is packed"},
+		{"list.json.gz", gzipped(t, list), "it is packed, and ends in"},
+		{"elements.xml", list, "it does not begin with"},
+		{"elements.xml", "<other></other>\n", "it does not end in"},
+		{"table.csv", lines, "bare"},
+		{"table.csv", element, "bare"},
+		{"table.csv", gzipped(t, table), "it is packed"},
+	} {
+		t.Run(test.file+", "+test.says, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), test.file)
+			write(t, path, test.before)
+			var refused *feed.AppendError
+			err := makeFeed(path, feed.Append()).Restore(t.Context(), nil)
+			if !errors.As(err, &refused) || refused.Path != path || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "choose another file, or feed.Overwrite") {
+				t.Errorf("error %v", err)
+			}
+			wantFile(t, path, test.before)
+		})
+	}
+}
+
+// A new job goes on before the closing of a list, and behind the last line, however long the file is, and whatever white space is around.
+func TestAppendBeforeTheClosing(t *testing.T) {
+	long := strings.Repeat("x", 5000)
+	for _, test := range []struct{ name, file, before, want string }{
+		{"a list", "x.json", "[\n1,\n2\n]\n", "[\n1,\n2,\n7\n]\n"},
+		{"a list on one line", "x.json", "[1, 2]", "[1, 2,\n7\n]\n"},
+		{"a list with a mark", "x.json", "\uFEFF[1]", "\uFEFF[1,\n7\n]\n"},
+		{"an empty list", "x.json", "[]", "[7\n]\n"},
+		{"a long list", "x.json", "[\n\"" + long + "\"\n]\n", "[\n\"" + long + "\",\n7\n]\n"},
+		{"elements", "x.xml", xmlHead + "<item>1</item>\n</items>\n", xmlHead + "<item>1</item><item>7</item>\n</items>\n"},
+		{"long lines", "x.jsonl", "\"" + long + "\"\n\"" + long + "\"\n", "\"" + long + "\"\n\"" + long + "\"\n7\n"},
+		{"lines that were packed", "x.jsonl.gz", gzipped(t, "1\n2"), "1\n2\n7\n"},
+		{"lines and white space", "x.jsonl", "1\r\n2\r\n", "1\r\n2\r\n7\n"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), test.file)
+			write(t, path, test.before)
+			f := makeFeed(path, feed.Append())
+			restore(t, f, nil)
+			put(t, f, "a", 7)
+			prepare(t, f, "a")
+			end(t, f)
+			if got := string(unpack(t, path)); got != test.want {
+				t.Errorf("%.100q\nwant %.100q", got, test.want)
+			}
 		})
 	}
 }

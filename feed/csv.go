@@ -351,7 +351,7 @@ func (d *csvDocument) state() json.RawMessage {
 }
 
 // adopt goes on behind rows whose header was read.
-func (d *csvDocument) adopt([]byte, bool) (cut int, err error) { return 0, nil }
+func (d *csvDocument) adopt(foreign) (cut int, err error) { return 0, nil }
 
 // readHeader takes the columns of a file that somebody else has written, and returns how many rows are below them. It reads all of it: a
 // file that is no CSV, or has rows of different lengths, is not appended to.

@@ -43,9 +43,8 @@ type document interface {
 	end(dst []byte) []byte
 	// state returns what open needs to go on; nil: nothing.
 	state() json.RawMessage
-	// adopt makes the document go on behind a text that somebody else has written: tail is its end, or all of it if isAll. It
-	// returns how many bytes of that are to be cut off.
-	adopt(tail []byte, isAll bool) (cut int, err error)
+	// adopt makes the document go on behind a text that somebody else has written. It returns how many bytes of that are to be cut off.
+	adopt(text foreign) (cut int, err error)
 }
 
 // framed is the format of an Encoder.
@@ -59,7 +58,7 @@ func newFramed(e Encoder) format { return framed{e, e.Frame()} }
 func (f framed) stage(dst []byte, item any) ([]byte, error) { return f.encoder.Encode(dst, item) }
 
 func (f framed) open(state json.RawMessage) (document, error) {
-	d := &framedDocument{frame: f.frame}
+	d := &framedDocument{frame: f.frame, isJSONLines: f.encoder == Encoder(jsonLines)}
 	if state != nil {
 		if err := json.Unmarshal(state, &d.hasItems); err != nil {
 			return nil, fmt.Errorf("the state of its document is %q", state)
@@ -69,8 +68,9 @@ func (f framed) open(state json.RawMessage) (document, error) {
 }
 
 type framedDocument struct {
-	frame    Frame
-	hasItems bool
+	frame       Frame
+	isJSONLines bool
+	hasItems    bool
 }
 
 func (d *framedDocument) begin(dst []byte) []byte { return append(dst, d.frame.Begin...) }
@@ -92,9 +92,15 @@ func (d *framedDocument) state() json.RawMessage {
 	return json.RawMessage("true")
 }
 
-// adopt takes a text that ends as the document would, white space aside.
-func (d *framedDocument) adopt(tail []byte, isAll bool) (cut int, err error) {
-	end := bytes.TrimSpace([]byte(d.frame.End))
+// adopt takes a text that begins and ends as the document would, white space aside.
+func (d *framedDocument) adopt(text foreign) (cut int, err error) {
+	if d.isJSONLines {
+		return 0, text.isJSONLines()
+	}
+	if err := text.beginsLike(d.frame.Begin); err != nil {
+		return 0, err
+	}
+	tail, end := text.tail, bytes.TrimSpace([]byte(d.frame.End))
 	if len(end) == 0 {
 		return 0, nil
 	}
@@ -103,7 +109,7 @@ func (d *framedDocument) adopt(tail []byte, isAll bool) (cut int, err error) {
 		return 0, fmt.Errorf("it does not end in %q", end)
 	}
 	before = bytes.TrimRight(before, " \t\r\n")
-	d.hasItems = !isAll || string(bytes.TrimSpace(before)) != string(bytes.TrimSpace([]byte(d.frame.Begin)))
+	d.hasItems = !text.isWhole() || string(bytes.TrimSpace(before)) != string(bytes.TrimSpace([]byte(d.frame.Begin)))
 	keep := len(tail) - len(bytes.TrimLeft(tail, " \t\r\n")) + len(bytes.TrimLeft(before, " \t\r\n"))
 	return len(tail) - keep, nil
 }

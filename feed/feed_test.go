@@ -182,8 +182,8 @@ func TestNewJob(t *testing.T) {
 		{"empty", "", nil, "1\n"},
 		{"append to an empty one", "", []feed.Option{feed.Append()}, "1\n"},
 		{"refused", "old\n", nil, ""},
-		{"append", "old\n", []feed.Option{feed.Append()}, "old\n1\n"},
-		{"append to a cut line", "old", []feed.Option{feed.Append()}, "old\n1\n"},
+		{"append", "\"old\"\n", []feed.Option{feed.Append()}, "\"old\"\n1\n"},
+		{"append to a line that has no end", "\"old\"", []feed.Option{feed.Append()}, "\"old\"\n1\n"},
 		{"overwrite", "old\n", []feed.Option{feed.Overwrite()}, "1\n"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -220,7 +220,7 @@ func TestNewJob(t *testing.T) {
 }
 
 func TestResume(t *testing.T) {
-	long := strings.Repeat("abcdefghi\n", 1000)
+	long := strings.Repeat("\"abcdefg\"\n", 1000)
 	for _, test := range []struct {
 		name   string
 		change func(text string) string

@@ -9,9 +9,10 @@ import (
 // Option changes a feed. A nil one is a mistake that ends the run before its first request.
 type Option func(f *Feed)
 
-// Append lets a new job append to a file that is not empty. A resumed job always continues after its last line. A file that ends in
-// another way than this feed would end it cannot be appended to, nor can a packed one that is not whole, or that is of [JSON] or [XML]. The columns
-// of a [CSV] file are those of its header, which has to be the [Columns] if there are any. A feed with many files, which are never
+// Append lets a new job append to a file that is not empty. A resumed job always continues after its last line. A [JSON] or [XML] file goes on
+// before its closing, a packed one with another member or frame. The columns of a [CSV] file are those of its header, which has to be the
+// [Columns] if there are any. A file of another format is refused with an [*AppendError], and so is one that is damaged, and a packed one of
+// [JSON] or [XML]. A feed with many files, which are never
 // changed once they are finished, begins with the first number {part} whose name is free; without {part} a name that is taken is a
 // [*NotEmptyError].
 func Append() Option { return func(f *Feed) { f.existing = keep } }

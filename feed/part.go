@@ -72,75 +72,70 @@ func (p *part) begin(what existing, packing compression) error {
 	return p.adopt(packing)
 }
 
-// adopt goes on behind what somebody else has written to the file.
+// adopt goes on behind what somebody else has written to the file. The error is an [*AppendError] if that cannot be.
 func (p *part) adopt(packing compression) error {
-	p.offset = p.size
-	if err := p.readTail(); err != nil {
-		return fmt.Errorf("feed: reading %s: %w", p.path, err)
-	}
-	last, err := p.survey(packing)
+	text, err := p.survey(packing)
 	if err != nil {
-		return fmt.Errorf("feed: %s cannot be appended to: %w; choose another file, or feed.Overwrite", p.path, err)
+		return &AppendError{p.path, err}
 	}
+	p.offset = p.size
 	if packing != uncompressed {
 		if end := p.doc.end(nil); len(end) > 0 {
-			return fmt.Errorf("feed: %s cannot be appended to: it is packed, and ends in %q; choose another file, or feed.Overwrite", p.path, end)
+			return &AppendError{p.path, fmt.Errorf("it is packed, and ends in %q", end)}
 		}
-		if last != '\n' && last != 0 {
-			p.write([]byte{'\n'})
-		}
-		return p.pack() // in the next member
 	}
-	cut, err := p.doc.adopt(p.tail, p.offset == int64(len(p.tail)))
+	cut, err := p.doc.adopt(text)
 	if err != nil {
-		return fmt.Errorf("feed: %s cannot be appended to: %w", p.path, err)
+		return &AppendError{p.path, err}
 	}
 	p.offset -= int64(cut)
 	if err := p.readTail(); err != nil {
 		return fmt.Errorf("feed: reading %s: %w", p.path, err)
 	}
-	if n := len(p.tail); n > 0 && p.tail[n-1] != '\n' && len(p.doc.end(nil)) == 0 { // the last line was not ended
+	if n := len(text.tail); n > 0 && text.tail[n-1] != '\n' && len(p.doc.end(nil)) == 0 { // the last line was not ended
 		p.write([]byte{'\n'})
 	}
-	return p.pack()
+	return p.pack() // in the next member, if it is packed
 }
 
-// survey reads a file that somebody else has written, as far as it has to be known: all of a packed one, which has to be whole, and the
-// columns of CSV. It returns the last byte of a packed text, 0 if there is none.
-func (p *part) survey(packing compression) (last byte, err error) {
+// survey reads a file that somebody else has written, as far as it has to be known: its two ends, all of a packed one, which has to be whole, and all
+// rows of CSV.
+func (p *part) survey(packing compression) (foreign, error) {
+	var f foreign
+	all := io.NewSectionReader(p.file, 0, p.size)
+	if packing == uncompressed {
+		if _, err := io.Copy(&f, io.LimitReader(all, tailBytes)); err != nil {
+			return f, err
+		}
+		if isPacked(f.head) {
+			return f, errors.New("it is packed, and its name does not say so")
+		}
+	}
 	doc, isCSV := p.doc.(*csvDocument)
 	if !isCSV && packing == uncompressed {
-		return 0, nil
+		_, err := all.Seek(max(int64(len(f.head)), p.size-tailBytes), io.SeekStart)
+		if err == nil {
+			_, err = io.Copy(&f, all)
+		}
+		f.size = p.size
+		return f, err
 	}
+	f = foreign{}
 	text, err := unpacked(io.NewSectionReader(p.file, 0, p.size), packing)
 	if err != nil {
-		return 0, fmt.Errorf("it is not packed as its name says: %w", err)
+		return f, fmt.Errorf("it is not packed as its name says: %w", err)
 	}
 	defer text.Close()
-	seen := &lastByte{from: text}
+	seen := io.TeeReader(text, &f)
 	if isCSV {
 		if p.items, err = doc.readHeader(seen); err != nil {
-			return 0, err
+			return f, err
 		}
 	}
 	if _, err = io.Copy(io.Discard, seen); err != nil {
-		return 0, fmt.Errorf("it cannot be read to its end: %w", err)
+		return f, fmt.Errorf("it cannot be read to its end: %w", err)
 	}
-	return seen.last, nil
-}
-
-// lastByte knows the last byte that was read.
-type lastByte struct {
-	from io.Reader
-	last byte
-}
-
-func (l *lastByte) Read(p []byte) (int, error) {
-	n, err := l.from.Read(p)
-	if n > 0 {
-		l.last = p[n-1]
-	}
-	return n, err
+	return f, nil
 }
 
 // resume goes on where a job was.
