@@ -60,7 +60,7 @@ func Unique(key func(item any) string) Option {
 	}
 }
 
-// MostKeys sets how many keys [Unique] may remember (default 20,000,000). One more ends the run with a [*UniqueFullError].
+// MostKeys sets how many keys [Unique] may remember (default 50,000,000). One more ends the run with a [*UniqueFullError].
 func MostKeys(n int) Option {
 	return func(f *Feed) {
 		if n <= 0 {
