@@ -65,7 +65,7 @@ func outputs() []mistake {
 		{"a channel in a table", deliver("items.db", func(path string) tegenaria.PipelinesInterface { return sqlite.New[priced](path) }), "Alert"},
 		{"a channel in Parquet", deliver("items.parquet", func(path string) tegenaria.PipelinesInterface { return parquet.New[priced](path) }), "Alert"},
 		{"a key that is no column", deliver("items.db", func(path string) tegenaria.PipelinesInterface {
-			return sqlite.New[product](path, sqlite.Key("sku"))
+			return sqlite.New[product](path, sqlite.Upsert("sku"))
 		}), "sku"},
 		{"a bucket that refuses the key", func(w *world) error {
 			server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -95,7 +95,7 @@ func outputs() []mistake {
 		{"a feed in a format that is nil", deliver("items.txt", func(path string) tegenaria.PipelinesInterface { return feed.New(path, nil) }), "Encoder"},
 		{"mistakes in two outputs", func(w *world) error {
 			return crawl(shop(w.site), tegenaria.EngineWithPipelines(
-				feed.CSV(filepath.Join(w.dir, "items.csv"), feed.NoHeader(), feed.Comma('"')), sqlite.New[product](filepath.Join(w.dir, "items.db"), sqlite.Key("Name", "Name"))))
+				feed.CSV(filepath.Join(w.dir, "items.csv"), feed.NoHeader(), feed.Comma('"')), sqlite.New[product](filepath.Join(w.dir, "items.db"), sqlite.Upsert("Name", "Name"))))
 		}, "items.csv"},
 		{"one column twice", deliver("items.csv", func(path string) tegenaria.PipelinesInterface {
 			return feed.CSV(path, feed.Columns("Name", "Name"))

@@ -148,7 +148,7 @@ func (j *job) others(ctx context.Context, p *points) (options []tegenaria.Engine
 		end = pool.Close
 		pipelines = append(pipelines,
 			mortal{postgres.New[ware](pool, postgres.Table("inserted"), postgres.Rejects(at("inserted.rejects"))), p, "after PostgreSQL's commit"},
-			mortal{postgres.New[ware](pool, postgres.Table("upserted"), postgres.Key("sku"), postgres.Rejects(at("upserted.rejects"))), p, "after PostgreSQL's commit"})
+			mortal{postgres.New[ware](pool, postgres.Table("upserted"), postgres.Upsert("sku"), postgres.Rejects(at("upserted.rejects"))), p, "after PostgreSQL's commit"})
 	}
 	return []tegenaria.EngineOption{tegenaria.EngineWithDownloaderLayers(archive.Layer), tegenaria.EngineWithPipelines(pipelines...)}, end, nil
 }

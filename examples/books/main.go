@@ -87,7 +87,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	site := demosite.MustStart()
 	defer site.Close()
 
-	table := sqlite.New[book](filepath.Join(folder, "books.db"), sqlite.Table("books"), sqlite.Key("upc"))
+	table := sqlite.New[book](filepath.Join(folder, "books.db"), sqlite.Table("books"), sqlite.Upsert("upc"))
 	lake := parquet.New[book](filepath.Join(folder, "lake", "{spider}-{part}.parquet"))
 	engine := tegenaria.NewSpiderEngine(
 		tegenaria.EngineWithQuiet(),

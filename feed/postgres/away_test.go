@@ -95,7 +95,7 @@ func TestCrashesOfTheDatabase(t *testing.T) {
 			opts := []postgres.Option{postgres.Table("books"), postgres.Rejects(filepath.Join(t.TempDir(), "rejects"))}
 			order := "tegenaria_row"
 			if key {
-				opts, order = append(opts, postgres.Key("sku")), "sku"
+				opts, order = append(opts, postgres.Upsert("sku")), "sku"
 			}
 			var crashes atomic.Int32 // also by goroutines that copy
 			crash := func() {

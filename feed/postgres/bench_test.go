@@ -42,7 +42,7 @@ func BenchmarkInsert(b *testing.B) {
 func BenchmarkUpsert(b *testing.B) {
 	const keys = 20_000
 	b.Run("feed", func(b *testing.B) {
-		feedtest.Bench(b, postgres.New[feedtest.Product](database(b), postgres.Key("sku"), postgres.Rejects(filepath.Join(b.TempDir(), "rejects"))), keys)
+		feedtest.Bench(b, postgres.New[feedtest.Product](database(b), postgres.Upsert("sku"), postgres.Rejects(filepath.Join(b.TempDir(), "rejects"))), keys)
 	})
 	const merge = " ON CONFLICT (sku) DO UPDATE SET title = excluded.title, description = excluded.description, url = excluded.url, price = excluded.price, stock = excluded.stock, rating = excluded.rating, new = excluded.new, seen = excluded.seen, tags = excluded.tags"
 	b.Run("bare", func(b *testing.B) {

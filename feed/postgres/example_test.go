@@ -28,7 +28,7 @@ func ExampleNew() {
 		defer pool.Close()
 		return tegenaria.NewSpiderEngine(
 			tegenaria.EngineWithSpiders(tegenaria.NewSpider("books", tegenaria.Handle(parse), "https://shop.example/")),
-			tegenaria.EngineWithPipelines(postgres.New[book](pool, postgres.Table("books"), postgres.Key("sku"), postgres.Append(), postgres.Patience(time.Hour))),
+			tegenaria.EngineWithPipelines(postgres.New[book](pool, postgres.Table("books"), postgres.Upsert("sku"), postgres.Append(), postgres.Patience(time.Hour))),
 		).Run(ctx, "books")
 	}
 	_ = run

@@ -47,7 +47,7 @@ func killed(t *testing.T) {
 	defer cache.Close()
 	opts := []postgres.Option{postgres.Rejects(filepath.Join(*killedJob, "rejects"))}
 	if *killedKey {
-		opts = append(opts, postgres.Key("sku"))
+		opts = append(opts, postgres.Upsert("sku"))
 	}
 	if err := feedtest.Crawl(t.Context(), cache, *killedURL, postgres.New[feedtest.Book](connect(t, *killedDSN), opts...)); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,7 @@
 //	pool, err := pgxpool.New(ctx, "postgres:///books")
 //	engine := tegenaria.NewSpiderEngine(
 //		tegenaria.EngineWithCache(cache), // of disk.Open: then kill -9 repeats and loses nothing
-//		tegenaria.EngineWithPipelines(postgres.New[Book](pool, postgres.Table("books"), postgres.Key("sku"))))
+//		tegenaria.EngineWithPipelines(postgres.New[Book](pool, postgres.Table("books"), postgres.Upsert("sku"))))
 //
 // The table has a column for each field of the struct, by the rules and names of encoding/json. It is made if it is not there; if it is,
 // columns that it lacks are added, and nothing else is changed: see [feed.TableError]. Integers are bigint, unsigned ones of 64 bits
@@ -11,7 +11,7 @@
 //
 // The rows of a batch of requests are copied in one transaction, which also notes the batch in a table of the feed's own, called
 // tegenaria_batches. After a crash the rows of a batch that the cache does not know are deleted, and their requests run again. To know
-// these rows, a table without [Key] has one more column, called tegenaria_row. With [Key] a row takes the place of an older one.
+// these rows, a table without [Upsert] has one more column, called tegenaria_row. With [Upsert] a row takes the place of an older one.
 //
 // While the database is away, the crawl waits for it: see [Patience]. A batch whose fate is not known, because the connection broke after
 // its COMMIT was sent, is looked up in tegenaria_batches before it is sent again. A row that the database refuses goes to the

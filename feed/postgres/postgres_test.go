@@ -95,7 +95,7 @@ func TestCrashes(t *testing.T) {
 			opts := []postgres.Option{postgres.Table("books"), postgres.StageBytes(500), postgres.Rejects(filepath.Join(t.TempDir(), "rejects"))}
 			order := "tegenaria_row"
 			if key {
-				opts, order = append(opts, postgres.Key("sku")), "sku"
+				opts, order = append(opts, postgres.Upsert("sku")), "sku"
 			}
 			h := feedtest.Harness(func() feedtest.Feed { return postgres.New[feedtest.Book](pool, opts...) }, func(t testing.TB) []string {
 				return read(t, pool, "SELECT sku || ' ' || title FROM books ORDER BY "+order)

@@ -31,7 +31,7 @@ func TestTables(t *testing.T) {
 		sql    string // that mends it
 	}{
 		{name: "none", want: "tegenaria_row bigint, id bigint, name text"},
-		{name: "none, key", opts: []postgres.Option{postgres.Key("id")}, want: "id bigint, name text"},
+		{name: "none, key", opts: []postgres.Option{postgres.Upsert("id")}, want: "id bigint, name text"},
 		{name: "other types that fit", before: []string{"CREATE TABLE pairs (name varchar(10), id smallint)"}, want: "name character varying(10), id smallint, tegenaria_row bigint"},
 		{name: "numeric", before: []string{"CREATE TABLE pairs (name text, id numeric(5))"}, want: "name text, id numeric(5,0), tegenaria_row bigint"},
 		{name: "partitioned", before: []string{"CREATE TABLE pairs (id bigint, name text, tegenaria_row bigint) PARTITION BY RANGE (id)", "CREATE TABLE part PARTITION OF pairs FOR VALUES FROM (0) TO (100)"}, want: "id bigint, name text, tegenaria_row bigint"},
@@ -44,11 +44,11 @@ func TestTables(t *testing.T) {
 		{name: "required", before: []string{"CREATE TABLE pairs (id bigint, name text, other text NOT NULL)"}, errs: "column other must not be NULL", sql: `DROP NOT NULL`},
 		{name: "view", before: []string{"CREATE VIEW pairs AS SELECT 1 AS id, 'x' AS name"}, errs: "it is no table"},
 		{name: "key without index", before: []string{"CREATE TABLE pairs (id bigint, name text)", "CREATE UNIQUE INDEX ON pairs (id, name)", "CREATE INDEX ON pairs (id)", "CREATE UNIQUE INDEX ON pairs (id) WHERE id > 0"},
-			opts: []postgres.Option{postgres.Key("id")}, errs: `no unique index is on the key ["id"]`, sql: `CREATE UNIQUE INDEX ON "public"."pairs" ("id")`},
+			opts: []postgres.Option{postgres.Upsert("id")}, errs: `no unique index is on the key ["id"]`, sql: `CREATE UNIQUE INDEX ON "public"."pairs" ("id")`},
 		{name: "key with index", before: []string{"CREATE TABLE pairs (id bigint, name text)", "CREATE UNIQUE INDEX ON pairs (name, id)"},
-			opts: []postgres.Option{postgres.Key("id", "name")}, want: "id bigint, name text"},
+			opts: []postgres.Option{postgres.Upsert("id", "name")}, want: "id bigint, name text"},
 		{name: "not empty", before: []string{"CREATE TABLE pairs (id bigint, name text)", "INSERT INTO pairs VALUES (7, 'x')"}, errs: "table public.pairs is not empty"},
-		{name: "made without a key", before: []string{"CREATE TABLE pairs (tegenaria_row bigint PRIMARY KEY, id bigint UNIQUE, name text)"}, opts: []postgres.Option{postgres.Key("id")},
+		{name: "made without a key", before: []string{"CREATE TABLE pairs (tegenaria_row bigint PRIMARY KEY, id bigint UNIQUE, name text)"}, opts: []postgres.Option{postgres.Upsert("id")},
 			errs: "made without a key", sql: "DROP COLUMN tegenaria_row"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -173,8 +173,8 @@ func TestMistakes(t *testing.T) {
 		{postgres.New[pair](pool, postgres.Table(strings.Repeat("x", 64))), "no name of a table"},
 		{postgres.New[pair](pool, postgres.Schema("\x00")), "no name of a schema"},
 		{postgres.New[pair](pool, postgres.Patience(0)), "must be above 0"},
-		{postgres.New[pair](pool, postgres.Key()), "Key without a column"},
-		{postgres.New[pair](pool, postgres.Key("other")), "is no field"},
+		{postgres.New[pair](pool, postgres.Upsert()), "Upsert without a column"},
+		{postgres.New[pair](pool, postgres.Upsert("other")), "is no field"},
 		{postgres.New[map[string]int](pool, postgres.Table("x")), "no fixed columns"},
 		{postgres.New[own](pool), "of the feed's own"},
 	} {

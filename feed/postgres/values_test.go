@@ -125,7 +125,7 @@ func TestRejects(t *testing.T) {
 			cut := &cutter{}
 			opts := []postgres.Option{postgres.Table("rows"), postgres.Rejects(rejects)}
 			if key {
-				opts = append(opts, postgres.Key("id"))
+				opts = append(opts, postgres.Upsert("id"))
 			}
 			makeFeed := func() *postgres.Feed { return postgres.New[row](connect(t, dsn, cut.configure), opts...) }
 			want := []string{"10 text", "20 list", "30 small", "40 text", "50 ", "0 ", "51 ", "52 ", "60 ", "99 "}

@@ -24,7 +24,7 @@ func BenchmarkInsert(b *testing.B) {
 func BenchmarkUpsert(b *testing.B) {
 	const keys = 20_000
 	b.Run("feed", func(b *testing.B) {
-		feedtest.Bench(b, sqlite.New[feedtest.Product](filepath.Join(b.TempDir(), "x.db"), sqlite.Key("sku")), keys)
+		feedtest.Bench(b, sqlite.New[feedtest.Product](filepath.Join(b.TempDir(), "x.db"), sqlite.Upsert("sku")), keys)
 	})
 	b.Run("bare", func(b *testing.B) {
 		bare(b, "INTEGER", " ON CONFLICT (sku) DO UPDATE SET title = excluded.title, description = excluded.description, url = excluded.url, price = excluded.price, stock = excluded.stock, rating = excluded.rating, new = excluded.new, seen = excluded.seen, tags = excluded.tags", keys)

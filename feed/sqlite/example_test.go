@@ -36,7 +36,7 @@ func ExampleNew() {
 	for range 2 {
 		engine := tegenaria.NewSpiderEngine(
 			tegenaria.EngineWithSpiders(tegenaria.NewSpider("pages", tegenaria.Handle(parse), site.URL)),
-			tegenaria.EngineWithPipelines(sqlite.New[page](path, sqlite.Table("pages"), sqlite.Key("title"), sqlite.Append())),
+			tegenaria.EngineWithPipelines(sqlite.New[page](path, sqlite.Table("pages"), sqlite.Upsert("title"), sqlite.Append())),
 		)
 		if err := engine.Run(context.Background(), "pages"); err != nil {
 			panic(err)

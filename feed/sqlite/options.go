@@ -12,13 +12,13 @@ type Option func(s *settings)
 // Table names the table.
 func Table(name string) Option { return func(s *settings) { s.name = name } }
 
-// Key names the columns in which no two rows have the same values: an item replaces the row that was written with its key
+// Upsert names the key, the columns in which no two rows have the same values: an item replaces the row that was written with its key
 // before. They are the primary key of a table that the feed makes; one that is there needs a unique index on them. An item whose key is
 // NULL is refused.
-func Key(columns ...string) Option {
+func Upsert(columns ...string) Option {
 	return func(s *settings) {
 		if len(columns) == 0 {
-			s.mistake("Key without a column; leave it out")
+			s.mistake("Upsert without a column; leave it out")
 		}
 		s.store.key = columns
 	}

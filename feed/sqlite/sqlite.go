@@ -10,7 +10,7 @@
 //
 // The rows of a batch of requests are written in one transaction, which also notes the batch in a table of the feed's own, called
 // tegenaria_batches. After a crash the rows of a batch that the cache does not know are deleted, and their requests run again. To know
-// these rows, a table without [Key] has one more column, called tegenaria_row. With [Key] a row takes the place of an older one.
+// these rows, a table without [Upsert] has one more column, called tegenaria_row. With [Upsert] a row takes the place of an older one.
 package sqlite
 
 import (

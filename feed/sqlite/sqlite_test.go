@@ -66,7 +66,7 @@ func TestCrashes(t *testing.T) {
 			t.Parallel()
 			opts := []sqlite.Option{sqlite.Table("books"), sqlite.StageBytes(500), sqlite.JobKey("books")}
 			if key {
-				opts = append(opts, sqlite.Key("sku"))
+				opts = append(opts, sqlite.Upsert("sku"))
 			}
 			path := filepath.Join(t.TempDir(), "books.db")
 			h := feedtest.Harness(func() feedtest.Feed { return sqlite.New[feedtest.Book](path, opts...) }, func(testing.TB) []string {

@@ -31,7 +31,7 @@ func TestTables(t *testing.T) {
 		sql    string // that mends it
 	}{
 		{name: "none", want: "tegenaria_row INTEGER, id INTEGER, name TEXT"},
-		{name: "none, key", opts: []sqlite.Option{sqlite.Key("id")}, want: "id INTEGER, name TEXT"},
+		{name: "none, key", opts: []sqlite.Option{sqlite.Upsert("id")}, want: "id INTEGER, name TEXT"},
 		{name: "same", before: []string{"CREATE TABLE pairs (name VARCHAR(10), ID INT)"}, want: "name VARCHAR(10), ID INT, tegenaria_row INTEGER"},
 		{name: "strict", before: []string{"CREATE TABLE pairs (name TEXT, id INT) STRICT"}, want: "name TEXT, id INT, tegenaria_row INTEGER"},
 		{name: "without rowid", before: []string{"CREATE TABLE pairs (name TEXT PRIMARY KEY, id INT) WITHOUT ROWID"}, want: "name TEXT, id INT, tegenaria_row INTEGER"},
@@ -42,10 +42,10 @@ func TestTables(t *testing.T) {
 		{name: "required", before: []string{"CREATE TABLE pairs (id INTEGER, name TEXT, other TEXT NOT NULL)"}, errs: "column other must not be NULL", sql: `ALTER TABLE "pairs" RENAME TO "pairs_old"`},
 		{name: "view", before: []string{"CREATE VIEW pairs AS SELECT 1 AS id, 'x' AS name"}, errs: "it is a view"},
 		{name: "key without index", before: []string{"CREATE TABLE pairs (id INTEGER, name TEXT)", "CREATE UNIQUE INDEX both ON pairs (id, name)"},
-			opts: []sqlite.Option{sqlite.Key("id")}, errs: `no unique index is on the key ["id"]`, sql: `CREATE UNIQUE INDEX "pairs_key" ON "pairs" ("id")`},
+			opts: []sqlite.Option{sqlite.Upsert("id")}, errs: `no unique index is on the key ["id"]`, sql: `CREATE UNIQUE INDEX "pairs_key" ON "pairs" ("id")`},
 		{name: "key with index", before: []string{"CREATE TABLE pairs (id INTEGER, name TEXT)", "CREATE UNIQUE INDEX both ON pairs (name, id)"},
-			opts: []sqlite.Option{sqlite.Key("id", "name")}, want: "id INTEGER, name TEXT"},
-		{name: "key that is the primary one", before: []string{"CREATE TABLE pairs (id INTEGER PRIMARY KEY, name TEXT)"}, opts: []sqlite.Option{sqlite.Key("id")}, want: "id INTEGER, name TEXT"},
+			opts: []sqlite.Option{sqlite.Upsert("id", "name")}, want: "id INTEGER, name TEXT"},
+		{name: "key that is the primary one", before: []string{"CREATE TABLE pairs (id INTEGER PRIMARY KEY, name TEXT)"}, opts: []sqlite.Option{sqlite.Upsert("id")}, want: "id INTEGER, name TEXT"},
 		{name: "not empty", before: []string{"CREATE TABLE pairs (id INTEGER, name TEXT)", "INSERT INTO pairs VALUES (7, 'x')"}, errs: "pairs of"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -189,9 +189,9 @@ func TestMistakes(t *testing.T) {
 		{sqlite.New[pair](path, sqlite.Table("")), "no name of a table"},
 		{sqlite.New[pair](path, sqlite.Table("sqlite_x")), "belongs to the database"},
 		{sqlite.New[pair](path, sqlite.Patience(0)), "must be above 0"},
-		{sqlite.New[pair](path, sqlite.Key()), "Key without a column"},
-		{sqlite.New[pair](path, sqlite.Key("other")), "is no field"},
-		{sqlite.New[pair](path, sqlite.Key("id", "id")), "twice: name it once"},
+		{sqlite.New[pair](path, sqlite.Upsert()), "Upsert without a column"},
+		{sqlite.New[pair](path, sqlite.Upsert("other")), "is no field"},
+		{sqlite.New[pair](path, sqlite.Upsert("id", "id")), "twice: name it once"},
 		{sqlite.New[map[string]int](path, sqlite.Table("x")), "no fixed columns"},
 		{sqlite.New[struct{ a int }](path, sqlite.Table("x")), "no fields"},
 		{sqlite.New[two](path), "would be one column"},

@@ -96,10 +96,10 @@ func KeyOf(list []Column, key []string) ([]int, error) {
 	for i, name := range key {
 		at := slices.IndexFunc(list, func(c Column) bool { return c.Name == name })
 		if at < 0 {
-			return nil, fmt.Errorf("the option Key names the column %q, which is no field: the fields are %q", name, namesOf(list))
+			return nil, fmt.Errorf("the option Upsert names the column %q, which is no field: the fields are %q", name, namesOf(list))
 		}
 		if slices.Contains(key[:i], name) {
-			return nil, fmt.Errorf("the option Key names the column %q twice: name it once", name)
+			return nil, fmt.Errorf("the option Upsert names the column %q twice: name it once", name)
 		}
 		indexes = append(indexes, at)
 	}
