@@ -182,7 +182,10 @@ func framesOf(stack []byte) string {
 		below, ours := strings.CutPrefix(call, module)
 		return ours && (strings.HasPrefix(below, ".") || strings.HasPrefix(below, "/")) && !strings.HasPrefix(below, "/examples/") && !strings.Contains(below, "_test.")
 	}) {
-		fmt.Fprintf(&b, "\n\t%s\n\t\t%s", f.Call, f.At)
+		b.WriteString("\n\t" + f.Call)
+		if f.At != "" {
+			b.WriteString("\n\t\t" + f.At)
+		}
 	}
 	return b.String()
 }

@@ -198,14 +198,17 @@ func (l Log) Failure(message string, stack []byte, f Fields) {
 		var b strings.Builder
 		b.WriteString(message)
 		for _, frame := range frames {
-			b.WriteString("\n    " + frame.Call + "\n        " + frame.At)
+			b.WriteString("\n    " + frame.Call)
+			if frame.At != "" {
+				b.WriteString("\n        " + frame.At)
+			}
 		}
 		b.WriteString("\n   ") // the fields have a line of their own
 		message = b.String()
 	default:
 		lines := make([]string, len(frames))
 		for i, frame := range frames {
-			lines[i] = frame.Call + " at " + frame.At
+			lines[i] = frame.String()
 		}
 		fields["stack"] = strings.Join(lines, "\n")
 	}

@@ -1,14 +1,23 @@
 package report
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 )
 
-// Frame is a line of a stack: a call, and where its code is.
+// Frame is a line of a stack: a call, and where its code is. A line that stands for calls which are left out has no At.
 type Frame struct {
-	Call string // "main.(*shop).Parse"
+	Call string // "main.(*shop).Parse"; "… the call above, 47 more times"
 	At   string // "/home/me/shop/main.go:41"
+}
+
+// String returns the frame as one line.
+func (f Frame) String() string {
+	if f.At == "" {
+		return f.Call
+	}
+	return f.Call + " at " + f.At
 }
 
 // mostFrames is how many frames of a stack are told.
@@ -16,7 +25,8 @@ const mostFrames = 20
 
 // Frames reads the stack of a panic as package runtime/debug writes it: the frames from the one that has panicked down, those of
 // the runtime left out, at most 20. The first of the user's own code comes first, since it may have called a library that has
-// panicked, and the last of the user's own code is the last. Nil is returned for a text that is not a stack.
+// panicked, and the last of the user's own code is the last. Calls that repeat, as those of a recursion do, are there once, followed by a
+// line with their number. Nil is returned for a text that is not a stack.
 //
 //	for _, f := range report.Frames(stack, isOurs) {
 //		fmt.Println(f.Call, f.At)
@@ -28,6 +38,11 @@ func Frames(stack []byte, isOurs func(call string) bool) []Frame {
 	lines := strings.Split(string(stack), "\n")
 	for i := 1; i+1 < len(lines); i += 2 { // the first line names the goroutine
 		call, at := lines[i], strings.TrimSpace(lines[i+1])
+		if strings.HasPrefix(call, "...") { // "...23 frames elided..."
+			frames = append(frames, Frame{Call: "… " + strings.Trim(call, ".")})
+			i--
+			continue
+		}
 		if !strings.HasPrefix(lines[i+1], "\t") {
 			break
 		}
@@ -48,7 +63,7 @@ func Frames(stack []byte, isOurs func(call string) bool) []Frame {
 		}
 		frames = append(frames, Frame{call, at})
 	}
-	isUsers := func(f Frame) bool { return !isStandard(f.Call) && !isOurs(f.Call) }
+	isUsers := func(f Frame) bool { return f.At != "" && !isStandard(f.Call) && !isOurs(f.Call) }
 	if first := slices.IndexFunc(frames, isUsers); first >= 0 {
 		last := len(frames) - 1
 		for !isUsers(frames[last]) {
@@ -59,7 +74,49 @@ func Frames(stack []byte, isOurs func(call string) bool) []Frame {
 		copy(frames[1:first+1], frames[:first])
 		frames[0] = user
 	}
+	frames = fold(frames)
 	return frames[:min(len(frames), mostFrames)]
+}
+
+// longestLoop is the longest sequence of calls whose repeats are folded.
+const longestLoop = 8
+
+// fold replaces the repeats of calls by a line with their number. Two in a row are left as they are.
+func fold(frames []Frame) []Frame {
+	var folded []Frame
+	for len(frames) > 0 {
+		size, more := loop(frames)
+		folded = append(folded, frames[:size]...)
+		switch {
+		case more < 2:
+			more = 0
+		case size == 1:
+			folded = append(folded, Frame{Call: fmt.Sprintf("… the call above, %d more times", more)})
+		default:
+			folded = append(folded, Frame{Call: fmt.Sprintf("… the %d calls above, %d more times", size, more)})
+		}
+		frames = frames[size*(more+1):]
+	}
+	return folded
+}
+
+// loop returns the size of the shortest sequence at the beginning that is followed by itself at least twice, and how often it is; else 1 and 0.
+func loop(frames []Frame) (size, more int) {
+	for size := 1; size <= longestLoop && 3*size <= len(frames); size++ {
+		more := 0
+		for slices.Equal(frames[:size], next(frames, size*(more+1), size)) {
+			more++
+		}
+		if more >= 2 {
+			return size, more
+		}
+	}
+	return 1, 0
+}
+
+// next returns as many frames from an index on, or those that are left.
+func next(frames []Frame, from, size int) []Frame {
+	return frames[min(from, len(frames)):min(from+size, len(frames))]
 }
 
 // isStandard reports whether a call is one of the standard library: the first part of its path has no dot, as names of domains

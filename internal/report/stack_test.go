@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"fmt"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -74,15 +75,64 @@ created by github.com/tegenaria/tegenaria/stage.(*crew).start in goroutine 1
 	}
 }
 
-func TestFramesAreBounded(t *testing.T) {
-	var deep func(n int) int
-	deep = func(n int) int {
-		if n == 0 {
-			panic("deep")
-		}
-		return deep(n-1) + 1
+// walk panics at the bottom of a recursion of n calls, and even of one of two funcs that call each other.
+func walk(n int) int {
+	if n == 0 {
+		panic("deep")
 	}
-	if n := len(report.Frames(stackOf(func() { deep(80) }), isOurs)); n != 20 {
+	return walk(n-1) + 1
+}
+
+func even(n int) int {
+	if n == 0 {
+		panic("deep")
+	}
+	return odd(n-1) + 1
+}
+
+func odd(n int) int { return even(n-1) + 1 }
+
+// Of a recursion each call is told once, with the number of its repeats, and the code that has begun it after that. Of a very deep
+// one the runtime leaves out the middle.
+func TestFramesOfRecursion(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		f    func()
+		want string
+	}{
+		{"two calls", func() { walk(2) }, "walk walk walk func"},
+		{"one func", func() { walk(40) }, "walk walk … the call above, 39 more times func"},
+		{"two funcs", func() { even(40) }, "even odd even … the 2 calls above, 19 more times func"},
+		{"very deep", func() { walk(1000) }, "walk walk … the call above, N more times … N frames elided walk … the call above, N more times func"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var calls []string
+			for _, f := range report.Frames(stackOf(tt.f), isOurs) {
+				call := f.Call[strings.LastIndexByte(f.Call, '.')+1:]
+				if f.At != "" && strings.HasPrefix(call, "func") {
+					call = "func"
+				}
+				if calls = append(calls, call); call == "func" {
+					break // below it is the test
+				}
+			}
+			got := strings.Join(calls, " ")
+			if tt.name == "very deep" {
+				got = regexp.MustCompile("[0-9]+").ReplaceAllString(got, "N")
+			}
+			if got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestFramesAreBounded(t *testing.T) {
+	stack := "goroutine 1 [running]:\n"
+	for i := range 80 {
+		stack += fmt.Sprintf("main.f%d()\n\t/main.go:%d\n", i, i)
+	}
+	if n := len(report.Frames([]byte(stack), isOurs)); n != 20 {
 		t.Errorf("%d frames", n)
 	}
 }
