@@ -119,9 +119,10 @@ type Line struct {
 
 // Bounds of the table.
 const (
-	mostParts  = 6  // of a tally that are named; the rest is summed up
-	mostCauses = 12 // kinds of failures that have a line of their own
-	mostEmpty  = 10 // selectors that have a line of their own
+	mostParts   = 6   // of a tally, and selectors of a row, that are named; the rest is summed up
+	mostCauses  = 12  // kinds of failures that have a line of their own
+	mostEmpty   = 10  // selectors that have a line of their own
+	mostOfQuery = 100 // bytes of a selector in a row
 )
 
 // Lines returns the table of a crawl's end: how much it was, how the requests ended, what failed and what may help.
@@ -182,6 +183,11 @@ func (e Ended) silence() (lines []Line) {
 		warn(e.Example, "no item was sent, although %s %s parsed: try the parser on %s with spidertest.Parse, or give the engine EngineWithEmptyOK if there are none to send",
 			Count(e.Itemless, "page"), were, one)
 	}
+	hasItems := e.Items > 0 || slices.ContainsFunc(e.Lost, func(t Tally) bool { return t.Count > 0 })
+	if hasItems && len(e.Unmatched) > 1 {
+		warn(e.Unmatched[0].Example, "%s matched nothing on any page: %s", Count(int64(len(e.Unmatched)), "selector"), row(e.Unmatched))
+		return lines
+	}
 	for i, q := range e.Unmatched {
 		if i == mostEmpty {
 			warn("", "%s matched nothing on any page", Count(int64(len(e.Unmatched)-i), "more selector"))
@@ -193,10 +199,23 @@ func (e Ended) silence() (lines []Line) {
 		}
 		warn(q.Example, "the %s %q matched nothing on %s that it was tried on", q.Kind, q.Text, pages)
 	}
-	if len(e.Unmatched) > 0 {
+	if len(e.Unmatched) > 0 && !hasItems {
 		warn("", "what may help: look for it in the page as the server sends it; a browser shows what scripts have made of the page")
 	}
 	return lines
+}
+
+// row names selectors in one line: `the CSS selector ".discount" (214 pages), the XPath expression ".//i" (3 pages)`.
+func row(queries []Query) string {
+	var parts []string
+	for i, q := range queries {
+		if i == mostParts {
+			parts = append(parts, Count(int64(len(queries)-i), "other"))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("the %s %q (%s)", q.Kind, Cut(q.Text, mostOfQuery), Count(q.Pages, "page")))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (e Ended) headline() string {

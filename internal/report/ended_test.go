@@ -91,8 +91,10 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-// What a crawl has not found is told, though nothing has failed: ten selectors, then their number.
+// What a crawl has not found is told, though nothing has failed: ten selectors, then their number. If it has items, its selectors are
+// one line.
 func TestEndedWithoutItems(t *testing.T) {
+	long := "//p" + strings.Repeat("/b", 100)
 	var many []report.Query
 	for i := range 12 {
 		many = append(many, report.Query{Kind: "XPath expression", Text: fmt.Sprintf("//a[%d]", i), Pages: int64(1200 - i)})
@@ -115,6 +117,15 @@ func TestEndedWithoutItems(t *testing.T) {
 		{"a selector", report.Ended{Unmatched: []report.Query{{"CSS selector", "div.prodcut", 1, "http://a.test/1"}}}, []report.Line{
 			{Warn: true, URL: "http://a.test/1", Text: `the CSS selector "div.prodcut" matched nothing on the one page that it was tried on`},
 			{Warn: true, Text: "what may help: look for it in the page as the server sends it; a browser shows what scripts have made of the page"}}},
+		{"a selector, and items", report.Ended{Items: 1, Unmatched: many[:1]}, []report.Line{
+			{Warn: true, Text: `the XPath expression "//a[0]" matched nothing on any of the 1,200 pages that it was tried on`}}},
+		{"selectors, and items", report.Ended{Items: 1, Unmatched: []report.Query{{"CSS selector", ".sale", 3, "http://a.test/1"}, {"XPath expression", long, 1, ""}}}, []report.Line{
+			{Warn: true, URL: "http://a.test/1", Text: `2 selectors matched nothing on any page: the CSS selector ".sale" (3 pages), the XPath expression "` + long[:100] + `…" (1 page)`}}},
+		{"many selectors, and items that were dropped", report.Ended{Lost: []report.Tally{{Name: "dropped", Count: 1}}, Unmatched: many}, []report.Line{
+			{Text: "items: 1 dropped"},
+			{Warn: true, Text: `12 selectors matched nothing on any page: the XPath expression "//a[0]" (1,200 pages), the XPath expression "//a[1]" (1,199 pages), ` +
+				`the XPath expression "//a[2]" (1,198 pages), the XPath expression "//a[3]" (1,197 pages), the XPath expression "//a[4]" (1,196 pages), ` +
+				`the XPath expression "//a[5]" (1,195 pages), 6 others`}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.e.Lines()[1:]; !slices.Equal(got, tt.want) {
