@@ -135,13 +135,11 @@ func (n *noPages) settled(r *Request, outcome Outcome, reason string, wired func
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if len(n.seeds) >= mostSeeds {
-		n.more++
-		return
-	}
 	url := rawURL(r)
-	if slices.ContainsFunc(n.seeds, func(s SeedError) bool { return s.URL == url }) {
-		n.more++ // an error handler has sent it again, say
+	known := slices.IndexFunc(n.seeds, func(s SeedError) bool { return s.URL == url })
+	again := known >= 0 && n.seeds[known].Outcome == Redirected // a redirect back to it, whose end says more
+	if !again && (known >= 0 || len(n.seeds) >= mostSeeds) {    // an error handler has sent it again, say
+		n.more++
 		return
 	}
 	seed := SeedError{URL: url, Outcome: outcome, Reason: reason, Remedy: report.Remedy(outcome.String(), reason)}
@@ -151,6 +149,10 @@ func (n *noPages) settled(r *Request, outcome Outcome, reason string, wired func
 		if advice := report.Advice(report.Failure{Cause: cause}, wired()); advice != "" {
 			seed.Remedy = advice
 		}
+	}
+	if again {
+		n.seeds[known] = seed
+		return
 	}
 	n.seeds = append(n.seeds, seed)
 }

@@ -89,6 +89,39 @@ func TestNothingErrorOfRepeats(t *testing.T) {
 	})
 }
 
+// A seed that redirects to itself has the reason for which that ended, and is no other request.
+func TestNothingErrorOfRedirects(t *testing.T) {
+	redirect := func(to string) enginetest.Answer { return enginetest.Redirect(302, to) }
+	for _, tt := range []struct {
+		name  string
+		pages map[string]enginetest.Answer
+		want  []string
+	}{
+		{"to itself", map[string]enginetest.Answer{"http://a.test/": redirect("/")}, []string{"http://a.test/: redirect loop"}},
+		{"and back", map[string]enginetest.Answer{"http://a.test/": redirect("/b"), "http://a.test/b": redirect("/")}, []string{"http://a.test/: redirected", "http://a.test/b: redirect loop"}},
+		{"to nothing", map[string]enginetest.Answer{"http://a.test/": redirect("/gone")}, []string{"http://a.test/: redirected", "http://a.test/gone: status 404"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := enginetest.NewWorld()
+				for url, answer := range tt.pages {
+					w.Page(url, answer)
+				}
+				err := runQuietly(w, tegenaria.NewSpider("test", enginetest.Nothing, "http://a.test/"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
+				var nothing *tegenaria.NothingError
+				if !errors.As(err, &nothing) || len(nothing.Seeds) != len(tt.want) {
+					t.Fatalf("Run returned %v", err)
+				}
+				for _, want := range tt.want {
+					if !strings.Contains(err.Error(), want) {
+						t.Errorf("%q is not in %v", want, err)
+					}
+				}
+			})
+		})
+	}
+}
+
 // products is a page with so many products, of which each has a name.
 func products(n int) enginetest.Answer {
 	return enginetest.Text("<html>" + strings.Repeat(`<div class="product"><b>x</b></div>`, n))
