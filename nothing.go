@@ -130,9 +130,6 @@ func rawURL(r *Request) string {
 
 // settled notes the end of a request, which is nil if a Context without one was sent.
 func (n *noPages) settled(r *Request, outcome Outcome, reason string, wired func() report.Wired) {
-	if outcome == Redirected {
-		return // the request that it led to has an end of its own
-	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	url := rawURL(r)
