@@ -141,8 +141,8 @@ func (t *teller) stopping() {
 	n := t.crawl.ledger.Counts()
 	s := report.Stopping{Reason: t.whyStopped(), Grace: t.crawl.cfg.grace, Requests: n.InFlight, Items: n.Items}
 	s.Again = s.Reason == "interrupted"
-	for _, slot := range t.crawl.frontier.Status() {
-		s.Hosts = append(s.Hosts, report.Tally{Name: slot.Name, Count: int64(slot.InFlight)})
+	for slot, n := range t.crawl.frontier.InFlight() {
+		s.Hosts = append(s.Hosts, report.Tally{Name: slot, Count: int64(n)})
 	}
 	t.log.Info(s.Line())
 }

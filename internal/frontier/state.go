@@ -106,35 +106,54 @@ func (f *Frontier[J]) statusOf(state slots.State) Status {
 	return status
 }
 
-// busyPart is how many places of the table Busiest looks at while it holds the lock: that takes a small part of a millisecond.
-const busyPart = 512
+// walkPart is how many places of the table walk looks at while it holds the lock: that takes a small part of a millisecond.
+const walkPart = 512
+
+// walk visits the slots part by part, with the lock held; others go on in between, so it does not see all of one moment.
+func (f *Frontier[J]) walk(visit func(s *slots.Slot)) {
+	for from := uint64(0); ; {
+		f.mu.Lock()
+		from = f.slots.Part(from, walkPart, visit)
+		f.mu.Unlock()
+		if from == 0 {
+			return
+		}
+		runtime.Gosched() // who waits for the lock gets it
+	}
+}
+
+// InFlight returns how many requests each slot has in flight, without the slots that have none. Like Busiest it looks at the slots part by part.
+func (f *Frontier[J]) InFlight() map[string]int {
+	running := make(map[string]int)
+	f.walk(func(s *slots.Slot) {
+		if n := s.InFlight(); n > 0 {
+			running[s.Name()] = n
+		}
+	})
+	return running
+}
 
 // Busiest returns how the n slots are doing in which most requests wait, the busiest first; of equal ones that with more in flight, then by
 // name. Those without work are left out. It looks at the slots part by part, and others go on in between, so the states are not all
 // of one moment.
 func (f *Frontier[J]) Busiest(n int) []Status {
-	var top busiest
-	for from := uint64(0); n > 0; {
-		f.mu.Lock()
-		from = f.slots.Part(from, busyPart, func(s *slots.Slot) {
-			work := busySlot{pending: s.Pending(), inFlight: s.InFlight(), name: s.Name()}
-			if work.pending+work.inFlight == 0 || len(top) == n && !work.busier(top[0]) {
-				return
-			}
-			work.status = f.statusOf(f.slots.State(s))
-			if len(top) < n {
-				heap.Push(&top, work)
-			} else {
-				top[0] = work
-				heap.Fix(&top, 0)
-			}
-		})
-		f.mu.Unlock()
-		if from == 0 {
-			break
-		}
-		runtime.Gosched() // who waits for the lock gets it
+	if n <= 0 {
+		return nil
 	}
+	var top busiest
+	f.walk(func(s *slots.Slot) {
+		work := busySlot{pending: s.Pending(), inFlight: s.InFlight(), name: s.Name()}
+		if work.pending+work.inFlight == 0 || len(top) == n && !work.busier(top[0]) {
+			return
+		}
+		work.status = f.statusOf(f.slots.State(s))
+		if len(top) < n {
+			heap.Push(&top, work)
+		} else {
+			top[0] = work
+			heap.Fix(&top, 0)
+		}
+	})
 	slices.SortFunc(top, func(a, b busySlot) int {
 		if a.busier(b) {
 			return -1

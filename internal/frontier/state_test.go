@@ -200,3 +200,19 @@ func TestBusiest(t *testing.T) {
 		t.Errorf("the slot with a request in flight is number %d of its equals (seed %d)", at, seed)
 	}
 }
+
+// Of many slots those with a request in flight are returned, and no others.
+func TestInFlight(t *testing.T) {
+	w := newWorld(frontier.Config[*job]{})
+	if got := w.InFlight(); len(got) != 0 {
+		t.Errorf("in flight before anything is: %v", got)
+	}
+	for i := range 5000 {
+		w.send(0, record{id: i, slot: fmt.Sprintf("host%04d", i)})
+	}
+	j := w.take(t)
+	w.Start(j)
+	if got := w.InFlight(); len(got) != 1 || got[j.slot] != 1 {
+		t.Errorf("in flight: %v, want one request of %s", got, j.slot)
+	}
+}
