@@ -210,6 +210,62 @@ func TestFormatsOverCrashes(t *testing.T) {
 	}
 }
 
+// A file that a crash has left torn is whole again when the next run has begun, before it commits anything, and has what was stored. It fails if a
+// run that goes on leaves a file without its ending until the first commit.
+func TestFormatsAfterRestore(t *testing.T) {
+	for _, name := range []string{"out", "{part}"} {
+		for _, format := range formatEndings {
+			for _, pack := range packEndings {
+				for _, items := range []int{0, 3, 2000} {
+					t.Run(fmt.Sprint(name, format, pack, " ", items), func(t *testing.T) {
+						t.Parallel()
+						dir := plainDir(t)
+						var opts []feed.Option
+						if format == ".csv" {
+							opts = append(opts, feed.Columns("id", "text", "tags"))
+						}
+						f := makeFeed(filepath.Join(dir, name+format+pack), opts...)
+						checkpoint := restore(t, f, nil)
+						var want []record
+						for i := range items {
+							r := record{i, "text", []string{"tag"}}
+							put(t, f, "a", r)
+							want = append(want, r)
+						}
+						if items > 0 {
+							checkpoint = prepare(t, f, "a")
+						}
+						written, err := filepath.Glob(filepath.Join(dir, strings.ReplaceAll(name, "{part}", "0001")+format+pack+"*"))
+						if err != nil || name == "out" && len(written) != 1 || len(written) > 1 {
+							t.Fatalf("%q, %v", written, err)
+						}
+						if len(written) == 0 { // no item, and no file
+							return
+						}
+						put(t, f, "b", record{-1, strings.Repeat("not stored ", 10_000), nil})
+						prepare(t, f, "b")
+						if info, err := os.Stat(written[0]); err != nil || os.Truncate(written[0], info.Size()-1) != nil {
+							t.Fatal(err)
+						}
+						next := makeFeed(filepath.Join(dir, name+format+pack), opts...)
+						restore(t, next, checkpoint)
+						torn, err := os.ReadFile(written[0])
+						if err != nil {
+							t.Fatal(err)
+						}
+						seen := filepath.Join(t.TempDir(), "seen"+format+pack)
+						write(t, seen, string(torn))
+						if got := parse(t, seen); !reflect.DeepEqual(normal(got), normal(want)) {
+							t.Errorf("%d items, want %d", len(got), len(want))
+						}
+						end(t, next)
+					})
+				}
+			}
+		}
+	}
+}
+
 // normal makes lists of tags comparable: XML and CSV cannot tell an empty list from none.
 func normal(list []record) []record {
 	list = append([]record{}, list...)

@@ -169,7 +169,7 @@ func (p *part) resume(s partState, packing compression) error {
 		}
 	}
 	p.rest = append(p.rest[:0], s.Rest...)
-	return nil
+	return p.end(mostRest) // the file is whole before the first commit, too
 }
 
 func (p *part) readTail() error {
