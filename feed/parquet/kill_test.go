@@ -9,6 +9,7 @@ import (
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/feed/internal/feedtest"
 	"github.com/tegenaria/tegenaria/feed/parquet"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 var (
@@ -30,8 +31,9 @@ func TestKills(t *testing.T) {
 		}
 		return
 	}
+	pages := deep.Rounds(120, 400)
 	folder := plainDir(t)
-	feedtest.Kills(t, func(url string) []string {
+	feedtest.Kills(t, pages, deep.Seed(), func(url string) []string {
 		return []string{"-test.run=^TestKills$", "-killed.job=" + folder, "-killed.url=" + url}
 	})
 	rows := readAll[book](t, filepath.Join(folder, "lake"))
@@ -39,7 +41,7 @@ func TestKills(t *testing.T) {
 	for _, b := range rows {
 		seen[b.SKU] = true
 	}
-	if want := feedtest.Pages() * feedtest.ItemsPerPage; len(rows) != want || len(seen) != want {
+	if want := pages * feedtest.ItemsPerPage; len(rows) != want || len(seen) != want {
 		t.Errorf("%d rows, %d different ones, want %d", len(rows), len(seen), want)
 	}
 }

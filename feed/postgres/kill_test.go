@@ -9,6 +9,7 @@ import (
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed/internal/feedtest"
 	"github.com/tegenaria/tegenaria/feed/postgres"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 var (
@@ -24,14 +25,15 @@ func TestKills(t *testing.T) {
 		killed(t)
 		return
 	}
+	pages := deep.Rounds(120, 400)
 	for _, key := range []bool{false, true} {
 		t.Run(fmt.Sprint("key ", key), func(t *testing.T) {
 			dsn, folder := newDatabase(t), t.TempDir()
-			feedtest.Kills(t, func(url string) []string {
+			feedtest.Kills(t, pages, deep.Seed(), func(url string) []string {
 				return []string{"-test.run=^TestKills$", "-killed.job=" + folder, "-killed.url=" + url, "-killed.dsn=" + dsn, fmt.Sprint("-killed.key=", key)}
 			})
 			got := read(t, connect(t, dsn), "SELECT count(*) || ' ' || count(DISTINCT sku) || ' ' || count(DISTINCT split_part(sku, '.', 1)) FROM book")
-			if want := fmt.Sprintln(feedtest.ItemsPerPage*feedtest.Pages(), feedtest.ItemsPerPage*feedtest.Pages(), feedtest.Pages()); got[0]+"\n" != want {
+			if want := fmt.Sprintln(feedtest.ItemsPerPage*pages, feedtest.ItemsPerPage*pages, pages); got[0]+"\n" != want {
 				t.Errorf("%q, want %q", got, want)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed/internal/feedtest"
 	"github.com/tegenaria/tegenaria/feed/sqlite"
+	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 var (
@@ -30,11 +31,12 @@ func TestKills(t *testing.T) {
 		return
 	}
 	t.Parallel()
+	pages := deep.Rounds(120, 400)
 	folder := t.TempDir()
-	feedtest.Kills(t, func(url string) []string {
+	feedtest.Kills(t, pages, deep.Seed(), func(url string) []string {
 		return []string{"-test.run=^TestKills$", "-killed.job=" + folder, "-killed.url=" + url}
 	})
-	want := fmt.Sprintln(feedtest.ItemsPerPage*feedtest.Pages(), feedtest.ItemsPerPage*feedtest.Pages(), feedtest.Pages())
+	want := fmt.Sprintln(feedtest.ItemsPerPage*pages, feedtest.ItemsPerPage*pages, pages)
 	if got := read(t, filepath.Join(folder, "books.db"), "SELECT count(*) || ' ' || count(DISTINCT sku) || ' ' || count(DISTINCT substr(sku, 1, instr(sku, '.'))) FROM book"); got[0]+"\n" != want {
 		t.Errorf("%q, want %q", got, want)
 	}

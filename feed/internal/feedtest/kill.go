@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/tegenaria/tegenaria"
-	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // ItemsPerPage is how many items each page of a job that is killed has.
@@ -38,14 +37,10 @@ func Crawl(ctx context.Context, cache tegenaria.CacheInterface, url string, f Fe
 	).Run(ctx, "killed")
 }
 
-// Pages is how many pages the site of [Kills] has.
-func Pages() int { return deep.Rounds(120, 400) }
-
 // Kills runs a program, which runs [Crawl], and kills it again and again after a random number of requests, until it has come to its
 // end. command returns its arguments. No page is being answered in two of the kills: the engine gives a page up with which the process
 // has died three times in a row, and after a kill it fetches the pages that were in flight one by one.
-func Kills(t *testing.T, command func(url string) []string) {
-	pages, seed := Pages(), deep.Seed()
+func Kills(t *testing.T, pages int, seed uint64, command func(url string) []string) {
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 1))
 	var left atomic.Int64 // requests until the next kill
@@ -82,7 +77,7 @@ func Kills(t *testing.T, command func(url string) []string) {
 		switch {
 		case err == nil:
 			t.Logf("%d kills", kills)
-			if kills < deep.Rounds(3, 5) {
+			if kills < max(3, pages/80) {
 				t.Error("too few")
 			}
 			return
