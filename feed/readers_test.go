@@ -147,7 +147,7 @@ func isEmpty(text string) bool { return text == "[]" || text == "{}" }
 
 // TestOtherReaders has other programs read what the formats have written of hard items.
 //
-//	go test ./feed -run TestOtherReaders -v -args -python /usr/bin/python3 -readers FOLDER -conformance ../../shared/conformance
+//	go test ./feed -run TestOtherReaders -v -args -python /usr/bin/python3 -readers FOLDER -conformance DIR
 func TestOtherReaders(t *testing.T) {
 	if *python == "" {
 		t.Skip("it needs -python and -readers")
