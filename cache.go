@@ -196,7 +196,7 @@ type FlightRecorder interface {
 // RefusalRecorder is an optional interface of a durable [CacheInterface]: it stores requests that the crawl has refused, so that a
 // program that looks into the job can say why a URL was not crawled.
 type RefusalRecorder interface {
-	// RecordRefusal keeps how a request ended that the crawl has refused, by its key. Its Record has Key, Data, Depth, Slot
+	// RecordRefusal stores, by its key, how a request ended that the crawl has refused. Its Record has Key, Data, Depth, Slot
 	// and ParentSeq; Data is valid until RecordRefusal returns. A key may come several times. It returns false when it
 	// keeps no more. It is called concurrently, must not wait, and may lose what came after the last Settle.
 	RecordRefusal(how Settled) (more bool)

@@ -48,7 +48,7 @@
 //
 // # Errors
 //
-// Failures of requests and items are given to error handlers as a [HandleError]; errors.As finds the cause in it. By where they come from:
+// Failures of requests and items are given to error handlers as a [HandleError]; errors.As finds the cause in it. The causes, by the step in which they occur:
 //
 //   - Requests: [RequestError] (a bad URL or option), [UnnamedParserError] (a durable cache cannot store its parser),
 //     [ErrIgnoreRequest] (a middleware refused it).
@@ -56,14 +56,14 @@
 //     [UnexpectedStatusError], [TruncatedHeaderError], [HeaderTooLargeError], [TruncatedBodyError], [BodyTooLargeError],
 //     [RatioError], [CorruptBodyError], [NoResultError] and [WriterBusyError].
 //   - Status and redirects: [StatusError], [TooManyRedirectsError], [RedirectLoopError].
-//   - robots.txt: [RobotsError] (the rules forbid what Fetch asked for), [RobotsUnreachableError], [RobotsAnswerError].
+//   - robots.txt: [RobotsError] (the rules forbid the URL of a Fetch), [RobotsUnreachableError], [RobotsAnswerError].
 //   - Parsers and other callbacks: [PanicError], [CallbackTimeoutError], [AbandonedError], [DataError], [ErrOutputClosed],
-//     [ProcessDiedError] (the process died more than once while the request was in hand).
-//   - Wiring and the store: [RunError], [QueueFullError].
+//     [ProcessDiedError] (the process died more than once while the request was in flight).
+//   - Configuration and storage: [RunError], [QueueFullError].
 //   - The end of a run: [NothingError] (there was no page; it lists a [SeedError] for each first request), [StoppedError] (it was
 //     stopped before it was done), [StopError] (it has not ended within its grace).
 //
-// [Retry], [GiveUp], [IgnoreRequest], [DropItem] and [CloseSpider] are returned by user code to steer the engine.
+// [Retry], [GiveUp], [IgnoreRequest], [DropItem] and [CloseSpider] make errors that user code returns to decide how the request, the item or the crawl goes on.
 //
 // # The life of a request
 //
@@ -73,8 +73,8 @@
 //     accept.go, acceptor.addPlain in follow.go).
 //  3. Accept. The cache alone knows whether the key is new. It marks it as seen and stores the record in one step, and the
 //     ledger counts it (acceptor.store in accept.go, Ledger.Discover in internal/frontier).
-//  4. Wait. The record lies in the slot of its host. When that is ready, a free worker takes the record. The first one of an
-//     origin has robots.txt fetched (Frontier.Take in internal/frontier, reader.page in page.go, robotsGate.pass in robots.go).
+//  4. Wait. The record lies in the slot of its host. When the slot is ready, a free worker takes the record. The first request
+//     to an origin makes the engine fetch its robots.txt (Frontier.Take in internal/frontier, reader.page in page.go, robotsGate.pass in robots.go).
 //  5. Process the request. The middlewares see it in ascending order (Middlewares.processRequest in exchange.go).
 //  6. Download. The slot is stamped at its start, released at its end (fetcher.download in exchange.go, Client.Do in internal/fetch).
 //  7. Process the response. The middlewares see it in reverse. A redirect puts its target in the request's place, a status

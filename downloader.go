@@ -224,8 +224,8 @@ func IsPublicAddr(addr netip.Addr) bool {
 //	FirstByte time.Duration // from the request's way to the connection to the first byte of the answer
 //	Body      time.Duration // from the header to the last byte
 //
-//	WireBytes int64 // of the body as it came
-//	BodyBytes int64 // of the body as it is, its content coding removed
+//	WireBytes int64 // of the body as it was received
+//	BodyBytes int64 // of the body after its content coding was removed
 //
 //	Err error // why the body broke off, or what is wrong with the end of its content coding; nil if it is whole
 //
@@ -266,8 +266,8 @@ type TimeoutError = fetch.TimeoutError
 type TooSlowError = fetch.TooSlowError
 
 // ProxyError is the failure of a request whose proxy cannot be reached or does not forward the request. Nothing was sent to the site.
-// Proxy is the proxy's URL with the password hidden, Err is the cause. Status and RetryAfter are of its answer to CONNECT, Reply is
-// that of a SOCKS5 proxy. Refused and Temporary report whether it has refused, and whether that may go away.
+// Proxy is the proxy's URL with the password hidden, Err is the cause. Status and RetryAfter are those of its response to CONNECT,
+// Reply is that of a SOCKS5 proxy. Refused reports whether the proxy refused, Temporary whether a later attempt may succeed.
 type ProxyError = fetch.ProxyError
 
 // PrivateAddressError is the failure of a request whose host has a special-purpose address: private, loopback, link-local, that of
@@ -291,14 +291,14 @@ type BodyTooLargeError = fetch.BodyTooLargeError
 //	URL  string
 //	Got  int64 // bytes, their content coding removed
 //	Want int64 // bytes that were announced, -1 if unknown
-//	Err  error // what the connection said
+//	Err  error // the error of the connection
 type TruncatedBodyError = fetch.TruncatedBodyError
 
 // TruncatedHeaderError is the failure of a response whose connection ended within its status line or its header. Unwrap
 // returns Err.
 //
 //	URL string
-//	Err error // io.ErrUnexpectedEOF, or what the connection said
+//	Err error // io.ErrUnexpectedEOF, or the error of the connection
 type TruncatedHeaderError = fetch.TruncatedHeaderError
 
 // UnexpectedStatusError is the failure of an answer with a status that no request can expect: 101 Switching Protocols (RFC 9110
@@ -313,8 +313,8 @@ type UnexpectedStatusError = fetch.UnexpectedStatusError
 // Limits.HeaderFields. In HTTP/2 the decoded header counts.
 //
 //	URL    string
-//	Limit  int64 // of Limits.Header, in bytes; 0 if it was the other
-//	Fields int   // of Limits.HeaderFields; 0 if it was the other
+//	Limit  int64 // Limits.Header, in bytes, if that was exceeded; else 0
+//	Fields int   // Limits.HeaderFields, if that was exceeded; else 0
 type HeaderTooLargeError = fetch.HeaderTooLargeError
 
 // FramingError is the failure of a response whose end is missing or ambiguous: the bytes after it could be mistaken for the
@@ -322,7 +322,7 @@ type HeaderTooLargeError = fetch.HeaderTooLargeError
 // [*TruncatedBodyError].
 //
 //	URL    string
-//	Reason string // with the paragraph of RFC 9112 that it goes against
+//	Reason string // with the section of RFC 9112 that the response violates
 type FramingError = fetch.FramingError
 
 // UnansweredError is the failure of a request whose server closes each new connection, or sends GOAWAY on it, without an answer.
@@ -336,8 +336,8 @@ type UnansweredError = fetch.UnansweredError
 //
 //	URL     string
 //	Limit   int64 // Limits.Ratio
-//	Wire    int64 // bytes of the body that had come
-//	Decoded int64 // bytes that were made of them
+//	Wire    int64 // bytes of the body that were received
+//	Decoded int64 // bytes after decompression
 type RatioError = fetch.RatioError
 
 // CorruptBodyError says that a body cannot be decoded, because its content coding is damaged or unknown. It is the cause of a

@@ -12,7 +12,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/report"
 )
 
-// Status is where in its life an engine is: one of the constants below. Its String is the name in lower case: "started".
+// Status is the state of an engine: one of the constants below. Its String is the name in lower case: "started".
 type Status = lifecycle.Status
 
 // The statuses of an engine.
@@ -102,7 +102,7 @@ func (e *SpiderEngine) RegisterParser(name string, p Parser) {
 
 // Execute is [SpiderEngine.Run] for a main package, with signals: the first SIGINT (Ctrl-C) or SIGTERM stops the crawl
 // gracefully; the second one cancels the work in hand, which then has a second to return; the third one returns without
-// waiting for it. A signal during the calls of Close, after the work, cancels these. The error of an interrupted run is a
+// waiting for it. A signal while parts are being closed, after the work, cancels the calls of Close. The error of an interrupted run is a
 // [*StoppedError] with an [*InterruptedError].
 func (e *SpiderEngine) Execute(spiderName string) error {
 	defer obeySignals(e)()

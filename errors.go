@@ -84,7 +84,7 @@ func NewError(ctxId string, err error, opts ...ErrorOption) *HandleError {
 	return e
 }
 
-// Error names the code that failed, the URL and the cause. A status code and a host that cannot be reached speak for themselves.
+// Error names the code that failed, the URL and the cause; for a status code only the code, the URL and the remedy.
 func (e *HandleError) Error() string {
 	if e.Request == nil {
 		return report.Failed(string(e.Stage), "", fmt.Sprint(e.Err))
@@ -209,7 +209,7 @@ func (e *RunError) Unwrap() error { return e.Err }
 // goroutines run on until they return.
 type AbandonedError struct{ Stages map[Stage]int }
 
-// Error lists the code, and how often.
+// Error lists the stages, each with its number of callbacks.
 func (e *AbandonedError) Error() string {
 	parts := make([]string, 0, len(e.Stages))
 	for s, n := range e.Stages {

@@ -78,12 +78,12 @@ func (r *Response) Decode(v any) error {
 	return nil
 }
 
-// Unmarshal fills the struct that v points to from the page, by the words in the tags of its fields, see [selector.Selection.Unmarshal]. Of a JSON body (by
-// its Content-Type) path alone finds something; it is decoded as [Response.Decode] does. References are resolved as [Response.Follow] does, and relative times by
+// Unmarshal fills the struct that v points to from the page, by the words in the tags of its fields, see [selector.Selection.Unmarshal]. In a JSON body (by
+// its Content-Type) only the word path finds values; the body is decoded as [Response.Decode] does. References are resolved as [Response.Follow] does, and relative times by
 // the Date of the response. Each field is counted in [Stats], see [FieldStats].
 //
-// The error joins a [*selector.FieldError] for each field that is required and not there, or whose text cannot be converted; the others are filled. If the
-// page cannot be read it is that of [Response.Text], or a [*selector.ParseError].
+// The error joins a [*selector.FieldError] for each field that is required and not found, or whose text cannot be converted; the others are filled. If the
+// page cannot be read, the error is that of [Response.Text], or a [*selector.ParseError].
 func (r *Response) Unmarshal(v any) error {
 	doc, err := r.page.Typed((*pageHost)(r))
 	if err == nil {
@@ -100,7 +100,7 @@ func (r *Response) extractError(err error) error {
 }
 
 // Each returns an iterator over the results of a CSS selector in the page, each as a new T, a struct or a pointer to one, that was filled from it, see
-// [Response.Unmarshal]. A bad one comes with its error, and does not end the rest: leave it out, or return the error. Of a JSON body the query is
+// [Response.Unmarshal]. An item with an error is yielded with that error, and the loop goes on: leave the item out, or return the error. For a JSON body the query is
 // a path, "products" for example, and the results are the values in it. If the page cannot be read, the type has mistakes, or the query is wrong, the
 // error comes once, with no item.
 func Each[T any](r *Response, query string) iter.Seq2[T, error] {
@@ -119,8 +119,8 @@ func Each[T any](r *Response, query string) iter.Seq2[T, error] {
 	}
 }
 
-// Links returns the page's links in document order, each URL once, and with links.Everything those of its header too. Those of
-// XML are taken from its tree, as [Response.CSS] has it. See package links for the options. It panics if a spooled body cannot be
+// Links returns the page's links in document order, each URL once, and with links.Everything those of its header too. For XML
+// they are taken from the tree that [Response.CSS] uses. See package links for the options. It panics if a spooled body cannot be
 // read, or XML cannot be parsed, as CSS does.
 func (r *Response) Links(opts ...links.Option) []links.Link {
 	return r.page.Links((*pageHost)(r), opts)
@@ -131,7 +131,7 @@ func (r *Response) Links(opts ...links.Option) []links.Link {
 func (r *Response) Metadata() *metadata.Page { return r.page.Metadata((*pageHost)(r)) }
 
 // Article returns the main text of the page, with its title, author, date and language: see package content for it and its options. It is
-// found anew at each call. The error is a [*content.NoTextError] or a [*content.TooLargeError]. Panics are as for [Response.CSS].
+// computed again at each call. The error is a [*content.NoTextError] or a [*content.TooLargeError]. Panics are as for [Response.CSS].
 func (r *Response) Article(opts ...content.Option) (*content.Article, error) {
 	return r.page.Article((*pageHost)(r), opts)
 }
@@ -180,7 +180,7 @@ const (
 )
 
 // EngineWithFieldCounts counts the fields of all items that pass the pipelines, those built by hand too: [FieldStats].Items and Filled. Without this option
-// the fields are counted that [Response.Unmarshal] and [Each] fill; with false none are. Structs are counted by the rules of encoding/json, other items by
+// only the fields that [Response.Unmarshal] and [Each] fill are counted; with false none are. Structs are counted by the rules of encoding/json, other items by
 // the members of the object that they become in JSON, which costs as much as writing it.
 func EngineWithFieldCounts(count bool) EngineOption {
 	return func(e *SpiderEngine) {

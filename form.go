@@ -15,9 +15,9 @@ import (
 )
 
 // Form is a form of a page. Its methods Set, Add, Check, Uncheck, Choose, Upload, Click and ClickAt fill it in as a person would, Values and
-// Entries are what it sends; see [forms.Form]. Hidden fields, such as tokens against forged requests, travel by themselves. A method that is
-// told a name or an option that the form does not have returns a [*FormError], which Request returns again: a parser may look at the error of
-// Request alone. A Form is not safe for concurrent use.
+// Entries are what it sends; see [forms.Form]. Hidden fields, such as tokens against forged requests, are sent automatically. A method that is
+// called with a name or an option that the form does not have returns a [*FormError], which Request returns again: so it is enough to check the
+// error of Request. A Form is not safe for concurrent use.
 //
 //	form, err := page.Form("form#login")
 //	if err != nil {
@@ -30,7 +30,7 @@ type Form struct {
 	*forms.Form
 }
 
-// FormError says why a form is not there, or cannot be filled in or sent, and what there is instead.
+// FormError says why a form was not found, or cannot be filled in or sent, and lists what the page or the form has instead.
 //
 //	URL    string   // of the page
 //	Form   string   // how the form can be selected
@@ -46,7 +46,7 @@ type FormError = forms.FormError
 // Its method Headers returns the header that sends it.
 type CSRF = forms.CSRF
 
-// CurlError says what of a command line of curl cannot be read: Option names the option.
+// CurlError says which part of a command line of curl cannot be read: Option names the option.
 type CurlError = curl.Error
 
 // Form returns the form that the first match of a CSS selector is, belongs to, or stands in. The error is a [*FormError] that lists the forms of
@@ -140,10 +140,10 @@ func RequestWithMultipart(entries ...forms.Entry) RequestOption {
 	}
 }
 
-// RequestFromCurl makes a request of a command line of curl, such as "Copy as cURL" of a browser's network panel gives, for bash or for cmd. Further
-// options follow, the parser for example. Nothing is run. The request is what curl would send: without -L it follows no redirects, -k is
-// refused, and so is an option that is not known, by a [*CurlError] that names it. Options that say what becomes of the answer, such as -o
-// and -s, change nothing. The headers that curl adds of itself (User-Agent, Accept) are left to the engine. Files that the line names
+// RequestFromCurl makes a request from a command line of curl, such as "Copy as cURL" of a browser's network panel gives, for bash or for cmd. Further
+// request options may follow, such as the parser. Nothing is run. The request is what curl would send: without -L it follows no redirects, -k is
+// refused, and so is an option that is not known, by a [*CurlError] that names it. Options about the response, such as -o
+// and -s, are ignored. The headers that curl adds by itself (User-Agent, Accept) are left to the engine. Files that the line names
 // with @ are read from the disk, so pass no lines that others wrote without looking at them.
 func RequestFromCurl(command string, opts ...RequestOption) (*Request, error) {
 	c, err := curl.Parse(command, func(name string) (io.ReadCloser, error) { return os.Open(name) })

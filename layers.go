@@ -27,7 +27,7 @@ func EngineWithDownloaderLayers(layers ...func(next Downloader) Downloader) Engi
 }
 
 // Answerer is an optional interface of a [Downloader] and of a layer around one: it answers a request without a download, as a
-// cache or an archive does. Such an answer costs the host neither a delay nor a page of its budget. It is counted in
+// cache or an archive does. Such an answer causes no delay and does not count towards MaxPages. It is counted in
 // Stats.Answered, not in Stats.RequestDownloaded.
 //
 // Answer is called after ProcessRequest, when the request's slot lets it begin: for requests, for Fetch and for robots.txt. The

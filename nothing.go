@@ -16,7 +16,7 @@ import (
 // of Fetch; a response from a cache counts. With [EngineWithEmptyOK] Run returns nil instead.
 type NothingError struct {
 	Spider string
-	Seeds  []SeedError // the first 10 requests that ended so
+	Seeds  []SeedError // the first 10 requests that ended without a page
 	More   int64       // how many others did
 }
 

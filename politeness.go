@@ -67,7 +67,7 @@ type SlotPolicy struct {
 type AutoThrottle struct {
 	Start  time.Duration `json:"start"`  // of a slot that is new, unless its Delay is larger (0: 5 s)
 	Max    time.Duration `json:"max"`    // the largest delay (0: 60 s)
-	Target float64       `json:"target"` // requests under way at a time (0: 1)
+	Target float64       `json:"target"` // requests in flight at a time (0: 1)
 }
 
 // SlotBy returns the name of a URL's slot. The requests of one slot share delay and limits. It is called
@@ -229,7 +229,7 @@ func (e *SpiderEngine) Slots() []SlotStatus {
 }
 
 // BusiestSlots returns the state of the n slots in which most requests wait, the busiest first; of equal ones those with more downloads in flight,
-// then by name. Slots without requests are left out; nil if no crawl is running or n is 0 or less. Unlike Slots it holds up nobody, however
+// then by name. Slots without requests are left out; nil if no crawl is running or n is 0 or less. Unlike Slots it does not stop the crawl, however
 // many slots there are: it looks at some of them at a time, and downloads start in between, so the states are not all of one moment.
 func (e *SpiderEngine) BusiestSlots(n int) []SlotStatus {
 	c := e.current()

@@ -140,8 +140,8 @@ func (e *TooManyRedirectsError) Error() string {
 	return fmt.Sprintf("maximum number of redirects (%d) reached at %s", e.Limit, urlx.Redact(e.URL))
 }
 
-// RedirectLoopError is the failure of a redirect to a URL that its chain has asked for twice, by the same method, with the same
-// body and in the same spelling, and without setting a cookie.
+// RedirectLoopError is the failure of a redirect to a URL that its chain has requested twice with the same method, body and
+// spelling, if no response of the chain has set a cookie.
 type RedirectLoopError struct{ URL string }
 
 // Error names the URL.

@@ -266,8 +266,8 @@ func RequestWithResponseWriter(w io.Writer) RequestOption {
 	return func(r *Request) { r.ResponseWriter = w }
 }
 
-// RequestWithPriority orders the requests that wait in a slot: larger first, default 0. A request that finds a free worker waits
-// for none that is sent later.
+// RequestWithPriority orders the requests that wait in a slot: larger first, default 0. A request that finds its slot ready
+// and a worker free starts at once, even if one with a larger priority is sent later.
 func RequestWithPriority(priority int) RequestOption {
 	return func(r *Request) { r.Priority = priority }
 }
@@ -324,7 +324,7 @@ func RequestWithPartialBody() RequestOption {
 }
 
 // Curl returns a command line of curl that sends the request, for bash, in one line; [RequestFromCurl] reads it back. It has all secrets of the request:
-// [Request.CurlRedacted] is for logs. Params are part of its URL. The files of a form are read; any other BodyReader is left to standard input (@-). The engine's own
+// [Request.CurlRedacted] is for logs. Params are part of its URL. The files of a form are read; for any other BodyReader the line reads standard input (@-). The engine's own
 // headers are not in it, nor is Meta, which is not sent.
 func (r *Request) Curl() string { return curlCommand(r, false, nil) }
 

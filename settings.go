@@ -9,7 +9,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/setting"
 )
 
-// Settings are those options of an engine that are plain values: what a command line or a file can say. Each field is that of the
+// Settings are those options of an engine that are plain values, which a command line or a file can set. Each field is that of the
 // option with its name. The JSON names are stable; durations are texts such as "1.5s" there, and Politeness.SlotBy is the name of the func.
 type Settings struct {
 	Concurrency     int           `json:"concurrency"`      // EngineWithConcurrency

@@ -164,7 +164,7 @@ func (e *closeSpiderError) Error() string { return "tegenaria: spider closed: " 
 
 // CloseSpider returns an error that stops the crawl gracefully. Any callback may return it: work in
 // hand finishes, and Run returns a [*StoppedError] with this reason, even if nothing was left to do. A durable job can be resumed
-// afterwards: its next run goes on with the requests that wait, and asks again for the page whose middleware or parser has
+// afterwards: its next run goes on with the requests that wait, and requests again the page whose middleware or parser has
 // returned the error, unless that had sent an item or a request before.
 func CloseSpider(reason string) error { return &closeSpiderError{reason} }
 

@@ -9,12 +9,11 @@ import (
 // Option changes a feed. A nil one is a mistake that ends the run before its first request.
 type Option func(f *Feed)
 
-// Append lets a new job append to a file that is not empty. A resumed job always continues after its last line. A [JSON] or [XML] file goes on
-// before its closing, a packed one with another member or frame. The columns of a [CSV] file are those of its header, which has to be the
-// [Columns] if there are any. A file of another format is refused with an [*AppendError], and so is one that is damaged, and a packed one of
-// [JSON] or [XML]. A feed with many files, which are never
-// changed once they are finished, begins with the first number {part} whose name is free; without {part} a name that is taken is a
-// [*NotEmptyError].
+// Append lets a new job append to a file that is not empty. A resumed job always continues after its last line. In a [JSON] or [XML] file
+// items are added before the closing bracket or tag, in a compressed file as another gzip member or Zstandard frame. The columns of a [CSV] file
+// are those of its header, which must be equal to the [Columns] if these are given. A file of another format, a damaged file and a compressed
+// [JSON] or [XML] file are refused with an [*AppendError]. A feed with several files never changes finished ones: it begins with the first number
+// {part} whose name is free; without {part} a name that exists already is a [*NotEmptyError].
 func Append() Option { return func(f *Feed) { f.existing = keep } }
 
 // Overwrite lets a new job empty its file first. A resumed job always continues after its last line.
@@ -121,7 +120,7 @@ func CRLF() Option { return forCSV("CRLF", func(c *csvFormat) { c.crlf = true })
 // BOM begins a [CSV] file with a byte order mark, by which some spreadsheets know UTF-8.
 func BOM() Option { return forCSV("BOM", func(c *csvFormat) { c.bom = true }) }
 
-// NoHeader leaves out the row of names that a [CSV] file begins with. It wants [Columns].
+// NoHeader leaves out the row of names that a [CSV] file begins with. It needs [Columns].
 func NoHeader() Option { return forCSV("NoHeader", func(c *csvFormat) { c.headless = true }) }
 
 // SpreadsheetSafe puts an apostrophe before texts in a [CSV] file that a spreadsheet would take for a formula: those that begin with

@@ -20,8 +20,8 @@ type output interface {
 	io.Closer
 }
 
-// NotEmptyError is the failure of a new job that finds lines in its file which are not its own.
-// Those of feed/sqlite and feed/postgres say the same of a table.
+// NotEmptyError is the failure of a new job whose file has content already.
+// Packages feed/sqlite and feed/postgres return it for a table that has rows.
 type NotEmptyError struct {
 	Path  string
 	Table string // "" for a file
@@ -35,7 +35,7 @@ func (e *NotEmptyError) Error() string {
 	return fmt.Sprintf("feed: %s is not empty, and this is a new job: remove the file, or choose Append or Overwrite", e.Path)
 }
 
-// InUseError is the failure of a feed whose file another process writes at this moment. On Windows nobody notices.
+// InUseError is the failure of a feed whose file another process is writing. On Windows this is not detected.
 type InUseError struct{ Path string }
 
 // Error says what to do.

@@ -7,10 +7,10 @@ import "fmt"
 type TableError struct {
 	Table string // with the path of its file, if it has one
 	Why   string
-	SQL   string // that mends it, "" if none does
+	SQL   string // the statement that corrects the table, "" if there is none
 }
 
-// Error says what does not fit, and which statement mends it.
+// Error says what does not fit, and which statement corrects it.
 func (e *TableError) Error() string {
 	if e.SQL == "" {
 		return fmt.Sprintf("feed: %s: %s", e.Table, e.Why)

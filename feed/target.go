@@ -16,22 +16,22 @@ import (
 type Target interface {
 	// Send stores a file under a name, replacing any file of that name, and returns when the whole file is safely stored. Sending
 	// the same file again is no mistake. It is tried again after an error until ctx ends, which is at the latest when the target's
-	// patience is over. An error that has the method Refused() bool, which returns true, is one that no patience mends, such as a wrong
+	// patience is over. An error with a method Refused() bool that returns true is one that does not go away by waiting, such as a wrong
 	// key: the third one in a row ends the run.
 	Send(ctx context.Context, name string, file io.ReadSeeker, size int64) error
 }
 
-// TargetError ends a run whose files could not be sent for longer than [Delivery].Patience, or were refused. They stay where they are: the
-// same job goes on with them.
+// TargetError ends a run whose files could not be sent for longer than [Delivery].Patience, or were refused. The files stay in their folder:
+// run the same job again to send them.
 type TargetError struct {
 	Path  string        // with its fields
 	Name  string        // of the file that could not be sent
-	Files int           // that wait to be sent
-	Since time.Duration // since a file was sent, or the first one was tried
+	Files int           // number of files that wait to be sent
+	Since time.Duration // time since the last file was sent, or since the first attempt
 	Err   error         // of the last attempt that did not end with the patience
 }
 
-// Error says what waits.
+// Error says which files wait, and why.
 func (e *TargetError) Error() string {
 	wait := "1 file waits in its folder: a job on a disk sends it when it goes on"
 	if e.Files != 1 {

@@ -29,7 +29,7 @@ var (
 	_ tegenaria.RequestFilter        = (*Referer)(nil)
 )
 
-// NewReferer makes a Referer. The error is of an unknown policy.
+// NewReferer makes a Referer. An unknown policy is an error.
 func NewReferer(o RefererOptions) (*Referer, error) {
 	if o.Policy == "" {
 		o.Policy = StrictOriginWhenCrossOrigin

@@ -8,7 +8,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// ReferrerPolicy says how much of a page's URL its links tell (W3C Referrer Policy §3).
+// ReferrerPolicy says how much of a page's URL is sent with requests for its links (W3C Referrer Policy §3).
 type ReferrerPolicy string
 
 // The policies.
@@ -33,8 +33,8 @@ func (p ReferrerPolicy) known() bool {
 }
 
 // Referrer returns the value of the Referer header for a request to the URL target that comes from the page at source,
-// "" if there is none: §8.3 of the standard. Both are absolute http or https URLs; of another source nothing
-// is told. The error is of an unknown policy.
+// "" if there is none: §8.3 of the standard. Both are absolute http or https URLs; for any other source
+// the value is "". An unknown policy is an error.
 func (p ReferrerPolicy) Referrer(source, target string) (string, error) {
 	if !p.known() {
 		return "", fmt.Errorf("middleware: %q is no referrer policy", string(p))

@@ -20,7 +20,7 @@ const MetaIgnoreRobotsTags = "ignore_robots_tags"
 type RobotsTagOptions struct {
 	Priority int // 0: the place in the package comment's table
 
-	// Agent is the name that directives for one crawler are matched with, in any case; "" obeys those for all alone.
+	// Agent is your name in directives for a single crawler, in any case; with "" only directives for all crawlers are obeyed.
 	Agent string
 
 	NoIndex     bool // a page that asks for noindex, none or an unavailable_after that has passed is not parsed

@@ -41,7 +41,7 @@ type TrapOptions struct {
 	Hosts int
 }
 
-// TrapGuard filters the URLs of traps: sites that offer ever new URLs and no new pages. For each host and port it counts
+// TrapGuard filters the URLs of traps: sites that have new URLs without end, but no new pages. For each host and port it counts
 //
 //	repeating path  URLs such as /a/b/a/b/a/b: a relative link leads ever deeper
 //	calendar        URLs such as /cal/2031-05 and ?month=5 that differ only in their date
@@ -54,23 +54,23 @@ type TrapOptions struct {
 // are not followed. No count is ever too high. It may be too low: pages are compared for soft 404s, and URLs for session
 // ids, only after a quarter of the budget has come from the host. A redirect counts as the page it leads to.
 //
-// The guard also compares what the pages of a host say, once the host has given half of TrapOptions.Patience. It compares
+// The guard also compares the content of the pages of a host, once the host has sent half of TrapOptions.Patience. It compares
 // their words, the names of their pictures and, where numbers or random values tell the URLs apart, their numbers; links
-// and dates are left out. A page that repeats a word or a number of its URL says something of its own. Two more reasons
+// and dates are left out. A page that repeats a word or a number of its URL counts as new content. Two more reasons
 // follow from that, from Patience pages on:
 //
 //	parameter       the URL was requested under another value of a parameter, or of a segment of its path, and that value
-//	                changes nothing
-//	nothing new     500 pages of this kind of URL said nothing new and led to nothing new (pages that did count against
-//	                them). URLs are of one kind if they differ only in numbers, dates and random values
+//	                does not change the page
+//	nothing new     500 pages of this kind of URL had no new content and no link to new content (pages of the kind that
+//	                had are subtracted). URLs are of one kind if they differ only in numbers, dates and random values
 //
-// Where numbers tell the URLs of a kind apart, ten times as many pages may say nothing new, since a shop may have little
-// to say. This does not hold for pages more than 250 links away from a seed, nor for pages whose links are made up: of 64
-// links to their kind, fewer than one leads to a page that another page links to as well. The pages of a real site link to
-// the same pages again before long. Where links are made up, a page needs more than eight words of its own, or words and
-// numbers of its URL, to say something new.
+// If the URLs of a kind differ in numbers, ten times as many pages may have no new content, since the pages of a shop may
+// have little text. This does not hold for pages more than 250 links away from a seed, nor for pages whose links are random:
+// of 64 links to their kind, fewer than one leads to a page that another page links to as well. On a real site many pages
+// link to the same page. If links are random, a page needs more than eight words of its own, or words and numbers of its
+// URL, to count as new content.
 //
-// A few URLs of each filtered kind are still requested, since the kind may come to life. Pages without links are never
+// A few URLs of each filtered kind are still requested, since new pages may appear there. Pages without links are never
 // part of a trap.
 //
 // A request is judged when it is about to be sent, and not when its link is found, because each URL is sent once and may

@@ -5,7 +5,7 @@ import "github.com/tegenaria/tegenaria"
 // URLLengthOptions say what [URLLength] refuses.
 type URLLengthOptions struct {
 	Priority int // 0: the place in the package comment's table
-	Max      int // bytes, 0: 2,083, the longest that all browsers knew once
+	Max      int // bytes, 0: 2,083, which was the limit of Internet Explorer
 }
 
 // URLLength refuses longer URLs, including those of redirects and seeds: they end as filtered: long URL. The engine's

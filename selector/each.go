@@ -12,7 +12,7 @@ type Source interface {
 }
 
 // Each returns an iterator over the results of a CSS selector in a page or a part of one, each as a new T, a struct or a pointer to one, that was filled
-// from it: see [Selection.Unmarshal]. A bad one comes with its error, and does not end the rest. The mistakes of a type come once, with no
+// from it: see [Selection.Unmarshal]. An item with an error is yielded with that error, and the loop goes on. Mistakes in the tags of a type are yielded once, with no
 // item. In a page that was parsed with the option [JSON] the query is a path, and the results are the values that it selects. A wrong
 // query is an error, a [*SyntaxError].
 func Each[T any](in Source, query string) iter.Seq2[T, error] {

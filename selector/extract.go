@@ -129,10 +129,10 @@ func replaceReferences(s string) string {
 // JSON reads the text of each result, such as a script element, as JSON and selects values by a path in the syntax of the gjson
 // module: "offers.0.price", "items.#.name". If the path leads to an array, its values are the results. Strings are returned without
 // quotes, numbers and truth values as they are written, nested objects and arrays as JSON. A name that begins with "@" is a key, as
-// in JSON-LD: "@graph.0.@type". Modifiers of gjson stand behind a "|", as in "tags|@reverse"; "@this" is the whole value.
+// in JSON-LD: "@graph.0.@type". Modifiers of gjson stand after a "|", as in "tags|@reverse"; "@this" is the whole value.
 //
-// JSON as sites write it is repaired: control characters in strings are escaped; a byte order mark, comments, marks of HTML and
-// CDATA, commas before a closing bracket, and commas and semicolons behind the end are left out; of several objects or arrays in
+// Common mistakes of sites are repaired: control characters in strings are escaped; a byte order mark, comments, marks of HTML and
+// CDATA, commas before a closing bracket, and commas and semicolons after the end are left out; of several objects or arrays in
 // one text, each is read. What still is not JSON selects nothing, and neither do null, and JSON with more than 10,000 levels, or 500
 // if it has to be repaired.
 //
@@ -277,8 +277,8 @@ func (s *Selection) URL() (first string) {
 
 // URLs returns the absolute URLs of the results, resolved as browsers do against the page's base element and URL. The URL of an
 // element is the first of its attributes href, src, action, data, cite and poster; attributes, text nodes and computed values are
-// URLs themselves, and an attribute whose name ends in srcset has one for each candidate. Of a picture, frame or medium that is
-// loaded later, src is what a script puts there: see [links.Lazy]. Results that are empty or cannot be resolved are left out.
+// URLs themselves, and an attribute whose name ends in srcset has one for each candidate. For a picture, frame or medium that a
+// script loads later, src is what the script sets: see [links.Lazy]. Results that are empty or cannot be resolved are left out.
 // Without the option [URL] or [Resolver] no result can be resolved. For links to follow see package links.
 func (s *Selection) URLs() []string {
 	if s.Len() == 0 {

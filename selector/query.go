@@ -175,8 +175,8 @@ type Variable struct {
 	value any
 }
 
-// Var gives the variable $name of an XPath expression its value: a string, a bool or a number. A text from elsewhere can be
-// compared so, whatever quotes are in it:
+// Var gives the variable $name of an XPath expression its value: a string, a bool or a number. Use it to compare with
+// a text that may contain quotes:
 //
 //	page.XPath("//a[. = $text]/@href", selector.Var("text", title))
 func Var(name string, value any) Variable { return Variable{name, value} }

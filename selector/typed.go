@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// FieldError is what is wrong with a field of a struct: a mistake in its tag, or a value that does not fit. [Selection.Unmarshal] joins those of all
+// FieldError says what is wrong with a field of a struct: a mistake in its tag, or a value that does not fit. [Selection.Unmarshal] joins those of all
 // fields.
 type FieldError struct {
 	Type  string // of the struct that was to be filled, without its package

@@ -28,10 +28,10 @@ import (
 // A field of one value takes the first result that has text; a slice and an array take all results, an array as many as it holds; a map takes an entry
 // for each pair of key and value. Fields may be strings, numbers, truth values, []byte, [time.Time], [url.URL], [Money], types with an
 // UnmarshalText or [Unmarshaler], pointers (nil: absent), slices, arrays and maps of these, and structs, whose queries are relative to what their own one has
-// found. A struct without words is filled from the same node, if its fields have some. A field _ struct{} with a query narrows the struct
-// down to what that finds. Fields without words, and those that are not exported, are left alone; those with words become zero if nothing is found.
+// found. A struct without words is filled from the same node, if its fields have some. A field _ struct{} with a query restricts the
+// search for all fields to the node that the query finds. Fields without words and unexported fields are not changed; those with words become zero if nothing is found.
 //
-// The error joins a [*FieldError] for each field that is required and not there, or whose text cannot be converted; all other fields are filled.
+// The error joins a [*FieldError] for each field that is required and not found, or whose text cannot be converted; all other fields are filled.
 // A page with more than a hundred of them has one more, which says how many. Mistakes in the tags are those that [Check] returns.
 func (s *Selection) Unmarshal(v any) error { return unmarshal(s, v) }
 
@@ -46,8 +46,8 @@ func (s *Selection) place() (*Document, place, error) {
 	return s.doc, place{kind: isNode, ref: s.refs[0]}, nil
 }
 
-// Unmarshal fills a struct from the whole page, see [Selection.Unmarshal]. With the option [JSON] that is a JSON value, of which path alone finds
-// something.
+// Unmarshal fills a struct from the whole page, see [Selection.Unmarshal]. With the option [JSON] the page is a JSON value, in which only the word path
+// finds values.
 func (d *Document) Unmarshal(v any) error { return unmarshal(d, v) }
 
 // place returns the place of the whole page.

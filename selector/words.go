@@ -13,18 +13,18 @@ import (
 )
 
 // Words say where the value of a field is and how it becomes one. They are the keys of struct tags, for [Selection.Unmarshal], and of fields that
-// are written as data, for [NewFields]. They work in this order:
+// are written as data, for [NewFields]. They are applied in this order:
 //
 //   - css or xpath: a query, relative to the node of the enclosing struct. An XPath expression that starts with a slash starts
 //     there, too. Without a query it is that node itself.
-//   - attr: an attribute of what was found; or html, "true": its markup; or else its text, with white space collapsed.
-//   - path: that is JSON, and a path in it, see [Selection.JSON].
-//   - re: a regular expression: its group extract, or else its first group, or else what it matches.
+//   - attr: takes this attribute of the node; html, "true": takes its markup. Without both its text is taken, with white space collapsed.
+//   - path: reads the text as JSON and takes the value at this path, see [Selection.JSON].
+//   - re: takes the match of a regular expression: its group extract, or else its first group, or else the whole match.
 //   - conv: how the text becomes a value, see below.
-//   - default: the text if there is none; or required, "true": none is an error.
-//   - key and value: of a map, two queries relative to each node that was found.
+//   - default: the text to use if nothing is found; required, "true": it is an error if nothing is found.
+//   - key and value: for a map, two queries relative to each node that was found.
 //
-// A text of white space alone is no text: the next result is looked at.
+// A text that is only white space counts as not found: the next result is taken.
 //
 // # Conversions
 //
@@ -37,15 +37,15 @@ import (
 //	money                   the text names the currency: "51,77 €"
 //	money,GBP money,EUR,de  in this currency, and the locale
 //	time                    RFC 3339, ISO 8601, and the times of HTTP
-//	time,2 January 2006,de  layouts of package time, the locale of the names in them, a zone for texts without one (else UTC), in any order
+//	time,2 January 2006,de  a layout of package time; then, in any order, a locale for the names in it and a zone for texts without one (default UTC)
 //	time,relative           "3 hours ago", "yesterday", from the date of the page on; beside layouts, too
 //	time,unix time,unixms   seconds and milliseconds since 1970
 //	bool                    true, yes, on, 1 and their opposites
-//	bool,in stock,sold out  the two words
+//	bool,in stock,sold out  the two words; the first is true
 //	exists                  whether the query finds something
 //	url                     absolute, by the base of the page
 //	lower                   in lower case
-//	split,;                 a list: the parts of the text
+//	split,;                 a list: the parts of the text between the separators
 //
 // Any other name is that of a conversion of your own, see [Converter] and [Conv].
 type Words map[string]string

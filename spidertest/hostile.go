@@ -93,11 +93,11 @@ func (s *HostileServer) URL(c HostileCase) string {
 // Plain returns the address for plain HTTP, as http://host:port.
 func (s *HostileServer) Plain() string { return "http://" + s.listen[plainTCP].Addr().String() }
 
-// Secure returns an address for HTTPS with nothing to complain about but that only [HostileServer.Roots] vouch for
-// it.
+// Secure returns the address of an HTTPS server whose certificate is valid for clients that trust [HostileServer.Roots],
+// as https://host:port.
 func (s *HostileServer) Secure() string { return "https://" + s.listen[goodTLS].Addr().String() }
 
-// Roots returns who has signed the certificates. A client that trusts them can tell the TLS cases apart.
+// Roots returns the authority that has signed the certificates. Only a client that trusts it can distinguish the TLS cases.
 func (s *HostileServer) Roots() *x509.CertPool { return s.roots }
 
 // Sent returns how many bytes of a case's answers were handed to the operating system.

@@ -27,8 +27,8 @@ func (o HostileOutcome) String() string {
 	return names
 }
 
-// HostileLimit is the limit on bodies that the cases are made for: a good page is far below it, and so is
-// whatever a bomb is packed in.
+// HostileLimit is the limit on bodies that the cases are made for: a good page is much smaller, and
+// so is a compressed bomb.
 const HostileLimit = 4 << 20
 
 // HostileBomb is how many bytes a bomb has when it is unpacked.

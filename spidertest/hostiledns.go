@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// HostileResolver is a name server whose answers change: it stands for whoever points a name to a harmless address
+// HostileResolver is a name server whose answers change, as those of an attacker who points a name to a harmless address
 // while it is checked, and to another one when it is dialled. It knows all names, and may be used concurrently.
 //
 // Code that looks names up by itself takes its LookupNetIP; what dials by name gets [HostileResolver.Resolver], for

@@ -10,7 +10,7 @@ import (
 )
 
 // Page is an answer of a site, for [Parse] and [SiteWithPages]. Make one with [File], [HTML], [JSON] or [Redirect], or write
-// the struct. A string is never guessed to be one or the other: a file is named by File, markup is given to HTML.
+// the struct. A string is either the name of a file, given to File, or markup, given to HTML; nothing is guessed.
 //
 //	notFound := spidertest.HTML("<h1>No such book</h1>")
 //	notFound.Status = 404
