@@ -151,7 +151,7 @@ type StatusError struct {
 
 // Error names code, URL and remedy.
 func (e *StatusError) Error() string {
-	return fmt.Sprintf("status %d of %s (RequestWithAllowedStatusCode lets it reach the parser)", e.Status, urlx.Redact(e.URL))
+	return fmt.Sprintf("status %d of %s (to parse such a page, use RequestWithAllowedStatusCode)", e.Status, urlx.Redact(e.URL))
 }
 
 // StoppedError is the error of Run when a crawl was stopped before its work was done: by Stop, a signal, a limit, a full
@@ -186,7 +186,7 @@ func (e *StopError) Error() string {
 
 // RunError is the error of Run when a crawl could not be started or its store failed.
 type RunError struct {
-	Op  string // "wiring", "start", "store"
+	Op  string // "wiring" (the configuration), "start", "store"
 	Err error  // joined if there are several
 }
 
@@ -196,7 +196,10 @@ func (e *RunError) Error() string {
 		return fmt.Sprintf("tegenaria: %v", e.Err)
 	}
 	step := e.Op
-	if step == "store" {
+	switch step {
+	case "wiring":
+		step = "configuration"
+	case "store":
 		step = "storing requests or items failed"
 	}
 	return fmt.Sprintf("tegenaria: %s: %v", step, e.Err)

@@ -253,5 +253,5 @@ func ExampleIsPublicAddr() {
 	}}
 	_, err := dialer.Dial("tcp", "127.0.0.1:80")
 	fmt.Println(err)
-	// Output: dial tcp 127.0.0.1:80: 127.0.0.1 is not a public address; Politeness.AllowPrivate allows it (127.0.0.1/32, say)
+	// Output: dial tcp 127.0.0.1:80: 127.0.0.1 is not a public address; to allow it, add 127.0.0.1/32 to Politeness.AllowPrivate
 }

@@ -151,7 +151,7 @@ func (cfg *config) warnings() (texts []string) {
 		text := "middlewares of the same name are registered, and each of them works on every request: " + strings.Join(parts, ", ") +
 			"; leave one out, or give them different names (GetName)"
 		if len(parts) > 1 {
-			text += "; middleware.Standard() is wanted once"
+			text += "; register middleware.Standard() only once"
 		}
 		texts = append(texts, text)
 	}

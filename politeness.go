@@ -134,7 +134,7 @@ func (p Politeness) warnings() (texts []string) {
 	for _, name := range slices.Sorted(maps.Keys(p.Overrides)) {
 		short(fmt.Sprintf("Politeness.Overrides[%q].Delay", name), p.Overrides[name].Delay)
 		if u, err := url.Parse(name); p.SlotBy == nil && err == nil && u.Host != "" {
-			texts = append(texts, fmt.Sprintf("Politeness.Overrides has a URL, %q, and is for slots, which are called after their hosts: write %q", name, u.Hostname()))
+			texts = append(texts, fmt.Sprintf("Politeness.Overrides has the URL %q as a key, where the name of a slot is needed: write the host, %q", name, u.Hostname()))
 		}
 	}
 	return texts

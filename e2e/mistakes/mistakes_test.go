@@ -84,7 +84,7 @@ const (
 // insiders are words that only those know who have read the code.
 var insiders = regexp.MustCompile(strings.Join([]string{
 	`(?i)committers?\b`, `\bsettler?\b`, `\bteller\b`, `\bledger\b`, `\bacceptor\b`, `\bfrontier\b`, `\bmill\b`, `\bgate\b`, `\bguard\b`, `\bemission\b`,
-	`tegenaria: store: `, `\bwiring: .*wiring: `, `CommitKey`, `feed:/`, `feed:[A-Z.]`,
+	`tegenaria: store: `, `\bwiring\b`, `configuration: .*configuration: `, `CommitKey`, `feed:/`, `feed:[A-Z.]`,
 	`\*?(fetch|robotsgate|httpx|urlx|wire|guard|report|identity|slots|funcname|lifecycle|page|typecheck)\.[A-Z]\w*`,
 	`internal/`, `goroutine \d+`, `runtime error: index`, `0x[0-9a-f]{6,}`, `%!`, `<nil>`,
 }, "|"))

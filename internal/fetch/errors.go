@@ -137,7 +137,7 @@ func (e *PrivateAddressError) Error() string {
 	if e.Host != who {
 		who = e.Host + " is at " + who + ", which"
 	}
-	return fmt.Sprintf("%s is not a public address; Politeness.AllowPrivate allows it (%s/%d, say)", who, e.Addr, e.Addr.BitLen())
+	return fmt.Sprintf("%s is not a public address; to allow it, add %s/%d to Politeness.AllowPrivate", who, e.Addr, e.Addr.BitLen())
 }
 
 // BodyTooLargeError is the failure of a response whose body, its content coding removed, is larger than
