@@ -3,9 +3,9 @@
 //
 //	go run ./examples/digest [-mode serial|parallel|bounded] [dir]
 //
-// It shows package stage on a small job. The tree is the source, the digesting the one stage, a
-// slice the sink; the three modes differ in the stage's runner only. The tests retell the
-// development of this pipeline from a loop, step by step.
+// It shows package stage with a small task. The source lists the files, one stage computes the sums,
+// and the sink is a slice. The three modes differ only in the runner of the stage. The tests show how
+// this pipeline can be developed from a loop, step by step.
 package main
 
 import (

@@ -1,5 +1,5 @@
 // Command images crawls books and downloads the pictures of their covers, with a thumbnail of each. The site is the demo site of this
-// repository, served on loopback by the program itself. A second crawl finds the pictures in the folder, and asks for none of them.
+// repository, served on loopback by the program itself. A second crawl finds the pictures in the folder, and requests none of them.
 //
 //	go run ./examples/images [FOLDER]
 //

@@ -1,5 +1,5 @@
-// Command jobs shows how a durable crawl is looked into and changed: it stops a small crawl of its own in the middle, in a temporary
-// directory, asks the command jobs of package cli about it, lets a failed request run again, and resumes the crawl.
+// Command jobs shows how to inspect and change a durable crawl: it stops a small crawl in the middle, in a temporary directory, shows the
+// output of the command jobs of package cli for it, puts a failed request back into the queue, and resumes the crawl.
 //
 //	go run ./examples/jobs
 //

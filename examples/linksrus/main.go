@@ -1,13 +1,13 @@
-// Command linksrus is a small search engine: it crawls web sites, keeps who links to whom, ranks the pages by that,
-// and serves a page to search them and to submit links.
+// Command linksrus is a small search engine: it crawls web sites, stores which page links to which, ranks the pages
+// by their links, and serves a page to search them and to submit links.
 //
 //	go run ./examples/linksrus                          # a demo site that it serves itself
 //	go run ./examples/linksrus -url https://go.dev/doc/ -db ./search -recrawl 1h
 //
 // It prints the address of its page, which is on loopback unless -listen says otherwise, and runs until it is
-// interrupted. Of each -url the whole host is crawled, of a submitted link that page alone. With -db the graph (SQLite)
-// and the index (bleve) are kept in a directory, and the next run goes on with them. With -recrawl everything is
-// crawled anew so often: changed pages replace what was known of them, links that have gone leave the graph.
+// interrupted. For each -url the whole host is crawled, for a submitted link only that page. With -db the graph (SQLite)
+// and the index (bleve) are kept in a directory, and the next run uses them. With -recrawl everything is crawled again
+// in this interval: changed pages are replaced, and links that no longer exist are removed from the graph.
 // -q answers one query on stdout instead of serving the page.
 //
 // The application is Links 'R' Us of the book Hands-On Software Engineering with Golang (A. Anagnostopoulos, Packt
@@ -15,16 +15,16 @@
 //
 // # Two ways to crawl
 //
-// The crawler is there twice: as a spider on the engine, which is used by default, and with -pipeline as the book
-// has it, as a pipeline of package stage that links out of the graph flow through. Both fill the same stores through
-// the same functions. What each of them buys:
+// The crawler is written twice: as a spider on the engine, which is the default, and, with -pipeline, as in the book:
+// as a pipeline of package stage, whose source is the links in the graph. Both fill the same stores through the same
+// functions. How they differ:
 //
 //	                     pipeline of stage                        spider on the engine
 //	the program          four stages in a row, each a function    a handler and an item pipeline
 //	what is found        goes through the graph: the next round   is queued at once
-//	at the same time     so many pages, whatever their host       so many pages, and 8 at most of one host
-//	robots.txt           not asked for: for sites of your own     obeyed, with its Crawl-delay
-//	429, 503, a reset    dropped; the next pass tries again       waited for as the server says, and retried
+//	at the same time     pages of any hosts, up to a number       the same, but at most 8 pages of one host
+//	robots.txt           ignored: only for your own sites         obeyed, with its Crawl-delay
+//	429, 503, a reset    dropped; the next pass tries again       retried after the pause that the server asks for
 //	redirects            inside the client, each hop guarded;     requests of their own; one page, one request
 //	                     a target may be fetched twice
 //	?a=1&b=2, ?b=2&a=1   two pages                                one page
@@ -35,8 +35,8 @@
 //	time of a page       from source to sink, waiting included    from download to stores
 //	statistics           this report                              Summary: every URL with its outcome
 //
-// So a pipeline is right where work comes from a store, flows one way and is yours: it is small, and every stage
-// can be tested by itself. The engine is right as soon as the web has a say.
+// So a pipeline is right for your own data that comes from a store and flows in one direction: it is small, and every
+// stage can be tested alone. The engine is right for crawling web sites of others.
 package main
 
 import (

@@ -1,6 +1,6 @@
 // Command newsfeed reads the feed of the demo site again and again, and prints each new entry once, with the stock of its book from another page. The
-// server is asked with the ETag of its last answer, and answers most of the time that nothing has changed. The program serves the site itself, on
-// loopback, and asks every 50 milliseconds where others would wait an hour; it ends when eight entries have come.
+// feed is requested with the ETag of the last response, and most responses say that nothing has changed. The program serves the site itself, on
+// loopback, and requests the feed every 50 milliseconds, where a real program would wait an hour; it ends after eight entries.
 //
 //	go run ./examples/newsfeed
 package main

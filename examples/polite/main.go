@@ -1,5 +1,5 @@
 // Command polite shows what politeness does, live: the demo site of this repository is served on loopback by the
-// program itself, each of its sections is a slot with rules of its own, and a table tells how the slots are doing.
+// program itself, each of its sections is a slot with rules of its own, and a table shows the state of the slots.
 //
 //		go run ./examples/polite
 //
@@ -9,9 +9,9 @@
 //		flaky   0        0          -      2s     refusals    1.4s
 //		quotes  9        1          -      150ms  a callback  now
 //
-//	  - author has a delay of its own, stretched by jitter,
-//	  - books has a page budget: what is left after 12 pages is filtered,
-//	  - flaky answers 503 at first: the slot is left alone for a while, twice as long each time; it has a page budget too,
+//	  - author has a delay of its own, varied by jitter,
+//	  - books has a page budget: further requests after 12 pages are filtered,
+//	  - flaky answers 503 at first: the slot pauses, twice as long each time; it has a page budget too,
 //	  - quotes is slower than the others after a callback has asked for it by SlotDelay,
 //	  - all others have the common delay.
 //

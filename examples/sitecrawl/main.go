@@ -6,8 +6,8 @@
 //	 "title":"Documentation - The Go Programming Language","words":820,"links":97}
 //
 // It follows a and area links, redirects and refreshes within the seeds' hosts, or -domains, and
-// obeys robots.txt. There is a line for every URL that was fetched, that is not for those that failed,
-// such as a 404, and not for a redirect to a page that has its line already. In a line
+// obeys robots.txt. There is a line for every URL that was fetched: not for those that failed, such as a
+// 404, and not for a redirect to a page that already has a line. In a line
 //
 //   - url is the URL as it was found, before redirects, and final_url the one that answered,
 //   - depth is the number of links from a seed; neither redirects nor refreshes count,
@@ -23,8 +23,8 @@
 // -max-pages or by an interrupt; stderr says why. The first interrupt lets requests in flight come to their end, the
 // second one does not. If stderr is a terminal it shows how the crawl goes on.
 //
-// With -host-pages N each host is asked at most N times, redirects and retries included; the rest is filtered, and the crawl
-// finishes. That, unlike -max-pages, keeps a host that has no end from taking the time of the others.
+// With -host-pages N at most N requests are sent to each host, redirects and retries included; the rest is filtered, and the
+// crawl finishes. Unlike -max-pages, this keeps a host with endless pages from using the time of the others.
 //
 // With -sitemaps the crawl starts from the pages in the sites' sitemaps too: those that robots.txt names or, if it
 // names none, /sitemap.xml. The sitemaps have no lines themselves.
@@ -41,7 +41,7 @@
 // goes on where it was, and the file of -out has each line once all the same. The command line of a job that has
 // finished does nothing and exits with 0; another crawl, one with other URLs, takes another directory, and is refused
 // in this one. The other flags may change: they hold for what is fetched from then on. Stdout cannot be taken back: what is
-// written there may come again after a crash.
+// written there may be written again after a crash.
 package main
 
 import (
