@@ -26,11 +26,12 @@ type App struct {
 	commands []*cobra.Command
 	parts    []Part
 	ask      time.Duration // between two looks at --stop-if
+	columns  func(io.Writer) int
 }
 
 // New makes an App of spiders that have no arguments. [App.Add] adds others.
 func New(spiders ...tegenaria.SpiderInterface) *App {
-	a := &App{ask: 10 * time.Second}
+	a := &App{ask: 10 * time.Second, columns: columnsOf}
 	for _, s := range spiders {
 		a.defs = append(a.defs, fixed(s))
 	}
@@ -84,7 +85,8 @@ type call struct {
 	signals  bool   // crawls obey them
 	in       io.Reader
 	out, err io.Writer
-	config   string // the flag --config
+	config   string    // the flag --config
+	progress *progress // of a crawl; nil if none is shown
 }
 
 func (c *call) run(ctx context.Context, args []string) int {

@@ -173,7 +173,13 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider 
 	if err != nil {
 		return &usageError{err}
 	}
-	logger, logFile, err := f.log.open(c.err)
+	if c.progress = c.newProgress(f.log.quiet); c.progress != nil {
+		if c.app.columns(c.out) > 0 {
+			c.out = c.progress.above(c.out)
+		}
+		c.err = c.progress.above(c.err)
+	}
+	logger, logFile, err := f.log.open(c.err, c.progress != nil)
 	if err != nil {
 		return fmt.Errorf("--log-file: %w", err)
 	}
@@ -286,6 +292,7 @@ func (c *call) execute(ctx context.Context, run *Run, l *layers, stopIf []*rule,
 			}
 		})
 	}
+	defer c.progress.follow(run.engine)() // deferred, so that a panic leaves no line behind
 	err = run.engine.Run(ctx, run.spider.GetName())
 	close(over)
 	asking.Wait()

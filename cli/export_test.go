@@ -1,6 +1,12 @@
 package cli
 
-import "time"
+import (
+	"io"
+	"time"
+)
 
 // AskEvery sets how often --stop-if is asked.
 func (a *App) AskEvery(d time.Duration) { a.ask = d }
+
+// Columns makes the standard error a terminal that is as wide as a func says.
+func (a *App) Columns(columns func() int) { a.columns = func(io.Writer) int { return columns() } }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"slices"
 
 	"github.com/sirupsen/logrus"
@@ -62,8 +63,8 @@ func (l *logFlags) given(flags *pflag.FlagSet) bool {
 	return flags.Changed("log-level") || flags.Changed("log-format") || flags.Changed("log-file")
 }
 
-// open makes the logger. Close the file, which is nil if there is none, when the crawl is over.
-func (l *logFlags) open(stderr io.Writer) (option tegenaria.EngineOption, file *os.File, err error) {
+// open makes the logger. isTerminal says what stderr is. Close the file, which is nil if there is none, when the crawl is over.
+func (l *logFlags) open(stderr io.Writer, isTerminal bool) (option tegenaria.EngineOption, file *os.File, err error) {
 	logger := logrus.New()
 	logger.SetOutput(stderr)
 	level, err := logrus.ParseLevel(l.level)
@@ -76,6 +77,8 @@ func (l *logFlags) open(stderr io.Writer) (option tegenaria.EngineOption, file *
 		logger.SetFormatter(&logrus.JSONFormatter{})
 	case os.Getenv("NO_COLOR") != "":
 		logger.SetFormatter(&logrus.TextFormatter{DisableColors: true})
+	case isTerminal && l.file == "":
+		logger.SetFormatter(&logrus.TextFormatter{ForceColors: runtime.GOOS != "windows"}) // as logrus has it
 	}
 	if l.file != "" {
 		if file, err = os.OpenFile(l.file, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666); err != nil {

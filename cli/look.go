@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -83,20 +82,6 @@ func withoutSpider(err error) error {
 		return &nothing.Seeds[0]
 	}
 	return err
-}
-
-// isTerminal reports whether a writer is one, and not the device that swallows all.
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return false
-	}
-	null, err := os.Stat(os.DevNull)
-	return err != nil || !os.SameFile(info, null)
 }
 
 // printableText returns a text of a page as it may be shown on a terminal.

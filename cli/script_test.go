@@ -72,11 +72,18 @@ type quote struct {
 	Author string `json:"author"`
 }
 
-func parseQuotes(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[quote]) error {
+func parseQuotes(ctx context.Context, resp *tegenaria.Response, out *tegenaria.Output[quote]) error {
 	if path := os.Getenv("READY"); path != "" {
 		if err := os.WriteFile(path, nil, 0o600); err != nil {
 			return err
 		}
+	}
+	if path := os.Getenv("HANG"); path != "" {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
 	}
 	for _, q := range resp.CSS("div.quote").All() {
 		if err := out.Item(quote{q.CSS("span.text::text").Text(), q.CSS("small.author::text").Text()}); err != nil {

@@ -135,6 +135,7 @@ var heavyModules = map[string][]string{
 	"github.com/jackc/pgx/v5":                  {"feed/postgres"},
 	"github.com/parquet-go/parquet-go":         {"feed/parquet"},
 	"golang.org/x/image":                       {"media"},
+	"golang.org/x/term":                        {"cli"},
 	"modernc.org/sqlite":                       {"feed/sqlite", "examples/linksrus"},
 }
 
