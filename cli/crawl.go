@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -236,6 +237,8 @@ func (c *call) judged(ctx context.Context, f *crawlFlags, run *Run, l *layers, e
 		return &brokenError{fmt.Errorf("stopped: it holds that %s", stopped.text)}
 	case isStopped && f.stopOK && codeOf(err) == codeStopped && strings.HasPrefix(why.Reason, "limit: "):
 		fmt.Fprintf(c.err, "%s: stopped before the end, which is allowed: %s\n", c.name, printable(why.Reason))
+	case errors.Is(err, syscall.ENOSPC):
+		return errors.Join(err, roomNeeded(f.job))
 	case err != nil:
 		return err
 	}
@@ -254,6 +257,14 @@ func (c *call) judged(ctx context.Context, f *crawlFlags, run *Run, l *layers, e
 		return history.keep(run.engine.JobStats())
 	}
 	return nil
+}
+
+// roomNeeded says what helps where the error before it names a file on a disk that is full.
+func roomNeeded(job string) error {
+	if job == "" {
+		return errors.New("a disk is full: make room, and crawl again; with --job the crawl would go on where it was")
+	}
+	return errors.New("a disk is full: make room; the same command then goes on where the crawl was")
 }
 
 // execute starts the parts, runs the engine, and asks meanwhile whether a rule ends the crawl, which it returns then.
