@@ -157,7 +157,7 @@ func TestImports(t *testing.T) {
 			{"feed/sqlite", "modernc.org/sqlite", ""},
 			{"feed", "modernc.org/sqlite", "belongs to feed/sqlite and examples/linksrus alone"},
 			{"feed/sqlite", "github.com/jackc/pgx/v5/pgxpool", "belongs to feed/postgres alone"},
-			{"examples/jobs", "github.com/cockroachdb/pebble/v2/vfs", "belongs to cache/disk alone"},
+			{"examples/quotes", "github.com/cockroachdb/pebble/v2/vfs", "belongs to cache/disk alone"},
 			{".", "github.com/blevesearch/bleve/v2", "belongs to examples/linksrus alone"},
 			{"feed", "modernc.org/sqlites", ""},
 		} {
