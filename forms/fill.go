@@ -120,17 +120,24 @@ func (f *Form) check(name string, values []string, on bool) error {
 	if err := f.known(name, values, found); err != nil {
 		return err
 	}
+	isRadio := func(c *control) bool { return c.kind == radio }
+	if len(values) == 0 && on && len(found) > 1 && slices.ContainsFunc(found, isRadio) {
+		return f.wrong(name, "it is a group of radio buttons; say which one", valuesOf(found))
+	}
+	var last *control // the radio button that was checked last
 	for _, c := range found {
-		switch {
-		case len(values) > 0 && !slices.Contains(values, c.value):
-		case len(values) == 0 && c.kind == radio && on && len(found) > 1:
-			return f.wrong(name, "it is a group of radio buttons; say which one", valuesOf(found))
-		default:
-			if c.kind == radio && on {
-				f.uncheckRadios(name)
-			}
-			c.checked = on
+		if len(values) > 0 && !slices.Contains(values, c.value) {
+			continue
 		}
+		if c.kind == radio && on {
+			if last == nil {
+				f.uncheckRadios(name)
+			} else {
+				last.checked = false
+			}
+			last = c
+		}
+		c.checked = on
 	}
 	return nil
 }
@@ -188,20 +195,12 @@ func (f *Form) Choose(name string, options ...string) error {
 	if slices.ContainsFunc(found, func(c *control) bool { return c.kind == radio }) {
 		f.uncheckRadios(name)
 	}
+	chosen := false // a radio button; further ones with its value stay unchecked
 	for _, c := range found {
-		c.checked = slices.Contains(options, c.value) && (c.kind == checkbox || !f.isChecked(name))
+		c.checked = slices.Contains(options, c.value) && (c.kind == checkbox || !chosen)
+		chosen = chosen || c.kind == radio && c.checked
 	}
 	return nil
-}
-
-// isChecked reports whether a radio button of a name is checked.
-func (f *Form) isChecked(name string) bool {
-	for _, i := range f.byName[name] {
-		if c := &f.controls[i]; c.kind == radio && c.checked {
-			return true
-		}
-	}
-	return false
 }
 
 // chooseOptions chooses options of a select.

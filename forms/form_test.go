@@ -38,13 +38,13 @@ func formOf(t testing.TB, page string) *forms.Form {
 func TestMistakes(t *testing.T) {
 	const page = `<form id=f action=/x><input name=user value=u><input name=two value=1><input name=two value=2><input type=checkbox name=tag value=a><input type=checkbox name=tag value=b>
 <input type=radio name=size value=s><input type=radio name=size value=l><select name=lang><option value=en>English<option value=fr disabled>French</select><input type=file name=doc>
-<input type=number name=n><input name=off disabled><button name=go value=1>Go</button><button name=no disabled>No</button></form>`
+<input type=number name=n><input name=off disabled><button name=go value=1>Go</button><button name=no disabled>No</button><input type=checkbox name=mixed value=a><input type=radio name=mixed value=b></form>`
 	for _, c := range []struct {
 		name string
 		do   func(f *forms.Form) error
 		has  string
 	}{
-		{"unknown name", func(f *forms.Form) error { return f.Set("usr", "x") }, `"usr": no control has this name; Add sends a field that the form lacks; there are: "user", "two", "tag", "size", "lang", "doc", "n", "off", "go", "no"`},
+		{"unknown name", func(f *forms.Form) error { return f.Set("usr", "x") }, `"usr": no control has this name; Add sends a field that the form lacks; there are: "user", "two", "tag", "size", "lang", "doc", "n", "off", "go", "no", "mixed"`},
 		{"number of values", func(f *forms.Form) error { return f.Set("two", "x") }, "2 fields have this name, and 1 values"},
 		{"no number", func(f *forms.Form) error { return f.Set("n", "x") }, "type number"},
 		{"disabled", func(f *forms.Form) error { return f.Set("off", "x") }, "disabled"},
@@ -53,6 +53,7 @@ func TestMistakes(t *testing.T) {
 		{"unknown checkbox", func(f *forms.Form) error { return f.Check("tag", "c") }, `none has the value "c"; there are: "a", "b"`},
 		{"check a text", func(f *forms.Form) error { return f.Check("user") }, "use Set"},
 		{"which radio button", func(f *forms.Form) error { return f.Check("size") }, "say which one"},
+		{"which of a mixed group", func(f *forms.Form) error { return f.Check("mixed") }, "say which one"},
 		{"unknown option", func(f *forms.Form) error { return f.Choose("lang", "de") }, `no option is "de"; there are: "en"`},
 		{"disabled option", func(f *forms.Form) error { return f.Choose("lang", "French") }, "disabled"},
 		{"two options", func(f *forms.Form) error { return f.Choose("lang", "en", "en") }, "not several"},
@@ -202,6 +203,7 @@ func TestHostile(t *testing.T) {
 		"100,000 inputs":            "<form method=post>" + inputs,
 		"100,000 names":             "<form>" + numbered(100_000, "<input name=n%d>"),
 		"100,000 radio buttons":     "<form>" + strings.Repeat("<input type=radio name=a value=b checked>", 100_000),
+		"two values of 50,000":      "<form>" + strings.Repeat("<input type=radio name=a value=x>", 50_000) + strings.Repeat("<input type=radio name=a value=b>", 50_000),
 		"100,000 options":           "<form><select name=s>" + numbered(100_000, "<option>%d") + "</select>",
 		"100,000 forms":             strings.Repeat("<form><input name=a></form>", 100_000),
 		"10,000 levels":             "<form>" + strings.Repeat("<div>", 10_000) + inputs,
@@ -218,19 +220,35 @@ func TestHostile(t *testing.T) {
 	} {
 		begin := time.Now()
 		f := formOf(t, page)
-		f.Set("a", "x")
-		s, err := f.Submit()
-		if err != nil {
-			var wrong *forms.FormError
-			if !errors.As(err, &wrong) || len(err.Error()) > 10_000 || len(wrong.Exists) > 20 {
-				t.Errorf("%s: %.300v", name, err)
+		for _, fill := range []func() error{ // most are mistakes in most forms
+			func() error { return nil }, func() error { return f.Check("a", "b") }, func() error { return f.Uncheck("a") }, func() error { return f.Choose("a", "b") },
+			func() error { return f.Choose("s", "99999") }, func() error { return f.Upload("a", forms.File{}) }, func() error { return f.Click("c") }, func() error { return f.Set("a", "x") },
+		} {
+			if err := fill(); err != nil {
+				hostileError(t, name, err)
 			}
+		}
+		if _, err := f.Submit(); err != nil {
+			hostileError(t, name, err)
+		}
+		s, err := formOf(t, page).Submit()
+		if err != nil {
+			hostileError(t, name, err)
 		} else if _, err := url.Parse(s.URL); err != nil {
 			t.Errorf("%s: %.300v", name, err)
 		}
 		if took := time.Since(begin); deep.Checks() && took > 20*time.Second { // a square of these sizes takes minutes
 			t.Errorf("%s: took %v", name, took)
 		}
+	}
+}
+
+// hostileError checks that an error is one of the form, and not as large as the page.
+func hostileError(t *testing.T, page string, err error) {
+	t.Helper()
+	var wrong *forms.FormError
+	if !errors.As(err, &wrong) || len(err.Error()) > 10_000 || len(wrong.Exists) > 20 || !strings.Contains(err.Error(), pageURL) {
+		t.Errorf("%s: %.300v", page, err)
 	}
 }
 
