@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math/rand/v2"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -125,7 +126,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// The naughty strings come through quotes.
+// The naughty strings come through quotes, and are what is sent as a body, as fields of a form and of a query, or in a header.
 func TestNaughtyStrings(t *testing.T) {
 	var naughty []string
 	if err := json.Unmarshal(conformance.Read(t, "blns.json"), &naughty); err != nil {
@@ -135,6 +136,37 @@ func TestNaughtyStrings(t *testing.T) {
 		got, err := curl.Words("curl " + curl.Quote(want))
 		if err != nil || !slices.Equal(got, []string{"curl", want}) {
 			t.Errorf("%q: %q, %v", want, got, err)
+		}
+		line := "curl http://h/ --data-raw " + curl.Quote(want)
+		if c, err := curl.Parse(line, none); err != nil || string(c.Body) != want {
+			t.Errorf("%s: the body is %q, %v", line, c.Body, err)
+		}
+		line = "curl http://h/ -G --data-urlencode " + curl.Quote("a="+want)
+		if c, err := curl.Parse(line, none); err != nil {
+			t.Errorf("%s: %v", line, err)
+		} else if u, err := url.Parse(c.URL); err != nil || u.Query().Get("a") != want {
+			t.Errorf("%s: the URL is %q, %v", line, c.URL, err)
+		}
+		line = "curl http://h/ --form-string " + curl.Quote("a="+want)
+		if c, err := curl.Parse(line, none); err != nil || !strings.Contains(string(c.Body), "\r\n\r\n"+want+"\r\n--") {
+			t.Errorf("%s: the body is %q, %v", line, c.Body, err)
+		}
+		if value := strings.Trim(want, " \t"); value == want && value != "" && !strings.ContainsAny(value, "\r\n") {
+			line = "curl http://h/ -H " + curl.Quote("X-A: "+want)
+			if c, err := curl.Parse(line, none); err != nil || !slices.Equal(c.Header, []curl.Field{{Name: "X-A", Value: want}}) {
+				t.Errorf("%s: the header is %q, %v", line, c.Header, err)
+			}
+		}
+	}
+}
+
+// A line that would take time in proportion to the square of its length is refused.
+func TestManyWords(t *testing.T) {
+	for _, option := range []string{" -H a:b", " --url-query a", " -d a", " -b a=b", " -F a=b", " http://h/"} {
+		_, err := curl.Parse("curl http://h/"+strings.Repeat(option, 1<<20), none)
+		var wrong *curl.Error
+		if !errors.As(err, &wrong) || len(err.Error()) > 300 {
+			t.Errorf("%s: %.300v", option, err)
 		}
 	}
 }

@@ -39,6 +39,9 @@ type parser struct {
 	globOff      bool
 }
 
+// maxWords is how many words a command has at most. The headers of a request are looked up one by one.
+const maxWords = 10_000
+
 // Parse reads a command line, see [Words]. The files that it names with @ are opened with open. The error is an [*Error] that names the option.
 func Parse(line string, open Open) (*Command, error) {
 	words, err := Words(line)
@@ -50,6 +53,9 @@ func Parse(line string, open Open) (*Command, error) {
 	}
 	if len(words) == 0 || strings.TrimSuffix(strings.ToLower(path.Base(strings.ReplaceAll(words[0], `\`, "/"))), ".exe") != "curl" {
 		return nil, &Error{Reason: "the line does not begin with curl"}
+	}
+	if len(words) > maxWords {
+		return nil, &Error{Reason: "the command has more than " + strconv.Itoa(maxWords) + " words"}
 	}
 	p := &parser{open: open, maxRedirects: -1}
 	for words = words[1:]; len(words) > 0; {
