@@ -89,32 +89,28 @@ func (x *extraction) same(f *field, at place, dst reflect.Value) bool {
 	return found
 }
 
-// fallback gives a field its default.
+// fallback gives a field its default, whose parts are the elements of a list. A field whose default cannot be converted stays zero.
 func (x *extraction) fallback(f *field, dst reflect.Value) {
-	t := &f.target
-	for _, text := range f.split1(*f.fallback) {
-		to, done := dst, func() {}
-		for e := t; ; e = e.elem {
-			if e.shape == scalar {
-				if err := e.set(x, to, text, false); err != nil {
-					x.fail(f, text, err)
-					return
-				}
-				break
-			}
-			outer, inner := to, reflect.New(e.elem.t).Elem()
-			then := done
-			switch e.shape {
-			case pointer:
-				done = func() { outer.Set(inner.Addr()); then() }
-			case list:
-				done = func() { outer.Set(reflect.Append(outer, inner)); then() }
-			default: // an array
-				done = func() { outer.Index(0).Set(inner); then() }
-			}
-			to = inner
+	texts := f.defaults()
+	to, t := alloc(&f.target, dst), pointee(&f.target)
+	value := func(int) reflect.Value { return to }
+	switch t.shape {
+	case list:
+		to.Set(reflect.MakeSlice(t.t, len(texts), len(texts)))
+		value = to.Index
+	case array:
+		texts = texts[:min(len(texts), to.Len())]
+		value = to.Index
+	}
+	if t.elem != nil {
+		t = t.elem
+	}
+	for i, text := range texts {
+		if err := pointee(t).set(x, alloc(t, value(i)), text, false); err != nil {
+			x.fail(f, text, err)
+			dst.SetZero()
+			return
 		}
-		done()
 	}
 }
 

@@ -451,7 +451,7 @@ func (f *field) checkFallback(t target) error {
 		return nil // these need a page
 	}
 	x := &extraction{}
-	for _, text := range f.split1(*f.fallback) {
+	for _, text := range f.defaults() {
 		if text == "" && t.t.Kind() == reflect.String {
 			continue
 		}
@@ -462,12 +462,13 @@ func (f *field) checkFallback(t target) error {
 	return nil
 }
 
-// split1 returns the parts of a text, itself if it is not to be split.
-func (f *rule) split1(text string) []string {
-	if f.split == "" {
-		return []string{text}
-	}
-	return strings.Split(text, f.split)
+// defaults returns the texts of the default: its parts if texts are split, or else itself.
+func (r *rule) defaults() (texts []string) {
+	r.parts(*r.fallback, false, func(part string, _ bool) (more, failed bool) {
+		texts = append(texts, part)
+		return true, false
+	})
+	return texts
 }
 
 // clip returns the beginning of a text, for errors.

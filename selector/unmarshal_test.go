@@ -257,6 +257,25 @@ func TestCheckTen(t *testing.T) {
 	}
 }
 
+// A default that is split fills lists and arrays of any kind as a text of the page would. It fails if one part takes the place of another.
+func TestDefaultsOfLists(t *testing.T) {
+	type lists struct {
+		List     []string  `css:"i" conv:"split,;" default:"a; b;"`
+		Pointer  *[]int    `css:"i" default:"1"`
+		Pointers []*int    `css:"i" conv:"split,;" default:"1;2"`
+		Array    [3]int    `css:"i" conv:"split,;" default:"1;2"`
+		Small    [1]string `css:"i" conv:"split,;" default:"a;b"`
+		Empty    []string  `css:"i" conv:"split,;" default:""`
+		Whole    []string  `css:"i" default:"a;b"`
+	}
+	one, two := 1, 2
+	want := lists{[]string{"a", "b"}, &[]int{1}, []*int{&one, &two}, [3]int{1, 2}, [1]string{"a"}, []string{}, []string{"a;b"}}
+	var got lists
+	if err := selector.Parse([]byte("<p>")).Unmarshal(&got); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
 // What does not fit is an error that names field, query and value; the others are filled all the same.
 func TestUnmarshalErrors(t *testing.T) {
 	type item struct {
