@@ -230,7 +230,7 @@ func (t *Totals) Add(tally *Tally) {
 			t.items[of.name] += of.items
 		}
 		for key, n := range of.filled {
-			if _, ok := t.counts[key]; ok || len(t.counts) < MostKeys {
+			if _, ok := t.counts[key]; ok || hasRoom(t.counts) {
 				t.ofItem[key] = true
 				Merge(t.counts, key, Counts{Filled: n})
 			} else {
@@ -243,7 +243,7 @@ func (t *Totals) Add(tally *Tally) {
 // Merge adds the counts of a field to those of others, of which MostKeys have their names.
 func Merge(counts map[string]Counts, key string, more Counts) {
 	sum, ok := counts[key]
-	if !ok && len(counts) >= MostKeys { // Other may be one more
+	if !ok && key != Other && !hasRoom(counts) {
 		key = Other
 		sum = counts[key]
 	}
@@ -254,6 +254,15 @@ func Merge(counts map[string]Counts, key string, more Counts) {
 	sum.Missing += more.Missing
 	sum.Failed += more.Failed
 	counts[key] = sum
+}
+
+// hasRoom reports whether another field may be counted by its name. Other is one key more.
+func hasRoom(counts map[string]Counts) bool {
+	most := MostKeys
+	if _, ok := counts[Other]; ok {
+		most++
+	}
+	return len(counts) < most
 }
 
 // Counts returns the counts by field, nil if there are none.

@@ -2,6 +2,7 @@ package fieldcount_test
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
 	"testing"
 	"time"
@@ -91,6 +92,25 @@ func TestManyKeys(t *testing.T) {
 	}
 	if len(got) != fieldcount.MostKeys+1 || looked != 300*5*2 || filled != 600 || got["type0.field0"].LookedFor != 2 || got[fieldcount.Other].LookedFor == 0 {
 		t.Errorf("%d keys, looked for %d times, filled %d times, other %+v", len(got), looked, filled, got[fieldcount.Other])
+	}
+}
+
+// Counts that were stored are the same when they are read again, in whatever order, also if there were more fields than are counted by their names. It fails if
+// Other takes the place of a field.
+func TestMergeKeepsNames(t *testing.T) {
+	stored := make(map[string]fieldcount.Counts)
+	for i := range fieldcount.MostKeys + 10 {
+		fieldcount.Merge(stored, fmt.Sprint("Book.field", i), fieldcount.Counts{LookedFor: int64(i)})
+	}
+	read := make(map[string]fieldcount.Counts)
+	fieldcount.Merge(read, fieldcount.Other, stored[fieldcount.Other])
+	for key, n := range stored {
+		if key != fieldcount.Other {
+			fieldcount.Merge(read, key, n)
+		}
+	}
+	if len(stored) != fieldcount.MostKeys+1 || !maps.Equal(read, stored) {
+		t.Errorf("%d keys are read as %d, other is %+v and was %+v", len(stored), len(read), read[fieldcount.Other], stored[fieldcount.Other])
 	}
 }
 
