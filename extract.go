@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
 
 	"github.com/tegenaria/tegenaria/content"
 	"github.com/tegenaria/tegenaria/internal/fieldcount"
 	"github.com/tegenaria/tegenaria/internal/page"
+	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/metadata"
@@ -203,6 +206,22 @@ func (s *pageShare) Extracted(keys []string, counts []selector.FieldCount) {
 			sum[i].Failed += int64(n.Failed)
 		}
 	})
+}
+
+// unfilled returns the fields that were filled on no item, in the order of their names, with what became of them. A field that was found, but always as zero or
+// empty, is none of them. A crawl with items may have had one page that lacks a field.
+func unfilled(fields map[string]FieldStats, items int64) (list []report.Tally) {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		f := fields[name]
+		found := f.LookedFor - f.Defaulted - f.Missing - f.Failed
+		if found > 0 || f.Filled > 0 || name == fieldcount.Other || items > 0 && max(f.LookedFor, f.Items) == 1 {
+			continue
+		}
+		list = append(list, report.Tally{Name: name, Parts: []report.Tally{
+			{Name: "items", Count: f.Items}, {Name: "missing", Count: f.Missing}, {Name: "defaulted", Count: f.Defaulted}, {Name: "failed", Count: f.Failed},
+		}})
+	}
+	return list
 }
 
 // countFields adds the counts of the fields of requests that have an outcome to those of the run.

@@ -164,7 +164,8 @@ func (t *teller) ended(reason string) {
 	e := report.Ended{
 		Reason: cmp.Or(t.whyStopped(), reason), Took: time.Since(c.began), Pages: s.Responses, Items: s.ItemScraped, Bytes: s.Bytes, Hosts: t.hosts.Len(),
 		Memory: report.PeakMemory(), Failures: t.failures.All(), Wired: t.wired(),
-		Lost: []report.Tally{{Name: "dropped", Count: s.ItemDropped}, {Name: "failed", Count: s.ItemFailed}},
+		Lost:     []report.Tally{{Name: "dropped", Count: s.ItemDropped}, {Name: "failed", Count: s.ItemFailed}},
+		Unfilled: unfilled(s.Fields, s.ItemScraped),
 	}
 	if c.settler != nil && c.settler.durable {
 		e.Waiting = s.Pending + s.Delayed

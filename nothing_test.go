@@ -11,6 +11,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
+	"github.com/tegenaria/tegenaria/selector"
 )
 
 // runQuietly runs a spider with an engine that has nothing from the tests' world but its pages.
@@ -201,6 +202,66 @@ func TestSelectorWithoutMatchIsTold(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A field that was filled on no item of a run is told at its end, with what became of it: one that the pages lack, that has its default alone, whose text never
+// fits, and one of items that are made by hand. One that was filled once is not told, nor one that was found and is zero, nor any if fields are not counted.
+func TestFieldWithoutValueIsTold(t *testing.T) {
+	type product struct {
+		Name  string `css:"b" json:"name"`
+		Price string `css:".price" json:"price"`
+		Stock int    `css:".stock" json:"stock" default:"0"`
+		Size  int    `css:"b" json:"size"`
+		Zero  int    `css:"i" json:"zero"`
+		Sale  bool   `css:".sale" conv:"exists" json:"sale"`
+		Once  string `css:"u" json:"once"`
+		Hand  string `json:"hand"`
+	}
+	parser := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[product]) error {
+		for p, err := range tegenaria.Each[product](page, ".product") {
+			if field := (*selector.FieldError)(nil); err != nil && !errors.As(err, &field) {
+				return err
+			}
+			if err := out.Item(p); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	const told = "filled on no item"
+	pages := enginetest.NewWorld().Page("http://a.test/", enginetest.Text(strings.Repeat("<div class=product><b>x</b><i>0</i></div>", 3))).
+		Page("http://a.test/2", enginetest.Text("<div class=product><b>x</b><i>0</i><u>y</u></div>"))
+	for _, tt := range []struct {
+		name string
+		opts []tegenaria.EngineOption
+		urls []string
+		want string
+	}{
+		{"those that are extracted", nil, []string{"http://a.test/", "http://a.test/2"},
+			`3 fields were filled on no item: "product.price" (4 missing), "product.size" (4 failed), "product.stock" (4 defaulted)`},
+		{"those of items", []tegenaria.EngineOption{tegenaria.EngineWithFieldCounts(true)}, []string{"http://a.test/", "http://a.test/2"},
+			`4 fields were filled on no item: "product.hand" (4 items), "product.price" (4 items, 4 missing), "product.size" (4 failed, 4 items), "product.stock" (4 defaulted, 4 items)`},
+		{"none", []tegenaria.EngineOption{tegenaria.EngineWithFieldCounts(false)}, []string{"http://a.test/", "http://a.test/2"}, ""},
+		{"one page", nil, []string{"http://a.test/2"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var log bytes.Buffer
+				if err := runQuietly(pages, tegenaria.NewSpider("test", parser, tt.urls...), append(tt.opts, logTo(&log))...); err != nil {
+					t.Fatal(err)
+				}
+				if tt.want == "" {
+					if strings.Contains(log.String(), told) {
+						t.Errorf("it was told:\n%s", log.String())
+					}
+					return
+				}
+				if line := strings.ReplaceAll(lineWith(t, &log, told), `\"`, `"`); !strings.Contains(line, tt.want) || !strings.Contains(line, "level=warning") {
+					t.Errorf("%q is not in %s", tt.want, line)
+				}
+			})
+		})
+	}
 }
 
 // Json of a body that is not a JSON object returns nil and says so: three times in a run.

@@ -33,6 +33,7 @@ type Ended struct {
 	Itemless  int64   // pages that were parsed, if no item was sent; 0: some were, or none is expected
 	Example   string  // the URL of one of them
 	Unmatched []Query // that matched nothing on any page, those tried on most pages first
+	Unfilled  []Tally // fields that were filled on no item; their parts say how often, and why
 }
 
 // Feed is what a feed has done.
@@ -119,10 +120,10 @@ type Line struct {
 
 // Bounds of the table.
 const (
-	mostParts   = 6   // of a tally, and selectors of a row, that are named; the rest is summed up
+	mostParts   = 6   // of a tally, and selectors or fields of a row, that are named; the rest is summed up
 	mostCauses  = 12  // kinds of failures that have a line of their own
 	mostEmpty   = 10  // selectors that have a line of their own
-	mostOfQuery = 100 // bytes of a selector in a row
+	mostOfQuery = 100 // bytes of a selector or field in a row
 )
 
 // Lines returns the table of a crawl's end: how much it was, how the requests ended, what failed and what may help.
@@ -183,6 +184,15 @@ func (e Ended) silence() (lines []Line) {
 		warn(e.Example, "no item was sent, although %s %s parsed: try the parser on %s with spidertest.Parse, or give the engine EngineWithEmptyOK if there are none to send",
 			Count(e.Itemless, "page"), were, one)
 	}
+	if len(e.Unfilled) > 0 {
+		were := "were"
+		if len(e.Unfilled) == 1 {
+			were = "was"
+		}
+		warn("", "%s %s filled on no item: %s", Count(int64(len(e.Unfilled)), "field"), were, names(e.Unfilled, func(f Tally) string {
+			return fmt.Sprintf("%q (%s)", Cut(f.Name, mostOfQuery), tallies(f.Parts, " "))
+		}))
+	}
 	hasItems := e.Items > 0 || slices.ContainsFunc(e.Lost, func(t Tally) bool { return t.Count > 0 })
 	if hasItems && len(e.Unmatched) > 1 {
 		warn(e.Unmatched[0].Example, "%s matched nothing on any page: %s", Count(int64(len(e.Unmatched)), "selector"), row(e.Unmatched))
@@ -207,13 +217,20 @@ func (e Ended) silence() (lines []Line) {
 
 // row names selectors in one line: `the CSS selector ".discount" (214 pages), the XPath expression ".//i" (3 pages)`.
 func row(queries []Query) string {
+	return names(queries, func(q Query) string {
+		return fmt.Sprintf("the %s %q (%s)", q.Kind, Cut(q.Text, mostOfQuery), Count(q.Pages, "page"))
+	})
+}
+
+// names writes the first things of a list in one line, and how many others there are.
+func names[T any](list []T, write func(T) string) string {
 	var parts []string
-	for i, q := range queries {
+	for i, one := range list {
 		if i == mostParts {
-			parts = append(parts, Count(int64(len(queries)-i), "other"))
+			parts = append(parts, Count(int64(len(list)-i), "other"))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("the %s %q (%s)", q.Kind, Cut(q.Text, mostOfQuery), Count(q.Pages, "page")))
+		parts = append(parts, write(one))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -117,6 +117,11 @@ func TestEndedWithoutItems(t *testing.T) {
 		{"a selector", report.Ended{Unmatched: []report.Query{{"CSS selector", "div.prodcut", 1, "http://a.test/1"}}}, []report.Line{
 			{Warn: true, URL: "http://a.test/1", Text: `the CSS selector "div.prodcut" matched nothing on the one page that it was tried on`},
 			{Warn: true, Text: "what may help: look for it in the page as the server sends it; a browser shows what scripts have made of the page"}}},
+		{"fields", report.Ended{Items: 60, Unfilled: []report.Tally{{Name: "Book.price", Parts: []report.Tally{{Name: "items", Count: 60}, {Name: "missing", Count: 40}, {Name: "failed", Count: 21}, {Name: "defaulted"}}},
+			{Name: "map.\n" + long, Parts: []report.Tally{{Name: "items", Count: 60}}}}}, []report.Line{
+			{Warn: true, Text: `2 fields were filled on no item: "Book.price" (60 items, 40 missing, 21 failed), "map.\n` + long[:95] + `…" (60 items)`}}},
+		{"a field, and no items", report.Ended{Unfilled: []report.Tally{{Name: "Book.price", Parts: []report.Tally{{Name: "missing", Count: 2}}}}}, []report.Line{
+			{Warn: true, Text: `1 field was filled on no item: "Book.price" (2 missing)`}}},
 		{"a selector, and items", report.Ended{Items: 1, Unmatched: many[:1]}, []report.Line{
 			{Warn: true, Text: `the XPath expression "//a[0]" matched nothing on any of the 1,200 pages that it was tried on`}}},
 		{"selectors, and items", report.Ended{Items: 1, Unmatched: []report.Query{{"CSS selector", ".sale", 3, "http://a.test/1"}, {"XPath expression", long, 1, ""}}}, []report.Line{
