@@ -22,5 +22,5 @@
 //
 // Extract takes time and memory in proportion to the size of the page, whatever is in it. A page has at most 10,000 nodes of
 // each syntax, as many properties of its head, and 100,000 properties of microdata and of RDFa; JSON is read to a depth of
-// 500, and items to a depth of 100. A note says what was left out.
+// 500, items to a depth of 100, and nodes inside of a node are looked for in 50 levels of its JSON. A note says what was left out.
 package metadata

@@ -5,7 +5,6 @@ import (
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/charset"
-	"github.com/tegenaria/tegenaria/internal/jsontext"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
 )
@@ -14,8 +13,9 @@ import (
 const (
 	maxNodes  = 10_000
 	maxValues = 100_000
-	maxDepth  = jsontext.MaxDepth
 	maxItems  = 100 // of items in each other
+	maxDepth  = 50  // levels of a value in which nodes are looked for: each level is read again for each one around it
+	maxGraphs = 8   // of @graph in each other that are taken apart, for the same reason
 )
 
 // extractor reads one page.

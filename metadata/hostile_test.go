@@ -2,6 +2,7 @@ package metadata_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/html"
+	"github.com/tegenaria/tegenaria/internal/conformance"
 	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/metadata"
 )
@@ -31,6 +33,9 @@ func TestHostile(t *testing.T) {
 	for _, test := range []struct{ name, page string }{
 		{"open brackets", block(fill("["))}, {"open objects", block(fill(`{"a":`))}, {"flat list", block("[" + fill("{},") + "{}]")},
 		{"10,000 levels", block(strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000))}, {"values", block(fill("{}"))},
+		{"long string in 499 objects", block(strings.Repeat(`{"a":`, 499) + `"` + fill(`\\x`) + `"` + strings.Repeat("}", 499))},
+		{"long list in a graph", block(`{"@graph":[` + fill("1,") + "1]}")}, {"many types", block(`{"@type":[` + fill("1,") + "1]}")},
+		{"long list in 249 graphs", block(strings.Repeat(`{"@graph":[`, 249) + fill(`"\\",`) + "1" + strings.Repeat("]}", 249))},
 		{"commas", block("[1" + fill(",") + "]")}, {"comments", block(fill("<!--"))}, {"line comments", block(fill("//\n"))}, {"open comments", block(fill("/*"))},
 		{"escapes", block(`{"a":"` + fill(`\'`) + `"}`)}, {"control characters", block(`{"a":"` + fill("\n") + `"}`)}, {"NULs", fill("\x00")},
 		{"NULs in a block", block(fill("\x00"))}, {"long string", block(`{"a":"` + fill("x") + `"}`)}, {"quotes", block(fill("&quot;"))},
@@ -69,6 +74,68 @@ func TestHostile(t *testing.T) {
 			}
 			t.Logf("%v, and %d nodes in %v", took, nodes, time.Since(begin)-took)
 		})
+	}
+}
+
+// Nodes are looked for to a depth of 50. It fails if a page can have each of its levels read again for each of 500 around it.
+func TestDeepNodes(t *testing.T) {
+	for levels, want := range map[int]int{50: 1, 51: 0} {
+		p := extract(t, block(strings.Repeat(`{"a":`, levels)+`{"@type":"Product","@id":"#p","name":"N"}`+strings.Repeat("}", levels)))
+		found := 0
+		for range p.TypeOf("Product") {
+			found++
+		}
+		if _, ok := p.ByID("#p"); found != want || ok != (want == 1) {
+			t.Errorf("%d levels: %d found, by its identifier %v", levels, found, ok)
+		}
+	}
+}
+
+// The naughty strings in every field: in texts, attributes, references and JSON-LD. Texts come through with their white space collapsed, attributes of items and JSON
+// as they are, and URLs are absolute or left out.
+func TestNaughtyStrings(t *testing.T) {
+	var naughty []string
+	if err := json.Unmarshal(conformance.Read(t, "blns.json"), &naughty); err != nil {
+		t.Fatal(err)
+	}
+	escape := strings.NewReplacer("&", "&amp;", "<", "&lt;", `"`, "&quot;")
+	for _, text := range naughty {
+		object, err := json.Marshal(map[string]string{"@type": "T", "name": text, "datePublished": text})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := escape.Replace(text)
+		p := extract(t, "<title>"+s+`</title><meta name=description content="`+s+`"><meta property=og:x content="`+s+`"><meta name=twitter:x content="`+s+`"><meta name=date content="`+s+
+			`"><link rel=canonical href="`+s+`"><link rel=alternate hreflang="`+s+`" href="`+s+`"><link rel=feed title="`+s+`" href="`+s+`"><link rel=icon sizes="`+s+`" href="`+s+`">`+
+			block(string(object))+`<div itemscope><b itemprop=a>`+s+`</b><meta itemprop=b content="`+s+`"></div><div typeof=T><b property=a content="`+s+`"></b></div>`)
+		collapsed := strings.Join(strings.Fields(text), " ")
+		if p.Title != collapsed || p.Description != collapsed || p.Microdata[0].Get("a") != collapsed {
+			t.Errorf("%q: title %q, description %q, microdata %q", text, p.Title, p.Description, p.Microdata[0].Get("a"))
+		}
+		if got := p.Microdata[0].Get("b"); got != text {
+			t.Errorf("%q: microdata of an attribute %q", text, got)
+		}
+		if got := p.JSONLD[0].Get("name"); got != strings.ToValidUTF8(text, "\ufffd") {
+			t.Errorf("%q: JSON-LD %q", text, got)
+		}
+		urls := []string{p.Canonical}
+		for _, a := range p.Alternates {
+			urls = append(urls, a.URL)
+		}
+		for _, f := range p.Feeds {
+			urls = append(urls, f.URL)
+		}
+		for _, i := range p.Icons {
+			urls = append(urls, i.URL)
+		}
+		for _, u := range urls {
+			if scheme, _, ok := strings.Cut(u, ":"); u != "" && (!ok || scheme == "") {
+				t.Errorf("%q: the URL %q is not absolute", text, u)
+			}
+		}
+		for n := range p.Nodes() {
+			checkNode(t, n)
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package metadata
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 
 	"github.com/tidwall/gjson"
 
@@ -104,9 +103,14 @@ func is(types gjson.Result, name string) bool {
 	if types.Type == gjson.String {
 		return schemaName(types.Str) == name
 	}
-	return types.IsArray() && slices.ContainsFunc(types.Array(), func(t gjson.Result) bool {
-		return t.Type == gjson.String && schemaName(t.Str) == name
-	})
+	found := false
+	if types.IsArray() {
+		types.ForEach(func(_, t gjson.Result) bool {
+			found = t.Type == gjson.String && schemaName(t.Str) == name
+			return !found
+		})
+	}
+	return found
 }
 
 // key returns a value of the object itself. gjson would read "@" as the begin of a modifier.
@@ -128,27 +132,32 @@ func key(object gjson.Result, name string) (found gjson.Result) {
 // eachOfGraph yields the nodes of an @graph, or else the node itself. It returns false when yield does.
 func (n Node) eachOfGraph(yield func(Node) bool, depth int) bool {
 	graph := n.key("@graph")
-	if !graph.Exists() || depth > maxDepth {
+	if !graph.Exists() || depth > maxGraphs {
 		return yield(n)
 	}
-	for _, v := range graph.Array() {
-		if v.IsObject() && !(Node{n.syntax, v.Raw, n.origin}).eachOfGraph(yield, depth+1) {
-			return false
-		}
+	goOn := true
+	each := func(_, v gjson.Result) bool {
+		goOn = !v.IsObject() || (Node{n.syntax, v.Raw, n.origin}).eachOfGraph(yield, depth+1)
+		return goOn
 	}
-	return true
+	if graph.IsArray() {
+		graph.ForEach(each)
+	} else {
+		each(graph, graph)
+	}
+	return goOn
 }
 
 // eachOfType yields the node and what is inside of it, if it has the type. It returns false when yield does.
 func (n Node) eachOfType(name string, yield func(Node) bool) bool {
-	return n.each(gjson.Parse(n.raw), func(object gjson.Result) bool {
+	return n.each(gjson.Parse(n.raw), 0, func(object gjson.Result) bool {
 		return !is(key(object, "@type"), schemaName(name)) || yield(Node{n.syntax, object.Raw, n.origin})
 	})
 }
 
 // byID finds the node with an identifier, in this node or inside of it.
 func (n Node) byID(id string) (found Node, ok bool) {
-	n.each(gjson.Parse(n.raw), func(object gjson.Result) bool {
+	n.each(gjson.Parse(n.raw), 0, func(object gjson.Result) bool {
 		if key(object, "@id").String() != id {
 			return true
 		}
@@ -167,9 +176,12 @@ func (n Node) byID(id string) (found Node, ok bool) {
 	return found, ok
 }
 
-// each calls visit for each object of a value, an outer one first, until it returns false; so does each then. What is nested is
-// at most maxDepth deep, which the reader of JSON has seen to.
-func (n Node) each(value gjson.Result, visit func(object gjson.Result) bool) bool {
+// each calls visit for each object of a value, an outer one first, until it returns false; so does each then. What is nested deeper than
+// maxDepth is not looked at.
+func (n Node) each(value gjson.Result, depth int, visit func(object gjson.Result) bool) bool {
+	if depth > maxDepth {
+		return true
+	}
 	if value.IsObject() && !visit(value) {
 		return false
 	}
@@ -177,7 +189,7 @@ func (n Node) each(value gjson.Result, visit func(object gjson.Result) bool) boo
 	if value.IsObject() || value.IsArray() {
 		value.ForEach(func(_, v gjson.Result) bool {
 			if v.IsObject() || v.IsArray() {
-				goOn = n.each(v, visit)
+				goOn = n.each(v, depth+1, visit)
 			}
 			return goOn
 		})
