@@ -9,6 +9,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/metadata"
 )
 
@@ -20,6 +21,7 @@ const (
 	ruleName    = "OpenGraph in name"
 	ruleTime    = "time without datetime"
 	ruleNoURL   = "no URL"
+	ruleLazy    = "loaded later"
 	ruleURL     = "spelling of URLs"
 	ruleItemref = "itemref"
 	ruleID      = "identifier"
@@ -32,6 +34,7 @@ var allRules = []struct{ name, why string }{
 	{ruleName, "extruct reads property alone; pages have og:title in name too"},
 	{ruleTime, "extruct gives a time element without datetime no value; by the HTML standard it is its text"},
 	{ruleNoURL, "an element without src or href has the URL of the page in extruct; by the HTML standard, it has none"},
+	{ruleLazy, "extruct gives what stands in src until a script loads the picture, such as data:image/gif; we give the address that waits in data-src and the like"},
 	{ruleURL, "extruct joins URLs by RFC 3986, we resolve them as browsers do"},
 	{ruleItemref, "extruct has an item that itemref names in one place only, the first in the document; by the HTML standard it is in each item that names it, and not at the top"},
 	{ruleID, "extruct does not resolve itemid"},
@@ -193,7 +196,20 @@ func (c *comparison) equalValue(ours, theirs any) bool {
 	if squeezed(a) == squeezed(b) {
 		return true
 	}
-	return c.on[ruleTime] && b == "" || c.on[ruleNoURL] && a == "" && b == c.base || c.sameURL(a, b)
+	return c.on[ruleTime] && b == "" || c.on[ruleNoURL] && a == "" && b == c.base || c.loadedLater(a, b) || c.sameURL(a, b)
+}
+
+// loadedLater reports whether an element of the page has their value in src, and ours as the address that a script is to load, by the rule about that.
+func (c *comparison) loadedLater(ours, theirs string) bool {
+	if !c.on[ruleLazy] {
+		return false
+	}
+	for n := range c.doc.Root().Descendants() {
+		if ref := links.Lazy(n); ref != "" && c.resolved(ref) == ours && c.resolved(n.Attr("src")) == c.resolved(theirs) {
+			return true
+		}
+	}
+	return false
 }
 
 // sameURL reports whether both are one URL, by the rules about URLs.
