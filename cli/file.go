@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,10 +11,9 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
-)
 
-// settingsName is the name of the file that commands look for.
-const settingsName = "tegenaria.yaml"
+	"github.com/tegenaria/tegenaria/internal/project"
+)
 
 // mostOfFile bounds a settings file and a file whose content is a value, in bytes.
 const mostOfFile = 64 << 10
@@ -45,8 +43,10 @@ func readSettings(config string) (*settingsFile, error) {
 		if err != nil {
 			return nil, err
 		}
-		if path, err = findSettings(dir); err != nil || path == "" {
-			return &settingsFile{}, err
+		if path, err = project.Find(dir); err != nil {
+			return nil, &usageError{err}
+		} else if path == "" {
+			return &settingsFile{}, nil
 		}
 	}
 	text, err := readBounded(path)
@@ -55,34 +55,13 @@ func readSettings(config string) (*settingsFile, error) {
 	}
 	name := path
 	if config == "" {
-		name = settingsName
+		name = project.SettingsName
 	}
 	f := &settingsFile{path: path}
 	f.entries, f.mistakes = parseSettings(name, text)
 	f.entries, err = fromFiles(f.entries, filepath.Dir(path))
 	f.mistakes = errors.Join(f.mistakes, err)
 	return f, nil
-}
-
-// findSettings looks in a directory and those above it; "" if there is no file. One that belongs to somebody else is refused: whoever
-// can write it decides how this user crawls, robots.txt and private addresses included.
-func findSettings(dir string) (string, error) {
-	for {
-		path := filepath.Join(dir, settingsName)
-		switch info, err := os.Stat(path); {
-		case err == nil && isForeign(info):
-			return "", usagef("%s belongs to another user, and is not read: give --config %s if you trust it", path, path)
-		case err == nil:
-			return path, nil
-		case !errors.Is(err, fs.ErrNotExist):
-			return "", &usageError{fmt.Errorf("settings file: %w", err)}
-		}
-		above := filepath.Dir(dir)
-		if above == dir {
-			return "", nil
-		}
-		dir = above
-	}
 }
 
 func readBounded(path string) ([]byte, error) {

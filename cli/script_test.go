@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -34,6 +35,10 @@ func TestScripts(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	repo, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Run("scripts", func(t *testing.T) {
 		testscript.Run(t, testscript.Params{
 			Dir:                 "testdata/script",
@@ -41,6 +46,7 @@ func TestScripts(t *testing.T) {
 			RequireUniqueNames:  true,
 			Setup: func(env *testscript.Env) error {
 				env.Setenv("SITE", site.URL())
+				env.Setenv("REPO", repo)
 				return nil
 			},
 			Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},

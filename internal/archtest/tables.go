@@ -69,6 +69,8 @@ var plan = map[string]floor{
 	"internal/fieldcount": cellar,
 	"internal/staging":    cellar,
 	"internal/setting":    cellar,
+	"internal/project":    cellar,
+	"internal/project/*":  door, // programs, the templates of projects
 
 	"html":     annex,
 	"selector": annex,

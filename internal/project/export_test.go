@@ -1,0 +1,7 @@
+package project
+
+// For the tests.
+var (
+	BuiltAs  = built
+	SumOfMod = sumOfMod
+)

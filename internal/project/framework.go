@@ -1,0 +1,131 @@
+package project
+
+import (
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// modulePath is the path of the framework's module.
+const modulePath = "github.com/tegenaria/tegenaria"
+
+//go:embed release.mod
+var releaseMod string
+
+//go:embed release.sum
+var releaseSum string
+
+//go:embed needed.txt
+var neededModules string
+
+// Framework says where the framework of a project comes from: a version with its checksum, or a folder with its sources.
+type Framework struct {
+	Version, Sum string
+	Dir          string
+}
+
+// ErrNoSources is that of [Built] if the program has no version, and does not know where its sources lie.
+var ErrNoSources = errors.New("this program was built from sources without a version, and does not know where they lie")
+
+// Built returns the framework that this program is built with.
+func Built() (Framework, error) {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	_, file, _, _ := runtime.Caller(0)
+	return built(info, file)
+}
+
+// built does what Built does, for a program and the name of this file as the compiler has noted it.
+func built(info *debug.BuildInfo, file string) (Framework, error) {
+	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
+		if m.Path == modulePath && m.Sum != "" && m.Replace == nil {
+			return Framework{Version: m.Version, Sum: m.Sum}, nil
+		}
+	}
+	if filepath.IsAbs(file) { // it is not with -trimpath
+		return Sources(filepath.Dir(filepath.Dir(filepath.Dir(file))))
+	}
+	return Framework{}, ErrNoSources
+}
+
+// Sources returns the framework in a folder, a clone of its repository.
+func Sources(dir string) (Framework, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return Framework{}, err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return Framework{}, fmt.Errorf("the sources of the framework: %w", err)
+	}
+	if !strings.HasPrefix(string(text), "module "+modulePath+"\n") {
+		return Framework{}, fmt.Errorf("the sources of the framework: %s is another module", dir)
+	}
+	return Framework{Dir: dir}, nil
+}
+
+// noVersion stands where a replace directive decides.
+const noVersion = "v0.0.0-00010101000000-000000000000"
+
+// goMod returns the go.mod of a project.
+func (f Framework) goMod(name string) string {
+	needed := needed()
+	var required, indirect string
+	for line := range strings.Lines(releaseMod) {
+		if fields := strings.Fields(line); strings.HasPrefix(line, "go ") {
+			required = "module " + name + "\n\n" + line + "\nrequire " + modulePath + " "
+		} else if strings.HasPrefix(line, "\t") && needed[fields[0]] {
+			indirect += "\t" + fields[0] + " " + fields[1] + " // indirect\n"
+		}
+	}
+	if f.Dir == "" {
+		return required + f.Version + "\n\nrequire (\n" + indirect + ")\n"
+	}
+	path := f.Dir
+	if strings.ContainsAny(path, " \t\"'`,()[]{}") || strings.Contains(path, "//") || strings.Contains(path, "/*") {
+		path = strconv.Quote(path)
+	}
+	return required + noVersion + "\n\nrequire (\n" + indirect + ")\n\nreplace " + modulePath + " => " + path + "\n"
+}
+
+// goSum returns the go.sum of a project.
+func (f Framework) goSum() string {
+	needed := needed()
+	var b strings.Builder
+	if f.Dir == "" {
+		fmt.Fprintf(&b, "%s %s %s\n", modulePath, f.Version, f.Sum)
+		fmt.Fprintf(&b, "%s %s/go.mod %s\n", modulePath, f.Version, sumOfMod(releaseMod))
+	}
+	for line := range strings.Lines(releaseSum) {
+		if needed[strings.Fields(line)[0]] {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}
+
+// sumOfMod returns the checksum of a go.mod as a go.sum has it: that of a list of files with this one.
+func sumOfMod(text string) string {
+	file := sha256.Sum256([]byte(text))
+	list := sha256.Sum256(fmt.Appendf(nil, "%x  go.mod\n", file))
+	return "h1:" + base64.StdEncoding.EncodeToString(list[:])
+}
+
+// needed returns the paths of the modules that a project compiles.
+func needed() map[string]bool {
+	paths := make(map[string]bool)
+	for _, path := range strings.Fields(neededModules) {
+		paths[path] = true
+	}
+	return paths
+}

@@ -1,0 +1,11 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/tegenaria/tegenaria/spidertest"
+)
+
+// TestProducts runs the spider on its saved pages, the folders in testdata, without a network. When the spider is to find something else
+// from now on, tegenaria check --update saves that.
+func TestProducts(t *testing.T) { spidertest.Fixtures(t, newProducts(), "testdata") }
