@@ -1,0 +1,134 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/lockedfile"
+
+	"github.com/tegenaria/tegenaria/internal/project"
+)
+
+// codeUsage is the exit code of package cli for wrong usage: nothing was done.
+const codeUsage = 2
+
+// become builds the program of the project that the working directory lies in, and runs it with these arguments in the place of this
+// program. Outside projects, and for commands that are not about a project, it does nothing, and done is false.
+func become(args []string, stderr io.Writer) (code int, done bool) {
+	command, config := commandOf(args[1:])
+	if command == "new" || command == "version" || command == "completion" {
+		return 0, false
+	}
+	fail := func(err error) (int, bool) {
+		fmt.Fprintf(stderr, "tegenaria: %v\n", err)
+		return codeUsage, true
+	}
+	settings, err := settingsFile(config)
+	if err != nil {
+		return fail(err)
+	}
+	dir := filepath.Dir(settings)
+	if settings == "" || !project.HasProgram(dir) {
+		return 0, false
+	}
+	if config == "" {
+		if err := project.CheckOwner(settings); err != nil {
+			return fail(err)
+		}
+	}
+	goCommand, err := exec.LookPath("go")
+	if err != nil {
+		err = fmt.Errorf("the project in %s cannot be built, because there is no Go on this machine: https://go.dev/dl/ has it", dir)
+		if command != "jobs" && !hasURL(args) {
+			return fail(fmt.Errorf("%w; crawl URL, fetch URL, view URL and jobs work without it", err))
+		}
+		fmt.Fprintf(stderr, "tegenaria: %v; going on without the project\n", err)
+		return 0, false
+	}
+	program, unlock, err := build(goCommand, dir, stderr)
+	if failed := (*exec.ExitError)(nil); errors.As(err, &failed) { // the compiler has said what is wrong
+		return codeUsage, true
+	} else if err != nil {
+		return fail(err)
+	}
+	code, err = run(program, args, unlock)
+	if err != nil {
+		return fail(fmt.Errorf("running the program of the project: %w", err))
+	}
+	return code, true
+}
+
+// commandOf returns the command in the arguments, and the value of --config; "" if there is none.
+func commandOf(args []string) (command, config string) {
+	for i := 0; i < len(args); i++ {
+		arg := args[i]
+		value, named := strings.CutPrefix(arg, "--config=")
+		switch {
+		case arg == "--":
+			return command, config
+		case named:
+			config = value
+		case arg == "--config" && i+1 < len(args):
+			i++
+			config = args[i]
+		case command == "" && !strings.HasPrefix(arg, "-"):
+			command = arg
+		}
+	}
+	return command, config
+}
+
+func hasURL(args []string) bool {
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "http://") || strings.HasPrefix(arg, "https://") {
+			return true
+		}
+	}
+	return false
+}
+
+// settingsFile returns the absolute path of the settings file, "" if there is none.
+func settingsFile(config string) (string, error) {
+	if config != "" {
+		return filepath.Abs(config)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	return project.Find(dir)
+}
+
+// build builds the program of a project. It lies in the cache of the user, so that Go sees when there is nothing to do. Until unlock is
+// called, or this process becomes another one, nobody else builds it.
+func build(goCommand, dir string, stderr io.Writer) (program string, unlock func(), err error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", nil, fmt.Errorf("there is no place for the program of the project: %w", err)
+	}
+	home := filepath.Join(cache, "tegenaria", fmt.Sprintf("%x", sha256.Sum256([]byte(dir)))[:16])
+	if err := os.MkdirAll(home, 0o700); err != nil {
+		return "", nil, err
+	}
+	if unlock, err = lockedfile.MutexAt(filepath.Join(home, "lock")).Lock(); err != nil {
+		return "", nil, err
+	}
+	program = filepath.Join(home, "tegenaria")
+	if runtime.GOOS == "windows" {
+		program += ".exe"
+	}
+	cmd := exec.Command(goCommand, "build", "-o", program, ".")
+	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, stderr, stderr
+	if err := cmd.Run(); err != nil {
+		unlock()
+		return "", nil, err
+	}
+	return program, unlock, nil
+}
