@@ -123,7 +123,7 @@ func TestWordsOfFailures(t *testing.T) {
 		{"dead proxy, robots.txt", site.URL, []tegenaria.RequestOption{proxy}, nil, []string{"the proxy http://me:xxxxx@" + dead + " failed: "}, []string{"s3cret"}},
 		{"dead proxy, after Retry", site.URL, []tegenaria.RequestOption{proxy}, []tegenaria.EngineOption{ignore, quick},
 			[]string{"given up after 2 attempts: the proxy http://me:xxxxx@" + dead + " failed: ", "1 given up (connection refused)"}, []string{"s3cret"}},
-		{"status", site.URL, nil, []tegenaria.EngineOption{ignore}, []string{"status 503 (RequestWithAllowedStatusCode", "1 failure: status 503", "middleware.Standard() tries"}, []string{"status of", "in status"}},
+		{"status", site.URL, nil, []tegenaria.EngineOption{ignore}, []string{"status 503 (to parse such a page, use RequestWithAllowedStatusCode)", "1 failure: status 503", "middleware.Standard() tries"}, []string{"status of", "in status"}},
 		{"status, after Retry", site.URL, []tegenaria.RequestOption{tegenaria.RequestWithRequestMeta(map[string]any{middleware.MetaMaxRetryTimes: 0})},
 			[]tegenaria.EngineOption{ignore, tegenaria.EngineWithMiddlewares(middleware.Standard()...)}, []string{"also when it is asked again"}, []string{"middleware.Standard"}},
 		{"folder of a feed", site.URL, nil, []tegenaria.EngineOption{ignore, tegenaria.EngineWithPipelines(feed.JSONL(filepath.Join(t.TempDir(), "none", "x.jsonl")))},
