@@ -118,7 +118,7 @@ func (c *call) check(ctx context.Context, flags *checkFlags, only string) error 
 }
 
 func (c *call) checkOne(ctx context.Context, f *fixture.Fixture, update bool) ([]string, error) {
-	def, err := c.chosen(f.Request.Spider)
+	def, err := c.chosen(f.Request.Spider, "--spider")
 	if err != nil {
 		return nil, err
 	}

@@ -66,8 +66,8 @@ func (c *call) parseCommand() *cobra.Command {
 	return cmd
 }
 
-// chosen finds the spider that a flag names; without a name the only one there is.
-func (c *call) chosen(name string) (*Definition, error) {
+// chosen finds the spider of a name; without one, the only one there is. by is how it is named.
+func (c *call) chosen(name, by string) (*Definition, error) {
 	if name == "" && len(c.app.defs) == 1 {
 		return &c.app.defs[0], nil
 	}
@@ -76,7 +76,7 @@ func (c *call) chosen(name string) (*Definition, error) {
 		for _, d := range c.app.defs {
 			names = append(names, d.name)
 		}
-		return nil, usagef("name the spider by --spider; this program has %s", listed(names))
+		return nil, usagef("name the spider by %s; this program has %s", by, listed(names))
 	}
 	if len(c.app.defs) == 0 {
 		return nil, usagef("this program has no spiders, and a page needs the parser of one; %s fetch shows the page itself", c.name)
@@ -131,7 +131,7 @@ func (f *parseFlags) check(page string) error {
 }
 
 func (c *call) parse(cmd *cobra.Command, f *parseFlags, page string) error {
-	def, err := c.chosen(f.spider)
+	def, err := c.chosen(f.spider, "--spider")
 	if err != nil {
 		return err
 	}
