@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +20,8 @@ func (c *call) shellCommand() *cobra.Command {
 		Use: "shell [URL|PAGE]", Short: "try selectors on a page",
 		Long: "Tries selectors on a page, one command in a line: css article | css h3 a | links. The command help lists the others. " +
 			"A URL is fetched as a crawl of this program would, whatever its status. A PAGE is a file, read offline.\n\n" +
-			"It reads commands from the standard input. The first that fails ends them, with the exit code 1.",
+			"At a terminal lines can be edited, Tab completes the names of this page, and earlier lines are found with Ctrl-R. " +
+			"Else it reads a script from the standard input; the first command that fails ends that, with the exit code 1.",
 		Example: "  " + c.name + " shell https://quotes.example/\n" +
 			"  echo 'css h1::text' | " + c.name + " shell page.html",
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -50,7 +52,7 @@ func (c *call) shell(ctx context.Context, g given, pages []string, url string) e
 		Fetch:     func(ctx context.Context, url string) (*tegenaria.Response, error) { return c.shellFetch(ctx, l, url) },
 		View:      c.view,
 		Printable: printableText,
-		Terminal:  isTerminal(c.out),
+		Terminal:  c.typed(),
 		Parse: func(ctx context.Context, page *tegenaria.Response, spider, parser string) error {
 			return c.shellParse(ctx, g, page, spider, parser)
 		},
@@ -71,11 +73,20 @@ func (c *call) shell(ctx context.Context, g given, pages []string, url string) e
 		}
 		s.Open(page)
 	}
+	if host.Terminal {
+		return s.Terminal(ctx)
+	}
 	err = s.Script(ctx, c.in)
 	if usage := (*usageError)(nil); errors.As(err, &usage) {
 		return errors.New(err.Error()) // in the script, and not in what this command was given
 	}
 	return err
+}
+
+// typed reports whether somebody at the terminal of the process types the commands and sees what they print.
+func (c *call) typed() bool {
+	in, ok := c.in.(*os.File)
+	return ok && in == os.Stdin && c.out == os.Stdout && isTerminal(in) && isTerminal(c.out) && os.Getenv("TERM") != "dumb"
 }
 
 func (c *call) shellFetch(ctx context.Context, l *layers, url string) (page *tegenaria.Response, err error) {

@@ -133,6 +133,8 @@ var heavyModules = map[string][]string{
 	"github.com/blevesearch/bleve/v2":          {"examples/linksrus"},
 	"github.com/spf13/cobra":                   {"cli"},
 	"github.com/expr-lang/expr":                {"cli"},
+	"github.com/reeflective/readline":          {"cli"},
+	"golang.org/x/term":                        {"cli"},
 	"github.com/goccy/go-yaml":                 {"cli"},
 	"github.com/jackc/pgx/v5":                  {"feed/postgres"},
 	"github.com/parquet-go/parquet-go":         {"feed/parquet"},
