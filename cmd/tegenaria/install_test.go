@@ -18,7 +18,7 @@ func TestInstalled(t *testing.T) {
 	if !deep.Checks() {
 		t.Skip("compiles all that the command needs: with -deep")
 	}
-	const module, version = "github.com/tegenaria/tegenaria", "v99.0.0"
+	const module, version = "github.com/tegenaria/tegenaria", "v1.99.0"
 	dir := t.TempDir()
 	release := filepath.Join(dir, "proxy", module, "@v")
 	mod, err := os.ReadFile("../../go.mod")
