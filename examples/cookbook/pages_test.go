@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -291,9 +290,16 @@ func TestData(t *testing.T) {
 
 // login sends the form of the first page, and goes on when the answer is there.
 func login(ctx context.Context, page *tegenaria.Response, out *tegenaria.Output[string]) error {
-	form := url.Values{"user": {demosite.User}, "password": {demosite.Password}}
-	form.Set("token", page.CSS("input[name=token]").Attr("value")) // the form hides it
-	request := tegenaria.NewRequest(page.URL, tegenaria.POST, nil, tegenaria.RequestWithForm(form))
+	form, err := page.Form("form[method=post]")
+	if err != nil {
+		return err
+	}
+	form.Set("user", demosite.User)
+	form.Set("password", demosite.Password)
+	request, err := form.Request() // with the hidden fields of the form
+	if err != nil {
+		return err
+	}
 	answer, err := out.Fetch(request) // waits for the answer and follows its redirects
 	if err != nil {
 		return err
