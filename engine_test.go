@@ -1,6 +1,7 @@
 package tegenaria_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
@@ -448,8 +451,12 @@ func TestJobStats(t *testing.T) {
 		}
 		return nil
 	}
+	var log bytes.Buffer
+	logger := logrus.New()
+	logger.SetOutput(&log)
 	run := func(opts ...tegenaria.EngineOption) (*tegenaria.SpiderEngine, error) {
-		e := enginetest.NewEngine(w, s, append(opts, tegenaria.EngineWithCache(store), tegenaria.EngineWithAllowedDomains("a.test"), tegenaria.EngineWithConcurrency(1))...)
+		log.Reset()
+		e := enginetest.NewEngine(w, s, append(opts, tegenaria.EngineWithLogger(logger), tegenaria.EngineWithCache(store), tegenaria.EngineWithAllowedDomains("a.test"), tegenaria.EngineWithConcurrency(1))...)
 		return e, e.Run(t.Context(), "test")
 	}
 	_, err = run(tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 1}))
@@ -465,6 +472,9 @@ func TestJobStats(t *testing.T) {
 			job.Outcomes[tegenaria.Fetched] != 2 || job.Reasons["filtered: offsite"] != 1 || job.Reasons["failed: status"] != 1 || job.ErrorCount != 1 ||
 			job.Elapsed < own.Elapsed || job.RequestDownloaded != 3 {
 			t.Errorf("the job: %+v", job)
+		}
+		if !strings.Contains(log.String(), "all runs of the job: 3 pages, 2 items") {
+			t.Errorf("the log does not say how much the job is:\n%s", log.String())
 		}
 		if e, err = run(); err != nil { // it has finished
 			t.Fatal(err)

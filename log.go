@@ -170,6 +170,9 @@ func (t *teller) ended(reason string) {
 	if c.settler != nil && c.settler.durable {
 		e.Waiting = s.Pending + s.Delayed
 	}
+	if summary.Job != nil {
+		e.JobPages, e.JobItems = summary.Job.Responses, summary.Job.ItemScraped
+	}
 	if _, cause, err := c.ending.Why(); err != nil {
 		e.Why = err.Error()
 	} else if cause != nil && cause != errInterrupted && !errors.Is(cause, context.Canceled) {

@@ -19,6 +19,8 @@ type Ended struct {
 	Hosts    int           // that have answered
 	Memory   int64         // most that the process has taken, in bytes; 0: not known
 	Waiting  int64         // requests that a durable job keeps for the next run
+	JobPages int64         // responses of all runs of a durable job
+	JobItems int64         // their items that passed all pipelines
 	Outcomes []Tally       // how the requests ended
 	Statuses []Tally       // of the responses
 	Lost     []Tally       // items that were dropped, or failed
@@ -129,6 +131,9 @@ const (
 // Lines returns the table of a crawl's end: how much it was, how the requests ended, what failed and what may help.
 func (e Ended) Lines() []Line {
 	lines := []Line{{Text: e.headline()}}
+	if e.JobPages > e.Pages || e.JobItems > e.Items {
+		lines = append(lines, Line{Text: "all runs of the job: " + Count(e.JobPages, "page") + ", " + Count(e.JobItems, "item")})
+	}
 	if e.Why != "" {
 		lines = append(lines, Line{Warn: true, Text: "the crawl ended early: " + Message("", e.Why, "", false)})
 	}

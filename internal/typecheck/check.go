@@ -21,7 +21,7 @@ type Check struct {
 	want    reflect.Type // of the items that it takes
 	matched atomic.Bool
 	others  atomic.Int64
-	first   atomic.Pointer[string] // the type of the first of them
+	first   atomic.Pointer[reflect.Type] // of the first of them
 }
 
 // New makes the Check of a part that takes items of type T; what names the part.
@@ -37,8 +37,8 @@ func (c *Check) Saw(item any, ok bool) {
 	case ok:
 		c.matched.Store(true)
 	case c.others.Add(1) == 1:
-		name := fmt.Sprintf("%T", item)
-		c.first.Store(&name)
+		got := reflect.TypeOf(item)
+		c.first.Store(&got)
 	}
 }
 
@@ -48,9 +48,17 @@ func (c *Check) Warning() string {
 	if n == 0 || first == nil || c.matched.Load() {
 		return ""
 	}
-	saw := fmt.Sprintf("%d items, none of them of the type %s (the first was a %s)", n, c.want, *first)
-	if n == 1 {
-		saw = fmt.Sprintf("1 item, which was a %s and not a %s", *first, c.want)
+	got := "nil"
+	if *first != nil {
+		got = (*first).String()
 	}
-	return fmt.Sprintf("%s saw %s: does the parser send a pointer where a value is taken, or the other way round?", c.what, saw)
+	saw := fmt.Sprintf("%d items, none of them of the type %s (the first was a %s)", n, c.want, got)
+	if n == 1 {
+		saw = fmt.Sprintf("1 item, which was a %s and not a %s", got, c.want)
+	}
+	remedy := "write the type that the parser sends, which is that of its Output, in the place of " + c.want.String()
+	if *first != nil && (*first == reflect.PointerTo(c.want) || c.want == reflect.PointerTo(*first)) {
+		remedy = "does the parser send a pointer where a value is taken, or the other way round?"
+	}
+	return c.what + " saw " + saw + ": " + remedy
 }
