@@ -141,7 +141,7 @@ func (c *call) checkOne(ctx context.Context, f *fixture.Fixture, update bool) ([
 func (c *call) live(ctx context.Context, l *layers) func(*fixture.Fixture) ([]string, error) {
 	var pause time.Duration // each page is a crawl of its own, which does not know when the one before has ended
 	return func(f *fixture.Fixture) ([]string, error) {
-		def, err := c.chosen(f.Request.Spider)
+		def, err := c.chosen(f.Request.Spider, "the field spider of request.json")
 		if err != nil {
 			return nil, err
 		}

@@ -134,7 +134,6 @@ var heavyModules = map[string][]string{
 	"github.com/spf13/cobra":                   {"cli"},
 	"github.com/expr-lang/expr":                {"cli"},
 	"github.com/reeflective/readline":          {"cli"},
-	"golang.org/x/term":                        {"cli"},
 	"github.com/goccy/go-yaml":                 {"cli"},
 	"github.com/jackc/pgx/v5":                  {"feed/postgres"},
 	"github.com/parquet-go/parquet-go":         {"feed/parquet"},
