@@ -335,8 +335,7 @@ func saying(herr *HandleError, url string) string {
 	return report.Message(string(herr.Stage), text, url, herr.Stack != nil)
 }
 
-// failedReason names a failure in the statistics: the stage, or a more exact kind of failure where it is
-// known.
+// failedReason names a failure in the statistics: the stage, or a more exact kind of failure where it is known.
 func failedReason(herr *HandleError) string {
 	var loop *RedirectLoopError
 	if errors.As(herr.Err, &loop) {
