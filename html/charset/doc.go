@@ -3,10 +3,9 @@
 //
 // [Decode] does both. The flow: [Detect] asks, in this order, the byte order mark, the charset of
 // the Content-Type, the page itself (a meta element or, in its first 1,024 bytes, what [Prescan]
-// finds there), the media type (JSON and XML are UTF-8), whether all of it is valid UTF-8, and its bytes ([Source] says which
-// of them answered). Then
-// [Encoding.Decode] converts: what is UTF-8 already is returned as it is, without a copy, and what
-// cannot be decoded becomes U+FFFD exactly where the standard says so. There are no errors.
+// finds there), the media type (JSON and XML are UTF-8), whether all of it is valid UTF-8, and its
+// bytes ([Source] says which of them answered). Then [Encoding.Decode] converts: what is UTF-8 already
+// is returned as it is, without a copy, and what cannot be decoded becomes U+FFFD. There are no errors.
 //
 //	text, encoding, _ := charset.Decode(body, header.Get("Content-Type"))
 //
@@ -14,7 +13,7 @@
 // that declares nothing and is valid UTF-8 with a byte beyond ASCII is UTF-8; see [Detect] for the
 // rest.
 //
-// Labels and encodings are those of the Encoding standard, section 4.2. The indexes of legacy
-// encodings are taken from golang.org/x/text; the decoders are our own, because those of
-// golang.org/x/text treat malformed input differently. All functions may be called concurrently.
+// Labels and encodings are those of the Encoding standard, section 4.2. The decoders are those of
+// golang.org/x/text; docs/deviations.md lists where they differ from the standard's. All functions may
+// be called concurrently.
 package charset
