@@ -102,8 +102,15 @@ func (c *call) run(ctx context.Context, args []string) int {
 	case errors.As(err, &done): // it has said what there is to say
 		return done.code
 	}
-	fmt.Fprintf(c.err, "%s: %s\n", c.name, printable(err.Error()))
+	fmt.Fprintf(c.err, "%s: %s\n", c.name, printable(unprefixed(err.Error())))
 	return codeOf(err)
+}
+
+// unprefixed returns the text of an error without the name of the framework's package at the beginnings of its lines: a message begins
+// with the name of the program.
+func unprefixed(text string) string {
+	const prefix = "tegenaria: "
+	return strings.TrimPrefix(strings.ReplaceAll(text, "\n"+prefix, "\n"), prefix)
 }
 
 // mistakes lists the mistakes of the program.

@@ -237,6 +237,8 @@ func (c *call) judged(ctx context.Context, f *crawlFlags, run *Run, l *layers, e
 		return &brokenError{fmt.Errorf("stopped: it holds that %s", stopped.text)}
 	case isStopped && f.stopOK && codeOf(err) == codeStopped && strings.HasPrefix(why.Reason, "limit: "):
 		fmt.Fprintf(c.err, "%s: stopped before the end, which is allowed: %s\n", c.name, printable(why.Reason))
+	case isStopped && codeOf(err) == codeStopped && strings.HasPrefix(why.Reason, "limit: "):
+		return fmt.Errorf("%w (with --stop-ok a limit is no failure)", err)
 	case errors.Is(err, syscall.ENOSPC):
 		return errors.Join(err, roomNeeded(f.job))
 	case err != nil:

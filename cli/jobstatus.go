@@ -4,6 +4,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,8 +86,19 @@ func jobStatusOf(status disk.Status) (s jobStatusJSON, err error) {
 	return s, nil
 }
 
-// table writes what the line of the status does not say.
+// table writes what the line of the status does not say. The counters are those of the log's last lines, by the same names.
 func (s *jobStatusJSON) table(w io.Writer) {
+	fmt.Fprintf(w, "pages\t%d\nitems\t%d\n", s.Counters["responses"], s.Counters["items_scraped"])
+	for _, more := range [][2]string{{"items dropped", "items_dropped"}, {"items failed", "items_failed"}, {"errors", "errors"}, {"retries", "retries"}, {"bytes", "bytes"}} {
+		if n := s.Counters[more[1]]; n > 0 {
+			fmt.Fprintf(w, "%s\t%d\n", more[0], n)
+		}
+	}
+	for _, counter := range slices.Sorted(maps.Keys(s.Counters)) {
+		if outcome, ok := strings.CutPrefix(counter, "outcome/"); ok {
+			fmt.Fprintf(w, "requests %s\t%d\n", cell(outcome), s.Counters[counter])
+		}
+	}
 	for _, host := range s.Hosts {
 		fmt.Fprintf(w, "waiting at %s\t%d\n", cell(host.Name), host.Waiting)
 	}

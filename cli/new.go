@@ -138,8 +138,12 @@ func (c *call) newSpider(ctx context.Context, g given, name, page string) error 
 	if !added {
 		next = fmt.Sprintf("  give it to package cli where your program does that: cli.Main(…, %s())\n", spider.Func)
 	}
-	_, err = fmt.Fprintf(c.out, "the project has the spider %s now, made by %s, with its page in %s. Next:\n\n%s  tegenaria crawl %[1]s\n  go test ./...\n",
-		name, spider.Func, printable(spider.Fixture()), next)
+	_, err = fmt.Fprintf(c.out, `the project has the spider %s now, made by %s, with its page in %s. Next:
+
+%s  tegenaria crawl %[1]s
+  tegenaria check --update %[1]s    # when it finds what you want: go test expects that from then on
+  go test ./...
+`, name, spider.Func, printable(spider.Fixture()), next)
 	return err
 }
 

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -316,7 +314,7 @@ func (c *Cache) numbers(ctx context.Context, in byte) iter.Seq2[uint64, error] {
 	}
 }
 
-// String returns the summary in one line.
+// String returns the summary in one line, without the hosts and the counters.
 func (s Status) String() string {
 	state := "not started"
 	switch {
@@ -331,12 +329,6 @@ func (s Status) String() string {
 		s.Spider, state, s.Waiting, count(len(s.Hosts), "host"), s.Delayed, s.Settled, s.Dead, plural(s.Dead, "dead letter"))
 	if len(s.Suspects) > 0 {
 		line += ", " + count(len(s.Suspects), "request") + " in flight when the process died"
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Counters)) {
-		if name == "elapsed" || strings.HasPrefix(name, "status/") || strings.HasPrefix(name, "reason/") {
-			continue // SpiderEngine.JobStats has them
-		}
-		line += fmt.Sprintf(", %s %d", name, s.Counters[name])
 	}
 	return line
 }

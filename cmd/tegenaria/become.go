@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -123,6 +124,9 @@ func build(goCommand, dir string, stderr io.Writer) (program string, unlock func
 	program = filepath.Join(home, "tegenaria")
 	if runtime.GOOS == "windows" {
 		program += ".exe"
+	}
+	if _, err := os.Stat(program); errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(stderr, "tegenaria: building the program of the project for the first time, which may take a minute\n")
 	}
 	cmd := exec.Command(goCommand, "build", "-o", program, ".")
 	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, stderr, stderr

@@ -46,7 +46,11 @@ type Feed struct {
 
 // line says it: "books.jsonl: 144 items, 27 kB; 2 duplicates".
 func (f Feed) line() Line {
-	text := f.Name + ": " + Count(f.Written, "item")
+	name := f.Name
+	if name == "-" {
+		name = "standard output"
+	}
+	text := name + ": " + Count(f.Written, "item")
 	if f.Bytes > 0 {
 		text += ", " + Bytes(f.Bytes)
 	}

@@ -111,8 +111,8 @@ func TestEndedWithoutItems(t *testing.T) {
 		{"nothing to say", report.Ended{}, nil},
 		{"feeds", report.Ended{Feeds: []report.Feed{
 			{Name: "books.csv", Written: 1, Bytes: 12, Parts: 1}, {Name: "books-{part}.jsonl", Written: 1500, Duplicate: 3, Failed: 2, Bytes: 20_000, Parts: 2},
-			{Name: "feed:shop.books", Written: 7, Others: 2}, {Name: "books.db", Others: 1200}}}, []report.Line{
-			{Text: "books.csv: 1 item, 12 B"}, {Text: "books-{part}.jsonl: 1,500 items, 20.0 kB in 2 files; 3 duplicates left out; 2 failed"}, {Text: "feed:shop.books: 7 items"},
+			{Name: "-", Written: 7, Others: 2}, {Name: "books.db", Others: 1200}}}, []report.Line{
+			{Text: "books.csv: 1 item, 12 B"}, {Text: "books-{part}.jsonl: 1,500 items, 20.0 kB in 2 files; 3 duplicates left out; 2 failed"}, {Text: "standard output: 7 items"},
 			{Text: "books.db: 0 items; 1,200 items not for it: of another type, or not selected"}}},
 		{"one page", report.Ended{Itemless: 1, Example: "http://a.test/"}, []report.Line{{Warn: true, URL: "http://a.test/",
 			Text: "no item was sent, although 1 page was parsed: try the parser on it with spidertest.Parse, or give the engine EngineWithEmptyOK if there are none to send"}}},
