@@ -5,11 +5,11 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"log"
 	"net"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/tegenaria/tegenaria/examples/demosite"
@@ -17,8 +17,12 @@ import (
 
 func main() {
 	address := "127.0.0.1:8080"
-	if len(os.Args) > 1 {
-		address = os.Args[1]
+	flag.Usage = func() {
+		fmt.Fprint(flag.CommandLine.Output(), "usage: serve [ADDRESS]\nServes the demo site at ADDRESS, by default "+address+".\n")
+	}
+	flag.Parse()
+	if flag.NArg() > 0 {
+		address = flag.Arg(0)
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
