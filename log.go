@@ -186,8 +186,8 @@ func (t *teller) ended(reason string) {
 	for status, n := range s.Status {
 		e.Statuses = append(e.Statuses, report.Tally{Name: strconv.Itoa(status), Count: n})
 	}
-	// Where a parser has failed, or the error of Run says what was wrong, no item is no surprise.
-	if s.Reasons["failed: parse"] == 0 && e.Reason != lifecycle.Cancelled && e.Reason != lifecycle.Broken {
+	// Where a parser has failed, or the error of Run or CloseSpider says what was wrong, no item is no surprise.
+	if s.Reasons["failed: parse"] == 0 && !c.ending.Insisted() && e.Reason != lifecycle.Cancelled && e.Reason != lifecycle.Broken {
 		e.Itemless, e.Example = t.itemless()
 	}
 	for _, q := range c.reader.queries.Unmatched() {

@@ -170,6 +170,28 @@ func TestNoItemIsTold(t *testing.T) {
 	}
 }
 
+// A crawl that its parser closes before the first item has the parser's reason, and no advice to try that parser.
+func TestNoItemIsExpectedOfClosedCrawl(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld().Page("http://a.test/", products(1)).Page("http://a.test/2", products(2))
+		parser := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[any]) error {
+			if page.URL == "http://a.test/2" {
+				return tegenaria.CloseSpider("the login was refused")
+			}
+			return out.Follow("/2")
+		})
+		var log bytes.Buffer
+		var stopped *tegenaria.StoppedError
+		err := runQuietly(w, tegenaria.NewSpider("test", parser, "http://a.test/"), logTo(&log))
+		if !errors.As(err, &stopped) || stopped.Reason != "the login was refused" {
+			t.Errorf("run: %v", err)
+		}
+		if strings.Contains(log.String(), "no item was sent") {
+			t.Errorf("it was told:\n%s", log.String())
+		}
+	})
+}
+
 // A selector that matches nothing on any page of a run is told at its end, with the number of pages; one that matches once is not,
 // wherever it was tried. The next run begins anew.
 func TestSelectorWithoutMatchIsTold(t *testing.T) {
