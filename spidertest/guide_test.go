@@ -86,6 +86,41 @@ func TestSlowSite(t *testing.T) {
 	})
 }
 
+type Card struct{ Price string }
+
+type Product struct{ Title, Price string }
+
+func list(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[Product]) error {
+	card := page.CSS("div.card")
+	return out.Follow(card.CSS("a").Attr("href"), tegenaria.RequestWithParser(tegenaria.Handle(detail)),
+		tegenaria.RequestWithData(Card{card.CSS("b").Text()}))
+}
+
+func detail(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[Product]) error {
+	card, err := tegenaria.Data[Card](page)
+	if err != nil {
+		return err
+	}
+	return out.Item(Product{page.CSS("h1").Text(), card.Price})
+}
+
+func TestPriceOfTheList(t *testing.T) {
+	page := spidertest.HTML(`<div class="card"><a href="/pot">A pot</a> <b>£9</b></div>`)
+	_, requests := spidertest.Parse[Product](t, tegenaria.Handle(list), page, "https://shop.example/")
+	if len(requests) != 1 {
+		t.Fatalf("requests: %+v", requests)
+	}
+	card, err := tegenaria.Data[Card](tegenaria.NewResponse(requests[0], 200, nil, nil))
+	if err != nil || card.Price != "£9" {
+		t.Errorf("card: %+v, %v", card, err)
+	}
+	products, _ := spidertest.Parse[Product](t, tegenaria.Handle(detail), spidertest.HTML("<h1>Pot</h1>"), requests[0].Url,
+		spidertest.ParseWithRequest(tegenaria.RequestWithData(card)))
+	if len(products) != 1 || products[0] != (Product{"Pot", "£9"}) {
+		t.Errorf("products: %+v", products)
+	}
+}
+
 // The two programs that a newcomer looks for are short. TestDocs of e2e sees that the guide has the programs of this file.
 func TestGuideIsShort(t *testing.T) {
 	guide, err := os.ReadFile("../docs/guides/testing.md")

@@ -215,6 +215,35 @@ func report(ctx context.Context, page *tegenaria.Response, out *tegenaria.Output
 	return out.Follow("/report", tegenaria.RequestWithTimeout(5*time.Minute), tegenaria.RequestWithParser(tegenaria.Handle(titles)))
 }
 
+// within makes a middleware that gives every request the same time, whatever RequestWithTimeout says.
+func within(d time.Duration) tegenaria.MiddlewareFuncs {
+	return tegenaria.MiddlewareFuncs{
+		Name:     "timeout",
+		Internal: true, // robots.txt too
+		Request: func(ctx *tegenaria.Context) error {
+			tegenaria.RequestWithTimeout(d)(ctx.Request)
+			return nil
+		},
+	}
+}
+
+func TestTimeoutOfAllRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		spider := tegenaria.NewSpider("slow", tegenaria.Handle(titles), "http://demo.example/")
+		began := time.Now()
+		for _, err := range tegenaria.Crawl[string](t.Context(), spider, web(t, handler),
+			tegenaria.EngineWithMiddlewares(within(10*time.Second)), tegenaria.EngineWithLimits(tegenaria.Limits{Attempts: 1})) {
+			if err == nil {
+				t.Error("an item without a page")
+			}
+		}
+		if took := time.Since(began); took != 10*time.Second { // of robots.txt, without which no page is fetched
+			t.Errorf("the crawl ended after %v", took)
+		}
+	})
+}
+
 // proxies makes a middleware that sends each request through the next one of a list: http://user:password@host:port, or socks5://…
 func proxies(urls []string) tegenaria.MiddlewareFuncs {
 	var next atomic.Uint64
