@@ -10,6 +10,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
+	"github.com/tegenaria/tegenaria/selector"
 )
 
 // SitePage is what [Site] tells of a page. URLs have neither user nor password.
@@ -83,10 +84,13 @@ func ReadSite[T any](resp *tegenaria.Response, out *tegenaria.Output[T], item fu
 		p.URL = withoutLogin(r.Redirects[0])
 	}
 	if isHTML(resp) {
-		html := resp.CSS("html") // inner selectors may match nothing on all pages, which is no mistake of anybody
-		p.Title = html.CSS("title:not(svg title)").First().Text()
-		for range strings.FieldsSeq(resp.CSS("body").Text()) {
-			p.Words++
+		if titles := within(resp, "title:not(svg title)"); len(titles) > 0 {
+			p.Title = titles[0].Text()
+		}
+		for _, body := range within(resp, "body") {
+			for range strings.FieldsSeq(body.Text()) {
+				p.Words++
+			}
 		}
 		found := resp.Links() // each once, so that the page is read once for both
 		p.Links = len(found)
@@ -100,6 +104,17 @@ func ReadSite[T any](resp *tegenaria.Response, out *tegenaria.Output[T], item fu
 		return err
 	}
 	return out.Item(item(p))
+}
+
+// within returns the nodes below the root that a query matches. The root is asked for too: a query that matches nothing on any page
+// would be told at the end of the crawl, and that pages have no title, say, is no mistake of anybody.
+func within(resp *tegenaria.Response, query string) (found []*selector.Selection) {
+	for i, node := range resp.CSS(":root, " + query).All() {
+		if i > 0 {
+			found = append(found, node)
+		}
+	}
+	return found
 }
 
 // isHTML reports whether a response is a page with links and text: by its Content-Type, or by what the body
@@ -141,7 +156,7 @@ func refresh(resp *tegenaria.Response) (target string, err error) {
 			return target, nil
 		}
 	}
-	if !isHTML(resp) || resp.CSS("html").CSS("meta[http-equiv]").Len() == 0 { // most pages need not be copied
+	if !isHTML(resp) || len(within(resp, "meta[http-equiv]")) == 0 { // most pages need not be copied
 		return "", nil
 	}
 	text, err := resp.Text()

@@ -1,7 +1,9 @@
 package spiders_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -53,6 +55,24 @@ func TestSite(t *testing.T) {
 		if slices.Sort(got); !slices.Equal(got, test.want) {
 			t.Errorf("sitemaps %v: %q, and not %q", test.sitemaps, got, test.want)
 		}
+	}
+}
+
+// It fails if the log warns of what this spider itself looks for on pages, and does not find.
+func TestSiteWarnsOfNothing(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, "<a href=/a>a</a><a href=/b>b</a>")
+	}))
+	defer server.Close()
+	var log bytes.Buffer
+	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spiders.NewSite("site", false, nil, server.URL)),
+		tegenaria.EngineWithAllowedDomains("127.0.0.1"), tegenaria.EngineWithSlog(slog.New(slog.NewTextHandler(&log, nil))))
+	if err := engine.Run(t.Context(), "site"); err != nil {
+		t.Fatal(err)
+	}
+	if text := log.String(); !strings.Contains(text, "3 pages, 3 items") || strings.Contains(text, "level=WARN") {
+		t.Error(text)
 	}
 }
 
