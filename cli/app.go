@@ -85,8 +85,9 @@ type call struct {
 	signals  bool   // crawls obey them
 	in       io.Reader
 	out, err io.Writer
-	config   string    // the flag --config
-	progress *progress // of a crawl; nil if none is shown
+	config   string            // the flag --config
+	progress *progress         // of a crawl; nil if none is shown
+	flags    map[string]string // the settings that have a flag of their own
 }
 
 func (c *call) run(ctx context.Context, args []string) int {
@@ -102,15 +103,8 @@ func (c *call) run(ctx context.Context, args []string) int {
 	case errors.As(err, &done): // it has said what there is to say
 		return done.code
 	}
-	fmt.Fprintf(c.err, "%s: %s\n", c.name, printable(unprefixed(err.Error())))
+	fmt.Fprintf(c.err, "%s: %s\n", c.name, c.message(err))
 	return codeOf(err)
-}
-
-// unprefixed returns the text of an error without the name of the framework's package at the beginnings of its lines: a message begins
-// with the name of the program.
-func unprefixed(text string) string {
-	const prefix = "tegenaria: "
-	return strings.TrimPrefix(strings.ReplaceAll(text, "\n"+prefix, "\n"), prefix)
 }
 
 // mistakes lists the mistakes of the program.

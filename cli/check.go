@@ -177,6 +177,6 @@ func (c *call) live(ctx context.Context, l *layers) func(*fixture.Fixture) ([]st
 		case err == nil:
 			err = errors.New("the parser was not called")
 		}
-		return []string{err.Error()}, nil
+		return []string{c.message(err)}, nil
 	}
 }

@@ -152,6 +152,10 @@ func (c *call) crawlSpider(cmd *cobra.Command, f *crawlFlags, def *Definition, r
 
 // crawl crawls with a spider, and writes the result, however it ends. def is nil for a spider that is none of the program's.
 func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider func(*layers) (tegenaria.SpiderInterface, error), first ...tegenaria.EngineOption) (err error) {
+	if c.flags == nil {
+		c.flags = make(map[string]string)
+	}
+	c.flags["empty_ok"] = "--empty-ok"
 	result := &result{path: f.result}
 	if f.result != "" {
 		if err := result.begin(); err != nil {
@@ -180,7 +184,7 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider 
 		}
 		c.err = c.progress.above(c.err)
 	}
-	logger, logFile, err := f.log.open(c.err, c.progress != nil)
+	logger, logFile, err := f.log.open(c.err, c.progress != nil, c.words())
 	if err != nil {
 		return fmt.Errorf("--log-file: %w", err)
 	}

@@ -75,11 +75,15 @@ func (c *call) look(ctx context.Context, l *layers, request *tegenaria.Request, 
 	return errors.Join(withoutSpider(c.visit(ctx, l, tegenaria.NewSpiderOf("look", parser, request))), failed)
 }
 
-// withoutSpider takes the name of the spider out of an error about a single page.
+// withoutSpider takes out of an error about a single page what is for crawls of many: the name of the spider, and how to go on.
 func withoutSpider(err error) error {
 	var nothing *tegenaria.NothingError
 	if errors.As(err, &nothing) && len(nothing.Seeds) == 1 {
 		return &nothing.Seeds[0]
+	}
+	var interrupted *tegenaria.InterruptedError
+	if errors.As(err, &interrupted) { // nothing waits that could go on
+		return &tegenaria.StoppedError{Reason: "interrupted"}
 	}
 	return err
 }

@@ -138,6 +138,12 @@ func newApp(site string) *cli.App {
 	app.Engine(func(run *cli.Run) ([]tegenaria.EngineOption, error) {
 		return []tegenaria.EngineOption{
 			tegenaria.EngineWithMiddlewares(middleware.Standard()...),
+			tegenaria.EngineWithMiddlewares(tegenaria.MiddlewareFuncs{Name: "asked", Internal: true, Request: func(*tegenaria.Context) error {
+				if path := os.Getenv("ASKED"); path != "" {
+					return os.WriteFile(path, nil, 0o600)
+				}
+				return nil
+			}}),
 			tegenaria.EngineWithSettings(func(s *tegenaria.Settings) { s.Grace = 5 * time.Second }),
 		}, nil
 	})

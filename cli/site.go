@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -41,6 +42,13 @@ func (f *siteFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.sitemaps, "sitemaps", false, "of URLs: start from the pages in the sitemaps of their sites, too")
 	flags.StringArrayVar(&f.auth, "auth", nil, "of URLs: log in by Basic authentication, `ORIGIN=USER:PASSWORD` such as https://example.com=me:secret, or @FILE with such a text; may be repeated")
 	flags.BoolVar(&f.allowPrivate, "allow-private", false, "of URLs: allow hosts with private and loopback addresses")
+}
+
+// siteWords are the flags by the settings that they stand for.
+var siteWords = map[string]string{
+	"limits.depth": "--depth", "allowed_domains": "--domains", "timeout": "--timeout", "politeness.per_slot": "--per-host",
+	"politeness.max_pages": "--host-pages", "politeness.delay": "--delay", "politeness.auto_throttle": "--autothrottle",
+	"politeness.user_agent": "--agent", "politeness.ignore_robots": "--ignore-robots",
 }
 
 // names are those of the flags.
@@ -122,6 +130,7 @@ func (c *call) crawlSite(cmd *cobra.Command, f *crawlFlags, site *siteFlags, raw
 		return &usageError{err}
 	}
 	f.flags = append(f.flags, site.entries(cmd.Flags())...)
+	c.flags = maps.Clone(siteWords)
 	name := "site "
 	if site.sitemaps {
 		name += "--sitemaps "
