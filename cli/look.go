@@ -36,23 +36,32 @@ func checkURL(raw string) error {
 	return nil
 }
 
-// visit runs an engine for a spider that looks at single pages: with the settings and the options of the program, but for its
+// looking makes an engine for a spider that looks at single pages: with the settings and the options of the program, but for its
 // pipelines, which would write to its outputs. It says what a crawl would log only if that is an error that it does not return.
-func (c *call) visit(ctx context.Context, l *layers, spider tegenaria.SpiderInterface, last ...tegenaria.EngineOption) error {
+func (c *call) looking(l *layers, spider tegenaria.SpiderInterface, last ...tegenaria.EngineOption) (*Run, error) {
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
 	run, err := c.newRun(spider, "")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	run.Add(tegenaria.EngineWithoutPipelines(), tegenaria.EngineWithLogger(logger))
+	if err := l.add(run); err != nil {
+		return nil, err
+	}
+	run.Add(last...)
+	return run, nil
+}
+
+// visit runs such an engine, which obeys signals.
+func (c *call) visit(ctx context.Context, l *layers, spider tegenaria.SpiderInterface, last ...tegenaria.EngineOption) error {
+	run, err := c.looking(l, spider, last...)
+	if err != nil {
+		return err
+	}
 	if c.signals {
 		run.Add(tegenaria.EngineWithSignals())
 	}
-	if err := l.add(run); err != nil {
-		return err
-	}
-	run.Add(last...)
 	return run.engine.Run(ctx, spider.GetName())
 }
 

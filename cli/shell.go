@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -19,7 +18,7 @@ func (c *call) shellCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "shell [URL|PAGE]", Short: "try selectors on a page",
 		Long: "Tries selectors on a page, one command in a line: css article | css h3 a | links. The command help lists the others. " +
-			"A URL is fetched as a crawl of this program would, whatever its status. A PAGE is a file, read offline.\n\n" +
+			"A URL is fetched as a crawl of this program would, whatever its status; cookies, delays and robots.txt are those of one crawl for all pages that are fetched. A PAGE is a file, read offline.\n\n" +
 			"At a terminal lines can be edited, Tab completes the names of this page, and earlier lines are found with Ctrl-R. " +
 			"Else it reads a script from the standard input; the first command that fails ends that, with the exit code 1.",
 		Example: "  " + c.name + " shell https://quotes.example/\n" +
@@ -43,13 +42,18 @@ func (c *call) shellCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *call) shell(ctx context.Context, g given, pages []string, url string) error {
+func (c *call) shell(ctx context.Context, g given, from []string, url string) error {
 	l, err := c.layers(nil, g)
 	if err != nil {
 		return err
 	}
+	pages, err := c.newSession(l)
+	if err != nil {
+		return err
+	}
+	defer pages.Close()
 	host := shell.Host{
-		Fetch:     func(ctx context.Context, url string) (*tegenaria.Response, error) { return c.shellFetch(ctx, l, url) },
+		Fetch:     pages.Fetch,
 		View:      c.view,
 		Printable: printableText,
 		Terminal:  c.typed(),
@@ -61,10 +65,10 @@ func (c *call) shell(ctx context.Context, g given, pages []string, url string) e
 		host.Spiders = append(host.Spiders, def.name)
 	}
 	s := shell.New(host, c.out, c.err)
-	for _, from := range pages {
+	for _, from := range from {
 		var page *tegenaria.Response
 		if isURL(from) {
-			page, err = c.shellFetch(ctx, l, from)
+			page, err = pages.Fetch(ctx, from)
 		} else {
 			page, err = shellFile(ctx, from, url)
 		}
@@ -87,20 +91,6 @@ func (c *call) shell(ctx context.Context, g given, pages []string, url string) e
 func (c *call) typed() bool {
 	in, ok := c.in.(*os.File)
 	return ok && in == os.Stdin && c.out == os.Stdout && isTerminal(in) && isTerminal(c.out) && os.Getenv("TERM") != "dumb"
-}
-
-func (c *call) shellFetch(ctx context.Context, l *layers, url string) (page *tegenaria.Response, err error) {
-	if err := checkURL(url); err != nil {
-		return nil, err
-	}
-	err = c.look(ctx, l, tegenaria.NewRequest(url, tegenaria.GET, nil), func(resp *tegenaria.Response) error {
-		page = shell.Keep(resp)
-		return nil
-	})
-	if err == nil && page == nil {
-		err = fmt.Errorf("%s: no page came", url)
-	}
-	return page, err
 }
 
 // shellFile reads a page from a file.

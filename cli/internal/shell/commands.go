@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -269,7 +270,9 @@ func (s *Shell) help(context.Context, call) (*selector.Selection, error) {
 
 // Keep makes of a response of a run one that a shell can keep: its memory is no longer that of the run.
 func Keep(resp *tegenaria.Response) *tegenaria.Response {
-	kept := tegenaria.NewResponse(resp.Request(), resp.Status, resp.Header, resp.Bytes())
+	request := *resp.Request()
+	request.Meta = maps.Clone(request.Meta)
+	kept := tegenaria.NewResponse(&request, resp.Status, resp.Header, resp.Bytes())
 	kept.URL = resp.URL
 	return kept
 }
