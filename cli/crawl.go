@@ -178,11 +178,15 @@ func (c *call) crawl(cmd *cobra.Command, f *crawlFlags, def *Definition, spider 
 	if err != nil {
 		return &usageError{err}
 	}
+	isSeen := c.app.columns(c.out) > 0
 	if c.progress = c.newProgress(f.log.quiet); c.progress != nil {
-		if c.app.columns(c.out) > 0 {
+		if isSeen {
 			c.out = c.progress.above(c.out)
 		}
 		c.err = c.progress.above(c.err)
+	}
+	if isSeen {
+		c.out = printableLines{c.out}
 	}
 	logger, logFile, err := f.log.open(c.err, c.progress != nil, c.words())
 	if err != nil {

@@ -111,6 +111,16 @@ func (a *App) outputs(appended, overwritten []string) ([]Output, error) {
 	return list, errors.Join(errs...)
 }
 
+// printableLines writes lines of JSON to a terminal: what JSON lets stand and a terminal obeys is escaped, as JSON may have it too.
+type printableLines struct{ terminal io.Writer }
+
+func (w printableLines) Write(lines []byte) (int, error) {
+	if _, err := io.WriteString(w.terminal, printable(string(lines))); err != nil {
+		return 0, err
+	}
+	return len(lines), nil
+}
+
 // addOutputs gives the run its feeds.
 func (a *App) addOutputs(run *Run, list []Output, stdout io.Writer) error {
 	for _, out := range list {

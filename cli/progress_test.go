@@ -3,6 +3,7 @@ package cli_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -176,5 +177,35 @@ func TestNoProgress(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// It fails if an item or a line of the log can steer the terminal that it is written to, or if items elsewhere are not as JSON has them.
+func TestItemsOnTerminal(t *testing.T) {
+	t.Chdir(t.TempDir())
+	t.Setenv("TERM", "dumb")
+	const steering = "a\u009b2J\u202eb"
+	for _, columns := range []int{0, 80} {
+		var out, log strings.Builder
+		synctest.Test(t, func(t *testing.T) {
+			app := cli.New(tegenaria.NewSpider("shop", tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[string]) error {
+				return errors.Join(out.Item(steering), errors.New(steering))
+			}), "http://shop.example/"))
+			app.Columns(func() int { return columns })
+			app.Engine(func(*cli.Run) ([]tegenaria.EngineOption, error) {
+				return []tegenaria.EngineOption{tegenaria.EngineWithDownloader(slow)}, nil
+			})
+			app.Run(t.Context(), []string{"crawl", "shop", "-s", "politeness.ignore_robots=true"}, nil, &out, &log)
+		})
+		want := `"` + steering + `"` + "\n"
+		if columns > 0 {
+			want = `"a\u009b2J\u202eb"` + "\n"
+		}
+		if out.String() != want {
+			t.Errorf("%d columns: %q, and not %q", columns, out.String(), want)
+		}
+		if text := log.String(); !strings.Contains(text, `u009b`) || strings.ContainsAny(text, "\u009b\u202e") {
+			t.Errorf("%d columns: the log is %q", columns, text)
+		}
 	}
 }

@@ -80,8 +80,8 @@ type wordsHook struct{ words func(text string) string }
 // Levels are all.
 func (wordsHook) Levels() []logrus.Level { return logrus.AllLevels }
 
-// Fire changes the message of a line.
+// Fire changes the message of a line, which cannot steer a terminal then.
 func (h wordsHook) Fire(line *logrus.Entry) error {
-	line.Message = h.words(line.Message)
+	line.Message = printable(h.words(line.Message))
 	return nil
 }
