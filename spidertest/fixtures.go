@@ -1,6 +1,7 @@
 package spidertest
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/tegenaria/tegenaria"
@@ -38,8 +39,12 @@ func Fixtures(t *testing.T, spider tegenaria.SpiderInterface, dir string) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			stack := ""
+			if failed := (*tegenaria.HandleError)(nil); errors.As(page.Err, &failed) { // then it is the only line
+				stack = framesOf(failed.Stack)
+			}
 			for _, line := range found {
-				t.Error(line)
+				t.Error(line + stack)
 			}
 		})
 	}

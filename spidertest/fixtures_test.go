@@ -2,6 +2,10 @@ package spidertest_test
 
 import (
 	"context"
+	"flag"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/tegenaria/tegenaria"
@@ -18,4 +22,24 @@ func siteTitles() tegenaria.SpiderInterface {
 // TestPages is the guide's. The fixture of another spider, testdata/fixtures/other, could not be run.
 func TestPages(t *testing.T) {
 	spidertest.Fixtures(t, siteTitles(), "testdata/fixtures")
+}
+
+var panics = flag.Bool("panics", false, "let the parser of TestFixturesPanic panic")
+
+// It fails if a panic under Fixtures is told without the line of the user's code.
+func TestFixturesPanic(t *testing.T) {
+	if *panics {
+		spider := tegenaria.NewSpider(siteTitles().GetName(), func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error { panic("ouch") })
+		spidertest.Fixtures(t, spider, "testdata/fixtures")
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(self, "-test.run", "^TestFixturesPanic$", "-panics").CombinedOutput()
+	text := string(out)
+	if first := strings.Index(text, "fixtures_test.go"); err == nil || !strings.Contains(text, "panic: ouch") || first < 0 || first > strings.Index(text, "spidertest/fixture.") {
+		t.Errorf("%v: %s", err, text)
+	}
 }

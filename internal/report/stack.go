@@ -119,15 +119,21 @@ func next(frames []Frame, from, size int) []Frame {
 	return frames[min(from, len(frames)):min(from+size, len(frames))]
 }
 
-// isStandard reports whether a call is one of the standard library: the first part of its path has no dot, as names of domains
-// have, and it is not main.
+// isStandard reports whether a call is one of the standard library, by the first part of its path. That of a module need not be
+// the name of a domain.
 func isStandard(call string) bool {
-	first, rest, below := strings.Cut(call, "/")
+	first, _, below := strings.Cut(call, "/")
 	if below {
-		return !strings.Contains(first, ".") && rest != ""
+		return standard[first] || standardFolders[first]
 	}
-	name, _, _ := strings.Cut(first, ".")
+	name, _, _ := strings.Cut(call, ".")
 	return standard[name]
+}
+
+// standardFolders are the first parts of the paths of the standard library that have several, besides those of standard.
+var standardFolders = map[string]bool{
+	"archive": true, "compress": true, "container": true, "crypto": true, "database": true, "debug": true, "encoding": true, "go": true, "hash": true,
+	"html": true, "image": true, "index": true, "internal": true, "log": true, "mime": true, "net": true, "path": true, "runtime": true, "text": true, "vendor": true,
 }
 
 // standard are the packages of the standard library whose path has one part, and that can call user code or panic in its name.

@@ -41,6 +41,19 @@ func TestFrames(t *testing.T) {
 	}
 }
 
+// The path of a user's module need not begin with a domain, and its packages may be called as some of the standard library are.
+func TestFramesOfAnyModule(t *testing.T) {
+	for _, call := range []string{"shop/spiders.parse", "shop/internal/spiders.(*shop).Parse", "shop.parse", "main.parse", "example.com/net.parse", "html.example/shop.parse"} {
+		stack := "goroutine 7 [running]:\npanic({0x1, 0x2})\n\t/go/src/runtime/panic.go:783 +0x132\n" +
+			"encoding/json.Marshal(...)\n\t/go/src/encoding/json/x.go:9\n" + call + "(0xc000)\n\t/home/me/shop/main.go:41 +0x65\n" +
+			"net/http.HandlerFunc.ServeHTTP(...)\n\t/go/src/net/http/server.go:9\n"
+		frames := report.Frames([]byte(stack), isOurs)
+		if len(frames) != 2 || frames[0].Call != call || frames[1].Call != "encoding/json.Marshal" {
+			t.Errorf("%s: %v", call, frames)
+		}
+	}
+}
+
 // A library that panics was called by the user's code: that comes first.
 func TestFramesOfTheUserFirst(t *testing.T) {
 	stack := `goroutine 7 [running]:
