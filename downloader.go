@@ -295,7 +295,7 @@ type BodyTooLargeError = fetch.BodyTooLargeError
 type TruncatedBodyError = fetch.TruncatedBodyError
 
 // TruncatedHeaderError is the failure of a response whose connection ended within its status line or its header. Unwrap
-// returns Err.
+// returns Err. Over HTTP/2 such a request fails with the error of the connection itself.
 //
 //	URL string
 //	Err error // io.ErrUnexpectedEOF, or the error of the connection
@@ -310,7 +310,8 @@ type TruncatedHeaderError = fetch.TruncatedHeaderError
 type UnexpectedStatusError = fetch.UnexpectedStatusError
 
 // HeaderTooLargeError is the failure of a response whose header is larger than Limits.Header or has more fields than
-// Limits.HeaderFields. In HTTP/2 the decoded header counts.
+// Limits.HeaderFields. In HTTP/2 the decoded header counts, and one that has a field above Limits.Header, or goes on in another
+// frame beyond it, ends the connection: its requests then fail with an error of net/http that names the limit.
 //
 //	URL    string
 //	Limit  int64 // Limits.Header, in bytes, if that was exceeded; else 0
@@ -319,7 +320,7 @@ type HeaderTooLargeError = fetch.HeaderTooLargeError
 
 // FramingError is the failure of a response whose end is missing or ambiguous: the bytes after it could be mistaken for the
 // response to another request (RFC 9112 §11.2). The connection is closed. If the body is at fault, it is the cause of a
-// [*TruncatedBodyError].
+// [*TruncatedBodyError]. It does not occur in HTTP/2, whose frames say where a response ends.
 //
 //	URL    string
 //	Reason string // with the section of RFC 9112 that the response violates

@@ -228,7 +228,7 @@ func transientText(err error) (text string, unsent bool) {
 		return "connection broken", false
 	}
 	message := err.Error() // net/http has no types for these
-	for _, known := range [...]string{"server closed idle connection", "server sent GOAWAY", "stream error: ", "client connection lost", "transport connection broken"} {
+	for _, known := range [...]string{"server closed idle connection", "server sent GOAWAY", "stream error: ", "connection error: ", "client connection lost", "transport connection broken"} {
 		if strings.Contains(message, known) {
 			return "connection broken", false
 		}

@@ -61,6 +61,7 @@ func TestRetryDecides(t *testing.T) {
 		{"reset", tegenaria.StageDownload, &net.OpError{Op: "read", Err: syscall.ECONNRESET}, "", "connection broken"},
 		{"idle connection", tegenaria.StageDownload, errors.New("http: server closed idle connection"), "", "connection broken"},
 		{"HTTP/2", tegenaria.StageDownload, errors.New("stream error: stream ID 3; INTERNAL_ERROR"), "", "connection broken"},
+		{"HTTP/2, the whole connection", tegenaria.StageDownload, errors.New("connection error: PROTOCOL_ERROR"), "", "connection broken"},
 		{"proxy, 503", tegenaria.StageDownload, &tegenaria.ProxyError{Proxy: "http://p", Status: 503, Err: io.EOF}, "POST", "proxy status 503: the proxy http://p failed: EOF"},
 		{"proxy, host unreachable", tegenaria.StageDownload, &tegenaria.ProxyError{Proxy: "socks5://p", Reply: 4, Err: io.EOF}, "POST", "proxy reply 4: the proxy socks5://p failed: EOF"},
 		{"proxy breaks off", tegenaria.StageDownload, &tegenaria.ProxyError{Proxy: "http://p", Err: io.ErrUnexpectedEOF}, "POST", "connection broken: the proxy http://p failed: unexpected EOF"},

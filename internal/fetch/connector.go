@@ -25,7 +25,6 @@ type connector struct {
 	dial   dialFunc
 	config *tls.Config   // never nil
 	limit  time.Duration // of a handshake; 0: none
-	older  *http1Sites   // that are spoken to in HTTP/1.1 alone; nil: none
 }
 
 // newConnector makes connections by dial, which live knows, with TLS by config; nil is the default one.
@@ -61,9 +60,6 @@ func (c *connector) plain(ctx context.Context, network, hostport string) (net.Co
 func (c *connector) secure(ctx context.Context, network, hostport string) (net.Conn, error) {
 	if err := countDial(ctx); err != nil {
 		return nil, err
-	}
-	if c.older.has(hostport) {
-		c = c.http1()
 	}
 	secured, err := c.dialTLS(ctx, network, hostport)
 	if err != nil {
@@ -118,28 +114,6 @@ func (c *connector) handshake(ctx context.Context, conn net.Conn, hostport strin
 		made.tls, made.handshake = &state, made.handshake+time.Since(began)
 	}
 	return secured, nil
-}
-
-// carrier is how net/http hands HTTP/2 connections over that are not a *tls.Conn.
-type carrier struct{ net.Conn }
-
-// UnencryptedNetConn returns the connection.
-func (c carrier) UnencryptedNetConn() net.Conn { return c.Conn }
-
-// watchHTTP2 puts an [httpx.HTTP2Conn] between the connections of a transport and its HTTP/2. net/http has a func for
-// each protocol, which takes a *tls.Conn; the one for HTTP/2 without TLS takes the connection that the *tls.Conn carries.
-// Sites that end a connection because they want HTTP/1.1 are entered in older.
-func watchHTTP2(t *http.Transport, older *http1Sites) {
-	t.CloseIdleConnections() // there are none, but it makes net/http enter its funcs
-	handOver := t.TLSNextProto["unencrypted_http2"]
-	if handOver == nil {
-		return // HTTP/2 works, unwatched
-	}
-	t.TLSNextProto["h2"] = func(authority string, conn *tls.Conn) http.RoundTripper {
-		watched := httpx.NewHTTP2Conn(conn, t.MaxResponseHeaderBytes)
-		watched.OnHTTP1Required(func() { older.add(authority) })
-		return handOver(authority, tls.Client(carrier{watched}, nil))
-	}
 }
 
 // http1 returns a connector that offers no HTTP/2.

@@ -178,7 +178,8 @@ func (e *TruncatedBodyError) Error() string {
 // Unwrap returns the cause.
 func (e *TruncatedBodyError) Unwrap() error { return e.Err }
 
-// TruncatedHeaderError is the failure of a response whose connection ended within its status line or its header.
+// TruncatedHeaderError is the failure of a response whose connection ended within its status line or its header. Over HTTP/2 such
+// a request fails with the error of the connection itself.
 type TruncatedHeaderError struct {
 	URL string
 	Err error // io.ErrUnexpectedEOF, or what the connection said
@@ -209,7 +210,8 @@ func (e *UnexpectedStatusError) Error() string {
 }
 
 // HeaderTooLargeError is the failure of a response whose header is larger than Limits.Header or has more fields than
-// Limits.HeaderFields. In HTTP/2 it is the decoded header that counts.
+// Limits.HeaderFields. In HTTP/2 it is the decoded header that counts, and one that has a field above Limits.Header, or goes on in
+// another frame beyond it, ends the connection: its requests then fail with an error of net/http that names the limit.
 type HeaderTooLargeError struct {
 	URL    string
 	Limit  int64 // of Limits.Header, in bytes; 0 if it was the other
@@ -226,7 +228,7 @@ func (e *HeaderTooLargeError) Error() string {
 
 // FramingError is the failure of a response that does not say, or says in two ways, where it ends: the bytes behind
 // it could be taken for the answer to another request (RFC 9112 §11.2). Its connection is closed. In a body it is the
-// cause of a [*TruncatedBodyError].
+// cause of a [*TruncatedBodyError]. It does not occur in HTTP/2, whose frames say where a response ends.
 type FramingError struct {
 	URL    string
 	Reason string // with the paragraph of RFC 9112 that it goes against

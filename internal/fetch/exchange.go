@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/httpx"
 	"github.com/tegenaria/tegenaria/internal/multiread"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -120,8 +119,7 @@ func (x *exchange) receive(resp *http.Response) (*Answer, error) {
 	return a, err
 }
 
-// ask sends the request and returns its answer, whose body is still to come. A request that does no harm when it comes
-// twice is sent again if its connection had to be given up because of another one's answer.
+// ask sends the request and returns its answer, whose body is still to come.
 func (x *exchange) ask() (*http.Response, error) {
 	req, err := x.request()
 	if err != nil {
@@ -140,32 +138,14 @@ func (x *exchange) ask() (*http.Response, error) {
 	if x.route.absolute {
 		req.URL = urlx.ForProxy(req.URL)
 	}
-	for tries := 1; ; tries++ {
-		answer, err := x.route.send(&x.traced, req)
-		if err == nil {
-			return answer, nil
-		}
-		if !errors.Is(err, httpx.ErrNeighbour) || !isSafe(req.Method) || tries == mostConnections || x.life.Err() != nil {
-			return nil, x.explain(urlx.Cause(err))
-		}
-		if req.GetBody != nil {
-			if req.Body, err = req.GetBody(); err != nil {
-				return nil, err
-			}
-		}
+	answer, err := x.route.send(&x.traced, req)
+	if err != nil {
+		return nil, x.explain(urlx.Cause(err))
 	}
+	return answer, nil
 }
 
 var errNotToProxy = errors.New("the site itself would be told, and no proxy")
-
-// isSafe reports whether a request with this method changes nothing (RFC 9110 §9.2.1).
-func isSafe(method string) bool {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return true
-	}
-	return false
-}
 
 const (
 	// bigHeader is how many bytes make a header a large one, which counts in the budget until its response is let go.

@@ -55,7 +55,7 @@ func (x *exchange) explained(err error) error {
 		return &FramingError{URL: x.url, Reason: framing.Reason}
 	case errors.As(err, &cut):
 		return &TruncatedHeaderError{URL: x.url, Err: cut.Err}
-	case httpx.IsHeaderTooLarge(err), errors.Is(err, httpx.ErrHeaderTooLarge):
+	case errors.Is(err, httpx.ErrHeaderTooLarge):
 		return &HeaderTooLargeError{URL: x.url, Limit: limits.Header}
 	case errors.Is(err, errSlowHandshake):
 		return &TimeoutError{URL: x.url, Limit: limits.Handshake, Phase: PhaseHandshake, Proxy: x.proxyOf(err)}
@@ -69,7 +69,7 @@ func (x *exchange) explained(err error) error {
 	case strings.Contains(text, "server response headers exceeded"), strings.Contains(text, "response header list larger than"):
 		return &HeaderTooLargeError{URL: x.url, Limit: limits.Header}
 	case strings.HasSuffix(text, "connection error: COMPRESSION_ERROR"), strings.HasSuffix(text, "connection error: PROTOCOL_ERROR"):
-		return fmt.Errorf("%w: what came breaks HTTP/2, or it is a header far above Limits.Header = %d bytes", err, limits.Header)
+		return fmt.Errorf("%w: on this connection the server broke HTTP/2, or sent a header far above Limits.Header = %d bytes", err, limits.Header)
 	}
 	return shortened(err)
 }

@@ -61,9 +61,6 @@ func serveH2(conn net.Conn, answer func(h *h2, path string)) {
 	}
 }
 
-// h2Flooded says that a client has closed the connection of /unknown-flood.
-var h2Flooded = make(chan struct{}, 1)
-
 var h2Answers = map[string]func(h *h2){
 	"/good":  h2GoodAnswer,
 	"/reset": func(h *h2) { h.WriteRSTStream(h.stream, http2.ErrCodeInternal) },
@@ -88,21 +85,7 @@ var h2Answers = map[string]func(h *h2){
 		h.WriteRawFrame(0xbe, 0xff, h.stream, []byte("what is this?"))
 		h2GoodAnswer(h)
 	},
-	"/unknown-flood": func(h *h2) {
-		h2GoodAnswer(h)
-		var block bytes.Buffer
-		flood := http2.NewFramer(&block, nil)
-		for range 1000 {
-			flood.WriteRawFrame(0xbe, 0, 0, nil)
-		}
-		for { // until the client has had enough
-			if _, err := h.conn.Write(block.Bytes()); err != nil {
-				h2Flooded <- struct{}{}
-				return
-			}
-		}
-	},
-	"/unknown-flood-first": func(h *h2) {
+	"/unknown-many": func(h *h2) {
 		for range 200 {
 			h.WriteRawFrame(0xbe, 0, h.stream, make([]byte, 16<<10))
 		}
@@ -197,8 +180,7 @@ func TestAnswersInFrames(t *testing.T) {
 		{"/data-goaway", "half", true},
 		{"/large-frame", "", true},
 		{"/unknown-frame", "whole", false},
-		{"/unknown-flood", "whole", false},
-		{"/unknown-flood-first", "", true},
+		{"/unknown-many", "whole", false},
 		{"/header-field", "", true},
 		{"/header-index", "", true},
 		{"/push", "", true},
@@ -212,9 +194,6 @@ func TestAnswersInFrames(t *testing.T) {
 			}
 			if strings.HasPrefix(test.path, "/header") && !strings.Contains(fmt.Sprint(result.Error), "Limits.Header") {
 				t.Errorf("error %v", result.Error)
-			}
-			if test.path == "/unknown-flood" {
-				<-h2Flooded
 			}
 			got := ""
 			if result.Response != nil {
@@ -232,7 +211,9 @@ func TestAnswersInFrames(t *testing.T) {
 	listener.Close()
 	running.Wait()
 	goleak.VerifyNone(t, ignore)
-	if said.Len() > 0 {
-		t.Errorf("to the process's log: %s", said.String())
+	for line := range strings.Lines(said.String()) {
+		if !strings.Contains(line, "unhandled response frame type") { // net/http says so of each unknown frame
+			t.Errorf("to the process's log: %s", line)
+		}
 	}
 }

@@ -1,17 +1,16 @@
 package fetch
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
-
-	"github.com/tegenaria/tegenaria/internal/httpx"
 )
 
 // http1Sites are the sites that want HTTP/1.1 though they have negotiated HTTP/2 (RFC 9113 §7, HTTP_1_1_REQUIRED). It may be used
-// concurrently; the zero value is empty, and nil stays so.
+// concurrently; the zero value is empty.
 type http1Sites struct {
 	mu    sync.Mutex // guards known
 	known map[string]struct{}
@@ -32,9 +31,6 @@ func (s *http1Sites) add(hostport string) {
 
 // has reports whether a site was entered.
 func (s *http1Sites) has(hostport string) bool {
-	if s == nil {
-		return false
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.known) == 0 {
@@ -59,10 +55,13 @@ func (rs *routes) byVersion(c *connector) *route {
 				return sendOld(ctx, req)
 			}
 			resp, err := send(ctx, req) //nolint:bodyclose // its caller does
-			if err == nil || !wantsHTTP1(err, req.Method) || ctx.Err() != nil {
+			wants, acted := wantsHTTP1(err)
+			if wants {
+				rs.older.add(site)
+			}
+			if !wants || acted && !isSafe(req.Method) || ctx.Err() != nil {
 				return resp, err
 			}
-			rs.older.add(site)
 			if req.GetBody != nil {
 				if req.Body, err = req.GetBody(); err != nil {
 					return nil, err
@@ -74,13 +73,43 @@ func (rs *routes) byVersion(c *connector) *route {
 	}
 }
 
-// wantsHTTP1 reports whether a request is to be sent again in HTTP/1.1. A stream that was reset, or that the server has not seen when
-// it ended the connection, was not acted on; of one that it has seen that is not certain. net/http has no types for the end of
-// a connection.
-func wantsHTTP1(err error, method string) bool {
+// resetStream is the error of net/http for a stream that was reset: it sets whatever has the same fields.
+type resetStream struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+// Error says what has happened.
+func (resetStream) Error() string { return "the stream was reset" }
+
+// wantsHTTP1 reports whether a request has failed because the server wants HTTP/1.1, and whether the server may have acted on it.
+// A stream that was reset, or that the server has not seen when it ended the connection, was not acted on; of one that it has
+// seen that is not certain. net/http has no types for the end of a connection.
+func wantsHTTP1(err error) (wants, acted bool) {
+	const codeHTTP1Required = 0xd // RFC 9113 §7
+	if err == nil {
+		return false, false
+	}
+	var reset resetStream
 	text := err.Error()
-	return httpx.IsHTTP1Required(err) || strings.HasSuffix(text, "received GOAWAY from server ErrCode:HTTP_1_1_REQUIRED") ||
-		isSafe(method) && strings.Contains(text, "sent GOAWAY") && strings.Contains(text, "ErrCode=HTTP_1_1_REQUIRED")
+	switch {
+	case errors.As(err, &reset) && reset.Code == codeHTTP1Required,
+		strings.HasSuffix(text, "received GOAWAY from server ErrCode:HTTP_1_1_REQUIRED"):
+		return true, false
+	case strings.Contains(text, "sent GOAWAY") && strings.Contains(text, "ErrCode=HTTP_1_1_REQUIRED"):
+		return true, true
+	}
+	return false, false
+}
+
+// isSafe reports whether a request with this method changes nothing (RFC 9110 §9.2.1).
+func isSafe(method string) bool {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
+		return true
+	}
+	return false
 }
 
 // hostport is what net/http dials for a URL by https.

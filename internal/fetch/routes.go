@@ -84,16 +84,14 @@ func (rs *routes) toSites() *route {
 }
 
 func (rs *routes) connector(dial dialFunc) *connector {
-	c := newConnector(dial, &rs.live, rs.config.TLS, rs.config.Limits.Handshake)
-	c.older = &rs.older
-	return c
+	return newConnector(dial, &rs.live, rs.config.TLS, rs.config.Limits.Handshake)
 }
 
 // transport sets no MaxConnsPerHost: with HTTP/2 requests can then wait for ever (golang/go#34941), and slots
 // bound the requests to a host.
 func (rs *routes) transport(c *connector) *http.Transport {
 	perHost := max(rs.config.Concurrency, 2)
-	t := &http.Transport{
+	return &http.Transport{
 		DialContext:            c.plain,
 		DialTLSContext:         c.secure,
 		ForceAttemptHTTP2:      true, // a DialContext switches it off otherwise
@@ -103,10 +101,8 @@ func (rs *routes) transport(c *connector) *http.Transport {
 		MaxIdleConnsPerHost:    perHost,
 		IdleConnTimeout:        idleTimeout,
 		ExpectContinueTimeout:  time.Second,
-		MaxResponseHeaderBytes: rs.config.Limits.Header,
+		MaxResponseHeaderBytes: rs.config.Limits.Header, // in HTTP/2 of the decoded header
 	}
-	watchHTTP2(t, &rs.older)
-	return t
 }
 
 // enter returns the way for a request, whose target it judges as far as the dial cannot. The errors are

@@ -17,6 +17,5 @@
 //
 // Names and connections: a [Resolver] looks host names up once for a time, [Dial] connects to the first of the
 // addresses that answers. A [Transport] sends what most of a crawl is, plain requests without a body, in HTTP/1. For
-// the others, a [Conn] gives net/http whole HTTP/1 responses that were asked for and nothing else, an [HTTP2Conn]
-// frames of known types.
+// the others, a [Conn] gives net/http whole HTTP/1 responses that were asked for and nothing else.
 package httpx
