@@ -240,7 +240,7 @@ func (e *encoder) parser() (string, error) {
 func (c *codec) nameOf(r *Request) (name string, ok bool) {
 	if !r.named {
 		name, ok = c.parsers.Name(r.parser)
-		if !ok && c.durable {
+		if !ok && c.durable { // in memory a method keeps the receiver that it was passed with
 			name, ok = c.parsers.NameOfMethod(r.parser)
 		}
 		return name, ok

@@ -93,7 +93,7 @@ func (e *SpiderEngine) RegisterDownloader(name string, d Downloader) {
 }
 
 // RegisterParser gives a parser a name for all spiders of the engine. A durable cache stores this name, and
-// RequestWithParserName refers to it.
+// RequestWithParserName refers to it. [Spider.On] says how a parser is identified.
 func (e *SpiderEngine) RegisterParser(name string, p Parser) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

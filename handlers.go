@@ -68,9 +68,9 @@ func NewSpiderOf(name string, parser Parser, requests ...*Request) *Spider {
 // durable cache stores this name with each request that uses the parser, so do not change it while the job exists.
 //
 // A parser made by [Handle] is identified by its func if that is a top-level func or a method: RequestWithParser(Handle(detail))
-// then finds the name wherever it is written. If the receiver of a method is not a pointer, the method alone identifies the
-// parser, whatever its receiver holds. If the func is a func literal, call Handle once, keep the parser in a variable and pass
-// the variable. A nil parser, an empty name and a name that is given twice are mistakes that Run reports.
+// then finds the name wherever it is written. Receivers are not compared: a durable cache runs a method with the receiver that
+// was given to On, and the same method with two names is a mistake that Run reports, like a nil parser, an empty name and a
+// name that is given twice. If the func is a func literal, call Handle once, keep the parser in a variable and pass the variable.
 func (s *Spider) On(name string, parser Parser) *Spider {
 	if _, ok := s.named[name]; ok {
 		s.mistaken("On(%q) was called twice", name)

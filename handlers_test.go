@@ -94,7 +94,8 @@ func first() *tegenaria.Request { return tegenaria.NewRequest("http://a.test/", 
 
 // Parsers made by Handle again and again are known to a durable cache by the func that they are made of.
 func TestHandledParsersAreKnown(t *testing.T) {
-	shop, other, names := &catalogue{"c "}, &catalogue{"other "}, namelist{"n "}
+	shop, names := &catalogue{"c "}, namelist{"n "}
+	other := tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out outAny) error { return out.Item("other " + r.URL) })
 	literal := func(_ context.Context, r *tegenaria.Response, out outAny) error { return out.Item("literal " + r.URL) }
 	captured := "captured "
 	kept := tegenaria.Handle(func(_ context.Context, r *tegenaria.Response, out outAny) error { return out.Item(captured + r.URL) })
@@ -114,7 +115,7 @@ func TestHandledParsersAreKnown(t *testing.T) {
 				parser = func() tegenaria.Parser { return kept }
 			}
 			spider := tegenaria.NewSpiderOf("test", listOf(parser), first()).
-				On("other", tegenaria.Handle(other.detail)).
+				On("other", other).
 				On("detail", parser())
 			got, _, err := runJob(t, filepath.Join(t.TempDir(), "job"), shopWorld(), spider)
 			if err != nil {
@@ -148,18 +149,19 @@ func TestHandledOwnParserIsKnown(t *testing.T) {
 	}
 }
 
-// Methods of two values that are not pointers cannot be told apart: they are refused, never mixed up. In memory they
-// run as they are.
-func TestHandledMethodsOfTwoValues(t *testing.T) {
-	one, two := namelist{"one "}, namelist{"two "}
+// The receivers of methods are not compared, so one method with two names is a mistake. In memory a method runs with the
+// receiver that it was passed with.
+func TestHandledMethodsOfTwoReceivers(t *testing.T) {
+	one, two := &catalogue{"one "}, &catalogue{"two "}
 	parser := func() tegenaria.Parser { return tegenaria.Handle(two.detail) }
 	spider := tegenaria.NewSpiderOf("test", listOf(parser), first()).
 		On("one", tegenaria.Handle(one.detail)).
 		On("two", tegenaria.Handle(two.detail))
-	_, _, err := runJob(t, filepath.Join(t.TempDir(), "job"), shopWorld(), spider)
-	var unnamed *tegenaria.UnnamedParserError
-	if !errors.As(err, &unnamed) {
-		t.Errorf("the run with a job ended with %v", err)
+	w := shopWorld()
+	_, _, err := runJob(t, filepath.Join(t.TempDir(), "job"), w, spider)
+	var run *tegenaria.RunError
+	if !errors.As(err, &run) || run.Op != "wiring" || !strings.Contains(err.Error(), `"one" and "two" are the same method`) || len(w.Urls()) != 0 {
+		t.Errorf("the run with two names ended with %v after %q", err, w.Urls())
 	}
 	items := &enginetest.Collector{}
 	enginetest.MustRun(t, enginetest.NewEngine(shopWorld(), tegenaria.NewSpiderOf("test", listOf(parser), first()).On("one", tegenaria.Handle(one.detail)),

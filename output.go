@@ -58,39 +58,39 @@ func Handle[T any](h func(ctx context.Context, r *Response, out *Output[T]) erro
 
 var errNoResponse = errors.New("tegenaria: Handle: the Context has no response")
 
-// handled marks a parser as one that needs no channels: all parsers that it returns share their code. Called without a Context they
-// return made.
+// handled marks a parser as one that needs no channels: the parsers that it returns are closures of one literal, so they share
+// their code. Called with the probe they return made.
 //
 //go:noinline
 func handled(made *madeOf, p Parser) Parser {
 	return func(resp *Context, item chan<- *ItemMeta, req chan<- *Context) error {
-		if resp == nil {
+		if resp == probe {
 			return made
 		}
 		return p(resp, item, req)
 	}
 }
 
+// probe is a Context that only parsers of [handled] are ever called with.
+var probe = new(Context)
+
 var anyHandled = funcname.Of(handled(nil, nil))
 
 func isHandled(p Parser) bool { return funcname.SameCode(funcname.Of(p), anyHandled) }
 
-// madeOf is how a parser made by Handle says which func it was made of.
+// madeOf is how a parser made by Handle answers the probe. It holds the func that the parser was made of.
 type madeOf struct{ h funcname.Func }
 
-// Error is the error of a parser that is called without a Context.
-func (m *madeOf) Error() string { return errNoResponse.Error() }
+// Error makes it an error, which is what a parser returns.
+func (m *madeOf) Error() string { return "a parser made by Handle" }
 
 // insideOf returns the func that a parser was made of by Handle; false for other parsers.
 func insideOf(p Parser) (h funcname.Func, ok bool) {
-	if p == nil || !isHandled(p) {
+	if !isHandled(p) {
 		return h, false
 	}
-	made, ok := p(nil, nil, nil).(*madeOf)
-	if !ok {
-		return h, false
-	}
-	return made.h, true
+	made, ok := p(probe, nil, nil).(*madeOf)
+	return made.h, ok
 }
 
 // Item sends an item to the pipelines. It blocks while they are busy. It returns [ErrOutputClosed] if the crawl is over:

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/tegenaria/tegenaria/internal/funcname"
@@ -177,7 +178,7 @@ func Crawl[T any](ctx context.Context, spider SpiderInterface, opts ...EngineOpt
 
 // parserTable knows the parsers of a run by name, and finds the name of a func value. "" is the spider's own Parser. It is
 // safe for concurrent use once it is made.
-type parserTable = funcname.Parsers[Parser, SpiderInterface]
+type parserTable = funcname.Parsers[Parser]
 
 // newParserTable collects the parsers of a run: those registered with the engine, then those of the
 // spider. The error joins all mistakes.
@@ -193,15 +194,14 @@ func newParserTable(spider SpiderInterface, named []namedParser) (*parserTable, 
 			errs = append(errs, t.Add(name, parsers[name]))
 		}
 	}
-	if spider != nil {
-		own := spider.Parser
-		switch s := spider.(type) { // as it was given, so that a parser made by Handle is seen to be one
-		case *funcSpider:
-			own = s.parser
-		case *Spider:
-			own = s.parser
-		}
-		t.SetOwn(own, spider, "Parser")
+	switch s := spider.(type) {
+	case nil:
+	case *funcSpider: // the parser as it was given, so that one made by Handle is seen to be one
+		errs = append(errs, t.SetOwn(s.parser, nil))
+	case *Spider:
+		errs = append(errs, t.SetOwn(s.parser, nil))
+	default:
+		errs = append(errs, t.SetOwn(s.Parser, reflect.TypeOf(s)))
 	}
 	return t, errors.Join(errs...)
 }

@@ -10,17 +10,15 @@ type shop struct{ sold int }
 
 func (s *shop) buy(n int) { s.sold += n }
 
-// A method value is a new func value each time. It is the same method of the same receiver all the same.
-func ExampleTable() {
+// A method value is a new func value each time. It is found by its method all the same, and by its method alone.
+func ExampleParsers() {
 	s, other := &shop{}, &shop{}
-	var names funcname.Table
-	fmt.Println(names.Add(funcname.Of(s.buy), "buy"))
-	fmt.Println(names.Name(funcname.Of(s.buy)))
-	fmt.Println(names.Name(funcname.Of(other.buy)))
-	fmt.Println(names.Add(funcname.Of(s.buy), "purchase"))
+	var parsers funcname.Parsers[func(n int)]
+	fmt.Println(parsers.Add("buy", s.buy))
+	fmt.Println(parsers.NameOfMethod(s.buy))
+	fmt.Println(parsers.Add("buy of another", other.buy))
 	// Output:
 	// <nil>
 	// buy true
-	//  false
-	// it is the same method as "buy"
+	// parsers "buy" and "buy of another" are the same method, whose receivers are not compared; register it once, or wrap one in a func
 }

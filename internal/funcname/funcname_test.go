@@ -1,123 +1,98 @@
 package funcname_test
 
 import (
-	"errors"
+	"strings"
 	"testing"
 
 	"github.com/tegenaria/tegenaria/internal/funcname"
 )
 
-type parser func(n int) int
-
-type spider interface{ Parse(n int) int }
+type parser func(n uint) int
 
 type byPointer struct{ tag int }
 
-func (s *byPointer) Parse(n int) int { return n + s.tag }
-func (s *byPointer) Page(n int) int {
+func (s *byPointer) Page(n uint) int {
 	for range n {
 		s.tag++
 	}
 	return s.tag
 }
 
+// Parse is inlined.
+func (s *byPointer) Parse(uint) int { return 7 }
+
 type byValue struct{ tag *int }
 
-func (s byValue) Parse(n int) int { return n + *s.tag }
+func (s byValue) Parse(n uint) int { return int(n) + *s.tag }
 
 type generic[T any] struct{ _ T }
 
-func (s *generic[T]) Parse(n int) int { return n }
+func (s *generic[T]) Parse(n uint) int { return int(n) }
 
-type embedsPointer struct{ *byPointer }
+// page is a method value of a generic type, made in a generic func.
+func (s *generic[T]) page() parser { return s.Parse }
 
-type embedsValue struct{ byPointer }
+type embedder struct{ *byPointer }
 
-type embedsTwice struct{ embedsPointer }
-
-type embedsInterface struct{ spider }
-
-type overrides struct{ *byPointer }
-
-func (s *overrides) Parse(n int) int { return 2 * n }
+type reader interface{ Parse(n uint) int }
 
 //go:noinline
-func closure(add int) parser { return func(n int) int { return n + add } }
+func closure(add int) parser { return func(n uint) int { return int(n) + add } }
 
-func top(n int) int { return n }
+func loop() (list []parser) {
+	for i := range 2 {
+		list = append(list, func(n uint) int { return int(n) + i })
+	}
+	return list
+}
 
-func is(m *funcname.Method[spider], p parser) bool { return m.Is(funcname.Of(p)) }
+func top(n uint) int { return len(loop()) + int(n) }
 
-// All forms in which a spider's method can be written, and those of others that must not be taken for it. It fails when a
-// compiler names method values in another way.
-func TestMethod(t *testing.T) {
-	one := 1
-	pointer, another := &byPointer{1}, &byPointer{1}
-	value, gen, over := byValue{&one}, &generic[string]{}, &overrides{pointer}
-	inPointer, inValue, twice := &embedsPointer{pointer}, &embedsValue{*pointer}, &embedsTwice{embedsPointer{pointer}}
-	inInterface := &embedsInterface{pointer}
-	for _, tt := range []struct {
-		name string
-		of   spider
-		f    parser
-		want bool
-	}{
-		{"pointer", pointer, pointer.Parse, true},
-		{"pointer in an interface", pointer, spider(pointer).Parse, true},
-		{"another pointer", pointer, another.Parse, false},
-		{"another pointer in an interface", pointer, spider(another).Parse, false},
-		{"another method", pointer, pointer.Page, false},
-		{"value", value, value.Parse, true},
-		{"pointer to a value", &value, value.Parse, true},
-		{"generic", gen, gen.Parse, true},
-		{"another generic", gen, (&generic[string]{}).Parse, false},
-		{"generic of another type", gen, (&generic[int]{}).Parse, false},
-		{"embedded pointer", inPointer, inPointer.Parse, true},
-		{"embedded pointer itself", inPointer, pointer.Parse, true},
-		{"embedded pointer of a value", *inPointer, inPointer.Parse, true},
-		{"embedded value", inValue, inValue.Parse, true},
-		{"what another embeds", inValue, pointer.Parse, false},
-		{"embedded twice", twice, twice.Parse, true},
-		{"in an embedded interface", inInterface, spider(inInterface).Parse, true},
-		{"overrides", over, over.Parse, true},
-		{"overridden", over, over.byPointer.Parse, false},
-		{"top-level func", pointer, top, false},
-		{"closure", pointer, closure(1), false},
-	} {
-		m := funcname.MethodOf(tt.of, "Parse")
-		for range 2 { // the second answer comes from memory
-			if got := is(m, tt.f); got != tt.want {
-				t.Errorf("%s: %v", tt.name, got)
-			}
-		}
+// inner is inlined into double.
+func inner(n uint) int  { return 2 * int(n) }
+func double(n uint) int { return inner(n) }
+func half(n uint) int   { return int(n / 2) }
+
+func instance[T any](n uint) int { return len(make([]T, n)) }
+
+type number uint
+
+func (n number) double() int { return 2 * int(n) }
+func (n number) half() int   { return int(n) / 2 }
+
+func TestSameCode(t *testing.T) {
+	one := funcname.Of(closure(1))
+	if !funcname.SameCode(one, funcname.Of(closure(2))) || funcname.SameCode(one, funcname.Of(parser(top))) {
+		t.Error("closures of one literal have the same code, others have not")
+	}
+	if funcname.Of[parser](nil) != (funcname.Func{}) {
+		t.Error("nil is not the zero Func")
 	}
 }
 
-// A func is known by the name that it was given, and no other one is taken for it. It fails if closures are compared by
-// their code.
-func TestTable(t *testing.T) {
-	var names funcname.Table
-	s, another, one := &byPointer{1}, &byPointer{1}, closure(1)
-	for name, f := range map[string]parser{"top": top, "one": one, "page": s.Page, "another": another.Page} {
-		if err := names.Add(funcname.Of(f), name); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, f := range map[string]parser{"top": top, "one": one, "page": s.Page, "another": another.Page, "": closure(1)} {
-		if got, known := names.Name(funcname.Of(f)); got != name || known != (name != "") {
-			t.Errorf("%q is %q, %v", name, got, known)
-		}
-	}
-	if !funcname.SameCode(funcname.Of(one), funcname.Of(closure(2))) || funcname.SameCode(funcname.Of(one), funcname.Of(parser(top))) {
-		t.Error("closures of one literal have the same code, others have not")
-	}
+func TestDescribe(t *testing.T) {
+	p, v, n := &byPointer{1}, byValue{new(int)}, 1
+	literal := func(m uint) int { return n + int(m) }
 	for _, tt := range []struct {
-		f    parser
-		want funcname.TakenError
-	}{{one, funcname.TakenError{Name: "one"}}, {s.Page, funcname.TakenError{Name: "page", Method: true}}} {
-		var taken *funcname.TakenError
-		if err := names.Add(funcname.Of(tt.f), "again"); !errors.As(err, &taken) || *taken != tt.want {
-			t.Errorf("%v, want %+v", err, tt.want)
+		f               parser
+		symbol, last    string
+		method, literal bool
+	}{
+		{top, "funcname_test.top", "top", false, false},
+		{double, "funcname_test.double", "double", false, false},
+		{p.Page, "funcname_test.(*byPointer).Page", "Page", true, false},
+		{p.Parse, "funcname_test.(*byPointer).Parse", "Parse", true, false},
+		{v.Parse, "funcname_test.byValue.Parse", "Parse", true, false},
+		{literal, "funcname_test.TestDescribe.func1", "func1", false, true},
+		{closure(1), "funcname_test.closure.func1", "func1", false, true},
+		{nil, "", "", false, true},
+	} {
+		d := funcname.Describe(funcname.Of(tt.f))
+		if !strings.HasSuffix(d.Symbol, tt.symbol) || d.Last != tt.last || d.Method != tt.method || d.Literal != tt.literal {
+			t.Errorf("%+v, want %+v", d, tt)
 		}
+	}
+	if d := funcname.Describe(funcname.Of(parser(instance[int]))); !d.Literal || d.Method {
+		t.Errorf("an instance of a generic func: %+v", d)
 	}
 }
