@@ -8,16 +8,19 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tegenaria/tegenaria/examples/demosite"
 )
 
 var tmux = flag.String("tmux", "", "the program tmux, for TestTerminal")
 
-// terminal is a terminal of 80×24 in tmux, with a shell in it.
+// terminal is a terminal in tmux, with a shell in it.
 type terminal struct {
 	t      *testing.T
 	dir    string // the working directory of the shell
@@ -25,7 +28,7 @@ type terminal struct {
 }
 
 // newTerminal starts one, whose shell finds the commands of TestMain.
-func newTerminal(t *testing.T) *terminal {
+func newTerminal(t *testing.T, columns, rows int) *terminal {
 	if *tmux == "" {
 		t.Skip("-tmux PATH runs it")
 	}
@@ -45,7 +48,7 @@ func newTerminal(t *testing.T) *terminal {
 		}
 	}
 	t.Cleanup(func() { _ = exec.Command(*tmux, "-S", term.socket, "kill-server").Run() })
-	term.tmux("-f", os.DevNull, "new-session", "-d", "-x", "80", "-y", "24", "-c", term.dir,
+	term.tmux("-f", os.DevNull, "new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), "-c", term.dir,
 		"-e", "HOME="+term.dir, "-e", "XDG_CONFIG_HOME="+filepath.Join(term.dir, "config"), "-e", "PATH="+bin+":"+os.Getenv("PATH"), "-e", "PS1=$ ", "sh")
 	return term
 }
@@ -95,7 +98,7 @@ func (term *terminal) sees(text string) {
 // runs writes a script that runs a command between two looks at the state of the terminal, and starts it.
 func (term *terminal) runs(command string) {
 	term.t.Helper()
-	script := "stty -a >before\nsh -c 'echo $$ >pid; exec " + command + "'\necho code $?\nstty -a >after\n"
+	script := "trap : INT\nstty -a >before\nsh -c 'echo $$ >pid; exec " + command + "'\necho code $?\nstty -a >after\n"
 	if err := os.WriteFile(filepath.Join(term.dir, "run.sh"), []byte(script), 0o600); err != nil {
 		term.t.Fatal(err)
 	}
@@ -111,6 +114,8 @@ func (term *terminal) ends(code int) {
 	term.sees("code " + strconv.Itoa(code) + "\nover")
 	before, beforeErr := os.ReadFile(filepath.Join(term.dir, "before"))
 	after, afterErr := os.ReadFile(filepath.Join(term.dir, "after"))
+	size := regexp.MustCompile(`rows \d+; columns \d+`) // which is ours
+	before, after = size.ReplaceAll(before, nil), size.ReplaceAll(after, nil)
 	if beforeErr != nil || afterErr != nil || !bytes.Equal(before, after) {
 		term.t.Errorf("the terminal was %s, and is %s (%v, %v)", before, after, beforeErr, afterErr)
 	}
@@ -133,7 +138,7 @@ func (term *terminal) kills(signal syscall.Signal) {
 
 // It fails if the shell does not complete, find its history or obey Ctrl-C and Ctrl-D, or leaves the terminal in another state.
 func TestTerminalShell(t *testing.T) {
-	term := newTerminal(t)
+	term := newTerminal(t, 80, 24)
 	page := "<title>Shop</title><article class=bookshelf id=b1>one</article><article class=bookshelf>two</article><a href=x title='\x1b[2J'>x</a>"
 	if err := os.WriteFile(filepath.Join(term.dir, "page.html"), []byte(page), 0o600); err != nil {
 		t.Fatal(err)
@@ -177,5 +182,60 @@ func TestTerminalShell(t *testing.T) {
 		term.sees("> css")
 		term.kills(signal)
 		term.ends(3)
+	}
+}
+
+// It fails if the line of progress is not there while a crawl runs, is torn, tears a line of the log or stays; if Ctrl-C does not end the
+// crawl, the first time gracefully and the second time at once; if the terminal is left in another state; or if what is no terminal gets
+// its escape sequences.
+func TestTerminalCrawl(t *testing.T) {
+	site := demosite.MustStart()
+	t.Cleanup(func() {
+		if err := site.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	const often, hourly = " -s politeness.ignore_robots=true -s politeness.delay=300ms", " -s politeness.ignore_robots=true -s politeness.delay=1h"
+	for _, size := range [][2]int{{80, 24}, {200, 50}} {
+		term := newTerminal(t, size[0], size[1])
+		crawl := "env SITE=" + site.URL() + " app crawl quotes -O q.jsonl"
+		clean := func(says string) {
+			t.Helper()
+			screen := term.screen()
+			if !strings.Contains(screen, says) || strings.Contains(screen, "pages/s") || regexp.MustCompile(`(?m)^.+(INFO|WARN)\[`).MatchString(screen) {
+				t.Errorf("%v: the screen has no %q, a line of progress, or one that is torn:\n%s", size, says, screen)
+			}
+		}
+		term.runs(crawl + often)
+		term.sees("pages/s, 1 waiting")
+		term.ends(0)
+		clean("finished: 10 pages, 100 items")
+
+		term.runs(crawl + often)
+		term.sees("pages/s, 1 waiting")
+		term.tmux("resize-window", "-x", strconv.Itoa(size[0]+20), "-y", strconv.Itoa(size[1]+3))
+		term.ends(0)
+		clean("finished: 10 pages, 100 items")
+
+		term.runs(crawl + hourly)
+		term.sees("pages/s, 1 waiting")
+		term.types("C-c")
+		term.ends(3)
+		clean("app: interrupted: what waited in memory is lost (1 request)")
+
+		term.runs("env HANG=hangs " + crawl + hourly + " -s grace=1h")
+		term.sees("1 page, 0 items")
+		term.types("C-c")
+		term.sees("stopping (interrupted): waiting")
+		term.types("C-c")
+		term.ends(3)
+		clean("app: interrupted: what waited in memory is lost")
+
+		term.runs("sh -c \"" + crawl + often + " -o - 2>&1 | cat >piped\"")
+		term.ends(0)
+		piped, err := os.ReadFile(filepath.Join(term.dir, "piped"))
+		if err != nil || bytes.Count(piped, []byte(`"author"`)) != 100 || bytes.ContainsAny(piped, "\x1b\r") || bytes.Contains(piped, []byte("pages/s")) {
+			t.Errorf("%v: the pipe got %s, %v", size, piped, err)
+		}
 	}
 }
