@@ -47,6 +47,23 @@ func TestPythonDocs(t *testing.T) {
 	want := compareLogs(t, server, pages(t, string(walked)))
 	comparePages(t, pages(t, string(lines)), want)
 
+	command, out := filepath.Join(dir, "tegenaria"), filepath.Join(dir, "command.jsonl")
+	if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", command, "../cmd/tegenaria").CombinedOutput(); err != nil {
+		t.Fatalf("building the command: %v\n%s", err, text)
+	}
+	// Some pages are linked to and not there, which is logged.
+	if r := wait(t, start(t, command, "crawl", seed, "--log-level", "error", "-O", out)); r.code != 0 || r.stdout != "" || r.stderr != "" {
+		t.Fatalf("tegenaria crawl: exit code %d, stdout %q, stderr %q", r.code, r.stdout, r.stderr)
+	}
+	byCommand, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sorted := func(text []byte) []string { return slices.Sorted(strings.Lines(string(text))) }
+	if !slices.Equal(sorted(byCommand), sorted(lines)) {
+		t.Errorf("tegenaria crawl gives other lines than sitecrawl: %d, and not %d", len(sorted(byCommand)), len(sorted(lines)))
+	}
+
 	s := summary(t, counts)
 	fetched, failed := int64(0), int64(0)
 	for _, p := range want {
