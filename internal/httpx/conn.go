@@ -21,24 +21,22 @@ import (
 //
 // At most one Read and one Write are under way at a time, as in net/http. Call [Conn.Expect] before each request is
 // written. The connection below must end a Read when its read deadline is set to a past instant, as those of package net
-// and crypto/tls do, or return an error from SetReadDeadline.
+// and crypto/tls do. One that returns an error from SetReadDeadline serves one request.
 type Conn struct {
 	net.Conn
 
 	// Of the goroutine that reads.
 	over error // what all further Reads return
 
-	mu       sync.Mutex // guards the fields below
-	framing  framing
-	cut      error  // see framing.cutBy; nil unless the connection has ended within a response
-	next     string // method of the request that is to be written, "" if none is
-	asked    bool   // a request was written
-	reading  bool
-	spoilt   bool // no further request gets its answer here
-	closed   bool
-	quiet    bool          // the goroutine that reads was interrupted, see hush
-	goOn     chan struct{} // closed when it may read again; nil unless it is to be interrupted
-	listened chan struct{} // closed when reading, quiet, spoilt or closed becomes true; nil unless somebody waits
+	mu      sync.Mutex // guards the fields below
+	framing framing
+	cut     error  // see framing.cutBy; nil unless the connection has ended within a response
+	next    string // method of the request that is to be written, "" if none is
+	asked   bool   // a request was written
+	spoilt  bool   // no further request gets its answer here
+	closed  bool
+	goOn    chan struct{} // closed when the goroutine that reads may read again; nil unless it is to be interrupted
+	hushed  chan struct{} // closed when it was, or when spoilt or closed becomes true; nil unless hush waits
 }
 
 // NewConn returns a Conn over a connection on which nothing has been sent or received yet.
@@ -74,7 +72,6 @@ func (c *Conn) begin() error {
 	if c.next == "" {
 		return nil
 	}
-	c.waitUntil(func() bool { return c.reading || c.spoilt || c.closed }) // net/http reads, or closes the connection
 	if c.asked && !c.spoilt && !c.closed && c.framing.at == atRest {
 		defer c.hush()()
 	}
@@ -94,27 +91,18 @@ var longAgo = time.Unix(1, 0)
 // goOn is called. Both are called with mu held; hush releases it while it waits.
 func (c *Conn) hush() (goOn func()) {
 	if c.SetReadDeadline(longAgo) != nil {
+		c.spoilt = true
 		return func() {}
 	}
-	c.quiet, c.goOn = false, make(chan struct{})
-	c.waitUntil(func() bool { return c.quiet || c.spoilt || c.closed })
+	c.goOn, c.hushed = make(chan struct{}), make(chan struct{})
+	hushed := c.hushed
+	c.mu.Unlock()
+	<-hushed
+	c.mu.Lock()
 	return func() {
 		c.SetReadDeadline(time.Time{})
 		close(c.goOn)
 		c.goOn = nil
-	}
-}
-
-// waitUntil waits until is returns true; it asks after each wake. Called with mu held; releases it while it waits.
-func (c *Conn) waitUntil(is func() bool) {
-	for !is() {
-		if c.listened == nil {
-			c.listened = make(chan struct{})
-		}
-		listened := c.listened
-		c.mu.Unlock()
-		<-listened
-		c.mu.Lock()
 	}
 }
 
@@ -125,7 +113,6 @@ func (c *Conn) interrupted(err error) bool {
 	}
 	c.mu.Lock()
 	goOn := c.goOn
-	c.quiet = true
 	c.wake()
 	c.mu.Unlock()
 	if goOn != nil {
@@ -140,7 +127,6 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	if c.over != nil {
 		return 0, c.over
 	}
-	c.now(&c.reading)
 	for {
 		if n, err = c.Conn.Read(p); n > 0 || !c.interrupted(err) {
 			break
@@ -148,7 +134,6 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.reading = false
 	taken, bad := c.framing.take(p[:n])
 	switch {
 	case bad != nil:
@@ -181,22 +166,17 @@ func (c *Conn) Cut() error {
 
 // Close closes the connection.
 func (c *Conn) Close() error {
-	c.now(&c.closed)
+	c.mu.Lock()
+	c.closed = true
+	c.wake()
+	c.mu.Unlock()
 	return c.Conn.Close()
 }
 
-// now sets one of the flags that waitUntil asks for.
-func (c *Conn) now(flag *bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	*flag = true
-	c.wake()
-}
-
-// wake wakes waitUntil. Called with mu held.
+// wake wakes hush. Called with mu held.
 func (c *Conn) wake() {
-	if c.listened != nil {
-		close(c.listened)
-		c.listened = nil
+	if c.hushed != nil {
+		close(c.hushed)
+		c.hushed = nil
 	}
 }

@@ -140,45 +140,72 @@ func TestConnUnasked(t *testing.T) {
 	}
 }
 
-// A request waits until what came before it has been looked at.
+// A request on a connection that was used waits until the bytes that came before it have been looked at.
 func TestConnWriteWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ours, theirs := net.Pipe()
 		conn := httpx.NewConn(ours)
-		conn.Expect("GET")
+		heard, answered := 0, make(chan struct{})
+		go func() {
+			defer close(answered)
+			for hear(theirs) {
+				heard++
+				io.WriteString(theirs, good)
+			}
+		}()
+		answer := make([]byte, 100)
 		written := make(chan error, 1)
-		go func() {
-			_, err := io.WriteString(conn, "GET / HTTP/1.1\r\n\r\n")
-			written <- err
-		}()
-		synctest.Wait()
-		select {
-		case err := <-written:
-			t.Fatalf("written before somebody reads: %v", err)
-		default:
+		for range 2 {
+			conn.Expect("GET")
+			go func() {
+				_, err := io.WriteString(conn, "GET / HTTP/1.1\r\n\r\n")
+				written <- err
+			}()
+			if synctest.Wait(); heard != 1 {
+				t.Errorf("%d requests were written before somebody reads", heard)
+			}
+			if n, _ := conn.Read(answer); string(answer[:n]) != good {
+				t.Errorf("read %q", answer[:n])
+			}
+			if err := <-written; err != nil {
+				t.Error(err)
+			}
 		}
-		read := make(chan string, 1)
-		go func() {
-			p := make([]byte, 100)
-			n, _ := conn.Read(p)
-			read <- string(p[:n])
-		}()
-		if !hear(theirs) {
-			t.Fatal("no request came")
-		}
-		if err := <-written; err != nil {
-			t.Error(err)
-		}
-		io.WriteString(theirs, good)
-		if got := <-read; got != good {
-			t.Errorf("read %q", got)
-		}
-		conn.Expect("GET")
 		conn.Close()
+		conn.Expect("GET")
 		if _, err := conn.Write([]byte("x")); err == nil {
 			t.Error("a closed connection can be written to")
 		}
+		<-answered
 	})
+}
+
+// noDeadline is a connection whose Read cannot be interrupted.
+type noDeadline struct{ net.Conn }
+
+func (noDeadline) SetReadDeadline(time.Time) error { return errors.ErrUnsupported }
+
+// A connection of which nobody can tell what has come serves one request.
+func TestConnWithoutDeadlines(t *testing.T) {
+	ours, theirs := net.Pipe()
+	go func() {
+		defer theirs.Close()
+		hear(theirs)
+		io.WriteString(theirs, good)
+	}()
+	conn := httpx.NewConn(noDeadline{ours})
+	defer conn.Close()
+	conn.Expect("GET")
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := conn.Read(make([]byte, 100)); n != len(good) || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	conn.Expect("GET")
+	if n, err := conn.Write([]byte("x")); n != 0 || !errors.Is(err, net.ErrClosed) {
+		t.Errorf("%d bytes were written, %v", n, err)
+	}
 }
 
 // While a response is on its way there is no other request.

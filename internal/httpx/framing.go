@@ -129,10 +129,6 @@ func (f *framing) take(p []byte) (n int, err error) {
 			}
 			continue
 		}
-		if took := f.plainChunk(rest); took > 0 {
-			n += took
-			continue
-		}
 		end := bytes.IndexByte(rest, '\n')
 		if end < 0 {
 			err := f.keep(rest)
@@ -165,30 +161,6 @@ func (f *framing) hideBlanks(at place, part []byte) {
 			part[i] = ';'
 		}
 	}
-}
-
-// plainChunk takes the line end behind a chunk's data, and the line with the next one's size if it is there, whole and
-// without extensions: a server may send a chunk for each byte. It returns how many bytes that were, 0 for anything else.
-func (f *framing) plainChunk(p []byte) (n int) {
-	if f.at == behindChunk && len(f.line) == 0 && len(p) > 1 && p[0] == '\r' && p[1] == '\n' {
-		f.at, n = atChunk, 2
-	}
-	if f.at != atChunk || len(f.line) > 0 {
-		return n
-	}
-	size := int64(0)
-	for i := n; i < min(len(p)-1, n+8); i++ {
-		if digit := hexDigit(p[i]); digit >= 0 {
-			size = size<<4 | digit
-			continue
-		}
-		if size > 0 && p[i] == '\r' && p[i+1] == '\n' {
-			f.at, f.left = inChunk, size
-			return i + 2
-		}
-		break
-	}
-	return n
 }
 
 // keep remembers the beginning of a line until the rest of it comes. Who reads the connection bounds the header.
