@@ -83,7 +83,6 @@ var plan = map[string]floor{
 	"robots":   annex,
 
 	"internal/page":     annex, // and not cellar: it stands on html, selector and links
-	"internal/jsonsize": annex, // because page stands on it
 	"internal/jsontext": annex, // because selector does
 	"internal/convert":  annex, // because selector does
 	"internal/curl":     annex, // because it stands on forms

@@ -29,13 +29,15 @@ type Bounds struct {
 	attributes   html.Option
 	small, large selector.Option // of pages for which the default of html.MaxNodes is smaller than nodes, and others
 	most         int64           // bytes
+	value        int64           // bytes of what is decoded from JSON
 }
 
 // NewBounds returns the bounds that the limits of a run set: how many nodes and attributes a tree may have (Limits.Nodes,
 // Limits.Attributes), how many bytes one body may have, and how many all bodies together (Limits.Body, Limits.BodiesInFlight).
 // What is made of one page may take the larger of inFlight and twice body.
 func NewBounds(nodes, attributes int, body, inFlight int64) Bounds {
-	b := Bounds{nodes: nodes, attributes: html.MaxAttributes(attributes), most: max(inFlight, min(body, math.MaxInt64/2)*2)}
+	twice := min(body, math.MaxInt64/2) * 2
+	b := Bounds{nodes: nodes, attributes: html.MaxAttributes(attributes), most: max(inFlight, twice), value: twice}
 	b.small = selector.Bounds(b.attributes)
 	b.large = selector.Bounds(b.attributes, html.MaxNodes(nodes))
 	return b

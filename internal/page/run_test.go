@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/tegenaria/tegenaria/html"
-	"github.com/tegenaria/tegenaria/internal/jsonsize"
 	"github.com/tegenaria/tegenaria/internal/page"
 	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/selector"
@@ -128,7 +127,6 @@ func TestCopiesOfAPage(t *testing.T) {
 // What finds no memory fails with the run's error, takes nothing, and works later. It fails if a refusal is kept, or counts.
 func TestRefused(t *testing.T) {
 	full := errors.New("full")
-	numbers := "[" + strings.Repeat("1,", 400<<10) + "1]"
 	latin := "<p>" + strings.Repeat("caf\xe9 ", 100<<10)
 	list := strings.Repeat("<p><a href=x>x</a>", 30<<10)
 	for _, tt := range []struct {
@@ -149,7 +147,6 @@ func TestRefused(t *testing.T) {
 			})
 		}},
 		{"Base", "text/html; charset=latin1", latin, uses["Base"]},
-		{"DecodeJSON", "", numbers, uses["DecodeJSON"]},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := in(newRun(), tt.contentType, tt.body)
@@ -230,21 +227,30 @@ func TestMemoryOfLinks(t *testing.T) {
 	}
 }
 
-// The memory of a JSON value is asked for before it is made, if the body is no small one.
-func TestMemoryOfJSON(t *testing.T) {
-	bomb := "[" + strings.Repeat("{},", 200<<10) + "{}]"
-	r := in(&run{bounds: page.NewBounds(mib, mib, 0, 8*mib)}, "", bomb)
-	var all any
-	if err := r.page.DecodeJSON(r, &all); !errors.As(err, new(*html.LimitError)) || all != nil || r.run.held != 0 {
-		t.Errorf("a bomb: %v, %d bytes are held", err, r.run.held)
-	}
-	var none []struct{}
-	if err := r.page.DecodeJSON(r, &none); err != nil || len(none) != 200<<10+1 {
-		t.Errorf("into a list of nothing: %v", err)
-	}
-	small := in(newRun(), "", "["+strings.Repeat("{},", 20<<10)+"{}]")
-	if err := small.page.DecodeJSON(small, &all); err != nil || small.run.asked != 0 {
-		t.Errorf("%v, the run was asked %d times for a small body", err, small.run.asked)
+// JSON that is far larger as values of Go is refused before they are made. It fails if nothing is counted, or if a text that is long
+// by its strings is refused.
+func TestJSONHasABound(t *testing.T) {
+	for _, tt := range []struct {
+		name, body string
+		refused    bool
+	}{
+		{"objects", "[" + strings.Repeat("{},", 20<<10) + "{}]", true},
+		{"lists", strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + strings.Repeat(" ", mib), false},
+		{"numbers", "[" + strings.Repeat("0,", 60<<10) + "0]", true},
+		{"members", `{"":0` + strings.Repeat(`,"":0`, 30<<10) + "}", true},
+		{"a long text", `{"a":"` + strings.Repeat("a", 2*mib) + `"}`, false},
+		{"records", "[" + strings.Repeat(`{"name":"`+strings.Repeat("a", 200)+`","price":1},`, 5000) + "0]", false},
+	} {
+		var v any
+		r := in(&run{bounds: page.NewBounds(mib, mib, mib, 64*mib)}, "application/json", tt.body)
+		err := r.page.DecodeJSON(r, &v)
+		if refused := errors.As(err, new(*html.LimitError)) && errors.As(err, new(*selector.ParseError)); refused != tt.refused || !refused && err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+		alone := of("application/json", tt.body)
+		if err := alone.page.DecodeJSON(alone, &v); err != nil {
+			t.Errorf("%s, without a run: %v", tt.name, err)
+		}
 	}
 }
 
@@ -268,8 +274,7 @@ func TestMemoryOfDecodedJSON(t *testing.T) {
 					t.Fatalf("%v, %.20q", err, v.A)
 				}
 			}
-			text := r.run.held - jsonsize.Of([]byte(`{"a":`+utf8+`}`), &v)
-			if text < tt.text || text > tt.text+tt.text/64 {
+			if text := r.run.held; text < tt.text || text > tt.text+tt.text/64 {
 				t.Errorf("%d bytes are held for the text, want %d", text, tt.text)
 			}
 		})

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/charset"
-	"github.com/tegenaria/tegenaria/internal/jsonsize"
 	"github.com/tegenaria/tegenaria/selector"
 )
 
@@ -186,8 +186,8 @@ func (t *tenant) Date() time.Time {
 }
 
 // DecodeJSON decodes a body that is one JSON value into v. Its encoding is told by its byte order mark, or by the charset of its
-// media type; without them it is UTF-8. The memory for that is estimated from the body and from v's type. The
-// error is that of [Host.Unreadable], a [*selector.ParseError] if there is not so much memory, or one of encoding/json.
+// media type; without them it is UTF-8. The error is that of [Host.Unreadable], a [*selector.ParseError] if the values may take
+// more memory than the run allows for one page, or one of encoding/json.
 func (p *Page) DecodeJSON(h Host, v any) error {
 	p.mu.Lock()
 	body, err := p.jsonLocked(h)
@@ -195,9 +195,10 @@ func (p *Page) DecodeJSON(h Host, v any) error {
 	if err != nil {
 		return err
 	}
-	if len(body) > smallPage {
-		if err := p.growCopy(h, 0, jsonsize.Of(body, v)); err != nil {
-			return err
+	if run := h.Run(); run != nil {
+		if limit := run.Bounds().value; jsonSize(body) > limit {
+			what := "bytes of memory for one JSON value (twice Limits.Body)"
+			return &selector.ParseError{Err: &html.LimitError{What: what, Limit: int(limit)}}
 		}
 	}
 	// Unmarshal reads all before it touches v. The decoder has the better error.
@@ -213,6 +214,13 @@ func (p *Page) DecodeJSON(h Host, v any) error {
 		return errors.New("more than one value")
 	}
 	return nil
+}
+
+// jsonSize estimates how many bytes of memory a JSON text takes as values of Go, from one count of what it consists of: a map or
+// struct for each object, and an interface value, in a slice or map that grows, for each element and member.
+func jsonSize(body []byte) (size int64) {
+	count := func(what string) int64 { return int64(bytes.Count(body, []byte(what))) }
+	return 120*count("{") + 40*(count("[")+count(",")+count(":"))
 }
 
 // isHTML reports whether a Content-Type says HTML, or says nothing.
