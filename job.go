@@ -137,9 +137,6 @@ func (j *job) tryOpen() bool {
 			return false
 		}
 		if j.open.CompareAndSwap(n, n+1) {
-			if c := j.crawl; c != nil && c.fetcher.bodies.IsShort() {
-				c.fetcher.bodies.Hurry(&j.hold)
-			}
 			return true
 		}
 	}

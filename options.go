@@ -255,9 +255,9 @@ type Limits struct {
 
 	Body           int64 `json:"body"`             // largest body in memory, in bytes (0: 32 MiB)
 	Spool          int64 `json:"spool"`            // largest body of RequestWithSpool, in bytes (0: 1 GiB)
-	Nodes          int   `json:"nodes"`            // largest tree of a page, in nodes, but never more than html.DefaultNodes (0: 1,000,000)
-	Attributes     int   `json:"attributes"`       // largest number of attributes of a page (0: 1,000,000)
-	BodiesInFlight int64 `json:"bodies_in_flight"` // bytes of all bodies in memory and of the data derived from them (trees, texts, links), from the download until the request is settled; headers above 64 KiB and memory of decoders above 4 MiB count too; bodies of Fetch count, but do not wait (0: 64 MiB)
+	Nodes          int   `json:"nodes"`            // largest tree of a page, in nodes, but never more than html.DefaultNodes, and largest number of links that Links returns (0: 250,000)
+	Attributes     int   `json:"attributes"`       // largest number of attributes of a page (0: 250,000)
+	BodiesInFlight int64 `json:"bodies_in_flight"` // bytes of all bodies in memory and of what is likely to be made of HTML and XML, from the download until the request is settled; headers above 64 KiB and memory of decoders above 4 MiB count too; bodies of Fetch count, but do not wait (0: 64 MiB)
 	QueueBytes     int64 `json:"queue_bytes"`      // memory for waiting requests of a memory cache (0: 1 GiB); when it is 7/8 full, one host may hold at most half of it
 
 	Ratio        int64         `json:"ratio"`         // how many times larger decoding may make a body, above its first MiB (0: 1,000)
@@ -279,8 +279,8 @@ const (
 	defaultURLLength      = 16 << 10
 	defaultBody           = 32 << 20
 	defaultSpool          = 1 << 30
-	defaultNodes          = 1_000_000
-	defaultAttributes     = 1_000_000
+	defaultNodes          = 250_000
+	defaultAttributes     = 250_000
 	defaultBodiesInFlight = 64 << 20
 	defaultQueueBytes     = 1 << 30
 	defaultHeader         = 1 << 20

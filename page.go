@@ -27,7 +27,7 @@ type reader struct {
 
 func newReader(c *crawl, parsers *parserTable) *reader {
 	return &reader{
-		crawl: c, parsers: parsers, bounds: page.NewBounds(c.limits.Nodes, c.limits.Attributes, c.limits.Body, c.limits.BodiesInFlight),
+		crawl: c, parsers: parsers, bounds: page.NewBounds(c.limits.Nodes, c.limits.Attributes, c.limits.Body),
 		queries: page.NewQueries(), places: frontier.NewParsers(int(c.cfg.parseWorkers), c.cfg.concurrency), lane: frontier.NewLane[*job](c.ledger, maxNesting),
 	}
 }
@@ -98,7 +98,7 @@ func (rd *reader) fetchJob(j *job) (parse, waits bool) {
 		}
 	}
 	if herr == nil && j.undecided() {
-		parse = rd.places.Acquire(c.work, &j.place) == nil // or else the crawl gives up: the job goes back to the cache
+		parse = rd.reserve(j) == nil && rd.places.Acquire(c.work, &j.place) == nil // or else the crawl gives up: the job goes back to the cache
 		return parse, false
 	}
 	c.guard(j, StageError, func() {
@@ -108,6 +108,24 @@ func (rd *reader) fetchJob(j *job) (parse, waits bool) {
 		j.closeRequests()
 	})
 	return false, false
+}
+
+// reserve waits until there is memory for what is likely to be made of the page, as a download waits for its body: the parser
+// and all that it calls wait for none. The error is that of a crawl that gives up.
+func (rd *reader) reserve(j *job) error {
+	resp := j.ctx.Response()
+	if resp == nil {
+		return nil
+	}
+	h := (*pageHost)(resp)
+	if h.Run() == nil {
+		return nil
+	}
+	n := resp.page.Reserve(h)
+	if n == 0 {
+		return nil
+	}
+	return rd.crawl.fetcher.bodies.Grow(rd.crawl.work, &j.hold, n)
 }
 
 // parse lets the request's parser read the response. What it sends is received until it returns; then the job
@@ -160,19 +178,6 @@ func (rd *reader) callParser(j *job, parser Parser, items chan<- *ItemMeta, requ
 	defer j.closeRequests()
 	defer closeItems()
 	return guard.Protect(func() error { return parser(j.ctx, items, requests) })
-}
-
-// lendToWait lends the parser's place while it waits for memory, until it is reclaimed. It returns false if it must not
-// wait.
-func (rd *reader) lendToWait(j *job) bool {
-	if mustGetMemory(j) {
-		return false
-	}
-	lent := rd.places.Lend(&j.place)
-	if !lent {
-		_ = rd.places.Reclaim(j.ctx, &j.place) // it has lent nothing
-	}
-	return lent
 }
 
 // parserFailed obeys the verbs that a parser returned and hands the rest to the ErrorHandlers.

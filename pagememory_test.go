@@ -3,27 +3,25 @@ package tegenaria
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
-	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/internal/page"
 )
 
-// pages drives the budget as a crawl does: workers download, take a place among the parsers, make something of the page,
-// and settle.
+// pages drives the budget as a crawl does: workers download, wait for the memory of the page, take a place among the parsers, and
+// settle.
 type pages struct {
 	c    *crawl
-	ctx  context.Context
-	busy bool         // parsers fetch, and items are in the pipelines meanwhile
+	busy bool         // parsers fetch meanwhile
 	most atomic.Int64 // that were in use
 }
 
@@ -33,17 +31,6 @@ const (
 	pagesMade  = 600
 )
 
-// look notes how much is in use.
-func (p *pages) look() {
-	used := p.c.fetcher.bodies.Used()
-	for most := p.most.Load(); used > most && !p.most.CompareAndSwap(most, used); {
-		most = p.most.Load()
-	}
-}
-
-// growPage asks for the memory of something that is made of a page.
-func growPage(r *Response, n int64) error { return r.page.Grow((*pageHost)(r), n) }
-
 // pause waits in the time of the test.
 func pause(d time.Duration) { <-time.NewTimer(d).C }
 
@@ -51,60 +38,44 @@ func pause(d time.Duration) { <-time.NewTimer(d).C }
 func (p *pages) page(rng *rand.Rand) error {
 	c := p.c
 	j := newJob(c, Record{Slot: "a"})
-	j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: p.ctx, job: j}
-	resp := &Response{ctx: j.ctx}
 	defer c.fetcher.bodies.Release(&j.hold)
-	grow := func(left int64, take func(n int64) error) error {
-		for left > 0 {
-			n := 1 + rng.Int64N(left)
-			if err := take(n); err != nil {
-				return err
-			}
-			left -= n
-			p.look()
-			pause(time.Duration(rng.IntN(10)) * time.Millisecond)
+	grow := func(n int64) error {
+		err := c.fetcher.bodies.Grow(c.work, &j.hold, n)
+		used := c.fetcher.bodies.Used()
+		for most := p.most.Load(); used > most && !p.most.CompareAndSwap(most, used); {
+			most = p.most.Load()
 		}
-		return nil
-	}
-	if err := grow(1+rng.Int64N(pagesBody), func(n int64) error { return c.fetcher.bodies.Grow(p.ctx, &j.hold, n) }); err != nil {
+		pause(time.Duration(rng.IntN(10)) * time.Millisecond)
 		return err
 	}
-	if err := c.reader.places.Acquire(p.ctx, &j.place); err != nil {
+	for left := 1 + rng.Int64N(pagesBody); left > 0; {
+		n := 1 + rng.Int64N(left)
+		if err := grow(n); err != nil {
+			return err
+		}
+		left -= n
+	}
+	if err := grow(rng.Int64N(pagesMade)); err != nil {
+		return err
+	}
+	if err := c.reader.places.Acquire(c.work, &j.place); err != nil {
 		return err
 	}
 	defer c.reader.places.Release(&j.place)
-	for range 1 + rng.IntN(3) {
-		if p.busy && rng.IntN(3) == 0 { // a Fetch
-			c.reader.places.Lend(&j.place)
-			pause(time.Duration(rng.IntN(10)) * time.Millisecond)
-			c.fetcher.bodies.Add(&j.hold, 10)
-			if err := c.reader.places.Reclaim(j.ctx, &j.place); err != nil {
-				return err
-			}
-		}
-		if p.busy && rng.IntN(3) == 0 { // an item, whose pipeline reads the page; the parser waits for it
-			j.open.Add(1)
-			if err := growPage(resp, 10); err != nil {
-				return err
-			}
-			j.open.Add(-1)
-		}
-		if err := grow(1+rng.Int64N(pagesMade/3), func(n int64) error { return growPage(resp, n) }); err != nil {
-			return err
-		}
+	if p.busy && rng.IntN(3) == 0 { // a Fetch
+		c.reader.places.Lend(&j.place)
+		pause(time.Duration(rng.IntN(10)) * time.Millisecond)
+		(*pageShare)(j).Add(10)
+		return c.reader.places.Reclaim(c.work, &j.place)
 	}
+	pause(time.Duration(rng.IntN(10)) * time.Millisecond)
 	return nil
 }
 
 // run drives so many pages with so many workers and parsers.
 func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	work, cancel := context.WithCancelCause(t.Context())
-	p.ctx = work
-	c := &crawl{began: time.Now(), contexts: contexts{work: work}, fetcher: &fetcher{bodies: fetch.NewBudget(pagesBound, nil)}, reader: &reader{bounds: page.NewBounds(0, 0, pagesBody, pagesBound), places: frontier.NewParsers(parsers, workers)}}
-	c.reader.crawl = c
-	c.cfg.concurrency = workers
-	c.limits = Limits{BodiesInFlight: pagesBound, Body: pagesBody}
-	c.watch = guard.NewWatch(guard.Config{})
+	c := &crawl{began: time.Now(), contexts: contexts{work: work}, fetcher: &fetcher{bodies: fetch.NewBudget(pagesBound, nil)}, reader: &reader{places: frontier.NewParsers(parsers, workers)}}
 	p.c = c
 	var wg sync.WaitGroup
 	for i := range workers {
@@ -129,10 +100,9 @@ func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	}
 }
 
-// Downloads and parsers that wait for the same room all come to their end, however few parsers there are, and together they
-// exceed the bound by one page. A parser that waits and keeps its place among the parsers, which lendToWait lends, makes it
-// fail: the page that may go over the bound finds none.
-func TestH01WaitingParsersEnd(t *testing.T) {
+// Downloads and pages that wait for the same room all come to their end, however few parsers there are, and together they exceed the
+// bound by one page. A page that waits with a place among the parsers makes it fail: the one that may go over the bound finds none.
+func TestWaitingPagesEnd(t *testing.T) {
 	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	for round := range uint64(40) {
@@ -150,84 +120,94 @@ func TestH01WaitingParsersEnd(t *testing.T) {
 	}
 }
 
-// One page may take so much and no more; what is made of a page that has settled counts nowhere. A hold that can grow after
-// its release makes it fail.
-func TestH01OnePageHasABound(t *testing.T) {
-	c := &crawl{began: time.Now(), contexts: contexts{work: t.Context()}, fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, reader: &reader{bounds: page.NewBounds(0, 0, 600, 1000), places: frontier.NewParsers(1, 0)}, limits: Limits{BodiesInFlight: 1000, Body: 600}}
-	c.reader.crawl = c
-	c.watch = guard.NewWatch(guard.Config{})
+// What is made of a page counts with its request until that has settled, and nowhere then. A hold that can grow after its release
+// makes it fail.
+func TestSettledPagesDoNotCount(t *testing.T) {
+	c := &crawl{fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}}
 	j := newJob(c, Record{})
-	j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: t.Context(), job: j}
-	resp := &Response{ctx: j.ctx}
-	if err := growPage(resp, 1200); err != nil || c.fetcher.bodies.Used() != 1200 {
-		t.Fatalf("%d bytes are used, %v", c.fetcher.bodies.Used(), err)
-	}
-	var limit *html.LimitError
-	if err := growPage(resp, 1); !errors.As(err, &limit) || limit.Limit != 1200 || c.fetcher.bodies.Used() != 1200 {
-		t.Errorf("%v, %d bytes are used", err, c.fetcher.bodies.Used())
-	}
-	if err := growPage(resp, -200); err != nil || c.fetcher.bodies.Used() != 1000 {
-		t.Errorf("%v, %d bytes are used", err, c.fetcher.bodies.Used())
+	(*pageShare)(j).Add(1200)
+	if used := c.fetcher.bodies.Used(); used != 1200 {
+		t.Errorf("%d bytes are used", used)
 	}
 	c.fetcher.bodies.Release(&j.hold)
-	for _, n := range []int64{100, -100, 50} {
-		if err := growPage(resp, n); err != nil || c.fetcher.bodies.Used() != 0 {
-			t.Errorf("after the end: %v, %d bytes are used", err, c.fetcher.bodies.Used())
-		}
-	}
-	if growPage(&Response{}, 1<<60) != nil {
-		t.Error("a response outside of a crawl has a bound")
+	if (*pageShare)(j).Add(100); c.fetcher.bodies.Used() != 0 {
+		t.Errorf("after the end %d bytes are used", c.fetcher.bodies.Used())
 	}
 }
 
-// A parser with two goroutines, of which one waits for memory when the other sends an item: the pipeline may stand behind the
-// one that waits, and the page that is over the bound behind that pipeline. So its waiting ends. It fails if job.tryOpen does not
-// call Budget.Hurry.
-func TestH01WaitEndsWhenAnItemIsSent(t *testing.T) {
+// world is a Downloader that answers with one page.
+type world string
+
+func (w world) Download(ctx *Context, result chan<- *Context) {
+	header := map[string][]string{"Content-Type": {"text/html; charset=utf-8"}}
+	ctx.DownloadResult = &RequestResult{Response: NewResponse(ctx.Request, 200, header, []byte(w))}
+	result <- ctx
+}
+
+func (world) CheckStatus(uint64, []uint64) bool { return true }
+
+// ordinary is a page of 100 kB with as many tags as pages have.
+func ordinary() world {
+	var b strings.Builder
+	for n := 0; b.Len() < 100<<10; n++ {
+		fmt.Fprintf(&b, "<div class=entry id=e%d><h2><a href='/entry/%d?page=1&amp;sort=date'>The title of the entry</a></h2>\n<p>A few lines of text &mdash; with <b>words</b> in them, as they stand on such a page.</p></div>\n", n, n)
+	}
+	return world(b.String())
+}
+
+// crawlPages has as many parsers as pages read them.
+func crawlPages(t *testing.T, w world, n int, limits Limits, parse func(resp *Response) error) {
+	t.Helper()
+	var urls []string
+	for i := range n {
+		urls = append(urls, fmt.Sprintf("http://a%d.test/", i))
+	}
+	spider := NewSpider("pages", Handle(func(_ context.Context, resp *Response, _ *Output[int]) error { return parse(resp) }), urls...)
+	engine := NewSpiderEngine(EngineWithSpiders(spider), EngineWithDownloader(w), EngineWithLimits(limits),
+		EngineWithConcurrency(n), EngineWithSchedulerNum(uint(n)), EngineWithPoliteness(Politeness{IgnoreRobots: true}))
+	if err := engine.Run(t.Context(), "pages"); err != nil {
+		t.Error(err)
+	}
+	if got := engine.Stats().Outcomes[Fetched]; got != int64(n) {
+		t.Errorf("%d pages of %d were fetched", got, n)
+	}
+}
+
+// Forty pages of 100 kB are parsed at the same time with the default limits. It fails if one of them waits for memory.
+func TestFortyPagesParseAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &crawl{began: time.Now(), contexts: contexts{work: t.Context()}, fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}, reader: &reader{bounds: page.NewBounds(0, 0, 600, 1000), places: frontier.NewParsers(2, 2)}, limits: Limits{BodiesInFlight: 1000, Body: 600}}
-		c.reader.crawl = c
-		c.cfg.concurrency = 2
-		c.watch = guard.NewWatch(guard.Config{})
-		page := func() (*job, *Response) {
-			j := newJob(c, Record{})
-			j.ctx = &Context{Request: NewRequest("http://a.test/", GET, nil), Ctx: t.Context(), job: j}
-			if err := c.reader.places.Acquire(t.Context(), &j.place); err != nil {
-				t.Fatal(err)
+		const n = 40
+		var busy atomic.Int32
+		var atOnce atomic.Bool
+		crawlPages(t, ordinary(), n, Limits{BodiesInFlight: defaultBodiesInFlight - n*100<<10}, func(resp *Response) error {
+			if busy.Add(1) == n {
+				atOnce.Store(true)
 			}
-			return j, &Response{ctx: j.ctx}
+			resp.CSS("p")
+			pause(time.Second)
+			busy.Add(-1)
+			return nil
+		})
+		if !atOnce.Load() {
+			t.Error("some waited")
 		}
-		large, largeResp := page()
-		j, resp := page()
-		if err := growPage(largeResp, 1100); err != nil {
-			t.Fatal(err)
-		}
-		done := make(chan error, 1)
-		go func() { done <- growPage(resp, 100) }()
-		synctest.Wait()
-		if !c.fetcher.bodies.IsShort() {
-			t.Fatal("it does not wait")
-		}
-		if !j.tryOpen() {
-			t.Fatal("the job is over")
-		}
-		synctest.Wait()
-		select {
-		case err := <-done:
-			if err != nil || c.fetcher.bodies.Used() != 1200 {
-				t.Errorf("%v, %d bytes are used", err, c.fetcher.bodies.Used())
+	})
+}
+
+// Of pages that are too large for each other one is parsed at a time: the others wait before their parsers are called. It fails
+// without the reservation.
+func TestLargePagesWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var busy atomic.Int32
+		large := world(strings.Repeat(string(ordinary()), 10))
+		crawlPages(t, large, 8, Limits{BodiesInFlight: 1 << 20}, func(resp *Response) error {
+			if n := busy.Add(1); n > 1 {
+				t.Errorf("%d pages are parsed", n)
 			}
-		default:
-			t.Error("it waits on")
-			c.fetcher.bodies.Release(&large.hold)
-			<-done
-		}
-		if c.fetcher.bodies.Release(&large.hold); c.fetcher.bodies.IsShort() {
-			t.Error("somebody waits")
-		}
-		c.fetcher.bodies.Release(&j.hold)
-		if c.fetcher.bodies.Used() != 0 {
-			t.Errorf("%d bytes are left", c.fetcher.bodies.Used())
-		}
+			resp.CSS("p")
+			pause(time.Second)
+			busy.Add(-1)
+			return nil
+		})
 	})
 }

@@ -163,13 +163,8 @@ func (h *pageHost) Run() page.Run {
 	return nil
 }
 
-// What is made of a page (its tree and the index of that, its text, its list of links, the results of queries) counts in
-// Limits.BodiesInFlight with the page's body, and is given back with it. A parser waits for room as a download does. It
-// lends its place among the parsers meanwhile: so the one request that may go over the bound always finds a place to
-// be parsed, and no two wait for each other. Code that another part may wait for does not wait itself: a parser
-// whose page has items in the pipelines or a Fetch under way, and all code that is not a parser.
-
-// pageShare is a job as the share of a request in the memory of its crawl.
+// pageShare is a job as the share of a request in the memory of its crawl. What is made of a page counts in
+// Limits.BodiesInFlight with the page's body, and is given back with it.
 type pageShare job
 
 // Bounds returns the bounds of all pages of the crawl.
@@ -178,38 +173,9 @@ func (s *pageShare) Bounds() *page.Bounds { return &s.crawl.reader.bounds }
 // Queries returns where the queries on the pages of the crawl are counted.
 func (s *pageShare) Queries() *page.Queries { return s.crawl.reader.queries }
 
-// Add counts bytes of a spooled body that was read into memory.
+// Add counts bytes that the page takes beside what reader.reserve has waited for. Code that asks for a page does not wait: the
+// request that has to give memory back may wait for it.
 func (s *pageShare) Add(n int64) { s.crawl.fetcher.bodies.Add(&(*job)(s).root().hold, n) }
-
-// Grow adds n bytes to the share of the request, or gives them back. A parser waits for them.
-func (s *pageShare) Grow(n int64) error {
-	j := (*job)(s)
-	c, root := j.crawl, j.root()
-	hold := &root.hold
-	if n <= 0 {
-		c.fetcher.bodies.Shrink(hold, -n)
-		return nil
-	}
-	if c.fetcher.bodies.TryGrow(hold, n) {
-		return nil
-	}
-	if j != root || !c.reader.lendToWait(j) {
-		c.fetcher.bodies.Add(hold, n)
-		return nil
-	}
-	c.watch.Pause(&j.call)
-	err := c.fetcher.bodies.GrowUnless(j.ctx, hold, n, func() bool { return mustGetMemory(j) })
-	back := c.reader.places.Reclaim(j.ctx, &j.place)
-	c.watch.Resume(&j.call)
-	if err == nil {
-		err = back
-	}
-	return err
-}
-
-// mustGetMemory reports whether other code may wait for the parser while it waits for memory: an item of the page is in the
-// pipelines, or a Fetch of it is under way. Another goroutine of the parser may have begun that; tryOpen ends the waiting.
-func mustGetMemory(j *job) bool { return j.open.Load() > 1 }
 
 // RequestWithData attaches a value to a request, which [Data] returns from its response: for example a price from a list,
 // for the page of the product. The value survives redirects, retries and, with a durable cache, the process. It is stored as

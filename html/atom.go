@@ -113,7 +113,6 @@ type names struct {
 	list  []name   // of atom staticAtoms+i
 	slots []uint32 // open addressing: 1 + index into list, 0 is empty
 	many  bool     // slots are in use
-	mem   *meter   // or nil
 }
 
 // name is a name of the document's own.
@@ -212,8 +211,8 @@ func (s *names) intern(b []byte, space uint32) Atom {
 		s.text, s.list = make([]byte, 0, 128), make([]name, 0, fewNames)
 	}
 	start := len(s.text)
-	s.text = append(fit(s.mem, s.text, len(b)), b...)
-	s.list = append(fit(s.mem, s.list, 1), name{uint32(start), uint32(len(s.text)), hash, space})
+	s.text = append(s.text, b...)
+	s.list = append(s.list, name{uint32(start), uint32(len(s.text)), hash, space})
 	if s.many {
 		s.slots[slot] = uint32(len(s.list))
 	}
@@ -226,7 +225,6 @@ const fewNames = 8
 // fill puts the list into the hash table, which has room for at least as many more.
 func (s *names) fill() {
 	if size := 4 * max(fewNames, len(s.list)); size > len(s.slots) {
-		s.mem.take(int64(4<<bits.Len(uint(size-1))) - int64(4*len(s.slots)))
 		s.slots = make([]uint32, 1<<bits.Len(uint(size-1)))
 	} else {
 		clear(s.slots)

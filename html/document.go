@@ -26,8 +26,7 @@ type Document struct {
 	quirks    QuirksMode
 	doctype   rawDoctype
 	maxNodes  int
-	maxAttrs  int // 0: no bound
-	mem       meter
+	maxAttrs  int      // 0: no bound
 	reordered bool     // nodes had to be brought into document order
 	again     bool     // there was a document before
 	unlike    bool     // LinkTags does not know the tags
@@ -81,12 +80,17 @@ func DefaultNodes(size int) int { return 64 + 2*size }
 // each byte of the source, which no page reaches that is not made for it.
 func MaxNodes(n int) Option { return func(d *Document) { d.maxNodes = n } }
 
+// MaxAttributes bounds the number of attributes of a document: those of one tag as they are written, and those of all
+// elements together. The default, also for n = 0, is no bound.
+func MaxAttributes(n int) Option { return func(d *Document) { d.maxAttrs = n } }
+
 // LimitError says that a source asks for more than a document may hold: nodes (see [MaxNodes]), attributes (see
-// [MaxAttributes]), names that HTML does not have (16 million), bytes of source (2^28), or bytes in repeated tags:
+// [MaxAttributes]), names that HTML does not have (16 million), bytes of source (2^28), bytes of text that is no part of the
+// source (2^20 and 2 for each byte of that), or bytes in repeated tags:
 // formatting elements that were not closed are made again in each paragraph, and their tags with them (2^20 and 16 for
 // each byte of the source).
 type LimitError struct {
-	What  string // "nodes", "attributes", "names", "bytes" or "bytes in repeated tags"; a [Memory] may have words of its own
+	What  string // "nodes", "attributes", "names", "bytes", "bytes of text", "bytes in repeated tags", or what the program that parses bounds beside them
 	Limit int
 	Pos   int // offset in the source at which the limit was met, 0 if that is unknown
 }
@@ -100,15 +104,14 @@ func (e *LimitError) Error() string {
 }
 
 // Parse parses an HTML document in UTF-8 (section 13.2, scripting disabled). Every sequence of bytes
-// is a document; the only error is a *LimitError, or that of the [Memory] of [Charge]. The document refers to source, which must not be
-// changed as long as it is in use.
+// is a document; the only error is a *LimitError. The document refers to source, which must not be changed as long as it is in
+// use.
 func Parse(source []byte, options ...Option) (*Document, error) {
 	d := newDocument()
 	if err := d.set(options); err != nil {
 		return nil, err
 	}
 	if err := d.Reset(source); err != nil {
-		d.mem.take(-d.mem.used)
 		return nil, err
 	}
 	return d, nil
@@ -146,7 +149,7 @@ func (d *Document) Reset(source []byte) error {
 
 // begin takes away what the document holds and gives it a source. What comes next has to reserve memory.
 func (d *Document) begin(source []byte) error {
-	d.source, d.names.mem = nil, &d.mem
+	d.source = nil
 	d.index.Store(nil)
 	d.swept.Store(0)
 	d.nodes = d.nodes[:0]
@@ -165,29 +168,17 @@ func (d *Document) begin(source []byte) error {
 	return nil
 }
 
-// size returns how many bytes the tree takes.
-func (d *Document) size() int64 {
-	return int64(cap(d.nodes))*nodeSize + int64(cap(d.attrs))*attrSize + int64(cap(d.side)) + int64(cap(d.spans))*spanSize +
-		int64(cap(d.names.text)) + int64(cap(d.names.list))*16 + 4*int64(cap(d.names.slots))
-}
-
-// reserve makes room for the nodes and attributes of the source, and for the first of them. The error is that of the
-// document's memory.
-func (d *Document) reserve() error {
+// reserve makes room for the nodes and attributes of the source, and for the first of them.
+func (d *Document) reserve() {
 	if cap(d.nodes) == 0 {
 		// On most pages a < stands for about one node: half of them are end tags, but text comes between.
 		// Grow, other than make, uses up what the allocator gives.
 		tags := bytes.Count(d.source, []byte("<"))
 		nodes := min(tags+tags/8+12, d.limit()+2)
 		attrs := d.attrLimit(min(tags, bytes.Count(d.source, []byte("="))) + 1)
-		if err := d.mem.grow(int64(nodes)*nodeSize + int64(attrs)*attrSize); err != nil {
-			d.empty()
-			return err
-		}
 		d.nodes, d.attrs = slices.Grow(d.nodes, nodes), slices.Grow(d.attrs, attrs)
 	}
 	d.empty()
-	return nil
 }
 
 // maxSource is the largest source, in bytes: numbers of 32 bits count what is made of it.

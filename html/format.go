@@ -31,7 +31,6 @@ type formats struct {
 	names   [formatNames]uint32 // the last entry with each name
 	buckets []uint32            // by hash
 	hashes  int                 // entries in buckets
-	mem     *meter
 }
 
 // formatNames is the number of names that formatting elements have.
@@ -77,7 +76,7 @@ func (l *formats) take() uint32 {
 		l.free = l.all[i].next
 		return i
 	}
-	l.all = append(fit(l.mem, l.all, 1), format{})
+	l.all = append(l.all, format{})
 	return uint32(len(l.all) - 1)
 }
 
@@ -172,7 +171,6 @@ func (d *Document) formatHash(node, segment uint32) uint64 {
 
 func (l *formats) linkHash(i uint32) {
 	if l.hashes >= 2*len(l.buckets) {
-		l.mem.take(12 * int64(len(l.buckets)))
 		l.buckets = make([]uint32, max(16, 4*len(l.buckets)))
 		for j := l.first; j != 0; j = l.all[j].next {
 			if l.all[j].hashed && j != i {

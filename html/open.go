@@ -1,5 +1,7 @@
 package html
 
+import "slices"
+
 // open is an entry of the stack of open elements (section 13.2.4.2). The entries are linked, so that
 // one can be taken out of the middle, and each knows the nearest entries of the kinds that the rules
 // search for: no question about the stack has to go through it, however deep it is.
@@ -30,7 +32,6 @@ type stack struct {
 	last     [2 * elementAtoms]uint32
 	lastMore []uint32 // of names that are not elements of HTML, SVG or MathML
 
-	mem *meter
 }
 
 // orderGap is the distance in order between neighbours, room for entries that come between them.
@@ -47,7 +48,7 @@ func (s *stack) lastOf(name uint32) *uint32 {
 func (s *stack) lastOfOther(name int) *uint32 {
 	if name >= len(s.lastMore) {
 		n := name + 64 - len(s.lastMore)
-		s.lastMore = fit(s.mem, s.lastMore, n)
+		s.lastMore = slices.Grow(s.lastMore, n)
 		s.lastMore = append(s.lastMore, make([]uint32, n)...)
 	}
 	return &s.lastMore[name]
@@ -99,7 +100,7 @@ func (s *stack) take() uint32 {
 //
 //go:noinline
 func (s *stack) add() uint32 {
-	s.all = append(fit(s.mem, s.all, 1), open{})
+	s.all = append(s.all, open{})
 	return uint32(len(s.all) - 1)
 }
 

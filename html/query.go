@@ -2,8 +2,6 @@ package html
 
 import (
 	"sync"
-	"sync/atomic"
-	"unsafe"
 )
 
 // Index is what query engines read instead of the tree: the elements of a document side by side in
@@ -20,49 +18,18 @@ type Index struct {
 	locals   map[string]uint32 // XML: the name that stands for all with the same local name
 	byName   postings
 
-	kinOnce  sync.Once
-	kinAsked atomic.Bool // as the others: memory was asked for
-	kin      []Kin
+	kinOnce sync.Once
+	kin     []Kin
 
-	attrsOnce  sync.Once
-	attrsAsked atomic.Bool
-	byAttr     postings
+	attrsOnce sync.Once
+	byAttr    postings
 
-	wordsMutex sync.Mutex // held while they are made
-	wordsDone  atomic.Bool
-	words      Words
+	wordsOnce sync.Once
+	words     Words
 
 	texts [2]struct { // as it is; in lower case
-		once  sync.Once
-		asked atomic.Bool
-		text  Text
-	}
-}
-
-const (
-	elementSize = int64(unsafe.Sizeof(Element{}))
-	kinSize     = int64(unsafe.Sizeof(Kin{}))
-)
-
-// charge asks for the memory of a part of the index that is about to be made. It panics if there is none; the next one who
-// asks for the part asks for memory again.
-func (x *Index) charge(asked *atomic.Bool, n int64) {
-	if n > uncharged && x.doc.mem.memory != nil && asked.CompareAndSwap(false, true) {
-		if err := x.doc.mem.memory.Grow(n); err != nil {
-			asked.Store(false)
-			panic(err)
-		}
-	}
-}
-
-// Charge asks the document's [Memory] for what a query takes beside the index, or gives it back. It panics with the
-// memory's error. Less than 256 KiB need not be asked for.
-func (x *Index) Charge(bytes int64) {
-	if x.doc.mem.memory == nil || bytes == 0 {
-		return
-	}
-	if err := x.doc.mem.memory.Grow(bytes); err != nil && bytes > 0 {
-		panic(err)
+		once sync.Once
+		text Text
 	}
 }
 
@@ -87,8 +54,7 @@ type Kin struct {
 
 // Index returns the index of the document, which it makes when it is first called. The index lives
 // as long as the document and takes about 24 bytes for each element and 4 for each node, as much again
-// if ids or classes are asked for, and once more for siblings. It panics with the error of the document's [Memory], as
-// the methods of the Index do that make more.
+// if ids or classes are asked for, and once more for siblings.
 func (d *Document) Index() *Index {
 	if x := d.index.Load(); x != nil {
 		return x
@@ -105,7 +71,6 @@ func newIndex(d *Document) *Index {
 			count++
 		}
 	}
-	d.charge(int64(len(nodes))*4 + int64(count)*(elementSize+4) + int64(d.Atoms())*4)
 	x := &Index{doc: d}
 	if d.xml {
 		x.locals = make(map[string]uint32)
@@ -147,7 +112,6 @@ func newIndex(d *Document) *Index {
 
 // Kin returns what is known of the siblings of each element, by position.
 func (x *Index) Kin() []Kin {
-	x.charge(&x.kinAsked, kinSize*int64(len(x.elements)))
 	x.kinOnce.Do(func() {
 		kin := make([]Kin, len(x.elements))
 		kin[0].EndID = 2
@@ -206,7 +170,6 @@ func (x *Index) ByName(name uint32) []int32 { return x.byName.of(name) }
 
 // ByAttr returns the positions of the elements with an attribute of that name.
 func (x *Index) ByAttr(name Atom) []int32 {
-	x.charge(&x.attrsAsked, 4*int64(len(x.doc.attrs)+len(x.elements)+x.doc.Atoms()))
 	x.attrsOnce.Do(func() {
 		x.byAttr.starts = make([]uint32, x.doc.Atoms()+2)
 		total := 0

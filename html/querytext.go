@@ -16,14 +16,19 @@ func (x *Index) LowerText() *Text { return x.readText(1, bytes.ToLower) }
 
 func (x *Index) readText(which int, change func([]byte) []byte) *Text {
 	t := &x.texts[which]
-	x.charge(&t.asked, 8*int64(len(x.elements))+2*int64(len(x.doc.source)+len(x.doc.side)))
 	t.once.Do(func() { t.text.read(x, change) })
 	return &t.text
 }
 
 func (t *Text) read(x *Index, change func([]byte) []byte) {
 	t.starts, t.ends = make([]uint32, len(x.elements)), make([]uint32, len(x.elements))
-	var all []byte
+	size := 0
+	for id := range x.doc.nodes {
+		if n := &x.doc.nodes[id]; Kind(n.meta&kindMask) == TextNode {
+			size += len(x.doc.data(n))
+		}
+	}
+	all := make([]byte, 0, size)
 	for id := 1; id < len(x.doc.nodes); id++ {
 		n := &x.doc.nodes[id]
 		switch Kind(n.meta & kindMask) {

@@ -1,9 +1,6 @@
 package html
 
-import (
-	"hash/maphash"
-	"unsafe"
-)
+import "hash/maphash"
 
 // Words are the ids and classes of a document as numbers, the same for an id and a class with the
 // same letters. In quirks mode they are compared without regard to ASCII case (HTML standard,
@@ -17,7 +14,6 @@ type Words struct {
 	marks   []uint32   // by word: the last set that it was seen in
 	own     []own      // by position
 	lists   postings   // of ids by twice their number, of classes by one more
-	mem     *meter
 }
 
 // classSet is the classes in the value of an attribute.
@@ -33,36 +29,10 @@ type own struct {
 	set  uint32 // number of the set of classes, 0 for none
 }
 
-// Words returns the ids and classes. It panics with the error of the document's [Memory]; the next one who asks tries again.
+// Words returns the ids and classes.
 func (x *Index) Words() *Words {
-	if !x.wordsDone.Load() {
-		x.makeWords()
-	}
+	x.wordsOnce.Do(func() { x.words.read(x) })
 	return &x.words
-}
-
-func (x *Index) makeWords() {
-	x.wordsMutex.Lock()
-	defer x.wordsMutex.Unlock()
-	if x.wordsDone.Load() {
-		return
-	}
-	mem := meter{memory: x.doc.mem.memory}
-	defer func() {
-		if x.wordsDone.Load() {
-			return
-		}
-		v := recover()
-		x.words = Words{}
-		mem.take(-mem.used)
-		if no, ok := v.(refusal); ok {
-			v = no.err
-		}
-		panic(v)
-	}()
-	x.words.mem, x.words.words.mem, x.words.values.mem = &mem, &mem, &mem
-	x.words.read(x)
-	x.wordsDone.Store(true)
 }
 
 func (w *Words) read(x *Index) {
@@ -71,7 +41,6 @@ func (w *Words) read(x *Index) {
 	w.words.init()
 	w.values.init()
 	w.sets = make([]classSet, 1, 32)
-	w.mem.take(int64(len(x.elements)) * int64(unsafe.Sizeof(own{})))
 	w.own = make([]own, len(x.elements))
 	w.classes, w.marks = make([]uint32, 0, 32), make([]uint32, 1, 32)
 	classes := 0
@@ -96,14 +65,12 @@ func (w *Words) read(x *Index) {
 			}
 		}
 	}
-	w.mem.take(-4 * int64(cap(w.marks)))
 	w.marks = nil
 	w.list(classes)
 }
 
 // list makes the lists of elements by id and by class.
 func (w *Words) list(classes int) {
-	w.mem.take(4 * int64(2*len(w.words.list)+2+len(w.own)+classes))
 	starts := make([]uint32, 2*len(w.words.list)+2)
 	ids := 0
 	for k := range w.own {
@@ -139,7 +106,7 @@ func (w *Words) set(a Attr) uint32 {
 	for _, c := range w.classes[set.start:] {
 		set.bits |= w.WordBit(c)
 	}
-	w.sets = append(fit(w.mem, w.sets, 1), set)
+	w.sets = append(w.sets, set)
 	return number
 }
 
@@ -156,11 +123,11 @@ func (w *Words) split(value []byte, set uint32) {
 		}
 		word := w.intern(value[start:i])
 		for int(word) >= len(w.marks) {
-			w.marks = append(fit(w.mem, w.marks, 1), 0)
+			w.marks = append(w.marks, 0)
 		}
 		if w.marks[word] != set {
 			w.marks[word] = set
-			w.classes = append(fit(w.mem, w.classes, 1), word)
+			w.classes = append(w.classes, word)
 		}
 	}
 }
@@ -184,7 +151,6 @@ func (w *Words) intern(word []byte) uint32 {
 type interner struct {
 	list  []interned // by number
 	slots []uint32   // open addressing: a number, 0 is empty
-	mem   *meter
 }
 
 type interned struct {
@@ -218,7 +184,7 @@ func (in *interner) intern(text []byte) (number uint32, known bool) {
 		return number, true
 	}
 	number = uint32(len(in.list))
-	in.list = append(fit(in.mem, in.list, 1), interned{view(text), hash})
+	in.list = append(in.list, interned{view(text), hash})
 	in.slots[slot] = number
 	if 2*len(in.list) > len(in.slots) {
 		in.grow()
@@ -228,9 +194,7 @@ func (in *interner) intern(text []byte) (number uint32, known bool) {
 
 func (in *interner) grow() {
 	old := int64(len(in.slots))
-	in.mem.take(8 * old)
 	in.slots = make([]uint32, 2*old)
-	in.mem.take(-4 * old)
 	mask := uint32(len(in.slots) - 1)
 	for n := 1; n < len(in.list); n++ {
 		slot := in.list[n].hash & mask

@@ -40,7 +40,8 @@ func (d *Document) growNodes(meta, data, end uint32) {
 		part = float64(n)/float64(pos) - 1
 	}
 	// Not slices.Grow, which makes it a quarter more at least.
-	d.nodes = enlargeTo(&d.mem, d.nodes, min(have+int(float64(have)*min(max(1.05*part, 1.0/32), 1))+16, max(d.limit(), have)+2))
+	room := min(have+int(float64(have)*min(max(1.05*part, 1.0/32), 1))+16, max(d.limit(), have)+2)
+	d.nodes = append(make([]node, 0, room), d.nodes...)
 }
 
 // textRange is text: a range of the source, or of side if side is true.
@@ -74,18 +75,26 @@ func (d *Document) addSide(raw []byte, references bool, nul nulRule) textRange {
 			room = len(d.source) // all lines end so
 		}
 		room = max(room, most)
-		d.mem.take(int64(room) + int64(refs/2+8)*spanSize)
-		d.side, d.spans = slices.Grow(d.side, room), slices.Grow(d.spans, refs/2+8)
+		d.growSide(room)
+		d.spans = slices.Grow(d.spans, min(refs/2, cap(d.nodes)/2)+8)
 	}
-	d.side = fit(&d.mem, d.side, most)
+	d.growSide(most)
 	at := len(d.side)
 	d.side = appendText(d.side, raw, references, nul)
 	return textRange{start: uint32(at), end: uint32(len(d.side)), side: true}
 }
 
+// growSide makes room for n bytes of text. It ends the parser if that would be far more than the source has.
+func (d *Document) growSide(n int) {
+	if limit := 1<<20 + 2*len(d.source); len(d.side)+n > limit {
+		panic(refusal{&LimitError{What: "bytes of text", Limit: limit}})
+	}
+	d.side = slices.Grow(d.side, n)
+}
+
 // addSpan notes a range of side.
 func (d *Document) addSpan(t textRange) uint32 {
-	d.spans = append(fit(&d.mem, d.spans, 1), sideSpan{t.start, t.end, t.end})
+	d.spans = append(d.spans, sideSpan{t.start, t.end, t.end})
 	return uint32(len(d.spans) - 1)
 }
 
@@ -98,13 +107,13 @@ func (d *Document) extend(n *node, t textRange) {
 		}
 		// From now on the text is no range of the source.
 		at := uint32(len(d.side))
-		d.side = append(fit(&d.mem, d.side, int(n.end-n.data)), d.source[n.data:n.end]...)
+		d.side = append(d.side, d.source[n.data:n.end]...)
 		n.meta |= flagSide
 		n.end = d.addSpan(textRange{start: at, end: uint32(len(d.side))})
 	}
 	s := &d.spans[n.end]
 	if int(s.end) == len(d.side) {
-		d.side = append(fit(&d.mem, d.side, int(t.end-t.start)), d.bytes(t)...)
+		d.side = append(d.side, d.bytes(t)...)
 		s.end = uint32(len(d.side))
 		s.room = s.end
 		return
@@ -118,7 +127,7 @@ func (d *Document) extend(n *node, t textRange) {
 		// Text that grows again and again gets twice the room each time.
 		room := 2 * (s.end - s.start + size)
 		at := uint32(len(d.side))
-		d.side = fit(&d.mem, d.side, int(room))
+		d.growSide(int(room))
 		d.side = append(d.side, d.side[s.start:s.end]...)
 		d.side = append(d.side, make([]byte, at+room-uint32(len(d.side)))...)
 		d.work += int(s.end-s.start) / 8 // bytes are moved by words

@@ -4,7 +4,6 @@ package html
 // in the tree.
 func (d *Document) reorder() {
 	nodes := d.nodes
-	d.mem.take(4 * int64(len(nodes)))
 	first := make([]uint32, len(nodes)) // children
 	// The field prev can be found again from next, so it may hold the new number for a while.
 	for i := range nodes {
@@ -56,6 +55,5 @@ func (d *Document) reorder() {
 			d.nodes[next].prev = uint32(i)
 		}
 	}
-	d.mem.take(-4 * int64(len(nodes)))
 	d.work += 4 * len(nodes)
 }

@@ -27,9 +27,8 @@ type scanner struct {
 	attrs      []rawAttr
 	doctype    rawDoctype
 
-	mem      *meter // nil: nobody is asked
-	maxAttrs int    // of a tag; 0: no bound
-	first    bool   // more than firstAttrs are passed over
+	maxAttrs int  // of a tag; 0: no bound
+	first    bool // more than firstAttrs are passed over
 	over     *rawAttr
 }
 
@@ -389,6 +388,21 @@ func (s *scanner) growAttrs() *rawAttr {
 	if n := len(s.attrs); s.maxAttrs > 0 && n >= s.maxAttrs {
 		panic(refusal{&LimitError{What: "attributes", Limit: s.maxAttrs, Pos: s.from}})
 	}
-	s.attrs = append(fit(s.mem, s.attrs, 1), rawAttr{})
+	s.attrs = append(s.attrs, rawAttr{})
 	return &s.attrs[len(s.attrs)-1]
+}
+
+// refusal is what ends a parser that meets too many attributes: it panics with it and catches it.
+type refusal struct{ err error }
+
+// caught makes an error of a panic with a refusal; the deferred func has recovered v.
+func caught(v any, err *error) {
+	if v == nil {
+		return
+	}
+	no, ok := v.(refusal)
+	if !ok {
+		panic(v)
+	}
+	*err = no.err
 }

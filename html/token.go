@@ -1,6 +1,9 @@
 package html
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // TokenKind says what a token is.
 type TokenKind uint8
@@ -213,7 +216,7 @@ func (t *Tokenizer) Attrs() iter.Seq2[[]byte, []byte] {
 		for _, a := range t.s.attrs {
 			name := t.name(a.name, a.nameEnd, a.odd)
 			if len(t.s.attrs) > 1 {
-				if atom := t.names.intern(name, 0); atom != 0 && t.seen.add(nil, atom) {
+				if atom := t.names.intern(name, 0); atom != 0 && t.seen.add(atom) {
 					continue
 				}
 			}
@@ -312,9 +315,9 @@ func (s *atomSet) begin() {
 }
 
 // add adds an atom and reports whether it was there already.
-func (s *atomSet) add(m *meter, a Atom) (there bool) {
+func (s *atomSet) add(a Atom) (there bool) {
 	if int(a) >= len(s.stamps) {
-		return s.addLarge(m, a)
+		return s.addLarge(a)
 	}
 	there = s.stamps[a] == s.stamp
 	s.stamps[a] = s.stamp
@@ -324,9 +327,9 @@ func (s *atomSet) add(m *meter, a Atom) (there bool) {
 // addLarge adds an atom for which there is no room yet. It is a func of its own for add to be inlined.
 //
 //go:noinline
-func (s *atomSet) addLarge(m *meter, a Atom) (there bool) {
+func (s *atomSet) addLarge(a Atom) (there bool) {
 	n := max(staticAtoms, 2*int(a)) - len(s.stamps)
-	s.stamps = fit(m, s.stamps, n)
+	s.stamps = slices.Grow(s.stamps, n)
 	s.stamps = append(s.stamps, make([]uint32, n)...)
 	s.stamps[a] = s.stamp
 	return false

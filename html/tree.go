@@ -96,9 +96,7 @@ func (d *Document) parse(context *Context) error {
 	if lent {
 		d.nodes, d.attrs = b.nodes, b.records
 	}
-	if err := d.reserve(); err != nil {
-		return err
-	}
+	d.reserve()
 	b.reset(d)
 	err := b.build(context)
 	if err != nil {
@@ -130,22 +128,18 @@ func (b *builder) build(context *Context) (err error) {
 	return b.err
 }
 
-// leave lets go of the document. The memory of the builder does not count any more: it is kept if it is small, or as long as the
-// document is used again.
+// leave lets go of the document.
 func (b *builder) leave() {
-	if d := b.d; d.mem.memory != nil {
-		d.mem.take(min(0, d.size()-d.mem.used))
-	}
-	b.d, b.s.src, b.err, b.s.mem, b.stack.mem, b.formats.mem = nil, nil, nil, nil, nil, nil
+	b.d, b.s.src, b.err = nil, nil, nil
 }
 
 // reset makes the builder ready for a document. It keeps its memory.
 func (b *builder) reset(d *Document) {
 	*b = builder{
 		d: d, max: d.limit(), framesetOK: true,
-		s:       scanner{src: d.source, attrs: b.s.attrs[:0], mem: &d.mem, maxAttrs: d.maxAttrs},
-		stack:   stack{all: b.stack.all[:0], lastMore: b.stack.lastMore, mem: &d.mem},
-		formats: formats{all: b.formats.all[:0], buckets: b.formats.buckets, mem: &d.mem},
+		s:       scanner{src: d.source, attrs: b.s.attrs[:0], maxAttrs: d.maxAttrs},
+		stack:   stack{all: b.stack.all[:0], lastMore: b.stack.lastMore},
+		formats: formats{all: b.formats.all[:0], buckets: b.formats.buckets},
 		modes:   b.modes[:0], pending: b.pending[:0], merges: b.merges[:0], buf: b.buf[:0], seen: b.seen,
 		regions: b.regions[:0], nodes: b.nodes, records: b.records,
 	}
@@ -425,7 +419,7 @@ func (b *builder) lookupTag() (current bool) {
 	}
 	name := s.src[s.start:s.end]
 	if s.odd {
-		b.buf = appendName(fit(&b.d.mem, b.buf[:0], len(name)), name)
+		b.buf = appendName(b.buf[:0], name)
 		name = b.buf
 	}
 	if s.kind == EndTagToken {

@@ -1,5 +1,7 @@
 package html
 
+import "slices"
+
 // attrs stores the attributes of the current start tag and returns the index of the first, 0 if there
 // are none.
 func (b *builder) attrs(ns Namespace) uint32 {
@@ -22,7 +24,7 @@ next:
 		}
 		if len(raw) > fewAttrs {
 			d.work++
-			if b.seen.add(&d.mem, atom) {
+			if b.seen.add(atom) {
 				continue
 			}
 		} else {
@@ -34,7 +36,7 @@ next:
 			}
 		}
 		if len(d.attrs) == cap(d.attrs) {
-			d.attrs = enlarge(&d.mem, d.attrs, 1)
+			d.attrs = slices.Grow(d.attrs, 1)
 		}
 		d.attrs = append(d.attrs, attr{uint32(atom)<<atomShift | uint32(NoNamespace)<<nsShift, uint32(a.value), uint32(a.valueEnd)})
 	}
@@ -58,7 +60,7 @@ func (b *builder) attrName(a *rawAttr) Atom {
 	}
 	name := b.s.src[a.name:a.nameEnd]
 	if a.odd {
-		b.buf = appendName(fit(&b.d.mem, b.buf[:0], len(name)), name)
+		b.buf = appendName(b.buf[:0], name)
 		name = b.buf
 	}
 	return b.d.names.intern(name, 0)
@@ -74,7 +76,7 @@ func (b *builder) mergeLater(node uint32) {
 		return
 	}
 	if attrs := b.attrs(HTML); attrs != 0 {
-		b.merges = append(fit(&b.d.mem, b.merges, 1), merge{node, attrs})
+		b.merges = append(b.merges, merge{node, attrs})
 	}
 }
 
@@ -88,8 +90,8 @@ func (b *builder) mergeAttrs() {
 		add := func(i uint32) {
 			for ; i != 0; i++ {
 				a := d.attrs[i]
-				if !b.seen.add(&d.mem, Atom(a.meta>>atomShift)) {
-					d.attrs = append(fit(&d.mem, d.attrs, 1), attr{a.meta &^ attrLast, a.start, a.end})
+				if !b.seen.add(Atom(a.meta >> atomShift)) {
+					d.attrs = append(d.attrs, attr{a.meta &^ attrLast, a.start, a.end})
 				}
 				if a.meta&attrLast != 0 {
 					return

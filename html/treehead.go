@@ -120,7 +120,7 @@ func (b *builder) startTemplate() {
 	b.formats.mark()
 	b.framesetOK = false
 	b.mode = inTemplateMode
-	b.modes = append(fit(&b.d.mem, b.modes, 1), inTemplateMode)
+	b.modes = append(b.modes, inTemplateMode)
 }
 
 func (b *builder) endTemplate() {

@@ -1,6 +1,8 @@
 package html
 
-import "bytes"
+import (
+	"bytes"
+)
 
 // characters handles the current text token.
 func (b *builder) characters() {
@@ -83,7 +85,7 @@ func (b *builder) textByMode() {
 		case inTableMode, inTableBodyMode, inRowMode:
 			if b.stack.cur().props&propTable != 0 || b.stack.is(AtomTemplate) {
 				if b.dropNUL() {
-					b.pending = append(fit(&b.d.mem, b.pending, 1), b.text)
+					b.pending = append(b.pending, b.text)
 				}
 				return
 			}
@@ -162,7 +164,7 @@ func (b *builder) textByMode() {
 func (b *builder) onlySpace() bool {
 	text := b.view()
 	if leadingSpace(text) < len(text) {
-		b.d.side = fit(&b.d.mem, b.d.side, int(b.text.end-b.text.start))
+		b.d.growSide(int(b.text.end - b.text.start))
 		at := len(b.d.side)
 		for _, c := range text {
 			if class[c]&isSpace != 0 {
@@ -177,7 +179,7 @@ func (b *builder) onlySpace() bool {
 // dropNUL takes the NULs out of the current text and reports whether something is left.
 func (b *builder) dropNUL() bool {
 	if b.text.side && bytes.IndexByte(b.view(), 0) >= 0 {
-		b.d.side = fit(&b.d.mem, b.d.side, int(b.text.end-b.text.start))
+		b.d.growSide(int(b.text.end - b.text.start))
 		at := len(b.d.side)
 		for _, c := range b.view() {
 			if c != 0 {

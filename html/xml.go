@@ -48,7 +48,6 @@ func ParseXML(source []byte, options ...Option) (*Document, error) {
 		return nil, err
 	}
 	if err := d.ResetXML(source); err != nil {
-		d.mem.take(-d.mem.used)
 		return nil, err
 	}
 	return d, nil
@@ -59,9 +58,7 @@ func (d *Document) ResetXML(source []byte) error {
 	if err := d.begin(source); err != nil {
 		return err
 	}
-	if err := d.reserve(); err != nil {
-		return err
-	}
+	d.reserve()
 	d.xml, d.coded = true, needsDecoding(source)
 	x := xmlParser{d: d, src: source, max: d.limit(), lenient: d.lenient}
 	x.open = append(x.open, xmlOpen{node: 1})
@@ -69,7 +66,6 @@ func (d *Document) ResetXML(source []byte) error {
 		d.empty()
 		return err
 	}
-	d.mem.take(min(0, d.size()-d.mem.used))
 	return nil
 }
 
@@ -224,7 +220,7 @@ func (x *xmlParser) text() {
 	}
 	t := textRange{start: uint32(start), end: uint32(x.pos)}
 	if x.d.coded && needsDecoding(raw) {
-		x.d.side = fit(&x.d.mem, x.d.side, len(raw))
+		x.d.growSide(len(raw))
 		at := len(x.d.side)
 		var entity *xmlEntity
 		if x.d.side, entity = appendXML(x.d.side, raw, false, x.d.entities); entity != nil && x.refuse(entity, start) {

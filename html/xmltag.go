@@ -1,6 +1,9 @@
 package html
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // binding is the declaration of a namespace (Namespaces in XML 1.0, section 3).
 type binding struct {
@@ -45,7 +48,7 @@ func (x *xmlParser) startTag() {
 		x.unbind(outside)
 		return
 	}
-	x.open = append(fit(&x.d.mem, x.open, 1), xmlOpen{id, outside})
+	x.open = append(x.open, xmlOpen{id, outside})
 	x.count(atom, 1)
 }
 
@@ -88,7 +91,7 @@ func (x *xmlParser) attributes(empty *bool) bool {
 			x.err = &LimitError{What: "attributes", Limit: most, Pos: x.pos}
 			return false
 		}
-		x.attrs = append(fit(&x.d.mem, x.attrs, 1), a)
+		x.attrs = append(x.attrs, a)
 	}
 }
 
@@ -142,7 +145,7 @@ func (x *xmlParser) declare() {
 		if at := bytes.IndexByte(name, ':'); at > 0 && at < len(name)-1 {
 			s.prefix, s.local = name[:at:at], name[at+1:]
 		}
-		x.spaces = append(fit(&x.d.mem, x.spaces, 1), s)
+		x.spaces = append(x.spaces, s)
 		switch {
 		case string(s.prefix) == "xmlns":
 			x.bind(a, s.local)
@@ -181,11 +184,11 @@ func (x *xmlParser) bind(a *rawAttr, prefix []byte) {
 	}
 	if n := int(b.prefix) + 1; n > len(x.bound) {
 		more := n + staticAtoms - len(x.bound)
-		x.bound = fit(&x.d.mem, x.bound, more)
+		x.bound = slices.Grow(x.bound, more)
 		x.bound = append(x.bound, make([]uint32, more)...)
 	}
 	b.outer = x.bound[b.prefix]
-	x.bindings = append(fit(&x.d.mem, x.bindings, 1), b)
+	x.bindings = append(x.bindings, b)
 	x.bound[b.prefix] = uint32(len(x.bindings))
 }
 
@@ -246,7 +249,7 @@ func (x *xmlParser) storeAttrs() uint32 {
 		}
 		atom := x.intern(name, uri)
 		d.work++
-		if x.seen.add(&d.mem, atom) || x.twice(s, space, uri) {
+		if x.seen.add(atom) || x.twice(s, space, uri) {
 			if x.fault(a.name, "an attribute appears twice") {
 				return 0
 			}
@@ -258,7 +261,7 @@ func (x *xmlParser) storeAttrs() uint32 {
 				return 0
 			}
 		}
-		d.attrs = append(fit(&d.mem, d.attrs, 1), attr{uint32(atom)<<atomShift | uint32(space)<<nsShift, uint32(a.value), uint32(a.valueEnd)})
+		d.attrs = append(d.attrs, attr{uint32(atom)<<atomShift | uint32(space)<<nsShift, uint32(a.value), uint32(a.valueEnd)})
 	}
 	if d.maxAttrs > 0 && len(d.attrs)-1 > d.maxAttrs {
 		x.err = &LimitError{What: "attributes", Limit: d.maxAttrs, Pos: x.pos}
@@ -277,7 +280,7 @@ func (x *xmlParser) twice(s *rawSpace, space Namespace, uri Atom) bool {
 	if uri == 0 {
 		uri = x.intern([]byte(space.URI()), 0)
 	}
-	return x.seen.add(&x.d.mem, x.intern(s.local, uri))
+	return x.seen.add(x.intern(s.local, uri))
 }
 
 // endTag takes an end tag.
@@ -345,7 +348,7 @@ func (x *xmlParser) count(a Atom, change uint32) {
 	}
 	if int(a) >= len(x.opened) {
 		more := int(a) + staticAtoms - len(x.opened)
-		x.opened = fit(&x.d.mem, x.opened, more)
+		x.opened = slices.Grow(x.opened, more)
 		x.opened = append(x.opened, make([]uint32, more)...)
 	}
 	x.opened[a] += change

@@ -112,9 +112,6 @@ func isOneOf(name []byte, list ...string) bool {
 	return false
 }
 
-// perAttribute is what an attribute takes while its tag is read.
-const perAttribute = 96
-
 // attribute is an attribute of the start tag that was just read.
 type attribute struct{ name, value []byte }
 
@@ -131,18 +128,17 @@ func (p *page) find(name string) []byte {
 // readAttributes sets list to the attributes of the start tag that was just read.
 func (p *page) readAttributes() {
 	p.list = p.list[:0]
-	if tag := p.body[p.tags.Pos():p.tags.End()]; len(tag) > uncharged/perAttribute {
-		most := int64(0)
+	tag := p.body[p.tags.Pos():p.tags.End()]
+	if p.most > 0 && len(tag) > p.most {
+		count := 0
 		for _, c := range tag {
 			if isSpace(c) || c == '/' {
-				most++
+				count++
 			}
 		}
-		most = most*perAttribute + int64(len(tag)) // and the values, with references replaced
-		p.take(most)
-		defer p.take(-most)
+		p.limit(count, "attributes")
 	}
-	p.tokens(p.body[p.tags.Pos():p.tags.End()]).Next()
+	p.tokens(tag).Next()
 	for name, value := range p.z.Attrs() {
 		p.list = append(p.list, attribute{name, value})
 	}
@@ -339,10 +335,6 @@ func (p *page) betweenTags(text []byte, first bool) bool {
 
 // sheet offers the URLs of a style sheet.
 func (p *page) sheet(css []byte, at place) bool {
-	if n := int64(len(css)); n > uncharged { // a URL with escapes is copied to a list that grows
-		p.take(3 * n)
-		defer p.take(-3 * n)
-	}
 	s := sheet{css: css}
 	return s.eachURL(func(url []byte) bool { return p.offer(url, at) })
 }

@@ -150,8 +150,7 @@ func Stylesheet(sheet []byte, base string, opts ...Option) []Link {
 	var found []Link
 	p.yield = func(r *Ref) bool {
 		p.bound(len(sheet), r)
-		p.take(int64(len(r.URL)+len(r.Fragment)) + knownSize)
-		found = append(room(p, found, 1, linkSize), r.Link())
+		found = append(found, r.Link())
 		return true
 	}
 	p.sheet(sheet, place{tag: "style"})
@@ -161,7 +160,7 @@ func Stylesheet(sheet []byte, base string, opts ...Option) []Link {
 // SizeError says that the links of a page would be far larger than the page. All URLs that are relative
 // to a long one are long: a page of one megabyte can name ten gigabytes.
 type SizeError struct {
-	Limit int // in bytes of URLs, repeated ones included: 2^26 and 16 for each byte of the page
+	Limit int // in bytes of URLs and lists of link types, repeated ones included: 2^26 and 2 for each byte of the page
 }
 
 // Error implements error.
@@ -171,9 +170,19 @@ func (e *SizeError) Error() string {
 
 // bound counts a link that is kept. It panics if all together are too large.
 func (p *page) bound(page int, r *Ref) {
-	p.kept += len(r.URL) + len(r.Fragment)
-	if limit := 1<<26 + 16*page; p.kept > limit {
+	p.kept += len(r.URL) + len(r.Fragment) + relSize*len(r.Rel)
+	if limit := 1<<26 + 2*page; p.kept > limit {
 		panic(&SizeError{Limit: limit})
+	}
+}
+
+// relSize is what each byte of a rel attribute may take as a list of words.
+const relSize = 9
+
+// limit panics if there are too many things of a kind.
+func (p *page) limit(n int, what string) {
+	if p.most > 0 && n >= p.most {
+		panic(&html.LimitError{What: what, Limit: p.most})
 	}
 }
 
@@ -210,8 +219,8 @@ func (p *page) extract() []Link {
 				return true
 			}
 		}
-		p.take(relSize*int64(len(r.Rel)) + knownSize)
-		found = append(room(p, found, 1, linkSize), p.link(r))
+		p.limit(len(found), "links")
+		found = append(found, p.link(r))
 		l := &found[len(found)-1]
 		if early {
 			p.known[l.URL] = struct{}{}
@@ -234,7 +243,6 @@ func (p *page) extract() []Link {
 		found = p.choose(found)
 	}
 	if cap(found) == cap(p.few) { // they are in it
-		p.take(int64(len(found)) * linkSize)
 		found = append([]Link(nil), found...)
 	}
 	return found

@@ -33,8 +33,8 @@ type config struct {
 	header       map[string][]string
 	encoding     charset.Encoding
 	repeats      bool
-	memory       html.Memory // or nil
-	bounds       []html.Option
+	most         int // links, 0: any number
+	tree         func() *html.Document
 }
 
 // plain reports whether the URL alone decides about a link.
@@ -207,4 +207,10 @@ func merge[S ~[]T, T any](before, list S) S {
 		return list
 	}
 	return slices.Concat(before, list)
+}
+
+// Bounds bounds the list of links of a page, and the attributes of one tag that are read for it, to so many: [Extract] panics with
+// a [*html.LimitError] if there are more. Where options such as [CSS] need a tree of the page, tree makes it, unless it is nil.
+func Bounds(most int, tree func() *html.Document) Option {
+	return func(c *config) { c.most, c.tree = most, tree }
 }

@@ -29,8 +29,6 @@ type page struct {
 	onTag func(before textKind, more bool)
 
 	kept    int       // bytes of the links that are kept
-	taken   int64     // bytes of memory
-	asked   int64     // and of them: those that memory was asked for
 	opens   bool      // the link that is being yielded has a text
 	resumes bool      // the text is read when the link is yielded, behind its tag
 	href    html.Attr // of the link that is being yielded, where resumes is set
@@ -272,12 +270,13 @@ func (p *page) note() {
 		return
 	}
 	n := noted{tag: p.tags.tag}
-	p.texts = append(room(p, p.texts, len(href), 1), href...)
+	p.texts = append(p.texts, href...)
 	n.href = len(p.texts)
 	rel, _ := p.tags.Attr(html.AtomRel)
-	p.texts = append(room(p, p.texts, len(rel), 1), rel...)
+	p.texts = append(p.texts, rel...)
 	n.rel = len(p.texts)
-	p.noted = append(room(p, p.noted, 1, notedSize), n)
+	p.limit(len(p.noted), "links")
+	p.noted = append(p.noted, n)
 }
 
 // next advances to the next tag.

@@ -3,7 +3,6 @@ package links
 import (
 	"fmt"
 	"slices"
-	"unsafe"
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/css"
@@ -58,12 +57,24 @@ func elements(refs []html.Ref) []html.Node {
 	return found
 }
 
+// parsed returns a tree of the page.
+func (p *page) parsed() *html.Document {
+	if p.tree != nil {
+		return p.tree()
+	}
+	doc, err := html.Parse(p.body)
+	if err != nil {
+		panic(err)
+	}
+	return doc
+}
+
 // admitted returns where the start tags stand that are in an element which one of the restrictions
 // finds, in order.
 func (p *page) admitted() []int {
 	doc := p.doc
 	if doc == nil {
-		doc = p.tree()
+		doc = p.parsed()
 	}
 	var open []int
 	for _, find := range p.restrictions {
@@ -75,7 +86,7 @@ func (p *page) admitted() []int {
 			end = top.EndID()
 			for id := top.ID(); id < end; id++ {
 				if n := doc.Node(id); n.IsElement() {
-					open = append(room(p, open, 1, int64(unsafe.Sizeof(0))), n.Pos())
+					open = append(open, n.Pos())
 				}
 			}
 		}

@@ -31,7 +31,7 @@ func (p *page) collect(before textKind, read int, more bool) (text string, whole
 		if whole && len(p.pieces) == 0 && isCollapsed(raw) {
 			return p.text(raw), true
 		}
-		p.pieces = html.AppendText(room(p, p.pieces, len(raw), 1), raw)
+		p.pieces = html.AppendText(p.pieces, raw)
 	}
 	if !whole {
 		if separates(p.tags.tag) {
@@ -86,11 +86,9 @@ func (p *page) text(b []byte) string {
 		return ""
 	}
 	if len(b) > arenaSize/4 {
-		p.take(int64(len(b)))
 		return string(b)
 	}
 	if len(b) > len(p.arena) {
-		p.take(arenaSize)
 		p.arena = make([]byte, arenaSize)
 	}
 	n := copy(p.arena, b)

@@ -54,8 +54,8 @@ func (p *page) elementOfXML(n html.Node) bool {
 			name = bytes.ToLower(name)
 		}
 		from := len(p.texts)
-		p.texts = a.AppendTo(room(p, p.texts, len(a.Raw()), 1))
-		p.list = append(room(p, p.list, 1, perAttribute), attribute{name, p.texts[from:len(p.texts):len(p.texts)]})
+		p.texts = a.AppendTo(p.texts)
+		p.list = append(p.list, attribute{name, p.texts[from:len(p.texts):len(p.texts)]})
 	}
 	atom := html.LookupAtom(string(tag))
 	if !p.eachAttribute(tag, atom, n.Namespace() == html.SVG || n.Namespace() == html.MathML) {

@@ -135,7 +135,6 @@ type counter struct {
 }
 
 func (c *counter) Resolve(string) (string, error) { return "host", nil }
-func (c *counter) Grow(int64) error               { return nil }
 func (c *counter) Date() time.Time                { return time.Date(2026, 5, 3, 12, 0, 0, 0, time.UTC) }
 
 func (c *counter) Extracted(keys []string, counts []selector.FieldCount) {

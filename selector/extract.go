@@ -77,7 +77,7 @@ func compilePattern(expr string) (pattern, error) {
 	return pattern{re, re.SubexpIndex("extract")}, nil
 }
 
-// fewMatches is how many matches are looked for before memory is asked for more.
+// fewMatches is how many matches are looked for before their size is looked at.
 const fewMatches = 1024
 
 // find appends what the first match gives, or what all do. r has so many other bytes beside it.
@@ -94,8 +94,7 @@ func (p pattern) find(dst []string, text string, all bool, r *result, other int)
 	return dst
 }
 
-// matches finds the first match, or all. Memory is asked for as many as there may be, and if there are more, for four
-// times as many.
+// matches finds the first match, or all: as many as may be in a result, and if there are more, four times as many.
 func (p pattern) matches(text string, all bool, r *result, other int) (found [][]string) {
 	if !all {
 		return p.re.FindAllStringSubmatch(text, 1)
@@ -253,12 +252,7 @@ func (s *Selection) raw(i int, r *result, other int) string {
 	if s.values != nil || s.refs[i].IsAttr() {
 		return s.get(i, r, other)
 	}
-	n := s.refs[i].Node()
-	if s.isLarge() {
-		b := n.AppendText(r.append(nil, other, textSize(n)))
-		return unsafe.String(unsafe.SliceData(b), len(b)) // nobody else has it
-	}
-	return n.Text()
+	return s.refs[i].Node().Text()
 }
 
 // URL returns the first URL of [Selection.URLs], or "".

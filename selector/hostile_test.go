@@ -219,7 +219,6 @@ func TestHostileExpressions(t *testing.T) {
 type expressions struct{ n int }
 
 func (*expressions) Resolve(ref string) (string, error) { return ref, nil }
-func (*expressions) Grow(int64) error                   { return nil }
 
 func (e *expressions) Queried(language selector.Language, _ string, _ bool) {
 	if language == selector.RegExp {

@@ -57,7 +57,6 @@ func (x *extraction) css(q *Query, at html.Ref, one bool) {
 			x.places = append(x.places, place{kind: isNode, ref: x.last.found})
 		}
 	default:
-		x.doc.room(x.doc.tree.Len() * refSize)
 		x.refs = q.css.Append(x.refs[:0], at.Node())
 		x.keep(len(x.refs) * int(unsafe.Sizeof(place{})))
 		for _, r := range x.refs {
@@ -280,7 +279,7 @@ func (x *extraction) texts(r *rule, at place, use func(text string, plain bool) 
 	return failed
 }
 
-// matches returns all matches of an expression. Memory is asked for as they become many, as in pattern.matches.
+// matches returns all matches of an expression. As they become many, their size is looked at, as in pattern.matches.
 func (x *extraction) matches(p pattern, text string) (found [][]int) {
 	b := unsafe.Slice(unsafe.StringData(text), len(text))
 	each := 3*stringSize + (p.re.NumSubexp()+1)*stringSize
@@ -329,26 +328,16 @@ func (x *extraction) whole(r *rule, at place) string {
 		b = attribute(at.ref, r.attr).AppendTo(b)
 	case r.markup && !at.ref.IsAttr():
 		x.spend(at.ref)
-		n := at.ref.Node()
-		if x.large() {
-			b = x.memory.append(b, x.total, n.HTMLSize())
-		}
-		b = n.AppendHTML(b)
+		b = at.ref.Node().AppendHTML(b)
 	case at.ref.IsAttr():
 		b = at.ref.Attr().AppendTo(b)
 	default:
 		x.spend(at.ref)
-		n := at.ref.Node()
-		if x.large() {
-			b = x.memory.append(b, x.total, textSize(n))
-		}
-		b = n.AppendCollapsed(b)
+		b = at.ref.Node().AppendCollapsed(b)
 	}
 	x.buf = b
 	return unsafe.String(unsafe.SliceData(b), len(b))
 }
-
-func (x *extraction) large() bool { return x.doc.host != nil && len(x.doc.tree.Source()) > uncharged }
 
 // appendCollapsed appends a text with its white space collapsed.
 func appendCollapsed(b []byte, text string) []byte {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"unsafe"
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/css"
@@ -47,7 +48,6 @@ func (q *Query) String() string { return q.text }
 func (q *Query) run(doc *Document, in []html.Ref) *Selection {
 	found := &Selection{doc: doc}
 	if q.css != nil {
-		doc.room(doc.tree.Len() * refSize)
 		found.refs = selectCSS(q.css, found.one[:0], in)
 		doc.queried(CSS, q.text, len(found.refs) > 0)
 		return found
@@ -208,7 +208,7 @@ func (s *Selection) evaluate(e *xpath.Expr, in []html.Ref) error {
 		if err != nil {
 			return err
 		}
-		total += len(v.Nodes())*refSize*4 + 2*stringSize // in its own list, and in one that grows
+		total += len(v.Nodes())*int(unsafe.Sizeof(html.Ref{}))*4 + 2*stringSize // in its own list, and in one that grows
 		r.grow(total)
 		switch {
 		case v.Kind() != xpath.NodeSet:

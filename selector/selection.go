@@ -2,6 +2,7 @@ package selector
 
 import (
 	"iter"
+	"slices"
 	"strings"
 	"unsafe"
 
@@ -88,12 +89,12 @@ func (s *Selection) Nodes() []html.Node {
 // Text returns the text of all results as a reader sees it: see [Selection.Texts]. The texts that
 // are not empty are joined by one space.
 func (s *Selection) Text() string {
-	if s.isLarge() {
-		b := s.appendTexts(nil)
+	var space [256]byte
+	b := s.appendTexts(space[:0])
+	if len(b) > few {
 		return unsafe.String(unsafe.SliceData(b), len(b)) // nobody else has it
 	}
-	var space [256]byte
-	return string(s.appendTexts(space[:0]))
+	return string(b)
 }
 
 func (s *Selection) appendTexts(b []byte) []byte {
@@ -115,11 +116,6 @@ func (s *Selection) appendTexts(b []byte) []byte {
 	return b
 }
 
-// isLarge reports whether texts of the page may be so large that their memory is asked for.
-func (s *Selection) isLarge() bool {
-	return s != nil && s.doc.host != nil && len(s.doc.tree.Source()) > uncharged
-}
-
 // Texts returns one text for each result, as a reader sees it: white space (in the sense of
 // Unicode, so no-break spaces too) is trimmed and collapsed to single spaces, and elements that
 // start a new line or table cell separate words. What stands in script, style and template
@@ -135,38 +131,20 @@ func (s *Selection) Texts() []string {
 	b := space[:0]
 	total := len(texts) * stringSize
 	for i := range texts {
-		if text, large := s.largeText(i, &r, total); large {
-			texts[i] = text
-		} else {
-			b = s.appendText(b[:0], i, &r, total)
-			r.grow(total + len(b))
-			texts[i] = string(b)
-		}
+		b = s.appendText(b[:0], i, &r, total)
+		r.grow(total + len(b))
+		texts[i] = string(b)
 		total += len(texts[i])
 	}
 	return texts
-}
-
-// largeText returns the text of a result that is a large node: it is not copied. r has so many other bytes.
-func (s *Selection) largeText(i int, r *result, other int) (text string, large bool) {
-	if !s.isLarge() || s.values != nil || s.refs[i].IsAttr() {
-		return "", false
-	}
-	n := s.refs[i].Node()
-	size := textSize(n)
-	if size <= uncharged {
-		return "", false
-	}
-	b := n.AppendCollapsed(r.append(nil, other, size))
-	return unsafe.String(unsafe.SliceData(b), len(b)), true // nobody else has it
 }
 
 // appendText appends the text of a result. r has so many other bytes beside b.
 func (s *Selection) appendText(b []byte, i int, r *result, other int) []byte {
 	if s.values == nil && !s.refs[i].IsAttr() {
 		n := s.refs[i].Node()
-		if s.isLarge() {
-			b = r.append(b, other, textSize(n))
+		if len(n.Document().Source()) > few { // or its memory would be taken in steps
+			b = slices.Grow(b, textSize(n))
 		}
 		return n.AppendCollapsed(b)
 	}

@@ -57,8 +57,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -82,7 +82,6 @@ type Document struct {
 	json    string    // the page, if it is JSON
 	date    time.Time // when it was sent
 	bounds  []html.Option
-	results atomic.Int64 // bytes that memory was asked for, see charge
 }
 
 // Option gives [Parse] what the page itself does not contain.
@@ -106,9 +105,6 @@ func Resolver(resolve func(ref string) (string, error)) Option {
 type Host interface {
 	// Resolve makes a reference in the page an absolute URL, see [Resolver].
 	Resolve(ref string) (string, error)
-	// Grow is called before memory for data derived from the page is allocated: see [html.Charge]. If it returns an error, the
-	// memory is not allocated, and the error is the cause of a [*ParseError].
-	html.Memory
 }
 
 // Watcher is an optional interface of a [Host]: its method is called for each query on the page, for example to find the queries
@@ -146,8 +142,7 @@ func (l Language) String() string {
 	return "query"
 }
 
-// For sets the host. Besides the tree, [Host].Grow is called for the results of queries and of methods like [Selection.Texts]: only
-// the largest result counts, because earlier results are taken to be garbage.
+// For sets the host.
 func For(h Host) Option {
 	return func(d *Document) {
 		d.host = h
@@ -176,7 +171,7 @@ func Parse(body []byte, options ...Option) *Document {
 	d := &Document{}
 	for i, option := range options {
 		if option == nil {
-			d.err, d.tree = parseError(fmt.Errorf("option %d is nil; leave it out", i+1)), new(html.Document)
+			d.err, d.tree = &ParseError{Err: fmt.Errorf("option %d is nil; leave it out", i+1)}, new(html.Document)
 			return d
 		}
 		option(d)
@@ -185,20 +180,16 @@ func Parse(body []byte, options ...Option) *Document {
 	if d.isJSON {
 		d.tree = new(html.Document)
 		if !json.Valid(body) {
-			d.err = parseError(errors.New("it is not JSON, or has more than 10,000 levels"))
+			d.err = &ParseError{Err: errors.New("it is not JSON, or has more than 10,000 levels")}
 		} else {
 			d.json = unsafe.String(unsafe.SliceData(body), len(body))
 		}
 		return d
 	}
-	var room [4]html.Option
-	bounds := append(room[:0], d.bounds...)
-	if d.host != nil {
-		bounds = append(bounds, html.Charge((*tenant)(d)))
-	}
+	bounds := d.bounds
 	switch {
 	case d.xml:
-		d.tree, d.err = html.ParseXML(body, append(bounds, html.Lenient())...)
+		d.tree, d.err = html.ParseXML(body, append(slices.Clone(bounds), html.Lenient())...)
 	case d.xhtml:
 		d.tree, d.err = html.ParseXML(body, bounds...)
 		d.xml = !isMalformed(d.err)
@@ -207,7 +198,7 @@ func Parse(body []byte, options ...Option) *Document {
 		d.tree, d.err = html.Parse(body, bounds...)
 	}
 	if d.err != nil {
-		d.err = parseError(d.err)
+		d.err = &ParseError{Err: d.err}
 		d.tree = new(html.Document)
 	}
 	return d
@@ -224,17 +215,9 @@ func (d *Document) documentBase(docURL string) string {
 	return links.BaseFrom(d.tree, docURL)
 }
 
-// ParseError says why a page could not be parsed, or that its data needed more memory than [Host].Grow granted.
+// ParseError says why a page could not be parsed, or that what is made of it would be too large.
 type ParseError struct {
 	Err error
-}
-
-// parseError makes an error a [*ParseError], unless it is one.
-func parseError(err error) error {
-	if known := (*ParseError)(nil); errors.As(err, &known) {
-		return err
-	}
-	return &ParseError{Err: err}
 }
 
 // Error implements error.

@@ -15,7 +15,6 @@ import (
 type counting struct{ sum []selector.FieldCount }
 
 func (c *counting) Resolve(ref string) (string, error) { return "https://shop.example" + ref, nil }
-func (c *counting) Grow(int64) error                   { return nil }
 
 func (c *counting) Extracted(keys []string, counts []selector.FieldCount) {
 	if len(c.sum) < len(keys) {

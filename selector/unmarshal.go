@@ -263,7 +263,7 @@ func (x *extraction) spend(r html.Ref) {
 // keep counts a value of so many bytes that was made.
 func (x *extraction) keep(n int) {
 	x.total += n
-	if x.total > uncharged && x.doc != nil {
+	if x.doc != nil {
 		x.memory.grow(x.total)
 	}
 }

@@ -12,7 +12,6 @@ import (
 type audience struct{ told []string }
 
 func (*audience) Resolve(ref string) (string, error) { return ref, nil }
-func (*audience) Grow(int64) error                   { return nil }
 
 func (a *audience) Queried(language selector.Language, query string, found bool) {
 	a.told = append(a.told, fmt.Sprint(language, " ", query, " ", found))

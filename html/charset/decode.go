@@ -2,6 +2,7 @@ package charset
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 	"unicode/utf8"
 
@@ -15,57 +16,51 @@ import (
 // The text is a part of body, not a copy, where body is valid UTF-8 or ASCII; it must not be changed
 // then unless body may be. What is malformed becomes U+FFFD.
 func Decode(body []byte, contentType string) (text []byte, e Encoding, source Source) {
-	text, e, source, _ = DecodeCharged(body, contentType, free)
+	text, e, source, _ = DecodeWithin(body, contentType, math.MaxInt)
 	return text, e, source
 }
 
-// DecodeCharged is Decode that asks for the memory of the text before it makes a copy of body. An error of grow is
-// returned, with what was detected.
-func DecodeCharged(body []byte, contentType string, grow func(bytes int64) error) (text []byte, e Encoding, source Source, err error) {
+// DecodeWithin is Decode with a bound on the copy that it makes of a body: if the text would have more than most bytes, ok is
+// false, and there is no text. Of a text that is a part of body there may be more.
+func DecodeWithin(body []byte, contentType string, most int) (text []byte, e Encoding, source Source, ok bool) {
 	e, source, bom := detect(body, contentType)
-	text = body[bom:]
-	if source != ByValidity {
-		text, err = e.decode(text, grow)
+	if text = body[bom:]; source == ByValidity {
+		return text, e, source, true
 	}
-	return text, e, source, err
+	text, ok = e.decode(text, most)
+	return text, e, source, ok
 }
 
 // Decode returns text as UTF-8, as the decoder of golang.org/x/text reads it. Malformed input becomes
 // U+FFFD. A byte order mark stays ("decode without BOM"). What is valid UTF-8 for all that is known,
 // as UTF-8 or as ASCII, is returned as it is, without a copy.
 func (e Encoding) Decode(text []byte) []byte {
-	text, _ = e.decode(text, free)
+	text, _ = e.decode(text, math.MaxInt)
 	return text
 }
 
-// free grants all memory.
-func free(int64) error { return nil }
-
-// large is the size in bytes from which on the memory of a text is found by decoding it twice. A smaller text may take
-// more or less than it asks for.
+// large is the size in bytes from which on the length of a decoded text is found by decoding it twice, so that its memory is
+// not taken in steps.
 const large = 256 << 10
 
-// decode is Decode that asks for the memory of a copy before it makes one.
-func (e Encoding) decode(text []byte, grow func(bytes int64) error) ([]byte, error) {
+// decode is Decode with a bound on the copy that it makes. ok is false if it would have more than most bytes.
+func (e Encoding) decode(text []byte, most int) (decoded []byte, ok bool) {
 	plain := e.plainLen(text)
 	if plain == len(text) {
-		return text, nil
+		return text, true
 	}
 	if e == GBK {
 		e = GB18030 // which adds characters of four bytes; the standard has one decoder for both
 	}
 	decoder, rest := e.text().NewDecoder(), text[plain:]
-	size := plain + utf8.UTFMax
-	if len(rest) < large {
+	size := plain
+	if longest := plain + 3*len(rest); len(rest) < large && longest <= most { // a byte is U+FFFD at most
 		size += len(rest) * 3 / 2 // a character of two bytes takes three as a rule
-	} else {
-		size += decodedLen(decoder, rest)
+	} else if size += decodedLen(decoder, rest); size > most {
+		return nil, false
 	}
-	if err := grow(int64(size)); err != nil {
-		return nil, err
-	}
-	decoded, _, _ := transform.Append(decoder, append(make([]byte, 0, size), text[:plain]...), rest)
-	return decoded, nil
+	decoded, _, _ = transform.Append(decoder, append(make([]byte, 0, size+utf8.UTFMax), text[:plain]...), rest)
+	return decoded, true
 }
 
 // plainLen returns how many bytes at the beginning of text are the same in UTF-8.

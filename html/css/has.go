@@ -32,7 +32,6 @@ func (m *matcher) relate(by combinator, others []int32) relation {
 	case descendant:
 		r.list = others
 	case child, next:
-		m.hold(4 * len(others))
 		r.list = make([]int32, 0, len(others))
 		for _, k := range others {
 			at := m.el[k].Parent
@@ -47,9 +46,6 @@ func (m *matcher) relate(by combinator, others []int32) relation {
 	case subsequent:
 		r.after = make(map[int32]int32)
 		for _, k := range others { // in order, so the last one stays
-			if _, known := r.after[m.el[k].Parent]; !known {
-				m.hold(outBytes)
-			}
 			r.after[m.el[k].Parent] = k
 		}
 	}
@@ -120,7 +116,6 @@ func (m *matcher) matching(one []link, lo, hi int32, r *relation) []int32 {
 		if p.exact && r == nil {
 			return list
 		}
-		m.hold(4 * len(list))
 		found := make([]int32, 0, len(list))
 		for _, k := range list {
 			if (r == nil || r.of(m, k)) && m.is(c, k) {
@@ -130,7 +125,6 @@ func (m *matcher) matching(one []link, lo, hi int32, r *relation) []int32 {
 		return found
 	}
 	var found []int32
-	m.hold(4 * int(hi-lo))
 	for k := lo; k < hi; k++ {
 		if (r == nil || r.of(m, k)) && m.is(c, k) {
 			found = append(found, k)

@@ -34,8 +34,6 @@ type matcher struct {
 	scratch  []byte
 	found    []int32 // the result of find
 	counts   map[uint64]int32
-
-	taken, asked int64 // bytes that the query takes, and those of them that memory was asked for
 }
 
 // newMatcher binds a selector to a document. Matchers that are not in use are kept, with their memory
@@ -87,33 +85,8 @@ func (m *matcher) release() {
 	if cap(m.found) > maxKept {
 		m.found = nil
 	}
-	m.index.Charge(-m.asked)
-	m.taken, m.asked = 0, 0
 	m.searches, m.tables, m.sets, m.finds, m.spans, m.langs, m.counts = nil, nil, nil, nil, nil, nil, nil
 	m.sel.matchers.Put(m)
-}
-
-// uncharged is how many bytes a query takes without asking for memory.
-const uncharged = 256 << 10
-
-// hold counts memory that the query is about to take, and asks for it once it is much.
-func (m *matcher) hold(bytes int) {
-	if m.taken += int64(bytes); m.taken-m.asked > uncharged {
-		m.index.Charge(m.taken - m.asked)
-		m.asked = m.taken
-	}
-}
-
-// outBytes is what an entry takes in a map of numbers, with the map before it grew.
-const outBytes = 32
-
-// keep appends to the result of find.
-func (m *matcher) keep(k int32) {
-	if n := cap(m.found); n == len(m.found) && n >= maxKept {
-		m.hold(4 * n)
-		m.found = slices.Grow(m.found, n)
-	}
-	m.found = append(m.found, k)
 }
 
 // kin returns the place of an element among its siblings.
@@ -164,14 +137,12 @@ func (m *matcher) put(t *table, k, v int32) {
 	switch {
 	case m.lo <= k && k < m.hi:
 		if t.in == nil {
-			m.hold(4 * int(m.hi-m.lo))
 			t.in = make([]int32, m.hi-m.lo)
 		}
 		t.in[k-m.lo] = v
 	case t.out == nil:
 		t.out = map[int32]int32{k: v}
 	default:
-		m.hold(outBytes)
 		t.out[k] = v
 	}
 }
@@ -447,7 +418,7 @@ func (m *matcher) find(c *chain, limit int) []int32 {
 		m.found = m.found[:0]
 		for _, k := range list {
 			if m.accepts(&p, c, k) {
-				if m.keep(k); len(m.found) >= limit {
+				if m.found = append(m.found, k); len(m.found) >= limit {
 					break
 				}
 			}
@@ -457,10 +428,7 @@ func (m *matcher) find(c *chain, limit int) []int32 {
 	m.found = m.found[:0]
 	if p.exact && len(c.links) == 1 {
 		m.work += int(m.hi - m.lo)
-		if n := int(m.hi - m.lo); n > cap(m.found) {
-			m.hold(4 * n)
-			m.found = slices.Grow(m.found, n)
-		}
+		m.found = slices.Grow(m.found, int(m.hi-m.lo))
 		for k := m.lo; k < m.hi && len(m.found) < limit; k++ {
 			m.found = append(m.found, k)
 		}
@@ -468,7 +436,7 @@ func (m *matcher) find(c *chain, limit int) []int32 {
 	}
 	for k := m.lo; k < m.hi && len(m.found) < limit; k++ {
 		if m.accepts(&p, c, k) {
-			m.keep(k)
+			m.found = append(m.found, k)
 		}
 	}
 	return m.found

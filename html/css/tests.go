@@ -83,9 +83,7 @@ func (t nthTest) number(m *matcher, k int32) int32 {
 			if t.of == nil {
 				kind = uint64(s.Name)<<8 | uint64(s.Namespace)
 			}
-			if number = m.counts[kind] + 1; number == 1 {
-				m.hold(outBytes)
-			}
+			number = m.counts[kind] + 1
 			m.counts[kind] = number
 		}
 		m.put(table, at, no+number)
@@ -127,6 +125,9 @@ type langTest struct {
 	table  int        // 1 + index into matcher.langs
 }
 
+// mostSubtags is how many parts of a language tag are looked at, of which real ones have nine at most.
+const mostSubtags = 100
+
 func (t langTest) match(m *matcher, k int32) bool {
 	number := m.inherited(m.table(t.table), k, func(k int32) int32 {
 		n := m.index.Node(k)
@@ -137,8 +138,7 @@ func (t langTest) match(m *matcher, k int32) bool {
 		if a.IsZero() {
 			return unknown
 		}
-		m.hold(10 * len(a.Raw())) // a subtag may have one letter
-		m.langs = append(m.langs, strings.Split(lowerASCII(a.Value()), "-"))
+		m.langs = append(m.langs, strings.SplitN(lowerASCII(a.Value()), "-", mostSubtags))
 		return int32(len(m.langs))
 	})
 	if number == nothing {
@@ -216,7 +216,7 @@ func (t containsTest) match(m *matcher, k int32) bool {
 }
 
 // finds returns where the string starts in the text that is searched, so that elements inside each
-// other cost no search each.
+// other cost no search each: of the places between the starts of two elements the first.
 func (t containsTest) finds(m *matcher, text *html.Text) []int32 {
 	if len(m.finds) < m.sel.tables {
 		m.finds = make([][]int32, m.sel.tables)
@@ -229,18 +229,18 @@ func (t containsTest) finds(m *matcher, text *html.Text) []int32 {
 		from, end = text.Bounds(m.root)
 	}
 	m.work += end - from
-	finds := []int32{}
-	for from < end {
-		i := strings.Index(text.All()[from:end], t.needle)
+	finds, at := []int32{}, -1
+	for k := m.lo; k < m.hi; k++ {
+		start, _ := text.Bounds(k)
+		if start <= at {
+			continue
+		}
+		i := strings.Index(text.All()[start:end], t.needle)
 		if i < 0 {
 			break
 		}
-		if n := cap(finds); n == len(finds) && n >= maxKept {
-			m.hold(4 * n)
-			finds = slices.Grow(finds, n)
-		}
-		finds = append(finds, int32(from+i))
-		from += i + 1
+		at = start + i
+		finds = append(finds, int32(at))
 	}
 	m.finds[t.table] = finds
 	return finds

@@ -68,14 +68,13 @@ func (a axis) enough(ev *evaluator, set []ref) []ref {
 		if a == precedingSibling {
 			slices.Reverse(set)
 		}
-		seen := visited{ev: ev, nodes: make(map[uint32]bool)}
-		defer seen.end()
+		seen := make(map[uint32]bool)
 		set = slices.DeleteFunc(set, func(r ref) bool {
 			parent := ev.doc.Node(r.node).Parent().ID()
-			if r.attr != 0 || seen.has(parent) {
+			if r.attr != 0 || seen[parent] {
 				return true
 			}
-			seen.add(parent)
+			seen[parent] = true
 			return false
 		})
 	}
@@ -213,9 +212,9 @@ func (w *walk) above(n html.Node, isAttr bool) {
 	if !isAttr {
 		n = n.Parent()
 	}
-	for ; !n.IsZero() && !w.seen.has(n.ID()); n = n.Parent() {
-		if w.seen.nodes != nil {
-			w.seen.add(n.ID())
+	for ; !n.IsZero() && !w.seen[n.ID()]; n = n.Parent() {
+		if w.seen != nil {
+			w.seen[n.ID()] = true
 		}
 		if !w.visit(ref{node: n.ID()}) {
 			return

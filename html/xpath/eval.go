@@ -60,8 +60,6 @@ type evaluator struct {
 	work, limit int
 	names       []uint32 // by nameTest.number: its name in Index.Name, for HTML an atom too
 	free        [][]ref
-	sets        int64 // bytes of large sets that memory was asked for
-	texts       int64 // bytes of the last large text that was made
 }
 
 var evaluators = sync.Pool{New: func() any { return new(evaluator) }}
@@ -76,6 +74,8 @@ const (
 	textPerStep    = 32
 	newTextPerStep = 8 // of text that is cut into words or that other text is made from
 	attrsPerStep   = 16
+	mostRefs       = 1 << 21 // of a set, beside four for each node
+	mostText       = 1 << 26 // bytes of a text that is made, beside two for each byte of the page
 )
 
 func workLimit(nodes int) int {
@@ -103,15 +103,8 @@ func newEvaluator(e *Expr, doc *html.Document) *evaluator {
 // release gives the evaluator back, with the memory of a few small sets.
 func (ev *evaluator) release() {
 	ev.free = slices.DeleteFunc(ev.free, func(s []ref) bool { return cap(s) > 1<<13 })
-	ev.giveBack()
 	ev.expr, ev.doc, ev.index = nil, nil, nil
 	evaluators.Put(ev)
-}
-
-// giveBack gives back the memory that was asked for.
-func (ev *evaluator) giveBack() {
-	ev.index.Charge(-ev.sets - ev.texts)
-	ev.sets, ev.texts = 0, 0
 }
 
 // take returns an empty set with some memory.
@@ -128,49 +121,23 @@ func (ev *evaluator) take() []ref {
 func (ev *evaluator) put(s []ref) {
 	if cap(s) > 0 && len(ev.free) < 16 {
 		ev.free = append(ev.free, s[:0])
-		return
 	}
-	ev.hold(-setSize(cap(s)))
 }
 
-// uncharged is how many bytes are taken without asking for memory.
-const uncharged = 256 << 10
-
-// setSize returns the bytes of a set that count: those of a large one.
-func setSize(room int) int64 {
-	if n := int64(room) * int64(unsafe.Sizeof(ref{})); n > uncharged {
-		return n
-	}
-	return 0
-}
-
-// hold asks for the memory of sets, or gives it back.
-func (ev *evaluator) hold(bytes int64) {
-	ev.index.Charge(bytes)
-	ev.sets += bytes
-}
-
-// room returns a set with room for n nodes more.
+// room returns a set with room for n nodes more. One that is far larger than the document ends the evaluation.
 func (ev *evaluator) room(s []ref, n int) []ref {
-	if cap(s)-len(s) >= n {
-		return s
+	if len(s)+n > mostRefs+4*ev.doc.Len() {
+		ev.work = ev.limit + 1
 	}
-	room := max(2*cap(s), len(s)+n, 16)
-	ev.hold(setSize(room))
-	grown := append(make([]ref, 0, room), s...)
-	ev.hold(-setSize(cap(s)))
-	return grown
+	return slices.Grow(s, n)
 }
 
-// newText asks for the memory of a text that is made. The one before it is garbage then, or part of it.
-func (ev *evaluator) newText(bytes int) {
-	if bytes <= uncharged {
-		return
+// fits reports whether a text of so many bytes may be made. One that may not ends the evaluation.
+func (ev *evaluator) fits(bytes int) bool {
+	if bytes > mostText+2*len(ev.doc.Source()) {
+		ev.work = ev.limit + 1
 	}
-	ev.index.Charge(-ev.texts)
-	ev.texts = 0
-	ev.index.Charge(int64(bytes))
-	ev.texts = int64(bytes)
+	return !ev.exhausted()
 }
 
 // spend counts steps. It reports whether the evaluation may go on.

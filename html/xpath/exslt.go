@@ -83,10 +83,9 @@ func replacePattern(at int) func(ev *evaluator, f focus, c *callExpr) value {
 		}
 		// XPath ends the name of a group where Go goes on: $1st.
 		by := group.ReplaceAllString(ev.toString(c.args[at].eval(ev, f)), "$${$1}")
-		if !ev.spend(len(text) * len(by) / textPerStep) { // what the result may have
+		if most := len(text) * len(by); !ev.spend(most/textPerStep) || !ev.fits(len(text)+most) { // what the result may have
 			return stringOf("")
 		}
-		ev.newText(2*len(text) + len(text)*len(by))
 		if len(c.args) == 3 || c.all {
 			return stringOf(c.re.ReplaceAllString(text, by))
 		}

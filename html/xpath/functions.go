@@ -59,9 +59,8 @@ var functions = map[string]*function{
 		var b strings.Builder
 		for _, arg := range args {
 			text := ev.toString(arg.eval(ev, f))
-			if room := b.Len() + len(text); room > b.Cap() {
-				ev.newText(b.Cap() + 2*room)
-				b.Grow(room)
+			if !ev.fits(b.Len() + len(text)) {
+				return stringOf("")
 			}
 			b.WriteString(text)
 		}
@@ -146,7 +145,6 @@ func ofText(change func(string) string) evalFunc {
 		if !ev.spend(len(text) / newTextPerStep) {
 			return stringOf("")
 		}
-		ev.newText(2 * len(text)) // a letter of the other case may be longer
 		return stringOf(change(text))
 	}
 }
@@ -286,7 +284,6 @@ func translate(ev *evaluator, f focus, args []expr) value {
 	if !ev.spend(len(text) / newTextPerStep) {
 		return stringOf("")
 	}
-	ev.newText(4 * len(text)) // which grows where characters become longer
 	table := make(map[rune]rune, len(from))
 	for i, r := range from {
 		if _, again := table[r]; again {
@@ -324,7 +321,9 @@ func stringJoin(ev *evaluator, f focus, args []expr) value {
 		}
 		size += n
 	}
-	ev.newText(size)
+	if !ev.fits(size) {
+		return stringOf("")
+	}
 	var b strings.Builder
 	b.Grow(size)
 	for i, r := range set {

@@ -78,8 +78,7 @@ func (ev *evaluator) step(s *step, from []ref, limit int) []ref {
 	w.stream = !s.counts()
 	if w.stream && len(from) > 1 {
 		from = s.axis.enough(ev, from)
-		w.seen = visited{ev: ev, nodes: make(map[uint32]bool)}
-		defer w.seen.end()
+		w.seen = make(map[uint32]bool)
 	}
 	for _, r := range from {
 		w.start = len(w.out)
@@ -139,7 +138,7 @@ type walk struct {
 	start  int  // where the nodes start that were reached from the present node
 	stream bool // the predicates can be asked at once, because none depends on the position
 	limit  int
-	seen   visited // the ancestors that were visited, if there are several nodes to start at
+	seen   map[uint32]bool // the ancestors that were visited, if there are several nodes to start at
 }
 
 // add collects a node.
@@ -174,28 +173,3 @@ func (w *walk) visit(r ref) bool {
 	}
 	return true
 }
-
-// visited is a set of nodes, whose memory is asked for once it is large. The zero value is empty and takes none.
-type visited struct {
-	ev    *evaluator
-	nodes map[uint32]bool
-	asked int64
-}
-
-// visitedBytes is what a node takes in a map, with the map before it grew.
-const visitedBytes = 32
-
-// has reports whether a node is in the set.
-func (v *visited) has(id uint32) bool { return v.nodes[id] }
-
-// add adds a node.
-func (v *visited) add(id uint32) {
-	if n := int64(len(v.nodes)); n >= uncharged/visitedBytes && n&(n-1) == 0 { // the map doubles
-		v.ev.hold(2*n*visitedBytes - v.asked)
-		v.asked = 2 * n * visitedBytes
-	}
-	v.nodes[id] = true
-}
-
-// end gives the memory back.
-func (v *visited) end() { v.ev.hold(-v.asked) }

@@ -32,7 +32,9 @@ func (e *SyntaxError) Error() string {
 // WorkError says that an evaluation was ended because it took more steps than it may: ten million,
 // a thousand for each of the first 200,000 nodes of the document and ten for each other. To read text
 // takes steps too. Expressions that look at all pairs of nodes take so many on large pages, and those
-// that read the text of every element where elements lie deep inside each other.
+// that read the text of every element where elements lie deep inside each other. A set of more than
+// 2,097,152 nodes and four for each of the document, and a text of more than 64 MiB and two bytes for
+// each of its source, count as too many steps.
 type WorkError struct {
 	Expr  string
 	Limit int // the steps that were allowed
@@ -118,13 +120,10 @@ func (e *Expr) Evaluate(context html.Ref) (Value, error) {
 	}
 	v := e.root.eval(ev, focus{ref: at, pos: 1, size: 1})
 	if ev.exhausted() {
-		ev.giveBack()
 		return Value{}, &WorkError{Expr: e.text, Limit: ev.limit}
 	}
-	ev.newText(len(v.str))
 	result := Value{kind: v.kind, num: v.num, str: strings.Clone(v.str), boolean: v.boolean}
 	if v.kind == NodeSet {
-		ev.hold(2 * setSize(len(v.set)))
 		result.nodes = make([]html.Ref, len(v.set))
 		for i, r := range v.set {
 			result.nodes[i] = ev.doc.Ref(r.node, r.attr)

@@ -3,20 +3,15 @@ package page
 import "github.com/tegenaria/tegenaria/forms"
 
 // Form returns the form of the first node that a CSS selector matches, to be filled in. The error is a [*forms.FormError]. It panics with the
-// error of [Page.Text], or with a [*selector.ParseError] if the page is refused or there is no memory, and for a wrong selector.
+// error of [Page.Text], or with a [*selector.ParseError] if the page is refused, and for a wrong selector.
 func (p *Page) Form(h Host, query string) (*forms.Form, error) {
 	doc := p.Document(h)
 	found := doc.CSS(query).Nodes()
 	p.mu.Lock()
 	url, encoding := h.Given().URL, p.encoding
 	p.mu.Unlock()
-	tree := doc.Root().Document()
 	if len(found) == 0 {
-		return nil, forms.NoForm(tree, url, "nothing matches "+query)
-	}
-	// What a form has of its own are mostly texts of the page, each once.
-	if err := p.growCopy(h, 0, int64(len(tree.Source()))); err != nil {
-		panic(err)
+		return nil, forms.NoForm(doc.Root().Document(), url, "nothing matches "+query)
 	}
 	return forms.Of(found[0], url, forms.Charset(encoding))
 }

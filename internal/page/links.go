@@ -1,6 +1,7 @@
 package page
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -15,8 +16,8 @@ import (
 )
 
 // Links returns the page's links in document order, each URL once, see [links.Extract]. The options know its encoding, and
-// its header for links.Everything. It panics with the error of [Page.Text], or with a [*selector.ParseError] if there is no
-// memory for the list.
+// its header for links.Everything. It panics with the error of [Page.Text], or with a [*selector.ParseError] if there are
+// too many.
 func (p *Page) Links(h Host, opts []links.Option) []links.Link {
 	defer parsePanic()
 	text, tree, url, opts := p.linkSource(h, opts)
@@ -37,6 +38,9 @@ func (p *Page) EachLink(h Host, opts []links.Option, yield func(*links.Ref) bool
 	links.Each(text, url, opts...)(yield)
 }
 
+// smallPage is the size in bytes of pages whose list of links has no bound.
+const smallPage = 64 << 10
+
 // linkSource returns where the links are: in the text and, if it was parsed, in its tree. XML is parsed for it. To the options it
 // adds what the page says itself.
 func (p *Page) linkSource(h Host, opts []links.Option) (text []byte, tree *html.Document, url string, all []links.Option) {
@@ -49,6 +53,7 @@ func (p *Page) linkSource(h Host, opts []links.Option) (text []byte, tree *html.
 	if err != nil {
 		panic(err)
 	}
+	text = bytes.TrimPrefix(text, []byte("\uFEFF")) // a second mark, which the tree does not have either
 	given := h.Given()
 	return text, p.treeOf(text), given.URL, p.linkOptions(h, given.Header, opts, len(text))
 }
@@ -77,7 +82,7 @@ func (p *Page) linkOptions(h Host, header map[string][]string, opts []links.Opti
 	}
 	all := []links.Option{links.Charset(p.encoding), links.Header(header)}
 	if run != nil {
-		all = append(all, links.Charge(&linkMemory{page: p, host: h}, run.Bounds().tree(size)...))
+		all = append(all, links.Bounds(run.Bounds().nodes, func() *html.Document { return p.Document(h).Root().Document() }))
 	}
 	return append(all, opts...)
 }

@@ -42,8 +42,6 @@ type Spool interface {
 
 // Page is the body of a response, and what is made of it. The zero value has no body. It must not be copied.
 type Page struct {
-	made   atomic.Int64         // bytes that are made of the body, see Grow
-	copies copies               // of them: the largest copy that was handed out
 	misses atomic.Pointer[miss] // the queries that have matched nothing on this page; only added to, with mu held
 
 	mu       sync.Mutex // guards the fields below
@@ -55,6 +53,8 @@ type Page struct {
 	text     []byte        // the decoded body, nil until asked for
 	encoding charset.Encoding
 	value    []byte // the body decoded as JSON, nil until asked for
+	reserved bool   // tree is what was estimated of the body
+	tree     tree
 	doc      *selector.Document
 	json     *selector.Document // the body as JSON, nil until asked for
 	base     *urlx.Base
@@ -81,6 +81,7 @@ func (p *Page) Adopt(buffer *bytes.Buffer) {
 		}
 	}
 	p.read, p.text, p.encoding, p.value, p.doc, p.json, p.base = nil, nil, charset.UTF8, nil, nil, nil, nil
+	p.reserved, p.tree = false, tree{}
 }
 
 // AdoptSpool makes a file the body, as Adopt does with a buffer; one of more than readable bytes is never read into memory. The
@@ -150,15 +151,11 @@ func (p *Page) Reader(h Host) io.ReadCloser {
 	return io.NopCloser(bytes.NewReader(p.body))
 }
 
-// String returns the body as a string, without decoding its encoding. It panics with the error of [Host.Unreadable], or with a
-// [*selector.ParseError] if there is no memory for the string.
+// String returns the body as a string, without decoding its encoding. It panics with the error of [Host.Unreadable].
 func (p *Page) String(h Host) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	body, err := p.inMemory(h)
-	if err == nil {
-		err = p.growCopy(h, 0, int64(len(body)))
-	}
 	if err != nil {
 		panic(err)
 	}

@@ -1,10 +1,9 @@
 package page_test
 
 import (
-	"encoding/json"
+	"bytes"
 	"errors"
 	"fmt"
-	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -15,16 +14,13 @@ import (
 	"github.com/tegenaria/tegenaria/selector"
 )
 
-// run is a run of one page, which notes what it has granted.
+// run is a run of one page, which notes what it is told of.
 type run struct {
 	bounds  page.Bounds
 	queries *page.Queries
 
-	mu     sync.Mutex
-	held   int64 // bytes that were granted and not given back
-	added  int64
-	asked  int
-	refuse error // of requests for memory
+	mu    sync.Mutex
+	added int64 // bytes
 
 	extracted []string // each field with its counts
 }
@@ -32,18 +28,7 @@ type run struct {
 const mib = 1 << 20
 
 // newRun returns a run whose bounds no page of a test comes near.
-func newRun() *run { return &run{bounds: page.NewBounds(mib, mib, 256*mib, 64*mib)} }
-
-func (r *run) Grow(bytes int64) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.asked++
-	if bytes > 0 && r.refuse != nil {
-		return r.refuse
-	}
-	r.held += bytes
-	return nil
-}
+func newRun() *run { return &run{bounds: page.NewBounds(mib, mib, 256*mib)} }
 
 func (r *run) Add(bytes int64) { r.added += bytes }
 
@@ -66,104 +51,95 @@ func in(run *run, contentType, body string) *response {
 	return r
 }
 
-// One page may take so much and no more. It fails if what was refused counts, or what was given back counts on.
-func TestGrow(t *testing.T) {
-	for _, tt := range []struct{ body, inFlight, most int64 }{
-		{600, 1000, 1200}, {400, 1000, 1000}, {500, 1000, 1000}, {math.MaxInt64, 1000, math.MaxInt64 - 1}, {1000, math.MaxInt64, math.MaxInt64}, {0, 0, 0},
-	} {
-		r := in(&run{bounds: page.NewBounds(0, 0, tt.body, tt.inFlight)}, "", "")
-		if err := r.page.Grow(r, tt.most); err != nil || r.run.held != tt.most {
-			t.Errorf("%+v: %v, %d bytes are held", tt, err, r.run.held)
-		}
-		if tt.most == math.MaxInt64 {
-			continue
-		}
-		var limit *html.LimitError
-		if err := r.page.Grow(r, 1); !errors.As(err, &limit) || int64(limit.Limit) != tt.most || r.run.held != tt.most || !strings.Contains(limit.What, "Limits.BodiesInFlight") {
-			t.Errorf("%+v: one byte more: %v, %d bytes are held", tt, err, r.run.held)
-		}
-	}
-	r := in(&run{bounds: page.NewBounds(0, 0, 0, 1000)}, "", "")
-	full := errors.New("full")
-	for _, step := range []struct {
-		n       int64
-		refuse  error
-		granted bool
-		held    int64
-	}{
-		{1000, nil, true, 1000}, {1, nil, false, 1000}, {-400, nil, true, 600}, {401, nil, false, 600},
-		{300, full, false, 600}, {-100, full, true, 500}, {500, nil, true, 1000}, {0, nil, true, 1000}, {-1000, nil, true, 0}, {1000, nil, true, 1000},
-	} {
-		r.run.refuse = step.refuse
-		err := r.page.Grow(r, step.n)
-		if (err == nil) != step.granted || r.run.held != step.held || step.refuse != nil && !step.granted && !errors.Is(err, full) {
-			t.Fatalf("%+v: %v, %d bytes are held", step, err, r.run.held)
-		}
-	}
-	alone := of("", "")
-	if err := alone.page.Grow(alone, 1<<60); err != nil {
-		t.Errorf("a page without a run has a bound: %v", err)
-	}
-}
-
-// Of the copies that are handed out the largest counts once. It fails if each of them counts.
-func TestCopiesOfAPage(t *testing.T) {
-	const size = 300 << 10
-	r := in(newRun(), "text/html; charset=utf-8", strings.Repeat("x", size))
-	for range 3 {
-		if got := r.page.String(r); len(got) != size || r.run.held != size {
-			t.Fatalf("String: %d bytes are held, want %d", r.run.held, size)
-		}
-		if got, err := r.page.Text(r); err != nil || len(got) != size || r.run.held != size {
-			t.Fatalf("Text: %v, %d bytes are held, want %d", err, r.run.held, size)
-		}
-	}
-	small := in(newRun(), "", strings.Repeat("x", 256<<10))
-	if _ = small.page.String(small); small.run.asked != 0 {
-		t.Errorf("a run was asked %d times for a small page", small.run.asked)
-	}
-}
-
-// What finds no memory fails with the run's error, takes nothing, and works later. It fails if a refusal is kept, or counts.
-func TestRefused(t *testing.T) {
-	full := errors.New("full")
-	latin := "<p>" + strings.Repeat("caf\xe9 ", 100<<10)
-	list := strings.Repeat("<p><a href=x>x</a>", 30<<10)
+// What an HTML or XML page is likely to take is known before it is parsed, little is nothing, and parsing adds nothing to that. A page
+// that was not reserved for, since its body was another one, is told of when it is parsed. It fails if a page counts twice.
+func TestReserve(t *testing.T) {
+	list := strings.Repeat("<p class=y>some text &amp; more</p>", 3000)
 	for _, tt := range []struct {
 		name, contentType, body string
-		use                     func(r *response) error
+		least, most             int64 // that are reserved
 	}{
-		{"Text", "text/html; charset=latin1", latin, uses["Text"]},
-		{"Text that is the body", "text/html; charset=utf-8", list, uses["Text"]},
-		{"String", "", latin, uses["String"]},
-		{"Document", "text/html; charset=utf-8", list, uses["Document"]},
-		{"Document of decoded text", "text/html; charset=latin1", latin, uses["Document"]},
-		{"Links", "text/html", list, func(r *response) error {
-			return panicOf(func() { r.page.Links(r, []links.Option{links.Unique(false)}) })
-		}},
-		{"EachLink with a tree", "text/html", list, func(r *response) error {
-			return panicOf(func() {
-				r.page.EachLink(r, []links.Option{links.CSS("p")}, func(*links.Ref) bool { return true })
-			})
-		}},
-		{"Base", "text/html; charset=latin1", latin, uses["Base"]},
+		{"HTML", "text/html", list, 3000 * 200, 3000 * 1000},
+		{"no type", "", list, 3000 * 200, 3000 * 1000},
+		{"XML", "application/xml", "<r>" + list + "</r>", 3000 * 200, 3000 * 1000},
+		{"a small page", "text/html", list[:1000], 0, 0},
+		{"a text", "text/html", strings.Repeat("a ", mib), 0, 0},
+		{"a text with a reference", "text/html", strings.Repeat("a ", mib) + "&amp;", 2 * mib, 3 * mib},
+		{"lines of Windows", "text/html", strings.Repeat("a\r\n", mib), 3 * mib, 4 * mib},
+		{"a text in another encoding", "text/html; charset=latin1", strings.Repeat("\xe9", mib), 2 * mib, 3 * mib},
+		{"a bomb", "text/html", strings.Repeat("<b>", 2*mib), 100 * mib, 200 * mib},
+		{"JSON", "application/json", list, 0, 0},
+		{"plain text", "text/plain", list, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := in(newRun(), tt.contentType, tt.body)
-			r.run.refuse = full
-			err := tt.use(r)
-			if !errors.Is(err, full) || !errors.As(err, new(*selector.ParseError)) || r.run.held != 0 {
-				t.Errorf("%v, %d bytes are held", err, r.run.held)
+			got := r.page.Reserve(r)
+			if got < tt.least || got > tt.most {
+				t.Errorf("%d bytes are reserved, want %d to %d", got, tt.least, tt.most)
 			}
-			r.run.refuse = nil
-			if err := tt.use(r); err != nil || r.run.held == 0 {
-				t.Errorf("later: %v, %d bytes are held", err, r.run.held)
+			if again := r.page.Reserve(r); again != 0 {
+				t.Errorf("%d bytes more are reserved", again)
 			}
-			r = in(&run{bounds: page.NewBounds(mib, mib, 0, 100<<10)}, tt.contentType, tt.body)
-			if err := tt.use(r); !errors.As(err, new(*html.LimitError)) || !errors.As(err, new(*selector.ParseError)) || r.run.held != 0 {
-				t.Errorf("above the bound of a page: %v, %d bytes are held", err, r.run.held)
+			if err := panicOf(func() { r.page.Document(r) }); err == nil && r.run.added != 0 && tt.contentType != "application/json" && tt.contentType != "text/plain" {
+				t.Errorf("%d bytes are added", r.run.added)
+			}
+			r.buffer = bytes.NewBufferString(tt.body)
+			_ = panicOf(func() { r.page.Document(r) })
+			if r.run.added < tt.least {
+				t.Errorf("%d bytes are added for another body", r.run.added)
 			}
 		})
+	}
+	// Each paragraph has elements that are not written again. It is parsed once more, and counts with all that it may have.
+	crowded := "<p><b><i><u><s>" + strings.Repeat("<p>x", 20_000)
+	r := in(newRun(), "text/html", crowded)
+	reserved := r.page.Reserve(r)
+	if n := r.page.Document(r).Root().Document().Len(); n < 100_000 || r.run.added < reserved {
+		t.Errorf("%d nodes, %d bytes were reserved and %d added", n, reserved, r.run.added)
+	}
+}
+
+// Text in another encoding may become as large as a body. It fails if it is made before, or if a text that is a part of the body is refused.
+func TestDecodedTextHasABound(t *testing.T) {
+	for _, tt := range []struct {
+		name, contentType, body string
+		refused                 bool
+	}{
+		{"UTF-8", "text/html; charset=utf-8", strings.Repeat("é", mib/2), false},
+		{"latin1", "text/html; charset=latin1", strings.Repeat("\xe9", mib), true},
+		{"latin1, small", "text/html; charset=latin1", strings.Repeat("\xe9", 90<<10), false},
+		{"broken UTF-8", "text/html; charset=utf-8", strings.Repeat("\xff", mib/2), true},
+		{"UTF-16", "text/html; charset=utf-16le", strings.Repeat("\x34\x4e", mib/2), true},
+		{"ASCII in UTF-16", "text/html; charset=utf-16le", strings.Repeat("a\x00", mib/2), false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, use := range []string{"Text", "Document", "Links", "Base"} {
+				r := in(&run{bounds: page.NewBounds(mib, mib, mib)}, tt.contentType, tt.body)
+				err := uses[use](r)
+				if refused := errors.As(err, new(*html.LimitError)) && errors.As(err, new(*selector.ParseError)); refused != tt.refused || !refused && err != nil {
+					t.Errorf("%s: %v", use, err)
+				}
+			}
+		})
+	}
+}
+
+// A list of links has a bound. It fails if it is looked at when all are there.
+func TestLinksHaveABound(t *testing.T) {
+	body := strings.Repeat("<a href=x>x</a>", 20<<10)
+	for _, parsed := range []bool{false, true} {
+		for most, refused := range map[int]bool{20 << 10: false, 20<<10 - 1: true} {
+			r := in(&run{bounds: page.NewBounds(most, mib, 256*mib)}, "text/html", body)
+			if parsed {
+				r.run.bounds = page.NewBounds(mib, mib, 256*mib)
+				r.page.Document(r)
+				r.run.bounds = page.NewBounds(most, mib, 256*mib)
+			}
+			err := panicOf(func() { r.page.Links(r, []links.Option{links.Unique(false)}) })
+			if errors.As(err, new(*html.LimitError)) != refused || errors.As(err, new(*selector.ParseError)) != refused {
+				t.Errorf("at most %d, parsed %v: %v", most, parsed, err)
+			}
+		}
 	}
 }
 
@@ -195,35 +171,13 @@ func TestBoundsOfTrees(t *testing.T) {
 		{"links: bomb", 100 * mib, mib, bomb + strings.Repeat("<p>x", 20<<10), byTree, html.DefaultNodes(len(bomb) + 80<<10)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := in(&run{bounds: page.NewBounds(tt.nodes, tt.attributes, 256*mib, 0)}, "text/html", tt.body)
+			r := in(&run{bounds: page.NewBounds(tt.nodes, tt.attributes, 256*mib)}, "text/html", tt.body)
 			err := panicOf(func() { tt.use(r) })
 			var limit *html.LimitError
 			if tt.limit == 0 && err != nil || tt.limit > 0 && (!errors.As(err, &limit) || limit.Limit != tt.limit || !errors.As(err, new(*selector.ParseError))) {
 				t.Errorf("%v, want the limit %d", err, tt.limit)
 			}
 		})
-	}
-}
-
-// A list of links counts as one copy of the page: the largest that was made. It fails if each list counts, or one of a small page.
-func TestMemoryOfLinks(t *testing.T) {
-	r := in(newRun(), "text/html", strings.Repeat("<a href=x>x</a>", 20<<10))
-	all := []links.Option{links.Unique(false)}
-	if n := len(r.page.Links(r, all)); n != 20<<10 {
-		t.Fatalf("%d links", n)
-	}
-	first := r.run.held
-	if first < 20<<10*80 {
-		t.Errorf("%d bytes are held", first)
-	}
-	r.page.Links(r, all)
-	r.page.Links(r, nil)
-	if r.run.held != first {
-		t.Errorf("%d bytes are held of the first list, %d of all", first, r.run.held)
-	}
-	small := in(newRun(), "text/html", strings.Repeat("<a href=x>x</a>", 4<<10))
-	if n := len(small.page.Links(small, all)); n != 4<<10 || small.run.asked != 0 {
-		t.Errorf("%d links of a small page, for which the run was asked %d times", n, small.run.asked)
 	}
 }
 
@@ -242,7 +196,7 @@ func TestJSONHasABound(t *testing.T) {
 		{"records", "[" + strings.Repeat(`{"name":"`+strings.Repeat("a", 200)+`","price":1},`, 5000) + "0]", false},
 	} {
 		var v any
-		r := in(&run{bounds: page.NewBounds(mib, mib, mib, 64*mib)}, "application/json", tt.body)
+		r := in(&run{bounds: page.NewBounds(mib, mib, mib)}, "application/json", tt.body)
 		err := r.page.DecodeJSON(r, &v)
 		if refused := errors.As(err, new(*html.LimitError)) && errors.As(err, new(*selector.ParseError)); refused != tt.refused || !refused && err != nil {
 			t.Errorf("%s: %v", tt.name, err)
@@ -251,32 +205,5 @@ func TestJSONHasABound(t *testing.T) {
 		if err := alone.page.DecodeJSON(alone, &v); err != nil {
 			t.Errorf("%s, without a run: %v", tt.name, err)
 		}
-	}
-}
-
-// JSON in UTF-8 is not copied to be decoded; the memory of text that is made of JSON in another encoding is asked for, once.
-func TestMemoryOfDecodedJSON(t *testing.T) {
-	utf8, latin := `"`+strings.Repeat("é", mib/2)+`"`, `"`+strings.Repeat("\xe9", mib/2)+`"`
-	var v struct{ A json.RawMessage }
-	for _, tt := range []struct {
-		name, contentType, value string
-		text                     int64
-	}{
-		{"UTF-8", "application/json", utf8, 0},
-		{"UTF-8 of no type", "", utf8, 0},
-		{"windows-1252", "application/json; charset=windows-1252", latin, mib},
-		{"windows-1252 as a page", "text/html; charset=windows-1252", latin, mib},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			r := in(newRun(), tt.contentType, `{"a":`+tt.value+`}`)
-			for range 3 {
-				if err := r.page.DecodeJSON(r, &v); err != nil || string(v.A) != utf8 {
-					t.Fatalf("%v, %.20q", err, v.A)
-				}
-			}
-			if text := r.run.held; text < tt.text || text > tt.text+tt.text/64 {
-				t.Errorf("%d bytes are held for the text, want %d", text, tt.text)
-			}
-		})
 	}
 }

@@ -10,17 +10,13 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/html"
-	"github.com/tegenaria/tegenaria/html/charset"
 	"github.com/tegenaria/tegenaria/selector"
 )
 
 // Text returns the body decoded to UTF-8 as [charset.Decode] does. The error is that of [Host.Unreadable], or a
-// [*selector.ParseError] if there is no memory for the text.
+// [*selector.ParseError] if the text is larger than a body may be.
 func (p *Page) Text(h Host) (string, error) {
 	text, err := p.decoded(h)
-	if err == nil {
-		err = p.growCopy(h, 0, int64(len(text)))
-	}
 	if err != nil {
 		return "", err
 	}
@@ -40,9 +36,9 @@ func (p *Page) decodedLocked(h Host) ([]byte, error) {
 		return nil, err
 	}
 	if p.text == nil {
-		text, encoding, _, err := charset.DecodeCharged(body, h.ContentType(), func(n int64) error { return p.Grow(h, n) })
+		text, encoding, err := decode(h, body, h.ContentType())
 		if err != nil {
-			return nil, &selector.ParseError{Err: err}
+			return nil, err
 		}
 		p.text, p.encoding = text, encoding
 	}
@@ -109,9 +105,8 @@ func (p *Page) jsonLocked(h Host) ([]byte, error) {
 		return nil, err
 	}
 	if p.value == nil {
-		p.value, _, _, err = charset.DecodeCharged(body, "application/json;"+contentType, func(n int64) error { return p.Grow(h, n) })
-		if err != nil {
-			return nil, &selector.ParseError{Err: err}
+		if p.value, _, err = decode(h, body, "application/json;"+contentType); err != nil {
+			return nil, err
 		}
 	}
 	return p.value, nil
@@ -128,12 +123,12 @@ func (p *Page) tenantOf(h Host) *tenant {
 	return (*tenant)(p)
 }
 
-// parse parses the decoded body, as XML or as HTML. The caller holds mu.
-func (p *Page) parse(h Host, text []byte) (*selector.Document, error) {
+// parseWithin parses the decoded body, as XML or as HTML, within bounds, if they are not nil. The caller holds mu.
+func (p *Page) parseWithin(h Host, text []byte, bounds selector.Option) (*selector.Document, error) {
 	var room [3]selector.Option
 	options := append(room[:0], selector.For(p.tenantOf(h)))
-	if run := h.Run(); run != nil {
-		options = append(options, run.Bounds().of(len(text)))
+	if bounds != nil {
+		options = append(options, bounds)
 	}
 	switch contentType := h.ContentType(); {
 	case isXHTML(contentType):
@@ -153,9 +148,6 @@ type tenant Page
 
 // Resolve makes a reference found in the page an absolute URL.
 func (t *tenant) Resolve(ref string) (string, error) { return (*Page)(t).Resolve(t.host, ref) }
-
-// Grow grants memory for what is made of the page.
-func (t *tenant) Grow(bytes int64) error { return (*Page)(t).Grow(t.host, bytes) }
 
 // Queried counts a query on the page.
 func (t *tenant) Queried(language selector.Language, query string, found bool) {
@@ -196,14 +188,18 @@ func (p *Page) DecodeJSON(h Host, v any) error {
 		return err
 	}
 	if run := h.Run(); run != nil {
-		if limit := run.Bounds().value; jsonSize(body) > limit {
+		size, limit := jsonSize(body), run.Bounds().value
+		if size > limit {
 			what := "bytes of memory for one JSON value (twice Limits.Body)"
 			return &selector.ParseError{Err: &html.LimitError{What: what, Limit: int(limit)}}
+		}
+		if size > unreserved {
+			run.Add(size)
 		}
 	}
 	// Unmarshal reads all before it touches v. The decoder has the better error.
 	err = json.Unmarshal(body, v)
-	if wrong := (*json.SyntaxError)(nil); !errors.As(err, &wrong) || len(body) > uncharged {
+	if wrong := (*json.SyntaxError)(nil); !errors.As(err, &wrong) || len(body) > unreserved {
 		return err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(body))
