@@ -160,7 +160,7 @@ func Stylesheet(sheet []byte, base string, opts ...Option) []Link {
 // SizeError says that the links of a page would be far larger than the page. All URLs that are relative
 // to a long one are long: a page of one megabyte can name ten gigabytes.
 type SizeError struct {
-	Limit int // in bytes of URLs and lists of link types, repeated ones included: 2^26 and 2 for each byte of the page
+	Limit int // in bytes of URLs and lists of link types, repeated ones included: 2^26 and the size of the page
 }
 
 // Error implements error.
@@ -171,7 +171,7 @@ func (e *SizeError) Error() string {
 // bound counts a link that is kept. It panics if all together are too large.
 func (p *page) bound(page int, r *Ref) {
 	p.kept += len(r.URL) + len(r.Fragment) + relSize*len(r.Rel)
-	if limit := 1<<26 + 2*page; p.kept > limit {
+	if limit := 1<<26 + page; p.kept > limit {
 		panic(&SizeError{Limit: limit})
 	}
 }

@@ -250,7 +250,7 @@ func TestSizeError(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			defer func() {
 				e, ok := recover().(*links.SizeError)
-				if !ok || e.Limit != 1<<26+2*test.size || e.Error() == "" {
+				if !ok || e.Limit != 1<<26+test.size || e.Error() == "" {
 					t.Errorf("panic with %v", e)
 				}
 			}()

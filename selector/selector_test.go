@@ -310,7 +310,7 @@ func TestSizeError(t *testing.T) {
 			test.call(d.CSS("div:nth-last-of-type(1) > div").First())
 			defer func() {
 				e, ok := recover().(*selector.SizeError)
-				if !ok || e.Limit != 1<<26+2*len(d.Root().Document().Source()) || e.Error() == "" {
+				if !ok || e.Limit != 1<<26+len(d.Root().Document().Source()) || e.Error() == "" {
 					t.Errorf("panic with %v", e)
 				}
 			}()

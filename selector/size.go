@@ -27,7 +27,7 @@ func (r *result) grow(size int) {
 	if size <= few {
 		return
 	}
-	if limit := 1<<26 + 2*(len(r.doc.tree.Source())+len(r.doc.json)); size > limit {
+	if limit := 1<<26 + len(r.doc.tree.Source()) + len(r.doc.json); size > limit {
 		panic(&SizeError{Limit: limit})
 	}
 }
@@ -44,7 +44,7 @@ func (r *result) markup(n html.Node, other int) string {
 // them repeat it thousands of times; and URLs that are relative to a long URL are long themselves. Methods of a Selection that
 // return all results panic with it.
 type SizeError struct {
-	Limit int // in bytes: 2^26 and 2 for each byte of the page
+	Limit int // in bytes: 2^26 and the size of the page
 }
 
 // Error implements error.

@@ -75,7 +75,7 @@ const (
 	newTextPerStep = 8 // of text that is cut into words or that other text is made from
 	attrsPerStep   = 16
 	mostRefs       = 1 << 21 // of a set, beside four for each node
-	mostText       = 1 << 26 // bytes of a text that is made, beside two for each byte of the page
+	mostText       = 1 << 26 // bytes of a text that is made, beside the size of the page
 )
 
 func workLimit(nodes int) int {
@@ -134,7 +134,7 @@ func (ev *evaluator) room(s []ref, n int) []ref {
 
 // fits reports whether a text of so many bytes may be made. One that may not ends the evaluation.
 func (ev *evaluator) fits(bytes int) bool {
-	if bytes > mostText+2*len(ev.doc.Source()) {
+	if bytes > mostText+len(ev.doc.Source()) {
 		ev.work = ev.limit + 1
 	}
 	return !ev.exhausted()

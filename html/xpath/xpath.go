@@ -33,8 +33,8 @@ func (e *SyntaxError) Error() string {
 // a thousand for each of the first 200,000 nodes of the document and ten for each other. To read text
 // takes steps too. Expressions that look at all pairs of nodes take so many on large pages, and those
 // that read the text of every element where elements lie deep inside each other. A set of more than
-// 2,097,152 nodes and four for each of the document, and a text of more than 64 MiB and two bytes for
-// each of its source, count as too many steps.
+// 2,097,152 nodes and four for each of the document, and a text of more than 64 MiB and the size of its
+// source, count as too many steps.
 type WorkError struct {
 	Expr  string
 	Limit int // the steps that were allowed
