@@ -273,7 +273,6 @@ func (c *crawl) close(reason string) error {
 	if c.fetcher.http != nil {
 		c.fetcher.http.close()
 	}
-	c.fetcher.bodies.Close()
 	c.took.Store(int64(time.Since(c.began)))
 	c.teller.close()
 	c.teller.ended(reason)

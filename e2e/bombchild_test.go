@@ -23,7 +23,7 @@ import (
 
 // The flags of the child, which is this test program as a crawler.
 var (
-	childSeed   = flag.String("bombs-child", "", "be the crawler that TestH01Bombs measures, with this `URL` as seed")
+	childSeed   = flag.String("bombs-child", "", "be the crawler that TestBombs measures, with this `URL` as seed")
 	childFeed   = flag.String("bombs-feed", "", "`file` for the items of the child")
 	childLimits = flag.String("bombs-limits", "", "Limits of the child, as `JSON`")
 )

@@ -175,26 +175,6 @@ func (p *measured) until(limit time.Duration, urls []string) error {
 	}
 }
 
-// calm waits until rss is at most level.
-func (p *measured) calm(limit time.Duration, level int64) (took time.Duration, ok bool) {
-	begin := time.Now()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if _, rss := p.memory(); rss <= level {
-			return time.Since(begin), true
-		}
-		if time.Since(begin) > limit {
-			return time.Since(begin), false
-		}
-		select {
-		case <-p.ended:
-			return time.Since(begin), false
-		case <-tick.C:
-		}
-	}
-}
-
 // wait waits until the process ends, and kills it if that takes too long.
 func (p *measured) wait(limit time.Duration) (code int, says string) {
 	late := time.NewTimer(limit)

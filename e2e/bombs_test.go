@@ -17,7 +17,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/israce"
 )
 
-var bombsFlag = flag.String("bombs", "", "kinds of bombs that TestH01Bombs tries: all, or a `regular expression`")
+var bombsFlag = flag.String("bombs", "", "kinds of bombs that TestBombs tries: all, or a `regular expression`")
 
 // bombStep is a number of bombs that are asked for at once, together with good pages.
 type bombStep struct {
@@ -27,28 +27,24 @@ type bombStep struct {
 
 // bombRun is a crawl of bombs, one step after the other, by a process that is measured.
 type bombRun struct {
-	crawl  bool          // by sitecrawl, a process for each step; else by the child, one process for all
-	env    []string      // of the process
-	limits string        // of the child, as JSON
-	group  *memoryGroup  // that the process belongs to
-	back   time.Duration // wait so long after each step until the memory is given back
+	crawl  bool         // by sitecrawl, a process for each step; else by the child, one process for all
+	env    []string     // of the process
+	limits string       // of the child, as JSON
+	group  *memoryGroup // that the process belongs to
 }
 
 // bombReport is how a step went.
 type bombReport struct {
-	step                string
-	peak, before, after int64
-	back                time.Duration // until the memory was given back
-	isBack              bool
-	took                time.Duration
-	ends                map[string]int // how the bombs ended
-	lost                []string       // mistakes
+	step string
+	peak int64
+	took time.Duration
+	ends map[string]int // how the bombs ended
+	lost []string       // mistakes
 }
 
 const (
 	goodPages = 50
-	bombTime  = 2 * time.Minute  // longest step
-	backTime  = 30 * time.Second // for giving memory back
+	bombTime  = 2 * time.Minute // longest step
 )
 
 func (r *bombReport) lose(format string, args ...any) {
@@ -109,9 +105,8 @@ func (b bombRun) child(t *testing.T, server *bombServer, steps []hostedStep, eac
 	warm := server.goods("warm")
 	server.link("ask", warm...)
 	err := p.until(bombTime, warm)
-	_, before := p.memory()
 	for _, step := range steps {
-		r := &bombReport{step: step.name, ends: make(map[string]int), before: before}
+		r := &bombReport{step: step.name, ends: make(map[string]int)}
 		made++
 		p.forget()
 		server.linkStep(step)
@@ -121,12 +116,6 @@ func (b bombRun) child(t *testing.T, server *bombServer, steps []hostedStep, eac
 		}
 		r.took = time.Since(begin)
 		r.judge(p, step.bombs())
-		if err == nil && b.back > 0 {
-			r.back, r.isBack = p.calm(b.back, before+max(before/2, 32*mib))
-			if _, r.after = p.memory(); !r.isBack {
-				r.lose("%d MiB are in use %s after the bombs, %d before", r.after/mib, b.back, r.before/mib)
-			}
-		}
 		if r.peak, _ = p.memory(); err != nil {
 			r.lose("%v", err)
 		}
@@ -229,9 +218,6 @@ func (r *bombReport) String() string {
 	}
 	slices.Sort(ends)
 	line := fmt.Sprintf("%-26s peak %5d MiB %5.1f s", r.step, r.peak/mib, r.took.Seconds())
-	if r.isBack {
-		line += fmt.Sprintf(", back from %d to %d MiB in %.1f s", r.peak/mib, r.after/mib, r.back.Seconds())
-	}
 	line += "; " + strings.Join(ends, ", ")
 	if len(r.lost) > 0 {
 		line += "; LOST: " + strings.Join(r.lost, "; ")
@@ -283,52 +269,57 @@ func sixes(kinds []bombKind) (steps []bombStep) {
 	return steps
 }
 
-// TestH01BombsShort is the short form: a few bombs at once. It fails if a bomb ends in
-// another way than at its limit. A deep check measures too: it fails if the tree of a page is not bounded, or if what is made of a page is not
-// charged to Limits.BodiesInFlight. The race detector takes several times the memory: there only the ends of the requests are checked.
-func TestH01BombsShort(t *testing.T) {
+// TestBombsShort is the short form: a few bombs at once. It fails if a bomb ends in
+// another way than at its limit. A deep check measures too: it fails if the tree of a page is not bounded, or if no memory is
+// reserved for it. The race detector takes several times the memory: there only the ends of the requests are checked.
+func TestBombsShort(t *testing.T) {
 	var few []bombKind
 	for _, kind := range bombKinds() {
 		if kind.few {
 			few = append(few, kind)
 		}
 	}
-	run, most := bombRun{}, int64(math.MaxInt64)
+	most := int64(math.MaxInt64)
 	if deep.Checks() && !israce.Enabled {
-		run, most = bombRun{back: backTime}, mostMemory
+		most = mostOfSix
 	}
-	run.run(t, []bombStep{{"a few at once", few}}, func(r *bombReport) {
+	bombRun{}.run(t, []bombStep{{"a few at once", few}}, func(r *bombReport) {
 		t.Log(r)
 		r.bar(t, most)
 	})
 }
 
-// mostMemory is what a process with default limits may take.
-const mostMemory = 256 * mib
+// What a process with default limits may take, with one bomb and with six at once.
+const (
+	mostMemory = 256 * mib
+	mostOfSix  = 384 * mib
+)
 
-// TestH01Bombs is the whole table, which it logs: each kind alone; six of each that made a process
+// TestBombs is the whole table, which it logs: each kind alone; six of each that made a process
 // take most before there were bounds; and all kinds by sixes, by the child and by sitecrawl. It fails if something that
-// is made of a page is not charged to Limits.BodiesInFlight, or if memory is not given back after a burst.
-func TestH01Bombs(t *testing.T) {
+// is made of a page has no bound, or if large pages do not wait for each other.
+func TestBombs(t *testing.T) {
 	if *bombsFlag == "" {
 		t.Skip("-bombs names no kinds")
 	}
 	kinds := chosenBombs(t, *bombsFlag)
-	bar := func(r *bombReport) {
-		t.Log(r)
-		r.bar(t, mostMemory)
+	bar := func(most int64) func(r *bombReport) {
+		return func(r *bombReport) {
+			t.Log(r)
+			r.bar(t, most)
+		}
 	}
 	t.Run("alone", func(t *testing.T) {
 		for _, step := range eachTimes(kinds, 1) { // a process for each
-			bombRun{}.run(t, []bombStep{step}, bar)
+			bombRun{}.run(t, []bombStep{step}, bar(mostMemory))
 		}
 	})
 	pages, queried := split(worst(kinds))
-	t.Run("six of one kind", func(t *testing.T) { bombRun{back: backTime}.run(t, eachTimes(pages, 6), bar) })
+	t.Run("six of one kind", func(t *testing.T) { bombRun{}.run(t, eachTimes(pages, 6), bar(mostOfSix)) })
 	// In a process of their own: the trap guard knows more than 1,500 good pages that are so alike for a trap.
-	t.Run("six queries of one kind", func(t *testing.T) { bombRun{back: backTime}.run(t, eachTimes(queried, 6), bar) })
-	t.Run("six kinds", func(t *testing.T) { bombRun{back: backTime}.run(t, sixes(kinds), bar) })
-	t.Run("sitecrawl", func(t *testing.T) { bombRun{crawl: true}.run(t, sixes(onlyPages(kinds)), bar) })
+	t.Run("six queries of one kind", func(t *testing.T) { bombRun{}.run(t, eachTimes(queried, 6), bar(mostOfSix)) })
+	t.Run("six kinds", func(t *testing.T) { bombRun{}.run(t, sixes(kinds), bar(mostOfSix)) })
+	t.Run("sitecrawl", func(t *testing.T) { bombRun{crawl: true}.run(t, sixes(onlyPages(kinds)), bar(mostOfSix)) })
 }
 
 // split parts the kinds that are read from those that are queried.
@@ -359,15 +350,13 @@ var containers = []struct {
 	limits  string // of the engine, as JSON
 	goLimit string
 }{
-	{64 * mib, `{"body": 4194304, "bodies_in_flight": 4194304, "nodes": 50000, "attributes": 50000, "header": 65536}`, "GOMEMLIMIT=40MiB"},
-	{128 * mib, `{"body": 8388608, "bodies_in_flight": 16777216}`, "GOMEMLIMIT=80MiB"},
 	{256 * mib, "", "GOMEMLIMIT=128MiB"},
 	{512 * mib, `{"bodies_in_flight": 100663296}`, "GOMEMLIMIT=384MiB"},
 }
 
-// TestH01BombsInContainer has the worst bombs, by sixes, crawled in control groups of the sizes that the guide names:
-// nothing is killed. Where no control group can be made, VmHWM stands for it. It fails as TestH01Bombs does.
-func TestH01BombsInContainer(t *testing.T) {
+// TestBombsInContainer has the worst bombs, by sixes, crawled in control groups of the sizes that the guide names:
+// nothing is killed. Where no control group can be made, VmHWM stands for it. It fails as TestBombs does.
+func TestBombsInContainer(t *testing.T) {
 	if *bombsFlag == "" {
 		t.Skip("-bombs names no kinds")
 	}

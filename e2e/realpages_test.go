@@ -46,10 +46,10 @@ func isPage(name string) bool {
 	return strings.HasSuffix(name, ".html") || strings.Contains(name, ".html.")
 }
 
-// TestH01RealPages has the pages of real sites read in all ways by a crawler with default Limits: none of them meets a
-// limit. It prints the largest tree. It fails if Limits.Nodes, Limits.Attributes or what is charged for a page refuses a
+// TestRealPages has the pages of real sites read in all ways by a crawler with default Limits: none of them meets a
+// limit. It prints the largest tree. It fails if Limits.Nodes, Limits.Attributes or another bound refuses a
 // real one.
-func TestH01RealPages(t *testing.T) {
+func TestRealPages(t *testing.T) {
 	if *realPages == "" {
 		t.Skip("-realpages names no folders")
 	}

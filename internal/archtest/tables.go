@@ -57,7 +57,6 @@ var plan = map[string]floor{
 	"internal/wire":       cellar,
 	"internal/guard":      cellar,
 	"internal/httpx":      cellar,
-	"internal/garbage":    cellar,
 	"internal/cookiejar":  cellar,
 	"internal/fetch":      cellar,
 	"internal/frontier":   cellar,

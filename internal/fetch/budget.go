@@ -5,12 +5,10 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-
-	"github.com/tegenaria/tegenaria/internal/garbage"
 )
 
-// Budget shares a number of bytes among the bodies in memory, and whatever else its users count in it. The bytes of a body
-// count until its hold is released; above the bound an exchange waits, with the rest of its body unread.
+// Budget shares a number of bytes among the bodies in memory, and what is made of them. The bytes of a body count until its hold
+// is released; above the bound an exchange waits, with the rest of its body unread.
 //
 // The reader that has waited longest may go over the bound while no other is over it, and stays over it until its hold is
 // released. So one reader always makes progress, and at most one request exceeds the bound.
@@ -18,21 +16,15 @@ import (
 // Inline requests do not wait: their caller, a pipeline say, may be in the way of the hold that has to be released. Readers of
 // a slot in whose line an inline request stands do not wait either: it may have to wait for one of them.
 //
-// Released memory is garbage until it is collected. A collection is run before the sum of held and released memory goes over the
-// bound, if much of it is garbage. So the bound is one on the heap, whatever GOGC is, and a crawl of common pages runs none.
-//
 // A Budget may be used concurrently. A nil one has no bound.
 type Budget struct {
 	bound int64 // bytes
 	short func()
 
-	garbage garbage.Bin // of large pieces
-
 	mu      sync.Mutex // guards the fields below, and all holds
 	used    int64      // sum of all holds
 	over    *Hold      // may go over the bound
 	waiting []*wait
-	dirty   atomic.Int64   // bytes of garbage there may be, or more
 	waits   atomic.Bool    // waiting is not empty; written with mu
 	wanted  map[string]int // inline requests in line, by slot
 }
@@ -40,7 +32,7 @@ type Budget struct {
 // Hold is one request's share of a Budget. The zero value holds nothing and is ready to use.
 type Hold struct {
 	used  atomic.Bool // it may hold something; set before it does
-	ended atomic.Bool // its request has settled: memory for the page is not counted any more
+	ended atomic.Bool // its request has settled: nothing counts in it any more
 	bytes int64
 	Slot  string // of the request; set before the first use
 }
@@ -90,7 +82,6 @@ func (b *Budget) TryGrow(h *Hold, n int64) bool {
 		return true
 	}
 	h.used.Store(true)
-	b.collect(n)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if h != b.over && len(b.waiting) > 0 && b.wanted[h.Slot] == 0 {
@@ -105,7 +96,6 @@ func (b *Budget) Add(h *Hold, n int64) {
 		return
 	}
 	h.used.Store(true)
-	b.collect(n)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if h.ended.Load() {
@@ -117,12 +107,6 @@ func (b *Budget) Add(h *Hold, n int64) {
 
 // Grow adds n bytes to a hold, and waits until it may. The error is the cause of ctx's end.
 func (b *Budget) Grow(ctx context.Context, h *Hold, n int64) error {
-	return b.GrowUnless(ctx, h, n, nil)
-}
-
-// GrowUnless is Grow, but it does not wait if mustNot returns true; a nil mustNot never does. If mustNot becomes true later,
-// its owner has to call Hurry.
-func (b *Budget) GrowUnless(ctx context.Context, h *Hold, n int64, mustNot func() bool) error {
 	if b.TryGrow(h, n) {
 		return nil
 	}
@@ -131,9 +115,6 @@ func (b *Budget) GrowUnless(ctx context.Context, h *Hold, n int64, mustNot func(
 	b.waiting = append(b.waiting, w)
 	b.serve()
 	b.mu.Unlock()
-	if mustNot != nil && mustNot() { // from here on Hurry finds it in the line
-		b.Hurry(h)
-	}
 	if b.IsShort() {
 		b.short()
 	}
@@ -146,30 +127,6 @@ func (b *Budget) GrowUnless(ctx context.Context, h *Hold, n int64, mustNot func(
 	}
 }
 
-// Hurry ends the wait of a hold, above the bound if need be: another request waits for this one.
-func (b *Budget) Hurry(h *Hold) {
-	if !b.IsShort() {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	left := b.waiting[:0]
-	for _, w := range b.waiting {
-		if w.hold != h {
-			left = append(left, w)
-			continue
-		}
-		if !h.ended.Load() {
-			h.bytes += w.n
-			b.used += w.n
-		}
-		close(w.granted)
-	}
-	clear(b.waiting[len(left):])
-	b.waiting = left
-	b.serve()
-}
-
 // Shrink takes n bytes back from a hold.
 func (b *Budget) Shrink(h *Hold, n int64) {
 	if b == nil || h == nil || n == 0 {
@@ -178,7 +135,7 @@ func (b *Budget) Shrink(h *Hold, n int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n = min(n, h.bytes) // the rest was given back with the request
-	b.free(n)
+	b.used -= n
 	h.bytes -= n
 	b.serve()
 }
@@ -193,61 +150,12 @@ func (b *Budget) Release(h *Hold) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.free(h.bytes)
+	b.used -= h.bytes
 	h.bytes = 0
 	if b.over == h {
 		b.over = nil
 	}
 	b.serve()
-}
-
-// Waste notes that about n bytes have become garbage that were never counted in a hold.
-func (b *Budget) Waste(n int64) {
-	if b == nil || n < much {
-		return
-	}
-	b.dirty.Add(n)
-	b.garbage.Add(n)
-	b.collect(0)
-}
-
-// much is the size in bytes of a piece of memory that is worth being counted as garbage.
-const much = 256 << 10
-
-// free takes n bytes, which are garbage now, out of the sum. It is called with mu held.
-func (b *Budget) free(n int64) {
-	b.used -= n
-	if n < much {
-		return
-	}
-	b.dirty.Add(n)
-	b.garbage.Add(n)
-}
-
-// collect runs a collection if n bytes more, the garbage counted, are above the bound, and much is garbage.
-func (b *Budget) collect(n int64) {
-	if b.dirty.Load() < max(b.bound/8, 16*much) {
-		return
-	}
-	b.mu.Lock()
-	short := b.used+n+b.dirty.Load() > b.bound
-	b.mu.Unlock()
-	if !short {
-		return
-	}
-	if b.garbage.Left() >= max(b.bound/8, 16*much) {
-		b.garbage.Collect()
-	}
-	b.mu.Lock() // free adds to both
-	defer b.mu.Unlock()
-	b.dirty.Store(b.garbage.Left())
-}
-
-// Close gives memory that large pages have left behind back to the system.
-func (b *Budget) Close() {
-	if b != nil {
-		b.garbage.Close()
-	}
 }
 
 // Move adds a hold to another one, which goes over the bound in its place.

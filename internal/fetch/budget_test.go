@@ -217,36 +217,3 @@ func TestBodyBudgetRandom(t *testing.T) {
 		}
 	})
 }
-
-// Who waits for memory and is in a hurry gets it at once, above the bound.
-func TestHurry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		shorts := 0
-		b := NewBudget(10, func() { shorts++ })
-		defer b.Close()
-		var over, h1, h2 Hold
-		startGrow(t.Context(), b, &over, 11)
-		first, second := startGrow(t.Context(), b, &h1, 5), startGrow(t.Context(), b, &h2, 5)
-		if b.Waits() != 2 || !b.IsShort() || shorts != 2 {
-			t.Fatalf("%d wait, short %v, told %d times", b.Waits(), b.IsShort(), shorts)
-		}
-		b.Hurry(&h2)
-		synctest.Wait()
-		if !first.waits() || second.waits() || b.Held(&h2) != 5 || b.Used() != 16 {
-			t.Errorf("first waits %v, second %v, %d bytes are used", first.waits(), second.waits(), b.Used())
-		}
-		b.Release(&over)
-		synctest.Wait()
-		if first.waits() || b.IsShort() {
-			t.Error("somebody waits yet")
-		}
-		if err := b.GrowUnless(t.Context(), &over, 100, func() bool { return true }); err != nil || b.Waits() != 0 {
-			t.Errorf("%v, %d wait", err, b.Waits())
-		}
-		b.Release(&h1)
-		b.Release(&h2)
-		if b.Used() != 0 {
-			t.Errorf("%d bytes are left", b.Used())
-		}
-	})
-}

@@ -68,9 +68,6 @@ func (x *exchange) end() {
 func (x *exchange) run() (*Answer, error) {
 	resp, err := x.ask() //nolint:bodyclose // end closes it
 	if err != nil {
-		if _, large := err.(*HeaderTooLargeError); large { //nolint:errorlint // explain makes it
-			x.client.config.Bodies.Waste(headerWaste * x.client.config.Limits.Header)
-		}
 		return nil, err
 	}
 	return x.receive(resp)
@@ -89,7 +86,6 @@ func (x *exchange) receive(resp *http.Response) (*Answer, error) {
 		return nil, &HeaderTooLargeError{URL: x.url, Fields: limit}
 	}
 	if size > bigHeader {
-		x.client.config.Bodies.Waste(headerWaste * size)
 		if err := x.body.claim(size); err != nil {
 			return nil, err
 		}
@@ -147,12 +143,8 @@ func (x *exchange) ask() (*http.Response, error) {
 
 var errNotToProxy = errors.New("the site itself would be told, and no proxy")
 
-const (
-	// bigHeader is how many bytes make a header a large one, which counts in the budget until its response is let go.
-	bigHeader = 64 << 10
-	// headerWaste is how many times its own size a header leaves behind when it is read: net/http lets a buffer grow in steps.
-	headerWaste = 4
-)
+// bigHeader is how many bytes make a header a large one, which counts in the budget until its response is let go.
+const bigHeader = 64 << 10
 
 // measure returns how many fields a header has, and about how many bytes it takes.
 func measure(header http.Header) (fields int, bytes int64) {
