@@ -22,7 +22,7 @@ import (
 // package selector for the syntax of queries. The Selection's URLs are resolved as [Response.Follow] does.
 //
 // CSS panics with a *selector.SyntaxError if the query is invalid, as regexp.MustCompile does, and with a
-// *selector.ParseError if the page exceeds Limits.Nodes, Limits.Attributes or the memory that one page may take. In a
+// *selector.ParseError if the page exceeds Limits.Nodes or Limits.Attributes, or its text Limits.Body. In a
 // callback these panics become a HandleError of the request.
 //
 // A spooled body is read into memory, and counts towards Limits.BodiesInFlight. If that fails, CSS panics with the error

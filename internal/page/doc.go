@@ -7,15 +7,16 @@
 //	Adopt, AdoptSpool            the body: bytes in memory, or a file
 //	→ Bytes, String, Reader      as it is
 //	→ DecodeJSON                 as a value, whose size is estimated before
+//	→ Reserve                    what a tree is likely to take: before Text
 //	→ Text                       its encoding found and removed: package charset
 //	  → Document                 parsed once for all queries: package selector
 //	  → Links, EachLink          of the tree if there is one, or else of the text: package links
 //	  → Base → Base.Resolve      references made URLs as browsers do, with the encoding of the page
 //
 // A [Page] is a part of a response. The response is its [Host]: users see and change the URL, the header and the buffer there,
-// so the page asks for them each time. In a run, the host names the [Run], and all memory that is taken for the page is
-// asked for there before: [Page.Grow] counts what one page takes, and a Run may have its caller wait. Without a Run nothing
-// is counted and nothing but the size of the page bounds what is made of it.
+// so the page asks for them each time. In a run, the host names the [Run]. [Page.Reserve] estimates what is likely to be made of an
+// HTML or XML page, so that the run can wait for the memory before it is parsed; what is made of other pages is added when it is
+// made. Without a Run nothing is counted and nothing but the size of the page bounds what is made of it.
 //
 // A short example, of a program without a run:
 //
