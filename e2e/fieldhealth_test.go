@@ -133,13 +133,16 @@ func TestFieldsAfterKill(t *testing.T) {
 		<-ended
 		return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, killed
 	}
-	kills := 0
+	kills, said := 0, ""
 	for _, pages := range []int{7, 60, 130, 1, 90} {
-		if _, killed := run(pages); killed {
+		out, killed := run(pages)
+		if killed {
 			kills++
 		}
+		said += out.stderr
 	}
 	out, _ := run(0)
+	said += out.stderr
 	if out.code != 0 {
 		t.Fatalf("the last run: %+v", out)
 	}
@@ -179,7 +182,7 @@ func TestFieldsAfterKill(t *testing.T) {
 	mu.Unlock()
 	t.Logf("%d kills, %d pages, %d of them served again", kills, pages, again)
 	if kills == 0 || pages != fieldPages {
-		t.Errorf("%d kills, %d pages", kills, pages)
+		t.Errorf("%d kills, %d pages: %s", kills, pages, said)
 	}
 	for key, w := range want {
 		if got[key] != w {
