@@ -19,7 +19,7 @@ lint:
 
 # Compare two runs with benchstat: make bench >old.txt
 bench:
-	@go test -run '^$$' -bench . -benchmem -count 6 ./...
+	@for module in . e2e examples/linksrus; do go -C $$module test -run '^$$' -bench . -benchmem -count 6 ./... || exit 1; done
 
 # Before a change lands.
 gate:

@@ -21,7 +21,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
-	"github.com/tegenaria/tegenaria/spidertest"
+	"github.com/tegenaria/tegenaria/internal/hostile"
 )
 
 // What a crawl takes of the operating system, counted by the operating system.
@@ -44,7 +44,7 @@ func TestManyRequestsLeaveNothing(t *testing.T) {
 		n = 10_000
 	}
 	quietLog(t)
-	server := spidertest.NewHostileServer(t)
+	server := hostile.NewServer(t)
 	bad := []string{"truncated", "extra-response", "closed", "reset-in-body", "chunk-size-letters", "header-cut", "two-lengths",
 		"switching-protocols", "tls-self-signed", "redirect-metadata"}
 	urls := make(map[string]string)

@@ -23,6 +23,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/enginetest"
+	"github.com/tegenaria/tegenaria/internal/hostile"
 	"github.com/tegenaria/tegenaria/internal/israce"
 	"github.com/tegenaria/tegenaria/spidertest"
 )
@@ -90,14 +91,14 @@ type ending struct {
 }
 
 // class names the ending as the test kit does.
-func (e ending) class() spidertest.HostileOutcome {
+func (e ending) class() hostile.Outcome {
 	switch {
 	case e.outcome == tegenaria.Fetched && e.resp != nil:
-		return spidertest.HostileOK
+		return hostile.OK
 	case e.err != nil && e.err.Response != nil && e.err.Stage == tegenaria.StageDownload:
-		return spidertest.HostilePartial
+		return hostile.Partial
 	}
-	return spidertest.HostileError
+	return hostile.Error
 }
 
 func (e ending) String() string {
@@ -158,7 +159,7 @@ func (w *witness) crawl(t testing.TB, opts ...tegenaria.EngineOption) map[string
 	t.Helper()
 	all := []tegenaria.EngineOption{
 		tegenaria.EngineWithConcurrency(1), // one request after the other, in the order of their priorities
-		tegenaria.EngineWithLimits(tegenaria.Limits{Body: spidertest.HostileLimit}),
+		tegenaria.EngineWithLimits(tegenaria.Limits{Body: hostile.Limit}),
 		tegenaria.EngineWithEvents(tegenaria.Events{RequestSettled: func(r *tegenaria.Request, outcome tegenaria.Outcome, reason string) {
 			if outcome != tegenaria.Redirected {
 				w.note(r, func(e *ending) { e.outcome, e.reason = outcome, reason })
@@ -175,7 +176,7 @@ func ask(url, method string, timeout time.Duration, rank int) *tegenaria.Request
 }
 
 // goodAfter are good requests that come after a hostile one.
-func goodAfter(server *spidertest.HostileServer, name string) (requests []*tegenaria.Request) {
+func goodAfter(server *hostile.Server, name string) (requests []*tegenaria.Request) {
 	for i := range hostileAfter {
 		requests = append(requests, ask(fmt.Sprintf("%s/good/%s?n=%d", server.Plain(), name, i), "GET", patience, i+1))
 	}
@@ -185,7 +186,7 @@ func goodAfter(server *spidertest.HostileServer, name string) (requests []*tegen
 // checkGood checks that a good request got its own answer.
 func checkGood(url string, e ending) error {
 	_, path, _ := strings.Cut(strings.TrimPrefix(url, "http://"), "/")
-	want := spidertest.HostilePage("/" + path)
+	want := hostile.Page("/" + path)
 	switch {
 	case e.resp == nil:
 		return fmt.Errorf("%s: %v", url, e)
@@ -196,7 +197,7 @@ func checkGood(url string, e ending) error {
 }
 
 // checkCase checks how a hostile request ended.
-func checkCase(c spidertest.HostileCase, target string, e ending) error {
+func checkCase(c hostile.Case, target string, e ending) error {
 	class := e.class()
 	if class&c.May == 0 {
 		return fmt.Errorf("ended as %s, want %s: %v", class, c.May, e)
@@ -215,24 +216,24 @@ func checkCase(c spidertest.HostileCase, target string, e ending) error {
 		errs = append(errs, fmt.Errorf("only the timeout has ended it: %v", e))
 	}
 	resp := e.resp
-	if class == spidertest.HostilePartial {
+	if class == hostile.Partial {
 		resp = e.err.Response
 	}
 	if resp == nil {
 		return errors.Join(errs...)
 	}
-	page := spidertest.HostilePage(target)
+	page := hostile.Page(target)
 	if c.Empty {
 		page = ""
 	}
 	body := resp.String()
-	if damaged := resp.Transfer().Err != nil; class == spidertest.HostileOK && damaged != c.Damaged {
+	if damaged := resp.Transfer().Err != nil; class == hostile.OK && damaged != c.Damaged {
 		errs = append(errs, fmt.Errorf("Transfer says %v", resp.Transfer().Err))
 	}
-	if class == spidertest.HostileOK && !c.Damaged && body != page || resp.Status != c.Status {
+	if class == hostile.OK && !c.Damaged && body != page || resp.Status != c.Status {
 		errs = append(errs, fmt.Errorf("status %d, body %.100q; want %d, %q", resp.Status, body, c.Status, page))
 	}
-	if len(body) > spidertest.HostileLimit || len(body) <= len(page) && !strings.HasPrefix(page, body) {
+	if len(body) > hostile.Limit || len(body) <= len(page) && !strings.HasPrefix(page, body) {
 		errs = append(errs, fmt.Errorf("a body of %d bytes: %.100q", len(body), body))
 	}
 	for name, values := range resp.Header {
@@ -258,7 +259,7 @@ func (w *witness) whenUnasked(t *testing.T, url string, sent func() int64) {
 		w.mu.Lock()
 		ended := w.ends[url].resp != nil
 		w.mu.Unlock()
-		if ended && sent() > int64(2*len(spidertest.HostilePage(url))) {
+		if ended && sent() > int64(2*len(hostile.Page(url))) {
 			return
 		}
 		select {
@@ -272,7 +273,7 @@ func (w *witness) whenUnasked(t *testing.T, url string, sent func() int64) {
 
 // hostileCrawl asks for a case and then for good pages, and says what was wrong with the case and with what came
 // after it.
-func hostileCrawl(t *testing.T, server *spidertest.HostileServer, c spidertest.HostileCase, opts ...tegenaria.EngineOption) (wrong, later error) {
+func hostileCrawl(t *testing.T, server *hostile.Server, c hostile.Case, opts ...tegenaria.EngineOption) (wrong, later error) {
 	timeout := patience
 	if c.Stalls {
 		timeout = stallTimeout
@@ -320,7 +321,7 @@ func quietLog(t *testing.T) {
 // not the answers of other requests.
 func TestHostileServer(t *testing.T) {
 	quietLog(t)
-	server := spidertest.NewHostileServer(t)
+	server := hostile.NewServer(t)
 	for _, c := range server.Cases() {
 		if c.Stalls {
 			continue
@@ -347,7 +348,7 @@ func TestHostileServer(t *testing.T) {
 
 // The cases that only a timeout ends, at the same time: the clock decides how long they take.
 func TestHostileStalls(t *testing.T) {
-	server := spidertest.NewHostileServer(t)
+	server := hostile.NewServer(t)
 	ignore := goleak.IgnoreCurrent()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -410,17 +411,17 @@ func slowPutBack(ctx context.Context) (with context.Context, idle chan struct{})
 // What is left on a kept connection is nobody's answer, however soon the next request comes.
 func TestHostileKeptConnections(t *testing.T) {
 	quietLog(t)
-	server := spidertest.NewHostileServer(t)
+	server := hostile.NewServer(t)
 	for _, c := range server.Cases() {
 		// What comes when the next request has been sent already is taken for its answer: HTTP/1 has no other way.
-		if c.May&spidertest.HostileOK == 0 || c.Name == "extra-response-late" {
+		if c.May&hostile.OK == 0 || c.Name == "extra-response-late" {
 			continue
 		}
 		t.Run(c.Name, func(t *testing.T) {
 			ignore := goleak.IgnoreCurrent()
 			ctx, idle := slowPutBack(t.Context())
-			hostile := ask(server.URL(c)+"?q=1", c.Method, patience, 0)
-			w := newWitness(append([]*tegenaria.Request{hostile}, goodAfter(server, c.Name)...)...)
+			asked := ask(server.URL(c)+"?q=1", c.Method, patience, 0)
+			w := newWitness(append([]*tegenaria.Request{asked}, goodAfter(server, c.Name)...)...)
 			w.send = func(req chan<- *tegenaria.Context) {
 				req <- tegenaria.NewContext(w.requests[0], tegenaria.WithContext(ctx))
 				select {
@@ -432,7 +433,7 @@ func TestHostileKeptConnections(t *testing.T) {
 				}
 			}
 			ends := w.crawl(t, tegenaria.EngineWithConcurrency(2))
-			wrong := checkCase(c, c.Path+"?q=1", ends[hostile.Url])
+			wrong := checkCase(c, c.Path+"?q=1", ends[asked.Url])
 			for _, r := range w.requests[1:] {
 				wrong = errors.Join(wrong, checkGood(r.Url, ends[r.Url]))
 			}
@@ -446,7 +447,7 @@ func TestHostileKeptConnections(t *testing.T) {
 
 // A crawl that trusts the authority finds what is wrong with each certificate, and nothing wrong with the good one.
 func TestHostileTLS(t *testing.T) {
-	server := spidertest.NewHostileServer(t)
+	server := hostile.NewServer(t)
 	trusting := tegenaria.EngineWithTLSConfig(&tls.Config{RootCAs: server.Roots()})
 	expired := func(err error) bool {
 		var invalid x509.CertificateInvalidError
@@ -482,7 +483,7 @@ func TestHostileTLS(t *testing.T) {
 		t.Errorf("there are no cases for %v", want)
 	}
 	good := server.Secure() + "/good"
-	if e := newWitness(ask(good, "GET", patience, 0)).crawl(t, trusting)[good]; e.resp == nil || e.resp.String() != spidertest.HostilePage("/good") {
+	if e := newWitness(ask(good, "GET", patience, 0)).crawl(t, trusting)[good]; e.resp == nil || e.resp.String() != hostile.Page("/good") {
 		t.Errorf("the good certificate: %v", e)
 	}
 	enginetest.NoLeaks(t, ignore)
@@ -491,7 +492,7 @@ func TestHostileTLS(t *testing.T) {
 // Under TLS a response's framing, and what comes behind it, are looked at as well.
 func TestHostileOverTLS(t *testing.T) {
 	quietLog(t)
-	server := spidertest.NewHostileServer(t)
+	server := hostile.NewServer(t)
 	trusting := tegenaria.EngineWithTLSConfig(&tls.Config{RootCAs: server.Roots()})
 	ignore, cases := goleak.IgnoreCurrent(), 0
 	for _, c := range server.Cases() {
@@ -503,7 +504,7 @@ func TestHostileOverTLS(t *testing.T) {
 			bad, good := server.Secure()+c.Path+"?q=1", server.Secure()+"/good/"+c.Name
 			ends := newWitness(ask(bad, c.Method, patience, 0), ask(good, "GET", patience, 1)).crawl(t, trusting)
 			wrong := checkCase(c, c.Path+"?q=1", ends[bad])
-			if e := ends[good]; e.resp == nil || e.resp.String() != spidertest.HostilePage("/good/"+c.Name) {
+			if e := ends[good]; e.resp == nil || e.resp.String() != hostile.Page("/good/"+c.Name) {
 				wrong = errors.Join(wrong, fmt.Errorf("the next request: %v", e))
 			}
 			if wrong != nil {
@@ -519,7 +520,7 @@ func TestHostileOverTLS(t *testing.T) {
 
 // A name that is harmless at one look-up and not at the next one leads nowhere: the address that is dialled is judged.
 func TestHostileNames(t *testing.T) {
-	server := spidertest.NewHostileServer(t)
+	server := hostile.NewServer(t)
 	port := netip.MustParseAddrPort(strings.TrimPrefix(server.Plain(), "http://")).Port()
 	good, bad := netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("169.254.169.254")
 	other := netip.MustParseAddr("127.0.0.2") // the server is not there, but on this machine

@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 
 var buildSitecrawl = sync.OnceValues(func() (string, error) {
 	program := filepath.Join(programs, "sitecrawl")
-	if out, err := exec.Command("go", "build", "-o", program, "../examples/sitecrawl").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "-C", "..", "build", "-o", program, "./examples/sitecrawl").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building sitecrawl: %w\n%s", err, out)
 	}
 	return program, nil

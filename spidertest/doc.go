@@ -19,8 +19,7 @@
 //		})
 //	}
 //
-// [HostileServer] misbehaves in more than a hundred ways that a downloader has to survive, and [HostileResolver] gives
-// a name other addresses at each look-up.
+// [HostileResolver] gives a name other addresses at each look-up.
 //
 // What the suites draw at random depends on the name of the test alone: each run draws the same. They print the seed.
 package spidertest

@@ -1,8 +1,10 @@
 // Command linksrus is a small search engine: it crawls web sites, stores which page links to which, ranks the pages
 // by their links, and serves a page to search them and to submit links.
 //
-//	go run ./examples/linksrus                          # a demo site that it serves itself
-//	go run ./examples/linksrus -url https://go.dev/doc/ -db ./search -recrawl 1h
+//	go -C examples/linksrus run .                          # a demo site that it serves itself
+//	go -C examples/linksrus run . -url https://go.dev/doc/ -db "$PWD/search" -recrawl 1h
+//
+// It has a module of its own, so that no program which uses Tegenaria names what a search engine needs.
 //
 // It prints the address of its page, which is on loopback unless -listen says otherwise, and runs until it is
 // interrupted. For each -url the whole host is crawled, for a submitted link only that page. With -db the graph (SQLite)

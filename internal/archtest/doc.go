@@ -5,7 +5,8 @@
 // The rules are functions from what they check to the problems found, so that each can be tried on
 // a small made-up tree:
 //
-//	Imports(packages)        packages and what they import        floors.go
+//	Imports(packages)        packages and what they import,       floors.go
+//	                         which Packages(files) finds
 //	RootModules(modules)     the modules that the root draws in   floors.go
 //	Files(files)             parsed source, file by file          source.go
 //	Root(files)              the root as a whole, names of tests  house.go

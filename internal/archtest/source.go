@@ -26,7 +26,7 @@ type File struct {
 }
 
 // Parse reads every Go file of a tree, whatever its build constraints, but not testdata, hidden
-// folders and nested modules.
+// folders and nested modules other than ownModules.
 func Parse(tree fs.FS) ([]File, error) {
 	var files []File
 	err := fs.WalkDir(tree, ".", func(p string, entry fs.DirEntry, err error) error {
@@ -66,6 +66,9 @@ func enter(tree fs.FS, dir string) error {
 	if base == "testdata" || base[0] == '.' || base[0] == '_' {
 		return fs.SkipDir
 	}
+	if ownModules[dir] {
+		return nil
+	}
 	switch _, err := fs.Stat(tree, path.Join(dir, "go.mod")); {
 	case err == nil:
 		return fs.SkipDir
@@ -74,6 +77,29 @@ func enter(tree fs.FS, dir string) error {
 	default:
 		return err
 	}
+}
+
+// Packages returns the packages that files make up, with what their files other than tests import.
+func Packages(files []File) []Package {
+	imports := make(map[string]map[string]bool)
+	for _, f := range files {
+		p := path.Join(module, path.Dir(f.Path))
+		if imports[p] == nil {
+			imports[p] = make(map[string]bool)
+		}
+		if f.isTest() {
+			continue
+		}
+		for _, imp := range f.tree.Imports {
+			imported, _ := strconv.Unquote(imp.Path.Value) // the parser has accepted it
+			imports[p][imported] = true
+		}
+	}
+	var packages []Package
+	for _, p := range slices.Sorted(maps.Keys(imports)) {
+		packages = append(packages, Package{ImportPath: p, Imports: slices.Sorted(maps.Keys(imports[p]))})
+	}
+	return packages
 }
 
 // Files checks the rules that can be seen in one file, and that the table of goroutines names no

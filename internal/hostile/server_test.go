@@ -1,4 +1,4 @@
-package spidertest_test
+package hostile_test
 
 import (
 	"bytes"
@@ -8,7 +8,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -16,7 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"go.uber.org/goleak"
 
-	"github.com/tegenaria/tegenaria/spidertest"
+	"github.com/tegenaria/tegenaria/internal/hostile"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -62,9 +61,9 @@ func (zeros) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Each bomb is a valid body, small on its way and HostileBomb zeros in the end.
-func TestHostileBombs(t *testing.T) {
-	server := spidertest.NewHostileServer(t)
+// Each bomb is a valid body, small on its way and Bomb zeros in the end.
+func TestBombs(t *testing.T) {
+	server := hostile.NewServer(t)
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 	defer client.CloseIdleConnections()
 	bombs := 0
@@ -80,7 +79,7 @@ func TestHostileBombs(t *testing.T) {
 			}
 			defer resp.Body.Close()
 			packed, err := io.ReadAll(resp.Body)
-			if err != nil || len(packed) > spidertest.HostileLimit/2 {
+			if err != nil || len(packed) > hostile.Limit/2 {
 				t.Fatalf("%d bytes on the way, %v", len(packed), err)
 			}
 			body := io.Reader(bytes.NewReader(packed))
@@ -88,7 +87,7 @@ func TestHostileBombs(t *testing.T) {
 			for i := len(codings) - 1; i >= 0; i-- {
 				body = unpack(t, c.Name, codings[i], body)
 			}
-			want := int64(spidertest.HostileBomb)
+			want := int64(hostile.Bomb)
 			if testing.Short() || len(codings) > 1 {
 				want /= 16
 				body = io.LimitReader(body, want)
@@ -106,8 +105,8 @@ func TestHostileBombs(t *testing.T) {
 }
 
 // The cases can be told apart, and say what they are and what is right.
-func TestHostileCases(t *testing.T) {
-	server := spidertest.NewHostileServer(t)
+func TestCases(t *testing.T) {
+	server := hostile.NewServer(t)
 	names := make(map[string]bool)
 	for _, c := range server.Cases() {
 		if names[c.Name] || c.Name == "" || c.Sends == "" || c.May == 0 || c.Method == "" || c.Time <= 0 || c.Bytes <= 0 {
@@ -124,39 +123,16 @@ func TestHostileCases(t *testing.T) {
 	}
 	defer http.DefaultClient.CloseIdleConnections()
 	defer resp.Body.Close()
-	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != spidertest.HostilePage("/next?a=b") {
+	if body, err := io.ReadAll(resp.Body); err != nil || string(body) != hostile.Page("/next?a=b") {
 		t.Errorf("the good page is %q, %v", body, err)
 	}
 	if server.Open() != 1 {
 		t.Errorf("%d connections are open", server.Open())
 	}
-	for o, want := range map[spidertest.HostileOutcome]string{spidertest.HostileError: "error", spidertest.HostileOK: "ok", 0: "",
-		spidertest.HostileError | spidertest.HostilePartial: "error or partial"} {
+	for o, want := range map[hostile.Outcome]string{hostile.Error: "error", hostile.OK: "ok", 0: "",
+		hostile.Error | hostile.Partial: "error or partial"} {
 		if o.String() != want {
 			t.Errorf("%q, want %q", o, want)
 		}
-	}
-}
-
-// The resolver's answers come in turn, whichever way it is asked.
-func TestHostileResolver(t *testing.T) {
-	one, two := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
-	r := spidertest.NewHostileResolver(t, []netip.Addr{one}, []netip.Addr{two, one}, []netip.Addr{two})
-	for i, look := range []func() ([]netip.Addr, error){
-		func() ([]netip.Addr, error) { return r.Resolver().LookupNetIP(t.Context(), "ip", "name.example") },
-		func() ([]netip.Addr, error) { return r.LookupNetIP(t.Context(), "ip", "name.example") },
-		func() ([]netip.Addr, error) { return r.Resolver().LookupNetIP(t.Context(), "ip4", "other.example") },
-		func() ([]netip.Addr, error) { return r.LookupNetIP(t.Context(), "ip4", "other.example") },
-	} {
-		got, err := look()
-		if err != nil || len(got) == 0 {
-			t.Fatal(got, err)
-		}
-		if want := []netip.Addr{one, two, two, two}[i]; got[0] != want || len(got) > 2 {
-			t.Errorf("look-up %d: %v, want %v", i, got, want)
-		}
-	}
-	if r.Lookups() != 4 {
-		t.Errorf("%d look-ups", r.Lookups())
 	}
 }

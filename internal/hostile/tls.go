@@ -1,4 +1,4 @@
-package spidertest
+package hostile
 
 import (
 	"crypto/ecdsa"
@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// hostileTLS names an address of the server by what is wrong with its TLS.
-type hostileTLS int
+// tlsKind names an address of the server by what is wrong with its TLS.
+type tlsKind int
 
 const (
-	plainTCP hostileTLS = iota
+	plainTCP tlsKind = iota
 	goodTLS
 	expiredTLS
 	earlyTLS
@@ -28,15 +28,15 @@ const (
 	notTLS
 )
 
-// hostileConfigs returns the configuration of each address, and who signs the certificates.
-func hostileConfigs() (configs []*tls.Config, roots *x509.CertPool, err error) {
+// tlsConfigs returns the configuration of each address, and who signs the certificates.
+func tlsConfigs() (configs []*tls.Config, roots *x509.CertPool, err error) {
 	now := time.Now()
 	from, to := now.Add(-time.Hour), now.Add(time.Hour)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
 	}
-	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "spidertest"}, NotBefore: now.Add(-48 * time.Hour),
+	authority := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority of package hostile"}, NotBefore: now.Add(-48 * time.Hour),
 		NotAfter: now.Add(48 * time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, authority, authority, key.Public(), key)
 	if err != nil {
@@ -77,7 +77,7 @@ func hostileConfigs() (configs []*tls.Config, roots *x509.CertPool, err error) {
 }
 
 // handshakeForEver begins a ServerHello and sends it a byte at a time, each in a record of its own.
-func handshakeForEver(c *hostileConn) {
+func handshakeForEver(c *connection) {
 	const record = "\x16\x03\x03\x00\x01"
 	if !c.hear() || !c.send(record, "\x02", record, "\x00", record, "\xff", record, "\xff") {
 		return
@@ -86,14 +86,14 @@ func handshakeForEver(c *hostileConn) {
 }
 
 // refuseTLS answers a ClientHello in plain HTTP, as web servers do.
-func refuseTLS(c *hostileConn) {
+func refuseTLS(c *connection) {
 	if c.hear() {
 		c.send("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 	}
 }
 
 // hear takes the client's first words.
-func (c *hostileConn) hear() bool {
+func (c *connection) hear() bool {
 	if _, err := c.in.Peek(1); err != nil {
 		return false
 	}
@@ -101,13 +101,13 @@ func (c *hostileConn) hear() bool {
 	return err == nil
 }
 
-func hostileHandshakes() []HostileCase {
-	bad := func(name, sends string, at hostileTLS) HostileCase {
-		return HostileCase{Name: name, Sends: sends, May: HostileError, at: at, script: func(c *hostileConn) bool { c.good("GET"); return true }}
+func handshakeCases() []Case {
+	bad := func(name, sends string, at tlsKind) Case {
+		return Case{Name: name, Sends: sends, May: Error, at: at, script: func(c *connection) bool { c.good("GET"); return true }}
 	}
 	endless := bad("tls-endless-handshake", "a ServerHello of 64 KiB, a byte in 100 ms", endlessTLS)
 	endless.Stalls = true
-	return []HostileCase{
+	return []Case{
 		bad("tls-expired", "a certificate that expired an hour ago", expiredTLS),
 		bad("tls-not-yet-valid", "a certificate that is valid from an hour hence", earlyTLS),
 		bad("tls-wrong-host", "a certificate for other.example", otherHostTLS),

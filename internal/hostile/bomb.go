@@ -1,4 +1,4 @@
-package spidertest
+package hostile
 
 import (
 	"bytes"
@@ -13,7 +13,7 @@ import (
 	"sync"
 )
 
-// bomb is HostileBomb zero bytes, packed: a head, one block many times, a tail. It is sent without ever being in
+// bomb is Bomb zero bytes, packed: a head, one block many times, a tail. It is sent without ever being in
 // memory.
 type bomb struct {
 	head, block, tail string
@@ -27,7 +27,7 @@ func (b bomb) bytes() []byte {
 }
 
 // send writes the bomb as the body of a response.
-func (b bomb) send(c *hostileConn, coding string) bool {
+func (b bomb) send(c *connection, coding string) bool {
 	header := fmt.Sprintf("Content-Encoding: %s\r\nContent-Length: %d", coding, b.len())
 	return c.ok(header, b.head) && c.repeat(b.block, int64(b.times*len(b.block))) && c.send(b.tail)
 }
@@ -48,19 +48,19 @@ var deflateBomb = sync.OnceValue(func() bomb {
 	w.Write(zeros)
 	w.Flush()
 	all := packed.String()
-	return bomb{head: all[:first], block: all[first:], times: HostileBomb/part - 1, tail: "\x01\x00\x00\xff\xff"}
+	return bomb{head: all[:first], block: all[first:], times: Bomb/part - 1, tail: "\x01\x00\x00\xff\xff"}
 })
 
 // gzipBomb is a gzip member (RFC 1952).
 var gzipBomb = sync.OnceValue(func() bomb {
 	zeros := make([]byte, 1<<20)
 	sum := uint32(0)
-	for range HostileBomb / len(zeros) {
+	for range Bomb / len(zeros) {
 		sum = crc32.Update(sum, crc32.IEEETable, zeros)
 	}
 	b := deflateBomb()
 	b.head = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff" + b.head
-	b.tail += string(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, sum), HostileBomb))
+	b.tail += string(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, sum), Bomb))
 	return b
 })
 
@@ -68,7 +68,7 @@ var gzipBomb = sync.OnceValue(func() bomb {
 var zlibBomb = sync.OnceValue(func() bomb {
 	b := deflateBomb()
 	b.head = "\x78\x9c" + b.head
-	b.tail += string(binary.BigEndian.AppendUint32(nil, HostileBomb%65521<<16|1))
+	b.tail += string(binary.BigEndian.AppendUint32(nil, Bomb%65521<<16|1))
 	return b
 })
 
@@ -80,14 +80,14 @@ var zstdBomb = sync.OnceValue(func() bomb {
 		n := uint32(block<<3 | runLength | bits)
 		return string([]byte{byte(n), byte(n >> 8), byte(n >> 16), 0})
 	}
-	return bomb{head: "\x28\xb5\x2f\xfd\x00\x38", block: header(0), times: HostileBomb/block - 1, tail: header(last)}
+	return bomb{head: "\x28\xb5\x2f\xfd\x00\x38", block: header(0), times: Bomb/block - 1, tail: header(last)}
 })
 
 // brBomb is a Brotli stream (RFC 7932) of meta-blocks of 16 MiB, made by github.com/andybalholm/brotli v1.2.8 with
 // quality 9 and a flush after each: from the second on all are the same.
 var brBomb = sync.OnceValue(func() bomb {
 	return bomb{head: unhex("cbffff3f002400e2b14072effff8ffff078004401c1680eefd9f01"),
-		block: unhex("fcffff034002200e0b40f7fe8fffff7f004800c46101e8deff19"), times: HostileBomb>>24 - 1, tail: "\x03"}
+		block: unhex("fcffff034002200e0b40f7fe8fffff7f004800c46101e8deff19"), times: Bomb>>24 - 1, tail: "\x03"}
 })
 
 func unhex(s string) string {
@@ -131,20 +131,20 @@ var packedBombs = []packedBomb{
 	{"bomb-zstd-gzip", "zstd, gzip", gzipped(zstdBomb)},
 }
 
-func hostileBombs() []HostileCase {
-	var cases []HostileCase
+func bombCases() []Case {
+	var cases []Case
 	for _, b := range packedBombs {
-		cases = append(cases, HostileCase{Name: b.name, May: HostileError,
+		cases = append(cases, Case{Name: b.name, May: Error,
 			Sends:  "1 GiB of zeros with Content-Encoding: " + b.coding,
-			script: func(c *hostileConn) bool { return b.make().send(c, b.coding) }})
+			script: func(c *connection) bool { return b.make().send(c, b.coding) }})
 	}
 	return append(cases,
-		HostileCase{Name: "bomb-two-lines", May: HostileError, Sends: "a gzip bomb in a gzip stream, with a Content-Encoding line for each",
-			script: func(c *hostileConn) bool {
+		Case{Name: "bomb-two-lines", May: Error, Sends: "a gzip bomb in a gzip stream, with a Content-Encoding line for each",
+			script: func(c *connection) bool {
 				return gzipTwice().send(c, "gzip\r\nContent-Encoding: gzip")
 			}},
-		HostileCase{Name: "codings-many", May: HostileError, Sends: "a page in 1,000 layers of gzip",
-			script: func(c *hostileConn) bool {
+		Case{Name: "codings-many", May: Error, Sends: "a page in 1,000 layers of gzip",
+			script: func(c *connection) bool {
 				layers := onion(c.page, 1000)
 				return c.ok(fmt.Sprintf("Content-Encoding: gzip%s\r\nContent-Length: %d", strings.Repeat(", gzip", 999), len(layers)), layers)
 			}})
