@@ -134,7 +134,8 @@ func TestFieldsAfterKill(t *testing.T) {
 		return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, killed
 	}
 	kills, said := 0, ""
-	for _, pages := range []int{7, 60, 130, 1, 90} {
+	// Each process gets past the requests that were in flight when the one before it died: a page with three crashes would be given up.
+	for _, pages := range []int{1, 7, 60, 130} {
 		out, killed := run(pages)
 		if killed {
 			kills++
