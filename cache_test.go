@@ -116,7 +116,7 @@ func shortened(s string) uint64 {
 // last, it ends the run with a *QueueFullError.
 //
 // It fails if Accept in memcache.go returns the *QueueFullError without refusing anything.
-func TestH11EndlessHostLeavesRoomForOthers(t *testing.T) {
+func TestEndlessHostLeavesRoomForOthers(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		sees  bool // RequestSettled is heard, so each link is a request
@@ -297,7 +297,7 @@ func (c *wakeCrawl) begins(t *testing.T, url string) time.Duration {
 
 // What has become due, in a slot that has to wait, and what becomes due later are not forgotten when another worker asks
 // the cache what is due than the one that waits for the instant. It fails if moveDue wakes nobody.
-func TestH12DueWhileAnotherWorkerAsks(t *testing.T) {
+func TestDueWhileAnotherWorkerAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newWakeCrawl(func(c *wakeCrawl, req chan<- *tegenaria.Context) {
 			req <- enginetest.Send("http://a.test/0")
@@ -322,7 +322,7 @@ func TestH12DueWhileAnotherWorkerAsks(t *testing.T) {
 // A Fetch gets its slot though another worker had it while it found its queue empty, and it got a delay meanwhile. Two
 // signals see to that where Frontier.pop releases the slot, and one of them is enough: it fails only if neither head nor
 // release signals there.
-func TestH12FetchWhileAnEmptyQueueIsRead(t *testing.T) {
+func TestFetchWhileAnEmptyQueueIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var err error
 		c := newWakeCrawl(func(c *wakeCrawl, req chan<- *tegenaria.Context) {
@@ -353,7 +353,7 @@ func TestH12FetchWhileAnEmptyQueueIsRead(t *testing.T) {
 
 // A request that the cache holds and has not told of yet begins as soon as another worker learns of it. It fails if head
 // wakes nobody.
-func TestH12QueueHoldsMoreThanWasTold(t *testing.T) {
+func TestQueueHoldsUnreportedRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newWakeCrawl(func(c *wakeCrawl, req chan<- *tegenaria.Context) {
 			c.until(28 * time.Millisecond)

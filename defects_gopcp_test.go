@@ -17,12 +17,12 @@ import (
 	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
-// The defects G1–G15 of the gopcp crawler, by number, as far as they are the engine's; G2–G7 and G14 are those of buffer,
-// module and internal/lifecycle. Each comment names the change to our code that makes the test fail.
+// The defects of the gopcp crawler that docs/deviations.md lists, as far as they are the engine's; those of its buffers,
+// modules and states have their tests in buffer, module and internal/lifecycle. Each comment names the change to our code that makes the test fail.
 
 // Downloads ran one after the other, however many downloaders there were. Fails if runRequests makes the fetch
 // stage a FIFO, or if a downloader serves one request at a time.
-func TestG01DownloadsRunAtOnce(t *testing.T) {
+func TestDownloadsRunAtOnce(t *testing.T) {
 	for _, downloaders := range []int{1, 8} {
 		t.Run(fmt.Sprint(downloaders), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -69,7 +69,7 @@ func TestG01DownloadsRunAtOnce(t *testing.T) {
 
 // One host made the process panic, and a panic in the start made it exit. Fails if starter.send or fetcher.ask calls
 // user code without guard.Protect.
-func TestG08PanicsStayWhereTheyAre(t *testing.T) {
+func TestPanicsStayWhereTheyAre(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		stage tegenaria.Stage
@@ -131,7 +131,7 @@ func TestG08PanicsStayWhereTheyAre(t *testing.T) {
 
 // A table of endings was taken for the public suffixes. Fails if urlx.HostSet.Has compares the ends of names
 // without regard to their labels.
-func TestG09AllowedDomains(t *testing.T) {
+func TestAllowedDomains(t *testing.T) {
 	for _, tt := range []struct {
 		domain string
 		in     []string
@@ -165,7 +165,7 @@ func TestG09AllowedDomains(t *testing.T) {
 
 // A request without a downloader was sent again, and dropped as seen; the key was the raw URL. Fails if fetcher.download
 // drops a request whose downloader is not there, or if the key leaves out the method.
-func TestG10NoWorkIsLost(t *testing.T) {
+func TestNoWorkIsLost(t *testing.T) {
 	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/#x", enginetest.Text("x"))
 	s := enginetest.NewSpider()
 	s.Parse = enginetest.Nothing
@@ -187,7 +187,7 @@ func TestG10NoWorkIsLost(t *testing.T) {
 
 // Idle was true while a datum was on its way from one pool to the next. Fails if mill.add does not hold the item's
 // request open.
-func TestG11NotIdleWhileAnItemIsOnItsWay(t *testing.T) {
+func TestNotIdleWhileAnItemIsOnItsWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
 		s := enginetest.NewSpider("http://a.test/")
@@ -223,7 +223,7 @@ func TestG11NotIdleWhileAnItemIsOnItsWay(t *testing.T) {
 }
 
 // There was a goroutine for each datum. Fails if mill.add puts in a goroutine of its own.
-func TestG12GoroutinesDoNotFollowTheItems(t *testing.T) {
+func TestGoroutinesDoNotFollowTheItems(t *testing.T) {
 	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
 	s := enginetest.NewSpider("http://a.test/")
 	const n = 20_000
@@ -251,7 +251,7 @@ func TestG12GoroutinesDoNotFollowTheItems(t *testing.T) {
 
 // Goroutines of an old run used the fields of the new one. Fails if acceptor.accept and mill.add use the crawl that the
 // engine has at the moment: late output of an abandoned parser reaches the next run then.
-func TestG13RunsDoNotMeet(t *testing.T) {
+func TestLateOutputStaysInItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
 		s := enginetest.NewSpider("http://a.test/")
@@ -296,7 +296,7 @@ func TestG13RunsDoNotMeet(t *testing.T) {
 // A second reader of the error channel stole errors, and one that left blocked the senders; bodies stayed open, a
 // parser's panic was not recovered, statuses were not looked at. Fails if ErrorChan hands out one channel to all,
 // or publish waits.
-func TestG15ErrorChan(t *testing.T) {
+func TestErrorChanPerReader(t *testing.T) {
 	w, s := enginetest.NewWorld(), enginetest.NewSpider()
 	const n = 3000
 	for i := range n {

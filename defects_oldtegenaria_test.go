@@ -18,11 +18,12 @@ import (
 	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
-// The defects S1–S9 of Tegenaria 0.3, by number. Each comment names the change to our code that makes the test fail.
+// The defects of Tegenaria 0.3 that docs/deviations.md lists. Each comment names the change to our code that makes the test
+// fail.
 
 // A Bloom filter alone lost 677 of 2,000 pages. Fails if what a Bloom filter says is taken for the truth, as
 // when the engine asks an RFPDupeFilter that has no exact set.
-func TestS01NoPageIsLostToBloom(t *testing.T) {
+func TestNoPageIsLostToBloom(t *testing.T) {
 	const n = 2000
 	var refs []string
 	for i := range n {
@@ -39,7 +40,7 @@ func TestS01NoPageIsLostToBloom(t *testing.T) {
 
 // A request that ErrorHandler sent again arrived without its URL. Fails if isRetry does not know a retry for what
 // it is: then it is a duplicate.
-func TestS02RetryFromErrorHandler(t *testing.T) {
+func TestRetryFromErrorHandlerKeepsItsURL(t *testing.T) {
 	w := enginetest.NewWorld().Page("http://a.test/x", enginetest.InTurn(enginetest.Broken(errors.New("first")), enginetest.Status(500), enginetest.Text("good")))
 	s := enginetest.NewSpider()
 	header := map[string]string{"X": "1"}
@@ -75,7 +76,7 @@ func (brokenFilter) DoDupeFilter(*tegenaria.Request) (bool, error) { return fals
 
 // A filter's error was logged, and the request enqueued and freed. Fails if record goes on after an error of
 // fingerprint.
-func TestS03FilterErrorFailsTheRequest(t *testing.T) {
+func TestFilterErrorFailsTheRequest(t *testing.T) {
 	w := enginetest.NewWorld().Page("http://a.test/good", enginetest.Text("x"))
 	s := enginetest.NewSpider("http://a.test/bad", "http://a.test/good")
 	s.Parse = enginetest.Nothing
@@ -92,7 +93,7 @@ func TestS03FilterErrorFailsTheRequest(t *testing.T) {
 
 // The wait at the end counted handlers, not queued work. Fails if Ledger.check leaves pending or delayed out of
 // the sum.
-func TestS04QueuedWorkIsWaitedFor(t *testing.T) {
+func TestQueuedWorkIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/later", enginetest.Text("x")).Page("http://b.test/", enginetest.Text("x"))
 		s := enginetest.NewSpider("http://a.test/")
@@ -113,7 +114,7 @@ func TestS04QueuedWorkIsWaitedFor(t *testing.T) {
 
 // Idle readers kept a core busy, GOMAXPROCS was changed, a ticker never stopped. Fails if a run leaves a goroutine
 // behind (TestMain looks, too), or calls GOMAXPROCS.
-func TestS05NothingIsLeftBehind(t *testing.T) {
+func TestRunLeavesNothingBehind(t *testing.T) {
 	procs, before := runtime.GOMAXPROCS(0), goleak.IgnoreCurrent()
 	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/1")).Page("http://a.test/1", enginetest.Page())
 	for range 5 {
@@ -132,7 +133,7 @@ type foreignCache struct {
 
 // What the documents invited users to write had unexported methods. Fails to compile if Downloader or another
 // interface gets one.
-func TestS06InterfacesCanBeImplemented(t *testing.T) {
+func TestInterfacesCanBeImplemented(t *testing.T) {
 	var _ tegenaria.Downloader = enginetest.NewWorld()
 	var _ tegenaria.RFPDupeFilterInterface = brokenFilter{}
 	var _ tegenaria.MiddlewaresInterface = &enginetest.Hooks{}
@@ -150,7 +151,7 @@ func TestS06InterfacesCanBeImplemented(t *testing.T) {
 
 // Options did nothing, or something else; ContentLength was never set. Fails if SetBody leaves ContentLength out,
 // if fetcher.ask does not keep the time, or if EngineWithConcurrency sets another field.
-func TestS07OptionsDoWhatTheySay(t *testing.T) {
+func TestOptionsDoWhatTheySay(t *testing.T) {
 	t.Run("ContentLength", func(t *testing.T) {
 		body := strings.Repeat("x", 12345)
 		server, _ := enginetest.Serve(t, map[string]string{"/": body})
@@ -211,7 +212,7 @@ func TestS07OptionsDoWhatTheySay(t *testing.T) {
 }
 
 // There was a goroutine for each event and a timer for each turn of a loop. Fails if teller.event starts a goroutine.
-func TestS08EventsRunInTheCaller(t *testing.T) {
+func TestEventsRunInTheCaller(t *testing.T) {
 	w := enginetest.NewWorld()
 	var refs []string
 	for i := range 500 {
@@ -239,7 +240,7 @@ func TestS08EventsRunInTheCaller(t *testing.T) {
 
 // A filter that was not safe for concurrent use lost and doubled requests. Fails if memoryCache.Accept does not
 // hold its lock from the look-up to the mark (under the race detector).
-func TestS09ConcurrentDuplicates(t *testing.T) {
+func TestConcurrentDuplicates(t *testing.T) {
 	w := enginetest.NewWorld()
 	var refs, seeds []string
 	for i := range 50 {

@@ -20,12 +20,12 @@ import (
 	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
-// The defects T1–T24 of the Tegenaria that came before us, by number, as far as they are the engine's. Each
-// comment names the change to our code that makes the test fail.
+// The defects of Tegenaria 0.5 that docs/deviations.md lists, as far as they are the engine's. Each comment names the change
+// to our code that makes the test fail.
 
 // Every POST body was lost: the fingerprint read it and did not rewind. Fails if Request.readBody does not keep
 // what it has read in Body.
-func TestT01BodiesSurviveTheFingerprint(t *testing.T) {
+func TestBodiesSurviveTheFingerprint(t *testing.T) {
 	server, log := enginetest.Serve(t, map[string]string{"/": "ok"})
 	for _, tt := range []struct {
 		name string
@@ -52,7 +52,7 @@ func TestT01BodiesSurviveTheFingerprint(t *testing.T) {
 }
 
 // A status that was not foreseen made the worker panic. Fails if Counters.Response indexes a table of known codes.
-func TestT02AnyStatusThroughTheEngine(t *testing.T) {
+func TestAnyStatusThroughTheEngine(t *testing.T) {
 	codes := []int{204, 226, 299, 308, 399, 418, 422, 429, 451, 499, 511, 522, 599, 600, 999}
 	for _, allowed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("allowed=%t", allowed), func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestT02AnyStatusThroughTheEngine(t *testing.T) {
 
 // After one pipeline error nobody received items, and the parser hung on its 33rd. Fails if mill.pipe returns
 // the pipelines' error to its stage.
-func TestT03PipelineErrorEndsOneItem(t *testing.T) {
+func TestPipelineErrorEndsOneItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const items = 1000
 		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
@@ -123,7 +123,7 @@ func TestT03PipelineErrorEndsOneItem(t *testing.T) {
 }
 
 // One event hook that failed hung all workers 16 events later. Fails if teller.event does not recover.
-func TestT04FailingEventsDoNotStall(t *testing.T) {
+func TestFailingEventsDoNotStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld()
 		var refs []string
@@ -154,7 +154,7 @@ func TestT04FailingEventsDoNotStall(t *testing.T) {
 // After a stop nobody received requests: a parser with more than 1,024 of them never returned, and a server
 // that hung hung the stop. Fails if inbox.receive returns once the crawl is refusing, or if crawl.supervise does
 // not cancel the work when the grace is over.
-func TestT05StopReceivesAndCancels(t *testing.T) {
+func TestStopReceivesAndCancels(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/hang", enginetest.Hang)
 		s := enginetest.NewSpider("http://a.test/", "http://a.test/hang")
@@ -190,7 +190,7 @@ func TestT05StopReceivesAndCancels(t *testing.T) {
 
 // A bad URL in StartRequest was a nil pointer, recovered: no handler, no count. Fails if acceptor.refuse settles a
 // refusal that has an error without failedEmission.
-func TestT09BadSeedIsTold(t *testing.T) {
+func TestBadSeedReachesErrorHandler(t *testing.T) {
 	for _, bad := range []string{"", "a.test", "http://", "http://[::1", "ftp://a.test/", "http://a.test:x/", "://a"} {
 		t.Run(bad, func(t *testing.T) {
 			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
@@ -214,7 +214,7 @@ func TestT09BadSeedIsTold(t *testing.T) {
 }
 
 // Responses were recycled after the parser. Fails if settler.release empties the response's Buffer.
-func TestT11KeptResponsesStay(t *testing.T) {
+func TestKeptResponsesStay(t *testing.T) {
 	w := enginetest.NewWorld()
 	s := enginetest.NewSpider()
 	var mu sync.Mutex
@@ -247,7 +247,7 @@ func TestT11KeptResponsesStay(t *testing.T) {
 
 // Every run ended 3 s and more after its last work, and waiting was busy. Fails if jobs are settled after a timer;
 // a loop that polls would keep the clock of the bubble from moving.
-func TestT12EndsWithTheLastWork(t *testing.T) {
+func TestEndsWithTheLastWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/", enginetest.After(2*time.Second, enginetest.Page("/1"))).Page("http://a.test/1", enginetest.After(3*time.Second, enginetest.Text("x")))
 		s := enginetest.NewSpider("http://a.test/")
@@ -265,7 +265,7 @@ func TestT12EndsWithTheLastWork(t *testing.T) {
 }
 
 // There were two goroutines for each queued request. Fails if acceptor.accept starts one.
-func TestT13GoroutinesDoNotFollowTheQueue(t *testing.T) {
+func TestGoroutinesDoNotFollowTheQueue(t *testing.T) {
 	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
 	s := enginetest.NewSpider("http://a.test/")
 	const n = 5000
@@ -290,7 +290,7 @@ func TestT13GoroutinesDoNotFollowTheQueue(t *testing.T) {
 
 // A full queue dropped requests that were marked as seen, and told nobody. Fails if acceptor.store lets the page be
 // settled whose request found no room.
-func TestT14FullQueueLosesNothing(t *testing.T) {
+func TestFullQueueLosesNothing(t *testing.T) {
 	t.Run("seeds wait", func(t *testing.T) {
 		w, s := enginetest.NewWorld(), enginetest.NewSpider()
 		for i := range 20 {
@@ -336,7 +336,7 @@ func TestT14FullQueueLosesNothing(t *testing.T) {
 
 // Fingerprints upper-cased header values and joined parts without marks; URLs had many forms. Fails if keyer
 // folds values, or if the key is that of the URL as written.
-func TestT15Identity(t *testing.T) {
+func TestIdentity(t *testing.T) {
 	header := func(name, value string) tegenaria.RequestOption {
 		return tegenaria.RequestWithRequestHeader(map[string]string{name: value})
 	}
@@ -364,7 +364,7 @@ func TestT15Identity(t *testing.T) {
 
 // A second run saw its seeds as duplicates and kept the first one's counts. Fails if memoryCache.Begin does
 // not reset.
-func TestT16RunsTwice(t *testing.T) {
+func TestRunsTwice(t *testing.T) {
 	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/1", "/2")).Page("http://a.test/1", enginetest.Page("/")).Page("http://a.test/2", enginetest.Page())
 	e := enginetest.NewEngine(w, enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithCache(tegenaria.NewMemoryCache()))
 	for i := range 3 {
@@ -380,7 +380,7 @@ func TestT16RunsTwice(t *testing.T) {
 }
 
 // Spiders were registered in a global map. Fails if findSpider keeps the names in a package variable.
-func TestT17EnginesShareNothing(t *testing.T) {
+func TestEnginesShareNothing(t *testing.T) {
 	var running sync.WaitGroup
 	for i := range 8 {
 		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page(fmt.Sprint(i))).Page(fmt.Sprintf("http://a.test/%d", i), enginetest.Page())
@@ -410,7 +410,7 @@ func (m *methods) pointer(resp *tegenaria.Context, item chan<- *tegenaria.ItemMe
 
 // Parsers were found by the name of a method: closures and plain functions failed. Fails if reader.parserOf takes names
 // alone.
-func TestT18AnyFuncIsAParser(t *testing.T) {
+func TestAnyFuncIsAParser(t *testing.T) {
 	called := &sync.Map{}
 	m := &methods{called}
 	closure := func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
@@ -448,7 +448,7 @@ func TestT18AnyFuncIsAParser(t *testing.T) {
 
 // Status, counters and ctx.Error were read and written by several goroutines without a lock. Fails under the
 // race detector if, say, Ledger.Counts takes no lock.
-func TestT19ReadWhileItRuns(t *testing.T) {
+func TestReadWhileItRuns(t *testing.T) {
 	w := enginetest.NewWorld()
 	s := enginetest.NewSpider()
 	for i := range 100 {
@@ -492,7 +492,7 @@ func TestT19ReadWhileItRuns(t *testing.T) {
 
 // The rule of the stop could be true between the queue and the counter. Fails if Ledger.take looks for the end
 // after a request has left pending and before it is in flight.
-func TestT20TheLastRequestIsNotLost(t *testing.T) {
+func TestLastRequestIsNotLost(t *testing.T) {
 	rounds := 300
 	if testing.Short() {
 		rounds = 50
@@ -512,7 +512,7 @@ func TestT20TheLastRequestIsNotLost(t *testing.T) {
 
 // Mistakes of configuration panicked, and a run had neither a context nor an error. Fails if wire lets a panic
 // through, or Run ignores ctx.
-func TestT24MistakesAreErrors(t *testing.T) {
+func TestMistakesAreErrors(t *testing.T) {
 	procs := runtime.GOMAXPROCS(0)
 	var run *tegenaria.RunError
 	if err := tegenaria.NewSpiderEngine(tegenaria.EngineWithLogger(enginetest.Quiet())).Execute("nobody"); !errors.As(err, &run) || run.Op != "wiring" {

@@ -214,8 +214,8 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("cannot be read") }
 
-// T02: any status is a response, and up to 399 one that goes to its parser. A list of good codes makes it fail.
-func TestT02StatusesForParsers(t *testing.T) {
+// Any status is a response, and up to 399 one that goes to its parser. A list of good codes makes it fail.
+func TestStatusesForParsers(t *testing.T) {
 	d := newTestDownloader(t, Limits{})
 	for _, code := range []uint64{200, 226, 299, 301, 308, 399, 400, 404, 451, 500, 599, 700, 999} {
 		if allowed := d.CheckStatus(code, nil); allowed != (code < 400) || !d.CheckStatus(code, []uint64{1, code}) {

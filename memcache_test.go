@@ -245,7 +245,7 @@ func TestRecordRequest(t *testing.T) {
 // At 7/8 the slot that holds more than half is refused while another one has work, and nothing is marked as seen.
 //
 // It fails if cache.Room refuses nothing, or if Accept marks what is refused as seen.
-func TestH11ShareOfOneSlot(t *testing.T) {
+func TestShareOfOneSlot(t *testing.T) {
 	const limit = 1_000_000
 	fill := func(t *testing.T, m *memoryCache, others int) (refused []Record, err error) {
 		for i := range others {

@@ -359,7 +359,7 @@ func TestCrawlDelayIsFloor(t *testing.T) {
 
 // A slot that is blocked for more than a minute says so once, in an event and the log, and no other does. It fails when
 // teller.blocked does nothing.
-func TestH07BlockedSlotIsTold(t *testing.T) {
+func TestBlockedSlotIsReported(t *testing.T) {
 	throttle := &tegenaria.AutoThrottle{Target: 0.1, Max: time.Minute}
 	for _, tt := range []struct {
 		name   string
@@ -420,7 +420,7 @@ func TestH07BlockedSlotIsTold(t *testing.T) {
 
 // Several answers that block a slot for about as long are told once, one that blocks it for another minute once more. It
 // fails when blocks.add of internal/frontier forgets that a slot was told.
-func TestH07RefusalsTogetherAreToldOnce(t *testing.T) {
+func TestRefusalsTogetherAreReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, seeds := enginetest.NewWorld(), []string(nil)
 		for i, wait := range []string{"300", "300", "310", "600", "300"} {
@@ -440,7 +440,7 @@ func TestH07RefusalsTogetherAreToldOnce(t *testing.T) {
 }
 
 // A job that goes on says so when an earlier run has stored a long pause. It fails when restore does not look.
-func TestH07StoredBlockIsTold(t *testing.T) {
+func TestStoredBlockIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := enginetest.NewCrashStore()
 		first := &enginetest.CrashCache{CrashStore: store}
@@ -467,7 +467,7 @@ func TestH07StoredBlockIsTold(t *testing.T) {
 }
 
 // However many slots are blocked, the log has 20 lines a minute, and the event tells all. It fails when all are logged.
-func TestH07LogOfBlocksIsBounded(t *testing.T) {
+func TestLogOfBlocksIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, seeds := enginetest.NewWorld(), []string(nil)
 		for i := range 200 {

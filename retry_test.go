@@ -346,7 +346,7 @@ func TestErrorHandlerOfBadRequestsIsBounded(t *testing.T) {
 
 // An ErrorMiddleware is told of a Retry by a type that it can recognise, whoever returned it and however it is wrapped, and of
 // a failure by another one. It fails if Retry returns a type that is not exported.
-func TestH10ProcessErrorRecognisesRetry(t *testing.T) {
+func TestProcessErrorRecognisesRetry(t *testing.T) {
 	for _, where := range []string{"Parser", "ProcessRequest", "ProcessResponse", "ProcessError"} {
 		t.Run(where, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -227,7 +227,7 @@ func (c *simpleCache) ProcessResponse(ctx *tegenaria.Context, _ chan<- *tegenari
 
 // A middleware that sees internal requests sees the body of robots.txt, and may answer the next crawl from it without
 // making the crawler disobey. It fails when the body goes to a writer of the engine's own again.
-func TestH05StoredRobotsIsObeyed(t *testing.T) {
+func TestStoredRobotsIsObeyed(t *testing.T) {
 	const rules = "User-agent: *\nDisallow: /admin/\n"
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
@@ -300,7 +300,7 @@ func TestH05StoredRobotsIsObeyed(t *testing.T) {
 
 // An answer by a middleware from which the rules are missing is a failure that names it, and allows nothing. It fails
 // when robotsgate.Handiwork.Check lets every answer pass.
-func TestH05RobotsAnswerWithoutBody(t *testing.T) {
+func TestRobotsAnswerWithoutBody(t *testing.T) {
 	of := func(resp *tegenaria.Response) func(ctx *tegenaria.Context) error {
 		return func(ctx *tegenaria.Context) error {
 			if ctx.Request.Url == robotsURL {
@@ -356,7 +356,7 @@ func TestH05RobotsAnswerWithoutBody(t *testing.T) {
 
 // What middlewares make of the request or the response of robots.txt cannot lose its rules unnoticed. It fails when the
 // request's own way for the body is taken, or when its AllowRedirects counts.
-func TestH05MiddlewaresChangeRobots(t *testing.T) {
+func TestMiddlewaresChangeRobots(t *testing.T) {
 	const rules = "User-agent: *\nDisallow: /admin/\n"
 	type mw = func(ctx *tegenaria.Context)
 	for _, tt := range []struct {
@@ -462,7 +462,7 @@ func TestEndlessRobots(t *testing.T) {
 
 // A robots.txt that is longer than what counts is obeyed as far as it counts, whether it is coded or not. The test fails if
 // the decoder has the same limit as the reader, which asks for one byte more to see that there is more.
-func TestH01LongRobotsIsObeyed(t *testing.T) {
+func TestLongRobotsIsObeyed(t *testing.T) {
 	body := []byte("User-agent: *\nDisallow: /no\n" + strings.Repeat("# more\n", 1<<20))
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)

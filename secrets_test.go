@@ -186,7 +186,7 @@ func TestSecretsOfReferences(t *testing.T) {
 
 // Secret headers stay at their origin, whatever their spelling and however the page sends its reader on; what a parser
 // follows inherits none. It fails when dropCredentials does not ask isCredential or the engine's own list.
-func TestH08SecretHeadersStayAtTheirOrigin(t *testing.T) {
+func TestSecretHeadersStayAtTheirOrigin(t *testing.T) {
 	secrets := []string{"Authorization", "COOKIE", "proxy-authorization", "Proxy-Own", "x-api-key", "X-Auth-Token", "Api-Key", "token", "X-Shop-SESSION"}
 	header := map[string]string{"X-Own": "1", "Accept-Language": "en"}
 	for _, name := range secrets {
@@ -249,7 +249,7 @@ func TestH08SecretHeadersStayAtTheirOrigin(t *testing.T) {
 }
 
 // A name that no header can have is a wiring mistake. It fails when config.mistakes does not look at the names.
-func TestH08SecretHeaderNames(t *testing.T) {
+func TestSecretHeaderNames(t *testing.T) {
 	for _, name := range []string{"", "X Y", "X:", "Ü"} {
 		err := enginetest.NewEngine(enginetest.NewWorld(), enginetest.NewSpider("http://a.test/"), tegenaria.EngineWithSecretHeaders("Token", name)).Run(context.Background(), "test")
 		var wiring *tegenaria.RunError

@@ -229,7 +229,7 @@ func TestStopAnyNumberOfTimes(t *testing.T) {
 
 // Further calls of Stop can end the crawl sooner, and never later. It fails if supervise takes the newest
 // moment instead of the earliest.
-func TestH12StopAgainEndsSooner(t *testing.T) {
+func TestStopAgainEndsSooner(t *testing.T) {
 	const grace = 8 * time.Second // what is cancelled after 7 s has one more
 	type stop struct{ at, deadline time.Duration }
 	const none = -1
@@ -280,7 +280,7 @@ func TestH12StopAgainEndsSooner(t *testing.T) {
 
 // A Stop that cut the work short leaves the parts the grace to close; one that ends while they are closed cuts that short.
 // It fails if cancelNow sends its token only the first time.
-func TestH12StopAgainCutsTheClosing(t *testing.T) {
+func TestStopAgainCutsTheClosing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var closed []time.Duration
 		var stopped time.Time

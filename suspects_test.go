@@ -165,12 +165,12 @@ func wantAlone(t *testing.T, w *enginetest.World, url string) {
 	}
 }
 
-// TestH02SuspectsRunAlone resumes after a crash: a suspect whose slot is ready comes first, one that waits for its slot's
+// TestSuspectsRunAlone resumes after a crash: a suspect whose slot is ready comes first, one that waits for its slot's
 // delay holds nobody up until it is ready, one that the crash has taken back has its turn when it is found again, and each
 // of them is alone; one that has had three crashes is given up without user code. It fails when acquire serves the queues
 // while a suspect runs or is the next to run, when runAlone does not wait for what is in flight, when restore does not block the
 // slots of suspects, or when suspect calls the ErrorHandlers.
-func TestH02SuspectsRunAlone(t *testing.T) {
+func TestSuspectsRunAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld()
 		urls := many(w, "a.test", 80)
@@ -242,10 +242,10 @@ func TestH02SuspectsRunAlone(t *testing.T) {
 	})
 }
 
-// TestH02SuspectWaitsForRobots has a suspect ask for a robots.txt whose Crawl-delay then has it wait. It is paused
+// TestSuspectWaitsForRobots has a suspect ask for a robots.txt whose Crawl-delay then has it wait. It is paused
 // meanwhile, others run, and then it runs alone. It fails when Frontier.Requeue puts suspects into the queue, or when job.requeue
 // does not note the pause.
-func TestH02SuspectWaitsForRobots(t *testing.T) {
+func TestSuspectWaitsForRobots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld()
 		urls := many(w, "b.test", 20)
@@ -268,9 +268,9 @@ func TestH02SuspectWaitsForRobots(t *testing.T) {
 	})
 }
 
-// TestH02SuspectsStop stops a crawl while a suspect runs: it may end, and of the others nothing is noted. It fails when
+// TestSuspectsStop stops a crawl while a suspect runs: it may end, and of the others nothing is noted. It fails when
 // stop does not withdraw the suspects, or endFlights notes those that did not run.
-func TestH02SuspectsStop(t *testing.T) {
+func TestSuspectsStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld()
 		suspects := make(map[string]int)
@@ -298,9 +298,9 @@ func TestH02SuspectsStop(t *testing.T) {
 	})
 }
 
-// TestH02SuspectIsPatientForAWhile has a parser work for an hour. A suspect whose turn comes meanwhile waits a minute for
+// TestSuspectWaitsAMinuteToRunAlone has a parser work for an hour. A suspect whose turn comes meanwhile waits a minute for
 // it, and the next one not at all. It fails when runAlone waits for ever, or each time.
-func TestH02SuspectIsPatientForAWhile(t *testing.T) {
+func TestSuspectWaitsAMinuteToRunAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld()
 		long, first, second := "http://a.test/long", "http://b.test/1", "http://c.test/2"
@@ -330,9 +330,9 @@ func TestH02SuspectIsPatientForAWhile(t *testing.T) {
 	})
 }
 
-// TestH02SuspectsObeyLimits pauses a crawl and gives it a limit of pages: suspects obey. It fails when pause
+// TestSuspectsObeyLimits pauses a crawl and gives it a limit of pages: suspects obey. It fails when pause
 // does not call recall when it is over, or when summon gives a suspect the turn that another one has.
-func TestH02SuspectsObeyLimits(t *testing.T) {
+func TestSuspectsObeyLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld()
 		suspects := make(map[string]int)
@@ -362,10 +362,10 @@ func TestH02SuspectsObeyLimits(t *testing.T) {
 	})
 }
 
-// TestH02PausedSuspectsLeaveTheirSlot pauses a crawl before the turn of a suspect comes. What a parser asks for meanwhile in
+// TestPausedSuspectsLeaveTheirSlot pauses a crawl before the turn of a suspect comes. What a parser asks for meanwhile in
 // the suspect's slot is fetched, and the suspect runs after the pause. It fails when summon makes a suspect the next one
 // to run during a pause: it would keep its slot.
-func TestH02PausedSuspectsLeaveTheirSlot(t *testing.T) {
+func TestPausedSuspectsLeaveTheirSlot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld()
 		suspect, inline, parsed := "http://a.test/s", "http://a.test/inline", "http://b.test/1"

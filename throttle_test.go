@@ -443,7 +443,7 @@ func robotsWaitsForPause(t *testing.T, meta map[string]any, holds *internalHooks
 
 // What AutoThrottle has found goes on where it was in a job that goes on soon, below and above where it starts; after ten
 // minutes it is forgotten, as that of a host without work. It fails when restore leaves the level out.
-func TestH13AutoThrottleGoesOn(t *testing.T) {
+func TestAutoThrottleIsResumed(t *testing.T) {
 	const s = time.Second
 	for _, tt := range []struct {
 		name    string

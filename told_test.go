@@ -23,7 +23,7 @@ import (
 // A download is announced once, also when its slot is blocked while the func of RequestStarted takes its time: then the
 // request stands in line again. It starts when the slot lets it, and has its page of the budget. It fails if download
 // tells RequestStarted of a job that is announced.
-func TestH13RequestStartedIsToldOnce(t *testing.T) {
+func TestRequestStartedIsCalledOnce(t *testing.T) {
 	for name, inline := range map[string]bool{"of the queue": false, "of Fetch": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -93,7 +93,7 @@ func scribble(r *tegenaria.Request) {
 
 // What is told of a request never has the Request that code which was left behind may still be writing to: the race
 // detector sees who looks at it. It fails if asAccepted returns the request of the job's Context.
-func TestH13WhatIsToldIsNotWrittenTo(t *testing.T) {
+func TestEventsGetTheAcceptedRequest(t *testing.T) {
 	asked := func(url string) *tegenaria.Request {
 		return tegenaria.NewRequest(url, tegenaria.GET, nil, tegenaria.RequestWithBody([]byte("x")),
 			tegenaria.RequestWithRequestMeta(map[string]any{"n": 0}))
@@ -212,7 +212,7 @@ func (c lingerCache) Accept(ctx context.Context, records []tegenaria.Record) ([]
 
 // No count of a snapshot is negative, although a slow cache hands out a delayed request before it has told that it was
 // delayed. It fails if Counts.balance in internal/frontier does nothing.
-func TestH12SnapshotIsNeverNegative(t *testing.T) {
+func TestSnapshotIsNeverNegative(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/1", enginetest.Text("x")).Page("http://a.test/2", enginetest.After(4*time.Second, enginetest.Text("x")))
 		s := enginetest.NewSpider()
@@ -234,7 +234,7 @@ func TestH12SnapshotIsNeverNegative(t *testing.T) {
 
 // A middleware that is given up and returns after all is the last that is called: nobody is told of its failure after
 // Run has returned. It fails if fail goes on when its job is abandoned.
-func TestH13NothingIsToldAfterRun(t *testing.T) {
+func TestNoFailureIsReportedAfterRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Broken(errBroken))
 		s := enginetest.NewSpider("http://a.test/")
@@ -266,7 +266,7 @@ func TestH13NothingIsToldAfterRun(t *testing.T) {
 // func returns: its request has its end. The page is there for a request that came before the Fetch, and for one that came
 // while the Fetch had it. It fails if Frontier.Spend does not look whether the job is over, or IsSpent or Starves takes a
 // reserved page for a download that has begun.
-func TestH13AbandonedFetchAsksNothing(t *testing.T) {
+func TestAbandonedFetchAsksNothing(t *testing.T) {
 	tests := map[string]struct {
 		budget int
 		pause  time.Duration // before the second request of the slot is sent
@@ -334,7 +334,7 @@ func (c targetCache) Accept(ctx context.Context, records []tegenaria.Record) ([]
 
 // A page that is given up while the cache takes the target of its redirect has one end, and so has the target, however
 // long the chain is: with the values of Meta that they share, that is an end for each. It fails if job.Doom does not decide.
-func TestH12AbandonedRedirectsHaveOneEndEach(t *testing.T) {
+func TestAbandonedRedirectsAreSettledOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/0", enginetest.Redirect(302, "http://a.test/1")).Page("http://a.test/1", enginetest.Redirect(302, "http://a.test/2")).
 			Page("http://a.test/2", enginetest.Text("x"))
@@ -379,7 +379,7 @@ func (h holdUp) Fire(entry *logrus.Entry) error {
 
 // A callback that is given up may be about to tell of something: Run waits for it, so that nothing is told afterwards. It
 // fails if close does not wait for what is being told.
-func TestH12NothingIsToldAfterRun(t *testing.T) {
+func TestNoEventAfterRun(t *testing.T) {
 	const page, inline = "http://a.test/", "http://a.test/inline"
 	for event, isLine := range map[string]func(*logrus.Entry) bool{ // logged before the event is told
 		"Error":          func(e *logrus.Entry) bool { return strings.Contains(e.Message, enginetest.ErrPlanned.Error()) },
@@ -437,7 +437,7 @@ func TestH12NothingIsToldAfterRun(t *testing.T) {
 
 // A func of Events that is told of an item and does not return is left behind. It fails if close waits for
 // ever for what is being told.
-func TestH12EventThatDoesNotReturn(t *testing.T) {
+func TestEventThatDoesNotReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := enginetest.NewSpider("http://a.test/")
 		s.Parse = itemOfItsURL

@@ -201,7 +201,7 @@ type quote struct{ Text string }
 
 // A nil option of an engine, a crawl or a feed is a mistake that ends the run before its first request, with an error that names the
 // option. It fails if NewSpiderEngine or newFeed calls an option without a look at it.
-func TestH10NilEngineAndFeedOptions(t *testing.T) {
+func TestNilEngineAndFeedOptions(t *testing.T) {
 	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
 	out := filepath.Join(t.TempDir(), "out.jsonl")
 	for name, tt := range map[string]struct {
@@ -251,7 +251,7 @@ func TestH10NilEngineAndFeedOptions(t *testing.T) {
 // A request with a nil option, or whose Context has one, is refused by a RequestError that names the option, however it is
 // sent; nothing else of the page is lost. A nil option of links is the failure of its page. It fails if NewRequest or
 // NewContext calls an option without a look at it.
-func TestH10NilRequestOptions(t *testing.T) {
+func TestNilRequestOptions(t *testing.T) {
 	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/good", enginetest.Text("x"))
 	var fetched error
 	s := enginetest.NewSpider()
@@ -315,7 +315,7 @@ func TestH10NilRequestOptions(t *testing.T) {
 
 // A nil option of what can be used alone is an error that names it. It fails if html.Parse, selector.Parse or sitemap.Parse
 // calls an option without a look at it.
-func TestH10NilOptionsOfTheAnnex(t *testing.T) {
+func TestNilParserOptions(t *testing.T) {
 	source := []byte("<p>x</p>")
 	for name, f := range map[string]func() error{
 		"html.Parse":    func() error { _, err := html.Parse(source, html.MaxNodes(9), nil); return err },

@@ -12,7 +12,7 @@ import (
 
 // Who waits must sleep. Fails when Put or Get asks again and again instead of waiting on a
 // channel: goroutines that run keep synctest.Wait from ever returning.
-func TestG02_WaitingUsesNoProcessor(t *testing.T) {
+func TestWaitingUsesNoProcessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full, empty := newPool[int](t, 1, 1), newPool[int](t, 1, 1)
 		put(t, full, 0)
@@ -30,7 +30,7 @@ func TestG02_WaitingUsesNoProcessor(t *testing.T) {
 
 // Close must be heard by everybody who waits. Fails when a Put that was woken by Close returns nil
 // though nothing was stored, when such a Get returns no error, or when one is not woken.
-func TestG03_CloseWakesEverybodyWithAnError(t *testing.T) {
+func TestCloseWakesEverybodyWithAnError(t *testing.T) {
 	for range 200 {
 		synctest.Test(t, func(t *testing.T) {
 			full, empty := newPool[int](t, 1, 1), newPool[int](t, 1, 1)
@@ -60,7 +60,7 @@ func TestG03_CloseWakesEverybodyWithAnError(t *testing.T) {
 
 // The last buffer stays. Fails when the pool shrinks without looking at the number of buffers in
 // the same locked step: with none left, every later Put and Get waits for ever.
-func TestG04_NeverWithoutABuffer(t *testing.T) {
+func TestOneBufferAlwaysRemains(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPool[int](t, 1, 2)
 		put(t, p, 1)
@@ -85,7 +85,7 @@ func TestG04_NeverWithoutABuffer(t *testing.T) {
 
 // A full pool holds up the writer itself. Fails when Put returns before its value is stored and
 // leaves the waiting to a goroutine of its own.
-func TestG12_BackpressureWithoutGoroutines(t *testing.T) {
+func TestBackpressureWithoutGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPool[int](t, 2, 2)
 		before := runtime.NumGoroutine()
@@ -108,7 +108,7 @@ func TestG12_BackpressureWithoutGoroutines(t *testing.T) {
 
 // What is in the pool when it is closed can be fetched, so that its owner can release it. Fails
 // when Close throws the values away or Get refuses them.
-func TestG15_CloseLeavesNothingUnreachable(t *testing.T) {
+func TestClosedPoolCanBeEmptied(t *testing.T) {
 	p := newPool[int](t, 3, 3)
 	for i := range 7 {
 		put(t, p, i)

@@ -186,7 +186,7 @@ func TestStoreDepth(t *testing.T) {
 // The shares of all slots are the bytes of the store, whatever waits where, and nothing is left of either when it is empty.
 //
 // It fails if put does not count what lies in the due list.
-func TestH11SharesAddUp(t *testing.T) {
+func TestSharesAddUp(t *testing.T) {
 	seed := deep.Seed()
 	r := rand.New(rand.NewPCG(seed, 0))
 	s := NewStore(1 << 40)

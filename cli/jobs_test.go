@@ -14,7 +14,7 @@ import (
 )
 
 // No command of a job tells the password of a URL. It fails if one prints Request.Url as it is.
-func TestH06JobsTellNoPassword(t *testing.T) {
+func TestJobsRevealNoPassword(t *testing.T) {
 	dir := t.TempDir()
 	for i, seed := range []string{"http://me:s3cret@127.0.0.1:1/", "http://s3cret@127.0.0.1:1/", "http://me:s3cret@127.0.0.1:1/%zz"} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {

@@ -91,7 +91,7 @@ func (s *cutServer) serveCutH2(below net.Conn) {
 
 // In HTTP/2, too, an answer that ends too soon is asked for again, wherever its frames are cut and whether the server
 // says that it goes away. It fails when Retry does not know what net/http says of the end of such a connection.
-func TestH03CutFramesAreRetried(t *testing.T) {
+func TestCutFramesAreRetried(t *testing.T) {
 	certified := httptest.NewUnstartedServer(nil)
 	certified.StartTLS()
 	certified.Close()

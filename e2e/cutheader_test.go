@@ -179,7 +179,7 @@ func wantedClass(at int, how string) string {
 // However a request reaches its server, an answer that ends too soon is the same failure and is asked for again: at
 // each byte of status line, header, chunk header and trailer, by FIN and by RST. It fails when explain does not ask the
 // connection whether it has ended (tracer.cut), or when plainConn.receive does not.
-func TestH03CutHeaderIsRetried(t *testing.T) {
+func TestCutHeaderIsRetried(t *testing.T) {
 	certified := httptest.NewUnstartedServer(nil)
 	certified.StartTLS()
 	certified.Close()
@@ -232,7 +232,7 @@ func TestH03CutHeaderIsRetried(t *testing.T) {
 
 // A proxy whose answer to CONNECT is cut has broken off, too. It fails when tunnel.ask believes net/http, which parses
 // the half line.
-func TestH03CutTunnelIsRetried(t *testing.T) {
+func TestCutTunnelIsRetried(t *testing.T) {
 	const answer = "HTTP/1.1 200 Connection established\r\nX-Proxy: yes\r\n\r\n"
 	proxy := newCutServer(t, nil, answer)
 	through := tegenaria.RequestWithRequestProxy(tegenaria.Proxy{ProxyUrl: "http://" + proxy.listener.Addr().String()})
@@ -260,7 +260,7 @@ func TestH03CutTunnelIsRetried(t *testing.T) {
 // A line that is complete and no HTTP is a final failure, with TLS and without. It fails when framing.cutBy takes what
 // is no status line for the beginning of one, or when explain leaves net/http's wrapper on, which says that the
 // connection has broken.
-func TestH03MalformedHeaderIsFinal(t *testing.T) {
+func TestMalformedHeaderIsFinal(t *testing.T) {
 	certified := httptest.NewUnstartedServer(nil)
 	certified.StartTLS()
 	certified.Close()

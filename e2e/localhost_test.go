@@ -15,7 +15,7 @@ import (
 
 // A seed below localhost is asked for on this machine, without a look-up, and allows its host and port alone. It fails
 // when fetch.Loopback.Allow knows localhost by this one spelling.
-func TestH09SeedBelowLocalhost(t *testing.T) {
+func TestSeedBelowLocalhost(t *testing.T) {
 	resolver := spidertest.NewHostileResolver(t, []netip.Addr{netip.MustParseAddr("169.254.169.254")})
 	system := net.DefaultResolver
 	net.DefaultResolver = resolver.Resolver()

@@ -29,10 +29,10 @@ import (
 )
 
 var (
-	soakPages = flag.Int("soak", 1500, "`pages` of TestH03SoakOfCutConnections")
+	soakPages = flag.Int("soak", 1500, "`pages` of TestSoakOfCutConnections")
 	soakKills = flag.Int("soak-kills", 4, "SIGKILLs of its child")
 	soakSeed  = flag.Uint64("soak-seed", 0, "`seed` of its cuts and kills; 0: 1, or a new one with -deep")
-	soakChild = flag.String("soak-child", "", "be the crawler of TestH03SoakOfCutConnections, with this `URL` as seed")
+	soakChild = flag.String("soak-child", "", "be the crawler of TestSoakOfCutConnections, with this `URL` as seed")
 	soakJob   = flag.String("soak-job", "", "`directory` of the child's job and feed")
 )
 
@@ -207,7 +207,7 @@ func soakCrawl(t *testing.T, url string, asked *atomic.Int64, kills []int64) map
 // bytes, half of them by RST, and with SIGKILLs of the crawler, it is what a calm crawl fetches, each page once in the
 // feed. The long run is -soak 100000 -soak-kills 20. It fails when a header that is cut is a final failure, as
 // net/http's "malformed" is.
-func TestH03SoakOfCutConnections(t *testing.T) {
+func TestSoakOfCutConnections(t *testing.T) {
 	seed := *soakSeed
 	if seed == 0 {
 		seed = deep.Seed()

@@ -14,7 +14,7 @@ import (
 
 // The spool is its owner's alone, also in place of one that was left behind for everybody to read. The feed itself has the mode
 // that the umask gives it. It fails if the spool is opened as the feed is.
-func TestH04SpoolIsPrivate(t *testing.T) {
+func TestSpoolIsPrivate(t *testing.T) {
 	for _, mask := range []int{0, 0o022} {
 		func() {
 			defer syscall.Umask(syscall.Umask(mask))

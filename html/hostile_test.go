@@ -217,7 +217,7 @@ func TestLimits(t *testing.T) {
 
 // Text and values with nothing but signs that begin a character reference are read once. A decoder that copies what stands
 // before each of them, reference or not, makes it run for many minutes.
-func TestH01AmpersandsAreReadOnce(t *testing.T) {
+func TestAmpersandsAreReadOnce(t *testing.T) {
 	signs := bytes.Repeat([]byte("&"), 8<<20)
 	doc, err := html.Parse(slices.Concat([]byte("<p a='"), signs, []byte("'>"), signs))
 	if err != nil {

@@ -334,7 +334,7 @@ func TestCookieBounds(t *testing.T) {
 
 // All jars together take a bounded amount of memory, however large the headers are that cookies come in, and keep what is
 // in use. Either a bound for each jar alone or cookies that hold on to their header make it fail.
-func TestH01CookieBytesAreBounded(t *testing.T) {
+func TestCookieBytesAreBounded(t *testing.T) {
 	heap := func() int64 {
 		runtime.GC()
 		var m runtime.MemStats

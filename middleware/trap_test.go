@@ -310,7 +310,7 @@ func TestTrapGuardMemory(t *testing.T) {
 // Many large hosts that take turns do not take each other's room with every page.
 //
 // It fails if TrapGuard.idle returns a host that was asked a moment ago.
-func TestH11ManyHostsShareTheRoom(t *testing.T) {
+func TestTrapHostsShareTheRoom(t *testing.T) {
 	const hosts, pages = 300, 120
 	guard := middleware.NewTrapGuard(middleware.TrapOptions{Patience: 20})
 	var before, after runtime.MemStats
@@ -333,7 +333,7 @@ func TestH11ManyHostsShareTheRoom(t *testing.T) {
 // the first would.
 //
 // It fails if TrapGuard.idle never returns a host.
-func TestH11LaterHostsGetRoom(t *testing.T) {
+func TestTrapLaterHostsGetRoom(t *testing.T) {
 	guard := middleware.NewTrapGuard(middleware.TrapOptions{Patience: 1000})
 	visit := func(host string, page int) error {
 		ctx := answered(fmt.Sprintf("http://%s/word/%d", host, page), 200, fmt.Sprintf("<p>Sorry<a href=/word/%d>a</a><a href=/word/%d>b</a>", chance.Uint32(), chance.Uint32()), "Content-Type", "text/html")

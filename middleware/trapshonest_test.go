@@ -62,7 +62,7 @@ func (n *namedPages) related(p *trapWriter, page int, format string) {
 // cut. The gate crawls a third of these sites, the deep checks all. What tells them from soft 404s is that their pages link to the same URLs again, since there is an end to them.
 //
 // They fail if kind.isWild is always true. The galleries fail if trapPage.picture does nothing.
-func TestH11LargeHonestSites(t *testing.T) {
+func TestLargeHonestSites(t *testing.T) {
 	uuids, skus := newNamedPages(uuid), newNamedPages(sku)
 	name := func(n int) string { return trapWords[n/24%24] + " " + trapWords[n%24] + " " + trapWords[n/576%24] }
 	inPath := func(p *trapWriter) string { return p.segment(1) }

@@ -209,7 +209,7 @@ func fifty(p *trapWriter, n int, link func(n int) string) {
 // The traps of the bar: each is endless, and ends within 3,000 requests with all its real pages shown.
 //
 // They fail if ProcessRequest in trap.go does not ask study.refuse.
-func TestH11TrapSites(t *testing.T) {
+func TestTrapSites(t *testing.T) {
 	months := strings.Fields("January February March April May June July August September October November December")
 	calendar := func(p *trapWriter, year, month int, link func(year, month int) string) {
 		p.text("<title>%s %d</title><h1>%s %d</h1><table><tr><th>Mon<th>Tue<th>Wed<th>Thu<th>Fri<th>Sat<th>Sun</tr><tr>", months[(month+11)%12], year, months[(month+11)%12], year)
@@ -432,7 +432,7 @@ func TestH11TrapSites(t *testing.T) {
 // Sites that look like traps and are none: each page is fetched, and nothing is cut.
 //
 // They fail if study.judge forgets what a page repeats of its URL, or where it leads.
-func TestH11HonestSites(t *testing.T) {
+func TestHonestSites(t *testing.T) {
 	related := func(p *trapWriter, n, of int, format string) {
 		for i := range 4 {
 			p.link(format, (n*7+i*i*13+1)%of)
@@ -568,7 +568,7 @@ var documentationDir = flag.String("documentation", "", "crawl the tree of HTML 
 // in the step documentation of .ci/deep, once for each tree.
 //
 // It fails, on a tree of more than 2,500 pages, if study.refuse does not look at how many pages said nothing new.
-func TestH11Documentation(t *testing.T) {
+func TestDocumentationIsNoTrap(t *testing.T) {
 	if *documentationDir == "" {
 		t.Skip("no -documentation given")
 	}

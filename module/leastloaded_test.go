@@ -12,7 +12,7 @@ import (
 
 // An idle module beats a busy one, in whatever order they are looked at. Fails when a least score
 // of 0 means "none seen yet" in Get.
-func TestG05_IdleAlwaysWins(t *testing.T) {
+func TestIdleModuleWins(t *testing.T) {
 	for busy := range 3 {
 		r, all := downloaders(t, 3)
 		for i, m := range all {
@@ -36,7 +36,7 @@ func TestG05_IdleAlwaysWins(t *testing.T) {
 // A module that fails at once, and so is never busy, gets fewer calls than one that works. Fails
 // when DefaultScore looks at what is running alone, or at sums in which a failed call weighs less
 // than a good one (as SimpleScore does).
-func TestG06_FailingModuleGetsLess(t *testing.T) {
+func TestFailingModuleGetsLess(t *testing.T) {
 	for _, workers := range []int{1, 16, 64} {
 		synctest.Test(t, func(t *testing.T) {
 			r, all := downloaders(t, 2)
@@ -82,7 +82,7 @@ func TestG06_FailingModuleGetsLess(t *testing.T) {
 
 // Everything that changes while a module works can be read meanwhile; the race detector is the
 // witness. Fails under -race when a count, the score or the recent failures are plain fields.
-func TestG13_NothingIsUnsynchronised(t *testing.T) {
+func TestModuleIsReadWhileItWorks(t *testing.T) {
 	b := newBase(t, "D1")
 	r := module.NewRegistrar[*module.Base]()
 	r.Register(b)

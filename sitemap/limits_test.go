@@ -142,7 +142,7 @@ func TestMemoryIsBounded(t *testing.T) {
 }
 
 // An entry is handed out whole: 31 MB of its images were 300 MB. The test fails if maxParts does not bound them.
-func TestH01PartsOfAnEntryAreBounded(t *testing.T) {
+func TestPartsOfAnEntryAreBounded(t *testing.T) {
 	for _, part := range []string{`<link rel="alternate" href="/a"/>`, "<image><loc>/a</loc></image>", "<video><title>a</title></video>"} {
 		body := set("<url><loc>/</loc>" + strings.Repeat(part, 20_000) + "</url>")
 		told := 0

@@ -32,7 +32,7 @@ func (w *web) robotsAsked() map[string]int {
 
 // A spider that starts from sitemaps reads the robots.txt that the engine has asked for because of it: the site is asked
 // once. It fails when answerByCopy does nothing.
-func TestH13SitemapAsksOnceForRobots(t *testing.T) {
+func TestSitemapAsksOnceForRobots(t *testing.T) {
 	const a, b = "http://a.test", "http://b.test"
 	rules := "User-agent: *\nDisallow: /private\nSitemap: /sitemap-a.xml\n"
 	delayed := "User-agent: *\nCrawl-delay: 5\nSitemap: /sitemap-a.xml\n"
@@ -98,7 +98,7 @@ func (login) ProcessRequest(ctx *tegenaria.Context) error {
 func (login) ProcessResponse(*tegenaria.Context, chan<- *tegenaria.Context) error { return nil }
 
 // Over real connections, many sites at once: each server's log has one request for robots.txt.
-func TestH13SitemapAsksOnceOverHTTP(t *testing.T) {
+func TestSitemapAsksOnceOverHTTP(t *testing.T) {
 	var sites []string
 	var logs []func() []string
 	for i := range 10 {

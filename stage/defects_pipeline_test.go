@@ -16,9 +16,9 @@ import (
 // Each test here is a defect that a well-known pipeline of this shape has. It fails when the change
 // that its comment names is made.
 
-// P1: the retry decorator never returns a success.
+// The retry decorator never returned a success.
 // Fails when Retry goes on, or returns the error of the last attempt, after an attempt without an error.
-func TestP01RetryReturnsSuccess(t *testing.T) {
+func TestRetryReturnsSuccess(t *testing.T) {
 	calls := 0
 	good := process(func(_ context.Context, p *parcel) (*parcel, error) {
 		calls++
@@ -32,9 +32,9 @@ func TestP01RetryReturnsSuccess(t *testing.T) {
 	f.each(t, 2)
 }
 
-// P1, second half: no back-off, the context is ignored.
+// The retry decorator did not pause between attempts, and ignored its context.
 // Fails when Retry does not wait, or waits without looking at the context.
-func TestP01RetryWaitsAndListens(t *testing.T) {
+func TestRetryWaitsUntilCancelled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
@@ -54,9 +54,9 @@ func TestP01RetryWaitsAndListens(t *testing.T) {
 	})
 }
 
-// P2: a dynamic pool works once, the second Process hangs.
+// A dynamic pool worked once: the second Process hung.
 // Fails when the crew, or any count of its workers, becomes a field of pool and so outlives a Run.
-func TestP02DynamicWorkerPoolIsReusable(t *testing.T) {
+func TestDynamicWorkerPoolIsReusable(t *testing.T) {
 	p := stage.New(stage.DynamicWorkerPool(process(pass), 3))
 	for run := range 4 {
 		f := &flow{n: 20}
@@ -66,9 +66,9 @@ func TestP02DynamicWorkerPoolIsReusable(t *testing.T) {
 	}
 }
 
-// P3: a cancelled run returns nil though payloads were left.
+// A cancelled run returned nil though payloads were left.
 // Fails when result does not add the context's cause.
-func TestP03CancelledIsNotNil(t *testing.T) {
+func TestCancelledRunReturnsAnError(t *testing.T) {
 	for kind := range runners(process(pass)) {
 		t.Run(kind, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -89,10 +89,10 @@ func TestP03CancelledIsNotNil(t *testing.T) {
 	}
 }
 
-// P4: payloads are not marked after an error, a cancellation or a failure of the sink.
+// Payloads were not marked after an error, a cancellation or a failure of the sink.
 // Fails when a receiver stops to receive before its input is closed, or when finish settles only
 // what was dropped.
-func TestP04EveryEndMarks(t *testing.T) {
+func TestEveryEndMarksAllPayloads(t *testing.T) {
 	boom := errors.New("boom")
 	ends := map[string]func(f *flow, cancel func()) stage.ProcessorFunc[*parcel]{
 		"error": func(*flow, func()) stage.ProcessorFunc[*parcel] {
@@ -145,9 +145,9 @@ func TestP04EveryEndMarks(t *testing.T) {
 	}
 }
 
-// P4, second half: errors beyond the room of the error channel vanish.
+// Errors beyond the room of the error channel were lost.
 // Fails when fail keeps the first error only, or puts errors into a channel that can be full.
-func TestP04NoErrorIsLost(t *testing.T) {
+func TestNoErrorIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const workers = 50
 		together := make(chan struct{})
@@ -194,10 +194,10 @@ func (p *page) Clone() *page {
 	return c
 }
 
-// P5: Clone takes the content away from the original, which shows or not with the order of stages.
+// Clone took the content away from the original. Whether that showed depended on the order of the stages.
 // Fails when page.Clone copies with io.Copy(&c.body, &p.body), against the contract of Cloner, or
 // when Broadcast hands out the original before the last clone was made.
-func TestP05CloneLeavesTheOriginal(t *testing.T) {
+func TestCloneLeavesTheOriginal(t *testing.T) {
 	const text = "the whole body"
 	reader := stage.ProcessorFunc[*page](func(_ context.Context, p *page) (*page, error) {
 		p.touched = true
@@ -224,9 +224,9 @@ func TestP05CloneLeavesTheOriginal(t *testing.T) {
 	}
 }
 
-// P12: a source that ignores its context holds the run up for ever.
+// A source that ignored its context held the run up for ever.
 // Fails when ProcessUntil does not give up the pump, or closes its output only when it has left.
-func TestP12SourceThatIgnoresItsContext(t *testing.T) {
+func TestSourceThatIgnoresItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -254,9 +254,9 @@ func TestP12SourceThatIgnoresItsContext(t *testing.T) {
 	})
 }
 
-// P12, second half: a select between the input and the context may process after the cancellation.
+// A select between the input and the context could process a payload after the cancellation.
 // Fails when a worker looks at the context only in a select with its input.
-func TestP12NothingIsProcessedAfterTheCancellation(t *testing.T) {
+func TestNothingIsProcessedAfterTheCancellation(t *testing.T) {
 	for range 50 {
 		ctx, cancel := context.WithCancel(t.Context())
 		consumed := make(chan int, 100)

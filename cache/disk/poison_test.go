@@ -32,8 +32,8 @@ import (
 
 var (
 	poisoned = flag.String("poisoned", "", "crawl a poisoned site as this JSON says, and do nothing else")
-	kills    = flag.Int("kills", 10, "kills of TestH02KillsAtRandomMoments")
-	killSeed = flag.Uint64("killseed", 0, "seed of TestH02KillsAtRandomMoments; 0: 1, or another one each time with -deep")
+	kills    = flag.Int("kills", 10, "kills of TestKillsAtRandomMoments")
+	killSeed = flag.Uint64("killseed", 0, "seed of TestKillsAtRandomMoments; 0: 1, or another one each time with -deep")
 )
 
 // poison is a crawl of a site with one page, /x, that ends the process.
@@ -283,13 +283,13 @@ func poisonedChild(t *testing.T, s *poisonedSite, p *poison) (died bool, log str
 	return true, stdout.String()
 }
 
-// TestH02PoisonIsGivenUp crawls a site with a page that ends the process, and starts the crawl again each time. After three
+// TestPoisonIsGivenUp crawls a site with a page that ends the process, and starts the crawl again each time. After three
 // deaths, the last two of them alone, the page is a dead letter that says why, and everything else is as it should be. The
 // page may be so young that the crash has taken its record back, or a seed; it may kill in a pipeline, or when its item is
 // made durable. The test fails when page does not call beginFlight, when endFlights is called as soon as a job has
 // ended, when Next does not set Crashes, when acquire serves the queues beside a suspect, or when a crash counts for
 // requests that were paused.
-func TestH02PoisonIsGivenUp(t *testing.T) {
+func TestPoisonIsGivenUp(t *testing.T) {
 	ways := []string{byExit, byMaps, byGoexit, bySeed, byPipeline, byCommit, byFetch, byKill}
 	if !underRace() { // which takes more memory than the limit by itself
 		ways = append(ways, byMemory)
@@ -360,11 +360,11 @@ func TestH02PoisonIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestH02KillsAtRandomMoments kills crawls of a thousand pages when a number of pages was asked for that is drawn; in a deep check at moments
+// TestKillsAtRandomMoments kills crawls of a thousand pages when a number of pages was asked for that is drawn; in a deep check at moments
 // that are drawn over the whole run. They must end like
 // one that was not killed: no request that did nothing wrong is given up. It fails when crashes are counted for all that
 // was in flight each time, and no request is cleared.
-func TestH02KillsAtRandomMoments(t *testing.T) {
+func TestKillsAtRandomMoments(t *testing.T) {
 	seed := *killSeed
 	if seed == 0 {
 		seed = deep.Seed()

@@ -53,7 +53,7 @@ func withUmask(t *testing.T, mask int, f func(t *testing.T)) {
 
 // The whole of a job is its owner's alone, under any umask, while it is open, closed, killed, resumed, repaired and started
 // over; the directories above it have the usual modes. It fails if Open takes vfs.Default for its file system.
-func TestH04JobIsPrivate(t *testing.T) {
+func TestJobIsPrivate(t *testing.T) {
 	for _, mask := range []int{0, 0o022} {
 		withUmask(t, mask, func(t *testing.T) {
 			above := filepath.Join(t.TempDir(), "jobs")
@@ -105,7 +105,7 @@ func TestH04JobIsPrivate(t *testing.T) {
 
 // A job that an older version has made, with modes for everybody, is private once it is opened or repaired, and so is a
 // directory that the user has made. It fails if lockJob does not call narrow.
-func TestH04OldJobBecomesPrivate(t *testing.T) {
+func TestOldJobBecomesPrivate(t *testing.T) {
 	widen := func(dir string) {
 		t.Helper()
 		err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -141,7 +141,7 @@ func TestH04OldJobBecomesPrivate(t *testing.T) {
 
 // A symbolic link in a job leads Open nowhere: what lies behind it keeps its modes, and one that leads to the job itself
 // is no circle. It fails if narrow asks os.Stat for what is below the directory.
-func TestH04LinksAreNotFollowed(t *testing.T) {
+func TestSymlinksAreNotFollowed(t *testing.T) {
 	dir, beside := filepath.Join(t.TempDir(), "job"), filepath.Join(t.TempDir(), "program")
 	c, _ := begun(t, dir)
 	closed(t, c)

@@ -45,9 +45,9 @@ func killed(t *testing.T) (dir string) {
 	return dir
 }
 
-// TestH02SuspectsAreInspected looks into a job after a crash, twice: that counts the crash once. It fails when describe
+// TestSuspectsAreInspected looks into a job after a crash, twice: that counts the crash once. It fails when describe
 // does not set Crashes.
-func TestH02SuspectsAreInspected(t *testing.T) {
+func TestSuspectsAreInspected(t *testing.T) {
 	dir := killed(t)
 	for range 2 {
 		c := open(t, dir, disk.Existing())
@@ -69,9 +69,9 @@ func TestH02SuspectsAreInspected(t *testing.T) {
 	}
 }
 
-// TestH02DamagedNotesAreForgotten damages the notes of a job, or takes them away. It opens as if there were none of those
+// TestDamagedNotesAreForgotten damages the notes of a job, or takes them away. It opens as if there were none of those
 // that are damaged, and says so. It fails when parseNote does not check the sum, or when the sum does not depend on the job.
-func TestH02DamagedNotesAreForgotten(t *testing.T) {
+func TestDamagedNotesAreForgotten(t *testing.T) {
 	other, err := os.ReadFile(filepath.Join(killed(t), flightsFile))
 	if err != nil {
 		t.Fatal(err)
@@ -128,10 +128,10 @@ func TestH02DamagedNotesAreForgotten(t *testing.T) {
 	}
 }
 
-// TestH02CrashesAreCountedOnce has a process begin one of three suspects and die, and the next one begin another and die:
+// TestCrashesAreCountedOnce has a process begin one of three suspects and die, and the next one begin another and die:
 // their crashes are counted, and the third suspect, which neither has begun, keeps its count. It fails when readNotes does
 // not replace the file.
-func TestH02CrashesAreCountedOnce(t *testing.T) {
+func TestCrashesAreCountedOnce(t *testing.T) {
 	dir := killed(t)
 	for range 2 {
 		c, state := begun(t, dir)
@@ -161,10 +161,10 @@ func TestH02CrashesAreCountedOnce(t *testing.T) {
 	}
 }
 
-// TestH02NotesOutliveTheirFile takes the file away from under its mapping, which would end the process at the next note:
+// TestNotesOutliveTheirFile takes the file away from under its mapping, which would end the process at the next note:
 // the note is written instead, and a crash finds it. It fails when copyMapped does not turn faults into panics, or returns
 // true after one.
-func TestH02NotesOutliveTheirFile(t *testing.T) {
+func TestNotesOutliveTheirFile(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := begun(t, dir)
 	accept(t, c, nodes(0, 10)...)

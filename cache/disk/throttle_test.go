@@ -50,7 +50,7 @@ func (*linear) Parser(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *te
 }
 
 // AutoThrottle goes on with the very level that the job has stored. It fails when storeSlot leaves it out.
-func TestH13ThrottleIsStored(t *testing.T) {
+func TestThrottleIsStored(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	dir := t.TempDir()

@@ -93,7 +93,7 @@ func planted(t *testing.T) (server *httptest.Server, dead string, loggedIn *atom
 }
 
 // No secret is in what sitecrawl writes, with or without a job, to its end or stopped before, nor in the job's store. It fails if read takes Request.Url as it is, or if login leaves the URLs as they are given.
-func TestH06NoSecretIsWritten(t *testing.T) {
+func TestNoSecretIsWritten(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		flags []string
@@ -160,7 +160,7 @@ func TestH06NoSecretIsWritten(t *testing.T) {
 
 // No mistake of the command line repeats a password. It fails if a message about -url, -domains, -auth or a stray argument prints
 // what it is about.
-func TestH06MistakesTellNoSecret(t *testing.T) {
+func TestMistakesRevealNoSecret(t *testing.T) {
 	const ok = "-url http://example.com/ "
 	for _, args := range []string{
 		"-url http://me:seedPassword@%zz/", "-url http://me:seed/seedPassword@a.example/", "-url ftp://me:seedPassword@a.example/",
@@ -183,7 +183,7 @@ func TestH06MistakesTellNoSecret(t *testing.T) {
 
 // A login names its host or its origin, and one that belongs to no -url says where it is used. It fails if addAuth compares
 // hosts as they are written, or gives no warning.
-func TestH06LoginsByOrigin(t *testing.T) {
+func TestLoginsByOrigin(t *testing.T) {
 	for _, tt := range []struct {
 		urls, auth string
 		want       string // the origins with a login

@@ -252,7 +252,7 @@ func TestBounds(t *testing.T) {
 // A host without end is asked -host-pages times, and the crawl finishes.
 //
 // It fails if the flag does not set Politeness.MaxPages.
-func TestH11HostPages(t *testing.T) {
+func TestHostPages(t *testing.T) {
 	var endless site
 	endless.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {

@@ -19,8 +19,8 @@ import (
 	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
-// T06: the timeout spans the body as well as the header. A timeout of the header alone makes it fail.
-func TestT06TimeoutSpansTheBody(t *testing.T) {
+// The timeout spans the body as well as the header. A timeout of the header alone makes it fail.
+func TestTimeoutSpansTheBody(t *testing.T) {
 	tests := []struct {
 		name    string
 		handler http.HandlerFunc

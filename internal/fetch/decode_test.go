@@ -199,7 +199,7 @@ func TestDownloadDecodesWithinLimits(t *testing.T) {
 
 // What decoders keep counts as body: that of a usual coding not while the body is small, that of five on top of each other
 // and that of a large body do. A free allowance for large bodies makes it fail.
-func TestH01WindowsCount(t *testing.T) {
+func TestDecoderMemoryCounts(t *testing.T) {
 	wide := func(body []byte) []byte {
 		var out bytes.Buffer
 		w := brotli.NewWriterOptions(&out, brotli.WriterOptions{Quality: 5, LGWin: 24})

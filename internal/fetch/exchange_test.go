@@ -161,8 +161,8 @@ func TestDownloadRefusesRequests(t *testing.T) {
 	}
 }
 
-// T02: any status is a response. A counter with a fixed list of codes makes it fail.
-func TestT02AnyStatusIsAResponse(t *testing.T) {
+// Any status is a response. A counter with a fixed list of codes makes it fail.
+func TestAnyStatusIsAResponse(t *testing.T) {
 	var status atomic.Int64
 	server := newServer(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Location", "http://%zz/")
@@ -179,8 +179,8 @@ func TestT02AnyStatusIsAResponse(t *testing.T) {
 	}
 }
 
-// T07: a fragment is not sent. Parsing the URL as a request target, which has none, makes it fail.
-func TestT07FragmentIsNotSent(t *testing.T) {
+// A fragment is not sent. Parsing the URL as a request target, which has none, makes it fail.
+func TestFragmentIsNotSent(t *testing.T) {
 	server := newServer(echo)
 	d := newTestClient(t, nil, server)
 	for asked, want := range map[string]string{"/x#frag": "/x", "/x?q#a#b": "/x?q", "/#": "/", "/x%23y": "/x%23y"} {
@@ -191,8 +191,8 @@ func TestT07FragmentIsNotSent(t *testing.T) {
 	}
 }
 
-// T08: Params are added to the URL's query. Replacing RawQuery makes it fail.
-func TestT08ParamsKeepTheQuery(t *testing.T) {
+// Params are added to the URL's query. Replacing RawQuery makes it fail.
+func TestParamsKeepTheQuery(t *testing.T) {
 	server := newServer(echo)
 	d := newTestClient(t, nil, server)
 	resp := mustDownload(t, d, request(server.URL+"/?a=1", http.MethodGet, withParams(map[string]string{"b": "2"})))
@@ -201,9 +201,9 @@ func TestT08ParamsKeepTheQuery(t *testing.T) {
 	}
 }
 
-// T06: a body larger than any buffer arrives whole when the request has a timeout. Cancelling the context
+// A body larger than any buffer arrives whole when the request has a timeout. Cancelling the context
 // before the body was read makes it fail.
-func TestT06TimeoutLetsTheBodyArrive(t *testing.T) {
+func TestTimeoutLetsTheBodyArrive(t *testing.T) {
 	page := bytes.Repeat([]byte("0123456789abcdef"), 5<<20/16)
 	server := newServer(func(w http.ResponseWriter, r *http.Request) { w.Write(page) })
 	d := newTestClient(t, nil, server)
@@ -213,9 +213,9 @@ func TestT06TimeoutLetsTheBodyArrive(t *testing.T) {
 	}
 }
 
-// T10: each downloader has connections of its own, a user's client is used, and certificates are verified. A
+// Each downloader has connections of its own, a user's client is used, and certificates are verified. A
 // transport shared by all, or InsecureSkipVerify, makes it fail.
-func TestT10ClientsAreSeparateAndVerify(t *testing.T) {
+func TestClientsAreSeparateAndVerify(t *testing.T) {
 	plain := newServer(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.RemoteAddr) })
 	one := newTestClient(t, nil, plain)
 	two := newTestClient(t, nil, plain)
@@ -247,9 +247,9 @@ func TestT10ClientsAreSeparateAndVerify(t *testing.T) {
 	secure.Client().CloseIdleConnections()
 }
 
-// T21: redirects are not followed, bodies are bounded, and a body is read to its end so that its connection
+// Redirects are not followed, bodies are bounded, and a body is read to its end so that its connection
 // is used again. net/http's own redirects, or a body left unread, make it fail.
-func TestT21NoRedirectsAndKeepAlive(t *testing.T) {
+func TestNoRedirectsAndKeepAlive(t *testing.T) {
 	var conns, asked atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked.Add(1)

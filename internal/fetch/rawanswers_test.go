@@ -14,8 +14,8 @@ import (
 )
 
 // What Scrapy's tests of download handlers expect (tests/utils/bases/download_handlers_http.py), on fixtures of our
-// own. Status codes, echoes, redirects, delays, proxies and cut-off bodies have tests of their own: TestT02…,
-// TestDownloadRequests, TestT21…, TestT06…, TestDownloadThroughProxy… and TestDownloadTruncatedBody.
+// own. Status codes, echoes, redirects, delays, proxies and cut-off bodies have tests of their own: TestAnyStatusIsAResponse,
+// TestDownloadRequests, TestNoRedirectsAndKeepAlive, TestTimeout…, TestDownloadThroughProxy… and TestDownloadTruncatedBody.
 
 // rawAnswers are answers as they stand on the wire; the connection ends after them.
 var rawAnswers = map[string]string{

@@ -313,7 +313,7 @@ func TestDial(t *testing.T) {
 
 // Nobody is asked about localhost and the names below it (RFC 6761 §6.3). It fails when Resolve does not ask
 // IsLocalhost first.
-func TestH09LocalhostIsNotLookedUp(t *testing.T) {
+func TestLocalhostIsNotLookedUp(t *testing.T) {
 	var asked []string
 	elsewhere := netip.MustParseAddr("169.254.169.254")
 	r := &httpx.Resolver{Lookup: func(_ context.Context, host string) ([]netip.Addr, error) {

@@ -27,7 +27,7 @@ func respond(body string) string {
 
 // A server sends a second answer in the instant between the choice of a connection and the request. The request is sent
 // over another connection instead. It fails if plainConn.Write does not listen first.
-func TestH13UnaskedBeforeTheRequestIsWritten(t *testing.T) {
+func TestUnaskedBeforeTheRequestIsWritten(t *testing.T) {
 	speak, spoken := make(chan struct{}), make(chan struct{})
 	server := httpx.NewServer(t, func(p *httpx.Peer) {
 		if p.Hear(); p.Say(good) && p.N == 1 {
@@ -58,7 +58,7 @@ func TestH13UnaskedBeforeTheRequestIsWritten(t *testing.T) {
 // A server gives two answers to each request, in one piece or in two, the second before the next request is made: it is
 // nobody's answer. This fails if plainConn.Write does not listen, and over TLS and for POST if Conn gives net/http what
 // comes behind a response.
-func TestH13SecondAnswersAreNobodys(t *testing.T) {
+func TestSecondAnswersAreDropped(t *testing.T) {
 	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	certificates := func() []tls.Certificate {

@@ -11,7 +11,7 @@ import (
 // What was stopped can be started again, as often as one likes, and each start is a piece of work
 // that can fail by itself. Fails when starting is not allowed from stopped, or when leaving an
 // earlier run still has a say in a later one.
-func TestG07_StopThenStart(t *testing.T) {
+func TestStopThenStart(t *testing.T) {
 	m := at(t, initialized)
 	var earlier []func(error)
 	for range 3 {
@@ -41,7 +41,7 @@ func TestG07_StopThenStart(t *testing.T) {
 // A refused call writes nothing. Fails when Enter sets the status, or hands out a leave that
 // restores it, before it has looked whether the change is allowed: somebody else's work then ends
 // in a status that nobody can leave.
-func TestG14_RefusalWritesNothing(t *testing.T) {
+func TestRefusalWritesNothing(t *testing.T) {
 	for _, status := range statuses {
 		for _, wanted := range statuses {
 			m := at(t, status)

@@ -31,7 +31,7 @@ func filesOpenIn(t *testing.T, dir string) int {
 
 // A body that is closed or was never finished holds no file. Fails when Close leaves the file
 // open, when a failure on the way does, or when each reader opens a file of its own.
-func TestG15_NoFileStaysOpen(t *testing.T) {
+func TestNoFileStaysOpen(t *testing.T) {
 	dir := t.TempDir()
 	var bodies []*multiread.Body
 	for range 20 {

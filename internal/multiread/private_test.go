@@ -14,7 +14,7 @@ import (
 )
 
 // The file of a body is its owner's alone, whatever the umask. It fails if the file is made with os.Create.
-func TestH04BodyFileIsPrivate(t *testing.T) {
+func TestBodyFileIsPrivate(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	dir := t.TempDir()
 	body, err := multiread.NewSpool(bytes.NewReader(pattern(5000)), 100, 0, dir)

@@ -33,28 +33,28 @@ func TestLinks(t *testing.T) {
 		{"files that are no pages", page, `<a href="a.PNG"><a href="/b.css"><a href="/c.js"><a href="d.jpeg?v=1"><a href="/e.ico#f"><a href="/f.png/g">`, "https://example.com/f.png/g"},
 
 		{"base", page, `<base href="https://foo.com/root/"><a href="bar">`, "https://foo.com/root/bar"},
-		{"base without slash at the end is a file (P10)", page, `<base href="/root/b.html"><a href="bar">`, "https://example.com/root/bar"},
-		{"empty base (P6)", page, `<base href=""><a href="bar">`, "https://example.com/dir/bar"},
-		{"base that is no URL (P6)", page, `<base href="http://[::1"><a href="bar">`, "https://example.com/dir/bar"},
-		{"base without href (P6)", page, `<base target="_blank"><a href="bar">`, "https://example.com/dir/bar"},
+		{"base without slash at the end is a file", page, `<base href="/root/b.html"><a href="bar">`, "https://example.com/root/bar"},
+		{"empty base", page, `<base href=""><a href="bar">`, "https://example.com/dir/bar"},
+		{"base that is no URL", page, `<base href="http://[::1"><a href="bar">`, "https://example.com/dir/bar"},
+		{"base without href", page, `<base target="_blank"><a href="bar">`, "https://example.com/dir/bar"},
 
-		{"over several lines (P10)", page, "<a\n class=x\n href=\n\"/a\"\n>", "https://example.com/a"},
-		{"single quotes (P10)", page, `<a href='/a'>`, "https://example.com/a"},
-		{"no quotes (P10)", page, `<a href=/a>`, "https://example.com/a"},
-		{"upper case (P10)", page, `<A HREF="/a">`, "https://example.com/a"},
-		{"in a comment (P10)", page, `<!-- <a href="/a"> -->`, ""},
-		{"in a script (P10)", page, `<script>x = '<a href="/a">'</script>`, ""},
-		{"other attributes (P10)", page, `<a data-href="/a">`, ""},
-		{"other elements (P10)", page, `<abbr title="x"><link rel="x" href="/a">`, ""},
-		{"entities (P10)", page, `<a href="/?a=1&amp;b=2">`, "https://example.com/?a=1&b=2"},
-		{"white space around (P10)", page, `<a href="  /a  ">`, "https://example.com/a"},
+		{"over several lines", page, "<a\n class=x\n href=\n\"/a\"\n>", "https://example.com/a"},
+		{"single quotes", page, `<a href='/a'>`, "https://example.com/a"},
+		{"no quotes", page, `<a href=/a>`, "https://example.com/a"},
+		{"upper case", page, `<A HREF="/a">`, "https://example.com/a"},
+		{"in a comment", page, `<!-- <a href="/a"> -->`, ""},
+		{"in a script", page, `<script>x = '<a href="/a">'</script>`, ""},
+		{"other attributes", page, `<a data-href="/a">`, ""},
+		{"other elements", page, `<abbr title="x"><link rel="x" href="/a">`, ""},
+		{"entities", page, `<a href="/?a=1&amp;b=2">`, "https://example.com/?a=1&b=2"},
+		{"white space around", page, `<a href="  /a  ">`, "https://example.com/a"},
 
-		{"private addresses (P9)", page, `<a href="http://127.0.0.1/"><a href="http://10.0.0.1/"><a href="http://169.254.169.254/latest">
+		{"private addresses", page, `<a href="http://127.0.0.1/"><a href="http://10.0.0.1/"><a href="http://169.254.169.254/latest">
 			<a href="http://[::1]/"><a href="http://[fd00::1]/"><a href="http://localhost/"><a href="http://a.localhost./">
 			<a href="http://100.64.0.1/"><a href="http://198.18.0.1/"><a href="http://224.0.0.1/"><a href="http://240.0.0.1/">
 			<a href="http://[::]/"><a href="http://[64:ff9b::a00:1]/"><a href="http://0x7f.1/"><a href="http://2130706433/"><a href="http://127.1/">`, ""},
-		{"a port is no reason (P9)", page, `<a href="http://foo.com:8080/">`, "http://foo.com:8080/"},
-		{"a base does not make an address public (P9)", page, `<base href="http://169.254.169.254/"><a href="latest/meta-data/"><a href="//10.0.0.1:80/">`, ""},
+		{"a port is no reason", page, `<a href="http://foo.com:8080/">`, "http://foo.com:8080/"},
+		{"a base does not make an address public", page, `<base href="http://169.254.169.254/"><a href="latest/meta-data/"><a href="//10.0.0.1:80/">`, ""},
 		{"public addresses", page, `<a href="http://93.184.216.34/"><a href="http://[2606:2800:220:1::1]/">`, "http://93.184.216.34/ http://[2606:2800:220:1::1]/"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -82,9 +82,9 @@ func TestNoFollow(t *testing.T) {
 func TestText(t *testing.T) {
 	for _, c := range []struct{ name, body, title, text string }{
 		{"a page", "<title>The  Title</title><h1>Head</h1><p>Some <b>bold</b> text.</p>", "The Title", "Head Some bold text."},
-		{"paragraphs (P11)", "<p>alpha</p><p>beta</p>", "", "alpha beta"},
-		{"cells and lines (P11)", "<table><tr><td>a</td><td>b</td></tr></table>c<br>d", "", "a b c d"},
-		{"title over two lines (P11)", "<title>\n one\n two </title>", "one two", ""},
+		{"paragraphs", "<p>alpha</p><p>beta</p>", "", "alpha beta"},
+		{"cells and lines", "<table><tr><td>a</td><td>b</td></tr></table>c<br>d", "", "a b c d"},
+		{"title over two lines", "<title>\n one\n two </title>", "one two", ""},
 		{"entities", "<title>a &amp; b</title>&lt;b&gt; &eacute;&nbsp;x", "a & b", "<b> é x"},
 		{"scripts and styles", "<script>var x</script><style>p{}</style><p>text<!-- comment -->", "", "text"},
 		{"title of a picture", "<body><svg><title>picture</title></svg>text<title>late</title>", "late", "picture text late"},
@@ -102,7 +102,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// P11: pages in other encodings are read as what they are, and so are the queries of their links.
+// Pages in other encodings are read as what they are, and so are the queries of their links.
 func TestCharset(t *testing.T) {
 	const url = "http://example.com/"
 	s := newStores()

@@ -161,7 +161,7 @@ func TestBothWays(t *testing.T) {
 }
 
 // What is in the graph is no seed that may be trusted: whoever submits a link to a private address gets nothing
-// from there, by whatever name, and by no redirect (P9).
+// from there, by whatever name, and by no redirect.
 func TestPrivateAddresses(t *testing.T) {
 	for _, way := range []string{"pipeline", "spider"} {
 		t.Run(way, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestPrivateAddresses(t *testing.T) {
 // everything is the scope of all hosts in the graph.
 func everything(t *testing.T, s *stores) crawl.Scope { return crawl.NewScope(s.urls(t)...) }
 
-// P9: a name is judged by the address that is dialled for it.
+// A name is judged by the address that is dialled for it.
 func TestDialledAddress(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, _ *http.Request) { t.Error("the server was visited") })
 	port := server.URL[strings.LastIndex(server.URL, ":"):]

@@ -25,7 +25,7 @@ func (p *payload) view() []any {
 	return []any{p.visit, p.url, p.body.String(), p.encoding, slices.Clone(p.links), slices.Clone(p.noFollow), p.title, p.text, p.stored}
 }
 
-// P5: a clone has all that its original has, leaves it as it was, and shares nothing with it.
+// A clone has all that its original has, leaves it as it was, and shares nothing with it.
 func TestClone(t *testing.T) {
 	p := filled(&visit{end: func(*visit) {}})
 	before := p.view()
@@ -41,7 +41,7 @@ func TestClone(t *testing.T) {
 	}
 }
 
-// P12: what goes back to the pool is empty, field by field.
+// What goes back to the pool is empty, field by field.
 func TestRecycled(t *testing.T) {
 	p := filled(&visit{end: func(*visit) {}})
 	memory := cap(p.links)

@@ -69,7 +69,7 @@ func TestOrderOfGraphCalls(t *testing.T) {
 }
 
 // The seed's example: at t0 the page links to foo.com and bar.com, at t1 to bar.com and baz.com. Both passes come
-// within one tick of a clock that stands still (P12: the original compares its own clock with the store's).
+// within one tick of a clock that stands still (the original compared its own clock with the store's).
 func TestStaleEdges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const page = "https://example.com/"
@@ -99,7 +99,7 @@ func TestStaleEdges(t *testing.T) {
 	})
 }
 
-// A page that is wrong costs that page (P7: one truncated body ended a crawl of 100).
+// A page that is wrong costs that page (in the original one truncated body ended a crawl of 100).
 func TestWrongPages(t *testing.T) {
 	const good = 40
 	w := web{
@@ -163,7 +163,7 @@ type body struct {
 func (b *body) Read(p []byte) (int, error) { b.reads++; return b.read(p) }
 func (b *body) Close() error               { b.closed++; return nil }
 
-// P8: the type is known before the body, which is not read then, and closed in any case.
+// The type is known before the body, which is not read then, and closed in any case.
 func TestBodies(t *testing.T) {
 	bodies := make(map[string]*body)
 	w := make(web)
@@ -190,7 +190,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// P8: a server that says nothing, or never stops, is left after the timeout.
+// A server that says nothing, or never stops, is left after the timeout.
 func TestTimeouts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := web{
@@ -232,7 +232,7 @@ func TestTimeouts(t *testing.T) {
 	})
 }
 
-// P8, P12: a crawl that is cancelled ends at once with the cause, leaves no goroutine, whichever stage it is in, and
+// A crawl that is cancelled ends at once with the cause, leaves no goroutine, whichever stage it is in, and
 // settles every page that it has taken.
 func TestCancel(t *testing.T) {
 	cause := errors.New("enough")
