@@ -61,7 +61,7 @@ type acceptor struct {
 	loopback *fetch.Loopback
 	plain    bool // links need no request object to be accepted
 
-	slotByPanicked atomic.Bool // the ErrorHandlers were told
+	slotByPanicked atomic.Bool // the ErrorHandlers were called for it
 
 	refusals RefusalRecorder // the cache; nil: it keeps none
 	enough   atomic.Bool     // it keeps no more

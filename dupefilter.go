@@ -42,7 +42,7 @@ type RFPDupeFilter struct {
 var _ RFPDupeFilterInterface = (*RFPDupeFilter)(nil)
 
 // NewRFPDupeFilter makes a filter whose Bloom filter has that many bits and hash functions. With 10 bits for each expected request
-// and 7 hashes, one look-up in a hundred goes to the exact set in vain. A Bloom filter that is too small costs time, but never a
+// and 7 hashes, one look-up in a hundred goes to the exact set needlessly. A Bloom filter that is too small costs time, but never a
 // request.
 func NewRFPDupeFilter(bloomBits, bloomHashes uint) *RFPDupeFilter {
 	return &RFPDupeFilter{seen: identity.Known{Bits: bloomBits, Hashes: bloomHashes}}

@@ -117,16 +117,16 @@ type teller struct {
 	counters report.Counters
 	failures report.Failures
 	noPages  noPages
-	refused  report.Failures // seeds that no failure was told of, and bodies that are not JSON
+	refused  report.Failures // seeds for which no failure was reported, and bodies that are not JSON
 	hosts    report.Hosts    // that have answered
 	pages    report.Pages
 	fields   fieldcount.Totals // of items of requests that have settled
 	events   Events
 
 	door     *guard.Door             // calls of Events are inside; none begins once it is closed
-	handlers *guard.Door             // of the goroutines in which ErrorHandlers are told of callbacks that were given up
-	crowded  sync.Map                // slots that the log was told about: their requests are refused
-	job      atomic.Pointer[settler] // of the crawl, for those who ask while it is opened; nil before
+	handlers *guard.Door             // the goroutines that call ErrorHandlers for callbacks that were given up are inside
+	crowded  sync.Map                // slots whose requests are refused, and whose warning is in the log
+	job      atomic.Pointer[settler] // of the crawl, for callers during its opening; nil before
 }
 
 func newTeller(c *crawl) *teller {
@@ -214,7 +214,7 @@ func (t *teller) settledAs(r *Request, f *report.Fields, outcome Outcome, reason
 	}
 }
 
-// seedRefused warns of a seed that is not crawled though nothing has failed: somebody wants it, after all.
+// seedRefused warns of a seed that is not crawled although nothing has failed: the user wants it, after all.
 func (t *teller) seedRefused(r *Request, outcome Outcome, reason string) {
 	kind := outcome.String() + ": " + reason
 	if r == nil || !t.refused.Add(report.Failure{Cause: kind}) || !t.door.Enter() {

@@ -237,7 +237,7 @@ func (f *fetcher) download(j *job) (herr *HandleError, alive, closed bool) {
 		return j.failure(StageDownload, err, nil), true, false
 	}
 	// Before the slot is stamped, since the func may take its time. The slot may have been blocked when it returns: then
-	// the job stands in line again, has its page of the budget, and is not announced a second time.
+	// the job waits in line again, keeps its page of the budget, and is not announced a second time.
 	if f := c.cfg.events.RequestStarted; f != nil && !j.announced {
 		if !c.frontier.IsStartable(j) {
 			return nil, true, true
@@ -320,7 +320,7 @@ func proxyHost(p *Proxy) string {
 }
 
 // enterGate lets a job pass its gate. It returns false if the gate is closed; then the job keeps its slot and worker, and
-// has to stand in line again.
+// has to wait in line again.
 func (f *fetcher) enterGate(j *job) bool {
 	if !f.gated || !f.crawl.frontier.HasSlot(j) {
 		return true

@@ -9,7 +9,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
-// extras are the fields of a request that few requests have. Copies of a request share them: who changes one makes extras anew.
+// extras are the fields of a request that few requests have. Copies of a request share them: a change makes new extras.
 type extras struct {
 	maxConnsPerHost int
 	timeout         time.Duration

@@ -294,7 +294,7 @@ func (b *batch) store() {
 	})
 }
 
-// accepted counts the verdicts on the records of a batch, and tells the frontier where they wait.
+// accepted counts the verdicts on the records of a batch, and adds the records to the frontier.
 func (a *acceptor) accepted(from emission, s *scratch, verdicts []Verdict, maxPerSlot int) {
 	stored := frontier.Stored{Runs: s.runs[:0], Slot: s.records[len(s.records)-1].Slot, Limit: maxPerSlot}
 	known, refused := int64(0), int64(0)

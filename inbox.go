@@ -274,7 +274,7 @@ func (s *starter) finish(err error) {
 	case closing:
 		c.closeSpider(reason)
 	case err != nil && c.intake.Err() != nil && errors.Is(err, c.intake.Err()):
-		// It was told to stop.
+		// Its context was cancelled.
 	case err != nil:
 		c.ending.Break(&RunError{Op: "start", Err: err})
 	case !c.refusing.Load():

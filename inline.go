@@ -170,7 +170,7 @@ func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *Handl
 		return resp, nil, nil, nil
 	}
 	if !rd.lane.Awaits(j.root(), j) {
-		return resp, nil, herr, nil // it was given up, and that was told
+		return resp, nil, herr, nil // it was given up, and that was reported
 	}
 	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < c.limits.Attempts && j.loan.Rewind(j.ctx.Request.ResponseWriter) {
 		c.teller.counters.Retries.Add(1)
@@ -249,7 +249,7 @@ func (rd *reader) inlineExchange(j *job) *HandleError {
 	}
 }
 
-// inLine notes that a job stands in line for its slot, until the func that it returns is called: downloads of the slot get the
+// inLine notes that a job waits in line for its slot, until the func that it returns is called: downloads of the slot get the
 // memory that they wait for, and the clocks of the code that waits for the job stop.
 func (rd *reader) inLine(j *job) (over func()) {
 	served := rd.crawl.fetcher.bodies.Want(j.rec.Slot)
@@ -260,7 +260,7 @@ func (rd *reader) inLine(j *job) (over func()) {
 	}
 }
 
-// waitSlot stands in line for the job's slot and a worker of the lane.
+// waitSlot waits in line for the job's slot and a worker of the lane.
 func (rd *reader) waitSlot(j *job) error {
 	if rd.crawl.frontier.HasSlot(j) {
 		return nil

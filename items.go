@@ -51,8 +51,8 @@ type itemTask struct {
 	call    guard.Call    // its Life is that of its PipelineFuncs
 	fate    guard.Context // ends when the item is given up
 	started atomic.Bool   // it reached the pipelines
-	teller  *job          // stands for the job while the ErrorHandlers are told of the item; set between two calls
-	ended   bool          // how is in the counters; set between two calls
+	teller  *job          // stands for the job while the ErrorHandlers are called for the item; set between two calls
+	ended   bool          // its outcome has been counted; set between two calls
 	ctx     *Context      // of its ContextPipelines; nil: none was called
 }
 

@@ -47,7 +47,7 @@ type job struct {
 // attempt is what an exchange keeps of a job's request.
 type attempt struct {
 	prepared   bool              // it has passed the middlewares
-	announced  bool              // RequestStarted was told of its download
+	announced  bool              // RequestStarted was called for its download
 	flown      bool              // the cache knows that it is seen
 	copy       *Response         // of the robots.txt that it asks for, which the engine has asked for because of it; or nil
 	loan       *guard.Loan       // of its ResponseWriter; nil: it has none

@@ -102,7 +102,7 @@ func (b base) CheckStatus(statusCode uint64, allowStatus []uint64) bool {
 	return err == nil && d.CheckStatus(statusCode, allowStatus)
 }
 
-// answer asks those who may answer a job's request without a download. ctx is that of the request, or of the engine's own one for a
+// answer asks the parts that may answer a job's request without a download. ctx is that of the request, or of the engine's own one for a
 // robots.txt. alive is false if the job was abandoned.
 func (f *fetcher) answer(j *job, ctx *Context) (stack []byte, err error, alive bool) {
 	if !f.layers.answers {

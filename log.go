@@ -280,7 +280,7 @@ func (r *Record) parentPage() report.PageID {
 }
 
 // causeOf names the cause of a failure in a few words, so that failures of one cause can be counted together: without the URL,
-// which is told beside it. The text is the cause in its own words, if the few words were made of these.
+// which is a field of its own. The text is the cause in its own words, if the few words were made of these.
 func causeOf(herr *HandleError) (cause, text string) {
 	var status *StatusError
 	var robots *RobotsUnreachableError

@@ -39,7 +39,7 @@ func (rd *reader) page(worker context.Context, j *job) (*job, error) {
 	j.call.Worker = stage.CallOf(worker)
 	c.beginFlight(j)
 	parse, waits := rd.fetchJob(j)
-	if waits { // it stands in line again and must not be touched
+	if waits { // it waits in line again and must not be touched
 		return nil, stage.ErrDrop
 	}
 	j.release()

@@ -86,7 +86,7 @@ func (r *Response) base() (page.Base, error) { return r.page.Base((*pageHost)(r)
 // hasBody reports whether the response has a body, in memory or spooled.
 func (r *Response) hasBody() bool { return !r.page.IsEmpty((*pageHost)(r)) }
 
-// beginning returns so many bytes of the body, or all of them if there are fewer.
+// beginning returns the first bytes of the body, at most that many.
 func (r *Response) beginning(most int) ([]byte, error) {
 	return r.page.Beginning((*pageHost)(r), most)
 }

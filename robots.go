@@ -48,7 +48,7 @@ func (g robotsGate) stop() {
 	}
 }
 
-// look asks the gate about a job, and has the job ask for the file if nobody else does. The answer is Ask if that has failed, or
+// look asks the gate about a job, and has the job ask for the file if no other job does. The answer is Ask if that has failed, or
 // if the job was given up meanwhile. It is Later without an instant if the job's slot has a delay, and the download of robots.txt took
 // the turn.
 func (g robotsGate) look(j *job, keep bool) (robotsgate.Look, error) {
@@ -109,7 +109,7 @@ func (g robotsGate) pass(j *job) (ok, waits bool) {
 }
 
 // passInline is pass for an inline request. If it returns false without an error, the slot was given back, and the request
-// has to stand in line again.
+// has to wait in line again.
 func (g robotsGate) passInline(j *job) (bool, error) {
 	look, err := g.look(j, false)
 	switch look.Answer {
@@ -250,8 +250,7 @@ func (g robotsGate) exchange(j *job, ctx *Context, first bool, copy **Response) 
 	return true, by.Check(ctx.Request.Url, resp.Status, resp.Header, resp.hasBody())
 }
 
-// download asks the job's downloader. The Retry-After of a robots.txt holds for the job's slot, and for whoever asks for the file; how
-// often a robots.txt is asked for without one, its gate knows.
+// download asks the job's downloader. The Retry-After of a robots.txt delays the job's slot and all requests for the file.
 func (g robotsGate) download(j *job, ctx *Context) error {
 	c := g.crawl
 	d, err := c.fetcher.downloaders.pick(j.ctx.Request.extras().downloader)

@@ -34,7 +34,7 @@ type settling struct {
 	started bool        // all seeds are accepted
 }
 
-// ended is what is kept of a job of which nothing is open any more, until it is stored. A disk may take its time over that
+// ended is what is kept of a job without open parts until it is stored. A disk may take its time over that
 // while pages keep coming, so most jobs and their responses are let go before.
 type ended struct {
 	Settled          // without an Outcome it goes back to the cache
@@ -73,7 +73,7 @@ func (s *settler) close() { s.batches.Close() }
 // hurry ends the settler's pause: other requests may wait until one is settled.
 func (s *settler) hurry() { s.batches.Hurry() }
 
-// add takes a job of which nothing is open any more. The caller may hold locks.
+// add takes a job without open parts. The caller may hold locks.
 func (s *settler) add(j *job) { s.take(s.endOf(j), false) }
 
 // end is add for a caller without locks, which may settle the job itself.
@@ -295,7 +295,7 @@ func (s *settler) release(e *ended) {
 // describe adds to a durable batch the facts that the job has to remember beside its requests.
 func (s *settler) describe(batch *Batch, now time.Time) error {
 	batch.Counters = s.counters()
-	for i := range batch.Settled { // the ledger is told when they are stored
+	for i := range batch.Settled { // the ledger counts them when they are stored
 		batch.Settled[i].At = now
 		batch.Counters["settled"]++
 		batch.Counters["outcome/"+batch.Settled[i].Outcome.String()]++

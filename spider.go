@@ -134,7 +134,7 @@ func Crawl[T any](ctx context.Context, spider SpiderInterface, opts ...EngineOpt
 		e := NewSpiderEngine(opts...)
 		name := ""
 		e.RegisterSpiders(spider)
-		guard.Protect(func() error { name = spider.GetName(); return nil }) // that it is nil is told by Run
+		guard.Protect(func() error { name = spider.GetName(); return nil }) // Run reports that it is nil
 		check := typecheck.New[T]("Crawl")
 		e.config.collected = check
 		e.config.collect = func(ctx context.Context, item *ItemMeta) error {

@@ -16,7 +16,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/report"
 )
 
-// farewell is how long code that was told to return may take.
+// farewell is how long code may take to return after its context is cancelled.
 const farewell = guard.Farewell
 
 // stop is the part of a crawl that ends it, and what it needs to know of how the crawl went.
@@ -216,7 +216,7 @@ func (c *crawl) isFinished() bool {
 }
 
 // settleFinished stores that the job is complete, if it is. One that the spider has closed is not, though nothing may be left to do:
-// that is found out by the next run. The crawl can still be told to hurry.
+// that is found out by the next run. The crawl can still be asked to hurry.
 func (c *crawl) settleFinished() {
 	if _, _, broken := c.ending.Why(); broken != nil || c.ending.Insisted() || !c.isFinished() {
 		return
@@ -246,13 +246,13 @@ func (c *crawl) notOpened(ctx context.Context, err error) error {
 	told := errors.Is(err, context.Canceled) || c.work.Err() != nil && errors.Is(err, context.Cause(c.work))
 	var left *AbandonedError
 	if told && !errors.As(err, &left) {
-		err = nil // it has only returned when it was told to
+		err = nil // it has only returned because its context was cancelled
 	}
 	return errors.Join(c.end(ctx), err)
 }
 
-// closePart closes one part. One that does not return soon after its context has ended is left behind. When the crawl is told to
-// hurry, cut ends ctx, which all parts have.
+// closePart closes one part. If Close does not return shortly after its context has ended, it is no longer waited for. When the
+// crawl is asked to hurry, cut cancels ctx, which all parts share.
 func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Closer, reason string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

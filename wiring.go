@@ -326,7 +326,7 @@ func (cfg *config) mistakes() error {
 		errs = append(errs, fmt.Errorf("EngineWithGrace is %s; it must not be negative", cfg.grace))
 	}
 	if cfg.politeness.PerIP > 0 && (cfg.downloader != nil || cfg.client != nil) {
-		errs = append(errs, errors.New("Politeness.PerIP needs the default downloader and its own connections, which EngineWithDownloader and EngineWithHTTPClient replace: nobody else tells the addresses"))
+		errs = append(errs, errors.New("Politeness.PerIP needs the default downloader, which knows the address of each connection; remove EngineWithDownloader and EngineWithHTTPClient, or PerIP"))
 	}
 	for _, name := range cfg.secretHeaders {
 		if !httpguts.ValidHeaderFieldName(name) {

@@ -1,7 +1,7 @@
 package buffer
 
-// waiter is a Put or Get that waits. Who takes it off its list sets value or err and then sends on
-// ready; nobody else touches it until that was received.
+// waiter is a Put or Get that waits. Whoever takes it off its list sets value or err and then sends on
+// ready; nothing else touches it until that was received.
 type waiter[T any] struct {
 	value      T // of a writer: what to store; of a reader: what it was given
 	err        error

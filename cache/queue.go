@@ -143,7 +143,7 @@ func (q *Queue[T]) SlotBytes(slot string) int64 {
 }
 
 // Slots iterates over the slots that have entries and how many they have, in no order. Entries may
-// be taken and slots dropped meanwhile; whether a slot that is added meanwhile shows up is open.
+// be taken and slots dropped meanwhile; a slot that is added meanwhile may or may not show up.
 func (q *Queue[T]) Slots() iter.Seq2[string, int] {
 	return func(yield func(string, int) bool) {
 		for slot := range q.lines {

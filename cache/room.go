@@ -54,7 +54,7 @@ func (r *Room) Bytes() int64 { return r.queued() + r.total }
 // Share is how much of Bytes a slot holds.
 func (r *Room) Share(slot string) int64 { return r.inSlot(slot) + r.aside[slot] }
 
-// full reports whether so many bytes are more than this many eighths of the limit.
+// full reports whether that many bytes are more than this many eighths of the limit.
 func (r *Room) full(bytes, eighths int64) bool {
 	return bytes > r.limit/8*eighths+r.limit%8*eighths/8
 }
@@ -76,7 +76,7 @@ type Want struct {
 	Cost int64 // bytes
 }
 
-// Fits reports whether there is room for so many bytes more without a look at each entry; if not, Admit looks. tight reports
+// Fits reports whether there is room for that many more bytes without a look at each entry; if not, Admit looks. tight reports
 // whether more than 3/4 are used with them.
 func (r *Room) Fits(bytes int64) (fits, tight bool) {
 	if r.limit <= 0 {

@@ -45,7 +45,7 @@ const (
 	Refused                    // its slot has more than its share of the room: nothing is stored, and its key is not seen
 )
 
-// NewStore returns an empty store for so many bytes, 0 for any number.
+// NewStore returns an empty store for at most that many bytes; 0: no limit.
 func NewStore(limit int64) *Store {
 	s := &Store{
 		queue: NewQueue[Waiting](QueueCodec{}), due: NewDue[Waiting](DueCodec{}), seen: NewSeen(), live: make(map[uint64]any),
@@ -142,7 +142,7 @@ func (s *Store) Next(slot string) (e Stored, ok bool, err error) {
 // Bytes estimates the memory of what waits. It is 0 when nothing does.
 func (s *Store) Bytes() int64 { return s.room.Bytes() }
 
-// Notice tells the store that a slot is asked for its entries: while little room is left, one that has more than its share is
+// Notice notes that a slot is asked for its entries: while little room is left, one that has more than its share is
 // refused if another has work.
 func (s *Store) Notice(slot string) { s.room.Notice(slot) }
 
@@ -183,7 +183,7 @@ func (s *Store) Return(e Stored, now time.Time) Verdict {
 // liveCost is an estimate of the memory of a live part.
 const liveCost = 256
 
-// Cost estimates the memory of an entry while it waits: one with so many bytes of data, delayed or not, with a live part or without.
+// Cost estimates the memory of an entry while it waits: one with that many bytes of data, delayed or not, with a live part or without.
 func Cost(data int, slot string, delayed, live bool) int64 {
 	cost := int64(data) + 28
 	if delayed {

@@ -18,7 +18,7 @@ import (
 )
 
 // App is a command with spiders. Make one with [New], add to it what it has, then call Main, or Run as often as you like. Its
-// mistakes, such as two spiders of one name, are told by Run with exit code 2. It must not be changed while it runs.
+// mistakes, such as two spiders of one name, are reported by Run with exit code 2. It must not be changed while it runs.
 type App struct {
 	defs     []Definition
 	settings []func(*tegenaria.Settings)

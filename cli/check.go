@@ -19,7 +19,7 @@ func (c *call) checkCommand() *cobra.Command {
 		Long: "Runs the spiders on saved pages, offline, and compares their items and requests with the saved ones, field by field. If they differ, the exit code is 4. " +
 			"parse --save makes such fixtures, folders with request.json, response.http, items.jsonl and requests.jsonl; spidertest.Fixtures runs them in a test.\n\n" +
 			"With --live it fetches the pages again, one after the other, as a crawl of this program would, and gives them to the spiders. Values may have changed since; " +
-			"what is told, with exit code 4, are fields that were filled and are empty now, pages with another status, and pages that cannot be fetched or parsed.",
+			"it reports, with exit code 4, fields that were filled and are empty now, pages with another status, and pages that cannot be fetched or parsed.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return usagef("%s takes the name of one spider, and was given %q too", cmd.CommandPath(), args[1])
@@ -40,7 +40,7 @@ func (c *call) checkCommand() *cobra.Command {
 	}
 	f.addSettings(cmd)
 	cmd.Flags().BoolVar(&f.update, "update", false, "save the new items and requests as the expected ones; the differences are printed, and the exit code is 0")
-	cmd.Flags().BoolVar(&f.live, "live", false, "fetch the pages again, and tell which fields have become empty")
+	cmd.Flags().BoolVar(&f.live, "live", false, "fetch the pages again, and report the fields that have become empty")
 	cmd.Flags().StringVar(&f.dir, "dir", fixturesDir, "`DIR` of the fixtures")
 	return cmd
 }

@@ -306,7 +306,7 @@ func (c *call) execute(ctx context.Context, run *Run, l *layers, stopIf []*rule,
 				for _, r := range stopIf {
 					if holds, err := r.holds(facts()); holds && err == nil {
 						stopped = r
-						_ = run.engine.Stop(ctx) // how it ended is told by Run
+						_ = run.engine.Stop(ctx) // Run returns how it ended
 						return
 					}
 				}

@@ -18,7 +18,7 @@
 //	    args: {tag: love}
 //	    politeness: {delay: 1s}
 //
-// The names are those of the JSON of [tegenaria.Settings]; an unknown one is an error with its line, and all mistakes are told at
+// The names are those of the JSON of [tegenaria.Settings]; an unknown one is an error with its line, and all mistakes are reported at
 // once. There are no environment variables. A value that begins with @ is the content of the file of that name, so that no password
 // stands in a list of processes; @@ stands for an @.
 //

@@ -123,7 +123,7 @@ func save(path string, resp *tegenaria.Response) (err error) {
 	return nil
 }
 
-// exchange is how fetch --json tells of a response.
+// exchange is how fetch --json prints a response.
 type exchange struct {
 	URL       string              `json:"url"`
 	FinalURL  string              `json:"final_url"`

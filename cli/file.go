@@ -35,7 +35,7 @@ type settingsFile struct {
 }
 
 // readSettings reads the settings file of the flag --config or, without it, that of the working directory or the nearest one above. No
-// file is no mistake. All mistakes of its form are told together.
+// file is no mistake. All mistakes of its form are reported together.
 func readSettings(config string) (*settingsFile, error) {
 	path := config
 	if path == "" {

@@ -28,10 +28,10 @@ type given struct {
 	named              map[string]string
 }
 
-// mostMistakes bounds how many mistakes are told.
+// mostMistakes bounds how many mistakes are reported.
 const mostMistakes = 20
 
-// layers reads file and flags for a spider; def is nil for a crawl without one of the program's. All mistakes are told together, those of
+// layers reads file and flags for a spider; def is nil for a crawl without one of the program's. All mistakes are reported together, those of
 // the file's sections for other spiders among them.
 func (c *call) layers(def *Definition, g given) (*layers, error) {
 	file, err := readSettings(c.config)

@@ -216,7 +216,7 @@ func (c *call) seePage(f *parseFlags, def *Definition, l *layers, p *fixture.Pag
 	return nil
 }
 
-// pageJSON is how parse --json tells of a page.
+// pageJSON is how parse --json prints a page.
 type pageJSON struct {
 	URL      string            `json:"url"`
 	Status   int               `json:"status"`

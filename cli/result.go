@@ -30,7 +30,7 @@ type resultJSON struct {
 	Summary *tegenaria.Summary `json:"summary,omitempty"`
 }
 
-// begin finds out whether the file can be written, and takes an older one away: it would tell of another crawl.
+// begin finds out whether the file can be written, and removes an older one, which describes another crawl.
 func (r *result) begin() error {
 	if err := os.Remove(r.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

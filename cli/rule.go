@@ -50,7 +50,7 @@ func meantIn(message string) string {
 	return meant(name, names)
 }
 
-// newRules compiles rules, and tells all mistakes together.
+// newRules compiles rules, and reports all mistakes together.
 func newRules(flag string, texts []string) ([]*rule, error) {
 	var rules []*rule
 	var errs []error

@@ -131,7 +131,7 @@ func (s *session) Parser(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, 
 	return nil
 }
 
-// ErrorHandler does nothing: the event has told the error.
+// ErrorHandler does nothing: the event has reported the error.
 func (s *session) ErrorHandler(*tegenaria.HandleError, chan<- *tegenaria.Context) {}
 
 // visit calls a func with the visit that a request is of, unless that was given up.

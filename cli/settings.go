@@ -118,7 +118,7 @@ func leaves(s *tegenaria.Settings) map[string]string {
 	return texts
 }
 
-// secretWords are in the names of what nobody should see.
+// secretWords are parts of the names of settings that must not be shown.
 var secretWords = []string{"password", "passwd", "secret", "token", "credential", "apikey", "api_key", "api-key"}
 
 // mask hides a value that came from a file of its own, or whose name says that it is secret.

@@ -11,7 +11,7 @@ import (
 )
 
 // The messages of the framework speak to programmers: their remedies name options of Go, and each begins with the name of the package.
-// Whoever runs a command has flags instead. Here is the one place that says so.
+// A command has flags instead. This file translates.
 
 // inFlags are remedies that have no setting, but a flag of the command crawl.
 var inFlags = strings.NewReplacer(

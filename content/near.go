@@ -9,7 +9,7 @@ import (
 // MaxDistance is in how many bits the hashes of two texts that are nearly the same differ at most, see [Near].
 const MaxDistance = 3
 
-// DefaultNear is how many hashes a [Near] has at most unless it is told otherwise.
+// DefaultNear is how many hashes a [Near] has at most by default.
 const DefaultNear = 1_000_000
 
 const (

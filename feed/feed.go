@@ -72,8 +72,8 @@ const (
 const defaultStageBytes = 16 << 20
 
 // JSONL makes a feed that writes each item as one line of JSON to a file. "-" is standard output. A file whose name ends in .gz or .zst is
-// packed, see [Gzip] and [Zstd]. A new job refuses a file that is not empty with a [*NotEmptyError], unless it is told to [Append] or
-// to [Overwrite].
+// packed, see [Gzip] and [Zstd]. A new job refuses a file that is not empty with a [*NotEmptyError], unless it has the option [Append] or
+// [Overwrite].
 func JSONL(path string, opts ...Option) *Feed { return New(path, jsonLines, opts...).ofJSON() }
 
 // JSON makes a feed that writes a list of all items to a file. Its other rules are those of [JSONL]. The file is whole after each batch of

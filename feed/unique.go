@@ -12,7 +12,7 @@ import (
 // keySize is the size of a stored key: the beginning of a SHA-256 sum.
 const keySize = 16
 
-// defaultMostKeys is how many keys a feed remembers unless it is told otherwise: 1.1 to 1.7 GB of memory.
+// defaultMostKeys is how many keys a feed remembers by default: 1.1 to 1.7 GB of memory.
 const defaultMostKeys = 50_000_000
 
 // UniqueFullError ends a run whose feed has as many keys as it may remember, see [Unique] and [MostKeys].

@@ -31,7 +31,7 @@ const (
 	implied  = -2 // what Enter would click: the first button of the form
 )
 
-// Option tells Of what the page does not say itself.
+// Option gives Of what the page does not say itself.
 type Option func(*Form)
 
 // Charset names the encoding of the page, which the form is sent in unless its accept-charset says otherwise. The default is UTF-8.

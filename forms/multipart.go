@@ -16,7 +16,7 @@ import (
 
 // File is a file that a form uploads.
 type File struct {
-	Name string // what the server is told; "" stands for no file
+	Name string // the name that the server gets; "" stands for no file
 	Type string // media type; "": by the ending of the name, see [TypeByName]
 	Data []byte // the content, unless Open is set
 	// Open opens the content, which is then never in memory as a whole. It is called twice: to find a boundary that the content does not

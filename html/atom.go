@@ -79,7 +79,7 @@ func wordAtom(w uint64) Atom {
 }
 
 // hashOf is the hash of the generated tables. It looks at 16 bytes at most: the tables are fixed, so
-// nobody can make their names collide.
+// their names cannot be made to collide.
 func hashOf[T string | []byte](b T) uint32 {
 	n := len(b)
 	if n <= 8 {

@@ -36,7 +36,7 @@ type Document struct {
 	work      int      // steps that parsing took, for the tests of hostile input
 	far       bool     // an adoption took elements out of the list that lay too far from it, for the tests
 
-	index atomic.Pointer[Index] // nil until somebody asks, see query.go
+	index atomic.Pointer[Index] // nil until the first query, see query.go
 	swept atomic.Int64          // the steps of sweeps, see querysweep.go
 }
 

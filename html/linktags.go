@@ -3,7 +3,7 @@ package html
 import "iter"
 
 // HasLinkTags reports whether [Document.LinkTags] knows the page. It does not know XML, fragments, and
-// those few pages of which the parser read another part as markup than [Tags] does, where the parser
+// those few pages in which the parser reads another part as markup than [Tags] does, where the parser
 // dropped a tag that links are made of (as in a frameset), or where a base may be in a template.
 func (d *Document) HasLinkTags() bool { return !d.xml && !d.unlike }
 

@@ -96,7 +96,7 @@ const (
 // Kind, Atom, Namespace, Is, the five steps (Parent, FirstChild, LastChild, NextSibling,
 // PrevSibling), ID, Data and the methods of [Attr] that return no string are made for inner loops:
 // they are inlined or nearly so and allocate nothing. Nodes may be used by several goroutines at
-// once, as long as nobody calls Reset on their Document.
+// once, as long as Reset of their Document is not called.
 type Node struct {
 	doc *Document
 	id  uint32
@@ -273,5 +273,5 @@ func (d *Document) markupStart(pos int) int {
 	return pos
 }
 
-// view makes a string of bytes that nobody changes any more.
+// view makes a string of bytes that do not change any more.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

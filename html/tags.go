@@ -106,7 +106,7 @@ func (t *Tags) Atom() Atom {
 	return t.tag
 }
 
-// unread is the name of a tag that nobody has asked for yet.
+// unread stands for the name of a tag that was not read yet.
 const unread = ^Atom(0)
 
 // Name returns the name of the tag in lower case. It must not be changed and holds until the next

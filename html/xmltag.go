@@ -256,7 +256,7 @@ func (x *xmlParser) storeAttrs() uint32 {
 			continue
 		}
 		if raw := x.src[a.value:a.valueEnd]; d.coded && bytes.IndexByte(raw, '&') >= 0 {
-			// The value is decoded when it is asked for; what is wrong with it is told now.
+			// The value is decoded when it is asked for; what is wrong with it is reported now.
 			if _, entity := appendXML(nil, raw, true, d.entities); entity != nil && x.refuse(entity, a.value) {
 				return 0
 			}

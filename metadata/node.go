@@ -45,7 +45,7 @@ func (n Node) Decode(v any) error {
 
 // Unmarshal fills a struct from the node, by the words in the tags of its fields: see [selector.Selection.Unmarshal]. Paths find its
 // properties: path:"offers.0.price". Numbers, amounts and times are converted from how people write them, and what is missing or
-// wrong is told by field, which Decode does not do. URLs are relative to the page.
+// wrong is reported by field, which Decode does not do. URLs are relative to the page.
 func (n Node) Unmarshal(v any) error { return n.Document().Unmarshal(v) }
 
 // Document returns the node as a page of JSON, for [selector.Each] and [selector.Fields].

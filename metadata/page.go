@@ -106,7 +106,7 @@ type Note struct {
 	Text   string // for people: "a comma before a closing bracket was left out"
 }
 
-// Option tells [Extract] what a page does not say itself.
+// Option gives [Extract] what a page does not say itself.
 type Option func(*extractor)
 
 // Charset says which encoding the page was in before it was made UTF-8: in the query of a URL browsers write characters other

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Where a job is durable, the engine keeps the jars with it: it calls the methods of this file, and nobody else needs to.
+// Where a job is durable, the engine keeps the jars with it: it calls the methods of this file; no program needs to.
 
 // StateKey names the state of the jars in a durable job.
 func (m *Cookies) StateKey() string { return "middleware.cookies" }

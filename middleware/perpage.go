@@ -8,7 +8,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// perPage keeps what was found out about a response for as long as somebody holds the response, so that a page with
+// perPage keeps what was found out about a response for as long as the response is in use, so that a page with
 // a thousand links is read once.
 type perPage[T any] struct {
 	mu    sync.Mutex // guards pages

@@ -83,7 +83,7 @@ func NewRetry(o RetryOptions) *Retry {
 // ProcessError turns a temporary failure into [tegenaria.Retry] or [tegenaria.GiveUp].
 func (m *Retry) ProcessError(ctx *tegenaria.Context, err error, _ chan<- *tegenaria.Context) error {
 	var failure *tegenaria.HandleError
-	var decided *tegenaria.RetryError // somebody else has
+	var decided *tegenaria.RetryError // another middleware has
 	if !errors.As(err, &failure) || errors.As(err, &decided) {
 		return err
 	}

@@ -15,11 +15,11 @@ type trapHost struct {
 	answers  int // with status 200 and HTML
 	dates    heavy
 	bodies   heavy
-	patterns []counted   // as heavy, but of more patterns; nil if nobody asked
+	patterns []counted   // as heavy, but of more patterns; nil if not needed
 	pages    *pageFilter // that came with a session id; nil while there are few
 	study    *study      // nil before the host has given many pages
 	looked   int         // TrapGuard.looks when it was asked last
-	told     uint16      // bits of trapReasons: the log knows
+	told     uint16      // bits of trapReasons that were logged
 }
 
 // counted is a key and how often it came, or less.

@@ -156,7 +156,7 @@ func (u *trapURL) resolve(ref string) (path, query, host string, ok bool) {
 	return path, query, u.host, ref != ""
 }
 
-// looksRandom reports whether a value looks like nobody chose it: letters and digits that change places twice, or many
+// looksRandom reports whether a value looks random: letters and digits that change places twice, or many
 // of them.
 func looksRandom(s string) bool {
 	if len(s) < 6 || isNumeric(s) {

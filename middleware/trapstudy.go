@@ -7,7 +7,7 @@ import (
 )
 
 // study is what the guard learns of a host that has given many pages: which kinds of its URLs lead to anything new, and
-// which parameters of them matter. It takes about 170 KiB. What it forgets for want of room counts as new, so that a large
+// which parameters of them matter. It takes about 170 KiB. What it forgets because there is no room counts as new, so that a large
 // site is not taken for a trap.
 type study struct {
 	mu     sync.Mutex // guards the fields below
@@ -16,7 +16,7 @@ type study struct {
 	credit int        // URLs that are asked for though they are of a kind that brings nothing new
 	common wordCounts // of the host's pages
 	pages  recent     // what pages said
-	links  recent     // where they led, but for random values
+	links  recent     // where they led, without random values
 	linked recent     // URLs of their own kind that pages link to, with random values
 	asked  recent     // URLs that were asked for, without parameters that do not matter
 	rests  [4096]rest
@@ -335,7 +335,7 @@ func (s *study) own(key uint64) *kind {
 // isAlive reports whether a kind, though rare, has shown several pages and not too many in vain.
 func (k *kind) isAlive() bool { return k.n >= 3 && k.stale <= 2+k.n/4 }
 
-// count returns the counts of a kind of which a page has come; nil if there is no room for them.
+// count returns the counts of the kind of a page that has come; nil if there is no room for them.
 func (s *study) count(key uint64) *kind {
 	if k := s.own(key); k != nil {
 		k.n++

@@ -14,7 +14,7 @@ type suspicion struct {
 	date    uint64 // the key without it
 	session bool   // it has a session id
 	page    uint64 // the key without it
-	pattern uint64 // the key without numbers and values of the query; 0 if nobody asked
+	pattern uint64 // the key without numbers and values of the query; 0 if not needed
 }
 
 // clear says that there is nothing to look after.
@@ -266,7 +266,7 @@ func isSessionName(name, value string) bool {
 	return len(name) >= 12 && strings.EqualFold(name[:12], "aspsessionid")
 }
 
-// isRandom reports whether a value looks like nobody chose it: 16 letters and digits or more, some of them digits.
+// isRandom reports whether a value looks random: 16 letters and digits or more, some of them digits.
 func isRandom(value string) bool {
 	if len(value) < 16 {
 		return false

@@ -10,7 +10,7 @@ import (
 )
 
 // Base is the part that all modules have in common: embed a *Base to get a [Module]. The methods
-// that change a count are for those who write modules, not for those who use them; most need only
+// that change a count are for authors of modules, not for their users; most need only
 // [Base.Call]. All methods are safe for concurrent use. Make one with [NewBase].
 type Base struct {
 	mid   MID
@@ -94,7 +94,7 @@ func (b *Base) Counts() Counts {
 	}
 }
 
-// Summary returns name and counts. A module that has more to tell hides this method with its own,
+// Summary returns name and counts. A module that has more to report hides this method with its own,
 // which fills in Extra.
 func (b *Base) Summary() SummaryStruct {
 	c := b.Counts()

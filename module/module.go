@@ -34,7 +34,7 @@ type Module interface {
 }
 
 // Typed is an optional ability of a module that knows its type by itself, whatever its name says.
-// [CheckType] believes neither alone.
+// [CheckType] relies on neither alone.
 type Typed interface {
 	Type() Type
 }

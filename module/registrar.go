@@ -52,8 +52,8 @@ func (r *Registrar[M]) Register(module M) (bool, error) {
 	return true, nil
 }
 
-// Unregister removes the module of that name and returns whether there was one. Who got it before
-// may go on using it. A name that is none is an [*IllegalParameterError].
+// Unregister removes the module of that name and returns whether there was one. Code that got it before
+// may go on using it. An invalid name is an [*IllegalParameterError].
 func (r *Registrar[M]) Unregister(mid MID) (bool, error) {
 	parts, err := SplitMID(mid)
 	if err != nil {

@@ -51,7 +51,7 @@ type mistaken struct {
 // GetPriority is part of tegenaria.PipelinesInterface.
 func (m mistaken) GetPriority() int { return m.priority }
 
-// Mistake tells the engine, which does not begin then.
+// Mistake returns the error, with which the engine refuses to begin.
 func (m mistaken) Mistake() error { return m.err }
 
 // ProcessItem fails.

@@ -14,7 +14,7 @@ import (
 type ValidateOptions struct {
 	// Priority is its place (0: ValidatePriority).
 	Priority int
-	// Drop drops items that are not valid. By default they fail: the ErrorHandlers are told, and Stats counts them in ItemFailed.
+	// Drop drops items that are not valid. By default they fail: the ErrorHandlers are called, and Stats counts them in ItemFailed.
 	Drop bool
 }
 

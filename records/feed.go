@@ -13,10 +13,10 @@ import (
 	"github.com/tegenaria/tegenaria/selector"
 )
 
-// Feed is what a feed says about itself. URLs are absolute, and what is not told is empty.
+// Feed is what a feed says about itself. URLs are absolute, and what the document does not say is empty.
 type Feed struct {
 	Kind        string    `json:"kind"`    // "rss", "atom" or "json"
-	Version     string    `json:"version"` // of the format: "0.91" to "2.0", "0.3" or "1.0", "1" or "1.1"; "": not told
+	Version     string    `json:"version"` // of the format: "0.91" to "2.0", "0.3" or "1.0", "1" or "1.1"; "": not given
 	Title       string    `json:"title,omitempty"`
 	Description string    `json:"description,omitempty"`
 	URL         string    `json:"url,omitempty"`      // of the site that the feed is about
@@ -30,13 +30,13 @@ type Feed struct {
 	Authors     []Person  `json:"authors,omitempty"`
 	Categories  []string  `json:"categories,omitempty"`
 
-	// TTL is how long the feed may be kept before it is asked for again (RSS: ttl); 0: not told.
+	// TTL is how long the feed may be kept before it is asked for again (RSS: ttl); 0: not given.
 	TTL time.Duration `json:"ttl,omitempty"`
 
 	raw raw
 }
 
-// Entry is one entry of a feed: an item of RSS and of JSON Feed, an entry of Atom. URLs are absolute, and what is not told is empty. It does not change.
+// Entry is one entry of a feed: an item of RSS and of JSON Feed, an entry of Atom. URLs are absolute, and what the document does not say is empty. It does not change.
 type Entry struct {
 	Feed *Feed `json:"-"` // the feed, as far as it was read when the entry was
 
@@ -68,7 +68,7 @@ type Person struct {
 type Enclosure struct {
 	URL    string `json:"url"`
 	Type   string `json:"type,omitempty"`   // of its content: "audio/mpeg"
-	Length int64  `json:"length,omitempty"` // in bytes; 0: not told
+	Length int64  `json:"length,omitempty"` // in bytes; 0: not given
 }
 
 // raw is what a feed or an entry was read from.

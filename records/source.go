@@ -99,7 +99,7 @@ func (f Format[R]) Read(body io.Reader, from Source) iter.Seq2[R, error] {
 	}
 }
 
-// errStopped ends the reading when the caller wants no more. Nobody is told.
+// errStopped ends the reading when the caller wants no more. It is not returned.
 var errStopped = errors.New("stopped")
 
 // source is a document that is being read.

@@ -61,7 +61,7 @@ func (q *Query) run(doc *Document, in []html.Ref) *Selection {
 
 func isText(value string) bool { return value != "" }
 
-// queried tells the host of a query.
+// queried reports a query to the host.
 func (d *Document) queried(language Language, query string, found bool) {
 	if d.watcher != nil {
 		d.watcher.Queried(language, query, found)

@@ -32,7 +32,7 @@ func (r *result) grow(size int) {
 	}
 }
 
-// markup returns the markup of a node, of which the result has so many bytes beside it.
+// markup returns the markup of a node. The result has other bytes beside it.
 func (r *result) markup(n html.Node, other int) string {
 	size := n.HTMLSize()
 	r.grow(other + size)

@@ -70,7 +70,7 @@ func JSON() Option { return func(d *Document) { d.isJSON = true } }
 // Date says when the page was sent, which is what the conversion of relative times starts from.
 func Date(at time.Time) Option { return func(d *Document) { d.date = at } }
 
-// FieldWatcher is an optional ability of a [Host]: it is told what becomes of the fields that Unmarshal fills.
+// FieldWatcher is an optional interface of a [Host], which gets the counts of the fields that Unmarshal fills.
 type FieldWatcher interface {
 	// Extracted is called once for each struct that was filled. keys are the names of its fields, and of those of the structs in it, beginning with the
 	// type: "Book.price", "Book.offer.price"; by their names in JSON. The same type has the same slice, which does not change. counts has the counts of
@@ -156,7 +156,7 @@ func unmarshal(in Source, v any) error {
 	return err
 }
 
-// run fills a struct, and tells the host of its fields. That the page is too large for it becomes an error.
+// run fills a struct, and reports its fields to the host. That the page is too large for it becomes an error.
 func (x *extraction) run(at place, dst reflect.Value) (err error) {
 	x.begin()
 	done := false
@@ -201,7 +201,7 @@ func (x *extraction) begin() {
 	}
 }
 
-// end tells the host of the fields, and returns the errors.
+// end reports the fields to the host, and returns the errors.
 func (x *extraction) end() error {
 	if x.doc != nil && x.doc.fields != nil && len(x.counts) > 0 {
 		x.doc.fields.Extracted(x.plan.keys, x.counts)

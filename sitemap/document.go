@@ -8,7 +8,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/xmlstream"
 )
 
-// errStopped ends the reading where the caller wants no more. Nobody is told.
+// errStopped ends the reading when the caller wants no more. It is not returned.
 var errStopped = errors.New("stopped")
 
 // maxDepth bounds how deep elements lie. The deepest that is read is on level 5.

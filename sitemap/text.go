@@ -55,7 +55,7 @@ func (p *parser) parseText(in *bufio.Reader) error {
 	}
 }
 
-// refuse tells the caller of an entry that is none. It returns false if the caller wants no more.
+// refuse reports to the caller an entry that is none. It returns false if the caller wants no more.
 func (p *parser) refuse(raw string, why error) bool {
 	p.stopped = !p.yield(Entry{}, &URLError{URL: raw, Err: why})
 	return !p.stopped

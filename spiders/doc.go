@@ -4,5 +4,5 @@
 //	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider))
 //	err := engine.Execute("shop")
 //
-// [Site] crawls whole sites by their links, and tells title, words and links of each page.
+// [Site] crawls whole sites by their links, and returns title, words and links of each page.
 package spiders

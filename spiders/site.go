@@ -13,7 +13,7 @@ import (
 	"github.com/tegenaria/tegenaria/selector"
 )
 
-// SitePage is what [Site] tells of a page. URLs have neither user nor password.
+// SitePage is what [Site] says of a page. URLs have neither user nor password.
 type SitePage struct {
 	URL      string `json:"url"`       // as it was found, before redirects
 	FinalURL string `json:"final_url"` // the one that answered
@@ -107,7 +107,7 @@ func ReadSite[T any](resp *tegenaria.Response, out *tegenaria.Output[T], item fu
 }
 
 // within returns the nodes below the root that a query matches. The root is asked for too: a query that matches nothing on any page
-// would be told at the end of the crawl, and that pages have no title, say, is no mistake of anybody.
+// would be reported at the end of the crawl, although a page without a title, say, is no mistake.
 func within(resp *tegenaria.Response, query string) (found []*selector.Selection) {
 	for i, node := range resp.CSS(":root, " + query).All() {
 		if i > 0 {

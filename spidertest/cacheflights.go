@@ -10,7 +10,7 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// fly tells the cache how far records are.
+// fly notes in the cache how far records are.
 func (c *cacheUnderTest) fly(now tegenaria.Flight, records ...tegenaria.Record) {
 	c.t.Helper()
 	recorder, ok := c.CacheInterface.(tegenaria.FlightRecorder)

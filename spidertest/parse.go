@@ -278,7 +278,7 @@ func (p *parsing) AcceptRequest(parent *tegenaria.Response, r *tegenaria.Request
 	return tegenaria.IgnoreRequest(parseSpider)
 }
 
-// failed is told each failure of the crawl. Those of Fetch are the parser's to handle.
+// failed is called for each failure of the crawl. Those of Fetch are the parser's to handle.
 func (p *parsing) failed(err *tegenaria.HandleError) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -290,7 +290,7 @@ func (p *parsing) failed(err *tegenaria.HandleError) {
 	}
 }
 
-// settled is told how a request ended. One that was refused without an error counts as refused too.
+// settled is called at the end of each request. One that was refused without an error counts as refused too.
 func (p *parsing) settled(r *tegenaria.Request, outcome tegenaria.Outcome, reason string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

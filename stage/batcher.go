@@ -22,8 +22,8 @@ type Batcher[B any] struct {
 	closed bool
 }
 
-// NewBatcher returns a Batcher whose batches begin at least so far apart, unless hasty says, when the pause is about to begin
-// or something is added, that somebody waits for the batch, or Hurry is called. A nil hasty never does. It is called without
+// NewBatcher returns a Batcher whose batches begin apart after one another, or later. A batch begins earlier if Hurry is called, or
+// if hasty returns true when the pause is about to begin or something is added. A nil hasty never does. It is called without
 // locks of the Batcher.
 func NewBatcher[B any](apart time.Duration, hasty func() bool) *Batcher[B] {
 	if hasty == nil {
@@ -92,7 +92,7 @@ func (b *Batcher[B]) Run(handle func(batch *B)) {
 	}
 }
 
-// pause waits for so long, unless there is haste.
+// pause waits for that time, unless there is haste.
 func (b *Batcher[B]) pause(wait time.Duration) {
 	if wait <= 0 || b.hasty() {
 		return

@@ -39,7 +39,7 @@ func CallOf(ctx context.Context) Call {
 // call was given up before. Exactly one of return and Detach wins.
 //
 // The payload is settled at once, the worker's context is cancelled with [ErrDetached], and a new
-// worker takes its place: nobody waits for the old one, what it returns later is thrown away. So
+// worker takes its place: the old one is not waited for, what it returns later is thrown away. So
 // even the processor of a [FIFO] may run twice at the same time then. If the old worker still has
 // not returned when the run ends, the run's error holds an [*AbandonedError].
 //

@@ -93,7 +93,7 @@ type Params[T any] struct {
 	// runners of this package settle what has been processed.
 	Output chan<- T
 	// GiveUp is closed when Run has to return at once and leave behind what does not return, which
-	// it tells with Abandoned. It is nil, which blocks forever, in [Pipeline.Process].
+	// it reports with Abandoned. It is nil, which blocks forever, in [Pipeline.Process].
 	GiveUp <-chan struct{}
 
 	run *run[T]

@@ -13,7 +13,7 @@
 // before in the run is not written again: a revisit record refers to it. The header of the request is as it was sent, with cookies
 // and credentials, so an archive is as secret as these; Proxy-Authorization is left out. Bodies are as they came, content coding kept,
 // transfer coding removed; the header fields are sorted by name, since their order is not known, and the status line says HTTP/1.1 whatever
-// the protocol was, which WARC-Protocol tells.
+// the protocol was, which WARC-Protocol names.
 //
 // # Exactly once
 //

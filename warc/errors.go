@@ -6,7 +6,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// OptionError says that [Create] cannot make an archive as it was told.
+// OptionError says that [Create] cannot make an archive with these options.
 type OptionError struct {
 	Option string // "template", or the field of Options: "Size"
 	Text   string // what is wrong with it, and the remedy

@@ -212,7 +212,7 @@ func (x *exchange) request(f *facts, t *tegenaria.Transfer) error {
 	b = append(b, " HTTP/1.1\r\n"...)
 	b = appendField(b, "Host", host)
 	for _, name := range slices.Sorted(maps.Keys(sent)) {
-		if name == "Proxy-Authorization" { // the site was not told
+		if name == "Proxy-Authorization" { // the site did not get it
 			continue
 		}
 		for _, value := range sent[name] {

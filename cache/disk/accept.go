@@ -65,7 +65,7 @@ func (c *Cache) Accept(_ context.Context, records []tegenaria.Record) ([]tegenar
 	return verdicts, c.room()
 }
 
-// keyMarks tell of some keys that they are not among those that were marked. It saves the look-ups of a page.
+// keyMarks recognise some keys that are not among those that were marked. It saves the look-ups of a page.
 type keyMarks [64]uint64
 
 // mark marks a key, and reports whether it may have been marked before. False is certain.
@@ -83,7 +83,7 @@ const (
 	isNew         found = iota // the key was never seen
 	isKnown                    // it was, and where is known
 	isKnownAbove               // it was, at this depth or a smaller one
-	isKnownByLuck              // the Bloom filter says so, and is believed
+	isKnownByLuck              // the Bloom filter says so, and decides
 )
 
 type looked struct {
@@ -152,7 +152,7 @@ func (c *Cache) number() uint64 {
 func (c *Cache) accept(rec *tegenaria.Record) tegenaria.Verdict {
 	if c.bloomOnly && c.filterWhole {
 		p := c.filter.rate()
-		c.state.lost += p / (1 - p) // so many of its like were taken for known
+		c.state.lost += p / (1 - p) // the expected number of keys that were wrongly taken for known
 	}
 	seq := c.number()
 	e := entry{

@@ -155,7 +155,7 @@ func parseSlot(name string, value []byte) (*slot, error) {
 	return s, r.end()
 }
 
-// forget drops a slot of which nothing is left.
+// forget drops a slot without records and state.
 func (c *Cache) forget(s *slot) {
 	if s.stored {
 		c.keyBuf = namedKey(c.keyBuf, rangeSlot, s.name)

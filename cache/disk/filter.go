@@ -117,7 +117,7 @@ func (b *bloomFilter) write(w io.Writer, number uint64) error {
 	return err
 }
 
-// readFilter reads a filter of this number. The checksum is looked at before anything is believed.
+// readFilter reads a filter of this number. The checksum is checked before the content is used.
 func readFilter(fs vfs.FS, name string, number uint64) (*bloomFilter, error) {
 	file, err := fs.Open(name)
 	if err != nil {

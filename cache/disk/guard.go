@@ -16,13 +16,13 @@ import (
 
 // guard stands between the store and the disk. The store takes a failing write for the end of the process: it
 // panics, or asks the logger to exit. So it never learns of one. The guard remembers the first failure and
-// lets nothing reach the disk from then on; what is there stays as a crash at that moment would leave it. Who
+// lets nothing reach the disk from then on; what is there stays as a crash at that moment would leave it. Whoever
 // has written must ask failed before telling anybody that it is durable.
 //
 // It also holds removals back until a commit is durable that has the witness of what replaces the removed files. Should
 // that be damaged before, what it was made of is still there.
 //
-// Reading goes through: its errors come back to who reads.
+// Reading goes through: its errors are returned to the reader.
 type guard struct {
 	vfs.FS
 	logs *closedLogs
@@ -36,7 +36,7 @@ type guard struct {
 
 // synced notes what a manifest holds for certain. The manifest is the file in which the store notes which tables it
 // consists of. The store takes one that ends too early, or from which a bit has gone, for one that was cut off by a crash:
-// then tables are missing, and nobody notices. So each commit says how long the manifest is at least, and what it holds.
+// then tables are missing, unnoticed. So each commit says how long the manifest is at least, and what it holds.
 func (g *guard) synced(manifest witness) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -164,7 +164,7 @@ func (c *Cache) readDelayed(info *Info, row row) error {
 	return c.describe(info, rec, slot, priority)
 }
 
-// describe tells about a record that waits.
+// describe describes a record that waits.
 func (c *Cache) describe(info *Info, rec record, slot string, priority int64) error {
 	c.mu.Lock()
 	err := c.readLowered(&rec)
@@ -336,7 +336,7 @@ func (s Status) String() string {
 // count says how many things of a name there are.
 func count(n int, thing string) string { return fmt.Sprint(n, " ", plural(n, thing)) }
 
-// plural returns the name of so many things.
+// plural returns the name of n things.
 func plural[N int | int64 | uint64](n N, thing string) string {
 	if n == 1 {
 		return thing

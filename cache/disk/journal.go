@@ -19,12 +19,12 @@ import (
 // holds.
 type journal struct {
 	data   []byte               // its rows, and then the next one
-	stored int                  // so many bytes are in the store
+	stored int                  // how many bytes are in the store
 	rows   []uint64             // the commits that have stored them
 	seen   keyTable             // where in data the newest entry of a key begins
 	slots  map[uint32]slotEntry // the newest entries of slots, by their numbers
 	order  []keyEntry           // empty; memory of the last merge
-	limit  int                  // at so many bytes it is merged
+	limit  int                  // the size in bytes at which it is merged
 	full   bool                 // the next commit merges it, however long it is
 }
 

@@ -80,7 +80,7 @@ func parseQueueKey(key []byte) (slot uint32, p place, err error) {
 	return slot, p, nil
 }
 
-// instant is a time as the due list orders it: nanoseconds since 1970, the range of which is 1678 to 2262.
+// instant is a time as the due list orders it: nanoseconds since 1970, from the year 1678 to 2262.
 type instant int64
 
 var (

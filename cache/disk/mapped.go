@@ -4,7 +4,7 @@ package disk
 
 import "syscall"
 
-// mapFile maps a part of a file, which it shares with everybody who has it open; nil if that cannot be done.
+// mapFile maps a part of a file, which it shares with every process that has it open; nil if that cannot be done.
 func mapFile(fd uintptr, offset int64, length int) []byte {
 	memory, err := syscall.Mmap(int(fd), offset, length, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
 	if err != nil {

@@ -37,7 +37,7 @@ func (c *Cache) Next(_ context.Context, name string, n int) ([]tegenaria.Record,
 			Crashes: c.notes.crashes(&e.key),
 		})
 	}
-	if s.waiting > 0 && len(s.front) == 0 { // the caller is told what comes first now
+	if s.waiting > 0 && len(s.front) == 0 { // the result says what comes first now
 		if err := c.refill(s); err != nil {
 			return records, stateOf(s), err
 		}

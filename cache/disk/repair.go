@@ -196,7 +196,7 @@ func (c *Cache) checkTables(ctx context.Context) error {
 	return nil
 }
 
-// noLock stands for a lock that somebody else holds.
+// noLock stands for a lock that another process holds.
 type noLock struct{}
 
 func (noLock) Close() error { return nil }
@@ -454,7 +454,7 @@ func (r *rebuilder) depth(rec *record) error {
 	return nil
 }
 
-// seen counts keys of which nothing else is left. They are forgotten.
+// seen counts keys without a record. They are forgotten.
 func (r *rebuilder) seen(row row) error {
 	kept, err := r.has(row.key)
 	if err == nil && !kept {
@@ -488,7 +488,7 @@ func hostOf(data []byte) string {
 	return host
 }
 
-// quiet is a logger for a store that is thrown away; its errors come back to who calls it.
+// quiet is a logger for a store that is thrown away; its errors are returned to its caller.
 type quiet struct{}
 
 func (quiet) Infof(string, ...any) {}

@@ -126,7 +126,7 @@ type bloomFilter struct {
 type bloomLayer struct {
 	filter *bloom.BloomFilter
 	keys   uint64 // that were added
-	full   uint64 // at so many the next layer begins
+	full   uint64 // the number of keys at which the next layer begins
 }
 
 // The default size is that of tegenaria.NewRFPDupeFilter as the engine makes it.
@@ -154,7 +154,7 @@ func capacity(bits, hashes uint, rate float64) uint64 {
 	return max(1, uint64(-m/k*math.Log(1-math.Pow(rate, 1/k))))
 }
 
-// addLayer adds a filter that holds so many keys.
+// addLayer adds a filter for that many keys.
 func (b *bloomFilter) addLayer(filter *bloom.BloomFilter, keys uint64) {
 	rate := math.Ldexp(maxRate, -len(b.layers))
 	b.layers = append(b.layers, &bloomLayer{filter, keys, capacity(filter.Cap(), filter.K(), rate)})

@@ -14,7 +14,7 @@ func (c *Cache) RecordFlight(rec *tegenaria.Record, now tegenaria.Flight) error 
 
 // takeSuspects hands out the requests that were in flight when the process died, as Next would. Those that the crash has
 // taken out of the store, with the page that emitted them, are known by their keys alone, and those that were delayed wait
-// for their time: Next tells their crashes. The caller holds mu.
+// for their time: Next returns their crashes. The caller holds mu.
 func (c *Cache) takeSuspects() (records []tegenaria.Record, unread error, err error) {
 	keys, notes, unread := c.notes.list()
 	if c.state.finished || len(keys) == 0 {

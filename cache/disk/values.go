@@ -10,7 +10,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
-// record is a waiting request, but for its place.
+// record is a waiting request without its place.
 type record struct {
 	key     tegenaria.Key
 	seq     uint64 // its number for life
@@ -142,7 +142,7 @@ func readWhere(r *reader) (w where) {
 	return w
 }
 
-// appendDue encodes a record of the due list, where its key does not tell slot and priority.
+// appendDue encodes a record of the due list, where its key does not contain slot and priority.
 func appendDue(dst []byte, slot string, priority int64, r *record, order uint64) []byte {
 	dst = binary.AppendVarint(wire.AppendText(dst, slot), priority)
 	return appendRecord(dst, r, order)

@@ -19,7 +19,7 @@ import (
 type witness struct {
 	name   string
 	length int64
-	sum    uint32 // CRC-32C of so many bytes
+	sum    uint32 // CRC-32C of that many bytes
 }
 
 // wrote adds what was written at the end.
@@ -49,10 +49,10 @@ func (w *witness) check(fs vfs.FS, dir string) error {
 }
 
 // closedLogs has a witness of each log of the store that is complete. The store goes on without what is missing
-// at the end of a log, be it the newest one or not: then there is a hole in the history, and nobody notices.
+// at the end of a log, be it the newest one or not: then there is an unnoticed hole in the history.
 //
 // The witness is stored when a log is closed, before the next one is begun, and forgotten before the log is
-// removed. The newest log has none; what is missing at its end is told by the mark.
+// removed. The newest log has none; what is missing at its end is found by the mark.
 type closedLogs struct {
 	fs  vfs.FS
 	dir string // of the store

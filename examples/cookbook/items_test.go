@@ -68,7 +68,7 @@ func checked(ctx context.Context, b book) (book, error) {
 	b.Title = strings.TrimSpace(b.Title)
 	switch {
 	case b.Title == "":
-		return b, errors.New("a book without a title") // a failure: ErrorHandlers are told, and it is counted as failed
+		return b, errors.New("a book without a title") // a failure: ErrorHandlers are called, and it is counted as failed
 	case b.Price == "":
 		return b, tegenaria.DropItem(errors.New("no price")) // no failure: counted as dropped
 	}

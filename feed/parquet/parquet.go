@@ -73,7 +73,7 @@ func (f *Feed) wrong(format string, args ...any) {
 // New makes a feed that writes items of type T, or pointers to them, to Parquet files. Items of other types are not for it. T is a struct.
 // The path may have the fields {spider}, {start} (of the job), {time} (when the file began) and {part} (its number, from 1). One without
 // {part} is a single file, which is written when the job is over. A new job refuses a file that is there with a [*feed.NotEmptyError],
-// unless it is told to [Append] or to [Overwrite].
+// unless it has the option [Append] or [Overwrite].
 func New[T any](path string, opts ...Option) *Feed {
 	f := &Feed{path: path, key: "parquet:" + filepath.ToSlash(path), bound: defaultStageBytes, itemType: reflect.TypeFor[T](),
 		rotation: feed.Rotation{Items: defaultRows, Bytes: defaultBytes}}

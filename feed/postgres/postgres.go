@@ -63,7 +63,7 @@ const (
 
 // New makes a feed that writes items of type T, or pointers to them, to a table. Items of other types are not for it. T is a struct. The
 // table is called after T, in lower case, unless [Table] names it. The feed takes one connection of the pool for each batch, and
-// never closes the pool. A new job refuses a table that is not empty with a [*feed.NotEmptyError], unless it is told to [Append] or to
+// never closes the pool. A new job refuses a table that is not empty with a [*feed.NotEmptyError], unless it has the option [Append] or
 // [Overwrite].
 func New[T any](pool *pgxpool.Pool, opts ...Option) *Feed {
 	t := reflect.TypeFor[T]()

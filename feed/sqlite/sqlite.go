@@ -51,7 +51,7 @@ func (s *settings) mistake(format string, args ...any) {
 
 // New makes a feed that writes items of type T, or pointers to them, to a table of the database in a file. Items of other types are not
 // for it. T is a struct. The table is called after T, in lower case, unless [Table] names it. A new job refuses a table that is not empty
-// with a [*feed.NotEmptyError], unless it is told to [Append] or to [Overwrite].
+// with a [*feed.NotEmptyError], unless it has the option [Append] or [Overwrite].
 func New[T any](path string, opts ...Option) *Feed {
 	t := reflect.TypeFor[T]()
 	f := new(Feed)

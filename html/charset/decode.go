@@ -32,7 +32,7 @@ func DecodeWithin(body []byte, contentType string, most int) (text []byte, e Enc
 }
 
 // Decode returns text as UTF-8, as the decoder of golang.org/x/text reads it. Malformed input becomes
-// U+FFFD. A byte order mark stays ("decode without BOM"). What is valid UTF-8 for all that is known,
+// U+FFFD. A byte order mark stays ("decode without BOM"). What is valid UTF-8 as far as it was looked at,
 // as UTF-8 or as ASCII, is returned as it is, without a copy.
 func (e Encoding) Decode(text []byte) []byte {
 	text, _ = e.decode(text, math.MaxInt)

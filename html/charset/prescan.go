@@ -144,7 +144,7 @@ func asDeclared(e Encoding) Encoding {
 }
 
 // attribute reads the next attribute of a tag ("get an attribute"). Both parts are as they stand in
-// the page: who compares them ignores case. At the end of the bytes there is no attribute.
+// the page: comparisons ignore case. At the end of the bytes there is no attribute.
 func (p *prescan) attribute() (name, value []byte, ok bool) {
 	if !p.find(notSpaceOrSlash) || p.b[p.i] == '>' {
 		return nil, nil, false

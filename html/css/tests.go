@@ -125,7 +125,7 @@ type langTest struct {
 	table  int        // 1 + index into matcher.langs
 }
 
-// mostSubtags is how many parts of a language tag are looked at, of which real ones have nine at most.
+// mostSubtags is how many parts of a language tag are looked at. Real tags have nine at most.
 const mostSubtags = 100
 
 func (t langTest) match(m *matcher, k int32) bool {

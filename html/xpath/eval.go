@@ -36,7 +36,7 @@ func (r ref) compare(other ref) int {
 }
 
 // value is a value of the kind. Sets are in document order, each node once; they belong to whoever
-// gets them, who gives them back with evaluator.put.
+// gets them, until evaluator.put takes them back.
 type value struct {
 	kind    Kind
 	boolean bool

@@ -16,7 +16,7 @@ const (
 	wayFiles = 20 // the most files that a reader has to open to follow one page
 )
 
-// Story checks that the documents tell of the house as it is. The package comment of the root has nine steps; each names the
+// Story checks that the documents describe the house as it is. The package comment of the root has nine steps; each names the
 // funcs that do it, as "acceptor.accept in accept.go" or "Frontier.Take in internal/frontier", and each of these is there. The
 // page of the architecture has the same steps, names no file or room of ours that does not exist, leaves no room out, and lists
 // few files "to follow one page".

@@ -126,7 +126,7 @@ func joined(w *agoWords, word string) (count, unit int) {
 	return n, unitOf(w, word[end:])
 }
 
-// before returns the time that lies so many units before another one.
+// before returns the time that many units before another one.
 func before(now time.Time, count, unit int) time.Time {
 	switch unit {
 	case 0:

@@ -8,14 +8,14 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// harnessCache is a memory cache whose answers take a while: others see its work before it has told of it.
+// harnessCache is a memory cache whose answers take a while: others see its work before it has returned.
 type harnessCache struct {
 	tegenaria.CacheInterface
 	*Crawl
 	calls atomic.Int64
 }
 
-// linger lets time pass before the work is done, or before it is told of.
+// linger lets time pass before the work is done, or before the call returns.
 func (h *harnessCache) linger(ctx context.Context, done bool) {
 	r := h.p.draw("linger", int(h.calls.Add(1)), 0)
 	if done != (r.IntN(2) == 0) {

@@ -118,7 +118,7 @@ func (c *Crawl) checkItems(s tegenaria.Stats, finished bool) {
 	}
 }
 
-// checkCommits checks that committers were told of everything that they staged.
+// checkCommits checks that everything that committers staged was prepared or discarded.
 func (c *Crawl) checkCommits(err error) {
 	var full *tegenaria.QueueFullError
 	if !c.p.commits || c.refused > 0 || errors.As(err, &full) {

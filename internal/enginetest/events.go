@@ -35,7 +35,7 @@ func (h *harnessTold) init() {
 	h.times, h.errors = make(map[string]map[harnessAttempt]int), make(map[*tegenaria.HandleError]int)
 }
 
-// once checks that an event is told for the first time. Only requests with a serial number can be told apart.
+// once checks that an event is reported for the first time. Only requests with a serial number can be told apart.
 func (c *Crawl) once(event string, of harnessAttempt) {
 	c.inTime(event)
 	c.mu.Lock()
@@ -51,7 +51,7 @@ func (c *Crawl) once(event string, of harnessAttempt) {
 	}
 }
 
-// inTime checks that nothing is told after Run has returned.
+// inTime checks that nothing is reported after Run has returned.
 func (c *Crawl) inTime(event string) {
 	select {
 	case <-c.over:
@@ -60,7 +60,7 @@ func (c *Crawl) inTime(event string) {
 	}
 }
 
-// events are told to the witness; some panic.
+// events record what happens for the witness; some panic.
 func (c *Crawl) events() tegenaria.Events {
 	events := tegenaria.Events{
 		Closed: func(reason string) {

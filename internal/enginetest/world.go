@@ -180,7 +180,7 @@ func InTurn(answers ...Answer) Answer {
 	}
 }
 
-// Spider is a spider made of funcs, which keeps the errors that it was told.
+// Spider is a spider made of funcs, which keeps the errors that its ErrorHandler gets.
 type Spider struct {
 	*tegenaria.BaseSpider
 	Start func(req chan<- *tegenaria.Context)
@@ -230,14 +230,14 @@ func (s *Spider) ErrorHandler(err *tegenaria.HandleError, req chan<- *tegenaria.
 	}
 }
 
-// Errors returns what ErrorHandler was told.
+// Errors returns the errors that ErrorHandler has got.
 func (s *Spider) Errors() []*tegenaria.HandleError {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.errs)
 }
 
-// OnlyError returns the one error that ErrorHandler was told.
+// OnlyError returns the one error that ErrorHandler has got.
 func (s *Spider) OnlyError(t testing.TB) *tegenaria.HandleError {
 	t.Helper()
 	errs := s.Errors()

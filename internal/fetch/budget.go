@@ -176,7 +176,7 @@ func (b *Budget) Move(h, to *Hold) {
 	}
 }
 
-// Want notes that an inline request stands in line for a slot, until the func that it returns is called.
+// Want notes that an inline request waits in line for a slot, until the func that it returns is called.
 func (b *Budget) Want(slot string) (stop func()) {
 	if b == nil {
 		return func() {}

@@ -159,7 +159,7 @@ func (t *tunnel) dial(ctx context.Context, network, hostport string) (net.Conn, 
 // opProxy is the Op of an error of a proxy that gives no tunnel.
 const opProxy = "proxyconnect"
 
-// errTunnelSpeaks is the failure of a tunnel out of which something came before anything went in.
+// errTunnelSpeaks is the failure of a tunnel that delivered data before any was sent.
 var errTunnelSpeaks = errors.New("the proxy sends more than its answer to CONNECT")
 
 // ask asks the proxy for a tunnel.

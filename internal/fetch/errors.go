@@ -30,7 +30,7 @@ func (e *RequestError) Error() string {
 func (e *RequestError) Unwrap() error { return e.Err }
 
 // TimeoutError is the failure of a request that took longer than its timeout, from connecting to the last
-// byte of the body, or of which a part took longer than its limit.
+// byte of the body, or one part of which took longer than its limit.
 type TimeoutError struct {
 	URL   string
 	Limit time.Duration

@@ -141,7 +141,7 @@ func (x *exchange) ask() (*http.Response, error) {
 	return answer, nil
 }
 
-var errNotToProxy = errors.New("the site itself would be told, and no proxy")
+var errNotToProxy = errors.New("the site itself would receive it, and no proxy")
 
 // bigHeader is how many bytes make a header a large one, which counts in the budget until its response is let go.
 const bigHeader = 64 << 10

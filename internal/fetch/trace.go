@@ -58,7 +58,7 @@ func (t *Transfer) Removed() http.Header {
 	return t.facts.removed
 }
 
-// tracer is told of an exchange's connections. net/http calls its methods in goroutines of its own.
+// tracer follows the connections of an exchange. net/http calls its methods in goroutines of its own.
 type tracer struct {
 	method  string
 	uploads bool // the request has a body
@@ -110,7 +110,7 @@ func traced(send func(*http.Request) (*http.Response, error)) func(*tracedContex
 	}
 }
 
-// hooks lets net/http tell the tracer.
+// hooks lets net/http call the tracer.
 func (t *tracer) hooks() *httptrace.ClientTrace {
 	hooks := &httptrace.ClientTrace{
 		GotConn:              func(info httptrace.GotConnInfo) { t.GotConn(info.Conn, info.Reused) },

@@ -2,7 +2,7 @@ package frontier
 
 import "time"
 
-// Run is so many requests that were stored one after the other, and wait in one slot with one priority.
+// Run is a number of requests that were stored one after the other, and wait in one slot with one priority.
 type Run struct {
 	Slot     string
 	Priority int

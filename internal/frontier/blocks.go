@@ -66,7 +66,7 @@ func (b *blocks) add(slot string, cause Cause, now, until time.Time) {
 	b.tell(Block{slot, cause, until})
 }
 
-// addDelay notes that a cause blocks a slot for so long after each request; it is reported again when it has grown by
+// addDelay notes that a cause blocks a slot for that long after each request; it is reported again when it has grown by
 // another minute. least is the shortest delay that is reported.
 func (b *blocks) addDelay(slot string, cause Cause, delay, least time.Duration, now, until time.Time) {
 	key := toldDelay{slot, cause}

@@ -55,7 +55,7 @@ type Counts struct {
 // maxReasons bounds the number of distinct reasons that are counted apart.
 const maxReasons = 1000
 
-// NewLedger makes a Ledger for so many outcomes: their numbers are below that. It is open until Started is called.
+// NewLedger makes a Ledger for that many outcomes, numbered from 0. It is open until Started is called.
 func NewLedger(outcomes int) *Ledger {
 	return &Ledger{
 		starting: true, outcomes: make([]int64, outcomes), reasons: make(map[Reason]int64),
@@ -260,8 +260,8 @@ func (l *Ledger) Counts() Counts {
 }
 
 // balance moves requests between the columns so that none is negative; their sum is right. The cache may hand out
-// a request before it has told that the request was delayed, or waits in a queue again: one of Pending and Delayed is
-// ahead of the other then. A worker counts a request as in flight before it asks the cache, perhaps in vain.
+// a request before it has returned that the request was delayed, or waits in a queue again: one of Pending and Delayed is
+// ahead of the other then. A worker counts a request as in flight before it asks the cache, which may have none.
 func (n *Counts) balance() {
 	switch {
 	case n.Pending+n.Delayed < 0:

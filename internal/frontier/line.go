@@ -50,7 +50,7 @@ func (c *Claim[J]) drop() (grant *slots.Grant, from worker) {
 // HasReservation reports whether a page is kept for the job. The caller is the last one to have it in hand.
 func (c *Claim[J]) HasReservation() bool { return c.reserved }
 
-// waiter stands in line for one very slot and a worker. What it is granted ends in give or release.
+// waiter waits in line for one particular slot and a worker. What it is granted ends in give or release.
 type waiter struct {
 	granted chan struct{} // closed by the worker that served it
 	grant   *slots.Grant
@@ -96,13 +96,13 @@ func (f *Frontier[J]) give(c *Claim[J], w *waiter) {
 	f.release(nil, w.worker, false)
 }
 
-// WaitSlot has an inline job stand in line for its slot and a worker of the lane, until it has both. The error is ctx's
+// WaitSlot has an inline job wait in line for its slot and a worker of the lane, until it has both. The error is ctx's
 // cause.
 func (f *Frontier[J]) WaitSlot(ctx context.Context, j J) error {
 	return f.stand(ctx, j, f.ask(j.Claim().Slot))
 }
 
-// WaitAgain is WaitSlot for a job that has its slot and may not start: slot and worker are released once it stands in line,
+// WaitAgain is WaitSlot for a job that has its slot and may not start: slot and worker are released once it is in line,
 // since the slots forget one without work, and with it the gate that it waits at.
 func (f *Frontier[J]) WaitAgain(ctx context.Context, j J) error {
 	w := &waiter{granted: make(chan struct{})}
@@ -174,9 +174,9 @@ func (f *Frontier[J]) IsDelayed(j J) bool {
 	return grant != nil && (grant.Slot.Delay() > 0 || !f.slots.Startable(grant, f.now()))
 }
 
-// Enter lets a job that holds its slot pass a gate, of which so many may be inside at once; "" is none. stays says that
+// Enter lets a job that holds its slot pass a gate, which at most limit jobs may be inside of; "" is none. stays says that
 // other requests of the slot will pass the same gate. It returns false if the gate is closed: the job keeps slot and worker, and
-// has to stand in line again.
+// has to wait in line again.
 func (f *Frontier[J]) Enter(j J, gate string, limit int, stays bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

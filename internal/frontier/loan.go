@@ -7,7 +7,7 @@ import "context"
 type loan struct {
 	fetches int  // calls of BeginFetch that EndFetch has not ended
 	lent    bool // the job has released its slot for them, and will have it again
-	claimed bool // a call that EndFetch has told so reclaims it
+	claimed bool // a call that got true from EndFetch reclaims it
 }
 
 // begin notes a fetch. had says that the job has just released its slot for it.

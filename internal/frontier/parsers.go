@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Parsers are the places of parsers: so many may run at once. One that waits may lend its place to another page. Those that
+// Parsers are the places of parsers: one runs in each. One that waits may lend its place to another page. Those that
 // come from a wait go before new pages: they hold a page already. Its methods may be called concurrently.
 //
 // The way of one page:
@@ -34,7 +34,7 @@ type Place struct {
 	ready chan struct{} // closed when its waiting is over; nil while it does not wait in a line
 }
 
-// NewParsers makes places, of which at most lending may be lent at a time.
+// NewParsers makes places. At most lending of them may be lent at a time.
 func NewParsers(places, lending int) *Parsers {
 	return &Parsers{free: places, lending: lending}
 }

@@ -118,7 +118,7 @@ func (f *Frontier[J]) walk(visit func(s *slots.Slot)) {
 		if from == 0 {
 			return
 		}
-		runtime.Gosched() // who waits for the lock gets it
+		runtime.Gosched() // lets others that wait for the lock have it
 	}
 }
 

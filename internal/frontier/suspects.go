@@ -13,7 +13,7 @@ import (
 type suspect[J any] struct {
 	job     J
 	claim   *Claim[J]
-	ask     *slots.Waiter // nil: it does not stand in line
+	ask     *slots.Waiter // nil: it does not wait in line
 	grant   *slots.Grant  // of its slot, while it waits for the end of the jobs in flight
 	since   time.Time     // when that wait began
 	running bool
@@ -25,7 +25,7 @@ type suspects[J any] struct {
 	alone  *suspect[J]              // the one that runs, or is the next to run
 	held   []*suspect[J]            // those that have lost their turn for the moment
 	parked int                      // jobs that wait for a robots.txt
-	beside int64                    // jobs that took longer than suspectPatience: the next suspect does not wait for so many
+	beside int64                    // jobs that took longer than suspectPatience: the next suspect does not wait for them
 }
 
 // suspectPatience is how long a suspect waits for the jobs in flight. A job that takes longer, such as a parser that works for
@@ -102,7 +102,7 @@ func (f *Frontier[J]) summon(grant *slots.Grant, from worker) bool {
 	return true
 }
 
-// askAlone has the next suspect stand in line for its slot again, once there is a worker for it. The caller holds mu.
+// askAlone has the next suspect wait in line for its slot again, once there is a worker for it. The caller holds mu.
 func (f *Frontier[J]) askAlone() {
 	if w := f.suspects.alone; w != nil && !w.running && w.grant == nil && w.ask == nil {
 		w.ask = f.slots.Ask(w.claim.Slot, w)
@@ -146,7 +146,7 @@ func (f *Frontier[J]) endAlone() {
 	f.recall()
 }
 
-// recall has the suspects that have lost their turn stand in line again. The caller holds mu.
+// recall has the suspects that have lost their turn wait in line again. The caller holds mu.
 func (f *Frontier[J]) recall() {
 	if len(f.suspects.held) == 0 || f.suspects.alone != nil || !f.takes() {
 		return

@@ -48,7 +48,7 @@ var (
 )
 
 // Apart runs a single piece of a call in a goroutine of its own: the caller goes on when the code is given up, and its
-// owner has been told. The error is nil if the code has returned, [ErrLeft] if it was given up, or [ErrClosed] if it did not
+// owner has been notified. The error is nil if the code has returned, [ErrLeft] if it was given up, or [ErrClosed] if it did not
 // run.
 func (w *Watch) Apart(c *Call, at string, code func()) error {
 	left := make(chan struct{})

@@ -11,7 +11,7 @@ import (
 // Call is user code that one goroutine runs, one piece after the other, such as all callbacks of one page. A [Watch] runs it.
 // Whoever makes a Call sets the exported fields before its first piece. It must not be copied.
 type Call struct {
-	Owner  Owner      // is told when the code is slow or given up
+	Owner  Owner      // its methods are called when the code is slow or given up
 	Worker stage.Call // the pool worker that runs it, replaced when the code is given up; zero where the caller waits by itself
 	Caller *Call      // the code that this call is made by and for, and that waits for its end; nil: none waits
 	Life   Context    // is cancelled when the code has run too long; without a Parent nothing is cancelled
@@ -31,7 +31,7 @@ type Call struct {
 	tooLate error         // the error when that is over; nil: the errand makes it
 	late    Late          // not started yet, or nil
 	errand  Errand        // nil: none
-	kept    bool          // it was given up, and its owner keeps something open until that is told
+	kept    bool          // it was given up, and its owner keeps something open until Abandon is called
 	left    chan struct{} // closed when it is given up; nil unless Apart waits for that
 
 	prev, next *Call // guarded by the watch

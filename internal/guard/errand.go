@@ -72,7 +72,7 @@ func (s *Sender[T]) Apart(code func() error) (stack []byte, err error) {
 	}
 }
 
-// Close tells the code that its results do not count any more. Code that runs in the caller's goroutine has returned then.
+// Close cancels the code; its results do not count any more. Code that runs in the caller's goroutine has returned then.
 func (s *Sender[T]) Close() {
 	s.Life.Cancel(nil)
 	if s.dropped == nil {
@@ -80,7 +80,7 @@ func (s *Sender[T]) Close() {
 	}
 }
 
-// Cancel tells the code to return.
+// Cancel cancels the code's context.
 func (s *Sender[T]) Cancel(cause error) { s.Life.Cancel(cause) }
 
 // end notes that the code has returned.
@@ -93,7 +93,7 @@ func (s *Sender[T]) end() {
 	}
 }
 
-// LetGo is told that the code was given up. Should it send more results than the channel has room for, it shall not wait for
+// LetGo is called when the code was given up. If it sends more results than the channel has room for, it does not wait for
 // ever.
 func (s *Sender[T]) LetGo() {
 	s.mu.Lock()

@@ -42,7 +42,8 @@ type probe struct{ error }
 
 var anyProbe = &probe{errors.New("probe")}
 
-// Sound asks an error for all that anybody may ask it for, and panics if the error does, or if its causes do not end.
+// Sound calls the methods of an error and of its causes that errors.Is, errors.As and the log call. It panics if one of them does, or
+// if the causes do not end.
 func Sound(err error) {
 	if err == nil {
 		return

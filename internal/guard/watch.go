@@ -19,7 +19,7 @@ type Config struct {
 }
 
 // Watch knows which user code is running. A piece that overruns the limit, or has not returned when the watch is closed, is
-// given up: its owner is told, its worker is replaced, and it has no effect any more. One timer serves all calls. Make
+// given up: its owner is notified, its worker is replaced, and it has no effect any more. One timer serves all calls. Make
 // one with [NewWatch]. It may be used concurrently.
 type Watch struct {
 	cfg  Config
@@ -143,7 +143,7 @@ func (w *Watch) arm(at int64, now time.Time) {
 	}
 }
 
-// slowCall is a copy of what Owner.Slow is told of a call, which may end meanwhile.
+// slowCall is a copy of what Owner.Slow gets of a call, which may end meanwhile.
 type slowCall struct {
 	owner Owner
 	at    string
@@ -231,7 +231,7 @@ func (w *Watch) drop(c *Call) {
 	w.losses[c.at]++
 }
 
-// farewell does the part of a drop that needs no lock: it tells the owner.
+// farewell does the part of a drop that needs no lock: it notifies the owner.
 func (w *Watch) farewell(c *Call) {
 	defer w.farewellOver()
 	if c.errand != nil {
@@ -253,7 +253,7 @@ func (w *Watch) farewellOver() {
 	}
 }
 
-// Wait returns when the owners of all calls that were given up have been told.
+// Wait returns when the owners of all calls that were given up have been notified.
 func (w *Watch) Wait() {
 	w.mu.Lock()
 	if w.leaving == 0 {

@@ -84,7 +84,7 @@ func NewServer(t testing.TB) *Server {
 // Cases returns the ways in which the server misbehaves, in a fixed order.
 func (s *Server) Cases() []Case { return append([]Case(nil), s.order...) }
 
-// URL returns where a case happens. A query may be added to it; the pages and [Server.Asked] tell it.
+// URL returns where a case happens. A query may be added to it; the pages and [Server.Asked] show it.
 func (s *Server) URL(c Case) string {
 	if c.at == plainTCP {
 		return s.Plain() + c.Path
@@ -259,7 +259,7 @@ func (c *connection) ok(header string, body ...string) bool {
 	return c.send("HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\n", header, "\r\n", strings.Join(body, ""))
 }
 
-// length is the header line that tells the page's length, and so much more.
+// length is the header line that declares the page's length plus that many bytes.
 func (c *connection) length(more int) string {
 	return fmt.Sprintf("Content-Length: %d", len(c.page)+more)
 }

@@ -28,7 +28,7 @@ const (
 	notTLS
 )
 
-// tlsConfigs returns the configuration of each address, and who signs the certificates.
+// tlsConfigs returns the configuration of each address, and the authority that signs the certificates.
 func tlsConfigs() (configs []*tls.Config, roots *x509.CertPool, err error) {
 	now := time.Now()
 	from, to := now.Add(-time.Hour), now.Add(time.Hour)

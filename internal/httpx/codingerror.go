@@ -71,7 +71,7 @@ func (e *RatioError) Error() string {
 // TruncatedError reports that a body ended in the middle of a coded stream. What could be decoded was
 // delivered. It wraps [io.ErrUnexpectedEOF].
 //
-// A body that itself broke off, as net/http tells by an error of its own, ends with that error instead.
+// A body that itself broke off, for which net/http has an error of its own, ends with that error instead.
 type TruncatedError struct {
 	Coding  string
 	Decoded int64 // bytes that this coding gave before

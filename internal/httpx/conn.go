@@ -12,7 +12,7 @@ import (
 // Conn is a client's HTTP/1 connection that gives net/http only the responses to its requests, each up to its end. It stands
 // above TLS, and sees each response's framing on its way (RFC 9112 §6):
 //
-//   - A response whose end nobody can tell, or that tells it in two ways, fails with a [*FramingError]. net/http drops
+//   - A response without a clear end, or that declares its end in two ways, fails with a [*FramingError]. net/http drops
 //     a Content-Length beside a Transfer-Encoding, for example, without a word.
 //   - Bytes that come after a response, before another request has been sent, are not given to net/http: the connection
 //     is at its end (RFC 9112 §11.2). net/http would look for them only after it has offered the connection to the next
@@ -144,7 +144,7 @@ func (c *Conn) Read(p []byte) (n int, err error) {
 		c.over = badFraming("the server spoke before it was asked")
 	default:
 		if err != nil {
-			c.over = err // the system tells of a reset once; net/http may read again
+			c.over = err // the system reports a reset once; net/http may read again
 			c.cut = c.framing.cutBy(err)
 			c.spoilt = true
 			c.wake()

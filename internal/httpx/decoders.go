@@ -168,7 +168,7 @@ var excess = sync.OnceValue(func() error {
 	return err
 })
 
-// brotliWindow is the size of the window that a stream's first byte tells (RFC 7932 §9.1). The decoder takes less for
+// brotliWindow is the size of the window that a stream's first byte declares (RFC 7932 §9.1). The decoder takes less for
 // a small body.
 func brotliWindow(head []byte) int64 {
 	if len(head) == 0 {

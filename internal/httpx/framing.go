@@ -106,7 +106,7 @@ func (f *framing) cutBy(end error) error {
 }
 
 // take follows what has come. It returns how much of it belongs to the response that is awaited. That is less than all
-// of it if the response has ended, or, with a [*FramingError], if nobody can tell where it ends: then the line that
+// of it if the response has ended, or, with a [*FramingError], if its end is not clear: then the line that
 // makes it bad, or the end of the header, is not part of it.
 func (f *framing) take(p []byte) (n int, err error) {
 	for n < len(p) {
@@ -163,7 +163,7 @@ func (f *framing) hideBlanks(at place, part []byte) {
 	}
 }
 
-// keep remembers the beginning of a line until the rest of it comes. Who reads the connection bounds the header.
+// keep remembers the beginning of a line until the rest of it comes. The reader of the connection bounds the header.
 func (f *framing) keep(part []byte) error {
 	const emptyLine = 2
 	switch {

@@ -5,7 +5,7 @@ type heard uint8
 
 const (
 	heardNothing   heard = iota // and it is open
-	heardSomething              // that nobody has asked for
+	heardSomething              // that no request has asked for
 	heardEnd
 	heardNobody // it cannot be asked
 )

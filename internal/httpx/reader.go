@@ -24,8 +24,8 @@ type Limits struct {
 	// Ratio is how many times as many bytes as came over the wire a coding may give, once it has given
 	// 1 MiB (0: DefaultRatio; negative: no limit).
 	Ratio int64
-	// Window is asked before a decoder keeps so many bytes more of what it has decoded, as br and zstd do: up to
-	// 16 MiB and 8 MiB, each coding of a chain by itself (nil: nobody is asked). Its error ends the body.
+	// Window is asked before a decoder keeps that many more bytes of what it has decoded, as br and zstd do: up to
+	// 16 MiB and 8 MiB, each coding of a chain by itself (nil: there is no limit). Its error ends the body.
 	Window func(bytes int64) error
 }
 
@@ -109,7 +109,7 @@ func (r *Reader) Close() error {
 
 // A decoder removes one coding.
 type decoder interface {
-	// begin starts on the input, which has a byte at least. The decoder asks window before it keeps so many bytes
+	// begin starts on the input, which has a byte at least. The decoder asks window before it keeps that many bytes
 	// more of its output; the error is returned by Read.
 	begin(in *input, window func(bytes int64) error)
 	// Read returns io.EOF when a coded stream is complete and none follows; the input then stands behind

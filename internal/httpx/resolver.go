@@ -28,7 +28,7 @@ const (
 )
 
 // Resolver looks up host names and remembers what it found, and what it did not find, for a time. Of
-// several who ask for one name at the same time one asks the system and all get the answer. The least
+// several callers that ask for one name at the same time, one asks the system and all get the answer. The least
 // recently used names are forgotten first.
 //
 // The fields are set before the first use; the zero value has the defaults. The methods may be called
@@ -63,7 +63,7 @@ type answer struct {
 var ErrClosed = errors.New("httpx: the resolver is closed")
 
 // Resolve returns the addresses of a host, in the order of the system's resolver, which sorts them by RFC 6724.
-// A literal address stands for itself, and a name that [IsLocalhost] for this machine: nobody is asked about them. The
+// A literal address stands for itself, and a name that [IsLocalhost] for this machine: neither is looked up. The
 // slice must not be changed. The error is that of the look-up, often a
 // [*net.DNSError], or the cause of ctx's end; a look-up that others wait for goes on without ctx.
 func (r *Resolver) Resolve(ctx context.Context, host string) ([]netip.Addr, error) {

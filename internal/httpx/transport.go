@@ -24,8 +24,8 @@ import (
 // goroutines for each request, and a connection that waits costs neither stacks nor buffers. Requests are written as
 // net/http writes them, and responses are read by it. Their framing is watched as [Conn] does.
 //
-// Nobody listens to a connection that waits. Right before a request is written to it, it is asked whether anything has
-// come: then it is closed, because that is its end, or what nobody asked for (RFC 9112 §9.3.1, §11.2). If it ends before the first byte
+// No goroutine reads from an idle connection. Right before a request is written to it, it is checked for bytes that have
+// come: then it is closed, because that is its end, or a response to no request (RFC 9112 §9.3.1, §11.2). If it ends before the first byte
 // of a response has come, the request is sent again over another one, because it does no harm when it comes twice
 // (RFC 9110 §9.2.1).
 type Transport struct {
@@ -48,7 +48,7 @@ type Transport struct {
 	reaper *time.Timer // nil until the first one waits
 }
 
-// Tracer is told of a request's way. Its methods are called in the goroutine of [Transport.Do].
+// Tracer follows a request. Its methods are called in the goroutine of [Transport.Do].
 type Tracer interface {
 	// GotConn says that there is a connection, and whether it has served a request before. It is called once more
 	// for each time that the request is sent again.
@@ -63,8 +63,8 @@ type hostConns struct {
 	count int        // with those below
 }
 
-// mostAtOnce is how many bytes a request may have, about: so many a connection takes though nobody reads at its other
-// end. Who sends more must be able to read meanwhile, because a server may answer before it has read it all.
+// mostAtOnce is about how many bytes a request may have: a connection takes that many even if its other end does not
+// read. Sending more would need a reader at the same time, because a server may answer before it has read it all.
 const mostAtOnce = 8 << 10
 
 // Takes reports whether a request is one that Do can send: in plain HTTP, safe, without a body, and of no more

@@ -24,7 +24,7 @@ const (
 
 // Read reads the JSON values in a text one after the other, and repairs what is often wrong in pages. The values are parts of
 // text, or of a copy that has the repairs; each is valid JSON in UTF-8, at most [MaxDepth] deep. What was read before an error is
-// returned with it. Each repair is told once.
+// returned with it. Each kind of repair is listed once.
 func Read(text []byte) (values [][]byte, repairs []string, err error) {
 	text = clean(text)
 	r := jsonReader{text: text}

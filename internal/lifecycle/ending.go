@@ -9,7 +9,7 @@ import (
 // Reasons for which an [Ending] ends a run by itself.
 const (
 	Finished  = "finished"    // nothing was left to do
-	Requested = "stopped"     // somebody asked for it
+	Requested = "stopped"     // it was asked for
 	Cancelled = "cancelled"   // the context of the run has ended
 	TimeLimit = "limit: time" // Steps.Limit is over
 	Broken    = "failed"      // see [Ending.Break]
@@ -19,7 +19,7 @@ const (
 type Steps struct {
 	Limit    time.Duration    // the run is asked to stop after it (0: no limit)
 	Grace    time.Duration    // how long a run that was asked to stop may go on with the work in hand
-	Farewell time.Duration    // how long code may take to return that was told to, at most; a quarter of Grace if that is less
+	Farewell time.Duration    // how long code may take at most to return after its context is cancelled; a quarter of Grace if that is less
 	Now      func() time.Time // of a clock that never jumps
 	Over     error            // the cause of the work's end when Grace is over
 
@@ -29,7 +29,7 @@ type Steps struct {
 	Abandon func()                 // cancel what still stores the work that was done
 }
 
-// Ending takes a run to its end. A run that is asked to stop begins nothing new. When its grace is over, or it is told to
+// Ending takes a run to its end. A run that is asked to stop begins nothing new. When its grace is over, or it is asked to
 // hurry, its work is cancelled; a farewell later, code that has not returned is left behind; another one later storing is
 // cancelled too. Then the parts are closed, and then the run is gone.
 //
@@ -227,7 +227,7 @@ func (s *supervisor) leaveAt(at time.Time) {
 // Over lets Supervise return: all work has ended or was left behind.
 func (e *Ending) Over() { close(e.over) }
 
-// Close notes that so many parts are about to be closed. A Hurry that has come before does not cut the closing short.
+// Close notes that this many parts are about to be closed. A Hurry that has come before does not cut the closing short.
 func (e *Ending) Close(parts int) {
 	e.parts = parts
 	close(e.closing)

@@ -3,7 +3,7 @@
 //
 // A [Machine] knows what may follow what. Work that takes a while enters a passing status
 // ("starting") and leaves it for the one it worked for ("started") or, if it failed, for the one
-// it came from. While it lasts nobody else can change anything:
+// it came from. While it lasts no other call can change anything:
 //
 //	func (e *Engine) Start() error {
 //		return e.life.Do(lifecycle.Starting, e.start)
@@ -31,7 +31,7 @@ import (
 // Status is where in its life a [Machine] is.
 type Status uint8
 
-// The statuses. Those that end in "ing" belong to a call that is at work; nobody else can change
+// The statuses. Those that end in "ing" belong to a call that is at work; no other call can change
 // them.
 const (
 	Uninitialized Status = iota // the zero value
@@ -145,7 +145,7 @@ func (m *Machine) Enter(wanted Status) (leave func(err error), err error) {
 		if left.Swap(true) {
 			return
 		}
-		// A plain store is enough: nobody but the one who entered can leave.
+		// A plain store is enough: only the call that entered can leave.
 		if err != nil {
 			m.status.Store(uint32(old))
 		} else {

@@ -27,7 +27,7 @@ type Host interface {
 	ContentType() string
 	// Run returns the run whose memory the page takes, nil if there is none.
 	Run() Run
-	// Unreadable returns the error of a spooled body that cannot be read into memory: it is larger than so many bytes,
+	// Unreadable returns the error of a spooled body that cannot be read into memory: it is larger than that many bytes,
 	// which is a nil cause, or its file cannot be read.
 	Unreadable(limit int64, cause error) error
 }
@@ -85,7 +85,7 @@ func (p *Page) Adopt(buffer *bytes.Buffer) {
 }
 
 // AdoptSpool makes a file the body, as Adopt does with a buffer; one of more than readable bytes is never read into memory. The
-// response gives no buffer until it replaces the body. The caller holds the lock, or nobody else knows the page.
+// response gives no buffer until it replaces the body. Called with the lock held, or while no other goroutine has the page.
 func (p *Page) AdoptSpool(file Spool, readable int64) {
 	if p.file != nil {
 		p.file.Close()
@@ -130,7 +130,7 @@ func (p *Page) IsEmpty(h Host) bool {
 	return len(p.body) == 0 && (p.file == nil || p.file.Len() == 0)
 }
 
-// Beginning returns so many bytes of the body, or all of them if there are fewer. The error is one of reading a file.
+// Beginning returns the first bytes of the body, at most that many. The error is one of reading a file.
 func (p *Page) Beginning(h Host, most int) ([]byte, error) {
 	if body := p.Bytes(h); len(body) > 0 {
 		return body[:min(len(body), most)], nil

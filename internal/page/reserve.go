@@ -13,7 +13,7 @@ import (
 
 // Run is what a page has to know of the run that it belongs to. Its methods may be called concurrently.
 type Run interface {
-	// Add counts so many bytes of memory that the page takes. It does not wait.
+	// Add counts bytes of memory that the page takes. It does not wait.
 	Add(bytes int64)
 	// Bounds returns how large a page may become. All requests of a run have the same.
 	Bounds() *Bounds
@@ -79,7 +79,7 @@ func (b *Bounds) estimate(body []byte) tree {
 	return t
 }
 
-// most returns the limits of a tree of so many bytes, of which an estimate was too low.
+// most returns the limits of the tree of a page with size bytes, whose estimate was too low.
 func (b *Bounds) most(size int, low tree) tree {
 	t := tree{nodes: min(b.nodes, html.DefaultNodes(size)), attributes: min(b.attributes, size)}
 	t.bytes = low.bytes + bytesOf(t.nodes-low.nodes, t.attributes-low.attributes)
@@ -91,7 +91,7 @@ func bytesOf(nodes, attributes int) int64 {
 }
 
 // Reserve returns how many bytes what is made of an HTML or XML page is likely to take; that many count for the page from now on.
-// It returns 0 for little, for other bodies and for those in a file: of these, the run is told when they are parsed.
+// It returns 0 for little, for other bodies and for those in a file: these count when they are parsed.
 func (p *Page) Reserve(h Host) int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

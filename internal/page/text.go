@@ -177,7 +177,7 @@ func (t *tenant) Date() time.Time {
 	return time.Time{}
 }
 
-// DecodeJSON decodes a body that is one JSON value into v. Its encoding is told by its byte order mark, or by the charset of its
+// DecodeJSON decodes a body that is one JSON value into v. Its encoding is that of its byte order mark, or the charset of its
 // media type; without them it is UTF-8. The error is that of [Host.Unreadable], a [*selector.ParseError] if the values may take
 // more memory than the run allows for one page, or one of encoding/json.
 func (p *Page) DecodeJSON(h Host, v any) error {

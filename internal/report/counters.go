@@ -31,7 +31,7 @@ type Counters struct {
 	odd map[int]int64 // responses with another status
 }
 
-// Response counts a response with so many bytes of body, and returns how many responses and bytes there are by now.
+// Response counts a response with that many bytes of body, and returns how many responses and bytes there are by now.
 func (c *Counters) Response(status int, length int) (responses, bytes int64) {
 	if status >= 0 && status < len(c.status) {
 		c.status[status].Add(1)

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Ended is what is told at the end of a crawl.
+// Ended is what the log says at the end of a crawl.
 type Ended struct {
 	Reason   string        // "finished", "stopped", "limit: pages"
 	Why      string        // what ended it beyond the reason; "" if nothing did
@@ -77,10 +77,10 @@ type Query struct {
 	Example string // the URL of one of them
 }
 
-// Stopping is what is told of a crawl that was asked to stop.
+// Stopping is what the log says of a crawl that was asked to stop.
 type Stopping struct {
 	Reason   string
-	Grace    time.Duration // it waits so long at most
+	Grace    time.Duration // how long it waits at most
 	Requests int64         // that are in work
 	Items    int64         // that are in pipelines
 	Hosts    []Tally       // downloads that run, by host

@@ -10,7 +10,7 @@ import (
 type Failure struct {
 	Stage    string // where it happened: "download", "parse"
 	Cause    string // "status 404", "timeout"; without the URL, and the same for all of a kind
-	Text     string // the cause as it is told of this one; "" if Cause is
+	Text     string // the cause of this failure in full; "" if it is Cause
 	URL      string // of its request; "" if it has none
 	Referrer string // the page that led to it; "" if there is none, or it is not known
 }
@@ -52,10 +52,10 @@ type Failures struct {
 
 type kind struct {
 	Kind
-	held int64 // not logged, and not told since
+	held int64 // not logged, and not returned by Held since
 }
 
-// Add counts a failure. It returns true for the first three of a kind, which are logged; the others are told together, see [Failures.Held].
+// Add counts a failure. It returns true for the first three of a kind, which are logged; the others are reported together, see [Failures.Held].
 func (f *Failures) Add(failure Failure) (log bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -80,7 +80,7 @@ func (f *Failures) Add(failure Failure) (log bool) {
 	return false
 }
 
-// Held returns the failures that were not logged since it was called last: how many of which kind, the most frequent first.
+// Held returns the failures that were not logged since its last call, by kind with their number, the most frequent first.
 func (f *Failures) Held() []Kind {
 	f.mu.Lock()
 	defer f.mu.Unlock()

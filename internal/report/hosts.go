@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 )
 
-// mostHosts is how many hosts are told apart.
+// mostHosts is how many hosts are counted separately.
 const mostHosts = 100_000
 
 // Hosts counts different names, up to 100,000. The zero value has none. It may be used concurrently.

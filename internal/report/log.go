@@ -1,9 +1,9 @@
-// Package report says what a crawl does, to those who watch it: a [Log] writes it down, [Subscriptions] hand errors to the
+// Package report shows what a crawl does: a [Log] writes it down, [Subscriptions] hand errors to the
 // readers of channels, [Counters] and [Failures] count, [Progress] and [Ended] put numbers into words. It knows no request and no spider: it
 // is given texts, numbers and errors.
 //
 // The way of a failure: it is counted, written to the log unless there were many of its kind, and published to whoever has
-// subscribed. At the end all kinds are told with a number and an example.
+// subscribed. At the end all kinds are logged with a number and an example.
 //
 //	log := report.NewLog(report.Options{Spider: "quotes"})
 //	errs := subscriptions.Subscribe(func(n int64) error { return fmt.Errorf("%d errors were missed", n) })
@@ -256,6 +256,6 @@ func (l Log) Blocked(slot, cause string, until time.Time, last bool) {
 	entry := l.entry.WithFields(logrus.Fields{"slot": slot, "cause": cause, "until": until.UTC().Format(time.RFC3339)})
 	entry.Warn("nothing is asked of this slot for more than a minute")
 	if last {
-		l.entry.Warn("further blocked slots are not logged in this minute; the event SlotBlocked and SpiderEngine.Slots tell all")
+		l.entry.Warn("further blocked slots are not logged in this minute; the event SlotBlocked and SpiderEngine.Slots report all")
 	}
 }

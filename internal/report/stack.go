@@ -20,7 +20,7 @@ func (f Frame) String() string {
 	return f.Call + " at " + f.At
 }
 
-// mostFrames is how many frames of a stack are told.
+// mostFrames is how many frames of a stack are reported.
 const mostFrames = 20
 
 // Frames reads the stack of a panic as package runtime/debug writes it: the frames from the one that has panicked down, those of

@@ -93,8 +93,8 @@ func Rate(n int64, in time.Duration) string {
 // mostOfCause bounds a text that stands for a cause, in bytes.
 const mostOfCause = 200
 
-// Short makes of an error's text one that all errors of its kind have in common, as far as that can be told: URLs are left out, the one
-// that is given and others, digits are #, and of a long text only the beginning is kept.
+// Short turns an error's text into one that errors of its kind are likely to share: the given URL and all others are left out, digits
+// are #, and of a long text only the beginning is kept.
 func Short(text, url string) string {
 	if url != "" {
 		text = strings.ReplaceAll(text, url, "…")

@@ -156,7 +156,7 @@ type Released[J Job] struct {
 }
 
 // Gate obeys robots.txt. The first request of an origin asks for it, with the slot and worker that it was granted; the
-// others of that origin wait in their parked slots, holding no worker. After a server error all of them stand in line
+// others of that origin wait in their parked slots, holding no worker. After a server error all of them wait in line
 // again, and whoever is served first asks: were one of them to keep the right to ask while it waits, it could stand behind a
 // slot that the others have parked. Make one with [New].
 type Gate[J Job] struct {
@@ -169,7 +169,7 @@ type Gate[J Job] struct {
 	stopped bool
 }
 
-// New returns a gate that knows nothing. parse reads the body of a robots.txt, of which it gets the beginning, and must not fail.
+// New returns a gate without any robots.txt. parse reads the beginning of the body of a robots.txt, and must not fail.
 // The gate calls delay when robots.txt files want the requests of a slot that far apart, 0: they do not say any more. delay must
 // not call the gate.
 func New[J Job](parse func(body []byte) Group, delay func(slot string, d time.Duration)) *Gate[J] {
@@ -189,7 +189,7 @@ func (g *Gate[J]) Look(j J, at Place, keep bool) Look {
 	return look
 }
 
-// look is Look but for the rules that the path has to obey, nil if there are none.
+// look is Look without the path. It also returns the rules that the path has to obey, nil if there are none.
 func (g *Gate[J]) look(j J, at Place, keep bool) (Look, *rules) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -11,7 +11,7 @@ type pace struct {
 	slots []string      // that keep it, as a rule one
 }
 
-// paces tells the slots how far apart their requests have to be. A slot may have several origins, http and https of
+// paces sets how far apart the requests of each slot have to be. A slot may have several origins, http and https of
 // one host for instance, and keeps the pace of the slowest. It belongs to a Gate, whose mutex guards it.
 type paces struct {
 	delay func(slot string, d time.Duration)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Source is who asks for a delay. Each is kept by itself; the largest is in force.
+// Source is where a delay comes from. Each is kept by itself; the largest is in force.
 type Source uint8
 
 // The sources of delays.

@@ -99,7 +99,7 @@ func (t *Table) hang(s *Slot, to *gate) {
 	}
 }
 
-// tidy forgets a gate that nobody needs.
+// tidy forgets a gate that no slot needs.
 func (t *Table) tidy(g *gate) {
 	if g.hanging == 0 && g.inFlight == 0 {
 		delete(t.gates, g.name)

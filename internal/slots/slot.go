@@ -57,8 +57,8 @@ func (s *Slot) InFlight() int { return int(s.inFlight) }
 // Delay returns the delay in force, before jitter.
 func (s *Slot) Delay() time.Duration { return s.delay }
 
-// Learnt reports whether the slot keeps something beside its policy: then it may matter what [Table.Answered]
-// is told.
+// Learnt reports whether the slot keeps something beside its policy: then the arguments of [Table.Answered]
+// may matter.
 func (s *Slot) Learnt() bool { return s.own != nil }
 
 // held reports whether something other than time keeps the slot from being acquired.

@@ -151,8 +151,8 @@ type Grant struct {
 // served first, new slots without end would starve the old ones, and so would a single slot that
 // is forgotten between its entries.)
 //
-// With lane set, only slots with waiters are considered. Without a ready slot ok is false; what
-// time alone can change is told by [Table.Next].
+// With lane set, only slots with waiters are considered. Without a ready slot ok is false; when
+// time alone can change that is returned by [Table.Next].
 func (t *Table) Acquire(now time.Time, lane bool) (g *Grant, ok bool) {
 	t.advance(now)
 	s := t.open(waiting)
@@ -195,7 +195,7 @@ func (t *Table) Next() (at time.Time, ok bool) {
 	return t.time(s.next), true
 }
 
-// Head tells what the owner learnt from the store when it took the entry of the grant: whether
+// Head reports what the owner learnt from the store when it took the entry of the grant: whether
 // there are more, and the priority of the new head. It corrects the table's own counts, also when
 // the store had no entry at all: Head(g, 0, false). Entries added since the Acquire are kept. It
 // is ignored for a waiter's grant, after the grant's Release, and after a later Acquire of the

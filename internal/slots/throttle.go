@@ -29,7 +29,7 @@ func (a *Throttle) next(delay, floor, latency time.Duration, ok bool) time.Durat
 // SetThrottle makes the delays of all slots follow their answers. It is called before there are slots.
 func (t *Table) SetThrottle(a Throttle) { t.throttle = &a }
 
-// Answer is what came of the work of a grant.
+// Answer is the result of the work of a grant.
 type Answer struct {
 	// Latency is the time from the start to the header of the answer; 0 or less means that none came.
 	Latency time.Duration
@@ -40,7 +40,7 @@ type Answer struct {
 	// Refused says that the other side has too much to do: status 429 or 503.
 	Refused bool
 
-	// RetryAfter is how long the other side wants to be left alone, if it says so.
+	// RetryAfter is how long the server asks to get no request; 0 if it does not ask.
 	RetryAfter time.Duration
 
 	// Spread, from 0 to 1, stretches the pause after a refusal by up to a half, so that slots that were refused
@@ -57,7 +57,7 @@ const (
 	recovery     = 0.9
 )
 
-// Answered tells what came of the work of a grant that was started and not released. An answer that refuses blocks the slot:
+// Answered reports the result of the work of a grant that was started and not released. An answer that refuses blocks the slot:
 // for RetryAfter if that is given, or else for the [Penalty], which also is a delay from then on. Of several requests
 // that were under way together and are refused one raises the penalty. Any other answer lowers the penalty a little. The delay of
 // [Throttle] follows the latency, if there is one.

@@ -8,7 +8,7 @@ type Waiter struct {
 	number     int64
 }
 
-// Ask lets a waiter stand in line for the slot. It goes before the queue and behind the waiters
+// Ask lets a waiter wait in line for the slot. It goes before the queue and behind the waiters
 // that asked earlier, and obeys the slot's delay, limit and gates like everything else. The value,
 // which must not be nil, comes back in [Grant].Waiter.
 func (t *Table) Ask(name string, waiter any) *Waiter {

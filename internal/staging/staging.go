@@ -38,7 +38,7 @@ type Options struct {
 // Items holds encoded items by the id of their request. The zero value is not ready: Reset makes it so. The other methods may be called
 // concurrently.
 type Items struct {
-	mu     sync.Mutex // guards the fields below, but for the spool's own input and output
+	mu     sync.Mutex // guards the fields below, except the spool's own input and output
 	staged map[string]*staged
 	free   []*staged // to be used again
 	bound  int

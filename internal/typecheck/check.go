@@ -15,7 +15,7 @@ import (
 )
 
 // Check finds out whether a part that takes items of one type was given none of them in a whole run: as a
-// rule somebody has sent pointers where values are taken, or the other way round.
+// rule the program sends pointers where values are taken, or the other way round.
 type Check struct {
 	what    string       // "PipelineFunc[quotes.Quote]"
 	want    reflect.Type // of the items that it takes
@@ -42,7 +42,7 @@ func (c *Check) Saw(item any, ok bool) {
 	}
 }
 
-// Warning is empty unless there is something to tell.
+// Warning is empty unless there is something to report.
 func (c *Check) Warning() string {
 	n, first := c.others.Load(), c.first.Load()
 	if n == 0 || first == nil || c.matched.Load() {

@@ -15,7 +15,7 @@ const KeyVersion = 1
 // default port and dot segments gone, empty path "/", forbidden characters percent-encoded), and
 // then, for http and https:
 //
-//   - the fragment is off, and so are user name and password: they say who asks, not for what;
+//   - the fragment is off, and so are user name and password, which do not name a page;
 //   - percent-encoded unreserved characters are decoded (RFC 3986 §6.2.2.2), the hex digits of
 //     others are in upper case (§6.2.2.1);
 //   - pairs of the query, between ampersands, are sorted by name and then value, byte by byte,

@@ -28,7 +28,7 @@ func NewDatum[T any](value T) (*Datum, error) {
 	return &Datum{Type: TypeName[T](), JSON: data}, nil
 }
 
-// hides reports whether a type is a struct of which JSON shows nothing, though it has fields, or is made of such.
+// hides reports whether a type is a struct whose fields JSON does not show, or is made of such structs.
 func hides(t reflect.Type) bool {
 	for t != nil && t.Name() == "" && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice || t.Kind() == reflect.Array || t.Kind() == reflect.Map) {
 		t = t.Elem()

@@ -34,14 +34,14 @@ import (
 // Priority is the place of [Validate] unless its options say another one.
 const Priority = 310
 
-// mostFaults is how many faults of an item are told.
+// mostFaults is how many faults of an item are reported.
 const mostFaults = 100
 
 // Options say where a [Validate] stands, and what becomes of items that are not valid.
 type Options struct {
 	// Priority is its place (0: Priority).
 	Priority int
-	// Drop drops items that are not valid. By default they fail: the ErrorHandlers are told.
+	// Drop drops items that are not valid. By default they fail, and the ErrorHandlers are called.
 	Drop bool
 	// Formats asserts "format" also where the draft of the schema says that it is an annotation: in 2019-09 and 2020-12.
 	Formats bool
@@ -83,7 +83,7 @@ type mistaken struct {
 // GetPriority is part of tegenaria.PipelinesInterface.
 func (m mistaken) GetPriority() int { return m.priority }
 
-// Mistake tells the engine, which does not begin then.
+// Mistake returns the error, with which the engine refuses to begin.
 func (m mistaken) Mistake() error { return m.err }
 
 // ProcessItem fails.
