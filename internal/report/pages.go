@@ -9,18 +9,18 @@ import (
 // pages at most, in 1 MiB of text. A page that comes to a place that is taken has it. The zero value remembers none. It may be
 // used concurrently.
 //
-// Its memory holds no pointers: with a string for each page, the garbage collector took 7 µs a page to look at them.
+// Its memory holds no pointers but those to 16 parts of the text: with a string for each page, the garbage collector took 7 µs a page
+// to look at them. A part is never moved, and a page takes 16 bytes, so that four of them share a line of the processor's cache.
 type Pages struct {
 	mu    sync.Mutex
 	known []page
-	texts []byte // a ring: text i of the crawl's is at i % mostText
-	next  uint64 // where the next text begins, in all texts of the crawl
+	texts [mostText / part][]byte // a ring: byte i of the crawl's texts is at i % mostText of it
+	next  uint64                  // where the next text begins, in all texts of the crawl
 }
 
 type page struct {
-	id PageID
-	at uint64 // where its URL begins, in all texts of the crawl
-	n  uint32 // bytes of it
+	id   PageID
+	text uint64 // where its URL begins, in all texts of the crawl, times 1 << lengthBits, plus the length of the URL
 }
 
 // PageID identifies a page to [Pages]; 0 is none.
@@ -39,9 +39,11 @@ func PageByKey(begin [4]byte) PageID {
 func PageByNumber(n uint64) PageID { return PageID(n) &^ (1 << 63) }
 
 const (
-	mostPages = 1 << 14
-	mostText  = 1 << 20 // bytes of all URLs
-	longest   = 1 << 12 // bytes of a URL; longer ones are not remembered
+	mostPages  = 1 << 14
+	mostText   = 1 << 20 // bytes of all URLs
+	part       = 1 << 16 // bytes of a part of the text
+	longest    = 1 << 12 // bytes of a URL; longer ones are not remembered
+	lengthBits = 13
 )
 
 // Add notes the URL of a page.
@@ -58,17 +60,16 @@ func (p *Pages) Add(id PageID, url string) {
 		p.known[id%mostPages] = page{}
 		return
 	}
-	at := p.next
-	if left := mostText - at%mostText; left < uint64(len(url)) {
-		at += left // a text does not go round the end
+	if left := part - p.next%part; left < uint64(len(url)) {
+		p.next += left // a text lies in one part
 	}
-	p.next = at + uint64(len(url))
-	begin := int(at % mostText)
-	if end := begin + len(url); end > len(p.texts) {
-		p.texts = append(p.texts, make([]byte, end-len(p.texts))...)
+	to := &p.texts[p.next%mostText/part]
+	if *to == nil {
+		*to = make([]byte, part)
 	}
-	copy(p.texts[begin:], url)
-	p.known[id%mostPages] = page{id, at, uint32(len(url))}
+	copy((*to)[p.next%part:], url)
+	p.known[id%mostPages] = page{id, p.next<<lengthBits | uint64(len(url))}
+	p.next += uint64(len(url))
 }
 
 // Of returns the URL of a page, "" if it is not remembered.
@@ -79,9 +80,9 @@ func (p *Pages) Of(id PageID) string {
 		return ""
 	}
 	page := p.known[id%mostPages]
-	if page.id != id || p.next > page.at+mostText { // another text may lie there
+	at, n := page.text>>lengthBits, page.text&(1<<lengthBits-1)
+	if page.id != id || p.next > at+mostText { // another text may lie there
 		return ""
 	}
-	begin := int(page.at % mostText)
-	return string(p.texts[begin : begin+int(page.n)])
+	return string(p.texts[at%mostText/part][at%part:][:n])
 }
