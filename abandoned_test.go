@@ -16,101 +16,274 @@ import (
 	"github.com/tegenaria/tegenaria/internal/enginetest"
 )
 
-// An abandoned callback is an error like any other: once, for everybody. Its ErrorHandlers may send the request again.
-func TestAbandonedIsAnError(t *testing.T) {
-	items := func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
-		item <- tegenaria.NewItem(ctx, "item")
+// stuckCode has a callback of a stage of http://a.test/ not return, the first time that it is called.
+func stuckCode(stage tegenaria.Stage, s *enginetest.Spider, e *tegenaria.SpiderEngine, stuck func(url string) error) {
+	s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		if stage == tegenaria.StageParse {
+			return stuck(ctx.Request.Url)
+		}
+		if ctx.Request.Url == "http://a.test/" {
+			item <- tegenaria.NewItem(ctx, "item")
+		}
 		return nil
 	}
-	for _, tt := range []struct {
-		stage tegenaria.Stage
-		set   func(s *enginetest.Spider, e *tegenaria.SpiderEngine, stuck func() error)
-	}{
-		{tegenaria.StageParse, func(s *enginetest.Spider, _ *tegenaria.SpiderEngine, stuck func() error) {
-			s.Parse = parserOf(func(*tegenaria.Context) error { return stuck() })
-		}},
-		{tegenaria.StageRequest, func(_ *enginetest.Spider, e *tegenaria.SpiderEngine, stuck func() error) {
-			e.RegisterDownloadMiddlewares(&enginetest.Hooks{Request: func(*tegenaria.Context) error { return stuck() }})
-		}},
-		{tegenaria.StageResponse, func(_ *enginetest.Spider, e *tegenaria.SpiderEngine, stuck func() error) {
-			e.RegisterDownloadMiddlewares(&enginetest.Hooks{Response: func(*tegenaria.Context, chan<- *tegenaria.Context) error { return stuck() }})
-		}},
-		{tegenaria.StagePipeline, func(s *enginetest.Spider, e *tegenaria.SpiderEngine, stuck func() error) {
-			s.Parse = items
-			e.RegisterPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { return stuck() }})
-		}},
-	} {
-		t.Run(string(tt.stage), func(t *testing.T) {
+	hooks := &enginetest.Hooks{}
+	switch stage {
+	case tegenaria.StageRequest:
+		hooks.Request = func(ctx *tegenaria.Context) error { return stuck(ctx.Request.Url) }
+	case tegenaria.StageResponse:
+		hooks.Response = func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error { return stuck(ctx.Request.Url) }
+	case tegenaria.StagePipeline:
+		e.RegisterPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { return stuck("http://a.test/") }})
+	}
+	e.RegisterDownloadMiddlewares(hooks)
+}
+
+var stuckStages = []tegenaria.Stage{tegenaria.StageParse, tegenaria.StageRequest, tegenaria.StageResponse, tegenaria.StagePipeline}
+
+// A callback that was abandoned and returns after all is an error like any other: once, for everybody. Its ErrorHandlers may send the
+// request again.
+func TestAbandonedAndReturned(t *testing.T) {
+	for _, stage := range stuckStages {
+		t.Run(string(stage), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				release := make(chan struct{})
-				s := enginetest.NewSpider("http://a.test/")
-				s.Parse = enginetest.Nothing
+				s := enginetest.NewSpider("http://a.test/", "http://b.test/")
 				s.Fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
 					enginetest.Sleep(3 * time.Second) // the run waits for it
 					req <- tegenaria.NewContext(err.Request)
 				}
 				told, engine := 0, 0
-				e := enginetest.NewEngine(onePage(), s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}),
+				began := time.Now()
+				w := onePage().Page("http://b.test/", enginetest.After(50*time.Second, enginetest.Text("x"))) // the run is on until then
+				e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}),
 					tegenaria.EngineWithEvents(tegenaria.Events{Error: func(*tegenaria.HandleError) { told++ }}),
-					tegenaria.EngineWithErrorHandler(func(tegenaria.SpiderInterface, *tegenaria.HandleError) { engine++ }))
+					tegenaria.EngineWithErrorHandler(func(tegenaria.SpiderInterface, *tegenaria.HandleError) {
+						engine++
+						if at := time.Since(began); at != 49*time.Second {
+							t.Errorf("the handlers are told after %s", at)
+						}
+					}))
 				var calls atomic.Int64
-				tt.set(s, e, func() error {
-					if calls.Add(1) == 1 {
-						<-release
+				stuckCode(stage, s, e, func(url string) error {
+					if url == "http://a.test/" && calls.Add(1) == 1 {
+						enginetest.Sleep(49 * time.Second)
 					}
 					return nil
 				})
 				published := e.ErrorChan()
 				err := enginetest.Run(t, e)
 				var abandoned *tegenaria.AbandonedError
-				if !errors.As(err, &abandoned) {
+				var stopped *tegenaria.StoppedError
+				if !errors.As(err, &abandoned) || errors.As(err, &stopped) {
 					t.Errorf("Run returned %v", err)
 				}
 				herr := s.OnlyError(t)
-				if !errors.As(herr, &abandoned) || abandoned.Stages[tt.stage] != 1 || herr.Stage != tt.stage || herr.Request == nil || herr.CtxId == "" {
+				if !errors.As(herr, &abandoned) || abandoned.Stages[stage] != 1 || herr.Stage != stage || herr.Request == nil || herr.CtxId == "" {
 					t.Errorf("ErrorHandler got %+v", herr)
 				}
-				if tt.stage == tegenaria.StagePipeline && (herr.Item == nil || herr.Item.Item != "item") {
+				if stage == tegenaria.StagePipeline && (herr.Item == nil || herr.Item.Item != "item") {
 					t.Errorf("the item is missing: %+v", herr.Item)
 				}
 				if got := <-published; got != error(herr) || told != 1 || engine != 1 || len(published) != 0 {
 					t.Errorf("ErrorChan: %v; Events.Error %d times, the engine's handler %d", got, told, engine)
 				}
-				// The one that was abandoned, and the one that was sent again.
-				if stats := e.Stats(); stats.ErrorCount != 1 || stats.Settled != 2 || stats.Outcomes[tegenaria.Fetched] == 0 || calls.Load() != 2 {
+				// The one that was abandoned, the one that was sent again, and the other page.
+				ended := tegenaria.Failed
+				if stage == tegenaria.StagePipeline {
+					ended = tegenaria.Fetched
+				}
+				if stats := e.Stats(); stats.ErrorCount != 1 || stats.Settled != 3 || stats.Outcomes[tegenaria.Fetched] < 2 || stats.Outcomes[ended] == 0 || calls.Load() != 2 {
 					t.Errorf("stats %+v, %d calls", stats, calls.Load())
 				}
-				close(release)
-				synctest.Wait()
 			})
 		})
 	}
 }
 
-// ErrorHandlers that do not return are not asked again for it.
-func TestAbandonedErrorHandler(t *testing.T) {
+// A callback that never returns gives back all that its request holds at once: the other requests of its host go on, with one
+// worker, one parser and one place in the slot. When all else is over, the request fails, and what it has staged is discarded.
+func TestAbandonedForEver(t *testing.T) {
+	for _, stage := range stuckStages {
+		t.Run(string(stage), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				release := make(chan struct{})
+				s := enginetest.NewSpider("http://a.test/", "http://a.test/1", "http://a.test/2")
+				settled := map[string]string{}
+				var order []string
+				c := &staging{}
+				w := onePage().Page("http://a.test/1", enginetest.Text("x")).Page("http://a.test/2", enginetest.Text("x"))
+				e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}), tegenaria.EngineWithPipelines(c),
+					tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithSchedulerNum(1), tegenaria.EngineWithItemConcurrency(1),
+					tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1}),
+					tegenaria.EngineWithEvents(tegenaria.Events{RequestSettled: func(r *tegenaria.Request, outcome tegenaria.Outcome, reason string) {
+						settled[r.Url] = fmt.Sprint(outcome, reason)
+						order = append(order, r.Url)
+					}}))
+				stuckCode(stage, s, e, func(url string) error {
+					if url == "http://a.test/" {
+						<-release
+					}
+					return nil
+				})
+				published := e.ErrorChan()
+				began := time.Now()
+				err := enginetest.Run(t, e)
+				enginetest.WantStopped(t, err, "abandoned")
+				var abandoned *tegenaria.AbandonedError
+				if !errors.As(err, &abandoned) || abandoned.Stages[stage] != 1 || time.Since(began) != 11*time.Second {
+					t.Errorf("Run returned %v after %s", err, time.Since(began))
+				}
+				if len(s.Errors()) != 0 {
+					t.Errorf("ErrorHandlers were told: %v", s.Errors())
+				}
+				var herr *tegenaria.HandleError
+				if got := <-published; !errors.As(got, &herr) || herr.Stage != stage || herr.Request.Url != "http://a.test/" || herr.CtxId == "" || len(published) != 0 {
+					t.Errorf("ErrorChan: %v", got)
+				}
+				if settled["http://a.test/"] != "failedabandoned" || settled["http://a.test/1"] != "fetched" || settled["http://a.test/2"] != "fetched" || order[2] != "http://a.test/" {
+					t.Errorf("settled %v, in the order %v", settled, order)
+				}
+				if stats := e.Stats(); stats.ErrorCount != 1 || stats.Settled != 3 || stats.InFlight != 0 || stats.Items != 0 || stats.ItemScraped+stats.ItemFailed > 1 {
+					t.Errorf("stats %+v", stats)
+				}
+				if len(c.staged) != 0 || len(c.committed) != 0 || len(c.discarded) != 1 {
+					t.Errorf("staged %v, committed %v, discarded %v", c.staged, c.committed, c.discarded)
+				}
+				close(release)
+				synctest.Wait()
+				if stats := e.Stats(); stats.Settled != 3 || len(s.Errors()) != 0 {
+					t.Errorf("it had an effect after the run: %+v, %v", stats, s.Errors())
+				}
+			})
+		})
+	}
+}
+
+// A durable job has the request run again whose code never returned, as a retry: until Limits.Attempts.
+func TestAbandonedForEverInADurableJob(t *testing.T) {
+	for _, stage := range stuckStages {
+		t.Run(string(stage), func(t *testing.T) {
+			store := enginetest.NewCrashStore()
+			for attempt := range 4 {
+				synctest.Test(t, func(t *testing.T) {
+					release := make(chan struct{})
+					s := enginetest.NewSpider("http://a.test/", "http://a.test/1")
+					var attempts []int
+					c := &staging{}
+					w := onePage().Page("http://a.test/1", enginetest.Text("x"))
+					e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second, Attempts: 3}), tegenaria.EngineWithPipelines(c),
+						tegenaria.EngineWithCache(&enginetest.CrashCache{CrashStore: store}),
+						tegenaria.EngineWithEvents(tegenaria.Events{RequestStarted: func(r *tegenaria.Request) { attempts = append(attempts, r.Attempt) }}))
+					stuckCode(stage, s, e, func(url string) error {
+						if url == "http://a.test/" {
+							<-release
+						}
+						return nil
+					})
+					err := enginetest.Run(t, e)
+					stats := e.Stats()
+					switch {
+					case attempt == 3:
+						if err != nil || stats.Settled != 0 {
+							t.Errorf("the job is not finished: %v, %+v", err, stats)
+						}
+					case attempt == 2:
+						enginetest.WantStopped(t, err, "abandoned")
+						if stats.Outcomes[tegenaria.GaveUp] != 1 || stats.Pending != 0 {
+							t.Errorf("stats %+v", stats)
+						}
+					default:
+						enginetest.WantStopped(t, err, "abandoned")
+						if stats.Pending != 1 || stats.InFlight != 0 || stats.Retries != 1 {
+							t.Errorf("stats %+v", stats)
+						}
+					}
+					if stage != tegenaria.StageRequest && attempt > 0 && attempt < 3 && fmt.Sprint(attempts) != fmt.Sprint([]int{attempt}) {
+						t.Errorf("run %d: attempts %v", attempt, attempts)
+					}
+					if len(c.staged) != 0 || attempt < 3 && len(c.discarded) != 1 {
+						t.Errorf("run %d: staged %v, discarded %v", attempt, c.staged, c.discarded)
+					}
+					close(release)
+					synctest.Wait()
+				})
+			}
+		})
+	}
+}
+
+// The items of a page whose parser was given up go on: one that fails has its ErrorHandlers, whose requests are accepted.
+func TestItemsOfAnAbandonedParser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
+		w := onePage().Page("http://a.test/report", enginetest.Text("x"))
 		s := enginetest.NewSpider("http://a.test/")
-		s.Fail = func(*tegenaria.HandleError, chan<- *tegenaria.Context) { <-release }
-		e := enginetest.NewEngine(enginetest.NewWorld().Page("http://a.test/", enginetest.Status(500)), s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: time.Second}))
-		enginetest.Run(t, e)
-		if n, stats := len(s.Errors()), e.Stats(); n != 1 || stats.ErrorCount != 2 || stats.Abandoned[tegenaria.StageError] != 1 {
-			t.Errorf("ErrorHandler was called %d times, stats %+v", n, stats)
+		s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			if ctx.Request.Url == "http://a.test/" {
+				item <- tegenaria.NewItem(ctx, "item")
+				<-release
+			}
+			return nil
+		}
+		s.Fail = func(_ *tegenaria.HandleError, req chan<- *tegenaria.Context) {
+			req <- enginetest.Send("http://a.test/report")
+		}
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}),
+			tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error {
+				enginetest.Sleep(10*time.Second + 500*time.Millisecond) // the parser is given up half a second later
+				enginetest.Sleep(400 * time.Millisecond)
+				return io.ErrUnexpectedEOF
+			}}))
+		time.AfterFunc(11*time.Second-time.Nanosecond, func() {
+			if !e.Idle() && e.Stats().InFlight == 0 {
+				t.Error("the page is settled while its item moves")
+			}
+		})
+		enginetest.WantStopped(t, enginetest.Run(t, e), "abandoned")
+		if stats := e.Stats(); w.Count("http://a.test/report") != 1 || stats.Outcomes[tegenaria.Fetched] != 1 || stats.Outcomes[tegenaria.Failed] != 1 {
+			t.Errorf("stats %+v", stats)
 		}
 		close(release)
 		synctest.Wait()
 	})
 }
 
-// An ErrorHandler that was given up while it was told of an item is the last that hears of it, and sends nothing any more. It
-// fails if the item's stand-in is not given up with it.
+// ErrorHandlers that do not return are not asked again for it.
+func TestAbandonedErrorHandler(t *testing.T) {
+	for _, returns := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := enginetest.NewSpider("http://a.test/", "http://b.test/")
+			s.Fail = func(*tegenaria.HandleError, chan<- *tegenaria.Context) {
+				if returns {
+					enginetest.Sleep(10 * time.Second)
+				} else {
+					enginetest.Sleep(time.Hour)
+				}
+			}
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Status(500)).Page("http://b.test/", enginetest.After(30*time.Second, enginetest.Text("x")))
+			e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: time.Second}))
+			err := enginetest.Run(t, e)
+			if n, stats := len(s.Errors()), e.Stats(); n != 1 || stats.ErrorCount != 2 || stats.Abandoned[tegenaria.StageError] != 1 || stats.Outcomes[tegenaria.Failed] != 1 {
+				t.Errorf("ErrorHandler was called %d times, stats %+v", n, stats)
+			}
+			var stopped *tegenaria.StoppedError
+			if errors.As(err, &stopped) == returns {
+				t.Errorf("Run returned %v", err)
+			}
+			enginetest.Sleep(2 * time.Hour)
+		})
+	}
+}
+
+// An ErrorHandler that was given up while it was told of an item is the last that hears of it, and sends nothing any more.
 func TestAbandonedErrorHandlerOfAnItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
-		s := enginetest.NewSpider("http://a.test/")
+		w := onePage().Page("http://b.test/", enginetest.After(30*time.Second, enginetest.Text("x")))
+		s := enginetest.NewSpider("http://a.test/", "http://b.test/")
 		s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
-			item <- tegenaria.NewItem(ctx, "item")
+			if ctx.Request.Url == "http://a.test/" {
+				item <- tegenaria.NewItem(ctx, "item")
+			}
 			return nil
 		}
 		var told atomic.Int32 // the spider's handler
@@ -119,22 +292,22 @@ func TestAbandonedErrorHandlerOfAnItem(t *testing.T) {
 			tegenaria.EngineWithErrorHandler(func(tegenaria.SpiderInterface, *tegenaria.HandleError) { enginetest.Sleep(3 * time.Second) }),
 			tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error { return io.ErrUnexpectedEOF }}))
 		enginetest.Run(t, e)
-		enginetest.Sleep(time.Minute) // the engine's handler returns
-		if n := e.Stats().Abandoned[tegenaria.StageError]; n != 1 || told.Load() != 0 {
-			t.Errorf("%d were given up, and the spider was told %d times", n, told.Load())
+		if stats := e.Stats(); stats.Abandoned[tegenaria.StageError] != 1 || told.Load() != 0 || stats.ItemFailed != 1 || stats.Outcomes[tegenaria.Fetched] != 2 {
+			t.Errorf("the spider was told %d times, %+v", told.Load(), stats)
 		}
 	})
 }
 
-// A handler of an abandoned callback that does not return does not keep a crawl from stopping.
+// What an ErrorHandler of a callback that has returned after all does not keep a crawl from stopping.
 func TestStopWhileAnAbandonedCallbackIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		s := enginetest.NewSpider("http://a.test/")
-		s.Parse = parserOf(func(*tegenaria.Context) error { <-release; return nil })
+		s := enginetest.NewSpider("http://a.test/", "http://b.test/")
+		s.Parse = parserOf(func(*tegenaria.Context) error { enginetest.Sleep(20 * time.Second); return nil })
 		telling := make(chan struct{})
 		s.Fail = func(*tegenaria.HandleError, chan<- *tegenaria.Context) { close(telling); <-release }
-		e := enginetest.NewEngine(onePage(), s, tegenaria.EngineWithGrace(2*time.Second), tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}))
+		w := onePage().Page("http://b.test/", enginetest.After(time.Minute, enginetest.Text("x")))
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithGrace(2*time.Second), tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}))
 		result := make(chan error, 1)
 		go func() { result <- enginetest.Run(t, e) }()
 		<-telling
@@ -145,12 +318,12 @@ func TestStopWhileAnAbandonedCallbackIsTold(t *testing.T) {
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("Stop took %s", took)
 		}
-		<-result
-		if !e.Idle() || e.Stats().InFlight != 0 {
-			t.Errorf("stats %+v", e.Stats())
+		enginetest.WantStopped(t, <-result, "stopped")
+		if stats := e.Stats(); !e.Idle() || stats.InFlight != 0 || stats.Pending != 2 {
+			t.Errorf("stats %+v", stats)
 		}
 		close(release)
-		synctest.Wait()
+		enginetest.Sleep(time.Hour)
 	})
 }
 
@@ -298,13 +471,12 @@ func TestGiveUpLosesARequest(t *testing.T) {
 	})
 }
 
-// What the ErrorHandlers of two abandoned items send unfiltered is two requests. It fails if each stand-in counts for
-// itself.
+// What the ErrorHandlers of two abandoned items send unfiltered is two requests.
 func TestUnfilteredOfAbandonedItems(t *testing.T) {
 	for _, hang := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x")).Page("http://a.test/report", enginetest.Text("x"))
-			s := enginetest.NewSpider("http://a.test/")
+			w := onePage().Page("http://a.test/report", enginetest.Text("x")).Page("http://b.test/", enginetest.After(30*time.Second, enginetest.Text("x")))
+			s := enginetest.NewSpider("http://a.test/", "http://b.test/")
 			s.Parse = func(c *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 				if c.Request.Url == "http://a.test/" {
 					item <- tegenaria.NewItem(c, 1)
@@ -432,8 +604,8 @@ func TestAbandonedWrites(t *testing.T) {
 func TestItemRace(t *testing.T) {
 	for seed := range uint64(100) {
 		synctest.Test(t, func(t *testing.T) {
-			w := enginetest.NewWorld()
-			s := enginetest.NewSpider()
+			w := enginetest.NewWorld().Page("http://late.test/", enginetest.After(30*time.Second, enginetest.Text("x")))
+			s := enginetest.NewSpider("http://late.test/")
 			for i := range 6 {
 				u := fmt.Sprintf("http://h%d.test/", i)
 				s.FeedUrls = append(s.FeedUrls, u)
@@ -441,7 +613,9 @@ func TestItemRace(t *testing.T) {
 			}
 			s.Parse = tegenaria.Parser(func(c *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 				for i := range 3 {
-					item <- tegenaria.NewItem(c, i)
+					if c.Request.Url != "http://late.test/" {
+						item <- tegenaria.NewItem(c, i)
+					}
 				}
 				return nil
 			})
@@ -459,7 +633,7 @@ func TestItemRace(t *testing.T) {
 			enginetest.Run(t, e)
 			timer.Stop()
 			st := e.Stats()
-			if st.ItemScraped+st.ItemFailed+st.ItemDropped != 18 || st.InFlight != 0 || st.Outcomes[tegenaria.Fetched] != 6 {
+			if st.ItemScraped+st.ItemFailed+st.ItemDropped != 18 || st.InFlight != 0 || st.Outcomes[tegenaria.Fetched] != 7 {
 				t.Errorf("seed %d: %+v", seed, st)
 			}
 			enginetest.Sleep(time.Minute)

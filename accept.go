@@ -18,8 +18,9 @@ import (
 
 // emission says where a request comes from.
 type emission struct {
-	parent   *job // whose callback sent it; nil for seeds
-	failed   *job // the failed request whose ErrorHandler sent it: sending itself again is a retry
+	parent   *job           // whose callback sent it; nil for seeds
+	by       *guard.Call    // that callback: what it sends after it was given up is refused; nil for seeds
+	failed   *failedRequest // what has failed, and its ErrorHandler sent it: sending itself again is a retry
 	why      error
 	redirect bool // the target of a redirect of parent
 	again    bool // and the chain of redirects has asked for it before: it is no duplicate
@@ -121,7 +122,7 @@ func (a *acceptor) enter(from emission) bool {
 }
 
 func (a *acceptor) mayEnter(from emission) bool {
-	if from.failed != nil && from.failed.call.GivenUp() {
+	if from.by != nil && from.by.GivenUp() {
 		return false
 	}
 	if from.parent == nil {
@@ -131,7 +132,7 @@ func (a *acceptor) mayEnter(from emission) bool {
 		}
 		return true
 	}
-	return !from.parent.call.GivenUp() && from.parent.root().openToSend()
+	return from.parent.root().openToSend()
 }
 
 func (a *acceptor) leave(from emission) {
@@ -169,7 +170,7 @@ func (a *acceptor) depthOf(from emission) int {
 	case from.redirect:
 		return from.parent.rec.Depth
 	case from.failed != nil:
-		return from.failed.rec.Depth
+		return from.failed.depth
 	}
 	return from.parent.rec.Depth + 1
 }
@@ -211,7 +212,7 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 	rec.Depth = a.depthOf(from)
 	switch {
 	case retry:
-		rec.Attempt = from.failed.rec.Attempt + 1
+		rec.Attempt = from.failed.attempt + 1
 	case r.sameDepth && from.parent != nil:
 		rec.Depth = from.parent.rec.Depth
 	case from.failed != nil:
@@ -262,14 +263,14 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 }
 
 // isRetry reports whether a request that the ErrorHandlers of a failed one have sent is that one again.
-func (a *acceptor) isRetry(s *scratch, failed *job, r *Request, fingerprint Key) bool {
-	if failed.ctx == nil || failed.ctx.Request == nil {
+func (a *acceptor) isRetry(s *scratch, failed *failedRequest, r *Request, fingerprint Key) bool {
+	if failed.request == nil {
 		return false
 	}
-	if failed.ctx.Request == r {
+	if failed.request == r {
 		return true
 	}
-	own, err := a.dupes.key(s.keyer, failed.ctx.Request)
+	own, err := a.dupes.key(s.keyer, failed.request)
 	return err == nil && own == fingerprint
 }
 

@@ -75,6 +75,18 @@ func (c *codec) encode(dst []byte, ctx *Context, ctxIDIsUsers bool) (data []byte
 	return data, e.live, nil
 }
 
+// requestOf returns a copy of a request as it was accepted, which no other code has; nil if there is none. What user code that was
+// given up has in its hands it may still be writing to.
+func (c *codec) requestOf(rec *Record) *Request {
+	ctx, err := c.decode(rec.Data, rec.Live)
+	if err != nil { // it was decoded before
+		return nil
+	}
+	r := ctx.Request
+	r.Priority, r.Depth, r.Attempt, r.parent = rec.Priority, rec.Depth, rec.Attempt, rec.parentPage()
+	return r
+}
+
 // decode makes a new Context of the results of encode. Its CtxId is empty unless it was stored.
 func (c *codec) decode(data []byte, live any) (ctx *Context, err error) {
 	// Not in one piece: the request may be needed longer than the Context, which has the response.

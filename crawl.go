@@ -41,6 +41,7 @@ type crawl struct {
 	mill     *mill
 	settler  *settler
 	teller   *teller
+	losses   losses
 }
 
 // registered is what the user has given to the engine, and the crawl opens and closes.
@@ -102,15 +103,27 @@ func (c *crawl) run(ctx context.Context) error {
 	c.mill.close()
 	piping.Wait()
 	c.watch.Wait()
-	<-c.teller.handlers.Close()
 	c.mill.drain()
 	c.acceptor.close()
 	c.reader.dropFetches()
+	c.awaitWork()
+	c.losses.end(c)
 	c.settler.close()
 	settling.Wait()
 	c.settleFinished()
 	over()
 	return c.end(ctx)
+}
+
+// awaitWork waits until nothing is in hand any more: what is still in flight is lost. A cache that does not return is left behind.
+func (c *crawl) awaitWork() {
+	finished, drained := c.ledger.Over()
+	select {
+	case <-finished:
+	case <-drained:
+	case <-c.storing.Done():
+		guard.Await(drained)
+	}
 }
 
 // restore gives the parts that store results or state what an earlier run of the job has stored of them, and stores the first
@@ -192,7 +205,7 @@ func (c *crawl) fail1(err error) {
 }
 
 // guard runs user code that the watch keeps an eye on. It returns false if the code was abandoned, or must not run any
-// more because the crawl gives up; the job is not to be touched.
+// more because the crawl gives up.
 func (c *crawl) guard(j *job, at Stage, code func()) bool {
 	call := &j.call
 	if call.GivenUp() {
@@ -202,9 +215,7 @@ func (c *crawl) guard(j *job, at Stage, code func()) bool {
 		c.watch.Join(call)
 		defer c.watch.Leave(call)
 	}
-	if j.ctx != nil {
-		j.before = snapshot{j.ctx.CtxId, j.ctx.Response()}
-	}
+	j.id = j.ctx.CtxId
 	if at == StageResponse && j.inbox != nil {
 		return c.watch.Run(call, string(at), j.inbox, code)
 	}

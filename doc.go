@@ -79,7 +79,7 @@
 //  6. Download. The slot is stamped at its start, released at its end (fetcher.download in exchange.go, Client.Do in internal/fetch).
 //  7. Process the response. The middlewares see it in reverse. A redirect puts its target in the request's place, a status
 //     that is not allowed is a failure (Middlewares.processResponse in exchange.go, fetcher.follow in redirect.go).
-//  8. Parse. The parser reads the response, and sends items into an elastic buffer and requests back to step 1 (reader.parse
+//  8. Parse. The parser reads the response, and sends items into an elastic buffer and requests back to step 1 (reader.runParser
 //     in page.go, mill.add in items.go).
 //  9. Items and settling. Items pass the pipelines in ascending order. When nothing of the request is open any more,
 //     committers make its items durable, the cache stores its outcome, and the ledger counts it: at zero the crawl has

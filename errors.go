@@ -44,13 +44,13 @@ var ErrOutputClosed = errors.New("tegenaria: output closed: the handler has retu
 // HandleError is a failure of a request or an item, with the request, the response and the stage. It is an error:
 // errors.Is and errors.As reach Err.
 //
-// Request and Response are those of the failed code. For an abandoned callback, which may still be writing to
-// them, Request is a copy of the request as it was accepted, and Response is nil.
+// Request and Response are those of the failed code. For an abandoned callback that has not returned when the failure is reported, and
+// may still be writing to them, Request is a copy of the request as it was accepted, and Response is nil.
 type HandleError struct {
 	CtxId    string
 	Err      error
 	Request  *Request
-	Response *Response // nil if none came, or the callback that has it was given up
+	Response *Response // nil if none came, or the callback that has it has not returned
 	Item     *ItemMeta
 	Stage    Stage
 	Stack    []byte // where a panic came from, nil otherwise
@@ -155,9 +155,9 @@ func (e *StatusError) Error() string {
 }
 
 // StoppedError is the error of Run when a crawl was stopped before its work was done: by Stop, a signal, a limit, a full
-// queue, or CloseSpider.
+// queue, CloseSpider, or because nothing was left but callbacks that had not returned.
 type StoppedError struct {
-	Reason string // "stopped", "limit: pages", "queue full", CloseSpider's reason …
+	Reason string // "stopped", "limit: pages", "queue full", "abandoned", CloseSpider's reason …
 	Err    error  // the cause, if there is a typed one
 }
 
@@ -209,7 +209,9 @@ func (e *RunError) Error() string {
 func (e *RunError) Unwrap() error { return e.Err }
 
 // AbandonedError says how many callbacks were abandoned because they did not return in time. Their
-// goroutines run on until they return.
+// goroutines run on until they return. The request of such a callback fails when it returns. If it has not returned when nothing else
+// is left to do, Run also returns a [*StoppedError] with the reason "abandoned": in a durable job the request runs again, as a retry;
+// otherwise it has failed, without its ErrorHandlers.
 type AbandonedError struct{ Stages map[Stage]int }
 
 // Error lists the stages, each with its number of callbacks.

@@ -1,7 +1,6 @@
 package tegenaria
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -24,8 +23,8 @@ import (
 // the download, such as a Fetch whose caller is abandoned, is not downloaded and not counted. RequestStarted is not called for
 // a response without a download, from a middleware or from the engine's own robots.txt.
 //
-// For a callback that was abandoned, or may be, RequestSettled, SlowCallback and Abandoned are called with a copy of the request
-// as it was accepted. Closed is called last: Run waits up to a second for calls that abandoned callbacks have begun, and makes
+// SlowCallback and Abandoned, and RequestSettled for a callback that had not returned when the run ended, are called with a copy of the
+// request as it was accepted; that of a Fetch has only its URL and ResponseWriter. Closed is called last: Run waits up to a second for calls that abandoned callbacks have begun, and makes
 // none after it.
 type Events struct {
 	Started func(spider SpiderInterface)
@@ -123,16 +122,15 @@ type teller struct {
 	fields   fieldcount.Totals // of items of requests that have settled
 	events   Events
 
-	door     *guard.Door             // calls of Events are inside; none begins once it is closed
-	handlers *guard.Door             // the goroutines that call ErrorHandlers for callbacks that were given up are inside
-	crowded  sync.Map                // slots whose requests are refused, and whose warning is in the log
-	job      atomic.Pointer[settler] // of the crawl, for callers during its opening; nil before
+	door    *guard.Door             // calls of Events are inside; none begins once it is closed
+	crowded sync.Map                // slots whose requests are refused, and whose warning is in the log
+	job     atomic.Pointer[settler] // of the crawl, for callers during its opening; nil before
 }
 
 func newTeller(c *crawl) *teller {
 	return &teller{
 		crawl: c, log: newLog(&c.cfg, c.spider.GetName()), events: c.cfg.events,
-		door: guard.NewDoor(), handlers: guard.NewDoor(),
+		door: guard.NewDoor(),
 	}
 }
 
@@ -282,9 +280,9 @@ func (t *teller) refusedBy(slot string, limit int64) {
 
 // handleOutside tells the ErrorHandlers about a panic that is not a request's failure.
 func (t *teller) handleOutside(herr *HandleError) {
-	j := &job{crawl: t.crawl, ctx: &Context{Ctx: context.Background()}, failures: &failures{}}
-	t.handleAlone(j, herr)
-	j.failures.runAll()
+	refused := new(refusals)
+	t.handleApart(nil, &failedRequest{refused: refused}, herr)
+	refused.runAll()
 }
 
 // notice writes the Notice of an error, if it has that method, to the log. The part that returns the error gives each notice once.

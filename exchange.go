@@ -332,7 +332,7 @@ func (f *fetcher) enterGate(j *job) bool {
 // putBack puts a job of the queue that may not start yet into its slot's queue, without its worker. It comes
 // again when slot and gate are open, and must not be touched any more.
 func (f *fetcher) putBack(j *job) {
-	j.open.Add(1)
+	j.parts.Add()
 	f.crawl.pauseFlight(j)
 	if !f.crawl.frontier.PutBack(j) {
 		j.done()

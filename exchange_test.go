@@ -127,19 +127,18 @@ func TestStuckResponseWriter(t *testing.T) {
 					s.Start = func(req chan<- *tegenaria.Context) {
 						if inline {
 							req <- enginetest.Send("http://a.test/page", tegenaria.RequestWithResponseWriter(io.Discard))
-						} else {
-							req <- tegenaria.NewContext(stuck())
+							return
 						}
+						req <- tegenaria.NewContext(stuck())
+						enginetest.Sleep(tt.after + time.Second)
+						second := stuck()
+						tegenaria.RequestWithDoNotFilter(true)(second)
+						req <- tegenaria.NewContext(second)
 					}
 					s.Fail = func(err *tegenaria.HandleError, req chan<- *tegenaria.Context) {
 						mu.Lock()
 						defer mu.Unlock()
-						switch {
-						case inline:
-						case failed == nil:
-							failed, after = err, time.Since(began)
-							req <- tegenaria.NewContext(stuck())
-						default:
+						if !inline {
 							again = err
 						}
 					}
@@ -149,7 +148,15 @@ func TestStuckResponseWriter(t *testing.T) {
 							if at != tegenaria.StageDownload || r.Url != "http://a.test/stuck" || r.ResponseWriter != io.Writer(w) {
 								t.Errorf("abandoned: %s of %+v", at, r)
 							}
-							told++
+							if told++; !inline {
+								after = time.Since(began)
+							}
+						}, Error: func(err *tegenaria.HandleError) {
+							mu.Lock()
+							defer mu.Unlock()
+							if !inline && err != again {
+								failed = err // its code has not returned when the run ends
+							}
 						}}))
 					err := enginetest.Run(t, e)
 					var abandoned *tegenaria.AbandonedError

@@ -2,10 +2,11 @@ package tegenaria
 
 import (
 	"cmp"
-	"context"
 	"errors"
+	"slices"
 	"sync"
 
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
@@ -112,141 +113,61 @@ func (t *teller) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 // handle reports a failure to counters, log, events, ErrorChan, the engine's ErrorHandler and
 // the spider's, which may send requests.
 func (t *teller) handle(j *job, herr *HandleError) {
-	parent := j
-	if j.failures != nil {
-		parent = j.caller
-	}
 	t.failed(herr)
-	t.tellHandlers(parent, j, herr)
+	t.tellHandlers(j, failureOf(j), &j.call, herr)
 }
 
-// tellHandlers calls the ErrorHandlers. Requests that they send come from parent, because failed has failed.
-func (t *teller) tellHandlers(parent, failed *job, herr *HandleError) {
+// failedRequest is what the ErrorHandlers are told of: the requests that they send may be the one that has failed again.
+type failedRequest struct {
+	request        *Request
+	depth, attempt int
+	refused        *refusals // of an emission that was not accepted, see failedEmission; or nil
+}
+
+// failureOf is a job's own request, or an item of it.
+func failureOf(j *job) *failedRequest {
+	return &failedRequest{request: j.ctx.Request, depth: j.rec.Depth, attempt: j.rec.Attempt}
+}
+
+// tellHandlers calls the ErrorHandlers, in the call by. Requests that they send come from parent.
+func (t *teller) tellHandlers(parent *job, failed *failedRequest, by *guard.Call, herr *HandleError) {
 	c := t.crawl
-	in := newInbox(c.acceptor, emission{parent: parent, failed: failed, why: herr.Err})
+	in := newInbox(c.acceptor, emission{parent: parent, by: by, failed: failed, why: herr.Err})
 	defer in.close()
-	if c.cfg.errorHandler != nil && !failed.call.GivenUp() {
+	if c.cfg.errorHandler != nil && !by.GivenUp() {
 		stack, err := guard.Protect(func() error { c.cfg.errorHandler(c.spider, herr); return nil })
-		t.handlerPanicked(failed, herr, err, stack)
+		t.handlerPanicked(by, herr, err, stack)
 	}
-	if failed.call.GivenUp() { // the code before was given up, and has returned after all
+	if by.GivenUp() { // the code before was given up, and has returned after all
 		return
 	}
-	stack, err := guard.Protect(func() error { return askErrorHandler(failed, herr, in.ch) })
-	t.handlerPanicked(failed, herr, err, stack)
+	stack, err := guard.Protect(func() error { return askErrorHandler(c, by, herr, in.ch) })
+	t.handlerPanicked(by, herr, err, stack)
 }
 
-// handleAlone is handle for a failure of the start or of an emission: the caller has to go on when the
-// ErrorHandlers do not return. It returns when they have, or were abandoned.
-func (t *teller) handleAlone(j *job, herr *HandleError) {
-	t.alone(j, func() { t.handle(j, herr) })
+// handleApart is handle for a failure of the start or of an emission: the caller has to go on when the
+// ErrorHandlers do not return. It returns false if they were abandoned.
+func (t *teller) handleApart(parent *job, failed *failedRequest, herr *HandleError) bool {
+	call := &guard.Call{Owner: outsider{t.crawl, named(herr.Request), herr.CtxId}}
+	return guard.ErrLeft != t.crawl.watch.Apart(call, string(StageError), func() {
+		t.failed(herr)
+		t.tellHandlers(parent, failed, call, herr)
+	})
 }
 
-// alone runs code that calls the ErrorHandlers, and returns when it has returned or was abandoned.
-func (t *teller) alone(j *job, code func()) {
-	j.call.Owner, j.before.id = alone{j}, j.ctx.CtxId
-	_ = t.crawl.watch.Apart(&j.call, string(StageError), code) // Abandon has reported code that was given up
+// named returns a request with the name of another one: its URL and its method.
+func named(r *Request) *Request {
+	if r == nil {
+		return nil
+	}
+	return &Request{Url: r.Url, Method: r.Method}
 }
-
-// alone is a job that stands for a failure while the ErrorHandlers run. It holds nothing.
-type alone struct{ *job }
-
-// Doom keeps nothing open.
-func (a alone) Doom() (kept bool) { return false }
-
-// Abandon reports that the ErrorHandlers were given up.
-func (a alone) Abandon(l guard.Loss) { a.crawl.teller.lost(l, a.job, a.before.id, nil) }
 
 // handlerPanicked reports a panic of an ErrorHandler; the handlers are not asked again for it.
-func (t *teller) handlerPanicked(failed *job, herr *HandleError, err error, stack []byte) {
-	if err != nil && !failed.call.GivenUp() {
+func (t *teller) handlerPanicked(by *guard.Call, herr *HandleError, err error, stack []byte) {
+	if err != nil && !by.GivenUp() {
 		t.failed(&HandleError{CtxId: herr.CtxId, Err: err, Request: herr.Request, Stage: StageError, Stack: stack})
 	}
-}
-
-// lost reports a callback that was given up: of a job, or of none, and with this CtxId and item. It does not wait for user code,
-// because the callback's slot and memory are given back after it. A job that was kept open stays open until it is reported.
-func (t *teller) lost(l guard.Loss, j *job, id string, item *ItemMeta) {
-	c := t.crawl
-	at, r := Stage(l.At), j.asAccepted()
-	c.teller.abandoned(at, r)
-	herr := &HandleError{CtxId: id, Err: abandonedBy(at, l.TooLate), Request: r, Item: item, Stage: at}
-	c.teller.failed(herr)
-	if !l.Kept {
-		return // no request failed
-	}
-	if j.ctx == nil || j.caller != nil || at == StageError || at == StageEvent || c.work.Err() != nil {
-		// It is the Fetch of a caller, or it is put back into the cache; or else the ErrorHandlers themselves, or a func of
-		// Events, do not return.
-		j.done()
-		return
-	}
-	standIn := j.standIn(herr)
-	teller := &job{crawl: c, caller: standIn, failures: &failures{}, rec: j.rec, ctx: standIn.ctx}
-	told := t.handlers.Go(func() { // run waits for it
-		defer j.done() // the request is open until then: the handlers may send it again
-		t.alone(teller, func() { t.tellHandlers(standIn, teller, herr) })
-		teller.failures.runAll()
-	})
-	if !told {
-		j.done()
-	}
-}
-
-// standIn makes a job that takes the place of one that was abandoned, whose requests are refused: the requests that
-// ErrorHandlers send because of herr come from it.
-func (j *job) standIn(herr *HandleError) *job {
-	other := newJob(j.crawl, j.rec)
-	other.standsFor, other.sent = j, j.sent
-	other.ctx = &Context{Request: herr.Request, CtxId: herr.CtxId, Ctx: context.Background()}
-	return other
-}
-
-// asAccepted returns a copy of the job's request as it was accepted, which no other code has; nil if there is none. What
-// user code that was given up has in its hands it may still be writing to.
-func (j *job) asAccepted() *Request {
-	switch {
-	case j == nil:
-		return nil
-	case j.sent != nil:
-		return j.sent.clone()
-	case len(j.rec.Data) == 0:
-		return nil
-	}
-	ctx, err := j.crawl.acceptor.codec.decode(j.rec.Data, j.rec.Live)
-	if err != nil { // it was decoded before
-		return nil
-	}
-	r := ctx.Request
-	r.Priority, r.Depth, r.Attempt, r.parent = j.rec.Priority, j.rec.Depth, j.rec.Attempt, j.rec.parentPage()
-	return r
-}
-
-// isHeld reports whether code that was left behind may have the job's request and response.
-func (j *job) isHeld() bool { return j.call.GivenUp() || j.leaked.Load() }
-
-// request returns the job's request: a copy, if code that was left behind may have the one in its Context.
-func (j *job) request() *Request {
-	if j.isHeld() {
-		return j.asAccepted()
-	}
-	return j.ctx.Request
-}
-
-// response returns the job's response; nil if code that was left behind may have it.
-func (j *job) response() *Response {
-	if j.isHeld() {
-		return nil
-	}
-	return j.ctx.Response()
-}
-
-// id returns the CtxId of the job's Context, which code that was left behind may have.
-func (j *job) id() string {
-	if j.call.GivenUp() {
-		return j.before.id
-	}
-	return j.ctx.CtxId
 }
 
 // whyLost returns the error of a Fetch whose call was given up, or could not begin.
@@ -257,9 +178,9 @@ func (t *teller) whyLost(j *job) error {
 	return ErrOutputClosed
 }
 
-// failures collects the emissions that were refused while the ErrorHandlers of another one ran, so that
+// refusals collects the emissions that were refused while the ErrorHandlers of another one ran, so that
 // a handler whose own requests are refused neither recurses nor starts goroutines without end.
-type failures struct {
+type refusals struct {
 	mu   sync.Mutex
 	list []func()
 }
@@ -268,35 +189,27 @@ type failures struct {
 // returned, since they may send another request in its place.
 func (t *teller) failedEmission(from emission, ctx *Context, no *refusal) {
 	c := t.crawl
-	var request *Request
+	failed := &failedRequest{depth: c.acceptor.depthOf(from)}
 	id := ""
 	if ctx != nil {
-		request, id = ctx.Request, ctx.CtxId
+		failed.request, id = ctx.Request, ctx.CtxId
 	}
-	outer := (*failures)(nil)
+	outer := (*refusals)(nil)
 	if from.failed != nil {
-		outer = from.failed.failures
+		outer, failed.attempt = from.failed.refused, from.failed.attempt+1
 	}
-	loop := outer
-	if loop == nil {
-		loop = &failures{}
-	}
-	j := &job{crawl: c, caller: from.parent, failures: loop, ctx: &Context{Request: request, CtxId: id, Ctx: context.Background()}}
-	if request != nil {
-		j.sent = request.clone()
-	}
-	j.rec.Depth = c.acceptor.depthOf(from)
-	if from.failed != nil {
-		j.rec.Attempt = from.failed.rec.Attempt + 1
+	if failed.refused = outer; outer == nil {
+		failed.refused = new(refusals)
 	}
 	run := func() {
-		herr := NewError(id, no.err, ErrorWithRequest(request), ErrorWithStage(StageAccept)).unstack()
-		if j.rec.Attempt < c.limits.Attempts {
-			t.handleAlone(j, herr)
-		} else {
-			c.teller.failed(herr)
+		told, copied := failed.request, named(failed.request)
+		herr := NewError(id, no.err, ErrorWithRequest(told), ErrorWithStage(StageAccept)).unstack()
+		if failed.attempt >= c.limits.Attempts {
+			t.failed(herr)
+		} else if !t.handleApart(from.parent, failed, herr) {
+			told = copied
 		}
-		c.teller.settled(j.request(), no.outcome, no.reason)
+		t.settled(told, no.outcome, no.reason)
 		c.ledger.Refuse(1, uint8(no.outcome), no.reason)
 	}
 	if outer != nil {
@@ -306,11 +219,11 @@ func (t *teller) failedEmission(from emission, ctx *Context, no *refusal) {
 		return
 	}
 	run()
-	loop.runAll()
+	failed.refused.runAll()
 }
 
 // runAll ends the emissions that were collected, and those that come of it.
-func (f *failures) runAll() {
+func (f *refusals) runAll() {
 	for {
 		f.mu.Lock()
 		if len(f.list) == 0 {
@@ -321,6 +234,89 @@ func (f *failures) runAll() {
 		f.list = f.list[1:]
 		f.mu.Unlock()
 		run()
+	}
+}
+
+// A callback that does not return in time is given up. That ends at its job: what it sends is refused, its worker is replaced, and all
+// that the job holds is given back at once; but the request stays in flight, as one that is lost, until the code returns or the run
+// ends. Code that returns after all has its request fail. Requests that are lost when all else is over are ended by their records.
+
+// loss is a part of a job whose code was given up.
+type loss struct {
+	guard.Loss
+	job   *job
+	item  *itemTask   // nil: the part is the job's way
+	call  *guard.Call // of the code
+	atEnd bool        // it was given up because the crawl gave up
+}
+
+// failure makes the HandleError of a loss whose code has not returned.
+func (l *loss) failure(r *Request) *HandleError {
+	herr := &HandleError{CtxId: l.job.id, Err: abandonedBy(Stage(l.At), l.TooLate), Request: r, Stage: Stage(l.At)}
+	if l.item != nil {
+		came := l.item.came // the code may be at work on the item itself
+		herr.CtxId, herr.Item = came.CtxId, &came
+	}
+	return herr
+}
+
+// losses are the parts whose code was given up and has not returned.
+type losses struct {
+	mu   sync.Mutex // guards the fields below
+	list []loss
+	left bool // some were lost when the run ended
+}
+
+// add notes a loss. The part itself is closed when the worker is replaced, as at its end.
+func (ls *losses) add(l loss) {
+	ls.mu.Lock()
+	ls.list = append(ls.list, l)
+	ls.mu.Unlock()
+	l.job.parts.Lose()
+	if l.call.Worker.Worker() < 0 { // it was lost before
+		l.job.end()
+	}
+}
+
+// find takes the loss out whose code has returned. It returns false if the run has ended: the job is over.
+func (ls *losses) find(call *guard.Call, ledger *frontier.Ledger) (l loss, ok bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	i := slices.IndexFunc(ls.list, func(l loss) bool { return l.call == call })
+	if i < 0 || !ls.list[i].job.parts.Find(ledger) {
+		return l, false
+	}
+	l = ls.list[i]
+	ls.list = slices.Delete(ls.list, i, i+1)
+	return l, true
+}
+
+// end ends the requests that are lost when all else is over. Their code may be at work on all that it was given, so nothing is
+// looked at but their records.
+func (ls *losses) end(c *crawl) {
+	ls.mu.Lock()
+	list := ls.list
+	ls.list = nil
+	ls.mu.Unlock()
+	var jobs []*loss // one of each job
+	for i := range list {
+		l := &list[i]
+		c.teller.failed(l.failure(c.acceptor.codec.requestOf(&l.job.rec)))
+		if l.item != nil && !l.item.ended {
+			c.teller.counters.Failed.Add(1)
+		}
+		k := slices.IndexFunc(jobs, func(other *loss) bool { return other.job == l.job })
+		switch {
+		case k >= 0:
+			jobs[k].atEnd = jobs[k].atEnd || l.atEnd
+		case l.job.parts.AreLost():
+			jobs = append(jobs, l)
+		}
+	}
+	ls.left = len(jobs) > 0
+	c.ledger.EndLost(int64(len(jobs)))
+	for _, l := range jobs {
+		c.settler.endLost(l)
 	}
 }
 

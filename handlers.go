@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tegenaria/tegenaria/internal/funcname"
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -162,16 +163,16 @@ func (s *Spider) mistaken(format string, args ...any) {
 
 // askErrorHandler calls the ErrorHandler of the spider whose request has failed. The error is that of a func of OnError, which may close
 // the spider.
-func askErrorHandler(failed *job, herr *HandleError, req chan<- *Context) error {
-	s, ok := failed.crawl.spider.(*Spider)
+func askErrorHandler(c *crawl, by *guard.Call, herr *HandleError, req chan<- *Context) error {
+	s, ok := c.spider.(*Spider)
 	if !ok {
-		failed.crawl.spider.ErrorHandler(herr, req)
+		c.spider.ErrorHandler(herr, req)
 		return nil
 	}
 	err := s.tell(herr, req)
 	reason, closing := asCloseSpider(err)
-	if closing && !failed.call.GivenUp() {
-		failed.crawl.closeSpider(reason)
+	if closing && !by.GivenUp() {
+		c.closeSpider(reason)
 	}
 	if closing {
 		return nil

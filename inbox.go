@@ -42,7 +42,7 @@ func (j *job) lateInbox() *inbox {
 	if in.ch != nil {
 		in = new(inbox) // the watch may still look at the first one
 	}
-	in.ch, in.to, in.from = make(chan *Context, lateBuffer), j.crawl.acceptor, emission{parent: j}
+	in.ch, in.to, in.from = make(chan *Context, lateBuffer), j.crawl.acceptor, j.emission()
 	return in
 }
 
@@ -142,7 +142,7 @@ var errClosedByUser = errors.New("a callback closed the channel that it sends to
 
 // closedByUser reports a channel that user code has closed.
 func (from emission) closedByUser(t *teller) {
-	if from.parent != nil && from.parent.call.GivenUp() || from.failed != nil && from.failed.call.GivenUp() {
+	if from.by != nil && from.by.GivenUp() {
 		return // code that was given up has no effect any more
 	}
 	herr := &HandleError{Err: errClosedByUser, Stage: StageStart}
@@ -152,10 +152,13 @@ func (from emission) closedByUser(t *teller) {
 	t.failed(herr)
 }
 
+// emission says that a request comes from the job's own callback.
+func (j *job) emission() emission { return emission{parent: j, by: &j.call} }
+
 // requests returns the channel that the job's user code sends requests to.
 func (j *job) requests() chan<- *Context {
 	if j.inbox == nil {
-		j.inbox = newInbox(j.crawl.acceptor, emission{parent: j})
+		j.inbox = newInbox(j.crawl.acceptor, j.emission())
 	}
 	return j.inbox.ch
 }
@@ -179,14 +182,11 @@ type starter struct {
 func (s *starter) end() { s.once.Do(func() { close(s.gone) }) }
 
 // Slow is never called: the start has all the time it wants.
-func (s *starter) Slow(at string, took time.Duration) { outsider{s.crawl}.Slow(at, took) }
-
-// Doom keeps nothing open.
-func (s *starter) Doom() (kept bool) { return false }
+func (s *starter) Slow(at string, took time.Duration) { outsider{crawl: s.crawl}.Slow(at, took) }
 
 // Abandon reports that the start was given up.
 func (s *starter) Abandon(l guard.Loss) {
-	outsider{s.crawl}.Abandon(l)
+	outsider{crawl: s.crawl}.Abandon(l)
 	s.end()
 }
 
@@ -286,14 +286,22 @@ func (s *starter) finish(err error) {
 	c.ledger.Started()
 }
 
-// outsider is user code that belongs to no job, as that of the start and of parts that are opened.
-type outsider struct{ crawl *crawl }
+// outsider is user code that belongs to no job: that of the start, of parts that are opened or closed, and of the ErrorHandlers of a
+// request that was not accepted.
+type outsider struct {
+	crawl   *crawl
+	request *Request // a copy of the request that has failed; nil if there is none
+	id      string   // its CtxId
+}
 
-// Slow is never called: such code has all the time it wants.
-func (o outsider) Slow(at string, took time.Duration) { o.crawl.teller.slow(Stage(at), nil, took) }
-
-// Doom keeps nothing open.
-func (o outsider) Doom() (kept bool) { return false }
+// Slow reports that the code has been running for long.
+func (o outsider) Slow(at string, took time.Duration) {
+	o.crawl.teller.slow(Stage(at), o.request, took)
+}
 
 // Abandon reports that the code was given up.
-func (o outsider) Abandon(l guard.Loss) { o.crawl.teller.lost(l, nil, "", nil) }
+func (o outsider) Abandon(l guard.Loss) {
+	at := Stage(l.At)
+	o.crawl.teller.abandoned(at, o.request)
+	o.crawl.teller.failed(&HandleError{CtxId: o.id, Err: abandonedBy(at, l.TooLate), Request: o.request, Stage: at})
+}

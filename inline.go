@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
 // maxNesting is how deep inline requests may nest: one that a middleware sends for another counts.
@@ -98,10 +99,12 @@ func (rd *reader) inlineJob(caller *Context, call *frontier.Call[*job], from emi
 		}
 		return nil, herr
 	}
-	rec.Attempt = attempt
+	rec.Attempt, rec.Data = attempt, wire.AppendPlain(nil, []byte(r.Url))
+	if r.ResponseWriter != nil {
+		rec.Live = &liveParts{writer: r.ResponseWriter}
+	}
 	j := newJob(c, rec)
 	j.caller, j.call.Caller, j.inCall, j.claim.Inline = caller.job, &caller.job.call, call, true
-	j.sent = r.clone() // there is none in its record
 	ctx.Request = r
 	j.begin(ctx)
 	if !rd.lane.Add(call, j, ctx.CtxId) {
@@ -271,17 +274,10 @@ func (rd *reader) waitSlot(j *job) error {
 
 // settleInline counts the end of an inline request. Its memory is given back with its caller's.
 func (rd *reader) settleInline(j *job, outcome Outcome, reason string) {
-	resp := j.before.answer // code that was left behind may be at work on the Context
-	if !j.call.GivenUp() {
-		resp = j.ctx.Response()
-	}
+	resp, root := j.ctx.Response(), j.root()
 	spooled := resp != nil && resp.isSpooled()
-	root, r := j.root(), j.request()
-	if root.isHeld() { // it is the caller's, too
-		r = j.asAccepted()
-	}
 	switch {
-	case rd.endInline(j, r, outcome, reason):
+	case rd.endInline(j, j.ctx.Request, resp, outcome, reason):
 		if spooled {
 			root.mu.Lock()
 			root.spooled = append(root.spooled, resp)
@@ -294,11 +290,13 @@ func (rd *reader) settleInline(j *job, outcome Outcome, reason string) {
 
 // dropInline counts the end of an inline request that was given up: the goroutine it runs in may be at work
 // still.
-func (rd *reader) dropInline(j *job) { rd.endInline(j, j.asAccepted(), Failed, "abandoned") }
+func (rd *reader) dropInline(j *job) {
+	rd.endInline(j, rd.crawl.acceptor.codec.requestOf(&j.rec), nil, Failed, "abandoned")
+}
 
-// endInline counts the end of an inline request, and reports it as r. It returns false if the request was given up
+// endInline counts the end of an inline request, and reports it as r and its response. It returns false if the request was given up
 // before.
-func (rd *reader) endInline(j *job, r *Request, outcome Outcome, reason string) bool {
+func (rd *reader) endInline(j *job, r *Request, resp *Response, outcome Outcome, reason string) bool {
 	if !rd.lane.End(j.root(), j) {
 		return false
 	}
@@ -307,7 +305,7 @@ func (rd *reader) endInline(j *job, r *Request, outcome Outcome, reason string) 
 	if outcome == Fetched {
 		c.teller.counters.Read.Add(1)
 	}
-	c.teller.settledAs(r, c.teller.inDetail(r, j.response()), outcome, reason)
+	c.teller.settledAs(r, c.teller.inDetail(r, resp), outcome, reason)
 	c.ledger.Settle(uint8(outcome), reason)
 	return true
 }

@@ -51,7 +51,6 @@ type itemTask struct {
 	call    guard.Call    // its Life is that of its PipelineFuncs
 	fate    guard.Context // ends when the item is given up
 	started atomic.Bool   // it reached the pipelines
-	teller  *job          // stands for the job while the ErrorHandlers are called for the item; set between two calls
 	ended   bool          // its outcome has been counted; set between two calls
 	ctx     *Context      // of its ContextPipelines; nil: none was called
 }
@@ -61,8 +60,8 @@ func (t *itemTask) context() *Context {
 	if t.ctx == nil {
 		j := &job{crawl: t.job.crawl, caller: t.job, rec: t.job.rec}
 		j.ofItem, j.call.Owner, j.call.Caller = true, j, &t.call
-		t.ctx = &Context{Request: t.job.request(), CtxId: t.came.CtxId, Ctx: &t.call.Life, job: j}
-		if resp := t.job.response(); resp != nil {
+		t.ctx = &Context{Request: t.job.ctx.Request, CtxId: t.came.CtxId, Ctx: &t.call.Life, job: j}
+		if resp := t.job.ctx.Response(); resp != nil {
 			t.ctx.DownloadResult = &RequestResult{Response: resp}
 		}
 		j.ctx = t.ctx
@@ -138,7 +137,7 @@ func (m *mill) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 	c, call := m.crawl, &t.call
 	call.Worker = stage.CallOf(worker)
 	c.watch.Sit(call, itemRow)
-	defer c.watch.Leave(call)
+	defer m.leave(t)
 	var stack []byte
 	var err error
 	alive := c.watch.Run(call, string(StagePipeline), nil, func() {
@@ -154,43 +153,54 @@ func (m *mill) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
 		t.ended = true
 		m.done(t, err, stack)
 	}
+	return nil, stage.ErrDrop
+}
+
+// leave follows the pipelines of an item, also where user code has ended the goroutine.
+func (m *mill) leave(t *itemTask) {
+	if t.call.GivenUp() {
+		m.returned(t)
+	} else {
+		m.crawl.watch.Leave(&t.call)
+	}
 	t.call.Life.Cancel(context.Canceled)
 	t.fate.Cancel(context.Canceled)
-	return nil, stage.ErrDrop
 }
 
 // Slow reports that the item's user code has been running for long.
 func (t *itemTask) Slow(at string, took time.Duration) { t.job.Slow(at, took) }
 
-// Doom counts an item whose pipelines were given up as failed. One that has ended has only ErrorHandlers that do not
-// return. Its job is kept open until Abandon has reported that.
-func (t *itemTask) Doom() (kept bool) {
+// Abandon reports that the item's user code was given up.
+func (t *itemTask) Abandon(l guard.Loss) {
 	c := t.job.crawl
-	kept = t.job.tryOpen()
-	t.job.leaked.Store(true) // the item may have brought the code to its page
-	if t.teller != nil {
-		t.teller.call.Forsake()
-	}
-	if !t.ended {
-		c.teller.counters.Failed.Add(1)
-	}
 	t.call.Life.Cancel(errItemGone)
 	t.fate.Cancel(errItemGone)
-	if c.work.Err() != nil {
-		t.job.leaveUndecided()
-	}
-	return kept
+	c.losses.add(loss{Loss: l, job: t.job, item: t, call: &t.call, atEnd: c.work.Err() != nil})
+	c.teller.abandoned(Stage(l.At), c.acceptor.codec.requestOf(&t.job.rec))
 }
 
 var errItemGone = errors.New("the item's pipelines were given up")
 
-// Abandon reports that the item's user code was given up. If the crawl gives up, it ends the pipelines' inline requests.
-func (t *itemTask) Abandon(l guard.Loss) {
-	item := t.came // the code may be at work on the item itself
-	t.job.crawl.teller.lost(l, t.job, item.CtxId, &item)
-	if t.job.crawl.work.Err() != nil {
-		t.job.dropFetches()
+// returned goes on with an item whose user code was given up and has returned after all: the item fails, unless it has ended before.
+func (m *mill) returned(t *itemTask) {
+	c := m.crawl
+	for t.call.GivenUp() {
+		l, ok := c.losses.find(&t.call, c.ledger)
+		if !ok {
+			return
+		}
+		c.watch.Resurrect(&t.call)
+		c.watch.Join(&t.call)
+		if l.atEnd {
+			t.job.leaveUndecided()
+		}
+		if !t.ended {
+			t.ended = true
+			m.done(t, abandonedBy(Stage(l.At), l.TooLate), nil)
+		}
 	}
+	c.watch.Leave(&t.call)
+	t.job.end()
 }
 
 // process takes an item through the pipelines. The stack is that of the last one that panicked.
@@ -244,7 +254,7 @@ func (m *mill) done(t *itemTask, err error, stack []byte) {
 		t.job.leaveUndecided()
 		return
 	}
-	herr := &HandleError{CtxId: t.meta.CtxId, Err: err, Request: t.job.request(), Response: t.job.response(),
+	herr := &HandleError{CtxId: t.meta.CtxId, Err: err, Request: t.job.ctx.Request, Response: t.job.ctx.Response(),
 		Item: t.meta, Stage: StagePipeline, Stack: stack}
 	var drop *dropItemError
 	if errors.As(err, &drop) {
@@ -260,14 +270,9 @@ func (m *mill) done(t *itemTask, err error, stack []byte) {
 		return
 	}
 	c.teller.counters.Failed.Add(1)
-	parent := t.job
-	if parent.call.GivenUp() {
-		parent = parent.standIn(herr)
-	}
-	t.teller = &job{crawl: c, caller: parent, rec: parent.rec, ctx: &Context{Request: herr.Request, CtxId: herr.CtxId, Ctx: context.Background()}}
 	m.tell(t, StageError, func() {
 		c.teller.failed(herr)
-		c.teller.tellHandlers(parent, t.teller, herr)
+		c.teller.tellHandlers(t.job, failureOf(t.job), &t.call, herr)
 	})
 }
 

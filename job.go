@@ -16,30 +16,26 @@ import (
 // job is one attempt at one request, from the cache to its end. It is settled when nothing of it
 // is open any more: its way through fetch and parse, its items, and the Fetch calls it waits for.
 type job struct {
-	crawl     *crawl
-	rec       Record
-	ctx       *Context
-	sent      *Request // its request before any callback had it; nil: that is in its record
-	caller    *job     // of an inline request: it lives and is settled with this one
-	standsFor *job     // whose unfiltered requests it counts; nil: its own
-	emitted   identity.Emissions
-	failures  *failures // of an emission that was not accepted, see failedEmission
+	crawl   *crawl
+	rec     Record // that of an inline request has its URL alone
+	ctx     *Context
+	id      string // the CtxId of its Context when its user code began
+	caller  *job   // of an inline request: it lives and is settled with this one
+	emitted identity.Emissions
 
-	claim  frontier.Claim[*job]   // its slot and its fetch worker
-	hold   fetch.Hold             // its share of Limits.BodiesInFlight
-	call   guard.Call             // the user code it is in
-	before snapshot               // what it had when a piece of that began
-	inbox  *inbox                 // receives the requests that its user code sends
-	quiet  inbox                  // the first of those that have no receiver at once
-	outs   atomic.Pointer[output] // those that have held references back; the newest first
+	claim frontier.Claim[*job]   // its slot and its fetch worker
+	hold  fetch.Hold             // its share of Limits.BodiesInFlight
+	call  guard.Call             // the user code it is in
+	inbox *inbox                 // receives the requests that its user code sends
+	quiet inbox                  // the first of those that have no receiver at once
+	outs  atomic.Pointer[output] // those that have held references back; the newest first
 	attempt
 	fetching
 
 	fields  atomic.Pointer[fieldcount.Tally] // counts of fields of its items; nil: there are none
 	died    *HandleError                     // it is given up because the process died with it too often
 	ofItem  bool                             // it stands for the pipelines of an item, which have no place
-	leaked  atomic.Bool                      // code that was given up with an item of it may have its request
-	open    atomic.Int32                     // parts that are not done
+	parts   frontier.Parts                   // that are not done
 	mu      sync.Mutex                       // guards the fields below, and spooled
 	verdict                                  // on its request
 }
@@ -67,12 +63,6 @@ type verdict struct {
 	lost    error       // why an item of it could not be sent
 }
 
-// snapshot is the part of a job that user code may replace, from before a piece of that began.
-type snapshot struct {
-	id     string // of its Context
-	answer *Response
-}
-
 // fetching is what a job has to do with inline requests.
 type fetching struct {
 	inCall  *frontier.Call[*job] // that an inline request belongs to
@@ -96,7 +86,7 @@ func newJob(c *crawl, rec Record) *job {
 	j.crawl, j.rec, j.hold.Slot = c, rec, rec.Slot
 	j.claim.Slot, j.claim.Priority, j.claim.Crashes = rec.Slot, rec.Priority, rec.Crashes
 	j.call.Owner = j
-	j.open.Store(1)
+	j.parts.Add()
 	return j
 }
 
@@ -129,22 +119,10 @@ func (j *job) root() *job {
 // once for each job.
 func (j *job) MarkAsProcessed() { j.end() }
 
-// tryOpen opens another part of the job. It returns false if it has settled already.
-func (j *job) tryOpen() bool {
-	for {
-		n := j.open.Load()
-		if n <= 0 {
-			return false
-		}
-		if j.open.CompareAndSwap(n, n+1) {
-			return true
-		}
-	}
-}
-
-// openToSend opens the job for an item or a request that its user code has sent. It returns false if it has settled already.
+// openToSend opens the job for an item or a request that its user code has sent. It returns false if it has settled already, or is
+// lost.
 func (j *job) openToSend() bool {
-	if !j.tryOpen() {
+	if !j.parts.Open() {
 		return false
 	}
 	if !j.sends.Load() { // a plain look is cheaper than a store for each link
@@ -155,14 +133,14 @@ func (j *job) openToSend() bool {
 
 // done ends one part of the job. The last one has it settled.
 func (j *job) done() {
-	if j.open.Add(-1) == 0 {
+	if j.parts.Close(j.crawl.ledger) {
 		j.crawl.settler.add(j)
 	}
 }
 
 // end is done for a caller without locks, which may settle the job by itself.
 func (j *job) end() {
-	if j.open.Add(-1) == 0 {
+	if j.parts.Close(j.crawl.ledger) {
 		j.crawl.settler.end(j)
 	}
 }
@@ -214,12 +192,7 @@ func (j *job) lostItem() error {
 }
 
 // count returns how often the job has sent an unfiltered request with this fingerprint before.
-func (j *job) count(fingerprint Key) uint64 {
-	if j.standsFor != nil {
-		return j.standsFor.count(fingerprint)
-	}
-	return j.emitted.Count(fingerprint)
-}
+func (j *job) count(fingerprint Key) uint64 { return j.emitted.Count(fingerprint) }
 
 // Claim returns what the job has of the frontier.
 func (j *job) Claim() *frontier.Claim[*job] { return &j.claim }
@@ -245,11 +218,11 @@ func (j *job) requeue() {
 func (j *job) Calls() *frontier.Calls[*job] { return &j.calls }
 
 // Open opens the job for a call of Fetch. It returns false if it has settled already, or was abandoned.
-func (j *job) Open() bool { return !j.call.GivenUp() && j.tryOpen() }
+func (j *job) Open() bool { return !j.call.GivenUp() && j.parts.Open() }
 
 // Park keeps a job whose robots.txt another job asks for: it holds no worker, and its slot is parked.
 func (j *job) Park() {
-	j.open.Add(1)
+	j.parts.Add()
 	j.crawl.pauseFlight(j)
 	j.crawl.frontier.Park(j.rec.Slot)
 	j.release()
@@ -257,19 +230,7 @@ func (j *job) Park() {
 
 // Slow reports that the job's user code has been running for long.
 func (j *job) Slow(at string, took time.Duration) {
-	j.crawl.teller.slow(Stage(at), j.asAccepted(), took)
-}
-
-// Doom ends a job whose user code was given up and has no effect any more. It is kept open until Abandon has reported that.
-func (j *job) Doom() (kept bool) {
-	kept = j.tryOpen()
-	j.loan.End()
-	if j.crawl.work.Err() != nil {
-		j.leaveUndecided()
-	} else {
-		j.decide(Failed, "abandoned")
-	}
-	return kept
+	j.crawl.teller.slow(Stage(at), j.crawl.acceptor.codec.requestOf(&j.rec), took)
 }
 
 // closeSpools removes the files of the job's responses.
@@ -287,17 +248,27 @@ func (j *job) closeSpools() {
 	}
 }
 
-// Abandon reports that the job's user code was given up, and gives back all that the job holds.
+// Abandon gives back all that the job holds, and reports that its user code was given up.
 func (j *job) Abandon(l guard.Loss) {
-	j.crawl.teller.lost(l, j, j.before.id, nil)
+	c := j.crawl
+	j.loan.End()
 	j.release()
-	j.crawl.fetcher.robots.abort(j) // its download of robots.txt may never end
-	j.crawl.reader.places.Release(&j.place)
-	if j.caller != nil {
-		j.crawl.reader.dropInline(j)
-		j.crawl.reader.leave(j.inCall) // its caller may be a pipeline, whose item has been given up before
+	c.fetcher.robots.abort(j) // its download of robots.txt may never end
+	c.reader.places.Release(&j.place)
+	r := c.acceptor.codec.requestOf(&j.rec)
+	lost := loss{Loss: l, job: j, call: &j.call, atEnd: c.work.Err() != nil}
+	if j.caller != nil { // its caller goes on
+		c.teller.abandoned(Stage(l.At), r)
+		c.teller.failed(lost.failure(r))
+		c.reader.dropInline(j)
+		c.reader.leave(j.inCall) // its caller may be a pipeline, whose item has been given up before
+		return
 	}
+	c.fetcher.bodies.Release(&j.hold)
+	c.frontier.GotThrough(func(suspect *job) bool { return suspect == j })
 	j.dropFetches()
+	c.losses.add(lost)
+	c.teller.abandoned(Stage(l.At), r)
 }
 
 // dropFetches ends all calls of Fetch that are under way: they have no effect any more.
@@ -324,9 +295,7 @@ func (c *Context) hold() *fetch.Hold {
 
 // discard ends a job's context and removes its files. The caller holds no locks.
 func discard(j *job) {
-	if !j.call.GivenUp() { // the code that was left behind may be at work on its response
-		j.closeSpools()
-	}
+	j.closeSpools()
 	j.call.Life.Cancel(context.Canceled)
 }
 

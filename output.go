@@ -177,7 +177,7 @@ func (o *output) sendItem(item *ItemMeta) bool {
 func (o *output) sendRequest(r *Request) bool {
 	if o.direct() {
 		o.handOver() // requests are accepted in the order in which they are sent
-		o.ctx.job.crawl.acceptor.accept(emission{parent: o.ctx.job}, &Context{Request: r})
+		o.ctx.job.crawl.acceptor.accept(o.ctx.job.emission(), &Context{Request: r})
 		return true
 	}
 	return sendTo(o.ctx, o.req, NewContext(r))

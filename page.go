@@ -37,21 +37,57 @@ func newReader(c *crawl, parsers *parserTable) *reader {
 func (rd *reader) page(worker context.Context, j *job) (*job, error) {
 	c := rd.crawl
 	j.call.Worker = stage.CallOf(worker)
+	waits := false
+	defer func() { // also where user code ends this goroutine
+		switch {
+		case waits: // it waits in line again and must not be touched
+		case j.call.GivenUp():
+			rd.returned(j)
+		default:
+			c.watch.Leave(&j.call)
+		}
+	}()
 	c.beginFlight(j)
-	parse, waits := rd.fetchJob(j)
-	if waits { // it waits in line again and must not be touched
+	var parse bool
+	if parse, waits = rd.fetchJob(j); waits {
 		return nil, stage.ErrDrop
 	}
 	j.release()
-	switch {
-	case parse:
-		rd.parse(j)
-	case j.call.GivenUp():
-		j.closeRequests() // its user code has returned after all
-		j.closeSpools()
+	if parse {
+		c.guard(j, StageParse, func() { rd.runParser(j) })
+		rd.places.Release(&j.place)
+	}
+	return nil, stage.ErrDrop
+}
+
+// returned goes on with a job whose user code was given up and has returned after all: its request fails.
+func (rd *reader) returned(j *job) {
+	c := rd.crawl
+	for j.call.GivenUp() {
+		j.closeRequests()
+		l, ok := c.losses.find(&j.call, c.ledger)
+		if !ok {
+			j.closeSpools()
+			return
+		}
+		c.watch.Resurrect(&j.call)
+		at := Stage(l.At)
+		herr := j.failure(at, abandonedBy(at, l.TooLate), nil)
+		c.guard(j, StageError, func() {
+			switch {
+			case l.atEnd || c.work.Err() != nil:
+				j.leaveUndecided()
+			case at == StageError: // the ErrorHandlers themselves have not returned
+				c.teller.failed(herr)
+			default:
+				c.teller.handle(j, herr)
+			}
+			j.decide(Failed, "abandoned")
+			j.closeRequests()
+		})
 	}
 	c.watch.Leave(&j.call)
-	return nil, stage.ErrDrop
+	j.end()
 }
 
 // fetchJob makes the exchange. If parse is true, the job goes on to its parser and holds a place there; if waits is true, it
@@ -128,17 +164,8 @@ func (rd *reader) reserve(j *job) error {
 	return rd.crawl.fetcher.bodies.Grow(rd.crawl.work, &j.hold, n)
 }
 
-// parse lets the request's parser read the response. What it sends is received until it returns; then the job
+// runParser lets the request's parser read the response. What it sends is received until it returns; then the job
 // has its outcome.
-func (rd *reader) parse(j *job) {
-	rd.crawl.guard(j, StageParse, func() { rd.runParser(j) })
-	if j.call.GivenUp() { // it has given its place back already
-		j.closeSpools()
-	} else {
-		rd.places.Release(&j.place)
-	}
-}
-
 func (rd *reader) runParser(j *job) {
 	c := rd.crawl
 	parser, err := rd.parserOf(j.ctx.Request)
@@ -222,7 +249,7 @@ func (rd *reader) itemsOf(j *job, parser Parser) (chan<- *ItemMeta, func()) {
 	}()
 	return items, func() {
 		if sendFence(items, itemFence) {
-			emission{parent: j}.closedByUser(c.teller)
+			j.emission().closedByUser(c.teller)
 		}
 		<-done
 	}

@@ -66,8 +66,10 @@ func (f *fetcher) redirect(j *job) *HandleError {
 	ctx := j.ctx.resent()
 	ctx.Request = next
 	f.crawl.teller.leadsOn(j) // a failure of the target names it
-	f.crawl.acceptor.accept(emission{parent: j, redirect: true, again: again}, ctx)
-	j.decide(Redirected, "")
+	f.crawl.acceptor.accept(emission{parent: j, by: &j.call, redirect: true, again: again}, ctx)
+	if !j.call.GivenUp() {
+		j.decide(Redirected, "")
+	}
 	return nil
 }
 

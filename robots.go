@@ -96,7 +96,7 @@ func (g robotsGate) pass(j *job) (ok, waits bool) {
 		if !look.At.IsZero() {
 			c.frontier.Block(j.rec.Slot, look.At)
 		}
-		j.open.Add(1)
+		j.parts.Add()
 		j.release()
 		j.requeue()
 		return false, true

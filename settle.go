@@ -37,11 +37,13 @@ type settling struct {
 // ended is what is kept of a job without open parts until it is stored. A disk may take its time over that
 // while pages keep coming, so most jobs and their responses are let go before.
 type ended struct {
-	Settled          // without an Outcome it goes back to the cache
-	request *Request // nil: it was not decoded, or no event will need it
-	id      string   // its CtxId
-	ids     []string // those of what it fetched inline
-	job     *job     // nil: it was let go
+	Settled             // without an Outcome it goes back to the cache
+	request *Request    // nil: it was not decoded, or no event will need it
+	id      string      // its CtxId
+	ids     []string    // those of what it fetched inline
+	job     *job        // nil: it was let go
+	retry   *RetryError // why it runs again
+	lost    bool        // its code has not returned: what it has staged does not count
 	died    *HandleError
 	flown   bool
 	told    *report.Fields    // what the log says of it at debug level; nil otherwise
@@ -81,7 +83,7 @@ func (s *settler) end(j *job) {
 	e := s.endOf(j)
 	switch {
 	case !s.alone:
-		gone := !e.needed()
+		gone := e.Outcome != 0 // or else it is to run again
 		if gone {
 			discard(j)
 		}
@@ -99,17 +101,13 @@ func (s *settler) endOf(j *job) ended {
 	if j.claim.HasReservation() { // its download was announced, and did not begin
 		s.crawl.frontier.Overrule(j)
 	}
-	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status}, ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, fields: j.fields.Load()}
+	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status}, ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, fields: j.fields.Load()}
 	if j.ctx != nil {
-		e.request, e.id = j.request(), j.id()
-		e.told = s.crawl.teller.inDetail(e.request, j.response())
+		e.request, e.id = j.ctx.Request, j.ctx.CtxId
+		e.told = s.crawl.teller.inDetail(e.request, j.ctx.Response())
 	}
 	return e
 }
-
-// needed reports whether the job is needed until it is stored: it is to run again, or the code that was left behind may be
-// at work on it.
-func (e *ended) needed() bool { return e.Outcome == 0 || e.job.call.GivenUp() }
 
 // take adds an ended job to the next batch; gone says that the job itself is let go. Its share of the bodies is kept, so that a
 // slow disk holds downloads up.
@@ -158,13 +156,14 @@ func (s *settler) settle(todo *settling) {
 		e := &list[i]
 		if e.Outcome == 0 {
 			again++
-			if len(s.committers) > 0 && e.id != "" {
-				discard = append(append(discard, e.id), e.ids...)
-			}
-			continue
+		} else {
+			batch.Settled = append(batch.Settled, e.Settled)
 		}
-		batch.Settled = append(batch.Settled, e.Settled)
-		if len(s.committers) > 0 {
+		switch {
+		case len(s.committers) == 0 || e.id == "":
+		case e.Outcome == 0 || e.lost:
+			discard = append(append(discard, e.id), e.ids...)
+		default:
 			ids = append(append(ids, e.id), e.ids...)
 		}
 	}
@@ -241,7 +240,7 @@ func (s *settler) store(batch *Batch) error {
 
 // requeue returns a job that is not settled to the cache: to run again, or because the crawl ends.
 func (s *settler) requeue(e *ended) {
-	c, retry := s.crawl, e.job.retry
+	c, retry := s.crawl, e.retry
 	if retry == nil {
 		s.putBack(e)
 		return
@@ -276,6 +275,22 @@ func (s *settler) requeue(e *ended) {
 		c.teller.event(func() { f(e.request, retry.After, retry.Err) })
 	}
 	c.frontier.Added(stored)
+}
+
+// endLost ends a lost job: a durable cache lets its request run again, as a retry does.
+func (s *settler) endLost(l *loss) {
+	c, j := s.crawl, l.job
+	e := ended{Settled: Settled{Record: j.rec}, request: c.acceptor.codec.requestOf(&j.rec), id: j.id, ids: j.calls.Names(), flown: j.flown, lost: true}
+	switch {
+	case l.atEnd: // it goes back as it is
+	case !s.durable:
+		e.Outcome, e.Reason = Failed, "abandoned"
+	case j.rec.Attempt+1 >= c.limits.Attempts:
+		e.Outcome, e.Reason = GaveUp, "abandoned"
+	default:
+		e.retry = &RetryError{Err: abandonedBy(Stage(l.At), l.TooLate)}
+	}
+	s.take(e, false)
 }
 
 // putBack counts a job as waiting again.

@@ -189,6 +189,7 @@ func (c *crawl) end(ctx context.Context) error {
 	case ctx.Err() != nil && reason == lifecycle.Cancelled:
 		err = cause
 	default:
+		reason = cmp.Or(reason, "abandoned") // nobody has stopped it: only requests are left whose code has not returned
 		err = &StoppedError{Reason: reason, Err: c.interrupted(cause)}
 	}
 	closing := c.close(reason)
@@ -212,7 +213,7 @@ func (c *crawl) abandoned() map[Stage]int {
 
 // isFinished reports whether nothing was left to do.
 func (c *crawl) isFinished() bool {
-	return c.ledger.IsFinished() && !c.failed.Load() && !c.unsown.Load()
+	return c.ledger.IsFinished() && !c.failed.Load() && !c.unsown.Load() && !c.losses.left
 }
 
 // settleFinished stores that the job is complete, if it is. One that the spider has closed is not, though nothing may be left to do:
@@ -268,6 +269,6 @@ func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Cl
 		return err
 	}
 	c.watch.Count(string(StageClose))
-	c.teller.lost(guard.Loss{At: string(StageClose)}, nil, "", nil)
+	outsider{crawl: c}.Abandon(guard.Loss{At: string(StageClose)})
 	return fmt.Errorf("it did not return when its context was cancelled: %w", abandonedBy(StageClose, nil))
 }

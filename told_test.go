@@ -92,7 +92,7 @@ func scribble(r *tegenaria.Request) {
 }
 
 // What is told of a request never has the Request that code which was left behind may still be writing to: the race
-// detector sees who looks at it. It fails if asAccepted returns the request of the job's Context.
+// detector sees who looks at it. It fails if requestOf returns the request of the job's Context.
 func TestEventsGetTheAcceptedRequest(t *testing.T) {
 	asked := func(url string) *tegenaria.Request {
 		return tegenaria.NewRequest(url, tegenaria.GET, nil, tegenaria.RequestWithBody([]byte("x")),
@@ -103,22 +103,6 @@ func TestEventsGetTheAcceptedRequest(t *testing.T) {
 		"a middleware": func(_ *enginetest.Spider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
 			return []tegenaria.EngineOption{tegenaria.EngineWithMiddlewares(&enginetest.Hooks{Name: "m", Request: func(ctx *tegenaria.Context) error {
 				scribble(ctx.Request)
-				return nil
-			}})}
-		},
-		"a parser, while an item of its page fails": func(s *enginetest.Spider, scribble func(*tegenaria.Request)) []tegenaria.EngineOption {
-			s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
-				for i := range 6 { // the last ones fail when the parser has been given up
-					item <- tegenaria.NewItem(ctx, i)
-				}
-				scribble(ctx.Request)
-				return nil
-			}
-			return []tegenaria.EngineOption{tegenaria.EngineWithItemConcurrency(1), tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(item *tegenaria.ItemMeta) error {
-				<-time.After(350 * time.Millisecond)
-				if item.Item == 5 {
-					return enginetest.ErrPlanned
-				}
 				return nil
 			}})}
 		},
@@ -333,7 +317,7 @@ func (c targetCache) Accept(ctx context.Context, records []tegenaria.Record) ([]
 }
 
 // A page that is given up while the cache takes the target of its redirect has one end, and so has the target, however
-// long the chain is: with the values of Meta that they share, that is an end for each. It fails if job.Doom does not decide.
+// long the chain is: with the values of Meta that they share, that is an end for each. It fails if a redirect decides that was given up.
 func TestAbandonedRedirectsAreSettledOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://a.test/0", enginetest.Redirect(302, "http://a.test/1")).Page("http://a.test/1", enginetest.Redirect(302, "http://a.test/2")).

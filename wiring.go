@@ -207,7 +207,7 @@ func (c *crawl) open() (state State, err error) {
 // opening runs code of a registered part, or of the cache, that may be left behind.
 func (c *crawl) opening(part any, code func() error) error {
 	var failed error // belongs to the code until it has returned
-	err := c.watch.Apart(&guard.Call{Owner: outsider{c}}, string(StageOpen), func() { _, failed = guard.Protect(code) })
+	err := c.watch.Apart(&guard.Call{Owner: outsider{crawl: c}}, string(StageOpen), func() { _, failed = guard.Protect(code) })
 	switch {
 	case err == guard.ErrClosed:
 		return fmt.Errorf("%s: %w", partName(part), context.Canceled)

@@ -15,6 +15,9 @@ import (
 // first three columns or the start has not finished; an item on its way holds its request in flight. When nothing is open any
 // more the crawl is finished: no timer is involved.
 //
+// A request is lost while all that is open of it is user code that was given up. It stays in flight, but nothing waits for it: it
+// counts as nothing where the ledger is asked whether the crawl is finished, drained or idle.
+//
 // Its methods may be called concurrently. A Frontier shares its mutex, since most changes are of both.
 type Ledger struct {
 	Items atomic.Int64 // on their way through the pipelines
@@ -25,6 +28,7 @@ type Ledger struct {
 	pending    int64
 	delayed    int64
 	inFlight   int64
+	lost       int64 // of those in flight
 	starting   bool
 	outcomes   []int64
 	reasons    map[Reason]int64
@@ -68,16 +72,54 @@ func (l *Ledger) check() {
 	if l.calmer != nil {
 		l.calmer()
 	}
-	if l.stopping && l.inFlight == 0 {
+	if l.stopping && l.inHand() == 0 {
 		l.stopping = false
 		close(l.drained)
 	}
-	if l.starting || l.closed || l.pending+l.delayed+l.inFlight > 0 {
+	if l.starting || l.closed || l.pending+l.delayed+l.inHand() > 0 {
 		return
 	}
 	l.closed = true
 	close(l.finished)
 }
+
+// inHand is how many requests in flight are not lost. The caller holds mu.
+func (l *Ledger) inHand() int64 { return l.inFlight - l.lost }
+
+// lose counts a request in flight as lost.
+func (l *Ledger) lose() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost++
+	l.check()
+}
+
+// find counts a lost request as found, because code of it has returned. It returns false if the crawl has finished or drained: then the
+// request stays lost.
+func (l *Ledger) find() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case <-l.finished:
+		return false
+	case <-l.drained:
+		return false
+	default:
+	}
+	l.lost--
+	return true
+}
+
+// EndLost counts so many lost requests as being in hand again, for whoever ends them when the crawl is over.
+func (l *Ledger) EndLost(n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lost -= n
+}
+
+// Over returns channels of which one is closed when nothing is in hand any more and nothing will be: the crawl is finished, or it was
+// stopped and has drained.
+func (l *Ledger) Over() (finished, drained <-chan struct{}) { return l.finished, l.drained }
 
 // Stop says that no request will be taken any more: Take of the Frontier returns once nothing is in flight.
 func (l *Ledger) Stop() {
@@ -233,11 +275,11 @@ func (l *Ledger) freed() {
 	}
 }
 
-// IsIdle reports whether the start has finished and nothing is in flight.
+// IsIdle reports whether the start has finished and nothing is in flight but what is lost.
 func (l *Ledger) IsIdle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.inFlight == 0 && !l.starting
+	return l.inHand() == 0 && !l.starting
 }
 
 // IsFinished reports whether there is no open work any more.

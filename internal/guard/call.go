@@ -31,14 +31,13 @@ type Call struct {
 	tooLate error         // the error when that is over; nil: the errand makes it
 	late    Late          // not started yet, or nil
 	errand  Errand        // nil: none
-	kept    bool          // it was given up, and its owner keeps something open until Abandon is called
-	left    chan struct{} // closed when it is given up; nil unless Apart waits for that
+	left    chan struct{} // closed when it was given up and its owner has been told; nil before
 
 	prev, next *Call // guarded by the watch
 }
 
 // The states of a call, in this order. A piece that begins makes it running, its end makes it idle; a call that is gone stays
-// gone.
+// gone until [Watch.Resurrect].
 const (
 	idle    int32 = iota // no piece is running
 	running              // a piece is
@@ -54,9 +53,6 @@ func (c *Call) GivenUp() bool { return c.state.Load() == gone }
 // concurrently.
 func (c *Call) Overdue() bool { return c.state.Load() >= overdue }
 
-// Forsake marks a call as given up that is never run: one that stands for the code of another call, which was given up.
-func (c *Call) Forsake() { c.state.Store(gone) }
-
 // Joined reports whether a watch knows the call. Only the goroutine that runs it may ask.
 func (c *Call) Joined() bool { return c.joined }
 
@@ -71,10 +67,8 @@ func (c *Call) runs() bool {
 type Owner interface {
 	// Slow is called when the code has been running for a minute.
 	Slow(at string, took time.Duration)
-	// Doom decides what becomes of the owner, before the code itself can learn that it was given up. It is called with locks
-	// held: it must neither wait nor use the watch. kept is handed on to Abandon.
-	Doom() (kept bool)
-	// Abandon follows Doom. It reports the loss and gives back all that the owner holds.
+	// Abandon is called when the code is given up. It reports the loss and gives back all that the owner holds. Until it has
+	// returned, Run, Exit and Apart do not return for the code.
 	Abandon(Loss)
 }
 
@@ -82,7 +76,6 @@ type Owner interface {
 type Loss struct {
 	At      string // the stage of the piece that was running
 	TooLate error  // of Bound or Limited, where that limit was over; else nil
-	Kept    bool   // what Doom returned
 }
 
 // Errand is code that a piece runs with a life of its own, as a download is.
@@ -118,8 +111,8 @@ const (
 )
 
 // Run runs a piece of a call that has joined. late is started when the code does not return soon, and may be nil. alive is
-// false if the code was given up, or must not run because the watch is closed: then the caller must not touch the values
-// that the code has. Code that ends its goroutine (runtime.Goexit, which FailNow of a test calls) is given up.
+// false if the code was given up, or must not run because the watch is closed. Code that ends its goroutine (runtime.Goexit,
+// which FailNow of a test calls) is given up.
 func (w *Watch) Run(c *Call, at string, late Late, code func()) (alive bool) {
 	if !w.begin(c, at, late) {
 		return false
@@ -171,15 +164,29 @@ func (w *Watch) begin(c *Call, at string, late Late) bool {
 	return true
 }
 
-// end notes that the piece has returned. It returns false if the piece was given up meanwhile.
+// end notes that the piece has returned. If the piece was given up meanwhile, it returns false, once the owner has been told.
 func (w *Watch) end(c *Call) bool {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.state.Load() == gone {
-		return false
+	left := c.left
+	if c.state.Load() != gone {
+		c.state.Store(idle)
+		left = nil
 	}
+	c.mu.Unlock()
+	if left != nil {
+		<-left
+	}
+	return left == nil
+}
+
+// Resurrect makes a call that was given up, and whose code has returned after all, ready for another piece. It has to join again. Only
+// the goroutine that ran it may call this.
+func (w *Watch) Resurrect(c *Call) {
+	w.Leave(c)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.Worker, c.left = stage.Call{}, nil
 	c.state.Store(idle)
-	return true
 }
 
 // goexit gives up a call whose goroutine ends.
@@ -190,11 +197,13 @@ func (w *Watch) goexit(c *Call) {
 	if runs {
 		w.drop(c)
 	}
+	left := c.left
 	c.mu.Unlock()
 	w.mu.Unlock()
 	if runs {
 		w.farewell(c)
 	}
+	<-left
 }
 
 // Bound gives a running errand a limit, from started on, 0 for none: then it is cancelled. A call that does not return

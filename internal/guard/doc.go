@@ -6,9 +6,9 @@
 //
 //	idle → running → slow → overdue → gone
 //
-// The end of a piece makes it idle again; gone is for good. Giving up has two steps. Doom has the owner decide its outcome
-// before the code can learn that it was given up. Abandon reports the loss and gives back all that the owner holds. Nothing
-// waits for the code itself: it goes on in a goroutine on which nothing depends, and [Call.GivenUp] has its values refused.
+// The end of a piece makes it idle again. When a call is given up, Abandon has its owner report the loss and give back all that it
+// holds. Nothing waits for the code itself: it goes on in a goroutine on which nothing depends, and [Call.GivenUp] has its
+// values refused. If it returns after all, that goroutine may [Watch.Resurrect] the call.
 //
 // [Go] is the one way to start code that may be left behind, and [Watch.Apart] runs a call that way for a caller that has to go on.
 // A [Sender] is the part of an [Errand] that all code has in common that sends results, which [Receive] waits for.
@@ -31,7 +31,7 @@
 //	})
 //	var panicked *guard.PanicError
 //	switch {
-//	case err != nil: // plugin.Doom and plugin.Abandon were called
+//	case err != nil: // plugin.Abandon was called
 //		return err
 //	case errors.As(failed, &panicked):
 //		log.Printf("%v\n%s", panicked.Value, stack)

@@ -19,7 +19,6 @@ func ExampleProtect() {
 type plugin struct{}
 
 func (plugin) Slow(at string, took time.Duration) {}
-func (plugin) Doom() (kept bool)                  { return false }
 func (plugin) Abandon(lost guard.Loss)            { fmt.Println("given up in", lost.At) }
 
 // A piece that ignores the end of its context is left behind, one second later.

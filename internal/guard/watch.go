@@ -19,7 +19,7 @@ type Config struct {
 }
 
 // Watch knows which user code is running. A piece that overruns the limit, or has not returned when the watch is closed, is
-// given up: its owner is notified, its worker is replaced, and it has no effect any more. One timer serves all calls. Make
+// given up: its owner is notified, and its worker is replaced. One timer serves all calls. Make
 // one with [NewWatch]. It may be used concurrently.
 type Watch struct {
 	cfg  Config
@@ -223,7 +223,9 @@ func (w *Watch) drop(c *Call) {
 		c.tooLate = nil
 	}
 	c.state.Store(gone)
-	c.kept = c.Owner.Doom()
+	if c.left == nil {
+		c.left = make(chan struct{})
+	}
 	w.unlink(c)
 	if c.late != nil {
 		c.late.Start() // whatever it sends, it shall not wait for ever
@@ -237,11 +239,10 @@ func (w *Watch) farewell(c *Call) {
 	if c.errand != nil {
 		c.errand.LetGo()
 	}
-	c.Owner.Abandon(Loss{At: c.at, TooLate: c.tooLate, Kept: c.kept})
-	if c.left != nil {
-		close(c.left)
-	}
+	left := c.left // whoever waits for that may go on with the call
+	c.Owner.Abandon(Loss{At: c.at, TooLate: c.tooLate})
 	c.Worker.Detach()
+	close(left)
 }
 
 func (w *Watch) farewellOver() {

@@ -20,13 +20,12 @@ func pause(d time.Duration) { <-time.After(d) }
 // owner notes what it is told, and when.
 type owner struct {
 	began time.Time
-	kept  bool
 	takes time.Duration // how long Abandon takes
 
 	mu    sync.Mutex // guards the fields below
 	told  []string
 	loss  guard.Loss
-	doom  time.Duration // when
+	doom  time.Duration // when it was given up
 	ended bool          // Abandon has returned
 }
 
@@ -40,16 +39,11 @@ func (o *owner) note(format string, args ...any) {
 
 func (o *owner) Slow(at string, took time.Duration) { o.note("%s slow after %s", at, took) }
 
-func (o *owner) Doom() bool {
-	o.note("doom")
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.doom = time.Since(o.began)
-	return o.kept
-}
-
 func (o *owner) Abandon(l guard.Loss) {
 	o.note("%s abandoned", l.At)
+	o.mu.Lock()
+	o.doom = time.Since(o.began)
+	o.mu.Unlock()
 	if o.takes > 0 {
 		pause(o.takes)
 	}
@@ -58,7 +52,7 @@ func (o *owner) Abandon(l guard.Loss) {
 	o.loss, o.ended = l, true
 }
 
-// lost returns when the owner was doomed, and the loss if it has been told of it.
+// lost returns when the owner's code was given up, and the loss if it has been told of it.
 func (o *owner) lost() (doom time.Duration, loss guard.Loss, ended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -149,7 +143,7 @@ func TestWatch(t *testing.T) {
 	}{
 		"returns in time":   {10 * time.Second, "parse", false, second(9), nil, true},
 		"returns when told": {10 * time.Second, "parse", false, func(_ *guard.Watch, c *guard.Call, _ *owner) { <-c.Life.Done() }, []string{"overdue at 10s"}, true},
-		"does not return":   {10 * time.Second, "parse", false, second(20), []string{"overdue at 10s", "doom at 11s", "parse abandoned at 11s"}, false},
+		"does not return":   {10 * time.Second, "parse", false, second(20), []string{"overdue at 10s", "parse abandoned at 11s"}, false},
 		"returns in the farewell": {10 * time.Second, "parse", false, func(_ *guard.Watch, c *guard.Call, _ *owner) {
 			if <-c.Life.Done(); !c.Overdue() || context.Cause(&c.Life) != tooLate("parse") {
 				pause(time.Hour)
@@ -157,24 +151,24 @@ func TestWatch(t *testing.T) {
 			pause(time.Second - 1)
 		}, []string{"overdue at 10s"}, true},
 		"slow, without a limit":        {0, "parse", false, second(500), []string{"parse slow after 1m0s at 1m0s"}, true},
-		"slow, with a long limit":      {100 * time.Second, "parse", false, second(500), []string{"parse slow after 1m0s at 1m0s", "overdue at 1m40s", "doom at 1m41s", "parse abandoned at 1m41s"}, false},
-		"not slow, with a short limit": {time.Minute, "parse", false, second(500), []string{"overdue at 1m0s", "doom at 1m1s", "parse abandoned at 1m1s"}, false},
+		"slow, with a long limit":      {100 * time.Second, "parse", false, second(500), []string{"parse slow after 1m0s at 1m0s", "overdue at 1m40s", "parse abandoned at 1m41s"}, false},
+		"not slow, with a short limit": {time.Minute, "parse", false, second(500), []string{"overdue at 1m0s", "parse abandoned at 1m1s"}, false},
 		"untimed":                      {10 * time.Second, "start", false, second(500), nil, true},
 		"waits for the engine":         {10 * time.Second, "parse", false, waits(9, 100, 0), nil, true},
-		"goes on after it":             {10 * time.Second, "parse", false, waits(4, 100, 20), []string{"overdue at 1m50s", "doom at 1m51s", "parse abandoned at 1m51s"}, false},
+		"goes on after it":             {10 * time.Second, "parse", false, waits(4, 100, 20), []string{"overdue at 1m50s", "parse abandoned at 1m51s"}, false},
 		"slow after it":                {0, "parse", false, waits(50, 100, 20), []string{"parse slow after 1m0s at 2m40s"}, true},
-		"waits too late":               {10 * time.Second, "parse", false, waits(10, 100, 0), []string{"overdue at 10s", "doom at 11s", "parse abandoned at 11s"}, false},
+		"waits too late":               {10 * time.Second, "parse", false, waits(10, 100, 0), []string{"overdue at 10s", "parse abandoned at 11s"}, false},
 		"late":                         {10 * time.Second, "parse", true, second(1), []string{"started at 1ms"}, true},
 		"not late":                     {10 * time.Second, "parse", true, func(*guard.Watch, *guard.Call, *owner) { pause(time.Millisecond - 1) }, nil, true},
-		"late and given up":            {10 * time.Second, "parse", true, second(20), []string{"started at 1ms", "overdue at 10s", "doom at 11s", "parse abandoned at 11s"}, false},
+		"late and given up":            {10 * time.Second, "parse", true, second(20), []string{"started at 1ms", "overdue at 10s", "parse abandoned at 11s"}, false},
 		"errand in time":               {time.Second, "download", false, bound(9), nil, true},
 		"errand too late":              {time.Second, "download", false, bound(11), []string{"cancelled: over 10s at 10s"}, true},
-		"errand given up":              {time.Second, "download", false, bound(20), []string{"cancelled: over 10s at 10s", "doom at 12s", "let go at 12s", "download abandoned at 12s"}, false},
+		"errand given up":              {time.Second, "download", false, bound(20), []string{"cancelled: over 10s at 10s", "let go at 12s", "download abandoned at 12s"}, false},
 		"part in time":                 {time.Second, "download", false, bound(9, 4, 100), nil, true},
 		"part too late":                {time.Second, "download", false, bound(9, 6, 100), []string{"cancelled: writing at 14s"}, true},
-		"part given up":                {time.Second, "download", false, bound(9, 60, 100), []string{"cancelled: writing at 14s", "doom at 16s", "let go at 16s", "download abandoned at 16s"}, false},
-		"ends its goroutine":           {time.Second, "parse", true, func(*guard.Watch, *guard.Call, *owner) { runtime.Goexit() }, []string{"doom at 0s", "started at 0s", "parse abandoned at 0s"}, false},
-		"ends it when given up":        {time.Second, "parse", false, func(*guard.Watch, *guard.Call, *owner) { pause(time.Minute); runtime.Goexit() }, []string{"overdue at 1s", "doom at 2s", "parse abandoned at 2s"}, false},
+		"part given up":                {time.Second, "download", false, bound(9, 60, 100), []string{"cancelled: writing at 14s", "let go at 16s", "download abandoned at 16s"}, false},
+		"ends its goroutine":           {time.Second, "parse", true, func(*guard.Watch, *guard.Call, *owner) { runtime.Goexit() }, []string{"started at 0s", "parse abandoned at 0s"}, false},
+		"ends it when given up":        {time.Second, "parse", false, func(*guard.Watch, *guard.Call, *owner) { pause(time.Minute); runtime.Goexit() }, []string{"overdue at 1s", "parse abandoned at 2s"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -208,6 +202,11 @@ func TestWatch(t *testing.T) {
 				if again := w.Run(call, tt.at, nil, func() {}); again != tt.alive {
 					t.Errorf("another piece: %v", again)
 				}
+				w.Resurrect(call)
+				w.Join(call)
+				if !w.Run(call, tt.at, nil, func() {}) || call.GivenUp() {
+					t.Error("the code has returned, and its call cannot run another piece")
+				}
 				w.Close()
 			})
 		})
@@ -233,7 +232,6 @@ func TestWatchWhy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				o := newOwner()
-				o.kept = true
 				w := guard.NewWatch(guard.Config{Untimed: []string{"download"}})
 				call := &guard.Call{Owner: o}
 				end := make(chan struct{})
@@ -259,7 +257,7 @@ func TestWatchWhy(t *testing.T) {
 				close(end)
 				<-code.Done()
 				why := fmt.Sprint(tt.why)
-				if fmt.Sprint(w.Why(call)) != why || fmt.Sprint(o.loss.TooLate) != why || !o.loss.Kept || o.loss.At != "download" {
+				if fmt.Sprint(w.Why(call)) != why || fmt.Sprint(o.loss.TooLate) != why || o.loss.At != "download" {
 					t.Errorf("why %v, %+v, want %v", w.Why(call), o.loss, tt.why)
 				}
 			})
@@ -328,10 +326,10 @@ func TestWatchApart(t *testing.T) {
 		told  int
 	}{
 		"returns":            {func() { pause(time.Second) }, time.Minute, nil, time.Second, 0},
-		"is over its limit":  {func() { pause(time.Hour) }, time.Minute, guard.ErrLeft, 11*time.Second + 500*time.Millisecond, 2},
-		"is given up":        {func() { pause(time.Hour) }, 5 * time.Second, guard.ErrLeft, 5*time.Second + 500*time.Millisecond, 2},
-		"returns meanwhile":  {func() { pause(5*time.Second + time.Millisecond) }, 5 * time.Second, guard.ErrLeft, 5*time.Second + 500*time.Millisecond, 2},
-		"ends its goroutine": {func() { pause(time.Second); runtime.Goexit() }, time.Minute, guard.ErrLeft, time.Second + 500*time.Millisecond, 2},
+		"is over its limit":  {func() { pause(time.Hour) }, time.Minute, guard.ErrLeft, 11*time.Second + 500*time.Millisecond, 1},
+		"is given up":        {func() { pause(time.Hour) }, 5 * time.Second, guard.ErrLeft, 5*time.Second + 500*time.Millisecond, 1},
+		"returns meanwhile":  {func() { pause(5*time.Second + time.Millisecond) }, 5 * time.Second, guard.ErrLeft, 5*time.Second + 500*time.Millisecond, 1},
+		"ends its goroutine": {func() { pause(time.Second); runtime.Goexit() }, time.Minute, guard.ErrLeft, time.Second + 500*time.Millisecond, 1},
 		"is refused":         {func() { t.Error("it runs") }, 0, guard.ErrClosed, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
