@@ -208,8 +208,7 @@ func (f *fetcher) received(j *job, resp *Response) {
 	j.status = resp.Status
 	j.mu.Unlock()
 	c.teller.hosts.Add(j.rec.Slot)
-	var cut *TruncatedBodyError
-	if errors.As(resp.Transfer().Err, &cut) {
+	if _, cut := errors.AsType[*TruncatedBodyError](resp.Transfer().Err); cut { // errors.As would allocate for each page
 		c.teller.counters.DamagedPage(resp.URL)
 	}
 	responses, bytes := c.teller.counters.Response(resp.Status, resp.ContentLength)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/fetch"
@@ -210,4 +211,23 @@ func TestLargePagesWait(t *testing.T) {
 			return nil
 		})
 	})
+}
+
+// A job and what the runtime keeps with it fill 1,024 bytes. Each page has one; with eight bytes more each would take 1,152.
+func TestJobSize(t *testing.T) {
+	if size := unsafe.Sizeof(job{}); size > 1024-8 {
+		t.Errorf("%d bytes", size)
+	}
+}
+
+// To count a whole response takes no memory.
+func TestReceivedMakesNoGarbage(t *testing.T) {
+	c := &crawl{fetcher: &fetcher{}}
+	c.fetcher.crawl, c.teller = c, &teller{crawl: c}
+	j := newJob(c, Record{Slot: "a.test"})
+	j.ctx = NewContext(NewRequest("http://a.test/", GET, nil))
+	resp := NewResponse(j.ctx.Request, 200, nil, []byte("a page"))
+	if n := testing.AllocsPerRun(100, func() { c.fetcher.received(j, resp) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
 }
