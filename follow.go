@@ -151,10 +151,10 @@ func (a *acceptor) addPlain(s *scratch, j *job, url []byte) {
 	}
 	start := len(s.data)
 	s.data = wire.AppendPlain(s.data, url)
-	s.records = append(s.records, Record{
-		Key: s.keyer.keys.Resolved(url), Parent: j.root().rec.Key, Slot: slot, Depth: depth,
-		Data: s.data[start:len(s.data):len(s.data)],
-	})
+	s.records = append(s.records, Record{})
+	rec := &s.records[len(s.records)-1] // filled in place: a Record is large, and this is done for each link
+	rec.Key, rec.Parent, rec.Slot, rec.Depth = s.keyer.keys.Resolved(url), j.root().rec.Key, slot, depth
+	rec.Data = s.data[start:len(s.data):len(s.data)]
 }
 
 // storePlain hands the batch to the cache.
