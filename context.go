@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/tegenaria/tegenaria/internal/fetch"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
+	"github.com/tegenaria/tegenaria/internal/page"
 )
 
 // Context is one request on its way through the engine, with its result.
@@ -27,9 +27,21 @@ type Context struct {
 	CtxId          string          // names this request in items, errors and committers; a durable cache keeps one that the user has set
 	Error          error           // why the request failed, once it has; set by the engine
 
-	job  *job      // the engine's part; nil outside a run
+	run  inRun     // the engine's part; nil outside a run
 	made uuid.UUID // the CtxId as NewContext made it
 	wire io.Writer // of CopyWire
+}
+
+// inRun is what a Context, and its Response, ask of the run that they belong to.
+type inRun interface {
+	// fetch is Context.Fetch.
+	fetch(caller *Context, r *Request) (*Response, error)
+	// slotDelay is Context.SlotDelay.
+	slotDelay(d time.Duration)
+	// share returns the request's share in the memory of the run.
+	share() page.Run
+	// notJSON warns that Response.Json has returned nil for a page.
+	notJSON(url string, err error)
 }
 
 // RequestResult is the result of a download: a Response, an Error, or both when a body was cut off.
@@ -100,8 +112,8 @@ func (c *Context) Response() *Response {
 // SlotDelay sets the delay between the starts of downloads of this request's slot, from now on and
 // for all its requests. It cannot go below what Politeness asks for.
 func (c *Context) SlotDelay(d time.Duration) {
-	if c.job != nil {
-		c.job.crawl.frontier.SetDelay(c.job.rec.Slot, d, c.job.started)
+	if c.run != nil {
+		c.run.slotDelay(d)
 	}
 }
 
@@ -113,10 +125,10 @@ func (c *Context) SlotDelay(d time.Duration) {
 //
 // The error is a [*HandleError], which has the Response if there was one.
 func (c *Context) Fetch(r *Request) (*Response, error) {
-	if c.job == nil {
+	if c.run == nil {
 		return nil, NewError(c.CtxId, errors.New("Fetch needs a running crawl"), ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
-	return c.job.crawl.reader.fetchInline(c, r)
+	return c.run.fetch(c, r)
 }
 
 // CopyWire makes the engine's own downloader also write the body to w as it arrives: the transfer coding is removed, the content
@@ -131,32 +143,10 @@ func (c *Context) CopyWire(w io.Writer) {
 	c.wire = w
 }
 
-// Respond makes a response to c's request from a stored answer. It is for an [Answerer] or a [Downloader]. The body goes where the
-// request wants it: into memory, into a temporary file ([RequestWithSpool]) or to its ResponseWriter. The limits of a download
-// apply: Limits.Body, Spool, Ratio and BodiesInFlight, and the request's timeout. The content coding that the header names is
-// removed. Respond reads body to its end and does not close it; a nil body is empty. header is not changed.
-//
-// The errors are those of a download, such as [*BodyTooLargeError] and [*RatioError]. With a [*TruncatedBodyError] it also returns
-// a response, which has the part of the body that could be read.
-func (c *Context) Respond(status int, header map[string][]string, body io.Reader) (*Response, error) {
-	if c.job == nil && c.internal() == nil {
-		return newHTTPDownloader(Limits{}.withDefaults(), nil, fetch.Config{}).respond(c, status, header, body)
-	}
-	return c.responder().respond(c, status, header, body)
-}
-
-// responder returns what makes responses in the run of a Context.
-func (c *Context) responder() *httpDownloader {
-	if in := c.internal(); in != nil {
-		return in.by
-	}
-	return c.job.crawl.fetcher.own
-}
-
 // resent returns the Context to accept: one that has been on its way before, and is sent again, is the
 // engine's and cannot go twice.
 func (c *Context) resent() *Context {
-	if c == nil || c.job == nil {
+	if c == nil || c.run == nil {
 		return c
 	}
 	again := &Context{Request: c.Request}
@@ -166,15 +156,16 @@ func (c *Context) resent() *Context {
 	return again
 }
 
-// internal returns the context of a request of the engine's own; nil if it is another one.
-func (c *Context) internal() *internalContext {
-	if c.job != nil {
-		return nil
-	}
-	own := c.Ctx
-	if life, ok := own.(*guard.Context); ok { // a downloader is asked with that
-		own = life.Parent
-	}
-	in, _ := own.(*internalContext)
-	return in
+// ItemInterface is the type of items: any value that a parser extracts.
+type ItemInterface interface{}
+
+// ItemMeta is an item on its way through the pipelines. CtxId is that of the Context it came from.
+type ItemMeta struct {
+	CtxId string
+	Item  ItemInterface
+}
+
+// NewItem makes an item from a value found in ctx's response.
+func NewItem(ctx *Context, item ItemInterface) *ItemMeta {
+	return &ItemMeta{CtxId: ctx.CtxId, Item: item}
 }

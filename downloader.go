@@ -107,10 +107,11 @@ func ownError(err error) error {
 
 // request translates a request for package fetch.
 func (d *httpDownloader) request(ctx *Context, r *Request) fetch.Request {
+	j := jobOf(ctx)
 	asked := fetch.Request{
 		URL: r.Url, Method: r.method(), Params: r.Params, Header: r.Header, Cookies: r.Cookies, Body: r.Body,
-		Follows: follows(r), Spool: r.spool, Partial: r.partial,
-		Wire: ctx.wire, Hold: ctx.hold(), Unbounded: ctx.job == nil || ctx.job.caller != nil, // the engine's own request, or an inline one
+		Follows: r.follows(), Spool: r.spool, Partial: r.partial,
+		Wire: ctx.wire, Hold: ctx.hold(), Unbounded: j == nil || j.caller != nil, // the engine's own request, or an inline one
 	}
 	if r.Proxy != nil {
 		asked.Proxy = &r.Proxy.ProxyUrl
@@ -148,7 +149,7 @@ func (w *bodyWriter) Takes(status int) bool {
 // WriteWithin writes to the ResponseWriter. It is user code: when it takes longer than is left of the request's time, or than
 // Limits.Callback, the request is given up.
 func (w *bodyWriter) WriteWithin(p []byte, left time.Duration, late error) (int, error) {
-	j := w.ctx.job
+	j := jobOf(w.ctx)
 	if j == nil || j.loan == nil {
 		return w.ctx.Request.ResponseWriter.Write(p)
 	}
@@ -209,32 +210,6 @@ func (s downloaderSet) pick(name string) (*downloaderModule, error) {
 func IsPublicAddr(addr netip.Addr) bool {
 	return fetch.IsPublic(addr)
 }
-
-// Transfer describes how a response came over the network. If an existing connection was reused, Lookup, Connect and Handshake are
-// zero.
-//
-//	Proto      string               // "HTTP/1.1" or "HTTP/2.0"
-//	RemoteAddr net.Addr             // of the server, or of the proxy; nil if unknown
-//	Reused     bool                 // the connection had served another request before
-//	TLS        *tls.ConnectionState // with the certificates of the server, or of an https proxy that plain HTTP goes to; nil without TLS
-//
-//	Lookup    time.Duration // of the host's addresses
-//	Connect   time.Duration // to the first address that answered
-//	Handshake time.Duration // of TLS
-//	FirstByte time.Duration // from the request's way to the connection to the first byte of the answer
-//	Body      time.Duration // from the header to the last byte
-//
-//	WireBytes int64 // of the body as it was received
-//	BodyBytes int64 // of the body after its content coding was removed
-//
-//	Err error // why the body broke off, or what is wrong with the end of its content coding; nil if it is whole
-//
-// A content coding without its end, or with a wrong checksum, in a message that HTTP says is complete is no failure: the same bytes would
-// come again. What was decoded is the body, Err is a [*TruncatedBodyError] with a [*CorruptBodyError], and Stats.Damaged counts it.
-//
-// Its method Sent returns the header of the request as it was sent, without Host, and the host that it named; Removed returns the
-// fields that Response.Header lacks because a content coding was removed. Their maps must not be changed.
-type Transfer = fetch.Transfer
 
 // Phase is a part of an exchange, a string.
 type Phase = fetch.Phase

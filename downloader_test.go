@@ -245,13 +245,14 @@ func TestRequestOfExchange(t *testing.T) {
 		}
 	}
 	ctx := NewContext(NewRequest("http://x.example/", GET, nil))
-	ctx.job = &job{ctx: ctx}
-	if got := d.request(ctx, ctx.Request); got.Unbounded || got.Hold != &ctx.job.hold {
+	j := &job{ctx: ctx}
+	ctx.run = j
+	if got := d.request(ctx, ctx.Request); got.Unbounded || got.Hold != &j.hold {
 		t.Errorf("the body of a job's own request: %+v", got)
 	}
 	inline := NewContext(ctx.Request)
-	inline.job = &job{ctx: inline, caller: ctx.job}
-	if got := d.request(inline, ctx.Request); !got.Unbounded || got.Hold != &ctx.job.hold {
+	inline.run = &job{ctx: inline, caller: j}
+	if got := d.request(inline, ctx.Request); !got.Unbounded || got.Hold != &j.hold {
 		t.Errorf("the body of an inline request: %+v", got)
 	}
 	own := NewContext(ctx.Request, WithContext(&internalContext{Context: t.Context()}))

@@ -223,16 +223,6 @@ func (t *teller) seedRefused(r *Request, outcome Outcome, reason string) {
 	t.log.Lines([]report.Line{{Warn: true, Text: "this seed was not crawled: " + seed.Error(), URL: urlOf(r)}})
 }
 
-// warnNotJSON warns that Json has returned nil, because of this error of Decode. j is nil outside a run.
-func warnNotJSON(j *job, url string, err error) {
-	if j == nil || !j.crawl.teller.refused.Add(report.Failure{Stage: "json"}) || !j.crawl.teller.door.Enter() {
-		return
-	}
-	defer j.crawl.teller.door.Leave()
-	j.crawl.teller.log.Lines([]report.Line{{Warn: true, URL: urlx.Redact(url),
-		Text: fmt.Sprintf("Json has returned nil, because the body is not a JSON object: %v; Decode returns this error, and decodes other values too", errors.Unwrap(err))}})
-}
-
 // slow reports a callback that has been running for a minute.
 func (t *teller) slow(at Stage, r *Request, took time.Duration) {
 	if !t.door.Enter() {

@@ -64,7 +64,9 @@ func (r *Response) JSON(path string) *selector.Selection {
 func (r *Response) Json() map[string]any {
 	var v map[string]any
 	if err := r.Decode(&v); err != nil {
-		warnNotJSON(r.job(), r.URL, err)
+		if r.ctx != nil && r.ctx.run != nil {
+			r.ctx.run.notJSON(r.URL, err)
+		}
 		return nil
 	}
 	return v
@@ -191,21 +193,6 @@ func EngineWithFieldCounts(count bool) EngineOption {
 			e.config.fieldCounting = countItems
 		}
 	}
-}
-
-// Extracted counts the fields of a struct that was filled from a page.
-func (s *pageShare) Extracted(keys []string, counts []selector.FieldCount) {
-	if s.crawl.cfg.fieldCounting == countNothing {
-		return
-	}
-	(*job)(s).root().tally().Extracted(keys, func(sum []fieldcount.Counts) {
-		for i, n := range counts {
-			sum[i].LookedFor += int64(n.LookedFor)
-			sum[i].Defaulted += int64(n.Defaulted)
-			sum[i].Missing += int64(n.Missing)
-			sum[i].Failed += int64(n.Failed)
-		}
-	})
 }
 
 // unfilled returns the fields that were filled on no item, in the order of their names, with what became of them. A field that was found, but always as zero or

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
@@ -95,7 +96,7 @@ func (r *Request) timeoutOrDefault() time.Duration {
 	case timeout == 0:
 		return DefaultTimeout
 	case timeout < 0:
-		return 1<<62 - farewell
+		return 1<<62 - guard.Farewell
 	default:
 		return timeout
 	}

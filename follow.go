@@ -33,7 +33,7 @@ func (a *acceptor) handOverPages() {
 // hold begins to hold references back. The caller holds o.holding.
 func (o *output) hold() *scratch {
 	if o.held == nil {
-		c := o.ctx.job.crawl
+		c := o.job.crawl
 		o.held = c.acceptor.scratch.Get().(*scratch)
 		if !o.listed {
 			o.listed = true
@@ -45,7 +45,7 @@ func (o *output) hold() *scratch {
 
 // list adds an output to the list in which handOverPages finds it.
 func (o *output) list() {
-	j := o.ctx.job
+	j := o.job
 	for {
 		o.older = j.outs.Load()
 		if j.outs.CompareAndSwap(o.older, o) {
@@ -65,16 +65,16 @@ func (o *output) handOverLocked() bool {
 	if o.held == nil {
 		return true
 	}
-	c, s := o.ctx.job.crawl, o.held
+	c, s := o.job.crawl, o.held
 	o.held = nil
 	defer c.acceptor.scratch.Put(s)
 	defer s.reset()
-	return c.acceptor.storePlain(s, o.ctx.job)
+	return c.acceptor.storePlain(s, o.job)
 }
 
 // keep decides whether the references held back may wait. The caller holds o.holding.
 func (o *output) keep() bool {
-	j := o.ctx.job
+	j := o.job
 	if len(o.held.records) < maxBatch && !j.crawl.frontier.IsHungry() && !j.call.Overdue() {
 		return true
 	}
@@ -88,7 +88,7 @@ func (o *output) holdRef(ref string) (open bool) {
 	if o.over() {
 		return false
 	}
-	c := o.ctx.job.crawl
+	c := o.job.crawl
 	if o.held == nil || o.base.IsZero() {
 		base, err := o.ctx.Response().base()
 		if err != nil {
@@ -104,7 +104,7 @@ func (o *output) holdRef(ref string) (open bool) {
 		o.refuse(ref, err)
 		return true
 	}
-	c.acceptor.addPlain(s, o.ctx.job, s.url)
+	c.acceptor.addPlain(s, o.job, s.url)
 	return o.keep()
 }
 
@@ -112,7 +112,7 @@ func (o *output) holdRef(ref string) (open bool) {
 func (o *output) holdLink(url []byte) bool {
 	o.holding.Lock()
 	defer o.holding.Unlock()
-	o.ctx.job.crawl.acceptor.addPlain(o.hold(), o.ctx.job, url)
+	o.job.crawl.acceptor.addPlain(o.hold(), o.job, url)
 	return o.keep()
 }
 

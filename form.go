@@ -182,7 +182,7 @@ func curlCommand(r *Request, safe bool, secret []string) string {
 			url = plain
 		}
 	}
-	c := &curl.Command{URL: url, Method: r.method(), Body: r.Body, Follow: follows(r), MaxRedirects: -1, Timeout: r.extras().timeout}
+	c := &curl.Command{URL: url, Method: r.method(), Body: r.Body, Follow: r.follows(), MaxRedirects: -1, Timeout: r.extras().timeout}
 	if r.BodyReader != nil {
 		c.Form = new(forms.Body)
 		if form, ok := r.BodyReader.(*formReader); ok {

@@ -18,11 +18,12 @@ var errFetched = errors.New("the Context of a response that Fetch has returned i
 // fetchInline is Context.Fetch: one request and its redirects, in the goroutine of the caller, which waits
 // for it anyway.
 func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
-	root := caller.job.root()
-	if caller.job != root && caller.Err() != nil && root.ctx.Err() == nil {
+	of := jobOf(caller)
+	root := of.root()
+	if of != root && caller.Err() != nil && root.ctx.Err() == nil {
 		return nil, NewError(caller.CtxId, errFetched, ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
-	call, err := rd.lane.Enter(root, caller.job.inCall)
+	call, err := rd.lane.Enter(root, of.inCall)
 	if err != nil {
 		why := ErrOutputClosed
 		if err == frontier.ErrNested {
@@ -31,17 +32,17 @@ func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 		return nil, NewError(caller.CtxId, why, ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
 	defer rd.leave(call)
-	rd.crawl.frontier.BeginFetch(caller.job)
-	if !caller.job.ofItem {
+	rd.crawl.frontier.BeginFetch(of)
+	if !of.ofItem {
 		rd.places.Lend(&root.place)
 	}
 	resp, herr := rd.inlineChain(caller, call, r)
-	if !caller.job.ofItem {
+	if !of.ofItem {
 		if err := rd.places.Reclaim(root.ctx, &root.place); err != nil && herr == nil {
 			herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageParse))
 		}
 	}
-	if err := rd.reclaimSlot(caller.job); err != nil && herr == nil {
+	if err := rd.reclaimSlot(of); err != nil && herr == nil {
 		herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageRequest))
 	}
 	if herr != nil {
@@ -52,7 +53,7 @@ func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 
 // inlineChain runs an inline request until it has a response that is not a redirect, or fails.
 func (rd *reader) inlineChain(caller *Context, call *frontier.Call[*job], r *Request) (*Response, *HandleError) {
-	from := emission{parent: caller.job}
+	from := emission{parent: jobOf(caller)}
 	for attempt := 0; ; {
 		j, herr := rd.inlineJob(caller, call, from, r, attempt)
 		if herr != nil {
@@ -104,7 +105,8 @@ func (rd *reader) inlineJob(caller *Context, call *frontier.Call[*job], from emi
 		rec.Live = &liveParts{writer: r.ResponseWriter}
 	}
 	j := newJob(c, rec)
-	j.caller, j.call.Caller, j.inCall, j.claim.Inline = caller.job, &caller.job.call, call, true
+	j.caller = jobOf(caller)
+	j.call.Caller, j.inCall, j.claim.Inline = &j.caller.call, call, true
 	ctx.Request = r
 	j.begin(ctx)
 	if !rd.lane.Add(call, j, ctx.CtxId) {

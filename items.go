@@ -60,7 +60,7 @@ func (t *itemTask) context() *Context {
 	if t.ctx == nil {
 		j := &job{crawl: t.job.crawl, caller: t.job, rec: t.job.rec}
 		j.ofItem, j.call.Owner, j.call.Caller = true, j, &t.call
-		t.ctx = &Context{Request: t.job.ctx.Request, CtxId: t.came.CtxId, Ctx: &t.call.Life, job: j}
+		t.ctx = &Context{Request: t.job.ctx.Request, CtxId: t.came.CtxId, Ctx: &t.call.Life, run: j}
 		if resp := t.job.ctx.Response(); resp != nil {
 			t.ctx.DownloadResult = &RequestResult{Response: resp}
 		}

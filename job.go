@@ -98,7 +98,7 @@ func (j *job) begin(ctx *Context) {
 	if user := ctx.Ctx; user != nil {
 		own = j.call.Life.With(user)
 	}
-	ctx.Ctx, ctx.job = own, j
+	ctx.Ctx, ctx.run = own, j
 	if ctx.CtxId == "" {
 		ctx.CtxId = identity.NewID().String()
 	}
@@ -284,13 +284,14 @@ func (j *job) dropFetches() {
 
 // hold returns the request's share of Limits.BodiesInFlight; nil outside a run.
 func (c *Context) hold() *fetch.Hold {
-	if c.job == nil {
+	j := jobOf(c)
+	if j == nil {
 		if in := c.internal(); in != nil {
 			return &in.hold
 		}
 		return nil
 	}
-	return &c.job.root().hold
+	return &j.root().hold
 }
 
 // discard ends a job's context and removes its files. The caller holds no locks.

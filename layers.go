@@ -1,16 +1,14 @@
 package tegenaria
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"net/http"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/robots"
 )
 
@@ -148,6 +146,53 @@ func (f *fetcher) askForAnswer(j *job, ctx *Context) (stack []byte, err error) {
 	return stack, err
 }
 
+// Respond makes a response to c's request from a stored answer. It is for an [Answerer] or a [Downloader]. The body goes where the
+// request wants it: into memory, into a temporary file ([RequestWithSpool]) or to its ResponseWriter. The limits of a download
+// apply: Limits.Body, Spool, Ratio and BodiesInFlight, and the request's timeout. The content coding that the header names is
+// removed. Respond reads body to its end and does not close it; a nil body is empty. header is not changed.
+//
+// The errors are those of a download, such as [*BodyTooLargeError] and [*RatioError]. With a [*TruncatedBodyError] it also returns
+// a response, which has the part of the body that could be read.
+func (c *Context) Respond(status int, header map[string][]string, body io.Reader) (*Response, error) {
+	if c.run == nil && c.internal() == nil {
+		return newHTTPDownloader(Limits{}.withDefaults(), nil, fetch.Config{}).respond(c, status, header, body)
+	}
+	return c.responder().respond(c, status, header, body)
+}
+
+// responder returns what makes responses in the run of a Context.
+func (c *Context) responder() *httpDownloader {
+	if in := c.internal(); in != nil {
+		return in.by
+	}
+	return jobOf(c).crawl.fetcher.own
+}
+
+// internalContext is the context of a request of the engine's own. Its body goes to memory whatever the request says, so
+// that middlewares see it, and counts in Limits.BodiesInFlight without waiting: a Fetch that holds a body may wait for
+// it. Of a long one the beginning is read.
+type internalContext struct {
+	context.Context
+	hold fetch.Hold
+	by   *httpDownloader // makes responses
+}
+
+// internalBody is how much of a body is read: enough to see that it is too long to be read whole.
+const internalBody = robots.MaxBytes + 1
+
+// internal returns the context of a request of the engine's own; nil if it is another one.
+func (c *Context) internal() *internalContext {
+	if c.run != nil {
+		return nil
+	}
+	own := c.Ctx
+	if life, ok := own.(*guard.Context); ok { // a downloader is asked with that
+		own = life.Parent
+	}
+	in, _ := own.(*internalContext)
+	return in
+}
+
 // respond makes a Response to a Context's request of an answer that was kept.
 func (d *httpDownloader) respond(ctx *Context, status int, header map[string][]string, body io.Reader) (*Response, error) {
 	r := ctx.Request
@@ -172,69 +217,6 @@ func (d *httpDownloader) response(ctx *Context, answer *fetch.Answer, err error)
 		resp.page.AdoptSpool(answer.File, d.limits.Body)
 	}
 	return resp, err
-}
-
-// A spider may ask for a robots.txt itself, as those that start from sitemaps do. The engine has just asked for the same
-// file then, because of that very request: so it answers the request with a copy of what came, and the site is asked
-// once. A copy lives no longer than the requests that wait for the file.
-
-// copyForOthers returns a copy of the server's answer to the engine's own request for a robots.txt, nil if it is not
-// whole or is a failure.
-func copyForOthers(resp *Response, own *Request) *Response {
-	body := resp.Bytes()
-	switch {
-	case resp.Status <= 0 || resp.Status >= 500 || resp.Status == http.StatusTooManyRequests:
-		return nil
-	case len(body) > robots.MaxBytes || len(body) == 0 && resp.hasBody(): // there may be more, or it is elsewhere
-		return nil
-	}
-	return copyOf(resp, own)
-}
-
-// copyOf makes a response with the same content, for a request.
-func copyOf(resp *Response, r *Request) *Response {
-	same := NewResponse(r, resp.Status, maps.Clone(resp.Header), resp.Bytes())
-	same.URL, same.Delay, same.transfer = resp.URL, resp.Delay, resp.transfer
-	return same
-}
-
-// takeCopy keeps the copy of a robots.txt, if the job asks for that file itself.
-func takeCopy(j *job, copy *Response) {
-	if r := j.ctx.Request; copy != nil && r.Url == urlx.Origin(r.Url)+"/robots.txt" {
-		j.copy = copy
-	}
-}
-
-// answerByCopy answers the job with the copy that it was given, if there is one and the job's request, as the middlewares
-// have left it, sends nothing that the engine's own did not send.
-func (g robotsGate) answerByCopy(j *job) {
-	resp := j.copy
-	if j.copy = nil; resp == nil || !likeOwn(j.ctx.Request, resp.Request()) {
-		return
-	}
-	g.crawl.fetcher.bodies.Add(&j.root().hold, int64(len(resp.Bytes())))
-	j.ctx.DownloadResult = &RequestResult{Response: copyOf(resp, j.ctx.Request)}
-}
-
-// likeOwn reports whether a request would be answered as the engine's own was.
-func likeOwn(r, own *Request) bool {
-	if r.Url != own.Url || r.method() != GET || len(r.Params) > 0 || len(r.Body) > 0 || len(r.Cookies) > 0 ||
-		r.BodyReader != nil || r.ResponseWriter != nil || r.spool || r.extras().downloader != own.extras().downloader {
-		return false
-	}
-	if (r.Proxy == nil) != (own.Proxy == nil) || r.Proxy != nil && *r.Proxy != *own.Proxy {
-		return false
-	}
-	for name, value := range r.Header {
-		switch http.CanonicalHeaderKey(name) {
-		case "Accept", "Accept-Language", "Referer":
-		default:
-			if own.Header[name] != value {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 func (f *fetcher) askDownloader(j *job, d *downloaderModule, started time.Time) *HandleError {

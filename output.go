@@ -24,6 +24,7 @@ type Output[T any] struct{ output }
 // output is the part of an Output that does not depend on its type.
 type output struct {
 	ctx  *Context
+	job  *job // of ctx; nil outside a run
 	item chan<- *ItemMeta
 	req  chan<- *Context
 
@@ -50,7 +51,7 @@ func Handle[T any](h func(ctx context.Context, r *Response, out *Output[T]) erro
 		if resp == nil {
 			return errNoResponse
 		}
-		out := &Output[T]{output{ctx: c, item: item, req: req}}
+		out := &Output[T]{output{ctx: c, job: jobOf(c), item: item, req: req}}
 		defer out.close()
 		return h(c, resp, out)
 	})
@@ -148,7 +149,7 @@ func (o *output) send(f func() bool) error {
 
 // over reports whether the page takes nothing any more. The caller holds mu or holding.
 func (o *output) over() bool {
-	return o.closed || o.ctx.job != nil && (o.ctx.job.call.GivenUp() || o.ctx.job.crawl.work.Err() != nil)
+	return o.closed || o.job != nil && (o.job.call.GivenUp() || o.job.crawl.work.Err() != nil)
 }
 
 func (o *output) close() {
@@ -162,14 +163,14 @@ func (o *output) close() {
 
 // direct reports whether the output hands over to the engine itself. It does not if user code put channels of its own
 // between the handler and the engine.
-func (o *output) direct() bool { return o.ctx.job != nil && o.item == nil && o.req == nil }
+func (o *output) direct() bool { return o.job != nil && o.item == nil && o.req == nil }
 
 // plain reports whether references need no request object.
-func (o *output) plain() bool { return o.direct() && o.ctx.job.crawl.acceptor.plain }
+func (o *output) plain() bool { return o.direct() && o.job.crawl.acceptor.plain }
 
 func (o *output) sendItem(item *ItemMeta) bool {
 	if o.direct() {
-		return o.ctx.job.crawl.mill.add(o.ctx.job, item)
+		return o.job.crawl.mill.add(o.job, item)
 	}
 	return sendTo(o.ctx, o.item, item)
 }
@@ -177,7 +178,7 @@ func (o *output) sendItem(item *ItemMeta) bool {
 func (o *output) sendRequest(r *Request) bool {
 	if o.direct() {
 		o.handOver() // requests are accepted in the order in which they are sent
-		o.ctx.job.crawl.acceptor.accept(o.ctx.job.emission(), &Context{Request: r})
+		o.job.crawl.acceptor.accept(o.job.emission(), &Context{Request: r})
 		return true
 	}
 	return sendTo(o.ctx, o.req, NewContext(r))
@@ -215,7 +216,7 @@ var errScheme = errors.New("scheme")
 
 // refuse settles a reference that cannot be followed.
 func (o *output) refuse(ref string, err error) {
-	if o.ctx.job == nil {
+	if o.job == nil {
 		return
 	}
 	reason := "url"
@@ -225,7 +226,7 @@ func (o *output) refuse(ref string, err error) {
 	case errors.Is(err, errScheme):
 		reason = "scheme"
 	}
-	o.ctx.job.crawl.acceptor.refuseRef(ref, reason)
+	o.job.crawl.acceptor.refuseRef(ref, reason)
 }
 
 func (o *output) followLinks(opts []links.Option) bool {

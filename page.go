@@ -8,10 +8,14 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/fieldcount"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/httpx"
 	"github.com/tegenaria/tegenaria/internal/page"
+	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/selector"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -284,4 +288,62 @@ func answerOf(ctx *Context, herr *HandleError) (a frontier.Answer) {
 func isOverload(err error) bool {
 	var silent *NoResultError
 	return errors.As(err, &silent) || fetch.IsOverload(err)
+}
+
+// pageShare is a job as the share of a request in the memory of its crawl. What is made of a page counts in
+// Limits.BodiesInFlight with the page's body, and is given back with it.
+type pageShare job
+
+// Bounds returns the bounds of all pages of the crawl.
+func (s *pageShare) Bounds() *page.Bounds { return &s.crawl.reader.bounds }
+
+// Queries returns where the queries on the pages of the crawl are counted.
+func (s *pageShare) Queries() *page.Queries { return s.crawl.reader.queries }
+
+// Add counts bytes that the page takes beside what reader.reserve has waited for. Code that asks for a page does not wait: the
+// request that has to give memory back may wait for it.
+func (s *pageShare) Add(n int64) { s.crawl.fetcher.bodies.Add(&(*job)(s).root().hold, n) }
+
+// Extracted counts the fields of a struct that was filled from a page.
+func (s *pageShare) Extracted(keys []string, counts []selector.FieldCount) {
+	if s.crawl.cfg.fieldCounting == countNothing {
+		return
+	}
+	(*job)(s).root().tally().Extracted(keys, func(sum []fieldcount.Counts) {
+		for i, n := range counts {
+			sum[i].LookedFor += int64(n.LookedFor)
+			sum[i].Defaulted += int64(n.Defaulted)
+			sum[i].Missing += int64(n.Missing)
+			sum[i].Failed += int64(n.Failed)
+		}
+	})
+}
+
+// notJSON warns that Json has returned nil, because of this error of Decode.
+func (j *job) notJSON(url string, err error) {
+	if !j.crawl.teller.refused.Add(report.Failure{Stage: "json"}) || !j.crawl.teller.door.Enter() {
+		return
+	}
+	defer j.crawl.teller.door.Leave()
+	j.crawl.teller.log.Lines([]report.Line{{Warn: true, URL: urlx.Redact(url),
+		Text: fmt.Sprintf("Json has returned nil, because the body is not a JSON object: %v; Decode returns this error, and decodes other values too", errors.Unwrap(err))}})
+}
+
+func (j *job) share() page.Run {
+	if j.crawl == nil {
+		return nil
+	}
+	return (*pageShare)(j)
+}
+
+func (j *job) slotDelay(d time.Duration) { j.crawl.frontier.SetDelay(j.rec.Slot, d, j.started) }
+
+func (j *job) fetch(caller *Context, r *Request) (*Response, error) {
+	return j.crawl.reader.fetchInline(caller, r)
+}
+
+// jobOf returns the job of a Context, nil outside a run.
+func jobOf(c *Context) *job {
+	j, _ := c.run.(*job)
+	return j
 }

@@ -13,20 +13,6 @@ import (
 	"github.com/tegenaria/tegenaria/internal/typecheck"
 )
 
-// ItemInterface is the type of items: any value that a parser extracts.
-type ItemInterface interface{}
-
-// ItemMeta is an item on its way through the pipelines. CtxId is that of the Context it came from.
-type ItemMeta struct {
-	CtxId string
-	Item  ItemInterface
-}
-
-// NewItem makes an item from a value found in ctx's response.
-func NewItem(ctx *Context, item ItemInterface) *ItemMeta {
-	return &ItemMeta{CtxId: ctx.CtxId, Item: item}
-}
-
 // PipelinesInterface processes items. Each item passes the pipelines in ascending order of their priority numbers,
 // in one goroutine; different items pass concurrently. A pipeline may replace item.Item. An error ends
 // the item: [DropItem] as dropped; any other error as failed, and the ErrorHandlers are called. With

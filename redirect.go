@@ -51,11 +51,8 @@ func (f *fetcher) checkStatus(j *job) *HandleError {
 
 // isRedirect reports whether a response asks to be followed and the request allows it (RFC 9110 §15.4).
 func isRedirect(r *Request, resp *Response) bool {
-	return follows(r) && fetch.IsRedirect(resp.Status, resp.Header)
+	return r.follows() && fetch.IsRedirect(resp.Status, resp.Header)
 }
-
-// follows reports whether a request allows its redirects to be followed.
-func follows(r *Request) bool { return r.AllowRedirects && r.MaxRedirects > 0 }
 
 // redirect ends the job as redirected and accepts the target as a new request.
 func (f *fetcher) redirect(j *job) *HandleError {

@@ -332,3 +332,6 @@ func (r *Request) Curl() string { return curlCommand(r, false, nil) }
 // origin loses (see [EngineWithSecretHeaders]) and those that are named here, passwords in URLs, the fields of a form or query whose names
 // speak of passwords, tokens or keys, and any other body.
 func (r *Request) CurlRedacted(headers ...string) string { return curlCommand(r, true, headers) }
+
+// follows reports whether the request allows its redirects to be followed.
+func (r *Request) follows() bool { return r.AllowRedirects && r.MaxRedirects > 0 }

@@ -119,6 +119,32 @@ func (r *Response) complete(ctx *Context) {
 	r.page.Sync((*pageHost)(r))
 }
 
+// Transfer describes how a response came over the network. If an existing connection was reused, Lookup, Connect and Handshake are
+// zero.
+//
+//	Proto      string               // "HTTP/1.1" or "HTTP/2.0"
+//	RemoteAddr net.Addr             // of the server, or of the proxy; nil if unknown
+//	Reused     bool                 // the connection had served another request before
+//	TLS        *tls.ConnectionState // with the certificates of the server, or of an https proxy that plain HTTP goes to; nil without TLS
+//
+//	Lookup    time.Duration // of the host's addresses
+//	Connect   time.Duration // to the first address that answered
+//	Handshake time.Duration // of TLS
+//	FirstByte time.Duration // from the request's way to the connection to the first byte of the answer
+//	Body      time.Duration // from the header to the last byte
+//
+//	WireBytes int64 // of the body as it was received
+//	BodyBytes int64 // of the body after its content coding was removed
+//
+//	Err error // why the body broke off, or what is wrong with the end of its content coding; nil if it is whole
+//
+// A content coding without its end, or with a wrong checksum, in a message that HTTP says is complete is no failure: the same bytes would
+// come again. What was decoded is the body, Err is a [*TruncatedBodyError] with a [*CorruptBodyError], and Stats.Damaged counts it.
+//
+// Its method Sent returns the header of the request as it was sent, without Host, and the host that it named; Removed returns the
+// fields that Response.Header lacks because a content coding was removed. Their maps must not be changed.
+type Transfer = fetch.Transfer
+
 // Transfer returns protocol, address, timings and sizes of the download. It is never nil; it is empty if the engine's own
 // downloader did not fetch the response.
 func (r *Response) Transfer() *Transfer {
@@ -126,14 +152,6 @@ func (r *Response) Transfer() *Transfer {
 		return new(Transfer)
 	}
 	return r.transfer
-}
-
-// job returns the job that the response belongs to, nil outside a run.
-func (r *Response) job() *job {
-	if r.ctx == nil || r.ctx.job == nil || r.ctx.job.crawl == nil {
-		return nil
-	}
-	return r.ctx.job
 }
 
 // pageHost is a Response as package page needs it.
@@ -150,32 +168,18 @@ func (h *pageHost) ContentType() string { return fetch.FirstHeader(h.Header, "Co
 // Unreadable returns the error of a spooled body that cannot be read into memory.
 func (h *pageHost) Unreadable(limit int64, cause error) error {
 	if cause == nil {
-		return &BodyTooLargeError{URL: h.URL, Limit: limit}
+		return &fetch.BodyTooLargeError{URL: h.URL, Limit: limit}
 	}
 	return fmt.Errorf("tegenaria: reading the spooled body of %s: %w", urlx.Redact(h.URL), cause)
 }
 
 // Run returns the share of the request in the memory of its crawl, nil outside a run.
 func (h *pageHost) Run() page.Run {
-	if j := (*Response)(h).job(); j != nil {
-		return (*pageShare)(j)
+	if h.ctx == nil || h.ctx.run == nil {
+		return nil
 	}
-	return nil
+	return h.ctx.run.share()
 }
-
-// pageShare is a job as the share of a request in the memory of its crawl. What is made of a page counts in
-// Limits.BodiesInFlight with the page's body, and is given back with it.
-type pageShare job
-
-// Bounds returns the bounds of all pages of the crawl.
-func (s *pageShare) Bounds() *page.Bounds { return &s.crawl.reader.bounds }
-
-// Queries returns where the queries on the pages of the crawl are counted.
-func (s *pageShare) Queries() *page.Queries { return s.crawl.reader.queries }
-
-// Add counts bytes that the page takes beside what reader.reserve has waited for. Code that asks for a page does not wait: the
-// request that has to give memory back may wait for it.
-func (s *pageShare) Add(n int64) { s.crawl.fetcher.bodies.Add(&(*job)(s).root().hold, n) }
 
 // RequestWithData attaches a value to a request, which [Data] returns from its response: for example a price from a list,
 // for the page of the product. The value survives redirects, retries and, with a durable cache, the process. It is stored as

@@ -3,6 +3,8 @@ package tegenaria
 import (
 	"cmp"
 	"context"
+	"maps"
+	"net/http"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
@@ -157,18 +159,6 @@ func (g robotsGate) ask(j *job, origin string) error {
 	return err
 }
 
-// internalContext is the context of a request of the engine's own. Its body goes to memory whatever the request says, so
-// that middlewares see it, and counts in Limits.BodiesInFlight without waiting: a Fetch that holds a body may wait for
-// it. Of a long one the beginning is read.
-type internalContext struct {
-	context.Context
-	hold fetch.Hold
-	by   *httpDownloader // makes responses
-}
-
-// internalBody is how much of a body is read: enough to see that it is too long to be read whole.
-const internalBody = robots.MaxBytes + 1
-
 // send sends a request of the engine's own for a job, the first one or one that follows a redirect. Of the middlewares only those
 // see it that ask for such requests. A copy of the first answer is kept for other requests.
 func (g robotsGate) send(j *job, url string, left time.Duration, first bool, copy **Response) (answer robotsgate.Response, err error) {
@@ -270,6 +260,69 @@ func (g robotsGate) download(j *job, ctx *Context) error {
 		}
 		return nil
 	})
+}
+
+// A spider may ask for a robots.txt itself, as those that start from sitemaps do. The engine has just asked for the same
+// file then, because of that very request: so it answers the request with a copy of what came, and the site is asked
+// once. A copy lives no longer than the requests that wait for the file.
+
+// copyForOthers returns a copy of the server's answer to the engine's own request for a robots.txt, nil if it is not
+// whole or is a failure.
+func copyForOthers(resp *Response, own *Request) *Response {
+	body := resp.Bytes()
+	switch {
+	case resp.Status <= 0 || resp.Status >= 500 || resp.Status == http.StatusTooManyRequests:
+		return nil
+	case len(body) > robots.MaxBytes || len(body) == 0 && resp.hasBody(): // there may be more, or it is elsewhere
+		return nil
+	}
+	return copyOf(resp, own)
+}
+
+// copyOf makes a response with the same content, for a request.
+func copyOf(resp *Response, r *Request) *Response {
+	same := NewResponse(r, resp.Status, maps.Clone(resp.Header), resp.Bytes())
+	same.URL, same.Delay, same.transfer = resp.URL, resp.Delay, resp.transfer
+	return same
+}
+
+// takeCopy keeps the copy of a robots.txt, if the job asks for that file itself.
+func takeCopy(j *job, copy *Response) {
+	if r := j.ctx.Request; copy != nil && r.Url == urlx.Origin(r.Url)+"/robots.txt" {
+		j.copy = copy
+	}
+}
+
+// answerByCopy answers the job with the copy that it was given, if there is one and the job's request, as the middlewares
+// have left it, sends nothing that the engine's own did not send.
+func (g robotsGate) answerByCopy(j *job) {
+	resp := j.copy
+	if j.copy = nil; resp == nil || !likeOwn(j.ctx.Request, resp.Request()) {
+		return
+	}
+	g.crawl.fetcher.bodies.Add(&j.root().hold, int64(len(resp.Bytes())))
+	j.ctx.DownloadResult = &RequestResult{Response: copyOf(resp, j.ctx.Request)}
+}
+
+// likeOwn reports whether a request would be answered as the engine's own was.
+func likeOwn(r, own *Request) bool {
+	if r.Url != own.Url || r.method() != GET || len(r.Params) > 0 || len(r.Body) > 0 || len(r.Cookies) > 0 ||
+		r.BodyReader != nil || r.ResponseWriter != nil || r.spool || r.extras().downloader != own.extras().downloader {
+		return false
+	}
+	if (r.Proxy == nil) != (own.Proxy == nil) || r.Proxy != nil && *r.Proxy != *own.Proxy {
+		return false
+	}
+	for name, value := range r.Header {
+		switch http.CanonicalHeaderKey(name) {
+		case "Accept", "Accept-Language", "Referer":
+		default:
+			if own.Header[name] != value {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // RobotsError is the failure of a Fetch that robots.txt forbids, or whose robots.txt cannot be read.

@@ -117,20 +117,6 @@ func obeySignals(e *SpiderEngine) (end func()) {
 // errInterrupted is the cause of a stop by a signal until the run ends, when it is known what waits.
 var errInterrupted = errors.New("interrupted")
 
-// InterruptedError is the cause of a [*StoppedError] when a signal, such as that of Ctrl-C, has stopped the crawl.
-type InterruptedError struct {
-	Waiting int64 // requests that were not crawled
-	Durable bool  // they are stored: the next run of the job goes on with them
-}
-
-// Error says how to go on.
-func (e *InterruptedError) Error() string {
-	if e.Durable {
-		return fmt.Sprintf("interrupted: run the same command to go on (%s waiting)", report.Count(e.Waiting, "request"))
-	}
-	return fmt.Sprintf("interrupted: what waited in memory is lost (%s); with a queue on disk, EngineWithCache and cache/disk, the same command goes on", report.Count(e.Waiting, "request"))
-}
-
 // interrupted completes the cause of a stop by a signal.
 func (c *crawl) interrupted(cause error) error {
 	if cause != errInterrupted {
@@ -157,24 +143,6 @@ func (c *crawl) storeFailed(err error) {
 }
 
 var errStoreFailed = errors.New("tegenaria: the store has failed before")
-
-type closeSpiderError struct{ reason string }
-
-func (e *closeSpiderError) Error() string { return "tegenaria: spider closed: " + e.reason }
-
-// CloseSpider returns an error that stops the crawl gracefully. Any callback may return it: work in
-// hand finishes, and Run returns a [*StoppedError] with this reason, even if nothing was left to do. A durable job can be resumed
-// afterwards: its next run goes on with the requests that wait, and requests again the page whose middleware or parser has
-// returned the error, unless that had sent an item or a request before.
-func CloseSpider(reason string) error { return &closeSpiderError{reason} }
-
-func asCloseSpider(err error) (string, bool) {
-	var e *closeSpiderError
-	if err != nil && errors.As(err, &e) {
-		return e.reason, true
-	}
-	return "", false
-}
 
 // end says how the crawl ended.
 func (c *crawl) end(ctx context.Context) error {

@@ -23,6 +23,12 @@ type File struct {
 
 	set  *token.FileSet
 	tree *ast.File
+	src  []byte
+}
+
+// parseInto parses the file again, among others.
+func (f File) parseInto(set *token.FileSet) (*ast.File, error) {
+	return parser.ParseFile(set, f.Path, f.src, parser.SkipObjectResolution)
 }
 
 // Parse reads every Go file of a tree, whatever its build constraints, but not testdata, hidden
@@ -48,7 +54,7 @@ func Parse(tree fs.FS) ([]File, error) {
 		if err != nil {
 			return err
 		}
-		files = append(files, File{Path: p, Lines: bytes.Count(src, []byte("\n")), set: set, tree: parsed})
+		files = append(files, File{Path: p, Lines: bytes.Count(src, []byte("\n")), set: set, tree: parsed, src: src})
 		return nil
 	})
 	if err != nil {
