@@ -35,17 +35,6 @@ func (from emission) known() string {
 	return ""
 }
 
-// refusal is why a request is not accepted.
-type refusal struct {
-	outcome Outcome
-	reason  string
-	err     error // reported to the ErrorHandlers, unless nil
-}
-
-func refuse(outcome Outcome, reason string) *refusal {
-	return &refusal{outcome: outcome, reason: reason}
-}
-
 // acceptor takes requests into the crawl: it checks and identifies them and hands them to the cache. It is made when the cache
 // has said whether it is durable.
 type acceptor struct {
@@ -276,7 +265,7 @@ func (a *acceptor) isRetry(s *scratch, failed *failedRequest, r *Request, finger
 
 func (a *acceptor) countEmission(from emission, fingerprint Key) uint64 {
 	if from.parent != nil {
-		return from.parent.root().count(fingerprint)
+		return from.parent.root().emitted.Count(fingerprint)
 	}
 	return a.seeds.Count(fingerprint)
 }
@@ -321,10 +310,6 @@ func (a *acceptor) checkURL(s *scratch, r *Request) (host string, no *refusal) {
 		return "", refuse(Filtered, "url-length")
 	}
 	return s.host, nil
-}
-
-func urlError(r *Request, err error) error {
-	return &RequestError{URL: r.Url, Field: "Url", Err: urlx.Cure(r.Url, err), Remedy: urlx.Remedy(r.Url, err)}
 }
 
 // scope applies the filters that need no memory: domains, depth, the middlewares' AcceptRequest.

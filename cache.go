@@ -6,8 +6,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/frontier"
-	"github.com/tegenaria/tegenaria/internal/wire"
+	"github.com/tegenaria/tegenaria/internal/report"
 )
 
 // Key is the identity of a request: 128 bits. Two requests are duplicates if and only if their
@@ -29,17 +28,6 @@ type Record struct {
 	Data      []byte    // the encoded request; a cache copies the bytes that it keeps
 	Live      any       // the parts that cannot be encoded; nil for durable caches
 	Crashes   int       // how often in a row the process died while it was in flight: see [FlightRecorder]
-}
-
-// Request decodes the stored request, for programs that look into a job: it has no parser, and values of
-// types that EngineWithMetaType names are [encoding/json.RawMessage]s. Priority, Depth and Attempt are the record's.
-func (r *Record) Request() (*Request, error) {
-	ctx, err := (&codec{parsers: &parserTable{}, values: wire.Values{Raw: true}}).decode(r.Data, nil)
-	if err != nil {
-		return nil, err
-	}
-	ctx.Request.Priority, ctx.Request.Depth, ctx.Request.Attempt = r.Priority, r.Depth, r.Attempt
-	return ctx.Request, nil
 }
 
 // Verdict is a cache's answer to one record.
@@ -245,23 +233,10 @@ func (o Outcome) MarshalText() ([]byte, error) { return []byte(o.String()), nil 
 // isDead reports whether a request that ended so is a dead letter.
 func (o Outcome) isDead() bool { return o == Failed || o == GaveUp }
 
-// cacheSource is a cache as the source of a frontier.
-type cacheSource struct{ crawl *crawl }
-
-func (s cacheSource) Next(ctx context.Context, slot string) (j *job, left frontier.Head, ok bool, err error) {
-	records, state, err := s.crawl.cache.Next(ctx, slot, 1)
-	left = frontier.Head{Priority: state.Priority, More: state.Pending > 0}
-	if err != nil || len(records) == 0 {
-		return nil, left, false, err
+// parentPage identifies the page that the record's request comes from: by its number, or else by what the cache has kept of its key.
+func (r *Record) parentPage() report.PageID {
+	if r.ParentSeq != 0 {
+		return report.PageByNumber(r.ParentSeq)
 	}
-	return newJob(s.crawl, records[0]), left, true, nil
-}
-
-func (s cacheSource) Due(ctx context.Context, now time.Time) ([]frontier.Moved, time.Time, error) {
-	slots, next, err := s.crawl.cache.Due(ctx, now)
-	moved := make([]frontier.Moved, len(slots))
-	for i, slot := range slots {
-		moved[i] = frontier.Moved{Slot: slot.Name, Priority: slot.Priority}
-	}
-	return moved, next, err
+	return report.PageByKey([4]byte(r.Parent[:4]))
 }

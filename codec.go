@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
@@ -73,6 +72,17 @@ func (c *codec) encode(dst []byte, ctx *Context, ctxIDIsUsers bool) (data []byte
 		return data, nil, err
 	}
 	return data, e.live, nil
+}
+
+// Request decodes the stored request, for programs that look into a job: it has no parser, and values of
+// types that EngineWithMetaType names are [encoding/json.RawMessage]s. Priority, Depth and Attempt are the record's.
+func (r *Record) Request() (*Request, error) {
+	ctx, err := (&codec{parsers: &parserTable{}, values: wire.Values{Raw: true}}).decode(r.Data, nil)
+	if err != nil {
+		return nil, err
+	}
+	ctx.Request.Priority, ctx.Request.Depth, ctx.Request.Attempt = r.Priority, r.Depth, r.Attempt
+	return ctx.Request, nil
 }
 
 // requestOf returns a copy of a request as it was accepted, which no other code has; nil if there is none. What user code that was
@@ -313,31 +323,5 @@ func (c *codec) read(data []byte, ctx *Context) error {
 	return nil
 }
 
-// errBodyLimit is the failure of a request body that is too large.
-var errBodyLimit = errors.New("the body is larger than the limit")
-
 // readBody reads a request's BodyReader into Body, within the codec's limit.
 func (c *codec) readBody(r *Request) error { return r.readBody(c.bodyLimit) }
-
-// readBody reads BodyReader into Body, once. A body above limit bytes fails the request.
-func (r *Request) readBody(limit int64) error {
-	if r.BodyReader == nil {
-		return nil
-	}
-	var body []byte
-	stack, err := guard.Protect(func() (err error) {
-		body, err = io.ReadAll(io.LimitReader(r.BodyReader, limit+1))
-		return err
-	})
-	if stack != nil {
-		err = &stackError{err, stack}
-	}
-	if err != nil {
-		return &RequestError{URL: r.Url, Field: "BodyReader", Err: fmt.Errorf("reading it: %w", err)}
-	}
-	if int64(len(body)) > limit {
-		return &RequestError{URL: r.Url, Field: "BodyReader", Err: fmt.Errorf("%w of %d bytes", errBodyLimit, limit), Remedy: "raise Limits.Body"}
-	}
-	r.Body, r.BodyReader = body, nil
-	return nil
-}

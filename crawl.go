@@ -3,18 +3,13 @@ package tegenaria
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/commit"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/internal/identity"
-	"github.com/tegenaria/tegenaria/internal/report"
-	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
@@ -34,6 +29,7 @@ type crawl struct {
 	ledger   *frontier.Ledger
 	frontier *frontier.Frontier[*job]
 	watch    *guard.Watch
+	flights  *flights
 
 	acceptor *acceptor
 	fetcher  *fetcher
@@ -51,8 +47,6 @@ type registered struct {
 	committers commit.Parts
 	keepers    commit.Keepers
 	cache      CacheInterface
-	flights    FlightRecorder // the cache; nil if it is none
-	unrecorded atomic.Bool    // flights cannot be recorded, which was logged
 }
 
 // contexts are those of a crawl, and what ends them.
@@ -94,7 +88,7 @@ func (c *crawl) run(ctx context.Context) error {
 	c.teller.begins(state)
 	supervising.Go(func() { c.teller.progress(watching) })
 	c.teller.blocked() // those that an earlier run has left
-	settling.Go(c.settler.run)
+	settling.Go(func() { c.settler.batches.Run(c.settler.settle) })
 	piping.Go(func() { c.fail1(c.mill.run()) })
 	started := startSeeds(c, state.Started)
 
@@ -108,7 +102,7 @@ func (c *crawl) run(ctx context.Context) error {
 	c.reader.dropFetches()
 	c.awaitWork()
 	c.losses.end(c)
-	c.settler.close()
+	c.settler.batches.Close()
 	settling.Wait()
 	c.settleFinished()
 	over()
@@ -222,110 +216,31 @@ func (c *crawl) guard(j *job, at Stage, code func()) bool {
 	return c.watch.Run(call, string(at), nil, code)
 }
 
-// maxCrashes is how often in a row the process may die while a request is in flight before the request is given up.
-const maxCrashes = 3
-
-// ProcessDiedError is the failure of a request that a durable job gives up because the process died each time it was in
-// flight, the last times alone. It is logged and sent to ErrorChan and Events.Error when it is stored. ErrorMiddlewares and
-// ErrorHandlers are not called: they may be the code that kills the process.
-type ProcessDiedError struct {
-	URL   string
-	Times int // in a row
-}
-
-// Error says what to do.
-func (e *ProcessDiedError) Error() string {
-	return fmt.Sprintf("%s: %s is a dead letter now; look for what ends the process in its parser, its pipelines and the memory that it takes", e.reason(), urlx.Redact(e.URL))
-}
-
-// reason is the reason that the request is settled with.
-func (e *ProcessDiedError) reason() string {
-	return fmt.Sprintf("the process died %d times while it was in flight", e.Times)
-}
-
-// suspectsLogged bounds how many suspects are named in the log.
-const suspectsLogged = 50
-
-// beginFlight notes that network and user code see a job from now on.
-func (c *crawl) beginFlight(j *job) {
-	if c.flights != nil {
-		j.flown = true
-		c.recordFlight(&j.rec, FlightBegun)
-	}
-}
-
-// pauseFlight notes that a job waits in line again.
-func (c *crawl) pauseFlight(j *job) {
-	if j.flown {
-		j.flown = false
-		c.recordFlight(&j.rec, FlightPaused)
-	}
-}
-
-// endFlights notes that jobs got through: no user code sees them any more.
-func (c *crawl) endFlights(list []ended) {
-	if c.flights == nil {
-		return
-	}
-	for i := range list {
-		e := &list[i]
-		if e.flown {
-			c.recordFlight(&e.Record, FlightOver)
-		}
-		if e.Record.Crashes > 0 {
-			c.frontier.GotThrough(func(j *job) bool { return j.rec.Key == e.Record.Key })
-		}
-	}
-}
-
-// recordFlight has the cache note a flight. A failure is logged once: the crawl goes on without notes.
-func (c *crawl) recordFlight(rec *Record, now Flight) {
-	if err := c.flights.RecordFlight(rec, now); err != nil && !c.unrecorded.Swap(true) {
-		c.teller.log.Warnf("a request that kills the process will not be recognised: %v", err)
-	}
-}
-
-// takeSuspects lines up the requests that were in flight when the process died.
-func (c *crawl) takeSuspects(state State) {
-	if state.Unread != nil {
-		c.teller.log.Warn(state.Unread)
-	}
-	c.ledger.Resume(int64(len(state.Suspects)), 0)
-	for i, rec := range state.Suspects {
-		if i == suspectsLogged {
-			c.teller.log.Warnf("in flight when the process died: %s", report.Count(int64(len(state.Suspects)-i), "more request"))
-		}
-		c.ledger.Take()
-		c.suspect(newJob(c, rec), i < suspectsLogged)
-	}
-}
-
-// suspect lines a suspect up, or gives it up if the process died with it too often. The job is in flight.
-func (c *crawl) suspect(j *job, tell bool) {
-	request, err := j.rec.Request() // without the types of user code
-	if err != nil {
-		request = NewRequest("", GET, nil)
-	}
-	if tell && j.rec.Crashes < maxCrashes {
-		c.teller.log.Crashed(urlOf(request), j.rec.Crashes)
-	}
-	if j.rec.Crashes >= maxCrashes {
-		died := &ProcessDiedError{URL: request.Url, Times: j.rec.Crashes}
-		j.ctx = &Context{Request: request, Ctx: context.Background(), CtxId: identity.NewID().String()}
-		j.died = &HandleError{CtxId: j.ctx.CtxId, Err: died, Request: request, Stage: StageOpen}
-		j.decide(Failed, died.reason())
-		j.done()
-		return
-	}
-	if !c.frontier.LineUp(j) {
-		j.done()
-	}
-}
-
 // elapsed is the time since the beginning, or that of the whole run once it is over.
 func (c *crawl) elapsed() time.Duration {
 	if d := c.took.Load(); d > 0 {
 		return time.Duration(d)
 	}
 	return time.Since(c.began)
+}
+
+// cacheSource is a cache as the source of a frontier.
+type cacheSource struct{ crawl *crawl }
+
+func (s cacheSource) Next(ctx context.Context, slot string) (j *job, left frontier.Head, ok bool, err error) {
+	records, state, err := s.crawl.cache.Next(ctx, slot, 1)
+	left = frontier.Head{Priority: state.Priority, More: state.Pending > 0}
+	if err != nil || len(records) == 0 {
+		return nil, left, false, err
+	}
+	return newJob(s.crawl, records[0]), left, true, nil
+}
+
+func (s cacheSource) Due(ctx context.Context, now time.Time) ([]frontier.Moved, time.Time, error) {
+	slots, next, err := s.crawl.cache.Due(ctx, now)
+	moved := make([]frontier.Moved, len(slots))
+	for i, slot := range slots {
+		moved[i] = frontier.Moved{Slot: slot.Name, Priority: slot.Priority}
+	}
+	return moved, next, err
 }

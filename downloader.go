@@ -1,14 +1,11 @@
 package tegenaria
 
 import (
-	"errors"
 	"fmt"
-	"net/http"
 	"net/netip"
-	"slices"
-	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/module"
 )
 
@@ -32,136 +29,6 @@ import (
 type Downloader interface {
 	Download(ctx *Context, result chan<- *Context)
 	CheckStatus(statusCode uint64, allowStatus []uint64) bool
-}
-
-// httpDownloader is the engine's own Downloader. It follows no redirects, and keeps one set of connections for itself and
-// one for each proxy.
-type httpDownloader struct {
-	client      *fetch.Client
-	limits      Limits
-	allowStatus []uint64
-}
-
-var _ Downloader = (*httpDownloader)(nil)
-
-// newHTTPDownloader makes a downloader within these limits, which have their defaults. allowStatus are codes of 400 and over
-// that reach the parsers of all requests; c says how connections are made, its Limits aside.
-func newHTTPDownloader(limits Limits, allowStatus []uint64, c fetch.Config) *httpDownloader {
-	c.Limits = limits.ofExchange()
-	return &httpDownloader{client: fetch.New(c), limits: limits, allowStatus: allowStatus}
-}
-
-// ofExchange returns those that bound a single exchange.
-func (l Limits) ofExchange() fetch.Limits {
-	return fetch.Limits{
-		Body: l.Body, Spool: l.Spool, Ratio: l.Ratio, Header: l.Header, HeaderFields: l.HeaderFields,
-		Connect: l.Connect, Handshake: l.Handshake, FirstByte: l.FirstByte, Idle: l.Idle, MinRate: l.MinRate,
-	}
-}
-
-// Download fetches one request in the caller's goroutine. A request that is too slow fails with a
-// [*TimeoutError], and a body above its limit with a [*BodyTooLargeError], both without a Response;
-// a body that breaks off with a [*TruncatedBodyError] and the Response as far as it came.
-//
-// gzip, deflate, br and zstd are asked for and removed. A request with an Accept-Encoding of its own, or with a Range,
-// asks for no others.
-//
-// A body for the request's ResponseWriter goes there as it comes, and the Response is empty; Limits.Body
-// does not apply to it, the timeout does. The writer gets no bodies of redirects that are followed, nor
-// of status codes that are not allowed: they are in the Response as usual.
-func (d *httpDownloader) Download(ctx *Context, result chan<- *Context) {
-	resp, err := d.fetch(ctx)
-	ctx.DownloadResult = &RequestResult{Response: resp}
-	if err != nil {
-		ctx.DownloadResult.Error = &HandleError{CtxId: ctx.CtxId, Err: err, Request: ctx.Request, Response: resp, Stage: StageDownload}
-	}
-	result <- ctx
-}
-
-// CheckStatus allows codes below 400 and those of the list.
-func (d *httpDownloader) CheckStatus(statusCode uint64, allowStatus []uint64) bool {
-	return statusCode < http.StatusBadRequest || slices.Contains(allowStatus, statusCode)
-}
-
-// close closes all connections, and those that are still being made. A Download that is running fails.
-func (d *httpDownloader) close() { d.client.Close() }
-
-// fetch makes the exchange of a Context's request, and a Response of the answer.
-func (d *httpDownloader) fetch(ctx *Context) (*Response, error) {
-	r := ctx.Request
-	if r == nil {
-		return nil, errNoRequest
-	}
-	answer, err := d.client.Do(ctx.parent(), d.request(ctx, r))
-	return d.response(ctx, answer, err)
-}
-
-// ownError returns the error of an exchange in the words of this package.
-func ownError(err error) error {
-	var unfit *fetch.RequestError
-	if errors.As(err, &unfit) {
-		return (*RequestError)(unfit)
-	}
-	return err
-}
-
-// request translates a request for package fetch.
-func (d *httpDownloader) request(ctx *Context, r *Request) fetch.Request {
-	j := jobOf(ctx)
-	asked := fetch.Request{
-		URL: r.Url, Method: r.method(), Params: r.Params, Header: r.Header, Cookies: r.Cookies, Body: r.Body,
-		Follows: r.follows(), Spool: r.spool, Partial: r.partial,
-		Wire: ctx.wire, Hold: ctx.hold(), Unbounded: j == nil || j.caller != nil, // the engine's own request, or an inline one
-	}
-	if r.Proxy != nil {
-		asked.Proxy = &r.Proxy.ProxyUrl
-	}
-	if r.extras().timeout >= 0 {
-		asked.Timeout = r.timeoutOrDefault()
-	}
-	if r.ResponseWriter != nil {
-		asked.Writer = &bodyWriter{down: d, ctx: ctx}
-	}
-	if r.BodyReader != nil {
-		asked.ReadBody = func() ([]byte, error) {
-			err := r.readBody(d.limits.Body)
-			return r.Body, err
-		}
-	}
-	if ctx.internal() != nil {
-		asked.Beginning = internalBody
-	}
-	return asked
-}
-
-// bodyWriter is the ResponseWriter of a request that the engine's own downloader asks for.
-type bodyWriter struct {
-	down *httpDownloader
-	ctx  *Context
-}
-
-// Takes reports whether the body of a response with this status goes to the ResponseWriter.
-func (w *bodyWriter) Takes(status int) bool {
-	code := uint64(max(status, 0))
-	return w.down.CheckStatus(code, w.down.allowStatus) || slices.Contains(w.ctx.Request.extras().allowStatus, code)
-}
-
-// WriteWithin writes to the ResponseWriter. It is user code: when it takes longer than is left of the request's time, or than
-// Limits.Callback, the request is given up.
-func (w *bodyWriter) WriteWithin(p []byte, left time.Duration, late error) (int, error) {
-	j := jobOf(w.ctx)
-	if j == nil || j.loan == nil {
-		return w.ctx.Request.ResponseWriter.Write(p)
-	}
-	if callback := w.down.limits.Callback; callback > 0 && (left == 0 || callback < left) {
-		left, late = callback, &CallbackTimeoutError{Stage: StageDownload, Limit: callback}
-	}
-	if left > 0 {
-		watch := j.crawl.watch
-		watch.Limited(&j.call, left, late)
-		defer watch.Limited(&j.call, 0, nil)
-	}
-	return j.loan.Write(p)
 }
 
 // downloaderModule is a downloader that is counted.
@@ -323,3 +190,21 @@ type RatioError = fetch.RatioError
 //	URL string
 //	Err error
 type CorruptBodyError = fetch.CorruptBodyError
+
+// TooManyRedirectsError is the failure of a chain of redirects longer than MaxRedirects.
+type TooManyRedirectsError struct {
+	URL   string
+	Limit int
+}
+
+// Error names the limit.
+func (e *TooManyRedirectsError) Error() string {
+	return fmt.Sprintf("maximum number of redirects (%d) reached at %s", e.Limit, urlx.Redact(e.URL))
+}
+
+// RedirectLoopError is the failure of a redirect to a URL that its chain has requested twice with the same method, body and
+// spelling, if no response of the chain has set a cookie.
+type RedirectLoopError struct{ URL string }
+
+// Error names the URL.
+func (e *RedirectLoopError) Error() string { return "redirect loop at " + urlx.Redact(e.URL) }

@@ -216,3 +216,18 @@ func (d *duplicates) veto(r *Request) *refusal {
 	}
 	return nil
 }
+
+// refusal is why a request is not accepted.
+type refusal struct {
+	outcome Outcome
+	reason  string
+	err     error // reported to the ErrorHandlers, unless nil
+}
+
+func refuse(outcome Outcome, reason string) *refusal {
+	return &refusal{outcome: outcome, reason: reason}
+}
+
+func urlError(r *Request, err error) error {
+	return &RequestError{URL: r.Url, Field: "Url", Err: urlx.Cure(r.Url, err), Remedy: urlx.Remedy(r.Url, err)}
+}

@@ -3,102 +3,13 @@ package tegenaria
 import (
 	"context"
 	"errors"
-	"runtime"
-	"slices"
-	"sync"
+	"iter"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
-	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/typecheck"
 )
-
-// Status is the state of an engine: one of the constants below. Its String is the name in lower case: "started".
-type Status = lifecycle.Status
-
-// The statuses of an engine.
-const (
-	StatusUninitialized = lifecycle.Uninitialized
-	StatusInitializing  = lifecycle.Initializing
-	StatusInitialized   = lifecycle.Initialized
-	StatusStarting      = lifecycle.Starting
-	StatusStarted       = lifecycle.Started
-	StatusStopping      = lifecycle.Stopping
-	StatusStopped       = lifecycle.Stopped
-	StatusPaused        = lifecycle.Paused
-)
-
-// SpiderEngine runs spiders. Make one with [NewSpiderEngine], register the parts of a crawl, then call
-// [SpiderEngine.Execute] or [SpiderEngine.Run]. An engine can run any number of times, one run at a time. Runs share
-// nothing except the job of a durable cache, and two engines share nothing.
-//
-// All methods may be called concurrently. Parts that are registered during a run are used from the next run on.
-type SpiderEngine struct {
-	mu     sync.Mutex // guards the fields below
-	config config
-	crawl  *crawl   // the run that is on, nil if none
-	last   *Summary // of the newest run that has ended
-
-	errs report.Subscriptions // of ErrorChan
-	life lifecycle.Machine
-}
-
-// NewSpiderEngine makes an engine. A nil option is a mistake that Run reports.
-func NewSpiderEngine(opts ...EngineOption) *SpiderEngine {
-	e := &SpiderEngine{config: config{
-		parseWorkers:    uint(runtime.GOMAXPROCS(0)),
-		readers:         1,
-		concurrency:     16,
-		itemConcurrency: 16,
-		filter:          true,
-		grace:           20 * time.Second,
-		failFast:        true,
-	}}
-	for i, opt := range opts {
-		if opt == nil {
-			e.config.nilOptions = append(e.config.nilOptions, i+1)
-			continue
-		}
-		opt(e)
-	}
-	return e
-}
-
-// RegisterSpiders adds spiders. A nil spider, an empty name and a name that is used twice are mistakes that Run reports.
-func (e *SpiderEngine) RegisterSpiders(s ...SpiderInterface) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.config.spiders = append(e.config.spiders, s...)
-}
-
-// RegisterDownloadMiddlewares adds middlewares; they are called by priority, see [MiddlewaresInterface].
-func (e *SpiderEngine) RegisterDownloadMiddlewares(m ...MiddlewaresInterface) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.config.middlewares = append(e.config.middlewares, m...)
-}
-
-// RegisterPipelines adds pipelines; they are called by priority, see [PipelinesInterface].
-func (e *SpiderEngine) RegisterPipelines(p ...PipelinesInterface) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.config.pipelines = append(e.config.pipelines, p...)
-}
-
-// RegisterDownloader adds a downloader for requests that name it (RequestWithDownloader). Several under
-// one name share the load: the least busy and healthiest gets the next request.
-func (e *SpiderEngine) RegisterDownloader(name string, d Downloader) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.config.downloaders = append(e.config.downloaders, namedDownloader{name, d})
-}
-
-// RegisterParser gives a parser a name for all spiders of the engine. A durable cache stores this name, and
-// RequestWithParserName refers to it. [Spider.On] says how a parser is identified.
-func (e *SpiderEngine) RegisterParser(name string, p Parser) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.config.parsers = append(e.config.parsers, namedParser{name, p})
-}
 
 // Execute is [SpiderEngine.Run] for a main package, with signals: the first SIGINT (Ctrl-C) or SIGTERM stops the crawl
 // gracefully; the second one cancels the work in hand, which then has a second to return; the third one returns without
@@ -177,7 +88,8 @@ func (e *SpiderEngine) ended(c *crawl) {
 func (e *SpiderEngine) current() *crawl {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.crawl
+	c, _ := e.crawl.(*crawl)
+	return c
 }
 
 // errNotRunning is why a crawl cannot be controlled.
@@ -252,9 +164,9 @@ func (e *SpiderEngine) Stop(ctx context.Context) error {
 func beforeDeadline(ctx context.Context) (before context.Context, cancel context.CancelFunc, moment time.Duration) {
 	deadline, ok := ctx.Deadline()
 	if !ok {
-		return ctx, func() {}, farewell
+		return ctx, func() {}, guard.Farewell
 	}
-	moment = max(min(time.Until(deadline)/4, farewell), 0)
+	moment = max(min(time.Until(deadline)/4, guard.Farewell), 0)
 	before, cancel = context.WithDeadline(ctx, deadline.Add(-moment))
 	return before, cancel, moment
 }
@@ -292,7 +204,8 @@ func (e *SpiderEngine) JobStats() Stats {
 // Summary returns the summary of the current run, or else of the last one.
 func (e *SpiderEngine) Summary() Summary {
 	e.mu.Lock()
-	c, last := e.crawl, e.last
+	c, _ := e.crawl.(*crawl)
+	last := e.last
 	e.mu.Unlock()
 	switch {
 	case c != nil:
@@ -311,11 +224,95 @@ func (e *SpiderEngine) Settings() Settings {
 	return settingsOf(&e.config).filled()
 }
 
-func (cfg config) clone() config {
-	cfg.spiders = slices.Clone(cfg.spiders)
-	cfg.middlewares = slices.Clone(cfg.middlewares)
-	cfg.pipelines = slices.Clone(cfg.pipelines)
-	cfg.downloaders = slices.Clone(cfg.downloaders)
-	cfg.parsers = slices.Clone(cfg.parsers)
-	return cfg
+// Crawl runs a spider in a new engine with these options, and yields the items of type T that have passed the pipelines.
+// Items of other types are not yielded. If [SpiderEngine.Run] returns an error, it is yielded last, with a zero T.
+// Leaving the loop stops the crawl and waits until it has ended.
+//
+//	for quote, err := range tegenaria.Crawl[Quote](ctx, spider) {
+func Crawl[T any](ctx context.Context, spider SpiderInterface, opts ...EngineOption) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		items, result := make(chan T), make(chan error, 1)
+		left := make(chan struct{}) // closed when the loop was left
+		e := NewSpiderEngine(opts...)
+		name := ""
+		e.RegisterSpiders(spider)
+		guard.Protect(func() error { name = spider.GetName(); return nil }) // Run reports that it is nil
+		check := typecheck.New[T]("Crawl")
+		e.config.collected = check
+		e.config.collect = func(ctx context.Context, item *ItemMeta) error {
+			v, ok := item.Item.(T)
+			check.Saw(item.Item, ok)
+			if !ok {
+				return nil
+			}
+			select {
+			case items <- v:
+				return nil
+			case <-left:
+				return errLeft
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		go func() { // ends with the crawl; waited for below
+			result <- e.Run(ctx, name)
+		}()
+		for {
+			select {
+			case v := <-items:
+				if yield(v, nil) {
+					continue
+				}
+				close(left)
+				cancel()
+				<-result
+				return
+			case err := <-result:
+				if err != nil {
+					var none T
+					yield(none, err)
+				}
+				return
+			}
+		}
+	}
+}
+
+// Slots returns the state of all slots of the running crawl that have work or a state to keep, in no
+// particular order; nil if no crawl is running. No request starts while the states are collected: with many slots
+// use [SpiderEngine.BusiestSlots].
+func (e *SpiderEngine) Slots() []SlotStatus {
+	c := e.current()
+	if c == nil {
+		return nil
+	}
+	return slotStatuses(c.frontier.Status())
+}
+
+// BusiestSlots returns the state of the n slots in which most requests wait, the busiest first; of equal ones those with more downloads in flight,
+// then by name. Slots without requests are left out; nil if no crawl is running or n is 0 or less. Unlike Slots it does not stop the crawl, however
+// many slots there are: it looks at some of them at a time, and downloads start in between, so the states are not all of one moment.
+func (e *SpiderEngine) BusiestSlots(n int) []SlotStatus {
+	c := e.current()
+	if c == nil || n <= 0 {
+		return nil
+	}
+	return slotStatuses(c.frontier.Busiest(n))
+}
+
+// SetSlot replaces the policy of one slot until the end of the run, in place of Politeness and its Overrides. If the slot is
+// waiting for its delay, it now waits for the new one, counted from its last start. Downloads begun before count towards a
+// page budget. A host may be written as in URLs. A negative field, a Jitter above 1, and a call without a crawl are errors.
+func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
+	if err := p.mistakes("SlotPolicy."); err != nil {
+		return err
+	}
+	c := e.current()
+	if c == nil {
+		return errNotRunning
+	}
+	c.frontier.SetRule(name, p.rule())
+	return nil
 }

@@ -332,7 +332,7 @@ func (f *fetcher) enterGate(j *job) bool {
 // again when slot and gate are open, and must not be touched any more.
 func (f *fetcher) putBack(j *job) {
 	j.parts.Add()
-	f.crawl.pauseFlight(j)
+	f.crawl.flights.pause(j)
 	if !f.crawl.frontier.PutBack(j) {
 		j.done()
 	}

@@ -210,12 +210,3 @@ func unfilled(fields map[string]FieldStats, items int64) (list []report.Tally) {
 	}
 	return list
 }
-
-// countFields adds the counts of the fields of requests that have an outcome to those of the run.
-func countFields(sum *fieldcount.Totals, list []ended) {
-	for i := range list {
-		if list[i].Outcome != 0 {
-			sum.Add(list[i].fields)
-		}
-	}
-}

@@ -320,24 +320,21 @@ func (ls *losses) end(c *crawl) {
 	}
 }
 
-func reasonOf(err error) string {
-	var short interface{ Reason() string }
-	switch {
-	case err == nil:
-		return "retry"
-	case errors.As(err, &short):
-		return short.Reason()
+// askErrorHandler calls the ErrorHandler of the spider whose request has failed. The error is that of a func of OnError, which may close
+// the spider.
+func askErrorHandler(c *crawl, by *guard.Call, herr *HandleError, req chan<- *Context) error {
+	s, ok := c.spider.(*Spider)
+	if !ok {
+		c.spider.ErrorHandler(herr, req)
+		return nil
 	}
-	return err.Error()
-}
-
-// reasonFor returns the error that a request was given up for, without what decided that.
-func reasonFor(herr *HandleError) error {
-	err := rootCause(herr)
-	if retry := asRetry(err); retry != nil && retry.Err != nil {
-		err = retry.Err
-	} else if gaveUp := asGiveUp(err); gaveUp != nil && gaveUp.reason != nil {
-		err = gaveUp.reason
+	err := s.tell(herr, req)
+	reason, closing := asCloseSpider(err)
+	if closing && !by.GivenUp() {
+		c.closeSpider(reason)
+	}
+	if closing {
+		return nil
 	}
 	return err
 }

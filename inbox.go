@@ -173,27 +173,24 @@ func (j *job) closeRequests() {
 
 // starter runs StartRequest, or Start where the spider has it, and receives the seeds.
 type starter struct {
-	crawl *crawl
-	gone  chan struct{} // closed when the start has ended or was abandoned
-	once  sync.Once
-	call  guard.Call // if it was given up, requests that it still sends are discarded
+	outsider
+	gone chan struct{} // closed when the start has ended or was abandoned
+	once sync.Once
+	call guard.Call // if it was given up, requests that it still sends are discarded
 }
 
 func (s *starter) end() { s.once.Do(func() { close(s.gone) }) }
 
-// Slow is never called: the start has all the time it wants.
-func (s *starter) Slow(at string, took time.Duration) { outsider{crawl: s.crawl}.Slow(at, took) }
-
 // Abandon reports that the start was given up.
 func (s *starter) Abandon(l guard.Loss) {
-	outsider{crawl: s.crawl}.Abandon(l)
+	s.outsider.Abandon(l)
 	s.end()
 }
 
 // startSeeds begins to send the seeds, unless an earlier run of a durable job has done so. The channel is closed
 // when all seeds are accepted.
 func startSeeds(c *crawl, doneBefore bool) <-chan struct{} {
-	s := &starter{crawl: c, gone: make(chan struct{})}
+	s := &starter{outsider: outsider{crawl: c}, gone: make(chan struct{})}
 	if doneBefore {
 		c.ledger.Started()
 		s.end()

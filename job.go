@@ -2,6 +2,8 @@ package tegenaria
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -11,6 +13,9 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
+	"github.com/tegenaria/tegenaria/internal/page"
+	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // job is one attempt at one request, from the cache to its end. It is settled when nothing of it
@@ -191,9 +196,6 @@ func (j *job) lostItem() error {
 	return j.lost
 }
 
-// count returns how often the job has sent an unfiltered request with this fingerprint before.
-func (j *job) count(fingerprint Key) uint64 { return j.emitted.Count(fingerprint) }
-
 // Claim returns what the job has of the frontier.
 func (j *job) Claim() *frontier.Claim[*job] { return &j.claim }
 
@@ -208,7 +210,7 @@ func (j *job) release() {
 // requeue puts the job into its slot's queue, ahead of what the cache holds; it is taken again. In a stopping crawl it is
 // done.
 func (j *job) requeue() {
-	j.crawl.pauseFlight(j)
+	j.crawl.flights.pause(j)
 	if !j.crawl.frontier.Requeue(j) {
 		j.done()
 	}
@@ -223,7 +225,7 @@ func (j *job) Open() bool { return !j.call.GivenUp() && j.parts.Open() }
 // Park keeps a job whose robots.txt another job asks for: it holds no worker, and its slot is parked.
 func (j *job) Park() {
 	j.parts.Add()
-	j.crawl.pauseFlight(j)
+	j.crawl.flights.pause(j)
 	j.crawl.frontier.Park(j.rec.Slot)
 	j.release()
 }
@@ -307,4 +309,33 @@ func (j *job) tally() *fieldcount.Tally {
 	}
 	j.fields.CompareAndSwap(nil, new(fieldcount.Tally))
 	return j.fields.Load()
+}
+
+// notJSON warns that Json has returned nil, because of this error of Decode.
+func (j *job) notJSON(url string, err error) {
+	if !j.crawl.teller.refused.Add(report.Failure{Stage: "json"}) || !j.crawl.teller.door.Enter() {
+		return
+	}
+	defer j.crawl.teller.door.Leave()
+	j.crawl.teller.log.Lines([]report.Line{{Warn: true, URL: urlx.Redact(url),
+		Text: fmt.Sprintf("Json has returned nil, because the body is not a JSON object: %v; Decode returns this error, and decodes other values too", errors.Unwrap(err))}})
+}
+
+func (j *job) share() page.Run {
+	if j.crawl == nil {
+		return nil
+	}
+	return (*pageShare)(j)
+}
+
+func (j *job) slotDelay(d time.Duration) { j.crawl.frontier.SetDelay(j.rec.Slot, d, j.started) }
+
+func (j *job) fetch(caller *Context, r *Request) (*Response, error) {
+	return j.crawl.reader.fetchInline(caller, r)
+}
+
+// jobOf returns the job of a Context, nil outside a run.
+func jobOf(c *Context) *job {
+	j, _ := c.run.(*job)
+	return j
 }

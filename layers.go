@@ -193,32 +193,6 @@ func (c *Context) internal() *internalContext {
 	return in
 }
 
-// respond makes a Response to a Context's request of an answer that was kept.
-func (d *httpDownloader) respond(ctx *Context, status int, header map[string][]string, body io.Reader) (*Response, error) {
-	r := ctx.Request
-	if r == nil {
-		return nil, errNoRequest
-	}
-	answer, err := d.client.Respond(ctx.parent(), d.request(ctx, r), status, header, body)
-	return d.response(ctx, answer, err)
-}
-
-// response makes a Response of an answer, which may be nil.
-func (d *httpDownloader) response(ctx *Context, answer *fetch.Answer, err error) (*Response, error) {
-	r := ctx.Request
-	if answer == nil {
-		return nil, ownError(err)
-	}
-	resp := NewResponse(r, answer.Status, answer.Header, answer.Body)
-	resp.URL, resp.Delay, resp.ContentLength = answer.URL, answer.Took.Seconds(), int(answer.Length)
-	resp.ctx, resp.transfer = ctx, answer.Transfer
-	if answer.File != nil {
-		resp.Buffer = nil
-		resp.page.AdoptSpool(answer.File, d.limits.Body)
-	}
-	return resp, err
-}
-
 func (f *fetcher) askDownloader(j *job, d *downloaderModule, started time.Time) *HandleError {
 	ctx := j.ctx
 	var herr *HandleError
@@ -280,7 +254,7 @@ func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Ti
 	if err != nil {
 		return nil, stack, err
 	}
-	wait := ctx.Request.timeoutOrDefault() + farewell
+	wait := ctx.Request.timeoutOrDefault() + guard.Farewell
 	got, err = guard.Receive(own, result, started.Add(wait))
 	switch {
 	case err == guard.ErrSilent:

@@ -271,50 +271,6 @@ func (t *teller) leadsOn(j *job) {
 	}
 }
 
-// parentPage identifies the page that the record's request comes from: by its number, or else by what the cache has kept of its key.
-func (r *Record) parentPage() report.PageID {
-	if r.ParentSeq != 0 {
-		return report.PageByNumber(r.ParentSeq)
-	}
-	return report.PageByKey([4]byte(r.Parent[:4]))
-}
-
-// causeOf names the cause of a failure in a few words, so that failures of one cause can be counted together: without the URL,
-// which is a field of its own. The text is the cause in its own words, if the few words were made of these.
-func causeOf(herr *HandleError) (cause, text string) {
-	var status *StatusError
-	var robots *RobotsUnreachableError
-	var loop *RedirectLoopError
-	var many *TooManyRedirectsError
-	var panicked *PanicError
-	switch err := reasonFor(herr); {
-	case errors.As(err, &status):
-		return "status " + strconv.Itoa(status.Status), ""
-	case errors.As(err, &panicked) || herr.Stack != nil:
-		return "panic", ""
-	case errors.As(err, &loop):
-		return "redirect loop", ""
-	case errors.As(err, &many):
-		return "too many redirects", ""
-	case errors.As(err, &robots):
-		err = robots.Err
-		fallthrough
-	default:
-		if cause := fetch.Cause(err); cause != "" && !(isUsers[herr.Stage] && err == herr.Err) {
-			return cause, ""
-		}
-		url := urlOf(herr.Request)
-		text := report.Message("", urlx.Cause(err).Error(), url, false)
-		return report.Short(text, url), report.Cut(text, mostOfText)
-	}
-}
-
-// isUsers are the stages whose errors are the user's own: what an error of the network means there, only the user knows.
-var isUsers = map[Stage]bool{StageParse: true, StagePipeline: true, StageStart: true, StageError: true}
-
-// mostOfText bounds what the table at the end says of a cause, in bytes.
-const mostOfText = 300
-
 // saying is what the line of a failure says, beside its URL.
 func saying(herr *HandleError, url string) string {
 	text := fmt.Sprint(herr.Err)

@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/robotsgate"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
@@ -59,7 +62,7 @@ func (e *NothingError) Unwrap() []error {
 // Error names the URL, the outcome or the error, and the remedy.
 func (e *SeedError) Error() string {
 	text := e.Outcome.String()
-	var robots *RobotsUnreachableError
+	var robots *robotsgate.UnreachableError
 	switch {
 	case errors.As(e.Err, &robots):
 		text = robots.Err.Error()
@@ -159,4 +162,48 @@ func (n *noPages) err(spider string) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return &NothingError{Spider: spider, Seeds: n.seeds, More: n.more}
+}
+
+// causeOf names the cause of a failure in a few words, so that failures of one cause can be counted together: without the URL,
+// which is a field of its own. The text is the cause in its own words, if the few words were made of these.
+func causeOf(herr *HandleError) (cause, text string) {
+	var status *StatusError
+	var robots *robotsgate.UnreachableError
+	var loop *RedirectLoopError
+	var many *TooManyRedirectsError
+	var panicked *PanicError
+	switch err := reasonFor(herr); {
+	case errors.As(err, &status):
+		return "status " + strconv.Itoa(status.Status), ""
+	case errors.As(err, &panicked) || herr.Stack != nil:
+		return "panic", ""
+	case errors.As(err, &loop):
+		return "redirect loop", ""
+	case errors.As(err, &many):
+		return "too many redirects", ""
+	case errors.As(err, &robots):
+		err = robots.Err
+		fallthrough
+	default:
+		if cause := fetch.Cause(err); cause != "" && !(isUsers[herr.Stage] && err == herr.Err) {
+			return cause, ""
+		}
+		url := urlOf(herr.Request)
+		text := report.Message("", urlx.Cause(err).Error(), url, false)
+		return report.Short(text, url), report.Cut(text, mostOfText)
+	}
+}
+
+// isUsers are the stages whose errors are the user's own: what an error of the network means there, only the user knows.
+var isUsers = map[Stage]bool{StageParse: true, StagePipeline: true, StageStart: true, StageError: true}
+
+// mostOfText bounds what the table at the end says of a cause, in bytes.
+const mostOfText = 300
+
+// urlOf names a request in the log.
+func urlOf(r *Request) string {
+	if r == nil {
+		return ""
+	}
+	return urlx.Redact(r.Url)
 }

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/sirupsen/logrus"
 
-	"github.com/tegenaria/tegenaria/internal/httpx"
+	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -238,110 +240,99 @@ func allowedDomains(domains []string) (*urlx.HostSet, error) {
 // Version is the version of this module.
 const Version = "0.1.0"
 
-// Limits bound a crawl. The zero value of a field takes the default named with it; where that is "no
-// limit" a negative value is a mistake, elsewhere it means "no limit".
-type Limits struct {
-	Pages  int           `json:"pages"`  // stop after this many responses (0: no limit)
-	Items  int           `json:"items"`  // stop after this many scraped items; items in hand still pass (0: no limit)
-	Errors int           `json:"errors"` // stop after this many errors (0: no limit)
-	Time   time.Duration `json:"time"`   // stop after this time (0: no limit)
-	Bytes  int64         `json:"bytes"`  // stop after this many bytes of bodies (0: no limit)
+// Status is the state of an engine: one of the constants below. Its String is the name in lower case: "started".
+type Status = lifecycle.Status
 
-	Depth     int           `json:"depth"`      // requests deeper than this are filtered (0: no limit; OnlySeeds: only seeds)
-	Attempts  int           `json:"attempts"`   // how often a request is tried in all, retries of an ErrorHandler included (0: 10)
-	Pending   int           `json:"pending"`    // StartRequest waits while this many requests wait (0: 100,000)
-	URLLength int           `json:"url_length"` // longer URLs are filtered, in bytes (0: 16,384)
-	Callback  time.Duration `json:"callback"`   // a callback, or Write of a ResponseWriter, that runs longer is abandoned; waiting for the engine does not count (0: never)
-
-	Body           int64 `json:"body"`             // largest body in memory, in bytes (0: 32 MiB)
-	Spool          int64 `json:"spool"`            // largest body of RequestWithSpool, in bytes (0: 1 GiB)
-	Nodes          int   `json:"nodes"`            // largest tree of a page, in nodes, but never more than html.DefaultNodes, and largest number of links that Links returns (0: 250,000)
-	Attributes     int   `json:"attributes"`       // largest number of attributes of a page (0: 250,000)
-	BodiesInFlight int64 `json:"bodies_in_flight"` // bytes of all bodies in memory and of what is likely to be made of HTML and XML, from the download until the request is settled; headers above 64 KiB and memory of decoders above 4 MiB count too; bodies of Fetch count, but do not wait (0: 64 MiB)
-	QueueBytes     int64 `json:"queue_bytes"`      // memory for waiting requests of a memory cache (0: 1 GiB); when it is 7/8 full, one host may hold at most half of it
-
-	Ratio        int64         `json:"ratio"`         // how many times larger decoding may make a body, above its first MiB (0: 1,000)
-	Header       int64         `json:"header"`        // size of a response's header, in bytes (0: 1 MiB)
-	HeaderFields int           `json:"header_fields"` // number of its fields (0: 1,000)
-	Connect      time.Duration `json:"connect"`       // to connect to one address (0: 30 s)
-	Handshake    time.Duration `json:"handshake"`     // of TLS (0: 30 s)
-	FirstByte    time.Duration `json:"first_byte"`    // from the end of the request to the header of the response (0: as long as the request's timeout)
-	Idle         time.Duration `json:"idle"`          // the longest pause between two bytes of a body (0: as long as the request's timeout)
-	MinRate      int64         `json:"min_rate"`      // bytes of a body per second, after its first 10 s (0: any)
-}
-
-// OnlySeeds as Limits.Depth filters everything but seeds.
-const OnlySeeds = -1
-
+// The statuses of an engine.
 const (
-	defaultAttempts       = 10
-	defaultPending        = 100_000
-	defaultURLLength      = 16 << 10
-	defaultBody           = 32 << 20
-	defaultSpool          = 1 << 30
-	defaultNodes          = 250_000
-	defaultAttributes     = 250_000
-	defaultBodiesInFlight = 64 << 20
-	defaultQueueBytes     = 1 << 30
-	defaultHeader         = 1 << 20
-	defaultHeaderFields   = 1000
-	defaultConnect        = 30 * time.Second
-	defaultHandshake      = 30 * time.Second
+	StatusUninitialized = lifecycle.Uninitialized
+	StatusInitializing  = lifecycle.Initializing
+	StatusInitialized   = lifecycle.Initialized
+	StatusStarting      = lifecycle.Starting
+	StatusStarted       = lifecycle.Started
+	StatusStopping      = lifecycle.Stopping
+	StatusStopped       = lifecycle.Stopped
+	StatusPaused        = lifecycle.Paused
 )
 
-// orDefault returns def for zero, and unlimited for a negative value.
-func orDefault[N int | int64 | time.Duration](v, def, unlimited N) N {
-	switch {
-	case v == 0:
-		return def
-	case v < 0:
-		return unlimited
-	}
-	return v
+// SpiderEngine runs spiders. Make one with [NewSpiderEngine], register the parts of a crawl, then call
+// [SpiderEngine.Execute] or [SpiderEngine.Run]. An engine can run any number of times, one run at a time. Runs share
+// nothing except the job of a durable cache, and two engines share nothing.
+//
+// All methods may be called concurrently. Parts that are registered during a run are used from the next run on.
+type SpiderEngine struct {
+	mu     sync.Mutex // guards the fields below
+	config config
+	crawl  any      // the *crawl that is on, nil if none: options and parts know nothing of it
+	last   *Summary // of the newest run that has ended
+
+	errs report.Subscriptions // of ErrorChan
+	life lifecycle.Machine
 }
 
-const unlimited = 1 << 62
-
-func (l Limits) withDefaults() Limits {
-	l.Attempts = orDefault(l.Attempts, defaultAttempts, unlimited)
-	l.Pending = orDefault(l.Pending, defaultPending, unlimited)
-	l.URLLength = orDefault(l.URLLength, defaultURLLength, unlimited)
-	l.Body = orDefault(l.Body, defaultBody, unlimited)
-	l.Spool = orDefault(l.Spool, defaultSpool, unlimited)
-	l.Nodes = orDefault(l.Nodes, defaultNodes, unlimited)
-	l.Attributes = orDefault(l.Attributes, defaultAttributes, unlimited)
-	l.BodiesInFlight = orDefault(l.BodiesInFlight, defaultBodiesInFlight, unlimited)
-	l.QueueBytes = orDefault(l.QueueBytes, defaultQueueBytes, 0)
-	l.Ratio = orDefault(l.Ratio, httpx.DefaultRatio, -1)
-	l.Header = orDefault(l.Header, defaultHeader, unlimited)
-	l.HeaderFields = orDefault(l.HeaderFields, defaultHeaderFields, unlimited)
-	l.Connect = orDefault(l.Connect, defaultConnect, 0)
-	l.Handshake = orDefault(l.Handshake, defaultHandshake, 0)
-	return l
-}
-
-// mistakes lists the fields that make no sense.
-func (l Limits) mistakes() error {
-	var errs []error
-	for _, field := range []struct {
-		name  string
-		value int64
-	}{
-		{"Pages", int64(l.Pages)}, {"Items", int64(l.Items)}, {"Errors", int64(l.Errors)},
-		{"Time", int64(l.Time)}, {"Bytes", l.Bytes}, {"Callback", int64(l.Callback)},
-		{"FirstByte", int64(l.FirstByte)}, {"Idle", int64(l.Idle)}, {"MinRate", l.MinRate},
-	} {
-		if field.value < 0 {
-			errs = append(errs, fmt.Errorf("the limit Limits.%s is %d; it must not be negative (0 is no limit)", field.name, field.value))
+// NewSpiderEngine makes an engine. A nil option is a mistake that Run reports.
+func NewSpiderEngine(opts ...EngineOption) *SpiderEngine {
+	e := &SpiderEngine{config: config{
+		parseWorkers:    uint(runtime.GOMAXPROCS(0)),
+		readers:         1,
+		concurrency:     16,
+		itemConcurrency: 16,
+		filter:          true,
+		grace:           20 * time.Second,
+		failFast:        true,
+	}}
+	for i, opt := range opts {
+		if opt == nil {
+			e.config.nilOptions = append(e.config.nilOptions, i+1)
+			continue
 		}
+		opt(e)
 	}
-	if l.Depth < OnlySeeds {
-		errs = append(errs, fmt.Errorf("the limit Limits.Depth is %d; use 0 for no limit and OnlySeeds for seeds alone", l.Depth))
-	}
-	return errors.Join(errs...)
+	return e
 }
 
-// tooDeep reports whether a request of that depth is not accepted.
-func (l *Limits) tooDeep(depth int) bool {
-	return l.Depth > 0 && depth > l.Depth || l.Depth == OnlySeeds && depth > 0
+// RegisterSpiders adds spiders. A nil spider, an empty name and a name that is used twice are mistakes that Run reports.
+func (e *SpiderEngine) RegisterSpiders(s ...SpiderInterface) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.config.spiders = append(e.config.spiders, s...)
+}
+
+// RegisterDownloadMiddlewares adds middlewares; they are called by priority, see [MiddlewaresInterface].
+func (e *SpiderEngine) RegisterDownloadMiddlewares(m ...MiddlewaresInterface) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.config.middlewares = append(e.config.middlewares, m...)
+}
+
+// RegisterPipelines adds pipelines; they are called by priority, see [PipelinesInterface].
+func (e *SpiderEngine) RegisterPipelines(p ...PipelinesInterface) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.config.pipelines = append(e.config.pipelines, p...)
+}
+
+// RegisterDownloader adds a downloader for requests that name it (RequestWithDownloader). Several under
+// one name share the load: the least busy and healthiest gets the next request.
+func (e *SpiderEngine) RegisterDownloader(name string, d Downloader) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.config.downloaders = append(e.config.downloaders, namedDownloader{name, d})
+}
+
+// RegisterParser gives a parser a name for all spiders of the engine. A durable cache stores this name, and
+// RequestWithParserName refers to it. [Spider.On] says how a parser is identified.
+func (e *SpiderEngine) RegisterParser(name string, p Parser) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.config.parsers = append(e.config.parsers, namedParser{name, p})
+}
+
+func (cfg config) clone() config {
+	cfg.spiders = slices.Clone(cfg.spiders)
+	cfg.middlewares = slices.Clone(cfg.middlewares)
+	cfg.pipelines = slices.Clone(cfg.pipelines)
+	cfg.downloaders = slices.Clone(cfg.downloaders)
+	cfg.parsers = slices.Clone(cfg.parsers)
+	return cfg
 }

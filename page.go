@@ -13,8 +13,6 @@ import (
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/httpx"
 	"github.com/tegenaria/tegenaria/internal/page"
-	"github.com/tegenaria/tegenaria/internal/report"
-	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/selector"
 	"github.com/tegenaria/tegenaria/stage"
 )
@@ -51,7 +49,7 @@ func (rd *reader) page(worker context.Context, j *job) (*job, error) {
 			c.watch.Leave(&j.call)
 		}
 	}()
-	c.beginFlight(j)
+	c.flights.begin(j)
 	var parse bool
 	if parse, waits = rd.fetchJob(j); waits {
 		return nil, stage.ErrDrop
@@ -317,33 +315,4 @@ func (s *pageShare) Extracted(keys []string, counts []selector.FieldCount) {
 			sum[i].Failed += int64(n.Failed)
 		}
 	})
-}
-
-// notJSON warns that Json has returned nil, because of this error of Decode.
-func (j *job) notJSON(url string, err error) {
-	if !j.crawl.teller.refused.Add(report.Failure{Stage: "json"}) || !j.crawl.teller.door.Enter() {
-		return
-	}
-	defer j.crawl.teller.door.Leave()
-	j.crawl.teller.log.Lines([]report.Line{{Warn: true, URL: urlx.Redact(url),
-		Text: fmt.Sprintf("Json has returned nil, because the body is not a JSON object: %v; Decode returns this error, and decodes other values too", errors.Unwrap(err))}})
-}
-
-func (j *job) share() page.Run {
-	if j.crawl == nil {
-		return nil
-	}
-	return (*pageShare)(j)
-}
-
-func (j *job) slotDelay(d time.Duration) { j.crawl.frontier.SetDelay(j.rec.Slot, d, j.started) }
-
-func (j *job) fetch(caller *Context, r *Request) (*Response, error) {
-	return j.crawl.reader.fetchInline(caller, r)
-}
-
-// jobOf returns the job of a Context, nil outside a run.
-func jobOf(c *Context) *job {
-	j, _ := c.run.(*job)
-	return j
 }

@@ -2,14 +2,11 @@ package tegenaria
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 
 	"github.com/tegenaria/tegenaria/internal/commit"
-	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
 )
 
@@ -68,56 +65,6 @@ func SpiderName(ctx context.Context) string { return commit.SpiderName(ctx) }
 // further run will continue it, so state that was kept for the next run can be closed for good. For any other context it returns
 // true.
 func Complete(ctx context.Context) bool { return commit.Complete(ctx) }
-
-// finished stores that the job is complete. Until closed is called a run of it closes its committers once more.
-func (s *settler) finished() error {
-	s.complete = true
-	if !s.durable {
-		return nil
-	}
-	batch := Batch{Counters: s.counters(), Finished: lifecycle.Finished}
-	if len(s.crawl.committers) > 0 {
-		batch.Checkpoints = map[string][]byte{closingCheckpoint: []byte("open")}
-	}
-	return s.cache.Settle(s.crawl.storing, batch)
-}
-
-// closed stores that the committers of a complete job are closed.
-func (s *settler) closed() error {
-	if !s.durable {
-		return nil
-	}
-	return s.cache.Settle(s.crawl.storing, Batch{Checkpoints: map[string][]byte{closingCheckpoint: nil}})
-}
-
-// closingCheckpoint is the key under which a durable job that is complete notes that its committers are not closed yet.
-const closingCheckpoint = "tegenaria/closing"
-
-// keepState adds to a durable batch the state of parts that has changed, and the loopback addresses that the seeds allow. Any batch makes
-// the seeds durable that came before it, so each batch has to have those.
-func (s *settler) keepState(batch *Batch) error {
-	added := make(map[string][]byte, len(batch.Checkpoints)+1)
-	maps.Copy(added, batch.Checkpoints)
-	if allowed := s.crawl.fetcher.loopback.List(); len(allowed) > 0 {
-		added[loopbackCheckpoint], _ = json.Marshal(allowed) // strings always encode
-	}
-	if err := s.crawl.keepers.Changed(func(key string, checkpoint []byte) { added[key] = checkpoint }); err != nil {
-		return err
-	}
-	if len(added) > 0 {
-		batch.Checkpoints = added
-	}
-	return nil
-}
-
-// loopbackCheckpoint is the key under which a durable job keeps the loopback addresses that its seeds allow.
-const loopbackCheckpoint = "tegenaria/loopback"
-
-// loopbackOf returns the loopback addresses that the seeds of earlier runs allow.
-func loopbackOf(state State) (allowed []string) {
-	_ = json.Unmarshal(state.Checkpoints[loopbackCheckpoint], &allowed) // nothing stored, nothing allowed
-	return allowed
-}
 
 // ItemPipelines is a list of pipelines by ascending priority number.
 type ItemPipelines []PipelinesInterface
@@ -233,19 +180,4 @@ func (p *pipelineFunc[T]) processItem(ctx context.Context, item *ItemMeta) error
 type typedPipeline interface {
 	// forRun returns a copy for one run.
 	forRun() (PipelinesInterface, *typecheck.Check)
-}
-
-// partName names a registered part, or the cache, in messages.
-func partName(part any) string {
-	switch part.(type) {
-	case CacheInterface:
-		return fmt.Sprintf("the queue %T", part)
-	case PipelinesInterface:
-		return fmt.Sprintf("the output %T", part)
-	case MiddlewaresInterface:
-		return fmt.Sprintf("the middleware %T", part)
-	case Downloader:
-		return fmt.Sprintf("the downloader %T", part)
-	}
-	return fmt.Sprintf("%T", part)
 }

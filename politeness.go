@@ -217,28 +217,6 @@ type SlotStatus struct {
 	Gated           bool // it waits because its IP address or proxy is at its limit
 }
 
-// Slots returns the state of all slots of the running crawl that have work or a state to keep, in no
-// particular order; nil if no crawl is running. No request starts while the states are collected: with many slots
-// use [SpiderEngine.BusiestSlots].
-func (e *SpiderEngine) Slots() []SlotStatus {
-	c := e.current()
-	if c == nil {
-		return nil
-	}
-	return slotStatuses(c.frontier.Status())
-}
-
-// BusiestSlots returns the state of the n slots in which most requests wait, the busiest first; of equal ones those with more downloads in flight,
-// then by name. Slots without requests are left out; nil if no crawl is running or n is 0 or less. Unlike Slots it does not stop the crawl, however
-// many slots there are: it looks at some of them at a time, and downloads start in between, so the states are not all of one moment.
-func (e *SpiderEngine) BusiestSlots(n int) []SlotStatus {
-	c := e.current()
-	if c == nil || n <= 0 {
-		return nil
-	}
-	return slotStatuses(c.frontier.Busiest(n))
-}
-
 func slotStatuses(known []frontier.Status) []SlotStatus {
 	all := make([]SlotStatus, len(known))
 	for i, s := range known {
@@ -251,21 +229,6 @@ func slotStatuses(known []frontier.Status) []SlotStatus {
 		}
 	}
 	return all
-}
-
-// SetSlot replaces the policy of one slot until the end of the run, in place of Politeness and its Overrides. If the slot is
-// waiting for its delay, it now waits for the new one, counted from its last start. Downloads begun before count towards a
-// page budget. A host may be written as in URLs. A negative field, a Jitter above 1, and a call without a crawl are errors.
-func (e *SpiderEngine) SetSlot(name string, p SlotPolicy) error {
-	if err := p.mistakes("SlotPolicy."); err != nil {
-		return err
-	}
-	c := e.current()
-	if c == nil {
-		return errNotRunning
-	}
-	c.frontier.SetRule(name, p.rule())
-	return nil
 }
 
 // BlockCause is the reason why a slot is blocked.
@@ -292,24 +255,4 @@ type SlotBlock struct {
 var blockCauses = [frontier.Causes]BlockCause{
 	frontier.RetryAfter: BlockRetryAfter, frontier.Refusals: BlockRefusals, frontier.Robots: BlockRobots,
 	frontier.CrawlDelay: BlockCrawlDelay, frontier.AutoThrottle: BlockAutoThrottle, frontier.EarlierRun: BlockEarlierRun,
-}
-
-// describeSlots adds to a batch the politeness of its jobs' slots, those that go back among them, and of others.
-func (s *settler) describeSlots(batch *Batch, list []ended, others []string) {
-	seen := make(map[string]struct{})
-	add := func(name string) {
-		if _, known := seen[name]; known {
-			return
-		}
-		seen[name] = struct{}{}
-		if state, ok := s.crawl.frontier.Save(name); ok {
-			batch.Slots = append(batch.Slots, SlotState(state))
-		}
-	}
-	for i := range list {
-		add(list[i].Record.Slot)
-	}
-	for _, name := range others {
-		add(name)
-	}
 }

@@ -1,7 +1,6 @@
 package tegenaria
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
@@ -127,21 +126,3 @@ func (f *fetcher) extendChain(j *job, asked string, next *Request) (again bool, 
 	target, err := c.acceptor.dupes.key(s.keyer, next)
 	return err == nil && chain.Has(target), nil // the acceptor reports an error of the target
 }
-
-// TooManyRedirectsError is the failure of a chain of redirects longer than MaxRedirects.
-type TooManyRedirectsError struct {
-	URL   string
-	Limit int
-}
-
-// Error names the limit.
-func (e *TooManyRedirectsError) Error() string {
-	return fmt.Sprintf("maximum number of redirects (%d) reached at %s", e.Limit, urlx.Redact(e.URL))
-}
-
-// RedirectLoopError is the failure of a redirect to a URL that its chain has requested twice with the same method, body and
-// spelling, if no response of the chain has set a cookie.
-type RedirectLoopError struct{ URL string }
-
-// Error names the URL.
-func (e *RedirectLoopError) Error() string { return "redirect loop at " + urlx.Redact(e.URL) }

@@ -66,12 +66,6 @@ func newSettler(c *crawl, state State) *settler {
 	}
 }
 
-// run settles until close.
-func (s *settler) run() { s.batches.Run(s.settle) }
-
-// close lets run return once everything is settled.
-func (s *settler) close() { s.batches.Close() }
-
 // hurry ends the settler's pause: other requests may wait until one is settled.
 func (s *settler) hurry() { s.batches.Hurry() }
 
@@ -172,7 +166,7 @@ func (s *settler) settle(todo *settling) {
 	}
 	err := s.prepare(&batch, ids, discard)
 	if err == nil {
-		c.endFlights(list)
+		c.flights.end(list)
 		countFields(&c.teller.fields, list)
 		err = s.store(&batch)
 	}
@@ -307,29 +301,6 @@ func (s *settler) release(e *ended) {
 	}
 }
 
-// describe adds to a durable batch the facts that the job has to remember beside its requests.
-func (s *settler) describe(batch *Batch, now time.Time) error {
-	batch.Counters = s.counters()
-	for i := range batch.Settled { // the ledger counts them when they are stored
-		batch.Settled[i].At = now
-		batch.Counters["settled"]++
-		batch.Counters["outcome/"+batch.Settled[i].Outcome.String()]++
-	}
-	return s.keepState(batch)
-}
-
-// counters returns the counts that a durable job keeps over its runs.
-func (s *settler) counters() map[string]int64 {
-	var stats Stats
-	stats.addLedger(s.crawl.ledger)
-	stats.count(&s.crawl.teller.counters)
-	stats.Fields = fieldStats(s.crawl.teller.fields.Counts())
-	stats.Elapsed = s.crawl.elapsed()
-	counts := stats.durable(s.earlier)
-	counts["read"] += s.crawl.teller.counters.Read.Load()
-	return counts
-}
-
 // started has it stored that all seeds are accepted.
 func (s *settler) started() {
 	if !s.durable {
@@ -339,4 +310,13 @@ func (s *settler) started() {
 		batch.started = true
 		return false
 	})
+}
+
+// countFields adds the counts of the fields of requests that have an outcome to those of the run.
+func countFields(sum *fieldcount.Totals, list []ended) {
+	for i := range list {
+		if list[i].Outcome != 0 {
+			sum.Add(list[i].fields)
+		}
+	}
 }

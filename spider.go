@@ -4,14 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"maps"
-	"reflect"
 	"slices"
-
-	"github.com/tegenaria/tegenaria/internal/funcname"
-	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/internal/typecheck"
+	"sync"
 )
 
 // SpiderInterface defines the first requests of a crawl and the code that reads its pages. The engine recovers panics
@@ -120,132 +114,180 @@ func Parsers(ps ...Parser) Parser {
 // errLeft keeps an item that the loop of Crawl did not take from being counted.
 var errLeft = errors.New("the loop was left")
 
-// Crawl runs a spider in a new engine with these options, and yields the items of type T that have passed the pipelines.
-// Items of other types are not yielded. If [SpiderEngine.Run] returns an error, it is yielded last, with a zero T.
-// Leaving the loop stops the crawl and waits until it has ended.
+// Spider is a spider made of funcs: first requests of any kind, named parsers, an error handler, and a func that sends
+// first requests. Make one with [NewSpiderOf]:
 //
-//	for quote, err := range tegenaria.Crawl[Quote](ctx, spider) {
-func Crawl[T any](ctx context.Context, spider SpiderInterface, opts ...EngineOption) iter.Seq2[T, error] {
-	return func(yield func(T, error) bool) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		items, result := make(chan T), make(chan error, 1)
-		left := make(chan struct{}) // closed when the loop was left
-		e := NewSpiderEngine(opts...)
-		name := ""
-		e.RegisterSpiders(spider)
-		guard.Protect(func() error { name = spider.GetName(); return nil }) // Run reports that it is nil
-		check := typecheck.New[T]("Crawl")
-		e.config.collected = check
-		e.config.collect = func(ctx context.Context, item *ItemMeta) error {
-			v, ok := item.Item.(T)
-			check.Saw(item.Item, ok)
-			if !ok {
-				return nil
-			}
-			select {
-			case items <- v:
-				return nil
-			case <-left:
-				return errLeft
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		}
-		go func() { // ends with the crawl; waited for below
-			result <- e.Run(ctx, name)
-		}()
-		for {
-			select {
-			case v := <-items:
-				if yield(v, nil) {
-					continue
-				}
-				close(left)
-				cancel()
-				<-result
-				return
-			case err := <-result:
-				if err != nil {
-					var none T
-					yield(none, err)
-				}
-				return
-			}
-		}
-	}
+//	spider := tegenaria.NewSpiderOf("shop", tegenaria.Handle(list), tegenaria.NewRequest(url, "POST", nil, tegenaria.RequestWithForm(form))).
+//		On("detail", tegenaria.Handle(detail)).
+//		OnError(failed)
+//
+// On, OnError and OnStart return the spider itself; call them before it runs. The engine calls the other methods.
+type Spider struct {
+	name     string
+	parser   Parser
+	requests []*Request
+	named    map[string]Parser
+	start    func(ctx context.Context, emit func(*Request) error) error
+	failed   func(err *HandleError, emit func(*Request) error) error
+	mistakes []error
 }
 
-// parserTable knows the parsers of a run by name, and finds the name of a func value. "" is the spider's own Parser. It is
-// safe for concurrent use once it is made.
-type parserTable = funcname.Parsers[Parser]
+var (
+	_ SpiderInterface = (*Spider)(nil)
+	_ Starter         = (*Spider)(nil)
+	_ ParserSet       = (*Spider)(nil)
+)
 
-// newParserTable collects the parsers of a run: those registered with the engine, then those of the
-// spider. The error joins all mistakes.
-func newParserTable(spider SpiderInterface, named []namedParser) (*parserTable, error) {
-	t := &parserTable{Inside: insideOf}
-	var errs []error
-	for _, p := range named {
-		errs = append(errs, t.Add(p.name, p.parser))
+func (s *Spider) seeds() (urls []string) {
+	for _, r := range s.requests {
+		urls = append(urls, r.Url)
 	}
-	if set, ok := spider.(ParserSet); ok {
-		parsers := set.Parsers()
-		for _, name := range slices.Sorted(maps.Keys(parsers)) {
-			errs = append(errs, t.Add(name, parsers[name]))
-		}
-	}
-	switch s := spider.(type) {
-	case nil:
-	case *funcSpider: // the parser as it was given, so that one made by Handle is seen to be one
-		errs = append(errs, t.SetOwn(s.parser, nil))
-	case *Spider:
-		errs = append(errs, t.SetOwn(s.parser, nil))
-	default:
-		errs = append(errs, t.SetOwn(s.Parser, reflect.TypeOf(s)))
-	}
-	return t, errors.Join(errs...)
+	return urls
 }
 
-// findSpider returns the spider of that name.
-func findSpider(spiders []SpiderInterface, name string) (SpiderInterface, error) {
-	var errs []error
-	byName := make(map[string]SpiderInterface, len(spiders))
-	for i, s := range spiders {
-		if err := notNil(s, "RegisterSpiders", i); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		n, err := nameOf(s)
+// NewSpiderOf makes a spider from a name, the parser of all requests without a parser of their own, and first requests. These
+// are made by [NewRequest], with any method, headers, priority, Meta and so on. A nil parser, a nil request and a request
+// with an option that failed are mistakes that Run reports.
+//
+// Each run sends copies of the requests, so the spider may run several times, in several engines, also concurrently. A
+// BodyReader can be read only once, though; use [RequestWithBody] for a body that is sent more than once.
+func NewSpiderOf(name string, parser Parser, requests ...*Request) *Spider {
+	s := &Spider{name: name, parser: parser, requests: slices.Clone(requests), named: make(map[string]Parser)}
+	if parser == nil {
+		s.mistaken("the parser is nil")
+	}
+	for i, r := range requests {
 		switch {
-		case err != nil:
-			errs = append(errs, fmt.Errorf("RegisterSpiders: %w", err))
-		case n == "":
-			errs = append(errs, fmt.Errorf("RegisterSpiders: spider %d has no name; set BaseSpider.Name", i+1))
-		case byName[n] != nil:
-			errs = append(errs, fmt.Errorf("RegisterSpiders: two spiders are called %q", n))
-		default:
-			byName[n] = s
+		case r == nil:
+			s.mistaken("request %d is nil", i+1)
+		case r.extras().err != nil:
+			s.mistaken("request %d: %w", i+1, r.extras().err)
 		}
 	}
-	switch spider := byName[name]; {
-	case spider == nil && len(byName) > 0:
-		errs = append(errs, fmt.Errorf("no spider is called %q; register it with RegisterSpiders, or run one of %q", name, slices.Sorted(maps.Keys(byName))))
-	case spider == nil && len(errs) == 0:
-		errs = append(errs, fmt.Errorf("no spider is called %q; register it with RegisterSpiders", name))
-	case spider == nil: // none is any good, which was said
-	default:
-		errs = append(errs, mistakeOf(spider))
-	}
-	return byName[name], errors.Join(errs...)
+	return s
 }
 
-// nameOf asks a spider for its name, unless it lacks the BaseSpider that would answer.
-func nameOf(s SpiderInterface) (name string, err error) {
-	if typecheck.EmbedsNil[*BaseSpider](s) { // GetName would panic, and StartRequest too
-		return "", fmt.Errorf("the *BaseSpider embedded in %T is nil; set it: &tegenaria.BaseSpider{Name: …}, or embed BaseSpider by value", s)
+// On gives a parser a name for this spider's runs, as [SpiderEngine.RegisterParser] does for all spiders of an engine. A
+// durable cache stores this name with each request that uses the parser, so do not change it while the job exists.
+//
+// A parser made by [Handle] is identified by its func if that is a top-level func or a method: RequestWithParser(Handle(detail))
+// then finds the name wherever it is written. Receivers are not compared: a durable cache runs a method with the receiver that
+// was given to On, and the same method with two names is a mistake that Run reports, like a nil parser, an empty name and a
+// name that is given twice. If the func is a func literal, call Handle once, keep the parser in a variable and pass the variable.
+func (s *Spider) On(name string, parser Parser) *Spider {
+	if _, ok := s.named[name]; ok {
+		s.mistaken("On(%q) was called twice", name)
+		return s
 	}
-	if _, err := guard.Protect(func() error { name = s.GetName(); return nil }); err != nil {
-		return "", fmt.Errorf("GetName of %T: %w", s, err)
+	if s.named == nil {
+		s.named = make(map[string]Parser)
 	}
-	return name, nil
+	s.named[name] = parser
+	return s
+}
+
+// OnError sets the func that is called once for each failed request or item. It may send requests with emit until it returns:
+// the failed request again, which is a retry, or others, which are one level deeper. If it returns [CloseSpider], the crawl
+// stops; any other error is reported as a failure of the stage [StageError]. The func may be called concurrently. Run reports
+// a nil func, and a second call of OnError, as mistakes.
+func (s *Spider) OnError(failed func(err *HandleError, emit func(*Request) error) error) *Spider {
+	if failed == nil || s.failed != nil {
+		s.mistaken("OnError was called with nil, or twice")
+	}
+	s.failed = failed
+	return s
+}
+
+// OnStart sets a func that sends first requests with emit, for example from a file or a database. It is called once per crawl,
+// after the requests given to NewSpiderOf were sent, and not again if an earlier run of a durable job has completed it. emit
+// blocks while Limits.Pending requests are queued. When the crawl stops, ctx is cancelled and emit returns an error, which the
+// func should return. If the func returns [CloseSpider], the crawl stops; any other error ends the run as failed. Run reports
+// a nil func, and a second call of OnStart, as mistakes.
+func (s *Spider) OnStart(start func(ctx context.Context, emit func(*Request) error) error) *Spider {
+	if start == nil || s.start != nil {
+		s.mistaken("OnStart was called with nil, or twice")
+	}
+	s.start = start
+	return s
+}
+
+// GetName returns the name.
+func (s *Spider) GetName() string { return s.name }
+
+// Parsers returns the parsers that [Spider.On] named.
+func (s *Spider) Parsers() map[string]Parser { return s.named }
+
+// Parser calls the parser that NewSpiderOf was given.
+func (s *Spider) Parser(resp *Context, item chan<- *ItemMeta, req chan<- *Context) error {
+	return s.parser(resp, item, req)
+}
+
+// StartRequest does the same as [Spider.Start], with a context that is never cancelled.
+func (s *Spider) StartRequest(req chan<- *Context) {
+	_ = s.Start(context.Background(), req) // the engine calls Start
+}
+
+// Start sends the first requests, then calls the func of [Spider.OnStart].
+func (s *Spider) Start(ctx context.Context, req chan<- *Context) error {
+	e := emitter{ctx: ctx, req: req}
+	defer e.close()
+	for _, r := range s.requests {
+		if err := e.emit(r.clone()); err != nil {
+			return err
+		}
+	}
+	if s.start == nil {
+		return nil
+	}
+	return s.start(ctx, e.emit)
+}
+
+// ErrorHandler calls the func of [Spider.OnError].
+func (s *Spider) ErrorHandler(err *HandleError, req chan<- *Context) { _ = s.tell(err, req) }
+
+// tell is ErrorHandler with an error.
+func (s *Spider) tell(err *HandleError, req chan<- *Context) error {
+	if s.failed == nil {
+		return nil
+	}
+	e := emitter{ctx: context.Background(), req: req} // the engine receives until the func has returned
+	defer e.close()
+	return s.failed(err, e.emit)
+}
+
+func (s *Spider) first() []*Request { return s.requests }
+
+func (s *Spider) mistake() error { return errors.Join(s.mistakes...) }
+
+func (s *Spider) mistaken(format string, args ...any) {
+	s.mistakes = append(s.mistakes, fmt.Errorf("NewSpiderOf(%q): "+format, slices.Concat([]any{s.name}, args)...))
+}
+
+// emitter sends requests to a channel while the func that it was given to runs.
+type emitter struct {
+	ctx context.Context
+	req chan<- *Context
+
+	mu     sync.RWMutex // held for reading while a request is sent
+	closed bool
+}
+
+func (e *emitter) emit(r *Request) error {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if e.closed {
+		return ErrOutputClosed
+	}
+	select {
+	case e.req <- NewContext(r):
+		return nil
+	case <-e.ctx.Done():
+		return context.Cause(e.ctx)
+	}
+}
+
+func (e *emitter) close() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
 }

@@ -5,15 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fieldcount"
-	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/module"
 )
@@ -283,50 +280,4 @@ func (s Summary) String() string {
 		return err.Error()
 	}
 	return string(text)
-}
-
-// addLedger fills in the ledger's part of the statistics.
-func (s *Stats) addLedger(l *frontier.Ledger) {
-	n := l.Counts()
-	s.Discovered, s.Settled = n.Discovered, n.Settled
-	s.Pending, s.Delayed, s.InFlight, s.Items = n.Pending, n.Delayed, n.InFlight, n.Items
-	s.Outcomes = make(map[Outcome]int64)
-	for o, n := range n.Outcomes {
-		if n > 0 {
-			s.Outcomes[Outcome(o)] = n
-		}
-	}
-	s.Reasons = make(map[string]int64, len(n.Reasons))
-	for reason, n := range n.Reasons {
-		s.Reasons[Outcome(reason.Outcome).String()+": "+reason.Text] = n
-	}
-}
-
-func summaryOf(c *crawl, status Status) Summary {
-	s := Summary{
-		Spider:      c.spider.GetName(),
-		Status:      status.String(),
-		RequestArgs: RequestArgs{slices.Sorted(slices.Values(c.cfg.domains)), c.limits.Depth},
-		ModuleArgs:  ModuleArgs{len(c.fetcher.downloaders.All()), int(c.cfg.parseWorkers), len(c.mill.pipelines)},
-		ItemBuffers: PoolSummary{c.mill.buffer.BufferCap(), c.mill.buffer.MaxBufferNumber(), c.mill.buffer.BufferNumber(), c.mill.buffer.Total()},
-	}
-	s.Feeds = c.mill.pipelines.feedStats()
-	s.Reason, _, _ = c.ending.Why()
-	if status == StatusStopped && (s.Reason == lifecycle.Finished || s.Reason == lifecycle.Cancelled || s.Reason == lifecycle.Broken) {
-		s.Status = s.Reason
-	}
-	for _, d := range c.fetcher.downloaders.All() {
-		s.Downloaders = append(s.Downloaders, d.Summary())
-	}
-	s.Stats.addLedger(c.ledger)
-	s.Stats.count(&c.teller.counters)
-	s.Stats.Fields = fieldStats(c.teller.fields.Counts())
-	s.Stats.StartTime, s.Stats.Elapsed = c.began, c.elapsed()
-	s.Stats.Abandoned = c.abandoned()
-	if of := c.teller.job.Load(); of != nil && of.durable {
-		job := s.Stats.ofJob(s.Stats.durable(of.earlier))
-		s.Job = &job
-	}
-	s.URLNumber = s.Stats.Discovered - s.Stats.Outcomes[Duplicate] - s.Stats.Outcomes[Filtered]
-	return s
 }

@@ -16,9 +16,6 @@ import (
 	"github.com/tegenaria/tegenaria/internal/report"
 )
 
-// farewell is how long code may take to return after its context is cancelled.
-const farewell = guard.Farewell
-
 // stop is the part of a crawl that ends it, and what it needs to know of how the crawl went.
 type stop struct {
 	ending   *lifecycle.Ending
@@ -31,7 +28,7 @@ type stop struct {
 // newEnding makes what ends the crawl. The funcs are called once the crawl is made.
 func (c *crawl) newEnding() *lifecycle.Ending {
 	return lifecycle.NewEnding(lifecycle.Steps{
-		Limit: c.cfg.limits.Time, Grace: c.cfg.grace, Farewell: farewell, Now: c.now, Over: errGraceOver,
+		Limit: c.cfg.limits.Time, Grace: c.cfg.grace, Farewell: guard.Farewell, Now: c.now, Over: errGraceOver,
 		Stop: func() {
 			c.refusing.Store(true)
 			c.noMore()
@@ -101,7 +98,7 @@ func obeySignals(e *SpiderEngine) (end func()) {
 			case 1:
 				c.requestStop(lifecycle.Requested, errInterrupted)
 			case 2:
-				c.ending.Hurry(farewell)
+				c.ending.Hurry(guard.Farewell)
 			default:
 				c.ending.Hurry(0)
 			}
@@ -139,7 +136,7 @@ func (c *crawl) storeFailed(err error) {
 	}
 	c.failed.Store(true)
 	c.ending.Break(&RunError{Op: "store", Err: err})
-	c.ending.Hurry(farewell)
+	c.ending.Hurry(guard.Farewell)
 }
 
 var errStoreFailed = errors.New("tegenaria: the store has failed before")

@@ -105,3 +105,25 @@ func asCloseSpider(err error) (string, bool) {
 	}
 	return "", false
 }
+
+func reasonOf(err error) string {
+	var short interface{ Reason() string }
+	switch {
+	case err == nil:
+		return "retry"
+	case errors.As(err, &short):
+		return short.Reason()
+	}
+	return err.Error()
+}
+
+// reasonFor returns the error that a request was given up for, without what decided that.
+func reasonFor(herr *HandleError) error {
+	err := rootCause(herr)
+	if retry := asRetry(err); retry != nil && retry.Err != nil {
+		err = retry.Err
+	} else if gaveUp := asGiveUp(err); gaveUp != nil && gaveUp.reason != nil {
+		err = gaveUp.reason
+	}
+	return err
+}

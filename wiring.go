@@ -5,10 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
-
-	"golang.org/x/net/http/httpguts"
 
 	"github.com/tegenaria/tegenaria/internal/commit"
 	"github.com/tegenaria/tegenaria/internal/frontier"
@@ -127,10 +124,11 @@ func (c *crawl) wireMachines() {
 	if c.cache == nil {
 		c.cache = newMemoryCache()
 	}
-	c.flights, _ = c.cache.(FlightRecorder)
 	c.ledger = frontier.NewLedger(int(outcomes))
 	c.frontier = frontier.New(c.frontierConfig())
 	c.watch = c.newWatch()
+	c.flights = &flights{frontier: c.frontier, ledger: c.ledger, log: &c.teller.log}
+	c.flights.cache, _ = c.cache.(FlightRecorder)
 }
 
 // frontierConfig configures the crawl's frontier. The funcs are called once all stations are made.
@@ -147,7 +145,7 @@ func (c *crawl) frontierConfig() frontier.Config[*job] {
 		MaxRetryAfter: cmp.Or(p.MaxRetryAfter, defaultMaxRetryAfter),
 		MaxCrawlDelay: cmp.Or(p.MaxCrawlDelay, defaultMaxCrawlDelay),
 		HandOver:      func() { c.acceptor.handOver() },
-		Suspect:       func(j *job) { c.suspect(j, true) },
+		Suspect:       func(j *job) { c.flights.suspect(j, true) },
 		Keep:          func(slot string) { c.settler.keepSlot(slot) },
 	}
 }
@@ -225,7 +223,7 @@ func (c *crawl) resume(ctx context.Context, state State) error {
 	for i := range state.Suspects {
 		suspects[state.Suspects[i].Slot] = true
 	}
-	c.takeSuspects(state)
+	c.flights.takeSuspects(state, func(rec Record) *job { return newJob(c, rec) })
 	found := int64(0) // belongs to the loop until it has ended
 	err := c.opening(c.cache, func() error {
 		for slot, err := range c.cache.Slots(ctx) {
@@ -282,62 +280,17 @@ func (c *crawl) close(reason string) error {
 	return errors.Join(errs...)
 }
 
-// mistaken is a part made by this package that remembers a mistake in how it was made.
-type mistaken interface{ mistake() error }
-
-// mistakeOf returns the mistake that a part remembers, nil if there is none.
-func mistakeOf(part any) error {
-	switch m := part.(type) {
-	case mistaken:
-		return m.mistake()
-	case interface{ Mistake() error }: // see PipelinesInterface
-		return m.Mistake()
+// partName names a registered part, or the cache, in messages.
+func partName(part any) string {
+	switch part.(type) {
+	case CacheInterface:
+		return fmt.Sprintf("the queue %T", part)
+	case PipelinesInterface:
+		return fmt.Sprintf("the output %T", part)
+	case MiddlewaresInterface:
+		return fmt.Sprintf("the middleware %T", part)
+	case Downloader:
+		return fmt.Sprintf("the downloader %T", part)
 	}
-	return nil
-}
-
-// notNil refuses nil parts, nil pointers and funcs in an interface too.
-func notNil(part any, where string, i int) error {
-	v := reflect.ValueOf(part)
-	if part == nil || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Func) && v.IsNil() {
-		return fmt.Errorf("%s: argument %d is nil", where, i+1)
-	}
-	return nil
-}
-
-// mistakes lists the options that make no sense.
-func (cfg *config) mistakes() error {
-	var errs []error
-	for _, n := range []struct {
-		name  string
-		value int
-	}{
-		{"EngineWithSchedulerNum", int(cfg.parseWorkers)}, {"EngineWithReadCacheNum", int(cfg.readers)},
-		{"EngineWithConcurrency", cfg.concurrency}, {"EngineWithItemConcurrency", cfg.itemConcurrency},
-	} {
-		if n.value < 1 {
-			errs = append(errs, fmt.Errorf("%s is %d; it must be 1 or more", n.name, n.value))
-		}
-	}
-	for _, n := range cfg.nilOptions {
-		errs = append(errs, fmt.Errorf("engine option %d is nil; leave it out", n))
-	}
-	if cfg.grace < 0 {
-		errs = append(errs, fmt.Errorf("EngineWithGrace is %s; it must not be negative", cfg.grace))
-	}
-	if cfg.politeness.PerIP > 0 && (cfg.downloader != nil || cfg.client != nil) {
-		errs = append(errs, errors.New("Politeness.PerIP needs the default downloader, which knows the address of each connection; remove EngineWithDownloader and EngineWithHTTPClient, or PerIP"))
-	}
-	for _, name := range cfg.secretHeaders {
-		if !httpguts.ValidHeaderFieldName(name) {
-			errs = append(errs, fmt.Errorf("EngineWithSecretHeaders: %q is no name of a header", name))
-		}
-	}
-	switch {
-	case cfg.downloader != nil && (cfg.client != nil || cfg.tls != nil):
-		errs = append(errs, errors.New("EngineWithHTTPClient and EngineWithTLSConfig are for the default downloader, which EngineWithDownloader replaces"))
-	case cfg.client != nil && cfg.tls != nil:
-		errs = append(errs, errors.New("EngineWithTLSConfig is for the downloader's own connections, which EngineWithHTTPClient replaces; set it in the client's Transport"))
-	}
-	return errors.Join(errs...)
+	return fmt.Sprintf("%T", part)
 }

@@ -60,6 +60,17 @@ func TestHouse(t *testing.T) {
 			t.Fatal(err)
 		}
 		fail(t, archtest.Story(files, string(architecture)))
+		exports := make(map[string]string)
+		for line := range strings.Lines(string(goList(t, "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "."))) {
+			if name, export, _ := strings.Cut(strings.TrimSpace(line), " "); export != "" {
+				exports[name] = export
+			}
+		}
+		uses, err := archtest.Uses(files, exports)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fail(t, archtest.Knots(uses))
 	})
 }
 
@@ -198,8 +209,8 @@ func TestFiles(t *testing.T) {
 		line            string // ":5" when the problem is at a line
 		words           string
 	}{
-		{"long enough in the root", "engine.go", file("", 350), "", ""},
-		{"too long in the root", "engine.go", file("", 351), "", "351 lines, at most 350"},
+		{"long enough in the root", "stop.go", file("", 350), "", ""},
+		{"too long in the root", "stop.go", file("", 351), "", "351 lines, at most 350"},
 		{"long enough elsewhere", "stage/fifo.go", file("", 500), "", ""},
 		{"too long elsewhere", "stage/fifo.go", file("", 501), "", "501 lines, at most 500"},
 		{"test long enough", "engine_test.go", file("", 800), "", ""},
@@ -218,7 +229,7 @@ func TestFiles(t *testing.T) {
 
 		{"environment in a door", "cmd/tegenaria/main.go", file("import \"os\"\nvar x = os.Getenv(\"X\")", 0), "", ""},
 		{"environment in a room", "feed/feed.go", file("import \"os\"\nvar x = os.Getenv(\"X\")", 0), ":4", "os.Getenv: no configuration"},
-		{"environment in the root", "engine.go", file("import \"os\"\nvar x, _ = os.LookupEnv(\"X\")", 0), ":4", "os.LookupEnv"},
+		{"environment in the root", "stop.go", file("import \"os\"\nvar x, _ = os.LookupEnv(\"X\")", 0), ":4", "os.LookupEnv"},
 		{"environment under another name", "feed/feed.go", file("import sys \"os\"\nvar x = sys.Environ()", 0), ":4", "os.Environ"},
 		{"other uses of os", "feed/feed.go", file("import \"os\"\nvar x = os.Args", 0), "", ""},
 		{"exit in a door", "examples/quotes/main.go", file("import \"os\"\nfunc f() { os.Exit(1) }", 0), "", ""},
@@ -304,7 +315,7 @@ func TestRoot(t *testing.T) {
 		{"a test with a number", map[string]string{"crawl2_test.go": file("", 100)}, "named for no subject"},
 		{"a test of a helper", map[string]string{"x/helper_test.go": file("", 100)}, "is named for no subject"},
 		{"a test of helpers of a subject", map[string]string{"x/jobhelpers_test.go": file("", 100)}, ""},
-		{"many files", many("f%d.go", 44, 100), "has 44 files"},
+		{"many files", many("f%d.go", 46, 100), "has 46 files"},
 		{"many tests", many("f%dx_test.go", 54, 100), "has 54 test files"},
 		{"many lines", many("f%d.go", 35, 349), "has 12215 lines"},
 		{"slivers", many("f%d.go", 5, 20), "5 files of fewer than 60 lines"},
@@ -335,4 +346,18 @@ func many(name string, n, lines int) map[string]string {
 		tree[fmt.Sprintf(name, i)] = file("", lines)
 	}
 	return tree
+}
+
+// The largest knot is found, whatever leads to it and out of it.
+func TestKnot(t *testing.T) {
+	uses := map[string][]string{
+		"a.go": {"b.go"}, "b.go": {"c.go", "e.go"}, "c.go": {"b.go", "d.go"}, "d.go": {"b.go"}, "e.go": {"f.go"}, "f.go": {"e.go"},
+	}
+	if knot := archtest.Knot(uses); !slices.Equal(knot, []string{"b.go", "c.go", "d.go"}) {
+		t.Errorf("%v", knot)
+	}
+	for i := range 30 {
+		uses[fmt.Sprint(i)] = []string{fmt.Sprint((i + 1) % 30)}
+	}
+	want(t, archtest.Knots(uses), ".", "30 files of the root lead to each other")
 }

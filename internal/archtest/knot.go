@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 )
 
 // Uses tells for each file of the root, without its tests, which other ones declare what it uses: types, funcs, methods and fields.
@@ -47,6 +48,15 @@ func Uses(files []File, exports map[string]string) (map[string][]string, error) 
 		}
 	}
 	return uses, nil
+}
+
+// Knots complains of a knot that is too large.
+func Knots(uses map[string][]string) []Problem {
+	if knot := Knot(uses); len(knot) > maxKnot {
+		return []Problem{problemf(".", "%d files of the root lead to each other by what they use, at most %d: %s; give a station what it needs by its constructor, an interface or a func",
+			len(knot), maxKnot, strings.Join(knot, ", "))}
+	}
+	return nil
 }
 
 // Knot returns the largest set of files each of which leads to all others of the set by what it uses.

@@ -161,7 +161,7 @@ var goroutines = map[string]string{
 	"stage/pipeline.go":            "Pipeline.ProcessUntil waits for the source's goroutine, unless it was given up",
 	"stage/pool.go":                "crew.serve waits for the workers that were not given up",
 	"internal/guard/apart.go":      "whoever waits for Done, or for a Door; code that was given up is left behind",
-	"spider.go":                    "the loop of Crawl, which receives the result",
+	"engine.go":                    "the loop of Crawl, which receives the result",
 	"inbox.go":                     "inbox.close",
 	"page.go":                      "the func that itemsOf returns",
 }
@@ -170,15 +170,17 @@ var goroutines = map[string]string{
 // The log, NothingError, SpiderOf and typed data took 35 files and 9,500 lines to 40 and 10,600; layers, Answerer, Context.Respond,
 // Context.CopyWire and ContextPipeline took these to 10,950; Response.Metadata, with what else reads a page, to 11,100; extract.go
 // (typed items, field health and what else reads a page) and form.go take these to 42 files and 11,700; settings.go, the options that
-// a file or a command line can say, to 43 and 11,840. The tests of forms and of curl are one test file more, 53 in all.
+// a file or a command line can say, to 43 and 11,840. The tests of forms and of curl are one test file more, 53 in all. The engine is being
+// cut by stations: until they are whole, 45 files and 11,860 lines.
 const (
-	maxRootFiles   = 43
+	maxRootFiles   = 45
 	maxRootTests   = 53
-	maxRootSum     = 11_840
+	maxRootSum     = 11_860
 	maxSlivers     = 0
 	minRootLines   = 60 // of a file that is not a sliver
 	maxMethodFiles = 3  // that the methods of a type may lie in
 	maxFields      = 24 // of a struct
+	maxKnot        = 25 // files of the root that lead to each other by what they use
 )
 
 // large are the structs with more fields: options and messages.

@@ -1,0 +1,220 @@
+package tegenaria
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"sync/atomic"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/identity"
+	"github.com/tegenaria/tegenaria/internal/lifecycle"
+	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// describe adds to a durable batch the facts that the job has to remember beside its requests.
+func (s *settler) describe(batch *Batch, now time.Time) error {
+	batch.Counters = s.counters()
+	for i := range batch.Settled { // the ledger counts them when they are stored
+		batch.Settled[i].At = now
+		batch.Counters["settled"]++
+		batch.Counters["outcome/"+batch.Settled[i].Outcome.String()]++
+	}
+	return s.keepState(batch)
+}
+
+// counters returns the counts that a durable job keeps over its runs.
+func (s *settler) counters() map[string]int64 {
+	var stats Stats
+	stats.addLedger(s.crawl.ledger)
+	stats.count(&s.crawl.teller.counters)
+	stats.Fields = fieldStats(s.crawl.teller.fields.Counts())
+	stats.Elapsed = s.crawl.elapsed()
+	counts := stats.durable(s.earlier)
+	counts["read"] += s.crawl.teller.counters.Read.Load()
+	return counts
+}
+
+// describeSlots adds to a batch the politeness of its jobs' slots, those that go back among them, and of others.
+func (s *settler) describeSlots(batch *Batch, list []ended, others []string) {
+	seen := make(map[string]struct{})
+	add := func(name string) {
+		if _, known := seen[name]; known {
+			return
+		}
+		seen[name] = struct{}{}
+		if state, ok := s.crawl.frontier.Save(name); ok {
+			batch.Slots = append(batch.Slots, SlotState(state))
+		}
+	}
+	for i := range list {
+		add(list[i].Record.Slot)
+	}
+	for _, name := range others {
+		add(name)
+	}
+}
+
+// finished stores that the job is complete. Until closed is called a run of it closes its committers once more.
+func (s *settler) finished() error {
+	s.complete = true
+	if !s.durable {
+		return nil
+	}
+	batch := Batch{Counters: s.counters(), Finished: lifecycle.Finished}
+	if len(s.crawl.committers) > 0 {
+		batch.Checkpoints = map[string][]byte{closingCheckpoint: []byte("open")}
+	}
+	return s.cache.Settle(s.crawl.storing, batch)
+}
+
+// closed stores that the committers of a complete job are closed.
+func (s *settler) closed() error {
+	if !s.durable {
+		return nil
+	}
+	return s.cache.Settle(s.crawl.storing, Batch{Checkpoints: map[string][]byte{closingCheckpoint: nil}})
+}
+
+// closingCheckpoint is the key under which a durable job that is complete notes that its committers are not closed yet.
+const closingCheckpoint = "tegenaria/closing"
+
+// keepState adds to a durable batch the state of parts that has changed, and the loopback addresses that the seeds allow. Any batch makes
+// the seeds durable that came before it, so each batch has to have those.
+func (s *settler) keepState(batch *Batch) error {
+	added := make(map[string][]byte, len(batch.Checkpoints)+1)
+	maps.Copy(added, batch.Checkpoints)
+	if allowed := s.crawl.fetcher.loopback.List(); len(allowed) > 0 {
+		added[loopbackCheckpoint], _ = json.Marshal(allowed) // strings always encode
+	}
+	if err := s.crawl.keepers.Changed(func(key string, checkpoint []byte) { added[key] = checkpoint }); err != nil {
+		return err
+	}
+	if len(added) > 0 {
+		batch.Checkpoints = added
+	}
+	return nil
+}
+
+// loopbackCheckpoint is the key under which a durable job keeps the loopback addresses that its seeds allow.
+const loopbackCheckpoint = "tegenaria/loopback"
+
+// loopbackOf returns the loopback addresses that the seeds of earlier runs allow.
+func loopbackOf(state State) (allowed []string) {
+	_ = json.Unmarshal(state.Checkpoints[loopbackCheckpoint], &allowed) // nothing stored, nothing allowed
+	return allowed
+}
+
+// maxCrashes is how often in a row the process may die while a request is in flight before the request is given up.
+const maxCrashes = 3
+
+// ProcessDiedError is the failure of a request that a durable job gives up because the process died each time it was in
+// flight, the last times alone. It is logged and sent to ErrorChan and Events.Error when it is stored. ErrorMiddlewares and
+// ErrorHandlers are not called: they may be the code that kills the process.
+type ProcessDiedError struct {
+	URL   string
+	Times int // in a row
+}
+
+// Error says what to do.
+func (e *ProcessDiedError) Error() string {
+	return fmt.Sprintf("%s: %s is a dead letter now; look for what ends the process in its parser, its pipelines and the memory that it takes", e.reason(), urlx.Redact(e.URL))
+}
+
+// reason is the reason that the request is settled with.
+func (e *ProcessDiedError) reason() string {
+	return fmt.Sprintf("the process died %d times while it was in flight", e.Times)
+}
+
+// suspectsLogged bounds how many suspects are named in the log.
+const suspectsLogged = 50
+
+// flights notes in a durable cache which requests network and user code see, so that the next run knows those that were in flight when the
+// process died. Such a request is a suspect: it runs alone.
+type flights struct {
+	cache    FlightRecorder // nil: the cache is none, and nothing is noted
+	frontier *frontier.Frontier[*job]
+	ledger   *frontier.Ledger
+	log      *report.Log
+
+	failed atomic.Bool // a flight could not be noted, which was logged
+}
+
+// begin notes that network and user code see a job from now on.
+func (f *flights) begin(j *job) {
+	if f.cache != nil {
+		j.flown = true
+		f.note(&j.rec, FlightBegun)
+	}
+}
+
+// pause notes that a job waits in line again.
+func (f *flights) pause(j *job) {
+	if j.flown {
+		j.flown = false
+		f.note(&j.rec, FlightPaused)
+	}
+}
+
+// end notes that jobs got through: no user code sees them any more.
+func (f *flights) end(list []ended) {
+	if f.cache == nil {
+		return
+	}
+	for i := range list {
+		e := &list[i]
+		if e.flown {
+			f.note(&e.Record, FlightOver)
+		}
+		if e.Record.Crashes > 0 {
+			f.frontier.GotThrough(func(j *job) bool { return j.rec.Key == e.Record.Key })
+		}
+	}
+}
+
+// note has the cache note a flight. A failure is logged once: the crawl goes on without notes.
+func (f *flights) note(rec *Record, now Flight) {
+	if err := f.cache.RecordFlight(rec, now); err != nil && !f.failed.Swap(true) {
+		f.log.Warnf("a request that kills the process will not be recognised: %v", err)
+	}
+}
+
+// takeSuspects lines up the requests that were in flight when the process died.
+func (f *flights) takeSuspects(state State, newJob func(Record) *job) {
+	if state.Unread != nil {
+		f.log.Warn(state.Unread)
+	}
+	f.ledger.Resume(int64(len(state.Suspects)), 0)
+	for i, rec := range state.Suspects {
+		if i == suspectsLogged {
+			f.log.Warnf("in flight when the process died: %s", report.Count(int64(len(state.Suspects)-i), "more request"))
+		}
+		f.ledger.Take()
+		f.suspect(newJob(rec), i < suspectsLogged)
+	}
+}
+
+// suspect lines a suspect up, or gives it up if the process died with it too often. The job is in flight.
+func (f *flights) suspect(j *job, tell bool) {
+	request, err := j.rec.Request() // without the types of user code
+	if err != nil {
+		request = NewRequest("", GET, nil)
+	}
+	if tell && j.rec.Crashes < maxCrashes {
+		f.log.Crashed(urlOf(request), j.rec.Crashes)
+	}
+	if j.rec.Crashes >= maxCrashes {
+		died := &ProcessDiedError{URL: request.Url, Times: j.rec.Crashes}
+		j.ctx = &Context{Request: request, Ctx: context.Background(), CtxId: identity.NewID().String()}
+		j.died = &HandleError{CtxId: j.ctx.CtxId, Err: died, Request: request, Stage: StageOpen}
+		j.decide(Failed, died.reason())
+		j.done()
+		return
+	}
+	if !f.frontier.LineUp(j) {
+		j.done()
+	}
+}
