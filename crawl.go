@@ -21,9 +21,7 @@ type crawl struct {
 	cfg    config
 	limits Limits // with defaults
 	spider SpiderInterface
-	began  time.Time
 	registered
-	contexts
 	stop
 
 	ledger   *frontier.Ledger
@@ -47,16 +45,6 @@ type registered struct {
 	committers commit.Parts
 	keepers    commit.Keepers
 	cache      CacheInterface
-}
-
-// contexts are those of a crawl, and what ends them.
-type contexts struct {
-	work         context.Context // of all user code and downloads; cancelled when the crawl gives up
-	giveUp       context.CancelCauseFunc
-	intake       context.Context // of Start; cancelled when the crawl stops
-	noMore       context.CancelFunc
-	storing      context.Context // of the cache and the committers; outlives the work
-	abandonStore context.CancelFunc
 }
 
 // run makes the crawl, and returns when all of it has ended except code that was abandoned.
@@ -132,9 +120,6 @@ func (c *crawl) restore(ctx context.Context, state State) error {
 	}
 	return err
 }
-
-// now is the time of the clock that never jumps; it is cheaper than the wall clock's.
-func (c *crawl) now() time.Time { return c.began.Add(time.Since(c.began)) }
 
 // runRequests moves requests from the cache through fetch and parse until the ledger is empty, or the
 // crawl has stopped and its work in hand is done.
@@ -214,14 +199,6 @@ func (c *crawl) guard(j *job, at Stage, code func()) bool {
 		return c.watch.Run(call, string(at), j.inbox, code)
 	}
 	return c.watch.Run(call, string(at), nil, code)
-}
-
-// elapsed is the time since the beginning, or that of the whole run once it is over.
-func (c *crawl) elapsed() time.Duration {
-	if d := c.took.Load(); d > 0 {
-		return time.Duration(d)
-	}
-	return time.Since(c.began)
 }
 
 // cacheSource is a cache as the source of a frontier.

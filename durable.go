@@ -29,12 +29,12 @@ func (s *settler) describe(batch *Batch, now time.Time) error {
 // counters returns the counts that a durable job keeps over its runs.
 func (s *settler) counters() map[string]int64 {
 	var stats Stats
-	stats.addLedger(s.crawl.ledger)
-	stats.count(&s.crawl.teller.counters)
-	stats.Fields = fieldStats(s.crawl.teller.fields.Counts())
-	stats.Elapsed = s.crawl.elapsed()
+	stats.addLedger(s.ledger)
+	stats.count(&s.teller.counters)
+	stats.Fields = fieldStats(s.teller.fields.Counts())
+	stats.Elapsed = s.stop.elapsed()
 	counts := stats.durable(s.earlier)
-	counts["read"] += s.crawl.teller.counters.Read.Load()
+	counts["read"] += s.teller.counters.Read.Load()
 	return counts
 }
 
@@ -46,7 +46,7 @@ func (s *settler) describeSlots(batch *Batch, list []ended, others []string) {
 			return
 		}
 		seen[name] = struct{}{}
-		if state, ok := s.crawl.frontier.Save(name); ok {
+		if state, ok := s.frontier.Save(name); ok {
 			batch.Slots = append(batch.Slots, SlotState(state))
 		}
 	}
@@ -65,10 +65,10 @@ func (s *settler) finished() error {
 		return nil
 	}
 	batch := Batch{Counters: s.counters(), Finished: lifecycle.Finished}
-	if len(s.crawl.committers) > 0 {
+	if len(s.committers) > 0 {
 		batch.Checkpoints = map[string][]byte{closingCheckpoint: []byte("open")}
 	}
-	return s.cache.Settle(s.crawl.storing, batch)
+	return s.cache.Settle(s.stop.storing, batch)
 }
 
 // closed stores that the committers of a complete job are closed.
@@ -76,7 +76,7 @@ func (s *settler) closed() error {
 	if !s.durable {
 		return nil
 	}
-	return s.cache.Settle(s.crawl.storing, Batch{Checkpoints: map[string][]byte{closingCheckpoint: nil}})
+	return s.cache.Settle(s.stop.storing, Batch{Checkpoints: map[string][]byte{closingCheckpoint: nil}})
 }
 
 // closingCheckpoint is the key under which a durable job that is complete notes that its committers are not closed yet.
@@ -87,10 +87,10 @@ const closingCheckpoint = "tegenaria/closing"
 func (s *settler) keepState(batch *Batch) error {
 	added := make(map[string][]byte, len(batch.Checkpoints)+1)
 	maps.Copy(added, batch.Checkpoints)
-	if allowed := s.crawl.fetcher.loopback.List(); len(allowed) > 0 {
+	if allowed := s.loopback.List(); len(allowed) > 0 {
 		added[loopbackCheckpoint], _ = json.Marshal(allowed) // strings always encode
 	}
-	if err := s.crawl.keepers.Changed(func(key string, checkpoint []byte) { added[key] = checkpoint }); err != nil {
+	if err := s.keepers.Changed(func(key string, checkpoint []byte) { added[key] = checkpoint }); err != nil {
 		return err
 	}
 	if len(added) > 0 {

@@ -76,7 +76,7 @@ func (p *pages) page(rng *rand.Rand) error {
 // run drives so many pages with so many workers and parsers.
 func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	work, cancel := context.WithCancelCause(t.Context())
-	c := &crawl{began: time.Now(), contexts: contexts{work: work}, fetcher: &fetcher{bodies: fetch.NewBudget(pagesBound, nil)}, reader: &reader{places: frontier.NewParsers(parsers, workers)}}
+	c := &crawl{stop: stop{contexts: contexts{work: work}, began: time.Now()}, fetcher: &fetcher{bodies: fetch.NewBudget(pagesBound, nil)}, reader: &reader{places: frontier.NewParsers(parsers, workers)}}
 	p.c = c
 	var wg sync.WaitGroup
 	for i := range workers {

@@ -16,14 +16,24 @@ import (
 // the requests are done. Where nothing is stored, the goroutine that ends a job settles it at once. A settler is made when the
 // cache has returned its State.
 type settler struct {
-	crawl      *crawl
 	cache      CacheInterface
+	codec      *codec
 	committers commit.Parts
-	durable    bool
-	earlier    map[string]int64 // counters of the earlier runs of a durable job
-	alone      bool             // nothing is stored
-	complete   bool             // the job is
-	batches    *stage.Batcher[settling]
+	keepers    commit.Keepers
+	ledger     *frontier.Ledger
+	frontier   *frontier.Frontier[*job]
+	flights    *flights
+	bodies     *fetch.Budget
+	loopback   *fetch.Loopback
+	teller     *teller
+	stop       *stop
+	attempts   int // that a request may have
+
+	durable  bool
+	earlier  map[string]int64 // counters of the earlier runs of a durable job
+	alone    bool             // nothing is stored
+	complete bool             // the job is
+	batches  *stage.Batcher[settling]
 }
 
 // settling is what is stored together.
@@ -59,10 +69,12 @@ const settleMost = 512
 
 func newSettler(c *crawl, state State) *settler {
 	_, memory := c.cache.(*memoryCache)
+	bodies := c.fetcher.bodies
 	return &settler{
-		crawl: c, cache: c.cache, committers: c.committers, durable: state.Durable, earlier: state.Counters, complete: state.Finished,
-		alone:   memory && len(c.committers) == 0,
-		batches: stage.NewBatcher[settling](settlePause, func() bool { return c.frontier.IsHungry() || c.fetcher.bodies.IsShort() }),
+		cache: c.cache, codec: c.acceptor.codec, committers: c.committers, keepers: c.keepers, ledger: c.ledger, frontier: c.frontier,
+		flights: c.flights, bodies: bodies, loopback: c.fetcher.loopback, teller: c.teller, stop: &c.stop, attempts: c.limits.Attempts,
+		durable: state.Durable, earlier: state.Counters, complete: state.Finished, alone: memory && len(c.committers) == 0,
+		batches: stage.NewBatcher[settling](settlePause, func() bool { return c.frontier.IsHungry() || bodies.IsShort() }),
 	}
 }
 
@@ -82,10 +94,10 @@ func (s *settler) end(j *job) {
 			discard(j)
 		}
 		s.take(e, gone)
-	case e.Outcome == 0 || e.Outcome.isDead() || s.crawl.failed.Load():
+	case e.Outcome == 0 || e.Outcome.isDead() || s.stop.failed.Load():
 		s.settle(&settling{ended: []ended{e}})
 	default:
-		s.crawl.teller.fields.Add(e.fields)
+		s.teller.fields.Add(e.fields)
 		s.settled(&e)
 	}
 }
@@ -93,12 +105,12 @@ func (s *settler) end(j *job) {
 // endOf returns the part of a job that is kept until it is stored.
 func (s *settler) endOf(j *job) ended {
 	if j.claim.HasReservation() { // its download was announced, and did not begin
-		s.crawl.frontier.Overrule(j)
+		s.frontier.Overrule(j)
 	}
 	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status}, ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, fields: j.fields.Load()}
 	if j.ctx != nil {
 		e.request, e.id = j.ctx.Request, j.ctx.CtxId
-		e.told = s.crawl.teller.inDetail(e.request, j.ctx.Response())
+		e.told = s.teller.inDetail(e.request, j.ctx.Response())
 	}
 	return e
 }
@@ -111,9 +123,9 @@ func (s *settler) take(e ended, gone bool) {
 			if batch.hold == nil {
 				batch.hold = new(fetch.Hold)
 			}
-			s.crawl.fetcher.bodies.Move(&e.job.hold, batch.hold)
+			s.bodies.Move(&e.job.hold, batch.hold)
 			e.job = nil
-			if !s.crawl.teller.tellsSettled() {
+			if !s.teller.tellsSettled() {
 				e.request = nil
 			}
 		}
@@ -142,7 +154,6 @@ func (s *settler) settle(todo *settling) {
 		clear(list)
 		todo.ended, todo.hold, todo.slots, todo.started = list[:0], nil, nil, false
 	}()
-	c := s.crawl
 	batch := Batch{Settled: make([]Settled, 0, len(list)), Started: todo.started}
 	var ids, discard []string
 	again := 0
@@ -166,13 +177,13 @@ func (s *settler) settle(todo *settling) {
 	}
 	err := s.prepare(&batch, ids, discard)
 	if err == nil {
-		c.flights.end(list)
-		countFields(&c.teller.fields, list)
+		s.flights.end(list)
+		countFields(&s.teller.fields, list)
 		err = s.store(&batch)
 	}
-	c.fetcher.bodies.Release(hold)
+	s.bodies.Release(hold)
 	if err != nil {
-		c.storeFailed(err)
+		s.stop.storeFailed(err)
 		for i := range list {
 			s.putBack(&list[i])
 		}
@@ -193,19 +204,17 @@ func (s *settler) settle(todo *settling) {
 
 // settled ends a job whose outcome is stored.
 func (s *settler) settled(e *ended) {
-	c := s.crawl
 	if e.died != nil {
-		c.teller.failed(e.died)
+		s.teller.failed(e.died)
 	}
-	c.teller.settledAs(e.request, e.told, e.Outcome, e.Reason)
+	s.teller.settledAs(e.request, e.told, e.Outcome, e.Reason)
 	s.release(e)
-	c.ledger.Settle(uint8(e.Outcome), e.Reason)
+	s.ledger.Settle(uint8(e.Outcome), e.Reason)
 }
 
 // prepare has the committers make a batch durable. After that no user code sees its requests any more.
 func (s *settler) prepare(batch *Batch, ids, discard []string) (err error) {
-	c := s.crawl
-	if c.failed.Load() {
+	if s.stop.failed.Load() {
 		return errStoreFailed
 	}
 	if err := s.committers.Discard(discard); err != nil {
@@ -214,13 +223,12 @@ func (s *settler) prepare(batch *Batch, ids, discard []string) (err error) {
 	if len(s.committers) == 0 || len(batch.Settled) == 0 {
 		return nil
 	}
-	batch.Checkpoints, err = s.committers.Prepare(s.crawl.storing, ids)
+	batch.Checkpoints, err = s.committers.Prepare(s.stop.storing, ids)
 	return err
 }
 
 // store makes a batch durable that the committers have prepared.
 func (s *settler) store(batch *Batch) error {
-	c := s.crawl
 	if len(batch.Settled) == 0 && len(batch.Slots) == 0 && !batch.Started {
 		return nil
 	}
@@ -229,12 +237,12 @@ func (s *settler) store(batch *Batch) error {
 			return err
 		}
 	}
-	return s.cache.Settle(c.storing, *batch)
+	return s.cache.Settle(s.stop.storing, *batch)
 }
 
 // requeue returns a job that is not settled to the cache: to run again, or because the crawl ends.
 func (s *settler) requeue(e *ended) {
-	c, retry := s.crawl, e.retry
+	retry := e.retry
 	if retry == nil {
 		s.putBack(e)
 		return
@@ -247,39 +255,39 @@ func (s *settler) requeue(e *ended) {
 	if retry.After > 0 {
 		rec.NotBefore = now.Add(retry.After)
 	}
-	if c.refusing.Load() && !s.durable && c.work.Err() != nil {
+	if s.stop.refusing.Load() && !s.durable && s.stop.work.Err() != nil {
 		s.putBack(e)
 		return
 	}
 	s.putBack(e) // a request must be counted as waiting before anybody can take it
-	verdict, err := s.cache.Return(c.storing, rec, now)
+	verdict, err := s.cache.Return(s.stop.storing, rec, now)
 	if err != nil {
-		c.storeFailed(err)
+		s.stop.storeFailed(err)
 		return
 	}
 	stored := frontier.Stored{Slot: rec.Slot, Limit: e.request.extras().maxConnsPerHost}
 	if verdict == VerdictLater {
-		c.ledger.Later(1)
+		s.ledger.Later(1)
 		stored.Delay(rec.NotBefore)
 	} else {
 		stored.Queue(rec.Slot, rec.Priority)
 	}
-	c.teller.counters.Retries.Add(1)
-	if f := c.cfg.events.RequestRetried; f != nil {
-		c.teller.event(func() { f(e.request, retry.After, retry.Err) })
+	s.teller.counters.Retries.Add(1)
+	if f := s.teller.events.RequestRetried; f != nil {
+		s.teller.event(func() { f(e.request, retry.After, retry.Err) })
 	}
-	c.frontier.Added(stored)
+	s.frontier.Added(stored)
 }
 
 // endLost ends a lost job: a durable cache lets its request run again, as a retry does.
 func (s *settler) endLost(l *loss) {
-	c, j := s.crawl, l.job
-	e := ended{Settled: Settled{Record: j.rec}, request: c.acceptor.codec.requestOf(&j.rec), id: j.id, ids: j.calls.Names(), flown: j.flown, lost: true}
+	j := l.job
+	e := ended{Settled: Settled{Record: j.rec}, request: s.codec.requestOf(&j.rec), id: j.id, ids: j.calls.Names(), flown: j.flown, lost: true}
 	switch {
 	case l.atEnd: // it goes back as it is
 	case !s.durable:
 		e.Outcome, e.Reason = Failed, "abandoned"
-	case j.rec.Attempt+1 >= c.limits.Attempts:
+	case j.rec.Attempt+1 >= s.attempts:
 		e.Outcome, e.Reason = GaveUp, "abandoned"
 	default:
 		e.retry = &RetryError{Err: abandonedBy(Stage(l.At), l.TooLate)}
@@ -290,13 +298,13 @@ func (s *settler) endLost(l *loss) {
 // putBack counts a job as waiting again.
 func (s *settler) putBack(e *ended) {
 	s.release(e)
-	s.crawl.ledger.PutBack()
+	s.ledger.PutBack()
 }
 
 // release gives back the memory that a job holds, unless it was let go.
 func (s *settler) release(e *ended) {
 	if e.job != nil {
-		s.crawl.fetcher.bodies.Release(&e.job.hold)
+		s.bodies.Release(&e.job.hold)
 		discard(e.job)
 	}
 }

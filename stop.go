@@ -10,14 +10,28 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/report"
 )
 
-// stop is the part of a crawl that ends it, and what it needs to know of how the crawl went.
+// contexts are those of a crawl, and what ends them.
+type contexts struct {
+	work         context.Context // of all user code and downloads; cancelled when the crawl gives up
+	giveUp       context.CancelCauseFunc
+	intake       context.Context // of Start; cancelled when the crawl stops
+	noMore       context.CancelFunc
+	storing      context.Context // of the cache and the committers; outlives the work
+	abandonStore context.CancelFunc
+}
+
+// stop is the part of a crawl that ends it: any station may ask for that. It knows how long the crawl has been running, and what it needs
+// to know of how it went.
 type stop struct {
+	contexts
+	began    time.Time
 	ending   *lifecycle.Ending
 	took     atomic.Int64 // how long the run was, once it is over
 	refusing atomic.Bool  // seeds are discarded
@@ -51,14 +65,25 @@ func (c *crawl) newEnding() *lifecycle.Ending {
 	})
 }
 
+// now is the time of the clock that never jumps; it is cheaper than the wall clock's.
+func (s *stop) now() time.Time { return s.began.Add(time.Since(s.began)) }
+
+// elapsed is the time since the beginning, or that of the whole run once it is over.
+func (s *stop) elapsed() time.Duration {
+	if d := s.took.Load(); d > 0 {
+		return time.Duration(d)
+	}
+	return time.Since(s.began)
+}
+
 var errGraceOver = errors.New("tegenaria: the crawl was stopped and its grace is over")
 
 // requestStop asks the crawl to end gracefully. It returns at once and may be called from anywhere.
-func (c *crawl) requestStop(reason string, cause error) { c.ending.Ask(reason, cause) }
+func (s *stop) requestStop(reason string, cause error) { s.ending.Ask(reason, cause) }
 
 // closeSpider is requestStop for the reason that user code has given to CloseSpider: the crawl has not finished then, even if
 // nothing was left to do.
-func (c *crawl) closeSpider(reason string) { c.ending.Insist(cmp.Or(reason, "closed by the spider")) }
+func (s *stop) closeSpider(reason string) { s.ending.Insist(cmp.Or(reason, "closed by the spider")) }
 
 // closedBy is closeSpider for user code that had a job, whose outcome it decides. A job of a durable crawl that has sent nothing goes
 // back to the cache instead: the next run asks for its page again, with another password for example.
@@ -125,18 +150,18 @@ func (c *crawl) interrupted(cause error) error {
 
 // storeFailed ends the crawl because the cache or a committer failed: nothing is settled that was not
 // stored. A full memory queue lets the work in hand finish.
-func (c *crawl) storeFailed(err error) {
+func (s *stop) storeFailed(err error) {
 	if errors.Is(err, errStoreFailed) {
 		return
 	}
 	var full *QueueFullError
 	if errors.As(err, &full) {
-		c.requestStop("queue full", full)
+		s.requestStop("queue full", full)
 		return
 	}
-	c.failed.Store(true)
-	c.ending.Break(&RunError{Op: "store", Err: err})
-	c.ending.Hurry(guard.Farewell)
+	s.failed.Store(true)
+	s.ending.Break(&RunError{Op: "store", Err: err})
+	s.ending.Hurry(guard.Farewell)
 }
 
 var errStoreFailed = errors.New("tegenaria: the store has failed before")

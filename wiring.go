@@ -16,7 +16,8 @@ import (
 
 // newCrawl makes a crawl of the registered parts, or reports every mistake at once.
 func newCrawl(ctx context.Context, e *SpiderEngine, cfg config, name string) (c *crawl, err error) {
-	c = &crawl{engine: e, cfg: cfg, began: time.Now()}
+	c = &crawl{engine: e, cfg: cfg}
+	c.began = time.Now()
 	c.ending = c.newEnding()
 	var mistakes []error
 	_, panicked := guard.Protect(func() error {
@@ -170,7 +171,8 @@ func (c *crawl) open() (state State, err error) {
 		return state, &RunError{Op: "store", Err: err}
 	}
 	state = found
-	c.acceptor, c.settler = newAcceptor(c, state, dupes), newSettler(c, state)
+	c.acceptor = newAcceptor(c, state, dupes)
+	c.settler = newSettler(c, state)
 	c.teller.job.Store(c.settler)
 	if state.Finished && len(state.Checkpoints[closingCheckpoint]) == 0 {
 		return state, nil
