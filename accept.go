@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -38,9 +39,16 @@ func (from emission) known() string {
 // acceptor takes requests into the crawl: it checks and identifies them and hands them to the cache. It is made when the cache
 // has said whether it is durable.
 type acceptor struct {
-	crawl    *crawl
+	cfg      *config
+	limits   *Limits
 	cache    CacheInterface
 	codec    *codec
+	ledger   *frontier.Ledger
+	frontier *frontier.Frontier[*job]
+	watch    *guard.Watch // of the callbacks whose outputs hold references back
+	hurry    func()       // has the settler settle at once
+	teller   *teller
+	stop     *stop
 	dupes    *duplicates
 	domains  *urlx.HostSet // of EngineWithAllowedDomains; nil allows all
 	filters  requestFilters
@@ -59,9 +67,10 @@ type acceptor struct {
 
 func newAcceptor(c *crawl, state State, dupes *duplicates) *acceptor {
 	a := &acceptor{
-		crawl: c, cache: c.cache, dupes: dupes, loopback: c.fetcher.loopback,
+		cfg: &c.cfg, limits: &c.limits, cache: c.cache, ledger: c.ledger, frontier: c.frontier, watch: c.watch, teller: c.teller, stop: &c.stop,
+		hurry: func() { c.settler.hurry() }, dupes: dupes, loopback: c.fetcher.loopback,
 		codec: &codec{durable: state.Durable, parsers: c.reader.parsers, values: wire.Values{Types: c.cfg.metaTypes}, bodyLimit: c.limits.Body, names: namerOf(c.spider)},
-		hosts: identity.NewHostNames(), entries: guard.NewDoor(),
+		hosts: identity.NewHostNames(), entries: c.entries,
 	}
 	a.domains, _ = allowedDomains(c.cfg.domains) // wire has reported mistakes
 	a.scratch.New = func() any { return &scratch{keyer: dupes.keyer()} }
@@ -85,7 +94,7 @@ func (a *acceptor) close() {
 		if guard.Await(empty) {
 			return
 		}
-		a.crawl.abandonStore()
+		a.stop.abandonStore()
 	}
 }
 
@@ -115,8 +124,8 @@ func (a *acceptor) mayEnter(from emission) bool {
 		return false
 	}
 	if from.parent == nil {
-		if a.crawl.refusing.Load() {
-			a.crawl.unsown.Store(true)
+		if a.stop.refusing.Load() {
+			a.stop.unsown.Store(true)
 			return false
 		}
 		return true
@@ -135,11 +144,11 @@ func (a *acceptor) leave(from emission) {
 // told, unless nil, with the verdicts. It returns false if the cache could not store the records; then the run ends, and their
 // sender is not settled.
 func (a *acceptor) store(from emission, s *scratch, maxPerSlot int, told func([]Verdict)) bool {
-	verdicts, err := a.cache.Accept(a.crawl.storing, s.records)
+	verdicts, err := a.cache.Accept(a.stop.storing, s.records)
 	if err != nil {
-		a.crawl.ledger.Forget(int64(len(s.records)))
+		a.ledger.Forget(int64(len(s.records)))
 		a.notTaken(from)
-		a.crawl.storeFailed(err)
+		a.stop.storeFailed(err)
 		return false
 	}
 	if told != nil {
@@ -214,11 +223,11 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 	if rec.Priority = r.Priority; retry {
 		rec.Priority--
 	}
-	if retry && rec.Attempt >= a.crawl.limits.Attempts {
+	if retry && rec.Attempt >= a.limits.Attempts {
 		return rec, refuse(GaveUp, fmt.Sprint(from.why))
 	}
 	rec.Key = fingerprint
-	filtered := a.crawl.cfg.filter && !r.doNotFilter && !retry && (!from.redirect || r.extras().chain.Filtered && !from.again)
+	filtered := a.cfg.filter && !r.doNotFilter && !retry && (!from.redirect || r.extras().chain.Filtered && !from.again)
 	if filtered {
 		if no := a.dupes.veto(r); no != nil {
 			no.reason = cmp.Or(no.reason, from.known())
@@ -233,7 +242,7 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 		rec.Key = identity.Unfiltered(rec.Parent, fingerprint, a.countEmission(from, fingerprint))
 	}
 	rec.Slot = a.slotOf(r, host)
-	if a.crawl.frontier.IsSpent(rec.Slot) {
+	if a.frontier.IsSpent(rec.Slot) {
 		return rec, refuse(Filtered, pageBudget)
 	}
 	if notBefore := r.extras().notBefore; !notBefore.IsZero() && notBefore.After(time.Now()) {
@@ -274,7 +283,7 @@ func (a *acceptor) slotOf(r *Request, host string) string {
 	if slot := r.extras().slot; slot != "" {
 		return slot
 	}
-	if a.crawl.cfg.politeness.SlotBy == nil {
+	if a.cfg.politeness.SlotBy == nil {
 		return host
 	}
 	u, err := urlx.HTTP(r.Url)
@@ -283,12 +292,12 @@ func (a *acceptor) slotOf(r *Request, host string) string {
 	}
 	slot := host
 	stack, err := guard.Protect(func() error {
-		slot = a.crawl.cfg.politeness.SlotBy(u)
+		slot = a.cfg.politeness.SlotBy(u)
 		return nil
 	})
 	if err != nil && a.slotByPanicked.CompareAndSwap(false, true) {
 		err := fmt.Errorf("Politeness.SlotBy of %s, which belongs to its host's slot now: %w", urlx.Redact(r.Url), err)
-		a.crawl.teller.handleOutside(&HandleError{Err: err, Request: r, Stage: StageAccept, Stack: stack})
+		a.teller.handleOutside(&HandleError{Err: err, Request: r, Stage: StageAccept, Stack: stack})
 	}
 	return slot
 }
@@ -306,7 +315,7 @@ func (a *acceptor) checkURL(s *scratch, r *Request) (host string, no *refusal) {
 		}
 		s.site, s.host = urlx.Site(r.Url), host
 	}
-	if len(r.Url) > a.crawl.limits.URLLength {
+	if len(r.Url) > a.limits.URLLength {
 		return "", refuse(Filtered, "url-length")
 	}
 	return s.host, nil
@@ -317,7 +326,7 @@ func (a *acceptor) scope(from emission, r *Request, host string) *refusal {
 	if !a.domains.Has(host, r.Url) {
 		return refuse(Filtered, "offsite")
 	}
-	if a.crawl.limits.tooDeep(r.Depth) {
+	if a.limits.tooDeep(r.Depth) {
 		return refuse(Filtered, "depth")
 	}
 	var parent *Response
@@ -329,7 +338,7 @@ func (a *acceptor) scope(from emission, r *Request, host string) *refusal {
 		return no
 	}
 	if reason, ok := asCloseSpider(err); ok {
-		a.crawl.closeSpider(reason)
+		a.stop.closeSpider(reason)
 	}
 	return no
 }

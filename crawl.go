@@ -2,7 +2,6 @@ package tegenaria
 
 import (
 	"context"
-	"errors"
 	"runtime"
 	"sync"
 	"time"
@@ -27,6 +26,7 @@ type crawl struct {
 	ledger   *frontier.Ledger
 	frontier *frontier.Frontier[*job]
 	watch    *guard.Watch
+	entries  *guard.Door // of requests and items that are accepted
 	flights  *flights
 
 	acceptor *acceptor
@@ -150,16 +150,6 @@ func (c *crawl) newWatch() *guard.Watch {
 	})
 }
 
-// stageError returns an error that is a fault of the engine itself, and nil for any other: cancellation and abandoned calls are
-// reported elsewhere.
-func (c *crawl) stageError(err error) error {
-	var abandoned *stage.AbandonedError
-	if err == nil || c.work.Err() != nil || errors.As(err, &abandoned) {
-		return nil
-	}
-	return err
-}
-
 // nearItems is how many items may wait before a worker that could go on lets the pipelines go first. Fewer are not worth
 // a change of goroutines; many would be far by the time they come to their turn, and their pages with them.
 const nearItems = 16
@@ -181,24 +171,6 @@ func (c *crawl) fail1(err error) {
 	if err != nil {
 		c.ending.Break(&RunError{Op: "engine", Err: err})
 	}
-}
-
-// guard runs user code that the watch keeps an eye on. It returns false if the code was abandoned, or must not run any
-// more because the crawl gives up.
-func (c *crawl) guard(j *job, at Stage, code func()) bool {
-	call := &j.call
-	if call.GivenUp() {
-		return false
-	}
-	if !call.Joined() {
-		c.watch.Join(call)
-		defer c.watch.Leave(call)
-	}
-	j.id = j.ctx.CtxId
-	if at == StageResponse && j.inbox != nil {
-		return c.watch.Run(call, string(at), j.inbox, code)
-	}
-	return c.watch.Run(call, string(at), nil, code)
 }
 
 // cacheSource is a cache as the source of a frontier.

@@ -3,7 +3,6 @@ package tegenaria
 import (
 	"context"
 	"errors"
-	"net/url"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
@@ -13,7 +12,14 @@ import (
 
 // fetcher takes a request through its gate, robots.txt and the middlewares to its downloader, and the response back.
 type fetcher struct {
-	crawl       *crawl
+	cfg         *config
+	limits      *Limits
+	frontier    *frontier.Frontier[*job]
+	watch       *guard.Watch
+	flights     *flights
+	teller      *teller
+	stop        *stop
+	acceptor    *acceptor // that takes the targets of redirects; set when the cache has begun
 	middlewares Middlewares
 	errorMWs    []ErrorMiddleware
 	internalMWs Middlewares // those that see the engine's own requests
@@ -31,10 +37,12 @@ type fetcher struct {
 func newFetcher(c *crawl) (f *fetcher, err error) {
 	cfg := &c.cfg
 	f = &fetcher{
-		crawl: c, middlewares: cfg.middlewares.sorted(), loopback: new(fetch.Loopback),
+		cfg: cfg, limits: &c.limits, frontier: c.frontier, watch: c.watch, flights: c.flights, teller: c.teller, stop: &c.stop,
+		middlewares: cfg.middlewares.sorted(), loopback: new(fetch.Loopback),
 		bodies: fetch.NewBudget(c.limits.BodiesInFlight, func() { c.settler.hurry() }),
-		robots: newRobotsGate(c), gated: cfg.politeness.PerIP > 0 || cfg.politeness.PerProxy > 0,
+		gated:  cfg.politeness.PerIP > 0 || cfg.politeness.PerProxy > 0,
 	}
+	f.robots = newRobotsGate(f)
 	over := errors.New("the request has ended: nothing more may be written to its ResponseWriter")
 	f.writers = guard.NewWriters(over, func(url string) error { return &WriterBusyError{URL: url} })
 	for _, m := range f.middlewares {
@@ -68,12 +76,11 @@ func newFetcher(c *crawl) (f *fetcher, err error) {
 // exchange sends the request through the middlewares and the downloader. It returns the failure, if there
 // is one. alive is false if the job was abandoned; closed is true if its slot or gate is closed and nothing was sent.
 func (f *fetcher) exchange(j *job) (herr *HandleError, alive, closed bool) {
-	c := f.crawl
 	ctx := j.ctx
 	if own, ok := ctx.Ctx.(*guard.Joint); ok && own.User.Err() != nil { // it was given up while it waited
 		return j.failure(StageDownload, context.Cause(own.User), nil), true, false
 	}
-	if len(f.middlewares) > 0 && !j.prepared && !c.guard(j, StageRequest, func() {
+	if len(f.middlewares) > 0 && !j.prepared && !j.run(f.watch, StageRequest, func() {
 		if stack, err := f.middlewares.processRequest(j, ctx, nil); err != nil {
 			herr = j.failure(StageRequest, err, stack)
 		}
@@ -84,7 +91,7 @@ func (f *fetcher) exchange(j *job) (herr *HandleError, alive, closed bool) {
 		return herr, true, false
 	}
 	if ctx.DownloadResult == nil && j.copy != nil {
-		c.fetcher.robots.answerByCopy(j)
+		f.robots.answerByCopy(j)
 	}
 	if ctx.DownloadResult == nil && f.layers.answers {
 		stack, err, alive := f.answer(j, ctx)
@@ -123,7 +130,7 @@ func (f *fetcher) exchange(j *job) (herr *HandleError, alive, closed bool) {
 	}
 	if len(f.middlewares) > 0 {
 		j.inbox = j.lateInbox()
-		if !c.guard(j, StageResponse, func() {
+		if !j.run(f.watch, StageResponse, func() {
 			defer j.closeRequests() // the job may never come to its parser
 			if stack, err := f.middlewares.processResponse(j, ctx, j.requests(), nil); err != nil {
 				herr = j.failure(StageResponse, err, stack)
@@ -202,31 +209,29 @@ func (m Middlewares) processResponse(j *job, ctx *Context, req chan<- *Context, 
 
 // received completes and counts a response.
 func (f *fetcher) received(j *job, resp *Response) {
-	c := f.crawl
 	resp.complete(j.ctx)
 	j.mu.Lock()
 	j.status = resp.Status
 	j.mu.Unlock()
-	c.teller.hosts.Add(j.rec.Slot)
+	f.teller.hosts.Add(j.rec.Slot)
 	if _, cut := errors.AsType[*TruncatedBodyError](resp.Transfer().Err); cut { // errors.As would allocate for each page
-		c.teller.counters.DamagedPage(resp.URL)
+		f.teller.counters.DamagedPage(resp.URL)
 	}
-	responses, bytes := c.teller.counters.Response(resp.Status, resp.ContentLength)
-	if f := c.cfg.events.Downloaded; f != nil {
-		c.teller.event(func() { f(j.ctx.Request, resp) })
+	responses, bytes := f.teller.counters.Response(resp.Status, resp.ContentLength)
+	if told := f.cfg.events.Downloaded; told != nil {
+		f.teller.event(func() { told(j.ctx.Request, resp) })
 	}
-	if limit := int64(c.limits.Pages); limit > 0 && responses >= limit {
-		c.requestStop("limit: pages", nil)
+	if limit := int64(f.limits.Pages); limit > 0 && responses >= limit {
+		f.stop.requestStop("limit: pages", nil)
 	}
-	if limit := c.limits.Bytes; limit > 0 && bytes >= limit {
-		c.requestStop("limit: bytes", nil)
+	if limit := f.limits.Bytes; limit > 0 && bytes >= limit {
+		f.stop.requestStop("limit: bytes", nil)
 	}
 }
 
 // download asks the request's downloader and waits for its one result. closed is true if the slot does not let it
 // start any more: middlewares and robots.txt may have taken long, and the site may have asked for a pause meanwhile.
 func (f *fetcher) download(j *job) (herr *HandleError, alive, closed bool) {
-	c := f.crawl
 	ctx := j.ctx
 	if ctx.Err() != nil { // given up while a middleware had it; its slot may be gone
 		return j.failure(StageDownload, context.Cause(ctx.Ctx), nil), true, false
@@ -237,29 +242,29 @@ func (f *fetcher) download(j *job) (herr *HandleError, alive, closed bool) {
 	}
 	// Before the slot is stamped, since the func may take its time. The slot may have been blocked when it returns: then
 	// the job waits in line again, keeps its page of the budget, and is not announced a second time.
-	if f := c.cfg.events.RequestStarted; f != nil && !j.announced {
-		if !c.frontier.IsStartable(j) {
+	if told := f.cfg.events.RequestStarted; told != nil && !j.announced {
+		if !f.frontier.IsStartable(j) {
 			return nil, true, true
 		}
-		if err := c.frontier.Reserve(j); err != nil {
+		if err := f.frontier.Reserve(j); err != nil {
 			return j.failure(StageDownload, whyNot(err), nil), true, errors.Is(err, frontier.ErrShort)
 		}
 		j.announced = true
-		c.teller.event(func() { f(ctx.Request) })
+		f.teller.event(func() { told(ctx.Request) })
 	}
-	started, ok := c.frontier.Start(j)
+	started, ok := f.frontier.Start(j)
 	if !ok {
 		return nil, true, true
 	}
-	if err := c.frontier.Spend(j); err != nil {
+	if err := f.frontier.Spend(j); err != nil {
 		return j.failure(StageDownload, whyNot(err), nil), true, false
 	}
 	j.started, j.downloader = started, d
-	c.teller.counters.Downloads.Add(1)
+	f.teller.counters.Downloads.Add(1)
 	if r := ctx.Request; r.ResponseWriter != nil && j.loan == nil {
 		j.loan = f.writers.Lend(r.ResponseWriter, r.Url)
 	}
-	alive = c.guard(j, StageDownload, func() { herr = f.askDownloader(j, d, started) })
+	alive = j.run(f.watch, StageDownload, func() { herr = f.askDownloader(j, d, started) })
 	if alive {
 		j.loan.End()
 	}
@@ -280,8 +285,8 @@ func whyNot(err error) error {
 // answered reports the answer of a job's download to its slot, and releases the slot: a pause that the answer asks for begins
 // before another request can start. The worker stays.
 func (f *fetcher) answered(j *job, a frontier.Answer) {
-	if f.crawl.frontier.Answered(j, a, j.started) {
-		f.crawl.teller.blocked()
+	if f.frontier.Answered(j, a, j.started) {
+		f.teller.blocked()
 	}
 }
 
@@ -295,7 +300,7 @@ type egress struct {
 
 // egressOf finds the gate of a job's request. An address is looked up, which the download would do next.
 func (f *fetcher) egressOf(j *job) egress {
-	p, r := &f.crawl.cfg.politeness, j.ctx.Request
+	p, r := &f.cfg.politeness, j.ctx.Request
 	switch {
 	case r.Proxy != nil:
 		return egress{"proxy " + proxyHost(r.Proxy), p.PerProxy, false}
@@ -310,36 +315,28 @@ func (f *fetcher) egressOf(j *job) egress {
 	return egress{} // the download will report the error
 }
 
-// proxyHost names a proxy without its credentials.
-func proxyHost(p *Proxy) string {
-	if u, err := url.Parse(p.ProxyUrl); err == nil && u.Host != "" {
-		return u.Host
-	}
-	return "unknown"
-}
-
 // enterGate lets a job pass its gate. It returns false if the gate is closed; then the job keeps its slot and worker, and
 // has to wait in line again.
 func (f *fetcher) enterGate(j *job) bool {
-	if !f.gated || !f.crawl.frontier.HasSlot(j) {
+	if !f.gated || !f.frontier.HasSlot(j) {
 		return true
 	}
 	e := f.egressOf(j)
-	return f.crawl.frontier.Enter(j, e.name, e.limit, e.stays)
+	return f.frontier.Enter(j, e.name, e.limit, e.stays)
 }
 
 // putBack puts a job of the queue that may not start yet into its slot's queue, without its worker. It comes
 // again when slot and gate are open, and must not be touched any more.
 func (f *fetcher) putBack(j *job) {
 	j.parts.Add()
-	f.crawl.flights.pause(j)
-	if !f.crawl.frontier.PutBack(j) {
+	f.flights.pause(j)
+	if !f.frontier.PutBack(j) {
 		j.done()
 	}
 }
 
 // waitGate is putBack for an inline request: it returns when it has its slot and a worker again.
 func (f *fetcher) waitGate(j *job) error {
-	defer f.crawl.reader.inLine(j)()
-	return f.crawl.frontier.WaitAgain(j.ctx, j)
+	defer f.inLine(j)()
+	return f.frontier.WaitAgain(j.ctx, j)
 }

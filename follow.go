@@ -17,13 +17,13 @@ import (
 // handOver has all outputs hand over the references they hold back, because a worker has nothing to do.
 func (a *acceptor) handOver() {
 	a.handOverPages()
-	a.crawl.settler.hurry()
+	a.hurry()
 }
 
 // handOverPages makes the outputs of all pages hand over the references they hold. References that they are given after
 // hungry was set, and which this call does not find, they hand over themselves.
 func (a *acceptor) handOverPages() {
-	a.crawl.watch.Each(pageRow, func(call *guard.Call) {
+	a.watch.Each(pageRow, func(call *guard.Call) {
 		for o := call.Owner.(*job).outs.Load(); o != nil; o = o.older {
 			o.handOver()
 		}
@@ -75,7 +75,7 @@ func (o *output) handOverLocked() bool {
 // keep decides whether the references held back may wait. The caller holds o.holding.
 func (o *output) keep() bool {
 	j := o.job
-	if len(o.held.records) < maxBatch && !j.crawl.frontier.IsHungry() && !j.call.Overdue() {
+	if len(o.held.records) < maxBatch && !j.crawl.acceptor.frontier.IsHungry() && !j.call.Overdue() {
 		return true
 	}
 	return o.handOverLocked()
@@ -128,9 +128,9 @@ func (a *acceptor) addPlain(s *scratch, j *job, url []byte) {
 	switch {
 	case host == nil:
 		reason = "scheme"
-	case len(url) > a.crawl.limits.URLLength:
+	case len(url) > a.limits.URLLength:
 		reason = "url-length"
-	case a.crawl.limits.tooDeep(depth):
+	case a.limits.tooDeep(depth):
 		reason = "depth"
 	default:
 		if string(host) != slot {
@@ -141,8 +141,8 @@ func (a *acceptor) addPlain(s *scratch, j *job, url []byte) {
 		}
 	}
 	if reason != "" {
-		a.crawl.ledger.Discover(1)
-		a.crawl.ledger.Refuse(1, uint8(Filtered), reason)
+		a.ledger.Discover(1)
+		a.ledger.Refuse(1, uint8(Filtered), reason)
 		if host != nil && a.keepsRefusals() {
 			s.refused = wire.AppendPlain(s.refused[:0], url)
 			a.keepRefusal(j, s.keyer.keys.Resolved(url), s.refused, depth, refuse(Filtered, reason))
@@ -167,17 +167,17 @@ func (a *acceptor) storePlain(s *scratch, j *job) bool {
 		return false
 	}
 	defer a.leave(from)
-	a.crawl.ledger.Discover(int64(len(s.records)))
+	a.ledger.Discover(int64(len(s.records)))
 	return a.store(from, s, 0, nil)
 }
 
 // refuseRef settles a reference that is not a URL to follow.
 func (a *acceptor) refuseRef(ref, reason string) {
-	a.crawl.ledger.Discover(1)
-	if f := a.crawl.cfg.events.RequestSettled; f != nil {
-		a.crawl.teller.settled(&Request{Url: ref, Method: GET}, Filtered, reason)
+	a.ledger.Discover(1)
+	if f := a.cfg.events.RequestSettled; f != nil {
+		a.teller.settled(&Request{Url: ref, Method: GET}, Filtered, reason)
 	}
-	a.crawl.ledger.Refuse(1, uint8(Filtered), reason)
+	a.ledger.Refuse(1, uint8(Filtered), reason)
 }
 
 // refuse settles an emission that is not accepted.
@@ -188,10 +188,10 @@ func (a *acceptor) refuse(from emission, ctx *Context, no *refusal) {
 	}
 	if no.err == nil {
 		if from.parent == nil && from.failed == nil {
-			a.crawl.teller.seedRefused(r, no.outcome, no.reason)
+			a.teller.seedRefused(r, no.outcome, no.reason)
 		}
-		a.crawl.teller.settled(r, no.outcome, no.reason)
-		a.crawl.ledger.Refuse(1, uint8(no.outcome), no.reason)
+		a.teller.settled(r, no.outcome, no.reason)
+		a.ledger.Refuse(1, uint8(no.outcome), no.reason)
 		if r != nil && a.keepsRefusals() {
 			s := a.scratch.Get().(*scratch)
 			defer a.scratch.Put(s)
@@ -201,7 +201,7 @@ func (a *acceptor) refuse(from emission, ctx *Context, no *refusal) {
 		}
 		return
 	}
-	a.crawl.teller.failedEmission(from, ctx, no)
+	a.teller.failedEmission(from, ctx, no)
 }
 
 // keepsRefusals reports whether the cache keeps requests that are refused.
@@ -221,9 +221,9 @@ func (a *acceptor) keepRefusal(parent *job, key Key, data []byte, depth int, no 
 // checkPlain reports whether links can be accepted without making a request of each: no user code sees or
 // names them.
 func (a *acceptor) checkPlain() bool {
-	e := &a.crawl.cfg.events
-	return len(a.filters) == 0 && a.dupes != nil && a.crawl.cfg.filter && a.crawl.cfg.politeness.SlotBy == nil &&
-		e.RequestAccepted == nil && e.RequestSettled == nil && !a.crawl.teller.log.HasDebug()
+	e := &a.cfg.events
+	return len(a.filters) == 0 && a.dupes != nil && a.cfg.filter && a.cfg.politeness.SlotBy == nil &&
+		e.RequestAccepted == nil && e.RequestSettled == nil && !a.teller.log.HasDebug()
 }
 
 // maxBatch is how many requests the cache is asked about at a time.
@@ -239,7 +239,6 @@ type batch struct {
 // add checks a request and keeps it until store, which a full batch calls by itself.
 func (b *batch) add(ctx *Context) {
 	a := b.acceptor
-	c := a.crawl
 	if b.s == nil {
 		if !a.enter(b.from) {
 			return
@@ -252,7 +251,7 @@ func (b *batch) add(ctx *Context) {
 		b.store() // requests that were sent before are accepted before
 		if a.enter(b.from) {
 			if !a.endsRun(b.from, no) {
-				c.ledger.Discover(1)
+				a.ledger.Discover(1)
 				a.refuse(b.from, ctx, no)
 			}
 			a.leave(b.from)
@@ -278,17 +277,16 @@ func (b *batch) store() {
 	if len(s.records) == 0 {
 		return
 	}
-	c := a.crawl
-	c.ledger.Discover(int64(len(s.records)))
+	a.ledger.Discover(int64(len(s.records)))
 	a.store(b.from, s, s.sent[len(s.sent)-1].Request.extras().maxConnsPerHost, func(verdicts []Verdict) {
 		for i, verdict := range verdicts {
-			switch f := c.cfg.events.RequestAccepted; {
+			switch f := a.cfg.events.RequestAccepted; {
 			case verdict == VerdictKnown:
-				c.teller.settled(s.sent[i].Request, Duplicate, b.from.known())
+				a.teller.settled(s.sent[i].Request, Duplicate, b.from.known())
 			case verdict == VerdictRefused:
-				c.teller.settled(s.sent[i].Request, Filtered, queueShare)
+				a.teller.settled(s.sent[i].Request, Filtered, queueShare)
 			case f != nil:
-				c.teller.event(func() { f(s.sent[i].Request) })
+				a.teller.event(func() { f(s.sent[i].Request) })
 			}
 		}
 	})
@@ -311,11 +309,11 @@ func (a *acceptor) accepted(from emission, s *scratch, verdicts []Verdict, maxPe
 			if a.keepsRefusals() {
 				a.refusals.RecordRefusal(Settled{Record: *rec, Outcome: Filtered, Reason: queueShare, At: time.Now()})
 			}
-			a.crawl.teller.refusedBy(rec.Slot, a.crawl.limits.QueueBytes)
+			a.teller.refusedBy(rec.Slot, a.limits.QueueBytes)
 		}
 	}
 	s.runs = stored.Runs
-	a.crawl.frontier.Accepted(stored,
+	a.frontier.Accepted(stored,
 		frontier.Refused{Number: known, Why: frontier.Reason{Outcome: uint8(Duplicate), Text: from.known()}},
 		frontier.Refused{Number: refused, Why: frontier.Reason{Outcome: uint8(Filtered), Text: queueShare}})
 }

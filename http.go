@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"time"
 
@@ -164,4 +165,24 @@ func (d *httpDownloader) response(ctx *Context, answer *fetch.Answer, err error)
 		resp.page.AdoptSpool(answer.File, d.limits.Body)
 	}
 	return resp, err
+}
+
+// hold returns the request's share of Limits.BodiesInFlight; nil outside a run.
+func (c *Context) hold() *fetch.Hold {
+	j := jobOf(c)
+	if j == nil {
+		if in := c.internal(); in != nil {
+			return &in.hold
+		}
+		return nil
+	}
+	return &j.root().hold
+}
+
+// proxyHost names a proxy without its credentials.
+func proxyHost(p *Proxy) string {
+	if u, err := url.Parse(p.ProxyUrl); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return "unknown"
 }

@@ -107,7 +107,7 @@ func (in *inbox) close() {
 		return
 	}
 	if sendFence(in.ch, fence) && in.to != nil {
-		in.from.closedByUser(in.to.crawl.teller)
+		in.from.closedByUser(in.to.teller)
 	}
 	in.running.Wait()
 }
@@ -120,7 +120,7 @@ func (in *inbox) drain() {
 		select {
 		case ctx, open := <-in.ch:
 			if !open {
-				in.from.closedByUser(in.to.crawl.teller)
+				in.from.closedByUser(in.to.teller)
 				return
 			}
 			b.add(ctx)

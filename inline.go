@@ -155,7 +155,7 @@ func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *Handl
 	}
 	if herr != nil {
 		given := j.call.GivenUp()
-		alive := !given && c.guard(j, StageError, func() {
+		alive := !given && j.run(c.watch, StageError, func() {
 			herr = c.teller.errorMiddlewares(j, herr)
 			if herr == nil {
 				herr = j.failure(StageError, ErrIgnoreRequest, nil)
@@ -254,23 +254,12 @@ func (rd *reader) inlineExchange(j *job) *HandleError {
 	}
 }
 
-// inLine notes that a job waits in line for its slot, until the func that it returns is called: downloads of the slot get the
-// memory that they wait for, and the clocks of the code that waits for the job stop.
-func (rd *reader) inLine(j *job) (over func()) {
-	served := rd.crawl.fetcher.bodies.Want(j.rec.Slot)
-	goesOn := rd.waitsForEngine(j)
-	return func() {
-		goesOn()
-		served()
-	}
-}
-
 // waitSlot waits in line for the job's slot and a worker of the lane.
 func (rd *reader) waitSlot(j *job) error {
 	if rd.crawl.frontier.HasSlot(j) {
 		return nil
 	}
-	defer rd.inLine(j)()
+	defer rd.crawl.fetcher.inLine(j)()
 	return rd.crawl.frontier.WaitSlot(j.ctx, j)
 }
 
@@ -293,7 +282,7 @@ func (rd *reader) settleInline(j *job, outcome Outcome, reason string) {
 // dropInline counts the end of an inline request that was given up: the goroutine it runs in may be at work
 // still.
 func (rd *reader) dropInline(j *job) {
-	rd.endInline(j, rd.crawl.acceptor.codec.requestOf(&j.rec), nil, Failed, "abandoned")
+	rd.endInline(j, j.asAccepted(), nil, Failed, "abandoned")
 }
 
 // endInline counts the end of an inline request, and reports it as r and its response. It returns false if the request was given up
@@ -327,19 +316,12 @@ func (rd *reader) dropFetches() {
 	}
 }
 
-// waitsForEngine stops the clocks of the user code that has called Fetch for the job, until the func it returns is
-// called: the engine makes it wait.
-func (rd *reader) waitsForEngine(j *job) (over func()) {
-	rd.crawl.watch.PauseCallers(&j.call)
-	return func() { rd.crawl.watch.ResumeCallers(&j.call) }
-}
-
 // reclaimSlot ends a Fetch of the job's ProcessRequest. The last of them waits until the job has its slot again.
 func (rd *reader) reclaimSlot(j *job) error {
 	if !rd.crawl.frontier.EndFetch(j) {
 		return nil
 	}
-	defer rd.inLine(j)()
+	defer rd.crawl.fetcher.inLine(j)()
 	rd.crawl.watch.Pause(&j.call)
 	defer rd.crawl.watch.Resume(&j.call)
 	return rd.crawl.frontier.ReclaimSlot(j.ctx, j)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/buffer"
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
@@ -23,7 +24,16 @@ const (
 
 // mill takes items from the parsers, through an elastic buffer, and passes each through all pipelines.
 type mill struct {
-	crawl      *crawl
+	spider  SpiderInterface
+	cfg     *config
+	limits  *Limits
+	ledger  *frontier.Ledger
+	watch   *guard.Watch
+	entries *guard.Door // items are inside while they are added
+	losses  *losses
+	teller  *teller
+	stop    *stop
+
 	buffer     *buffer.Pool[*itemTask]
 	pipelines  ItemPipelines
 	collect    func(ctx context.Context, item *ItemMeta) error // of Crawl, may be nil
@@ -33,7 +43,10 @@ type mill struct {
 }
 
 func newMill(c *crawl) *mill {
-	m := &mill{crawl: c, collect: c.cfg.collect}
+	m := &mill{
+		spider: c.spider, cfg: &c.cfg, limits: &c.limits, ledger: c.ledger, watch: c.watch, entries: c.entries, losses: &c.losses,
+		teller: c.teller, stop: &c.stop, collect: c.cfg.collect,
+	}
 	m.buffer, _ = buffer.NewPool[*itemTask](itemBufferCap, itemBuffers) // its sizes are right
 	m.pipelines, m.typeChecks = c.cfg.pipelines.forRun()
 	if check := c.cfg.collected; check != nil {
@@ -45,6 +58,7 @@ func newMill(c *crawl) *mill {
 // itemTask is an item on its way. It holds its request open: the ledger cannot reach zero while a
 // pipeline may still fail and an ErrorHandler ask for another request.
 type itemTask struct {
+	mill    *mill
 	job     *job
 	meta    *ItemMeta
 	came    ItemMeta      // as it came from its parser
@@ -75,7 +89,7 @@ func (t *itemTask) MarkAsProcessed() {
 	if !t.started.Load() {
 		t.job.leaveUndecided()
 	}
-	t.job.crawl.ledger.Items.Add(-1)
+	t.mill.ledger.Items.Add(-1)
 	t.job.end()
 }
 
@@ -86,12 +100,11 @@ func (m *mill) add(j *job, meta *ItemMeta) bool {
 	if j.call.GivenUp() {
 		return false
 	}
-	c := m.crawl
 	if !m.sent.Load() {
 		m.sent.Store(true)
 	}
 	if meta == nil {
-		c.teller.handle(j, j.failure(StageParse, errNilItem, nil))
+		m.teller.handle(j, j.failure(StageParse, errNilItem, nil))
 		return true
 	}
 	if meta.Item == nil {
@@ -99,21 +112,21 @@ func (m *mill) add(j *job, meta *ItemMeta) bool {
 	}
 	// The parser may be abandoned from here on, and its job with it. The run waits for the entry: a job that is
 	// still open when the settler has closed is neither settled nor put back.
-	if !c.acceptor.entries.Enter() {
+	if !m.entries.Enter() {
 		return false
 	}
-	defer c.acceptor.entries.Leave()
+	defer m.entries.Leave()
 	root := j.root()
 	if !root.openToSend() {
 		return false
 	}
-	c.ledger.Items.Add(1)
-	task := &itemTask{job: root, meta: meta, came: *meta}
-	task.call.Owner, task.call.Life.Parent, task.fate.Parent = task, c.work, c.work
+	m.ledger.Items.Add(1)
+	task := &itemTask{mill: m, job: root, meta: meta, came: *meta}
+	task.call.Owner, task.call.Life.Parent, task.fate.Parent = task, m.stop.work, m.stop.work
 	if err := m.put(j, task); err != nil {
-		if c.work.Err() == nil { // the page alone is given up: it fails, and the item with it
+		if m.stop.work.Err() == nil { // the page alone is given up: it fails, and the item with it
 			task.started.Store(true)
-			c.teller.counters.Failed.Add(1)
+			m.teller.counters.Failed.Add(1)
 			root.loseItem(err)
 		}
 		task.MarkAsProcessed()
@@ -127,26 +140,26 @@ func (m *mill) put(j *job, t *itemTask) error {
 	if j.ctx.Err() == nil && m.buffer.TryPut(t) {
 		return nil
 	}
-	m.crawl.watch.Pause(&j.call)
-	defer m.crawl.watch.Resume(&j.call)
+	m.watch.Pause(&j.call)
+	defer m.watch.Resume(&j.call)
 	return m.buffer.Put(j.ctx, t)
 }
 
 // pipe is the stage of the items: one item passes all pipelines.
 func (m *mill) pipe(worker context.Context, t *itemTask) (*itemTask, error) {
-	c, call := m.crawl, &t.call
+	call := &t.call
 	call.Worker = stage.CallOf(worker)
-	c.watch.Sit(call, itemRow)
+	m.watch.Sit(call, itemRow)
 	defer m.leave(t)
 	var stack []byte
 	var err error
-	alive := c.watch.Run(call, string(StagePipeline), nil, func() {
+	alive := m.watch.Run(call, string(StagePipeline), nil, func() {
 		t.started.Store(true)
 		stack, err = m.process(t)
 		if err == nil && m.collect != nil && !t.call.GivenUp() {
-			c.watch.Pause(call) // until the loop over Crawl comes round
+			m.watch.Pause(call) // until the loop over Crawl comes round
 			err = m.collect(&t.fate, t.meta)
-			c.watch.Resume(call)
+			m.watch.Resume(call)
 		}
 	})
 	if alive { // or else it was given up, and that was its end, or it goes back to the cache with its request
@@ -161,7 +174,7 @@ func (m *mill) leave(t *itemTask) {
 	if t.call.GivenUp() {
 		m.returned(t)
 	} else {
-		m.crawl.watch.Leave(&t.call)
+		m.watch.Leave(&t.call)
 	}
 	t.call.Life.Cancel(context.Canceled)
 	t.fate.Cancel(context.Canceled)
@@ -172,25 +185,24 @@ func (t *itemTask) Slow(at string, took time.Duration) { t.job.Slow(at, took) }
 
 // Abandon reports that the item's user code was given up.
 func (t *itemTask) Abandon(l guard.Loss) {
-	c := t.job.crawl
+	m := t.mill
 	t.call.Life.Cancel(errItemGone)
 	t.fate.Cancel(errItemGone)
-	c.losses.add(loss{Loss: l, job: t.job, item: t, call: &t.call, atEnd: c.work.Err() != nil})
-	c.teller.abandoned(Stage(l.At), c.acceptor.codec.requestOf(&t.job.rec))
+	m.losses.add(loss{Loss: l, job: t.job, item: t, call: &t.call, atEnd: m.stop.work.Err() != nil})
+	m.teller.abandoned(Stage(l.At), t.job.asAccepted())
 }
 
 var errItemGone = errors.New("the item's pipelines were given up")
 
 // returned goes on with an item whose user code was given up and has returned after all: the item fails, unless it has ended before.
 func (m *mill) returned(t *itemTask) {
-	c := m.crawl
 	for t.call.GivenUp() {
-		l, ok := c.losses.find(&t.call, c.ledger)
+		l, ok := m.losses.find(&t.call, m.ledger)
 		if !ok {
 			return
 		}
-		c.watch.Resurrect(&t.call)
-		c.watch.Join(&t.call)
+		m.watch.Resurrect(&t.call)
+		m.watch.Join(&t.call)
 		if l.atEnd {
 			t.job.leaveUndecided()
 		}
@@ -199,7 +211,7 @@ func (m *mill) returned(t *itemTask) {
 			m.done(t, abandonedBy(Stage(l.At), l.TooLate), nil)
 		}
 	}
-	c.watch.Leave(&t.call)
+	m.watch.Leave(&t.call)
 	t.job.end()
 }
 
@@ -218,7 +230,7 @@ func (m *mill) process(t *itemTask) (stack []byte, err error) {
 			case ContextPipeline:
 				return p.ProcessItemContext(t.context(), item)
 			}
-			return p.ProcessItem(m.crawl.spider, item)
+			return p.ProcessItem(m.spider, item)
 		})
 		if err == nil {
 			continue
@@ -227,11 +239,11 @@ func (m *mill) process(t *itemTask) (stack []byte, err error) {
 			stack = panicked
 		}
 		var drop *dropItemError
-		if m.crawl.cfg.failFast || errors.As(err, &drop) {
+		if m.cfg.failFast || errors.As(err, &drop) {
 			break
 		}
 	}
-	if len(errs) == 0 && m.crawl.cfg.fieldCounting == countItems && !t.call.GivenUp() {
+	if len(errs) == 0 && m.cfg.fieldCounting == countItems && !t.call.GivenUp() {
 		_, _ = guard.Protect(func() error { t.job.tally().Item(item.Item, selector.TypeName); return nil })
 	}
 	return stack, errors.Join(errs...)
@@ -239,18 +251,17 @@ func (m *mill) process(t *itemTask) (stack []byte, err error) {
 
 // done counts and reports the end of an item.
 func (m *mill) done(t *itemTask, err error, stack []byte) {
-	c := m.crawl
 	if err == nil {
-		scraped := c.teller.counters.Scraped.Add(1)
-		if f := c.cfg.events.ItemScraped; f != nil {
-			m.tell(t, StageEvent, func() { c.teller.event(func() { f(t.meta) }) })
+		scraped := m.teller.counters.Scraped.Add(1)
+		if f := m.cfg.events.ItemScraped; f != nil {
+			m.tell(t, StageEvent, func() { m.teller.event(func() { f(t.meta) }) })
 		}
-		if limit := int64(c.limits.Items); limit > 0 && scraped >= limit {
-			c.requestStop("limit: items", nil)
+		if limit := int64(m.limits.Items); limit > 0 && scraped >= limit {
+			m.stop.requestStop("limit: items", nil)
 		}
 		return
 	}
-	if c.work.Err() != nil || err == errLeft {
+	if m.stop.work.Err() != nil || err == errLeft {
 		t.job.leaveUndecided()
 		return
 	}
@@ -258,27 +269,27 @@ func (m *mill) done(t *itemTask, err error, stack []byte) {
 		Item: t.meta, Stage: StagePipeline, Stack: stack}
 	var drop *dropItemError
 	if errors.As(err, &drop) {
-		c.teller.counters.Dropped.Add(1)
-		if f := c.cfg.events.ItemDropped; f != nil {
-			m.tell(t, StageEvent, func() { c.teller.event(func() { f(herr) }) })
+		m.teller.counters.Dropped.Add(1)
+		if f := m.cfg.events.ItemDropped; f != nil {
+			m.tell(t, StageEvent, func() { m.teller.event(func() { f(herr) }) })
 		}
 		return
 	}
 	if reason, ok := asCloseSpider(err); ok {
-		c.teller.counters.Dropped.Add(1)
-		c.closeSpider(reason)
+		m.teller.counters.Dropped.Add(1)
+		m.stop.closeSpider(reason)
 		return
 	}
-	c.teller.counters.Failed.Add(1)
+	m.teller.counters.Failed.Add(1)
 	m.tell(t, StageError, func() {
-		c.teller.failed(herr)
-		c.teller.tellHandlers(t.job, failureOf(t.job), &t.call, herr)
+		m.teller.failed(herr)
+		m.teller.tellHandlers(t.job, failureOf(t.job), &t.call, herr)
 	})
 }
 
 // tell runs an event handler or ErrorHandlers at an item's end.
 func (m *mill) tell(t *itemTask, at Stage, code func()) {
-	m.crawl.watch.Run(&t.call, string(at), nil, code)
+	m.watch.Run(&t.call, string(at), nil, code)
 }
 
 // drain ends the way of the items that a crawl has not come to because it gave up.
@@ -294,12 +305,11 @@ func (m *mill) drain() {
 
 // run moves items from the buffer through the pipelines until the buffer is closed and empty.
 func (m *mill) run() error {
-	c := m.crawl
 	next := func(ctx context.Context) (*itemTask, bool) {
 		t, err := m.buffer.Get(ctx)
 		return t, err == nil
 	}
-	return c.stageError(stage.Pull(c.work, c.cfg.itemConcurrency, next, stage.ProcessorFunc[*itemTask](m.pipe)))
+	return m.stop.stageError(stage.Pull(m.stop.work, m.cfg.itemConcurrency, next, stage.ProcessorFunc[*itemTask](m.pipe)))
 }
 
 // close lets nothing be added any more.
@@ -309,10 +319,10 @@ func (m *mill) close() { m.buffer.Close() }
 func (m *mill) warnOfTypes() {
 	for _, t := range m.typeChecks {
 		if text := t.Warning(); text != "" {
-			m.crawl.teller.log.Warn(text)
+			m.teller.log.Warn(text)
 		}
 	}
 	if n := m.nils.Load(); n > 0 {
-		m.crawl.teller.log.Warnf("%s had no value (nil): look at what the parser sends", report.Count(n, "item"))
+		m.teller.log.Warnf("%s had no value (nil): look at what the parser sends", report.Count(n, "item"))
 	}
 }

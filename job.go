@@ -230,9 +230,30 @@ func (j *job) Park() {
 	j.release()
 }
 
+// run runs user code of the job that the watch keeps an eye on. It returns false if the code was abandoned, or must not run any
+// more because the crawl gives up.
+func (j *job) run(w *guard.Watch, at Stage, code func()) bool {
+	call := &j.call
+	if call.GivenUp() {
+		return false
+	}
+	if !call.Joined() {
+		w.Join(call)
+		defer w.Leave(call)
+	}
+	j.id = j.ctx.CtxId
+	if at == StageResponse && j.inbox != nil {
+		return w.Run(call, string(at), j.inbox, code)
+	}
+	return w.Run(call, string(at), nil, code)
+}
+
+// asAccepted returns a copy of the job's request as it was accepted, see [codec.requestOf].
+func (j *job) asAccepted() *Request { return j.crawl.acceptor.codec.requestOf(&j.rec) }
+
 // Slow reports that the job's user code has been running for long.
 func (j *job) Slow(at string, took time.Duration) {
-	j.crawl.teller.slow(Stage(at), j.crawl.acceptor.codec.requestOf(&j.rec), took)
+	j.crawl.teller.slow(Stage(at), j.asAccepted(), took)
 }
 
 // closeSpools removes the files of the job's responses.
@@ -257,7 +278,7 @@ func (j *job) Abandon(l guard.Loss) {
 	j.release()
 	c.fetcher.robots.abort(j) // its download of robots.txt may never end
 	c.reader.places.Release(&j.place)
-	r := c.acceptor.codec.requestOf(&j.rec)
+	r := j.asAccepted()
 	lost := loss{Loss: l, job: j, call: &j.call, atEnd: c.work.Err() != nil}
 	if j.caller != nil { // its caller goes on
 		c.teller.abandoned(Stage(l.At), r)
@@ -282,24 +303,6 @@ func (j *job) dropFetches() {
 	for range calls {
 		j.done()
 	}
-}
-
-// hold returns the request's share of Limits.BodiesInFlight; nil outside a run.
-func (c *Context) hold() *fetch.Hold {
-	j := jobOf(c)
-	if j == nil {
-		if in := c.internal(); in != nil {
-			return &in.hold
-		}
-		return nil
-	}
-	return &j.root().hold
-}
-
-// discard ends a job's context and removes its files. The caller holds no locks.
-func discard(j *job) {
-	j.closeSpools()
-	j.call.Life.Cancel(context.Canceled)
 }
 
 // tally returns the counts of the job's fields, which reach those of the run when it has settled.

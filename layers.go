@@ -109,7 +109,7 @@ func (f *fetcher) answer(j *job, ctx *Context) (stack []byte, err error, alive b
 	if r := ctx.Request; r.ResponseWriter != nil && j.loan == nil {
 		j.loan = f.writers.Lend(r.ResponseWriter, r.Url)
 	}
-	alive = f.crawl.guard(j, StageRequest, func() { stack, err = f.askForAnswer(j, ctx) })
+	alive = j.run(f.watch, StageRequest, func() { stack, err = f.askForAnswer(j, ctx) })
 	if alive && (err != nil || ctx.DownloadResult != nil) {
 		j.loan.End()
 	}
@@ -141,7 +141,7 @@ func (f *fetcher) askForAnswer(j *job, ctx *Context) (stack []byte, err error) {
 	}
 	if err == nil && resp != nil && !j.call.GivenUp() {
 		ctx.DownloadResult = &RequestResult{Response: resp}
-		f.crawl.teller.counters.Answered.Add(1)
+		f.teller.counters.Answered.Add(1)
 	}
 	return stack, err
 }
@@ -243,7 +243,7 @@ func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Ti
 				limit = ctx.Request.timeoutOrDefault()
 			}
 		}
-		f.crawl.watch.Bound(&j.call, theirs, started, limit)
+		f.watch.Bound(&j.call, theirs, started, limit)
 		defer theirs.Close()
 		if j.caller == nil {
 			stack, err = guard.Protect(func() error { by.Download(&theirs.Context, result); return nil })

@@ -56,7 +56,7 @@ func (rd *reader) page(worker context.Context, j *job) (*job, error) {
 	}
 	j.release()
 	if parse {
-		c.guard(j, StageParse, func() { rd.runParser(j) })
+		j.run(c.watch, StageParse, func() { rd.runParser(j) })
 		rd.places.Release(&j.place)
 	}
 	return nil, stage.ErrDrop
@@ -75,7 +75,7 @@ func (rd *reader) returned(j *job) {
 		c.watch.Resurrect(&j.call)
 		at := Stage(l.At)
 		herr := j.failure(at, abandonedBy(at, l.TooLate), nil)
-		c.guard(j, StageError, func() {
+		j.run(c.watch, StageError, func() {
 			switch {
 			case l.atEnd || c.work.Err() != nil:
 				j.leaveUndecided()
@@ -139,7 +139,7 @@ func (rd *reader) fetchJob(j *job) (parse, waits bool) {
 		parse = rd.reserve(j) == nil && rd.places.Acquire(c.work, &j.place) == nil // or else the crawl gives up: the job goes back to the cache
 		return parse, false
 	}
-	c.guard(j, StageError, func() {
+	j.run(c.watch, StageError, func() {
 		if herr != nil {
 			c.teller.fail(j, herr)
 		}

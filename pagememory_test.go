@@ -222,12 +222,11 @@ func TestJobSize(t *testing.T) {
 
 // To count a whole response takes no memory.
 func TestReceivedMakesNoGarbage(t *testing.T) {
-	c := &crawl{fetcher: &fetcher{}}
-	c.fetcher.crawl, c.teller = c, &teller{crawl: c}
-	j := newJob(c, Record{Slot: "a.test"})
+	f := &fetcher{cfg: new(config), limits: new(Limits), teller: new(teller)}
+	j := newJob(&crawl{fetcher: f}, Record{Slot: "a.test"})
 	j.ctx = NewContext(NewRequest("http://a.test/", GET, nil))
 	resp := NewResponse(j.ctx.Request, 200, nil, []byte("a page"))
-	if n := testing.AllocsPerRun(100, func() { c.fetcher.received(j, resp) }); n != 0 {
+	if n := testing.AllocsPerRun(100, func() { f.received(j, resp) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -139,8 +139,8 @@ func namerOf(spider SpiderInterface) string {
 }
 
 // checkFirst finds a mistake in the first requests of a spider, as far as they are known: a durable cache has to know their parsers.
-func (a *acceptor) checkFirst() error {
-	s, ok := a.crawl.spider.(interface{ first() []*Request })
+func (a *acceptor) checkFirst(spider SpiderInterface) error {
+	s, ok := spider.(interface{ first() []*Request })
 	if !ok || !a.codec.durable {
 		return nil
 	}
@@ -181,7 +181,7 @@ func (a *acceptor) endsRun(from emission, no *refusal) bool {
 		return false
 	}
 	a.notTaken(from)
-	a.crawl.ending.Break(&RunError{Op: "wiring", Err: mistake})
+	a.stop.ending.Break(&RunError{Op: "wiring", Err: mistake})
 	return true
 }
 
@@ -190,6 +190,6 @@ func (a *acceptor) notTaken(from emission) {
 	if from.parent != nil {
 		from.parent.root().leaveUndecided()
 	} else {
-		a.crawl.unsown.Store(true)
+		a.stop.unsown.Store(true)
 	}
 }

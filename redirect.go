@@ -17,7 +17,7 @@ func (f *fetcher) follow(j *job) (herr *HandleError, alive bool) {
 	if !isRedirect(j.ctx.Request, j.ctx.Response()) {
 		return f.checkStatus(j), true
 	}
-	alive = f.crawl.guard(j, StageRedirect, func() { herr = f.redirect(j) })
+	alive = j.run(f.watch, StageRedirect, func() { herr = f.redirect(j) })
 	return herr, alive
 }
 
@@ -27,7 +27,7 @@ func (f *fetcher) checkStatus(j *job) *HandleError {
 	if resp.Status < 0 {
 		return j.failure(StageStatus, &UnexpectedStatusError{Status: resp.Status, URL: resp.URL}, nil)
 	}
-	allowed := f.crawl.cfg.allowStatus
+	allowed := f.cfg.allowStatus
 	if len(r.extras().allowStatus) > 0 {
 		allowed = append(slices.Clip(allowed), r.extras().allowStatus...)
 	}
@@ -61,8 +61,8 @@ func (f *fetcher) redirect(j *job) *HandleError {
 	}
 	ctx := j.ctx.resent()
 	ctx.Request = next
-	f.crawl.teller.leadsOn(j) // a failure of the target names it
-	f.crawl.acceptor.accept(emission{parent: j, by: &j.call, redirect: true, again: again}, ctx)
+	f.teller.leadsOn(j) // a failure of the target names it
+	f.acceptor.accept(emission{parent: j, by: &j.call, redirect: true, again: again}, ctx)
 	if !j.call.GivenUp() {
 		j.decide(Redirected, "")
 	}
@@ -97,7 +97,7 @@ func (f *fetcher) redirectTarget(j *job) (next *Request, again bool, err error) 
 	}
 	if urlx.Origin(asked) != urlx.Origin(target) {
 		next.Cookies = nil
-		fetch.DropCredentials(next.Header, f.crawl.cfg.secretHeaders)
+		fetch.DropCredentials(next.Header, f.cfg.secretHeaders)
 	}
 	again, err = f.extendChain(j, asked, next)
 	return next, again, err
@@ -107,22 +107,40 @@ func (f *fetcher) redirectTarget(j *job) (next *Request, again bool, err error) 
 // hop has set a cookie. asked is the URL that j was sent to. again is true if the chain has asked for the page of the target
 // before, maybe by another spelling of its URL: such a target is no duplicate.
 func (f *fetcher) extendChain(j *job, asked string, next *Request) (again bool, err error) {
-	c, r := f.crawl, j.ctx.Request
-	s := c.acceptor.scratch.Get().(*scratch)
-	defer c.acceptor.scratch.Put(s)
-	own, err := c.acceptor.dupes.key(s.keyer, r)
+	r := j.ctx.Request
+	s := f.acceptor.scratch.Get().(*scratch)
+	defer f.acceptor.scratch.Put(s)
+	own, err := f.acceptor.dupes.key(s.keyer, r)
 	if err != nil {
 		return false, err
 	}
 	chain := &next.newExtras().chain
 	if len(next.Redirects) == 1 {
-		chain.Filtered = c.cfg.filter && !next.doNotFilter && r.method() == GET && j.rec.Key == own
+		chain.Filtered = f.cfg.filter && !next.doNotFilter && r.method() == GET && j.rec.Key == own
 	}
 	keys := &s.keyer.keys
 	*chain = chain.Hop(own, keys.Sent(r.method(), asked, r.Body), fetch.FirstHeader(j.ctx.Response().Header, "Set-Cookie") != "")
 	if chain.Loops(keys.Sent(next.method(), next.Url, next.Body)) {
 		return false, &RedirectLoopError{URL: next.Url}
 	}
-	target, err := c.acceptor.dupes.key(s.keyer, next)
+	target, err := f.acceptor.dupes.key(s.keyer, next)
 	return err == nil && chain.Has(target), nil // the acceptor reports an error of the target
+}
+
+// inLine notes that a job waits in line for its slot, until the func that it returns is called: downloads of the slot get the
+// memory that they wait for, and the clocks of the code that waits for the job stop.
+func (f *fetcher) inLine(j *job) (over func()) {
+	served := f.bodies.Want(j.rec.Slot)
+	goesOn := f.waitsForEngine(j)
+	return func() {
+		goesOn()
+		served()
+	}
+}
+
+// waitsForEngine stops the clocks of the user code that has called Fetch for the job, until the func it returns is
+// called: the engine makes it wait.
+func (f *fetcher) waitsForEngine(j *job) (over func()) {
+	f.watch.PauseCallers(&j.call)
+	return func() { f.watch.ResumeCallers(&j.call) }
 }

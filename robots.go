@@ -18,25 +18,25 @@ import (
 // robotsGate has the requests of a crawl obey robots.txt: it is the gate with the engine's own downloads.
 type robotsGate struct {
 	*robotsgate.Gate[*job]
-	crawl *crawl
+	*fetcher
 }
 
-func newRobotsGate(c *crawl) robotsGate {
-	agent := cmp.Or(c.cfg.politeness.RobotsAgent, c.cfg.politeness.agent())
+func newRobotsGate(f *fetcher) robotsGate {
+	agent := cmp.Or(f.cfg.politeness.RobotsAgent, f.cfg.politeness.agent())
 	parse := func(body []byte) robotsgate.Group { return robots.Parse(body).Agent(agent) }
-	return robotsGate{robotsgate.New[*job](parse, c.frontier.SetCrawlDelay), c}
+	return robotsGate{robotsgate.New[*job](parse, f.frontier.SetCrawlDelay), f}
 }
 
 // release requeues the jobs that have waited for a file. A slot whose file must not be asked for yet is blocked until then.
 func (g robotsGate) release(released robotsgate.Released[*job]) {
 	for _, w := range released.Waiting {
 		if !released.RetryAt.IsZero() {
-			g.crawl.frontier.Block(w.Slot, released.RetryAt)
+			g.frontier.Block(w.Slot, released.RetryAt)
 		}
-		g.crawl.frontier.Unpark(w.Slot)
+		g.frontier.Unpark(w.Slot)
 		w.Job.requeue()
 	}
-	g.crawl.teller.blocked()
+	g.teller.blocked()
 }
 
 // abort ends the asking of a job whose download may never return.
@@ -45,7 +45,7 @@ func (g robotsGate) abort(j *job) { g.release(g.Abort(j)) }
 // stop sends the jobs that wait back to the cache: a stopping crawl starts nothing new.
 func (g robotsGate) stop() {
 	for _, w := range g.Stop() {
-		g.crawl.frontier.Unpark(w.Slot) // Fetch is served until the grace ends
+		g.frontier.Unpark(w.Slot) // Fetch is served until the grace ends
 		w.Job.done()
 	}
 }
@@ -54,8 +54,7 @@ func (g robotsGate) stop() {
 // if the job was given up meanwhile. It is Later without an instant if the job's slot has a delay, and the download of robots.txt took
 // the turn.
 func (g robotsGate) look(j *job, keep bool) (robotsgate.Look, error) {
-	c := g.crawl
-	if c.cfg.politeness.IgnoreRobots {
+	if g.cfg.politeness.IgnoreRobots {
 		return robotsgate.Look{Answer: robotsgate.Allow}, nil
 	}
 	for {
@@ -69,7 +68,7 @@ func (g robotsGate) look(j *job, keep bool) (robotsgate.Look, error) {
 		switch {
 		case err != nil || j.call.GivenUp():
 			return look, err
-		case j.copy == nil && c.frontier.IsDelayed(j):
+		case j.copy == nil && g.frontier.IsDelayed(j):
 			return robotsgate.Look{Answer: robotsgate.Later}, nil
 		}
 	}
@@ -78,14 +77,13 @@ func (g robotsGate) look(j *job, keep bool) (robotsgate.Look, error) {
 // pass reports whether a job of the queue may be downloaded now. If not it has its outcome, or else it
 // waits: then it will come again, and must not be touched any more.
 func (g robotsGate) pass(j *job) (ok, waits bool) {
-	c := g.crawl
 	look, err := g.look(j, true)
 	switch look.Answer {
 	case robotsgate.Allow:
 		return true, false
 	case robotsgate.Forbid:
 		if j.rec.Depth == 0 {
-			c.teller.seedRefused(j.ctx.Request, Robots, "forbidden")
+			g.teller.seedRefused(j.ctx.Request, Robots, "forbidden")
 		}
 		j.decide(Robots, "forbidden")
 	case robotsgate.Unreachable:
@@ -96,7 +94,7 @@ func (g robotsGate) pass(j *job) (ok, waits bool) {
 		return false, true
 	case robotsgate.Later:
 		if !look.At.IsZero() {
-			c.frontier.Block(j.rec.Slot, look.At)
+			g.frontier.Block(j.rec.Slot, look.At)
 		}
 		j.parts.Add()
 		j.release()
@@ -104,7 +102,7 @@ func (g robotsGate) pass(j *job) (ok, waits bool) {
 		return false, true
 	case robotsgate.Ask:
 		if err != nil {
-			c.guard(j, StageError, func() { c.teller.fail(j, j.failure(StageRobots, err, nil)); j.closeRequests() })
+			j.run(g.watch, StageError, func() { g.teller.fail(j, j.failure(StageRobots, err, nil)); j.closeRequests() })
 		}
 	}
 	return false, false
@@ -121,7 +119,7 @@ func (g robotsGate) passInline(j *job) (bool, error) {
 		return false, look.Refused(j.ctx.Request.Url)
 	case robotsgate.Wait:
 		j.release()
-		defer g.crawl.reader.waitsForEngine(j)()
+		defer g.waitsForEngine(j)()
 		select {
 		case <-look.Changed:
 		case <-j.ctx.Done():
@@ -130,7 +128,7 @@ func (g robotsGate) passInline(j *job) (bool, error) {
 	case robotsgate.Later:
 		j.release()
 		if !look.At.IsZero() {
-			defer g.crawl.reader.waitsForEngine(j)()
+			defer g.waitsForEngine(j)()
 			return false, frontier.Sleep(j.ctx, time.Until(look.At))
 		}
 	}
@@ -153,7 +151,7 @@ func (g robotsGate) ask(j *job, origin string) error {
 		}
 	}
 	if end.Lost { // its requests end without being asked
-		g.crawl.frontier.NoteBlock(j.rec.Slot, frontier.Robots, time.Now().Add(robotsgate.Refresh))
+		g.frontier.NoteBlock(j.rec.Slot, frontier.Robots, time.Now().Add(robotsgate.Refresh))
 	}
 	g.release(end.Released)
 	return err
@@ -164,10 +162,10 @@ func (g robotsGate) ask(j *job, origin string) error {
 func (g robotsGate) send(j *job, url string, left time.Duration, first bool, copy **Response) (answer robotsgate.Response, err error) {
 	r := NewRequest(url, GET, nil, RequestWithTimeout(left))
 	r.Proxy, r.newExtras().downloader = j.ctx.Request.Proxy, j.ctx.Request.extras().downloader
-	in := &internalContext{Context: j.ctx.Ctx, by: g.crawl.fetcher.own}
+	in := &internalContext{Context: j.ctx.Ctx, by: g.own}
 	ctx := &Context{Request: r, Ctx: in, CtxId: j.ctx.CtxId}
 	alive, err := g.exchange(j, ctx, first, copy)
-	g.crawl.fetcher.bodies.Release(&in.hold)
+	g.bodies.Release(&in.hold)
 	switch {
 	case !alive:
 		return answer, ErrOutputClosed
@@ -185,10 +183,10 @@ func (g robotsGate) send(j *job, url string, left time.Duration, first bool, cop
 // exchange is the fetcher's exchange for a request of the engine's own. The job's slot is stamped when the first download begins;
 // the error is [robotsgate.ErrNotNow] if the slot was blocked meanwhile and nothing was sent. alive is false if the job was abandoned.
 func (g robotsGate) exchange(j *job, ctx *Context, first bool, copy **Response) (alive bool, err error) {
-	c, f := g.crawl, g.crawl.fetcher
+	f := g.fetcher
 	var by robotsgate.Handiwork
 	if len(f.internalMWs) > 0 {
-		alive = c.guard(j, StageRequest, func() { _, err = f.internalMWs.processRequest(j, ctx, &by) })
+		alive = j.run(g.watch, StageRequest, func() { _, err = f.internalMWs.processRequest(j, ctx, &by) })
 		if !alive || err != nil {
 			return alive, err
 		}
@@ -203,12 +201,12 @@ func (g robotsGate) exchange(j *job, ctx *Context, first bool, copy **Response) 
 	}
 	if ctx.DownloadResult == nil {
 		if first {
-			if _, ok := c.frontier.Start(j); !ok {
+			if _, ok := g.frontier.Start(j); !ok {
 				return true, robotsgate.ErrNotNow
 			}
-			c.teller.counters.Robots.Add(1)
+			g.teller.counters.Robots.Add(1)
 		}
-		if alive = c.guard(j, StageDownload, func() { err = g.download(j, ctx) }); !alive || err != nil {
+		if alive = j.run(g.watch, StageDownload, func() { err = g.download(j, ctx) }); !alive || err != nil {
 			return alive, err
 		}
 		if resp := ctx.Response(); first && resp != nil {
@@ -224,7 +222,7 @@ func (g robotsGate) exchange(j *job, ctx *Context, first bool, copy **Response) 
 	}
 	ctx.DownloadResult.Response.complete(ctx)
 	if len(f.internalMWs) > 0 {
-		alive = c.guard(j, StageResponse, func() {
+		alive = j.run(g.watch, StageResponse, func() {
 			in := newInbox(nil, emission{}) // requests that they send are discarded: they would have no parent
 			defer in.close()
 			_, err = f.internalMWs.processResponse(j, ctx, in.ch, &by)
@@ -242,21 +240,20 @@ func (g robotsGate) exchange(j *job, ctx *Context, first bool, copy **Response) 
 
 // download asks the job's downloader. The Retry-After of a robots.txt delays the job's slot and all requests for the file.
 func (g robotsGate) download(j *job, ctx *Context) error {
-	c := g.crawl
-	d, err := c.fetcher.downloaders.pick(j.ctx.Request.extras().downloader)
+	d, err := g.downloaders.pick(j.ctx.Request.extras().downloader)
 	if err != nil {
 		return err
 	}
 	return d.Call(nil, func() error {
-		got, _, err := c.fetcher.ask(j, d, ctx, c.now())
+		got, _, err := g.fetcher.ask(j, d, ctx, g.fetcher.stop.now())
 		if err != nil {
 			return err
 		}
 		ctx.DownloadResult = got.DownloadResult
 		if a := answerOf(ctx, nil); a.After > 0 {
-			after := c.frontier.Heed(j.rec.Slot, a.After)
+			after := g.frontier.Heed(j.rec.Slot, a.After)
 			g.Postpone(j, time.Now().Add(after)) // for those of other slots
-			c.teller.blocked()
+			g.teller.blocked()
 		}
 		return nil
 	})
@@ -300,7 +297,7 @@ func (g robotsGate) answerByCopy(j *job) {
 	if j.copy = nil; resp == nil || !likeOwn(j.ctx.Request, resp.Request()) {
 		return
 	}
-	g.crawl.fetcher.bodies.Add(&j.root().hold, int64(len(resp.Bytes())))
+	g.bodies.Add(&j.root().hold, int64(len(resp.Bytes())))
 	j.ctx.DownloadResult = &RequestResult{Response: copyOf(resp, j.ctx.Request)}
 }
 

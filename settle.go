@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -327,4 +328,10 @@ func countFields(sum *fieldcount.Totals, list []ended) {
 			sum.Add(list[i].fields)
 		}
 	}
+}
+
+// discard ends a job's context and removes its files. The caller holds no locks.
+func discard(j *job) {
+	j.closeSpools()
+	j.call.Life.Cancel(context.Canceled)
 }

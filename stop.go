@@ -15,6 +15,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/stage"
 )
 
 // contexts are those of a crawl, and what ends them.
@@ -74,6 +75,16 @@ func (s *stop) elapsed() time.Duration {
 		return time.Duration(d)
 	}
 	return time.Since(s.began)
+}
+
+// stageError returns an error that is a fault of the engine itself, and nil for any other: cancellation and abandoned calls are
+// reported elsewhere.
+func (s *stop) stageError(err error) error {
+	var abandoned *stage.AbandonedError
+	if err == nil || s.work.Err() != nil || errors.As(err, &abandoned) {
+		return nil
+	}
+	return err
 }
 
 var errGraceOver = errors.New("tegenaria: the crawl was stopped and its grace is over")

@@ -128,6 +128,7 @@ func (c *crawl) wireMachines() {
 	c.ledger = frontier.NewLedger(int(outcomes))
 	c.frontier = frontier.New(c.frontierConfig())
 	c.watch = c.newWatch()
+	c.entries = guard.NewDoor()
 	c.flights = &flights{frontier: c.frontier, ledger: c.ledger, log: &c.teller.log}
 	c.flights.cache, _ = c.cache.(FlightRecorder)
 }
@@ -172,12 +173,13 @@ func (c *crawl) open() (state State, err error) {
 	}
 	state = found
 	c.acceptor = newAcceptor(c, state, dupes)
+	c.fetcher.acceptor = c.acceptor
 	c.settler = newSettler(c, state)
 	c.teller.job.Store(c.settler)
 	if state.Finished && len(state.Checkpoints[closingCheckpoint]) == 0 {
 		return state, nil
 	}
-	if err := c.acceptor.checkFirst(); err != nil {
+	if err := c.acceptor.checkFirst(c.spider); err != nil {
 		return state, &RunError{Op: "wiring", Err: err}
 	}
 	c.fetcher.loopback.Add(loopbackOf(state)...)
