@@ -49,6 +49,8 @@ type acceptor struct {
 	hurry    func()       // has the settler settle at once
 	teller   *teller
 	stop     *stop
+	refused  func(from emission, ctx *Context, no *refusal) // reports a request that was refused because of an error; set before the first
+	failed   func(herr *HandleError)                        // reports a failure of no request; set with refused
 	dupes    *duplicates
 	domains  *urlx.HostSet // of EngineWithAllowedDomains; nil allows all
 	filters  requestFilters
@@ -297,7 +299,7 @@ func (a *acceptor) slotOf(r *Request, host string) string {
 	})
 	if err != nil && a.slotByPanicked.CompareAndSwap(false, true) {
 		err := fmt.Errorf("Politeness.SlotBy of %s, which belongs to its host's slot now: %w", urlx.Redact(r.Url), err)
-		a.teller.handleOutside(&HandleError{Err: err, Request: r, Stage: StageAccept, Stack: stack})
+		a.failed(&HandleError{Err: err, Request: r, Stage: StageAccept, Stack: stack})
 	}
 	return slot
 }

@@ -35,6 +35,7 @@ type crawl struct {
 	mill     *mill
 	settler  *settler
 	teller   *teller
+	failures *failures
 	losses   losses
 }
 
@@ -73,7 +74,7 @@ func (c *crawl) run(ctx context.Context) error {
 	if f := c.cfg.events.Started; f != nil {
 		c.teller.event(func() { f(c.spider) })
 	}
-	c.teller.begins(state)
+	c.teller.begins(state, c.spider)
 	supervising.Go(func() { c.teller.progress(watching) })
 	c.teller.blocked() // those that an earlier run has left
 	settling.Go(func() { c.settler.batches.Run(c.settler.settle) })
@@ -174,19 +175,22 @@ func (c *crawl) fail1(err error) {
 }
 
 // cacheSource is a cache as the source of a frontier.
-type cacheSource struct{ crawl *crawl }
+type cacheSource struct {
+	cache  CacheInterface
+	newJob func(Record) *job
+}
 
 func (s cacheSource) Next(ctx context.Context, slot string) (j *job, left frontier.Head, ok bool, err error) {
-	records, state, err := s.crawl.cache.Next(ctx, slot, 1)
+	records, state, err := s.cache.Next(ctx, slot, 1)
 	left = frontier.Head{Priority: state.Priority, More: state.Pending > 0}
 	if err != nil || len(records) == 0 {
 		return nil, left, false, err
 	}
-	return newJob(s.crawl, records[0]), left, true, nil
+	return s.newJob(records[0]), left, true, nil
 }
 
 func (s cacheSource) Due(ctx context.Context, now time.Time) ([]frontier.Moved, time.Time, error) {
-	slots, next, err := s.crawl.cache.Due(ctx, now)
+	slots, next, err := s.cache.Due(ctx, now)
 	moved := make([]frontier.Moved, len(slots))
 	for i, slot := range slots {
 		moved[i] = frontier.Moved{Slot: slot.Name, Priority: slot.Priority}

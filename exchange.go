@@ -19,6 +19,7 @@ type fetcher struct {
 	flights     *flights
 	teller      *teller
 	stop        *stop
+	failures    *failures // set when the cache has begun
 	acceptor    *acceptor // that takes the targets of redirects; set when the cache has begun
 	middlewares Middlewares
 	errorMWs    []ErrorMiddleware

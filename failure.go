@@ -3,7 +3,6 @@ package tegenaria
 import (
 	"cmp"
 	"errors"
-	"slices"
 	"sync"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
@@ -11,6 +10,21 @@ import (
 )
 
 var errNoCause = errors.New("a HandleError without a cause: set its Err")
+
+// failures ends jobs, items and emissions with an error: it asks the ErrorMiddlewares, obeys the verbs, and calls the ErrorHandlers, which
+// may send requests. It is made when the cache has begun.
+type failures struct {
+	spider   SpiderInterface
+	cfg      *config
+	limits   *Limits
+	errorMWs []ErrorMiddleware
+	ledger   *frontier.Ledger
+	watch    *guard.Watch
+	acceptor *acceptor // that takes what the ErrorHandlers send
+	teller   *teller
+	stop     *stop
+	durable  bool // the job is
+}
 
 // failure makes the HandleError of an error of a job. If err is a HandleError of this job it is completed;
 // one of another request, such as that of a Fetch, is only the cause.
@@ -32,12 +46,12 @@ func (j *job) failure(stage Stage, err error, stack []byte) *HandleError {
 // fail ends a job with an error: the ErrorMiddlewares see it first and may turn it into something else,
 // then the verbs are obeyed, and an error that is still a failure goes to the ErrorHandlers. When the crawl
 // gives up, the job is put back into the cache instead: it did not fail by itself.
-func (t *teller) fail(j *job, herr *HandleError) {
-	if t.crawl.work.Err() != nil {
+func (f *failures) fail(j *job, herr *HandleError) {
+	if f.stop.work.Err() != nil {
 		j.leaveUndecided()
 		return
 	}
-	herr = t.errorMiddlewares(j, herr)
+	herr = f.errorMiddlewares(j, herr)
 	switch {
 	case j.call.GivenUp(): // a middleware was given up, and has returned after all
 		return
@@ -45,24 +59,23 @@ func (t *teller) fail(j *job, herr *HandleError) {
 		j.decide(Dropped, "middleware")
 		return
 	}
-	if t.obey(j, herr) {
+	if f.obey(j, herr) {
 		return
 	}
 	j.ctx.Error = herr.Err
-	t.handle(j, herr)
+	f.handle(j, herr)
 	j.decide(Failed, failedReason(herr))
 }
 
 // obey carries out a verb among the error's causes. It returns false if the error has none and is a failure.
-func (t *teller) obey(j *job, herr *HandleError) bool {
-	c := t.crawl
+func (f *failures) obey(j *job, herr *HandleError) bool {
 	if reason, ok := asCloseSpider(herr.Err); ok {
-		c.closedBy(j, reason, Dropped, reason)
+		f.closedBy(j, reason, Dropped, reason)
 		return true
 	}
 	if retry := asRetry(herr.Err); retry != nil {
-		if j.rec.Attempt+1 >= c.limits.Attempts || !j.loan.Rewind(j.ctx.Request.ResponseWriter) {
-			t.handle(j, herr)
+		if j.rec.Attempt+1 >= f.limits.Attempts || !j.loan.Rewind(j.ctx.Request.ResponseWriter) {
+			f.handle(j, herr)
 			j.decide(GaveUp, reasonOf(retry.Err))
 			return true
 		}
@@ -70,12 +83,12 @@ func (t *teller) obey(j *job, herr *HandleError) bool {
 		return true
 	}
 	if gaveUp := asGiveUp(herr.Err); gaveUp != nil {
-		t.handle(j, herr)
+		f.handle(j, herr)
 		j.decide(GaveUp, reasonOf(gaveUp.reason))
 		return true
 	}
 	if errors.Is(herr.Err, ErrIgnoreRequest) {
-		j.crawl.teller.notice(herr.Err)
+		f.teller.notice(herr.Err)
 		j.decide(Filtered, ignoreReason(herr.Err))
 		return true
 	}
@@ -83,12 +96,11 @@ func (t *teller) obey(j *job, herr *HandleError) bool {
 }
 
 // errorMiddlewares lets the ErrorMiddlewares see a failure, in the order of responses.
-func (t *teller) errorMiddlewares(j *job, herr *HandleError) *HandleError {
-	c := t.crawl
-	for i := len(c.fetcher.errorMWs) - 1; i >= 0; i-- {
+func (f *failures) errorMiddlewares(j *job, herr *HandleError) *HandleError {
+	for i := len(f.errorMWs) - 1; i >= 0; i-- {
 		var next error
 		stack, err := guard.Protect(func() error {
-			next = c.fetcher.errorMWs[i].ProcessError(j.ctx, herr, j.requests())
+			next = f.errorMWs[i].ProcessError(j.ctx, herr, j.requests())
 			guard.Sound(next)
 			return nil
 		})
@@ -112,9 +124,9 @@ func (t *teller) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 
 // handle reports a failure to counters, log, events, ErrorChan, the engine's ErrorHandler and
 // the spider's, which may send requests.
-func (t *teller) handle(j *job, herr *HandleError) {
-	t.failed(herr)
-	t.tellHandlers(j, failureOf(j), &j.call, herr)
+func (f *failures) handle(j *job, herr *HandleError) {
+	f.teller.failed(herr)
+	f.tellHandlers(j, failureOf(j), &j.call, herr)
 }
 
 // failedRequest is what the ErrorHandlers are told of: the requests that they send may be the one that has failed again.
@@ -130,28 +142,27 @@ func failureOf(j *job) *failedRequest {
 }
 
 // tellHandlers calls the ErrorHandlers, in the call by. Requests that they send come from parent.
-func (t *teller) tellHandlers(parent *job, failed *failedRequest, by *guard.Call, herr *HandleError) {
-	c := t.crawl
-	in := newInbox(c.acceptor, emission{parent: parent, by: by, failed: failed, why: herr.Err})
+func (f *failures) tellHandlers(parent *job, failed *failedRequest, by *guard.Call, herr *HandleError) {
+	in := newInbox(f.acceptor, emission{parent: parent, by: by, failed: failed, why: herr.Err})
 	defer in.close()
-	if c.cfg.errorHandler != nil && !by.GivenUp() {
-		stack, err := guard.Protect(func() error { c.cfg.errorHandler(c.spider, herr); return nil })
-		t.handlerPanicked(by, herr, err, stack)
+	if f.cfg.errorHandler != nil && !by.GivenUp() {
+		stack, err := guard.Protect(func() error { f.cfg.errorHandler(f.spider, herr); return nil })
+		f.handlerPanicked(by, herr, err, stack)
 	}
 	if by.GivenUp() { // the code before was given up, and has returned after all
 		return
 	}
-	stack, err := guard.Protect(func() error { return askErrorHandler(c, by, herr, in.ch) })
-	t.handlerPanicked(by, herr, err, stack)
+	stack, err := guard.Protect(func() error { return f.askErrorHandler(by, herr, in.ch) })
+	f.handlerPanicked(by, herr, err, stack)
 }
 
 // handleApart is handle for a failure of the start or of an emission: the caller has to go on when the
 // ErrorHandlers do not return. It returns false if they were abandoned.
-func (t *teller) handleApart(parent *job, failed *failedRequest, herr *HandleError) bool {
-	call := &guard.Call{Owner: outsider{t.crawl, named(herr.Request), herr.CtxId}}
-	return guard.ErrLeft != t.crawl.watch.Apart(call, string(StageError), func() {
-		t.failed(herr)
-		t.tellHandlers(parent, failed, call, herr)
+func (f *failures) handleApart(parent *job, failed *failedRequest, herr *HandleError) bool {
+	call := &guard.Call{Owner: outsider{f.teller, named(herr.Request), herr.CtxId}}
+	return guard.ErrLeft != f.watch.Apart(call, string(StageError), func() {
+		f.teller.failed(herr)
+		f.tellHandlers(parent, failed, call, herr)
 	})
 }
 
@@ -164,15 +175,15 @@ func named(r *Request) *Request {
 }
 
 // handlerPanicked reports a panic of an ErrorHandler; the handlers are not asked again for it.
-func (t *teller) handlerPanicked(by *guard.Call, herr *HandleError, err error, stack []byte) {
+func (f *failures) handlerPanicked(by *guard.Call, herr *HandleError, err error, stack []byte) {
 	if err != nil && !by.GivenUp() {
-		t.failed(&HandleError{CtxId: herr.CtxId, Err: err, Request: herr.Request, Stage: StageError, Stack: stack})
+		f.teller.failed(&HandleError{CtxId: herr.CtxId, Err: err, Request: herr.Request, Stage: StageError, Stack: stack})
 	}
 }
 
 // whyLost returns the error of a Fetch whose call was given up, or could not begin.
-func (t *teller) whyLost(j *job) error {
-	if late := t.crawl.watch.Why(&j.call); late != nil {
+func (f *failures) whyLost(j *job) error {
+	if late := f.watch.Why(&j.call); late != nil {
 		return abandonedBy(StageDownload, late)
 	}
 	return ErrOutputClosed
@@ -187,9 +198,8 @@ type refusals struct {
 
 // failedEmission reports an emission that was refused to the ErrorHandlers. It stays open until they have
 // returned, since they may send another request in its place.
-func (t *teller) failedEmission(from emission, ctx *Context, no *refusal) {
-	c := t.crawl
-	failed := &failedRequest{depth: c.acceptor.depthOf(from)}
+func (f *failures) failedEmission(from emission, ctx *Context, no *refusal) {
+	failed := &failedRequest{depth: f.acceptor.depthOf(from)}
 	id := ""
 	if ctx != nil {
 		failed.request, id = ctx.Request, ctx.CtxId
@@ -204,13 +214,13 @@ func (t *teller) failedEmission(from emission, ctx *Context, no *refusal) {
 	run := func() {
 		told, copied := failed.request, named(failed.request)
 		herr := NewError(id, no.err, ErrorWithRequest(told), ErrorWithStage(StageAccept)).unstack()
-		if failed.attempt >= c.limits.Attempts {
-			t.failed(herr)
-		} else if !t.handleApart(from.parent, failed, herr) {
+		if failed.attempt >= f.limits.Attempts {
+			f.teller.failed(herr)
+		} else if !f.handleApart(from.parent, failed, herr) {
 			told = copied
 		}
-		t.settled(told, no.outcome, no.reason)
-		c.ledger.Refuse(1, uint8(no.outcome), no.reason)
+		f.teller.settled(told, no.outcome, no.reason)
+		f.ledger.Refuse(1, uint8(no.outcome), no.reason)
 	}
 	if outer != nil {
 		outer.mu.Lock()
@@ -237,101 +247,36 @@ func (f *refusals) runAll() {
 	}
 }
 
-// A callback that does not return in time is given up. That ends at its job: what it sends is refused, its worker is replaced, and all
-// that the job holds is given back at once; but the request stays in flight, as one that is lost, until the code returns or the run
-// ends. Code that returns after all has its request fail. Requests that are lost when all else is over are ended by their records.
-
-// loss is a part of a job whose code was given up.
-type loss struct {
-	guard.Loss
-	job   *job
-	item  *itemTask   // nil: the part is the job's way
-	call  *guard.Call // of the code
-	atEnd bool        // it was given up because the crawl gave up
+// closedBy is closeSpider for user code that had a job, whose outcome it decides. A job of a durable crawl that has sent nothing goes
+// back to the cache instead: the next run asks for its page again, with another password for example.
+func (f *failures) closedBy(j *job, reason string, outcome Outcome, why string) {
+	f.stop.closeSpider(reason)
+	if f.durable && !j.root().sends.Load() {
+		j.leaveUndecided()
+		return
+	}
+	j.decide(outcome, why)
 }
 
-// failure makes the HandleError of a loss whose code has not returned.
-func (l *loss) failure(r *Request) *HandleError {
-	herr := &HandleError{CtxId: l.job.id, Err: abandonedBy(Stage(l.At), l.TooLate), Request: r, Stage: Stage(l.At)}
-	if l.item != nil {
-		came := l.item.came // the code may be at work on the item itself
-		herr.CtxId, herr.Item = came.CtxId, &came
-	}
-	return herr
-}
-
-// losses are the parts whose code was given up and has not returned.
-type losses struct {
-	mu   sync.Mutex // guards the fields below
-	list []loss
-	left bool // some were lost when the run ended
-}
-
-// add notes a loss. The part itself is closed when the worker is replaced, as at its end.
-func (ls *losses) add(l loss) {
-	ls.mu.Lock()
-	ls.list = append(ls.list, l)
-	ls.mu.Unlock()
-	l.job.parts.Lose()
-	if l.call.Worker.Worker() < 0 { // it was lost before
-		l.job.end()
-	}
-}
-
-// find takes the loss out whose code has returned. It returns false if the run has ended: the job is over.
-func (ls *losses) find(call *guard.Call, ledger *frontier.Ledger) (l loss, ok bool) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	i := slices.IndexFunc(ls.list, func(l loss) bool { return l.call == call })
-	if i < 0 || !ls.list[i].job.parts.Find(ledger) {
-		return l, false
-	}
-	l = ls.list[i]
-	ls.list = slices.Delete(ls.list, i, i+1)
-	return l, true
-}
-
-// end ends the requests that are lost when all else is over. Their code may be at work on all that it was given, so nothing is
-// looked at but their records.
-func (ls *losses) end(c *crawl) {
-	ls.mu.Lock()
-	list := ls.list
-	ls.list = nil
-	ls.mu.Unlock()
-	var jobs []*loss // one of each job
-	for i := range list {
-		l := &list[i]
-		c.teller.failed(l.failure(c.acceptor.codec.requestOf(&l.job.rec)))
-		if l.item != nil && !l.item.ended {
-			c.teller.counters.Failed.Add(1)
-		}
-		k := slices.IndexFunc(jobs, func(other *loss) bool { return other.job == l.job })
-		switch {
-		case k >= 0:
-			jobs[k].atEnd = jobs[k].atEnd || l.atEnd
-		case l.job.parts.AreLost():
-			jobs = append(jobs, l)
-		}
-	}
-	ls.left = len(jobs) > 0
-	c.ledger.EndLost(int64(len(jobs)))
-	for _, l := range jobs {
-		c.settler.endLost(l)
-	}
+// handleOutside tells the ErrorHandlers about a panic that is not a request's failure.
+func (f *failures) handleOutside(herr *HandleError) {
+	refused := new(refusals)
+	f.handleApart(nil, &failedRequest{refused: refused}, herr)
+	refused.runAll()
 }
 
 // askErrorHandler calls the ErrorHandler of the spider whose request has failed. The error is that of a func of OnError, which may close
 // the spider.
-func askErrorHandler(c *crawl, by *guard.Call, herr *HandleError, req chan<- *Context) error {
-	s, ok := c.spider.(*Spider)
+func (f *failures) askErrorHandler(by *guard.Call, herr *HandleError, req chan<- *Context) error {
+	s, ok := f.spider.(*Spider)
 	if !ok {
-		c.spider.ErrorHandler(herr, req)
+		f.spider.ErrorHandler(herr, req)
 		return nil
 	}
 	err := s.tell(herr, req)
 	reason, closing := asCloseSpider(err)
 	if closing && !by.GivenUp() {
-		c.closeSpider(reason)
+		f.stop.closeSpider(reason)
 	}
 	if closing {
 		return nil

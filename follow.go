@@ -33,7 +33,7 @@ func (a *acceptor) handOverPages() {
 // hold begins to hold references back. The caller holds o.holding.
 func (o *output) hold() *scratch {
 	if o.held == nil {
-		c := o.job.crawl
+		c := o.job.pages
 		o.held = c.acceptor.scratch.Get().(*scratch)
 		if !o.listed {
 			o.listed = true
@@ -65,7 +65,7 @@ func (o *output) handOverLocked() bool {
 	if o.held == nil {
 		return true
 	}
-	c, s := o.job.crawl, o.held
+	c, s := o.job.pages, o.held
 	o.held = nil
 	defer c.acceptor.scratch.Put(s)
 	defer s.reset()
@@ -75,7 +75,7 @@ func (o *output) handOverLocked() bool {
 // keep decides whether the references held back may wait. The caller holds o.holding.
 func (o *output) keep() bool {
 	j := o.job
-	if len(o.held.records) < maxBatch && !j.crawl.acceptor.frontier.IsHungry() && !j.call.Overdue() {
+	if len(o.held.records) < maxBatch && !j.pages.acceptor.frontier.IsHungry() && !j.call.Overdue() {
 		return true
 	}
 	return o.handOverLocked()
@@ -88,7 +88,7 @@ func (o *output) holdRef(ref string) (open bool) {
 	if o.over() {
 		return false
 	}
-	c := o.job.crawl
+	c := o.job.pages
 	if o.held == nil || o.base.IsZero() {
 		base, err := o.ctx.Response().base()
 		if err != nil {
@@ -112,7 +112,7 @@ func (o *output) holdRef(ref string) (open bool) {
 func (o *output) holdLink(url []byte) bool {
 	o.holding.Lock()
 	defer o.holding.Unlock()
-	o.job.crawl.acceptor.addPlain(o.hold(), o.job, url)
+	o.job.pages.acceptor.addPlain(o.hold(), o.job, url)
 	return o.keep()
 }
 
@@ -201,7 +201,7 @@ func (a *acceptor) refuse(from emission, ctx *Context, no *refusal) {
 		}
 		return
 	}
-	a.teller.failedEmission(from, ctx, no)
+	a.refused(from, ctx, no)
 }
 
 // keepsRefusals reports whether the cache keeps requests that are refused.

@@ -134,7 +134,7 @@ func (w *bodyWriter) WriteWithin(p []byte, left time.Duration, late error) (int,
 		left, late = callback, &CallbackTimeoutError{Stage: StageDownload, Limit: callback}
 	}
 	if left > 0 {
-		watch := j.crawl.watch
+		watch := j.pages.watch
 		watch.Limited(&j.call, left, late)
 		defer watch.Limited(&j.call, 0, nil)
 	}

@@ -42,7 +42,7 @@ func (j *job) lateInbox() *inbox {
 	if in.ch != nil {
 		in = new(inbox) // the watch may still look at the first one
 	}
-	in.ch, in.to, in.from = make(chan *Context, lateBuffer), j.crawl.acceptor, j.emission()
+	in.ch, in.to, in.from = make(chan *Context, lateBuffer), j.pages.acceptor, j.emission()
 	return in
 }
 
@@ -158,7 +158,7 @@ func (j *job) emission() emission { return emission{parent: j, by: &j.call} }
 // requests returns the channel that the job's user code sends requests to.
 func (j *job) requests() chan<- *Context {
 	if j.inbox == nil {
-		j.inbox = newInbox(j.crawl.acceptor, j.emission())
+		j.inbox = newInbox(j.pages.acceptor, j.emission())
 	}
 	return j.inbox.ch
 }
@@ -174,9 +174,10 @@ func (j *job) closeRequests() {
 // starter runs StartRequest, or Start where the spider has it, and receives the seeds.
 type starter struct {
 	outsider
-	gone chan struct{} // closed when the start has ended or was abandoned
-	once sync.Once
-	call guard.Call // if it was given up, requests that it still sends are discarded
+	crawl *crawl
+	gone  chan struct{} // closed when the start has ended or was abandoned
+	once  sync.Once
+	call  guard.Call // if it was given up, requests that it still sends are discarded
 }
 
 func (s *starter) end() { s.once.Do(func() { close(s.gone) }) }
@@ -190,7 +191,7 @@ func (s *starter) Abandon(l guard.Loss) {
 // startSeeds begins to send the seeds, unless an earlier run of a durable job has done so. The channel is closed
 // when all seeds are accepted.
 func startSeeds(c *crawl, doneBefore bool) <-chan struct{} {
-	s := &starter{outsider: outsider{crawl: c}, gone: make(chan struct{})}
+	s := &starter{outsider: outsider{teller: c.teller}, crawl: c, gone: make(chan struct{})}
 	if doneBefore {
 		c.ledger.Started()
 		s.end()
@@ -232,7 +233,7 @@ func (s *starter) send(seeds chan<- *Context) error {
 	})
 	var panicked *PanicError
 	if errors.As(err, &panicked) && stack != nil {
-		c.teller.handleOutside(&HandleError{Err: err, Stage: StageStart, Stack: stack})
+		c.failures.handleOutside(&HandleError{Err: err, Stage: StageStart, Stack: stack})
 		if _, ok := c.spider.(Starter); !ok {
 			return nil // the seeds that it sent before are crawled
 		}
@@ -286,19 +287,19 @@ func (s *starter) finish(err error) {
 // outsider is user code that belongs to no job: that of the start, of parts that are opened or closed, and of the ErrorHandlers of a
 // request that was not accepted.
 type outsider struct {
-	crawl   *crawl
+	teller  *teller
 	request *Request // a copy of the request that has failed; nil if there is none
 	id      string   // its CtxId
 }
 
 // Slow reports that the code has been running for long.
 func (o outsider) Slow(at string, took time.Duration) {
-	o.crawl.teller.slow(Stage(at), o.request, took)
+	o.teller.slow(Stage(at), o.request, took)
 }
 
 // Abandon reports that the code was given up.
 func (o outsider) Abandon(l guard.Loss) {
 	at := Stage(l.At)
-	o.crawl.teller.abandoned(at, o.request)
-	o.crawl.teller.failed(&HandleError{CtxId: o.id, Err: abandonedBy(at, l.TooLate), Request: o.request, Stage: at})
+	o.teller.abandoned(at, o.request)
+	o.teller.failed(&HandleError{CtxId: o.id, Err: abandonedBy(at, l.TooLate), Request: o.request, Stage: at})
 }

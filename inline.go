@@ -32,7 +32,7 @@ func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 		return nil, NewError(caller.CtxId, why, ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
 	defer rd.leave(call)
-	rd.crawl.frontier.BeginFetch(of)
+	rd.frontier.BeginFetch(of)
 	if !of.ofItem {
 		rd.places.Lend(&root.place)
 	}
@@ -79,9 +79,8 @@ func (rd *reader) inlineChain(caller *Context, call *frontier.Call[*job], r *Req
 
 // inlineJob passes the request through the filters of accept and makes a job of it.
 func (rd *reader) inlineJob(caller *Context, call *frontier.Call[*job], from emission, r *Request, attempt int) (*job, *HandleError) {
-	c := rd.crawl
-	s := c.acceptor.scratch.Get().(*scratch)
-	defer c.acceptor.scratch.Put(s)
+	s := rd.acceptor.scratch.Get().(*scratch)
+	defer rd.acceptor.scratch.Put(s)
 	ctx := &Context{Request: r, Ctx: caller.Ctx}
 	failed := func(err error) *HandleError {
 		return NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageAccept)).unstack()
@@ -94,9 +93,9 @@ func (rd *reader) inlineJob(caller *Context, call *frontier.Call[*job], from emi
 		}
 		herr := failed(err)
 		if rd.lane.Count(call) {
-			c.teller.settled(r, no.outcome, no.reason)
-			c.ledger.Settle(uint8(no.outcome), no.reason)
-			c.teller.failed(herr)
+			rd.teller.settled(r, no.outcome, no.reason)
+			rd.ledger.Settle(uint8(no.outcome), no.reason)
+			rd.teller.failed(herr)
 		}
 		return nil, herr
 	}
@@ -104,7 +103,7 @@ func (rd *reader) inlineJob(caller *Context, call *frontier.Call[*job], from emi
 	if r.ResponseWriter != nil {
 		rec.Live = &liveParts{writer: r.ResponseWriter}
 	}
-	j := newJob(c, rec)
+	j := newJob(rd, rec)
 	j.caller = jobOf(caller)
 	j.call.Caller, j.inCall, j.claim.Inline = &j.caller.call, call, true
 	ctx.Request = r
@@ -117,20 +116,19 @@ func (rd *reader) inlineJob(caller *Context, call *frontier.Call[*job], from emi
 
 // inlineRecord is record for a request that is never deduplicated and never stored.
 func (rd *reader) inlineRecord(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
-	c := rd.crawl
-	host, _, no := c.acceptor.identify(s, ctx)
+	host, _, no := rd.acceptor.identify(s, ctx)
 	if no != nil {
 		return rec, no
 	}
 	r := ctx.Request
 	rec.Depth = from.parent.rec.Depth
 	r.Depth = rec.Depth
-	if no := c.acceptor.scope(from, r, host); no != nil {
+	if no := rd.acceptor.scope(from, r, host); no != nil {
 		return rec, no
 	}
-	rec.Priority, rec.Slot, rec.Parent = r.Priority, c.acceptor.slotOf(r, host), from.parent.root().rec.Key
+	rec.Priority, rec.Slot, rec.Parent = r.Priority, rd.acceptor.slotOf(r, host), from.parent.root().rec.Key
 	r.parent = rec.parentPage()
-	if c.frontier.IsSpent(rec.Slot) {
+	if rd.frontier.IsSpent(rec.Slot) {
 		return rec, refuse(Filtered, pageBudget)
 	}
 	return rec, nil
@@ -138,12 +136,11 @@ func (rd *reader) inlineRecord(s *scratch, from emission, ctx *Context) (rec Rec
 
 // inlineOnce makes one exchange and settles its job. next is the target of a redirect.
 func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleError, retry *RetryError) {
-	c := rd.crawl
 	defer j.call.Life.Cancel(nil)
 	herr = rd.inlineExchange(j)
 	resp = j.ctx.Response()
 	if herr == nil && isRedirect(j.ctx.Request, resp) {
-		target, _, err := c.fetcher.redirectTarget(j)
+		target, _, err := rd.fetcher.redirectTarget(j)
 		if err == nil {
 			rd.settleInline(j, Redirected, "")
 			return resp, target, nil, nil
@@ -151,12 +148,12 @@ func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *Handl
 		herr = j.failure(StageRedirect, err, nil)
 	}
 	if herr == nil {
-		herr = c.fetcher.checkStatus(j)
+		herr = rd.fetcher.checkStatus(j)
 	}
 	if herr != nil {
 		given := j.call.GivenUp()
-		alive := !given && j.run(c.watch, StageError, func() {
-			herr = c.teller.errorMiddlewares(j, herr)
+		alive := !given && j.run(rd.watch, StageError, func() {
+			herr = rd.failures.errorMiddlewares(j, herr)
 			if herr == nil {
 				herr = j.failure(StageError, ErrIgnoreRequest, nil)
 			}
@@ -177,12 +174,12 @@ func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *Handl
 	if !rd.lane.Awaits(j.root(), j) {
 		return resp, nil, herr, nil // it was given up, and that was reported
 	}
-	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < c.limits.Attempts && j.loan.Rewind(j.ctx.Request.ResponseWriter) {
-		c.teller.counters.Retries.Add(1)
+	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < rd.limits.Attempts && j.loan.Rewind(j.ctx.Request.ResponseWriter) {
+		rd.teller.counters.Retries.Add(1)
 		return resp, nil, nil, retry
 	}
 	if reason, ok := asCloseSpider(herr.Err); ok {
-		c.closeSpider(reason)
+		rd.stop.closeSpider(reason)
 	}
 	outcome, reason := inlineOutcome(herr)
 	if retry := asRetry(herr.Err); retry != nil {
@@ -194,8 +191,8 @@ func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *Handl
 		}
 		herr = &gaveUp
 	}
-	c.teller.notice(herr.Err)
-	c.teller.failed(herr)
+	rd.teller.notice(herr.Err)
+	rd.teller.failed(herr)
 	rd.settleInline(j, outcome, reason)
 	return resp, nil, herr, nil
 }
@@ -219,36 +216,35 @@ func inlineOutcome(herr *HandleError) (Outcome, string) {
 
 // inlineExchange waits for robots.txt and the slot, then takes a worker of the lane and makes the exchange.
 func (rd *reader) inlineExchange(j *job) *HandleError {
-	c := rd.crawl
 	defer j.release()
 	for {
 		if err := rd.waitSlot(j); err != nil {
 			return j.failure(StageDownload, err, nil)
 		}
-		if c.frontier.Starves(j) {
+		if rd.frontier.Starves(j) {
 			return j.failure(StageDownload, IgnoreRequest(pageBudget), nil)
 		}
-		if !c.fetcher.enterGate(j) {
-			if err := c.fetcher.waitGate(j); err != nil {
+		if !rd.fetcher.enterGate(j) {
+			if err := rd.fetcher.waitGate(j); err != nil {
 				return j.failure(StageDownload, err, nil)
 			}
 			continue
 		}
-		passed, err := c.fetcher.robots.passInline(j)
+		passed, err := rd.fetcher.robots.passInline(j)
 		if err != nil {
 			return j.failure(StageRobots, err, nil)
 		}
 		if !passed {
 			continue
 		}
-		herr, alive, closed := c.fetcher.exchange(j)
+		herr, alive, closed := rd.fetcher.exchange(j)
 		switch {
 		case !alive:
-			return j.failure(StageDownload, c.teller.whyLost(j), nil)
+			return j.failure(StageDownload, rd.failures.whyLost(j), nil)
 		case !closed:
 			return herr
 		}
-		if err := c.fetcher.waitGate(j); err != nil {
+		if err := rd.fetcher.waitGate(j); err != nil {
 			return j.failure(StageDownload, err, nil)
 		}
 	}
@@ -256,11 +252,11 @@ func (rd *reader) inlineExchange(j *job) *HandleError {
 
 // waitSlot waits in line for the job's slot and a worker of the lane.
 func (rd *reader) waitSlot(j *job) error {
-	if rd.crawl.frontier.HasSlot(j) {
+	if rd.frontier.HasSlot(j) {
 		return nil
 	}
-	defer rd.crawl.fetcher.inLine(j)()
-	return rd.crawl.frontier.WaitSlot(j.ctx, j)
+	defer rd.fetcher.inLine(j)()
+	return rd.frontier.WaitSlot(j.ctx, j)
 }
 
 // settleInline counts the end of an inline request. Its memory is given back with its caller's.
@@ -291,13 +287,12 @@ func (rd *reader) endInline(j *job, r *Request, resp *Response, outcome Outcome,
 	if !rd.lane.End(j.root(), j) {
 		return false
 	}
-	c := rd.crawl
-	c.frontier.Overrule(j)
+	rd.frontier.Overrule(j)
 	if outcome == Fetched {
-		c.teller.counters.Read.Add(1)
+		rd.teller.counters.Read.Add(1)
 	}
-	c.teller.settledAs(r, c.teller.inDetail(r, resp), outcome, reason)
-	c.ledger.Settle(uint8(outcome), reason)
+	rd.teller.settledAs(r, rd.teller.inDetail(r, resp), outcome, reason)
+	rd.ledger.Settle(uint8(outcome), reason)
 	return true
 }
 
@@ -318,11 +313,11 @@ func (rd *reader) dropFetches() {
 
 // reclaimSlot ends a Fetch of the job's ProcessRequest. The last of them waits until the job has its slot again.
 func (rd *reader) reclaimSlot(j *job) error {
-	if !rd.crawl.frontier.EndFetch(j) {
+	if !rd.frontier.EndFetch(j) {
 		return nil
 	}
-	defer rd.crawl.fetcher.inLine(j)()
-	rd.crawl.watch.Pause(&j.call)
-	defer rd.crawl.watch.Resume(&j.call)
-	return rd.crawl.frontier.ReclaimSlot(j.ctx, j)
+	defer rd.fetcher.inLine(j)()
+	rd.watch.Pause(&j.call)
+	defer rd.watch.Resume(&j.call)
+	return rd.frontier.ReclaimSlot(j.ctx, j)
 }

@@ -24,15 +24,16 @@ const (
 
 // mill takes items from the parsers, through an elastic buffer, and passes each through all pipelines.
 type mill struct {
-	spider  SpiderInterface
-	cfg     *config
-	limits  *Limits
-	ledger  *frontier.Ledger
-	watch   *guard.Watch
-	entries *guard.Door // items are inside while they are added
-	losses  *losses
-	teller  *teller
-	stop    *stop
+	spider   SpiderInterface
+	cfg      *config
+	limits   *Limits
+	ledger   *frontier.Ledger
+	watch    *guard.Watch
+	entries  *guard.Door // items are inside while they are added
+	losses   *losses
+	failures *failures // set when the cache has begun
+	teller   *teller
+	stop     *stop
 
 	buffer     *buffer.Pool[*itemTask]
 	pipelines  ItemPipelines
@@ -72,7 +73,7 @@ type itemTask struct {
 // context returns the Context that the item's ContextPipelines are given. Only the worker that runs them may ask.
 func (t *itemTask) context() *Context {
 	if t.ctx == nil {
-		j := &job{crawl: t.job.crawl, caller: t.job, rec: t.job.rec}
+		j := &job{pages: t.job.pages, caller: t.job, rec: t.job.rec}
 		j.ofItem, j.call.Owner, j.call.Caller = true, j, &t.call
 		t.ctx = &Context{Request: t.job.ctx.Request, CtxId: t.came.CtxId, Ctx: &t.call.Life, run: j}
 		if resp := t.job.ctx.Response(); resp != nil {
@@ -104,7 +105,7 @@ func (m *mill) add(j *job, meta *ItemMeta) bool {
 		m.sent.Store(true)
 	}
 	if meta == nil {
-		m.teller.handle(j, j.failure(StageParse, errNilItem, nil))
+		m.failures.handle(j, j.failure(StageParse, errNilItem, nil))
 		return true
 	}
 	if meta.Item == nil {
@@ -283,7 +284,7 @@ func (m *mill) done(t *itemTask, err error, stack []byte) {
 	m.teller.counters.Failed.Add(1)
 	m.tell(t, StageError, func() {
 		m.teller.failed(herr)
-		m.teller.tellHandlers(t.job, failureOf(t.job), &t.call, herr)
+		m.failures.tellHandlers(t.job, failureOf(t.job), &t.call, herr)
 	})
 }
 

@@ -21,8 +21,8 @@ import (
 // job is one attempt at one request, from the cache to its end. It is settled when nothing of it
 // is open any more: its way through fetch and parse, its items, and the Fetch calls it waits for.
 type job struct {
-	crawl   *crawl
-	rec     Record // that of an inline request has its URL alone
+	pages   *reader // where it lives
+	rec     Record  // that of an inline request has its URL alone
 	ctx     *Context
 	id      string // the CtxId of its Context when its user code began
 	caller  *job   // of an inline request: it lives and is settled with this one
@@ -77,9 +77,9 @@ type fetching struct {
 }
 
 // newJob makes the job of a record. Its request is decoded when it is fetched.
-func newJob(c *crawl, rec Record) *job {
+func newJob(rd *reader, rec Record) *job {
 	var j *job
-	if c.fetcher.layers.top != nil { // each download needs one, and this makes no garbage of its own
+	if rd.fetcher.layers.top != nil { // each download needs one, and this makes no garbage of its own
 		layered := new(struct {
 			job
 			asking
@@ -88,7 +88,7 @@ func newJob(c *crawl, rec Record) *job {
 	} else {
 		j = new(job)
 	}
-	j.crawl, j.rec, j.hold.Slot = c, rec, rec.Slot
+	j.pages, j.rec, j.hold.Slot = rd, rec, rec.Slot
 	j.claim.Slot, j.claim.Priority, j.claim.Crashes = rec.Slot, rec.Priority, rec.Crashes
 	j.call.Owner = j
 	j.parts.Add()
@@ -98,7 +98,7 @@ func newJob(c *crawl, rec Record) *job {
 // begin gives the job its Context: ctx as decoded, with a context of its own that ends with the crawl's
 // work, and with the user's if there is one.
 func (j *job) begin(ctx *Context) {
-	j.call.Life.Parent = j.crawl.work
+	j.call.Life.Parent = j.pages.stop.work
 	var own context.Context = &j.call.Life
 	if user := ctx.Ctx; user != nil {
 		own = j.call.Life.With(user)
@@ -138,15 +138,15 @@ func (j *job) openToSend() bool {
 
 // done ends one part of the job. The last one has it settled.
 func (j *job) done() {
-	if j.parts.Close(j.crawl.ledger) {
-		j.crawl.settler.add(j)
+	if j.parts.Close(j.pages.ledger) {
+		j.pages.settler.add(j)
 	}
 }
 
 // end is done for a caller without locks, which may settle the job by itself.
 func (j *job) end() {
-	if j.parts.Close(j.crawl.ledger) {
-		j.crawl.settler.end(j)
+	if j.parts.Close(j.pages.ledger) {
+		j.pages.settler.end(j)
 	}
 }
 
@@ -204,14 +204,14 @@ func (j *job) release() {
 	j.mu.Lock()
 	unused := j.caller == nil && j.status == 0
 	j.mu.Unlock()
-	j.crawl.frontier.Release(j, unused)
+	j.pages.frontier.Release(j, unused)
 }
 
 // requeue puts the job into its slot's queue, ahead of what the cache holds; it is taken again. In a stopping crawl it is
 // done.
 func (j *job) requeue() {
-	j.crawl.flights.pause(j)
-	if !j.crawl.frontier.Requeue(j) {
+	j.pages.flights.pause(j)
+	if !j.pages.frontier.Requeue(j) {
 		j.done()
 	}
 }
@@ -225,8 +225,8 @@ func (j *job) Open() bool { return !j.call.GivenUp() && j.parts.Open() }
 // Park keeps a job whose robots.txt another job asks for: it holds no worker, and its slot is parked.
 func (j *job) Park() {
 	j.parts.Add()
-	j.crawl.flights.pause(j)
-	j.crawl.frontier.Park(j.rec.Slot)
+	j.pages.flights.pause(j)
+	j.pages.frontier.Park(j.rec.Slot)
 	j.release()
 }
 
@@ -249,11 +249,11 @@ func (j *job) run(w *guard.Watch, at Stage, code func()) bool {
 }
 
 // asAccepted returns a copy of the job's request as it was accepted, see [codec.requestOf].
-func (j *job) asAccepted() *Request { return j.crawl.acceptor.codec.requestOf(&j.rec) }
+func (j *job) asAccepted() *Request { return j.pages.acceptor.codec.requestOf(&j.rec) }
 
 // Slow reports that the job's user code has been running for long.
 func (j *job) Slow(at string, took time.Duration) {
-	j.crawl.teller.slow(Stage(at), j.asAccepted(), took)
+	j.pages.teller.slow(Stage(at), j.asAccepted(), took)
 }
 
 // closeSpools removes the files of the job's responses.
@@ -273,18 +273,18 @@ func (j *job) closeSpools() {
 
 // Abandon gives back all that the job holds, and reports that its user code was given up.
 func (j *job) Abandon(l guard.Loss) {
-	c := j.crawl
+	c := j.pages
 	j.loan.End()
 	j.release()
 	c.fetcher.robots.abort(j) // its download of robots.txt may never end
-	c.reader.places.Release(&j.place)
+	c.places.Release(&j.place)
 	r := j.asAccepted()
-	lost := loss{Loss: l, job: j, call: &j.call, atEnd: c.work.Err() != nil}
+	lost := loss{Loss: l, job: j, call: &j.call, atEnd: c.stop.work.Err() != nil}
 	if j.caller != nil { // its caller goes on
 		c.teller.abandoned(Stage(l.At), r)
 		c.teller.failed(lost.failure(r))
-		c.reader.dropInline(j)
-		c.reader.leave(j.inCall) // its caller may be a pipeline, whose item has been given up before
+		c.dropInline(j)
+		c.leave(j.inCall) // its caller may be a pipeline, whose item has been given up before
 		return
 	}
 	c.fetcher.bodies.Release(&j.hold)
@@ -296,9 +296,9 @@ func (j *job) Abandon(l guard.Loss) {
 
 // dropFetches ends all calls of Fetch that are under way: they have no effect any more.
 func (j *job) dropFetches() {
-	calls, awaited := j.crawl.reader.lane.Drop(j)
+	calls, awaited := j.pages.lane.Drop(j)
 	for _, inline := range awaited {
-		j.crawl.reader.dropInline(inline)
+		j.pages.dropInline(inline)
 	}
 	for range calls {
 		j.done()
@@ -316,25 +316,25 @@ func (j *job) tally() *fieldcount.Tally {
 
 // notJSON warns that Json has returned nil, because of this error of Decode.
 func (j *job) notJSON(url string, err error) {
-	if !j.crawl.teller.refused.Add(report.Failure{Stage: "json"}) || !j.crawl.teller.door.Enter() {
+	if !j.pages.teller.refused.Add(report.Failure{Stage: "json"}) || !j.pages.teller.door.Enter() {
 		return
 	}
-	defer j.crawl.teller.door.Leave()
-	j.crawl.teller.log.Lines([]report.Line{{Warn: true, URL: urlx.Redact(url),
+	defer j.pages.teller.door.Leave()
+	j.pages.teller.log.Lines([]report.Line{{Warn: true, URL: urlx.Redact(url),
 		Text: fmt.Sprintf("Json has returned nil, because the body is not a JSON object: %v; Decode returns this error, and decodes other values too", errors.Unwrap(err))}})
 }
 
 func (j *job) share() page.Run {
-	if j.crawl == nil {
+	if j.pages == nil {
 		return nil
 	}
 	return (*pageShare)(j)
 }
 
-func (j *job) slotDelay(d time.Duration) { j.crawl.frontier.SetDelay(j.rec.Slot, d, j.started) }
+func (j *job) slotDelay(d time.Duration) { j.pages.frontier.SetDelay(j.rec.Slot, d, j.started) }
 
 func (j *job) fetch(caller *Context, r *Request) (*Response, error) {
-	return j.crawl.reader.fetchInline(caller, r)
+	return j.pages.fetchInline(caller, r)
 }
 
 // jobOf returns the job of a Context, nil outside a run.

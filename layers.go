@@ -165,7 +165,7 @@ func (c *Context) responder() *httpDownloader {
 	if in := c.internal(); in != nil {
 		return in.by
 	}
-	return jobOf(c).crawl.fetcher.own
+	return jobOf(c).pages.fetcher.own
 }
 
 // internalContext is the context of a request of the engine's own. Its body goes to memory whatever the request says, so

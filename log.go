@@ -13,6 +13,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
+	"github.com/tegenaria/tegenaria/internal/page"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -46,27 +47,26 @@ func isOurs(call string) bool {
 }
 
 // begins logs that the crawl begins, and what bounds it.
-func (t *teller) begins(state State) {
-	for _, text := range append(t.crawl.cfg.politeness.warnings(), t.crawl.cfg.warnings()...) {
+func (t *teller) begins(state State, spider SpiderInterface) {
+	for _, text := range append(t.cfg.politeness.warnings(), t.cfg.warnings()...) {
 		t.log.Warn(text)
 	}
 	if !t.log.HasInfo() {
 		return
 	}
-	c := t.crawl
 	what := "crawl begins: "
 	switch {
 	case state.Durable && (state.Started || len(state.Counters) > 0):
-		n := c.ledger.Counts()
+		n := t.ledger.Counts()
 		what = fmt.Sprintf("job goes on: %s waiting, %s done before, ",
 			report.Count(n.Pending+n.Delayed, "request"), report.Number(state.Counters["settled"]))
 	case state.Durable:
 		what = "new job begins: "
 	}
-	if n := len(seedsOf(c.spider)); n > 0 && !strings.HasPrefix(what, "job") {
+	if n := len(seedsOf(spider)); n > 0 && !strings.HasPrefix(what, "job") {
 		what += report.Count(int64(n), "seed") + ", "
 	}
-	t.log.Info(what + c.cfg.politeness.words() + ", " + c.cfg.limits.words() + " (tegenaria " + Version + ")")
+	t.log.Info(what + t.cfg.politeness.words() + ", " + t.cfg.limits.words() + " (tegenaria " + Version + ")")
 }
 
 // words says how hosts are treated.
@@ -119,14 +119,13 @@ func (t *teller) progress(ctx context.Context) {
 
 // sample returns how far the crawl is.
 func (t *teller) sample() report.Sample {
-	c := t.crawl
-	n := c.ledger.Counts()
+	n := t.ledger.Counts()
 	pages, _, _ := t.counters.Responses()
 	s := report.Sample{
-		At: time.Since(c.began), Pages: pages, Items: t.counters.Scraped.Load(), Waiting: n.Pending + n.Delayed, InFlight: n.InFlight,
+		At: time.Since(t.stop.began), Pages: pages, Items: t.counters.Scraped.Load(), Waiting: n.Pending + n.Delayed, InFlight: n.InFlight,
 		Failed: t.counters.Errors.Load(), Retried: t.counters.Retries.Load(),
 	}
-	if top := c.frontier.Busiest(1); len(top) > 0 && top[0].Pending > 0 {
+	if top := t.frontier.Busiest(1); len(top) > 0 && top[0].Pending > 0 {
 		slot := top[0]
 		s.Slowest = report.Slow{Slot: slot.Name, Waiting: slot.Pending, For: max(time.Until(slot.Next), 0), Why: slot.Why()}
 	}
@@ -138,10 +137,10 @@ func (t *teller) stopping() {
 	if !t.log.HasInfo() {
 		return
 	}
-	n := t.crawl.ledger.Counts()
-	s := report.Stopping{Reason: t.whyStopped(), Grace: t.crawl.cfg.grace, Requests: n.InFlight, Items: n.Items}
+	n := t.ledger.Counts()
+	s := report.Stopping{Reason: t.whyStopped(), Grace: t.cfg.grace, Requests: n.InFlight, Items: n.Items}
 	s.Again = s.Reason == "interrupted"
-	for slot, n := range t.crawl.frontier.InFlight() {
+	for slot, n := range t.frontier.InFlight() {
 		s.Hosts = append(s.Hosts, report.Tally{Name: slot, Count: int64(n)})
 	}
 	t.log.Info(s.Line())
@@ -149,7 +148,7 @@ func (t *teller) stopping() {
 
 // whyStopped names what ended the crawl.
 func (t *teller) whyStopped() string {
-	reason, cause, _ := t.crawl.ending.Why()
+	reason, cause, _ := t.stop.ending.Why()
 	if cause == errInterrupted && reason == lifecycle.Requested {
 		return "interrupted"
 	}
@@ -157,23 +156,21 @@ func (t *teller) whyStopped() string {
 }
 
 // ended logs what became of the crawl.
-func (t *teller) ended(reason string) {
-	c := t.crawl
-	summary := summaryOf(c, StatusStopped)
+func (t *teller) ended(reason string, summary Summary, sentItems bool, queries []page.Unmatched) {
 	s := summary.Stats
 	e := report.Ended{
-		Reason: cmp.Or(t.whyStopped(), reason), Took: time.Since(c.began), Pages: s.Responses, Items: s.ItemScraped, Bytes: s.Bytes, Hosts: t.hosts.Len(),
+		Reason: cmp.Or(t.whyStopped(), reason), Took: time.Since(t.stop.began), Pages: s.Responses, Items: s.ItemScraped, Bytes: s.Bytes, Hosts: t.hosts.Len(),
 		Memory: report.PeakMemory(), Failures: t.failures.All(), Wired: t.wired(),
 		Lost:     []report.Tally{{Name: "dropped", Count: s.ItemDropped}, {Name: "failed", Count: s.ItemFailed}},
 		Unfilled: unfilled(s.Fields, s.ItemScraped),
 	}
-	if c.settler != nil && c.settler.durable {
+	if t.isDurable() {
 		e.Waiting = s.Pending + s.Delayed
 	}
 	if summary.Job != nil {
 		e.JobPages, e.JobItems = summary.Job.Responses, summary.Job.ItemScraped
 	}
-	if _, cause, err := c.ending.Why(); err != nil {
+	if _, cause, err := t.stop.ending.Why(); err != nil {
 		e.Why = err.Error()
 	} else if cause != nil && cause != errInterrupted && !errors.Is(cause, context.Canceled) {
 		e.Why = cause.Error()
@@ -187,10 +184,10 @@ func (t *teller) ended(reason string) {
 		e.Statuses = append(e.Statuses, report.Tally{Name: strconv.Itoa(status), Count: n})
 	}
 	// Where a parser has failed, or the error of Run or CloseSpider says what was wrong, no item is no surprise.
-	if s.Reasons["failed: parse"] == 0 && !c.ending.Insisted() && e.Reason != lifecycle.Cancelled && e.Reason != lifecycle.Broken {
-		e.Itemless, e.Example = t.itemless()
+	if s.Reasons["failed: parse"] == 0 && !t.stop.ending.Insisted() && e.Reason != lifecycle.Cancelled && e.Reason != lifecycle.Broken {
+		e.Itemless, e.Example = t.itemless(sentItems)
 	}
-	for _, q := range c.reader.queries.Unmatched() {
+	for _, q := range queries {
 		if q.Pages == 1 && e.Items > 0 { // it asked whether something is there, or the run had one such page left
 			continue
 		}
@@ -203,9 +200,9 @@ func (t *teller) ended(reason string) {
 }
 
 // itemless returns how many pages were parsed if the job has no item that anybody has sent, and one of them.
-func (t *teller) itemless() (pages int64, example string) {
-	c := t.crawl
-	if c.cfg.emptyOK || c.mill.sent.Load() || c.settler != nil && c.settler.earlier["items_scraped"]+c.settler.earlier["items_dropped"]+c.settler.earlier["items_failed"] > 0 {
+func (t *teller) itemless(sentItems bool) (pages int64, example string) {
+	of := t.job.Load()
+	if t.cfg.emptyOK || sentItems || of != nil && of.earlier["items_scraped"]+of.earlier["items_dropped"]+of.earlier["items_failed"] > 0 {
 		return 0, ""
 	}
 	pages, example = t.counters.Parsed()
@@ -232,8 +229,8 @@ func (t *teller) inDetail(r *Request, resp *Response) *report.Fields {
 func (t *teller) about(r *Request, resp *Response) (f report.Fields) {
 	if r != nil {
 		f.URL, f.Attempt, f.Referrer = urlx.Redact(r.Url), r.Attempt, urlx.Redact(t.pages.Of(r.parent))
-		if host, err := urlx.AskedHost(r.Url); err == nil {
-			f.Slot = t.crawl.acceptor.slotOf(r, host)
+		if host, err := urlx.AskedHost(r.Url); err == nil && t.slotOf != nil {
+			f.Slot = t.slotOf(r, host)
 		}
 	}
 	if resp != nil {
@@ -244,7 +241,7 @@ func (t *teller) about(r *Request, resp *Response) (f report.Fields) {
 
 // wired returns what the log need not advise to add.
 func (t *teller) wired() (has report.Wired) {
-	for _, m := range t.crawl.fetcher.middlewares {
+	for _, m := range t.cfg.middlewares {
 		_, _ = guard.Protect(func() error { // a name that panics is none
 			name := m.GetName()
 			has.Retry, has.Cookies = has.Retry || name == "retry", has.Cookies || name == "cookies"
@@ -262,11 +259,17 @@ func bare(err error) error {
 	return err
 }
 
+// isDurable reports whether the crawl is that of a durable job, as far as is known.
+func (t *teller) isDurable() bool {
+	of := t.job.Load()
+	return of != nil && of.durable
+}
+
 // leadsOn notes that other requests may come of a job, whose failures then name its page.
 func (t *teller) leadsOn(j *job) {
 	rec := &j.root().rec
 	t.pages.Add(report.PageByKey([4]byte(rec.Key[:4])), j.ctx.Request.Url)
-	if t.crawl.settler.durable {
+	if t.isDurable() {
 		t.pages.Add(report.PageByNumber(rec.Seq), j.ctx.Request.Url)
 	}
 }

@@ -149,7 +149,7 @@ func (o *output) send(f func() bool) error {
 
 // over reports whether the page takes nothing any more. The caller holds mu or holding.
 func (o *output) over() bool {
-	return o.closed || o.job != nil && (o.job.call.GivenUp() || o.job.crawl.work.Err() != nil)
+	return o.closed || o.job != nil && (o.job.call.GivenUp() || o.job.pages.stop.work.Err() != nil)
 }
 
 func (o *output) close() {
@@ -166,11 +166,11 @@ func (o *output) close() {
 func (o *output) direct() bool { return o.job != nil && o.item == nil && o.req == nil }
 
 // plain reports whether references need no request object.
-func (o *output) plain() bool { return o.direct() && o.job.crawl.acceptor.plain }
+func (o *output) plain() bool { return o.direct() && o.job.pages.acceptor.plain }
 
 func (o *output) sendItem(item *ItemMeta) bool {
 	if o.direct() {
-		return o.job.crawl.mill.add(o.job, item)
+		return o.job.pages.mill.add(o.job, item)
 	}
 	return sendTo(o.ctx, o.item, item)
 }
@@ -178,7 +178,7 @@ func (o *output) sendItem(item *ItemMeta) bool {
 func (o *output) sendRequest(r *Request) bool {
 	if o.direct() {
 		o.handOver() // requests are accepted in the order in which they are sent
-		o.job.crawl.acceptor.accept(o.job.emission(), &Context{Request: r})
+		o.job.pages.acceptor.accept(o.job.emission(), &Context{Request: r})
 		return true
 	}
 	return sendTo(o.ctx, o.req, NewContext(r))
@@ -226,7 +226,7 @@ func (o *output) refuse(ref string, err error) {
 	case errors.Is(err, errScheme):
 		reason = "scheme"
 	}
-	o.job.crawl.acceptor.refuseRef(ref, reason)
+	o.job.pages.acceptor.refuseRef(ref, reason)
 }
 
 func (o *output) followLinks(opts []links.Option) bool {

@@ -19,7 +19,20 @@ import (
 
 // reader takes a page from its slot to the end of its parser, and the pages that its parser fetches inline.
 type reader struct {
-	crawl   *crawl
+	limits   *Limits
+	frontier *frontier.Frontier[*job]
+	ledger   *frontier.Ledger
+	watch    *guard.Watch
+	flights  *flights
+	losses   *losses
+	teller   *teller
+	stop     *stop
+	fetcher  *fetcher
+	mill     *mill
+	acceptor *acceptor // this and the next two are set when the cache has begun
+	failures *failures
+	settler  *settler
+
 	parsers *parserTable
 	bounds  page.Bounds // of what is made of a page
 	queries *page.Queries
@@ -29,7 +42,8 @@ type reader struct {
 
 func newReader(c *crawl, parsers *parserTable) *reader {
 	return &reader{
-		crawl: c, parsers: parsers, bounds: page.NewBounds(c.limits.Nodes, c.limits.Attributes, c.limits.Body),
+		limits: &c.limits, frontier: c.frontier, ledger: c.ledger, watch: c.watch, flights: c.flights, losses: &c.losses,
+		teller: c.teller, stop: &c.stop, fetcher: c.fetcher, mill: c.mill, parsers: parsers, bounds: page.NewBounds(c.limits.Nodes, c.limits.Attributes, c.limits.Body),
 		queries: page.NewQueries(), places: frontier.NewParsers(int(c.cfg.parseWorkers), c.cfg.concurrency), lane: frontier.NewLane[*job](c.ledger, maxNesting),
 	}
 }
@@ -37,7 +51,6 @@ func newReader(c *crawl, parsers *parserTable) *reader {
 // page takes a job from its slot to the end of its parser, in one goroutine: a body that a worker has just read is
 // still in its cache. The job comes with its slot and the right to fetch, and releases both before it is parsed.
 func (rd *reader) page(worker context.Context, j *job) (*job, error) {
-	c := rd.crawl
 	j.call.Worker = stage.CallOf(worker)
 	waits := false
 	defer func() { // also where user code ends this goroutine
@@ -46,17 +59,17 @@ func (rd *reader) page(worker context.Context, j *job) (*job, error) {
 		case j.call.GivenUp():
 			rd.returned(j)
 		default:
-			c.watch.Leave(&j.call)
+			rd.watch.Leave(&j.call)
 		}
 	}()
-	c.flights.begin(j)
+	rd.flights.begin(j)
 	var parse bool
 	if parse, waits = rd.fetchJob(j); waits {
 		return nil, stage.ErrDrop
 	}
 	j.release()
 	if parse {
-		j.run(c.watch, StageParse, func() { rd.runParser(j) })
+		j.run(rd.watch, StageParse, func() { rd.runParser(j) })
 		rd.places.Release(&j.place)
 	}
 	return nil, stage.ErrDrop
@@ -64,84 +77,82 @@ func (rd *reader) page(worker context.Context, j *job) (*job, error) {
 
 // returned goes on with a job whose user code was given up and has returned after all: its request fails.
 func (rd *reader) returned(j *job) {
-	c := rd.crawl
 	for j.call.GivenUp() {
 		j.closeRequests()
-		l, ok := c.losses.find(&j.call, c.ledger)
+		l, ok := rd.losses.find(&j.call, rd.ledger)
 		if !ok {
 			j.closeSpools()
 			return
 		}
-		c.watch.Resurrect(&j.call)
+		rd.watch.Resurrect(&j.call)
 		at := Stage(l.At)
 		herr := j.failure(at, abandonedBy(at, l.TooLate), nil)
-		j.run(c.watch, StageError, func() {
+		j.run(rd.watch, StageError, func() {
 			switch {
-			case l.atEnd || c.work.Err() != nil:
+			case l.atEnd || rd.stop.work.Err() != nil:
 				j.leaveUndecided()
 			case at == StageError: // the ErrorHandlers themselves have not returned
-				c.teller.failed(herr)
+				rd.teller.failed(herr)
 			default:
-				c.teller.handle(j, herr)
+				rd.failures.handle(j, herr)
 			}
 			j.decide(Failed, "abandoned")
 			j.closeRequests()
 		})
 	}
-	c.watch.Leave(&j.call)
+	rd.watch.Leave(&j.call)
 	j.end()
 }
 
 // fetchJob makes the exchange. If parse is true, the job goes on to its parser and holds a place there; if waits is true, it
 // will be taken again later.
 func (rd *reader) fetchJob(j *job) (parse, waits bool) {
-	c := rd.crawl
 	if j.ctx == nil {
-		ctx, err := c.acceptor.codec.decode(j.rec.Data, j.rec.Live)
+		ctx, err := rd.acceptor.codec.decode(j.rec.Data, j.rec.Live)
 		if err != nil {
 			j.begin(NewContext(NewRequest("", GET, nil)))
-			c.storeFailed(fmt.Errorf("decoding a stored request: %w", err))
+			rd.stop.storeFailed(fmt.Errorf("decoding a stored request: %w", err))
 			return false, false
 		}
 		j.begin(ctx)
 	}
 	switch {
-	case c.work.Err() != nil:
+	case rd.stop.work.Err() != nil:
 		return false, false
-	case c.frontier.Starves(j):
+	case rd.frontier.Starves(j):
 		j.decide(Filtered, pageBudget)
 		return false, false
-	case c.frontier.IsShort(j), !c.fetcher.enterGate(j):
-		c.fetcher.putBack(j)
+	case rd.frontier.IsShort(j), !rd.fetcher.enterGate(j):
+		rd.fetcher.putBack(j)
 		return false, true
 	}
-	ok, waits := c.fetcher.robots.pass(j)
-	c.teller.blocked()
+	ok, waits := rd.fetcher.robots.pass(j)
+	rd.teller.blocked()
 	if !ok {
 		return false, waits
 	}
-	c.watch.Sit(&j.call, pageRow)
-	herr, alive, closed := c.fetcher.exchange(j)
+	rd.watch.Sit(&j.call, pageRow)
+	herr, alive, closed := rd.fetcher.exchange(j)
 	if closed {
-		c.watch.Leave(&j.call)
-		c.fetcher.putBack(j)
+		rd.watch.Leave(&j.call)
+		rd.fetcher.putBack(j)
 		return false, true
 	}
 	if !alive {
 		return false, false
 	}
 	if herr == nil {
-		if herr, alive = c.fetcher.follow(j); !alive {
+		if herr, alive = rd.fetcher.follow(j); !alive {
 			return false, false
 		}
 	}
 	if herr == nil && j.undecided() {
-		parse = rd.reserve(j) == nil && rd.places.Acquire(c.work, &j.place) == nil // or else the crawl gives up: the job goes back to the cache
+		parse = rd.reserve(j) == nil && rd.places.Acquire(rd.stop.work, &j.place) == nil // or else the crawl gives up: the job goes back to the cache
 		return parse, false
 	}
-	j.run(c.watch, StageError, func() {
+	j.run(rd.watch, StageError, func() {
 		if herr != nil {
-			c.teller.fail(j, herr)
+			rd.failures.fail(j, herr)
 		}
 		j.closeRequests()
 	})
@@ -163,20 +174,19 @@ func (rd *reader) reserve(j *job) error {
 	if n == 0 {
 		return nil
 	}
-	return rd.crawl.fetcher.bodies.Grow(rd.crawl.work, &j.hold, n)
+	return rd.fetcher.bodies.Grow(rd.stop.work, &j.hold, n)
 }
 
 // runParser lets the request's parser read the response. What it sends is received until it returns; then the job
 // has its outcome.
 func (rd *reader) runParser(j *job) {
-	c := rd.crawl
 	parser, err := rd.parserOf(j.ctx.Request)
 	if err != nil {
-		c.teller.fail(j, j.failure(StageParse, err, nil))
+		rd.failures.fail(j, j.failure(StageParse, err, nil))
 		return
 	}
-	c.teller.counters.Read.Add(1)
-	c.teller.leadsOn(j)
+	rd.teller.counters.Read.Add(1)
+	rd.teller.leadsOn(j)
 	items, closeItems := rd.itemsOf(j, parser)
 	var requests chan<- *Context
 	if items != nil {
@@ -191,13 +201,13 @@ func (rd *reader) runParser(j *job) {
 		err = j.lostItem()
 	}
 	switch {
-	case c.work.Err() != nil: // it may have left something out
+	case rd.stop.work.Err() != nil: // it may have left something out
 		j.leaveUndecided()
 	case err != nil:
 		rd.parserFailed(j, j.failure(StageParse, err, stack))
 		j.closeRequests()
 	default:
-		c.teller.counters.ParsedPage(url)
+		rd.teller.counters.ParsedPage(url)
 		j.decide(Fetched, "")
 	}
 }
@@ -211,12 +221,11 @@ func (rd *reader) callParser(j *job, parser Parser, items chan<- *ItemMeta, requ
 
 // parserFailed obeys the verbs that a parser returned and hands the rest to the ErrorHandlers.
 func (rd *reader) parserFailed(j *job, herr *HandleError) {
-	c := rd.crawl
 	if reason, ok := asCloseSpider(herr.Err); ok {
-		c.closedBy(j, reason, Fetched, "")
+		rd.failures.closedBy(j, reason, Fetched, "")
 		return
 	}
-	c.teller.fail(j, herr)
+	rd.failures.fail(j, herr)
 }
 
 // parserOf finds the parser of a request: the one it was sent with, the named one, or the spider's.
@@ -234,7 +243,6 @@ func (rd *reader) parserOf(r *Request) (Parser, error) {
 // itemsOf makes the channel that a parser sends items to, and the func that waits until all are taken. A
 // parser made by Handle needs none: its Output hands items over directly.
 func (rd *reader) itemsOf(j *job, parser Parser) (chan<- *ItemMeta, func()) {
-	c := rd.crawl
 	if isHandled(parser) {
 		return nil, func() {}
 	}
@@ -246,12 +254,12 @@ func (rd *reader) itemsOf(j *job, parser Parser) (chan<- *ItemMeta, func()) {
 			if item == itemFence {
 				return
 			}
-			c.mill.add(j, item)
+			rd.mill.add(j, item)
 		}
 	}()
 	return items, func() {
 		if sendFence(items, itemFence) {
-			j.emission().closedByUser(c.teller)
+			j.emission().closedByUser(rd.teller)
 		}
 		<-done
 	}
@@ -293,18 +301,18 @@ func isOverload(err error) bool {
 type pageShare job
 
 // Bounds returns the bounds of all pages of the crawl.
-func (s *pageShare) Bounds() *page.Bounds { return &s.crawl.reader.bounds }
+func (s *pageShare) Bounds() *page.Bounds { return &s.pages.bounds }
 
 // Queries returns where the queries on the pages of the crawl are counted.
-func (s *pageShare) Queries() *page.Queries { return s.crawl.reader.queries }
+func (s *pageShare) Queries() *page.Queries { return s.pages.queries }
 
 // Add counts bytes that the page takes beside what reader.reserve has waited for. Code that asks for a page does not wait: the
 // request that has to give memory back may wait for it.
-func (s *pageShare) Add(n int64) { s.crawl.fetcher.bodies.Add(&(*job)(s).root().hold, n) }
+func (s *pageShare) Add(n int64) { s.pages.fetcher.bodies.Add(&(*job)(s).root().hold, n) }
 
 // Extracted counts the fields of a struct that was filled from a page.
 func (s *pageShare) Extracted(keys []string, counts []selector.FieldCount) {
-	if s.crawl.cfg.fieldCounting == countNothing {
+	if s.pages.mill.cfg.fieldCounting == countNothing {
 		return
 	}
 	(*job)(s).root().tally().Extracted(keys, func(sum []fieldcount.Counts) {

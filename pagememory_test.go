@@ -38,7 +38,7 @@ func pause(d time.Duration) { <-time.NewTimer(d).C }
 // page is the way of one page. The error is that of a crawl that was given up.
 func (p *pages) page(rng *rand.Rand) error {
 	c := p.c
-	j := newJob(c, Record{Slot: "a"})
+	j := newJob(c.reader, Record{Slot: "a"})
 	defer c.fetcher.bodies.Release(&j.hold)
 	grow := func(n int64) error {
 		err := c.fetcher.bodies.Grow(c.work, &j.hold, n)
@@ -76,7 +76,8 @@ func (p *pages) page(rng *rand.Rand) error {
 // run drives so many pages with so many workers and parsers.
 func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	work, cancel := context.WithCancelCause(t.Context())
-	c := &crawl{stop: stop{contexts: contexts{work: work}, began: time.Now()}, fetcher: &fetcher{bodies: fetch.NewBudget(pagesBound, nil)}, reader: &reader{places: frontier.NewParsers(parsers, workers)}}
+	c := &crawl{stop: stop{contexts: contexts{work: work}, began: time.Now()}, fetcher: &fetcher{bodies: fetch.NewBudget(pagesBound, nil)}}
+	c.reader = &reader{stop: &c.stop, fetcher: c.fetcher, places: frontier.NewParsers(parsers, workers)}
 	p.c = c
 	var wg sync.WaitGroup
 	for i := range workers {
@@ -124,15 +125,15 @@ func TestWaitingPagesEnd(t *testing.T) {
 // What is made of a page counts with its request until that has settled, and nowhere then. A hold that can grow after its release
 // makes it fail.
 func TestSettledPagesDoNotCount(t *testing.T) {
-	c := &crawl{fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}}
-	j := newJob(c, Record{})
+	rd := &reader{fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}}
+	j := newJob(rd, Record{})
 	(*pageShare)(j).Add(1200)
-	if used := c.fetcher.bodies.Used(); used != 1200 {
+	if used := rd.fetcher.bodies.Used(); used != 1200 {
 		t.Errorf("%d bytes are used", used)
 	}
-	c.fetcher.bodies.Release(&j.hold)
-	if (*pageShare)(j).Add(100); c.fetcher.bodies.Used() != 0 {
-		t.Errorf("after the end %d bytes are used", c.fetcher.bodies.Used())
+	rd.fetcher.bodies.Release(&j.hold)
+	if (*pageShare)(j).Add(100); rd.fetcher.bodies.Used() != 0 {
+		t.Errorf("after the end %d bytes are used", rd.fetcher.bodies.Used())
 	}
 }
 
@@ -223,7 +224,7 @@ func TestJobSize(t *testing.T) {
 // To count a whole response takes no memory.
 func TestReceivedMakesNoGarbage(t *testing.T) {
 	f := &fetcher{cfg: new(config), limits: new(Limits), teller: new(teller)}
-	j := newJob(&crawl{fetcher: f}, Record{Slot: "a.test"})
+	j := newJob(&reader{fetcher: f}, Record{Slot: "a.test"})
 	j.ctx = NewContext(NewRequest("http://a.test/", GET, nil))
 	resp := NewResponse(j.ctx.Request, 200, nil, []byte("a page"))
 	if n := testing.AllocsPerRun(100, func() { f.received(j, resp) }); n != 0 {

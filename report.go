@@ -14,10 +14,17 @@ import (
 	"github.com/tegenaria/tegenaria/internal/report"
 )
 
-// teller reports the events of a crawl: it has the log, the counters and the user's Events, and calls the ErrorHandlers, which
-// may answer a failure with requests. All methods may be called concurrently, also by callbacks that were given up.
+// teller reports the events of a crawl: it has the log, the counters and the user's Events. All methods may be called concurrently, also by
+// callbacks that were given up.
 type teller struct {
-	crawl    *crawl
+	cfg      *config
+	limits   *Limits
+	errs     *report.Subscriptions // of ErrorChan
+	ledger   *frontier.Ledger
+	frontier *frontier.Frontier[*job]
+	stop     *stop
+	slotOf   func(r *Request, host string) string // set when the cache has begun
+
 	log      report.Log
 	counters report.Counters
 	failures report.Failures
@@ -35,7 +42,7 @@ type teller struct {
 
 func newTeller(c *crawl) *teller {
 	return &teller{
-		crawl: c, log: newLog(&c.cfg, c.spider.GetName()), events: c.cfg.events,
+		cfg: &c.cfg, limits: &c.limits, errs: &c.engine.errs, ledger: c.ledger, frontier: c.frontier, stop: &c.stop, log: newLog(&c.cfg, c.spider.GetName()), events: c.cfg.events,
 		door: guard.NewDoor(),
 	}
 }
@@ -55,7 +62,7 @@ func (t *teller) call(f func()) {
 		herr := &HandleError{Err: err, Stage: StageEvent, Stack: stack}
 		t.counters.Errors.Add(1)
 		t.log.Failure(saying(herr, ""), herr.Stack, report.Fields{Stage: string(StageEvent)})
-		t.crawl.engine.errs.Publish(herr)
+		t.errs.Publish(herr)
 	}
 }
 
@@ -77,9 +84,9 @@ func (t *teller) failed(herr *HandleError) {
 	if f := t.events.Error; f != nil {
 		t.call(func() { f(herr) })
 	}
-	t.crawl.engine.errs.Publish(herr)
-	if limit := int64(t.crawl.limits.Errors); limit > 0 && errs >= limit {
-		t.crawl.requestStop("limit: errors", nil)
+	t.errs.Publish(herr)
+	if limit := int64(t.limits.Errors); limit > 0 && errs >= limit {
+		t.stop.requestStop("limit: errors", nil)
 	}
 }
 
@@ -151,17 +158,16 @@ func (t *teller) abandoned(at Stage, r *Request) {
 
 // blocked reports slots that were blocked meanwhile. The caller holds no locks.
 func (t *teller) blocked() {
-	c := t.crawl
-	if !c.frontier.HasBlocks() {
+	if !t.frontier.HasBlocks() {
 		return
 	}
-	list, log, last := c.frontier.TakeBlocks()
+	list, log, last := t.frontier.TakeBlocks()
 	for i, b := range list {
 		block := SlotBlock{b.Slot, blockCauses[b.Cause], b.Until}
 		if i < log {
 			t.log.Blocked(block.Slot, string(block.Cause), block.Until, last && i == log-1)
 		}
-		if f := c.cfg.events.SlotBlocked; f != nil {
+		if f := t.events.SlotBlocked; f != nil {
 			t.event(func() { f(block) })
 		}
 	}
@@ -172,13 +178,6 @@ func (t *teller) refusedBy(slot string, limit int64) {
 	if _, warned := t.crowded.LoadOrStore(slot, true); !warned {
 		t.log.Crowded(slot, limit, queueShare)
 	}
-}
-
-// handleOutside tells the ErrorHandlers about a panic that is not a request's failure.
-func (t *teller) handleOutside(herr *HandleError) {
-	refused := new(refusals)
-	t.handleApart(nil, &failedRequest{refused: refused}, herr)
-	refused.runAll()
 }
 
 // notice writes the Notice of an error, if it has that method, to the log. The part that returns the error gives each notice once.

@@ -102,7 +102,7 @@ func (g robotsGate) pass(j *job) (ok, waits bool) {
 		return false, true
 	case robotsgate.Ask:
 		if err != nil {
-			j.run(g.watch, StageError, func() { g.teller.fail(j, j.failure(StageRobots, err, nil)); j.closeRequests() })
+			j.run(g.watch, StageError, func() { g.failures.fail(j, j.failure(StageRobots, err, nil)); j.closeRequests() })
 		}
 	}
 	return false, false

@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/report"
@@ -95,17 +97,6 @@ func (s *stop) requestStop(reason string, cause error) { s.ending.Ask(reason, ca
 // closeSpider is requestStop for the reason that user code has given to CloseSpider: the crawl has not finished then, even if
 // nothing was left to do.
 func (s *stop) closeSpider(reason string) { s.ending.Insist(cmp.Or(reason, "closed by the spider")) }
-
-// closedBy is closeSpider for user code that had a job, whose outcome it decides. A job of a durable crawl that has sent nothing goes
-// back to the cache instead: the next run asks for its page again, with another password for example.
-func (c *crawl) closedBy(j *job, reason string, outcome Outcome, why string) {
-	c.closeSpider(reason)
-	if c.settler.durable && !j.root().sends.Load() {
-		j.leaveUndecided()
-		return
-	}
-	j.decide(outcome, why)
-}
 
 // EngineWithSignals makes Run and [Crawl] obey SIGINT (Ctrl-C) and SIGTERM, as Execute does: the first one stops the crawl
 // gracefully, and the items of the work in hand are still yielded; the second one cancels the work in hand; the third one
@@ -270,6 +261,89 @@ func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Cl
 		return err
 	}
 	c.watch.Count(string(StageClose))
-	outsider{crawl: c}.Abandon(guard.Loss{At: string(StageClose)})
+	outsider{teller: c.teller}.Abandon(guard.Loss{At: string(StageClose)})
 	return fmt.Errorf("it did not return when its context was cancelled: %w", abandonedBy(StageClose, nil))
+}
+
+// A callback that does not return in time is given up. That ends at its job: what it sends is refused, its worker is replaced, and all
+// that the job holds is given back at once; but the request stays in flight, as one that is lost, until the code returns or the run
+// ends. Code that returns after all has its request fail. Requests that are lost when all else is over are ended by their records.
+
+// loss is a part of a job whose code was given up.
+type loss struct {
+	guard.Loss
+	job   *job
+	item  *itemTask   // nil: the part is the job's way
+	call  *guard.Call // of the code
+	atEnd bool        // it was given up because the crawl gave up
+}
+
+// failure makes the HandleError of a loss whose code has not returned.
+func (l *loss) failure(r *Request) *HandleError {
+	herr := &HandleError{CtxId: l.job.id, Err: abandonedBy(Stage(l.At), l.TooLate), Request: r, Stage: Stage(l.At)}
+	if l.item != nil {
+		came := l.item.came // the code may be at work on the item itself
+		herr.CtxId, herr.Item = came.CtxId, &came
+	}
+	return herr
+}
+
+// losses are the parts whose code was given up and has not returned.
+type losses struct {
+	mu   sync.Mutex // guards the fields below
+	list []loss
+	left bool // some were lost when the run ended
+}
+
+// add notes a loss. The part itself is closed when the worker is replaced, as at its end.
+func (ls *losses) add(l loss) {
+	ls.mu.Lock()
+	ls.list = append(ls.list, l)
+	ls.mu.Unlock()
+	l.job.parts.Lose()
+	if l.call.Worker.Worker() < 0 { // it was lost before
+		l.job.end()
+	}
+}
+
+// find takes the loss out whose code has returned. It returns false if the run has ended: the job is over.
+func (ls *losses) find(call *guard.Call, ledger *frontier.Ledger) (l loss, ok bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	i := slices.IndexFunc(ls.list, func(l loss) bool { return l.call == call })
+	if i < 0 || !ls.list[i].job.parts.Find(ledger) {
+		return l, false
+	}
+	l = ls.list[i]
+	ls.list = slices.Delete(ls.list, i, i+1)
+	return l, true
+}
+
+// end ends the requests that are lost when all else is over. Their code may be at work on all that it was given, so nothing is
+// looked at but their records.
+func (ls *losses) end(c *crawl) {
+	ls.mu.Lock()
+	list := ls.list
+	ls.list = nil
+	ls.mu.Unlock()
+	var jobs []*loss // one of each job
+	for i := range list {
+		l := &list[i]
+		c.teller.failed(l.failure(c.acceptor.codec.requestOf(&l.job.rec)))
+		if l.item != nil && !l.item.ended {
+			c.teller.counters.Failed.Add(1)
+		}
+		k := slices.IndexFunc(jobs, func(other *loss) bool { return other.job == l.job })
+		switch {
+		case k >= 0:
+			jobs[k].atEnd = jobs[k].atEnd || l.atEnd
+		case l.job.parts.AreLost():
+			jobs = append(jobs, l)
+		}
+	}
+	ls.left = len(jobs) > 0
+	c.ledger.EndLost(int64(len(jobs)))
+	for _, l := range jobs {
+		c.settler.endLost(l)
+	}
 }

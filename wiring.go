@@ -78,11 +78,11 @@ func (c *crawl) wire(name string) (mistakes []error) {
 	if len(mistakes) > 0 {
 		return mistakes
 	}
-	c.teller = newTeller(c)
 	c.wireMachines()
 	c.fetcher, err = newFetcher(c)
 	note(err)
-	c.reader, c.mill = newReader(c, parsers), newMill(c)
+	c.mill = newMill(c)
+	c.reader = newReader(c, parsers)
 	c.wireParts()
 	note(c.committers.Mistakes(loopbackCheckpoint, closingCheckpoint))
 	note(c.mill.pipelines.sharedPlaces())
@@ -127,6 +127,7 @@ func (c *crawl) wireMachines() {
 	}
 	c.ledger = frontier.NewLedger(int(outcomes))
 	c.frontier = frontier.New(c.frontierConfig())
+	c.teller = newTeller(c)
 	c.watch = c.newWatch()
 	c.entries = guard.NewDoor()
 	c.flights = &flights{frontier: c.frontier, ledger: c.ledger, log: &c.teller.log}
@@ -141,7 +142,7 @@ func (c *crawl) frontierConfig() frontier.Config[*job] {
 		readers = 0
 	}
 	return frontier.Config[*job]{
-		Source: cacheSource{c}, Ledger: c.ledger, Rules: p.rules(), Now: c.now,
+		Source: cacheSource{c.cache, func(rec Record) *job { return newJob(c.reader, rec) }}, Ledger: c.ledger, Rules: p.rules(), Now: c.now,
 		Fetchers: c.cfg.concurrency, Lane: 2 * int(c.cfg.parseWorkers), Readers: int(readers), Pages: int(c.limits.Pages),
 		Throttle:      p.throttle(),
 		MaxRetryAfter: cmp.Or(p.MaxRetryAfter, defaultMaxRetryAfter),
@@ -173,8 +174,15 @@ func (c *crawl) open() (state State, err error) {
 	}
 	state = found
 	c.acceptor = newAcceptor(c, state, dupes)
-	c.fetcher.acceptor = c.acceptor
 	c.settler = newSettler(c, state)
+	c.failures = &failures{
+		spider: c.spider, cfg: &c.cfg, limits: &c.limits, errorMWs: c.fetcher.errorMWs, ledger: c.ledger, watch: c.watch,
+		acceptor: c.acceptor, teller: c.teller, stop: &c.stop, durable: state.Durable,
+	}
+	c.acceptor.refused, c.acceptor.failed = c.failures.failedEmission, c.failures.handleOutside
+	c.fetcher.acceptor, c.fetcher.failures, c.mill.failures = c.acceptor, c.failures, c.failures
+	c.reader.acceptor, c.reader.failures, c.reader.settler = c.acceptor, c.failures, c.settler
+	c.teller.slotOf = c.acceptor.slotOf
 	c.teller.job.Store(c.settler)
 	if state.Finished && len(state.Checkpoints[closingCheckpoint]) == 0 {
 		return state, nil
@@ -209,7 +217,7 @@ func (c *crawl) open() (state State, err error) {
 // opening runs code of a registered part, or of the cache, that may be left behind.
 func (c *crawl) opening(part any, code func() error) error {
 	var failed error // belongs to the code until it has returned
-	err := c.watch.Apart(&guard.Call{Owner: outsider{crawl: c}}, string(StageOpen), func() { _, failed = guard.Protect(code) })
+	err := c.watch.Apart(&guard.Call{Owner: outsider{teller: c.teller}}, string(StageOpen), func() { _, failed = guard.Protect(code) })
 	switch {
 	case err == guard.ErrClosed:
 		return fmt.Errorf("%s: %w", partName(part), context.Canceled)
@@ -227,7 +235,7 @@ func (c *crawl) resume(ctx context.Context, state State) error {
 	for i := range state.Suspects {
 		suspects[state.Suspects[i].Slot] = true
 	}
-	c.flights.takeSuspects(state, func(rec Record) *job { return newJob(c, rec) })
+	c.flights.takeSuspects(state, func(rec Record) *job { return newJob(c.reader, rec) })
 	found := int64(0) // belongs to the loop until it has ended
 	err := c.opening(c.cache, func() error {
 		for slot, err := range c.cache.Slots(ctx) {
@@ -277,7 +285,7 @@ func (c *crawl) close(reason string) error {
 	}
 	c.took.Store(int64(time.Since(c.began)))
 	c.teller.close()
-	c.teller.ended(reason)
+	c.teller.ended(reason, summaryOf(c, StatusStopped), c.mill.sent.Load(), c.reader.queries.Unmatched())
 	if f := c.cfg.events.Closed; f != nil {
 		c.teller.call(func() { f(reason) })
 	}
