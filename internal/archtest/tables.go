@@ -138,7 +138,7 @@ var heavyModules = map[string][]string{
 	"github.com/expr-lang/expr":                {"cli"},
 	"github.com/reeflective/readline":          {"cli"},
 	"github.com/goccy/go-yaml":                 {"cli"},
-	"github.com/jackc/pgx/v5":                  {"feed/postgres"},
+	"github.com/jackc/pgx/v5":                  {"feed/postgres", "cluster"},
 	"github.com/parquet-go/parquet-go":         {"feed/parquet"},
 	"golang.org/x/image":                       {"media"},
 	"golang.org/x/term":                        {"cli"},

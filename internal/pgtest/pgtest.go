@@ -90,7 +90,16 @@ func create() (*Server, error) {
 			return nil, err
 		}
 	}
-	return s, s.run("initdb", "-D", s.data(), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync")
+	if err := s.run("initdb", "-D", s.data(), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"); err != nil {
+		return nil, err
+	}
+	// In the file and not on the command line, so that a test can change it by ALTER SYSTEM.
+	conf, err := os.OpenFile(filepath.Join(s.data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return nil, err
+	}
+	_, err = conf.WriteString("fsync = off\n")
+	return s, errors.Join(err, conf.Close())
 }
 
 func (s *Server) data() string { return filepath.Join(s.folder, "data") }
@@ -122,7 +131,7 @@ func (s *Server) Start() error {
 	if s.running {
 		return nil
 	}
-	options := "-k " + s.folder + " -c listen_addresses='' -c fsync=off -c max_connections=50 -c log_min_messages=fatal"
+	options := "-k " + s.folder + " -c listen_addresses='' -c max_connections=50 -c log_min_messages=fatal"
 	if err := s.run("pg_ctl", "-D", s.data(), "-l", filepath.Join(s.folder, "log"), "-o", options, "-w", "-t", "60", "start"); err != nil {
 		return err
 	}

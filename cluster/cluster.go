@@ -1,0 +1,442 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// Options are what [Open] may be told. The zero value is a good one.
+type Options struct {
+	// Worker names this worker among those of the job; "" is the name of the machine. Checkpoints and counters are stored by
+	// it: resume a job under the name under which its outputs were written.
+	Worker string
+	// Partitions is into how many parts the slots of a new job are divided; 0: 32, or as many as the job has.
+	Partitions int
+	// QueueBytes is how much memory waiting requests may take, of all hosts together; 0: 64 MiB.
+	QueueBytes int
+	// Patience is how long the crawl waits for a database that is away; 0: 5 minutes.
+	Patience time.Duration
+}
+
+const (
+	defaultPartitions = 32
+	defaultQueueBytes = 64 << 20
+	defaultPatience   = 5 * time.Minute
+	longestName       = 63 // bytes of the name of a schema
+)
+
+// Cache is a job in a database. Its methods may be called concurrently.
+type Cache struct {
+	// turn holds a token while somebody talks to the server, and guards the server and what is being written. It is taken before mu.
+	turn       chan struct{}
+	server     *server
+	partitions int
+
+	alive  context.Context // until Close
+	cancel context.CancelFunc
+	writes sync.WaitGroup // writes that a timer begins
+
+	mu        sync.Mutex // guards the fields below
+	ready     bool       // Begin was called
+	closed    bool
+	broken    error       // what has ended the use of the database
+	timer     *time.Timer // writes what nobody settles; nil: nothing is to be written
+	number    int64       // the last that was given, of a request, a place or a slot
+	slots     map[string]*slot
+	byID      map[int64]*slot
+	idle      []*slot // without requests, remembered for their politeness
+	due       list
+	workbench workbench
+	entries   map[tegenaria.Key]*entry // what is in memory: in a front, in a batch, in flight
+	hidden    map[int64]struct{}       // places that the database may still have, and where nothing waits
+	recent    recent
+	questions []*question
+	open      *batch // gathers what changes
+	writing   *batch // is being written, or was when a write failed
+	durable   int64  // number of the last batch that is
+	counters  map[string]int64
+}
+
+var _ tegenaria.CacheInterface = (*Cache)(nil)
+
+// Open connects to a database and opens a job in it, or makes it: the job is a schema of that name. dsn is a URL or a list of
+// settings as libpq has them; a password may also come from a file. A job that another worker has is refused with an [*InUseError], other
+// tables or another number of partitions with a [*MismatchError], a server that cannot keep a job with a [*ServerError], and a user
+// without the rights with a [*RightsError].
+func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
+	if job == "" || len(job) > longestName || strings.Contains(job, "\x00") || strings.HasPrefix(job, "pg_") {
+		return nil, fmt.Errorf("cluster: %q is no name of a job: choose one of 1 to %d bytes that does not begin with pg_", job, longestName)
+	}
+	if o.Worker == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("cluster: the name of the machine: %w; set Options.Worker", err)
+		}
+		o.Worker = name
+	}
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	s := &server{config: config, job: job, worker: clean(o.Worker), patience: cmp.Or(max(o.Patience, 0), defaultPatience)}
+	partitions, err := s.open(ctx, max(o.Partitions, 0))
+	if err != nil {
+		return nil, err
+	}
+	c := &Cache{
+		turn: make(chan struct{}, 1), server: s, partitions: partitions,
+		workbench: workbench{budget: cmp.Or(max(o.QueueBytes, 0), defaultQueueBytes)}, open: newBatch(1),
+	}
+	c.alive, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	return c, nil
+}
+
+// open connects and finds the job.
+func (s *server) open(ctx context.Context, partitions int) (found int, err error) {
+	err = s.connect(ctx)
+	if err == nil {
+		if err = s.check(ctx); err == nil {
+			if err = s.lockSoon(ctx); err == nil {
+				found, err = s.find(ctx, partitions)
+			} else if errors.Is(err, errHeld) {
+				inUse := &InUseError{Job: s.job}
+				// Who it is may not be known yet.
+				_ = s.conn.QueryRow(ctx, `SELECT name FROM worker WHERE NOT buried ORDER BY began DESC LIMIT 1`).Scan(&inUse.Worker)
+				err = inUse
+			}
+		}
+	}
+	if err == nil {
+		return found, nil
+	}
+	err = errors.Join(err, s.close(ctx))
+	var inUse *InUseError
+	var mismatch *MismatchError
+	var refused *ServerError
+	switch {
+	case errors.As(err, &inUse):
+		return 0, inUse
+	case errors.As(err, &mismatch):
+		return 0, mismatch
+	case errors.As(err, &refused):
+		return 0, refused
+	case isCode(err, noRights):
+		return 0, &RightsError{Job: s.job, Doing: "opening", Err: err}
+	}
+	return 0, &Error{Job: s.job, Doing: "opening", Err: err}
+}
+
+// Begin is described at [tegenaria.CacheInterface]. A job of another spider, or whose keys were made by other rules, is refused with
+// a [*MismatchError]. From now on whatever an earlier run of the job still tries to write is refused.
+func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, error) {
+	c.mu.Lock()
+	closed := c.closed
+	c.mu.Unlock()
+	if closed {
+		return tegenaria.State{}, errClosed
+	}
+	if err := c.take(ctx); err != nil {
+		return tegenaria.State{}, err
+	}
+	defer c.give()
+	c.mu.Lock()
+	ended := c.broken
+	c.mu.Unlock()
+	if ended == nil { // otherwise what could not be written is as if it had never been
+		if err := c.write(ctx); err != nil { // what an earlier run of this process has gathered
+			return tegenaria.State{}, err
+		}
+	}
+	var l *loaded
+	err := c.server.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) (err error) {
+		l, err = c.server.begin(ctx, conn, job)
+		return err
+	})
+	if err != nil {
+		var mismatch *MismatchError
+		if errors.As(err, &mismatch) {
+			return tegenaria.State{}, mismatch
+		}
+		return tegenaria.State{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.number = l.session << sessionBits
+	c.slots, c.byID, c.idle = l.slots, l.byID, nil
+	c.due = l.due
+	c.entries, c.hidden = make(map[tegenaria.Key]*entry), make(map[int64]struct{})
+	c.workbench = workbench{budget: c.workbench.budget, left: c.release}
+	for _, s := range c.slots {
+		if s.count > 0 {
+			c.workbench.lists++
+		}
+		c.rest(s)
+	}
+	if c.due.count > 0 {
+		c.workbench.lists++
+	}
+	c.open, c.writing, c.durable = newBatch(1), nil, 0
+	c.counters = l.state.Counters
+	c.ready, c.broken = true, nil
+	l.state.Counters = maps.Clone(l.state.Counters)
+	return l.state, nil
+}
+
+// sessionBits is how many bits of a number are counted in a session; the others are those of the session.
+const sessionBits = 40
+
+// Slots is described at [tegenaria.CacheInterface].
+func (c *Cache) Slots(context.Context) iter.Seq2[tegenaria.SlotState, error] {
+	return func(yield func(tegenaria.SlotState, error) bool) {
+		c.mu.Lock()
+		err := c.usable()
+		now := time.Now()
+		states := make([]tegenaria.SlotState, 0, len(c.slots))
+		for _, s := range c.slots {
+			if s.count > 0 || s.remembers(now) {
+				states = append(states, s.state())
+			}
+		}
+		c.mu.Unlock()
+		if err != nil {
+			yield(tegenaria.SlotState{}, err)
+			return
+		}
+		for _, state := range states {
+			if !yield(state, nil) {
+				return
+			}
+		}
+	}
+}
+
+// Counters is described at [tegenaria.CacheInterface].
+func (c *Cache) Counters(context.Context) (map[string]int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.counters), c.usable()
+}
+
+// Close writes what has changed and ends the connection. Requests that were in flight wait again when the job is opened. If the
+// database could not be used any more, Close returns the error that ended the crawl.
+func (c *Cache) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	if c.timer != nil && c.timer.Stop() {
+		c.writes.Done()
+	}
+	c.mu.Unlock()
+	c.cancel() // so that no other write waits for a database that is away
+	c.writes.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), longestClose)
+	defer cancel()
+	c.turn <- struct{}{} // whoever has it has a context that has ended, or is about to settle
+	defer c.give()
+	return errors.Join(c.write(ctx), c.server.close(ctx))
+}
+
+// longestClose is how long Close tries to write.
+const longestClose = 10 * time.Second
+
+var (
+	errClosed   = errors.New("cluster: the cache is closed")
+	errNotBegun = errors.New("cluster: Begin was not called")
+)
+
+// usable reports whether the cache can be used. Called with mu held.
+func (c *Cache) usable() error {
+	switch {
+	case c.closed:
+		return errClosed
+	case !c.ready:
+		return errNotBegun
+	}
+	return c.broken
+}
+
+// slotOf returns the slot of a name, a new one if there is none. Called with mu held.
+func (c *Cache) slotOf(name string) *slot {
+	s := c.slots[name]
+	if s == nil {
+		s = &slot{list: list{most: frontRecords, quota: frontBytes}, name: name, id: c.next()}
+		c.slots[name], c.byID[s.id] = s, s
+		c.open.store(s)
+	}
+	return s
+}
+
+// next gives the next number. Called with mu held.
+func (c *Cache) next() int64 {
+	c.number++
+	return c.number
+}
+
+// rest notes that a slot has no requests, so that it is forgotten when its politeness is over. Called with mu held.
+func (c *Cache) rest(s *slot) {
+	if s.empty() && !s.idle {
+		s.idle = true
+		c.idle = append(c.idle, s)
+	}
+}
+
+// forgetIdle forgets some of the slots that have nothing to remember. Called with mu held.
+func (c *Cache) forgetIdle(now time.Time) {
+	for range min(len(c.idle), 64) {
+		s := c.idle[0]
+		c.idle = c.idle[1:]
+		switch {
+		case !s.empty():
+			s.idle = false
+		case s.remembers(now):
+			c.idle = append(c.idle, s)
+		default:
+			delete(c.slots, s.name)
+			delete(c.byID, s.id)
+			c.open.forget(s)
+		}
+	}
+}
+
+// loaded is what a run has to know from the beginning. The queues stay where they are.
+type loaded struct {
+	session int64
+	state   tegenaria.State
+	slots   map[string]*slot
+	byID    map[int64]*slot
+	due     list
+}
+
+// begin begins a session in a transaction, and reads what it has to know.
+func (s *server) begin(ctx context.Context, conn *pgx.Conn, job tegenaria.Job) (*loaded, error) {
+	l := &loaded{slots: make(map[string]*slot), byID: make(map[int64]*slot), due: list{most: dueRecords, quota: dueBytes}}
+	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		var spider, finished *string
+		var keyVersion *int
+		err := tx.QueryRow(ctx, `UPDATE job SET sessions = sessions + 1 RETURNING sessions, spider, key_version, started, finished`).
+			Scan(&l.session, &spider, &keyVersion, &l.state.Started, &finished)
+		if err != nil {
+			return err
+		}
+		if spider != nil && *spider != clean(job.Spider) {
+			return &MismatchError{Job: s.job, What: "spider", Stored: *spider, Asked: job.Spider}
+		}
+		if keyVersion != nil && *keyVersion != job.KeyVersion {
+			return &MismatchError{Job: s.job, What: "key version", Stored: fmt.Sprint(*keyVersion), Asked: fmt.Sprint(job.KeyVersion)}
+		}
+		l.state.Durable = true
+		if finished != nil {
+			l.state.Finished, l.state.Reason = true, *finished
+		}
+		var batch pgx.Batch
+		batch.Queue(`UPDATE job SET spider = $1, key_version = $2`, clean(job.Spider), job.KeyVersion)
+		batch.Queue(`UPDATE worker SET buried = true WHERE name <> $1`, s.worker)
+		batch.Queue(`INSERT INTO worker VALUES ($1, $2, 0, false, now())
+			ON CONFLICT (name) DO UPDATE SET session = excluded.session, batch = 0, buried = false, began = excluded.began`, s.worker, l.session)
+		batch.Queue(`UPDATE partition SET owner = $1 WHERE owner IS DISTINCT FROM $1`, s.worker)
+		if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+			return err
+		}
+		return errors.Join(l.readSlots(ctx, tx), l.readDue(ctx, tx), l.readNotes(ctx, tx, s.worker))
+	})
+	if err == nil {
+		s.session = l.session
+	}
+	return l, err
+}
+
+// readSlots reads the slots, and how much waits in each.
+func (l *loaded) readSlots(ctx context.Context, tx pgx.Tx) error {
+	rows, _ := tx.Query(ctx, `SELECT id, name, next_allowed, delay, penalty, throttle, pages FROM slot`)
+	var name []byte
+	var allowed *time.Time
+	var delay, penalty, throttle, pages, id int64
+	_, err := pgx.ForEachRow(rows, []any{&id, &name, &allowed, &delay, &penalty, &throttle, &pages}, func() error {
+		s := &slot{
+			list: list{most: frontRecords, quota: frontBytes}, name: string(name), id: id, stored: true, pages: int(pages),
+			delay: time.Duration(delay), penalty: time.Duration(penalty), throttle: time.Duration(throttle),
+		}
+		if allowed != nil {
+			s.nextAllowed = *allowed
+		}
+		l.slots[s.name], l.byID[id] = s, s
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	rows, _ = tx.Query(ctx, `SELECT slot, count(*), min(rank) FROM queue GROUP BY slot`)
+	var count, rank int64
+	_, err = pgx.ForEachRow(rows, []any{&id, &count, &rank}, func() error {
+		s := l.byID[id]
+		if s == nil {
+			return fmt.Errorf("requests wait in the slot %d, which has no row", id)
+		}
+		s.count, s.head = int(count), order{rank: rank}
+		s.cursor = s.head
+		return nil
+	})
+	return err
+}
+
+// readDue reads how much is delayed, and until when.
+func (l *loaded) readDue(ctx context.Context, tx pgx.Tx) error {
+	rows, _ := tx.Query(ctx, `SELECT slot, count(*), min(at) FROM due GROUP BY slot`)
+	var id, count int64
+	var at time.Time
+	_, err := pgx.ForEachRow(rows, []any{&id, &count, &at}, func() error {
+		s := l.byID[id]
+		if s == nil {
+			return fmt.Errorf("requests of the slot %d are delayed, which has no row", id)
+		}
+		s.delayed = int(count)
+		if head := (order{rank: at.UnixMicro()}); l.due.count == 0 || head.before(l.due.head) {
+			l.due.head, l.due.cursor = head, head
+		}
+		l.due.count += int(count)
+		l.state.Delayed = int64(l.due.count)
+		return nil
+	})
+	return err
+}
+
+// readNotes reads the checkpoints and counters of a worker.
+func (l *loaded) readNotes(ctx context.Context, tx pgx.Tx, worker string) error {
+	rows, _ := tx.Query(ctx, `SELECT name, value FROM checkpoint WHERE worker = $1`, worker)
+	var key, value []byte
+	l.state.Checkpoints = make(map[string][]byte)
+	_, err := pgx.ForEachRow(rows, []any{&key, &value}, func() error {
+		l.state.Checkpoints[string(key)] = slices.Clone(value)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	rows, _ = tx.Query(ctx, `SELECT name, value FROM counter WHERE worker = $1`, worker)
+	var name string
+	var count int64
+	_, err = pgx.ForEachRow(rows, []any{&name, &count}, func() error {
+		if l.state.Counters == nil {
+			l.state.Counters = make(map[string]int64)
+		}
+		l.state.Counters[name] = count
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,133 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// InUseError is the failure to open a job that another worker has: one worker at a time may have it.
+type InUseError struct {
+	Job    string
+	Worker string // the worker that began last, if one did
+}
+
+// Error says what to do.
+func (e *InUseError) Error() string {
+	return fmt.Sprintf("cluster: the job %s is in use, the last worker that began is %q; one worker has a job at a time: wait until that one ends, or end its connection with pg_terminate_backend",
+		e.Job, e.Worker)
+}
+
+// MismatchError is the failure to resume a job with another program: one with another spider, other rules for keys, another number of
+// partitions, or other tables.
+type MismatchError struct {
+	Job           string
+	What          string // "spider", "key version", "number of partitions" or "schema version"
+	Stored, Asked string
+}
+
+// Error says what to do.
+func (e *MismatchError) Error() string {
+	return fmt.Sprintf("cluster: the job %s has the %s %q, not %q: resume it with the program and the options it was begun with, or choose another name for the job",
+		e.Job, e.What, e.Stored, e.Asked)
+}
+
+// ServerError is the refusal of a server that cannot keep what it says it keeps.
+type ServerError struct {
+	What  string // "version" or "fsync"
+	Value string // as the server has it
+}
+
+// Error says what to do.
+func (e *ServerError) Error() string {
+	if e.What == "fsync" {
+		return "cluster: the server has fsync = off, and may lose everything when its machine crashes: set fsync = on"
+	}
+	return fmt.Sprintf("cluster: the server has the version %s: use PostgreSQL %d or newer", e.Value, oldestServer/10000)
+}
+
+// RightsError is the failure to do what the user of the connection may not do.
+type RightsError struct {
+	Job   string
+	Doing string
+	Err   error
+}
+
+// Error says what to do.
+func (e *RightsError) Error() string {
+	return fmt.Sprintf("cluster: %s the job %s: %v; the owner of a job needs CREATE on the database, the others USAGE on the schema and SELECT, INSERT, UPDATE, DELETE on its tables",
+		e.Doing, e.Job, e.Err)
+}
+
+// Unwrap returns the error of the server.
+func (e *RightsError) Unwrap() error { return e.Err }
+
+// FencedError ends a run whose job another worker has taken over, or another process with the name of this one. What this run had not yet
+// written is done again by the other.
+type FencedError struct{ Job, Worker string }
+
+// Error says what to do.
+func (e *FencedError) Error() string {
+	return fmt.Sprintf("cluster: the worker %s does not have the job %s any more, another one has begun: give each process a name of its own, and start one at a time",
+		e.Worker, e.Job)
+}
+
+// Error is another failure of a database. The same job goes on where it was once the cause is gone.
+type Error struct {
+	Job   string
+	Doing string        // "opening", "reading" or "writing"
+	Away  time.Duration // for which it was tried while the database was away; 0 if the database answered
+	Err   error
+}
+
+// Error says what to do.
+func (e *Error) Error() string {
+	if e.Away > 0 {
+		return fmt.Sprintf("cluster: %s the job %s: the database was away for %s: %v; when it is back, start the same job again, or set a longer Options.Patience",
+			e.Doing, e.Job, e.Away.Round(time.Second/10), e.Err)
+	}
+	return fmt.Sprintf("cluster: %s the job %s: %v; start the same job again when the cause is gone", e.Doing, e.Job, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// The codes of errors that have a meaning here: https://www.postgresql.org/docs/15/errcodes-appendix.html
+const (
+	noRights  = "42501"
+	noDivisor = "22012" // only the fence divides
+)
+
+// awayCodes are errors that pass: classes, or whole codes. One of them, a key that is there already, is what a batch meets that the server
+// is still writing for a connection that broke.
+var awayCodes = []string{"08", "40", "53", "57", "58", "55P03", "25006", "23505"}
+
+func isCode(err error, codes ...string) bool {
+	var p *pgconn.PgError
+	return errors.As(err, &p) && slices.ContainsFunc(codes, func(c string) bool { return strings.HasPrefix(p.Code, c) })
+}
+
+// errHeld says that the lock of the job is held, perhaps by our own connection that broke.
+var errHeld = errors.New("the lock of the job is held by another connection")
+
+// isAway reports whether an error says that the database cannot be used for now.
+func isAway(err error) bool {
+	var p *pgconn.PgError
+	if errors.As(err, &p) {
+		return isCode(err, awayCodes...)
+	}
+	var n net.Error
+	var c *pgconn.ConnectError
+	return errors.As(err, &n) || errors.As(err, &c) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) || errors.Is(err, errHeld) || errors.Is(err, errConnection) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// errConnection marks errors after which the connection was closed.
+var errConnection = errors.New("the connection broke")

@@ -1,0 +1,193 @@
+//go:build unix
+
+package cluster_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cluster"
+	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/internal/deep"
+)
+
+var (
+	kills  = flag.Int("kills", 10, "kills of TestKills")
+	killed = flag.String("killed", "", "crawl as this JSON says, and do nothing else: what TestKills kills")
+)
+
+// crawl is what is killed.
+type crawl struct{ DSN, Job, URL, File string }
+
+// run crawls, or resumes.
+func (c *crawl) run(ctx context.Context) (err error) {
+	cache, err := cluster.Open(ctx, c.DSN, c.Job, cluster.Options{Worker: "one"})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, cache.Close()) }()
+	parse := func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[string]) error {
+		path := strings.TrimPrefix(resp.URL, c.URL)
+		if strings.HasSuffix(path, "7") && resp.Request().Attempt == 0 {
+			return tegenaria.Retry(10*time.Millisecond, errors.New("once more, by way of the due list"))
+		}
+		return errors.Join(out.Item(path), out.FollowLinks())
+	}
+	return tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithCache(cache),
+		tegenaria.EngineWithSpiders(tegenaria.NewSpider("killed", tegenaria.Handle(parse), c.URL+"/0")),
+		tegenaria.EngineWithConcurrency(8),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerSlot: 8}),
+		tegenaria.EngineWithPipelines(feed.JSONL(c.File)),
+	).Run(ctx, "killed")
+}
+
+// A crawl is killed at moments that are drawn, again and again. Each page is asked for, as the site says itself, its item is written once, and
+// each request has one outcome.
+func TestKills(t *testing.T) {
+	if *killed != "" {
+		var c crawl
+		if err := json.Unmarshal([]byte(*killed), &c); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	seed := deep.Seed()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	dsn := database(t)
+	const pages = 600
+	done, asked := 0, 0
+	for done < *kills {
+		c := &crawl{DSN: dsn, Job: newJob(), File: filepath.Join(t.TempDir(), "items.jsonl")}
+		site := newSite(pages)
+		c.URL = site.URL
+		for finished := false; !finished; {
+			after := 0 // requests until the kill
+			if done < *kills {
+				after = 1 + random.IntN(pages/4)
+			}
+			if finished = !c.start(t, site, after); !finished {
+				done++
+			}
+		}
+		site.Close()
+		asked += c.check(t, site, pages)
+	}
+	t.Logf("%d kills, %d requests too many", done, asked)
+}
+
+// start runs a crawl in another process, and kills it after so many requests; 0: it does not. It returns whether it was killed.
+func (c *crawl) start(t *testing.T, site *site, after int) bool {
+	t.Helper()
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := exec.Command(os.Args[0], "-test.run", "^TestKills$", "-killed", string(text))
+	var out bytes.Buffer
+	program.Stdout, program.Stderr = &out, &out
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	site.mu.Lock()
+	site.left, site.kill = after, func() { _ = program.Process.Kill() }
+	site.mu.Unlock()
+	err = program.Wait()
+	site.mu.Lock()
+	site.left = 0
+	site.mu.Unlock()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL {
+		return true
+	}
+	if err != nil {
+		t.Fatalf("the crawl: %v\n%s", err, &out)
+	}
+	return false
+}
+
+// check compares what a crawl has left with what it had to do, and returns how many requests it made beyond that.
+func (c *crawl) check(t *testing.T, site *site, pages int) (extra int) {
+	t.Helper()
+	for i := range pages {
+		path := fmt.Sprint("/", i)
+		extra += site.asked[path] - 1
+		if site.asked[path] == 0 {
+			t.Errorf("%s was not asked for", path)
+		}
+	}
+	text, err := os.ReadFile(c.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	items := make(map[string]bool)
+	for line := range strings.Lines(string(text)) {
+		if items[line] {
+			t.Errorf("the item %s is there twice", line)
+		}
+		items[line] = true
+	}
+	admin := connect(t, c.DSN)
+	schema := `"` + c.Job + `"`
+	got := read(t, admin, `SELECT count(*) || ' ' || count(DISTINCT key) || ' ' || count(DISTINCT url) FROM `+schema+`.outcome WHERE outcome = 'fetched'`)
+	left := read(t, admin, `SELECT (SELECT count(*) FROM `+schema+`.queue) || ' ' || (SELECT count(*) FROM `+schema+`.due)`)
+	if want := fmt.Sprintf("%d %[1]d %[1]d", pages); got != want || left != "0 0" || len(items) != pages {
+		t.Errorf("outcomes, keys, URLs %s, want %s; %s are left; %d items, want %d", got, want, left, len(items), pages)
+	}
+	return extra
+}
+
+// site is a tree of pages, which counts what is asked of it, and kills.
+type site struct {
+	*httptest.Server
+	pages int
+
+	mu    sync.Mutex // guards the fields below
+	asked map[string]int
+	left  int // requests until kill is called; 0: it is not
+	kill  func()
+}
+
+func newSite(pages int) *site {
+	s := &site{pages: pages, asked: make(map[string]int)}
+	s.Server = httptest.NewServer(s)
+	return s
+}
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var i int
+	if _, err := fmt.Sscanf(r.URL.Path, "/%d", &i); err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	s.mu.Lock()
+	s.asked[r.URL.Path]++
+	if s.left--; s.left == 0 {
+		s.kill()
+	}
+	s.mu.Unlock()
+	w.Header().Set("Content-Type", "text/html")
+	for child := 3*i + 1; child <= 3*i+3 && child < s.pages; child++ {
+		fmt.Fprintf(w, `<a href="/%d">next</a> <a href="/%d">across</a>`, child, child*7%s.pages)
+	}
+}

@@ -1,0 +1,111 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// schemaVersion is that of the tables. A job of another version is refused.
+const schemaVersion = 1
+
+// tables are those of a job, in a schema of its name. Keys, names of slots and data are bytes; there are no foreign keys. queue and due live
+// by deletes: they are vacuumed when a small part of them is dead.
+const tables = `
+CREATE TABLE job (
+	version int NOT NULL, partitions int NOT NULL, sessions bigint NOT NULL DEFAULT 0,
+	spider text, key_version int, started boolean NOT NULL DEFAULT false, finished text, made timestamptz NOT NULL DEFAULT now());
+CREATE TABLE worker (
+	name text PRIMARY KEY, session bigint NOT NULL, batch bigint NOT NULL, buried boolean NOT NULL, began timestamptz NOT NULL) WITH (fillfactor = 20);
+CREATE TABLE partition (number int PRIMARY KEY, owner text);
+CREATE TABLE slot (
+	id bigint PRIMARY KEY, partition int NOT NULL, name bytea NOT NULL,
+	next_allowed timestamptz, delay bigint NOT NULL, penalty bigint NOT NULL, throttle bigint NOT NULL, pages bigint NOT NULL) WITH (fillfactor = 70);
+CREATE TABLE request (key bytea PRIMARY KEY, seq bigint NOT NULL, depth int NOT NULL);
+CREATE TABLE queue (
+	slot bigint, rank bigint, place bigint, seq bigint NOT NULL, key bytea NOT NULL, attempt int NOT NULL, parent bigint NOT NULL, data bytea NOT NULL,
+	PRIMARY KEY (slot, rank, place)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
+CREATE TABLE due (
+	at timestamptz, place bigint, slot bigint NOT NULL, priority bigint NOT NULL, seq bigint NOT NULL, key bytea NOT NULL, attempt int NOT NULL,
+	parent bigint NOT NULL, data bytea NOT NULL,
+	PRIMARY KEY (at, place)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+CREATE TABLE outcome (
+	seq bigint PRIMARY KEY, key bytea NOT NULL, parent bigint NOT NULL, depth int NOT NULL, attempt int NOT NULL,
+	outcome text NOT NULL, reason text NOT NULL, status int NOT NULL, at timestamptz NOT NULL, url text NOT NULL);
+CREATE TABLE dead (seq bigint PRIMARY KEY, slot bytea NOT NULL, priority bigint NOT NULL, data bytea NOT NULL);
+CREATE TABLE checkpoint (worker text, name bytea, value bytea NOT NULL, PRIMARY KEY (worker, name)) WITH (fillfactor = 50);
+CREATE TABLE counter (worker text, name text, value bigint NOT NULL, PRIMARY KEY (worker, name)) WITH (fillfactor = 50);
+`
+
+// check refuses servers that are too old, or that lose what they say they keep.
+func (s *server) check(ctx context.Context) error {
+	var version, fsync string
+	if err := s.conn.QueryRow(ctx, `SELECT current_setting('server_version_num'), current_setting('fsync')`).Scan(&version, &fsync); err != nil {
+		return err
+	}
+	return checkServer(version, fsync)
+}
+
+func checkServer(version, fsync string) error {
+	if number, err := strconv.Atoi(version); err != nil || number < oldestServer {
+		return &ServerError{What: "version", Value: version}
+	}
+	if fsync != "on" {
+		return &ServerError{What: "fsync", Value: fsync}
+	}
+	return nil
+}
+
+// errTaken says that the schema is somebody else's.
+var errTaken = errors.New("its schema exists, and holds something else: choose another name for the job")
+
+// find finds the tables of the job, or makes them; partitions is how many there are to be, 0: as many as there are. It returns how many
+// there are.
+func (s *server) find(ctx context.Context, partitions int) (int, error) {
+	var exists, made, others bool
+	err := s.conn.QueryRow(ctx, `
+		SELECT to_regnamespace(quote_ident($1)) IS NOT NULL, to_regclass(quote_ident($1) || '.job') IS NOT NULL,
+			EXISTS (SELECT FROM pg_class WHERE relnamespace = to_regnamespace(quote_ident($1)))`, s.job).Scan(&exists, &made, &others)
+	switch {
+	case err != nil:
+		return 0, err
+	case !made && others:
+		return 0, errTaken
+	case !made:
+		return s.make(ctx, exists, partitions)
+	}
+	var version, stored int
+	if err := s.conn.QueryRow(ctx, `SELECT version FROM job`).Scan(&version); isCode(err, "42703", "42P01") || errors.Is(err, pgx.ErrNoRows) {
+		return 0, errTaken
+	} else if err != nil {
+		return 0, err
+	}
+	if version != schemaVersion {
+		return 0, &MismatchError{Job: s.job, What: "schema version", Stored: fmt.Sprint(version), Asked: fmt.Sprint(schemaVersion)}
+	}
+	if err := s.conn.QueryRow(ctx, `SELECT partitions FROM job`).Scan(&stored); err != nil {
+		return 0, err
+	}
+	if partitions != 0 && partitions != stored {
+		return 0, &MismatchError{Job: s.job, What: "number of partitions", Stored: fmt.Sprint(stored), Asked: fmt.Sprint(partitions)}
+	}
+	return stored, nil
+}
+
+// make makes the tables.
+func (s *server) make(ctx context.Context, exists bool, partitions int) (int, error) {
+	if partitions == 0 {
+		partitions = defaultPartitions
+	}
+	schema := ""
+	if !exists {
+		schema = "CREATE SCHEMA " + pgx.Identifier{s.job}.Sanitize() + ";"
+	}
+	// Statements that are sent together are one transaction.
+	_, err := s.conn.PgConn().Exec(ctx, fmt.Sprintf("%s%s INSERT INTO job (version, partitions) VALUES (%d, %d); INSERT INTO partition SELECT generate_series(0, %d)",
+		schema, tables, schemaVersion, partitions, partitions-1)).ReadAll()
+	return partitions, err
+}
