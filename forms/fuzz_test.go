@@ -17,6 +17,7 @@ func FuzzEntries(f *testing.F) {
 		`<input type=url name=a value=" http://x/ "><input type=email name=b multiple value=" a@b , c@d ,e "><input type=TEL name=c dirname=d dir=rtl>`,
 		`<input type=number name=a value=1e999><input type=range name=b value=x min=0 max=1 step=0.1><input type=color name=c value=#12345>`,
 		`<input type=date name=a value=2023-02-29><input type=week name=b value=2020-W53><input type=datetime-local name=c value=2024-02-29T12:00:15.500>`,
+		`<form><input type=week name=a value=2020-><input type=month name=b value=2020-><input type=date name=c value=2020-><input type=time name=d value=20:>`,
 		`<input type=checkbox name=a checked><input type=radio name=b value=1 checked><input type=radio name=b value=2 checked><input type=file name=c multiple>`,
 		`<select name=a><optgroup disabled><option>1</optgroup><option selected disabled>2<option>3</select><select name=b multiple size=x><option selected>1</select>`,
 		"<textarea name=a>\n\n x\r\ny\rz</textarea><input name='a&#10;b' value='x&#13;y'><input name=c list=l><datalist id=l><option>1<input name=d></datalist>",

@@ -226,8 +226,8 @@ func isMoment(typ, s string) bool {
 	}
 	switch typ {
 	case "week":
-		week, rest := digits(strings.TrimPrefix(rest, "W"), 2)
-		return s[i+1] == 'W' && rest == "" && week >= 1 && week <= weeks(year)
+		week, end := digits(strings.TrimPrefix(rest, "W"), 2)
+		return strings.HasPrefix(rest, "W") && end == "" && week >= 1 && week <= weeks(year)
 	case "month":
 		month, rest := digits(rest, 2)
 		return rest == "" && month >= 1 && month <= 12
