@@ -84,20 +84,6 @@ func TestPagesOfAnyLength(t *testing.T) {
 	}
 }
 
-// The text grows part by part: nothing that was noted is copied.
-func TestPagesGrowth(t *testing.T) {
-	url := strings.Repeat("x", 1000)
-	n := testing.AllocsPerRun(1, func() {
-		var p report.Pages
-		for i := range 2_000 { // all of the text and more
-			p.Add(report.PageByNumber(uint64(i+1)), url)
-		}
-	})
-	if n > 2+16 { // Pages, its pages, 16 parts
-		t.Errorf("%v allocations", n)
-	}
-}
-
 func BenchmarkPages(b *testing.B) {
 	var p report.Pages
 	for i := range b.N {
