@@ -89,12 +89,12 @@ func (s *Selection) Nodes() []html.Node {
 // Text returns the text of all results as a reader sees it: see [Selection.Texts]. The texts that
 // are not empty are joined by one space.
 func (s *Selection) Text() string {
-	var space [256]byte
-	b := s.appendTexts(space[:0])
-	if len(b) > few {
+	if s.Len() > 0 && len(s.doc.tree.Source()) > few {
+		b := s.appendTexts(nil)
 		return unsafe.String(unsafe.SliceData(b), len(b)) // nobody else has it
 	}
-	return string(b)
+	var space [256]byte
+	return string(s.appendTexts(space[:0]))
 }
 
 func (s *Selection) appendTexts(b []byte) []byte {
