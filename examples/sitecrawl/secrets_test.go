@@ -92,7 +92,7 @@ func planted(t *testing.T) (server *httptest.Server, dead string, loggedIn *atom
 	return server, dead, loggedIn
 }
 
-// No secret is in what sitecrawl writes, with or without a job, to its end or stopped before, nor in the job's store. It fails if read takes Request.Url as it is, or if login leaves the URLs as they are given.
+// No secret is in what sitecrawl writes, with or without a job, to its end or stopped before, nor in the job's store but for its cookies while it is not done. It fails if read takes Request.Url as it is, or if login leaves the URLs as they are given.
 func TestNoSecretIsWritten(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -138,7 +138,11 @@ func TestNoSecretIsWritten(t *testing.T) {
 				if entry.Name() == "feed" {
 					feed += string(text)
 				}
-				if all := found(text); len(all) > 0 {
+				all := found(text)
+				if tt.code == exitStopped && strings.HasPrefix(path, filepath.Join(dir, "job")) {
+					all = slices.DeleteFunc(all, func(s string) bool { return s == "loginCookie" }) // the job goes on with its cookies
+				}
+				if len(all) > 0 {
 					t.Errorf("%s has %q: %s", path, all, text)
 				}
 				return err
