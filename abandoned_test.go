@@ -696,7 +696,7 @@ func (c slowErr) Err() error { c.wait(); return c.Context.Err() }
 
 // An item that is on its way into the buffer while its parser is abandoned keeps its request open for a moment longer.
 // Run waits for it: else nobody would settle the request any more, and the Committer would hear nothing of the item
-// that it has staged before. It fails if mill.add does not enter acceptor.entries.
+// that it has staged before. It fails if items.add does not enter acceptor.entries.
 func TestItemOnItsWayWhenTheParserIsAbandoned(t *testing.T) {
 	test := func(handle bool) func(t *testing.T) {
 		return func(t *testing.T) {

@@ -1,10 +1,6 @@
 package tegenaria
 
 import (
-	"cmp"
-	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,79 +9,75 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
-	"github.com/tegenaria/tegenaria/internal/urlx"
+	"github.com/tegenaria/tegenaria/internal/page"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
-
-// emission says where a request comes from.
-type emission struct {
-	parent   *job           // whose callback sent it; nil for seeds
-	by       *guard.Call    // that callback: what it sends after it was given up is refused; nil for seeds
-	failed   *failedRequest // what has failed, and its ErrorHandler sent it: sending itself again is a retry
-	why      error
-	redirect bool // the target of a redirect of parent
-	again    bool // and the chain of redirects has asked for it before: it is no duplicate
-}
-
-// known returns the reason that a request ends with which was accepted before: a redirect that ends so has no page, as when a session is
-// over and each page leads to the login, so it is counted by itself.
-func (from emission) known() string {
-	if from.redirect {
-		return "redirect"
-	}
-	return ""
-}
 
 // acceptor takes requests into the crawl: it checks and identifies them and hands them to the cache. It is made when the cache
 // has said whether it is durable.
 type acceptor struct {
 	cfg      *config
-	limits   *Limits
 	cache    CacheInterface
 	codec    *codec
 	ledger   *frontier.Ledger
 	frontier *frontier.Frontier[*job]
-	watch    *guard.Watch // of the callbacks whose outputs hold references back
-	hurry    func()       // has the settler settle at once
-	teller   *teller
-	stop     *stop
-	refused  func(from emission, ctx *Context, no *refusal) // reports a request that was refused because of an error; set before the first
-	failed   func(herr *HandleError)                        // reports a failure of no request; set with refused
-	dupes    *duplicates
-	domains  *urlx.HostSet // of EngineWithAllowedDomains; nil allows all
-	filters  requestFilters
-	hosts    *identity.HostNames
-	scratch  sync.Pool   // of *scratch
-	entries  *guard.Door // of requests and items
-	seeds    identity.Emissions
+	watch    *guard.Watch // of the callbacks whose references are held back
+	entries  *guard.Door  // of requests and items
 	loopback *fetch.Loopback
+	settler  *settler
+	report   *reporter
+	stop     *stop
+	onError  onError
+
+	dupes    *duplicates
+	scope    scope
+	hosts    *identity.HostNames
+	scratch  sync.Pool // of *scratch
+	seeds    identity.Emissions
 	plain    bool // links need no request object to be accepted
+	refusals refusalKeeper
 
 	slotByPanicked atomic.Bool // the ErrorHandlers were called for it
-
-	refusals RefusalRecorder // the cache; nil: it keeps none
-	enough   atomic.Bool     // it keeps no more
 }
 
-func newAcceptor(c *crawl, state State, dupes *duplicates) *acceptor {
-	a := &acceptor{
-		cfg: &c.cfg, limits: &c.limits, cache: c.cache, ledger: c.ledger, frontier: c.frontier, watch: c.watch, teller: c.teller, stop: &c.stop,
-		hurry: func() { c.settler.hurry() }, dupes: dupes, loopback: c.fetcher.loopback,
-		codec: &codec{durable: state.Durable, parsers: c.reader.parsers, values: wire.Values{Types: c.cfg.metaTypes}, bodyLimit: c.limits.Body, names: namerOf(c.spider)},
-		hosts: identity.NewHostNames(), entries: c.entries,
-	}
-	a.domains, _ = allowedDomains(c.cfg.domains) // wire has reported mistakes
-	a.scratch.New = func() any { return &scratch{keyer: dupes.keyer()} }
-	for _, m := range c.fetcher.middlewares {
-		if f, ok := m.(RequestFilter); ok {
-			a.filters = append(a.filters, f)
-		}
-	}
+// onError are the ErrorHandlers as the acceptor calls them, which is made before they are.
+type onError struct {
+	refused func(from emission, ctx *Context, no *refusal) // of a request that was refused because of an error
+	outside func(herr *HandleError)                        // of no request
+}
+
+// prepare completes an acceptor that has what it needs.
+func (a *acceptor) prepare() {
+	a.scratch.New = func() any { return &scratch{keyer: a.dupes.keyer()} }
 	a.plain = a.checkPlain()
-	if state.Durable {
-		a.refusals, _ = c.cache.(RefusalRecorder)
+	if a.codec.durable {
+		a.refusals.cache, _ = a.cache.(RefusalRecorder)
 	}
-	return a
+}
+
+// take begins to take requests from one sender.
+func (a *acceptor) take(from emission) requests { return &batch{acceptor: a, from: from} }
+
+// closedByUser reports a channel that user code has closed.
+func (a *acceptor) closedByUser(from emission) { a.report.closedByUser(from) }
+
+// requests returns the channel that a job's user code sends requests to.
+func (a *acceptor) requests(j *job) chan<- *Context {
+	if j.inbox == nil {
+		j.inbox = newInbox(a, j.emission())
+	}
+	return j.inbox.ch
+}
+
+// lateInbox gives a job an inbox for code that seldom sends anything and does not take long: the watch starts the
+// receiver if it does, or else close receives what there is.
+func (a *acceptor) lateInbox(j *job) {
+	in := &j.quiet
+	if in.ch != nil {
+		in = new(inbox) // the watch may still look at the first one
+	}
+	in.ch, in.to, in.from = make(chan *Context, lateBuffer), a, j.emission()
+	j.inbox = in
 }
 
 // close ends the accepting of requests, and waits for those that are being accepted. A cache whose Accept does not return has
@@ -137,7 +129,7 @@ func (a *acceptor) mayEnter(from emission) bool {
 
 func (a *acceptor) leave(from emission) {
 	if from.parent != nil {
-		from.parent.root().done()
+		a.settler.done(from.parent.root())
 	}
 	a.entries.Leave()
 }
@@ -160,187 +152,162 @@ func (a *acceptor) store(from emission, s *scratch, maxPerSlot int, told func([]
 	return true
 }
 
-// queueShare is the reason of requests that the cache refuses because their slot holds too much of its memory.
-const queueShare = "queue-share"
-
-func (a *acceptor) depthOf(from emission) int {
-	switch {
-	case from.parent == nil && from.failed == nil:
-		return 0
-	case from.redirect:
-		return from.parent.rec.Depth
-	case from.failed != nil:
-		return from.failed.depth
+// refuse settles an emission that is not accepted.
+func (a *acceptor) refuse(from emission, ctx *Context, no *refusal) {
+	var r *Request
+	if ctx != nil {
+		r = ctx.Request
 	}
-	return from.parent.rec.Depth + 1
-}
-
-// identify returns the host and the fingerprint of a request, unless it is one that no crawl can send.
-func (a *acceptor) identify(s *scratch, ctx *Context) (host string, fingerprint Key, no *refusal) {
-	if ctx == nil || ctx.Request == nil {
-		return "", Key{}, &refusal{Failed, "accept", errNoRequest}
-	}
-	r := ctx.Request
-	if err := r.extras().err; err != nil {
-		return "", Key{}, &refusal{Failed, "accept", err}
-	}
-	r.settleMethod()
-	if err := r.checkMethod(); err != nil {
-		return "", Key{}, &refusal{Failed, "accept", err}
-	}
-	if r.Header == nil {
-		r.Header = make(map[string]string)
-	}
-	if host, no = a.checkURL(s, r); no != nil {
-		return "", Key{}, no
-	}
-	fingerprint, err := a.dupes.key(s.keyer, r)
-	if err != nil {
-		return "", Key{}, a.dupes.refusal(r, err)
-	}
-	return host, fingerprint, nil
-}
-
-// record checks a request and makes its record; Data is in s and valid until s is reset.
-func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
-	host, fingerprint, no := a.identify(s, ctx)
-	if no != nil {
-		return rec, no
-	}
-	r := ctx.Request
-	retry := from.failed != nil && a.isRetry(s, from.failed, r, fingerprint)
-	rec.Depth = a.depthOf(from)
-	switch {
-	case retry:
-		rec.Attempt = from.failed.attempt + 1
-	case r.sameDepth && from.parent != nil:
-		rec.Depth = from.parent.rec.Depth
-	case from.failed != nil:
-		rec.Depth++
-	}
-	r.Depth, r.Attempt = rec.Depth, rec.Attempt
-	if no := a.scope(from, r, host); no != nil {
-		return rec, no
-	}
-	if rec.Priority = r.Priority; retry {
-		rec.Priority--
-	}
-	if retry && rec.Attempt >= a.limits.Attempts {
-		return rec, refuse(GaveUp, fmt.Sprint(from.why))
-	}
-	rec.Key = fingerprint
-	filtered := a.cfg.filter && !r.doNotFilter && !retry && (!from.redirect || r.extras().chain.Filtered && !from.again)
-	if filtered {
-		if no := a.dupes.veto(r); no != nil {
-			no.reason = cmp.Or(no.reason, from.known())
-			return rec, no
+	if no.err == nil {
+		if from.parent == nil && from.failed == nil {
+			a.report.seedRefused(r, no.outcome, no.reason)
 		}
-	}
-	if from.parent != nil {
-		rec.Parent = from.parent.root().rec.Key
-		r.parent = rec.parentPage()
-	}
-	if !filtered {
-		rec.Key = identity.Unfiltered(rec.Parent, fingerprint, a.countEmission(from, fingerprint))
-	}
-	rec.Slot = a.slotOf(r, host)
-	if a.frontier.IsSpent(rec.Slot) {
-		return rec, refuse(Filtered, pageBudget)
-	}
-	if notBefore := r.extras().notBefore; !notBefore.IsZero() && notBefore.After(time.Now()) {
-		rec.NotBefore = notBefore
-	}
-	start := len(s.data)
-	var err error
-	if s.data, rec.Live, err = a.codec.encode(s.data, ctx, ctx.CtxId != ""); err != nil {
-		return rec, &refusal{Failed, "accept", err}
-	}
-	rec.Data = s.data[start:len(s.data):len(s.data)]
-	if from.parent == nil && from.failed == nil {
-		a.loopback.Allow(r.Url)
-	}
-	return rec, nil
-}
-
-// isRetry reports whether a request that the ErrorHandlers of a failed one have sent is that one again.
-func (a *acceptor) isRetry(s *scratch, failed *failedRequest, r *Request, fingerprint Key) bool {
-	if failed.request == nil {
-		return false
-	}
-	if failed.request == r {
-		return true
-	}
-	own, err := a.dupes.key(s.keyer, failed.request)
-	return err == nil && own == fingerprint
-}
-
-func (a *acceptor) countEmission(from emission, fingerprint Key) uint64 {
-	if from.parent != nil {
-		return from.parent.root().emitted.Count(fingerprint)
-	}
-	return a.seeds.Count(fingerprint)
-}
-
-func (a *acceptor) slotOf(r *Request, host string) string {
-	if slot := r.extras().slot; slot != "" {
-		return slot
-	}
-	if a.cfg.politeness.SlotBy == nil {
-		return host
-	}
-	u, err := urlx.HTTP(r.Url)
-	if err != nil {
-		return host
-	}
-	slot := host
-	stack, err := guard.Protect(func() error {
-		slot = a.cfg.politeness.SlotBy(u)
-		return nil
-	})
-	if err != nil && a.slotByPanicked.CompareAndSwap(false, true) {
-		err := fmt.Errorf("Politeness.SlotBy of %s, which belongs to its host's slot now: %w", urlx.Redact(r.Url), err)
-		a.failed(&HandleError{Err: err, Request: r, Stage: StageAccept, Stack: stack})
-	}
-	return slot
-}
-
-// checkURL returns the host of a request's URL, if that can be asked.
-func (a *acceptor) checkURL(s *scratch, r *Request) (host string, no *refusal) {
-	if s.site == "" || !strings.HasPrefix(r.Url, s.site) { // most requests of a page ask the same host
-		host, err := urlx.AskedHost(r.Url)
-		if err != nil {
-			reason := "url"
-			if scheme := urlx.SchemeError(""); errors.As(err, &scheme) {
-				reason = "scheme"
+		a.report.settled(r, no.outcome, no.reason)
+		a.ledger.Refuse(1, uint8(no.outcome), no.reason)
+		if r != nil && a.refusals.isOn() {
+			s := a.scratch.Get().(*scratch)
+			defer a.scratch.Put(s)
+			if key, err := a.dupes.key(s.keyer, r); err == nil {
+				a.refusals.keep(from.parent, key, wire.AppendPlain(nil, []byte(r.Url)), a.depthOf(from), no)
 			}
-			return "", &refusal{Filtered, reason, urlError(r, err)}
 		}
-		s.site, s.host = urlx.Site(r.Url), host
+		return
 	}
-	if len(r.Url) > a.limits.URLLength {
-		return "", refuse(Filtered, "url-length")
-	}
-	return s.host, nil
+	a.onError.refused(from, ctx, no)
 }
 
-// scope applies the filters that need no memory: domains, depth, the middlewares' AcceptRequest.
-func (a *acceptor) scope(from emission, r *Request, host string) *refusal {
-	if !a.domains.Has(host, r.Url) {
-		return refuse(Filtered, "offsite")
+// refusalKeeper has the cache keep requests that are refused.
+type refusalKeeper struct {
+	cache RefusalRecorder // nil: it keeps none
+	full  atomic.Bool     // it keeps no more
+}
+
+// isOn reports whether requests that are refused are kept.
+func (k *refusalKeeper) isOn() bool { return k.cache != nil && !k.full.Load() }
+
+// keep has a request kept. data is its encoding, parent the job that has sent it, nil for a seed.
+func (k *refusalKeeper) keep(parent *job, key Key, data []byte, depth int, no *refusal) {
+	how := Settled{Record: Record{Key: key, Data: data, Depth: depth}, Outcome: no.outcome, Reason: no.reason, At: time.Now()}
+	if parent != nil {
+		how.Record.ParentSeq = parent.root().rec.Seq
 	}
-	if a.limits.tooDeep(r.Depth) {
-		return refuse(Filtered, "depth")
+	if !k.cache.RecordRefusal(how) {
+		k.full.Store(true)
 	}
-	var parent *Response
-	if from.parent != nil && from.parent.ctx != nil {
-		parent = from.parent.ctx.Response()
+}
+
+// batch accepts requests of one sender together: a lock for each would cost more than all the rest.
+type batch struct {
+	acceptor *acceptor
+	from     emission
+	s        *scratch // nil while there is nothing to store
+}
+
+// add checks a request and keeps it until store, which a full batch calls by itself.
+func (b *batch) add(ctx *Context) {
+	a := b.acceptor
+	if b.s == nil {
+		if !a.enter(b.from) {
+			return
+		}
+		b.s = a.scratch.Get().(*scratch)
 	}
-	no, err := a.filters.ask(parent, r)
-	if err == nil {
-		return no
+	ctx = ctx.resent()
+	rec, no := a.record(b.s, b.from, ctx)
+	if no != nil {
+		b.store() // requests that were sent before are accepted before
+		if a.enter(b.from) {
+			if !a.endsRun(b.from, no) {
+				a.ledger.Discover(1)
+				a.refuse(b.from, ctx, no)
+			}
+			a.leave(b.from)
+		}
+		return
 	}
-	if reason, ok := asCloseSpider(err); ok {
-		a.stop.closeSpider(reason)
+	b.s.records, b.s.sent = append(b.s.records, rec), append(b.s.sent, ctx)
+	if len(b.s.records) == maxBatch || ctx.Request.extras().maxConnsPerHost > 0 {
+		b.store()
 	}
-	return no
+}
+
+// store hands the batch to the cache.
+func (b *batch) store() {
+	s, a := b.s, b.acceptor
+	if s == nil {
+		return
+	}
+	b.s = nil
+	defer a.leave(b.from)
+	defer a.scratch.Put(s)
+	defer s.reset()
+	if len(s.records) == 0 {
+		return
+	}
+	a.ledger.Discover(int64(len(s.records)))
+	a.store(b.from, s, s.sent[len(s.sent)-1].Request.extras().maxConnsPerHost, func(verdicts []Verdict) {
+		for i, verdict := range verdicts {
+			switch f := a.cfg.events.RequestAccepted; {
+			case verdict == VerdictKnown:
+				a.report.settled(s.sent[i].Request, Duplicate, b.from.known())
+			case verdict == VerdictRefused:
+				a.report.settled(s.sent[i].Request, Filtered, queueShare)
+			case f != nil:
+				a.report.event(func() { f(s.sent[i].Request) })
+			}
+		}
+	})
+}
+
+// accepted counts the verdicts on the records of a batch, and adds the records to the frontier.
+func (a *acceptor) accepted(from emission, s *scratch, verdicts []Verdict, maxPerSlot int) {
+	stored := frontier.Stored{Runs: s.runs[:0], Slot: s.records[len(s.records)-1].Slot, Limit: maxPerSlot}
+	known, refused := int64(0), int64(0)
+	for i, v := range verdicts {
+		switch rec := &s.records[i]; v {
+		case VerdictNew:
+			stored.Queue(rec.Slot, rec.Priority)
+		case VerdictLater:
+			stored.Delay(rec.NotBefore)
+		case VerdictKnown:
+			known++
+		case VerdictRefused:
+			refused++
+			if a.refusals.isOn() {
+				a.refusals.cache.RecordRefusal(Settled{Record: *rec, Outcome: Filtered, Reason: queueShare, At: time.Now()})
+			}
+			a.report.refusedBy(rec.Slot, a.scope.limits.QueueBytes)
+		}
+	}
+	s.runs = stored.Runs
+	a.frontier.Accepted(stored,
+		frontier.Refused{Number: known, Why: frontier.Reason{Outcome: uint8(Duplicate), Text: from.known()}},
+		frontier.Refused{Number: refused, Why: frontier.Reason{Outcome: uint8(Filtered), Text: queueShare}})
+}
+
+// scratch is memory for accepting requests that the next ones use again.
+type scratch struct {
+	keyer   *keyer
+	url     []byte
+	site    string // where the URLs of the requests before begin, "" if not known, and their host
+	host    string
+	data    []byte    // of all records
+	refused []byte    // the encoding of a request that is refused
+	page    *Response // of references, and what they are resolved against
+	base    page.Base
+	records []Record
+	runs    []frontier.Run // where they wait
+	sent    []*Context     // the Contexts of the records; empty if they were made of references
+}
+
+// reset makes room. Nothing it held stays reachable.
+func (s *scratch) reset() {
+	clear(s.records)
+	clear(s.sent)
+	clear(s.runs)
+	s.site, s.host, s.page, s.base = "", "", nil, page.Base{}
+	s.records, s.sent, s.data = s.records[:0], s.sent[:0], s.data[:0]
+	if cap(s.data) > 1<<20 {
+		s.data = nil // one giant request shall not stay for ever
+	}
 }

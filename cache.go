@@ -240,3 +240,6 @@ func (r *Record) parentPage() report.PageID {
 	}
 	return report.PageByKey([4]byte(r.Parent[:4]))
 }
+
+// maxBatch is how many requests the cache is asked about at a time.
+const maxBatch = 64

@@ -38,8 +38,10 @@ type inRun interface {
 	fetch(caller *Context, r *Request) (*Response, error)
 	// slotDelay is Context.SlotDelay.
 	slotDelay(d time.Duration)
-	// share returns the request's share in the memory of the run.
-	share() page.Run
+	// lend makes a Context that user code is given in a call of its own part of the same run.
+	lend(ctx *Context, by *guard.Call)
+	// Run is the request's share in the memory of the run.
+	page.Run
 	// notJSON warns that Response.Json has returned nil for a page.
 	notJSON(url string, err error)
 }

@@ -1,51 +1,82 @@
 package tegenaria
 
 import (
+	"cmp"
 	"context"
 	"runtime"
 	"sync"
 	"time"
 
+	"github.com/tegenaria/tegenaria/buffer"
 	"github.com/tegenaria/tegenaria/internal/commit"
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/identity"
+	"github.com/tegenaria/tegenaria/internal/page"
+	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/robotsgate"
+	"github.com/tegenaria/tegenaria/internal/typecheck"
+	"github.com/tegenaria/tegenaria/internal/wire"
 	"github.com/tegenaria/tegenaria/stage"
 )
 
-// crawl is one run of one spider: everything that a run has of its own. Read from the top, this file tells the
-// way of a request: start and acceptor put requests into the cache, the frontier takes them out, pages are
-// fetched and parsed, items pass the buffer and the pipelines, the settler ends them.
+// crawl is one run of one spider, and owns all that the run has of its own. Read from the top, this file tells the way of a
+// request: start and acceptor put requests into the cache, the frontier takes them out, pages are fetched and parsed, items pass the
+// buffer and the pipelines, the settler ends them. A station knows those above it in the list of stations, and none knows the crawl.
 type crawl struct {
-	engine *SpiderEngine
 	cfg    config
 	limits Limits // with defaults
 	spider SpiderInterface
+	errs   *report.Subscriptions // of ErrorChan
 	registered
 	stop
-
-	ledger   *frontier.Ledger
-	frontier *frontier.Frontier[*job]
-	watch    *guard.Watch
-	entries  *guard.Door // of requests and items that are accepted
-	flights  *flights
-
-	acceptor *acceptor
-	fetcher  *fetcher
-	reader   *reader
-	mill     *mill
-	settler  *settler
-	teller   *teller
-	failures *failures
-	losses   losses
+	machines
+	stations
 }
 
 // registered is what the user has given to the engine, and the crawl opens and closes.
 type registered struct {
-	parts      []any // everything, in order: openers, closers, committers
-	opened     []any // those of them that are open
-	committers commit.Parts
-	keepers    commit.Keepers
-	cache      CacheInterface
+	parts       []any // everything, in order: openers, closers, committers
+	opened      []any // those of them that are open
+	committers  commit.Parts
+	keepers     commit.Keepers
+	cache       CacheInterface
+	parsers     *parserTable
+	middlewares Middlewares // sorted
+	internalMWs Middlewares // those that see the engine's own requests
+	pipelines   ItemPipelines
+	typeChecks  []*typecheck.Check // of what they take
+	downloading
+}
+
+// machines are made before the cache begins: the methods of the engine reach them.
+type machines struct {
+	ledger   *frontier.Ledger
+	frontier *frontier.Frontier[*job]
+	watch    *guard.Watch
+	entries  *guard.Door // of requests and items that are accepted
+	bodies   *fetch.Budget
+	loopback *fetch.Loopback
+	buffer   *buffer.Pool[*itemTask]
+	report   *reporter
+	flights  *flights
+	gates    *gates
+	robots   *robotsgate.Gate[*job]
+}
+
+// stations are made when the cache has begun, in this order. Each knows those before it. What leads back is a func that a machine or
+// an earlier station calls.
+type stations struct {
+	codec    *codec
+	settler  *settler
+	losses   *losses
+	acceptor *acceptor
+	failures *failures
+	items    *items
+	fetcher  *fetcher
+	pages    *pages
+	start    *starter
 }
 
 // run makes the crawl, and returns when all of it has ended except code that was abandoned.
@@ -72,25 +103,25 @@ func (c *crawl) run(ctx context.Context) error {
 		return c.end(ctx)
 	}
 	if f := c.cfg.events.Started; f != nil {
-		c.teller.event(func() { f(c.spider) })
+		c.report.event(func() { f(c.spider) })
 	}
-	c.teller.begins(state, c.spider)
-	supervising.Go(func() { c.teller.progress(watching) })
-	c.teller.blocked() // those that an earlier run has left
+	c.report.begins(state, c.spider)
+	supervising.Go(func() { c.report.progress(watching) })
+	c.report.blocked() // those that an earlier run has left
 	settling.Go(func() { c.settler.batches.Run(c.settler.settle) })
-	piping.Go(func() { c.fail1(c.mill.run()) })
-	started := startSeeds(c, state.Started)
+	piping.Go(func() { c.fail1(c.items.run()) })
+	started := c.start.begin(state.Started)
 
 	c.fail1(c.runRequests())
 	<-started // nothing new can come any more
-	c.mill.close()
+	c.items.close()
 	piping.Wait()
 	c.watch.Wait()
-	c.mill.drain()
+	c.items.drain()
 	c.acceptor.close()
-	c.reader.dropFetches()
+	c.pages.closeFetches()
 	c.awaitWork()
-	c.losses.end(c)
+	c.losses.end()
 	c.settler.batches.Close()
 	settling.Wait()
 	c.settleFinished()
@@ -109,46 +140,12 @@ func (c *crawl) awaitWork() {
 	}
 }
 
-// restore gives the parts that store results or state what an earlier run of the job has stored of them, and stores the first
-// checkpoints of those that have none.
-func (c *crawl) restore(ctx context.Context, state State) error {
-	first, err := c.committers.Restore(commit.OfRun(ctx, c.spider.GetName(), !state.Durable), state.Checkpoints, c.opening)
-	if err == nil && state.Durable && !state.Finished {
-		err = c.keepers.Restore(state.Checkpoints, c.opening)
-	}
-	if err == nil && len(first) > 0 {
-		err = c.opening(c.cache, func() error { return c.cache.Settle(ctx, Batch{Checkpoints: first}) })
-	}
-	return err
-}
-
 // runRequests moves requests from the cache through fetch and parse until the ledger is empty, or the
 // crawl has stopped and its work in hand is done.
 func (c *crawl) runRequests() error {
-	// The frontier's claims say how many fetch, and the reader's places how many parse; a parser that waits in Fetch
+	// The frontier's claims say how many fetch, and the places of pages how many parse; a parser that waits in Fetch
 	// lends its place. There is a worker for each of them, and one to wait for the next request.
-	return c.stageError(stage.Pull(c.work, c.pageWorkers(), c.take, stage.ProcessorFunc[*job](c.reader.page)))
-}
-
-// pageWorkers is how many workers crawl pages.
-func (c *crawl) pageWorkers() int { return int(c.cfg.parseWorkers) + 2*c.cfg.concurrency + 1 }
-
-// The rows of the watch.
-const (
-	pageRow = iota
-	itemRow
-)
-
-// newWatch makes the watch of the crawl's user code.
-func (c *crawl) newWatch() *guard.Watch {
-	limit := c.limits.Callback
-	return guard.NewWatch(guard.Config{
-		Limit:   limit,
-		TooLate: func(at string) error { return &CallbackTimeoutError{Stage: Stage(at), Limit: limit} },
-		Overdue: func() { c.acceptor.handOverPages() },
-		Untimed: []string{string(StageStart), string(StageOpen), string(StageDownload)},
-		Rows:    []int{pageRow: c.pageWorkers(), itemRow: c.cfg.itemConcurrency},
-	})
+	return c.stageError(stage.Pull(c.work, c.pageWorkers(), c.take, stage.ProcessorFunc[*visit](c.pages.page)))
 }
 
 // nearItems is how many items may wait before a worker that could go on lets the pipelines go first. Fewer are not worth
@@ -156,7 +153,7 @@ func (c *crawl) newWatch() *guard.Watch {
 const nearItems = 16
 
 // take asks the frontier for the next job; a failing cache ends the crawl.
-func (c *crawl) take(ctx context.Context) (*job, bool) {
+func (c *crawl) take(ctx context.Context) (*visit, bool) {
 	if c.ledger.Items.Load() > nearItems {
 		runtime.Gosched()
 	}
@@ -164,7 +161,10 @@ func (c *crawl) take(ctx context.Context) (*job, bool) {
 	if err != nil {
 		c.storeFailed(err)
 	}
-	return j, ok
+	if !ok {
+		return nil, false
+	}
+	return j.call.Owner.(*visit), true
 }
 
 // fail1 notes a fault of the engine itself.
@@ -173,6 +173,77 @@ func (c *crawl) fail1(err error) {
 		c.ending.Break(&RunError{Op: "engine", Err: err})
 	}
 }
+
+// wireMachines makes the machines of the crawl. The funcs that they are given are called once the stations are made.
+func (c *crawl) wireMachines() (err error) {
+	cfg := &c.cfg
+	c.cache = cfg.cache
+	if c.cache == nil {
+		c.cache = newMemoryCache()
+	}
+	done := func(j *job) { c.settler.done(j) }
+	c.ledger = frontier.NewLedger(int(outcomes))
+	c.frontier = frontier.New(c.frontierConfig())
+	c.report = &reporter{
+		cfg: cfg, limits: &c.limits, errs: c.errs, ledger: c.ledger, frontier: c.frontier, stop: &c.stop,
+		log: newLog(cfg, c.spider.GetName()), events: cfg.events, door: guard.NewDoor(),
+	}
+	c.watch = guard.NewWatch(c.watchConfig())
+	c.entries = guard.NewDoor()
+	c.buffer, _ = buffer.NewPool[*itemTask](itemBufferCap, itemBuffers) // its sizes are right
+	c.loopback = new(fetch.Loopback)
+	c.bodies = fetch.NewBudget(c.limits.BodiesInFlight, func() { c.settler.hurry() })
+	own := newHTTPDownloader(c.limits, cfg.allowStatus, fetch.Config{
+		Agent: cfg.politeness.agent(), AllowPrivate: cfg.politeness.AllowPrivate, Loopback: c.loopback,
+		HTTP: cfg.client, TLS: cfg.tls, Concurrency: cfg.concurrency, Bodies: c.bodies,
+	})
+	own.watch = c.watch
+	c.downloading, err = newDownloading(cfg, own)
+	c.flights = &flights{frontier: c.frontier, ledger: c.ledger, log: &c.report.log, done: done}
+	c.flights.cache, _ = c.cache.(FlightRecorder)
+	c.gates = &gates{
+		politeness: &cfg.politeness, frontier: c.frontier, watch: c.watch, bodies: c.bodies, flights: c.flights, client: c.http, done: done,
+	}
+	c.robots = newRobots(&cfg.politeness, c.gates)
+	return err
+}
+
+// pageWorkers is how many workers crawl pages.
+func (c *crawl) pageWorkers() int { return int(c.cfg.parseWorkers) + 2*c.cfg.concurrency + 1 }
+
+// watchConfig configures the watch of the crawl's user code.
+func (c *crawl) watchConfig() guard.Config {
+	limit := c.limits.Callback
+	return guard.Config{
+		Limit:   limit,
+		TooLate: func(at string) error { return &CallbackTimeoutError{Stage: Stage(at), Limit: limit} },
+		Overdue: func() { c.acceptor.handOverPages() },
+		Untimed: []string{string(StageStart), string(StageOpen), string(StageDownload)},
+		Rows:    []int{pageRow: c.pageWorkers(), itemRow: c.cfg.itemConcurrency},
+	}
+}
+
+// frontierConfig configures the crawl's frontier.
+func (c *crawl) frontierConfig() frontier.Config[*job] {
+	p := &c.cfg.politeness
+	readers := c.cfg.readers
+	if _, memory := c.cache.(*memoryCache); memory { // which is no slower than the frontier
+		readers = 0
+	}
+	return frontier.Config[*job]{
+		Source: cacheSource{c.cache, c.newJob}, Ledger: c.ledger, Rules: p.rules(), Now: c.now,
+		Fetchers: c.cfg.concurrency, Lane: 2 * int(c.cfg.parseWorkers), Readers: int(readers), Pages: int(c.limits.Pages),
+		Throttle:      p.throttle(),
+		MaxRetryAfter: cmp.Or(p.MaxRetryAfter, defaultMaxRetryAfter),
+		MaxCrawlDelay: cmp.Or(p.MaxCrawlDelay, defaultMaxCrawlDelay),
+		HandOver:      func() { c.acceptor.handOver() },
+		Suspect:       func(j *job) { c.flights.suspect(j, true) },
+		Keep:          func(slot string) { c.settler.keepSlot(slot) },
+	}
+}
+
+// newJob makes the job of a record.
+func (c *crawl) newJob(rec Record) *job { return &c.pages.newVisit(rec).job }
 
 // cacheSource is a cache as the source of a frontier.
 type cacheSource struct {
@@ -196,4 +267,53 @@ func (s cacheSource) Due(ctx context.Context, now time.Time) ([]frontier.Moved, 
 		moved[i] = frontier.Moved{Slot: slot.Name, Priority: slot.Priority}
 	}
 	return moved, next, err
+}
+
+// build makes the stations, each of what is there already.
+func (c *crawl) build(state State, dupes *duplicates) {
+	stop, limits := &c.stop, &c.limits
+	c.report.state.Store(&state)
+	c.codec = &codec{durable: state.Durable, parsers: c.parsers, values: wire.Values{Types: c.cfg.metaTypes}, bodyLimit: limits.Body, names: namerOf(c.spider)}
+	_, memory := c.cache.(*memoryCache)
+	c.settler = &settler{
+		cache: c.cache, committers: c.committers, keepers: c.keepers, ledger: c.ledger, frontier: c.frontier, flights: c.flights,
+		bodies: c.bodies, loopback: c.loopback, report: c.report, stop: stop,
+		durable: state.Durable, earlier: state.Counters, complete: state.Finished, alone: memory && len(c.committers) == 0,
+		batches: stage.NewBatcher[settling](settlePause, func() bool { return c.frontier.IsHungry() || c.bodies.IsShort() }),
+	}
+	c.losses = &losses{codec: c.codec, ledger: c.ledger, settler: c.settler, report: c.report, attempts: limits.Attempts}
+	c.acceptor = &acceptor{
+		cfg: &c.cfg, cache: c.cache, codec: c.codec, ledger: c.ledger, frontier: c.frontier, watch: c.watch, entries: c.entries,
+		loopback: c.loopback, settler: c.settler, report: c.report, stop: stop,
+		dupes: dupes, scope: newScope(c.cfg.domains, c.middlewares, limits, stop), hosts: identity.NewHostNames(),
+		onError: onError{
+			refused: func(from emission, ctx *Context, no *refusal) { c.failures.failedEmission(from, ctx, no) },
+			outside: func(herr *HandleError) { c.failures.handleOutside(herr) },
+		},
+	}
+	c.acceptor.prepare()
+	c.failures = &failures{
+		spider: c.spider, handler: c.cfg.errorHandler, attempts: limits.Attempts, errorMWs: all[ErrorMiddleware](c.middlewares), ledger: c.ledger, watch: c.watch,
+		acceptor: c.acceptor, report: c.report, stop: stop, durable: state.Durable,
+	}
+	c.items = &items{
+		spider: c.spider, cfg: &c.cfg, limits: limits, ledger: c.ledger, watch: c.watch, entries: c.entries, settler: c.settler,
+		losses: c.losses, failures: c.failures, report: c.report, stop: stop,
+		buffer: c.buffer, pipelines: c.pipelines, typeChecks: c.typeChecks,
+	}
+	c.fetcher = &fetcher{
+		gates: c.gates, cfg: &c.cfg, limits: limits, downloading: c.downloading, loopback: c.loopback, report: c.report, stop: stop,
+		acceptor: c.acceptor, failures: c.failures, middlewares: c.middlewares, internalMWs: c.internalMWs, writers: newWriters(),
+	}
+	c.fetcher.robots = robotsGate{c.robots, c.fetcher}
+	c.pages = &pages{
+		limits: limits, frontier: c.frontier, ledger: c.ledger, watch: c.watch, flights: c.flights, report: c.report, stop: stop,
+		settler: c.settler, losses: c.losses, acceptor: c.acceptor, failures: c.failures, items: c.items, fetcher: c.fetcher,
+		parsers: c.parsers, bounds: page.NewBounds(limits.Nodes, limits.Attributes, limits.Body), queries: page.NewQueries(),
+		places: frontier.NewParsers(int(c.cfg.parseWorkers), c.cfg.concurrency), lane: frontier.NewLane[*job](c.ledger, maxNesting),
+	}
+	c.start = &starter{
+		outsider: outsider{report: c.report}, spider: c.spider, pending: int64(limits.Pending), ledger: c.ledger, watch: c.watch,
+		settler: c.settler, acceptor: c.acceptor, failures: c.failures, stop: stop, gone: make(chan struct{}),
+	}
 }

@@ -185,7 +185,7 @@ func TestNoWorkIsLost(t *testing.T) {
 	}
 }
 
-// Idle was true while a datum was on its way from one pool to the next. Fails if mill.add does not hold the item's
+// Idle was true while a datum was on its way from one pool to the next. Fails if items.add does not hold the item's
 // request open.
 func TestNotIdleWhileAnItemIsOnItsWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -222,7 +222,7 @@ func TestNotIdleWhileAnItemIsOnItsWay(t *testing.T) {
 	})
 }
 
-// There was a goroutine for each datum. Fails if mill.add puts in a goroutine of its own.
+// There was a goroutine for each datum. Fails if items.add puts in a goroutine of its own.
 func TestGoroutinesDoNotFollowTheItems(t *testing.T) {
 	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
 	s := enginetest.NewSpider("http://a.test/")
@@ -249,7 +249,7 @@ func TestGoroutinesDoNotFollowTheItems(t *testing.T) {
 	}
 }
 
-// Goroutines of an old run used the fields of the new one. Fails if acceptor.accept and mill.add use the crawl that the
+// Goroutines of an old run used the fields of the new one. Fails if acceptor.accept and items.add use the crawl that the
 // engine has at the moment: late output of an abandoned parser reaches the next run then.
 func TestLateOutputStaysInItsRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -211,7 +211,7 @@ func TestOptionsDoWhatTheySay(t *testing.T) {
 	})
 }
 
-// There was a goroutine for each event and a timer for each turn of a loop. Fails if teller.event starts a goroutine.
+// There was a goroutine for each event and a timer for each turn of a loop. Fails if reporter.event starts a goroutine.
 func TestEventsRunInTheCaller(t *testing.T) {
 	w := enginetest.NewWorld()
 	var refs []string

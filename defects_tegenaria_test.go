@@ -92,7 +92,7 @@ func TestAnyStatusThroughTheEngine(t *testing.T) {
 	}
 }
 
-// After one pipeline error nobody received items, and the parser hung on its 33rd. Fails if mill.pipe returns
+// After one pipeline error nobody received items, and the parser hung on its 33rd. Fails if items.pipe returns
 // the pipelines' error to its stage.
 func TestPipelineErrorEndsOneItem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestPipelineErrorEndsOneItem(t *testing.T) {
 	})
 }
 
-// One event hook that failed hung all workers 16 events later. Fails if teller.event does not recover.
+// One event hook that failed hung all workers 16 events later. Fails if reporter.event does not recover.
 func TestFailingEventsDoNotStall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld()

@@ -3,8 +3,10 @@ package tegenaria
 import (
 	"fmt"
 	"net/netip"
+	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/module"
 )
@@ -208,3 +210,19 @@ type RedirectLoopError struct{ URL string }
 
 // Error names the URL.
 func (e *RedirectLoopError) Error() string { return "redirect loop at " + urlx.Redact(e.URL) }
+
+// asking is the Context given to a downloader that is not the engine's own, or that writes to a ResponseWriter. The downloader
+// may write to it when the engine does not wait for the result any more.
+type asking struct {
+	Context
+	guard.Sender[*Context]
+	url string
+}
+
+// TooLate is the error of a download that takes longer than its request may.
+func (a *asking) TooLate(limit time.Duration) error { return &TimeoutError{URL: a.url, Limit: limit} }
+
+type namedDownloader struct {
+	name       string
+	downloader Downloader
+}

@@ -245,13 +245,13 @@ func TestRequestOfExchange(t *testing.T) {
 		}
 	}
 	ctx := NewContext(NewRequest("http://x.example/", GET, nil))
-	j := &job{ctx: ctx}
+	j := &visit{job: job{ctx: ctx}}
 	ctx.run = j
 	if got := d.request(ctx, ctx.Request); got.Unbounded || got.Hold != &j.hold {
 		t.Errorf("the body of a job's own request: %+v", got)
 	}
 	inline := NewContext(ctx.Request)
-	inline.run = &job{ctx: inline, caller: j}
+	inline.run = &visit{job: job{ctx: inline, caller: &j.job}}
 	if got := d.request(inline, ctx.Request); !got.Unbounded || got.Hold != &j.hold {
 		t.Errorf("the body of an inline request: %+v", got)
 	}

@@ -30,11 +30,11 @@ func (s *settler) describe(batch *Batch, now time.Time) error {
 func (s *settler) counters() map[string]int64 {
 	var stats Stats
 	stats.addLedger(s.ledger)
-	stats.count(&s.teller.counters)
-	stats.Fields = fieldStats(s.teller.fields.Counts())
+	stats.count(&s.report.counters)
+	stats.Fields = fieldStats(s.report.fields.Counts())
 	stats.Elapsed = s.stop.elapsed()
 	counts := stats.durable(s.earlier)
-	counts["read"] += s.teller.counters.Read.Load()
+	counts["read"] += s.report.counters.Read.Load()
 	return counts
 }
 
@@ -139,6 +139,7 @@ type flights struct {
 	frontier *frontier.Frontier[*job]
 	ledger   *frontier.Ledger
 	log      *report.Log
+	done     func(j *job) // of the settler, which is made later
 
 	failed atomic.Bool // a flight could not be noted, which was logged
 }
@@ -211,10 +212,10 @@ func (f *flights) suspect(j *job, tell bool) {
 		j.ctx = &Context{Request: request, Ctx: context.Background(), CtxId: identity.NewID().String()}
 		j.died = &HandleError{CtxId: j.ctx.CtxId, Err: died, Request: request, Stage: StageOpen}
 		j.decide(Failed, died.reason())
-		j.done()
+		f.done(j)
 		return
 	}
 	if !f.frontier.LineUp(j) {
-		j.done()
+		f.done(j)
 	}
 }

@@ -78,7 +78,7 @@ func (e *SpiderEngine) ended(c *crawl) {
 		leave(nil)
 	}
 	e.mu.Lock()
-	summary := summaryOf(c, e.life.Status())
+	summary := c.summary(e.life.Status())
 	e.crawl, e.last = nil, &summary
 	e.mu.Unlock()
 	e.errs.Close()
@@ -106,7 +106,7 @@ func (e *SpiderEngine) Pause() error {
 	}
 	c.frontier.Pause()
 	if f := c.cfg.events.Paused; f != nil {
-		c.teller.event(f)
+		c.report.event(f)
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (e *SpiderEngine) Resume() error {
 	}
 	c.frontier.Resume()
 	if f := c.cfg.events.Resumed; f != nil {
-		c.teller.event(f)
+		c.report.event(f)
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func (e *SpiderEngine) Summary() Summary {
 	e.mu.Unlock()
 	switch {
 	case c != nil:
-		return summaryOf(c, e.Status())
+		return c.summary(e.Status())
 	case last != nil:
 		return *last
 	}
@@ -278,6 +278,14 @@ func Crawl[T any](ctx context.Context, spider SpiderInterface, opts ...EngineOpt
 			}
 		}
 	}
+}
+
+// ErrorChan returns a channel of the errors of the current run, or else of the next one: every [HandleError], and
+// panics in Events. Each call returns a new channel, which is closed when that run is over.
+// It buffers 1,024 errors. Errors that come while it is full are counted, and a [*MissedErrorsError] reports their number as
+// soon as there is room again. A slow reader never holds up the crawl.
+func (e *SpiderEngine) ErrorChan() <-chan error {
+	return e.errs.Subscribe(func(n int64) error { return &MissedErrorsError{Count: n} })
 }
 
 // Slots returns the state of all slots of the running crawl that have work or a state to keep, in no

@@ -94,14 +94,6 @@ func bothPlain(f, g func()) func() {
 	return func() { defer g(); f() }
 }
 
-// ErrorChan returns a channel of the errors of the current run, or else of the next one: every [HandleError], and
-// panics in Events. Each call returns a new channel, which is closed when that run is over.
-// It buffers 1,024 errors. Errors that come while it is full are counted, and a [*MissedErrorsError] reports their number as
-// soon as there is room again. A slow reader never holds up the crawl.
-func (e *SpiderEngine) ErrorChan() <-chan error {
-	return e.errs.Subscribe(func(n int64) error { return &MissedErrorsError{Count: n} })
-}
-
 // MissedErrorsError is sent on an ErrorChan whose reader was too slow: Count errors were not
 // delivered before the next one.
 type MissedErrorsError struct{ Count int64 }

@@ -3,7 +3,6 @@ package tegenaria
 import (
 	"cmp"
 	"errors"
-	"sync"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
@@ -15,13 +14,13 @@ var errNoCause = errors.New("a HandleError without a cause: set its Err")
 // may send requests. It is made when the cache has begun.
 type failures struct {
 	spider   SpiderInterface
-	cfg      *config
-	limits   *Limits
+	handler  func(spider SpiderInterface, err *HandleError) // of EngineWithErrorHandler; nil: there is none
+	attempts int                                            // that a request may have
 	errorMWs []ErrorMiddleware
 	ledger   *frontier.Ledger
 	watch    *guard.Watch
 	acceptor *acceptor // that takes what the ErrorHandlers send
-	teller   *teller
+	report   *reporter
 	stop     *stop
 	durable  bool // the job is
 }
@@ -74,7 +73,7 @@ func (f *failures) obey(j *job, herr *HandleError) bool {
 		return true
 	}
 	if retry := asRetry(herr.Err); retry != nil {
-		if j.rec.Attempt+1 >= f.limits.Attempts || !j.loan.Rewind(j.ctx.Request.ResponseWriter) {
+		if j.rec.Attempt+1 >= f.attempts || !j.loan.Rewind(j.ctx.Request.ResponseWriter) {
 			f.handle(j, herr)
 			j.decide(GaveUp, reasonOf(retry.Err))
 			return true
@@ -88,7 +87,7 @@ func (f *failures) obey(j *job, herr *HandleError) bool {
 		return true
 	}
 	if errors.Is(herr.Err, ErrIgnoreRequest) {
-		f.teller.notice(herr.Err)
+		f.report.notice(herr.Err)
 		j.decide(Filtered, ignoreReason(herr.Err))
 		return true
 	}
@@ -100,7 +99,7 @@ func (f *failures) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 	for i := len(f.errorMWs) - 1; i >= 0; i-- {
 		var next error
 		stack, err := guard.Protect(func() error {
-			next = f.errorMWs[i].ProcessError(j.ctx, herr, j.requests())
+			next = f.errorMWs[i].ProcessError(j.ctx, herr, f.acceptor.requests(j))
 			guard.Sound(next)
 			return nil
 		})
@@ -125,15 +124,8 @@ func (f *failures) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 // handle reports a failure to counters, log, events, ErrorChan, the engine's ErrorHandler and
 // the spider's, which may send requests.
 func (f *failures) handle(j *job, herr *HandleError) {
-	f.teller.failed(herr)
+	f.report.failed(herr)
 	f.tellHandlers(j, failureOf(j), &j.call, herr)
-}
-
-// failedRequest is what the ErrorHandlers are told of: the requests that they send may be the one that has failed again.
-type failedRequest struct {
-	request        *Request
-	depth, attempt int
-	refused        *refusals // of an emission that was not accepted, see failedEmission; or nil
 }
 
 // failureOf is a job's own request, or an item of it.
@@ -145,8 +137,8 @@ func failureOf(j *job) *failedRequest {
 func (f *failures) tellHandlers(parent *job, failed *failedRequest, by *guard.Call, herr *HandleError) {
 	in := newInbox(f.acceptor, emission{parent: parent, by: by, failed: failed, why: herr.Err})
 	defer in.close()
-	if f.cfg.errorHandler != nil && !by.GivenUp() {
-		stack, err := guard.Protect(func() error { f.cfg.errorHandler(f.spider, herr); return nil })
+	if f.handler != nil && !by.GivenUp() {
+		stack, err := guard.Protect(func() error { f.handler(f.spider, herr); return nil })
 		f.handlerPanicked(by, herr, err, stack)
 	}
 	if by.GivenUp() { // the code before was given up, and has returned after all
@@ -159,9 +151,9 @@ func (f *failures) tellHandlers(parent *job, failed *failedRequest, by *guard.Ca
 // handleApart is handle for a failure of the start or of an emission: the caller has to go on when the
 // ErrorHandlers do not return. It returns false if they were abandoned.
 func (f *failures) handleApart(parent *job, failed *failedRequest, herr *HandleError) bool {
-	call := &guard.Call{Owner: outsider{f.teller, named(herr.Request), herr.CtxId}}
+	call := &guard.Call{Owner: outsider{f.report, named(herr.Request), herr.CtxId}}
 	return guard.ErrLeft != f.watch.Apart(call, string(StageError), func() {
-		f.teller.failed(herr)
+		f.report.failed(herr)
 		f.tellHandlers(parent, failed, call, herr)
 	})
 }
@@ -177,7 +169,7 @@ func named(r *Request) *Request {
 // handlerPanicked reports a panic of an ErrorHandler; the handlers are not asked again for it.
 func (f *failures) handlerPanicked(by *guard.Call, herr *HandleError, err error, stack []byte) {
 	if err != nil && !by.GivenUp() {
-		f.teller.failed(&HandleError{CtxId: herr.CtxId, Err: err, Request: herr.Request, Stage: StageError, Stack: stack})
+		f.report.failed(&HandleError{CtxId: herr.CtxId, Err: err, Request: herr.Request, Stage: StageError, Stack: stack})
 	}
 }
 
@@ -187,13 +179,6 @@ func (f *failures) whyLost(j *job) error {
 		return abandonedBy(StageDownload, late)
 	}
 	return ErrOutputClosed
-}
-
-// refusals collects the emissions that were refused while the ErrorHandlers of another one ran, so that
-// a handler whose own requests are refused neither recurses nor starts goroutines without end.
-type refusals struct {
-	mu   sync.Mutex
-	list []func()
 }
 
 // failedEmission reports an emission that was refused to the ErrorHandlers. It stays open until they have
@@ -214,12 +199,12 @@ func (f *failures) failedEmission(from emission, ctx *Context, no *refusal) {
 	run := func() {
 		told, copied := failed.request, named(failed.request)
 		herr := NewError(id, no.err, ErrorWithRequest(told), ErrorWithStage(StageAccept)).unstack()
-		if failed.attempt >= f.limits.Attempts {
-			f.teller.failed(herr)
+		if failed.attempt >= f.attempts {
+			f.report.failed(herr)
 		} else if !f.handleApart(from.parent, failed, herr) {
 			told = copied
 		}
-		f.teller.settled(told, no.outcome, no.reason)
+		f.report.settled(told, no.outcome, no.reason)
 		f.ledger.Refuse(1, uint8(no.outcome), no.reason)
 	}
 	if outer != nil {
@@ -230,21 +215,6 @@ func (f *failures) failedEmission(from emission, ctx *Context, no *refusal) {
 	}
 	run()
 	failed.refused.runAll()
-}
-
-// runAll ends the emissions that were collected, and those that come of it.
-func (f *refusals) runAll() {
-	for {
-		f.mu.Lock()
-		if len(f.list) == 0 {
-			f.mu.Unlock()
-			return
-		}
-		run := f.list[0]
-		f.list = f.list[1:]
-		f.mu.Unlock()
-		run()
-	}
 }
 
 // closedBy is closeSpider for user code that had a job, whose outcome it decides. A job of a durable crawl that has sent nothing goes

@@ -1,6 +1,7 @@
 package tegenaria
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/robots"
 )
 
 // httpDownloader is the engine's own Downloader. It follows no redirects, and keeps one set of connections for itself and
@@ -17,6 +20,7 @@ type httpDownloader struct {
 	client      *fetch.Client
 	limits      Limits
 	allowStatus []uint64
+	watch       *guard.Watch // of the run; nil: there is none
 }
 
 var _ Downloader = (*httpDownloader)(nil)
@@ -134,9 +138,8 @@ func (w *bodyWriter) WriteWithin(p []byte, left time.Duration, late error) (int,
 		left, late = callback, &CallbackTimeoutError{Stage: StageDownload, Limit: callback}
 	}
 	if left > 0 {
-		watch := j.pages.watch
-		watch.Limited(&j.call, left, late)
-		defer watch.Limited(&j.call, 0, nil)
+		w.down.watch.Limited(&j.call, left, late)
+		defer w.down.watch.Limited(&j.call, 0, nil)
 	}
 	return j.loan.Write(p)
 }
@@ -149,6 +152,53 @@ func (d *httpDownloader) respond(ctx *Context, status int, header map[string][]s
 	}
 	answer, err := d.client.Respond(ctx.parent(), d.request(ctx, r), status, header, body)
 	return d.response(ctx, answer, err)
+}
+
+// Respond makes a response to c's request from a stored answer. It is for an [Answerer] or a [Downloader]. The body goes where the
+// request wants it: into memory, into a temporary file ([RequestWithSpool]) or to its ResponseWriter. The limits of a download
+// apply: Limits.Body, Spool, Ratio and BodiesInFlight, and the request's timeout. The content coding that the header names is
+// removed. Respond reads body to its end and does not close it; a nil body is empty. header is not changed.
+//
+// The errors are those of a download, such as [*BodyTooLargeError] and [*RatioError]. With a [*TruncatedBodyError] it also returns
+// a response, which has the part of the body that could be read.
+func (c *Context) Respond(status int, header map[string][]string, body io.Reader) (*Response, error) {
+	return c.responder().respond(c, status, header, body)
+}
+
+// responder returns what makes responses in the run of a Context.
+func (c *Context) responder() *httpDownloader {
+	if in := c.internal(); in != nil {
+		return in.by
+	}
+	if run, ok := c.run.(interface{ ownDownloader() *httpDownloader }); ok {
+		return run.ownDownloader()
+	}
+	return newHTTPDownloader(Limits{}.withDefaults(), nil, fetch.Config{})
+}
+
+// internalContext is the context of a request of the engine's own. Its body goes to memory whatever the request says, so
+// that middlewares see it, and counts in Limits.BodiesInFlight without waiting: a Fetch that holds a body may wait for
+// it. Of a long one the beginning is read.
+type internalContext struct {
+	context.Context
+	hold fetch.Hold
+	by   *httpDownloader // makes responses
+}
+
+// internalBody is how much of a body is read: enough to see that it is too long to be read whole.
+const internalBody = robots.MaxBytes + 1
+
+// internal returns the context of a request of the engine's own; nil if it is another one.
+func (c *Context) internal() *internalContext {
+	if c.run != nil {
+		return nil
+	}
+	own := c.Ctx
+	if life, ok := own.(*guard.Context); ok { // a downloader is asked with that
+		own = life.Parent
+	}
+	in, _ := own.(*internalContext)
+	return in
 }
 
 // response makes a Response of an answer, which may be nil.

@@ -17,13 +17,13 @@ var errFetched = errors.New("the Context of a response that Fetch has returned i
 
 // fetchInline is Context.Fetch: one request and its redirects, in the goroutine of the caller, which waits
 // for it anyway.
-func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
+func (p *pages) fetchInline(caller *Context, r *Request) (*Response, error) {
 	of := jobOf(caller)
 	root := of.root()
 	if of != root && caller.Err() != nil && root.ctx.Err() == nil {
 		return nil, NewError(caller.CtxId, errFetched, ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
-	call, err := rd.lane.Enter(root, of.inCall)
+	call, err := p.lane.Enter(root, of.inCall)
 	if err != nil {
 		why := ErrOutputClosed
 		if err == frontier.ErrNested {
@@ -31,18 +31,18 @@ func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 		}
 		return nil, NewError(caller.CtxId, why, ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
-	defer rd.leave(call)
-	rd.frontier.BeginFetch(of)
+	defer p.leave(call)
+	p.frontier.BeginFetch(of)
 	if !of.ofItem {
-		rd.places.Lend(&root.place)
+		p.places.Lend(&root.place)
 	}
-	resp, herr := rd.inlineChain(caller, call, r)
+	resp, herr := p.inlineChain(caller, call, r)
 	if !of.ofItem {
-		if err := rd.places.Reclaim(root.ctx, &root.place); err != nil && herr == nil {
+		if err := p.places.Reclaim(root.ctx, &root.place); err != nil && herr == nil {
 			herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageParse))
 		}
 	}
-	if err := rd.reclaimSlot(of); err != nil && herr == nil {
+	if err := p.reclaimSlot(of); err != nil && herr == nil {
 		herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageRequest))
 	}
 	if herr != nil {
@@ -52,17 +52,17 @@ func (rd *reader) fetchInline(caller *Context, r *Request) (*Response, error) {
 }
 
 // inlineChain runs an inline request until it has a response that is not a redirect, or fails.
-func (rd *reader) inlineChain(caller *Context, call *frontier.Call[*job], r *Request) (*Response, *HandleError) {
+func (p *pages) inlineChain(caller *Context, call *frontier.Call[*job], r *Request) (*Response, *HandleError) {
 	from := emission{parent: jobOf(caller)}
 	for attempt := 0; ; {
-		j, herr := rd.inlineJob(caller, call, from, r, attempt)
+		j, herr := p.inlineJob(caller, call, from, r, attempt)
 		if herr != nil {
 			return nil, herr
 		}
-		resp, next, herr, retry := rd.inlineOnce(j)
+		resp, next, herr, retry := p.inlineOnce(j)
 		switch {
 		case retry != nil:
-			rd.settleInline(j, Dropped, "retry")
+			p.settleInline(j, Dropped, "retry")
 			attempt++
 			if err := frontier.Sleep(caller, retry.After); err != nil {
 				return resp, j.failure(StageDownload, err, nil)
@@ -78,24 +78,24 @@ func (rd *reader) inlineChain(caller *Context, call *frontier.Call[*job], r *Req
 }
 
 // inlineJob passes the request through the filters of accept and makes a job of it.
-func (rd *reader) inlineJob(caller *Context, call *frontier.Call[*job], from emission, r *Request, attempt int) (*job, *HandleError) {
-	s := rd.acceptor.scratch.Get().(*scratch)
-	defer rd.acceptor.scratch.Put(s)
+func (p *pages) inlineJob(caller *Context, call *frontier.Call[*job], from emission, r *Request, attempt int) (*job, *HandleError) {
+	s := p.acceptor.scratch.Get().(*scratch)
+	defer p.acceptor.scratch.Put(s)
 	ctx := &Context{Request: r, Ctx: caller.Ctx}
 	failed := func(err error) *HandleError {
 		return NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageAccept)).unstack()
 	}
-	rec, no := rd.inlineRecord(s, from, ctx)
+	rec, no := p.inlineRecord(s, from, ctx)
 	if no != nil {
 		err := no.err
 		if err == nil {
 			err = errors.New(no.outcome.String() + ": " + no.reason)
 		}
 		herr := failed(err)
-		if rd.lane.Count(call) {
-			rd.teller.settled(r, no.outcome, no.reason)
-			rd.ledger.Settle(uint8(no.outcome), no.reason)
-			rd.teller.failed(herr)
+		if p.lane.Count(call) {
+			p.report.settled(r, no.outcome, no.reason)
+			p.ledger.Settle(uint8(no.outcome), no.reason)
+			p.report.failed(herr)
 		}
 		return nil, herr
 	}
@@ -103,64 +103,65 @@ func (rd *reader) inlineJob(caller *Context, call *frontier.Call[*job], from emi
 	if r.ResponseWriter != nil {
 		rec.Live = &liveParts{writer: r.ResponseWriter}
 	}
-	j := newJob(rd, rec)
+	v := p.newVisit(rec)
+	j := &v.job
 	j.caller = jobOf(caller)
 	j.call.Caller, j.inCall, j.claim.Inline = &j.caller.call, call, true
 	ctx.Request = r
-	j.begin(ctx)
-	if !rd.lane.Add(call, j, ctx.CtxId) {
+	j.begin(ctx, v, p.stop.work)
+	if !p.lane.Add(call, j, ctx.CtxId) {
 		return nil, failed(ErrOutputClosed)
 	}
 	return j, nil
 }
 
 // inlineRecord is record for a request that is never deduplicated and never stored.
-func (rd *reader) inlineRecord(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
-	host, _, no := rd.acceptor.identify(s, ctx)
+func (p *pages) inlineRecord(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
+	host, _, no := p.acceptor.identify(s, ctx)
 	if no != nil {
 		return rec, no
 	}
 	r := ctx.Request
 	rec.Depth = from.parent.rec.Depth
 	r.Depth = rec.Depth
-	if no := rd.acceptor.scope(from, r, host); no != nil {
+	if no := p.acceptor.scope.check(from, r, host); no != nil {
 		return rec, no
 	}
-	rec.Priority, rec.Slot, rec.Parent = r.Priority, rd.acceptor.slotOf(r, host), from.parent.root().rec.Key
+	rec.Priority, rec.Slot, rec.Parent = r.Priority, p.acceptor.slotOf(r, host), from.parent.root().rec.Key
 	r.parent = rec.parentPage()
-	if rd.frontier.IsSpent(rec.Slot) {
+	if p.frontier.IsSpent(rec.Slot) {
 		return rec, refuse(Filtered, pageBudget)
 	}
 	return rec, nil
 }
 
 // inlineOnce makes one exchange and settles its job. next is the target of a redirect.
-func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleError, retry *RetryError) {
+func (p *pages) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleError, retry *RetryError) {
 	defer j.call.Life.Cancel(nil)
-	herr = rd.inlineExchange(j)
+	herr = p.inlineExchange(j)
 	resp = j.ctx.Response()
 	if herr == nil && isRedirect(j.ctx.Request, resp) {
-		target, _, err := rd.fetcher.redirectTarget(j)
+		target, _, err := p.fetcher.redirectTarget(j)
 		if err == nil {
-			rd.settleInline(j, Redirected, "")
+			p.settleInline(j, Redirected, "")
 			return resp, target, nil, nil
 		}
 		herr = j.failure(StageRedirect, err, nil)
 	}
 	if herr == nil {
-		herr = rd.fetcher.checkStatus(j)
+		herr = p.fetcher.checkStatus(j)
 	}
 	if herr != nil {
 		given := j.call.GivenUp()
-		alive := !given && j.run(rd.watch, StageError, func() {
-			herr = rd.failures.errorMiddlewares(j, herr)
+		alive := !given && j.run(p.watch, StageError, func() {
+			herr = p.failures.errorMiddlewares(j, herr)
 			if herr == nil {
 				herr = j.failure(StageError, ErrIgnoreRequest, nil)
 			}
 			j.closeRequests()
 		})
 		if !alive {
-			rd.settleInline(j, Failed, "abandoned")
+			p.settleInline(j, Failed, "abandoned")
 			if !given {
 				herr = j.failure(StageError, ErrOutputClosed, nil)
 			}
@@ -168,18 +169,18 @@ func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *Handl
 		}
 	}
 	if herr == nil {
-		rd.settleInline(j, Fetched, "")
+		p.settleInline(j, Fetched, "")
 		return resp, nil, nil, nil
 	}
-	if !rd.lane.Awaits(j.root(), j) {
+	if !p.lane.Awaits(j.root(), j) {
 		return resp, nil, herr, nil // it was given up, and that was reported
 	}
-	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < rd.limits.Attempts && j.loan.Rewind(j.ctx.Request.ResponseWriter) {
-		rd.teller.counters.Retries.Add(1)
+	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < p.limits.Attempts && j.loan.Rewind(j.ctx.Request.ResponseWriter) {
+		p.report.counters.Retries.Add(1)
 		return resp, nil, nil, retry
 	}
 	if reason, ok := asCloseSpider(herr.Err); ok {
-		rd.stop.closeSpider(reason)
+		p.stop.closeSpider(reason)
 	}
 	outcome, reason := inlineOutcome(herr)
 	if retry := asRetry(herr.Err); retry != nil {
@@ -191,9 +192,9 @@ func (rd *reader) inlineOnce(j *job) (resp *Response, next *Request, herr *Handl
 		}
 		herr = &gaveUp
 	}
-	rd.teller.notice(herr.Err)
-	rd.teller.failed(herr)
-	rd.settleInline(j, outcome, reason)
+	p.report.notice(herr.Err)
+	p.report.failed(herr)
+	p.settleInline(j, outcome, reason)
 	return resp, nil, herr, nil
 }
 
@@ -215,56 +216,55 @@ func inlineOutcome(herr *HandleError) (Outcome, string) {
 }
 
 // inlineExchange waits for robots.txt and the slot, then takes a worker of the lane and makes the exchange.
-func (rd *reader) inlineExchange(j *job) *HandleError {
-	defer j.release()
+func (p *pages) inlineExchange(j *job) *HandleError {
+	defer p.fetcher.release(j)
 	for {
-		if err := rd.waitSlot(j); err != nil {
+		if err := p.waitSlot(j); err != nil {
 			return j.failure(StageDownload, err, nil)
 		}
-		if rd.frontier.Starves(j) {
+		if p.frontier.Starves(j) {
 			return j.failure(StageDownload, IgnoreRequest(pageBudget), nil)
 		}
-		if !rd.fetcher.enterGate(j) {
-			if err := rd.fetcher.waitGate(j); err != nil {
+		if !p.fetcher.enter(j) {
+			if err := p.fetcher.waitAgain(j); err != nil {
 				return j.failure(StageDownload, err, nil)
 			}
 			continue
 		}
-		passed, err := rd.fetcher.robots.passInline(j)
+		passed, err := p.fetcher.robots.passInline(j)
 		if err != nil {
 			return j.failure(StageRobots, err, nil)
 		}
 		if !passed {
 			continue
 		}
-		herr, alive, closed := rd.fetcher.exchange(j)
-		switch {
-		case !alive:
-			return j.failure(StageDownload, rd.failures.whyLost(j), nil)
-		case !closed:
+		switch herr, way := p.fetcher.exchange(j); way {
+		case ends:
+			return j.failure(StageDownload, p.failures.whyLost(j), nil)
+		case goesOn:
 			return herr
 		}
-		if err := rd.fetcher.waitGate(j); err != nil {
+		if err := p.fetcher.waitAgain(j); err != nil {
 			return j.failure(StageDownload, err, nil)
 		}
 	}
 }
 
 // waitSlot waits in line for the job's slot and a worker of the lane.
-func (rd *reader) waitSlot(j *job) error {
-	if rd.frontier.HasSlot(j) {
+func (p *pages) waitSlot(j *job) error {
+	if p.frontier.HasSlot(j) {
 		return nil
 	}
-	defer rd.fetcher.inLine(j)()
-	return rd.frontier.WaitSlot(j.ctx, j)
+	defer p.fetcher.inLine(j)()
+	return p.frontier.WaitSlot(j.ctx, j)
 }
 
 // settleInline counts the end of an inline request. Its memory is given back with its caller's.
-func (rd *reader) settleInline(j *job, outcome Outcome, reason string) {
+func (p *pages) settleInline(j *job, outcome Outcome, reason string) {
 	resp, root := j.ctx.Response(), j.root()
 	spooled := resp != nil && resp.isSpooled()
 	switch {
-	case rd.endInline(j, j.ctx.Request, resp, outcome, reason):
+	case p.endInline(j, j.ctx.Request, resp, outcome, reason):
 		if spooled {
 			root.mu.Lock()
 			root.spooled = append(root.spooled, resp)
@@ -277,47 +277,58 @@ func (rd *reader) settleInline(j *job, outcome Outcome, reason string) {
 
 // dropInline counts the end of an inline request that was given up: the goroutine it runs in may be at work
 // still.
-func (rd *reader) dropInline(j *job) {
-	rd.endInline(j, j.asAccepted(), nil, Failed, "abandoned")
+func (p *pages) dropInline(j *job) {
+	p.endInline(j, p.acceptor.codec.requestOf(&j.rec), nil, Failed, "abandoned")
 }
 
 // endInline counts the end of an inline request, and reports it as r and its response. It returns false if the request was given up
 // before.
-func (rd *reader) endInline(j *job, r *Request, resp *Response, outcome Outcome, reason string) bool {
-	if !rd.lane.End(j.root(), j) {
+func (p *pages) endInline(j *job, r *Request, resp *Response, outcome Outcome, reason string) bool {
+	if !p.lane.End(j.root(), j) {
 		return false
 	}
-	rd.frontier.Overrule(j)
+	p.frontier.Overrule(j)
 	if outcome == Fetched {
-		rd.teller.counters.Read.Add(1)
+		p.report.counters.Read.Add(1)
 	}
-	rd.teller.settledAs(r, rd.teller.inDetail(r, resp), outcome, reason)
-	rd.ledger.Settle(uint8(outcome), reason)
+	p.report.settledAs(r, p.report.inDetail(r, resp), outcome, reason)
+	p.ledger.Settle(uint8(outcome), reason)
 	return true
 }
 
 // leave ends a call of Fetch, and closes the job that it was for unless that was done because its code was abandoned.
-func (rd *reader) leave(call *frontier.Call[*job]) {
-	if rd.lane.Leave(call) {
-		call.Page().done()
+func (p *pages) leave(call *frontier.Call[*job]) {
+	if p.lane.Leave(call) {
+		p.settler.done(call.Page())
 	}
 }
 
-// dropFetches ends all calls that are under way, and lets none begin: the crawl is over, and the jobs that wait for them can
+// closeFetches ends all calls that are under way, and lets none begin: the crawl is over, and the jobs that wait for them can
 // be settled as they are. User code that was left behind may still be in one.
-func (rd *reader) dropFetches() {
-	for _, j := range rd.lane.Close() {
-		j.dropFetches()
+func (p *pages) closeFetches() {
+	for _, j := range p.lane.Close() {
+		p.dropFetches(j)
+	}
+}
+
+// dropFetches ends the calls of a job that are under way: they have no effect any more.
+func (p *pages) dropFetches(j *job) {
+	calls, awaited := p.lane.Drop(j)
+	for _, inline := range awaited {
+		p.dropInline(inline)
+	}
+	for range calls {
+		p.settler.done(j)
 	}
 }
 
 // reclaimSlot ends a Fetch of the job's ProcessRequest. The last of them waits until the job has its slot again.
-func (rd *reader) reclaimSlot(j *job) error {
-	if !rd.frontier.EndFetch(j) {
+func (p *pages) reclaimSlot(j *job) error {
+	if !p.frontier.EndFetch(j) {
 		return nil
 	}
-	defer rd.fetcher.inLine(j)()
-	rd.watch.Pause(&j.call)
-	defer rd.watch.Resume(&j.call)
-	return rd.frontier.ReclaimSlot(j.ctx, j)
+	defer p.fetcher.inLine(j)()
+	p.watch.Pause(&j.call)
+	defer p.watch.Resume(&j.call)
+	return p.frontier.ReclaimSlot(j.ctx, j)
 }

@@ -2,8 +2,6 @@ package tegenaria
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,33 +11,27 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
-	"github.com/tegenaria/tegenaria/internal/page"
-	"github.com/tegenaria/tegenaria/internal/report"
-	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// job is one attempt at one request, from the cache to its end. It is settled when nothing of it
+// job is one attempt at one request, from the cache to its end: what the stations know of it. It is settled when nothing of it
 // is open any more: its way through fetch and parse, its items, and the Fetch calls it waits for.
 type job struct {
-	pages   *reader // where it lives
-	rec     Record  // that of an inline request has its URL alone
+	rec     Record // that of an inline request has its URL alone
 	ctx     *Context
 	id      string // the CtxId of its Context when its user code began
 	caller  *job   // of an inline request: it lives and is settled with this one
 	emitted identity.Emissions
 
-	claim frontier.Claim[*job]   // its slot and its fetch worker
-	hold  fetch.Hold             // its share of Limits.BodiesInFlight
-	call  guard.Call             // the user code it is in
-	inbox *inbox                 // receives the requests that its user code sends
-	quiet inbox                  // the first of those that have no receiver at once
-	outs  atomic.Pointer[output] // those that have held references back; the newest first
+	claim frontier.Claim[*job] // its slot and its fetch worker
+	hold  fetch.Hold           // its share of Limits.BodiesInFlight
+	call  guard.Call           // the user code it is in
+	inbox *inbox               // receives the requests that its user code sends
+	quiet inbox                // the first of those that have no receiver at once
 	attempt
 	fetching
 
 	fields  atomic.Pointer[fieldcount.Tally] // counts of fields of its items; nil: there are none
 	died    *HandleError                     // it is given up because the process died with it too often
-	ofItem  bool                             // it stands for the pipelines of an item, which have no place
 	parts   frontier.Parts                   // that are not done
 	mu      sync.Mutex                       // guards the fields below, and spooled
 	verdict                                  // on its request
@@ -50,12 +42,12 @@ type attempt struct {
 	prepared   bool              // it has passed the middlewares
 	announced  bool              // RequestStarted was called for its download
 	flown      bool              // the cache knows that it is seen
+	sends      atomic.Bool       // its user code has sent an item or a request
 	copy       *Response         // of the robots.txt that it asks for, which the engine has asked for because of it; or nil
 	loan       *guard.Loan       // of its ResponseWriter; nil: it has none
 	started    time.Time         // when its download began, zero if it did not
 	downloader *downloaderModule // that answered
 	theirs     *asking           // for its download; nil: to be made
-	sends      atomic.Bool       // its user code has sent an item or a request
 }
 
 // verdict is what becomes of a request.
@@ -70,40 +62,39 @@ type verdict struct {
 
 // fetching is what a job has to do with inline requests.
 type fetching struct {
+	ofItem  bool                 // it stands for the pipelines of an item, which have no place
 	inCall  *frontier.Call[*job] // that an inline request belongs to
 	calls   frontier.Calls[*job] // for which the job stays open
 	place   frontier.Place       // among the parsers, which is lent while they wait
 	spooled []*Response          // of its inline requests: their files are removed when it ends; the job's mutex guards it
 }
 
-// newJob makes the job of a record. Its request is decoded when it is fetched.
-func newJob(rd *reader, rec Record) *job {
-	var j *job
-	if rd.fetcher.layers.top != nil { // each download needs one, and this makes no garbage of its own
-		layered := new(struct {
-			job
-			asking
-		})
-		j, layered.job.theirs = &layered.job, &layered.asking
-	} else {
-		j = new(job)
-	}
-	j.pages, j.rec, j.hold.Slot = rd, rec, rec.Slot
+// next is how a job goes on after a step.
+type next uint8
+
+const (
+	goesOn next = iota // to the step that follows
+	ends               // it has its outcome, or was given up
+	waits              // it waits in line again, and must not be touched any more
+)
+
+// init makes it the job of a record. Its request is decoded when it is fetched.
+func (j *job) init(rec Record, owner guard.Owner) {
+	j.rec, j.hold.Slot = rec, rec.Slot
 	j.claim.Slot, j.claim.Priority, j.claim.Crashes = rec.Slot, rec.Priority, rec.Crashes
-	j.call.Owner = j
+	j.call.Owner = owner
 	j.parts.Add()
-	return j
 }
 
 // begin gives the job its Context: ctx as decoded, with a context of its own that ends with the crawl's
 // work, and with the user's if there is one.
-func (j *job) begin(ctx *Context) {
-	j.call.Life.Parent = j.pages.stop.work
+func (j *job) begin(ctx *Context, run inRun, work context.Context) {
+	j.call.Life.Parent = work
 	var own context.Context = &j.call.Life
 	if user := ctx.Ctx; user != nil {
 		own = j.call.Life.With(user)
 	}
-	ctx.Ctx, ctx.run = own, j
+	ctx.Ctx, ctx.run = own, run
 	if ctx.CtxId == "" {
 		ctx.CtxId = identity.NewID().String()
 	}
@@ -112,6 +103,16 @@ func (j *job) begin(ctx *Context) {
 	j.ctx = ctx
 }
 
+// jobOf returns the job of a Context, nil outside a run.
+func jobOf(c *Context) *job {
+	if of, ok := c.run.(interface{ ofRun() *job }); ok {
+		return of.ofRun()
+	}
+	return nil
+}
+
+func (j *job) ofRun() *job { return j }
+
 // root returns the job that this one is settled with.
 func (j *job) root() *job {
 	for j.caller != nil {
@@ -119,10 +120,6 @@ func (j *job) root() *job {
 	}
 	return j
 }
-
-// MarkAsProcessed ends the job's way through the stages: it is the ledger's hook. The stages call it
-// once for each job.
-func (j *job) MarkAsProcessed() { j.end() }
 
 // openToSend opens the job for an item or a request that its user code has sent. It returns false if it has settled already, or is
 // lost.
@@ -134,20 +131,6 @@ func (j *job) openToSend() bool {
 		j.sends.Store(true)
 	}
 	return true
-}
-
-// done ends one part of the job. The last one has it settled.
-func (j *job) done() {
-	if j.parts.Close(j.pages.ledger) {
-		j.pages.settler.add(j)
-	}
-}
-
-// end is done for a caller without locks, which may settle the job by itself.
-func (j *job) end() {
-	if j.parts.Close(j.pages.ledger) {
-		j.pages.settler.end(j)
-	}
 }
 
 // decide sets the outcome unless there is one.
@@ -199,36 +182,18 @@ func (j *job) lostItem() error {
 // Claim returns what the job has of the frontier.
 func (j *job) Claim() *frontier.Claim[*job] { return &j.claim }
 
-// release releases what the job holds of the frontier: its slot and its worker.
-func (j *job) release() {
+// isUnused reports whether nothing has come of the job's slot and worker.
+func (j *job) isUnused() bool {
 	j.mu.Lock()
-	unused := j.caller == nil && j.status == 0
-	j.mu.Unlock()
-	j.pages.frontier.Release(j, unused)
+	defer j.mu.Unlock()
+	return j.caller == nil && j.status == 0
 }
 
-// requeue puts the job into its slot's queue, ahead of what the cache holds; it is taken again. In a stopping crawl it is
-// done.
-func (j *job) requeue() {
-	j.pages.flights.pause(j)
-	if !j.pages.frontier.Requeue(j) {
-		j.done()
-	}
-}
-
-// Calls returns what the job keeps for the Lane.
+// Calls returns what the job keeps for calls of Fetch.
 func (j *job) Calls() *frontier.Calls[*job] { return &j.calls }
 
 // Open opens the job for a call of Fetch. It returns false if it has settled already, or was abandoned.
 func (j *job) Open() bool { return !j.call.GivenUp() && j.parts.Open() }
-
-// Park keeps a job whose robots.txt another job asks for: it holds no worker, and its slot is parked.
-func (j *job) Park() {
-	j.parts.Add()
-	j.pages.flights.pause(j)
-	j.pages.frontier.Park(j.rec.Slot)
-	j.release()
-}
 
 // run runs user code of the job that the watch keeps an eye on. It returns false if the code was abandoned, or must not run any
 // more because the crawl gives up.
@@ -248,14 +213,6 @@ func (j *job) run(w *guard.Watch, at Stage, code func()) bool {
 	return w.Run(call, string(at), nil, code)
 }
 
-// asAccepted returns a copy of the job's request as it was accepted, see [codec.requestOf].
-func (j *job) asAccepted() *Request { return j.pages.acceptor.codec.requestOf(&j.rec) }
-
-// Slow reports that the job's user code has been running for long.
-func (j *job) Slow(at string, took time.Duration) {
-	j.pages.teller.slow(Stage(at), j.asAccepted(), took)
-}
-
 // closeSpools removes the files of the job's responses.
 func (j *job) closeSpools() {
 	if j.ctx != nil {
@@ -271,40 +228,6 @@ func (j *job) closeSpools() {
 	}
 }
 
-// Abandon gives back all that the job holds, and reports that its user code was given up.
-func (j *job) Abandon(l guard.Loss) {
-	c := j.pages
-	j.loan.End()
-	j.release()
-	c.fetcher.robots.abort(j) // its download of robots.txt may never end
-	c.places.Release(&j.place)
-	r := j.asAccepted()
-	lost := loss{Loss: l, job: j, call: &j.call, atEnd: c.stop.work.Err() != nil}
-	if j.caller != nil { // its caller goes on
-		c.teller.abandoned(Stage(l.At), r)
-		c.teller.failed(lost.failure(r))
-		c.dropInline(j)
-		c.leave(j.inCall) // its caller may be a pipeline, whose item has been given up before
-		return
-	}
-	c.fetcher.bodies.Release(&j.hold)
-	c.frontier.GotThrough(func(suspect *job) bool { return suspect == j })
-	j.dropFetches()
-	c.losses.add(lost)
-	c.teller.abandoned(Stage(l.At), r)
-}
-
-// dropFetches ends all calls of Fetch that are under way: they have no effect any more.
-func (j *job) dropFetches() {
-	calls, awaited := j.pages.lane.Drop(j)
-	for _, inline := range awaited {
-		j.pages.dropInline(inline)
-	}
-	for range calls {
-		j.done()
-	}
-}
-
 // tally returns the counts of the job's fields, which reach those of the run when it has settled.
 func (j *job) tally() *fieldcount.Tally {
 	if known := j.fields.Load(); known != nil {
@@ -314,31 +237,65 @@ func (j *job) tally() *fieldcount.Tally {
 	return j.fields.Load()
 }
 
-// notJSON warns that Json has returned nil, because of this error of Decode.
-func (j *job) notJSON(url string, err error) {
-	if !j.pages.teller.refused.Add(report.Failure{Stage: "json"}) || !j.pages.teller.door.Enter() {
-		return
+// The rows of the watch.
+const (
+	pageRow = iota
+	itemRow
+)
+
+// emission says where a request comes from.
+type emission struct {
+	parent   *job           // whose callback sent it; nil for seeds
+	by       *guard.Call    // that callback: what it sends after it was given up is refused; nil for seeds
+	failed   *failedRequest // what has failed, and its ErrorHandler sent it: sending itself again is a retry
+	why      error
+	redirect bool // the target of a redirect of parent
+	again    bool // and the chain of redirects has asked for it before: it is no duplicate
+}
+
+// known returns the reason that a request ends with which was accepted before: a redirect that ends so has no page, as when a session is
+// over and each page leads to the login, so it is counted by itself.
+func (from emission) known() string {
+	if from.redirect {
+		return "redirect"
 	}
-	defer j.pages.teller.door.Leave()
-	j.pages.teller.log.Lines([]report.Line{{Warn: true, URL: urlx.Redact(url),
-		Text: fmt.Sprintf("Json has returned nil, because the body is not a JSON object: %v; Decode returns this error, and decodes other values too", errors.Unwrap(err))}})
+	return ""
 }
 
-func (j *job) share() page.Run {
-	if j.pages == nil {
-		return nil
+// emission says that a request comes from the job's own callback.
+func (j *job) emission() emission { return emission{parent: j, by: &j.call} }
+
+// failedRequest is what the ErrorHandlers are told of: the requests that they send may be the one that has failed again.
+type failedRequest struct {
+	request        *Request
+	depth, attempt int
+	refused        *refusals // of an emission that was not accepted, see failedEmission; or nil
+}
+
+// refusals collects the emissions that were refused while the ErrorHandlers of another one ran, so that
+// a handler whose own requests are refused neither recurses nor starts goroutines without end.
+type refusals struct {
+	mu   sync.Mutex
+	list []func()
+}
+
+// runAll ends the emissions that were collected, and those that come of it.
+func (f *refusals) runAll() {
+	for {
+		f.mu.Lock()
+		if len(f.list) == 0 {
+			f.mu.Unlock()
+			return
+		}
+		run := f.list[0]
+		f.list = f.list[1:]
+		f.mu.Unlock()
+		run()
 	}
-	return (*pageShare)(j)
 }
 
-func (j *job) slotDelay(d time.Duration) { j.pages.frontier.SetDelay(j.rec.Slot, d, j.started) }
+// pageBudget is the reason of requests that are filtered because their slot has had its Politeness.MaxPages.
+const pageBudget = "page-budget"
 
-func (j *job) fetch(caller *Context, r *Request) (*Response, error) {
-	return j.pages.fetchInline(caller, r)
-}
-
-// jobOf returns the job of a Context, nil outside a run.
-func jobOf(c *Context) *job {
-	j, _ := c.run.(*job)
-	return j
-}
+// queueShare is the reason of requests that the cache refuses because their slot holds too much of its memory.
+const queueShare = "queue-share"

@@ -1,15 +1,11 @@
 package tegenaria
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/robots"
 )
 
 // EngineWithDownloaderLayers puts layers around the engine's downloaders, its own as well as given ones: each download passes through
@@ -141,56 +137,9 @@ func (f *fetcher) askForAnswer(j *job, ctx *Context) (stack []byte, err error) {
 	}
 	if err == nil && resp != nil && !j.call.GivenUp() {
 		ctx.DownloadResult = &RequestResult{Response: resp}
-		f.teller.counters.Answered.Add(1)
+		f.report.counters.Answered.Add(1)
 	}
 	return stack, err
-}
-
-// Respond makes a response to c's request from a stored answer. It is for an [Answerer] or a [Downloader]. The body goes where the
-// request wants it: into memory, into a temporary file ([RequestWithSpool]) or to its ResponseWriter. The limits of a download
-// apply: Limits.Body, Spool, Ratio and BodiesInFlight, and the request's timeout. The content coding that the header names is
-// removed. Respond reads body to its end and does not close it; a nil body is empty. header is not changed.
-//
-// The errors are those of a download, such as [*BodyTooLargeError] and [*RatioError]. With a [*TruncatedBodyError] it also returns
-// a response, which has the part of the body that could be read.
-func (c *Context) Respond(status int, header map[string][]string, body io.Reader) (*Response, error) {
-	if c.run == nil && c.internal() == nil {
-		return newHTTPDownloader(Limits{}.withDefaults(), nil, fetch.Config{}).respond(c, status, header, body)
-	}
-	return c.responder().respond(c, status, header, body)
-}
-
-// responder returns what makes responses in the run of a Context.
-func (c *Context) responder() *httpDownloader {
-	if in := c.internal(); in != nil {
-		return in.by
-	}
-	return jobOf(c).pages.fetcher.own
-}
-
-// internalContext is the context of a request of the engine's own. Its body goes to memory whatever the request says, so
-// that middlewares see it, and counts in Limits.BodiesInFlight without waiting: a Fetch that holds a body may wait for
-// it. Of a long one the beginning is read.
-type internalContext struct {
-	context.Context
-	hold fetch.Hold
-	by   *httpDownloader // makes responses
-}
-
-// internalBody is how much of a body is read: enough to see that it is too long to be read whole.
-const internalBody = robots.MaxBytes + 1
-
-// internal returns the context of a request of the engine's own; nil if it is another one.
-func (c *Context) internal() *internalContext {
-	if c.run != nil {
-		return nil
-	}
-	own := c.Ctx
-	if life, ok := own.(*guard.Context); ok { // a downloader is asked with that
-		own = life.Parent
-	}
-	in, _ := own.(*internalContext)
-	return in
 }
 
 func (f *fetcher) askDownloader(j *job, d *downloaderModule, started time.Time) *HandleError {
@@ -265,13 +214,28 @@ func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Ti
 	return got, stack, err
 }
 
-// asking is the Context given to a downloader that is not the engine's own, or that writes to a ResponseWriter. The downloader
-// may write to it when the engine does not wait for the result any more.
-type asking struct {
-	Context
-	guard.Sender[*Context]
-	url string
+// downloading is what a run downloads with.
+type downloading struct {
+	downloaders downloaderSet
+	layers      layers
+	own         *httpDownloader // the engine's own: the default downloader, or at least what makes responses
+	http        *httpDownloader // own, nil if the user gave a default downloader
 }
 
-// TooLate is the error of a download that takes longer than its request may.
-func (a *asking) TooLate(limit time.Duration) error { return &TimeoutError{URL: a.url, Limit: limit} }
+// newDownloading makes it of what is registered.
+func newDownloading(cfg *config, own *httpDownloader) (d downloading, err error) {
+	d.own = own
+	fallback := cfg.downloader
+	if fallback == nil {
+		d.http, fallback = own, own
+	}
+	if d.downloaders, err = newDownloaderSet(fallback, cfg.downloaders); err != nil {
+		return d, err
+	}
+	all := []Downloader{fallback}
+	for _, named := range cfg.downloaders {
+		all = append(all, named.downloader)
+	}
+	d.layers, err = newLayers(cfg.layers, d.downloaders, all)
+	return d, err
+}

@@ -47,17 +47,17 @@ func isOurs(call string) bool {
 }
 
 // begins logs that the crawl begins, and what bounds it.
-func (t *teller) begins(state State, spider SpiderInterface) {
-	for _, text := range append(t.cfg.politeness.warnings(), t.cfg.warnings()...) {
-		t.log.Warn(text)
+func (rp *reporter) begins(state State, spider SpiderInterface) {
+	for _, text := range append(rp.cfg.politeness.warnings(), rp.cfg.warnings()...) {
+		rp.log.Warn(text)
 	}
-	if !t.log.HasInfo() {
+	if !rp.log.HasInfo() {
 		return
 	}
 	what := "crawl begins: "
 	switch {
 	case state.Durable && (state.Started || len(state.Counters) > 0):
-		n := t.ledger.Counts()
+		n := rp.ledger.Counts()
 		what = fmt.Sprintf("job goes on: %s waiting, %s done before, ",
 			report.Count(n.Pending+n.Delayed, "request"), report.Number(state.Counters["settled"]))
 	case state.Durable:
@@ -66,7 +66,7 @@ func (t *teller) begins(state State, spider SpiderInterface) {
 	if n := len(seedsOf(spider)); n > 0 && !strings.HasPrefix(what, "job") {
 		what += report.Count(int64(n), "seed") + ", "
 	}
-	t.log.Info(what + t.cfg.politeness.words() + ", " + t.cfg.limits.words() + " (tegenaria " + Version + ")")
+	rp.log.Info(what + rp.cfg.politeness.words() + ", " + rp.cfg.limits.words() + " (tegenaria " + Version + ")")
 }
 
 // words says how hosts are treated.
@@ -97,8 +97,8 @@ func (l Limits) words() string {
 const progressEvery = time.Minute
 
 // progress logs once a minute how far the crawl is, until ctx ends.
-func (t *teller) progress(ctx context.Context) {
-	if !t.log.HasInfo() {
+func (rp *reporter) progress(ctx context.Context) {
+	if !rp.log.HasInfo() {
 		return
 	}
 	tick := time.NewTicker(progressEvery)
@@ -107,9 +107,9 @@ func (t *teller) progress(ctx context.Context) {
 	for {
 		select {
 		case <-tick.C:
-			t.log.Info(p.Line(t.sample()))
-			for _, k := range t.failures.Held() {
-				t.log.Warn(k.Tell("more failure"))
+			rp.log.Info(p.Line(rp.sample()))
+			for _, k := range rp.failures.Held() {
+				rp.log.Warn(k.Tell("more failure"))
 			}
 		case <-ctx.Done():
 			return
@@ -118,14 +118,14 @@ func (t *teller) progress(ctx context.Context) {
 }
 
 // sample returns how far the crawl is.
-func (t *teller) sample() report.Sample {
-	n := t.ledger.Counts()
-	pages, _, _ := t.counters.Responses()
+func (rp *reporter) sample() report.Sample {
+	n := rp.ledger.Counts()
+	pages, _, _ := rp.counters.Responses()
 	s := report.Sample{
-		At: time.Since(t.stop.began), Pages: pages, Items: t.counters.Scraped.Load(), Waiting: n.Pending + n.Delayed, InFlight: n.InFlight,
-		Failed: t.counters.Errors.Load(), Retried: t.counters.Retries.Load(),
+		At: time.Since(rp.stop.began), Pages: pages, Items: rp.counters.Scraped.Load(), Waiting: n.Pending + n.Delayed, InFlight: n.InFlight,
+		Failed: rp.counters.Errors.Load(), Retried: rp.counters.Retries.Load(),
 	}
-	if top := t.frontier.Busiest(1); len(top) > 0 && top[0].Pending > 0 {
+	if top := rp.frontier.Busiest(1); len(top) > 0 && top[0].Pending > 0 {
 		slot := top[0]
 		s.Slowest = report.Slow{Slot: slot.Name, Waiting: slot.Pending, For: max(time.Until(slot.Next), 0), Why: slot.Why()}
 	}
@@ -133,22 +133,22 @@ func (t *teller) sample() report.Sample {
 }
 
 // stopping logs that the crawl is asked to stop, and what it waits for.
-func (t *teller) stopping() {
-	if !t.log.HasInfo() {
+func (rp *reporter) stopping() {
+	if !rp.log.HasInfo() {
 		return
 	}
-	n := t.ledger.Counts()
-	s := report.Stopping{Reason: t.whyStopped(), Grace: t.cfg.grace, Requests: n.InFlight, Items: n.Items}
+	n := rp.ledger.Counts()
+	s := report.Stopping{Reason: rp.whyStopped(), Grace: rp.cfg.grace, Requests: n.InFlight, Items: n.Items}
 	s.Again = s.Reason == "interrupted"
-	for slot, n := range t.frontier.InFlight() {
+	for slot, n := range rp.frontier.InFlight() {
 		s.Hosts = append(s.Hosts, report.Tally{Name: slot, Count: int64(n)})
 	}
-	t.log.Info(s.Line())
+	rp.log.Info(s.Line())
 }
 
 // whyStopped names what ended the crawl.
-func (t *teller) whyStopped() string {
-	reason, cause, _ := t.stop.ending.Why()
+func (rp *reporter) whyStopped() string {
+	reason, cause, _ := rp.stop.ending.Why()
 	if cause == errInterrupted && reason == lifecycle.Requested {
 		return "interrupted"
 	}
@@ -156,26 +156,26 @@ func (t *teller) whyStopped() string {
 }
 
 // ended logs what became of the crawl.
-func (t *teller) ended(reason string, summary Summary, sentItems bool, queries []page.Unmatched) {
+func (rp *reporter) ended(reason string, summary Summary, sentItems bool, queries []page.Unmatched) {
 	s := summary.Stats
 	e := report.Ended{
-		Reason: cmp.Or(t.whyStopped(), reason), Took: time.Since(t.stop.began), Pages: s.Responses, Items: s.ItemScraped, Bytes: s.Bytes, Hosts: t.hosts.Len(),
-		Memory: report.PeakMemory(), Failures: t.failures.All(), Wired: t.wired(),
+		Reason: cmp.Or(rp.whyStopped(), reason), Took: time.Since(rp.stop.began), Pages: s.Responses, Items: s.ItemScraped, Bytes: s.Bytes, Hosts: rp.hosts.Len(),
+		Memory: report.PeakMemory(), Failures: rp.failures.All(), Wired: rp.wired(),
 		Lost:     []report.Tally{{Name: "dropped", Count: s.ItemDropped}, {Name: "failed", Count: s.ItemFailed}},
 		Unfilled: unfilled(s.Fields, s.ItemScraped),
 	}
-	if t.isDurable() {
+	if rp.isDurable() {
 		e.Waiting = s.Pending + s.Delayed
 	}
 	if summary.Job != nil {
 		e.JobPages, e.JobItems = summary.Job.Responses, summary.Job.ItemScraped
 	}
-	if _, cause, err := t.stop.ending.Why(); err != nil {
+	if _, cause, err := rp.stop.ending.Why(); err != nil {
 		e.Why = err.Error()
 	} else if cause != nil && cause != errInterrupted && !errors.Is(cause, context.Canceled) {
 		e.Why = cause.Error()
 	}
-	_, damaged := t.counters.Damaged()
+	_, damaged := rp.counters.Damaged()
 	e.Damaged, e.DamagedAt = s.Damaged, urlx.Redact(damaged)
 	for outcome, n := range s.Outcomes {
 		e.Outcomes = append(e.Outcomes, report.InWords(outcome.String(), n, s.Reasons))
@@ -184,8 +184,8 @@ func (t *teller) ended(reason string, summary Summary, sentItems bool, queries [
 		e.Statuses = append(e.Statuses, report.Tally{Name: strconv.Itoa(status), Count: n})
 	}
 	// Where a parser has failed, or the error of Run or CloseSpider says what was wrong, no item is no surprise.
-	if s.Reasons["failed: parse"] == 0 && !t.stop.ending.Insisted() && e.Reason != lifecycle.Cancelled && e.Reason != lifecycle.Broken {
-		e.Itemless, e.Example = t.itemless(sentItems)
+	if s.Reasons["failed: parse"] == 0 && !rp.stop.ending.Insisted() && e.Reason != lifecycle.Cancelled && e.Reason != lifecycle.Broken {
+		e.Itemless, e.Example = rp.itemless(sentItems)
 	}
 	for _, q := range queries {
 		if q.Pages == 1 && e.Items > 0 { // it asked whether something is there, or the run had one such page left
@@ -196,41 +196,41 @@ func (t *teller) ended(reason string, summary Summary, sentItems bool, queries [
 	for _, f := range summary.Feeds {
 		e.Feeds = append(e.Feeds, report.Feed(f))
 	}
-	t.log.Lines(e.Lines())
+	rp.log.Lines(e.Lines())
 }
 
 // itemless returns how many pages were parsed if the job has no item that anybody has sent, and one of them.
-func (t *teller) itemless(sentItems bool) (pages int64, example string) {
-	of := t.job.Load()
-	if t.cfg.emptyOK || sentItems || of != nil && of.earlier["items_scraped"]+of.earlier["items_dropped"]+of.earlier["items_failed"] > 0 {
+func (rp *reporter) itemless(sentItems bool) (pages int64, example string) {
+	earlier := rp.earlier()
+	if rp.cfg.emptyOK || sentItems || earlier["items_scraped"]+earlier["items_dropped"]+earlier["items_failed"] > 0 {
 		return 0, ""
 	}
-	pages, example = t.counters.Parsed()
+	pages, example = rp.counters.Parsed()
 	return pages, urlx.Redact(example)
 }
 
 // fieldsOf says of a failure what a line of the log says.
-func (t *teller) fieldsOf(herr *HandleError) report.Fields {
-	f := t.about(herr.Request, herr.Response)
+func (rp *reporter) fieldsOf(herr *HandleError) report.Fields {
+	f := rp.about(herr.Request, herr.Response)
 	f.Stage = string(herr.Stage)
 	return f
 }
 
 // inDetail is about where each request has a line; nil elsewhere.
-func (t *teller) inDetail(r *Request, resp *Response) *report.Fields {
-	if !t.log.HasDebug() {
+func (rp *reporter) inDetail(r *Request, resp *Response) *report.Fields {
+	if !rp.log.HasDebug() {
 		return nil
 	}
-	f := t.about(r, resp)
+	f := rp.about(r, resp)
 	return &f
 }
 
 // about says of a request and its response what a line of the log says. Both may be nil.
-func (t *teller) about(r *Request, resp *Response) (f report.Fields) {
+func (rp *reporter) about(r *Request, resp *Response) (f report.Fields) {
 	if r != nil {
-		f.URL, f.Attempt, f.Referrer = urlx.Redact(r.Url), r.Attempt, urlx.Redact(t.pages.Of(r.parent))
-		if host, err := urlx.AskedHost(r.Url); err == nil && t.slotOf != nil {
-			f.Slot = t.slotOf(r, host)
+		f.URL, f.Attempt, f.Referrer = urlx.Redact(r.Url), r.Attempt, urlx.Redact(rp.pages.Of(r.parent))
+		if host, err := urlx.AskedHost(r.Url); err == nil {
+			f.Slot, _, _ = rp.cfg.politeness.slotOf(r, host)
 		}
 	}
 	if resp != nil {
@@ -240,8 +240,8 @@ func (t *teller) about(r *Request, resp *Response) (f report.Fields) {
 }
 
 // wired returns what the log need not advise to add.
-func (t *teller) wired() (has report.Wired) {
-	for _, m := range t.cfg.middlewares {
+func (rp *reporter) wired() (has report.Wired) {
+	for _, m := range rp.cfg.middlewares {
 		_, _ = guard.Protect(func() error { // a name that panics is none
 			name := m.GetName()
 			has.Retry, has.Cookies = has.Retry || name == "retry", has.Cookies || name == "cookies"
@@ -260,17 +260,25 @@ func bare(err error) error {
 }
 
 // isDurable reports whether the crawl is that of a durable job, as far as is known.
-func (t *teller) isDurable() bool {
-	of := t.job.Load()
-	return of != nil && of.durable
+func (rp *reporter) isDurable() bool {
+	state := rp.state.Load()
+	return state != nil && state.Durable
+}
+
+// earlier returns the counters of the earlier runs of a durable job.
+func (rp *reporter) earlier() map[string]int64 {
+	if state := rp.state.Load(); state != nil {
+		return state.Counters
+	}
+	return nil
 }
 
 // leadsOn notes that other requests may come of a job, whose failures then name its page.
-func (t *teller) leadsOn(j *job) {
+func (rp *reporter) leadsOn(j *job) {
 	rec := &j.root().rec
-	t.pages.Add(report.PageByKey([4]byte(rec.Key[:4])), j.ctx.Request.Url)
-	if t.isDurable() {
-		t.pages.Add(report.PageByNumber(rec.Seq), j.ctx.Request.Url)
+	rp.pages.Add(report.PageByKey([4]byte(rec.Key[:4])), j.ctx.Request.Url)
+	if rp.isDurable() {
+		rp.pages.Add(report.PageByNumber(rec.Seq), j.ctx.Request.Url)
 	}
 }
 

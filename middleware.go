@@ -1,7 +1,6 @@
 package tegenaria
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,18 +121,6 @@ func (filters requestFilters) ask(parent *Response, r *Request) (no *refusal, er
 		return refuse(Filtered, err.Error()), err
 	}
 	return nil, nil
-}
-
-// middlewareName names a middleware.
-func middlewareName(m MiddlewaresInterface) string { return cmp.Or(m.GetName(), fmt.Sprintf("%T", m)) }
-
-var errNilRequest = errors.New("a middleware took the Context's Request away")
-
-// keepRequest puts the request back that a middleware has taken away.
-func keepRequest(ctx *Context, asked *Request) {
-	if ctx.Request == nil {
-		ctx.Request = asked
-	}
 }
 
 // warnings are about middlewares and pipelines that are registered more than once: each of them works on every request or item, so
@@ -328,4 +315,24 @@ func hasFuncs(part MiddlewaresInterface) error {
 		return fmt.Errorf("MiddlewareFuncs %q: Request, Response and Error are nil, so it does nothing; set one of them", m.Name)
 	}
 	return nil
+}
+
+// all returns those of the middlewares that are a T too.
+func all[T any](middlewares Middlewares) (list []T) {
+	for _, m := range middlewares {
+		if t, ok := m.(T); ok {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// internal returns those that see the engine's own requests.
+func (m Middlewares) internal() (list Middlewares) {
+	for _, one := range m {
+		if i, ok := one.(InternalMiddleware); ok && i.SeesInternal() {
+			list = append(list, one)
+		}
+	}
+	return list
 }

@@ -88,12 +88,6 @@ func rootCause(err error) error {
 	return err
 }
 
-// EngineWithEmptyOK allows a run to end without a page, and pages without items: Run then returns nil instead of a
-// [*NothingError], and the log does not warn that no item was sent.
-func EngineWithEmptyOK() EngineOption {
-	return func(e *SpiderEngine) { e.config.emptyOK = true }
-}
-
 // mostSeeds is how many seeds an error names.
 const mostSeeds = 10
 

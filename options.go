@@ -60,11 +60,6 @@ type config struct {
 	undone                       []string                                        // fields of options that were set, and that a later option of the same name has left out
 }
 
-type namedDownloader struct {
-	name       string
-	downloader Downloader
-}
-
 type namedParser struct {
 	name   string
 	parser Parser
@@ -190,6 +185,12 @@ func EngineWithSecretHeaders(names ...string) EngineOption {
 	return func(e *SpiderEngine) { e.config.secretHeaders = slices.Clone(names) }
 }
 
+// EngineWithEmptyOK allows a run to end without a page, and pages without items: Run then returns nil instead of a
+// [*NothingError], and the log does not warn that no item was sent.
+func EngineWithEmptyOK() EngineOption {
+	return func(e *SpiderEngine) { e.config.emptyOK = true }
+}
+
 // EngineWithFailFast sets whether an item ends at its first pipeline error (default true). With false it still passes
 // the remaining pipelines, and their errors are joined.
 func EngineWithFailFast(failFast bool) EngineOption {
@@ -236,9 +237,6 @@ func allowedDomains(domains []string) (*urlx.HostSet, error) {
 	}
 	return set, errors.Join(errs...)
 }
-
-// Version is the version of this module.
-const Version = "0.1.0"
 
 // Status is the state of an engine: one of the constants below. Its String is the name in lower case: "started".
 type Status = lifecycle.Status

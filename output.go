@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tegenaria/tegenaria/internal/funcname"
-	"github.com/tegenaria/tegenaria/internal/page"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/links"
 )
@@ -24,18 +24,24 @@ type Output[T any] struct{ output }
 // output is the part of an Output that does not depend on its type.
 type output struct {
 	ctx  *Context
-	job  *job // of ctx; nil outside a run
+	sink sink // of ctx; nil outside a run
 	item chan<- *ItemMeta
 	req  chan<- *Context
 
-	mu     sync.RWMutex // held for reading while something is sent; taken before holding
-	closed bool         // written with both mutexes
-	listed bool         // the job knows it; guarded by holding
+	mu     sync.RWMutex // held for reading while something other than a plain reference is sent
+	closed atomic.Bool  // written with mu
+}
 
-	holding sync.Mutex // guards the fields below; all that a plain reference takes
-	held    *scratch   // references that the cache has not been asked about yet; nil if there are none
-	base    page.Base  // that they were resolved against
-	older   *output    // that the job knows
+// sink is where an Output sends during a run. A method that returns false has taken nothing: the crawl is over, or the code was given up.
+type sink interface {
+	isOver() bool
+	isPlain() bool // references need no request object
+	addItem(item *ItemMeta) bool
+	addRequest(r *Request) bool
+	follow(resp *Response, ref string, closed *atomic.Bool) bool
+	followURL(url []byte) bool
+	refuse(ref string, err error) // a reference that cannot be followed
+	handOver()                    // references that are held back
 }
 
 // Handle makes a [Parser] from a func that reads a response and sends items and requests with an [Output]. T is the type of
@@ -51,7 +57,8 @@ func Handle[T any](h func(ctx context.Context, r *Response, out *Output[T]) erro
 		if resp == nil {
 			return errNoResponse
 		}
-		out := &Output[T]{output{ctx: c, job: jobOf(c), item: item, req: req}}
+		out := &Output[T]{output{ctx: c, item: item, req: req}}
+		out.sink, _ = c.run.(sink)
 		defer out.close()
 		return h(c, resp, out)
 	})
@@ -112,7 +119,7 @@ func (o *Output[T]) Request(r *Request) error {
 // body to the page's own URL, name that URL. It returns [ErrOutputClosed] if the crawl is over.
 func (o *Output[T]) Follow(ref string, opts ...RequestOption) error {
 	if len(opts) == 0 && o.plain() {
-		if !o.holdRef(ref) {
+		if !o.sink.follow(o.ctx.Response(), ref, &o.closed) {
 			return ErrOutputClosed
 		}
 		return nil
@@ -130,10 +137,12 @@ func (o *Output[T]) FollowLinks(opts ...links.Option) error {
 func (o *Output[T]) Fetch(r *Request) (*Response, error) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
-	if o.closed {
+	if o.closed.Load() {
 		return nil, ErrOutputClosed
 	}
-	o.handOver()
+	if o.sink != nil {
+		o.sink.handOver()
+	}
 	return o.ctx.Fetch(r)
 }
 
@@ -147,39 +156,35 @@ func (o *output) send(f func() bool) error {
 	return nil
 }
 
-// over reports whether the page takes nothing any more. The caller holds mu or holding.
-func (o *output) over() bool {
-	return o.closed || o.job != nil && (o.job.call.GivenUp() || o.job.pages.stop.work.Err() != nil)
-}
+// over reports whether the page takes nothing any more.
+func (o *output) over() bool { return o.closed.Load() || o.sink != nil && o.sink.isOver() }
 
 func (o *output) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.holding.Lock()
-	defer o.holding.Unlock()
-	o.closed = true
-	o.handOverLocked()
+	o.closed.Store(true)
+	if o.sink != nil {
+		o.sink.handOver()
+	}
 }
 
 // direct reports whether the output hands over to the engine itself. It does not if user code put channels of its own
 // between the handler and the engine.
-func (o *output) direct() bool { return o.job != nil && o.item == nil && o.req == nil }
+func (o *output) direct() bool { return o.sink != nil && o.item == nil && o.req == nil }
 
 // plain reports whether references need no request object.
-func (o *output) plain() bool { return o.direct() && o.job.pages.acceptor.plain }
+func (o *output) plain() bool { return o.direct() && o.sink.isPlain() }
 
 func (o *output) sendItem(item *ItemMeta) bool {
 	if o.direct() {
-		return o.job.pages.mill.add(o.job, item)
+		return o.sink.addItem(item)
 	}
 	return sendTo(o.ctx, o.item, item)
 }
 
 func (o *output) sendRequest(r *Request) bool {
 	if o.direct() {
-		o.handOver() // requests are accepted in the order in which they are sent
-		o.job.pages.acceptor.accept(o.job.emission(), &Context{Request: r})
-		return true
+		return o.sink.addRequest(r)
 	}
 	return sendTo(o.ctx, o.req, NewContext(r))
 }
@@ -216,24 +221,16 @@ var errScheme = errors.New("scheme")
 
 // refuse settles a reference that cannot be followed.
 func (o *output) refuse(ref string, err error) {
-	if o.job == nil {
-		return
+	if o.sink != nil {
+		o.sink.refuse(ref, err)
 	}
-	reason := "url"
-	switch {
-	case errors.Is(err, page.ErrEmptyRef):
-		reason = "empty"
-	case errors.Is(err, errScheme):
-		reason = "scheme"
-	}
-	o.job.pages.acceptor.refuseRef(ref, reason)
 }
 
 func (o *output) followLinks(opts []links.Option) bool {
 	open, plain := true, o.plain()
 	o.ctx.Response().eachLink(opts, func(ref *links.Ref) bool {
 		if plain {
-			open = o.holdLink(ref.URL)
+			open = o.sink.followURL(ref.URL)
 		} else {
 			open = o.sendRequest(NewRequest(string(ref.URL), GET, nil))
 		}

@@ -18,9 +18,9 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 )
 
-// pages drives the budget as a crawl does: workers download, wait for the memory of the page, take a place among the parsers, and
+// pageLoad drives the budget as a crawl does: workers download, wait for the memory of the page, take a place among the parsers, and
 // settle.
-type pages struct {
+type pageLoad struct {
 	c    *crawl
 	busy bool         // parsers fetch meanwhile
 	most atomic.Int64 // that were in use
@@ -36,9 +36,9 @@ const (
 func pause(d time.Duration) { <-time.NewTimer(d).C }
 
 // page is the way of one page. The error is that of a crawl that was given up.
-func (p *pages) page(rng *rand.Rand) error {
+func (p *pageLoad) page(rng *rand.Rand) error {
 	c := p.c
-	j := newJob(c.reader, Record{Slot: "a"})
+	j := c.pages.newVisit(Record{Slot: "a"})
 	defer c.fetcher.bodies.Release(&j.hold)
 	grow := func(n int64) error {
 		err := c.fetcher.bodies.Grow(c.work, &j.hold, n)
@@ -59,25 +59,26 @@ func (p *pages) page(rng *rand.Rand) error {
 	if err := grow(rng.Int64N(pagesMade)); err != nil {
 		return err
 	}
-	if err := c.reader.places.Acquire(c.work, &j.place); err != nil {
+	if err := c.pages.places.Acquire(c.work, &j.place); err != nil {
 		return err
 	}
-	defer c.reader.places.Release(&j.place)
+	defer c.pages.places.Release(&j.place)
 	if p.busy && rng.IntN(3) == 0 { // a Fetch
-		c.reader.places.Lend(&j.place)
+		c.pages.places.Lend(&j.place)
 		pause(time.Duration(rng.IntN(10)) * time.Millisecond)
-		(*pageShare)(j).Add(10)
-		return c.reader.places.Reclaim(c.work, &j.place)
+		j.Add(10)
+		return c.pages.places.Reclaim(c.work, &j.place)
 	}
 	pause(time.Duration(rng.IntN(10)) * time.Millisecond)
 	return nil
 }
 
 // run drives so many pages with so many workers and parsers.
-func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
+func (p *pageLoad) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	work, cancel := context.WithCancelCause(t.Context())
-	c := &crawl{stop: stop{contexts: contexts{work: work}, began: time.Now()}, fetcher: &fetcher{bodies: fetch.NewBudget(pagesBound, nil)}}
-	c.reader = &reader{stop: &c.stop, fetcher: c.fetcher, places: frontier.NewParsers(parsers, workers)}
+	c := &crawl{stop: stop{contexts: contexts{work: work}, began: time.Now()}}
+	c.fetcher = &fetcher{gates: &gates{bodies: fetch.NewBudget(pagesBound, nil)}}
+	c.pages = &pages{stop: &c.stop, fetcher: c.fetcher, places: frontier.NewParsers(parsers, workers)}
 	p.c = c
 	var wg sync.WaitGroup
 	for i := range workers {
@@ -96,7 +97,7 @@ func (p *pages) run(t *testing.T, seed uint64, workers, parsers, each int) {
 	}
 	wg.Wait()
 	cancel(nil)
-	free, lent := c.reader.places.Count()
+	free, lent := c.pages.places.Count()
 	if c.fetcher.bodies.Used() != 0 || c.fetcher.bodies.Waits() != 0 || lent != 0 || free != parsers {
 		t.Errorf("%d bytes, %d waits and %d lent places are left, %d of %d places are free", c.fetcher.bodies.Used(), c.fetcher.bodies.Waits(), lent, free, parsers)
 	}
@@ -110,7 +111,7 @@ func TestWaitingPagesEnd(t *testing.T) {
 	for round := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, round))
-			p := &pages{busy: round%2 == 1}
+			p := &pageLoad{busy: round%2 == 1}
 			p.run(t, seed+round, 2+rng.IntN(16), 1+rng.IntN(3), 10)
 			if most := p.most.Load(); !p.busy && most > pagesBound+pagesBody+pagesMade {
 				t.Errorf("round %d: %d bytes were in use, %d is the bound", round, most, pagesBound)
@@ -125,15 +126,15 @@ func TestWaitingPagesEnd(t *testing.T) {
 // What is made of a page counts with its request until that has settled, and nowhere then. A hold that can grow after its release
 // makes it fail.
 func TestSettledPagesDoNotCount(t *testing.T) {
-	rd := &reader{fetcher: &fetcher{bodies: fetch.NewBudget(1000, nil)}}
-	j := newJob(rd, Record{})
-	(*pageShare)(j).Add(1200)
-	if used := rd.fetcher.bodies.Used(); used != 1200 {
+	p := &pages{fetcher: &fetcher{gates: &gates{bodies: fetch.NewBudget(1000, nil)}}}
+	j := p.newVisit(Record{})
+	j.Add(1200)
+	if used := p.fetcher.bodies.Used(); used != 1200 {
 		t.Errorf("%d bytes are used", used)
 	}
-	rd.fetcher.bodies.Release(&j.hold)
-	if (*pageShare)(j).Add(100); rd.fetcher.bodies.Used() != 0 {
-		t.Errorf("after the end %d bytes are used", rd.fetcher.bodies.Used())
+	p.fetcher.bodies.Release(&j.hold)
+	if j.Add(100); p.fetcher.bodies.Used() != 0 {
+		t.Errorf("after the end %d bytes are used", p.fetcher.bodies.Used())
 	}
 }
 
@@ -216,15 +217,15 @@ func TestLargePagesWait(t *testing.T) {
 
 // A job and what the runtime keeps with it fill 1,024 bytes. Each page has one; with eight bytes more each would take 1,152.
 func TestJobSize(t *testing.T) {
-	if size := unsafe.Sizeof(job{}); size > 1024-8 {
+	if size := unsafe.Sizeof(visit{}); size > 1024-8 {
 		t.Errorf("%d bytes", size)
 	}
 }
 
 // To count a whole response takes no memory.
 func TestReceivedMakesNoGarbage(t *testing.T) {
-	f := &fetcher{cfg: new(config), limits: new(Limits), teller: new(teller)}
-	j := newJob(&reader{fetcher: f}, Record{Slot: "a.test"})
+	f := &fetcher{cfg: new(config), limits: new(Limits), report: new(reporter)}
+	j := &(&pages{fetcher: f}).newVisit(Record{Slot: "a.test"}).job
 	j.ctx = NewContext(NewRequest("http://a.test/", GET, nil))
 	resp := NewResponse(j.ctx.Request, 200, nil, []byte("a page"))
 	if n := testing.AllocsPerRun(100, func() { f.received(j, resp) }); n != 0 {

@@ -139,19 +139,19 @@ func namerOf(spider SpiderInterface) string {
 }
 
 // checkFirst finds a mistake in the first requests of a spider, as far as they are known: a durable cache has to know their parsers.
-func (a *acceptor) checkFirst(spider SpiderInterface) error {
+func (c *codec) checkFirst(spider SpiderInterface) error {
 	s, ok := spider.(interface{ first() []*Request })
-	if !ok || !a.codec.durable {
+	if !ok || !c.durable {
 		return nil
 	}
 	var errs []error
 	for _, r := range s.first() {
-		switch _, ok := a.codec.nameOf(r); {
+		switch _, ok := c.nameOf(r); {
 		case ok:
 		case r.named:
-			errs = append(errs, a.codec.unknownParser(r.Url, r.parserName))
+			errs = append(errs, c.unknownParser(r.Url, r.parserName))
 		default:
-			errs = append(errs, unnamedParser(r, a.codec.names))
+			errs = append(errs, unnamedParser(r, c.names))
 		}
 	}
 	return errors.Join(errs...)
@@ -165,31 +165,3 @@ func (e *unknownNameError) Error() string { return e.wrong.Error() }
 
 // Unwrap returns the error of the request.
 func (e *unknownNameError) Unwrap() error { return e.wrong }
-
-// endsRun ends the run if a request was refused because of a mistake that all requests of its parser have. Its sender runs again when
-// the job is resumed.
-func (a *acceptor) endsRun(from emission, no *refusal) bool {
-	var unnamed *UnnamedParserError
-	var unknown *unknownNameError
-	var mistake error
-	switch {
-	case errors.As(no.err, &unnamed):
-		mistake = unnamed
-	case errors.As(no.err, &unknown):
-		mistake = unknown.wrong
-	default:
-		return false
-	}
-	a.notTaken(from)
-	a.stop.ending.Break(&RunError{Op: "wiring", Err: mistake})
-	return true
-}
-
-// notTaken keeps the sender of requests that could not be taken from being settled.
-func (a *acceptor) notTaken(from emission) {
-	if from.parent != nil {
-		from.parent.root().leaveUndecided()
-	} else {
-		a.stop.unsown.Store(true)
-	}
-}

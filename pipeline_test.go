@@ -378,7 +378,7 @@ func TestTypesThatDoNotMatch(t *testing.T) {
 // An item that fails long after its request was parsed may still ask, through ErrorHandler, for a new
 // request. So an item keeps its request open, and the crawl.
 //
-// It fails if mill.add does not open the item's request (root.tryOpen in items.go, and the done of
+// It fails if items.add does not open the item's request (root.tryOpen in items.go, and the done of
 // MarkAsProcessed with it) and does not count it (Ledger.Items): the ledger is at zero as soon as the
 // only page was parsed.
 func TestTrapItemErrorAsksForNewRequestLate(t *testing.T) {

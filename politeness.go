@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/slots"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/robots"
@@ -255,4 +256,25 @@ type SlotBlock struct {
 var blockCauses = [frontier.Causes]BlockCause{
 	frontier.RetryAfter: BlockRetryAfter, frontier.Refusals: BlockRefusals, frontier.Robots: BlockRobots,
 	frontier.CrawlDelay: BlockCrawlDelay, frontier.AutoThrottle: BlockAutoThrottle, frontier.EarlierRun: BlockEarlierRun,
+}
+
+// slotOf returns the slot of a request to that host. The error is that of a SlotBy that panicked: the request belongs to the slot of
+// its host then.
+func (p *Politeness) slotOf(r *Request, host string) (slot string, stack []byte, err error) {
+	if slot := r.extras().slot; slot != "" {
+		return slot, nil, nil
+	}
+	if p.SlotBy == nil {
+		return host, nil, nil
+	}
+	u, err := urlx.HTTP(r.Url)
+	if err != nil {
+		return host, nil, nil
+	}
+	slot = host
+	stack, err = guard.Protect(func() error {
+		slot = p.SlotBy(u)
+		return nil
+	})
+	return slot, stack, err
 }

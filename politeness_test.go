@@ -358,7 +358,7 @@ func TestCrawlDelayIsFloor(t *testing.T) {
 }
 
 // A slot that is blocked for more than a minute says so once, in an event and the log, and no other does. It fails when
-// teller.blocked does nothing.
+// reporter.blocked does nothing.
 func TestBlockedSlotIsReported(t *testing.T) {
 	throttle := &tegenaria.AutoThrottle{Target: 0.1, Max: time.Minute}
 	for _, tt := range []struct {

@@ -12,13 +12,15 @@ import (
 // follow looks at a response that passed the middlewares: a redirect ends the request and puts its
 // target in its place, a status that is not allowed is a failure, anything else is the parser's.
 //
-// alive is false if the job was abandoned: a target that is refused goes to the ErrorHandlers.
-func (f *fetcher) follow(j *job) (herr *HandleError, alive bool) {
+// The job may end by that: a target that is refused goes to the ErrorHandlers, which may be given up.
+func (f *fetcher) follow(j *job) (herr *HandleError, way next) {
 	if !isRedirect(j.ctx.Request, j.ctx.Response()) {
-		return f.checkStatus(j), true
+		return f.checkStatus(j), goesOn
 	}
-	alive = j.run(f.watch, StageRedirect, func() { herr = f.redirect(j) })
-	return herr, alive
+	if !j.run(f.watch, StageRedirect, func() { herr = f.redirect(j) }) {
+		return nil, ends
+	}
+	return herr, goesOn
 }
 
 // checkStatus makes a failure of a status that neither request nor engine allows.
@@ -61,7 +63,7 @@ func (f *fetcher) redirect(j *job) *HandleError {
 	}
 	ctx := j.ctx.resent()
 	ctx.Request = next
-	f.teller.leadsOn(j) // a failure of the target names it
+	f.report.leadsOn(j) // a failure of the target names it
 	f.acceptor.accept(emission{parent: j, by: &j.call, redirect: true, again: again}, ctx)
 	if !j.call.GivenUp() {
 		j.decide(Redirected, "")
@@ -125,22 +127,4 @@ func (f *fetcher) extendChain(j *job, asked string, next *Request) (again bool, 
 	}
 	target, err := f.acceptor.dupes.key(s.keyer, next)
 	return err == nil && chain.Has(target), nil // the acceptor reports an error of the target
-}
-
-// inLine notes that a job waits in line for its slot, until the func that it returns is called: downloads of the slot get the
-// memory that they wait for, and the clocks of the code that waits for the job stop.
-func (f *fetcher) inLine(j *job) (over func()) {
-	served := f.bodies.Want(j.rec.Slot)
-	goesOn := f.waitsForEngine(j)
-	return func() {
-		goesOn()
-		served()
-	}
-}
-
-// waitsForEngine stops the clocks of the user code that has called Fetch for the job, until the func it returns is
-// called: the engine makes it wait.
-func (f *fetcher) waitsForEngine(j *job) (over func()) {
-	f.watch.PauseCallers(&j.call)
-	return func() { f.watch.ResumeCallers(&j.call) }
 }

@@ -178,7 +178,7 @@ func (h *pageHost) Run() page.Run {
 	if h.ctx == nil || h.ctx.run == nil {
 		return nil
 	}
-	return h.ctx.run.share()
+	return h.ctx.run
 }
 
 // RequestWithData attaches a value to a request, which [Data] returns from its response: for example a price from a list,

@@ -21,34 +21,27 @@ type robotsGate struct {
 	*fetcher
 }
 
-func newRobotsGate(f *fetcher) robotsGate {
-	agent := cmp.Or(f.cfg.politeness.RobotsAgent, f.cfg.politeness.agent())
+// newRobots makes the machine of a robotsGate.
+func newRobots(p *Politeness, g *gates) *robotsgate.Gate[*job] {
+	agent := cmp.Or(p.RobotsAgent, p.agent())
 	parse := func(body []byte) robotsgate.Group { return robots.Parse(body).Agent(agent) }
-	return robotsGate{robotsgate.New[*job](parse, f.frontier.SetCrawlDelay), f}
+	return robotsgate.New(parse, g.frontier.SetCrawlDelay, g.park)
 }
 
-// release requeues the jobs that have waited for a file. A slot whose file must not be asked for yet is blocked until then.
-func (g robotsGate) release(released robotsgate.Released[*job]) {
+// goOn requeues the jobs that have waited for a file. A slot whose file must not be asked for yet is blocked until then.
+func (g robotsGate) goOn(released robotsgate.Released[*job]) {
 	for _, w := range released.Waiting {
 		if !released.RetryAt.IsZero() {
 			g.frontier.Block(w.Slot, released.RetryAt)
 		}
 		g.frontier.Unpark(w.Slot)
-		w.Job.requeue()
+		g.requeue(w.Job)
 	}
-	g.teller.blocked()
+	g.report.blocked()
 }
 
 // abort ends the asking of a job whose download may never return.
-func (g robotsGate) abort(j *job) { g.release(g.Abort(j)) }
-
-// stop sends the jobs that wait back to the cache: a stopping crawl starts nothing new.
-func (g robotsGate) stop() {
-	for _, w := range g.Stop() {
-		g.frontier.Unpark(w.Slot) // Fetch is served until the grace ends
-		w.Job.done()
-	}
-}
+func (g robotsGate) abort(j *job) { g.goOn(g.Abort(j)) }
 
 // look asks the gate about a job, and has the job ask for the file if no other job does. The answer is Ask if that has failed, or
 // if the job was given up meanwhile. It is Later without an instant if the job's slot has a delay, and the download of robots.txt took
@@ -74,16 +67,15 @@ func (g robotsGate) look(j *job, keep bool) (robotsgate.Look, error) {
 	}
 }
 
-// pass reports whether a job of the queue may be downloaded now. If not it has its outcome, or else it
-// waits: then it will come again, and must not be touched any more.
-func (g robotsGate) pass(j *job) (ok, waits bool) {
+// pass has a job of the queue obey the file.
+func (g robotsGate) pass(j *job) next {
 	look, err := g.look(j, true)
 	switch look.Answer {
 	case robotsgate.Allow:
-		return true, false
+		return goesOn
 	case robotsgate.Forbid:
 		if j.rec.Depth == 0 {
-			g.teller.seedRefused(j.ctx.Request, Robots, "forbidden")
+			g.report.seedRefused(j.ctx.Request, Robots, "forbidden")
 		}
 		j.decide(Robots, "forbidden")
 	case robotsgate.Unreachable:
@@ -91,21 +83,21 @@ func (g robotsGate) pass(j *job) (ok, waits bool) {
 			j.decide(Robots, "unreachable")
 		}
 	case robotsgate.Wait:
-		return false, true
+		return waits
 	case robotsgate.Later:
 		if !look.At.IsZero() {
 			g.frontier.Block(j.rec.Slot, look.At)
 		}
 		j.parts.Add()
-		j.release()
-		j.requeue()
-		return false, true
+		g.release(j)
+		g.requeue(j)
+		return waits
 	case robotsgate.Ask:
 		if err != nil {
 			j.run(g.watch, StageError, func() { g.failures.fail(j, j.failure(StageRobots, err, nil)); j.closeRequests() })
 		}
 	}
-	return false, false
+	return ends
 }
 
 // passInline is pass for an inline request. If it returns false without an error, the slot was given back, and the request
@@ -118,7 +110,7 @@ func (g robotsGate) passInline(j *job) (bool, error) {
 	case robotsgate.Forbid, robotsgate.Unreachable:
 		return false, look.Refused(j.ctx.Request.Url)
 	case robotsgate.Wait:
-		j.release()
+		g.release(j)
 		defer g.waitsForEngine(j)()
 		select {
 		case <-look.Changed:
@@ -126,7 +118,7 @@ func (g robotsGate) passInline(j *job) (bool, error) {
 			return false, context.Cause(j.ctx.Ctx)
 		}
 	case robotsgate.Later:
-		j.release()
+		g.release(j)
 		if !look.At.IsZero() {
 			defer g.waitsForEngine(j)()
 			return false, frontier.Sleep(j.ctx, time.Until(look.At))
@@ -153,7 +145,7 @@ func (g robotsGate) ask(j *job, origin string) error {
 	if end.Lost { // its requests end without being asked
 		g.frontier.NoteBlock(j.rec.Slot, frontier.Robots, time.Now().Add(robotsgate.Refresh))
 	}
-	g.release(end.Released)
+	g.goOn(end.Released)
 	return err
 }
 
@@ -204,7 +196,7 @@ func (g robotsGate) exchange(j *job, ctx *Context, first bool, copy **Response) 
 			if _, ok := g.frontier.Start(j); !ok {
 				return true, robotsgate.ErrNotNow
 			}
-			g.teller.counters.Robots.Add(1)
+			g.report.counters.Robots.Add(1)
 		}
 		if alive = j.run(g.watch, StageDownload, func() { err = g.download(j, ctx) }); !alive || err != nil {
 			return alive, err
@@ -253,7 +245,7 @@ func (g robotsGate) download(j *job, ctx *Context) error {
 		if a := answerOf(ctx, nil); a.After > 0 {
 			after := g.frontier.Heed(j.rec.Slot, a.After)
 			g.Postpone(j, time.Now().Add(after)) // for those of other slots
-			g.teller.blocked()
+			g.report.blocked()
 		}
 		return nil
 	})

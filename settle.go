@@ -18,7 +18,6 @@ import (
 // cache has returned its State.
 type settler struct {
 	cache      CacheInterface
-	codec      *codec
 	committers commit.Parts
 	keepers    commit.Keepers
 	ledger     *frontier.Ledger
@@ -26,9 +25,8 @@ type settler struct {
 	flights    *flights
 	bodies     *fetch.Budget
 	loopback   *fetch.Loopback
-	teller     *teller
+	report     *reporter
 	stop       *stop
-	attempts   int // that a request may have
 
 	durable  bool
 	earlier  map[string]int64 // counters of the earlier runs of a durable job
@@ -68,25 +66,21 @@ const settlePause = 20 * time.Millisecond
 // settleMost is how many jobs end a pause.
 const settleMost = 512
 
-func newSettler(c *crawl, state State) *settler {
-	_, memory := c.cache.(*memoryCache)
-	bodies := c.fetcher.bodies
-	return &settler{
-		cache: c.cache, codec: c.acceptor.codec, committers: c.committers, keepers: c.keepers, ledger: c.ledger, frontier: c.frontier,
-		flights: c.flights, bodies: bodies, loopback: c.fetcher.loopback, teller: c.teller, stop: &c.stop, attempts: c.limits.Attempts,
-		durable: state.Durable, earlier: state.Counters, complete: state.Finished, alone: memory && len(c.committers) == 0,
-		batches: stage.NewBatcher[settling](settlePause, func() bool { return c.frontier.IsHungry() || bodies.IsShort() }),
-	}
-}
-
 // hurry ends the settler's pause: other requests may wait until one is settled.
 func (s *settler) hurry() { s.batches.Hurry() }
 
-// add takes a job without open parts. The caller may hold locks.
-func (s *settler) add(j *job) { s.take(s.endOf(j), false) }
+// done ends one part of a job. The last one has the job settled. The caller may hold locks.
+func (s *settler) done(j *job) {
+	if j.parts.Close(s.ledger) {
+		s.take(s.endOf(j), false)
+	}
+}
 
-// end is add for a caller without locks, which may settle the job itself.
+// end is done for a caller without locks, which may settle the job itself.
 func (s *settler) end(j *job) {
+	if !j.parts.Close(s.ledger) {
+		return
+	}
 	e := s.endOf(j)
 	switch {
 	case !s.alone:
@@ -98,7 +92,7 @@ func (s *settler) end(j *job) {
 	case e.Outcome == 0 || e.Outcome.isDead() || s.stop.failed.Load():
 		s.settle(&settling{ended: []ended{e}})
 	default:
-		s.teller.fields.Add(e.fields)
+		s.report.fields.Add(e.fields)
 		s.settled(&e)
 	}
 }
@@ -111,7 +105,7 @@ func (s *settler) endOf(j *job) ended {
 	e := ended{Settled: Settled{Record: j.rec, Outcome: j.outcome, Reason: j.reason, Status: j.status}, ids: j.calls.Names(), job: j, died: j.died, flown: j.flown, retry: j.retry, fields: j.fields.Load()}
 	if j.ctx != nil {
 		e.request, e.id = j.ctx.Request, j.ctx.CtxId
-		e.told = s.teller.inDetail(e.request, j.ctx.Response())
+		e.told = s.report.inDetail(e.request, j.ctx.Response())
 	}
 	return e
 }
@@ -126,7 +120,7 @@ func (s *settler) take(e ended, gone bool) {
 			}
 			s.bodies.Move(&e.job.hold, batch.hold)
 			e.job = nil
-			if !s.teller.tellsSettled() {
+			if !s.report.tellsSettled() {
 				e.request = nil
 			}
 		}
@@ -179,7 +173,7 @@ func (s *settler) settle(todo *settling) {
 	err := s.prepare(&batch, ids, discard)
 	if err == nil {
 		s.flights.end(list)
-		countFields(&s.teller.fields, list)
+		countFields(&s.report.fields, list)
 		err = s.store(&batch)
 	}
 	s.bodies.Release(hold)
@@ -206,9 +200,9 @@ func (s *settler) settle(todo *settling) {
 // settled ends a job whose outcome is stored.
 func (s *settler) settled(e *ended) {
 	if e.died != nil {
-		s.teller.failed(e.died)
+		s.report.failed(e.died)
 	}
-	s.teller.settledAs(e.request, e.told, e.Outcome, e.Reason)
+	s.report.settledAs(e.request, e.told, e.Outcome, e.Reason)
 	s.release(e)
 	s.ledger.Settle(uint8(e.Outcome), e.Reason)
 }
@@ -273,27 +267,11 @@ func (s *settler) requeue(e *ended) {
 	} else {
 		stored.Queue(rec.Slot, rec.Priority)
 	}
-	s.teller.counters.Retries.Add(1)
-	if f := s.teller.events.RequestRetried; f != nil {
-		s.teller.event(func() { f(e.request, retry.After, retry.Err) })
+	s.report.counters.Retries.Add(1)
+	if f := s.report.events.RequestRetried; f != nil {
+		s.report.event(func() { f(e.request, retry.After, retry.Err) })
 	}
 	s.frontier.Added(stored)
-}
-
-// endLost ends a lost job: a durable cache lets its request run again, as a retry does.
-func (s *settler) endLost(l *loss) {
-	j := l.job
-	e := ended{Settled: Settled{Record: j.rec}, request: s.codec.requestOf(&j.rec), id: j.id, ids: j.calls.Names(), flown: j.flown, lost: true}
-	switch {
-	case l.atEnd: // it goes back as it is
-	case !s.durable:
-		e.Outcome, e.Reason = Failed, "abandoned"
-	case j.rec.Attempt+1 >= s.attempts:
-		e.Outcome, e.Reason = GaveUp, "abandoned"
-	default:
-		e.retry = &RetryError{Err: abandonedBy(Stage(l.At), l.TooLate)}
-	}
-	s.take(e, false)
 }
 
 // putBack counts a job as waiting again.

@@ -1,7 +1,6 @@
 package tegenaria
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,7 @@ import (
 
 // newCrawl makes a crawl of the registered parts, or reports every mistake at once.
 func newCrawl(ctx context.Context, e *SpiderEngine, cfg config, name string) (c *crawl, err error) {
-	c = &crawl{engine: e, cfg: cfg}
+	c = &crawl{cfg: cfg, errs: &e.errs}
 	c.began = time.Now()
 	c.ending = c.newEnding()
 	var mistakes []error
@@ -78,23 +77,26 @@ func (c *crawl) wire(name string) (mistakes []error) {
 	if len(mistakes) > 0 {
 		return mistakes
 	}
-	c.wireMachines()
-	c.fetcher, err = newFetcher(c)
-	note(err)
-	c.mill = newMill(c)
-	c.reader = newReader(c, parsers)
+	c.middlewares = cfg.middlewares.sorted()
+	c.internalMWs = c.middlewares.internal()
+	c.pipelines, c.typeChecks = cfg.pipelines.forRun()
+	if cfg.collected != nil {
+		c.typeChecks = append(c.typeChecks, cfg.collected)
+	}
+	c.parsers = parsers
+	note(c.wireMachines())
 	c.wireParts()
 	note(c.committers.Mistakes(loopbackCheckpoint, closingCheckpoint))
-	note(c.mill.pipelines.sharedPlaces())
+	note(c.pipelines.sharedPlaces())
 	return mistakes
 }
 
 // wireParts lists the registered parts, in the order in which they are opened.
 func (c *crawl) wireParts() {
-	for _, m := range c.fetcher.middlewares {
+	for _, m := range c.middlewares {
 		c.parts = append(c.parts, m)
 	}
-	for _, p := range c.mill.pipelines {
+	for _, p := range c.pipelines {
 		c.parts = append(c.parts, p)
 	}
 	if c.cfg.downloader != nil {
@@ -103,8 +105,8 @@ func (c *crawl) wireParts() {
 	for _, d := range c.cfg.downloaders {
 		c.parts = append(c.parts, d.downloader)
 	}
-	for i := len(c.fetcher.layers.parts) - 1; i >= 0; i-- {
-		c.parts = append(c.parts, c.fetcher.layers.parts[i])
+	for i := len(c.layers.parts) - 1; i >= 0; i-- {
+		c.parts = append(c.parts, c.layers.parts[i])
 	}
 	if c.cfg.dupeFilter != nil {
 		c.parts = append(c.parts, c.cfg.dupeFilter)
@@ -116,41 +118,6 @@ func (c *crawl) wireParts() {
 		}
 	}
 	c.keepers = commit.KeepersOf(c.parts)
-}
-
-// wireMachines makes the machines of the crawl.
-func (c *crawl) wireMachines() {
-	cfg := &c.cfg
-	c.cache = cfg.cache
-	if c.cache == nil {
-		c.cache = newMemoryCache()
-	}
-	c.ledger = frontier.NewLedger(int(outcomes))
-	c.frontier = frontier.New(c.frontierConfig())
-	c.teller = newTeller(c)
-	c.watch = c.newWatch()
-	c.entries = guard.NewDoor()
-	c.flights = &flights{frontier: c.frontier, ledger: c.ledger, log: &c.teller.log}
-	c.flights.cache, _ = c.cache.(FlightRecorder)
-}
-
-// frontierConfig configures the crawl's frontier. The funcs are called once all stations are made.
-func (c *crawl) frontierConfig() frontier.Config[*job] {
-	p := &c.cfg.politeness
-	readers := c.cfg.readers
-	if _, memory := c.cache.(*memoryCache); memory { // which is no slower than the frontier
-		readers = 0
-	}
-	return frontier.Config[*job]{
-		Source: cacheSource{c.cache, func(rec Record) *job { return newJob(c.reader, rec) }}, Ledger: c.ledger, Rules: p.rules(), Now: c.now,
-		Fetchers: c.cfg.concurrency, Lane: 2 * int(c.cfg.parseWorkers), Readers: int(readers), Pages: int(c.limits.Pages),
-		Throttle:      p.throttle(),
-		MaxRetryAfter: cmp.Or(p.MaxRetryAfter, defaultMaxRetryAfter),
-		MaxCrawlDelay: cmp.Or(p.MaxCrawlDelay, defaultMaxCrawlDelay),
-		HandOver:      func() { c.acceptor.handOver() },
-		Suspect:       func(j *job) { c.flights.suspect(j, true) },
-		Keep:          func(slot string) { c.settler.keepSlot(slot) },
-	}
 }
 
 // open prepares the parts and takes over the job of the cache. The code that it calls has its context cancelled when the
@@ -173,26 +140,16 @@ func (c *crawl) open() (state State, err error) {
 		return state, &RunError{Op: "store", Err: err}
 	}
 	state = found
-	c.acceptor = newAcceptor(c, state, dupes)
-	c.settler = newSettler(c, state)
-	c.failures = &failures{
-		spider: c.spider, cfg: &c.cfg, limits: &c.limits, errorMWs: c.fetcher.errorMWs, ledger: c.ledger, watch: c.watch,
-		acceptor: c.acceptor, teller: c.teller, stop: &c.stop, durable: state.Durable,
-	}
-	c.acceptor.refused, c.acceptor.failed = c.failures.failedEmission, c.failures.handleOutside
-	c.fetcher.acceptor, c.fetcher.failures, c.mill.failures = c.acceptor, c.failures, c.failures
-	c.reader.acceptor, c.reader.failures, c.reader.settler = c.acceptor, c.failures, c.settler
-	c.teller.slotOf = c.acceptor.slotOf
-	c.teller.job.Store(c.settler)
+	c.build(state, dupes)
 	if state.Finished && len(state.Checkpoints[closingCheckpoint]) == 0 {
 		return state, nil
 	}
-	if err := c.acceptor.checkFirst(c.spider); err != nil {
+	if err := c.codec.checkFirst(c.spider); err != nil {
 		return state, &RunError{Op: "wiring", Err: err}
 	}
-	c.fetcher.loopback.Add(loopbackOf(state)...)
+	c.loopback.Add(loopbackOf(state)...)
 	for _, url := range seedsOf(c.spider) { // before any of them is sent: the page of one may link to another
-		c.fetcher.loopback.Allow(url)
+		c.loopback.Allow(url)
 	}
 	for _, part := range c.parts {
 		if state.Finished && !isCommitter(part) { // only what is delivered was not ended
@@ -217,7 +174,7 @@ func (c *crawl) open() (state State, err error) {
 // opening runs code of a registered part, or of the cache, that may be left behind.
 func (c *crawl) opening(part any, code func() error) error {
 	var failed error // belongs to the code until it has returned
-	err := c.watch.Apart(&guard.Call{Owner: outsider{teller: c.teller}}, string(StageOpen), func() { _, failed = guard.Protect(code) })
+	err := c.watch.Apart(&guard.Call{Owner: outsider{report: c.report}}, string(StageOpen), func() { _, failed = guard.Protect(code) })
 	switch {
 	case err == guard.ErrClosed:
 		return fmt.Errorf("%s: %w", partName(part), context.Canceled)
@@ -229,13 +186,26 @@ func (c *crawl) opening(part any, code func() error) error {
 	return nil
 }
 
+// restore gives the parts that store results or state what an earlier run of the job has stored of them, and stores the first
+// checkpoints of those that have none.
+func (c *crawl) restore(ctx context.Context, state State) error {
+	first, err := c.committers.Restore(commit.OfRun(ctx, c.spider.GetName(), !state.Durable), state.Checkpoints, c.opening)
+	if err == nil && state.Durable && !state.Finished {
+		err = c.keepers.Restore(state.Checkpoints, c.opening)
+	}
+	if err == nil && len(first) > 0 {
+		err = c.opening(c.cache, func() error { return c.cache.Settle(ctx, Batch{Checkpoints: first}) })
+	}
+	return err
+}
+
 // resume enters the requests that wait in a durable cache into ledger and frontier.
 func (c *crawl) resume(ctx context.Context, state State) error {
 	suspects := make(map[string]bool) // slots that have some
 	for i := range state.Suspects {
 		suspects[state.Suspects[i].Slot] = true
 	}
-	c.flights.takeSuspects(state, func(rec Record) *job { return newJob(c.reader, rec) })
+	c.flights.takeSuspects(state, c.newJob)
 	found := int64(0) // belongs to the loop until it has ended
 	err := c.opening(c.cache, func() error {
 		for slot, err := range c.cache.Slots(ctx) {
@@ -255,41 +225,6 @@ func (c *crawl) resume(ctx context.Context, state State) error {
 		c.frontier.LookAtDue()
 	}
 	return nil
-}
-
-// close closes the parts in reverse order of opening.
-func (c *crawl) close(reason string) error {
-	c.ending.Close(len(c.opened))
-	c.mill.warnOfTypes()
-	var errs []error
-	complete := c.settler != nil && c.settler.complete
-	ctx, cancel := context.WithTimeout(commit.OfClose(context.WithoutCancel(c.work), complete), c.cfg.grace)
-	defer cancel()
-	for i := len(c.opened) - 1; i >= 0; i-- {
-		closer, ok := c.opened[i].(Closer)
-		if !ok {
-			continue
-		}
-		if err := c.closePart(ctx, cancel, closer, reason); err != nil {
-			errs = append(errs, fmt.Errorf("tegenaria: closing %T: %w", closer, err))
-		}
-	}
-	if complete && len(errs) == 0 && len(c.committers) > 0 && len(c.opened) > 0 {
-		errs = append(errs, c.settler.closed())
-	}
-	c.noMore()
-	c.giveUp(context.Canceled)
-	c.abandonStore()
-	if c.fetcher.http != nil {
-		c.fetcher.http.close()
-	}
-	c.took.Store(int64(time.Since(c.began)))
-	c.teller.close()
-	c.teller.ended(reason, summaryOf(c, StatusStopped), c.mill.sent.Load(), c.reader.queries.Unmatched())
-	if f := c.cfg.events.Closed; f != nil {
-		c.teller.call(func() { f(reason) })
-	}
-	return errors.Join(errs...)
 }
 
 // partName names a registered part, or the cache, in messages.

@@ -171,19 +171,19 @@ var goroutines = map[string]string{
 // Context.CopyWire and ContextPipeline took these to 10,950; Response.Metadata, with what else reads a page, to 11,100; extract.go
 // (typed items, field health and what else reads a page) and form.go take these to 42 files and 11,700; settings.go, the options that
 // a file or a command line can say, to 43 and 11,840. The tests of forms and of curl are one test file more, 53 in all. The engine is being
-// cut by stations: until they are whole, 45 files and 11,950 lines.
+// cut by stations: until they are whole, 51 files and 12,170 lines.
 const (
-	maxRootFiles   = 45
+	maxRootFiles   = 51
 	maxRootTests   = 53
-	maxRootSum     = 11_950
+	maxRootSum     = 12_170
 	maxSlivers     = 0
 	minRootLines   = 60 // of a file that is not a sliver
 	maxMethodFiles = 3  // that the methods of a type may lie in
-	maxFields      = 24 // of a struct
-	maxKnot        = 25 // files of the root that lead to each other by what they use
+	maxFields      = 20 // of a struct
+	maxKnot        = 10 // files of the root that lead to each other by what they use
 )
 
 // large are the structs with more fields: options and messages.
 var large = map[string]int{
-	"Request": 25, "config": 34,
+	"Request": 25, "config": 34, "Limits": 24, "Stats": 24,
 }

@@ -51,7 +51,7 @@ func Fetch(origin string, exchange Exchange) (Response, error) {
 }
 
 // End is what the asking for a file has led to.
-type End[J Job] struct {
+type End[J comparable] struct {
 	Released[J]
 	New  bool // the file came, and its rules hold
 	Lost bool // the file is given up: for a time of [Refresh] all jobs of its origin are [Unreachable]

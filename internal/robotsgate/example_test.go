@@ -11,9 +11,6 @@ import (
 // page is a request that waits for robots.txt.
 type page struct{ path string }
 
-// Park has nothing to give back: a page of this example holds no slot.
-func (*page) Park() {}
-
 // closed allows all paths but those below a prefix, and wants a second between two requests.
 type closed string
 
@@ -28,7 +25,7 @@ func ExampleGate() {
 		"https://a.example/rules":      {Status: 200, Body: []byte("/private/")},
 	}
 	parse := func(body []byte) robotsgate.Group { return closed(body) }
-	gate := robotsgate.New[*page](parse, func(slot string, delay time.Duration) { fmt.Println(slot, delay) })
+	gate := robotsgate.New(parse, func(slot string, delay time.Duration) { fmt.Println(slot, delay) }, func(*page) {})
 	look := func(p *page) robotsgate.Answer {
 		return gate.Look(p, robotsgate.Place{Origin: "https://a.example", Path: p.path, Slot: "a.example"}, true).Answer
 	}

@@ -10,7 +10,7 @@
 // A short example:
 //
 //	parse := func(body []byte) robotsgate.Group { return robots.Parse(body).Agent("mybot") }
-//	gate := robotsgate.New[*job](parse, func(slot string, delay time.Duration) { … })
+//	gate := robotsgate.New(parse, func(slot string, delay time.Duration) { … }, func(j *job) { … })
 //	look := gate.Look(j, robotsgate.Place{Origin: "https://a.example", Path: "/page", Slot: "a.example"}, true)
 //	if look.Answer == robotsgate.Ask {
 //		end, err := gate.Ask(j, "https://a.example", func(url string, left time.Duration, first bool) (robotsgate.Response, error) { … })
@@ -40,13 +40,6 @@ const (
 
 // backoff are the waits after a server error, less than a minute in all.
 var backoff = [...]time.Duration{2 * time.Second, 8 * time.Second, 20 * time.Second}
-
-// Job is a request that has to pass the gate.
-type Job interface {
-	comparable
-	// Park is called when the gate keeps the job, before anybody else can be given it. It must not call the gate.
-	Park()
-}
 
 // Group is what a robots.txt says to the crawler.
 type Group interface {
@@ -131,7 +124,7 @@ const (
 )
 
 // file is the state of the robots.txt of one origin.
-type file[J Job] struct {
+type file[J comparable] struct {
 	state   state
 	rules   *rules // the last that were known
 	pace    pace
@@ -144,13 +137,13 @@ type file[J Job] struct {
 }
 
 // Waiting is a job that the gate has kept, and the slot of its request.
-type Waiting[J Job] struct {
+type Waiting[J comparable] struct {
 	Job  J
 	Slot string
 }
 
 // Released are the jobs that waited for a file.
-type Released[J Job] struct {
+type Released[J comparable] struct {
 	Waiting []Waiting[J]
 	RetryAt time.Time // when the file may be asked for; zero if the file is known or may be asked for at once
 }
@@ -159,8 +152,9 @@ type Released[J Job] struct {
 // others of that origin wait in their parked slots, holding no worker. After a server error all of them wait in line
 // again, and whoever is served first asks: were one of them to keep the right to ask while it waits, it could stand behind a
 // slot that the others have parked. Make one with [New].
-type Gate[J Job] struct {
+type Gate[J comparable] struct {
 	parse func(body []byte) Group
+	park  func(J)
 
 	mu      sync.Mutex // guards the fields below
 	files   map[string]*file[J]
@@ -171,10 +165,10 @@ type Gate[J Job] struct {
 
 // New returns a gate without any robots.txt. parse reads the beginning of the body of a robots.txt, and must not fail.
 // The gate calls delay when robots.txt files want the requests of a slot that far apart, 0: they do not say any more. delay must
-// not call the gate.
-func New[J Job](parse func(body []byte) Group, delay func(slot string, d time.Duration)) *Gate[J] {
+// not call the gate. It calls park when it keeps a job, before anybody else can be given that job; park must not call the gate either.
+func New[J comparable](parse func(body []byte) Group, delay func(slot string, d time.Duration), park func(J)) *Gate[J] {
 	return &Gate[J]{
-		parse: parse, files: make(map[string]*file[J]), askers: make(map[J]*file[J]),
+		parse: parse, park: park, files: make(map[string]*file[J]), askers: make(map[J]*file[J]),
 		paces: paces{delay: delay, slots: make(map[string]map[*pace]bool)},
 	}
 }
@@ -214,7 +208,7 @@ func (g *Gate[J]) look(j J, at Place, keep bool) (Look, *rules) {
 			if g.stopped {
 				return Look{Answer: Unreachable}, nil
 			}
-			j.Park() // before anybody can find the job among the waiting ones and send it on
+			g.park(j) // before anybody can find the job among the waiting ones and send it on
 			f.waiting = append(f.waiting, Waiting[J]{j, at.Slot})
 		}
 		return Look{Answer: Wait, Changed: f.changed}, nil

@@ -11,7 +11,7 @@ import (
 
 type job struct{ parked int }
 
-func (j *job) Park() { j.parked++ }
+func park(j *job) { j.parked++ }
 
 // group is a robots.txt that allows one path.
 type group struct {
@@ -35,7 +35,7 @@ func parse(body []byte) robotsgate.Group {
 
 // newGate makes a gate that tells delays what it wants of slots.
 func newGate(delays map[string]time.Duration) *robotsgate.Gate[*job] {
-	return robotsgate.New[*job](parse, func(slot string, d time.Duration) { delays[slot] = d })
+	return robotsgate.New(parse, func(slot string, d time.Duration) { delays[slot] = d }, park)
 }
 
 // ask has a job ask for its file, to which the server says this.
@@ -79,7 +79,7 @@ func TestGateMatchesWithoutItsLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := slowGroup{begun: make(chan struct{}), release: make(chan struct{})}
 		first := &job{}
-		gate := robotsgate.New[*job](func([]byte) robotsgate.Group { return slow }, func(string, time.Duration) {})
+		gate := robotsgate.New(func([]byte) robotsgate.Group { return slow }, func(string, time.Duration) {}, park)
 		want(t, "the first", gate.Look(first, place("/", "a"), true), robotsgate.Ask)
 		ask(t, gate, first, 200, "x")
 		looks := make(chan robotsgate.Look, 1)

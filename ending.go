@@ -1,0 +1,264 @@
+package tegenaria
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/commit"
+	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/lifecycle"
+	"github.com/tegenaria/tegenaria/internal/page"
+	"github.com/tegenaria/tegenaria/internal/report"
+)
+
+// newEnding makes what ends the crawl. The funcs are called once the crawl is made.
+func (c *crawl) newEnding() *lifecycle.Ending {
+	return lifecycle.NewEnding(lifecycle.Steps{
+		Limit: c.cfg.limits.Time, Grace: c.cfg.grace, Farewell: guard.Farewell, Now: c.now, Over: errGraceOver,
+		Stop: func() {
+			c.refusing.Store(true)
+			c.noMore()
+			for _, j := range c.frontier.Stop() { // there are some only once the stations are made
+				c.settler.done(j)
+			}
+			for _, w := range c.robots.Stop() { // they go back to the cache: a stopping crawl starts nothing new
+				c.frontier.Unpark(w.Slot) // Fetch is served until the grace ends
+				c.settler.done(w.Job)
+			}
+			c.ledger.Stop()
+			c.report.stopping() // now that requests which have not begun are not waited for
+		},
+		Cancel: func(cause error) (cancelled bool) {
+			if c.work.Err() != nil {
+				return false
+			}
+			c.giveUp(cause)
+			return true
+		},
+		Leave:   func() { c.watch.Close() },
+		Abandon: func() { c.abandonStore() },
+	})
+}
+
+// end says how the crawl ended.
+func (c *crawl) end(ctx context.Context) error {
+	finished := c.isFinished() && c.ending.Finish(lifecycle.Finished)
+	reason, cause, err := c.ending.Why()
+	switch {
+	case err != nil:
+	case finished:
+		if c.report.isEmpty() && !c.cfg.emptyOK && c.report.earlier()["read"] == 0 {
+			err = c.report.noPages.err(c.spider.GetName())
+		}
+	case ctx.Err() != nil && reason == lifecycle.Cancelled:
+		err = cause
+	default:
+		reason = cmp.Or(reason, "abandoned") // nobody has stopped it: only requests are left whose code has not returned
+		err = &StoppedError{Reason: reason, Err: c.interrupted(cause)}
+	}
+	closing := c.close(reason)
+	if counts := c.abandoned(); counts != nil {
+		err = errors.Join(err, &AbandonedError{counts})
+	}
+	return errors.Join(err, closing)
+}
+
+// abandoned returns how many callbacks were given up, by stage; nil if none.
+func (c *crawl) abandoned() map[Stage]int {
+	var counts map[Stage]int
+	for at, n := range c.watch.Counts() {
+		if counts == nil {
+			counts = make(map[Stage]int)
+		}
+		counts[Stage(at)] = n
+	}
+	return counts
+}
+
+// isFinished reports whether nothing was left to do.
+func (c *crawl) isFinished() bool {
+	return c.ledger.IsFinished() && !c.failed.Load() && !c.unsown.Load() && (c.losses == nil || !c.losses.left)
+}
+
+// settleFinished stores that the job is complete, if it is. One that the spider has closed is not, though nothing may be left to do:
+// that is found out by the next run. The crawl can still be asked to hurry.
+func (c *crawl) settleFinished() {
+	if _, _, broken := c.ending.Why(); broken != nil || c.ending.Insisted() || !c.isFinished() {
+		return
+	}
+	if err := c.settler.finished(); err != nil {
+		c.storeFailed(err)
+	}
+}
+
+// endedBefore ends the run of a job that was complete before it began.
+func (c *crawl) endedBefore(reason string) error {
+	c.ending.Finish(reason)
+	text := "this job was finished before, and nothing is crawled: to crawl again, begin a new one, in another directory or with disk.Fresh()"
+	if n := c.report.earlier()["outcome/"+Failed.String()] + c.report.earlier()["outcome/"+GaveUp.String()]; n > 0 {
+		text += "; " + report.Count(n, "request") + " failed: disk.Cache.Replay lets them run again, but for those that were refused when they were sent"
+	}
+	c.report.log.Warn(text)
+	return c.close(reason)
+}
+
+// notOpened ends a run whose parts could not be opened.
+func (c *crawl) notOpened(ctx context.Context, err error) error {
+	if !c.refusing.Load() {
+		c.ending.Break(err)
+		return c.end(ctx)
+	}
+	told := errors.Is(err, context.Canceled) || c.work.Err() != nil && errors.Is(err, context.Cause(c.work))
+	var left *AbandonedError
+	if told && !errors.As(err, &left) {
+		err = nil // it has only returned because its context was cancelled
+	}
+	return errors.Join(c.end(ctx), err)
+}
+
+// closePart closes one part. If Close does not return shortly after its context has ended, it is no longer waited for. When the
+// crawl is asked to hurry, cut cancels ctx, which all parts share.
+func (c *crawl) closePart(ctx context.Context, cut context.CancelFunc, closer Closer, reason string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var err error // belongs to the part until it has returned
+	part := guard.Go(func() { _, err = guard.Protect(func() error { return closer.Close(ctx, reason) }) })
+	select {
+	case <-part.Done():
+	case <-c.ending.Hurried():
+		cut()
+	case <-ctx.Done():
+	}
+	if guard.Await(part.Done()) && part.Returned() {
+		return err
+	}
+	c.watch.Count(string(StageClose))
+	outsider{report: c.report}.Abandon(guard.Loss{At: string(StageClose)})
+	return fmt.Errorf("it did not return when its context was cancelled: %w", abandonedBy(StageClose, nil))
+}
+
+// close closes the parts in reverse order of opening.
+func (c *crawl) close(reason string) error {
+	c.ending.Close(len(c.opened))
+	var errs []error
+	complete := c.settler != nil && c.settler.complete
+	ctx, cancel := context.WithTimeout(commit.OfClose(context.WithoutCancel(c.work), complete), c.cfg.grace)
+	defer cancel()
+	for i := len(c.opened) - 1; i >= 0; i-- {
+		closer, ok := c.opened[i].(Closer)
+		if !ok {
+			continue
+		}
+		if err := c.closePart(ctx, cancel, closer, reason); err != nil {
+			errs = append(errs, fmt.Errorf("tegenaria: closing %T: %w", closer, err))
+		}
+	}
+	if complete && len(errs) == 0 && len(c.committers) > 0 && len(c.opened) > 0 {
+		errs = append(errs, c.settler.closed())
+	}
+	c.noMore()
+	c.giveUp(context.Canceled)
+	c.abandonStore()
+	if c.http != nil {
+		c.http.close()
+	}
+	c.took.Store(int64(time.Since(c.began)))
+	c.report.close()
+	sent, unmatched := false, []page.Unmatched(nil)
+	if c.pages != nil {
+		c.items.warnOfTypes()
+		sent, unmatched = c.items.sent.Load(), c.pages.queries.Unmatched()
+	}
+	c.report.ended(reason, c.summary(StatusStopped), sent, unmatched)
+	if f := c.cfg.events.Closed; f != nil {
+		c.report.call(func() { f(reason) })
+	}
+	return errors.Join(errs...)
+}
+
+// interrupted completes the cause of a stop by a signal.
+func (c *crawl) interrupted(cause error) error {
+	if cause != errInterrupted {
+		return cause
+	}
+	n := c.ledger.Counts()
+	return &InterruptedError{Waiting: n.Pending + n.Delayed + n.InFlight, Durable: c.report.isDurable()}
+}
+
+// summary returns what the run has done so far.
+func (c *crawl) summary(status Status) Summary {
+	s := Summary{
+		Spider:      c.spider.GetName(),
+		Status:      status.String(),
+		RequestArgs: RequestArgs{slices.Sorted(slices.Values(c.cfg.domains)), c.limits.Depth},
+		ModuleArgs:  ModuleArgs{len(c.downloaders.All()), int(c.cfg.parseWorkers), len(c.pipelines)},
+		ItemBuffers: PoolSummary{c.buffer.BufferCap(), c.buffer.MaxBufferNumber(), c.buffer.BufferNumber(), c.buffer.Total()},
+	}
+	s.Feeds = c.pipelines.feedStats()
+	s.Reason, _, _ = c.ending.Why()
+	if status == StatusStopped && (s.Reason == lifecycle.Finished || s.Reason == lifecycle.Cancelled || s.Reason == lifecycle.Broken) {
+		s.Status = s.Reason
+	}
+	for _, d := range c.downloaders.All() {
+		s.Downloaders = append(s.Downloaders, d.Summary())
+	}
+	s.Stats.addLedger(c.ledger)
+	s.Stats.count(&c.report.counters)
+	s.Stats.Fields = fieldStats(c.report.fields.Counts())
+	s.Stats.StartTime, s.Stats.Elapsed = c.began, c.elapsed()
+	s.Stats.Abandoned = c.abandoned()
+	if c.report.isDurable() {
+		job := s.Stats.ofJob(s.Stats.durable(c.report.earlier()))
+		s.Job = &job
+	}
+	s.URLNumber = s.Stats.Discovered - s.Stats.Outcomes[Duplicate] - s.Stats.Outcomes[Filtered]
+	return s
+}
+
+// EngineWithSignals makes Run and [Crawl] obey SIGINT (Ctrl-C) and SIGTERM, as Execute does: the first one stops the crawl
+// gracefully, and the items of the work in hand are still yielded; the second one cancels the work in hand; the third one
+// returns without waiting for it.
+func EngineWithSignals() EngineOption {
+	return func(e *SpiderEngine) { e.config.signals = true }
+}
+
+// obeySignals stops the engine's crawl that is on when a signal comes, until the func that it returns is called.
+func obeySignals(e *SpiderEngine) (end func()) {
+	signals, over := make(chan os.Signal, 2), make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	var listening sync.WaitGroup
+	listening.Go(func() {
+		for told := 0; ; {
+			select {
+			case <-signals:
+			case <-over:
+				return
+			}
+			c := e.current()
+			if c == nil {
+				continue
+			}
+			switch told++; told {
+			case 1:
+				c.requestStop(lifecycle.Requested, errInterrupted)
+			case 2:
+				c.ending.Hurry(guard.Farewell)
+			default:
+				c.ending.Hurry(0)
+			}
+		}
+	})
+	return func() {
+		close(over)
+		listening.Wait()
+		signal.Stop(signals)
+	}
+}

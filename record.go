@@ -1,0 +1,221 @@
+package tegenaria
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/identity"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+func (a *acceptor) depthOf(from emission) int {
+	switch {
+	case from.parent == nil && from.failed == nil:
+		return 0
+	case from.redirect:
+		return from.parent.rec.Depth
+	case from.failed != nil:
+		return from.failed.depth
+	}
+	return from.parent.rec.Depth + 1
+}
+
+// identify returns the host and the fingerprint of a request, unless it is one that no crawl can send.
+func (a *acceptor) identify(s *scratch, ctx *Context) (host string, fingerprint Key, no *refusal) {
+	if ctx == nil || ctx.Request == nil {
+		return "", Key{}, &refusal{Failed, "accept", errNoRequest}
+	}
+	r := ctx.Request
+	if err := r.extras().err; err != nil {
+		return "", Key{}, &refusal{Failed, "accept", err}
+	}
+	r.settleMethod()
+	if err := r.checkMethod(); err != nil {
+		return "", Key{}, &refusal{Failed, "accept", err}
+	}
+	if r.Header == nil {
+		r.Header = make(map[string]string)
+	}
+	if host, no = a.checkURL(s, r); no != nil {
+		return "", Key{}, no
+	}
+	fingerprint, err := a.dupes.key(s.keyer, r)
+	if err != nil {
+		return "", Key{}, a.dupes.refusal(r, err)
+	}
+	return host, fingerprint, nil
+}
+
+// record checks a request and makes its record; Data is in s and valid until s is reset.
+func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, no *refusal) {
+	host, fingerprint, no := a.identify(s, ctx)
+	if no != nil {
+		return rec, no
+	}
+	r := ctx.Request
+	retry := from.failed != nil && a.isRetry(s, from.failed, r, fingerprint)
+	rec.Depth = a.depthOf(from)
+	switch {
+	case retry:
+		rec.Attempt = from.failed.attempt + 1
+	case r.sameDepth && from.parent != nil:
+		rec.Depth = from.parent.rec.Depth
+	case from.failed != nil:
+		rec.Depth++
+	}
+	r.Depth, r.Attempt = rec.Depth, rec.Attempt
+	if no := a.scope.check(from, r, host); no != nil {
+		return rec, no
+	}
+	if rec.Priority = r.Priority; retry {
+		rec.Priority--
+	}
+	if retry && rec.Attempt >= a.scope.limits.Attempts {
+		return rec, refuse(GaveUp, fmt.Sprint(from.why))
+	}
+	rec.Key = fingerprint
+	filtered := a.cfg.filter && !r.doNotFilter && !retry && (!from.redirect || r.extras().chain.Filtered && !from.again)
+	if filtered {
+		if no := a.dupes.veto(r); no != nil {
+			no.reason = cmp.Or(no.reason, from.known())
+			return rec, no
+		}
+	}
+	if from.parent != nil {
+		rec.Parent = from.parent.root().rec.Key
+		r.parent = rec.parentPage()
+	}
+	if !filtered {
+		rec.Key = identity.Unfiltered(rec.Parent, fingerprint, a.countEmission(from, fingerprint))
+	}
+	rec.Slot = a.slotOf(r, host)
+	if a.frontier.IsSpent(rec.Slot) {
+		return rec, refuse(Filtered, pageBudget)
+	}
+	if notBefore := r.extras().notBefore; !notBefore.IsZero() && notBefore.After(time.Now()) {
+		rec.NotBefore = notBefore
+	}
+	start := len(s.data)
+	var err error
+	if s.data, rec.Live, err = a.codec.encode(s.data, ctx, ctx.CtxId != ""); err != nil {
+		return rec, &refusal{Failed, "accept", err}
+	}
+	rec.Data = s.data[start:len(s.data):len(s.data)]
+	if from.parent == nil && from.failed == nil {
+		a.loopback.Allow(r.Url)
+	}
+	return rec, nil
+}
+
+// isRetry reports whether a request that the ErrorHandlers of a failed one have sent is that one again.
+func (a *acceptor) isRetry(s *scratch, failed *failedRequest, r *Request, fingerprint Key) bool {
+	if failed.request == nil {
+		return false
+	}
+	if failed.request == r {
+		return true
+	}
+	own, err := a.dupes.key(s.keyer, failed.request)
+	return err == nil && own == fingerprint
+}
+
+func (a *acceptor) countEmission(from emission, fingerprint Key) uint64 {
+	if from.parent != nil {
+		return from.parent.root().emitted.Count(fingerprint)
+	}
+	return a.seeds.Count(fingerprint)
+}
+
+func (a *acceptor) slotOf(r *Request, host string) string {
+	slot, stack, err := a.cfg.politeness.slotOf(r, host)
+	if err != nil && a.slotByPanicked.CompareAndSwap(false, true) {
+		err := fmt.Errorf("Politeness.SlotBy of %s, which belongs to its host's slot now: %w", urlx.Redact(r.Url), err)
+		a.onError.outside(&HandleError{Err: err, Request: r, Stage: StageAccept, Stack: stack})
+	}
+	return slot
+}
+
+// checkURL returns the host of a request's URL, if that can be asked.
+func (a *acceptor) checkURL(s *scratch, r *Request) (host string, no *refusal) {
+	if s.site == "" || !strings.HasPrefix(r.Url, s.site) { // most requests of a page ask the same host
+		host, err := urlx.AskedHost(r.Url)
+		if err != nil {
+			reason := "url"
+			if scheme := urlx.SchemeError(""); errors.As(err, &scheme) {
+				reason = "scheme"
+			}
+			return "", &refusal{Filtered, reason, urlError(r, err)}
+		}
+		s.site, s.host = urlx.Site(r.Url), host
+	}
+	if len(r.Url) > a.scope.limits.URLLength {
+		return "", refuse(Filtered, "url-length")
+	}
+	return s.host, nil
+}
+
+// scope is what a request is filtered by without any memory: domains, depth, the middlewares' AcceptRequest.
+type scope struct {
+	domains *urlx.HostSet // of EngineWithAllowedDomains; nil allows all
+	filters requestFilters
+	limits  *Limits
+	stop    *stop
+}
+
+func newScope(domains []string, middlewares Middlewares, limits *Limits, stop *stop) scope {
+	allowed, _ := allowedDomains(domains) // wire has reported mistakes
+	return scope{domains: allowed, filters: all[RequestFilter](middlewares), limits: limits, stop: stop}
+}
+
+// check returns why a request is filtered, nil if it is not.
+func (s *scope) check(from emission, r *Request, host string) *refusal {
+	if !s.domains.Has(host, r.Url) {
+		return refuse(Filtered, "offsite")
+	}
+	if s.limits.tooDeep(r.Depth) {
+		return refuse(Filtered, "depth")
+	}
+	var parent *Response
+	if from.parent != nil && from.parent.ctx != nil {
+		parent = from.parent.ctx.Response()
+	}
+	no, err := s.filters.ask(parent, r)
+	if err == nil {
+		return no
+	}
+	if reason, ok := asCloseSpider(err); ok {
+		s.stop.closeSpider(reason)
+	}
+	return no
+}
+
+// endsRun ends the run if a request was refused because of a mistake that all requests of its parser have. Its sender runs again when
+// the job is resumed.
+func (a *acceptor) endsRun(from emission, no *refusal) bool {
+	var unnamed *UnnamedParserError
+	var unknown *unknownNameError
+	var mistake error
+	switch {
+	case errors.As(no.err, &unnamed):
+		mistake = unnamed
+	case errors.As(no.err, &unknown):
+		mistake = unknown.wrong
+	default:
+		return false
+	}
+	a.notTaken(from)
+	a.stop.ending.Break(&RunError{Op: "wiring", Err: mistake})
+	return true
+}
+
+// notTaken keeps the sender of requests that could not be taken from being settled.
+func (a *acceptor) notTaken(from emission) {
+	if from.parent != nil {
+		from.parent.root().leaveUndecided()
+	} else {
+		a.stop.unsown.Store(true)
+	}
+}

@@ -1,0 +1,126 @@
+package tegenaria
+
+import (
+	"errors"
+	"sync"
+
+	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/guard"
+)
+
+// starter runs StartRequest, or Start where the spider has it, and receives the seeds.
+type starter struct {
+	outsider
+	spider   SpiderInterface
+	pending  int64 // Limits.Pending
+	ledger   *frontier.Ledger
+	watch    *guard.Watch
+	settler  *settler
+	acceptor *acceptor
+	failures *failures
+	stop     *stop
+
+	gone chan struct{} // closed when the start has ended or was abandoned
+	once sync.Once
+	call guard.Call // if it was given up, requests that it still sends are discarded
+}
+
+func (s *starter) end() { s.once.Do(func() { close(s.gone) }) }
+
+// Abandon reports that the start was given up.
+func (s *starter) Abandon(l guard.Loss) {
+	s.outsider.Abandon(l)
+	s.end()
+}
+
+// begin begins to send the seeds, unless an earlier run of a durable job has done so. The channel is closed
+// when all seeds are accepted.
+func (s *starter) begin(doneBefore bool) <-chan struct{} {
+	if doneBefore {
+		s.ledger.Started()
+		s.end()
+		return s.gone
+	}
+	s.call.Owner = s
+	if !s.watch.Enter(&s.call, string(StageStart)) {
+		s.end()
+		return s.gone
+	}
+	seeds := make(chan *Context)
+	received := guard.Go(func() { s.receive(seeds) }) // until the fence; a start that was given up keeps it until it returns
+	guard.Go(func() {                                 // run waits for gone
+		err := guard.ErrGoexit
+		defer func() { // also where the code ends its goroutine
+			if sendFence(seeds, fence) {
+				s.report.closedByUser(emission{})
+			}
+			<-received.Done()
+			if s.watch.Exit(&s.call) {
+				s.finish(err)
+				s.end()
+			}
+		}()
+		err = s.send(seeds)
+	})
+	return s.gone
+}
+
+// send calls the user's code.
+func (s *starter) send(seeds chan<- *Context) error {
+	stack, err := guard.Protect(func() error {
+		if starter, ok := s.spider.(Starter); ok {
+			return starter.Start(s.stop.intake, seeds)
+		}
+		s.spider.StartRequest(seeds)
+		return nil
+	})
+	var panicked *PanicError
+	if errors.As(err, &panicked) && stack != nil {
+		s.failures.handleOutside(&HandleError{Err: err, Stage: StageStart, Stack: stack})
+		if _, ok := s.spider.(Starter); !ok {
+			return nil // the seeds that it sent before are crawled
+		}
+	}
+	return err
+}
+
+// receive accepts seeds while there is room: they alone feel backpressure.
+func (s *starter) receive(seeds <-chan *Context) {
+	for {
+		for {
+			room := s.ledger.Room(s.pending)
+			if room == nil || s.stop.refusing.Load() {
+				break
+			}
+			select {
+			case <-room:
+			case <-s.stop.ending.Asked():
+			}
+		}
+		ctx, open := <-seeds
+		if !open || ctx == fence {
+			return
+		}
+		if !s.call.GivenUp() {
+			s.acceptor.accept(emission{}, ctx)
+		}
+	}
+}
+
+// finish notes how the start ended.
+func (s *starter) finish(err error) {
+	switch reason, closing := asCloseSpider(err); {
+	case closing:
+		s.stop.closeSpider(reason)
+	case err != nil && s.stop.intake.Err() != nil && errors.Is(err, s.stop.intake.Err()):
+		// Its context was cancelled.
+	case err != nil:
+		s.stop.ending.Break(&RunError{Op: "start", Err: err})
+	case !s.stop.refusing.Load():
+		s.settler.started()
+	}
+	if _, told := s.spider.(Starter); told && s.stop.refusing.Load() {
+		s.stop.unsown.Store(true) // it may have more seeds that it did not send
+	}
+	s.ledger.Started()
+}
