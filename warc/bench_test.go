@@ -79,14 +79,7 @@ func BenchmarkWrite(b *testing.B) {
 	b.Run("bare=klauspost", bare(klauspost.NewWriter(nil)))
 	for _, ending := range []string{".gz", ".zst", ""} {
 		b.Run("warc"+ending, func(b *testing.B) {
-			archive, err := warc.Create(filepath.Join(b.TempDir(), "{part}.warc"+ending), warc.Options{Revisits: -1})
-			if err != nil {
-				b.Fatal(err)
-			}
-			l := archive.Layer(&benchAnswers{pages}).(layer)
-			if err := l.Restore(b.Context(), nil); err != nil {
-				b.Fatal(err)
-			}
+			l := restored(b, filepath.Join(b.TempDir(), "{part}.warc"+ending), &benchAnswers{pages}, warc.Options{Revisits: -1})
 			b.ReportAllocs()
 			b.SetBytes(20 << 10)
 			var ids []string
@@ -98,9 +91,7 @@ func BenchmarkWrite(b *testing.B) {
 				l.Download(ctx, result)
 				<-result
 				if ids = append(ids, ctx.CtxId); len(ids) == 200 || i == b.N-1 {
-					if _, err := l.Prepare(b.Context(), ids); err != nil {
-						b.Fatal(err)
-					}
+					prepare(b, l, ids...)
 					ids = ids[:0]
 				}
 			}
@@ -165,18 +156,12 @@ func BenchmarkReplay(b *testing.B) {
 	measure("recorded", func(b *testing.B) tegenaria.EngineOption {
 		return tegenaria.EngineWithDownloaderLayers(func(next tegenaria.Downloader) tegenaria.Downloader {
 			number++
-			archive, err := warc.Create(filepath.Join(folder, fmt.Sprint(number), "{part}.warc.gz"), warc.Options{})
-			if err != nil {
-				b.Fatal(err)
-			}
+			archive := create(b, filepath.Join(folder, fmt.Sprint(number), "{part}.warc.gz"), warc.Options{})
 			return archive.Layer(next)
 		})
 	})
 	measure("replayed", func(b *testing.B) tegenaria.EngineOption {
-		replay, err := warc.Open(filepath.Join(folder, "1"))
-		if err != nil {
-			b.Fatal(err)
-		}
+		replay := open(b, filepath.Join(folder, "1"))
 		return tegenaria.EngineWithDownloader(replay)
 	})
 	b.Run("unpacking", func(b *testing.B) {

@@ -84,10 +84,7 @@ func TestWildIndex(t *testing.T) {
 // Archives that other programs have written are replayed, also one whose records are packed together.
 func TestWildReplay(t *testing.T) {
 	for _, name := range []string{"example.warc", "example.warc.gz", "example-bad-non-chunked.warc.gz", "example-iana.org-chunked.warc"} {
-		replay, err := warc.Open(conformance.Path(t, "warc", name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		replay := open(t, conformance.Path(t, "warc", name))
 		url, title := "http://example.com/", "Example Domain"
 		if strings.Contains(name, "iana") {
 			url, title = "http://www.iana.org/", "Internet Assigned Numbers Authority"

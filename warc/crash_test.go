@@ -240,10 +240,7 @@ func TestConformance(t *testing.T) {
 	folder := t.TempDir()
 	spidertest.TestCommitter(t, spidertest.CommitterHarness{
 		Open: func(t testing.TB) tegenaria.Committer {
-			archive, err := warc.Create(filepath.Join(folder, "{part}.warc.gz"), warc.Options{Size: 2000, Memory: 500})
-			if err != nil {
-				t.Fatal(err)
-			}
+			archive := create(t, filepath.Join(folder, "{part}.warc.gz"), warc.Options{Size: 2000, Memory: 500})
 			return archive.Layer(answers{}).(layer)
 		},
 		Stage: func(_ testing.TB, c tegenaria.Committer, id string, result int) {

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -62,13 +61,8 @@ func TestDictionary(t *testing.T) {
 			t.Fatalf("packed %t: %v, %d errors", pack, records, errs)
 		}
 		name := filepath.Join(t.TempDir(), "a.warc.zst")
-		if err := os.WriteFile(name, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		replay, err := warc.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, name, data)
+		replay := open(t, name)
 		for _, page := range [][2]string{{"http://a.test/2", "second"}, {"http://a.test/1", "first"}, {"http://a.test/2", "second"}} {
 			if title := titleAt(t, replay, page[0]); title != page[1] {
 				t.Errorf("packed %t: %s is %q", pack, page[0], title)

@@ -71,16 +71,10 @@ func recorded(t *testing.T) (folder string, urls []string, live *crawled) {
 	}))
 	defer special.Close()
 	folder = filepath.Join(t.TempDir(), "archive")
-	archive, err := warc.Create(filepath.Join(folder, "{spider}-{part}.warc.gz"), warc.Options{Size: 100_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := create(t, filepath.Join(folder, "{spider}-{part}.warc.gz"), warc.Options{Size: 100_000})
 	urls = []string{site.URL() + "/"}
 	live = crawl(t, urls, tegenaria.EngineWithDownloaderLayers(archive.Layer))
-	other, err := warc.Create(filepath.Join(folder, "special.warc"), warc.Options{Digest: "sha256"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	other := create(t, filepath.Join(folder, "special.warc"), warc.Options{Digest: "sha256"})
 	spider := tegenaria.NewSpiderOf("special", tegenaria.Handle(func(context.Context, *tegenaria.Response, *tegenaria.Output[any]) error { return nil }),
 		tegenaria.NewRequest(special.URL+"/?b=2&a=1", tegenaria.GET, nil),
 		tegenaria.NewRequest(special.URL+"/form", tegenaria.POST, nil, tegenaria.RequestWithForm(map[string][]string{"q": {"a b"}, "x": {"ü&"}})),
@@ -152,13 +146,9 @@ func TestPack(t *testing.T) {
 	if err := warc.Verify(name); err != nil {
 		t.Error(err)
 	}
-	replay, err := warc.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	replay := open(t, name)
 	again := crawl(t, urls, tegenaria.EngineWithDownloader(replay))
-	same(t, "items", again.items, live.items)
-	same(t, "outcomes", again.outcomes, live.outcomes)
+	sameCrawl(t, again, live)
 
 	members := unzip(t, name)
 	var pages []string
@@ -260,9 +250,7 @@ func TestDamagedPackages(t *testing.T) {
 	}
 	cut := filepath.Join(t.TempDir(), "cut.wacz")
 	whole := readFile(t, name)
-	if err := os.WriteFile(cut, whole[:len(whole)/2], 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, cut, whole[:len(whole)/2])
 	if _, err := warc.Open(cut); err == nil || !strings.Contains(err.Error(), cut) {
 		t.Error(err)
 	}
@@ -286,9 +274,7 @@ func TestPackageThatSharesBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	name := filepath.Join(t.TempDir(), "shared.wacz")
-	if err := os.WriteFile(name, b.Bytes(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, name, b.Bytes())
 	for what, err := range map[string]error{"Open": func() error { _, err := warc.Open(name); return err }(), "Verify": warc.Verify(name)} {
 		var bad *warc.PackageError
 		if !errors.As(err, &bad) || bad.Member != "archive/b.warc" || !strings.Contains(err.Error(), "shares bytes") {
@@ -326,13 +312,20 @@ func archives(t *testing.T, folder string) []string {
 	return names
 }
 
-func readFile(t *testing.T, name string) []byte {
+func readFile(t testing.TB, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return text
+}
+
+func writeFile(t testing.TB, name string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Whatever a package holds, opening it ends with an archive or an error, and so do its index and its digests.
@@ -356,9 +349,7 @@ func FuzzPackage(f *testing.F) {
 	f.Add(b.Bytes()[:b.Len()-1])
 	f.Fuzz(func(t *testing.T, data []byte) {
 		name := filepath.Join(t.TempDir(), "x.wacz")
-		if err := os.WriteFile(name, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, name, data)
 		if replay, err := warc.Open(name); err == nil {
 			if err := replay.Close(t.Context(), ""); err != nil {
 				t.Error(err)
@@ -391,9 +382,7 @@ func FuzzIndex(f *testing.F) {
 			return fmt.Sprintf("WARC/1.0\r\nWARC-Type: %s\r\nWARC-Target-URI: %s\r\nWARC-Date: %s\r\nContent-Type: application/http\r\nContent-Length: %d\r\n\r\n%s\r\n\r\n", kind, url, date, len(block), block)
 		}
 		name := filepath.Join(t.TempDir(), "x.warc")
-		if err := os.WriteFile(name, []byte(record(kind, block)+record("response", "HTTP/1.1 204 \r\n\r\n")+record("request", block)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		writeFile(t, name, []byte(record(kind, block)+record("response", "HTTP/1.1 204 \r\n\r\n")+record("request", block)))
 		var text bytes.Buffer
 		skipped, err := warc.Index(&text, name)
 		if err != nil {

@@ -20,27 +20,58 @@ import (
 	"github.com/tegenaria/tegenaria/warc"
 )
 
-// begin restores the layer of a new archive with one file, whose name it returns.
-func begin(t *testing.T, next tegenaria.Downloader, o warc.Options) (*warc.Archive, layer, string) {
+// create makes an archive.
+func create(t testing.TB, path string, o warc.Options) *warc.Archive {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "a.warc.gz")
 	archive, err := warc.Create(path, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := archive.Layer(next).(layer)
+	return archive
+}
+
+// open opens an archive until the test ends.
+func open(t testing.TB, path string, opts ...warc.ReplayOption) *warc.Replay {
+	t.Helper()
+	replay, err := warc.Open(path, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { replay.Close(context.Background(), "") })
+	return replay
+}
+
+// restored returns the layer of a new archive, which is ready to record.
+func restored(t testing.TB, path string, next tegenaria.Downloader, o warc.Options) layer {
+	t.Helper()
+	l := create(t, path, o).Layer(next).(layer)
 	if err := l.Restore(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	return archive, l, path
+	return l
+}
+
+// begin restores the layer of a new archive with one file, whose name it returns.
+func begin(t *testing.T, next tegenaria.Downloader, o warc.Options) (l layer, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "a.warc.gz")
+	return restored(t, path, next, o), path
+}
+
+// prepare settles requests, and returns the checkpoint.
+func prepare(t testing.TB, l layer, ids ...string) []byte {
+	t.Helper()
+	checkpoint, err := l.Prepare(t.Context(), ids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return checkpoint
 }
 
 // end settles requests, and ends the job.
-func end(t *testing.T, l layer, ids ...string) {
+func end(t testing.TB, l layer, ids ...string) {
 	t.Helper()
-	if _, err := l.Prepare(t.Context(), ids); err != nil {
-		t.Fatal(err)
-	}
+	prepare(t, l, ids...)
 	if err := l.Close(t.Context(), "finished"); err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +107,7 @@ func TestAttempts(t *testing.T) {
 		false: "response http://a.test/robots.txt, response http://a.test/x",
 		true:  "response http://a.test/robots.txt, response http://a.test/x, response http://a.test/x",
 	} {
-		_, l, path := begin(t, answers{}, warc.Options{Attempts: keep, Revisits: -1})
+		l, path := begin(t, answers{}, warc.Options{Attempts: keep, Revisits: -1})
 		download(l, "1", "http://a.test/robots.txt")
 		download(l, "1", "http://a.test/x")
 		l.Discard("1")
@@ -106,10 +137,7 @@ func TestRecordedExchange(t *testing.T) {
 	}))
 	defer server.Close()
 	path := filepath.Join(t.TempDir(), "a.warc.gz")
-	archive, err := warc.Create(path, warc.Options{Info: map[string]string{"operator": "a test\r\nof lines"}, Digest: "sha256"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := create(t, path, warc.Options{Info: map[string]string{"operator": "a test\r\nof lines"}, Digest: "sha256"})
 	parse := func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 		return archive.Resource(ctx, "urn:picture:1", "image/png", strings.NewReader("a picture"))
 	}
@@ -176,21 +204,15 @@ func (given) CheckStatus(uint64, []uint64) bool { return true }
 
 // A body that was written is not written again, wherever it comes from; nothing else is like it.
 func TestRevisits(t *testing.T) {
-	_, l, path := begin(t, given{200, nil, bytes.Repeat([]byte("a long body "), 100)}, warc.Options{})
+	l, path := begin(t, given{200, nil, bytes.Repeat([]byte("a long body "), 100)}, warc.Options{})
 	download(l, "1", "http://a.test/1")
-	if _, err := l.Prepare(t.Context(), []string{"1"}); err != nil {
-		t.Fatal(err)
-	}
+	prepare(t, l, "1")
 	download(l, "2", "http://a.test/2")
 	end(t, l, "2")
 	if got := check(t, path); got != "metadata=2 response=1 revisit=1 warcinfo=1\n" {
 		t.Error(got)
 	}
-	replay, err := warc.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer replay.Close(t.Context(), "")
+	replay := open(t, path)
 	resp, err := replay.Answer(tegenaria.NewContext(tegenaria.NewRequest("http://a.test/2", "GET", nil)))
 	if err != nil || len(resp.Bytes()) != 1200 {
 		t.Errorf("%v, %v", resp, err)
@@ -199,7 +221,7 @@ func TestRevisits(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(file), err)
 	}
 
-	_, l, path = begin(t, given{http.StatusNotModified, map[string][]string{"Etag": {`"1"`}}, nil}, warc.Options{})
+	l, path = begin(t, given{http.StatusNotModified, map[string][]string{"Etag": {`"1"`}}, nil}, warc.Options{})
 	download(l, "1", "http://a.test/1")
 	end(t, l, "1")
 	if r, block := recordOf(t, path, "revisit"); !strings.HasSuffix(r.Header.Get("WARC-Profile"), "/server-not-modified") || !strings.Contains(block, `Etag: "1"`) {
@@ -212,7 +234,7 @@ func TestRevisits(t *testing.T) {
 func TestLargeBodies(t *testing.T) {
 	large := make([]byte, 3<<20)
 	rand.Read(large)
-	_, l, path := begin(t, given{200, nil, large}, warc.Options{Memory: 100_000})
+	l, path := begin(t, given{200, nil, large}, warc.Options{Memory: 100_000})
 	download(l, "1", "http://a.test/1")
 	download(l, "2", "http://a.test/2")
 	l.Discard("2")
@@ -267,26 +289,16 @@ func TestMistakesOfOptions(t *testing.T) {
 
 // A file that is there, was changed, or cannot be written ends the run with an error that names it.
 func TestFilesThatAreNotAsTheyWere(t *testing.T) {
-	_, l, path := begin(t, answers{}, warc.Options{})
+	l, path := begin(t, answers{}, warc.Options{})
 	for _, id := range []string{"1", "2", "3"} {
 		download(l, id, "http://a.test/"+id)
 	}
-	checkpoint, err := l.Prepare(t.Context(), []string{"1", "2", "3"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkpoint := prepare(t, l, "1", "2", "3")
 	l.Close(incomplete(t), "")
 	open := path + ".open"
-	whole, err := os.ReadFile(open)
-	if err != nil {
-		t.Fatal(err)
-	}
+	whole := readFile(t, open)
 	restore := func(checkpoint []byte) error {
-		archive, err := warc.Create(path, warc.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := archive.Layer(answers{}).(layer)
+		l := create(t, path, warc.Options{}).Layer(answers{}).(layer)
 		defer l.Close(incomplete(t), "")
 		return l.Restore(t.Context(), checkpoint)
 	}
@@ -338,10 +350,7 @@ func TestRunThatCannotBeResumed(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprintf(w, `<a href="%s1">`, r.URL.Path) }))
 	defer site.Close()
 	path := filepath.Join(t.TempDir(), "a.warc.gz")
-	archive, err := warc.Create(path, warc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := create(t, path, warc.Options{})
 	parse := func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[string]) error {
 		return out.FollowLinks()
 	}
@@ -365,7 +374,7 @@ func TestRunThatCannotBeResumed(t *testing.T) {
 // A request that was not recorded fails, and says so; of several records one is taken by turn or by time.
 func TestWhichRecordAnswers(t *testing.T) {
 	bodies := &given{200, nil, nil}
-	_, l, path := begin(t, bodies, warc.Options{})
+	l, path := begin(t, bodies, warc.Options{})
 	var ids []string
 	for _, text := range []string{"first", "second", "third"} {
 		bodies.body = []byte(text)
@@ -380,11 +389,7 @@ func TestWhichRecordAnswers(t *testing.T) {
 		}
 		return resp.String()
 	}
-	replay, err := warc.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer replay.Close(t.Context(), "")
+	replay := open(t, path)
 	for _, want := range []string{"first", "second", "third", "third"} {
 		if got := ask(replay, "HTTP://A.test:80/#top", "GET"); got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -397,11 +402,7 @@ func TestWhichRecordAnswers(t *testing.T) {
 		t.Error(got)
 	}
 	for when, want := range map[time.Time]string{time.Unix(0, 0): "first", time.Now().Add(time.Hour): "third"} {
-		near, err := warc.Open(path, warc.Nearest(when))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer near.Close(t.Context(), "")
+		near := open(t, path, warc.Nearest(when))
 		for range 2 {
 			if got := ask(near, "http://a.test/", "GET"); got != want {
 				t.Errorf("%q, want %q", got, want)

@@ -33,10 +33,7 @@ func TestTwoLayers(t *testing.T) {
 	var archives []*warc.Archive
 	folder := t.TempDir()
 	for _, name := range []string{"outer.warc.gz", "inner.warc.gz"} {
-		archive, err := warc.Create(filepath.Join(folder, name), warc.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		archive := create(t, filepath.Join(folder, name), warc.Options{})
 		archives = append(archives, archive)
 	}
 	run := func(opts ...tegenaria.EngineOption) (texts []string) {
@@ -68,10 +65,7 @@ func TestTwoLayers(t *testing.T) {
 	for _, name := range []string{"outer.warc.gz", "inner.warc.gz"} {
 		path := filepath.Join(folder, name)
 		check(t, path)
-		replay, err := warc.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		replay := open(t, path)
 		same(t, name, run(tegenaria.EngineWithDownloader(replay)), live)
 		_, block := recordOf(t, path, "response")
 		if !strings.Contains(block, "Content-Encoding: gzip") {
@@ -93,14 +87,10 @@ func (half) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
 
 // A body that broke off, for whatever reason, breaks off in a replay, and the response has what came.
 func TestHalfABody(t *testing.T) {
-	_, l, path := begin(t, half{}, warc.Options{})
+	l, path := begin(t, half{}, warc.Options{})
 	download(l, "1", "http://a.test/")
 	end(t, l, "1")
-	replay, err := warc.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer replay.Close(t.Context(), "")
+	replay := open(t, path)
 	ctx := tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", "GET", nil))
 	if resp, err := replay.Answer(ctx); resp != nil || err != nil {
 		t.Errorf("%v, %v", resp, err)
@@ -117,10 +107,7 @@ func TestHalfABody(t *testing.T) {
 func TestFinishedFiles(t *testing.T) {
 	folder := t.TempDir()
 	restore := func(checkpoint []byte) (layer, error) {
-		archive, err := warc.Create(filepath.Join(folder, "{part}.warc.gz"), warc.Options{Size: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		archive := create(t, filepath.Join(folder, "{part}.warc.gz"), warc.Options{Size: 1})
 		l := archive.Layer(answers{}).(layer)
 		return l, l.Restore(t.Context(), checkpoint)
 	}
@@ -130,10 +117,7 @@ func TestFinishedFiles(t *testing.T) {
 	}
 	download(l, "1", "http://a.test/1")
 	download(l, "1", "http://a.test/2")
-	checkpoint, err := l.Prepare(t.Context(), []string{"1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	checkpoint := prepare(t, l, "1")
 	l.Close(incomplete(t), "")
 	names := func() string {
 		all, _ := filepath.Glob(filepath.Join(folder, "*"))

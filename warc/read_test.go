@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -17,30 +16,14 @@ import (
 func written(t testing.TB, ending string, pages int) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "a.warc"+ending)
-	archive, err := warc.Create(path, warc.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := archive.Layer(answers{}).(layer)
-	if err := l.Restore(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	l := restored(t, path, answers{}, warc.Options{})
 	var ids []string
 	for n := range pages {
 		ids = append(ids, fmt.Sprint(n))
 		download(l, ids[n], fmt.Sprint("http://a.test/", n))
 	}
-	if _, err := l.Prepare(t.Context(), ids); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(t.Context(), ""); err != nil {
-		t.Fatal(err)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
+	end(t, l, ids...)
+	return readFile(t, path)
 }
 
 // place is where a record is.

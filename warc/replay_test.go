@@ -169,6 +169,13 @@ func same(t *testing.T, what string, got, want []string) {
 	t.Errorf("%s: %d, want %d", what, len(got), len(want))
 }
 
+// sameCrawl fails unless a crawl has found what another one has.
+func sameCrawl(t *testing.T, got, want *crawled) {
+	t.Helper()
+	same(t, "items", got.items, want.items)
+	same(t, "outcomes", got.outcomes, want.outcomes)
+}
+
 // A crawl that was recorded runs again without a network, with the same items, links and outcomes, and without its delays.
 func TestReplay(t *testing.T) {
 	for _, ending := range []string{".gz", ".zst", ""} {
@@ -177,10 +184,7 @@ func TestReplay(t *testing.T) {
 			server := httptest.NewServer(corners())
 			urls := []string{site.URL() + "/", server.URL + "/"}
 			folder := t.TempDir()
-			archive, err := warc.Create(filepath.Join(folder, "{spider}-{part}.warc"+ending), warc.Options{Size: 200_000, Memory: 10_000})
-			if err != nil {
-				t.Fatal(err)
-			}
+			archive := create(t, filepath.Join(folder, "{spider}-{part}.warc"+ending), warc.Options{Size: 200_000, Memory: 10_000})
 			live := crawl(t, urls, tegenaria.EngineWithDownloaderLayers(archive.Layer))
 			site.Close()
 			server.CloseClientConnections()
@@ -192,10 +196,7 @@ func TestReplay(t *testing.T) {
 			if ending != ".zst" {
 				t.Log(check(t, names...))
 			}
-			replay, err := warc.Open(folder)
-			if err != nil {
-				t.Fatal(err)
-			}
+			replay := open(t, folder)
 			if n, err := replay.Skipped(); n > 0 {
 				t.Errorf("%d records were skipped: %v", n, err)
 			}
@@ -203,8 +204,7 @@ func TestReplay(t *testing.T) {
 			layer := []tegenaria.EngineOption{tegenaria.EngineWithDownloaderLayers(replay.Layer), tegenaria.EngineWithHTTPClient(noNetwork(t))}
 			for _, opts := range [][]tegenaria.EngineOption{{tegenaria.EngineWithDownloader(replay)}, layer} {
 				again := crawl(t, urls, opts...)
-				same(t, "items", again.items, live.items)
-				same(t, "outcomes", again.outcomes, live.outcomes)
+				sameCrawl(t, again, live)
 				t.Logf("again: %s, %d downloads, %d answered, %d of robots.txt, %d items", again.took, again.stats.RequestDownloaded, again.stats.Answered, again.stats.RobotsRequests, len(again.items))
 				if again.stats.RequestDownloaded > 3 || again.stats.RobotsRequests > 0 { // those whose bodies were cut
 					t.Errorf("%d downloads, %d of robots.txt", again.stats.RequestDownloaded, again.stats.RobotsRequests)

@@ -86,13 +86,9 @@ func TestToolsPackage(t *testing.T) {
 	folder, urls, live := recorded(t)
 	theirs, ours := filepath.Join(t.TempDir(), "theirs.wacz"), filepath.Join(t.TempDir(), "ours.wacz")
 	tool(t, "js-wacz", "create", "-f", filepath.Join(folder, "*"), "-o", theirs)
-	replay, err := warc.Open(theirs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	replay := open(t, theirs)
 	again := crawl(t, urls, tegenaria.EngineWithDownloader(replay))
-	same(t, "items", again.items, live.items)
-	same(t, "outcomes", again.outcomes, live.outcomes)
+	sameCrawl(t, again, live)
 
 	if _, err := warc.Pack(ours, warc.PackOptions{}, folder); err != nil {
 		t.Fatal(err)

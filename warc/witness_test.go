@@ -29,16 +29,12 @@ func TestWget(t *testing.T) {
 	}
 	live := crawl(t, []string{site.URL() + "/"})
 	site.Close()
-	replay, err := warc.Open(filepath.Join(folder, "shop.warc.gz"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	replay := open(t, filepath.Join(folder, "shop.warc.gz"))
 	if n, err := replay.Skipped(); n > 0 {
 		t.Errorf("%d records were skipped: %v", n, err)
 	}
 	again := crawl(t, []string{site.URL() + "/"}, tegenaria.EngineWithDownloader(replay))
-	same(t, "items", again.items, live.items)
-	same(t, "outcomes", again.outcomes, live.outcomes)
+	sameCrawl(t, again, live)
 }
 
 var pythonDoc = flag.String("pythondoc", "", "a folder of documentation in HTML, such as that of Debian's python3.11-doc, /usr/share/doc/python3.11/html")
@@ -51,23 +47,16 @@ func TestPythonDocs(t *testing.T) {
 	server := httptest.NewServer(http.FileServer(http.Dir(*pythonDoc)))
 	defer server.Close()
 	folder := t.TempDir()
-	archive, err := warc.Create(filepath.Join(folder, "{part}.warc.gz"), warc.Options{Size: 10 << 20})
-	if err != nil {
-		t.Fatal(err)
-	}
+	archive := create(t, filepath.Join(folder, "{part}.warc.gz"), warc.Options{Size: 10 << 20})
 	urls := []string{server.URL + "/index.html"}
 	only := tegenaria.EngineWithAllowedDomains("127.0.0.1")
 	live := crawl(t, urls, only, tegenaria.EngineWithDownloaderLayers(archive.Layer))
 	server.Close()
 	names, _ := filepath.Glob(filepath.Join(folder, "*"))
 	t.Log(check(t, names...))
-	replay, err := warc.Open(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
+	replay := open(t, folder)
 	again := crawl(t, urls, only, tegenaria.EngineWithDownloader(replay))
-	same(t, "items", again.items, live.items)
-	same(t, "outcomes", again.outcomes, live.outcomes)
+	sameCrawl(t, again, live)
 	if live.stats.Responses < 400 || again.stats.RequestDownloaded > 0 {
 		t.Errorf("%d pages, then %d downloads", live.stats.Responses, again.stats.RequestDownloaded)
 	}
