@@ -13,10 +13,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/sirupsen/logrus"
-
 	"github.com/tegenaria/tegenaria"
-	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/links"
 	"github.com/tegenaria/tegenaria/spiders"
 	"github.com/tegenaria/tegenaria/spidertest"
@@ -185,13 +182,7 @@ func TestCrawlDurable(t *testing.T) {
 			io.WriteString(w, anchors(refs...))
 		}
 	})
-	dir := t.TempDir()
-	run := func(limit int) error {
-		cache, err := disk.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cache.Close()
+	rounds := stopAndGoOn(t, 8, func() tegenaria.SpiderInterface {
 		spider := spiders.NewCrawl("shop", nil, s.URL+"/list/0")
 		spider.Rules = []spiders.LinkRule{
 			{Match: regexp.MustCompile("/list/"), Follow: true},
@@ -202,22 +193,8 @@ func TestCrawlDurable(t *testing.T) {
 				return nil
 			})},
 		}
-		logger := logrus.New()
-		logger.SetOutput(io.Discard)
-		return tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithCache(cache), tegenaria.EngineWithLogger(logger),
-			tegenaria.EngineWithLimits(tegenaria.Limits{Pages: limit})).Run(t.Context(), "shop")
-	}
-	rounds := 0
-	for ; ; rounds++ {
-		err := run(8)
-		var stopped *tegenaria.StoppedError
-		if err == nil {
-			break
-		}
-		if !errors.As(err, &stopped) || rounds > 50 {
-			t.Fatalf("round %d: %v", rounds, err)
-		}
-	}
+		return spider
+	})
 	if rounds < 2 || len(parsed) != lists*each {
 		t.Errorf("%d rounds, %d pages were parsed, want %d", rounds, len(parsed), lists*each)
 	}

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sirupsen/logrus"
-
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/internal/deep"
@@ -48,14 +46,8 @@ func TestDurable(t *testing.T) {
 	})
 	server = s.URL
 
-	dir := t.TempDir()
 	parsed := make(map[string]int)
-	run := func(limit int) error {
-		cache, err := disk.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer cache.Close()
+	rounds := stopAndGoOn(t, 15, func() tegenaria.SpiderInterface {
 		spider := spiders.NewSitemap("shop", nil, server)
 		spider.Rules = []spiders.Rule{{Match: regexp.MustCompile("/shop/"), Parser: func(resp *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
 			mu.Lock()
@@ -63,22 +55,8 @@ func TestDurable(t *testing.T) {
 			parsed[resp.Request.Url]++
 			return nil
 		}}}
-		logger := logrus.New()
-		logger.SetOutput(io.Discard)
-		return tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithCache(cache), tegenaria.EngineWithLogger(logger),
-			tegenaria.EngineWithLimits(tegenaria.Limits{Pages: limit})).Run(t.Context(), "shop")
-	}
-	rounds := 0
-	for limit := 15; ; rounds++ {
-		err := run(limit)
-		var stopped *tegenaria.StoppedError
-		if err == nil {
-			break
-		}
-		if !errors.As(err, &stopped) || rounds > 50 {
-			t.Fatalf("round %d: %v", rounds, err)
-		}
-	}
+		return spider
+	})
 	if rounds < 2 {
 		t.Errorf("the job was stopped %d times", rounds)
 	}
@@ -93,6 +71,28 @@ func TestDurable(t *testing.T) {
 	for path, n := range times {
 		if strings.HasPrefix(path, "/sitemap") && n != 1 {
 			t.Errorf("%s was asked for %d times", path, n)
+		}
+	}
+}
+
+// stopAndGoOn runs a durable job again and again, until it has come to its end: each run stops after so many pages. It returns how
+// many runs were stopped.
+func stopAndGoOn(t *testing.T, pages int, spider func() tegenaria.SpiderInterface) (rounds int) {
+	t.Helper()
+	dir := t.TempDir()
+	for ; ; rounds++ {
+		cache, err := disk.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider()), tegenaria.EngineWithCache(cache), silent,
+			tegenaria.EngineWithLimits(tegenaria.Limits{Pages: pages})).Run(t.Context(), "shop")
+		cache.Close()
+		if err == nil {
+			return rounds
+		}
+		if stopped := (*tegenaria.StoppedError)(nil); !errors.As(err, &stopped) || rounds > 50 {
+			t.Fatalf("round %d: %v", rounds, err)
 		}
 	}
 }
@@ -114,10 +114,8 @@ func TestBigSitemap(t *testing.T) {
 	var peak uint64
 	spider := spiders.NewSitemap("test", seen, s.URL+"/sitemap.xml")
 	spider.Rules = []spiders.Rule{{Match: regexp.MustCompile("never")}}
-	logger := logrus.New()
-	logger.SetOutput(io.Discard)
 	var told error
-	e := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithLogger(logger),
+	e := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), silent,
 		tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1 << 20}),
 		tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) {
 			told = err

@@ -15,8 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sirupsen/logrus"
-
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/middleware"
 	"github.com/tegenaria/tegenaria/records"
@@ -98,9 +96,7 @@ func gather(t *testing.T, handler http.Handler, spider tegenaria.SpiderInterface
 		items = append(items, item)
 		return item, nil
 	})
-	logger := logrus.New()
-	logger.SetOutput(io.Discard)
-	all := []tegenaria.EngineOption{tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithLogger(logger), tegenaria.EngineWithEmptyOK(), tegenaria.EngineWithPipelines(pipeline),
+	all := []tegenaria.EngineOption{tegenaria.EngineWithSpiders(spider), silent, tegenaria.EngineWithEmptyOK(), tegenaria.EngineWithPipelines(pipeline),
 		tegenaria.EngineWithHTTPClient(network.Client()), tegenaria.EngineWithLimits(tegenaria.Limits{Time: limit})}
 	e := tegenaria.NewSpiderEngine(append(all, options...)...)
 	err := e.Run(t.Context(), spider.GetName())
@@ -240,20 +236,18 @@ func TestFeedState(t *testing.T) {
 	}
 	spider := spiders.NewFeed("news", titles, "http://127.0.0.1:1/feed")
 	spider.State = state
-	logger := logrus.New()
-	logger.SetOutput(io.Discard)
-	err := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithLogger(logger)).Run(t.Context(), "news")
-	if err == nil || !strings.Contains(err.Error(), "cannot be read") {
-		t.Errorf("error %v", err)
-	}
+	wantMistake(t, spider, "cannot be read")
 }
 
 func TestFeedMistakes(t *testing.T) {
-	spider := spiders.NewFeed[string]("news", nil, "http://a.test/feed")
-	logger := logrus.New()
-	logger.SetOutput(io.Discard)
-	err := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithLogger(logger)).Run(t.Context(), "news")
-	if err == nil || !strings.Contains(err.Error(), "the func is nil") {
+	wantMistake(t, spiders.NewFeed[string]("news", nil, "http://a.test/feed"), "the func is nil")
+}
+
+// wantMistake fails unless a spider cannot be run, and the error says why.
+func wantMistake(t *testing.T, spider tegenaria.SpiderInterface, says string) {
+	t.Helper()
+	err := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), silent).Run(t.Context(), "news")
+	if err == nil || !strings.Contains(err.Error(), says) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -21,8 +21,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sirupsen/logrus"
-
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
@@ -84,9 +82,7 @@ func killed() error {
 	if err != nil {
 		return err
 	}
-	logger := logrus.New()
-	logger.SetOutput(io.Discard)
-	err = tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(killedSpider(*killSpider, *killSite)), tegenaria.EngineWithCache(cache), tegenaria.EngineWithLogger(logger),
+	err = tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(killedSpider(*killSpider, *killSite)), tegenaria.EngineWithCache(cache), silent,
 		tegenaria.EngineWithPipelines(feed.JSONL(filepath.Join(*killFolder, "items.jsonl")))).Execute("test")
 	if stopped := (*tegenaria.StoppedError)(nil); errors.As(err, &stopped) {
 		err = nil

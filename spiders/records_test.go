@@ -19,8 +19,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sirupsen/logrus"
-
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/internal/deep"
@@ -197,9 +195,7 @@ func TestRecordsMemory(t *testing.T) {
 				}
 				return r, nil
 			})
-			logger := logrus.New()
-			logger.SetOutput(io.Discard)
-			e := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithLogger(logger), tegenaria.EngineWithPipelines(watch, feed.JSONL(path, feed.StageBytes(1<<20))),
+			e := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(spider), silent, tegenaria.EngineWithPipelines(watch, feed.JSONL(path, feed.StageBytes(1<<20))),
 				tegenaria.EngineWithItemConcurrency(1), tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1 << 20, Spool: 4 << 30}))
 			if err := e.Run(t.Context(), "test"); err != nil {
 				t.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -15,7 +16,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/sirupsen/logrus"
 	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria"
@@ -35,6 +35,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(0)
 }
+
+// silent logs nothing.
+var silent = tegenaria.EngineWithSlog(slog.New(slog.DiscardHandler))
 
 // web answers for hosts, by URLs, and writes down what it was asked: the witness of a crawl.
 type web struct {
@@ -100,9 +103,7 @@ func crawl(t *testing.T, w *web, spider tegenaria.SpiderInterface, options ...te
 
 func run(t testing.TB, client *http.Client, spider tegenaria.SpiderInterface, options ...tegenaria.EngineOption) tegenaria.Stats {
 	t.Helper()
-	logger := logrus.New()
-	logger.SetOutput(io.Discard)
-	all := []tegenaria.EngineOption{tegenaria.EngineWithSpiders(spider), tegenaria.EngineWithLogger(logger), tegenaria.EngineWithEmptyOK()}
+	all := []tegenaria.EngineOption{tegenaria.EngineWithSpiders(spider), silent, tegenaria.EngineWithEmptyOK()}
 	if client != nil {
 		all = append(all, tegenaria.EngineWithHTTPClient(client))
 	}
