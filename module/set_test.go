@@ -1,33 +1,15 @@
 package module_test
 
 import (
-	"net/netip"
 	"testing"
 
 	"github.com/tegenaria/tegenaria/module"
 )
 
-// newDownloaders returns so many idle modules.
-func newDownloaders(t *testing.T, n int) (list []*module.Base) {
-	t.Helper()
-	for i := range n {
-		mid, err := module.GenMID(module.TypeDownloader, uint64(i+1), netip.AddrPort{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		base, err := module.NewBase(mid, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		list = append(list, base)
-	}
-	return list
-}
-
 // A name with one module gives that one, a name with several the idle one, an unknown name none. It fails if the second module
 // of a name is never picked.
 func TestSet(t *testing.T) {
-	modules := newDownloaders(t, 3)
+	_, modules := downloaders(t, 3)
 	set := module.NewSet[*module.Base]()
 	for i, name := range []string{"", "two", "two"} {
 		if err := set.Add(name, modules[i]); err != nil {
