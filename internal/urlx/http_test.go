@@ -34,6 +34,16 @@ var httpURLs = []struct{ path, target string }{
 	{"/a:b@c,;=+$&'()*!~", "/a:b@c,;=+$&'()*!~"},
 }
 
+// forHTTP returns a URL as net/http sends it.
+func forHTTP(t testing.TB, abs string) *url.URL {
+	t.Helper()
+	u, err := urlx.HTTP(abs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
 // TestHTTPSendsTheURL reads the bytes from the wire: Go's own server would refuse some targets.
 func TestHTTPSendsTheURL(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -59,10 +69,7 @@ func TestHTTPSendsTheURL(t *testing.T) {
 
 	transport := &http.Transport{}
 	for _, c := range httpURLs {
-		u, err := urlx.HTTP("http://" + listener.Addr().String() + c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := forHTTP(t, "http://"+listener.Addr().String()+c.path)
 		resp, err := transport.RoundTrip(&http.Request{Method: "GET", URL: u, Header: http.Header{}})
 		if err != nil {
 			t.Fatal(err)
@@ -85,10 +92,7 @@ func TestHTTPOverHTTP2(t *testing.T) {
 		if strings.HasSuffix(c.path, "%") || strings.Contains(c.path, "/%zz") {
 			continue // refused by Go's server
 		}
-		u, err := urlx.HTTP(server.URL + c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		u := forHTTP(t, server.URL+c.path)
 		resp, err := server.Client().Do(&http.Request{Method: "GET", URL: u})
 		if err != nil {
 			t.Fatal(err)
@@ -104,30 +108,19 @@ func TestHTTPOverHTTP2(t *testing.T) {
 // TestHTTPAbsoluteForm: the request line of the rare path that net/http can send in absolute form
 // only.
 func TestHTTPAbsoluteForm(t *testing.T) {
-	u, err := urlx.HTTP("http://example.com:81//a|b?c")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := requestLine(t, u, false), "GET http://example.com:81//a|b?c HTTP/1.1"; got != want {
+	if got, want := requestLine(t, forHTTP(t, "http://example.com:81//a|b?c"), false), "GET http://example.com:81//a|b?c HTTP/1.1"; got != want {
 		t.Errorf("sent %q, want %q", got, want)
 	}
 }
 
 func TestForProxy(t *testing.T) {
 	for _, c := range httpURLs {
-		u, err := urlx.HTTP("http://example.com" + c.path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got := requestLine(t, urlx.ForProxy(u), true)
+		got := requestLine(t, urlx.ForProxy(forHTTP(t, "http://example.com"+c.path)), true)
 		if want := "GET http://example.com" + c.target + " HTTP/1.1"; got != want {
 			t.Errorf("the proxy got %q, want %q", got, want)
 		}
 	}
-	u, err := urlx.HTTP("https://example.com/a|b")
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := forHTTP(t, "https://example.com/a|b")
 	if urlx.ForProxy(u) != u {
 		t.Error("https goes through a tunnel and needs no absolute form")
 	}
@@ -150,10 +143,7 @@ func requestLine(t *testing.T, u *url.URL, proxy bool) string {
 }
 
 func TestHTTPFields(t *testing.T) {
-	u, err := urlx.HTTP("HTTPS://u%40:p%3Aq@Example.COM:444/%C3%A9|?x#y")
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := forHTTP(t, "HTTPS://u%40:p%3Aq@Example.COM:444/%C3%A9|?x#y")
 	password, _ := u.User.Password()
 	for _, f := range []struct{ name, got, want string }{
 		{"Scheme", u.Scheme, "https"},
@@ -169,8 +159,8 @@ func TestHTTPFields(t *testing.T) {
 			t.Errorf("%s is %q, want %q", f.name, f.got, f.want)
 		}
 	}
-	if u, err = urlx.HTTP("http://u@a/"); err != nil || u.User.String() != "u" {
-		t.Errorf("a user without password is %v, %v", u, err)
+	if u := forHTTP(t, "http://u@a/"); u.User.String() != "u" {
+		t.Errorf("a user without password is %v", u)
 	}
 }
 
