@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/links"
 )
 
@@ -66,6 +65,17 @@ var waysToLink = []struct{ name, body, want string }{
 	{"noscript and template", `<noscript><img src=1></noscript><template><img src=2></template>`, "1 2"},
 }
 
+// belowRoot returns the URLs of paths with spaces between.
+func belowRoot(paths string) (urls []string) {
+	if paths == "" {
+		return nil
+	}
+	for path := range strings.SplitSeq(paths, " ") {
+		urls = append(urls, "http://example.com/"+path)
+	}
+	return urls
+}
+
 // TestLazy has pictures as sites write them that load them later.
 func TestLazy(t *testing.T) {
 	for _, test := range []struct{ markup, want string }{
@@ -82,10 +92,7 @@ func TestLazy(t *testing.T) {
 		{`<img src="data:x" data-id=1>`, ""},
 		{`<a data-src=x>`, ""},
 	} {
-		doc, err := html.Parse([]byte("<body>" + test.markup))
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := parsed(t, []byte("<body>"+test.markup))
 		got := ""
 		for n := range doc.Root().Descendants() {
 			got += links.Lazy(n)
@@ -99,12 +106,7 @@ func TestLazy(t *testing.T) {
 func TestEverything(t *testing.T) {
 	for _, test := range waysToLink {
 		t.Run(test.name, func(t *testing.T) {
-			var want []string
-			for _, path := range strings.Split(test.want, " ") {
-				if test.want != "" {
-					want = append(want, "http://example.com/"+path)
-				}
-			}
+			want := belowRoot(test.want)
 			got := each([]byte(test.body), "http://example.com/", links.Everything())
 			checkStrings(t, "Each", got, want...)
 			checkStrings(t, "Extract", urls(links.Extract([]byte(test.body), "http://example.com/", links.Everything(), links.Unique(false))), want...)
@@ -252,12 +254,7 @@ var styleSheets = []struct{ name, css, want string }{
 func TestStylesheet(t *testing.T) {
 	for _, test := range styleSheets {
 		t.Run(test.name, func(t *testing.T) {
-			var want []string
-			for _, path := range strings.Split(test.want, " ") {
-				if test.want != "" {
-					want = append(want, "http://example.com/"+path)
-				}
-			}
+			want := belowRoot(test.want)
 			checkStrings(t, "Stylesheet", urls(links.Stylesheet([]byte(test.css), "http://example.com/x.css")), want...)
 			for i := range test.css { // whatever it is cut to: it ends
 				links.Stylesheet([]byte(test.css[:i]), "http://example.com/")

@@ -40,6 +40,15 @@ func checkFrom(t *testing.T, body []byte, docURL string, opts ...links.Option) {
 	}
 }
 
+func parsed(t *testing.T, body []byte) *html.Document {
+	t.Helper()
+	doc, err := html.Parse(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
 func TestFrom(t *testing.T) {
 	for _, test := range []struct {
 		name, page string
@@ -61,10 +70,7 @@ func TestFrom(t *testing.T) {
 			[]string{`http://h/d/1# <a href> "" false`, `http://h/d/3# <a href> "" false`}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			doc, err := html.Parse([]byte(test.page))
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := parsed(t, []byte(test.page))
 			checkStrings(t, "EachFrom", refs(links.EachFrom(doc, "http://h/d/p")), test.want...)
 			checkFrom(t, []byte(test.page), "http://h/d/p")
 		})
@@ -72,10 +78,7 @@ func TestFrom(t *testing.T) {
 }
 
 func TestFromStops(t *testing.T) {
-	doc, err := html.Parse([]byte(`<a href=1><a href=2>`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := parsed(t, []byte(`<a href=1><a href=2>`))
 	seen := 0
 	for range links.EachFrom(doc, "http://h/") {
 		seen++
@@ -118,14 +121,11 @@ func TestFromXML(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkStrings(t, "EachFrom", refs(links.EachFrom(doc, "http://h/d/p", test.opts...)), test.want...)
-			var extracted, each []string
-			for _, l := range links.ExtractFrom(doc, "http://h/d/p", test.opts...) {
-				extracted = append(extracted, l.URL)
-			}
+			var each []string
 			for r := range links.EachFrom(doc, "http://h/d/p", test.opts...) {
 				each = append(each, string(r.URL))
 			}
-			checkStrings(t, "ExtractFrom", extracted, each...)
+			checkStrings(t, "ExtractFrom", urls(links.ExtractFrom(doc, "http://h/d/p", test.opts...)), each...)
 		})
 	}
 	doc, err := html.ParseXML([]byte(`<r><title/><a href="1"> a<![CDATA[ & b]]> <c>d</c></a></r>`))
@@ -186,15 +186,9 @@ func TestFromCorpora(t *testing.T) {
 }
 
 func TestFromAllocates(t *testing.T) {
-	doc, err := html.Parse(listing(120))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := parsed(t, listing(120))
 	few := testing.AllocsPerRun(20, func() { eachFrom(t, doc, 120) })
-	doc, err = html.Parse(listing(600))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc = parsed(t, listing(600))
 	if many := testing.AllocsPerRun(20, func() { eachFrom(t, doc, 600) }); deep.Checks() && many > few {
 		t.Errorf("%v allocations for 600 links, %v for 120", many, few)
 	}

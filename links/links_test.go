@@ -189,10 +189,7 @@ func TestText(t *testing.T) {
 				t.Errorf("Extract = %+v, want text %q", found, test.want)
 			}
 			// The other reader of the text.
-			doc, err := ours.Parse([]byte(test.body))
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := parsed(t, []byte(test.body))
 			if got := links.ExtractFrom(doc, "http://example.com/"); len(got) == 0 || got[0].Text != test.want {
 				t.Errorf("ExtractFrom = %+v, want text %q", got, test.want)
 			}
