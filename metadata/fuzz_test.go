@@ -3,7 +3,6 @@ package metadata_test
 import (
 	"bytes"
 	"encoding/json"
-	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -43,24 +42,7 @@ func FuzzExtract(f *testing.F) {
 				}
 			}
 		}
-		var urls []string
-		for _, a := range p.Alternates {
-			urls = append(urls, a.URL)
-		}
-		for _, i := range p.Icons {
-			urls = append(urls, i.URL)
-		}
-		for _, feed := range p.Feeds {
-			urls = append(urls, feed.URL)
-		}
-		if p.Canonical != "" {
-			urls = append(urls, p.Canonical)
-		}
-		for _, s := range urls {
-			if scheme, _, ok := strings.Cut(s, ":"); !ok || scheme == "" {
-				t.Errorf("%q is not absolute", s)
-			}
-		}
+		checkURLs(t, p)
 		for _, n := range p.Notes {
 			if n.Offset < 0 || n.Offset > len(body) || n.Text == "" {
 				t.Errorf("%+v", n)

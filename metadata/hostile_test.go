@@ -118,21 +118,7 @@ func TestNaughtyStrings(t *testing.T) {
 		if got := p.JSONLD[0].Get("name"); got != strings.ToValidUTF8(text, "\ufffd") {
 			t.Errorf("%q: JSON-LD %q", text, got)
 		}
-		urls := []string{p.Canonical}
-		for _, a := range p.Alternates {
-			urls = append(urls, a.URL)
-		}
-		for _, f := range p.Feeds {
-			urls = append(urls, f.URL)
-		}
-		for _, i := range p.Icons {
-			urls = append(urls, i.URL)
-		}
-		for _, u := range urls {
-			if scheme, _, ok := strings.Cut(u, ":"); u != "" && (!ok || scheme == "") {
-				t.Errorf("%q: the URL %q is not absolute", text, u)
-			}
-		}
+		checkURLs(t, p)
 		for n := range p.Nodes() {
 			checkNode(t, n)
 		}

@@ -15,13 +15,41 @@ import (
 
 const site = "http://h.example/d/p"
 
-func extract(t testing.TB, page string, opts ...metadata.Option) *metadata.Page {
+func parsed(t testing.TB, page string) *html.Document {
 	t.Helper()
 	doc, err := html.Parse([]byte(page))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return metadata.Extract(doc, site, opts...)
+	return doc
+}
+
+func extract(t testing.TB, page string, opts ...metadata.Option) *metadata.Page {
+	t.Helper()
+	return metadata.Extract(parsed(t, page), site, opts...)
+}
+
+// checkURLs fails unless all URLs of a page are absolute.
+func checkURLs(t *testing.T, p *metadata.Page) {
+	t.Helper()
+	var urls []string
+	if p.Canonical != "" {
+		urls = append(urls, p.Canonical)
+	}
+	for _, a := range p.Alternates {
+		urls = append(urls, a.URL)
+	}
+	for _, f := range p.Feeds {
+		urls = append(urls, f.URL)
+	}
+	for _, i := range p.Icons {
+		urls = append(urls, i.URL)
+	}
+	for _, u := range urls {
+		if scheme, _, ok := strings.Cut(u, ":"); !ok || scheme == "" {
+			t.Errorf("the URL %q is not absolute", u)
+		}
+	}
 }
 
 func notes(p *metadata.Page) (list []string) {

@@ -45,11 +45,7 @@ func TestUnmarshal(t *testing.T) {
 		t.Fatal("no such encoding")
 	}
 	for syntax, text := range teas {
-		doc, err := html.Parse([]byte("<base href=/b/>" + text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		page := metadata.Extract(doc, "https://tea.example/p/1", metadata.Charset(latin))
+		page := metadata.Extract(parsed(t, "<base href=/b/>"+text), "https://tea.example/p/1", metadata.Charset(latin))
 		n := 0
 		for node := range page.TypeOf("Product") {
 			n++
@@ -77,15 +73,12 @@ func TestUnmarshal(t *testing.T) {
 
 // Each and Fields take what is in a node.
 func TestDocument(t *testing.T) {
-	doc, err := html.Parse([]byte(`<script type="application/ld+json">{"@type":"Product","offers":[{"price":"1"},{"price":"x"},{"price":3}]}</script>`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := extract(t, block(`{"@type":"Product","offers":[{"price":"1"},{"price":"x"},{"price":3}]}`))
 	type offer struct {
 		Price int `path:"price"`
 	}
 	var got []string
-	for node := range metadata.Extract(doc, "").TypeOf("Product") {
+	for node := range page.TypeOf("Product") {
 		for o, err := range selector.Each[offer](node.Document(), "offers") {
 			got = append(got, fmt.Sprint(o.Price, err == nil))
 		}
@@ -99,11 +92,7 @@ func TestDocument(t *testing.T) {
 func TestUnmarshalOfResponse(t *testing.T) {
 	host := &counter{counts: make(map[string]selector.FieldCount)}
 	for syntax, text := range teas {
-		doc, err := html.Parse([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for node := range metadata.Extract(doc, "https://tea.example/", metadata.For(host)).TypeOf("Product") {
+		for node := range metadata.Extract(parsed(t, text), "https://tea.example/", metadata.For(host)).TypeOf("Product") {
 			var v struct {
 				Image string    `path:"image" conv:"url" json:"image"`
 				Color string    `path:"color" json:"color"`

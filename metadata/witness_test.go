@@ -57,11 +57,7 @@ func decodedPage(t testing.TB, path string) ([]byte, *html.Document) {
 		t.Fatal(err)
 	}
 	text, _, _ := charset.Decode(body, "")
-	doc, err := html.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text, doc
+	return text, parsed(t, string(text))
 }
 
 // TestExtruct compares what we find in real pages with what extruct finds. Where they differ, a rule has to explain it; testdata has
