@@ -158,10 +158,7 @@ func TestAppendBeforeTheClosing(t *testing.T) {
 			path := filepath.Join(t.TempDir(), test.file)
 			write(t, path, test.before)
 			f := makeFeed(path, feed.Append())
-			restore(t, f, nil)
-			put(t, f, "a", 7)
-			prepare(t, f, "a")
-			end(t, f)
+			written(t, f, []any{7})
 			if got := string(unpack(t, path)); got != test.want {
 				t.Errorf("%.100q\nwant %.100q", got, test.want)
 			}
@@ -180,10 +177,7 @@ func TestNamesOfColumns(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "x.csv")
 		f := feed.CSV(path, feed.Columns(columns...))
-		restore(t, f, nil)
-		put(t, f, "a", &item{"A", 1})
-		prepare(t, f, "a")
-		end(t, f)
+		written(t, f, []any{&item{"A", 1}})
 		wantFile(t, path, want)
 	}
 	f := feed.CSV(filepath.Join(t.TempDir(), "x.csv"), feed.Columns("Name", "Cost"))
@@ -198,19 +192,37 @@ func TestNamesOfColumns(t *testing.T) {
 	end(t, f)
 }
 
-// A path that is no file is refused before the crawl begins.
+// A path that is no file, a template with a mistake, and options that do not fit are refused before the crawl begins.
 func TestBadPaths(t *testing.T) {
 	dir := t.TempDir()
-	for says, f := range map[string]*feed.Feed{
-		`the path is ""`:  feed.JSONL(""),
-		"a\\x00b":         feed.CSV(filepath.Join(dir, "a\x00b")),
-		"make the folder": feed.JSON(filepath.Join(dir, "none", "x.json")),
-		"is a directory":  feed.XML(dir),
-		`has "a" twice`:   feed.CSV(filepath.Join(dir, "x.csv"), feed.Columns("a", "b", "a")),
-		`and "-" is none`: feed.JSONL("-", feed.Unique(func(any) string { return "" })),
+	for _, test := range []struct {
+		says string
+		feed *feed.Feed
+	}{
+		{`the path is ""`, feed.JSONL("")},
+		{"a\\x00b", feed.CSV(filepath.Join(dir, "a\x00b"))},
+		{"make the folder", feed.JSON(filepath.Join(dir, "none", "x.json"))},
+		{"is a directory", feed.XML(dir)},
+		{`and "-" is none`, feed.JSONL("-", feed.Unique(func(any) string { return "" }))},
+		{"{who}", feed.JSONL("{who}.jsonl")},
+		{"written twice", feed.JSONL("a{.jsonl")},
+		{"written twice", feed.JSONL("a}.jsonl")},
+		{"written twice", feed.JSONL("{part}{spider")},
+		{"written twice", feed.JSONL("plain/{time.jsonl")},
+		{"{item.}", feed.JSONL("{item.}.jsonl")},
+		{"{part}", feed.JSONL("{item.tag}.jsonl")},
+		{"{part}", feed.JSONL("x.jsonl", feed.Rotate(feed.Rotation{Items: 1}))},
+		{"", feed.JSONL("{part}.jsonl", feed.Rotate(feed.Rotation{}))},
+		{"", feed.JSONL("x.jsonl", feed.Unique(nil))},
+		{"", feed.JSONL("x.jsonl", feed.MostKeys(0))},
+		{`has "a" twice`, feed.CSV(filepath.Join(dir, "x.csv"), feed.Columns("a", "b", "a"))},
+		{"CRLF", feed.JSONL("x", feed.CRLF())},
+		{"Comma", feed.CSV("x", feed.Comma('"'))},
+		{"Columns", feed.CSV("x", feed.Columns())},
+		{"NoHeader", feed.CSV("x", feed.NoHeader())},
 	} {
-		if err := f.Restore(t.Context(), nil); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: %v", says, err)
+		if err := test.feed.Restore(t.Context(), nil); err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %v", test.says, err)
 		}
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

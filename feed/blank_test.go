@@ -34,9 +34,7 @@ func TestBlankFiles(t *testing.T) {
 				}
 				step := deep.Rounds(1+len(blank)/8, 1)
 				for n := 0; n <= len(blank); n += step {
-					if err := os.WriteFile(path, blank[:n], 0o600); err != nil {
-						t.Fatal(err)
-					}
+					write(t, path, string(blank[:n]))
 					if err := begin(); err != nil {
 						t.Errorf("%d of %d bytes: %v", n, len(blank), err)
 					}
@@ -45,15 +43,11 @@ func TestBlankFiles(t *testing.T) {
 					}
 				}
 				other := append(blank, '7')
-				if err := os.WriteFile(path, other, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				write(t, path, string(other))
 				if notEmpty := (*feed.NotEmptyError)(nil); !errors.As(begin(), &notEmpty) {
 					t.Error("a file with something else was taken")
 				}
-				if left, err := os.ReadFile(path); err != nil || string(left) != string(other) {
-					t.Errorf("%q, %v", left, err)
-				}
+				wantFile(t, path, string(other))
 			})
 		}
 	}

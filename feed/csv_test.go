@@ -149,27 +149,14 @@ func TestCSVDialects(t *testing.T) {
 	} {
 		path := filepath.Join(t.TempDir(), "out.csv")
 		f := feed.CSV(path, test.opts...)
-		restore(t, f, nil)
-		put(t, f, "a", item)
-		prepare(t, f, "a")
-		end(t, f)
+		written(t, f, []any{item})
 		if text, err := os.ReadFile(path); err != nil || string(text) != test.want {
 			t.Errorf("%s: %q, %v; want %q", name, text, err, test.want)
 		}
 	}
 }
 
-func TestCSVMistakes(t *testing.T) {
-	for name, f := range map[string]*feed.Feed{
-		"CRLF":     feed.JSONL("x", feed.CRLF()),
-		"Comma":    feed.CSV("x", feed.Comma('"')),
-		"Columns":  feed.CSV("x", feed.Columns()),
-		"NoHeader": feed.CSV("x", feed.NoHeader()),
-	} {
-		if err := f.Restore(t.Context(), nil); err == nil || !strings.Contains(err.Error(), name) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
+func TestColumnsThatFail(t *testing.T) {
 	f := feed.CSV(filepath.Join(t.TempDir(), "out.csv"), feed.LateFails())
 	restore(t, f, nil)
 	defer end(t, f)

@@ -283,11 +283,7 @@ func TestSelectAndKeys(t *testing.T) {
 	if key := feed.JSONL("x", feed.Key("mine")).CommitKey(); key != "mine" {
 		t.Errorf("key %q", key)
 	}
-	restore(t, f, nil)
-	put(t, f, "a", 1)
-	put(t, f, "a", "one")
-	prepare(t, f, "a")
-	end(t, f)
+	written(t, f, []any{1, "one"})
 	wantFile(t, path, "\"one\"\n")
 }
 
@@ -329,10 +325,7 @@ func TestStreams(t *testing.T) {
 		if f.ExactlyOnce() {
 			t.Errorf("%s is exactly once", os.DevNull)
 		}
-		restore(t, f, nil)
-		put(t, f, "a", 1)
-		prepare(t, f, "a")
-		end(t, f)
+		written(t, f, []any{1})
 	})
 	t.Run("standard output", func(t *testing.T) {
 		if f := feed.JSONL("-"); f.ExactlyOnce() || f.CommitKey() != "feed:-" {

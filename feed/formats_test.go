@@ -8,7 +8,6 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/feed"
-	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // record is what the formats are tried with.
@@ -143,72 +141,6 @@ var (
 	formatEndings = []string{".jsonl", ".json", ".xml", ".csv"}
 	packEndings   = []string{"", ".gz", ".zst"}
 )
-
-// A job is killed again and again between its commits, and after half of what a commit writes. Whenever a reader looks, after a commit
-// or at the end, the file is whole, and has each item once, in the order of their requests. It fails if what ends a file is not
-// written, is not overwritten, or if a cut loses or repeats something.
-func TestFormatsOverCrashes(t *testing.T) {
-	seed := deep.Seed()
-	for _, format := range formatEndings {
-		for _, pack := range packEndings {
-			t.Run(format+pack, func(t *testing.T) {
-				t.Parallel()
-				t.Logf("seed %d", seed)
-				random := rand.New(rand.NewPCG(seed, 1))
-				path := filepath.Join(t.TempDir(), "out"+format+pack)
-				var want []record
-				f := makeFeed(path)
-				checkpoint := restore(t, f, nil)
-				next := 0
-				for range deep.Rounds(10, 25) {
-					batch := random.IntN(30)
-					if random.IntN(5) == 0 {
-						batch = 0
-					}
-					var ids []string
-					var items []record
-					for range batch {
-						r := record{next, hardTexts[random.IntN(len(hardTexts))], []string{"x", hardTexts[random.IntN(14)]}}
-						if format == ".csv" {
-							r.Text = strings.ReplaceAll(r.Text, "\r\n", "\n")
-						}
-						next++
-						put(t, f, fmt.Sprint(r.ID), r)
-						ids, items = append(ids, fmt.Sprint(r.ID)), append(items, r)
-					}
-					stored := prepare(t, f, ids...)
-					if random.IntN(3) == 0 { // the batch is not stored: its requests run again
-						if random.IntN(2) == 0 { // and the file has only a part of it
-							whole, err := os.ReadFile(path)
-							if err != nil {
-								t.Fatal(err)
-							}
-							var before struct{ Offset int }
-							if err := json.Unmarshal(checkpoint, &before); err != nil {
-								t.Fatal(err)
-							}
-							if err := os.Truncate(path, int64(before.Offset+random.IntN(len(whole)-before.Offset+1))); err != nil {
-								t.Fatal(err)
-							}
-						}
-						f = makeFeed(path)
-						restore(t, f, checkpoint)
-						next -= batch
-						continue
-					}
-					checkpoint, want = stored, append(want, items...)
-					if got := parse(t, path); !reflect.DeepEqual(normal(got), normal(want)) {
-						t.Fatalf("%d items, want %d", len(got), len(want))
-					}
-				}
-				end(t, f)
-				if got := parse(t, path); !reflect.DeepEqual(normal(got), normal(want)) {
-					t.Fatalf("at the end %d items, want %d", len(got), len(want))
-				}
-			})
-		}
-	}
-}
 
 // A file that a crash has left torn is whole again when the next run has begun, before it commits anything, and has what was stored. It fails if a
 // run that goes on leaves a file without its ending until the first commit.

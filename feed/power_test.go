@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -193,9 +192,7 @@ func readPower(t *testing.T, disk *feedtest.Power, ending string) (numbers []int
 			t.Errorf("%s is left", name)
 			continue
 		}
-		if err := os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, filepath.Join(dir, filepath.Base(name)), string(text))
 	}
 	list, _ := finishedFiles(t, dir, make(map[string][32]byte))
 	for _, r := range list {

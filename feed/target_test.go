@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,7 +13,6 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/feed"
-	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // bucket is a target in memory that fails as it is told to.
@@ -59,9 +56,7 @@ func (b *bucket) items(t *testing.T, ending string) (list []record) {
 	defer b.mu.Unlock()
 	for _, data := range b.objects {
 		path := filepath.Join(t.TempDir(), "object"+ending)
-		if err := os.WriteFile(path, data, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, string(data))
 		list = append(list, parse(t, path)...)
 	}
 	return list
@@ -71,70 +66,6 @@ func (b *bucket) items(t *testing.T, ending string) (list []record) {
 func pass(d time.Duration) {
 	timer := time.NewTimer(d)
 	<-timer.C
-}
-
-// A job that sends its files is killed again and again, and its target fails every third time: each item is in one object, no object
-// changes, and nothing is left in the folder.
-func TestTargetOverCrashes(t *testing.T) {
-	seed := deep.Seed()
-	t.Logf("seed %d", seed)
-	for _, ending := range []string{".jsonl", ".csv.gz"} {
-		synctest.Test(t, func(t *testing.T) {
-			random := rand.New(rand.NewPCG(seed, 4))
-			dir := plainDir(t)
-			b := &bucket{fails: func(n int) error {
-				if n%3 == 0 {
-					return errors.New("503")
-				}
-				return nil
-			}}
-			make := func() *feed.Feed {
-				return makeFeed(filepath.Join(dir, "{start}-{part}"+ending), feed.Rotate(feed.Rotation{Items: 5}), feed.To(b, feed.Delivery{}))
-			}
-			f := make()
-			checkpoint := restore(t, f, nil)
-			want := map[string]int{}
-			next := 0
-			for range 60 {
-				var ids []string
-				first := next
-				for range random.IntN(9) {
-					put(t, f, fmt.Sprint(next), record{ID: next, Text: fmt.Sprint(next)})
-					ids, next = append(ids, fmt.Sprint(next)), next+1
-				}
-				stored := prepare(t, f, ids...)
-				pass(time.Duration(random.IntN(10)) * time.Second)
-				if random.IntN(4) == 0 {
-					pass(time.Hour) // what the killed one was sending arrives
-					defer f.Close(t.Context(), "killed")
-					f = make()
-					restore(t, f, checkpoint)
-					next = first
-					continue
-				}
-				checkpoint = stored
-				for i := first; i < next; i++ {
-					want[fmt.Sprint(i)] = 1
-				}
-			}
-			end(t, f)
-			for _, r := range b.items(t, ending) {
-				want[r.Text]--
-			}
-			for text, n := range want {
-				if n != 0 {
-					t.Errorf("item %s: %d objects too few", text, n)
-				}
-			}
-			if len(b.changed) > 0 {
-				t.Errorf("objects changed: %q", b.changed)
-			}
-			left, err := filepath.Glob(filepath.Join(dir, "[^.]*"))
-			if err != nil || len(left) > 0 {
-				t.Errorf("left: %q, %v", left, err)
-			}
-		})
-	}
 }
 
 // A target that is away slows the crawl when too much waits, and ends it when patience is over; the next run sends everything.

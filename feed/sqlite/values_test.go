@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -28,14 +27,9 @@ func TestValues(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "values.db")
 	f := sqlite.New[feedtest.Everything](path, sqlite.Table("values"))
-	feedtest.Restore(t, f, nil)
 	want := feedtest.Values()
 	want = append(want, feedtest.Everything{ID: len(want), Text: "a\x00b", List: []string{"\x00"}, Address: netip.IPv4Unspecified()})
-	for i := range want {
-		feedtest.Put(t, f, "a", want[i])
-	}
-	feedtest.Prepare(t, f, "a")
-	feedtest.End(t, f)
+	feedtest.Write(t, f, want...)
 	db := open(t, path)
 	rows, err := db.QueryContext(t.Context(), `SELECT id, text, bytes, typeof(bytes), small, big, unsigned, short, long, flag, "when", maybe, later, list, map, "any", raw, number, address, Inner FROM "values" ORDER BY id`)
 	if err != nil {
@@ -74,25 +68,11 @@ func TestValues(t *testing.T) {
 		if err := e.Address.UnmarshalText([]byte(address)); err != nil {
 			t.Fatal(err)
 		}
-		if got, expected := flat(e), flat(want[e.ID]); !reflect.DeepEqual(got, expected) {
-			t.Errorf("item %d: %.300s\nwant %.300s", e.ID, fmt.Sprintf("%#v", got), fmt.Sprintf("%#v", expected))
-		}
+		feedtest.Same(t, e, want[e.ID])
 	}
 	if err := rows.Err(); err != nil || n != len(want) {
 		t.Errorf("%d rows, want %d: %v", n, len(want), err)
 	}
-}
-
-// flat makes an item comparable: without pointers, and with times in UTC.
-func flat(e feedtest.Everything) []any {
-	maybe, later := "NULL", "NULL"
-	if e.Maybe != nil {
-		maybe = "=" + *e.Maybe
-	}
-	if e.Later != nil {
-		later = e.Later.UTC().String()
-	}
-	return []any{e.ID, e.Text, e.Bytes, e.Small, e.Big, e.Unsigned, e.Short, e.Long, e.Flag, e.When.UTC().String(), maybe, later, e.List, e.Map, e.Any, string(e.Raw), e.Number.String(), e.Address.String(), e.Inner}
 }
 
 func parseTime(t *testing.T, text string) time.Time {
@@ -107,14 +87,13 @@ func parseTime(t *testing.T, text string) time.Time {
 func TestNaughtyStrings(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "books.db")
 	f := sqlite.New[feedtest.Book](path)
-	feedtest.Restore(t, f, nil)
+	var books []feedtest.Book
 	var want []string
 	for _, text := range feedtest.Naughty(t, conformance.Read(t, "blns.json")) {
-		feedtest.Put(t, f, "a", feedtest.Book{Title: text, Tags: []string{text}})
+		books = append(books, feedtest.Book{Title: text, Tags: []string{text}})
 		want = append(want, strings.ToValidUTF8(text, "\uFFFD"))
 	}
-	feedtest.Prepare(t, f, "a")
-	feedtest.End(t, f)
+	feedtest.Write(t, f, books...)
 	if got := read(t, path, "SELECT title FROM book ORDER BY rowid"); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
@@ -174,26 +153,7 @@ func TestRejects(t *testing.T) {
 	if got := read(t, path, "SELECT count(*) || ' ' || count(DISTINCT id) FROM rows"); got[0] != "95 95" {
 		t.Errorf("%s", got)
 	}
-	lines, err := os.ReadFile(rejects)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for line := range bytes.Lines(lines) {
-		var r struct {
-			Error, Column string
-			Item          row
-		}
-		if err := json.Unmarshal(line, &r); err != nil {
-			t.Fatal(err)
-		}
-		got = append(got, fmt.Sprint(r.Item.ID, " ", r.Column))
-		if r.Error == "" {
-			t.Errorf("%s", line)
-		}
-	}
-	slices.Sort(got)
-	if want := []string{"0 ", "3 unsigned", "50 ", "51 ", "99 "}; !slices.Equal(got, want) {
+	if got, want := feedtest.Rejected(t, rejects), []string{"0 ", "3 unsigned", "50 ", "51 ", "99 "}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

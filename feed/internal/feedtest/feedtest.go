@@ -2,9 +2,12 @@
 package feedtest
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -105,4 +108,36 @@ func Harness(open func() Feed, read func(t testing.TB) []string, hasKey bool) sp
 		}
 	}
 	return h
+}
+
+// Write has a feed write items, as a job of one batch.
+func Write[T any](t testing.TB, f Feed, items ...T) {
+	t.Helper()
+	Restore(t, f, nil)
+	for _, item := range items {
+		Put(t, f, "a", item)
+	}
+	Prepare(t, f, "a")
+	End(t, f)
+}
+
+// Rejected returns "ID COLUMN" of each item in a reject file, sorted. Each has to have its error.
+func Rejected(t testing.TB, path string) (list []string) {
+	t.Helper()
+	lines, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(lines) {
+		var r struct {
+			Error, Column string
+			Item          struct{ ID int }
+		}
+		if err := json.Unmarshal(line, &r); err != nil || r.Error == "" {
+			t.Fatalf("%s: %v", line, err)
+		}
+		list = append(list, fmt.Sprint(r.Item.ID, " ", r.Column))
+	}
+	slices.Sort(list)
+	return list
 }

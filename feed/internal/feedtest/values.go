@@ -2,9 +2,11 @@ package feedtest
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"math/big"
 	"net/netip"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +75,26 @@ func Values() (list []Everything) {
 		add(func(e *Everything) { e.When, e.Later, e.Flag = when, &when, true })
 	}
 	return list
+}
+
+// Same fails unless an item that was read is the one that was written. Pointers are followed, and times are compared in UTC.
+func Same(t testing.TB, got, want Everything) {
+	t.Helper()
+	if g, w := flat(got), flat(want); !reflect.DeepEqual(g, w) {
+		t.Errorf("item %d: %.300s\nwant %.300s", got.ID, fmt.Sprintf("%#v", g), fmt.Sprintf("%#v", w))
+	}
+}
+
+// flat makes an item comparable: without pointers, and with times in UTC.
+func flat(e Everything) []any {
+	maybe, later := "NULL", "NULL"
+	if e.Maybe != nil {
+		maybe = "=" + *e.Maybe
+	}
+	if e.Later != nil {
+		later = e.Later.UTC().String()
+	}
+	return []any{e.ID, e.Text, e.Bytes, e.Small, e.Big, e.Unsigned, e.Short, e.Long, e.Flag, e.When.UTC().String(), maybe, later, e.List, e.Map, e.Any, string(e.Raw), e.Number.String(), e.Address.String(), e.Inner}
 }
 
 func texts() []string {
