@@ -38,11 +38,7 @@ func TestDescription(t *testing.T) {
 		if body == "" {
 			body = someText
 		}
-		a, err := content.Extract(whole(t, "<html><head>"+test.head+"</head><body>"+body+"</body></html>"), "http://a.test/")
-		if err != nil {
-			t.Errorf("%s: %v", test.name, err)
-			continue
-		}
+		a := extract(t, "<html><head>"+test.head+"</head><body>"+body+"</body></html>")
 		published := ""
 		if !a.Published.IsZero() {
 			published = a.Published.Format(time.DateOnly)
@@ -61,9 +57,8 @@ func TestExcerpt(t *testing.T) {
 		{"long", "<p>" + strings.Repeat("words ", 100), strings.TrimSpace(strings.Repeat("words ", 50)) + "…"},
 		{"one word", "<p>" + strings.Repeat("ä", 400), strings.Repeat("ä", 300) + "…"},
 	} {
-		a, err := content.Extract(whole(t, test.page), "http://a.test/")
-		if err != nil || a.Excerpt != test.want {
-			t.Errorf("%s: %v, %q", test.name, err, a.Excerpt)
+		if got := extract(t, test.page).Excerpt; got != test.want {
+			t.Errorf("%s: %q", test.name, got)
 		}
 	}
 }
@@ -73,10 +68,7 @@ func TestExtract(t *testing.T) {
 	const page = `<header><a href=/>Home</a></header><div class=sidebar><p>Buy this, now, and that too, it is cheap.</p></div><div class=content><h1>Title</h1>` +
 		someText + `<blockquote>A quote, of someone.</blockquote><ul><li>An item, of the text.</li></ul><div class="share">Share <a href=x>this</a></div>
 <div class=comments><p>A comment, of a reader, who was first.</p></div></div><footer>Paper, 2026</footer>`
-	a, err := content.Extract(whole(t, page), "http://a.test/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := extract(t, page)
 	for _, words := range []string{"Home", "Buy this", "Share", "A comment", "Paper, 2026"} {
 		if strings.Contains(a.Text, words) {
 			t.Errorf("%q is in the text", words)
@@ -99,10 +91,7 @@ func TestMetadataOption(t *testing.T) {
 
 // An article is read by several goroutines at once; the race detector complains if it may not be.
 func TestConcurrent(t *testing.T) {
-	a, err := content.Extract(whole(t, paperPage), "http://a.test/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := extract(t, paperPage)
 	markdown, source, chunks := a.Markdown(), a.HTML(), len(a.Chunks(20))
 	var group sync.WaitGroup
 	for range 4 {

@@ -19,15 +19,10 @@ func TestTokens(t *testing.T) {
 // Each piece is below its headings and in its place in the page.
 func TestChunks(t *testing.T) {
 	const page = `<p>Before any heading.</p><h1>2024 in <em>review</em><a href="#x">¶</a></h1><p>One.</p><p>Two.</p><h3>Deep *marks*</h3><p>Three.</p><h2>Next</h2><ul><li>Four.</li></ul><h1>Last</h1>`
-	doc := whole(t, page)
-	a, err := content.Extract(doc, "http://a.test/")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var got []string
-	for _, c := range a.Chunks(100) {
+	for _, c := range extract(t, page).Chunks(100) {
 		got = append(got, strings.Join(c.Headings, "/")+": "+strings.ReplaceAll(c.Text, "\n", "~"))
-		source := string(doc.Source()[c.Start:c.End])
+		source := page[c.Start:c.End]
 		for _, word := range []string{"Before", "One.", "Two.", "Three.", "Four.", "Last"} {
 			if strings.Contains(c.Text, word) != strings.Contains(source, word) {
 				t.Errorf("%q comes from %q", c.Text, source)
@@ -57,10 +52,7 @@ func TestLongChunks(t *testing.T) {
 		{"bytes that begin no character", strings.Repeat("\x80", 4000), "\x80"},
 		{"four bytes", strings.Repeat("𝔘", 1000), "𝔘"},
 	} {
-		a, err := content.Extract(whole(t, "<p>"+test.text), "http://a.test/")
-		if err != nil {
-			t.Fatal(err)
-		}
+		a := extract(t, "<p>"+test.text)
 		for _, tokens := range []int{-1, 16, 50, 1 << 62} {
 			chunks := a.Chunks(tokens)
 			all := ""
@@ -85,10 +77,7 @@ func TestLongChunks(t *testing.T) {
 
 // A count that says nonsense makes many pieces, and no endless loop.
 func TestCountTokens(t *testing.T) {
-	a, err := content.Extract(whole(t, "<h1>Title</h1><p>"+strings.Repeat("Some words. ", 20)+"<p>The end."), "http://a.test/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := extract(t, "<h1>Title</h1><p>"+strings.Repeat("Some words. ", 20)+"<p>The end.")
 	for name, count := range map[string]func(string) int{
 		"too many": func(string) int { return 1000 }, "none": func(string) int { return 0 }, "negative": func(s string) int { return -len(s) },
 		"more for less": func(s string) int { return 1000 - len(s) }, "bytes": func(s string) int { return len(s) },

@@ -97,10 +97,7 @@ func FuzzMarkdown(f *testing.F) {
 		}
 		markdown := content.Markdown(doc.Root(), "http://a.test/")
 		if *pandoc == "" {
-			inner, err := html.Parse([]byte("<div><section>" + source + "</section></div>"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			inner := whole(t, "<div><section>"+source+"</section></div>")
 			if other := content.Markdown(inner.Root(), "http://a.test/"); other != markdown {
 				t.Errorf("%q in a section is %q", markdown, other)
 			}
@@ -140,10 +137,7 @@ func TestPandocTexts(t *testing.T) {
 			}
 		}
 		source := pageOf(line.String())
-		doc, err := html.Parse([]byte(source))
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := whole(t, source)
 		markdown := content.Markdown(doc.Root(), "http://a.test/")
 		rendered, err := yardstick.Pandoc(*pandoc, markdown)
 		if err != nil {

@@ -156,10 +156,7 @@ func TestHostile(t *testing.T) {
 // What is no page for readers is a typed error, and never a panic.
 func TestNoText(t *testing.T) {
 	for name, source := range map[string]string{"empty": "", "binary": "\x7fELF\x02\x01\x01\x00\x00", "script": "<script>x</script>", "frames": "<frameset><frame src=x></frameset>", "pictures": "<img src=x>"} {
-		doc, err := html.Parse([]byte(source))
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := whole(t, source)
 		a, err := content.Extract(doc, "http://localhost/"+name)
 		var none *content.NoTextError
 		if name == "binary" {

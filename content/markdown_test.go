@@ -18,6 +18,16 @@ func whole(t testing.TB, source string) *html.Document {
 	return doc
 }
 
+// extract returns the article of a page.
+func extract(t testing.TB, source string) *content.Article {
+	t.Helper()
+	a, err := content.Extract(whole(t, source), "http://a.test/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
 func TestMarkdown(t *testing.T) {
 	for _, test := range []struct {
 		name, source, want string
@@ -75,11 +85,8 @@ func TestText(t *testing.T) {
 		{"links and pictures", "<p>a <a href=x>b</a> <img src=y alt=c> <b>d</b>", "a b d"},
 		{"a caption", "<p>a<figure><img src=x><figcaption>b</figcaption></figure><p>c", "a\n\nc"},
 	} {
-		a, err := content.Extract(whole(t, test.source), "http://a.test/")
-		if err != nil {
-			t.Errorf("%s: %v", test.name, err)
-		} else if a.Text != test.want {
-			t.Errorf("%s:\n%s\nwant\n%s", test.name, a.Text, test.want)
+		if got := extract(t, test.source).Text; got != test.want {
+			t.Errorf("%s:\n%s\nwant\n%s", test.name, got, test.want)
 		}
 	}
 }

@@ -24,6 +24,16 @@ func found(n *content.Near, hash uint64) (list [][2]int) {
 	return list
 }
 
+// add adds a hash, and returns its number.
+func add(t testing.TB, index *content.Near, hash uint64) int {
+	t.Helper()
+	id, err := index.Add(hash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
 // byForce is the independent witness: it looks at all hashes.
 func byForce(hashes map[int]uint64, hash uint64) (list [][2]int) {
 	for id, h := range hashes {
@@ -81,9 +91,7 @@ func TestNearByForce(t *testing.T) {
 func TestNearDistances(t *testing.T) {
 	index := content.NewNear(0)
 	const hash = 0x0123456789abcdef
-	if _, err := index.Add(hash); err != nil {
-		t.Fatal(err)
-	}
+	add(t, index, hash)
 	for a := range 64 {
 		for b := range a + 1 {
 			for c := range b + 1 {
@@ -104,9 +112,7 @@ func TestNearDistances(t *testing.T) {
 func TestNearIsFull(t *testing.T) {
 	index := content.NewNear(2)
 	for range 2 {
-		if _, err := index.Add(1); err != nil {
-			t.Fatal(err)
-		}
+		add(t, index, 1)
 	}
 	var full *content.NearFullError
 	if _, err := index.Add(2); !errors.As(err, &full) || full.Most != 2 || !strings.Contains(err.Error(), "has 2 documents") {
@@ -218,9 +224,7 @@ func TestNearOfDocuments(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	index = content.NewNear(0)
 	for _, h := range hashes {
-		if _, err := index.Add(h); err != nil {
-			t.Fatal(err)
-		}
+		add(t, index, h)
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -250,11 +254,7 @@ func FuzzNear(f *testing.F) {
 				}
 				continue
 			}
-			id, err := index.Add(hash)
-			if err != nil {
-				t.Fatal(err)
-			}
-			hashes[id] = hash
+			hashes[add(t, index, hash)] = hash
 		}
 	})
 }
@@ -265,9 +265,7 @@ func BenchmarkNear(b *testing.B) {
 			random := rand.New(rand.NewPCG(1, 1))
 			index := content.NewNear(n + 1)
 			for range n {
-				if _, err := index.Add(random.Uint64()); err != nil {
-					b.Fatal(err)
-				}
+				add(b, index, random.Uint64())
 			}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -38,10 +38,7 @@ func counts(name string) bool {
 // article reads a page and returns its main text, "" if there is none.
 func article(t testing.TB, body []byte, url string) string {
 	text, _, _ := charset.Decode(body, "")
-	doc, err := html.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := whole(t, string(text))
 	a, err := content.Extract(doc, url)
 	if err != nil {
 		return ""
@@ -194,10 +191,7 @@ func TestManuals(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			doc, err := html.Parse(body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := whole(t, string(body))
 			want := yardstick.ManualText(doc)
 			if want == "" {
 				continue
