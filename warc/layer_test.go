@@ -31,9 +31,9 @@ func create(t testing.TB, path string, o warc.Options) *warc.Archive {
 }
 
 // open opens an archive until the test ends.
-func open(t testing.TB, path string, opts ...warc.ReplayOption) *warc.Replay {
+func open(t testing.TB, path string) *warc.Replay {
 	t.Helper()
-	replay, err := warc.Open(path, opts...)
+	replay, err := warc.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -402,7 +402,11 @@ func TestWhichRecordAnswers(t *testing.T) {
 		t.Error(got)
 	}
 	for when, want := range map[time.Time]string{time.Unix(0, 0): "first", time.Now().Add(time.Hour): "third"} {
-		near := open(t, path, warc.Nearest(when))
+		near, err := warc.Open(path, warc.Nearest(when))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer near.Close(t.Context(), "")
 		for range 2 {
 			if got := ask(near, "http://a.test/", "GET"); got != want {
 				t.Errorf("%q, want %q", got, want)

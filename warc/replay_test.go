@@ -196,7 +196,10 @@ func TestReplay(t *testing.T) {
 			if ending != ".zst" {
 				t.Log(check(t, names...))
 			}
-			replay := open(t, folder)
+			replay, err := warc.Open(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
 			if n, err := replay.Skipped(); n > 0 {
 				t.Errorf("%d records were skipped: %v", n, err)
 			}
