@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strconv"
 	"strings"
@@ -64,18 +62,12 @@ func (s *cutServer) serveCutH2(below net.Conn) {
 			continue
 		}
 		path := request.PseudoValue("path")
-		s.mu.Lock()
-		s.asked[path]++
-		first := s.asked[path] == 1
-		s.mu.Unlock()
+		n, how, first := s.cut(path)
 		answer := h2Answer(request.StreamID)
 		if !first {
 			conn.Write(answer)
 			continue
 		}
-		_, at, _ := strings.Cut(path, "/")
-		at, how, _ := strings.Cut(at, "/")
-		n, _ := strconv.Atoi(at)
 		conn.Write(answer[:n])
 		switch how {
 		case "rst":
@@ -92,10 +84,9 @@ func (s *cutServer) serveCutH2(below net.Conn) {
 // In HTTP/2, too, an answer that ends too soon is asked for again, wherever its frames are cut and whether the server
 // says that it goes away. It fails when Retry does not know what net/http says of the end of such a connection.
 func TestCutFramesAreRetried(t *testing.T) {
-	certified := httptest.NewUnstartedServer(nil)
-	certified.StartTLS()
-	certified.Close()
-	server := newCutServer(t, &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2"}}, "")
+	ours, theirs := certified()
+	ours.NextProtos = []string{"h2"}
+	server := newCutServer(t, ours, "")
 	site := "https://" + server.listener.Addr().String()
 	var requests []*tegenaria.Request
 	add := func(at int, how string) {
@@ -111,8 +102,7 @@ func TestCutFramesAreRetried(t *testing.T) {
 		add(at, "goaway")
 	}
 	seen := newFailures()
-	roots := certified.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-	ends := newWitness(requests...).crawl(t, tegenaria.EngineWithMiddlewares(seen), tegenaria.EngineWithTLSConfig(&tls.Config{RootCAs: roots}),
+	ends := newWitness(requests...).crawl(t, tegenaria.EngineWithMiddlewares(seen), theirs,
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
 	for _, r := range requests {
 		u, _ := url.Parse(r.Url)

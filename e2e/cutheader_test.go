@@ -83,10 +83,7 @@ func (s *cutServer) serve(below net.Conn) {
 		if req.Method == http.MethodConnect {
 			path = "/" + strings.NewReplacer("-", "/", ":443", "").Replace(req.Host)
 		}
-		s.mu.Lock()
-		s.asked[path]++
-		first := s.asked[path] == 1
-		s.mu.Unlock()
+		n, how, first := s.cut(path)
 		if !first {
 			if req.Method == http.MethodConnect {
 				io.WriteString(conn, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
@@ -95,12 +92,7 @@ func (s *cutServer) serve(below net.Conn) {
 			io.WriteString(conn, cutAnswer)
 			continue
 		}
-		_, at, _ := strings.Cut(path, "/")
-		at, how, _ := strings.Cut(at, "/")
-		n, _ := strconv.Atoi(at)
-		if n > 0 {
-			io.WriteString(conn, s.answer[:n])
-		}
+		io.WriteString(conn, s.answer[:n])
 		switch how {
 		case "rst":
 			below.(*net.TCPConn).SetLinger(0)
@@ -109,6 +101,25 @@ func (s *cutServer) serve(below net.Conn) {
 		}
 		return
 	}
+}
+
+// cut notes that a path is asked for, and returns after how many bytes and how its first answer ends.
+func (s *cutServer) cut(path string) (n int, how string, first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked[path]++
+	at, how, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	n, _ = strconv.Atoi(at)
+	return n, how, s.asked[path] == 1
+}
+
+// certified returns what a server with a certificate needs, and a client that trusts it.
+func certified() (*tls.Config, tegenaria.EngineOption) {
+	server := httptest.NewUnstartedServer(nil)
+	server.StartTLS()
+	defer server.Close()
+	roots := server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+	return &tls.Config{Certificates: server.TLS.Certificates}, tegenaria.EngineWithTLSConfig(&tls.Config{RootCAs: roots})
 }
 
 // timesAsked returns how often a path was asked for.
@@ -180,11 +191,9 @@ func wantedClass(at int, how string) string {
 // each byte of status line, header, chunk header and trailer, by FIN and by RST. It fails when explain does not ask the
 // connection whether it has ended (tracer.cut), or when plainConn.receive does not.
 func TestCutHeaderIsRetried(t *testing.T) {
-	certified := httptest.NewUnstartedServer(nil)
-	certified.StartTLS()
-	certified.Close()
+	ours, theirs := certified()
 	plain := newCutServer(t, nil, cutAnswer)
-	secure := newCutServer(t, &tls.Config{Certificates: certified.TLS.Certificates}, cutAnswer)
+	secure := newCutServer(t, ours, cutAnswer)
 	put := []tegenaria.RequestOption{tegenaria.RequestWithBody([]byte("a body"))}
 	through := func(s *cutServer) []tegenaria.RequestOption {
 		return []tegenaria.RequestOption{tegenaria.RequestWithRequestProxy(tegenaria.Proxy{ProxyUrl: "http://" + s.listener.Addr().String()})}
@@ -212,9 +221,8 @@ func TestCutHeaderIsRetried(t *testing.T) {
 				}
 			}
 			seen := newFailures()
-			roots := certified.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
 			ends := newWitness(requests...).crawl(t, tegenaria.EngineWithConcurrency(4), tegenaria.EngineWithMiddlewares(seen),
-				tegenaria.EngineWithTLSConfig(&tls.Config{RootCAs: roots}),
+				theirs,
 				tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
 			for i, r := range requests {
 				first := seen.first[r.Url]
@@ -261,13 +269,10 @@ func TestCutTunnelIsRetried(t *testing.T) {
 // is no status line for the beginning of one, or when explain leaves net/http's wrapper on, which says that the
 // connection has broken.
 func TestMalformedHeaderIsFinal(t *testing.T) {
-	certified := httptest.NewUnstartedServer(nil)
-	certified.StartTLS()
-	certified.Close()
+	ours, theirs := certified()
 	for _, answer := range []string{"SSH-2.0-OpenSSH_9.6\r\n", "HTTP/1.1 abc OK\r\nX: y\r\n\r\n", "HTTP/1.1 200 OK\r\nno colon\r\n\r\n", "<html>no line end"} {
 		plain := newCutServer(t, nil, answer)
-		secure := newCutServer(t, &tls.Config{Certificates: certified.TLS.Certificates}, answer)
-		roots := certified.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+		secure := newCutServer(t, ours, answer)
 		for _, how := range []string{"fin", "rst"} {
 			path := fmt.Sprintf("/%d/%s", len(answer), how)
 			var texts []string
@@ -279,7 +284,7 @@ func TestMalformedHeaderIsFinal(t *testing.T) {
 					clear(plain.asked)
 					clear(secure.asked)
 					seen := newFailures()
-					ends := newWitness(r).crawl(t, tegenaria.EngineWithMiddlewares(seen), tegenaria.EngineWithTLSConfig(&tls.Config{RootCAs: roots}))
+					ends := newWitness(r).crawl(t, tegenaria.EngineWithMiddlewares(seen), theirs)
 					if n := plain.timesAsked(path) + secure.timesAsked(path); n != 1 || ends[r.Url].outcome != tegenaria.Failed || ends[r.Url].err == nil {
 						t.Fatalf("%q by %s, %s %s: asked for %d times, %v", answer, how, r.Method, site, n, ends[r.Url])
 					}

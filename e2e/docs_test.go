@@ -55,11 +55,7 @@ func TestDocs(t *testing.T) {
 	overlay := map[string]map[string]string{"Replace": {}}
 	var packages []string
 	for _, document := range documents {
-		text, err := os.ReadFile(document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, block := range goBlock.FindAllStringSubmatch(string(text), -1) {
+		for i, block := range goBlock.FindAllStringSubmatch(readFile(t, document), -1) {
 			name, _ := filepath.Rel(root, document)
 			if !strings.HasPrefix(block[1], "package ") {
 				if !strings.Contains(sources.String(), squeeze(block[1])) {
@@ -106,30 +102,39 @@ func TestDocs(t *testing.T) {
 	}
 }
 
+// texts returns the files that patterns match, by their paths.
+func texts(t *testing.T, patterns ...string) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
+	for _, pattern := range patterns {
+		names, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			found[name] = readFile(t, name)
+		}
+	}
+	return found
+}
+
+// readFile returns what a file holds.
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Clean(name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 var reference = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
 // Links of the documents lead to files of the repository that are there, and to headings that are there.
 func TestLinksOfDocs(t *testing.T) {
-	root, err := filepath.Abs("..")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var documents []string
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md"} {
-		found, err := filepath.Glob(filepath.Join(root, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		documents = append(documents, found...)
-	}
 	seen := 0
-	for _, document := range documents {
-		text, err := os.ReadFile(document)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name, _ := filepath.Rel(root, document)
-		for _, match := range reference.FindAllStringSubmatch(fenced.ReplaceAllString(string(text), ""), -1) {
+	for document, text := range texts(t, "../*.md", "../docs/*.md", "../docs/*/*.md") {
+		for _, match := range reference.FindAllStringSubmatch(fenced.ReplaceAllString(text, ""), -1) {
 			path, heading, _ := strings.Cut(match[1], "#")
 			if strings.Contains(path, ":") {
 				continue
@@ -140,7 +145,7 @@ func TestLinksOfDocs(t *testing.T) {
 				target = filepath.Join(filepath.Dir(document), path)
 			}
 			if _, err := os.Stat(target); err != nil {
-				t.Errorf("%s: %s leads nowhere", name, match[1])
+				t.Errorf("%s: %s leads nowhere", document, match[1])
 				continue
 			}
 			if heading == "" {
@@ -148,7 +153,7 @@ func TestLinksOfDocs(t *testing.T) {
 			}
 			page, err := os.ReadFile(target)
 			if err != nil || !hasHeading(string(page), heading) {
-				t.Errorf("%s: %s: there is no such heading", name, match[1])
+				t.Errorf("%s: %s: there is no such heading", document, match[1])
 			}
 		}
 	}

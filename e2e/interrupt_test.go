@@ -82,11 +82,7 @@ func TestInterrupt(t *testing.T) {
 			if r.code != 3 || r.stdout != "" || r.stderr != "sitecrawl: stopped before the end: stopped\n" {
 				t.Errorf("exit code %d, stdout %q, stderr %q", r.code, r.stdout, r.stderr)
 			}
-			text, err := os.ReadFile(out)
-			if err != nil {
-				t.Fatal(err)
-			}
-			lines := pages(t, string(text))
+			lines := pages(t, readFile(t, out))
 			site.mu.Lock()
 			defer site.mu.Unlock()
 			for _, p := range lines {

@@ -1,8 +1,6 @@
 package e2e_test
 
 import (
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -41,16 +39,8 @@ func kind(message string) string {
 // ./transcripts and ./mistakes hold what was really said.
 func TestMessagesOfDocs(t *testing.T) {
 	known := make(map[string]bool)
-	golden, err := filepath.Glob("*/testdata/*.golden")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range golden {
-		text, err := os.ReadFile(filepath.Clean(name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for line := range strings.Lines(string(text)) {
+	for _, text := range texts(t, "*/testdata/*.golden") {
+		for line := range strings.Lines(text) {
 			if found := said.FindStringSubmatch(strings.TrimSpace(line)); found != nil {
 				known[kind(found[1]+found[2]+found[3])] = true
 			}
@@ -60,26 +50,16 @@ func TestMessagesOfDocs(t *testing.T) {
 		t.Fatalf("only %d messages in golden files", len(known))
 	}
 	shown := 0
-	for _, pattern := range []string{"../README.md", "../docs/*.md", "../docs/guides/*.md"} {
-		documents, err := filepath.Glob(pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, document := range documents {
-			text, err := os.ReadFile(filepath.Clean(document))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, block := range plainBlock.FindAllStringSubmatch(string(text), -1) {
-				for line := range strings.Lines(block[1]) {
-					found := said.FindStringSubmatch(strings.TrimSpace(line))
-					if found == nil {
-						continue
-					}
-					shown++
-					if message := found[1] + found[2] + found[3]; !known[kind(message)] {
-						t.Errorf("%s shows a message that no golden file has:\n%s\n(looked for: %s)", document, message, kind(message))
-					}
+	for document, text := range texts(t, "../README.md", "../docs/*.md", "../docs/guides/*.md") {
+		for _, block := range plainBlock.FindAllStringSubmatch(text, -1) {
+			for line := range strings.Lines(block[1]) {
+				found := said.FindStringSubmatch(strings.TrimSpace(line))
+				if found == nil {
+					continue
+				}
+				shown++
+				if message := found[1] + found[2] + found[3]; !known[kind(message)] {
+					t.Errorf("%s shows a message that no golden file has:\n%s\n(looked for: %s)", document, message, kind(message))
 				}
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -17,11 +16,7 @@ import (
 
 // TestOptionsOfDocs fails if an option of the engine or of requests, or a field of Limits and Politeness, is not in docs/options.md.
 func TestOptionsOfDocs(t *testing.T) {
-	text, err := os.ReadFile("../docs/options.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	table := string(text)
+	table := readFile(t, "../docs/options.md")
 	var names []string
 	files, err := filepath.Glob("../*.go")
 	if err != nil {
@@ -58,16 +53,13 @@ func TestOptionsOfDocs(t *testing.T) {
 
 // TestSummaryOfDocs fails if Summary has a field in its JSON that the guide to events and statistics does not name.
 func TestSummaryOfDocs(t *testing.T) {
-	text, err := os.ReadFile("../docs/guides/events.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := readFile(t, "../docs/guides/events.md")
 	var names []string
 	for _, of := range []any{tegenaria.Summary{}, tegenaria.RequestArgs{}, tegenaria.ModuleArgs{}, tegenaria.PoolSummary{}, tegenaria.FeedStats{},
 		tegenaria.Stats{}, module.SummaryStruct{}} {
 		for _, field := range reflect.VisibleFields(reflect.TypeOf(of)) {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-			if names = append(names, name); !strings.Contains(string(text), "`"+name+"`") {
+			if names = append(names, name); !strings.Contains(text, "`"+name+"`") {
 				t.Errorf("docs/guides/events.md does not have %q of %T", name, of)
 			}
 		}

@@ -40,12 +40,9 @@ func TestPythonDocs(t *testing.T) {
 	if r.code != 0 || r.stdout != "" || r.stderr != "" {
 		t.Fatalf("exit code %d, stdout %q, stderr %q", r.code, r.stdout, r.stderr)
 	}
-	lines, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lines := readFile(t, out)
 	want := compareLogs(t, server, pages(t, string(walked)))
-	comparePages(t, pages(t, string(lines)), want)
+	comparePages(t, pages(t, lines), want)
 
 	command, out := filepath.Join(dir, "tegenaria"), filepath.Join(dir, "command.jsonl")
 	if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", command, "../cmd/tegenaria").CombinedOutput(); err != nil {
@@ -55,11 +52,8 @@ func TestPythonDocs(t *testing.T) {
 	if r := wait(t, start(t, command, "crawl", seed, "--log-level", "error", "-O", out)); r.code != 0 || r.stdout != "" || r.stderr != "" {
 		t.Fatalf("tegenaria crawl: exit code %d, stdout %q, stderr %q", r.code, r.stdout, r.stderr)
 	}
-	byCommand, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	sorted := func(text []byte) []string { return slices.Sorted(strings.Lines(string(text))) }
+	byCommand := readFile(t, out)
+	sorted := func(text string) []string { return slices.Sorted(strings.Lines(text)) }
 	if !slices.Equal(sorted(byCommand), sorted(lines)) {
 		t.Errorf("tegenaria crawl gives other lines than sitecrawl: %d, and not %d", len(sorted(byCommand)), len(sorted(lines)))
 	}

@@ -68,10 +68,7 @@ func each[T any](name, query string, hand func(s *selector.Selection) T) typedPa
 	}}
 }
 
-var (
-	digits  = regexp.MustCompile(`\d+`)
-	section = regexp.MustCompile(`^(\d+(?:\.\d+)*)\.`)
-)
+var digits = regexp.MustCompile(`\d+`)
 
 func number(text string) int {
 	n, err := strconv.Atoi(digits.FindString(text))
@@ -415,11 +412,6 @@ func pythonParsers() []typedParser {
 
 // postgresParsers are those of PostgreSQL's documentation.
 func postgresParsers() []typedParser {
-	type page struct {
-		Title     string `css:"title"`
-		Generator string `css:"meta[name=generator]" attr:"content"`
-		Section   string `css:"title" re:"^(\\d+(?:\\.\\d+)*)\\."`
-	}
 	type ways struct {
 		Prev *url.URL `css:"link[rel=prev]" attr:"href"`
 		Next *url.URL `css:"link[rel=next]" attr:"href"`
@@ -429,21 +421,10 @@ func postgresParsers() []typedParser {
 		Purpose  string `css:".refnamediv p" re:"— (.*)"`
 		Synopsis string `css:"pre.synopsis"`
 	}
-	type parameter struct {
-		Names []string `css:"dt .term"`
-	}
 	type grid struct {
 		Summary string   `attr:"summary" conv:"lower"`
 		Heads   []string `css:"thead th"`
 		Border  int      `attr:"border" default:"-1"`
-	}
-	type cells struct {
-		Rows []struct {
-			Cells []string `css:"td"`
-		} `css:"tbody tr"`
-	}
-	type contents struct {
-		Items map[string]string `css:"dl.toc dt" key:"a" value:"a::attr(href)"`
 	}
 	type navigation struct {
 		_    struct{} `css:".navheader"`
@@ -454,16 +435,8 @@ func postgresParsers() []typedParser {
 			Minor int    `css:"a[accesskey=h]" attr:"title" re:"PostgreSQL \\d+\\.(\\d+)"`
 		}
 	}
-	type index struct {
-		IDs []string `css:"a.indexterm" attr:"id"`
-	}
 	type literal struct {
 		Words []string `css:"code.literal" conv:"lower"`
-	}
-	type notes struct {
-		Notes    []string `css:"div.note p"`
-		Tips     []string `css:"div.tip p"`
-		Warnings int      `xpath:"count(//div[@class='warning'])"`
 	}
 	type program struct {
 		Text []byte `css:":scope"`
@@ -484,13 +457,6 @@ func postgresParsers() []typedParser {
 		return u
 	}
 	return []typedParser{
-		whole("postgres page", func(d *selector.Document) (p page, ok bool) {
-			p = page{Title: d.CSS("title").First().Text(), Generator: d.CSS("meta[name=generator]").Attr("content")}
-			if m := section.FindStringSubmatch(p.Title); m != nil {
-				p.Section = m[1]
-			}
-			return p, true
-		}),
 		whole("postgres ways", func(d *selector.Document) (ways, bool) {
 			return ways{at(d.CSS("link[rel=prev]").Attr("href")), at(d.CSS("link[rel=next]").Attr("href"))}, true
 		}),
@@ -498,31 +464,12 @@ func postgresParsers() []typedParser {
 			_, purpose, _ := strings.Cut(d.CSS(".refnamediv p").First().Text(), "— ")
 			return command{d.CSS(".refnamediv .refentrytitle").First().Text(), purpose, d.CSS("pre.synopsis").First().Text()}, d.CSS(".refentry").Len() > 0
 		}),
-		each("postgres parameters", "dl.variablelist", func(s *selector.Selection) parameter { return parameter{texts(s.CSS("dt .term"))} }),
 		each("postgres tables", "table.table", func(s *selector.Selection) grid {
 			border, err := strconv.Atoi(s.Attr("border"))
 			if err != nil {
 				border = -1
 			}
 			return grid{strings.ToLower(s.Attr("summary")), texts(s.CSS("thead th")), border}
-		}),
-		each("postgres cells", "table.table", func(s *selector.Selection) (c cells) {
-			for _, row := range s.CSS("tbody tr").All() {
-				c.Rows = append(c.Rows, struct {
-					Cells []string `css:"td"`
-				}{texts(row.CSS("td"))})
-			}
-			return c
-		}),
-		whole("postgres contents", func(d *selector.Document) (c contents, ok bool) {
-			for _, dt := range d.CSS("dl.toc dt").All() {
-				a := dt.CSS("a").First()
-				if c.Items == nil {
-					c.Items = make(map[string]string)
-				}
-				c.Items[a.Text()] = a.Attr("href")
-			}
-			return c, c.Items != nil
 		}),
 		whole("postgres navigation", func(d *selector.Document) (n navigation, ok bool) {
 			header := d.CSS(".navheader").First()
@@ -533,17 +480,11 @@ func postgresParsers() []typedParser {
 			}
 			return n, header.Len() > 0
 		}),
-		whole("postgres index", func(d *selector.Document) (index, bool) {
-			return index{d.CSS("a.indexterm").Attrs("id")}, true
-		}),
 		whole("postgres literals", func(d *selector.Document) (l literal, ok bool) {
 			for _, text := range texts(d.CSS("code.literal")) {
 				l.Words = append(l.Words, strings.ToLower(text))
 			}
 			return l, true
-		}),
-		whole("postgres notes", func(d *selector.Document) (notes, bool) {
-			return notes{texts(d.CSS("div.note p")), texts(d.CSS("div.tip p")), d.XPath("//div[@class='warning']").Len()}, true
 		}),
 		each("postgres programs", "pre.programlisting", func(s *selector.Selection) (p program) {
 			if text := s.Text(); text != "" {
