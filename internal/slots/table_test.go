@@ -155,35 +155,6 @@ func TestReleaseWithoutStartLeavesNoStamp(t *testing.T) {
 	}
 }
 
-func TestLimit(t *testing.T) {
-	tab := slots.New(always(slots.Policy{Limit: 3}))
-	for range 9 {
-		tab.Add("a", 0, 1)
-	}
-	var open []*slots.Grant
-	for range 3 {
-		open = append(open, acquire(t, tab, epoch))
-	}
-	none(t, tab, epoch)
-	tab.Release(open[0])
-	acquire(t, tab, epoch)
-	none(t, tab, epoch)
-
-	tab.Cap("a", 2)
-	tab.Cap("a", 7) // never raises
-	tab.Cap("a", 0) // means nothing
-	tab.Release(open[1])
-	none(t, tab, epoch)
-	tab.Release(open[2])
-	acquire(t, tab, epoch)
-	none(t, tab, epoch)
-
-	tab.Cap("unknown", 1)
-	if tab.Len() != 1 {
-		t.Error("Cap made a slot")
-	}
-}
-
 func TestWaiters(t *testing.T) {
 	tab := delayed(time.Second)
 	tab.Add("a", 9, 1)
@@ -212,45 +183,6 @@ func TestWaiters(t *testing.T) {
 	}
 	if tab.Withdraw(four) {
 		t.Error("Withdraw after the grant gave true")
-	}
-}
-
-func TestLane(t *testing.T) {
-	tab := free()
-	tab.Add("a", 9, 1)
-	if g, ok := tab.Acquire(epoch, true); ok {
-		t.Fatalf("the lane got queue work of %s", g.Slot.Name())
-	}
-	tab.Ask("b", "w")
-	if g, ok := tab.Acquire(epoch, true); !ok || g.Waiter != "w" {
-		t.Fatalf("the lane got %v %v, want the waiter", g, ok)
-	}
-	if g := acquire(t, tab, epoch); g.Waiter != nil || g.Slot.Name() != "a" {
-		t.Fatalf("got %v of %s, want an entry of a", g.Waiter, g.Slot.Name())
-	}
-}
-
-func TestPark(t *testing.T) {
-	tab := free()
-	tab.Park("a")
-	tab.Park("a")
-	tab.Add("a", 0, 1)
-	tab.Ask("a", "w")
-	none(t, tab, epoch)
-	if _, ok := tab.Next(); ok {
-		t.Error("Next promises a parked slot")
-	}
-	tab.Unpark("a")
-	none(t, tab, epoch)
-	tab.Unpark("a")
-	tab.Unpark("a") // one too many does nothing
-	acquire(t, tab, epoch)
-	acquire(t, tab, epoch)
-	tab.Unpark("unknown")
-	tab.Park("b")
-	tab.Unpark("b")
-	if tab.Len() != 1 {
-		t.Errorf("%d slots, want a alone", tab.Len())
 	}
 }
 
@@ -305,22 +237,6 @@ func TestDelays(t *testing.T) {
 	}
 }
 
-// A delay that is set while it matters counts from the last start, also one without a delay then.
-func TestDelaySetLater(t *testing.T) {
-	tab := free()
-	for range 5 {
-		tab.Add("a", 0, 1)
-	}
-	one, two := acquire(t, tab, at(0)), acquire(t, tab, at(0))
-	tab.Started(one, at(1))
-	tab.SetDelay("a", slots.Robots, at(0), 10*time.Second)
-	none(t, tab, at(60)) // two is picked and not started
-	tab.Started(two, at(60))
-	none(t, tab, at(69))
-	tab.SetDelay("a", slots.Robots, at(0), 5*time.Second)
-	acquire(t, tab, at(69))
-}
-
 func TestHugeDelayDoesNotOverflow(t *testing.T) {
 	tab := delayed(math.MaxInt64)
 	tab.Add("a", 0, 1)
@@ -358,51 +274,33 @@ func TestJitter(t *testing.T) {
 }
 
 func TestHead(t *testing.T) {
-	t.Run("brings the new priority", func(t *testing.T) {
-		tab := free()
-		tab.Add("a", 9, 1)
-		tab.Add("a", 1, 1)
-		tab.Add("b", 5, 1)
-		g := acquire(t, tab, epoch)
-		tab.Head(g, 1, true)
-		if name := acquire(t, tab, epoch).Slot.Name(); name != "b" {
-			t.Errorf("got %s, want b", name)
-		}
-	})
-	t.Run("keeps what was added since", func(t *testing.T) {
-		tab := free()
-		tab.Add("a", 1, 1)
-		tab.Add("b", 5, 1)
-		tab.Add("b", 5, 1)
-		g := acquire(t, tab, epoch) // b
-		tab.Add("b", 0, 1)
-		tab.Add("b", 3, 1)
-		tab.Head(g, 2, true)
-		g = acquire(t, tab, epoch) // b at 3: the new head or the one just added
-		if st, _ := tab.Lookup("b"); g.Slot.Name() != "b" || st.Priority != 3 {
-			t.Errorf("got %s, b at %d", g.Slot.Name(), st.Priority)
-		}
-	})
-	t.Run("an empty store empties the queue but for what was added", func(t *testing.T) {
-		tab := free()
-		for range 5 {
-			tab.Add("a", 7, 1)
-		}
-		g := acquire(t, tab, epoch)
-		tab.Add("a", 2, 1)
-		tab.Head(g, 0, false)
-		if st, _ := tab.Lookup("a"); st.Pending != 1 || st.Priority != 2 {
-			t.Errorf("pending %d at %d, want 1 at 2", st.Pending, st.Priority)
-		}
-	})
-	t.Run("more than counted", func(t *testing.T) {
-		tab := free()
-		tab.Add("a", 0, 1)
-		tab.Head(acquire(t, tab, epoch), 4, true)
-		if st, _ := tab.Lookup("a"); st.Pending != 1 || st.Priority != 4 {
-			t.Errorf("pending %d at %d, want 1 at 4", st.Pending, st.Priority)
-		}
-	})
+	for _, tt := range []struct {
+		name          string
+		before, since []int // priorities of what is added before the grant, and until Head is told
+		priority      int
+		more          bool
+		want          [2]int // pending, priority
+	}{
+		{"brings the new priority", []int{9, 1}, nil, 1, true, [2]int{1, 1}},
+		{"keeps what was added since", []int{5, 5}, []int{0, 3}, 2, true, [2]int{3, 3}},
+		{"an empty store empties the queue but for what was added", []int{7, 7, 7, 7, 7}, []int{2}, 0, false, [2]int{1, 2}},
+		{"more than counted", []int{0}, nil, 4, true, [2]int{1, 4}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tab := free()
+			for _, priority := range tt.before {
+				tab.Add("a", priority, 1)
+			}
+			g := acquire(t, tab, epoch)
+			for _, priority := range tt.since {
+				tab.Add("a", priority, 1)
+			}
+			tab.Head(g, tt.priority, tt.more)
+			if st, _ := tab.Lookup("a"); [2]int{st.Pending, st.Priority} != tt.want {
+				t.Errorf("%d pending at %d, want %d at %d", st.Pending, st.Priority, tt.want[0], tt.want[1])
+			}
+		})
+	}
 	t.Run("what is added is never missed", func(t *testing.T) { // but may be counted twice, until its queue is empty
 		tab := free()
 		tab.Add("a", 0, 1)

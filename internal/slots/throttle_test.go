@@ -18,6 +18,9 @@ func TestThrottle(t *testing.T) {
 		status  int
 	}
 	ok := func(latency time.Duration) answer { return answer{latency, 200} }
+	auto := func(start, most time.Duration, target float64) slots.Throttle {
+		return slots.Throttle{Start: start, Max: most, Target: target}
+	}
 	for _, tt := range []struct {
 		name     string
 		policy   time.Duration
@@ -25,24 +28,15 @@ func TestThrottle(t *testing.T) {
 		answers  []answer
 		want     []time.Duration // before the first answer and after each
 	}{
-		{"a fast server halves it, down to the mean", 0, slots.Throttle{Start: 5 * s, Max: 60 * s, Target: 1},
-			[]answer{ok(s), ok(s), ok(s)}, []time.Duration{5 * s, 3 * s, 2 * s, 1500 * ms}},
-		{"a slow server sets it at once", 0, slots.Throttle{Start: 5 * s, Max: 60 * s, Target: 1},
-			[]answer{ok(9 * s), ok(s)}, []time.Duration{5 * s, 9 * s, 5 * s}},
-		{"more at a time", 0, slots.Throttle{Start: 5 * s, Max: 60 * s, Target: 4},
-			[]answer{ok(4 * s), ok(40 * s)}, []time.Duration{5 * s, 3 * s, 10 * s}},
-		{"less than one at a time", 0, slots.Throttle{Start: s, Max: 60 * s, Target: 0.5},
-			[]answer{ok(2 * s)}, []time.Duration{s, 4 * s}},
-		{"not above the maximum", 0, slots.Throttle{Start: 5 * s, Max: 8 * s, Target: 1},
-			[]answer{ok(9 * s)}, []time.Duration{5 * s, 8 * s}},
-		{"not below the policy's delay", 2 * s, slots.Throttle{Start: s, Max: 60 * s, Target: 1},
-			[]answer{ok(100 * ms), ok(3 * s), ok(100 * ms)}, []time.Duration{2 * s, 2 * s, 3 * s, 2 * s}},
-		{"the policy's delay is above the maximum", 20 * s, slots.Throttle{Start: s, Max: 10 * s, Target: 1},
-			[]answer{ok(s)}, []time.Duration{20 * s, 20 * s}},
-		{"an error never lowers it", 0, slots.Throttle{Start: 5 * s, Max: 60 * s, Target: 1},
-			[]answer{{100 * ms, 404}, {5 * s, 500}, {7 * s, 500}, {ms, 301}}, []time.Duration{5 * s, 5 * s, 5 * s, 7 * s, 7 * s}},
-		{"no answer changes nothing", 0, slots.Throttle{Start: 5 * s, Max: 60 * s, Target: 1},
-			[]answer{{0, 0}}, []time.Duration{5 * s, 5 * s}},
+		{"a fast server halves it, down to the mean", 0, auto(5*s, 60*s, 1), []answer{ok(s), ok(s), ok(s)}, []time.Duration{5 * s, 3 * s, 2 * s, 1500 * ms}},
+		{"a slow server sets it at once", 0, auto(5*s, 60*s, 1), []answer{ok(9 * s), ok(s)}, []time.Duration{5 * s, 9 * s, 5 * s}},
+		{"more at a time", 0, auto(5*s, 60*s, 4), []answer{ok(4 * s), ok(40 * s)}, []time.Duration{5 * s, 3 * s, 10 * s}},
+		{"less than one at a time", 0, auto(s, 60*s, 0.5), []answer{ok(2 * s)}, []time.Duration{s, 4 * s}},
+		{"not above the maximum", 0, auto(5*s, 8*s, 1), []answer{ok(9 * s)}, []time.Duration{5 * s, 8 * s}},
+		{"not below the policy's delay", 2 * s, auto(s, 60*s, 1), []answer{ok(100 * ms), ok(3 * s), ok(100 * ms)}, []time.Duration{2 * s, 2 * s, 3 * s, 2 * s}},
+		{"the policy's delay is above the maximum", 20 * s, auto(s, 10*s, 1), []answer{ok(s)}, []time.Duration{20 * s, 20 * s}},
+		{"an error never lowers it", 0, auto(5*s, 60*s, 1), []answer{{100 * ms, 404}, {5 * s, 500}, {7 * s, 500}, {ms, 301}}, []time.Duration{5 * s, 5 * s, 5 * s, 7 * s, 7 * s}},
+		{"no answer changes nothing", 0, auto(5*s, 60*s, 1), []answer{{0, 0}}, []time.Duration{5 * s, 5 * s}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tab := slots.New(always(slots.Policy{Delay: tt.policy}))
@@ -106,28 +100,25 @@ func TestPenalty(t *testing.T) {
 			now = now.Add(want * time.Second)
 		}
 	})
-	t.Run("begins with twice the delay", func(t *testing.T) {
-		tab := delayed(5 * time.Second)
-		answer(tab, begin(t, tab, "a", at(0)), at(0), refusal)
-		if got := blockedFor(tab, "a", at(0)); got != 10*time.Second {
-			t.Errorf("blocked for %v, want 10s", got)
-		}
-	})
-	t.Run("leaves a larger delay alone", func(t *testing.T) {
-		tab := delayed(time.Hour)
-		answer(tab, begin(t, tab, "a", at(0)), at(0), refusal)
-		if got := blockedFor(tab, "a", at(0)); got != time.Hour {
-			t.Errorf("blocked for %v, want 1h", got)
-		}
-	})
-	t.Run("is spread by up to a half", func(t *testing.T) {
-		tab, a := free(), refusal
-		a.Spread = 0.5
-		answer(tab, begin(t, tab, "a", at(0)), at(0), a)
-		if got := blockedFor(tab, "a", at(0)); got != 1250*time.Millisecond {
-			t.Errorf("blocked for %v, want 1.25s", got)
-		}
-	})
+	for _, tt := range []struct {
+		name   string
+		delay  time.Duration // of the policy
+		spread float64
+		want   time.Duration
+	}{
+		{"begins with twice the delay", 5 * time.Second, 0, 10 * time.Second},
+		{"leaves a larger delay alone", time.Hour, 0, time.Hour},
+		{"is spread by up to a half", 0, 0.5, 1250 * time.Millisecond},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tab, a := delayed(tt.delay), refusal
+			a.Spread = tt.spread
+			answer(tab, begin(t, tab, "a", at(0)), at(0), a)
+			if got := blockedFor(tab, "a", at(0)); got != tt.want {
+				t.Errorf("blocked for %v, want %v", got, tt.want)
+			}
+		})
+	}
 	t.Run("of those under way together one raises it", func(t *testing.T) {
 		tab := free()
 		first, second := begin(t, tab, "a", at(0)), begin(t, tab, "a", at(0))
@@ -298,29 +289,6 @@ func TestGate(t *testing.T) {
 	tab.Release(other)
 	if tab.Len() != 0 {
 		t.Errorf("%d slots are left", tab.Len())
-	}
-}
-
-// Work of one slot may pass another gate each time, as with proxies in turn.
-func TestGatesInTurn(t *testing.T) {
-	tab := free()
-	var open []*slots.Grant
-	for i, want := range []bool{true, true, false} {
-		tab.Add("a", 0, 1)
-		g := acquire(t, tab, at(0))
-		if got := tab.Enter(g, fmt.Sprint("proxy", i%2), 1, false); got != want {
-			t.Fatalf("request %d: Enter gave %v", i, got)
-		}
-		open = append(open, g)
-	}
-	tab.Add("a", 0, 1)
-	tab.Release(open[2])
-	none(t, tab, at(0))
-	tab.Release(open[1]) // the other proxy
-	none(t, tab, at(0))
-	tab.Release(open[0])
-	if !tab.Enter(acquire(t, tab, at(0)), "proxy0", 1, false) {
-		t.Error("the gate did not open")
 	}
 }
 
