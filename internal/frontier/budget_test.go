@@ -101,8 +101,7 @@ func TestPagesAreCountedOnce(t *testing.T) {
 			t.Errorf("request %d has no page: %v", j.id, err)
 		}
 	}
-	inline := newJob(record{slot: "a"})
-	inline.claim.Inline = true
+	inline := newInline("a")
 	if w.IsShort(inline) || !w.Starves(inline) || w.Reserve(inline) != frontier.ErrSpent || w.Spend(inline) != frontier.ErrSpent {
 		t.Error("an inline job waits for a page")
 	}

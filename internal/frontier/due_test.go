@@ -32,13 +32,9 @@ func TestDueInTime(t *testing.T) {
 		w := newWorld(frontier.Config[*job]{})
 		w.send(0, record{id: 2, slot: "a", due: in(20 * time.Second)}, record{id: 1, slot: "b", due: in(10 * time.Second)}, record{id: 4, slot: "a", due: in(time.Hour)})
 		w.send(0, record{id: 3, slot: "c", due: in(30 * time.Second)})
-		if n := w.ledger.Counts(); n.Delayed != 4 || n.Pending != 0 {
-			t.Errorf("%d are delayed and %d pending, want 4 and none", n.Delayed, n.Pending)
-		}
+		w.wantOpen(t, 0, 4, 0)
 		w.delays(t, []int{1, 2, 3, 4}, 10*time.Second, 20*time.Second, 30*time.Second, time.Hour)
-		if n := w.ledger.Counts(); n.Delayed != 0 || n.Pending != 0 || n.Settled != 4 {
-			t.Errorf("at the end: %+v", n)
-		}
+		w.wantOpen(t, 0, 0, 0)
 	})
 }
 
@@ -105,9 +101,7 @@ func TestSourceFails(t *testing.T) {
 		}
 		w.send(0, record{id: 1, slot: "a", priority: 1}, record{id: 2, slot: "b"})
 		fails("a queue")
-		if n := w.ledger.Counts(); n.Pending != 2 || n.InFlight != 0 {
-			t.Errorf("%d are pending and %d in flight, want 2 and none", n.Pending, n.InFlight)
-		}
+		w.wantOpen(t, 2, 0, 0)
 		for range 2 {
 			w.send(0, record{id: 3, slot: "a", due: in(0)})
 			if _, ok, err := w.Take(t.Context()); ok || err != w.store.err {
@@ -127,16 +121,12 @@ func TestNothingInTheQueue(t *testing.T) {
 		if free, _, pages := w.Left(); free != 4 || pages != 5 {
 			t.Errorf("%d workers and %d pages are left", free, pages)
 		}
-		if n := w.ledger.Counts(); n.Pending != 3 || n.InFlight != 0 {
-			t.Errorf("%d are pending and %d in flight, want 3 and none", n.Pending, n.InFlight)
-		}
+		w.wantOpen(t, 3, 0, 0)
 		if all := w.Status(); len(all) != 0 {
 			t.Errorf("%+v has nothing to do", all)
 		}
 		w.send(0, record{id: 1, slot: "a"})
-		if id := comes(came); id != 1 {
-			t.Errorf("request %d comes", id)
-		}
+		wantComes(t, "when there is one", came, 1)
 		w.end()
 	})
 }
@@ -148,13 +138,9 @@ func TestDueIsPending(t *testing.T) {
 		for id := 1; id <= 3; id++ {
 			w.send(0, record{id: id, slot: "a", due: in(time.Second)})
 		}
-		if n := w.ledger.Counts(); n.Pending != 0 || n.Delayed != 3 {
-			t.Errorf("before: %d pending, %d delayed", n.Pending, n.Delayed)
-		}
+		w.wantOpen(t, 0, 3, 0)
 		j := w.take(t)
-		if n := w.ledger.Counts(); n.Pending != 2 || n.Delayed != 0 || n.InFlight != 1 {
-			t.Errorf("then: %d pending, %d delayed, %d in flight", n.Pending, n.Delayed, n.InFlight)
-		}
+		w.wantOpen(t, 2, 0, 1)
 		w.finish(t, j)
 		w.order(t, 2)
 	})

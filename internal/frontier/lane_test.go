@@ -85,6 +85,14 @@ func (l *lane) counted(when string, want int64) {
 	}
 }
 
+// closes closes the lane, and wants those pages to have calls.
+func (l *lane) closes(want ...*page) {
+	l.t.Helper()
+	if pages := l.Close(); !slices.Equal(pages, want) {
+		l.t.Errorf("%d pages have calls, want %d", len(pages), len(want))
+	}
+}
+
 // A page is open as long as its calls are; they know what they wait for, and the page the names of all.
 func TestLane(t *testing.T) {
 	l, p := newLane(t), newPage()
@@ -113,16 +121,12 @@ func TestLane(t *testing.T) {
 	if got := fmt.Sprint(p.calls.Names()); got != "[first second]" {
 		t.Errorf("the names are %s", got)
 	}
-	if pages := l.Close(); !slices.Equal(pages, []*page{p}) {
-		t.Errorf("%d pages have calls, want the one", len(pages))
-	}
+	l.closes(p)
 	l.refuses("closed", p, nil, frontier.ErrEnded)
 	if !l.End(p, second) || !l.Leave(other) {
 		t.Error("a call that was open before does not end")
 	}
-	if pages := l.Close(); len(pages) > 0 {
-		t.Errorf("%d pages have calls, want none", len(pages))
-	}
+	l.closes()
 }
 
 // Calls nest so deep and no deeper, counted from the page.
@@ -169,15 +173,11 @@ func TestLaneDrops(t *testing.T) {
 	if calls, awaited = l.Drop(p); calls != 0 || len(awaited) != 0 {
 		t.Errorf("the second drop ends %d calls and %d requests", calls, len(awaited))
 	}
-	if pages := l.Close(); len(pages) > 0 {
-		t.Errorf("%d pages have calls, want none", len(pages))
-	}
+	l.closes()
 	l = newLane(t)
 	settled := new(page)
 	l.refuses("settled", settled, nil, frontier.ErrEnded)
-	if pages := l.Close(); len(pages) > 0 {
-		t.Errorf("%d pages have calls, want none", len(pages))
-	}
+	l.closes()
 }
 
 // settle ends an inline request if it has not been ended.

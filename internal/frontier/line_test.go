@@ -44,8 +44,7 @@ func TestGrantComesTooLate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			lends(t, func(l *lender) {
-				j := newJob(record{slot: "a"})
-				j.claim.Inline = true
+				j := newInline("a")
 				granted := false
 				err := wait(l, givenUp{context.Background(), func() {
 					l.Release(l.job, false)
@@ -57,10 +56,8 @@ func TestGrantComesTooLate(t *testing.T) {
 					l.t.Errorf("the error is %v, and the job was granted its slot: %t", err, granted)
 				}
 				l.want("at the end", j, false)
-				if free, lane, _ := l.Left(); free != 2 || lane != 2 {
-					l.t.Errorf("%d workers and %d of the lane are left, want 2 each", free, lane)
-				}
-				l.Release(l.inline(), false)
+				l.wantLeft(l.t, 2, 2)
+				l.Release(l.inline(l.t, "a"), false)
 			})
 		})
 	}
@@ -94,26 +91,23 @@ func TestAnsweredHasNoSlot(t *testing.T) {
 }
 
 // A job that has its slot and may not pass its gate stands in line before it releases the slot: the slot remembers the gate. It
-// releases its worker, too, and has another one when the gate opens.
+// releases its worker, too, and has another one when the gate opens. It fails if the slot is released first: then the slot is
+// forgotten, and with it the gate.
 func TestWaitAtTheGate(t *testing.T) {
 	lends(t, func(l *lender) {
 		if !l.Enter(l.job, "address", 1, true) {
 			l.t.Error("the gate is closed")
 		}
-		j := newJob(record{slot: "b"})
-		j.claim.Inline = true
-		if err := l.WaitSlot(l.t.Context(), j); err != nil || l.Enter(j, "address", 1, true) {
-			l.t.Errorf("the gate is open: %v", err)
+		j := l.inline(l.t, "b")
+		if l.Enter(j, "address", 1, true) {
+			l.t.Error("the gate is open")
 		}
-		result := make(chan error, 1)
-		go func() { result <- l.WaitAgain(l.t.Context(), j) }()
+		result := inBackground(func() error { return l.WaitAgain(l.t.Context(), j) })
 		synctest.Wait()
 		if len(result) > 0 {
 			l.t.Error("the job has its slot before the gate opens")
 		}
-		if free, lane, _ := l.Left(); free+lane != 3 {
-			l.t.Errorf("%d workers and %d of the lane are left, want 3 together", free, lane)
-		}
+		l.wantOneBusy()
 		l.Release(l.job, false)
 		if err := <-result; err != nil || !l.Enter(j, "address", 1, true) {
 			l.t.Errorf("the gate is closed: %v", err)
@@ -129,25 +123,13 @@ func TestLaneServesTheLine(t *testing.T) {
 		w.send(0, record{id: 1, slot: "a"}, record{id: 2, slot: "a"})
 		first := w.take(t)
 		came := w.sleeper(t)
-		inline := newJob(record{slot: "a"})
-		inline.claim.Inline = true
-		if err := w.WaitSlot(t.Context(), inline); err != nil {
-			t.Error(err)
-		}
-		if free, lane, _ := w.Left(); free != 0 || lane != 0 {
-			t.Errorf("%d workers and %d of the lane are left, want none", free, lane)
-		}
+		inline := w.inline(t, "a")
+		w.wantLeft(t, 0, 0)
 		w.Release(inline, false)
-		if free, lane, _ := w.Left(); free != 0 || lane != 1 {
-			t.Errorf("%d workers and %d of the lane are left, want none and one", free, lane)
-		}
-		if id := comes(came); id != 0 {
-			t.Errorf("the lane serves request %d of a queue", id)
-		}
+		w.wantLeft(t, 0, 1)
+		wantComes(t, "by the lane", came, 0)
 		w.Release(first, false)
-		if id := comes(came); id != 2 {
-			t.Errorf("request %d comes, want 2", id)
-		}
+		wantComes(t, "when the slot is free", came, 2)
 		w.end()
 	})
 }

@@ -39,32 +39,25 @@ func lends(t *testing.T, code func(l *lender)) {
 		l.ledger.Settle(fetched, "")
 		l.ledger.Started()
 		<-leads
-		if free, lane, _ := l.Left(); free != 2 || lane != 2 {
-			t.Errorf("%d fetch workers and %d of the lane are left, want 2 and 2", free, lane)
-		}
-		for _, s := range l.Status() {
-			if s.InFlight != 0 {
-				t.Errorf("%d are in hand of %s", s.InFlight, s.Name)
-			}
-		}
+		l.wantLeft(l.t, 2, 2)
+		l.wantNoneInHand(t)
 	})
 }
 
-// inline returns an inline job that has the slot.
-func (l *lender) inline() *job {
+// noError wants the result of a wait to be none.
+func (l *lender) noError(err error) {
 	l.t.Helper()
-	return l.inlineOf("a")
+	if err != nil {
+		l.t.Error(err)
+	}
 }
 
-// inlineOf returns an inline job that has another slot.
-func (l *lender) inlineOf(slot string) *job {
+// wantOneBusy wants one worker to be claimed, of the queues or of the lane.
+func (l *lender) wantOneBusy() {
 	l.t.Helper()
-	j := newJob(record{slot: slot})
-	j.claim.Inline = true
-	if err := l.WaitSlot(l.t.Context(), j); err != nil || !l.HasSlot(j) {
-		l.t.Fatalf("an inline job has no slot: %v", err)
+	if free, lane, _ := l.Left(); free+lane != 3 {
+		l.t.Errorf("%d workers and %d of the lane are left, want 3 together", free, lane)
 	}
-	return j
 }
 
 // begins starts to reclaim the slot, and returns where the result comes.
@@ -73,8 +66,7 @@ func (l *lender) begins(ctx context.Context, j *job) <-chan error {
 	if !l.EndFetch(j) {
 		l.t.Fatal("the last call does not reclaim")
 	}
-	result := make(chan error, 1)
-	go func() { result <- l.ReclaimSlot(ctx, j) }()
+	result := inBackground(func() error { return l.ReclaimSlot(ctx, j) })
 	synctest.Wait()
 	return result
 }
@@ -92,21 +84,17 @@ func TestSlotIsLent(t *testing.T) {
 		l.BeginFetch(l.job)
 		l.BeginFetch(l.job)
 		l.want("while it fetches", l.job, false)
-		j := l.inline()
+		j := l.inline(l.t, "a")
 		if l.EndFetch(l.job) {
 			l.t.Error("the first of two calls reclaims the slot")
 		}
 		result := l.begins(l.t.Context(), l.job)
 		l.want("while another job has it", l.job, false)
 		l.Release(j, false)
-		if err := <-result; err != nil {
-			l.t.Error(err)
-		}
+		l.noError(<-result)
 		l.want("at the end", l.job, true)
 		l.BeginFetch(l.job) // it may lend it again
-		if err := <-l.begins(l.t.Context(), l.job); err != nil {
-			l.t.Error(err)
-		}
+		l.noError(<-l.begins(l.t.Context(), l.job))
 		l.want("after another fetch", l.job, true)
 		l.Release(l.job, false)
 	})
@@ -116,21 +104,13 @@ func TestSlotIsLent(t *testing.T) {
 func TestInlineJobLendsItsWorker(t *testing.T) {
 	lends(t, func(l *lender) {
 		l.Release(l.job, false)
-		j := l.inline()
-		if free, lane, _ := l.Left(); free+lane != 3 {
-			l.t.Errorf("%d fetch workers and %d of the lane are left, want 3 together", free, lane)
-		}
+		j := l.inline(l.t, "a")
+		l.wantOneBusy()
 		l.BeginFetch(j)
-		if free, lane, _ := l.Left(); free != 2 || lane != 2 {
-			l.t.Errorf("%d fetch workers and %d of the lane are left, want 2 and 2", free, lane)
-		}
-		if err := <-l.begins(l.t.Context(), j); err != nil {
-			l.t.Error(err)
-		}
+		l.wantLeft(l.t, 2, 2)
+		l.noError(<-l.begins(l.t.Context(), j))
 		l.want("at the end", j, true)
-		if free, lane, _ := l.Left(); free+lane != 3 {
-			l.t.Errorf("%d fetch workers and %d of the lane are left, want 3 together", free, lane)
-		}
+		l.wantOneBusy()
 		l.Release(j, false)
 	})
 }
@@ -139,24 +119,20 @@ func TestInlineJobLendsItsWorker(t *testing.T) {
 func TestSlotIsReclaimedByTheLast(t *testing.T) {
 	lends(t, func(l *lender) {
 		l.BeginFetch(l.job)
-		other := l.inline()
+		other := l.inline(l.t, "a")
 		first := l.begins(l.t.Context(), l.job)
 		l.BeginFetch(l.job)
 		l.Release(other, false)
-		if err := <-first; err != nil {
-			l.t.Error(err)
-		}
+		l.noError(<-first)
 		l.want("while a second call fetches", l.job, false)
-		other = l.inline()
+		other = l.inline(l.t, "a")
 		second := l.begins(l.t.Context(), l.job)
 		l.BeginFetch(l.job)
 		if l.EndFetch(l.job) {
 			l.t.Error("two calls reclaim the slot at once")
 		}
 		l.Release(other, false)
-		if err := <-second; err != nil {
-			l.t.Error(err)
-		}
+		l.noError(<-second)
 		l.want("at the end", l.job, true)
 		l.Release(l.job, false)
 	})
@@ -178,14 +154,12 @@ func TestSlotOfJobThatIsOver(t *testing.T) {
 			lends(t, func(l *lender) {
 				l.BeginFetch(l.job)
 				l.BeginFetch(l.job)
-				other := l.inline()
+				other := l.inline(l.t, "a")
 				l.EndFetch(l.job)
 				result := l.begins(l.t.Context(), l.job)
 				over(l)
 				l.Release(other, false)
-				if err := <-result; err != nil {
-					l.t.Error(err)
-				}
+				l.noError(<-result)
 				l.want("after the end", l.job, false)
 				l.BeginFetch(l.job)
 				if l.EndFetch(l.job) {
@@ -202,23 +176,17 @@ func TestWaitForSlotEnds(t *testing.T) {
 	why := errors.New("given up")
 	wait := map[string]func(l *lender, ctx context.Context, j *job) <-chan error{
 		"slot": func(l *lender, ctx context.Context, j *job) <-chan error {
-			result := make(chan error, 1)
-			go func() { result <- l.WaitSlot(ctx, j) }()
-			return result
+			return inBackground(func() error { return l.WaitSlot(ctx, j) })
 		},
 		"slot again": func(l *lender, ctx context.Context, j *job) <-chan error {
-			result := make(chan error, 1)
-			go func() { result <- l.WaitAgain(ctx, j) }()
-			return result
+			return inBackground(func() error { return l.WaitAgain(ctx, j) })
 		},
 		"slot that was lent": func(l *lender, ctx context.Context, j *job) <-chan error {
 			j.claim.Inline = false
 			l.Release(l.job, false)
-			if err := l.WaitSlot(l.t.Context(), j); err != nil {
-				l.t.Error(err)
-			}
+			l.noError(l.WaitSlot(l.t.Context(), j))
 			l.BeginFetch(j)
-			l.job = l.inline()
+			l.job = l.inline(l.t, "a")
 			return l.begins(ctx, j)
 		},
 	}
@@ -228,8 +196,7 @@ func TestWaitForSlotEnds(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				lends(t, func(l *lender) {
 					ctx, cancel := context.WithCancelCause(l.t.Context())
-					j := newJob(record{slot: "a"})
-					j.claim.Inline = true
+					j := newInline("a")
 					result := begin(l, ctx, j)
 					synctest.Wait()
 					if late { // the slot is granted at once
@@ -248,34 +215,9 @@ func TestWaitForSlotEnds(t *testing.T) {
 						l.Release(l.job, false)
 					}
 					synctest.Wait()
-					l.Release(l.inline(), false) // nobody stands before it
+					l.Release(l.inline(l.t, "a"), false) // nobody stands before it
 				})
 			})
 		}
 	}
-}
-
-// A job that waits again because its gate is closed is not granted its slot before the gate is open. It fails if the slot is
-// released before the job stands in line: then the slot is forgotten, and with it the gate.
-func TestWaitAgainForAGate(t *testing.T) {
-	lends(t, func(l *lender) {
-		if !l.Enter(l.job, "proxy", 1, true) {
-			l.t.Fatal("the gate is closed")
-		}
-		j := l.inlineOf("b")
-		if l.Enter(j, "proxy", 1, true) {
-			l.t.Fatal("the gate is open")
-		}
-		result := make(chan error, 1)
-		go func() { result <- l.WaitAgain(l.t.Context(), j) }()
-		synctest.Wait()
-		if len(result) > 0 {
-			l.t.Error("the slot is granted while the gate is closed")
-		}
-		l.Release(l.job, false)
-		if err := <-result; err != nil || !l.HasSlot(j) {
-			l.t.Errorf("the gate is open, and the job has no slot: %v", err)
-		}
-		l.Release(j, false)
-	})
 }

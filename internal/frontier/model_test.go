@@ -314,8 +314,7 @@ func later(a, b time.Time) time.Time {
 
 // inline is an inline request, for which a job waits.
 func (m *model) inline() {
-	j := newJob(record{slot: fmt.Sprint("slot", int(m.random()*4))})
-	j.claim.Inline = true
+	j := newInline(fmt.Sprint("slot", int(m.random()*4)))
 	m.ledger.Inline()
 	m.mu.Lock()
 	m.counts[0]++ // inline requests

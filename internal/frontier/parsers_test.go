@@ -26,6 +26,14 @@ func acquire(t *testing.T, p *Parsers) *Place {
 	return page
 }
 
+// wantPlaces wants so many places to be free and lent.
+func wantPlaces(t *testing.T, p *Parsers, free, lent int) {
+	t.Helper()
+	if gotFree, gotLent := p.Count(); gotFree != free || gotLent != lent {
+		t.Errorf("%d places are free and %d are lent, want %d and %d", gotFree, gotLent, free, lent)
+	}
+}
+
 // A parser that comes for a place again goes before those that have had none; one that gives up waiting takes none along. It
 // fails if a place is lost, or goes to who came last.
 func TestParsersInLine(t *testing.T) {
@@ -69,15 +77,11 @@ func TestParsersInLine(t *testing.T) {
 		}
 		p.Release(never) // it has none
 		for i, page := range []*Place{first, second, again} {
-			if free, lent := p.Count(); free != i || lent != 0 {
-				t.Errorf("%d places are free and %d are lent, want %d and none", free, lent, i)
-			}
+			wantPlaces(t, p, i, 0)
 			p.Release(page)
 			p.Release(page) // it has none any more
 		}
-		if free, _ := p.Count(); free != 3 {
-			t.Errorf("%d places are free, want three", free)
-		}
+		wantPlaces(t, p, 3, 0)
 	})
 }
 
@@ -111,9 +115,7 @@ func TestPlaceComesToWhoGivesUp(t *testing.T) {
 				t.Fatalf("round %d: %v, and the page has a place: %t", round, err, page.held)
 			}
 			p.Release(page)
-			if free, lent := p.Count(); free != 1 || lent != 0 {
-				t.Fatalf("round %d: %d places are free and %d are lent, want one and none", round, free, lent)
-			}
+			wantPlaces(t, p, 1, 0)
 		}
 	})
 }
@@ -127,9 +129,7 @@ func TestPlaceIsLentOnce(t *testing.T) {
 			t.Fatal("want the place lent")
 		}
 	}
-	if free, lent := p.Count(); free != 1 || lent != 1 {
-		t.Errorf("%d places are free and %d are lent, want one each", free, lent)
-	}
+	wantPlaces(t, p, 1, 1)
 	guest := acquire(t, p)
 	for range 2 { // the guest has the place: who waited for it would wait on
 		if err := p.Reclaim(t.Context(), page); err != nil || page.held {
@@ -140,9 +140,7 @@ func TestPlaceIsLentOnce(t *testing.T) {
 	if err := p.Reclaim(t.Context(), page); err != nil || !page.held {
 		t.Errorf("the last call does not reclaim: %v", err)
 	}
-	if free, lent := p.Count(); free != 0 || lent != 0 {
-		t.Errorf("%d places are free and %d are lent, want none", free, lent)
-	}
+	wantPlaces(t, p, 0, 0)
 }
 
 // What ends while its place is lent, or while a call waits to have it again, leaves no place behind and takes none along.
@@ -171,9 +169,7 @@ func TestPlaceOfPageThatEnds(t *testing.T) {
 			t.Errorf("a page that is over has a place: %v", err)
 		}
 		p.Release(guest)
-		if free, lent := p.Count(); free != 1 || lent != 0 {
-			t.Errorf("%d places are free and %d are lent, want one and none", free, lent)
-		}
+		wantPlaces(t, p, 1, 0)
 	})
 }
 

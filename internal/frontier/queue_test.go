@@ -38,22 +38,6 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// A slot that gets new requests without end starves no other.
-func TestNobodyStarves(t *testing.T) {
-	w := newWorld(frontier.Config[*job]{})
-	w.send(0, record{id: 1, slot: "a"}, record{id: 1, slot: "a"}, record{id: 2, slot: "b"}, record{id: 2, slot: "b"})
-	var served [3]int
-	for range 20 {
-		j := w.take(t)
-		served[j.id]++
-		w.send(0, record{id: j.id, slot: j.slot})
-		w.finish(t, j)
-	}
-	if served[1] != 10 || served[2] != 10 {
-		t.Errorf("the slots were served %d and %d times, want 10 each", served[1], served[2])
-	}
-}
-
 // A job that was put into its queue again comes before the rest of its queue, those that were put there before it first, and with
 // its own priority. It fails if it is forgotten when the source says what is left, or changes places.
 func TestRequeuedComeFirst(t *testing.T) {
@@ -82,9 +66,7 @@ func TestRequeuedComeFirst(t *testing.T) {
 			t.Errorf("the order is %s", got)
 		}
 		came := w.sleeper(t) // and nothing is left
-		if id := comes(came); id != 0 {
-			t.Errorf("request %d comes twice", id)
-		}
+		wantComes(t, "in the end", came, 0)
 		w.end()
 	})
 }
@@ -101,16 +83,9 @@ func TestPause(t *testing.T) {
 		w.PutBack(j)
 		w.send(0, record{id: 3, slot: "c", due: in(time.Second)}, record{id: 4, slot: "d", crashes: 1})
 		came := w.sleeper(t)
-		inline := newJob(record{slot: "b"})
-		inline.claim.Inline = true
-		if err := w.WaitSlot(t.Context(), inline); err != nil || !w.HasSlot(inline) {
-			t.Errorf("an inline job is not served: %v", err)
-		}
-		w.Release(inline, false)
+		w.Release(w.inline(t, "b"), false)
 		<-time.NewTimer(time.Minute).C
-		if id := comes(came); id != 0 {
-			t.Errorf("request %d comes while it is paused", id)
-		}
+		wantComes(t, "while it is paused", came, 0)
 		w.Resume()
 		r := <-came
 		w.finish(t, r.job)
@@ -141,9 +116,7 @@ func TestLimitAndGate(t *testing.T) {
 		w.Accepted(stored)
 		j := w.take(t)
 		came := w.sleeper(t)
-		if id := comes(came); id != 0 {
-			t.Errorf("request %d comes beside another one, though one is the limit", id)
-		}
+		wantComes(t, "beside another one, though one is the limit", came, 0)
 		w.finish(t, j)
 		w.finish(t, (<-came).job)
 
@@ -153,13 +126,9 @@ func TestLimitAndGate(t *testing.T) {
 			t.Error("the gate is open, or closed, to both")
 		}
 		came = w.sleeper(t)
-		if id := comes(came); id != 0 {
-			t.Errorf("request %d comes though its gate is closed", id)
-		}
+		wantComes(t, "though its gate is closed", came, 0)
 		w.finish(t, first)
-		if id := comes(came); id != 4 {
-			t.Errorf("request %d comes when the gate opens, want 4", id)
-		}
+		wantComes(t, "when the gate opens", came, 4)
 		w.end()
 	})
 }
@@ -173,22 +142,14 @@ func TestPages(t *testing.T) {
 		}
 		first, second := w.take(t), w.take(t)
 		came := w.sleeper(t)
-		inline := newJob(record{slot: "b"})
-		inline.claim.Inline = true
-		if err := w.WaitSlot(t.Context(), inline); err != nil {
-			t.Error(err)
-		}
+		inline := w.inline(t, "b")
 		w.Release(inline, false)
 		w.Release(inline, true) // it has nothing
 		w.Release(first, false)
-		if id := comes(came); id != 0 {
-			t.Errorf("request %d comes though all pages were had", id)
-		}
+		wantComes(t, "though all pages were had", came, 0)
 		w.Release(second, true)
 		w.Release(second, true)
-		if id := comes(came); id != 3 {
-			t.Errorf("request %d comes for the page that was not had, want 3", id)
-		}
+		wantComes(t, "for the page that was not had", came, 3)
 		if _, _, pages := w.Left(); pages != 0 {
 			t.Errorf("%d pages are left", pages)
 		}
@@ -208,10 +169,8 @@ func TestStop(t *testing.T) {
 		w.lineUp(t, record{id: 4, slot: "d", crashes: 2})
 		synctest.Wait()
 		w.PutBack(first)
-		inline := newJob(record{slot: "c"})
-		inline.claim.Inline = true
-		served := make(chan error, 1)
-		go func() { served <- w.WaitSlot(t.Context(), inline) }()
+		inline := newInline("c")
+		served := inBackground(func() error { return w.WaitSlot(t.Context(), inline) })
 		synctest.Wait()
 		if w.HasSlot(inline) {
 			t.Error("a job has the slot of the suspect that goes next")
@@ -234,27 +193,9 @@ func TestStop(t *testing.T) {
 		}
 		w.Release(inline, false)
 		w.send(0, record{id: 6, slot: "e"})
-		if id := comes(came); id != 0 {
-			t.Errorf("request %d comes after the stop", id)
-		}
-		if free, lane, _ := w.Left(); free != 4 || lane != 1 {
-			t.Errorf("%d workers and %d of the lane are left", free, lane)
-		}
-		for _, s := range w.Status() {
-			if s.InFlight > 0 || s.Waiting > 0 {
-				t.Errorf("%s: %d are in hand, %d stand in line", s.Name, s.InFlight, s.Waiting)
-			}
-		}
+		wantComes(t, "after the stop", came, 0)
+		w.wantLeft(t, 4, 1)
+		w.wantNoneInHand(t)
 		w.end()
 	})
-}
-
-// A job whose queue is empty keeps its priority when it is put there again.
-func TestRequeuedKeepsItsPriority(t *testing.T) {
-	w := newWorld(frontier.Config[*job]{})
-	w.send(0, record{id: 1, slot: "a", priority: 5}, record{id: 2, slot: "b", priority: 4})
-	w.PutBack(w.take(t))
-	if got := w.order(t, 2); got != "[1 2]" {
-		t.Errorf("the order is %s", got)
-	}
 }

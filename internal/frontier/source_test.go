@@ -42,6 +42,13 @@ func newJob(r record) *job {
 	return &job{record: r, claim: frontier.Claim[*job]{Slot: r.slot, Priority: r.priority, Crashes: r.crashes}}
 }
 
+// newInline makes an inline job.
+func newInline(slot string) *job {
+	j := newJob(record{slot: slot})
+	j.claim.Inline = true
+	return j
+}
+
 // store is a Source: queues in the order of priority and number, and a due list.
 type store struct {
 	mu     sync.Mutex
@@ -149,6 +156,13 @@ func newWorld(cfg frontier.Config[*job]) *world {
 	return w
 }
 
+// inBackground calls a func that waits, and returns where its error comes.
+func inBackground(wait func() error) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- wait() }()
+	return result
+}
+
 // result is what a call of Take has returned.
 type result struct {
 	job *job
@@ -180,6 +194,50 @@ func comes(came <-chan result) int {
 	default:
 	}
 	return 0
+}
+
+// wantComes wants a sleeper to have got that request by now, 0 for none.
+func wantComes(t *testing.T, when string, came <-chan result, want int) {
+	t.Helper()
+	if id := comes(came); id != want {
+		t.Errorf("request %d comes %s, want %d", id, when, want)
+	}
+}
+
+// inline returns an inline job that has its slot.
+func (w *world) inline(t *testing.T, slot string) *job {
+	t.Helper()
+	j := newInline(slot)
+	if err := w.WaitSlot(t.Context(), j); err != nil || !w.HasSlot(j) {
+		t.Fatalf("an inline job has no slot: %v", err)
+	}
+	return j
+}
+
+// wantLeft wants so many workers of the queues and of the lane to be unclaimed.
+func (w *world) wantLeft(t *testing.T, free, lane int) {
+	t.Helper()
+	if gotFree, gotLane, _ := w.Left(); gotFree != free || gotLane != lane {
+		t.Errorf("%d workers and %d of the lane are left, want %d and %d", gotFree, gotLane, free, lane)
+	}
+}
+
+// wantNoneInHand wants no slot to have a request in flight or in line.
+func (w *world) wantNoneInHand(t *testing.T) {
+	t.Helper()
+	for _, s := range w.Status() {
+		if s.InFlight > 0 || s.Waiting > 0 {
+			t.Errorf("%s: %d are in hand, %d stand in line", s.Name, s.InFlight, s.Waiting)
+		}
+	}
+}
+
+// wantOpen wants so many requests to be pending, delayed and in flight.
+func (w *world) wantOpen(t *testing.T, pending, delayed, inFlight int64) {
+	t.Helper()
+	if n := w.ledger.Counts(); n.Pending != pending || n.Delayed != delayed || n.InFlight != inFlight {
+		t.Errorf("%d are pending, %d delayed and %d in flight, want %d, %d and %d", n.Pending, n.Delayed, n.InFlight, pending, delayed, inFlight)
+	}
 }
 
 // end settles what is in hand, and wakes all sleepers for good.

@@ -109,34 +109,20 @@ func TestRestore(t *testing.T) {
 		{name: "the delay that was stored", rule: rule(time.Minute, 0), saved: frontier.Saved{Pending: 1, Delay: hour}, next: hour},
 		{name: "the delay of a suspect", saved: frontier.Saved{Delay: hour}, suspects: true, next: hour},
 		{name: "the delay of nothing", saved: frontier.Saved{Delay: hour}, check: func(s frontier.Status) bool { return s.Name == "" }},
-		{
-			name: "a penalty", saved: frontier.Saved{Pending: 1, NextAllowed: now.Add(-time.Minute), Penalty: time.Second}, next: time.Second,
-			check: func(s frontier.Status) bool { return s.Delays[slots.Penalty] == time.Second && s.Delay == time.Second },
-		},
-		{
-			name: "a penalty of yesterday", saved: frontier.Saved{Pending: 1, NextAllowed: now.Add(-slots.AnswerMemory), Penalty: time.Second},
-			check: func(s frontier.Status) bool { return s.Delay == 0 && !s.Learnt },
-		},
-		{
-			name: "a throttle", throttle: throttle, saved: frontier.Saved{Pending: 1, NextAllowed: now.Add(0), AutoThrottle: 5 * time.Second}, next: 5 * time.Second,
-			check: func(s frontier.Status) bool { return s.Delays[slots.Throttled] == 5*time.Second },
-		},
-		{
-			name: "a throttle above its bound", throttle: throttle, saved: frontier.Saved{Pending: 1, NextAllowed: now.Add(0), AutoThrottle: hour}, next: 10 * time.Second,
-			check: func(s frontier.Status) bool { return s.Delay == 10*time.Second },
-		},
-		{
-			name: "a throttle that is off", saved: frontier.Saved{Pending: 1, NextAllowed: now.Add(0), AutoThrottle: hour},
-			check: func(s frontier.Status) bool { return s.Delay == 0 },
-		},
-		{
-			name: "pages", rule: rule(0, 3), saved: frontier.Saved{Pending: 1, Pages: 2},
-			check: func(s frontier.Status) bool { return s.Pages == 2 && s.MaxPages == 3 },
-		},
-		{
-			name: "all pages", rule: rule(hour, 2), saved: frontier.Saved{Pending: 1, Pages: 2, NextAllowed: now.Add(hour)},
-			check: func(s frontier.Status) bool { return s.Pages == 2 && s.Next.IsZero() },
-		},
+		{name: "a penalty", saved: frontier.Saved{Pending: 1, NextAllowed: now.Add(-time.Minute), Penalty: time.Second}, next: time.Second,
+			check: func(s frontier.Status) bool { return s.Delays[slots.Penalty] == time.Second && s.Delay == time.Second }},
+		{name: "a penalty of yesterday", saved: frontier.Saved{Pending: 1, NextAllowed: now.Add(-slots.AnswerMemory), Penalty: time.Second},
+			check: func(s frontier.Status) bool { return s.Delay == 0 && !s.Learnt }},
+		{name: "a throttle", throttle: throttle, saved: frontier.Saved{Pending: 1, NextAllowed: now.Add(0), AutoThrottle: 5 * time.Second}, next: 5 * time.Second,
+			check: func(s frontier.Status) bool { return s.Delays[slots.Throttled] == 5*time.Second }},
+		{name: "a throttle above its bound", throttle: throttle, saved: frontier.Saved{Pending: 1, NextAllowed: now.Add(0), AutoThrottle: hour}, next: 10 * time.Second,
+			check: func(s frontier.Status) bool { return s.Delay == 10*time.Second }},
+		{name: "a throttle that is off", saved: frontier.Saved{Pending: 1, NextAllowed: now.Add(0), AutoThrottle: hour},
+			check: func(s frontier.Status) bool { return s.Delay == 0 }},
+		{name: "pages", rule: rule(0, 3), saved: frontier.Saved{Pending: 1, Pages: 2},
+			check: func(s frontier.Status) bool { return s.Pages == 2 && s.MaxPages == 3 }},
+		{name: "all pages", rule: rule(hour, 2), saved: frontier.Saved{Pending: 1, Pages: 2, NextAllowed: now.Add(hour)},
+			check: func(s frontier.Status) bool { return s.Pages == 2 && s.Next.IsZero() }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(frontier.Config[*job]{Rules: frontier.NewRules(tt.rule, nil), Throttle: tt.throttle, Now: func() time.Time { return now }})

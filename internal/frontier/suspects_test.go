@@ -1,6 +1,7 @@
 package frontier_test
 
 import (
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -43,9 +44,7 @@ func TestSuspectRunsAlone(t *testing.T) {
 		w.send(0, record{id: 6, slot: "f"})
 		came := w.sleeper(t)
 		<-time.NewTimer(30 * time.Second).C
-		if id := comes(came); id != 0 {
-			t.Fatalf("request %d comes beside a job in flight", id)
-		}
+		wantComes(t, "beside a job in flight", came, 0)
 		w.finish(t, busy)
 		for _, want := range []int{3, 5, 4} {
 			r := <-came
@@ -53,17 +52,10 @@ func TestSuspectRunsAlone(t *testing.T) {
 				t.Errorf("request %d comes, want the suspect %d", r.job.id, want)
 			}
 			came = w.sleeper(t)
-			inline := newJob(record{slot: "f"})
-			inline.claim.Inline = true
-			if err := w.WaitSlot(t.Context(), inline); err != nil {
-				t.Error(err)
-			}
-			w.Release(inline, false)
+			w.Release(w.inline(t, "f"), false)
 			w.GotThrough(func(*job) bool { return false })
 			<-time.NewTimer(time.Hour).C
-			if id := comes(came); id != 0 {
-				t.Errorf("request %d comes beside the suspect %d", id, want)
-			}
+			wantComes(t, fmt.Sprint("beside the suspect ", want), came, 0)
 			w.through(t, r.job)
 		}
 		w.finish(t, (<-came).job)
@@ -73,11 +65,7 @@ func TestSuspectRunsAlone(t *testing.T) {
 		if free, lane, pages := w.Left(); free != 4 || lane != 1 || pages != 50-6 {
 			t.Errorf("%d workers, %d of the lane, %d pages are left", free, lane, pages)
 		}
-		for _, s := range w.Status() {
-			if s.InFlight > 0 || s.Waiting > 0 {
-				t.Errorf("%s: %d are in hand, %d stand in line", s.Name, s.InFlight, s.Waiting)
-			}
-		}
+		w.wantNoneInHand(t)
 	})
 }
 
@@ -123,8 +111,7 @@ func TestSuspectIsPutBack(t *testing.T) {
 		if again := w.take(t); again != j || time.Since(began) != time.Hour {
 			t.Errorf("request %d comes after %v, want the suspect after an hour", again.id, time.Since(began))
 		}
-		inline := newJob(record{slot: "a"})
-		inline.claim.Inline = true
+		inline := newInline("a")
 		if err := w.Reserve(inline); err != nil {
 			t.Error(err)
 		}
@@ -146,9 +133,7 @@ func TestSuspectIsHeld(t *testing.T) {
 		w.Pause()
 		w.lineUp(t, record{id: 1, slot: "a", crashes: 1})
 		came := w.sleeper(t)
-		if id := comes(came); id != 0 {
-			t.Errorf("request %d comes while it is paused", id)
-		}
+		wantComes(t, "while it is paused", came, 0)
 		if s := w.Status(); len(s) != 0 {
 			t.Errorf("what is held has %+v", s)
 		}
@@ -157,14 +142,10 @@ func TestSuspectIsHeld(t *testing.T) {
 		w.lineUp(t, record{id: 2, slot: "b", crashes: 1})
 		w.GotThrough(func(other *job) bool { return other == j })
 		came = w.sleeper(t)
-		if id := comes(came); id != 0 {
-			t.Errorf("request %d comes without a page", id)
-		}
+		wantComes(t, "without a page", came, 0)
 		w.Release(j, true)
 		w.ledger.Settle(filtered, "")
-		if id := comes(came); id != 2 {
-			t.Errorf("request %d comes when there is a page again, want 2", id)
-		}
+		wantComes(t, "when there is a page again", came, 2)
 		w.end()
 	})
 }
@@ -196,8 +177,7 @@ func TestSuspectWithoutAWorker(t *testing.T) {
 			}
 		}()
 		synctest.Wait() // the suspect stands before the inline request, and is told that it is next
-		inline := newJob(record{slot: "a"})
-		inline.claim.Inline = true
+		inline := newInline("a")
 		w.ledger.Inline()
 		fetches := make(chan error, 2)
 		go func() {
@@ -241,9 +221,7 @@ func TestSuspectWithoutAWorker(t *testing.T) {
 		w.ledger.Settle(fetched, "")
 		w.ledger.Started()
 		<-taken
-		if free, lane, _ := w.Left(); free != 1 || lane != 2 {
-			t.Errorf("%d fetch workers and %d of the lane are left, want 1 and 2", free, lane)
-		}
+		w.wantLeft(t, 1, 2)
 	})
 }
 
@@ -260,9 +238,7 @@ func TestSuspectCountsWhatIsInHand(t *testing.T) {
 		w.lineUp(t, record{id: 3, slot: "c", crashes: 1})
 		came := w.sleeper(t)
 		<-time.NewTimer(30 * time.Second).C
-		if id := comes(came); id != 0 {
-			t.Fatalf("request %d comes beside a job in flight", id)
-		}
+		wantComes(t, "beside a job in flight", came, 0)
 		w.finish(t, again)
 		finished := time.Now()
 		r := <-came

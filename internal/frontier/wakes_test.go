@@ -36,6 +36,26 @@ func inHand(t *testing.T, w *world) *job {
 	return w.take(t)
 }
 
+// isShort has a request taken that reserves the only page of its slot, and another one wait for that page.
+func isShort(t *testing.T, w *world) *job {
+	t.Helper()
+	first := inHand(t, w)
+	second := w.take(t)
+	if err := w.Reserve(first); err != nil || !w.PutBack(second) {
+		t.Errorf("the second job does not wait for the page: %v", err)
+	}
+	return first
+}
+
+// besideSuspect has a suspect run, and a request wait until it is through.
+func besideSuspect(t *testing.T, w *world) *job {
+	t.Helper()
+	w.send(0, record{id: 10, slot: "b", crashes: 1})
+	j := w.take(t)
+	w.send(0, record{id: 1, slot: "a"})
+	return j
+}
+
 // Whatever lets a request come wakes the worker that sleeps, at this very instant. It fails if a change of the frontier forgets
 // to wake it.
 func TestChangesWake(t *testing.T) {
@@ -58,39 +78,18 @@ func TestChangesWake(t *testing.T) {
 			w.ledger.Resume(0, 1)
 			w.LookAtDue()
 		}},
-		{
-			name:   "unparked",
-			before: func(_ *testing.T, w *world) *job { w.Park("a"); w.send(0, record{id: 1, slot: "a"}); return nil },
-			change: func(w *world, _ *job) { w.Unpark("a") },
-		},
-		{
-			name:   "resumed",
-			before: func(_ *testing.T, w *world) *job { w.Pause(); w.send(0, record{id: 1, slot: "a"}); return nil },
-			change: func(w *world, _ *job) { w.Resume() },
-		},
-		{
-			name: "no delay by a rule", rules: hour,
-			before: func(t *testing.T, w *world) *job { waits(t, w); return nil },
-			change: func(w *world, _ *job) { w.SetRule("a", frontier.Rule{}) },
-		},
-		{
-			name:   "no delay that was asked for",
-			before: func(t *testing.T, w *world) *job { w.SetDelay("a", time.Hour, time.Time{}); waits(t, w); return nil },
-			change: func(w *world, _ *job) { w.SetDelay("a", 0, time.Time{}) },
-		},
-		{
-			name:   "no delay of robots.txt",
-			before: func(t *testing.T, w *world) *job { w.SetCrawlDelay("a", time.Hour); waits(t, w); return nil },
-			change: func(w *world, _ *job) { w.SetCrawlDelay("a", 0) },
-		},
-		{
-			name: "released", rules: one, before: inHand,
-			change: func(w *world, j *job) { w.Release(j, false) },
-		},
-		{
-			name: "answered", rules: one, before: inHand,
-			change: func(w *world, j *job) { w.Answered(j, frontier.Answer{Came: true}, time.Now()) },
-		},
+		{name: "unparked", before: func(_ *testing.T, w *world) *job { w.Park("a"); w.send(0, record{id: 1, slot: "a"}); return nil },
+			change: func(w *world, _ *job) { w.Unpark("a") }},
+		{name: "resumed", before: func(_ *testing.T, w *world) *job { w.Pause(); w.send(0, record{id: 1, slot: "a"}); return nil },
+			change: func(w *world, _ *job) { w.Resume() }},
+		{name: "no delay by a rule", rules: hour, before: func(t *testing.T, w *world) *job { waits(t, w); return nil },
+			change: func(w *world, _ *job) { w.SetRule("a", frontier.Rule{}) }},
+		{name: "no delay that was asked for", before: func(t *testing.T, w *world) *job { w.SetDelay("a", time.Hour, time.Time{}); waits(t, w); return nil },
+			change: func(w *world, _ *job) { w.SetDelay("a", 0, time.Time{}) }},
+		{name: "no delay of robots.txt", before: func(t *testing.T, w *world) *job { w.SetCrawlDelay("a", time.Hour); waits(t, w); return nil },
+			change: func(w *world, _ *job) { w.SetCrawlDelay("a", 0) }},
+		{name: "released", rules: one, before: inHand, change: func(w *world, j *job) { w.Release(j, false) }},
+		{name: "answered", rules: one, before: inHand, change: func(w *world, j *job) { w.Answered(j, frontier.Answer{Came: true}, time.Now()) }},
 		{
 			name: "requeued", rules: one,
 			before: func(t *testing.T, w *world) *job {
@@ -101,11 +100,8 @@ func TestChangesWake(t *testing.T) {
 			},
 			change: func(w *world, j *job) { w.Requeue(j) },
 		},
-		{
-			name: "put back", rules: one,
-			before: func(t *testing.T, w *world) *job { w.send(0, record{id: 1, slot: "a"}); return w.take(t) },
-			change: func(w *world, j *job) { w.PutBack(j) },
-		},
+		{name: "put back", rules: one, before: func(t *testing.T, w *world) *job { w.send(0, record{id: 1, slot: "a"}); return w.take(t) },
+			change: func(w *world, j *job) { w.PutBack(j) }},
 		{
 			name: "a suspect", change: func(w *world, _ *job) {
 				w.ledger.Resume(1, 0)
@@ -113,30 +109,10 @@ func TestChangesWake(t *testing.T) {
 				w.LineUp(newJob(record{id: 1, slot: "a", crashes: 1}))
 			},
 		},
-		{
-			name: "a page that was reserved", rules: frontier.NewRules(frontier.Rule{Pages: 1}, nil),
-			before: func(t *testing.T, w *world) *job {
-				w.send(0, record{id: 10, slot: "a"}, record{id: 1, slot: "a"})
-				first, second := w.take(t), w.take(t)
-				if err := w.Reserve(first); err != nil || !w.PutBack(second) {
-					t.Errorf("the second job does not wait for the page: %v", err)
-				}
-				return first
-			},
-			change: func(w *world, j *job) { w.Overrule(j) },
-		},
-		{
-			name: "more pages", rules: frontier.NewRules(frontier.Rule{Pages: 1}, nil),
-			before: func(t *testing.T, w *world) *job {
-				w.send(0, record{id: 10, slot: "a"}, record{id: 1, slot: "a"})
-				first, second := w.take(t), w.take(t)
-				if err := w.Reserve(first); err != nil || !w.PutBack(second) {
-					t.Errorf("the second job does not wait for the page: %v", err)
-				}
-				return first
-			},
-			change: func(w *world, _ *job) { w.SetRule("a", frontier.Rule{Pages: 2}) },
-		},
+		{name: "a page that was reserved", rules: frontier.NewRules(frontier.Rule{Pages: 1}, nil), before: isShort,
+			change: func(w *world, j *job) { w.Overrule(j) }},
+		{name: "more pages", rules: frontier.NewRules(frontier.Rule{Pages: 1}, nil), before: isShort,
+			change: func(w *world, _ *job) { w.SetRule("a", frontier.Rule{Pages: 2}) }},
 		{
 			name: "all pages begun", rules: frontier.NewRules(frontier.Rule{Policy: slots.Policy{Delay: time.Hour}, Pages: 1}, nil),
 			before: func(t *testing.T, w *world) *job {
@@ -148,24 +124,14 @@ func TestChangesWake(t *testing.T) {
 			},
 			change: func(w *world, j *job) { _ = w.Spend(j) },
 		},
-		{
-			name: "the suspect is through",
-			before: func(t *testing.T, w *world) *job {
-				w.send(0, record{id: 10, slot: "b", crashes: 1})
-				j := w.sleeper(t)
-				w.send(0, record{id: 1, slot: "a"})
-				return (<-j).job
-			},
-			change: func(w *world, j *job) { w.GotThrough(func(other *job) bool { return other == j }) },
-		},
+		{name: "the suspect is through", before: besideSuspect,
+			change: func(w *world, j *job) { w.GotThrough(func(other *job) bool { return other == j }) }},
 		{
 			name: "the suspect waits once more",
 			before: func(t *testing.T, w *world) *job {
-				w.send(0, record{id: 10, slot: "b", crashes: 1})
-				j := w.sleeper(t)
-				w.send(0, record{id: 1, slot: "a"})
+				j := besideSuspect(t, w)
 				w.Block("b", time.Now().Add(time.Hour))
-				return (<-j).job
+				return j
 			},
 			change: func(w *world, j *job) { w.LineUp(j) },
 		},
@@ -188,13 +154,9 @@ func TestChangesWake(t *testing.T) {
 					j = tt.before(t, w)
 				}
 				came := w.sleeper(t)
-				if id := comes(came); id != 0 {
-					t.Fatalf("request %d comes before the change", id)
-				}
+				wantComes(t, "before the change", came, 0)
 				tt.change(w, j)
-				if id := comes(came); id != 1 {
-					t.Errorf("after the change comes request %d, want 1", id)
-				}
+				wantComes(t, "after the change", came, 1)
 				w.end()
 			})
 		})
@@ -235,17 +197,13 @@ func TestHeadWakes(t *testing.T) {
 		first := w.sleeper(t)
 		second := w.sleeper(t)
 		read <- struct{}{}
-		if id := comes(first); id != 10 {
-			t.Errorf("request %d comes first", id)
-		}
+		wantComes(t, "first", first, 10)
 		select {
 		case read <- struct{}{}:
 		case <-time.NewTimer(time.Second).C:
 			t.Error("nobody reads the rest")
 		}
-		if id := comes(second); id != 1 {
-			t.Errorf("request %d comes next", id)
-		}
+		wantComes(t, "second", second, 1)
 		close(read)
 		w.end()
 	})
