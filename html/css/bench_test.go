@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/andybalholm/cascadia"
-	xhtml "golang.org/x/net/html"
 
 	"github.com/tegenaria/tegenaria/html"
 	"github.com/tegenaria/tegenaria/html/css"
@@ -52,36 +51,44 @@ var benchSelectors = []struct{ name, text string }{
 	{"universal", "*"},
 }
 
+// bench measures what is done with a page that is the same each time.
+func bench(b *testing.B, name string, do func(b *testing.B)) {
+	b.Run(name, func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			do(b)
+		}
+	})
+}
+
+// benchFresh measures what is done with a page that was not queried before: with the making of the index, but not of the tree.
+func benchFresh(b *testing.B, name, page string, do func(b *testing.B, doc *html.Document)) {
+	source, doc := []byte(page), parse(b, page)
+	bench(b, name, func(b *testing.B) {
+		b.StopTimer()
+		if err := doc.Reset(source); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+		do(b, doc)
+	})
+}
+
 // BenchmarkSelect measures a query of the whole page by a compiled selector; the index of the
 // document is there.
 func BenchmarkSelect(b *testing.B) {
 	for _, page := range pageSizes {
 		doc := parse(b, shop(page.size))
-		root, err := xhtml.Parse(strings.NewReader(shop(page.size)))
-		if err != nil {
-			b.Fatal(err)
-		}
+		root, _ := parseX(b, []byte(shop(page.size)))
 		for _, s := range benchSelectors {
-			ours := css.MustCompile(s.text)
-			theirs, err := cascadia.ParseGroup(s.text)
-			if err != nil {
-				b.Fatal(err)
-			}
+			ours, theirs := css.MustCompile(s.text), cascadia.MustCompile(s.text)
 			want := len(cascadia.QueryAll(root, theirs))
-			b.Run(page.name+"/"+s.name+"/css", func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					if n := len(ours.Select(doc.Root())); n != want {
-						b.Fatalf("found %d, cascadia %d", n, want)
-					}
+			bench(b, page.name+"/"+s.name+"/css", func(b *testing.B) {
+				if n := len(ours.Select(doc.Root())); n != want {
+					b.Fatalf("found %d, cascadia %d", n, want)
 				}
 			})
-			b.Run(page.name+"/"+s.name+"/cascadia", func(b *testing.B) {
-				b.ReportAllocs()
-				for b.Loop() {
-					cascadia.QueryAll(root, theirs)
-				}
-			})
+			bench(b, page.name+"/"+s.name+"/cascadia", func(*testing.B) { cascadia.QueryAll(root, theirs) })
 		}
 	}
 }
@@ -93,15 +100,14 @@ func BenchmarkSweep(b *testing.B) {
 		for _, s := range benchSelectors {
 			selector := css.MustCompile(s.text)
 			want := len(selector.Indexed(doc.Root()))
-			if _, _, ok := selector.Swept(doc.Root(), math.MaxInt); !ok {
+			_, steps, ok := selector.Swept(doc.Root(), math.MaxInt)
+			if !ok {
 				continue
 			}
 			b.Run(page.name+"/"+s.name, func(b *testing.B) {
 				b.ReportAllocs()
-				steps := 0
 				for b.Loop() {
-					found, n, _ := selector.Swept(doc.Root(), math.MaxInt)
-					if steps = n; len(found) != want {
+					if found, _, _ := selector.Swept(doc.Root(), math.MaxInt); len(found) != want {
 						b.Fatalf("found %d, want %d", len(found), want)
 					}
 				}
@@ -111,46 +117,23 @@ func BenchmarkSweep(b *testing.B) {
 	}
 }
 
-// BenchmarkFresh measures five queries of a page that was not queried before: with the making of the
-// index, but not of the tree.
+// BenchmarkFresh measures five queries of a page that was not queried before.
 func BenchmarkFresh(b *testing.B) {
-	queries := []string{"h3.title a", ".price", "article.product", "a.buy[href]", "#menu a"}
+	var ours []*css.Selector
+	var theirs []cascadia.Selector
+	for _, q := range []string{"h3.title a", ".price", "article.product", "a.buy[href]", "#menu a"} {
+		ours, theirs = append(ours, css.MustCompile(q)), append(theirs, cascadia.MustCompile(q))
+	}
 	for _, page := range pageSizes {
-		text := []byte(shop(page.size))
-		var ours []*css.Selector
-		var theirs []cascadia.SelectorGroup
-		for _, q := range queries {
-			ours = append(ours, css.MustCompile(q))
-			group, err := cascadia.ParseGroup(q)
-			if err != nil {
-				b.Fatal(err)
-			}
-			theirs = append(theirs, group)
-		}
-		b.Run(page.name+"/css", func(b *testing.B) {
-			b.ReportAllocs()
-			doc := parse(b, string(text))
-			for b.Loop() {
-				b.StopTimer()
-				if err := doc.Reset(text); err != nil {
-					b.Fatal(err)
-				}
-				b.StartTimer()
-				for _, s := range ours {
-					s.Select(doc.Root())
-				}
+		benchFresh(b, page.name+"/css", shop(page.size), func(_ *testing.B, doc *html.Document) {
+			for _, s := range ours {
+				s.Select(doc.Root())
 			}
 		})
-		root, err := xhtml.Parse(strings.NewReader(string(text)))
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.Run(page.name+"/cascadia", func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				for _, s := range theirs {
-					cascadia.QueryAll(root, s)
-				}
+		root, _ := parseX(b, []byte(shop(page.size)))
+		bench(b, page.name+"/cascadia", func(*testing.B) {
+			for _, s := range theirs {
+				cascadia.QueryAll(root, s)
 			}
 		})
 	}
@@ -163,19 +146,9 @@ func BenchmarkHundred(b *testing.B) {
 		queries = append(queries, css.MustCompile(s.text))
 	}
 	for _, page := range pageSizes {
-		text := []byte(shop(page.size))
-		b.Run(page.name, func(b *testing.B) {
-			b.ReportAllocs()
-			doc := parse(b, string(text))
-			for b.Loop() {
-				b.StopTimer()
-				if err := doc.Reset(text); err != nil {
-					b.Fatal(err)
-				}
-				b.StartTimer()
-				for i := range 100 {
-					queries[i%len(queries)].Select(doc.Root())
-				}
+		benchFresh(b, page.name, shop(page.size), func(_ *testing.B, doc *html.Document) {
+			for i := range 100 {
+				queries[i%len(queries)].Select(doc.Root())
 			}
 		})
 	}
@@ -187,22 +160,12 @@ func BenchmarkItems(b *testing.B) {
 	items := css.MustCompile("article.product")
 	fields := []*css.Selector{css.MustCompile("h3.title > a"), css.MustCompile(".price"), css.MustCompile("p.text em"), css.MustCompile("a.buy::attr(href)")}
 	for _, page := range pageSizes {
-		text := []byte(shop(page.size))
-		b.Run(page.name, func(b *testing.B) {
-			b.ReportAllocs()
-			doc := parse(b, string(text))
-			var space [4]html.Ref
-			for b.Loop() {
-				b.StopTimer()
-				if err := doc.Reset(text); err != nil {
-					b.Fatal(err)
-				}
-				b.StartTimer()
-				for _, item := range items.Select(doc.Root()) {
-					for _, field := range fields {
-						if len(field.Append(space[:0], item.Node())) != 1 {
-							b.Fatal(field)
-						}
+		var space [4]html.Ref
+		benchFresh(b, page.name, shop(page.size), func(b *testing.B, doc *html.Document) {
+			for _, item := range items.Select(doc.Root()) {
+				for _, field := range fields {
+					if len(field.Append(space[:0], item.Node())) != 1 {
+						b.Fatal(field)
 					}
 				}
 			}
@@ -214,29 +177,20 @@ func BenchmarkItems(b *testing.B) {
 func BenchmarkNested(b *testing.B) {
 	page := shop(20_000)
 	doc := parse(b, page)
-	root, err := xhtml.Parse(strings.NewReader(page))
-	if err != nil {
-		b.Fatal(err)
-	}
+	root, _ := parseX(b, []byte(page))
 	items, price := css.MustCompile("article"), css.MustCompile(".row > .price")
 	itemsX, priceX := cascadia.MustCompile("article"), cascadia.MustCompile(".row > .price")
-	b.Run("css", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			for _, item := range items.Select(doc.Root()) {
-				if _, ok := price.First(item.Node()); !ok {
-					b.Fatal("no price")
-				}
+	bench(b, "css", func(b *testing.B) {
+		for _, item := range items.Select(doc.Root()) {
+			if _, ok := price.First(item.Node()); !ok {
+				b.Fatal("no price")
 			}
 		}
 	})
-	b.Run("cascadia", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			for _, item := range cascadia.QueryAll(root, itemsX) {
-				if cascadia.Query(item, priceX) == nil {
-					b.Fatal("no price")
-				}
+	bench(b, "cascadia", func(b *testing.B) {
+		for _, item := range cascadia.QueryAll(root, itemsX) {
+			if cascadia.Query(item, priceX) == nil {
+				b.Fatal("no price")
 			}
 		}
 	})
@@ -244,35 +198,13 @@ func BenchmarkNested(b *testing.B) {
 
 func BenchmarkCompile(b *testing.B) {
 	const text = "div.quote > a[href^='/x']:not(.y) span:nth-child(2n+1)"
-	b.Run("css", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			css.MustCompile(text)
-		}
-	})
-	b.Run("cascadia", func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			cascadia.MustCompile(text)
-		}
-	})
+	bench(b, "css", func(*testing.B) { css.MustCompile(text) })
+	bench(b, "cascadia", func(*testing.B) { cascadia.MustCompile(text) })
 }
 
 // BenchmarkIndex measures the making of the index in full.
 func BenchmarkIndex(b *testing.B) {
 	for _, page := range pageSizes {
-		text := []byte(shop(page.size))
-		b.Run(page.name, func(b *testing.B) {
-			b.ReportAllocs()
-			var doc html.Document
-			for b.Loop() {
-				b.StopTimer()
-				if err := doc.Reset(text); err != nil {
-					b.Fatal(err)
-				}
-				b.StartTimer()
-				doc.Index().Words()
-			}
-		})
+		benchFresh(b, page.name, shop(page.size), func(_ *testing.B, doc *html.Document) { doc.Index().Words() })
 	}
 }

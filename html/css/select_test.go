@@ -186,6 +186,9 @@ func TestSelect(t *testing.T) {
 		{"svg ::attr(xlink:href)", "xlink:href=/s"},
 		{"#d2 ::attr(lang)", "lang=de-CH"},
 		{"#p1::text, #p1::attr(class), #p1, b", "p1 class=lead 'One ' b1 ' word'"},
+		{"p + ::text", "'Two' ' '"},
+		{`a[rel="x,y"], b::text`, "'bold'"},
+		{`a[rel="::text"], b::text`, "'bold'"},
 		{"p::before, p:first-line", ""},
 	} {
 		t.Run(test.selector, func(t *testing.T) {
