@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -65,105 +63,65 @@ var sizes = []struct {
 	size int
 }{{"2KB", 2 << 10}, {"20KB", 20 << 10}, {"100KB", 100 << 10}}
 
+// bench measures what is done with a page.
+func bench(b *testing.B, name string, source []byte, do func() error) {
+	b.Run(name, func(b *testing.B) {
+		b.SetBytes(int64(len(source)))
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := do(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// benchParse compares the parser with that of x/net.
+func benchParse(b *testing.B, name string, source []byte) {
+	bench(b, name+"/ours", source, func() error {
+		_, err := html.Parse(source)
+		return err
+	})
+	bench(b, name+"/xnet", source, func() error {
+		_, err := nethtml.Parse(bytes.NewReader(source))
+		return err
+	})
+}
+
 func BenchmarkParse(b *testing.B) {
 	for _, s := range sizes {
 		src := page(s.size)
-		b.Run(s.name+"/ours", func(b *testing.B) {
-			b.SetBytes(int64(len(src)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := html.Parse(src); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(s.name+"/reset", func(b *testing.B) {
-			b.SetBytes(int64(len(src)))
-			b.ReportAllocs()
-			var d html.Document
-			for b.Loop() {
-				if err := d.Reset(src); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(s.name+"/xnet", func(b *testing.B) {
-			b.SetBytes(int64(len(src)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := nethtml.Parse(bytes.NewReader(src)); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+		benchParse(b, s.name, src)
+		var d html.Document
+		bench(b, s.name+"/reset", src, func() error { return d.Reset(src) })
 	}
 }
 
 // BenchmarkPages parses real pages: ten of the folder that -pythondoc names, spread over their sizes.
 func BenchmarkPages(b *testing.B) {
-	if *pythonDoc == "" {
-		b.Skip("no documentation to parse: run this benchmark with -args -pythondoc DIR")
-	}
-	type file struct {
-		name   string
-		source []byte
-	}
-	var files []file
-	err := filepath.WalkDir(*pythonDoc, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || filepath.Ext(path) != ".html" {
-			return err
-		}
-		source, err := os.ReadFile(path)
-		files = append(files, file{filepath.Base(path), source})
-		return err
-	})
-	if err != nil || len(files) < 10 {
-		b.Fatalf("%d pages, %v", len(files), err)
+	files := pythonPages(b)
+	if len(files) < 10 {
+		b.Fatalf("%d pages", len(files))
 	}
 	slices.SortFunc(files, func(a, b file) int { return cmp.Compare(len(a.source), len(b.source)) })
 	for i := range 10 {
 		f := files[(2*i+1)*len(files)/20]
-		name := fmt.Sprintf("%s/%dKB", f.name, (len(f.source)+512)>>10)
-		b.Run(name+"/ours", func(b *testing.B) {
-			b.SetBytes(int64(len(f.source)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := html.Parse(f.source); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run(name+"/xnet", func(b *testing.B) {
-			b.SetBytes(int64(len(f.source)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := nethtml.Parse(bytes.NewReader(f.source)); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+		benchParse(b, fmt.Sprintf("%s/%dKB", filepath.Base(f.path), (len(f.source)+512)>>10), f.source)
 	}
 }
 
 // BenchmarkTags reads the tags of a page and the addresses of its links.
 func BenchmarkTags(b *testing.B) {
 	for _, s := range sizes {
-		src := page(s.size)
-		b.Run(s.name+"/ours", func(b *testing.B) {
-			b.SetBytes(int64(len(src)))
-			b.ReportAllocs()
-			tags := html.NewTags(nil)
-			for b.Loop() {
-				tags.Reset(src)
-				ourTags(tags)
-			}
+		src, tags := page(s.size), html.NewTags(nil)
+		bench(b, s.name+"/ours", src, func() error {
+			tags.Reset(src)
+			ourTags(tags)
+			return nil
 		})
-		b.Run(s.name+"/xnet", func(b *testing.B) {
-			b.SetBytes(int64(len(src)))
-			b.ReportAllocs()
-			for b.Loop() {
-				netTags(src)
-			}
+		bench(b, s.name+"/xnet", src, func() error {
+			netTags(src)
+			return nil
 		})
 	}
 }
@@ -204,41 +162,34 @@ func netTags(src []byte) (links int) {
 // BenchmarkTokenizer reads the tokens of a page, with names, attributes and text.
 func BenchmarkTokenizer(b *testing.B) {
 	for _, s := range sizes {
-		src := page(s.size)
-		b.Run(s.name+"/ours", func(b *testing.B) {
-			b.SetBytes(int64(len(src)))
-			b.ReportAllocs()
-			z := html.NewTokenizer(nil)
-			for b.Loop() {
-				z.Reset(src)
-				for kind := z.Next(); kind != html.EndToken; kind = z.Next() {
-					switch kind {
-					case html.TextToken, html.CommentToken:
-						z.Text()
-					case html.StartTagToken:
-						for range z.Attrs() {
-						}
+		src, z := page(s.size), html.NewTokenizer(nil)
+		bench(b, s.name+"/ours", src, func() error {
+			z.Reset(src)
+			for kind := z.Next(); kind != html.EndToken; kind = z.Next() {
+				switch kind {
+				case html.TextToken, html.CommentToken:
+					z.Text()
+				case html.StartTagToken:
+					for range z.Attrs() {
 					}
 				}
 			}
+			return nil
 		})
-		b.Run(s.name+"/xnet", func(b *testing.B) {
-			b.SetBytes(int64(len(src)))
-			b.ReportAllocs()
-			for b.Loop() {
-				z := nethtml.NewTokenizer(bytes.NewReader(src))
-				for kind := z.Next(); kind != nethtml.ErrorToken; kind = z.Next() {
-					switch kind {
-					case nethtml.TextToken, nethtml.CommentToken:
-						z.Text()
-					case nethtml.StartTagToken, nethtml.SelfClosingTagToken:
-						_, more := z.TagName()
-						for more {
-							_, _, more = z.TagAttr()
-						}
+		bench(b, s.name+"/xnet", src, func() error {
+			z := nethtml.NewTokenizer(bytes.NewReader(src))
+			for kind := z.Next(); kind != nethtml.ErrorToken; kind = z.Next() {
+				switch kind {
+				case nethtml.TextToken, nethtml.CommentToken:
+					z.Text()
+				case nethtml.StartTagToken, nethtml.SelfClosingTagToken:
+					_, more := z.TagName()
+					for more {
+						_, _, more = z.TagAttr()
 					}
 				}
 			}
+			return nil
 		})
 	}
 }

@@ -178,30 +178,21 @@ func TestLimits(t *testing.T) {
 		if !errors.As(err, &limit) || *limit != (html.LimitError{What: "nodes", Limit: 8, Pos: 8}) {
 			t.Errorf("got %v", err)
 		}
-		if _, err := html.Parse([]byte("<p>1<p>2<p>3"), html.MaxNodes(10)); err != nil {
-			t.Error(err)
-		}
+		parse(t, "<p>1<p>2<p>3", html.MaxNodes(10))
 	})
 	t.Run("default", func(t *testing.T) {
 		// Each paragraph opens all formatting elements again.
 		page := strings.Repeat("<b><i><u><s>", 1) + strings.Repeat("<p>x", 1000)
-		_, err := html.Parse([]byte(page))
-		if err != nil {
-			t.Errorf("4 formatting elements: %v", err)
-		}
+		parse(t, page) // 4 formatting elements
 		page = strings.Repeat("<b><i><u><s><tt><em><big><code><small><strike><strong>", 3) + strings.Repeat("<p>x</p>", 1000)
-		_, err = html.Parse([]byte("<p>" + page))
+		_, err := html.Parse([]byte("<p>" + page))
 		var limit *html.LimitError
 		if !errors.As(err, &limit) || limit.Limit != 64+2*(len(page)+3) {
 			t.Errorf("33 formatting elements: %v", err)
 		}
 	})
 	t.Run("empty after an error", func(t *testing.T) {
-		d := parse(t, "<p>x")
-		small, err := html.Parse([]byte("<p>"), html.MaxNodes(6))
-		if err != nil {
-			t.Fatal(err)
-		}
+		small := parse(t, "<p>", html.MaxNodes(6))
 		if err := small.Reset([]byte("<p>1<p>2")); err == nil {
 			t.Error("no error")
 		}
@@ -211,7 +202,6 @@ func TestLimits(t *testing.T) {
 		if err := small.Reset([]byte("<p>")); err != nil || small.Len() != 5 {
 			t.Errorf("afterwards: %v, %d nodes", err, small.Len())
 		}
-		_ = d
 	})
 }
 

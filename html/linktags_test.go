@@ -161,14 +161,8 @@ func TestLinkTags(t *testing.T) {
 // TestLinkTagsUnknown has the documents whose tags are not noted whatever they hold.
 func TestLinkTagsUnknown(t *testing.T) {
 	const page = `<a href="1"></a>`
-	xml, err := html.ParseXML([]byte(page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	fragment, err := html.ParseFragment([]byte(page), html.Context{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	xml := parseXML(t, page)
+	fragment := parseFragment(t, page)
 	for name, d := range map[string]*html.Document{"XML": xml, "fragment": fragment} {
 		if d.HasLinkTags() {
 			t.Errorf("the tags of %s are said to be known", name)

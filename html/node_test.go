@@ -8,9 +8,27 @@ import (
 	"github.com/tegenaria/tegenaria/html"
 )
 
-func parse(t testing.TB, source string) *html.Document {
+func parse(t testing.TB, source string, options ...html.Option) *html.Document {
 	t.Helper()
-	d, err := html.Parse([]byte(source))
+	d, err := html.Parse([]byte(source), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func parseXML(t testing.TB, source string, options ...html.Option) *html.Document {
+	t.Helper()
+	d, err := html.ParseXML([]byte(source), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func parseFragment(t testing.TB, source string) *html.Document {
+	t.Helper()
+	d, err := html.ParseFragment([]byte(source), html.Context{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,10 +242,7 @@ func TestTextOfDrawings(t *testing.T) {
 			if got := find(parse(t, "<body><p>"+test.page), html.AtomP).CollapsedText(); got != test.want {
 				t.Errorf("in HTML: %q, want %q", got, test.want)
 			}
-			doc, err := html.ParseXML([]byte("<p" + spaces + ">" + test.page + "</p>"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := parseXML(t, "<p"+spaces+">"+test.page+"</p>")
 			if got := find(doc, html.AtomP).CollapsedText(); got != test.want {
 				t.Errorf("in XML: %q, want %q", got, test.want)
 			}

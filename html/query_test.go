@@ -22,17 +22,11 @@ func TestIndex(t *testing.T) {
 		"deep":           strings.Repeat("<div>", 2000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			doc, err := html.Parse([]byte(page))
-			if err != nil {
-				t.Fatal(err)
-			}
+			doc := parse(t, page)
 			checkIndex(t, doc)
 		})
 	}
-	doc, err := html.ParseXML([]byte(`<a:x xmlns:a="urn:1" xmlns="urn:2"><x a:b="1" b="2"/><X/></a:x>`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := parseXML(t, `<a:x xmlns:a="urn:1" xmlns="urn:2"><x a:b="1" b="2"/><X/></a:x>`)
 	checkIndex(t, doc)
 	x := doc.Index()
 	if got := x.ByName(x.Name("x")); len(got) != 2 {
@@ -156,10 +150,7 @@ func TestManyWords(t *testing.T) {
 		fmt.Fprintf(&page, "y%d ", i%50)
 	}
 	page.WriteString("'>")
-	doc, err := html.Parse([]byte(page.String()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := parse(t, page.String())
 	words := doc.Index().Words()
 	if n := len(words.ByClass(words.Lookup("x"))); n != 500 {
 		t.Errorf("%d elements of class x", n)
@@ -177,10 +168,7 @@ func TestManyWords(t *testing.T) {
 }
 
 func TestIndexIsSharedAndForgotten(t *testing.T) {
-	doc, err := html.Parse([]byte("<p class=a>"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := parse(t, "<p class=a>")
 	first := doc.Index()
 	var wg sync.WaitGroup
 	for range 8 {
@@ -201,10 +189,7 @@ func TestIndexIsSharedAndForgotten(t *testing.T) {
 }
 
 func TestRef(t *testing.T) {
-	doc, err := html.Parse([]byte("<p id=a class=b>text"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := parse(t, "<p id=a class=b>text")
 	p := doc.Index().Node(doc.Index().ByName(uint32(html.AtomP))[0])
 	id, class := p.FirstAttr(), p.FirstAttr().Next()
 	ordered := []html.Ref{p.Parent().Ref(), p.Ref(), doc.Ref(p.ID(), id.ID()), doc.Ref(p.ID(), class.ID()), p.FirstChild().Ref()}

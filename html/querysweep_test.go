@@ -15,10 +15,7 @@ func TestSweepMethods(t *testing.T) {
 <svg class=a><a xlink:href=y id='x&amp;' class='&#97;'/></svg><i class="x&amp;a a&b"></i><table><tr><td class='b&#32;a'><td class='b&a'></table>
 <u class=" a"></u><u class="a	"></u><u class="aa"></u><u class="a-long-word a-long-word-xx a-long-word-x"></u><u id="&#120;" class=""></u><u class=A></u>`
 	for _, mode := range []string{"<!DOCTYPE html>", ""} {
-		doc, err := html.Parse([]byte(mode + page))
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := parse(t, mode+page)
 		w := doc.Sweep(doc.SweepLimit())
 		var nodes []html.Node
 		for id := range uint32(doc.Len()) {
@@ -97,10 +94,7 @@ func TestSweepMethods(t *testing.T) {
 
 // TestSweepCounts checks that steps add up, and when no sweep is worth it.
 func TestSweepCounts(t *testing.T) {
-	doc, err := html.Parse([]byte(strings.Repeat("<p class=a>x", 100)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := parse(t, strings.Repeat("<p class=a>x", 100))
 	end := uint32(doc.Len()) + 1
 	limit := doc.SweepLimit()
 	w := doc.Sweep(limit)
@@ -140,10 +134,7 @@ func TestSweepCounts(t *testing.T) {
 	if doc.SweepLimit() != 0 {
 		t.Error("a sweep though there is an index")
 	}
-	xml, err := html.ParseXML([]byte("<a/>"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	xml := parseXML(t, "<a/>")
 	if xml.SweepLimit() != 0 || new(html.Document).SweepLimit() != 0 {
 		t.Error("a sweep of an XML document, or of none")
 	}

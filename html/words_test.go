@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 	"unicode"
-
-	"github.com/tegenaria/tegenaria/html"
 )
 
 // TestCollapsedWords compares collapsed text with the words that unicode.IsSpace separates, in one
@@ -24,10 +22,7 @@ func TestCollapsedWords(t *testing.T) {
 				page.WriteString([]string{"<b>", "</b>", "<!--c-->", "<i></i>"}[r.IntN(4)])
 			}
 		}
-		doc, err := html.Parse([]byte("<!DOCTYPE html><p>x" + page.String()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		doc := parse(t, "<!DOCTYPE html><p>x"+page.String())
 		p := doc.Element().LastChild().FirstChild()
 		want := strings.Join(strings.FieldsFunc("x"+text.String(), unicode.IsSpace), " ")
 		if got := p.CollapsedText(); got != want {
