@@ -96,11 +96,7 @@ func TestJSONRepaired(t *testing.T) {
 func TestJSON(t *testing.T) {
 	d := selector.Parse([]byte(shop))
 	data := d.CSS("script[type*=json]")
-	for _, test := range []struct {
-		name string
-		got  *selector.Selection
-		want []string
-	}{
+	checkResults(t, []results{
 		{"string", data.JSON("name"), []string{"Tea"}},
 		{"brackets", selector.Parse([]byte("<p>" + strings.Repeat("[", 8_000_000))).CSS("p").JSON("0"), nil},
 		{"too many levels", selector.Parse([]byte("<p>" + strings.Repeat("[", 10_001) + strings.Repeat("]", 10_001))).CSS("p").JSON("0"), nil},
@@ -118,11 +114,7 @@ func TestJSON(t *testing.T) {
 		{"attribute", d.CSS("div::attr(data-state)").JSON("page.next"), []string{"/p/2"}},
 		{"several results", d.CSS("script").JSON("name"), []string{"Tea"}},
 		{"nothing", d.CSS("nosuch").JSON("name"), nil},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			checkStrings(t, "GetAll", test.got.GetAll(), test.want...)
-		})
-	}
+	})
 }
 
 func TestURLs(t *testing.T) {

@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -177,26 +175,10 @@ func TestManyErrors(t *testing.T) {
 	}
 }
 
-// countedRunes counts how often a rune is read.
-type countedRunes struct {
-	io.RuneReader
-	read int
-}
-
-func (c *countedRunes) ReadRune() (rune, int, error) {
-	c.read++
-	return c.RuneReader.ReadRune()
-}
-
-// Expressions that take exponential time in other engines read each character of a text once, and Unmarshal runs them once for each text. Those whose program
-// would be large are mistakes of the type.
+// Expressions that take exponential time in other engines are run once for each text. Those whose program would be large are mistakes of the type.
 func TestHostileExpressions(t *testing.T) {
 	text := strings.Repeat("a", 20_000) + "!"
 	for _, expr := range []string{`(a+)+$`, `(a|a)*b`, `(a|aa)+$`, `(.*a){20}b`, `^(([a-z])+.)+[A-Z]([a-z])+$`, `(?:a?){50}a{50}$`} {
-		reader := &countedRunes{RuneReader: strings.NewReader(text)}
-		if regexp.MustCompile(expr).MatchReader(reader); reader.read > len(text)+2 {
-			t.Errorf("%s: %d reads of %d characters", expr, reader.read, len(text))
-		}
 		fields, err := selector.NewFields("Item", []selector.DataField{{Name: "f", Words: selector.Words{"css": "p", "re": expr, "default": "none"}}})
 		if err != nil {
 			t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 const small = `<div id=a class=k><p>al<b>ph</b>a</p><p class=x>be <a href="/q" title=t>go</a></p></div>` +
 	`<div id=b><div id=c title=u>in</div></div><!--c-->`
 
+// What a query of CSS gives is in the order of the document, each once. The language is tested in html/css.
 func TestCSS(t *testing.T) {
 	for _, test := range []struct {
 		name, query string
@@ -18,31 +19,13 @@ func TestCSS(t *testing.T) {
 		{"elements", "b", []string{"<b>ph</b>"}},
 		{"list in document order", "a, b", []string{"<b>ph</b>", `<a href="/q" title="t">go</a>`}},
 		{"each node once", "b, b, p b", []string{"<b>ph</b>"}},
-		{"text", "p::text", []string{"al", "a", "be "}},
-		{"text of a class", "p.x::text", []string{"be "}},
-		{"text alone", "#a ::text", []string{"al", "ph", "a", "be ", "go"}},
-		{"text of all inside", "p *::text", []string{"al", "ph", "a", "be ", "go"}},
 		{"text of everything", "::text", []string{"al", "ph", "a", "be ", "go", "in"}},
-		{"text of any", "*::text", []string{"al", "ph", "a", "be ", "go", "in"}},
-		{"text of children", "p > *::text", []string{"ph", "go"}},
-		{"text of children, star left out", "p > ::text", []string{"ph", "go"}},
-		{"text of siblings", "p + ::text", []string{"be "}},
 		{"attribute", "a::attr(href)", []string{"/q"}},
-		{"attribute with spaces", "a::attr( href ) ", []string{"/q"}},
-		{"attribute in capitals", "a::attr(HREF)", []string{"/q"}},
 		{"attribute that is absent", "p::attr(href)", nil},
-		{"attribute of all inside", "div ::attr(id)", []string{"a", "b", "c"}},
 		{"attribute of everything", "::attr(title)", []string{"t", "u"}},
 		{"kinds in document order", "a::attr(title), p::text, a, div::attr(id)",
 			[]string{"a", "al", "a", "be ", `<a href="/q" title="t">go</a>`, "t", "b", "c"}},
 		{"attributes in the order of the tag", "a::attr(title), a::attr(href), a::attr(title)", []string{"/q", "t"}},
-		{"comma in a string", `a[title="x,y"], b::text`, []string{"ph"}},
-		{"comma in brackets", `p:not(.x, .y)::text`, []string{"al", "a"}},
-		{"pseudo-element in a string", `a[title="::text"], b::text`, []string{"ph"}},
-		{"comment", `b /* ' , :: */ ::text`, []string{"ph"}},
-		{"escape", `#\63::text`, []string{"in"}},
-		{"has", `p:has(a)::text`, []string{"be "}},
-		{"contains", `p:contains("go")::text`, []string{"be "}},
 		{"pseudo-element of CSS", "p::before", nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -53,11 +36,7 @@ func TestCSS(t *testing.T) {
 
 func TestCSSInSelection(t *testing.T) {
 	d := selector.Parse([]byte(small))
-	for _, test := range []struct {
-		name string
-		got  *selector.Selection
-		want []string
-	}{
+	checkResults(t, []results{
 		{"the node itself", d.CSS("a").CSS("::attr(href)"), []string{"/q"}},
 		{"the node itself by name", d.CSS("a").CSS("a::text"), []string{"go"}},
 		{"left side outside", d.CSS("p").CSS("div b::text"), []string{"ph"}},
@@ -67,25 +46,10 @@ func TestCSSInSelection(t *testing.T) {
 		{"in attributes", d.CSS("a::attr(href)").CSS("*"), nil},
 		{"after XPath", d.XPath("//p").CSS("b::text"), []string{"ph"}},
 		{"in numbers", d.XPath("count(//p)").CSS("*"), nil},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			checkStrings(t, "GetAll", test.got.GetAll(), test.want...)
-		})
-	}
+	})
 }
 
-func TestWrongCSS(t *testing.T) {
-	for _, query := range []string{
-		"", " ", ",", "a,", ",a", "a,,b", "a[", "a::txt", "p:nope", "::attr()", "a::attr(", "a::attr(b c)",
-		"a::attr(href) b", "a::text b", "a::text::attr(x)", "a::before::text", "a:not(::text)", "a > > b",
-		"a >", `a[title="x]`, "a)", ":is(", "/* a",
-	} {
-		if _, err := selector.Compile(query); err == nil {
-			t.Errorf("%q was accepted", query)
-		}
-	}
-}
-
+// Sets are in the order of the document, each node once; other values are their strings. The language is tested in html/xpath.
 func TestXPath(t *testing.T) {
 	for _, test := range []struct {
 		name, expr string
@@ -99,27 +63,13 @@ func TestXPath(t *testing.T) {
 		{"elements and attributes", "//div[@class]/@class | //b | //div/@id", []string{"a", "k", "<b>ph</b>", "b", "c"}},
 		{"comment", "//comment()", []string{"<!--c-->"}},
 		{"reverse axis in document order", "//b/ancestor::*[@id or self::p]/@id | //a/preceding::b/text()", []string{"a", "ph"}},
-		{"nearest first on a reverse axis", "name(//b/ancestor::*[1])", []string{"p"}},
 		{"parents once", "//p/..", []string{`<div id="a" class="k"><p>al<b>ph</b>a</p><p class="x">be <a href="/q" title="t">go</a></p></div>`}},
-		{"position", "//p[2]/text()", []string{"be "}},
-		{"last", "(//p)[last()]/text()", []string{"be "}},
 		{"doctype is no node", "/node()[1]/@nosuch | /html/body/div[1]/@id", []string{"a"}},
 		{"count", "count(//div)", []string{"3"}},
-		{"fraction", "1 div 4", []string{"0.25"}},
-		{"large number", "1000000000000", []string{"1000000000000"}},
-		{"infinity", "1 div 0", []string{"Infinity"}},
-		{"minus infinity", "-1 div 0", []string{"-Infinity"}},
-		{"not a number", "number('x')", []string{"NaN"}},
-		{"negative zero", "0 * -1", []string{"0"}},
 		{"string", "string(//b)", []string{"ph"}},
-		{"string of the page", "string(/)", []string{"alphabe goin"}},
 		{"empty string", "string(//nosuch)", []string{""}},
 		{"truth", "//p/a = 'go'", []string{"true"}},
-		{"untruth", "false()", []string{"false"}},
 		{"nothing", "//nosuch", nil},
-		{"numbers as strings", "starts-with(12, 1)", []string{"true"}},
-		{"contains", "//p[contains(., 'lph')]/b/text()", []string{"ph"}},
-		{"bracket in a string", "//p[b != '(]']/b/text()", []string{"ph"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			d := selector.Parse([]byte("<!DOCTYPE html>" + small))
@@ -130,11 +80,7 @@ func TestXPath(t *testing.T) {
 
 func TestXPathInSelection(t *testing.T) {
 	d := selector.Parse([]byte(small))
-	for _, test := range []struct {
-		name string
-		got  *selector.Selection
-		want []string
-	}{
+	checkResults(t, []results{
 		{"inside", d.CSS("p").XPath(".//text()"), []string{"al", "ph", "a", "be ", "go"}},
 		{"children", d.CSS("p").XPath("b/text()"), []string{"ph"}},
 		{"one for each context", d.CSS("p").XPath("text()[1]"), []string{"al", "be "}},
@@ -146,24 +92,9 @@ func TestXPathInSelection(t *testing.T) {
 		{"from a text node", d.CSS("b::text").XPath("../../text()[last()]"), []string{"a"}},
 		{"from a number", d.XPath("count(//p)").XPath("//p"), nil},
 		{"nested contexts", d.CSS("div").XPath(".//@id"), []string{"a", "b", "c"}},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			checkStrings(t, "GetAll", test.got.GetAll(), test.want...)
-		})
-	}
+	})
 	check(t, "text of an attribute", d.XPath("//a/@href").Text(), "/q")
 	checkStrings(t, "texts of numbers", d.CSS("p").XPath("count(text())").Texts(), "2", "1")
 	check(t, "prefix of SVG", selector.Parse([]byte(page)).XPath("//a/@xlink:href").Get(), "/s")
 	check(t, "attribute of an attribute", d.XPath("//a/@href").Attr("href"), "")
-}
-
-func TestWrongXPath(t *testing.T) {
-	for _, expr := range []string{
-		"", "//", "///", "//a[", "//a]", "//a/", "//a b", "//p)", "(//p", "1 2", "1 +", "'a", "@@", "$v",
-		"nosuch(1)", "count()", "contains('a')", "bogus::a", "//a[contains(@href,)]", "//a[@href='x]",
-	} {
-		if _, err := selector.CompileXPath(expr); err == nil {
-			t.Errorf("%q was accepted", expr)
-		}
-	}
 }

@@ -3,7 +3,6 @@ package selector_test
 import (
 	"fmt"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -60,18 +59,6 @@ type entry struct {
 	Cost float64 `css:".price"`
 }
 
-// entries is a page of 100 entries.
-func entries() []byte {
-	var b strings.Builder
-	b.WriteString("<!DOCTYPE html><html><head><title>Shop</title></head><body><ul id=list>")
-	for i := range 100 {
-		fmt.Fprintf(&b, `<li class="entry"><h3><a href="/entry/%d" title="Entry %d">Entry number %d</a></h3>`+
-			"\n  <p>Some text about it &amp; more.</p><span class=price>%d.99</span></li>\n", i, i, i, i)
-	}
-	b.WriteString("</ul></body></html>")
-	return []byte(b.String())
-}
-
 func entriesByHand(doc *selector.Document, use func(entry)) error {
 	for _, li := range doc.CSS("li.entry").All() {
 		link := li.CSS("h3 a")
@@ -102,7 +89,7 @@ func sides(tb testing.TB, kind string) (hand, typed func()) {
 				must(doc.Unmarshal(&g))
 			}
 	}
-	doc := selector.Parse(entries(), selector.For(host))
+	doc := selector.Parse(listing(), selector.For(host))
 	n := 0
 	use := func(entry) { n++ }
 	return func() { must(entriesByHand(doc, use)) }, func() {
