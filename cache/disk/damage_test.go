@@ -11,14 +11,13 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
 // halfway is a job somewhere in its crawl: closed, or as kill -9 leaves it.
-func halfway(t *testing.T, closed bool, rng *rand.Rand) *power {
+func halfway(t *testing.T, inOrder bool, rng *rand.Rand) *power {
 	t.Helper()
 	whole := newPower(rng)
 	if err := crawlNodes(t.Context(), whole, newNaive()); err != nil {
@@ -30,16 +29,11 @@ func halfway(t *testing.T, closed bool, rng *rand.Rand) *power {
 		t.Fatal(err)
 	}
 	left := &power{disk: p.disk, feed: p.feed, rng: rng} // nothing that was written is lost
-	if !closed {
+	if !inOrder {
 		left = &power{disk: p.left.disk, feed: p.left.feed, rng: rng}
 	} else {
-		c := open(t, "/job", disk.WithFS(left.disk))
-		if _, err := c.Begin(t.Context(), tegenaria.Job{Spider: "nodes", KeyVersion: 1}); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
+		c, _ := begun(t, "/job", disk.WithFS(left.disk))
+		closed(t, c)
 	}
 	return left
 }

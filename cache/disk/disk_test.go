@@ -22,6 +22,16 @@ func open(t testing.TB, dir string, opts ...disk.Option) *disk.Cache {
 	return c
 }
 
+// leftOf returns a copy of a directory: what the death of the process that has it open would leave.
+func leftOf(t *testing.T, dir string) (left string) {
+	t.Helper()
+	left = t.TempDir()
+	if err := os.CopyFS(left, os.DirFS(dir)); err != nil {
+		t.Fatal(err)
+	}
+	return left
+}
+
 func TestConforms(t *testing.T) {
 	t.Run("disk", func(t *testing.T) {
 		var dir string
@@ -36,16 +46,11 @@ func TestConforms(t *testing.T) {
 				}
 				return open(t, dir, disk.CommitEvery(0))
 			},
-			// A copy of the directory, made while the cache has it open, is what a process would leave behind.
 			Kill: func(t *testing.T, c tegenaria.CacheInterface) tegenaria.CacheInterface {
-				left := t.TempDir()
-				if err := os.CopyFS(left, os.DirFS(dir)); err != nil {
-					t.Fatal(err)
-				}
+				dir = leftOf(t, dir)
 				if err := c.Close(); err != nil {
 					t.Fatal(err)
 				}
-				dir = left
 				return open(t, dir, disk.CommitEvery(0))
 			},
 		})

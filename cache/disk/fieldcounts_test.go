@@ -42,11 +42,7 @@ func TestOldJobCountsFields(t *testing.T) {
 		if err := engine.Run(t.Context(), "site"); err != nil && !strings.Contains(err.Error(), "limit: pages") {
 			t.Fatal(err)
 		}
-		status, err := c.Status(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		return engine.JobStats(), status.Counters
+		return engine.JobStats(), statusOf(t, c).Counters
 	}
 	// Without counts of fields a job stores what an older program has stored.
 	old, counters := run(tegenaria.EngineWithFieldCounts(false), tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 10}))

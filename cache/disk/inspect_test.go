@@ -17,24 +17,22 @@ func TestInspect(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := begun(t, dir)
 	accept(t, c, nodes(0, 6)...) // 5 is delayed
-	parent, _, err := c.Next(t.Context(), "host0", 1)
-	if err != nil || nodeOf(parent[0]) != 3 {
-		t.Fatalf("%v, %v", parent, err)
+	parent := take(t, c, "host0", 1)
+	if nodeOf(parent[0]) != 3 {
+		t.Fatalf("%v", parent)
 	}
 	child := nodeRecord(6)
 	child.Parent = parent[0].Key
 	accept(t, c, child)
 	grandchild := nodeRecord(9)
-	if err := c.Settle(t.Context(), tegenaria.Batch{
+	commit(t, c, tegenaria.Batch{
 		Settled:  []tegenaria.Settled{{Record: parent[0], Outcome: tegenaria.Fetched, Status: 200, At: time.Unix(7, 0)}},
 		Counters: map[string]int64{"settled": 1},
 		Started:  true,
-	}); err != nil {
-		t.Fatal(err)
-	}
-	flying, _, err := c.Next(t.Context(), "host0", 2)
-	if err != nil || len(flying) != 2 || nodeOf(flying[1]) != 6 {
-		t.Fatalf("%v, %v", flying, err)
+	})
+	flying := take(t, c, "host0", 2)
+	if nodeOf(flying[1]) != 6 {
+		t.Fatalf("%v", flying)
 	}
 	grandchild.Parent = flying[1].Key
 	accept(t, c, grandchild)
@@ -47,10 +45,7 @@ func TestInspect(t *testing.T) {
 	closed(t, c)
 
 	c = open(t, dir)
-	status, err := c.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := statusOf(t, c)
 	if status.Spider != "nodes" || !status.Started || status.Finished || status.Waiting != 5 || status.Delayed != 1 || status.Settled != 2 ||
 		status.Dead != 1 || status.Counters["settled"] != 1 || len(status.Hosts) != 3 || status.Hosts[0].Pending != 3 ||
 		status.Oldest == nil || nodeOf(status.Oldest.Record) != 0 {
@@ -60,20 +55,14 @@ func TestInspect(t *testing.T) {
 		t.Error(text)
 	}
 	var pending []string
-	for info, err := range c.Pending(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, info := range all(t, c.Pending(t.Context())) {
 		pending = append(pending, fmt.Sprintf("%s %s %d %v", info.State, info.Record.Slot, nodeOf(info.Record), info.NotBefore.Unix() > 0))
 	}
 	if want := []string{"waiting host0 9 false", "waiting host0 0 false", "waiting host0 6 false", "waiting host1 4 false", "waiting host2 2 false", "delayed host2 5 true"}; !slices.Equal(pending, want) {
 		t.Errorf("pending %q, want %q", pending, want)
 	}
 	var ended []string
-	for info, err := range c.Outcomes(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, info := range all(t, c.Outcomes(t.Context())) {
 		ended = append(ended, fmt.Sprintf("%d %s %s %d %d", nodeOf(info.Record), info.Outcome, info.Reason, info.Status, info.At.Unix()))
 	}
 	if want := []string{"1 failed download 0 5", "3 fetched  200 7"}; !slices.Equal(ended, want) {
@@ -118,8 +107,8 @@ func TestInspect(t *testing.T) {
 	if got := settle(t, c, "host0", 3, tegenaria.Fetched, ""); len(got) != 3 {
 		t.Errorf("host0 had %v", got)
 	}
-	if status, err := c.Status(t.Context()); err != nil || status.Waiting != 0 || status.Dead != 0 || status.Settled != 8 || status.Oldest != nil {
-		t.Errorf("%v, %v", status, err)
+	if status := statusOf(t, c); status.Waiting != 0 || status.Dead != 0 || status.Settled != 8 || status.Oldest != nil {
+		t.Errorf("%v", status)
 	}
 	dropped, err := c.Explain(t.Context(), nodeRecord(5).Key)
 	if err != nil || dropped[0].Outcome != tegenaria.Dropped || dropped[0].Reason != "not wanted" {
@@ -134,9 +123,7 @@ func TestReplayFinished(t *testing.T) {
 	c, _ := begun(t, dir)
 	accept(t, c, nodes(0, 1)...)
 	settle(t, c, "host0", 1, tegenaria.GaveUp, "status 503")
-	if err := c.Settle(t.Context(), tegenaria.Batch{Started: true, Finished: "finished"}); err != nil {
-		t.Fatal(err)
-	}
+	commit(t, c, tegenaria.Batch{Started: true, Finished: "finished"})
 	closed(t, c)
 	c = open(t, dir)
 	if n, err := c.Replay(t.Context(), nil); n != 1 || err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"os"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
@@ -33,7 +35,7 @@ func begun(t *testing.T, dir string, opts ...disk.Option) (*disk.Cache, tegenari
 	return c, state
 }
 
-func closed(t *testing.T, c *disk.Cache) {
+func closed(t testing.TB, c *disk.Cache) {
 	t.Helper()
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
@@ -56,21 +58,53 @@ func accept(t *testing.T, c *disk.Cache, records ...tegenaria.Record) []tegenari
 	return verdicts
 }
 
-// settle takes n records of a slot and settles them.
-func settle(t *testing.T, c *disk.Cache, slot string, n int, outcome tegenaria.Outcome, reason string) (taken []int) {
+// take takes n records of a slot.
+func take(t *testing.T, c *disk.Cache, slot string, n int) []tegenaria.Record {
 	t.Helper()
 	records, _, err := c.Next(t.Context(), slot, n)
 	if err != nil || len(records) != n {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
-	var b tegenaria.Batch
-	for _, rec := range records {
-		b.Settled = append(b.Settled, tegenaria.Settled{Record: rec, Outcome: outcome, Reason: reason, At: time.Unix(5, 0)})
-		taken = append(taken, nodeOf(rec))
-	}
+	return records
+}
+
+func commit(t *testing.T, c *disk.Cache, b tegenaria.Batch) {
+	t.Helper()
 	if err := c.Settle(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// all reads a list to its end.
+func all[T any](t *testing.T, of iter.Seq2[T, error]) (list []T) {
+	t.Helper()
+	for one, err := range of {
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+func statusOf(t *testing.T, c *disk.Cache) disk.Status {
+	t.Helper()
+	status, err := c.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status
+}
+
+// settle takes n records of a slot and settles them.
+func settle(t *testing.T, c *disk.Cache, slot string, n int, outcome tegenaria.Outcome, reason string) (taken []int) {
+	t.Helper()
+	var b tegenaria.Batch
+	for _, rec := range take(t, c, slot, n) {
+		b.Settled = append(b.Settled, tegenaria.Settled{Record: rec, Outcome: outcome, Reason: reason, At: time.Unix(5, 0)})
+		taken = append(taken, nodeOf(rec))
+	}
+	commit(t, c, b)
 	return taken
 }
 
@@ -125,9 +159,7 @@ func TestFresh(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := begun(t, dir, disk.Fresh()) // of nothing
 	accept(t, c, nodes(0, 3)...)
-	if err := c.Settle(t.Context(), tegenaria.Batch{Started: true, Finished: "finished"}); err != nil {
-		t.Fatal(err)
-	}
+	commit(t, c, tegenaria.Batch{Started: true, Finished: "finished"})
 	closed(t, c)
 	c, state := begun(t, dir)
 	if !state.Finished || state.Reason != "finished" {
@@ -184,9 +216,7 @@ func TestBeforeAndAfter(t *testing.T) {
 func TestBeginAgain(t *testing.T) {
 	c, _ := begun(t, t.TempDir())
 	accept(t, c, nodes(0, 30)...)
-	if _, _, err := c.Next(t.Context(), "host0", 4); err != nil {
-		t.Fatal(err)
-	}
+	take(t, c, "host0", 4)
 	if _, err := c.Begin(t.Context(), testJob); err != nil {
 		t.Fatal(err)
 	}
@@ -204,11 +234,7 @@ func TestWrongSettle(t *testing.T) {
 	c, _ := begun(t, t.TempDir())
 	defer closed(t, c)
 	accept(t, c, nodes(0, 7)...)
-	records, _, err := c.Next(t.Context(), "host0", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := tegenaria.Settled{Record: records[0], Outcome: tegenaria.Fetched}
+	done := tegenaria.Settled{Record: take(t, c, "host0", 2)[0], Outcome: tegenaria.Fetched}
 	for name, wrong := range map[string]tegenaria.Settled{"waiting": {Record: nodeRecord(1), Outcome: tegenaria.Fetched}, "twice": done} {
 		if err := c.Settle(t.Context(), tegenaria.Batch{Settled: []tegenaria.Settled{done, wrong}}); err == nil {
 			t.Error(name)
@@ -217,11 +243,9 @@ func TestWrongSettle(t *testing.T) {
 	if _, err := c.Return(t.Context(), nodeRecord(1), time.Now()); err == nil {
 		t.Error("what waits was returned")
 	}
-	if err := c.Settle(t.Context(), tegenaria.Batch{Settled: []tegenaria.Settled{done}}); err != nil {
-		t.Error(err)
-	}
-	if status, err := c.Status(t.Context()); err != nil || status.Settled != 1 {
-		t.Errorf("%v, %v", status, err)
+	commit(t, c, tegenaria.Batch{Settled: []tegenaria.Settled{done}})
+	if status := statusOf(t, c); status.Settled != 1 {
+		t.Errorf("%v", status)
 	}
 }
 
@@ -304,9 +328,8 @@ func TestFullDisk(t *testing.T) {
 			fs.full.Store(false)
 			c, _ = begun(t, "/job", disk.WithFS(fs))
 			defer closed(t, c)
-			status, err := c.Status(t.Context())
-			if err != nil || status.Settled != int64(settled) && status.Settled != int64(settled)+1 { // the last one may have been written all the same
-				t.Errorf("%v, %v; %d were settled", status, err, settled)
+			if status := statusOf(t, c); status.Settled != int64(settled) && status.Settled != int64(settled)+1 { // the last one may have been written all the same
+				t.Errorf("%v; %d were settled", status, settled)
 			}
 			accept(t, c, nodes(0, 30)...)
 			settle(t, c, "host1", 1, tegenaria.Fetched, "")
@@ -314,21 +337,15 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// plainFS is a disk that takes no space in advance, as not every file system can.
-type plainFS struct{ vfs.FS }
-
-type plainFile struct{ vfs.File }
-
-func (plainFile) Preallocate(int64, int64) error { return syscall.EOPNOTSUPP }
-
-func (fs plainFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	file, err := fs.FS.Create(name, c)
-	return plainFile{file}, err
-}
-
+// Not every file system can take space in advance.
 func TestNoPreallocation(t *testing.T) {
-	dir := t.TempDir()
-	c, _ := begun(t, dir, disk.WithFS(plainFS{vfs.Default}))
+	fs := errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if op.Kind == errorfs.OpFilePreallocate {
+			return syscall.EOPNOTSUPP
+		}
+		return nil
+	}))
+	c, _ := begun(t, t.TempDir(), disk.WithFS(fs))
 	accept(t, c, nodes(0, 3)...)
 	settle(t, c, "host1", 1, tegenaria.Fetched, "")
 	closed(t, c)
@@ -387,8 +404,8 @@ func TestReadOnly(t *testing.T) {
 	}
 	c, _ = begun(t, "/job", disk.WithFS(mem))
 	defer closed(t, c)
-	if status, err := c.Status(t.Context()); err != nil || status.Waiting+status.Delayed != 30 {
-		t.Errorf("%v, %v", status, err)
+	if status := statusOf(t, c); status.Waiting+status.Delayed != 30 {
+		t.Errorf("%v", status)
 	}
 }
 

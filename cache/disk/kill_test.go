@@ -10,7 +10,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -24,7 +23,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/sirupsen/logrus"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"go.uber.org/goleak"
 
 	"github.com/tegenaria/tegenaria"
@@ -101,14 +100,12 @@ const childConcurrency = 8
 
 // run crawls, resumes, or finds that there is nothing left to do.
 func (p *plan) run(ctx context.Context) (err error) {
-	cache, err := disk.Open(filepath.Join(p.Dir, jobDir), disk.WithFS(&killFS{vfs.Default, p}))
+	cache, err := disk.Open(filepath.Join(p.Dir, jobDir), disk.WithFS(errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(p.hitInOpen))))
 	if err != nil {
 		return err
 	}
 	p.open.Store(true)
 	defer func() { err = errors.Join(err, cache.Close()) }()
-	logger := logrus.New()
-	logger.SetOutput(io.Discard)
 	s := &spider{base: p.URL}
 	if p.Point == inStart {
 		begun := make(chan struct{})
@@ -130,7 +127,7 @@ func (p *plan) run(ctx context.Context) (err error) {
 		tegenaria.EngineWithSpiders(s),
 		tegenaria.EngineWithConcurrency(childConcurrency),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerSlot: childConcurrency}),
-		tegenaria.EngineWithLogger(logger),
+		tegenaria.EngineWithQuiet(),
 		tegenaria.EngineWithPipelines(
 			feed.JSONL(filepath.Join(p.Dir, itemsFile), feed.WithFS(fs), feed.StageBytes(200)),
 			feed.JSONL(filepath.Join(p.Dir, someFile), feed.WithFS(fs), feed.Select(func(v tegenaria.ItemInterface) bool {
@@ -139,7 +136,7 @@ func (p *plan) run(ctx context.Context) (err error) {
 	return engine.Run(ctx, "site")
 }
 
-// killCache, killFS and killFeed are what they wrap, with points to die at.
+// killCache and killFeed are what they wrap, with points to die at.
 type killCache struct {
 	*disk.Cache
 	plan *plan
@@ -162,30 +159,15 @@ func (c *killCache) Settle(ctx context.Context, b tegenaria.Batch) error {
 	return err
 }
 
-type killFS struct {
-	vfs.FS
-	plan *plan
-}
-
-func (fs *killFS) hit() {
-	if !fs.plan.open.Load() {
-		fs.plan.hit(inOpen)
+// hitInOpen is called before each operation of the store's file system.
+func (p *plan) hitInOpen(op errorfs.Op) error {
+	switch op.Kind {
+	case errorfs.OpCreate, errorfs.OpRename, errorfs.OpRemove:
+		if !p.open.Load() {
+			p.hit(inOpen)
+		}
 	}
-}
-
-func (fs *killFS) Create(name string, category vfs.DiskWriteCategory) (vfs.File, error) {
-	fs.hit()
-	return fs.FS.Create(name, category)
-}
-
-func (fs *killFS) Rename(old, name string) error {
-	fs.hit()
-	return fs.FS.Rename(old, name)
-}
-
-func (fs *killFS) Remove(name string) error {
-	fs.hit()
-	return fs.FS.Remove(name)
+	return nil
 }
 
 type killFeed struct{ plan *plan }
@@ -231,10 +213,15 @@ func childCommand(t *testing.T, flag string, does any) *exec.Cmd {
 	return exec.Command(os.Args[0], flag, string(text))
 }
 
-// start runs a child. It returns whether it was killed.
+// start runs a child that follows a plan. It returns whether it was killed.
 func start(t *testing.T, p *plan, running func(*os.Process)) (killed bool) {
 	t.Helper()
-	cmd := childCommand(t, "-child", p)
+	return startCommand(t, childCommand(t, "-child", p), running)
+}
+
+// startCommand runs a child. It returns whether it was killed.
+func startCommand(t *testing.T, cmd *exec.Cmd, running func(*os.Process)) (killed bool) {
+	t.Helper()
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {
@@ -255,16 +242,16 @@ func start(t *testing.T, p *plan, running func(*os.Process)) (killed bool) {
 }
 
 // readItems reads a feed line by line. An item that is there twice is an error.
-func readItems(t *testing.T, path string) map[item]bool {
+func readItems[T comparable](t *testing.T, path string) map[T]bool {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	items := make(map[item]bool)
+	items := make(map[T]bool)
 	for lines := bufio.NewScanner(file); lines.Scan(); {
-		var it item
+		var it T
 		d := json.NewDecoder(bytes.NewReader(lines.Bytes()))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&it); err != nil {
@@ -282,15 +269,8 @@ func readItems(t *testing.T, path string) map[item]bool {
 func outcomes(t *testing.T, dir string) (list []string, status disk.Status) {
 	t.Helper()
 	c := open(t, dir)
-	defer func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	for info, err := range c.Outcomes(t.Context()) {
-		if err != nil {
-			t.Fatal(err)
-		}
+	defer closed(t, c)
+	for _, info := range all(t, c.Outcomes(t.Context())) {
 		r, err := info.Record.Request()
 		if err != nil {
 			t.Fatal(err)
@@ -298,11 +278,7 @@ func outcomes(t *testing.T, dir string) (list []string, status disk.Status) {
 		list = append(list, fmt.Sprintf("%s %s %s %s %d", r.Method, r.Url, info.Outcome, info.Reason, info.Status))
 	}
 	slices.Sort(list)
-	status, err := c.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list, status
+	return list, statusOf(t, c)
 }
 
 // checkResult compares what a crawl left behind with what it had to find. It returns how many requests were made
@@ -322,7 +298,7 @@ func checkResult(t *testing.T, s *site, dir string) (extra int) {
 			t.Errorf("%s was asked", path)
 		}
 	}
-	got := readItems(t, filepath.Join(dir, itemsFile))
+	got := readItems[item](t, filepath.Join(dir, itemsFile))
 	missing := 0
 	for it := range wantItems {
 		if !got[it] {
@@ -335,7 +311,7 @@ func checkResult(t *testing.T, s *site, dir string) (extra int) {
 		t.Errorf("%d items, want %d", len(got), len(wantItems))
 	}
 	maps.DeleteFunc(wantItems, func(it item, _ bool) bool { return it.Kind != "fetched" })
-	if some := readItems(t, filepath.Join(dir, someFile)); !maps.Equal(some, wantItems) {
+	if some := readItems[item](t, filepath.Join(dir, someFile)); !maps.Equal(some, wantItems) {
 		t.Errorf("the second feed has %d items, want %d", len(some), len(wantItems))
 	}
 	return total - necessary
@@ -348,16 +324,8 @@ func mostCrashes(t *testing.T, dir string) (most int) {
 		return 0
 	}
 	c := open(t, dir)
-	defer func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	status, err := c.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, info := range status.Suspects {
+	defer closed(t, c)
+	for _, info := range statusOf(t, c).Suspects {
 		most = max(most, info.Record.Crashes)
 	}
 	return most

@@ -3,10 +3,7 @@
 package disk_test
 
 import (
-	"bufio"
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -15,9 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	"github.com/tegenaria/tegenaria"
@@ -123,51 +118,31 @@ func TestTwoParsersAreKilled(t *testing.T) {
 	dir := t.TempDir()
 	kills := 0
 	for _, after := range []int32{asks / 6, asks / 5, asks / 4, 0} { // requests; 0: never
-		cmd := childCommand(t, "-shopping", &shop{site.URL, dir})
-		var stderr bytes.Buffer
-		cmd.Stderr = &stderr
-		var count atomic.Int32
-		var once sync.Once
-		f := func() {
-			if after > 0 && count.Add(1) == after {
-				once.Do(func() { _ = cmd.Process.Kill() })
+		killed := startCommand(t, childCommand(t, "-shopping", &shop{site.URL, dir}), func(p *os.Process) {
+			var count atomic.Int32
+			f := func() {
+				if after > 0 && count.Add(1) == after {
+					_ = p.Kill()
+				}
 			}
-		}
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		kill.Store(&f)
-		err := cmd.Wait()
+			kill.Store(&f)
+		})
 		kill.Store(nil)
-		if status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		if killed {
 			kills++
-		} else if err != nil {
-			t.Fatalf("the child: %v\n%s", err, &stderr)
 		}
 	}
 	if kills != 3 {
 		t.Errorf("%d kills, want 3", kills)
 	}
-	file, err := os.Open(filepath.Join(dir, itemsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	got := make(map[product]int)
-	for lines := bufio.NewScanner(file); lines.Scan(); {
-		var p product
-		if err := json.Unmarshal(lines.Bytes(), &p); err != nil {
-			t.Fatal(err)
-		}
-		got[p]++
-	}
+	got := readItems[product](t, filepath.Join(dir, itemsFile))
 	for n := range shopLists * shopProducts {
 		p := product{fmt.Sprintf("/product/%d", n), 100 + n}
 		if n%5 == 0 {
 			p.Path = fmt.Sprintf("/moved/%d", n)
 		}
-		if got[p] != 1 {
-			t.Errorf("%v is in the file %d times", p, got[p])
+		if !got[p] {
+			t.Errorf("%v is missing", p)
 		}
 		delete(got, p)
 	}

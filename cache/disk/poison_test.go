@@ -320,10 +320,7 @@ func TestPoisonIsGivenUp(t *testing.T) {
 			c := open(t, filepath.Join(p.Dir, jobDir))
 			defer closed(t, c)
 			dead := 0
-			for letter, err := range c.DeadLetters(t.Context()) {
-				if err != nil {
-					t.Fatal(err)
-				}
+			for _, letter := range all(t, c.DeadLetters(t.Context())) {
 				r, err := letter.Record.Request()
 				if err != nil {
 					t.Fatal(err)
@@ -335,11 +332,10 @@ func TestPoisonIsGivenUp(t *testing.T) {
 			if dead != 1 {
 				t.Errorf("%d dead letters, want 1", dead)
 			}
-			status, err := c.Status(t.Context())
-			if err != nil || !status.Finished || len(status.Suspects) > 0 {
-				t.Errorf("%v, %v", status, err)
+			if status := statusOf(t, c); !status.Finished || len(status.Suspects) > 0 {
+				t.Errorf("%v", status)
 			}
-			items := readItems(t, filepath.Join(p.Dir, itemsFile))
+			items := readItems[item](t, filepath.Join(p.Dir, itemsFile))
 			for i := range poisonPages {
 				if !items[item{"page", i, 0}] {
 					t.Errorf("page %d is missing", i)

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cache/disk"
@@ -60,68 +62,15 @@ func (p *power) gone() bool {
 	return p.left != nil
 }
 
-// powerFS is the store's file system.
-type powerFS struct {
-	vfs.FS
-	power *power
-}
-
-func (fs powerFS) file(f vfs.File, err error) (vfs.File, error) {
-	if err != nil {
-		return nil, err
-	}
-	return powerFile{f, fs.power}, nil
-}
-
-func (fs powerFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	fs.power.write()
-	return fs.file(fs.FS.Create(name, c))
-}
-
-func (fs powerFS) ReuseForWrite(old, name string, c vfs.DiskWriteCategory) (vfs.File, error) {
-	fs.power.write()
-	return fs.file(fs.FS.ReuseForWrite(old, name, c))
-}
-
-func (fs powerFS) OpenReadWrite(name string, c vfs.DiskWriteCategory, opts ...vfs.OpenOption) (vfs.File, error) {
-	return fs.file(fs.FS.OpenReadWrite(name, c, opts...))
-}
-
-func (fs powerFS) OpenDir(name string) (vfs.File, error) { return fs.file(fs.FS.OpenDir(name)) }
-
-func (fs powerFS) Remove(name string) error {
-	fs.power.write()
-	return fs.FS.Remove(name)
-}
-
-func (fs powerFS) Rename(old, name string) error {
-	fs.power.write()
-	return fs.FS.Rename(old, name)
-}
-
-type powerFile struct {
-	vfs.File
-	power *power
-}
-
-func (f powerFile) Write(p []byte) (int, error) {
-	f.power.write()
-	return f.File.Write(p)
-}
-
-func (f powerFile) WriteAt(p []byte, at int64) (int, error) {
-	f.power.write()
-	return f.File.WriteAt(p, at)
-}
-
-func (f powerFile) Sync() error {
-	f.power.write()
-	return f.File.Sync()
-}
-
-func (f powerFile) SyncData() error {
-	f.power.write()
-	return f.File.SyncData()
+// store is the store's file system.
+func (p *power) store() vfs.FS {
+	return errorfs.Wrap(p.disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		switch op.Kind {
+		case errorfs.OpCreate, errorfs.OpRemove, errorfs.OpRename, errorfs.OpFileWrite, errorfs.OpFileWriteAt, errorfs.OpFileSync, errorfs.OpFileSyncData:
+			p.write()
+		}
+		return nil
+	}))
 }
 
 // feedDisk holds the feed's files. Their names are durable at once, as feed.FS says.
@@ -267,12 +216,12 @@ var errPowerCut = errors.New("the power is gone")
 
 // crawlNodes opens the job and crawls until all is settled or the power is gone.
 func crawlNodes(ctx context.Context, p *power, promised *naive, opts ...feed.Option) (err error) {
-	c, err := disk.Open("/job", disk.WithFS(powerFS{p.disk, p}), disk.CommitEvery(0), disk.WithMemTable(16<<10), disk.QueueBytes(1))
+	c, err := disk.Open("/job", disk.WithFS(p.store()), disk.CommitEvery(0), disk.WithMemTable(16<<10), disk.QueueBytes(1))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	state, err := c.Begin(ctx, tegenaria.Job{Spider: "nodes", KeyVersion: 1})
+	state, err := c.Begin(ctx, testJob)
 	if err != nil {
 		return err
 	}
@@ -379,23 +328,10 @@ func crawlNodes(ctx context.Context, p *power, promised *naive, opts ...feed.Opt
 // checkLeft opens what a power cut has left and compares it with what was promised.
 func checkLeft(t *testing.T, p *power, promised *naive) {
 	t.Helper()
-	c, err := disk.Open("/job", disk.WithFS(p.disk))
-	if err != nil {
-		t.Fatal(err)
-	}
-	state, err := c.Begin(t.Context(), tegenaria.Job{Spider: "nodes", KeyVersion: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, state := begun(t, "/job", disk.WithFS(p.disk))
 	place := make(map[int]disk.State)
-	for _, list := range []func(context.Context) func(func(disk.Info, error) bool){
-		func(ctx context.Context) func(func(disk.Info, error) bool) { return c.Pending(ctx) },
-		func(ctx context.Context) func(func(disk.Info, error) bool) { return c.Outcomes(ctx) },
-	} {
-		for info, err := range list(t.Context()) {
-			if err != nil {
-				t.Fatal(err)
-			}
+	for _, list := range []iter.Seq2[disk.Info, error]{c.Pending(t.Context()), c.Outcomes(t.Context())} {
+		for _, info := range all(t, list) {
 			i := nodeOf(info.Record)
 			if place[i] != "" {
 				t.Errorf("node %d is %s and %s", i, place[i], info.State)
@@ -428,10 +364,7 @@ func checkLeft(t *testing.T, p *power, promised *naive) {
 			}
 		}
 	}
-	status, err := c.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := statusOf(t, c)
 	if int(status.Waiting+status.Delayed+status.Settled) != len(place) || int(status.Settled) != len(lines) {
 		t.Errorf("the counts are %v; there are %d, %d of them settled", status, len(place), len(lines))
 	}

@@ -52,10 +52,7 @@ func TestChangesKeepTheLedger(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		st, err := c.Status(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		st := statusOf(t, c)
 		if st.Counters["discovered"] != st.Counters["settled"]+st.Waiting+st.Delayed {
 			t.Errorf("%d waiting, %d delayed, counters %v", st.Waiting, st.Delayed, st.Counters)
 		}

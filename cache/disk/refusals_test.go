@@ -47,10 +47,7 @@ func TestExplainRefused(t *testing.T) {
 func explainRefused(t *testing.T, site string, parser tegenaria.Parser) {
 	dir := t.TempDir()
 	for range 2 { // the second run has nothing to do
-		job, err := disk.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		job := open(t, dir)
 		engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(tegenaria.NewSpider("why", parser, site+"/")), tegenaria.EngineWithCache(job),
 			tegenaria.EngineWithQuiet(), tegenaria.EngineWithAllowedDomains("127.0.0.1"), tegenaria.EngineWithLimits(tegenaria.Limits{Depth: 2}))
 		if err := engine.Run(t.Context(), "why"); err != nil {
@@ -58,10 +55,7 @@ func explainRefused(t *testing.T, site string, parser tegenaria.Parser) {
 		}
 		closed(t, job)
 	}
-	job, err := disk.Open(dir, disk.Existing())
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := open(t, dir, disk.Existing())
 	defer closed(t, job)
 	for url, want := range map[string]string{
 		"http://elsewhere.test/x": "refused filtered offsite, settled fetched ",
@@ -96,10 +90,7 @@ func explainRefused(t *testing.T, site string, parser tegenaria.Parser) {
 
 // A job keeps a bounded number of refusals.
 func TestRefusalsAreBounded(t *testing.T) {
-	job, err := disk.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := open(t, t.TempDir())
 	defer closed(t, job)
 	for i := range 200_000 {
 		key := tegenaria.Key{byte(i >> 16), byte(i >> 8), byte(i)}
@@ -155,10 +146,7 @@ func TestExplainURLInWords(t *testing.T) {
 	long := site.URL + "/" + strings.Repeat("x", 200)
 	links := []string{"http://elsewhere.test/x", site.URL + "/secret", site.URL + "/ignored", site.URL + "/late", site.URL + "/missing", site.URL + "/missing",
 		site.URL + "/page#part", site.URL + "/over", long}
-	job, err := disk.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := open(t, t.TempDir())
 	defer closed(t, job)
 	why := func(url string) string {
 		chain, err := job.ExplainURL(t.Context(), url)
@@ -231,10 +219,7 @@ func TestFinishedJobNamesReplay(t *testing.T) {
 	}
 	dir := t.TempDir()
 	for range 2 {
-		job, err := disk.Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		job := open(t, dir)
 		engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(tegenaria.NewSpider("fails", fails, server.URL+"/")), tegenaria.EngineWithCache(job),
 			tegenaria.EngineWithLogger(logger))
 		if err := engine.Run(t.Context(), "fails"); err != nil {

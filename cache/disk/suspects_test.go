@@ -16,28 +16,25 @@ import (
 
 const flightsFile = "FLIGHTS"
 
+// fly notes where a request is.
+func fly(t testing.TB, c *disk.Cache, rec tegenaria.Record, now tegenaria.Flight) {
+	t.Helper()
+	if err := c.RecordFlight(&rec, now); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // killed begins a job of ten requests, has three of them in flight, and returns what the death of the process leaves.
 func killed(t *testing.T) (dir string) {
 	t.Helper()
 	running := t.TempDir()
 	c, _ := begun(t, running)
 	accept(t, c, nodes(0, 10)...)
-	if err := c.Settle(t.Context(), tegenaria.Batch{Started: true}); err != nil {
-		t.Fatal(err)
+	commit(t, c, tegenaria.Batch{Started: true})
+	for _, rec := range take(t, c, "host0", 3) {
+		fly(t, c, rec, tegenaria.FlightBegun)
 	}
-	flying, _, err := c.Next(t.Context(), "host0", 3)
-	if err != nil || len(flying) != 3 {
-		t.Fatal(flying, err)
-	}
-	for _, rec := range flying {
-		if err := c.RecordFlight(&rec, tegenaria.FlightBegun); err != nil {
-			t.Fatal(err)
-		}
-	}
-	dir = t.TempDir()
-	if err := os.CopyFS(dir, os.DirFS(running)); err != nil {
-		t.Fatal(err)
-	}
+	dir = leftOf(t, running)
 	closed(t, c)
 	if _, err := os.Stat(filepath.Join(running, flightsFile)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a job that was closed in order has notes: %v", err)
@@ -51,9 +48,9 @@ func TestSuspectsAreInspected(t *testing.T) {
 	dir := killed(t)
 	for range 2 {
 		c := open(t, dir, disk.Existing())
-		status, err := c.Status(t.Context())
-		if err != nil || len(status.Suspects) != 3 || !strings.Contains(status.String(), "3 requests in flight when the process died") {
-			t.Fatalf("%+v, %v", status, err)
+		status := statusOf(t, c)
+		if len(status.Suspects) != 3 || !strings.Contains(status.String(), "3 requests in flight when the process died") {
+			t.Fatalf("%+v", status)
 		}
 		for _, info := range status.Suspects {
 			if info.Record.Crashes != 1 || info.State != disk.Waiting {
@@ -114,11 +111,8 @@ func TestDamagedNotesAreForgotten(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, rec := range append(rest, state.Suspects...) {
-				for _, now := range []tegenaria.Flight{tegenaria.FlightBegun, tegenaria.FlightOver} {
-					if err := c.RecordFlight(&rec, now); err != nil {
-						t.Error(err)
-					}
-				}
+				fly(t, c, rec, tegenaria.FlightBegun)
+				fly(t, c, rec, tegenaria.FlightOver)
 			}
 			closed(t, c)
 			if _, err := os.Stat(name); !errors.Is(err, os.ErrNotExist) {
@@ -137,18 +131,12 @@ func TestCrashesAreCountedOnce(t *testing.T) {
 		c, state := begun(t, dir)
 		for _, rec := range state.Suspects {
 			if rec.Crashes == 1 {
-				if err := c.RecordFlight(&rec, tegenaria.FlightBegun); err != nil {
-					t.Fatal(err)
-				}
+				fly(t, c, rec, tegenaria.FlightBegun)
 				break
 			}
 		}
-		died := t.TempDir()
-		if err := os.CopyFS(died, os.DirFS(dir)); err != nil {
-			t.Fatal(err)
-		}
+		dir = leftOf(t, dir)
 		closed(t, c)
-		dir = died
 	}
 	c, state := begun(t, dir)
 	defer closed(t, c)
@@ -168,27 +156,17 @@ func TestNotesOutliveTheirFile(t *testing.T) {
 	dir := t.TempDir()
 	c, _ := begun(t, dir)
 	accept(t, c, nodes(0, 10)...)
-	if err := c.Settle(t.Context(), tegenaria.Batch{Started: true}); err != nil {
-		t.Fatal(err)
-	}
-	flying, _, err := c.Next(t.Context(), "host0", 2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	commit(t, c, tegenaria.Batch{Started: true})
+	flying := take(t, c, "host0", 2)
 	for i, rec := range flying {
-		if err := c.RecordFlight(&rec, tegenaria.FlightBegun); err != nil {
-			t.Error(err)
-		}
+		fly(t, c, rec, tegenaria.FlightBegun)
 		if i == 0 {
 			if err := os.Truncate(filepath.Join(dir, flightsFile), 0); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	died := t.TempDir()
-	if err := os.CopyFS(died, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
+	died := leftOf(t, dir)
 	closed(t, c)
 	c, state := begun(t, died)
 	defer closed(t, c)
@@ -207,16 +185,10 @@ func BenchmarkRecordFlight(b *testing.B) {
 				dir, opts = "/job", []disk.Option{disk.WithFS(vfs.NewMem())}
 			}
 			c := open(b, dir, opts...)
-			defer func() {
-				if err := c.Close(); err != nil {
-					b.Error(err)
-				}
-			}()
+			defer closed(b, c)
 			records := nodes(0, 17)
-			for i := range records[:16] {
-				if err := c.RecordFlight(&records[i], tegenaria.FlightBegun); err != nil {
-					b.Fatal(err)
-				}
+			for _, rec := range records[:16] {
+				fly(b, c, rec, tegenaria.FlightBegun)
 			}
 			for b.Loop() {
 				for _, now := range []tegenaria.Flight{tegenaria.FlightBegun, tegenaria.FlightOver} {

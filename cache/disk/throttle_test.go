@@ -1,14 +1,11 @@
 package disk_test
 
 import (
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"testing"
 	"time"
-
-	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
 )
@@ -18,13 +15,11 @@ func throttled(t *testing.T, dir, url string, limit int) (first time.Duration) {
 	t.Helper()
 	cache := open(t, dir)
 	defer cache.Close()
-	logger := logrus.New()
-	logger.SetOutput(io.Discard)
 	var e *tegenaria.SpiderEngine
 	told := false
 	e = tegenaria.NewSpiderEngine(
 		tegenaria.EngineWithSpiders(&linear{&tegenaria.BaseSpider{Name: "linear", FeedUrls: []string{url + "/1", url + "/2", url + "/3", url + "/4"}}}),
-		tegenaria.EngineWithCache(cache), tegenaria.EngineWithLogger(logger),
+		tegenaria.EngineWithCache(cache), tegenaria.EngineWithQuiet(),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{
 			IgnoreRobots: true, PerSlot: 1, AutoThrottle: &tegenaria.AutoThrottle{Start: 160 * time.Millisecond},
 		}),
@@ -58,11 +53,8 @@ func TestThrottleIsStored(t *testing.T) {
 		t.Fatalf("it began with %v", start)
 	}
 	stored := open(t, dir)
-	info, err := stored.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	stored.Close()
+	info := statusOf(t, stored)
+	closed(t, stored)
 	i := slices.IndexFunc(info.Hosts, func(s tegenaria.SlotState) bool { return s.Name == "127.0.0.1" })
 	if i < 0 || info.Hosts[i].AutoThrottle <= 0 || info.Hosts[i].AutoThrottle == 160*time.Millisecond {
 		t.Fatalf("stored are %+v", info.Hosts)
