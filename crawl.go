@@ -232,7 +232,7 @@ func (c *crawl) frontierConfig() frontier.Config[*job] {
 	}
 	return frontier.Config[*job]{
 		Source: cacheSource{c.cache, c.newJob}, Ledger: c.ledger, Rules: p.rules(), Now: c.now,
-		Fetchers: c.cfg.concurrency, Lane: 2 * int(c.cfg.parseWorkers), Readers: int(readers), Pages: int(c.limits.Pages),
+		Fetchers: c.cfg.concurrency, Inline: 2 * int(c.cfg.parseWorkers), Readers: int(readers), Pages: int(c.limits.Pages),
 		Throttle:      p.throttle(),
 		MaxRetryAfter: cmp.Or(p.MaxRetryAfter, defaultMaxRetryAfter),
 		MaxCrawlDelay: cmp.Or(p.MaxCrawlDelay, defaultMaxCrawlDelay),
@@ -310,7 +310,7 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		limits: limits, frontier: c.frontier, ledger: c.ledger, watch: c.watch, flights: c.flights, report: c.report, stop: stop,
 		settler: c.settler, losses: c.losses, acceptor: c.acceptor, failures: c.failures, items: c.items, fetcher: c.fetcher,
 		parsers: c.parsers, bounds: page.NewBounds(limits.Nodes, limits.Attributes, limits.Body), queries: page.NewQueries(),
-		places: frontier.NewParsers(int(c.cfg.parseWorkers), c.cfg.concurrency), lane: frontier.NewLane[*job](c.ledger, maxNesting),
+		places: frontier.NewParsers(int(c.cfg.parseWorkers), c.cfg.concurrency), inline: frontier.NewInline[*job](c.ledger, maxNesting),
 	}
 	c.start = &starter{
 		outsider: outsider{report: c.report}, spider: c.spider, pending: int64(limits.Pending), ledger: c.ledger, watch: c.watch,

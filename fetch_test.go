@@ -483,7 +483,7 @@ func TestFetchNestsOnlySoDeep(t *testing.T) {
 // While all parsers wait in Fetch, every fetch worker may hold a page that no parser takes. Then a Fetch
 // needs a worker that no page can hold, and the pages need a parser.
 //
-// The first case fails if nothing is reserved for the lane (Lane is 0 in crawl.frontierConfig), the second if
+// The first case fails if nothing is reserved for inline requests (Inline is 0 in crawl.frontierConfig), the second if
 // a parser does not lend its place while it waits (Parsers.Lend returns false at once).
 func TestTrapAllParsersInFetchWhileFetchWorkersFull(t *testing.T) {
 	const pages = 20

@@ -23,7 +23,7 @@ func (p *pages) fetchInline(caller *Context, r *Request) (*Response, error) {
 	if of != root && caller.Err() != nil && root.ctx.Err() == nil {
 		return nil, NewError(caller.CtxId, errFetched, ErrorWithRequest(r), ErrorWithStage(StageAccept))
 	}
-	call, err := p.lane.Enter(root, of.inCall)
+	call, err := p.inline.Enter(root, of.inCall)
 	if err != nil {
 		why := ErrOutputClosed
 		if err == frontier.ErrNested {
@@ -92,7 +92,7 @@ func (p *pages) inlineJob(caller *Context, call *frontier.Call[*job], from emiss
 			err = errors.New(no.outcome.String() + ": " + no.reason)
 		}
 		herr := failed(err)
-		if p.lane.Count(call) {
+		if p.inline.Count(call) {
 			p.report.settled(r, no.outcome, no.reason)
 			p.ledger.Settle(uint8(no.outcome), no.reason)
 			p.report.failed(herr)
@@ -109,7 +109,7 @@ func (p *pages) inlineJob(caller *Context, call *frontier.Call[*job], from emiss
 	j.call.Caller, j.inCall, j.claim.Inline = &j.caller.call, call, true
 	ctx.Request = r
 	j.begin(ctx, v, p.stop.work)
-	if !p.lane.Add(call, j, ctx.CtxId) {
+	if !p.inline.Add(call, j, ctx.CtxId) {
 		return nil, failed(ErrOutputClosed)
 	}
 	return j, nil
@@ -172,7 +172,7 @@ func (p *pages) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 		p.settleInline(j, Fetched, "")
 		return resp, nil, nil, nil
 	}
-	if !p.lane.Awaits(j.root(), j) {
+	if !p.inline.Awaits(j.root(), j) {
 		return resp, nil, herr, nil // it was given up, and that was reported
 	}
 	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < p.limits.Attempts && j.loan.Rewind(j.ctx.Request.ResponseWriter) {
@@ -215,7 +215,7 @@ func inlineOutcome(herr *HandleError) (Outcome, string) {
 	return Failed, failedReason(herr)
 }
 
-// inlineExchange waits for robots.txt and the slot, then takes a worker of the lane and makes the exchange.
+// inlineExchange waits for robots.txt and the slot, then takes a worker for inline requests and makes the exchange.
 func (p *pages) inlineExchange(j *job) *HandleError {
 	defer p.fetcher.release(j)
 	for {
@@ -250,7 +250,7 @@ func (p *pages) inlineExchange(j *job) *HandleError {
 	}
 }
 
-// waitSlot waits in line for the job's slot and a worker of the lane.
+// waitSlot waits in line for the job's slot and a worker for inline requests.
 func (p *pages) waitSlot(j *job) error {
 	if p.frontier.HasSlot(j) {
 		return nil
@@ -284,7 +284,7 @@ func (p *pages) dropInline(j *job) {
 // endInline counts the end of an inline request, and reports it as r and its response. It returns false if the request was given up
 // before.
 func (p *pages) endInline(j *job, r *Request, resp *Response, outcome Outcome, reason string) bool {
-	if !p.lane.End(j.root(), j) {
+	if !p.inline.End(j.root(), j) {
 		return false
 	}
 	p.frontier.Overrule(j)
@@ -298,7 +298,7 @@ func (p *pages) endInline(j *job, r *Request, resp *Response, outcome Outcome, r
 
 // leave ends a call of Fetch, and closes the job that it was for unless that was done because its code was abandoned.
 func (p *pages) leave(call *frontier.Call[*job]) {
-	if p.lane.Leave(call) {
+	if p.inline.Leave(call) {
 		p.settler.done(call.Page())
 	}
 }
@@ -306,14 +306,14 @@ func (p *pages) leave(call *frontier.Call[*job]) {
 // closeFetches ends all calls that are under way, and lets none begin: the crawl is over, and the jobs that wait for them can
 // be settled as they are. User code that was left behind may still be in one.
 func (p *pages) closeFetches() {
-	for _, j := range p.lane.Close() {
+	for _, j := range p.inline.Close() {
 		p.dropFetches(j)
 	}
 }
 
 // dropFetches ends the calls of a job that are under way: they have no effect any more.
 func (p *pages) dropFetches(j *job) {
-	calls, awaited := p.lane.Drop(j)
+	calls, awaited := p.inline.Drop(j)
 	for _, inline := range awaited {
 		p.dropInline(inline)
 	}

@@ -288,7 +288,7 @@ func TestRobotsTimeout(t *testing.T) {
 	})
 }
 
-// A stopping crawl does not ask again; it sends back what waits, and the lane still serves Fetch.
+// A stopping crawl does not ask again; it sends back what waits, and inline requests are still served.
 func TestRobotsStop(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -322,7 +322,7 @@ func TestRobotsStop(t *testing.T) {
 }
 
 // Fetch in a stopping crawl is served although the queue of the host waits for robots.txt.
-func TestRobotsStopServesTheLane(t *testing.T) {
+func TestRobotsStopServesInlineRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.NewWorld().Page("http://b.test/robots.txt", enginetest.Status(404)).Page("http://b.test/", enginetest.Page()).
 			Page(robotsURL, enginetest.After(5*time.Second, enginetest.Status(404))).Page("http://a.test/x", enginetest.Text("x"))

@@ -17,10 +17,10 @@
 // which a callback waits. Meanwhile the job of that callback lends its own slot (BeginFetch, EndFetch, ReclaimSlot). A request
 // that was in flight when the process died is a suspect and runs alone (LineUp).
 //
-// [Parsers] and [Lane] are about the time after a download: the places to parse in, one of which may be lent, and the calls of
+// [Parsers] and [Inline] are about the time after a download: the places to parse in, one of which may be lent, and the calls of
 // Fetch that a page stays open for, with the inline requests that they wait for.
 //
-// One mutex guards all, the ledger's; Parsers and a Lane have their own. The funcs of [Config] say under which locks they are called.
+// One mutex guards all, the ledger's; Parsers and an Inline have their own. The funcs of [Config] say under which locks they are called.
 //
 // In a program it looks like this:
 //

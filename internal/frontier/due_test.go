@@ -95,8 +95,8 @@ func TestSourceFails(t *testing.T) {
 					t.Errorf("%s: Take: %t, %v", when, ok, err)
 				}
 			}
-			if free, lane, pages := w.Left(); free != 4 || lane != 0 || pages != 5 {
-				t.Errorf("%s: %d workers, %d of the lane, %d pages are left", when, free, lane, pages)
+			if free, inline, pages := w.Left(); free != 4 || inline != 0 || pages != 5 {
+				t.Errorf("%s: %d workers, %d for inline requests, %d pages are left", when, free, inline, pages)
 			}
 		}
 		w.send(0, record{id: 1, slot: "a", priority: 1}, record{id: 2, slot: "b"})

@@ -1,10 +1,10 @@
 package frontier
 
-// Left returns the fetch workers and those of the lane that nobody has a claim on, and the pages that are left.
-func (f *Frontier[J]) Left() (free, lane int, pages int64) {
+// Left returns the fetch workers and those for inline requests that nobody has a claim on, and the pages that are left.
+func (f *Frontier[J]) Left() (free, inline int, pages int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.workers.free, f.workers.lane, f.workers.pages
+	return f.workers.free, f.workers.inline, f.workers.pages
 }
 
 // Reserved returns how many pages are reserved in all slots.

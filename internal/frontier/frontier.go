@@ -43,7 +43,7 @@ type Config[J Job[J]] struct {
 	Now    func() time.Time // of a clock that never jumps
 
 	Fetchers int // downloads of requests from the queues at once
-	Lane     int // further ones, of waiters alone: inline requests and the robots.txt they wait for
+	Inline   int // further ones, of waiters alone: inline requests and the robots.txt they wait for
 	Readers  int // workers that may ask the source for a request at once; 0: any number
 	Pages    int // requests from the queues that may bring a response; 0: any number
 
@@ -96,7 +96,7 @@ type waking struct {
 // workers counts how many more jobs may be in hand.
 type workers struct {
 	free    int   // fetch workers that no job has a claim on
-	lane    int   // further ones, for waiters alone
+	inline  int   // further ones, for waiters alone
 	pages   int64 // responses still allowed, less the downloads under way
 	limited bool  // they are counted
 }
@@ -110,7 +110,7 @@ func New[J Job[J]](cfg Config[J]) *Frontier[J] {
 		mu: &cfg.Ledger.mu, rules: cfg.Rules,
 		slots:    slots.New(func(name string) slots.Policy { return cfg.Rules.of(name).Policy }),
 		budgets:  budgets[J]{begun: make(map[string]int), reserved: make(map[string]int), short: make(map[string][]J)},
-		workers:  workers{free: cfg.Fetchers, lane: cfg.Lane, pages: int64(cfg.Pages), limited: cfg.Pages > 0},
+		workers:  workers{free: cfg.Fetchers, inline: cfg.Inline, pages: int64(cfg.Pages), limited: cfg.Pages > 0},
 		requeued: requeued[J]{jobs: make(map[string][]J)},
 		suspects: suspects[J]{lined: make(map[*suspect[J]]struct{})},
 	}
@@ -245,12 +245,12 @@ func (f *Frontier[J]) acquire(now time.Time) (*slots.Grant, worker) {
 			f.workers.pages--
 		}
 		return grant, fetchWorker
-	case f.workers.lane > 0:
+	case f.workers.inline > 0:
 		grant, ok := f.slots.Acquire(now, true)
 		if !ok {
 			return nil, noWorker
 		}
-		f.workers.lane--
+		f.workers.inline--
 		return grant, laneWorker
 	}
 	return nil, noWorker
@@ -265,7 +265,7 @@ func (f *Frontier[J]) takes() bool {
 func (f *Frontier[J]) nextChange() (time.Time, bool) {
 	var at time.Time
 	ok := false
-	if f.workers.free > 0 || f.workers.lane > 0 {
+	if f.workers.free > 0 || f.workers.inline > 0 {
 		at, ok = f.slots.Next()
 	}
 	if !f.due.next.IsZero() && !f.stopped && !f.due.asking && (!ok || f.due.next.Before(at)) {

@@ -96,7 +96,7 @@ func (f *Frontier[J]) give(c *Claim[J], w *waiter) {
 	f.release(nil, w.worker, false)
 }
 
-// WaitSlot has an inline job wait in line for its slot and a worker of the lane, until it has both. The error is ctx's
+// WaitSlot has an inline job wait in line for its slot and a worker for inline requests, until it has both. The error is ctx's
 // cause.
 func (f *Frontier[J]) WaitSlot(ctx context.Context, j J) error {
 	return f.stand(ctx, j, f.ask(j.Claim().Slot))
@@ -217,6 +217,6 @@ func (w *workers) add(from worker) {
 	case fetchWorker:
 		w.free++
 	case laneWorker:
-		w.lane++
+		w.inline++
 	}
 }

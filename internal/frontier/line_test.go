@@ -49,8 +49,8 @@ func TestGrantComesTooLate(t *testing.T) {
 				err := wait(l, givenUp{context.Background(), func() {
 					l.Release(l.job, false)
 					<-time.NewTimer(time.Millisecond).C // until the worker that sleeps has served the job
-					free, lane, _ := l.Left()
-					granted = free+lane == 3
+					free, inline, _ := l.Left()
+					granted = free+inline == 3
 				}}, j)
 				if err != errGivenUp || !granted {
 					l.t.Errorf("the error is %v, and the job was granted its slot: %t", err, granted)
@@ -116,10 +116,10 @@ func TestWaitAtTheGate(t *testing.T) {
 	})
 }
 
-// A worker of the lane serves those in line alone, and goes back to the lane.
-func TestLaneServesTheLine(t *testing.T) {
+// A worker for inline requests serves those in line alone, and goes back to those.
+func TestInlineServesTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(frontier.Config[*job]{Fetchers: 1, Lane: 1})
+		w := newWorld(frontier.Config[*job]{Fetchers: 1, Inline: 1})
 		w.send(0, record{id: 1, slot: "a"}, record{id: 2, slot: "a"})
 		first := w.take(t)
 		came := w.sleeper(t)
@@ -127,7 +127,7 @@ func TestLaneServesTheLine(t *testing.T) {
 		w.wantLeft(t, 0, 0)
 		w.Release(inline, false)
 		w.wantLeft(t, 0, 1)
-		wantComes(t, "by the lane", came, 0)
+		wantComes(t, "by a worker for inline requests", came, 0)
 		w.Release(first, false)
 		wantComes(t, "when the slot is free", came, 2)
 		w.end()

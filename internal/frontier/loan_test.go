@@ -24,7 +24,7 @@ func lends(t *testing.T, code func(l *lender)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		rules := frontier.NewRules(frontier.Rule{Policy: slots.Policy{Limit: 1}}, nil)
-		l := &lender{world: newWorld(frontier.Config[*job]{Rules: rules, Fetchers: 2, Lane: 2}), t: t}
+		l := &lender{world: newWorld(frontier.Config[*job]{Rules: rules, Fetchers: 2, Inline: 2}), t: t}
 		l.send(0, record{id: 1, slot: "a"})
 		l.job = l.take(t)
 		leads := make(chan struct{})
@@ -52,11 +52,11 @@ func (l *lender) noError(err error) {
 	}
 }
 
-// wantOneBusy wants one worker to be claimed, of the queues or of the lane.
+// wantOneBusy wants one worker to be claimed, of the queues or for inline requests.
 func (l *lender) wantOneBusy() {
 	l.t.Helper()
-	if free, lane, _ := l.Left(); free+lane != 3 {
-		l.t.Errorf("%d workers and %d of the lane are left, want 3 together", free, lane)
+	if free, inline, _ := l.Left(); free+inline != 3 {
+		l.t.Errorf("%d workers and %d for inline requests are left, want 3 together", free, inline)
 	}
 }
 

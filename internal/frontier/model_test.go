@@ -467,17 +467,17 @@ func runModel(t *testing.T, seed uint64) {
 	if rng.IntN(3) == 0 {
 		m.suspects = 3
 	}
-	lane := 2 + rng.IntN(3)
+	inline := 2 + rng.IntN(3)
 	m.world = newWorld(frontier.Config[*job]{
 		Rules:    frontier.NewRules(frontier.Rule{Policy: slots.Policy{Limit: m.perSlot, Delay: m.delay}, Pages: m.budget}, nil),
-		Fetchers: m.fetchers, Lane: lane, Pages: m.pages, Readers: 1 + rng.IntN(2),
+		Fetchers: m.fetchers, Inline: inline, Pages: m.pages, Readers: 1 + rng.IntN(2),
 	})
 	m.run()
-	m.check(lane)
+	m.check(inline)
 }
 
 // check looks at what is left.
-func (m *model) check(lane int) {
+func (m *model) check(inline int) {
 	t, n := m.t, m.ledger.Counts()
 	if n.Discovered != n.Settled+n.Pending+n.Delayed+n.InFlight {
 		t.Errorf("discovered %d != settled %d + pending %d + delayed %d + in flight %d", n.Discovered, n.Settled, n.Pending, n.Delayed, n.InFlight)
@@ -504,8 +504,8 @@ func (m *model) check(lane int) {
 	if n.Settled != settled {
 		t.Errorf("settled %d, want %d", n.Settled, settled)
 	}
-	if free, left, pages := m.Left(); free != m.fetchers || left != lane || m.pages > 0 && pages != int64(m.pages-m.answers) {
-		t.Errorf("%d of %d workers are free, %d of %d of the lane; %d of %d pages are left after %d", free, m.fetchers, left, lane, pages, m.pages, m.answers)
+	if free, left, pages := m.Left(); free != m.fetchers || left != inline || m.pages > 0 && pages != int64(m.pages-m.answers) {
+		t.Errorf("%d of %d workers are free, %d of %d for inline requests; %d of %d pages are left after %d", free, m.fetchers, left, inline, pages, m.pages, m.answers)
 	}
 	if r := m.Reserved(); r != 0 {
 		t.Errorf("%d pages are reserved", r)

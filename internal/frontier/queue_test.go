@@ -75,7 +75,7 @@ func TestRequeuedComeFirst(t *testing.T) {
 // often it is paused.
 func TestPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(frontier.Config[*job]{Lane: 1})
+		w := newWorld(frontier.Config[*job]{Inline: 1})
 		w.send(0, record{id: 1, slot: "a"}, record{id: 2, slot: "b"})
 		j := w.take(t)
 		w.Pause()
@@ -136,7 +136,7 @@ func TestLimitAndGate(t *testing.T) {
 // So many pages come as Pages allows: what brought none makes room for another, and what holds no worker makes none.
 func TestPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(frontier.Config[*job]{Pages: 2, Lane: 1})
+		w := newWorld(frontier.Config[*job]{Pages: 2, Inline: 1})
 		for id := 1; id <= 4; id++ {
 			w.send(0, record{id: id, slot: "a"})
 		}
@@ -161,7 +161,7 @@ func TestPages(t *testing.T) {
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules := frontier.NewRules(frontier.Rule{Policy: slots.Policy{Limit: 1}}, nil)
-		w := newWorld(frontier.Config[*job]{Rules: rules, Lane: 1})
+		w := newWorld(frontier.Config[*job]{Rules: rules, Inline: 1})
 		w.send(0, record{id: 1, slot: "a"}, record{id: 2, slot: "b"})
 		first, second := w.take(t), w.take(t)
 		w.send(0, record{id: 3, slot: "c", crashes: 1})

@@ -214,11 +214,11 @@ func (w *world) inline(t *testing.T, slot string) *job {
 	return j
 }
 
-// wantLeft wants so many workers of the queues and of the lane to be unclaimed.
-func (w *world) wantLeft(t *testing.T, free, lane int) {
+// wantLeft wants so many workers of the queues and for inline requests to be unclaimed.
+func (w *world) wantLeft(t *testing.T, free, inline int) {
 	t.Helper()
-	if gotFree, gotLane, _ := w.Left(); gotFree != free || gotLane != lane {
-		t.Errorf("%d workers and %d of the lane are left, want %d and %d", gotFree, gotLane, free, lane)
+	if gotFree, gotInline, _ := w.Left(); gotFree != free || gotInline != inline {
+		t.Errorf("%d workers and %d for inline requests are left, want %d and %d", gotFree, gotInline, free, inline)
 	}
 }
 

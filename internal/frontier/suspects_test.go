@@ -33,7 +33,7 @@ func (w *world) through(t *testing.T, j *job) {
 // nothing else is handed out but to those who stand in line. Then comes the next one, of fewer crashes first.
 func TestSuspectRunsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(frontier.Config[*job]{Lane: 1, Pages: 50})
+		w := newWorld(frontier.Config[*job]{Inline: 1, Pages: 50})
 		w.send(0, record{id: 1, slot: "a"}, record{id: 2, slot: "b"})
 		busy, parked := w.take(t), w.take(t)
 		w.Park("b")
@@ -62,8 +62,8 @@ func TestSuspectRunsAlone(t *testing.T) {
 		w.Unpark("b")
 		w.Requeue(parked)
 		w.finish(t, w.take(t))
-		if free, lane, pages := w.Left(); free != 4 || lane != 1 || pages != 50-6 {
-			t.Errorf("%d workers, %d of the lane, %d pages are left", free, lane, pages)
+		if free, inline, pages := w.Left(); free != 4 || inline != 1 || pages != 50-6 {
+			t.Errorf("%d workers, %d for inline requests, %d pages are left", free, inline, pages)
 		}
 		w.wantNoneInHand(t)
 	})
@@ -156,7 +156,7 @@ func TestSuspectIsHeld(t *testing.T) {
 func TestSuspectWithoutAWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rules := frontier.NewRules(frontier.Rule{Policy: slots.Policy{Limit: 1}}, nil)
-		w := newWorld(frontier.Config[*job]{Rules: rules, Fetchers: 1, Lane: 2})
+		w := newWorld(frontier.Config[*job]{Rules: rules, Fetchers: 1, Inline: 2})
 		w.send(0, record{id: 1, slot: "a"})
 		first := w.take(t)
 		w.BeginFetch(first)

@@ -87,10 +87,10 @@ func (r *reference) closed(s *refSlot) bool {
 }
 
 // pick returns the slot that is to be acquired, "" for none.
-func (r *reference) pick(lane bool) string {
+func (r *reference) pick(inline bool) string {
 	best := ""
 	for name, s := range r.slots {
-		if !s.open() || s.next().After(r.now) || lane && len(s.waiters) == 0 || r.closed(s) {
+		if !s.open() || s.next().After(r.now) || inline && len(s.waiters) == 0 || r.closed(s) {
 			continue
 		}
 		if best == "" || r.before(s, r.slots[best]) {
@@ -202,14 +202,14 @@ func (h *harness) add(name string) {
 	s.added++
 }
 
-func (h *harness) acquire(lane bool) bool {
+func (h *harness) acquire(inline bool) bool {
 	now := h.tell()
 	for _, name := range h.names {
 		h.ref.tidy(name)
 	}
-	want := h.ref.pick(lane)
-	g, ok := h.tab.Acquire(now, lane)
-	if ok != (want != "") || ok && g.Slot.Name() != want && !h.mayBe(g.Slot.Name(), lane) {
+	want := h.ref.pick(inline)
+	g, ok := h.tab.Acquire(now, inline)
+	if ok != (want != "") || ok && g.Slot.Name() != want && !h.mayBe(g.Slot.Name(), inline) {
 		h.fail("Acquire gave %v %v, want %q", g, ok, want)
 	}
 	if !ok {
@@ -269,9 +269,9 @@ func (h *harness) acquire(lane bool) bool {
 }
 
 // mayBe reports whether a slot other than the best one may be acquired: behind gates the order is approximate.
-func (h *harness) mayBe(name string, lane bool) bool {
+func (h *harness) mayBe(name string, inline bool) bool {
 	s := h.ref.slots[name]
-	return h.gates != nil && s.open() && !s.next().After(h.ref.now) && !h.ref.closed(s) && (!lane || len(s.waiters) > 0)
+	return h.gates != nil && s.open() && !s.next().After(h.ref.now) && !h.ref.closed(s) && (!inline || len(s.waiters) > 0)
 }
 
 // enter lets a grant pass a gate, or gives it back.

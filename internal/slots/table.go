@@ -151,12 +151,12 @@ type Grant struct {
 // served first, new slots without end would starve the old ones, and so would a single slot that
 // is forgotten between its entries.)
 //
-// With lane set, only slots with waiters are considered. Without a ready slot ok is false; when
+// With inline set, only slots with waiters are considered. Without a ready slot ok is false; when
 // time alone can change that is returned by [Table.Next].
-func (t *Table) Acquire(now time.Time, lane bool) (g *Grant, ok bool) {
+func (t *Table) Acquire(now time.Time, inline bool) (g *Grant, ok bool) {
 	t.advance(now)
 	s := t.open(waiting)
-	if s == nil && !lane {
+	if s == nil && !inline {
 		s = t.open(ready)
 	}
 	if s == nil {

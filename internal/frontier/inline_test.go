@@ -45,20 +45,20 @@ func newPage() *page {
 	return p
 }
 
-// lane is a Lane with its ledger.
-type lane struct {
-	*frontier.Lane[*page]
+// calls is an Inline with its ledger.
+type calls struct {
+	*frontier.Inline[*page]
 	t      testing.TB
 	ledger *frontier.Ledger
 }
 
-func newLane(t testing.TB) *lane {
+func newCalls(t testing.TB) *calls {
 	ledger := frontier.NewLedger(int(outcomes))
-	return &lane{Lane: frontier.NewLane[*page](ledger, 3), t: t, ledger: ledger}
+	return &calls{Inline: frontier.NewInline[*page](ledger, 3), t: t, ledger: ledger}
 }
 
 // enter begins a call that is let in.
-func (l *lane) enter(p *page) *frontier.Call[*page] {
+func (l *calls) enter(p *page) *frontier.Call[*page] {
 	l.t.Helper()
 	call, err := l.Enter(p, nil)
 	if err != nil || call.Page() != p {
@@ -67,7 +67,7 @@ func (l *lane) enter(p *page) *frontier.Call[*page] {
 	return call
 }
 
-func (l *lane) refuses(when string, p *page, within *frontier.Call[*page], want error) {
+func (l *calls) refuses(when string, p *page, within *frontier.Call[*page], want error) {
 	l.t.Helper()
 	parts := p.parts.Load()
 	if call, err := l.Enter(p, within); call != nil || err != want {
@@ -78,15 +78,15 @@ func (l *lane) refuses(when string, p *page, within *frontier.Call[*page], want 
 	}
 }
 
-func (l *lane) counted(when string, want int64) {
+func (l *calls) counted(when string, want int64) {
 	l.t.Helper()
 	if n := l.ledger.Counts(); n.Discovered != want {
 		l.t.Errorf("%s: %d requests are counted, want %d", when, n.Discovered, want)
 	}
 }
 
-// closes closes the lane, and wants those pages to have calls.
-func (l *lane) closes(want ...*page) {
+// closes closes it, and wants those pages to have calls.
+func (l *calls) closes(want ...*page) {
 	l.t.Helper()
 	if pages := l.Close(); !slices.Equal(pages, want) {
 		l.t.Errorf("%d pages have calls, want %d", len(pages), len(want))
@@ -94,8 +94,8 @@ func (l *lane) closes(want ...*page) {
 }
 
 // A page is open as long as its calls are; they know what they wait for, and the page the names of all.
-func TestLane(t *testing.T) {
-	l, p := newLane(t), newPage()
+func TestInline(t *testing.T) {
+	l, p := newCalls(t), newPage()
 	call, other := l.enter(p), l.enter(p)
 	if n := p.parts.Load(); n != 3 {
 		t.Errorf("the page has %d open parts, want 3", n)
@@ -131,7 +131,7 @@ func TestLane(t *testing.T) {
 
 // Calls nest so deep and no deeper, counted from the page.
 func TestLaneNests(t *testing.T) {
-	l, p := newLane(t), newPage()
+	l, p := newCalls(t), newPage()
 	within := l.enter(p)
 	for depth := 2; depth <= 3; depth++ {
 		next, err := l.Enter(p, within)
@@ -148,7 +148,7 @@ func TestLaneNests(t *testing.T) {
 
 // A page whose code was given up is closed as often as it was opened; nothing that its calls still do is counted.
 func TestLaneDrops(t *testing.T) {
-	l, p := newLane(t), newPage()
+	l, p := newCalls(t), newPage()
 	left, call, other := l.enter(p), l.enter(p), l.enter(p)
 	over, inline := newPage(), newPage()
 	l.Add(call, over, "over")
@@ -174,14 +174,14 @@ func TestLaneDrops(t *testing.T) {
 		t.Errorf("the second drop ends %d calls and %d requests", calls, len(awaited))
 	}
 	l.closes()
-	l = newLane(t)
+	l = newCalls(t)
 	settled := new(page)
 	l.refuses("settled", settled, nil, frontier.ErrEnded)
 	l.closes()
 }
 
 // settle ends an inline request if it has not been ended.
-func (l *lane) settle(p, inline *page) {
+func (l *calls) settle(p, inline *page) {
 	if l.End(p, inline) {
 		inline.ends.Add(1)
 		l.ledger.Settle(fetched, "")
@@ -189,7 +189,7 @@ func (l *lane) settle(p, inline *page) {
 }
 
 // drop ends the calls of a page.
-func (l *lane) drop(p *page) {
+func (l *calls) drop(p *page) {
 	calls, awaited := l.Drop(p)
 	for _, inline := range awaited {
 		l.settle(p, inline)
@@ -198,7 +198,7 @@ func (l *lane) drop(p *page) {
 }
 
 // fetch is one call, with redirects and with calls within it.
-func (l *lane) fetch(rng *rand.Rand, p *page, within *frontier.Call[*page], made func(*page)) {
+func (l *calls) fetch(rng *rand.Rand, p *page, within *frontier.Call[*page], made func(*page)) {
 	call, err := l.Enter(p, within)
 	if err != nil {
 		return
@@ -224,7 +224,7 @@ func TestLaneAtRandom(t *testing.T) {
 	seed := deep.Seed()
 	t.Logf("seed %d", seed)
 	for round := range uint64(300) {
-		l := newLane(t)
+		l := newCalls(t)
 		var mu sync.Mutex
 		var pages, inlines []*page
 		made := func(inline *page) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Lane knows the pages whose callbacks wait for inline requests. Such a request lives with its page: it has no queue and no
-// record, and the page stays open until every call of Fetch has returned or has been dropped. Make one with [NewLane]. Its methods
+// Inline knows the pages whose callbacks wait for inline requests. Such a request lives with its page: it has no queue and no
+// record, and the page stays open until every call of Fetch has returned or has been dropped. Make one with [NewInline]. Its methods
 // may be called concurrently.
 //
 // The way of one call:
@@ -22,7 +22,7 @@ import (
 //
 // Drop ends all calls of a page whose code was given up, and Close lets none begin any more: whatever such code still does has
 // no effect.
-type Lane[J Page[J]] struct {
+type Inline[J Page[J]] struct {
 	ledger  *Ledger
 	nesting int
 
@@ -34,10 +34,10 @@ type Lane[J Page[J]] struct {
 // Page is a job that inline requests live with. J is the type itself, usually a pointer.
 type Page[J any] interface {
 	comparable
-	// Calls returns what the page keeps for the Lane, always the same.
+	// Calls returns what the page keeps for calls of Fetch, always the same.
 	Calls() *Calls[J]
 	// Open opens the page for another part. It returns false if the page is over, or its code was given up. It is called with the
-	// Lane's mutex held, and must not wait.
+	// mutex of Inline held, and must not wait.
 	Open() bool
 }
 
@@ -63,15 +63,15 @@ var (
 	ErrEnded  = errors.New("frontier: the page has ended")
 )
 
-// NewLane makes a lane in which nothing waits. nesting is how deep calls may nest: a call stands in another one if a middleware
+// NewInline makes an Inline in which nothing waits. nesting is how deep calls may nest: a call stands in another one if a middleware
 // or callback makes it for the request that the other one waits for.
-func NewLane[J Page[J]](ledger *Ledger, nesting int) *Lane[J] {
-	return &Lane[J]{ledger: ledger, nesting: nesting, pages: make(map[J]struct{})}
+func NewInline[J Page[J]](ledger *Ledger, nesting int) *Inline[J] {
+	return &Inline[J]{ledger: ledger, nesting: nesting, pages: make(map[J]struct{})}
 }
 
 // Enter opens a page for a call of Fetch. within is the call that the caller's own request belongs to; nil if that is the page
 // itself. The error is ErrNested or ErrEnded.
-func (l *Lane[J]) Enter(page J, within *Call[J]) (*Call[J], error) {
+func (l *Inline[J]) Enter(page J, within *Call[J]) (*Call[J], error) {
 	call := &Call[J]{page: page, depth: 1}
 	if within != nil {
 		call.depth += within.depth
@@ -92,14 +92,14 @@ func (l *Lane[J]) Enter(page J, within *Call[J]) (*Call[J], error) {
 
 // Count counts an inline request of a call in the ledger that is refused at once. It returns false if the call has ended
 // already: then nothing is counted.
-func (l *Lane[J]) Count(call *Call[J]) bool {
+func (l *Inline[J]) Count(call *Call[J]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.count(call)
 }
 
 // count is Count. The caller holds mu.
-func (l *Lane[J]) count(call *Call[J]) bool {
+func (l *Inline[J]) count(call *Call[J]) bool {
 	if call.left || call.page.Calls().dropped {
 		return false
 	}
@@ -109,7 +109,7 @@ func (l *Lane[J]) count(call *Call[J]) bool {
 
 // Add counts an inline request in the ledger, for which a call waits from now on. It returns false if the call has ended
 // already: then nothing is counted. The name is kept until the page is over.
-func (l *Lane[J]) Add(call *Call[J], inline J, name string) bool {
+func (l *Inline[J]) Add(call *Call[J], inline J, name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.count(call) {
@@ -122,14 +122,14 @@ func (l *Lane[J]) Add(call *Call[J], inline J, name string) bool {
 }
 
 // Awaits reports whether a call of a page waits for an inline request.
-func (l *Lane[J]) Awaits(page, inline J) bool {
+func (l *Inline[J]) Awaits(page, inline J) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Contains(page.Calls().awaited, inline)
 }
 
 // End ends the waiting for an inline request of a page, which the caller settles. It returns false if that was done before.
-func (l *Lane[J]) End(page, inline J) bool {
+func (l *Inline[J]) End(page, inline J) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	calls := page.Calls()
@@ -143,7 +143,7 @@ func (l *Lane[J]) End(page, inline J) bool {
 
 // Leave ends a call. It returns true if the caller has to close the page that Enter opened, and false if the call was ended
 // before.
-func (l *Lane[J]) Leave(call *Call[J]) bool {
+func (l *Inline[J]) Leave(call *Call[J]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	calls := call.page.Calls()
@@ -159,7 +159,7 @@ func (l *Lane[J]) Leave(call *Call[J]) bool {
 
 // Drop ends all calls of a page, and lets none begin any more. The caller settles the inline requests that were under way, each
 // unless End returns false for it, and then closes the page as often as calls says.
-func (l *Lane[J]) Drop(page J) (calls int, awaited []J) {
+func (l *Inline[J]) Drop(page J) (calls int, awaited []J) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := page.Calls()
@@ -170,7 +170,7 @@ func (l *Lane[J]) Drop(page J) (calls int, awaited []J) {
 }
 
 // Close lets no call begin any more, and returns the pages that have some: the caller drops those.
-func (l *Lane[J]) Close() []J {
+func (l *Inline[J]) Close() []J {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
