@@ -179,49 +179,38 @@ func TestEndingIsOver(t *testing.T) {
 	})
 }
 
-// A reason that somebody insists on stays, whatever comes later, and takes the place of one that nobody has insisted on.
-func TestEndingInsist(t *testing.T) {
+// A reason that somebody insists on stays, whatever comes later, and takes the place of one that nobody has insisted on. Nothing
+// left to do is how any other run ends, whoever asked it to stop, unless it is broken.
+func TestEndingReasons(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, tt := range []struct {
-			name string
-			do   func(r *lifecycle.Ending)
-			want string
-			done bool
+			name     string
+			do       func(r *lifecycle.Ending)
+			reason   string
+			insisted bool
+			finishes bool
 		}{
-			{"first", func(r *lifecycle.Ending) { r.Insist("mine"); r.Ask("yours", nil) }, "mine", false},
-			{"second", func(r *lifecycle.Ending) { r.Ask("yours", nil); r.Insist("mine"); r.Insist("late") }, "mine", false},
-			{"after the end of ctx", func(r *lifecycle.Ending) { r.Ask(lifecycle.Cancelled, errOver); r.Insist("mine") }, lifecycle.Cancelled, true},
+			{"asked", func(r *lifecycle.Ending) { r.Ask("mine", nil) }, "mine", false, true},
+			{"insisted first", func(r *lifecycle.Ending) { r.Insist("mine"); r.Ask("yours", nil) }, "mine", true, false},
+			{"insisted second", func(r *lifecycle.Ending) { r.Ask("yours", nil); r.Insist("mine"); r.Insist("late") }, "mine", true, false},
+			{"insisted after the end of ctx", func(r *lifecycle.Ending) { r.Ask(lifecycle.Cancelled, errOver); r.Insist("mine") }, lifecycle.Cancelled, false, true},
+			{"broken", func(r *lifecycle.Ending) { r.Break(errOver) }, lifecycle.Broken, false, false},
 		} {
 			r := begin(t.Context(), 0, time.Second)
 			tt.do(r.Ending)
-			if reason, _, _ := r.Why(); reason != tt.want || r.Insisted() == tt.done {
+			if reason, _, _ := r.Why(); reason != tt.reason || r.Insisted() != tt.insisted {
 				t.Errorf("%s: reason %q, insisted %t", tt.name, reason, r.Insisted())
 			}
-			if done := r.Finish(lifecycle.Finished); done != tt.done {
-				t.Errorf("%s: finished %t", tt.name, done)
+			want := tt.reason
+			if tt.finishes {
+				want = lifecycle.Finished
+			}
+			finished := r.Finish(lifecycle.Finished)
+			if reason, _, broken := r.Why(); finished != tt.finishes || reason != want || (broken != nil) != (want == lifecycle.Broken) {
+				t.Errorf("%s: finished %t, reason %q, broken by %v", tt.name, finished, reason, broken)
 			}
 			r.end(0)
 		}
-	})
-}
-
-// Nothing left to do is how a run ends, whoever asked it to stop, unless it is broken.
-func TestEndingFinish(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := begin(t.Context(), 0, time.Second)
-		r.Ask("mine", nil)
-		r.Finish(lifecycle.Finished)
-		if reason, _, _ := r.Why(); reason != lifecycle.Finished {
-			t.Errorf("reason %q", reason)
-		}
-		r.end(0)
-		r = begin(t.Context(), 0, time.Second)
-		r.Break(errOver)
-		r.Finish(lifecycle.Finished)
-		if reason, _, broken := r.Why(); reason != lifecycle.Broken || broken != errOver {
-			t.Errorf("reason %q, broken by %v", reason, broken)
-		}
-		r.end(0)
 	})
 }
 
@@ -305,9 +294,6 @@ func TestEndingModel(t *testing.T) {
 			r := begin(ctx, time.Duration(rng.IntN(2))*5*time.Second, 8*time.Second)
 			leaveBy := time.Duration(1 << 62)
 			stopped := leaveBy
-			if r.Ending == nil {
-				t.Fatal("no ending")
-			}
 			for range rng.IntN(6) {
 				pause(time.Duration(rng.IntN(3000)) * time.Millisecond)
 				now := time.Since(r.began)
