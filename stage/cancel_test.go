@@ -110,28 +110,6 @@ func TestErrorsAfterTheCancellationAreKept(t *testing.T) {
 	}
 }
 
-func TestErrorCancelsEverything(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		boom := errors.New("boom")
-		work := process(func(ctx context.Context, p *parcel) (*parcel, error) {
-			if p.id == 3 {
-				return nil, boom
-			}
-			<-ctx.Done()
-			if errors.Is(context.Cause(ctx), boom) {
-				return nil, context.Cause(ctx)
-			}
-			return nil, ctx.Err()
-		})
-		f := &flow{n: 100}
-		err := stage.New(stage.FixedWorkerPool(work, 4)).Process(t.Context(), f, f)
-		if err == nil || err.Error() != "stage 0: boom" {
-			t.Errorf("error %v, want boom once", err)
-		}
-		f.each(t, -1)
-	})
-}
-
 // stuck is a processor that ignores its context for the payloads it is told.
 type stuck struct {
 	ids     []int

@@ -35,8 +35,7 @@ func TestDetachFreesThePlaceAtOnce(t *testing.T) {
 					}
 				}
 				err := <-done
-				var abandoned *stage.AbandonedError
-				if !errors.As(err, &abandoned) || abandoned.Stages[0] != 8 || len(abandoned.Stages) != 1 {
+				if abandoned, ok := errors.AsType[*stage.AbandonedError](err); !ok || abandoned.Stages[0] != 8 || len(abandoned.Stages) != 1 {
 					t.Errorf("error %v, want just 8 workers left behind", err)
 				}
 				var typed *stage.StageError
@@ -182,8 +181,7 @@ func TestDetachRacesWithTheReturn(t *testing.T) {
 	err := stage.New(stage.DynamicWorkerPool(work, 8)).Process(t.Context(), f, f)
 	close(asks)
 	<-done
-	var abandoned *stage.AbandonedError
-	if err != nil && !errors.As(err, &abandoned) {
+	if _, ok := errors.AsType[*stage.AbandonedError](err); err != nil && !ok {
 		t.Error(err)
 	}
 	if got := len(f.arrived) + int(detached.Load()); got != payloads {

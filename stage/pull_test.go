@@ -184,12 +184,3 @@ func TestPullReplacesADetachedWorker(t *testing.T) {
 		w.each(t, 10)
 	})
 }
-
-func TestPullPanicsWithoutWorkers(t *testing.T) {
-	defer func() {
-		if got := recover(); got != "stage: Pull: max is 0, must be 1 or more" {
-			t.Errorf("panic %v", got)
-		}
-	}()
-	_ = stage.Pull(t.Context(), 0, new(well).next, process(pass))
-}

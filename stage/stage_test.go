@@ -41,17 +41,6 @@ func TestDataFlowsThroughTenStages(t *testing.T) {
 	}
 }
 
-func TestNoStagesIsIdentity(t *testing.T) {
-	f := &flow{n: 20}
-	if err := stage.New[*parcel]().Process(t.Context(), f, f); err != nil {
-		t.Fatal(err)
-	}
-	if got := f.ids(); !slices.Equal(got, upTo(20)) {
-		t.Errorf("arrived: %v", got)
-	}
-	f.each(t, 20)
-}
-
 func TestErrorTexts(t *testing.T) {
 	boom := errors.New("boom")
 	failing := stage.FIFO(process(func(_ context.Context, p *parcel) (*parcel, error) { return nil, boom }))
@@ -76,8 +65,7 @@ func TestErrorTexts(t *testing.T) {
 			if err == nil || err.Error() != test.text {
 				t.Fatalf("error %v, want %q", err, test.text)
 			}
-			var typed *stage.StageError
-			if !errors.As(err, &typed) || typed.Stage != test.where || !errors.Is(err, boom) {
+			if typed, ok := errors.AsType[*stage.StageError](err); !ok || typed.Stage != test.where || !errors.Is(err, boom) {
 				t.Errorf("error %#v, want a *StageError of stage %d around boom", err, test.where)
 			}
 			test.flow.each(t, -1)
@@ -152,7 +140,7 @@ func TestPayloadTypes(t *testing.T) {
 	t.Run("interface, some of whose values want to be marked", func(t *testing.T) {
 		var d depot
 		f := &values[any]{in: []any{1, d.parcel(1, ""), nil, d.parcel(2, "")}}
-		if err := stage.New[any]().Process(t.Context(), f, f); err != nil || len(f.out) != 4 {
+		if err := stage.New[any]().Process(t.Context(), f, f); err != nil || len(f.out) != 4 || f.out[0] != 1 || f.out[2] != nil {
 			t.Errorf("got %v, %v", f.out, err)
 		}
 		d.each(t, 2)
@@ -352,6 +340,7 @@ func TestConstructionPanics(t *testing.T) {
 		{"fixed pool of none", "FixedWorkerPool: n is 0", func() { stage.FixedWorkerPool(nop, 0) }},
 		{"fixed pool of less", "FixedWorkerPool: n is -1", func() { stage.FixedWorkerPool(nop, -1) }},
 		{"dynamic pool of none", "DynamicWorkerPool: max is 0", func() { stage.DynamicWorkerPool(nop, 0) }},
+		{"pull without workers", "stage: Pull: max is 0, must be 1 or more", func() { _ = stage.Pull[int](t.Context(), 0, nil, nop) }},
 		{"broadcast to none", "at least one processor", func() { stage.Broadcast[int]() }},
 		{"broadcast of what can not be cloned", "int needs a method Clone() int", func() { stage.Broadcast[int](nop, nop) }},
 		{"negative attempts", "Attempts -1", func() { stage.Retry(nop, stage.RetryPolicy{Attempts: -1}) }},
