@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strconv"
 	"strings"
@@ -107,8 +106,7 @@ func TestWaitingForTheBudgetIsNotTimed(t *testing.T) {
 		})
 		wg.Go(func() {
 			result, took := get("hangs")
-			var timeout *TimeoutError
-			if !errors.As(result.Error, &timeout) || took != time.Hour+3*time.Second {
+			if _, ok := errors.AsType[*TimeoutError](result.Error); !ok || took != time.Hour+3*time.Second {
 				t.Errorf("after %s: %v", took, result.Error)
 			}
 		})
@@ -217,37 +215,6 @@ func TestBodyThatNeverComes(t *testing.T) {
 	if took := after.TotalAlloc - before.TotalAlloc; deep.Checks() && took > 2*trusted {
 		t.Errorf("took %d bytes", took)
 	}
-}
-
-func BenchmarkDownload(b *testing.B) {
-	page := bytes.Repeat([]byte("x"), 8<<10)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Write(page) }))
-	defer server.Close()
-	b.Run("net/http", func(b *testing.B) {
-		client := &http.Client{Transport: &http.Transport{}}
-		defer client.CloseIdleConnections()
-		b.ReportAllocs()
-		for b.Loop() {
-			resp, err := client.Get(server.URL)
-			if err != nil {
-				b.Fatal(err)
-			}
-			if _, err := io.ReadAll(resp.Body); err != nil {
-				b.Fatal(err)
-			}
-			resp.Body.Close()
-		}
-	})
-	b.Run("downloader", func(b *testing.B) {
-		d := newTestClient(b, func(s *Config) {
-			s.Loopback.Allow(server.URL)
-			s.Bodies = NewBudget(1<<20, nil)
-		})
-		b.ReportAllocs()
-		for b.Loop() {
-			mustDownload(b, d, request(server.URL, http.MethodGet))
-		}
-	})
 }
 
 // A large header counts in the budget like a body until the request's hold is released. It fails if many responses with large headers may be in memory at a time.

@@ -35,6 +35,7 @@ func TestBodyBudget(t *testing.T) {
 	}
 	must := func(t *testing.T, g *grower, waits bool) {
 		t.Helper()
+		synctest.Wait()
 		if g.waits() != waits {
 			t.Fatalf("waits: %v, want %v", !waits, waits)
 		}
@@ -63,7 +64,6 @@ func TestBodyBudget(t *testing.T) {
 		b.Release(&full)
 		must(t, waits, true)
 		b.Release(&h1)
-		synctest.Wait()
 		must(t, waits, false)
 	})
 	bubble("a hold moves", func(t *testing.T, b *Budget) {
@@ -81,7 +81,6 @@ func TestBodyBudget(t *testing.T) {
 		waits := startGrow(t.Context(), b, &next, 1000)
 		must(t, waits, true)
 		b.Release(&stored)
-		synctest.Wait()
 		must(t, waits, false)
 		b.Release(&next)
 		if b.used != 0 || b.over != nil {
@@ -95,15 +94,12 @@ func TestBodyBudget(t *testing.T) {
 		first := startGrow(t.Context(), b, &big, 90)
 		second := startGrow(t.Context(), b, &small, 10)
 		b.Shrink(&full, 20)
-		synctest.Wait()
 		must(t, first, true)
 		must(t, second, true) // it would fit, but must not overtake
 		b.Release(&full)
-		synctest.Wait()
 		must(t, first, false)
 		must(t, second, true)
 		b.Release(&over)
-		synctest.Wait()
 		must(t, second, false)
 	})
 	bubble("wanted slots", func(t *testing.T, b *Budget) {
@@ -114,7 +110,6 @@ func TestBodyBudget(t *testing.T) {
 		must(t, first, true)
 		must(t, second, true)
 		stop := b.Want("b")
-		synctest.Wait()
 		must(t, first, true)
 		must(t, second, false)
 		must(t, startGrow(t.Context(), b, &h3, 10), false)
@@ -123,11 +118,9 @@ func TestBodyBudget(t *testing.T) {
 		must(t, more, true)
 		b.Add(&h1, 1000) // what an inline request of it reads
 		b.Release(&over)
-		synctest.Wait()
 		must(t, first, false)
 		must(t, more, true)
 		b.Release(&h1)
-		synctest.Wait()
 		must(t, more, false)
 		b.Release(&h2)
 		b.Release(&h3)
@@ -144,7 +137,6 @@ func TestBodyBudget(t *testing.T) {
 		must(t, again, true)
 		b.Add(&full, 1000) // it stays full when the one that is over is gone
 		b.Release(&full)
-		synctest.Wait()
 		must(t, first, false)
 		must(t, other, false)
 		must(t, again, false)

@@ -22,11 +22,7 @@ func TestChunkExtensions(t *testing.T) {
 		for _, secure := range []bool{false, true} {
 			t.Run(tt.name, func(t *testing.T) {
 				handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					conn, _, err := http.NewResponseController(w).Hijack()
-					if err != nil {
-						t.Error(err)
-						return
-					}
+					conn := hijack(w)
 					defer conn.Close()
 					if plain, ok := conn.(*net.TCPConn); ok {
 						plain.SetNoDelay(true)

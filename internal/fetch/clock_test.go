@@ -133,8 +133,7 @@ func TestSlowWriterIsNotTheServer(t *testing.T) {
 					}
 				}).client(func(s *Config) { s.Limits = tt.limits.withDefaults() })
 				slow := writerFunc(func(p []byte) (int, error) { <-time.NewTimer(20 * time.Second).C; return len(p), nil })
-				r := request("http://x.example/", http.MethodGet, withWriter(slow), withTimeout(tt.timeout))
-				result := download(d, r)
+				result := download(d, request("http://x.example/", http.MethodGet, withWriter(slow), withTimeout(tt.timeout)))
 				if tt.fails {
 					if err := wantError[*TimeoutError](t, result); err.Phase != PhaseAll {
 						t.Errorf("%+v", err)
@@ -170,8 +169,7 @@ func TestConnectAndHandshakeLimits(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	r = request("http://127.0.0.1:1/", http.MethodGet)
-	if err := wantError[*TimeoutError](t, download(d, r)); err.Phase != PhaseConnect || err.Limit != 20*time.Millisecond {
+	if err := wantError[*TimeoutError](t, download(d, request("http://127.0.0.1:1/", http.MethodGet))); err.Phase != PhaseConnect || err.Limit != 20*time.Millisecond {
 		t.Errorf("connect: %+v", err)
 	}
 }
@@ -205,12 +203,10 @@ func TestHeaderLimits(t *testing.T) {
 	}, plain, secure)
 	for _, server := range []*httptest.Server{plain, secure} {
 		mustDownload(t, d, request(server.URL+"/", http.MethodGet))
-		r := request(server.URL+"/fields", http.MethodGet)
-		if err := wantError[*HeaderTooLargeError](t, download(d, r)); err.Fields != 40 || err.Limit != 0 {
+		if err := wantError[*HeaderTooLargeError](t, download(d, request(server.URL+"/fields", http.MethodGet))); err.Fields != 40 || err.Limit != 0 {
 			t.Errorf("fields: %+v", err)
 		}
-		r = request(server.URL+"/bytes", http.MethodGet)
-		if err := wantError[*HeaderTooLargeError](t, download(d, r)); err.Limit != 4000 || err.Fields != 0 {
+		if err := wantError[*HeaderTooLargeError](t, download(d, request(server.URL+"/bytes", http.MethodGet))); err.Limit != 4000 || err.Fields != 0 {
 			t.Errorf("bytes: %+v", err)
 		}
 		for _, path := range []string{"/field", "/flood"} {

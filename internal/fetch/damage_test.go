@@ -58,11 +58,7 @@ func TestDamagedEnds(t *testing.T) {
 		for to, opt := range map[string]option{"memory": unfollowed, "file": withSpool, "writer": nil} {
 			t.Run(tt.name+", "+to, func(t *testing.T) {
 				server := newServer(func(w http.ResponseWriter, r *http.Request) {
-					conn, _, err := http.NewResponseController(w).Hijack()
-					if err != nil {
-						t.Error(err)
-						return
-					}
+					conn := hijack(w)
 					defer conn.Close()
 					head := "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Encoding: " + tt.coding + "\r\n"
 					switch tt.framing {

@@ -68,7 +68,7 @@ func TestDownloadDecodes(t *testing.T) {
 			w.Header().Set("Content-Encoding", tt.header)
 			w.Write(packed)
 		})
-		d := newTestClient(t, nil, server)
+		d := newTestClient(t, func(s *Config) { s.Limits.Body = int64(len(page)) }, server) // it counts as it is in memory
 		want := page
 		if tt.as != "" {
 			want = packed
@@ -159,7 +159,7 @@ func TestDownloadDecodesWithinLimits(t *testing.T) {
 		result := download(d, r)
 		switch {
 		case strings.HasPrefix(path, "/large"), strings.HasPrefix(path, "/zeros"):
-			if err := wantError[*BodyTooLargeError](t, result); err.Limit != 1<<20-1 || result.Response != nil {
+			if err := wantError[*BodyTooLargeError](t, result); err.Limit != 1<<20-1 || err.URL != r.URL || result.Response != nil {
 				t.Errorf("%s: %+v", path, err)
 			}
 		case strings.HasPrefix(path, "/cut"): // in a message that is complete
@@ -168,8 +168,7 @@ func TestDownloadDecodesWithinLimits(t *testing.T) {
 			}
 		default:
 			err := wantError[*TruncatedBodyError](t, result)
-			var corrupt *CorruptBodyError
-			if !errors.As(err, &corrupt) || corrupt.URL != r.URL || result.Response == nil {
+			if corrupt, ok := errors.AsType[*CorruptBodyError](err); !ok || corrupt.URL != r.URL || result.Response == nil {
 				t.Errorf("%s: %+v", path, err)
 			}
 			if errors.Is(err, io.ErrUnexpectedEOF) {
@@ -180,8 +179,7 @@ func TestDownloadDecodesWithinLimits(t *testing.T) {
 			continue
 		}
 		for _, opt := range []option{withSpool, withWriter(io.Discard)} {
-			r := request(server.URL+path, http.MethodGet, opt)
-			result := download(d, r)
+			result := download(d, request(server.URL+path, http.MethodGet, opt))
 			err := wantError[*RatioError](t, result)
 			if result.Error != error(err) {
 				t.Errorf("%s: it is told as %v", path, result.Error)

@@ -142,8 +142,7 @@ func TestDialGuardRealDials(t *testing.T) {
 		t.Fatal("the allowed server was not asked")
 	}
 	for _, host := range []string{"localhost", "127.0.0.2", "[::1]", "[::ffff:127.0.0.1]", "0.0.0.0", "[::]", "169.254.169.254", "2130706434."} {
-		r := request("http://u:s3cret@"+host+":"+port+"/", http.MethodGet)
-		result := download(d, r)
+		result := download(d, request("http://u:s3cret@"+host+":"+port+"/", http.MethodGet))
 		wantError[*PrivateAddressError](t, result)
 		if strings.Contains(result.Error.Error(), "s3cret") || result.Response != nil {
 			t.Errorf("%s: %v, response %v", host, result.Error, result.Response)
@@ -189,8 +188,7 @@ func TestDialGuardSeesTheDialledAddress(t *testing.T) {
 	d.routes.guard.resolver.Lookup = func(_ context.Context, host string) ([]netip.Addr, error) {
 		return nil, &net.DNSError{Err: "no name server", Name: host}
 	}
-	r = request("http://unknown.example/", http.MethodGet)
-	if err := wantError[*net.DNSError](t, download(d, r)); err.Name != "unknown.example" {
+	if err := wantError[*net.DNSError](t, download(d, request("http://unknown.example/", http.MethodGet))); err.Name != "unknown.example" {
 		t.Errorf("%+v", err)
 	}
 }

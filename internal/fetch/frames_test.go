@@ -2,21 +2,17 @@ package fetch
 
 import (
 	"bytes"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
-	"go.uber.org/goleak"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 )
@@ -147,28 +143,8 @@ func TestAnswersInFrames(t *testing.T) {
 	var said strings.Builder // log.Logger writes under its lock
 	log.SetOutput(&said)
 	defer log.SetOutput(os.Stderr)
-	ignore := goleak.IgnoreCurrent()
-	certified := httptest.NewUnstartedServer(nil)
-	certified.StartTLS()
-	certified.Close()
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			running.Go(func() {
-				serveH2(conn, func(h *h2, path string) { h2Answers[path](h) })
-			})
-		}
-	})
-	address := "https://" + listener.Addr().String()
-	d := newTestClient(t, func(s *Config) { s.Loopback.Allow(address); s.TLS = trust(certified) })
+	server := newH2Server(t, func(conn net.Conn) { serveH2(conn, func(h *h2, path string) { h2Answers[path](h) }) })
+	d := server.client(t)
 	for _, test := range []struct {
 		path, body string // "": no response
 		fails      bool
@@ -187,7 +163,7 @@ func TestAnswersInFrames(t *testing.T) {
 		{"/length", "half", true},
 	} {
 		t.Run(test.path, func(t *testing.T) {
-			result := download(d, request(address+test.path, http.MethodGet, withTimeout(time.Minute)))
+			result := download(d, request(server.url+test.path, http.MethodGet, withTimeout(time.Minute)))
 			var late *TimeoutError
 			if err := result.Error; (err != nil) != test.fails || err != nil && errors.As(err, &late) {
 				t.Errorf("error %v", result.Error)
@@ -202,15 +178,16 @@ func TestAnswersInFrames(t *testing.T) {
 			if got != test.body {
 				t.Errorf("body %q, want %q", got, test.body)
 			}
-			if resp := mustDownload(t, d, request(address+"/good", http.MethodGet)); string(resp.Body) != "whole" {
+			if got == "half" {
+				wantError[*TruncatedBodyError](t, result)
+			}
+			if resp := mustDownload(t, d, request(server.url+"/good", http.MethodGet)); string(resp.Body) != "whole" {
 				t.Errorf("the next request got %q", resp.Body)
 			}
 		})
 	}
 	d.Close()
-	listener.Close()
-	running.Wait()
-	goleak.VerifyNone(t, ignore)
+	server.close()
 	for line := range strings.Lines(said.String()) {
 		if !strings.Contains(line, "unhandled response frame type") { // net/http says so of each unknown frame
 			t.Errorf("to the process's log: %s", line)

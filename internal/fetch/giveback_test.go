@@ -1,7 +1,6 @@
 package fetch
 
 import (
-	"bytes"
 	"io"
 	"net/http"
 	"strings"
@@ -80,18 +79,4 @@ func TestPartialThatIsGivenUp(t *testing.T) {
 			t.Errorf("%v, answer %v", err, result.Response)
 		}
 	})
-}
-
-// A body that a func makes is sent again where the request is.
-func TestReadBodyFunc(t *testing.T) {
-	server := newServer(echo)
-	d := newTestClient(t, nil, server)
-	content := bytes.Repeat([]byte("x"), 100_000)
-	calls := 0
-	a := mustDownload(t, d, request(server.URL, http.MethodPost, func(r *Request) {
-		r.Body, r.ReadBody = []byte("unused"), func() ([]byte, error) { calls++; return content, nil }
-	}))
-	if !bytes.Equal(a.Body, content) || calls != 1 {
-		t.Errorf("%d bytes, %d calls", len(a.Body), calls)
-	}
 }

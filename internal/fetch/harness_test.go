@@ -139,6 +139,15 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	w.Write(body)
 }
 
+// hijack takes over the connection of a request, to answer on it as one likes.
+func hijack(w http.ResponseWriter) net.Conn {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(err)
+	}
+	return conn
+}
+
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // pipeServer serves in memory, so that a whole exchange takes place in the virtual time of a synctest bubble.

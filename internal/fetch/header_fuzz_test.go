@@ -27,8 +27,7 @@ func FuzzHeader(f *testing.F) {
 		x.life = context.Background()
 		req, err := x.request()
 		if err != nil {
-			var wrong *RequestError
-			if !errors.As(err, &wrong) || wrong.Field == "" || strings.Contains(err.Error(), "hidden") {
+			if wrong, ok := errors.AsType[*RequestError](err); !ok || wrong.Field == "" || strings.Contains(err.Error(), "hidden") {
 				t.Fatalf("%v", err)
 			}
 			return

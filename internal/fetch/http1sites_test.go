@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,9 +18,6 @@ import (
 // A site that negotiates HTTP/2 and then wants HTTP/1.1 gets it, at once and from then on, directly and through proxies. It fails if
 // the refused request is not sent again, or if the site is asked in HTTP/2 a second time.
 func TestSitesThatWantHTTP1(t *testing.T) {
-	certified := httptest.NewUnstartedServer(nil)
-	certified.StartTLS()
-	certified.Close()
 	for _, tt := range []struct {
 		name   string
 		method string
@@ -37,10 +35,6 @@ func TestSitesThatWantHTTP1(t *testing.T) {
 	} {
 		for _, scheme := range []string{"", "http", "socks5"} {
 			t.Run(tt.name+" "+scheme, func(t *testing.T) {
-				listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2", "http/1.1"}})
-				if err != nil {
-					t.Fatal(err)
-				}
 				var mu sync.Mutex // guards asked
 				var asked []string
 				note := func(how string) {
@@ -48,12 +42,12 @@ func TestSitesThatWantHTTP1(t *testing.T) {
 					defer mu.Unlock()
 					asked = append(asked, how)
 				}
-				serve := func(conn *tls.Conn) {
-					defer conn.Close()
-					if conn.Handshake() != nil {
+				server := newH2Server(t, func(conn net.Conn) {
+					secure := conn.(*tls.Conn)
+					if secure.Handshake() != nil {
 						return
 					}
-					if conn.ConnectionState().NegotiatedProtocol == "h2" {
+					if secure.ConnectionState().NegotiatedProtocol == "h2" {
 						serveH2(conn, func(h *h2, _ string) { note("2"); tt.refuse(h) })
 						return
 					}
@@ -66,22 +60,11 @@ func TestSitesThatWantHTTP1(t *testing.T) {
 						note("1")
 						fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 					}
-				}
-				var running sync.WaitGroup
-				running.Go(func() {
-					for {
-						conn, err := listener.Accept()
-						if err != nil {
-							return
-						}
-						running.Go(func() { serve(conn.(*tls.Conn)) })
-					}
-				})
-				url, opts := "https://"+listener.Addr().String(), []option{}
-				d := newTestClient(t, func(c *Config) { c.Loopback.Allow(url); c.TLS = trust(certified) })
-				defer func() { d.Close(); listener.Close(); running.Wait() }()
+				}, "h2", "http/1.1")
+				d := server.client(t)
+				url, opts := server.url, []option{}
 				if scheme != "" {
-					proxy := newTestProxy(t, &httptest.Server{Listener: listener})
+					proxy := newTestProxy(t, &httptest.Server{Listener: server.listener})
 					url, opts = "https://example.com/", append(opts, through(proxy.url(scheme, "")))
 				}
 				if tt.method == http.MethodPost {

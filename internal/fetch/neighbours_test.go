@@ -20,7 +20,7 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// h2Server accepts HTTP/2 connections, and serves each by a func of its own.
+// h2Server accepts connections of HTTP/2, or of other protocols, and serves each by a func of its own.
 type h2Server struct {
 	url      string
 	tls      *tls.Config // that trusts it
@@ -32,11 +32,14 @@ type h2Server struct {
 	conns []net.Conn
 }
 
-func newH2Server(t *testing.T, serve func(conn net.Conn)) *h2Server {
+func newH2Server(t *testing.T, serve func(conn net.Conn), protocols ...string) *h2Server {
+	if protocols == nil {
+		protocols = []string{"h2"}
+	}
 	certified := httptest.NewUnstartedServer(nil)
 	certified.StartTLS()
 	certified.Close()
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: []string{"h2"}})
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: certified.TLS.Certificates, NextProtos: protocols})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +97,7 @@ func TestUnansweredConnections(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := newH2Server(t, serve)
 			d := server.client(t)
-			r := request(server.url, http.MethodGet, withTimeout(time.Minute))
-			err := wantError[*UnansweredError](t, download(d, r))
+			err := wantError[*UnansweredError](t, download(d, request(server.url, http.MethodGet, withTimeout(time.Minute))))
 			if n := server.accepted.Load(); n > mostConnections || err.Connections != mostConnections || err.URL != server.url {
 				t.Errorf("%d connections, %+v", n, err)
 			}
@@ -121,8 +123,7 @@ func TestCloseClosesConnections(t *testing.T) {
 	})
 	d := server.client(t)
 	mustDownload(t, d, request(server.url+"/good", http.MethodGet))
-	r := request(server.url+"/goaway", http.MethodGet)
-	wantError[*UnansweredError](t, download(d, r))
+	wantError[*UnansweredError](t, download(d, request(server.url+"/goaway", http.MethodGet)))
 	d.Close()
 	for i := range server.accepted.Load() {
 		select {
@@ -131,8 +132,7 @@ func TestCloseClosesConnections(t *testing.T) {
 			t.Fatalf("%d of %d connections were closed", i, server.accepted.Load())
 		}
 	}
-	r = request(server.url+"/good", http.MethodGet)
-	if result := download(d, r); result.Error == nil || !errors.Is(result.Error, net.ErrClosed) {
+	if result := download(d, request(server.url+"/good", http.MethodGet)); result.Error == nil || !errors.Is(result.Error, net.ErrClosed) {
 		t.Errorf("a closed downloader: %v", result.Error)
 	}
 }

@@ -194,8 +194,7 @@ func TestDownloadThroughProxy(t *testing.T) {
 	for _, test := range tests {
 		for _, timeout := range []time.Duration{0, time.Minute} {
 			t.Run(fmt.Sprintf("%s, timeout %s", test.name, timeout), func(t *testing.T) {
-				r := request(test.url, http.MethodGet, through(test.proxy), withTimeout(timeout))
-				resp := mustDownload(t, d, r)
+				resp := mustDownload(t, d, request(test.url, http.MethodGet, through(test.proxy), withTimeout(timeout)))
 				asked := proxy.takeAsked()
 				reused := asked == "" && strings.HasPrefix(test.name, "socks5")
 				if string(resp.Body) != test.body || asked != test.asked && !reused {
@@ -206,31 +205,12 @@ func TestDownloadThroughProxy(t *testing.T) {
 	}
 	for _, host := range []string{"127.0.0.1:9", "10.0.0.1", "[::1]", "localhost:9", "169.254.169.254", "0x7f.1", "[64:ff9b::7f00:1]"} {
 		for _, scheme := range []string{"http", "socks5"} {
-			r := request("http://"+host+"/", http.MethodGet, through(proxy.url(scheme, "")))
-			wantError[*PrivateAddressError](t, download(d, r))
+			wantError[*PrivateAddressError](t, download(d, request("http://"+host+"/", http.MethodGet, through(proxy.url(scheme, "")))))
 		}
 	}
 	if asked := proxy.takeAsked(); asked != "" {
 		t.Errorf("the proxy was asked for %q", asked)
 	}
-}
-
-func TestDownloadThroughProxyToTLS(t *testing.T) {
-	server := httptest.NewTLSServer(http.HandlerFunc(echo))
-	proxy := newTestProxy(t, server)
-	for _, scheme := range []string{"http", "socks5"} {
-		d := newTestClient(t, func(s *Config) { s.HTTP = server.Client() })
-		r := request("https://example.com/x", http.MethodGet, through(proxy.url(scheme, "u:p")))
-		resp := mustDownload(t, d, r)
-		asked := proxy.takeAsked()
-		if resp.Header.Get("X-Target") != "/x" || !strings.HasPrefix(asked, "u:p ") || !strings.HasSuffix(asked, "example.com:443") {
-			t.Errorf("%s: %v, the proxy was asked for %q", scheme, resp.Header, asked)
-		}
-		if len(resp.Header["Got-Proxy-Authorization"]) > 0 {
-			t.Errorf("%s: the server was told the proxy's credentials", scheme)
-		}
-	}
-	server.Close()
 }
 
 func TestDownloadProxyFailures(t *testing.T) {
@@ -239,14 +219,12 @@ func TestDownloadProxyFailures(t *testing.T) {
 	d := newTestClient(t, nil, server)
 	proxy.silent.Store(true)
 	for _, scheme := range []string{"http", "socks5"} {
-		r := request("http://site.example/", http.MethodGet, through(proxy.url(scheme, "u:s3cret")), withTimeout(50*time.Millisecond))
-		result := download(d, r)
+		result := download(d, request("http://site.example/", http.MethodGet, through(proxy.url(scheme, "u:s3cret")), withTimeout(50*time.Millisecond)))
 		wantError[*TimeoutError](t, result)
 	}
 	proxy.close()
 	for _, scheme := range []string{"http", "https", "socks5"} {
-		r := request("http://site.example/", http.MethodGet, through(proxy.url(scheme, "u:s3cret")))
-		result := download(d, r)
+		result := download(d, request("http://site.example/", http.MethodGet, through(proxy.url(scheme, "u:s3cret"))))
 		wantError[*net.OpError](t, result)
 		if strings.Contains(result.Error.Error(), "s3cret") {
 			t.Errorf("the message tells a secret: %v", result.Error)
@@ -258,8 +236,7 @@ func TestDownloadProxyFailures(t *testing.T) {
 			return nil, errors.New("no proxy")
 		})}
 	})
-	r := request("http://site.example/", http.MethodGet, through(proxy.url("http", "")))
-	wantError[*RequestError](t, download(other, r))
+	wantError[*RequestError](t, download(other, request("http://site.example/", http.MethodGet, through(proxy.url("http", "")))))
 }
 
 // What a proxy's connections cost is bounded: those of the proxy used longest ago are closed, but not while
@@ -340,8 +317,7 @@ func TestProxyAuthorization(t *testing.T) {
 			if tt.proxy != "" {
 				opts = append(opts, through(proxy.url(tt.proxy, "")))
 			}
-			r := request(tt.url, http.MethodGet, opts...)
-			result := download(d, r)
+			result := download(d, request(tt.url, http.MethodGet, opts...))
 			asked := proxy.takeAsked()
 			if asked != tt.asked {
 				t.Errorf("%s, %+v: the proxy was asked for %q", name, tt, asked)
@@ -356,7 +332,16 @@ func TestProxyAuthorization(t *testing.T) {
 				t.Errorf("%s, %+v: %v", name, tt, err)
 			}
 		}
-		mustDownload(t, d, request("https://example.com/", http.MethodGet, through(proxy.url("http", "u:p"))))
+		for _, scheme := range []string{"http", "socks5"} {
+			resp := mustDownload(t, d, request("https://example.com/x", http.MethodGet, through(proxy.url(scheme, "u:p"))))
+			asked := proxy.takeAsked()
+			if resp.Header.Get("X-Target") != "/x" || !strings.HasPrefix(asked, "u:p ") || !strings.HasSuffix(asked, "example.com:443") {
+				t.Errorf("%s, %s: %v, the proxy was asked for %q", name, scheme, resp.Header, asked)
+			}
+			if len(resp.Header["Got-Proxy-Authorization"]) > 0 {
+				t.Errorf("%s, %s: the server was told the proxy's credentials", name, scheme)
+			}
+		}
 		proxy.mu.Lock()
 		if proxy.agent != "tegenaria/test" {
 			t.Errorf("%s: %q asked for a tunnel", name, proxy.agent)

@@ -54,10 +54,7 @@ func rawAnswer(w http.ResponseWriter, r *http.Request) {
 	case !ok:
 		http.NotFound(w, r)
 	default:
-		conn, _, err := w.(http.Hijacker).Hijack()
-		if err != nil {
-			return
-		}
+		conn := hijack(w)
 		defer conn.Close()
 		io.WriteString(conn, page)
 	}

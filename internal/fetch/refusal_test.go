@@ -10,15 +10,18 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 )
 
-// refusingProxy says no to whoever wants to be led somewhere: with an answer to CONNECT, or a reply of SOCKS5.
-func refusingProxy(t *testing.T, answer string, reply byte) (address string) {
+// refusingProxy says no to whoever wants to be led somewhere: with an answer to CONNECT, or a reply of SOCKS5. It counts
+// its connections.
+func refusingProxy(t *testing.T, answer string, reply byte) (address string, asked *atomic.Int32) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	asked = new(atomic.Int32)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for {
@@ -26,6 +29,7 @@ func refusingProxy(t *testing.T, answer string, reply byte) (address string) {
 			if err != nil {
 				return
 			}
+			asked.Add(1)
 			in := bufio.NewReader(conn)
 			if first, _ := in.Peek(1); len(first) > 0 && first[0] == 5 {
 				head := make([]byte, 2)
@@ -44,7 +48,7 @@ func refusingProxy(t *testing.T, answer string, reply byte) (address string) {
 		}
 	})
 	t.Cleanup(func() { listener.Close(); wg.Wait() })
-	return listener.Addr().String()
+	return listener.Addr().String(), asked
 }
 
 var errOwn = errors.New("not this proxy")
@@ -83,7 +87,8 @@ func TestProxyRefuses(t *testing.T) {
 	} {
 		for _, way := range []string{"ours", "client", "client with a func", "client's own proxy"} {
 			t.Run(tt.name+", "+way, func(t *testing.T) {
-				proxy := tt.scheme + "://u:s3cret@" + refusingProxy(t, tt.answer, tt.reply)
+				address, _ := refusingProxy(t, tt.answer, tt.reply)
+				proxy := tt.scheme + "://u:s3cret@" + address
 				if tt.reply > 0 {
 					proxy = strings.Replace(proxy, "u:s3cret@", "", 1)
 				}
@@ -125,7 +130,8 @@ func TestProxyRefuses(t *testing.T) {
 
 // What the func of a user's client says about a proxy is the failure, and names the proxy.
 func TestOwnFuncForProxyAnswers(t *testing.T) {
-	proxy := "http://" + refusingProxy(t, "HTTP/1.1 200 OK\r\n\r\n", 0)
+	address, _ := refusingProxy(t, "HTTP/1.1 200 OK\r\n\r\n", 0)
+	proxy := "http://" + address
 	transport := &http.Transport{OnProxyConnectResponse: sayNo}
 	d := newTestClient(t, func(c *Config) { c.HTTP = &http.Client{Transport: transport} })
 	result := download(d, request("https://example.com/", http.MethodGet, through(proxy)))

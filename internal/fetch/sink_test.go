@@ -106,8 +106,7 @@ func TestSpoolIsBounded(t *testing.T) {
 		d := newTestClient(t, func(s *Config) { s.Limits = bounds(Limits{Spool: limit}) })
 		d.config.Loopback.Allow(server.URL)
 		for _, path := range []string{"/announced", "/found", "/gzip"} {
-			r := request(server.URL+path, http.MethodGet, withSpool)
-			result := download(d, r)
+			result := download(d, request(server.URL+path, http.MethodGet, withSpool))
 			if !fails {
 				if result.Error != nil || result.Response.Length != 200_000 {
 					t.Errorf("%s, %d: %v", path, limit, result.Error)
@@ -160,8 +159,7 @@ func TestFirstByteAfterUpload(t *testing.T) {
 		defer d.Close()
 		large := withBody(make([]byte, 1<<20))
 		mustDownload(t, d, request("http://x.example/upload", http.MethodPost, large))
-		r := request("http://x.example/", http.MethodPost, large)
-		if err := wantError[*TimeoutError](t, download(d, r)); err.Phase != PhaseFirstByte {
+		if err := wantError[*TimeoutError](t, download(d, request("http://x.example/", http.MethodPost, large))); err.Phase != PhaseFirstByte {
 			t.Errorf("%v", err)
 		}
 	})
@@ -187,15 +185,5 @@ func TestBeginning(t *testing.T) {
 				t.Errorf("%s: %d bytes, want %d", path, a.Length, len(want))
 			}
 		}
-	}
-}
-
-// A Writer that takes less than it was given has failed.
-func TestShortWrite(t *testing.T) {
-	server := newServer(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "body") })
-	d := newTestClient(t, nil, server)
-	lazy := writerFunc(func(p []byte) (int, error) { return len(p) - 1, nil })
-	if result := download(d, request(server.URL, http.MethodGet, withWriter(lazy))); !errors.Is(result.Error, io.ErrShortWrite) || result.Response != nil {
-		t.Errorf("%v, answer %v", result.Error, result.Response)
 	}
 }

@@ -1,7 +1,6 @@
 package fetch
 
 import (
-	"bufio"
 	"crypto/tls"
 	"errors"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -31,11 +29,7 @@ func TestTunnel(t *testing.T) {
 			echo(w, r)
 			return
 		}
-		conn, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			t.Error(err)
-			return
-		}
+		conn := hijack(w)
 		defer conn.Close()
 		io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n")
 	}
@@ -83,8 +77,7 @@ func TestTunnel(t *testing.T) {
 			if tt.server == h2 {
 				return
 			}
-			r := request(tt.target+"/both", http.MethodGet, through)
-			if err := wantError[*FramingError](t, download(d, r)); !strings.Contains(err.Reason, "§6.3") {
+			if err := wantError[*FramingError](t, download(d, request(tt.target+"/both", http.MethodGet, through))); !strings.Contains(err.Reason, "§6.3") {
 				t.Errorf("%v", err)
 			}
 		})
@@ -115,46 +108,21 @@ func secureOr(server, secure *httptest.Server) *httptest.Server {
 // A proxy that gives no tunnel costs the request, in its own time, and is told from a site that does not answer.
 func TestTunnelFailures(t *testing.T) {
 	for _, tt := range []struct {
-		name, answer string
-		want         string
-		opts         []option
+		name, answer, want string
 	}{
-		{"refused", "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "status 407", nil},
-		{"redirected", "HTTP/1.1 302 Found\r\nLocation: http://other.test/\r\n\r\n", "status 302", nil},
-		{"interim", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 502 Bad Gateway\r\n\r\n", "status 502", nil},
-		{"interim alone", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 7), "status 103", nil},
-		{"closed", "", "EOF", nil},
-		{"no HTTP", "what?\r\n\r\n", "malformed", nil},
-		{"speaks", "HTTP/1.1 200 OK\r\n\r\nhello", "sends more", nil},
-		{"endless header", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20), "EOF", nil},
+		{"refused", "HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n", "status 407"},
+		{"redirected", "HTTP/1.1 302 Found\r\nLocation: http://other.test/\r\n\r\n", "status 302"},
+		{"interim", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 502 Bad Gateway\r\n\r\n", "status 502"},
+		{"interim alone", strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 7), "status 103"},
+		{"closed", "", "EOF"},
+		{"no HTTP", "what?\r\n\r\n", "malformed"},
+		{"speaks", "HTTP/1.1 200 OK\r\n\r\nhello", "sends more"},
+		{"endless header", "HTTP/1.1 200 OK\r\nX: " + strings.Repeat("x", 1<<20), "EOF"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			listener, err := net.Listen("tcp", "127.0.0.1:0")
-			if err != nil {
-				t.Fatal(err)
-			}
-			var asked atomic.Int32
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				for {
-					conn, err := listener.Accept()
-					if err != nil {
-						return
-					}
-					asked.Add(1)
-					in := bufio.NewReader(conn)
-					http.ReadRequest(in)
-					io.WriteString(conn, tt.answer)
-					conn.Close()
-				}
-			}()
-			defer func() { listener.Close(); <-done }()
-			d := newTestClient(t, func(s *Config) {
-				s.Limits = bounds(Limits{Header: 64 << 10})
-			})
-			r := request("https://example.com/", http.MethodGet, through("http://u:s3cret@"+listener.Addr().String()), withTimeout(time.Minute))
-			result := download(d, r)
+			proxy, asked := refusingProxy(t, tt.answer, 0)
+			d := newTestClient(t, func(s *Config) { s.Limits = bounds(Limits{Header: 64 << 10}) })
+			result := download(d, request("https://example.com/", http.MethodGet, through("http://u:s3cret@"+proxy)))
 			failed := wantError[*net.OpError](t, result)
 			if failed.Op != "proxyconnect" || !strings.Contains(failed.Error(), tt.want) || strings.Contains(result.Error.Error(), "s3cret") {
 				t.Errorf("%v, want %q", result.Error, tt.want)
@@ -169,13 +137,10 @@ func TestTunnelFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	d := newTestClient(t, func(s *Config) {
-		s.Limits = bounds(Limits{Connect: 50 * time.Millisecond, Handshake: time.Hour})
-	})
+	d := newTestClient(t, func(s *Config) { s.Limits = bounds(Limits{Connect: 50 * time.Millisecond, Handshake: time.Hour}) })
 	for _, scheme := range []string{"http", "https", "socks5"} {
 		proxy := scheme + "://u:s3cret@" + silent.Addr().String()
-		r := request("https://example.com/", http.MethodGet, through(proxy))
-		err := wantError[*TimeoutError](t, download(d, r))
+		err := wantError[*TimeoutError](t, download(d, request("https://example.com/", http.MethodGet, through(proxy))))
 		if err.Phase != PhaseConnect || err.Limit != 50*time.Millisecond || err.Proxy != strings.Replace(proxy, "s3cret", "xxxxx", 1) {
 			t.Errorf("%s: %+v", scheme, err)
 		}
