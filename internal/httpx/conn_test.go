@@ -254,29 +254,3 @@ func TestConnSpokenTo(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
-
-// A response that is framed in two ways fails once, and does not ask again.
-func TestConnRefuses(t *testing.T) {
-	quietLog(t)
-	synctest.Test(t, func(t *testing.T) {
-		answers := []string{good, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n4\r\ngood\r\n0\r\n\r\n", good}
-		asked := 0
-		p := newPipeClient(func(conn net.Conn, _ int) {
-			for hear(conn) {
-				asked++
-				io.WriteString(conn, answers[asked-1])
-			}
-		})
-		for i := range answers {
-			body, err := p.do(t, "GET", "")
-			bad := (*httpx.FramingError)(nil)
-			if i == 1 && !errors.As(err, &bad) || i != 1 && (err != nil || body != "good") {
-				t.Errorf("request %d: %q, %v", i, body, err)
-			}
-		}
-		if p.dialled != 2 || asked != 3 {
-			t.Errorf("%d connections, %d requests", p.dialled, asked)
-		}
-		p.CloseIdleConnections()
-	})
-}

@@ -53,8 +53,7 @@ func truncated(t *testing.T, header string, body, data []byte) {
 	t.Helper()
 	for _, r := range []io.Reader{bytes.NewReader(body), iotest.OneByteReader(bytes.NewReader(body)), iotest.DataErrReader(bytes.NewReader(body))} {
 		got, err := decode(t, header, r, httpx.Limits{})
-		var cut *httpx.TruncatedError
-		if !errors.As(err, &cut) || !errors.Is(err, io.ErrUnexpectedEOF) {
+		if _, ok := errors.AsType[*httpx.TruncatedError](err); !ok || !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Fatalf("%d bytes: got %v, want a *TruncatedError", len(body), err)
 		}
 		if !bytes.HasPrefix(data, got) {
@@ -154,8 +153,7 @@ func TestCorrupt(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, r := range []io.Reader{bytes.NewReader(c.body), iotest.OneByteReader(bytes.NewReader(c.body))} {
 				got, err := decode(t, c.coding, r, httpx.Limits{})
-				var corrupt *httpx.CorruptError
-				if !errors.As(err, &corrupt) || corrupt.Err == nil || corrupt.Coding == "" {
+				if corrupt, ok := errors.AsType[*httpx.CorruptError](err); !ok || corrupt.Err == nil || corrupt.Coding == "" {
 					t.Fatalf("%d bytes, %v; want a *CorruptError", len(got), err)
 				}
 			}

@@ -123,8 +123,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		r, err := httpx.NewReader([]string{header}, bytes.NewReader(body), httpx.Limits{Decoded: limit})
 		if err != nil {
-			var many *httpx.TooManyCodingsError
-			if !errors.As(err, &many) {
+			if _, ok := errors.AsType[*httpx.TooManyCodingsError](err); !ok {
 				t.Fatal(err)
 			}
 			return

@@ -47,12 +47,6 @@ func (n *names) look(ctx context.Context, host string) ([]netip.Addr, error) {
 	return nil, nil
 }
 
-func (n *names) set(host string, found any) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.zone[host] = found
-}
-
 func (n *names) lookups() int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -172,7 +166,7 @@ func TestResolverForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &names{zone: map[string]any{}}
 		for i := range 1000 {
-			n.set(fmt.Sprintf("%d.test", i), []netip.Addr{one})
+			n.zone[fmt.Sprintf("%d.test", i)] = []netip.Addr{one}
 		}
 		r := &httpx.Resolver{Lookup: n.look, Names: 10}
 		defer r.Close()

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -158,10 +159,23 @@ func TestTransportWritesAsNetHTTP(t *testing.T) {
 		{name: "fields", url: "http://example.com/", change: func(r *http.Request) {
 			r.Header = http.Header{"Accept": {"a", "b"}, "x-lower": {"\tz "}, "Host": {"ignored"}, "Content-Length": {"7"}}
 		}},
-		{name: "longer than a buffer", url: "http://example.com/", change: func(r *http.Request) { r.Header.Set("Cookie", strings.Repeat("x", 6000)) }},
+		{name: "longer than a buffer", url: "http://example.com/", change: func(r *http.Request) { r.Header.Set("Cookie", strings.Repeat("x", 40_000)) }},
 		{name: "name of a field", url: "http://example.com/", change: func(r *http.Request) { r.Header["X Y"] = []string{"z"} }},
 		{name: "value of a field", url: "http://example.com/", change: func(r *http.Request) { r.Header["X"] = []string{"secret\nY: z"} }},
+		{name: "fields in order", url: "http://example.com/", change: func(r *http.Request) {
+			r.Header = http.Header{"User-Agent": {" one ", "two"}, "Zoo": {"1"}, "Accept": {"2", "3"}, "Cookie": {"a=b"}, "X": {"\t y ", ""}}
+		}},
+		{name: "fields of a body", url: "http://example.com/", change: func(r *http.Request) {
+			r.Method, r.Header = "TRACE", http.Header{"Content-Length": {"5"}, "Transfer-Encoding": {"chunked"}, "Trailer": {"T"}}
+		}},
+		{name: "many fields", url: "http://example.com/", change: func(r *http.Request) {
+			for i := range 40 {
+				r.Header.Set(fmt.Sprint("X-", i), "v")
+			}
+		}},
+		{name: "empty query", url: "http://example.com/x?"},
 		{name: "no host", url: "http:///x"},
+		{name: "port alone", url: "http://:8080/"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			request := func() *http.Request {
@@ -178,31 +192,13 @@ func TestTransportWritesAsNetHTTP(t *testing.T) {
 			switch tt.name {
 			case "Host with a space":
 				want.request, want.failed = "", true // accepted difference: net/http leaves it out and sends an empty one
-			case "bad IDN":
-				want = sent{failed: true} // accepted difference: net/http dials the name as it is then, which is not what it sends as Host
+			case "bad IDN", "port alone":
+				want = sent{failed: true} // accepted difference: net/http dials a name that it does not send as Host, or this machine
 			}
 			if !slices.Equal(got.dialled, want.dialled) || got.request != want.request || got.failed != want.failed {
 				t.Errorf("we:       %+v\nnet/http: %+v", got, want)
 			}
 		})
-	}
-}
-
-// A host that is only a port is none: net/http dials this machine then.
-func TestTransportPortAlone(t *testing.T) {
-	server := httpx.NewServer(t, answering(good))
-	if _, err := get(newTransport(t, server), newRequest(t, "http://:8080/")); err == nil || len(server.Dialled()) > 0 {
-		t.Errorf("%v, dialled %q", err, server.Dialled())
-	}
-}
-
-// A field that cannot be sent is named, but not its value, which may be a secret.
-func TestTransportSecret(t *testing.T) {
-	server := httpx.NewServer(t, answering(good))
-	req := newRequest(t, "http://example.com/")
-	req.Header["Authorization"] = []string{"secret\n"}
-	if _, err := get(newTransport(t, server), req); err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "Authorization") {
-		t.Error(err)
 	}
 }
 

@@ -291,19 +291,6 @@ func TestTransportCancelAtEnd(t *testing.T) {
 	close(goOn)
 }
 
-// A body that is forgotten keeps no connection when its context has ended.
-func TestTransportForgotten(t *testing.T) {
-	server := httpx.NewServer(t, answering(good))
-	rt := newTransport(t, server)
-	req := newRequest(t, "http://example.com/")
-	ctx, cancel := context.WithCancel(req.Context())
-	if _, err := rt.RoundTrip(req.WithContext(ctx)); err != nil {
-		t.Fatal(err)
-	}
-	cancel()
-	server.Wait()
-}
-
 // Without SyscallConn a connection serves one request. A deadline ends what waits.
 func TestTransportPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
