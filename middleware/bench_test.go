@@ -119,8 +119,7 @@ func benchCrawl(b *testing.B, site benchSite, n int, middlewares ...tegenaria.Mi
 	cpu := cpuTime(b)
 	err := e.Run(context.Background(), "bench")
 	cpu = cpuTime(b) - cpu
-	var stopped *tegenaria.StoppedError
-	if err != nil && !errors.As(err, &stopped) {
+	if _, ok := errors.AsType[*tegenaria.StoppedError](err); err != nil && !ok {
 		b.Fatal(err)
 	}
 	if stats := e.Stats(); stats.Responses != int64(n) || stats.ErrorCount != 0 {

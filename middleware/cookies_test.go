@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -269,67 +270,42 @@ func TestCookiesOnTheWire(t *testing.T) {
 	}
 }
 
-// 10,000 cookies from a host, and a million hosts with one: a jar keeps its bounds, and what is in use.
+// 10,000 cookies from a host, and as many hosts with one: a jar keeps its bounds, the newest cookie, and what is in use.
 func TestCookieBounds(t *testing.T) {
-	t.Run("of a host", func(t *testing.T) {
-		m := middleware.NewCookies(middleware.CookieOptions{})
-		const url = "https://toscrape.com/"
-		roundTrip(t, m, url, url, "Set-Cookie", "session=1; secure")
-		var sent string
-		for i := range 10_000 {
-			sent = roundTrip(t, m, url, url, "Set-Cookie", fmt.Sprintf("c%d=%d; max-age=60", i, i))
-		}
-		if n := len(m.All("")); n != 180 {
-			t.Errorf("%d cookies are kept, want 180", n)
-		}
-		if !strings.HasPrefix(sent, "session=1; ") || !strings.HasSuffix(sent, "c9999=9999") {
-			t.Errorf("sent %.60q … %q", sent, sent[len(sent)-20:])
-		}
-	})
-	t.Run("large ones", func(t *testing.T) {
-		m := middleware.NewCookies(middleware.CookieOptions{})
-		const url = "https://toscrape.com/"
-		var sent string
-		for i := range 100 {
-			sent = roundTrip(t, m, url, url, "Set-Cookie", fmt.Sprintf("c%d=%s", i, strings.Repeat("x", 4000)))
-		}
-		if len(sent) > 32<<10 || len(sent) < 28<<10 {
-			t.Errorf("the header has %d bytes", len(sent))
-		}
-	})
-	t.Run("of sub-domains", func(t *testing.T) {
-		m := middleware.NewCookies(middleware.CookieOptions{PerDomain: 10})
-		for i := range 100 {
-			url := fmt.Sprintf("https://h%d.toscrape.com/", i)
-			roundTrip(t, m, url, url, "Set-Cookie", "a=1")
-		}
-		if n := len(m.All("")); n != 10 {
-			t.Errorf("%d cookies are kept, want 10", n)
-		}
-	})
-	t.Run("of hosts", func(t *testing.T) {
-		m := middleware.NewCookies(middleware.CookieOptions{Total: 100})
-		const used = "https://used.example/"
-		roundTrip(t, m, used, used, "Set-Cookie", "a=1")
-		for i := range 10_000 {
-			url := fmt.Sprintf("https://h%d.example/", i)
-			roundTrip(t, m, url, url, "Set-Cookie", "a=1")
-			if got := roundTrip(t, m, used, used); got != "a=1" {
-				t.Fatalf("after %d hosts what is in use was forgotten", i)
+	const site, used = "https://toscrape.com/", "https://used.example/"
+	for _, tt := range []struct {
+		name     string
+		options  middleware.CookieOptions
+		rounds   int
+		url, set string // N is the round
+		used     string // what is asked for in each round, with a cookie of its own; "": the URL that has set the last one
+		kept     int
+	}{
+		{"of a host", middleware.CookieOptions{}, 10_000, site, "cN=1; max-age=60", site, 180},
+		{"large ones", middleware.CookieOptions{}, 100, site, "cN=" + strings.Repeat("x", 4000), "", 8},
+		{"of sub-domains", middleware.CookieOptions{PerDomain: 10}, 100, "https://hN.toscrape.com/", "a=1", "", 10},
+		{"of hosts", middleware.CookieOptions{Total: 100}, 10_000, "https://hN.example/", "a=1", used, 100},
+		{"smaller than a domain", middleware.CookieOptions{Total: 2}, 3, site, "cN=1", "", 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := middleware.NewCookies(tt.options)
+			if tt.used != "" {
+				roundTrip(t, m, tt.used, tt.used, "Set-Cookie", "session=1; secure")
 			}
-		}
-		if n := len(m.All("")); n != 100 {
-			t.Errorf("%d cookies are kept, want 100", n)
-		}
-	})
-	t.Run("smaller than a domain", func(t *testing.T) {
-		m := middleware.NewCookies(middleware.CookieOptions{Total: 2})
-		const url = "https://toscrape.com/"
-		roundTrip(t, m, url, url, "Set-Cookie", "a=1", "Set-Cookie", "b=1", "Set-Cookie", "c=1")
-		if n := len(m.All("")); n != 2 {
-			t.Errorf("%d cookies are kept, want 2", n)
-		}
-	})
+			for i := range tt.rounds {
+				numbered := strings.NewReplacer("N", fmt.Sprint(i))
+				url, set := numbered.Replace(tt.url), numbered.Replace(tt.set)
+				sent := roundTrip(t, m, url, cmp.Or(tt.used, url), "Set-Cookie", set)
+				pair, _, _ := strings.Cut(set, ";")
+				if tt.used != "" && !strings.HasPrefix(sent, "session=1") || tt.used != used && !strings.HasSuffix(sent, pair) || len(sent) > 32<<10 {
+					t.Fatalf("after %d cookies %d bytes are sent: %.60q", i+1, len(sent), sent)
+				}
+			}
+			if n := len(m.All("")); n != tt.kept {
+				t.Errorf("%d cookies are kept, want %d", n, tt.kept)
+			}
+		})
+	}
 }
 
 // All jars together take a bounded amount of memory, however large the headers are that cookies come in, and keep what is
@@ -476,32 +452,6 @@ func TestCookieImport(t *testing.T) {
 
 // sleep lets virtual time pass.
 func sleep(d time.Duration) { <-time.NewTimer(d).C }
-
-// A server that sets 10,000 cookies is crawled to its end, with headers that stay small.
-func TestManyCookiesOnTheNetwork(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		var n int
-		fmt.Sscanf(r.URL.Path, "/%d", &n)
-		for i := range 100 {
-			http.SetCookie(w, &http.Cookie{Name: fmt.Sprintf("c%d-%d", n, i), Value: strings.Repeat("x", 100), Path: "/"})
-		}
-		if n < 99 {
-			page(w, fmt.Sprintf("/%d", n+1))
-		}
-	})
-	jars := middleware.NewCookies(middleware.CookieOptions{})
-	stats := crawl(t, followAll, set(jars), s.URL+"/0")
-	if stats.Outcomes[tegenaria.Fetched] != 100 || len(s.visits()) != 100 {
-		t.Errorf("%d visits, %v", len(s.visits()), stats.Outcomes)
-	}
-	largest := 0
-	for _, v := range s.visits() {
-		largest = max(largest, len(v.Header.Get("Cookie")))
-	}
-	if n := len(jars.All("")); n != 180 || largest > 32<<10 || largest < 180*100 {
-		t.Errorf("%d cookies are kept, the largest header had %d bytes", n, largest)
-	}
-}
 
 // All methods may be called at once.
 func TestCookiesAtOnce(t *testing.T) {

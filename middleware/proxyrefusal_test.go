@@ -15,13 +15,6 @@ import (
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
-// formSpider begins with a POST.
-type formSpider struct{ tegenaria.SpiderInterface }
-
-func (formSpider) StartRequest(req chan<- *tegenaria.Context) {
-	req <- tegenaria.NewContext(tegenaria.NewRequest("https://example.com/form", tegenaria.POST, nil, tegenaria.RequestWithBody([]byte("a=b"))))
-}
-
 // A proxy that refuses each second tunnel costs tries, and neither the robots.txt nor the page of a POST. It fails if a refusal is
 // final, or counts as something that the site may have acted on.
 func TestCrawlThroughProxyThatRefuses(t *testing.T) {
@@ -63,7 +56,7 @@ func TestCrawlThroughProxyThatRefuses(t *testing.T) {
 		wg.Wait()
 	}))
 	defer proxy.Close()
-	spider := formSpider{tegenaria.NewSpider("test", nothing)}
+	spider := start(nothing, tegenaria.NewRequest("https://example.com/form", tegenaria.POST, nil, tegenaria.RequestWithBody([]byte("a=b"))))
 	stats := crawlWith(t, spider, []tegenaria.MiddlewaresInterface{
 		middleware.NewRetry(middleware.RetryOptions{Backoff: time.Millisecond}),
 		tegenaria.MiddlewareFuncs{Name: "proxies", Priority: 800, Internal: true, Request: func(ctx *tegenaria.Context) error {

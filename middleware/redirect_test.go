@@ -3,7 +3,6 @@ package middleware_test
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -302,33 +301,4 @@ func TestMetaRefresh(t *testing.T) {
 			}
 		})
 	})
-}
-
-// The server's log shows what the jar, the refresh and the redirect do together.
-func TestCookiesAndRefreshOnTheNetwork(t *testing.T) {
-	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		switch r.URL.Path {
-		case "/":
-			http.SetCookie(w, &http.Cookie{Name: "first", Value: "1", Path: "/"})
-			w.Header().Set("Content-Type", "text/html")
-			fmt.Fprint(w, `<meta http-equiv=refresh content="0;url=/moved">`)
-		case "/moved":
-			http.SetCookie(w, &http.Cookie{Name: "second", Value: "2", Path: "/"})
-			http.Redirect(w, r, "/end", http.StatusFound)
-		case "/end":
-			page(w, "/last")
-		}
-	})
-	stats := crawl(t, followAll, middleware.Standard(), s.URL+"/")
-	if stats.Outcomes[tegenaria.Fetched] != 2 || stats.Outcomes[tegenaria.Redirected] != 2 {
-		t.Errorf("%v, %v", stats.Outcomes, stats.Reasons)
-	}
-	var got []string
-	for _, v := range s.visits() {
-		got = append(got, v.Path+" "+v.Header.Get("Cookie"))
-	}
-	want := []string{"/ ", "/moved first=1", "/end first=1; second=2", "/last first=1; second=2"}
-	if !slices.Equal(got, want) {
-		t.Errorf("the server saw %q, want %q", got, want)
-	}
 }

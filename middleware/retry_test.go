@@ -137,11 +137,8 @@ func TestRetryPerRequest(t *testing.T) {
 	}
 }
 
-// flaky answers 500 a few times, then 200.
-func flaky(times int, header map[string][]string) *memory { return flakyWith(500, times, header) }
-
-// flakyWith is flaky with another code.
-func flakyWith(code, times int, header map[string][]string) *memory {
+// flaky answers with a code a few times, then 200.
+func flaky(code, times int, header map[string][]string) *memory {
 	n := 0
 	return &memory{answer: func(r *tegenaria.Request) (*tegenaria.Response, error) {
 		if n++; n <= times {
@@ -196,7 +193,7 @@ func TestRetryWaits(t *testing.T) {
 				if tt.after != nil {
 					header["Retry-After"] = []string{tt.after()}
 				}
-				web := flakyWith(cmp.Or(tt.code, 500), tt.failures, header)
+				web := flaky(cmp.Or(tt.code, 500), tt.failures, header)
 				began := time.Now()
 				stats := crawlWith(t, tegenaria.NewSpider("test", nothing, someURL),
 					[]tegenaria.MiddlewaresInterface{middleware.NewRetry(tt.options)}, tegenaria.EngineWithDownloader(web))
@@ -265,7 +262,8 @@ func TestRetryOnTheNetwork(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // a host that refuses is left alone for a while
-			spider := &errorSpider{BaseSpider: &tegenaria.BaseSpider{Name: "test"}, url: tt.url}
+			soon := tegenaria.NewRequest(tt.url, tegenaria.GET, nil, tegenaria.RequestWithTimeout(300*time.Millisecond))
+			spider := &errorSpider{starting: start(nothing, soon)}
 			retry := middleware.NewRetry(middleware.RetryOptions{Times: 2, Backoff: time.Millisecond})
 			stats := crawlWith(t, spider, []tegenaria.MiddlewaresInterface{retry})
 			if stats.Outcomes[tt.outcome] != 1 || tt.reason != "" && stats.Reasons[tt.reason] != 1 {
@@ -290,19 +288,10 @@ func TestRetryOnTheNetwork(t *testing.T) {
 	}
 }
 
-// errorSpider asks for one URL, soon and with a short timeout.
+// errorSpider counts the calls of its ErrorHandler.
 type errorSpider struct {
-	*tegenaria.BaseSpider
-	url  string
+	*starting
 	told int
-}
-
-func (s *errorSpider) StartRequest(req chan<- *tegenaria.Context) {
-	req <- tegenaria.NewContext(tegenaria.NewRequest(s.url, tegenaria.GET, nil, tegenaria.RequestWithTimeout(300*time.Millisecond)))
-}
-
-func (s *errorSpider) Parser(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
-	return nil
 }
 
 func (s *errorSpider) ErrorHandler(*tegenaria.HandleError, chan<- *tegenaria.Context) { s.told++ }
@@ -311,7 +300,7 @@ func (s *errorSpider) ErrorHandler(*tegenaria.HandleError, chan<- *tegenaria.Con
 func TestRetryOfFetch(t *testing.T) {
 	for failures, want := range map[int]string{2: "good", 9: ""} {
 		synctest.Test(t, func(t *testing.T) {
-			web := flaky(failures, nil)
+			web := flaky(500, failures, nil)
 			seed := &memory{answer: func(r *tegenaria.Request) (*tegenaria.Response, error) {
 				if r.Url == someURL {
 					return web.answer(r)
@@ -333,20 +322,5 @@ func TestRetryOfFetch(t *testing.T) {
 				t.Errorf("%d failures: %q, %v, %v", failures, body, failed, stats.Reasons)
 			}
 		})
-	}
-}
-
-// A host that is down is down for its robots.txt too.
-func TestRetryOfRobots(t *testing.T) {
-	down, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	down.Close()
-	retry := middleware.NewRetry(middleware.RetryOptions{Times: 2, Backoff: time.Millisecond})
-	stats := crawlWith(t, tegenaria.NewSpider("test", nothing, "http://"+down.Addr().String()+"/"), set(retry),
-		tegenaria.EngineWithPoliteness(tegenaria.Politeness{}))
-	if stats.Retries != 2 || stats.Reasons["gave-up: connection refused"] != 1 {
-		t.Errorf("%d retries, %v", stats.Retries, stats.Reasons)
 	}
 }

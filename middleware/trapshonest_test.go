@@ -78,10 +78,10 @@ func TestLargeHonestSites(t *testing.T) {
 		}
 	}
 	for i, site := range []trapSite{
-		{"shop with UUIDs", 10_000, 0, "", shop(uuids, "/p/%s", inPath)},
-		{"shop with UUIDs in the query", 10_000, 0, "", shop(uuids, "/?item=%s", func(p *trapWriter) string { return p.form["item"] })},
-		{"shop with sparse numbers", 10_000, 0, "", shop(skus, "/item/%s", inPath)},
-		{"shop without lists", 10_000, 0, "", func(p *trapWriter) {
+		{"shop with UUIDs", 10_000, 0, shop(uuids, "/p/%s", inPath)},
+		{"shop with UUIDs in the query", 10_000, 0, shop(uuids, "/?item=%s", func(p *trapWriter) string { return p.form["item"] })},
+		{"shop with sparse numbers", 10_000, 0, shop(skus, "/item/%s", inPath)},
+		{"shop without lists", 10_000, 0, func(p *trapWriter) {
 			n := skus.numbers[p.segment(1)]
 			if p.path == "/" {
 				n = 0
@@ -92,7 +92,7 @@ func TestLargeHonestSites(t *testing.T) {
 				p.link("/item/%s", skus.names[(n*3+i+1)%len(skus.names)])
 			}
 		}},
-		{"shop whose pages differ by their number alone", 10_000, 0, "", func(p *trapWriter) {
+		{"shop whose pages differ by their number alone", 10_000, 0, func(p *trapWriter) {
 			if skus.list(p, "/item/%s") {
 				return
 			}
@@ -101,7 +101,7 @@ func TestLargeHonestSites(t *testing.T) {
 			p.text("<title>Shop</title><h1>Article %s</h1><p>In stock</p>", p.segment(1))
 			skus.related(p, n, "/item/%s")
 		}},
-		{"gallery of numbers", 10_000, 0, "", func(p *trapWriter) {
+		{"gallery of numbers", 10_000, 0, func(p *trapWriter) {
 			if skus.list(p, "/photo/%s") {
 				return
 			}
@@ -110,7 +110,7 @@ func TestLargeHonestSites(t *testing.T) {
 			p.text(`<title>Photo</title><img alt="" src="/full/%s.jpg?size=2">`, uuids.names[n])
 			skus.related(p, n, "/photo/%s")
 		}},
-		{"gallery of UUIDs", 10_000, 0, "", func(p *trapWriter) {
+		{"gallery of UUIDs", 10_000, 0, func(p *trapWriter) {
 			if uuids.list(p, "/photo/%s") {
 				return
 			}
@@ -120,7 +120,7 @@ func TestLargeHonestSites(t *testing.T) {
 			p.link("/photo/%s", uuids.names[(n+1)%10_000])
 			p.link("/photo/%s", uuids.names[(n+9_999)%10_000])
 		}},
-		{"forum of short posts", 10_000, 0, "", func(p *trapWriter) {
+		{"forum of short posts", 10_000, 0, func(p *trapWriter) {
 			if p.path == "/" {
 				page := asNumber(p.form["list"])
 				for i := range 20 {
@@ -139,7 +139,7 @@ func TestLargeHonestSites(t *testing.T) {
 				p.link("/t/%s/page-%d", p.segment(1), other)
 			}
 		}},
-		{"archive of events by day", 4_000, 0, "", func(p *trapWriter) {
+		{"archive of events by day", 4_000, 0, func(p *trapWriter) {
 			day := time.Date(2014, 1, 1, 0, 0, 0, 0, time.UTC)
 			if p.path == "/" {
 				for i := range 132 {
@@ -162,7 +162,7 @@ func TestLargeHonestSites(t *testing.T) {
 			p.link("%s", day.AddDate(0, 0, max(n-1, 0)).Format("/2006/01/02"))
 			p.link("%s", day.AddDate(0, 0, min(n+1, 3_999)).Format("/2006/01/02"))
 		}},
-		{"reference of an API", 10_000, 0, "", func(p *trapWriter) {
+		{"reference of an API", 10_000, 0, func(p *trapWriter) {
 			if p.path == "/" {
 				for i := range 100 {
 					p.link("/api/pkg%d/", i)
@@ -185,7 +185,7 @@ func TestLargeHonestSites(t *testing.T) {
 			}
 			p.link("/api/pkg%d/", pkg)
 		}},
-		{"tree of species", 10_000, 0, "", func(p *trapWriter) {
+		{"tree of species", 10_000, 0, func(p *trapWriter) {
 			n := uuids.numbers[p.segment(1)]
 			if p.path == "/" {
 				n = 0

@@ -30,7 +30,6 @@ type trapSite struct {
 	name   string
 	real   int // pages 0 … real−1
 	most   int // requests; 0: any number
-	reason string
 	answer func(p *trapWriter)
 }
 
@@ -236,6 +235,18 @@ func TestTrapSites(t *testing.T) {
 		p.link("/")
 		return true
 	}
+	ofQuery := func(path, y, m string) func(p *trapWriter) {
+		return func(p *trapWriter) {
+			if event(p) {
+				return
+			}
+			year, month := 2026, 1
+			if p.query != "" {
+				year, month = asNumber(p.form[y]), asNumber(p.form[m])
+			}
+			calendar(p, year, month, func(year, month int) string { return fmt.Sprintf("%s?%s=%d&%s=%d", path, y, year, m, month) })
+		}
+	}
 	soft404 := func(links int, numbers bool) func(p *trapWriter) {
 		return func(p *trapWriter) {
 			n := asNumber(p.segment(1))
@@ -264,23 +275,23 @@ func TestTrapSites(t *testing.T) {
 		}
 	}
 	for _, site := range []trapSite{
-		{"session id in the query", 50, 3000, "", func(p *trapWriter) {
+		{"session id in the query", 50, 3000, func(p *trapWriter) {
 			fifty(p, asNumber(p.segment(1)), func(n int) string { return fmt.Sprintf("/page/%d?sid=%s&utm_source=mini", n, hexID()) })
 		}},
-		{"session id of digits", 50, 3000, "", func(p *trapWriter) {
+		{"session id of digits", 50, 3000, func(p *trapWriter) {
 			fifty(p, asNumber(p.form["n"]), func(n int) string { return fmt.Sprintf("/page?n=%d&amp;s=%d", n, chance.IntN(1e9)) })
 		}},
-		{"session id in the path", 50, 3000, "", func(p *trapWriter) {
+		{"session id in the path", 50, 3000, func(p *trapWriter) {
 			fifty(p, asNumber(p.segment(3)), func(n int) string { return fmt.Sprintf("/s/%s/page/%d", sessionID(), n) })
 		}},
-		{"jsessionid", 50, 3000, "", func(p *trapWriter) {
+		{"jsessionid", 50, 3000, func(p *trapWriter) {
 			name, _, _ := strings.Cut(p.segment(1), ";")
 			fifty(p, asNumber(name), func(n int) string { return fmt.Sprintf("/page/%d;jsessionid=%s", n, hexID()) })
 		}},
-		{"session of ASP.NET", 50, 3000, "", func(p *trapWriter) {
+		{"session of ASP.NET", 50, 3000, func(p *trapWriter) {
 			fifty(p, asNumber(p.segment(2)), func(n int) string { return fmt.Sprintf("/(S(%s%s%s))/page/%d", hexID(), hexID(), hexID(), n) })
 		}},
-		{"calendar", 60, 3000, "", func(p *trapWriter) {
+		{"calendar", 60, 3000, func(p *trapWriter) {
 			if event(p) {
 				return
 			}
@@ -288,27 +299,9 @@ func TestTrapSites(t *testing.T) {
 			fmt.Sscanf(p.path, "/cal/%d-%d", &year, &month)
 			calendar(p, year, month, func(y, m int) string { return fmt.Sprintf("/cal/%04d-%02d", y, m) })
 		}},
-		{"calendar of a query", 60, 3000, "", func(p *trapWriter) {
-			if event(p) {
-				return
-			}
-			year, month := 2026, 1
-			if p.query != "" {
-				year, month = asNumber(p.form["year"]), asNumber(p.form["month"])
-			}
-			calendar(p, year, month, func(y, m int) string { return fmt.Sprintf("/events?year=%d&month=%d", y, m) })
-		}},
-		{"calendar with short names", 60, 3000, "", func(p *trapWriter) {
-			if event(p) {
-				return
-			}
-			year, month := 2026, 1
-			if p.query != "" {
-				year, month = asNumber(p.form["y"]), asNumber(p.form["m"])
-			}
-			calendar(p, year, month, func(y, m int) string { return fmt.Sprintf("/c?y=%d&m=%d", y, m) })
-		}},
-		{"calendar of days", 60, 3000, "", func(p *trapWriter) {
+		{"calendar of a query", 60, 3000, ofQuery("/events", "year", "month")},
+		{"calendar with short names", 60, 3000, ofQuery("/c", "y", "m")},
+		{"calendar of days", 60, 3000, func(p *trapWriter) {
 			if event(p) {
 				return
 			}
@@ -319,7 +312,7 @@ func TestTrapSites(t *testing.T) {
 				p.link("/cal/%04d/%02d/%02d", year, month, 1+chance.IntN(28))
 			}
 		}},
-		{"facets", 40, 3000, "", func(p *trapWriter) {
+		{"facets", 40, 3000, func(p *trapWriter) {
 			if p.segment(0) == "product" {
 				n := asNumber(p.segment(1))
 				p.real(n)
@@ -359,7 +352,7 @@ func TestTrapSites(t *testing.T) {
 				}
 			}
 		}},
-		{"sorted table", 200, 3000, "", func(p *trapWriter) {
+		{"sorted table", 200, 3000, func(p *trapWriter) {
 			if p.segment(0) == "item" {
 				n := asNumber(p.segment(1))
 				p.real(n)
@@ -380,7 +373,7 @@ func TestTrapSites(t *testing.T) {
 			}
 			p.link("/list?sort=%s&dir=%s&page=%d", p.form["sort"], p.form["dir"], number+1)
 		}},
-		{"growing path", 20, 3000, "", func(p *trapWriter) {
+		{"growing path", 20, 3000, func(p *trapWriter) {
 			if p.segment(0) == "real" || p.path == "/" {
 				n := asNumber(p.segment(1))
 				p.real(n)
@@ -393,23 +386,23 @@ func TestTrapSites(t *testing.T) {
 			p.link("b/")
 			p.link("a/")
 		}},
-		{"growing path of two", 1, 3000, "", func(p *trapWriter) {
+		{"growing path of two", 1, 3000, func(p *trapWriter) {
 			p.real(0)
 			p.text("<h1>A page</h1><p>This is what there is, nothing else.</p>")
 			p.link("a/b/")
 		}},
-		{"growing path of random words", 1, 3000, "", func(p *trapWriter) {
+		{"growing path of random words", 1, 3000, func(p *trapWriter) {
 			p.real(0)
 			p.text("<h1>A page</h1><p>This is what there is, nothing else.</p>")
 			for range 3 {
 				p.link("%s/", randomWord())
 			}
 		}},
-		{"soft 404, two links", 40, 3000, "", soft404(2, false)},
-		{"soft 404, ten links", 40, 3000, "", soft404(10, false)},
-		{"soft 404, numbers", 40, 3000, "", soft404(3, true)},
-		{"soft 404, two numbers", 40, 3000, "", soft404(2, true)},
-		{"soft 404, numbers and a page of all", 1, 3000, "", func(p *trapWriter) {
+		{"soft 404, two links", 40, 3000, soft404(2, false)},
+		{"soft 404, ten links", 40, 3000, soft404(10, false)},
+		{"soft 404, numbers", 40, 3000, soft404(3, true)},
+		{"soft 404, two numbers", 40, 3000, soft404(2, true)},
+		{"soft 404, numbers and a page of all", 1, 3000, func(p *trapWriter) {
 			p.real(0)
 			p.text("<title>Sorry</title><h1>Not here</h1><p>Ask us by mail.</p>")
 			p.link("/item/1")
@@ -417,7 +410,7 @@ func TestTrapSites(t *testing.T) {
 				p.link("/item/%d", chance.IntN(1e9))
 			}
 		}},
-		{"soft 404, UUIDs", 1, 3000, "", func(p *trapWriter) {
+		{"soft 404, UUIDs", 1, 3000, func(p *trapWriter) {
 			p.real(0)
 			p.text("<title>Sorry</title><h1>Not here</h1><p>%s perhaps?</p><img src=/logo.png>", randomWord())
 			for range 3 {
@@ -438,44 +431,35 @@ func TestHonestSites(t *testing.T) {
 			p.link(format, (n*7+i*i*13+1)%of)
 		}
 	}
-	listing := func(p *trapWriter, each, of int, format string) bool {
-		if p.path != "/" {
-			return false
-		}
-		from := asNumber(p.form["list"]) * each
-		for i := range each {
-			if from+i < of {
-				p.link(format, from+i)
-			}
-		}
-		if from+each < of {
-			p.link("/?list=%d", from/each+1)
-		}
-		return true
-	}
-	for _, site := range []trapSite{
-		{"shop with little text", 5000, 0, "", func(p *trapWriter) {
-			if listing(p, 50, 5000, "/shop?product_id=%d") {
+	listed := func(each, of int, format string, answer func(p *trapWriter)) func(p *trapWriter) {
+		return func(p *trapWriter) {
+			if p.path != "/" {
+				answer(p)
 				return
 			}
+			from := asNumber(p.form["list"]) * each
+			for i := range min(each, of-from) {
+				p.link(format, from+i)
+			}
+			if from+each < of {
+				p.link("/?list=%d", from/each+1)
+			}
+		}
+	}
+	for _, site := range []trapSite{
+		{"shop with little text", 5000, 0, listed(50, 5000, "/shop?product_id=%d", func(p *trapWriter) {
 			n := asNumber(p.form["product_id"])
 			p.real(n)
 			p.text("<title>Product %d - Shop</title><h1>Product %d</h1><p>Price: %d.99 In stock</p>", n, n, n%50)
 			related(p, n, 5000, "/shop?product_id=%d")
-		}},
-		{"shop without numbers in the text", 5000, 0, "", func(p *trapWriter) {
-			if listing(p, 50, 5000, "/shop?product_id=%d") {
-				return
-			}
+		})},
+		{"shop without numbers in the text", 5000, 0, listed(50, 5000, "/shop?product_id=%d", func(p *trapWriter) {
 			n := asNumber(p.form["product_id"])
 			p.real(n)
 			p.text("<title>Shop</title><h1>%s</h1><p>In stock</p>", wordsOf(n, 2))
 			related(p, n, 5000, "/shop?product_id=%d")
-		}},
-		{"shop with names in the path", 5000, 0, "", func(p *trapWriter) {
-			if listing(p, 50, 5000, "/product/%d") {
-				return
-			}
+		})},
+		{"shop with names in the path", 5000, 0, listed(50, 5000, "/product/%d", func(p *trapWriter) {
 			n := asNumber(p.segment(1))
 			if name := wordsOf(n, 3); p.segment(0) == "product" {
 				p.text("<a href=\"/%s\">more</a>", strings.Join(strings.Fields(name), "-"))
@@ -486,22 +470,16 @@ func TestHonestSites(t *testing.T) {
 				p.text("<title>Shop</title><h1>%s</h1><p>In stock</p>", strings.Join(words, " "))
 				p.link("/")
 			}
-		}},
-		{"forum", 4000, 0, "", func(p *trapWriter) {
-			if listing(p, 100, 400, "/viewtopic.php?t=%d&amp;p=0") {
-				return
-			}
+		})},
+		{"forum", 4000, 0, listed(100, 400, "/viewtopic.php?t=%d&amp;p=0", func(p *trapWriter) {
 			thread, number := asNumber(p.form["t"]), asNumber(p.form["p"])
 			p.real(thread*10 + number)
 			p.text("<title>Thread</title><p>Posted by %s</p><p>%s</p>", randomWord(), wordsOf(thread*10+number, 25))
 			if number < 9 {
 				p.link("/viewtopic.php?t=%d&amp;p=%d", thread, number+1)
 			}
-		}},
-		{"wiki with old versions", 4000, 0, "", func(p *trapWriter) {
-			if listing(p, 100, 400, "/w?title=Article_%d&amp;oldid=0") {
-				return
-			}
+		})},
+		{"wiki with old versions", 4000, 0, listed(100, 400, "/w?title=Article_%d&amp;oldid=0", func(p *trapWriter) {
 			article, version := 0, asNumber(p.form["oldid"])
 			fmt.Sscanf(p.form["title"], "Article_%d", &article)
 			p.real(article*10 + version%10)
@@ -509,8 +487,8 @@ func TestHonestSites(t *testing.T) {
 			if version%10 < 9 {
 				p.link("/w?title=Article_%d&amp;oldid=%d", article, version+1)
 			}
-		}},
-		{"pages of links alone", 2000, 0, "", func(p *trapWriter) {
+		})},
+		{"pages of links alone", 2000, 0, func(p *trapWriter) {
 			n := max(asNumber(p.form["page"]), 1)
 			p.real(n - 1)
 			if n < 2000 {
@@ -518,7 +496,7 @@ func TestHonestSites(t *testing.T) {
 			}
 			p.link("/list?page=%d", max(n-1, 1))
 		}},
-		{"pages of links to articles", 4000, 0, "", func(p *trapWriter) {
+		{"pages of links to articles", 4000, 0, func(p *trapWriter) {
 			if p.segment(0) == "article" {
 				n := asNumber(p.segment(1))
 				p.real(n)
@@ -534,10 +512,7 @@ func TestHonestSites(t *testing.T) {
 				p.link("/list?page=%d", n+1)
 			}
 		}},
-		{"tags", 4000, 0, "", func(p *trapWriter) {
-			if listing(p, 400, 4000, "/go/%d") {
-				return
-			}
+		{"tags", 4000, 0, listed(400, 4000, "/go/%d", func(p *trapWriter) {
 			n := asNumber(p.segment(1))
 			switch p.segment(0) {
 			case "go":
@@ -548,15 +523,12 @@ func TestHonestSites(t *testing.T) {
 				p.text("<title>Posts about %s</title>", strings.ReplaceAll(p.segment(1), "_", " "))
 				p.link("/")
 			}
-		}},
-		{"pages of JSON", 4000, 0, "", func(p *trapWriter) {
-			if listing(p, 100, 4000, "/api/items?offset=%d") {
-				return
-			}
+		})},
+		{"pages of JSON", 4000, 0, listed(100, 4000, "/api/items?offset=%d", func(p *trapWriter) {
 			p.json = true
 			p.real(asNumber(p.form["offset"]))
 			p.text(`{"items":[],"next":null}`)
-		}},
+		})},
 	} {
 		t.Run(site.name, func(t *testing.T) { crawlTrapSite(t, site) })
 	}

@@ -3,6 +3,7 @@ package middleware_test
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -137,10 +138,7 @@ type memory struct {
 func (m *memory) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
 	m.mu.Lock()
 	r := *ctx.Request
-	r.Header = make(map[string]string)
-	for name, value := range ctx.Request.Header {
-		r.Header[name] = value
-	}
+	r.Header = maps.Clone(r.Header)
 	m.log = append(m.log, r)
 	m.mu.Unlock()
 	resp, err := m.answer(ctx.Request)
