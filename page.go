@@ -30,7 +30,7 @@ type pages struct {
 	bounds  page.Bounds // of what is made of a page
 	queries *page.Queries
 	places  *frontier.Parsers
-	inline    *frontier.Inline[*job] // those that wait for a call of Fetch
+	inline  *frontier.Inline[*job] // those that wait for a call of Fetch
 }
 
 // page takes a job from its slot to the end of its parser, in one goroutine: a body that a worker has just read is
