@@ -81,34 +81,19 @@ func (s Settings) clone() Settings {
 // filled returns the settings with the defaults in the place of zero fields.
 func (s Settings) filled() Settings {
 	fillPoliteness(&s.Politeness)
-	fillLimits(&s.Limits)
+	setting.Fill(&s.Limits, Limits{}.withDefaults())
 	return s
 }
 
 func fillPoliteness(p *Politeness) {
-	p.PerSlot = cmp.Or(p.PerSlot, defaultPerSlot)
-	p.MaxRetryAfter = cmp.Or(p.MaxRetryAfter, defaultMaxRetryAfter)
-	p.MaxCrawlDelay = cmp.Or(p.MaxCrawlDelay, defaultMaxCrawlDelay)
-	p.UserAgent = p.agent()
-	if p.SlotBy == nil {
-		p.SlotBy = SlotHost
-	}
+	setting.Fill(p, Politeness{PerSlot: defaultPerSlot, MaxRetryAfter: defaultMaxRetryAfter, MaxCrawlDelay: defaultMaxCrawlDelay, UserAgent: p.agent(), SlotBy: SlotHost})
 	for name, o := range p.Overrides {
 		o.PerSlot = cmp.Or(o.PerSlot, defaultPerSlot)
 		p.Overrides[name] = o
 	}
 	if t := p.throttle(); t != nil {
-		p.AutoThrottle = &AutoThrottle{Start: t.Start, Max: t.Max, Target: t.Target}
+		p.AutoThrottle = (*AutoThrottle)(t)
 	}
-}
-
-func fillLimits(l *Limits) {
-	d := Limits{}.withDefaults()
-	l.Attempts, l.Pending, l.URLLength = cmp.Or(l.Attempts, d.Attempts), cmp.Or(l.Pending, d.Pending), cmp.Or(l.URLLength, d.URLLength)
-	l.Body, l.Spool, l.BodiesInFlight = cmp.Or(l.Body, d.Body), cmp.Or(l.Spool, d.Spool), cmp.Or(l.BodiesInFlight, d.BodiesInFlight)
-	l.Nodes, l.Attributes, l.QueueBytes = cmp.Or(l.Nodes, d.Nodes), cmp.Or(l.Attributes, d.Attributes), cmp.Or(l.QueueBytes, d.QueueBytes)
-	l.Ratio, l.Header, l.HeaderFields = cmp.Or(l.Ratio, d.Ratio), cmp.Or(l.Header, d.Header), cmp.Or(l.HeaderFields, d.HeaderFields)
-	l.Connect, l.Handshake = cmp.Or(l.Connect, d.Connect), cmp.Or(l.Handshake, d.Handshake)
 }
 
 // Limits bound a crawl. The zero value of a field takes the default named with it; where that is "no
@@ -196,17 +181,8 @@ func (l Limits) withDefaults() Limits {
 // mistakes lists the fields that make no sense.
 func (l Limits) mistakes() error {
 	var errs []error
-	for _, field := range []struct {
-		name  string
-		value int64
-	}{
-		{"Pages", int64(l.Pages)}, {"Items", int64(l.Items)}, {"Errors", int64(l.Errors)},
-		{"Time", int64(l.Time)}, {"Bytes", l.Bytes}, {"Callback", int64(l.Callback)},
-		{"FirstByte", int64(l.FirstByte)}, {"Idle", int64(l.Idle)}, {"MinRate", l.MinRate},
-	} {
-		if field.value < 0 {
-			errs = append(errs, fmt.Errorf("the limit Limits.%s is %d; it must not be negative (0 is no limit)", field.name, field.value))
-		}
+	for name, value := range setting.Negative(l, "Pages", "Items", "Errors", "Time", "Bytes", "Callback", "FirstByte", "Idle", "MinRate") {
+		errs = append(errs, fmt.Errorf("the limit Limits.%s is %d; it must not be negative (0 is no limit)", name, value))
 	}
 	if l.Depth < OnlySeeds {
 		errs = append(errs, fmt.Errorf("the limit Limits.Depth is %d; use 0 for no limit and OnlySeeds for seeds alone", l.Depth))

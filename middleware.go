@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/typecheck"
 )
 
 // MiddlewaresInterface sees each request before the download and each response after it. Requests pass
@@ -129,13 +129,13 @@ func (cfg *config) warnings() (texts []string) {
 	for _, field := range cfg.undone {
 		texts = append(texts, field+" was set, and a later option of this name, which replaces it, leaves it out: give the option once, with all fields")
 	}
-	var twice repeated
+	var twice typecheck.Repeated
 	for _, m := range cfg.middlewares {
 		name := ""
 		_, _ = guard.Protect(func() error { name = m.GetName(); return nil }) // a name that panics is none
-		twice.add(name, m)
+		twice.Add(name, m)
 	}
-	if parts := twice.words(); len(parts) > 0 {
+	if parts := twice.Words(); len(parts) > 0 {
 		text := "middlewares of the same name are registered, and each of them works on every request: " + strings.Join(parts, ", ") +
 			"; leave one out, or give them different names (GetName)"
 		if len(parts) > 1 {
@@ -143,71 +143,14 @@ func (cfg *config) warnings() (texts []string) {
 		}
 		texts = append(texts, text)
 	}
-	twice = repeated{}
+	twice = typecheck.Repeated{}
 	for _, p := range cfg.pipelines {
-		twice.add("", p)
+		twice.Add("", p)
 	}
-	if parts := twice.words(); len(parts) > 0 {
+	if parts := twice.Words(); len(parts) > 0 {
 		texts = append(texts, fmt.Sprintf("the same pipeline is registered more than once, and gets every item as often: %s; leave one out", strings.Join(parts, ", ")))
 	}
 	return texts
-}
-
-// leftOut returns the fields of a struct of options that are set before and not after, by the name of the option.
-func leftOut(option string, before, after any) (fields []string) {
-	b, a := reflect.ValueOf(before), reflect.ValueOf(after)
-	for i := range b.NumField() {
-		if !b.Field(i).IsZero() && a.Field(i).IsZero() {
-			fields = append(fields, option+": "+b.Type().Field(i).Name)
-		}
-	}
-	return fields
-}
-
-// repeated finds parts that have one name, or are one.
-type repeated struct {
-	keys  []any // in the order of registration
-	types map[any][]string
-}
-
-// add adds a part. Parts without a name are told apart by what they are, if they can be compared.
-func (r *repeated) add(name string, part any) {
-	key := any(name)
-	if name == "" {
-		if !reflect.ValueOf(part).Comparable() {
-			return
-		}
-		key = part
-		if t := reflect.TypeOf(part); t.Kind() == reflect.Pointer && t.Elem().Size() == 0 { // such pointers may be equal or not
-			key = t
-		}
-	}
-	if r.types == nil {
-		r.types = make(map[any][]string)
-	}
-	if r.types[key] == nil {
-		r.keys = append(r.keys, key)
-	}
-	r.types[key] = append(r.types[key], fmt.Sprintf("%T", part))
-}
-
-// words names the parts that were added more than once, with their types.
-func (r *repeated) words() (parts []string) {
-	for _, key := range r.keys {
-		types := r.types[key]
-		if len(types) < 2 {
-			continue
-		}
-		text := strings.Join(types, " and ")
-		if all := slices.Compact(slices.Clone(types)); len(all) == 1 {
-			text = fmt.Sprintf("%s, %d times", all[0], len(types))
-		}
-		if name, ok := key.(string); ok {
-			text = fmt.Sprintf("%q (%s)", name, text)
-		}
-		parts = append(parts, text)
-	}
-	return parts
 }
 
 // DownloaderFunc is a [Downloader] made of a func: one that drives a browser, say, or reads pages from an archive.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/setting"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -112,7 +113,7 @@ func EngineWithCache(c CacheInterface) EngineOption {
 // EngineWithPoliteness sets delays, concurrency per host, robots.txt and the user agent. See [Politeness] for the defaults.
 func EngineWithPoliteness(p Politeness) EngineOption {
 	return func(e *SpiderEngine) {
-		e.config.undone = append(e.config.undone, leftOut("EngineWithPoliteness", e.config.politeness, p)...)
+		e.config.undone = append(e.config.undone, setting.LeftOut("EngineWithPoliteness: ", e.config.politeness, p)...)
 		e.config.politeness = p
 	}
 }
@@ -154,7 +155,7 @@ func EngineWithGrace(d time.Duration) EngineOption {
 // EngineWithLimits bounds the crawl.
 func EngineWithLimits(l Limits) EngineOption {
 	return func(e *SpiderEngine) {
-		e.config.undone = append(e.config.undone, leftOut("EngineWithLimits", e.config.limits, l)...)
+		e.config.undone = append(e.config.undone, setting.LeftOut("EngineWithLimits: ", e.config.limits, l)...)
 		e.config.limits = l
 	}
 }

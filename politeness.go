@@ -15,6 +15,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/setting"
 	"github.com/tegenaria/tegenaria/internal/slots"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/robots"
@@ -90,16 +91,8 @@ const (
 
 func (p Politeness) mistakes() error {
 	errs := []error{p.own().mistakes("Politeness.")}
-	for _, n := range []struct {
-		name  string
-		value int64
-	}{
-		{"PerIP", int64(p.PerIP)}, {"PerProxy", int64(p.PerProxy)},
-		{"MaxRetryAfter", int64(p.MaxRetryAfter)}, {"MaxCrawlDelay", int64(p.MaxCrawlDelay)},
-	} {
-		if n.value < 0 {
-			errs = append(errs, fmt.Errorf("the field Politeness.%s is negative (0 is the default)", n.name))
-		}
+	for name := range setting.Negative(p, "PerIP", "PerProxy", "MaxRetryAfter", "MaxCrawlDelay") {
+		errs = append(errs, fmt.Errorf("the field Politeness.%s is negative (0 is the default)", name))
 	}
 	if strings.ContainsFunc(p.UserAgent, unicode.IsControl) {
 		errs = append(errs, fmt.Errorf("Politeness.UserAgent is %q; a header cannot carry control characters such as line ends", p.UserAgent))

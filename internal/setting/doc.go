@@ -1,5 +1,5 @@
 // Package setting reads and sets the fields of structs by name and as text: settings by their dotted JSON names, arguments of
-// spiders by theirs. It knows no setting itself.
+// spiders by theirs. [Fill], [LeftOut] and [Negative] look at all fields, or several. It knows no setting itself.
 //
 // The way of a setting: [Split] takes its name apart, [Set] finds the field and reads the text by the field's type with [Parse].
 // The other way, [List] returns all fields with their names and texts, and [JSON] writes them.
