@@ -5,11 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
-	"sync"
-	"syscall"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/commit"
@@ -232,33 +228,10 @@ func EngineWithSignals() EngineOption {
 
 // obeySignals stops the engine's crawl that is on when a signal comes, until the func that it returns is called.
 func obeySignals(e *SpiderEngine) (end func()) {
-	signals, over := make(chan os.Signal, 2), make(chan struct{})
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	var listening sync.WaitGroup
-	listening.Go(func() {
-		for told := 0; ; {
-			select {
-			case <-signals:
-			case <-over:
-				return
-			}
-			c := e.current()
-			if c == nil {
-				continue
-			}
-			switch told++; told {
-			case 1:
-				c.requestStop(lifecycle.Requested, errInterrupted)
-			case 2:
-				c.ending.Hurry(guard.Farewell)
-			default:
-				c.ending.Hurry(0)
-			}
+	return lifecycle.ObeySignals(func() *lifecycle.Ending {
+		if c := e.current(); c != nil {
+			return c.ending
 		}
-	})
-	return func() {
-		close(over)
-		listening.Wait()
-		signal.Stop(signals)
-	}
+		return nil
+	}, errInterrupted)
 }

@@ -142,33 +142,12 @@ func (e *SpiderEngine) Stop(ctx context.Context) error {
 	if c == nil {
 		return nil
 	}
-	c.requestStop("stopped", nil)
 	began := time.Now()
-	before, cancel, bye := beforeDeadline(ctx)
-	defer cancel()
-	over, late := c.ending.Await(before, c.cfg.grace)
-	switch {
-	case over:
-		return nil
-	case late:
+	late, err := c.ending.Stop(ctx)
+	if late {
 		return &StopError{Waited: time.Since(began)}
 	}
-	c.ending.Hurry(bye)
-	if _, late := c.ending.Await(context.WithoutCancel(ctx), bye); late {
-		return &StopError{Waited: time.Since(began)}
-	}
-	return context.Cause(before)
-}
-
-// beforeDeadline ends a moment before ctx's deadline, so that cancelled code has the time to return.
-func beforeDeadline(ctx context.Context) (before context.Context, cancel context.CancelFunc, moment time.Duration) {
-	deadline, ok := ctx.Deadline()
-	if !ok {
-		return ctx, func() {}, guard.Farewell
-	}
-	moment = max(min(time.Until(deadline)/4, guard.Farewell), 0)
-	before, cancel = context.WithDeadline(ctx, deadline.Add(-moment))
-	return before, cancel, moment
+	return err
 }
 
 // Status returns the state of the engine.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/report"
 )
 
@@ -42,56 +43,15 @@ type Events struct {
 // and returns events that call the funcs of both, e's first. Those that are nil in both stay nil, and cost nothing.
 func (e Events) and(more Events) Events {
 	return Events{
-		Started: both(e.Started, more.Started), Closed: both(e.Closed, more.Closed),
-		Paused: bothPlain(e.Paused, more.Paused), Resumed: bothPlain(e.Resumed, more.Resumed),
-		RequestAccepted: both(e.RequestAccepted, more.RequestAccepted), RequestStarted: both(e.RequestStarted, more.RequestStarted),
-		Downloaded: bothOfTwo(e.Downloaded, more.Downloaded), RequestRetried: bothOfThree(e.RequestRetried, more.RequestRetried),
-		RequestSettled: bothOfThree(e.RequestSettled, more.RequestSettled),
-		ItemScraped:    both(e.ItemScraped, more.ItemScraped), ItemDropped: both(e.ItemDropped, more.ItemDropped), Error: both(e.Error, more.Error),
-		SlowCallback: bothOfThree(e.SlowCallback, more.SlowCallback), Abandoned: bothOfTwo(e.Abandoned, more.Abandoned),
-		SlotBlocked: both(e.SlotBlocked, more.SlotBlocked),
+		Started: guard.Both(e.Started, more.Started), Closed: guard.Both(e.Closed, more.Closed),
+		Paused: guard.BothPlain(e.Paused, more.Paused), Resumed: guard.BothPlain(e.Resumed, more.Resumed),
+		RequestAccepted: guard.Both(e.RequestAccepted, more.RequestAccepted), RequestStarted: guard.Both(e.RequestStarted, more.RequestStarted),
+		Downloaded: guard.BothOfTwo(e.Downloaded, more.Downloaded), RequestRetried: guard.BothOfThree(e.RequestRetried, more.RequestRetried),
+		RequestSettled: guard.BothOfThree(e.RequestSettled, more.RequestSettled),
+		ItemScraped:    guard.Both(e.ItemScraped, more.ItemScraped), ItemDropped: guard.Both(e.ItemDropped, more.ItemDropped), Error: guard.Both(e.Error, more.Error),
+		SlowCallback: guard.BothOfThree(e.SlowCallback, more.SlowCallback), Abandoned: guard.BothOfTwo(e.Abandoned, more.Abandoned),
+		SlotBlocked: guard.Both(e.SlotBlocked, more.SlotBlocked),
 	}
-}
-
-// both and its kin join two funcs. The second is deferred, so that it is called if the first panics.
-func both[A any](f, g func(A)) func(A) {
-	switch {
-	case f == nil:
-		return g
-	case g == nil:
-		return f
-	}
-	return func(a A) { defer g(a); f(a) }
-}
-
-func bothOfTwo[A, B any](f, g func(A, B)) func(A, B) {
-	switch {
-	case f == nil:
-		return g
-	case g == nil:
-		return f
-	}
-	return func(a A, b B) { defer g(a, b); f(a, b) }
-}
-
-func bothOfThree[A, B, C any](f, g func(A, B, C)) func(A, B, C) {
-	switch {
-	case f == nil:
-		return g
-	case g == nil:
-		return f
-	}
-	return func(a A, b B, c C) { defer g(a, b, c); f(a, b, c) }
-}
-
-func bothPlain(f, g func()) func() {
-	switch {
-	case f == nil:
-		return g
-	case g == nil:
-		return f
-	}
-	return func() { defer g(); f() }
 }
 
 // MissedErrorsError is sent on an ErrorChan whose reader was too slow: Count errors were not

@@ -3,6 +3,7 @@ package guard_test
 import (
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,3 +64,26 @@ type pair struct {
 }
 
 func (p *pair) Unwrap() []error { return p.causes }
+
+// Joined funcs are called in order and with all arguments, the second in spite of a panic of the first; nothing is joined to nil.
+func TestBoth(t *testing.T) {
+	var calls []int
+	note := func(n ...int) { calls = append(calls, n...) }
+	fail := func(int) { panic("first") }
+	guard.BothPlain(func() { note(1) }, func() { note(2) })()
+	guard.Both(func(a int) { note(a) }, func(a int) { note(-a) })(3)
+	guard.BothOfTwo(func(a, b int) { note(a, b) }, func(a, b int) { note(b, a) })(4, 5)
+	guard.BothOfThree(func(a, b, c int) { note(a, b, c) }, func(a, b, c int) { note(c, b, a) })(6, 7, 8)
+	if _, err := guard.Protect(func() error { guard.Both(fail, func(a int) { note(a) })(9); return nil }); err == nil {
+		t.Error("the panic is lost")
+	}
+	if want := []int{1, 2, 3, -3, 4, 5, 5, 4, 6, 7, 8, 8, 7, 6, 9}; !slices.Equal(calls, want) {
+		t.Errorf("%v, want %v", calls, want)
+	}
+	calls = nil
+	guard.Both(nil, func(a int) { note(a) })(1)
+	guard.Both(func(a int) { note(a) }, nil)(2)
+	if !slices.Equal(calls, []int{1, 2}) || guard.BothPlain(nil, nil) != nil || guard.BothOfTwo[int, int](nil, nil) != nil || guard.BothOfThree[int, int, int](nil, nil) != nil {
+		t.Errorf("joined to nil: %v", calls)
+	}
+}
