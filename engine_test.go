@@ -2,12 +2,15 @@ package tegenaria_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"runtime"
 	"slices"
@@ -487,6 +490,40 @@ func TestJobStats(t *testing.T) {
 	enginetest.MustRun(t, memory)
 	if memory.JobStats().Responses != 1 || memory.Summary().Job != nil {
 		t.Errorf("without a job: %+v", memory.JobStats())
+	}
+}
+
+// Damaged pages of earlier runs are among those of the job.
+func TestJobStatsOfDamagedPages(t *testing.T) {
+	var body bytes.Buffer
+	zipped := gzip.NewWriter(&body)
+	_, _ = zipped.Write([]byte("x"))
+	_ = zipped.Close()
+	body.Bytes()[body.Len()-8]++ // the checksum
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		_, _ = w.Write(body.Bytes())
+	}))
+	defer server.Close()
+	store, err := disk.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	s := enginetest.NewSpider(server.URL+"/1", server.URL+"/2")
+	run := func(opts ...tegenaria.EngineOption) (*tegenaria.SpiderEngine, error) {
+		polite := tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true})
+		e := enginetest.NewEngine(nil, s, append(opts, polite, tegenaria.EngineWithCache(store), tegenaria.EngineWithConcurrency(1))...)
+		return e, e.Run(t.Context(), "test")
+	}
+	_, err = run(tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 1}))
+	enginetest.WantStopped(t, err, "limit: pages")
+	e, err := run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if job, own := e.JobStats(), e.Stats(); own.Damaged != 1 || job.Damaged != 2 {
+		t.Errorf("%d damaged pages in the last run, %d in all; want 1 and 2", own.Damaged, job.Damaged)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fieldcount"
@@ -57,69 +56,53 @@ func (s *Stats) count(c *report.Counters) {
 	s.Damaged, _ = c.Damaged()
 }
 
+// plain are the counts by the names of the counters in which a durable job keeps them.
+func (s *Stats) plain() map[string]*int64 {
+	return map[string]*int64{
+		"discovered": &s.Discovered, "settled": &s.Settled,
+		"responses": &s.Responses, "bytes": &s.Bytes, "items_scraped": &s.ItemScraped, "errors": &s.ErrorCount,
+		"items_dropped": &s.ItemDropped, "items_failed": &s.ItemFailed, "downloads": &s.RequestDownloaded, "robots": &s.RobotsRequests,
+		"retries": &s.Retries, "answered": &s.Answered, "damaged": &s.Damaged, "elapsed": (*int64)(&s.Elapsed),
+	}
+}
+
 // durable returns the counts that a durable job keeps over its runs: those of the earlier ones, and this one's. Requests that
 // were waiting when this run began are discovered in both, so they count once.
 func (s *Stats) durable(earlier map[string]int64) map[string]int64 {
-	counts := map[string]int64{
-		"discovered": s.Discovered, "settled": s.Settled,
-		"responses": s.Responses, "bytes": s.Bytes, "items_scraped": s.ItemScraped, "errors": s.ErrorCount,
-		"items_dropped": s.ItemDropped, "items_failed": s.ItemFailed, "downloads": s.RequestDownloaded, "robots": s.RobotsRequests,
-		"retries": s.Retries, "answered": s.Answered, "damaged": s.Damaged, "elapsed": int64(s.Elapsed),
+	counts := make(map[string]int64)
+	for name, n := range s.plain() {
+		counts[name] = *n
 	}
-	for code, n := range s.Status {
-		counts["status/"+strconv.Itoa(code)] = n
-	}
-	for reason, n := range s.Reasons {
-		if name := "reason/" + reason; len(s.Reasons)+len(earlier) <= mostKeptReasons || earlier[name] > 0 {
-			counts[name] = n
-		} else {
-			outcome, _, _ := strings.Cut(reason, ": ")
-			counts["reason/"+outcome+": other"] += n
-		}
-	}
-	for o, n := range s.Outcomes {
-		counts["outcome/"+o.String()] = n
-	}
-	sum := countedFields(earlier)
-	for key, f := range s.Fields {
-		fieldcount.Merge(sum, key, fieldcount.Counts(f))
-	}
-	for key, f := range sum {
-		for of, n := range fieldCounters(&f) {
-			if *n > 0 {
-				counts[of+key] = *n
-			}
-		}
-	}
+	report.AddGroup(counts, "status/", s.Status)
+	report.AddGroup(counts, "reason/", report.Fewer(s.Reasons, earlier, "reason/"))
+	report.AddGroup(counts, "outcome/", s.Outcomes)
 	for name, n := range earlier {
-		if name != "discovered" && !strings.HasPrefix(name, "field/") {
+		if name != "discovered" && !fieldcount.IsCounter(name) {
 			counts[name] += n
 		}
 	}
 	counts["discovered"] += earlier["settled"]
+	fields := fieldcount.In(earlier)
+	for key, f := range s.Fields {
+		fieldcount.Merge(fields, key, fieldcount.Counts(f))
+	}
+	fieldcount.Put(counts, fields)
 	return counts
 }
 
-// fieldCounters returns the counts of a field by the beginnings of their names among the counters of a durable job.
-func fieldCounters(f *fieldcount.Counts) map[string]*int64 {
-	return map[string]*int64{"field/items/": &f.Items, "field/filled/": &f.Filled, "field/looked/": &f.LookedFor,
-		"field/defaulted/": &f.Defaulted, "field/missing/": &f.Missing, "field/failed/": &f.Failed}
-}
-
-// countedFields returns the counts of fields among the counters of a durable job.
-func countedFields(counters map[string]int64) map[string]fieldcount.Counts {
-	sum := make(map[string]fieldcount.Counts)
-	for name, n := range counters {
-		if rest, ok := strings.CutPrefix(name, "field/"); ok {
-			of, key, _ := strings.Cut(rest, "/")
-			f := fieldcount.Counts{}
-			if at := fieldCounters(&f)["field/"+of+"/"]; at != nil {
-				*at = n
-				fieldcount.Merge(sum, key, f)
-			}
-		}
+// ofJob returns the statistics of all runs of a durable job: what its counters say, and the state of this run.
+func (s Stats) ofJob(counters map[string]int64) Stats {
+	for name, to := range s.plain() {
+		*to = counters[name]
 	}
-	return sum
+	s.Status = report.Group(counters, "status/", strconv.Atoi)
+	s.Reasons = report.Group(counters, "reason/", func(reason string) (string, error) { return reason, nil })
+	s.Outcomes = report.Group(counters, "outcome/", func(name string) (o Outcome, err error) {
+		err = o.UnmarshalText([]byte(name))
+		return o, err
+	})
+	s.Fields = fieldStats(fieldcount.In(counters))
+	return s
 }
 
 // fieldStats returns counts of fields as they stand in Stats, nil if there are none.
@@ -156,38 +139,6 @@ func (s *Stats) UnmarshalJSON(text []byte) (err error) {
 	}
 	s.Elapsed, err = time.ParseDuration(got.Elapsed)
 	return err
-}
-
-// mostKeptReasons bounds the counters of a durable job by reason, which it stores with each batch; the rest are of "other".
-const mostKeptReasons = 100
-
-// ofJob returns the statistics of all runs of a durable job: what its counters say, and the state of this run.
-func (s Stats) ofJob(counters map[string]int64) Stats {
-	for name, to := range map[string]*int64{
-		"discovered": &s.Discovered, "settled": &s.Settled, "responses": &s.Responses, "bytes": &s.Bytes,
-		"items_scraped": &s.ItemScraped, "items_dropped": &s.ItemDropped, "items_failed": &s.ItemFailed, "errors": &s.ErrorCount,
-		"downloads": &s.RequestDownloaded, "robots": &s.RobotsRequests, "retries": &s.Retries, "answered": &s.Answered,
-	} {
-		*to = counters[name]
-	}
-	s.Elapsed = time.Duration(counters["elapsed"])
-	s.Outcomes, s.Reasons, s.Status = make(map[Outcome]int64), make(map[string]int64), make(map[int]int64)
-	s.Fields = fieldStats(countedFields(counters))
-	for name, n := range counters {
-		if text, ok := strings.CutPrefix(name, "outcome/"); ok {
-			var o Outcome
-			if o.UnmarshalText([]byte(text)) == nil {
-				s.Outcomes[o] = n
-			}
-		} else if text, ok := strings.CutPrefix(name, "reason/"); ok {
-			s.Reasons[text] = n
-		} else if text, ok := strings.CutPrefix(name, "status/"); ok {
-			if code, err := strconv.Atoi(text); err == nil {
-				s.Status[code] = n
-			}
-		}
-	}
-	return s
 }
 
 // Summary is a snapshot of a run: statistics, limits and parts. It remains valid after
