@@ -52,7 +52,7 @@ func (c *crawl) end(ctx context.Context) error {
 	case err != nil:
 	case finished:
 		if c.report.isEmpty() && !c.cfg.emptyOK && c.report.earlier()["read"] == 0 {
-			err = c.report.noPages.err(c.spider.GetName())
+			err = nothing(c.spider.GetName(), c.report.noPages.List)
 		}
 	case ctx.Err() != nil && reason == lifecycle.Cancelled:
 		err = cause

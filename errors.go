@@ -3,8 +3,6 @@ package tegenaria
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
@@ -154,85 +152,6 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("status %d of %s (to parse such a page, use RequestWithAllowedStatusCode)", e.Status, urlx.Redact(e.URL))
 }
 
-// StoppedError is the error of Run when a crawl was stopped before its work was done: by Stop, a signal, a limit, a full
-// queue, CloseSpider, or because nothing was left but callbacks that had not returned.
-type StoppedError struct {
-	Reason string // "stopped", "limit: pages", "queue full", "abandoned", CloseSpider's reason …
-	Err    error  // the cause, if there is a typed one
-}
-
-// Error says the reason.
-func (e *StoppedError) Error() string {
-	var interrupted *InterruptedError
-	switch {
-	case errors.As(e.Err, &interrupted):
-		return "tegenaria: " + interrupted.Error()
-	case e.Err != nil:
-		return fmt.Sprintf("tegenaria: crawl stopped: %s: %v", e.Reason, e.Err)
-	}
-	return "tegenaria: crawl stopped: " + e.Reason
-}
-
-// Unwrap returns the cause.
-func (e *StoppedError) Unwrap() error { return e.Err }
-
-// StopError is the error of Stop when the crawl outlasts the grace, most likely because it waits for the caller of Stop.
-type StopError struct{ Waited time.Duration }
-
-// Error names the remedy.
-func (e *StopError) Error() string {
-	return fmt.Sprintf("tegenaria: the crawl has not ended within %s; if Stop was called in a callback, the crawl waits for that one: return CloseSpider instead, or call \"go e.Stop(ctx)\"", e.Waited)
-}
-
-// RunError is the error of Run when a crawl could not be started or its store failed.
-type RunError struct {
-	Op  string // "wiring" (the configuration), "start", "store"
-	Err error  // joined if there are several
-}
-
-// Error names the step that failed and the cause.
-func (e *RunError) Error() string {
-	if _, opening := e.Err.(*report.OpeningError); opening {
-		return fmt.Sprintf("tegenaria: %v", e.Err)
-	}
-	step := e.Op
-	switch step {
-	case "wiring":
-		step = "configuration"
-	case "store":
-		step = "storing requests or items failed"
-	}
-	return fmt.Sprintf("tegenaria: %s: %v", step, e.Err)
-}
-
-// Unwrap returns the cause.
-func (e *RunError) Unwrap() error { return e.Err }
-
-// AbandonedError says how many callbacks were abandoned because they did not return in time. Their
-// goroutines run on until they return. The request of such a callback fails when it returns. If it has not returned when nothing else
-// is left to do, Run also returns a [*StoppedError] with the reason "abandoned": in a durable job the request runs again, as a retry;
-// otherwise it has failed, without its ErrorHandlers.
-type AbandonedError struct{ Stages map[Stage]int }
-
-// Error lists the stages, each with its number of callbacks.
-func (e *AbandonedError) Error() string {
-	parts := make([]string, 0, len(e.Stages))
-	for s, n := range e.Stages {
-		parts = append(parts, fmt.Sprintf("%s (%d)", report.Code(string(s)), n))
-	}
-	slices.Sort(parts)
-	return "tegenaria: code that did not return in time was left behind: " + strings.Join(parts, ", ")
-}
-
-// abandonedBy is the error of one callback that was given up, because of a limit of its own unless tooLate is nil.
-func abandonedBy(at Stage, tooLate error) error {
-	abandoned := &AbandonedError{map[Stage]int{at: 1}}
-	if tooLate != nil {
-		return fmt.Errorf("%w; %w", tooLate, abandoned)
-	}
-	return abandoned
-}
-
 // CallbackTimeoutError is the cause of the cancellation of a callback's context when the callback exceeds Limits.Callback.
 type CallbackTimeoutError struct {
 	Stage Stage
@@ -265,16 +184,122 @@ func (e *RequestError) Error() string {
 // Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Err }
 
-// InterruptedError is the cause of a [*StoppedError] when a signal, such as that of Ctrl-C, has stopped the crawl.
-type InterruptedError struct {
-	Waiting int64 // requests that were not crawled
-	Durable bool  // they are stored: the next run of the job goes on with them
+// The verbs steer the engine from user code: they are returned as errors, alone or wrapped.
+
+type dropItemError struct{ reason error }
+
+func (e *dropItemError) Error() string { return "tegenaria: item dropped" + report.Because(e.reason) }
+func (e *dropItemError) Unwrap() error { return e.reason }
+
+// DropItem returns an error with which a pipeline ends an item without a failure: the item is counted as
+// dropped, the event ItemDropped gets the reason, and no ErrorHandler is called.
+func DropItem(reason error) error { return &dropItemError{reason} }
+
+// RetryError is the error that [Retry] returns. An [ErrorMiddleware] finds it with errors.As in an error that is not a failure
+// yet: the request will run again, unless its attempts are used up.
+type RetryError struct {
+	After time.Duration // the request does not run before this has passed; 0: at once
+	Err   error         // the reason; nil if Retry was given none
 }
 
-// Error says how to go on.
-func (e *InterruptedError) Error() string {
-	if e.Durable {
-		return fmt.Sprintf("interrupted: run the same command to go on (%s waiting)", report.Count(e.Waiting, "request"))
+// Error says when and why.
+func (e *RetryError) Error() string {
+	return fmt.Sprintf("tegenaria: retry after %s%s", e.After, report.Because(e.Err))
+}
+
+// Unwrap returns the reason.
+func (e *RetryError) Unwrap() error { return e.Err }
+
+// Retry returns an error with which a parser or a middleware runs the request again, not earlier than after from now. The
+// request waits in the queue as it was accepted, with its Attempt incremented. Requests that this
+// attempt has sent are kept; its items are discarded by committers such as feeds. Above
+// Limits.Attempts the request ends as gave-up.
+func Retry(after time.Duration, reason error) error {
+	return &RetryError{max(after, 0), reason}
+}
+
+type giveUpError struct{ reason error }
+
+func (e *giveUpError) Error() string { return "tegenaria: gave up" + report.Because(e.reason) }
+func (e *giveUpError) Unwrap() error { return e.reason }
+
+// GiveUp returns an error with which a parser or a middleware gives a request up: after the ErrorHandlers were called, the
+// request ends as gave-up, with the text of reason. The text becomes a key of Stats.Reasons: keep
+// it short and without the URL, or give the error a method Reason() string that returns such a text.
+func GiveUp(reason error) error { return &giveUpError{reason} }
+
+func asGiveUp(err error) *giveUpError {
+	e, _ := errors.AsType[*giveUpError](err)
+	return e
+}
+
+// ignoreError is ErrIgnoreRequest with a reason.
+type ignoreError struct{ reason string }
+
+func (e *ignoreError) Error() string        { return "tegenaria: request ignored: " + e.reason }
+func (e *ignoreError) Is(target error) bool { return target == ErrIgnoreRequest }
+
+// IgnoreRequest is [ErrIgnoreRequest] with a reason: the request ends as filtered, with this reason. The reason becomes a
+// key of Stats.Reasons: keep it short and without the URL. If an error wraps it and has a method Notice() string, that
+// text is written to the log as a warning.
+func IgnoreRequest(reason string) error { return &ignoreError{reason} }
+
+// ignoreReason returns the reason of an error that is ErrIgnoreRequest.
+func ignoreReason(err error) string {
+	if e, ok := errors.AsType[*ignoreError](err); ok && e.reason != "" {
+		return e.reason
 	}
-	return fmt.Sprintf("interrupted: what waited in memory is lost (%s); with a queue on disk, EngineWithCache and cache/disk, the same command goes on", report.Count(e.Waiting, "request"))
+	return "ignored"
+}
+
+func asRetry(err error) *RetryError {
+	e, _ := errors.AsType[*RetryError](err)
+	return e
+}
+
+type closeSpiderError struct{ reason string }
+
+func (e *closeSpiderError) Error() string { return "tegenaria: spider closed: " + e.reason }
+
+// CloseSpider returns an error that stops the crawl gracefully. Any callback may return it: work in
+// hand finishes, and Run returns a [*StoppedError] with this reason, even if nothing was left to do. A durable job can be resumed
+// afterwards: its next run goes on with the requests that wait, and requests again the page whose middleware or parser has
+// returned the error, unless that had sent an item or a request before.
+func CloseSpider(reason string) error { return &closeSpiderError{reason} }
+
+func asCloseSpider(err error) (string, bool) {
+	if e, ok := errors.AsType[*closeSpiderError](err); ok {
+		return e.reason, true
+	}
+	return "", false
+}
+
+func reasonOf(err error) string {
+	var short interface{ Reason() string }
+	switch {
+	case err == nil:
+		return "retry"
+	case errors.As(err, &short):
+		return short.Reason()
+	}
+	return err.Error()
+}
+
+// reasonFor returns the error that a request was given up for, without what decided that.
+func reasonFor(herr *HandleError) error {
+	err := rootCause(herr)
+	if retry := asRetry(err); retry != nil && retry.Err != nil {
+		err = retry.Err
+	} else if gaveUp := asGiveUp(err); gaveUp != nil && gaveUp.reason != nil {
+		err = gaveUp.reason
+	}
+	return err
+}
+
+// rootCause returns the error that a request was given up for, which other failures of it may hold.
+func rootCause(err error) error {
+	for inner := (*HandleError)(nil); errors.As(err, &inner) && inner.Err != nil; {
+		err = inner.Err
+	}
+	return err
 }

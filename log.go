@@ -71,18 +71,7 @@ func (rp *reporter) begins(state State, spider SpiderInterface) {
 
 // words says how hosts are treated.
 func (p Politeness) words() string {
-	own := p.own().rule()
-	parts := []string{"at most " + report.Count(int64(own.Limit), "request") + " at once per host"}
-	if p.Delay > 0 {
-		parts = append(parts, report.Duration(p.Delay)+" between them")
-	}
-	if p.AutoThrottle != nil {
-		parts = append(parts, "AutoThrottle")
-	}
-	if p.IgnoreRobots {
-		return strings.Join(append(parts, "robots.txt is ignored"), ", ")
-	}
-	return strings.Join(append(parts, "robots.txt is obeyed"), ", ")
+	return report.Manners{PerHost: p.own().rule().Limit, Delay: p.Delay, AutoThrottle: p.AutoThrottle != nil, IgnoreRobots: p.IgnoreRobots}.Words()
 }
 
 // words says what the user has bounded.
@@ -162,7 +151,7 @@ func (rp *reporter) ended(reason string, summary Summary, sentItems bool, querie
 		Reason: cmp.Or(rp.whyStopped(), reason), Took: time.Since(rp.stop.began), Pages: s.Responses, Items: s.ItemScraped, Bytes: s.Bytes, Hosts: rp.hosts.Len(),
 		Memory: report.PeakMemory(), Failures: rp.failures.All(), Wired: rp.wired(),
 		Lost:     []report.Tally{{Name: "dropped", Count: s.ItemDropped}, {Name: "failed", Count: s.ItemFailed}},
-		Unfilled: unfilled(s.Fields, s.ItemScraped),
+		Unfilled: report.Unfilled(rp.fields.Counts(), s.ItemScraped),
 	}
 	if rp.isDurable() {
 		e.Waiting = s.Pending + s.Delayed
@@ -304,8 +293,7 @@ func saying(herr *HandleError, url string) string {
 
 // failedReason names a failure in the statistics: the stage, or a more exact kind of failure where it is known.
 func failedReason(herr *HandleError) string {
-	var loop *RedirectLoopError
-	if errors.As(herr.Err, &loop) {
+	if isA[*RedirectLoopError](herr.Err) {
 		return "redirect loop"
 	}
 	if herr.Stage == StageRobots { // as a rule the host is dead, and its robots.txt was asked for first

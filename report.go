@@ -2,14 +2,18 @@ package tegenaria
 
 import (
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/fieldcount"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/robotsgate"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // reporter reports the events of a crawl: it has the log, the counters and the user's Events. All methods may be called concurrently, also by
@@ -25,9 +29,9 @@ type reporter struct {
 	log      report.Log
 	counters report.Counters
 	failures report.Failures
-	noPages  noPages
-	refused  report.Failures // seeds for which no failure was reported, and bodies that are not JSON
-	hosts    report.Hosts    // that have answered
+	noPages  report.Seeds[Outcome] // how requests ended, as long as no page was read
+	refused  report.Failures       // seeds for which no failure was reported, and bodies that are not JSON
+	hosts    report.Hosts          // that have answered
 	pages    report.Pages
 	fields   fieldcount.Totals // of items of requests that have settled
 	events   Events
@@ -63,11 +67,11 @@ func (rp *reporter) failed(herr *HandleError) {
 	}
 	defer rp.door.Leave()
 	errs := rp.counters.Errors.Add(1)
-	if rp.isEmpty() {
-		rp.noPages.failed(herr)
-	}
 	fields := rp.fieldsOf(herr)
 	cause, text := causeOf(herr)
+	if rp.isEmpty() && (herr.Request != nil || herr.Stage == StageAccept) {
+		rp.noPages.Failed(rawURL(herr.Request), herr.Err, cause, herr.Stage == StageError) // a failing handler does not hide why it was called
+	}
 	if rp.failures.Add(report.Failure{Stage: fields.Stage, Cause: cause, Text: text, URL: fields.URL, Referrer: fields.Referrer}) {
 		rp.log.Failure(saying(herr, fields.URL), herr.Stack, fields)
 	}
@@ -100,7 +104,7 @@ func (rp *reporter) settledAs(r *Request, f *report.Fields, outcome Outcome, rea
 	}
 	defer rp.door.Leave()
 	if rp.isEmpty() {
-		rp.noPages.settled(r, outcome, reason, rp.wired)
+		rp.noPages.Ended(rawURL(r), outcome, reason, rp.wired)
 	}
 	if r != nil && rp.log.HasDebug() {
 		if f == nil {
@@ -231,4 +235,54 @@ func (rp *reporter) closedByUser(from emission) {
 		herr.Stage, herr.CtxId, herr.Request = StageParse, j.ctx.CtxId, j.ctx.Request
 	}
 	rp.failed(herr)
+}
+
+// causeOf names the cause of a failure in a few words, so that failures of one cause can be counted together: without the URL,
+// which is a field of its own. The text is the cause in its own words, if the few words were made of these.
+func causeOf(herr *HandleError) (cause, text string) {
+	var status *StatusError
+	var robots *robotsgate.UnreachableError
+	switch err := reasonFor(herr); {
+	case errors.As(err, &status):
+		return "status " + strconv.Itoa(status.Status), ""
+	case isA[*PanicError](err) || herr.Stack != nil:
+		return "panic", ""
+	case isA[*RedirectLoopError](err):
+		return "redirect loop", ""
+	case isA[*TooManyRedirectsError](err):
+		return "too many redirects", ""
+	case errors.As(err, &robots):
+		err = robots.Err
+		fallthrough
+	default:
+		if cause := fetch.Cause(err); cause != "" && !(isUsers[herr.Stage] && err == herr.Err) {
+			return cause, ""
+		}
+		return report.Cause(urlx.Cause(err).Error(), urlOf(herr.Request))
+	}
+}
+
+// isUsers are the stages whose errors are the user's own: what an error of the network means there, only the user knows.
+var isUsers = map[Stage]bool{StageParse: true, StagePipeline: true, StageStart: true, StageError: true}
+
+// isA reports whether an error is an E, or has one as its cause.
+func isA[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
+// rawURL returns the URL of a request as it was given; "" if there is no request.
+func rawURL(r *Request) string {
+	if r == nil {
+		return ""
+	}
+	return r.Url
+}
+
+// urlOf names a request in the log.
+func urlOf(r *Request) string {
+	if r == nil {
+		return ""
+	}
+	return urlx.Redact(r.Url)
 }

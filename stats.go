@@ -105,6 +105,40 @@ func (s Stats) ofJob(counters map[string]int64) Stats {
 	return s
 }
 
+// FieldStats are the counts of a field of items, of requests that have ended. The key of a field in [Stats] is its type and its name in JSON: "Book.price",
+// or "Book.offer.price" for one of a struct in it.
+//
+// Items and Filled are counted if [EngineWithFieldCounts] says so, the others by [Response.Unmarshal] and [Each]. A selector has stopped matching
+// when Missing and Defaulted come near LookedFor.
+type FieldStats struct {
+	Items     int64 `json:"items"`      // items of the type that passed all pipelines, however they were made
+	Filled    int64 `json:"filled"`     // those of them whose field is neither its zero value nor empty
+	LookedFor int64 `json:"looked_for"` // times that the field was looked for
+	Defaulted int64 `json:"defaulted"`  // times that it was not there, and has its default
+	Missing   int64 `json:"missing"`    // times that it was not there
+	Failed    int64 `json:"failed"`     // times that its text could not be converted
+}
+
+// fieldCounting is what EngineWithFieldCounts says.
+type fieldCounting uint8
+
+const (
+	countExtracted fieldCounting = iota // the default
+	countItems                          // and items of all kinds
+	countNothing
+)
+
+// EngineWithFieldCounts counts the fields of all items that pass the pipelines, those built by hand too: [FieldStats].Items and Filled. Without this option
+// only the fields that [Response.Unmarshal] and [Each] fill are counted; with false none are. Structs are counted by the rules of encoding/json, other items by
+// the members of the object that they become in JSON, which costs as much as writing it.
+func EngineWithFieldCounts(count bool) EngineOption {
+	return func(e *SpiderEngine) {
+		if e.config.fieldCounting = countNothing; count {
+			e.config.fieldCounting = countItems
+		}
+	}
+}
+
 // fieldStats returns counts of fields as they stand in Stats, nil if there are none.
 func fieldStats(counts map[string]fieldcount.Counts) map[string]FieldStats {
 	if len(counts) == 0 {
@@ -231,4 +265,50 @@ func (s Summary) String() string {
 		return err.Error()
 	}
 	return string(text)
+}
+
+// Events are funcs that the engine calls when something happens; nil ones cost nothing. They run in
+// the goroutine of the event, may be called concurrently, and must not block. A panic in one
+// is recovered and reported on ErrorChan, and has no other effect.
+//
+// RequestStarted is called once for each download, before the slot's delay begins: a slow func postpones the download, and
+// the delay after it is kept in full. If the slot is blocked when the func returns, the request is queued again; RequestStarted
+// is not called a second time, and the request counts once in Politeness.MaxPages. A request that ends between the call and
+// the download, such as a Fetch whose caller is abandoned, is not downloaded and not counted. RequestStarted is not called for
+// a response without a download, from a middleware or from the engine's own robots.txt.
+//
+// SlowCallback and Abandoned, and RequestSettled for a callback that had not returned when the run ended, are called with a copy of the
+// request as it was accepted; that of a Fetch has only its URL and ResponseWriter. Closed is called last: Run waits up to a second for calls that abandoned callbacks have begun, and makes
+// none after it.
+type Events struct {
+	Started func(spider SpiderInterface)
+	Paused  func()
+	Resumed func()
+	Closed  func(reason string) // the run is over; reason is "finished", or that of StoppedError
+
+	RequestAccepted func(r *Request)                                  // the request was queued; not called for duplicates and filtered requests
+	RequestStarted  func(r *Request)                                  // the download is about to start
+	Downloaded      func(r *Request, resp *Response)                  // the response has arrived, before ProcessResponse
+	RequestRetried  func(r *Request, after time.Duration, why error)  // the request has failed and is queued again
+	RequestSettled  func(r *Request, outcome Outcome, reason string)  // the request has ended; called exactly once
+	ItemScraped     func(item *ItemMeta)                              // the item has passed all pipelines
+	ItemDropped     func(err *HandleError)                            // a pipeline has returned DropItem
+	Error           func(err *HandleError)                            // a failure, before the ErrorHandlers are called
+	SlowCallback    func(stage Stage, r *Request, took time.Duration) // a callback has been running for 60 s
+	Abandoned       func(stage Stage, r *Request)                     // a callback did not return and is no longer waited for
+	SlotBlocked     func(block SlotBlock)                             // no request of a slot starts for more than a minute; once for each block
+}
+
+// and returns events that call the funcs of both, e's first. Those that are nil in both stay nil, and cost nothing.
+func (e Events) and(more Events) Events {
+	return Events{
+		Started: guard.Both(e.Started, more.Started), Closed: guard.Both(e.Closed, more.Closed),
+		Paused: guard.BothPlain(e.Paused, more.Paused), Resumed: guard.BothPlain(e.Resumed, more.Resumed),
+		RequestAccepted: guard.Both(e.RequestAccepted, more.RequestAccepted), RequestStarted: guard.Both(e.RequestStarted, more.RequestStarted),
+		Downloaded: guard.BothOfTwo(e.Downloaded, more.Downloaded), RequestRetried: guard.BothOfThree(e.RequestRetried, more.RequestRetried),
+		RequestSettled: guard.BothOfThree(e.RequestSettled, more.RequestSettled),
+		ItemScraped:    guard.Both(e.ItemScraped, more.ItemScraped), ItemDropped: guard.Both(e.ItemDropped, more.ItemDropped), Error: guard.Both(e.Error, more.Error),
+		SlowCallback: guard.BothOfThree(e.SlowCallback, more.SlowCallback), Abandoned: guard.BothOfTwo(e.Abandoned, more.Abandoned),
+		SlotBlocked: guard.Both(e.SlotBlocked, more.SlotBlocked),
+	}
 }

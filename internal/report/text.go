@@ -93,6 +93,15 @@ func Rate(n int64, in time.Duration) string {
 // mostOfCause bounds a text that stands for a cause, in bytes.
 const mostOfCause = 200
 
+// mostOfText bounds what the table at the end says of a cause, in bytes.
+const mostOfText = 300
+
+// Cause returns what Short makes of an error's text, and the text as the table at the end says it.
+func Cause(text, url string) (cause, full string) {
+	text = Message("", text, url, false)
+	return Short(text, url), Cut(text, mostOfText)
+}
+
 // Short turns an error's text into one that errors of its kind are likely to share: the given URL and all others are left out, digits
 // are #, and of a long text only the beginning is kept.
 func Short(text, url string) string {

@@ -184,3 +184,25 @@ func (b Bounds) Words() string {
 	}
 	return "limits: " + strings.Join(parts, ", ")
 }
+
+// Manners are how a crawl treats hosts.
+type Manners struct {
+	PerHost                    int // requests at once
+	Delay                      time.Duration
+	AutoThrottle, IgnoreRobots bool
+}
+
+// Words says it: "at most 8 requests at once per host, 1s between them, robots.txt is obeyed".
+func (m Manners) Words() string {
+	text := "at most " + Count(int64(m.PerHost), "request") + " at once per host"
+	if m.Delay > 0 {
+		text += ", " + Duration(m.Delay) + " between them"
+	}
+	if m.AutoThrottle {
+		text += ", AutoThrottle"
+	}
+	if m.IgnoreRobots {
+		return text + ", robots.txt is ignored"
+	}
+	return text + ", robots.txt is obeyed"
+}

@@ -1,0 +1,193 @@
+package tegenaria
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/report"
+	"github.com/tegenaria/tegenaria/internal/robotsgate"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// The errors with which a run ends, and those that its callers are told.
+
+// NothingError is the error of Run when all work is done and the job, in this run and all earlier ones, has fetched no page: the
+// spider sent no request, or every request was refused or failed. A page is a response that was given to a parser or to the caller
+// of Fetch; a response from a cache counts. With [EngineWithEmptyOK] Run returns nil instead.
+type NothingError struct {
+	Spider string
+	Seeds  []SeedError // the first 10 requests that ended without a page
+	More   int64       // how many others did
+}
+
+// SeedError describes a request that ended without a page, in a [NothingError].
+type SeedError struct {
+	URL     string
+	Outcome Outcome
+	Reason  string // of the outcome: "offsite", the stage of a failure
+	Err     error  // of a failure; nil if there is none
+	Remedy  string // what to do; "" if nothing is known
+}
+
+// nothing makes the error of a spider that has got no page.
+func nothing(spider string, ended func() ([]report.Seed[Outcome], int64)) error {
+	seeds, more := ended()
+	e := &NothingError{Spider: spider, More: more}
+	for _, s := range seeds {
+		e.Seeds = append(e.Seeds, SeedError(s))
+	}
+	return e
+}
+
+// Error lists the requests, each with its reason and the remedy.
+func (e *NothingError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "tegenaria: spider %q got no page", e.Spider)
+	if len(e.Seeds) == 0 {
+		b.WriteString(": it sent no request; give it URLs, or send requests in StartRequest")
+	}
+	for _, s := range e.Seeds {
+		fmt.Fprintf(&b, "\n  %s", s.Error())
+	}
+	if e.More > 0 {
+		fmt.Fprintf(&b, "\n  and %s more", report.Count(e.More, "request"))
+	}
+	return b.String()
+}
+
+// Unwrap returns the errors of the seeds that have one.
+func (e *NothingError) Unwrap() []error {
+	var errs []error
+	for _, s := range e.Seeds {
+		if s.Err != nil {
+			errs = append(errs, s.Err)
+		}
+	}
+	return errs
+}
+
+// Error names the URL, the outcome or the error, and the remedy.
+func (e *SeedError) Error() string {
+	text := e.Outcome.String()
+	var robots *robotsgate.UnreachableError
+	switch {
+	case errors.As(e.Err, &robots):
+		text = robots.Err.Error()
+	case e.Err != nil:
+		text = report.Beyond(urlx.Cause(rootCause(e.Err)).Error(), urlx.Redact(e.URL))
+	case e.Reason != "":
+		text += " (" + e.Reason + ")"
+	}
+	if e.Remedy != "" {
+		text += ": " + e.Remedy
+	}
+	if e.URL == "" {
+		return text
+	}
+	return fmt.Sprintf("%s: %s", urlx.Redact(e.URL), text)
+}
+
+// StoppedError is the error of Run when a crawl was stopped before its work was done: by Stop, a signal, a limit, a full
+// queue, CloseSpider, or because nothing was left but callbacks that had not returned.
+type StoppedError struct {
+	Reason string // "stopped", "limit: pages", "queue full", "abandoned", CloseSpider's reason …
+	Err    error  // the cause, if there is a typed one
+}
+
+// Error says the reason.
+func (e *StoppedError) Error() string {
+	var interrupted *InterruptedError
+	switch {
+	case errors.As(e.Err, &interrupted):
+		return "tegenaria: " + interrupted.Error()
+	case e.Err != nil:
+		return fmt.Sprintf("tegenaria: crawl stopped: %s: %v", e.Reason, e.Err)
+	}
+	return "tegenaria: crawl stopped: " + e.Reason
+}
+
+// Unwrap returns the cause.
+func (e *StoppedError) Unwrap() error { return e.Err }
+
+// StopError is the error of Stop when the crawl outlasts the grace, most likely because it waits for the caller of Stop.
+type StopError struct{ Waited time.Duration }
+
+// Error names the remedy.
+func (e *StopError) Error() string {
+	return fmt.Sprintf("tegenaria: the crawl has not ended within %s; if Stop was called in a callback, the crawl waits for that one: return CloseSpider instead, or call \"go e.Stop(ctx)\"", e.Waited)
+}
+
+// RunError is the error of Run when a crawl could not be started or its store failed.
+type RunError struct {
+	Op  string // "wiring" (the configuration), "start", "store"
+	Err error  // joined if there are several
+}
+
+// Error names the step that failed and the cause.
+func (e *RunError) Error() string {
+	if _, opening := e.Err.(*report.OpeningError); opening {
+		return fmt.Sprintf("tegenaria: %v", e.Err)
+	}
+	step := e.Op
+	switch step {
+	case "wiring":
+		step = "configuration"
+	case "store":
+		step = "storing requests or items failed"
+	}
+	return fmt.Sprintf("tegenaria: %s: %v", step, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *RunError) Unwrap() error { return e.Err }
+
+// AbandonedError says how many callbacks were abandoned because they did not return in time. Their
+// goroutines run on until they return. The request of such a callback fails when it returns. If it has not returned when nothing else
+// is left to do, Run also returns a [*StoppedError] with the reason "abandoned": in a durable job the request runs again, as a retry;
+// otherwise it has failed, without its ErrorHandlers.
+type AbandonedError struct{ Stages map[Stage]int }
+
+// Error lists the stages, each with its number of callbacks.
+func (e *AbandonedError) Error() string {
+	parts := make([]string, 0, len(e.Stages))
+	for s, n := range e.Stages {
+		parts = append(parts, fmt.Sprintf("%s (%d)", report.Code(string(s)), n))
+	}
+	slices.Sort(parts)
+	return "tegenaria: code that did not return in time was left behind: " + strings.Join(parts, ", ")
+}
+
+// abandonedBy is the error of one callback that was given up, because of a limit of its own unless tooLate is nil.
+func abandonedBy(at Stage, tooLate error) error {
+	abandoned := &AbandonedError{map[Stage]int{at: 1}}
+	if tooLate != nil {
+		return fmt.Errorf("%w; %w", tooLate, abandoned)
+	}
+	return abandoned
+}
+
+// InterruptedError is the cause of a [*StoppedError] when a signal, such as that of Ctrl-C, has stopped the crawl.
+type InterruptedError struct {
+	Waiting int64 // requests that were not crawled
+	Durable bool  // they are stored: the next run of the job goes on with them
+}
+
+// Error says how to go on.
+func (e *InterruptedError) Error() string {
+	if e.Durable {
+		return fmt.Sprintf("interrupted: run the same command to go on (%s waiting)", report.Count(e.Waiting, "request"))
+	}
+	return fmt.Sprintf("interrupted: what waited in memory is lost (%s); with a queue on disk, EngineWithCache and cache/disk, the same command goes on", report.Count(e.Waiting, "request"))
+}
+
+// MissedErrorsError is sent on an ErrorChan whose reader was too slow: Count errors were not
+// delivered before the next one.
+type MissedErrorsError struct{ Count int64 }
+
+// Error says how many.
+func (e *MissedErrorsError) Error() string {
+	return fmt.Sprintf("tegenaria: %s not delivered: the reader of ErrorChan was too slow", report.Count(e.Count, "error"))
+}
