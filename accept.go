@@ -9,6 +9,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
+	"github.com/tegenaria/tegenaria/internal/inbox"
 	"github.com/tegenaria/tegenaria/internal/page"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
@@ -55,28 +56,31 @@ func (a *acceptor) prepare() {
 	}
 }
 
-// take begins to take requests from one sender.
-func (a *acceptor) take(from emission) requests { return &batch{acceptor: a, from: from} }
+// Take begins to take requests from one sender.
+func (a *acceptor) Take(from emission) inbox.Batch[*Context] { return &batch{acceptor: a, from: from} }
 
-// closedByUser reports a channel that user code has closed.
-func (a *acceptor) closedByUser(from emission) { a.report.closedByUser(from) }
+// Fence returns the mark that follows the last request.
+func (a *acceptor) Fence() *Context { return fence }
+
+// ClosedByUser reports a channel that user code has closed.
+func (a *acceptor) ClosedByUser(from emission) { a.report.closedByUser(from) }
 
 // requests returns the channel that a job's user code sends requests to.
 func (a *acceptor) requests(j *job) chan<- *Context {
 	if j.inbox == nil {
 		j.inbox = newInbox(a, j.emission())
 	}
-	return j.inbox.ch
+	return j.inbox.C
 }
 
 // lateInbox gives a job an inbox for code that seldom sends anything and does not take long: the watch starts the
 // receiver if it does, or else close receives what there is.
 func (a *acceptor) lateInbox(j *job) {
 	in := &j.quiet
-	if in.ch != nil {
-		in = new(inbox) // the watch may still look at the first one
+	if in.C != nil {
+		in = new(requestInbox) // the watch may still look at the first one
 	}
-	in.ch, in.to, in.from = make(chan *Context, lateBuffer), a, j.emission()
+	in.Init(a, j.emission(), lateBuffer)
 	j.inbox = in
 }
 
@@ -96,8 +100,8 @@ func (a *acceptor) close() {
 // which alone knows whether it is new. It never waits for another goroutine of the engine.
 func (a *acceptor) accept(from emission, ctx *Context) {
 	b := batch{acceptor: a, from: from}
-	b.add(ctx)
-	b.store()
+	b.Add(ctx)
+	b.Store()
 }
 
 // enter keeps the sender of a request open until the request is accepted. It returns false if the sender has ended: then its
@@ -203,8 +207,8 @@ type batch struct {
 	s        *scratch // nil while there is nothing to store
 }
 
-// add checks a request and keeps it until store, which a full batch calls by itself.
-func (b *batch) add(ctx *Context) {
+// Add checks a request and keeps it until Store, which a full batch calls by itself.
+func (b *batch) Add(ctx *Context) {
 	a := b.acceptor
 	if b.s == nil {
 		if !a.enter(b.from) {
@@ -215,7 +219,7 @@ func (b *batch) add(ctx *Context) {
 	ctx = ctx.resent()
 	rec, no := a.record(b.s, b.from, ctx)
 	if no != nil {
-		b.store() // requests that were sent before are accepted before
+		b.Store() // requests that were sent before are accepted before
 		if a.enter(b.from) {
 			if !a.endsRun(b.from, no) {
 				a.ledger.Discover(1)
@@ -227,12 +231,12 @@ func (b *batch) add(ctx *Context) {
 	}
 	b.s.records, b.s.sent = append(b.s.records, rec), append(b.s.sent, ctx)
 	if len(b.s.records) == maxBatch || ctx.Request.extras().maxConnsPerHost > 0 {
-		b.store()
+		b.Store()
 	}
 }
 
-// store hands the batch to the cache.
-func (b *batch) store() {
+// Store hands the batch to the cache.
+func (b *batch) Store() {
 	s, a := b.s, b.acceptor
 	if s == nil {
 		return

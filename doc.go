@@ -68,7 +68,7 @@
 // # The life of a request
 //
 //  1. Emit. StartRequest sends a seed, a callback a child: over a channel, or by an Output, which makes no request of a plain
-//     link (starter.receive in start.go, inbox.receive in inbox.go, acceptor.follow in follow.go).
+//     link (starter.receive in start.go, Inbox.receive in internal/inbox/inbox.go, acceptor.follow in follow.go).
 //  2. Scope. The acceptor asks whether the request belongs to the crawl (acceptor.record in record.go, scope.check in
 //     record.go, acceptor.addPlain in follow.go).
 //  3. Accept. The cache alone knows whether the key is new. It marks it as seen and stores the record in one step, and the

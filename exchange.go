@@ -97,7 +97,7 @@ func (f *fetcher) exchange(j *job) (herr *HandleError, way next) {
 		f.acceptor.lateInbox(j)
 		if !j.run(f.watch, StageResponse, func() {
 			defer j.closeRequests() // the job may never come to its parser
-			if stack, err := f.middlewares.processResponse(j, ctx, j.inbox.ch, nil); err != nil {
+			if stack, err := f.middlewares.processResponse(j, ctx, j.inbox.C, nil); err != nil {
 				herr = j.failure(StageResponse, err, stack)
 			}
 		}) {

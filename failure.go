@@ -3,6 +3,8 @@ package tegenaria
 import (
 	"cmp"
 	"errors"
+	"slices"
+	"sync"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
@@ -58,40 +60,44 @@ func (f *failures) fail(j *job, herr *HandleError) {
 		j.decide(Dropped, "middleware")
 		return
 	}
-	if f.obey(j, herr) {
-		return
-	}
-	j.ctx.Error = herr.Err
-	f.handle(j, herr)
-	j.decide(Failed, failedReason(herr))
-}
-
-// obey carries out a verb among the error's causes. It returns false if the error has none and is a failure.
-func (f *failures) obey(j *job, herr *HandleError) bool {
 	if reason, ok := asCloseSpider(herr.Err); ok {
 		f.closedBy(j, reason, Dropped, reason)
-		return true
+		return
 	}
-	if retry := asRetry(herr.Err); retry != nil {
-		if j.rec.Attempt+1 >= f.attempts || !j.loan.Rewind(j.ctx.Request.ResponseWriter) {
-			f.handle(j, herr)
-			j.decide(GaveUp, reasonOf(retry.Err))
-			return true
-		}
+	if retry := asRetry(herr.Err); retry != nil && f.mayRetry(j) {
 		j.runAgain(retry)
-		return true
+		return
+	}
+	outcome, reason := outcomeOf(herr)
+	switch outcome {
+	case Filtered:
+		f.report.notice(herr.Err)
+	case Failed:
+		j.ctx.Error = herr.Err
+		fallthrough
+	default:
+		f.handle(j, herr)
+	}
+	j.decide(outcome, reason)
+}
+
+// mayRetry reports whether a job can run again, and takes back what its ResponseWriter has got.
+func (f *failures) mayRetry(j *job) bool {
+	return j.rec.Attempt+1 < f.attempts && j.loan.Rewind(j.ctx.Request.ResponseWriter)
+}
+
+// outcomeOf returns how a request ends that has an error and cannot run again: by the verb among the error's causes, or as a failure.
+func outcomeOf(herr *HandleError) (outcome Outcome, reason string) {
+	if retry := asRetry(herr.Err); retry != nil {
+		return GaveUp, reasonOf(retry.Err)
 	}
 	if gaveUp := asGiveUp(herr.Err); gaveUp != nil {
-		f.handle(j, herr)
-		j.decide(GaveUp, reasonOf(gaveUp.reason))
-		return true
+		return GaveUp, reasonOf(gaveUp.reason)
 	}
 	if errors.Is(herr.Err, ErrIgnoreRequest) {
-		f.report.notice(herr.Err)
-		j.decide(Filtered, ignoreReason(herr.Err))
-		return true
+		return Filtered, ignoreReason(herr.Err)
 	}
-	return false
+	return Failed, failedReason(herr)
 }
 
 // errorMiddlewares lets the ErrorMiddlewares see a failure, in the order of responses.
@@ -136,7 +142,7 @@ func failureOf(j *job) *failedRequest {
 // tellHandlers calls the ErrorHandlers, in the call by. Requests that they send come from parent.
 func (f *failures) tellHandlers(parent *job, failed *failedRequest, by *guard.Call, herr *HandleError) {
 	in := newInbox(f.acceptor, emission{parent: parent, by: by, failed: failed, why: herr.Err})
-	defer in.close()
+	defer in.Close()
 	if f.handler != nil && !by.GivenUp() {
 		stack, err := guard.Protect(func() error { f.handler(f.spider, herr); return nil })
 		f.handlerPanicked(by, herr, err, stack)
@@ -144,7 +150,7 @@ func (f *failures) tellHandlers(parent *job, failed *failedRequest, by *guard.Ca
 	if by.GivenUp() { // the code before was given up, and has returned after all
 		return
 	}
-	stack, err := guard.Protect(func() error { return f.askErrorHandler(by, herr, in.ch) })
+	stack, err := guard.Protect(func() error { return f.askErrorHandler(by, herr, in.C) })
 	f.handlerPanicked(by, herr, err, stack)
 }
 
@@ -173,30 +179,20 @@ func (f *failures) handlerPanicked(by *guard.Call, herr *HandleError, err error,
 	}
 }
 
-// whyLost returns the error of a Fetch whose call was given up, or could not begin.
-func (f *failures) whyLost(j *job) error {
-	if late := f.watch.Why(&j.call); late != nil {
-		return abandonedBy(StageDownload, late)
-	}
-	return ErrOutputClosed
-}
-
 // failedEmission reports an emission that was refused to the ErrorHandlers. It stays open until they have
 // returned, since they may send another request in its place.
 func (f *failures) failedEmission(from emission, ctx *Context, no *refusal) {
-	failed := &failedRequest{depth: f.acceptor.depthOf(from)}
-	id := ""
+	failed, id := &failedRequest{depth: f.acceptor.depthOf(from)}, ""
 	if ctx != nil {
 		failed.request, id = ctx.Request, ctx.CtxId
 	}
-	outer := (*refusals)(nil)
-	if from.failed != nil {
-		outer, failed.attempt = from.failed.refused, from.failed.attempt+1
+	if outer := from.failed; outer != nil {
+		failed.refused, failed.attempt = outer.refused, outer.attempt+1
 	}
-	if failed.refused = outer; outer == nil {
+	if failed.refused == nil {
 		failed.refused = new(refusals)
 	}
-	run := func() {
+	failed.refused.end(func() {
 		told, copied := failed.request, named(failed.request)
 		herr := NewError(id, no.err, ErrorWithRequest(told), ErrorWithStage(StageAccept)).unstack()
 		if failed.attempt >= f.attempts {
@@ -206,15 +202,7 @@ func (f *failures) failedEmission(from emission, ctx *Context, no *refusal) {
 		}
 		f.report.settled(told, no.outcome, no.reason)
 		f.ledger.Refuse(1, uint8(no.outcome), no.reason)
-	}
-	if outer != nil {
-		outer.mu.Lock()
-		outer.list = append(outer.list, run)
-		outer.mu.Unlock()
-		return
-	}
-	run()
-	failed.refused.runAll()
+	})
 }
 
 // closedBy is closeSpider for user code that had a job, whose outcome it decides. A job of a durable crawl that has sent nothing goes
@@ -231,8 +219,7 @@ func (f *failures) closedBy(j *job, reason string, outcome Outcome, why string) 
 // handleOutside tells the ErrorHandlers about a panic that is not a request's failure.
 func (f *failures) handleOutside(herr *HandleError) {
 	refused := new(refusals)
-	f.handleApart(nil, &failedRequest{refused: refused}, herr)
-	refused.runAll()
+	refused.end(func() { f.handleApart(nil, &failedRequest{refused: refused}, herr) })
 }
 
 // askErrorHandler calls the ErrorHandler of the spider whose request has failed. The error is that of a func of OnError, which may close
@@ -252,4 +239,109 @@ func (f *failures) askErrorHandler(by *guard.Call, herr *HandleError, req chan<-
 		return nil
 	}
 	return err
+}
+
+// A callback that does not return in time is given up. That ends at its job: what it sends is refused, its worker is replaced, and all
+// that the job holds is given back at once; but the request stays in flight, as one that is lost, until the code returns or the run
+// ends. Code that returns after all has its request fail. Requests that are lost when all else is over are ended by their records.
+
+// loss is a part of a job whose code was given up.
+type loss struct {
+	guard.Loss
+	job   *job
+	item  *ItemMeta   // as it came from its parser; nil: the part is the job's way
+	told  bool        // the end of the item has been counted
+	call  *guard.Call // of the code
+	atEnd bool        // it was given up because the crawl gave up
+}
+
+// failure makes the HandleError of a loss whose code has not returned.
+func (l *loss) failure(r *Request) *HandleError {
+	herr := &HandleError{CtxId: l.job.id, Err: abandonedBy(Stage(l.At), l.TooLate), Request: r, Stage: Stage(l.At)}
+	if l.item != nil {
+		herr.CtxId, herr.Item = l.item.CtxId, l.item
+	}
+	return herr
+}
+
+// losses are the parts whose code was given up and has not returned.
+type losses struct {
+	codec    *codec
+	ledger   *frontier.Ledger
+	settler  *settler
+	report   *reporter
+	attempts int // that a request may have
+
+	mu   sync.Mutex // guards the fields below
+	list []loss
+	left bool // some were lost when the run ended
+}
+
+// add notes a loss. The part itself is closed when the worker is replaced, as at its end.
+func (ls *losses) add(l loss) {
+	ls.mu.Lock()
+	ls.list = append(ls.list, l)
+	ls.mu.Unlock()
+	l.job.parts.Lose()
+	if l.call.Worker.Worker() < 0 { // it was lost before
+		ls.settler.end(l.job)
+	}
+}
+
+// find takes the loss out whose code has returned. It returns false if the run has ended: the job is over.
+func (ls *losses) find(call *guard.Call) (l loss, ok bool) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	i := slices.IndexFunc(ls.list, func(l loss) bool { return l.call == call })
+	if i < 0 || !ls.list[i].job.parts.Find(ls.ledger) {
+		return l, false
+	}
+	l = ls.list[i]
+	ls.list = slices.Delete(ls.list, i, i+1)
+	return l, true
+}
+
+// end ends the requests that are lost when all else is over. Their code may be at work on all that it was given, so nothing is
+// looked at but their records.
+func (ls *losses) end() {
+	ls.mu.Lock()
+	list := ls.list
+	ls.list = nil
+	ls.mu.Unlock()
+	var jobs []*loss // one of each job
+	for i := range list {
+		l := &list[i]
+		ls.report.failed(l.failure(ls.codec.requestOf(&l.job.rec)))
+		if l.item != nil && !l.told {
+			ls.report.counters.Failed.Add(1)
+		}
+		k := slices.IndexFunc(jobs, func(other *loss) bool { return other.job == l.job })
+		switch {
+		case k >= 0:
+			jobs[k].atEnd = jobs[k].atEnd || l.atEnd
+		case l.job.parts.AreLost():
+			jobs = append(jobs, l)
+		}
+	}
+	ls.left = len(jobs) > 0
+	ls.ledger.EndLost(int64(len(jobs)))
+	for _, l := range jobs {
+		ls.endLost(l)
+	}
+}
+
+// endLost ends a lost job: a durable cache lets its request run again, as a retry does.
+func (ls *losses) endLost(l *loss) {
+	j := l.job
+	e := ended{Settled: Settled{Record: j.rec}, request: ls.codec.requestOf(&j.rec), id: j.id, ids: j.calls.Names(), flown: j.flown, lost: true}
+	switch {
+	case l.atEnd: // it goes back as it is
+	case !ls.settler.durable:
+		e.Outcome, e.Reason = Failed, "abandoned"
+	case j.rec.Attempt+1 >= ls.attempts:
+		e.Outcome, e.Reason = GaveUp, "abandoned"
+	default:
+		e.retry = &RetryError{Err: abandonedBy(Stage(l.At), l.TooLate)}
+	}
+	ls.settler.take(e, false)
 }

@@ -175,14 +175,19 @@ func (p *pages) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 	if !p.inline.Awaits(j.root(), j) {
 		return resp, nil, herr, nil // it was given up, and that was reported
 	}
-	if retry := asRetry(herr.Err); retry != nil && j.rec.Attempt+1 < p.limits.Attempts && j.loan.Rewind(j.ctx.Request.ResponseWriter) {
+	if retry := asRetry(herr.Err); retry != nil && p.failures.mayRetry(j) {
 		p.report.counters.Retries.Add(1)
 		return resp, nil, nil, retry
 	}
 	if reason, ok := asCloseSpider(herr.Err); ok {
 		p.stop.closeSpider(reason)
 	}
-	outcome, reason := inlineOutcome(herr)
+	outcome, reason := outcomeOf(herr)
+	if robots, ok := errors.AsType[*RobotsError](herr.Err); ok {
+		if outcome, reason = Robots, "forbidden"; robots.Unreachable {
+			reason = "unreachable"
+		}
+	}
 	if retry := asRetry(herr.Err); retry != nil {
 		// The verb has been obeyed: it must not reach the caller's own request if the caller returns this.
 		gaveUp := *herr
@@ -196,23 +201,6 @@ func (p *pages) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 	p.report.failed(herr)
 	p.settleInline(j, outcome, reason)
 	return resp, nil, herr, nil
-}
-
-func inlineOutcome(herr *HandleError) (Outcome, string) {
-	var robots *RobotsError
-	switch {
-	case errors.As(herr.Err, &robots) && robots.Unreachable:
-		return Robots, "unreachable"
-	case errors.As(herr.Err, &robots):
-		return Robots, "forbidden"
-	case errors.Is(herr.Err, ErrIgnoreRequest):
-		return Filtered, ignoreReason(herr.Err)
-	case asRetry(herr.Err) != nil:
-		return GaveUp, reasonOf(asRetry(herr.Err).Err)
-	case asGiveUp(herr.Err) != nil:
-		return GaveUp, reasonOf(asGiveUp(herr.Err).reason)
-	}
-	return Failed, failedReason(herr)
 }
 
 // inlineExchange waits for robots.txt and the slot, then takes a worker for inline requests and makes the exchange.
@@ -240,7 +228,11 @@ func (p *pages) inlineExchange(j *job) *HandleError {
 		}
 		switch herr, way := p.fetcher.exchange(j); way {
 		case ends:
-			return j.failure(StageDownload, p.failures.whyLost(j), nil)
+			why := ErrOutputClosed
+			if late := p.watch.Why(&j.call); late != nil {
+				why = abandonedBy(StageDownload, late)
+			}
+			return j.failure(StageDownload, why, nil)
 		case goesOn:
 			return herr
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
+	"github.com/tegenaria/tegenaria/internal/inbox"
 )
 
 // job is one attempt at one request, from the cache to its end: what the stations know of it. It is settled when nothing of it
@@ -25,8 +26,8 @@ type job struct {
 	claim frontier.Claim[*job] // its slot and its fetch worker
 	hold  fetch.Hold           // its share of Limits.BodiesInFlight
 	call  guard.Call           // the user code it is in
-	inbox *inbox               // receives the requests that its user code sends
-	quiet inbox                // the first of those that have no receiver at once
+	inbox *requestInbox        // receives the requests that its user code sends
+	quiet requestInbox         // the first of those that have no receiver at once
 	attempt
 	fetching
 
@@ -213,6 +214,32 @@ func (j *job) run(w *guard.Watch, at Stage, code func()) bool {
 	return w.Run(call, string(at), nil, code)
 }
 
+// requestInbox receives requests from user code.
+type requestInbox = inbox.Inbox[*Context, emission]
+
+// How many requests an inbox holds for its receiver: one of a parser that sends on the channel, and one that is made for each page,
+// of code that seldom sends.
+const inboxBuffer, lateBuffer = 64, 16
+
+// fence follows the last request that was sent: when it arrives, all before it have been accepted.
+var fence = new(Context)
+
+// newInbox makes an inbox that receives.
+func newInbox(to inbox.Taker[*Context, emission], from emission) *requestInbox {
+	in := new(requestInbox)
+	in.Init(to, from, inboxBuffer)
+	in.Start()
+	return in
+}
+
+// closeRequests waits until all requests that the job's user code sent are accepted.
+func (j *job) closeRequests() {
+	if j.inbox != nil {
+		j.inbox.Close()
+		j.inbox = nil
+	}
+}
+
 // closeSpools removes the files of the job's responses.
 func (j *job) closeSpools() {
 	if j.ctx != nil {
@@ -272,26 +299,32 @@ type failedRequest struct {
 	refused        *refusals // of an emission that was not accepted, see failedEmission; or nil
 }
 
-// refusals collects the emissions that were refused while the ErrorHandlers of another one ran, so that
-// a handler whose own requests are refused neither recurses nor starts goroutines without end.
+// refusals ends emissions that were refused, one after the other. Those that are refused while the ErrorHandlers of another one run wait
+// for their turn, so that a handler whose own requests are refused neither recurses nor starts goroutines without end.
 type refusals struct {
-	mu   sync.Mutex
-	list []func()
+	mu      sync.Mutex // guards the fields below
+	waiting []func()
+	running bool
 }
 
-// runAll ends the emissions that were collected, and those that come of it.
-func (f *refusals) runAll() {
-	for {
-		f.mu.Lock()
-		if len(f.list) == 0 {
-			f.mu.Unlock()
-			return
-		}
-		run := f.list[0]
-		f.list = f.list[1:]
+// end ends an emission, and those that come of it; or leaves it to the call that is at work.
+func (f *refusals) end(emission func()) {
+	f.mu.Lock()
+	f.waiting = append(f.waiting, emission)
+	if f.running {
 		f.mu.Unlock()
-		run()
+		return
 	}
+	f.running = true
+	for len(f.waiting) > 0 {
+		next := f.waiting[0]
+		f.waiting = f.waiting[1:]
+		f.mu.Unlock()
+		next()
+		f.mu.Lock()
+	}
+	f.running = false
+	f.mu.Unlock()
 }
 
 // pageBudget is the reason of requests that are filtered because their slot has had its Politeness.MaxPages.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/inbox"
 	"github.com/tegenaria/tegenaria/internal/page"
 	"github.com/tegenaria/tegenaria/stage"
 )
@@ -242,7 +243,7 @@ func (p *pages) itemsOf(j *job, parser Parser) (chan<- *ItemMeta, func()) {
 		}
 	}()
 	return items, func() {
-		if sendFence(items, itemFence) {
+		if inbox.SendFence(items, itemFence) {
 			p.report.closedByUser(j.emission())
 		}
 		<-done

@@ -10,6 +10,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/inbox"
 	"github.com/tegenaria/tegenaria/internal/robotsgate"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/robots"
@@ -215,9 +216,9 @@ func (g robotsGate) exchange(j *job, ctx *Context, first bool, copy **Response) 
 	ctx.DownloadResult.Response.complete(ctx)
 	if len(f.internalMWs) > 0 {
 		alive = j.run(g.watch, StageResponse, func() {
-			in := newInbox(nil, emission{}) // requests that they send are discarded: they would have no parent
-			defer in.close()
-			_, err = f.internalMWs.processResponse(j, ctx, in.ch, &by)
+			in := newInbox(inbox.Discard[*Context, emission]{Mark: fence}, emission{}) // requests that they send are discarded: they would have no parent
+			defer in.Close()
+			_, err = f.internalMWs.processResponse(j, ctx, in.C, &by)
 		})
 		if !alive || err != nil {
 			return alive, err

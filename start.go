@@ -6,6 +6,7 @@ import (
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/inbox"
 )
 
 // starter runs StartRequest, or Start where the spider has it, and receives the seeds.
@@ -51,7 +52,7 @@ func (s *starter) begin(doneBefore bool) <-chan struct{} {
 	guard.Go(func() {                                 // run waits for gone
 		err := guard.ErrGoexit
 		defer func() { // also where the code ends its goroutine
-			if sendFence(seeds, fence) {
+			if inbox.SendFence(seeds, fence) {
 				s.report.closedByUser(emission{})
 			}
 			<-received.Done()

@@ -60,6 +60,7 @@ var plan = map[string]floor{
 	"internal/report":     cellar,
 	"internal/wire":       cellar,
 	"internal/guard":      cellar,
+	"internal/inbox":      cellar,
 	"internal/httpx":      cellar,
 	"internal/cookiejar":  cellar,
 	"internal/fetch":      cellar,
@@ -162,7 +163,7 @@ var goroutines = map[string]string{
 	"stage/pool.go":                "crew.serve waits for the workers that were not given up",
 	"internal/guard/apart.go":      "whoever waits for Done, or for a Door; code that was given up is left behind",
 	"engine.go":                    "the loop of Crawl, which receives the result",
-	"inbox.go":                     "inbox.close",
+	"internal/inbox/inbox.go":      "Inbox.Close",
 	"page.go":                      "the func that itemsOf returns",
 }
 
