@@ -11,6 +11,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/inbox"
 	"github.com/tegenaria/tegenaria/internal/page"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
@@ -64,25 +65,6 @@ func (a *acceptor) Fence() *Context { return fence }
 
 // ClosedByUser reports a channel that user code has closed.
 func (a *acceptor) ClosedByUser(from emission) { a.report.closedByUser(from) }
-
-// requests returns the channel that a job's user code sends requests to.
-func (a *acceptor) requests(j *job) chan<- *Context {
-	if j.inbox == nil {
-		j.inbox = newInbox(a, j.emission())
-	}
-	return j.inbox.C
-}
-
-// lateInbox gives a job an inbox for code that seldom sends anything and does not take long: the watch starts the
-// receiver if it does, or else close receives what there is.
-func (a *acceptor) lateInbox(j *job) {
-	in := &j.quiet
-	if in.C != nil {
-		in = new(requestInbox) // the watch may still look at the first one
-	}
-	in.Init(a, j.emission(), lateBuffer)
-	j.inbox = in
-}
 
 // close ends the accepting of requests, and waits for those that are being accepted. A cache whose Accept does not return has
 // its context cancelled after a while, and is then left behind.
@@ -287,6 +269,41 @@ func (a *acceptor) accepted(from emission, s *scratch, verdicts []Verdict, maxPe
 	a.frontier.Accepted(stored,
 		frontier.Refused{Number: known, Why: frontier.Reason{Outcome: uint8(Duplicate), Text: from.known()}},
 		frontier.Refused{Number: refused, Why: frontier.Reason{Outcome: uint8(Filtered), Text: queueShare}})
+}
+
+// scope is what a request is filtered by without any memory: domains, depth, the middlewares' AcceptRequest.
+type scope struct {
+	domains *urlx.HostSet // of EngineWithAllowedDomains; nil allows all
+	filters requestFilters
+	limits  *Limits
+	stop    *stop
+}
+
+func newScope(domains []string, middlewares Middlewares, limits *Limits, stop *stop) scope {
+	allowed, _ := allowedDomains(domains) // wire has reported mistakes
+	return scope{domains: allowed, filters: all[RequestFilter](middlewares), limits: limits, stop: stop}
+}
+
+// check returns why a request is filtered, nil if it is not.
+func (s *scope) check(from emission, r *Request, host string) *refusal {
+	if !s.domains.Has(host, r.Url) {
+		return refuse(Filtered, "offsite")
+	}
+	if s.limits.tooDeep(r.Depth) {
+		return refuse(Filtered, "depth")
+	}
+	var parent *Response
+	if from.parent != nil && from.parent.ctx != nil {
+		parent = from.parent.ctx.Response()
+	}
+	no, err := s.filters.ask(parent, r)
+	if err == nil {
+		return no
+	}
+	if reason, ok := asCloseSpider(err); ok {
+		s.stop.closeSpider(reason)
+	}
+	return no
 }
 
 // scratch is memory for accepting requests that the next ones use again.

@@ -236,7 +236,7 @@ func (c *crawl) frontierConfig() frontier.Config[*job] {
 		Throttle:      p.throttle(),
 		MaxRetryAfter: cmp.Or(p.MaxRetryAfter, defaultMaxRetryAfter),
 		MaxCrawlDelay: cmp.Or(p.MaxCrawlDelay, defaultMaxCrawlDelay),
-		HandOver:      func() { c.acceptor.handOver() },
+		HandOver:      func() { c.acceptor.handOverPages(); c.settler.hurry() }, // a worker has nothing to do
 		Suspect:       func(j *job) { c.flights.suspect(j, true) },
 		Keep:          func(slot string) { c.settler.keepSlot(slot) },
 	}

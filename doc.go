@@ -68,17 +68,17 @@
 // # The life of a request
 //
 //  1. Emit. StartRequest sends a seed, a callback a child: over a channel, or by an Output, which makes no request of a plain
-//     link (starter.receive in start.go, Inbox.receive in internal/inbox/inbox.go, acceptor.follow in follow.go).
+//     link (starter.receive in start.go, Inbox.receive in internal/inbox/inbox.go, acceptor.follow in record.go).
 //  2. Scope. The acceptor asks whether the request belongs to the crawl (acceptor.record in record.go, scope.check in
-//     record.go, acceptor.addPlain in follow.go).
+//     accept.go, acceptor.addPlain in record.go).
 //  3. Accept. The cache alone knows whether the key is new. It marks it as seen and stores the record in one step, and the
 //     ledger counts it (acceptor.store in accept.go, Ledger.Discover in internal/frontier).
 //  4. Wait. The record lies in the slot of its host. When the slot is ready, a free worker takes the record. The first request
 //     to an origin makes the engine fetch its robots.txt (Frontier.Take in internal/frontier, pages.page in page.go, robotsGate.pass in robots.go).
 //  5. Process the request. The middlewares see it in ascending order (Middlewares.processRequest in exchange.go).
-//  6. Download. The slot is stamped at its start, released at its end (fetcher.download in exchange.go, Client.Do in internal/fetch).
+//  6. Download. The slot is stamped at its start, released at its end (fetcher.download in layers.go, Client.Do in internal/fetch).
 //  7. Process the response. The middlewares see it in reverse. A redirect puts its target in the request's place, a status
-//     that is not allowed is a failure (Middlewares.processResponse in exchange.go, fetcher.follow in redirect.go).
+//     that is not allowed is a failure (Middlewares.processResponse in exchange.go, fetcher.follow in exchange.go).
 //  8. Parse. The parser reads the response, and sends items into an elastic buffer and requests back to step 1 (pages.runParser
 //     in page.go, items.add in items.go).
 //  9. Items and settling. Items pass the pipelines in ascending order. When nothing of the request is open any more,

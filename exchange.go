@@ -5,14 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"time"
+	"maps"
+	"slices"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
-	"github.com/tegenaria/tegenaria/internal/httpx"
+	"github.com/tegenaria/tegenaria/internal/loan"
 	"github.com/tegenaria/tegenaria/internal/robotsgate"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // fetcher takes a request through its gate, robots.txt and the middlewares to its downloader, and the response back.
@@ -29,13 +30,13 @@ type fetcher struct {
 	robots   robotsGate
 
 	middlewares Middlewares
-	internalMWs Middlewares    // those that see the engine's own requests
-	writers     *guard.Writers // of the requests' ResponseWriters
+	internalMWs Middlewares   // those that see the engine's own requests
+	writers     *loan.Writers // of the requests' ResponseWriters
 }
 
-func newWriters() *guard.Writers {
+func newWriters() *loan.Writers {
 	over := errors.New("the request has ended: nothing more may be written to its ResponseWriter")
-	return guard.NewWriters(over, func(url string) error { return &WriterBusyError{URL: url} })
+	return loan.NewWriters(over, func(url string) error { return &WriterBusyError{URL: url} })
 }
 
 // exchange sends a job's request through the middlewares and the downloader. The error is the request's failure. The job waits if
@@ -58,7 +59,7 @@ func (f *fetcher) exchange(j *job) (herr *HandleError, way next) {
 	if ctx.DownloadResult == nil && j.copy != nil {
 		f.robots.answerByCopy(j)
 	}
-	if ctx.DownloadResult == nil && f.layers.answers {
+	if ctx.DownloadResult == nil {
 		stack, err, alive := f.answer(j, ctx)
 		if !alive {
 			return nil, ends
@@ -94,10 +95,10 @@ func (f *fetcher) exchange(j *job) (herr *HandleError, way next) {
 		return herr, goesOn
 	}
 	if len(f.middlewares) > 0 {
-		f.acceptor.lateInbox(j)
+		requests := j.lateRequests(f.acceptor)
 		if !j.run(f.watch, StageResponse, func() {
 			defer j.closeRequests() // the job may never come to its parser
-			if stack, err := f.middlewares.processResponse(j, ctx, j.inbox.C, nil); err != nil {
+			if stack, err := f.middlewares.processResponse(j, ctx, requests, nil); err != nil {
 				herr = j.failure(StageResponse, err, stack)
 			}
 		}) {
@@ -206,59 +207,6 @@ func (f *fetcher) received(j *job, resp *Response) {
 	}
 }
 
-// download asks the request's downloader and waits for its one result. The job waits if the slot does not let it
-// start any more: middlewares and robots.txt may have taken long, and the site may have asked for a pause meanwhile.
-func (f *fetcher) download(j *job) (herr *HandleError, way next) {
-	ctx := j.ctx
-	if ctx.Err() != nil { // given up while a middleware had it; its slot may be gone
-		return j.failure(StageDownload, context.Cause(ctx.Ctx), nil), goesOn
-	}
-	d, err := f.downloaders.pick(ctx.Request.extras().downloader)
-	if err != nil {
-		return j.failure(StageDownload, err, nil), goesOn
-	}
-	// Before the slot is stamped, since the func may take its time. The slot may have been blocked when it returns: then
-	// the job waits in line again, keeps its page of the budget, and is not announced a second time.
-	if told := f.cfg.events.RequestStarted; told != nil && !j.announced {
-		if !f.frontier.IsStartable(j) {
-			return nil, waits
-		}
-		switch err := f.frontier.Reserve(j); {
-		case errors.Is(err, frontier.ErrShort):
-			return nil, waits
-		case err != nil:
-			return j.failure(StageDownload, whyNot(err), nil), goesOn
-		}
-		j.announced = true
-		f.report.event(func() { told(ctx.Request) })
-	}
-	started, ok := f.frontier.Start(j)
-	if !ok {
-		return nil, waits
-	}
-	if err := f.frontier.Spend(j); err != nil {
-		return j.failure(StageDownload, whyNot(err), nil), goesOn
-	}
-	j.started, j.downloader = started, d
-	f.report.counters.Downloads.Add(1)
-	if r := ctx.Request; r.ResponseWriter != nil && j.loan == nil {
-		j.loan = f.writers.Lend(r.ResponseWriter, r.Url)
-	}
-	if !j.run(f.watch, StageDownload, func() { herr = f.askDownloader(j, d, started) }) {
-		return nil, ends
-	}
-	j.loan.End()
-	return herr, goesOn
-}
-
-// whyNot is the error of a job that the frontier does not let begin.
-func whyNot(err error) error {
-	if errors.Is(err, frontier.ErrOver) {
-		return ErrOutputClosed
-	}
-	return IgnoreRequest(pageBudget)
-}
-
 // answered reports the answer of a job's download to its slot, and releases the slot: a pause that the answer asks for begins
 // before another request can start. The worker stays.
 func (f *fetcher) answered(j *job, a frontier.Answer) {
@@ -267,30 +215,122 @@ func (f *fetcher) answered(j *job, a frontier.Answer) {
 	}
 }
 
-// answerOf reads from the result of a download what its slot has to know.
-func answerOf(ctx *Context, herr *HandleError) (a frontier.Answer) {
-	if herr == nil && ctx.DownloadResult != nil {
-		herr = ctx.DownloadResult.Error
+// follow looks at a response that passed the middlewares: a redirect ends the request and puts its
+// target in its place, a status that is not allowed is a failure, anything else is the parser's.
+//
+// The job may end by that: a target that is refused goes to the ErrorHandlers, which may be given up.
+func (f *fetcher) follow(j *job) (herr *HandleError, way next) {
+	if !isRedirect(j.ctx.Request, j.ctx.Response()) {
+		return f.checkStatus(j), goesOn
 	}
-	resp := ctx.Response()
-	if resp == nil {
-		a.Overload = herr != nil && isOverload(herr.Err)
-		return a
+	if !j.run(f.watch, StageRedirect, func() { herr = f.redirect(j) }) {
+		return nil, ends
 	}
-	a.Came, a.OK = true, resp.Status == http.StatusOK
-	// The host says that it has too much to do (RFC 6585 §4, RFC 9110 §15.6.4).
-	a.Refused = resp.Status == http.StatusTooManyRequests || resp.Status == http.StatusServiceUnavailable
-	if resp.transfer != nil {
-		a.Latency = max(time.Duration(resp.Delay*float64(time.Second))-resp.transfer.Body, 0)
-	}
-	if a.Refused {
-		a.After, _ = httpx.RetryAfter(fetch.FirstHeader(resp.Header, "Retry-After"), time.Now())
-	}
-	return a
+	return herr, goesOn
 }
 
-// isOverload reports whether a failure looks like that of a host that has too much to do.
-func isOverload(err error) bool {
-	var silent *NoResultError
-	return errors.As(err, &silent) || fetch.IsOverload(err)
+// checkStatus makes a failure of a status that neither request nor engine allows.
+func (f *fetcher) checkStatus(j *job) *HandleError {
+	r, resp := j.ctx.Request, j.ctx.Response()
+	if resp.Status < 0 {
+		return j.failure(StageStatus, &UnexpectedStatusError{Status: resp.Status, URL: resp.URL}, nil)
+	}
+	allowed := f.cfg.allowStatus
+	if len(r.extras().allowStatus) > 0 {
+		allowed = append(slices.Clip(allowed), r.extras().allowStatus...)
+	}
+	d := j.downloader
+	if d == nil { // a middleware answered
+		var err error
+		if d, err = f.downloaders.pick(r.extras().downloader); err != nil {
+			return j.failure(StageStatus, err, nil)
+		}
+	}
+	ok := false
+	if stack, err := guard.Protect(func() error { ok = d.CheckStatus(uint64(resp.Status), allowed); return nil }); err != nil {
+		return j.failure(StageStatus, err, stack)
+	}
+	if !ok {
+		return j.failure(StageStatus, &StatusError{Status: resp.Status, URL: resp.URL}, nil)
+	}
+	return nil
+}
+
+// isRedirect reports whether a response asks to be followed and the request allows it (RFC 9110 §15.4).
+func isRedirect(r *Request, resp *Response) bool {
+	return r.follows() && fetch.IsRedirect(resp.Status, resp.Header)
+}
+
+// redirect ends the job as redirected and accepts the target as a new request.
+func (f *fetcher) redirect(j *job) *HandleError {
+	next, again, err := f.redirectTarget(j)
+	if err != nil {
+		return j.failure(StageRedirect, err, nil)
+	}
+	ctx := j.ctx.resent()
+	ctx.Request = next
+	f.report.leadsOn(j) // a failure of the target names it
+	f.acceptor.accept(emission{parent: j, by: &j.call, redirect: true, again: again}, ctx)
+	if !j.call.GivenUp() {
+		j.decide(Redirected, "")
+	}
+	return nil
+}
+
+// redirectTarget makes the request that a redirect asks for. It inherits parser, Meta and the chain;
+// credentials do not cross origins. again is true if the chain has asked for the same page before.
+func (f *fetcher) redirectTarget(j *job) (next *Request, again bool, err error) {
+	r, resp := j.ctx.Request, j.ctx.Response()
+	if len(r.Redirects) >= r.MaxRedirects {
+		return nil, false, &TooManyRedirectsError{URL: r.Url, Limit: r.MaxRedirects}
+	}
+	asked := urlx.MergeParams(r.Url, r.Params)
+	location := fetch.LocationURL(fetch.FirstHeader(resp.Header, "Location"))
+	target, err := urlx.Resolve(asked, location)
+	if err != nil {
+		return nil, false, &RequestError{URL: location, Field: "Location", Err: urlx.Cause(err)}
+	}
+	target, _ = urlx.CutFragment(target)
+
+	copied := *r
+	next = &copied
+	next.Url, next.Params = target, nil
+	next.newExtras().err = nil
+	next.Priority += 2
+	next.Header, next.Cookies, next.Meta = maps.Clone(r.Header), maps.Clone(r.Cookies), maps.Clone(r.Meta)
+	next.Redirects = append(slices.Clone(r.Redirects), r.Url)
+	if fetch.BecomesGet(r.method(), resp.Status) {
+		next.Method, next.Body, next.BodyReader = GET, nil, nil
+		fetch.DropContent(next.Header)
+	}
+	if urlx.Origin(asked) != urlx.Origin(target) {
+		next.Cookies = nil
+		fetch.DropCredentials(next.Header, f.cfg.secretHeaders)
+	}
+	again, err = f.extendChain(j, asked, next)
+	return next, again, err
+}
+
+// extendChain keeps what a chain of redirects has asked for, so that a loop is seen: what is sent for the third time, unless a
+// hop has set a cookie. asked is the URL that j was sent to. again is true if the chain has asked for the page of the target
+// before, maybe by another spelling of its URL: such a target is no duplicate.
+func (f *fetcher) extendChain(j *job, asked string, next *Request) (again bool, err error) {
+	r := j.ctx.Request
+	s := f.acceptor.scratch.Get().(*scratch)
+	defer f.acceptor.scratch.Put(s)
+	own, err := f.acceptor.dupes.key(s.keyer, r)
+	if err != nil {
+		return false, err
+	}
+	chain := &next.newExtras().chain
+	if len(next.Redirects) == 1 {
+		chain.Filtered = f.cfg.filter && !next.doNotFilter && r.method() == GET && j.rec.Key == own
+	}
+	keys := &s.keyer.keys
+	*chain = chain.Hop(own, keys.Sent(r.method(), asked, r.Body), fetch.FirstHeader(j.ctx.Response().Header, "Set-Cookie") != "")
+	if chain.Loops(keys.Sent(next.method(), next.Url, next.Body)) {
+		return false, &RedirectLoopError{URL: next.Url}
+	}
+	target, err := f.acceptor.dupes.key(s.keyer, next)
+	return err == nil && chain.Has(target), nil // the acceptor reports an error of the target
 }

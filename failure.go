@@ -105,7 +105,7 @@ func (f *failures) errorMiddlewares(j *job, herr *HandleError) *HandleError {
 	for i := len(f.errorMWs) - 1; i >= 0; i-- {
 		var next error
 		stack, err := guard.Protect(func() error {
-			next = f.errorMWs[i].ProcessError(j.ctx, herr, f.acceptor.requests(j))
+			next = f.errorMWs[i].ProcessError(j.ctx, herr, j.requests(f.acceptor))
 			guard.Sound(next)
 			return nil
 		})

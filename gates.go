@@ -104,6 +104,5 @@ func (g *gates) inLine(j *job) (over func()) {
 // waitsForEngine stops the clocks of the user code that has called Fetch for the job, until the func it returns is
 // called: the engine makes it wait.
 func (g *gates) waitsForEngine(j *job) (over func()) {
-	g.watch.PauseCallers(&j.call)
-	return func() { g.watch.ResumeCallers(&j.call) }
+	return g.watch.PauseCallers(&j.call)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/inbox"
+	"github.com/tegenaria/tegenaria/internal/loan"
 )
 
 // job is one attempt at one request, from the cache to its end: what the stations know of it. It is settled when nothing of it
@@ -45,7 +46,7 @@ type attempt struct {
 	flown      bool              // the cache knows that it is seen
 	sends      atomic.Bool       // its user code has sent an item or a request
 	copy       *Response         // of the robots.txt that it asks for, which the engine has asked for because of it; or nil
-	loan       *guard.Loan       // of its ResponseWriter; nil: it has none
+	loan       *loan.Loan        // of its ResponseWriter; nil: it has none
 	started    time.Time         // when its download began, zero if it did not
 	downloader *downloaderModule // that answered
 	theirs     *asking           // for its download; nil: to be made
@@ -232,6 +233,26 @@ func newInbox(to inbox.Taker[*Context, emission], from emission) *requestInbox {
 	return in
 }
 
+// requests returns the channel that the job's user code sends requests to; to takes them.
+func (j *job) requests(to inbox.Taker[*Context, emission]) chan<- *Context {
+	if j.inbox == nil {
+		j.inbox = newInbox(to, j.emission())
+	}
+	return j.inbox.C
+}
+
+// lateRequests is requests for code that seldom sends anything and does not take long: the watch starts the receiver if it does, or
+// else closeRequests receives what there is.
+func (j *job) lateRequests(to inbox.Taker[*Context, emission]) chan<- *Context {
+	in := &j.quiet
+	if in.C != nil {
+		in = new(requestInbox) // the watch may still look at the first one
+	}
+	in.Init(to, j.emission(), lateBuffer)
+	j.inbox = in
+	return in.C
+}
+
 // closeRequests waits until all requests that the job's user code sent are accepted.
 func (j *job) closeRequests() {
 	if j.inbox != nil {
@@ -253,15 +274,6 @@ func (j *job) closeSpools() {
 	for _, resp := range spooled {
 		resp.closeSpool()
 	}
-}
-
-// tally returns the counts of the job's fields, which reach those of the run when it has settled.
-func (j *job) tally() *fieldcount.Tally {
-	if known := j.fields.Load(); known != nil {
-		return known
-	}
-	j.fields.CompareAndSwap(nil, new(fieldcount.Tally))
-	return j.fields.Load()
 }
 
 // The rows of the watch.

@@ -1,11 +1,16 @@
 package tegenaria
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/httpx"
 )
 
 // EngineWithDownloaderLayers puts layers around the engine's downloaders, its own as well as given ones: each download passes through
@@ -142,6 +147,59 @@ func (f *fetcher) askForAnswer(j *job, ctx *Context) (stack []byte, err error) {
 	return stack, err
 }
 
+// download asks the request's downloader and waits for its one result. The job waits if the slot does not let it
+// start any more: middlewares and robots.txt may have taken long, and the site may have asked for a pause meanwhile.
+func (f *fetcher) download(j *job) (herr *HandleError, way next) {
+	ctx := j.ctx
+	if ctx.Err() != nil { // given up while a middleware had it; its slot may be gone
+		return j.failure(StageDownload, context.Cause(ctx.Ctx), nil), goesOn
+	}
+	d, err := f.downloaders.pick(ctx.Request.extras().downloader)
+	if err != nil {
+		return j.failure(StageDownload, err, nil), goesOn
+	}
+	// Before the slot is stamped, since the func may take its time. The slot may have been blocked when it returns: then
+	// the job waits in line again, keeps its page of the budget, and is not announced a second time.
+	if told := f.cfg.events.RequestStarted; told != nil && !j.announced {
+		if !f.frontier.IsStartable(j) {
+			return nil, waits
+		}
+		switch err := f.frontier.Reserve(j); {
+		case errors.Is(err, frontier.ErrShort):
+			return nil, waits
+		case err != nil:
+			return j.failure(StageDownload, whyNot(err), nil), goesOn
+		}
+		j.announced = true
+		f.report.event(func() { told(ctx.Request) })
+	}
+	started, ok := f.frontier.Start(j)
+	if !ok {
+		return nil, waits
+	}
+	if err := f.frontier.Spend(j); err != nil {
+		return j.failure(StageDownload, whyNot(err), nil), goesOn
+	}
+	j.started, j.downloader = started, d
+	f.report.counters.Downloads.Add(1)
+	if r := ctx.Request; r.ResponseWriter != nil && j.loan == nil {
+		j.loan = f.writers.Lend(r.ResponseWriter, r.Url)
+	}
+	if !j.run(f.watch, StageDownload, func() { herr = f.askDownloader(j, d, started) }) {
+		return nil, ends
+	}
+	j.loan.End()
+	return herr, goesOn
+}
+
+// whyNot is the error of a job that the frontier does not let begin.
+func whyNot(err error) error {
+	if errors.Is(err, frontier.ErrOver) {
+		return ErrOutputClosed
+	}
+	return IgnoreRequest(pageBudget)
+}
+
 func (f *fetcher) askDownloader(j *job, d *downloaderModule, started time.Time) *HandleError {
 	ctx := j.ctx
 	var herr *HandleError
@@ -180,7 +238,7 @@ func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Ti
 			theirs = new(asking)
 		}
 		theirs.Context, theirs.url = *ctx, ctx.Request.Url
-		theirs.Start(own, result, j.caller != nil)
+		theirs.Start(own, result)
 		theirs.Ctx = &theirs.Life
 		limit := time.Duration(0) // the engine's own has a clock
 		if !ours {
@@ -196,7 +254,7 @@ func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Ti
 		defer theirs.Close()
 		if j.caller == nil {
 			stack, err = guard.Protect(func() error { by.Download(&theirs.Context, result); return nil })
-		} else if stack, err = theirs.Apart(func() error { by.Download(&theirs.Context, result); return nil }); err == guard.ErrLeft {
+		} else if stack, err = theirs.Apart(&j.call, func() error { by.Download(&theirs.Context, result); return nil }); err == guard.ErrLeft {
 			err = ErrOutputClosed
 		}
 	}
@@ -212,6 +270,34 @@ func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Ti
 		err = errors.New("the downloader sent a nil Context")
 	}
 	return got, stack, err
+}
+
+// answerOf reads from the result of a download what its slot has to know.
+func answerOf(ctx *Context, herr *HandleError) (a frontier.Answer) {
+	if herr == nil && ctx.DownloadResult != nil {
+		herr = ctx.DownloadResult.Error
+	}
+	resp := ctx.Response()
+	if resp == nil {
+		a.Overload = herr != nil && isOverload(herr.Err)
+		return a
+	}
+	a.Came, a.OK = true, resp.Status == http.StatusOK
+	// The host says that it has too much to do (RFC 6585 §4, RFC 9110 §15.6.4).
+	a.Refused = resp.Status == http.StatusTooManyRequests || resp.Status == http.StatusServiceUnavailable
+	if resp.transfer != nil {
+		a.Latency = max(time.Duration(resp.Delay*float64(time.Second))-resp.transfer.Body, 0)
+	}
+	if a.Refused {
+		a.After, _ = httpx.RetryAfter(fetch.FirstHeader(resp.Header, "Retry-After"), time.Now())
+	}
+	return a
+}
+
+// isOverload reports whether a failure looks like that of a host that has too much to do.
+func isOverload(err error) bool {
+	var silent *NoResultError
+	return errors.As(err, &silent) || fetch.IsOverload(err)
 }
 
 // downloading is what a run downloads with.

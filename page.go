@@ -175,7 +175,7 @@ func (p *pages) runParser(j *job) {
 	items, closeItems := p.itemsOf(j, parser)
 	var requests chan<- *Context
 	if items != nil {
-		requests = p.acceptor.requests(j)
+		requests = j.requests(p.acceptor)
 	}
 	url := j.ctx.Request.Url // an ErrorHandler of its items may change it
 	stack, err := p.callParser(j, parser, items, requests, closeItems)

@@ -157,12 +157,9 @@ func (g robotsGate) send(j *job, url string, left time.Duration, first bool, cop
 	r.Proxy, r.newExtras().downloader = j.ctx.Request.Proxy, j.ctx.Request.extras().downloader
 	in := &internalContext{Context: j.ctx.Ctx, by: g.own}
 	ctx := &Context{Request: r, Ctx: in, CtxId: j.ctx.CtxId}
-	alive, err := g.exchange(j, ctx, first, copy)
+	err = g.exchange(j, ctx, first, copy)
 	g.bodies.Release(&in.hold)
-	switch {
-	case !alive:
-		return answer, ErrOutputClosed
-	case err != nil:
+	if err != nil {
 		return answer, bare(err)
 	}
 	resp := ctx.Response()
@@ -174,61 +171,64 @@ func (g robotsGate) send(j *job, url string, left time.Duration, first bool, cop
 }
 
 // exchange is the fetcher's exchange for a request of the engine's own. The job's slot is stamped when the first download begins;
-// the error is [robotsgate.ErrNotNow] if the slot was blocked meanwhile and nothing was sent. alive is false if the job was abandoned.
-func (g robotsGate) exchange(j *job, ctx *Context, first bool, copy **Response) (alive bool, err error) {
-	f := g.fetcher
+// the error is [robotsgate.ErrNotNow] if the slot was blocked meanwhile and nothing was sent, and [ErrOutputClosed] if the job was
+// abandoned.
+func (g robotsGate) exchange(j *job, ctx *Context, first bool, copy **Response) (err error) {
 	var by robotsgate.Handiwork
-	if len(f.internalMWs) > 0 {
-		alive = j.run(g.watch, StageRequest, func() { _, err = f.internalMWs.processRequest(j, ctx, &by) })
-		if !alive || err != nil {
-			return alive, err
-		}
+	mws := g.internalMWs
+	if len(mws) > 0 && !j.run(g.watch, StageRequest, func() { _, err = mws.processRequest(j, ctx, &by) }) {
+		return ErrOutputClosed
 	}
-	if ctx.DownloadResult == nil && f.layers.answers {
-		if _, err, alive = f.answer(j, ctx); !alive || err != nil {
-			return alive, err
-		}
-		if resp := ctx.Response(); first && resp != nil {
-			*copy = copyForOthers(resp, ctx.Request)
-		}
-	}
-	if ctx.DownloadResult == nil {
-		if first {
-			if _, ok := g.frontier.Start(j); !ok {
-				return true, robotsgate.ErrNotNow
-			}
-			g.report.counters.Robots.Add(1)
-		}
-		if alive = j.run(g.watch, StageDownload, func() { err = g.download(j, ctx) }); !alive || err != nil {
-			return alive, err
-		}
-		if resp := ctx.Response(); first && resp != nil {
+	if err == nil && ctx.DownloadResult == nil {
+		err = g.get(j, ctx, first)
+		if resp := ctx.Response(); err == nil && first && resp != nil {
 			*copy = copyForOthers(resp, ctx.Request)
 		}
 	}
 	switch result := ctx.DownloadResult; {
+	case err != nil:
+		return err
 	case result == nil || result.Response == nil && result.Error == nil:
-		return true, errNilResponse
+		return errNilResponse
 	case result.Error != nil:
 		_, err := guard.Protect(func() error { return result.Error })
-		return true, err
+		return err
 	}
 	ctx.DownloadResult.Response.complete(ctx)
-	if len(f.internalMWs) > 0 {
-		alive = j.run(g.watch, StageResponse, func() {
-			in := newInbox(inbox.Discard[*Context, emission]{Mark: fence}, emission{}) // requests that they send are discarded: they would have no parent
-			defer in.Close()
-			_, err = f.internalMWs.processResponse(j, ctx, in.C, &by)
-		})
-		if !alive || err != nil {
-			return alive, err
-		}
+	if len(mws) > 0 && !j.run(g.watch, StageResponse, func() {
+		// requests that they send are discarded: they would have no parent
+		in := newInbox(inbox.Discard[*Context, emission]{Mark: fence}, emission{})
+		defer in.Close()
+		_, err = mws.processResponse(j, ctx, in.C, &by)
+	}) {
+		return ErrOutputClosed
+	}
+	if err != nil {
+		return err
 	}
 	resp := ctx.Response()
 	if resp.Status < 0 {
-		return true, &UnexpectedStatusError{Status: resp.Status, URL: resp.URL}
+		return &UnexpectedStatusError{Status: resp.Status, URL: resp.URL}
 	}
-	return true, by.Check(ctx.Request.Url, resp.Status, resp.Header, resp.hasBody())
+	return by.Check(ctx.Request.Url, resp.Status, resp.Header, resp.hasBody())
+}
+
+// get has a part answer a request of the engine's own, or downloads it.
+func (g robotsGate) get(j *job, ctx *Context, first bool) error {
+	_, err, alive := g.answer(j, ctx)
+	if alive && (err != nil || ctx.DownloadResult != nil) {
+		return err
+	}
+	if alive && first {
+		if _, ok := g.frontier.Start(j); !ok {
+			return robotsgate.ErrNotNow
+		}
+		g.report.counters.Robots.Add(1)
+	}
+	if !alive || !j.run(g.watch, StageDownload, func() { err = g.download(j, ctx) }) {
+		return ErrOutputClosed
+	}
+	return err
 }
 
 // download asks the job's downloader. The Retry-After of a robots.txt delays the job's slot and all requests for the file.
@@ -303,16 +303,7 @@ func likeOwn(r, own *Request) bool {
 	if (r.Proxy == nil) != (own.Proxy == nil) || r.Proxy != nil && *r.Proxy != *own.Proxy {
 		return false
 	}
-	for name, value := range r.Header {
-		switch http.CanonicalHeaderKey(name) {
-		case "Accept", "Accept-Language", "Referer":
-		default:
-			if own.Header[name] != value {
-				return false
-			}
-		}
-	}
-	return true
+	return robotsgate.SameHeader(r.Header, own.Header)
 }
 
 // RobotsError is the failure of a Fetch that robots.txt forbids, or whose robots.txt cannot be read.

@@ -147,3 +147,12 @@ func (v *visit) Extracted(keys []string, counts []selector.FieldCount) {
 		}
 	})
 }
+
+// tally returns the counts of the job's fields, which reach those of the run when it has settled.
+func (j *job) tally() *fieldcount.Tally {
+	if known := j.fields.Load(); known != nil {
+		return known
+	}
+	j.fields.CompareAndSwap(nil, new(fieldcount.Tally))
+	return j.fields.Load()
+}

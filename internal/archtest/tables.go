@@ -61,6 +61,7 @@ var plan = map[string]floor{
 	"internal/wire":       cellar,
 	"internal/guard":      cellar,
 	"internal/inbox":      cellar,
+	"internal/loan":       cellar,
 	"internal/httpx":      cellar,
 	"internal/cookiejar":  cellar,
 	"internal/fetch":      cellar,

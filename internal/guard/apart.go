@@ -51,8 +51,7 @@ var (
 // owner has been notified. The error is nil if the code has returned, [ErrLeft] if it was given up, or [ErrClosed] if it did not
 // run.
 func (w *Watch) Apart(c *Call, at string, code func()) error {
-	left := make(chan struct{})
-	c.left = left
+	left := c.whenLeft()
 	if !w.Enter(c, at) {
 		return ErrClosed
 	}

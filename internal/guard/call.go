@@ -56,6 +56,16 @@ func (c *Call) Overdue() bool { return c.state.Load() >= overdue }
 // Joined reports whether a watch knows the call. Only the goroutine that runs it may ask.
 func (c *Call) Joined() bool { return c.joined }
 
+// whenLeft returns the channel that is closed when the call was given up and its owner has been told.
+func (c *Call) whenLeft() <-chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left == nil {
+		c.left = make(chan struct{})
+	}
+	return c.left
+}
+
 // runs reports whether a piece is running. The caller holds mu.
 func (c *Call) runs() bool {
 	state := c.state.Load()
@@ -267,19 +277,16 @@ func (w *Watch) Resume(c *Call) {
 	}
 }
 
-// PauseCallers stops the clocks of the code that waits for a call, of the code that waits for that, and so on, until ResumeCallers:
-// the call waits for the engine.
-func (w *Watch) PauseCallers(c *Call) {
-	for caller := c.Caller; caller != nil; caller = caller.Caller {
-		w.Pause(caller)
+// PauseCallers stops the clocks of the code that waits for a call, of the code that waits for that, and so on, until the func that it
+// returns is called: the call waits for the engine.
+func (w *Watch) PauseCallers(c *Call) (resume func()) {
+	each := func(do func(*Call)) {
+		for caller := c.Caller; caller != nil; caller = caller.Caller {
+			do(caller)
+		}
 	}
-}
-
-// ResumeCallers ends a PauseCallers.
-func (w *Watch) ResumeCallers(c *Call) {
-	for caller := c.Caller; caller != nil; caller = caller.Caller {
-		w.Resume(caller)
-	}
+	each(w.Pause)
+	return func() { each(w.Resume) }
 }
 
 // Why returns the error of the limit of Bound or Limited because of which a call was given up; nil for any other call.

@@ -12,8 +12,8 @@
 //
 // [Go] is the one way to start code that may be left behind, and [Watch.Apart] runs a call that way for a caller that has to go on.
 // A [Sender] is the part of an [Errand] that all code has in common that sends results, which [Receive] waits for.
-// [Protect] turns a panic into an error, a Context is cheap to give to code that never looks at it, a [Door] waits for those
-// inside, and [Writers] lend the io.Writers of user code, so that a Write that was left behind stays the only one.
+// [Protect] turns a panic into an error, a Context is cheap to give to code that never looks at it, and a [Door] waits for those
+// inside.
 //
 // A short example, of a plugin that has a second to start:
 //

@@ -35,26 +35,23 @@ func Receive[T any](ctx context.Context, results <-chan T, due time.Time) (got T
 type Sender[T any] struct {
 	Life    Context // of the code
 	results chan T
-
-	dropped chan struct{} // closed when it was given up; nil if the code runs in the caller's goroutine
+	apart   bool // the code runs in a goroutine of its own
 
 	mu       sync.Mutex    // guards the fields below
 	returned bool          // the code has
 	gone     chan struct{} // closed when the code has returned; nil unless LetGo waits for that
 }
 
-// Start prepares for code that lives no longer than parent and sends to results. It runs in the caller's goroutine, or, if apart
-// is set, by [Sender.Apart].
-func (s *Sender[T]) Start(parent context.Context, results chan T, apart bool) {
+// Start prepares for code that lives no longer than parent and sends to results.
+func (s *Sender[T]) Start(parent context.Context, results chan T) {
 	s.Life.Parent, s.results = parent, results
-	if apart {
-		s.dropped = make(chan struct{})
-	}
 }
 
-// Apart runs the code as [Protect] does, in a goroutine of its own. The error is [ErrLeft] if it has left the code behind, and
-// [ErrGoexit] if the code has ended its goroutine.
-func (s *Sender[T]) Apart(code func() error) (stack []byte, err error) {
+// Apart runs the code as [Protect] does, in a goroutine of its own, for a piece of c that is running. The error is [ErrLeft] if the
+// call was given up and the code is left behind, and [ErrGoexit] if the code has ended its goroutine. Without Apart the code runs in
+// the goroutine of the piece.
+func (s *Sender[T]) Apart(c *Call, code func() error) (stack []byte, err error) {
+	s.apart = true
 	var panicked []byte // both belong to the code until it has returned
 	var failed error
 	running := Go(func() {
@@ -67,15 +64,15 @@ func (s *Sender[T]) Apart(code func() error) (stack []byte, err error) {
 			return nil, ErrGoexit
 		}
 		return panicked, failed
-	case <-s.dropped:
+	case <-c.whenLeft():
 		return nil, ErrLeft
 	}
 }
 
-// Close cancels the code; its results do not count any more. Code that runs in the caller's goroutine has returned then.
+// Close cancels the code; its results do not count any more. Code in the goroutine of the piece has returned then.
 func (s *Sender[T]) Close() {
 	s.Life.Cancel(nil)
-	if s.dropped == nil {
+	if !s.apart {
 		s.end()
 	}
 }
@@ -98,13 +95,7 @@ func (s *Sender[T]) end() {
 func (s *Sender[T]) LetGo() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.gone != nil {
-		return
-	}
-	if s.dropped != nil {
-		close(s.dropped)
-	}
-	if s.returned {
+	if s.returned || s.gone != nil {
 		return
 	}
 	s.gone = make(chan struct{})

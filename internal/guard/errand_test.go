@@ -37,17 +37,39 @@ func TestReceive(t *testing.T) {
 	})
 }
 
+// sending is a Sender with the rest of an Errand.
+type sending struct{ guard.Sender[int] }
+
+func (*sending) TooLate(time.Duration) error { return errOver }
+
+var errOver = errors.New("over")
+
+// inPiece runs code in a piece of a call that has a caller, with an errand that has a second.
+func inPiece(t *testing.T, e *sending, results chan int, code func(c *guard.Call)) (alive bool) {
+	w := guard.NewWatch(guard.Config{})
+	defer w.Close()
+	c := &guard.Call{Owner: new(owner), Caller: new(guard.Call)}
+	w.Join(c)
+	defer w.Leave(c)
+	return w.Run(c, "errand", nil, func() {
+		e.Start(t.Context(), results)
+		defer e.Close()
+		w.Bound(c, e, time.Now(), time.Second)
+		code(c)
+	})
+}
+
 // Code that was given up is left behind: Apart returns, and results that the code still sends are discarded until it has
 // returned. It fails if LetGo does not receive, or not until then.
 func TestSenderIsLeftBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s guard.Sender[int]
+		var e sending
 		results, over := make(chan int), make(chan struct{})
-		s.Start(t.Context(), results, true)
-		left := guard.Go(func() {
-			_, err := s.Apart(func() error {
+		alive := inPiece(t, &e, results, func(c *guard.Call) {
+			_, err := e.Apart(c, func() error {
 				defer close(over)
-				<-s.Life.Done()
+				<-e.Life.Done()
+				pause(time.Minute)
 				for i := range 3 {
 					results <- i
 				}
@@ -57,13 +79,12 @@ func TestSenderIsLeftBehind(t *testing.T) {
 				t.Errorf("Apart returned %v", err)
 			}
 		})
-		synctest.Wait()
-		s.LetGo()
-		<-left.Done()
-		s.Cancel(errOver)
+		if alive {
+			t.Error("the call was not given up")
+		}
 		<-over // at the latest: synctest finds who waits for ever
-		if context.Cause(&s.Life) != errOver {
-			t.Errorf("the cause is %v", context.Cause(&s.Life))
+		if context.Cause(&e.Life) != errOver {
+			t.Errorf("the cause is %v", context.Cause(&e.Life))
 		}
 	})
 }
@@ -80,13 +101,13 @@ func TestSenderApart(t *testing.T) {
 		"it panics":      {func() error { panic("x") }, func(stack []byte, err error) bool { return err != nil && len(stack) > 0 }},
 		"it ends itself": {func() error { runtime.Goexit(); return nil }, func(_ []byte, err error) bool { return err == guard.ErrGoexit }},
 	} {
-		var s guard.Sender[int]
-		s.Start(t.Context(), make(chan int), true)
-		if stack, err := s.Apart(tt.code); !tt.is(stack, err) {
-			t.Errorf("%s: %v, %d bytes of stack", name, err, len(stack))
-		}
-		s.Close()
-		if s.Life.Err() == nil {
+		var e sending
+		inPiece(t, &e, make(chan int), func(c *guard.Call) {
+			if stack, err := e.Apart(c, tt.code); !tt.is(stack, err) {
+				t.Errorf("%s: %v, %d bytes of stack", name, err, len(stack))
+			}
+		})
+		if e.Life.Err() == nil {
 			t.Errorf("%s: its context goes on", name)
 		}
 	}
@@ -98,7 +119,7 @@ func TestSenderInPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s guard.Sender[int]
 		results := make(chan int)
-		s.Start(t.Context(), results, false)
+		s.Start(t.Context(), results)
 		s.LetGo()
 		results <- 1
 		s.Close()

@@ -308,9 +308,9 @@ func TestWatchPausesCallers(t *testing.T) {
 			})
 		}
 		pause(time.Second)
-		w.PauseCallers(last)
+		resume := w.PauseCallers(last)
 		pause(time.Minute)
-		w.ResumeCallers(last)
+		resume()
 		all.Wait()
 		w.Close()
 	})

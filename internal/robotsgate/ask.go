@@ -50,6 +50,20 @@ func Fetch(origin string, exchange Exchange) (Response, error) {
 	return Response{Status: http.StatusNotFound}, nil
 }
 
+// SameHeader reports whether a request with this header is answered as the gate's own request for a robots.txt was.
+func SameHeader(header, own map[string]string) bool {
+	for name, value := range header {
+		switch http.CanonicalHeaderKey(name) {
+		case "Accept", "Accept-Language", "Referer": // files do not depend on them
+		default:
+			if own[name] != value {
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // End is what the asking for a file has led to.
 type End[J comparable] struct {
 	Released[J]

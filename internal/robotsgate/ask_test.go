@@ -236,3 +236,22 @@ func TestErrors(t *testing.T) {
 		}
 	}
 }
+
+func TestSameHeader(t *testing.T) {
+	own := map[string]string{"User-Agent": "mybot"}
+	for _, tt := range []struct {
+		name   string
+		header map[string]string
+		want   bool
+	}{
+		{"none", nil, true},
+		{"the same", own, true},
+		{"what files do not depend on", map[string]string{"accept": "text/plain", "Accept-Language": "en", "Referer": "https://a.test/"}, true},
+		{"another value", map[string]string{"User-Agent": "other"}, false},
+		{"another field", map[string]string{"Authorization": "Basic eDp5"}, false},
+	} {
+		if got := robotsgate.SameHeader(tt.header, own); got != tt.want {
+			t.Errorf("%s: %t", tt.name, got)
+		}
+	}
+}

@@ -1,4 +1,5 @@
-package guard
+// Package loan lends the io.Writers of user code, so that a Write that was left behind stays the only one.
+package loan
 
 import (
 	"io"

@@ -1,4 +1,4 @@
-package guard_test
+package loan_test
 
 import (
 	"errors"
@@ -9,16 +9,20 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/loan"
 )
 
 var errOver = errors.New("over")
+
+// pause sleeps in a bubble of synctest.
+func pause(d time.Duration) { <-time.After(d) }
 
 type busyError string
 
 func (e busyError) Error() string { return string(e) + " is busy" }
 
-func newWriters() *guard.Writers {
-	return guard.NewWriters(errOver, func(name string) error { return busyError(name) })
+func newWriters() *loan.Writers {
+	return loan.NewWriters(errOver, func(name string) error { return busyError(name) })
 }
 
 // slowWriter takes a second for each Write.
@@ -35,7 +39,7 @@ func TestWriters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		writers, own, other := newWriters(), new(slowWriter), new(slowWriter)
 		first, second, third := writers.Lend(own, "first"), writers.Lend(own, "second"), writers.Lend(other, "third")
-		write := func(l *guard.Loan, text string, want error) {
+		write := func(l *loan.Loan, text string, want error) {
 			t.Helper()
 			if n, err := l.Write([]byte(text)); err != want || err == nil && n != len(text) {
 				t.Errorf("%q: %d, %v, want %v", text, n, err, want)
@@ -59,7 +63,7 @@ func TestWriters(t *testing.T) {
 			t.Errorf("written %d, %d, %d", first.Written(), second.Written(), third.Written())
 		}
 	})
-	var none *guard.Loan
+	var none *loan.Loan
 	if none.End(); none.Written() != 0 {
 		t.Error("nothing was lent")
 	}
@@ -105,7 +109,7 @@ func (w *seekingWriter) Seek(offset int64, whence int) (int64, error) {
 
 // What was written can be taken back where the writer is like a file; where nothing was written there is nothing to take back.
 func TestRewind(t *testing.T) {
-	var none *guard.Loan
+	var none *loan.Loan
 	if !none.Rewind(nil) {
 		t.Error("no loan has something to take back")
 	}
