@@ -92,25 +92,19 @@ func (a *acceptor) enter(from emission) bool {
 	if !a.entries.Enter() {
 		return false
 	}
-	if a.mayEnter(from) {
-		return true
+	may := from.by == nil || !from.by.GivenUp()
+	switch {
+	case !may:
+	case from.parent != nil:
+		may = from.parent.root().openToSend()
+	case a.stop.refusing.Load():
+		a.stop.unsown.Store(true)
+		may = false
 	}
-	a.entries.Leave()
-	return false
-}
-
-func (a *acceptor) mayEnter(from emission) bool {
-	if from.by != nil && from.by.GivenUp() {
-		return false
+	if !may {
+		a.entries.Leave()
 	}
-	if from.parent == nil {
-		if a.stop.refusing.Load() {
-			a.stop.unsown.Store(true)
-			return false
-		}
-		return true
-	}
-	return from.parent.root().openToSend()
+	return may
 }
 
 func (a *acceptor) leave(from emission) {
@@ -269,6 +263,25 @@ func (a *acceptor) accepted(from emission, s *scratch, verdicts []Verdict, maxPe
 	a.frontier.Accepted(stored,
 		frontier.Refused{Number: known, Why: frontier.Reason{Outcome: uint8(Duplicate), Text: from.known()}},
 		frontier.Refused{Number: refused, Why: frontier.Reason{Outcome: uint8(Filtered), Text: queueShare}})
+}
+
+// prepare completes a request that was sent. The error is that of one that was made the wrong way.
+func prepare(c *Context) error {
+	if c == nil || c.Request == nil {
+		return errNoRequest
+	}
+	r := c.Request
+	if err := r.extras().err; err != nil {
+		return err
+	}
+	r.settleMethod()
+	if err := r.checkMethod(); err != nil {
+		return err
+	}
+	if r.Header == nil {
+		r.Header = make(map[string]string)
+	}
+	return nil
 }
 
 // scope is what a request is filtered by without any memory: domains, depth, the middlewares' AcceptRequest.

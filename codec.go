@@ -23,16 +23,6 @@ type codec struct {
 	names     string       // the method that names a parser, as users write it
 }
 
-// The bits of the stored flags of a request: none is ever used again for another meaning.
-const (
-	flagNoRedirects = 1 << iota
-	flagDoNotFilter
-	flagSpool
-	flagChainFiltered
-	flagChainSetCookie
-	flagPartial
-)
-
 // liveParts are the parts of a request that cannot be encoded and are kept as they are in a memory cache.
 type liveParts struct {
 	ctx    context.Context
@@ -50,7 +40,7 @@ func (c *codec) encode(dst []byte, ctx *Context, ctxIDIsUsers bool) (data []byte
 		return dst, nil, err
 	}
 	if r.BodyReader != nil {
-		if err := c.readBody(r); err != nil {
+		if err := r.readBody(c.bodyLimit); err != nil {
 			return dst, nil, err
 		}
 	}
@@ -133,31 +123,16 @@ func (c *codec) decode(data []byte, live any) (ctx *Context, err error) {
 func (r *Request) plain() bool {
 	return (r.Method == GET || r.Method == "") && !r.extras().stored() &&
 		len(r.Header) == 0 && len(r.Body) == 0 && len(r.Params) == 0 && r.Proxy == nil && len(r.Cookies) == 0 &&
-		r.Meta == nil && r.ResponseWriter == nil && r.flags() == 0 && r.MaxRedirects == DefaultMaxRedirects &&
+		r.Meta == nil && r.ResponseWriter == nil && r.flags() == wire.Flags{} && r.MaxRedirects == DefaultMaxRedirects &&
 		len(r.Redirects) == 0
 }
 
-func (r *Request) flags() (flags byte) {
-	x := r.extras()
-	for _, f := range [...]struct {
-		set bool
-		bit byte
-	}{
-		{!r.AllowRedirects, flagNoRedirects}, {r.doNotFilter, flagDoNotFilter}, {r.spool, flagSpool},
-		{x.chain.Filtered, flagChainFiltered}, {x.chain.SetCookie, flagChainSetCookie}, {r.partial, flagPartial},
-	} {
-		if f.set {
-			flags |= f.bit
-		}
+func (r *Request) flags() wire.Flags {
+	chain := &r.extras().chain
+	return wire.Flags{
+		NoRedirects: !r.AllowRedirects, DoNotFilter: r.doNotFilter, Spool: r.spool, Partial: r.partial,
+		ChainFiltered: chain.Filtered, ChainSetCookie: chain.SetCookie,
 	}
-	return flags
-}
-
-func (r *Request) setFlags(flags byte) {
-	r.AllowRedirects = flags&flagNoRedirects == 0
-	r.doNotFilter = flags&flagDoNotFilter != 0
-	r.spool = flags&flagSpool != 0
-	r.partial = flags&flagPartial != 0
 }
 
 // encoder writes one request that is more than a plain GET.
@@ -304,9 +279,9 @@ func (c *codec) read(data []byte, ctx *Context) error {
 	}
 	r.Url, r.Method, r.Header, r.Body, r.Params, r.Cookies, r.Meta = w.URL, w.Method, w.Header, w.Body, w.Params, w.Cookies, w.Meta
 	r.MaxRedirects, r.Redirects = w.MaxRedirects, w.Redirects
-	r.setFlags(w.Flags)
+	r.AllowRedirects, r.doNotFilter, r.spool, r.partial = !w.Flags.NoRedirects, w.Flags.DoNotFilter, w.Flags.Spool, w.Flags.Partial
 	x := extras{timeout: w.Timeout, allowStatus: w.AllowStatus, slot: w.Slot, downloader: w.Downloader, maxConnsPerHost: w.MaxConns, data: w.Data}
-	x.chain.Filtered, x.chain.SetCookie = w.Flags&flagChainFiltered != 0, w.Flags&flagChainSetCookie != 0
+	x.chain.Filtered, x.chain.SetCookie = w.Flags.ChainFiltered, w.Flags.ChainSetCookie
 	for key := range slices.Chunk(w.Chain, len(Key{})) {
 		x.chain.Keys = append(x.chain.Keys, Key(key))
 	}
@@ -322,6 +297,3 @@ func (c *codec) read(data []byte, ctx *Context) error {
 	ctx.CtxId = w.CtxID
 	return nil
 }
-
-// readBody reads a request's BodyReader into Body, within the codec's limit.
-func (c *codec) readBody(r *Request) error { return r.readBody(c.bodyLimit) }

@@ -40,21 +40,19 @@ func (s *settler) counters() map[string]int64 {
 
 // describeSlots adds to a batch the politeness of its jobs' slots, those that go back among them, and of others.
 func (s *settler) describeSlots(batch *Batch, list []ended, others []string) {
-	seen := make(map[string]struct{})
-	add := func(name string) {
-		if _, known := seen[name]; known {
-			return
+	names := make([]string, 0, len(list)+len(others))
+	for i := range list {
+		names = append(names, list[i].Record.Slot)
+	}
+	seen := make(map[string]bool)
+	for _, name := range append(names, others...) {
+		if seen[name] {
+			continue
 		}
-		seen[name] = struct{}{}
+		seen[name] = true
 		if state, ok := s.frontier.Save(name); ok {
 			batch.Slots = append(batch.Slots, SlotState(state))
 		}
-	}
-	for i := range list {
-		add(list[i].Record.Slot)
-	}
-	for _, name := range others {
-		add(name)
 	}
 }
 

@@ -8,14 +8,6 @@ import (
 	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
-// egress is the gate that a request has to pass beside its slot: the address that it reaches, or the proxy that it
-// goes through.
-type egress struct {
-	name  string // "": none
-	limit int
-	stays bool // other requests of the slot will want the same
-}
-
 // gates are what requests wait in line for: their slots, and their addresses or proxies where these have a limit.
 type gates struct {
 	politeness *Politeness
@@ -27,21 +19,22 @@ type gates struct {
 	done       func(j *job)    // of the settler, which is made later
 }
 
-// egressOf finds the gate of a job's request. An address is looked up, which the download would do next.
-func (g *gates) egressOf(j *job) egress {
+// egressOf finds the gate that a job's request has to pass beside its slot: the address that it reaches, or the proxy that it goes
+// through; "" for none. stays: other requests of the slot will want the same. An address is looked up, which the download would do next.
+func (g *gates) egressOf(j *job) (name string, limit int, stays bool) {
 	p, r := g.politeness, j.ctx.Request
 	switch {
 	case r.Proxy != nil:
-		return egress{"proxy " + proxyHost(r.Proxy), p.PerProxy, false}
+		return "proxy " + proxyHost(r.Proxy), p.PerProxy, false
 	case p.PerIP == 0 || g.client == nil || r.extras().downloader != "":
-		return egress{}
+		return "", 0, false
 	}
 	ctx, cancel := context.WithTimeout(j.ctx, r.timeoutOrDefault())
 	defer cancel()
 	if addr, ok := g.client.client.FirstAddr(ctx, r.Url); ok {
-		return egress{"address " + addr.String(), p.PerIP, true}
+		return "address " + addr.String(), p.PerIP, true
 	}
-	return egress{} // the download will report the error
+	return "", 0, false // the download will report the error
 }
 
 // enter lets a job pass its gate. It returns false if the gate is closed; then the job keeps its slot and worker, and
@@ -50,8 +43,8 @@ func (g *gates) enter(j *job) bool {
 	if g.politeness.PerIP <= 0 && g.politeness.PerProxy <= 0 || !g.frontier.HasSlot(j) {
 		return true
 	}
-	e := g.egressOf(j)
-	return g.frontier.Enter(j, e.name, e.limit, e.stays)
+	name, limit, stays := g.egressOf(j)
+	return g.frontier.Enter(j, name, limit, stays)
 }
 
 // putBack puts a job of the queue that may not start yet into its slot's queue, without its worker. It comes

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
@@ -69,12 +70,7 @@ func newLayers(wrap []func(next Downloader) Downloader, set downloaderSet, downl
 			l.answerers = append([]Answerer{a}, l.answerers...)
 		}
 	}
-	l.answers = len(l.answerers) > 0
-	for _, d := range downloaders {
-		if _, ok := d.(Answerer); ok {
-			l.answers = true
-		}
-	}
+	l.answers = len(l.answerers) > 0 || slices.ContainsFunc(downloaders, func(d Downloader) bool { _, ok := d.(Answerer); return ok })
 	return l, errors.Join(errs...)
 }
 
@@ -82,18 +78,16 @@ func newLayers(wrap []func(next Downloader) Downloader, set downloaderSet, downl
 type base struct{ set downloaderSet }
 
 func (b base) Download(ctx *Context, result chan<- *Context) {
-	if ctx.Request == nil {
-		ctx.DownloadResult = &RequestResult{Error: NewError(ctx.CtxId, errNoRequest, ErrorWithStage(StageDownload))}
-		result <- ctx
-		return
+	err := errNoRequest
+	if ctx.Request != nil {
+		var d *downloaderModule
+		if d, err = b.set.pick(ctx.Request.extras().downloader); err == nil {
+			d.Download(ctx, result)
+			return
+		}
 	}
-	d, err := b.set.pick(ctx.Request.extras().downloader)
-	if err != nil {
-		ctx.DownloadResult = &RequestResult{Error: NewError(ctx.CtxId, err, ErrorWithRequest(ctx.Request), ErrorWithStage(StageDownload))}
-		result <- ctx
-		return
-	}
-	d.Download(ctx, result)
+	ctx.DownloadResult = &RequestResult{Error: NewError(ctx.CtxId, err, ErrorWithRequest(ctx.Request), ErrorWithStage(StageDownload))}
+	result <- ctx
 }
 
 func (b base) CheckStatus(statusCode uint64, allowStatus []uint64) bool {

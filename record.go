@@ -31,20 +31,10 @@ func (a *acceptor) depthOf(from emission) int {
 
 // identify returns the host and the fingerprint of a request, unless it is one that no crawl can send.
 func (a *acceptor) identify(s *scratch, ctx *Context) (host string, fingerprint Key, no *refusal) {
-	if ctx == nil || ctx.Request == nil {
-		return "", Key{}, &refusal{Failed, "accept", errNoRequest}
+	if err := prepare(ctx); err != nil {
+		return "", Key{}, &refusal{Failed, "accept", err}
 	}
 	r := ctx.Request
-	if err := r.extras().err; err != nil {
-		return "", Key{}, &refusal{Failed, "accept", err}
-	}
-	r.settleMethod()
-	if err := r.checkMethod(); err != nil {
-		return "", Key{}, &refusal{Failed, "accept", err}
-	}
-	if r.Header == nil {
-		r.Header = make(map[string]string)
-	}
 	if host, no = a.checkURL(s, r); no != nil {
 		return "", Key{}, no
 	}

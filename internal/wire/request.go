@@ -70,8 +70,8 @@ type Request struct {
 	Proxy        *string // nil = none
 	Cookies      map[string]string
 	Meta         map[string]any // nil = none, which differs from an empty one
-	Flags        byte           // the owner's
-	MaxRedirects int            // its default is DefaultMaxRedirects
+	Flags        Flags
+	MaxRedirects int // its default is DefaultMaxRedirects
 	Redirects    []string
 	Timeout      time.Duration
 	AllowStatus  []uint64
@@ -125,8 +125,8 @@ func (r *Request) Append(dst []byte, values *Values, unfit func(key string, err 
 	if err := w.meta(r.Meta, values, unfit); err != nil {
 		return dst, err
 	}
-	if r.Flags != 0 {
-		w.buf = append(w.buf, tagFlags, r.Flags)
+	if flags := r.Flags.bits(); flags != 0 {
+		w.buf = append(w.buf, tagFlags, flags)
 	}
 	if r.MaxRedirects != DefaultMaxRedirects {
 		w.number(tagMaxRedirects, int64(r.MaxRedirects))
@@ -277,7 +277,7 @@ func (r *Request) field(tag byte, d *Decoder, values *Values) (err error) {
 	case tagMeta:
 		r.Meta, err = readMeta(d, values)
 	case tagFlags:
-		r.Flags = d.Byte()
+		r.Flags = flagsOf(d.Byte())
 	case tagMaxRedirects:
 		r.MaxRedirects = int(d.Int())
 	case tagRedirects:

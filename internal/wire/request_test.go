@@ -34,7 +34,8 @@ func full() wire.Request {
 			"nil": nil, "n": -5, "list": []any{"a", uint8(7), []byte{1, 2}}, "m": map[string][]float64{"f": {1.5}, "g": nil},
 			"t": time.Unix(1700000000, 5).UTC(), "p": point{1, 2},
 		},
-		Flags: 0x3f, MaxRedirects: -1, Redirects: []string{"http://b.example/"}, Timeout: 3 * time.Second, AllowStatus: []uint64{404, 500},
+		Flags:        wire.Flags{NoRedirects: true, DoNotFilter: true, Spool: true, ChainFiltered: true, ChainSetCookie: true, Partial: true},
+		MaxRedirects: -1, Redirects: []string{"http://b.example/"}, Timeout: 3 * time.Second, AllowStatus: []uint64{404, 500},
 		Slot: "s", Downloader: "d", MaxConns: 4, Chain: slices.Concat([]byte{1, 2, 3}, make([]byte, 28), []byte{9}),
 	}
 }
@@ -203,4 +204,19 @@ func allocated(f func()) uint64 {
 	f()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
+}
+
+// Each flag has its own bit for ever, and comes back.
+func TestFlags(t *testing.T) {
+	for bit, flags := range []wire.Flags{{NoRedirects: true}, {DoNotFilter: true}, {Spool: true}, {ChainFiltered: true}, {ChainSetCookie: true}, {Partial: true}} {
+		w := wire.Request{URL: "http://a.example/", Method: wire.DefaultMethod, MaxRedirects: wire.DefaultMaxRedirects, Flags: flags}
+		data, err := w.Append(nil, &wire.Values{}, refuse)
+		if err != nil || !bytes.Contains(data, []byte{1 << bit}) {
+			t.Errorf("%+v is stored as %q, %v", flags, data, err)
+		}
+		var back wire.Request
+		if err := back.Read(data, &wire.Values{}); err != nil || back.Flags != flags {
+			t.Errorf("%+v comes back as %+v, %v", flags, back.Flags, err)
+		}
+	}
 }
