@@ -152,17 +152,14 @@ func (d *duplicates) keyer() *keyer {
 	if d.keys == nil {
 		return nil
 	}
-	return d.keys.keyer()
+	k := d.keys.keyer()
+	k.bodyLimit = d.bodyLimit
+	return k
 }
 
 // key returns the identity of a request.
 func (d *duplicates) key(k *keyer, r *Request) (Key, error) {
 	if k != nil {
-		if r.BodyReader != nil {
-			if err := r.readBody(d.bodyLimit); err != nil {
-				return Key{}, err
-			}
-		}
 		return k.request(r)
 	}
 	var key Key

@@ -3,7 +3,10 @@ package tegenaria
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
@@ -61,6 +64,50 @@ func (e *SpiderEngine) run(ctx context.Context, spiderName string) error {
 	err = c.run(ctx)
 	e.ended(c)
 	return err
+}
+
+// findSpider returns the spider of that name.
+func findSpider(spiders []SpiderInterface, name string) (SpiderInterface, error) {
+	var errs []error
+	byName := make(map[string]SpiderInterface, len(spiders))
+	for i, s := range spiders {
+		if err := notNil(s, "RegisterSpiders", i); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		n, err := nameOf(s)
+		switch {
+		case err != nil:
+			errs = append(errs, fmt.Errorf("RegisterSpiders: %w", err))
+		case n == "":
+			errs = append(errs, fmt.Errorf("RegisterSpiders: spider %d has no name; set BaseSpider.Name", i+1))
+		case byName[n] != nil:
+			errs = append(errs, fmt.Errorf("RegisterSpiders: two spiders are called %q", n))
+		default:
+			byName[n] = s
+		}
+	}
+	switch spider := byName[name]; {
+	case spider == nil && len(byName) > 0:
+		errs = append(errs, fmt.Errorf("no spider is called %q; register it with RegisterSpiders, or run one of %q", name, slices.Sorted(maps.Keys(byName))))
+	case spider == nil && len(errs) == 0:
+		errs = append(errs, fmt.Errorf("no spider is called %q; register it with RegisterSpiders", name))
+	case spider == nil: // none is any good, which was said
+	default:
+		errs = append(errs, mistakeOf(spider))
+	}
+	return byName[name], errors.Join(errs...)
+}
+
+// nameOf asks a spider for its name, unless it lacks the BaseSpider that would answer.
+func nameOf(s SpiderInterface) (name string, err error) {
+	if typecheck.EmbedsNil[*BaseSpider](s) { // GetName would panic, and StartRequest too
+		return "", fmt.Errorf("the *BaseSpider embedded in %T is nil; set it: &tegenaria.BaseSpider{Name: …}, or embed BaseSpider by value", s)
+	}
+	if _, err := guard.Protect(func() error { name = s.GetName(); return nil }); err != nil {
+		return "", fmt.Errorf("GetName of %T: %w", s, err)
+	}
+	return name, nil
 }
 
 // busyError is the mistake of a Run while another one is on.
@@ -193,14 +240,6 @@ func (e *SpiderEngine) Summary() Summary {
 		return *last
 	}
 	return Summary{Status: e.life.Status().String()}
-}
-
-// Settings returns the settings that the next run has, with the defaults in the place of zero fields; an optional struct that is
-// absent stays nil. It is a copy.
-func (e *SpiderEngine) Settings() Settings {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return settingsOf(&e.config).filled()
 }
 
 // Crawl runs a spider in a new engine with these options, and yields the items of type T that have passed the pipelines.

@@ -39,6 +39,9 @@ var ErrIgnoreRequest = errors.New("tegenaria: request ignored")
 // is over: nothing was sent.
 var ErrOutputClosed = errors.New("tegenaria: output closed: the handler has returned or the crawl is over")
 
+// errLeft keeps an item that the loop of Crawl did not take from being counted.
+var errLeft = errors.New("the loop was left")
+
 // HandleError is a failure of a request or an item, with the request, the response and the stage. It is an error:
 // errors.Is and errors.As reach Err.
 //

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -188,28 +187,10 @@ func (r *Response) Form(query string) (*Form, error) {
 //
 //	tegenaria.RequestWithRequestHeader(page.CSRF().Headers())
 func (r *Response) CSRF() CSRF {
-	cookies := make(map[string]string)
-	if r.req != nil {
-		maps.Copy(cookies, r.req.Cookies)
-		for name, value := range r.req.Header {
-			if strings.EqualFold(name, "Cookie") {
-				sent, _ := http.ParseCookie(value) // one that is malformed has no token
-				for _, c := range sent {
-					cookies[c.Name] = c.Value
-				}
-			}
-		}
+	if r.req == nil {
+		return r.page.CSRF((*pageHost)(r), nil, nil)
 	}
-	for name, lines := range r.Header {
-		if strings.EqualFold(name, "Set-Cookie") {
-			for _, line := range lines {
-				if c, err := http.ParseSetCookie(line); err == nil {
-					cookies[c.Name] = c.Value
-				}
-			}
-		}
-	}
-	return r.page.CSRF((*pageHost)(r), cookies)
+	return r.page.CSRF((*pageHost)(r), r.req.Header, r.req.Cookies)
 }
 
 // Request makes the request that a browser would send for the form: by GET with the fields in the URL, or by POST in the encoding that the form or the

@@ -85,6 +85,14 @@ func (s Settings) filled() Settings {
 	return s
 }
 
+// Settings returns the settings that the next run has, with the defaults in the place of zero fields; an optional struct that is
+// absent stays nil. It is a copy.
+func (e *SpiderEngine) Settings() Settings {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return settingsOf(&e.config).filled()
+}
+
 func fillPoliteness(p *Politeness) {
 	setting.Fill(p, Politeness{PerSlot: defaultPerSlot, MaxRetryAfter: defaultMaxRetryAfter, MaxCrawlDelay: defaultMaxCrawlDelay, UserAgent: p.agent(), SlotBy: SlotHost})
 	for name, o := range p.Overrides {

@@ -61,11 +61,6 @@ type config struct {
 	undone                       []string                                        // fields of options that were set, and that a later option of the same name has left out
 }
 
-type namedParser struct {
-	name   string
-	parser Parser
-}
-
 // EngineWithSchedulerNum sets how many parsers run at once (default: the number of CPUs).
 func EngineWithSchedulerNum(schedulerNum uint) EngineOption {
 	return func(e *SpiderEngine) { e.config.parseWorkers = schedulerNum }

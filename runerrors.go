@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tegenaria/tegenaria/internal/funcname"
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/robotsgate"
 	"github.com/tegenaria/tegenaria/internal/urlx"
@@ -191,3 +192,55 @@ type MissedErrorsError struct{ Count int64 }
 func (e *MissedErrorsError) Error() string {
 	return fmt.Sprintf("tegenaria: %s not delivered: the reader of ErrorChan was too slow", report.Count(e.Count, "error"))
 }
+
+// UnnamedParserError ends a run with a durable cache, in a [*RunError], when a request has a parser that has no name: the cache
+// stores parsers by their names. The page that sent the request is not settled: after the missing line was added, the job
+// continues with that page.
+type UnnamedParserError struct {
+	URL  string // of the request
+	Func string // the parser, or what [Handle] made it of: "main.detail", "main.(*shop).detail", "main.main.func1"
+	Line string // what to write, with a name that can be replaced by any other
+
+	made string // "made by Handle of ", if it was
+}
+
+// Error contains the line to add.
+func (e *UnnamedParserError) Error() string {
+	return fmt.Sprintf("the parser of %s, %s%s, has no name under which a durable cache can store it; write %s", urlx.Redact(e.URL), e.made, e.Func, e.Line)
+}
+
+// unnamedParser makes the error of a request whose parser has no name. namer is how users call the method that names parsers.
+func unnamedParser(r *Request, namer string) error {
+	h, handled := insideOf(r.parser)
+	made, wrap := "made by Handle of ", "tegenaria.Handle(%s)"
+	if !handled {
+		h, made, wrap = funcname.Of(r.parser), "", "%s"
+	}
+	d := funcname.Describe(h)
+	e := &UnnamedParserError{URL: r.Url, Func: d.Symbol, Line: d.Register(namer, wrap), made: made}
+	if namer != namerOn {
+		e.Line += "; or make the spider by NewSpiderOf, and call spider.On in the same way"
+	}
+	return e
+}
+
+const namerOn = "spider.On"
+
+// namerOf returns how users call the method that names parsers of this spider.
+func namerOf(spider SpiderInterface) string {
+	if _, ok := spider.(interface {
+		On(name string, parser Parser) *Spider
+	}); ok {
+		return namerOn
+	}
+	return "engine.RegisterParser"
+}
+
+// unknownNameError is that of a request for a durable cache whose parser has a name that nothing was registered under.
+type unknownNameError struct{ wrong *RequestError }
+
+// Error is that of the request.
+func (e *unknownNameError) Error() string { return e.wrong.Error() }
+
+// Unwrap returns the error of the request.
+func (e *unknownNameError) Unwrap() error { return e.wrong }

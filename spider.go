@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
-	"sync"
+
+	"github.com/tegenaria/tegenaria/internal/funcname"
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
 // SpiderInterface defines the first requests of a crawl and the code that reads its pages. The engine recovers panics
@@ -110,9 +114,6 @@ func Parsers(ps ...Parser) Parser {
 		return errors.Join(errs...)
 	}
 }
-
-// errLeft keeps an item that the loop of Crawl did not take from being counted.
-var errLeft = errors.New("the loop was left")
 
 // Spider is a spider made of funcs: first requests of any kind, named parsers, an error handler, and a func that sends
 // first requests. Make one with [NewSpiderOf]:
@@ -229,7 +230,7 @@ func (s *Spider) StartRequest(req chan<- *Context) {
 
 // Start sends the first requests, then calls the func of [Spider.OnStart].
 func (s *Spider) Start(ctx context.Context, req chan<- *Context) error {
-	e := emitter{ctx: ctx, req: req}
+	e := emitter{ctx, req, guard.NewDoor()}
 	defer e.close()
 	for _, r := range s.requests {
 		if err := e.emit(r.clone()); err != nil {
@@ -250,7 +251,7 @@ func (s *Spider) tell(err *HandleError, req chan<- *Context) error {
 	if s.failed == nil {
 		return nil
 	}
-	e := emitter{ctx: context.Background(), req: req} // the engine receives until the func has returned
+	e := emitter{context.Background(), req, guard.NewDoor()} // the engine receives until the func has returned
 	defer e.close()
 	return s.failed(err, e.emit)
 }
@@ -265,19 +266,16 @@ func (s *Spider) mistaken(format string, args ...any) {
 
 // emitter sends requests to a channel while the func that it was given to runs.
 type emitter struct {
-	ctx context.Context
-	req chan<- *Context
-
-	mu     sync.RWMutex // held for reading while a request is sent
-	closed bool
+	ctx  context.Context
+	req  chan<- *Context
+	door *guard.Door // a request that is being sent is inside
 }
 
 func (e *emitter) emit(r *Request) error {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	if e.closed {
+	if !e.door.Enter() {
 		return ErrOutputClosed
 	}
+	defer e.door.Leave()
 	select {
 	case e.req <- NewContext(r):
 		return nil
@@ -286,8 +284,58 @@ func (e *emitter) emit(r *Request) error {
 	}
 }
 
-func (e *emitter) close() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.closed = true
+func (e *emitter) close() { <-e.door.Close() }
+
+type namedParser struct {
+	name   string
+	parser Parser
+}
+
+// parserTable knows the parsers of a run by name, and finds the name of a func value. "" is the spider's own Parser. It is
+// safe for concurrent use once it is made.
+type parserTable = funcname.Parsers[Parser]
+
+// newParserTable collects the parsers of a run: those registered with the engine, then those of the
+// spider. The error joins all mistakes.
+func newParserTable(spider SpiderInterface, named []namedParser) (*parserTable, error) {
+	t := &parserTable{Inside: insideOf}
+	var errs []error
+	for _, p := range named {
+		errs = append(errs, t.Add(p.name, p.parser))
+	}
+	if set, ok := spider.(ParserSet); ok {
+		parsers := set.Parsers()
+		for _, name := range slices.Sorted(maps.Keys(parsers)) {
+			errs = append(errs, t.Add(name, parsers[name]))
+		}
+	}
+	switch s := spider.(type) {
+	case nil:
+	case *funcSpider: // the parser as it was given, so that one made by Handle is seen to be one
+		errs = append(errs, t.SetOwn(s.parser, nil))
+	case *Spider:
+		errs = append(errs, t.SetOwn(s.parser, nil))
+	default:
+		errs = append(errs, t.SetOwn(s.Parser, reflect.TypeOf(s)))
+	}
+	return t, errors.Join(errs...)
+}
+
+// checkFirst finds a mistake in the first requests of a spider, as far as they are known: a durable cache has to know their parsers.
+func (c *codec) checkFirst(spider SpiderInterface) error {
+	s, ok := spider.(interface{ first() []*Request })
+	if !ok || !c.durable {
+		return nil
+	}
+	var errs []error
+	for _, r := range s.first() {
+		switch _, ok := c.nameOf(r); {
+		case ok:
+		case r.named:
+			errs = append(errs, c.unknownParser(r.Url, r.parserName))
+		default:
+			errs = append(errs, unnamedParser(r, c.names))
+		}
+	}
+	return errors.Join(errs...)
 }

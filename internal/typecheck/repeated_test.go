@@ -9,7 +9,7 @@ import (
 
 type (
 	empty      struct{}
-	uncompared struct{ list []int }
+	uncompared []int
 )
 
 // Parts are the same by their name, or else by what they are, and words are in the order in which the first of each came.
