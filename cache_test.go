@@ -369,3 +369,63 @@ func TestQueueHoldsUnreportedRequests(t *testing.T) {
 		}
 	})
 }
+
+// sharedCache is a cache whose job another program may take over.
+type sharedCache struct {
+	tegenaria.CacheInterface
+	barred atomic.Bool
+	run    tegenaria.SharedRun
+}
+
+func (c *sharedCache) Attach(run tegenaria.SharedRun) { c.run = run }
+func (c *sharedCache) MayStart() bool                 { return !c.barred.Load() }
+
+// Nothing starts while the cache forbids it, and the crawl goes on when it may.
+func TestSharedCacheBars(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, s := enginetest.NewWorld(), enginetest.NewSpider()
+		s.Parse = enginetest.Nothing
+		w.Page("http://a.test/", enginetest.Text("x"))
+		s.FeedUrls = []string{"http://a.test/"}
+		cache := &sharedCache{CacheInterface: tegenaria.NewMemoryCache()}
+		cache.barred.Store(true)
+		began := time.Now()
+		time.AfterFunc(time.Hour, func() {
+			cache.run.Halt(errors.New("nothing is in flight"))
+			cache.barred.Store(false)
+			cache.run.Resume()
+		})
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithCache(cache)))
+		if took := time.Since(began); took < time.Hour || took > time.Hour+time.Second {
+			t.Errorf("it took %v, want an hour and a little", took)
+		}
+	})
+}
+
+// A job that is lost ends the run with its error, and so does one that may be taken over while a download is in flight.
+func TestSharedCacheLoses(t *testing.T) {
+	for name, tell := range map[string]func(tegenaria.SharedRun, error){
+		"lost":   func(run tegenaria.SharedRun, err error) { run.Lose(err) },
+		"halted": func(run tegenaria.SharedRun, err error) { run.Halt(err) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w, s := enginetest.NewWorld(), enginetest.NewSpider()
+				s.Parse = enginetest.Nothing
+				var ended error
+				w.Page("http://a.test/", func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+					ended = enginetest.Wait(ctx, 30*time.Second)
+					return nil, ended
+				})
+				s.FeedUrls = []string{"http://a.test/"}
+				cache := &sharedCache{CacheInterface: tegenaria.NewMemoryCache()}
+				gone, began := errors.New("gone"), time.Now()
+				time.AfterFunc(time.Second, func() { tell(cache.run, gone) })
+				err := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(cache)).Run(t.Context(), s.GetName())
+				if !errors.Is(err, gone) || ended == nil || time.Since(began) > 10*time.Second {
+					t.Errorf("%v after %v; the download: %v", err, time.Since(began), ended)
+				}
+			})
+		})
+	}
+}

@@ -201,6 +201,13 @@ func (c *crawl) wireMachines() (err error) {
 	c.downloading, err = newDownloading(cfg, own)
 	c.flights = &flights{frontier: c.frontier, ledger: c.ledger, log: &c.report.log, done: done}
 	c.flights.cache, _ = c.cache.(FlightRecorder)
+	if shared, ok := c.cache.(SharedCache); ok {
+		shared.Attach(SharedRun{Resume: c.frontier.Wake, Lose: c.storeFailed, Halt: func(err error) {
+			if len(c.frontier.InFlight()) > 0 {
+				c.storeFailed(err)
+			}
+		}})
+	}
 	c.gates = &gates{
 		politeness: &cfg.politeness, frontier: c.frontier, watch: c.watch, bodies: c.bodies, flights: c.flights, client: c.http, done: done,
 	}
@@ -230,8 +237,13 @@ func (c *crawl) frontierConfig() frontier.Config[*job] {
 	if _, memory := c.cache.(*memoryCache); memory { // which is no slower than the frontier
 		readers = 0
 	}
+	var mayStart func() bool
+	if shared, ok := c.cache.(SharedCache); ok {
+		mayStart = shared.MayStart
+	}
 	return frontier.Config[*job]{
-		Source: cacheSource{c.cache, c.newJob}, Ledger: c.ledger, Rules: p.rules(), Now: c.now,
+		MayStart: mayStart,
+		Source:   cacheSource{c.cache, c.newJob}, Ledger: c.ledger, Rules: p.rules(), Now: c.now,
 		Fetchers: c.cfg.concurrency, Inline: 2 * int(c.cfg.parseWorkers), Readers: int(readers), Pages: int(c.limits.Pages),
 		Throttle:      p.throttle(),
 		MaxRetryAfter: cmp.Or(p.MaxRetryAfter, defaultMaxRetryAfter),

@@ -51,6 +51,7 @@ type Config[J Job[J]] struct {
 	MaxRetryAfter time.Duration   // the longest Retry-After that is honoured
 	MaxCrawlDelay time.Duration   // the longest Crawl-delay that is honoured
 
+	MayStart func() bool       // whether any download may start at present; nil: always. It must not wait, or call the Frontier; see Wake
 	HandOver func()            // asks for all requests that are held back; Take calls it, without locks
 	Suspect  func(j J)         // is given a job with crashes that the source has handed out; Take calls it, without locks
 	Keep     func(slot string) // has a durable cache remember the slot soon; it must not wait, or call the Frontier
@@ -60,11 +61,12 @@ type Config[J Job[J]] struct {
 // time. A request leaves the source only when its slot is ready and a fetch worker is free, so no request
 // holds a worker while it waits. Its methods may be called concurrently.
 type Frontier[J Job[J]] struct {
-	source  Source[J]
-	ledger  *Ledger
-	now     func() time.Time
-	suspect func(j J)
-	keep    func(slot string)
+	source   Source[J]
+	ledger   *Ledger
+	now      func() time.Time
+	mayStart func() bool
+	suspect  func(j J)
+	keep     func(slot string)
 	waking
 	reading chan struct{} // one token for each worker that may ask the source; nil for any number
 
@@ -104,7 +106,7 @@ type workers struct {
 // New makes a Frontier in which nothing waits.
 func New[J Job[J]](cfg Config[J]) *Frontier[J] {
 	f := &Frontier[J]{
-		source: cfg.Source, ledger: cfg.Ledger, now: cfg.Now, suspect: cfg.Suspect, keep: cfg.Keep,
+		source: cfg.Source, ledger: cfg.Ledger, now: cfg.Now, mayStart: cfg.MayStart, suspect: cfg.Suspect, keep: cfg.Keep,
 		waking:   waking{handOver: cfg.HandOver, lead: make(chan struct{}, 1), wake: make(chan struct{}, 1)},
 		throttle: cfg.Throttle, maxRetryAfter: cfg.MaxRetryAfter, maxCrawlDelay: cfg.MaxCrawlDelay,
 		mu: &cfg.Ledger.mu, rules: cfg.Rules,
@@ -113,6 +115,9 @@ func New[J Job[J]](cfg Config[J]) *Frontier[J] {
 		workers:  workers{free: cfg.Fetchers, inline: cfg.Inline, pages: int64(cfg.Pages), limited: cfg.Pages > 0},
 		requeued: requeued[J]{jobs: make(map[string][]J)},
 		suspects: suspects[J]{lined: make(map[*suspect[J]]struct{})},
+	}
+	if f.mayStart == nil {
+		f.mayStart = func() bool { return true }
 	}
 	f.lead <- struct{}{}
 	if cfg.Readers > 0 {
@@ -235,6 +240,7 @@ func (f *Frontier[J]) wait(ctx context.Context, leads bool, now time.Time) bool 
 func (f *Frontier[J]) acquire(now time.Time) (*slots.Grant, worker) {
 	queue := f.takes() && f.suspects.alone == nil
 	switch {
+	case !f.mayStart():
 	case f.workers.free > 0:
 		grant, ok := f.slots.Acquire(now, !queue)
 		if !ok {
@@ -265,7 +271,7 @@ func (f *Frontier[J]) takes() bool {
 func (f *Frontier[J]) nextChange() (time.Time, bool) {
 	var at time.Time
 	ok := false
-	if f.workers.free > 0 || f.workers.inline > 0 {
+	if (f.workers.free > 0 || f.workers.inline > 0) && f.mayStart() {
 		at, ok = f.slots.Next()
 	}
 	if !f.due.next.IsZero() && !f.stopped && !f.due.asking && (!ok || f.due.next.Before(at)) {

@@ -137,7 +137,7 @@ func (f *Frontier[J]) HasSlot(j J) bool {
 	return j.Claim().grant != nil
 }
 
-// Start stamps a job's slot: its download begins now. It returns false if the slot does not let it any more. A job that
+// Start stamps a job's slot: its download begins now. It returns false if the slot or Config.MayStart does not let it any more. A job that
 // holds no slot may start.
 func (f *Frontier[J]) Start(j J) (time.Time, bool) {
 	f.mu.Lock()
@@ -146,7 +146,7 @@ func (f *Frontier[J]) Start(j J) (time.Time, bool) {
 	if grant == nil {
 		return now, true
 	}
-	if !f.slots.Startable(grant, now) {
+	if !f.mayStart() || !f.slots.Startable(grant, now) {
 		return now, false
 	}
 	f.slots.Started(grant, now)
@@ -162,7 +162,7 @@ func (f *Frontier[J]) IsStartable(j J) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	grant := j.Claim().grant
-	return grant == nil || f.slots.Startable(grant, f.now())
+	return grant == nil || f.mayStart() && f.slots.Startable(grant, f.now())
 }
 
 // IsDelayed reports whether a job's slot, which has just been used, has to wait for its next turn: it has a delay, or was

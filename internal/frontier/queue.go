@@ -86,6 +86,13 @@ func (f *Frontier[J]) setPaused(on bool) {
 	f.signal()
 }
 
+// Wake has the workers look again because Config.MayStart has become true.
+func (f *Frontier[J]) Wake() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.signal()
+}
+
 // Stop ends the taking from the queues for good, and returns the jobs that wait in them to the
 // caller. Waiters are served as before.
 func (f *Frontier[J]) Stop() []J {

@@ -2,6 +2,7 @@ package frontier_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -98,6 +99,65 @@ func TestPause(t *testing.T) {
 			w.finish(t, j)
 		}
 		if fmt.Sprint(got) != "[0 1 1 1 1]" {
+			t.Errorf("the requests come so often: %v", got)
+		}
+	})
+}
+
+// While nothing may start, no job is taken and none begins: of the queues, of the lines, of suspects. Workers wait without a clock, and Wake has
+// them look again. It fails if a worker asks again and again, or if one of these ways leads past Config.MayStart.
+func TestMayStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var barred atomic.Bool
+		var asked atomic.Int64
+		w := newWorld(frontier.Config[*job]{Inline: 1, MayStart: func() bool {
+			asked.Add(1)
+			return !barred.Load()
+		}})
+		w.send(0, record{id: 1, slot: "a"}, record{id: 2, slot: "b", crashes: 1})
+		first := w.take(t)
+		if !w.IsStartable(first) {
+			t.Error("a job may not start")
+		}
+		barred.Store(true)
+		if _, ok := w.Start(first); ok || w.IsStartable(first) {
+			t.Error("a job starts")
+		}
+		w.PutBack(first)
+		w.Block("c", in(time.Second))
+		w.send(0, record{id: 3, slot: "c"})
+		inline := newInline("d")
+		served := inBackground(func() error { return w.WaitSlot(t.Context(), inline) })
+		came := w.sleeper(t)
+		before := asked.Load()
+		<-time.NewTimer(time.Hour).C
+		wantComes(t, "while nothing may start", came, 0)
+		if n := asked.Load() - before; n > 10 {
+			t.Errorf("%d questions in an hour", n)
+		}
+		select {
+		case <-served:
+			t.Error("an inline job is served")
+		default:
+		}
+		barred.Store(false)
+		w.Wake()
+		j := (<-came).job
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+		w.Release(inline, false)
+		got := []int{0, 0, 0, 0}
+		for n := 1; ; n++ {
+			got[j.id]++
+			w.GotThrough(func(other *job) bool { return other == j })
+			w.finish(t, j)
+			if n == 3 {
+				break
+			}
+			j = w.take(t)
+		}
+		if fmt.Sprint(got) != "[0 1 1 1]" {
 			t.Errorf("the requests come so often: %v", got)
 		}
 	})
