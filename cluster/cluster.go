@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -29,12 +31,19 @@ type Options struct {
 	QueueBytes int
 	// Patience is how long the crawl waits for a database that is away; 0: 5 minutes.
 	Patience time.Duration
+	// TTL is how long the worker may be unheard of before another one takes its job over; 0: 30 seconds. It tells the database four times
+	// in this time that it is alive. When three quarters are over it starts no download until it is heard again; if one is in flight
+	// when all is over, the run ends with an [*Error].
+	TTL time.Duration
+	// Wait has Begin stand by while another worker has the job, until that one has ended or died, instead of returning an [*InUseError].
+	Wait bool
 }
 
 const (
 	defaultPartitions = 32
 	defaultQueueBytes = 64 << 20
 	defaultPatience   = 5 * time.Minute
+	defaultTTL        = 30 * time.Second
 	longestName       = 63 // bytes of the name of a schema
 )
 
@@ -44,6 +53,9 @@ type Cache struct {
 	turn       chan struct{}
 	server     *server
 	partitions int
+	wait       bool
+	run        atomic.Pointer[tegenaria.SharedRun]
+	beats      atomic.Pointer[beats] // nil before Begin; changed by whoever has the turn
 
 	alive  context.Context // until Close
 	cancel context.CancelFunc
@@ -70,11 +82,13 @@ type Cache struct {
 	counters  map[string]int64
 }
 
-var _ tegenaria.CacheInterface = (*Cache)(nil)
+var (
+	_ tegenaria.CacheInterface = (*Cache)(nil)
+	_ tegenaria.SharedCache    = (*Cache)(nil)
+)
 
 // Open connects to a database and opens a job in it, or makes it: the job is a schema of that name. dsn is a URL or a list of
-// settings as libpq has them; a password may also come from a file. A job that another worker has is refused with an [*InUseError], other
-// tables or another number of partitions with a [*MismatchError], a server that cannot keep a job with a [*ServerError], and a user
+// settings as libpq has them; a password may also come from a file. Other tables or another number of partitions with a [*MismatchError], a server that cannot keep a job with a [*ServerError], and a user
 // without the rights with a [*RightsError].
 func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 	if job == "" || len(job) > longestName || strings.Contains(job, "\x00") || strings.HasPrefix(job, "pg_") {
@@ -91,13 +105,16 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cluster: %w", err)
 	}
-	s := &server{config: config, job: job, worker: clean(o.Worker), patience: cmp.Or(max(o.Patience, 0), defaultPatience)}
+	s := &server{
+		config: config, job: job, worker: clean(o.Worker), patience: cmp.Or(max(o.Patience, 0), defaultPatience), ttl: cmp.Or(max(o.TTL, 0), defaultTTL),
+		lock: rand.Int32(),
+	}
 	partitions, err := s.open(ctx, max(o.Partitions, 0))
 	if err != nil {
 		return nil, err
 	}
 	c := &Cache{
-		turn: make(chan struct{}, 1), server: s, partitions: partitions,
+		turn: make(chan struct{}, 1), server: s, partitions: partitions, wait: o.Wait,
 		workbench: workbench{budget: cmp.Or(max(o.QueueBytes, 0), defaultQueueBytes)}, open: newBatch(1),
 	}
 	c.alive, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -106,29 +123,18 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 
 // open connects and finds the job.
 func (s *server) open(ctx context.Context, partitions int) (found int, err error) {
-	err = s.connect(ctx)
-	if err == nil {
+	if err = s.reconnect(ctx); err == nil {
 		if err = s.check(ctx); err == nil {
-			if err = s.lockSoon(ctx); err == nil {
-				found, err = s.find(ctx, partitions)
-			} else if errors.Is(err, errHeld) {
-				inUse := &InUseError{Job: s.job}
-				// Who it is may not be known yet.
-				_ = s.conn.QueryRow(ctx, `SELECT name FROM worker WHERE NOT buried ORDER BY began DESC LIMIT 1`).Scan(&inUse.Worker)
-				err = inUse
-			}
+			found, err = s.find(ctx, partitions)
 		}
 	}
 	if err == nil {
 		return found, nil
 	}
 	err = errors.Join(err, s.close(ctx))
-	var inUse *InUseError
 	var mismatch *MismatchError
 	var refused *ServerError
 	switch {
-	case errors.As(err, &inUse):
-		return 0, inUse
 	case errors.As(err, &mismatch):
 		return 0, mismatch
 	case errors.As(err, &refused):
@@ -139,8 +145,8 @@ func (s *server) open(ctx context.Context, partitions int) (found int, err error
 	return 0, &Error{Job: s.job, Doing: "opening", Err: err}
 }
 
-// Begin is described at [tegenaria.CacheInterface]. A job of another spider, or whose keys were made by other rules, is refused with
-// a [*MismatchError]. From now on whatever an earlier run of the job still tries to write is refused.
+// Begin is described at [tegenaria.CacheInterface]. A job that another worker has is refused with an [*InUseError], unless [Options].Wait is set;
+// a job of another spider, or whose keys were made by other rules, with a [*MismatchError]. From now on whatever an earlier run of the job still tries to write is refused.
 func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, error) {
 	c.mu.Lock()
 	closed := c.closed
@@ -160,18 +166,15 @@ func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, 
 			return tegenaria.State{}, err
 		}
 	}
-	var l *loaded
-	err := c.server.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) (err error) {
-		l, err = c.server.begin(ctx, conn, job)
-		return err
-	})
+	c.beats.Swap(nil).end()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer context.AfterFunc(c.alive, func() { cancel(errClosed) })()
+	l, sent, err := c.server.beginSoon(ctx, job, c.wait)
 	if err != nil {
-		var mismatch *MismatchError
-		if errors.As(err, &mismatch) {
-			return tegenaria.State{}, mismatch
-		}
 		return tegenaria.State{}, err
 	}
+	run := cmp.Or(c.run.Load(), &tegenaria.SharedRun{Resume: func() {}, Halt: func(error) {}, Lose: func(error) {}})
+	c.beats.Store(startBeats(c.alive, c.server, *run, sent, func(err error) { _ = c.failed(err) }))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.number = l.session << sessionBits
@@ -230,7 +233,7 @@ func (c *Cache) Counters(context.Context) (map[string]int64, error) {
 	return maps.Clone(c.counters), c.usable()
 }
 
-// Close writes what has changed and ends the connection. Requests that were in flight wait again when the job is opened. If the
+// Close writes what has changed, gives the job up, so that another worker can begin at once, and ends the connections. Requests that were in flight wait again when the job is opened. If the
 // database could not be used any more, Close returns the error that ended the crawl.
 func (c *Cache) Close() error {
 	c.mu.Lock()
@@ -249,7 +252,12 @@ func (c *Cache) Close() error {
 	defer cancel()
 	c.turn <- struct{}{} // whoever has it has a context that has ended, or is about to settle
 	defer c.give()
-	return errors.Join(c.write(ctx), c.server.close(ctx))
+	err := c.write(ctx)
+	if err == nil {
+		err = c.server.giveUp(ctx)
+	}
+	c.beats.Load().end() // they have ended with c.alive
+	return errors.Join(err, c.server.close(ctx))
 }
 
 // longestClose is how long Close tries to write.
@@ -323,6 +331,31 @@ type loaded struct {
 	due     list
 }
 
+// errTakenMeanwhile says that another worker has begun just now.
+var errTakenMeanwhile = errors.New("another worker has begun")
+
+// beginSoon begins a session when no other one has the job. sent is when it began, at the latest.
+func (s *server) beginSoon(ctx context.Context, job tegenaria.Job, wait bool) (l *loaded, sent time.Time, err error) {
+	for {
+		if err := s.await(ctx, wait); err != nil {
+			return nil, sent, err
+		}
+		err = s.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) (err error) {
+			sent = time.Now()
+			l, err = s.begin(ctx, conn, job)
+			return err
+		})
+		var mismatch *MismatchError
+		switch {
+		case errors.Is(err, errTakenMeanwhile):
+		case errors.As(err, &mismatch):
+			return nil, sent, mismatch
+		default:
+			return l, sent, err
+		}
+	}
+}
+
 // begin begins a session in a transaction, and reads what it has to know.
 func (s *server) begin(ctx context.Context, conn *pgx.Conn, job tegenaria.Job) (*loaded, error) {
 	l := &loaded{slots: make(map[string]*slot), byID: make(map[int64]*slot), due: list{most: dueRecords, quota: dueBytes}}
@@ -333,6 +366,9 @@ func (s *server) begin(ctx context.Context, conn *pgx.Conn, job tegenaria.Job) (
 			Scan(&l.session, &spider, &keyVersion, &l.state.Started, &finished)
 		if err != nil {
 			return err
+		}
+		if o, err := s.other(ctx, tx); err != nil || o != nil {
+			return cmp.Or(err, errTakenMeanwhile)
 		}
 		if spider != nil && *spider != clean(job.Spider) {
 			return &MismatchError{Job: s.job, What: "spider", Stored: *spider, Asked: job.Spider}
@@ -349,7 +385,12 @@ func (s *server) begin(ctx context.Context, conn *pgx.Conn, job tegenaria.Job) (
 		batch.Queue(`UPDATE worker SET buried = true WHERE name <> $1`, s.worker)
 		batch.Queue(`INSERT INTO worker VALUES ($1, $2, 0, false, now())
 			ON CONFLICT (name) DO UPDATE SET session = excluded.session, batch = 0, buried = false, began = excluded.began`, s.worker, l.session)
+		batch.Queue(`DELETE FROM beat WHERE session = $1`, s.session)
+		batch.Queue(`INSERT INTO beat VALUES ($1, 0, $2, $3)`, l.session, int64(s.ttl), s.lock)
 		batch.Queue(`UPDATE partition SET owner = $1 WHERE owner IS DISTINCT FROM $1`, s.worker)
+		batch.Queue(`WITH theirs AS (DELETE FROM counter WHERE worker NOT IN (SELECT name FROM worker WHERE NOT buried) RETURNING name, value)
+			INSERT INTO counter SELECT $1, name, sum(value) FROM theirs GROUP BY name
+			ON CONFLICT (worker, name) DO UPDATE SET value = counter.value + excluded.value`, s.worker)
 		if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
 			return err
 		}
@@ -416,9 +457,12 @@ func (l *loaded) readDue(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// readNotes reads the checkpoints and counters of a worker.
+// ofJob is the checkpoint that every worker of a job has to know: which loopback addresses its seeds allow. It has the worker "".
+const ofJob = "tegenaria/loopback"
+
+// readNotes reads the checkpoints and counters of a worker, and of the job.
 func (l *loaded) readNotes(ctx context.Context, tx pgx.Tx, worker string) error {
-	rows, _ := tx.Query(ctx, `SELECT name, value FROM checkpoint WHERE worker = $1`, worker)
+	rows, _ := tx.Query(ctx, `SELECT name, value FROM checkpoint WHERE worker IN ($1, '')`, worker)
 	var key, value []byte
 	l.state.Checkpoints = make(map[string][]byte)
 	_, err := pgx.ForEachRow(rows, []any{&key, &value}, func() error {

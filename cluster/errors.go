@@ -13,15 +13,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// InUseError is the failure to open a job that another worker has: one worker at a time may have it.
-type InUseError struct {
-	Job    string
-	Worker string // the worker that began last, if one did
-}
+// InUseError is the failure to begin a job that another worker has: one worker at a time may have it.
+type InUseError struct{ Job, Worker string }
 
 // Error says what to do.
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("cluster: the job %s is in use, the last worker that began is %q; one worker has a job at a time: wait until that one ends, or end its connection with pg_terminate_backend",
+	return fmt.Sprintf("cluster: the worker %[2]q has the job %[1]s; one worker has a job at a time: stop that one, or set Options.Wait, with which this one begins when that one has ended or died",
 		e.Job, e.Worker)
 }
 
@@ -69,20 +66,20 @@ func (e *RightsError) Error() string {
 // Unwrap returns the error of the server.
 func (e *RightsError) Unwrap() error { return e.Err }
 
-// FencedError ends a run whose job another worker has taken over, or another process with the name of this one. What this run had not yet
-// written is done again by the other.
+// FencedError ends a run whose job another worker has taken over because this one was not heard of for [Options].TTL, or another process with
+// the name of this one. What this run had not yet written is done again by the other.
 type FencedError struct{ Job, Worker string }
 
 // Error says what to do.
 func (e *FencedError) Error() string {
-	return fmt.Sprintf("cluster: the worker %s does not have the job %s any more, another one has begun: give each process a name of its own, and start one at a time",
+	return fmt.Sprintf("cluster: the worker %s does not have the job %s any more, another one has begun, because this one was not heard of or there are two of its name: give each process a name of its own; start this one again with Options.Wait to stand by",
 		e.Worker, e.Job)
 }
 
 // Error is another failure of a database. The same job goes on where it was once the cause is gone.
 type Error struct {
 	Job   string
-	Doing string        // "opening", "reading" or "writing"
+	Doing string        // "opening", "reading", "writing", "closing"; or "keeping", when it could not be said in time that the worker is alive
 	Away  time.Duration // for which it was tried while the database was away; 0 if the database answered
 	Err   error
 }
@@ -90,8 +87,12 @@ type Error struct {
 // Error says what to do.
 func (e *Error) Error() string {
 	if e.Away > 0 {
-		return fmt.Sprintf("cluster: %s the job %s: the database was away for %s: %v; when it is back, start the same job again, or set a longer Options.Patience",
-			e.Doing, e.Job, e.Away.Round(time.Second/10), e.Err)
+		option := "Patience"
+		if e.Doing == "keeping" {
+			option = "TTL"
+		}
+		return fmt.Sprintf("cluster: %s the job %s: the database was away for %s: %v; when it is back, start the same job again, or set a longer Options.%s",
+			e.Doing, e.Job, e.Away.Round(time.Second/10), e.Err, option)
 	}
 	return fmt.Sprintf("cluster: %s the job %s: %v; start the same job again when the cause is gone", e.Doing, e.Job, e.Err)
 }
@@ -114,9 +115,6 @@ func isCode(err error, codes ...string) bool {
 	return errors.As(err, &p) && slices.ContainsFunc(codes, func(c string) bool { return strings.HasPrefix(p.Code, c) })
 }
 
-// errHeld says that the lock of the job is held, perhaps by our own connection that broke.
-var errHeld = errors.New("the lock of the job is held by another connection")
-
 // isAway reports whether an error says that the database cannot be used for now.
 func isAway(err error) bool {
 	var p *pgconn.PgError
@@ -125,7 +123,7 @@ func isAway(err error) bool {
 	}
 	var n net.Error
 	var c *pgconn.ConnectError
-	return errors.As(err, &n) || errors.As(err, &c) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) || errors.Is(err, errHeld) || errors.Is(err, errConnection) ||
+	return errors.As(err, &n) || errors.As(err, &c) || pgconn.Timeout(err) || pgconn.SafeToRetry(err) || errors.Is(err, errConnection) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) || errors.Is(err, context.DeadlineExceeded)
 }
 

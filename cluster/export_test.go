@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -22,8 +23,20 @@ func (c *Cache) Abandon() {
 	c.mu.Unlock()
 	c.cancel()
 	c.writes.Wait()
+	c.beats.Load().end()
 	c.Cut()
 }
+
+// Freeze stops a cache in the middle of a transaction, as a machine that stands still does: its connection holds rows, and nothing beats.
+func (c *Cache) Freeze(ctx context.Context, statements string) error {
+	c.turn <- struct{}{}
+	c.beats.Load().end()
+	_, err := c.server.conn.Exec(ctx, "BEGIN; "+statements, pgx.QueryExecModeSimpleProtocol)
+	return err
+}
+
+// Thaw lets a frozen cache go on.
+func (c *Cache) Thaw() { c.give() }
 
 // Cut breaks the connection.
 func (c *Cache) Cut() {
@@ -40,6 +53,27 @@ func (c *Cache) Lock() (give func()) {
 	return c.give
 }
 
+// Dead replays what a standby reads of a session of this TTL: after each pause a beat, read in so long. It returns how many reads it takes until
+// the session is dead, 0 if it is not.
+func Dead(ttl time.Duration, reads []Read) int {
+	var w watch
+	now := time.Now()
+	for i, r := range reads {
+		sent := now.Add(r.Pause)
+		now = sent.Add(r.Took)
+		if w.look(&session{number: 1, beat: r.Beat, ttl: ttl}, sent, now) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// Read is what a standby reads.
+type Read struct {
+	Pause, Took time.Duration
+	Beat        int64
+}
+
 // Trace has the statements of the next connection traced, which is made now.
 func (c *Cache) Trace(tracer pgx.QueryTracer) {
 	c.server.config.Tracer = tracer
@@ -52,3 +86,6 @@ func (c *Cache) Waiting() int {
 	defer c.mu.Unlock()
 	return len(c.questions)
 }
+
+// Worker returns the name of the worker.
+func (c *Cache) Worker() string { return c.server.worker }

@@ -33,11 +33,17 @@ var (
 )
 
 // crawl is what is killed.
-type crawl struct{ DSN, Job, URL, File string }
+type crawl struct {
+	DSN, Job, URL, File string
+	Worker              string // which is the user agent, too
+	Options             cluster.Options
+	Delay               time.Duration // between two downloads
+}
 
 // run crawls, or resumes.
 func (c *crawl) run(ctx context.Context) (err error) {
-	cache, err := cluster.Open(ctx, c.DSN, c.Job, cluster.Options{Worker: "one"})
+	c.Options.Worker = c.Worker
+	cache, err := cluster.Open(ctx, c.DSN, c.Job, c.Options)
 	if err != nil {
 		return err
 	}
@@ -53,7 +59,8 @@ func (c *crawl) run(ctx context.Context) (err error) {
 		tegenaria.EngineWithCache(cache),
 		tegenaria.EngineWithSpiders(tegenaria.NewSpider("killed", tegenaria.Handle(parse), c.URL+"/0")),
 		tegenaria.EngineWithConcurrency(8),
-		tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerSlot: 8}),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerSlot: 8, Delay: c.Delay, UserAgent: c.Worker}),
+		tegenaria.EngineWithSignals(),
 		tegenaria.EngineWithPipelines(feed.JSONL(c.File)),
 	).Run(ctx, "killed")
 }
@@ -78,7 +85,7 @@ func TestKills(t *testing.T) {
 	const pages = 600
 	done, asked := 0, 0
 	for done < *kills {
-		c := &crawl{DSN: dsn, Job: newJob(), File: filepath.Join(t.TempDir(), "items.jsonl")}
+		c := &crawl{DSN: dsn, Job: newJob(), Worker: "one", File: filepath.Join(t.TempDir(), "items.jsonl")}
 		site := newSite(pages)
 		c.URL = site.URL
 		for finished := false; !finished; {
@@ -99,20 +106,8 @@ func TestKills(t *testing.T) {
 // start runs a crawl in another process, and kills it after so many requests; 0: it does not. It returns whether it was killed.
 func (c *crawl) start(t *testing.T, site *site, after int) bool {
 	t.Helper()
-	text, err := json.Marshal(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program := exec.Command(os.Args[0], "-test.run", "^TestKills$", "-killed", string(text))
-	var out bytes.Buffer
-	program.Stdout, program.Stderr = &out, &out
-	if err := program.Start(); err != nil {
-		t.Fatal(err)
-	}
-	site.mu.Lock()
-	site.left, site.kill = after, func() { _ = program.Process.Kill() }
-	site.mu.Unlock()
-	err = program.Wait()
+	program, out := c.begin(t, site, after, syscall.SIGKILL)
+	err := program.Wait()
 	site.mu.Lock()
 	site.left = 0
 	site.mu.Unlock()
@@ -121,9 +116,28 @@ func (c *crawl) start(t *testing.T, site *site, after int) bool {
 		return true
 	}
 	if err != nil {
-		t.Fatalf("the crawl: %v\n%s", err, &out)
+		t.Fatalf("the crawl: %v\n%s", err, out)
 	}
 	return false
+}
+
+// begin begins a crawl in another process, which gets a signal after so many requests; 0: it does not.
+func (c *crawl) begin(t *testing.T, site *site, after int, signal os.Signal) (program *exec.Cmd, out *bytes.Buffer) {
+	t.Helper()
+	text, err := json.Marshal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out = new(bytes.Buffer)
+	program = exec.Command(os.Args[0], "-test.run", "^TestKills$", "-killed", string(text))
+	program.Stdout, program.Stderr = out, out
+	site.mu.Lock()
+	defer site.mu.Unlock()
+	if err := program.Start(); err != nil {
+		t.Fatal(err)
+	}
+	site.left, site.kill = after, func() { _ = program.Process.Signal(signal) }
+	return program, out
 }
 
 // check compares what a crawl has left with what it had to do, and returns how many requests it made beyond that.
@@ -136,6 +150,20 @@ func (c *crawl) check(t *testing.T, site *site, pages int) (extra int) {
 			t.Errorf("%s was not asked for", path)
 		}
 	}
+	items := c.items(t)
+	admin := connect(t, c.DSN)
+	schema := `"` + c.Job + `"`
+	got := read(t, admin, `SELECT count(*) || ' ' || count(DISTINCT key) || ' ' || count(DISTINCT url) FROM `+schema+`.outcome WHERE outcome = 'fetched'`)
+	left := read(t, admin, `SELECT (SELECT count(*) FROM `+schema+`.queue) || ' ' || (SELECT count(*) FROM `+schema+`.due)`)
+	if want := fmt.Sprintf("%d %[1]d %[1]d", pages); got != want || left != "0 0" || len(items) != pages {
+		t.Errorf("outcomes, keys, URLs %s, want %s; %s are left; %d items, want %d", got, want, left, len(items), pages)
+	}
+	return extra
+}
+
+// items returns those of the file, each of which may be there once.
+func (c *crawl) items(t *testing.T) map[string]bool {
+	t.Helper()
 	text, err := os.ReadFile(c.File)
 	if err != nil {
 		t.Fatal(err)
@@ -147,34 +175,41 @@ func (c *crawl) check(t *testing.T, site *site, pages int) (extra int) {
 		}
 		items[line] = true
 	}
-	admin := connect(t, c.DSN)
-	schema := `"` + c.Job + `"`
-	got := read(t, admin, `SELECT count(*) || ' ' || count(DISTINCT key) || ' ' || count(DISTINCT url) FROM `+schema+`.outcome WHERE outcome = 'fetched'`)
-	left := read(t, admin, `SELECT (SELECT count(*) FROM `+schema+`.queue) || ' ' || (SELECT count(*) FROM `+schema+`.due)`)
-	if want := fmt.Sprintf("%d %[1]d %[1]d", pages); got != want || left != "0 0" || len(items) != pages {
-		t.Errorf("outcomes, keys, URLs %s, want %s; %s are left; %d items, want %d", got, want, left, len(items), pages)
-	}
-	return extra
+	return items
 }
 
 // site is a tree of pages, which counts what is asked of it, and kills.
 type site struct {
 	*httptest.Server
 	pages int
+	first chan struct{} // closed when something was asked for
 
 	mu    sync.Mutex // guards the fields below
 	asked map[string]int
+	log   []visit
 	left  int // requests until kill is called; 0: it is not
 	kill  func()
 }
 
+// visit is a request that came to a site.
+type visit struct {
+	by string // the worker
+	at time.Time
+}
+
 func newSite(pages int) *site {
-	s := &site{pages: pages, asked: make(map[string]int)}
+	s := &site{pages: pages, first: make(chan struct{}), asked: make(map[string]int)}
 	s.Server = httptest.NewServer(s)
 	return s
 }
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	if len(s.log) == 0 {
+		close(s.first)
+	}
+	s.log = append(s.log, visit{r.UserAgent(), time.Now()})
+	s.mu.Unlock()
 	var i int
 	if _, err := fmt.Sscanf(r.URL.Path, "/%d", &i); err != nil {
 		http.NotFound(w, r)

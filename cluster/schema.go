@@ -10,7 +10,7 @@ import (
 )
 
 // schemaVersion is that of the tables. A job of another version is refused.
-const schemaVersion = 1
+const schemaVersion = 2
 
 // tables are those of a job, in a schema of its name. Keys, names of slots and data are bytes; there are no foreign keys. queue and due live
 // by deletes: they are vacuumed when a small part of them is dead.
@@ -20,6 +20,7 @@ CREATE TABLE job (
 	spider text, key_version int, started boolean NOT NULL DEFAULT false, finished text, made timestamptz NOT NULL DEFAULT now());
 CREATE TABLE worker (
 	name text PRIMARY KEY, session bigint NOT NULL, batch bigint NOT NULL, buried boolean NOT NULL, began timestamptz NOT NULL) WITH (fillfactor = 20);
+CREATE TABLE beat (session bigint PRIMARY KEY, number bigint NOT NULL, ttl bigint NOT NULL, lock int NOT NULL) WITH (fillfactor = 20);
 CREATE TABLE partition (number int PRIMARY KEY, owner text);
 CREATE TABLE slot (
 	id bigint PRIMARY KEY, partition int NOT NULL, name bytea NOT NULL,
@@ -64,7 +65,19 @@ var errTaken = errors.New("its schema exists, and holds something else: choose a
 
 // find finds the tables of the job, or makes them; partitions is how many there are to be, 0: as many as there are. It returns how many
 // there are.
-func (s *server) find(ctx context.Context, partitions int) (int, error) {
+func (s *server) find(ctx context.Context, partitions int) (found int, err error) {
+	err = pgx.BeginFunc(ctx, s.conn, func(tx pgx.Tx) error {
+		// One worker makes them, however many begin at once.
+		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('tegenaria tables ' || $1, 0))`, once, s.job)
+		if err == nil {
+			found, err = s.findAlone(ctx, partitions)
+		}
+		return err
+	})
+	return found, err
+}
+
+func (s *server) findAlone(ctx context.Context, partitions int) (int, error) {
 	var exists, made, others bool
 	err := s.conn.QueryRow(ctx, `
 		SELECT to_regnamespace(quote_ident($1)) IS NOT NULL, to_regclass(quote_ident($1) || '.job') IS NOT NULL,

@@ -9,30 +9,24 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// server is the one connection of a worker. The lock of the job is held by it, so that it is lost with it. Its methods are called by whoever
-// has the turn.
+// server is the connection over which a worker reads and writes. It holds a lock, by which other workers find it.
+// Its methods are called by whoever has the turn.
 type server struct {
 	config   *pgx.ConnConfig
 	job      string // which is the schema
 	worker   string
 	session  int64 // 0 before Begin
 	patience time.Duration
+	ttl      time.Duration
+	lock     int32 // number of the advisory lock that the connection holds; drawn
 
-	conn     *pgx.Conn
-	backends []backend // of conn, and of those that broke before it and may not have noticed
-}
-
-// backend is the process of a server that serves a connection.
-type backend struct {
-	pid  int
-	born time.Time // without it, it may be another one
+	conn *pgx.Conn
 }
 
 const (
 	oldestServer = 14_00_00
 	firstPause   = 20 * time.Millisecond // after an attempt that failed; it doubles
 	longestPause = 5 * time.Second
-	heldFor      = time.Second // how long Open waits for the lock: that of a process that died is free a moment later
 )
 
 // patiently runs do with a connection until it succeeds, or fails by something else than that the database is away, or patience is over.
@@ -96,79 +90,38 @@ const settings = `
 // once is for statements that are not worth being prepared.
 const once = pgx.QueryExecModeExec
 
-// connect connects.
-func (s *server) connect(ctx context.Context) error {
-	conn, err := pgx.ConnectConfig(ctx, s.config)
+// dial connects.
+func (s *server) dial(ctx context.Context, config *pgx.ConnConfig) (*pgx.Conn, error) {
+	conn, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var b backend
-	if _, err = conn.Exec(ctx, settings, pgx.QueryExecModeSimpleProtocol); err == nil {
-		err = conn.QueryRow(ctx, `SELECT pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()`, once).Scan(&b.pid, &b.born)
-	}
-	if err == nil {
+	// A worker that stands still while it begins must not keep others from it.
+	statements := fmt.Sprintf("%s; SET idle_in_transaction_session_timeout = %d", settings, max(s.ttl.Milliseconds(), 1))
+	if _, err = conn.Exec(ctx, statements, pgx.QueryExecModeSimpleProtocol); err == nil {
 		_, err = conn.Exec(ctx, `SELECT set_config('search_path', quote_ident($1), false), set_config('application_name', $2, false)`, once, s.job, s.worker)
 	}
 	if err != nil {
-		return errors.Join(err, conn.Close(ctx))
+		return nil, errors.Join(err, conn.Close(ctx))
 	}
-	s.conn, s.backends = conn, append(s.backends, b)
-	return nil
+	return conn, nil
 }
 
-// reconnect takes the place of a connection that broke. Backends that have not noticed are ended: they hold the lock, and may still be
-// writing.
-func (s *server) reconnect(ctx context.Context) error {
-	if err := s.connect(ctx); err != nil {
+// reconnect connects. It takes the place of a connection that broke, whose server may not have noticed and be writing still: that is ended.
+func (s *server) reconnect(ctx context.Context) (err error) {
+	if s.conn, err = s.dial(ctx, s.config); err != nil {
 		return err
 	}
-	current := len(s.backends) - 1
-	var pids []int
-	var born []time.Time
-	for _, b := range s.backends[:current] {
-		pids, born = append(pids, b.pid), append(born, b.born)
+	if _, err = s.conn.Exec(ctx, terminate, s.job, s.lock); err == nil {
+		_, err = s.conn.Exec(ctx, `SELECT pg_advisory_lock(hashtext('tegenaria job ' || $1), $2)`, s.job, s.lock) // once the other is gone
 	}
-	_, err := s.conn.Exec(ctx, `SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity AS a, unnest($1::int[], $2::timestamptz[]) AS b (pid, born)
-		WHERE a.pid = b.pid AND a.backend_start = b.born`, once, pids, born)
-	if err == nil && s.session > 0 {
+	if err == nil && s.session > 0 { // now that whoever buries this session ends the connection
 		_, err = s.written(ctx)
-	}
-	if err == nil {
-		err = s.lock(ctx)
 	}
 	if err != nil {
 		return errors.Join(err, s.close(ctx))
 	}
-	s.backends = s.backends[current:]
 	return nil
-}
-
-// lock takes the lock of the job.
-func (s *server) lock(ctx context.Context) error {
-	var ok bool
-	err := s.conn.QueryRow(ctx, `SELECT pg_try_advisory_lock(hashtextextended('tegenaria job ' || $1, 0))`, once, s.job).Scan(&ok)
-	if err == nil && !ok {
-		err = errHeld
-	}
-	return err
-}
-
-// lockSoon takes the lock of the job, unless another worker goes on holding it.
-func (s *server) lockSoon(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, heldFor, errHeld)
-	defer cancel()
-	tick := time.NewTicker(firstPause)
-	defer tick.Stop()
-	for {
-		if err := s.lock(ctx); !errors.Is(err, errHeld) {
-			return err
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // written returns the number of the last batch that this session has written, or a [*FencedError] if it is not ours any more.
@@ -182,7 +135,7 @@ func (s *server) written(ctx context.Context) (batch int64, err error) {
 	return batch, err
 }
 
-// close closes the connection, and frees the lock with it.
+// close closes the connection.
 func (s *server) close(ctx context.Context) error {
 	if s.conn == nil {
 		return nil

@@ -207,12 +207,17 @@ func (b *batch) prepare(worker string, partitions int) {
 	b.prepareSlots(partitions)
 	b.prepareLists()
 	if len(b.checkpoints) > 0 {
+		var workers []string
 		var names, values [][]byte
 		for name, value := range b.checkpoints {
-			names, values = append(names, []byte(name)), append(values, append([]byte{}, value...))
+			by := worker
+			if name == ofJob {
+				by = ""
+			}
+			workers, names, values = append(workers, by), append(names, []byte(name)), append(values, append([]byte{}, value...))
 		}
-		b.add(`INSERT INTO checkpoint SELECT $1, * FROM unnest($2::bytea[], $3::bytea[])
-			ON CONFLICT (worker, name) DO UPDATE SET value = excluded.value`, worker, names, values)
+		b.add(`INSERT INTO checkpoint SELECT * FROM unnest($1::text[], $2::bytea[], $3::bytea[])
+			ON CONFLICT (worker, name) DO UPDATE SET value = excluded.value`, workers, names, values)
 	}
 	if len(b.uncounted) > 0 {
 		b.add(`DELETE FROM counter WHERE worker = $1 AND name = ANY ($2)`, worker, b.uncounted)

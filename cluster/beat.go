@@ -1,0 +1,162 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// beats tell the other workers that a session is alive, over a connection of their own, and say until when its downloads may start.
+type beats struct {
+	server  *server // of which only what does not change is used
+	config  *pgx.ConnConfig
+	conn    *pgx.Conn
+	session int64
+	run     tegenaria.SharedRun
+	lost    func(err error) // the session was buried
+
+	cancel  context.CancelFunc
+	beating sync.WaitGroup
+
+	mu     sync.Mutex // guards the fields below
+	sent   time.Time  // when the newest beat was sent that was acknowledged
+	err    error      // of the newest beat, if that failed
+	halted *time.Timer
+	over   bool
+}
+
+// startBeats begins to beat for a session whose first beat was sent with it.
+func startBeats(ctx context.Context, s *server, run tegenaria.SharedRun, sent time.Time, lost func(err error)) *beats {
+	b := &beats{server: s, config: s.config.Copy(), session: s.session, run: run, lost: lost, sent: sent}
+	ctx, b.cancel = context.WithCancel(ctx)
+	b.halted = time.AfterFunc(time.Until(sent.Add(s.ttl)), b.halt)
+	b.beating.Go(func() { b.beat(ctx) })
+	return b
+}
+
+// end ends the beating.
+func (b *beats) end() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	b.over = true
+	b.halted.Stop()
+	b.mu.Unlock()
+	b.cancel()
+	b.beating.Wait()
+}
+
+// beat beats until ctx ends or the session is buried.
+func (b *beats) beat(ctx context.Context) {
+	defer func() {
+		if b.conn != nil {
+			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+			defer cancel()
+			_ = b.conn.Close(closing)
+		}
+	}()
+	tick := time.NewTicker(b.server.ttl / beatsInTTL)
+	defer tick.Stop()
+	for {
+		sent := time.Now()
+		err := b.once(ctx)
+		var buried *FencedError
+		switch {
+		case errors.As(err, &buried):
+			b.lost(buried)
+			b.run.Lose(buried)
+			return
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			b.mu.Lock()
+			b.err = err
+			b.mu.Unlock()
+		default:
+			b.acknowledged(sent)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// beatsInTTL is how many beats there are in a TTL.
+const beatsInTTL = 4
+
+// once sends one beat, after connecting again if that is necessary.
+func (b *beats) once(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, b.server.ttl)
+	defer cancel()
+	if b.conn == nil || b.conn.IsClosed() {
+		if b.conn, err = b.server.dial(ctx, b.config); err != nil {
+			return err
+		}
+	}
+	tag, err := b.conn.Exec(ctx, `UPDATE beat SET number = number + 1 WHERE session = $1`, b.session)
+	if err == nil && tag.RowsAffected() == 0 {
+		err = &FencedError{Job: b.server.job, Worker: b.server.worker}
+	}
+	return err
+}
+
+// acknowledged notes that the server has stored a beat.
+func (b *beats) acknowledged(sent time.Time) {
+	b.mu.Lock()
+	waited := !b.mayStartHeld()
+	b.sent, b.err = sent, nil
+	if !b.over {
+		b.halted.Reset(time.Until(sent.Add(b.server.ttl)))
+	}
+	resumes := waited && b.mayStartHeld()
+	b.mu.Unlock()
+	if resumes {
+		b.run.Resume()
+	}
+}
+
+// halt is called when no beat was acknowledged over a TTL: another worker may begin from now on.
+func (b *beats) halt() {
+	b.mu.Lock()
+	err := b.err
+	if err == nil {
+		err = errors.New("no beat was acknowledged")
+	}
+	away, over := elapsed(b.sent, time.Now()), b.over
+	b.mu.Unlock()
+	if !over {
+		b.run.Halt(&Error{Job: b.server.job, Doing: "keeping", Away: max(away, 1), Err: fmt.Errorf("another worker may take it over: %w", err)})
+	}
+}
+
+func (b *beats) mayStart() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mayStartHeld()
+}
+
+// mayStartHeld is mayStart. Called with mu held.
+func (b *beats) mayStartHeld() bool { return elapsed(b.sent, time.Now()) < b.server.ttl*3/4 }
+
+// elapsed is the time between two instants by the clock that went further: the one that never jumps may have stood while the machine slept.
+func elapsed(from, to time.Time) time.Duration {
+	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
+}
+
+// Attach is described at [tegenaria.SharedCache].
+func (c *Cache) Attach(run tegenaria.SharedRun) { c.run.Store(&run) }
+
+// MayStart is described at [tegenaria.SharedCache].
+func (c *Cache) MayStart() bool {
+	b := c.beats.Load()
+	return b != nil && b.mayStart()
+}
