@@ -31,7 +31,7 @@ func (c *Cache) Abandon() {
 func (c *Cache) Freeze(ctx context.Context, statements string) error {
 	c.turn <- struct{}{}
 	c.beats.Load().end()
-	_, err := c.server.conn.Exec(ctx, "BEGIN; "+statements, pgx.QueryExecModeSimpleProtocol)
+	_, err := c.server.conn.Exec(ctx, "SET idle_in_transaction_session_timeout = 0; BEGIN; "+statements, pgx.QueryExecModeSimpleProtocol)
 	return err
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // shortTTL is that of tests in which a worker dies.
-const shortTTL = 400 * time.Millisecond
+const shortTTL = 600 * time.Millisecond
 
 // standBy opens a job as another worker, and begins it when it can.
 func standBy(t *testing.T, dsn, job, worker string) (c *cluster.Cache, begun chan error) {
@@ -72,7 +72,6 @@ func TestTakeOver(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	accept(t, first, tegenaria.VerdictNew, "unwritten")
 	second, secondBegun := standBy(t, dsn, "handed", "two")
 	third, thirdBegun := standBy(t, dsn, "handed", "three")
 	select {
@@ -82,6 +81,7 @@ func TestTakeOver(t *testing.T) {
 		t.Fatalf("two workers have the job: %v", err)
 	case <-time.After(2 * shortTTL): // the first one beats all the while
 	}
+	accept(t, first, tegenaria.VerdictNew, "unwritten")
 	if err := first.Freeze(t.Context(), `DELETE FROM handed.queue; UPDATE handed.worker SET batch = 99`); err != nil {
 		t.Fatal(err)
 	}
@@ -115,14 +115,17 @@ func TestTakeOver(t *testing.T) {
 		t.Fatalf("two workers have the job: %v", err)
 	default:
 	}
+	admin := connect(t, dsn)
 	closed(t, second)
 	given := time.Now()
+	if got := read(t, admin, "SELECT buried::text FROM handed.worker WHERE name = '"+second.Worker()+"'"); got != "true" {
+		t.Error("a worker that was closed has the job")
+	}
 	if err := <-thirdBegun; err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("begun %v after it was given up", time.Since(given))
 	defer closed(t, third)
-	admin := connect(t, dsn)
 	if got := read(t, admin, "SELECT string_agg(worker || name || value, ' ') FROM handed.counter"); got != third.Worker()+"n4" {
 		t.Errorf("counters %s, want n = 4 of %s alone", got, third.Worker())
 	}

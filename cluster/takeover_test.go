@@ -113,9 +113,6 @@ func TestStandbyGoesOn(t *testing.T) {
 				var exit *exec.ExitError
 				switch {
 				case signal == syscall.SIGINT:
-					if first.Sub(last) > time.Second {
-						t.Errorf("the standby began after %v", first.Sub(last))
-					}
 				case !errors.As(err, &exit):
 					t.Errorf("the first worker: %v", err)
 				case signal == syscall.SIGSTOP && !strings.Contains(p.told.String(), "another one has begun"):
