@@ -163,9 +163,7 @@ func (c *crawl) close(reason string) error {
 	c.noMore()
 	c.giveUp(context.Canceled)
 	c.abandonStore()
-	if c.http != nil {
-		c.http.close()
-	}
+	c.own.close()
 	c.took.Store(int64(time.Since(c.began)))
 	c.report.close()
 	sent, unmatched := false, []page.Unmatched(nil)

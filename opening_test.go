@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -320,4 +324,75 @@ func TestUnsownSeedsAreNoFinishedCrawl(t *testing.T) {
 			t.Errorf("error %v, want a *QueueFullError", err)
 		}
 	})
+}
+
+// dialling is a downloader that is given the network of the run, and keeps what it has dialled.
+type dialling struct {
+	tegenaria.Downloader
+	given   int
+	network tegenaria.Network
+}
+
+func (d *dialling) UseNetwork(n tegenaria.Network) { d.given, d.network = d.given+1, n }
+
+// It fails if a part that makes connections of its own can reach more, or less, than the engine's own downloader, or if its
+// connections outlive the run.
+func TestNetwork(t *testing.T) {
+	nothing := func(http.ResponseWriter, *http.Request) {}
+	seed, private := httptest.NewServer(http.HandlerFunc(nothing)), httptest.NewServer(http.HandlerFunc(nothing))
+	t.Cleanup(seed.Close)
+	t.Cleanup(private.Close)
+	for _, test := range []struct {
+		name    string
+		allowed []netip.Prefix
+		refused bool
+	}{
+		{"seeds alone", nil, true},
+		{"allowed", []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			d := new(dialling)
+			var conns []net.Conn
+			d.Downloader = tegenaria.DownloaderFunc(func(ctx context.Context, r *tegenaria.Request) (*tegenaria.Response, error) {
+				conn, err := d.network.Dial(ctx, "tcp", seed.Listener.Addr().String())
+				if err != nil {
+					t.Errorf("the seed: %v", err)
+				} else {
+					conns = append(conns, conn)
+				}
+				conn, err = d.network.Dial(ctx, "tcp", private.Listener.Addr().String())
+				if _, refused := errors.AsType[*tegenaria.PrivateAddressError](err); refused != test.refused || (err == nil) == test.refused {
+					t.Errorf("the private address: %v", err)
+				}
+				if err == nil {
+					conns = append(conns, conn)
+				}
+				if _, err := d.network.Dial(ctx, "udp", seed.Listener.Addr().String()); !errors.Is(err, net.UnknownNetworkError("udp")) {
+					t.Errorf("udp: %v", err)
+				}
+				return tegenaria.NewResponse(r, 200, nil, nil), nil
+			})
+			e := tegenaria.NewSpiderEngine(tegenaria.EngineWithDownloader(d),
+				tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, AllowPrivate: test.allowed}))
+			e.RegisterSpiders(tegenaria.NewSpider("s", nothingToParse, seed.URL))
+			if err := e.Run(t.Context(), "s"); err != nil {
+				t.Error(err)
+			}
+			if d.given != 1 {
+				t.Errorf("the network was given %d times", d.given)
+			}
+			for _, conn := range conns {
+				if _, err := conn.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
+					t.Errorf("a connection outlives the run: %v", err)
+				}
+			}
+			if _, err := d.network.Dial(t.Context(), "tcp", seed.Listener.Addr().String()); err == nil {
+				t.Error("the network outlives the run")
+			}
+		})
+	}
+}
+
+func nothingToParse(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
+	return nil
 }

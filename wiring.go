@@ -161,6 +161,9 @@ func (c *crawl) open() (state State, err error) {
 			}
 		}
 		c.opened = append(c.opened, part)
+		if err := c.giveNetwork(part); err != nil {
+			return state, &RunError{Op: "start", Err: err}
+		}
 	}
 	if err := c.restore(ctx, state); err != nil {
 		return state, &RunError{Op: "store", Err: err}

@@ -142,6 +142,8 @@ var heavyModules = map[string][]string{
 	"github.com/goccy/go-yaml":                 {"cli"},
 	"github.com/jackc/pgx/v5":                  {"feed/postgres", "cluster"},
 	"github.com/parquet-go/parquet-go":         {"feed/parquet"},
+	"github.com/chromedp/chromedp":             {"browser"},
+	"github.com/chromedp/cdproto":              {"browser"},
 	"golang.org/x/image":                       {"media"},
 	"golang.org/x/term":                        {"cli"},
 	"modernc.org/sqlite":                       {"feed/sqlite", "examples/linksrus"},

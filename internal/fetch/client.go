@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"net/netip"
 	"time"
@@ -115,6 +116,11 @@ func (c *Client) Respond(ctx context.Context, r Request, status int, header http
 		return nil, cause
 	}
 	return answer, err
+}
+
+// Dial connects to a host:port as exchanges do: the guard judges the addresses. Close closes the connection.
+func (c *Client) Dial(ctx context.Context, hostport string) (net.Conn, error) {
+	return tracked(c.routes.guard.dial, &c.routes.live)(ctx, "tcp", hostport)
 }
 
 // FirstAddr returns the address of a URL's host that is dialled first, which is where most connections lead. ok is false
