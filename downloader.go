@@ -71,15 +71,6 @@ func (s downloaderSet) pick(name string) (*downloaderModule, error) {
 	return d, err
 }
 
-// IsPublicAddr reports whether the default downloader dials an address without permission by
-// Politeness.AllowPrivate: the address is a unicast address of the public internet, outside the special-purpose ranges of
-// the IANA registries (RFC 6890); and if it is an IPv6 address that a translator or tunnel forwards to an
-// IPv4 address, that address is public too. An invalid address is not public. It is for programs with their own http.Client
-// (EngineWithHTTPClient), whose dialer has to check the addresses that it dials.
-func IsPublicAddr(addr netip.Addr) bool {
-	return fetch.IsPublic(addr)
-}
-
 // Phase is a part of an exchange, a string.
 type Phase = fetch.Phase
 
@@ -113,13 +104,6 @@ type TooSlowError = fetch.TooSlowError
 // Proxy is the proxy's URL with the password hidden, Err is the cause. Status and RetryAfter are those of its response to CONNECT,
 // Reply is that of a SOCKS5 proxy. Refused reports whether the proxy refused, Temporary whether a later attempt may succeed.
 type ProxyError = fetch.ProxyError
-
-// PrivateAddressError is the failure of a request whose host has a special-purpose address: private, loopback, link-local, that of
-// a cloud's metadata service and so on. No connection was made to it.
-//
-//	Host string     // as it is in the URL
-//	Addr netip.Addr // the address of the host
-type PrivateAddressError = fetch.PrivateAddressError
 
 // BodyTooLargeError is the failure of a response whose decoded body is larger than Limits.Body, or than Limits.Spool if the request
 // has RequestWithSpool. Methods that need a spooled body in memory return it too, if the body is larger than Limits.Body.

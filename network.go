@@ -3,6 +3,7 @@ package tegenaria
 import (
 	"context"
 	"net"
+	"net/netip"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
 )
@@ -45,14 +46,18 @@ func (n network) Dial(ctx context.Context, network, address string) (net.Conn, e
 	return n.client.Dial(ctx, address)
 }
 
-// giveNetwork gives a registered part the network of the run, if it asks for it.
-func (c *crawl) giveNetwork(part any) error {
-	user, ok := part.(NetworkUser)
-	if !ok {
-		return nil
-	}
-	return c.opening(part, func() error {
-		user.UseNetwork(network{c.own.client})
-		return nil
-	})
+// PrivateAddressError is the failure of a request whose host has a special-purpose address: private, loopback, link-local, that of
+// a cloud's metadata service and so on. No connection was made to it.
+//
+//	Host string     // as it is in the URL
+//	Addr netip.Addr // the address of the host
+type PrivateAddressError = fetch.PrivateAddressError
+
+// IsPublicAddr reports whether the default downloader dials an address without permission by
+// Politeness.AllowPrivate: the address is a unicast address of the public internet, outside the special-purpose ranges of
+// the IANA registries (RFC 6890); and if it is an IPv6 address that a translator or tunnel forwards to an
+// IPv4 address, that address is public too. An invalid address is not public. It is for programs with their own http.Client
+// (EngineWithHTTPClient), whose dialer has to check the addresses that it dials.
+func IsPublicAddr(addr netip.Addr) bool {
+	return fetch.IsPublic(addr)
 }

@@ -161,8 +161,11 @@ func (c *crawl) open() (state State, err error) {
 			}
 		}
 		c.opened = append(c.opened, part)
-		if err := c.giveNetwork(part); err != nil {
-			return state, &RunError{Op: "start", Err: err}
+		if user, ok := part.(NetworkUser); ok {
+			give := func() error { user.UseNetwork(network{c.own.client}); return nil }
+			if err := c.opening(part, give); err != nil {
+				return state, &RunError{Op: "start", Err: err}
+			}
 		}
 	}
 	if err := c.restore(ctx, state); err != nil {

@@ -1,0 +1,225 @@
+package browser
+
+import (
+	"context"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/chromedp/cdproto/network"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// Options configure a [Browser]. The zero value is a sensible default.
+type Options struct {
+	// Path is the program: Chromium, Chrome, or a name for exec.LookPath. If it is empty, the usual names are tried.
+	Path string
+	// Tabs is how many pages are made at once; 0 is the number of CPUs. Further downloads wait, which counts towards their timeout.
+	Tabs int
+	// Block lists the kinds of resources that pages do not get. nil is [Images], [Media] and [Fonts]; an empty list blocks nothing.
+	Block []Resource
+	// UserAgent is what requests and navigator.userAgent say, if the request has no User-Agent field; "" is Chromium's own. Give it
+	// what Politeness.UserAgent says.
+	UserAgent string
+	// Settle is how long a page that has loaded may go on with requests before it is taken as it is; 0 is 10 seconds.
+	Settle time.Duration
+	// DangerouslyWithoutSandbox runs Chromium without its sandbox: whoever finds a hole in Chromium then has the rights of this
+	// program. It is for containers that run as root, and for pages that are your own.
+	DangerouslyWithoutSandbox bool
+}
+
+// Resource is a kind of resource that a page asks for.
+type Resource string
+
+// The kinds of resources that can be blocked.
+const (
+	Images      = Resource(network.ResourceTypeImage)
+	Media       = Resource(network.ResourceTypeMedia) // audio and video
+	Fonts       = Resource(network.ResourceTypeFont)
+	Stylesheets = Resource(network.ResourceTypeStylesheet)
+	Scripts     = Resource(network.ResourceTypeScript)
+)
+
+// Browser is a [tegenaria.Downloader] that renders pages in Chromium. Make one with [Open], and register it with an engine. Chromium
+// starts with the first download of a run, and ends with the run. A Browser serves one run at a time.
+type Browser struct {
+	options  Options
+	path     string
+	tabs     chan struct{} // has room for those that may be open
+	ownCalls atomic.Int64
+
+	running  sync.WaitGroup // what is to end with the run
+	starting chan struct{}  // has room for one: who has put something in may use the field below
+	chromium *chromium      // nil: none was started
+
+	mu    sync.Mutex // guards the fields below
+	inUse bool
+	proxy *proxy // nil outside a run
+	err   error  // why there is none in a run
+}
+
+var (
+	_ tegenaria.Downloader  = (*Browser)(nil)
+	_ tegenaria.Opener      = (*Browser)(nil)
+	_ tegenaria.Closer      = (*Browser)(nil)
+	_ tegenaria.NetworkUser = (*Browser)(nil)
+)
+
+// Open looks for Chromium and returns a Browser. The errors are a [*NotInstalledError] and, in a program that runs as root, a
+// [*RootError].
+func Open(o Options) (*Browser, error) {
+	path, err := find(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	if runtime.GOOS == "linux" && os.Geteuid() == 0 && !o.DangerouslyWithoutSandbox {
+		return nil, &RootError{}
+	}
+	if o.Tabs <= 0 {
+		o.Tabs = runtime.GOMAXPROCS(0)
+	}
+	if o.Block == nil {
+		o.Block = []Resource{Images, Media, Fonts}
+	}
+	if o.Settle <= 0 {
+		o.Settle = 10 * time.Second
+	}
+	return &Browser{options: o, path: path, tabs: make(chan struct{}, o.Tabs), starting: make(chan struct{}, 1)}, nil
+}
+
+// Open begins a run. A second run at the same time is an [*InUseError].
+func (b *Browser) Open(context.Context, tegenaria.SpiderInterface) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.inUse {
+		return &InUseError{}
+	}
+	b.inUse = true
+	return nil
+}
+
+// UseNetwork is called by the engine: pages reach the network by n alone.
+func (b *Browser) UseNetwork(n tegenaria.Network) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.proxy, b.err = newProxy(n, &b.ownCalls)
+}
+
+// Close ends the run: Chromium is gone when it returns, and so is its temporary folder.
+func (b *Browser) Close(context.Context, string) error {
+	b.mu.Lock()
+	p := b.proxy
+	b.proxy, b.err = nil, nil
+	b.mu.Unlock()
+	b.starting <- struct{}{}
+	if b.chromium != nil {
+		b.chromium.end()
+		b.chromium = nil
+	}
+	<-b.starting
+	b.running.Wait()
+	if p != nil {
+		p.close()
+	}
+	b.mu.Lock()
+	b.inUse = false
+	b.mu.Unlock()
+	return nil
+}
+
+// OwnCalls returns how many calls Chromium has made of its own accord, to look for updates and the like. All were refused.
+func (b *Browser) OwnCalls() int64 { return b.ownCalls.Load() }
+
+// CheckStatus allows codes below 400 and those of the list.
+func (b *Browser) CheckStatus(statusCode uint64, allowStatus []uint64) bool {
+	return statusCode < http.StatusBadRequest || slices.Contains(allowStatus, statusCode)
+}
+
+// Download renders the page of a request. Its body is the tree of the page, serialised in UTF-8 when the page is ready. A document that is
+// not HTML is delivered as it is, and so is a redirect. A page that sends the tab elsewhere, by script or meta refresh, before it
+// is ready is delivered as a redirect with status 302, if the request allows redirects; otherwise it stays where it is.
+func (b *Browser) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+	resp, err := b.download(ctx)
+	ctx.DownloadResult = &tegenaria.RequestResult{Response: resp}
+	if err != nil {
+		ctx.DownloadResult.Error = tegenaria.NewError(ctx.CtxId, err, tegenaria.ErrorWithRequest(ctx.Request),
+			tegenaria.ErrorWithResponse(resp), tegenaria.ErrorWithStage(tegenaria.StageDownload))
+	}
+	result <- ctx
+}
+
+func (b *Browser) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+	asked, err := newQuery(ctx.Request)
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case b.tabs <- struct{}{}:
+		defer func() { <-b.tabs }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	p, err := b.enter()
+	if err != nil {
+		return nil, err
+	}
+	defer b.running.Done()
+	c, err := b.current(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	t := &tab{browser: b, chromium: c, visit: p.admit(), asked: asked}
+	resp, err := t.download(ctx)
+	switch {
+	case err == nil:
+		return resp, nil
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case c.isLost():
+		return nil, &LostError{asked.url, err.Error()}
+	}
+	return resp, err
+}
+
+// enter begins a download, unless no run is on. Close waits for it.
+func (b *Browser) enter() (*proxy, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.err != nil:
+		return nil, b.err
+	case b.proxy == nil:
+		return nil, &NoRunError{}
+	}
+	b.running.Add(1)
+	return b.proxy, nil
+}
+
+// current returns the one Chromium of a run, which it starts if there is none, or none that answers.
+func (b *Browser) current(ctx context.Context, p *proxy) (*chromium, error) {
+	select {
+	case b.starting <- struct{}{}:
+		defer func() { <-b.starting }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if b.chromium != nil && !b.chromium.isLost() {
+		return b.chromium, nil
+	}
+	b.mu.Lock()
+	closed := b.proxy != p
+	b.mu.Unlock()
+	if closed {
+		return nil, &NoRunError{}
+	}
+	c, err := b.start(ctx, p.nowhere)
+	if err == nil {
+		b.chromium = c
+	}
+	return c, err
+}

@@ -1,0 +1,167 @@
+package browser
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+const (
+	startTimeout = 30 * time.Second // for Chromium to answer for the first time
+	callTimeout  = 30 * time.Second // for the answer to a command
+	openTimeout  = 10 * time.Second // for a tab to be there
+	openGrace    = time.Second      // for a tab to be there after its request was given up
+	removalTime  = 5 * time.Second  // for processes that are being killed to leave the profile alone
+	removalPause = 20 * time.Millisecond
+)
+
+// names are those of the program, in the order in which they are tried.
+var names = []string{
+	"chromium", "chromium-browser", "google-chrome-stable", "google-chrome",
+	"/Applications/Chromium.app/Contents/MacOS/Chromium", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+}
+
+// find returns the path of Chromium.
+func find(path string) (string, error) {
+	tried := names
+	if path != "" {
+		tried = []string{path}
+	}
+	var first error
+	for _, name := range tried {
+		found, err := exec.LookPath(name)
+		if err == nil {
+			return filepath.Abs(found)
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return "", &NotInstalledError{Path: path, Err: first}
+}
+
+// chromium is a process of Chromium.
+type chromium struct {
+	ctx  context.Context // of chromedp
+	kill context.CancelFunc
+	lost <-chan struct{} // closed when it does not answer any more
+	over chan struct{}   // closed when it is gone, with its folder
+}
+
+// flags are those of each Chromium. Without one of the first group there are ways past the proxy; the second group keeps it from
+// calls of its own, the third one from slowing down or changing pages that nobody looks at.
+var flags = []chromedp.ExecAllocatorOption{
+	chromedp.Flag("proxy-bypass-list", "<-loopback>"), // otherwise addresses of this machine are asked directly
+	chromedp.Flag("webrtc-ip-handling-policy", "disable_non_proxied_udp"),
+	chromedp.Flag("force-webrtc-ip-handling-policy", "disable_non_proxied_udp"),
+	chromedp.Flag("disable-quic", true),
+	chromedp.Flag("dns-prefetch-disable", true),
+	chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"), // the proxy looks names up, at 127.0.0.1
+
+	chromedp.Flag("disable-background-networking", true),
+	chromedp.Flag("disable-client-side-phishing-detection", true),
+	chromedp.Flag("disable-component-update", true),
+	chromedp.Flag("disable-default-apps", true),
+	chromedp.Flag("disable-domain-reliability", true),
+	chromedp.Flag("disable-extensions", true),
+	chromedp.Flag("disable-sync", true),
+	chromedp.Flag("disable-breakpad", true),
+	chromedp.Flag("disable-features", "Translate,OptimizationHints,MediaRouter,DialMediaRouteProvider,HttpsUpgrades,AsyncDns"),
+	chromedp.Flag("no-pings", true),
+	chromedp.Flag("metrics-recording-only", true),
+	chromedp.Flag("safebrowsing-disable-auto-update", true),
+	chromedp.Flag("password-store", "basic"),
+	chromedp.Flag("use-mock-keychain", true),
+
+	chromedp.Headless,
+	chromedp.NoFirstRun,
+	chromedp.NoDefaultBrowserCheck,
+	chromedp.Flag("disable-background-timer-throttling", true),
+	chromedp.Flag("disable-backgrounding-occluded-windows", true),
+	chromedp.Flag("disable-renderer-backgrounding", true),
+	chromedp.Flag("disable-hang-monitor", true),
+	chromedp.Flag("disable-dev-shm-usage", true), // containers have little of it
+}
+
+// start starts Chromium, which asks for nothing but through a proxy that refuses everything: each tab has another one. When it has
+// ended, whatever the cause, what is left of it is removed.
+func (b *Browser) start(ctx context.Context, nowhere string) (*chromium, error) {
+	dir, err := os.MkdirTemp("", "tegenaria-browser-")
+	if err != nil {
+		return nil, &StartError{b.path, err}
+	}
+	var cmd *exec.Cmd // set before the process starts
+	options := append(flags[:len(flags):len(flags)],
+		chromedp.ExecPath(b.path),
+		chromedp.UserDataDir(filepath.Join(dir, "profile")),
+		chromedp.Env("TMPDIR="+dir),
+		chromedp.ProxyServer("http://"+nowhere),
+		chromedp.Flag("no-sandbox", b.options.DangerouslyWithoutSandbox),
+		chromedp.ModifyCmdFunc(func(c *exec.Cmd) {
+			cmd = c
+			ownGroup(c)
+		}),
+	)
+	if b.options.UserAgent != "" {
+		options = append(options, chromedp.UserAgent(b.options.UserAgent))
+	}
+	quiet := func(string, ...any) {}
+	life, _ := chromedp.NewExecAllocator(context.Background(), options...)
+	life, cancel := chromedp.NewContext(life, chromedp.WithLogf(quiet), chromedp.WithErrorf(quiet))
+	cancel = sync.OnceFunc(cancel) // it can be called once only, and waits for the process
+	c := &chromium{ctx: life, kill: cancel, over: make(chan struct{})}
+	clean := func() {
+		cancel()
+		if cmd != nil && cmd.Process != nil {
+			killGroup(cmd.Process.Pid) // what it has left behind
+		}
+		removeAll(dir)
+	}
+	tooLate := time.AfterFunc(startTimeout, cancel)
+	defer tooLate.Stop()
+	defer context.AfterFunc(ctx, cancel)()
+	if err := chromedp.Do(life); err != nil {
+		clean()
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, &StartError{b.path, err}
+	}
+	c.lost = chromedp.FromContext(life).Browser.LostConnection
+	b.running.Go(func() {
+		<-c.lost
+		clean()
+		close(c.over)
+	})
+	return c, nil
+}
+
+// isLost reports whether Chromium does not answer any more.
+func (c *chromium) isLost() bool {
+	select {
+	case <-c.lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// end ends Chromium, and returns when it is gone.
+func (c *chromium) end() {
+	c.kill()
+	<-c.over
+}
+
+// removeAll removes a folder, into which processes that are being killed may still write.
+func removeAll(dir string) {
+	pause := time.NewTicker(removalPause)
+	defer pause.Stop()
+	for deadline := time.Now().Add(removalTime); os.RemoveAll(dir) != nil && time.Now().Before(deadline); {
+		<-pause.C
+	}
+}

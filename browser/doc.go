@@ -1,0 +1,21 @@
+// Package browser downloads pages with Chromium, for sites whose pages are made by scripts.
+//
+//	chromium, err := browser.Open(browser.Options{})
+//	if err != nil { … } // it says what to install
+//	engine.RegisterDownloader("browser", chromium)
+//	…
+//	out.Follow("/list", tegenaria.RequestWithDownloader("browser"))
+//
+// A request by that name is rendered; everything else of the engine holds for it as for others: delay, robots.txt, scope, redirects,
+// limits, retries. The way of a download:
+//
+//  1. [Browser.Download] takes one of the places for tabs, and starts Chromium if it does not run (chromium.go).
+//  2. It opens a tab in a browser context of its own: cookies, cache and storage are shared with no other download (tab.go).
+//  3. The tab requests the document. Whatever it asks of the network goes through a proxy in our process, which dials by the
+//     engine's [tegenaria.Network] (proxy.go).
+//  4. A redirect, a response without a body, and a document that is not HTML are delivered as they came. Other pages are awaited:
+//     the load event, then half a second without requests.
+//  5. The tree of the page is serialised and becomes the body of the response (page.go). The tab and its context are closed.
+//
+// Chromium runs in its sandbox, in a process group of its own, with a temporary profile. It ends with the run, and with our process.
+package browser

@@ -1,0 +1,86 @@
+package browser
+
+import "fmt"
+
+// NotInstalledError is the failure of [Open] if there is no Chromium.
+type NotInstalledError struct {
+	Path string // that of Options; "" if the usual names were tried
+	Err  error
+}
+
+// Error says what to install.
+func (e *NotInstalledError) Error() string {
+	if e.Path != "" {
+		return fmt.Sprintf("browser: %s cannot be run: %v; set Options.Path to the program of Chromium or Chrome, or leave it empty to have it looked for", e.Path, e.Err)
+	}
+	return "browser: found no Chromium; install it (Debian and Ubuntu: apt-get install chromium), or set Options.Path to the program"
+}
+
+// Unwrap returns the error of the look-up.
+func (e *NotInstalledError) Unwrap() error { return e.Err }
+
+// RootError is the failure of [Open] in a program that runs as root: Chromium's sandbox does not work there.
+type RootError struct{}
+
+// Error says what to do.
+func (*RootError) Error() string {
+	return "browser: Chromium's sandbox does not work for root; run the program as another user, or, if all pages are your own, set Options.DangerouslyWithoutSandbox"
+}
+
+// StartError is the failure of a request for which Chromium could not be started.
+type StartError struct {
+	Path string
+	Err  error // with what Chromium has printed
+}
+
+// Error names program and cause.
+func (e *StartError) Error() string { return fmt.Sprintf("browser: starting %s: %v", e.Path, e.Err) }
+
+// Unwrap returns the cause.
+func (e *StartError) Unwrap() error { return e.Err }
+
+// InUseError is the failure of a second run that has the same [Browser], while the first one is on.
+type InUseError struct{}
+
+// Error says what to do.
+func (*InUseError) Error() string {
+	return "browser: another run uses this browser; open one for each engine"
+}
+
+// NoRunError is the failure of a download outside a run.
+type NoRunError struct{}
+
+// Error says what to do.
+func (*NoRunError) Error() string {
+	return "browser: a browser downloads in the run of an engine only; give it to RegisterDownloader"
+}
+
+// LostError is the failure of a request whose Chromium has ended, or has stopped to answer, while the page was being made. The next
+// request starts another one.
+type LostError struct {
+	URL    string
+	Reason string
+}
+
+// Error names page and reason.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("browser: Chromium was lost while it made %s: %s", e.URL, e.Reason)
+}
+
+// NavigationError is the failure of a document that Chromium could not get.
+type NavigationError struct {
+	URL    string
+	Reason string // Chromium's, such as net::ERR_CERT_DATE_INVALID
+	Err    error  // that of the connection to the site, such as a *tegenaria.PrivateAddressError; nil if there is none
+}
+
+// Error names page and cause.
+func (e *NavigationError) Error() string {
+	if e.Err != nil {
+		return fmt.Sprintf("browser: getting %s: %s: %v", e.URL, e.Reason, e.Err)
+	}
+	return fmt.Sprintf("browser: getting %s: %s", e.URL, e.Reason)
+}
+
+// Unwrap returns the error of the connection.
+func (e *NavigationError) Unwrap() error { return e.Err }

@@ -1,0 +1,375 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/inspector"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/urlx"
+)
+
+// tab makes one page, in a browser context of its own.
+type tab struct {
+	browser  *Browser
+	chromium *chromium
+	visit    *visit
+	asked    *query
+	target   *chromedp.Target
+	answers  chan *answer // has room for the one that is delivered
+	watching sync.WaitGroup
+
+	changed chan struct{} // has room for one: seen has changed
+	asking  bool          // the document was requested; of the goroutine that decides about requests
+
+	mu       sync.Mutex         // guards the fields below
+	document *answer            // the response with the document; nil: it has not come
+	seen     map[lifecycle]bool // events that have come
+}
+
+// answer is a response to the document's request, or what stands for one.
+type answer struct {
+	err    error
+	status int
+	header http.Header
+	body   fetch.RequestID // of the request that is paused, if the body is delivered as it comes; else ""
+}
+
+// lifecycle is an event in the life of a document.
+type lifecycle struct {
+	loader cdp.LoaderID
+	name   string
+}
+
+// download opens the tab, makes the page, and closes the tab.
+func (t *tab) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+	defer t.visit.leave()
+	t.answers, t.changed, t.seen = make(chan *answer, 1), make(chan struct{}, 1), make(map[lifecycle]bool)
+	life, err := t.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close(life)
+	work, stop := context.WithCancel(life)
+	defer t.watching.Wait()
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	if err := t.prepare(work); err != nil {
+		return nil, err
+	}
+	return t.await(ctx, work)
+}
+
+// open opens the tab, which must not be given up half open. A Chromium that does not answer is ended.
+func (t *tab) open(ctx context.Context) (context.Context, error) {
+	life, cancel := chromedp.NewContext(t.chromium.ctx,
+		chromedp.WithNewBrowserContext(func(p *target.CreateBrowserContextParams) {
+			p.ProxyServer, p.ProxyBypassList = "http://"+t.visit.proxy.address, "<-loopback>"
+		}),
+		chromedp.WithListener(t.note))
+	late := time.AfterFunc(openTimeout, cancel)
+	defer late.Stop()
+	defer context.AfterFunc(ctx, func() { late.Reset(openGrace) })()
+	if err := chromedp.Do(life); err != nil {
+		t.chromium.kill()
+		return nil, err
+	}
+	t.target = chromedp.FromContext(life).Target
+	return life, nil
+}
+
+// close closes the tab with its browser context. A Chromium that does not answer is ended.
+func (t *tab) close(life context.Context) {
+	if err := chromedp.Cancel(life); errors.Is(err, context.DeadlineExceeded) {
+		t.chromium.kill()
+	}
+}
+
+// note notes an event of the tab. It must not block.
+func (t *tab) note(event any) {
+	switch event := event.(type) {
+	case *page.EventLifecycleEvent:
+		if event.Name != "load" && event.Name != "networkIdle" {
+			return
+		}
+		t.mu.Lock()
+		t.seen[lifecycle{event.LoaderID, event.Name}] = true
+		t.mu.Unlock()
+		select {
+		case t.changed <- struct{}{}:
+		default:
+		}
+	case *inspector.EventTargetCrashed:
+		t.deliver(&answer{err: &LostError{t.asked.url, "the tab has crashed"}})
+	}
+}
+
+// has reports whether an event of a document has come.
+func (t *tab) has(loader cdp.LoaderID, name string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.seen[lifecycle{loader, name}]
+}
+
+// deliver ends the making of the page with an answer; a second one is dropped.
+func (t *tab) deliver(a *answer) {
+	select {
+	case t.answers <- a:
+	default:
+	}
+}
+
+// prepare makes the tab ready for its request: from here on it asks before each.
+func (t *tab) prepare(work context.Context) error {
+	each(work, t, fetch.RequestPaused, t.paused)
+	each(work, t, fetch.AuthRequired, t.authenticate)
+	each(work, t, page.JavascriptDialogOpening, t.dismiss)
+	c := chromedp.FromContext(work)
+	_, err := call(work, c.Browser, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+		Behavior: browser.SetDownloadBehaviorBehaviorDeny, BrowserContextID: c.BrowserContextID,
+	})
+	if err == nil {
+		_, err = call(work, t.target, fetch.Enable, fetch.EnableParams{
+			Patterns: []*fetch.RequestPattern{
+				{URLPattern: "*", RequestStage: fetch.RequestStageRequest},
+				{URLPattern: "*", RequestStage: fetch.RequestStageResponse, ResourceType: network.ResourceTypeDocument},
+			},
+			HandleAuthRequests: new(true),
+		})
+	}
+	if err == nil && t.asked.agent != "" {
+		_, err = call(work, t.target, emulation.SetUserAgentOverride, emulation.SetUserAgentOverrideParams{UserAgent: t.asked.agent})
+	}
+	if err == nil && len(t.asked.cookies) > 0 {
+		if _, err = call(work, t.target, network.SetCookies, network.SetCookiesParams{Cookies: t.asked.cookies}); err != nil {
+			err = &tegenaria.RequestError{URL: t.asked.url, Field: "Cookies", Err: err, Remedy: "send cookies as RFC 6265 allows them, or " + byHTTP}
+		}
+	}
+	return err
+}
+
+// each calls a func for each event of the tab, until the work is over. t.watching waits for it.
+func each[E any](work context.Context, t *tab, event cdp.Event[E], f func(context.Context, E)) {
+	events := cdp.Events(work, t.target, event)
+	t.watching.Go(func() {
+		for e, err := range events {
+			if err != nil {
+				return
+			}
+			f(work, e)
+		}
+	})
+}
+
+// paused decides about a request, or about the response to it.
+func (t *tab) paused(work context.Context, e fetch.EventRequestPaused) {
+	answered := e.ResponseStatusCode != 0 || e.ResponseErrorReason != ""
+	switch own := e.ResourceType == network.ResourceTypeDocument && e.FrameID == cdp.FrameID(t.target.TargetID); {
+	case own && answered && e.ResponseErrorReason == "":
+		t.arrived(work, e)
+	case own && !answered:
+		t.navigate(work, e)
+	case !answered && slices.Contains(t.browser.options.Block, Resource(e.ResourceType)):
+		t.fail(work, e.RequestID, network.ErrorReasonBlockedByClient)
+	default:
+		t.proceed(work, fetch.ContinueRequestParams{RequestID: e.RequestID})
+	}
+}
+
+// proceed lets a request or a response pass. If it cannot, the request is gone.
+func (t *tab) proceed(work context.Context, p fetch.ContinueRequestParams) error {
+	_, err := call(work, t.target, fetch.ContinueRequest, p)
+	return err
+}
+
+// fail ends a request.
+func (t *tab) fail(work context.Context, id fetch.RequestID, why network.ErrorReason) {
+	call(work, t.target, fetch.FailRequest, fetch.FailRequestParams{RequestID: id, ErrorReason: why})
+}
+
+// navigate decides about a request of the tab for a document. The first one is the query. With another one the page goes
+// elsewhere, and that is for the engine to judge.
+func (t *tab) navigate(work context.Context, e fetch.EventRequestPaused) {
+	if !t.asking {
+		t.asking = true
+		err := t.proceed(work, fetch.ContinueRequestParams{RequestID: e.RequestID, Headers: t.asked.fields(e.Request.Headers)})
+		if err != nil && work.Err() == nil {
+			t.deliver(&answer{err: &tegenaria.RequestError{URL: t.asked.url, Field: "Header", Err: err, Remedy: "leave the field out, or " + byHTTP}})
+		}
+		return
+	}
+	if t.asked.follows && e.Request.Method == http.MethodGet {
+		t.deliver(&answer{status: http.StatusFound, header: http.Header{"Location": {e.Request.URL + e.Request.URLFragment}}})
+	}
+	t.fail(work, e.RequestID, network.ErrorReasonAborted)
+}
+
+// arrived decides about the response with the document.
+func (t *tab) arrived(work context.Context, e fetch.EventRequestPaused) {
+	a := &answer{status: int(e.ResponseStatusCode), header: make(http.Header)}
+	for _, field := range e.ResponseHeaders {
+		a.header.Add(field.Name, field.Value)
+	}
+	switch {
+	case a.status/100 == 3 || a.status == http.StatusNoContent || a.status == http.StatusResetContent:
+		t.deliver(a)
+	case !isRendered(a.header):
+		a.body = e.RequestID
+		t.deliver(a)
+	default:
+		t.mu.Lock()
+		t.document = a
+		t.mu.Unlock()
+		t.proceed(work, fetch.ContinueRequestParams{RequestID: e.RequestID})
+	}
+}
+
+// authenticate answers a demand for credentials. The proxy gets those of the visit, sites get none.
+func (t *tab) authenticate(work context.Context, e fetch.EventAuthRequired) {
+	answer := &fetch.AuthChallengeResponse{Response: fetch.AuthChallengeResponseResponseCancelAuth}
+	if e.AuthChallenge.Source == fetch.AuthChallengeSourceProxy {
+		answer.Response = fetch.AuthChallengeResponseResponseProvideCredentials
+		answer.Username, answer.Password = proxyUser, t.visit.password
+	}
+	call(work, t.target, fetch.ContinueWithAuth, fetch.ContinueWithAuthParams{RequestID: e.RequestID, AuthChallengeResponse: answer})
+}
+
+// dismiss closes a dialog, for which the page waits.
+func (t *tab) dismiss(work context.Context, _ page.EventJavascriptDialogOpening) {
+	call(work, t.target, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{})
+}
+
+// await requests the document, waits until there is an answer or the page is ready, and makes the response.
+func (t *tab) await(ctx *tegenaria.Context, work context.Context) (*tegenaria.Response, error) {
+	type outcome struct {
+		page.NavigateResult
+		err error
+	}
+	navigated := make(chan outcome, 1)
+	t.watching.Go(func() {
+		got, err := cdp.Call(work, t.target, page.Navigate, page.NavigateParams{URL: t.asked.url, Referrer: t.asked.referrer})
+		navigated <- outcome{got, err}
+	})
+	var loader cdp.LoaderID
+	var settled <-chan time.Time
+	for {
+		select {
+		case a := <-t.answers:
+			return t.respond(ctx, work, a)
+		case got := <-navigated:
+			switch {
+			case got.err != nil:
+				return nil, got.err
+			case got.ErrorText != "":
+				return t.notNavigated(ctx, work, got.ErrorText)
+			}
+			loader = got.LoaderID
+		case <-t.changed:
+		case <-settled:
+			return t.render(ctx, work)
+		case <-work.Done():
+			return nil, context.Cause(work)
+		}
+		if loader == "" || !t.has(loader, "load") {
+			continue
+		}
+		if t.has(loader, "networkIdle") {
+			return t.render(ctx, work)
+		}
+		if settled == nil {
+			late := time.NewTimer(t.browser.options.Settle)
+			defer late.Stop()
+			settled = late.C
+		}
+	}
+}
+
+// notNavigated makes the response of a document that Chromium does not show: it was answered here, or has no body, or did
+// not come.
+func (t *tab) notNavigated(ctx *tegenaria.Context, work context.Context, reason string) (*tegenaria.Response, error) {
+	select {
+	case a := <-t.answers:
+		return t.respond(ctx, work, a)
+	default:
+	}
+	if a := t.arrival(); a != nil && a.status >= http.StatusBadRequest {
+		return t.respond(ctx, work, a)
+	}
+	return nil, &NavigationError{t.asked.url, reason, t.visit.whyNot(t.asked.url)}
+}
+
+// arrival returns the response with the document; nil if it has not come.
+func (t *tab) arrival() *answer {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.document
+}
+
+// respond makes the response of an answer without a page.
+func (t *tab) respond(ctx *tegenaria.Context, work context.Context, a *answer) (*tegenaria.Response, error) {
+	if a.err != nil {
+		return nil, a.err
+	}
+	var body io.Reader
+	if a.body != "" {
+		stream, err := newBodyStream(work, t.target, a.body)
+		if err != nil {
+			return nil, err
+		}
+		body = stream
+	}
+	if err := t.addCookies(work, a.header); err != nil {
+		return nil, err
+	}
+	a.header.Del("Content-Encoding") // Chromium has removed it
+	return ctx.Respond(a.status, a.header, body)
+}
+
+// render makes the response of a page that is ready.
+func (t *tab) render(ctx *tegenaria.Context, work context.Context) (*tegenaria.Response, error) {
+	a := t.arrival()
+	if a == nil {
+		return nil, &NavigationError{t.asked.url, "the page has come without a response", nil}
+	}
+	text, err := newPageText(work, t.target)
+	if err != nil {
+		return nil, err
+	}
+	if strings.HasPrefix(text.url, "chrome-error:") { // instead of an error without a body
+		return t.respond(ctx, work, a)
+	}
+	if err := t.addCookies(work, a.header); err != nil {
+		return nil, err
+	}
+	forText(a.header)
+	resp, err := ctx.Respond(a.status, a.header, text)
+	if resp != nil { // the page may have changed it (history.pushState)
+		resp.URL, _ = urlx.CutFragment(text.url)
+	}
+	return resp, err
+}
+
+// addCookies adds Set-Cookie fields for the cookies that the page has got since.
+func (t *tab) addCookies(work context.Context, header http.Header) error {
+	left, err := call(work, t.target, network.GetCookies, network.GetCookiesParams{URLs: []string{t.asked.url}})
+	if err != nil {
+		return err
+	}
+	header["Set-Cookie"] = append(header["Set-Cookie"], t.asked.newCookies(left.Cookies, header)...)
+	return nil
+}
