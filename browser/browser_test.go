@@ -254,7 +254,7 @@ func TestPages(t *testing.T) {
 	if got := log.of("/data"); len(got) != 1 || got[0].Header.Get("User-Agent") != "spider/1" || got[0].Header.Get("X-Test") != "" {
 		t.Errorf("/data was asked for so: %v", got)
 	}
-	if got := log.of("/picture"); len(got) > 0 {
-		t.Errorf("%d blocked pictures were asked for", len(got))
+	if got := append(log.of("/picture"), log.of("/favicon.ico")...); len(got) > 0 {
+		t.Errorf("%d blocked pictures were asked for: %s %v", len(got), got[0].URL, got[0].Header)
 	}
 }

@@ -12,11 +12,12 @@ import (
 )
 
 const (
-	startTimeout = 30 * time.Second // for Chromium to answer for the first time
-	callTimeout  = 30 * time.Second // for the answer to a command
-	openTimeout  = 10 * time.Second // for a tab to be there
-	openGrace    = time.Second      // for a tab to be there after its request was given up
-	removalTime  = 5 * time.Second  // for processes that are being killed to leave the profile alone
+	startTimeout = 30 * time.Second       // for Chromium to answer for the first time
+	callTimeout  = 30 * time.Second       // for the answer to a command
+	openTimeout  = 10 * time.Second       // for a tab to be there
+	openGrace    = time.Second            // for a tab to be there after its request was given up
+	idleTime     = 500 * time.Millisecond // without requests: then a page that has loaded is ready
+	removalTime  = 5 * time.Second        // for processes that are being killed to leave the profile alone
 	removalPause = 20 * time.Millisecond
 )
 

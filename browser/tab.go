@@ -37,9 +37,10 @@ type tab struct {
 	changed chan struct{} // has room for one: seen has changed
 	asking  bool          // the document was requested; of the goroutine that decides about requests
 
-	mu       sync.Mutex         // guards the fields below
-	document *answer            // the response with the document; nil: it has not come
-	seen     map[lifecycle]bool // events that have come
+	mu       sync.Mutex                 // guards the fields below
+	document *answer                    // the response with the document; nil: it has not come
+	loaded   map[cdp.LoaderID]bool      // documents that have loaded
+	requests map[network.RequestID]bool // that are under way
 }
 
 // answer is a response to the document's request, or what stands for one.
@@ -50,21 +51,17 @@ type answer struct {
 	body   fetch.RequestID // of the request that is paused, if the body is delivered as it comes; else ""
 }
 
-// lifecycle is an event in the life of a document.
-type lifecycle struct {
-	loader cdp.LoaderID
-	name   string
-}
-
 // download opens the tab, makes the page, and closes the tab.
 func (t *tab) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
-	defer t.visit.leave()
-	t.answers, t.changed, t.seen = make(chan *answer, 1), make(chan struct{}, 1), make(map[lifecycle]bool)
+	defer t.visit.leave() // also if there is no tab
+	t.answers, t.changed = make(chan *answer, 1), make(chan struct{}, 1)
+	t.loaded, t.requests = make(map[cdp.LoaderID]bool), make(map[network.RequestID]bool)
 	life, err := t.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer t.close(life)
+	defer t.visit.leave() // before requests that are paused are let go
 	work, stop := context.WithCancel(life)
 	defer t.watching.Wait()
 	defer stop()
@@ -102,28 +99,37 @@ func (t *tab) close(life context.Context) {
 
 // note notes an event of the tab. It must not block.
 func (t *tab) note(event any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	switch event := event.(type) {
 	case *page.EventLifecycleEvent:
-		if event.Name != "load" && event.Name != "networkIdle" {
-			return
+		if event.Name == "load" {
+			t.loaded[event.LoaderID] = true
 		}
-		t.mu.Lock()
-		t.seen[lifecycle{event.LoaderID, event.Name}] = true
-		t.mu.Unlock()
-		select {
-		case t.changed <- struct{}{}:
-		default:
+	case *network.EventRequestWillBeSent:
+		if event.Type != network.ResourceTypeEventSource { // which has no end
+			t.requests[event.RequestID] = true
 		}
+	case *network.EventLoadingFinished:
+		delete(t.requests, event.RequestID)
+	case *network.EventLoadingFailed:
+		delete(t.requests, event.RequestID)
 	case *inspector.EventTargetCrashed:
 		t.deliver(&answer{err: &LostError{t.asked.url, "the tab has crashed"}})
+	default:
+		return
+	}
+	select {
+	case t.changed <- struct{}{}:
+	default:
 	}
 }
 
-// has reports whether an event of a document has come.
-func (t *tab) has(loader cdp.LoaderID, name string) bool {
+// isLoaded reports whether a document has loaded, and whether no request is under way.
+func (t *tab) isLoaded(loader cdp.LoaderID) (loaded, quiet bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.seen[lifecycle{loader, name}]
+	return t.loaded[loader], len(t.requests) == 0
 }
 
 // deliver ends the making of the page with an answer; a second one is dropped.
@@ -184,11 +190,20 @@ func (t *tab) paused(work context.Context, e fetch.EventRequestPaused) {
 		t.arrived(work, e)
 	case own && !answered:
 		t.navigate(work, e)
-	case !answered && slices.Contains(t.browser.options.Block, Resource(e.ResourceType)):
+	case !answered && slices.Contains(t.browser.options.Block, kindOf(e)):
 		t.fail(work, e.RequestID, network.ErrorReasonBlockedByClient)
 	default:
 		t.proceed(work, fetch.ContinueRequestParams{RequestID: e.RequestID})
 	}
+}
+
+// kindOf returns what a request is for. Chromium itself asks for the icon of a page, and does not say that it is a picture.
+func kindOf(e fetch.EventRequestPaused) Resource {
+	accept, _ := e.Request.Headers["Accept"].(string)
+	if e.ResourceType == network.ResourceTypeOther && strings.HasPrefix(accept, "image/") {
+		return Images
+	}
+	return Resource(e.ResourceType)
 }
 
 // proceed lets a request or a response pass. If it cannot, the request is gone.
@@ -213,10 +228,10 @@ func (t *tab) navigate(work context.Context, e fetch.EventRequestPaused) {
 		}
 		return
 	}
+	t.fail(work, e.RequestID, network.ErrorReasonAborted)
 	if t.asked.follows && e.Request.Method == http.MethodGet {
 		t.deliver(&answer{status: http.StatusFound, header: http.Header{"Location": {e.Request.URL + e.Request.URLFragment}}})
 	}
-	t.fail(work, e.RequestID, network.ErrorReasonAborted)
 }
 
 // arrived decides about the response with the document.
@@ -266,6 +281,8 @@ func (t *tab) await(ctx *tegenaria.Context, work context.Context) (*tegenaria.Re
 		navigated <- outcome{got, err}
 	})
 	var loader cdp.LoaderID
+	quiet := time.NewTimer(idleTime)
+	quiet.Stop()
 	var settled <-chan time.Time
 	for {
 		select {
@@ -280,21 +297,21 @@ func (t *tab) await(ctx *tegenaria.Context, work context.Context) (*tegenaria.Re
 			}
 			loader = got.LoaderID
 		case <-t.changed:
+		case <-quiet.C:
+			return t.render(ctx, work)
 		case <-settled:
 			return t.render(ctx, work)
 		case <-work.Done():
 			return nil, context.Cause(work)
 		}
-		if loader == "" || !t.has(loader, "load") {
-			continue
-		}
-		if t.has(loader, "networkIdle") {
-			return t.render(ctx, work)
-		}
-		if settled == nil {
+		loaded, idle := t.isLoaded(loader)
+		if loaded && settled == nil {
 			late := time.NewTimer(t.browser.options.Settle)
 			defer late.Stop()
 			settled = late.C
+		}
+		if quiet.Stop(); loaded && idle {
+			quiet.Reset(idleTime)
 		}
 	}
 }
