@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -100,7 +99,9 @@ func TestKilledBrowser(t *testing.T) {
 		<-asked
 		for _, pid := range processes(t, dir) {
 			if n, err := strconv.Atoi(pid); err == nil {
-				syscall.Kill(n, syscall.SIGKILL)
+				if p, err := os.FindProcess(n); err == nil {
+					p.Kill()
+				}
 			}
 		}
 	}()

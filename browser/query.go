@@ -34,7 +34,7 @@ var (
 	errMethod = errors.New("a browser sends GET only")
 	errBody   = errors.New("a browser sends no body")
 	errProxy  = errors.New("a browser uses no proxy of a request")
-	errField  = errors.New("Chromium does not let it be set")
+	errField  = errors.New("it cannot be set in Chromium")
 )
 
 const byHTTP = "download it without RequestWithDownloader"
