@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tegenaria/tegenaria"
 )
@@ -186,7 +187,11 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	defer context.AfterFunc(v.life, cancel)()
+	tab := http.NewResponseController(w)
+	defer context.AfterFunc(v.life, func() {
+		cancel()
+		tab.SetWriteDeadline(time.Unix(1, 0)) // the tab may read no more
+	})()
 	v.forward.ServeHTTP(w, r.WithContext(ctx))
 }
 
