@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 
 	"github.com/tegenaria/tegenaria/internal/wire"
@@ -39,10 +38,8 @@ func (c *codec) encode(dst []byte, ctx *Context, ctxIDIsUsers bool) (data []byte
 	if err := r.extras().err; err != nil {
 		return dst, nil, err
 	}
-	if r.BodyReader != nil {
-		if err := r.readBody(c.bodyLimit); err != nil {
-			return dst, nil, err
-		}
+	if err := r.readBody(c.bodyLimit); err != nil {
+		return dst, nil, err
 	}
 	if ctx.Ctx == nil && (!ctxIDIsUsers || ctx.hasOwnID()) && r.plain() {
 		name, ok := "", r.parser == nil && (!r.named || r.parserName == "")
@@ -110,10 +107,7 @@ func (c *codec) decode(data []byte, live any) (ctx *Context, err error) {
 			r.parser = parts.parser
 		}
 		if len(parts.meta) > 0 {
-			if r.Meta == nil {
-				r.Meta = make(map[string]any, len(parts.meta))
-			}
-			maps.Copy(r.Meta, parts.meta)
+			merge(&r.Meta, parts.meta)
 		}
 	}
 	return ctx, nil

@@ -106,10 +106,8 @@ type keyer struct {
 
 // request returns the key of a request.
 func (k *keyer) request(r *Request) (Key, error) {
-	if r.BodyReader != nil {
-		if err := r.readBody(k.bodyLimit); err != nil {
-			return Key{}, err
-		}
+	if err := r.readBody(k.bodyLimit); err != nil {
+		return Key{}, err
 	}
 	url := r.Url
 	if len(r.Params) > 0 {

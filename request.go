@@ -211,14 +211,17 @@ func RequestWithBodyReader(body io.Reader) RequestOption {
 	return func(r *Request) { r.BodyReader = body }
 }
 
+// merge copies entries into a map, and makes the map if there is none.
+func merge[V any](to *map[string]V, entries map[string]V) {
+	if *to == nil {
+		*to = make(map[string]V, len(entries))
+	}
+	maps.Copy(*to, entries)
+}
+
 // RequestWithRequestParams adds query parameters to the URL's; each replaces the URL's parameters of the same name.
 func RequestWithRequestParams(params map[string]string) RequestOption {
-	return func(r *Request) {
-		if r.Params == nil {
-			r.Params = make(map[string]string, len(params))
-		}
-		maps.Copy(r.Params, params)
-	}
+	return func(r *Request) { merge(&r.Params, params) }
 }
 
 // RequestWithRequestProxy sends the request through a proxy.
@@ -229,24 +232,14 @@ func RequestWithRequestProxy(proxy Proxy) RequestOption {
 // RequestWithRequestCookies adds cookies by name. Their values are sent as they are, byte for byte, sorted by name; they replace those of
 // the same names in a Cookie header. A value with control characters or a semicolon fails the request.
 func RequestWithRequestCookies(cookies map[string]string) RequestOption {
-	return func(r *Request) {
-		if r.Cookies == nil {
-			r.Cookies = make(map[string]string, len(cookies))
-		}
-		maps.Copy(r.Cookies, cookies)
-	}
+	return func(r *Request) { merge(&r.Cookies, cookies) }
 }
 
 // RequestWithRequestMeta adds data of your own, which middlewares and the parser find in the request's Meta. A durable cache
 // stores bool, string, []byte, integers, floats, time.Time, slices and string-keyed maps of these, and the types registered
 // with [EngineWithMetaType]. For data of one type see [RequestWithData].
 func RequestWithRequestMeta(meta map[string]any) RequestOption {
-	return func(r *Request) {
-		if r.Meta == nil {
-			r.Meta = make(map[string]any, len(meta))
-		}
-		maps.Copy(r.Meta, meta)
-	}
+	return func(r *Request) { merge(&r.Meta, meta) }
 }
 
 // RequestWithAllowRedirects sets whether redirects are followed (default true).
