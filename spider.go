@@ -230,17 +230,17 @@ func (s *Spider) StartRequest(req chan<- *Context) {
 
 // Start sends the first requests, then calls the func of [Spider.OnStart].
 func (s *Spider) Start(ctx context.Context, req chan<- *Context) error {
-	e := emitter{ctx, req, guard.NewDoor()}
-	defer e.close()
+	emit, end := emitTo(ctx, req)
+	defer end()
 	for _, r := range s.requests {
-		if err := e.emit(r.clone()); err != nil {
+		if err := emit(r.clone()); err != nil {
 			return err
 		}
 	}
 	if s.start == nil {
 		return nil
 	}
-	return s.start(ctx, e.emit)
+	return s.start(ctx, emit)
 }
 
 // ErrorHandler calls the func of [Spider.OnError].
@@ -251,9 +251,9 @@ func (s *Spider) tell(err *HandleError, req chan<- *Context) error {
 	if s.failed == nil {
 		return nil
 	}
-	e := emitter{context.Background(), req, guard.NewDoor()} // the engine receives until the func has returned
-	defer e.close()
-	return s.failed(err, e.emit)
+	emit, end := emitTo(context.Background(), req) // the engine receives until the func has returned
+	defer end()
+	return s.failed(err, emit)
 }
 
 func (s *Spider) first() []*Request { return s.requests }
@@ -264,27 +264,21 @@ func (s *Spider) mistaken(format string, args ...any) {
 	s.mistakes = append(s.mistakes, fmt.Errorf("NewSpiderOf(%q): "+format, slices.Concat([]any{s.name}, args)...))
 }
 
-// emitter sends requests to a channel while the func that it was given to runs.
-type emitter struct {
-	ctx  context.Context
-	req  chan<- *Context
-	door *guard.Door // a request that is being sent is inside
-}
-
-func (e *emitter) emit(r *Request) error {
-	if !e.door.Enter() {
-		return ErrOutputClosed
-	}
-	defer e.door.Leave()
-	select {
-	case e.req <- NewContext(r):
+// emitTo returns a func that sends requests to a channel, and the one that ends it: that waits for those that are being sent.
+func emitTo(ctx context.Context, req chan<- *Context) (emit func(*Request) error, end func()) {
+	door := guard.NewDoor()
+	emit = func(r *Request) error {
+		if !door.Enter() {
+			return ErrOutputClosed
+		}
+		defer door.Leave()
+		if !sendTo(ctx, req, NewContext(r)) {
+			return context.Cause(ctx)
+		}
 		return nil
-	case <-e.ctx.Done():
-		return context.Cause(e.ctx)
 	}
+	return emit, func() { <-door.Close() }
 }
-
-func (e *emitter) close() { <-e.door.Close() }
 
 type namedParser struct {
 	name   string
