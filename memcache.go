@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,7 +69,7 @@ func (m *memoryCache) Accept(_ context.Context, records []Record) ([]Verdict, er
 	}
 	verdicts := make([]Verdict, len(records))
 	for i, v := range found {
-		verdicts[i] = verdictOf(v)
+		verdicts[i] = verdictOf[v]
 	}
 	return verdicts, nil
 }
@@ -81,17 +82,8 @@ func (r *Record) entry() cache.Stored {
 	}
 }
 
-func verdictOf(v cache.Verdict) Verdict {
-	switch v {
-	case cache.Queued:
-		return VerdictNew
-	case cache.Delayed:
-		return VerdictLater
-	case cache.Refused:
-		return VerdictRefused
-	}
-	return VerdictKnown
-}
+// verdicts are those of a store in the words of this package.
+var verdictOf = [...]Verdict{cache.Queued: VerdictNew, cache.Delayed: VerdictLater, cache.Refused: VerdictRefused, cache.Known: VerdictKnown}
 
 // Next is described at [CacheInterface].
 func (m *memoryCache) Next(_ context.Context, slot string, n int) ([]Record, SlotState, error) {
@@ -143,7 +135,7 @@ func (m *memoryCache) Due(_ context.Context, now time.Time) (moved []SlotState, 
 func (m *memoryCache) Return(_ context.Context, rec Record, now time.Time) (Verdict, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return verdictOf(m.waiting.Return(rec.entry(), now)), nil
+	return verdictOf[m.waiting.Return(rec.entry(), now)], nil
 }
 
 // Settle keeps counters and dead letters; the records themselves were forgotten when Next handed them
@@ -166,29 +158,30 @@ func (m *memoryCache) Settle(_ context.Context, batch Batch) error {
 
 // Slots is described at [CacheInterface].
 func (m *memoryCache) Slots(context.Context) iter.Seq2[SlotState, error] {
-	return func(yield func(SlotState, error) bool) {
+	return each(func() (states []SlotState) {
 		m.mu.Lock()
-		var states []SlotState
+		defer m.mu.Unlock()
 		for name := range m.waiting.Slots() {
 			states = append(states, m.slot(name))
 		}
-		m.mu.Unlock()
-		for _, state := range states {
-			if !yield(state, nil) {
-				return
-			}
-		}
-	}
+		return states
+	})
 }
 
 // DeadLetters is described at [CacheInterface]; the oldest comes first.
 func (m *memoryCache) DeadLetters(context.Context) iter.Seq2[Settled, error] {
-	return func(yield func(Settled, error) bool) {
+	return each(func() []Settled {
 		m.mu.Lock()
-		letters := m.deadLetters.All()
-		m.mu.Unlock()
-		for letter := range letters {
-			if !yield(letter, nil) {
+		defer m.mu.Unlock()
+		return slices.Collect(m.deadLetters.All())
+	})
+}
+
+// each yields the elements of the list that is there when the loop begins.
+func each[T any](list func() []T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for _, one := range list() {
+			if !yield(one, nil) {
 				return
 			}
 		}
