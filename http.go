@@ -51,11 +51,7 @@ func (l Limits) ofExchange() fetch.Limits {
 // does not apply to it, the timeout does. The writer gets no bodies of redirects that are followed, nor
 // of status codes that are not allowed: they are in the Response as usual.
 func (d *httpDownloader) Download(ctx *Context, result chan<- *Context) {
-	resp, err := d.fetch(ctx)
-	ctx.DownloadResult = &RequestResult{Response: resp}
-	if err != nil {
-		ctx.DownloadResult.Error = &HandleError{CtxId: ctx.CtxId, Err: err, Request: ctx.Request, Response: resp, Stage: StageDownload}
-	}
+	ctx.downloaded(d.fetch(ctx))
 	result <- ctx
 }
 
@@ -69,21 +65,11 @@ func (d *httpDownloader) close() { d.client.Close() }
 
 // fetch makes the exchange of a Context's request, and a Response of the answer.
 func (d *httpDownloader) fetch(ctx *Context) (*Response, error) {
-	r := ctx.Request
-	if r == nil {
+	if ctx.Request == nil {
 		return nil, errNoRequest
 	}
-	answer, err := d.client.Do(ctx.parent(), d.request(ctx, r))
+	answer, err := d.client.Do(ctx.parent(), d.request(ctx, ctx.Request))
 	return d.response(ctx, answer, err)
-}
-
-// ownError returns the error of an exchange in the words of this package.
-func ownError(err error) error {
-	var unfit *fetch.RequestError
-	if errors.As(err, &unfit) {
-		return (*RequestError)(unfit)
-	}
-	return err
 }
 
 // request translates a request for package fetch.
@@ -146,11 +132,10 @@ func (w *bodyWriter) WriteWithin(p []byte, left time.Duration, late error) (int,
 
 // respond makes a Response to a Context's request of an answer that was kept.
 func (d *httpDownloader) respond(ctx *Context, status int, header map[string][]string, body io.Reader) (*Response, error) {
-	r := ctx.Request
-	if r == nil {
+	if ctx.Request == nil {
 		return nil, errNoRequest
 	}
-	answer, err := d.client.Respond(ctx.parent(), d.request(ctx, r), status, header, body)
+	answer, err := d.client.Respond(ctx.parent(), d.request(ctx, ctx.Request), status, header, body)
 	return d.response(ctx, answer, err)
 }
 
@@ -203,11 +188,13 @@ func (c *Context) internal() *internalContext {
 
 // response makes a Response of an answer, which may be nil.
 func (d *httpDownloader) response(ctx *Context, answer *fetch.Answer, err error) (*Response, error) {
-	r := ctx.Request
 	if answer == nil {
-		return nil, ownError(err)
+		if unfit, ok := errors.AsType[*fetch.RequestError](err); ok {
+			err = (*RequestError)(unfit)
+		}
+		return nil, err
 	}
-	resp := NewResponse(r, answer.Status, answer.Header, answer.Body)
+	resp := NewResponse(ctx.Request, answer.Status, answer.Header, answer.Body)
 	resp.URL, resp.Delay, resp.ContentLength = answer.URL, answer.Took.Seconds(), int(answer.Length)
 	resp.ctx, resp.transfer = ctx, answer.Transfer
 	if answer.File != nil {
@@ -219,14 +206,13 @@ func (d *httpDownloader) response(ctx *Context, answer *fetch.Answer, err error)
 
 // hold returns the request's share of Limits.BodiesInFlight; nil outside a run.
 func (c *Context) hold() *fetch.Hold {
-	j := jobOf(c)
-	if j == nil {
-		if in := c.internal(); in != nil {
-			return &in.hold
-		}
-		return nil
+	if j := jobOf(c); j != nil {
+		return &j.root().hold
 	}
-	return &j.root().hold
+	if in := c.internal(); in != nil {
+		return &in.hold
+	}
+	return nil
 }
 
 // proxyHost names a proxy without its credentials.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sort"
 	"strings"
 
 	"github.com/tegenaria/tegenaria/internal/guard"
@@ -96,9 +97,7 @@ func (m Middlewares) Less(i, j int) bool { return m[i].GetPriority() < m[j].GetP
 
 func (m Middlewares) sorted() Middlewares {
 	sorted := slices.Clone(m)
-	slices.SortStableFunc(sorted, func(a, b MiddlewaresInterface) int {
-		return a.GetPriority() - b.GetPriority()
-	})
+	sort.Stable(sorted)
 	return sorted
 }
 
@@ -176,11 +175,16 @@ func (f DownloaderFunc) Download(ctx *Context, result chan<- *Context) {
 	if resp == nil && err == nil {
 		err = errNoDownload
 	}
-	ctx.DownloadResult = &RequestResult{Response: resp}
-	if err != nil {
-		ctx.DownloadResult.Error = NewError(ctx.CtxId, err, ErrorWithRequest(ctx.Request), ErrorWithResponse(resp), ErrorWithStage(StageDownload))
-	}
+	ctx.downloaded(resp, err)
 	result <- ctx
+}
+
+// downloaded sets the result of a download.
+func (c *Context) downloaded(resp *Response, err error) {
+	c.DownloadResult = &RequestResult{Response: resp}
+	if err != nil {
+		c.DownloadResult.Error = &HandleError{CtxId: c.CtxId, Err: err, Request: c.Request, Response: resp, Stage: StageDownload}
+	}
 }
 
 // CheckStatus allows codes below 400 and those of the list.
@@ -250,11 +254,11 @@ func (m MiddlewareFuncs) ProcessError(ctx *Context, err error, req chan<- *Conte
 
 // hasFuncs refuses a MiddlewareFuncs without funcs. Types that embed one may have methods of their own.
 func hasFuncs(part MiddlewaresInterface) error {
-	m, ok := part.(MiddlewareFuncs)
-	if p, isPointer := part.(*MiddlewareFuncs); isPointer && p != nil {
-		m, ok = *p, true
+	m, _ := part.(*MiddlewareFuncs)
+	if funcs, ok := part.(MiddlewareFuncs); ok {
+		m = &funcs
 	}
-	if ok && m.Request == nil && m.Response == nil && m.Error == nil {
+	if m != nil && m.Request == nil && m.Response == nil && m.Error == nil {
 		return fmt.Errorf("MiddlewareFuncs %q: Request, Response and Error are nil, so it does nothing; set one of them", m.Name)
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sort"
 
 	"github.com/tegenaria/tegenaria/internal/commit"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
@@ -84,32 +85,24 @@ func EngineWithoutPipelines() EngineOption {
 	return func(e *SpiderEngine) { e.config.pipelines = nil }
 }
 
-// forRun returns the pipelines of one run, sorted, and the checks of the types of their items.
-func (p ItemPipelines) forRun() (ItemPipelines, []*typecheck.Check) {
-	var checks []*typecheck.Check
-	sorted := p.sorted()
-	for i, one := range sorted {
+// forRun returns the pipelines of one run, in their order, and the checks of the types of their items.
+func (p ItemPipelines) forRun() (run ItemPipelines, checks []*typecheck.Check) {
+	sorted := slices.Clone(p)
+	sort.Stable(sorted)
+	var committers ItemPipelines
+	for _, one := range sorted {
+		if isCommitter(one) {
+			committers = append(committers, one)
+			continue
+		}
 		if typed, ok := one.(typedPipeline); ok {
-			check := (*typecheck.Check)(nil)
-			sorted[i], check = typed.forRun()
+			var check *typecheck.Check
+			one, check = typed.forRun()
 			checks = append(checks, check)
 		}
+		run = append(run, one)
 	}
-	return sorted, checks
-}
-
-func (p ItemPipelines) sorted() ItemPipelines {
-	sorted := slices.Clone(p)
-	slices.SortStableFunc(sorted, func(a, b PipelinesInterface) int {
-		if ca, cb := isCommitter(a), isCommitter(b); ca != cb {
-			if ca {
-				return 1
-			}
-			return -1
-		}
-		return a.GetPriority() - b.GetPriority()
-	})
-	return sorted
+	return append(run, committers...), checks
 }
 
 func isCommitter(part any) bool {
