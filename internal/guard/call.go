@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -162,7 +163,7 @@ func (w *Watch) begin(c *Call, at string, late Late) bool {
 		c.mu.Unlock()
 		return false
 	}
-	c.at, c.untimed, c.late, c.start = at, w.isUntimed(at), late, w.now()
+	c.at, c.untimed, c.late, c.start = at, slices.Contains(w.cfg.Untimed, at), late, w.now()
 	c.since = c.start // if a piece that has ended left something behind that waits
 	c.limit, c.tooLate, c.errand = 0, nil, nil
 	c.state.Store(running)
@@ -202,50 +203,40 @@ func (w *Watch) Resurrect(c *Call) {
 // goexit gives up a call whose goroutine ends.
 func (w *Watch) goexit(c *Call) {
 	w.mu.Lock()
-	c.mu.Lock()
-	runs := c.runs()
-	if runs {
-		w.drop(c)
-	}
-	left := c.left
-	c.mu.Unlock()
+	lost := w.dropRunning(c)
 	w.mu.Unlock()
-	if runs {
+	if lost {
 		w.farewell(c)
 	}
-	<-left
+	<-c.whenLeft()
 }
 
 // Bound gives a running errand a limit, from started on, 0 for none: then it is cancelled. A call that does not return
 // soon after that is given up.
 func (w *Watch) Bound(c *Call, errand Errand, started time.Time, limit time.Duration) {
-	c.mu.Lock()
-	if !c.runs() {
-		c.mu.Unlock()
-		return
-	}
-	c.errand, c.start, c.limit, c.tooLate = errand, started, limit, nil
-	c.state.Store(running)
-	c.mu.Unlock()
-	if limit > 0 {
-		w.await(started.Add(limit))
-	}
+	w.bound(c, errand, started, limit, nil)
 }
 
 // Limited gives a running errand a limit from now on, for a part of it that is user code. tooLate is the error when it is over.
 // The limit 0 takes the limit away.
 func (w *Watch) Limited(c *Call, limit time.Duration, tooLate error) {
+	w.bound(c, nil, w.now(), limit, tooLate)
+}
+
+// bound gives an errand a limit; nil is the one that is running.
+func (w *Watch) bound(c *Call, errand Errand, start time.Time, limit time.Duration, tooLate error) {
 	c.mu.Lock()
-	if !c.runs() || c.errand == nil {
-		c.mu.Unlock()
-		return
+	if errand == nil {
+		errand = c.errand
 	}
-	c.start, c.limit, c.tooLate = w.now(), limit, tooLate
-	c.state.Store(running)
-	due := c.start.Add(limit)
+	runs := c.runs() && errand != nil
+	if runs {
+		c.errand, c.start, c.limit, c.tooLate = errand, start, limit, tooLate
+		c.state.Store(running)
+	}
 	c.mu.Unlock()
-	if limit > 0 {
-		w.await(due)
+	if runs && limit > 0 {
+		w.await(start.Add(limit))
 	}
 }
 

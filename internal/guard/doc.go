@@ -24,16 +24,7 @@
 //	defer watch.Close()
 //	call := &guard.Call{Owner: plugin}
 //	call.Life.Parent = ctx
-//	var stack []byte
-//	var failed error
-//	err := watch.Apart(call, "start", func() {
-//		stack, failed = guard.Protect(func() error { return plugin.Start(&call.Life) })
-//	})
-//	var panicked *guard.PanicError
-//	switch {
-//	case err != nil: // plugin.Abandon was called
-//		return err
-//	case errors.As(failed, &panicked):
-//		log.Printf("%v\n%s", panicked.Value, stack)
+//	if err := watch.Apart(call, "start", func() { plugin.Start(&call.Life) }); err != nil {
+//		return err // plugin.Abandon was called
 //	}
 package guard

@@ -32,18 +32,6 @@ func (d *Door) Leave() {
 	}
 }
 
-// Go runs code inside, in a goroutine of its own. It returns false if the door is closed, and does not run it then.
-func (d *Door) Go(code func()) bool {
-	if !d.Enter() {
-		return false
-	}
-	Go(func() {
-		defer d.Leave()
-		code()
-	})
-	return true
-}
-
 // Close closes the door for entering. The channel is closed when the last one inside has left.
 func (d *Door) Close() <-chan struct{} {
 	d.state.Add(2)

@@ -3,7 +3,6 @@ package guard
 import (
 	"maps"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,12 +29,12 @@ type Watch struct {
 
 	rows [][]seat
 
-	mu      sync.Mutex // guards the fields below; taken before a call's
-	head    Call       // of a ring
-	timer   *time.Timer
-	losses  map[string]int // calls that were given up, by stage
-	leaving int            // calls whose farewell is not over
-	empty   chan struct{}  // closed when there are none any more; nil unless Wait waits
+	mu        sync.Mutex // guards the fields below; taken before a call's
+	head      Call       // of a ring
+	timer     *time.Timer
+	losses    map[string]int // calls that were given up, by stage
+	leaving   int            // calls whose farewell is not over
+	farewells sync.Cond      // one is over
 }
 
 // never is later than every alarm.
@@ -48,15 +47,13 @@ func NewWatch(cfg Config) *Watch {
 		w.rows = append(w.rows, make([]seat, n))
 	}
 	w.head.prev, w.head.next = &w.head, &w.head
+	w.farewells.L = &w.mu
 	w.alarm.Store(never)
 	return w
 }
 
 // now is the time of the clock that never jumps; it is cheaper than the wall clock's.
 func (w *Watch) now() time.Time { return w.base.Add(time.Since(w.base)) }
-
-// isUntimed reports whether the pieces of a stage have all the time they want, or Bound's.
-func (w *Watch) isUntimed(at string) bool { return slices.Contains(w.cfg.Untimed, at) }
 
 // Sit is Join for a call that a worker of a pool runs; row is the number of the pool in Config.Rows. It is cheaper than Join.
 func (w *Watch) Sit(c *Call, row int) {
@@ -143,31 +140,22 @@ func (w *Watch) arm(at int64, now time.Time) {
 	}
 }
 
-// slowCall is a copy of what Owner.Slow gets of a call, which may end meanwhile.
-type slowCall struct {
-	owner Owner
-	at    string
-	took  time.Duration
-}
-
-// found is the work that look has found, to be done without locks.
-type found struct {
-	slow []slowCall
-	lost []*Call
-	over bool // pieces are over the limit
-}
-
 // look is run by the timer.
 func (w *Watch) look() {
 	now := w.now()
-	var f found
+	var tell []func() // to be done without locks
+	over := false     // pieces are over the limit
 	w.mu.Lock()
 	w.alarm.Store(never)
 	next := int64(never)
 	for _, c := range w.all() {
 		c.mu.Lock()
 		if due, ok := w.due(c); ok && c.runs() && !due.After(now) {
-			w.advance(c, now, &f)
+			then, late := w.advance(c, now)
+			if then != nil {
+				tell = append(tell, then)
+			}
+			over = over || late
 		}
 		if due, ok := w.due(c); ok && c.runs() {
 			next = min(next, int64(due.Sub(w.base)))
@@ -178,26 +166,24 @@ func (w *Watch) look() {
 		w.arm(next, now)
 	}
 	w.mu.Unlock()
-	if f.over && w.cfg.Overdue != nil {
+	if over && w.cfg.Overdue != nil {
 		w.cfg.Overdue() // requests that it sent before it is given up count
 	}
-	for _, c := range f.slow {
-		c.owner.Slow(c.at, c.took)
-	}
-	for _, c := range f.lost {
-		w.farewell(c)
+	for _, then := range tell {
+		then()
 	}
 }
 
-// advance takes a running call that is due to its next state. The caller holds mu, and the call's.
-func (w *Watch) advance(c *Call, now time.Time, f *found) {
+// advance takes a running call that is due to its next state. It returns what its owner is to be told without locks, nil for nothing,
+// and whether the piece is over the limit now. The caller holds mu, and the call's.
+func (w *Watch) advance(c *Call, now time.Time) (then func(), over bool) {
 	switch {
 	case c.late != nil:
 		c.late.Start()
 		c.late = nil
 	case c.state.Load() == overdue:
 		w.drop(c)
-		f.lost = append(f.lost, c)
+		return func() { w.farewell(c) }, false
 	case c.limit > 0:
 		c.state.Store(overdue)
 		if c.tooLate == nil {
@@ -205,15 +191,28 @@ func (w *Watch) advance(c *Call, now time.Time, f *found) {
 		}
 		c.errand.Cancel(c.tooLate)
 	case w.cfg.Limit > 0 && !now.Before(c.start.Add(w.cfg.Limit)):
-		f.over = true
 		c.state.Store(overdue)
 		if c.Life.Parent != nil {
 			c.Life.Cancel(w.cfg.TooLate(c.at))
 		}
+		return nil, true
 	default:
 		c.state.Store(slow)
-		f.slow = append(f.slow, slowCall{c.Owner, c.at, now.Sub(c.start)})
+		owner, at, took := c.Owner, c.at, now.Sub(c.start) // it may end meanwhile
+		return func() { owner.Slow(at, took) }, false
 	}
+	return nil, false
+}
+
+// dropRunning gives a call up if a piece is running. The caller holds mu.
+func (w *Watch) dropRunning(c *Call) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.runs() {
+		return false
+	}
+	w.drop(c)
+	return true
 }
 
 // drop gives a call up. The caller holds mu, and the call's.
@@ -235,7 +234,12 @@ func (w *Watch) drop(c *Call) {
 
 // farewell does the part of a drop that needs no lock: it notifies the owner.
 func (w *Watch) farewell(c *Call) {
-	defer w.farewellOver()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.leaving--
+		w.farewells.Broadcast()
+	}()
 	if c.errand != nil {
 		c.errand.LetGo()
 	}
@@ -245,28 +249,13 @@ func (w *Watch) farewell(c *Call) {
 	close(left)
 }
 
-func (w *Watch) farewellOver() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.leaving--; w.leaving == 0 && w.empty != nil {
-		close(w.empty)
-		w.empty = nil
-	}
-}
-
 // Wait returns when the owners of all calls that were given up have been notified.
 func (w *Watch) Wait() {
 	w.mu.Lock()
-	if w.leaving == 0 {
-		w.mu.Unlock()
-		return
+	defer w.mu.Unlock()
+	for w.leaving > 0 {
+		w.farewells.Wait()
 	}
-	if w.empty == nil {
-		w.empty = make(chan struct{})
-	}
-	empty := w.empty
-	w.mu.Unlock()
-	<-empty
 }
 
 // Close gives up all running calls and lets no piece begin any more.
@@ -275,12 +264,9 @@ func (w *Watch) Close() {
 	w.closed.Store(true)
 	var lost []*Call
 	for _, c := range w.all() {
-		c.mu.Lock()
-		if c.runs() {
-			w.drop(c)
+		if w.dropRunning(c) {
 			lost = append(lost, c)
 		}
-		c.mu.Unlock()
 	}
 	if w.timer != nil {
 		w.timer.Stop()
