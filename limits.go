@@ -78,22 +78,14 @@ func (s Settings) clone() Settings {
 	return s
 }
 
-// filled returns the settings with the defaults in the place of zero fields.
-func (s Settings) filled() Settings {
-	fillPoliteness(&s.Politeness)
-	setting.Fill(&s.Limits, Limits{}.withDefaults())
-	return s
-}
-
 // Settings returns the settings that the next run has, with the defaults in the place of zero fields; an optional struct that is
 // absent stays nil. It is a copy.
 func (e *SpiderEngine) Settings() Settings {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return settingsOf(&e.config).filled()
-}
-
-func fillPoliteness(p *Politeness) {
+	s := settingsOf(&e.config)
+	setting.Fill(&s.Limits, Limits{}.withDefaults())
+	p := &s.Politeness
 	setting.Fill(p, Politeness{PerSlot: defaultPerSlot, MaxRetryAfter: defaultMaxRetryAfter, MaxCrawlDelay: defaultMaxCrawlDelay, UserAgent: p.agent(), SlotBy: SlotHost})
 	for name, o := range p.Overrides {
 		o.PerSlot = cmp.Or(o.PerSlot, defaultPerSlot)
@@ -102,6 +94,7 @@ func fillPoliteness(p *Politeness) {
 	if t := p.throttle(); t != nil {
 		p.AutoThrottle = (*AutoThrottle)(t)
 	}
+	return s
 }
 
 // Limits bound a crawl. The zero value of a field takes the default named with it; where that is "no
@@ -140,19 +133,8 @@ type Limits struct {
 const OnlySeeds = -1
 
 const (
-	defaultAttempts       = 10
-	defaultPending        = 100_000
-	defaultURLLength      = 16 << 10
 	defaultBody           = 32 << 20
-	defaultSpool          = 1 << 30
-	defaultNodes          = 250_000
-	defaultAttributes     = 250_000
 	defaultBodiesInFlight = 64 << 20
-	defaultQueueBytes     = 1 << 30
-	defaultHeader         = 1 << 20
-	defaultHeaderFields   = 1000
-	defaultConnect        = 30 * time.Second
-	defaultHandshake      = 30 * time.Second
 )
 
 // orDefault returns def for zero, and unlimited for a negative value.
@@ -169,20 +151,20 @@ func orDefault[N int | int64 | time.Duration](v, def, unlimited N) N {
 const unlimited = 1 << 62
 
 func (l Limits) withDefaults() Limits {
-	l.Attempts = orDefault(l.Attempts, defaultAttempts, unlimited)
-	l.Pending = orDefault(l.Pending, defaultPending, unlimited)
-	l.URLLength = orDefault(l.URLLength, defaultURLLength, unlimited)
+	l.Attempts = orDefault(l.Attempts, 10, unlimited)
+	l.Pending = orDefault(l.Pending, 100_000, unlimited)
+	l.URLLength = orDefault(l.URLLength, 16<<10, unlimited)
 	l.Body = orDefault(l.Body, defaultBody, unlimited)
-	l.Spool = orDefault(l.Spool, defaultSpool, unlimited)
-	l.Nodes = orDefault(l.Nodes, defaultNodes, unlimited)
-	l.Attributes = orDefault(l.Attributes, defaultAttributes, unlimited)
+	l.Spool = orDefault(l.Spool, 1<<30, unlimited)
+	l.Nodes = orDefault(l.Nodes, 250_000, unlimited)
+	l.Attributes = orDefault(l.Attributes, 250_000, unlimited)
 	l.BodiesInFlight = orDefault(l.BodiesInFlight, defaultBodiesInFlight, unlimited)
-	l.QueueBytes = orDefault(l.QueueBytes, defaultQueueBytes, 0)
+	l.QueueBytes = orDefault(l.QueueBytes, 1<<30, 0)
 	l.Ratio = orDefault(l.Ratio, httpx.DefaultRatio, -1)
-	l.Header = orDefault(l.Header, defaultHeader, unlimited)
-	l.HeaderFields = orDefault(l.HeaderFields, defaultHeaderFields, unlimited)
-	l.Connect = orDefault(l.Connect, defaultConnect, 0)
-	l.Handshake = orDefault(l.Handshake, defaultHandshake, 0)
+	l.Header = orDefault(l.Header, 1<<20, unlimited)
+	l.HeaderFields = orDefault(l.HeaderFields, 1000, unlimited)
+	l.Connect = orDefault(l.Connect, 30*time.Second, 0)
+	l.Handshake = orDefault(l.Handshake, 30*time.Second, 0)
 	return l
 }
 
