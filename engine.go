@@ -144,31 +144,24 @@ var errNotRunning = errors.New("tegenaria: no crawl is running")
 
 // Pause starts no further requests until [SpiderEngine.Resume]; work in hand goes on. It is an error unless a crawl is running.
 func (e *SpiderEngine) Pause() error {
-	c := e.current()
-	if c == nil {
-		return errNotRunning
-	}
-	if err := e.life.Pause(); err != nil {
-		return err
-	}
-	c.frontier.Pause()
-	if f := c.cfg.events.Paused; f != nil {
-		c.report.event(f)
-	}
-	return nil
+	return e.turn(e.life.Pause, func(c *crawl) func() { c.frontier.Pause(); return c.cfg.events.Paused })
 }
 
 // Resume ends a pause.
 func (e *SpiderEngine) Resume() error {
+	return e.turn(e.life.Resume, func(c *crawl) func() { c.frontier.Resume(); return c.cfg.events.Resumed })
+}
+
+// turn begins or ends a pause. turned does it to the crawl, and returns the func of Events for it.
+func (e *SpiderEngine) turn(state func() error, turned func(c *crawl) (event func())) error {
 	c := e.current()
 	if c == nil {
 		return errNotRunning
 	}
-	if err := e.life.Resume(); err != nil {
+	if err := state(); err != nil {
 		return err
 	}
-	c.frontier.Resume()
-	if f := c.cfg.events.Resumed; f != nil {
+	if f := turned(c); f != nil {
 		c.report.event(f)
 	}
 	return nil
@@ -229,15 +222,13 @@ func (e *SpiderEngine) JobStats() Stats {
 
 // Summary returns the summary of the current run, or else of the last one.
 func (e *SpiderEngine) Summary() Summary {
-	e.mu.Lock()
-	c, _ := e.crawl.(*crawl)
-	last := e.last
-	e.mu.Unlock()
-	switch {
-	case c != nil:
+	if c := e.current(); c != nil {
 		return c.summary(e.Status())
-	case last != nil:
-		return *last
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.last != nil {
+		return *e.last
 	}
 	return Summary{Status: e.life.Status().String()}
 }

@@ -280,9 +280,4 @@ func rawURL(r *Request) string {
 }
 
 // urlOf names a request in the log.
-func urlOf(r *Request) string {
-	if r == nil {
-		return ""
-	}
-	return urlx.Redact(r.Url)
-}
+func urlOf(r *Request) string { return urlx.Redact(rawURL(r)) }
