@@ -51,7 +51,7 @@ func (l Limits) ofExchange() fetch.Limits {
 // does not apply to it, the timeout does. The writer gets no bodies of redirects that are followed, nor
 // of status codes that are not allowed: they are in the Response as usual.
 func (d *httpDownloader) Download(ctx *Context, result chan<- *Context) {
-	ctx.downloaded(d.fetch(ctx))
+	ctx.downloaded(d.exchange(ctx, d.client.Do))
 	result <- ctx
 }
 
@@ -63,13 +63,26 @@ func (d *httpDownloader) CheckStatus(statusCode uint64, allowStatus []uint64) bo
 // close closes all connections, and those that are still being made. A Download that is running fails.
 func (d *httpDownloader) close() { d.client.Close() }
 
-// fetch makes the exchange of a Context's request, and a Response of the answer.
-func (d *httpDownloader) fetch(ctx *Context) (*Response, error) {
+// exchange has a Context's request answered, and makes a Response of the answer.
+func (d *httpDownloader) exchange(ctx *Context, answered func(context.Context, fetch.Request) (*fetch.Answer, error)) (*Response, error) {
 	if ctx.Request == nil {
 		return nil, errNoRequest
 	}
-	answer, err := d.client.Do(ctx.parent(), d.request(ctx, ctx.Request))
-	return d.response(ctx, answer, err)
+	answer, err := answered(ctx.parent(), d.request(ctx, ctx.Request))
+	if answer == nil {
+		if unfit, ok := errors.AsType[*fetch.RequestError](err); ok {
+			err = (*RequestError)(unfit)
+		}
+		return nil, err
+	}
+	resp := NewResponse(ctx.Request, answer.Status, answer.Header, answer.Body)
+	resp.URL, resp.Delay, resp.ContentLength = answer.URL, answer.Took.Seconds(), int(answer.Length)
+	resp.ctx, resp.transfer = ctx, answer.Transfer
+	if answer.File != nil {
+		resp.Buffer = nil
+		resp.page.AdoptSpool(answer.File, d.limits.Body)
+	}
+	return resp, err
 }
 
 // request translates a request for package fetch.
@@ -130,15 +143,6 @@ func (w *bodyWriter) WriteWithin(p []byte, left time.Duration, late error) (int,
 	return j.loan.Write(p)
 }
 
-// respond makes a Response to a Context's request of an answer that was kept.
-func (d *httpDownloader) respond(ctx *Context, status int, header map[string][]string, body io.Reader) (*Response, error) {
-	if ctx.Request == nil {
-		return nil, errNoRequest
-	}
-	answer, err := d.client.Respond(ctx.parent(), d.request(ctx, ctx.Request), status, header, body)
-	return d.response(ctx, answer, err)
-}
-
 // Respond makes a response to c's request from a stored answer. It is for an [Answerer] or a [Downloader]. The body goes where the
 // request wants it: into memory, into a temporary file ([RequestWithSpool]) or to its ResponseWriter. The limits of a download
 // apply: Limits.Body, Spool, Ratio and BodiesInFlight, and the request's timeout. The content coding that the header names is
@@ -147,7 +151,10 @@ func (d *httpDownloader) respond(ctx *Context, status int, header map[string][]s
 // The errors are those of a download, such as [*BodyTooLargeError] and [*RatioError]. With a [*TruncatedBodyError] it also returns
 // a response, which has the part of the body that could be read.
 func (c *Context) Respond(status int, header map[string][]string, body io.Reader) (*Response, error) {
-	return c.responder().respond(c, status, header, body)
+	d := c.responder()
+	return d.exchange(c, func(ctx context.Context, r fetch.Request) (*fetch.Answer, error) {
+		return d.client.Respond(ctx, r, status, header, body)
+	})
 }
 
 // responder returns what makes responses in the run of a Context.
@@ -184,24 +191,6 @@ func (c *Context) internal() *internalContext {
 	}
 	in, _ := own.(*internalContext)
 	return in
-}
-
-// response makes a Response of an answer, which may be nil.
-func (d *httpDownloader) response(ctx *Context, answer *fetch.Answer, err error) (*Response, error) {
-	if answer == nil {
-		if unfit, ok := errors.AsType[*fetch.RequestError](err); ok {
-			err = (*RequestError)(unfit)
-		}
-		return nil, err
-	}
-	resp := NewResponse(ctx.Request, answer.Status, answer.Header, answer.Body)
-	resp.URL, resp.Delay, resp.ContentLength = answer.URL, answer.Took.Seconds(), int(answer.Length)
-	resp.ctx, resp.transfer = ctx, answer.Transfer
-	if answer.File != nil {
-		resp.Buffer = nil
-		resp.page.AdoptSpool(answer.File, d.limits.Body)
-	}
-	return resp, err
 }
 
 // hold returns the request's share of Limits.BodiesInFlight; nil outside a run.
