@@ -90,9 +90,6 @@ func (f *RFPDupeFilter) DoDupeFilter(request *Request) (bool, error) {
 	return f.seen.TestAndAdd(key), nil
 }
 
-// bloomParameters are for the job's cache.
-func (f *RFPDupeFilter) bloomParameters() (bits, hashes uint) { return f.seen.Bits, f.seen.Hashes }
-
 // keyer returns a new keyer with the filter's settings.
 func (f *RFPDupeFilter) keyer() *keyer {
 	return &keyer{keys: identity.Keyer{Headers: f.headers, KeepOrder: f.keepOrder}, bodyLimit: defaultBody}
@@ -125,7 +122,7 @@ func (k *keyer) request(r *Request) (Key, error) {
 type duplicates struct {
 	keys      *RFPDupeFilter         // nil if a user's filter computes them
 	filter    RFPDupeFilterInterface // the user's; nil if there is none
-	bodyLimit int64                  // Limits.Body
+	bodyLimit int64                  // Limits.Body, for keys
 }
 
 // The Bloom filter in front of an exact set on disk, for about a million requests.
@@ -137,12 +134,12 @@ const (
 // newDuplicates takes the user's filter, or makes one if that is nil.
 func newDuplicates(filter RFPDupeFilterInterface, bodyLimit int64) *duplicates {
 	if filter == nil {
-		return &duplicates{keys: NewRFPDupeFilter(defaultBloomBits, defaultBloomHashes), bodyLimit: bodyLimit}
+		filter = NewRFPDupeFilter(defaultBloomBits, defaultBloomHashes)
 	}
 	if keys, ok := filter.(*RFPDupeFilter); ok {
 		return &duplicates{keys: keys, bodyLimit: bodyLimit}
 	}
-	return &duplicates{filter: filter, bodyLimit: bodyLimit}
+	return &duplicates{filter: filter}
 }
 
 // keyer returns a keyer for one goroutine; nil if a user's filter computes the keys.
@@ -181,16 +178,14 @@ var errNoFingerprint = errors.New("the filter returned no bytes")
 
 // refusal refuses a request that has no identity: its URL is to blame, or the user's filter.
 func (d *duplicates) refusal(r *Request, err error) *refusal {
-	var bad *RequestError
+	bad, isRequests := errors.AsType[*RequestError](err)
 	switch {
-	case d.keys == nil:
+	case d.keys == nil, isRequests && bad.Field != "Url":
 		return &refusal{Failed, "accept", err}
-	case errors.As(err, &bad) && bad.Field == "Url":
-		return &refusal{Filtered, "url", err}
-	case errors.As(err, &bad):
-		return &refusal{Failed, "accept", err}
+	case !isRequests:
+		err = urlError(r, err)
 	}
-	return &refusal{Filtered, "url", urlError(r, err)}
+	return &refusal{Filtered, "url", err}
 }
 
 // veto asks the user's filter, if there is one, whether it knows a request.

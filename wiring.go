@@ -129,7 +129,7 @@ func (c *crawl) open() (state State, err error) {
 	job := Job{Spider: c.spider.GetName(), KeyVersion: identity.Version, QueueBytes: c.limits.QueueBytes}
 	dupes := newDuplicates(c.cfg.dupeFilter, c.limits.Body)
 	if dupes.keys != nil {
-		job.BloomBits, job.BloomHashes = dupes.keys.bloomParameters()
+		job.BloomBits, job.BloomHashes = dupes.keys.seen.Bits, dupes.keys.seen.Hashes
 	}
 	var found State // belongs to Begin until it has returned
 	err = c.opening(c.cache, func() (err error) {
