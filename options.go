@@ -287,39 +287,36 @@ func NewSpiderEngine(opts ...EngineOption) *SpiderEngine {
 
 // RegisterSpiders adds spiders. A nil spider, an empty name and a name that is used twice are mistakes that Run reports.
 func (e *SpiderEngine) RegisterSpiders(s ...SpiderInterface) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.config.spiders = append(e.config.spiders, s...)
+	e.register(func(cfg *config) { cfg.spiders = append(cfg.spiders, s...) })
 }
 
 // RegisterDownloadMiddlewares adds middlewares; they are called by priority, see [MiddlewaresInterface].
 func (e *SpiderEngine) RegisterDownloadMiddlewares(m ...MiddlewaresInterface) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.config.middlewares = append(e.config.middlewares, m...)
+	e.register(func(cfg *config) { cfg.middlewares = append(cfg.middlewares, m...) })
 }
 
 // RegisterPipelines adds pipelines; they are called by priority, see [PipelinesInterface].
 func (e *SpiderEngine) RegisterPipelines(p ...PipelinesInterface) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.config.pipelines = append(e.config.pipelines, p...)
+	e.register(func(cfg *config) { cfg.pipelines = append(cfg.pipelines, p...) })
 }
 
 // RegisterDownloader adds a downloader for requests that name it (RequestWithDownloader). Several under
 // one name share the load: the least busy and healthiest gets the next request.
 func (e *SpiderEngine) RegisterDownloader(name string, d Downloader) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.config.downloaders = append(e.config.downloaders, namedDownloader{name, d})
+	e.register(func(cfg *config) { cfg.downloaders = append(cfg.downloaders, namedDownloader{name, d}) })
 }
 
 // RegisterParser gives a parser a name for all spiders of the engine. A durable cache stores this name, and
 // RequestWithParserName refers to it. [Spider.On] says how a parser is identified.
 func (e *SpiderEngine) RegisterParser(name string, p Parser) {
+	e.register(func(cfg *config) { cfg.parsers = append(cfg.parsers, namedParser{name, p}) })
+}
+
+// register adds parts for the runs to come.
+func (e *SpiderEngine) register(add func(cfg *config)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.config.parsers = append(e.config.parsers, namedParser{name, p})
+	add(&e.config)
 }
 
 func (cfg config) clone() config {
