@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/report"
@@ -236,13 +237,12 @@ func (o Outcome) String() string {
 
 // UnmarshalText reads what MarshalText wrote.
 func (o *Outcome) UnmarshalText(text []byte) error {
-	for i, name := range outcomeNames {
-		if i > 0 && name == string(text) {
-			*o = Outcome(i)
-			return nil
-		}
+	i := slices.Index(outcomeNames[1:], string(text))
+	if i < 0 {
+		return fmt.Errorf("tegenaria: %q is no outcome", text)
 	}
-	return fmt.Errorf("tegenaria: %q is no outcome", text)
+	*o = Outcome(i + 1)
+	return nil
 }
 
 // MarshalText makes an Outcome usable as a JSON value and map key.

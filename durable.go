@@ -202,9 +202,6 @@ func (f *flights) suspect(j *job, tell bool) {
 	if err != nil {
 		request = NewRequest("", GET, nil)
 	}
-	if tell && j.rec.Crashes < maxCrashes {
-		f.log.Crashed(urlOf(request), j.rec.Crashes)
-	}
 	if j.rec.Crashes >= maxCrashes {
 		died := &ProcessDiedError{URL: request.Url, Times: j.rec.Crashes}
 		j.ctx = &Context{Request: request, Ctx: context.Background(), CtxId: identity.NewID().String()}
@@ -212,6 +209,9 @@ func (f *flights) suspect(j *job, tell bool) {
 		j.decide(Failed, died.reason())
 		f.done(j)
 		return
+	}
+	if tell {
+		f.log.Crashed(urlOf(request), j.rec.Crashes)
 	}
 	if !f.frontier.LineUp(j) {
 		f.done(j)

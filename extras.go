@@ -215,11 +215,7 @@ func withForm(body *forms.Body) RequestOption {
 		} else {
 			r.BodyReader = &formReader{body.Reader(), body}
 		}
-		for name := range r.Header {
-			if strings.EqualFold(name, "Content-Type") {
-				delete(r.Header, name)
-			}
-		}
+		maps.DeleteFunc(r.Header, func(name, _ string) bool { return strings.EqualFold(name, "Content-Type") })
 		r.setDefaultHeader("Content-Type", body.Type)
 	}
 }

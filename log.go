@@ -66,20 +66,13 @@ func (rp *reporter) begins(state State, spider SpiderInterface) {
 	if n := len(seedsOf(spider)); n > 0 && !strings.HasPrefix(what, "job") {
 		what += report.Count(int64(n), "seed") + ", "
 	}
-	rp.log.Info(what + rp.cfg.politeness.words() + ", " + rp.cfg.limits.words() + " (tegenaria " + Version + ")")
-}
-
-// words says how hosts are treated.
-func (p Politeness) words() string {
-	return report.Manners{PerHost: p.own().rule().Limit, Delay: p.Delay, AutoThrottle: p.AutoThrottle != nil, IgnoreRobots: p.IgnoreRobots}.Words()
-}
-
-// words says what the user has bounded.
-func (l Limits) words() string {
-	return report.Bounds{
+	p, l := rp.cfg.politeness, rp.cfg.limits
+	manners := report.Manners{PerHost: p.own().rule().Limit, Delay: p.Delay, AutoThrottle: p.AutoThrottle != nil, IgnoreRobots: p.IgnoreRobots}
+	bounds := report.Bounds{
 		Counts:    []report.Tally{{Name: "Pages", Count: int64(l.Pages)}, {Name: "Items", Count: int64(l.Items)}, {Name: "Errors", Count: int64(l.Errors)}, {Name: "Depth", Count: int64(l.Depth)}},
 		OnlySeeds: l.Depth == OnlySeeds, Time: l.Time, Bytes: l.Bytes,
-	}.Words()
+	}
+	rp.log.Info(what + manners.Words() + ", " + bounds.Words() + " (tegenaria " + Version + ")")
 }
 
 // progressEvery is how far apart the lines of progress are.
