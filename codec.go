@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 
+	"github.com/tegenaria/tegenaria/internal/identity"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
@@ -146,13 +146,10 @@ func (e *encoder) append(dst []byte, ctx *Context, ctxIDIsUsers bool) ([]byte, e
 	w := wire.Request{
 		URL: r.Url, Method: r.Method, Parser: parser, Header: r.Header, Body: r.Body, Params: r.Params, Cookies: r.Cookies, Meta: r.Meta,
 		Flags: r.flags(), MaxRedirects: r.MaxRedirects, Redirects: r.Redirects, Timeout: x.timeout, AllowStatus: x.allowStatus,
-		Slot: x.slot, Downloader: x.downloader, MaxConns: x.maxConnsPerHost, Data: x.data,
+		Slot: x.slot, Downloader: x.downloader, MaxConns: x.maxConnsPerHost, Chain: x.chain.Keys, Data: x.data,
 	}
 	if r.Proxy != nil {
 		w.Proxy = &r.Proxy.ProxyUrl
-	}
-	for _, key := range x.chain.Keys {
-		w.Chain = append(w.Chain, key[:]...)
 	}
 	if ctxIDIsUsers {
 		if w.CtxID = ctx.CtxId; ctx.hasOwnID() {
@@ -275,10 +272,7 @@ func (c *codec) read(data []byte, ctx *Context) error {
 	r.MaxRedirects, r.Redirects = w.MaxRedirects, w.Redirects
 	r.AllowRedirects, r.doNotFilter, r.spool, r.partial = !w.Flags.NoRedirects, w.Flags.DoNotFilter, w.Flags.Spool, w.Flags.Partial
 	x := extras{timeout: w.Timeout, allowStatus: w.AllowStatus, slot: w.Slot, downloader: w.Downloader, maxConnsPerHost: w.MaxConns, data: w.Data}
-	x.chain.Filtered, x.chain.SetCookie = w.Flags.ChainFiltered, w.Flags.ChainSetCookie
-	for key := range slices.Chunk(w.Chain, len(Key{})) {
-		x.chain.Keys = append(x.chain.Keys, Key(key))
-	}
+	x.chain = identity.Chain{Filtered: w.Flags.ChainFiltered, Keys: w.Chain, SetCookie: w.Flags.ChainSetCookie}
 	if x.stored() {
 		r.few = &x
 	}

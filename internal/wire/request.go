@@ -55,9 +55,6 @@ const (
 	DefaultMaxRedirects = 10
 )
 
-// keySize is the size of the keys in Chain.
-const keySize = 16
-
 // Request is the stored part of a request. The encoding is a list of fields, each a tag followed by its value, in
 // ascending order of tags; tag 0 ends the list, and the rest is the URL. So a plain GET costs its URL and one byte.
 type Request struct {
@@ -78,10 +75,10 @@ type Request struct {
 	Slot         string
 	Downloader   string
 	MaxConns     int
-	Chain        []byte    // keys of 16 bytes, one after the other
-	CtxID        string    // "" = none
-	UUID         uuid.UUID // stored instead of CtxID, of which it is the value, unless it is zero
-	Data         *Datum    // nil = none
+	Chain        [][16]byte // keys
+	CtxID        string     // "" = none
+	UUID         uuid.UUID  // stored instead of CtxID, of which it is the value, unless it is zero
+	Data         *Datum     // nil = none
 }
 
 // AppendPlain appends the encoding of a request that has only its URL.
@@ -152,8 +149,10 @@ func (r *Request) Append(dst []byte, values *Values, unfit func(key string, err 
 		w.number(tagMaxConns, int64(r.MaxConns))
 	}
 	if len(r.Chain) > 0 {
-		w.count(tagChain, len(r.Chain)/keySize)
-		w.buf = append(w.buf, r.Chain...)
+		w.count(tagChain, len(r.Chain))
+		for _, key := range r.Chain {
+			w.buf = append(w.buf, key[:]...)
+		}
 	}
 	w.ctxID(r)
 	if r.Data != nil {
@@ -299,7 +298,10 @@ func (r *Request) field(tag byte, d *Decoder, values *Values) (err error) {
 	case tagMaxConns:
 		r.MaxConns = int(d.Int())
 	case tagChain:
-		r.Chain = slices.Clone(d.Take(uint64(d.count(keySize)) * keySize))
+		r.Chain = make([][16]byte, d.count(16))
+		for i := range r.Chain {
+			copy(r.Chain[i][:], d.Take(16))
+		}
 	case tagUUID:
 		if b := d.Take(16); b != nil {
 			r.CtxID = uuid.UUID(b).String()
