@@ -36,14 +36,8 @@ func EngineWithSlog(l *slog.Logger) EngineOption {
 
 func newLog(cfg *config, spider string) report.Log {
 	options := cfg.log
-	options.Spider, options.IsOurs = spider, isOurs
+	options.Spider, options.IsOurs = spider, report.IsOurs
 	return report.NewLog(options)
-}
-
-// isOurs reports whether a call in a stack is the framework's: of this package or one below it that is not a program.
-func isOurs(call string) bool {
-	below, ours := strings.CutPrefix(call, "github.com/tegenaria/tegenaria")
-	return ours && (strings.HasPrefix(below, ".") || strings.HasPrefix(below, "/") && !strings.HasPrefix(below, "/examples/") && !strings.HasPrefix(below, "/e2e/"))
 }
 
 // begins logs that the crawl begins, and what bounds it.

@@ -23,12 +23,18 @@ func (f Frame) String() string {
 // mostFrames is how many frames of a stack are reported.
 const mostFrames = 20
 
+// IsOurs reports whether a call in a stack is the framework's: of its root or a package below that is not a program.
+func IsOurs(call string) bool {
+	below, ours := strings.CutPrefix(call, "github.com/tegenaria/tegenaria")
+	return ours && (strings.HasPrefix(below, ".") || strings.HasPrefix(below, "/") && !strings.HasPrefix(below, "/examples/") && !strings.HasPrefix(below, "/e2e/"))
+}
+
 // Frames reads the stack of a panic as package runtime/debug writes it: the frames from the one that has panicked down, those of
 // the runtime left out, at most 20. The first of the user's own code comes first, since it may have called a library that has
 // panicked, and the last of the user's own code is the last. Calls that repeat, as those of a recursion do, are there once, followed by a
 // line with their number. Nil is returned for a text that is not a stack.
 //
-//	for _, f := range report.Frames(stack, isOurs) {
+//	for _, f := range report.Frames(stack, report.IsOurs) {
 //		fmt.Println(f.Call, f.At)
 //	}
 //

@@ -26,6 +26,21 @@ func parsePrice(prices []int) int { return prices[len(prices)] }
 
 func isOurs(call string) bool { return strings.HasPrefix(call, "github.com/tegenaria/tegenaria/html") }
 
+func TestIsOurs(t *testing.T) {
+	for call, want := range map[string]bool{
+		"github.com/tegenaria/tegenaria.(*crawl).run":           true,
+		"github.com/tegenaria/tegenaria/internal/guard.Protect": true,
+		"github.com/tegenaria/tegenaria/examples/quotes.main":   false,
+		"github.com/tegenaria/tegenaria/e2e/shop.crawl":         false,
+		"github.com/tegenaria/tegenariashop.main":               false,
+		"main.main": false,
+	} {
+		if got := report.IsOurs(call); got != want {
+			t.Errorf("%s: %t, want %t", call, got, want)
+		}
+	}
+}
+
 func TestFrames(t *testing.T) {
 	frames := report.Frames(stackOf(func() { parsePrice(nil) }), isOurs)
 	if len(frames) < 3 || !strings.HasSuffix(frames[0].Call, ".parsePrice") && !strings.Contains(frames[0].Call, "TestFrames") {
