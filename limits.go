@@ -170,19 +170,27 @@ func (l Limits) withDefaults() Limits {
 
 // mistakes lists the fields that make no sense.
 func (l Limits) mistakes() error {
-	var errs []error
+	var errs mistakes
 	for name, value := range setting.Negative(l, "Pages", "Items", "Errors", "Time", "Bytes", "Callback", "FirstByte", "Idle", "MinRate") {
 		errs = append(errs, fmt.Errorf("the limit Limits.%s is %d; it must not be negative (0 is no limit)", name, value))
 	}
-	if l.Depth < OnlySeeds {
-		errs = append(errs, fmt.Errorf("the limit Limits.Depth is %d; use 0 for no limit and OnlySeeds for seeds alone", l.Depth))
-	}
+	errs.addIf(l.Depth < OnlySeeds, "the limit Limits.Depth is %d; use 0 for no limit and OnlySeeds for seeds alone", l.Depth)
 	return errors.Join(errs...)
 }
 
 // tooDeep reports whether a request of that depth is not accepted.
 func (l *Limits) tooDeep(depth int) bool {
 	return l.Depth > 0 && depth > l.Depth || l.Depth == OnlySeeds && depth > 0
+}
+
+// mistakes are what is wrong with the options of a run.
+type mistakes []error
+
+// addIf adds a mistake that was made if wrong is true.
+func (m *mistakes) addIf(wrong bool, format string, args ...any) {
+	if wrong {
+		*m = append(*m, fmt.Errorf(format, args...))
+	}
 }
 
 // mistaken is a part made by this package that remembers a mistake in how it was made.
@@ -210,31 +218,19 @@ func notNil(part any, where string, i int) error {
 
 // mistakes lists the options that make no sense.
 func (cfg *config) mistakes() error {
-	var errs []error
-	for _, n := range []struct {
-		name  string
-		value int
-	}{
-		{"EngineWithSchedulerNum", int(cfg.parseWorkers)}, {"EngineWithReadCacheNum", int(cfg.readers)},
-		{"EngineWithConcurrency", cfg.concurrency}, {"EngineWithItemConcurrency", cfg.itemConcurrency},
-	} {
-		if n.value < 1 {
-			errs = append(errs, fmt.Errorf("%s is %d; it must be 1 or more", n.name, n.value))
-		}
-	}
+	var errs mistakes
+	atLeastOne := func(option string, n int) { errs.addIf(n < 1, "%s is %d; it must be 1 or more", option, n) }
+	atLeastOne("EngineWithSchedulerNum", int(cfg.parseWorkers))
+	atLeastOne("EngineWithReadCacheNum", int(cfg.readers))
+	atLeastOne("EngineWithConcurrency", cfg.concurrency)
+	atLeastOne("EngineWithItemConcurrency", cfg.itemConcurrency)
 	for _, n := range cfg.nilOptions {
 		errs = append(errs, fmt.Errorf("engine option %d is nil; leave it out", n))
 	}
-	if cfg.grace < 0 {
-		errs = append(errs, fmt.Errorf("EngineWithGrace is %s; it must not be negative", cfg.grace))
-	}
-	if cfg.politeness.PerIP > 0 && (cfg.downloader != nil || cfg.client != nil) {
-		errs = append(errs, errors.New("Politeness.PerIP needs the default downloader, which knows the address of each connection; remove EngineWithDownloader and EngineWithHTTPClient, or PerIP"))
-	}
+	errs.addIf(cfg.grace < 0, "EngineWithGrace is %s; it must not be negative", cfg.grace)
+	errs.addIf(cfg.politeness.PerIP > 0 && (cfg.downloader != nil || cfg.client != nil), "Politeness.PerIP needs the default downloader, which knows the address of each connection; remove EngineWithDownloader and EngineWithHTTPClient, or PerIP")
 	for _, name := range cfg.secretHeaders {
-		if !httpguts.ValidHeaderFieldName(name) {
-			errs = append(errs, fmt.Errorf("EngineWithSecretHeaders: %q is no name of a header", name))
-		}
+		errs.addIf(!httpguts.ValidHeaderFieldName(name), "EngineWithSecretHeaders: %q is no name of a header", name)
 	}
 	switch {
 	case cfg.downloader != nil && (cfg.client != nil || cfg.tls != nil):

@@ -90,26 +90,19 @@ const (
 )
 
 func (p Politeness) mistakes() error {
-	errs := []error{p.own().mistakes("Politeness.")}
+	errs := mistakes{p.own().mistakes("Politeness.")}
 	for name := range setting.Negative(p, "PerIP", "PerProxy", "MaxRetryAfter", "MaxCrawlDelay") {
 		errs = append(errs, fmt.Errorf("the field Politeness.%s is negative (0 is the default)", name))
 	}
-	if strings.ContainsFunc(p.UserAgent, unicode.IsControl) {
-		errs = append(errs, fmt.Errorf("Politeness.UserAgent is %q; a header cannot carry control characters such as line ends", p.UserAgent))
-	}
-	if token := p.RobotsAgent; token != "" && robots.ProductToken(token) != token {
-		errs = append(errs, fmt.Errorf("Politeness.RobotsAgent is %q; it must be a product token, such as \"mybot\": letters, digits, - and _", token))
-	}
+	errs.addIf(strings.ContainsFunc(p.UserAgent, unicode.IsControl), "Politeness.UserAgent is %q; a header cannot carry control characters such as line ends", p.UserAgent)
+	token := p.RobotsAgent
+	errs.addIf(token != "" && robots.ProductToken(token) != token, "Politeness.RobotsAgent is %q; it must be a product token, such as \"mybot\": letters, digits, - and _", token)
 	for name, o := range p.Overrides {
-		if name == "" || name == "*" || name == "*." {
-			errs = append(errs, fmt.Errorf("Politeness.Overrides[%q] is for no slot; name one, or write \"*.example.com\" for all below a domain", name))
-		}
+		errs.addIf(name == "" || name == "*" || name == "*.", "Politeness.Overrides[%q] is for no slot; name one, or write \"*.example.com\" for all below a domain", name)
 		errs = append(errs, o.mistakes(fmt.Sprintf("Politeness.Overrides[%q].", name)))
 	}
 	for _, prefix := range p.AllowPrivate {
-		if !prefix.IsValid() {
-			errs = append(errs, errors.New("Politeness.AllowPrivate holds an invalid prefix; use netip.MustParsePrefix(\"10.0.0.0/8\")"))
-		}
+		errs.addIf(!prefix.IsValid(), "Politeness.AllowPrivate holds an invalid prefix; use netip.MustParsePrefix(\"10.0.0.0/8\")")
 	}
 	if a := p.AutoThrottle; a != nil && (a.Start < 0 || a.Max < 0 || !(a.Target >= 0)) {
 		errs = append(errs, fmt.Errorf("the throttle Politeness.AutoThrottle is %+v; nothing in it may be negative (0 is the default)", *a))
@@ -135,19 +128,11 @@ func (p Politeness) warnings() (texts []string) {
 }
 
 func (p SlotPolicy) mistakes(where string) error {
-	var errs []error
-	if p.Delay < 0 {
-		errs = append(errs, fmt.Errorf("%sDelay is %s; it must not be negative", where, p.Delay))
-	}
-	if !(p.Jitter >= 0 && p.Jitter <= 1) {
-		errs = append(errs, fmt.Errorf("%sJitter is %v; it must be between 0 and 1 (0.5 stretches a delay by 0.5 to 1.5)", where, p.Jitter))
-	}
-	if p.PerSlot < 0 {
-		errs = append(errs, fmt.Errorf("%sPerSlot is %d; it must not be negative (0 is the default of %d)", where, p.PerSlot, defaultPerSlot))
-	}
-	if p.MaxPages < 0 {
-		errs = append(errs, fmt.Errorf("%sMaxPages is %d; it must not be negative (0 is no limit)", where, p.MaxPages))
-	}
+	var errs mistakes
+	errs.addIf(p.Delay < 0, "%sDelay is %s; it must not be negative", where, p.Delay)
+	errs.addIf(!(p.Jitter >= 0 && p.Jitter <= 1), "%sJitter is %v; it must be between 0 and 1 (0.5 stretches a delay by 0.5 to 1.5)", where, p.Jitter)
+	errs.addIf(p.PerSlot < 0, "%sPerSlot is %d; it must not be negative (0 is the default of %d)", where, p.PerSlot, defaultPerSlot)
+	errs.addIf(p.MaxPages < 0, "%sMaxPages is %d; it must not be negative (0 is no limit)", where, p.MaxPages)
 	return errors.Join(errs...)
 }
 
