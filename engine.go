@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
 )
@@ -104,7 +103,7 @@ func nameOf(s SpiderInterface) (name string, err error) {
 	if typecheck.EmbedsNil[*BaseSpider](s) { // GetName would panic, and StartRequest too
 		return "", fmt.Errorf("the *BaseSpider embedded in %T is nil; set it: &tegenaria.BaseSpider{Name: …}, or embed BaseSpider by value", s)
 	}
-	if _, err := guard.Protect(func() error { name = s.GetName(); return nil }); err != nil {
+	if name, err = askName(s); err != nil {
 		return "", fmt.Errorf("GetName of %T: %w", s, err)
 	}
 	return name, nil
@@ -245,9 +244,8 @@ func Crawl[T any](ctx context.Context, spider SpiderInterface, opts ...EngineOpt
 		items, result := make(chan T), make(chan error, 1)
 		left := make(chan struct{}) // closed when the loop was left
 		e := NewSpiderEngine(opts...)
-		name := ""
 		e.RegisterSpiders(spider)
-		guard.Protect(func() error { name = spider.GetName(); return nil }) // Run reports that it is nil
+		name, _ := askName(spider) // Run reports that it is nil
 		check := typecheck.New[T]("Crawl")
 		e.config.collected = check
 		e.config.collect = func(ctx context.Context, item *ItemMeta) error {

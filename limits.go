@@ -224,9 +224,7 @@ func (cfg *config) mistakes() error {
 	atLeastOne("EngineWithReadCacheNum", int(cfg.readers))
 	atLeastOne("EngineWithConcurrency", cfg.concurrency)
 	atLeastOne("EngineWithItemConcurrency", cfg.itemConcurrency)
-	for _, n := range cfg.nilOptions {
-		errs = append(errs, fmt.Errorf("engine option %d is nil; leave it out", n))
-	}
+	errs = append(errs, cfg.nilOptions...)
 	errs.addIf(cfg.grace < 0, "EngineWithGrace is %s; it must not be negative", cfg.grace)
 	errs.addIf(cfg.politeness.PerIP > 0 && (cfg.downloader != nil || cfg.client != nil), "Politeness.PerIP needs the default downloader, which knows the address of each connection; remove EngineWithDownloader and EngineWithHTTPClient, or PerIP")
 	for _, name := range cfg.secretHeaders {

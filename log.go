@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
-	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/lifecycle"
 	"github.com/tegenaria/tegenaria/internal/page"
 	"github.com/tegenaria/tegenaria/internal/report"
@@ -218,11 +217,8 @@ func (rp *reporter) about(r *Request, resp *Response) (f report.Fields) {
 // wired returns what the log need not advise to add.
 func (rp *reporter) wired() (has report.Wired) {
 	for _, m := range rp.cfg.middlewares {
-		_, _ = guard.Protect(func() error { // a name that panics is none
-			name := m.GetName()
-			has.Retry, has.Cookies = has.Retry || name == "retry", has.Cookies || name == "cookies"
-			return nil
-		})
+		name, _ := askName(m)
+		has.Retry, has.Cookies = has.Retry || name == "retry", has.Cookies || name == "cookies"
 	}
 	return has
 }

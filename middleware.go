@@ -130,8 +130,7 @@ func (cfg *config) warnings() (texts []string) {
 	}
 	var twice typecheck.Repeated
 	for _, m := range cfg.middlewares {
-		name := ""
-		_, _ = guard.Protect(func() error { name = m.GetName(); return nil }) // a name that panics is none
+		name, _ := askName(m)
 		twice.Add(name, m)
 	}
 	if parts := twice.Words(); len(parts) > 0 {
@@ -150,6 +149,12 @@ func (cfg *config) warnings() (texts []string) {
 		texts = append(texts, fmt.Sprintf("the same pipeline is registered more than once, and gets every item as often: %s; leave one out", strings.Join(parts, ", ")))
 	}
 	return texts
+}
+
+// askName asks a part for its name, which is none if that panics.
+func askName(part interface{ GetName() string }) (name string, err error) {
+	_, err = guard.Protect(func() error { name = part.GetName(); return nil })
+	return name, err
 }
 
 // DownloaderFunc is a [Downloader] made of a func: one that drives a browser, say, or reads pages from an archive.

@@ -48,7 +48,7 @@ type config struct {
 	secretHeaders                []string // beside those that isCredential knows
 	failFast                     bool
 	fieldCounting                fieldCounting
-	nilOptions                   []int // which options are nil, from 1
+	nilOptions                   mistakes
 	metaTypes                    map[string]reflect.Type
 	spiders                      []SpiderInterface
 	middlewares                  Middlewares
@@ -276,11 +276,10 @@ func NewSpiderEngine(opts ...EngineOption) *SpiderEngine {
 		failFast:        true,
 	}}
 	for i, opt := range opts {
-		if opt == nil {
-			e.config.nilOptions = append(e.config.nilOptions, i+1)
-			continue
+		e.config.nilOptions.addIf(opt == nil, "engine option %d is nil; leave it out", i+1)
+		if opt != nil {
+			opt(e)
 		}
-		opt(e)
 	}
 	return e
 }
