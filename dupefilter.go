@@ -161,7 +161,7 @@ func (d *duplicates) key(k *keyer, r *Request) (Key, error) {
 	stack, err := guard.Protect(func() error {
 		sum, err := d.filter.Fingerprint(r)
 		if err == nil && len(sum) == 0 {
-			err = errNoFingerprint
+			err = errors.New("the filter returned no bytes")
 		}
 		if err == nil {
 			key = identity.Sum(sum)
@@ -173,8 +173,6 @@ func (d *duplicates) key(k *keyer, r *Request) (Key, error) {
 	}
 	return key, err
 }
-
-var errNoFingerprint = errors.New("the filter returned no bytes")
 
 // refusal refuses a request that has no identity: its URL is to blame, or the user's filter.
 func (d *duplicates) refusal(r *Request, err error) *refusal {

@@ -172,13 +172,11 @@ type DownloaderFunc func(ctx context.Context, r *Request) (*Response, error)
 
 var _ Downloader = DownloaderFunc(nil)
 
-var errNoDownload = errors.New("the DownloaderFunc returned neither a response nor an error")
-
 // Download calls the func, and sends what it returns.
 func (f DownloaderFunc) Download(ctx *Context, result chan<- *Context) {
 	resp, err := f(ctx, ctx.Request)
 	if resp == nil && err == nil {
-		err = errNoDownload
+		err = errors.New("the DownloaderFunc returned neither a response nor an error")
 	}
 	ctx.downloaded(resp, err)
 	result <- ctx

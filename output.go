@@ -227,8 +227,8 @@ func (o *output) refuse(ref string, err error) {
 }
 
 func (o *output) followLinks(opts []links.Option) bool {
-	open, plain := true, o.plain()
-	o.ctx.Response().eachLink(opts, func(ref *links.Ref) bool {
+	open, plain, resp := true, o.plain(), o.ctx.Response()
+	resp.page.EachLink((*pageHost)(resp), opts, func(ref *links.Ref) bool {
 		if plain {
 			open = o.sink.followURL(ref.URL)
 		} else {

@@ -95,7 +95,7 @@ func (p ItemPipelines) forRun() (run ItemPipelines, checks []*typecheck.Check) {
 			committers = append(committers, one)
 			continue
 		}
-		if typed, ok := one.(typedPipeline); ok {
+		if typed, ok := one.(livedPipeline); ok {
 			var check *typecheck.Check
 			one, check = typed.forRun()
 			checks = append(checks, check)
@@ -117,7 +117,6 @@ type pipelineFunc[T any] struct {
 }
 
 var (
-	_ typedPipeline = (*pipelineFunc[any])(nil)
 	_ livedPipeline = (*pipelineFunc[any])(nil)
 	_ mistaken      = (*pipelineFunc[any])(nil)
 )
@@ -148,8 +147,11 @@ func (p *pipelineFunc[T]) ProcessItem(_ SpiderInterface, item *ItemMeta) error {
 	return p.processItem(context.Background(), item)
 }
 
-// livedPipeline is how the engine hands the life of an item to a PipelineFunc.
+// livedPipeline is how the engine sees a PipelineFunc.
 type livedPipeline interface {
+	// forRun returns a copy for one run.
+	forRun() (PipelinesInterface, *typecheck.Check)
+	// processItem is ProcessItem with the life of the item.
 	processItem(ctx context.Context, item *ItemMeta) error
 }
 
@@ -167,10 +169,4 @@ func (p *pipelineFunc[T]) processItem(ctx context.Context, item *ItemMeta) error
 	}
 	item.Item = out
 	return nil
-}
-
-// typedPipeline is a pipeline that takes items of one type.
-type typedPipeline interface {
-	// forRun returns a copy for one run.
-	forRun() (PipelinesInterface, *typecheck.Check)
 }

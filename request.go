@@ -106,11 +106,9 @@ func NewRequest(url, method string, parser Parser, opts ...RequestOption) *Reque
 	return r
 }
 
-var errNilOption = errors.New("it is nil")
-
 // nilOption is the mistake of the option that is i-th of its kind, counted from 0.
 func nilOption(url, kind string, i int) error {
-	return &RequestError{URL: url, Field: fmt.Sprintf("%s %d", kind, i+1), Err: errNilOption, Remedy: "leave it out"}
+	return &RequestError{URL: url, Field: fmt.Sprintf("%s %d", kind, i+1), Err: errors.New("it is nil"), Remedy: "leave it out"}
 }
 
 // clone returns a copy that shares nothing with the request but its values of Meta.
@@ -129,14 +127,11 @@ func (r *Request) method() string {
 	switch {
 	case r.Method != "":
 		return fetch.Method(r.Method)
-	case r.hasBody():
+	case r.Body != nil || r.BodyReader != nil: // an empty one too
 		return POST
 	}
 	return GET
 }
-
-// hasBody reports whether the request was given a body, an empty one too.
-func (r *Request) hasBody() bool { return r.Body != nil || r.BodyReader != nil }
 
 // settleMethod writes down the method that is sent. An empty one without a body stays, since a body may be set yet.
 func (r *Request) settleMethod() {

@@ -324,8 +324,3 @@ func (r *Response) Follow(ref string, opts ...RequestOption) (*Request, error) {
 	req.Method = req.method()
 	return req, nil
 }
-
-// eachLink calls yield for each link of the page until it returns false, see [links.Each].
-func (r *Response) eachLink(opts []links.Option, yield func(*links.Ref) bool) {
-	r.page.EachLink((*pageHost)(r), opts, yield)
-}
