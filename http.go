@@ -28,16 +28,11 @@ var _ Downloader = (*httpDownloader)(nil)
 // newHTTPDownloader makes a downloader within these limits, which have their defaults. allowStatus are codes of 400 and over
 // that reach the parsers of all requests; c says how connections are made, its Limits aside.
 func newHTTPDownloader(limits Limits, allowStatus []uint64, c fetch.Config) *httpDownloader {
-	c.Limits = limits.ofExchange()
-	return &httpDownloader{client: fetch.New(c), limits: limits, allowStatus: allowStatus}
-}
-
-// ofExchange returns those that bound a single exchange.
-func (l Limits) ofExchange() fetch.Limits {
-	return fetch.Limits{
-		Body: l.Body, Spool: l.Spool, Ratio: l.Ratio, Header: l.Header, HeaderFields: l.HeaderFields,
-		Connect: l.Connect, Handshake: l.Handshake, FirstByte: l.FirstByte, Idle: l.Idle, MinRate: l.MinRate,
+	c.Limits = fetch.Limits{
+		Body: limits.Body, Spool: limits.Spool, Ratio: limits.Ratio, Header: limits.Header, HeaderFields: limits.HeaderFields,
+		Connect: limits.Connect, Handshake: limits.Handshake, FirstByte: limits.FirstByte, Idle: limits.Idle, MinRate: limits.MinRate,
 	}
+	return &httpDownloader{client: fetch.New(c), limits: limits, allowStatus: allowStatus}
 }
 
 // Download fetches one request in the caller's goroutine. A request that is too slow fails with a
