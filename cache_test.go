@@ -413,14 +413,14 @@ func TestSharedCacheLoses(t *testing.T) {
 				w, s := enginetest.NewWorld(), enginetest.NewSpider()
 				s.Parse = enginetest.Nothing
 				var ended error
+				cache, gone := &sharedCache{CacheInterface: tegenaria.NewMemoryCache()}, errors.New("gone")
 				w.Page("http://a.test/", func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+					time.AfterFunc(time.Second, func() { tell(cache.run, gone) })
 					ended = enginetest.Wait(ctx, 30*time.Second)
 					return nil, ended
 				})
 				s.FeedUrls = []string{"http://a.test/"}
-				cache := &sharedCache{CacheInterface: tegenaria.NewMemoryCache()}
-				gone, began := errors.New("gone"), time.Now()
-				time.AfterFunc(time.Second, func() { tell(cache.run, gone) })
+				began := time.Now()
 				err := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(cache)).Run(t.Context(), s.GetName())
 				if !errors.Is(err, gone) || ended == nil || time.Since(began) > 10*time.Second {
 					t.Errorf("%v after %v; the download: %v", err, time.Since(began), ended)

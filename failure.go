@@ -282,6 +282,7 @@ func (ls *losses) add(l loss) {
 	ls.mu.Lock()
 	ls.list = append(ls.list, l)
 	ls.mu.Unlock()
+	ls.settler.bodies.Release(&l.job.hold) // others may wait for it
 	l.job.parts.Lose()
 	if l.call.Worker.Worker() < 0 { // it was lost before
 		ls.settler.end(l.job)

@@ -16,6 +16,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/deep"
 	"github.com/tegenaria/tegenaria/internal/fetch"
 	"github.com/tegenaria/tegenaria/internal/frontier"
+	"github.com/tegenaria/tegenaria/internal/guard"
 )
 
 // pageLoad drives the budget as a crawl does: workers download, wait for the memory of the page, take a place among the parsers, and
@@ -135,6 +136,20 @@ func TestSettledPagesDoNotCount(t *testing.T) {
 	p.fetcher.bodies.Release(&j.hold)
 	if j.Add(100); p.fetcher.bodies.Used() != 0 {
 		t.Errorf("after the end %d bytes are used", p.fetcher.bodies.Used())
+	}
+}
+
+// A request gives its memory back when code of it is given up, that of an item too: others may wait for that memory for ever.
+func TestLostRequestsHoldNoMemory(t *testing.T) {
+	bodies, ledger := fetch.NewBudget(1000, nil), frontier.NewLedger(int(outcomes))
+	p := &pages{fetcher: &fetcher{gates: &gates{bodies: bodies}}}
+	lost := &losses{ledger: ledger, settler: &settler{bodies: bodies, ledger: ledger}}
+	v := p.newVisit(Record{})
+	v.Add(1200)
+	v.parts.Add() // an item
+	lost.add(loss{job: &v.job, item: &ItemMeta{}, call: new(guard.Call)})
+	if used := bodies.Used(); used != 0 {
+		t.Errorf("%d bytes are used", used)
 	}
 }
 

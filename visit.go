@@ -68,7 +68,6 @@ func (v *visit) Abandon(l guard.Loss) {
 		p.leave(j.inCall) // its caller may be a pipeline, whose item has been given up before
 		return
 	}
-	p.fetcher.bodies.Release(&j.hold)
 	p.frontier.GotThrough(func(suspect *job) bool { return suspect == j })
 	p.dropFetches(j)
 	p.losses.add(lost)
