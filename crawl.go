@@ -21,7 +21,7 @@ import (
 	"github.com/tegenaria/tegenaria/stage"
 )
 
-// crawl is one run of one spider, and owns all that the run has of its own. Read from the top, this file tells the way of a
+// crawl is one run of one spider, and owns all that the run has of its own. Its run is the way of a
 // request: start and acceptor put requests into the cache, the frontier takes them out, pages are fetched and parsed, items pass the
 // buffer and the pipelines, the settler ends them. A station knows those above it in the list of stations, and none knows the crawl.
 type crawl struct {

@@ -74,7 +74,7 @@
 //  3. Accept. The cache alone knows whether the key is new. It marks it as seen and stores the record in one step, and the
 //     ledger counts it (acceptor.store in accept.go, Ledger.Discover in internal/frontier).
 //  4. Wait. The record lies in the slot of its host. When the slot is ready, a free worker takes the record. The first request
-//     to an origin makes the engine fetch its robots.txt (Frontier.Take in internal/frontier, pages.page in page.go, robotsGate.pass in robots.go).
+//     to an origin makes the engine fetch its robots.txt (Frontier.Take in internal/frontier, pages.fetch in page.go, robotsGate.pass in robots.go).
 //  5. Process the request. The middlewares see it in ascending order (Middlewares.processRequest in exchange.go).
 //  6. Download. The slot is stamped at its start, released at its end (fetcher.download in layers.go, Client.Do in internal/fetch).
 //  7. Process the response. The middlewares see it in reverse. A redirect puts its target in the request's place, a status
@@ -83,14 +83,15 @@
 //     in page.go, items.add in items.go).
 //  9. Items and settling. Items pass the pipelines in ascending order. When nothing of the request is open any more,
 //     committers make its items durable, the cache stores its outcome, and the ledger counts it: at zero the crawl has
-//     finished (items.pipe in items.go, settler.settle in settle.go, Ledger.Settle in internal/frontier).
+//     finished (items.pipe in items.go; visit.MarkAsProcessed in visit.go, which a worker calls when a page has gone its way, settler.settle in
+//     settle.go, Ledger.Settle in internal/frontier).
 //
 // Failures of every step become a [HandleError]: ErrorMiddlewares see it, then the ErrorHandlers, which may send requests.
 //
 // # What the engine promises
 //
 // Every URL that was ever discovered ends in exactly one [Outcome]. Politeness belongs to the queue: waiting for a host never
-// occupies a worker. User code cannot break the engine: panics, errors and slowness become failures of that request. Memory,
+// occupies a worker. User code cannot break the engine: panics, errors and, with Limits.Callback, slowness become failures of that request. Memory,
 // goroutines and handles do not grow with the number of queued URLs. See docs/architecture.md for how, docs/design for why.
 package tegenaria
 

@@ -16,7 +16,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
-// fetcher takes a request through its gate, robots.txt and the middlewares to its downloader, and the response back.
+// fetcher takes a request through the middlewares to its downloader, and the response back; pages has it pass its gate and robots.txt before.
 type fetcher struct {
 	*gates
 	cfg    *config

@@ -284,7 +284,7 @@ func (ls *losses) add(l loss) {
 	ls.mu.Unlock()
 	ls.settler.bodies.Release(&l.job.hold) // others may wait for it
 	l.job.parts.Lose()
-	if l.call.Worker.Worker() < 0 { // it was lost before
+	if l.call.Worker.Worker() < 0 { // it has no worker any more: its code was given up before, and has returned
 		ls.settler.end(l.job)
 	}
 }

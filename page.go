@@ -58,7 +58,7 @@ func (p *pages) page(worker context.Context, v *visit) (*visit, error) {
 		j.run(p.watch, StageParse, func() { p.runParser(j) })
 		p.places.Release(&j.place)
 	}
-	return nil, stage.ErrDrop
+	return nil, stage.ErrDrop // nothing is passed on; the worker calls v.MarkAsProcessed, which ends the job's way
 }
 
 // returned goes on with a job whose user code was given up and has returned after all: its request fails.
@@ -136,7 +136,7 @@ func (p *pages) fetch(v *visit) next {
 		return goesOn
 	}
 	j.run(p.watch, StageError, func() {
-		if herr != nil {
+		if herr != nil { // or else it has its outcome: a redirect was followed
 			p.failures.fail(j, herr)
 		}
 		j.closeRequests()
