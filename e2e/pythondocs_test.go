@@ -45,7 +45,7 @@ func TestPythonDocs(t *testing.T) {
 	comparePages(t, pages(t, lines), want)
 
 	command, out := filepath.Join(dir, "tegenaria"), filepath.Join(dir, "command.jsonl")
-	if text, err := exec.CommandContext(t.Context(), "go", "build", "-o", command, "../cmd/tegenaria").CombinedOutput(); err != nil {
+	if text, err := exec.CommandContext(t.Context(), "go", "build", "-C", "..", "-o", command, "./cmd/tegenaria").CombinedOutput(); err != nil {
 		t.Fatalf("building the command: %v\n%s", err, text)
 	}
 	// Some pages are linked to and not there, which is logged.
