@@ -232,7 +232,7 @@ func (b *batch) Store() {
 				a.report.settled(s.sent[i].Request, Duplicate, b.from.known())
 			case verdict == VerdictRefused:
 				a.report.settled(s.sent[i].Request, Filtered, queueShare)
-			case f != nil:
+			case f != nil && verdict != VerdictHandedOn:
 				a.report.event(func() { f(s.sent[i].Request) })
 			}
 		}
@@ -251,6 +251,8 @@ func (a *acceptor) accepted(from emission, s *scratch, verdicts []Verdict, maxPe
 			stored.Delay(rec.NotBefore)
 		case VerdictKnown:
 			known++
+		case VerdictHandedOn:
+			a.ledger.Forget(1) // its owner counts it
 		case VerdictRefused:
 			refused++
 			if a.refusals.isOn() {

@@ -42,6 +42,9 @@ const (
 	// VerdictRefused: the slot holds more than its share of a queue that is nearly full. Nothing is stored, and the key
 	// is not marked as seen. The request ends as filtered: queue-share. Only a cache with a memory bound returns it.
 	VerdictRefused
+	// VerdictHandedOn: the slot belongs to another program that works on the same job, which decides whether the request is new, and counts
+	// it. Only a [SharedCache] returns it.
+	VerdictHandedOn
 )
 
 // Job describes the run that is about to use a cache.
@@ -189,24 +192,6 @@ type RefusalRecorder interface {
 	// and ParentSeq; Data is valid until RecordRefusal returns. A key may come several times. It returns false when it
 	// keeps no more. It is called concurrently, must not wait, and may lose what came after the last Settle.
 	RecordRefusal(how Settled) (more bool)
-}
-
-// SharedCache is an optional interface of a durable [CacheInterface] whose job another program takes over when this one is not heard
-// of for a while: see package cluster. It keeps the two from downloading from one host at the same time.
-type SharedCache interface {
-	// Attach gives the cache the run that is about to begin, in the place of an earlier one. The engine calls it once for each run,
-	// before Begin.
-	Attach(run SharedRun)
-	// MayStart reports whether a download may start now. The engine asks at each start, concurrently and with its locks held: MayStart
-	// must not wait for anything but a lock of its own.
-	MayStart() bool
-}
-
-// SharedRun is what a [SharedCache] tells a run. The funcs may be called at any time after Begin was called, also when the run is over.
-type SharedRun struct {
-	Resume func()          // MayStart was false, and is true again: requests that wait for that go on
-	Halt   func(err error) // another program may begin at any time: the run ends with err if a download is in flight
-	Lose   func(err error) // another program has the job: the run ends with err
 }
 
 // Outcome is how a request ended. Each request has exactly one.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -370,15 +371,102 @@ func TestQueueHoldsUnreportedRequests(t *testing.T) {
 	})
 }
 
-// sharedCache is a cache whose job another program may take over.
+// sharedCache is a cache on whose job other programs may work.
 type sharedCache struct {
 	tegenaria.CacheInterface
 	barred atomic.Bool
 	run    tegenaria.SharedRun
+	joined func() // what happens once the run has joined; nil: StartRequest is its, and nothing is left elsewhere
+
+	other *sharedCache // has the slot b.test; nil: every slot is the own
 }
 
 func (c *sharedCache) Attach(run tegenaria.SharedRun) { c.run = run }
 func (c *sharedCache) MayStart() bool                 { return !c.barred.Load() }
+
+func (c *sharedCache) Join() {
+	joined := c.joined
+	if joined == nil {
+		joined = func() { c.run.Start(); c.run.Finish(0) }
+	}
+	time.AfterFunc(time.Second, joined)
+}
+
+func (c *sharedCache) Accept(ctx context.Context, records []tegenaria.Record) ([]tegenaria.Verdict, error) {
+	verdicts := make([]tegenaria.Verdict, len(records))
+	for i := range records {
+		if c.other != nil && records[i].Slot == "b.test" {
+			verdicts[i] = tegenaria.VerdictHandedOn
+			letter := records[i]
+			letter.Data = slices.Clone(letter.Data)
+			time.AfterFunc(time.Minute, func() { c.other.arrive(ctx, []tegenaria.Record{letter}) })
+			continue
+		}
+		verdict, err := c.CacheInterface.Accept(ctx, records[i:i+1])
+		if err != nil {
+			return nil, err
+		}
+		verdicts[i] = verdict[0]
+	}
+	return verdicts, nil
+}
+
+// arrive takes in requests that the other program has found.
+func (c *sharedCache) arrive(ctx context.Context, records []tegenaria.Record) {
+	if verdicts, err := c.CacheInterface.Accept(ctx, records); err == nil {
+		c.run.Arrive(records, verdicts)
+	}
+}
+
+// Two programs work on a job. What one hands on is counted by the other, also that it is known; StartRequest is called by one of them, and
+// each goes on until nothing is left at the other either. A program that has had nothing to do is no error if the other had.
+func TestSharedCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld()
+		for _, host := range []string{"a", "b"} {
+			w.Page("http://"+host+".test/", enginetest.Page("http://b.test/", "http://b.test/1", "http://b.test/2", "/3"))
+			for i := 1; i <= 3; i++ {
+				w.Page(fmt.Sprint("http://", host, ".test/", i), enginetest.Page())
+			}
+		}
+		const long = 24 * time.Hour
+		second := &sharedCache{CacheInterface: tegenaria.NewMemoryCache()}
+		first := &sharedCache{CacheInterface: tegenaria.NewMemoryCache(), other: second}
+		first.joined = func() { first.run.Start(); time.AfterFunc(long, func() { first.run.Finish(0) }) }
+		second.joined = func() { time.AfterFunc(long, func() { second.run.Finish(0) }) }
+		idle := &sharedCache{CacheInterface: tegenaria.NewMemoryCache()}
+		idle.joined = func() { idle.run.Finish(5) }
+		var running sync.WaitGroup
+		began := time.Now()
+		for _, c := range []struct {
+			cache *sharedCache
+			want  map[tegenaria.Outcome]int64
+			told  int
+			took  time.Duration
+		}{
+			{first, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2}, 2, long},
+			{second, map[tegenaria.Outcome]int64{tegenaria.Fetched: 4, tegenaria.Duplicate: 3}, 4, long},
+			{idle, map[tegenaria.Outcome]int64{}, 0, 0},
+		} {
+			running.Go(func() {
+				var told atomic.Int64
+				s := enginetest.NewSpider("http://a.test/")
+				e := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(c.cache), tegenaria.EngineWithEvents(tegenaria.Events{
+					RequestAccepted: func(*tegenaria.Request) { told.Add(1) },
+				}))
+				stats := enginetest.MustRun(t, e)
+				enginetest.WantOutcomes(t, stats, c.want)
+				if int(told.Load()) != c.told {
+					t.Errorf("%d requests accepted, want %d", told.Load(), c.told)
+				}
+				if took := time.Since(began); took < c.took || took > c.took+time.Hour {
+					t.Errorf("it took %v, want %v and a little", took, c.took)
+				}
+			})
+		}
+		running.Wait()
+	})
+}
 
 // Nothing starts while the cache forbids it, and the crawl goes on when it may.
 func TestSharedCacheBars(t *testing.T) {

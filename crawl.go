@@ -42,6 +42,7 @@ type registered struct {
 	committers  commit.Parts
 	keepers     commit.Keepers
 	cache       CacheInterface
+	shared      SharedCache // the cache, if other programs work on its job too; otherwise nil
 	parsers     *parserTable
 	middlewares Middlewares // sorted
 	internalMWs Middlewares // those that see the engine's own requests
@@ -110,10 +111,17 @@ func (c *crawl) run(ctx context.Context) error {
 	c.report.blocked() // those that an earlier run has left
 	settling.Go(func() { c.settler.batches.Run(c.settler.settle) })
 	piping.Go(func() { c.fail1(c.items.run()) })
-	started := c.start.begin(state.Started)
+	if c.shared != nil {
+		c.ledger.Share(true)
+		c.shared.Join()
+	}
+	if c.shared == nil || state.Started {
+		c.start.begin(state.Started)
+	}
 
 	c.fail1(c.runRequests())
-	<-started // nothing new can come any more
+	c.start.begin(true) // unless it has begun
+	<-c.start.gone      // nothing new can come any more
 	c.items.close()
 	piping.Wait()
 	c.watch.Wait()
@@ -181,6 +189,7 @@ func (c *crawl) wireMachines() (err error) {
 	if c.cache == nil {
 		c.cache = newMemoryCache()
 	}
+	c.shared, _ = c.cache.(SharedCache)
 	done := func(j *job) { c.settler.done(j) }
 	c.ledger = frontier.NewLedger(int(outcomes))
 	c.frontier = frontier.New(c.frontierConfig())
@@ -201,12 +210,8 @@ func (c *crawl) wireMachines() (err error) {
 	c.downloading, err = newDownloading(cfg, own)
 	c.flights = &flights{frontier: c.frontier, ledger: c.ledger, log: &c.report.log, done: done}
 	c.flights.cache, _ = c.cache.(FlightRecorder)
-	if shared, ok := c.cache.(SharedCache); ok {
-		shared.Attach(SharedRun{Resume: c.frontier.Wake, Lose: c.storeFailed, Halt: func(err error) {
-			if len(c.frontier.InFlight()) > 0 {
-				c.storeFailed(err)
-			}
-		}})
+	if c.shared != nil {
+		c.shared.Attach(sharedRun(c))
 	}
 	c.gates = &gates{
 		politeness: &cfg.politeness, frontier: c.frontier, watch: c.watch, bodies: c.bodies, flights: c.flights, client: c.http, done: done,
@@ -238,8 +243,8 @@ func (c *crawl) frontierConfig() frontier.Config[*job] {
 		readers = 0
 	}
 	var mayStart func() bool
-	if shared, ok := c.cache.(SharedCache); ok {
-		mayStart = shared.MayStart
+	if c.shared != nil {
+		mayStart = c.shared.MayStart
 	}
 	return frontier.Config[*job]{
 		MayStart: mayStart,

@@ -51,7 +51,7 @@ func (c *crawl) end(ctx context.Context) error {
 	switch {
 	case err != nil:
 	case finished:
-		if c.report.isEmpty() && !c.cfg.emptyOK && c.report.earlier()["read"] == 0 {
+		if c.report.isEmpty() && !c.cfg.emptyOK && c.report.earlier()["read"]+c.report.shared.Load() == 0 {
 			err = nothing(c.spider.GetName(), c.report.noPages.List)
 		}
 	case ctx.Err() != nil && reason == lifecycle.Cancelled:

@@ -39,6 +39,7 @@ type reporter struct {
 	door    *guard.Door           // calls of Events are inside; none begins once it is closed
 	crowded sync.Map              // slots whose requests are refused, and whose warning is in the log
 	state   atomic.Pointer[State] // of the cache; nil before it has begun
+	shared  atomic.Int64          // pages that all runs of a shared job have read, once it is finished
 }
 
 // event calls a func of Events, unless the run is over.

@@ -3,6 +3,7 @@ package tegenaria
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
@@ -21,9 +22,10 @@ type starter struct {
 	failures *failures
 	stop     *stop
 
-	gone chan struct{} // closed when the start has ended or was abandoned
-	once sync.Once
-	call guard.Call // if it was given up, requests that it still sends are discarded
+	gone  chan struct{} // closed when the start has ended or was abandoned
+	begun atomic.Bool
+	once  sync.Once
+	call  guard.Call // if it was given up, requests that it still sends are discarded
 }
 
 func (s *starter) end() { s.once.Do(func() { close(s.gone) }) }
@@ -34,18 +36,20 @@ func (s *starter) Abandon(l guard.Loss) {
 	s.end()
 }
 
-// begin begins to send the seeds, unless an earlier run of a durable job has done so. The channel is closed
-// when all seeds are accepted.
-func (s *starter) begin(doneBefore bool) <-chan struct{} {
-	if doneBefore {
+// begin begins to send the seeds, unless another run of a durable job has done so or does it. All but the first call do nothing.
+func (s *starter) begin(elsewhere bool) {
+	if s.begun.Swap(true) {
+		return
+	}
+	if elsewhere {
 		s.ledger.Started()
 		s.end()
-		return s.gone
+		return
 	}
 	s.call.Owner = s
 	if !s.watch.Enter(&s.call, string(StageStart)) {
 		s.end()
-		return s.gone
+		return
 	}
 	seeds := make(chan *Context)
 	received := guard.Go(func() { s.receive(seeds) }) // until the fence; a start that was given up keeps it until it returns
@@ -63,7 +67,6 @@ func (s *starter) begin(doneBefore bool) <-chan struct{} {
 		}()
 		err = s.send(seeds)
 	})
-	return s.gone
 }
 
 // send calls the user's code.

@@ -147,7 +147,7 @@ func (c *crawl) open() (state State, err error) {
 	if err := c.codec.checkFirst(c.spider); err != nil {
 		return state, &RunError{Op: "wiring", Err: err}
 	}
-	c.loopback.Add(loopbackOf(state)...)
+	c.loopback.Add(loopbackOf(state.Checkpoints[loopbackCheckpoint])...)
 	for _, url := range seedsOf(c.spider) { // before any of them is sent: the page of one may link to another
 		c.loopback.Allow(url)
 	}

@@ -68,6 +68,21 @@ func (c *Cache) recall(unknown [][]byte, q *question, known map[tegenaria.Key]in
 
 // depth returns the depth of a key that memory knows. Called with mu held.
 func (c *Cache) depth(key tegenaria.Key) (depth int, ok bool) {
+	if depth, ok := c.accepted(key); ok {
+		return depth, true
+	}
+	for _, b := range []*batch{c.open, c.writing} {
+		if b != nil {
+			if letter, ok := b.letters[key]; ok {
+				return letter.Depth, true
+			}
+		}
+	}
+	return c.recent.depth(key)
+}
+
+// accepted returns the depth of a key that memory knows as accepted here. Called with mu held.
+func (c *Cache) accepted(key tegenaria.Key) (depth int, ok bool) {
 	if e := c.entries[key]; e != nil {
 		return e.depth, true
 	}
@@ -78,7 +93,7 @@ func (c *Cache) depth(key tegenaria.Key) (depth int, ok bool) {
 			}
 		}
 	}
-	return c.recent.depth(key)
+	return 0, false
 }
 
 // ask has a question answered, by this call or by another one that has the turn before.
@@ -166,21 +181,24 @@ func (c *Cache) answer(q *question, known map[tegenaria.Key]int) {
 		}
 		q.verdicts[i] = tegenaria.VerdictKnown
 		if rec.Depth < depth {
-			c.lower(rec.Key, rec.Depth)
+			c.lower(rec)
 		}
 	}
 }
 
 // accept gathers a new request. Called with mu held.
 func (c *Cache) accept(rec *tegenaria.Record) tegenaria.Verdict {
+	s := c.slotOf(rec.Slot)
+	if s == nil {
+		c.handOn(rec)
+		return tegenaria.VerdictHandedOn
+	}
 	seq := c.next()
 	e := &entry{
 		order: order{place: seq}, key: rec.Key, seq: seq, priority: int64(rec.Priority), depth: rec.Depth, attempt: rec.Attempt,
-		data: slices.Clone(rec.Data), slot: c.slotOf(rec.Slot),
+		data: slices.Clone(rec.Data), slot: s,
 	}
-	if parent := c.entries[rec.Parent]; parent != nil && parent.flying {
-		e.parent = parent.seq
-	}
+	e.parent = c.parentOf(rec)
 	c.open.see(e)
 	c.entries[e.key] = e
 	if !rec.NotBefore.IsZero() {
@@ -198,8 +216,21 @@ func (c *Cache) enqueue(e *entry) {
 	c.workbench.add(&e.slot.list, e)
 }
 
+// parentOf returns the number of the request that emitted another one; 0: it is not in flight here. Called with mu held.
+func (c *Cache) parentOf(rec *tegenaria.Record) int64 {
+	if parent := c.entries[rec.Parent]; parent != nil && parent.flying {
+		return parent.seq
+	}
+	return int64(rec.ParentSeq)
+}
+
 // lower gives a key a smaller depth. A request that is in flight keeps its own. Called with mu held.
-func (c *Cache) lower(key tegenaria.Key, depth int) {
+func (c *Cache) lower(rec *tegenaria.Record) {
+	key, depth := rec.Key, rec.Depth
+	if c.slotOf(rec.Slot) == nil { // its owner does it
+		c.handOn(rec)
+		return
+	}
 	if e := c.entries[key]; e != nil && !e.flying {
 		e.depth = depth
 	}

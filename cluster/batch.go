@@ -13,6 +13,9 @@ type batch struct {
 	seen        map[tegenaria.Key]sight
 	lowered     map[tegenaria.Key]int
 	inserts     map[int64]*entry // by place
+	letters     map[tegenaria.Key]*letter
+	drained     []mark // of letters that were taken in
+	given       []int  // partitions that others may have
 	deletes     []spot
 	settled     []ending
 	slots       map[*slot]struct{}
@@ -51,7 +54,8 @@ type ending struct {
 func newBatch(number int64) *batch {
 	return &batch{
 		number: number, seen: make(map[tegenaria.Key]sight), lowered: make(map[tegenaria.Key]int), inserts: make(map[int64]*entry),
-		slots: make(map[*slot]struct{}), checkpoints: make(map[string][]byte), counters: make(map[string]int64),
+		letters: make(map[tegenaria.Key]*letter),
+		slots:   make(map[*slot]struct{}), checkpoints: make(map[string][]byte), counters: make(map[string]int64),
 	}
 }
 
@@ -117,7 +121,7 @@ func (b *batch) count(counters, last map[string]int64) {
 }
 
 // empty reports whether there is nothing to write.
-func (b *batch) empty() bool { return b.size == 0 && len(b.gone) == 0 }
+func (b *batch) empty() bool { return b.size == 0 && len(b.gone)+len(b.drained)+len(b.given) == 0 }
 
 // remove gathers that a request does not lie where it lay. Called with mu held.
 func (c *Cache) remove(e *entry) {
@@ -152,6 +156,9 @@ func (c *Cache) wrote(b *batch) {
 	}
 	for key, s := range b.seen {
 		c.recent.add(key, s.depth)
+	}
+	for key, letter := range b.letters {
+		c.recent.add(key, letter.Depth)
 	}
 	for s := range b.slots {
 		s.stored = true

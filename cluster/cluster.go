@@ -9,7 +9,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -35,8 +34,6 @@ type Options struct {
 	// in this time that it is alive. When three quarters are over it starts no download until it is heard again; if one is in flight
 	// when all is over, the run ends with an [*Error].
 	TTL time.Duration
-	// Wait has Begin stand by while another worker has the job, until that one has ended or died, instead of returning an [*InUseError].
-	Wait bool
 }
 
 const (
@@ -50,19 +47,19 @@ const (
 // Cache is a job in a database. Its methods may be called concurrently.
 type Cache struct {
 	// turn holds a token while somebody talks to the server, and guards the server and what is being written. It is taken before mu.
-	turn       chan struct{}
-	server     *server
-	partitions int
-	wait       bool
-	run        atomic.Pointer[tegenaria.SharedRun]
-	beats      atomic.Pointer[beats] // nil before Begin; changed by whoever has the turn
+	turn   chan struct{}
+	server *server
+	run    atomic.Pointer[tegenaria.SharedRun]
+	beats  atomic.Pointer[beats] // nil before Begin; changed by whoever has the turn
+	share  atomic.Pointer[share] // nil before Join
 
 	alive  context.Context // until Close
 	cancel context.CancelFunc
 	writes sync.WaitGroup // writes that a timer begins
 
-	mu        sync.Mutex // guards the fields below
-	ready     bool       // Begin was called
+	mu sync.Mutex // guards the fields below
+	parts
+	ready     bool // Begin was called
 	closed    bool
 	broken    error       // what has ended the use of the database
 	timer     *time.Timer // writes what nobody settles; nil: nothing is to be written
@@ -70,6 +67,7 @@ type Cache struct {
 	slots     map[string]*slot
 	byID      map[int64]*slot
 	idle      []*slot // without requests, remembered for their politeness
+	flights   int     // requests that Next has handed out
 	due       list
 	workbench workbench
 	entries   map[tegenaria.Key]*entry // what is in memory: in a front, in a batch, in flight
@@ -114,7 +112,7 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 		return nil, err
 	}
 	c := &Cache{
-		turn: make(chan struct{}, 1), server: s, partitions: partitions, wait: o.Wait,
+		turn: make(chan struct{}, 1), server: s, parts: parts{owned: make([]bool, partitions), leaving: make([]bool, partitions)},
 		workbench: workbench{budget: cmp.Or(max(o.QueueBytes, 0), defaultQueueBytes)}, open: newBatch(1),
 	}
 	c.alive, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -154,6 +152,7 @@ func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, 
 	if closed {
 		return tegenaria.State{}, errClosed
 	}
+	c.share.Swap(nil).end()
 	if err := c.take(ctx); err != nil {
 		return tegenaria.State{}, err
 	}
@@ -169,33 +168,65 @@ func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, 
 	c.beats.Swap(nil).end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer context.AfterFunc(c.alive, func() { cancel(errClosed) })()
-	l, sent, err := c.server.beginSoon(ctx, job, c.wait)
+	c.server.session = 0
+	l, sent, err := c.server.beginSoon(ctx, job)
 	if err != nil {
 		return tegenaria.State{}, err
 	}
-	run := cmp.Or(c.run.Load(), &tegenaria.SharedRun{Resume: func() {}, Halt: func(error) {}, Lose: func(error) {}})
-	c.beats.Store(startBeats(c.alive, c.server, *run, sent, func(err error) { _ = c.failed(err) }))
+	c.beats.Store(startBeats(c.alive, c.server, c.sharedRun(), sent, func(err error) { _ = c.failed(err) }))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.number = l.session << sessionBits
-	c.slots, c.byID, c.idle = l.slots, l.byID, nil
-	c.due = l.due
+	c.slots, c.byID, c.idle, c.flights = make(map[string]*slot), make(map[int64]*slot), nil, 0
+	c.due = list{most: dueRecords, quota: dueBytes}
 	c.entries, c.hidden = make(map[tegenaria.Key]*entry), make(map[int64]struct{})
+	c.recent = recent{}
 	c.workbench = workbench{budget: c.workbench.budget, left: c.release}
-	for _, s := range c.slots {
-		if s.count > 0 {
-			c.workbench.lists++
-		}
-		c.rest(s)
-	}
-	if c.due.count > 0 {
-		c.workbench.lists++
-	}
+	clear(c.owned)
+	clear(c.leaving)
+	c.foreign = make(map[string]int)
+	c.add(l)
 	c.open, c.writing, c.durable = newBatch(1), nil, 0
 	c.counters = l.state.Counters
 	c.ready, c.broken = true, nil
 	l.state.Counters = maps.Clone(l.state.Counters)
 	return l.state, nil
+}
+
+// add takes slots in whose partitions were taken, and returns those that the run has to know. Called with mu held.
+func (c *Cache) add(l *loaded) (states []tegenaria.SlotState) {
+	for _, p := range l.parts {
+		c.owned[p] = true
+	}
+	now := time.Now()
+	for name, s := range l.slots {
+		c.slots[name], c.byID[s.id] = s, s
+		if s.count > 0 {
+			c.workbench.lists++
+		}
+		if s.count > 0 || s.remembers(now) {
+			states = append(states, s.state())
+		}
+		c.rest(s)
+	}
+	if l.due.count == 0 {
+		return states
+	}
+	if len(c.due.front) > 0 {
+		c.workbench.drop(&c.due)
+	}
+	if c.due.count == 0 {
+		c.workbench.lists++
+		c.due.head, c.due.cursor = last, last
+	}
+	if l.due.head.before(c.due.head) {
+		c.due.head = l.due.head
+	}
+	if l.due.head.before(c.due.cursor) {
+		c.due.cursor = l.due.head
+	}
+	c.due.count += l.due.count
+	return states
 }
 
 // sessionBits is how many bits of a number are counted in a session; the others are those of the session.
@@ -252,6 +283,7 @@ func (c *Cache) Close() error {
 	defer cancel()
 	c.turn <- struct{}{} // whoever has it has a context that has ended, or is about to settle
 	defer c.give()
+	c.share.Load().end()
 	err := c.write(ctx)
 	if err == nil {
 		err = c.server.giveUp(ctx)
@@ -279,11 +311,15 @@ func (c *Cache) usable() error {
 	return c.broken
 }
 
-// slotOf returns the slot of a name, a new one if there is none. Called with mu held.
+// slotOf returns the slot of a name, a new one if there is none, or nil if it belongs to another worker. Called with mu held.
 func (c *Cache) slotOf(name string) *slot {
 	s := c.slots[name]
 	if s == nil {
-		s = &slot{list: list{most: frontRecords, quota: frontBytes}, name: name, id: c.next()}
+		partition, foreign := c.isForeign(name)
+		if foreign {
+			return nil
+		}
+		s = &slot{list: list{most: frontRecords, quota: frontBytes}, name: name, id: c.next(), partition: partition}
 		c.slots[name], c.byID[s.id] = s, s
 		c.open.store(s)
 	}
@@ -320,167 +356,4 @@ func (c *Cache) forgetIdle(now time.Time) {
 			c.open.forget(s)
 		}
 	}
-}
-
-// loaded is what a run has to know from the beginning. The queues stay where they are.
-type loaded struct {
-	session int64
-	state   tegenaria.State
-	slots   map[string]*slot
-	byID    map[int64]*slot
-	due     list
-}
-
-// errTakenMeanwhile says that another worker has begun just now.
-var errTakenMeanwhile = errors.New("another worker has begun")
-
-// beginSoon begins a session when no other one has the job. sent is when it began, at the latest.
-func (s *server) beginSoon(ctx context.Context, job tegenaria.Job, wait bool) (l *loaded, sent time.Time, err error) {
-	for {
-		if err := s.await(ctx, wait); err != nil {
-			return nil, sent, err
-		}
-		err = s.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) (err error) {
-			sent = time.Now()
-			l, err = s.begin(ctx, conn, job)
-			return err
-		})
-		var mismatch *MismatchError
-		switch {
-		case errors.Is(err, errTakenMeanwhile):
-		case errors.As(err, &mismatch):
-			return nil, sent, mismatch
-		default:
-			return l, sent, err
-		}
-	}
-}
-
-// begin begins a session in a transaction, and reads what it has to know.
-func (s *server) begin(ctx context.Context, conn *pgx.Conn, job tegenaria.Job) (*loaded, error) {
-	l := &loaded{slots: make(map[string]*slot), byID: make(map[int64]*slot), due: list{most: dueRecords, quota: dueBytes}}
-	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		var spider, finished *string
-		var keyVersion *int
-		err := tx.QueryRow(ctx, `UPDATE job SET sessions = sessions + 1 RETURNING sessions, spider, key_version, started, finished`).
-			Scan(&l.session, &spider, &keyVersion, &l.state.Started, &finished)
-		if err != nil {
-			return err
-		}
-		if o, err := s.other(ctx, tx); err != nil || o != nil {
-			return cmp.Or(err, errTakenMeanwhile)
-		}
-		if spider != nil && *spider != clean(job.Spider) {
-			return &MismatchError{Job: s.job, What: "spider", Stored: *spider, Asked: job.Spider}
-		}
-		if keyVersion != nil && *keyVersion != job.KeyVersion {
-			return &MismatchError{Job: s.job, What: "key version", Stored: fmt.Sprint(*keyVersion), Asked: fmt.Sprint(job.KeyVersion)}
-		}
-		l.state.Durable = true
-		if finished != nil {
-			l.state.Finished, l.state.Reason = true, *finished
-		}
-		var batch pgx.Batch
-		batch.Queue(`UPDATE job SET spider = $1, key_version = $2`, clean(job.Spider), job.KeyVersion)
-		batch.Queue(`UPDATE worker SET buried = true WHERE name <> $1`, s.worker)
-		batch.Queue(`INSERT INTO worker VALUES ($1, $2, 0, false, now())
-			ON CONFLICT (name) DO UPDATE SET session = excluded.session, batch = 0, buried = false, began = excluded.began`, s.worker, l.session)
-		batch.Queue(`DELETE FROM beat WHERE session = $1`, s.session)
-		batch.Queue(`INSERT INTO beat VALUES ($1, 0, $2, $3)`, l.session, int64(s.ttl), s.lock)
-		batch.Queue(`UPDATE partition SET owner = $1 WHERE owner IS DISTINCT FROM $1`, s.worker)
-		batch.Queue(`WITH theirs AS (DELETE FROM counter WHERE worker NOT IN (SELECT name FROM worker WHERE NOT buried) RETURNING name, value)
-			INSERT INTO counter SELECT $1, name, sum(value) FROM theirs GROUP BY name
-			ON CONFLICT (worker, name) DO UPDATE SET value = counter.value + excluded.value`, s.worker)
-		if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
-			return err
-		}
-		return errors.Join(l.readSlots(ctx, tx), l.readDue(ctx, tx), l.readNotes(ctx, tx, s.worker))
-	})
-	if err == nil {
-		s.session = l.session
-	}
-	return l, err
-}
-
-// readSlots reads the slots, and how much waits in each.
-func (l *loaded) readSlots(ctx context.Context, tx pgx.Tx) error {
-	rows, _ := tx.Query(ctx, `SELECT id, name, next_allowed, delay, penalty, throttle, pages FROM slot`)
-	var name []byte
-	var allowed *time.Time
-	var delay, penalty, throttle, pages, id int64
-	_, err := pgx.ForEachRow(rows, []any{&id, &name, &allowed, &delay, &penalty, &throttle, &pages}, func() error {
-		s := &slot{
-			list: list{most: frontRecords, quota: frontBytes}, name: string(name), id: id, stored: true, pages: int(pages),
-			delay: time.Duration(delay), penalty: time.Duration(penalty), throttle: time.Duration(throttle),
-		}
-		if allowed != nil {
-			s.nextAllowed = *allowed
-		}
-		l.slots[s.name], l.byID[id] = s, s
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	rows, _ = tx.Query(ctx, `SELECT slot, count(*), min(rank) FROM queue GROUP BY slot`)
-	var count, rank int64
-	_, err = pgx.ForEachRow(rows, []any{&id, &count, &rank}, func() error {
-		s := l.byID[id]
-		if s == nil {
-			return fmt.Errorf("requests wait in the slot %d, which has no row", id)
-		}
-		s.count, s.head = int(count), order{rank: rank}
-		s.cursor = s.head
-		return nil
-	})
-	return err
-}
-
-// readDue reads how much is delayed, and until when.
-func (l *loaded) readDue(ctx context.Context, tx pgx.Tx) error {
-	rows, _ := tx.Query(ctx, `SELECT slot, count(*), min(at) FROM due GROUP BY slot`)
-	var id, count int64
-	var at time.Time
-	_, err := pgx.ForEachRow(rows, []any{&id, &count, &at}, func() error {
-		s := l.byID[id]
-		if s == nil {
-			return fmt.Errorf("requests of the slot %d are delayed, which has no row", id)
-		}
-		s.delayed = int(count)
-		if head := (order{rank: at.UnixMicro()}); l.due.count == 0 || head.before(l.due.head) {
-			l.due.head, l.due.cursor = head, head
-		}
-		l.due.count += int(count)
-		l.state.Delayed = int64(l.due.count)
-		return nil
-	})
-	return err
-}
-
-// ofJob is the checkpoint that every worker of a job has to know: which loopback addresses its seeds allow. It has the worker "".
-const ofJob = "tegenaria/loopback"
-
-// readNotes reads the checkpoints and counters of a worker, and of the job.
-func (l *loaded) readNotes(ctx context.Context, tx pgx.Tx, worker string) error {
-	rows, _ := tx.Query(ctx, `SELECT name, value FROM checkpoint WHERE worker IN ($1, '')`, worker)
-	var key, value []byte
-	l.state.Checkpoints = make(map[string][]byte)
-	_, err := pgx.ForEachRow(rows, []any{&key, &value}, func() error {
-		l.state.Checkpoints[string(key)] = slices.Clone(value)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	rows, _ = tx.Query(ctx, `SELECT name, value FROM counter WHERE worker = $1`, worker)
-	var name string
-	var count int64
-	_, err = pgx.ForEachRow(rows, []any{&name, &count}, func() error {
-		if l.state.Counters == nil {
-			l.state.Counters = make(map[string]int64)
-		}
-		l.state.Counters[name] = count
-		return nil
-	})
-	return err
 }

@@ -1,5 +1,5 @@
-// Package cluster keeps the queue of a crawl in a PostgreSQL database: the crawl survives kill -9, its queue may be larger than memory and
-// disk of the machine it runs on, and may go on on another one.
+// Package cluster keeps the queue of a crawl in a PostgreSQL database. Several programs, the workers of a job, crawl together: each has hosts of
+// its own, nothing is lost by kill -9, and no host is asked by two of them at the same time.
 //
 //	cache, err := cluster.Open(ctx, "postgres://crawler@db/crawls", "news", cluster.Options{Worker: "one"})
 //	if err != nil {
@@ -8,14 +8,27 @@
 //	defer cache.Close()
 //	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithCache(cache), …)
 //
-// One worker at a time has a job. A second one is refused with an [*InUseError], or stands by with [Options].Wait: it begins when the first
-// one has ended or died. A crawl of one machine is better off with cache/disk, which needs no server.
+// The same program, started on another machine with another name of the worker, joins in. Workers may come and go at any time. [Run] begins anew
+// where a run was ended by the database. A crawl of one machine is better off with cache/disk, which needs no server.
 //
 // A job is a schema of the database. It can be asked while the crawl runs, and is deleted by DROP SCHEMA … CASCADE:
 //
 //	SELECT outcome, reason, count(*) FROM news.outcome GROUP BY 1, 2 ORDER BY 3 DESC;
 //	SELECT url, reason FROM news.outcome WHERE outcome = 'failed';
 //	SELECT convert_from(name, 'UTF8'), count(*) FROM news.queue JOIN news.slot ON id = slot GROUP BY 1 ORDER BY 2 DESC;
+//
+// # Who asks which host
+//
+// The slots of a job are divided into partitions, by the registrable domain of their host. A partition has one owner: its queue, its delays,
+// its robots.txt and its page budgets are that worker's alone, so that no rate is shared between machines. All workers come to the same
+// division, which moves as few partitions as possible when one joins or ends. A worker that has to give a partition away takes nothing from its
+// queues any more, and gives it away when what was in flight has ended (share.go, partition.go).
+//
+// A link to a host of another worker is put into the inbox of its partition, in the transaction that settles the page. The owner decides whether
+// it is new and counts it (inbox.go): the counts of all workers together are those of the job.
+//
+// StartRequest is called by the owner of partition 0. The job is finished when no request waits, is delayed, in an inbox or in flight: one
+// statement sees that, because a request leaves its queue when it is settled.
 //
 // # How it works
 //
@@ -36,28 +49,31 @@
 //
 // # When a worker dies
 //
-// Over a second connection a worker beats: it changes a row of its own four times in [Options].TTL. A standby reads that row, and buries the
-// worker when it has not changed over a TTL of the standby's own clock. Times in which the database did not answer do not count, so a
+// Over a second connection a worker beats: it changes a row of its own four times in [Options].TTL. The others read that row, and bury the
+// worker when it has not changed over a TTL of their own clocks. Times in which the database did not answer do not count, so a
 // database that is away, or fails over, has nobody buried; neither has a clock that is set. Whoever buries a worker ends its
 // connection, so that one that stands still in the middle of a transaction holds no rows. If it goes on later its next batch is refused, and
-// its run ends with a [*FencedError]. A worker whose [Cache.Close] has written everything gives the job up: a standby begins a fraction of a
-// second later. A worker that is started again under its name, after its process has died, begins at once.
+// its run ends with a [*FencedError]. A worker whose [Cache.Close] has written everything gives its partitions up: others have them a fraction
+// of a second later. A worker that is started again under its name, after its process has died, begins at once.
 //
 // A worker whose beats are not answered starts no download when three quarters of the TTL are over. It goes on when one is answered, as long as
 // nobody has buried it. If a download is in flight when the TTL is over, the run ends with an [*Error]: set a TTL that is longer than the
-// failures which a crawl should outlast. The new owner begins with the whole delay of each host that has requests.
+// failures which a crawl should outlast. A new owner begins with the whole delay of each host that has requests.
 //
-// What a job has is kept whoever goes on with it: its queue, the keys it has seen, its outcomes and dead letters, its counters, and the
-// loopback addresses that its seeds allow. Checkpoints belong to the name of a worker: those of its files, its cookies and whatever else its
-// program stores. A worker goes on with its own, and one of another name begins its files anew. So the items of a job are those of the files of all
-// its workers: each file has an item once up to its last checkpoint. What a dead worker has written after that is in another file again; it
-// is cut when that worker is started again under its name, before the job is finished. robots.txt is read anew.
+// Checkpoints belong to the name of a worker: those of its files, its cookies and whatever else its program stores. A worker goes on with its
+// own, and one of another name begins its files anew. So the items of a job are those of the files of all its workers: each file has an item
+// once up to its last checkpoint. What a dead worker has written after that is in another file again; it
+// is cut when that worker is started again under its name, before the job is finished. robots.txt is read anew by a new owner.
 //
 // The workers of a job connect as the same user of the database, or as users that may end each other's connections (pg_signal_backend).
 //
 // # What it does not promise
 //
-// After a crash some requests may be fetched again: those in flight, and those whose batch was not written. Their items are still in a feed
-// only once, if the feed is a tegenaria.Committer such as feed.JSONL, and the worker that goes on has the same name and the same disk. The cache does not record which requests were in flight when the
-// process died, so that a page that kills the process is tried again in each run.
+//   - After a crash some requests may be fetched again: those in flight, and those whose batch was not written. Their items are still in a feed
+//     only once, if the feed is a tegenaria.Committer such as feed.JSONL, and the worker is started again under its name, on the same disk.
+//   - The cache does not record which requests were in flight when the process died, so that a page that kills the process is tried again.
+//   - Limits and CloseSpider hold for one worker, and PerIP and PerProxy too. A request of Fetch is sent by the worker whose callback waits for it, and
+//     keeps the delay of that worker alone.
+//   - One URL in two slots (RequestWithSlot) may be fetched twice, if two owners accept it at the same time.
+//   - A worker whose code was given up ends when it has nothing else to do, with StoppedError{"abandoned"}: the others run those requests again.
 package cluster

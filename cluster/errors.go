@@ -13,13 +13,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// InUseError is the failure to begin a job that another worker has: one worker at a time may have it.
+// InUseError is the failure to begin a job under the name of a worker that is at work.
 type InUseError struct{ Job, Worker string }
 
 // Error says what to do.
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("cluster: the worker %[2]q has the job %[1]s; one worker has a job at a time: stop that one, or set Options.Wait, with which this one begins when that one has ended or died",
-		e.Job, e.Worker)
+	return fmt.Sprintf("cluster: a worker named %q is at work on the job %s: give each worker a name of its own by Options.Worker, or stop that one",
+		e.Worker, e.Job)
 }
 
 // MismatchError is the failure to resume a job with another program: one with another spider, other rules for keys, another number of
@@ -72,7 +72,7 @@ type FencedError struct{ Job, Worker string }
 
 // Error says what to do.
 func (e *FencedError) Error() string {
-	return fmt.Sprintf("cluster: the worker %s does not have the job %s any more, another one has begun, because this one was not heard of or there are two of its name: give each process a name of its own; start this one again with Options.Wait to stand by",
+	return fmt.Sprintf("cluster: the worker %s does not have the job %s any more, another one has begun with its part, because this one was not heard of or there are two of its name: give each process a name of its own, and start this one again",
 		e.Worker, e.Job)
 }
 

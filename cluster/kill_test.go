@@ -12,6 +12,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -49,7 +50,7 @@ func (c *crawl) run(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, cache.Close()) }()
 	parse := func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[string]) error {
-		path := strings.TrimPrefix(resp.URL, c.URL)
+		path := resp.URL[strings.LastIndexByte(resp.URL, '/'):]
 		if strings.HasSuffix(path, "7") && resp.Request().Attempt == 0 {
 			return tegenaria.Retry(10*time.Millisecond, errors.New("once more, by way of the due list"))
 		}
@@ -59,7 +60,9 @@ func (c *crawl) run(ctx context.Context) (err error) {
 		tegenaria.EngineWithCache(cache),
 		tegenaria.EngineWithSpiders(tegenaria.NewSpider("killed", tegenaria.Handle(parse), c.URL+"/0")),
 		tegenaria.EngineWithConcurrency(8),
-		tegenaria.EngineWithPoliteness(tegenaria.Politeness{PerSlot: 8, Delay: c.Delay, UserAgent: c.Worker}),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{
+			PerSlot: 8, Delay: c.Delay, UserAgent: c.Worker, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+		}),
 		tegenaria.EngineWithSignals(),
 		tegenaria.EngineWithPipelines(feed.JSONL(c.File)),
 	).Run(ctx, "killed")
@@ -106,7 +109,10 @@ func TestKills(t *testing.T) {
 // start runs a crawl in another process, and kills it after so many requests; 0: it does not. It returns whether it was killed.
 func (c *crawl) start(t *testing.T, site *site, after int) bool {
 	t.Helper()
-	program, out := c.begin(t, site, after, syscall.SIGKILL)
+	site.mu.Lock()
+	program, out := c.begin(t)
+	site.left, site.kill = after, func() { _ = program.Process.Kill() }
+	site.mu.Unlock()
 	err := program.Wait()
 	site.mu.Lock()
 	site.left = 0
@@ -121,8 +127,8 @@ func (c *crawl) start(t *testing.T, site *site, after int) bool {
 	return false
 }
 
-// begin begins a crawl in another process, which gets a signal after so many requests; 0: it does not.
-func (c *crawl) begin(t *testing.T, site *site, after int, signal os.Signal) (program *exec.Cmd, out *bytes.Buffer) {
+// begin begins a crawl in another process.
+func (c *crawl) begin(t *testing.T) (program *exec.Cmd, out *bytes.Buffer) {
 	t.Helper()
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -131,12 +137,9 @@ func (c *crawl) begin(t *testing.T, site *site, after int, signal os.Signal) (pr
 	out = new(bytes.Buffer)
 	program = exec.Command(os.Args[0], "-test.run", "^TestKills$", "-killed", string(text))
 	program.Stdout, program.Stderr = out, out
-	site.mu.Lock()
-	defer site.mu.Unlock()
 	if err := program.Start(); err != nil {
 		t.Fatal(err)
 	}
-	site.left, site.kill = after, func() { _ = program.Process.Signal(signal) }
 	return program, out
 }
 
@@ -182,34 +185,20 @@ func (c *crawl) items(t *testing.T) map[string]bool {
 type site struct {
 	*httptest.Server
 	pages int
-	first chan struct{} // closed when something was asked for
 
 	mu    sync.Mutex // guards the fields below
 	asked map[string]int
-	log   []visit
 	left  int // requests until kill is called; 0: it is not
 	kill  func()
 }
 
-// visit is a request that came to a site.
-type visit struct {
-	by string // the worker
-	at time.Time
-}
-
 func newSite(pages int) *site {
-	s := &site{pages: pages, first: make(chan struct{}), asked: make(map[string]int)}
+	s := &site{pages: pages, asked: make(map[string]int)}
 	s.Server = httptest.NewServer(s)
 	return s
 }
 
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	if len(s.log) == 0 {
-		close(s.first)
-	}
-	s.log = append(s.log, visit{r.UserAgent(), time.Now()})
-	s.mu.Unlock()
 	var i int
 	if _, err := fmt.Sscanf(r.URL.Path, "/%d", &i); err != nil {
 		http.NotFound(w, r)

@@ -78,6 +78,7 @@ type slot struct {
 	list
 	name        string
 	id          int64
+	partition   int
 	nextAllowed time.Time
 	delay       time.Duration
 	penalty     time.Duration

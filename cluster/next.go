@@ -19,7 +19,7 @@ func (c *Cache) Next(ctx context.Context, name string, n int) ([]tegenaria.Recor
 		return nil, tegenaria.SlotState{Name: name}, err
 	}
 	s := c.slots[name]
-	if s == nil {
+	if s == nil || c.leaving[s.partition] {
 		return nil, tegenaria.SlotState{Name: name}, nil
 	}
 	var records []tegenaria.Record
@@ -34,6 +34,7 @@ func (c *Cache) Next(ctx context.Context, name string, n int) ([]tegenaria.Recor
 		e := c.workbench.take(&s.list)
 		e.flying = true
 		s.flights++
+		c.flights++
 		c.hidden[e.place] = struct{}{}
 		records = append(records, tegenaria.Record{
 			Key: e.key, Slot: s.name, Priority: int(e.priority), Depth: e.depth, Attempt: e.attempt, Seq: uint64(e.seq), ParentSeq: uint64(e.parent), Data: e.data,
@@ -59,8 +60,9 @@ func (c *Cache) refill(ctx context.Context, l *list, id int64) error {
 			return err
 		}
 		from := l.cursor
+		owned := c.ownedNumbers()
 		c.mu.Unlock()
-		rows, err := c.server.read(ctx, from, id, l.most, l.quota)
+		rows, err := c.server.read(ctx, from, id, l.most, l.quota, owned)
 		c.mu.Lock()
 		if err != nil {
 			return c.failedHeld(err)
@@ -111,11 +113,11 @@ type rows struct {
 }
 
 // read reads requests of a list, from a place on: at most so many of them, and about so many bytes.
-func (s *server) read(ctx context.Context, from order, id int64, most, bytes int) (r rows, err error) {
+func (s *server) read(ctx context.Context, from order, id int64, most, bytes int, partitions []int) (r rows, err error) {
 	const queue = `SELECT q.slot, q.rank, q.place, q.seq, q.key, q.attempt, q.parent, q.data, ~q.rank, r.depth
 		FROM queue AS q JOIN request AS r ON r.key = q.key WHERE q.slot = $1 AND (q.rank, q.place) >= ($2, $3) ORDER BY q.rank, q.place LIMIT $4`
 	const due = `SELECT d.slot, d.at, d.place, d.seq, d.key, d.attempt, d.parent, d.data, d.priority, r.depth
-		FROM due AS d JOIN request AS r ON r.key = d.key WHERE (d.at, d.place) >= ($1, $2) ORDER BY d.at, d.place LIMIT $3`
+		FROM due AS d JOIN request AS r ON r.key = d.key WHERE (d.at, d.place) >= ($1, $2) AND d.partition = ANY ($4) ORDER BY d.at, d.place LIMIT $3`
 	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
 		r = rows{}
 		var found pgx.Rows
@@ -125,7 +127,7 @@ func (s *server) read(ctx context.Context, from order, id int64, most, bytes int
 		var key []byte
 		rank := any(&e.rank)
 		if id == 0 {
-			found, _ = conn.Query(ctx, due, time.UnixMicro(from.rank), from.place, most+1)
+			found, _ = conn.Query(ctx, due, time.UnixMicro(from.rank), from.place, most+1, partitions)
 			rank = &at
 		} else {
 			found, _ = conn.Query(ctx, queue, id, from.rank, from.place, most+1)

@@ -3,6 +3,7 @@ package cluster
 import (
 	"hash/fnv"
 	"net"
+	"slices"
 
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
@@ -16,4 +17,70 @@ func partitionOf(slot string, partitions int) int {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(urlx.RegistrableDomain(host)))
 	return int(h.Sum64() % uint64(partitions))
+}
+
+// assign returns which session shall have each partition. They are divided evenly, and as few as possible go from one session to another:
+// wanted says who was to have each before. All who know the same sessions come to the same result.
+func assign(wanted, sessions []int64) []int64 {
+	slices.Sort(sessions)
+	least, more := len(wanted)/len(sessions), len(wanted)%len(sessions) // so many sessions have one more than the least
+	has := make(map[int64]int, len(sessions))
+	keeps := func(session int64) bool {
+		switch {
+		case has[session] < least:
+		case has[session] == least && more > 0:
+			more--
+		default:
+			return false
+		}
+		has[session]++
+		return true
+	}
+	result := make([]int64, len(wanted))
+	for p, session := range wanted {
+		if slices.Contains(sessions, session) && keeps(session) {
+			result[p] = session
+		}
+	}
+	for p := range result {
+		for _, session := range sessions {
+			if result[p] == 0 && keeps(session) {
+				result[p] = session
+			}
+		}
+	}
+	return result
+}
+
+// parts says which partitions a cache has. The mutex of the cache guards it.
+type parts struct {
+	owned   []bool
+	leaving []bool         // those of them that another worker is to have: no request of theirs is handed out
+	foreign map[string]int // partitions of slots that were asked for and are others'
+}
+
+// mostForeign is how many names of slots of others are remembered with their partitions.
+const mostForeign = 1 << 16
+
+// isForeign reports whether a slot that the cache does not have is another worker's, and returns its partition.
+func (p *parts) isForeign(name string) (partition int, foreign bool) {
+	partition, ok := p.foreign[name]
+	if !ok {
+		partition = partitionOf(name, len(p.owned))
+		if len(p.foreign) >= mostForeign {
+			clear(p.foreign)
+		}
+		p.foreign[name] = partition
+	}
+	return partition, !p.owned[partition]
+}
+
+// ownedNumbers returns the partitions that the cache has.
+func (p *parts) ownedNumbers() (numbers []int) {
+	for i, owned := range p.owned {
+		if owned {
+			numbers = append(numbers, i)
+		}
+	}
+	return numbers
 }

@@ -69,7 +69,7 @@ func TestRefusals(t *testing.T) {
 		c, _ := begin(t, dsn, "first", cluster.Options{})
 		defer closed(t, c)
 		var e *cluster.InUseError
-		if err := openError(dsn, "first", cluster.Options{Worker: "two"}); !errors.As(err, &e) || e.Worker != "one" {
+		if err := openError(dsn, "first", cluster.Options{Worker: "one"}); !errors.As(err, &e) || e.Worker != "one" {
 			t.Errorf("%v, want an InUseError of the worker one", err)
 		}
 	})
@@ -90,7 +90,7 @@ func TestRefusals(t *testing.T) {
 	})
 	t.Run("schema", func(t *testing.T) {
 		run(t, admin, "UPDATE first.job SET version = 99")
-		mismatch(t, openError(dsn, "first", cluster.Options{}), "schema version", "99", "2")
+		mismatch(t, openError(dsn, "first", cluster.Options{}), "schema version", "99", "3")
 		run(t, admin, "CREATE SCHEMA taken")
 		run(t, admin, "CREATE TABLE taken.other ()")
 		var e *cluster.Error

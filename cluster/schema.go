@@ -10,10 +10,10 @@ import (
 )
 
 // schemaVersion is that of the tables. A job of another version is refused.
-const schemaVersion = 2
+const schemaVersion = 3
 
-// tables are those of a job, in a schema of its name. Keys, names of slots and data are bytes; there are no foreign keys. queue and due live
-// by deletes: they are vacuumed when a small part of them is dead.
+// tables are those of a job, in a schema of its name. Keys, names of slots and data are bytes; there are no foreign keys. queue, due and
+// inbox live by deletes: they are vacuumed when a small part of them is dead.
 const tables = `
 CREATE TABLE job (
 	version int NOT NULL, partitions int NOT NULL, sessions bigint NOT NULL DEFAULT 0,
@@ -21,18 +21,23 @@ CREATE TABLE job (
 CREATE TABLE worker (
 	name text PRIMARY KEY, session bigint NOT NULL, batch bigint NOT NULL, buried boolean NOT NULL, began timestamptz NOT NULL) WITH (fillfactor = 20);
 CREATE TABLE beat (session bigint PRIMARY KEY, number bigint NOT NULL, ttl bigint NOT NULL, lock int NOT NULL) WITH (fillfactor = 20);
-CREATE TABLE partition (number int PRIMARY KEY, owner text);
+CREATE TABLE partition (number int PRIMARY KEY, owner bigint, wanted bigint);
 CREATE TABLE slot (
 	id bigint PRIMARY KEY, partition int NOT NULL, name bytea NOT NULL,
 	next_allowed timestamptz, delay bigint NOT NULL, penalty bigint NOT NULL, throttle bigint NOT NULL, pages bigint NOT NULL) WITH (fillfactor = 70);
+CREATE INDEX ON slot (partition);
 CREATE TABLE request (key bytea PRIMARY KEY, seq bigint NOT NULL, depth int NOT NULL);
 CREATE TABLE queue (
 	slot bigint, rank bigint, place bigint, seq bigint NOT NULL, key bytea NOT NULL, attempt int NOT NULL, parent bigint NOT NULL, data bytea NOT NULL,
 	PRIMARY KEY (slot, rank, place)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);
 CREATE TABLE due (
-	at timestamptz, place bigint, slot bigint NOT NULL, priority bigint NOT NULL, seq bigint NOT NULL, key bytea NOT NULL, attempt int NOT NULL,
+	at timestamptz, place bigint, partition int NOT NULL, slot bigint NOT NULL, priority bigint NOT NULL, seq bigint NOT NULL, key bytea NOT NULL, attempt int NOT NULL,
 	parent bigint NOT NULL, data bytea NOT NULL,
 	PRIMARY KEY (at, place)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+CREATE TABLE inbox (
+	partition int, id bigint GENERATED ALWAYS AS IDENTITY, slot bytea NOT NULL, key bytea NOT NULL, priority bigint NOT NULL, depth int NOT NULL,
+	attempt int NOT NULL, not_before timestamptz, parent bigint NOT NULL, data bytea NOT NULL,
+	PRIMARY KEY (partition, id)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 CREATE TABLE outcome (
 	seq bigint PRIMARY KEY, key bytea NOT NULL, parent bigint NOT NULL, depth int NOT NULL, attempt int NOT NULL,
 	outcome text NOT NULL, reason text NOT NULL, status int NOT NULL, at timestamptz NOT NULL, url text NOT NULL);

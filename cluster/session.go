@@ -23,14 +23,14 @@ type session struct {
 const locks = `FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = hashtext('tegenaria job ' || $1)::oid
 	AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
-// other returns the session that has the job, nil if none has it beside the own one.
-func (s *server) other(ctx context.Context, q interface {
+// namesake returns the session of another process that has the name of the worker, nil if there is none.
+func (s *server) namesake(ctx context.Context, q interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }) (*session, error) {
 	var o session
 	var ttl int64
 	err := q.QueryRow(ctx, `SELECT w.name, w.session, b.number, b.ttl, b.lock, EXISTS (SELECT `+locks+` AND objid = b.lock::oid)
-		FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE NOT w.buried AND w.session <> $2 ORDER BY w.session LIMIT 1`, s.job, s.session).
+		FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE w.name = $2 AND NOT w.buried AND b.lock <> $3`, once, s.job, s.worker, s.lock).
 		Scan(&o.worker, &o.number, &o.beat, &ttl, &o.lock, &o.connected)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
@@ -45,16 +45,16 @@ const (
 	settlingTime = time.Second            // how long the connection of a process that died may be there yet
 )
 
-// await returns once no other session has the job, and buries one that has died. Unless wait is set it returns an [*InUseError] when the
-// other one is alive.
-func (s *server) await(ctx context.Context, wait bool) error {
+// await returns once no other process has the name of the worker, and buries one that has died. It returns an [*InUseError] when that one is
+// alive.
+func (s *server) await(ctx context.Context) error {
 	began := time.Now()
 	var w watch
 	for {
 		var o *session
 		sent := time.Now()
 		err := s.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) (err error) {
-			o, err = s.other(ctx, conn)
+			o, err = s.namesake(ctx, conn)
 			return err
 		})
 		if err != nil || o == nil {
@@ -64,13 +64,13 @@ func (s *server) await(ctx context.Context, wait bool) error {
 		dead := w.look(o, sent, now)
 		young := now.Sub(began) < settlingTime
 		switch {
-		case dead, young && o.worker == s.worker && !o.connected: // the process that had this name has ended
+		case dead, young && !o.connected: // the process that had this name has ended
 			err := s.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) error { return s.bury(ctx, conn, o) })
 			if err != nil {
 				return err
 			}
 			continue
-		case !wait && (w.alive || o.connected && !young):
+		case w.alive || o.connected && !young:
 			return &InUseError{Job: s.job, Worker: o.worker}
 		}
 		timer := time.NewTimer(pauseOf(o.ttl))
@@ -133,17 +133,13 @@ func (s *server) bury(ctx context.Context, conn *pgx.Conn, o *session) error {
 	return err
 }
 
-// giveUp ends the own session: the next worker begins at once.
+// giveUp ends the own sessions, also one of which it is not known that it has begun: others may have its partitions at once.
 func (s *server) giveUp(ctx context.Context) error {
-	if s.session == 0 {
-		return nil
-	}
+	s.session = 0 // a second attempt may find that the first one has done it
 	return s.patiently(ctx, "closing", func(ctx context.Context, conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			_, err := tx.Exec(ctx, `DELETE FROM beat WHERE session = $1`, s.session)
-			if err == nil {
-				_, err = tx.Exec(ctx, `UPDATE worker SET buried = true WHERE session = $1`, s.session)
-			}
+			_, err := tx.Exec(ctx, `WITH own AS (DELETE FROM beat WHERE lock = $1 RETURNING session)
+				UPDATE worker AS w SET buried = true FROM own WHERE w.session = own.session`, s.lock)
 			return err
 		})
 	})

@@ -49,12 +49,18 @@ func (c *Cache) settle(b *tegenaria.Batch) error {
 	}
 	for _, known := range b.Slots {
 		s := c.slotOf(known.Name)
+		if s == nil { // it went to another worker, which reckons its politeness
+			continue
+		}
 		s.nextAllowed, s.delay, s.pages = known.NextAllowed, max(known.Delay, 0), max(known.Pages, 0)
 		s.penalty, s.throttle = max(known.Penalty, 0), max(known.AutoThrottle, 0)
 		c.open.store(s)
 		c.rest(s)
 	}
 	for name, checkpoint := range b.Checkpoints {
+		if name == ofJob && !c.owned[0] { // StartRequest runs elsewhere
+			continue
+		}
 		c.open.checkpoints[name] = slices.Clone(checkpoint)
 		c.open.size += smallChange + len(checkpoint)
 	}
@@ -76,6 +82,7 @@ func (c *Cache) settle(b *tegenaria.Batch) error {
 func (c *Cache) land(e *entry) {
 	e.flying = false
 	e.slot.flights--
+	c.flights--
 	c.remove(e)
 }
 

@@ -1,144 +1,304 @@
-//go:build unix
-
 package cluster_test
 
 import (
+	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"maps"
-	"math/rand/v2"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"syscall"
+	"runtime"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cluster"
-	"github.com/tegenaria/tegenaria/internal/deep"
+	"github.com/tegenaria/tegenaria/internal/pgtest"
 )
 
-var takeOvers = flag.Int("takeovers", 1, "kills of TestStandbyGoesOn, and so many SIGSTOP and SIGINT")
-
-// pair is a worker and its standby.
-type pair struct {
-	site     *site
-	one, two *crawl
-	program  *exec.Cmd
-	told     fmt.Stringer // what the first worker says
-}
-
-// newPair begins the crawl of a site whose first worker gets a signal after so many requests, and runs the second one to the end.
-func newPair(t *testing.T, pages, after int, signal syscall.Signal, delay time.Duration) *pair {
+// join opens a job as a worker, and has it share the job.
+func join(t *testing.T, dsn, job, worker string, run tegenaria.SharedRun) *cluster.Cache {
 	t.Helper()
-	folder := t.TempDir()
-	p := &pair{site: newSite(pages)}
-	t.Cleanup(p.site.Close)
-	p.one = &crawl{
-		DSN: database(t), Job: newJob(), URL: p.site.URL, Worker: "one", File: filepath.Join(folder, "one.jsonl"), Delay: delay,
-		Options: cluster.Options{TTL: 2 * shortTTL, Wait: true},
+	c, err := cluster.Open(t.Context(), dsn, job, cluster.Options{Worker: worker, TTL: shortTTL, Partitions: 8})
+	if err != nil {
+		t.Fatal(err)
 	}
-	two := *p.one
-	two.Worker, two.File = "two", filepath.Join(folder, "two.jsonl")
-	p.two = &two
-	p.program, p.told = p.one.begin(t, p.site, after, signal)
-	<-p.site.first // the job is the first one's
-	if err := p.two.run(t.Context()); err != nil {
-		_ = p.program.Process.Kill()
-		t.Fatalf("the standby: %v\n%s", err, p.told)
+	c.Attach(complete(run))
+	if _, err := c.Begin(t.Context(), tegenaria.Job{Spider: "spider", KeyVersion: 1}); err != nil {
+		t.Fatal(err)
 	}
-	return p
+	c.Join()
+	return c
 }
 
-// check compares what both have left with what there was to do, and returns how many requests were too many.
-func (p *pair) check(t *testing.T) (extra int) {
+// complete gives a run the funcs that it does not have.
+func complete(run tegenaria.SharedRun) tegenaria.SharedRun {
+	all := tegenaria.SharedRun{
+		Resume: func() {}, Halt: func(error) {}, Lose: func(error) {}, Start: func() {}, Allow: func([]byte) {}, Gain: func([]tegenaria.SlotState, int64) {},
+		Give: func(int64, int64) {}, Arrive: func([]tegenaria.Record, []tegenaria.Verdict) {}, Finish: func(int64) {},
+	}
+	if run.Resume != nil {
+		all.Resume, all.Halt, all.Lose = run.Resume, run.Halt, run.Lose
+	}
+	if run.Gain != nil {
+		all.Gain = run.Gain
+	}
+	if run.Arrive != nil {
+		all.Arrive = run.Arrive
+	}
+	return all
+}
+
+// awaitRow waits until a query has a result.
+func awaitRow(t *testing.T, dsn, query, want string) {
 	t.Helper()
-	p.site.mu.Lock()
-	defer p.site.mu.Unlock()
-	items := p.one.items(t)
-	maps.Copy(items, p.two.items(t))
-	for i := range p.site.pages {
-		n := p.site.asked[fmt.Sprint("/", i)]
-		if n == 0 {
-			t.Errorf("the page %d was not asked for", i)
-		}
-		if extra += n - 1; i%10 == 7 { // tried twice
-			extra--
-		}
+	admin := connect(t, dsn)
+	for read(t, admin, query) != want {
+		runtime.Gosched()
 	}
-	admin := connect(t, p.one.DSN)
-	got := read(t, admin, fmt.Sprintf(`SELECT count(*) || ' ' || count(DISTINCT key) FROM %q.outcome WHERE outcome = 'fetched'`, p.one.Job))
-	if want := fmt.Sprint(p.site.pages, " ", p.site.pages); got != want || len(items) != p.site.pages {
-		t.Errorf("outcomes and keys %s, want %s; %d items", got, want, len(items))
-	}
-	return extra
 }
 
-// by returns how many requests a worker made, and when the first and the last one came.
-func (p *pair) by(worker string) (n int, first, last time.Time) {
-	p.site.mu.Lock()
-	defer p.site.mu.Unlock()
-	for _, v := range p.site.log {
-		if v.by == worker {
-			if n++; n == 1 {
-				first = v.at
+// A session is dead when it has not beaten over its TTL of pauses between reads, whatever the reads took and however long one pause was.
+func TestDead(t *testing.T) {
+	const ttl = 800 * time.Millisecond // a pause should be 100 ms
+	same := func(n int, r cluster.Read) (reads []cluster.Read) {
+		for range n {
+			reads = append(reads, r)
+		}
+		return reads
+	}
+	usual := cluster.Read{Pause: 100 * time.Millisecond}
+	beating := same(100, usual)
+	for i := range beating {
+		beating[i].Beat = int64(i / 8) // just in time
+	}
+	for name, c := range map[string]struct {
+		reads []cluster.Read
+		want  int
+	}{
+		"silent":             {same(20, usual), 9},
+		"beating":            {beating, 0},
+		"one long pause":     {same(2, cluster.Read{Pause: time.Hour}), 0},
+		"four long pauses":   {same(20, cluster.Read{Pause: time.Hour}), 5},
+		"a slow database":    {same(8, cluster.Read{Pause: 100 * time.Millisecond, Took: time.Hour}), 0},
+		"a beat at the last": {append(same(8, usual), cluster.Read{Pause: usual.Pause, Beat: 1}), 0},
+	} {
+		if got := cluster.Dead(ttl, c.reads); got != c.want {
+			t.Errorf("%s: dead after %d reads, want %d", name, got, c.want)
+		}
+	}
+}
+
+// A worker that stands still in the middle of a transaction is buried, and the rows it holds are freed: the other one gets its partitions with what
+// waits there. When it goes on it writes nothing.
+func TestTakeOver(t *testing.T) {
+	dsn := database(t)
+	first := join(t, dsn, "seized", "one", tegenaria.SharedRun{})
+	var records []tegenaria.Record
+	for i := range 40 {
+		rec := record(fmt.Sprint("request", i))
+		rec.Slot = fmt.Sprint("host", i, ".example")
+		records = append(records, rec)
+	}
+	if _, err := first.Accept(t.Context(), records); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Settle(t.Context(), tegenaria.Batch{
+		Counters: map[string]int64{"n": 3}, Checkpoints: map[string][]byte{"file": {1}, "tegenaria/loopback": {2}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	gains := make(chan int, 100)
+	second := join(t, dsn, "seized", "two", tegenaria.SharedRun{Gain: func(slots []tegenaria.SlotState, _ int64) {
+		n := 0
+		for i := range slots {
+			n += slots[i].Pending
+		}
+		gains <- n
+	}})
+	awaitRow(t, dsn, `SELECT count(DISTINCT owner)::text || count(owner) FROM seized.partition`, "28")
+	moved := 0
+	for slots, err := range second.Slots(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		moved += slots.Pending
+	}
+	if err := first.Freeze(t.Context(), `DELETE FROM seized.queue; UPDATE seized.worker SET batch = 99`); err != nil {
+		t.Fatal(err)
+	}
+	frozen := time.Now()
+	sum := moved // by Begin, or told since
+	for len(gains) > 0 {
+		<-gains
+	}
+	for sum < len(records) {
+		sum += <-gains
+	}
+	t.Logf("%d requests moved at once, the others %v after the worker stood still", moved, time.Since(frozen))
+	first.Thaw()
+	var fenced *cluster.FencedError
+	if err := first.Settle(t.Context(), tegenaria.Batch{Started: true}); !errors.As(err, &fenced) {
+		t.Errorf("the first worker: %v, want a FencedError", err)
+	}
+	if err := first.Close(); !errors.As(err, &fenced) {
+		t.Errorf("closing the first worker: %v, want a FencedError", err)
+	}
+	if verdicts, err := second.Accept(t.Context(), records); err != nil || slices.ContainsFunc(verdicts, func(v tegenaria.Verdict) bool { return v != tegenaria.VerdictKnown }) {
+		t.Errorf("%v, %v; all requests are known", verdicts, err)
+	}
+	waiting := 0
+	for slots, err := range second.Slots(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting += slots.Pending
+	}
+	if waiting != len(records) {
+		t.Errorf("%d requests wait, want %d", waiting, len(records))
+	}
+	if !second.MayStart() {
+		t.Error("the new owner may not start")
+	}
+	admin := connect(t, dsn)
+	if got := read(t, admin, "SELECT started || ' ' || (SELECT count(*) FROM seized.queue) FROM seized.job"); got != "false 40" {
+		t.Errorf("started, requests that wait: %s, want false 40", got)
+	}
+	// A third worker has what the dead one has counted, and nothing of its files.
+	third := join(t, dsn, "seized", "three", tegenaria.SharedRun{})
+	if got := read(t, admin, "SELECT string_agg(worker || name || value, ' ') FROM seized.counter"); got != "threen3" {
+		t.Errorf("counters %s, want n = 3 of three alone", got)
+	}
+	closed(t, second)
+	given := time.Now()
+	awaitRow(t, dsn, `SELECT count(DISTINCT owner)::text || count(owner) FROM seized.partition`, "18")
+	t.Logf("all taken %v after the second worker was closed", time.Since(given))
+	closed(t, third)
+	if got := read(t, admin, `SELECT string_agg(worker || convert_from(name, 'UTF8'), ' ' ORDER BY worker) FROM seized.checkpoint`); got != "tegenaria/loopback onefile" {
+		t.Errorf("checkpoints: %s", got)
+	}
+}
+
+// While the database is away nobody is buried: the workers start nothing, and go on when the database is back.
+func TestAwayBuriesNobody(t *testing.T) {
+	dsn := database(t)
+	resumed, halted, lost := make(chan struct{}, 10), make(chan error, 10), make(chan error, 10)
+	run := tegenaria.SharedRun{
+		Resume: func() { resumed <- struct{}{} }, Halt: func(err error) { halted <- err }, Lose: func(err error) { lost <- err },
+	}
+	first, second := join(t, dsn, "outage", "one", run), join(t, dsn, "outage", "two", run)
+	awaitRow(t, dsn, `SELECT count(DISTINCT owner)::text || count(owner) FROM outage.partition`, "28")
+	owners := read(t, connect(t, dsn), `SELECT string_agg(owner::text, ' ' ORDER BY number) FROM outage.partition`)
+	server := pgtest.Get(t)
+	if err := server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	stopped := time.Now()
+	for first.MayStart() || second.MayStart() {
+		runtime.Gosched()
+	}
+	for range 2 {
+		var away *cluster.Error
+		if err := <-halted; !errors.As(err, &away) || away.Away < shortTTL {
+			t.Errorf("%v, want an Error: away for %v", err, shortTTL)
+		}
+	}
+	<-time.After(time.Until(stopped.Add(2 * shortTTL)))
+	if err := server.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-resumed
+	<-resumed
+	for _, c := range []*cluster.Cache{first, second} {
+		if _, err := c.Accept(t.Context(), []tegenaria.Record{record("a")}); err != nil {
+			t.Error(err)
+		}
+		if err := c.Settle(t.Context(), tegenaria.Batch{}); err != nil || !c.MayStart() {
+			t.Error(err)
+		}
+	}
+	select {
+	case err := <-lost:
+		t.Fatal(err)
+	default:
+	}
+	if got := read(t, connect(t, dsn), `SELECT string_agg(owner::text, ' ' ORDER BY number) FROM outage.partition`); got != owners {
+		t.Errorf("owners %s, want %s as before", got, owners)
+	}
+	closed(t, first)
+	closed(t, second)
+}
+
+// One page that two workers link to is taken in once, by its owner, with the smaller depth.
+func TestHandedOn(t *testing.T) {
+	dsn := database(t)
+	arrived := make(chan tegenaria.Verdict, 100)
+	run := tegenaria.SharedRun{Arrive: func(records []tegenaria.Record, verdicts []tegenaria.Verdict) {
+		for i := range records {
+			arrived <- verdicts[i]
+		}
+	}}
+	workers := []*cluster.Cache{join(t, dsn, "mail", "one", run), join(t, dsn, "mail", "two", run), join(t, dsn, "mail", "three", run)}
+	awaitRow(t, dsn, `SELECT count(DISTINCT owner)::text || count(owner) FROM mail.partition`, "38")
+	verdicts := make(map[tegenaria.Verdict]int)
+	for i, c := range workers {
+		rec := record("page")
+		rec.Depth = 9 - i
+		for range 2 {
+			got, err := c.Accept(t.Context(), []tegenaria.Record{rec})
+			if err != nil {
+				t.Fatal(err)
 			}
-			last = v.at
+			verdicts[got[0]]++
+		}
+		if err := c.Settle(t.Context(), tegenaria.Batch{Started: true}); err != nil {
+			t.Fatal(err)
 		}
 	}
-	return n, first, last
-}
-
-// The first worker is killed, stands still for longer than its TTL and goes on, or is asked to stop. The standby goes on with what is left. Of the
-// worker that stood still nothing is written afterwards, and it starts nothing; what was asked twice was in flight or not yet settled.
-func TestStandbyGoesOn(t *testing.T) {
-	seed := deep.Seed()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 2))
-	const pages, inFlight = 200, 8
-	for range *takeOvers {
-		for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGINT} {
-			t.Run(signal.String(), func(t *testing.T) {
-				p := newPair(t, pages, 1+random.IntN(pages/2), signal, 0)
-				before, _, _ := p.by("one")
-				if signal == syscall.SIGSTOP {
-					if err := p.program.Process.Signal(syscall.SIGCONT); err != nil {
-						t.Fatal(err)
-					}
-				}
-				err := p.program.Wait()
-				after, _, last := p.by("one")
-				_, first, _ := p.by("two")
-				var exit *exec.ExitError
-				switch {
-				case signal == syscall.SIGINT:
-				case !errors.As(err, &exit):
-					t.Errorf("the first worker: %v", err)
-				case signal == syscall.SIGSTOP && !strings.Contains(p.told.String(), "another one has begun"):
-					t.Errorf("the first worker says:\n%s", p.told)
-				}
-				if after-before > inFlight {
-					t.Errorf("%d requests after the burial", after-before)
-				}
-				extra := p.check(t)
-				if extra > after || signal == syscall.SIGINT && extra > 0 { // the standby has asked for no page twice
-					t.Errorf("%d requests too many", extra)
-				}
-				t.Logf("%d requests of the first worker, %d after it was buried, %d too many; the standby began after %v", after, after-before, extra, first.Sub(last))
-			})
-		}
+	if verdicts[tegenaria.VerdictHandedOn] == 0 || verdicts[tegenaria.VerdictNew] > 1 {
+		t.Errorf("verdicts %v", verdicts)
+	}
+	awaitRow(t, dsn, `SELECT (SELECT count(*) FROM mail.queue)::text || (SELECT count(*) FROM mail.inbox) || (SELECT string_agg(depth::text, ' ') FROM mail.request)`, "107")
+	if accepted := verdicts[tegenaria.VerdictNew]; accepted == 0 && <-arrived != tegenaria.VerdictNew {
+		t.Error("the first letter was not new")
+	}
+	for _, c := range workers {
+		closed(t, c)
 	}
 }
 
-// A new owner begins with the whole delay of a host, whenever the dead one has asked last.
-func TestDelayAtTakeOver(t *testing.T) {
-	const delay = 2 * time.Second
-	p := newPair(t, 2, 2, syscall.SIGKILL, delay)
-	_ = p.program.Wait()
-	_, _, last := p.by("one")
-	_, first, _ := p.by("two")
-	if gap := first.Sub(last); gap < delay {
-		t.Errorf("the first request of the new owner came %v after the last one of the dead, want at least %v", gap, delay)
+// A worker of another name takes the partitions of one that has died, and one of the same name begins at once.
+func TestDeadWorker(t *testing.T) {
+	dsn := database(t)
+	first := join(t, dsn, "dies", "one", tegenaria.SharedRun{})
+	accept(t, first, tegenaria.VerdictNew, "a")
+	if err := first.Settle(t.Context(), tegenaria.Batch{Started: true}); err != nil {
+		t.Fatal(err)
+	}
+	first.Abandon()
+	again := join(t, dsn, "dies", "one", tegenaria.SharedRun{})
+	accept(t, again, tegenaria.VerdictKnown, "a")
+	again.Abandon()
+	gained := make(chan struct{}, 1)
+	third := join(t, dsn, "dies", "three", tegenaria.SharedRun{Gain: func([]tegenaria.SlotState, int64) { gained <- struct{}{} }})
+	<-gained
+	accept(t, third, tegenaria.VerdictKnown, "a")
+	closed(t, third)
+}
+
+// Run begins anew after a run that was fenced, with another cache, and not after other errors.
+func TestRun(t *testing.T) {
+	dsn, runs, broken := database(t), 0, errors.New("broken")
+	seen := make(map[*cluster.Cache]bool)
+	err := cluster.Run(t.Context(), dsn, "again", cluster.Options{Worker: "one"}, func(ctx context.Context, c *cluster.Cache) error {
+		seen[c] = true
+		if _, err := c.Begin(ctx, tegenaria.Job{Spider: "spider", KeyVersion: 1}); err != nil {
+			return err
+		}
+		if runs++; runs == 1 {
+			return &cluster.FencedError{Job: "again", Worker: "one"}
+		}
+		return broken
+	})
+	if !errors.Is(err, broken) || runs != 2 || len(seen) != 2 {
+		t.Errorf("%v after %d runs with %d caches", err, runs, len(seen))
 	}
 }

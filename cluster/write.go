@@ -45,16 +45,21 @@ func (c *Cache) give() { <-c.turn }
 // released.
 func (c *Cache) room(ctx context.Context) error {
 	much := c.open.size >= largestBatch
-	if c.timer == nil && !c.open.empty() && !c.closed {
-		c.writes.Add(1)
-		c.timer = time.AfterFunc(oldestChange, c.writeSoon)
-	}
+	c.soon()
 	number := c.open.number
 	c.mu.Unlock()
 	if !much {
 		return nil
 	}
 	return c.writeUntil(ctx, number)
+}
+
+// soon sees to it that what was gathered is written soon. Called with mu held.
+func (c *Cache) soon() {
+	if c.timer == nil && !c.open.empty() && !c.closed {
+		c.writes.Add(1)
+		c.timer = time.AfterFunc(oldestChange, c.writeSoon)
+	}
 }
 
 // writeSoon writes what was gathered. An error ends the use of the database, and the next call says so.
@@ -110,7 +115,7 @@ func (c *Cache) writeOne(ctx context.Context) error {
 		c.forgetIdle(time.Now())
 		c.writing = c.open
 		c.open = newBatch(c.writing.number + 1)
-		c.writing.prepare(c.server.worker, c.partitions)
+		c.writing.prepare(c.server)
 	}
 	b := c.writing
 	c.mu.Unlock()
@@ -189,13 +194,16 @@ func (b *batch) add(sql string, args ...any) {
 }
 
 // prepare makes the statements of what other goroutines may still change. Called with the mutex of the cache held.
-func (b *batch) prepare(worker string, partitions int) {
+func (b *batch) prepare(server *server) {
+	worker := server.worker
 	if n := len(b.seen); n > 0 {
 		keys, seqs, depths := make([][]byte, 0, n), make([]int64, 0, n), make([]int32, 0, n)
 		for key, s := range b.seen {
 			keys, seqs, depths = append(keys, key[:]), append(seqs, s.seq), append(depths, depthOf(s.depth))
 		}
-		b.add(`INSERT INTO request SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::int[])`, keys, seqs, depths)
+		// Two owners may accept one key at the same time, if it has two slots; in one order they wait for each other only one way.
+		b.add(`INSERT INTO request SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::int[]) AS n (key, seq, depth) ORDER BY key ON CONFLICT (key) DO NOTHING`,
+			keys, seqs, depths)
 	}
 	if n := len(b.lowered); n > 0 {
 		keys, depths := make([][]byte, 0, n), make([]int32, 0, n)
@@ -204,8 +212,12 @@ func (b *batch) prepare(worker string, partitions int) {
 		}
 		b.add(`UPDATE request AS r SET depth = l.depth FROM unnest($1::bytea[], $2::int[]) AS l (key, depth) WHERE r.key = l.key AND r.depth > l.depth`, keys, depths)
 	}
-	b.prepareSlots(partitions)
+	b.prepareSlots()
 	b.prepareLists()
+	b.prepareLetters()
+	if len(b.given) > 0 {
+		b.add(`UPDATE partition SET owner = NULL WHERE owner = $1 AND number = ANY ($2)`, server.session, b.given)
+	}
 	if len(b.checkpoints) > 0 {
 		var workers []string
 		var names, values [][]byte
@@ -244,7 +256,7 @@ func (b *batch) prepare(worker string, partitions int) {
 }
 
 // prepareSlots makes the statements that store slots.
-func (b *batch) prepareSlots(partitions int) {
+func (b *batch) prepareSlots() {
 	if len(b.gone) > 0 {
 		b.add(`DELETE FROM slot WHERE id = ANY ($1)`, b.gone)
 	}
@@ -264,7 +276,7 @@ func (b *batch) prepareSlots(partitions int) {
 			t = time.UnixMicro(ceil(t))
 			at = &t
 		}
-		ids, parts, names, allowed = append(ids, s.id), append(parts, int32(partitionOf(s.name, partitions))), append(names, []byte(s.name)), append(allowed, at)
+		ids, parts, names, allowed = append(ids, s.id), append(parts, int32(s.partition)), append(names, []byte(s.name)), append(allowed, at)
 		delays, penalties, throttles = append(delays, int64(s.delay)), append(penalties, int64(s.penalty)), append(throttles, int64(s.throttle))
 		pages = append(pages, int64(s.pages))
 	}
@@ -294,10 +306,11 @@ func (b *batch) prepareLists() {
 	}
 	var queue, due columns
 	times = nil
+	var partitions []int32
 	for _, e := range b.inserts {
 		if e.delayed {
 			due.add(e)
-			times = append(times, time.UnixMicro(e.rank))
+			times, partitions = append(times, time.UnixMicro(e.rank)), append(partitions, int32(e.slot.partition))
 		} else {
 			queue.add(e)
 		}
@@ -308,9 +321,9 @@ func (b *batch) prepareLists() {
 			queue.ranks, queue.slots, queue.places, queue.seqs, queue.keys, queue.attempts, queue.parents, queue.data)
 	}
 	if len(due.places) > 0 {
-		b.add(`INSERT INTO due (at, priority, slot, place, seq, key, attempt, parent, data)
-			SELECT * FROM unnest($1::timestamptz[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bytea[], $7::int[], $8::bigint[], $9::bytea[])`,
-			times, due.priorities, due.slots, due.places, due.seqs, due.keys, due.attempts, due.parents, due.data)
+		b.add(`INSERT INTO due (at, partition, priority, slot, place, seq, key, attempt, parent, data)
+			SELECT * FROM unnest($1::timestamptz[], $2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bytea[], $8::int[], $9::bigint[], $10::bytea[])`,
+			times, partitions, due.priorities, due.slots, due.places, due.seqs, due.keys, due.attempts, due.parents, due.data)
 	}
 }
 

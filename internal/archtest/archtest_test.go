@@ -315,7 +315,7 @@ func TestRoot(t *testing.T) {
 		{"a test with a number", map[string]string{"crawl2_test.go": file("", 100)}, "named for no subject"},
 		{"a test of a helper", map[string]string{"x/helper_test.go": file("", 100)}, "is named for no subject"},
 		{"a test of helpers of a subject", map[string]string{"x/jobhelpers_test.go": file("", 100)}, ""},
-		{"many files", many("f%d.go", 45, 100), "has 45 files"},
+		{"many files", many("f%d.go", 46, 100), "has 46 files"},
 		{"many tests", many("f%dx_test.go", 54, 100), "has 54 test files"},
 		{"many lines", many("f%d.go", 36, 349), "has 12564 lines"},
 		{"slivers", many("f%d.go", 5, 20), "5 files of fewer than 60 lines"},

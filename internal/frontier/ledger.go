@@ -30,6 +30,7 @@ type Ledger struct {
 	inFlight   int64
 	lost       int64 // of those in flight
 	starting   bool
+	shared     bool // requests may come from other programs
 	outcomes   []int64
 	reasons    map[Reason]int64
 	room       chan struct{} // closed and replaced when pending falls below the mark
@@ -76,7 +77,7 @@ func (l *Ledger) check() {
 		l.stopping = false
 		close(l.drained)
 	}
-	if l.starting || l.closed || l.pending+l.delayed+l.inHand() > 0 {
+	if l.starting || l.closed || l.pending+l.delayed+l.inHand() > 0 || l.shared && l.lost == 0 {
 		return
 	}
 	l.closed = true
@@ -133,13 +134,23 @@ func (l *Ledger) Stop() {
 	}
 }
 
-// Resume counts the requests that a durable cache holds.
+// Share says whether requests may come from other programs: then the crawl is not finished. It is nevertheless when only lost requests are
+// left, because other programs can run those again once this one has ended.
+func (l *Ledger) Share(on bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.shared = on
+	l.check()
+}
+
+// Resume counts the requests that a durable cache holds; negative numbers are of those that have gone to another program.
 func (l *Ledger) Resume(pending, delayed int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.discovered += pending + delayed
 	l.pending += pending
 	l.delayed += delayed
+	l.check()
 }
 
 // Started notes that all seeds are counted.
@@ -282,11 +293,11 @@ func (l *Ledger) IsIdle() bool {
 	return l.inHand() == 0 && !l.starting
 }
 
-// IsFinished reports whether there is no open work any more.
+// IsFinished reports whether there is no open work any more, and none can come from other programs.
 func (l *Ledger) IsFinished() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.closed
+	return l.closed && !l.shared
 }
 
 // Counts returns the columns, and copies of the counts of outcomes and reasons.

@@ -1,0 +1,127 @@
+//go:build unix
+
+package cluster_test
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tegenaria/tegenaria/cluster"
+	"github.com/tegenaria/tegenaria/internal/deep"
+)
+
+var deaths = flag.Int("deaths", 1, "kills of TestWorkersDie, and so many SIGSTOP and SIGINT")
+
+// One of three workers is killed, stands still for longer than its TTL and goes on, or is asked to stop. The others go on with its hosts. Of the
+// worker that stood still nothing is written afterwards, and it starts nothing. What was asked twice was in flight or not yet settled.
+func TestWorkersDie(t *testing.T) {
+	seed := deep.Seed()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 2))
+	const pages, hosts, inFlight = 400, 24, 3 * 8
+	for range *deaths {
+		for _, signal := range []syscall.Signal{syscall.SIGKILL, syscall.SIGSTOP, syscall.SIGINT} {
+			t.Run(signal.String(), func(t *testing.T) {
+				web, dsn, job := newWeb(t, hosts, pages), database(t), newJob()
+				crawls, programs, told := make([]*crawl, 3), make([]*exec.Cmd, 3), make([]fmt.Stringer, 3)
+				victim := random.IntN(3)
+				var struck time.Time
+				web.left, web.do = 1+random.IntN(pages/2), func() {
+					struck = time.Now()
+					_ = programs[victim].Process.Signal(signal)
+				}
+				web.mu.Lock()
+				folder := t.TempDir()
+				for i := range crawls {
+					name := fmt.Sprint("w", i)
+					crawls[i] = &crawl{
+						DSN: dsn, Job: job, URL: strings.TrimSuffix(web.url(0), "/0"), Worker: name, File: filepath.Join(folder, name+".jsonl"),
+						Delay: 40 * time.Millisecond, Options: cluster.Options{TTL: 2 * shortTTL},
+					}
+					programs[i], told[i] = crawls[i].begin(t)
+				}
+				web.mu.Unlock()
+				for i := range programs {
+					if i == victim {
+						continue
+					}
+					if err := programs[i].Wait(); err != nil {
+						t.Errorf("%s: %v\n%s", crawls[i].Worker, err, told[i])
+					}
+				}
+				before := web.by(crawls[victim].Worker)
+				if signal == syscall.SIGSTOP {
+					if err := programs[victim].Process.Signal(syscall.SIGCONT); err != nil {
+						t.Fatal(err)
+					}
+				}
+				err := programs[victim].Wait()
+				switch {
+				case signal == syscall.SIGINT:
+				case err == nil:
+					t.Error("the victim has ended without an error")
+				case signal == syscall.SIGSTOP && !strings.Contains(told[victim].String(), "another one has begun"):
+					t.Errorf("the victim says:\n%s", told[victim])
+				}
+				after := web.by(crawls[victim].Worker)
+				if after-before > inFlight {
+					t.Errorf("%d requests of the victim after its burial", after-before)
+				}
+				extra := web.missed(t)
+				if extra > inFlight || signal == syscall.SIGINT && extra > 0 {
+					t.Errorf("%d requests too many", extra)
+				}
+				got := read(t, connect(t, dsn), fmt.Sprintf(`SELECT count(*) || ' ' || count(DISTINCT key) || ' ' || count(DISTINCT url) FROM %q.outcome WHERE outcome = 'fetched'`, job))
+				if want := fmt.Sprintf("%d %[1]d %[1]d", pages); got != want {
+					t.Errorf("outcomes, keys, URLs %s, want %s", got, want)
+				}
+				t.Logf("%s at the %d-th request: %d requests of the victim, %d after it was buried, %d too many; all done %v later",
+					crawls[victim].Worker, web.left, after, after-before, extra, time.Since(struck).Round(time.Millisecond))
+			})
+		}
+	}
+}
+
+// by returns how many requests a worker has made.
+func (w *web) by(worker string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, log := range w.log {
+		for _, a := range log {
+			if a.by == worker {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// missed reports pages that were not asked for, and returns how many requests there were beyond those that had to be.
+func (w *web) missed(t *testing.T) (extra int) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	asked := make(map[string]int)
+	for _, log := range w.log {
+		for _, a := range log {
+			asked[a.path]++
+		}
+	}
+	for i := range w.pages {
+		n := asked[fmt.Sprint("/", i)]
+		if n == 0 {
+			t.Errorf("the page %d was not asked for", i)
+		}
+		if extra += n - 1; i%10 == 7 { // tried twice
+			extra--
+		}
+	}
+	return extra
+}

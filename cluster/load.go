@@ -1,0 +1,206 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// loaded is what a worker has to know of partitions that it has taken. Their queues stay where they are.
+type loaded struct {
+	session int64
+	state   tegenaria.State
+	parts   []int
+	slots   map[string]*slot
+	byID    map[int64]*slot
+	due     list
+}
+
+func newLoaded(session int64) *loaded {
+	return &loaded{session: session, slots: make(map[string]*slot), byID: make(map[int64]*slot)}
+}
+
+// errTakenMeanwhile says that another process has begun under the name of this worker just now.
+var errTakenMeanwhile = errors.New("another worker has begun")
+
+// beginSoon begins a session when no other one has the name of the worker. sent is when it began, at the latest.
+func (s *server) beginSoon(ctx context.Context, job tegenaria.Job) (l *loaded, sent time.Time, err error) {
+	for {
+		if err := s.await(ctx); err != nil {
+			return nil, sent, err
+		}
+		err = s.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) (err error) {
+			sent = time.Now()
+			l, err = s.begin(ctx, conn, job)
+			return err
+		})
+		var mismatch *MismatchError
+		switch {
+		case errors.Is(err, errTakenMeanwhile):
+		case errors.As(err, &mismatch):
+			return nil, sent, mismatch
+		default:
+			return l, sent, err
+		}
+	}
+}
+
+// begin begins a session in a transaction, takes what it is to have and what is free of that, and reads what it has to know.
+func (s *server) begin(ctx context.Context, conn *pgx.Conn, job tegenaria.Job) (*loaded, error) {
+	l := newLoaded(0)
+	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		var spider, finished *string
+		var keyVersion *int
+		err := tx.QueryRow(ctx, `UPDATE job SET sessions = sessions + 1 RETURNING sessions, spider, key_version, started, finished`, once).
+			Scan(&l.session, &spider, &keyVersion, &l.state.Started, &finished)
+		if err != nil {
+			return err
+		}
+		if o, err := s.namesake(ctx, tx); err != nil || o != nil {
+			return cmp.Or(err, errTakenMeanwhile)
+		}
+		if spider != nil && *spider != clean(job.Spider) {
+			return &MismatchError{Job: s.job, What: "spider", Stored: *spider, Asked: job.Spider}
+		}
+		if keyVersion != nil && *keyVersion != job.KeyVersion {
+			return &MismatchError{Job: s.job, What: "key version", Stored: fmt.Sprint(*keyVersion), Asked: fmt.Sprint(job.KeyVersion)}
+		}
+		l.state.Durable = true
+		if finished != nil {
+			l.state.Finished, l.state.Reason = true, *finished
+		}
+		var batch pgx.Batch
+		batch.Queue(`UPDATE job SET spider = $1, key_version = $2`, clean(job.Spider), job.KeyVersion)
+		batch.Queue(`INSERT INTO worker VALUES ($1, $2, 0, false, now())
+			ON CONFLICT (name) DO UPDATE SET session = excluded.session, batch = 0, buried = false, began = excluded.began`, s.worker, l.session)
+		batch.Queue(`DELETE FROM beat WHERE lock = $1`, s.lock)
+		batch.Queue(`INSERT INTO beat VALUES ($1, 0, $2, $3)`, l.session, int64(s.ttl), s.lock)
+		batch.Queue(`WITH theirs AS (DELETE FROM counter WHERE worker NOT IN (SELECT name FROM worker WHERE NOT buried) RETURNING name, value)
+			INSERT INTO counter SELECT $1, name, sum(value) FROM theirs GROUP BY name
+			ON CONFLICT (worker, name) DO UPDATE SET value = counter.value + excluded.value`, s.worker)
+		if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
+			return err
+		}
+		var v view
+		if err := v.read(ctx, tx); err != nil {
+			return err
+		}
+		if err := v.assign(ctx, tx); err != nil {
+			return err
+		}
+		return l.gain(ctx, tx, s.worker)
+	})
+	if err == nil {
+		s.session = l.session
+	}
+	return l, err
+}
+
+// gain takes the partitions that the session is to have and that nobody has, and reads what is there, and the checkpoints and counters of a
+// worker; "" is none.
+func (l *loaded) gain(ctx context.Context, tx pgx.Tx, worker string) error {
+	rows, _ := tx.Query(ctx, `UPDATE partition SET owner = $1 WHERE wanted = $1 AND owner IS DISTINCT FROM $1
+		AND NOT EXISTS (SELECT FROM worker WHERE session = owner AND NOT buried) RETURNING number`, once, l.session)
+	var err error
+	if l.parts, err = pgx.CollectRows(rows, pgx.RowTo[int]); err != nil {
+		return err
+	}
+	var batch pgx.Batch
+	batch.Queue(`SELECT id, partition, name, next_allowed, delay, penalty, throttle, pages FROM slot WHERE partition = ANY ($1)`, l.parts).Query(l.readSlots)
+	batch.Queue(`SELECT q.slot, count(*), min(q.rank) FROM slot AS s JOIN queue AS q ON q.slot = s.id WHERE s.partition = ANY ($1) GROUP BY q.slot`, l.parts).
+		Query(l.readQueues)
+	batch.Queue(`SELECT slot, count(*), min(at) FROM due WHERE partition = ANY ($1) GROUP BY slot`, l.parts).Query(l.readDue)
+	batch.Queue(`SELECT name, value FROM checkpoint WHERE worker IN ($1, '')`, worker).Query(l.readCheckpoints)
+	batch.Queue(`SELECT name, value FROM counter WHERE worker = $1`, worker).Query(l.readCounters)
+	return tx.SendBatch(ctx, &batch).Close()
+}
+
+// readSlots reads the slots.
+func (l *loaded) readSlots(rows pgx.Rows) error {
+	var partition int
+	var name []byte
+	var allowed *time.Time
+	var delay, penalty, throttle, pages, id int64
+	_, err := pgx.ForEachRow(rows, []any{&id, &partition, &name, &allowed, &delay, &penalty, &throttle, &pages}, func() error {
+		s := &slot{
+			list: list{most: frontRecords, quota: frontBytes}, name: string(name), id: id, partition: partition, stored: true, pages: int(pages),
+			delay: time.Duration(delay), penalty: time.Duration(penalty), throttle: time.Duration(throttle),
+		}
+		if allowed != nil {
+			s.nextAllowed = *allowed
+		}
+		l.slots[s.name], l.byID[id] = s, s
+		return nil
+	})
+	return err
+}
+
+// readQueues reads how much waits in each slot.
+func (l *loaded) readQueues(rows pgx.Rows) error {
+	var id, count, rank int64
+	_, err := pgx.ForEachRow(rows, []any{&id, &count, &rank}, func() error {
+		s := l.byID[id]
+		if s == nil {
+			return fmt.Errorf("requests wait in the slot %d, which has no row", id)
+		}
+		s.count, s.head = int(count), order{rank: rank}
+		s.cursor = s.head
+		return nil
+	})
+	return err
+}
+
+// readDue reads how much is delayed, and until when.
+func (l *loaded) readDue(rows pgx.Rows) error {
+	var id, count int64
+	var at time.Time
+	_, err := pgx.ForEachRow(rows, []any{&id, &count, &at}, func() error {
+		s := l.byID[id]
+		if s == nil {
+			return fmt.Errorf("requests of the slot %d are delayed, which has no row", id)
+		}
+		s.delayed = int(count)
+		if head := (order{rank: at.UnixMicro()}); l.due.count == 0 || head.before(l.due.head) {
+			l.due.head = head
+		}
+		l.due.count += int(count)
+		l.state.Delayed = int64(l.due.count)
+		return nil
+	})
+	return err
+}
+
+// ofJob is the checkpoint that every worker of a job has to know: which loopback addresses its seeds allow. It has the worker "".
+const ofJob = "tegenaria/loopback"
+
+// readCheckpoints reads the checkpoints of a worker, and those of the job.
+func (l *loaded) readCheckpoints(rows pgx.Rows) error {
+	var key, value []byte
+	l.state.Checkpoints = make(map[string][]byte)
+	_, err := pgx.ForEachRow(rows, []any{&key, &value}, func() error {
+		l.state.Checkpoints[string(key)] = slices.Clone(value)
+		return nil
+	})
+	return err
+}
+
+// readCounters reads the counters of a worker.
+func (l *loaded) readCounters(rows pgx.Rows) error {
+	var name string
+	var count int64
+	_, err := pgx.ForEachRow(rows, []any{&name, &count}, func() error {
+		if l.state.Counters == nil {
+			l.state.Counters = make(map[string]int64)
+		}
+		l.state.Counters[name] = count
+		return nil
+	})
+	return err
+}

@@ -1,0 +1,41 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// againAfter is how long Run waits before it begins anew.
+const againAfter = time.Second
+
+// Run opens a job, has crawl use it, and closes it. It begins anew if the run was fenced, or the database was away for longer than
+// [Options].Patience, until crawl returns without such an error or ctx ends. crawl makes an engine with the cache and runs it; it is
+// called again with another cache, and what it opens it has to have closed. The error is that of crawl, of [Open] or of [Cache.Close].
+func Run(ctx context.Context, dsn, job string, o Options, crawl func(ctx context.Context, cache *Cache) error) error {
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for {
+		err := runOnce(ctx, dsn, job, o, crawl)
+		var fenced *FencedError
+		var failure *Error
+		if ctx.Err() != nil || !errors.As(err, &fenced) && !(errors.As(err, &failure) && failure.Away > 0) {
+			return err
+		}
+		pause.Reset(againAfter)
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+func runOnce(ctx context.Context, dsn, job string, o Options, crawl func(ctx context.Context, cache *Cache) error) error {
+	cache, err := Open(ctx, dsn, job, o)
+	if err != nil {
+		return err
+	}
+	err = crawl(ctx, cache)
+	return errors.Join(err, cache.Close())
+}

@@ -1,0 +1,207 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cluster"
+)
+
+// web is a site of many hosts, whose pages link to each other across them. It notes who has asked for what, and when.
+type web struct {
+	hosts []string // each with its port
+	pages int
+
+	mu   sync.Mutex // guards the fields below
+	log  map[string][]ask
+	left int // requests until do is called
+	do   func()
+}
+
+// ask is a request that came to a web.
+type ask struct {
+	path, by string
+	at       time.Time
+}
+
+func newWeb(t *testing.T, hosts, pages int) *web {
+	t.Helper()
+	w := &web{pages: pages, log: make(map[string][]ask)}
+	for i := range hosts {
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.1.%d:0", i+1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := &http.Server{Handler: w}
+		serving := make(chan error, 1)
+		go func() { serving <- server.Serve(listener) }()
+		t.Cleanup(func() {
+			_ = server.Close()
+			<-serving
+		})
+		w.hosts = append(w.hosts, listener.Addr().String())
+	}
+	return w
+}
+
+// url returns the URL of a page.
+func (w *web) url(i int) string { return fmt.Sprintf("http://%s/%d", w.hosts[i%len(w.hosts)], i) }
+
+func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
+	var i int
+	if _, err := fmt.Sscanf(r.URL.Path, "/%d", &i); err != nil {
+		http.NotFound(out, r)
+		return
+	}
+	w.mu.Lock()
+	w.log[r.Host] = append(w.log[r.Host], ask{r.URL.Path, r.UserAgent(), time.Now()})
+	if w.left--; w.left == 0 {
+		w.do()
+	}
+	w.mu.Unlock()
+	out.Header().Set("Content-Type", "text/html")
+	for child := 3*i + 1; child <= 3*i+3 && child < w.pages; child++ {
+		fmt.Fprintf(out, `<a href="%s">next</a> <a href="%s">across</a>`, w.url(child), w.url(child*7%w.pages))
+	}
+}
+
+// shortTTL is that of tests in which a worker dies.
+const shortTTL = 600 * time.Millisecond
+
+// worker crawls a web as one of several.
+type worker struct {
+	name  string
+	cache *cluster.Cache
+	items []string
+	stats tegenaria.Stats
+	err   error
+}
+
+// crawl crawls until the job is finished.
+func (w *worker) crawl(ctx context.Context, web *web, delay time.Duration) {
+	var mu sync.Mutex
+	parse := func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[string]) error {
+		if strings.HasSuffix(resp.URL, "7") && resp.Request().Attempt == 0 {
+			return tegenaria.Retry(10*time.Millisecond, errors.New("once more, by way of the due list"))
+		}
+		return errors.Join(out.Item(resp.URL), out.FollowLinks())
+	}
+	engine := tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithCache(w.cache),
+		tegenaria.EngineWithSpiders(tegenaria.NewSpider("several", tegenaria.Handle(parse), web.url(0))),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: delay, UserAgent: w.name, IgnoreRobots: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
+		tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(100, func(_ context.Context, item string) (string, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			w.items = append(w.items, item)
+			return item, nil
+		})),
+	)
+	w.err = engine.Run(ctx, "several")
+	w.stats = engine.Stats()
+}
+
+// newWorkers opens a job for several workers.
+func newWorkers(t *testing.T, dsn, job string, n int, ttl time.Duration) (workers []*worker) {
+	t.Helper()
+	for i := range n {
+		name := fmt.Sprint("w", i)
+		cache, err := cluster.Open(t.Context(), dsn, job, cluster.Options{Worker: name, TTL: ttl})
+		if err != nil {
+			t.Fatal(err)
+		}
+		workers = append(workers, &worker{name: name, cache: cache})
+	}
+	return workers
+}
+
+// Several workers crawl a job together: each page is asked for once, by the owner of its host alone, with the delay of the host between, and each
+// run ends when nothing is left.
+func TestSeveral(t *testing.T) {
+	const pages, hosts, delay = 300, 16, 100 * time.Millisecond
+	dsn, job := database(t), newJob()
+	web := newWeb(t, hosts, pages)
+	workers := newWorkers(t, dsn, job, 3, 4*shortTTL)
+	var crawling sync.WaitGroup
+	for _, w := range workers {
+		crawling.Go(func() { w.crawl(t.Context(), web, delay) })
+	}
+	crawling.Wait()
+	var items []string
+	discovered := int64(0)
+	for _, w := range workers {
+		if w.err != nil {
+			t.Errorf("%s: %v", w.name, w.err)
+		}
+		if len(w.items) == 0 {
+			t.Errorf("%s had nothing to do", w.name)
+		}
+		items = append(items, w.items...)
+		discovered += w.stats.Discovered
+		t.Logf("%s: %d items, %d discovered", w.name, len(w.items), w.stats.Discovered)
+		closed(t, w.cache)
+	}
+	slices.Sort(items)
+	if unique := len(slices.Compact(slices.Clone(items))); len(items) != pages || unique != pages {
+		t.Errorf("%d items, %d different ones, want %d", len(items), unique, pages)
+	}
+	web.check(t, delay)
+	admin := connect(t, dsn)
+	schema := `"` + job + `"`
+	got := read(t, admin, `SELECT count(*) || ' ' || count(DISTINCT key) FROM `+schema+`.outcome WHERE outcome = 'fetched'`)
+	left := read(t, admin, fmt.Sprintf(`SELECT (SELECT count(*) FROM %s.queue) || ' ' || (SELECT count(*) FROM %[1]s.due) || ' ' || (SELECT count(*) FROM %[1]s.inbox)`, schema))
+	if want := fmt.Sprint(pages, " ", pages); got != want || left != "0 0 0" {
+		t.Errorf("outcomes and keys %s, want %s; left %s", got, want, left)
+	}
+	// Each page but the seed is linked to twice.
+	if links := read(t, admin, `SELECT sum(value)::text FROM `+schema+`.counter WHERE name = 'discovered'`); links != fmt.Sprint(discovered) {
+		t.Errorf("discovered %s in the database, %d by the workers", links, discovered)
+	}
+}
+
+// check compares what was asked with what there was to do: each page once, or twice where its number ends in 7; and each host by one owner at a time, who
+// keeps its delay.
+func (w *web) check(t *testing.T, delay time.Duration) {
+	t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	asked := make(map[string]int)
+	for host, log := range w.log {
+		gone := make(map[string]bool) // former owners
+		for i, a := range log {
+			asked[a.path]++
+			if i == 0 {
+				continue
+			}
+			before := log[i-1]
+			if gap := a.at.Sub(before.at); gap < delay/2 { // the network may shorten the time between two arrivals
+				t.Errorf("%s was asked by %s %v after the request before, of %s", host, a.by, gap, before.by)
+			}
+			if before.by != a.by {
+				gone[before.by] = true
+			}
+			if gone[a.by] {
+				t.Errorf("%s was asked by %s again, which has given it away", host, a.by)
+			}
+		}
+	}
+	for i := range w.pages {
+		path, want := fmt.Sprint("/", i), 1
+		if i%10 == 7 {
+			want = 2
+		}
+		if asked[path] != want {
+			t.Errorf("%s was asked for %d times, want %d", path, asked[path], want)
+		}
+	}
+}

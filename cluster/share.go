@@ -1,0 +1,402 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// share keeps a worker's share of a job: it buries workers that have died, takes partitions that it is to have and gives those away that
+// others are to have, takes in what others hand on, and finds out that nothing is left to do.
+type share struct {
+	cache   *Cache
+	run     tegenaria.SharedRun
+	cancel  context.CancelFunc
+	sharing sync.WaitGroup
+
+	// The goroutine that looks has the fields below.
+	watches  map[int64]*watch
+	allowed  []byte
+	finished bool
+}
+
+// startShare begins to look at the job.
+func startShare(ctx context.Context, c *Cache, run tegenaria.SharedRun) *share {
+	h := &share{cache: c, run: run, watches: make(map[int64]*watch)}
+	ctx, h.cancel = context.WithCancel(ctx)
+	h.sharing.Go(func() { h.keep(ctx) })
+	return h
+}
+
+// end ends the looking.
+func (h *share) end() {
+	if h != nil {
+		h.cancel()
+		h.sharing.Wait()
+	}
+}
+
+// keep looks at the job until ctx ends, or the database can be used no more.
+func (h *share) keep(ctx context.Context) {
+	tick := time.NewTicker(pauseOf(h.cache.server.ttl))
+	defer tick.Stop()
+	for {
+		tell, again, err := h.look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			h.run.Lose(h.cache.failed(err))
+			return
+		}
+		for _, f := range tell { // without the turn: they call the code of users
+			f()
+		}
+		if again {
+			continue
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// look looks at the job once, and does what there is to do. It returns what the run is to be told, and whether more letters wait.
+func (h *share) look(ctx context.Context) (tell []func(), again bool, err error) {
+	c := h.cache
+	if err := c.take(ctx); err != nil {
+		return nil, false, err
+	}
+	defer c.give()
+	sent := time.Now()
+	v, err := c.server.view(ctx)
+	if err == nil {
+		err = h.bury(ctx, v, sent, time.Now())
+	}
+	if err == nil {
+		err = h.assign(ctx, v)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if !bytes.Equal(v.allowed, h.allowed) {
+		h.allowed = v.allowed
+		h.run.Allow(v.allowed)
+	}
+	owned, idle, drained, stays := h.leave(v)
+	tell = append(tell, stays...)
+	if drained { // what was taken in is deleted before more is read
+		if err := c.writeOne(ctx); err != nil {
+			return nil, false, err
+		}
+	}
+	records, verdicts, err := c.drain(ctx, owned)
+	if err != nil {
+		return nil, false, err
+	}
+	if len(records) > 0 {
+		tell = append(tell, func() { h.run.Arrive(records, verdicts) })
+	}
+	given, err := h.give(ctx, v)
+	tell = append(tell, given...)
+	if err == nil && v.free(c.server.session) {
+		var gained []func()
+		gained, err = h.gain(ctx)
+		tell = append(tell, gained...)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if !v.started && !v.finished && v.owners[0] == c.server.session {
+		tell = append(tell, h.run.Start)
+	}
+	if v.finished || v.started && idle && len(records) == 0 {
+		err = h.finish(ctx, v.finished, &tell)
+	}
+	return tell, len(records) == mostLetters, err
+}
+
+// view is what a worker sees of a job.
+type view struct {
+	sessions          []session // which are not over, the own one among them
+	owners, wanted    []int64   // sessions, by partition; 0: none
+	started, finished bool
+	allowed           []byte // what is stored of the loopback addresses
+}
+
+// view reads how the job is doing.
+func (s *server) view(ctx context.Context) (v *view, err error) {
+	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
+		v = new(view)
+		return v.read(ctx, conn)
+	})
+	return v, err
+}
+
+// read reads it over a connection or in a transaction.
+func (v *view) read(ctx context.Context, q interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}) error {
+	var batch pgx.Batch
+	batch.Queue(`SELECT w.name, w.session, b.number, b.ttl, b.lock FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE NOT w.buried`).Query(func(rows pgx.Rows) error {
+		var o session
+		var ttl int64
+		_, err := pgx.ForEachRow(rows, []any{&o.worker, &o.number, &o.beat, &ttl, &o.lock}, func() error {
+			o.ttl = time.Duration(ttl)
+			v.sessions = append(v.sessions, o)
+			return nil
+		})
+		return err
+	})
+	batch.Queue(`SELECT coalesce(owner, 0), coalesce(wanted, 0) FROM partition ORDER BY number`).Query(func(rows pgx.Rows) error {
+		var owner, wanted int64
+		_, err := pgx.ForEachRow(rows, []any{&owner, &wanted}, func() error {
+			v.owners, v.wanted = append(v.owners, owner), append(v.wanted, wanted)
+			return nil
+		})
+		return err
+	})
+	batch.Queue(`SELECT started, finished IS NOT NULL, (SELECT value FROM checkpoint WHERE worker = '' AND name = $1) FROM job`, []byte(ofJob)).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&v.started, &v.finished, &v.allowed) })
+	return q.SendBatch(ctx, &batch).Close()
+}
+
+// numbers returns those of the sessions.
+func (v *view) numbers() (numbers []int64) {
+	for i := range v.sessions {
+		numbers = append(numbers, v.sessions[i].number)
+	}
+	return numbers
+}
+
+// free reports whether a partition that a session is to have has no owner any more.
+func (v *view) free(session int64) bool {
+	alive := v.numbers()
+	for p, wanted := range v.wanted {
+		if wanted == session && v.owners[p] != session && !slices.Contains(alive, v.owners[p]) {
+			return true
+		}
+	}
+	return false
+}
+
+// bury buries the sessions that have died, and takes them out of the view.
+func (h *share) bury(ctx context.Context, v *view, sent, answered time.Time) error {
+	s := h.cache.server
+	watches := make(map[int64]*watch)
+	for _, o := range slices.Clone(v.sessions) {
+		if o.number == s.session {
+			continue
+		}
+		w := h.watches[o.number]
+		if w == nil {
+			w = new(watch)
+		}
+		watches[o.number] = w
+		if !w.look(&o, sent, answered) {
+			continue
+		}
+		if err := s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error { return s.bury(ctx, conn, &o) }); err != nil {
+			return err
+		}
+	}
+	h.watches = watches
+	return nil
+}
+
+// assign has each partition wanted by the session that is to have it.
+func (h *share) assign(ctx context.Context, v *view) error {
+	s := h.cache.server
+	if alive := v.numbers(); !slices.Contains(alive, s.session) {
+		return &FencedError{Job: s.job, Worker: s.worker}
+	} else if slices.Equal(assign(v.wanted, alive), v.wanted) {
+		return nil
+	}
+	return s.patiently(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, `SELECT FROM job FOR UPDATE`); err != nil { // one worker at a time
+				return err
+			}
+			now := new(view)
+			err := now.read(ctx, tx)
+			if err == nil {
+				err = now.assign(ctx, tx)
+			}
+			v.owners, v.wanted = now.owners, now.wanted
+			return err
+		})
+	})
+}
+
+// assign divides the partitions among the sessions, and stores that. The caller has locked the job.
+func (v *view) assign(ctx context.Context, tx pgx.Tx) error {
+	result := assign(v.wanted, v.numbers())
+	if slices.Equal(result, v.wanted) {
+		return nil
+	}
+	v.wanted = result
+	_, err := tx.Exec(ctx, `UPDATE partition AS p SET wanted = n.session FROM unnest($1::bigint[]) WITH ORDINALITY AS n (session, number)
+		WHERE p.number = n.number - 1 AND p.wanted IS DISTINCT FROM n.session`, result)
+	return err
+}
+
+// leave notes which partitions the cache has to give away. It returns those that it has, whether nothing waits there nor is in flight,
+// whether letters that were taken in are still to be deleted, and what the run is to be told of partitions that stay after all.
+func (h *share) leave(v *view) (owned []int, idle, drained bool, stay []func()) {
+	c := h.cache
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stays := make(map[int]bool)
+	for p := range c.owned {
+		leaves := c.owned[p] && v.wanted[p] != c.server.session
+		if c.leaving[p] && !leaves {
+			stays[p] = true
+		}
+		c.leaving[p] = leaves
+	}
+	if len(stays) > 0 { // the run has seen their queues as empty ones
+		var states []tegenaria.SlotState
+		pending := int64(0)
+		for _, s := range c.slots {
+			if stays[s.partition] && s.count > 0 {
+				states, pending = append(states, s.state()), pending+int64(s.count)
+			}
+		}
+		stay = append(stay, func() { h.run.Give(pending, 0); h.run.Gain(states, 0) })
+	}
+	return c.ownedNumbers(), c.workbench.lists == 0 && c.flights == 0, len(c.open.drained) > 0, stay
+}
+
+// give gives those partitions away that others are to have, once nothing of them is in flight. The caller has the turn.
+func (h *share) give(ctx context.Context, v *view) (tell []func(), err error) {
+	c := h.cache
+	if !slices.Contains(c.leaving, true) { // it has changed with the turn alone
+		return nil, nil
+	}
+	c.mu.Lock()
+	busy := make(map[int]bool)
+	for _, s := range c.slots {
+		if s.flights > 0 {
+			busy[s.partition] = true
+		}
+	}
+	pending, delayed := int64(0), int64(0)
+	gives := make([]bool, len(c.owned))
+	for p := range c.leaving {
+		if gives[p] = c.leaving[p] && !busy[p]; gives[p] {
+			c.owned[p], c.leaving[p] = false, false
+			c.open.given = append(c.open.given, p)
+		}
+	}
+	for _, s := range c.slots {
+		if gives[s.partition] {
+			pending, delayed = pending+int64(s.count), delayed+int64(s.delayed)
+			c.lose(s)
+		}
+	}
+	c.idle = slices.DeleteFunc(c.idle, func(s *slot) bool { return gives[s.partition] })
+	some := len(c.open.given) > 0
+	c.mu.Unlock()
+	if !some {
+		return nil, nil
+	}
+	if err := c.writeOne(ctx); err != nil {
+		return nil, err
+	}
+	return []func(){func() { h.run.Give(pending, delayed) }}, nil
+}
+
+// lose forgets a slot whose partition is given away. Called with mu held.
+func (c *Cache) lose(s *slot) {
+	if s.delayed > 0 {
+		if len(c.due.front) > 0 {
+			c.workbench.drop(&c.due)
+		}
+		if c.due.count -= s.delayed; c.due.count == 0 {
+			c.workbench.lists--
+		}
+	}
+	if len(s.front) > 0 {
+		c.workbench.drop(&s.list)
+	}
+	if s.count > 0 {
+		c.workbench.lists--
+	}
+	s.count = 0 // so that whoever waits to read it finds nothing
+	delete(c.slots, s.name)
+	delete(c.byID, s.id)
+}
+
+// gain takes the partitions that the worker is to have and that nobody has. The caller has the turn.
+func (h *share) gain(ctx context.Context) (tell []func(), err error) {
+	c, s := h.cache, h.cache.server
+	var l *loaded
+	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
+		l = newLoaded(s.session)
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			var session int64
+			err := tx.QueryRow(ctx, `SELECT session FROM worker WHERE session = $1 AND NOT buried FOR UPDATE`, s.session).Scan(&session)
+			if errors.Is(err, pgx.ErrNoRows) {
+				return &FencedError{Job: s.job, Worker: s.worker}
+			}
+			if err != nil {
+				return err
+			}
+			return l.gain(ctx, tx, "")
+		})
+	})
+	if err != nil || len(l.parts) == 0 {
+		return nil, err
+	}
+	if slices.Contains(l.parts, 0) { // from here on this worker stores them
+		h.run.Allow(l.state.Checkpoints[ofJob])
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gained := c.add(l)
+	delayed := l.state.Delayed
+	return []func(){func() { h.run.Gain(gained, delayed) }}, nil
+}
+
+// finish tells the run that nothing is left to do, if the database says so.
+func (h *share) finish(ctx context.Context, finished bool, tell *[]func()) error {
+	if h.finished {
+		return nil
+	}
+	read := int64(0)
+	err := h.cache.server.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
+		// One statement sees one state of the database. A request leaves its queue when it is settled, together with its links.
+		return conn.QueryRow(ctx, `SELECT $1 OR started AND NOT EXISTS (SELECT FROM queue) AND NOT EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM inbox),
+			(SELECT coalesce(sum(value), 0)::bigint FROM counter WHERE name = 'read') FROM job`, finished).Scan(&h.finished, &read)
+	})
+	if err == nil && h.finished {
+		*tell = append(*tell, func() { h.run.Finish(read) })
+	}
+	return err
+}
+
+// Join is described at [tegenaria.SharedCache].
+func (c *Cache) Join() {
+	c.share.Swap(startShare(c.alive, c, c.sharedRun())).end()
+}
+
+// sharedRun returns the run that the cache was given, or one that is told in vain.
+func (c *Cache) sharedRun() tegenaria.SharedRun {
+	if run := c.run.Load(); run != nil {
+		return *run
+	}
+	nothing := func() {}
+	return tegenaria.SharedRun{
+		Resume: nothing, Halt: func(error) {}, Lose: func(error) {}, Start: nothing, Allow: func([]byte) {}, Gain: func([]tegenaria.SlotState, int64) {},
+		Give: func(int64, int64) {}, Arrive: func([]tegenaria.Record, []tegenaria.Verdict) {}, Finish: func(int64) {},
+	}
+}

@@ -1,0 +1,164 @@
+// Command cluster crawls web sites with several programs at the same time, which share a job in a PostgreSQL database:
+//
+//	go run ./examples/cluster -db postgres://crawler@db/crawls -job docs -worker one -url https://go.dev/doc/ -out one.jsonl
+//	go run ./examples/cluster -db postgres://crawler@db/crawls -job docs -worker two -url https://go.dev/doc/ -out two.jsonl
+//
+// Each has hosts of its own, and a file of its own with a line for each page, as examples/sitecrawl writes it. Start and stop them at any
+// time, on one machine or on many: the others go on with the hosts of one that has ended or died. All end when nothing is left to do. If the
+// database is away they go on when it is back.
+//
+// The exit code is 0 if the job is finished, 1 if the crawl failed, and 3 if this program was stopped before, by an interrupt.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/netip"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cluster"
+	"github.com/tegenaria/tegenaria/feed"
+	"github.com/tegenaria/tegenaria/middleware"
+	"github.com/tegenaria/tegenaria/spiders"
+)
+
+// The exit codes.
+const (
+	exitFinished = 0
+	exitFailed   = 1
+	exitStopped  = 3
+)
+
+func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stderr)) }
+
+// run returns the exit code.
+func run(ctx context.Context, args []string, stderr io.Writer) int {
+	o, err := parse(args, stderr)
+	if err == nil {
+		err = cluster.Run(ctx, o.db, o.job, cluster.Options{Worker: o.worker}, func(ctx context.Context, cache *cluster.Cache) error {
+			return o.crawl(ctx, cache, stderr)
+		})
+	}
+	var stopped *tegenaria.StoppedError
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return exitFinished
+	case errors.As(err, &stopped):
+		fmt.Fprintln(stderr, "cluster: stopped before the end:", stopped.Reason)
+		return exitStopped
+	}
+	fmt.Fprintln(stderr, "cluster:", err)
+	return exitFailed
+}
+
+// options is the command line.
+type options struct {
+	db, job, worker, out       string
+	urls                       []string
+	domains                    string
+	depth                      int
+	concurrency, perHost       int
+	delay                      time.Duration
+	agent                      string
+	ignoreRobots, allowPrivate bool
+}
+
+// parse reads the command line.
+func parse(args []string, help io.Writer) (*options, error) {
+	o := &options{}
+	f := flag.NewFlagSet("cluster", flag.ContinueOnError)
+	f.SetOutput(help)
+	f.StringVar(&o.db, "db", "", "`address` of the database: postgres://user@host/name")
+	f.StringVar(&o.job, "job", "", "`name` of the job, the same for all programs that work on it")
+	f.StringVar(&o.worker, "worker", "", "`name` of this program among them (default: the name of the machine)")
+	f.StringVar(&o.out, "out", "", "`file` for the pages that this program crawls, one line of JSON each")
+	f.Func("url", "`URL` to start from; may be given several times", func(s string) error {
+		o.urls = append(o.urls, s)
+		return nil
+	})
+	f.StringVar(&o.domains, "domains", "", "comma-separated `hosts` to stay on, their sub-domains included (default: those of the URLs)")
+	f.IntVar(&o.depth, "depth", -1, "follow links up to this many `levels` deep: 0 fetches the given URLs alone, -1 has no limit")
+	f.IntVar(&o.concurrency, "c", 16, "`requests` in flight in this program")
+	f.IntVar(&o.perHost, "per-host", 8, "`requests` in flight at one host")
+	f.DurationVar(&o.delay, "delay", 0, "`time` between the starts of two requests at one host")
+	f.StringVar(&o.agent, "agent", "", "User-Agent `name`, also for robots.txt")
+	f.BoolVar(&o.ignoreRobots, "ignore-robots", false, "do not ask for robots.txt")
+	f.BoolVar(&o.allowPrivate, "allow-private", false, "allow hosts with private and loopback addresses")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	switch {
+	case f.NArg() > 0:
+		return nil, fmt.Errorf("%q belongs to no flag; URLs are given as -url URL", f.Arg(0))
+	case o.db == "":
+		return nil, errors.New("give a database with -db; to start one: docker run -d -p 5432:5432 -e POSTGRES_HOST_AUTH_METHOD=trust postgres, " +
+			"and then -db postgres://postgres@localhost/postgres")
+	case o.job == "":
+		return nil, errors.New("give the job a name with -job")
+	case len(o.urls) == 0:
+		return nil, errors.New("there is nothing to crawl; give a -url")
+	case o.out == "":
+		return nil, errors.New("name a file for the pages with -out")
+	}
+	return o, nil
+}
+
+// page is one line of output.
+type page spiders.SitePage
+
+// crawl crawls until the job is finished.
+func (o *options) crawl(ctx context.Context, cache *cluster.Cache, stderr io.Writer) error {
+	logger := logrus.New()
+	logger.SetOutput(stderr)
+	domains := strings.FieldsFunc(o.domains, func(r rune) bool { return r == ',' || r == ' ' })
+	if len(domains) == 0 {
+		for _, raw := range o.urls {
+			u, err := url.Parse(raw)
+			if err != nil || u.Hostname() == "" {
+				return fmt.Errorf("-url %q: write it as http://host/path or https://host/path", raw)
+			}
+			domains = append(domains, strings.ToLower(u.Hostname()))
+		}
+	}
+	politeness := tegenaria.Politeness{Delay: o.delay, PerSlot: o.perHost, UserAgent: o.agent, IgnoreRobots: o.ignoreRobots}
+	if o.allowPrivate {
+		politeness.AllowPrivate = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	}
+	limits := tegenaria.Limits{}
+	switch o.depth {
+	case -1: // the engine's zero has no limit
+	case 0:
+		limits.Depth = tegenaria.OnlySeeds
+	default:
+		limits.Depth = o.depth
+	}
+	read := func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[page]) error {
+		return spiders.ReadSite(resp, out, func(p spiders.SitePage) page { return page(p) })
+	}
+	name := "cluster " + strings.Join(o.urls, " ")
+	return tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithCache(cache),
+		tegenaria.EngineWithLogger(logger),
+		tegenaria.EngineWithSpiders(spiders.NewSite(name, false, tegenaria.Handle(read), o.urls...)),
+		tegenaria.EngineWithConcurrency(o.concurrency),
+		tegenaria.EngineWithPoliteness(politeness),
+		tegenaria.EngineWithLimits(limits),
+		tegenaria.EngineWithAllowedDomains(domains...),
+		tegenaria.EngineWithMiddlewares(slices.DeleteFunc(middleware.Standard(), func(m tegenaria.MiddlewaresInterface) bool {
+			_, ok := m.(*middleware.MetaRefresh) // ReadSite follows refreshes, and writes a line of the page that has one
+			return ok
+		})...),
+		tegenaria.EngineWithPipelines(feed.JSONL(o.out, feed.Key("pages"))),
+		tegenaria.EngineWithSignals(),
+	).Run(ctx, name)
+}

@@ -1,0 +1,94 @@
+package tegenaria
+
+import "github.com/tegenaria/tegenaria/internal/frontier"
+
+// SharedCache is an optional interface of a durable [CacheInterface] on whose job several programs work at the same time, each on the slots
+// that are its own: see package cluster. A request for the slot of another program is handed on to that one ([VerdictHandedOn]).
+type SharedCache interface {
+	// Attach gives the cache the run that is about to begin, in the place of an earlier one. The engine calls it once for each run,
+	// before Begin.
+	Attach(run SharedRun)
+	// Join is called once the run knows what Begin and Slots have said. From then on the cache may call each func of its SharedRun;
+	// before, Resume, Halt and Lose alone. It must not wait for them.
+	Join()
+	// MayStart reports whether a download may start now. The engine asks at each start, concurrently and with its locks held: MayStart
+	// must not wait for anything but a lock of its own.
+	MayStart() bool
+}
+
+// SharedRun is what a [SharedCache] tells a run. The funcs may be called concurrently, also when the run is over. None of them waits for
+// the cache.
+type SharedRun struct {
+	Resume func()          // MayStart was false, and is true again: requests that wait for that go on
+	Halt   func(err error) // another program may take the slots at any time: the run ends with err if a download is in flight
+	Lose   func(err error) // the slots belong to others: the run ends with err
+
+	Start  func()                                     // StartRequest is to be called by this run; a second call does nothing
+	Allow  func(checkpoint []byte)                    // the loopback addresses that the seeds of the job allow, as a run has stored them
+	Gain   func(gained []SlotState, delayed int64)    // these slots belong to this program now, and so many delayed requests
+	Give   func(pending, delayed int64)               // so many requests went to another program with their slots, of which Next has none any more
+	Arrive func(records []Record, verdicts []Verdict) // requests that others have handed on, as Accept would answer for them
+	Finish func(read int64)                           // nothing of the job is left to do; all its runs have read so many pages
+}
+
+// sharedRun makes what a shared cache tells the run.
+func sharedRun(c *crawl) SharedRun {
+	return SharedRun{
+		Resume: c.frontier.Wake,
+		Lose:   c.storeFailed,
+		Halt: func(err error) {
+			if len(c.frontier.InFlight()) > 0 {
+				c.storeFailed(err)
+			}
+		},
+		Start: func() { c.start.begin(false) },
+		Allow: func(checkpoint []byte) { c.loopback.Add(loopbackOf(checkpoint)...) },
+		Gain: func(gained []SlotState, delayed int64) {
+			pending := int64(0)
+			for i := range gained {
+				pending += int64(gained[i].Pending)
+			}
+			c.ledger.Resume(pending, delayed) // a request must be counted before anybody can take it
+			for i := range gained {
+				c.frontier.Restore(frontier.Saved(gained[i]), false)
+			}
+			c.frontier.LookAtDue()
+		},
+		Give:   func(pending, delayed int64) { c.ledger.Resume(-pending, -delayed) },
+		Arrive: func(records []Record, verdicts []Verdict) { c.acceptor.arrive(records, verdicts) },
+		Finish: func(read int64) {
+			c.report.shared.Store(read)
+			c.start.begin(true)
+			c.ledger.Share(false)
+		},
+	}
+}
+
+// arrive accepts requests that other programs have handed on to this one. They were checked where they were emitted.
+func (a *acceptor) arrive(records []Record, verdicts []Verdict) {
+	if len(records) == 0 || !a.entries.Enter() {
+		return // what came to a run that is over waits in the cache
+	}
+	defer a.entries.Leave()
+	s := a.scratch.Get().(*scratch)
+	defer a.scratch.Put(s)
+	defer s.reset()
+	s.records = append(s.records, records...)
+	a.ledger.Discover(int64(len(records)))
+	accepted := a.cfg.events.RequestAccepted
+	for i, verdict := range verdicts {
+		known := verdict == VerdictKnown
+		if known && !a.report.tellsSettled() || !known && accepted == nil {
+			continue
+		}
+		r, err := records[i].Request()
+		switch {
+		case err != nil: // its parser is not there: it fails when it is handed out
+		case known:
+			a.report.settled(r, Duplicate, emission{}.known())
+		default:
+			a.report.event(func() { accepted(r) })
+		}
+	}
+	a.accepted(emission{}, s, verdicts, 0)
+}
