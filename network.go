@@ -1,15 +1,26 @@
 package tegenaria
 
 import (
+	"cmp"
 	"context"
 	"net"
+	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/guard"
+	"github.com/tegenaria/tegenaria/internal/httpx"
+	"github.com/tegenaria/tegenaria/internal/robotsgate"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
 // Network is the way to the network that a run gives to a part that makes connections of its own, such as a downloader that
 // drives a browser. A connection that it makes is checked like those of the engine's own downloader.
+//
+// A page that a browser loads makes requests of its own: for scripts, for data, for frames. The engine does not see them.
+// The part asks Robots and PausedUntil before it sends such a sub-request, and reports to Refused that a host has too much to do.
+// These methods take absolute http and https URLs, and may be called concurrently.
 type Network interface {
 	// Dial connects to a host:port; network is "tcp". It resolves the host with the engine's resolver and checks the addresses that
 	// it is about to dial, after the look-up: special-purpose addresses are refused with a [*PrivateAddressError], except those of
@@ -20,6 +31,24 @@ type Network interface {
 	// then on. It may be called concurrently. The engine does not count these connections, and no delay applies to them:
 	// politeness is about requests, which the caller has from the engine.
 	Dial(ctx context.Context, network, address string) (net.Conn, error)
+
+	// UserAgent returns what the engine sends as User-Agent with requests that have none, see Politeness.UserAgent.
+	UserAgent() string
+
+	// Robots returns nil if robots.txt allows a sub-request, or need not be obeyed (Politeness.IgnoreRobots). If the engine does not
+	// know the file of the URL's origin, it is fetched by the default downloader, without a wait for the host's turn; Robots waits
+	// for that. The error is a [*RobotsError] if the URL is forbidden, and also while the file cannot be read because of server
+	// errors: a sub-request does not wait for the next attempt. It is a [*RobotsUnreachableError] if the host cannot be reached, a
+	// [*RequestError] if the URL is not one of http or https, and the cause of ctx if that has ended.
+	Robots(ctx context.Context, url string) error
+
+	// PausedUntil returns when the host of a URL may be asked again, if it has refused requests and is given a pause; the zero time
+	// if it may be asked now. The pause is that of the host's slot, see [Politeness]; the delay between requests is not part of it.
+	PausedUntil(url string) time.Time
+
+	// Refused reports the answer to a sub-request; retryAfter is its Retry-After field, or empty. With the status 429 or 503 the host
+	// is given a pause, as by the answer to any other request. Other answers have no effect.
+	Refused(url string, status int, retryAfter string)
 }
 
 // NetworkUser is an optional interface of any registered part that makes connections of its own. UseNetwork is called once in each
@@ -34,7 +63,11 @@ type NetworkUser interface {
 }
 
 // network is the Network of a run. Its connections are of the same guard as those of the engine's own downloader.
-type network struct{ client *fetch.Client }
+type network struct {
+	client   *fetch.Client
+	acceptor *acceptor
+	robots   robotsGate
+}
 
 var _ Network = network{}
 
@@ -45,6 +78,81 @@ func (n network) Dial(ctx context.Context, network, address string) (net.Conn, e
 	}
 	return n.client.Dial(ctx, address)
 }
+
+// UserAgent is what requests send that have no User-Agent.
+func (n network) UserAgent() string { return n.robots.cfg.politeness.agent() }
+
+// Robots has a sub-request obey robots.txt.
+func (n network) Robots(ctx context.Context, url string) error {
+	slot, err := n.slotOf(url)
+	if err != nil {
+		return err
+	}
+	e := &errand{robots: n.robots}
+	e.init(Record{Slot: slot}, e)
+	e.begin(&Context{Request: NewRequest(url, GET, nil), Ctx: ctx}, nil, n.robots.stop.work)
+	defer e.call.Life.Cancel(nil)
+	for {
+		look, err := n.robots.look(&e.job, false)
+		switch look.Answer {
+		case robotsgate.Wait:
+			select {
+			case <-look.Changed:
+			case <-e.ctx.Done():
+				return context.Cause(e.ctx.Ctx)
+			}
+		case robotsgate.Ask:
+			return cmp.Or(err, ErrOutputClosed)
+		case robotsgate.Later:
+			return &RobotsError{URL: url, Unreachable: true}
+		default:
+			return look.Refused(url)
+		}
+	}
+}
+
+// PausedUntil returns the end of the block of a URL's slot.
+func (n network) PausedUntil(url string) time.Time {
+	slot, err := n.slotOf(url)
+	if err != nil {
+		return time.Time{}
+	}
+	return n.robots.frontier.BlockedUntil(slot)
+}
+
+// Refused has the slot of a URL heed a refusal.
+func (n network) Refused(url string, status int, retryAfter string) {
+	slot, err := n.slotOf(url)
+	if err != nil || status != http.StatusTooManyRequests && status != http.StatusServiceUnavailable {
+		return
+	}
+	after, _ := httpx.RetryAfter(retryAfter, time.Now())
+	n.robots.frontier.Refused(slot, after)
+	n.robots.report.blocked()
+}
+
+// slotOf returns the slot that requests for a URL are sent by.
+func (n network) slotOf(url string) (string, error) {
+	r := NewRequest(url, GET, nil)
+	host, err := urlx.AskedHost(url)
+	if err != nil {
+		return "", urlError(r, err)
+	}
+	return n.acceptor.slotOf(r, host), nil
+}
+
+// errand is the job of a sub-request that asks for a robots.txt. It is no request of the crawl: it is neither counted nor settled, and
+// holds nothing of the frontier.
+type errand struct {
+	job
+	robots robotsGate
+}
+
+// Slow has nothing to report: the part that waits has a clock of its own.
+func (e *errand) Slow(string, time.Duration) {}
+
+// Abandon lets others ask for the file.
+func (e *errand) Abandon(guard.Loss) { e.robots.abort(&e.job) }
 
 // PrivateAddressError is the failure of a request whose host has a special-purpose address: private, loopback, link-local, that of
 // a cloud's metadata service and so on. No connection was made to it.

@@ -162,7 +162,7 @@ func (c *crawl) open() (state State, err error) {
 		}
 		c.opened = append(c.opened, part)
 		if user, ok := part.(NetworkUser); ok {
-			give := func() error { user.UseNetwork(network{c.own.client}); return nil }
+			give := func() error { user.UseNetwork(network{c.own.client, c.acceptor, c.fetcher.robots}); return nil }
 			if err := c.opening(part, give); err != nil {
 				return state, &RunError{Op: "start", Err: err}
 			}

@@ -66,6 +66,28 @@ func (f *Frontier[J]) answeredBlock(slot string, a Answer, refused bool, now tim
 	}
 }
 
+// Refused has a slot heed the refusal of a request that is no job, with its Retry-After; 0 is none.
+func (f *Frontier[J]) Refused(slot string, after time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.now()
+	f.slots.Refused(slot, now, min(after, f.maxRetryAfter), rand.Float64())
+	f.answeredBlock(slot, Answer{After: after}, true, now)
+	f.keep(slot)
+	f.signal()
+}
+
+// BlockedUntil returns the instant before which nothing of a slot may start, because of refusals or robots.txt; zero if it is not
+// blocked.
+func (f *Frontier[J]) BlockedUntil(slot string) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if state, ok := f.slots.Lookup(slot); ok && state.Until.After(f.now()) {
+		return state.Until
+	}
+	return time.Time{}
+}
+
 // Heed blocks a slot because its robots.txt was answered with a Retry-After, and returns how much of that counts.
 func (f *Frontier[J]) Heed(slot string, after time.Duration) time.Duration {
 	after = min(after, f.maxRetryAfter)

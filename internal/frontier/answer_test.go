@@ -78,7 +78,20 @@ func TestRetryAfter(t *testing.T) {
 		a.Heed("b", time.Minute)
 		a.next(t, "robots.txt for less", "b", time.Hour)
 		a.Block("c", in(time.Minute))
-		if got := fmt.Sprint(a.kept); got != "[a a a b b]" {
+		if at := a.BlockedUntil("d"); !at.IsZero() {
+			t.Errorf("a slot that nobody knows is blocked until %v", at)
+		}
+		begun := time.Now()
+		a.Refused("d", 30*24*time.Hour)
+		if d := time.Until(a.BlockedUntil("d")); d != time.Hour {
+			t.Errorf("a refusal without a job blocks for %v, want an hour", d)
+		}
+		a.send(0, record{id: 2, slot: "d"})
+		a.take(t)
+		if at := a.BlockedUntil("d"); !at.IsZero() || time.Since(begun) != time.Hour {
+			t.Errorf("after %v the slot is served, and blocked until %v", time.Since(begun), at)
+		}
+		if got := fmt.Sprint(a.kept); got != "[a a a b b d]" {
 			t.Errorf("the slots to be remembered are %s", got)
 		}
 	})

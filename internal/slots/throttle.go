@@ -87,6 +87,24 @@ func (t *Table) Answered(g *Grant, now time.Time, a Answer) {
 	t.place(s)
 }
 
+// Refused reports that work of a slot which had no grant was refused: it blocks the slot as [Table.Answered] does for a grant, and makes
+// the slot if need be. While the slot is blocked, a further refusal does not raise the penalty.
+func (t *Table) Refused(name string, now time.Time, retryAfter time.Duration, spread float64) {
+	t.observe(now)
+	s := t.slot(name)
+	if retryAfter > 0 {
+		s.until = max(s.until, later(t.now, retryAfter))
+	} else {
+		g := &Grant{Slot: s, era: s.learn().era}
+		if t.now < s.until {
+			g.era--
+		}
+		t.penalise(g, spread)
+	}
+	s.reckon()
+	t.place(s)
+}
+
 // penalise blocks the slot for the penalty, which it raises unless the grant was started before the last time.
 func (t *Table) penalise(g *Grant, spread float64) {
 	s := g.Slot

@@ -131,6 +131,27 @@ func TestPenalty(t *testing.T) {
 			t.Errorf("the delay is %v, want 1s", st.Delay)
 		}
 	})
+	t.Run("of work without a grant", func(t *testing.T) {
+		tab := free()
+		for _, tt := range []struct {
+			at   float64
+			want time.Duration
+		}{{1, time.Second}, {1.5, time.Second}, {2.5, 2 * time.Second}} { // the second one comes within the pause of the first
+			tab.Refused("a", at(tt.at), 0, 0)
+			if got := blockedFor(tab, "a", at(tt.at)); got != tt.want {
+				t.Errorf("the refusal at %vs blocks for %v, want %v", tt.at, got, tt.want)
+			}
+		}
+		tab.Refused("a", at(3), time.Minute, 0)
+		tab.Refused("a", at(4), time.Second, 0)
+		if got := blockedFor(tab, "a", at(4)); got != 59*time.Second {
+			t.Errorf("Retry-After of a minute leaves %v after a second", got)
+		}
+		tab.Add("a", 0, 1)
+		if _, ok := tab.Acquire(at(62), false); ok {
+			t.Error("the slot is served within its pause")
+		}
+	})
 	t.Run("good answers take it away by tenths", func(t *testing.T) {
 		tab, now := free(), at(0)
 		early := begin(t, tab, "a", now)
