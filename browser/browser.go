@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,13 +20,11 @@ import (
 type Options struct {
 	// Path is the program: Chromium, Chrome, or a name for exec.LookPath. If it is empty, the usual names are tried.
 	Path string
-	// Tabs is how many pages are made at once; 0 is the number of CPUs. Further downloads wait, which counts towards their timeout.
+	// Tabs is how many pages are made at once; 0 is the number of CPUs. Further downloads wait, which counts towards their timeout. A
+	// robots.txt does not count as a page.
 	Tabs int
 	// Block lists the kinds of resources that pages do not get. nil is [Images], [Media] and [Fonts]; an empty list blocks nothing.
 	Block []Resource
-	// UserAgent is what requests and navigator.userAgent say, if the request has no User-Agent field; "" is Chromium's own. Give it
-	// what Politeness.UserAgent says.
-	UserAgent string
 	// Settle is how long a page that has loaded may go on with requests before it is taken as it is; 0 is 10 seconds.
 	Settle time.Duration
 	// DangerouslyWithoutSandbox runs Chromium without its sandbox: whoever finds a hole in Chromium then has the rights of this
@@ -52,6 +51,7 @@ type Browser struct {
 	path     string
 	tabs     chan struct{} // has room for those that may be open
 	ownCalls atomic.Int64
+	refused  atomic.Int64
 
 	running  sync.WaitGroup // what is to end with the run
 	starting chan struct{}  // has room for one: who has put something in may use the field below
@@ -135,6 +135,10 @@ func (b *Browser) Close(context.Context, string) error {
 // OwnCalls returns how many calls Chromium has made of its own accord, to look for updates and the like. All were refused.
 func (b *Browser) OwnCalls() int64 { return b.ownCalls.Load() }
 
+// Refused returns how many sub-requests of pages were not sent because robots.txt forbids them, or because their host has asked for a
+// pause. The pages got none of what they asked for.
+func (b *Browser) Refused() int64 { return b.refused.Load() }
+
 // CheckStatus allows codes below 400 and those of the list.
 func (b *Browser) CheckStatus(statusCode uint64, allowStatus []uint64) bool {
 	return statusCode < http.StatusBadRequest || slices.Contains(allowStatus, statusCode)
@@ -158,11 +162,13 @@ func (b *Browser) download(ctx *tegenaria.Context) (*tegenaria.Response, error) 
 	if err != nil {
 		return nil, err
 	}
-	select {
-	case b.tabs <- struct{}{}:
-		defer func() { <-b.tabs }()
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	if !strings.HasSuffix(asked.url, "/robots.txt") { // for which the pages in all places may wait
+		select {
+		case b.tabs <- struct{}{}:
+			defer func() { <-b.tabs }()
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
 	p, err := b.enter()
 	if err != nil {
@@ -217,7 +223,7 @@ func (b *Browser) current(ctx context.Context, p *proxy) (*chromium, error) {
 	if closed {
 		return nil, &NoRunError{}
 	}
-	c, err := b.start(ctx, p.nowhere)
+	c, err := b.start(ctx, p)
 	if err == nil {
 		b.chromium = c
 	}

@@ -48,10 +48,11 @@ func find(path string) (string, error) {
 
 // chromium is a process of Chromium.
 type chromium struct {
-	ctx  context.Context // of chromedp
-	kill context.CancelFunc
-	lost <-chan struct{} // closed when it does not answer any more
-	over chan struct{}   // closed when it is gone, with its folder
+	ctx   context.Context // of chromedp
+	kill  context.CancelFunc
+	lost  <-chan struct{} // closed when it does not answer any more
+	over  chan struct{}   // closed when it is gone, with its folder
+	judge *judge
 }
 
 // flags are those of each Chromium. Without one of the first group there are ways past the proxy; the second group keeps it from
@@ -91,7 +92,7 @@ var flags = []chromedp.ExecAllocatorOption{
 
 // start starts Chromium, which asks for nothing but through a proxy that refuses everything: each tab has another one. When it has
 // ended, whatever the cause, what is left of it is removed.
-func (b *Browser) start(ctx context.Context, nowhere string) (*chromium, error) {
+func (b *Browser) start(ctx context.Context, p *proxy) (*chromium, error) {
 	dir, err := os.MkdirTemp("", "tegenaria-browser-")
 	if err != nil {
 		return nil, &StartError{b.path, err}
@@ -101,16 +102,14 @@ func (b *Browser) start(ctx context.Context, nowhere string) (*chromium, error) 
 		chromedp.ExecPath(b.path),
 		chromedp.UserDataDir(filepath.Join(dir, "profile")),
 		chromedp.Env("TMPDIR="+dir),
-		chromedp.ProxyServer("http://"+nowhere),
+		chromedp.ProxyServer("http://"+p.nowhere),
 		chromedp.Flag("no-sandbox", b.options.DangerouslyWithoutSandbox),
 		chromedp.ModifyCmdFunc(func(c *exec.Cmd) {
 			cmd = c
 			ownGroup(c)
 		}),
+		chromedp.UserAgent(p.network.UserAgent()),
 	)
-	if b.options.UserAgent != "" {
-		options = append(options, chromedp.UserAgent(b.options.UserAgent))
-	}
 	quiet := func(string, ...any) {}
 	life, _ := chromedp.NewExecAllocator(context.Background(), options...)
 	life, cancel := chromedp.NewContext(life, chromedp.WithLogf(quiet), chromedp.WithErrorf(quiet))
@@ -126,7 +125,11 @@ func (b *Browser) start(ctx context.Context, nowhere string) (*chromium, error) 
 	tooLate := time.AfterFunc(startTimeout, cancel)
 	defer tooLate.Stop()
 	defer context.AfterFunc(ctx, cancel)()
-	if err := chromedp.Do(life); err != nil {
+	err = chromedp.Do(life)
+	if err == nil {
+		c.judge, err = newJudge(b, life, p.network)
+	}
+	if err != nil {
 		clean()
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)

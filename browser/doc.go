@@ -13,6 +13,8 @@
 //  2. It opens a tab in a browser context of its own: cookies, cache and storage are shared with no other download (tab.go).
 //  3. The tab requests the document. Whatever it asks of the network goes through a proxy in our process, which dials by the
 //     engine's [tegenaria.Network] (proxy.go).
+//     What the page asks for beside it, in frames and workers too, is judged first: its kind, robots.txt, the pause of its host
+//     (subrequest.go).
 //  4. A redirect, a response without a body, and a document that is not HTML are delivered as they came. Other pages are awaited:
 //     the load event, then half a second without requests.
 //  5. The tree of the page is serialised and becomes the body of the response (page.go). The tab and its context are closed.

@@ -18,7 +18,10 @@ import (
 )
 
 // dialled is a network that refuses one address.
-type dialled struct{ refused string }
+type dialled struct {
+	tegenaria.Network // nil: a proxy only dials
+	refused           string
+}
 
 func (d dialled) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	if address == d.refused {
@@ -30,7 +33,7 @@ func (d dialled) Dial(ctx context.Context, network, address string) (net.Conn, e
 // startProxy starts a proxy whose network refuses an address, and admits a visit.
 func startProxy(t *testing.T, refused string) (*proxy, *visit) {
 	t.Helper()
-	p, err := newProxy(dialled{refused}, new(atomic.Int64))
+	p, err := newProxy(dialled{refused: refused}, new(atomic.Int64))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -87,11 +86,13 @@ func (t *tab) open(ctx context.Context) (context.Context, error) {
 		return nil, err
 	}
 	t.target = chromedp.FromContext(life).Target
+	t.chromium.judge.add(t.target.TargetID)
 	return life, nil
 }
 
 // close closes the tab with its browser context. A Chromium that does not answer is ended.
 func (t *tab) close(life context.Context) {
+	defer t.chromium.judge.remove(t.target.TargetID)
 	if err := chromedp.Cancel(life); errors.Is(err, context.DeadlineExceeded) {
 		t.chromium.kill()
 	}
@@ -140,7 +141,7 @@ func (t *tab) deliver(a *answer) {
 	}
 }
 
-// prepare makes the tab ready for its request: from here on it asks before each.
+// prepare makes the tab ready for its request: from here on it asks before each one for a document.
 func (t *tab) prepare(work context.Context) error {
 	each(work, t, fetch.RequestPaused, t.paused)
 	each(work, t, fetch.AuthRequired, t.authenticate)
@@ -152,7 +153,7 @@ func (t *tab) prepare(work context.Context) error {
 	if err == nil {
 		_, err = call(work, t.target, fetch.Enable, fetch.EnableParams{
 			Patterns: []*fetch.RequestPattern{
-				{URLPattern: "*", RequestStage: fetch.RequestStageRequest},
+				{URLPattern: "*", RequestStage: fetch.RequestStageRequest, ResourceType: network.ResourceTypeDocument},
 				{URLPattern: "*", RequestStage: fetch.RequestStageResponse, ResourceType: network.ResourceTypeDocument},
 			},
 			HandleAuthRequests: new(true),
@@ -182,7 +183,7 @@ func each[E any](work context.Context, t *tab, event cdp.Event[E], f func(contex
 	})
 }
 
-// paused decides about a request, or about the response to it.
+// paused decides about a request for a document, or about the response to it. Those of frames were judged before.
 func (t *tab) paused(work context.Context, e fetch.EventRequestPaused) {
 	answered := e.ResponseStatusCode != 0 || e.ResponseErrorReason != ""
 	switch own := e.ResourceType == network.ResourceTypeDocument && e.FrameID == cdp.FrameID(t.target.TargetID); {
@@ -190,20 +191,9 @@ func (t *tab) paused(work context.Context, e fetch.EventRequestPaused) {
 		t.arrived(work, e)
 	case own && !answered:
 		t.navigate(work, e)
-	case !answered && slices.Contains(t.browser.options.Block, kindOf(e)):
-		t.fail(work, e.RequestID, network.ErrorReasonBlockedByClient)
 	default:
 		t.proceed(work, fetch.ContinueRequestParams{RequestID: e.RequestID})
 	}
-}
-
-// kindOf returns what a request is for. Chromium itself asks for the icon of a page, and does not say that it is a picture.
-func kindOf(e fetch.EventRequestPaused) Resource {
-	accept, _ := e.Request.Headers["Accept"].(string)
-	if e.ResourceType == network.ResourceTypeOther && strings.HasPrefix(accept, "image/") {
-		return Images
-	}
-	return Resource(e.ResourceType)
 }
 
 // proceed lets a request or a response pass. If it cannot, the request is gone.
