@@ -327,3 +327,54 @@ func TestUserSendsAfterClosing(t *testing.T) {
 	}
 	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Failed: 1})
 }
+
+// A parser that was given up while an item of its page is on its way has its requests refused, by channel and by Output: a page whose
+// code is too late must not lead on. It fails if acceptor.enter does not ask whether the sender was given up.
+func TestAbandonedParserSendsNothing(t *testing.T) {
+	const page, late = "http://a.test/", "http://a.test/late"
+	for name, parser := range map[string]func(t *testing.T) tegenaria.Parser{
+		"channels": func(*testing.T) tegenaria.Parser {
+			return func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+				enginetest.Sleep(5 * time.Second)
+				item <- tegenaria.NewItem(ctx, "item")
+				enginetest.Sleep(8 * time.Second) // two seconds after it was given up
+				req <- enginetest.Send(late)
+				return nil
+			}
+		},
+		"Handle": func(t *testing.T) tegenaria.Parser {
+			return tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[string]) error {
+				enginetest.Sleep(5 * time.Second)
+				out.Item("item")
+				enginetest.Sleep(8 * time.Second)
+				for name, err := range map[string]error{
+					"Request": out.Request(tegenaria.NewRequest(late, tegenaria.GET, nil)), "Follow": out.Follow(late), "Item": out.Item("late"),
+				} {
+					if !errors.Is(err, tegenaria.ErrOutputClosed) {
+						t.Errorf("%s returned %v", name, err)
+					}
+				}
+				return nil
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := enginetest.NewWorld().Page(page, enginetest.Text("x")).Page(late, enginetest.Text("x"))
+				s := enginetest.NewSpider()
+				s.Start = func(req chan<- *tegenaria.Context) {
+					req <- tegenaria.NewContext(tegenaria.NewRequest(page, tegenaria.GET, parser(t)))
+				}
+				e := enginetest.NewEngine(w, s, tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}),
+					tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(*tegenaria.ItemMeta) error {
+						enginetest.Sleep(9 * time.Second) // it ends after the parser has returned
+						return nil
+					}}))
+				enginetest.Run(t, e)
+				if stats := e.Stats(); w.Count(late) != 0 || stats.Discovered != 1 || stats.ItemScraped != 1 || stats.Abandoned[tegenaria.StageParse] != 1 {
+					t.Errorf("the late page was asked for %d times: %+v", w.Count(late), stats)
+				}
+			})
+		})
+	}
+}

@@ -1,6 +1,7 @@
 package tegenaria_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -681,5 +682,41 @@ func TestRobotsPaceOutlivesTheFirstFile(t *testing.T) {
 		if want := []time.Duration{last, last + 20*time.Second, last + 40*time.Second}; !slices.Equal(got, want) {
 			t.Errorf("the last pages began at %v, want %v", got, want)
 		}
+	})
+}
+
+// A request that is given up while it asks for robots.txt leaves the asking to another request of its origin. It fails if
+// visit.Abandon does not call robotsGate.abort: then the others wait for ever.
+func TestAbandonedRequestAsksNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		m := &robotsHooks{}
+		m.Name = "m"
+		asked := 0
+		m.Request = func(ctx *tegenaria.Context) error {
+			if ctx.Request.Url != robotsURL {
+				return nil
+			}
+			if asked++; asked == 1 {
+				<-release
+			}
+			return nil
+		}
+		w := enginetest.NewWorld().Page(robotsURL, enginetest.Text("User-agent: *\nDisallow: /no\n"))
+		seeds := []string{"http://a.test/0", "http://a.test/1", "http://a.test/2", "http://a.test/no"}
+		for _, url := range seeds {
+			w.Page(url, enginetest.Page())
+		}
+		e := obeying(w, enginetest.NewSpider(seeds...), tegenaria.Politeness{}, tegenaria.EngineWithMiddlewares(m),
+			tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}))
+		timer := time.AfterFunc(time.Hour, func() { e.Stop(context.Background()) })
+		began := time.Now()
+		enginetest.WantStopped(t, enginetest.Run(t, e), "abandoned")
+		timer.Stop()
+		if took := time.Since(began); took != 11*time.Second || asked != 2 || w.Count(robotsURL) != 1 {
+			t.Errorf("after %s: robots.txt was begun %d times, %q", took, asked, w.Urls())
+		}
+		enginetest.WantOutcomes(t, e.Stats(), map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Robots: 1, tegenaria.Failed: 1})
+		close(release)
 	})
 }

@@ -404,3 +404,40 @@ func TestPausedSuspectsLeaveTheirSlot(t *testing.T) {
 		}
 	})
 }
+
+// TestAbandonedSuspect has the parser of a suspect never return. When it is given up, the other requests are served, and the next
+// suspect is alone as the first one was. It fails when visit.Abandon does not call GotThrough.
+func TestAbandonedSuspect(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		w := enginetest.NewWorld()
+		urls := many(w, "b.test", 20)
+		stuck, other := "http://a.test/stuck", "http://c.test/other"
+		w.Page(stuck, enginetest.After(flightTime, enginetest.Page())).Page(other, enginetest.After(flightTime, enginetest.Page()))
+		c := afterCrash(t, urls, map[string]int{stuck: 1, other: 2}, nil)
+		w.Log = nil
+		s := enginetest.NewSpider()
+		s.Parse = parserOf(func(ctx *tegenaria.Context) error {
+			if ctx.Request.Url == stuck {
+				<-release
+			}
+			return nil
+		})
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(c), tegenaria.EngineWithConcurrency(4),
+			tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}))
+		timer := time.AfterFunc(time.Hour, func() { e.Stop(context.Background()) })
+		start := time.Now()
+		enginetest.WantStopped(t, enginetest.Run(t, e), "abandoned")
+		timer.Stop()
+		if at := began(w, start, stuck); len(at) != 1 || at[0] != 0 {
+			t.Errorf("the suspect that hangs began at %v", at)
+		}
+		if at := began(w, start, other); len(at) != 1 || at[0] != flightTime+11*time.Second {
+			t.Errorf("the other suspect began at %v", at)
+		}
+		wantAlone(t, w, other)
+		enginetest.WantOutcomes(t, e.Stats(), map[tegenaria.Outcome]int64{tegenaria.Fetched: int64(len(urls)) + 1, tegenaria.Failed: 1})
+		close(release)
+		synctest.Wait()
+	})
+}
