@@ -397,22 +397,35 @@ func (c *afterCache) Accept(ctx context.Context, r []tegenaria.Record) ([]tegena
 
 // What abandoned code has sent is stored before Run returns, or not at all. It fails if nobody waits for entries.
 func TestAcceptOutlivesRun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
-		s := enginetest.NewSpider("http://a.test/")
-		s.Parse = func(c *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+	for name, parse := range map[string]tegenaria.Parser{
+		"requests": func(_ *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
 			req <- enginetest.Send("http://a.test/1")
 			enginetest.Sleep(time.Minute)
 			return nil
-		}
-		cache := &afterCache{CacheInterface: tegenaria.NewMemoryCache()}
-		e := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(cache), tegenaria.EngineWithGrace(0))
-		go func() { enginetest.Sleep(time.Second); e.Stop(context.Background()) }()
-		e.Run(t.Context(), "test")
-		cache.over.Store(true)
-		enginetest.Sleep(time.Hour)
-		if cache.late.Load() {
-			t.Error("the cache stores a request after Run has returned")
-		}
-	})
+		},
+		"references": tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
+			out.Follow("/1") // it is not held back, as there is nothing else to download
+			enginetest.Sleep(time.Minute)
+			return nil
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("x"))
+				s := enginetest.NewSpider()
+				s.Start = func(req chan<- *tegenaria.Context) {
+					req <- tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", tegenaria.GET, parse))
+				}
+				cache := &afterCache{CacheInterface: tegenaria.NewMemoryCache()}
+				e := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(cache), tegenaria.EngineWithGrace(0))
+				go func() { enginetest.Sleep(time.Second); e.Stop(context.Background()) }()
+				e.Run(t.Context(), "test")
+				cache.over.Store(true)
+				enginetest.Sleep(time.Hour)
+				if cache.late.Load() {
+					t.Error("the cache stores a request after Run has returned")
+				}
+			})
+		})
+	}
 }

@@ -575,6 +575,42 @@ func (f pipelineWithContext) ProcessItemContext(ctx *tegenaria.Context, item *te
 	return f(ctx, item)
 }
 
+// A pipeline that hangs in the middle of a Fetch, because a middleware never returns, is given up with it: the crawl ends. It fails if
+// visit.Abandon does not end the call of Fetch that the middleware was called for.
+func TestAbandonedFetchOfAPipeline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		w := onePage().Page("http://a.test/image", enginetest.Text("x"))
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			item <- tegenaria.NewItem(ctx, "item")
+			return nil
+		}
+		m := &enginetest.Hooks{Name: "m", Request: func(ctx *tegenaria.Context) error {
+			if ctx.Request.Url == "http://a.test/image" {
+				<-release
+			}
+			return nil
+		}}
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithLimits(tegenaria.Limits{Callback: 10 * time.Second}),
+			tegenaria.EngineWithPipelines(pipelineWithContext(func(ctx *tegenaria.Context, _ *tegenaria.ItemMeta) error {
+				_, err := get(ctx, "http://a.test/image")
+				return err
+			})))
+		timer := time.AfterFunc(time.Hour, func() { e.Stop(context.Background()) })
+		began := time.Now()
+		enginetest.WantStopped(t, enginetest.Run(t, e), "abandoned")
+		timer.Stop()
+		if stats := e.Stats(); time.Since(began) != 11*time.Second || stats.Abandoned[tegenaria.StageRequest] != 1 ||
+			stats.Abandoned[tegenaria.StagePipeline] != 1 || stats.InFlight != 0 {
+			t.Errorf("after %s: %+v", time.Since(began), stats)
+		}
+		enginetest.WantOutcomes(t, e.Stats(), map[tegenaria.Outcome]int64{tegenaria.Failed: 2})
+		close(release)
+		synctest.Wait()
+	})
+}
+
 // It fails if a pipeline that is left out is opened or gets items, or if one that is registered later is left out too.
 func TestEngineWithoutPipelines(t *testing.T) {
 	before, after := &openedPipeline{}, &openedPipeline{}
