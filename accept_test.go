@@ -404,7 +404,8 @@ func TestAcceptOutlivesRun(t *testing.T) {
 			return nil
 		},
 		"references": tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
-			out.Follow("/1") // it is not held back, as there is nothing else to download
+			enginetest.Sleep(time.Nanosecond) // a worker has nothing to do then, so that the reference is not held back
+			out.Follow("/1")
 			enginetest.Sleep(time.Minute)
 			return nil
 		}),

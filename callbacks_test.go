@@ -189,6 +189,35 @@ func TestProcessResponseSends(t *testing.T) {
 	}
 }
 
+// Requests that a middleware sends together are accepted and refused in their order. It fails if a request that is refused overtakes
+// those that wait for the cache with it.
+func TestProcessResponseSendsInOrder(t *testing.T) {
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page()).Page("http://b.test/1", enginetest.Page()).Page("http://b.test/2", enginetest.Page())
+	sent := []string{"http://b.test/1", "mailto:nobody", "http://b.test/2"}
+	m := &enginetest.Hooks{Response: func(ctx *tegenaria.Context, req chan<- *tegenaria.Context) error {
+		if ctx.Request.Url == "http://a.test/" {
+			for _, url := range sent {
+				req <- enginetest.Send(url)
+			}
+		}
+		return nil
+	}}
+	var order []string
+	s := enginetest.NewSpider("http://a.test/")
+	s.Fail = func(err *tegenaria.HandleError, _ chan<- *tegenaria.Context) { order = append(order, err.Request.Url) }
+	e := enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(m), tegenaria.EngineWithEvents(tegenaria.Events{
+		RequestAccepted: func(r *tegenaria.Request) {
+			if r.Url != "http://a.test/" {
+				order = append(order, r.Url)
+			}
+		},
+	}))
+	enginetest.MustRun(t, e)
+	if !slices.Equal(order, sent) {
+		t.Errorf("the order is %q, want %q", order, sent)
+	}
+}
+
 // User code that closes the channel it sends to, against the rules, is told so. The process lives, and so does
 // the crawl.
 //

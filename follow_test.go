@@ -232,17 +232,22 @@ func TestFollowThenFail(t *testing.T) {
 	}
 }
 
-// What a handler has followed before it overruns Limits.Callback, and never returns, is crawled.
+// What a handler has followed before it overruns Limits.Callback, and until it is given up, is crawled though it never returns.
 //
-// It fails if guard.Watch does not have the outputs hand over (acceptor.handOverPages).
+// It fails if guard.Watch does not have the outputs hand over (acceptor.handOverPages), or if acceptor.keep holds back what comes later.
 func TestFollowThenOverrun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		began := time.Now()
 		w := enginetest.NewWorld()
-		_, e := holding(t, w, func(_ *tegenaria.Response, out *tegenaria.Output[any]) error {
+		_, e := holding(t, w, func(r *tegenaria.Response, out *tegenaria.Output[any]) error {
 			occupy(t, out)
 			if err := errors.Join(out.Follow("/1"), out.Follow("/2")); err != nil {
+				t.Error(err)
+			}
+			<-r.Context().Done()
+			enginetest.Sleep(time.Second / 2) // half of the time until it is given up
+			if err := out.Follow("/3"); err != nil {
 				t.Error(err)
 			}
 			<-release
@@ -256,12 +261,12 @@ func TestFollowThenOverrun(t *testing.T) {
 		if !errors.As(err, &abandoned) || abandoned.Stages[tegenaria.StageParse] != 1 {
 			t.Errorf("Run returned %v, want the parser abandoned", err)
 		}
-		for _, url := range []string{"http://a.test/1", "http://a.test/2"} {
+		for _, url := range []string{"http://a.test/1", "http://a.test/2", "http://a.test/3"} {
 			if got := w.When(began, url); got != 10*time.Second {
 				t.Errorf("%s was asked after %s, want 10 s", url, got)
 			}
 		}
-		enginetest.WantOutcomes(t, e.Stats(), map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 3})
+		enginetest.WantOutcomes(t, e.Stats(), map[tegenaria.Outcome]int64{tegenaria.Failed: 1, tegenaria.Fetched: 4})
 		close(release)
 		synctest.Wait()
 		if w.Count("http://a.test/late") != 0 {

@@ -157,6 +157,73 @@ func TestOutputClosed(t *testing.T) {
 	})
 }
 
+// wantClosed calls the methods of an Output that takes nothing.
+func wantClosed(t *testing.T, out *tegenaria.Output[any]) {
+	t.Helper()
+	for name, err := range map[string]error{
+		"Item": out.Item("late"), "Request": out.Request(tegenaria.NewRequest("http://a.test/late", "GET", nil)),
+		"Follow": out.Follow("/late"), "FollowLinks": out.FollowLinks(),
+	} {
+		if !errors.Is(err, tegenaria.ErrOutputClosed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// While the item of a page is on its way, the page is open, and the Output of its func is not. It fails if the Output is not closed when
+// the func returns, or does not look at that.
+func TestOutputClosedBeforeItsItems(t *testing.T) {
+	ways(t, func(t *testing.T, wrap func(tegenaria.Parser) tegenaria.Parser, opts ...tegenaria.EngineOption) {
+		synctest.Test(t, func(t *testing.T) {
+			var kept *tegenaria.Output[any]
+			s := handledSpider(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
+				kept = out
+				return out.Item("item")
+			})
+			s.parser = wrap(s.parser)
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/late")).Page("http://a.test/late", enginetest.Text("x"))
+			e := enginetest.NewEngine(w, s, append(opts, tegenaria.EngineWithPipelines(enginetest.PipelineFunc{Priority: 1, Process: func(item *tegenaria.ItemMeta) error {
+				if item.Item != "item" {
+					return nil
+				}
+				enginetest.Sleep(time.Second) // the func has returned
+				wantClosed(t, kept)
+				if _, err := kept.Fetch(tegenaria.NewRequest("http://a.test/late", "GET", nil)); !errors.Is(err, tegenaria.ErrOutputClosed) {
+					t.Errorf("Fetch: %v", err)
+				}
+				return nil
+			}}))...)
+			if stats := enginetest.MustRun(t, e); stats.Discovered != 1 || stats.ItemScraped != 1 {
+				t.Errorf("stats %+v", stats)
+			}
+		})
+	})
+}
+
+// An Output takes nothing once its crawl is cancelled, though its func has not returned. It fails if the Output does not look at that.
+func TestOutputOfACancelledCrawl(t *testing.T) {
+	ways(t, func(t *testing.T, wrap func(tegenaria.Parser) tegenaria.Parser, opts ...tegenaria.EngineOption) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			s := handledSpider(func(ctx context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
+				cancel()
+				<-ctx.Done()
+				wantClosed(t, out)
+				return nil
+			})
+			s.parser = wrap(s.parser)
+			w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/late"))
+			e := enginetest.NewEngine(w, s, opts...)
+			if err := e.Run(ctx, "test"); !errors.Is(err, context.Canceled) {
+				t.Errorf("Run returned %v", err)
+			}
+			if stats := e.Stats(); stats.Discovered != 1 || stats.Pending != 1 || stats.Items != 0 {
+				t.Errorf("stats %+v", stats)
+			}
+		})
+	})
+}
+
 // Its methods may be called from many goroutines.
 func TestOutputConcurrently(t *testing.T) {
 	ways(t, func(t *testing.T, wrap func(tegenaria.Parser) tegenaria.Parser, opts ...tegenaria.EngineOption) {

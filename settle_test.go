@@ -90,6 +90,37 @@ func TestAPageIsSettledAtOnce(t *testing.T) {
 	})
 }
 
+// A page that ends while all workers are busy is settled as soon as one of them has nothing to do. It fails if a worker that finds
+// nothing does not end the settler's pause.
+func TestAnIdleWorkerEndsAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld()
+		s := enginetest.NewSpider()
+		for i, takes := range []time.Duration{time.Second, 30 * time.Second, time.Millisecond, time.Millisecond, 5 * time.Millisecond} {
+			url := fmt.Sprintf("http://a.test/%d", i)
+			w.Page(url, enginetest.After(takes, enginetest.Text("x")))
+			s.FeedUrls = append(s.FeedUrls, url)
+		}
+		s.Parse = func(ctx *tegenaria.Context, item chan<- *tegenaria.ItemMeta, req chan<- *tegenaria.Context) error {
+			if ctx.Request.Url == "http://a.test/4" {
+				enginetest.Sleep(5 * time.Second) // its worker has nothing to do meanwhile
+			}
+			return itemOfItsURL(ctx, item, req)
+		}
+		c := &countedStaging{}
+		began := time.Now()
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithConcurrency(2), tegenaria.EngineWithSchedulerNum(2), tegenaria.EngineWithPipelines(c)))
+		// The hurry from before the first page ends the first pause.
+		var took []time.Duration
+		for _, at := range c.at {
+			took = append(took, at.Sub(began))
+		}
+		if want := "[1s 1.001s 1.007s 6.007s 30s]"; fmt.Sprint(took) != want {
+			t.Errorf("batches came after %v, want %v", took, want)
+		}
+	})
+}
+
 // Downloads that wait for room do not wait for the settler's pause too. It fails if the pause does not end then.
 func TestNoRoomForBodiesEndsAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
