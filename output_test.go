@@ -192,7 +192,7 @@ func TestOutputClosedBeforeItsItems(t *testing.T) {
 					t.Errorf("Fetch: %v", err)
 				}
 				return nil
-			}}))...)
+			}}), tegenaria.EngineWithLimits(tegenaria.Limits{Callback: time.Minute}))...)
 			if stats := enginetest.MustRun(t, e); stats.Discovered != 1 || stats.ItemScraped != 1 {
 				t.Errorf("stats %+v", stats)
 			}
