@@ -9,7 +9,6 @@ import (
 	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/internal/identity"
-	"github.com/tegenaria/tegenaria/internal/inbox"
 	"github.com/tegenaria/tegenaria/internal/page"
 	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/internal/wire"
@@ -56,15 +55,6 @@ func (a *acceptor) prepare() {
 		a.refusals.cache, _ = a.cache.(RefusalRecorder)
 	}
 }
-
-// Take begins to take requests from one sender.
-func (a *acceptor) Take(from emission) inbox.Batch[*Context] { return &batch{acceptor: a, from: from} }
-
-// Fence returns the mark that follows the last request.
-func (a *acceptor) Fence() *Context { return fence }
-
-// ClosedByUser reports a channel that user code has closed.
-func (a *acceptor) ClosedByUser(from emission) { a.report.closedByUser(from) }
 
 // close ends the accepting of requests, and waits for those that are being accepted. A cache whose Accept does not return has
 // its context cancelled after a while, and is then left behind.
@@ -238,6 +228,12 @@ func (b *batch) Store() {
 		}
 	})
 }
+
+// Fence returns the mark that follows the last request of an inbox.
+func (b *batch) Fence() *Context { return fence }
+
+// ClosedByUser reports a channel that user code has closed.
+func (b *batch) ClosedByUser() { b.acceptor.report.closedByUser(b.from) }
 
 // accepted counts the verdicts on the records of a batch, and adds the records to the frontier.
 func (a *acceptor) accepted(from emission, s *scratch, verdicts []Verdict, maxPerSlot int) {

@@ -219,3 +219,9 @@ func refuse(outcome Outcome, reason string) *refusal {
 func urlError(r *Request, err error) error {
 	return &RequestError{URL: r.Url, Field: "Url", Err: urlx.Cure(r.Url, err), Remedy: urlx.Remedy(r.Url, err)}
 }
+
+// pageBudget is the reason of requests that are filtered because their slot has had its Politeness.MaxPages.
+const pageBudget = "page-budget"
+
+// queueShare is the reason of requests that the cache refuses because their slot holds too much of its memory.
+const queueShare = "queue-share"

@@ -79,7 +79,9 @@ func (f *fetcher) exchange(j *job) (herr *HandleError, way next) {
 		}
 		came = answerOf(ctx, herr)
 	}
-	f.answered(j, came)
+	if f.frontier.Answered(j, came, j.started) { // a pause that the answer asks for begins before another request can start
+		f.report.blocked()
+	}
 	if herr == nil && ctx.DownloadResult.Error != nil {
 		stack, err := guard.Protect(func() error { return ctx.DownloadResult.Error })
 		herr = j.failure(StageDownload, err, stack)
@@ -204,14 +206,6 @@ func (f *fetcher) received(j *job, resp *Response) {
 	}
 	if limit := f.limits.Bytes; limit > 0 && bytes >= limit {
 		f.stop.requestStop("limit: bytes", nil)
-	}
-}
-
-// answered reports the answer of a job's download to its slot, and releases the slot: a pause that the answer asks for begins
-// before another request can start. The worker stays.
-func (f *fetcher) answered(j *job, a frontier.Answer) {
-	if f.frontier.Answered(j, a, j.started) {
-		f.report.blocked()
 	}
 }
 

@@ -87,15 +87,9 @@ func (g *gates) park(j *job) {
 // memory that they wait for, and the clocks of the code that waits for the job stop.
 func (g *gates) inLine(j *job) (over func()) {
 	served := g.bodies.Want(j.rec.Slot)
-	goesOn := g.waitsForEngine(j)
+	goesOn := g.watch.PauseCallers(&j.call)
 	return func() {
 		goesOn()
 		served()
 	}
-}
-
-// waitsForEngine stops the clocks of the user code that has called Fetch for the job, until the func it returns is
-// called: the engine makes it wait.
-func (g *gates) waitsForEngine(j *job) (over func()) {
-	return g.watch.PauseCallers(&j.call)
 }

@@ -33,11 +33,11 @@ func (p *pages) fetchInline(caller *Context, r *Request) (*Response, error) {
 	}
 	defer p.leave(call)
 	p.frontier.BeginFetch(of)
-	if !of.ofItem {
+	if !of.ofItem() {
 		p.places.Lend(&root.place)
 	}
 	resp, herr := p.inlineChain(caller, call, r)
-	if !of.ofItem {
+	if !of.ofItem() {
 		if err := p.places.Reclaim(root.ctx, &root.place); err != nil && herr == nil {
 			herr = NewError(caller.CtxId, err, ErrorWithRequest(r), ErrorWithStage(StageParse))
 		}
@@ -50,6 +50,9 @@ func (p *pages) fetchInline(caller *Context, r *Request) (*Response, error) {
 	}
 	return resp, nil
 }
+
+// ofItem reports whether the job stands for the pipelines of an item, which have no place among the parsers.
+func (j *job) ofItem() bool { return j.caller != nil && j.inCall == nil }
 
 // inlineChain runs an inline request until it has a response that is not a redirect, or fails.
 func (p *pages) inlineChain(caller *Context, call *frontier.Call[*job], r *Request) (*Response, *HandleError) {

@@ -64,7 +64,6 @@ type verdict struct {
 
 // fetching is what a job has to do with inline requests.
 type fetching struct {
-	ofItem  bool                 // it stands for the pipelines of an item, which have no place
 	inCall  *frontier.Call[*job] // that an inline request belongs to
 	calls   frontier.Calls[*job] // for which the job stays open
 	place   frontier.Place       // among the parsers, which is lent while they wait
@@ -215,8 +214,16 @@ func (j *job) run(w *guard.Watch, at Stage, code func()) bool {
 	return w.Run(call, string(at), nil, code)
 }
 
-// requestInbox receives requests from user code.
-type requestInbox = inbox.Inbox[*Context, emission]
+// requestInbox receives requests from user code. It holds the batch that they are accepted with, so that each page makes one object less.
+type requestInbox struct {
+	inbox.Inbox[*Context, *batch]
+	batch batch
+}
+
+func (in *requestInbox) init(to *acceptor, from emission, room int) {
+	in.batch.acceptor, in.batch.from = to, from
+	in.Init(&in.batch, room)
+}
 
 // How many requests an inbox holds for its receiver: one of a parser that sends on the channel, and one that is made for each page,
 // of code that seldom sends.
@@ -226,15 +233,15 @@ const inboxBuffer, lateBuffer = 64, 16
 var fence = new(Context)
 
 // newInbox makes an inbox that receives.
-func newInbox(to inbox.Taker[*Context, emission], from emission) *requestInbox {
+func newInbox(to *acceptor, from emission) *requestInbox {
 	in := new(requestInbox)
-	in.Init(to, from, inboxBuffer)
+	in.init(to, from, inboxBuffer)
 	in.Start()
 	return in
 }
 
 // requests returns the channel that the job's user code sends requests to; to takes them.
-func (j *job) requests(to inbox.Taker[*Context, emission]) chan<- *Context {
+func (j *job) requests(to *acceptor) chan<- *Context {
 	if j.inbox == nil {
 		j.inbox = newInbox(to, j.emission())
 	}
@@ -243,12 +250,12 @@ func (j *job) requests(to inbox.Taker[*Context, emission]) chan<- *Context {
 
 // lateRequests is requests for code that seldom sends anything and does not take long: the watch starts the receiver if it does, or
 // else closeRequests receives what there is.
-func (j *job) lateRequests(to inbox.Taker[*Context, emission]) chan<- *Context {
+func (j *job) lateRequests(to *acceptor) chan<- *Context {
 	in := &j.quiet
 	if in.C != nil {
 		in = new(requestInbox) // the watch may still look at the first one
 	}
-	in.Init(to, j.emission(), lateBuffer)
+	in.init(to, j.emission(), lateBuffer)
 	j.inbox = in
 	return in.C
 }
@@ -338,9 +345,3 @@ func (f *refusals) end(emission func()) {
 	f.running = false
 	f.mu.Unlock()
 }
-
-// pageBudget is the reason of requests that are filtered because their slot has had its Politeness.MaxPages.
-const pageBudget = "page-budget"
-
-// queueShare is the reason of requests that the cache refuses because their slot holds too much of its memory.
-const queueShare = "queue-share"

@@ -112,7 +112,7 @@ func (g robotsGate) passInline(j *job) (bool, error) {
 		return false, look.Refused(j.ctx.Request.Url)
 	case robotsgate.Wait:
 		g.release(j)
-		defer g.waitsForEngine(j)()
+		defer g.watch.PauseCallers(&j.call)()
 		select {
 		case <-look.Changed:
 		case <-j.ctx.Done():
@@ -121,7 +121,7 @@ func (g robotsGate) passInline(j *job) (bool, error) {
 	case robotsgate.Later:
 		g.release(j)
 		if !look.At.IsZero() {
-			defer g.waitsForEngine(j)()
+			defer g.watch.PauseCallers(&j.call)()
 			return false, frontier.Sleep(j.ctx, time.Until(look.At))
 		}
 	}
@@ -197,7 +197,9 @@ func (g robotsGate) exchange(j *job, ctx *Context, first bool, copy **Response) 
 	ctx.DownloadResult.Response.complete(ctx)
 	if len(mws) > 0 && !j.run(g.watch, StageResponse, func() {
 		// requests that they send are discarded: they would have no parent
-		in := newInbox(inbox.Discard[*Context, emission]{Mark: fence}, emission{})
+		var in inbox.Inbox[*Context, inbox.Discard[*Context]]
+		in.Init(inbox.Discard[*Context]{Mark: fence}, inboxBuffer)
+		in.Start()
 		defer in.Close()
 		_, err = mws.processResponse(j, ctx, in.C, &by)
 	}) {

@@ -108,7 +108,7 @@ func (v *visit) ownDownloader() *httpDownloader { return v.pages.fetcher.own }
 func (v *visit) lend(ctx *Context, by *guard.Call) {
 	own := &visit{pages: v.pages}
 	own.refs.job = &own.job
-	own.rec, own.caller, own.ofItem, own.ctx = v.rec, &v.job, true, ctx
+	own.rec, own.caller, own.ctx = v.rec, &v.job, ctx
 	own.call.Owner, own.call.Caller = own, by
 	ctx.run = own
 }

@@ -4,8 +4,8 @@
 // never closed by its owner. A fence follows the last value instead: a value that no user code has. When the fence arrives, all that
 // was sent before it has been taken.
 //
-//	in := new(inbox.Inbox[*Context, emission])
-//	in.Init(acceptor, from, 64)
+//	in := new(inbox.Inbox[*Context, *batch])
+//	in.Init(batch, 64)
 //	in.Start()               // or later, or never: then Close takes what there is room for
 //	callUserCode(in.C)
 //	in.Close()               // all that the code has sent is taken
@@ -13,42 +13,33 @@ package inbox
 
 import "sync"
 
-// Taker takes what inboxes receive. F says where it comes from.
-type Taker[V, F any] interface {
-	Take(from F) Batch[V]
-	Fence() V
-	ClosedByUser(from F) // user code has closed the channel
-}
-
-// Batch takes values of one sender together.
-type Batch[V any] interface {
+// Taker takes the values of one inbox, in one goroutine at a time.
+type Taker[V any] interface {
 	Add(v V)
 	Store() // those that were added
+	Fence() V
+	ClosedByUser() // user code has closed the channel
 }
 
 // Discard takes values that nobody wants. Mark is its fence.
-type Discard[V, F any] struct{ Mark V }
-
-// Take returns a batch that takes nothing.
-func (d Discard[V, F]) Take(F) Batch[V] { return d }
+type Discard[V any] struct{ Mark V }
 
 // Add discards a value.
-func (d Discard[V, F]) Add(V) {}
+func (d Discard[V]) Add(V) {}
 
 // Store does nothing.
-func (d Discard[V, F]) Store() {}
+func (d Discard[V]) Store() {}
 
 // Fence returns Mark.
-func (d Discard[V, F]) Fence() V { return d.Mark }
+func (d Discard[V]) Fence() V { return d.Mark }
 
 // ClosedByUser does nothing.
-func (d Discard[V, F]) ClosedByUser(F) {}
+func (d Discard[V]) ClosedByUser() {}
 
 // Inbox receives the values of one call of user code, or of calls that follow each other. Init comes first. It must not be copied.
-type Inbox[V comparable, F any] struct {
-	C    chan V // that the code sends to
-	to   Taker[V, F]
-	from F
+type Inbox[V comparable, T Taker[V]] struct {
+	C  chan V // that the code sends to
+	to T
 
 	running sync.WaitGroup
 
@@ -58,12 +49,10 @@ type Inbox[V comparable, F any] struct {
 }
 
 // Init prepares an inbox with room for so many values that wait.
-func (in *Inbox[V, F]) Init(to Taker[V, F], from F, room int) {
-	in.C, in.to, in.from = make(chan V, room), to, from
-}
+func (in *Inbox[V, T]) Init(to T, room int) { in.C, in.to = make(chan V, room), to }
 
 // Start lets the inbox receive, unless it does already or is closed.
-func (in *Inbox[V, F]) Start() {
+func (in *Inbox[V, T]) Start() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if !in.started && !in.closed {
@@ -74,17 +63,17 @@ func (in *Inbox[V, F]) Start() {
 }
 
 // receive takes values until the fence. Those that come at the same time are taken together.
-func (in *Inbox[V, F]) receive() {
+func (in *Inbox[V, T]) receive() {
 	defer in.running.Done()
 	deepen(0)
-	b, fence := in.to.Take(in.from), in.to.Fence()
-	defer b.Store()
+	fence := in.to.Fence()
+	defer in.to.Store()
 	for {
-		v, open := in.next(b)
+		v, open := in.next()
 		if !open || v == fence {
 			return
 		}
-		b.Add(v)
+		in.to.Add(v)
 	}
 }
 
@@ -98,11 +87,11 @@ func deepen(i int) byte {
 }
 
 // next waits for a value, after those that have come are stored.
-func (in *Inbox[V, F]) next(b Batch[V]) (v V, open bool) {
+func (in *Inbox[V, T]) next() (v V, open bool) {
 	select {
 	case v, open = <-in.C:
 	default:
-		b.Store()
+		in.to.Store()
 		v, open = <-in.C
 	}
 	return v, open
@@ -110,7 +99,7 @@ func (in *Inbox[V, F]) next(b Batch[V]) (v V, open bool) {
 
 // Close waits until everything that was sent has been taken. The channel stays open: what is sent after that, against the rules, is
 // not received.
-func (in *Inbox[V, F]) Close() {
+func (in *Inbox[V, T]) Close() {
 	in.mu.Lock()
 	in.closed = true
 	started := in.started
@@ -120,26 +109,22 @@ func (in *Inbox[V, F]) Close() {
 		return
 	}
 	if SendFence(in.C, in.to.Fence()) {
-		in.to.ClosedByUser(in.from)
+		in.to.ClosedByUser()
 	}
 	in.running.Wait()
 }
 
 // drain takes the values that were sent, without a receiver.
-func (in *Inbox[V, F]) drain() {
-	var b Batch[V]
+func (in *Inbox[V, T]) drain() {
+	defer in.to.Store()
 	for {
 		select {
 		case v, open := <-in.C:
 			if !open {
-				in.to.ClosedByUser(in.from)
+				in.to.ClosedByUser()
 				return
 			}
-			if b == nil {
-				b = in.to.Take(in.from)
-				defer b.Store()
-			}
-			b.Add(v)
+			in.to.Add(v)
 		default:
 			return
 		}
