@@ -75,44 +75,31 @@ func texts(err error, depth int) {
 
 // Both joins two funcs that are called one after the other: the second also if the first panics. If one is nil, the other is returned as it is.
 func Both[A any](f, g func(A)) func(A) {
-	switch {
-	case f == nil:
-		return g
-	case g == nil:
-		return f
-	}
-	return func(a A) { defer g(a); f(a) }
+	return unlessNil(f, g, f == nil, g == nil, func(a A) { defer g(a); f(a) })
 }
 
 // BothPlain is [Both] for funcs without parameters.
 func BothPlain(f, g func()) func() {
-	switch {
-	case f == nil:
-		return g
-	case g == nil:
-		return f
-	}
-	return func() { defer g(); f() }
+	return unlessNil(f, g, f == nil, g == nil, func() { defer g(); f() })
 }
 
 // BothOfTwo is [Both] for funcs of two parameters.
 func BothOfTwo[A, B any](f, g func(A, B)) func(A, B) {
-	switch {
-	case f == nil:
-		return g
-	case g == nil:
-		return f
-	}
-	return func(a A, b B) { defer g(a, b); f(a, b) }
+	return unlessNil(f, g, f == nil, g == nil, func(a A, b B) { defer g(a, b); f(a, b) })
 }
 
 // BothOfThree is [Both] for funcs of three parameters.
 func BothOfThree[A, B, C any](f, g func(A, B, C)) func(A, B, C) {
+	return unlessNil(f, g, f == nil, g == nil, func(a A, b B, c C) { defer g(a, b, c); f(a, b, c) })
+}
+
+// unlessNil returns both, unless one of its parts is nil: then it returns the other part.
+func unlessNil[F any](f, g F, noF, noG bool, both F) F {
 	switch {
-	case f == nil:
+	case noF:
 		return g
-	case g == nil:
+	case noG:
 		return f
 	}
-	return func(a A, b B, c C) { defer g(a, b, c); f(a, b, c) }
+	return both
 }
