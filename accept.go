@@ -196,7 +196,7 @@ func (b *batch) Add(ctx *Context) {
 		return
 	}
 	b.s.records, b.s.sent = append(b.s.records, rec), append(b.s.sent, ctx)
-	if len(b.s.records) == maxBatch || ctx.Request.extras().maxConnsPerHost > 0 {
+	if len(b.s.records) == maxBatch || ctx.Request.extras().MaxConns > 0 {
 		b.Store()
 	}
 }
@@ -215,7 +215,7 @@ func (b *batch) Store() {
 		return
 	}
 	a.ledger.Discover(int64(len(s.records)))
-	a.store(b.from, s, s.sent[len(s.sent)-1].Request.extras().maxConnsPerHost, func(verdicts []Verdict) {
+	a.store(b.from, s, s.sent[len(s.sent)-1].Request.extras().MaxConns, func(verdicts []Verdict) {
 		for i, verdict := range verdicts {
 			switch f := a.cfg.events.RequestAccepted; {
 			case verdict == VerdictKnown:
@@ -288,11 +288,6 @@ type scope struct {
 	filters requestFilters
 	limits  *Limits
 	stop    *stop
-}
-
-func newScope(domains []string, middlewares Middlewares, limits *Limits, stop *stop) scope {
-	allowed, _ := allowedDomains(domains) // wire has reported mistakes
-	return scope{domains: allowed, filters: all[RequestFilter](middlewares), limits: limits, stop: stop}
 }
 
 // check returns why a request is filtered, nil if it is not.

@@ -145,8 +145,7 @@ func (e *encoder) append(dst []byte, ctx *Context, ctxIDIsUsers bool) ([]byte, e
 	x := r.extras()
 	w := wire.Request{
 		URL: r.Url, Method: r.Method, Parser: parser, Header: r.Header, Body: r.Body, Params: r.Params, Cookies: r.Cookies, Meta: r.Meta,
-		Flags: r.flags(), MaxRedirects: r.MaxRedirects, Redirects: r.Redirects, Timeout: x.timeout, AllowStatus: x.allowStatus,
-		Slot: x.slot, Downloader: x.downloader, MaxConns: x.maxConnsPerHost, Chain: x.chain.Keys, Data: x.data,
+		Flags: r.flags(), MaxRedirects: r.MaxRedirects, Redirects: r.Redirects, Chain: x.chain.Keys, Extras: x.Extras,
 	}
 	if r.Proxy != nil {
 		w.Proxy = &r.Proxy.ProxyUrl
@@ -208,11 +207,7 @@ func (e *encoder) parser() (string, error) {
 		return name, nil
 	}
 	if r.named {
-		err := e.codec.unknownParser(r.Url, r.parserName)
-		if e.codec.durable {
-			return "", &unknownNameError{err}
-		}
-		return "", err
+		return "", e.codec.unknownParser(r.Url, r.parserName)
 	}
 	if e.codec.durable {
 		return "", unnamedParser(r, e.codec.names)
@@ -271,8 +266,7 @@ func (c *codec) read(data []byte, ctx *Context) error {
 	r.Url, r.Method, r.Header, r.Body, r.Params, r.Cookies, r.Meta = w.URL, w.Method, w.Header, w.Body, w.Params, w.Cookies, w.Meta
 	r.MaxRedirects, r.Redirects = w.MaxRedirects, w.Redirects
 	r.AllowRedirects, r.doNotFilter, r.spool, r.partial = !w.Flags.NoRedirects, w.Flags.DoNotFilter, w.Flags.Spool, w.Flags.Partial
-	x := extras{timeout: w.Timeout, allowStatus: w.AllowStatus, slot: w.Slot, downloader: w.Downloader, maxConnsPerHost: w.MaxConns, data: w.Data}
-	x.chain = identity.Chain{Filtered: w.Flags.ChainFiltered, Keys: w.Chain, SetCookie: w.Flags.ChainSetCookie}
+	x := extras{Extras: w.Extras, chain: identity.Chain{Filtered: w.Flags.ChainFiltered, Keys: w.Chain, SetCookie: w.Flags.ChainSetCookie}}
 	if x.stored() {
 		r.few = &x
 	}

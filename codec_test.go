@@ -54,7 +54,7 @@ func fields(t *testing.T, c *codec, r *Request) string {
 	}
 	return fmt.Sprintf("%q %q parser=%q header=%q body=%q params=%q proxy=%q cookies=%q meta=%s redirects=%v/%d/%q timeout=%v allow=%v slot=%q dl=%q conns=%d filter=%v spool=%v partial=%v chain=%v/%v/%x live=%v",
 		r.Url, method, name, r.Header, r.Body, r.Params, proxy, r.Cookies, metaString(r.Meta), r.AllowRedirects, r.MaxRedirects, r.Redirects,
-		r.extras().timeout, r.extras().allowStatus, r.extras().slot, r.extras().downloader, r.extras().maxConnsPerHost, r.doNotFilter, r.spool, r.partial, r.extras().chain.Filtered, r.extras().chain.SetCookie, r.extras().chain.Keys, r.ResponseWriter)
+		r.extras().Timeout, r.extras().AllowStatus, r.extras().Slot, r.extras().Downloader, r.extras().MaxConns, r.doNotFilter, r.spool, r.partial, r.extras().chain.Filtered, r.extras().chain.SetCookie, r.extras().chain.Keys, r.ResponseWriter)
 }
 
 // metaString prints values as they are stored, with their types.
@@ -109,11 +109,11 @@ func randomRequest(rng *rand.Rand) *Request {
 	sometimes(func() { r.AllowRedirects = false })
 	sometimes(func() { r.MaxRedirects = rng.IntN(30) - 3 })
 	sometimes(func() { r.Redirects = []string{randomText(rng), "http://b/"} })
-	sometimes(func() { r.newExtras().timeout = time.Duration(rng.Int64()) - time.Hour })
-	sometimes(func() { r.newExtras().allowStatus = []uint64{404, rng.Uint64()} })
-	sometimes(func() { r.newExtras().slot = randomText(rng) })
-	sometimes(func() { r.newExtras().downloader = randomText(rng) })
-	sometimes(func() { r.newExtras().maxConnsPerHost = rng.IntN(100) })
+	sometimes(func() { r.newExtras().Timeout = time.Duration(rng.Int64()) - time.Hour })
+	sometimes(func() { r.newExtras().AllowStatus = []uint64{404, rng.Uint64()} })
+	sometimes(func() { r.newExtras().Slot = randomText(rng) })
+	sometimes(func() { r.newExtras().Downloader = randomText(rng) })
+	sometimes(func() { r.newExtras().MaxConns = rng.IntN(100) })
 	sometimes(func() { r.doNotFilter = true })
 	sometimes(func() { r.spool = true })
 	sometimes(func() { r.partial = true })
@@ -385,8 +385,8 @@ func TestExtrasOfCopies(t *testing.T) {
 		slot    string
 		timeout time.Duration
 	}{{first, "one", time.Minute}, {&second, "two", time.Second}, {third, "one", time.Second}} {
-		if x := tt.r.extras(); x.slot != tt.slot || x.timeout != tt.timeout {
-			t.Errorf("slot %q, timeout %s; want %q, %s", x.slot, x.timeout, tt.slot, tt.timeout)
+		if x := tt.r.extras(); x.Slot != tt.slot || x.Timeout != tt.timeout {
+			t.Errorf("slot %q, timeout %s; want %q, %s", x.Slot, x.Timeout, tt.slot, tt.timeout)
 		}
 	}
 	if NewRequest("http://a.test/", GET, nil); noExtras.stored() {

@@ -186,7 +186,7 @@ func RequestWithData[T any](v T) RequestOption {
 			r.fail(&DataError{URL: r.Url, Sent: wire.TypeName[T](), Err: err})
 			return
 		}
-		r.newExtras().data = d
+		r.newExtras().Data = d
 	}
 }
 
@@ -198,7 +198,7 @@ func Data[T any](resp *Response) (T, error) {
 	if resp == nil || resp.req == nil {
 		return none, &DataError{Wanted: want}
 	}
-	url, d := resp.req.Url, resp.req.extras().data
+	url, d := resp.req.Url, resp.req.extras().Data
 	switch {
 	case d == nil:
 		return none, &DataError{URL: url, Wanted: want}

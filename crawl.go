@@ -17,6 +17,7 @@ import (
 	"github.com/tegenaria/tegenaria/internal/report"
 	"github.com/tegenaria/tegenaria/internal/robotsgate"
 	"github.com/tegenaria/tegenaria/internal/typecheck"
+	"github.com/tegenaria/tegenaria/internal/urlx"
 	"github.com/tegenaria/tegenaria/internal/wire"
 	"github.com/tegenaria/tegenaria/stage"
 )
@@ -44,8 +45,9 @@ type registered struct {
 	cache       CacheInterface
 	shared      SharedCache // the cache, if other programs work on its job too; otherwise nil
 	parsers     *parserTable
-	middlewares Middlewares // sorted
-	internalMWs Middlewares // those that see the engine's own requests
+	domains     *urlx.HostSet // of EngineWithAllowedDomains; nil allows all
+	middlewares Middlewares   // sorted
+	internalMWs Middlewares   // those that see the engine's own requests
 	pipelines   ItemPipelines
 	typeChecks  []*typecheck.Check // of what they take
 	downloading
@@ -193,18 +195,19 @@ func (c *crawl) wireMachines() (err error) {
 	done := func(j *job) { c.settler.done(j) }
 	c.ledger = frontier.NewLedger(int(outcomes))
 	c.frontier = frontier.New(c.frontierConfig())
+	cfg.log.Spider, cfg.log.IsOurs = c.spider.GetName(), report.IsOurs
 	c.report = &reporter{
 		cfg: cfg, limits: &c.limits, errs: c.errs, ledger: c.ledger, frontier: c.frontier, stop: &c.stop,
-		log: newLog(cfg, c.spider.GetName()), events: cfg.events, door: guard.NewDoor(),
+		log: report.NewLog(cfg.log), events: cfg.events, door: guard.NewDoor(),
 	}
 	c.watch = guard.NewWatch(c.watchConfig())
 	c.entries = guard.NewDoor()
 	c.buffer, _ = buffer.NewPool[*itemTask](itemBufferCap, itemBuffers) // its sizes are right
 	c.loopback = new(fetch.Loopback)
 	c.bodies = fetch.NewBudget(c.limits.BodiesInFlight, func() { c.settler.hurry() })
-	own := newHTTPDownloader(c.limits, cfg.allowStatus, fetch.Config{
-		Agent: cfg.politeness.agent(), AllowPrivate: cfg.politeness.AllowPrivate, Loopback: c.loopback,
-		HTTP: cfg.client, TLS: cfg.tls, Concurrency: cfg.concurrency, Bodies: c.bodies,
+	own := newHTTPDownloader(c.limits, cfg.AllowStatusCode, fetch.Config{
+		Agent: cfg.Politeness.agent(), AllowPrivate: cfg.Politeness.AllowPrivate, Loopback: c.loopback,
+		HTTP: cfg.client, TLS: cfg.tls, Concurrency: cfg.Concurrency, Bodies: c.bodies,
 	})
 	own.watch = c.watch
 	c.downloading, err = newDownloading(cfg, own)
@@ -214,14 +217,14 @@ func (c *crawl) wireMachines() (err error) {
 		c.shared.Attach(sharedRun(c))
 	}
 	c.gates = &gates{
-		politeness: &cfg.politeness, frontier: c.frontier, watch: c.watch, bodies: c.bodies, flights: c.flights, client: c.http, done: done,
+		politeness: &cfg.Politeness, frontier: c.frontier, watch: c.watch, bodies: c.bodies, flights: c.flights, client: c.http, done: done,
 	}
-	c.robots = newRobots(&cfg.politeness, c.gates)
+	c.robots = newRobots(&cfg.Politeness, c.gates)
 	return err
 }
 
 // pageWorkers is how many workers crawl pages.
-func (c *crawl) pageWorkers() int { return int(c.cfg.parseWorkers) + 2*c.cfg.concurrency + 1 }
+func (c *crawl) pageWorkers() int { return int(c.cfg.SchedulerNum) + 2*c.cfg.Concurrency + 1 }
 
 // watchConfig configures the watch of the crawl's user code.
 func (c *crawl) watchConfig() guard.Config {
@@ -231,14 +234,14 @@ func (c *crawl) watchConfig() guard.Config {
 		TooLate: func(at string) error { return &CallbackTimeoutError{Stage: Stage(at), Limit: limit} },
 		Overdue: func() { c.acceptor.handOverPages() },
 		Untimed: []string{string(StageStart), string(StageOpen), string(StageDownload)},
-		Rows:    []int{pageRow: c.pageWorkers(), itemRow: c.cfg.itemConcurrency},
+		Rows:    []int{pageRow: c.pageWorkers(), itemRow: c.cfg.ItemConcurrency},
 	}
 }
 
 // frontierConfig configures the crawl's frontier.
 func (c *crawl) frontierConfig() frontier.Config[*job] {
-	p := &c.cfg.politeness
-	readers := c.cfg.readers
+	p := &c.cfg.Politeness
+	readers := c.cfg.ReadCacheNum
 	if _, memory := c.cache.(*memoryCache); memory { // which is no slower than the frontier
 		readers = 0
 	}
@@ -249,7 +252,7 @@ func (c *crawl) frontierConfig() frontier.Config[*job] {
 	return frontier.Config[*job]{
 		MayStart: mayStart,
 		Source:   cacheSource{c.cache, c.newJob}, Ledger: c.ledger, Rules: p.rules(), Now: c.now,
-		Fetchers: c.cfg.concurrency, Inline: 2 * int(c.cfg.parseWorkers), Readers: int(readers), Pages: int(c.limits.Pages),
+		Fetchers: c.cfg.Concurrency, Inline: 2 * int(c.cfg.SchedulerNum), Readers: int(readers), Pages: int(c.limits.Pages),
 		Throttle:      p.throttle(),
 		MaxRetryAfter: cmp.Or(p.MaxRetryAfter, defaultMaxRetryAfter),
 		MaxCrawlDelay: cmp.Or(p.MaxCrawlDelay, defaultMaxCrawlDelay),
@@ -302,7 +305,8 @@ func (c *crawl) build(state State, dupes *duplicates) {
 	c.acceptor = &acceptor{
 		cfg: &c.cfg, cache: c.cache, codec: c.codec, ledger: c.ledger, frontier: c.frontier, watch: c.watch, entries: c.entries,
 		loopback: c.loopback, settler: c.settler, report: c.report, stop: stop,
-		dupes: dupes, scope: newScope(c.cfg.domains, c.middlewares, limits, stop), hosts: identity.NewHostNames(),
+		dupes: dupes, hosts: identity.NewHostNames(),
+		scope: scope{domains: c.domains, filters: all[RequestFilter](c.middlewares), limits: limits, stop: stop},
 		onError: onError{
 			refused: func(from emission, ctx *Context, no *refusal) { c.failures.failedEmission(from, ctx, no) },
 			outside: func(herr *HandleError) { c.failures.handleOutside(herr) },
@@ -327,7 +331,7 @@ func (c *crawl) build(state State, dupes *duplicates) {
 		limits: limits, frontier: c.frontier, ledger: c.ledger, watch: c.watch, flights: c.flights, report: c.report, stop: stop,
 		settler: c.settler, losses: c.losses, acceptor: c.acceptor, failures: c.failures, items: c.items, fetcher: c.fetcher,
 		parsers: c.parsers, bounds: page.NewBounds(limits.Nodes, limits.Attributes, limits.Body), queries: page.NewQueries(),
-		places: frontier.NewParsers(int(c.cfg.parseWorkers), c.cfg.concurrency), inline: frontier.NewInline[*job](c.ledger, maxNesting),
+		places: frontier.NewParsers(int(c.cfg.SchedulerNum), c.cfg.Concurrency), inline: frontier.NewInline[*job](c.ledger, maxNesting),
 	}
 	c.start = &starter{
 		outsider: outsider{report: c.report}, spider: c.spider, pending: int64(limits.Pending), ledger: c.ledger, watch: c.watch,

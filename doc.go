@@ -68,13 +68,14 @@
 // # The life of a request
 //
 //  1. Emit. StartRequest sends a seed, a callback a child: over a channel, or by an Output, which makes no request of a plain
-//     link (starter.receive in start.go, Inbox.receive in internal/inbox/inbox.go, acceptor.follow in record.go).
+//     link (starter.receive in start.go, Inbox.receive in internal/inbox, acceptor.follow in record.go).
 //  2. Scope. The acceptor asks whether the request belongs to the crawl (acceptor.record in record.go, scope.check in
 //     accept.go, acceptor.addPlain in record.go).
 //  3. Accept. The cache alone knows whether the key is new. It marks it as seen and stores the record in one step, and the
 //     ledger counts it (acceptor.store in accept.go, Ledger.Discover in internal/frontier).
 //  4. Wait. The record lies in the slot of its host. When the slot is ready, a free worker takes the record. The first request
-//     to an origin makes the engine fetch its robots.txt (Frontier.Take in internal/frontier, pages.fetch in page.go, robotsGate.pass in robots.go).
+//     to an origin makes the engine fetch its robots.txt (Frontier.Take in internal/frontier, Table.Acquire in internal/slots, pages.fetch
+//     in page.go, gates.enter in gates.go, robotsGate.pass in robots.go).
 //  5. Process the request. The middlewares see it in ascending order (Middlewares.processRequest in exchange.go).
 //  6. Download. The slot is stamped at its start, released at its end (fetcher.download in layers.go, Client.Do in internal/fetch).
 //  7. Process the response. The middlewares see it in reverse. A redirect puts its target in the request's place, a status

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -40,16 +41,12 @@ func (s *settler) counters() map[string]int64 {
 
 // describeSlots adds to a batch the politeness of its jobs' slots, those that go back among them, and of others.
 func (s *settler) describeSlots(batch *Batch, list []ended, others []string) {
-	names := make([]string, 0, len(list)+len(others))
+	names := slices.Clone(others)
 	for i := range list {
 		names = append(names, list[i].Record.Slot)
 	}
-	seen := make(map[string]bool)
-	for _, name := range append(names, others...) {
-		if seen[name] {
-			continue
-		}
-		seen[name] = true
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		if state, ok := s.frontier.Save(name); ok {
 			batch.Slots = append(batch.Slots, SlotState(state))
 		}

@@ -18,7 +18,7 @@ import (
 // newEnding makes what ends the crawl. The funcs are called once the crawl is made.
 func (c *crawl) newEnding() *lifecycle.Ending {
 	return lifecycle.NewEnding(lifecycle.Steps{
-		Limit: c.cfg.limits.Time, Grace: c.cfg.grace, Farewell: guard.Farewell, Now: c.now, Over: errGraceOver,
+		Limit: c.cfg.Limits.Time, Grace: c.cfg.Grace, Farewell: guard.Farewell, Now: c.now, Over: errGraceOver,
 		Stop: func() {
 			c.refusing.Store(true)
 			c.noMore()
@@ -51,7 +51,7 @@ func (c *crawl) end(ctx context.Context) error {
 	switch {
 	case err != nil:
 	case finished:
-		if c.report.isEmpty() && !c.cfg.emptyOK && c.report.earlier()["read"]+c.report.shared.Load() == 0 {
+		if c.report.isEmpty() && !c.cfg.EmptyOK && c.report.earlier()["read"]+c.report.shared.Load() == 0 {
 			err = nothing(c.spider.GetName(), c.report.noPages.List)
 		}
 	case ctx.Err() != nil && reason == lifecycle.Cancelled:
@@ -68,8 +68,7 @@ func (c *crawl) end(ctx context.Context) error {
 }
 
 // abandoned returns how many callbacks were given up, by stage; nil if none.
-func (c *crawl) abandoned() map[Stage]int {
-	var counts map[Stage]int
+func (c *crawl) abandoned() (counts map[Stage]int) {
 	for at, n := range c.watch.Counts() {
 		if counts == nil {
 			counts = make(map[Stage]int)
@@ -113,8 +112,7 @@ func (c *crawl) notOpened(ctx context.Context, err error) error {
 		return c.end(ctx)
 	}
 	told := errors.Is(err, context.Canceled) || c.work.Err() != nil && errors.Is(err, context.Cause(c.work))
-	var left *AbandonedError
-	if told && !errors.As(err, &left) {
+	if told && !isA[*AbandonedError](err) {
 		err = nil // it has only returned because its context was cancelled
 	}
 	return errors.Join(c.end(ctx), err)
@@ -146,7 +144,7 @@ func (c *crawl) close(reason string) error {
 	c.ending.Close(len(c.opened))
 	var errs []error
 	complete := c.settler != nil && c.settler.complete
-	ctx, cancel := context.WithTimeout(commit.OfClose(context.WithoutCancel(c.work), complete), c.cfg.grace)
+	ctx, cancel := context.WithTimeout(commit.OfClose(context.WithoutCancel(c.work), complete), c.cfg.Grace)
 	defer cancel()
 	for i := len(c.opened) - 1; i >= 0; i-- {
 		closer, ok := c.opened[i].(Closer)
@@ -192,8 +190,8 @@ func (c *crawl) summary(status Status) Summary {
 	s := Summary{
 		Spider:      c.spider.GetName(),
 		Status:      status.String(),
-		RequestArgs: RequestArgs{slices.Sorted(slices.Values(c.cfg.domains)), c.limits.Depth},
-		ModuleArgs:  ModuleArgs{len(c.downloaders.All()), int(c.cfg.parseWorkers), len(c.pipelines)},
+		RequestArgs: RequestArgs{slices.Sorted(slices.Values(c.cfg.AllowedDomains)), c.limits.Depth},
+		ModuleArgs:  ModuleArgs{len(c.downloaders.All()), int(c.cfg.SchedulerNum), len(c.pipelines)},
 		ItemBuffers: PoolSummary{c.buffer.BufferCap(), c.buffer.MaxBufferNumber(), c.buffer.BufferNumber(), c.buffer.Total()},
 	}
 	s.Feeds = c.pipelines.feedStats()

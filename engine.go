@@ -18,8 +18,7 @@ import (
 // waiting for it. A signal while parts are being closed, after the work, cancels the calls of Close. The error of an interrupted run is a
 // [*StoppedError] with an [*InterruptedError].
 func (e *SpiderEngine) Execute(spiderName string) error {
-	defer obeySignals(e)()
-	return e.run(context.Background(), spiderName)
+	return e.run(context.Background(), spiderName, true)
 }
 
 // Run crawls with the spider of that name and returns when the crawl is over.
@@ -30,16 +29,10 @@ func (e *SpiderEngine) Execute(spiderName string) error {
 // the cause of ctx's cancellation, or a [*RunError]: all configuration mistakes together, before the first request; a failed
 // start; a failed store. If callbacks were abandoned, an [*AbandonedError] is joined, as are the errors of Closers.
 func (e *SpiderEngine) Run(ctx context.Context, spiderName string) error {
-	e.mu.Lock()
-	obey := e.config.signals
-	e.mu.Unlock()
-	if obey {
-		defer obeySignals(e)()
-	}
-	return e.run(ctx, spiderName)
+	return e.run(ctx, spiderName, false)
 }
 
-func (e *SpiderEngine) run(ctx context.Context, spiderName string) error {
+func (e *SpiderEngine) run(ctx context.Context, spiderName string, signals bool) error {
 	leave, err := e.life.Enter(lifecycle.Initializing)
 	if err != nil {
 		return &RunError{Op: "wiring", Err: &busyError{err}}
@@ -47,6 +40,9 @@ func (e *SpiderEngine) run(ctx context.Context, spiderName string) error {
 	e.mu.Lock()
 	cfg := e.config.clone()
 	e.mu.Unlock()
+	if signals || cfg.signals {
+		defer obeySignals(e)()
+	}
 	c, err := newCrawl(ctx, e, cfg, spiderName)
 	leave(err)
 	if err != nil {

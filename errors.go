@@ -187,6 +187,12 @@ func (e *RequestError) Error() string {
 // Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Err }
 
+// isA reports whether an error is an E, or has one as its cause.
+func isA[E error](err error) bool {
+	_, ok := errors.AsType[E](err)
+	return ok
+}
+
 // The verbs steer the engine from user code: they are returned as errors, alone or wrapped.
 
 type dropItemError struct{ reason error }

@@ -129,10 +129,7 @@ func (m Middlewares) processRequest(j *job, ctx *Context, by *robotsgate.Handiwo
 		if j.call.GivenUp() { // the others must not be called any more
 			return nil, nil
 		}
-		if err == nil && ctx.Request == nil {
-			err = errNilRequest
-		}
-		keepRequest(ctx, asked)
+		err = keepRequest(ctx, asked, err)
 		if err != nil || ctx.DownloadResult != nil {
 			return stack, err
 		}
@@ -157,14 +154,10 @@ func (m Middlewares) processResponse(j *job, ctx *Context, req chan<- *Context, 
 			return nil, nil
 		}
 		resp := ctx.Response()
-		switch {
-		case err != nil:
-		case by != nil && resp == nil:
+		if err == nil && by != nil && resp == nil {
 			err = errors.New("a middleware took the response of robots.txt away")
-		case ctx.Request == nil:
-			err = errNilRequest
 		}
-		keepRequest(ctx, asked)
+		err = keepRequest(ctx, asked, err)
 		if resp != nil {
 			resp.complete(ctx) // it may be another one, or lack what was there
 		}
@@ -180,11 +173,13 @@ func middlewareName(m MiddlewaresInterface) string { return cmp.Or(m.GetName(), 
 
 var errNilRequest = errors.New("a middleware took the Context's Request away")
 
-// keepRequest puts the request back that a middleware has taken away.
-func keepRequest(ctx *Context, asked *Request) {
-	if ctx.Request == nil {
-		ctx.Request = asked
+// keepRequest puts the request back that a middleware has taken away. It returns err, or if that is nil, the error of such a middleware.
+func keepRequest(ctx *Context, asked *Request, err error) error {
+	if ctx.Request != nil {
+		return err
 	}
+	ctx.Request = asked
+	return cmp.Or(err, errNilRequest)
 }
 
 // received completes and counts a response.
@@ -229,14 +224,14 @@ func (f *fetcher) checkStatus(j *job) *HandleError {
 	if resp.Status < 0 {
 		return j.failure(StageStatus, &UnexpectedStatusError{Status: resp.Status, URL: resp.URL}, nil)
 	}
-	allowed := f.cfg.allowStatus
-	if len(r.extras().allowStatus) > 0 {
-		allowed = append(slices.Clip(allowed), r.extras().allowStatus...)
+	allowed := f.cfg.AllowStatusCode
+	if len(r.extras().AllowStatus) > 0 {
+		allowed = append(slices.Clip(allowed), r.extras().AllowStatus...)
 	}
 	d := j.downloader
 	if d == nil { // a middleware answered
 		var err error
-		if d, err = f.downloaders.pick(r.extras().downloader); err != nil {
+		if d, err = f.downloaders.pick(r.extras().Downloader); err != nil {
 			return j.failure(StageStatus, err, nil)
 		}
 	}
@@ -299,7 +294,7 @@ func (f *fetcher) redirectTarget(j *job) (next *Request, again bool, err error) 
 	}
 	if urlx.Origin(asked) != urlx.Origin(target) {
 		next.Cookies = nil
-		fetch.DropCredentials(next.Header, f.cfg.secretHeaders)
+		fetch.DropCredentials(next.Header, f.cfg.SecretHeaders)
 	}
 	again, err = f.extendChain(j, asked, next)
 	return next, again, err
@@ -318,7 +313,7 @@ func (f *fetcher) extendChain(j *job, asked string, next *Request) (again bool, 
 	}
 	chain := &next.newExtras().chain
 	if len(next.Redirects) == 1 {
-		chain.Filtered = f.cfg.filter && !next.doNotFilter && r.method() == GET && j.rec.Key == own
+		chain.Filtered = f.cfg.UniqueReq && !next.doNotFilter && r.method() == GET && j.rec.Key == own
 	}
 	keys := &s.keyer.keys
 	*chain = chain.Hop(own, keys.Sent(r.method(), asked, r.Body), fetch.FirstHeader(j.ctx.Response().Header, "Set-Cookie") != "")

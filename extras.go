@@ -21,15 +21,10 @@ import (
 
 // extras are the fields of a request that few requests have. Copies of a request share them: a change makes new extras.
 type extras struct {
-	maxConnsPerHost int
-	timeout         time.Duration
-	allowStatus     []uint64
-	slot            string
-	downloader      string
-	notBefore       time.Time
-	chain           identity.Chain
-	data            *wire.Datum // of RequestWithData; nil: none
-	err             error       // of an option; reported when the request is accepted
+	wire.Extras
+	notBefore time.Time
+	chain     identity.Chain
+	err       error // of an option; reported when the request is accepted
 }
 
 // noExtras are those of a request that has none.
@@ -52,8 +47,7 @@ func (r *Request) newExtras() *extras {
 
 // stored reports whether there is anything that the encoding of a request has a place for.
 func (x *extras) stored() bool {
-	return x.timeout != 0 || len(x.allowStatus) > 0 || x.slot != "" || x.downloader != "" || x.maxConnsPerHost != 0 || x.data != nil ||
-		len(x.chain.Keys) > 0 || x.chain.Filtered || x.chain.SetCookie
+	return !x.IsZero() || len(x.chain.Keys) > 0 || x.chain.Filtered || x.chain.SetCookie
 }
 
 // RequestWithMaxConnsPerHost caps how many requests of this request's slot are in flight at once.
@@ -63,35 +57,35 @@ func RequestWithMaxConnsPerHost(n int) RequestOption {
 			r.fail(fmt.Errorf("tegenaria: MaxConnsPerHost of %s is %d; it must not be negative", r.Url, n))
 			return
 		}
-		r.newExtras().maxConnsPerHost = n
+		r.newExtras().MaxConns = n
 	}
 }
 
 // RequestWithTimeout bounds the whole exchange, from connecting to the last body byte. Zero keeps
 // the default of 60 s; a negative value sets no bound.
 func RequestWithTimeout(timeout time.Duration) RequestOption {
-	return func(r *Request) { r.newExtras().timeout = timeout }
+	return func(r *Request) { r.newExtras().Timeout = timeout }
 }
 
 // RequestWithAllowedStatusCode names codes of 400 and over that reach the parser instead of the
 // ErrorHandler.
 func RequestWithAllowedStatusCode(codes []uint64) RequestOption {
-	return func(r *Request) { r.newExtras().allowStatus = slices.Clone(codes) }
+	return func(r *Request) { r.newExtras().AllowStatus = slices.Clone(codes) }
 }
 
 // AllowsStatus reports whether [RequestWithAllowedStatusCode] named the code.
 func (r *Request) AllowsStatus(code int) bool {
-	return code >= 0 && slices.Contains(r.extras().allowStatus, uint64(code))
+	return code >= 0 && slices.Contains(r.extras().AllowStatus, uint64(code))
 }
 
 // RequestWithSlot puts the request into the named politeness slot instead of its host's.
 func RequestWithSlot(name string) RequestOption {
-	return func(r *Request) { r.newExtras().slot = name }
+	return func(r *Request) { r.newExtras().Slot = name }
 }
 
 // RequestWithDownloader names the registered downloader that fetches the request.
 func RequestWithDownloader(name string) RequestOption {
-	return func(r *Request) { r.newExtras().downloader = name }
+	return func(r *Request) { r.newExtras().Downloader = name }
 }
 
 // RequestWithNotBefore keeps the request waiting until t.
@@ -101,7 +95,7 @@ func RequestWithNotBefore(t time.Time) RequestOption {
 
 // timeoutOrDefault returns the longest that an exchange of the request may take.
 func (r *Request) timeoutOrDefault() time.Duration {
-	switch timeout := r.extras().timeout; {
+	switch timeout := r.extras().Timeout; {
 	case timeout == 0:
 		return DefaultTimeout
 	case timeout < 0:
@@ -270,7 +264,7 @@ func RequestFromCurl(command string, opts ...RequestOption) (*Request, error) {
 			r.MaxRedirects = c.MaxRedirects
 		}
 		if c.Timeout > 0 {
-			r.newExtras().timeout = c.Timeout
+			r.newExtras().Timeout = c.Timeout
 		}
 	}}, opts)...), nil
 }
@@ -283,7 +277,7 @@ func curlCommand(r *Request, safe bool, secret []string) string {
 			url = plain
 		}
 	}
-	c := &curl.Command{URL: url, Method: r.method(), Body: r.Body, Follow: r.follows(), MaxRedirects: -1, Timeout: r.extras().timeout}
+	c := &curl.Command{URL: url, Method: r.method(), Body: r.Body, Follow: r.follows(), MaxRedirects: -1, Timeout: r.extras().Timeout}
 	if r.BodyReader != nil {
 		c.Form = new(forms.Body)
 		if form, ok := r.BodyReader.(*formReader); ok {

@@ -26,7 +26,7 @@ func (g *gates) egressOf(j *job) (name string, limit int, stays bool) {
 	switch {
 	case r.Proxy != nil:
 		return "proxy " + proxyHost(r.Proxy), p.PerProxy, false
-	case p.PerIP == 0 || g.client == nil || r.extras().downloader != "":
+	case p.PerIP == 0 || g.client == nil || r.extras().Downloader != "":
 		return "", 0, false
 	}
 	ctx, cancel := context.WithTimeout(j.ctx, r.timeoutOrDefault())

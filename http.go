@@ -91,7 +91,7 @@ func (d *httpDownloader) request(ctx *Context, r *Request) fetch.Request {
 	if r.Proxy != nil {
 		asked.Proxy = &r.Proxy.ProxyUrl
 	}
-	if r.extras().timeout >= 0 {
+	if r.extras().Timeout >= 0 {
 		asked.Timeout = r.timeoutOrDefault()
 	}
 	if r.ResponseWriter != nil {
@@ -118,7 +118,7 @@ type bodyWriter struct {
 // Takes reports whether the body of a response with this status goes to the ResponseWriter.
 func (w *bodyWriter) Takes(status int) bool {
 	code := uint64(max(status, 0))
-	return w.down.CheckStatus(code, w.down.allowStatus) || slices.Contains(w.ctx.Request.extras().allowStatus, code)
+	return w.down.CheckStatus(code, w.down.allowStatus) || slices.Contains(w.ctx.Request.extras().AllowStatus, code)
 }
 
 // WriteWithin writes to the ResponseWriter. It is user code: when it takes longer than is left of the request's time, or than

@@ -51,9 +51,6 @@ func (p *pages) fetchInline(caller *Context, r *Request) (*Response, error) {
 	return resp, nil
 }
 
-// ofItem reports whether the job stands for the pipelines of an item, which have no place among the parsers.
-func (j *job) ofItem() bool { return j.caller != nil && j.inCall == nil }
-
 // inlineChain runs an inline request until it has a response that is not a redirect, or fails.
 func (p *pages) inlineChain(caller *Context, call *frontier.Call[*job], r *Request) (*Response, *HandleError) {
 	from := emission{parent: jobOf(caller)}

@@ -226,8 +226,7 @@ func (s *items) process(t *itemTask) (stack []byte, err error) {
 		if errs = append(errs, err); panicked != nil {
 			stack = panicked
 		}
-		var drop *dropItemError
-		if s.cfg.failFast || errors.As(err, &drop) {
+		if s.cfg.FailFast || isA[*dropItemError](err) {
 			break
 		}
 	}
@@ -255,8 +254,7 @@ func (s *items) done(t *itemTask, err error, stack []byte) {
 	}
 	herr := &HandleError{CtxId: t.meta.CtxId, Err: err, Request: t.job.ctx.Request, Response: t.job.ctx.Response(),
 		Item: t.meta, Stage: StagePipeline, Stack: stack}
-	var drop *dropItemError
-	if errors.As(err, &drop) {
+	if isA[*dropItemError](err) {
 		s.report.counters.Dropped.Add(1)
 		if f := s.cfg.events.ItemDropped; f != nil {
 			s.tell(t, StageEvent, func() { s.report.event(func() { f(herr) }) })
@@ -297,7 +295,7 @@ func (s *items) run() error {
 		t, err := s.buffer.Get(ctx)
 		return t, err == nil
 	}
-	return s.stop.stageError(stage.Pull(s.stop.work, s.cfg.itemConcurrency, next, stage.ProcessorFunc[*itemTask](s.pipe)))
+	return s.stop.stageError(stage.Pull(s.stop.work, s.cfg.ItemConcurrency, next, stage.ProcessorFunc[*itemTask](s.pipe)))
 }
 
 // close lets nothing be added any more.

@@ -48,7 +48,7 @@ type layers struct {
 }
 
 // newLayers makes the layers around a set of downloaders.
-func newLayers(wrap []func(next Downloader) Downloader, set downloaderSet, downloaders []Downloader) (l layers, err error) {
+func newLayers(wrap []func(next Downloader) Downloader, set downloaderSet) (l layers, err error) {
 	var errs []error
 	next := Downloader(base{set})
 	for i := len(wrap) - 1; i >= 0; i-- {
@@ -70,7 +70,7 @@ func newLayers(wrap []func(next Downloader) Downloader, set downloaderSet, downl
 			l.answerers = append([]Answerer{a}, l.answerers...)
 		}
 	}
-	l.answers = len(l.answerers) > 0 || slices.ContainsFunc(downloaders, func(d Downloader) bool { _, ok := d.(Answerer); return ok })
+	l.answers = len(l.answerers) > 0 || slices.ContainsFunc(set.All(), func(d *downloaderModule) bool { _, ok := d.Downloader.(Answerer); return ok })
 	return l, errors.Join(errs...)
 }
 
@@ -81,7 +81,7 @@ func (b base) Download(ctx *Context, result chan<- *Context) {
 	err := errNoRequest
 	if ctx.Request != nil {
 		var d *downloaderModule
-		if d, err = b.set.pick(ctx.Request.extras().downloader); err == nil {
+		if d, err = b.set.pick(ctx.Request.extras().Downloader); err == nil {
 			d.Download(ctx, result)
 			return
 		}
@@ -126,7 +126,7 @@ func (f *fetcher) askForAnswer(j *job, ctx *Context) (stack []byte, err error) {
 		}
 	}
 	if err == nil && resp == nil && !j.call.GivenUp() {
-		d, unknown := f.downloaders.pick(ctx.Request.extras().downloader)
+		d, unknown := f.downloaders.pick(ctx.Request.extras().Downloader)
 		if unknown != nil {
 			return nil, unknown
 		}
@@ -148,7 +148,7 @@ func (f *fetcher) download(j *job) (herr *HandleError, way next) {
 	if ctx.Err() != nil { // given up while a middleware had it; its slot may be gone
 		return j.failure(StageDownload, context.Cause(ctx.Ctx), nil), goesOn
 	}
-	d, err := f.downloaders.pick(ctx.Request.extras().downloader)
+	d, err := f.downloaders.pick(ctx.Request.extras().Downloader)
 	if err != nil {
 		return j.failure(StageDownload, err, nil), goesOn
 	}
@@ -240,7 +240,7 @@ func (f *fetcher) ask(j *job, d *downloaderModule, ctx *Context, started time.Ti
 				r := *ctx.Request
 				r.ResponseWriter, theirs.Request = j.loan, &r
 			}
-			if ctx.Request.extras().timeout >= 0 {
+			if ctx.Request.extras().Timeout >= 0 {
 				limit = ctx.Request.timeoutOrDefault()
 			}
 		}
@@ -290,8 +290,7 @@ func answerOf(ctx *Context, herr *HandleError) (a frontier.Answer) {
 
 // isOverload reports whether a failure looks like that of a host that has too much to do.
 func isOverload(err error) bool {
-	var silent *NoResultError
-	return errors.As(err, &silent) || fetch.IsOverload(err)
+	return isA[*NoResultError](err) || fetch.IsOverload(err)
 }
 
 // downloading is what a run downloads with.
@@ -312,10 +311,6 @@ func newDownloading(cfg *config, own *httpDownloader) (d downloading, err error)
 	if d.downloaders, err = newDownloaderSet(fallback, cfg.downloaders); err != nil {
 		return d, err
 	}
-	all := []Downloader{fallback}
-	for _, named := range cfg.downloaders {
-		all = append(all, named.downloader)
-	}
-	d.layers, err = newLayers(cfg.layers, d.downloaders, all)
+	d.layers, err = newLayers(cfg.layers, d.downloaders)
 	return d, err
 }

@@ -43,28 +43,10 @@ func EngineWithSettings(edit func(s *Settings)) EngineOption {
 		return nil
 	}
 	return func(e *SpiderEngine) {
-		s := settingsOf(&e.config)
+		s := e.config.Settings.clone()
 		edit(&s)
-		s.clone().into(&e.config)
+		e.config.Settings = s.clone()
 	}
-}
-
-// settingsOf returns a copy of what was set.
-func settingsOf(cfg *config) Settings {
-	return Settings{
-		Concurrency: cfg.concurrency, SchedulerNum: cfg.parseWorkers, ItemConcurrency: cfg.itemConcurrency, ReadCacheNum: cfg.readers,
-		UniqueReq: cfg.filter, FailFast: cfg.failFast, EmptyOK: cfg.emptyOK, Grace: cfg.grace,
-		AllowedDomains: cfg.domains, AllowStatusCode: cfg.allowStatus, SecretHeaders: cfg.secretHeaders,
-		Politeness: cfg.politeness, Limits: cfg.limits,
-	}.clone()
-}
-
-// into sets the options.
-func (s Settings) into(cfg *config) {
-	cfg.concurrency, cfg.parseWorkers, cfg.itemConcurrency, cfg.readers = s.Concurrency, s.SchedulerNum, s.ItemConcurrency, s.ReadCacheNum
-	cfg.filter, cfg.failFast, cfg.emptyOK, cfg.grace = s.UniqueReq, s.FailFast, s.EmptyOK, s.Grace
-	cfg.domains, cfg.allowStatus, cfg.secretHeaders = s.AllowedDomains, s.AllowStatusCode, s.SecretHeaders
-	cfg.politeness, cfg.limits = s.Politeness, s.Limits
 }
 
 // clone returns a copy that shares nothing.
@@ -83,7 +65,7 @@ func (s Settings) clone() Settings {
 func (e *SpiderEngine) Settings() Settings {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := settingsOf(&e.config)
+	s := e.config.Settings.clone()
 	setting.Fill(&s.Limits, Limits{}.withDefaults())
 	p := &s.Politeness
 	setting.Fill(p, Politeness{PerSlot: defaultPerSlot, MaxRetryAfter: defaultMaxRetryAfter, MaxCrawlDelay: defaultMaxCrawlDelay, UserAgent: p.agent(), SlotBy: SlotHost})
@@ -193,13 +175,10 @@ func (m *mistakes) addIf(wrong bool, format string, args ...any) {
 	}
 }
 
-// mistaken is a part made by this package that remembers a mistake in how it was made.
-type mistaken interface{ mistake() error }
-
-// mistakeOf returns the mistake that a part remembers, nil if there is none.
+// mistakeOf returns the mistake in how a part was made, if it remembers one; nil otherwise.
 func mistakeOf(part any) error {
 	switch m := part.(type) {
-	case mistaken:
+	case interface{ mistake() error }: // a part made by this package
 		return m.mistake()
 	case interface{ Mistake() error }: // see PipelinesInterface
 		return m.Mistake()
@@ -220,14 +199,14 @@ func notNil(part any, where string, i int) error {
 func (cfg *config) mistakes() error {
 	var errs mistakes
 	atLeastOne := func(option string, n int) { errs.addIf(n < 1, "%s is %d; it must be 1 or more", option, n) }
-	atLeastOne("EngineWithSchedulerNum", int(cfg.parseWorkers))
-	atLeastOne("EngineWithReadCacheNum", int(cfg.readers))
-	atLeastOne("EngineWithConcurrency", cfg.concurrency)
-	atLeastOne("EngineWithItemConcurrency", cfg.itemConcurrency)
+	atLeastOne("EngineWithSchedulerNum", int(cfg.SchedulerNum))
+	atLeastOne("EngineWithReadCacheNum", int(cfg.ReadCacheNum))
+	atLeastOne("EngineWithConcurrency", cfg.Concurrency)
+	atLeastOne("EngineWithItemConcurrency", cfg.ItemConcurrency)
 	errs = append(errs, cfg.nilOptions...)
-	errs.addIf(cfg.grace < 0, "EngineWithGrace is %s; it must not be negative", cfg.grace)
-	errs.addIf(cfg.politeness.PerIP > 0 && (cfg.downloader != nil || cfg.client != nil), "Politeness.PerIP needs the default downloader, which knows the address of each connection; remove EngineWithDownloader and EngineWithHTTPClient, or PerIP")
-	for _, name := range cfg.secretHeaders {
+	errs.addIf(cfg.Grace < 0, "EngineWithGrace is %s; it must not be negative", cfg.Grace)
+	errs.addIf(cfg.Politeness.PerIP > 0 && (cfg.downloader != nil || cfg.client != nil), "Politeness.PerIP needs the default downloader, which knows the address of each connection; remove EngineWithDownloader and EngineWithHTTPClient, or PerIP")
+	for _, name := range cfg.SecretHeaders {
 		errs.addIf(!httpguts.ValidHeaderFieldName(name), "EngineWithSecretHeaders: %q is no name of a header", name)
 	}
 	switch {

@@ -33,15 +33,9 @@ func EngineWithSlog(l *slog.Logger) EngineOption {
 	return func(e *SpiderEngine) { e.config.log.Slog = l }
 }
 
-func newLog(cfg *config, spider string) report.Log {
-	options := cfg.log
-	options.Spider, options.IsOurs = spider, report.IsOurs
-	return report.NewLog(options)
-}
-
 // begins logs that the crawl begins, and what bounds it.
 func (rp *reporter) begins(state State, spider SpiderInterface) {
-	for _, text := range append(rp.cfg.politeness.warnings(), rp.cfg.warnings()...) {
+	for _, text := range append(rp.cfg.Politeness.warnings(), rp.cfg.warnings()...) {
 		rp.log.Warn(text)
 	}
 	if !rp.log.HasInfo() {
@@ -59,7 +53,7 @@ func (rp *reporter) begins(state State, spider SpiderInterface) {
 	if n := len(seedsOf(spider)); n > 0 && !strings.HasPrefix(what, "job") {
 		what += report.Count(int64(n), "seed") + ", "
 	}
-	p, l := rp.cfg.politeness, rp.cfg.limits
+	p, l := rp.cfg.Politeness, rp.cfg.Limits
 	manners := report.Manners{PerHost: p.own().rule().Limit, Delay: p.Delay, AutoThrottle: p.AutoThrottle != nil, IgnoreRobots: p.IgnoreRobots}
 	bounds := report.Bounds{
 		Counts:    []report.Tally{{Name: "Pages", Count: int64(l.Pages)}, {Name: "Items", Count: int64(l.Items)}, {Name: "Errors", Count: int64(l.Errors)}, {Name: "Depth", Count: int64(l.Depth)}},
@@ -113,7 +107,7 @@ func (rp *reporter) stopping() {
 		return
 	}
 	n := rp.ledger.Counts()
-	s := report.Stopping{Reason: rp.whyStopped(), Grace: rp.cfg.grace, Requests: n.InFlight, Items: n.Items}
+	s := report.Stopping{Reason: rp.whyStopped(), Grace: rp.cfg.Grace, Requests: n.InFlight, Items: n.Items}
 	s.Again = s.Reason == "interrupted"
 	for slot, n := range rp.frontier.InFlight() {
 		s.Hosts = append(s.Hosts, report.Tally{Name: slot, Count: int64(n)})
@@ -177,7 +171,7 @@ func (rp *reporter) ended(reason string, summary Summary, sentItems bool, querie
 // itemless returns how many pages were parsed if the job has no item that anybody has sent, and one of them.
 func (rp *reporter) itemless(sentItems bool) (pages int64, example string) {
 	earlier := rp.earlier()
-	if rp.cfg.emptyOK || sentItems || earlier["items_scraped"]+earlier["items_dropped"]+earlier["items_failed"] > 0 {
+	if rp.cfg.EmptyOK || sentItems || earlier["items_scraped"]+earlier["items_dropped"]+earlier["items_failed"] > 0 {
 		return 0, ""
 	}
 	pages, example = rp.counters.Parsed()
@@ -205,7 +199,7 @@ func (rp *reporter) about(r *Request, resp *Response) (f report.Fields) {
 	if r != nil {
 		f.URL, f.Attempt, f.Referrer = urlx.Redact(r.Url), r.Attempt, urlx.Redact(rp.pages.Of(r.parent))
 		if host, err := urlx.AskedHost(r.Url); err == nil {
-			f.Slot, _, _ = rp.cfg.politeness.slotOf(r, host)
+			f.Slot, _, _ = rp.cfg.Politeness.slotOf(r, host)
 		}
 	}
 	if resp != nil {

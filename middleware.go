@@ -108,13 +108,12 @@ type requestFilters []RequestFilter
 func (filters requestFilters) ask(parent *Response, r *Request) (no *refusal, err error) {
 	for _, f := range filters {
 		stack, err := guard.Protect(func() error { return f.AcceptRequest(parent, r) })
-		var panicked *PanicError
 		switch {
 		case err == nil:
 			continue
 		case errors.Is(err, ErrIgnoreRequest):
 			return refuse(Filtered, ignoreReason(err)), nil
-		case errors.As(err, &panicked):
+		case isA[*PanicError](err):
 			return &refusal{Failed, "accept", &stackError{err, stack}}, nil
 		}
 		return refuse(Filtered, err.Error()), err
@@ -267,10 +266,10 @@ func hasFuncs(part MiddlewaresInterface) error {
 	return nil
 }
 
-// all returns those of the middlewares that are a T too.
-func all[T any](middlewares Middlewares) (list []T) {
-	for _, m := range middlewares {
-		if t, ok := m.(T); ok {
+// all returns those of the parts that are a T too.
+func all[T, P any](parts []P) (list []T) {
+	for _, part := range parts {
+		if t, ok := any(part).(T); ok {
 			list = append(list, t)
 		}
 	}

@@ -80,7 +80,7 @@ func (n network) Dial(ctx context.Context, network, address string) (net.Conn, e
 }
 
 // UserAgent is what requests send that have no User-Agent.
-func (n network) UserAgent() string { return n.robots.cfg.politeness.agent() }
+func (n network) UserAgent() string { return n.robots.cfg.Politeness.agent() }
 
 // Robots has a sub-request obey robots.txt.
 func (n network) Robots(ctx context.Context, url string) error {

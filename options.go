@@ -27,64 +27,54 @@ type EngineOption func(e *SpiderEngine)
 
 // config is what options set; a run works on a copy of it.
 type config struct {
-	parseWorkers, readers        uint
-	concurrency, itemConcurrency int
-	filter                       bool
-	downloader                   Downloader
-	dupeFilter                   RFPDupeFilterInterface
-	cache                        CacheInterface
-	politeness                   Politeness
-	allowStatus                  []uint64
-	domains                      []string
-	errorHandler                 func(spider SpiderInterface, err *HandleError)
-	events                       Events
-	log                          report.Options
-	emptyOK                      bool // a run may get no page
-	signals                      bool // Run and Crawl obey them
-	grace                        time.Duration
-	limits                       Limits
-	client                       *http.Client
-	tls                          *tls.Config
-	secretHeaders                []string // beside those that isCredential knows
-	failFast                     bool
-	fieldCounting                fieldCounting
-	nilOptions                   mistakes
-	metaTypes                    map[string]reflect.Type
-	spiders                      []SpiderInterface
-	middlewares                  Middlewares
-	pipelines                    ItemPipelines
-	downloaders                  []namedDownloader
-	layers                       []func(next Downloader) Downloader
-	parsers                      []namedParser
-	collect                      func(ctx context.Context, item *ItemMeta) error // of Crawl
-	collected                    *typecheck.Check                                // of what that sees
-	undone                       []string                                        // fields of options that were set, and that a later option of the same name has left out
+	Settings
+	downloader    Downloader
+	dupeFilter    RFPDupeFilterInterface
+	cache         CacheInterface
+	errorHandler  func(spider SpiderInterface, err *HandleError)
+	events        Events
+	log           report.Options
+	signals       bool // Run and Crawl obey them
+	client        *http.Client
+	tls           *tls.Config
+	fieldCounting fieldCounting
+	nilOptions    mistakes
+	metaTypes     map[string]reflect.Type
+	spiders       []SpiderInterface
+	middlewares   Middlewares
+	pipelines     ItemPipelines
+	downloaders   []namedDownloader
+	layers        []func(next Downloader) Downloader
+	parsers       []namedParser
+	collect       func(ctx context.Context, item *ItemMeta) error // of Crawl
+	collected     *typecheck.Check                                // of what that sees
+	undone        []string                                        // fields of options that were set, and that a later option of the same name has left out
 }
 
 // EngineWithSchedulerNum sets how many parsers run at once (default: the number of CPUs).
 func EngineWithSchedulerNum(schedulerNum uint) EngineOption {
-	return func(e *SpiderEngine) { e.config.parseWorkers = schedulerNum }
+	return func(e *SpiderEngine) { e.config.SchedulerNum = schedulerNum }
 }
 
 // EngineWithReadCacheNum sets how many workers read the cache at once (default 1). More than one helps only if the cache is
 // slow to read. The memory cache is fast and serves one reader at a time.
 func EngineWithReadCacheNum(cacheReadNum uint) EngineOption {
-	return func(e *SpiderEngine) { e.config.readers = cacheReadNum }
+	return func(e *SpiderEngine) { e.config.ReadCacheNum = cacheReadNum }
 }
 
 // EngineWithConcurrency sets how many downloads run at once (default 16).
 func EngineWithConcurrency(n int) EngineOption {
-	return func(e *SpiderEngine) { e.config.concurrency = n }
+	return func(e *SpiderEngine) { e.config.Concurrency = n }
 }
 
 // EngineWithItemConcurrency sets how many items pass the pipelines at once (default 16).
 func EngineWithItemConcurrency(n int) EngineOption {
-	return func(e *SpiderEngine) { e.config.itemConcurrency = n }
+	return func(e *SpiderEngine) { e.config.ItemConcurrency = n }
 }
 
 // EngineWithUniqueReq switches deduplication on or off (default true: on). With false every request is accepted.
 func EngineWithUniqueReq(uniqueReq bool) EngineOption {
-	return func(e *SpiderEngine) { e.config.filter = uniqueReq }
+	return func(e *SpiderEngine) { e.config.UniqueReq = uniqueReq }
 }
 
 // EngineWithDownloader replaces the default downloader, which all requests without RequestWithDownloader use.
@@ -108,20 +98,20 @@ func EngineWithCache(c CacheInterface) EngineOption {
 // EngineWithPoliteness sets delays, concurrency per host, robots.txt and the user agent. See [Politeness] for the defaults.
 func EngineWithPoliteness(p Politeness) EngineOption {
 	return func(e *SpiderEngine) {
-		e.config.undone = append(e.config.undone, setting.LeftOut("EngineWithPoliteness: ", e.config.politeness, p)...)
-		e.config.politeness = p
+		e.config.undone = append(e.config.undone, setting.LeftOut("EngineWithPoliteness: ", e.config.Politeness, p)...)
+		e.config.Politeness = p
 	}
 }
 
 // EngineWithAllowStatusCode lets responses with these codes, of 400 and more, reach the parsers instead of failing.
 func EngineWithAllowStatusCode(codes []uint64) EngineOption {
-	return func(e *SpiderEngine) { e.config.allowStatus = slices.Clone(codes) }
+	return func(e *SpiderEngine) { e.config.AllowStatusCode = slices.Clone(codes) }
 }
 
 // EngineWithAllowedDomains filters requests to all other hosts as offsite, including seeds. A domain includes its
 // subdomains; "host:port" allows that port only. Without domains all hosts are allowed.
 func EngineWithAllowedDomains(domains ...string) EngineOption {
-	return func(e *SpiderEngine) { e.config.domains = slices.Clone(domains) }
+	return func(e *SpiderEngine) { e.config.AllowedDomains = slices.Clone(domains) }
 }
 
 // EngineWithErrorHandler sets a handler that is called with each error, before the spider's ErrorHandler. It may
@@ -144,14 +134,14 @@ func EngineWithLogger(logger *logrus.Logger) EngineOption {
 
 // EngineWithGrace sets how long a stopping crawl waits for work in hand (default 20 s).
 func EngineWithGrace(d time.Duration) EngineOption {
-	return func(e *SpiderEngine) { e.config.grace = d }
+	return func(e *SpiderEngine) { e.config.Grace = d }
 }
 
 // EngineWithLimits bounds the crawl.
 func EngineWithLimits(l Limits) EngineOption {
 	return func(e *SpiderEngine) {
-		e.config.undone = append(e.config.undone, setting.LeftOut("EngineWithLimits: ", e.config.limits, l)...)
-		e.config.limits = l
+		e.config.undone = append(e.config.undone, setting.LeftOut("EngineWithLimits: ", e.config.Limits, l)...)
+		e.config.Limits = l
 	}
 }
 
@@ -178,19 +168,19 @@ func EngineWithTLSConfig(config *tls.Config) EngineOption {
 // Authorization, Cookie, X-Api-Key, X-Auth-Token, Api-Key and all headers that begin with Proxy- are always removed. Case
 // does not matter. All other headers are sent to the redirect's target, as in net/http.
 func EngineWithSecretHeaders(names ...string) EngineOption {
-	return func(e *SpiderEngine) { e.config.secretHeaders = slices.Clone(names) }
+	return func(e *SpiderEngine) { e.config.SecretHeaders = slices.Clone(names) }
 }
 
 // EngineWithEmptyOK allows a run to end without a page, and pages without items: Run then returns nil instead of a
 // [*NothingError], and the log does not warn that no item was sent.
 func EngineWithEmptyOK() EngineOption {
-	return func(e *SpiderEngine) { e.config.emptyOK = true }
+	return func(e *SpiderEngine) { e.config.EmptyOK = true }
 }
 
 // EngineWithFailFast sets whether an item ends at its first pipeline error (default true). With false it still passes
 // the remaining pipelines, and their errors are joined.
 func EngineWithFailFast(failFast bool) EngineOption {
-	return func(e *SpiderEngine) { e.config.failFast = failFast }
+	return func(e *SpiderEngine) { e.config.FailFast = failFast }
 }
 
 // EngineWithSpiders is [SpiderEngine.RegisterSpiders] as an option.
@@ -266,15 +256,15 @@ type SpiderEngine struct {
 
 // NewSpiderEngine makes an engine. A nil option is a mistake that Run reports.
 func NewSpiderEngine(opts ...EngineOption) *SpiderEngine {
-	e := &SpiderEngine{config: config{
-		parseWorkers:    uint(runtime.GOMAXPROCS(0)),
-		readers:         1,
-		concurrency:     16,
-		itemConcurrency: 16,
-		filter:          true,
-		grace:           20 * time.Second,
-		failFast:        true,
-	}}
+	e := &SpiderEngine{config: config{Settings: Settings{
+		SchedulerNum:    uint(runtime.GOMAXPROCS(0)),
+		ReadCacheNum:    1,
+		Concurrency:     16,
+		ItemConcurrency: 16,
+		UniqueReq:       true,
+		Grace:           20 * time.Second,
+		FailFast:        true,
+	}}}
 	for i, opt := range opts {
 		e.config.nilOptions.addIf(opt == nil, "engine option %d is nil; leave it out", i+1)
 		if opt != nil {

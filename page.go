@@ -189,7 +189,12 @@ func (p *pages) runParser(j *job) {
 	case p.stop.work.Err() != nil: // it may have left something out
 		j.leaveUndecided()
 	case err != nil:
-		p.parserFailed(j, j.failure(StageParse, err, stack))
+		herr := j.failure(StageParse, err, stack)
+		if reason, ok := asCloseSpider(herr.Err); ok {
+			p.failures.closedBy(j, reason, Fetched, "")
+		} else {
+			p.failures.fail(j, herr)
+		}
 		j.closeRequests()
 	default:
 		p.report.counters.ParsedPage(url)
@@ -202,15 +207,6 @@ func (p *pages) callParser(j *job, parser Parser, items chan<- *ItemMeta, reques
 	defer j.closeRequests()
 	defer closeItems()
 	return guard.Protect(func() error { return parser(j.ctx, items, requests) })
-}
-
-// parserFailed obeys the verbs that a parser returned and hands the rest to the ErrorHandlers.
-func (p *pages) parserFailed(j *job, herr *HandleError) {
-	if reason, ok := asCloseSpider(herr.Err); ok {
-		p.failures.closedBy(j, reason, Fetched, "")
-		return
-	}
-	p.failures.fail(j, herr)
 }
 
 // parserOf finds the parser of a request: the one it was sent with, the named one, or the spider's.

@@ -116,10 +116,7 @@ type pipelineFunc[T any] struct {
 	check    *typecheck.Check // of the run
 }
 
-var (
-	_ livedPipeline = (*pipelineFunc[any])(nil)
-	_ mistaken      = (*pipelineFunc[any])(nil)
-)
+var _ livedPipeline = (*pipelineFunc[any])(nil)
 
 // PipelineFunc makes a pipeline from a func that takes and returns items of one type: the result of f
 // goes on to the next pipeline. Items of other types pass unchanged; the log has a warning if all items of a run

@@ -160,7 +160,7 @@ func (p Politeness) throttle() *slots.Throttle {
 	}
 }
 
-// rule is the policy as the frontier needs it.
+// rule is the policy as the frontier needs it. Slot.reckon in internal/slots makes the delay in force of it and of what the host has asked for.
 func (p SlotPolicy) rule() frontier.Rule {
 	r := frontier.Rule{Policy: slots.Policy{Delay: p.Delay, Limit: cmp.Or(p.PerSlot, defaultPerSlot)}, Pages: p.MaxPages}
 	if j := p.Jitter; j > 0 {
@@ -239,7 +239,7 @@ var blockCauses = [frontier.Causes]BlockCause{
 // slotOf returns the slot of a request to that host. The error is that of a SlotBy that panicked: the request belongs to the slot of
 // its host then.
 func (p *Politeness) slotOf(r *Request, host string) (slot string, stack []byte, err error) {
-	if slot := r.extras().slot; slot != "" {
+	if slot := r.extras().Slot; slot != "" {
 		return slot, nil, nil
 	}
 	if p.SlotBy == nil {

@@ -73,7 +73,7 @@ func (a *acceptor) record(s *scratch, from emission, ctx *Context) (rec Record, 
 		return rec, refuse(GaveUp, fmt.Sprint(from.why))
 	}
 	rec.Key = fingerprint
-	filtered := a.cfg.filter && !r.doNotFilter && !retry && (!from.redirect || r.extras().chain.Filtered && !from.again)
+	filtered := a.cfg.UniqueReq && !r.doNotFilter && !retry && (!from.redirect || r.extras().chain.Filtered && !from.again)
 	if filtered {
 		if no := a.dupes.veto(r); no != nil {
 			no.reason = cmp.Or(no.reason, from.known())
@@ -121,7 +121,7 @@ func (a *acceptor) isRetry(s *scratch, failed *failedRequest, r *Request, finger
 }
 
 func (a *acceptor) slotOf(r *Request, host string) string {
-	slot, stack, err := a.cfg.politeness.slotOf(r, host)
+	slot, stack, err := a.cfg.Politeness.slotOf(r, host)
 	if err != nil && a.slotByPanicked.CompareAndSwap(false, true) {
 		err := fmt.Errorf("Politeness.SlotBy of %s, which belongs to its host's slot now: %w", urlx.Redact(r.Url), err)
 		a.onError.outside(&HandleError{Err: err, Request: r, Stage: StageAccept, Stack: stack})
@@ -151,16 +151,13 @@ func (a *acceptor) checkURL(s *scratch, r *Request) (host string, no *refusal) {
 // endsRun ends the run if a request was refused because of a mistake that all requests of its parser have. Its sender runs again when
 // the job is resumed.
 func (a *acceptor) endsRun(from emission, no *refusal) bool {
-	var mistake error
-	if unnamed, ok := errors.AsType[*UnnamedParserError](no.err); ok {
-		mistake = unnamed
-	} else if unknown, ok := errors.AsType[*unknownNameError](no.err); ok {
-		mistake = unknown.wrong
-	} else {
+	wrong, isRequests := errors.AsType[*RequestError](no.err)
+	isUnknown := a.codec.durable && isRequests && wrong.Field == "Parser"
+	if !isUnknown && !isA[*UnnamedParserError](no.err) {
 		return false
 	}
 	a.notTaken(from)
-	a.stop.ending.Break(&RunError{Op: "wiring", Err: mistake})
+	a.stop.ending.Break(&RunError{Op: "wiring", Err: no.err})
 	return true
 }
 
@@ -331,6 +328,6 @@ func (a *acceptor) refuseRef(ref, reason string) {
 // names them.
 func (a *acceptor) checkPlain() bool {
 	e := &a.cfg.events
-	return len(a.scope.filters) == 0 && a.dupes != nil && a.cfg.filter && a.cfg.politeness.SlotBy == nil &&
+	return len(a.scope.filters) == 0 && a.dupes != nil && a.cfg.UniqueReq && a.cfg.Politeness.SlotBy == nil &&
 		e.RequestAccepted == nil && e.RequestSettled == nil && !a.report.log.HasDebug()
 }

@@ -266,12 +266,6 @@ func causeOf(herr *HandleError) (cause, text string) {
 // isUsers are the stages whose errors are the user's own: what an error of the network means there, only the user knows.
 var isUsers = map[Stage]bool{StageParse: true, StagePipeline: true, StageStart: true, StageError: true}
 
-// isA reports whether an error is an E, or has one as its cause.
-func isA[E error](err error) bool {
-	_, ok := errors.AsType[E](err)
-	return ok
-}
-
 // rawURL returns the URL of a request as it was given; "" if there is no request.
 func rawURL(r *Request) string {
 	if r == nil {

@@ -48,7 +48,7 @@ func (g robotsGate) abort(j *job) { g.goOn(g.Abort(j)) }
 // if the job was given up meanwhile. It is Later without an instant if the job's slot has a delay, and the download of robots.txt took
 // the turn.
 func (g robotsGate) look(j *job, keep bool) (robotsgate.Look, error) {
-	if g.cfg.politeness.IgnoreRobots {
+	if g.cfg.Politeness.IgnoreRobots {
 		return robotsgate.Look{Answer: robotsgate.Allow}, nil
 	}
 	for {
@@ -154,7 +154,7 @@ func (g robotsGate) ask(j *job, origin string) error {
 // see it that ask for such requests. A copy of the first answer is kept for other requests.
 func (g robotsGate) send(j *job, url string, left time.Duration, first bool, copy **Response) (answer robotsgate.Response, err error) {
 	r := NewRequest(url, GET, nil, RequestWithTimeout(left))
-	r.Proxy, r.newExtras().downloader = j.ctx.Request.Proxy, j.ctx.Request.extras().downloader
+	r.Proxy, r.newExtras().Downloader = j.ctx.Request.Proxy, j.ctx.Request.extras().Downloader
 	in := &internalContext{Context: j.ctx.Ctx, by: g.own}
 	ctx := &Context{Request: r, Ctx: in, CtxId: j.ctx.CtxId}
 	err = g.exchange(j, ctx, first, copy)
@@ -235,7 +235,7 @@ func (g robotsGate) get(j *job, ctx *Context, first bool) error {
 
 // download asks the job's downloader. The Retry-After of a robots.txt delays the job's slot and all requests for the file.
 func (g robotsGate) download(j *job, ctx *Context) error {
-	d, err := g.downloaders.pick(j.ctx.Request.extras().downloader)
+	d, err := g.downloaders.pick(j.ctx.Request.extras().Downloader)
 	if err != nil {
 		return err
 	}
@@ -299,7 +299,7 @@ func (g robotsGate) answerByCopy(j *job) {
 // likeOwn reports whether a request would be answered as the engine's own was.
 func likeOwn(r, own *Request) bool {
 	if r.Url != own.Url || r.method() != GET || len(r.Params) > 0 || len(r.Body) > 0 || len(r.Cookies) > 0 ||
-		r.BodyReader != nil || r.ResponseWriter != nil || r.spool || r.extras().downloader != own.extras().downloader {
+		r.BodyReader != nil || r.ResponseWriter != nil || r.spool || r.extras().Downloader != own.extras().Downloader {
 		return false
 	}
 	if (r.Proxy == nil) != (own.Proxy == nil) || r.Proxy != nil && *r.Proxy != *own.Proxy {

@@ -235,12 +235,3 @@ func namerOf(spider SpiderInterface) string {
 	}
 	return "engine.RegisterParser"
 }
-
-// unknownNameError is that of a request for a durable cache whose parser has a name that nothing was registered under.
-type unknownNameError struct{ wrong *RequestError }
-
-// Error is that of the request.
-func (e *unknownNameError) Error() string { return e.wrong.Error() }
-
-// Unwrap returns the error of the request.
-func (e *unknownNameError) Unwrap() error { return e.wrong }

@@ -260,7 +260,7 @@ func (s *settler) requeue(e *ended) {
 		s.stop.storeFailed(err)
 		return
 	}
-	stored := frontier.Stored{Slot: rec.Slot, Limit: e.request.extras().maxConnsPerHost}
+	stored := frontier.Stored{Slot: rec.Slot, Limit: e.request.extras().MaxConns}
 	if verdict == VerdictLater {
 		s.ledger.Later(1)
 		stored.Delay(rec.NotBefore)

@@ -107,9 +107,7 @@ func Parsers(ps ...Parser) Parser {
 				errs = append(errs, errors.New("tegenaria: Parsers: nil parser"))
 				continue
 			}
-			if err := p(resp, item, req); err != nil {
-				errs = append(errs, err)
-			}
+			errs = append(errs, p(resp, item, req))
 		}
 		return errors.Join(errs...)
 	}
@@ -323,13 +321,8 @@ func (c *codec) checkFirst(spider SpiderInterface) error {
 	}
 	var errs []error
 	for _, r := range s.first() {
-		switch _, ok := c.nameOf(r); {
-		case ok:
-		case r.named:
-			errs = append(errs, c.unknownParser(r.Url, r.parserName))
-		default:
-			errs = append(errs, unnamedParser(r, c.names))
-		}
+		_, err := (&encoder{codec: c, request: r}).parser()
+		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }

@@ -78,8 +78,7 @@ func (s *starter) send(seeds chan<- *Context) error {
 		s.spider.StartRequest(seeds)
 		return nil
 	})
-	var panicked *PanicError
-	if errors.As(err, &panicked) && stack != nil {
+	if isA[*PanicError](err) && stack != nil {
 		s.failures.handleOutside(&HandleError{Err: err, Stage: StageStart, Stack: stack})
 		if _, ok := s.spider.(Starter); !ok {
 			return nil // the seeds that it sent before are crawled

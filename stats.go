@@ -210,10 +210,8 @@ type FeedCounter interface{ FeedStats() FeedStats }
 
 // feedStats asks the pipelines for what they have delivered.
 func (p ItemPipelines) feedStats() (list []FeedStats) {
-	for _, one := range p {
-		if c, ok := one.(FeedCounter); ok {
-			_, _ = guard.Protect(func() error { list = append(list, c.FeedStats()); return nil })
-		}
+	for _, c := range all[FeedCounter](p) {
+		_, _ = guard.Protect(func() error { list = append(list, c.FeedStats()); return nil })
 	}
 	return list
 }

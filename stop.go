@@ -48,8 +48,7 @@ func (s *stop) elapsed() time.Duration {
 // stageError returns an error that is a fault of the engine itself, and nil for any other: cancellation and abandoned calls are
 // reported elsewhere.
 func (s *stop) stageError(err error) error {
-	var abandoned *stage.AbandonedError
-	if err == nil || s.work.Err() != nil || errors.As(err, &abandoned) {
+	if err == nil || s.work.Err() != nil || isA[*stage.AbandonedError](err) {
 		return nil
 	}
 	return err
@@ -73,8 +72,7 @@ func (s *stop) storeFailed(err error) {
 	if errors.Is(err, errStoreFailed) {
 		return
 	}
-	var full *QueueFullError
-	if errors.As(err, &full) {
+	if full, ok := errors.AsType[*QueueFullError](err); ok {
 		s.requestStop("queue full", full)
 		return
 	}

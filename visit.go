@@ -113,6 +113,9 @@ func (v *visit) lend(ctx *Context, by *guard.Call) {
 	ctx.run = own
 }
 
+// ofItem reports whether the job stands for the pipelines of an item, which have no place among the parsers.
+func (j *job) ofItem() bool { return j.caller != nil && j.inCall == nil }
+
 func (v *visit) notJSON(url string, err error) {
 	if !v.pages.report.refused.Add(report.Failure{Stage: "json"}) || !v.pages.report.door.Enter() {
 		return

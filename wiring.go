@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/commit"
@@ -18,12 +19,7 @@ func newCrawl(ctx context.Context, e *SpiderEngine, cfg config, name string) (c 
 	c = &crawl{cfg: cfg, errs: &e.errs}
 	c.began = time.Now()
 	c.ending = c.newEnding()
-	var mistakes []error
-	_, panicked := guard.Protect(func() error {
-		mistakes = c.wire(name)
-		return nil
-	})
-	if err := errors.Join(append(mistakes, panicked)...); err != nil {
+	if _, err := guard.Protect(func() error { return c.wire(name) }); err != nil {
 		return nil, &RunError{Op: "wiring", Err: err}
 	}
 	c.work, c.giveUp = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -32,26 +28,22 @@ func newCrawl(ctx context.Context, e *SpiderEngine, cfg config, name string) (c 
 	return c, nil
 }
 
-// wire fills in the crawl and returns the mistakes it finds.
-func (c *crawl) wire(name string) (mistakes []error) {
+// wire fills in the crawl. The error joins all mistakes that it finds.
+func (c *crawl) wire(name string) error {
 	cfg := &c.cfg
-	note := func(err error) {
-		if err != nil {
-			mistakes = append(mistakes, err)
-		}
-	}
+	var mistakes []error
+	note := func(err error) { mistakes = append(mistakes, err) }
 	note(cfg.mistakes())
-	note(cfg.limits.mistakes())
-	note(cfg.politeness.mistakes())
-	c.limits = cfg.limits.withDefaults()
+	note(cfg.Limits.mistakes())
+	note(cfg.Politeness.mistakes())
+	c.limits = cfg.Limits.withDefaults()
 	var err error
 	c.spider, err = findSpider(cfg.spiders, name)
 	note(err)
-	_, err = allowedDomains(cfg.domains)
+	c.domains, err = allowedDomains(cfg.AllowedDomains)
 	note(err)
-	var parsers *parserTable
 	if c.spider != nil {
-		parsers, err = newParserTable(c.spider, cfg.parsers)
+		c.parsers, err = newParserTable(c.spider, cfg.parsers)
 		note(err)
 	}
 	for i, m := range cfg.middlewares {
@@ -74,8 +66,8 @@ func (c *crawl) wire(name string) (mistakes []error) {
 			note(errors.New("RegisterDownloader: the name is empty; use EngineWithDownloader for the default one"))
 		}
 	}
-	if len(mistakes) > 0 {
-		return mistakes
+	if err := errors.Join(mistakes...); err != nil {
+		return err
 	}
 	c.middlewares = cfg.middlewares.sorted()
 	c.internalMWs = c.middlewares.internal()
@@ -83,22 +75,14 @@ func (c *crawl) wire(name string) (mistakes []error) {
 	if cfg.collected != nil {
 		c.typeChecks = append(c.typeChecks, cfg.collected)
 	}
-	c.parsers = parsers
-	note(c.wireMachines())
+	err = c.wireMachines()
 	c.wireParts()
-	note(c.committers.Mistakes(loopbackCheckpoint, closingCheckpoint))
-	note(c.pipelines.sharedPlaces())
-	return mistakes
+	return errors.Join(err, c.committers.Mistakes(loopbackCheckpoint, closingCheckpoint), c.pipelines.sharedPlaces())
 }
 
 // wireParts lists the registered parts, in the order in which they are opened.
 func (c *crawl) wireParts() {
-	for _, m := range c.middlewares {
-		c.parts = append(c.parts, m)
-	}
-	for _, p := range c.pipelines {
-		c.parts = append(c.parts, p)
-	}
+	c.parts = slices.Concat(all[any](c.middlewares), all[any](c.pipelines))
 	if c.cfg.downloader != nil {
 		c.parts = append(c.parts, c.cfg.downloader)
 	}
@@ -112,11 +96,7 @@ func (c *crawl) wireParts() {
 		c.parts = append(c.parts, c.cfg.dupeFilter)
 	}
 	c.parts = append(c.parts, c.spider)
-	for _, part := range c.parts {
-		if committer, ok := part.(Committer); ok {
-			c.committers = append(c.committers, committer)
-		}
-	}
+	c.committers = all[commit.Part](c.parts)
 	c.keepers = commit.KeepersOf(c.parts)
 }
 

@@ -70,15 +70,25 @@ type Request struct {
 	Flags        Flags
 	MaxRedirects int // its default is DefaultMaxRedirects
 	Redirects    []string
-	Timeout      time.Duration
-	AllowStatus  []uint64
-	Slot         string
-	Downloader   string
-	MaxConns     int
 	Chain        [][16]byte // keys
 	CtxID        string     // "" = none
 	UUID         uuid.UUID  // stored instead of CtxID, of which it is the value, unless it is zero
-	Data         *Datum     // nil = none
+	Extras
+}
+
+// Extras are the fields that few requests have. A zero field takes no bytes.
+type Extras struct {
+	Timeout     time.Duration
+	AllowStatus []uint64
+	Slot        string
+	Downloader  string
+	MaxConns    int
+	Data        *Datum // nil = none
+}
+
+// IsZero reports whether no field is set.
+func (x *Extras) IsZero() bool {
+	return x.Timeout == 0 && len(x.AllowStatus) == 0 && x.Slot == "" && x.Downloader == "" && x.MaxConns == 0 && x.Data == nil
 }
 
 // AppendPlain appends the encoding of a request that has only its URL.

@@ -35,8 +35,8 @@ func full() wire.Request {
 			"t": time.Unix(1700000000, 5).UTC(), "p": point{1, 2},
 		},
 		Flags:        wire.Flags{NoRedirects: true, DoNotFilter: true, Spool: true, ChainFiltered: true, ChainSetCookie: true, Partial: true},
-		MaxRedirects: -1, Redirects: []string{"http://b.example/"}, Timeout: 3 * time.Second, AllowStatus: []uint64{404, 500},
-		Slot: "s", Downloader: "d", MaxConns: 4, Chain: [][16]byte{{1, 2, 3}, {15: 9}},
+		MaxRedirects: -1, Redirects: []string{"http://b.example/"}, Chain: [][16]byte{{1, 2, 3}, {15: 9}},
+		Extras: wire.Extras{Timeout: 3 * time.Second, AllowStatus: []uint64{404, 500}, Slot: "s", Downloader: "d", MaxConns: 4},
 	}
 }
 
