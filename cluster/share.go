@@ -257,7 +257,7 @@ func (h *share) leave(v *view) (owned []int, idle, drained bool, stay []func()) 
 	defer c.mu.Unlock()
 	stays := make(map[int]bool)
 	for p := range c.owned {
-		leaves := c.owned[p] && v.wanted[p] != c.server.session
+		leaves := c.owned[p] && v.wanted[p] != c.server.session && (p > 0 || v.started) // StartRequest ends where it began
 		if c.leaving[p] && !leaves {
 			stays[p] = true
 		}
