@@ -108,7 +108,10 @@ func (t *tab) note(event any) {
 			t.loaded[event.LoaderID] = true
 		}
 	case *network.EventRequestWillBeSent:
-		if event.Type != network.ResourceTypeEventSource { // which has no end
+		switch event.Type {
+		case network.ResourceTypeEventSource: // which has no end
+		case network.ResourceTypeDocument: // the end of one in a frame of another site is told elsewhere; the load event waits for it
+		default:
 			t.requests[event.RequestID] = true
 		}
 	case *network.EventLoadingFinished:
