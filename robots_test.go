@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -692,12 +693,12 @@ func TestAbandonedRequestAsksNoMore(t *testing.T) {
 		release := make(chan struct{})
 		m := &robotsHooks{}
 		m.Name = "m"
-		asked := 0
+		var asked atomic.Int64
 		m.Request = func(ctx *tegenaria.Context) error {
 			if ctx.Request.Url != robotsURL {
 				return nil
 			}
-			if asked++; asked == 1 {
+			if asked.Add(1) == 1 {
 				<-release
 			}
 			return nil
@@ -713,8 +714,8 @@ func TestAbandonedRequestAsksNoMore(t *testing.T) {
 		began := time.Now()
 		enginetest.WantStopped(t, enginetest.Run(t, e), "abandoned")
 		timer.Stop()
-		if took := time.Since(began); took != 11*time.Second || asked != 2 || w.Count(robotsURL) != 1 {
-			t.Errorf("after %s: robots.txt was begun %d times, %q", took, asked, w.Urls())
+		if took := time.Since(began); took != 11*time.Second || asked.Load() != 2 || w.Count(robotsURL) != 1 {
+			t.Errorf("after %s: robots.txt was begun %d times, %q", took, asked.Load(), w.Urls())
 		}
 		enginetest.WantOutcomes(t, e.Stats(), map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Robots: 1, tegenaria.Failed: 1})
 		close(release)
