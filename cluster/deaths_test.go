@@ -43,7 +43,7 @@ func TestWorkersDie(t *testing.T) {
 					name := fmt.Sprint("w", i)
 					crawls[i] = &crawl{
 						DSN: dsn, Job: job, URL: strings.TrimSuffix(web.url(0), "/0"), Worker: name, File: filepath.Join(folder, name+".jsonl"),
-						Delay: 40 * time.Millisecond, Options: cluster.Options{TTL: 2 * shortTTL},
+						Delay: 40 * time.Millisecond, Options: cluster.Options{TTL: 5 * shortTTL},
 					}
 					programs[i], told[i] = crawls[i].begin(t)
 				}
