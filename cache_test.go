@@ -379,10 +379,18 @@ type sharedCache struct {
 	joined func() // what happens once the run has joined; nil: StartRequest is its, and nothing is left elsewhere
 
 	other *sharedCache // has the slot b.test; nil: every slot is the own
+
+	stopped func(reason string) // hears that the run was stopped, if it is not nil
 }
 
 func (c *sharedCache) Attach(run tegenaria.SharedRun) { c.run = run }
 func (c *sharedCache) MayStart() bool                 { return !c.barred.Load() }
+
+func (c *sharedCache) Stopped(reason string) {
+	if c.stopped != nil {
+		c.stopped(reason)
+	}
+}
 
 func (c *sharedCache) Join() {
 	joined := c.joined
@@ -515,5 +523,73 @@ func TestSharedCacheLoses(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// CloseSpider and limits stop the job: the cache hears the reason, and the runs that it tells stop for the same one. Stop stops one run alone.
+func TestSharedCacheStops(t *testing.T) {
+	for name, c := range map[string]struct {
+		limits tegenaria.Limits
+		closes bool // the parser returns CloseSpider
+		stops  bool // Stop is called
+		want   string
+		told   bool
+	}{
+		"CloseSpider":          {closes: true, want: "enough", told: true},
+		"pages":                {limits: tegenaria.Limits{Pages: 1}, want: "limit: pages", told: true},
+		"time":                 {limits: tegenaria.Limits{Time: 10 * time.Second}, want: "limit: time", told: true},
+		"Stop":                 {stops: true, want: "stopped"},
+		"Stop and CloseSpider": {stops: true, closes: true, want: "enough", told: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := enginetest.NewWorld()
+				w.Page("http://a.test/", enginetest.After(5*time.Second, enginetest.Text("x")))
+				endless := func() *sharedCache {
+					cache := &sharedCache{CacheInterface: tegenaria.NewMemoryCache()}
+					cache.joined = func() { cache.run.Start() }
+					return cache
+				}
+				first, second := endless(), endless()
+				var told []string
+				first.stopped = func(reason string) {
+					told = append(told, reason)
+					time.AfterFunc(time.Minute, func() { second.run.Stop(reason) })
+				}
+				idle := enginetest.NewSpider()
+				idle.Parse = enginetest.Nothing
+				other := enginetest.NewEngine(w, idle, tegenaria.EngineWithCache(second))
+				ended := make(chan error, 1)
+				go func() { ended <- other.Run(t.Context(), idle.GetName()) }()
+				s := enginetest.NewSpider("http://a.test/")
+				s.Parse = func(*tegenaria.Context, chan<- *tegenaria.ItemMeta, chan<- *tegenaria.Context) error {
+					if c.closes {
+						return tegenaria.CloseSpider("enough")
+					}
+					return nil
+				}
+				e := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(first), tegenaria.EngineWithLimits(c.limits))
+				if c.stops {
+					time.AfterFunc(3*time.Second, func() { _ = e.Stop(t.Context()) })
+				}
+				wantStopped(t, e.Run(t.Context(), s.GetName()), c.want)
+				if c.told != (len(told) > 0) || c.told && told[0] != c.want {
+					t.Errorf("the cache was told %q", told)
+				}
+				if !c.told {
+					time.AfterFunc(time.Hour, func() { second.run.Stop(c.want) })
+				}
+				wantStopped(t, <-ended, c.want)
+			})
+		})
+	}
+}
+
+// wantStopped checks that a run was stopped for a reason.
+func wantStopped(t *testing.T, err error, reason string) {
+	t.Helper()
+	var stopped *tegenaria.StoppedError
+	if !errors.As(err, &stopped) || stopped.Reason != reason {
+		t.Errorf("%v, want a StoppedError %q", err, reason)
 	}
 }

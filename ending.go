@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/commit"
@@ -19,6 +20,11 @@ import (
 func (c *crawl) newEnding() *lifecycle.Ending {
 	return lifecycle.NewEnding(lifecycle.Steps{
 		Limit: c.cfg.Limits.Time, Grace: c.cfg.Grace, Farewell: guard.Farewell, Now: c.now, Over: errGraceOver,
+		Told: func(reason string, insisted bool) {
+			if (insisted || strings.HasPrefix(reason, "limit: ")) && c.shared != nil {
+				c.shared.Stopped(reason)
+			}
+		},
 		Stop: func() {
 			c.refusing.Store(true)
 			c.noMore()

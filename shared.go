@@ -14,6 +14,9 @@ type SharedCache interface {
 	// MayStart reports whether a download may start now. The engine asks at each start, concurrently and with its locks held: MayStart
 	// must not wait for anything but a lock of its own.
 	MayStart() bool
+	// Stopped notes that CloseSpider or a limit has stopped the run, so that those of the other programs are stopped by Stop, with this
+	// reason. It must not wait. The engine may also call it for a reason that has come by Stop.
+	Stopped(reason string)
 }
 
 // SharedRun is what a [SharedCache] tells a run. The funcs may be called concurrently, also when the run is over. None of them waits for
@@ -29,6 +32,7 @@ type SharedRun struct {
 	Give   func(pending, delayed int64)               // so many requests went to another program with their slots, of which Next has none any more
 	Arrive func(records []Record, verdicts []Verdict) // requests that others have handed on, as Accept would answer for them
 	Finish func(read int64)                           // nothing of the job is left to do; all its runs have read so many pages
+	Stop   func(reason string)                        // the job was stopped elsewhere: the run ends gracefully, for the same reason
 }
 
 // sharedRun makes what a shared cache tells the run.
@@ -61,6 +65,7 @@ func sharedRun(c *crawl) SharedRun {
 			c.start.begin(true)
 			c.ledger.Share(false)
 		},
+		Stop: func(reason string) { c.requestStop(reason, nil) },
 	}
 }
 

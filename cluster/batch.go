@@ -25,7 +25,8 @@ type batch struct {
 	uncounted   []string // names of counters that are no more
 	started     bool
 	finished    string
-	size        int // about what it takes in memory
+	stopped     string // why the job was stopped by this worker
+	size        int    // about what it takes in memory
 
 	statements         []statement
 	finishedStatements bool

@@ -30,6 +30,13 @@
 // StartRequest is called by the owner of partition 0. The job is finished when no request waits, is delayed, in an inbox or in flight: one
 // statement sees that, because a request leaves its queue when it is settled.
 //
+// # What ends the job
+//
+// CloseSpider ends the job, and so does a limit that a worker has reached (Pages, Items, Errors, Bytes or Time of its Limits, each counted by
+// every worker for itself): the reason is stored, the other workers see it a fraction of a second later, and each run ends
+// gracefully with a StoppedError of that reason. A signal, Stop and the end of a context end one worker alone. A job that was stopped goes on
+// when its workers begin again. One that begins while another of them has not ended yet is stopped too.
+//
 // # How it works
 //
 // What changes between two transactions is gathered in memory and written in one of them, which is one message to the server:
@@ -72,7 +79,7 @@
 //   - After a crash some requests may be fetched again: those in flight, and those whose batch was not written. Their items are still in a feed
 //     only once, if the feed is a tegenaria.Committer such as feed.JSONL, and the worker is started again under its name, on the same disk.
 //   - The cache does not record which requests were in flight when the process died, so that a page that kills the process is tried again.
-//   - Limits and CloseSpider hold for one worker, and PerIP and PerProxy too. A request of Fetch is sent by the worker whose callback waits for it, and
+//   - Each worker counts its limits for itself, and PerIP and PerProxy hold for one worker. A request of Fetch is sent by the worker whose callback waits for it, and
 //     keeps the delay of that worker alone.
 //   - One URL in two slots (RequestWithSlot) may be fetched twice, if two owners accept it at the same time.
 //   - A worker whose code was given up ends when it has nothing else to do, with StoppedError{"abandoned"}: the others run those requests again.

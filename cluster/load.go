@@ -77,7 +77,10 @@ func (s *server) begin(ctx context.Context, conn *pgx.Conn, job tegenaria.Job) (
 			l.state.Finished, l.state.Reason = true, *finished
 		}
 		var batch pgx.Batch
-		batch.Queue(`UPDATE job SET spider = $1, key_version = $2`, clean(job.Spider), job.KeyVersion)
+		// A job that was stopped goes on when the workers have ended that were to stop.
+		batch.Queue(`UPDATE job SET spider = $1, key_version = $2, stopped = CASE WHEN EXISTS
+			(SELECT FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE NOT w.buried AND b.lock <> $3) THEN stopped END`,
+			clean(job.Spider), job.KeyVersion, s.lock)
 		batch.Queue(`INSERT INTO worker VALUES ($1, $2, 0, false, now())
 			ON CONFLICT (name) DO UPDATE SET session = excluded.session, batch = 0, buried = false, began = excluded.began`, s.worker, l.session)
 		batch.Queue(`DELETE FROM beat WHERE lock = $1`, s.lock)
@@ -92,8 +95,10 @@ func (s *server) begin(ctx context.Context, conn *pgx.Conn, job tegenaria.Job) (
 		if err := v.read(ctx, tx); err != nil {
 			return err
 		}
-		if err := v.assign(ctx, tx); err != nil {
-			return err
+		if v.stopped == "" {
+			if err := v.assign(ctx, tx); err != nil {
+				return err
+			}
 		}
 		return l.gain(ctx, tx, s.worker)
 	})

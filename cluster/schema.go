@@ -17,7 +17,7 @@ const schemaVersion = 3
 const tables = `
 CREATE TABLE job (
 	version int NOT NULL, partitions int NOT NULL, sessions bigint NOT NULL DEFAULT 0,
-	spider text, key_version int, started boolean NOT NULL DEFAULT false, finished text, made timestamptz NOT NULL DEFAULT now());
+	spider text, key_version int, started boolean NOT NULL DEFAULT false, finished text, stopped text, made timestamptz NOT NULL DEFAULT now());
 CREATE TABLE worker (
 	name text PRIMARY KEY, session bigint NOT NULL, batch bigint NOT NULL, buried boolean NOT NULL, began timestamptz NOT NULL) WITH (fillfactor = 20);
 CREATE TABLE beat (session bigint PRIMARY KEY, number bigint NOT NULL, ttl bigint NOT NULL, lock int NOT NULL) WITH (fillfactor = 20);

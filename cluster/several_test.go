@@ -85,6 +85,9 @@ type worker struct {
 	items []string
 	stats tegenaria.Stats
 	err   error
+
+	limits tegenaria.Limits
+	closes string // the path of the page whose parser returns CloseSpider, "": there is none
 }
 
 // crawl crawls until the job is finished.
@@ -94,10 +97,14 @@ func (w *worker) crawl(ctx context.Context, web *web, delay time.Duration) {
 		if strings.HasSuffix(resp.URL, "7") && resp.Request().Attempt == 0 {
 			return tegenaria.Retry(10*time.Millisecond, errors.New("once more, by way of the due list"))
 		}
-		return errors.Join(out.Item(resp.URL), out.FollowLinks())
+		if err := errors.Join(out.Item(resp.URL), out.FollowLinks()); err != nil || w.closes == "" || !strings.HasSuffix(resp.URL, w.closes) {
+			return err
+		}
+		return tegenaria.CloseSpider("enough")
 	}
 	engine := tegenaria.NewSpiderEngine(
 		tegenaria.EngineWithCache(w.cache),
+		tegenaria.EngineWithLimits(w.limits),
 		tegenaria.EngineWithSpiders(tegenaria.NewSpider("several", tegenaria.Handle(parse), web.url(0))),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: delay, UserAgent: w.name, IgnoreRobots: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
 		tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(100, func(_ context.Context, item string) (string, error) {

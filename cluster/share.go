@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -82,19 +83,22 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	if err == nil {
 		err = h.bury(ctx, v, sent, time.Now())
 	}
-	if err == nil {
+	if err == nil && v.stopped == "" {
 		err = h.assign(ctx, v)
 	}
 	if err != nil {
 		return nil, false, err
 	}
+	if v.stopped != "" {
+		tell = append(tell, func() { h.run.Stop(v.stopped) })
+	}
 	if !bytes.Equal(v.allowed, h.allowed) {
 		h.allowed = v.allowed
 		h.run.Allow(v.allowed)
 	}
-	owned, idle, drained, stays := h.leave(v)
+	owned, idle, urgent, stays := h.leave(v)
 	tell = append(tell, stays...)
-	if drained { // what was taken in is deleted before more is read
+	if urgent { // what was taken in is deleted before more is read, and the others see that this run has stopped the job
 		if err := c.writeOne(ctx); err != nil {
 			return nil, false, err
 		}
@@ -108,7 +112,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	}
 	given, err := h.give(ctx, v)
 	tell = append(tell, given...)
-	if err == nil && v.free(c.server.session) {
+	if err == nil && v.stopped == "" && v.free(c.server.session) {
 		var gained []func()
 		gained, err = h.gain(ctx)
 		tell = append(tell, gained...)
@@ -116,7 +120,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	if err != nil {
 		return nil, false, err
 	}
-	if !v.started && !v.finished && v.owners[0] == c.server.session {
+	if !v.started && !v.finished && v.stopped == "" && v.owners[0] == c.server.session {
 		tell = append(tell, h.run.Start)
 	}
 	if v.finished || v.started && idle && len(records) == 0 {
@@ -130,6 +134,7 @@ type view struct {
 	sessions          []session // which are not over, the own one among them
 	owners, wanted    []int64   // sessions, by partition; 0: none
 	started, finished bool
+	stopped           string // why the job was stopped, "": it was not
 	allowed           []byte // what is stored of the loopback addresses
 }
 
@@ -165,8 +170,8 @@ func (v *view) read(ctx context.Context, q interface {
 		})
 		return err
 	})
-	batch.Queue(`SELECT started, finished IS NOT NULL, (SELECT value FROM checkpoint WHERE worker = '' AND name = $1) FROM job`, []byte(ofJob)).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&v.started, &v.finished, &v.allowed) })
+	batch.Queue(`SELECT started, finished IS NOT NULL, coalesce(stopped, ''), (SELECT value FROM checkpoint WHERE worker = '' AND name = $1) FROM job`, []byte(ofJob)).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&v.started, &v.finished, &v.stopped, &v.allowed) })
 	return q.SendBatch(ctx, &batch).Close()
 }
 
@@ -250,8 +255,8 @@ func (v *view) assign(ctx context.Context, tx pgx.Tx) error {
 }
 
 // leave notes which partitions the cache has to give away. It returns those that it has, whether nothing waits there nor is in flight,
-// whether letters that were taken in are still to be deleted, and what the run is to be told of partitions that stay after all.
-func (h *share) leave(v *view) (owned []int, idle, drained bool, stay []func()) {
+// whether there is something to be written at once, and what the run is to be told of partitions that stay after all.
+func (h *share) leave(v *view) (owned []int, idle, urgent bool, stay []func()) {
 	c := h.cache
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -273,7 +278,7 @@ func (h *share) leave(v *view) (owned []int, idle, drained bool, stay []func()) 
 		}
 		stay = append(stay, func() { h.run.Give(pending, 0); h.run.Gain(states, 0) })
 	}
-	return c.ownedNumbers(), c.workbench.lists == 0 && c.flights == 0, len(c.open.drained) > 0, stay
+	return c.ownedNumbers(), c.workbench.lists == 0 && c.flights == 0, len(c.open.drained) > 0 || c.open.stopped != "", stay
 }
 
 // give gives those partitions away that others are to have, once nothing of them is in flight. The caller has the turn.
@@ -375,13 +380,24 @@ func (h *share) finish(ctx context.Context, finished bool, tell *[]func()) error
 	read := int64(0)
 	err := h.cache.server.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
 		// One statement sees one state of the database. A request leaves its queue when it is settled, together with its links.
-		return conn.QueryRow(ctx, `SELECT $1 OR started AND NOT EXISTS (SELECT FROM queue) AND NOT EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM inbox),
+		return conn.QueryRow(ctx, `SELECT $1 OR started AND stopped IS NULL AND NOT EXISTS (SELECT FROM queue) AND NOT EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM inbox),
 			(SELECT coalesce(sum(value), 0)::bigint FROM counter WHERE name = 'read') FROM job`, finished).Scan(&h.finished, &read)
 	})
 	if err == nil && h.finished {
 		*tell = append(*tell, func() { h.run.Finish(read) })
 	}
 	return err
+}
+
+// Stopped is described at [tegenaria.SharedCache]. The next look writes it.
+func (c *Cache) Stopped(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.usable() == nil {
+		c.open.stopped = cmp.Or(c.open.stopped, reason)
+		c.open.size += smallChange
+		c.soon()
+	}
 }
 
 // Join is described at [tegenaria.SharedCache].
@@ -397,6 +413,6 @@ func (c *Cache) sharedRun() tegenaria.SharedRun {
 	nothing := func() {}
 	return tegenaria.SharedRun{
 		Resume: nothing, Halt: func(error) {}, Lose: func(error) {}, Start: nothing, Allow: func([]byte) {}, Gain: func([]tegenaria.SlotState, int64) {},
-		Give: func(int64, int64) {}, Arrive: func([]tegenaria.Record, []tegenaria.Verdict) {}, Finish: func(int64) {},
+		Give: func(int64, int64) {}, Arrive: func([]tegenaria.Record, []tegenaria.Verdict) {}, Finish: func(int64) {}, Stop: func(string) {},
 	}
 }

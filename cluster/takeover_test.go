@@ -33,7 +33,7 @@ func join(t *testing.T, dsn, job, worker string, run tegenaria.SharedRun) *clust
 func complete(run tegenaria.SharedRun) tegenaria.SharedRun {
 	all := tegenaria.SharedRun{
 		Resume: func() {}, Halt: func(error) {}, Lose: func(error) {}, Start: func() {}, Allow: func([]byte) {}, Gain: func([]tegenaria.SlotState, int64) {},
-		Give: func(int64, int64) {}, Arrive: func([]tegenaria.Record, []tegenaria.Verdict) {}, Finish: func(int64) {},
+		Give: func(int64, int64) {}, Arrive: func([]tegenaria.Record, []tegenaria.Verdict) {}, Finish: func(int64) {}, Stop: func(string) {},
 	}
 	if run.Resume != nil {
 		all.Resume, all.Halt, all.Lose = run.Resume, run.Halt, run.Lose

@@ -253,6 +253,9 @@ func (b *batch) prepare(server *server) {
 	if b.finished != "" {
 		b.add(`UPDATE job SET finished = $1`, clean(b.finished))
 	}
+	if b.stopped != "" {
+		b.add(`UPDATE job SET stopped = coalesce(stopped, $1)`, clean(b.stopped))
+	}
 }
 
 // prepareSlots makes the statements that store slots.

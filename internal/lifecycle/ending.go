@@ -15,7 +15,7 @@ const (
 	Broken    = "failed"      // see [Ending.Break]
 )
 
-// Steps are what an [Ending] does and when. All funcs are needed; they must not wait for the run's end.
+// Steps are what an [Ending] does and when. All funcs but Told are needed; they must not wait for the run's end.
 type Steps struct {
 	Limit    time.Duration    // the run is asked to stop after it (0: no limit)
 	Grace    time.Duration    // how long a run that was asked to stop may go on with the work in hand
@@ -23,10 +23,11 @@ type Steps struct {
 	Now      func() time.Time // of a clock that never jumps
 	Over     error            // the cause of the work's end when Grace is over
 
-	Stop    func()                 // begin nothing new; called once, whoever asks first
-	Cancel  func(cause error) bool // cancel the work in hand; false if it was cancelled before
-	Leave   func()                 // leave behind the code that has not returned
-	Abandon func()                 // cancel what still stores the work that was done
+	Told    func(reason string, insisted bool) // hears each reason that becomes that of the run, and whether it came from Insist; nil: nobody does
+	Stop    func()                             // begin nothing new; called once, whoever asks first
+	Cancel  func(cause error) bool             // cancel the work in hand; false if it was cancelled before
+	Leave   func()                             // leave behind the code that has not returned
+	Abandon func()                             // cancel what still stores the work that was done
 }
 
 // Ending takes a run to its end. A run that is asked to stop begins nothing new. When its grace is over, or it is asked to
@@ -73,14 +74,25 @@ func (e *Ending) ask(reason string, cause error, insists bool) {
 	if e.reason != "" {
 		if insists && !e.insists && e.reason != Cancelled && e.reason != Broken {
 			e.reason, e.cause, e.insists = reason, cause, true
+			e.mu.Unlock()
+			e.tell(reason, insists)
+			return
 		}
 		e.mu.Unlock()
 		return
 	}
 	e.reason, e.cause, e.insists = reason, cause, insists
 	e.mu.Unlock()
+	e.tell(reason, insists)
 	e.steps.Stop()
 	close(e.asked)
+}
+
+// tell has the reason of the run heard.
+func (e *Ending) tell(reason string, insisted bool) {
+	if e.steps.Told != nil {
+		e.steps.Told(reason, insisted)
+	}
 }
 
 // Asked returns a channel that is closed once the run is to stop.
