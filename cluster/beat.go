@@ -102,7 +102,7 @@ func (b *beats) once(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	tag, err := b.conn.Exec(ctx, `UPDATE beat SET number = number + 1 WHERE session = $1`, b.session)
+	tag, err := b.conn.Exec(ctx, `UPDATE beat SET number = number + 1, at = now() WHERE session = $1`, b.session)
 	if err == nil && tag.RowsAffected() == 0 {
 		err = &FencedError{Job: b.server.job, Worker: b.server.worker}
 	}
@@ -158,5 +158,5 @@ func (c *Cache) Attach(run tegenaria.SharedRun) { c.run.Store(&run) }
 // MayStart is described at [tegenaria.SharedCache].
 func (c *Cache) MayStart() bool {
 	b := c.beats.Load()
-	return b != nil && b.mayStart()
+	return b != nil && b.mayStart() && !c.paused.Load()
 }

@@ -52,6 +52,7 @@ type Cache struct {
 	run    atomic.Pointer[tegenaria.SharedRun]
 	beats  atomic.Pointer[beats] // nil before Begin; changed by whoever has the turn
 	share  atomic.Pointer[share] // nil before Join
+	paused atomic.Bool           // nobody is to start downloads; changed by whoever has the turn
 
 	alive  context.Context // until Close
 	cancel context.CancelFunc
@@ -89,8 +90,9 @@ var (
 // settings as libpq has them; a password may also come from a file. Other tables or another number of partitions with a [*MismatchError], a server that cannot keep a job with a [*ServerError], and a user
 // without the rights with a [*RightsError].
 func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
-	if job == "" || len(job) > longestName || strings.Contains(job, "\x00") || strings.HasPrefix(job, "pg_") {
-		return nil, fmt.Errorf("cluster: %q is no name of a job: choose one of 1 to %d bytes that does not begin with pg_", job, longestName)
+	config, err := configOf(dsn, job)
+	if err != nil {
+		return nil, err
 	}
 	if o.Worker == "" {
 		name, err := os.Hostname()
@@ -98,10 +100,6 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 			return nil, fmt.Errorf("cluster: the name of the machine: %w; set Options.Worker", err)
 		}
 		o.Worker = name
-	}
-	config, err := pgx.ParseConfig(dsn)
-	if err != nil {
-		return nil, fmt.Errorf("cluster: %w", err)
 	}
 	s := &server{
 		config: config, job: job, worker: clean(o.Worker), patience: cmp.Or(max(o.Patience, 0), defaultPatience), ttl: cmp.Or(max(o.TTL, 0), defaultTTL),
@@ -119,6 +117,18 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 	return c, nil
 }
 
+// configOf returns how to connect to a database for a job of this name.
+func configOf(dsn, job string) (*pgx.ConnConfig, error) {
+	if job == "" || len(job) > longestName || strings.Contains(job, "\x00") || strings.HasPrefix(job, "pg_") {
+		return nil, fmt.Errorf("cluster: %q is no name of a job: choose one of 1 to %d bytes that does not begin with pg_", job, longestName)
+	}
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		return nil, fmt.Errorf("cluster: %w", err)
+	}
+	return config, nil
+}
+
 // open connects and finds the job.
 func (s *server) open(ctx context.Context, partitions int) (found int, err error) {
 	if err = s.reconnect(ctx); err == nil {
@@ -132,7 +142,10 @@ func (s *server) open(ctx context.Context, partitions int) (found int, err error
 	err = errors.Join(err, s.close(ctx))
 	var mismatch *MismatchError
 	var refused *ServerError
+	var missing *MissingError
 	switch {
+	case errors.As(err, &missing):
+		return 0, missing
 	case errors.As(err, &mismatch):
 		return 0, mismatch
 	case errors.As(err, &refused):
@@ -173,6 +186,7 @@ func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, 
 	if err != nil {
 		return tegenaria.State{}, err
 	}
+	c.paused.Store(l.paused)
 	c.beats.Store(startBeats(c.alive, c.server, c.sharedRun(), sent, func(err error) { _ = c.failed(err) }))
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -37,6 +37,8 @@
 // gracefully with a StoppedError of that reason. A signal, Stop and the end of a context end one worker alone. A job that was stopped goes on
 // when its workers begin again. One that begins while another of them has not ended yet is stopped too.
 //
+// [Dial] gives a job to a program that is none of its workers: it says how the job is doing, and pauses, resumes and stops it.
+//
 // # How it works
 //
 // What changes between two transactions is gathered in memory and written in one of them, which is one message to the server:

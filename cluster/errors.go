@@ -36,6 +36,14 @@ func (e *MismatchError) Error() string {
 		e.Job, e.What, e.Stored, e.Asked)
 }
 
+// MissingError is the failure of [Dial] to find a job.
+type MissingError struct{ Job string }
+
+// Error says what to do.
+func (e *MissingError) Error() string {
+	return fmt.Sprintf("cluster: the database has no job %s: compare its name and the address of the database with those of the workers, the first of which makes the job", e.Job)
+}
+
 // ServerError is the refusal of a server that cannot keep what it says it keeps.
 type ServerError struct {
 	What  string // "version" or "fsync"

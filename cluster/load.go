@@ -16,6 +16,7 @@ import (
 // loaded is what a worker has to know of partitions that it has taken. Their queues stay where they are.
 type loaded struct {
 	session int64
+	paused  bool
 	state   tegenaria.State
 	parts   []int
 	slots   map[string]*slot
@@ -95,6 +96,7 @@ func (s *server) begin(ctx context.Context, conn *pgx.Conn, job tegenaria.Job) (
 		if err := v.read(ctx, tx); err != nil {
 			return err
 		}
+		l.paused = v.paused
 		if v.stopped == "" {
 			if err := v.assign(ctx, tx); err != nil {
 				return err

@@ -17,10 +17,10 @@ const schemaVersion = 3
 const tables = `
 CREATE TABLE job (
 	version int NOT NULL, partitions int NOT NULL, sessions bigint NOT NULL DEFAULT 0,
-	spider text, key_version int, started boolean NOT NULL DEFAULT false, finished text, stopped text, made timestamptz NOT NULL DEFAULT now());
+	spider text, key_version int, started boolean NOT NULL DEFAULT false, finished text, stopped text, paused boolean NOT NULL DEFAULT false, made timestamptz NOT NULL DEFAULT now());
 CREATE TABLE worker (
 	name text PRIMARY KEY, session bigint NOT NULL, batch bigint NOT NULL, buried boolean NOT NULL, began timestamptz NOT NULL) WITH (fillfactor = 20);
-CREATE TABLE beat (session bigint PRIMARY KEY, number bigint NOT NULL, ttl bigint NOT NULL, lock int NOT NULL) WITH (fillfactor = 20);
+CREATE TABLE beat (session bigint PRIMARY KEY, number bigint NOT NULL, ttl bigint NOT NULL, lock int NOT NULL, at timestamptz NOT NULL DEFAULT now()) WITH (fillfactor = 20);
 CREATE TABLE partition (number int PRIMARY KEY, owner bigint, wanted bigint);
 CREATE TABLE slot (
 	id bigint PRIMARY KEY, partition int NOT NULL, name bytea NOT NULL,
@@ -68,6 +68,9 @@ func checkServer(version, fsync string) error {
 // errTaken says that the schema is somebody else's.
 var errTaken = errors.New("its schema exists, and holds something else: choose another name for the job")
 
+// madeBefore as a number of partitions says that the job is not made if there is none.
+const madeBefore = -1
+
 // find finds the tables of the job, or makes them; partitions is how many there are to be, 0: as many as there are. It returns how many
 // there are.
 func (s *server) find(ctx context.Context, partitions int) (found int, err error) {
@@ -92,6 +95,8 @@ func (s *server) findAlone(ctx context.Context, partitions int) (int, error) {
 		return 0, err
 	case !made && others:
 		return 0, errTaken
+	case !made && partitions == madeBefore:
+		return 0, &MissingError{Job: s.job}
 	case !made:
 		return s.make(ctx, exists, partitions)
 	}
@@ -107,7 +112,7 @@ func (s *server) findAlone(ctx context.Context, partitions int) (int, error) {
 	if err := s.conn.QueryRow(ctx, `SELECT partitions FROM job`).Scan(&stored); err != nil {
 		return 0, err
 	}
-	if partitions != 0 && partitions != stored {
+	if partitions > 0 && partitions != stored {
 		return 0, &MismatchError{Job: s.job, What: "number of partitions", Stored: fmt.Sprint(stored), Asked: fmt.Sprint(partitions)}
 	}
 	return stored, nil

@@ -89,6 +89,9 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	if err != nil {
 		return nil, false, err
 	}
+	if c.paused.Swap(v.paused) && !v.paused {
+		tell = append(tell, h.run.Resume)
+	}
 	if v.stopped != "" {
 		tell = append(tell, func() { h.run.Stop(v.stopped) })
 	}
@@ -134,6 +137,7 @@ type view struct {
 	sessions          []session // which are not over, the own one among them
 	owners, wanted    []int64   // sessions, by partition; 0: none
 	started, finished bool
+	paused            bool
 	stopped           string // why the job was stopped, "": it was not
 	allowed           []byte // what is stored of the loopback addresses
 }
@@ -170,8 +174,8 @@ func (v *view) read(ctx context.Context, q interface {
 		})
 		return err
 	})
-	batch.Queue(`SELECT started, finished IS NOT NULL, coalesce(stopped, ''), (SELECT value FROM checkpoint WHERE worker = '' AND name = $1) FROM job`, []byte(ofJob)).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&v.started, &v.finished, &v.stopped, &v.allowed) })
+	batch.Queue(`SELECT started, finished IS NOT NULL, coalesce(stopped, ''), paused, (SELECT value FROM checkpoint WHERE worker = '' AND name = $1) FROM job`, []byte(ofJob)).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&v.started, &v.finished, &v.stopped, &v.paused, &v.allowed) })
 	return q.SendBatch(ctx, &batch).Close()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -107,4 +108,86 @@ func (w *web) asks() (n int) {
 		n += len(log)
 	}
 	return n
+}
+
+// A job is seen and steered from outside: while it is paused nothing is asked for, also by a worker that begins then, and Stop ends the runs of
+// all workers.
+func TestSteered(t *testing.T) {
+	const pages, hosts, delay = 3000, 16, 20 * time.Millisecond
+	dsn, job := database(t), newJob()
+	var missing *cluster.MissingError
+	if _, err := cluster.Dial(t.Context(), dsn, job); !errors.As(err, &missing) {
+		t.Errorf("a job that is not there: %v, want a MissingError", err)
+	}
+	web := newWeb(t, hosts, pages)
+	workers := newWorkers(t, dsn, job, 3, 4*shortTTL)
+	outside, err := cluster.Dial(t.Context(), dsn, job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begun := make(chan struct{})
+	web.left, web.do = 30, func() { close(begun) }
+	var crawling sync.WaitGroup
+	for _, w := range workers[:2] {
+		crawling.Go(func() { w.crawl(t.Context(), web, delay) })
+	}
+	<-begun
+	if err := outside.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	crawling.Go(func() { workers[2].crawl(t.Context(), web, delay) })
+	var s cluster.Status
+	until := func(what string, is func() bool) {
+		t.Helper()
+		for s.Workers = nil; s.Workers == nil || !is(); {
+			if s, err = outside.Status(t.Context()); err != nil {
+				t.Fatalf("waiting until %s: %v", what, err)
+			}
+		}
+	}
+	until("three workers share the job", func() bool {
+		return len(s.Workers) == 3 && !slices.ContainsFunc(s.Workers, func(w cluster.WorkerStatus) bool { return !w.Alive || w.Partitions < 10 })
+	})
+	admin := connect(t, dsn)
+	before := web.asks() // the newcomer has partitions of both others: they have looked, and start nothing any more
+	beats := func() (n int) {
+		_, err := fmt.Sscan(read(t, admin, fmt.Sprintf(`SELECT sum(number)::text FROM %q.beat`, job)), &n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for begin := beats(); beats() < begin+6; { // about a second, in which the hosts could be asked many times
+	}
+	if after := web.asks(); after > before+hosts { // what was in flight may have arrived meanwhile
+		t.Errorf("%d requests while the job was paused", after-before)
+	}
+	until("the letters were read", func() bool { return s.Letters == 0 })
+	fetched := read(t, admin, fmt.Sprintf(`SELECT count(*)::text FROM %q.outcome WHERE outcome = 'fetched'`, job))
+	waiting := read(t, admin, fmt.Sprintf(`SELECT count(*)::text FROM %q.queue`, job))
+	if !s.Paused || !s.Started || s.Stopped != "" || fmt.Sprint(s.Outcomes["fetched"]) != fetched || fmt.Sprint(s.Queued) != waiting || s.Queued == 0 {
+		t.Errorf("%+v, want %s fetched pages and %s requests that wait", s, fetched, waiting)
+	}
+
+	if err := outside.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	until("something was fetched", func() bool { return web.asks() > before && !s.Paused })
+	if err := outside.Stop(t.Context(), "enough"); err != nil {
+		t.Fatal(err)
+	}
+	crawling.Wait()
+	for _, w := range workers {
+		wantStopped(t, w, "enough")
+		closed(t, w.cache)
+	}
+	until("the workers have ended", func() bool {
+		return !slices.ContainsFunc(s.Workers, func(w cluster.WorkerStatus) bool { return !w.Buried || w.Alive })
+	})
+	if s.Stopped != "enough" || s.Finished != "" || s.Queued == 0 {
+		t.Errorf("%+v, want a job that was stopped", s)
+	}
+	if err := outside.Close(); err != nil {
+		t.Error(err)
+	}
 }

@@ -2,9 +2,18 @@ package main
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/cluster"
+	"github.com/tegenaria/tegenaria/internal/pgtest"
 )
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
 
 func TestMistakes(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -17,8 +26,64 @@ func TestMistakes(t *testing.T) {
 		"argument":    {"-db x -job j -url http://a.test/ -out pages.jsonl more", `"more"`},
 	} {
 		var stderr bytes.Buffer
-		if code := run(t.Context(), strings.Fields(c.args), &stderr); code != exitFailed || !strings.Contains(stderr.String(), c.want) {
+		if code := run(t.Context(), strings.Fields(c.args), io.Discard, &stderr); code != exitFailed || !strings.Contains(stderr.String(), c.want) {
 			t.Errorf("%s: exit code %d, %s, want one that says %s", name, code, &stderr, c.want)
 		}
+	}
+}
+
+// sync has the server of the tests sync what it writes: a job is refused otherwise.
+func sync(t *testing.T, dsn string) {
+	t.Helper()
+	for value := ""; value != "on"; {
+		conn, err := pgx.Connect(t.Context(), dsn)
+		if err == nil {
+			_, err = conn.Exec(t.Context(), "ALTER SYSTEM SET fsync = on")
+		}
+		if err == nil {
+			err = conn.QueryRow(t.Context(), "SELECT current_setting('fsync') FROM pg_reload_conf()").Scan(&value)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.Close(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// -status and -stop talk to a job that is there, and say so if it is not.
+func TestSteer(t *testing.T) {
+	dsn := pgtest.Get(t).DSN("postgres")
+	sync(t, dsn)
+	do := func(args string) (code int, stdout, stderr string) {
+		var out, errs bytes.Buffer
+		code = run(t.Context(), append([]string{"-db", dsn, "-job", "steered"}, strings.Fields(args)...), &out, &errs)
+		return code, out.String(), errs.String()
+	}
+	if code, _, stderr := do("-status"); code != exitFailed || !strings.Contains(stderr, "no job steered") {
+		t.Errorf("without a job: exit code %d, %s", code, stderr)
+	}
+	cache, err := cluster.Open(t.Context(), dsn, "steered", cluster.Options{Worker: "one"})
+	if err == nil {
+		_, err = cache.Begin(t.Context(), tegenaria.Job{Spider: "spider"})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, stderr := do("-stop"); code != exitFinished || stdout != "" {
+		t.Errorf("-stop: exit code %d, %s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr := do("-status")
+	for _, want := range []string{"stopped: stopped\n", "0 requests queued", "worker one: alive, 32 partitions"} {
+		if code != exitFinished || !strings.Contains(stdout, want) {
+			t.Errorf("-status: exit code %d, %s%s, want %q", code, stdout, stderr, want)
+		}
+	}
+	if err := cache.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, stdout, _ := do("-status"); !strings.Contains(stdout, "worker one: ended") {
+		t.Errorf("-status of a worker that has ended: %s", stdout)
 	}
 }

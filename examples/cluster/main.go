@@ -7,7 +7,13 @@
 // time, on one machine or on many: the others go on with the hosts of one that has ended or died. All end when nothing is left to do. If the
 // database is away they go on when it is back.
 //
-// The exit code is 0 if the job is finished, 1 if the crawl failed, and 3 if this program was stopped before, by an interrupt.
+// Two more commands look at the job and stop all programs that work on it; it goes on when they are started again:
+//
+//	go run ./examples/cluster -db postgres://crawler@db/crawls -job docs -status
+//	go run ./examples/cluster -db postgres://crawler@db/crawls -job docs -stop
+//
+// The exit code is 0 if the job is finished, 1 if the crawl failed, and 3 if it was stopped before, by an interrupt or
+// by -stop. -status and -stop return 0 if they have done what they say.
 package main
 
 import (
@@ -16,6 +22,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net/netip"
 	"net/url"
 	"os"
@@ -39,12 +46,16 @@ const (
 	exitStopped  = 3
 )
 
-func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stderr)) }
+func main() { os.Exit(run(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run returns the exit code.
-func run(ctx context.Context, args []string, stderr io.Writer) int {
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
-	if err == nil {
+	switch {
+	case err != nil:
+	case o.status || o.stop:
+		err = o.steer(ctx, stdout)
+	default:
 		err = cluster.Run(ctx, o.db, o.job, cluster.Options{Worker: o.worker}, func(ctx context.Context, cache *cluster.Cache) error {
 			return o.crawl(ctx, cache, stderr)
 		})
@@ -71,6 +82,7 @@ type options struct {
 	delay                      time.Duration
 	agent                      string
 	ignoreRobots, allowPrivate bool
+	status, stop               bool
 }
 
 // parse reads the command line.
@@ -94,6 +106,8 @@ func parse(args []string, help io.Writer) (*options, error) {
 	f.StringVar(&o.agent, "agent", "", "User-Agent `name`, also for robots.txt")
 	f.BoolVar(&o.ignoreRobots, "ignore-robots", false, "do not ask for robots.txt")
 	f.BoolVar(&o.allowPrivate, "allow-private", false, "allow hosts with private and loopback addresses")
+	f.BoolVar(&o.status, "status", false, "say how the job is doing, and crawl nothing")
+	f.BoolVar(&o.stop, "stop", false, "stop all programs that work on the job, and crawl nothing")
 	if err := f.Parse(args); err != nil {
 		return nil, err
 	}
@@ -105,12 +119,54 @@ func parse(args []string, help io.Writer) (*options, error) {
 			"and then -db postgres://postgres@localhost/postgres")
 	case o.job == "":
 		return nil, errors.New("give the job a name with -job")
+	case o.status || o.stop: // the rest is for crawling
 	case len(o.urls) == 0:
 		return nil, errors.New("there is nothing to crawl; give a -url")
 	case o.out == "":
 		return nil, errors.New("name a file for the pages with -out")
 	}
 	return o, nil
+}
+
+// steer stops the job or says how it is doing.
+func (o *options) steer(ctx context.Context, stdout io.Writer) (err error) {
+	job, err := cluster.Dial(ctx, o.db, o.job)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, job.Close()) }()
+	if o.stop {
+		if err := job.Stop(ctx, ""); err != nil {
+			return err
+		}
+	}
+	if !o.status {
+		return nil
+	}
+	s, err := job.Status(ctx)
+	if err != nil {
+		return err
+	}
+	for name, reason := range map[string]string{"finished": s.Finished, "stopped": s.Stopped} {
+		if reason != "" {
+			fmt.Fprintf(stdout, "%s: %s\n", name, reason)
+		}
+	}
+	fmt.Fprintf(stdout, "%d requests queued, %d delayed, %d handed on\n", s.Queued, s.Delayed, s.Letters)
+	for _, name := range slices.Sorted(maps.Keys(s.Outcomes)) {
+		fmt.Fprintf(stdout, "%d %s\n", s.Outcomes[name], name)
+	}
+	for _, w := range s.Workers {
+		state := "silent"
+		switch {
+		case w.Buried:
+			state = "ended"
+		case w.Alive:
+			state = "alive"
+		}
+		fmt.Fprintf(stdout, "worker %s: %s, %d partitions, heard of %s ago\n", w.Name, state, w.Partitions, w.Silent.Round(time.Second/10))
+	}
+	return nil
 }
 
 // page is one line of output.

@@ -1,0 +1,128 @@
+package cluster
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Job is a job as it is seen and steered from outside, by a program that is none of its workers. Its methods may be called concurrently. They
+// wait for a database that is away, until their context ends.
+type Job struct {
+	mu     sync.Mutex // guards the server
+	server *server
+}
+
+// Status says how a job is doing.
+type Status struct {
+	Workers []WorkerStatus // all that there have been, by name
+	Started bool           // StartRequest has ended
+	Paused  bool
+	// Finished and Stopped are the reasons for which the job has ended; "" if it has not. One that was stopped goes on when workers begin again.
+	Finished, Stopped string
+
+	Queued   int64            // requests that wait or are in flight
+	Delayed  int64            // requests that wait for their time
+	Letters  int64            // requests that were handed on to a worker that has not looked at them yet
+	Outcomes map[string]int64 // how many requests have ended in which way: "fetched", "duplicate" …
+}
+
+// WorkerStatus says how a worker is doing.
+type WorkerStatus struct {
+	Name       string
+	Alive      bool          // it was heard of within its TTL
+	Buried     bool          // it has ended, or was taken for dead: it takes no part any more
+	Silent     time.Duration // since it was heard of last; 0 if it is buried
+	Partitions int           // that it owns, or owned when it was buried and nobody has taken over
+}
+
+// Dial connects to a database and finds a job in it, which a worker has made before. If there is none the error is a [*MissingError];
+// the others are those of [Open].
+func Dial(ctx context.Context, dsn, job string) (*Job, error) {
+	config, err := configOf(dsn, job)
+	if err != nil {
+		return nil, err
+	}
+	s := &server{config: config, job: job, worker: "dial", patience: defaultPatience, ttl: defaultTTL, lock: rand.Int32()}
+	if _, err := s.open(ctx, madeBefore); err != nil {
+		return nil, err
+	}
+	return &Job{server: s}, nil
+}
+
+// Close ends the connection.
+func (j *Job) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), longestClose)
+	defer cancel()
+	return j.server.close(ctx)
+}
+
+// Status returns how the job is doing. It counts what waits: in a large job that takes seconds.
+func (j *Job) Status(ctx context.Context) (s Status, err error) {
+	err = j.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
+		s = Status{Outcomes: make(map[string]int64)}
+		var batch pgx.Batch
+		batch.Queue(`SELECT started, paused, coalesce(finished, ''), coalesce(stopped, ''),
+			(SELECT count(*) FROM queue), (SELECT count(*) FROM due), (SELECT count(*) FROM inbox) FROM job`).
+			QueryRow(func(row pgx.Row) error {
+				return row.Scan(&s.Started, &s.Paused, &s.Finished, &s.Stopped, &s.Queued, &s.Delayed, &s.Letters)
+			})
+		batch.Queue(`SELECT w.name, w.buried, coalesce(b.ttl, 0), coalesce((extract(epoch FROM clock_timestamp() - b.at) * 1000000)::bigint, 0),
+			(SELECT count(*) FROM partition WHERE owner = w.session) FROM worker AS w LEFT JOIN beat AS b ON b.session = w.session ORDER BY w.name`).Query(s.readWorkers)
+		batch.Queue(`SELECT substr(name, 9), sum(value)::bigint FROM counter WHERE name LIKE 'outcome/%' GROUP BY 1`).Query(func(rows pgx.Rows) error {
+			var name string
+			var n int64
+			_, err := pgx.ForEachRow(rows, []any{&name, &n}, func() error {
+				s.Outcomes[name] = n
+				return nil
+			})
+			return err
+		})
+		return conn.SendBatch(ctx, &batch).Close()
+	})
+	return s, err
+}
+
+// readWorkers reads the workers.
+func (s *Status) readWorkers(rows pgx.Rows) error {
+	var w WorkerStatus
+	var ttl, silent int64
+	_, err := pgx.ForEachRow(rows, []any{&w.Name, &w.Buried, &ttl, &silent, &w.Partitions}, func() error {
+		w.Silent = time.Duration(silent) * time.Microsecond
+		w.Alive = !w.Buried && w.Silent < time.Duration(ttl)
+		s.Workers = append(s.Workers, w)
+		return nil
+	})
+	return err
+}
+
+// Pause has the workers start no download from a fraction of a second on, also those that begin later. Downloads that are in flight go on.
+func (j *Job) Pause(ctx context.Context) error { return j.write(ctx, `UPDATE job SET paused = true`) }
+
+// Resume ends Pause.
+func (j *Job) Resume(ctx context.Context) error { return j.write(ctx, `UPDATE job SET paused = false`) }
+
+// Stop has the run of each worker end gracefully, with a StoppedError of this reason, or "stopped" if it is empty. When the workers begin
+// again the job goes on.
+func (j *Job) Stop(ctx context.Context, reason string) error {
+	return j.write(ctx, `UPDATE job SET stopped = coalesce(stopped, nullif($1, ''), 'stopped')`, clean(reason))
+}
+
+func (j *Job) write(ctx context.Context, sql string, args ...any) error {
+	return j.patiently(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
+		_, err := conn.Exec(ctx, sql, args...)
+		return err
+	})
+}
+
+// patiently talks to the server when nobody else does.
+func (j *Job) patiently(ctx context.Context, doing string, do func(ctx context.Context, conn *pgx.Conn) error) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.server.patiently(ctx, doing, do)
+}
