@@ -113,6 +113,7 @@ func randomRequest(rng *rand.Rand) *Request {
 	sometimes(func() { r.newExtras().AllowStatus = []uint64{404, rng.Uint64()} })
 	sometimes(func() { r.newExtras().Slot = randomText(rng) })
 	sometimes(func() { r.newExtras().Downloader = randomText(rng) })
+	sometimes(func() { r.newExtras().Variant = randomText(rng) })
 	sometimes(func() { r.newExtras().MaxConns = rng.IntN(100) })
 	sometimes(func() { r.doNotFilter = true })
 	sometimes(func() { r.spool = true })

@@ -24,7 +24,7 @@ type RFPDupeFilterInterface interface {
 
 // RFPDupeFilter fingerprints requests and remembers which ones it saw. A fingerprint is the 128-bit
 // murmur3 hash of method, canonical URL with Params merged, body and chosen headers, each preceded
-// by its length. The URL's canonical form is that of RFC 3986 §6.2.2 with the query's pairs sorted
+// by its length; the variant of a request that has one is added (see [RequestWithVariant]). The URL's canonical form is that of RFC 3986 §6.2.2 with the query's pairs sorted
 // and the fragment off; nothing else is removed.
 //
 // A Bloom filter alone loses pages silently, because it takes some new pages for known ones. Here it only answers "certainly new"
@@ -113,6 +113,9 @@ func (k *keyer) request(r *Request) (Key, error) {
 	key, err := k.keys.Request(r.method(), url, r.Body, r.Header)
 	if err != nil {
 		return Key{}, &RequestError{URL: url, Field: "Url", Err: err, Remedy: urlx.Remedy(url, err)}
+	}
+	if variant := r.extras().Variant; variant != "" {
+		key = identity.Variant(key, variant)
 	}
 	return key, nil
 }

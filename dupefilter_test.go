@@ -71,6 +71,10 @@ func TestDoDupeFilter(t *testing.T) {
 			{"body of a reader", post(RequestWithBody([]byte("x"))), post(RequestWithBodyReader(strings.NewReader("x"))), true},
 			{"headers do not count", get("http://h/"), get("http://h/", with(map[string]string{"X-One": "1"})), true},
 			{"meta does not count", get("http://h/"), get("http://h/", RequestWithRequestMeta(map[string]any{"a": 1})), true},
+			{"variant", get("http://h/"), get("http://h/", RequestWithVariant("a")), false},
+			{"other variant", get("http://h/", RequestWithVariant("a")), get("http://h/", RequestWithVariant("b")), false},
+			{"same variant", get("http://h/", RequestWithVariant("a")), get("http://h/", RequestWithVariant("a")), true},
+			{"empty variant", get("http://h/"), get("http://h/", RequestWithVariant("")), true},
 			{"do not filter", get("http://h/"), get("http://h/", RequestWithDoNotFilter(true)), false},
 			{"was not filtered", get("http://h/", RequestWithDoNotFilter(true)), get("http://h/"), false},
 		}},
@@ -226,6 +230,7 @@ func TestKeysAreStable(t *testing.T) {
 		{NewRequest("http://example.com/", GET, nil), "68483b03c68573918f6cf0979e19eb7d"},
 		{NewRequest("http://example.com/a?b=1&a=2", GET, nil), "b892c3ec1ef7646c6161b7cf31792ac7"},
 		{NewRequest("http://example.com/", POST, nil, RequestWithBody([]byte("x")), with(map[string]string{"accept": "text/html"})), "c7063be062b1c669a4f0c40e4e3b2c21"},
+		{NewRequest("http://example.com/", GET, nil, RequestWithVariant("v")), "0687be5c2f8981cea385119e4b6d2cbd"},
 	} {
 		got, err := filter.Fingerprint(tt.r)
 		if err != nil || fmt.Sprintf("%x", got) != tt.want {

@@ -88,6 +88,15 @@ func RequestWithDownloader(name string) RequestOption {
 	return func(r *Request) { r.newExtras().Downloader = name }
 }
 
+// RequestWithVariant says in which form the request wants its page, in words that its downloader understands: requests that
+// differ in their variants alone are no duplicates. A redirect keeps the variant, and a durable cache stores it.
+func RequestWithVariant(variant string) RequestOption {
+	return func(r *Request) { r.newExtras().Variant = variant }
+}
+
+// Variant returns what [RequestWithVariant] gave, "" for a request without one.
+func (r *Request) Variant() string { return r.extras().Variant }
+
 // RequestWithNotBefore keeps the request waiting until t.
 func RequestWithNotBefore(t time.Time) RequestOption {
 	return func(r *Request) { r.newExtras().notBefore = t }

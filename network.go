@@ -42,6 +42,10 @@ type Network interface {
 	// [*RequestError] if the URL is not one of http or https, and the cause of ctx if that has ended.
 	Robots(ctx context.Context, url string) error
 
+	// InScope reports whether the allowed domains of the run (EngineWithAllowedDomains) contain a URL. They are not about scripts and
+	// data: the part asks before a page goes to another document.
+	InScope(url string) bool
+
 	// PausedUntil returns when the host of a URL may be asked again, if it has refused requests and is given a pause; the zero time
 	// if it may be asked now. The pause is that of the host's slot, see [Politeness]; the delay between requests is not part of it.
 	PausedUntil(url string) time.Time
@@ -109,6 +113,12 @@ func (n network) Robots(ctx context.Context, url string) error {
 			return look.Refused(url)
 		}
 	}
+}
+
+// InScope reports whether a URL belongs to the allowed domains.
+func (n network) InScope(url string) bool {
+	host, err := urlx.AskedHost(url)
+	return err == nil && n.acceptor.scope.domains.Has(host, url)
 }
 
 // PausedUntil returns the end of the block of a URL's slot.

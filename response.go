@@ -31,7 +31,8 @@ type Response struct {
 	ctx      *Context
 	req      *Request
 	transfer *Transfer
-	page     page.Page // its lock guards the fields above while the engine changes them
+	values   map[any]any // by SetValue
+	page     page.Page   // its lock guards the fields above while the engine changes them
 }
 
 // NewResponse makes a response for a downloader, a middleware or a test. It does not copy body.
@@ -57,6 +58,9 @@ func (r *Response) Context() *Context { return r.ctx }
 
 // Request returns the request that the response answers.
 func (r *Response) Request() *Request { return r.req }
+
+// Value returns the value that [Response.SetValue] has left under a key; nil if there is none.
+func (r *Response) Value(key any) any { return r.values[key] }
 
 // SetBody replaces the body, Buffer and ContentLength. It does not copy body.
 func (r *Response) SetBody(body []byte) {

@@ -312,3 +312,44 @@ func TestJSONBombIsRefused(t *testing.T) {
 		t.Errorf("%d pages, %v", looked, err)
 	}
 }
+
+// valuing leaves its parsers a value beside the body.
+type valuing struct{ size int64 }
+
+func (d valuing) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+	resp, err := ctx.Respond(200, nil, strings.NewReader("body"))
+	if err == nil {
+		err = resp.SetValue("key", "value", d.size)
+	}
+	ctx.DownloadResult = &tegenaria.RequestResult{Response: resp}
+	if err != nil {
+		ctx.DownloadResult.Error = tegenaria.NewError(ctx.CtxId, err)
+	}
+	result <- ctx
+}
+
+func (valuing) CheckStatus(uint64, []uint64) bool { return true }
+
+// A value of a downloader reaches the parser, unless it is larger than a body may be.
+func TestResponseValue(t *testing.T) {
+	for size, want := range map[int64]any{1000: "value", 1001: nil} {
+		var got any
+		var failed error
+		parse := func(_ context.Context, resp *tegenaria.Response, _ *tegenaria.Output[any]) error {
+			got = resp.Value("key")
+			return nil
+		}
+		e := enginetest.NewEngine(nil, tegenaria.NewSpider("test", tegenaria.Handle(parse), "http://a.test/"), tegenaria.EngineWithDownloader(valuing{size}),
+			tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1000}),
+			tegenaria.EngineWithErrorHandler(func(_ tegenaria.SpiderInterface, err *tegenaria.HandleError) { failed = err }))
+		enginetest.MustRun(t, e)
+		large, isLarge := errors.AsType[*tegenaria.BodyTooLargeError](failed)
+		if got != want || isLarge == (want != nil) || isLarge && (large.Limit != 1000 || large.URL != "http://a.test/") {
+			t.Errorf("%d bytes: %v, %v", size, got, failed)
+		}
+	}
+	resp := responseOf("text/plain", "")
+	if err := resp.SetValue("key", 1, 1<<40); err != nil || resp.Value("key") != 1 || resp.Value("other") != nil {
+		t.Errorf("outside of a run: %v, %v", err, resp.Value("key"))
+	}
+}

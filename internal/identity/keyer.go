@@ -140,6 +140,7 @@ func (k *Keyer) sum() Key {
 const (
 	markUnfiltered = 1<<32 - 1
 	markSent       = 1<<32 - 2
+	markVariant    = 1<<32 - 3
 )
 
 // Unfiltered returns the key of the k-th request with the key fp that parent has emitted to be asked for again and again: a
@@ -151,6 +152,12 @@ func Unfiltered(parent, fp Key, k uint64) Key {
 	copy(buf[20:], fp[:])
 	binary.LittleEndian.PutUint64(buf[36:], k)
 	return Sum(buf[:])
+}
+
+// Variant returns the key of a request whose key would be fp if it had no variant.
+func Variant(fp Key, variant string) Key {
+	buf := binary.LittleEndian.AppendUint32(make([]byte, 0, 20+len(variant)), markVariant)
+	return Sum(append(append(buf, fp[:]...), variant...))
 }
 
 // Sum makes a key of any bytes.

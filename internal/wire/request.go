@@ -47,6 +47,7 @@ const (
 	tagUUID // a CtxID that is an UUID in its usual form
 	tagCtxID
 	tagData // the name of a type, and JSON
+	tagVariant
 )
 
 // The defaults of two fields. A field that has its default takes no bytes.
@@ -84,11 +85,13 @@ type Extras struct {
 	Downloader  string
 	MaxConns    int
 	Data        *Datum // nil = none
+	Variant     string
 }
 
 // IsZero reports whether no field is set.
 func (x *Extras) IsZero() bool {
-	return x.Timeout == 0 && len(x.AllowStatus) == 0 && x.Slot == "" && x.Downloader == "" && x.MaxConns == 0 && x.Data == nil
+	return x.Timeout == 0 && len(x.AllowStatus) == 0 && x.Slot == "" && x.Downloader == "" && x.MaxConns == 0 && x.Data == nil &&
+		x.Variant == ""
 }
 
 // AppendPlain appends the encoding of a request that has only its URL.
@@ -168,6 +171,7 @@ func (r *Request) Append(dst []byte, values *Values, unfit func(key string, err 
 	if r.Data != nil {
 		w.buf = AppendText(AppendText(append(w.buf, tagData), r.Data.Type), r.Data.JSON)
 	}
+	w.text(tagVariant, r.Variant)
 	return AppendPlain(w.buf, r.URL), nil
 }
 
@@ -320,6 +324,8 @@ func (r *Request) field(tag byte, d *Decoder, values *Values) (err error) {
 		r.CtxID = d.Text()
 	case tagData:
 		r.Data = &Datum{Type: d.Text(), JSON: slices.Clone(d.bytes())}
+	case tagVariant:
+		r.Variant = d.Text()
 	default:
 		return ErrMalformed
 	}

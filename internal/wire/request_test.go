@@ -36,7 +36,7 @@ func full() wire.Request {
 		},
 		Flags:        wire.Flags{NoRedirects: true, DoNotFilter: true, Spool: true, ChainFiltered: true, ChainSetCookie: true, Partial: true},
 		MaxRedirects: -1, Redirects: []string{"http://b.example/"}, Chain: [][16]byte{{1, 2, 3}, {15: 9}},
-		Extras: wire.Extras{Timeout: 3 * time.Second, AllowStatus: []uint64{404, 500}, Slot: "s", Downloader: "d", MaxConns: 4},
+		Extras: wire.Extras{Timeout: 3 * time.Second, AllowStatus: []uint64{404, 500}, Slot: "s", Downloader: "d", MaxConns: 4, Variant: "v"},
 	}
 }
 
@@ -58,7 +58,7 @@ func TestStoredRequest(t *testing.T) {
 	} {
 		r := full()
 		r.CtxID, r.UUID = tt.id, tt.uuid
-		want := stored + tt.tail + "\x00http://a.example/x?y=1"
+		want := stored + tt.tail + "\x15\x01v\x00http://a.example/x?y=1"
 		data, err := r.Append([]byte("before"), values, refuse)
 		if err != nil || string(data) != "before"+want {
 			t.Errorf("CtxID %q: %q, %v; want %q", tt.id, data, err, want)
@@ -154,7 +154,7 @@ func FuzzRequest(f *testing.F) {
 		f.Add(data)
 	}
 	huge := wire.AppendUint(nil, math.MaxUint64)
-	for tag := range byte(20) {
+	for tag := range byte(22) {
 		f.Add(append([]byte{tag}, huge...))
 	}
 	const meta, slice, dictionary, scalar, anything = 8, 3, 4, 5, 2
@@ -187,7 +187,7 @@ func TestReadIsBounded(t *testing.T) {
 		t.Skip("the race detector allocates")
 	}
 	huge, filler := wire.AppendUint(nil, math.MaxUint64>>1), make([]byte, 1<<10)
-	for tag := range byte(20) {
+	for tag := range byte(22) {
 		for _, size := range [][]byte{huge, {0xff, 0x07}} {
 			data := append(append([]byte{tag}, size...), filler...)
 			if n := allocated(func() { new(wire.Request).Read(data, values) }); deep.Checks() && n > 256<<10 {
