@@ -78,10 +78,21 @@ type page struct {
 	header http.Header
 	texts  []string // of li
 	text   string
+	from   *tegenaria.Response
 }
 
 // crawl gets URLs by a browser, and returns the pages by the paths of the responses, and the errors by those of the requests.
 func crawl(t *testing.T, b *browser.Browser, urls []string, also []tegenaria.RequestOption, opts ...tegenaria.EngineOption) (pages map[string]page, failed map[string]error) {
+	t.Helper()
+	var requests []*tegenaria.Request
+	for _, url := range urls {
+		requests = append(requests, tegenaria.NewRequest(url, "", nil, append(also, tegenaria.RequestWithDownloader("browser"))...))
+	}
+	return crawlRequests(t, b, requests, opts...)
+}
+
+// crawlRequests is crawl for requests that differ in more than their URLs.
+func crawlRequests(t *testing.T, b *browser.Browser, requests []*tegenaria.Request, opts ...tegenaria.EngineOption) (pages map[string]page, failed map[string]error) {
 	t.Helper()
 	pages, failed = make(map[string]page), make(map[string]error)
 	var mu sync.Mutex // guards both
@@ -89,13 +100,9 @@ func crawl(t *testing.T, b *browser.Browser, urls []string, also []tegenaria.Req
 		text, err := r.Text()
 		mu.Lock()
 		defer mu.Unlock()
-		pages[pathOf(r.Request().Url)] = page{r.URL, r.Status, r.Header, r.CSS("li").Texts(), text}
+		pages[pathOf(r.Request().Url)] = page{r.URL, r.Status, r.Header, r.CSS("li").Texts(), text, r}
 		return err
 	})
-	var requests []*tegenaria.Request
-	for _, url := range urls {
-		requests = append(requests, tegenaria.NewRequest(url, "", nil, append(also, tegenaria.RequestWithDownloader("browser"))...))
-	}
 	e := tegenaria.NewSpiderEngine(append([]tegenaria.EngineOption{
 		tegenaria.EngineWithQuiet(), tegenaria.EngineWithAllowStatusCode([]uint64{404, 500}),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),

@@ -84,3 +84,52 @@ func (e *NavigationError) Error() string {
 
 // Unwrap returns the error of the connection.
 func (e *NavigationError) Unwrap() error { return e.Err }
+
+// ActionError is the failure of a request by one of its actions, see [Do].
+type ActionError struct {
+	URL      string // of the page
+	Action   string // its name, such as Click
+	Number   int    // its place among the actions, from 1
+	Selector string // "" if it has none
+	Err      error  // context.DeadlineExceeded in the end, for example, or an exception of the page
+}
+
+// Error names page, action and cause.
+func (e *ActionError) Error() string {
+	name := e.Action
+	if e.Selector != "" {
+		name = fmt.Sprintf("%s(%q)", name, e.Selector)
+	}
+	return fmt.Sprintf("browser: action %d, %s, on %s: %v", e.Number, name, e.URL, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ActionError) Unwrap() error { return e.Err }
+
+// ResultError is the error of [Result].
+type ResultError struct {
+	URL, Name string
+	Err       error
+}
+
+// Error names page, result and cause.
+func (e *ResultError) Error() string {
+	return fmt.Sprintf("browser: result %q of %s: %v", e.Name, e.URL, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ResultError) Unwrap() error { return e.Err }
+
+// NavigationRefusedError is the cause of an [*ActionError] whose action leads to a document that must not be loaded.
+type NavigationRefusedError struct {
+	URL string // of the document
+	Err error
+}
+
+// Error names document and cause.
+func (e *NavigationRefusedError) Error() string {
+	return fmt.Sprintf("it leads to %s: %v", e.URL, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *NavigationRefusedError) Unwrap() error { return e.Err }

@@ -32,14 +32,17 @@ type tab struct {
 	target   *chromedp.Target
 	answers  chan *answer // has room for the one that is delivered
 	watching sync.WaitGroup
+	results  results // of the actions that were done
 
 	changed chan struct{} // has room for one: seen has changed
 	asking  bool          // the document was requested; of the goroutine that decides about requests
 
-	mu       sync.Mutex                 // guards the fields below
-	document *answer                    // the response with the document; nil: it has not come
-	loaded   map[cdp.LoaderID]bool      // documents that have loaded
-	requests map[network.RequestID]bool // that are under way
+	mu       sync.Mutex                   // guards the fields below
+	document *answer                      // the response with the document; nil: it has not come
+	loaded   map[cdp.LoaderID]bool        // documents that have loaded
+	requests map[network.RequestID]bool   // that are under way
+	loaders  map[cdp.FrameID]cdp.LoaderID // the documents that the frames have
+	move
 }
 
 // answer is a response to the document's request, or what stands for one.
@@ -47,6 +50,7 @@ type answer struct {
 	err    error
 	status int
 	header http.Header
+	url    string          // of the document to which an action has led; "": that of the query
 	body   fetch.RequestID // of the request that is paused, if the body is delivered as it comes; else ""
 }
 
@@ -55,6 +59,7 @@ func (t *tab) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 	defer t.visit.leave() // also if there is no tab
 	t.answers, t.changed = make(chan *answer, 1), make(chan struct{}, 1)
 	t.loaded, t.requests = make(map[cdp.LoaderID]bool), make(map[network.RequestID]bool)
+	t.loaders = make(map[cdp.FrameID]cdp.LoaderID)
 	life, err := t.open(ctx)
 	if err != nil {
 		return nil, err
@@ -104,7 +109,10 @@ func (t *tab) note(event any) {
 	defer t.mu.Unlock()
 	switch event := event.(type) {
 	case *page.EventLifecycleEvent:
-		if event.Name == "load" {
+		switch event.Name {
+		case "init", "commit":
+			t.loaders[event.FrameID] = event.LoaderID
+		case "load":
 			t.loaded[event.LoaderID] = true
 		}
 	case *network.EventRequestWillBeSent:
@@ -129,11 +137,11 @@ func (t *tab) note(event any) {
 	}
 }
 
-// isLoaded reports whether a document has loaded, and whether no request is under way.
-func (t *tab) isLoaded(loader cdp.LoaderID) (loaded, quiet bool) {
+// isLoaded reports whether the document of the tab has loaded, and whether no request is under way.
+func (t *tab) isLoaded() (loaded, quiet bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.loaded[loader], len(t.requests) == 0
+	return t.loaded[t.loaders[cdp.FrameID(t.target.TargetID)]], len(t.requests) == 0
 }
 
 // deliver ends the making of the page with an answer; a second one is dropped.
@@ -150,6 +158,7 @@ func (t *tab) prepare(work context.Context) error {
 	each(work, t, fetch.AuthRequired, t.authenticate)
 	each(work, t, page.JavascriptDialogOpening, t.dismiss)
 	c := chromedp.FromContext(work)
+	t.closePopups(work, c.Browser)
 	_, err := call(work, c.Browser, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
 		Behavior: browser.SetDownloadBehaviorBehaviorDeny, BrowserContextID: c.BrowserContextID,
 	})
@@ -221,6 +230,10 @@ func (t *tab) navigate(work context.Context, e fetch.EventRequestPaused) {
 		}
 		return
 	}
+	if t.isActing() {
+		t.goOn(work, e)
+		return
+	}
 	t.fail(work, e.RequestID, network.ErrorReasonAborted)
 	if t.asked.follows && e.Request.Method == http.MethodGet {
 		t.deliver(&answer{status: http.StatusFound, header: http.Header{"Location": {e.Request.URL + e.Request.URLFragment}}})
@@ -233,8 +246,10 @@ func (t *tab) arrived(work context.Context, e fetch.EventRequestPaused) {
 	for _, field := range e.ResponseHeaders {
 		a.header.Add(field.Name, field.Value)
 	}
-	switch {
-	case a.status/100 == 3 || a.status == http.StatusNoContent || a.status == http.StatusResetContent:
+	switch empty := a.status/100 == 3 || a.status == http.StatusNoContent || a.status == http.StatusResetContent; {
+	case t.came(a, e) && empty:
+		t.proceed(work, fetch.ContinueRequestParams{RequestID: e.RequestID})
+	case empty:
 		t.deliver(a)
 	case !isRendered(a.header):
 		a.body = e.RequestID
@@ -273,40 +288,41 @@ func (t *tab) await(ctx *tegenaria.Context, work context.Context) (*tegenaria.Re
 		got, err := cdp.Call(work, t.target, page.Navigate, page.NavigateParams{URL: t.asked.url, Referrer: t.asked.referrer})
 		navigated <- outcome{got, err}
 	})
-	var loader cdp.LoaderID
-	quiet := time.NewTimer(idleTime)
-	quiet.Stop()
-	var settled <-chan time.Time
-	for {
-		select {
-		case a := <-t.answers:
-			return t.respond(ctx, work, a)
-		case got := <-navigated:
-			switch {
-			case got.err != nil:
-				return nil, got.err
-			case got.ErrorText != "":
-				return t.notNavigated(ctx, work, got.ErrorText)
-			}
-			loader = got.LoaderID
-		case <-t.changed:
-		case <-quiet.C:
-			return t.render(ctx, work)
-		case <-settled:
-			return t.render(ctx, work)
-		case <-work.Done():
-			return nil, context.Cause(work)
+	select {
+	case a := <-t.answers:
+		return t.respond(ctx, work, a)
+	case got := <-navigated:
+		switch {
+		case got.err != nil:
+			return nil, got.err
+		case got.ErrorText != "":
+			return t.notNavigated(ctx, work, got.ErrorText)
 		}
-		loaded, idle := t.isLoaded(loader)
-		if loaded && settled == nil {
-			late := time.NewTimer(t.browser.options.Settle)
-			defer late.Stop()
-			settled = late.C
-		}
-		if quiet.Stop(); loaded && idle {
-			quiet.Reset(idleTime)
+		t.mu.Lock()
+		t.loaders[cdp.FrameID(t.target.TargetID)] = got.LoaderID
+		t.mu.Unlock()
+	case <-work.Done():
+		return nil, context.Cause(work)
+	}
+	a, err := t.settle(work)
+	if a == nil && err == nil && len(t.asked.steps) > 0 {
+		a, err = t.act(work)
+	}
+	var resp *tegenaria.Response
+	switch {
+	case err != nil:
+		return nil, err
+	case a != nil:
+		resp, err = t.respond(ctx, work, a)
+	default:
+		resp, err = t.render(ctx, work)
+	}
+	if resp != nil && len(t.results) > 0 {
+		if err := resp.SetValue(resultsKey{}, t.results, t.results.size()); err != nil {
+			return nil, err
 		}
 	}
+	return resp, err
 }
 
 // notNavigated makes the response of a document that Chromium does not show: it was answered here, or has no body, or did
@@ -347,7 +363,11 @@ func (t *tab) respond(ctx *tegenaria.Context, work context.Context, a *answer) (
 		return nil, err
 	}
 	a.header.Del("Content-Encoding") // Chromium has removed it
-	return ctx.Respond(a.status, a.header, body)
+	resp, err := ctx.Respond(a.status, a.header, body)
+	if resp != nil && a.url != "" {
+		resp.URL, _ = urlx.CutFragment(a.url)
+	}
+	return resp, err
 }
 
 // render makes the response of a page that is ready.
@@ -361,6 +381,9 @@ func (t *tab) render(ctx *tegenaria.Context, work context.Context) (*tegenaria.R
 		return nil, err
 	}
 	if strings.HasPrefix(text.url, "chrome-error:") { // instead of an error without a body
+		if err := t.lostWay(); err != nil {
+			return nil, err
+		}
 		return t.respond(ctx, work, a)
 	}
 	if err := t.addCookies(work, a.header); err != nil {

@@ -1,0 +1,182 @@
+package browser_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"image/png"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/browser"
+)
+
+// actingSite has pages that want to be acted on.
+func actingSite(t *testing.T, log *asked) string {
+	return asSite(t, "127.0.0.1", log, "User-agent: *\nDisallow: /secret\n", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/endless-list": // it grows by 10 until it has 35
+			fmt.Fprint(w, `<!doctype html><div style="height: 3000px"></div><ul></ul><script>
+				const list = document.querySelector("ul")
+				const more = () => { for (let i = 0; i < 10 && list.children.length < 35; i++) list.append(Object.assign(document.createElement("li"), {textContent: list.children.length, style: "height: 200px"})) }
+				more()
+				addEventListener("scroll", () => fetch("/data").then(more))</script>`)
+		case "/form":
+			fmt.Fprint(w, `<!doctype html><form action="/found"><input name=q><select name=s><option value=a>First<option value=b>Second</select></form>
+				<a id=secret href="/secret">x</a> <a id=away href="http://localhost:1/">x</a> <a id=popup target=_blank href="/popup">x</a> <a id=moved href="/moved">x</a>`)
+		case "/found", "/target":
+			fmt.Fprintf(w, `<!doctype html><ul><li>%s %s</ul>`, r.FormValue("q"), r.FormValue("s"))
+		case "/moved":
+			http.Redirect(w, r, "/target?q=moved", http.StatusFound)
+		case "/more":
+			fmt.Fprint(w, `<!doctype html><ul></ul><button hidden id=hidden>x</button><button onclick="fetch('/data').then(r => r.text()).then(t => document.querySelector('ul').innerHTML = t)">more</button>`)
+		case "/data":
+			fmt.Fprint(w, `<li>loaded`)
+		default:
+			fmt.Fprint(w, `<!doctype html><ul><li>plain</ul><h1 style="width: 120px; height: 50px; margin: 0">x</h1>`)
+		}
+	})
+}
+
+// It fails if an action does not do what a user does, if the response is not the page after it, or if a failure does not name its action.
+func TestActions(t *testing.T) {
+	b := openBrowser(t, browser.Options{})
+	temporary(t)
+	var log asked
+	site := actingSite(t, &log)
+	tests := []struct {
+		name, path string
+		actions    []browser.Action
+		at         string // the path of the response; "": the action fails
+		texts      []string
+		number     int
+		says       string // of the failure
+	}{
+		{"scroll until enough", "/endless-list", []browser.Action{browser.ScrollUntil("li", 20).Within(time.Minute)}, "/endless-list", nil, 20, ""},
+		{"scroll until the end", "/endless-list", []browser.Action{browser.ScrollUntil("li", 0).Within(time.Minute)}, "/endless-list", nil, 35, ""},
+		{"form", "/form", []browser.Action{browser.WaitFor("form"), browser.Select("select", "Second"), browser.Fill("input", "q\"1"), browser.Press("Enter"), browser.WaitFor("li")}, "/found?q=q%221&s=b", []string{`q"1 b`}, 0, ""},
+		{"xhr", "/more", []browser.Action{browser.Click("button:not([hidden])")}, "/more", []string{"loaded"}, 0, ""},
+		{"redirect", "/form", []browser.Action{browser.Click("#moved")}, "/target?q=moved", []string{"moved"}, 0, ""},
+		{"popup", "/form", []browser.Action{browser.Click("#popup")}, "/form", nil, 0, ""},
+		{"absent", "/more", []browser.Action{browser.Scroll(), browser.Click("#absent").Within(300 * time.Millisecond)}, "", nil, 2, `Click("#absent")`},
+		{"not a selector", "/more", []browser.Action{browser.WaitFor("p:::")}, "", nil, 1, "not a valid selector"},
+		{"hidden", "/more", []browser.Action{browser.Click("#hidden")}, "", nil, 1, "hidden"},
+		{"no option", "/form", []browser.Action{browser.Select("select", "c")}, "", nil, 1, "option"},
+		{"no key", "/form", []browser.Action{browser.Press("Entre")}, "", nil, 1, "no such key"},
+		{"robots", "/form", []browser.Action{browser.Click("#secret")}, "", nil, 1, "robots.txt"},
+		{"scope", "/form", []browser.Action{browser.Click("#away")}, "", nil, 1, "allowed domains"},
+		{"throws", "/plain", []browser.Action{browser.Evaluate("missing()", "x")}, "", nil, 1, "missing is not defined"},
+		{"endless", "/plain", []browser.Action{browser.Evaluate("for (;;);", "x").Within(300 * time.Millisecond)}, "", nil, 1, "deadline"},
+		{"after the endless one", "/plain", []browser.Action{browser.Wait(time.Millisecond)}, "/plain", []string{"plain"}, 0, ""},
+	}
+	var requests []*tegenaria.Request
+	for i, test := range tests {
+		requests = append(requests, tegenaria.NewRequest(fmt.Sprintf("%s%s?test=%d", site, test.path, i), "", nil,
+			browser.Do(test.actions...), tegenaria.RequestWithDownloader("browser")))
+	}
+	pages, failed := crawlRequests(t, b, requests, tegenaria.EngineWithPoliteness(tegenaria.Politeness{}), tegenaria.EngineWithAllowedDomains("127.0.0.1"))
+	for i, test := range tests {
+		asked := fmt.Sprintf("%s?test=%d", test.path, i)
+		got, err := pages[asked], failed[asked]
+		if test.at == "" {
+			wrong, ok := errors.AsType[*browser.ActionError](err)
+			if !ok || wrong.Number != test.number || wrong.URL != site+asked || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("%s: %v", test.name, err)
+			}
+			continue
+		}
+		if test.at == test.path {
+			test.at = asked
+		}
+		if err != nil || pathOf(got.url) != test.at || test.texts != nil && !slices.Equal(got.texts, test.texts) || test.number > 0 && len(got.texts) != test.number {
+			t.Errorf("%s: %v, %s, %d: %q", test.name, err, got.url, len(got.texts), got.texts)
+		}
+	}
+	if n := len(log.of("/secret")); n > 0 {
+		t.Errorf("a forbidden document was asked for %d times", n)
+	}
+}
+
+// It fails if what actions keep is not what they promise.
+func TestResults(t *testing.T) {
+	b := openBrowser(t, browser.Options{})
+	temporary(t)
+	var log asked
+	site := actingSite(t, &log)
+	pages, failed := crawl(t, b, []string{site + "/plain"}, []tegenaria.RequestOption{browser.Do(
+		browser.Evaluate(`fetch("/data").then(r => ({status: r.status, at: document.URL}))`, "object"), browser.Evaluate("undefined", "nothing"),
+		browser.Screenshot("heading", "h1"), browser.Screenshot("page", ""), browser.PDF("print"),
+	)})
+	page, ok := pages["/plain"]
+	if !ok {
+		t.Fatal(failed)
+	}
+	type object struct {
+		Status int
+		At     string
+	}
+	if got, err := browser.Result[object](page.from, "object"); err != nil || got != (object{200, site + "/plain"}) {
+		t.Errorf("%v, %v", got, err)
+	}
+	if got, err := browser.Result[*int](page.from, "nothing"); err != nil || got != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+	for name, width := range map[string]int{"heading": 120, "page": 0} {
+		data, err := browser.Result[[]byte](page.from, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := png.DecodeConfig(bytes.NewReader(data)); err != nil || width > 0 && (got.Width != width || got.Height != 50) || got.Width == 0 {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	if got, err := browser.Result[[]byte](page.from, "print"); err != nil || !bytes.HasPrefix(got, []byte("%PDF")) {
+		t.Errorf("%.10q, %v", got, err)
+	}
+	for name, wrong := range map[string]func() error{
+		"absent": func() error { _, err := browser.Result[int](page.from, "absent"); return err },
+		"print":  func() error { _, err := browser.Result[string](page.from, "print"); return err },
+		"object": func() error { _, err := browser.Result[int](page.from, "object"); return err },
+	} {
+		if err, ok := errors.AsType[*browser.ResultError](wrong()); !ok || err.Name != name || err.URL != page.url {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// It fails if a result is kept that is larger than a body may be.
+func TestLargeResult(t *testing.T) {
+	b := openBrowser(t, browser.Options{})
+	temporary(t)
+	var log asked
+	site := actingSite(t, &log)
+	_, failed := crawl(t, b, []string{site + "/plain"}, []tegenaria.RequestOption{browser.Do(browser.Evaluate(`"x".repeat(1 << 21)`, "x"))},
+		tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1 << 20}))
+	if large, ok := errors.AsType[*tegenaria.BodyTooLargeError](failed["/plain"]); !ok || large.Limit != 1<<20 {
+		t.Error(failed)
+	}
+}
+
+// Actions are stored, and part of what makes a request another one. Needs no browser.
+func TestActionsAreStored(t *testing.T) {
+	with := func(actions ...browser.Action) *tegenaria.Request {
+		return tegenaria.NewRequest("http://a.example/", "", nil, browser.Do(actions...))
+	}
+	filter := tegenaria.NewRFPDupeFilter(64, 3)
+	for i, r := range []*tegenaria.Request{
+		tegenaria.NewRequest("http://a.example/", "", nil), with(browser.Click("a")), with(browser.Click("b")), with(browser.Click("a").Within(time.Second)),
+		with(browser.Click("a"), browser.Scroll()), with(browser.Fill("a", "x")), with(browser.Fill("a", "y")), with(browser.Wait(1)), with(browser.ScrollUntil("a", 3)),
+	} {
+		if known, err := filter.DoDupeFilter(r); known || err != nil {
+			t.Errorf("%d: %t, %v", i, known, err)
+		}
+	}
+	if known, err := filter.DoDupeFilter(with(browser.Click("a"))); !known || err != nil {
+		t.Errorf("equal actions: %t, %v", known, err)
+	}
+}
