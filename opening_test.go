@@ -457,6 +457,9 @@ func TestNetworkOfSubRequests(t *testing.T) {
 				if got := n.UserAgent(); got != "spider/1" {
 					t.Errorf("the agent is %q", got)
 				}
+				if !n.InScope("http://a.example/") || n.InScope("http://elsewhere.test/") || n.InScope("ftp://a.example/") {
+					t.Error("the scope is not that of EngineWithAllowedDomains")
+				}
 				n.Refused("http://busy.example/a", 404, "60")
 				if at := n.PausedUntil("http://busy.example/"); !at.IsZero() {
 					t.Errorf("404 gives a pause until %v", at)
@@ -477,7 +480,7 @@ func TestNetworkOfSubRequests(t *testing.T) {
 				check(ctx, d.network)
 				return tegenaria.NewResponse(r, 200, nil, nil), nil
 			})
-			e := tegenaria.NewSpiderEngine(tegenaria.EngineWithQuiet(), tegenaria.EngineWithPoliteness(tegenaria.Politeness{
+			e := tegenaria.NewSpiderEngine(tegenaria.EngineWithQuiet(), tegenaria.EngineWithAllowedDomains("a.example", "page.example"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{
 				IgnoreRobots: ignored, UserAgent: "spider/1", PerSlot: 1, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}))
 			e.RegisterDownloader("own", d)
 			e.RegisterSpiders(tegenaria.NewSpiderOf("s", nothingToParse,

@@ -18,9 +18,11 @@ import (
 // rules is a network that allows some URLs.
 type rules struct {
 	tegenaria.Network
-	forbidden, paused string
-	refused           []string
+	forbidden, paused, outside string
+	refused                    []string
 }
+
+func (r *rules) InScope(url string) bool { return url != r.outside }
 
 func (r *rules) Robots(_ context.Context, url string) error {
 	if url == r.forbidden {
@@ -93,5 +95,28 @@ func TestJudge(t *testing.T) {
 				t.Error("a tab that was closed is known")
 			}
 		})
+	}
+}
+
+// It fails if an action may lead to a document that the engine would not ask for.
+func TestMayGo(t *testing.T) {
+	n := &rules{forbidden: "http://a.example/no", paused: "http://busy.example/", outside: "http://outside.example/"}
+	one := &tab{visit: &visit{proxy: &proxy{network: n}}}
+	for _, test := range []struct {
+		url   string
+		moves int
+		want  error
+	}{
+		{"http://a.example/yes", maxMoves, nil},
+		{"http://a.example/yes", maxMoves + 1, errMoves},
+		{n.outside, 1, errScope},
+		{n.paused, 1, errPaused},
+	} {
+		if err := one.mayGo(t.Context(), test.url, test.moves); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v, want %v", test.url, err, test.want)
+		}
+	}
+	if err := one.mayGo(t.Context(), n.forbidden, 1); err == nil {
+		t.Error("robots.txt is ignored")
 	}
 }

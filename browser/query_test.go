@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/network"
 
@@ -52,5 +53,21 @@ func TestNewCookies(t *testing.T) {
 	want := []string{"changed=2; Path=/", "script=4; Path=/in; Domain=a.example; Secure; HttpOnly"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// It fails if actions are not read as they were written.
+func TestStoredActions(t *testing.T) {
+	q, err := newQuery(tegenaria.NewRequest("https://a.example/", "", nil, Do(Fill("#q", "ä\"\n"), ScrollUntil("li", 3).Within(time.Minute), Wait(time.Second), PDF("x"))))
+	want := []step{{Do: "Fill", CSS: "#q", Text: "ä\"\n"}, {Do: "ScrollUntil", CSS: "li", Count: 3, Within: time.Minute}, {Do: "Wait", For: time.Second}, {Do: "PDF", Name: "x"}}
+	if err != nil || !slices.Equal(q.steps, want) {
+		t.Errorf("%+v, %v", q, err)
+	}
+	if q, err := newQuery(tegenaria.NewRequest("https://a.example/", "", nil, tegenaria.RequestWithVariant("browser"))); err != nil || len(q.steps) > 0 {
+		t.Errorf("another variant: %+v, %v", q, err)
+	}
+	_, err = newQuery(tegenaria.NewRequest("https://a.example/", "", nil, tegenaria.RequestWithVariant(variantOf+"[")))
+	if unfit, ok := errors.AsType[*tegenaria.RequestError](err); !ok || unfit.Field != "Variant" {
+		t.Errorf("broken: %v", err)
 	}
 }
