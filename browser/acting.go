@@ -66,7 +66,7 @@ var (
 	errAbsent = errors.New("no element matches")
 )
 
-// act does the steps of the query. The answer is that of a document without a page, to which one of them has led.
+// act does the steps of the query. The answer is nil unless a step has led to a document that is not rendered.
 func (t *tab) act(work context.Context) (a *answer, err error) {
 	t.results = make(results)
 	t.mu.Lock()
@@ -191,6 +191,7 @@ func (t *tab) onElement(ctx context.Context, s step, script string, v any) error
 	}
 }
 
+// isException reports whether an error was thrown by a script.
 func isException(err error) bool {
 	_, ok := errors.AsType[*chromedp.ExceptionError](err)
 	return ok

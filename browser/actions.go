@@ -114,6 +114,7 @@ type result struct {
 	raw  bool // else JSON
 }
 
+// size returns how many bytes the results take.
 func (r results) size() (sum int64) {
 	for _, one := range r {
 		sum += int64(len(one.data))

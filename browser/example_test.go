@@ -3,6 +3,7 @@ package browser_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/browser"
@@ -32,5 +33,43 @@ func render(engine *tegenaria.SpiderEngine) error {
 		return err // it says what to install
 	}
 	engine.RegisterDownloader("browser", chromium)
+	return nil
+}
+
+// A search that is typed in, with a list that grows as one scrolls.
+func ExampleDo() {
+	engine := tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithSpiders(tegenaria.NewSpider("search", tegenaria.Handle(search), "https://example.com/")))
+	if err := render(engine); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(engine.Execute("search"))
+}
+
+// found reads what the search has found.
+var found = tegenaria.Handle(read)
+
+func search(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
+	return out.Follow("/search", tegenaria.RequestWithDownloader("browser"), tegenaria.RequestWithParser(found), browser.Do(
+		browser.Fill("#q", "spiders"),
+		browser.Press("Enter"),
+		browser.WaitFor("#results"),
+		browser.ScrollUntil("#results li", 100).Within(time.Minute),
+		browser.Evaluate("window.state.total", "total"),
+		browser.Screenshot("picture", "#results"),
+	))
+}
+
+func read(_ context.Context, page *tegenaria.Response, _ *tegenaria.Output[any]) error {
+	total, err := browser.Result[int](page, "total")
+	if err != nil {
+		return err
+	}
+	picture, err := browser.Result[[]byte](page, "picture")
+	if err != nil {
+		return err
+	}
+	fmt.Println(total, len(picture))
 	return nil
 }

@@ -31,18 +31,21 @@ var (
 	errMoves  = fmt.Errorf("the actions have led to %d documents already", maxMoves)
 )
 
+// isActing reports whether the actions have begun.
 func (t *tab) isActing() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.acting
 }
 
+// refusal returns why the tab may not go where an action leads; nil if it may.
 func (t *tab) refusal() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.refused
 }
 
+// address returns the URL of the document that the tab has.
 func (t *tab) address() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,7 +103,7 @@ func (t *tab) mayGo(work context.Context, url string, moves int) error {
 	}
 }
 
-// came notes the response with a document to which an action leads; it reports false if no action does.
+// came notes the response with a document to which an action leads. It reports false before the actions begin.
 func (t *tab) came(a *answer, e fetch.EventRequestPaused) bool {
 	t.mu.Lock()
 	acting := t.acting
