@@ -30,7 +30,7 @@ type Options struct {
 	QueueBytes int
 	// Patience is how long the crawl waits for a database that is away; 0: 5 minutes.
 	Patience time.Duration
-	// TTL is how long the worker may be unheard of before another one takes its job over; 0: 30 seconds. It tells the database four times
+	// TTL is how long the worker may be unheard of before others take its hosts over; 0: 30 seconds. It tells the database four times
 	// in this time that it is alive. When three quarters are over it starts no download until it is heard again; if one is in flight
 	// when all is over, the run ends with an [*Error].
 	TTL time.Duration
@@ -156,8 +156,9 @@ func (s *server) open(ctx context.Context, partitions int) (found int, err error
 	return 0, &Error{Job: s.job, Doing: "opening", Err: err}
 }
 
-// Begin is described at [tegenaria.CacheInterface]. A job that another worker has is refused with an [*InUseError], unless [Options].Wait is set;
-// a job of another spider, or whose keys were made by other rules, with a [*MismatchError]. From now on whatever an earlier run of the job still tries to write is refused.
+// Begin is described at [tegenaria.CacheInterface]. It takes the partitions that the worker is to have and that nobody has; others come once
+// the run has joined. A worker whose name is at work is refused with an [*InUseError], a job of another spider, or whose keys were made by other
+// rules, with a [*MismatchError]. From now on whatever an earlier run of the worker still tries to write is refused.
 func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, error) {
 	c.mu.Lock()
 	closed := c.closed

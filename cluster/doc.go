@@ -79,10 +79,10 @@
 // # What it does not promise
 //
 //   - After a crash some requests may be fetched again: those in flight, and those whose batch was not written. Their items are still in a feed
-//     only once, if the feed is a tegenaria.Committer such as feed.JSONL, and the worker is started again under its name, on the same disk.
+//     only once, if the feed is a tegenaria.Committer such as feed.JSONL and the worker is started again under its name, on the same disk.
 //   - The cache does not record which requests were in flight when the process died, so that a page that kills the process is tried again.
-//   - Each worker counts its limits for itself, and PerIP and PerProxy hold for one worker. A request of Fetch is sent by the worker whose callback waits for it, and
-//     keeps the delay of that worker alone.
+//   - Each worker counts its limits for itself, and PerIP and PerProxy hold for one worker.
+//   - A request of Fetch is sent by the worker whose callback waits for it, and keeps the delay of that worker alone.
 //   - One URL in two slots (RequestWithSlot) may be fetched twice, if two owners accept it at the same time.
 //   - A worker whose code was given up ends when it has nothing else to do, with StoppedError{"abandoned"}: the others run those requests again.
 package cluster

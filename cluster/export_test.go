@@ -53,7 +53,7 @@ func (c *Cache) Lock() (give func()) {
 	return c.give
 }
 
-// Dead replays what a standby reads of a session of this TTL: after each pause a beat, read in so long. It returns how many reads it takes until
+// Dead replays what another worker reads of a session of this TTL: after each pause a beat, read in so long. It returns how many reads it takes until
 // the session is dead, 0 if it is not.
 func Dead(ttl time.Duration, reads []Read) int {
 	var w watch
@@ -68,7 +68,7 @@ func Dead(ttl time.Duration, reads []Read) int {
 	return 0
 }
 
-// Read is what a standby reads.
+// Read is what it reads.
 type Read struct {
 	Pause, Took time.Duration
 	Beat        int64

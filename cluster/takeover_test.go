@@ -284,6 +284,55 @@ func TestDeadWorker(t *testing.T) {
 	closed(t, third)
 }
 
+// A partition that was to be given away stays when the other worker has ended before: the run is told of its queues again, which it has seen as
+// empty ones, and Next hands their requests out.
+func TestPartitionStays(t *testing.T) {
+	const hosts = 40
+	dsn, gains := database(t), make(chan []tegenaria.SlotState, 10)
+	first := join(t, dsn, "stays", "one", tegenaria.SharedRun{Gain: func(slots []tegenaria.SlotState, _ int64) { gains <- slots }})
+	defer closed(t, first)
+	name := func(i int) string { return fmt.Sprint("host", i, ".example") }
+	for i := range 2 * hosts {
+		rec := record(fmt.Sprint("request", i))
+		rec.Slot = name(i % hosts)
+		if _, err := first.Accept(t.Context(), []tegenaria.Record{rec}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range hosts { // something is in flight everywhere, so that nothing can be given away
+		if got, _, err := first.Next(t.Context(), name(i), 1); err != nil || len(got) != 1 {
+			t.Fatal(got, err)
+		}
+	}
+	second := join(t, dsn, "stays", "two", tegenaria.SharedRun{})
+	var leaving map[string]bool
+	for len(leaving) == 0 {
+		leaving = make(map[string]bool)
+		for i := range hosts {
+			if _, left, err := first.Next(t.Context(), name(i), 0); err != nil {
+				t.Fatal(err)
+			} else if left.Pending == 0 {
+				leaving[name(i)] = true
+			}
+		}
+	}
+	closed(t, second)
+	for _, slot := range <-gains {
+		if slot.Pending != 1 {
+			t.Errorf("the run was told that %d requests wait in %s", slot.Pending, slot.Name)
+		}
+		delete(leaving, slot.Name)
+	}
+	if len(leaving) > 0 {
+		t.Errorf("the run was not told of %v", leaving)
+	}
+	for i := range hosts {
+		if got, _, err := first.Next(t.Context(), name(i), 1); err != nil || len(got) != 1 {
+			t.Errorf("%s: %d requests, %v", name(i), len(got), err)
+		}
+	}
+}
+
 // Run begins anew after a run that was fenced, with another cache, and not after other errors.
 func TestRun(t *testing.T) {
 	dsn, runs, broken := database(t), 0, errors.New("broken")
