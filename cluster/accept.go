@@ -127,7 +127,7 @@ func (c *Cache) askAll(ctx context.Context, mine *question) error {
 		unknown = c.recall(unknown, q, known)
 	}
 	c.mu.Unlock()
-	found, err := c.server.look(ctx, unknown)
+	found, err := c.store.look(ctx, unknown)
 	if err != nil {
 		return c.failed(err)
 	}

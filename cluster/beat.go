@@ -14,12 +14,10 @@ import (
 
 // beats tell the other workers that a session is alive, over a connection of their own, and say until when its downloads may start.
 type beats struct {
-	server  *server // of which only what does not change is used
-	config  *pgx.ConnConfig
-	conn    *pgx.Conn
-	session int64
-	run     tegenaria.SharedRun
-	lost    func(err error) // the session was buried
+	member
+	pulse pulse
+	run   tegenaria.SharedRun
+	lost  func(err error) // the session was buried
 
 	cancel  context.CancelFunc
 	beating sync.WaitGroup
@@ -32,10 +30,10 @@ type beats struct {
 }
 
 // startBeats begins to beat for a session whose first beat was sent with it.
-func startBeats(ctx context.Context, s *server, run tegenaria.SharedRun, sent time.Time, lost func(err error)) *beats {
-	b := &beats{server: s, config: s.config.Copy(), session: s.session, run: run, lost: lost, sent: sent}
+func startBeats(ctx context.Context, s store, m member, run tegenaria.SharedRun, sent time.Time, lost func(err error)) *beats {
+	b := &beats{member: m, pulse: s.pulse(), run: run, lost: lost, sent: sent}
 	ctx, b.cancel = context.WithCancel(ctx)
-	b.halted = time.AfterFunc(time.Until(sent.Add(s.ttl)), b.halt)
+	b.halted = time.AfterFunc(time.Until(sent.Add(b.ttl)), b.halt)
 	b.beating.Go(func() { b.beat(ctx) })
 	return b
 }
@@ -55,14 +53,8 @@ func (b *beats) end() {
 
 // beat beats until ctx ends or the session is buried.
 func (b *beats) beat(ctx context.Context) {
-	defer func() {
-		if b.conn != nil {
-			closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			defer cancel()
-			_ = b.conn.Close(closing)
-		}
-	}()
-	tick := time.NewTicker(b.server.ttl / beatsInTTL)
+	defer b.pulse.close()
+	tick := time.NewTicker(b.ttl / beatsInTTL)
 	defer tick.Stop()
 	for {
 		sent := time.Now()
@@ -93,20 +85,46 @@ func (b *beats) beat(ctx context.Context) {
 // beatsInTTL is how many beats there are in a TTL.
 const beatsInTTL = 4
 
-// once sends one beat, after connecting again if that is necessary.
+// once sends one beat.
 func (b *beats) once(ctx context.Context) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, b.server.ttl)
+	ctx, cancel := context.WithTimeout(ctx, b.ttl)
 	defer cancel()
-	if b.conn == nil || b.conn.IsClosed() {
-		if b.conn, err = b.server.dial(ctx, b.config); err != nil {
+	return b.pulse.beat(ctx)
+}
+
+// serverPulse is the connection over which a worker beats.
+type serverPulse struct {
+	server *server // of which only what does not change is used
+	config *pgx.ConnConfig
+	member
+	conn *pgx.Conn
+}
+
+func (s *server) pulse() pulse {
+	return &serverPulse{server: s, config: s.config.Copy(), member: s.member}
+}
+
+// beat sends one beat, after connecting again if that is necessary.
+func (p *serverPulse) beat(ctx context.Context) (err error) {
+	if p.conn == nil || p.conn.IsClosed() {
+		if p.conn, err = p.server.dial(ctx, p.config); err != nil {
 			return err
 		}
 	}
-	tag, err := b.conn.Exec(ctx, `UPDATE beat SET number = number + 1, at = now() WHERE session = $1`, b.session)
+	tag, err := p.conn.Exec(ctx, `UPDATE beat SET number = number + 1, at = now() WHERE session = $1`, p.session)
 	if err == nil && tag.RowsAffected() == 0 {
-		err = &FencedError{Job: b.server.job, Worker: b.server.worker}
+		err = &FencedError{Job: p.job, Worker: p.worker}
 	}
 	return err
+}
+
+// close closes the connection.
+func (p *serverPulse) close() {
+	if p.conn != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = p.conn.Close(ctx)
+	}
 }
 
 // acknowledged notes that the server has stored a beat.
@@ -115,7 +133,7 @@ func (b *beats) acknowledged(sent time.Time) {
 	waited := !b.mayStartHeld()
 	b.sent, b.err = sent, nil
 	if !b.over {
-		b.halted.Reset(time.Until(sent.Add(b.server.ttl)))
+		b.halted.Reset(time.Until(sent.Add(b.ttl)))
 	}
 	resumes := waited && b.mayStartHeld()
 	b.mu.Unlock()
@@ -134,7 +152,7 @@ func (b *beats) halt() {
 	away, over := elapsed(b.sent, time.Now()), b.over
 	b.mu.Unlock()
 	if !over {
-		b.run.Halt(&Error{Job: b.server.job, Doing: "keeping", Away: max(away, 1), Err: fmt.Errorf("another worker may take it over: %w", err)})
+		b.run.Halt(&Error{Job: b.job, Doing: "keeping", Away: max(away, 1), Err: fmt.Errorf("another worker may take it over: %w", err)})
 	}
 }
 
@@ -145,7 +163,7 @@ func (b *beats) mayStart() bool {
 }
 
 // mayStartHeld is mayStart. Called with mu held.
-func (b *beats) mayStartHeld() bool { return elapsed(b.sent, time.Now()) < b.server.ttl*3/4 }
+func (b *beats) mayStartHeld() bool { return elapsed(b.sent, time.Now()) < b.ttl*3/4 }
 
 // elapsed is the time between two instants by the clock that went further: the one that never jumps may have stood while the machine slept.
 func elapsed(from, to time.Time) time.Duration {

@@ -47,8 +47,9 @@ const (
 // Cache is a job in a database. Its methods may be called concurrently.
 type Cache struct {
 	// turn holds a token while somebody talks to the server, and guards the server and what is being written. It is taken before mu.
-	turn   chan struct{}
-	server *server
+	turn  chan struct{}
+	store store
+	member
 	run    atomic.Pointer[tegenaria.SharedRun]
 	beats  atomic.Pointer[beats] // nil before Begin; changed by whoever has the turn
 	share  atomic.Pointer[share] // nil before Join
@@ -102,19 +103,24 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 		o.Worker = name
 	}
 	s := &server{
-		config: config, job: job, worker: clean(o.Worker), patience: cmp.Or(max(o.Patience, 0), defaultPatience), ttl: cmp.Or(max(o.TTL, 0), defaultTTL),
-		lock: rand.Int32(),
+		config: config, member: member{job: job, worker: clean(o.Worker), ttl: cmp.Or(max(o.TTL, 0), defaultTTL)},
+		patience: cmp.Or(max(o.Patience, 0), defaultPatience), lock: rand.Int32(),
 	}
 	partitions, err := s.open(ctx, max(o.Partitions, 0))
 	if err != nil {
 		return nil, err
 	}
+	return newCache(ctx, s, s.member, partitions, o), nil
+}
+
+// newCache makes the cache of a member of the job that lies in a store. It is open until Close, whatever becomes of ctx.
+func newCache(ctx context.Context, s store, m member, partitions int, o Options) *Cache {
 	c := &Cache{
-		turn: make(chan struct{}, 1), server: s, parts: parts{owned: make([]bool, partitions), leaving: make([]bool, partitions)},
+		turn: make(chan struct{}, 1), store: s, member: m, parts: parts{owned: make([]bool, partitions), leaving: make([]bool, partitions)},
 		workbench: workbench{budget: cmp.Or(max(o.QueueBytes, 0), defaultQueueBytes)}, open: newBatch(1),
 	}
 	c.alive, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	return c, nil
+	return c
 }
 
 // configOf returns how to connect to a database for a job of this name.
@@ -182,13 +188,13 @@ func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, 
 	c.beats.Swap(nil).end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer context.AfterFunc(c.alive, func() { cancel(errClosed) })()
-	c.server.session = 0
-	l, sent, err := c.server.beginSoon(ctx, job)
+	l, sent, err := c.store.begin(ctx, job)
 	if err != nil {
 		return tegenaria.State{}, err
 	}
+	c.session = l.session
 	c.paused.Store(l.paused)
-	c.beats.Store(startBeats(c.alive, c.server, c.sharedRun(), sent, func(err error) { _ = c.failed(err) }))
+	c.beats.Store(startBeats(c.alive, c.store, c.member, c.sharedRun(), sent, func(err error) { _ = c.failed(err) }))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.number = l.session << sessionBits
@@ -301,10 +307,10 @@ func (c *Cache) Close() error {
 	c.share.Load().end()
 	err := c.write(ctx)
 	if err == nil {
-		err = c.server.giveUp(ctx)
+		err = c.store.giveUp(ctx)
 	}
 	c.beats.Load().end() // they have ended with c.alive
-	return errors.Join(err, c.server.close(ctx))
+	return errors.Join(err, c.store.close(ctx))
 }
 
 // longestClose is how long Close tries to write.

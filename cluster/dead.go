@@ -48,17 +48,22 @@ func (c *Cache) deadLetters(ctx context.Context, after int64) (letters []tegenar
 		return nil, err
 	}
 	defer c.give()
-	err = c.server.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
+	letters, err = c.store.deadLetters(ctx, after)
+	return letters, c.failed(err)
+}
+
+func (s *server) deadLetters(ctx context.Context, after int64) (letters []tegenaria.Settled, err error) {
+	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
 		letters = nil
 		rows, _ := conn.Query(ctx, `SELECT o.seq, o.key, o.parent, o.depth, o.attempt, o.outcome, o.reason, o.status, o.at, d.slot, d.priority, d.data
 			FROM dead AS d JOIN outcome AS o ON o.seq = d.seq WHERE d.seq > $1 ORDER BY d.seq LIMIT $2`, after, deadPage)
-		var s tegenaria.Settled
+		var d tegenaria.Settled
 		var seq, parent int64
 		var key, slot, data []byte
 		var outcome string
-		rec := &s.Record
-		_, err := pgx.ForEachRow(rows, []any{&seq, &key, &parent, &rec.Depth, &rec.Attempt, &outcome, &s.Reason, &s.Status, &s.At, &slot, &rec.Priority, &data}, func() error {
-			letter := s
+		rec := &d.Record
+		_, err := pgx.ForEachRow(rows, []any{&seq, &key, &parent, &rec.Depth, &rec.Attempt, &outcome, &d.Reason, &d.Status, &d.At, &slot, &rec.Priority, &data}, func() error {
+			letter := d
 			letter.Record.Seq, letter.Record.ParentSeq, letter.Record.Key = uint64(seq), uint64(parent), tegenaria.Key(key)
 			letter.Record.Slot, letter.Record.Data = string(slot), slices.Clone(data)
 			err := letter.Outcome.UnmarshalText([]byte(outcome))
@@ -67,5 +72,5 @@ func (c *Cache) deadLetters(ctx context.Context, after int64) (letters []tegenar
 		})
 		return err
 	})
-	return letters, c.failed(err)
+	return letters, err
 }

@@ -31,7 +31,7 @@ func (c *Cache) Abandon() {
 func (c *Cache) Freeze(ctx context.Context, statements string) error {
 	c.turn <- struct{}{}
 	c.beats.Load().end()
-	_, err := c.server.conn.Exec(ctx, "SET idle_in_transaction_session_timeout = 0; BEGIN; "+statements, pgx.QueryExecModeSimpleProtocol)
+	_, err := serverOf(c).conn.Exec(ctx, "SET idle_in_transaction_session_timeout = 0; BEGIN; "+statements, pgx.QueryExecModeSimpleProtocol)
 	return err
 }
 
@@ -42,8 +42,8 @@ func (c *Cache) Thaw() { c.give() }
 func (c *Cache) Cut() {
 	c.turn <- struct{}{}
 	defer c.give()
-	if c.server.conn != nil {
-		_ = c.server.conn.PgConn().Conn().Close()
+	if serverOf(c).conn != nil {
+		_ = serverOf(c).conn.PgConn().Conn().Close()
 	}
 }
 
@@ -76,7 +76,7 @@ type Read struct {
 
 // Trace has the statements of the next connection traced, which is made now.
 func (c *Cache) Trace(tracer pgx.QueryTracer) {
-	c.server.config.Tracer = tracer
+	serverOf(c).config.Tracer = tracer
 	c.Cut()
 }
 
@@ -88,4 +88,7 @@ func (c *Cache) Waiting() int {
 }
 
 // Worker returns the name of the worker.
-func (c *Cache) Worker() string { return c.server.worker }
+func (c *Cache) Worker() string { return c.worker }
+
+// serverOf returns where the job of a cache lies.
+func serverOf(c *Cache) *server { return c.store.(*server) }

@@ -79,7 +79,7 @@ func earlierTime(a, b time.Time) time.Time {
 // drain takes in letters to partitions of the own, and answers them as Accept does, except that a key which was only handed on is not known: this
 // may be the letter with it. The caller has the turn; no letters that were taken in are still to be deleted.
 func (c *Cache) drain(ctx context.Context, owned []int) (records []tegenaria.Record, verdicts []tegenaria.Verdict, err error) {
-	letters, err := c.server.letters(ctx, owned)
+	letters, err := c.store.letters(ctx, owned)
 	if err != nil || len(letters) == 0 {
 		return nil, nil, err
 	}
@@ -87,7 +87,7 @@ func (c *Cache) drain(ctx context.Context, owned []int) (records []tegenaria.Rec
 	for i := range letters {
 		keys[i] = letters[i].Key[:]
 	}
-	found, err := c.server.look(ctx, keys)
+	found, err := c.store.look(ctx, keys)
 	if err != nil {
 		return nil, nil, err
 	}

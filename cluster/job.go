@@ -46,7 +46,7 @@ func Dial(ctx context.Context, dsn, job string) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &server{config: config, job: job, worker: "dial", patience: defaultPatience, ttl: defaultTTL, lock: rand.Int32()}
+	s := &server{config: config, member: member{job: job, worker: "dial", ttl: defaultTTL}, patience: defaultPatience, lock: rand.Int32()}
 	if _, err := s.open(ctx, madeBefore); err != nil {
 		return nil, err
 	}

@@ -31,15 +31,16 @@ func newLoaded(session int64) *loaded {
 // errTakenMeanwhile says that another process has begun under the name of this worker just now.
 var errTakenMeanwhile = errors.New("another worker has begun")
 
-// beginSoon begins a session when no other one has the name of the worker. sent is when it began, at the latest.
-func (s *server) beginSoon(ctx context.Context, job tegenaria.Job) (l *loaded, sent time.Time, err error) {
+// begin begins a session when no other one has the name of the worker. sent is when it began, at the latest.
+func (s *server) begin(ctx context.Context, job tegenaria.Job) (l *loaded, sent time.Time, err error) {
+	s.session = 0
 	for {
 		if err := s.await(ctx); err != nil {
 			return nil, sent, err
 		}
 		err = s.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) (err error) {
 			sent = time.Now()
-			l, err = s.begin(ctx, conn, job)
+			l, err = s.beginOnce(ctx, conn, job)
 			return err
 		})
 		var mismatch *MismatchError
@@ -53,8 +54,8 @@ func (s *server) beginSoon(ctx context.Context, job tegenaria.Job) (l *loaded, s
 	}
 }
 
-// begin begins a session in a transaction, takes what it is to have and what is free of that, and reads what it has to know.
-func (s *server) begin(ctx context.Context, conn *pgx.Conn, job tegenaria.Job) (*loaded, error) {
+// beginOnce begins a session in a transaction, takes what it is to have and what is free of that, and reads what it has to know.
+func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Job) (*loaded, error) {
 	l := newLoaded(0)
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		var spider, finished *string
@@ -102,7 +103,7 @@ func (s *server) begin(ctx context.Context, conn *pgx.Conn, job tegenaria.Job) (
 				return err
 			}
 		}
-		return l.gain(ctx, tx, s.worker)
+		return l.gain(ctx, tx, s.worker, nil)
 	})
 	if err == nil {
 		s.session = l.session
@@ -110,11 +111,11 @@ func (s *server) begin(ctx context.Context, conn *pgx.Conn, job tegenaria.Job) (
 	return l, err
 }
 
-// gain takes the partitions that the session is to have and that nobody has, and reads what is there, and the checkpoints and counters of a
+// gain takes the partitions that the session is to have, does not have yet, and that nobody else has, and reads what is there, and the checkpoints and counters of a
 // worker; "" is none.
-func (l *loaded) gain(ctx context.Context, tx pgx.Tx, worker string) error {
-	rows, _ := tx.Query(ctx, `UPDATE partition SET owner = $1 WHERE wanted = $1 AND owner IS DISTINCT FROM $1
-		AND NOT EXISTS (SELECT FROM worker WHERE session = owner AND NOT buried) RETURNING number`, once, l.session)
+func (l *loaded) gain(ctx context.Context, tx pgx.Tx, worker string, has []int) error {
+	rows, _ := tx.Query(ctx, `UPDATE partition SET owner = $1 WHERE wanted = $1 AND number <> ALL ($2)
+		AND NOT EXISTS (SELECT FROM worker WHERE session = owner AND session <> $1 AND NOT buried) RETURNING number`, once, l.session, append([]int{}, has...))
 	var err error
 	if l.parts, err = pgx.CollectRows(rows, pgx.RowTo[int]); err != nil {
 		return err

@@ -62,7 +62,7 @@ func (c *Cache) refill(ctx context.Context, l *list, id int64) error {
 		from := l.cursor
 		owned := c.ownedNumbers()
 		c.mu.Unlock()
-		rows, err := c.server.read(ctx, from, id, l.most, l.quota, owned)
+		rows, err := c.store.read(ctx, from, id, l.most, l.quota, owned)
 		c.mu.Lock()
 		if err != nil {
 			return c.failedHeld(err)
@@ -76,7 +76,7 @@ func (c *Cache) refill(ctx context.Context, l *list, id int64) error {
 		}
 		c.workbench.fill(l, c.merge(l, id, rows.entries, end), end)
 		if l.count > 0 && len(l.front) == 0 && end == last {
-			return c.failedHeld(&Error{Job: c.server.job, Doing: "reading", Err: fmt.Errorf("%d requests of the slot %d are missing", l.count, id)})
+			return c.failedHeld(&Error{Job: c.job, Doing: "reading", Err: fmt.Errorf("%d requests of the slot %d are missing", l.count, id)})
 		}
 	}
 	return nil

@@ -12,12 +12,9 @@ import (
 // server is the connection over which a worker reads and writes. It holds a lock, by which other workers find it.
 // Its methods are called by whoever has the turn.
 type server struct {
+	member   // its job is the schema
 	config   *pgx.ConnConfig
-	job      string // which is the schema
-	worker   string
-	session  int64 // 0 before Begin
 	patience time.Duration
-	ttl      time.Duration
 	lock     int32 // number of the advisory lock that the connection holds; drawn
 
 	conn *pgx.Conn

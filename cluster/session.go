@@ -65,8 +65,7 @@ func (s *server) await(ctx context.Context) error {
 		young := now.Sub(began) < settlingTime
 		switch {
 		case dead, young && !o.connected: // the process that had this name has ended
-			err := s.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) error { return s.bury(ctx, conn, o) })
-			if err != nil {
+			if err := s.bury(ctx, o); err != nil {
 				return err
 			}
 			continue
@@ -115,7 +114,11 @@ const terminate = `SELECT pg_terminate_backend(pid) ` + locks + ` AND objid = $2
 
 // bury ends a session unless it has beaten since it was read: from then on it writes nothing. Its connections are ended, which may hold rows: at
 // first for the row of the worker, and when all who connect again find that they are buried.
-func (s *server) bury(ctx context.Context, conn *pgx.Conn, o *session) error {
+func (s *server) bury(ctx context.Context, o *session) error {
+	return s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error { return s.buryOnce(ctx, conn, o) })
+}
+
+func (s *server) buryOnce(ctx context.Context, conn *pgx.Conn, o *session) error {
 	dead := false
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `DELETE FROM beat WHERE session = (SELECT session FROM beat WHERE session = $1 AND number = $2 FOR UPDATE SKIP LOCKED)`, o.number, o.beat)

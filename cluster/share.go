@@ -46,7 +46,7 @@ func (h *share) end() {
 
 // keep looks at the job until ctx ends, or the database can be used no more.
 func (h *share) keep(ctx context.Context) {
-	tick := time.NewTicker(pauseOf(h.cache.server.ttl))
+	tick := time.NewTicker(pauseOf(h.cache.ttl))
 	defer tick.Stop()
 	for {
 		tell, again, err := h.look(ctx)
@@ -79,7 +79,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	}
 	defer c.give()
 	sent := time.Now()
-	v, err := c.server.view(ctx)
+	v, err := c.store.view(ctx)
 	if err == nil {
 		err = h.bury(ctx, v, sent, time.Now())
 	}
@@ -115,7 +115,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	}
 	given, err := h.give(ctx, v)
 	tell = append(tell, given...)
-	if err == nil && v.stopped == "" && v.free(c.server.session) {
+	if err == nil && v.stopped == "" && v.free(c.session, owned) {
 		var gained []func()
 		gained, err = h.gain(ctx)
 		tell = append(tell, gained...)
@@ -123,7 +123,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	if err != nil {
 		return nil, false, err
 	}
-	if !v.started && !v.finished && v.stopped == "" && v.owners[0] == c.server.session {
+	if !v.started && !v.finished && v.stopped == "" && v.owners[0] == c.session {
 		tell = append(tell, h.run.Start)
 	}
 	if v.finished || v.started && idle && len(records) == 0 {
@@ -187,11 +187,11 @@ func (v *view) numbers() (numbers []int64) {
 	return numbers
 }
 
-// free reports whether a partition that a session is to have has no owner any more.
-func (v *view) free(session int64) bool {
+// free reports whether a partition that a session is to have, and does not have yet, has no owner but itself.
+func (v *view) free(session int64, owned []int) bool {
 	alive := v.numbers()
 	for p, wanted := range v.wanted {
-		if wanted == session && v.owners[p] != session && !slices.Contains(alive, v.owners[p]) {
+		if wanted == session && !slices.Contains(owned, p) && (v.owners[p] == session || !slices.Contains(alive, v.owners[p])) {
 			return true
 		}
 	}
@@ -200,10 +200,9 @@ func (v *view) free(session int64) bool {
 
 // bury buries the sessions that have died, and takes them out of the view.
 func (h *share) bury(ctx context.Context, v *view, sent, answered time.Time) error {
-	s := h.cache.server
 	watches := make(map[int64]*watch)
 	for _, o := range slices.Clone(v.sessions) {
-		if o.number == s.session {
+		if o.number == h.cache.session {
 			continue
 		}
 		w := h.watches[o.number]
@@ -214,7 +213,7 @@ func (h *share) bury(ctx context.Context, v *view, sent, answered time.Time) err
 		if !w.look(&o, sent, answered) {
 			continue
 		}
-		if err := s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error { return s.bury(ctx, conn, &o) }); err != nil {
+		if err := h.cache.store.bury(ctx, &o); err != nil {
 			return err
 		}
 	}
@@ -224,26 +223,35 @@ func (h *share) bury(ctx context.Context, v *view, sent, answered time.Time) err
 
 // assign has each partition wanted by the session that is to have it.
 func (h *share) assign(ctx context.Context, v *view) error {
-	s := h.cache.server
-	if alive := v.numbers(); !slices.Contains(alive, s.session) {
-		return &FencedError{Job: s.job, Worker: s.worker}
+	c := h.cache
+	if alive := v.numbers(); !slices.Contains(alive, c.session) {
+		return &FencedError{Job: c.job, Worker: c.worker}
 	} else if slices.Equal(assign(v.wanted, alive), v.wanted) {
 		return nil
 	}
-	return s.patiently(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
+	now, err := c.store.assign(ctx)
+	if err == nil {
+		v.owners, v.wanted = now.owners, now.wanted
+	}
+	return err
+}
+
+// assign divides the partitions among the sessions that there are, and returns what there is then.
+func (s *server) assign(ctx context.Context) (v *view, err error) {
+	err = s.patiently(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, `SELECT FROM job FOR UPDATE`); err != nil { // one worker at a time
 				return err
 			}
-			now := new(view)
-			err := now.read(ctx, tx)
+			v = new(view)
+			err := v.read(ctx, tx)
 			if err == nil {
-				err = now.assign(ctx, tx)
+				err = v.assign(ctx, tx)
 			}
-			v.owners, v.wanted = now.owners, now.wanted
 			return err
 		})
 	})
+	return v, err
 }
 
 // assign divides the partitions among the sessions, and stores that. The caller has locked the job.
@@ -266,7 +274,7 @@ func (h *share) leave(v *view) (owned []int, idle, urgent bool, stay []func()) {
 	defer c.mu.Unlock()
 	stays := make(map[int]bool)
 	for p := range c.owned {
-		leaves := c.owned[p] && v.wanted[p] != c.server.session && (p > 0 || v.started) // StartRequest ends where it began
+		leaves := c.owned[p] && v.wanted[p] != c.session && (p > 0 || v.started) // StartRequest ends where it began
 		if c.leaving[p] && !leaves {
 			stays[p] = true
 		}
@@ -347,22 +355,11 @@ func (c *Cache) lose(s *slot) {
 
 // gain takes the partitions that the worker is to have and that nobody has. The caller has the turn.
 func (h *share) gain(ctx context.Context) (tell []func(), err error) {
-	c, s := h.cache, h.cache.server
-	var l *loaded
-	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
-		l = newLoaded(s.session)
-		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			var session int64
-			err := tx.QueryRow(ctx, `SELECT session FROM worker WHERE session = $1 AND NOT buried FOR UPDATE`, s.session).Scan(&session)
-			if errors.Is(err, pgx.ErrNoRows) {
-				return &FencedError{Job: s.job, Worker: s.worker}
-			}
-			if err != nil {
-				return err
-			}
-			return l.gain(ctx, tx, "")
-		})
-	})
+	c := h.cache
+	c.mu.Lock()
+	has := c.ownedNumbers()
+	c.mu.Unlock()
+	l, err := c.store.gain(ctx, has)
 	if err != nil || len(l.parts) == 0 {
 		return nil, err
 	}
@@ -376,21 +373,44 @@ func (h *share) gain(ctx context.Context) (tell []func(), err error) {
 	return []func(){func() { h.run.Gain(gained, delayed) }}, nil
 }
 
+func (s *server) gain(ctx context.Context, has []int) (l *loaded, err error) {
+	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
+		l = newLoaded(s.session)
+		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+			var session int64
+			err := tx.QueryRow(ctx, `SELECT session FROM worker WHERE session = $1 AND NOT buried FOR UPDATE`, s.session).Scan(&session)
+			if errors.Is(err, pgx.ErrNoRows) {
+				return &FencedError{Job: s.job, Worker: s.worker}
+			}
+			if err != nil {
+				return err
+			}
+			return l.gain(ctx, tx, "", has)
+		})
+	})
+	return l, err
+}
+
 // finish tells the run that nothing is left to do, if the database says so.
 func (h *share) finish(ctx context.Context, finished bool, tell *[]func()) error {
 	if h.finished {
 		return nil
 	}
-	read := int64(0)
-	err := h.cache.server.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
-		// One statement sees one state of the database. A request leaves its queue when it is settled, together with its links.
-		return conn.QueryRow(ctx, `SELECT $1 OR started AND stopped IS NULL AND NOT EXISTS (SELECT FROM queue) AND NOT EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM inbox),
-			(SELECT coalesce(sum(value), 0)::bigint FROM counter WHERE name = 'read') FROM job`, finished).Scan(&h.finished, &read)
-	})
-	if err == nil && h.finished {
+	over, read, err := h.cache.store.finished(ctx, finished)
+	if h.finished = over; err == nil && over {
 		*tell = append(*tell, func() { h.run.Finish(read) })
 	}
 	return err
+}
+
+// finished reports whether the job is finished, unless it is told so, and how many pages its runs have read.
+func (s *server) finished(ctx context.Context, told bool) (over bool, read int64, err error) {
+	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
+		// One statement sees one state of the database. A request leaves its queue when it is settled, together with its links.
+		return conn.QueryRow(ctx, `SELECT $1 OR started AND stopped IS NULL AND NOT EXISTS (SELECT FROM queue) AND NOT EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM inbox),
+			(SELECT coalesce(sum(value), 0)::bigint FROM counter WHERE name = 'read') FROM job`, told).Scan(&over, &read)
+	})
+	return over, read, err
 }
 
 // Stopped is described at [tegenaria.SharedCache]. The next look writes it.

@@ -115,12 +115,11 @@ func (c *Cache) writeOne(ctx context.Context) error {
 		c.forgetIdle(time.Now())
 		c.writing = c.open
 		c.open = newBatch(c.writing.number + 1)
-		c.writing.prepare(c.server)
+		c.store.prepare(c.writing)
 	}
 	b := c.writing
 	c.mu.Unlock()
-	b.finish(c.server)
-	if err := c.server.write(ctx, b); err != nil {
+	if err := c.store.write(ctx, b); err != nil {
 		return c.failed(err)
 	}
 	c.mu.Lock()
@@ -156,6 +155,7 @@ type statement struct {
 // write writes a batch in one transaction, which is one message. If it is not known whether that has been done, the number of the last batch
 // says so before it is tried again.
 func (s *server) write(ctx context.Context, b *batch) error {
+	b.finish(s)
 	doubt := b.sent
 	b.sent = true
 	return s.patiently(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
@@ -194,12 +194,11 @@ func (b *batch) add(sql string, args ...any) {
 }
 
 // prepare makes the statements of what other goroutines may still change. Called with the mutex of the cache held.
-func (b *batch) prepare(server *server) {
-	worker := server.worker
+func (s *server) prepare(b *batch) {
 	if n := len(b.seen); n > 0 {
 		keys, seqs, depths := make([][]byte, 0, n), make([]int64, 0, n), make([]int32, 0, n)
-		for key, s := range b.seen {
-			keys, seqs, depths = append(keys, key[:]), append(seqs, s.seq), append(depths, depthOf(s.depth))
+		for key, n := range b.seen {
+			keys, seqs, depths = append(keys, key[:]), append(seqs, n.seq), append(depths, depthOf(n.depth))
 		}
 		// Two owners may accept one key at the same time, if it has two slots; in one order they wait for each other only one way.
 		b.add(`INSERT INTO request SELECT * FROM unnest($1::bytea[], $2::bigint[], $3::int[]) AS n (key, seq, depth) ORDER BY key ON CONFLICT (key) DO NOTHING`,
@@ -216,13 +215,13 @@ func (b *batch) prepare(server *server) {
 	b.prepareLists()
 	b.prepareLetters()
 	if len(b.given) > 0 {
-		b.add(`UPDATE partition SET owner = NULL WHERE owner = $1 AND number = ANY ($2)`, server.session, b.given)
+		b.add(`UPDATE partition SET owner = NULL WHERE owner = $1 AND number = ANY ($2)`, s.session, b.given)
 	}
 	if len(b.checkpoints) > 0 {
 		var workers []string
 		var names, values [][]byte
 		for name, value := range b.checkpoints {
-			by := worker
+			by := s.worker
 			if name == ofJob {
 				by = ""
 			}
@@ -232,7 +231,7 @@ func (b *batch) prepare(server *server) {
 			ON CONFLICT (worker, name) DO UPDATE SET value = excluded.value`, workers, names, values)
 	}
 	if len(b.uncounted) > 0 {
-		b.add(`DELETE FROM counter WHERE worker = $1 AND name = ANY ($2)`, worker, b.uncounted)
+		b.add(`DELETE FROM counter WHERE worker = $1 AND name = ANY ($2)`, s.worker, b.uncounted)
 	}
 	if len(b.counters) > 0 {
 		sums := make(map[string]int64) // of names that are the same in the database
@@ -245,7 +244,7 @@ func (b *batch) prepare(server *server) {
 			names, values = append(names, name), append(values, n)
 		}
 		b.add(`INSERT INTO counter SELECT $1, * FROM unnest($2::text[], $3::bigint[])
-			ON CONFLICT (worker, name) DO UPDATE SET value = excluded.value`, worker, names, values)
+			ON CONFLICT (worker, name) DO UPDATE SET value = excluded.value`, s.worker, names, values)
 	}
 	if b.started {
 		b.add(`UPDATE job SET started = true`)

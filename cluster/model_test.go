@@ -1,0 +1,531 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// model is what the tables of a job hold, in memory. A call under its mutex is what a transaction is in PostgreSQL.
+type model struct {
+	mu sync.Mutex // guards the fields below
+
+	sessions          int64
+	workers           map[string]*modelWorker
+	beats             map[int64]*session // by session, as others read them
+	owners, wanted    []int64            // by partition
+	started, paused   bool
+	finished, stopped string
+
+	slots       map[int64]slot
+	requests    map[tegenaria.Key]sight
+	queue       map[spot]modelRow // both lists of waiting requests
+	inbox       map[mark]letter
+	lastLetter  int64
+	outcomes    map[int64]modelOutcome // by number of the request
+	checkpoints map[[2]string][]byte   // by worker and name
+	counters    map[[2]string]int64
+}
+
+// modelWorker is the row of a worker.
+type modelWorker struct {
+	session, batch int64
+	buried         bool
+}
+
+// modelRow is a request that waits.
+type modelRow struct {
+	entry
+	partition int
+}
+
+// modelOutcome is how a request has ended.
+type modelOutcome struct {
+	key     tegenaria.Key
+	url     string
+	depth   int
+	outcome tegenaria.Outcome
+}
+
+func newModel(partitions int) *model {
+	return &model{
+		workers: make(map[string]*modelWorker), beats: make(map[int64]*session), owners: make([]int64, partitions), wanted: make([]int64, partitions),
+		slots: make(map[int64]slot), requests: make(map[tegenaria.Key]sight), queue: make(map[spot]modelRow), inbox: make(map[mark]letter),
+		outcomes: make(map[int64]modelOutcome), checkpoints: make(map[[2]string][]byte), counters: make(map[[2]string]int64),
+	}
+}
+
+// alive reports whether a session is not buried.
+func (m *model) alive(session int64) bool {
+	for _, w := range m.workers {
+		if w.session == session {
+			return !w.buried
+		}
+	}
+	return false
+}
+
+func (m *model) view() *view {
+	v := &view{
+		owners: slices.Clone(m.owners), wanted: slices.Clone(m.wanted), started: m.started, finished: m.finished != "", paused: m.paused, stopped: m.stopped,
+		allowed: m.checkpoints[[2]string{"", ofJob}],
+	}
+	for name, w := range m.workers {
+		if beat := m.beats[w.session]; beat != nil && !w.buried {
+			o := *beat
+			o.worker = name
+			v.sessions = append(v.sessions, o)
+		}
+	}
+	return v
+}
+
+func (m *model) assign() *view {
+	v := m.view()
+	v.wanted = assign(v.wanted, v.numbers())
+	m.wanted = slices.Clone(v.wanted)
+	return v
+}
+
+// over reports whether nothing is left to do.
+func (m *model) over() bool {
+	return m.started && m.stopped == "" && len(m.queue) == 0 && len(m.inbox) == 0
+}
+
+// gain has a session take what it is to have and nobody has, and what it has without knowing that.
+func (m *model) gain(session int64, worker string, has []int) *loaded {
+	l := newLoaded(session)
+	for p := range m.owners {
+		if m.wanted[p] == session && !slices.Contains(has, p) && (m.owners[p] == session || !m.alive(m.owners[p])) {
+			m.owners[p] = session
+			l.parts = append(l.parts, p)
+		}
+	}
+	for id, s := range m.slots {
+		if slices.Contains(l.parts, s.partition) {
+			loaded := s
+			l.slots[s.name], l.byID[id] = &loaded, &loaded
+		}
+	}
+	for where, row := range m.queue {
+		if !slices.Contains(l.parts, row.partition) {
+			continue
+		}
+		s, of := l.byID[row.slot.id], &l.due
+		if where.delayed {
+			s.delayed++
+			l.state.Delayed++
+		} else {
+			of = &s.list
+		}
+		if head := (order{rank: where.rank}); of.count == 0 || head.before(of.head) {
+			of.head, of.cursor = head, head
+		}
+		of.count++
+	}
+	l.state.Checkpoints = make(map[string][]byte)
+	for of, value := range m.checkpoints {
+		if of[0] == worker || of[0] == "" {
+			l.state.Checkpoints[of[1]] = value
+		}
+	}
+	for of, n := range m.counters {
+		if of[0] == worker {
+			if l.state.Counters == nil {
+				l.state.Counters = make(map[string]int64)
+			}
+			l.state.Counters[of[1]] = n
+		}
+	}
+	return l
+}
+
+// door is the way of a worker to a model. It may be slow, closed for a time, lose answers, and end with the worker.
+type door struct {
+	model *model
+	member
+	lock     int32
+	patience time.Duration
+	batches  map[*batch]*modelBatch
+
+	mu       sync.Mutex // guards the fields below
+	random   *rand.Rand
+	slow     time.Duration // the longest way there or back
+	loses    float64       // the share of answers that are lost
+	closed   time.Time     // until when nothing gets through
+	diesAt   int           // the number of the step at which the worker dies, 0: none
+	steps    int
+	dead     bool
+	deathCry func() // called once with the mutex held, when it dies
+}
+
+var _ store = (*door)(nil)
+
+// step goes one way, there or back. It fails when ctx ends, when the worker has died, and when the way was closed for too long.
+func (d *door) step(ctx context.Context, doing string, patience time.Duration) error {
+	d.mu.Lock()
+	if d.steps++; d.steps == d.diesAt && !d.dead {
+		d.dead = true
+		d.deathCry()
+	}
+	dead, pause := d.dead, time.Duration(d.random.Int64N(int64(d.slow)+1))
+	d.mu.Unlock()
+	began := time.Now()
+	for {
+		d.mu.Lock()
+		shut := time.Until(d.closed)
+		d.mu.Unlock()
+		if dead || shut > 0 && time.Since(began) > patience {
+			return &Error{Job: d.job, Doing: doing, Away: 1, Err: errors.New("nothing gets through")}
+		}
+		if shut <= 0 && pause == 0 {
+			return nil
+		}
+		timer := time.NewTimer(cmp.Or(min(max(shut, 0), 100*time.Millisecond), pause))
+		pause = 0
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return fmt.Errorf("cluster: %s the job %s: %w", doing, d.job, context.Cause(ctx))
+		}
+	}
+}
+
+// call has the model do something, again if the answer is lost.
+func (d *door) call(ctx context.Context, doing string, do func(m *model) error) error {
+	for {
+		if err := d.step(ctx, doing, d.patience); err != nil {
+			return err
+		}
+		d.model.mu.Lock()
+		err := do(d.model)
+		d.model.mu.Unlock()
+		if away := d.step(ctx, doing, d.patience); away != nil {
+			return away
+		}
+		d.mu.Lock()
+		lost := d.random.Float64() < d.loses
+		d.mu.Unlock()
+		if !lost {
+			return err
+		}
+	}
+}
+
+func (d *door) fenced() error { return &FencedError{Job: d.job, Worker: d.worker} }
+
+// namesake returns the session of another process that has the name of the worker.
+func (d *door) namesake(m *model) *session {
+	w := m.workers[d.worker]
+	if w == nil || w.buried || m.beats[w.session] == nil || m.beats[w.session].lock == d.lock {
+		return nil
+	}
+	o := *m.beats[w.session]
+	o.worker = d.worker
+	return &o
+}
+
+func (d *door) begin(ctx context.Context, job tegenaria.Job) (l *loaded, sent time.Time, err error) {
+	for {
+		var o *session
+		err = d.call(ctx, "opening", func(m *model) error {
+			if o = d.namesake(m); o != nil {
+				return nil
+			}
+			m.sessions++
+			d.session = m.sessions
+			if !slices.ContainsFunc(slices.Collect(maps.Values(m.beats)), func(o *session) bool { return o.lock != d.lock }) {
+				m.stopped = ""
+			}
+			maps.DeleteFunc(m.beats, func(_ int64, o *session) bool { return o.lock == d.lock })
+			m.workers[d.worker] = &modelWorker{session: d.session}
+			m.beats[d.session] = &session{number: d.session, ttl: d.ttl, lock: d.lock}
+			for of, n := range maps.Clone(m.counters) {
+				if w := m.workers[of[0]]; w == nil || w.buried {
+					delete(m.counters, of)
+					m.counters[[2]string{d.worker, of[1]}] += n
+				}
+			}
+			if m.stopped == "" {
+				m.assign()
+			}
+			l = m.gain(d.session, d.worker, nil)
+			l.paused = m.paused
+			l.state.Durable, l.state.Started, l.state.Finished, l.state.Reason = true, m.started, m.finished != "", m.finished
+			return nil
+		})
+		if o == nil || err != nil {
+			return l, sent, err
+		}
+		if err := d.bury(ctx, o); err != nil { // the process of that name has died: there is one at a time
+			return nil, sent, err
+		}
+	}
+}
+
+func (d *door) giveUp(ctx context.Context) error {
+	return d.call(ctx, "closing", func(m *model) error {
+		maps.DeleteFunc(m.beats, func(number int64, o *session) bool {
+			if o.lock != d.lock {
+				return false
+			}
+			for _, w := range m.workers {
+				if w.session == number {
+					w.buried = true
+				}
+			}
+			return true
+		})
+		return nil
+	})
+}
+
+func (d *door) close(context.Context) error { return nil }
+
+func (d *door) view(ctx context.Context) (v *view, err error) {
+	err = d.call(ctx, "reading", func(m *model) error {
+		v = m.view()
+		return nil
+	})
+	return v, err
+}
+
+func (d *door) bury(ctx context.Context, o *session) error {
+	return d.call(ctx, "reading", func(m *model) error {
+		if beat := m.beats[o.number]; beat != nil && beat.beat == o.beat {
+			delete(m.beats, o.number)
+			m.workers[o.worker].buried = true
+		}
+		return nil
+	})
+}
+
+func (d *door) assign(ctx context.Context) (v *view, err error) {
+	err = d.call(ctx, "writing", func(m *model) error {
+		v = m.assign()
+		return nil
+	})
+	return v, err
+}
+
+func (d *door) gain(ctx context.Context, has []int) (l *loaded, err error) {
+	err = d.call(ctx, "reading", func(m *model) error {
+		if !m.alive(d.session) {
+			return d.fenced()
+		}
+		l = m.gain(d.session, "", has)
+		return nil
+	})
+	return l, err
+}
+
+func (d *door) finished(ctx context.Context, told bool) (over bool, read int64, err error) {
+	err = d.call(ctx, "reading", func(m *model) error {
+		over, read = told || m.over(), 0
+		for of, n := range m.counters {
+			if of[1] == "read" {
+				read += n
+			}
+		}
+		return nil
+	})
+	return over, read, err
+}
+
+func (d *door) look(ctx context.Context, keys [][]byte) (found map[tegenaria.Key]int, err error) {
+	err = d.call(ctx, "reading", func(m *model) error {
+		found = make(map[tegenaria.Key]int)
+		for _, key := range keys {
+			if s, ok := m.requests[tegenaria.Key(key)]; ok {
+				found[tegenaria.Key(key)] = s.depth
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+func (d *door) read(ctx context.Context, from order, id int64, most, bytes int, partitions []int) (r rows, err error) {
+	err = d.call(ctx, "reading", func(m *model) error {
+		r = rows{}
+		var all []modelRow
+		for where, row := range m.queue {
+			if where.delayed == (id == 0) && (id == row.slot.id || id == 0 && slices.Contains(partitions, row.partition)) && !where.before(from) {
+				all = append(all, row)
+			}
+		}
+		slices.SortFunc(all, func(a, b modelRow) int { return a.compare(b.order) })
+		size := 0
+		for i := range all {
+			if len(r.entries) == most || size > bytes {
+				r.more, r.next = true, all[i].order
+				break
+			}
+			e := all[i].entry
+			e.depth = m.requests[e.key].depth
+			r.entries = append(r.entries, &e)
+			size += e.cost()
+		}
+		return nil
+	})
+	return r, err
+}
+
+func (d *door) letters(ctx context.Context, partitions []int) (letters []letter, err error) {
+	err = d.call(ctx, "reading", func(m *model) error {
+		letters = nil
+		for _, l := range m.inbox {
+			if slices.Contains(partitions, l.partition) {
+				letters = append(letters, l)
+			}
+		}
+		slices.SortFunc(letters, func(a, b letter) int { return cmp.Compare(a.id, b.id) })
+		letters = letters[:min(len(letters), mostLetters)]
+		return nil
+	})
+	return letters, err
+}
+
+func (d *door) deadLetters(context.Context, int64) ([]tegenaria.Settled, error) { return nil, nil }
+
+func (d *door) pulse() pulse { return modelPulse{d, d.session} }
+
+// modelPulse beats for the session of a door.
+type modelPulse struct {
+	*door
+	session int64
+}
+
+func (p modelPulse) beat(ctx context.Context) error {
+	return p.call(ctx, "keeping", func(m *model) error {
+		o := m.beats[p.session]
+		if o == nil {
+			return p.fenced()
+		}
+		o.beat++
+		return nil
+	})
+}
+
+func (p modelPulse) close() {}
+
+// modelBatch is what a batch changes, as it is when it is prepared.
+type modelBatch struct {
+	*batch
+	rows    []modelRow
+	slots   []slot
+	letters []letter
+}
+
+func (d *door) prepare(b *batch) {
+	p := &modelBatch{batch: b}
+	for _, e := range b.inserts {
+		row := modelRow{entry: *e, partition: e.slot.partition}
+		row.slot, row.front, row.flying, row.settling, row.batch = &slot{id: e.slot.id}, false, false, false, nil
+		p.rows = append(p.rows, row)
+	}
+	for s := range b.slots {
+		row := *s
+		row.list = list{most: s.most, quota: s.quota}
+		row.flights, row.delayed, row.idle, row.stored = 0, 0, false, true
+		p.slots = append(p.slots, row)
+	}
+	d.model.mu.Lock()
+	defer d.model.mu.Unlock()
+	for _, l := range b.letters { // a sequence gives its numbers out before the commit, and batches are not committed in their order
+		d.model.lastLetter++
+		sent := *l
+		sent.id, sent.Parent, sent.ParentSeq = d.model.lastLetter, tegenaria.Key{}, uint64(l.parent)
+		p.letters = append(p.letters, sent)
+	}
+	d.batches[b] = p
+}
+
+func (d *door) write(ctx context.Context, b *batch) error {
+	p := d.batches[b]
+	err := d.call(ctx, "writing", func(m *model) error {
+		w := m.workers[d.worker]
+		switch {
+		case w == nil || w.session != d.session || w.buried:
+			return d.fenced()
+		case w.batch == b.number: // the answer was lost
+			return nil
+		case w.batch != b.number-1:
+			return d.fenced()
+		}
+		w.batch = b.number
+		m.write(d, p)
+		return nil
+	})
+	if err == nil {
+		delete(d.batches, b)
+	}
+	return err
+}
+
+// write applies a batch.
+func (m *model) write(d *door, b *modelBatch) {
+	for key, s := range b.seen {
+		if _, ok := m.requests[key]; !ok {
+			m.requests[key] = s
+		}
+	}
+	for key, depth := range b.lowered {
+		if s, ok := m.requests[key]; ok {
+			m.requests[key] = sight{s.seq, min(s.depth, depth)}
+		}
+	}
+	for _, id := range b.gone {
+		delete(m.slots, id)
+	}
+	for _, s := range b.slots {
+		m.slots[s.id] = s
+	}
+	for _, where := range b.deletes {
+		delete(m.queue, where)
+	}
+	for _, row := range b.rows {
+		m.queue[spot{row.order, row.slot.id, row.delayed}] = row
+	}
+	for _, l := range b.letters {
+		m.inbox[mark{l.partition, l.id}] = l
+	}
+	for _, where := range b.drained {
+		delete(m.inbox, where)
+	}
+	for _, p := range b.given {
+		if m.owners[p] == d.session {
+			m.owners[p] = 0
+		}
+	}
+	for i := range b.settled {
+		e := b.settled[i].entry
+		m.outcomes[e.seq] = modelOutcome{e.key, urlOf(e), e.depth, b.settled[i].how.Outcome}
+	}
+	for name, value := range b.checkpoints {
+		worker := d.worker
+		if name == ofJob {
+			worker = ""
+		}
+		m.checkpoints[[2]string{worker, name}] = value
+	}
+	for _, name := range b.uncounted {
+		delete(m.counters, [2]string{d.worker, name})
+	}
+	for name, n := range b.counters {
+		m.counters[[2]string{d.worker, strings.Clone(name)}] = n
+	}
+	m.started = m.started || b.started
+	m.finished = cmp.Or(b.finished, m.finished)
+	m.stopped = cmp.Or(m.stopped, b.stopped)
+}

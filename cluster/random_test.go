@@ -1,0 +1,419 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/enginetest"
+)
+
+var (
+	randomJobs = flag.Int("jobs", 500, "jobs of TestRandomJobs")
+	firstJob   = flag.Uint64("jobs.from", 1, "the seed of the first of them")
+)
+
+// Jobs of several workers, drawn at random, on a model of the database: with slow answers and lost ones, workers that come, go, die at any step and
+// are cut off for longer than their TTL. The web and the model are the witnesses, see [plan.check].
+func TestRandomJobs(t *testing.T) {
+	for i := range *randomJobs {
+		seed := *firstJob + uint64(i)
+		if !t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { newPlan(t, seed).run() })
+		}) {
+			t.Logf("again: go test ./cluster -run TestRandomJobs -args -jobs 1 -jobs.from %d", seed)
+			return
+		}
+	}
+}
+
+// plan is a job: its pages, its workers, and what is going to happen to them.
+type plan struct {
+	*testing.T
+	seed    uint64
+	model   *model
+	links   [][]int // by page
+	seeds   []int
+	hosts   int
+	delay   time.Duration
+	perHost int
+	depth   int // the deepest pages, 0: no limit
+	ttl     time.Duration
+	workers []*planned
+	patient time.Time // from when on nothing goes wrong any more
+
+	mu     sync.Mutex // guards the fields below
+	random *rand.Rand
+	asks   []asked
+	flying map[int]map[*door]int // by host and process: downloads in flight
+	last   map[int]time.Time     // by host: when the last download began
+	faults map[string]int
+}
+
+// asked is a download.
+type asked struct {
+	page    int
+	session int64
+	at      time.Time
+	killed  bool // the worker has died while it was in flight
+}
+
+// planned is a worker of a plan.
+type planned struct {
+	name   string
+	begins time.Duration
+	leaves time.Duration // when it is asked to stop, 0: never
+	cutOff []time.Duration
+	cutFor []time.Duration
+	dies   []int // at which step its first processes die
+}
+
+const planEnd = 25 * time.Second // after which nothing goes wrong any more
+
+func newPlan(t *testing.T, seed uint64) *plan {
+	r := rand.New(rand.NewPCG(seed, 36))
+	p := &plan{
+		T: t, seed: seed, random: r, hosts: 2 + r.IntN(9), delay: time.Duration(r.IntN(3)) * 60 * time.Millisecond, perHost: 1 + r.IntN(3), ttl: 2 * time.Second,
+		flying: make(map[int]map[*door]int), last: make(map[int]time.Time), faults: make(map[string]int), patient: time.Now().Add(planEnd),
+	}
+	p.model = newModel(1 + r.IntN(8))
+	pages := 10 + r.IntN(90)
+	for page := range pages {
+		var links []int
+		for range r.IntN(5) {
+			links = append(links, r.IntN(pages))
+		}
+		if page+1 < pages { // so that most pages can be reached
+			links = append(links, page+1+r.IntN(min(3, pages-page-1)))
+		}
+		p.links = append(p.links, links)
+	}
+	for range 1 + r.IntN(3) {
+		p.seeds = append(p.seeds, r.IntN(pages))
+	}
+	if r.IntN(3) == 0 {
+		p.depth = 3 + r.IntN(5)
+	}
+	for i := range 1 + r.IntN(4) {
+		w := &planned{name: fmt.Sprint("w", i)}
+		if i > 0 {
+			w.begins = time.Duration(r.Int64N(int64(planEnd / 4)))
+			if r.IntN(3) == 0 {
+				w.leaves = w.begins + time.Duration(r.Int64N(int64(planEnd/2)))
+			}
+		}
+		for range r.IntN(3) {
+			w.cutOff = append(w.cutOff, time.Duration(r.Int64N(int64(planEnd*3/4))))
+			w.cutFor = append(w.cutFor, []time.Duration{p.ttl / 2, p.ttl * 4 / 5, p.ttl * 11 / 10, 3 * p.ttl}[r.IntN(4)])
+		}
+		for range r.IntN(3) {
+			w.dies = append(w.dies, 1+r.IntN(200))
+		}
+		p.workers = append(p.workers, w)
+	}
+	return p
+}
+
+// hostOf returns the host of a page.
+func (p *plan) hostOf(page int) int { return page % p.hosts }
+
+func (p *plan) url(page int) string {
+	return fmt.Sprintf("http://h%d.example/%d", p.hostOf(page), page)
+}
+
+// run crawls with all workers until the job is finished, and checks what was seen.
+func (p *plan) run() {
+	var working sync.WaitGroup
+	for i, w := range p.workers {
+		working.Go(func() { p.work(i, w) })
+	}
+	working.Wait()
+	p.check()
+}
+
+// work is a machine: it starts the process of a worker again until the job is finished.
+func (p *plan) work(i int, w *planned) {
+	time.Sleep(w.begins)
+	for n := 0; ; n++ {
+		d := &door{
+			model: p.model, member: member{job: "job", worker: w.name, ttl: p.ttl}, lock: int32(100*i + n), patience: 3 * p.ttl, batches: make(map[*batch]*modelBatch),
+			random: rand.New(rand.NewPCG(p.seed, uint64(100*i+n))), slow: 20 * time.Millisecond, loses: 0.05,
+		}
+		ctx, cancel := context.WithCancelCause(p.Context())
+		d.deathCry = func() {
+			p.count("death")
+			cancel(errors.New("killed"))
+		}
+		if n < len(w.dies) {
+			d.diesAt = w.dies[n]
+		}
+		if n == 0 {
+			for j, at := range w.cutOff {
+				defer time.AfterFunc(at, func() {
+					d.mu.Lock()
+					defer d.mu.Unlock()
+					d.closed = time.Now().Add(w.cutFor[j])
+					p.count("cut off")
+				}).Stop()
+			}
+			if w.leaves > 0 {
+				time.AfterFunc(w.leaves, func() { cancel(errors.New("asked to stop")) })
+			}
+		}
+		err := p.process(ctx, d)
+		cancel(nil)
+		p.model.mu.Lock()
+		finished := p.model.finished != ""
+		p.model.mu.Unlock()
+		var fenced *FencedError
+		if errors.As(err, &fenced) {
+			p.count("fenced")
+		}
+		if finished || err == nil {
+			return
+		}
+		p.Logf("%v: %s: %v", time.Since(p.patient)+planEnd, w.name, err)
+		if time.Since(p.patient) > time.Minute {
+			p.Errorf("%s does not end: %v", w.name, err)
+			return
+		}
+		time.Sleep(time.Duration(p.draw(3000)) * time.Millisecond)
+	}
+}
+
+func (p *plan) draw(n int) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.random.IntN(n)
+}
+
+func (p *plan) count(fault string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.faults[fault]++
+}
+
+// process is one life of a worker.
+func (p *plan) process(ctx context.Context, d *door) error {
+	c := newCache(ctx, d, d.member, len(p.model.owners), Options{})
+	parse := func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[string]) error {
+		page := pageOf(resp.URL)
+		if page%10 == 7 && resp.Request().Attempt == 0 {
+			return tegenaria.Retry(150*time.Millisecond, errors.New("by way of the due list"))
+		}
+		for _, link := range p.links[page] {
+			if err := out.Request(tegenaria.NewRequest(p.url(link), tegenaria.GET, nil)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	seeds := make([]string, 0, len(p.seeds))
+	for _, page := range p.seeds {
+		seeds = append(seeds, p.url(page))
+	}
+	err := enginetest.NewEngine(&plannedWeb{p, d, c}, tegenaria.NewSpider("random", tegenaria.Handle(parse), seeds...),
+		tegenaria.EngineWithCache(c),
+		tegenaria.EngineWithLimits(tegenaria.Limits{Depth: p.depth}),
+		tegenaria.EngineWithConcurrency(8),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: p.delay, PerSlot: p.perHost, IgnoreRobots: true}),
+	).Run(ctx, "random")
+	return errors.Join(err, c.Close())
+}
+
+func pageOf(url string) int {
+	page, err := strconv.Atoi(url[strings.LastIndexByte(url, '/')+1:])
+	if err != nil {
+		panic(err)
+	}
+	return page
+}
+
+// plannedWeb is the web as a worker reaches it.
+type plannedWeb struct {
+	*plan
+	door  *door
+	cache *Cache
+}
+
+func (w *plannedWeb) CheckStatus(code uint64, _ []uint64) bool { return code < 400 }
+
+func (w *plannedWeb) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+	page := pageOf(ctx.Request.Url)
+	if err := w.ask(ctx, page); err != nil {
+		ctx.DownloadResult = &tegenaria.RequestResult{Error: tegenaria.NewError(ctx.CtxId, err, tegenaria.ErrorWithRequest(ctx.Request))}
+	} else {
+		ctx.DownloadResult = &tegenaria.RequestResult{Response: tegenaria.NewResponse(ctx.Request, 200, nil, nil)}
+	}
+	result <- ctx
+}
+
+// ask notes a download and waits for its answer.
+func (w *plannedWeb) ask(ctx context.Context, page int) error {
+	w.door.mu.Lock()
+	dead := w.door.dead
+	w.door.mu.Unlock()
+	if dead { // the process is gone, and what still runs of it is seen by nobody
+		return errors.New("killed")
+	}
+	session, host, url := w.door.session, w.hostOf(page), w.url(page)
+	w.model.mu.Lock()
+	alive, settled := w.model.alive(session), ""
+	owner := w.model.owners[partitionOf(fmt.Sprintf("h%d.example", host), len(w.model.owners))]
+	for _, o := range w.model.outcomes {
+		if o.url == url && o.outcome == tegenaria.Fetched {
+			settled = o.outcome.String()
+		}
+	}
+	w.model.mu.Unlock()
+	if !alive {
+		w.Errorf("the session %d begins a download after its burial: %s", session, url)
+	}
+	if owner != session {
+		w.Errorf("the session %d asks for %s, which the session %d owns", session, url, owner)
+	}
+	if settled != "" {
+		w.Errorf("%s is asked for after it was settled", url)
+	}
+	w.mu.Lock()
+	now := time.Now()
+	if before, ok := w.last[host]; ok && now.Sub(before) < w.delay {
+		w.Errorf("%s is asked for %v after the request before, the delay is %v", url, now.Sub(before), w.delay)
+	}
+	w.last[host] = now
+	flying := 1
+	for d, n := range w.flying[host] {
+		d.mu.Lock()
+		if !d.dead {
+			flying += n
+		}
+		d.mu.Unlock()
+	}
+	if flying > w.perHost {
+		w.Errorf("%s makes %d downloads in flight at its host, %d are allowed", url, flying, w.perHost)
+	}
+	if w.flying[host] == nil {
+		w.flying[host] = make(map[*door]int)
+	}
+	w.flying[host][w.door]++
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.flying[host][w.door]--
+	}()
+	w.asks = append(w.asks, asked{page: page, session: session, at: now})
+	pause := time.Duration(10+w.random.IntN(300)) * time.Millisecond
+	w.mu.Unlock()
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// check compares what was asked and what is stored with what there was to do: each page that can be reached has one outcome, nothing else was asked for
+// twice but what was in flight or not settled when something went wrong, no depth is larger than that of a link that was followed, nothing is left, and
+// the counts of all workers are those of the job.
+func (p *plan) check() {
+	reachable := p.reachable()
+	m := p.model
+	fetched := make(map[int]int)
+	for _, o := range m.outcomes {
+		if o.outcome == tegenaria.Fetched {
+			fetched[pageOf(o.url)]++
+		}
+	}
+	for page := range p.links {
+		depth, ok := reachable[page]
+		switch n := fetched[page]; {
+		case n > 1:
+			p.Errorf("page %d has %d outcomes", page, n)
+		case n == 1 && !ok:
+			p.Errorf("page %d cannot be reached, and was fetched", page)
+		case n == 0 && ok && p.depth == 0:
+			p.Errorf("page %d was not fetched", page)
+		case n == 0 && ok && depth <= p.depth:
+			p.faults["missed for its depth"]++ // its parent was in flight with a larger depth
+		}
+	}
+	for seq, o := range m.outcomes {
+		if o.outcome != tegenaria.Fetched {
+			continue
+		}
+		for _, link := range p.links[pageOf(o.url)] {
+			if p.depth > 0 && o.depth+1 > p.depth {
+				continue
+			}
+			found := false
+			for _, s := range m.requests {
+				if e, ok := m.outcomes[s.seq]; ok && pageOf(e.url) == link {
+					found = true
+					if s.depth > o.depth+1 {
+						p.Errorf("page %d has the depth %d, a page that links to it (%d) %d", link, s.depth, seq, o.depth)
+					}
+				}
+			}
+			if !found {
+				p.Errorf("page %d was not taken in, to which page %s links", link, o.url)
+			}
+		}
+	}
+	if !m.started || m.finished == "" || len(m.queue)+len(m.inbox) > 0 {
+		p.Errorf("started %v, finished %q, %d requests wait, %d letters", m.started, m.finished, len(m.queue), len(m.inbox))
+	}
+	counts := make(map[string]int64)
+	for of, n := range m.counters {
+		counts[of[1]] += n
+	}
+	if n := counts["outcome/fetched"]; n != int64(len(fetched)) {
+		p.Errorf("%d pages are counted, %d were fetched", n, len(fetched))
+	}
+	sessions := make(map[int64]bool)
+	for _, a := range p.asks {
+		sessions[a.session] = true
+	}
+	extra := len(p.asks) - len(fetched)
+	for page := range fetched {
+		if page%10 == 7 {
+			extra--
+		}
+	}
+	most := 8 * (p.faults["death"] + p.faults["fenced"] + p.faults["cut off"])
+	if extra > 4*most {
+		p.Errorf("%d requests too many, after %v", extra, p.faults)
+	}
+	p.Logf("%d pages, %d asked, %d sessions, faults %v", len(fetched), len(p.asks), len(sessions), p.faults)
+}
+
+// reachable returns the pages that can be reached, with their smallest depth.
+func (p *plan) reachable() map[int]int {
+	depths := make(map[int]int)
+	next := slices.Clone(p.seeds)
+	for _, page := range next {
+		depths[page] = 0
+	}
+	for len(next) > 0 {
+		page := next[0]
+		next = next[1:]
+		for _, link := range p.links[page] {
+			if _, ok := depths[link]; !ok && (p.depth == 0 || depths[page] < p.depth) {
+				depths[link] = depths[page] + 1
+				next = append(next, link)
+			}
+		}
+	}
+	return depths
+}

@@ -1,0 +1,64 @@
+package cluster
+
+import (
+	"context"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// member is a worker in a job.
+type member struct {
+	job     string
+	worker  string
+	ttl     time.Duration
+	session int64 // 0 before Begin; changed by whoever has the turn
+}
+
+// store is where a job lies: server is one in PostgreSQL. Whoever has the turn calls its methods, but prepare. Each does all that it says or
+// nothing, waits while the store is away, and says so with an [*Error] when it has waited long enough. A [*FencedError] says that the
+// session is buried.
+type store interface {
+	// begin begins a session, and takes what that is to have and what is free of it. It waits while another process has the name of the worker.
+	// sent is when the session began, at the latest.
+	begin(ctx context.Context, job tegenaria.Job) (l *loaded, sent time.Time, err error)
+	// pulse returns what beats for the session.
+	pulse() pulse
+	// giveUp ends the session: others may have its partitions at once.
+	giveUp(ctx context.Context) error
+	close(ctx context.Context) error
+
+	// view reads how the job is doing.
+	view(ctx context.Context) (*view, error)
+	// bury ends another session, unless it has beaten since it was read.
+	bury(ctx context.Context, o *session) error
+	// assign has each partition wanted by the session that is to have it, and returns what there is then.
+	assign(ctx context.Context) (*view, error)
+	// gain takes the partitions that the session is to have and that nobody has. The cache has some already; one that it does not know to
+	// have was taken by a call that got no answer, and is taken again.
+	gain(ctx context.Context, has []int) (*loaded, error)
+	// finished reports whether nothing of the job is left to do, unless it is told so, and how many pages its runs have read.
+	finished(ctx context.Context, told bool) (over bool, read int64, err error)
+
+	// look returns which of these keys were accepted before, and at which depth.
+	look(ctx context.Context, keys [][]byte) (map[tegenaria.Key]int, error)
+	// read returns requests of a slot, or those that are delayed if id is 0, from a place on: at most so many of them, and about so many bytes.
+	read(ctx context.Context, from order, id int64, most, bytes int, partitions []int) (rows, error)
+	// letters returns letters to some partitions, those that were written first.
+	letters(ctx context.Context, partitions []int) ([]letter, error)
+	// deadLetters returns requests that have failed, with a larger number than after.
+	deadLetters(ctx context.Context, after int64) ([]tegenaria.Settled, error)
+
+	// prepare is called before write, with the mutex of the cache held: it copies from a batch what other goroutines may change.
+	prepare(b *batch)
+	// write writes a batch, once: it may be called again after an error.
+	write(ctx context.Context, b *batch) error
+}
+
+// pulse beats for a session. One goroutine calls it.
+type pulse interface {
+	beat(ctx context.Context) error
+	close()
+}
+
+var _ store = (*server)(nil)
