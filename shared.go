@@ -33,11 +33,17 @@ type SharedRun struct {
 	Arrive func(records []Record, verdicts []Verdict) // requests that others have handed on, as Accept would answer for them
 	Finish func(read int64)                           // nothing of the job is left to do; all its runs have read so many pages
 	Stop   func(reason string)                        // the job was stopped elsewhere: the run ends gracefully, for the same reason
+
+	Pages  int64                                    // Limits.Pages, which is of the whole job: the run may begin none until Budget allows it; 0: no limit
+	Budget func(more int64) (left int64, busy bool) // so many more downloads may begin; it returns how many that are, and whether one is in flight
 }
 
 // sharedRun makes what a shared cache tells the run.
 func sharedRun(c *crawl) SharedRun {
+	pages := int64(c.limits.Pages)
+	c.frontier.Budget(-pages)
 	return SharedRun{
+		Pages: pages, Budget: c.frontier.Budget,
 		Resume: c.frontier.Wake,
 		Lose:   c.storeFailed,
 		Halt: func(err error) {

@@ -50,6 +50,7 @@ type Cache struct {
 	turn  chan struct{}
 	store store
 	member
+	drawn  int64 // pages of the limit that the worker has drawn, see draw
 	run    atomic.Pointer[tegenaria.SharedRun]
 	beats  atomic.Pointer[beats] // nil before Begin; changed by whoever has the turn
 	share  atomic.Pointer[share] // nil before Join
@@ -192,7 +193,7 @@ func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, 
 	if err != nil {
 		return tegenaria.State{}, err
 	}
-	c.session = l.session
+	c.session, c.drawn = l.session, l.drawn
 	c.paused.Store(l.paused)
 	c.beats.Store(startBeats(c.alive, c.store, c.member, c.sharedRun(), sent, func(err error) { _ = c.failed(err) }))
 	c.mu.Lock()

@@ -17,6 +17,7 @@ import (
 type loaded struct {
 	session int64
 	paused  bool
+	drawn   int64 // pages of the limit, by former sessions of the worker
 	state   tegenaria.State
 	parts   []int
 	slots   map[string]*slot
@@ -79,12 +80,14 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 			l.state.Finished, l.state.Reason = true, *finished
 		}
 		var batch pgx.Batch
-		// A job that was stopped goes on when the workers have ended that were to stop.
-		batch.Queue(`UPDATE job SET spider = $1, key_version = $2, stopped = CASE WHEN EXISTS
-			(SELECT FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE NOT w.buried AND b.lock <> $3) THEN stopped END`,
-			clean(job.Spider), job.KeyVersion, s.lock)
+		batch.Queue(`UPDATE job SET spider = $1, key_version = $2`, clean(job.Spider), job.KeyVersion)
+		// A job that was stopped goes on when the workers have ended that were to stop, with all the pages of its limit.
+		batch.Queue(`WITH again AS (UPDATE job SET stopped = NULL WHERE stopped IS NOT NULL AND NOT EXISTS
+			(SELECT FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE NOT w.buried AND b.lock <> $1) RETURNING 1)
+			UPDATE worker SET pages = 0 WHERE EXISTS (SELECT FROM again)`, s.lock)
 		batch.Queue(`INSERT INTO worker VALUES ($1, $2, 0, false, now())
-			ON CONFLICT (name) DO UPDATE SET session = excluded.session, batch = 0, buried = false, began = excluded.began`, s.worker, l.session)
+			ON CONFLICT (name) DO UPDATE SET session = excluded.session, batch = 0, buried = false, began = excluded.began, holds = false RETURNING pages`, s.worker, l.session).
+			QueryRow(func(row pgx.Row) error { return row.Scan(&l.drawn) })
 		batch.Queue(`DELETE FROM beat WHERE lock = $1`, s.lock)
 		batch.Queue(`INSERT INTO beat VALUES ($1, 0, $2, $3)`, l.session, int64(s.ttl), s.lock)
 		batch.Queue(`WITH theirs AS (DELETE FROM counter WHERE worker NOT IN (SELECT name FROM worker WHERE NOT buried) RETURNING name, value)

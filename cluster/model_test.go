@@ -34,12 +34,15 @@ type model struct {
 	outcomes    map[int64]modelOutcome // by number of the request
 	checkpoints map[[2]string][]byte   // by worker and name
 	counters    map[[2]string]int64
+	violations  []string
 }
 
 // modelWorker is the row of a worker.
 type modelWorker struct {
 	session, batch int64
 	buried         bool
+	pages          int64
+	holds          bool
 }
 
 // modelRow is a request that waits.
@@ -62,6 +65,15 @@ func newModel(partitions int) *model {
 		slots: make(map[int64]slot), requests: make(map[tegenaria.Key]sight), queue: make(map[spot]modelRow), inbox: make(map[mark]letter),
 		outcomes: make(map[int64]modelOutcome), checkpoints: make(map[[2]string][]byte), counters: make(map[[2]string]int64),
 	}
+}
+
+// String says how the workers are doing.
+func (m *model) String() string {
+	var b strings.Builder
+	for name, w := range m.workers {
+		fmt.Fprintf(&b, "%s %+v ", name, *w)
+	}
+	return b.String()
 }
 
 // alive reports whether a session is not buried.
@@ -244,11 +256,18 @@ func (d *door) begin(ctx context.Context, job tegenaria.Job) (l *loaded, sent ti
 			}
 			m.sessions++
 			d.session = m.sessions
-			if !slices.ContainsFunc(slices.Collect(maps.Values(m.beats)), func(o *session) bool { return o.lock != d.lock }) {
+			if m.stopped != "" && !slices.ContainsFunc(slices.Collect(maps.Values(m.beats)), func(o *session) bool { return o.lock != d.lock }) {
 				m.stopped = ""
+				for _, w := range m.workers {
+					w.pages = 0
+				}
 			}
 			maps.DeleteFunc(m.beats, func(_ int64, o *session) bool { return o.lock == d.lock })
-			m.workers[d.worker] = &modelWorker{session: d.session}
+			pages := int64(0)
+			if before := m.workers[d.worker]; before != nil {
+				pages = before.pages
+			}
+			m.workers[d.worker] = &modelWorker{session: d.session, pages: pages}
 			m.beats[d.session] = &session{number: d.session, ttl: d.ttl, lock: d.lock}
 			for of, n := range maps.Clone(m.counters) {
 				if w := m.workers[of[0]]; w == nil || w.buried {
@@ -260,7 +279,7 @@ func (d *door) begin(ctx context.Context, job tegenaria.Job) (l *loaded, sent ti
 				m.assign()
 			}
 			l = m.gain(d.session, d.worker, nil)
-			l.paused = m.paused
+			l.paused, l.drawn = m.paused, pages
 			l.state.Durable, l.state.Started, l.state.Finished, l.state.Reason = true, m.started, m.finished != "", m.finished
 			return nil
 		})
@@ -340,6 +359,26 @@ func (d *door) finished(ctx context.Context, told bool) (over bool, read int64, 
 		return nil
 	})
 	return over, read, err
+}
+
+func (d *door) draw(ctx context.Context, limit, had, total int64, holds bool) (drawn int64, over bool, err error) {
+	err = d.call(ctx, "writing", func(m *model) error {
+		others, hold := int64(0), false
+		for name, w := range m.workers {
+			if name != d.worker {
+				others, hold = others+w.pages, hold || w.holds && !w.buried
+			}
+		}
+		if !m.alive(d.session) {
+			return d.fenced()
+		}
+		w := m.workers[d.worker]
+		w.pages = max(min(total, limit-others), 0)
+		w.holds = holds || w.pages > had
+		drawn, over = w.pages, others+w.pages >= limit && !w.holds && !hold
+		return nil
+	})
+	return drawn, over, err
 }
 
 func (d *door) look(ctx context.Context, keys [][]byte) (found map[tegenaria.Key]int, err error) {
@@ -492,10 +531,17 @@ func (m *model) write(d *door, b *modelBatch) {
 		m.slots[s.id] = s
 	}
 	for _, where := range b.deletes {
+		if _, ok := m.queue[where]; !ok {
+			m.violations = append(m.violations, fmt.Sprintf("%s takes a request out of a queue where it is not: %+v", d.worker, where))
+		}
 		delete(m.queue, where)
 	}
 	for _, row := range b.rows {
-		m.queue[spot{row.order, row.slot.id, row.delayed}] = row
+		where := spot{row.order, row.slot.id, row.delayed}
+		if _, ok := m.queue[where]; ok {
+			m.violations = append(m.violations, fmt.Sprintf("%s puts a request where another one is: %+v", d.worker, where))
+		}
+		m.queue[where] = row
 	}
 	for _, l := range b.letters {
 		m.inbox[mark{l.partition, l.id}] = l
@@ -510,6 +556,9 @@ func (m *model) write(d *door, b *modelBatch) {
 	}
 	for i := range b.settled {
 		e := b.settled[i].entry
+		if _, ok := m.outcomes[e.seq]; ok {
+			m.violations = append(m.violations, fmt.Sprintf("%s settles %s once more", d.worker, urlOf(e)))
+		}
 		m.outcomes[e.seq] = modelOutcome{e.key, urlOf(e), e.depth, b.settled[i].how.Outcome}
 	}
 	for name, value := range b.checkpoints {

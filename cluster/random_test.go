@@ -41,6 +41,7 @@ func TestRandomJobs(t *testing.T) {
 type plan struct {
 	*testing.T
 	seed    uint64
+	began   time.Time
 	model   *model
 	links   [][]int // by page
 	seeds   []int
@@ -48,16 +49,18 @@ type plan struct {
 	delay   time.Duration
 	perHost int
 	depth   int // the deepest pages, 0: no limit
+	most    int // pages of the job, 0: no limit
 	ttl     time.Duration
 	workers []*planned
-	patient time.Time // from when on nothing goes wrong any more
+	ctx     context.Context // ends when the job should be over for long
 
-	mu     sync.Mutex // guards the fields below
-	random *rand.Rand
-	asks   []asked
-	flying map[int]map[*door]int // by host and process: downloads in flight
-	last   map[int]time.Time     // by host: when the last download began
-	faults map[string]int
+	mu      sync.Mutex // guards the fields below
+	random  *rand.Rand
+	asks    []asked
+	answers int
+	flying  map[int]map[*door]int // by host and process: downloads in flight
+	last    map[int]time.Time     // by host: when the last download began
+	faults  map[string]int
 }
 
 // asked is a download.
@@ -83,8 +86,8 @@ const planEnd = 25 * time.Second // after which nothing goes wrong any more
 func newPlan(t *testing.T, seed uint64) *plan {
 	r := rand.New(rand.NewPCG(seed, 36))
 	p := &plan{
-		T: t, seed: seed, random: r, hosts: 2 + r.IntN(9), delay: time.Duration(r.IntN(3)) * 60 * time.Millisecond, perHost: 1 + r.IntN(3), ttl: 2 * time.Second,
-		flying: make(map[int]map[*door]int), last: make(map[int]time.Time), faults: make(map[string]int), patient: time.Now().Add(planEnd),
+		T: t, seed: seed, began: time.Now(), random: r, hosts: 2 + r.IntN(9), delay: time.Duration(r.IntN(3)) * 60 * time.Millisecond, perHost: 1 + r.IntN(3), ttl: 2 * time.Second,
+		flying: make(map[int]map[*door]int), last: make(map[int]time.Time), faults: make(map[string]int),
 	}
 	p.model = newModel(1 + r.IntN(8))
 	pages := 10 + r.IntN(90)
@@ -103,6 +106,9 @@ func newPlan(t *testing.T, seed uint64) *plan {
 	}
 	if r.IntN(3) == 0 {
 		p.depth = 3 + r.IntN(5)
+	}
+	if r.IntN(4) == 0 {
+		p.most = 1 + r.IntN(pages)
 	}
 	for i := range 1 + r.IntN(4) {
 		w := &planned{name: fmt.Sprint("w", i)}
@@ -133,23 +139,28 @@ func (p *plan) url(page int) string {
 
 // run crawls with all workers until the job is finished, and checks what was seen.
 func (p *plan) run() {
+	ctx, cancel := context.WithTimeout(p.Context(), planEnd+time.Minute)
+	defer cancel()
+	p.ctx = ctx
 	var working sync.WaitGroup
 	for i, w := range p.workers {
 		working.Go(func() { p.work(i, w) })
 	}
 	working.Wait()
-	p.check()
+	if p.isOver() {
+		p.check()
+	}
 }
 
 // work is a machine: it starts the process of a worker again until the job is finished.
 func (p *plan) work(i int, w *planned) {
 	time.Sleep(w.begins)
-	for n := 0; ; n++ {
+	for n := 0; !p.isOver(); n++ {
 		d := &door{
 			model: p.model, member: member{job: "job", worker: w.name, ttl: p.ttl}, lock: int32(100*i + n), patience: 3 * p.ttl, batches: make(map[*batch]*modelBatch),
 			random: rand.New(rand.NewPCG(p.seed, uint64(100*i+n))), slow: 20 * time.Millisecond, loses: 0.05,
 		}
-		ctx, cancel := context.WithCancelCause(p.Context())
+		ctx, cancel := context.WithCancelCause(p.ctx)
 		d.deathCry = func() {
 			p.count("death")
 			cancel(errors.New("killed"))
@@ -172,23 +183,29 @@ func (p *plan) work(i int, w *planned) {
 		}
 		err := p.process(ctx, d)
 		cancel(nil)
-		p.model.mu.Lock()
-		finished := p.model.finished != ""
-		p.model.mu.Unlock()
 		var fenced *FencedError
 		if errors.As(err, &fenced) {
 			p.count("fenced")
 		}
-		if finished || err == nil {
+		if err == nil {
 			return
 		}
-		p.Logf("%v: %s: %v", time.Since(p.patient)+planEnd, w.name, err)
-		if time.Since(p.patient) > time.Minute {
-			p.Errorf("%s does not end: %v", w.name, err)
+		p.Logf("%v: %s: %v", time.Since(p.began), w.name, err)
+		if p.ctx.Err() != nil {
+			p.model.mu.Lock()
+			defer p.model.mu.Unlock()
+			p.Errorf("%s does not end: %v: owners %v, wanted %v, %d wait, %d letters, workers %s", w.name, err, p.model.owners, p.model.wanted, len(p.model.queue), len(p.model.inbox), p.model)
 			return
 		}
 		time.Sleep(time.Duration(p.draw(3000)) * time.Millisecond)
 	}
+}
+
+// isOver reports whether the job is finished, or its limit has stopped it: a worker that begins later goes on with the whole limit.
+func (p *plan) isOver() bool {
+	p.model.mu.Lock()
+	defer p.model.mu.Unlock()
+	return p.model.finished != "" || p.model.stopped != ""
 }
 
 func (p *plan) draw(n int) int {
@@ -224,7 +241,7 @@ func (p *plan) process(ctx context.Context, d *door) error {
 	}
 	err := enginetest.NewEngine(&plannedWeb{p, d, c}, tegenaria.NewSpider("random", tegenaria.Handle(parse), seeds...),
 		tegenaria.EngineWithCache(c),
-		tegenaria.EngineWithLimits(tegenaria.Limits{Depth: p.depth}),
+		tegenaria.EngineWithLimits(tegenaria.Limits{Depth: p.depth, Pages: p.most}),
 		tegenaria.EngineWithConcurrency(8),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: p.delay, PerSlot: p.perHost, IgnoreRobots: true}),
 	).Run(ctx, "random")
@@ -318,6 +335,9 @@ func (w *plannedWeb) ask(ctx context.Context, page int) error {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+		w.mu.Lock()
+		w.answers++
+		w.mu.Unlock()
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -330,6 +350,13 @@ func (w *plannedWeb) ask(ctx context.Context, page int) error {
 func (p *plan) check() {
 	reachable := p.reachable()
 	m := p.model
+	for _, v := range m.violations {
+		p.Error(v)
+	}
+	if p.most > 0 {
+		p.checkLimit()
+		return
+	}
 	fetched := make(map[int]int)
 	for _, o := range m.outcomes {
 		if o.outcome == tegenaria.Fetched {
@@ -396,6 +423,20 @@ func (p *plan) check() {
 		p.Errorf("%d requests too many, after %v", extra, p.faults)
 	}
 	p.Logf("%d pages, %d asked, %d sessions, faults %v", len(fetched), len(p.asks), len(sessions), p.faults)
+}
+
+// checkLimit compares how many pages were read with the limit: not more, and not less unless there are no more or a worker has died with some.
+func (p *plan) checkLimit() {
+	if p.answers > p.most {
+		p.Errorf("%d responses, the limit is %d", p.answers, p.most)
+	}
+	if p.model.finished == "" && len(p.faults) == 0 && p.answers < p.most {
+		p.Errorf("stopped after %d responses, the limit is %d", p.answers, p.most)
+	}
+	if p.model.finished == "" && p.model.stopped != "limit: pages" {
+		p.Errorf("stopped %q, finished %q", p.model.stopped, p.model.finished)
+	}
+	p.Logf("%d of %d pages, faults %v", p.answers, p.most, p.faults)
 }
 
 // reachable returns the pages that can be reached, with their smallest depth.

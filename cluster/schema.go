@@ -10,7 +10,7 @@ import (
 )
 
 // schemaVersion is that of the tables. A job of another version is refused.
-const schemaVersion = 3
+const schemaVersion = 4
 
 // tables are those of a job, in a schema of its name. Keys, names of slots and data are bytes; there are no foreign keys. queue, due and
 // inbox live by deletes: they are vacuumed when a small part of them is dead.
@@ -19,7 +19,7 @@ CREATE TABLE job (
 	version int NOT NULL, partitions int NOT NULL, sessions bigint NOT NULL DEFAULT 0,
 	spider text, key_version int, started boolean NOT NULL DEFAULT false, finished text, stopped text, paused boolean NOT NULL DEFAULT false, made timestamptz NOT NULL DEFAULT now());
 CREATE TABLE worker (
-	name text PRIMARY KEY, session bigint NOT NULL, batch bigint NOT NULL, buried boolean NOT NULL, began timestamptz NOT NULL) WITH (fillfactor = 20);
+	name text PRIMARY KEY, session bigint NOT NULL, batch bigint NOT NULL, buried boolean NOT NULL, began timestamptz NOT NULL, pages bigint NOT NULL DEFAULT 0, holds boolean NOT NULL DEFAULT false) WITH (fillfactor = 20);
 CREATE TABLE beat (session bigint PRIMARY KEY, number bigint NOT NULL, ttl bigint NOT NULL, lock int NOT NULL, at timestamptz NOT NULL DEFAULT now()) WITH (fillfactor = 20);
 CREATE TABLE partition (number int PRIMARY KEY, owner bigint, wanted bigint);
 CREATE TABLE slot (

@@ -115,6 +115,9 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	}
 	given, err := h.give(ctx, v)
 	tell = append(tell, given...)
+	if err == nil && v.stopped == "" {
+		err = h.draw(ctx, v, idle, &tell)
+	}
 	if err == nil && v.stopped == "" && v.free(c.session, owned) {
 		var gained []func()
 		gained, err = h.gain(ctx)

@@ -40,6 +40,11 @@ type store interface {
 	// finished reports whether nothing of the job is left to do, unless it is told so, and how many pages its runs have read.
 	finished(ctx context.Context, told bool) (over bool, read int64, err error)
 
+	// draw has the session have drawn so many of the pages that the job may begin, instead of had, as far as others leave so many. It notes
+	// whether it has some that it has not begun or that are in flight: holds, or more than it had. It returns how many it has drawn, and
+	// whether the limit is reached and nobody has any.
+	draw(ctx context.Context, limit, had, total int64, holds bool) (drawn int64, over bool, err error)
+
 	// look returns which of these keys were accepted before, and at which depth.
 	look(ctx context.Context, keys [][]byte) (map[tegenaria.Key]int, error)
 	// read returns requests of a slot, or those that are delayed if id is 0, from a place on: at most so many of them, and about so many bytes.

@@ -97,7 +97,8 @@ type waking struct {
 
 // workers counts how many more jobs may be in hand.
 type workers struct {
-	free    int   // fetch workers that no job has a claim on
+	all     int   // fetch workers
+	free    int   // those that no job has a claim on
 	inline  int   // further ones, for waiters alone
 	pages   int64 // responses still allowed, less the downloads under way
 	limited bool  // they are counted
@@ -112,7 +113,7 @@ func New[J Job[J]](cfg Config[J]) *Frontier[J] {
 		mu: &cfg.Ledger.mu, rules: cfg.Rules,
 		slots:    slots.New(func(name string) slots.Policy { return cfg.Rules.of(name).Policy }),
 		budgets:  budgets[J]{begun: make(map[string]int), reserved: make(map[string]int), short: make(map[string][]J)},
-		workers:  workers{free: cfg.Fetchers, inline: cfg.Inline, pages: int64(cfg.Pages), limited: cfg.Pages > 0},
+		workers:  workers{free: cfg.Fetchers, all: cfg.Fetchers, inline: cfg.Inline, pages: int64(cfg.Pages), limited: cfg.Pages > 0},
 		requeued: requeued[J]{jobs: make(map[string][]J)},
 		suspects: suspects[J]{lined: make(map[*suspect[J]]struct{})},
 	}

@@ -93,6 +93,18 @@ func (f *Frontier[J]) Wake() {
 	f.signal()
 }
 
+// Budget adds to how many requests may still be taken, see Config.Pages, and returns how many that are, and whether one is in flight that counts.
+func (f *Frontier[J]) Budget(more int64) (left int64, busy bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.workers.pages += more
+	if more > 0 {
+		f.recall()
+		f.signal()
+	}
+	return f.workers.pages, f.workers.free < f.workers.all
+}
+
 // Stop ends the taking from the queues for good, and returns the jobs that wait in them to the
 // caller. Waiters are served as before.
 func (f *Frontier[J]) Stop() []J {
