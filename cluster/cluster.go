@@ -308,6 +308,9 @@ func (c *Cache) Close() error {
 	c.share.Load().end()
 	err := c.write(ctx)
 	if err == nil {
+		err = c.giveBack(ctx)
+	}
+	if err == nil {
 		err = c.store.giveUp(ctx)
 	}
 	c.beats.Load().end() // they have ended with c.alive

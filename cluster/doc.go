@@ -32,9 +32,10 @@
 //
 // # What ends the job
 //
-// CloseSpider ends the job, and so does a limit that a worker has reached (Pages, Items, Errors, Bytes or Time of its Limits, each counted by
-// every worker for itself): the reason is stored, the other workers see it a fraction of a second later, and each run ends
-// gracefully with a StoppedError of that reason. A signal, Stop and the end of a context end one worker alone. A job that was stopped goes on
+// CloseSpider ends the job, and so does a limit: the reason is stored, the other workers see it a fraction of a second later, and each run
+// ends gracefully with a StoppedError of that reason. Limits.Pages is of the job: workers draw pages in blocks before they begin them, so that it
+// is never exceeded; what a dead worker had drawn is lost (draw.go). Items, Errors, Bytes and Time are counted by every worker for itself, and the
+// first to reach one ends the job. A signal, Stop and the end of a context end one worker alone. A job that was stopped goes on
 // when its workers begin again. One that begins while another of them has not ended yet is stopped too.
 //
 // [Dial] gives a job to a program that is none of its workers: it says how the job is doing, and pauses, resumes and stops it.
@@ -81,7 +82,7 @@
 //   - After a crash some requests may be fetched again: those in flight, and those whose batch was not written. Their items are still in a feed
 //     only once, if the feed is a tegenaria.Committer such as feed.JSONL and the worker is started again under its name, on the same disk.
 //   - The cache does not record which requests were in flight when the process died, so that a page that kills the process is tried again.
-//   - Each worker counts its limits for itself, and PerIP and PerProxy hold for one worker.
+//   - Each worker counts its limits but Pages for itself, and PerIP and PerProxy hold for one worker.
 //   - A request of Fetch is sent by the worker whose callback waits for it, and keeps the delay of that worker alone.
 //   - One URL in two slots (RequestWithSlot) may be fetched twice, if two owners accept it at the same time.
 //   - A worker whose code was given up ends when it has nothing else to do, with StoppedError{"abandoned"}: the others run those requests again.

@@ -48,6 +48,17 @@ func (h *share) draw(ctx context.Context, v *view, idle bool, tell *[]func()) er
 	return nil
 }
 
+// giveBack gives the pages back that a run has not begun which is over.
+func (c *Cache) giveBack(ctx context.Context) error {
+	run := c.sharedRun()
+	if run.Pages == 0 || c.session == 0 {
+		return nil
+	}
+	left, _ := run.Budget(0)
+	_, _, err := c.store.draw(ctx, run.Pages, c.drawn, c.drawn-max(left, 0), false)
+	return err
+}
+
 func (s *server) draw(ctx context.Context, limit, had, total int64, holds bool) (drawn int64, over bool, err error) {
 	err = s.patiently(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {

@@ -97,6 +97,49 @@ func TestStops(t *testing.T) {
 	}
 }
 
+// Limits.Pages is of the job: all workers together begin so many downloads, and not one more, and as many again when they begin anew. One that leaves
+// gives back what it has not begun.
+func TestPagesOfAJob(t *testing.T) {
+	const pages, hosts, delay, limit = 300, 16, 10 * time.Millisecond, 100
+	dsn, job := database(t), newJob()
+	web := newWeb(t, hosts, pages)
+	for round := 1; ; round++ {
+		workers := newWorkers(t, dsn, job, 3, 4*shortTTL)
+		leaving, leave := context.WithCancel(t.Context())
+		var crawling sync.WaitGroup
+		for i, w := range workers {
+			w.limits.Pages = limit
+			ctx := t.Context()
+			if i == 0 && round == 1 {
+				ctx = leaving
+				web.mu.Lock()
+				web.left, web.do = 20, leave
+				web.mu.Unlock()
+			}
+			crawling.Go(func() {
+				w.crawl(ctx, web, delay)
+				closed(t, w.cache)
+			})
+		}
+		crawling.Wait()
+		leave()
+		asked := web.asks()
+		if workers[1].err == nil && workers[2].err == nil {
+			if all := pages + pages/10; asked < all || asked > all+limit/2 {
+				t.Errorf("%d requests in all, the job has %d", asked, all)
+			}
+			return
+		}
+		for _, w := range workers[1:] {
+			wantStopped(t, w, "limit: pages")
+		}
+		// What the worker had in flight that was to leave brought no response.
+		if least, most := round*limit, round*limit+8; asked < least || asked > most || round > 4 {
+			t.Fatalf("round %d: %d requests, want %d to %d", round, asked, least, most)
+		}
+	}
+}
+
 // wantStopped checks that the run of a worker was stopped for a reason.
 func wantStopped(t *testing.T, w *worker, reason string) {
 	t.Helper()
