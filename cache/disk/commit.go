@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/flightnotes"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
@@ -263,10 +264,10 @@ func (c *Cache) Settle(ctx context.Context, b tegenaria.Batch) error {
 		return err
 	}
 	for i := range b.Settled {
-		c.notes.clear(&b.Settled[i].Record.Key)
+		c.notes.Clear((*flightnotes.Key)(&b.Settled[i].Record.Key))
 	}
 	if b.Finished != "" {
-		c.notes.clearAll()
+		c.notes.ClearAll()
 	}
 	return nil
 }
@@ -349,7 +350,7 @@ func (c *Cache) Return(_ context.Context, rec tegenaria.Record, now time.Time) (
 		return 0, fmt.Errorf("disk: returning a request that is not in flight: key %x", rec.Key)
 	}
 	c.land(f)
-	c.notes.clear(&rec.Key)
+	c.notes.Clear((*flightnotes.Key)(&rec.Key))
 	e := entry{place{int64(rec.Priority), c.number()}, f.record}
 	e.attempt = rec.Attempt
 	verdict := tegenaria.VerdictNew

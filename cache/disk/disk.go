@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/flightnotes"
 )
 
 // Cache is a job in a directory. Its methods may be called concurrently.
@@ -24,7 +25,7 @@ type Cache struct {
 	db      *pebble.DB
 	lock    interface{ Close() error }
 	mark    *mark
-	notes   *flightNotes
+	notes   *flightnotes.Notes
 	every   time.Duration // between two commits
 	closing chan struct{} // closed by Close
 	loading sync.WaitGroup
@@ -268,7 +269,7 @@ func (c *Cache) Close() error {
 	defer c.syncing.Unlock()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	err := errors.Join(c.finish(), c.notes.close())
+	err := errors.Join(c.finish(), c.notes.Close())
 	err = errors.Join(err, c.db.Close())
 	err = errors.Join(err, c.mark.close())
 	if err == nil {

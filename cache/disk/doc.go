@@ -28,7 +28,7 @@
 //
 // The requests in flight are recorded in a small file beside the store, which is mapped into memory:
 // recording one needs no system call, and survives the death of the process, though not of the machine. After a crash Begin
-// hands out these requests, and the engine runs them one at a time. See flightnotes.go and suspects.go.
+// hands out these requests, and the engine runs them one at a time. See internal/flightnotes and suspects.go.
 //
 // The seen keys and slots of a commit are first written as one row, and later as single rows, many at once. See journal.go.
 //

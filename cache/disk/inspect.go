@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/flightnotes"
 )
 
 // State says where a request of a job is.
@@ -172,7 +173,7 @@ func (c *Cache) describe(info *Info, rec record, slot string, priority int64) er
 	info.Number, info.Parent = rec.seq, rec.parent
 	info.Record = tegenaria.Record{
 		Key: rec.key, Slot: slot, Priority: int(priority), Depth: rec.depth, Attempt: rec.attempt,
-		NotBefore: info.NotBefore, Seq: rec.seq, ParentSeq: rec.parent, Data: slices.Clone(rec.data), Crashes: c.notes.crashes(&rec.key),
+		NotBefore: info.NotBefore, Seq: rec.seq, ParentSeq: rec.parent, Data: slices.Clone(rec.data), Crashes: c.notes.Crashes((*flightnotes.Key)(&rec.key)),
 	}
 	return err
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/internal/flightnotes"
 	"github.com/tegenaria/tegenaria/internal/wire"
 )
 
@@ -34,7 +35,7 @@ func (c *Cache) Next(_ context.Context, name string, n int) ([]tegenaria.Record,
 		s.flights = append(s.flights, c.flights[e.key])
 		records = append(records, tegenaria.Record{
 			Key: e.key, Slot: s.name, Priority: int(e.priority), Depth: e.depth, Attempt: e.attempt, Seq: e.seq, ParentSeq: e.parent, Data: e.data,
-			Crashes: c.notes.crashes(&e.key),
+			Crashes: c.notes.Crashes((*flightnotes.Key)(&e.key)),
 		})
 	}
 	if s.waiting > 0 && len(s.front) == 0 { // the result says what comes first now

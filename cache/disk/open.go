@@ -9,6 +9,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/tegenaria/tegenaria/internal/flightnotes"
 )
 
 // Option changes how a job is opened.
@@ -54,11 +56,11 @@ const (
 
 // The files of a job, beside the store's own directory.
 const (
-	formatFile = "JOB"     // says that this is one, and in which format
-	lockFile   = "LOCK"    // held by the process that has the job open
-	markFile   = "MARK"    // number of the newest commit, a witness beside the store
-	filterFile = "BLOOM"   // the Bloom filter, of a job that was closed
-	notesFile  = "FLIGHTS" // requests that are in flight, and those that may have killed the process
+	formatFile = "JOB"                // says that this is one, and in which format
+	lockFile   = "LOCK"               // held by the process that has the job open
+	markFile   = "MARK"               // number of the newest commit, a witness beside the store
+	filterFile = "BLOOM"              // the Bloom filter, of a job that was closed
+	notesFile  = flightnotes.FileName // requests that are in flight, and those that may have killed the process
 	storeDir   = "store"
 )
 
@@ -136,7 +138,7 @@ func open(dir string, o options) (*Cache, error) {
 		}
 		return nil, err
 	}
-	c.notes = readNotes(o.fs, dir, c.state.id)
+	c.notes = flightnotes.Read(notesFolder{o.fs, dir}, "disk: the job "+dir, c.state.id)
 	return c, nil
 }
 
