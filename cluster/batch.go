@@ -14,8 +14,9 @@ type batch struct {
 	lowered     map[tegenaria.Key]int
 	inserts     map[int64]*entry // by place
 	letters     map[tegenaria.Key]*letter
-	drained     []mark // of letters that were taken in
-	given       []int  // partitions that others may have
+	calmed      map[tegenaria.Key]struct{} // whose crashes count no more
+	drained     []mark                     // of letters that were taken in
+	given       []int                      // partitions that others may have
 	deletes     []spot
 	settled     []ending
 	slots       map[*slot]struct{}
@@ -55,8 +56,8 @@ type ending struct {
 func newBatch(number int64) *batch {
 	return &batch{
 		number: number, seen: make(map[tegenaria.Key]sight), lowered: make(map[tegenaria.Key]int), inserts: make(map[int64]*entry),
-		letters: make(map[tegenaria.Key]*letter),
-		slots:   make(map[*slot]struct{}), checkpoints: make(map[string][]byte), counters: make(map[string]int64),
+		letters: make(map[tegenaria.Key]*letter), calmed: make(map[tegenaria.Key]struct{}),
+		slots: make(map[*slot]struct{}), checkpoints: make(map[string][]byte), counters: make(map[string]int64),
 	}
 }
 
@@ -164,6 +165,7 @@ func (c *Cache) wrote(b *batch) {
 	for s := range b.slots {
 		s.stored = true
 	}
+	c.unmark(b)
 	c.durable, c.writing = b.number, nil
 }
 

@@ -34,6 +34,11 @@ type Options struct {
 	// in this time that it is alive. When three quarters are over it starts no download until it is heard again; if one is in flight
 	// when all is over, the run ends with an [*Error].
 	TTL time.Duration
+	// Dir is a folder on a local disk that belongs to this worker alone, and is made if there is none; "" is none. It says which requests are
+	// in flight, so that a page which kills the process is given up after it has done so three times, whichever workers it killed, and its lock
+	// proves that the process before has ended, so that a worker which is started again begins at once. Two processes that name
+	// one folder are refused with an [*InUseError], another worker's folder with a [*DirError].
+	Dir string
 }
 
 const (
@@ -47,8 +52,9 @@ const (
 // Cache is a job in a database. Its methods may be called concurrently.
 type Cache struct {
 	// turn holds a token while somebody talks to the server, and guards the server and what is being written. It is taken before mu.
-	turn  chan struct{}
-	store store
+	turn   chan struct{}
+	store  store
+	folder *folder // nil: there is none
 	member
 	drawn  int64 // pages of the limit that the worker has drawn, see draw
 	run    atomic.Pointer[tegenaria.SharedRun]
@@ -76,6 +82,7 @@ type Cache struct {
 	entries   map[tegenaria.Key]*entry // what is in memory: in a front, in a batch, in flight
 	hidden    map[int64]struct{}       // places that the database may still have, and where nothing waits
 	recent    recent
+	crashes   map[tegenaria.Key]int // of requests that were in flight when a worker died
 	questions []*question
 	open      *batch // gathers what changes
 	writing   *batch // is being written, or was when a write failed
@@ -86,6 +93,7 @@ type Cache struct {
 var (
 	_ tegenaria.CacheInterface = (*Cache)(nil)
 	_ tegenaria.SharedCache    = (*Cache)(nil)
+	_ tegenaria.FlightRecorder = (*Cache)(nil)
 )
 
 // Open connects to a database and opens a job in it, or makes it: the job is a schema of that name. dsn is a URL or a list of
@@ -107,11 +115,25 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 		config: config, member: member{job: job, worker: clean(o.Worker), ttl: cmp.Or(max(o.TTL, 0), defaultTTL)},
 		patience: cmp.Or(max(o.Patience, 0), defaultPatience), lock: rand.Int32(),
 	}
-	partitions, err := s.open(ctx, max(o.Partitions, 0))
-	if err != nil {
-		return nil, err
+	var own *folder
+	if o.Dir != "" {
+		if own, err = openFolder(o.Dir, job, s.worker); err != nil {
+			return nil, err
+		}
+		s.lock = own.state.Lock
 	}
-	return newCache(ctx, s, s.member, partitions, o), nil
+	partitions, err := s.open(ctx, max(o.Partitions, 0))
+	if err == nil && own != nil {
+		if err = own.meet(ctx, s); err != nil {
+			err = errors.Join(err, s.close(ctx))
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, own.close())
+	}
+	c := newCache(ctx, s, s.member, partitions, o)
+	c.folder = own
+	return c, nil
 }
 
 // newCache makes the cache of a member of the job that lies in a store. It is open until Close, whatever becomes of ctx.
@@ -189,10 +211,15 @@ func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, 
 	c.beats.Swap(nil).end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer context.AfterFunc(c.alive, func() { cancel(errClosed) })()
-	l, sent, err := c.store.begin(ctx, job)
+	d, unread := c.folder.death()
+	l, sent, err := c.store.begin(ctx, job, d)
+	if err == nil && c.folder != nil {
+		err = c.folder.began(l.session)
+	}
 	if err != nil {
 		return tegenaria.State{}, err
 	}
+	l.state.Unread = unread
 	c.session, c.drawn = l.session, l.drawn
 	c.paused.Store(l.paused)
 	c.beats.Store(startBeats(c.alive, c.store, c.member, c.sharedRun(), sent, func(err error) { _ = c.failed(err) }))
@@ -207,8 +234,9 @@ func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, 
 	clear(c.owned)
 	clear(c.leaving)
 	c.foreign = make(map[string]int)
-	c.add(l)
 	c.open, c.writing, c.durable = newBatch(1), nil, 0
+	c.add(l)
+	l.state.Suspects = c.handOut(l.suspects)
 	c.counters = l.state.Counters
 	c.ready, c.broken = true, nil
 	l.state.Counters = maps.Clone(l.state.Counters)
@@ -220,6 +248,7 @@ func (c *Cache) add(l *loaded) (states []tegenaria.SlotState) {
 	for _, p := range l.parts {
 		c.owned[p] = true
 	}
+	c.know(l.crashes)
 	now := time.Now()
 	for name, s := range l.slots {
 		c.slots[name], c.byID[s.id] = s, s
@@ -262,7 +291,7 @@ func (c *Cache) Slots(context.Context) iter.Seq2[tegenaria.SlotState, error] {
 		now := time.Now()
 		states := make([]tegenaria.SlotState, 0, len(c.slots))
 		for _, s := range c.slots {
-			if s.count > 0 || s.remembers(now) {
+			if s.count > 0 || s.suspected || s.remembers(now) {
 				states = append(states, s.state())
 			}
 		}
@@ -314,7 +343,7 @@ func (c *Cache) Close() error {
 		err = c.store.giveUp(ctx)
 	}
 	c.beats.Load().end() // they have ended with c.alive
-	return errors.Join(err, c.store.close(ctx))
+	return errors.Join(err, c.store.close(ctx), c.folder.close())
 }
 
 // longestClose is how long Close tries to write.

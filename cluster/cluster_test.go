@@ -101,22 +101,32 @@ func TestConforms(t *testing.T) {
 	for name, o := range map[string]cluster.Options{
 		"plain":  {},
 		"narrow": {QueueBytes: 1}, // so that queues are read again and again
+		"folder": {Dir: "of the test"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var job string
+			crash := func(t *testing.T, c tegenaria.CacheInterface) tegenaria.CacheInterface {
+				c.(*cluster.Cache).Abandon()
+				return open(t, dsn, job, o)
+			}
+			kill := crash
+			if o.Dir == "" {
+				kill = nil
+			}
 			spidertest.TestCache(t, spidertest.CacheHarness{
 				Open: func(t *testing.T) tegenaria.CacheInterface {
 					job = newJob()
+					if o.Dir != "" {
+						o.Dir = t.TempDir()
+					}
 					return open(t, dsn, job, o)
 				},
 				Reopen: func(t *testing.T, c tegenaria.CacheInterface) tegenaria.CacheInterface {
 					closed(t, c.(*cluster.Cache))
 					return open(t, dsn, job, o)
 				},
-				Crash: func(t *testing.T, c tegenaria.CacheInterface) tegenaria.CacheInterface {
-					c.(*cluster.Cache).Abandon()
-					return open(t, dsn, job, o)
-				},
+				Crash: crash,
+				Kill:  kill,
 			})
 		})
 	}

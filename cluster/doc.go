@@ -65,6 +65,11 @@
 // connection, so that one that stands still in the middle of a transaction holds no rows. If it goes on later its next batch is refused, and
 // its run ends with a [*FencedError]. A worker whose [Cache.Close] has written everything gives its partitions up: others have them a fraction
 // of a second later. A worker that is started again under its name, after its process has died, begins at once.
+// With [Options].Dir that holds however it has died, because the lock of that folder proves it; otherwise a worker whose connection the database
+// still has waits until its own earlier session has been silent for the TTL.
+//
+// The folder also says which requests were in flight (internal/flightnotes). When the worker starts again it stores a death for each of them.
+// Whoever owns such a request from then on runs it alone, and gives it up after three deaths (flights.go).
 //
 // A worker whose beats are not answered starts no download when three quarters of the TTL are over. It goes on when one is answered, as long as
 // nobody has buried it. If a download is in flight when the TTL is over, the run ends with an [*Error]: set a TTL that is longer than the
@@ -81,7 +86,8 @@
 //
 //   - After a crash some requests may be fetched again: those in flight, and those whose batch was not written. Their items are still in a feed
 //     only once, if the feed is a tegenaria.Committer such as feed.JSONL and the worker is started again under its name, on the same disk.
-//   - The cache does not record which requests were in flight when the process died, so that a page that kills the process is tried again.
+//   - Without [Options].Dir nobody records which requests were in flight when the process died, so that a page that kills the process is tried
+//     again and again. With it each death is counted when the worker that died starts again.
 //   - Each worker counts its limits but Pages for itself, and PerIP and PerProxy hold for one worker.
 //   - A request of Fetch is sent by the worker whose callback waits for it, and keeps the delay of that worker alone.
 //   - One URL in two slots (RequestWithSlot) may be fetched twice, if two owners accept it at the same time.

@@ -13,11 +13,17 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// InUseError is the failure to begin a job under the name of a worker that is at work.
-type InUseError struct{ Job, Worker string }
+// InUseError is the failure to begin a job under the name of a worker that is at work, or to open the folder of one.
+type InUseError struct {
+	Job, Worker string
+	Dir         string // the folder that is in use, as [Options].Dir says it; "" if it is the name
+}
 
 // Error says what to do.
 func (e *InUseError) Error() string {
+	if e.Dir != "" {
+		return fmt.Sprintf("cluster: another process uses the folder %s: give each worker an Options.Dir of its own, or stop that process", e.Dir)
+	}
 	return fmt.Sprintf("cluster: a worker named %q is at work on the job %s: give each worker a name of its own by Options.Worker, or stop that one",
 		e.Worker, e.Job)
 }
@@ -34,6 +40,17 @@ type MismatchError struct {
 func (e *MismatchError) Error() string {
 	return fmt.Sprintf("cluster: the job %s has the %s %q, not %q: resume it with the program and the options it was begun with, or choose another name for the job",
 		e.Job, e.What, e.Stored, e.Asked)
+}
+
+// DirError is the refusal of a folder that is another worker's.
+type DirError struct {
+	Dir         string
+	Job, Worker string // to which it belongs
+}
+
+// Error says what to do.
+func (e *DirError) Error() string {
+	return fmt.Sprintf("cluster: the folder %s belongs to the worker %q of the job %s: give each worker of each job an Options.Dir of its own", e.Dir, e.Worker, e.Job)
 }
 
 // MissingError is the failure of [Dial] to find a job.

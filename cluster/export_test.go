@@ -25,6 +25,9 @@ func (c *Cache) Abandon() {
 	c.writes.Wait()
 	c.beats.Load().end()
 	c.Cut()
+	if c.folder != nil {
+		_ = c.folder.lock.Close()
+	}
 }
 
 // Freeze stops a cache in the middle of a transaction, as a machine that stands still does: its connection holds rows, and nothing beats.
@@ -92,3 +95,6 @@ func (c *Cache) Worker() string { return c.worker }
 
 // serverOf returns where the job of a cache lies.
 func serverOf(c *Cache) *server { return c.store.(*server) }
+
+// Unlock gives the folder up, as the system does for a process that has died.
+func (c *Cache) Unlock() { _ = c.folder.lock.Close() }

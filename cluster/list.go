@@ -89,6 +89,8 @@ type slot struct {
 	delayed int  // requests in the due list
 	stored  bool // it has a row
 	idle    bool // it is in the list of slots that may be forgotten
+
+	suspected bool // Begin has handed out a suspect of it
 }
 
 // remembers reports whether a slot without requests has something to remember.

@@ -23,17 +23,20 @@ type loaded struct {
 	slots   map[string]*slot
 	byID    map[int64]*slot
 	due     list
+
+	crashes  map[tegenaria.Key]int
+	suspects []*entry // in the order in which they are to be handed out
 }
 
 func newLoaded(session int64) *loaded {
-	return &loaded{session: session, slots: make(map[string]*slot), byID: make(map[int64]*slot)}
+	return &loaded{session: session, slots: make(map[string]*slot), byID: make(map[int64]*slot), crashes: make(map[tegenaria.Key]int)}
 }
 
 // errTakenMeanwhile says that another process has begun under the name of this worker just now.
 var errTakenMeanwhile = errors.New("another worker has begun")
 
 // begin begins a session when no other one has the name of the worker. sent is when it began, at the latest.
-func (s *server) begin(ctx context.Context, job tegenaria.Job) (l *loaded, sent time.Time, err error) {
+func (s *server) begin(ctx context.Context, job tegenaria.Job, d death) (l *loaded, sent time.Time, err error) {
 	s.session = 0
 	for {
 		if err := s.await(ctx); err != nil {
@@ -41,7 +44,7 @@ func (s *server) begin(ctx context.Context, job tegenaria.Job) (l *loaded, sent 
 		}
 		err = s.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) (err error) {
 			sent = time.Now()
-			l, err = s.beginOnce(ctx, conn, job)
+			l, err = s.beginOnce(ctx, conn, job, d)
 			return err
 		})
 		var mismatch *MismatchError
@@ -56,7 +59,7 @@ func (s *server) begin(ctx context.Context, job tegenaria.Job) (l *loaded, sent 
 }
 
 // beginOnce begins a session in a transaction, takes what it is to have and what is free of that, and reads what it has to know.
-func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Job) (*loaded, error) {
+func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Job, d death) (*loaded, error) {
 	l := newLoaded(0)
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		var spider, finished *string
@@ -93,6 +96,7 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 		batch.Queue(`WITH theirs AS (DELETE FROM counter WHERE worker NOT IN (SELECT name FROM worker WHERE NOT buried) RETURNING name, value)
 			INSERT INTO counter SELECT $1, name, sum(value) FROM theirs GROUP BY name
 			ON CONFLICT (worker, name) DO UPDATE SET value = counter.value + excluded.value`, s.worker)
+		d.queue(&batch)
 		if err := tx.SendBatch(ctx, &batch).Close(); err != nil {
 			return err
 		}
@@ -106,7 +110,10 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 				return err
 			}
 		}
-		return l.gain(ctx, tx, s.worker, nil)
+		if err := l.gain(ctx, tx, s.worker, nil); err != nil || l.state.Finished {
+			return err
+		}
+		return l.findSuspects(ctx, tx)
 	})
 	if err == nil {
 		s.session = l.session
@@ -130,6 +137,7 @@ func (l *loaded) gain(ctx context.Context, tx pgx.Tx, worker string, has []int) 
 	batch.Queue(`SELECT slot, count(*), min(at) FROM due WHERE partition = ANY ($1) GROUP BY slot`, l.parts).Query(l.readDue)
 	batch.Queue(`SELECT name, value FROM checkpoint WHERE worker IN ($1, '')`, worker).Query(l.readCheckpoints)
 	batch.Queue(`SELECT name, value FROM counter WHERE worker = $1`, worker).Query(l.readCounters)
+	batch.Queue(`SELECT key, count(*) FROM crash GROUP BY key`).Query(l.readCrashes)
 	return tx.SendBatch(ctx, &batch).Close()
 }
 

@@ -247,7 +247,7 @@ func (d *door) namesake(m *model) *session {
 	return &o
 }
 
-func (d *door) begin(ctx context.Context, job tegenaria.Job) (l *loaded, sent time.Time, err error) {
+func (d *door) begin(ctx context.Context, job tegenaria.Job, _ death) (l *loaded, sent time.Time, err error) {
 	for {
 		var o *session
 		err = d.call(ctx, "opening", func(m *model) error {

@@ -32,13 +32,8 @@ func (c *Cache) Next(ctx context.Context, name string, n int) ([]tegenaria.Recor
 			return records, s.state(), nil
 		}
 		e := c.workbench.take(&s.list)
-		e.flying = true
-		s.flights++
-		c.flights++
-		c.hidden[e.place] = struct{}{}
-		records = append(records, tegenaria.Record{
-			Key: e.key, Slot: s.name, Priority: int(e.priority), Depth: e.depth, Attempt: e.attempt, Seq: uint64(e.seq), ParentSeq: uint64(e.parent), Data: e.data,
-		})
+		c.fly(e)
+		records = append(records, c.recordOf(e))
 	}
 }
 

@@ -41,6 +41,7 @@ CREATE TABLE inbox (
 CREATE TABLE outcome (
 	seq bigint PRIMARY KEY, key bytea NOT NULL, parent bigint NOT NULL, depth int NOT NULL, attempt int NOT NULL,
 	outcome text NOT NULL, reason text NOT NULL, status int NOT NULL, at timestamptz NOT NULL, url text NOT NULL);
+CREATE TABLE crash (key bytea, death bigint, PRIMARY KEY (key, death));
 CREATE TABLE dead (seq bigint PRIMARY KEY, slot bytea NOT NULL, priority bigint NOT NULL, data bytea NOT NULL);
 CREATE TABLE checkpoint (worker text, name bytea, value bytea NOT NULL, PRIMARY KEY (worker, name)) WITH (fillfactor = 50);
 CREATE TABLE counter (worker text, name text, value bigint NOT NULL, PRIMARY KEY (worker, name)) WITH (fillfactor = 50);

@@ -83,6 +83,7 @@ func (c *Cache) land(e *entry) {
 	e.flying = false
 	e.slot.flights--
 	c.flights--
+	c.calm(e.key)
 	c.remove(e)
 }
 

@@ -20,8 +20,8 @@ type member struct {
 // session is buried.
 type store interface {
 	// begin begins a session, and takes what that is to have and what is free of it. It waits while another process has the name of the worker.
-	// sent is when the session began, at the latest.
-	begin(ctx context.Context, job tegenaria.Job) (l *loaded, sent time.Time, err error)
+	// sent is when the session began, at the latest. It stores which requests were in flight at a death.
+	begin(ctx context.Context, job tegenaria.Job, d death) (l *loaded, sent time.Time, err error)
 	// pulse returns what beats for the session.
 	pulse() pulse
 	// giveUp ends the session: others may have its partitions at once.

@@ -214,6 +214,13 @@ func (s *server) prepare(b *batch) {
 	b.prepareSlots()
 	b.prepareLists()
 	b.prepareLetters()
+	if len(b.calmed) > 0 {
+		keys := make([][]byte, 0, len(b.calmed))
+		for key := range b.calmed {
+			keys = append(keys, key[:])
+		}
+		b.add(`DELETE FROM crash WHERE key = ANY ($1)`, keys)
+	}
 	if len(b.given) > 0 {
 		b.add(`UPDATE partition SET owner = NULL WHERE owner = $1 AND number = ANY ($2)`, s.session, b.given)
 	}
