@@ -15,6 +15,7 @@ type batch struct {
 	inserts     map[int64]*entry // by place
 	letters     map[tegenaria.Key]*letter
 	calmed      map[tegenaria.Key]struct{} // whose crashes count no more
+	items       []byte                     // of Items, a line each
 	drained     []mark                     // of letters that were taken in
 	given       []int                      // partitions that others may have
 	deletes     []spot

@@ -220,6 +220,7 @@ func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, 
 		return tegenaria.State{}, err
 	}
 	l.state.Unread = unread
+	l.state.Checkpoints[itemsKey] = itemsReady
 	c.session, c.drawn = l.session, l.drawn
 	c.paused.Store(l.paused)
 	c.beats.Store(startBeats(c.alive, c.store, c.member, c.sharedRun(), sent, func(err error) { _ = c.failed(err) }))

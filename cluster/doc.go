@@ -80,6 +80,12 @@
 // once up to its last checkpoint. What a dead worker has written after that is in another file again; it
 // is cut when that worker is started again under its name, before the job is finished. robots.txt is read anew by a new owner.
 //
+// # Where items go
+//
+// A feed such as feed.JSONL writes a file for each worker, on its machine: what lay on a lost disk is lost. [Items] stores items in the job, in the
+// transaction that settles their page, and outlives every worker; [Collect] writes those of all workers to one file. It costs the database as much
+// again as the pages do. Package feed/postgres writes to a table of another form, and outlives the workers too.
+//
 // The workers of a job connect as the same user of the database, or as users that may end each other's connections (pg_signal_backend).
 //
 // # What it does not promise

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -64,7 +65,7 @@ func (c *crawl) run(ctx context.Context) (err error) {
 			PerSlot: 8, Delay: c.Delay, UserAgent: c.Worker, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		}),
 		tegenaria.EngineWithSignals(),
-		tegenaria.EngineWithPipelines(feed.JSONL(c.File)),
+		tegenaria.EngineWithPipelines(feed.JSONL(c.File), cluster.Items()),
 	).Run(ctx, "killed")
 }
 
@@ -89,6 +90,7 @@ func TestKills(t *testing.T) {
 	done, asked := 0, 0
 	for done < *kills {
 		c := &crawl{DSN: dsn, Job: newJob(), Worker: "one", File: filepath.Join(t.TempDir(), "items.jsonl")}
+		c.Options.Dir = t.TempDir()
 		site := newSite(pages)
 		c.URL = site.URL
 		for finished := false; !finished; {
@@ -153,7 +155,10 @@ func (c *crawl) check(t *testing.T, site *site, pages int) (extra int) {
 			t.Errorf("%s was not asked for", path)
 		}
 	}
-	items := c.items(t)
+	items := itemsOf(t, c.File)
+	if collected := collect(t, c.DSN, c.Job); !maps.Equal(collected, items) {
+		t.Errorf("%d items were collected, %d are in the file", len(collected), len(items))
+	}
 	admin := connect(t, c.DSN)
 	schema := `"` + c.Job + `"`
 	got := read(t, admin, `SELECT count(*) || ' ' || count(DISTINCT key) || ' ' || count(DISTINCT url) FROM `+schema+`.outcome WHERE outcome = 'fetched'`)
@@ -164,21 +169,49 @@ func (c *crawl) check(t *testing.T, site *site, pages int) (extra int) {
 	return extra
 }
 
-// items returns those of the file, each of which may be there once.
-func (c *crawl) items(t *testing.T) map[string]bool {
+// itemsOf returns the items of some files, each of which may be there once.
+func itemsOf(t *testing.T, files ...string) map[string]bool {
 	t.Helper()
-	text, err := os.ReadFile(c.File)
+	items := make(map[string]bool)
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if items[line] {
+				t.Errorf("the item %s is there twice", line)
+			}
+			items[line] = true
+		}
+	}
+	return items
+}
+
+// collect returns the items that were collected of a job that has finished, each of which may be there once.
+func collect(t *testing.T, dsn, job string) map[string]bool {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "collected.jsonl")
+	got, err := cluster.Collect(t.Context(), dial(t, dsn, job), file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	items := make(map[string]bool)
-	for line := range strings.Lines(string(text)) {
-		if items[line] {
-			t.Errorf("the item %s is there twice", line)
-		}
-		items[line] = true
+	items := itemsOf(t, file)
+	if !got.Finished || got.Items != int64(len(items)) {
+		t.Errorf("%d items are in the file, and Collect says %+v", len(items), got)
 	}
 	return items
+}
+
+// dial sees a job from outside.
+func dial(t *testing.T, dsn, job string) *cluster.Job {
+	t.Helper()
+	j, err := cluster.Dial(t.Context(), dsn, job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	return j
 }
 
 // site is a tree of pages, which counts what is asked of it, and kills.

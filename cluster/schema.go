@@ -43,6 +43,7 @@ CREATE TABLE outcome (
 	outcome text NOT NULL, reason text NOT NULL, status int NOT NULL, at timestamptz NOT NULL, url text NOT NULL);
 CREATE TABLE crash (key bytea, death bigint, PRIMARY KEY (key, death));
 CREATE TABLE dead (seq bigint PRIMARY KEY, slot bytea NOT NULL, priority bigint NOT NULL, data bytea NOT NULL);
+CREATE TABLE item (tx xid8 DEFAULT pg_current_xact_id(), id bigint GENERATED ALWAYS AS IDENTITY, worker text NOT NULL, data text NOT NULL, PRIMARY KEY (tx, id));
 CREATE TABLE checkpoint (worker text, name bytea, value bytea NOT NULL, PRIMARY KEY (worker, name)) WITH (fillfactor = 50);
 CREATE TABLE counter (worker text, name text, value bigint NOT NULL, PRIMARY KEY (worker, name)) WITH (fillfactor = 50);
 `

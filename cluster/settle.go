@@ -61,6 +61,11 @@ func (c *Cache) settle(b *tegenaria.Batch) error {
 		if name == ofJob && !c.owned[0] { // StartRequest runs elsewhere
 			continue
 		}
+		if name == itemsKey {
+			c.open.items = append(c.open.items, checkpoint...)
+			c.open.size += len(checkpoint)
+			continue
+		}
 		c.open.checkpoints[name] = slices.Clone(checkpoint)
 		c.open.size += smallChange + len(checkpoint)
 	}

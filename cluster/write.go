@@ -214,6 +214,7 @@ func (s *server) prepare(b *batch) {
 	b.prepareSlots()
 	b.prepareLists()
 	b.prepareLetters()
+	b.prepareItems(s.worker)
 	if len(b.calmed) > 0 {
 		keys := make([][]byte, 0, len(b.calmed))
 		for key := range b.calmed {
