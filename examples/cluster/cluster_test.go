@@ -2,7 +2,12 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -85,5 +90,37 @@ func TestSteer(t *testing.T) {
 	}
 	if _, stdout, _ := do("-status"); !strings.Contains(stdout, "worker one: ended") {
 		t.Errorf("-status of a worker that has ended: %s", stdout)
+	}
+}
+
+// A program crawls a site and writes the pages of all programs to a file; the same flags without -url do that once more.
+func TestCollect(t *testing.T) {
+	dsn := pgtest.Get(t).DSN("postgres")
+	sync(t, dsn)
+	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<title>A page</title><a href="/two">two</a>`)
+	}))
+	defer site.Close()
+	folder := t.TempDir()
+	at := func(name string) string { return filepath.Join(folder, name) }
+	args := []string{"-db", dsn, "-job", "collected", "-collect", at("all.jsonl")}
+	crawl := []string{"-worker", "one", "-dir", at("one.state"), "-out", at("one.jsonl"), "-url", site.URL + "/one", "-allow-private", "-ignore-robots"}
+	for _, more := range [][]string{crawl, nil} {
+		var out, errs bytes.Buffer
+		if code := run(t.Context(), append(args, more...), &out, &errs); code != exitFinished || !strings.Contains(out.String(), "2 pages in "+at("all.jsonl")+"; these are all") {
+			t.Fatalf("exit code %d, %s%s", code, &out, &errs)
+		}
+		all, err := os.ReadFile(at("all.jsonl"))
+		one, err2 := os.ReadFile(at("one.jsonl"))
+		if err != nil || err2 != nil || string(all) != string(one) || strings.Count(string(all), "\n") != 2 {
+			t.Errorf("collected, %v:\n%sthe program's own file, %v:\n%s", err, all, err2, one)
+		}
+		if err := os.Remove(at("all.jsonl")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := os.Stat(at("one.state")); err != nil {
+		t.Error(err)
 	}
 }

@@ -5,18 +5,22 @@
 //
 // Each has hosts of its own, and a file of its own with a line for each page, as examples/sitecrawl writes it. Start and stop them at any
 // time, on one machine or on many: the others go on with the hosts of one that has ended or died. All end when nothing is left to do. If the
-// database is away they go on when it is back.
+// database is away they go on when it is back. A program that has died is started again with the same -worker, -dir and -out: it cuts its file to
+// the pages that nobody else has fetched again.
 //
-// Two more commands look at the job and stop all programs that work on it; it goes on when they are started again:
+// Three more commands look at the job, stop all programs that work on it, which goes on when they are started again, and write the pages of
+// all programs, which lie in the database too, to one file. With a -url, -collect does that when the job is finished:
 //
 //	go run ./examples/cluster -db postgres://crawler@db/crawls -job docs -status
 //	go run ./examples/cluster -db postgres://crawler@db/crawls -job docs -stop
+//	go run ./examples/cluster -db postgres://crawler@db/crawls -job docs -collect all.jsonl
 //
 // The exit code is 0 if the job is finished, 1 if the crawl failed, and 3 if it was stopped before, by an interrupt or
-// by -stop. -status and -stop return 0 if they have done what they say.
+// by -stop. -status, -stop and -collect return 0 if they have done what they say.
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -53,12 +57,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parse(args, stderr)
 	switch {
 	case err != nil:
-	case o.status || o.stop:
+	case o.steers():
 		err = o.steer(ctx, stdout)
 	default:
-		err = cluster.Run(ctx, o.db, o.job, cluster.Options{Worker: o.worker}, func(ctx context.Context, cache *cluster.Cache) error {
+		err = cluster.Run(ctx, o.db, o.job, cluster.Options{Worker: o.worker, Dir: o.dir}, func(ctx context.Context, cache *cluster.Cache) error {
 			return o.crawl(ctx, cache, stderr)
 		})
+		if err == nil && o.collect != "" {
+			err = o.steer(ctx, stdout)
+		}
 	}
 	var stopped *tegenaria.StoppedError
 	switch {
@@ -74,7 +81,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // options is the command line.
 type options struct {
-	db, job, worker, out       string
+	db, job, worker, dir       string
+	out, collect               string
 	urls                       []string
 	domains                    string
 	depth                      int
@@ -93,6 +101,8 @@ func parse(args []string, help io.Writer) (*options, error) {
 	f.StringVar(&o.db, "db", "", "`address` of the database: postgres://user@host/name")
 	f.StringVar(&o.job, "job", "", "`name` of the job, the same for all programs that work on it")
 	f.StringVar(&o.worker, "worker", "", "`name` of this program among them (default: the name of the machine)")
+	f.StringVar(&o.dir, "dir", "", "`folder` of this program alone, which says after a crash what it was doing (default: the name of -worker, and .state)")
+	f.StringVar(&o.collect, "collect", "", "write the pages of all programs to this `file`: when the job is finished, or without -url at once")
 	f.StringVar(&o.out, "out", "", "`file` for the pages that this program crawls, one line of JSON each")
 	f.Func("url", "`URL` to start from; may be given several times", func(s string) error {
 		o.urls = append(o.urls, s)
@@ -119,16 +129,27 @@ func parse(args []string, help io.Writer) (*options, error) {
 			"and then -db postgres://postgres@localhost/postgres")
 	case o.job == "":
 		return nil, errors.New("give the job a name with -job")
-	case o.status || o.stop: // the rest is for crawling
+	case o.steers(): // the rest is for crawling
 	case len(o.urls) == 0:
 		return nil, errors.New("there is nothing to crawl; give a -url")
 	case o.out == "":
 		return nil, errors.New("name a file for the pages with -out")
 	}
+	if o.worker == "" && !o.steers() {
+		name, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("the name of the machine: %w; give this program a name with -worker", err)
+		}
+		o.worker = name
+	}
+	o.dir = cmp.Or(o.dir, o.worker+".state")
 	return o, nil
 }
 
-// steer stops the job or says how it is doing.
+// steers reports whether the command line asks for something else than to crawl.
+func (o *options) steers() bool { return o.status || o.stop || o.collect != "" && len(o.urls) == 0 }
+
+// steer stops the job, writes its pages or says how it is doing.
 func (o *options) steer(ctx context.Context, stdout io.Writer) (err error) {
 	job, err := cluster.Dial(ctx, o.db, o.job)
 	if err != nil {
@@ -139,6 +160,17 @@ func (o *options) steer(ctx context.Context, stdout io.Writer) (err error) {
 		if err := job.Stop(ctx, ""); err != nil {
 			return err
 		}
+	}
+	if o.collect != "" {
+		c, err := cluster.Collect(ctx, job, o.collect)
+		if err != nil {
+			return err
+		}
+		state := "the job is not finished yet"
+		if c.Finished {
+			state = "these are all"
+		}
+		fmt.Fprintf(stdout, "%d pages in %s; %s\n", c.Items, o.collect, state)
 	}
 	if !o.status {
 		return nil
@@ -214,7 +246,7 @@ func (o *options) crawl(ctx context.Context, cache *cluster.Cache, stderr io.Wri
 			_, ok := m.(*middleware.MetaRefresh) // ReadSite follows refreshes, and writes a line of the page that has one
 			return ok
 		})...),
-		tegenaria.EngineWithPipelines(feed.JSONL(o.out, feed.Key("pages"))),
+		tegenaria.EngineWithPipelines(feed.JSONL(o.out, feed.Key("pages")), cluster.Items()),
 		tegenaria.EngineWithSignals(),
 	).Run(ctx, name)
 }
