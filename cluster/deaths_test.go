@@ -5,6 +5,7 @@ package cluster_test
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/cluster"
+	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/internal/deep"
 )
 
@@ -43,7 +45,7 @@ func TestWorkersDie(t *testing.T) {
 					name := fmt.Sprint("w", i)
 					crawls[i] = &crawl{
 						DSN: dsn, Job: job, URL: strings.TrimSuffix(web.url(0), "/0"), Worker: name, File: filepath.Join(folder, name+".jsonl"),
-						Delay: 40 * time.Millisecond, Options: cluster.Options{TTL: 5 * shortTTL},
+						Delay: 40 * time.Millisecond, Options: cluster.Options{TTL: 5 * shortTTL, Dir: filepath.Join(folder, name+".state")},
 					}
 					programs[i], told[i] = crawls[i].begin(t)
 				}
@@ -82,10 +84,28 @@ func TestWorkersDie(t *testing.T) {
 				if want := fmt.Sprintf("%d %[1]d %[1]d", pages); got != want {
 					t.Errorf("outcomes, keys, URLs %s, want %s", got, want)
 				}
+				checkItems(t, crawls, victim, pages)
 				t.Logf("%s at the %d-th request: %d requests of the victim, %d after it was buried, %d too many; all done %v later",
 					crawls[victim].Worker, web.left, after, after-before, extra, time.Since(struck).Round(time.Millisecond))
 			})
 		}
+	}
+}
+
+// checkItems trims the file of a worker that has died. Then the files of all workers together have each item once, and so has the collected one.
+func checkItems(t *testing.T, crawls []*crawl, victim, pages int) {
+	t.Helper()
+	v := crawls[victim]
+	if err := cluster.Trim(t.Context(), dial(t, v.DSN, v.Job), v.Options.Dir, feed.JSONL(v.File)); err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, c := range crawls {
+		files = append(files, c.File)
+	}
+	items := itemsOf(t, files...)
+	if collected := collect(t, v.DSN, v.Job); len(items) != pages || !maps.Equal(collected, items) {
+		t.Errorf("%d items are in the files, and %d were collected, want %d", len(items), len(collected), pages)
 	}
 }
 

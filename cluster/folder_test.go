@@ -1,13 +1,18 @@
+//go:build unix
+
 package cluster_test
 
 import (
 	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cluster"
+	"github.com/tegenaria/tegenaria/feed"
 )
 
 // as opens a job as a worker that has a folder, and begins it.
@@ -91,5 +96,32 @@ func TestDeathsAreCountedOnAllWorkers(t *testing.T) {
 	closed(t, c)
 	if got := read(t, connect(t, dsn), `SELECT count(*)::text FROM "`+job+`".crash`); got != "0" {
 		t.Errorf("%s crashes are left of a request that is settled", got)
+	}
+}
+
+// What Trim cannot cut it leaves as it is, and says why.
+func TestTrimRefuses(t *testing.T) {
+	dsn, job, dir := database(t), newJob(), t.TempDir()
+	c, _ := as(t, dsn, job, "one", dir)
+	j := dial(t, dsn, job)
+	file := filepath.Join(t.TempDir(), "items.jsonl")
+	const text = "\"/0\"\n"
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var inUse *cluster.InUseError
+	if err := cluster.Trim(t.Context(), j, dir, feed.JSONL(file)); !errors.As(err, &inUse) {
+		t.Errorf("trimming the outputs of a worker that is alive: %v", err)
+	}
+	closed(t, c)
+	var missing *cluster.CheckpointError
+	if err := cluster.Trim(t.Context(), j, dir, feed.JSONL(file)); !errors.As(err, &missing) || missing.Worker != "one" {
+		t.Errorf("trimming an output of which there is no checkpoint: %v", err)
+	}
+	if err := cluster.Trim(t.Context(), j, filepath.Join(dir, "none"), feed.JSONL(file)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != text {
+		t.Errorf("the file has become %q, %v", got, err)
 	}
 }

@@ -1,0 +1,75 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tegenaria/tegenaria"
+)
+
+// CheckpointError is the refusal of [Trim] to cut an output of which the worker has stored no checkpoint.
+type CheckpointError struct{ Worker, Key string }
+
+// Error says what to do.
+func (e *CheckpointError) Error() string {
+	return fmt.Sprintf("cluster: the worker %s has stored no checkpoint of %q: give Trim the outputs of its program, with the same paths and keys", e.Worker, e.Key)
+}
+
+// Trim cuts the outputs of a worker that has died, and that is not to be started again, back to what it has settled: what it wrote after that is in
+// the files of others, which have fetched those pages again. dir is its [Options].Dir; outputs are made as its program made them:
+//
+//	err := cluster.Trim(ctx, job, "one.state", feed.JSONL("one.jsonl"))
+//
+// The worker is buried, so that others have its hosts at once. It may be started again nevertheless. While its process is alive the error is an
+// [*InUseError], and nothing is changed; a [*CheckpointError] says that an output is none of the worker's.
+func Trim(ctx context.Context, job *Job, dir string, outputs ...tegenaria.Committer) (err error) {
+	of, err := openFolder(dir, job.server.job, "")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, of.close()) }()
+	// With the lock of its folder this is the worker, as far as the database knows: connecting ends what the server still does for it.
+	s := &server{
+		config: job.server.config.Copy(), job: job.server.job, worker: of.state.Worker, patience: job.server.patience, ttl: job.server.ttl, lock: of.state.Lock,
+	}
+	defer func() { err = errors.Join(err, s.close(context.WithoutCancel(ctx))) }()
+	if err := s.giveUp(ctx); err != nil {
+		return err
+	}
+	l := newLoaded(0)
+	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
+		rows, err := conn.Query(ctx, `SELECT name, value FROM checkpoint WHERE worker = $1`, s.worker)
+		if err != nil {
+			return err
+		}
+		return l.readCheckpoints(rows)
+	})
+	if err != nil {
+		return err
+	}
+	for _, output := range outputs {
+		if _, ok := l.state.Checkpoints[output.CommitKey()]; !ok {
+			return &CheckpointError{Worker: s.worker, Key: output.CommitKey()}
+		}
+	}
+	for _, output := range outputs {
+		err = errors.Join(err, cut(ctx, output, l.state.Checkpoints[output.CommitKey()]))
+	}
+	return err
+}
+
+// cut cuts an output back to its checkpoint, and closes it.
+func cut(ctx context.Context, output tegenaria.Committer, checkpoint []byte) error {
+	if err := output.Restore(ctx, checkpoint); err != nil {
+		return fmt.Errorf("cluster: cutting %s: %w", output.CommitKey(), err)
+	}
+	if closer, ok := output.(tegenaria.Closer); ok {
+		if err := closer.Close(ctx, "trimmed"); err != nil {
+			return fmt.Errorf("cluster: closing %s: %w", output.CommitKey(), err)
+		}
+	}
+	return nil
+}
