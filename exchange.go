@@ -313,7 +313,8 @@ func (f *fetcher) extendChain(j *job, asked string, next *Request) (again bool, 
 	}
 	chain := &next.newExtras().chain
 	if len(next.Redirects) == 1 {
-		chain.Filtered = f.cfg.UniqueReq && !next.doNotFilter && r.method() == GET && j.rec.Key == own
+		accepted, err := f.acceptor.dupes.key(s.keyer, f.acceptor.codec.requestOf(&j.rec)) // a middleware may have changed r since
+		chain.Filtered = err == nil && f.cfg.UniqueReq && !next.doNotFilter && r.method() == GET && j.rec.Key == accepted
 	}
 	keys := &s.keyer.keys
 	*chain = chain.Hop(own, keys.Sent(r.method(), asked, r.Body), fetch.FirstHeader(j.ctx.Response().Header, "Set-Cookie") != "")

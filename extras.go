@@ -88,6 +88,9 @@ func RequestWithDownloader(name string) RequestOption {
 	return func(r *Request) { r.newExtras().Downloader = name }
 }
 
+// Downloader returns the name that [RequestWithDownloader] gave, "" for a request without one.
+func (r *Request) Downloader() string { return r.extras().Downloader }
+
 // RequestWithVariant says in which form the request wants its page, in words that its downloader understands: requests that
 // differ in their variants alone are no duplicates. A redirect keeps the variant, and a durable cache stores it.
 func RequestWithVariant(variant string) RequestOption {

@@ -541,3 +541,29 @@ func TestTrapAllParsersInFetchWhileFetchWorkersFull(t *testing.T) {
 		})
 	})
 }
+
+// A middleware can tell the request of a Fetch from the one that a parser gets.
+func TestContextIsInline(t *testing.T) {
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Text("start")).Page("http://a.test/x", enginetest.Text("x"))
+	var inline []string
+	sees := &enginetest.Hooks{Response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+		if ctx.IsInline() {
+			inline = append(inline, ctx.Request.Url+ctx.Request.Downloader())
+		}
+		return nil
+	}}
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = parserOf(func(ctx *tegenaria.Context) error {
+		_, err := get(ctx, "http://a.test/x", tegenaria.RequestWithDownloader("world"))
+		return err
+	})
+	e := enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(sees))
+	e.RegisterDownloader("world", w)
+	enginetest.MustRun(t, e)
+	if len(inline) != 1 || inline[0] != "http://a.test/xworld" {
+		t.Errorf("inline are %q", inline)
+	}
+	if tegenaria.NewContext(tegenaria.NewRequest("http://a.test/", "", nil)).IsInline() {
+		t.Error("a Context outside a run is inline")
+	}
+}

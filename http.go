@@ -207,6 +207,12 @@ func (c *Context) internal() *internalContext {
 	return in
 }
 
+// IsInline reports whether the request is one of [Context.Fetch]: its caller waits for the response, and no parser gets it.
+func (c *Context) IsInline() bool {
+	j := jobOf(c)
+	return j != nil && j.inCall != nil
+}
+
 // hold returns the request's share of Limits.BodiesInFlight; nil outside a run.
 func (c *Context) hold() *fetch.Hold {
 	if j := jobOf(c); j != nil {

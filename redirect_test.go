@@ -1,6 +1,7 @@
 package tegenaria_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -417,4 +418,23 @@ func TestRedirectChainStaysFiltered(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A redirect of a filtered request is filtered too, even if a middleware has changed the request since it was accepted.
+func TestRedirectOfAChangedRequestIsFiltered(t *testing.T) {
+	w := enginetest.NewWorld().Page("http://a.test/", enginetest.Page("/t", "/a")).
+		Page("http://a.test/a", enginetest.Redirect(302, "/t")).Page("http://a.test/t", enginetest.Text("x"))
+	changes := &enginetest.Hooks{Response: func(ctx *tegenaria.Context, _ chan<- *tegenaria.Context) error {
+		tegenaria.RequestWithVariant("")(ctx.Request)
+		return nil
+	}}
+	s := enginetest.NewSpider("http://a.test/")
+	s.Parse = tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[any]) error {
+		if page.URL != "http://a.test/" {
+			return nil
+		}
+		return errors.Join(out.Follow("/t"), out.Follow("/a", tegenaria.RequestWithVariant("v")))
+	})
+	stats := enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithMiddlewares(changes)))
+	enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{tegenaria.Fetched: 2, tegenaria.Redirected: 1, tegenaria.Duplicate: 1})
 }

@@ -96,9 +96,15 @@ func isHTML(resp *tegenaria.Response) bool {
 	return strings.EqualFold(mime, "text/html") || strings.EqualFold(mime, "application/xhtml+xml")
 }
 
-// isRedirectOf reports whether r takes the place of the request that parent answered.
+// isRedirectOf reports whether r takes the place of the request that parent answered: it is the target of a redirect, or asks another
+// downloader for the same page.
 func isRedirectOf(parent *tegenaria.Response, r *tegenaria.Request) bool {
-	n := len(r.Redirects)
-	return n > 0 && parent != nil && parent.Request() != nil && len(parent.Request().Redirects) == n-1 &&
-		r.Redirects[n-1] == parent.Request().Url
+	if parent == nil || parent.Request() == nil {
+		return false
+	}
+	asked, n := parent.Request(), len(r.Redirects)
+	if len(asked.Redirects) == n {
+		return asked.Url == r.Url && asked.Depth == r.Depth
+	}
+	return n > 0 && len(asked.Redirects) == n-1 && r.Redirects[n-1] == asked.Url
 }
