@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,7 +21,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("domains %q, urls %q", o.domains, o.urls)
 	}
 	if o.depth != -1 || o.maxPages != 0 || o.concurrency != 16 || o.perHost != 8 || o.delay != 0 ||
-		o.timeout != 30*time.Second || o.agent != "" || o.ignoreRobots || o.allowPrivate || o.out != "-" || o.summary != "" || o.autothrottle {
+		o.timeout != 30*time.Second || o.agent != "" || o.ignoreRobots || o.allowPrivate || o.out != "-" || o.summary != "" || o.autothrottle || o.render != "never" {
 		t.Errorf("got %+v", o)
 	}
 }
@@ -51,6 +52,7 @@ func TestBadFlags(t *testing.T) {
 		{"out", ok + "-out /does/not/exist/x", "/does/not/exist/x"},
 		{"summary", ok + "-summary /does/not/exist/x", "/does/not/exist/x"},
 		{"warc", ok + "-warc {x}.warc", "unknown field {x}"},
+		{"render", ok + "-render sometimes", `-render is "sometimes"`},
 		{"no out", ok + "-out=", "-out is empty"},
 		{"auth without password", ok + "-auth example.com=me", "write it as host=user:password"},
 		{"auth without host", ok + "-auth me:secret", "write it as host=user:password"},
@@ -68,12 +70,36 @@ func TestBadFlags(t *testing.T) {
 	}
 }
 
+// Without Chromium a crawl that needs it fails before it begins, and any other does not look for it.
+func TestRenderWithoutChromium(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	s := serve(t, map[string]string{"/": "<div id=root></div><script></script>"})
+	for _, render := range []string{"auto", "always"} {
+		var stdout, stderr bytes.Buffer
+		file := filepath.Join(t.TempDir(), "archive.warc")
+		code := run([]string{"-url", s.URL + "/", "-render", render, "-warc", file}, &stdout, &stderr)
+		if code != exitFailed || !strings.Contains(stderr.String(), "-render "+render+": browser: found no Chromium; install it") {
+			t.Errorf("exit code %d, stderr %q", code, &stderr)
+		}
+		if _, err := os.Stat(file); err == nil {
+			t.Error("an archive was made")
+		}
+	}
+	if got := s.asked(); got != "" {
+		t.Errorf("the site was asked for %s", got)
+	}
+	var stdout, stderr bytes.Buffer
+	if code := run([]string{"-url", s.URL + "/", "-render", "never"}, &stdout, &stderr); code != exitFinished {
+		t.Errorf("exit code %d, stderr %q", code, &stderr)
+	}
+}
+
 func TestHelp(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	if code := run([]string{"-h"}, &stdout, &stderr); code != exitFinished || stderr.Len() > 0 {
 		t.Errorf("exit code %d, stderr %q", code, &stderr)
 	}
-	for _, name := range strings.Fields("url domains depth max-pages host-pages c per-host delay timeout agent ignore-robots allow-private sitemaps auth autothrottle out job summary") {
+	for _, name := range strings.Fields("url domains depth max-pages host-pages c per-host delay timeout agent ignore-robots allow-private sitemaps auth autothrottle out job summary render") {
 		if !strings.Contains(stdout.String(), "\n  -"+name+" ") && !strings.Contains(stdout.String(), "\n  -"+name+"\n") {
 			t.Errorf("the help does not name -%s:\n%s", name, &stdout)
 		}

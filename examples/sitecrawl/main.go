@@ -37,6 +37,10 @@
 // With -warc FILE all that is sent and received is recorded in a web archive beside. It must be a new file, or that of the -job; {start} in
 // its name stands for the time. Logins are in it as they were sent.
 //
+// With -render auto Chromium makes those pages that look as if scripts have yet to make them, with -render always it makes all of them;
+// the line of a page then tells of what a reader sees in the end. Chromium must be installed, and the program must not run as root. With
+// -render never, the default, it is neither looked for nor started. A -job that was begun with auto goes on with auto or always.
+//
 // With -job DIR the crawl is kept in that directory. Whatever ends it, a kill -9 too, the same command line
 // goes on where it was, and the file of -out has each line once all the same. The command line of a job that has
 // finished does nothing and exits with 0; another crawl, one with other URLs, takes another directory, and is refused
@@ -55,6 +59,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/browser"
 	"github.com/tegenaria/tegenaria/cache/disk"
 	"github.com/tegenaria/tegenaria/warc"
 )
@@ -97,6 +102,12 @@ func crawl(o *options, stdout, stderr io.Writer) (err error) {
 	logger.SetOutput(stderr)
 	logger.SetLevel(logrus.ErrorLevel)
 
+	var chromium *browser.Browser
+	if o.render != "never" {
+		if chromium, err = browser.Open(browser.Options{}); err != nil {
+			return fmt.Errorf("-render %s: %w", o.render, err)
+		}
+	}
 	options := o.engine()
 	if o.job != "" {
 		cache, err := disk.Open(o.job)
@@ -119,6 +130,10 @@ func crawl(o *options, stdout, stderr io.Writer) (err error) {
 		tegenaria.EngineWithSpiders(o.spider()),
 		tegenaria.EngineWithMiddlewares(o.middlewares()...),
 		tegenaria.EngineWithPipelines(o.output(stdout)))...)
+
+	if chromium != nil {
+		engine.RegisterDownloader("browser", chromium)
+	}
 
 	if o.summary != "" {
 		file, createErr := os.Create(o.summary)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/browser"
 	"github.com/tegenaria/tegenaria/middleware"
 )
 
@@ -18,6 +19,15 @@ func (o *options) middlewares() []tegenaria.MiddlewaresInterface {
 	set = append(set, timeout(o.timeout))
 	if o.auth != nil {
 		set = append(set, o.auth)
+	}
+	switch o.render {
+	case "auto":
+		set = append(set, browser.Adaptive(browser.AdaptiveOptions{}))
+	case "always":
+		set = append(set, tegenaria.MiddlewareFuncs{Name: "render", Request: func(ctx *tegenaria.Context) error {
+			tegenaria.RequestWithDownloader("browser")(ctx.Request)
+			return nil
+		}})
 	}
 	return set
 }

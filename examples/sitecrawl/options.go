@@ -31,6 +31,7 @@ type options struct {
 	sitemaps, autothrottle     bool
 	auth                       *middleware.BasicAuth // nil: there is no login
 	out, summary, job, warc    string
+	render                     string // never, auto or always
 	warnings                   []string
 }
 
@@ -66,6 +67,7 @@ func parseOptions(args []string, help io.Writer) (*options, error) {
 	f.StringVar(&o.out, "out", "-", "`file` for the pages, in the format of its ending: .jsonl, .json, .csv and .xml, each also with .gz or .zst, .parquet,\n"+
 		"or .db for SQLite (table pages); - for lines of JSON on stdout")
 	f.StringVar(&o.warc, "warc", "", "web archive, a new `file`, for all that is sent and received; packed by gzip if it ends in .gz")
+	f.StringVar(&o.render, "render", "never", "`when` pages are made by Chromium: never, auto (those that look as if they need JavaScript) or always")
 	f.StringVar(&o.job, "job", "", "`directory` that keeps the crawl, so that the same command resumes it")
 	f.StringVar(&o.summary, "summary", "", "`file` for the summary of the crawl as JSON")
 
@@ -128,6 +130,7 @@ func (o *options) check(domains string, auth []string) error {
 	if err := o.login(auth); err != nil {
 		mistakes = append(mistakes, err)
 	}
+	wrong(!slices.Contains([]string{"never", "auto", "always"}, o.render), "-render is %q; it must be never, auto or always", o.render)
 	wrong(o.out == "", "-out is empty; name a file, or - for stdout")
 	return errors.Join(mistakes...)
 }
