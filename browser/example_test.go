@@ -73,3 +73,25 @@ func read(_ context.Context, page *tegenaria.Response, _ *tegenaria.Output[any])
 	fmt.Println(total, len(picture))
 	return nil
 }
+
+// A crawl that downloads what it can, and renders the rest. Pages without a price are not done, whatever they look like.
+func ExampleAdaptive() {
+	parser := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[string]) error {
+		if err := out.Item(page.CSS(".price").Text()); err != nil {
+			return err
+		}
+		return out.FollowLinks()
+	})
+	adaptive := browser.Adaptive(browser.AdaptiveOptions{Requires: ".price, nav"})
+	engine := tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithSpiders(tegenaria.NewSpider("shop", parser, "https://example.com/")),
+		tegenaria.EngineWithMiddlewares(adaptive))
+	if err := render(engine); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(engine.Execute("shop"))
+	for _, shape := range adaptive.Learnt() {
+		fmt.Println(shape.Host, shape.Path, shape.Browser)
+	}
+}
