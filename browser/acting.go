@@ -72,7 +72,7 @@ func (t *tab) act(work context.Context) (a *answer, err error) {
 	t.mu.Lock()
 	t.acting, t.at = true, t.asked.url
 	t.mu.Unlock()
-	for i, s := range t.asked.steps {
+	for i, s := range t.asked.plan.Do {
 		a, err := t.do(work, s)
 		if err == nil {
 			err = t.refusal()

@@ -3,7 +3,6 @@ package browser
 import (
 	"encoding/json"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
@@ -72,38 +71,17 @@ func Screenshot(name, css string) Action { return Action{step{Do: "Screenshot", 
 // PDF keeps the page as it would be printed under a name for [Result].
 func PDF(name string) Action { return Action{step{Do: "PDF", Name: name}} }
 
-// variantOf begins the variant of a request with actions.
-const variantOf = "browser.Do"
-
 // Do has a page be acted on, in this order, after it is ready; the response is the page as it is then. After a Click, Press, Select
 // and Scroll the page is awaited again. The first action that fails ends the request with an [*ActionError].
 //
-// The actions are the request's variant: they are stored by durable caches, and requests with different actions are no
+// The actions are part of the request's variant: they are stored by durable caches, and requests with different actions are no
 // duplicates. They replace those of an earlier Do.
 func Do(actions ...Action) tegenaria.RequestOption {
 	steps := make([]step, len(actions))
 	for i, a := range actions {
 		steps[i] = a.step
 	}
-	text, err := json.Marshal(steps)
-	if err != nil { // it is made of texts and numbers
-		panic(err)
-	}
-	return tegenaria.RequestWithVariant(variantOf + string(text))
-}
-
-var errActions = errors.New("its actions cannot be read")
-
-// stepsOf returns the actions of a request. Variants that are not made by Do are not for this package.
-func stepsOf(r *tegenaria.Request) (steps []step, err error) {
-	text, ok := strings.CutPrefix(r.Variant(), variantOf)
-	if !ok {
-		return nil, nil
-	}
-	if err := json.Unmarshal([]byte(text), &steps); err != nil {
-		return nil, &tegenaria.RequestError{URL: r.Url, Field: "Variant", Err: errors.Join(errActions, err), Remedy: "make it with browser.Do"}
-	}
-	return steps, nil
+	return with(func(p *plan) { p.Do = steps })
 }
 
 // results are what actions have kept, by their names.

@@ -16,7 +16,7 @@
 //     What the page asks for beside it, in frames and workers too, is judged first: its kind, robots.txt, the pause of its host
 //     (subrequest.go).
 //  4. A redirect, a response without a body, and a document that is not HTML are delivered as they came. Other pages are awaited:
-//     the load event, then half a second without requests.
+//     the load event, then half a second without requests, or what the request says (ready.go).
 //  5. The actions of [Do] are done with the page (acting.go). A document to which they lead is judged and stays in the tab (move.go).
 //  6. The tree of the page is serialised and becomes the body of the response (page.go). The tab and its context are closed.
 //

@@ -85,6 +85,21 @@ func (e *NavigationError) Error() string {
 // Unwrap returns the error of the connection.
 func (e *NavigationError) Unwrap() error { return e.Err }
 
+// NotReadyError is the failure of a request whose page has not become what [ReadyWhen] or [ReadyWhenTrue] says.
+type NotReadyError struct {
+	URL       string
+	Condition string // the selector or the expression
+	Err       error  // why it did not hold at the end, such as an exception
+}
+
+// Error names page, condition and remedy.
+func (e *NotReadyError) Error() string {
+	return fmt.Sprintf("browser: %s has not become ready by %q: %v; correct the condition, or raise Options.Settle", e.URL, e.Condition, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *NotReadyError) Unwrap() error { return e.Err }
+
 // ActionError is the failure of a request by one of its actions, see [Do].
 type ActionError struct {
 	URL      string // of the page

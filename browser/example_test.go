@@ -36,6 +36,19 @@ func render(engine *tegenaria.SpiderEngine) error {
 	return nil
 }
 
+// A list that a script fills: the page is taken as soon as it has an item.
+func ExampleReadyWhen() {
+	parser := tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
+		return out.Follow("/quotes/", tegenaria.RequestWithDownloader("browser"), browser.ReadyWhen(".quote"))
+	})
+	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(tegenaria.NewSpider("quotes", parser, "https://example.com/")))
+	if err := render(engine); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(engine.Execute("quotes"))
+}
+
 // A search that is typed in, with a list that grows as one scrolls.
 func ExampleDo() {
 	engine := tegenaria.NewSpiderEngine(

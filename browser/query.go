@@ -21,8 +21,8 @@ type query struct {
 	referrer string            // "": none
 	header   map[string]string // the other fields of the document's request
 	cookies  []*network.CookieParam
-	follows  bool   // it allows redirects
-	steps    []step // see Do
+	follows  bool // it allows redirects
+	plan     plan
 }
 
 // unsendable are header fields that Chromium does not let anybody set, or that belong to a single connection.
@@ -53,11 +53,11 @@ func newQuery(r *tegenaria.Request) (*query, error) {
 	case r.Proxy != nil:
 		return nil, unfit("Proxy", errProxy, byHTTP+", or without its proxy")
 	}
-	steps, err := stepsOf(r)
+	p, err := planOf(r)
 	if err != nil {
 		return nil, err
 	}
-	q := &query{steps: steps, url: urlx.MergeParams(r.Url, r.Params), header: make(map[string]string), follows: r.AllowRedirects && r.MaxRedirects > 0}
+	q := &query{plan: p, url: urlx.MergeParams(r.Url, r.Params), header: make(map[string]string), follows: r.AllowRedirects && r.MaxRedirects > 0}
 	for name, value := range r.Header {
 		switch name = textproto.CanonicalMIMEHeaderKey(name); {
 		case slices.Contains(unsendable, name):

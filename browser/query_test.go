@@ -60,10 +60,10 @@ func TestNewCookies(t *testing.T) {
 func TestStoredActions(t *testing.T) {
 	q, err := newQuery(tegenaria.NewRequest("https://a.example/", "", nil, Do(Fill("#q", "ä\"\n"), ScrollUntil("li", 3).Within(time.Minute), Wait(time.Second), PDF("x"))))
 	want := []step{{Do: "Fill", CSS: "#q", Text: "ä\"\n"}, {Do: "ScrollUntil", CSS: "li", Count: 3, Within: time.Minute}, {Do: "Wait", For: time.Second}, {Do: "PDF", Name: "x"}}
-	if err != nil || !slices.Equal(q.steps, want) {
+	if err != nil || !slices.Equal(q.plan.Do, want) {
 		t.Errorf("%+v, %v", q, err)
 	}
-	if q, err := newQuery(tegenaria.NewRequest("https://a.example/", "", nil, tegenaria.RequestWithVariant("browser"))); err != nil || len(q.steps) > 0 {
+	if q, err := newQuery(tegenaria.NewRequest("https://a.example/", "", nil, tegenaria.RequestWithVariant("browser"))); err != nil || len(q.plan.Do) > 0 {
 		t.Errorf("another variant: %+v, %v", q, err)
 	}
 	_, err = newQuery(tegenaria.NewRequest("https://a.example/", "", nil, tegenaria.RequestWithVariant(variantOf+"[")))

@@ -304,8 +304,8 @@ func (t *tab) await(ctx *tegenaria.Context, work context.Context) (*tegenaria.Re
 	case <-work.Done():
 		return nil, context.Cause(work)
 	}
-	a, err := t.settle(work)
-	if a == nil && err == nil && len(t.asked.steps) > 0 {
+	a, err := t.becomeReady(work)
+	if a == nil && err == nil && len(t.asked.plan.Do) > 0 {
 		a, err = t.act(work)
 	}
 	var resp *tegenaria.Response
