@@ -7,6 +7,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/browser"
+	"github.com/tegenaria/tegenaria/middleware"
 )
 
 // A spider whose list of quotes is made by a script, and whose first page is not.
@@ -48,6 +49,34 @@ func ExampleReadyWhen() {
 	}
 	fmt.Println(engine.Execute("quotes"))
 }
+
+// A login that needs scripts, after which pages are downloaded without a browser.
+func Example_login() {
+	engine := tegenaria.NewSpiderEngine(
+		tegenaria.EngineWithMiddlewares(middleware.Standard()...),
+		tegenaria.EngineWithSpiders(tegenaria.NewSpider("orders", tegenaria.Handle(login), "https://example.com/")))
+	if err := render(engine); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(engine.Execute("orders"))
+}
+
+const password = "secret"
+
+func login(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
+	return out.Follow("/login", tegenaria.RequestWithDownloader("browser"), tegenaria.RequestWithParser(account), browser.Do(
+		browser.Fill("#user", "ann"),
+		browser.Fill("#password", password),
+		browser.Click("button"),
+		browser.WaitFor("#logged-in"),
+	))
+}
+
+// account goes on from the page that the login has led to.
+var account = tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
+	return out.Follow("/orders") // by HTTP, with the cookies of the login
+})
 
 // A search that is typed in, with a list that grows as one scrolls.
 func ExampleDo() {

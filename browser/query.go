@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/textproto"
 	"slices"
-	"strings"
 
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/network"
@@ -71,7 +70,7 @@ func newQuery(r *tegenaria.Request) (*query, error) {
 			if err != nil {
 				return nil, unfit("Header[Cookie]", err, "write it as name=value; name=value")
 			}
-			for _, c := range cookies {
+			for _, c := range slices.Backward(cookies) { // of two with one name the first is for the longer path, and replaces the other one
 				q.add(c.Name, c.Value)
 			}
 		default:
@@ -84,11 +83,6 @@ func newQuery(r *tegenaria.Request) (*query, error) {
 	return q, nil
 }
 
-// add adds a cookie of the document's host.
-func (q *query) add(name, value string) {
-	q.cookies = append(q.cookies, &network.CookieParam{Name: name, Value: value, URL: q.url})
-}
-
 // fields returns the header of the document's request: that of Chromium with the fields of the query.
 func (q *query) fields(own network.Headers) (fields []*fetch.HeaderEntry) {
 	for name, value := range own {
@@ -99,37 +93,6 @@ func (q *query) fields(own network.Headers) (fields []*fetch.HeaderEntry) {
 	}
 	for name, value := range q.header {
 		fields = append(fields, &fetch.HeaderEntry{Name: name, Value: value})
-	}
-	return fields
-}
-
-// newCookies returns Set-Cookie fields for what a page's scripts and requests have left among the cookies of its host, beside
-// those that the query has sent and those that the header of the document sets.
-func (q *query) newCookies(left []*network.Cookie, header http.Header) (fields []string) {
-	set := make(map[string]bool)
-	for _, field := range header["Set-Cookie"] {
-		pair, _, _ := strings.Cut(field, ";")
-		set[pair] = true
-	}
-	for _, c := range q.cookies {
-		set[c.Name+"="+c.Value] = true
-	}
-	for _, c := range left {
-		pair := c.Name + "=" + c.Value
-		if set[pair] {
-			continue
-		}
-		field := pair + "; Path=" + c.Path
-		if strings.HasPrefix(c.Domain, ".") {
-			field += "; Domain=" + c.Domain[1:]
-		}
-		if c.Secure {
-			field += "; Secure"
-		}
-		if c.HTTPOnly {
-			field += "; HttpOnly"
-		}
-		fields = append(fields, field)
 	}
 	return fields
 }

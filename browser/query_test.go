@@ -3,7 +3,6 @@ package browser
 import (
 	"bytes"
 	"errors"
-	"net/http"
 	"slices"
 	"testing"
 	"time"
@@ -37,22 +36,49 @@ func TestUnfitRequests(t *testing.T) {
 	}
 }
 
-// It fails if the cookies of a page do not reach the responses of the engine, or if old ones look new.
+// It fails if the cookies of a page do not reach the responses of the engine as they are, if old ones look new, if a cookie that is gone
+// does not come out as an expired one, or if a cookie reaches a host that it is not for.
 func TestNewCookies(t *testing.T) {
-	r := tegenaria.NewRequest("https://a.example/", "", nil, tegenaria.RequestWithRequestHeader(map[string]string{"Cookie": "sent=1; changed=1"}))
-	q, err := newQuery(r)
-	if err != nil {
-		t.Fatal(err)
+	const at = "https://a.example/in/page"
+	left := func(name, value, domain, path string) *network.Cookie {
+		return &network.Cookie{Name: name, Value: value, Domain: domain, Path: path, Session: true, Secure: true}
 	}
-	got := q.newCookies([]*network.Cookie{
-		{Name: "sent", Value: "1", Path: "/"},
-		{Name: "changed", Value: "2", Path: "/"},
-		{Name: "server", Value: "3", Path: "/"},
-		{Name: "script", Value: "4", Domain: ".a.example", Path: "/in", Secure: true, HTTPOnly: true},
-	}, http.Header{"Set-Cookie": {"server=3; Path=/"}})
-	want := []string{"changed=2; Path=/", "script=4; Path=/in; Domain=a.example; Secure; HttpOnly"}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
+	lasting := &network.Cookie{Name: "lasting", Value: "1", Domain: "a.example", Path: "/", Expires: 1e9 + 0.5, HTTPOnly: true, SameSite: network.CookieSameSiteStrict}
+	const gone = "; Expires=Thu, 01 Jan 1970 00:00:00 GMT"
+	for name, test := range map[string]struct {
+		sent string
+		left []*network.Cookie
+		url  string // "": that of the request
+		want []string
+	}{
+		"nothing":           {},
+		"sent":              {sent: "a=1", left: []*network.Cookie{left("a", "1", "a.example", "/")}},
+		"changed":           {sent: "a=1", left: []*network.Cookie{left("a", "2", "a.example", "/")}, want: []string{"a=2; Path=/; Secure"}},
+		"renewed":           {sent: "lasting=1", left: []*network.Cookie{lasting}, want: []string{"lasting=1; Path=/; Expires=Sun, 09 Sep 2001 01:46:40 GMT; HttpOnly; SameSite=Strict"}},
+		"for all hosts":     {left: []*network.Cookie{left("a", "1", ".a.example", "/x")}, want: []string{"a=1; Path=/x; Domain=a.example; Secure"}},
+		"above the host":    {left: []*network.Cookie{left("a", "1", ".example", "/"), left("b", "1", "example", "/")}, want: []string{"a=1; Path=/; Domain=example; Secure"}},
+		"of other hosts":    {left: []*network.Cookie{left("a", "1", "b.example", "/"), left("a", "1", ".b.a.example", "/"), left("a", "1", "xa.example", "/")}},
+		"gone":              {sent: "b=1; a=1", want: []string{"a=; Path=/" + gone + "; Secure", "b=; Path=/" + gone + "; Secure"}},
+		"at another host":   {sent: "a=1", left: []*network.Cookie{left("a", "1", "a.example", "/")}, url: "https://b.example/"},
+		"longer path first": {sent: "a=1; a=2", left: []*network.Cookie{left("a", "1", "a.example", "/")}},
+	} {
+		q, err := newQuery(tegenaria.NewRequest(at, "", nil, tegenaria.RequestWithRequestHeader(map[string]string{"Cookie": test.sent})))
+		if test.sent == "" {
+			q, err = newQuery(tegenaria.NewRequest(at, "", nil))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if test.url == "" {
+			test.url = at
+		}
+		var got []string
+		for _, c := range q.newCookies(test.left, test.url) {
+			got = append(got, setCookie(c))
+		}
+		if !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
 	}
 }
 

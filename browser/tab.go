@@ -359,7 +359,11 @@ func (t *tab) respond(ctx *tegenaria.Context, work context.Context, a *answer) (
 		}
 		body = stream
 	}
-	if err := t.addCookies(work, a.header); err != nil {
+	at := a.url
+	if at == "" {
+		at = t.asked.url
+	}
+	if err := t.setCookies(work, a.header, at); err != nil {
 		return nil, err
 	}
 	a.header.Del("Content-Encoding") // Chromium has removed it
@@ -386,7 +390,7 @@ func (t *tab) render(ctx *tegenaria.Context, work context.Context) (*tegenaria.R
 		}
 		return t.respond(ctx, work, a)
 	}
-	if err := t.addCookies(work, a.header); err != nil {
+	if err := t.setCookies(work, a.header, text.url); err != nil {
 		return nil, err
 	}
 	forText(a.header)
@@ -395,14 +399,4 @@ func (t *tab) render(ctx *tegenaria.Context, work context.Context) (*tegenaria.R
 		resp.URL, _ = urlx.CutFragment(text.url)
 	}
 	return resp, err
-}
-
-// addCookies adds Set-Cookie fields for the cookies that the page has got since.
-func (t *tab) addCookies(work context.Context, header http.Header) error {
-	left, err := call(work, t.target, network.GetCookies, network.GetCookiesParams{URLs: []string{t.asked.url}})
-	if err != nil {
-		return err
-	}
-	header["Set-Cookie"] = append(header["Set-Cookie"], t.asked.newCookies(left.Cookies, header)...)
-	return nil
 }
