@@ -152,12 +152,15 @@ func (c *Context) Respond(status int, header map[string][]string, body io.Reader
 	})
 }
 
+// MaxBody returns Limits.Body of the run: a [Downloader] need not collect more for [Response.SetValue].
+func (c *Context) MaxBody() int64 { return c.responder().limits.Body }
+
 // SetValue leaves the parser a value, which [Response.Value] returns. It is for a [Downloader] that has more than a body, a picture of
 // the page for example, and is called before the result is sent. Keys are as those of [context.WithValue]. size is how many bytes of
 // memory the value takes: they count in Limits.BodiesInFlight, without a wait. The error is a [*BodyTooLargeError] above Limits.Body.
 func (r *Response) SetValue(key, value any, size int64) error {
 	if r.ctx != nil {
-		if limit := r.ctx.responder().limits.Body; size > limit {
+		if limit := r.ctx.MaxBody(); size > limit {
 			return &BodyTooLargeError{URL: r.URL, Limit: limit}
 		}
 		if r.ctx.run != nil {

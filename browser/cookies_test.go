@@ -100,7 +100,8 @@ func TestSessionsByBrowserAndHTTP(t *testing.T) {
 		}
 		return nil
 	})
-	e := tegenaria.NewSpiderEngine(tegenaria.EngineWithQuiet(), tegenaria.EngineWithMiddlewares(middleware.NewCookies(middleware.CookieOptions{})))
+	e := tegenaria.NewSpiderEngine(tegenaria.EngineWithQuiet(), tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}),
+		tegenaria.EngineWithMiddlewares(middleware.NewCookies(middleware.CookieOptions{})))
 	e.RegisterDownloader("browser", b)
 	var seeds []*tegenaria.Request
 	for _, user := range users {

@@ -19,7 +19,7 @@
 //     the load event, then half a second without requests, or what the request says (ready.go).
 //  5. The actions of [Do] are done with the page (acting.go). A document to which they lead is judged and stays in the tab (move.go).
 //  6. The tree of the page is serialised and becomes the body of the response (page.go), and the cookies that it has left become fields
-//     of the header (cookies.go). The tab and its context are closed.
+//     of the header (cookies.go). What [Capture] has collected is added (capture.go). The tab and its context are closed.
 //
 // Chromium runs in its sandbox, in a process group of its own, with a temporary profile. It ends with the run, and with our process.
 package browser

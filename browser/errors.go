@@ -135,6 +135,20 @@ func (e *ResultError) Error() string {
 // Unwrap returns the cause.
 func (e *ResultError) Unwrap() error { return e.Err }
 
+// CaptureError is why an [Exchange] lacks its answer, or a body.
+type CaptureError struct {
+	URL string // of the request
+	Err error
+}
+
+// Error names request and cause.
+func (e *CaptureError) Error() string {
+	return fmt.Sprintf("browser: the exchange with %s is not complete: %v", e.URL, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *CaptureError) Unwrap() error { return e.Err }
+
 // NavigationRefusedError is the cause of an [*ActionError] whose action leads to a document that must not be loaded.
 type NavigationRefusedError struct {
 	URL string // of the document

@@ -78,6 +78,40 @@ var account = tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, ou
 	return out.Follow("/orders") // by HTTP, with the cookies of the login
 })
 
+// Products that the scripts of a shop fetch as JSON.
+func ExampleCapture() {
+	parser := tegenaria.Handle(func(_ context.Context, _ *tegenaria.Response, out *tegenaria.Output[any]) error {
+		return out.Follow("/shop", tegenaria.RequestWithDownloader("browser"), tegenaria.RequestWithParser(products), browser.Capture("*/api/products*"))
+	})
+	engine := tegenaria.NewSpiderEngine(tegenaria.EngineWithSpiders(tegenaria.NewSpider("shop", parser, "https://example.com/")))
+	if err := render(engine); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(engine.Execute("shop"))
+}
+
+type product struct {
+	Name  string
+	Price float64
+}
+
+// products sends what the page has fetched.
+var products = tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[product]) error {
+	for _, exchange := range browser.Captured(page) {
+		var list []product
+		if err := exchange.Decode(&list); err != nil {
+			return err
+		}
+		for _, p := range list {
+			if err := out.Item(p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+})
+
 // A search that is typed in, with a list that grows as one scrolls.
 func ExampleDo() {
 	engine := tegenaria.NewSpiderEngine(

@@ -10,8 +10,9 @@ import (
 
 // plan is what a request wants of its page. The request's variant stores it, so that it is part of the request's key.
 type plan struct {
-	Ready *condition `json:"ready,omitempty"` // nil: the page is awaited until it is quiet
-	Do    []step     `json:"do,omitempty"`
+	Ready   *condition `json:"ready,omitempty"` // nil: the page is awaited until it is quiet
+	Do      []step     `json:"do,omitempty"`
+	Capture []string   `json:"capture,omitempty"` // patterns of URLs
 }
 
 // variantOf begins the variant of a request with a plan.

@@ -97,3 +97,20 @@ func TestStoredActions(t *testing.T) {
 		t.Errorf("broken: %v", err)
 	}
 }
+
+// It fails if a pattern is not compared with the whole text.
+func TestMatchesURL(t *testing.T) {
+	for _, test := range []struct {
+		pattern, url string
+		want         bool
+	}{
+		{"*/api/*", "http://a.example/api/", true}, {"*/api/*", "http://a.example/api", false}, {"*", "x", true}, {"", "x", false}, {"x", "x", true},
+		{"x", "xy", false}, {"x", "yx", false}, {"x*", "yx", false}, {"*x", "xy", false}, {"a*a", "a", false}, {"a*a", "aa", true}, {"a*b*c", "abc", true},
+		{"a*b*c", "a-b-b-c", true}, {"a*b*c", "acb", false}, {"*ab*ab*", "ab", false}, {"http://*?q=1", "http://a.example/?q=1", true},
+		{"http://*?q=1", "http://a.example/.q=1", false},
+	} {
+		if got := matchesURL(test.pattern, test.url); got != test.want {
+			t.Errorf("%q, %q: %t", test.pattern, test.url, got)
+		}
+	}
+}

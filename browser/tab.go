@@ -32,7 +32,8 @@ type tab struct {
 	target   *chromedp.Target
 	answers  chan *answer // has room for the one that is delivered
 	watching sync.WaitGroup
-	results  results // of the actions that were done
+	results  results       // of the actions that were done
+	taking   chan struct{} // has room for one: who has put something in takes bodies for the capture
 
 	changed chan struct{} // has room for one: seen has changed
 	asking  bool          // the document was requested; of the goroutine that decides about requests
@@ -42,6 +43,7 @@ type tab struct {
 	loaded   map[cdp.LoaderID]bool        // documents that have loaded
 	requests map[network.RequestID]bool   // that are under way
 	loaders  map[cdp.FrameID]cdp.LoaderID // the documents that the frames have
+	capture  *capture                     // nil: the request captures nothing
 	move
 }
 
@@ -60,6 +62,9 @@ func (t *tab) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 	t.answers, t.changed = make(chan *answer, 1), make(chan struct{}, 1)
 	t.loaded, t.requests = make(map[cdp.LoaderID]bool), make(map[network.RequestID]bool)
 	t.loaders = make(map[cdp.FrameID]cdp.LoaderID)
+	if patterns := t.asked.plan.Capture; len(patterns) > 0 {
+		t.capture, t.taking = newCapture(patterns, ctx.MaxBody()), make(chan struct{}, 1)
+	}
 	life, err := t.open(ctx)
 	if err != nil {
 		return nil, err
@@ -107,6 +112,9 @@ func (t *tab) close(life context.Context) {
 func (t *tab) note(event any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.capture != nil {
+		t.capture.note(event)
+	}
 	switch event := event.(type) {
 	case *page.EventLifecycleEvent:
 		switch event.Name {
@@ -157,6 +165,9 @@ func (t *tab) prepare(work context.Context) error {
 	each(work, t, fetch.RequestPaused, t.paused)
 	each(work, t, fetch.AuthRequired, t.authenticate)
 	each(work, t, page.JavascriptDialogOpening, t.dismiss)
+	if t.capture != nil { // Chromium forgets the bodies of a page that goes
+		each(work, t, network.LoadingFinished, func(work context.Context, _ network.EventLoadingFinished) { t.takeBodies(work) })
+	}
 	c := chromedp.FromContext(work)
 	t.closePopups(work, c.Browser)
 	_, err := call(work, c.Browser, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
@@ -309,6 +320,7 @@ func (t *tab) await(ctx *tegenaria.Context, work context.Context) (*tegenaria.Re
 		a, err = t.act(work)
 	}
 	var resp *tegenaria.Response
+	t.takeBodies(work)
 	switch {
 	case err != nil:
 		return nil, err
@@ -319,6 +331,11 @@ func (t *tab) await(ctx *tegenaria.Context, work context.Context) (*tegenaria.Re
 	}
 	if resp != nil && len(t.results) > 0 {
 		if err := resp.SetValue(resultsKey{}, t.results, t.results.size()); err != nil {
+			return nil, err
+		}
+	}
+	if resp != nil && t.capture != nil {
+		if err := t.keepCaptured(resp); err != nil {
 			return nil, err
 		}
 	}
