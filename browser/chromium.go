@@ -2,7 +2,6 @@ package browser
 
 import (
 	"context"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -93,15 +92,15 @@ var flags = []chromedp.ExecAllocatorOption{
 // start starts Chromium, which asks for nothing but through a proxy that refuses everything: each tab has another one. When it has
 // ended, whatever the cause, what is left of it is removed.
 func (b *Browser) start(ctx context.Context, p *proxy) (*chromium, error) {
-	dir, err := os.MkdirTemp("", "tegenaria-browser-")
+	own, err := newFolder()
 	if err != nil {
 		return nil, &StartError{b.path, err}
 	}
 	var cmd *exec.Cmd // set before the process starts
 	options := append(flags[:len(flags):len(flags)],
 		chromedp.ExecPath(b.path),
-		chromedp.UserDataDir(filepath.Join(dir, "profile")),
-		chromedp.Env("TMPDIR="+dir),
+		chromedp.UserDataDir(filepath.Join(own.path, "profile")),
+		chromedp.Env("TMPDIR="+own.path),
 		chromedp.ProxyServer("http://"+p.nowhere),
 		chromedp.Flag("no-sandbox", b.options.DangerouslyWithoutSandbox),
 		chromedp.ModifyCmdFunc(func(c *exec.Cmd) {
@@ -120,7 +119,7 @@ func (b *Browser) start(ctx context.Context, p *proxy) (*chromium, error) {
 		if cmd != nil && cmd.Process != nil {
 			killGroup(cmd.Process.Pid) // what it has left behind
 		}
-		removeAll(dir)
+		own.remove()
 	}
 	tooLate := time.AfterFunc(startTimeout, cancel)
 	defer tooLate.Stop()
@@ -159,13 +158,4 @@ func (c *chromium) isLost() bool {
 func (c *chromium) end() {
 	c.kill()
 	<-c.over
-}
-
-// removeAll removes a folder, into which processes that are being killed may still write.
-func removeAll(dir string) {
-	pause := time.NewTicker(removalPause)
-	defer pause.Stop()
-	for deadline := time.Now().Add(removalTime); os.RemoveAll(dir) != nil && time.Now().Before(deadline); {
-		<-pause.C
-	}
 }

@@ -2,10 +2,17 @@
 
 package browser
 
-import "os/exec"
+import (
+	"errors"
+	"os"
+	"os/exec"
+)
 
 // ownGroup does nothing: here the process alone is killed, and its children end when they miss it.
 func ownGroup(*exec.Cmd) {}
 
 // killGroup does nothing.
 func killGroup(int) error { return nil }
+
+// lock locks nothing: here folders whose owners were killed stay.
+func lock(*os.File, bool) error { return errors.ErrUnsupported }
