@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"os"
 	"runtime"
@@ -27,6 +28,10 @@ type Options struct {
 	Block []Resource
 	// Settle is how long a page that has loaded may go on with requests before it is taken as it is; 0 is 10 seconds.
 	Settle time.Duration
+	// MaxMemory is how many bytes the processes of Chromium may take together, on Linux; 0 is 1 GiB and 256 MiB more for each tab. A
+	// page that takes more than half of it is ended, and its request fails with a [*LostError]. Otherwise another Chromium takes the
+	// place of the one that has grown: for up to 30 seconds that goes on with the pages in hand.
+	MaxMemory int64
 	// DangerouslyWithoutSandbox runs Chromium without its sandbox: whoever finds a hole in Chromium then has the rights of this
 	// program. It is for containers that run as root, and for pages that are your own.
 	DangerouslyWithoutSandbox bool
@@ -49,13 +54,14 @@ const (
 type Browser struct {
 	options  Options
 	path     string
+	maxPages int           // of a Chromium
 	tabs     chan struct{} // has room for those that may be open
 	ownCalls atomic.Int64
 	refused  atomic.Int64
 
 	running  sync.WaitGroup // what is to end with the run
 	starting chan struct{}  // has room for one: who has put something in may use the field below
-	chromium *chromium      // nil: none was started
+	chromium *chromium      // that makes the next page; nil: none was started
 
 	mu    sync.Mutex // guards the fields below
 	inUse bool
@@ -89,7 +95,10 @@ func Open(o Options) (*Browser, error) {
 	if o.Settle <= 0 {
 		o.Settle = 10 * time.Second
 	}
-	return &Browser{options: o, path: path, tabs: make(chan struct{}, o.Tabs), starting: make(chan struct{}, 1)}, nil
+	if o.MaxMemory <= 0 {
+		o.MaxMemory = 1<<30 + int64(o.Tabs)<<28
+	}
+	return &Browser{options: o, path: path, maxPages: maxPages, tabs: make(chan struct{}, o.Tabs), starting: make(chan struct{}, 1)}, nil
 }
 
 // Open begins a run. A second run at the same time is an [*InUseError].
@@ -116,13 +125,11 @@ func (b *Browser) Close(context.Context, string) error {
 	p := b.proxy
 	b.proxy, b.err = nil, nil
 	b.mu.Unlock()
-	b.starting <- struct{}{}
-	if b.chromium != nil {
-		b.chromium.end()
-		b.chromium = nil
+	if p != nil {
+		p.end()
 	}
-	<-b.starting
 	b.running.Wait()
+	b.chromium = nil
 	if p != nil {
 		p.close()
 	}
@@ -175,10 +182,11 @@ func (b *Browser) download(ctx *tegenaria.Context) (*tegenaria.Response, error) 
 		return nil, err
 	}
 	defer b.running.Done()
-	c, err := b.current(ctx, p)
+	c, err := b.current(ctx, p, asked.url)
 	if err != nil {
 		return nil, err
 	}
+	defer c.give()
 	t := &tab{browser: b, chromium: c, visit: p.admit(), asked: asked}
 	resp, err := t.download(ctx)
 	switch {
@@ -187,7 +195,7 @@ func (b *Browser) download(ctx *tegenaria.Context) (*tegenaria.Response, error) 
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case c.isLost():
-		return nil, &LostError{asked.url, err.Error()}
+		return nil, c.lostError(asked.url, err)
 	}
 	return resp, err
 }
@@ -206,15 +214,15 @@ func (b *Browser) enter() (*proxy, error) {
 	return b.proxy, nil
 }
 
-// current returns the one Chromium of a run, which it starts if there is none, or none that answers.
-func (b *Browser) current(ctx context.Context, p *proxy) (*chromium, error) {
+// current takes the Chromium of a run that makes pages. It starts one if there is none, or if another is to take its place.
+func (b *Browser) current(ctx context.Context, p *proxy, url string) (*chromium, error) {
 	select {
 	case b.starting <- struct{}{}:
 		defer func() { <-b.starting }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if b.chromium != nil && !b.chromium.isLost() {
+	if b.chromium != nil && b.chromium.take() {
 		return b.chromium, nil
 	}
 	b.mu.Lock()
@@ -226,6 +234,9 @@ func (b *Browser) current(ctx context.Context, p *proxy) (*chromium, error) {
 	c, err := b.start(ctx, p)
 	if err == nil {
 		b.chromium = c
+		if !c.take() {
+			err = c.lostError(url, errors.New("it has ended right after its start"))
+		}
 	}
 	return c, err
 }

@@ -47,11 +47,20 @@ func find(path string) (string, error) {
 
 // chromium is a process of Chromium.
 type chromium struct {
-	ctx   context.Context // of chromedp
-	kill  context.CancelFunc
-	lost  <-chan struct{} // closed when it does not answer any more
-	over  chan struct{}   // closed when it is gone, with its folder
-	judge *judge
+	ctx      context.Context // of chromedp
+	kill     context.CancelFunc
+	process  int             // its number, which is that of its group too
+	lost     <-chan struct{} // closed when the connection to it is lost
+	idle     chan struct{}   // closed when it is retired and has no page in hand
+	judge    *judge
+	maxPages int
+
+	mu      sync.Mutex // guards the fields below
+	pages   int        // that were begun
+	inHand  int        // of these
+	retired bool
+	since   time.Time // when it was retired
+	reason  string    // why it was killed; "": it was not
 }
 
 // flags are those of each Chromium. Without one of the first group there are ways past the proxy; the second group keeps it from
@@ -113,7 +122,7 @@ func (b *Browser) start(ctx context.Context, p *proxy) (*chromium, error) {
 	life, _ := chromedp.NewExecAllocator(context.Background(), options...)
 	life, cancel := chromedp.NewContext(life, chromedp.WithLogf(quiet), chromedp.WithErrorf(quiet))
 	cancel = sync.OnceFunc(cancel) // it can be called once only, and waits for the process
-	c := &chromium{ctx: life, kill: cancel, over: make(chan struct{})}
+	c := &chromium{ctx: life, kill: cancel, idle: make(chan struct{}), maxPages: b.maxPages}
 	clean := func() {
 		cancel()
 		if cmd != nil && cmd.Process != nil {
@@ -135,27 +144,21 @@ func (b *Browser) start(ctx context.Context, p *proxy) (*chromium, error) {
 		}
 		return nil, &StartError{b.path, err}
 	}
-	c.lost = chromedp.FromContext(life).Browser.LostConnection
+	c.process, c.lost = cmd.Process.Pid, chromedp.FromContext(life).Browser.LostConnection
 	b.running.Go(func() {
-		<-c.lost
+		defer context.AfterFunc(p.run, cancel)()
+		c.watch(b.options.MaxMemory)
 		clean()
-		close(c.over)
 	})
 	return c, nil
 }
 
-// isLost reports whether Chromium does not answer any more.
+// isLost reports whether Chromium is gone, or is being killed.
 func (c *chromium) isLost() bool {
 	select {
 	case <-c.lost:
 		return true
 	default:
-		return false
+		return c.ctx.Err() != nil
 	}
-}
-
-// end ends Chromium, and returns when it is gone.
-func (c *chromium) end() {
-	c.kill()
-	<-c.over
 }

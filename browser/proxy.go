@@ -29,6 +29,8 @@ type proxy struct {
 	address  string // of the proxy of pages
 	nowhere  string // of the proxy that refuses
 	ownCalls *atomic.Int64
+	run      context.Context // ends with the run
+	end      context.CancelFunc
 
 	serving sync.WaitGroup // of both servers
 	mu      sync.Mutex     // guards visits
@@ -53,6 +55,7 @@ func newProxy(network tegenaria.Network, ownCalls *atomic.Int64) (*proxy, error)
 		network: network, ownCalls: ownCalls, visits: make(map[string]*visit),
 		address: pages.Addr().String(), nowhere: own.Addr().String(),
 	}
+	p.run, p.end = context.WithCancel(context.Background())
 	quiet := log.New(io.Discard, "", 0)
 	p.pages = &http.Server{Handler: p, ErrorLog: quiet}
 	p.own = &http.Server{Handler: http.HandlerFunc(p.refuse), ErrorLog: quiet}

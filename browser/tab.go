@@ -81,7 +81,7 @@ func (t *tab) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 	return t.await(ctx, work)
 }
 
-// open opens the tab, which must not be given up half open. A Chromium that does not answer is ended.
+// open opens the tab. One that is given up half open goes with its Chromium, which makes no further pages.
 func (t *tab) open(ctx context.Context) (context.Context, error) {
 	life, cancel := chromedp.NewContext(t.chromium.ctx,
 		chromedp.WithNewBrowserContext(func(p *target.CreateBrowserContextParams) {
@@ -92,7 +92,7 @@ func (t *tab) open(ctx context.Context) (context.Context, error) {
 	defer late.Stop()
 	defer context.AfterFunc(ctx, func() { late.Reset(openGrace) })()
 	if err := chromedp.Do(life); err != nil {
-		t.chromium.kill()
+		t.chromium.retire()
 		return nil, err
 	}
 	t.target = chromedp.FromContext(life).Target
@@ -100,11 +100,11 @@ func (t *tab) open(ctx context.Context) (context.Context, error) {
 	return life, nil
 }
 
-// close closes the tab with its browser context. A Chromium that does not answer is ended.
+// close closes the tab with its browser context. One that does not close goes with its Chromium, which makes no further pages.
 func (t *tab) close(life context.Context) {
 	defer t.chromium.judge.remove(t.target.TargetID)
 	if err := chromedp.Cancel(life); errors.Is(err, context.DeadlineExceeded) {
-		t.chromium.kill()
+		t.chromium.retire()
 	}
 }
 

@@ -1,0 +1,174 @@
+package browser_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/tegenaria/tegenaria"
+	"github.com/tegenaria/tegenaria/browser"
+)
+
+// It fails if a Chromium is kept for ever, or if the page in hand is lost when another takes its place.
+func TestReplacement(t *testing.T) {
+	b := openBrowser(t, browser.Options{Tabs: 2})
+	b.SetMaxPages(1)
+	dir := temporary(t)
+	next, folders := make(chan bool), make(chan int, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/first":
+			io.WriteString(w, `<!doctype html><ul></ul><script>fetch("/late").then(() => document.querySelector("ul").innerHTML = "<li>right")</script>`)
+			return
+		case "/late":
+			<-next
+		case "/next":
+			found, _ := os.ReadDir(dir)
+			folders <- len(found)
+			close(next)
+		}
+		io.WriteString(w, "<!doctype html><ul><li>right</ul>")
+	}))
+	t.Cleanup(server.Close)
+	pages, failed := crawl(t, b, []string{server.URL + "/first", server.URL + "/next"}, nil)
+	for _, path := range []string{"/first", "/next"} {
+		if got := pages[path]; len(got.texts) != 1 {
+			t.Errorf("%s: %v, %v", path, got, failed[path])
+		}
+	}
+	if n := <-folders; n != 2 {
+		t.Errorf("%d browsers make a page each", n)
+	}
+}
+
+// It fails if a page that takes too much memory costs more than itself.
+func TestMaxMemory(t *testing.T) {
+	b := openBrowser(t, browser.Options{Tabs: 1, MaxMemory: 1 << 30})
+	dir := temporary(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/large":
+			io.WriteString(w, `<!doctype html><script src="/never"></script>`)
+		case "/never":
+			w.Header().Set("Content-Type", "text/javascript")
+			io.WriteString(w, `window.all = []; setInterval(() => all.push(new Uint8Array(1 << 26).fill(1)), 10); fetch("/hangs")`)
+		case "/hangs":
+			<-r.Context().Done()
+		default:
+			io.WriteString(w, "<!doctype html><ul><li>right</ul>")
+		}
+	}))
+	t.Cleanup(server.Close)
+	inRun(t, b, server.URL, func(get getter) {
+		mustBeRight(t, get, server.URL)
+		first := mainProcess(t, dir)
+		_, err := get(server.URL+"/large", time.Minute)
+		if _, lost := errors.AsType[*browser.LostError](err); !lost {
+			t.Errorf("the large page: %v", err)
+		}
+		mustBeRight(t, get, server.URL)
+		if now := mainProcess(t, dir); now != first {
+			t.Errorf("the large page has cost the browser %d, not the page: there is %d", first, now)
+		}
+	})
+}
+
+// It fails if a browser that has stopped, or a page whose process is killed, costs more than the page in hand.
+func TestSignals(t *testing.T) {
+	b := openBrowser(t, browser.Options{Tabs: 1})
+	dir := temporary(t)
+	server, asked := hanging(t)
+	inRun(t, b, server.URL, func(get getter) {
+		for name, harm := range map[string]func(){
+			"stopped browser": func() { signal(t, mainProcess(t, dir), syscall.SIGSTOP) },
+			"killed page": func() {
+				for _, pid := range processes(t, dir) {
+					line, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+					if n, err := strconv.Atoi(pid); err == nil && strings.Contains(string(line), "--type=renderer") {
+						signal(t, n, os.Kill)
+					}
+				}
+			},
+		} {
+			mustBeRight(t, get, server.URL)
+			done := make(chan error, 1)
+			begin := time.Now()
+			go func() {
+				_, err := get(server.URL+"/hangs", 2*time.Minute)
+				done <- err
+			}()
+			<-asked
+			harm()
+			err := <-done
+			if lost, ok := errors.AsType[*browser.LostError](err); !ok || lost.Reason == "" {
+				t.Errorf("%s: %v", name, err)
+			}
+			t.Logf("%s: %v after %v", name, err, time.Since(begin))
+		}
+		mustBeRight(t, get, server.URL)
+	})
+}
+
+// mustBeRight gets a page that does no harm.
+func mustBeRight(t *testing.T, get getter, site string) {
+	t.Helper()
+	resp, err := get(site+"/right", time.Minute)
+	if err != nil || resp.CSS("li").Text() != "right" {
+		t.Errorf("a page that does no harm: %v, %v", resp, err)
+	}
+}
+
+// mainProcess returns the process of the one browser that has a folder for temporary files; 0 if there is none.
+func mainProcess(t *testing.T, dir string) int {
+	t.Helper()
+	for _, pid := range processes(t, dir) {
+		line, err := os.ReadFile("/proc/" + pid + "/cmdline")
+		if n, _ := strconv.Atoi(pid); err == nil && !strings.Contains(string(line), "--type=") && !strings.Contains(string(line), "crashpad_handler") {
+			return n
+		}
+	}
+	return 0
+}
+
+// signal sends a signal to a process.
+func signal(t *testing.T, pid int, s os.Signal) {
+	t.Helper()
+	p, err := os.FindProcess(pid)
+	if err == nil {
+		err = p.Signal(s)
+	}
+	if err != nil {
+		t.Error(fmt.Errorf("process %d: %w", pid, err))
+	}
+}
+
+// inRun calls a func in a run, with one that gets pages by a browser.
+func inRun(t *testing.T, b *browser.Browser, seed string, f func(get getter)) {
+	t.Helper()
+	parser := func(c *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+		f(func(url string, timeout time.Duration) (*tegenaria.Response, error) {
+			return c.Fetch(tegenaria.NewRequest(url, "", nil, tegenaria.RequestWithDownloader("browser"), tegenaria.RequestWithTimeout(timeout)))
+		})
+		return nil
+	}
+	e := tegenaria.NewSpiderEngine(tegenaria.EngineWithQuiet(), tegenaria.EngineWithEmptyOK(),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true}))
+	e.RegisterDownloader("browser", b)
+	e.RegisterSpiders(tegenaria.NewSpiderOf("s", parser, tegenaria.NewRequest(seed, "", nil)))
+	if err := e.Run(t.Context(), "s"); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// getter gets a page within a time.
+type getter = func(url string, timeout time.Duration) (*tegenaria.Response, error)
