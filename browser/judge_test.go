@@ -76,7 +76,7 @@ func TestJudge(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := new(session)
 			n := &rules{forbidden: site + "no", paused: "http://busy.example/"}
-			j := &judge{browser: &Browser{options: Options{Block: []Resource{Images}}}, network: n, session: s, judging: make(chan struct{}, 1), tabs: make(map[cdp.FrameID]bool)}
+			j := &judge{browser: &Browser{options: Options{Block: []Resource{Images}}}, network: n, session: s, shared: newLane(), tabs: make(map[cdp.FrameID]lane)}
 			j.add("tab")
 			e := fetch.EventRequestPaused{
 				Request: &network.Request{URL: test.url, Headers: network.Headers{"Accept": test.accept}}, ResourceType: test.kind, FrameID: test.frame,

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
@@ -117,6 +118,50 @@ func TestSignals(t *testing.T) {
 		}
 		mustBeRight(t, get, server.URL)
 	})
+}
+
+// It fails if a page whose requests wait for many a robots.txt delays those of another page.
+func TestGreedyPage(t *testing.T) {
+	b := openBrowser(t, browser.Options{Tabs: 2, Settle: 3 * time.Second})
+	temporary(t)
+	var greedy []string
+	waiting := make(chan bool, 64)
+	over := make(chan struct{})
+	hangs := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		waiting <- true
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
+	})
+	for range cap(waiting) {
+		server := httptest.NewServer(hangs)
+		t.Cleanup(server.Close)
+		greedy = append(greedy, strconv.Quote(server.URL))
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/greedy":
+			fmt.Fprintf(w, `<!doctype html><script>for (const site of [%s]) fetch(site + "/data").catch(() => 0)</script><script src="/hangs"></script>`, strings.Join(greedy, ","))
+		case "/hangs":
+			<-over
+		case "/next":
+			for range 32 {
+				<-waiting
+			}
+			io.WriteString(w, `<!doctype html><ul></ul><script>fetch("/data").then(() => document.querySelector("ul").innerHTML = "<li>right")</script>`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(over) })
+	pages, failed := crawlRequests(t, b, []*tegenaria.Request{
+		tegenaria.NewRequest(server.URL+"/greedy", "", nil, tegenaria.RequestWithDownloader("browser"), tegenaria.RequestWithTimeout(30*time.Second)),
+		tegenaria.NewRequest(server.URL+"/next", "", nil, tegenaria.RequestWithDownloader("browser"), tegenaria.RequestWithTimeout(2*time.Minute)),
+	}, tegenaria.EngineWithPoliteness(tegenaria.Politeness{AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}))
+	if got := pages["/next"]; len(got.texts) != 1 {
+		t.Errorf("the page beside it: %v, %v", got, failed["/next"])
+	}
 }
 
 // mustBeRight gets a page that does no harm.

@@ -37,6 +37,10 @@ type proxy struct {
 	visits  map[string]*visit
 }
 
+// maxTunnels is how many connections by CONNECT a visit has at a time. Chromium itself has at most 32 to a proxy, and 255 for the
+// WebSockets to a host.
+const maxTunnels = 64
+
 // proxyUser is the user name of all visits; their passwords differ.
 const proxyUser = "tab"
 
@@ -86,6 +90,7 @@ type visit struct {
 	forward  *httputil.ReverseProxy
 	idle     *http.Transport // of forward
 
+	tunnels chan struct{}  // has room for those that are open
 	running sync.WaitGroup // of the requests
 	mu      sync.Mutex     // guards the fields below
 	over    bool
@@ -94,7 +99,7 @@ type visit struct {
 
 // admit begins a visit.
 func (p *proxy) admit() *visit {
-	v := &visit{proxy: p, password: rand.Text(), failed: make(map[string]error)}
+	v := &visit{proxy: p, password: rand.Text(), failed: make(map[string]error), tunnels: make(chan struct{}, maxTunnels)}
 	v.life, v.end = context.WithCancel(context.Background())
 	v.idle = &http.Transport{DialContext: v.dial, DisableCompression: true}
 	v.forward = &httputil.ReverseProxy{
@@ -211,6 +216,13 @@ func passwordOf(r *http.Request) string {
 
 // tunnel connects the tab with a host:port (RFC 9110 §9.3.6), until one of them closes the connection or the visit ends.
 func (v *visit) tunnel(w http.ResponseWriter, r *http.Request) {
+	select {
+	case v.tunnels <- struct{}{}:
+		defer func() { <-v.tunnels }()
+	default:
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
 	ctx, cancel := context.WithCancel(v.life)
 	defer cancel()
 	defer context.AfterFunc(r.Context(), cancel)()

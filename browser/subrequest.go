@@ -17,8 +17,19 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// maxJudged is how many sub-requests are judged at once: each may wait for a robots.txt.
-const maxJudged = 32
+const (
+	maxJudged  = 32   // sub-requests of a tab that are judged at once: each may wait for a robots.txt
+	maxWaiting = 1000 // sub-requests of a tab that are judged or wait for it; further ones fail
+)
+
+// lane is where the sub-requests of one tab wait until they are judged, so that a tab with many of them does not delay others.
+type lane struct {
+	waiting, judging chan struct{}
+}
+
+func newLane() lane {
+	return lane{make(chan struct{}, maxWaiting), make(chan struct{}, maxJudged)}
+}
 
 // judge decides about the sub-requests of all pages: whatever tabs, frames, workers and popups ask for, except the documents of
 // tabs, which the engine has judged. Interception at the level of the browser reaches them all from their first request.
@@ -26,18 +37,18 @@ type judge struct {
 	browser  *Browser
 	network  tegenaria.Network
 	session  cdp.Session // of the browser, not of a tab
-	judging  chan struct{}
+	shared   lane        // of frames and workers
 	requests sync.WaitGroup
 
 	mu   sync.Mutex // guards tabs
-	tabs map[cdp.FrameID]bool
+	tabs map[cdp.FrameID]lane
 }
 
 // newJudge has Chromium ask about each sub-request from here on. life ends with Chromium.
 func newJudge(b *Browser, life context.Context, n tegenaria.Network) (*judge, error) {
 	j := &judge{
 		browser: b, network: n, session: chromedp.FromContext(life).Browser,
-		judging: make(chan struct{}, maxJudged), tabs: make(map[cdp.FrameID]bool),
+		shared: newLane(), tabs: make(map[cdp.FrameID]lane),
 	}
 	paused := cdp.Events(life, j.session, fetch.RequestPaused)
 	b.running.Go(func() {
@@ -60,7 +71,7 @@ func newJudge(b *Browser, life context.Context, n tegenaria.Network) (*judge, er
 func (j *judge) add(tab target.ID) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.tabs[cdp.FrameID(tab)] = true
+	j.tabs[cdp.FrameID(tab)] = newLane()
 }
 
 // remove forgets a tab.
@@ -74,7 +85,18 @@ func (j *judge) remove(tab target.ID) {
 func (j *judge) isDocument(e fetch.EventRequestPaused) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return e.ResourceType == network.ResourceTypeDocument && j.tabs[e.FrameID]
+	_, own := j.tabs[e.FrameID]
+	return own && e.ResourceType == network.ResourceTypeDocument
+}
+
+// laneOf returns where a sub-request of a frame waits.
+func (j *judge) laneOf(frame cdp.FrameID) lane {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if own, ok := j.tabs[frame]; ok {
+		return own
+	}
+	return j.shared
 }
 
 // decide lets a sub-request pass or fails it, and reports the refusal of its host. If the request is gone meanwhile, the answer has
@@ -100,9 +122,16 @@ func (j *judge) mayPass(life context.Context, e fetch.EventRequestPaused) bool {
 	if !strings.HasPrefix(e.Request.URL, "http://") && !strings.HasPrefix(e.Request.URL, "https://") {
 		return true
 	}
+	lane := j.laneOf(e.FrameID)
 	select {
-	case j.judging <- struct{}{}:
-		defer func() { <-j.judging }()
+	case lane.waiting <- struct{}{}:
+		defer func() { <-lane.waiting }()
+	default:
+		return false
+	}
+	select {
+	case lane.judging <- struct{}{}:
+		defer func() { <-lane.judging }()
 	case <-life.Done():
 		return false
 	}
