@@ -169,25 +169,31 @@ func (b *Browser) download(ctx *tegenaria.Context) (*tegenaria.Response, error) 
 	if err != nil {
 		return nil, err
 	}
+	leave := func() {}
 	if !strings.HasSuffix(asked.url, "/robots.txt") { // for which the pages in all places may wait
 		select {
 		case b.tabs <- struct{}{}:
-			defer func() { <-b.tabs }()
+			leave = func() { <-b.tabs }
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
 	}
 	p, err := b.enter()
 	if err != nil {
+		leave()
 		return nil, err
 	}
-	defer b.running.Done()
 	c, err := b.current(ctx, p, asked.url)
 	if err != nil {
+		b.running.Done()
+		leave()
 		return nil, err
 	}
-	defer c.give()
-	t := &tab{browser: b, chromium: c, visit: p.admit(), asked: asked}
+	t := &tab{browser: b, chromium: c, visit: p.admit(), asked: asked, closed: func() {
+		c.give()
+		leave()
+		b.running.Done()
+	}}
 	resp, err := t.download(ctx)
 	switch {
 	case err == nil:

@@ -34,6 +34,7 @@ type tab struct {
 	watching sync.WaitGroup
 	results  results       // of the actions that were done
 	taking   chan struct{} // has room for one: who has put something in takes bodies for the capture
+	closed   func()        // to be called when the tab is closed, or was not opened
 
 	changed chan struct{} // has room for one: seen has changed
 	asking  bool          // the document was requested; of the goroutine that decides about requests
@@ -56,7 +57,7 @@ type answer struct {
 	body   fetch.RequestID // of the request that is paused, if the body is delivered as it comes; else ""
 }
 
-// download opens the tab, makes the page, and closes the tab.
+// download opens the tab and makes the page. The tab closes afterwards, for which a page that does harm may need seconds.
 func (t *tab) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 	defer t.visit.leave() // also if there is no tab
 	t.answers, t.changed = make(chan *answer, 1), make(chan struct{}, 1)
@@ -67,9 +68,13 @@ func (t *tab) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 	}
 	life, err := t.open(ctx)
 	if err != nil {
+		t.closed()
 		return nil, err
 	}
-	defer t.close(life)
+	defer t.browser.running.Go(func() {
+		t.close(life)
+		t.closed()
+	})
 	defer t.visit.leave() // before requests that are paused are let go
 	work, stop := context.WithCancel(life)
 	defer t.watching.Wait()
