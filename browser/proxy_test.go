@@ -165,3 +165,38 @@ func TestTunnel(t *testing.T) {
 		}
 	}
 }
+
+// It fails if a page can have any number of connections, as by a flood of WebSockets.
+func TestTunnelsAreBounded(t *testing.T) {
+	site, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { site.Close() })
+	p, v := startProxy(t, "")
+	for n := range maxTunnels + 1 {
+		conn, err := net.Dial("tcp", p.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { conn.Close() })
+		request := &http.Request{Method: http.MethodConnect, URL: &url.URL{Host: site.Addr().String()}, Host: site.Addr().String(), Header: make(http.Header)}
+		basic := &http.Request{Header: make(http.Header)}
+		basic.SetBasicAuth(proxyUser, v.password)
+		request.Header.Set("Proxy-Authorization", basic.Header.Get("Authorization"))
+		if err := request.Write(conn); err != nil {
+			t.Fatal(err)
+		}
+		resp, err := http.ReadResponse(bufio.NewReader(conn), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := http.StatusOK
+		if n == maxTunnels {
+			want = http.StatusForbidden
+		}
+		if resp.StatusCode != want {
+			t.Errorf("tunnel %d: %s", n, resp.Status)
+		}
+	}
+}
