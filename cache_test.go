@@ -526,6 +526,42 @@ func TestSharedCacheLoses(t *testing.T) {
 	}
 }
 
+// Limits.Pages of a run with a shared cache allows nothing by itself: downloads begin as the cache allows them.
+func TestSharedCachePages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld()
+		w.Page("http://a.test/", enginetest.After(5*time.Second, enginetest.Text("x")))
+		w.Page("http://b.test/", enginetest.Text("x"))
+		cache := &sharedCache{CacheInterface: tegenaria.NewMemoryCache()}
+		want := func(left int64, busy bool) {
+			if gotLeft, gotBusy := cache.run.Budget(0); gotLeft != left || gotBusy != busy {
+				t.Errorf("%d left, busy %v; want %d, %v", gotLeft, gotBusy, left, busy)
+			}
+		}
+		var joined time.Time
+		cache.joined = func() {
+			joined = time.Now()
+			cache.run.Start()
+			time.AfterFunc(time.Minute, func() {
+				want(0, false)
+				cache.run.Budget(1)
+			})
+			time.AfterFunc(time.Minute+time.Second, func() { want(0, true) })
+			time.AfterFunc(2*time.Minute, func() {
+				want(0, false)
+				cache.run.Stop("limit: pages")
+			})
+		}
+		s := enginetest.NewSpider("http://a.test/", "http://b.test/")
+		s.Parse = enginetest.Nothing
+		e := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(cache), tegenaria.EngineWithConcurrency(1), tegenaria.EngineWithLimits(tegenaria.Limits{Pages: 2}))
+		wantStopped(t, e.Run(t.Context(), s.GetName()), "limit: pages")
+		if len(w.Log) != 1 || w.Log[0].At.Sub(joined) != time.Minute {
+			t.Errorf("downloads: %v, want one, a minute after %v", w.Log, joined)
+		}
+	})
+}
+
 // CloseSpider and limits stop the job: the cache hears the reason, and the runs that it tells stop for the same one. Stop stops one run alone.
 func TestSharedCacheStops(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -547,7 +583,10 @@ func TestSharedCacheStops(t *testing.T) {
 				w.Page("http://a.test/", enginetest.After(5*time.Second, enginetest.Text("x")))
 				endless := func() *sharedCache {
 					cache := &sharedCache{CacheInterface: tegenaria.NewMemoryCache()}
-					cache.joined = func() { cache.run.Start() }
+					cache.joined = func() {
+						cache.run.Start()
+						cache.run.Budget(cache.run.Pages)
+					}
 					return cache
 				}
 				first, second := endless(), endless()

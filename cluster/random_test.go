@@ -68,7 +68,6 @@ type asked struct {
 	page    int
 	session int64
 	at      time.Time
-	killed  bool // the worker has died while it was in flight
 }
 
 // planned is a worker of a plan.
@@ -154,7 +153,7 @@ func (p *plan) run() {
 
 // work is a machine: it starts the process of a worker again until the job is finished.
 func (p *plan) work(i int, w *planned) {
-	time.Sleep(w.begins)
+	enginetest.Wait(p.ctx, w.begins)
 	for n := 0; !p.isOver(); n++ {
 		d := &door{
 			model: p.model, member: member{job: "job", worker: w.name, ttl: p.ttl}, lock: int32(100*i + n), patience: 3 * p.ttl, batches: make(map[*batch]*modelBatch),
@@ -197,7 +196,7 @@ func (p *plan) work(i int, w *planned) {
 			p.Errorf("%s does not end: %v: owners %v, wanted %v, %d wait, %d letters, workers %s", w.name, err, p.model.owners, p.model.wanted, len(p.model.queue), len(p.model.inbox), p.model)
 			return
 		}
-		time.Sleep(time.Duration(p.draw(3000)) * time.Millisecond)
+		enginetest.Wait(p.ctx, time.Duration(p.draw(3000))*time.Millisecond)
 	}
 }
 
