@@ -349,6 +349,10 @@ func (w *plannedWeb) ask(ctx context.Context, page int) error {
 func (p *plan) check() {
 	reachable := p.reachable()
 	m := p.model
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, v := range m.violations {
 		p.Error(v)
 	}
