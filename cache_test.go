@@ -386,6 +386,13 @@ type sharedCache struct {
 func (c *sharedCache) Attach(run tegenaria.SharedRun) { c.run = run }
 func (c *sharedCache) MayStart() bool                 { return !c.barred.Load() }
 
+func (c *sharedCache) Turn(ctx context.Context, slot string, _ time.Duration) (func(), error) {
+	if c.other == nil || slot != "b.test" {
+		return func() {}, nil
+	}
+	return c.other.run.Hold(ctx, slot)
+}
+
 func (c *sharedCache) Stopped(reason string) {
 	if c.stopped != nil {
 		c.stopped(reason)
@@ -524,6 +531,48 @@ func TestSharedCacheLoses(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a callback fetches from a slot of another program is sent when that one has the slot free, which it holds until the download is over. Its
+// delay passes before the next start.
+func TestSharedCacheTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld()
+		w.Page("http://a.test/", enginetest.Text("x"))
+		for _, path := range []string{"1", "2", "fetched"} {
+			w.Page("http://b.test/"+path, enginetest.After(5*time.Second, enginetest.Text("x")))
+		}
+		second := &sharedCache{CacheInterface: tegenaria.NewMemoryCache()}
+		second.joined = func() { second.run.Start() }
+		first := &sharedCache{CacheInterface: tegenaria.NewMemoryCache(), other: second}
+		politeness := tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: 8 * time.Second, PerSlot: 1, IgnoreRobots: true})
+		theirs := enginetest.NewSpider("http://b.test/1", "http://b.test/2")
+		theirs.Parse = enginetest.Nothing
+		ended := make(chan error, 1)
+		other := enginetest.NewEngine(w, theirs, tegenaria.EngineWithCache(second), politeness, tegenaria.EngineWithConcurrency(1))
+		go func() { ended <- other.Run(t.Context(), theirs.GetName()) }()
+		s := enginetest.NewSpider("http://a.test/")
+		s.Parse = func(ctx *tegenaria.Context, _ chan<- *tegenaria.ItemMeta, _ chan<- *tegenaria.Context) error {
+			_, err := ctx.Fetch(tegenaria.NewRequest("http://b.test/fetched", tegenaria.GET, nil))
+			return err
+		}
+		_ = enginetest.Wait(t.Context(), 2*time.Second) // the other begins
+		if err := enginetest.NewEngine(w, s, tegenaria.EngineWithCache(first), politeness).Run(t.Context(), s.GetName()); err != nil {
+			t.Error(err)
+		}
+		second.run.Finish(0)
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		var got []string
+		for _, visit := range w.Log {
+			got = append(got, fmt.Sprint(visit.At.Sub(w.Log[0].At), " ", visit.Url))
+		}
+		want := []string{"0s http://b.test/1", "2s http://a.test/", "8s http://b.test/fetched", "21s http://b.test/2"}
+		if !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(want))) {
+			t.Errorf("downloads %q, want %q", got, want)
+		}
+	})
 }
 
 // Limits.Pages of a run with a shared cache allows nothing by itself: downloads begin as the cache allows them.

@@ -206,6 +206,13 @@ func (p *pages) inlineOnce(j *job) (resp *Response, next *Request, herr *HandleE
 // inlineExchange waits for robots.txt and the slot, then takes a worker for inline requests and makes the exchange.
 func (p *pages) inlineExchange(j *job) *HandleError {
 	defer p.fetcher.release(j)
+	if p.shared != nil {
+		done, err := p.turn(j)
+		if err != nil {
+			return j.failure(StageDownload, err, nil)
+		}
+		defer done()
+	}
 	for {
 		if err := p.waitSlot(j); err != nil {
 			return j.failure(StageDownload, err, nil)
@@ -240,6 +247,12 @@ func (p *pages) inlineExchange(j *job) *HandleError {
 			return j.failure(StageDownload, err, nil)
 		}
 	}
+}
+
+// turn waits for a slot that another program has.
+func (p *pages) turn(j *job) (done func(), err error) {
+	defer p.fetcher.inLine(j)()
+	return p.shared.Turn(j.ctx, j.rec.Slot, j.ctx.Request.timeoutOrDefault())
 }
 
 // waitSlot waits in line for the job's slot and a worker for inline requests.

@@ -26,6 +26,7 @@ type pages struct {
 	failures *failures
 	items    *items
 	fetcher  *fetcher
+	shared   SharedCache // nil: all slots are of this run
 
 	parsers *parserTable
 	bounds  page.Bounds // of what is made of a page

@@ -1,6 +1,11 @@
 package tegenaria
 
-import "github.com/tegenaria/tegenaria/internal/frontier"
+import (
+	"context"
+	"time"
+
+	"github.com/tegenaria/tegenaria/internal/frontier"
+)
 
 // SharedCache is an optional interface of a durable [CacheInterface] on whose job several programs work at the same time, each on the slots
 // that are its own: see package cluster. A request for the slot of another program is handed on to that one ([VerdictHandedOn]).
@@ -14,6 +19,9 @@ type SharedCache interface {
 	// MayStart reports whether a download may start now. The engine asks at each start, concurrently and with its locks held: MayStart
 	// must not wait for anything but a lock of its own.
 	MayStart() bool
+	// Turn waits until a request that a callback sends (Fetch) may go to a slot, which its program holds for it until done is called, or
+	// the time is over that the request may take. For slots of the own it returns at once. Called concurrently.
+	Turn(ctx context.Context, slot string, atMost time.Duration) (done func(), err error)
 	// Stopped notes that CloseSpider or a limit has stopped the run, so that those of the other programs are stopped by Stop, with this
 	// reason. It must not wait. The engine may also call it for a reason that has come by Stop.
 	Stopped(reason string)
@@ -34,6 +42,9 @@ type SharedRun struct {
 	Finish func(read int64)                           // nothing of the job is left to do; all its runs have read so many pages
 	Stop   func(reason string)                        // the job was stopped elsewhere: the run ends gracefully, for the same reason
 
+	// Hold returns when a request of another program may go to this slot, which is that one's until done is called; it waits for the slot.
+	Hold func(ctx context.Context, slot string) (done func(), err error)
+
 	Pages  int64                                    // Limits.Pages, which is of the whole job: the run may begin none until Budget allows it; 0: no limit
 	Budget func(more int64) (left int64, busy bool) // so many more downloads may begin; it returns how many that are, and whether one is in flight
 }
@@ -43,7 +54,7 @@ func sharedRun(c *crawl) SharedRun {
 	pages := int64(c.limits.Pages)
 	c.frontier.Budget(-pages)
 	return SharedRun{
-		Pages: pages, Budget: c.frontier.Budget,
+		Pages: pages, Budget: c.frontier.Budget, Hold: c.frontier.Hold,
 		Resume: c.frontier.Wake,
 		Lose:   c.storeFailed,
 		Halt: func(err error) {

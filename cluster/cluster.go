@@ -66,6 +66,8 @@ type Cache struct {
 	cancel context.CancelFunc
 	writes sync.WaitGroup // writes that a timer begins
 
+	turns
+
 	mu sync.Mutex // guards the fields below
 	parts
 	ready     bool // Begin was called
@@ -139,7 +141,7 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 // newCache makes the cache of a member of the job that lies in a store. It is open until Close, whatever becomes of ctx.
 func newCache(ctx context.Context, s store, m member, partitions int, o Options) *Cache {
 	c := &Cache{
-		turn: make(chan struct{}, 1), store: s, member: m, parts: parts{owned: make([]bool, partitions), leaving: make([]bool, partitions)},
+		turn: make(chan struct{}, 1), store: s, member: m, turns: newTurns(), parts: parts{owned: make([]bool, partitions), leaving: make([]bool, partitions)},
 		workbench: workbench{budget: cmp.Or(max(o.QueueBytes, 0), defaultQueueBytes)}, open: newBatch(1),
 	}
 	c.alive, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -235,6 +237,7 @@ func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, 
 	clear(c.owned)
 	clear(c.leaving)
 	c.foreign = make(map[string]int)
+	c.turns = newTurns()
 	c.open, c.writing, c.durable = newBatch(1), nil, 0
 	c.add(l)
 	l.state.Suspects = c.handOut(l.suspects)

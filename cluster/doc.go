@@ -27,6 +27,8 @@
 // A link to a host of another worker is put into the inbox of its partition, in the transaction that settles the page. The owner decides whether
 // it is new and counts it (inbox.go): the counts of all workers together are those of the job.
 //
+// A request of Fetch to a host of another worker waits for a turn: its owner holds the host's slot for it until the request is over (turn.go).
+//
 // StartRequest is called by the owner of partition 0. The job is finished when no request waits, is delayed, in an inbox or in flight: one
 // statement sees that, because a request leaves its queue when it is settled.
 //
@@ -95,7 +97,9 @@
 //   - Without [Options].Dir nobody records which requests were in flight when the process died, so that a page that kills the process is tried
 //     again and again. With it each death is counted when the worker that died starts again.
 //   - Each worker counts its limits but Pages for itself, and PerIP and PerProxy hold for one worker.
-//   - A request of Fetch is sent by the worker whose callback waits for it, and keeps the delay of that worker alone.
+//   - A request of Fetch is sent by the worker whose callback waits for it, when the owner of the host has given it the turn, which takes up to a
+//     fifth of a second. It obeys the robots.txt that its own worker has read. With PerSlot above 1 the owner's next request may follow it
+//     sooner than the delay, by the time that the turn takes.
 //   - One URL in two slots (RequestWithSlot) may be fetched twice, if two owners accept it at the same time.
 //   - A worker whose code was given up ends when it has nothing else to do, with StoppedError{"abandoned"}: the others run those requests again.
 package cluster

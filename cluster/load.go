@@ -92,6 +92,7 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 			ON CONFLICT (name) DO UPDATE SET session = excluded.session, batch = 0, buried = false, began = excluded.began, holds = false RETURNING pages`, s.worker, l.session).
 			QueryRow(func(row pgx.Row) error { return row.Scan(&l.drawn) })
 		batch.Queue(`DELETE FROM beat WHERE lock = $1`, s.lock)
+		batch.Queue(`DELETE FROM turn WHERE session NOT IN (SELECT session FROM worker WHERE NOT buried)`)
 		batch.Queue(`INSERT INTO beat VALUES ($1, 0, $2, $3)`, l.session, int64(s.ttl), s.lock)
 		batch.Queue(`WITH theirs AS (DELETE FROM counter WHERE worker NOT IN (SELECT name FROM worker WHERE NOT buried) RETURNING name, value)
 			INSERT INTO counter SELECT $1, name, sum(value) FROM theirs GROUP BY name
@@ -121,11 +122,14 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 	return l, err
 }
 
-// gain takes the partitions that the session is to have, does not have yet, and that nobody else has, and reads what is there, and the checkpoints and counters of a
+// gain takes the partitions that the session is to have, does not have yet, and that nobody else has nor sends a request to,
+// for which a former owner has granted it the turn; and reads what is there, and the checkpoints and counters of a
 // worker; "" is none.
 func (l *loaded) gain(ctx context.Context, tx pgx.Tx, worker string, has []int) error {
 	rows, _ := tx.Query(ctx, `UPDATE partition SET owner = $1 WHERE wanted = $1 AND number <> ALL ($2)
-		AND NOT EXISTS (SELECT FROM worker WHERE session = owner AND session <> $1 AND NOT buried) RETURNING number`, once, l.session, append([]int{}, has...))
+		AND NOT EXISTS (SELECT FROM worker WHERE session = owner AND session <> $1 AND NOT buried)
+		AND NOT EXISTS (SELECT FROM turn AS t JOIN worker AS w ON w.session = t.session WHERE t.partition = number AND t.owner <> 0 AND t.session <> $1 AND NOT w.buried)
+		RETURNING number`, once, l.session, append([]int{}, has...))
 	var err error
 	if l.parts, err = pgx.CollectRows(rows, pgx.RowTo[int]); err != nil {
 		return err

@@ -30,6 +30,7 @@ type model struct {
 	requests    map[tegenaria.Key]sight
 	queue       map[spot]modelRow // both lists of waiting requests
 	inbox       map[mark]letter
+	turns       map[int64]turn
 	lastLetter  int64
 	outcomes    map[int64]modelOutcome // by number of the request
 	checkpoints map[[2]string][]byte   // by worker and name
@@ -62,7 +63,7 @@ type modelOutcome struct {
 func newModel(partitions int) *model {
 	return &model{
 		workers: make(map[string]*modelWorker), beats: make(map[int64]*session), owners: make([]int64, partitions), wanted: make([]int64, partitions),
-		slots: make(map[int64]slot), requests: make(map[tegenaria.Key]sight), queue: make(map[spot]modelRow), inbox: make(map[mark]letter),
+		slots: make(map[int64]slot), requests: make(map[tegenaria.Key]sight), queue: make(map[spot]modelRow), inbox: make(map[mark]letter), turns: make(map[int64]turn),
 		outcomes: make(map[int64]modelOutcome), checkpoints: make(map[[2]string][]byte), counters: make(map[[2]string]int64),
 	}
 }
@@ -91,6 +92,11 @@ func (m *model) view() *view {
 		owners: slices.Clone(m.owners), wanted: slices.Clone(m.wanted), started: m.started, finished: m.finished != "", paused: m.paused, stopped: m.stopped,
 		allowed: m.checkpoints[[2]string{"", ofJob}],
 	}
+	for _, t := range m.turns {
+		if m.alive(t.session) {
+			v.turns = append(v.turns, t)
+		}
+	}
 	for name, w := range m.workers {
 		if beat := m.beats[w.session]; beat != nil && !w.buried {
 			o := *beat
@@ -113,11 +119,21 @@ func (m *model) over() bool {
 	return m.started && m.stopped == "" && len(m.queue) == 0 && len(m.inbox) == 0
 }
 
+// isLent reports whether another session sends a request to a slot of a partition, for which an owner has granted it the turn.
+func (m *model) isLent(partition int, session int64) bool {
+	for _, t := range m.turns {
+		if t.partition == partition && t.owner != 0 && t.session != session && m.alive(t.session) {
+			return true
+		}
+	}
+	return false
+}
+
 // gain has a session take what it is to have and nobody has, and what it has without knowing that.
 func (m *model) gain(session int64, worker string, has []int) *loaded {
 	l := newLoaded(session)
 	for p := range m.owners {
-		if m.wanted[p] == session && !slices.Contains(has, p) && (m.owners[p] == session || !m.alive(m.owners[p])) {
+		if m.wanted[p] == session && !slices.Contains(has, p) && (m.owners[p] == session || !m.alive(m.owners[p])) && !m.isLent(p, session) {
 			m.owners[p] = session
 			l.parts = append(l.parts, p)
 		}
@@ -379,6 +395,32 @@ func (d *door) draw(ctx context.Context, limit, had, total int64, holds bool) (d
 		return nil
 	})
 	return drawn, over, err
+}
+
+func (d *door) askTurn(ctx context.Context, t *turn) error {
+	return d.call(ctx, "writing", func(m *model) error {
+		if _, ok := m.turns[t.id]; !ok {
+			m.turns[t.id] = *t
+		}
+		return nil
+	})
+}
+
+func (d *door) grantTurn(ctx context.Context, id int64) error {
+	return d.call(ctx, "writing", func(m *model) error {
+		if t, ok := m.turns[id]; ok {
+			t.owner = d.session
+			m.turns[id] = t
+		}
+		return nil
+	})
+}
+
+func (d *door) endTurn(ctx context.Context, id int64) error {
+	return d.call(ctx, "writing", func(m *model) error {
+		delete(m.turns, id)
+		return nil
+	})
 }
 
 func (d *door) look(ctx context.Context, keys [][]byte) (found map[tegenaria.Key]int, err error) {

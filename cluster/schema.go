@@ -38,6 +38,7 @@ CREATE TABLE inbox (
 	partition int, id bigint GENERATED ALWAYS AS IDENTITY, slot bytea NOT NULL, key bytea NOT NULL, priority bigint NOT NULL, depth int NOT NULL,
 	attempt int NOT NULL, not_before timestamptz, parent bigint NOT NULL, data bytea NOT NULL,
 	PRIMARY KEY (partition, id)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+CREATE TABLE turn (id bigint PRIMARY KEY, partition int NOT NULL, slot bytea NOT NULL, session bigint NOT NULL, at_most bigint NOT NULL, owner bigint NOT NULL DEFAULT 0);
 CREATE TABLE outcome (
 	seq bigint PRIMARY KEY, key bytea NOT NULL, parent bigint NOT NULL, depth int NOT NULL, attempt int NOT NULL,
 	outcome text NOT NULL, reason text NOT NULL, status int NOT NULL, at timestamptz NOT NULL, url text NOT NULL);

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -24,7 +25,9 @@ type web struct {
 
 	mu   sync.Mutex // guards the fields below
 	log  map[string][]ask
-	left int // requests until do is called
+	busy map[string]int // by host: requests that are being answered
+	peak int            // the most of them at one host
+	left int            // requests until do is called
 	do   func()
 }
 
@@ -36,7 +39,7 @@ type ask struct {
 
 func newWeb(t *testing.T, hosts, pages int) *web {
 	t.Helper()
-	w := &web{pages: pages, log: make(map[string][]ask)}
+	w := &web{pages: pages, log: make(map[string][]ask), busy: make(map[string]int)}
 	for i := range hosts {
 		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.1.%d:0", i+1))
 		if err != nil {
@@ -68,7 +71,14 @@ func (w *web) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	if w.left--; w.left == 0 {
 		w.do()
 	}
+	w.busy[r.Host]++
+	w.peak = max(w.peak, w.busy[r.Host])
 	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.busy[r.Host]--
+	}()
 	out.Header().Set("Content-Type", "text/html")
 	for child := 3*i + 1; child <= 3*i+3 && child < w.pages; child++ {
 		fmt.Fprintf(out, `<a href="%s">next</a> <a href="%s">across</a>`, w.url(child), w.url(child*7%w.pages))
@@ -86,8 +96,10 @@ type worker struct {
 	stats tegenaria.Stats
 	err   error
 
-	limits tegenaria.Limits
-	closes string // the path of the page whose parser returns CloseSpider, "": there is none
+	limits  tegenaria.Limits
+	perSlot int
+	fetches bool   // each parser fetches a page of another host for itself
+	closes  string // the path of the page whose parser returns CloseSpider, "": there is none
 }
 
 // crawl crawls until the job is finished.
@@ -96,6 +108,12 @@ func (w *worker) crawl(ctx context.Context, web *web, delay time.Duration) {
 	parse := func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[string]) error {
 		if strings.HasSuffix(resp.URL, "7") && resp.Request().Attempt == 0 {
 			return tegenaria.Retry(10*time.Millisecond, errors.New("once more, by way of the due list"))
+		}
+		if w.fetches {
+			page, _ := strconv.Atoi(resp.URL[strings.LastIndexByte(resp.URL, '/')+1:])
+			if _, err := out.Fetch(tegenaria.NewRequest(web.url(web.pages+page+1), tegenaria.GET, nil)); err != nil {
+				return err
+			}
 		}
 		if err := errors.Join(out.Item(resp.URL), out.FollowLinks()); err != nil || w.closes == "" || !strings.HasSuffix(resp.URL, w.closes) {
 			return err
@@ -106,7 +124,7 @@ func (w *worker) crawl(ctx context.Context, web *web, delay time.Duration) {
 		tegenaria.EngineWithCache(w.cache),
 		tegenaria.EngineWithLimits(w.limits),
 		tegenaria.EngineWithSpiders(tegenaria.NewSpider("several", tegenaria.Handle(parse), web.url(0))),
-		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: delay, UserAgent: w.name, IgnoreRobots: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
+		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: delay, PerSlot: w.perSlot, UserAgent: w.name, IgnoreRobots: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
 		tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(100, func(_ context.Context, item string) (string, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -174,6 +192,48 @@ func TestSeveral(t *testing.T) {
 	if links := read(t, admin, `SELECT sum(value)::text FROM `+schema+`.counter WHERE name = 'discovered'`); links != fmt.Sprint(discovered) {
 		t.Errorf("discovered %s in the database, %d by the workers", links, discovered)
 	}
+}
+
+// What a parser fetches from a host of another worker is sent in turn: the host is asked by one at a time, with its delay between.
+func TestFetchFromHostsOfOthers(t *testing.T) {
+	const pages, hosts, delay = 60, 5, 50 * time.Millisecond
+	dsn, job := database(t), newJob()
+	web := newWeb(t, hosts, pages)
+	workers := newWorkers(t, dsn, job, 3, 4*shortTTL)
+	var crawling sync.WaitGroup
+	for _, w := range workers {
+		w.fetches, w.perSlot = true, 1
+		crawling.Go(func() { w.crawl(t.Context(), web, delay) })
+	}
+	began := time.Now()
+	crawling.Wait()
+	items := 0
+	for _, w := range workers {
+		if w.err != nil {
+			t.Errorf("%s: %v", w.name, w.err)
+		}
+		items += len(w.items)
+		closed(t, w.cache)
+	}
+	if asked := web.asks(); items != pages || asked != 2*pages+pages/10 {
+		t.Errorf("%d items and %d requests, want %d and %d", items, asked, pages, 2*pages+pages/10)
+	}
+	abroad := 0
+	for host, log := range web.log {
+		for i, a := range log[1:] {
+			before := log[i]
+			if gap := a.at.Sub(before.at); gap < delay/2 { // the network may shorten the time between two arrivals
+				t.Errorf("%s was asked for %s %v after the request before, the delay is %v", host, a.path, gap, delay)
+			}
+			if a.by != before.by {
+				abroad++
+			}
+		}
+	}
+	if web.peak > 1 || abroad == 0 {
+		t.Errorf("%d requests in flight at a host, and %d changes of who asks; want 1 and some", web.peak, abroad)
+	}
+	t.Logf("%v, %d changes of who asks a host", time.Since(began).Round(time.Millisecond), abroad)
 }
 
 // check compares what was asked with what there was to do: each page once, or twice where its number ends in 7; and each host by one owner at a time, who

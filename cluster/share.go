@@ -26,6 +26,7 @@ type share struct {
 	watches  map[int64]*watch
 	allowed  []byte
 	finished bool
+	hurried  bool // somebody waits for a turn
 }
 
 // startShare begins to look at the job.
@@ -48,6 +49,8 @@ func (h *share) end() {
 func (h *share) keep(ctx context.Context) {
 	tick := time.NewTicker(pauseOf(h.cache.ttl))
 	defer tick.Stop()
+	hurry := time.NewTimer(0)
+	defer hurry.Stop()
 	for {
 		tell, again, err := h.look(ctx)
 		switch {
@@ -63,13 +66,21 @@ func (h *share) keep(ctx context.Context) {
 		if again {
 			continue
 		}
+		if h.hurried {
+			hurry.Reset(shortestLook)
+		}
 		select {
 		case <-tick.C:
+		case <-hurry.C:
+		case <-h.cache.asked:
 		case <-ctx.Done():
 			return
 		}
 	}
 }
+
+// shortestLook is the time between two looks while somebody waits for a turn.
+const shortestLook = 20 * time.Millisecond
 
 // look looks at the job once, and does what there is to do. It returns what the run is to be told, and whether more letters wait.
 func (h *share) look(ctx context.Context) (tell []func(), again bool, err error) {
@@ -100,6 +111,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 		h.run.Allow(v.allowed)
 	}
 	owned, idle, urgent, stays := h.leave(v)
+	h.hurried = h.takeTurns(ctx, v)
 	tell = append(tell, stays...)
 	if urgent { // what was taken in is deleted before more is read, and the others see that this run has stopped the job
 		if err := c.writeOne(ctx); err != nil {
@@ -142,6 +154,7 @@ type view struct {
 	started, finished bool
 	paused            bool
 	stopped           string // why the job was stopped, "": it was not
+	turns             []turn
 	allowed           []byte // what is stored of the loopback addresses
 }
 
@@ -177,6 +190,7 @@ func (v *view) read(ctx context.Context, q interface {
 		})
 		return err
 	})
+	batch.Queue(`SELECT t.id, t.partition, t.slot, t.session, t.at_most, t.owner FROM turn AS t JOIN worker AS w ON w.session = t.session WHERE NOT w.buried`).Query(v.readTurns)
 	batch.Queue(`SELECT started, finished IS NOT NULL, coalesce(stopped, ''), paused, (SELECT value FROM checkpoint WHERE worker = '' AND name = $1) FROM job`, []byte(ofJob)).
 		QueryRow(func(row pgx.Row) error { return row.Scan(&v.started, &v.finished, &v.stopped, &v.paused, &v.allowed) })
 	return q.SendBatch(ctx, &batch).Close()
@@ -308,6 +322,9 @@ func (h *share) give(ctx context.Context, v *view) (tell []func(), err error) {
 		if s.flights > 0 {
 			busy[s.partition] = true
 		}
+	}
+	for p := range c.leaving {
+		busy[p] = busy[p] || c.isHeld(p)
 	}
 	pending, delayed := int64(0), int64(0)
 	gives := make([]bool, len(c.owned))

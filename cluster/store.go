@@ -45,6 +45,11 @@ type store interface {
 	// whether the limit is reached and nobody has any.
 	draw(ctx context.Context, limit, had, total int64, holds bool) (drawn int64, over bool, err error)
 
+	// askTurn, grantTurn and endTurn store a turn, that this session has granted it, and that it is over. They may be called twice.
+	askTurn(ctx context.Context, t *turn) error
+	grantTurn(ctx context.Context, id int64) error
+	endTurn(ctx context.Context, id int64) error
+
 	// look returns which of these keys were accepted before, and at which depth.
 	look(ctx context.Context, keys [][]byte) (map[tegenaria.Key]int, error)
 	// read returns requests of a slot, or those that are delayed if id is 0, from a place on: at most so many of them, and about so many bytes.

@@ -102,6 +102,31 @@ func (f *Frontier[J]) WaitSlot(ctx context.Context, j J) error {
 	return f.stand(ctx, j, f.ask(j.Claim().Slot))
 }
 
+// Hold has a slot for a request of somebody else, who sends it: it returns when one could begin. done gives the slot back, and then its
+// delay passes before the next start. A place for a worker is lent for the wait: nobody of here has to end for it.
+func (f *Frontier[J]) Hold(ctx context.Context, slot string) (done func(), err error) {
+	f.mu.Lock()
+	f.workers.inline++
+	f.mu.Unlock()
+	w := f.ask(slot)
+	err = w.wait(ctx)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.workers.inline--
+	if err != nil {
+		f.withdraw(w)
+		return nil, err
+	}
+	f.release(nil, w.worker, false)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		state, _ := f.slots.Lookup(slot)
+		f.slots.Block(slot, f.now(), f.now().Add(state.Delay))
+		f.release(w.grant, noWorker, false)
+	}, nil
+}
+
 // WaitAgain is WaitSlot for a job that has its slot and may not start: slot and worker are released once it is in line,
 // since the slots forget one without work, and with it the gate that it waits at.
 func (f *Frontier[J]) WaitAgain(ctx context.Context, j J) error {
