@@ -126,9 +126,9 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 // for which a former owner has granted it the turn; and reads what is there, and the checkpoints and counters of a
 // worker; "" is none.
 func (l *loaded) gain(ctx context.Context, tx pgx.Tx, worker string, has []int) error {
-	rows, _ := tx.Query(ctx, `UPDATE partition SET owner = $1 WHERE wanted = $1 AND number <> ALL ($2)
-		AND NOT EXISTS (SELECT FROM worker WHERE session = owner AND session <> $1 AND NOT buried)
-		AND NOT EXISTS (SELECT FROM turn AS t JOIN worker AS w ON w.session = t.session WHERE t.partition = number AND t.owner <> 0 AND t.session <> $1 AND NOT w.buried)
+	rows, _ := tx.Query(ctx, `UPDATE partition SET owner = $1 WHERE number <> ALL ($2) AND (owner = $1 OR wanted = $1
+		AND NOT EXISTS (SELECT FROM worker WHERE session = owner AND NOT buried)
+		AND NOT EXISTS (SELECT FROM turn AS t JOIN worker AS w ON w.session = t.session WHERE t.partition = number AND t.owner <> 0 AND t.session <> $1 AND NOT w.buried))
 		RETURNING number`, once, l.session, append([]int{}, has...))
 	var err error
 	if l.parts, err = pgx.CollectRows(rows, pgx.RowTo[int]); err != nil {

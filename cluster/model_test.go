@@ -36,6 +36,7 @@ type model struct {
 	checkpoints map[[2]string][]byte   // by worker and name
 	counters    map[[2]string]int64
 	violations  []string
+	resumed     int // how often the job went on after it was stopped, with the whole limit of pages
 }
 
 // modelWorker is the row of a worker.
@@ -133,7 +134,7 @@ func (m *model) isLent(partition int, session int64) bool {
 func (m *model) gain(session int64, worker string, has []int) *loaded {
 	l := newLoaded(session)
 	for p := range m.owners {
-		if m.wanted[p] == session && !slices.Contains(has, p) && (m.owners[p] == session || !m.alive(m.owners[p])) && !m.isLent(p, session) {
+		if !slices.Contains(has, p) && (m.owners[p] == session || m.wanted[p] == session && !m.alive(m.owners[p]) && !m.isLent(p, session)) {
 			m.owners[p] = session
 			l.parts = append(l.parts, p)
 		}
@@ -274,6 +275,7 @@ func (d *door) begin(ctx context.Context, job tegenaria.Job, _ death) (l *loaded
 			d.session = m.sessions
 			if m.stopped != "" && !slices.ContainsFunc(slices.Collect(maps.Values(m.beats)), func(o *session) bool { return o.lock != d.lock }) {
 				m.stopped = ""
+				m.resumed++
 				for _, w := range m.workers {
 					w.pages = 0
 				}

@@ -458,7 +458,7 @@ func (p *plan) check() {
 
 // checkLimit compares how many pages were read with the limit: not more, and not less unless there are no more or a worker has died with some.
 func (p *plan) checkLimit() {
-	if p.answers > p.most {
+	if p.answers > p.most*(1+p.model.resumed) {
 		p.Errorf("%d responses, the limit is %d", p.answers, p.most)
 	}
 	if p.model.finished == "" && len(p.faults) == 0 && p.answers+p.fetches < p.most {

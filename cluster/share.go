@@ -204,11 +204,11 @@ func (v *view) numbers() (numbers []int64) {
 	return numbers
 }
 
-// free reports whether a partition that a session is to have, and does not have yet, has no owner but itself.
+// free reports whether a session is to take a partition: one that it has without knowing that, or one that it is to have and nobody has.
 func (v *view) free(session int64, owned []int) bool {
 	alive := v.numbers()
-	for p, wanted := range v.wanted {
-		if wanted == session && !slices.Contains(owned, p) && (v.owners[p] == session || !slices.Contains(alive, v.owners[p])) {
+	for p, owner := range v.owners {
+		if !slices.Contains(owned, p) && (owner == session || v.wanted[p] == session && !slices.Contains(alive, owner)) {
 			return true
 		}
 	}

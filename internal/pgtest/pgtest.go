@@ -70,8 +70,8 @@ func Get(t testing.TB) *Server {
 	return shared
 }
 
-// create makes the folder of a server.
-func create() (*Server, error) {
+// folder makes a folder for a server.
+func folder() (*Server, error) {
 	folder, err := os.MkdirTemp("", "pgtest")
 	if err != nil {
 		return nil, err
@@ -89,6 +89,15 @@ func create() (*Server, error) {
 		if err := os.Chown(folder, uid, -1); err != nil {
 			return nil, err
 		}
+	}
+	return s, nil
+}
+
+// create makes the folder of a server, and its data.
+func create() (*Server, error) {
+	s, err := folder()
+	if err != nil {
+		return nil, err
 	}
 	if err := s.run("initdb", "-D", s.data(), "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C.UTF-8", "--no-sync"); err != nil {
 		return nil, err
@@ -154,6 +163,30 @@ func (s *Server) stop(mode string) error {
 	s.running = false
 	return s.run("pg_ctl", "-D", s.data(), "-m", mode, "-w", "stop")
 }
+
+// StandBy starts a second server that follows this one, which from now on commits nothing that the second one has not stored. The second one
+// takes its place by Promote, and is removed at the end of the test.
+func (s *Server) StandBy(t testing.TB) (*Server, error) {
+	second, err := folder()
+	if err != nil {
+		return nil, err
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(second.Crash(), os.RemoveAll(second.folder)); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := second.run("pg_basebackup", "-D", second.data(), "-h", s.folder, "-U", "tester", "-R", "-c", "fast"); err != nil {
+		return nil, err
+	}
+	return second, second.Start()
+}
+
+// Promote has a server that follows another one take its place.
+func (s *Server) Promote() error { return s.run("pg_ctl", "-D", s.data(), "-w", "promote") }
+
+// Host is where the server listens.
+func (s *Server) Host() string { return s.folder }
 
 // DSN returns how to connect to a database of the server; "postgres" is always there.
 func (s *Server) DSN(database string) string {
