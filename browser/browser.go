@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"net/url"
 	"os"
 	"runtime"
 	"slices"
@@ -35,6 +36,9 @@ type Options struct {
 	// DangerouslyWithoutSandbox runs Chromium without its sandbox: whoever finds a hole in Chromium then has the rights of this
 	// program. It is for containers that run as root, and for pages that are your own.
 	DangerouslyWithoutSandbox bool
+	// DangerouslyWithoutGuard lets [Connect] use a Chromium that dials by itself: its pages may reach private addresses, such as the
+	// services of its own network and the metadata of a cloud.
+	DangerouslyWithoutGuard bool
 }
 
 // Resource is a kind of resource that a page asks for.
@@ -49,11 +53,12 @@ const (
 	Scripts     = Resource(network.ResourceTypeScript)
 )
 
-// Browser is a [tegenaria.Downloader] that renders pages in Chromium. Make one with [Open], and register it with an engine. Chromium
-// starts with the first download of a run, and ends with the run. A Browser serves one run at a time.
+// Browser is a [tegenaria.Downloader] that renders pages in Chromium. Make one with [Open] or [Connect], and register it with an engine.
+// The Chromium of Open starts with the first download of a run, and ends with the run. A Browser serves one run at a time.
 type Browser struct {
 	options  Options
 	path     string
+	remote   *url.URL      // of a Chromium that runs already; nil: one is started
 	maxPages int           // of a Chromium
 	tabs     chan struct{} // has room for those that may be open
 	ownCalls atomic.Int64
@@ -86,6 +91,13 @@ func Open(o Options) (*Browser, error) {
 	if runtime.GOOS == "linux" && os.Geteuid() == 0 && !o.DangerouslyWithoutSandbox {
 		return nil, &RootError{}
 	}
+	b := newBrowser(o)
+	b.path = path
+	return b, nil
+}
+
+// newBrowser fills in the defaults of the options.
+func newBrowser(o Options) *Browser {
 	if o.Tabs <= 0 {
 		o.Tabs = runtime.GOMAXPROCS(0)
 	}
@@ -98,7 +110,7 @@ func Open(o Options) (*Browser, error) {
 	if o.MaxMemory <= 0 {
 		o.MaxMemory = 1<<30 + int64(o.Tabs)<<28
 	}
-	return &Browser{options: o, path: path, maxPages: maxPages, tabs: make(chan struct{}, o.Tabs), starting: make(chan struct{}, 1)}, nil
+	return &Browser{options: o, maxPages: maxPages, tabs: make(chan struct{}, o.Tabs), starting: make(chan struct{}, 1)}
 }
 
 // Open begins a run. A second run at the same time is an [*InUseError].
@@ -112,10 +124,14 @@ func (b *Browser) Open(context.Context, tegenaria.SpiderInterface) error {
 	return nil
 }
 
-// UseNetwork is called by the engine: pages reach the network by n alone.
+// UseNetwork is called by the engine: pages reach the network by n alone, except those of [Connect].
 func (b *Browser) UseNetwork(n tegenaria.Network) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.remote != nil {
+		b.proxy = silentProxy(n)
+		return
+	}
 	b.proxy, b.err = newProxy(n, &b.ownCalls)
 }
 
@@ -189,6 +205,9 @@ func (b *Browser) download(ctx *tegenaria.Context) (*tegenaria.Response, error) 
 		leave()
 		return nil, err
 	}
+	if b.remote != nil && asked.agent == "" {
+		asked.agent = p.network.UserAgent()
+	}
 	t := &tab{browser: b, chromium: c, visit: p.admit(), asked: asked, closed: func() {
 		c.give()
 		leave()
@@ -237,7 +256,11 @@ func (b *Browser) current(ctx context.Context, p *proxy, url string) (*chromium,
 	if closed {
 		return nil, &NoRunError{}
 	}
-	c, err := b.start(ctx, p)
+	start := b.start
+	if b.remote != nil {
+		start = b.connect
+	}
+	c, err := start(ctx, p)
 	if err == nil {
 		b.chromium = c
 		if !c.take() {

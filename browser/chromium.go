@@ -45,11 +45,11 @@ func find(path string) (string, error) {
 	return "", &NotInstalledError{Path: path, Err: first}
 }
 
-// chromium is a process of Chromium.
+// chromium is a process of Chromium, or the connection to one that runs elsewhere.
 type chromium struct {
 	ctx      context.Context // of chromedp
 	kill     context.CancelFunc
-	process  int             // its number, which is that of its group too
+	process  int             // its number, which is that of its group too; 0: it runs elsewhere
 	lost     <-chan struct{} // closed when the connection to it is lost
 	idle     chan struct{}   // closed when it is retired and has no page in hand
 	judge    *judge
@@ -121,36 +121,59 @@ func (b *Browser) start(ctx context.Context, p *proxy) (*chromium, error) {
 	quiet := func(string, ...any) {}
 	life, _ := chromedp.NewExecAllocator(context.Background(), options...)
 	life, cancel := chromedp.NewContext(life, chromedp.WithLogf(quiet), chromedp.WithErrorf(quiet))
-	cancel = sync.OnceFunc(cancel) // it can be called once only, and waits for the process
-	c := &chromium{ctx: life, kill: cancel, idle: make(chan struct{}), maxPages: b.maxPages}
-	clean := func() {
-		cancel()
+	c := b.newChromium(life, cancel)
+	err = b.begin(ctx, p, c, func() error {
+		err := chromedp.Do(life)
+		if err == nil {
+			c.process = cmd.Process.Pid
+		}
+		return err
+	}, func() {
+		c.kill()
 		if cmd != nil && cmd.Process != nil {
 			killGroup(cmd.Process.Pid) // what it has left behind
 		}
 		own.remove()
+	})
+	if err != nil && ctx.Err() == nil {
+		err = &StartError{b.path, err}
 	}
-	tooLate := time.AfterFunc(startTimeout, cancel)
+	return c, err
+}
+
+// newChromium returns a Chromium that has not answered yet. cancel ends life, waits for what that takes, and can be called once only.
+func (b *Browser) newChromium(life context.Context, cancel context.CancelFunc) *chromium {
+	return &chromium{ctx: life, kill: sync.OnceFunc(cancel), idle: make(chan struct{}), maxPages: b.maxPages}
+}
+
+// begin waits until a Chromium answers, which open does, and watches it from then on. When it has ended, whatever the cause, clean is
+// called.
+func (b *Browser) begin(ctx context.Context, p *proxy, c *chromium, open func() error, clean func()) error {
+	tooLate := time.AfterFunc(startTimeout, c.kill)
 	defer tooLate.Stop()
-	defer context.AfterFunc(ctx, cancel)()
-	err = chromedp.Do(life)
+	defer context.AfterFunc(ctx, c.kill)()
+	err := open()
 	if err == nil {
-		c.judge, err = newJudge(b, life, p.network)
+		c.judge, err = newJudge(b, c.ctx, p.network)
 	}
 	if err != nil {
 		clean()
 		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
-		return nil, &StartError{b.path, err}
+		return err
 	}
-	c.process, c.lost = cmd.Process.Pid, chromedp.FromContext(life).Browser.LostConnection
+	c.lost = chromedp.FromContext(c.ctx).Browser.LostConnection
+	end := c.kill
+	if c.process == 0 { // tabs elsewhere end by commands, for which they need the connection
+		end = c.retire
+	}
 	b.running.Go(func() {
-		defer context.AfterFunc(p.run, cancel)()
+		defer context.AfterFunc(p.run, end)()
 		c.watch(b.options.MaxMemory)
 		clean()
 	})
-	return c, nil
+	return nil
 }
 
 // isLost reports whether Chromium is gone, or is being killed.

@@ -21,5 +21,6 @@
 //  6. The tree of the page is serialised and becomes the body of the response (page.go), and the cookies that it has left become fields
 //     of the header (cookies.go). What [Capture] has collected is added (capture.go). The tab and its context are closed.
 //
-// Chromium runs in its sandbox, in a process group of its own, with a temporary profile. It ends with the run, and with our process.
+// Chromium runs in its sandbox, in a process group of its own, with a temporary profile. It ends with the run, and with our process. One
+// that runs elsewhere is used through its debugging port, without the proxy (connect.go).
 package browser

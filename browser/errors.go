@@ -39,6 +39,28 @@ func (e *StartError) Error() string { return fmt.Sprintf("browser: starting %s: 
 // Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
 
+// UnguardedError is the failure of [Connect] without Options.DangerouslyWithoutGuard.
+type UnguardedError struct{}
+
+// Error says what is at stake, and what to do.
+func (*UnguardedError) Error() string {
+	return "browser: a Chromium that runs elsewhere dials by itself, so its pages may reach private addresses there; use Open, or set Options.DangerouslyWithoutGuard if it runs where that does no harm"
+}
+
+// ConnectError is the failure of [Connect], or of a request for which Chromium could not be reached.
+type ConnectError struct {
+	Address string // the host and port of the URL; what else that has may be secret
+	Err     error
+}
+
+// Error names address, cause and remedy.
+func (e *ConnectError) Error() string {
+	return fmt.Sprintf("browser: connecting to Chromium at %q: %v; start it with --remote-debugging-port, and give Connect the URL of that port", e.Address, e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *ConnectError) Unwrap() error { return e.Err }
+
 // InUseError is the failure of a second run that has the same [Browser], while the first one is on.
 type InUseError struct{}
 

@@ -112,7 +112,7 @@ func (c *chromium) check(maxMemory int64) {
 	case c.isLost():
 	case err != nil:
 		c.fail("it does not answer")
-	default:
+	case c.process != 0:
 		c.limit(maxMemory)
 	}
 }

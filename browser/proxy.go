@@ -55,11 +55,8 @@ func newProxy(network tegenaria.Network, ownCalls *atomic.Int64) (*proxy, error)
 		pages.Close()
 		return nil, err
 	}
-	p := &proxy{
-		network: network, ownCalls: ownCalls, visits: make(map[string]*visit),
-		address: pages.Addr().String(), nowhere: own.Addr().String(),
-	}
-	p.run, p.end = context.WithCancel(context.Background())
+	p := silentProxy(network)
+	p.ownCalls, p.address, p.nowhere = ownCalls, pages.Addr().String(), own.Addr().String()
 	quiet := log.New(io.Discard, "", 0)
 	p.pages = &http.Server{Handler: p, ErrorLog: quiet}
 	p.own = &http.Server{Handler: http.HandlerFunc(p.refuse), ErrorLog: quiet}
@@ -68,8 +65,18 @@ func newProxy(network tegenaria.Network, ownCalls *atomic.Int64) (*proxy, error)
 	return p, nil
 }
 
-// close ends both proxies. All visits have ended.
+// silentProxy returns a proxy that does not listen, for a Chromium that runs elsewhere.
+func silentProxy(network tegenaria.Network) *proxy {
+	p := &proxy{network: network, visits: make(map[string]*visit)}
+	p.run, p.end = context.WithCancel(context.Background())
+	return p
+}
+
+// close ends both proxies, if they listen. All visits have ended.
 func (p *proxy) close() {
+	if p.pages == nil {
+		return
+	}
 	p.pages.Close()
 	p.own.Close()
 	p.serving.Wait()

@@ -90,6 +90,10 @@ func (t *tab) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 func (t *tab) open(ctx context.Context) (context.Context, error) {
 	life, cancel := chromedp.NewContext(t.chromium.ctx,
 		chromedp.WithNewBrowserContext(func(p *target.CreateBrowserContextParams) {
+			if t.browser.remote != nil { // which the proxy does not serve, and which outlives a lost connection
+				p.DisposeOnDetach = new(true)
+				return
+			}
 			p.ProxyServer, p.ProxyBypassList = "http://"+t.visit.proxy.address, "<-loopback>"
 		}),
 		chromedp.WithListener(t.note))
@@ -281,7 +285,7 @@ func (t *tab) arrived(work context.Context, e fetch.EventRequestPaused) {
 // authenticate answers a demand for credentials. The proxy gets those of the visit, sites get none.
 func (t *tab) authenticate(work context.Context, e fetch.EventAuthRequired) {
 	answer := &fetch.AuthChallengeResponse{Response: fetch.AuthChallengeResponseResponseCancelAuth}
-	if e.AuthChallenge.Source == fetch.AuthChallengeSourceProxy {
+	if e.AuthChallenge.Source == fetch.AuthChallengeSourceProxy && t.browser.remote == nil {
 		answer.Response = fetch.AuthChallengeResponseResponseProvideCredentials
 		answer.Username, answer.Password = proxyUser, t.visit.password
 	}
