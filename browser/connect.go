@@ -36,7 +36,7 @@ func Connect(address string, o Options) (*Browser, error) {
 	return b, nil
 }
 
-var errConnectURL = errors.New("the URL must be http://host:port, or a WebSocket of ws: or wss:")
+var errConnectURL = errors.New("the URL must be http://host:port, or that of a WebSocket, with ws or wss")
 
 // connect connects to the Chromium that runs already.
 func (b *Browser) connect(ctx context.Context, p *proxy) (*chromium, error) {
