@@ -131,3 +131,14 @@ func TestConforms(t *testing.T) {
 		})
 	}
 }
+
+// dial sees a job from outside.
+func dial(t *testing.T, dsn, job string) *cluster.Job {
+	t.Helper()
+	j, err := cluster.Dial(t.Context(), dsn, job)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = j.Close() })
+	return j
+}

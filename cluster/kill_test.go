@@ -203,17 +203,6 @@ func collect(t *testing.T, dsn, job string) map[string]bool {
 	return items
 }
 
-// dial sees a job from outside.
-func dial(t *testing.T, dsn, job string) *cluster.Job {
-	t.Helper()
-	j, err := cluster.Dial(t.Context(), dsn, job)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = j.Close() })
-	return j
-}
-
 // site is a tree of pages, which counts what is asked of it, and kills.
 type site struct {
 	*httptest.Server

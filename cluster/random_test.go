@@ -179,7 +179,10 @@ func (p *plan) work(i int, w *planned) {
 				}).Stop()
 			}
 			if w.leaves > 0 {
-				time.AfterFunc(w.leaves, func() { cancel(errors.New("asked to stop")) })
+				time.AfterFunc(w.leaves, func() {
+					p.count("asked to stop")
+					cancel(errors.New("asked to stop"))
+				})
 			}
 		}
 		err := p.process(ctx, d)
@@ -449,7 +452,7 @@ func (p *plan) check() {
 			extra--
 		}
 	}
-	most := 8 * (p.faults["death"] + p.faults["fenced"] + p.faults["cut off"])
+	most := 8 * (p.faults["death"] + p.faults["fenced"] + p.faults["cut off"] + p.faults["asked to stop"])
 	if extra > 4*most {
 		p.Errorf("%d requests too many, after %v", extra, p.faults)
 	}
