@@ -26,7 +26,7 @@ type move struct {
 }
 
 var (
-	errScope  = errors.New("it is outside of the allowed domains")
+	errScope  = errors.New("it is outside of the allowed domains, or a RequestFilter refuses it")
 	errPaused = errors.New("its host has asked for a pause")
 	errMoves  = fmt.Errorf("the actions have led to %d documents already", maxMoves)
 )
@@ -67,7 +67,7 @@ func (t *tab) lostWay() error {
 func (t *tab) goOn(work context.Context, e fetch.EventRequestPaused) {
 	url, id := e.Request.URL, network.RequestID(e.NetworkID)
 	t.mu.Lock()
-	t.requests[id] = true
+	t.requests[id] = sender{e.FrameID, cdp.LoaderID(id)} // Chromium gives the document this name too
 	t.moves++
 	moves := t.moves
 	t.mu.Unlock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -42,10 +43,17 @@ type tab struct {
 	mu       sync.Mutex                   // guards the fields below
 	document *answer                      // the response with the document; nil: it has not come
 	loaded   map[cdp.LoaderID]bool        // documents that have loaded
-	requests map[network.RequestID]bool   // that are under way
+	requests map[network.RequestID]sender // those that are under way
 	loaders  map[cdp.FrameID]cdp.LoaderID // the documents that the frames have
+	whole    cdp.FrameID                  // the frame that has all others in it
 	capture  *capture                     // nil: the request captures nothing
 	move
+}
+
+// sender is what a request comes from: a document in a frame.
+type sender struct {
+	frame  cdp.FrameID
+	loader cdp.LoaderID // of the document
 }
 
 // answer is a response to the document's request, or what stands for one.
@@ -61,7 +69,7 @@ type answer struct {
 func (t *tab) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 	defer t.visit.leave() // also if there is no tab
 	t.answers, t.changed = make(chan *answer, 1), make(chan struct{}, 1)
-	t.loaded, t.requests = make(map[cdp.LoaderID]bool), make(map[network.RequestID]bool)
+	t.loaded, t.requests = make(map[cdp.LoaderID]bool), make(map[network.RequestID]sender)
 	t.loaders = make(map[cdp.FrameID]cdp.LoaderID)
 	if patterns := t.asked.plan.Capture; len(patterns) > 0 {
 		t.capture, t.taking = newCapture(patterns, ctx.MaxBody()), make(chan struct{}, 1)
@@ -105,6 +113,9 @@ func (t *tab) open(ctx context.Context) (context.Context, error) {
 		return nil, err
 	}
 	t.target = chromedp.FromContext(life).Target
+	t.mu.Lock()
+	t.whole = cdp.FrameID(t.target.TargetID)
+	t.mu.Unlock()
 	t.chromium.judge.add(t.target.TargetID)
 	return life, nil
 }
@@ -128,7 +139,7 @@ func (t *tab) note(event any) {
 	case *page.EventLifecycleEvent:
 		switch event.Name {
 		case "init", "commit":
-			t.loaders[event.FrameID] = event.LoaderID
+			t.replace(event.FrameID, event.LoaderID)
 		case "load":
 			t.loaded[event.LoaderID] = true
 		}
@@ -137,12 +148,14 @@ func (t *tab) note(event any) {
 		case network.ResourceTypeEventSource: // which has no end
 		case network.ResourceTypeDocument: // the end of one in a frame of another site is told elsewhere; the load event waits for it
 		default:
-			t.requests[event.RequestID] = true
+			t.requests[event.RequestID] = sender{event.FrameID, event.LoaderID}
 		}
 	case *network.EventLoadingFinished:
 		delete(t.requests, event.RequestID)
 	case *network.EventLoadingFailed:
 		delete(t.requests, event.RequestID)
+	case *page.EventFrameDetached:
+		t.replace(event.FrameID, "")
 	case *inspector.EventTargetCrashed:
 		t.deliver(&answer{err: &LostError{t.asked.url, "the tab has crashed"}})
 	default:
@@ -152,6 +165,21 @@ func (t *tab) note(event any) {
 	case t.changed <- struct{}{}:
 	default:
 	}
+}
+
+// replace notes that a frame has another document, or is gone if the loader is empty. The requests of the document before are no longer
+// awaited: when a document gives way to one in another process, Chromium does not tell how its requests end. With the document
+// of the tab all frames and workers go. Called with mu held.
+func (t *tab) replace(frame cdp.FrameID, loader cdp.LoaderID) {
+	if t.loaders[frame] == loader {
+		return
+	}
+	if t.loaders[frame] = loader; loader == "" {
+		delete(t.loaders, frame)
+	}
+	maps.DeleteFunc(t.requests, func(_ network.RequestID, s sender) bool {
+		return s.loader != loader && (s.frame == frame || frame == t.whole)
+	})
 }
 
 // isLoaded reports whether the document of the tab has loaded, and whether no request is under way.
