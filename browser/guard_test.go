@@ -13,6 +13,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/browser"
+	"github.com/tegenaria/tegenaria/spidertest"
 )
 
 // witness counts what arrives at a port of this machine, by TCP and by UDP.
@@ -23,7 +24,7 @@ type witness struct {
 	paths       sync.Map // that were asked for
 }
 
-// newWitness opens the same port for both. It answers TCP as a web server does, so that ways that need several requests go on.
+// newWitness opens the same port for both, and for TCP at ::1 too. It answers TCP as a web server does, so that ways that need several requests go on.
 func newWitness(t *testing.T) *witness {
 	t.Helper()
 	w := new(witness)
@@ -39,6 +40,16 @@ func newWitness(t *testing.T) *witness {
 	server.Start()
 	t.Cleanup(server.Close)
 	w.address = server.Listener.Addr().String()
+	_, port, _ := net.SplitHostPort(w.address)
+	six := httptest.NewUnstartedServer(server.Config.Handler)
+	six.Config.ConnState = server.Config.ConnState
+	six.Listener.Close()
+	var err error
+	if six.Listener, err = net.Listen("tcp", net.JoinHostPort("::1", port)); err != nil {
+		t.Fatal(err)
+	}
+	six.Start()
+	t.Cleanup(six.Close)
 	udp, err := net.ListenPacket("udp", w.address)
 	if err != nil {
 		t.Fatal(err)
@@ -74,6 +85,14 @@ var ways = []struct{ name, html, path string }{ // no path: Chromium opens it to
 	{"localhost", `<script>fetch("http://localhost:%[2]s/localhost", {mode: "no-cors"}).catch(() => 0)</script>`, "/localhost"},
 	{"redirect of a part", `<script>fetch("/redirect?%[1]s", {mode: "no-cors"}).catch(() => 0)</script>`, "/redirect"},
 	{"ipv6", `<script>fetch("http://[::ffff:127.0.0.1]:%[2]s/ipv6", {mode: "no-cors"}).catch(() => 0)</script>`, "/ipv6"},
+	{"ipv6 loopback", `<script>fetch("http://[::1]:%[2]s/ipv6-loopback", {mode: "no-cors"}).catch(() => 0)</script>`, "/ipv6-loopback"},
+	{"zero", `<script>fetch("http://0:%[2]s/zero", {mode: "no-cors"}).catch(() => 0)</script>`, ""},
+	{"service worker", `<script>
+		const held = new AbortController()
+		fetch("/held", {signal: held.signal}).catch(() => 0)
+		navigator.serviceWorker.register("/service?%[1]s")
+		navigator.serviceWorker.ready.then(() => held.abort())</script>`, "/service"},
+	{"worker of a frame", `<iframe srcdoc='<script>new Worker(URL.createObjectURL(new Blob(["fetch(\"http://%[1]s/inner\", {mode: \"no-cors\"}).catch(() => 0)"])))</script>'></iframe>`, "/inner"},
 	{"number", `<script>fetch("http://2130706433:%[2]s/number", {mode: "no-cors"}).catch(() => 0)</script>`, "/number"},
 	{"webrtc", `<script>
 		const peer = new RTCPeerConnection({iceServers: [{urls: "stun:%[1]s"}, {urls: "turn:%[1]s", username: "x", credential: "x"}, {urls: "turn:%[1]s?transport=tcp", username: "x", credential: "x"}]})
@@ -88,6 +107,11 @@ func guarded(t *testing.T, private string) *httptest.Server {
 		switch name, _ := strings.CutPrefix(r.URL.Path, "/way/"); {
 		case r.URL.Path == "/redirect":
 			http.Redirect(w, r, "http://"+r.URL.RawQuery+"/redirect", http.StatusFound)
+		case r.URL.Path == "/held":
+			<-r.Context().Done()
+		case r.URL.Path == "/service":
+			w.Header().Set("Content-Type", "text/javascript")
+			fmt.Fprintf(w, `addEventListener("install", e => e.waitUntil(fetch("http://%s/service", {mode: "no-cors"}).catch(() => 0)))`, r.URL.RawQuery)
 		default:
 			for _, way := range ways {
 				if way.name == name {
@@ -106,7 +130,7 @@ func TestAddressGuard(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		allowed []netip.Prefix
-	}{{"refused", nil}, {"allowed", []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}} {
+	}{{"refused", nil}, {"allowed", []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}} {
 		t.Run(test.name, func(t *testing.T) {
 			b := openBrowser(t, browser.Options{Block: []browser.Resource{}})
 			temporary(t)
@@ -136,6 +160,58 @@ func TestAddressGuard(t *testing.T) {
 			}
 			if datagrams > 0 {
 				t.Errorf("%d datagrams went past the proxy", datagrams)
+			}
+		})
+	}
+}
+
+// It fails if a page whose host name gets a private address at the second look-up reaches that one.
+func TestNameThatTurnsPrivate(t *testing.T) {
+	for _, test := range []struct {
+		name, allowed, want string
+		connections         int64
+	}{{"refused", "127.0.0.1/32", "refused", 0}, {"allowed", "127.0.0.0/8", "private", 1}} {
+		t.Run(test.name, func(t *testing.T) {
+			b := openBrowser(t, browser.Options{Tabs: 1})
+			temporary(t)
+			var connections atomic.Int64
+			site := httptest.NewUnstartedServer(nil)
+			site.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				site.Listener.Close() // so that the name is looked up again
+				w.Header().Set("Connection", "close")
+				w.Header().Set("Content-Type", "text/html")
+				fmt.Fprint(w, `<!doctype html><ul></ul><script>
+					const add = text => document.querySelector("ul").innerHTML = "<li>" + text
+					const ask = () => fetch("/private").then(r => r.text()).then(add)
+					ask().catch(ask).catch(() => add("refused"))</script>`)
+			})
+			site.Start()
+			t.Cleanup(site.Close)
+			_, port, _ := net.SplitHostPort(site.Listener.Addr().String())
+			private := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "private") }))
+			private.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+				if state == http.StateNew {
+					connections.Add(1)
+				}
+			}
+			private.Listener.Close()
+			var err error
+			if private.Listener, err = net.Listen("tcp", net.JoinHostPort("127.0.0.2", port)); err != nil {
+				t.Fatal(err)
+			}
+			private.Start()
+			t.Cleanup(private.Close)
+			names := spidertest.NewHostileResolver(t, []netip.Addr{netip.MustParseAddr("127.0.0.1")}, []netip.Addr{netip.MustParseAddr("127.0.0.2")})
+			system := net.DefaultResolver
+			net.DefaultResolver = names.Resolver()
+			defer func() { net.DefaultResolver = system }()
+			pages, failed := crawl(t, b, []string{"http://turning.example:" + port + "/"}, nil, tegenaria.EngineWithPoliteness(tegenaria.Politeness{
+				IgnoreRobots: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix(test.allowed)}}))
+			if got := pages["/"].texts; len(got) != 1 || got[0] != test.want {
+				t.Errorf("the page has got %q, %v", got, failed)
+			}
+			if n := connections.Load(); n != test.connections || names.Lookups() < 2 {
+				t.Errorf("%d connections after %d look-ups", n, names.Lookups())
 			}
 		})
 	}
