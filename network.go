@@ -42,8 +42,8 @@ type Network interface {
 	// [*RequestError] if the URL is not one of http or https, and the cause of ctx if that has ended.
 	Robots(ctx context.Context, url string) error
 
-	// InScope reports whether the allowed domains of the run (EngineWithAllowedDomains) contain a URL. They are not about scripts and
-	// data: the part asks before a page goes to another document.
+	// InScope reports whether the allowed domains of the run (EngineWithAllowedDomains) contain a URL, and no [RequestFilter] refuses a
+	// request for it, which has no parent. The part asks before a page goes to another document, not about scripts and data.
 	InScope(url string) bool
 
 	// PausedUntil returns when the host of a URL may be asked again, if it has refused requests and is given a pause; the zero time
@@ -115,10 +115,10 @@ func (n network) Robots(ctx context.Context, url string) error {
 	}
 }
 
-// InScope reports whether a URL belongs to the allowed domains.
+// InScope reports whether a request for a URL would pass the filters of accept.
 func (n network) InScope(url string) bool {
 	host, err := urlx.AskedHost(url)
-	return err == nil && n.acceptor.scope.domains.Has(host, url)
+	return err == nil && n.acceptor.scope.check(emission{}, NewRequest(url, GET, nil), host) == nil
 }
 
 // PausedUntil returns the end of the block of a URL's slot.

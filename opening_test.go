@@ -457,8 +457,12 @@ func TestNetworkOfSubRequests(t *testing.T) {
 				if got := n.UserAgent(); got != "spider/1" {
 					t.Errorf("the agent is %q", got)
 				}
-				if !n.InScope("http://a.example/") || n.InScope("http://elsewhere.test/") || n.InScope("ftp://a.example/") {
-					t.Error("the scope is not that of EngineWithAllowedDomains")
+				for url, want := range map[string]bool{
+					"http://a.example/": true, "http://elsewhere.test/": false, "ftp://a.example/": false, "http://a.example/unwanted": false,
+				} {
+					if n.InScope(url) != want {
+						t.Errorf("%s is in scope: %t", url, !want)
+					}
 				}
 				n.Refused("http://busy.example/a", 404, "60")
 				if at := n.PausedUntil("http://busy.example/"); !at.IsZero() {
@@ -480,8 +484,15 @@ func TestNetworkOfSubRequests(t *testing.T) {
 				check(ctx, d.network)
 				return tegenaria.NewResponse(r, 200, nil, nil), nil
 			})
-			e := tegenaria.NewSpiderEngine(tegenaria.EngineWithQuiet(), tegenaria.EngineWithAllowedDomains("a.example", "page.example"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{
-				IgnoreRobots: ignored, UserAgent: "spider/1", PerSlot: 1, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}))
+			filter := &enginetest.FilterHooks{Accept: func(parent *tegenaria.Response, r *tegenaria.Request) error {
+				if parent == nil && r.Url == "http://a.example/unwanted" {
+					return tegenaria.IgnoreRequest("unwanted")
+				}
+				return nil
+			}}
+			e := tegenaria.NewSpiderEngine(tegenaria.EngineWithQuiet(), tegenaria.EngineWithMiddlewares(filter),
+				tegenaria.EngineWithAllowedDomains("a.example", "page.example"), tegenaria.EngineWithPoliteness(tegenaria.Politeness{
+					IgnoreRobots: ignored, UserAgent: "spider/1", PerSlot: 1, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}))
 			e.RegisterDownloader("own", d)
 			e.RegisterSpiders(tegenaria.NewSpiderOf("s", nothingToParse,
 				tegenaria.NewRequest("http://page.example/", "", nil, tegenaria.RequestWithDownloader("own"))))

@@ -7,13 +7,18 @@ import (
 	"image/png"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/browser"
+	"github.com/tegenaria/tegenaria/middleware"
 )
+
+// pdf is the beginning of a document that Chromium would show, and that must come as it is.
+const pdf = "%PDF-1.4\n1 0 obj <<>> endobj"
 
 // actingSite has pages that want to be acted on.
 func actingSite(t *testing.T, log *asked) string {
@@ -28,7 +33,14 @@ func actingSite(t *testing.T, log *asked) string {
 				addEventListener("scroll", () => fetch("/data").then(more))</script>`)
 		case "/form":
 			fmt.Fprint(w, `<!doctype html><form action="/found"><input name=q><select name=s><option value=a>First<option value=b>Second</select></form>
-				<a id=secret href="/secret">x</a> <a id=away href="http://localhost:1/">x</a> <a id=popup target=_blank href="/popup">x</a> <a id=moved href="/moved">x</a>`)
+				<a id=secret href="/secret">x</a> <a id=away href="http://localhost:1/">x</a> <a id=popup target=_blank href="/popup">x</a> <a id=moved href="/moved">x</a>
+				<a id=filtered href="/filtered">x</a> <a id=chain href="/chain?n=1">x</a> <a id=print href="/print">x</a>`)
+		case "/chain":
+			n, _ := strconv.Atoi(r.FormValue("n"))
+			http.Redirect(w, r, fmt.Sprint("/chain?n=", n+1), http.StatusFound)
+		case "/print":
+			w.Header().Set("Content-Type", "application/pdf")
+			fmt.Fprint(w, pdf)
 		case "/found", "/target":
 			fmt.Fprintf(w, `<!doctype html><ul><li>%s %s</ul>`, r.FormValue("q"), r.FormValue("s"))
 		case "/moved":
@@ -70,6 +82,9 @@ func TestActions(t *testing.T) {
 		{"no key", "/form", []browser.Action{browser.Press("Entre")}, "", nil, 1, "no such key"},
 		{"robots", "/form", []browser.Action{browser.Click("#secret")}, "", nil, 1, "robots.txt"},
 		{"scope", "/form", []browser.Action{browser.Click("#away")}, "", nil, 1, "allowed domains"},
+		{"filter", "/form", []browser.Action{browser.Click("#filtered")}, "", nil, 1, "RequestFilter"},
+		{"too many moves", "/form", []browser.Action{browser.Click("#chain")}, "", nil, 1, "led to 10 documents"},
+		{"no page", "/form", []browser.Action{browser.Click("#print")}, "/print", nil, 0, ""},
 		{"throws", "/plain", []browser.Action{browser.Evaluate("missing()", "x")}, "", nil, 1, "missing is not defined"},
 		{"endless", "/plain", []browser.Action{browser.Evaluate("for (;;);", "x").Within(300 * time.Millisecond)}, "", nil, 1, "deadline"},
 		{"after the endless one", "/plain", []browser.Action{browser.Wait(time.Millisecond)}, "/plain", []string{"plain"}, 0, ""},
@@ -79,7 +94,12 @@ func TestActions(t *testing.T) {
 		requests = append(requests, tegenaria.NewRequest(fmt.Sprintf("%s%s?test=%d", site, test.path, i), "", nil,
 			browser.Do(test.actions...), tegenaria.RequestWithDownloader("browser")))
 	}
-	pages, failed := crawlRequests(t, b, requests, tegenaria.EngineWithPoliteness(tegenaria.Politeness{}), tegenaria.EngineWithAllowedDomains("127.0.0.1"))
+	filter, err := middleware.NewScope(middleware.ScopeOptions{DenyPaths: []string{"/filtered"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages, failed := crawlRequests(t, b, requests, tegenaria.EngineWithPoliteness(tegenaria.Politeness{}), tegenaria.EngineWithAllowedDomains("127.0.0.1"),
+		tegenaria.EngineWithMiddlewares(filter))
 	for i, test := range tests {
 		asked := fmt.Sprintf("%s?test=%d", test.path, i)
 		got, err := pages[asked], failed[asked]
@@ -93,12 +113,17 @@ func TestActions(t *testing.T) {
 		if test.at == test.path {
 			test.at = asked
 		}
+		if test.at == "/print" && got.text != pdf {
+			t.Errorf("of a PDF to which an action has led came %.20q", got.text)
+		}
 		if err != nil || pathOf(got.url) != test.at || test.texts != nil && !slices.Equal(got.texts, test.texts) || test.number > 0 && len(got.texts) != test.number {
 			t.Errorf("%s: %v, %s, %d: %q", test.name, err, got.url, len(got.texts), got.texts)
 		}
 	}
-	if n := len(log.of("/secret")); n > 0 {
-		t.Errorf("a forbidden document was asked for %d times", n)
+	for path, want := range map[string]int{"/secret": 0, "/filtered": 0, "/chain": 10} {
+		if n := len(log.of(path)); n != want {
+			t.Errorf("%s was asked for %d times, want %d", path, n, want)
+		}
 	}
 }
 
