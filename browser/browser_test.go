@@ -2,6 +2,7 @@ package browser_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"net/http"
 	"net/http/httptest"
@@ -263,5 +264,49 @@ func TestPages(t *testing.T) {
 	}
 	if got := append(log.of("/picture"), log.of("/favicon.ico")...); len(got) > 0 {
 		t.Errorf("%d blocked pictures were asked for: %s %v", len(got), got[0].URL, got[0].Header)
+	}
+}
+
+// It fails if a document that is not HTML does not come as it is, or may be larger than a body.
+func TestOtherDocuments(t *testing.T) {
+	b := openBrowser(t, browser.Options{Tabs: 1})
+	temporary(t)
+	var log asked
+	header := map[string][2]string{ // Content-Type and Content-Disposition by the path
+		"/pdf": {"application/pdf", ""}, "/text": {"text/plain; charset=iso-8859-1", ""}, "/xml": {"application/xml", ""}, "/picture": {"image/png", ""},
+		"/bytes": {"application/octet-stream", ""}, "/video": {"video/mp4", ""}, "/saved": {"text/html", `attachment; filename="a.html"`}, "/large": {"application/pdf", ""},
+	}
+	content := func(path string) string {
+		if path == "/large" {
+			return strings.Repeat(pdf, 1<<16)
+		}
+		return pdf + path + "\xf6\x00<script>"
+	}
+	site := asSite(t, "127.0.0.1", &log, "", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", header[r.URL.Path][0])
+		if how := header[r.URL.Path][1]; how != "" {
+			w.Header().Set("Content-Disposition", how)
+		}
+		w.Write([]byte(content(r.URL.Path)))
+	})
+	var urls []string
+	for path := range header {
+		urls = append(urls, site+path)
+	}
+	pages, failed := crawl(t, b, urls, nil, tegenaria.EngineWithLimits(tegenaria.Limits{Body: 1 << 20}))
+	for path, fields := range header {
+		if path == "/large" {
+			if large, ok := errors.AsType[*tegenaria.BodyTooLargeError](failed[path]); !ok || large.Limit != 1<<20 {
+				t.Errorf("%s: %v", path, failed[path])
+			}
+			continue
+		}
+		got, ok := pages[path]
+		if !ok || got.status != http.StatusOK || got.header.Get("Content-Type") != fields[0] || string(got.from.Bytes()) != content(path) {
+			t.Errorf("%s: %d, %v, %v", path, got.status, got.header, failed[path])
+		}
+		if n := len(log.of(path)); n != 1 {
+			t.Errorf("%s was asked for %d times", path, n)
+		}
 	}
 }

@@ -1,12 +1,15 @@
 package browser_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/browser"
@@ -155,5 +158,66 @@ func TestRobotsTakeNoTab(t *testing.T) {
 	}
 	if n := len(second.of("/robots.txt")); n != 1 {
 		t.Errorf("robots.txt was asked for %d times", n)
+	}
+}
+
+// It fails if a host that has refused an XHR is asked by HTTP before the time that it named, or never.
+func TestPauseOfSubRequestHoldsForHTTP(t *testing.T) {
+	b := openBrowser(t, browser.Options{Tabs: 1})
+	temporary(t)
+	var first, second asked
+	var mu sync.Mutex // guards the times
+	var refused, again time.Time
+	api := asSite(t, "localhost", &second, "", func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.URL.Path == "/data" {
+			refused = time.Now()
+			w.Header().Set("Retry-After", "3")
+			w.WriteHeader(http.StatusTooManyRequests)
+			return
+		}
+		again = time.Now()
+	})
+	site := asSite(t, "127.0.0.1", &first, "", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, `<!doctype html><a href="%[1]s/next">next</a><script>fetch("%[1]s/data")</script>`, api)
+	})
+	parser := tegenaria.Handle(func(_ context.Context, page *tegenaria.Response, out *tegenaria.Output[any]) error {
+		return out.FollowLinks()
+	})
+	e := tegenaria.NewSpiderEngine(tegenaria.EngineWithQuiet(), tegenaria.EngineWithEmptyOK(), tegenaria.EngineWithPoliteness(tegenaria.Politeness{
+		AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}}))
+	e.RegisterDownloader("browser", b)
+	e.RegisterSpiders(tegenaria.NewSpiderOf("s", parser, tegenaria.NewRequest(site+"/page", "", nil, tegenaria.RequestWithDownloader("browser"))))
+	if err := e.Run(t.Context(), "s"); err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(second.of("/data")) != 1 || len(second.of("/next")) != 1 || again.Sub(refused) < 3*time.Second {
+		t.Errorf("asked again after %v, want 3 s", again.Sub(refused))
+	}
+}
+
+// It fails if a document is asked for while as many pages of its host are made as may be.
+func TestPagesPerSlot(t *testing.T) {
+	b := openBrowser(t, browser.Options{Tabs: 3})
+	temporary(t)
+	var log asked
+	site := asSite(t, "127.0.0.1", &log, "", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<!doctype html><script>fetch("/data")</script>`)
+	})
+	pages, failed := crawl(t, b, []string{site + "/page?1", site + "/page?2", site + "/page?3"}, nil, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, PerSlot: 1}))
+	if len(pages) != 3 {
+		t.Errorf("%d pages, %v", len(pages), failed)
+	}
+	var order []string
+	for _, r := range log.requests {
+		order = append(order, r.URL.Path)
+	}
+	if got, want := strings.Join(order, " "), "/page /data /page /data /page /data"; got != want {
+		t.Errorf("the host was asked for %s, want %s", got, want)
 	}
 }
