@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tegenaria/tegenaria/internal/fetch"
+	"github.com/tegenaria/tegenaria/internal/frontier"
 	"github.com/tegenaria/tegenaria/internal/guard"
 	"github.com/tegenaria/tegenaria/robots"
 )
@@ -208,6 +209,16 @@ func (c *Context) internal() *internalContext {
 	}
 	in, _ := own.(*internalContext)
 	return in
+}
+
+// AwaitTurn is for a [Downloader] that needs time before it sends a request, to open a tab for example: it waits until the request may be sent, and the
+// delay of its slot counts from then on instead of from the call of Download. The error is the cause of the Context's end.
+func (c *Context) AwaitTurn() error {
+	run, ok := c.run.(interface{ turn() time.Time })
+	if !ok {
+		return nil
+	}
+	return frontier.Sleep(c, time.Until(run.turn()))
 }
 
 // IsInline reports whether the request is one of [Context.Fetch]: its caller waits for the response, and no parser gets it.

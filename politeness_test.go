@@ -649,6 +649,41 @@ func TestTrapStampAtStartNotAtPick(t *testing.T) {
 	})
 }
 
+// A downloader that needs time before it sends has the delay count from then on, and those that were delayed together go one after the other.
+func TestDelayCountsFromAwaitTurn(t *testing.T) {
+	const delay = 2 * time.Second
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.NewWorld()
+		var mu sync.Mutex
+		var sent []time.Duration
+		began := time.Now()
+		var urls []string
+		for i, slow := range []time.Duration{7, 4, 0, 1, 3, 0} { // seconds before it can send: the first three could at about the same time
+			urls = append(urls, fmt.Sprintf("http://a.test/%d", i))
+			w.Page(urls[i], func(ctx *tegenaria.Context) (*tegenaria.Response, error) {
+				if err := errors.Join(enginetest.Wait(ctx, slow*time.Second), ctx.AwaitTurn()); err != nil {
+					return nil, err
+				}
+				mu.Lock()
+				sent = append(sent, time.Since(began))
+				mu.Unlock()
+				return enginetest.Text("x")(ctx)
+			})
+		}
+		s := enginetest.NewSpider(urls...)
+		s.Parse = enginetest.Nothing
+		enginetest.MustRun(t, enginetest.NewEngine(w, s, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: delay, PerSlot: 4})))
+		if len(sent) != len(urls) || sent[len(sent)-1] > 20*time.Second {
+			t.Fatalf("sent at %v, want %d in 20 s", sent, len(urls))
+		}
+		for i := range sent[1:] {
+			if gap := sent[i+1] - sent[i]; gap < delay {
+				t.Errorf("sent at %v: %s apart, want %s", sent, gap, delay)
+			}
+		}
+	})
+}
+
 // The loopback addresses of FeedUrls may be asked from the beginning, not only when the last of them is sent: a page may
 // link to another seed earlier than that.
 //

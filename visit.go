@@ -102,6 +102,8 @@ func (v *visit) slotDelay(d time.Duration) {
 	v.pages.frontier.SetDelay(v.rec.Slot, d, v.started)
 }
 
+func (v *visit) turn() time.Time { return v.pages.frontier.Delayed(&v.job) }
+
 func (v *visit) ownDownloader() *httpDownloader { return v.pages.fetcher.own }
 
 // lend makes a Context that the pipelines of an item of the job are given.

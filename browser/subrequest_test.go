@@ -221,3 +221,35 @@ func TestPagesPerSlot(t *testing.T) {
 		t.Errorf("the host was asked for %s, want %s", got, want)
 	}
 }
+
+// The delay of a host is between the documents that it is asked for, however long Chromium and the tabs take before.
+func TestPagesKeepTheDelay(t *testing.T) {
+	const delay, pages = time.Second, 7
+	b := openBrowser(t, browser.Options{Tabs: 2})
+	temporary(t)
+	var log asked
+	var mu sync.Mutex
+	var at []time.Time
+	site := asSite(t, "127.0.0.1", &log, "", func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		at = append(at, time.Now())
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<!doctype html>x`)
+	})
+	var urls []string
+	for i := range pages {
+		urls = append(urls, fmt.Sprint(site, "/page?", i))
+	}
+	crawl(t, b, urls, nil, tegenaria.EngineWithPoliteness(tegenaria.Politeness{IgnoreRobots: true, Delay: delay}))
+	if len(at) != pages {
+		t.Errorf("%d documents were asked for, want %d", len(at), pages)
+	}
+	for i := 1; i < len(at); i++ {
+		gap := at[i].Sub(at[i-1])
+		t.Log("gap", gap.Round(time.Millisecond))
+		if gap < delay*3/4 { // what is between Chromium and the server may shorten it
+			t.Errorf("a document was asked for %v after the one before, the delay is %v", gap, delay)
+		}
+	}
+}

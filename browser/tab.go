@@ -327,6 +327,9 @@ func (t *tab) dismiss(work context.Context, _ page.EventJavascriptDialogOpening)
 
 // await requests the document, waits until there is an answer or the page is ready, and makes the response.
 func (t *tab) await(ctx *tegenaria.Context, work context.Context) (*tegenaria.Response, error) {
+	if err := ctx.AwaitTurn(); err != nil { // the tab may have taken seconds to open
+		return nil, err
+	}
 	type outcome struct {
 		page.NavigateResult
 		err error

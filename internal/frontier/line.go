@@ -181,6 +181,17 @@ func (f *Frontier[J]) Start(j J) (time.Time, bool) {
 	return now, true
 }
 
+// Delayed stamps the slot of a job anew, whose download was started and has needed time before it begins. It returns when that is allowed, which is
+// later if other downloads of the slot were started meanwhile.
+func (f *Frontier[J]) Delayed(j J) time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if grant := j.Claim().grant; grant != nil {
+		return f.slots.Delayed(grant, f.now())
+	}
+	return f.now()
+}
+
 // IsStartable reports whether a job's download may start now. A job that holds no slot may start: user code has given it
 // up.
 func (f *Frontier[J]) IsStartable(j J) bool {

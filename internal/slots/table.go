@@ -138,6 +138,7 @@ type Grant struct {
 
 	gate              *gate  // in which it is counted; nil: in none
 	priority          int    // of the slot, when it was picked
+	at                int64  // when it was started
 	take              uint32 // number of the take from the queue; 0 for a waiter
 	era               uint8  // of the slot, when it was started
 	more              bool   // its queue held more then
@@ -240,6 +241,7 @@ func (t *Table) Started(g *Grant, now time.Time) {
 	g.started = true
 	s := g.Slot
 	at := t.observe(now)
+	g.at = at
 	s.picked--
 	if s.own != nil {
 		g.era = s.own.era
@@ -248,6 +250,24 @@ func (t *Table) Started(g *Grant, now time.Time) {
 	s.draw()
 	s.reckon()
 	t.place(s)
+}
+
+// Delayed stamps a slot anew: the work of a grant that was started is to begin only now. It returns when it may, which is later if the slot was blocked, or work of
+// other grants started, meanwhile: then it is the last that was.
+func (t *Table) Delayed(g *Grant, now time.Time) time.Time {
+	if !g.started || g.released {
+		return now
+	}
+	s := g.Slot
+	at := max(t.observe(now), s.until)
+	if s.last > g.at {
+		at = max(at, s.next)
+	}
+	g.at, s.last = at, max(s.last, at)
+	s.draw()
+	s.reckon()
+	t.place(s)
+	return t.time(at)
 }
 
 // Release gives the grant back: one less in flight. Without Started before (the entry was filtered,

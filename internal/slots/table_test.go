@@ -342,6 +342,37 @@ func TestHead(t *testing.T) {
 	})
 }
 
+// Work that begins later than it was started is the last of its slot, and waits for what was started or asked for meanwhile.
+func TestDelayed(t *testing.T) {
+	tab := delayed(10 * time.Second)
+	tab.Add("a", 0, 5)
+	start := func(seconds float64) *slots.Grant {
+		g := acquire(t, tab, at(seconds))
+		tab.Started(g, at(seconds))
+		return g
+	}
+	want := func(g *slots.Grant, now, begins, then float64) {
+		t.Helper()
+		if got := tab.Delayed(g, at(now)); !got.Equal(at(begins)) {
+			t.Errorf("at %v it begins at %v, want %v", now, got.Sub(epoch), begins)
+		}
+		next(t, tab, at(then))
+	}
+	first := start(0)
+	want(first, 3, 3, 13) // nothing else has been started
+	second := start(13)
+	third := start(23)
+	want(second, 25, 33, 43) // after the third
+	want(third, 25, 43, 53)  // after the second
+	tab.Block("a", at(25), at(70))
+	want(third, 44, 70, 80)
+	tab.Release(first)
+	want(first, 45, 45, 80)
+	if got := tab.Delayed(acquire(t, tab, at(80)), at(81)); !got.Equal(at(81)) {
+		t.Errorf("what was not started begins at %v, want 81s", got.Sub(epoch))
+	}
+}
+
 func TestForgetting(t *testing.T) {
 	tab := delayed(10 * time.Second)
 	tab.Add("a", 0, 1)
