@@ -78,7 +78,8 @@ func (c *Cache) depth(key tegenaria.Key) (depth int, ok bool) {
 			}
 		}
 	}
-	return c.recent.depth(key)
+	k, ok := c.recent.look(key)
+	return int(k.depth), ok
 }
 
 // accepted returns the depth of a key that memory knows as accepted here. Called with mu held.
@@ -138,7 +139,7 @@ func (c *Cache) askAll(ctx context.Context, mine *question) error {
 	}
 	for key, depth := range found {
 		known[key] = depth
-		c.recent.add(key, depth)
+		c.recent.add(key, depth, true)
 	}
 	for _, q := range questions {
 		if slices.Contains(c.questions, q) {
@@ -180,8 +181,18 @@ func (c *Cache) answer(q *question, known map[tegenaria.Key]int) {
 			continue
 		}
 		q.verdicts[i] = tegenaria.VerdictKnown
-		if rec.Depth < depth {
+		if rec.Depth >= depth {
+			continue
+		}
+		// A key that was handed on may not have been taken in, even if the slot is this worker's by now: then a letter to itself says it.
+		_, accepted := c.accepted(rec.Key)
+		if remembered, ok := c.recent.look(rec.Key); ok {
+			accepted = accepted || remembered.accepted
+		}
+		if accepted && c.slotOf(rec.Slot) != nil {
 			c.lower(rec)
+		} else {
+			c.handOn(rec)
 		}
 	}
 }
@@ -224,19 +235,15 @@ func (c *Cache) parentOf(rec *tegenaria.Record) int64 {
 	return int64(rec.ParentSeq)
 }
 
-// lower gives a key a smaller depth. A request that is in flight keeps its own. Called with mu held.
+// lower gives a key that was accepted a smaller depth. A request that is in flight keeps its own. Called with mu held.
 func (c *Cache) lower(rec *tegenaria.Record) {
 	key, depth := rec.Key, rec.Depth
-	if c.slotOf(rec.Slot) == nil { // its owner does it
-		c.handOn(rec)
-		return
-	}
 	if e := c.entries[key]; e != nil && !e.flying {
 		e.depth = depth
 	}
 	c.open.lower(key, depth)
-	if _, ok := c.recent.depth(key); ok {
-		c.recent.add(key, depth)
+	if _, ok := c.recent.look(key); ok {
+		c.recent.add(key, depth, true)
 	}
 }
 

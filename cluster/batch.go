@@ -158,10 +158,10 @@ func (c *Cache) wrote(b *batch) {
 		delete(c.hidden, d.place)
 	}
 	for key, s := range b.seen {
-		c.recent.add(key, s.depth)
+		c.recent.add(key, s.depth, true)
 	}
 	for key, letter := range b.letters {
-		c.recent.add(key, letter.Depth)
+		c.recent.add(key, letter.Depth, false)
 	}
 	for s := range b.slots {
 		s.stored = true

@@ -139,7 +139,7 @@ func TestConformsWithCuts(t *testing.T) {
 		p.disarm()
 		c := open(t, dsn, job, cluster.Options{QueueBytes: 1})
 		p.arm()
-		return c
+		return underTest{c}
 	}
 	spidertest.TestCache(t, spidertest.CacheHarness{
 		Open: func(t *testing.T) tegenaria.CacheInterface {
@@ -147,11 +147,11 @@ func TestConformsWithCuts(t *testing.T) {
 			return opened(t)
 		},
 		Reopen: func(t *testing.T, c tegenaria.CacheInterface) tegenaria.CacheInterface {
-			closed(t, c.(*cluster.Cache))
+			closed(t, c.(underTest).Cache)
 			return opened(t)
 		},
 		Crash: func(t *testing.T, c tegenaria.CacheInterface) tegenaria.CacheInterface {
-			c.(*cluster.Cache).Abandon()
+			c.(underTest).Cache.Abandon()
 			return opened(t)
 		},
 	})

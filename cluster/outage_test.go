@@ -45,11 +45,11 @@ func TestDatabaseFails(t *testing.T) {
 					t.Fatal(err)
 				}
 				admin := connect(t, dsn)
-				t.Cleanup(func() { // the server is that of other tests too
-					admin := connect(t, database(t))
+				defer func() { // the server is that of other tests too
+					admin := connect(t, pgtest.Get(t).DSN("postgres"))
 					run(t, admin, "ALTER SYSTEM RESET synchronous_standby_names")
 					run(t, admin, "SELECT pg_reload_conf()")
-				})
+				}()
 				run(t, admin, "ALTER SYSTEM SET synchronous_standby_names = '*'")
 				run(t, admin, "SELECT pg_reload_conf()")
 				for read(t, connect(t, dsn), "SELECT count(*)::text FROM pg_stat_replication WHERE sync_state = 'sync'") != "1" {

@@ -5,27 +5,38 @@ import "github.com/tegenaria/tegenaria"
 // recentKeys is how many keys each of the two halves of recent holds.
 const recentKeys = 1 << 17
 
-// recent remembers keys that the database has, with the smallest depth that is known of each. What was used longest ago is forgotten first,
-// half of it at a time.
+// recent remembers keys that the database has, accepted or handed on, with the smallest depth that is known of each. What was used longest ago is
+// forgotten first, half of it at a time.
 type recent struct {
-	young, old map[tegenaria.Key]int32
+	young, old map[tegenaria.Key]remembered
 }
 
-// depth returns the depth of a key, if it is remembered.
-func (r *recent) depth(key tegenaria.Key) (depth int, ok bool) {
-	d, ok := r.young[key]
+// remembered is what is remembered of a key.
+type remembered struct {
+	depth    int32
+	accepted bool // otherwise it was handed on, and may lie in an inbox yet
+}
+
+// look returns what is remembered of a key, if it is.
+func (r *recent) look(key tegenaria.Key) (k remembered, ok bool) {
+	k, ok = r.young[key]
 	if !ok {
-		if d, ok = r.old[key]; ok {
-			r.add(key, int(d))
+		if k, ok = r.old[key]; ok {
+			r.put(key, k)
 		}
 	}
-	return int(d), ok
+	return k, ok
 }
 
 // add remembers a key.
-func (r *recent) add(key tegenaria.Key, depth int) {
+func (r *recent) add(key tegenaria.Key, depth int, accepted bool) {
+	before, _ := r.look(key)
+	r.put(key, remembered{depthOf(depth), accepted || before.accepted})
+}
+
+func (r *recent) put(key tegenaria.Key, k remembered) {
 	if len(r.young) >= recentKeys || r.young == nil {
-		r.young, r.old = make(map[tegenaria.Key]int32), r.young
+		r.young, r.old = make(map[tegenaria.Key]remembered), r.young
 	}
-	r.young[key] = depthOf(depth)
+	r.young[key] = k
 }
