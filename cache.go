@@ -76,7 +76,8 @@ type State struct {
 type SlotState struct {
 	Name        string
 	Pending     int           // records waiting in the slot, those in flight not among them
-	Priority    int           // of the best of them
+	Delayed     int           // records of the slot that wait for their time, if the cache counts them
+	Priority    int           // of the best of those that wait in the slot
 	NextAllowed time.Time     // no download starts before
 	Delay       time.Duration // between the starts of two downloads
 	Penalty     time.Duration // the part of Delay that is due to refusals; other responses reduce it

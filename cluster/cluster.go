@@ -54,7 +54,8 @@ type Cache struct {
 	// turn holds a token while somebody talks to the server, and guards the server and what is being written. It is taken before mu.
 	turn   chan struct{}
 	store  store
-	folder *folder // nil: there is none
+	abroad []abroad // the servers of the job, but the own one; none if there is only one
+	folder *folder  // nil: there is none
 	member
 	drawn  int64 // pages of the limit that the worker has drawn, see draw
 	run    atomic.Pointer[tegenaria.SharedRun]
@@ -102,7 +103,7 @@ var (
 // settings as libpq has them; a password may also come from a file. Other tables or another number of partitions with a [*MismatchError], a server that cannot keep a job with a [*ServerError], and a user
 // without the rights with a [*RightsError].
 func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
-	config, err := configOf(dsn, job)
+	configs, err := configsOf(dsn, job)
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 		o.Worker = name
 	}
 	s := &server{
-		config: config, member: member{job: job, worker: clean(o.Worker), ttl: cmp.Or(max(o.TTL, 0), defaultTTL)},
+		config: configs[0], member: member{job: job, worker: clean(o.Worker), ttl: cmp.Or(max(o.TTL, 0), defaultTTL)}, place: place{servers: len(configs)},
 		patience: cmp.Or(max(o.Patience, 0), defaultPatience), lock: rand.Int32(),
 	}
 	var own *folder
@@ -124,7 +125,7 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 		}
 		s.lock = own.state.Lock
 	}
-	partitions, err := s.open(ctx, max(o.Partitions, 0))
+	s, err = s.openHome(ctx, configs, max(o.Partitions, 0))
 	if err == nil && own != nil {
 		if err = own.meet(ctx, s); err != nil {
 			err = errors.Join(err, s.close(ctx))
@@ -133,19 +134,37 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 	if err != nil {
 		return nil, errors.Join(err, own.close())
 	}
-	c := newCache(ctx, s, s.member, partitions, o)
+	c := newCache(ctx, s, s.member, s.place, o)
 	c.folder = own
+	for _, p := range s.peers {
+		c.abroad = append(c.abroad, p)
+	}
 	return c, nil
 }
 
 // newCache makes the cache of a member of the job that lies in a store. It is open until Close, whatever becomes of ctx.
-func newCache(ctx context.Context, s store, m member, partitions int, o Options) *Cache {
+func newCache(ctx context.Context, s store, m member, p place, o Options) *Cache {
 	c := &Cache{
-		turn: make(chan struct{}, 1), store: s, member: m, turns: newTurns(), parts: parts{owned: make([]bool, partitions), leaving: make([]bool, partitions)},
+		turn: make(chan struct{}, 1), store: s, member: m, turns: newTurns(), parts: newParts(p),
 		workbench: workbench{budget: cmp.Or(max(o.QueueBytes, 0), defaultQueueBytes)}, open: newBatch(1),
 	}
 	c.alive, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	return c
+}
+
+// configsOf returns how to connect to the servers of a job of this name.
+func configsOf(dsn, job string) (configs []*pgx.ConnConfig, err error) {
+	for i, one := range strings.Split(dsn, ",postgres") {
+		if i > 0 {
+			one = "postgres" + one
+		}
+		config, err := configOf(one, job)
+		if err != nil {
+			return nil, err
+		}
+		configs = append(configs, config)
+	}
+	return configs, nil
 }
 
 // configOf returns how to connect to a database for a job of this name.
@@ -185,6 +204,53 @@ func (s *server) open(ctx context.Context, partitions int) (found int, err error
 		return 0, &RightsError{Job: s.job, Doing: "opening", Err: err}
 	}
 	return 0, &Error{Job: s.job, Doing: "opening", Err: err}
+}
+
+// openHome opens the job on the first of its servers, and on the home of the worker, which it returns.
+func (s *server) openHome(ctx context.Context, configs []*pgx.ConnConfig, partitions int) (*server, error) {
+	found, err := s.open(ctx, partitions)
+	if s.partitions = found; err != nil || len(configs) == 1 {
+		return s, err
+	}
+	home := 0
+	err = s.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) (err error) {
+		home, err = s.register(ctx, conn)
+		return err
+	})
+	if err != nil || home > 0 {
+		err = errors.Join(err, s.close(ctx))
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.home, s.config = home, configs[home]
+	for i, config := range configs {
+		var p *peer
+		if i != home {
+			p = newPeer(s, config, place{home: i, servers: len(configs), partitions: found})
+		}
+		s.peers = append(s.peers, p)
+	}
+	if home > 0 {
+		_, err = s.open(ctx, found)
+	}
+	return s, err
+}
+
+// register returns the home of the worker: the server on which it was before, or that with the fewest workers.
+func (s *server) register(ctx context.Context, conn *pgx.Conn) (home int, err error) {
+	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, `SELECT FROM job FOR UPDATE`, once); err != nil { // one worker at a time
+			return err
+		}
+		_, err := tx.Exec(ctx, `INSERT INTO home SELECT $1, n FROM generate_series(0, $2 - 1) AS n ORDER BY (SELECT count(*) FROM home WHERE server = n), n LIMIT 1
+			ON CONFLICT DO NOTHING`, once, s.worker, s.servers)
+		if err != nil {
+			return err
+		}
+		return tx.QueryRow(ctx, `SELECT server FROM home WHERE worker = $1`, once, s.worker).Scan(&home)
+	})
+	return home, err
 }
 
 // Begin is described at [tegenaria.CacheInterface]. It takes the partitions that the worker is to have and that nobody has; others come once
@@ -236,7 +302,7 @@ func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, 
 	c.workbench = workbench{budget: c.workbench.budget, left: c.release}
 	clear(c.owned)
 	clear(c.leaving)
-	c.foreign = make(map[string]int)
+	c.foreign = make(map[string]whereabout)
 	c.turns = newTurns()
 	c.open, c.writing, c.durable = newBatch(1), nil, 0
 	c.add(l)
@@ -259,7 +325,7 @@ func (c *Cache) add(l *loaded) (states []tegenaria.SlotState) {
 		if s.count > 0 {
 			c.workbench.lists++
 		}
-		if s.count > 0 || s.remembers(now) {
+		if s.count+s.delayed > 0 || s.remembers(now) {
 			states = append(states, s.state())
 		}
 		c.rest(s)
@@ -295,7 +361,7 @@ func (c *Cache) Slots(context.Context) iter.Seq2[tegenaria.SlotState, error] {
 		now := time.Now()
 		states := make([]tegenaria.SlotState, 0, len(c.slots))
 		for _, s := range c.slots {
-			if s.count > 0 || s.suspected || s.remembers(now) {
+			if s.count+s.delayed > 0 || s.suspected || s.remembers(now) {
 				states = append(states, s.state())
 			}
 		}
@@ -347,6 +413,11 @@ func (c *Cache) Close() error {
 		err = c.store.giveUp(ctx)
 	}
 	c.beats.Load().end() // they have ended with c.alive
+	for server, a := range c.abroad {
+		if server != c.home {
+			err = errors.Join(err, a.close(ctx))
+		}
+	}
 	return errors.Join(err, c.store.close(ctx), c.folder.close())
 }
 
@@ -373,11 +444,11 @@ func (c *Cache) usable() error {
 func (c *Cache) slotOf(name string) *slot {
 	s := c.slots[name]
 	if s == nil {
-		partition, foreign := c.isForeign(name)
+		at, foreign := c.isForeign(name)
 		if foreign {
 			return nil
 		}
-		s = &slot{list: list{most: frontRecords, quota: frontBytes}, name: name, id: c.next(), partition: partition}
+		s = &slot{list: list{most: frontRecords, quota: frontBytes}, name: name, id: c.next(), partition: at.partition}
 		c.slots[name], c.byID[s.id] = s, s
 		c.open.store(s)
 	}

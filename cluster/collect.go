@@ -21,7 +21,7 @@ type Collected struct {
 const collectPage = 10_000
 
 // Collect writes the items that the workers of a job have stored by [Items] to a file, as JSON Lines: those of a worker in the order in
-// which it settled their pages, and none before those of a page that was settled before its own was asked for. It may be called at any time, also
+// which it settled their pages, and none before those of a page that was settled before its own was asked for, unless they lie on different servers. It may be called at any time, also
 // while workers run, and again. The file takes the place of an earlier one in one step, when it has all items that were settled before the call.
 func Collect(ctx context.Context, job *Job, path string) (c Collected, err error) {
 	err = job.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
@@ -35,7 +35,14 @@ func Collect(ctx context.Context, job *Job, path string) (c Collected, err error
 		return Collected{}, fmt.Errorf("cluster: collecting the items of the job %s: %w", job.server.job, err)
 	}
 	out := bufio.NewWriter(file)
-	c.Items, err = job.items(ctx, out)
+	c.Items, err = items(ctx, job.patiently, out)
+	for _, p := range job.others {
+		if err == nil {
+			var there int64
+			there, err = items(ctx, p.with, out)
+			c.Items += there
+		}
+	}
 	if err == nil {
 		err = out.Flush()
 	}
@@ -56,12 +63,12 @@ func createBeside(path string) (*os.File, error) {
 	}
 }
 
-// items writes the items, and returns how many there were. What is committed meanwhile may be among them or not; none is written twice, because
+// items writes the items of a server, and returns how many there were. What is committed meanwhile may be among them or not; none is written twice, because
 // each page begins behind the last item that was written.
-func (j *Job) items(ctx context.Context, out *bufio.Writer) (n int64, err error) {
+func items(ctx context.Context, with func(ctx context.Context, doing string, do func(ctx context.Context, conn *pgx.Conn) error) error, out *bufio.Writer) (n int64, err error) {
 	after, last, more := "0", int64(0), true // the transaction and the number of the newest item that was written
 	for more && err == nil {
-		err = j.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
+		err = with(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
 			page := 0
 			rows, _ := conn.Query(ctx, `SELECT tx::text, id, data FROM item WHERE (tx, id) > ($1::text::xid8, $2) ORDER BY item.tx, id LIMIT $3`, after, last, collectPage)
 			var tx, data string

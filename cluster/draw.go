@@ -16,8 +16,8 @@ const (
 // draw draws pages of the limit of the job when the run is about to have begun all that it has, and gives back what it has no use for. When all are
 // drawn, and nobody has one that is not over, the limit has stopped the job. What a dead worker has drawn is lost. The caller has the turn.
 func (h *share) draw(ctx context.Context, v *view, idle bool, tell *[]func()) error {
-	c, limit := h.cache, h.run.Pages
-	if limit == 0 {
+	c, limit := h.cache, h.cache.pagesHere(h.run.Pages)
+	if h.run.Pages == 0 {
 		return nil
 	}
 	left, busy := h.run.Budget(0)
@@ -42,10 +42,16 @@ func (h *share) draw(ctx context.Context, v *view, idle bool, tell *[]func()) er
 		h.run.Budget(more)
 	}
 	c.drawn = drawn
-	if over {
-		*tell = append(*tell, func() { h.run.Stop("limit: pages") })
+	if over && c.servers == 1 { // otherwise the other servers may have pages left
+		*tell = append(*tell, func() { h.run.Stop(pagesReached) })
 	}
 	return nil
+}
+
+// pagesHere is the part that the server of the worker has of Limits.Pages.
+func (p place) pagesHere(limit int64) int64 {
+	n := int64(p.servers)
+	return (limit + n - 1 - int64(p.home)) / n
 }
 
 // giveBack gives the pages back that a run has not begun which is over.
@@ -55,7 +61,7 @@ func (c *Cache) giveBack(ctx context.Context) error {
 		return nil
 	}
 	left, _ := run.Budget(0)
-	_, _, err := c.store.draw(ctx, run.Pages, c.drawn, c.drawn-max(left, 0), false)
+	_, _, err := c.store.draw(ctx, c.pagesHere(run.Pages), c.drawn, c.drawn-max(left, 0), false)
 	return err
 }
 
@@ -71,6 +77,9 @@ func (s *server) draw(ctx context.Context, limit, had, total int64, holds bool) 
 				RETURNING pages, others.drawn + pages >= $4 AND NOT holds AND NOT others.hold`, s.worker, s.session, total, limit, holds, had).Scan(&drawn, &over)
 			if errors.Is(err, pgx.ErrNoRows) {
 				return &FencedError{Job: s.job, Worker: s.worker}
+			}
+			if err == nil && over && s.servers > 1 {
+				_, err = tx.Exec(ctx, `UPDATE job SET reached = true`)
 			}
 			return err
 		})

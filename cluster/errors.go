@@ -29,10 +29,10 @@ func (e *InUseError) Error() string {
 }
 
 // MismatchError is the failure to resume a job with another program: one with another spider, other rules for keys, another number of
-// partitions, or other tables.
+// partitions, other servers, or other tables.
 type MismatchError struct {
 	Job           string
-	What          string // "spider", "key version", "number of partitions" or "schema version"
+	What          string // "spider", "key version", "number of partitions", "number of servers", "place of the server among them" or "schema version"
 	Stored, Asked string
 }
 

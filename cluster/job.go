@@ -1,8 +1,11 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,8 +15,9 @@ import (
 // Job is a job as it is seen and steered from outside, by a program that is none of its workers. Its methods may be called concurrently. They
 // wait for a database that is away, until their context ends.
 type Job struct {
-	mu     sync.Mutex // guards the server
-	server *server
+	mu     sync.Mutex // guards the servers
+	server *server    // the first one, on which the job is steered
+	others []*peer
 }
 
 // Status says how a job is doing.
@@ -33,6 +37,7 @@ type Status struct {
 // WorkerStatus says how a worker is doing.
 type WorkerStatus struct {
 	Name       string
+	Server     int           // on which it works, as numbered in the DSN of [Dial]: 0 is the first
 	Alive      bool          // it was heard of within its TTL
 	Buried     bool          // it has ended, or was taken for dead: it takes no part any more
 	Silent     time.Duration // since it was heard of last; 0 if it is buried
@@ -42,15 +47,20 @@ type WorkerStatus struct {
 // Dial connects to a database and finds a job in it, which a worker has made before. If there is none the error is a [*MissingError];
 // the others are those of [Open].
 func Dial(ctx context.Context, dsn, job string) (*Job, error) {
-	config, err := configOf(dsn, job)
+	configs, err := configsOf(dsn, job)
 	if err != nil {
 		return nil, err
 	}
-	s := &server{config: config, member: member{job: job, worker: "dial", ttl: defaultTTL}, patience: defaultPatience, lock: rand.Int32()}
-	if _, err := s.open(ctx, madeBefore); err != nil {
+	at := place{servers: len(configs)}
+	s := &server{config: configs[0], member: member{job: job, worker: "dial", ttl: defaultTTL}, place: at, patience: defaultPatience, lock: rand.Int32()}
+	if at.partitions, err = s.open(ctx, madeBefore); err != nil {
 		return nil, err
 	}
-	return &Job{server: s}, nil
+	j := &Job{server: s}
+	for at.home = 1; at.home < at.servers; at.home++ {
+		j.others = append(j.others, newPeer(s, configs[at.home], at))
+	}
+	return j, nil
 }
 
 // Close ends the connection.
@@ -59,32 +69,65 @@ func (j *Job) Close() error {
 	defer j.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), longestClose)
 	defer cancel()
-	return j.server.close(ctx)
+	err := j.server.close(ctx)
+	for _, p := range j.others {
+		err = errors.Join(err, p.close(ctx))
+	}
+	return err
 }
 
 // Status returns how the job is doing. It counts what waits: in a large job that takes seconds.
 func (j *Job) Status(ctx context.Context) (s Status, err error) {
-	err = j.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
-		s = Status{Outcomes: make(map[string]int64)}
-		var batch pgx.Batch
-		batch.Queue(`SELECT started, paused, coalesce(finished, ''), coalesce(stopped, ''),
-			(SELECT count(*) FROM queue), (SELECT count(*) FROM due), (SELECT count(*) FROM inbox) FROM job`).
-			QueryRow(func(row pgx.Row) error {
-				return row.Scan(&s.Started, &s.Paused, &s.Finished, &s.Stopped, &s.Queued, &s.Delayed, &s.Letters)
-			})
-		batch.Queue(`SELECT w.name, w.buried, coalesce(b.ttl, 0), coalesce((extract(epoch FROM clock_timestamp() - b.at) * 1000000)::bigint, 0),
-			(SELECT count(*) FROM partition WHERE owner = w.session) FROM worker AS w LEFT JOIN beat AS b ON b.session = w.session ORDER BY w.name`).Query(s.readWorkers)
-		batch.Queue(`SELECT substr(name, 9), sum(value)::bigint FROM counter WHERE name LIKE 'outcome/%' GROUP BY 1`).Query(func(rows pgx.Rows) error {
-			var name string
-			var n int64
-			_, err := pgx.ForEachRow(rows, []any{&name, &n}, func() error {
-				s.Outcomes[name] = n
-				return nil
-			})
-			return err
-		})
-		return conn.SendBatch(ctx, &batch).Close()
+	err = j.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) (err error) {
+		s, err = readStatus(ctx, conn)
+		return err
 	})
+	for _, p := range j.others {
+		err = errors.Join(err, p.with(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
+			there, err := readStatus(ctx, conn)
+			if err == nil {
+				s.add(&there, p.server.home)
+			}
+			return err
+		}))
+	}
+	return s, err
+}
+
+// add adds what was read of another server than the first.
+func (s *Status) add(there *Status, server int) {
+	for i := range there.Workers {
+		there.Workers[i].Server = server
+	}
+	s.Workers = append(s.Workers, there.Workers...)
+	slices.SortFunc(s.Workers, func(a, b WorkerStatus) int { return cmp.Compare(a.Name, b.Name) })
+	s.Queued, s.Delayed, s.Letters = s.Queued+there.Queued, s.Delayed+there.Delayed, s.Letters+there.Letters
+	for outcome, n := range there.Outcomes {
+		s.Outcomes[outcome] += n
+	}
+}
+
+// readStatus reads how the job is doing on a server.
+func readStatus(ctx context.Context, conn *pgx.Conn) (s Status, err error) {
+	s = Status{Outcomes: make(map[string]int64)}
+	var batch pgx.Batch
+	batch.Queue(`SELECT started, paused, coalesce(finished, ''), coalesce(stopped, ''),
+		(SELECT count(*) FROM queue), (SELECT count(*) FROM due), (SELECT count(*) FROM inbox) + (SELECT count(*) FROM outbox) FROM job`).
+		QueryRow(func(row pgx.Row) error {
+			return row.Scan(&s.Started, &s.Paused, &s.Finished, &s.Stopped, &s.Queued, &s.Delayed, &s.Letters)
+		})
+	batch.Queue(`SELECT w.name, w.buried, coalesce(b.ttl, 0), coalesce((extract(epoch FROM clock_timestamp() - b.at) * 1000000)::bigint, 0),
+			(SELECT count(*) FROM partition WHERE owner = w.session) FROM worker AS w LEFT JOIN beat AS b ON b.session = w.session ORDER BY w.name`).Query(s.readWorkers)
+	batch.Queue(`SELECT substr(name, 9), sum(value)::bigint FROM counter WHERE name LIKE 'outcome/%' GROUP BY 1`).Query(func(rows pgx.Rows) error {
+		var name string
+		var n int64
+		_, err := pgx.ForEachRow(rows, []any{&name, &n}, func() error {
+			s.Outcomes[name] = n
+			return nil
+		})
+		return err
+	})
+	err = conn.SendBatch(ctx, &batch).Close()
 	return s, err
 }
 
@@ -101,6 +144,18 @@ func (s *Status) readWorkers(rows pgx.Rows) error {
 	return err
 }
 
+// home returns how to connect to the server on which a worker works.
+func (j *Job) home(ctx context.Context, worker string) (*pgx.ConnConfig, error) {
+	home := 0
+	err := j.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, `SELECT coalesce((SELECT server FROM home WHERE worker = $1), 0)`, worker).Scan(&home)
+	})
+	if home == 0 {
+		return j.server.config, err
+	}
+	return j.others[home-1].server.config, err
+}
+
 // Pause has the workers start no download from a fraction of a second on, also those that begin later. Downloads that are in flight go on.
 func (j *Job) Pause(ctx context.Context) error { return j.write(ctx, `UPDATE job SET paused = true`) }
 
@@ -113,11 +168,18 @@ func (j *Job) Stop(ctx context.Context, reason string) error {
 	return j.write(ctx, `UPDATE job SET stopped = coalesce(stopped, nullif($1, ''), 'stopped')`, clean(reason))
 }
 
+// write steers the job on the first server. Workers on the others follow that one; they are told as well, because one may begin before it has done so.
 func (j *Job) write(ctx context.Context, sql string, args ...any) error {
-	return j.patiently(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
+	err := j.patiently(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
 		_, err := conn.Exec(ctx, sql, args...)
 		return err
 	})
+	for _, p := range j.others {
+		if err == nil {
+			_ = p.briefly(ctx, func(ctx context.Context) error { return p.execute(ctx, sql, args...) })
+		}
+	}
+	return err
 }
 
 // patiently talks to the server when nobody else does.

@@ -100,7 +100,7 @@ func (s *slot) empty() bool { return s.count+s.flights+s.delayed == 0 }
 
 func (s *slot) state() tegenaria.SlotState {
 	state := tegenaria.SlotState{
-		Name: s.name, Pending: s.count, NextAllowed: s.nextAllowed, Delay: s.delay, Penalty: s.penalty, AutoThrottle: s.throttle, Pages: s.pages,
+		Name: s.name, Pending: s.count, Delayed: s.delayed, NextAllowed: s.nextAllowed, Delay: s.delay, Penalty: s.penalty, AutoThrottle: s.throttle, Pages: s.pages,
 	}
 	if s.count > 0 {
 		state.Priority = int(rankOf(s.head.rank))

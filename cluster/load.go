@@ -39,7 +39,11 @@ var errTakenMeanwhile = errors.New("another worker has begun")
 func (s *server) begin(ctx context.Context, job tegenaria.Job, d death) (l *loaded, sent time.Time, err error) {
 	s.session = 0
 	for {
-		if err := s.await(ctx); err != nil {
+		err := s.await(ctx)
+		if err == nil {
+			err = s.goOnEverywhere(ctx)
+		}
+		if err != nil {
 			return nil, sent, err
 		}
 		err = s.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) (err error) {
@@ -64,7 +68,7 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		var spider, finished *string
 		var keyVersion *int
-		err := tx.QueryRow(ctx, `UPDATE job SET sessions = sessions + 1 RETURNING sessions, spider, key_version, started, finished`, once).
+		err := tx.QueryRow(ctx, `UPDATE job SET sessions = sessions + servers RETURNING sessions, spider, key_version, started, finished`, once).
 			Scan(&l.session, &spider, &keyVersion, &l.state.Started, &finished)
 		if err != nil {
 			return err
@@ -85,14 +89,14 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 		var batch pgx.Batch
 		batch.Queue(`UPDATE job SET spider = $1, key_version = $2`, clean(job.Spider), job.KeyVersion)
 		// A job that was stopped goes on when the workers have ended that were to stop, with all the pages of its limit.
-		batch.Queue(`WITH again AS (UPDATE job SET stopped = NULL WHERE stopped IS NOT NULL AND NOT EXISTS
-			(SELECT FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE NOT w.buried AND b.lock <> $1) RETURNING 1)
-			UPDATE worker SET pages = 0 WHERE EXISTS (SELECT FROM again)`, s.lock)
+		if s.servers == 1 {
+			batch.Queue(goOn, s.lock)
+		}
 		batch.Queue(`INSERT INTO worker VALUES ($1, $2, 0, false, now())
 			ON CONFLICT (name) DO UPDATE SET session = excluded.session, batch = 0, buried = false, began = excluded.began, holds = false RETURNING pages`, s.worker, l.session).
 			QueryRow(func(row pgx.Row) error { return row.Scan(&l.drawn) })
 		batch.Queue(`DELETE FROM beat WHERE lock = $1`, s.lock)
-		batch.Queue(`DELETE FROM turn WHERE session NOT IN (SELECT session FROM worker WHERE NOT buried)`)
+		batch.Queue(`DELETE FROM turn AS t WHERE NOT coalesce(` + isLiving + `, false)`)
 		batch.Queue(`INSERT INTO beat VALUES ($1, 0, $2, $3)`, l.session, int64(s.ttl), s.lock)
 		batch.Queue(`WITH theirs AS (DELETE FROM counter WHERE worker NOT IN (SELECT name FROM worker WHERE NOT buried) RETURNING name, value)
 			INSERT INTO counter SELECT $1, name, sum(value) FROM theirs GROUP BY name
@@ -128,7 +132,7 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 func (l *loaded) gain(ctx context.Context, tx pgx.Tx, worker string, has []int) error {
 	rows, _ := tx.Query(ctx, `UPDATE partition SET owner = $1 WHERE number <> ALL ($2) AND (owner = $1 OR wanted = $1
 		AND NOT EXISTS (SELECT FROM worker WHERE session = owner AND NOT buried)
-		AND NOT EXISTS (SELECT FROM turn AS t JOIN worker AS w ON w.session = t.session WHERE t.partition = number AND t.owner <> 0 AND t.session <> $1 AND NOT w.buried))
+		AND NOT EXISTS (SELECT FROM turn AS t WHERE t.partition = number AND t.owner <> 0 AND t.session <> $1 AND `+isLiving+`))
 		RETURNING number`, once, l.session, append([]int{}, has...))
 	var err error
 	if l.parts, err = pgx.CollectRows(rows, pgx.RowTo[int]); err != nil {

@@ -17,9 +17,16 @@ import (
 
 // model is what the tables of a job hold, in memory. A call under its mutex is what a transaction is in PostgreSQL.
 type model struct {
+	place
 	mu sync.Mutex // guards the fields below
 
 	sessions          int64
+	over              bool
+	reached           bool
+	read              int64 // told by over
+	outbox            map[int64]letter
+	sent, received    map[int]int64   // parcels, by server
+	packed            map[int][]int64 // the letters of the parcel that is on its way, by server
 	workers           map[string]*modelWorker
 	beats             map[int64]*session // by session, as others read them
 	owners, wanted    []int64            // by partition
@@ -31,6 +38,7 @@ type model struct {
 	queue       map[spot]modelRow // both lists of waiting requests
 	inbox       map[mark]letter
 	turns       map[int64]turn
+	until       map[int64]time.Time // by number of a turn of another server
 	lastLetter  int64
 	outcomes    map[int64]modelOutcome // by number of the request
 	checkpoints map[[2]string][]byte   // by worker and name
@@ -61,8 +69,10 @@ type modelOutcome struct {
 	outcome tegenaria.Outcome
 }
 
-func newModel(partitions int) *model {
+func newModel(at place) *model {
+	partitions := at.here()
 	return &model{
+		place: at, sessions: int64(at.home), outbox: make(map[int64]letter), until: make(map[int64]time.Time), sent: make(map[int]int64), received: make(map[int]int64), packed: make(map[int][]int64),
 		workers: make(map[string]*modelWorker), beats: make(map[int64]*session), owners: make([]int64, partitions), wanted: make([]int64, partitions),
 		slots: make(map[int64]slot), requests: make(map[tegenaria.Key]sight), queue: make(map[spot]modelRow), inbox: make(map[mark]letter), turns: make(map[int64]turn),
 		outcomes: make(map[int64]modelOutcome), checkpoints: make(map[[2]string][]byte), counters: make(map[[2]string]int64),
@@ -78,6 +88,9 @@ func (m *model) String() string {
 	return b.String()
 }
 
+// isLiving reports whether a turn may be in use.
+func (m *model) isLiving(t *turn) bool { return m.alive(t.session) || m.until[t.id].After(time.Now()) }
+
 // alive reports whether a session is not buried.
 func (m *model) alive(session int64) bool {
 	for _, w := range m.workers {
@@ -90,11 +103,12 @@ func (m *model) alive(session int64) bool {
 
 func (m *model) view() *view {
 	v := &view{
+		begun:  m.sessions,
 		owners: slices.Clone(m.owners), wanted: slices.Clone(m.wanted), started: m.started, finished: m.finished != "", paused: m.paused, stopped: m.stopped,
 		allowed: m.checkpoints[[2]string{"", ofJob}],
 	}
 	for _, t := range m.turns {
-		if m.alive(t.session) {
+		if m.isLiving(&t) {
 			v.turns = append(v.turns, t)
 		}
 	}
@@ -115,15 +129,15 @@ func (m *model) assign() *view {
 	return v
 }
 
-// over reports whether nothing is left to do.
-func (m *model) over() bool {
-	return m.started && m.stopped == "" && len(m.queue) == 0 && len(m.inbox) == 0
+// done reports whether nothing is left to do.
+func (m *model) done() bool {
+	return m.over || m.servers == 1 && m.started && m.stopped == "" && len(m.queue) == 0 && len(m.inbox) == 0
 }
 
 // isLent reports whether another session sends a request to a slot of a partition, for which an owner has granted it the turn.
 func (m *model) isLent(partition int, session int64) bool {
 	for _, t := range m.turns {
-		if t.partition == partition && t.owner != 0 && t.session != session && m.alive(t.session) {
+		if t.partition == partition && t.owner != 0 && t.session != session && m.isLiving(&t) {
 			return true
 		}
 	}
@@ -181,6 +195,7 @@ func (m *model) gain(session int64, worker string, has []int) *loaded {
 // door is the way of a worker to a model. It may be slow, closed for a time, lose answers, and end with the worker.
 type door struct {
 	model *model
+	all   []*model // by server
 	member
 	lock     int32
 	patience time.Duration
@@ -267,13 +282,16 @@ func (d *door) namesake(m *model) *session {
 func (d *door) begin(ctx context.Context, job tegenaria.Job, _ death) (l *loaded, sent time.Time, err error) {
 	for {
 		var o *session
+		if err = d.goOn(ctx); err != nil {
+			return nil, sent, err
+		}
 		err = d.call(ctx, "opening", func(m *model) error {
 			if o = d.namesake(m); o != nil {
 				return nil
 			}
-			m.sessions++
+			m.sessions += int64(m.servers)
 			d.session = m.sessions
-			if m.stopped != "" && !slices.ContainsFunc(slices.Collect(maps.Values(m.beats)), func(o *session) bool { return o.lock != d.lock }) {
+			if m.servers == 1 && m.stopped != "" && !slices.ContainsFunc(slices.Collect(maps.Values(m.beats)), func(o *session) bool { return o.lock != d.lock }) {
 				m.stopped = ""
 				m.resumed++
 				for _, w := range m.workers {
@@ -339,12 +357,17 @@ func (d *door) view(ctx context.Context) (v *view, err error) {
 
 func (d *door) bury(ctx context.Context, o *session) error {
 	return d.call(ctx, "reading", func(m *model) error {
-		if beat := m.beats[o.number]; beat != nil && beat.beat == o.beat {
-			delete(m.beats, o.number)
-			m.workers[o.worker].buried = true
-		}
+		m.bury(o)
 		return nil
 	})
+}
+
+// bury buries a session, unless it has beaten since it was read.
+func (m *model) bury(o *session) {
+	if beat := m.beats[o.number]; beat != nil && beat.beat == o.beat {
+		delete(m.beats, o.number)
+		m.workers[o.worker].buried = true
+	}
 }
 
 func (d *door) assign(ctx context.Context) (v *view, err error) {
@@ -368,11 +391,14 @@ func (d *door) gain(ctx context.Context, has []int) (l *loaded, err error) {
 
 func (d *door) finished(ctx context.Context, told bool) (over bool, read int64, err error) {
 	err = d.call(ctx, "reading", func(m *model) error {
-		over, read = told || m.over(), 0
+		over, read = told || m.done(), 0
 		for of, n := range m.counters {
 			if of[1] == "read" {
 				read += n
 			}
+		}
+		if m.over {
+			read = m.read
 		}
 		return nil
 	})
@@ -394,6 +420,7 @@ func (d *door) draw(ctx context.Context, limit, had, total int64, holds bool) (d
 		w.pages = max(min(total, limit-others), 0)
 		w.holds = holds || w.pages > had
 		drawn, over = w.pages, others+w.pages >= limit && !w.holds && !hold
+		m.reached = m.reached || over && m.servers > 1
 		return nil
 	})
 	return drawn, over, err
@@ -588,7 +615,11 @@ func (m *model) write(d *door, b *modelBatch) {
 		m.queue[where] = row
 	}
 	for _, l := range b.letters {
-		m.inbox[mark{l.partition, l.id}] = l
+		if l.server == m.home {
+			m.inbox[mark{l.partition, l.id}] = l
+		} else {
+			m.outbox[l.id] = l
+		}
 	}
 	for _, where := range b.drained {
 		delete(m.inbox, where)

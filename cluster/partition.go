@@ -19,6 +19,23 @@ func partitionOf(slot string, partitions int) int {
 	return int(h.Sum64() % uint64(partitions))
 }
 
+// place says where a worker has its place among the servers of a job. Of the partitions of the job, number n lies on server n mod servers; there
+// it has the number n div servers, by which all but this file know it.
+type place struct {
+	home       int // the server on which all partitions of the worker lie
+	servers    int
+	partitions int // of all servers
+}
+
+// of returns the server of a slot, and the number of its partition there.
+func (p place) of(slot string) (server, partition int) {
+	n := partitionOf(slot, p.partitions)
+	return n % p.servers, n / p.servers
+}
+
+// here returns how many partitions lie on the worker's server.
+func (p place) here() int { return (p.partitions - p.home + p.servers - 1) / p.servers }
+
 // assign returns which session shall have each partition. They are divided evenly, and as few as possible go from one session to another:
 // wanted says who was to have each before. All who know the same sessions come to the same result.
 func assign(wanted, sessions []int64) []int64 {
@@ -54,25 +71,33 @@ func assign(wanted, sessions []int64) []int64 {
 
 // parts says which partitions a cache has. The mutex of the cache guards it.
 type parts struct {
+	place
 	owned   []bool
-	leaving []bool         // those of them that another worker is to have: no request of theirs is handed out
-	foreign map[string]int // partitions of slots that were asked for and are others'
+	leaving []bool                // those of them that another worker is to have: no request of theirs is handed out
+	foreign map[string]whereabout // of slots that were asked for and are others'
+}
+
+// whereabout is where a slot lies.
+type whereabout struct{ server, partition int }
+
+func newParts(p place) parts {
+	return parts{place: p, owned: make([]bool, p.here()), leaving: make([]bool, p.here())}
 }
 
 // mostForeign is how many names of slots of others are remembered with their partitions.
 const mostForeign = 1 << 16
 
-// isForeign reports whether a slot that the cache does not have is another worker's, and returns its partition.
-func (p *parts) isForeign(name string) (partition int, foreign bool) {
-	partition, ok := p.foreign[name]
+// isForeign reports whether a slot that the cache does not have is another worker's, and returns where it lies.
+func (p *parts) isForeign(name string) (at whereabout, foreign bool) {
+	at, ok := p.foreign[name]
 	if !ok {
-		partition = partitionOf(name, len(p.owned))
+		at.server, at.partition = p.of(name)
 		if len(p.foreign) >= mostForeign {
 			clear(p.foreign)
 		}
-		p.foreign[name] = partition
+		p.foreign[name] = at
 	}
-	return partition, !p.owned[partition]
+	return at, at.server != p.home || !p.owned[at.partition]
 }
 
 // ownedNumbers returns the partitions that the cache has.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -42,8 +43,8 @@ type plan struct {
 	*testing.T
 	seed    uint64
 	began   time.Time
-	model   *model
-	links   [][]int // by page
+	models  []*model // by server
+	links   [][]int  // by page
 	seeds   []int
 	hosts   int
 	delay   time.Duration
@@ -90,7 +91,7 @@ func newPlan(t *testing.T, seed uint64) *plan {
 		T: t, seed: seed, began: time.Now(), random: r, hosts: 2 + r.IntN(9), delay: time.Duration(r.IntN(3)) * 60 * time.Millisecond, perHost: 1 + r.IntN(3), ttl: 2 * time.Second,
 		flying: make(map[int]map[*door]int), last: make(map[int]time.Time), lastInline: make(map[int]bool), faults: make(map[string]int),
 	}
-	p.model = newModel(1 + r.IntN(8))
+	partitions := 1 + r.IntN(8)
 	pages := 10 + r.IntN(90)
 	for page := range pages {
 		var links []int
@@ -128,6 +129,13 @@ func newPlan(t *testing.T, seed uint64) *plan {
 		}
 		p.workers = append(p.workers, w)
 	}
+	servers := 1
+	if r.IntN(3) == 0 {
+		servers = min(1+r.IntN(3), len(p.workers))
+	}
+	for home := range servers {
+		p.models = append(p.models, newModel(place{home: home, servers: servers, partitions: max(partitions, servers)}))
+	}
 	return p
 }
 
@@ -158,7 +166,7 @@ func (p *plan) work(i int, w *planned) {
 	enginetest.Wait(p.ctx, w.begins)
 	for n := 0; !p.isOver(); n++ {
 		d := &door{
-			model: p.model, member: member{job: "job", worker: w.name, ttl: p.ttl}, lock: int32(100*i + n), patience: 3 * p.ttl, batches: make(map[*batch]*modelBatch),
+			model: p.models[i%len(p.models)], all: p.models, member: member{job: "job", worker: w.name, ttl: p.ttl}, lock: int32(100*i + n), patience: 3 * p.ttl, batches: make(map[*batch]*modelBatch),
 			random: rand.New(rand.NewPCG(p.seed, uint64(100*i+n))), slow: 20 * time.Millisecond, loses: 0.05,
 		}
 		ctx, cancel := context.WithCancelCause(p.ctx)
@@ -196,9 +204,12 @@ func (p *plan) work(i int, w *planned) {
 		}
 		p.Logf("%v: %s: %v", time.Since(p.began), w.name, err)
 		if p.ctx.Err() != nil {
-			p.model.mu.Lock()
-			defer p.model.mu.Unlock()
-			p.Errorf("%s does not end: %v: owners %v, wanted %v, %d wait, %d letters, workers %s", w.name, err, p.model.owners, p.model.wanted, len(p.model.queue), len(p.model.inbox), p.model)
+			for _, m := range p.models {
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				p.Errorf("%s does not end: %v: owners %v, wanted %v, %d wait, %d letters, %d for others, started %v, stopped %q, finished %q, over %v, workers %s", w.name, err,
+					m.owners, m.wanted, len(m.queue), len(m.inbox), len(m.outbox), m.started, m.stopped, m.finished, m.over, m)
+			}
 			return
 		}
 		enginetest.Wait(p.ctx, time.Duration(p.draw(3000))*time.Millisecond)
@@ -207,9 +218,17 @@ func (p *plan) work(i int, w *planned) {
 
 // isOver reports whether the job is finished, or its limit has stopped it: a worker that begins later goes on with the whole limit.
 func (p *plan) isOver() bool {
-	p.model.mu.Lock()
-	defer p.model.mu.Unlock()
-	return p.model.finished != "" || p.model.stopped != ""
+	over := true
+	for i, m := range p.models {
+		m.mu.Lock()
+		stopped := i == 0 && m.stopped != ""
+		over = over && m.finished != ""
+		m.mu.Unlock()
+		if stopped {
+			return true
+		}
+	}
+	return over
 }
 
 func (p *plan) draw(n int) int {
@@ -226,7 +245,12 @@ func (p *plan) count(fault string) {
 
 // process is one life of a worker.
 func (p *plan) process(ctx context.Context, d *door) error {
-	c := newCache(ctx, d, d.member, len(p.model.owners), Options{})
+	c := newCache(ctx, d, d.member, d.model.place, Options{})
+	if len(p.models) > 1 {
+		for _, m := range p.models {
+			c.abroad = append(c.abroad, modelAbroad{d, m})
+		}
+	}
 	parse := func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[string]) error {
 		page := pageOf(resp.URL)
 		if page%10 == 7 && resp.Request().Attempt == 0 {
@@ -299,21 +323,25 @@ func (w *plannedWeb) ask(ctx context.Context, url string) error {
 	if inline {
 		host = (page + 1) % w.hosts
 	}
-	w.model.mu.Lock()
-	alive, settled := w.model.alive(session), ""
-	partition := partitionOf(fmt.Sprintf("h%d.example", host), len(w.model.owners))
-	owner := w.model.owners[partition]
-	for _, t := range w.model.turns {
+	home := w.door.model
+	home.mu.Lock()
+	alive, settled := home.alive(session), ""
+	home.mu.Unlock()
+	server, partition := home.of(fmt.Sprintf("h%d.example", host))
+	there := w.models[server]
+	there.mu.Lock()
+	owner := there.owners[partition]
+	for _, t := range there.turns {
 		if inline && t.session == session && t.partition == partition && t.owner == owner { // it has lent the slot
 			owner = session
 		}
 	}
-	for _, o := range w.model.outcomes {
+	for _, o := range there.outcomes {
 		if o.url == url && o.outcome == tegenaria.Fetched {
 			settled = o.outcome.String()
 		}
 	}
-	w.model.mu.Unlock()
+	there.mu.Unlock()
 	if !alive {
 		w.Errorf("the session %d begins a download after its burial: %s", session, url)
 	}
@@ -379,16 +407,14 @@ func (w *plannedWeb) ask(ctx context.Context, url string) error {
 // the counts of all workers are those of the job.
 func (p *plan) check() {
 	reachable := p.reachable()
-	m := p.model
+	m := p.merged()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	for _, v := range m.violations {
 		p.Error(v)
 	}
 	if p.most > 0 {
-		p.checkLimit()
+		p.checkLimit(m)
 		return
 	}
 	pages := make(map[int]int)
@@ -432,8 +458,8 @@ func (p *plan) check() {
 			}
 		}
 	}
-	if !m.started || m.finished == "" || len(m.queue)+len(m.inbox) > 0 {
-		p.Errorf("started %v, finished %q, %d requests wait, %d letters", m.started, m.finished, len(m.queue), len(m.inbox))
+	if !m.started || m.finished == "" || len(m.queue)+len(m.inbox)+len(m.outbox) > 0 {
+		p.Errorf("started %v, finished %q, %d requests wait, %d letters, %d for other servers", m.started, m.finished, len(m.queue), len(m.inbox), len(m.outbox))
 	}
 	counts := make(map[string]int64)
 	for of, n := range m.counters {
@@ -459,16 +485,44 @@ func (p *plan) check() {
 	p.Logf("%d fetches, %d pages, %d asked, %d sessions, faults %v", p.fetches, len(pages), len(p.asks), len(sessions), p.faults)
 }
 
-// checkLimit compares how many pages were read with the limit: not more, and not less unless there are no more or a worker has died with some.
-func (p *plan) checkLimit() {
-	if p.answers > p.most*(1+p.model.resumed) {
+// merged returns what all models hold together; the first one says how the job has ended.
+func (p *plan) merged() *model {
+	all := newModel(p.models[0].place)
+	for i, m := range p.models {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		if i == 0 {
+			all.started, all.finished, all.stopped = m.started, m.finished, m.stopped
+		}
+		maps.Copy(all.outcomes, m.outcomes)
+		maps.Copy(all.requests, m.requests)
+		maps.Copy(all.queue, m.queue)
+		for at, l := range m.inbox {
+			all.inbox[mark{at.partition, at.id<<8 | int64(i)}] = l
+		}
+		for id, l := range m.outbox {
+			all.outbox[id<<8|int64(i)] = l
+		}
+		for of, n := range m.counters {
+			all.counters[of] += n
+		}
+		all.violations = append(all.violations, m.violations...)
+		all.resumed = max(all.resumed, m.resumed)
+	}
+	return all
+}
+
+// checkLimit compares how many pages were read with the limit: not more, and not less unless there are no more, a worker has died with some, or a
+// server has no use for its part.
+func (p *plan) checkLimit(m *model) {
+	if p.answers > p.most*(1+m.resumed) {
 		p.Errorf("%d responses, the limit is %d", p.answers, p.most)
 	}
-	if p.model.finished == "" && len(p.faults) == 0 && p.answers+p.fetches < p.most {
+	if m.finished == "" && len(p.faults) == 0 && len(p.models) == 1 && p.answers+p.fetches < p.most {
 		p.Errorf("stopped after %d responses, the limit is %d", p.answers, p.most)
 	}
-	if p.model.finished == "" && p.model.stopped != "limit: pages" {
-		p.Errorf("stopped %q, finished %q", p.model.stopped, p.model.finished)
+	if m.finished == "" && m.stopped != pagesReached {
+		p.Errorf("stopped %q, finished %q", m.stopped, m.finished)
 	}
 	p.Logf("%d of %d pages, faults %v", p.answers, p.most, p.faults)
 }

@@ -10,14 +10,14 @@ import (
 )
 
 // schemaVersion is that of the tables. A job of another version is refused.
-const schemaVersion = 4
+const schemaVersion = 5
 
 // tables are those of a job, in a schema of its name. Keys, names of slots and data are bytes; there are no foreign keys. queue, due and
 // inbox live by deletes: they are vacuumed when a small part of them is dead.
 const tables = `
 CREATE TABLE job (
-	version int NOT NULL, partitions int NOT NULL, sessions bigint NOT NULL DEFAULT 0,
-	spider text, key_version int, started boolean NOT NULL DEFAULT false, finished text, stopped text, paused boolean NOT NULL DEFAULT false, made timestamptz NOT NULL DEFAULT now());
+	version int NOT NULL, partitions int NOT NULL, servers int NOT NULL, server int NOT NULL, sessions bigint NOT NULL,
+	spider text, key_version int, started boolean NOT NULL DEFAULT false, finished text, stopped text, paused boolean NOT NULL DEFAULT false, over bigint, reached boolean NOT NULL DEFAULT false, made timestamptz NOT NULL DEFAULT now());
 CREATE TABLE worker (
 	name text PRIMARY KEY, session bigint NOT NULL, batch bigint NOT NULL, buried boolean NOT NULL, began timestamptz NOT NULL, pages bigint NOT NULL DEFAULT 0, holds boolean NOT NULL DEFAULT false) WITH (fillfactor = 20);
 CREATE TABLE beat (session bigint PRIMARY KEY, number bigint NOT NULL, ttl bigint NOT NULL, lock int NOT NULL, at timestamptz NOT NULL DEFAULT now()) WITH (fillfactor = 20);
@@ -38,7 +38,11 @@ CREATE TABLE inbox (
 	partition int, id bigint GENERATED ALWAYS AS IDENTITY, slot bytea NOT NULL, key bytea NOT NULL, priority bigint NOT NULL, depth int NOT NULL,
 	attempt int NOT NULL, not_before timestamptz, parent bigint NOT NULL, data bytea NOT NULL,
 	PRIMARY KEY (partition, id)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
-CREATE TABLE turn (id bigint PRIMARY KEY, partition int NOT NULL, slot bytea NOT NULL, session bigint NOT NULL, at_most bigint NOT NULL, owner bigint NOT NULL DEFAULT 0);
+CREATE TABLE outbox (LIKE inbox INCLUDING DEFAULTS, server int NOT NULL, PRIMARY KEY (server, id)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
+ALTER TABLE outbox ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY;
+CREATE TABLE peer (server int PRIMARY KEY, sent bigint NOT NULL DEFAULT 0, ids bigint[] NOT NULL DEFAULT '{}', received bigint NOT NULL DEFAULT 0);
+CREATE TABLE home (worker text PRIMARY KEY, server int NOT NULL);
+CREATE TABLE turn (id bigint PRIMARY KEY, partition int NOT NULL, slot bytea NOT NULL, session bigint NOT NULL, at_most bigint NOT NULL, owner bigint NOT NULL DEFAULT 0, until timestamptz);
 CREATE TABLE outcome (
 	seq bigint PRIMARY KEY, key bytea NOT NULL, parent bigint NOT NULL, depth int NOT NULL, attempt int NOT NULL,
 	outcome text NOT NULL, reason text NOT NULL, status int NOT NULL, at timestamptz NOT NULL, url text NOT NULL);
@@ -70,6 +74,9 @@ func checkServer(version, fsync string) error {
 
 // errTaken says that the schema is somebody else's.
 var errTaken = errors.New("its schema exists, and holds something else: choose another name for the job")
+
+// errFewPartitions says that a server would have no partition.
+var errFewPartitions = errors.New("it has fewer partitions than servers: set a larger Options.Partitions")
 
 // madeBefore as a number of partitions says that the job is not made if there is none.
 const madeBefore = -1
@@ -112,10 +119,16 @@ func (s *server) findAlone(ctx context.Context, partitions int) (int, error) {
 	if version != schemaVersion {
 		return 0, &MismatchError{Job: s.job, What: "schema version", Stored: fmt.Sprint(version), Asked: fmt.Sprint(schemaVersion)}
 	}
-	if err := s.conn.QueryRow(ctx, `SELECT partitions FROM job`).Scan(&stored); err != nil {
+	at := s.place
+	if err := s.conn.QueryRow(ctx, `SELECT partitions, servers, server FROM job`).Scan(&stored, &at.servers, &at.home); err != nil {
 		return 0, err
 	}
-	if partitions > 0 && partitions != stored {
+	switch {
+	case at.servers != s.servers:
+		return 0, &MismatchError{Job: s.job, What: "number of servers", Stored: fmt.Sprint(at.servers), Asked: fmt.Sprint(s.servers)}
+	case at.home != s.home:
+		return 0, &MismatchError{Job: s.job, What: "place of the server among them", Stored: fmt.Sprint(at.home + 1), Asked: fmt.Sprint(s.home + 1)}
+	case partitions > 0 && partitions != stored:
 		return 0, &MismatchError{Job: s.job, What: "number of partitions", Stored: fmt.Sprint(stored), Asked: fmt.Sprint(partitions)}
 	}
 	return stored, nil
@@ -130,8 +143,13 @@ func (s *server) make(ctx context.Context, exists bool, partitions int) (int, er
 	if !exists {
 		schema = "CREATE SCHEMA " + pgx.Identifier{s.job}.Sanitize() + ";"
 	}
+	if partitions < s.servers {
+		return 0, errFewPartitions
+	}
+	at := place{home: s.home, servers: s.servers, partitions: partitions}
 	// Statements that are sent together are one transaction.
-	_, err := s.conn.PgConn().Exec(ctx, fmt.Sprintf("%s%s INSERT INTO job (version, partitions) VALUES (%d, %d); INSERT INTO partition SELECT generate_series(0, %d)",
-		schema, tables, schemaVersion, partitions, partitions-1)).ReadAll()
+	_, err := s.conn.PgConn().Exec(ctx, fmt.Sprintf("%s%s INSERT INTO job (version, partitions, servers, server, sessions) VALUES (%d, %d, %d, %d, %[6]d); "+
+		"INSERT INTO partition SELECT generate_series(0, %[7]d); INSERT INTO peer (server) SELECT n FROM generate_series(0, %[8]d) AS n WHERE n <> %[6]d",
+		schema, tables, schemaVersion, partitions, s.servers, s.home, at.here()-1, s.servers-1)).ReadAll()
 	return partitions, err
 }

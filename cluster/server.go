@@ -12,7 +12,9 @@ import (
 // server is the connection over which a worker reads and writes. It holds a lock, by which other workers find it.
 // Its methods are called by whoever has the turn.
 type server struct {
-	member   // its job is the schema
+	member // its job is the schema
+	place
+	peers    []*peer // by server, nil: the own one
 	config   *pgx.ConnConfig
 	patience time.Duration
 	lock     int32 // number of the advisory lock that the connection holds; drawn

@@ -58,7 +58,7 @@ func (c *Cache) settle(b *tegenaria.Batch) error {
 		c.rest(s)
 	}
 	for name, checkpoint := range b.Checkpoints {
-		if name == ofJob && !c.owned[0] { // StartRequest runs elsewhere
+		if name == ofJob && (c.home > 0 || !c.owned[0]) { // StartRequest runs elsewhere
 			continue
 		}
 		if name == itemsKey {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -22,8 +23,10 @@ type share struct {
 	cancel  context.CancelFunc
 	sharing sync.WaitGroup
 
+	roll atomic.Pointer[roll] // of the newest look
+
 	// The goroutine that looks has the fields below.
-	watches  map[int64]*watch
+	watches  watches
 	allowed  []byte
 	finished bool
 	hurried  bool // somebody waits for a turn
@@ -31,9 +34,10 @@ type share struct {
 
 // startShare begins to look at the job.
 func startShare(ctx context.Context, c *Cache, run tegenaria.SharedRun) *share {
-	h := &share{cache: c, run: run, watches: make(map[int64]*watch)}
+	h := &share{cache: c, run: run}
 	ctx, h.cancel = context.WithCancel(ctx)
 	h.sharing.Go(func() { h.keep(ctx) })
+	h.travel(ctx)
 	return h
 }
 
@@ -92,7 +96,8 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	sent := time.Now()
 	v, err := c.store.view(ctx)
 	if err == nil {
-		err = h.bury(ctx, v, sent, time.Now())
+		others := slices.DeleteFunc(slices.Clone(v.sessions), func(o session) bool { return o.number == c.session })
+		err = h.watches.bury(others, sent, time.Now(), func(o *session) error { return c.store.bury(ctx, o) })
 	}
 	if err == nil && v.stopped == "" {
 		err = h.assign(ctx, v)
@@ -100,6 +105,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	if err != nil {
 		return nil, false, err
 	}
+	h.roll.Store(&roll{living: v.numbers(), upTo: v.begun})
 	if c.paused.Swap(v.paused) && !v.paused {
 		tell = append(tell, h.run.Resume)
 	}
@@ -138,7 +144,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	if err != nil {
 		return nil, false, err
 	}
-	if !v.started && !v.finished && v.stopped == "" && v.owners[0] == c.session {
+	if c.home == 0 && !v.started && !v.finished && v.stopped == "" && v.owners[0] == c.session {
 		tell = append(tell, h.run.Start)
 	}
 	if v.finished || v.started && idle && len(records) == 0 {
@@ -149,6 +155,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 
 // view is what a worker sees of a job.
 type view struct {
+	begun             int64     // the newest session that there has been
 	sessions          []session // which are not over, the own one among them
 	owners, wanted    []int64   // sessions, by partition; 0: none
 	started, finished bool
@@ -172,14 +179,13 @@ func (v *view) read(ctx context.Context, q interface {
 	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
 }) error {
 	var batch pgx.Batch
-	batch.Queue(`SELECT w.name, w.session, b.number, b.ttl, b.lock FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE NOT w.buried`).Query(func(rows pgx.Rows) error {
-		var o session
-		var ttl int64
-		_, err := pgx.ForEachRow(rows, []any{&o.worker, &o.number, &o.beat, &ttl, &o.lock}, func() error {
-			o.ttl = time.Duration(ttl)
-			v.sessions = append(v.sessions, o)
-			return nil
+	// The newest session is read before those that live: one that is missing there, and not newer, is over.
+	batch.Queue(`SELECT sessions, started, finished IS NOT NULL, coalesce(stopped, ''), paused, (SELECT value FROM checkpoint WHERE worker = '' AND name = $1) FROM job`, []byte(ofJob)).
+		QueryRow(func(row pgx.Row) error {
+			return row.Scan(&v.begun, &v.started, &v.finished, &v.stopped, &v.paused, &v.allowed)
 		})
+	batch.Queue(livingSessions).Query(func(rows pgx.Rows) (err error) {
+		v.sessions, err = readSessions(rows)
 		return err
 	})
 	batch.Queue(`SELECT coalesce(owner, 0), coalesce(wanted, 0) FROM partition ORDER BY number`).Query(func(rows pgx.Rows) error {
@@ -190,9 +196,7 @@ func (v *view) read(ctx context.Context, q interface {
 		})
 		return err
 	})
-	batch.Queue(`SELECT t.id, t.partition, t.slot, t.session, t.at_most, t.owner FROM turn AS t JOIN worker AS w ON w.session = t.session WHERE NOT w.buried`).Query(v.readTurns)
-	batch.Queue(`SELECT started, finished IS NOT NULL, coalesce(stopped, ''), paused, (SELECT value FROM checkpoint WHERE worker = '' AND name = $1) FROM job`, []byte(ofJob)).
-		QueryRow(func(row pgx.Row) error { return row.Scan(&v.started, &v.finished, &v.stopped, &v.paused, &v.allowed) })
+	batch.Queue(`SELECT id, partition, slot, session, at_most, owner FROM turn AS t WHERE ` + isLiving).Query(v.readTurns)
 	return q.SendBatch(ctx, &batch).Close()
 }
 
@@ -213,29 +217,6 @@ func (v *view) free(session int64, owned []int) bool {
 		}
 	}
 	return false
-}
-
-// bury buries the sessions that have died, and takes them out of the view.
-func (h *share) bury(ctx context.Context, v *view, sent, answered time.Time) error {
-	watches := make(map[int64]*watch)
-	for _, o := range slices.Clone(v.sessions) {
-		if o.number == h.cache.session {
-			continue
-		}
-		w := h.watches[o.number]
-		if w == nil {
-			w = new(watch)
-		}
-		watches[o.number] = w
-		if !w.look(&o, sent, answered) {
-			continue
-		}
-		if err := h.cache.store.bury(ctx, &o); err != nil {
-			return err
-		}
-	}
-	h.watches = watches
-	return nil
 }
 
 // assign has each partition wanted by the session that is to have it.
@@ -291,7 +272,7 @@ func (h *share) leave(v *view) (owned []int, idle, urgent bool, stay []func()) {
 	defer c.mu.Unlock()
 	stays := make(map[int]bool)
 	for p := range c.owned {
-		leaves := c.owned[p] && v.wanted[p] != c.session && (p > 0 || v.started) // StartRequest ends where it began
+		leaves := c.owned[p] && v.wanted[p] != c.session && (p > 0 || c.home > 0 || v.started) // StartRequest ends where it began
 		if c.leaving[p] && !leaves {
 			stays[p] = true
 		}
@@ -427,8 +408,7 @@ func (h *share) finish(ctx context.Context, finished bool, tell *[]func()) error
 func (s *server) finished(ctx context.Context, told bool) (over bool, read int64, err error) {
 	err = s.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
 		// One statement sees one state of the database. A request leaves its queue when it is settled, together with its links.
-		return conn.QueryRow(ctx, `SELECT $1 OR started AND stopped IS NULL AND NOT EXISTS (SELECT FROM queue) AND NOT EXISTS (SELECT FROM due) AND NOT EXISTS (SELECT FROM inbox),
-			(SELECT coalesce(sum(value), 0)::bigint FROM counter WHERE name = 'read') FROM job`, told).Scan(&over, &read)
+		return conn.QueryRow(ctx, `SELECT $1 OR over IS NOT NULL OR servers = 1 AND started AND stopped IS NULL AND `+idle+`, coalesce(over, `+pagesRead+`) FROM job`, told).Scan(&over, &read)
 	})
 	return over, read, err
 }
@@ -441,6 +421,9 @@ func (c *Cache) Stopped(reason string) {
 		c.open.stopped = cmp.Or(c.open.stopped, reason)
 		c.open.size += smallChange
 		c.soon()
+		if c.home > 0 {
+			c.writes.Go(func() { c.spread(reason) })
+		}
 	}
 }
 

@@ -59,6 +59,16 @@ type store interface {
 	// deadLetters returns requests that have failed, with a larger number than after.
 	deadLetters(ctx context.Context, after int64) ([]tegenaria.Settled, error)
 
+	// pack returns the next letters for another server, nil if there are none: the same ones until it is said that they have arrived.
+	pack(ctx context.Context, to int) (*parcel, error)
+	arrived(ctx context.Context, p *parcel) error
+	// stand reads how the job is doing on this server.
+	stand(ctx context.Context) (*stand, error)
+	// follow stores what the first server says of the job.
+	follow(ctx context.Context, first *stand) error
+	// conclude stores on the first server that nothing is left to do, after so many pages, or that the job was stopped.
+	conclude(ctx context.Context, read int64, stopped string) error
+
 	// prepare is called before write, with the mutex of the cache held: it copies from a batch what other goroutines may change.
 	prepare(b *batch)
 	// write writes a batch, once: it may be called again after an error.

@@ -32,8 +32,12 @@ func Trim(ctx context.Context, job *Job, dir string, outputs ...tegenaria.Commit
 	}
 	defer func() { err = errors.Join(err, of.close()) }()
 	// With the lock of its folder this is the worker, as far as the database knows: connecting ends what the server still does for it.
+	config, err := job.home(ctx, of.state.Worker)
+	if err != nil {
+		return err
+	}
 	s := &server{
-		config: job.server.config.Copy(), member: member{job: job.server.job, worker: of.state.Worker, ttl: job.server.ttl}, patience: job.server.patience, lock: of.state.Lock,
+		config: config.Copy(), member: member{job: job.server.job, worker: of.state.Worker, ttl: job.server.ttl}, patience: job.server.patience, lock: of.state.Lock,
 	}
 	defer func() { err = errors.Join(err, s.close(context.WithoutCancel(ctx))) }()
 	if err := s.giveUp(ctx); err != nil {

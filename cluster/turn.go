@@ -12,12 +12,12 @@ import (
 // turn is the wish of a session to send a request to a slot that another one has, because a callback waits for it (Fetch). Its owner holds the
 // slot for it as long as it is there, but not longer than the request may take.
 type turn struct {
-	id        int64 // drawn
-	partition int
-	slot      string
-	session   int64
-	atMost    time.Duration
-	owner     int64 // which has granted it; 0: it waits
+	id int64 // drawn
+	whereabout
+	slot    string
+	session int64
+	atMost  time.Duration
+	owner   int64 // which has granted it; 0: it waits
 }
 
 // turns are those of a cache. The mutex of the cache guards the maps.
@@ -48,7 +48,7 @@ func newTurns() turns {
 // Turn is described at [tegenaria.SharedCache].
 func (c *Cache) Turn(ctx context.Context, slot string, atMost time.Duration) (done func(), err error) {
 	for {
-		t := turn{slot: slot, atMost: atMost, id: rand.Int64()}
+		t := turn{slot: slot, atMost: atMost, id: rand.Int64(), whereabout: whereabout{server: c.home}}
 		w := &waitingTurn{granted: make(chan struct{})}
 		c.mu.Lock()
 		if err := c.usable(); err != nil {
@@ -58,10 +58,10 @@ func (c *Cache) Turn(ctx context.Context, slot string, atMost time.Duration) (do
 		t.session = c.session
 		if s := c.slots[slot]; s != nil {
 			t.partition, w.own = s.partition, c.fetching
-		} else if partition, foreign := c.isForeign(slot); foreign {
-			t.partition, c.waiting[t.id] = partition, w
-		} else {
-			t.partition, w.own = partition, c.fetching
+		} else if at, foreign := c.isForeign(slot); !foreign {
+			t.partition, w.own = at.partition, c.fetching
+		} else if t.whereabout = at; at.server == c.home {
+			c.waiting[t.id] = w
 		}
 		w.count(t.partition, 1)
 		c.mu.Unlock()
@@ -99,6 +99,9 @@ func (w *waitingTurn) count(partition, by int) {
 
 // await asks for a turn, and waits until it is granted.
 func (c *Cache) await(ctx context.Context, t *turn, granted chan struct{}) error {
+	if t.server != c.home {
+		return c.askAbroad(ctx, t)
+	}
 	if err := c.take(ctx); err != nil {
 		return err
 	}
@@ -131,6 +134,10 @@ func (c *Cache) endTurn(t *turn, w *waitingTurn) {
 		return
 	}
 	c.writes.Go(func() {
+		if t.server != c.home {
+			_ = c.abroad[t.server].endTurn(c.alive, t.id) // otherwise it ends with its time
+			return
+		}
 		if c.take(c.alive) != nil {
 			return
 		}
@@ -232,6 +239,9 @@ func (s *server) execute(ctx context.Context, sql string, args ...any) error {
 		return err
 	})
 }
+
+// isLiving is the condition that the session of a turn t is not over. Of one of another server it is not known: such a turn counts for a time.
+const isLiving = `(EXISTS (SELECT FROM worker AS w WHERE w.session = t.session AND NOT w.buried) OR t.until > clock_timestamp())`
 
 // readTurns reads the turns of all sessions that are not over.
 func (v *view) readTurns(rows pgx.Rows) error {

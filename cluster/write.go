@@ -213,7 +213,7 @@ func (s *server) prepare(b *batch) {
 	}
 	b.prepareSlots()
 	b.prepareLists()
-	b.prepareLetters()
+	b.prepareLetters(s.home)
 	b.prepareItems(s.worker)
 	if len(b.calmed) > 0 {
 		keys := make([][]byte, 0, len(b.calmed))

@@ -50,10 +50,11 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// LookAtDue has the source asked which requests are due.
+// LookAtDue has the source asked which requests are due, of an earlier run or another program.
 func (f *Frontier[J]) LookAtDue() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	f.slots.Resume(f.now())
 	f.due.add(time.Now())
 	f.signal()
 }

@@ -13,7 +13,8 @@ import (
 type Saved struct {
 	Name         string
 	Pending      int           // requests that wait in its queue
-	Priority     int           // of the best of them
+	Delayed      int           // requests that wait for their time
+	Priority     int           // of the best of those in the queue
 	NextAllowed  time.Time     // no download starts before
 	Delay        time.Duration // between the starts of two downloads
 	Penalty      time.Duration // the part of Delay that refusals have earned
@@ -34,6 +35,7 @@ func (f *Frontier[J]) Restore(saved Saved, suspects bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now, name := f.now(), saved.Name
+	f.slots.Resume(now)
 	if saved.Pages > 0 {
 		f.budgets.begun[name] = saved.Pages
 	}
@@ -48,7 +50,7 @@ func (f *Frontier[J]) Restore(saved Saved, suspects bool) {
 	if saved.Pending > 0 {
 		f.slots.Add(name, saved.Priority, saved.Pending)
 	}
-	if saved.Pending > 0 || suspects {
+	if saved.Pending+saved.Delayed > 0 || suspects {
 		state, _ := f.slots.Lookup(name)
 		if delay := max(saved.Delay, state.Delay); delay > 0 {
 			f.slots.Block(name, now, now.Add(delay))

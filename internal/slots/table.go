@@ -67,6 +67,8 @@ type Table struct {
 	asked  int64 // numbers the waiters
 	turns  int64 // numbers the places in line
 
+	resumed int64 // a slot that is born later may have been asked until then; math.MinInt64: none was
+
 	throttle *Throttle // nil: none
 	gates    map[string]*gate
 }
@@ -78,7 +80,14 @@ func New(policy func(name string) Policy) *Table {
 	if policy == nil {
 		policy = func(string) Policy { return Policy{} }
 	}
-	return &Table{policy: policy, slots: newNames(), now: math.MinInt64, gates: make(map[string]*gate)}
+	return &Table{policy: policy, slots: newNames(), now: math.MinInt64, resumed: math.MinInt64, gates: make(map[string]*gate)}
+}
+
+// Resume says that the work of another table goes on here, which may have started some until now in any slot, of which nothing
+// is known: in a slot that is born from now on nothing starts before its delay has passed.
+func (t *Table) Resume(now time.Time) {
+	t.observe(now)
+	t.resumed = t.instant(now)
 }
 
 // SetPolicy gives a slot that the table holds another policy, from now on: its next allowed instant is reckoned anew
@@ -334,6 +343,9 @@ func (t *Table) slot(name string) *Slot {
 		s = newSlot(strings.Clone(name), t.policy(name)) // a name is often a piece of a large string
 		if t.throttle != nil {
 			s.learn().delays[Throttled] = max(s.policy, t.throttle.Start)
+		}
+		if t.resumed > math.MinInt64 && s.policy > 0 && t.resumed+int64(s.policy) > t.now {
+			s.until = t.resumed + int64(s.policy)
 		}
 		s.reckon()
 		t.slots.put(s)

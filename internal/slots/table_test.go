@@ -373,6 +373,33 @@ func TestDelayed(t *testing.T) {
 	}
 }
 
+// Of slots that are born after Resume it is not known when the table before has started something there: their delay passes first.
+func TestResume(t *testing.T) {
+	table, now := slots.New(func(string) slots.Policy { return slots.Policy{Delay: time.Second} }), at(0)
+	table.Add("before", 0, 1)
+	table.Resume(now)
+	table.Add("after", 0, 1)
+	started := func(at time.Time) (names []string) {
+		for {
+			g, ok := table.Acquire(at, false)
+			if !ok {
+				return names
+			}
+			names = append(names, g.Slot.Name())
+		}
+	}
+	if got := started(now.Add(time.Second - 1)); !slices.Equal(got, []string{"before"}) {
+		t.Errorf("before the delay has passed %q were started", got)
+	}
+	if got := started(now.Add(time.Second)); !slices.Equal(got, []string{"after"}) {
+		t.Errorf("then %q were started", got)
+	}
+	table.Add("late", 0, 1)
+	if got := started(now.Add(time.Second)); !slices.Equal(got, []string{"late"}) {
+		t.Errorf("after that %q were started", got)
+	}
+}
+
 func TestForgetting(t *testing.T) {
 	tab := delayed(10 * time.Second)
 	tab.Add("a", 0, 1)

@@ -1,0 +1,230 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+)
+
+// abroad is another server of the job. Its methods may be called concurrently. Each does all that it says or nothing, waits while the server
+// is away, and says so with an [*Error] when it has waited long enough.
+type abroad interface {
+	// receive puts the letters of a parcel into the inboxes there, once, however often it is called.
+	receive(ctx context.Context, p *parcel) error
+	// stand reads how the job is doing there.
+	stand(ctx context.Context) (*stand, error)
+	// bury ends a session there, unless it has beaten since it was read.
+	bury(ctx context.Context, o *session) error
+	// stop stores that the job was stopped, unless it was before.
+	stop(ctx context.Context, reason string) error
+	// askTurn stores a turn, or that it is still waited for, and reports whether it is granted.
+	askTurn(ctx context.Context, t *turn) (granted bool, err error)
+	endTurn(ctx context.Context, id int64) error
+	// endTurns ends the turns of those sessions of a server that are over: all up to a number, but those that live.
+	endTurns(ctx context.Context, from int, upTo int64, living []int64) error
+	close(ctx context.Context) error
+}
+
+// parcel is letters from one server to another. They lie in the outbox of the first one until they have arrived.
+type parcel struct {
+	from, to int
+	number   int64 // the parcels from a server to another one are numbered without a gap
+	letters  []letter
+}
+
+// stand is how the job is doing on a server. One statement reads it, so that it has been so at one moment.
+type stand struct {
+	started, paused, over bool
+	stopped               string
+	allowed               []byte
+	sessions              []session // read by another statement
+
+	idle    bool // nothing waits, is delayed or in flight, and no letter lies there
+	reached bool // the server's part of Limits.Pages is used up
+	empty   bool // no letter for another server lies there
+	read    int64
+	changes changes
+}
+
+// changes is different after each change of what is left to do on a server.
+type changes struct{ sessions, batches, received int64 }
+
+// done reports whether nothing is left to do there, unless a letter comes.
+func (s *stand) done() bool { return s.empty && (s.idle || s.reached) }
+
+// roll is which sessions of the worker's server there are.
+type roll struct {
+	living []int64
+	upTo   int64 // the newest of all that there have been
+}
+
+// leads reports whether the session connects its server with the others: the oldest does. Two may take themselves for it for a moment, which does
+// no harm.
+func (r *roll) leads(session int64) bool { return r != nil && slices.Min(r.living) == session }
+
+// travel starts what connects the server of the worker with the others, while the worker leads.
+func (h *share) travel(ctx context.Context) {
+	c := h.cache
+	for to := range c.abroad {
+		if to != c.home {
+			var w watches
+			h.sharing.Go(func() { h.repeat(ctx, func() (bool, error) { return h.visit(ctx, to, &w) }) })
+		}
+	}
+	if c.home == 0 && c.servers > 1 {
+		var before []*stand
+		h.sharing.Go(func() {
+			h.repeat(ctx, func() (again bool, err error) {
+				before, err = h.conclude(ctx, before)
+				return false, err
+			})
+		})
+	}
+}
+
+// repeat does something again and again while the worker leads. A server that is away is tried again.
+func (h *share) repeat(ctx context.Context, do func() (again bool, err error)) {
+	c := h.cache
+	tick := time.NewTicker(pauseOf(c.ttl))
+	defer tick.Stop()
+	for {
+		again := false
+		if h.roll.Load().leads(c.session) {
+			var err error
+			var failure *Error
+			again, err = do()
+			if err != nil && ctx.Err() == nil && !(errors.As(err, &failure) && failure.Away > 0) {
+				h.run.Lose(c.failed(err))
+				return
+			}
+		}
+		if again {
+			continue
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// visit carries letters to another server, buries the sessions there that have died, in case that nobody else does, and brings back what the first server
+// says of the job. It reports whether there are more letters.
+func (h *share) visit(ctx context.Context, to int, w *watches) (again bool, err error) {
+	c, there := h.cache, h.cache.abroad[to]
+	p, err := withTurn(ctx, c, func() (*parcel, error) { return c.store.pack(ctx, to) })
+	if err == nil && p != nil {
+		if err = there.receive(ctx, p); err == nil {
+			_, err = withTurn(ctx, c, func() (struct{}, error) { return struct{}{}, c.store.arrived(ctx, p) })
+		}
+	}
+	if err != nil {
+		return false, err
+	}
+	r, sent := h.roll.Load(), time.Now()
+	s, err := there.stand(ctx)
+	if err == nil {
+		err = there.endTurns(ctx, c.home, r.upTo, r.living)
+	}
+	if err != nil {
+		return false, err
+	}
+	if err := w.bury(s.sessions, sent, time.Now(), func(o *session) error { return there.bury(ctx, o) }); err != nil {
+		return false, err
+	}
+	if to == 0 {
+		_, err = withTurn(ctx, c, func() (struct{}, error) { return struct{}{}, c.store.follow(ctx, s) })
+	}
+	return p != nil && len(p.letters) == mostLetters, err
+}
+
+// withTurn does something with the turn.
+func withTurn[T any](ctx context.Context, c *Cache, do func() (T, error)) (result T, err error) {
+	if err := c.take(ctx); err != nil {
+		return result, err
+	}
+	defer c.give()
+	return do()
+}
+
+// conclude finds out that nothing is left to do on any server. It compares what it has read before with what it reads now. If nothing has changed
+// on any server in between, all of them were done at the moment between the two readings: then no letter was on its way, since a letter lies in an outbox until
+// it lies in an inbox.
+func (h *share) conclude(ctx context.Context, before []*stand) (now []*stand, err error) {
+	c := h.cache
+	for server := range c.servers {
+		var s *stand
+		if server == 0 {
+			s, err = withTurn(ctx, c, func() (*stand, error) { return c.store.stand(ctx) })
+		} else {
+			s, err = c.abroad[server].stand(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		now = append(now, s)
+	}
+	read, reason := int64(0), ""
+	for i, s := range now {
+		if !now[0].started || now[0].over || now[0].stopped != "" || !s.done() || before == nil || !before[i].done() || before[i].changes != s.changes {
+			return now, nil
+		}
+		if read += s.read; s.reached {
+			reason = pagesReached
+		}
+	}
+	_, err = withTurn(ctx, c, func() (struct{}, error) { return struct{}{}, c.store.conclude(ctx, read, reason) })
+	return now, err
+}
+
+// pagesReached is why Limits.Pages stops a job.
+const pagesReached = "limit: pages"
+
+// askAbroad asks for a turn on another server, until it is granted.
+func (c *Cache) askAbroad(ctx context.Context, t *turn) error {
+	pause := time.NewTicker(longestLook / 4)
+	defer pause.Stop()
+	for {
+		granted, err := c.abroad[t.server].askTurn(ctx, t)
+		if err != nil || granted {
+			return err
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-c.alive.Done():
+			return errClosed
+		}
+	}
+}
+
+// spread tells the first server that this worker has stopped the job.
+func (c *Cache) spread(reason string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.alive), longestClose)
+	defer cancel()
+	_ = c.abroad[0].stop(ctx, reason) // if it is away, its workers go on, and whoever begins here is stopped at once, and spreads it again
+}
+
+// watches are those of the sessions of a server, by number.
+type watches map[int64]*watch
+
+// bury buries the sessions that have died. It forgets those that are not there any more.
+func (w *watches) bury(sessions []session, sent, answered time.Time, bury func(o *session) error) error {
+	seen := make(watches)
+	for _, o := range sessions {
+		s := (*w)[o.number]
+		if s == nil {
+			s = new(watch)
+		}
+		if seen[o.number] = s; s.look(&o, sent, answered) {
+			if err := bury(&o); err != nil {
+				return err
+			}
+		}
+	}
+	*w = seen
+	return nil
+}
