@@ -65,7 +65,7 @@ func createBeside(path string) (*os.File, error) {
 
 // items writes the items of a server, and returns how many there were. What is committed meanwhile may be among them or not; none is written twice, because
 // each page begins behind the last item that was written.
-func items(ctx context.Context, with func(ctx context.Context, doing string, do func(ctx context.Context, conn *pgx.Conn) error) error, out *bufio.Writer) (n int64, err error) {
+func items(ctx context.Context, with talk, out *bufio.Writer) (n int64, err error) {
 	after, last, more := "0", int64(0), true // the transaction and the number of the newest item that was written
 	for more && err == nil {
 		err = with(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {

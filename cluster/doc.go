@@ -40,7 +40,8 @@
 // first to reach one ends the job. A signal, Stop and the end of a context end one worker alone. A job that was stopped goes on
 // when its workers begin again. One that begins while another of them has not ended yet is stopped too.
 //
-// [Dial] gives a job to a program that is none of its workers: it says how the job is doing, and pauses, resumes and stops it.
+// [Dial] gives a job to a program that is none of its workers: it says how the job is doing, pauses, resumes and stops
+// it, and drains a worker, so that its machine can be switched off.
 //
 // # How it works
 //

@@ -53,11 +53,17 @@ func (e *DirError) Error() string {
 	return fmt.Sprintf("cluster: the folder %s belongs to the worker %q of the job %s: give each worker of each job an Options.Dir of its own", e.Dir, e.Worker, e.Job)
 }
 
-// MissingError is the failure of [Dial] to find a job.
-type MissingError struct{ Job string }
+// MissingError is the failure of [Dial] to find a job, or of [Job.Drain] to find a worker that is at work on it.
+type MissingError struct {
+	Job    string
+	Worker string // "" if it is the job
+}
 
 // Error says what to do.
 func (e *MissingError) Error() string {
+	if e.Worker != "" {
+		return fmt.Sprintf("cluster: no worker named %q is at work on the job %s: compare the name with those of Job.Status", e.Worker, e.Job)
+	}
 	return fmt.Sprintf("cluster: the database has no job %s: compare its name and the address of the database with those of the workers, the first of which makes the job", e.Job)
 }
 

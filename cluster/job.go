@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // Job is a job as it is seen and steered from outside, by a program that is none of its workers. Its methods may be called concurrently. They
@@ -144,17 +145,25 @@ func (s *Status) readWorkers(rows pgx.Rows) error {
 	return err
 }
 
-// home returns how to connect to the server on which a worker works.
-func (j *Job) home(ctx context.Context, worker string) (*pgx.ConnConfig, error) {
-	home := 0
-	err := j.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
-		return conn.QueryRow(ctx, `SELECT coalesce((SELECT server FROM home WHERE worker = $1), 0)`, worker).Scan(&home)
+// homeOf returns the number of the server on which a worker works.
+func (j *Job) homeOf(ctx context.Context, worker string) (home int, err error) {
+	err = j.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) error {
+		return conn.QueryRow(ctx, `SELECT coalesce((SELECT server FROM home WHERE worker = $1), 0)`, clean(worker)).Scan(&home)
 	})
-	if home == 0 {
-		return j.server.config, err
-	}
-	return j.others[home-1].server.config, err
+	return home, err
 }
+
+// home returns what talks to the server on which a worker works.
+func (j *Job) home(ctx context.Context, worker string) (with talk, err error) {
+	home, err := j.homeOf(ctx, worker)
+	if home == 0 {
+		return j.patiently, err
+	}
+	return j.others[home-1].with, err
+}
+
+// talk talks to a server when nobody else does.
+type talk func(ctx context.Context, doing string, do func(ctx context.Context, conn *pgx.Conn) error) error
 
 // Pause has the workers start no download from a fraction of a second on, also those that begin later. Downloads that are in flight go on.
 func (j *Job) Pause(ctx context.Context) error { return j.write(ctx, `UPDATE job SET paused = true`) }
@@ -166,6 +175,25 @@ func (j *Job) Resume(ctx context.Context) error { return j.write(ctx, `UPDATE jo
 // again the job goes on.
 func (j *Job) Stop(ctx context.Context, reason string) error {
 	return j.write(ctx, `UPDATE job SET stopped = coalesce(stopped, nullif($1, ''), 'stopped')`, clean(reason))
+}
+
+// Drain has one worker end, as a signal does: from a fraction of a second on it starts no download, those that are in flight settle, other workers
+// have its hosts, and its run ends gracefully with a StoppedError "drained". A job whose last worker is drained rests. When the worker is
+// started again it takes part again. If no worker of this name is at work the error is a [*MissingError].
+func (j *Job) Drain(ctx context.Context, worker string) error {
+	with, err := j.home(ctx, worker)
+	if err != nil {
+		return err
+	}
+	var tag pgconn.CommandTag
+	err = with(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) (err error) {
+		tag, err = conn.Exec(ctx, `UPDATE worker SET drained = true WHERE name = $1 AND NOT buried`, clean(worker))
+		return err
+	})
+	if err == nil && tag.RowsAffected() == 0 {
+		err = &MissingError{Job: j.server.job, Worker: worker}
+	}
+	return err
 }
 
 // write steers the job on the first server. Workers on the others follow that one; they are told as well, because one may begin before it has done so.

@@ -93,7 +93,7 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 			batch.Queue(goOn, s.lock)
 		}
 		batch.Queue(`INSERT INTO worker VALUES ($1, $2, 0, false, now())
-			ON CONFLICT (name) DO UPDATE SET session = excluded.session, batch = 0, buried = false, began = excluded.began, holds = false RETURNING pages`, s.worker, l.session).
+			ON CONFLICT (name) DO UPDATE SET session = excluded.session, batch = 0, buried = false, began = excluded.began, holds = false, drained = false RETURNING pages`, s.worker, l.session).
 			QueryRow(func(row pgx.Row) error { return row.Scan(&l.drawn) })
 		batch.Queue(`DELETE FROM beat WHERE lock = $1`, s.lock)
 		batch.Queue(`DELETE FROM turn AS t WHERE NOT coalesce(` + isLiving + `, false)`)

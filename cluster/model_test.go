@@ -53,6 +53,7 @@ type modelWorker struct {
 	buried         bool
 	pages          int64
 	holds          bool
+	drained        bool // it is to end
 }
 
 // modelRow is a request that waits.
@@ -115,7 +116,7 @@ func (m *model) view() *view {
 	for name, w := range m.workers {
 		if beat := m.beats[w.session]; beat != nil && !w.buried {
 			o := *beat
-			o.worker = name
+			o.worker, o.drained = name, w.drained
 			v.sessions = append(v.sessions, o)
 		}
 	}
@@ -124,7 +125,7 @@ func (m *model) view() *view {
 
 func (m *model) assign() *view {
 	v := m.view()
-	v.wanted = assign(v.wanted, v.numbers())
+	v.wanted = v.divide()
 	m.wanted = slices.Clone(v.wanted)
 	return v
 }

@@ -80,13 +80,14 @@ type planned struct {
 	leaves time.Duration // when it is asked to stop, 0: never
 	cutOff []time.Duration
 	cutFor []time.Duration
-	dies   []int // at which step its first processes die
+	drains time.Duration // when it is drained, 0: never
+	dies   []int         // at which step its first processes die
 }
 
 const planEnd = 25 * time.Second // after which nothing goes wrong any more
 
 func newPlan(t *testing.T, seed uint64) *plan {
-	r := rand.New(rand.NewPCG(seed, 36))
+	r, others := rand.New(rand.NewPCG(seed, 36)), rand.New(rand.NewPCG(seed, 37))
 	p := &plan{
 		T: t, seed: seed, began: time.Now(), random: r, hosts: 2 + r.IntN(9), delay: time.Duration(r.IntN(3)) * 60 * time.Millisecond, perHost: 1 + r.IntN(3), ttl: 2 * time.Second,
 		flying: make(map[int]map[*door]int), last: make(map[int]time.Time), lastInline: make(map[int]bool), faults: make(map[string]int),
@@ -127,6 +128,9 @@ func newPlan(t *testing.T, seed uint64) *plan {
 		for range r.IntN(3) {
 			w.dies = append(w.dies, 1+r.IntN(200))
 		}
+		if others.IntN(4) == 0 {
+			w.drains = 1 + time.Duration(others.Int64N(int64(planEnd*3/4)))
+		}
 		p.workers = append(p.workers, w)
 	}
 	servers := 1
@@ -163,6 +167,9 @@ func (p *plan) run() {
 
 // work is a machine: it starts the process of a worker again until the job is finished.
 func (p *plan) work(i int, w *planned) {
+	if w.drains > 0 {
+		defer time.AfterFunc(w.drains, func() { p.drain(w.name) }).Stop()
+	}
 	enginetest.Wait(p.ctx, w.begins)
 	for n := 0; !p.isOver(); n++ {
 		d := &door{
@@ -241,6 +248,18 @@ func (p *plan) count(fault string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.faults[fault]++
+}
+
+// drain is what Job.Drain does.
+func (p *plan) drain(worker string) {
+	for _, m := range p.models {
+		m.mu.Lock()
+		if w := m.workers[worker]; w != nil && !w.buried {
+			w.drained = true
+			p.count("drained")
+		}
+		m.mu.Unlock()
+	}
 }
 
 // process is one life of a worker.
@@ -478,7 +497,7 @@ func (p *plan) check() {
 			extra--
 		}
 	}
-	most := 8 * (p.faults["death"] + p.faults["fenced"] + p.faults["cut off"] + p.faults["asked to stop"])
+	most := 8 * (p.faults["death"] + p.faults["fenced"] + p.faults["cut off"] + p.faults["asked to stop"] + p.faults["drained"])
 	if extra > 4*most {
 		p.Errorf("%d requests too many, after %v", extra, p.faults)
 	}

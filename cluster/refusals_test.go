@@ -90,7 +90,7 @@ func TestRefusals(t *testing.T) {
 	})
 	t.Run("schema", func(t *testing.T) {
 		run(t, admin, "UPDATE first.job SET version = 99")
-		mismatch(t, openError(dsn, "first", cluster.Options{}), "schema version", "99", "4")
+		mismatch(t, openError(dsn, "first", cluster.Options{}), "schema version", "99", "5")
 		run(t, admin, "CREATE SCHEMA taken")
 		run(t, admin, "CREATE TABLE taken.other ()")
 		var e *cluster.Error

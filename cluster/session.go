@@ -16,6 +16,7 @@ type session struct {
 	beat      int64 // changes while it is alive
 	ttl       time.Duration
 	lock      int32
+	drained   bool // it is to end, see Job.Drain
 	connected bool // the connection is there that has the lock; it may have lost its worker
 }
 
@@ -113,12 +114,12 @@ func (w *watch) look(o *session, sent, answered time.Time) (dead bool) {
 const terminate = `SELECT pg_terminate_backend(pid) ` + locks + ` AND objid = $2::int::oid AND pid <> pg_backend_pid()`
 
 // livingSessions are those that are not over.
-const livingSessions = `SELECT w.name, w.session, b.number, b.ttl, b.lock FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE NOT w.buried`
+const livingSessions = `SELECT w.name, w.session, w.drained, b.number, b.ttl, b.lock FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE NOT w.buried`
 
 func readSessions(rows pgx.Rows) (sessions []session, err error) {
 	var o session
 	var ttl int64
-	_, err = pgx.ForEachRow(rows, []any{&o.worker, &o.number, &o.beat, &ttl, &o.lock}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&o.worker, &o.number, &o.drained, &o.beat, &ttl, &o.lock}, func() error {
 		o.ttl = time.Duration(ttl)
 		sessions = append(sessions, o)
 		return nil

@@ -112,6 +112,10 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	if v.stopped != "" {
 		tell = append(tell, func() { h.run.Stop(v.stopped) })
 	}
+	drained := v.isDrained(c.session)
+	if drained {
+		tell = append(tell, func() { h.run.Stop("drained") })
+	}
 	if !bytes.Equal(v.allowed, h.allowed) {
 		h.allowed = v.allowed
 		h.run.Allow(v.allowed)
@@ -144,7 +148,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	if err != nil {
 		return nil, false, err
 	}
-	if c.home == 0 && !v.started && !v.finished && v.stopped == "" && v.owners[0] == c.session {
+	if c.home == 0 && !v.started && !v.finished && !drained && v.stopped == "" && v.owners[0] == c.session {
 		tell = append(tell, h.run.Start)
 	}
 	if v.finished || v.started && idle && len(records) == 0 {
@@ -208,6 +212,20 @@ func (v *view) numbers() (numbers []int64) {
 	return numbers
 }
 
+// isDrained reports whether a session is to end.
+func (v *view) isDrained(number int64) bool {
+	return slices.ContainsFunc(v.sessions, func(o session) bool { return o.number == number && o.drained })
+}
+
+// divide returns which session shall have each partition. One that is to end gets none, unless all are.
+func (v *view) divide() []int64 {
+	takers := slices.DeleteFunc(v.numbers(), v.isDrained)
+	if len(takers) == 0 {
+		return v.wanted
+	}
+	return assign(v.wanted, takers)
+}
+
 // free reports whether a session is to take a partition: one that it has without knowing that, or one that it is to have and nobody has.
 func (v *view) free(session int64, owned []int) bool {
 	alive := v.numbers()
@@ -222,9 +240,9 @@ func (v *view) free(session int64, owned []int) bool {
 // assign has each partition wanted by the session that is to have it.
 func (h *share) assign(ctx context.Context, v *view) error {
 	c := h.cache
-	if alive := v.numbers(); !slices.Contains(alive, c.session) {
+	if !slices.Contains(v.numbers(), c.session) {
 		return &FencedError{Job: c.job, Worker: c.worker}
-	} else if slices.Equal(assign(v.wanted, alive), v.wanted) {
+	} else if slices.Equal(v.divide(), v.wanted) {
 		return nil
 	}
 	now, err := c.store.assign(ctx)
@@ -254,7 +272,7 @@ func (s *server) assign(ctx context.Context) (v *view, err error) {
 
 // assign divides the partitions among the sessions, and stores that. The caller has locked the job.
 func (v *view) assign(ctx context.Context, tx pgx.Tx) error {
-	result := assign(v.wanted, v.numbers())
+	result := v.divide()
 	if slices.Equal(result, v.wanted) {
 		return nil
 	}

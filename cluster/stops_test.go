@@ -240,3 +240,59 @@ func TestSteered(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A worker that is drained lets settle what is in flight, has others take its hosts, and ends alone. The last one can be drained too: the job
+// rests until workers begin again, and nothing was asked for twice.
+func TestDrain(t *testing.T) {
+	const pages, hosts, delay = 300, 16, 50 * time.Millisecond
+	dsn, job := database(t), newJob()
+	web := newWeb(t, hosts, pages)
+	workers := newWorkers(t, dsn, job, 2, 4*shortTTL)
+	outside := dial(t, dsn, job)
+	drain := func(name string) {
+		if err := outside.Drain(t.Context(), name); err != nil {
+			t.Error(err)
+		}
+	}
+	web.left, web.do = 30, func() { drain("w0") }
+	var crawling sync.WaitGroup
+	crawling.Go(func() { workers[1].crawl(t.Context(), web, delay) })
+	workers[0].crawl(t.Context(), web, delay)
+	wantStopped(t, workers[0], "drained")
+	for before, partitions := web.asks(), -1; partitions != 0 || web.asks() < before+20; { // although the cache is not closed
+		s, err := outside.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		partitions = s.Workers[0].Partitions
+	}
+	closed(t, workers[0].cache)
+	drain("w1")
+	crawling.Wait()
+	wantStopped(t, workers[1], "drained")
+	closed(t, workers[1].cache)
+	if asked := web.asks(); asked >= pages {
+		t.Errorf("%d requests of a job of %d pages that was to rest", asked, pages)
+	}
+	for _, name := range []string{"w1", "nobody"} {
+		var missing *cluster.MissingError
+		if err := outside.Drain(t.Context(), name); !errors.As(err, &missing) || missing.Worker != name || missing.Job != job {
+			t.Errorf("draining %s, which is not at work: %v, want a MissingError", name, err)
+		}
+	}
+
+	workers = newWorkers(t, dsn, job, 2, 4*shortTTL)
+	for _, w := range workers {
+		crawling.Go(func() { w.crawl(t.Context(), web, delay) })
+	}
+	crawling.Wait()
+	for _, w := range workers {
+		if w.err != nil || len(w.items) == 0 {
+			t.Errorf("%s, started again: %v, %d items", w.name, w.err, len(w.items))
+		}
+		closed(t, w.cache)
+	}
+	if asked := web.asks(); asked != pages+pages/10 {
+		t.Errorf("%d requests in all, want %d", asked, pages+pages/10)
+	}
+}

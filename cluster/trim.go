@@ -32,9 +32,13 @@ func Trim(ctx context.Context, job *Job, dir string, outputs ...tegenaria.Commit
 	}
 	defer func() { err = errors.Join(err, of.close()) }()
 	// With the lock of its folder this is the worker, as far as the database knows: connecting ends what the server still does for it.
-	config, err := job.home(ctx, of.state.Worker)
+	home, err := job.homeOf(ctx, of.state.Worker)
 	if err != nil {
 		return err
+	}
+	config := job.server.config
+	if home > 0 {
+		config = job.others[home-1].server.config
 	}
 	s := &server{
 		config: config.Copy(), member: member{job: job.server.job, worker: of.state.Worker, ttl: job.server.ttl}, patience: job.server.patience, lock: of.state.Lock,
