@@ -115,7 +115,7 @@ func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 		o.Worker = name
 	}
 	s := &server{
-		config: configs[0], member: member{job: job, worker: clean(o.Worker), ttl: cmp.Or(max(o.TTL, 0), defaultTTL)}, place: place{servers: len(configs)},
+		config: configs[0], member: member{job: job, worker: clean(o.Worker), ttl: cmp.Or(max(o.TTL, 0), defaultTTL)}, place: place{suffixes: builtIn, servers: len(configs)},
 		patience: cmp.Or(max(o.Patience, 0), defaultPatience), lock: rand.Int32(),
 	}
 	var own *folder
@@ -227,7 +227,7 @@ func (s *server) openHome(ctx context.Context, configs []*pgx.ConnConfig, partit
 	for i, config := range configs {
 		var p *peer
 		if i != home {
-			p = newPeer(s, config, place{home: i, servers: len(configs), partitions: found})
+			p = newPeer(s, config, place{suffixes: s.suffixes, home: i, servers: len(configs), partitions: found})
 		}
 		s.peers = append(s.peers, p)
 	}
@@ -243,7 +243,15 @@ func (s *server) register(ctx context.Context, conn *pgx.Conn) (home int, err er
 		if _, err := tx.Exec(ctx, `SELECT FROM job FOR UPDATE`, once); err != nil { // one worker at a time
 			return err
 		}
-		_, err := tx.Exec(ctx, `INSERT INTO home SELECT $1, n FROM generate_series(0, $2 - 1) AS n ORDER BY (SELECT count(*) FROM home WHERE server = n), n LIMIT 1
+		var list string // all servers have the same
+		err := tx.QueryRow(ctx, `UPDATE job SET suffixes = coalesce(suffixes, $1) RETURNING suffixes`, once, s.suffixes.version).Scan(&list)
+		if err == nil && list != s.suffixes.version {
+			err = &MismatchError{Job: s.job, What: suffixList, Stored: list, Asked: s.suffixes.version}
+		}
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `INSERT INTO home SELECT $1, n FROM generate_series(0, $2 - 1) AS n ORDER BY (SELECT count(*) FROM home WHERE server = n), n LIMIT 1
 			ON CONFLICT DO NOTHING`, once, s.worker, s.servers)
 		if err != nil {
 			return err
@@ -255,7 +263,8 @@ func (s *server) register(ctx context.Context, conn *pgx.Conn) (home int, err er
 
 // Begin is described at [tegenaria.CacheInterface]. It takes the partitions that the worker is to have and that nobody has; others come once
 // the run has joined. A worker whose name is at work is refused with an [*InUseError], a job of another spider, or whose keys were made by other
-// rules, with a [*MismatchError]. From now on whatever an earlier run of the worker still tries to write is refused.
+// rules, with a [*MismatchError], and so is a list of public suffixes that is not that of workers which are alive; if there are none Begin moves
+// the slots to the partitions in which they are by the list of this program. From now on whatever an earlier run of the worker still tries to write is refused.
 func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, error) {
 	c.mu.Lock()
 	closed := c.closed

@@ -19,7 +19,8 @@
 //
 // # Who asks which host
 //
-// The slots of a job are divided into partitions, by the registrable domain of their host. A partition has one owner: its queue, its delays,
+// The slots of a job are divided into partitions, by the registrable domain of their host; which that is depends on the version of the list of public
+// suffixes, so that a job has one, and the first worker with another one moves the slots (suffixes.go). A partition has one owner: its queue, its delays,
 // its robots.txt and its page budgets are that worker's alone, so that no rate is shared between machines. All workers come to the same
 // division, which moves as few partitions as possible when one joins or ends. A worker that has to give a partition away takes nothing from its
 // queues any more, and gives it away when what was in flight has ended (share.go, partition.go).

@@ -29,15 +29,21 @@ func (e *InUseError) Error() string {
 }
 
 // MismatchError is the failure to resume a job with another program: one with another spider, other rules for keys, another number of
-// partitions, other servers, or other tables.
+// partitions, other servers, other tables, or another list of public suffixes while workers with the list of the job are alive.
 type MismatchError struct {
-	Job           string
-	What          string // "spider", "key version", "number of partitions", "number of servers", "place of the server among them" or "schema version"
+	Job string
+	// What is "spider", "key version", "number of partitions", "number of servers", "place of the server among them", "schema version" or "list of
+	// public suffixes".
+	What          string
 	Stored, Asked string
 }
 
 // Error says what to do.
 func (e *MismatchError) Error() string {
+	if e.What == suffixList {
+		return fmt.Sprintf("cluster: the job %s is divided by the %s %q, not %q: end its workers before one with the other list begins, or build all of them with the same version of golang.org/x/net",
+			e.Job, e.What, e.Stored, e.Asked)
+	}
 	return fmt.Sprintf("cluster: the job %s has the %s %q, not %q: resume it with the program and the options it was begun with, or choose another name for the job",
 		e.Job, e.What, e.Stored, e.Asked)
 }

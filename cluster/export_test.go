@@ -10,8 +10,14 @@ import (
 // CheckServer is checkServer, for servers that are not here.
 var CheckServer = checkServer
 
-// PartitionOf is partitionOf.
-var PartitionOf = partitionOf
+// PartitionOf is partitionOf by the list of this program.
+var PartitionOf = builtIn.partitionOf
+
+// Divide has a cache that has not begun divide slots by another list of public suffixes.
+func (c *Cache) Divide(version string, domain func(host string) string) {
+	c.suffixes = suffixes{version, domain}
+	serverOf(c).suffixes = c.suffixes
+}
 
 // Abandon gives a cache up as the death of its process would: nothing more is written, and the connection breaks.
 func (c *Cache) Abandon() {

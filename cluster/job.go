@@ -52,7 +52,7 @@ func Dial(ctx context.Context, dsn, job string) (*Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := place{servers: len(configs)}
+	at := place{suffixes: builtIn, servers: len(configs)}
 	s := &server{config: configs[0], member: member{job: job, worker: "dial", ttl: defaultTTL}, place: at, patience: defaultPatience, lock: rand.Int32()}
 	if at.partitions, err = s.open(ctx, madeBefore); err != nil {
 		return nil, err

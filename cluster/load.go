@@ -46,6 +46,9 @@ func (s *server) begin(ctx context.Context, job tegenaria.Job, d death) (l *load
 		if err != nil {
 			return nil, sent, err
 		}
+		if err := s.awaitSuffixes(ctx); err != nil {
+			return nil, sent, err
+		}
 		err = s.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) (err error) {
 			sent = time.Now()
 			l, err = s.beginOnce(ctx, conn, job, d)
@@ -81,6 +84,9 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 		}
 		if keyVersion != nil && *keyVersion != job.KeyVersion {
 			return &MismatchError{Job: s.job, What: "key version", Stored: fmt.Sprint(*keyVersion), Asked: fmt.Sprint(job.KeyVersion)}
+		}
+		if err := s.move(ctx, tx); err != nil {
+			return err
 		}
 		l.state.Durable = true
 		if finished != nil {

@@ -5,23 +5,35 @@ import (
 	"net"
 	"slices"
 
+	"golang.org/x/net/publicsuffix"
+
 	"github.com/tegenaria/tegenaria/internal/urlx"
 )
 
+// suffixes are a list of public suffixes, by which slots are divided.
+type suffixes struct {
+	version string
+	domain  func(host string) string // the registrable domain of a host
+}
+
+// builtIn is the list of this program.
+var builtIn = suffixes{publicsuffix.List.String(), urlx.RegistrableDomain}
+
 // partitionOf returns the partition of a slot: all slots of one registrable domain have the same.
-func partitionOf(slot string, partitions int) int {
+func (s suffixes) partitionOf(slot string, partitions int) int {
 	host, _, err := net.SplitHostPort(slot)
 	if err != nil {
 		host = slot
 	}
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(urlx.RegistrableDomain(host)))
+	_, _ = h.Write([]byte(s.domain(host)))
 	return int(h.Sum64() % uint64(partitions))
 }
 
 // place says where a worker has its place among the servers of a job. Of the partitions of the job, number n lies on server n mod servers; there
 // it has the number n div servers, by which all but this file know it.
 type place struct {
+	suffixes
 	home       int // the server on which all partitions of the worker lie
 	servers    int
 	partitions int // of all servers
@@ -29,7 +41,7 @@ type place struct {
 
 // of returns the server of a slot, and the number of its partition there.
 func (p place) of(slot string) (server, partition int) {
-	n := partitionOf(slot, p.partitions)
+	n := p.partitionOf(slot, p.partitions)
 	return n % p.servers, n / p.servers
 }
 

@@ -140,10 +140,7 @@ const (
 func readStand(ctx context.Context, conn *pgx.Conn) (*stand, error) {
 	var s stand
 	var batch pgx.Batch
-	batch.Queue(livingSessions).Query(func(rows pgx.Rows) (err error) {
-		s.sessions, err = readSessions(rows)
-		return err
-	})
+	queueSessions(&batch, &s.sessions)
 	batch.Queue(`SELECT started, paused, over IS NOT NULL, coalesce(stopped, ''), (SELECT value FROM checkpoint WHERE worker = '' AND name = $1),
 		`+idle+`, reached, NOT EXISTS (SELECT FROM outbox), `+pagesRead+`,
 		sessions, (SELECT coalesce(sum(batch), 0)::bigint FROM worker), (SELECT coalesce(sum(received), 0)::bigint FROM peer) FROM job`, []byte(ofJob)).

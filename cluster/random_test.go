@@ -138,7 +138,7 @@ func newPlan(t *testing.T, seed uint64) *plan {
 		servers = min(1+r.IntN(3), len(p.workers))
 	}
 	for home := range servers {
-		p.models = append(p.models, newModel(place{home: home, servers: servers, partitions: max(partitions, servers)}))
+		p.models = append(p.models, newModel(place{suffixes: builtIn, home: home, servers: servers, partitions: max(partitions, servers)}))
 	}
 	return p
 }

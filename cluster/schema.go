@@ -17,7 +17,7 @@ const schemaVersion = 5
 const tables = `
 CREATE TABLE job (
 	version int NOT NULL, partitions int NOT NULL, servers int NOT NULL, server int NOT NULL, sessions bigint NOT NULL,
-	spider text, key_version int, started boolean NOT NULL DEFAULT false, finished text, stopped text, paused boolean NOT NULL DEFAULT false, over bigint, reached boolean NOT NULL DEFAULT false, made timestamptz NOT NULL DEFAULT now());
+	spider text, key_version int, started boolean NOT NULL DEFAULT false, finished text, stopped text, suffixes text, paused boolean NOT NULL DEFAULT false, over bigint, reached boolean NOT NULL DEFAULT false, made timestamptz NOT NULL DEFAULT now());
 CREATE TABLE worker (
 	name text PRIMARY KEY, session bigint NOT NULL, batch bigint NOT NULL, buried boolean NOT NULL, began timestamptz NOT NULL, pages bigint NOT NULL DEFAULT 0, holds boolean NOT NULL DEFAULT false, drained boolean NOT NULL DEFAULT false) WITH (fillfactor = 20);
 CREATE TABLE beat (session bigint PRIMARY KEY, number bigint NOT NULL, ttl bigint NOT NULL, lock int NOT NULL, at timestamptz NOT NULL DEFAULT now()) WITH (fillfactor = 20);

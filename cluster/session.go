@@ -113,20 +113,6 @@ func (w *watch) look(o *session, sent, answered time.Time) (dead bool) {
 // terminate ends the connections that have a lock, except the own one.
 const terminate = `SELECT pg_terminate_backend(pid) ` + locks + ` AND objid = $2::int::oid AND pid <> pg_backend_pid()`
 
-// livingSessions are those that are not over.
-const livingSessions = `SELECT w.name, w.session, w.drained, b.number, b.ttl, b.lock FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE NOT w.buried`
-
-func readSessions(rows pgx.Rows) (sessions []session, err error) {
-	var o session
-	var ttl int64
-	_, err = pgx.ForEachRow(rows, []any{&o.worker, &o.number, &o.drained, &o.beat, &ttl, &o.lock}, func() error {
-		o.ttl = time.Duration(ttl)
-		sessions = append(sessions, o)
-		return nil
-	})
-	return sessions, err
-}
-
 // bury ends a session unless it has beaten since it was read: from then on it writes nothing. Its connections are ended, which may hold rows: at
 // first for the row of the worker, and when all who connect again find that they are buried.
 func (s *server) bury(ctx context.Context, o *session) error {

@@ -188,10 +188,7 @@ func (v *view) read(ctx context.Context, q interface {
 		QueryRow(func(row pgx.Row) error {
 			return row.Scan(&v.begun, &v.started, &v.finished, &v.stopped, &v.paused, &v.allowed)
 		})
-	batch.Queue(livingSessions).Query(func(rows pgx.Rows) (err error) {
-		v.sessions, err = readSessions(rows)
-		return err
-	})
+	queueSessions(&batch, &v.sessions)
 	batch.Queue(`SELECT coalesce(owner, 0), coalesce(wanted, 0) FROM partition ORDER BY number`).Query(func(rows pgx.Rows) error {
 		var owner, wanted int64
 		_, err := pgx.ForEachRow(rows, []any{&owner, &wanted}, func() error {
@@ -202,6 +199,20 @@ func (v *view) read(ctx context.Context, q interface {
 	})
 	batch.Queue(`SELECT id, partition, slot, session, at_most, owner FROM turn AS t WHERE ` + isLiving).Query(v.readTurns)
 	return q.SendBatch(ctx, &batch).Close()
+}
+
+// queueSessions has a batch read the sessions that are not over.
+func queueSessions(batch *pgx.Batch, sessions *[]session) {
+	batch.Queue(`SELECT w.name, w.session, w.drained, b.number, b.ttl, b.lock FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE NOT w.buried`).Query(func(rows pgx.Rows) error {
+		var o session
+		var ttl int64
+		_, err := pgx.ForEachRow(rows, []any{&o.worker, &o.number, &o.drained, &o.beat, &ttl, &o.lock}, func() error {
+			o.ttl = time.Duration(ttl)
+			*sessions = append(*sessions, o)
+			return nil
+		})
+		return err
+	})
 }
 
 // numbers returns those of the sessions.
