@@ -18,8 +18,8 @@ type abroad interface {
 	bury(ctx context.Context, o *session) error
 	// stop stores that the job was stopped, unless it was before.
 	stop(ctx context.Context, reason string) error
-	// askTurn stores a turn, or that it is still waited for, and reports whether it is granted.
-	askTurn(ctx context.Context, t *turn) (granted bool, err error)
+	// askTurn stores a turn, or that it is still waited for, and reports whether it is granted, and whether there is a worker who might.
+	askTurn(ctx context.Context, t *turn) (granted, attended bool, err error)
 	endTurn(ctx context.Context, id int64) error
 	// endTurns ends the turns of those sessions of a server that are over: all up to a number, but those that live.
 	endTurns(ctx context.Context, from int, upTo int64, living []int64) error
@@ -57,19 +57,20 @@ func (s *stand) done() bool { return s.empty && (s.idle || s.reached) }
 type roll struct {
 	living []int64
 	upTo   int64 // the newest of all that there have been
+	ended  bool  // the job is finished, or was stopped
 }
 
 // leads reports whether the session connects its server with the others: the oldest does. Two may take themselves for it for a moment, which does
 // no harm.
-func (r *roll) leads(session int64) bool { return r != nil && slices.Min(r.living) == session }
+func (r *roll) leads(session int64) bool { return r != nil && len(r.living) > 0 && slices.Min(r.living) == session }
 
 // travel starts what connects the server of the worker with the others, while the worker leads.
 func (h *share) travel(ctx context.Context) {
 	c := h.cache
 	for to := range c.abroad {
 		if to != c.home {
-			var w watches
-			h.sharing.Go(func() { h.repeat(ctx, func() (bool, error) { return h.visit(ctx, to, &w) }) })
+			v := &visits{to: to}
+			h.sharing.Go(func() { h.repeat(ctx, func() (bool, error) { return h.visit(ctx, v) }) })
 		}
 	}
 	if c.home == 0 && c.servers > 1 {
@@ -110,10 +111,17 @@ func (h *share) repeat(ctx context.Context, do func() (again bool, err error)) {
 	}
 }
 
+// visits are those to another server.
+type visits struct {
+	to      int
+	watches watches   // of the sessions there
+	lonely  time.Time // since when there has been none, as far as is known
+}
+
 // visit carries letters to another server, buries the sessions there that have died, in case that nobody else does, and brings back what the first server
 // says of the job. It reports whether there are more letters.
-func (h *share) visit(ctx context.Context, to int, w *watches) (again bool, err error) {
-	c, there := h.cache, h.cache.abroad[to]
+func (h *share) visit(ctx context.Context, v *visits) (again bool, err error) {
+	c, to, there := h.cache, v.to, h.cache.abroad[v.to]
 	p, err := withTurn(ctx, c, func() (*parcel, error) { return c.store.pack(ctx, to) })
 	if err == nil && p != nil {
 		if err = there.receive(ctx, p); err == nil {
@@ -129,16 +137,51 @@ func (h *share) visit(ctx context.Context, to int, w *watches) (again bool, err 
 		err = there.endTurns(ctx, c.home, r.upTo, r.living)
 	}
 	if err != nil {
+		v.lonely = time.Time{}
 		return false, err
 	}
-	if err := w.bury(s.sessions, sent, time.Now(), func(o *session) error { return there.bury(ctx, o) }); err != nil {
+	if err := v.watches.bury(s.sessions, sent, time.Now(), func(o *session) error { return there.bury(ctx, o) }); err != nil {
 		return false, err
 	}
 	if to == 0 {
 		_, err = withTurn(ctx, c, func() (struct{}, error) { return struct{}{}, c.store.follow(ctx, s) })
 	}
+	if err == nil {
+		err = h.help(ctx, v, s)
+	}
 	return p != nil && len(p.letters) == mostLetters, err
 }
+
+// help has the worker go to another server on which there is something to do, and has been nobody for a TTL, if its own can spare it: others
+// work there, or nothing is left to do.
+func (h *share) help(ctx context.Context, v *visits, there *stand) error {
+	c, r := h.cache, h.roll.Load()
+	ended := r.ended || v.to == 0 && (there.over || there.stopped != "")
+	switch {
+	case len(there.sessions) > 0, ended, there.done() && v.to > 0: // the end is found out on the first
+		v.lonely = time.Time{}
+		return nil
+	case v.lonely.IsZero():
+		v.lonely = time.Now()
+		return nil
+	case time.Since(v.lonely) < c.ttl:
+		return nil
+	}
+	moved, err := withTurn(ctx, c, func() (bool, error) {
+		here, err := c.store.stand(ctx)
+		if err != nil || len(r.living) == 1 && !here.done() {
+			return false, err
+		}
+		return c.store.moveTo(ctx, v.to)
+	})
+	if moved {
+		h.run.Stop(movedAway)
+	}
+	return err
+}
+
+// movedAway is why a run ends whose worker is to work on another server.
+const movedAway = "moved to another server"
 
 // withTurn does something with the turn.
 func withTurn[T any](ctx context.Context, c *Cache, do func() (T, error)) (result T, err error) {
@@ -186,10 +229,16 @@ const pagesReached = "limit: pages"
 func (c *Cache) askAbroad(ctx context.Context, t *turn) error {
 	pause := time.NewTicker(longestLook / 4)
 	defer pause.Stop()
+	seen := time.Now() // when a worker was there last
 	for {
-		granted, err := c.abroad[t.server].askTurn(ctx, t)
+		granted, attended, err := c.abroad[t.server].askTurn(ctx, t)
 		if err != nil || granted {
 			return err
+		}
+		if attended {
+			seen = time.Now()
+		} else if time.Since(seen) > 2*movedFor*c.ttl {
+			return &AloneError{Job: c.job, Server: t.server, Slot: t.slot}
 		}
 		select {
 		case <-pause.C:

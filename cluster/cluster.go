@@ -206,61 +206,6 @@ func (s *server) open(ctx context.Context, partitions int) (found int, err error
 	return 0, &Error{Job: s.job, Doing: "opening", Err: err}
 }
 
-// openHome opens the job on the first of its servers, and on the home of the worker, which it returns.
-func (s *server) openHome(ctx context.Context, configs []*pgx.ConnConfig, partitions int) (*server, error) {
-	found, err := s.open(ctx, partitions)
-	if s.partitions = found; err != nil || len(configs) == 1 {
-		return s, err
-	}
-	home := 0
-	err = s.patiently(ctx, "opening", func(ctx context.Context, conn *pgx.Conn) (err error) {
-		home, err = s.register(ctx, conn)
-		return err
-	})
-	if err != nil || home > 0 {
-		err = errors.Join(err, s.close(ctx))
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.home, s.config = home, configs[home]
-	for i, config := range configs {
-		var p *peer
-		if i != home {
-			p = newPeer(s, config, place{suffixes: s.suffixes, home: i, servers: len(configs), partitions: found})
-		}
-		s.peers = append(s.peers, p)
-	}
-	if home > 0 {
-		_, err = s.open(ctx, found)
-	}
-	return s, err
-}
-
-// register returns the home of the worker: the server on which it was before, or that with the fewest workers.
-func (s *server) register(ctx context.Context, conn *pgx.Conn) (home int, err error) {
-	err = pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT FROM job FOR UPDATE`, once); err != nil { // one worker at a time
-			return err
-		}
-		var list string // all servers have the same
-		err := tx.QueryRow(ctx, `UPDATE job SET suffixes = coalesce(suffixes, $1) RETURNING suffixes`, once, s.suffixes.version).Scan(&list)
-		if err == nil && list != s.suffixes.version {
-			err = &MismatchError{Job: s.job, What: suffixList, Stored: list, Asked: s.suffixes.version}
-		}
-		if err != nil {
-			return err
-		}
-		_, err = tx.Exec(ctx, `INSERT INTO home SELECT $1, n FROM generate_series(0, $2 - 1) AS n ORDER BY (SELECT count(*) FROM home WHERE server = n), n LIMIT 1
-			ON CONFLICT DO NOTHING`, once, s.worker, s.servers)
-		if err != nil {
-			return err
-		}
-		return tx.QueryRow(ctx, `SELECT server FROM home WHERE worker = $1`, once, s.worker).Scan(&home)
-	})
-	return home, err
-}
-
 // Begin is described at [tegenaria.CacheInterface]. It takes the partitions that the worker is to have and that nobody has; others come once
 // the run has joined. A worker whose name is at work is refused with an [*InUseError], a job of another spider, or whose keys were made by other
 // rules, with a [*MismatchError], and so is a list of public suffixes that is not that of workers which are alive; if there are none Begin moves

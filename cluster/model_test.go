@@ -27,6 +27,7 @@ type model struct {
 	outbox            map[int64]letter
 	sent, received    map[int]int64   // parcels, by server
 	packed            map[int][]int64 // the letters of the parcel that is on its way, by server
+	homes             map[string]*modelHome
 	workers           map[string]*modelWorker
 	beats             map[int64]*session // by session, as others read them
 	owners, wanted    []int64            // by partition
@@ -73,7 +74,7 @@ type modelOutcome struct {
 func newModel(at place) *model {
 	partitions := at.here()
 	return &model{
-		place: at, sessions: int64(at.home), outbox: make(map[int64]letter), until: make(map[int64]time.Time), sent: make(map[int]int64), received: make(map[int]int64), packed: make(map[int][]int64),
+		place: at, sessions: int64(at.home), outbox: make(map[int64]letter), until: make(map[int64]time.Time), sent: make(map[int]int64), received: make(map[int]int64), packed: make(map[int][]int64), homes: make(map[string]*modelHome),
 		workers: make(map[string]*modelWorker), beats: make(map[int64]*session), owners: make([]int64, partitions), wanted: make([]int64, partitions),
 		slots: make(map[int64]slot), requests: make(map[tegenaria.Key]sight), queue: make(map[spot]modelRow), inbox: make(map[mark]letter), turns: make(map[int64]turn),
 		outcomes: make(map[int64]modelOutcome), checkpoints: make(map[[2]string][]byte), counters: make(map[[2]string]int64),

@@ -202,17 +202,17 @@ func (a modelAbroad) stop(ctx context.Context, reason string) error {
 	})
 }
 
-func (a modelAbroad) askTurn(ctx context.Context, t *turn) (granted bool, err error) {
+func (a modelAbroad) askTurn(ctx context.Context, t *turn) (granted, attended bool, err error) {
 	err = a.door.callThere(ctx, a.there, "writing", func(m *model) error {
 		if _, ok := m.turns[t.id]; !ok {
 			m.turns[t.id] = *t
 		}
 		m.until[t.id] = time.Now().Add(t.atMost + 30*time.Second)
 		owner := m.turns[t.id].owner
-		granted = owner != 0 && owner == m.owners[t.partition]
+		granted, attended = owner != 0 && owner == m.owners[t.partition], len(m.beats) > 0
 		return nil
 	})
-	return granted, err
+	return granted, attended, err
 }
 
 func (a modelAbroad) endTurn(ctx context.Context, id int64) error {
@@ -232,3 +232,67 @@ func (a modelAbroad) endTurns(ctx context.Context, from int, upTo int64, living 
 }
 
 func (a modelAbroad) close(context.Context) error { return nil }
+
+// modelHome is where a worker works. The first model knows that of each.
+type modelHome struct {
+	server, before int // the checkpoints are before
+	moved          time.Time
+}
+
+// homeOf returns the model on which a worker works, with its checkpoints.
+func homeOf(models []*model, worker string) *model {
+	first := models[0]
+	first.mu.Lock()
+	h := first.homes[worker]
+	if h == nil {
+		workers := make([]int, len(models))
+		for _, other := range first.homes {
+			workers[other.server]++
+		}
+		server := slices.Index(workers, slices.Min(workers))
+		h = &modelHome{server: server, before: server}
+		first.homes[worker] = h
+	}
+	server, before := h.server, h.before
+	first.mu.Unlock()
+	if server != before {
+		old, now := models[before], models[server]
+		old.mu.Lock()
+		if w := old.workers[worker]; w != nil {
+			w.buried = true
+			delete(old.beats, w.session)
+		}
+		checkpoints := maps.Clone(old.checkpoints)
+		old.mu.Unlock()
+		now.mu.Lock()
+		for of, value := range checkpoints {
+			if of[0] == worker {
+				now.checkpoints[of] = value
+			}
+		}
+		now.mu.Unlock()
+		first.mu.Lock()
+		h.before = server
+		first.mu.Unlock()
+	}
+	return models[server]
+}
+
+func (d *door) moveTo(ctx context.Context, to int) (moved bool, err error) {
+	doubt := false
+	err = d.callThere(ctx, d.all[0], "writing", func(m *model) error {
+		h := m.homes[d.worker]
+		if moved = doubt && h.server == to; moved {
+			return nil
+		}
+		for _, other := range m.homes {
+			if other.server == to && time.Since(other.moved) < movedFor*d.ttl {
+				return nil
+			}
+		}
+		doubt, moved = true, true
+		h.server, h.moved = to, time.Now()
+		return nil
+	})
+	return moved, err
+}

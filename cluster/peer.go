@@ -80,14 +80,14 @@ func (p *peer) execute(ctx context.Context, sql string, args ...any) error {
 // guestGrace is how much longer than its request may take a turn of another server counts after it was asked for last.
 const guestGrace = 30 * time.Second
 
-func (p *peer) askTurn(ctx context.Context, t *turn) (granted bool, err error) {
+func (p *peer) askTurn(ctx context.Context, t *turn) (granted, attended bool, err error) {
 	err = p.with(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
 		return conn.QueryRow(ctx, `INSERT INTO turn VALUES ($1, $2, $3, $4, $5, 0, clock_timestamp() + $6 * interval '1 microsecond')
 			ON CONFLICT (id) DO UPDATE SET until = excluded.until
-			RETURNING owner <> 0 AND owner = (SELECT p.owner FROM partition AS p WHERE p.number = turn.partition)`,
-			t.id, t.partition, []byte(t.slot), t.session, int64(t.atMost), (t.atMost + guestGrace).Microseconds()).Scan(&granted)
+			RETURNING owner <> 0 AND owner = (SELECT p.owner FROM partition AS p WHERE p.number = turn.partition), EXISTS (SELECT FROM beat)`,
+			t.id, t.partition, []byte(t.slot), t.session, int64(t.atMost), (t.atMost + guestGrace).Microseconds()).Scan(&granted, &attended)
 	})
-	return granted, err
+	return granted, attended, err
 }
 
 func (p *peer) endTurn(ctx context.Context, id int64) error {

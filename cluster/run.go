@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/tegenaria/tegenaria"
 )
 
 // againAfter is how long Run waits before it begins anew.
 const againAfter = time.Second
 
 // Run opens a job, has crawl use it, and closes it. It begins anew if the run was fenced, or the database was away for longer than
-// [Options].Patience, until crawl returns without such an error or ctx ends. crawl makes an engine with the cache and runs it; it is
+// [Options].Patience, or the worker is to work on another server of the job, until crawl returns without such an error or ctx ends. crawl makes an engine with the cache and runs it; it is
 // called again with another cache, and what it opens it has to have closed. The error is that of crawl, of [Open] or of [Cache.Close].
 func Run(ctx context.Context, dsn, job string, o Options, crawl func(ctx context.Context, cache *Cache) error) error {
 	pause := time.NewTimer(0)
@@ -19,7 +21,9 @@ func Run(ctx context.Context, dsn, job string, o Options, crawl func(ctx context
 		err := runOnce(ctx, dsn, job, o, crawl)
 		var fenced *FencedError
 		var failure *Error
-		if ctx.Err() != nil || !errors.As(err, &fenced) && !(errors.As(err, &failure) && failure.Away > 0) {
+		var stopped *tegenaria.StoppedError
+		again := errors.As(err, &fenced) || errors.As(err, &failure) && failure.Away > 0 || errors.As(err, &stopped) && stopped.Reason == movedAway
+		if !again || ctx.Err() != nil {
 			return err
 		}
 		pause.Reset(againAfter)

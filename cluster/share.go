@@ -105,7 +105,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	if err != nil {
 		return nil, false, err
 	}
-	h.roll.Store(&roll{living: v.numbers(), upTo: v.begun})
+	h.roll.Store(&roll{living: v.numbers(), upTo: v.begun, ended: v.finished || v.stopped != ""})
 	if c.paused.Swap(v.paused) && !v.paused {
 		tell = append(tell, h.run.Resume)
 	}
