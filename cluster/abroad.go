@@ -62,7 +62,9 @@ type roll struct {
 
 // leads reports whether the session connects its server with the others: the oldest does. Two may take themselves for it for a moment, which does
 // no harm.
-func (r *roll) leads(session int64) bool { return r != nil && len(r.living) > 0 && slices.Min(r.living) == session }
+func (r *roll) leads(session int64) bool {
+	return r != nil && len(r.living) > 0 && slices.Min(r.living) == session
+}
 
 // travel starts what connects the server of the worker with the others, while the worker leads.
 func (h *share) travel(ctx context.Context) {
@@ -167,13 +169,17 @@ func (h *share) help(ctx context.Context, v *visits, there *stand) error {
 	case time.Since(v.lonely) < c.ttl:
 		return nil
 	}
-	moved, err := withTurn(ctx, c, func() (bool, error) {
-		here, err := c.store.stand(ctx)
-		if err != nil || len(r.living) == 1 && !here.done() {
-			return false, err
-		}
-		return c.store.moveTo(ctx, v.to)
-	})
+	here, err := withTurn(ctx, c, func() (*stand, error) { return c.store.stand(ctx) })
+	if err != nil || len(r.living) == 1 && !here.done() {
+		return err
+	}
+	move := func() (bool, error) { return c.store.moveTo(ctx, v.to) }
+	moved := false
+	if c.home == 0 {
+		moved, err = withTurn(ctx, c, move)
+	} else { // nothing here waits for the first server
+		moved, err = move()
+	}
 	if moved {
 		h.run.Stop(movedAway)
 	}

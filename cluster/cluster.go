@@ -100,7 +100,8 @@ var (
 )
 
 // Open connects to a database and opens a job in it, or makes it: the job is a schema of that name. dsn is a URL or a list of
-// settings as libpq has them; a password may also come from a file. Other tables or another number of partitions with a [*MismatchError], a server that cannot keep a job with a [*ServerError], and a user
+// settings as libpq has them; a password may also come from a file. The databases of a job on several servers are URLs, separated by commas, in the
+// same order for all workers. Other tables or another number of partitions with a [*MismatchError], a server that cannot keep a job with a [*ServerError], and a user
 // without the rights with a [*RightsError].
 func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 	configs, err := configsOf(dsn, job)

@@ -84,6 +84,18 @@
 // once up to its last checkpoint. What a dead worker has written after that is in another file again; it
 // is cut when that worker is started again under its name, before the job is finished, or by [Trim]. robots.txt is read anew by a new owner.
 //
+// # Several servers
+//
+// A job may lie on several servers: give their addresses one after the other, as URLs, separated by commas. Each has the same tables, and a part of the
+// partitions; a worker has its home on one of them, chosen when it begins for the first time, and all its partitions lie there (home.go). What was said of
+// a job above holds for each server and its workers. Beyond that the oldest worker of a server connects it with the others (abroad.go):
+//
+//   - A link to a host on another server goes into the outbox of the own one, in the transaction that settles its page, and is carried from there to the
+//     inbox of the other, once. No page waits for another server to be settled. While one is away the others go on.
+//   - The first server is where a job is steered: the others follow it. It finds out that nothing is left to do, by reading all of them twice.
+//   - Workers bury those of other servers too. One goes to a server on which nobody has worked for a TTL, if its own can spare it: its run ends with
+//     StoppedError{"moved to another server"}, and the next one begins there; [Run] does that.
+//
 // # Where items go
 //
 // A feed such as feed.JSONL writes a file for each worker, on its machine: what lay on a lost disk is lost. [Items] stores items in the job, in the
@@ -102,6 +114,8 @@
 //   - A request of Fetch is sent by the worker whose callback waits for it, when the owner of the host has given it the turn, which takes up to a
 //     fifth of a second. It obeys the robots.txt that its own worker has read. With PerSlot above 1 the owner's next request may follow it
 //     sooner than the delay, by the time that the turn takes.
-//   - One URL in two slots (RequestWithSlot) may be fetched twice, if two owners accept it at the same time.
+//   - One URL in two slots (RequestWithSlot) may be fetched twice, if two owners accept it at the same time, or if they lie on two servers.
+//   - With several servers each has its part of Limits.Pages, and what one does not need is not used by the others. Start as many workers as there are
+//     servers at least: with fewer they go from one to the other, and a request of Fetch to a host where nobody is ends with an [*AloneError].
 //   - A worker whose code was given up ends when it has nothing else to do, with StoppedError{"abandoned"}: the others run those requests again.
 package cluster

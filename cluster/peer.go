@@ -85,7 +85,7 @@ func (p *peer) askTurn(ctx context.Context, t *turn) (granted, attended bool, er
 		return conn.QueryRow(ctx, `INSERT INTO turn VALUES ($1, $2, $3, $4, $5, 0, clock_timestamp() + $6 * interval '1 microsecond')
 			ON CONFLICT (id) DO UPDATE SET until = excluded.until
 			RETURNING owner <> 0 AND owner = (SELECT p.owner FROM partition AS p WHERE p.number = turn.partition), EXISTS (SELECT FROM beat)`,
-			t.id, t.partition, []byte(t.slot), t.session, int64(t.atMost), (t.atMost + guestGrace).Microseconds()).Scan(&granted, &attended)
+			t.id, t.partition, []byte(t.slot), t.session, int64(t.atMost), (t.atMost+guestGrace).Microseconds()).Scan(&granted, &attended)
 	})
 	return granted, attended, err
 }

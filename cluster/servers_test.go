@@ -1,9 +1,15 @@
 package cluster_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +18,7 @@ import (
 
 	"github.com/tegenaria/tegenaria"
 	"github.com/tegenaria/tegenaria/cluster"
+	"github.com/tegenaria/tegenaria/feed"
 	"github.com/tegenaria/tegenaria/internal/pgtest"
 )
 
@@ -19,18 +26,21 @@ import (
 func servers(t *testing.T, n int) (dsns []string) {
 	t.Helper()
 	admin := connect(t, database(t))
-	address := func(name string) string {
-		return fmt.Sprintf("postgres://tester:swordfish@/%s?host=%s", name, url.QueryEscape(pgtest.Get(t).Host()))
-	}
-	dsns = []string{address("postgres")}
+	server := pgtest.Get(t)
+	dsns = []string{address(server, "postgres")}
 	for i := range n - 1 {
 		name := fmt.Sprint("server", i+2)
 		if read(t, admin, `SELECT count(*)::text FROM pg_database WHERE datname = '`+name+`'`) == "0" {
 			run(t, admin, `CREATE DATABASE `+name)
 		}
-		dsns = append(dsns, address(name))
+		dsns = append(dsns, address(server, name))
 	}
 	return dsns
+}
+
+// address returns how to connect to a database, as one of several.
+func address(server *pgtest.Server, database string) string {
+	return fmt.Sprintf("postgres://tester:swordfish@/%s?host=%s", database, url.QueryEscape(server.Host()))
 }
 
 // checkServers compares what the workers of a job on several servers have with what there was to do.
@@ -199,4 +209,89 @@ func TestOtherServers(t *testing.T) {
 	if _, err := cluster.Open(t.Context(), strings.Join(dsns, ","), newJob(), cluster.Options{Worker: "one", Partitions: 2}); err == nil || !strings.Contains(err.Error(), "Partitions") {
 		t.Errorf("two partitions on three servers: %v", err)
 	}
+}
+
+// A server whose worker has left for good is taken on by a worker of another one, which goes on with its file: each page is in a file once.
+func TestServersHelp(t *testing.T) {
+	const pages = 80
+	dsns, job := servers(t, 2), newJob()
+	dsn := strings.Join(dsns, ",")
+	web := newWeb(t, 8, pages)
+	dir := t.TempDir()
+	leaves, leave := context.WithCancel(t.Context())
+	web.left, web.do = pages/4, leave
+	crawl := func(name string) func(ctx context.Context, cache *cluster.Cache) error {
+		return func(ctx context.Context, cache *cluster.Cache) error {
+			parse := func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[string]) error {
+				return errors.Join(out.Item(resp.URL), out.FollowLinks())
+			}
+			return tegenaria.NewSpiderEngine(
+				tegenaria.EngineWithCache(cache),
+				tegenaria.EngineWithSpiders(tegenaria.NewSpider("help", tegenaria.Handle(parse), web.url(0))),
+				tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: 20 * time.Millisecond, UserAgent: name, IgnoreRobots: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
+				tegenaria.EngineWithPipelines(feed.JSONL(filepath.Join(dir, name+".jsonl"))),
+			).Run(ctx, "help")
+		}
+	}
+	run := func(ctx context.Context, name string) error {
+		return cluster.Run(ctx, dsn, job, cluster.Options{Worker: name, Dir: filepath.Join(dir, name), TTL: shortTTL}, crawl(name))
+	}
+	var crawling sync.WaitGroup
+	crawling.Go(func() {
+		if err := run(t.Context(), "stays"); err != nil {
+			t.Errorf("stays: %v", err)
+		}
+	})
+	crawling.Go(func() {
+		var stopped *tegenaria.StoppedError
+		if err := run(leaves, "leaves"); !errors.As(err, &stopped) && !errors.Is(err, context.Canceled) {
+			t.Errorf("leaves: %v", err)
+		}
+	})
+	crawling.Wait()
+	var lines []string
+	for _, name := range []string{"stays", "leaves"} {
+		content, err := os.ReadFile(filepath.Join(dir, name+".jsonl"))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		t.Logf("%s: %d items", name, strings.Count(string(content), "\n"))
+		lines = append(lines, strings.Split(strings.TrimSuffix(string(content), "\n"), "\n")...)
+	}
+	slices.Sort(lines)
+	lines = slices.DeleteFunc(lines, func(line string) bool { return line == "" })
+	if unique := len(slices.Compact(slices.Clone(lines))); len(lines) != pages || unique != pages {
+		t.Errorf("%d items, %d different ones, want %d", len(lines), unique, pages)
+	}
+}
+
+// While one server is away, the others go on, and the job ends when it is back.
+func TestServersAway(t *testing.T) {
+	const pages, delay = 300, 50 * time.Millisecond
+	dsns, job := servers(t, 1), newJob()
+	other := pgtest.Another(t)
+	setFsync(t, other.DSN("postgres"), "on")
+	dsns = append(dsns, address(other, "postgres"))
+	web := newWeb(t, 12, pages)
+	workers := newWorkers(t, strings.Join(dsns, ","), job, 3, 4*shortTTL)
+	down := make(chan struct{})
+	web.left, web.do = pages/3, func() { close(down) }
+	var crawling sync.WaitGroup
+	for _, w := range workers {
+		crawling.Go(func() { w.crawl(t.Context(), web, delay) })
+	}
+	<-down
+	if err := other.Crash(); err != nil {
+		t.Fatal(err)
+	}
+	before := web.asks()
+	for web.asks() < before+pages/6 {
+		runtime.Gosched()
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	crawling.Wait()
+	checkServers(t, web, dsns, job, workers)
+	web.check(t, delay)
 }

@@ -62,7 +62,8 @@ type store interface {
 	// pack returns the next letters for another server, nil if there are none: the same ones until it is said that they have arrived.
 	pack(ctx context.Context, to int) (*parcel, error)
 	arrived(ctx context.Context, p *parcel) error
-	// moveTo has the worker begin its next run on another server, unless somebody has moved there just now. It reports whether it has done that.
+	// moveTo has the worker begin its next run on another server, unless somebody has moved there just now. It reports whether it has done that. It is
+	// called without the turn if the first server, which notes it, is another one.
 	moveTo(ctx context.Context, to int) (moved bool, err error)
 	// stand reads how the job is doing on this server.
 	stand(ctx context.Context) (*stand, error)

@@ -8,6 +8,8 @@
 // database is away they go on when it is back. A program that has died is started again with the same -worker, -dir and -out: it cuts its file to
 // the pages that nobody else has fetched again.
 //
+// A job may lie on several servers: -db postgres://crawler@db1/crawls,postgres://crawler@db2/crawls, the same for all programs.
+//
 // Three more commands look at the job, stop all programs that work on it, which goes on when they are started again, and write the pages of
 // all programs, which lie in the database too, to one file. With a -url, -collect does that when the job is finished:
 //
@@ -98,7 +100,7 @@ func parse(args []string, help io.Writer) (*options, error) {
 	o := &options{}
 	f := flag.NewFlagSet("cluster", flag.ContinueOnError)
 	f.SetOutput(help)
-	f.StringVar(&o.db, "db", "", "`address` of the database: postgres://user@host/name")
+	f.StringVar(&o.db, "db", "", "`address` of the database: postgres://user@host/name; several servers of a job are separated by commas")
 	f.StringVar(&o.job, "job", "", "`name` of the job, the same for all programs that work on it")
 	f.StringVar(&o.worker, "worker", "", "`name` of this program among them (default: the name of the machine)")
 	f.StringVar(&o.dir, "dir", "", "`folder` of this program alone, which says after a crash what it was doing (default: the name of -worker, and .state)")

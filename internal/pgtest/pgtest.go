@@ -70,6 +70,25 @@ func Get(t testing.TB) *Server {
 	return shared
 }
 
+// Another returns one more server, which runs until the test ends.
+func Another(t testing.TB) *Server {
+	t.Helper()
+	Get(t)
+	s, err := create()
+	if err == nil {
+		err = s.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(s.Stop(), os.RemoveAll(s.folder)); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
 // folder makes a folder for a server.
 func folder() (*Server, error) {
 	folder, err := os.MkdirTemp("", "pgtest")
