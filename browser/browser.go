@@ -180,30 +180,41 @@ func (b *Browser) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Cont
 	result <- ctx
 }
 
+// download makes a page. If Chromium is lost before the site was asked for the document, the page is made by another one: once, since
+// with more than one lost Chromium the machine is to blame.
 func (b *Browser) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 	asked, err := newQuery(ctx.Request)
 	if err != nil {
 		return nil, err
 	}
+	resp, sent, err := b.try(ctx, asked)
+	if _, lost := errors.AsType[*LostError](err); lost && !sent {
+		resp, _, err = b.try(ctx, asked)
+	}
+	return resp, err
+}
+
+// try makes a page by the Chromium that is current. It also reports whether the request for the document may have been sent.
+func (b *Browser) try(ctx *tegenaria.Context, asked *query) (_ *tegenaria.Response, sent bool, _ error) {
 	leave := func() {}
 	if !strings.HasSuffix(asked.url, "/robots.txt") { // for which the pages in all places may wait
 		select {
 		case b.tabs <- struct{}{}:
 			leave = func() { <-b.tabs }
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return nil, false, context.Cause(ctx)
 		}
 	}
 	p, err := b.enter()
 	if err != nil {
 		leave()
-		return nil, err
+		return nil, false, err
 	}
 	c, err := b.current(ctx, p, asked.url)
 	if err != nil {
 		b.running.Done()
 		leave()
-		return nil, err
+		return nil, false, err
 	}
 	if b.remote != nil && asked.agent == "" {
 		asked.agent = p.network.UserAgent()
@@ -216,13 +227,13 @@ func (b *Browser) download(ctx *tegenaria.Context) (*tegenaria.Response, error) 
 	resp, err := t.download(ctx)
 	switch {
 	case err == nil:
-		return resp, nil
+		return resp, t.sent, nil
 	case ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return nil, t.sent, context.Cause(ctx)
 	case c.isLost():
-		return nil, c.lostError(asked.url, err)
+		return nil, t.sent, c.lostError(asked.url, err)
 	}
-	return resp, err
+	return resp, t.sent, err
 }
 
 // enter begins a download, unless no run is on. Close waits for it.

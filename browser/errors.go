@@ -78,7 +78,7 @@ func (*NoRunError) Error() string {
 }
 
 // LostError is the failure of a request whose Chromium has ended, or has stopped to answer, while the page was being made. The next
-// request starts another one.
+// request starts another one. If the site was not yet asked for the document, the page was tried with two of them.
 type LostError struct {
 	URL    string
 	Reason string

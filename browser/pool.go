@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
@@ -78,6 +79,9 @@ func (c *chromium) lostError(url string, err error) error {
 	defer c.mu.Unlock()
 	if c.reason != "" {
 		return &LostError{url, c.reason}
+	}
+	if lost, ok := errors.AsType[*LostError](err); ok {
+		return lost
 	}
 	return &LostError{url, err.Error()}
 }

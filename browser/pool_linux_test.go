@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -118,6 +119,35 @@ func TestSignals(t *testing.T) {
 		}
 		mustBeRight(t, get, server.URL)
 	})
+}
+
+// It fails if a page whose tab does not open is not made by another browser, if its document is asked for more than once, or if the
+// browser that does not answer stays.
+func TestTabThatDoesNotOpen(t *testing.T) {
+	b := openBrowser(t, browser.Options{Tabs: 1})
+	dir := temporary(t)
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/right" {
+			asked.Add(1)
+		}
+		w.Header().Set("Content-Type", "text/html")
+		io.WriteString(w, "<!doctype html><ul><li>right</ul>")
+	}))
+	t.Cleanup(server.Close)
+	inRun(t, b, server.URL, func(get getter) {
+		mustBeRight(t, get, server.URL)
+		first := mainProcess(t, dir)
+		signal(t, first, syscall.SIGSTOP)
+		mustBeRight(t, get, server.URL)
+		until(t, "the browser that does not answer is gone", func() bool {
+			now := mainProcess(t, dir)
+			return now != 0 && now != first
+		})
+	})
+	if n := asked.Load(); n != 2 {
+		t.Errorf("2 pages were asked for %d times", n)
+	}
 }
 
 // It fails if a page whose requests wait for many a robots.txt delays those of another page.

@@ -33,6 +33,7 @@ type tab struct {
 	target   *chromedp.Target
 	answers  chan *answer // has room for the one that is delivered
 	watching sync.WaitGroup
+	sent     bool          // the document may have been requested of the site
 	results  results       // of the actions that were done
 	taking   chan struct{} // has room for one: who has put something in takes bodies for the capture
 	closed   func()        // to be called when the tab is closed, or was not opened
@@ -89,9 +90,22 @@ func (t *tab) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 	defer stop()
 	defer context.AfterFunc(ctx, stop)()
 	if err := t.prepare(work); err != nil {
-		return nil, err
+		if _, unfit := errors.AsType[*tegenaria.RequestError](err); unfit {
+			return nil, err
+		}
+		return nil, t.unopened(work, err)
 	}
 	return t.await(ctx, work)
+}
+
+// unopened returns the error of a tab that has not come as far as its request. Its Chromium makes no further pages.
+func (t *tab) unopened(life context.Context, err error) error {
+	t.chromium.retire()
+	reason := "its tab did not open"
+	if life.Err() == nil {
+		reason += ": " + err.Error()
+	}
+	return &LostError{t.asked.url, reason}
 }
 
 // open opens the tab. One that is given up half open goes with its Chromium, which makes no further pages.
@@ -109,8 +123,7 @@ func (t *tab) open(ctx context.Context) (context.Context, error) {
 	defer late.Stop()
 	defer context.AfterFunc(ctx, func() { late.Reset(openGrace) })()
 	if err := chromedp.Do(life); err != nil {
-		t.chromium.retire()
-		return nil, err
+		return nil, t.unopened(life, err)
 	}
 	t.target = chromedp.FromContext(life).Target
 	t.mu.Lock()
@@ -330,6 +343,7 @@ func (t *tab) await(ctx *tegenaria.Context, work context.Context) (*tegenaria.Re
 	if err := ctx.AwaitTurn(); err != nil { // the tab may have taken seconds to open
 		return nil, err
 	}
+	t.sent = true
 	type outcome struct {
 		page.NavigateResult
 		err error
