@@ -60,10 +60,14 @@ const (
 // asked is what a request record says.
 type asked struct{ method, body string }
 
+// variantField is a field of responses and failures whose requests have a variant. It has the digest: a variant may be long, and may
+// have a password.
+const variantField = "Tegenaria-Variant"
+
 // answered is a response whose request record has not come yet.
 type answered struct {
-	url, key string
-	at       place
+	url, variant, key string
+	at                place
 }
 
 func (c *captures) begin() {
@@ -79,8 +83,8 @@ func (c *captures) end() {
 	}
 }
 
-// requestKey is what requests are found by. body is a digest, "" for none.
-func requestKey(method, target, body string) string {
+// requestKey is what requests are found by. body is a digest, and so is variant; "" for none.
+func requestKey(method, target, body, variant string) string {
 	key := method + " " + target
 	if method == http.MethodGet {
 		key = target
@@ -88,7 +92,19 @@ func requestKey(method, target, body string) string {
 	if body != "" {
 		key += "\x00" + body
 	}
+	if variant != "" {
+		key += "\x00" + variant
+	}
 	return key
+}
+
+// variantKeyOf returns what tells variants of requests apart; "" for none.
+func variantKeyOf(variant string) string {
+	if variant == "" {
+		return ""
+	}
+	sum := sha1.Sum([]byte(variant)) //nolint:gosec // a key of the index, and no protection
+	return "sha1:" + base32.StdEncoding.EncodeToString(sum[:])
 }
 
 func urlOf(r *tegenaria.Request) string { return urlx.MergeParams(r.Url, r.Params) }
@@ -129,15 +145,16 @@ func (c *captures) add(r *Record, file int) error {
 	default:
 		return nil
 	}
+	variant := r.Header.Get(variantField)
 	how := c.asked.take(r.ID())
 	if how == nil {
 		how = c.asked.take(concurrent)
 	}
 	if how == nil {
 		how = &asked{method: http.MethodGet}
-		c.answered.put(r.ID(), answered{targetOf(url), requestKey(how.method, targetOf(url), ""), one.place})
+		c.answered.put(r.ID(), answered{targetOf(url), variant, requestKey(how.method, targetOf(url), "", variant), one.place})
 	}
-	key := requestKey(how.method, targetOf(url), how.body)
+	key := requestKey(how.method, targetOf(url), how.body, variant)
 	c.byKey[key] = append(c.byKey[key], one)
 	return nil
 }
@@ -197,7 +214,7 @@ func (c *captures) request(r *Record, concurrent string) error {
 
 // move corrects how a response was asked for.
 func (c *captures) move(a answered, how asked) {
-	key := requestKey(how.method, a.url, how.body)
+	key := requestKey(how.method, a.url, how.body, a.variant)
 	if key == a.key {
 		return
 	}
@@ -233,7 +250,7 @@ func (c *captures) failure(r *Record, one capture) error {
 		body = string(sum)
 	}
 	one.kind = failed
-	key := requestKey(cmp.Or(fields.Get("method"), http.MethodGet), targetOf(r.URL()), body)
+	key := requestKey(cmp.Or(fields.Get("method"), http.MethodGet), targetOf(r.URL()), body, r.Header.Get(variantField))
 	c.byKey[key] = append(c.byKey[key], one)
 	return nil
 }

@@ -69,6 +69,15 @@ func factsOf(ctx *tegenaria.Context) facts {
 	return f
 }
 
+// about returns the fields by which a replay finds the record of a response or of a failure.
+func (f *facts) about() []field {
+	fields := []field{{"WARC-Target-URI", f.target}}
+	if variant := variantKeyOf(f.request.Variant()); variant != "" {
+		fields = append(fields, field{variantField, variant})
+	}
+	return fields
+}
+
 // methodOf returns the method that is sent.
 func methodOf(r *tegenaria.Request) string {
 	if r.Method == "" && (r.Body != nil || r.BodyReader != nil) {
@@ -238,7 +247,7 @@ func (x *exchange) request(f *facts, t *tegenaria.Transfer) error {
 func (x *exchange) answer(f *facts, status int, size int64, truncated string) (done recorded, err error) {
 	head := x.head
 	r := newRecord{kind: "response", id: f.id, date: x.began, media: mediaResponse, head: head}
-	r.fields = append([]field{{"WARC-Target-URI", f.target}}, f.network...)
+	r.fields = append(f.about(), f.network...)
 	payload := x.archive.digests.text(x.sum)
 	switch {
 	case status == http.StatusNotModified && size == 0:
@@ -395,7 +404,7 @@ func (x *exchange) metadata(f *facts, about []field) error {
 	}
 	x.head = b
 	r := newRecord{kind: "metadata", id: newID(), date: x.began, media: mediaFields, head: b, digest: x.archive.digests.of(b)}
-	r.fields = []field{{"WARC-Target-URI", f.target}}
+	r.fields = f.about()
 	if about[0].value != "failed" {
 		r.fields = append(r.fields, field{"WARC-Concurrent-To", f.id})
 	}

@@ -417,3 +417,55 @@ func TestWhichRecordAnswers(t *testing.T) {
 		t.Error("an empty folder was opened")
 	}
 }
+
+// variants is a downloader that answers with the variant of the request; without one it fails at /fails.
+type variants struct{ given }
+
+func (variants) Download(ctx *tegenaria.Context, result chan<- *tegenaria.Context) {
+	r := ctx.Request
+	ctx.DownloadResult = new(tegenaria.RequestResult)
+	if strings.HasSuffix(r.Url, "/fails") && r.Variant() == "" {
+		ctx.DownloadResult.Error = tegenaria.NewError(ctx.CtxId, errors.New("no page without a variant"))
+	} else {
+		ctx.DownloadResult.Response = tegenaria.NewResponse(r, 200, nil, []byte("as "+r.Variant()))
+	}
+	result <- ctx
+}
+
+// A record answers only requests of its variant, be it of a response, of a revisit or of a failure.
+func TestVariants(t *testing.T) {
+	long := strings.Repeat("a\r\nb: ", 200)
+	l, path := begin(t, variants{}, warc.Options{})
+	for _, r := range []struct{ url, variant string }{
+		{"http://a.test/", ""}, {"http://a.test/", "browser"}, {"http://a.test/", long}, {"http://a.test/again", long},
+		{"http://a.test/fails", ""}, {"http://a.test/fails", "browser"},
+	} {
+		got := make(chan *tegenaria.Context, 1)
+		ctx := tegenaria.NewContext(tegenaria.NewRequest(r.url, "GET", nil, tegenaria.RequestWithVariant(r.variant)))
+		ctx.CtxId = "1"
+		l.Download(ctx, got)
+		<-got
+		prepare(t, l, "1")
+	}
+	end(t, l)
+	check(t, path)
+	replay := open(t, path)
+	for _, want := range []struct{ url, variant, text string }{
+		{"http://a.test/", "browser", "as browser"},
+		{"http://a.test/", "", "as "},
+		{"http://a.test/", long, "as " + long},
+		{"http://a.test/again", long, "as " + long},
+		{"http://a.test/", "other", "not in the archive"},
+		{"http://a.test/again", "", "not in the archive"},
+		{"http://a.test/fails", "", "no page without a variant"},
+		{"http://a.test/fails", "browser", "as browser"},
+	} {
+		resp, err := replay.Answer(tegenaria.NewContext(tegenaria.NewRequest(want.url, "GET", nil, tegenaria.RequestWithVariant(want.variant))))
+		switch {
+		case err != nil && !strings.Contains(err.Error(), want.text):
+			t.Errorf("%s, %.10q: %v", want.url, want.variant, err)
+		case err == nil && resp.String() != want.text:
+			t.Errorf("%s, %.10q: %.20q", want.url, want.variant, resp.String())
+		}
+	}
+}

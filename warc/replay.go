@@ -14,7 +14,8 @@ import (
 	"github.com/tegenaria/tegenaria"
 )
 
-// Replay answers requests from an archive, by URL, method and body. Redirects and failures are replayed as they were recorded. It
+// Replay answers requests from an archive, by URL, method, body and variant ([tegenaria.RequestWithVariant]): a rendered page with actions
+// never answers the request for the plain one. Redirects and failures are replayed as they were recorded. It
 // is a [tegenaria.Downloader], and also a [tegenaria.Answerer], so that its answers cost neither a delay nor a page of a budget. It
 // may be used concurrently, and for several runs.
 //
@@ -162,7 +163,7 @@ func (l *replayLayer) Close(context.Context, string) error { return l.replay.clo
 
 // find returns what the archive has of a request, by time, and its key.
 func (r *Replay) find(req *tegenaria.Request) (key string, found []capture) {
-	key = requestKey(methodOf(req), targetOf(urlOf(req)), bodyKeyOf(req.Body))
+	key = requestKey(methodOf(req), targetOf(urlOf(req)), bodyKeyOf(req.Body), variantKeyOf(req.Variant()))
 	return key, r.index.byKey[key]
 }
 
