@@ -44,7 +44,7 @@ type ErrorMiddleware interface {
 
 // RequestFilter is an optional interface of middlewares: it is called for every request that is about to be
 // accepted (seeds, children, redirect targets, Fetch), before deduplication, so a request that it refuses is never
-// queued. It may change the request, including its Priority. It must not block. An error ends the request as filtered,
+// queued, and, with a request without a parent, for every document to which an action of package browser leads ([Network]). It may change the request, including its Priority. It must not block. An error ends the request as filtered,
 // with the error's text (or that of [IgnoreRequest]) as reason; parent is nil for seeds. It is called concurrently.
 // With such a middleware a request is allocated for each link, even for duplicates.
 type RequestFilter interface {
