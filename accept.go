@@ -248,7 +248,7 @@ func (a *acceptor) accepted(from emission, s *scratch, verdicts []Verdict, maxPe
 		case VerdictKnown:
 			known++
 		case VerdictHandedOn:
-			a.ledger.Forget(1) // its owner counts it
+			a.ledger.HandOn() // its owner counts it
 		case VerdictRefused:
 			refused++
 			if a.refusals.isOn() {

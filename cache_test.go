@@ -378,6 +378,8 @@ type sharedCache struct {
 	run    tegenaria.SharedRun
 	joined func() // what happens once the run has joined; nil: StartRequest is its, and nothing is left elsewhere
 
+	handedOn atomic.Int64
+
 	other *sharedCache // has the slot b.test; nil: every slot is the own
 
 	stopped func(reason string) // hears that the run was stopped, if it is not nil
@@ -412,6 +414,7 @@ func (c *sharedCache) Accept(ctx context.Context, records []tegenaria.Record) ([
 	for i := range records {
 		if c.other != nil && records[i].Slot == "b.test" {
 			verdicts[i] = tegenaria.VerdictHandedOn
+			c.handedOn.Add(1)
 			letter := records[i]
 			letter.Data = slices.Clone(letter.Data)
 			time.AfterFunc(time.Minute, func() { c.other.arrive(ctx, []tegenaria.Record{letter}) })
@@ -480,6 +483,35 @@ func TestSharedCache(t *testing.T) {
 			})
 		}
 		running.Wait()
+	})
+}
+
+// Seeds wait for those of the job that wait elsewhere: the ones that were handed on, until it is said that they do not wait any more.
+func TestSharedCachePending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := enginetest.NewSpider()
+		for i := range 12 {
+			s.FeedUrls = append(s.FeedUrls, fmt.Sprint("http://b.test/", i))
+		}
+		elsewhere := &sharedCache{CacheInterface: tegenaria.NewMemoryCache()}
+		cache := &sharedCache{CacheInterface: tegenaria.NewMemoryCache(), other: elsewhere}
+		elsewhere.run.Arrive = func([]tegenaria.Record, []tegenaria.Verdict) {}
+		var handedOn []int64
+		cache.joined = func() {
+			cache.run.Start()
+			for _, open := range []int64{5, 2, 0, 0} {
+				enginetest.Wait(t.Context(), time.Minute)
+				handedOn = append(handedOn, cache.handedOn.Load())
+				cache.run.Open(open)
+			}
+			cache.run.Finish(1)
+		}
+		stats := enginetest.MustRun(t, enginetest.NewEngine(enginetest.NewWorld(), s, tegenaria.EngineWithCache(cache),
+			tegenaria.EngineWithLimits(tegenaria.Limits{Pending: 5})))
+		if want := []int64{5, 5, 8, 12}; !slices.Equal(handedOn, want) {
+			t.Errorf("seeds handed on after each minute: %d, want %d", handedOn, want)
+		}
+		enginetest.WantOutcomes(t, stats, map[tegenaria.Outcome]int64{})
 	})
 }
 

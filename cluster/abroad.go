@@ -21,8 +21,8 @@ type abroad interface {
 	// askTurn stores a turn, or that it is still waited for, and reports whether it is granted, and whether there is a worker who might.
 	askTurn(ctx context.Context, t *turn) (granted, attended bool, err error)
 	endTurn(ctx context.Context, id int64) error
-	// endTurns ends the turns of those sessions of a server that are over: all up to a number, but those that live.
-	endTurns(ctx context.Context, from int, upTo int64, living []int64) error
+	// tell says which sessions there are on another server, so that the turns of those that are over end; and the first server how much waits there.
+	tell(ctx context.Context, from int, r *roll) error
 	close(ctx context.Context) error
 }
 
@@ -53,11 +53,12 @@ type changes struct{ sessions, batches, received int64 }
 // done reports whether nothing is left to do there, unless a letter comes.
 func (s *stand) done() bool { return s.empty && (s.idle || s.reached) }
 
-// roll is which sessions of the worker's server there are.
+// roll is what the worker's server says of itself.
 type roll struct {
-	living []int64
-	upTo   int64 // the newest of all that there have been
-	ended  bool  // the job is finished, or was stopped
+	open   int64   // requests that wait or are in flight there, and letters
+	living []int64 // sessions
+	upTo   int64   // the newest of all that there have been
+	ended  bool    // the job is finished, or was stopped
 }
 
 // leads reports whether the session connects its server with the others: the oldest does. Two may take themselves for it for a moment, which does
@@ -136,7 +137,7 @@ func (h *share) visit(ctx context.Context, v *visits) (again bool, err error) {
 	r, sent := h.roll.Load(), time.Now()
 	s, err := there.stand(ctx)
 	if err == nil {
-		err = there.endTurns(ctx, c.home, r.upTo, r.living)
+		err = there.tell(ctx, c.home, r)
 	}
 	if err != nil {
 		v.lonely = time.Time{}

@@ -30,6 +30,7 @@ type batch struct {
 	stopped     string // why the job was stopped by this worker
 	size        int    // about what it takes in memory
 
+	queued, delayed    int // by how many rows the tables of requests grow
 	statements         []statement
 	finishedStatements bool
 	sent               bool // the server may have it
@@ -125,6 +126,9 @@ func (b *batch) count(counters, last map[string]int64) {
 
 // empty reports whether there is nothing to write.
 func (b *batch) empty() bool { return b.size == 0 && len(b.gone)+len(b.drained)+len(b.given) == 0 }
+
+// more returns by how many the requests and letters of the job grow. Called with the mutex of the cache held.
+func (b *batch) more() int { return len(b.inserts) - len(b.deletes) + len(b.letters) - len(b.drained) }
 
 // remove gathers that a request does not lie where it lay. Called with mu held.
 func (c *Cache) remove(e *entry) {

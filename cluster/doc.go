@@ -37,7 +37,8 @@
 //
 // CloseSpider ends the job, and so does a limit: the reason is stored, the other workers see it a fraction of a second later, and each run
 // ends gracefully with a StoppedError of that reason. Limits.Pages is of the job: workers draw pages in blocks before they begin them, so that it
-// is never exceeded; what a dead worker had drawn is lost (draw.go). Items, Errors, Bytes and Time are counted by every worker for itself, and the
+// is never exceeded; what a dead worker had drawn is lost (draw.go). So is Limits.Pending: seeds wait while so many requests wait in all queues and
+// inboxes, which the fence of each transaction counts (write.go). Items, Errors, Bytes and Time are counted by every worker for itself, and the
 // first to reach one ends the job. A signal, Stop and the end of a context end one worker alone. A job that was stopped goes on
 // when its workers begin again. One that begins while another of them has not ended yet is stopped too.
 //
@@ -110,7 +111,7 @@
 //     only once, if the feed is a tegenaria.Committer such as feed.JSONL and the worker is started again under its name, on the same disk.
 //   - Without [Options].Dir nobody records which requests were in flight when the process died, so that a page that kills the process is tried
 //     again and again. With it each death is counted when the worker that died starts again.
-//   - Each worker counts its limits but Pages for itself, and PerIP and PerProxy hold for one worker.
+//   - Each worker counts its limits but Pages and Pending for itself, and PerIP and PerProxy hold for one worker.
 //   - A request of Fetch is sent by the worker whose callback waits for it, when the owner of the host has given it the turn, which takes up to a
 //     fifth of a second. It obeys the robots.txt that its own worker has read. With PerSlot above 1 the owner's next request may follow it
 //     sooner than the delay, by the time that the turn takes.

@@ -77,7 +77,7 @@ func (j *Job) Close() error {
 	return err
 }
 
-// Status returns how the job is doing. It counts what waits: in a large job that takes seconds.
+// Status returns how the job is doing. It reads counts that each transaction keeps, and is as fast in a large job as in a small one.
 func (j *Job) Status(ctx context.Context) (s Status, err error) {
 	err = j.patiently(ctx, "reading", func(ctx context.Context, conn *pgx.Conn) (err error) {
 		s, err = readStatus(ctx, conn)
@@ -113,7 +113,8 @@ func readStatus(ctx context.Context, conn *pgx.Conn) (s Status, err error) {
 	s = Status{Outcomes: make(map[string]int64)}
 	var batch pgx.Batch
 	batch.Queue(`SELECT started, paused, coalesce(finished, ''), coalesce(stopped, ''),
-		(SELECT count(*) FROM queue), (SELECT count(*) FROM due), (SELECT count(*) FROM inbox) + (SELECT count(*) FROM outbox) FROM job`).
+		w.queued, w.delayed, w.letters + (SELECT coalesce(sum(letters), 0)::bigint FROM peer) FROM job, (SELECT coalesce(sum(queued), 0)::bigint AS queued,
+		coalesce(sum(delayed), 0)::bigint AS delayed, coalesce(sum(letters), 0)::bigint AS letters FROM worker) AS w`).
 		QueryRow(func(row pgx.Row) error {
 			return row.Scan(&s.Started, &s.Paused, &s.Finished, &s.Stopped, &s.Queued, &s.Delayed, &s.Letters)
 		})

@@ -107,7 +107,7 @@ func (m *model) view() *view {
 	v := &view{
 		begun:  m.sessions,
 		owners: slices.Clone(m.owners), wanted: slices.Clone(m.wanted), started: m.started, finished: m.finished != "", paused: m.paused, stopped: m.stopped,
-		allowed: m.checkpoints[[2]string{"", ofJob}],
+		open: int64(len(m.queue) + len(m.inbox)), allowed: m.checkpoints[[2]string{"", ofJob}],
 	}
 	for _, t := range m.turns {
 		if m.isLiving(&t) {

@@ -222,10 +222,10 @@ func (a modelAbroad) endTurn(ctx context.Context, id int64) error {
 	})
 }
 
-func (a modelAbroad) endTurns(ctx context.Context, from int, upTo int64, living []int64) error {
+func (a modelAbroad) tell(ctx context.Context, from int, r *roll) error {
 	return a.door.callThere(ctx, a.there, "writing", func(m *model) error {
 		maps.DeleteFunc(m.turns, func(_ int64, t turn) bool {
-			return t.session%int64(m.servers) == int64(from) && t.session <= upTo && !slices.Contains(living, t.session)
+			return t.session%int64(m.servers) == int64(from) && t.session <= r.upTo && !slices.Contains(r.living, t.session)
 		})
 		return nil
 	})

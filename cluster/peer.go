@@ -94,8 +94,12 @@ func (p *peer) endTurn(ctx context.Context, id int64) error {
 	return p.execute(ctx, `DELETE FROM turn WHERE id = $1`, id)
 }
 
-func (p *peer) endTurns(ctx context.Context, from int, upTo int64, living []int64) error {
-	return p.execute(ctx, `DELETE FROM turn WHERE session % $1 = $2 AND session <= $3 AND session <> ALL ($4)`, p.server.servers, from, upTo, living)
+func (p *peer) tell(ctx context.Context, from int, r *roll) error {
+	err := p.execute(ctx, `DELETE FROM turn WHERE session % $1 = $2 AND session <= $3 AND session <> ALL ($4)`, p.server.servers, from, r.upTo, r.living)
+	if err == nil && p.server.home == 0 {
+		err = p.execute(ctx, `UPDATE peer SET open = $2 WHERE server = $1 AND open <> $2`, from, r.open)
+	}
+	return err
 }
 
 func (p *peer) receive(ctx context.Context, parcel *parcel) error {
@@ -105,7 +109,7 @@ func (p *peer) receive(ctx context.Context, parcel *parcel) error {
 	}
 	return p.with(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			tag, err := tx.Exec(ctx, `UPDATE peer SET received = $2 WHERE server = $1 AND received = $2 - 1`, parcel.from, parcel.number)
+			tag, err := tx.Exec(ctx, `UPDATE peer SET received = $2, letters = letters + $3 WHERE server = $1 AND received = $2 - 1`, parcel.from, parcel.number, len(letters))
 			if err == nil && tag.RowsAffected() > 0 { // otherwise it was received before
 				_, err = tx.Exec(ctx, putIn, columnsOf(letters)...)
 			}
@@ -183,7 +187,7 @@ func (s *server) pack(ctx context.Context, to int) (p *parcel, err error) {
 func (s *server) arrived(ctx context.Context, p *parcel) error {
 	return s.patiently(ctx, "writing", func(ctx context.Context, conn *pgx.Conn) error {
 		return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
-			tag, err := tx.Exec(ctx, `UPDATE peer SET ids = '{}' WHERE server = $1 AND sent = $2 AND ids <> '{}'`, p.to, p.number)
+			tag, err := tx.Exec(ctx, `UPDATE peer SET ids = '{}', letters = letters - $3 WHERE server = $1 AND sent = $2 AND ids <> '{}'`, p.to, p.number, len(p.letters))
 			if err != nil || tag.RowsAffected() == 0 { // it has been said before
 				return err
 			}

@@ -19,7 +19,8 @@ CREATE TABLE job (
 	version int NOT NULL, partitions int NOT NULL, servers int NOT NULL, server int NOT NULL, sessions bigint NOT NULL,
 	spider text, key_version int, started boolean NOT NULL DEFAULT false, finished text, stopped text, suffixes text, paused boolean NOT NULL DEFAULT false, over bigint, reached boolean NOT NULL DEFAULT false, made timestamptz NOT NULL DEFAULT now());
 CREATE TABLE worker (
-	name text PRIMARY KEY, session bigint NOT NULL, batch bigint NOT NULL, buried boolean NOT NULL, began timestamptz NOT NULL, pages bigint NOT NULL DEFAULT 0, holds boolean NOT NULL DEFAULT false, drained boolean NOT NULL DEFAULT false) WITH (fillfactor = 20);
+	name text PRIMARY KEY, session bigint NOT NULL, batch bigint NOT NULL, buried boolean NOT NULL, began timestamptz NOT NULL, pages bigint NOT NULL DEFAULT 0, holds boolean NOT NULL DEFAULT false, drained boolean NOT NULL DEFAULT false,
+	queued bigint NOT NULL DEFAULT 0, delayed bigint NOT NULL DEFAULT 0, letters bigint NOT NULL DEFAULT 0) WITH (fillfactor = 20);
 CREATE TABLE beat (session bigint PRIMARY KEY, number bigint NOT NULL, ttl bigint NOT NULL, lock int NOT NULL, at timestamptz NOT NULL DEFAULT now()) WITH (fillfactor = 20);
 CREATE TABLE partition (number int PRIMARY KEY, owner bigint, wanted bigint);
 CREATE TABLE slot (
@@ -40,7 +41,7 @@ CREATE TABLE inbox (
 	PRIMARY KEY (partition, id)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 CREATE TABLE outbox (LIKE inbox INCLUDING DEFAULTS, server int NOT NULL, PRIMARY KEY (server, id)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE outbox ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY;
-CREATE TABLE peer (server int PRIMARY KEY, sent bigint NOT NULL DEFAULT 0, ids bigint[] NOT NULL DEFAULT '{}', received bigint NOT NULL DEFAULT 0);
+CREATE TABLE peer (server int PRIMARY KEY, sent bigint NOT NULL DEFAULT 0, ids bigint[] NOT NULL DEFAULT '{}', received bigint NOT NULL DEFAULT 0, letters bigint NOT NULL DEFAULT 0, open bigint NOT NULL DEFAULT 0);
 CREATE TABLE home (worker text PRIMARY KEY, server int NOT NULL, before int, moved timestamptz);
 CREATE TABLE turn (id bigint PRIMARY KEY, partition int NOT NULL, slot bytea NOT NULL, session bigint NOT NULL, at_most bigint NOT NULL, owner bigint NOT NULL DEFAULT 0, until timestamptz);
 CREATE TABLE outcome (

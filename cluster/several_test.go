@@ -97,6 +97,7 @@ type worker struct {
 	err   error
 
 	limits  tegenaria.Limits
+	seeds   int // more seeds than the first page
 	perSlot int
 	fetches bool   // each parser fetches a page of another host for itself
 	closes  string // the path of the page whose parser returns CloseSpider, "": there is none
@@ -120,10 +121,14 @@ func (w *worker) crawl(ctx context.Context, web *web, delay time.Duration) {
 		}
 		return tegenaria.CloseSpider("enough")
 	}
+	var seeds []string
+	for i := range w.seeds + 1 {
+		seeds = append(seeds, web.url(i))
+	}
 	engine := tegenaria.NewSpiderEngine(
 		tegenaria.EngineWithCache(w.cache),
 		tegenaria.EngineWithLimits(w.limits),
-		tegenaria.EngineWithSpiders(tegenaria.NewSpider("several", tegenaria.Handle(parse), web.url(0))),
+		tegenaria.EngineWithSpiders(tegenaria.NewSpider("several", tegenaria.Handle(parse), seeds...)),
 		tegenaria.EngineWithPoliteness(tegenaria.Politeness{Delay: delay, PerSlot: w.perSlot, UserAgent: w.name, IgnoreRobots: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
 		tegenaria.EngineWithPipelines(tegenaria.PipelineFunc(100, func(_ context.Context, item string) (string, error) {
 			mu.Lock()
@@ -164,6 +169,7 @@ func TestSeveral(t *testing.T) {
 	crawling.Wait()
 	var items []string
 	discovered := int64(0)
+	wantCounted(t, dsn, job)
 	for _, w := range workers {
 		if w.err != nil {
 			t.Errorf("%s: %v", w.name, w.err)
@@ -239,6 +245,16 @@ func (w *web) checkFetches(t *testing.T, workers []*worker, delay time.Duration)
 		t.Errorf("%d requests in flight at a host, and %d changes of who asks; want 1 and some", w.peak, abroad)
 	}
 	t.Logf("%d changes of who asks a host", abroad)
+}
+
+// wantCounted checks that the counts of what waits are the numbers of rows.
+func wantCounted(t *testing.T, dsn, job string) {
+	t.Helper()
+	got := read(t, connect(t, dsn), fmt.Sprintf(`SELECT (SELECT sum(queued) || ' ' || sum(delayed) || ' ' || sum(letters) FROM %q.worker) || ', want ' ||
+		(SELECT count(*) FROM %[1]q.queue) || ' ' || (SELECT count(*) FROM %[1]q.due) || ' ' || (SELECT count(*) FROM %[1]q.inbox)`, job))
+	if counts, want, _ := strings.Cut(got, ", want "); counts != want {
+		t.Errorf("requests that wait, delayed ones and letters are counted as %s", got)
+	}
 }
 
 // check compares what was asked with what there was to do: each page once, or twice where its number ends in 7; and each host by one owner at a time, who

@@ -105,7 +105,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	if err != nil {
 		return nil, false, err
 	}
-	h.roll.Store(&roll{living: v.numbers(), upTo: v.begun, ended: v.finished || v.stopped != ""})
+	h.roll.Store(&roll{open: v.open, living: v.numbers(), upTo: v.begun, ended: v.finished || v.stopped != ""})
 	if c.paused.Swap(v.paused) && !v.paused {
 		tell = append(tell, h.run.Resume)
 	}
@@ -116,6 +116,10 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	if drained {
 		tell = append(tell, func() { h.run.Stop("drained") })
 	}
+	c.mu.Lock()
+	open := v.open + int64(c.open.more())
+	c.mu.Unlock()
+	h.run.Open(open)
 	if !bytes.Equal(v.allowed, h.allowed) {
 		h.allowed = v.allowed
 		h.run.Allow(v.allowed)
@@ -166,6 +170,7 @@ type view struct {
 	paused            bool
 	stopped           string // why the job was stopped, "": it was not
 	turns             []turn
+	open              int64  // requests that wait or are in flight, and letters
 	allowed           []byte // what is stored of the loopback addresses
 }
 
@@ -184,9 +189,11 @@ func (v *view) read(ctx context.Context, q interface {
 }) error {
 	var batch pgx.Batch
 	// The newest session is read before those that live: one that is missing there, and not newer, is over.
-	batch.Queue(`SELECT sessions, started, finished IS NOT NULL, coalesce(stopped, ''), paused, (SELECT value FROM checkpoint WHERE worker = '' AND name = $1) FROM job`, []byte(ofJob)).
+	batch.Queue(`SELECT sessions, started, finished IS NOT NULL, coalesce(stopped, ''), paused,
+		(SELECT coalesce(sum(queued + delayed + letters), 0)::bigint FROM worker) + (SELECT coalesce(sum(letters + open), 0)::bigint FROM peer),
+		(SELECT value FROM checkpoint WHERE worker = '' AND name = $1) FROM job`, []byte(ofJob)).
 		QueryRow(func(row pgx.Row) error {
-			return row.Scan(&v.begun, &v.started, &v.finished, &v.stopped, &v.paused, &v.allowed)
+			return row.Scan(&v.begun, &v.started, &v.finished, &v.stopped, &v.paused, &v.open, &v.allowed)
 		})
 	queueSessions(&batch, &v.sessions)
 	batch.Queue(`SELECT coalesce(owner, 0), coalesce(wanted, 0) FROM partition ORDER BY number`).Query(func(rows pgx.Rows) error {
@@ -468,7 +475,7 @@ func (c *Cache) sharedRun() tegenaria.SharedRun {
 	}
 	nothing := func() {}
 	return tegenaria.SharedRun{
-		Resume: nothing, Halt: func(error) {}, Lose: func(error) {}, Start: nothing, Allow: func([]byte) {}, Gain: func([]tegenaria.SlotState, int64) {},
+		Resume: nothing, Halt: func(error) {}, Lose: func(error) {}, Start: nothing, Open: func(int64) {}, Allow: func([]byte) {}, Gain: func([]tegenaria.SlotState, int64) {},
 		Give: func(int64, int64) {}, Arrive: func([]tegenaria.Record, []tegenaria.Verdict) {}, Finish: func(int64) {}, Stop: func(string) {},
 	}
 }

@@ -217,6 +217,7 @@ func TestSteered(t *testing.T) {
 	if !s.Paused || !s.Started || s.Stopped != "" || fmt.Sprint(s.Outcomes["fetched"]) != fetched || fmt.Sprint(s.Queued) != waiting || s.Queued == 0 {
 		t.Errorf("%+v, want %s fetched pages and %s requests that wait", s, fetched, waiting)
 	}
+	wantCounted(t, dsn, job)
 
 	if err := outside.Resume(t.Context()); err != nil {
 		t.Fatal(err)
@@ -271,6 +272,7 @@ func TestDrain(t *testing.T) {
 	crawling.Wait()
 	wantStopped(t, workers[1], "drained")
 	closed(t, workers[1].cache)
+	wantCounted(t, dsn, job)
 	if asked := web.asks(); asked >= pages {
 		t.Errorf("%d requests of a job of %d pages that was to rest", asked, pages)
 	}
@@ -289,6 +291,54 @@ func TestDrain(t *testing.T) {
 	for _, w := range workers {
 		if w.err != nil || len(w.items) == 0 {
 			t.Errorf("%s, started again: %v, %d items", w.name, w.err, len(w.items))
+		}
+		closed(t, w.cache)
+	}
+	if asked := web.asks(); asked != pages+pages/10 {
+		t.Errorf("%d requests in all, want %d", asked, pages+pages/10)
+	}
+}
+
+// Seeds wait while Limits.Pending requests of the job wait, whichever workers have them.
+func TestPending(t *testing.T) {
+	const pages, hosts, delay, limit = 300, 16, 10 * time.Millisecond, 50
+	dsn, job := database(t), newJob()
+	web := newWeb(t, hosts, pages)
+	workers := newWorkers(t, dsn, job, 3, 4*shortTTL)
+	outside := dial(t, dsn, job)
+	if err := outside.Pause(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var crawling sync.WaitGroup
+	for _, w := range workers {
+		w.seeds, w.limits.Pending = pages-1, limit
+		crawling.Go(func() { w.crawl(t.Context(), web, delay) })
+	}
+	waiting := func() int64 {
+		s, err := outside.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.Queued + s.Delayed + s.Letters
+	}
+	for waiting() < limit {
+	}
+	beats := func() (n int) {
+		_, _ = fmt.Sscan(read(t, connect(t, dsn), fmt.Sprintf(`SELECT sum(number)::text FROM %q.beat`, job)), &n)
+		return n
+	}
+	for begin := beats(); beats() < begin+6; { // about a second, in which the other seeds could be sent
+	}
+	if n := waiting(); n > limit+limit/5 {
+		t.Errorf("%d requests of the job wait, the limit is %d", n, limit)
+	}
+	if err := outside.Resume(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	crawling.Wait()
+	for _, w := range workers {
+		if w.err != nil {
+			t.Errorf("%s: %v", w.name, w.err)
 		}
 		closed(t, w.cache)
 	}

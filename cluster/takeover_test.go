@@ -32,7 +32,7 @@ func join(t *testing.T, dsn, job, worker string, run tegenaria.SharedRun) *clust
 // complete gives a run the funcs that it does not have.
 func complete(run tegenaria.SharedRun) tegenaria.SharedRun {
 	all := tegenaria.SharedRun{
-		Resume: func() {}, Halt: func(error) {}, Lose: func(error) {}, Start: func() {}, Allow: func([]byte) {}, Gain: func([]tegenaria.SlotState, int64) {},
+		Resume: func() {}, Halt: func(error) {}, Lose: func(error) {}, Start: func() {}, Open: func(int64) {}, Allow: func([]byte) {}, Gain: func([]tegenaria.SlotState, int64) {},
 		Give: func(int64, int64) {}, Arrive: func([]tegenaria.Record, []tegenaria.Verdict) {}, Finish: func(int64) {}, Stop: func(string) {},
 	}
 	if run.Resume != nil {
@@ -166,6 +166,7 @@ func TestTakeOver(t *testing.T) {
 	awaitRow(t, dsn, `SELECT count(DISTINCT owner)::text || count(owner) FROM seized.partition`, "18")
 	t.Logf("all taken %v after the second worker was closed", time.Since(given))
 	closed(t, third)
+	wantCounted(t, dsn, "seized")
 	if got := read(t, admin, `SELECT string_agg(worker || convert_from(name, 'UTF8'), ' ' ORDER BY worker) FROM seized.checkpoint`); got != "tegenaria/loopback onefile" {
 		t.Errorf("checkpoints: %s", got)
 	}

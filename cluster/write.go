@@ -184,9 +184,10 @@ func (s *server) write(ctx context.Context, b *batch) error {
 	})
 }
 
-// fence is the last statement of a batch. It divides by zero, and so undoes the transaction, unless the job is still ours and the batch is
+// fence is the last statement of a batch. It also counts by how many rows the tables of requests have grown: the sums over all workers that there
+// have been are the numbers of rows. It divides by zero, and so undoes the transaction, unless the job is still ours and the batch is
 // the next one.
-const fence = `WITH ours AS (UPDATE worker SET batch = $3 WHERE name = $1 AND session = $2 AND batch = $3 - 1 AND NOT buried RETURNING 1)
+const fence = `WITH ours AS (UPDATE worker SET batch = $3, queued = queued + $4, delayed = delayed + $5, letters = letters + $6 WHERE name = $1 AND session = $2 AND batch = $3 - 1 AND NOT buried RETURNING 1)
 	SELECT 1 / count(*) FROM ours`
 
 func (b *batch) add(sql string, args ...any) {
@@ -314,6 +315,7 @@ func (b *batch) prepareLists() {
 	if len(duePlaces) > 0 {
 		b.add(`DELETE FROM due AS q USING unnest($1::timestamptz[], $2::bigint[]) AS d (at, place) WHERE q.at = d.at AND q.place = d.place`, times, duePlaces)
 	}
+	b.queued, b.delayed = -len(places), -len(duePlaces)
 	var queue, due columns
 	times = nil
 	var partitions []int32
@@ -325,6 +327,7 @@ func (b *batch) prepareLists() {
 			queue.add(e)
 		}
 	}
+	b.queued, b.delayed = b.queued+len(queue.places), b.delayed+len(due.places)
 	if len(queue.places) > 0 {
 		b.add(`INSERT INTO queue (rank, slot, place, seq, key, attempt, parent, data)
 			SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bytea[], $6::int[], $7::bigint[], $8::bytea[])`,
@@ -360,7 +363,7 @@ func (b *batch) finish(s *server) {
 	if len(b.settled) > 0 {
 		b.finishOutcomes()
 	}
-	b.add(fence, s.worker, s.session, b.number)
+	b.add(fence, s.worker, s.session, b.number, b.queued, b.delayed, len(b.letters)-len(b.drained))
 }
 
 func (b *batch) finishOutcomes() {

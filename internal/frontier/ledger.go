@@ -30,7 +30,8 @@ type Ledger struct {
 	inFlight   int64
 	lost       int64 // of those in flight
 	starting   bool
-	shared     bool // requests may come from other programs
+	shared     bool  // requests may come from other programs
+	elsewhere  int64 // about so many requests of the job wait in other programs, or on the way to them
 	outcomes   []int64
 	reasons    map[Reason]int64
 	room       chan struct{} // closed and replaced when pending falls below the mark
@@ -179,6 +180,22 @@ func (l *Ledger) Forget(n int64) {
 	l.mu.Unlock()
 }
 
+// HandOn uncounts an emission that has gone to another program.
+func (l *Ledger) HandOn() {
+	l.Forget(1)
+	l.mu.Lock()
+	l.elsewhere++
+	l.mu.Unlock()
+}
+
+// Job notes how many requests of the job are open in all programs together, and on the way between them.
+func (l *Ledger) Job(open int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.elsewhere = max(open-l.pending-l.delayed-l.inFlight, 0)
+	l.freed()
+}
+
 // Later moves n requests from pending to delayed.
 func (l *Ledger) Later(n int64) {
 	l.mu.Lock()
@@ -268,7 +285,7 @@ func (l *Ledger) count(n int64, why Reason) {
 func (l *Ledger) Room(limit int64) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.pending+l.delayed < limit {
+	if l.pending+l.delayed+l.elsewhere < limit {
 		return nil
 	}
 	if l.room == nil {
@@ -280,7 +297,7 @@ func (l *Ledger) Room(limit int64) <-chan struct{} {
 
 // freed wakes the start if it waits for room. The caller holds mu.
 func (l *Ledger) freed() {
-	if l.room != nil && l.pending+l.delayed < l.mark {
+	if l.room != nil && l.pending+l.delayed+l.elsewhere < l.mark {
 		close(l.room)
 		l.room = nil
 	}
