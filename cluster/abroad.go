@@ -245,7 +245,9 @@ func (c *Cache) askAbroad(ctx context.Context, t *turn) error {
 		if attended {
 			seen = time.Now()
 		} else if time.Since(seen) > 2*movedFor*c.ttl {
-			return &AloneError{Job: c.job, Server: t.server, Slot: t.slot}
+			alone := &AloneError{Job: c.job, Server: t.server, Slot: t.slot}
+			c.sharedRun().Lose(alone) // so that the page is not settled for that
+			return alone
 		}
 		select {
 		case <-pause.C:

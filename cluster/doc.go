@@ -117,6 +117,6 @@
 //     sooner than the delay, by the time that the turn takes.
 //   - One URL in two slots (RequestWithSlot) may be fetched twice, if two owners accept it at the same time, or if they lie on two servers.
 //   - With several servers each has its part of Limits.Pages, and what one does not need is not used by the others. Start as many workers as there are
-//     servers at least: with fewer they go from one to the other, and a request of Fetch to a host where nobody is ends with an [*AloneError].
+//     servers at least: with fewer they go from one to the other, and a run in which a callback waits for a host where nobody is ends with an [*AloneError].
 //   - A worker whose code was given up ends when it has nothing else to do, with StoppedError{"abandoned"}: the others run those requests again.
 package cluster

@@ -73,7 +73,8 @@ func (e *MissingError) Error() string {
 	return fmt.Sprintf("cluster: the database has no job %s: compare its name and the address of the database with those of the workers, the first of which makes the job", e.Job)
 }
 
-// AloneError is the failure of a request of Fetch to a host that lies on a server of the job on which no worker has been for eight TTL.
+// AloneError ends a run in which a callback has sent a request (Fetch) to a host that lies on a server of the job on which no worker has been for eight
+// TTL. The page of the callback is not settled. [Run] begins anew.
 type AloneError struct {
 	Job    string
 	Server int    // as numbered in the DSN of [Open]: 0 is the first
@@ -82,7 +83,7 @@ type AloneError struct {
 
 // Error says what to do.
 func (e *AloneError) Error() string {
-	return fmt.Sprintf("cluster: %s may not be asked by a callback: nobody works on server %d of the job %s, on which it lies; start as many workers as there are servers",
+	return fmt.Sprintf("cluster: a callback waits to ask %s, and nobody works on server %d of the job %s, on which it lies; start as many workers as there are servers",
 		e.Slot, e.Server, e.Job)
 }
 

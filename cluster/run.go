@@ -12,7 +12,7 @@ import (
 const againAfter = time.Second
 
 // Run opens a job, has crawl use it, and closes it. It begins anew if the run was fenced, or the database was away for longer than
-// [Options].Patience, or the worker is to work on another server of the job, until crawl returns without such an error or ctx ends. crawl makes an engine with the cache and runs it; it is
+// [Options].Patience, a callback has waited in vain for a host of a server without workers, or the worker is to work on another server of the job, until crawl returns without such an error or ctx ends. crawl makes an engine with the cache and runs it; it is
 // called again with another cache, and what it opens it has to have closed. The error is that of crawl, of [Open] or of [Cache.Close].
 func Run(ctx context.Context, dsn, job string, o Options, crawl func(ctx context.Context, cache *Cache) error) error {
 	pause := time.NewTimer(0)
@@ -21,8 +21,9 @@ func Run(ctx context.Context, dsn, job string, o Options, crawl func(ctx context
 		err := runOnce(ctx, dsn, job, o, crawl)
 		var fenced *FencedError
 		var failure *Error
+		var alone *AloneError
 		var stopped *tegenaria.StoppedError
-		again := errors.As(err, &fenced) || errors.As(err, &failure) && failure.Away > 0 || errors.As(err, &stopped) && stopped.Reason == movedAway
+		again := errors.As(err, &alone) || errors.As(err, &fenced) || errors.As(err, &failure) && failure.Away > 0 || errors.As(err, &stopped) && stopped.Reason == movedAway
 		if !again || ctx.Err() != nil {
 			return err
 		}
