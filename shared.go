@@ -36,6 +36,7 @@ type SharedRun struct {
 
 	Start  func()                                     // StartRequest is to be called by this run; a second call does nothing
 	Open   func(n int64)                              // so many requests of the job wait or are in flight, in all programs: Limits.Pending is for all of them
+	Share  func(programs int)                         // so many programs work on the job now: each has its part of PerIP and PerProxy, 1 at least
 	Allow  func(checkpoint []byte)                    // the loopback addresses that the seeds of the job allow, as a run has stored them
 	Gain   func(gained []SlotState, delayed int64)    // these slots belong to this program now, and so many delayed requests
 	Give   func(pending, delayed int64)               // so many requests went to another program with their slots, of which Next has none any more
@@ -55,7 +56,7 @@ func sharedRun(c *crawl) SharedRun {
 	pages := int64(c.limits.Pages)
 	c.frontier.Budget(-pages)
 	return SharedRun{
-		Pages: pages, Budget: c.frontier.Budget, Hold: c.frontier.Hold, Open: c.ledger.Job,
+		Pages: pages, Budget: c.frontier.Budget, Hold: c.frontier.Hold, Open: c.ledger.Job, Share: c.frontier.Share,
 		Resume: c.frontier.Wake,
 		Lose:   c.storeFailed,
 		Halt: func(err error) {

@@ -111,7 +111,8 @@
 //     only once, if the feed is a tegenaria.Committer such as feed.JSONL and the worker is started again under its name, on the same disk.
 //   - Without [Options].Dir nobody records which requests were in flight when the process died, so that a page that kills the process is tried
 //     again and again. With it each death is counted when the worker that died starts again.
-//   - Each worker counts its limits but Pages and Pending for itself, and PerIP and PerProxy hold for one worker.
+//   - Each worker counts its limits but Pages and Pending for itself, and has an even part of PerIP and PerProxy, but at least 1:
+//     with more workers than PerIP, as many requests may be in flight at one address as there are workers. What is in flight when a worker joins goes on.
 //   - A request of Fetch is sent by the worker whose callback waits for it, when the owner of the host has given it the turn, which takes up to a
 //     fifth of a second. It obeys the robots.txt that its own worker has read. With PerSlot above 1 the owner's next request may follow it
 //     sooner than the delay, by the time that the turn takes.

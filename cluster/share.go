@@ -120,6 +120,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	open := v.open + int64(c.open.more())
 	c.mu.Unlock()
 	h.run.Open(open)
+	h.run.Share(len(v.sessions))
 	if !bytes.Equal(v.allowed, h.allowed) {
 		h.allowed = v.allowed
 		h.run.Allow(v.allowed)
@@ -475,7 +476,7 @@ func (c *Cache) sharedRun() tegenaria.SharedRun {
 	}
 	nothing := func() {}
 	return tegenaria.SharedRun{
-		Resume: nothing, Halt: func(error) {}, Lose: func(error) {}, Start: nothing, Open: func(int64) {}, Allow: func([]byte) {}, Gain: func([]tegenaria.SlotState, int64) {},
+		Resume: nothing, Halt: func(error) {}, Lose: func(error) {}, Start: nothing, Open: func(int64) {}, Share: func(int) {}, Allow: func([]byte) {}, Gain: func([]tegenaria.SlotState, int64) {},
 		Give: func(int64, int64) {}, Arrive: func([]tegenaria.Record, []tegenaria.Verdict) {}, Finish: func(int64) {}, Stop: func(string) {},
 	}
 }

@@ -32,7 +32,7 @@ func join(t *testing.T, dsn, job, worker string, run tegenaria.SharedRun) *clust
 // complete gives a run the funcs that it does not have.
 func complete(run tegenaria.SharedRun) tegenaria.SharedRun {
 	all := tegenaria.SharedRun{
-		Resume: func() {}, Halt: func(error) {}, Lose: func(error) {}, Start: func() {}, Open: func(int64) {}, Allow: func([]byte) {}, Gain: func([]tegenaria.SlotState, int64) {},
+		Resume: func() {}, Halt: func(error) {}, Lose: func(error) {}, Start: func() {}, Open: func(int64) {}, Share: func(int) {}, Allow: func([]byte) {}, Gain: func([]tegenaria.SlotState, int64) {},
 		Give: func(int64, int64) {}, Arrive: func([]tegenaria.Record, []tegenaria.Verdict) {}, Finish: func(int64) {}, Stop: func(string) {},
 	}
 	if run.Resume != nil {
@@ -43,6 +43,9 @@ func complete(run tegenaria.SharedRun) tegenaria.SharedRun {
 	}
 	if run.Arrive != nil {
 		all.Arrive = run.Arrive
+	}
+	if run.Share != nil {
+		all.Share = run.Share
 	}
 	return all
 }
@@ -345,4 +348,43 @@ func TestRun(t *testing.T) {
 	if !errors.Is(err, broken) || runs != 2 || len(seen) != 2 {
 		t.Errorf("%v after %d runs with %d caches", err, runs, len(seen))
 	}
+}
+
+// A run is told among how many workers the limits are divided that are of addresses and proxies, when one joins and when one ends or dies.
+func TestShared(t *testing.T) {
+	dsn := database(t)
+	told := make(chan int)
+	until := func(want int) {
+		t.Helper()
+		for n := range told {
+			if n == want {
+				return
+			}
+		}
+	}
+	first := join(t, dsn, "divided", "one", tegenaria.SharedRun{Share: func(n int) {
+		select {
+		case told <- n:
+		case <-t.Context().Done():
+		}
+	}})
+	until(1)
+	second := join(t, dsn, "divided", "two", tegenaria.SharedRun{})
+	third := join(t, dsn, "divided", "three", tegenaria.SharedRun{})
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		until(3)
+		closed(t, third)
+		until(2)
+		second.Abandon()
+		until(1)
+	}()
+	<-ended
+	go func() {
+		for range told {
+		}
+	}()
+	closed(t, first)
+	close(told)
 }

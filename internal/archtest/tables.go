@@ -180,11 +180,11 @@ var goroutines = map[string]string{
 // that connect by themselves and obey robots.txt and pauses for what their pages load, and shared.go, of jobs that several programs work
 // on and end (SharedCache, SharedRun), to 45 and 11,570; RequestWithVariant, which is part of a request's key, Response.SetValue and Value, by
 // which a downloader hands over more than a body, and Network.InScope, to 11,615; Context.MaxBody, Context.IsInline and Request.Downloader, for parts that render
-// pages, SharedRun.Pages and Budget, SharedCache.Turn and SharedRun.Hold, by which several programs share a limit and take turns, and Context.AwaitTurn to 11,662; SharedRun.Open, by which Limits.Pending is of the whole job, to 11,663; SlotState.Delayed, so that a host with nothing but delayed requests keeps its delay after a crash, to 11,664.
+// pages, SharedRun.Pages and Budget, SharedCache.Turn and SharedRun.Hold, by which several programs share a limit and take turns, and Context.AwaitTurn to 11,662; SharedRun.Open, by which Limits.Pending is of the whole job, and Share, by which PerIP and PerProxy are, to 11,664; SlotState.Delayed, so that a host with nothing but delayed requests keeps its delay after a crash, to 11,665.
 const (
 	maxRootFiles   = 45
 	maxRootTests   = 53
-	maxRootSum     = 11_664
+	maxRootSum     = 11_665
 	maxSlivers     = 0
 	minRootLines   = 60 // of a file that is not a sliver
 	maxMethodFiles = 3  // that the methods of a type may lie in

@@ -79,6 +79,7 @@ type Frontier[J Job[J]] struct {
 	budgets  budgets[J]
 	workers  workers
 	paused   bool
+	sharing  int  // programs among which the limits of gates are divided; 0: there is this one alone
 	stopped  bool // nothing new is taken from the queues
 	due      dueList
 	requeued requeued[J]

@@ -217,7 +217,17 @@ func (f *Frontier[J]) Enter(j J, gate string, limit int, stays bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	grant := j.Claim().grant
+	if limit > 0 {
+		limit = max(limit/max(f.sharing, 1), 1)
+	}
 	return grant == nil || f.slots.Enter(grant, gate, limit, stays)
+}
+
+// Share divides the limits of gates among so many programs from now on, at least 1 for each.
+func (f *Frontier[J]) Share(programs int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sharing = programs
 }
 
 // Release releases slot and worker of a job, if it has them. unused says that it brought no response: Config.Pages has

@@ -116,6 +116,26 @@ func TestWaitAtTheGate(t *testing.T) {
 	})
 }
 
+// The limit of a gate is divided among the programs that there are, and each has 1 at least.
+func TestSharedGate(t *testing.T) {
+	for programs, want := range map[int]int{0: 4, 1: 4, 2: 2, 3: 1, 9: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(frontier.Config[*job]{Fetchers: 9})
+			w.Share(programs)
+			entered := 0
+			for i := range 6 {
+				w.send(0, record{id: i + 1, slot: string(rune('a' + i))})
+				if w.Enter(w.take(t), "address", 4, false) {
+					entered++
+				}
+			}
+			if entered != want {
+				t.Errorf("%d of 4 requests pass, which %d programs divide; want %d", entered, programs, want)
+			}
+		})
+	}
+}
+
 // A worker for inline requests serves those in line alone, and goes back to those.
 func TestInlineServesTheLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
