@@ -22,7 +22,7 @@ var (
 )
 
 // openBrowser opens a browser with a folder for temporary files of its own, which is empty again at the end.
-func openBrowser(t *testing.T, o browser.Options) *browser.Browser {
+func openBrowser(t testing.TB, o browser.Options) *browser.Browser {
 	t.Helper()
 	if *program == "" {
 		t.Skip("needs -browser")
