@@ -146,10 +146,7 @@ func (h *share) visit(ctx context.Context, v *visits) (again bool, err error) {
 	if err := v.watches.bury(s.sessions, sent, time.Now(), func(o *session) error { return there.bury(ctx, o) }); err != nil {
 		return false, err
 	}
-	if to == 0 {
-		_, err = withTurn(ctx, c, func() (struct{}, error) { return struct{}{}, c.store.follow(ctx, s) })
-	}
-	if err == nil {
+	if _, err = withTurn(ctx, c, func() (struct{}, error) { return struct{}{}, c.store.follow(ctx, to, s) }); err == nil {
 		err = h.help(ctx, v, s)
 	}
 	return p != nil && len(p.letters) == mostLetters, err

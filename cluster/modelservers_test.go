@@ -133,8 +133,11 @@ func (d *door) arrived(ctx context.Context, p *parcel) error {
 	})
 }
 
-func (d *door) follow(ctx context.Context, first *stand) error {
+func (d *door) follow(ctx context.Context, server int, first *stand) error {
 	return d.call(ctx, "writing", func(m *model) error {
+		if server > 0 {
+			return nil
+		}
 		m.started, m.paused, m.stopped = m.started || first.started, first.paused, cmp.Or(m.stopped, first.stopped)
 		if first.over && !m.over {
 			m.over, m.read = true, first.read

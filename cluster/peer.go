@@ -201,7 +201,11 @@ func (s *server) arrived(ctx context.Context, p *parcel) error {
 	})
 }
 
-func (s *server) follow(ctx context.Context, first *stand) error {
+func (s *server) follow(ctx context.Context, server int, first *stand) error {
+	err := s.execute(ctx, `UPDATE peer SET workers = $2 WHERE server = $1 AND workers <> $2`, server, len(first.sessions))
+	if err != nil || server > 0 {
+		return err
+	}
 	var over *int64
 	if first.over {
 		over = &first.read

@@ -41,7 +41,7 @@ CREATE TABLE inbox (
 	PRIMARY KEY (partition, id)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 CREATE TABLE outbox (LIKE inbox INCLUDING DEFAULTS, server int NOT NULL, PRIMARY KEY (server, id)) WITH (autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_cost_delay = 0);
 ALTER TABLE outbox ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY;
-CREATE TABLE peer (server int PRIMARY KEY, sent bigint NOT NULL DEFAULT 0, ids bigint[] NOT NULL DEFAULT '{}', received bigint NOT NULL DEFAULT 0, letters bigint NOT NULL DEFAULT 0, open bigint NOT NULL DEFAULT 0);
+CREATE TABLE peer (server int PRIMARY KEY, sent bigint NOT NULL DEFAULT 0, ids bigint[] NOT NULL DEFAULT '{}', received bigint NOT NULL DEFAULT 0, letters bigint NOT NULL DEFAULT 0, open bigint NOT NULL DEFAULT 0, workers int NOT NULL DEFAULT 0);
 CREATE TABLE home (worker text PRIMARY KEY, server int NOT NULL, before int, moved timestamptz);
 CREATE TABLE turn (id bigint PRIMARY KEY, partition int NOT NULL, slot bytea NOT NULL, session bigint NOT NULL, at_most bigint NOT NULL, owner bigint NOT NULL DEFAULT 0, until timestamptz);
 CREATE TABLE outcome (

@@ -120,7 +120,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	open := v.open + int64(c.open.more())
 	c.mu.Unlock()
 	h.run.Open(open)
-	h.run.Share(len(v.sessions))
+	h.run.Share(len(v.sessions) + v.elsewhere)
 	if !bytes.Equal(v.allowed, h.allowed) {
 		h.allowed = v.allowed
 		h.run.Allow(v.allowed)
@@ -171,6 +171,7 @@ type view struct {
 	paused            bool
 	stopped           string // why the job was stopped, "": it was not
 	turns             []turn
+	elsewhere         int    // workers on other servers
 	open              int64  // requests that wait or are in flight, and letters
 	allowed           []byte // what is stored of the loopback addresses
 }
@@ -192,9 +193,10 @@ func (v *view) read(ctx context.Context, q interface {
 	// The newest session is read before those that live: one that is missing there, and not newer, is over.
 	batch.Queue(`SELECT sessions, started, finished IS NOT NULL, coalesce(stopped, ''), paused,
 		(SELECT coalesce(sum(queued + delayed + letters), 0)::bigint FROM worker) + (SELECT coalesce(sum(letters + open), 0)::bigint FROM peer),
+		(SELECT coalesce(sum(workers), 0) FROM peer),
 		(SELECT value FROM checkpoint WHERE worker = '' AND name = $1) FROM job`, []byte(ofJob)).
 		QueryRow(func(row pgx.Row) error {
-			return row.Scan(&v.begun, &v.started, &v.finished, &v.stopped, &v.paused, &v.open, &v.allowed)
+			return row.Scan(&v.begun, &v.started, &v.finished, &v.stopped, &v.paused, &v.open, &v.elsewhere, &v.allowed)
 		})
 	queueSessions(&batch, &v.sessions)
 	batch.Queue(`SELECT coalesce(owner, 0), coalesce(wanted, 0) FROM partition ORDER BY number`).Query(func(rows pgx.Rows) error {

@@ -67,8 +67,8 @@ type store interface {
 	moveTo(ctx context.Context, to int) (moved bool, err error)
 	// stand reads how the job is doing on this server.
 	stand(ctx context.Context) (*stand, error)
-	// follow stores what the first server says of the job.
-	follow(ctx context.Context, first *stand) error
+	// follow stores what another server says: how many workers there are, and the first one how the job is doing.
+	follow(ctx context.Context, server int, s *stand) error
 	// conclude stores on the first server that nothing is left to do, after so many pages, or that the job was stopped.
 	conclude(ctx context.Context, read int64, stopped string) error
 
