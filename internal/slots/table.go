@@ -67,7 +67,7 @@ type Table struct {
 	asked  int64 // numbers the waiters
 	turns  int64 // numbers the places in line
 
-	resumed int64 // a slot that is born later may have been asked until then; math.MinInt64: none was
+	resumed int64 // something may have been started in any slot until then, of which nothing is known; math.MinInt64: nothing
 
 	throttle *Throttle // nil: none
 	gates    map[string]*gate
@@ -84,10 +84,21 @@ func New(policy func(name string) Policy) *Table {
 }
 
 // Resume says that the work of another table goes on here, which may have started some until now in any slot, of which nothing
-// is known: in a slot that is born from now on nothing starts before its delay has passed.
+// is known: in a slot that gets its first work from now on nothing starts before its delay has passed.
 func (t *Table) Resume(now time.Time) {
 	t.observe(now)
 	t.resumed = t.instant(now)
+}
+
+// begin is called before a slot gets work.
+func (t *Table) begin(s *Slot) {
+	if t.resumed == math.MinInt64 || s.last >= t.resumed || s.pending > 0 || s.first != nil {
+		return
+	}
+	if until := later(t.resumed, s.delay); until > max(s.until, t.now) {
+		s.until = until
+		s.reckon()
+	}
 }
 
 // SetPolicy gives a slot that the table holds another policy, from now on: its next allowed instant is reckoned anew
@@ -124,6 +135,7 @@ func (t *Table) Len() int { return t.slots.used }
 // must be in the store before. The priority of a slot is the best of its entries; larger goes first.
 func (t *Table) Add(name string, priority, n int) {
 	s := t.slot(name)
+	t.begin(s)
 	if s.turn == 0 {
 		t.queue(s)
 	}
@@ -343,9 +355,6 @@ func (t *Table) slot(name string) *Slot {
 		s = newSlot(strings.Clone(name), t.policy(name)) // a name is often a piece of a large string
 		if t.throttle != nil {
 			s.learn().delays[Throttled] = max(s.policy, t.throttle.Start)
-		}
-		if t.resumed > math.MinInt64 && s.policy > 0 && t.resumed+int64(s.policy) > t.now {
-			s.until = t.resumed + int64(s.policy)
 		}
 		s.reckon()
 		t.slots.put(s)

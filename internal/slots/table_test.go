@@ -373,11 +373,13 @@ func TestDelayed(t *testing.T) {
 	}
 }
 
-// Of slots that are born after Resume it is not known when the table before has started something there: their delay passes first.
+// Of slots without work at Resume it is not known when the table before has started something there: their delay passes first.
 func TestResume(t *testing.T) {
 	table, now := slots.New(func(string) slots.Policy { return slots.Policy{Delay: time.Second} }), at(0)
 	table.Add("before", 0, 1)
+	table.Block("known", now, now.Add(time.Second/2))
 	table.Resume(now)
+	table.Add("known", 0, 1)
 	table.Add("after", 0, 1)
 	started := func(at time.Time) (names []string) {
 		for {
@@ -391,7 +393,7 @@ func TestResume(t *testing.T) {
 	if got := started(now.Add(time.Second - 1)); !slices.Equal(got, []string{"before"}) {
 		t.Errorf("before the delay has passed %q were started", got)
 	}
-	if got := started(now.Add(time.Second)); !slices.Equal(got, []string{"after"}) {
+	if got := started(now.Add(time.Second)); !slices.Equal(got, []string{"known", "after"}) {
 		t.Errorf("then %q were started", got)
 	}
 	table.Add("late", 0, 1)

@@ -16,6 +16,7 @@ func (t *Table) Ask(name string, waiter any) *Waiter {
 		panic("slots: Ask with a nil waiter: its grant could not be told from one for the queue")
 	}
 	s := t.slot(name)
+	t.begin(s)
 	t.asked++
 	w := &Waiter{value: waiter, slot: s, prev: s.final, number: t.asked}
 	if s.final != nil {
