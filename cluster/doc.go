@@ -78,8 +78,7 @@
 //
 // A worker whose beats are not answered starts no download when three quarters of the TTL are over. It goes on when one is answered, as long as
 // nobody has buried it. If a download is in flight when the TTL is over, the run ends with an [*Error]: set a TTL that is longer than the
-// failures which a crawl should outlast. A new owner begins with the whole delay of each host that has requests. A host of which a dead
-// owner had not stored anything yet, which takes it a second at most, is a new one to the next owner, and may be asked without that delay.
+// failures which a crawl should outlast. A new owner begins with the whole delay of each host.
 //
 // Checkpoints belong to the name of a worker: those of its files, its cookies and whatever else its program stores. A worker goes on with its
 // own, and one of another name begins its files anew. So the items of a job are those of the files of all its workers: each file has an item

@@ -26,26 +26,17 @@ func (r *faultRun) check(table map[string][]faultResult) {
 	asks := r.web.snapshot()
 	extra := r.extra(asks)
 	last := make(map[string]faultAsk)
-	frozen, again := 0, 0
+	frozen := 0
 	for _, a := range asks {
 		if before, ok := last[a.host]; ok && a.at.Sub(before.at) < faultDelay*4/5 { // the machine is busy
 			switch {
 			case r.wasFrozen(a.by, a.at) || r.wasFrozen(before.by, before.at):
 				frozen++
-			case a.path == before.path: // of a host of which nothing was stored when its owner died: see the package comment
-				again++
 			default:
 				r.Errorf("%s%s was asked for by %s %v after %s by %s", a.host, a.path, a.by, a.at.Sub(before.at), before.path, before.by)
 			}
 		}
 		last[a.host] = a
-	}
-	deaths := 0
-	for _, w := range r.workers {
-		deaths += w.kills
-	}
-	if again > deaths {
-		r.Errorf("%d pages were asked for again before the delay of their host was over, after %d deaths", again, deaths)
 	}
 	if r.web.peak > 1+min(frozen, 1) {
 		r.Errorf("%d requests in flight at a host", r.web.peak)
@@ -80,7 +71,7 @@ func (r *faultRun) check(table map[string][]faultResult) {
 	if twice := read(r.T, admin, fmt.Sprintf(`SELECT count(*)::text FROM (SELECT FROM %q.outcome GROUP BY seq HAVING count(*) > 1) AS twice`, r.job)); twice != "0" {
 		r.Errorf("%s requests have two outcomes", twice)
 	}
-	r.Logf("%d requests, %d sooner than the delay by what stood still, %d of a host of which nothing was stored; poison asked for %d times; other outcomes: %s", len(asks), frozen, again, poisoned, others)
+	r.Logf("%d requests, %d sooner than the delay by what stood still; poison asked for %d times; other outcomes: %s", len(asks), frozen, poisoned, others)
 	for i, f := range r.faults {
 		table[f.kind] = append(table[f.kind], faultResult{extra[i], r.wentOn(asks, f)})
 		most := 2 * faultConcurrency // of one worker: in flight, and not yet settled

@@ -52,6 +52,8 @@ type plan struct {
 	depth   int // the deepest pages, 0: no limit
 	most    int // pages of the job, 0: no limit
 	ttl     time.Duration
+	fetch   int           // one page in so many has its parser fetch another page
+	slowest time.Duration // the longest that the answer to such a fetch takes
 	workers []*planned
 	ctx     context.Context // ends when the job should be over for long
 
@@ -89,11 +91,17 @@ const planEnd = 25 * time.Second // after which nothing goes wrong any more
 func newPlan(t *testing.T, seed uint64) *plan {
 	r, others := rand.New(rand.NewPCG(seed, 36)), rand.New(rand.NewPCG(seed, 37))
 	p := &plan{
-		T: t, seed: seed, began: time.Now(), random: r, hosts: 2 + r.IntN(9), delay: time.Duration(r.IntN(3)) * 60 * time.Millisecond, perHost: 1 + r.IntN(3), ttl: 2 * time.Second,
+		T: t, seed: seed, began: time.Now(), random: r, hosts: 2 + r.IntN(9), delay: time.Duration(r.IntN(3)) * 60 * time.Millisecond, perHost: 1 + r.IntN(3), ttl: 2 * time.Second, fetch: 6, slowest: 300 * time.Millisecond,
 		flying: make(map[int]map[*door]int), last: make(map[int]time.Time), lastInline: make(map[int]bool), faults: make(map[string]int),
 	}
 	partitions := 1 + r.IntN(8)
-	pages := 10 + r.IntN(90)
+	pages, least := 10+r.IntN(90), 0
+	switch r.IntN(6) {
+	case 0: // the delay outlasts the takeover of a host
+		p.delay, pages, least = 3*time.Second, 4*p.hosts, 1
+	case 1: // a fetch outlasts the takeover of its host
+		p.fetch, p.slowest, p.perHost, p.delay, pages, least = 2, 4*time.Second, 1, 0, 8*p.hosts, 2
+	}
 	for page := range pages {
 		var links []int
 		for range r.IntN(5) {
@@ -113,7 +121,7 @@ func newPlan(t *testing.T, seed uint64) *plan {
 	if r.IntN(4) == 0 {
 		p.most = 1 + r.IntN(pages)
 	}
-	for i := range 1 + r.IntN(4) {
+	for i := range max(1+r.IntN(4), 1+least) {
 		w := &planned{name: fmt.Sprint("w", i)}
 		if i > 0 {
 			w.begins = time.Duration(r.Int64N(int64(planEnd / 4)))
@@ -125,7 +133,7 @@ func newPlan(t *testing.T, seed uint64) *plan {
 			w.cutOff = append(w.cutOff, time.Duration(r.Int64N(int64(planEnd*3/4))))
 			w.cutFor = append(w.cutFor, []time.Duration{p.ttl / 2, p.ttl * 4 / 5, p.ttl * 11 / 10, 3 * p.ttl}[r.IntN(4)])
 		}
-		for range r.IntN(3) {
+		for range max(r.IntN(3), least) {
 			w.dies = append(w.dies, 1+r.IntN(200))
 		}
 		if others.IntN(4) == 0 {
@@ -279,7 +287,7 @@ func (p *plan) process(ctx context.Context, d *door) error {
 		if page%10 == 7 && resp.Request().Attempt == 0 {
 			return tegenaria.Retry(150*time.Millisecond, errors.New("by way of the due list"))
 		}
-		if page%6 == 5 && len(p.workers) >= len(p.models) { // otherwise the server of the host may have no worker
+		if page%p.fetch == p.fetch-1 && len(p.workers) >= len(p.models) { // otherwise the server of the host may have no worker
 			if _, err := out.Fetch(tegenaria.NewRequest(fmt.Sprintf("http://h%d.example/%s%d", (page+1)%p.hosts, fetched, page), tegenaria.GET, nil)); err != nil {
 				return err
 			}
@@ -403,12 +411,14 @@ func (w *plannedWeb) ask(ctx context.Context, url string) error {
 		defer w.mu.Unlock()
 		w.flying[host][w.door]--
 	}()
+	slowest := 300 * time.Millisecond
 	if inline {
+		slowest = w.slowest
 		w.fetches++
 	} else {
 		w.asks = append(w.asks, asked{page: page, session: session, at: now})
 	}
-	pause := time.Duration(10+w.random.IntN(300)) * time.Millisecond
+	pause := 10*time.Millisecond + time.Duration(w.random.Int64N(int64(slowest)))
 	w.mu.Unlock()
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

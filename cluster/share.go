@@ -403,6 +403,7 @@ func (h *share) gain(ctx context.Context) (tell []func(), err error) {
 	if err != nil || len(l.parts) == 0 {
 		return nil, err
 	}
+	h.run.Gain(nil, 0)               // before somebody accepts a request for a slot of theirs, of which a former owner may have stored nothing
 	if slices.Contains(l.parts, 0) { // from here on this worker stores them
 		h.run.Allow(l.state.Checkpoints[ofJob])
 	}
@@ -468,7 +469,11 @@ func (c *Cache) Stopped(reason string) {
 
 // Join is described at [tegenaria.SharedCache].
 func (c *Cache) Join() {
-	c.share.Swap(startShare(c.alive, c, c.sharedRun())).end()
+	run := c.sharedRun()
+	if first := int64(c.home + c.servers); c.session > first { // a former owner may have asked any host just now
+		run.Gain(nil, 0)
+	}
+	c.share.Swap(startShare(c.alive, c, run)).end()
 }
 
 // sharedRun returns the run that the cache was given, or one that is told in vain.
