@@ -13,9 +13,10 @@ func (d *door) goOn(ctx context.Context) error {
 	if d.model.servers == 1 {
 		return nil
 	}
-	alive := false
+	alive, ended := false, false
 	for _, m := range d.all {
 		err := d.callThere(ctx, m, "opening", func(m *model) error {
+			ended = ended || m.stopped != ""
 			for _, o := range m.beats {
 				alive = alive || o.lock != d.lock
 			}
@@ -36,15 +37,15 @@ func (d *door) goOn(ctx context.Context) error {
 		}
 		return err
 	}
+	if !ended {
+		return nil
+	}
 	for _, m := range d.all {
 		err := d.callThere(ctx, m, "opening", func(m *model) error {
 			for _, o := range m.beats {
 				if o.lock != d.lock {
 					return nil
 				}
-			}
-			if m.stopped == "" && !m.reached {
-				return nil
 			}
 			m.stopped, m.reached = "", false
 			m.resumed++

@@ -232,7 +232,7 @@ func (s *server) conclude(ctx context.Context, read int64, stopped string) error
 const othersAlive = `SELECT EXISTS (SELECT FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE NOT w.buried AND b.lock <> $1), coalesce(stopped, '') FROM job`
 
 // goOn has a job that was stopped go on if no process works on it, with all the pages of its limit.
-const goOn = `WITH again AS (UPDATE job SET stopped = NULL, reached = false WHERE (stopped IS NOT NULL OR reached) AND NOT EXISTS
+const goOn = `WITH again AS (UPDATE job SET stopped = NULL, reached = false WHERE (stopped IS NOT NULL OR servers > 1) AND NOT EXISTS
 	(SELECT FROM worker AS w JOIN beat AS b ON b.session = w.session WHERE NOT w.buried AND b.lock <> $1) RETURNING 1)
 	UPDATE worker SET pages = 0 WHERE EXISTS (SELECT FROM again)`
 
@@ -242,12 +242,12 @@ func (s *server) goOnEverywhere(ctx context.Context) error {
 	if s.servers == 1 {
 		return nil // beginOnce does it
 	}
-	alive, stopped := false, ""
+	alive, ended, stopped := false, false, ""
 	ask := func(ctx context.Context, conn *pgx.Conn) error {
 		var here bool
 		var why string
 		err := conn.QueryRow(ctx, othersAlive, once, s.lock).Scan(&here, &why)
-		alive = alive || here
+		alive, ended = alive || here, ended || why != ""
 		if conn == s.conn {
 			stopped = why
 		}
@@ -266,6 +266,9 @@ func (s *server) goOnEverywhere(ctx context.Context) error {
 		if stopped != "" && s.home > 0 {
 			_ = s.peers[0].briefly(ctx, func(ctx context.Context) error { return s.peers[0].stop(ctx, stopped) })
 		}
+		return nil
+	}
+	if !ended {
 		return nil
 	}
 	for _, p := range s.peers {
