@@ -43,6 +43,7 @@ type stand struct {
 	idle    bool // nothing waits, is delayed or in flight, and no letter lies there
 	reached bool // the server's part of Limits.Pages is used up
 	empty   bool // no letter for another server lies there
+	asked   bool // a worker of another server waits for a turn
 	read    int64
 	changes changes
 }
@@ -158,7 +159,7 @@ func (h *share) help(ctx context.Context, v *visits, there *stand) error {
 	c, r := h.cache, h.roll.Load()
 	ended := r.ended || v.to == 0 && (there.over || there.stopped != "")
 	switch {
-	case len(there.sessions) > 0, ended, there.done() && v.to > 0: // the end is found out on the first
+	case len(there.sessions) > 0, ended, there.done() && !there.asked && v.to > 0: // the end is found out on the first
 		v.lonely = time.Time{}
 		return nil
 	case v.lonely.IsZero():

@@ -79,6 +79,9 @@ func (m *model) stand() *stand {
 		started: m.started, paused: m.paused, over: m.over, stopped: m.stopped, allowed: m.checkpoints[[2]string{"", ofJob}], sessions: m.view().sessions,
 		idle: len(m.queue)+len(m.inbox) == 0, reached: m.reached, empty: len(m.outbox) == 0, changes: changes{sessions: m.sessions},
 	}
+	for id := range m.turns {
+		s.asked = s.asked || m.until[id].After(time.Now())
+	}
 	for _, w := range m.workers {
 		s.changes.batches += w.batch
 	}

@@ -146,10 +146,10 @@ func readStand(ctx context.Context, conn *pgx.Conn) (*stand, error) {
 	var batch pgx.Batch
 	queueSessions(&batch, &s.sessions)
 	batch.Queue(`SELECT started, paused, over IS NOT NULL, coalesce(stopped, ''), (SELECT value FROM checkpoint WHERE worker = '' AND name = $1),
-		`+idle+`, reached, NOT EXISTS (SELECT FROM outbox), `+pagesRead+`,
+		`+idle+`, reached, NOT EXISTS (SELECT FROM outbox), EXISTS (SELECT FROM turn WHERE until > clock_timestamp()), `+pagesRead+`,
 		sessions, (SELECT coalesce(sum(batch), 0)::bigint FROM worker), (SELECT coalesce(sum(received), 0)::bigint FROM peer) FROM job`, []byte(ofJob)).
 		QueryRow(func(row pgx.Row) error {
-			return row.Scan(&s.started, &s.paused, &s.over, &s.stopped, &s.allowed, &s.idle, &s.reached, &s.empty, &s.read,
+			return row.Scan(&s.started, &s.paused, &s.over, &s.stopped, &s.allowed, &s.idle, &s.reached, &s.empty, &s.asked, &s.read,
 				&s.changes.sessions, &s.changes.batches, &s.changes.received)
 		})
 	return &s, conn.SendBatch(ctx, &batch).Close()
