@@ -143,8 +143,8 @@ type CacheInterface interface {
 	// results of Accept, Due and Return; before that a crash may undo those, the latest first.
 	Settle(ctx context.Context, batch Batch) error
 	// Slots lists the slots that hold waiting records, in any order. A durable cache lists them with their NextAllowed,
-	// Delay, Penalty, AutoThrottle and Pages as last settled, and lists those too, with Pending 0, whose NextAllowed lies ahead or whose Pages
-	// are not 0.
+	// Delay, Penalty, AutoThrottle and Pages as last settled, and lists those too, with Pending 0, whose NextAllowed lies ahead, or whose Pages
+	// or Delayed are not 0.
 	Slots(ctx context.Context) iter.Seq2[SlotState, error]
 	// DeadLetters lists requests that failed or gave up. A memory cache keeps the newest 1,000.
 	DeadLetters(ctx context.Context) iter.Seq2[Settled, error]

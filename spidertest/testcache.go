@@ -191,7 +191,7 @@ func (c *cacheUnderTest) waiting() map[string]int {
 	slots := make(map[string]int)
 	for s, err := range c.Slots(c.t.Context()) {
 		c.ok(err)
-		if s.Pending == 0 && (!s.NextAllowed.IsZero() || s.Pages > 0) {
+		if s.Pending == 0 && (!s.NextAllowed.IsZero() || s.Pages+s.Delayed > 0) {
 			continue // there for its politeness alone
 		}
 		if s.Pending == 0 && slices.ContainsFunc(c.state.Suspects, func(rec tegenaria.Record) bool { return rec.Slot == s.Name }) {
