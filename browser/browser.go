@@ -60,7 +60,8 @@ type Browser struct {
 	path     string
 	remote   *url.URL      // of a Chromium that runs already; nil: one is started
 	maxPages int           // of a Chromium
-	tabs     chan struct{} // has room for those that may be open
+	tabs     chan struct{} // has room for those that may make a page
+	closing  chan struct{} // has room for those that may be closing beside these
 	ownCalls atomic.Int64
 	refused  atomic.Int64
 
@@ -110,7 +111,7 @@ func newBrowser(o Options) *Browser {
 	if o.MaxMemory <= 0 {
 		o.MaxMemory = 1<<30 + int64(o.Tabs)<<28
 	}
-	return &Browser{options: o, maxPages: maxPages, tabs: make(chan struct{}, o.Tabs), starting: make(chan struct{}, 1)}
+	return &Browser{options: o, maxPages: maxPages, tabs: make(chan struct{}, o.Tabs), closing: make(chan struct{}, o.Tabs), starting: make(chan struct{}, 1)}
 }
 
 // Open begins a run. A second run at the same time is an [*InUseError].
@@ -219,11 +220,21 @@ func (b *Browser) try(ctx *tegenaria.Context, asked *query) (_ *tegenaria.Respon
 	if b.remote != nil && asked.agent == "" {
 		asked.agent = p.network.UserAgent()
 	}
-	t := &tab{browser: b, chromium: c, visit: p.admit(), asked: asked, closed: func() {
-		c.give()
-		leave()
-		b.running.Done()
-	}}
+	t := &tab{browser: b, chromium: c, visit: p.admit(), asked: asked,
+		made: func() {
+			select {
+			case b.closing <- struct{}{}:
+				leave()
+				leave = func() { <-b.closing }
+			default: // too many pages do not let go
+			}
+		},
+		closed: func() {
+			c.give()
+			leave()
+			b.running.Done()
+		},
+	}
 	resp, err := t.download(ctx)
 	switch {
 	case err == nil:

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"sync"
@@ -158,8 +159,11 @@ func (b *Browser) begin(ctx context.Context, p *proxy, c *chromium, open func() 
 	}
 	if err != nil {
 		clean()
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case !tooLate.Stop():
+			return fmt.Errorf("it did not answer within %v", startTimeout)
 		}
 		return err
 	}

@@ -36,6 +36,7 @@ type tab struct {
 	sent     bool          // the document may have been requested of the site
 	results  results       // of the actions that were done
 	taking   chan struct{} // has room for one: who has put something in takes bodies for the capture
+	made     func()        // to be called when the tab closes: another one may make its page meanwhile
 	closed   func()        // to be called when the tab is closed, or was not opened
 
 	changed chan struct{} // has room for one: seen has changed
@@ -80,10 +81,13 @@ func (t *tab) download(ctx *tegenaria.Context) (*tegenaria.Response, error) {
 		t.closed()
 		return nil, err
 	}
-	defer t.browser.running.Go(func() {
-		t.close(life)
-		t.closed()
-	})
+	defer func() {
+		t.made()
+		t.browser.running.Go(func() {
+			t.close(life)
+			t.closed()
+		})
+	}()
 	defer t.visit.leave() // before requests that are paused are let go
 	work, stop := context.WithCancel(life)
 	defer t.watching.Wait()
