@@ -207,7 +207,7 @@ func (s *server) open(ctx context.Context, partitions int) (found int, err error
 	return 0, &Error{Job: s.job, Doing: "opening", Err: err}
 }
 
-// Begin is described at [tegenaria.CacheInterface]. It takes the partitions that the worker is to have and that nobody has; others come once
+// Begin is described at [tegenaria.CacheInterface]. It takes partitions that the worker is to have and that nobody has, until they have 1,000 slots; others come once
 // the run has joined. A worker whose name is at work is refused with an [*InUseError], a job of another spider, or whose keys were made by other
 // rules, with a [*MismatchError], and so is a list of public suffixes that is not that of workers which are alive; if there are none Begin moves
 // the slots to the partitions in which they are by the list of this program. From now on whatever an earlier run of the worker still tries to write is refused.

@@ -23,7 +23,9 @@
 // suffixes, so that a job has one, and the first worker with another one moves the slots (suffixes.go). A partition has one owner: its queue, its delays,
 // its robots.txt and its page budgets are that worker's alone, so that no rate is shared between machines. All workers come to the same
 // division, which moves as few partitions as possible when one joins or ends. A worker that has to give a partition away takes nothing from its
-// queues any more, and gives it away when what was in flight has ended (share.go, partition.go).
+// queues any more, and gives it away when what was in flight has ended (share.go, partition.go). One that takes partitions over takes a few at a time,
+// about 1,000 slots or one partition in each transaction, so that it crawls the first hosts of a large job while it takes the others. A link to a host whose
+// partition has not been taken yet waits in its inbox (load.go).
 //
 // A link to a host of another worker is put into the inbox of its partition, in the transaction that settles the page. The owner decides whether
 // it is new and counts it (inbox.go): the counts of all workers together are those of the job.

@@ -65,7 +65,7 @@ func (s *server) begin(ctx context.Context, job tegenaria.Job, d death) (l *load
 	}
 }
 
-// beginOnce begins a session in a transaction, takes what it is to have and what is free of that, and reads what it has to know.
+// beginOnce begins a session in a transaction, takes some of what it is to have and what is free of that, and reads what it has to know.
 func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Job, d death) (*loaded, error) {
 	l := newLoaded(0)
 	err := pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
@@ -132,22 +132,30 @@ func (s *server) beginOnce(ctx context.Context, conn *pgx.Conn, job tegenaria.Jo
 	return l, err
 }
 
-// gain takes the partitions that the session is to have, does not have yet, and that nobody else has nor sends a request to,
-// for which a former owner has granted it the turn; and reads what is there, and the checkpoints and counters of a
-// worker; "" is none.
+// slotsAtOnce is about how many slots are taken at a time: partitions, at least one, until they have so many.
+const slotsAtOnce = 1000
+
+// isFree is the condition that the session $1 may take a partition: it is to have it, does not have it yet ($2 are those that it has), and nobody
+// else has it nor sends a request to it, for which a former owner has granted the turn.
+const isFree = `number <> ALL ($2) AND (owner = $1 OR wanted = $1
+	AND NOT EXISTS (SELECT FROM worker WHERE session = owner AND NOT buried)
+	AND NOT EXISTS (SELECT FROM turn AS t WHERE t.partition = number AND t.owner <> 0 AND t.session <> $1 AND ` + isLiving + `))`
+
+// gain takes some of the partitions that the session may have, the smallest numbers first, and reads what is there, and the checkpoints and counters
+// of a worker; "" is none.
 func (l *loaded) gain(ctx context.Context, tx pgx.Tx, worker string, has []int) error {
-	rows, _ := tx.Query(ctx, `UPDATE partition SET owner = $1 WHERE number <> ALL ($2) AND (owner = $1 OR wanted = $1
-		AND NOT EXISTS (SELECT FROM worker WHERE session = owner AND NOT buried)
-		AND NOT EXISTS (SELECT FROM turn AS t WHERE t.partition = number AND t.owner <> 0 AND t.session <> $1 AND `+isLiving+`))
-		RETURNING number`, once, l.session, append([]int{}, has...))
+	rows, _ := tx.Query(ctx, `WITH free AS (SELECT number, (SELECT count(*) FROM (SELECT FROM slot WHERE slot.partition = number LIMIT $3) AS s) AS slots FROM partition WHERE `+isFree+`)
+		UPDATE partition SET owner = $1 WHERE `+isFree+`
+		AND number IN (SELECT number FROM (SELECT number, sum(slots) OVER (ORDER BY number) - slots AS before FROM free) AS f WHERE before < $3)
+		RETURNING number`, once, l.session, append([]int{}, has...), slotsAtOnce)
 	var err error
 	if l.parts, err = pgx.CollectRows(rows, pgx.RowTo[int]); err != nil {
 		return err
 	}
 	var batch pgx.Batch
-	batch.Queue(`SELECT id, partition, name, next_allowed, delay, penalty, throttle, pages FROM slot WHERE partition = ANY ($1)`, l.parts).Query(l.readSlots)
-	batch.Queue(`SELECT q.slot, count(*), min(q.rank) FROM slot AS s JOIN queue AS q ON q.slot = s.id WHERE s.partition = ANY ($1) GROUP BY q.slot`, l.parts).
-		Query(l.readQueues)
+	// The subquery is made for each slot, by its index: a plan for all slots together may read the whole queue.
+	batch.Queue(`SELECT s.id, s.partition, s.name, s.next_allowed, s.delay, s.penalty, s.throttle, s.pages, q.count, coalesce(q.rank, 0)
+		FROM slot AS s, LATERAL (SELECT count(*), min(rank) AS rank FROM queue WHERE queue.slot = s.id) AS q WHERE s.partition = ANY ($1)`, l.parts).Query(l.readSlots)
 	batch.Queue(`SELECT slot, count(*), min(at) FROM due WHERE partition = ANY ($1) GROUP BY slot`, l.parts).Query(l.readDue)
 	batch.Queue(`SELECT name, value FROM checkpoint WHERE worker IN ($1, '')`, worker).Query(l.readCheckpoints)
 	batch.Queue(`SELECT name, value FROM counter WHERE worker = $1`, worker).Query(l.readCounters)
@@ -155,36 +163,22 @@ func (l *loaded) gain(ctx context.Context, tx pgx.Tx, worker string, has []int) 
 	return tx.SendBatch(ctx, &batch).Close()
 }
 
-// readSlots reads the slots.
+// readSlots reads the slots, and how much waits in each.
 func (l *loaded) readSlots(rows pgx.Rows) error {
 	var partition int
 	var name []byte
 	var allowed *time.Time
-	var delay, penalty, throttle, pages, id int64
-	_, err := pgx.ForEachRow(rows, []any{&id, &partition, &name, &allowed, &delay, &penalty, &throttle, &pages}, func() error {
+	var delay, penalty, throttle, pages, id, count, rank int64
+	_, err := pgx.ForEachRow(rows, []any{&id, &partition, &name, &allowed, &delay, &penalty, &throttle, &pages, &count, &rank}, func() error {
 		s := &slot{
-			list: list{most: frontRecords, quota: frontBytes}, name: string(name), id: id, partition: partition, stored: true, pages: int(pages),
+			list: list{most: frontRecords, quota: frontBytes, count: int(count), head: order{rank: rank}}, name: string(name), id: id, partition: partition, stored: true, pages: int(pages),
 			delay: time.Duration(delay), penalty: time.Duration(penalty), throttle: time.Duration(throttle),
 		}
+		s.cursor = s.head
 		if allowed != nil {
 			s.nextAllowed = *allowed
 		}
 		l.slots[s.name], l.byID[id] = s, s
-		return nil
-	})
-	return err
-}
-
-// readQueues reads how much waits in each slot.
-func (l *loaded) readQueues(rows pgx.Rows) error {
-	var id, count, rank int64
-	_, err := pgx.ForEachRow(rows, []any{&id, &count, &rank}, func() error {
-		s := l.byID[id]
-		if s == nil {
-			return fmt.Errorf("requests wait in the slot %d, which has no row", id)
-		}
-		s.count, s.head = int(count), order{rank: rank}
-		s.cursor = s.head
 		return nil
 	})
 	return err

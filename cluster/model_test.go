@@ -146,11 +146,11 @@ func (m *model) isLent(partition int, session int64) bool {
 	return false
 }
 
-// gain has a session take what it is to have and nobody has, and what it has without knowing that.
-func (m *model) gain(session int64, worker string, has []int) *loaded {
+// gain has a session take some of what it is to have and nobody has, and of what it has without knowing that: at most so many partitions.
+func (m *model) gain(session int64, worker string, has []int, most int) *loaded {
 	l := newLoaded(session)
 	for p := range m.owners {
-		if !slices.Contains(has, p) && (m.owners[p] == session || m.wanted[p] == session && !m.alive(m.owners[p]) && !m.isLent(p, session)) {
+		if len(l.parts) < most && !slices.Contains(has, p) && (m.owners[p] == session || m.wanted[p] == session && !m.alive(m.owners[p]) && !m.isLent(p, session)) {
 			m.owners[p] = session
 			l.parts = append(l.parts, p)
 		}
@@ -316,7 +316,7 @@ func (d *door) begin(ctx context.Context, job tegenaria.Job, _ death) (l *loaded
 			if m.stopped == "" {
 				m.assign()
 			}
-			l = m.gain(d.session, d.worker, nil)
+			l = m.gain(d.session, d.worker, nil, d.partitionsAtOnce())
 			l.paused, l.drawn = m.paused, pages
 			l.state.Durable, l.state.Started, l.state.Finished, l.state.Reason = true, m.started, m.finished != "", m.finished
 			return nil
@@ -328,6 +328,13 @@ func (d *door) begin(ctx context.Context, job tegenaria.Job, _ death) (l *loaded
 			return nil, sent, err
 		}
 	}
+}
+
+// partitionsAtOnce draws how many partitions are taken at a time.
+func (d *door) partitionsAtOnce() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return 1 + d.random.IntN(3)
 }
 
 func (d *door) giveUp(ctx context.Context) error {
@@ -385,7 +392,7 @@ func (d *door) gain(ctx context.Context, has []int) (l *loaded, err error) {
 		if !m.alive(d.session) {
 			return d.fenced()
 		}
-		l = m.gain(d.session, "", has)
+		l = m.gain(d.session, "", has, d.partitionsAtOnce())
 		return nil
 	})
 	return l, err

@@ -86,7 +86,8 @@ func (h *share) keep(ctx context.Context) {
 // shortestLook is the time between two looks while somebody waits for a turn.
 const shortestLook = 20 * time.Millisecond
 
-// look looks at the job once, and does what there is to do. It returns what the run is to be told, and whether more letters wait.
+// look looks at the job once, and does what there is to do. It returns what the run is to be told, and whether more letters wait
+// or more partitions may be free.
 func (h *share) look(ctx context.Context) (tell []func(), again bool, err error) {
 	c := h.cache
 	if err := c.take(ctx); err != nil {
@@ -148,7 +149,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	if err == nil && v.stopped == "" && v.free(c.session, owned) {
 		var gained []func()
 		gained, err = h.gain(ctx)
-		tell = append(tell, gained...)
+		tell, again = append(tell, gained...), len(gained) > 0
 	}
 	if err != nil {
 		return nil, false, err
@@ -159,7 +160,7 @@ func (h *share) look(ctx context.Context) (tell []func(), again bool, err error)
 	if v.finished || v.started && idle && len(records) == 0 {
 		err = h.finish(ctx, v.finished, &tell)
 	}
-	return tell, len(records) == mostLetters, err
+	return tell, again || len(records) == mostLetters, err
 }
 
 // view is what a worker sees of a job.
@@ -393,7 +394,7 @@ func (c *Cache) lose(s *slot) {
 	delete(c.byID, s.id)
 }
 
-// gain takes the partitions that the worker is to have and that nobody has. The caller has the turn.
+// gain takes some of the partitions that the worker is to have and that nobody has. The caller has the turn.
 func (h *share) gain(ctx context.Context) (tell []func(), err error) {
 	c := h.cache
 	c.mu.Lock()

@@ -19,7 +19,7 @@ type member struct {
 // nothing, waits while the store is away, and says so with an [*Error] when it has waited long enough. A [*FencedError] says that the
 // session is buried.
 type store interface {
-	// begin begins a session, and takes what that is to have and what is free of it. It waits while another process has the name of the worker.
+	// begin begins a session, and takes partitions as gain does. It waits while another process has the name of the worker.
 	// sent is when the session began, at the latest. It stores which requests were in flight at a death.
 	begin(ctx context.Context, job tegenaria.Job, d death) (l *loaded, sent time.Time, err error)
 	// pulse returns what beats for the session.
@@ -34,7 +34,8 @@ type store interface {
 	bury(ctx context.Context, o *session) error
 	// assign has each partition wanted by the session that is to have it, and returns what there is then.
 	assign(ctx context.Context) (*view, error)
-	// gain takes the partitions that the session is to have and that nobody has. The cache has some already; one that it does not know to
+	// gain takes some of the partitions that the session is to have and that nobody has, those with the smallest numbers: at least one if there is
+	// any, and more only as long as they have few slots. The cache has some already; one that it does not know to
 	// have was taken by a call that got no answer, and is taken again.
 	gain(ctx context.Context, has []int) (*loaded, error)
 	// finished reports whether nothing of the job is left to do, unless it is told so, and how many pages its runs have read.
