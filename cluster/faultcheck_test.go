@@ -74,7 +74,7 @@ func (r *faultRun) check(table map[string][]faultResult) {
 	r.Logf("%d requests, %d sooner than the delay by what stood still; poison asked for %d times; other outcomes: %s", len(asks), frozen, poisoned, others)
 	for i, f := range r.faults {
 		table[f.kind] = append(table[f.kind], faultResult{extra[i], r.wentOn(asks, f)})
-		most := 2 * faultConcurrency // of one worker: in flight, and not yet settled
+		most := 4 * faultConcurrency // of one worker: in flight, and not yet settled, which are more the slower the database is
 		if f.victim == "" {
 			most *= len(r.workers)
 		}
