@@ -315,18 +315,23 @@ func (t *tab) picture(ctx context.Context, s step) error {
 // settle waits until the document that the tab has now has loaded, and no request has been under way for idleTime, or until the
 // page has had Options.Settle for it.
 func (t *tab) settle(work context.Context) (*answer, error) {
-	quiet := time.NewTimer(idleTime)
+	quiet, before := time.NewTimer(idleTime), -1
 	quiet.Stop()
 	var settled <-chan time.Time
 	for {
-		loaded, idle := t.isLoaded()
+		loaded, idle, begun := t.isLoaded()
 		if loaded && settled == nil {
 			late := time.NewTimer(t.browser.options.Settle)
 			defer late.Stop()
 			settled = late.C
 		}
-		if quiet.Stop(); loaded && idle {
+		switch { // other events do not disturb it
+		case !loaded || !idle:
+			quiet.Stop()
+			before = -1
+		case begun != before:
 			quiet.Reset(idleTime)
+			before = begun
 		}
 		select {
 		case a := <-t.answers:

@@ -49,7 +49,7 @@ func (t *tab) becomeReady(work context.Context) (*answer, error) {
 	t.watching.Go(func() { met <- t.awaitCondition(asking, c) })
 	var late <-chan time.Time
 	for {
-		if loaded, _ := t.isLoaded(); loaded && late == nil {
+		if loaded, _, _ := t.isLoaded(); loaded && late == nil {
 			timer := time.NewTimer(t.browser.options.Settle)
 			defer timer.Stop()
 			late = timer.C

@@ -46,6 +46,7 @@ type tab struct {
 	document *answer                      // the response with the document; nil: it has not come
 	loaded   map[cdp.LoaderID]bool        // documents that have loaded
 	requests map[network.RequestID]sender // those that are under way
+	begun    int                          // requests and documents that there have been
 	loaders  map[cdp.FrameID]cdp.LoaderID // the documents that the frames have
 	whole    cdp.FrameID                  // the frame that has all others in it
 	capture  *capture                     // nil: the request captures nothing
@@ -166,6 +167,7 @@ func (t *tab) note(event any) {
 		case network.ResourceTypeDocument: // the end of one in a frame of another site is told elsewhere; the load event waits for it
 		default:
 			t.requests[event.RequestID] = sender{event.FrameID, event.LoaderID}
+			t.begun++
 		}
 	case *network.EventLoadingFinished:
 		delete(t.requests, event.RequestID)
@@ -191,6 +193,7 @@ func (t *tab) replace(frame cdp.FrameID, loader cdp.LoaderID) {
 	if t.loaders[frame] == loader {
 		return
 	}
+	t.begun++
 	if t.loaders[frame] = loader; loader == "" {
 		delete(t.loaders, frame)
 	}
@@ -199,11 +202,11 @@ func (t *tab) replace(frame cdp.FrameID, loader cdp.LoaderID) {
 	})
 }
 
-// isLoaded reports whether the document of the tab has loaded, and whether no request is under way.
-func (t *tab) isLoaded() (loaded, quiet bool) {
+// isLoaded reports whether the document of the tab has loaded, and whether no request is under way; begun changes with each that begins.
+func (t *tab) isLoaded() (loaded, quiet bool, begun int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.loaded[t.loaders[cdp.FrameID(t.target.TargetID)]], len(t.requests) == 0
+	return t.loaded[t.loaders[cdp.FrameID(t.target.TargetID)]], len(t.requests) == 0, t.begun
 }
 
 // deliver ends the making of the page with an answer; a second one is dropped.
