@@ -3,10 +3,8 @@ package cluster
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -194,78 +192,25 @@ func (m *model) gain(session int64, worker string, has []int, most int) *loaded 
 	return l
 }
 
-// door is the way of a worker to a model. It may be slow, closed for a time, lose answers, and end with the worker.
+// door is the way of a worker to a model.
 type door struct {
+	*way
 	model *model
 	all   []*model // by server
 	member
-	lock     int32
-	patience time.Duration
-	batches  map[*batch]*modelBatch
-
-	mu       sync.Mutex // guards the fields below
-	random   *rand.Rand
-	slow     time.Duration // the longest way there or back
-	loses    float64       // the share of answers that are lost
-	closed   time.Time     // until when nothing gets through
-	diesAt   int           // the number of the step at which the worker dies, 0: none
-	steps    int
-	dead     bool
-	deathCry func() // called once with the mutex held, when it dies
+	lock    int32
+	batches map[*batch]*modelBatch
 }
 
 var _ store = (*door)(nil)
 
-// step goes one way, there or back. It fails when ctx ends, when the worker has died, and when the way was closed for too long.
-func (d *door) step(ctx context.Context, doing string, patience time.Duration) error {
-	d.mu.Lock()
-	if d.steps++; d.steps == d.diesAt && !d.dead {
-		d.dead = true
-		d.deathCry()
-	}
-	dead, pause := d.dead, time.Duration(d.random.Int64N(int64(d.slow)+1))
-	d.mu.Unlock()
-	began := time.Now()
-	for {
-		d.mu.Lock()
-		shut := time.Until(d.closed)
-		d.mu.Unlock()
-		if dead || shut > 0 && time.Since(began) > patience {
-			return &Error{Job: d.job, Doing: doing, Away: 1, Err: errors.New("nothing gets through")}
-		}
-		if shut <= 0 && pause == 0 {
-			return nil
-		}
-		timer := time.NewTimer(cmp.Or(min(max(shut, 0), 100*time.Millisecond), pause))
-		pause = 0
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-			return fmt.Errorf("cluster: %s the job %s: %w", doing, d.job, context.Cause(ctx))
-		}
-	}
-}
-
 // call has the model do something, again if the answer is lost.
 func (d *door) call(ctx context.Context, doing string, do func(m *model) error) error {
-	for {
-		if err := d.step(ctx, doing, d.patience); err != nil {
-			return err
-		}
+	return d.through(ctx, doing, func() error {
 		d.model.mu.Lock()
-		err := do(d.model)
-		d.model.mu.Unlock()
-		if away := d.step(ctx, doing, d.patience); away != nil {
-			return away
-		}
-		d.mu.Lock()
-		lost := d.random.Float64() < d.loses
-		d.mu.Unlock()
-		if !lost {
-			return err
-		}
-	}
+		defer d.model.mu.Unlock()
+		return do(d.model)
+	})
 }
 
 func (d *door) fenced() error { return &FencedError{Job: d.job, Worker: d.worker} }

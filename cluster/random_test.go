@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -30,7 +29,10 @@ func TestRandomJobs(t *testing.T) {
 	for i := range *randomJobs {
 		seed := *firstJob + uint64(i)
 		if !t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { newPlan(t, seed).run() })
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlan(t, seed)
+				p.run(newModels(p))
+			})
 		}) {
 			t.Logf("again: go test ./cluster -run TestRandomJobs -args -jobs 1 -jobs.from %d", seed)
 			return
@@ -41,30 +43,34 @@ func TestRandomJobs(t *testing.T) {
 // plan is a job: its pages, its workers, and what is going to happen to them.
 type plan struct {
 	*testing.T
-	seed    uint64
-	began   time.Time
-	models  []*model // by server
-	links   [][]int  // by page
-	seeds   []int
-	hosts   int
-	delay   time.Duration
-	perHost int
-	depth   int // the deepest pages, 0: no limit
-	most    int // pages of the job, 0: no limit
-	ttl     time.Duration
-	fetch   int           // one page in so many has its parser fetch another page
-	slowest time.Duration // the longest that the answer to such a fetch takes
-	workers []*planned
-	ctx     context.Context // ends when the job should be over for long
+	seed  uint64
+	job   string
+	began time.Time
+	ground
+	servers, partitions int
+	links               [][]int // by page
+	seeds               []int
+	hosts               int
+	delay               time.Duration
+	perHost             int
+	depth               int // the deepest pages, 0: no limit
+	most                int // pages of the job, 0: no limit
+	ttl                 time.Duration
+	fetch               int           // one page in so many has its parser fetch another page
+	slowest             time.Duration // the longest that the answer to such a fetch takes
+	workers             []*planned
+	ctx                 context.Context // ends when the job should be over for long
+	faster              time.Duration   // by how much everything is faster than in the plan
+	real                bool            // the clock is that of the machine, which may be busy: see [plan.holds]
 
 	mu         sync.Mutex // guards the fields below
 	random     *rand.Rand
 	asks       []asked
 	answers    int
 	fetches    int
-	flying     map[int]map[*door]int // by host and process: downloads in flight
-	last       map[int]time.Time     // by host: when the last download began
-	lastInline map[int]bool          // by host: it was of a parser
+	flying     map[int]map[*plannedWeb]int // by host and process: downloads in flight
+	last       map[int]time.Time           // by host: when the last download began
+	lastInline map[int]bool                // by host: it was of a parser
 	faults     map[string]int
 }
 
@@ -91,8 +97,8 @@ const planEnd = 25 * time.Second // after which nothing goes wrong any more
 func newPlan(t *testing.T, seed uint64) *plan {
 	r, others := rand.New(rand.NewPCG(seed, 36)), rand.New(rand.NewPCG(seed, 37))
 	p := &plan{
-		T: t, seed: seed, began: time.Now(), random: r, hosts: 2 + r.IntN(9), delay: time.Duration(r.IntN(3)) * 60 * time.Millisecond, perHost: 1 + r.IntN(3), ttl: 2 * time.Second, fetch: 6, slowest: 300 * time.Millisecond,
-		flying: make(map[int]map[*door]int), last: make(map[int]time.Time), lastInline: make(map[int]bool), faults: make(map[string]int),
+		T: t, seed: seed, job: "job", began: time.Now(), random: r, hosts: 2 + r.IntN(9), delay: time.Duration(r.IntN(3)) * 60 * time.Millisecond, perHost: 1 + r.IntN(3), ttl: 2 * time.Second, faster: 1, fetch: 6, slowest: 300 * time.Millisecond,
+		flying: make(map[int]map[*plannedWeb]int), last: make(map[int]time.Time), lastInline: make(map[int]bool), faults: make(map[string]int),
 	}
 	partitions := 1 + r.IntN(8)
 	pages, least := 10+r.IntN(90), 0
@@ -141,14 +147,24 @@ func newPlan(t *testing.T, seed uint64) *plan {
 		}
 		p.workers = append(p.workers, w)
 	}
-	servers := 1
+	p.servers = 1
 	if r.IntN(3) == 0 {
-		servers = 1 + r.IntN(3)
+		p.servers = 1 + r.IntN(3)
 	}
-	for home := range servers {
-		p.models = append(p.models, newModel(place{suffixes: builtIn, home: home, servers: servers, partitions: max(partitions, servers)}))
-	}
+	p.partitions = max(partitions, p.servers)
 	return p
+}
+
+// hasten makes all times of the plan shorter.
+func (p *plan) hasten(by time.Duration) {
+	p.faster = by
+	p.delay, p.ttl, p.slowest = p.delay/by, p.ttl/by, p.slowest/by
+	for _, w := range p.workers {
+		w.begins, w.leaves, w.drains = w.begins/by, w.leaves/by, w.drains/by
+		for i := range w.cutOff {
+			w.cutOff[i], w.cutFor[i] = w.cutOff[i]/by, w.cutFor[i]/by
+		}
+	}
 }
 
 // hostOf returns the host of a page.
@@ -159,31 +175,39 @@ func (p *plan) url(page int) string {
 }
 
 // run crawls with all workers until the job is finished, and checks what was seen.
-func (p *plan) run() {
-	ctx, cancel := context.WithTimeout(p.Context(), planEnd+time.Duration(len(p.models)*len(p.models))*time.Minute)
+func (p *plan) run(g ground) {
+	most := time.Duration(p.servers*p.servers) * time.Minute
+	if p.real {
+		most *= 10 // which only ends what hangs
+	}
+	ctx, cancel := context.WithTimeout(p.Context(), planEnd+most)
 	defer cancel()
-	p.ctx = ctx
+	p.ground, p.ctx = g, ctx
 	var working sync.WaitGroup
 	for i, w := range p.workers {
 		working.Go(func() { p.work(i, w) })
 	}
 	working.Wait()
-	if p.isOver() {
+	switch {
+	case p.isOver():
 		p.check()
+	case !p.Failed():
+		p.Errorf("the workers have ended before the job: %v", p.ground)
 	}
 }
 
 // work is a machine: it starts the process of a worker again until the job is finished.
 func (p *plan) work(i int, w *planned) {
 	if w.drains > 0 {
-		defer time.AfterFunc(w.drains, func() { p.drain(w.name) }).Stop()
+		defer time.AfterFunc(w.drains, func() {
+			if p.drain(w.name) {
+				p.count("drained")
+			}
+		}).Stop()
 	}
 	enginetest.Wait(p.ctx, w.begins)
 	for n := 0; !p.isOver(); n++ {
-		d := &door{
-			model: homeOf(p.models, w.name), all: p.models, member: member{job: "job", worker: w.name, ttl: p.ttl}, lock: int32(100*i + n), patience: 3 * p.ttl, batches: make(map[*batch]*modelBatch),
-			random: rand.New(rand.NewPCG(p.seed, uint64(100*i+n))), slow: 20 * time.Millisecond, loses: 0.05,
-		}
+		d := &way{name: p.job, patience: 3 * p.ttl, random: rand.New(rand.NewPCG(p.seed, uint64(100*i+n))), slow: 20 * time.Millisecond / p.faster, loses: 0.05}
 		ctx, cancel := context.WithCancelCause(p.ctx)
 		d.deathCry = func() {
 			p.count("death")
@@ -196,8 +220,8 @@ func (p *plan) work(i int, w *planned) {
 			for j, at := range w.cutOff {
 				defer time.AfterFunc(at, func() {
 					d.mu.Lock()
-					defer d.mu.Unlock()
 					d.closed = time.Now().Add(w.cutFor[j])
+					d.mu.Unlock()
 					p.count("cut off")
 				}).Stop()
 			}
@@ -208,8 +232,12 @@ func (p *plan) work(i int, w *planned) {
 				})
 			}
 		}
-		err := p.process(ctx, d)
+		err := p.process(ctx, d, w.name, int32(100*i+n))
 		cancel(nil)
+		var away *Error
+		if p.real && !d.isDead() && errors.As(err, &away) {
+			p.count("away") // a busy machine is like a way that is closed
+		}
 		var fenced *FencedError
 		var stopped *tegenaria.StoppedError
 		if errors.As(err, &stopped) && stopped.Reason == movedAway {
@@ -223,31 +251,11 @@ func (p *plan) work(i int, w *planned) {
 		}
 		p.Logf("%v: %s: %v", time.Since(p.began), w.name, err)
 		if p.ctx.Err() != nil {
-			for _, m := range p.models {
-				m.mu.Lock()
-				defer m.mu.Unlock()
-				p.Errorf("%s does not end: %v: owners %v, wanted %v, %d wait, %d letters, %d for others, started %v, stopped %q, finished %q, over %v, workers %s", w.name, err,
-					m.owners, m.wanted, len(m.queue), len(m.inbox), len(m.outbox), m.started, m.stopped, m.finished, m.over, m)
-			}
+			p.Errorf("%s does not end: %v: %v", w.name, err, p.ground)
 			return
 		}
-		enginetest.Wait(p.ctx, time.Duration(p.draw(3000))*time.Millisecond)
+		enginetest.Wait(p.ctx, time.Duration(p.draw(3000))*time.Millisecond/p.faster)
 	}
-}
-
-// isOver reports whether the job is finished, or its limit has stopped it: a worker that begins later goes on with the whole limit.
-func (p *plan) isOver() bool {
-	over := true
-	for i, m := range p.models {
-		m.mu.Lock()
-		stopped := i == 0 && m.stopped != ""
-		over = over && (i > 0 || m.finished != "") // the others follow the first
-		m.mu.Unlock()
-		if stopped {
-			return true
-		}
-	}
-	return over
 }
 
 func (p *plan) draw(n int) int {
@@ -262,32 +270,18 @@ func (p *plan) count(fault string) {
 	p.faults[fault]++
 }
 
-// drain is what Job.Drain does.
-func (p *plan) drain(worker string) {
-	for _, m := range p.models {
-		m.mu.Lock()
-		if w := m.workers[worker]; w != nil && !w.buried {
-			w.drained = true
-			p.count("drained")
-		}
-		m.mu.Unlock()
-	}
-}
-
 // process is one life of a worker.
-func (p *plan) process(ctx context.Context, d *door) error {
-	c := newCache(ctx, d, d.member, d.model.place, Options{})
-	if len(p.models) > 1 {
-		for _, m := range p.models {
-			c.abroad = append(c.abroad, modelAbroad{d, m})
-		}
+func (p *plan) process(ctx context.Context, d *way, worker string, lock int32) error {
+	c, err := p.open(ctx, d, member{job: d.name, worker: worker, ttl: p.ttl}, lock)
+	if err != nil {
+		return err
 	}
 	parse := func(_ context.Context, resp *tegenaria.Response, out *tegenaria.Output[string]) error {
 		page := pageOf(resp.URL)
 		if page%10 == 7 && resp.Request().Attempt == 0 {
-			return tegenaria.Retry(150*time.Millisecond, errors.New("by way of the due list"))
+			return tegenaria.Retry(150*time.Millisecond/p.faster, errors.New("by way of the due list"))
 		}
-		if page%p.fetch == p.fetch-1 && len(p.workers) >= len(p.models) { // otherwise the server of the host may have no worker
+		if page%p.fetch == p.fetch-1 && len(p.workers) >= p.servers { // otherwise the server of the host may have no worker
 			if _, err := out.Fetch(tegenaria.NewRequest(fmt.Sprintf("http://h%d.example/%s%d", (page+1)%p.hosts, fetched, page), tegenaria.GET, nil)); err != nil {
 				return err
 			}
@@ -303,7 +297,7 @@ func (p *plan) process(ctx context.Context, d *door) error {
 	for _, page := range p.seeds {
 		seeds = append(seeds, p.url(page))
 	}
-	err := enginetest.NewEngine(&plannedWeb{p, d, c}, tegenaria.NewSpider("random", tegenaria.Handle(parse), seeds...),
+	err = enginetest.NewEngine(&plannedWeb{p, d, c}, tegenaria.NewSpider("random", tegenaria.Handle(parse), seeds...),
 		tegenaria.EngineWithCache(c),
 		tegenaria.EngineWithLimits(tegenaria.Limits{Depth: p.depth, Pages: p.most}),
 		tegenaria.EngineWithConcurrency(8),
@@ -326,8 +320,28 @@ func pageOf(url string) int {
 // plannedWeb is the web as a worker reaches it.
 type plannedWeb struct {
 	*plan
-	door  *door
+	way   *way
 	cache *Cache
+}
+
+// holds reports whether no other worker may have what this one has: always, until it dies, if the clock is that of a model. A busy machine may let the
+// worker stand still between two of its steps, longer than its TTL. Then it knows that it has been late, and what it does is not judged.
+func (w *plannedWeb) holds() bool {
+	if !w.real {
+		return true
+	}
+	b := w.cache.beats.Load()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return elapsed(b.sent, time.Now()) < b.ttl
+}
+
+// early returns how much sooner than its delay a request may be seen by a clock that is right only if the machine is not busy.
+func (p *plan) early() time.Duration {
+	if !p.real {
+		return 0
+	}
+	return max(p.delay/5, 250*time.Millisecond)
 }
 
 func (w *plannedWeb) CheckStatus(code uint64, _ []uint64) bool { return code < 400 }
@@ -343,82 +357,62 @@ func (w *plannedWeb) Download(ctx *tegenaria.Context, result chan<- *tegenaria.C
 
 // ask notes a download and waits for its answer.
 func (w *plannedWeb) ask(ctx context.Context, url string) error {
-	w.door.mu.Lock()
-	dead := w.door.dead
-	w.door.mu.Unlock()
-	if dead { // the process is gone, and what still runs of it is seen by nobody
+	if w.way.isDead() { // the process is gone, and what still runs of it is seen by nobody
 		return errors.New("killed")
 	}
+	now := time.Now()
 	page, inline := pageOf(url), strings.Contains(url, fetched)
-	session, host := w.door.session, w.hostOf(page)
+	session, host := w.cache.session, w.hostOf(page)
 	if inline {
 		host = (page + 1) % w.hosts
 	}
-	home := w.door.model
-	home.mu.Lock()
-	alive, settled := home.alive(session), ""
-	home.mu.Unlock()
-	server, partition := home.of(fmt.Sprintf("h%d.example", host))
-	there := w.models[server]
-	there.mu.Lock()
-	owner := there.owners[partition]
-	for _, t := range there.turns {
-		if inline && t.session == session && t.partition == partition && t.owner == owner { // it has lent the slot
-			owner = session
+	server, partition := w.cache.of(fmt.Sprintf("h%d.example", host))
+	saw := w.see(start{session, server, partition, url, inline})
+	if w.holds() && !w.way.isDead() {
+		if !saw.alive {
+			w.Errorf("the session %d begins a download after its burial: %s", session, url)
 		}
-	}
-	for _, o := range there.outcomes {
-		if o.url == url && o.outcome == tegenaria.Fetched {
-			settled = o.outcome.String()
+		if saw.owner != session {
+			w.Errorf("the session %d asks for %s, which the session %d owns", session, url, saw.owner)
 		}
-	}
-	there.mu.Unlock()
-	if !alive {
-		w.Errorf("the session %d begins a download after its burial: %s", session, url)
-	}
-	if owner != session {
-		w.Errorf("the session %d asks for %s, which the session %d owns", session, url, owner)
-	}
-	if settled != "" {
-		w.Errorf("%s is asked for after it was settled", url)
+		if saw.settled {
+			w.Errorf("%s is asked for after it was settled", url)
+		}
 	}
 	w.mu.Lock()
-	now := time.Now()
 	// The owner of a slot reckons the start of a fetch from when it has granted it: with several requests at a time the next may begin sooner after it.
 	exact := w.perHost == 1 || !inline && !w.lastInline[host]
 	w.lastInline[host] = inline
-	if before, ok := w.last[host]; ok && exact && now.Sub(before) < w.delay {
+	if before, ok := w.last[host]; ok && exact && now.Sub(before) < w.delay-w.early() {
 		w.Errorf("%s is asked for %v after the request before, the delay is %v", url, now.Sub(before), w.delay)
 	}
 	w.last[host] = now
 	flying := 1
-	for d, n := range w.flying[host] {
-		d.mu.Lock()
-		if !d.dead {
+	for other, n := range w.flying[host] {
+		if !other.way.isDead() && other.holds() {
 			flying += n
 		}
-		d.mu.Unlock()
 	}
 	if flying > w.perHost {
 		w.Errorf("%s makes %d downloads in flight at its host, %d are allowed", url, flying, w.perHost)
 	}
 	if w.flying[host] == nil {
-		w.flying[host] = make(map[*door]int)
+		w.flying[host] = make(map[*plannedWeb]int)
 	}
-	w.flying[host][w.door]++
+	w.flying[host][w]++
 	defer func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.flying[host][w.door]--
+		w.flying[host][w]--
 	}()
-	slowest := 300 * time.Millisecond
+	slowest := 300 * time.Millisecond / w.faster
 	if inline {
 		slowest = w.slowest
 		w.fetches++
 	} else {
 		w.asks = append(w.asks, asked{page: page, session: session, at: now})
 	}
-	pause := 10*time.Millisecond + time.Duration(w.random.Int64N(int64(slowest)))
+	pause := 10*time.Millisecond/w.faster + time.Duration(w.random.Int64N(int64(slowest)))
 	w.mu.Unlock()
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -440,7 +434,7 @@ func (w *plannedWeb) ask(ctx context.Context, url string) error {
 // the counts of all workers are those of the job.
 func (p *plan) check() {
 	reachable := p.reachable()
-	m := p.merged()
+	m := p.read()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, v := range m.violations {
@@ -491,14 +485,10 @@ func (p *plan) check() {
 			}
 		}
 	}
-	if !m.started || m.finished == "" || len(m.queue)+len(m.inbox)+len(m.outbox) > 0 {
-		p.Errorf("started %v, finished %q, %d requests wait, %d letters, %d for other servers", m.started, m.finished, len(m.queue), len(m.inbox), len(m.outbox))
+	if !m.started || m.finished == "" || m.waiting+m.letters+m.outgoing > 0 {
+		p.Errorf("started %v, finished %q, %d requests wait, %d letters, %d for other servers", m.started, m.finished, m.waiting, m.letters, m.outgoing)
 	}
-	counts := make(map[string]int64)
-	for of, n := range m.counters {
-		counts[of[1]] += n
-	}
-	if n := counts["outcome/fetched"] - int64(len(pages)); n < 0 || n > int64(p.fetches) {
+	if n := m.fetched - int64(len(pages)); n < 0 || n > int64(p.fetches) {
 		p.Errorf("%d more pages are counted than %d, there were %d fetches", n, len(pages), p.fetches)
 	}
 	sessions := make(map[int64]bool)
@@ -511,47 +501,20 @@ func (p *plan) check() {
 			extra--
 		}
 	}
-	most := 8 * (p.faults["death"] + p.faults["fenced"] + p.faults["cut off"] + p.faults["asked to stop"] + p.faults["drained"])
+	most := 8 * (p.faults["death"] + p.faults["fenced"] + p.faults["cut off"] + p.faults["asked to stop"] + p.faults["drained"] + p.faults["away"])
 	if extra > 4*most {
 		p.Errorf("%d requests too many, after %v", extra, p.faults)
 	}
 	p.Logf("%d fetches, %d pages, %d asked, %d sessions, faults %v", p.fetches, len(pages), len(p.asks), len(sessions), p.faults)
 }
 
-// merged returns what all models hold together; the first one says how the job has ended.
-func (p *plan) merged() *model {
-	all := newModel(p.models[0].place)
-	for i, m := range p.models {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		if i == 0 {
-			all.started, all.finished, all.stopped = m.started, m.finished, m.stopped
-		}
-		maps.Copy(all.outcomes, m.outcomes)
-		maps.Copy(all.requests, m.requests)
-		maps.Copy(all.queue, m.queue)
-		for at, l := range m.inbox {
-			all.inbox[mark{at.partition, at.id<<8 | int64(i)}] = l
-		}
-		for id, l := range m.outbox {
-			all.outbox[id<<8|int64(i)] = l
-		}
-		for of, n := range m.counters {
-			all.counters[of] += n
-		}
-		all.violations = append(all.violations, m.violations...)
-		all.resumed = max(all.resumed, m.resumed)
-	}
-	return all
-}
-
 // checkLimit compares how many pages were read with the limit: not more, and not less unless there are no more, a worker has died with some, or a
 // server has no use for its part.
-func (p *plan) checkLimit(m *model) {
+func (p *plan) checkLimit(m *tally) {
 	if p.answers > p.most*(1+m.resumed) {
 		p.Errorf("%d responses, the limit is %d", p.answers, p.most)
 	}
-	if m.finished == "" && len(p.faults) == 0 && len(p.models) == 1 && p.answers+p.fetches < p.most {
+	if m.finished == "" && len(p.faults) == 0 && p.servers == 1 && p.answers+p.fetches < p.most {
 		p.Errorf("stopped after %d responses, the limit is %d", p.answers, p.most)
 	}
 	if m.finished == "" && m.stopped != pagesReached {
