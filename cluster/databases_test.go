@@ -2,26 +2,58 @@ package cluster
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/tegenaria/tegenaria"
 )
 
-// RandomJob runs the job of a plan of TestRandomJobs in databases, twice as fast.
-func RandomJob(t *testing.T, seed uint64, job string, dsns []string) {
-	p := newPlan(t, seed)
-	p.job, p.real = job, true
-	p.hasten(2)
-	all := &databases{plan: p, dsn: strings.Join(dsns[:p.servers], ",")}
-	for _, dsn := range dsns[:p.servers] {
-		conn, err := pgx.Connect(t.Context(), dsn)
+var databaseJobs = flag.Int("jobs.postgres", 3, "jobs of TestRandomJobsOnPostgreSQL")
+
+// RandomJobs runs the plans of TestRandomJobs in databases, twice as fast, some of them at a time.
+func RandomJobs(t *testing.T, dsns []string, newJob func() string) {
+	var taking sync.Mutex
+	places := make(chan struct{}, 4) // each for the connections of a job on one server; the others take two
+	for i := range *databaseJobs {
+		seed, job := *firstJob+uint64(i), newJob()
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			p := newPlan(t, seed)
+			p.job, p.real = job, true
+			p.hasten(2)
+			takes := min(p.servers, 2)
+			taking.Lock()
+			for range takes {
+				places <- struct{}{}
+			}
+			taking.Unlock()
+			defer func() {
+				for range takes {
+					<-places
+				}
+			}()
+			p.began = time.Now()
+			p.runInDatabases(dsns[:p.servers])
+			if p.Failed() {
+				p.Logf("again: go test ./cluster -run TestRandomJobsOnPostgreSQL -args -postgres DIR -jobs.postgres 1 -jobs.from %d", seed)
+			}
+		})
+	}
+}
+
+func (p *plan) runInDatabases(dsns []string) {
+	all := &databases{plan: p, dsn: strings.Join(dsns, ",")}
+	for _, dsn := range dsns {
+		conn, err := pgx.Connect(p.Context(), dsn)
 		if err != nil {
-			t.Fatal(err)
+			p.Fatal(err)
 		}
 		defer func() { _ = conn.Close(context.Background()) }()
 		all.conns = append(all.conns, conn)
