@@ -222,7 +222,7 @@ func testSlots(t *testing.T, c *cacheUnderTest) {
 		c.ok(err)
 		var i int
 		fmt.Sscanf(s.Name, "host%d", &i)
-		if s.Priority != i {
+		if s.Priority != i && s.Pending > 0 {
 			t.Errorf("%+v, want priority %d", s, i)
 		}
 	}
@@ -235,8 +235,10 @@ func testSlots(t *testing.T, c *cacheUnderTest) {
 	for slot, pending := range want { // handing out while iterating does not hang
 		c.next(slot, pending)
 	}
-	for range c.Slots(t.Context()) {
-		t.Error("Slots lists one whose records are all in flight")
+	for s := range c.Slots(t.Context()) {
+		if s.Delayed == 0 {
+			t.Errorf("Slots lists one whose records are all in flight: %+v", s)
+		}
 	}
 }
 
