@@ -323,8 +323,9 @@ func TestPending(t *testing.T) {
 	}
 	for waiting() < limit {
 	}
+	admin := connect(t, dsn)
 	beats := func() (n int) {
-		_, _ = fmt.Sscan(read(t, connect(t, dsn), fmt.Sprintf(`SELECT sum(number)::text FROM %q.beat`, job)), &n)
+		_, _ = fmt.Sscan(read(t, admin, fmt.Sprintf(`SELECT sum(number)::text FROM %q.beat`, job)), &n)
 		return n
 	}
 	for begin := beats(); beats() < begin+6; { // about a second, in which the other seeds could be sent
