@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -120,12 +121,12 @@ func (t *byHand) get(url string) (html string, err error) {
 	return chromedp.Run(t.ctx, chromedp.Evaluate[string](`document.documentElement.outerHTML`))
 }
 
-// handMade makes b.N pages by chromedp alone, in as many tabs at once as the engine has.
-func handMade(b *testing.B, site string, reuse bool) {
+// handMade makes b.N pages by chromedp alone with flags of Chromium, in as many tabs at once as the engine has.
+func handMade(b *testing.B, site string, reuse bool, flags []chromedp.ExecAllocatorOption) {
 	if *program == "" {
 		b.Skip("needs -browser")
 	}
-	options := append(browser.Flags(), chromedp.ExecPath(*program), chromedp.UserDataDir(b.TempDir()), chromedp.Flag("no-sandbox", os.Geteuid() == 0))
+	options := append(slices.Clip(flags), chromedp.ExecPath(*program), chromedp.UserDataDir(b.TempDir()), chromedp.Flag("no-sandbox", os.Geteuid() == 0))
 	b.ResetTimer()
 	life, end := chromedp.NewExecAllocator(context.Background(), options...)
 	defer end()
@@ -168,7 +169,7 @@ func handMade(b *testing.B, site string, reuse bool) {
 //
 //	go test ./browser -run '^$' -bench Render -benchtime 100x -args -browser /usr/bin/chromium
 //
-// All start Chromium with the same flags and end it, which counts. All await the same: the load event, and half a second without a
+// All start Chromium and end it, which counts, with the same flags except for the last, which has those of chromedp. All await the same: the load event, and half a second without a
 // request. This package counts requests by the events of the network, from the load event on; by hand it is Chromium's own event
 // networkIdle, whose half second may begin before the load event.
 func BenchmarkRender(b *testing.B) {
@@ -180,8 +181,11 @@ func BenchmarkRender(b *testing.B) {
 		}
 		benchCrawl(b, requests)
 	})
-	b.Run("by=tabs", func(b *testing.B) { handMade(b, server.URL, true) })
-	b.Run("by=tab-per-page", func(b *testing.B) { handMade(b, server.URL, false) })
+	b.Run("by=tabs", func(b *testing.B) { handMade(b, server.URL, true, browser.Flags()) })
+	b.Run("by=tab-per-page", func(b *testing.B) { handMade(b, server.URL, false, browser.Flags()) })
+	b.Run("by=tab-per-page-with-defaults", func(b *testing.B) {
+		handMade(b, server.URL, false, chromedp.DefaultExecAllocatorOptions[:])
+	})
 }
 
 // BenchmarkAdaptive compares [browser.Adaptive], on a site of which a tenth needs JavaScript, with a spider that knows which pages

@@ -20,7 +20,8 @@ import (
 
 // Options configure a [Browser]. The zero value is a sensible default.
 type Options struct {
-	// Path is the program: Chromium, Chrome, or a name for exec.LookPath. If it is empty, the usual names are tried.
+	// Path is the program: Chromium, Chrome, the headless shell of one of them, or a name for exec.LookPath. If it is empty, the usual
+	// names are tried, those of headless shells first.
 	Path string
 	// Tabs is how many pages are made at once; 0 is the number of CPUs. Further downloads wait, which counts towards their timeout. A
 	// robots.txt does not count as a page.

@@ -1,6 +1,7 @@
 package browser_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"flag"
@@ -56,17 +57,28 @@ func temporary(t *testing.T) string {
 	return dir
 }
 
-// processes returns those whose command line has a text.
+// processes returns those whose command line has a text, and those of their process groups.
 func processes(t *testing.T, text string) (pids []string) {
 	t.Helper()
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		t.Skip("needs /proc")
 	}
+	named, groups := make(map[string]bool), make(map[string]string)
 	for _, e := range entries {
-		line, err := os.ReadFile("/proc/" + e.Name() + "/cmdline")
-		if err == nil && strings.Contains(string(line), text) {
-			pids = append(pids, e.Name())
+		stat, err := os.ReadFile("/proc/" + e.Name() + "/stat")
+		if err != nil {
+			continue // no process, or one that has ended
+		}
+		group := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))[2]
+		groups[e.Name()] = group
+		if line, err := os.ReadFile("/proc/" + e.Name() + "/cmdline"); err == nil && strings.Contains(string(line), text) {
+			named[e.Name()], named[group] = true, true
+		}
+	}
+	for pid, group := range groups {
+		if named[pid] || named[group] {
+			pids = append(pids, pid)
 		}
 	}
 	return pids

@@ -13,7 +13,7 @@ func (e *NotInstalledError) Error() string {
 	if e.Path != "" {
 		return fmt.Sprintf("browser: %s cannot be run: %v; set Options.Path to the program of Chromium or Chrome, or leave it empty to have it looked for", e.Path, e.Err)
 	}
-	return "browser: found no Chromium; install it (Debian and Ubuntu: apt-get install chromium), or set Options.Path to the program"
+	return "browser: found no Chromium; install it (Debian: apt-get install chromium-headless-shell), or set Options.Path to the program"
 }
 
 // Unwrap returns the error of the look-up.

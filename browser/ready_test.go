@@ -83,6 +83,26 @@ func TestReadyWhen(t *testing.T) {
 	}
 }
 
+// It fails if the script of a worker is awaited as others are, whose end is told.
+func TestWorkersAreNotAwaited(t *testing.T) {
+	b := openBrowser(t, browser.Options{Settle: time.Hour})
+	temporary(t)
+	var log asked
+	site := asSite(t, "127.0.0.1", &log, "", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/worker" {
+			w.Header().Set("Content-Type", "text/javascript")
+			fmt.Fprint(w, `postMessage("right")`)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, `<!doctype html><ul></ul><script>new Worker("/worker").onmessage = e => document.querySelector("ul").innerHTML = "<li>" + e.data</script>`)
+	})
+	pages, failed := crawl(t, b, []string{site + "/page"}, nil)
+	if got := pages["/page"].texts; len(got) != 1 {
+		t.Errorf("the page is %q, %v", got, failed)
+	}
+}
+
 // It fails if what a request says about its page is not part of its key, or if one option loses what another one has said. Needs
 // no browser.
 func TestPlansAreStored(t *testing.T) {

@@ -162,9 +162,11 @@ func (t *tab) note(event any) {
 			t.loaded[event.LoaderID] = true
 		}
 	case *network.EventRequestWillBeSent:
-		switch event.Type {
-		case network.ResourceTypeEventSource: // which has no end
-		case network.ResourceTypeDocument: // the end of one in a frame of another site is told elsewhere; the load event waits for it
+		switch {
+		case event.Type == network.ResourceTypeEventSource: // which has no end
+		case event.Type == network.ResourceTypeDocument: // the end of one in a frame of another site is told elsewhere; the load event waits for it
+		case event.LoaderID == "": // the script of a worker, whose end is told to the worker alone
+			t.begun++
 		default:
 			t.requests[event.RequestID] = sender{event.FrameID, event.LoaderID}
 			t.begun++

@@ -197,9 +197,7 @@ func withTurn[T any](ctx context.Context, c *Cache, do func() (T, error)) (resul
 	return do()
 }
 
-// conclude finds out that nothing is left to do on any server. It compares what it has read before with what it reads now. If nothing has changed
-// on any server in between, all of them were done at the moment between the two readings: then no letter was on its way, since a letter lies in an outbox until
-// it lies in an inbox.
+// conclude finds out that nothing is left to do on any server. It compares what it has read before with what it reads now.
 func (h *share) conclude(ctx context.Context, before []*stand) (now []*stand, err error) {
 	c := h.cache
 	for server := range c.servers {
@@ -214,17 +212,23 @@ func (h *share) conclude(ctx context.Context, before []*stand) (now []*stand, er
 		}
 		now = append(now, s)
 	}
+	if first := now[0]; !first.started || first.over || first.stopped != "" || !nothingLeft(before, now) {
+		return now, nil
+	}
 	read, reason := int64(0), ""
-	for i, s := range now {
-		if !now[0].started || now[0].over || now[0].stopped != "" || !s.done() || before == nil || !before[i].done() || before[i].changes != s.changes {
-			return now, nil
-		}
+	for _, s := range now {
 		if read += s.read; s.reached {
 			reason = pagesReached
 		}
 	}
 	_, err = withTurn(ctx, c, func() (struct{}, error) { return struct{}{}, c.store.conclude(ctx, read, reason) })
 	return now, err
+}
+
+// nothingLeft reports whether nothing is left to do on any server, by two readings of all. If each was done in both, and has not changed in
+// between, all of them were done at the moment between the two: then no letter was on its way, since a letter lies in an outbox until it lies in an inbox.
+func nothingLeft(before, now []*stand) bool {
+	return slices.EqualFunc(before, now, func(b, n *stand) bool { return b.done() && n.done() && b.changes == n.changes })
 }
 
 // pagesReached is why Limits.Pages stops a job.

@@ -101,8 +101,8 @@ var (
 
 // Open connects to a database and opens a job in it, or makes it: the job is a schema of that name. dsn is a URL or a list of
 // settings as libpq has them; a password may also come from a file. The databases of a job on several servers are URLs, separated by commas, in the
-// same order for all workers. Other tables or another number of partitions with a [*MismatchError], a server that cannot keep a job with a [*ServerError], and a user
-// without the rights with a [*RightsError].
+// same order for all workers. A job that has other tables or another number of partitions is refused with a [*MismatchError], a server that
+// cannot keep a job with a [*ServerError], and a user without the rights with a [*RightsError].
 func Open(ctx context.Context, dsn, job string, o Options) (*Cache, error) {
 	configs, err := configsOf(dsn, job)
 	if err != nil {
@@ -209,8 +209,9 @@ func (s *server) open(ctx context.Context, partitions int) (found int, err error
 
 // Begin is described at [tegenaria.CacheInterface]. It takes partitions that the worker is to have and that nobody has, until they have 1,000 slots; others come once
 // the run has joined. A worker whose name is at work is refused with an [*InUseError], a job of another spider, or whose keys were made by other
-// rules, with a [*MismatchError], and so is a list of public suffixes that is not that of workers which are alive; if there are none Begin moves
-// the slots to the partitions in which they are by the list of this program. From now on whatever an earlier run of the worker still tries to write is refused.
+// rules, with a [*MismatchError]. So is a program with another list of public suffixes than the workers that are alive; if there are none Begin moves
+// the slots to the partitions in which they are by the list of this program. Begin also ends an earlier run of the worker: whatever that still tries
+// to write is refused.
 func (c *Cache) Begin(ctx context.Context, job tegenaria.Job) (tegenaria.State, error) {
 	c.mu.Lock()
 	closed := c.closed

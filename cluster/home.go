@@ -7,6 +7,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+// movedFor is how many TTL a worker that has moved to a server may take to begin there, before another one moves there too.
+const movedFor = 4
+
 // openHome opens the job on the first of its servers, and on the home of the worker, which it returns.
 func (s *server) openHome(ctx context.Context, configs []*pgx.ConnConfig, partitions int) (*server, error) {
 	found, err := s.open(ctx, partitions)
@@ -43,7 +46,7 @@ func (s *server) openHome(ctx context.Context, configs []*pgx.ConnConfig, partit
 		}
 	}
 	if before != nil {
-		if err := s.bring(ctx, configs[*before], *before); err != nil {
+		if err := s.fetchCheckpoints(ctx, configs[*before], *before); err != nil {
 			return nil, errors.Join(err, s.close(ctx))
 		}
 	}
@@ -75,8 +78,8 @@ func (s *server) register(ctx context.Context, conn *pgx.Conn) (home int, before
 	return home, before, err
 }
 
-// bring brings the checkpoints of the worker from the server on which it was before. It has nothing to do there any more.
-func (s *server) bring(ctx context.Context, config *pgx.ConnConfig, before int) error {
+// fetchCheckpoints copies the checkpoints of the worker from the server on which it was before, where its session ends.
+func (s *server) fetchCheckpoints(ctx context.Context, config *pgx.ConnConfig, before int) error {
 	old := &server{member: s.member, place: s.place, config: config, patience: s.patience, lock: s.lock}
 	old.home = before
 	if _, err := old.open(ctx, s.partitions); err != nil {
@@ -118,6 +121,8 @@ func (s *server) onFirst(ctx context.Context, do func(ctx context.Context, conn 
 	return s.patiently(ctx, "writing", do)
 }
 
+// moveTo makes another server the home of the worker, and reports whether it has: no worker may have moved there within movedFor TTL, since
+// one is enough for a server that nobody serves. A move whose answer was lost counts.
 func (s *server) moveTo(ctx context.Context, to int) (moved bool, err error) {
 	doubt := false
 	err = s.onFirst(ctx, func(ctx context.Context, conn *pgx.Conn) error {
@@ -134,6 +139,3 @@ func (s *server) moveTo(ctx context.Context, to int) (moved bool, err error) {
 	})
 	return moved, err
 }
-
-// movedFor is how many TTL a worker that has moved to a server may take to begin there, before another one moves there too.
-const movedFor = 4

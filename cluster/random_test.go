@@ -90,6 +90,7 @@ type planned struct {
 	cutFor []time.Duration
 	drains time.Duration // when it is drained, 0: never
 	dies   []int         // at which step its first processes die
+	lost   bool          // after these nobody starts it again
 }
 
 const planEnd = 25 * time.Second // after which nothing goes wrong any more
@@ -152,6 +153,9 @@ func newPlan(t *testing.T, seed uint64) *plan {
 		p.servers = 1 + r.IntN(3)
 	}
 	p.partitions = max(partitions, p.servers)
+	for _, w := range p.workers[min(p.servers, len(p.workers)):] { // others are needed, see AloneError
+		w.lost = others.IntN(2) == 0
+	}
 	return p
 }
 
@@ -253,6 +257,10 @@ func (p *plan) work(i int, w *planned) {
 			return
 		}
 		p.Logf("%v: %s: %v", time.Since(p.began), w.name, err)
+		if w.lost && n+1 == len(w.dies) && d.isDead() {
+			p.count("lost")
+			return
+		}
 		if p.ctx.Err() != nil {
 			p.Errorf("%s does not end: %v: %v", w.name, err, p.ground)
 			return
