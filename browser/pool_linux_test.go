@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -82,6 +83,53 @@ func TestMaxMemory(t *testing.T) {
 		if now := mainProcess(t, dir); now != first {
 			t.Errorf("the large page has cost the browser %d, not the page: there is %d", first, now)
 		}
+	})
+}
+
+// It fails if pages that take too much memory together, but none of them by itself, do not have another browser make the next page, or if
+// they are not made themselves.
+func TestMemoryOfManyPages(t *testing.T) {
+	const large = 3
+	b := openBrowser(t, browser.Options{Tabs: large + 1, MaxMemory: 1 << 30, Settle: time.Minute})
+	dir := temporary(t)
+	replaced := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html")
+		switch r.URL.Path {
+		case "/large":
+			io.WriteString(w, `<!doctype html><ul></ul><script>
+				window.all = new Uint8Array(350 << 20).fill(1)
+				fetch("/replaced").then(() => document.querySelector("ul").innerHTML = "<li>right")</script>`)
+		case "/replaced":
+			select {
+			case <-replaced:
+			case <-r.Context().Done():
+			}
+		default:
+			io.WriteString(w, "<!doctype html><ul><li>right</ul>")
+		}
+	}))
+	t.Cleanup(server.Close)
+	inRun(t, b, server.URL, func(get getter) {
+		var making sync.WaitGroup
+		for n := range large {
+			making.Go(func() {
+				resp, err := get(fmt.Sprint(server.URL, "/large?", n), time.Minute)
+				if err != nil || resp.CSS("li").Text() != "right" {
+					t.Errorf("large page %d: %v, %v", n, resp, err)
+				}
+			})
+		}
+		for begin, folders := time.Now(), 0; folders < 2; {
+			mustBeRight(t, get, server.URL)
+			found, _ := os.ReadDir(dir)
+			if folders = len(found); time.Since(begin) > time.Minute {
+				t.Error("no other browser makes pages")
+				break
+			}
+		}
+		close(replaced)
+		making.Wait()
 	})
 }
 

@@ -45,7 +45,7 @@ func (r *faultRun) check(table map[string][]faultResult) {
 	for _, w := range r.workers {
 		files = append(files, w.File)
 		r.Logf("%s: %d kills, %d errors", w.Options.Worker, w.kills, w.errs)
-		if w.errs > 0 && (w != r.workers[0] || r.disk == "") {
+		if w.errs > 0 && w != r.workers[0] {
 			log, _ := os.ReadFile(w.File + ".log")
 			r.Errorf("%s has ended with an error:\n%s", w.Options.Worker, log[max(0, len(log)-2000):])
 		}

@@ -12,7 +12,7 @@ import (
 )
 
 // faultProxy stands between one worker and the database, which may be another one from now on. It does something at the moment when a message
-// passes that has a certain text, and cuts the connection.
+// passes that has a certain text, and may cut the connection.
 type faultProxy struct {
 	dsn string
 
@@ -26,7 +26,7 @@ type faultProxy struct {
 type moment struct {
 	text   string // of a message of the worker
 	answer bool   // when the database has answered it, and before the worker knows that; otherwise before it reaches the database
-	do     func()
+	do     func() (cut bool)
 }
 
 func newFaultProxy(t *testing.T, socket, rest string) *faultProxy {
@@ -110,8 +110,9 @@ func (p *faultProxy) serve(client net.Conn) {
 			}
 			select {
 			case m := <-answers:
-				m.do()
-				return
+				if m.do() {
+					return
+				}
 			default:
 			}
 			_, _ = client.Write(buf[:n]) // a worker that is gone does not end what the database does
@@ -135,12 +136,12 @@ func (p *faultProxy) ask(client, server net.Conn, answers chan<- *moment) {
 			return
 		}
 		m := p.take(buf[:n])
-		if m != nil && !m.answer {
-			m.do()
-			return
-		}
-		if m != nil {
+		switch {
+		case m == nil:
+		case m.answer:
 			answers <- m
+		case m.do():
+			return
 		}
 		if _, err := server.Write(buf[:n]); err != nil {
 			return

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -48,7 +49,8 @@ type faultRun struct {
 	primary, standby *pgtest.Server
 	job              string
 	workers          []*faultWorker
-	disk             string // is small, "": there is none
+	disk             string // with the folder of the first worker, small
+	databases        string // the disk with the database and its standby
 	faults           []fault
 }
 
@@ -90,6 +92,7 @@ func (w *faultWorker) work(t *testing.T) {
 			return
 		}
 		program := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestFaultMatrix$", "-faulty", string(text))
+		program.Env = append(os.Environ(), "TMPDIR="+filepath.Dir(w.File)) // not that of the databases
 		var said bytes.Buffer
 		program.Stdout, program.Stderr = io.MultiWriter(out, &said), io.MultiWriter(out, &said)
 		w.mu.Lock()
@@ -158,10 +161,10 @@ func (r *faultRun) wasFrozen(by string, at time.Time) bool {
 // faultKinds are what happens, each of which is told its victim. The victim is returned, which may be another one; nil is the database.
 var faultKinds = map[string]func(r *faultRun, w *faultWorker) (*faultWorker, error){
 	"kill":                        func(_ *faultRun, w *faultWorker) (*faultWorker, error) { w.signal(syscall.SIGKILL); return w, nil },
-	"kill before commit":          func(r *faultRun, w *faultWorker) (*faultWorker, error) { return r.at(fence, false, true, w) },
-	"kill before answer":          func(r *faultRun, w *faultWorker) (*faultWorker, error) { return r.at(fence, true, true, w) },
-	"cut before commit":           func(r *faultRun, w *faultWorker) (*faultWorker, error) { return r.at(fence, false, false, w) },
-	"cut after commit":            func(r *faultRun, w *faultWorker) (*faultWorker, error) { return r.at(fence, true, false, w) },
+	"kill before commit":          func(r *faultRun, w *faultWorker) (*faultWorker, error) { return r.at(fence, false, killing, w) },
+	"kill before answer":          func(r *faultRun, w *faultWorker) (*faultWorker, error) { return r.at(fence, true, killing, w) },
+	"cut before commit":           func(r *faultRun, w *faultWorker) (*faultWorker, error) { return r.at(fence, false, cutting, w) },
+	"cut after commit":            func(r *faultRun, w *faultWorker) (*faultWorker, error) { return r.at(fence, true, cutting, w) },
 	"kill in takeover":            (*faultRun).killInTakeover,
 	"kill in release":             (*faultRun).killInRelease,
 	"stop 0.5 TTL":                func(_ *faultRun, w *faultWorker) (*faultWorker, error) { w.freeze(faultTTL / 2); return w, nil },
@@ -172,7 +175,9 @@ var faultKinds = map[string]func(r *faultRun, w *faultWorker) (*faultWorker, err
 	"standby promoted":            (*faultRun).promote,
 	"rollback: backends ended":    (*faultRun).endBackends,
 	"rollback: a trigger raises":  (*faultRun).raise,
+	"stop 3 TTL in takeover":      (*faultRun).stopInTakeover,
 	"full disk of a worker, kill": (*faultRun).fillDisk,
+	"full disk of the database":   (*faultRun).fillDatabase,
 }
 
 // What messages of a worker have.
@@ -182,19 +187,31 @@ const (
 	release = "UPDATE partition SET owner = NULL"
 )
 
-// at waits for a moment of one of these workers, kills it then or cuts its connection, and returns it.
-func (r *faultRun) at(text string, answer, kills bool, workers ...*faultWorker) (victim *faultWorker, err error) {
+// harm is done to a worker at a certain moment.
+type harm int
+
+const (
+	cutting harm = iota // its connection
+	killing             // and cutting
+	stopping
+)
+
+// at waits for a moment of one of these workers, harms it then, and returns it.
+func (r *faultRun) at(text string, answer bool, h harm, workers ...*faultWorker) (victim *faultWorker, err error) {
 	var once sync.Once
 	done := make(chan struct{}, len(workers))
 	for _, w := range workers {
-		w.proxy.arm(&moment{text: text, answer: answer, do: func() {
+		w.proxy.arm(&moment{text: text, answer: answer, do: func() bool {
 			once.Do(func() {
-				victim = w
-				if kills {
+				switch victim = w; h {
+				case killing:
 					w.signal(syscall.SIGKILL)
+				case stopping:
+					w.signal(syscall.SIGSTOP)
 				}
 				done <- struct{}{}
 			})
+			return h != stopping
 		}})
 	}
 	defer func() {
@@ -224,7 +241,19 @@ func (r *faultRun) others(w *faultWorker) (others []*faultWorker) {
 func (r *faultRun) killInTakeover(w *faultWorker) (*faultWorker, error) {
 	defer w.hold()()
 	w.signal(syscall.SIGKILL)
-	return r.at(gain, true, true, r.others(w)...)
+	return r.at(gain, true, killing, r.others(w)...)
+}
+
+// stopInTakeover kills a worker, and stops the first that takes its partitions over, between the statement and the commit: its transaction
+// holds the row of the job.
+func (r *faultRun) stopInTakeover(w *faultWorker) (*faultWorker, error) {
+	defer w.hold()()
+	w.signal(syscall.SIGKILL)
+	victim, err := r.at(gain, true, stopping, r.others(w)...)
+	if err == nil {
+		victim.freeze(3 * faultTTL)
+	}
+	return victim, err
 }
 
 // killInRelease kills a worker, starts it again when its partitions were taken over, and kills the first that gives it some of them.
@@ -233,7 +262,7 @@ func (r *faultRun) killInRelease(w *faultWorker) (*faultWorker, error) {
 	w.signal(syscall.SIGKILL)
 	<-time.After(3 * faultTTL)
 	start()
-	return r.at(release, r.random.IntN(2) == 0, true, r.others(w)...)
+	return r.at(release, r.random.IntN(2) == 0, killing, r.others(w)...)
 }
 
 func (r *faultRun) killDatabase(*faultWorker) (*faultWorker, error) {
@@ -325,6 +354,30 @@ func (r *faultRun) fillDisk(*faultWorker) (*faultWorker, error) {
 	return r.workers[0], os.Remove(name)
 }
 
+// fillDatabase fills the disk with the database and its standby. What has crashed for that is started again when there is room.
+func (r *faultRun) fillDatabase(*faultWorker) (*faultWorker, error) {
+	full, err := os.Create(filepath.Join(r.databases, "full"))
+	if err != nil {
+		return nil, err
+	}
+	for size := int64(0); err == nil; size += 1 << 20 {
+		err = syscall.Fallocate(int(full.Fd()), 0, size, 1<<20)
+	}
+	if !errors.Is(err, syscall.ENOSPC) {
+		return nil, fmt.Errorf("the disk is not full: %w", err)
+	}
+	<-time.After(faultTTL * time.Duration(1+r.random.IntN(3)) / 2)
+	_ = full.Close()
+	if err := os.Remove(full.Name()); err != nil {
+		return nil, err
+	}
+	_, _ = r.standby.Crash(), r.primary.Crash()
+	if err := r.start(); err != nil {
+		return nil, err
+	}
+	return nil, r.follow()
+}
+
 // Every kind of fault happens to four workers and their database while they crawl. The web's log is the witness, see [faultRun.check].
 func TestFaultMatrix(t *testing.T) {
 	if *faulty != "" {
@@ -353,7 +406,18 @@ func TestFaultMatrix(t *testing.T) {
 }
 
 func newFaultRun(t *testing.T, seed uint64) *faultRun {
-	r := &faultRun{T: t, random: rand.New(rand.NewPCG(seed, 60)), job: fmt.Sprint("faults ", seed), primary: pgtest.Get(t)}
+	r := &faultRun{T: t, random: rand.New(rand.NewPCG(seed, 60)), job: fmt.Sprint("faults ", seed)}
+	folder := t.TempDir()
+	pgtest.Get(t) // the common one lies elsewhere
+	databases, err := os.MkdirTemp("", "faults") // where the user of the databases may go
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.Remove(databases) })
+	r.databases = databases
+	r.mount(r.databases, "2g")
+	t.Setenv("TMPDIR", r.databases)
+	r.primary = pgtest.Another(t)
 	r.web = &faultWeb{pages: *faultPages, busy: make(map[string]int)}
 	listening := &http.Server{Handler: r.web}
 	var serving sync.WaitGroup
@@ -369,15 +433,14 @@ func newFaultRun(t *testing.T, seed uint64) *faultRun {
 		_ = listening.Close()
 		serving.Wait()
 	})
-	dsn := database(t)
+	dsn := r.primary.DSN("postgres")
+	setFsync(t, dsn, "on")
 	admin := connect(t, dsn)
-	run(t, admin, "ALTER SYSTEM RESET synchronous_standby_names") // of an earlier run
 	run(t, admin, "ALTER SYSTEM SET wal_retrieve_retry_interval = '200ms'")
 	run(t, admin, "SELECT pg_reload_conf()")
 	if err := r.follow(); err != nil {
 		t.Fatal(err)
 	}
-	folder := t.TempDir()
 	socket, rest := socketOf(dsn)
 	for i := range 4 {
 		name := fmt.Sprint("w", i)
@@ -389,17 +452,20 @@ func newFaultRun(t *testing.T, seed uint64) *faultRun {
 		}
 		r.workers = append(r.workers, w)
 	}
-	disk := r.workers[0].Options.Dir
-	if err := os.Mkdir(disk, 0o700); err != nil {
+	r.disk = r.workers[0].Options.Dir
+	if err := os.Mkdir(r.disk, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Mount("tegenaria", disk, "tmpfs", 0, "size=1m"); err != nil {
-		t.Logf("no full disk: %v", err)
-		return r
-	}
-	r.disk = disk
-	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	r.mount(r.disk, "1m")
 	return r
+}
+
+// mount makes a folder a disk of a certain size.
+func (r *faultRun) mount(folder, size string) {
+	if err := syscall.Mount("tegenaria", folder, "tmpfs", 0, "size="+size); err != nil {
+		r.Fatalf("a disk that can be filled: %v; run the test as root", err)
+	}
+	r.Cleanup(func() { _ = syscall.Unmount(folder, syscall.MNT_DETACH) })
 }
 
 // crawl crawls, and has the faults happen one after the other.
@@ -409,13 +475,7 @@ func (r *faultRun) crawl() {
 	for _, w := range r.workers {
 		working.Go(func() { w.work(r.T) })
 	}
-	var kinds []string
-	for kind := range faultKinds {
-		if r.disk != "" || !strings.HasPrefix(kind, "full disk") {
-			kinds = append(kinds, kind)
-		}
-	}
-	slices.Sort(kinds)
+	kinds := slices.Sorted(maps.Keys(faultKinds))
 	r.random.Shuffle(len(kinds), func(i, j int) { kinds[i], kinds[j] = kinds[j], kinds[i] })
 	for len(r.web.snapshot()) < faultHosts { // every host has work
 		pass(100 * time.Millisecond)
