@@ -92,7 +92,7 @@ func (w *faultWorker) work(t *testing.T) {
 			return
 		}
 		program := exec.CommandContext(t.Context(), os.Args[0], "-test.run", "^TestFaultMatrix$", "-faulty", string(text))
-		program.Env = append(os.Environ(), "TMPDIR="+filepath.Dir(w.File)) // not that of the databases
+		program.Env = append(program.Environ(), "TMPDIR="+filepath.Dir(w.File)) // not that of the databases
 		var said bytes.Buffer
 		program.Stdout, program.Stderr = io.MultiWriter(out, &said), io.MultiWriter(out, &said)
 		w.mu.Lock()
@@ -408,7 +408,7 @@ func TestFaultMatrix(t *testing.T) {
 func newFaultRun(t *testing.T, seed uint64) *faultRun {
 	r := &faultRun{T: t, random: rand.New(rand.NewPCG(seed, 60)), job: fmt.Sprint("faults ", seed)}
 	folder := t.TempDir()
-	pgtest.Get(t) // the common one lies elsewhere
+	pgtest.Get(t)                                // the common one lies elsewhere
 	databases, err := os.MkdirTemp("", "faults") // where the user of the databases may go
 	if err != nil {
 		t.Fatal(err)
