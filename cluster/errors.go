@@ -157,9 +157,9 @@ const (
 	noDivisor = "22012" // only the fence divides
 )
 
-// awayCodes are errors that pass: classes, or whole codes. One of them, a key that is there already, is what a batch meets that the server
-// is still writing for a connection that broke.
-var awayCodes = []string{"08", "40", "53", "57", "58", "55P03", "25006", "23505"}
+// awayCodes are errors that pass: classes, or whole codes. 25P03 and 25P04 end a transaction in which this process stood still for too long.
+// 23505, a key that is there already, is what a batch meets that the server is still writing for a connection that broke.
+var awayCodes = []string{"08", "40", "53", "57", "58", "55P03", "25006", "25P03", "25P04", "23505"}
 
 func isCode(err error, codes ...string) bool {
 	var p *pgconn.PgError

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -44,10 +43,9 @@ func (r *faultRun) check(table map[string][]faultResult) {
 	files := make([]string, 0, len(r.workers))
 	for _, w := range r.workers {
 		files = append(files, w.File)
-		r.Logf("%s: %d kills, %d errors", w.Options.Worker, w.kills, w.errs)
-		if w.errs > 0 && w != r.workers[0] {
-			log, _ := os.ReadFile(w.File + ".log")
-			r.Errorf("%s has ended with an error:\n%s", w.Options.Worker, log[max(0, len(log)-2000):])
+		r.Logf("%s: %d kills, %d errors", w.Options.Worker, w.kills, len(w.errs))
+		if len(w.errs) > 0 && w != r.workers[0] {
+			r.Errorf("%s has ended with errors:\n%s", w.Options.Worker, strings.Join(w.errs, "\n"))
 		}
 	}
 	dsn := r.primary.DSN("postgres")

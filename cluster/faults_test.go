@@ -71,7 +71,7 @@ type faultWorker struct {
 	down    chan struct{} // closed when it may start
 	stopped [][2]time.Time
 	kills   int
-	errs    int // how often it has ended with an error
+	errs    []string // what it has said when it has ended with an error
 }
 
 // work starts the process again and again.
@@ -112,7 +112,7 @@ func (w *faultWorker) work(t *testing.T) {
 		case strings.Contains(said.String(), "cluster: opening the job"): // it was started while the database was away
 			pass(200 * time.Millisecond)
 		default:
-			w.errs++
+			w.errs = append(w.errs, said.String()[max(0, said.Len()-2000):])
 			pass(200 * time.Millisecond) // as a service manager does
 		}
 	}
