@@ -12,6 +12,8 @@ import (
 
 	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/css"
+	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/fetch"
 	"github.com/chromedp/cdproto/inspector"
@@ -141,8 +143,22 @@ func (t *tab) open(ctx context.Context) (context.Context, error) {
 // close closes the tab with its browser context. One that does not close goes with its Chromium, which makes no further pages.
 func (t *tab) close(life context.Context) {
 	defer t.chromium.judge.remove(t.target.TargetID)
+	t.detach(life)
 	if err := chromedp.Cancel(life); errors.Is(err, context.DeadlineExceeded) {
 		t.chromium.retire()
+	}
+}
+
+// detach ends the events of the tab, and waits until those that have come are read. With events that nobody reads, as those of a tab that
+// chromedp closes by itself, the connection to Chromium would stand still as soon as they are more than it can keep.
+func (t *tab) detach(life context.Context) {
+	c := chromedp.FromContext(life)
+	if _, err := call(life, c.Browser, target.DetachFromTarget, target.DetachFromTargetParams{SessionID: t.target.SessionID}); err != nil {
+		return
+	}
+	_, err := call(life, t.target, page.Disable, cdp.Empty{}) // gets no answer: it ends with the last event
+	if errors.Is(err, chromedp.ErrTargetDetached) {
+		t.target.SessionID = "" // so that it is not detached again
 	}
 }
 
@@ -229,9 +245,16 @@ func (t *tab) prepare(work context.Context) error {
 	}
 	c := chromedp.FromContext(work)
 	t.closePopups(work, c.Browser)
-	_, err := call(work, c.Browser, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
-		Behavior: browser.SetDownloadBehaviorBehaviorDeny, BrowserContextID: c.BrowserContextID,
-	})
+	// chromedp switches these domains on, and follows each change of the document, for commands that are not used here.
+	_, err := call(work, t.target, css.Disable, cdp.Empty{})
+	if err == nil {
+		_, err = call(work, t.target, dom.Disable, cdp.Empty{})
+	}
+	if err == nil {
+		_, err = call(work, c.Browser, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{
+			Behavior: browser.SetDownloadBehaviorBehaviorDeny, BrowserContextID: c.BrowserContextID,
+		})
+	}
 	if err == nil {
 		_, err = call(work, t.target, fetch.Enable, fetch.EnableParams{
 			Patterns: []*fetch.RequestPattern{
