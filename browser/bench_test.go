@@ -121,7 +121,7 @@ func (t *byHand) get(url string) (html string, err error) {
 	return chromedp.Run(t.ctx, chromedp.Evaluate[string](`document.documentElement.outerHTML`))
 }
 
-// handMade makes b.N pages by chromedp alone with flags of Chromium, in as many tabs at once as the engine has.
+// handMade makes b.N pages by chromedp alone, in as many tabs at once as the engine has. flags are those of Chromium.
 func handMade(b *testing.B, site string, reuse bool, flags []chromedp.ExecAllocatorOption) {
 	if *program == "" {
 		b.Skip("needs -browser")
@@ -169,8 +169,8 @@ func handMade(b *testing.B, site string, reuse bool, flags []chromedp.ExecAlloca
 //
 //	go test ./browser -run '^$' -bench Render -benchtime 100x -args -browser /usr/bin/chromium
 //
-// All start Chromium and end it, which counts, with the same flags except for the last, which has those of chromedp. All await the same: the load event, and half a second without a
-// request. This package counts requests by the events of the network, from the load event on; by hand it is Chromium's own event
+// All start Chromium and end it, which counts. The last one has the flags that chromedp has by itself, the others those of this package.
+// All await the same: the load event, and half a second without a request. This package counts requests by the events of the network, from the load event on; by hand it is Chromium's own event
 // networkIdle, whose half second may begin before the load event.
 func BenchmarkRender(b *testing.B) {
 	server := benchSite(b, func(int) bool { return true })

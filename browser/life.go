@@ -55,8 +55,8 @@ func (t *tab) close(life context.Context) {
 	}
 }
 
-// detach ends the events of the tab, and waits until those that have come are read. With events that nobody reads, as those of a tab that
-// chromedp closes by itself, the connection to Chromium would stand still as soon as they are more than it can keep.
+// detach ends the events of the tab, and waits until those that have come are read. chromedp itself reads no events of a tab that it
+// closes, and nothing at all of this Chromium once there are more of them than it can keep.
 func (t *tab) detach(life context.Context) {
 	c := chromedp.FromContext(life)
 	if _, err := call(life, c.Browser, target.DetachFromTarget, target.DetachFromTargetParams{SessionID: t.target.SessionID}); err != nil {

@@ -226,7 +226,8 @@ func (h *share) conclude(ctx context.Context, before []*stand) (now []*stand, er
 }
 
 // nothingLeft reports whether nothing is left to do on any server, by two readings of all. If each was done in both, and has not changed in
-// between, all of them were done at the moment between the two: then no letter was on its way, since a letter lies in an outbox until it lies in an inbox.
+// between, all of them were done at the moment between the two readings. No letter was on its way then, since a letter lies in an outbox
+// until it lies in an inbox.
 func nothingLeft(before, now []*stand) bool {
 	return slices.EqualFunc(before, now, func(b, n *stand) bool { return b.done() && n.done() && b.changes == n.changes })
 }

@@ -191,9 +191,9 @@ const (
 type harm int
 
 const (
-	cutting harm = iota // its connection
-	killing             // and cutting
-	stopping
+	cutting  harm = iota // its connection is cut
+	killing              // it is killed, and its connection is cut
+	stopping             // it stands still, and its connection stays
 )
 
 // at waits for a moment of one of these workers, harms it then, and returns it.
@@ -408,8 +408,9 @@ func TestFaultMatrix(t *testing.T) {
 func newFaultRun(t *testing.T, seed uint64) *faultRun {
 	r := &faultRun{T: t, random: rand.New(rand.NewPCG(seed, 60)), job: fmt.Sprint("faults ", seed)}
 	folder := t.TempDir()
-	pgtest.Get(t)                                // the common one lies elsewhere
-	databases, err := os.MkdirTemp("", "faults") // where the user of the databases may go
+	pgtest.Get(t) // before TMPDIR is another one, since it outlives this test
+	// Not below the test's own folder, which nobody else may enter: the databases have a user of their own.
+	databases, err := os.MkdirTemp("", "faults")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,8 +121,8 @@ func (s *server) onFirst(ctx context.Context, do func(ctx context.Context, conn 
 	return s.patiently(ctx, "writing", do)
 }
 
-// moveTo makes another server the home of the worker, and reports whether it has: no worker may have moved there within movedFor TTL, since
-// one is enough for a server that nobody serves. A move whose answer was lost counts.
+// moveTo makes another server the home of the worker, and reports whether it has. It does not if another worker has moved there within
+// movedFor TTL: one is enough. A move whose answer was lost counts as done.
 func (s *server) moveTo(ctx context.Context, to int) (moved bool, err error) {
 	doubt := false
 	err = s.onFirst(ctx, func(ctx context.Context, conn *pgx.Conn) error {
