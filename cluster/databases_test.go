@@ -146,7 +146,7 @@ func (all *databases) drain(worker string) bool {
 
 func (all *databases) see(s start) (saw seen) {
 	var owner *int64
-	all.query(s.server, `SELECT CASE WHEN $4 AND EXISTS (SELECT FROM JOB.turn AS t WHERE t.session = $1 AND t.partition = p.number AND t.owner = p.owner) THEN $1 ELSE p.owner END,
+	all.query(s.server, `SELECT CASE WHEN $4 AND EXISTS (SELECT FROM JOB.turn AS t WHERE t.session = $1 AND t.partition = p.number AND t.owner <> 0 AND coalesce(p.owner, t.owner) = t.owner) THEN $1 ELSE p.owner END,
 		EXISTS (SELECT FROM JOB.outcome WHERE url = $3 AND outcome = 'fetched') FROM JOB.partition AS p WHERE number = $2`,
 		[]any{s.session, s.partition, s.url, s.inline}, []any{&owner, &saw.settled})
 	if owner != nil {

@@ -101,7 +101,8 @@ func (all models) see(s start) (saw seen) {
 	defer there.mu.Unlock()
 	saw.owner = there.owners[s.partition]
 	for _, t := range there.turns {
-		if s.inline && t.session == s.session && t.partition == s.partition && t.owner == saw.owner { // it has lent the slot
+		// The owner has lent the slot, or one that has left has: then nobody takes the partition as long as the turn is there.
+		if s.inline && t.session == s.session && t.partition == s.partition && t.owner != 0 && (t.owner == saw.owner || saw.owner == 0) {
 			saw.owner = s.session
 		}
 	}
